@@ -1,0 +1,336 @@
+#!/usr/bin/env bash
+# Builds, tests and shows Pinion. `./build.sh help` lists the commands; those for tests stand in tests/suites.sh.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+readonly cache=$PWD/.cache
+
+say() { printf 'build.sh: %s\n' "$*" >&2; }
+
+die() {
+  say "$@"
+  exit 1
+}
+
+## help             this list
+cmd_help() {
+  echo "usage: ./build.sh [COMMAND]"
+  echo
+  sed -n 's/^## /  /p' build.sh tests/suites.sh
+}
+
+# ---- what a machine must have ----
+
+# install WHAT PACKAGE... installs Debian packages as root, or ends with the command that would.
+install() {
+  local what=$1 as_root=()
+  shift
+  local apt=(apt-get install -y --no-install-recommends "$@")
+  command -v apt-get >/dev/null || die "$what is missing: install what your system calls $*"
+  if [[ $(id -u) != 0 ]]; then
+    sudo -n true 2>/dev/null || die "$what is missing: run  sudo ${apt[*]}"
+    as_root=(sudo -n)
+  fi
+  say "$what is missing: running  ${apt[*]}"
+  # The lists of a fresh image are empty or old; fetching them takes a while, so only where it is needed.
+  quietly "${as_root[@]}" "${apt[@]}" ||
+    { quietly "${as_root[@]}" apt-get update && quietly "${as_root[@]}" "${apt[@]}"; } ||
+    die "$what is missing, and this failed: ${apt[*]} (see $cache/install.log)"
+}
+
+quietly() {
+  mkdir -p "$cache"
+  DEBIAN_FRONTEND=noninteractive "$@" >"$cache/install.log" 2>&1 </dev/null
+}
+
+# need_go puts a Go that can build this module first on the PATH. A Go from 1.21 on fetches the right one by itself.
+need_go() {
+  local need candidate found=none
+  need=$(awk '$1 == "go" { print $2 }' go.mod)
+  for candidate in go /usr/local/go/bin/go "$HOME"/go/bin/go "$HOME"/sdk/go*/bin/go /usr/lib/go-*/bin/go; do
+    candidate=$(command -v "$candidate") || continue
+    if "$candidate" list -m >/dev/null 2>&1; then
+      PATH=$(dirname "$candidate"):$PATH
+      return
+    fi
+    found=$("$candidate" version 2>/dev/null || echo "$candidate, which does not run")
+  done
+  die "Go $need or newer is needed (found: $found): get it from https://go.dev/dl/ and put it on the PATH"
+}
+
+cc_works() {
+  printf '#include <stdlib.h>\nint main(void) { return 0; }\n' | "$(go env CC)" -x c - -o /dev/null 2>/dev/null
+}
+
+need_cc() {
+  cc_works && return
+  install "a C compiler" gcc libc6-dev
+  cc_works || die "the C compiler $(go env CC) does not compile even an empty program"
+}
+
+# ---- build ----
+
+# stamp prints the linker's flags that tell the binary its version. All of it comes from git, so that two builds of
+# one commit are the same file; outside a git checkout PINION_VERSION and SOURCE_DATE_EPOCH say it.
+stamp() {
+  local version commit=unknown seconds=${SOURCE_DATE_EPOCH:-}
+  version=${PINION_VERSION:-$(git describe --tags --match 'v[0-9]*' 2>/dev/null || echo v0.1.0-dev)}
+  if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
+    commit=$(git rev-parse --short=12 HEAD)
+    git diff-index --quiet HEAD -- || commit+=-dirty
+    seconds=${seconds:-$(git log -1 --format=%ct)}
+  fi
+  echo "-X main.version=${version#v} -X main.commit=$commit -X main.date=$(date -u -d "@${seconds:-0}" +%FT%TZ)"
+}
+
+# go_build OUTPUT [FLAG...] builds the command; -trimpath keeps the place of the checkout out of it.
+go_build() {
+  local output=$1
+  shift
+  CGO_ENABLED=1 go build -trimpath -buildvcs=false -ldflags "$(stamp)" -o "$output" "$@" ./cmd/pinion
+}
+
+## build            bin/pinion; also what no command at all does
+cmd_build() {
+  need_go
+  need_cc
+  go_build bin/pinion
+}
+
+## repeatable       builds twice, from different folders with empty caches, and compares
+cmd_repeatable() {
+  need_go
+  need_cc
+  local copy sums=()
+  place=$(mktemp -d)
+  trap 'rm -rf "$place"' EXIT
+  for copy in one another/folder; do
+    mkdir -p "$place/$copy"
+    git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$place/$copy"
+    cp -r .git "$place/$copy"
+    (cd "$place/$copy" && GOCACHE=$place/$copy/.cache go_build bin/pinion)
+    sums+=("$(sha256sum <"$place/$copy/bin/pinion")")
+  done
+  [[ ${sums[0]} == "${sums[1]}" ]] || die "two builds of the same source differ: ${sums[*]}"
+  echo "two builds of the same source are the same file, SHA-256 ${sums[0]%% *}"
+}
+
+# ---- Python ----
+
+# probe PYTHON prints "STATUS VERSION PREFIX EXECUTABLE" of an interpreter; STATUS is ok, or why it cannot be embedded.
+probe() {
+  env -u PYTHONHOME -u PYTHONPATH "$1" -I -S -c '
+import sys, sysconfig
+
+def loads(path):
+    try:
+        import ctypes
+        return bool(ctypes.CDLL(path))
+    except (ImportError, OSError):
+        return False
+
+name = "libpython%d.%d.so.1.0" % sys.version_info[:2]
+folders = [f + "/" for f in (sysconfig.get_config_var("LIBDIR"), sys.base_prefix + "/lib") if f] + [""]
+if sys.implementation.name != "cpython" or not (3, 10) <= sys.version_info < (3, 15):
+    status = "unsupported"
+elif sysconfig.get_config_var("Py_GIL_DISABLED"):
+    status = "free-threaded"
+else:
+    status = "ok" if any(loads(f + name) for f in folders) else "no-libpython"
+print(status, "%d.%d.%d" % sys.version_info[:3], sys.base_prefix, sys.executable)' 2>/dev/null </dev/null
+}
+
+# pythons [PREFERRED...] prints what probe says of each installed interpreter, one line an installation.
+pythons() {
+  local candidate
+  for candidate in "$@" python3 python3.{14,13,12,11,10} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3 \
+    /usr/bin/python3.[0-9]* /usr/local/bin/python3.[0-9]* "$HOME"/.local/share/uv/python/*/bin/python3; do
+    if [[ $candidate != *-config ]] && command -v "$candidate" >/dev/null; then
+      probe "$candidate" || true # a shim of a version manager may stand for nothing
+    fi
+  done | awk '!seen[$2, $3]++'
+}
+
+# choose_python prints an interpreter that can be embedded: first those that pinion itself would take, then any.
+choose_python() {
+  local found version
+  found=$(pythons "${PINION_PYTHON:-}" "${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/python}")
+  if ! grep -qE '^(ok|no-libpython) ' <<<"$found"; then
+    install "Python" python3 python3-venv
+    found=$(pythons)
+  fi
+  if ! grep -q '^ok ' <<<"$found"; then
+    version=$(awk '$1 == "no-libpython" && $3 == "/usr" { sub(/\.[0-9]+$/, "", $2); print $2; exit }' <<<"$found")
+    [[ -z $version ]] || install "the shared library of Python $version" "libpython$version"
+    found=$(pythons)
+  fi
+  awk '$1 == "ok" { print $4; found = 1; exit } END { exit !found }' <<<"$found" ||
+    die "no CPython from 3.10 to 3.14 with a shared libpython was found; there are: ${found//$'\n'/; }"
+}
+
+# make_venv PYTHON FOLDER REQUIREMENTS makes a virtual environment, unless it is there and was made from the same.
+make_venv() {
+  local python=$1 folder=$2 requirements=$3 made_from version
+  made_from=$("$python" -VV && sha256sum "$requirements")
+  [[ -x $folder/bin/python && $(cat "$folder/.made-from" 2>/dev/null) == "$made_from" ]] && return
+  if [[ $python == /usr/bin/* ]] && ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    install "the venv module of Python $version" "python$version-venv"
+  fi
+  say "making $folder for $("$python" -V), as $requirements says"
+  "$python" -m venv --clear "$folder" &&
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements" >&2 &&
+    echo "$made_from" >"$folder/.made-from"
+}
+
+# ---- demo ----
+
+# free_port PYTHON prints PORT, or without it 5000 or, where that is taken, a free one.
+free_port() {
+  "$1" - <<'END'
+import os, socket
+
+wanted = int(os.environ.get("PORT") or 5000)
+for port in (wanted, 0):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind(("0.0.0.0", port))
+        except OSError:
+            if os.environ.get("PORT"):
+                raise SystemExit(f"build.sh: port {wanted} is taken; PORT=0 takes a free one")
+            continue
+        print(s.getsockname()[1])
+        break
+END
+}
+
+## demo             serves examples/ocr, reads its sample picture, and keeps serving until Ctrl-C (PORT, default 5000)
+cmd_demo() {
+  cmd_build
+  local python port venv=examples/ocr/.venv
+  python=$(choose_python)
+  make_venv "$python" $venv examples/ocr/requirements.txt
+  port=$(free_port $venv/bin/python)
+  say "serving examples/ocr on port $port with $($venv/bin/python -V)"
+
+  trap stop_demo EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  bin/pinion serve examples/ocr --python $venv/bin/python --host 127.0.0.1 --port "$port" &
+  server=$!
+  mkdir -p "$cache"
+  $venv/bin/python examples/ocr/client.py --url "http://127.0.0.1:$port" --wait 120 >"$cache/demo.txt" &
+  client=$!
+  # Whichever ends first: a server that cannot start need not be waited for.
+  wait -n "$server" "$client" || die "the demo failed"
+  kill -0 "$server" 2>/dev/null || die "the server ended before it answered"
+
+  printf '\nThe text in examples/ocr/sample.png:\n\n'
+  sed 's/^/    /' "$cache/demo.txt"
+  if [[ ${PINION_DEMO_ONCE:-} == 1 ]]; then
+    demo_was_right
+    return
+  fi
+  printf '\nTry it:\n\n    %s |\n      %s\n\nCtrl-C ends it.\n\n' \
+    "printf '{\"input\": {\"image\": \"data:image/png;base64,%s\"}}' \"\$(base64 -w0 examples/ocr/sample.png)\"" \
+    "curl -H 'Content-Type: application/json' -d @- localhost:$port/predictions"
+  wait "$server"
+}
+
+# demo_was_right ends the server and fails unless it read what the picture says and left with exit status 0.
+demo_was_right() {
+  diff examples/ocr/sample.txt "$cache/demo.txt" || die "this is not what the picture says"
+  kill -TERM "$server"
+  wait "$server" || die "the server did not end cleanly: exit status $?"
+}
+
+# stop_demo ends what the demo started, however the demo ends, and waits for it: no process is left behind.
+stop_demo() {
+  trap '' INT TERM HUP
+  local process
+  for process in ${client:-} ${server:-}; do
+    kill -TERM "$process" 2>/dev/null || true
+    wait "$process" 2>/dev/null || true
+  done
+}
+
+# ---- speed, style, cleaning ----
+
+## bench [NAME ...] bench/NAME.sh with the arguments after it; the default is echo, Pinion beside a bare fasthttp
+cmd_bench() {
+  local name=echo
+  if [[ -x bench/${1:-}.sh ]]; then
+    name=$1
+    shift
+  fi
+  cmd_build
+  "bench/$name.sh" "$@"
+}
+
+# need_lint_tools makes the virtual environment of the tools for Python files.
+need_lint_tools() {
+  local python
+  python=$(choose_python)
+  make_venv "$python" "$cache/lint" tests/requirements-lint.txt
+}
+
+# ruff COMMAND... checks or formats the Python files. The SDK has settings of its own, in its pyproject.toml.
+ruff() {
+  local status=0
+  "$cache/lint/bin/ruff" "$@" --no-cache pyembed/sdk || status=1
+  "$cache/lint/bin/ruff" "$@" --no-cache --isolated --line-length 100 --target-version py310 examples bench || status=1
+  return $status
+}
+
+gofmt_check() {
+  local files
+  files=$(gofmt -l .)
+  [[ -z $files ]] || { echo "gofmt would change: $files" && return 1; }
+}
+
+## lint             gofmt, vet, staticcheck, shellcheck, ruff, mypy
+cmd_lint() {
+  need_go
+  need_cc
+  command -v shellcheck >/dev/null || install shellcheck shellcheck
+  need_lint_tools
+  local failed=0
+  gofmt_check || failed=1
+  go vet -tags pinion_test ./... github.com/go-python/cpy3/... || failed=1
+  # ST1005, no capitals in errors: some are sentences that clients of Cog know.
+  go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 -tags pinion_test -checks inherit,-ST1005 ./... || failed=1
+  git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x || failed=1
+  # B008, no calls in defaults: that is how cog.Input works.
+  ruff check --extend-ignore B008 || failed=1
+  ruff format --check || failed=1
+  (cd pyembed/sdk && "$cache/lint/bin/mypy" --cache-dir "$cache/mypy") || failed=1
+  [[ $failed == 0 ]] || die "there is something to mend"
+}
+
+## fmt              formats Go and Python files
+cmd_fmt() {
+  need_go
+  need_lint_tools
+  gofmt -w .
+  ruff format
+}
+
+## clean            removes all that this script made
+cmd_clean() {
+  rm -rf bin .cache examples/*/.venv
+  find . -name __pycache__ -type d -prune -exec rm -rf {} +
+}
+
+# shellcheck source=tests/suites.sh
+source tests/suites.sh
+
+main() {
+  local command=${1:-build}
+  shift || true
+  [[ $command != -h && $command != --help ]] || command=help
+  declare -F "cmd_$command" >/dev/null || { cmd_help >&2 && die "there is no command '$command'"; }
+  "cmd_$command" "$@"
+}
+
+main "$@"

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"pinion/httpd"
+	"pinion/runtime/service"
+)
+
+// backend gives httpd the service in the shape it asks for.
+type backend struct{ *service.Service }
+
+var _ httpd.Service = backend{}
+
+// Health puts the service's health into the words of the HTTP contract.
+func (b backend) Health(context.Context) httpd.Health {
+	h := b.Service.Health()
+	out := httpd.Health{Status: h.Status, Version: h.Version}
+	if !h.Setup.Started.IsZero() {
+		out.Setup = &httpd.Setup{
+			StartedAt:   instant(h.Setup.Started),
+			CompletedAt: instant(h.Setup.Completed),
+			Status:      setupStatus(h),
+			Logs:        h.Setup.Logs,
+		}
+	}
+	for _, w := range h.Workers {
+		out.Workers = append(out.Workers, httpd.WorkerHealth{
+			PID: w.PID, State: w.State.String(), CUDA: w.CUDA, LastExit: w.LastExit, Restarts: w.Restarts,
+		})
+	}
+	return out
+}
+
+func setupStatus(h service.Health) string {
+	switch {
+	case h.Setup.Completed.IsZero():
+		return "starting"
+	case h.Setup.Failed:
+		return "failed"
+	default:
+		return "succeeded"
+	}
+}
+
+// instant is a time as RFC 3339 in UTC, with microseconds; "" for none.
+func instant(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000000Z07:00")
+}

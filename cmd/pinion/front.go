@@ -1,0 +1,198 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"pinion/httpd"
+	"pinion/pyembed/locate"
+	"pinion/runtime/files"
+	"pinion/runtime/predict"
+	"pinion/runtime/service"
+	"pinion/runtime/slot"
+	"pinion/runtime/supervise"
+)
+
+// front is the wired server.
+type front struct {
+	s       *settings
+	log     *slog.Logger
+	dir     *runDir
+	files   *files.Store
+	pool    *slot.Pool
+	svc     *service.Service
+	http    *httpd.Server
+	ln      net.Listener
+	workers []*supervise.Supervisor
+	asked   chan struct{} // a token: a client asked for a shutdown
+	address string
+	signals <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
+}
+
+func newFront(s *settings, m *model, python *locate.Python) (_ *front, err error) {
+	f := &front{s: s, log: s.logger(), asked: make(chan struct{}, 1)}
+	f.signals = watchSignals(s.awaitExplicitShutdown)
+	for _, w := range s.warnings {
+		f.log.Warn(w)
+	}
+	if f.dir, err = makeRunDir(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = f.discard(err)
+		}
+	}()
+	f.files, err = files.New(files.Options{
+		Root: f.dir.Files(), UserAgent: firstOf(s.userAgent, "pinion/"+version), DenyPrivate: s.denyPrivate, Logger: f.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.pool = slot.NewPool(slot.Options{Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace})
+	f.svc = service.New(service.Options{
+		Pool: f.pool, Files: f.files, Logger: f.log, Queue: s.queue > 0,
+		Version:    map[string]string{"pinion": version, "cog": cogVersion},
+		OnShutdown: f.ask,
+	})
+	f.http = httpd.New(backend{f.svc}, httpd.Options{MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion})
+	if f.ln, f.address, err = listen(s.host, s.port); err != nil {
+		return nil, err
+	}
+	if err = f.hire(m, python); err != nil {
+		return nil, err
+	}
+	f.log.Info("listening", "address", f.address, "model", m.Ref, "python", python.Executable,
+		"python_version", python.Version, "python_from", python.Source)
+	return f, nil
+}
+
+// hire makes the supervisors of the workers.
+func (f *front) hire(m *model, python *locate.Python) error {
+	sdk, err := sdkDir(f.dir)
+	if err != nil {
+		return err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find own binary: %w", err)
+	}
+	for i := range f.s.workers {
+		w := supervise.New(supervise.Options{
+			Index: i,
+			Exe:   exe,
+			Spec: supervise.Spec{
+				Python: python.Executable, LibPython: python.LibPython, SDK: sdk,
+				Root: m.Dir, Ref: m.Ref, Mode: "predict", Concurrency: f.s.concurrency,
+				Weights: f.s.weights, NoCUDA: f.s.noCUDA,
+			},
+			Env:          withoutSecrets(supervise.WorkerEnv(m.Env)),
+			Restart:      supervise.Restart(f.s.restart),
+			SetupTimeout: f.s.setupTimeout,
+			Pool:         f.pool,
+			Logger:       f.log,
+			OnLoaded:     f.svc.Loaded,
+			OnChange:     f.svc.Changed,
+		})
+		f.workers = append(f.workers, w)
+		f.svc.Watch(w)
+	}
+	return nil
+}
+
+// withoutSecrets leaves away what is for the front alone: a model, and whatever it starts, could tell it to anybody.
+func withoutSecrets(env []string) []string {
+	return slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, "WEBHOOK_AUTH_TOKEN=") })
+}
+
+func (f *front) ask() {
+	select {
+	case f.asked <- struct{}{}:
+	default:
+	}
+}
+
+// discard undoes newFront.
+func (f *front) discard(err error) error {
+	if f.ln != nil {
+		f.ln.Close()
+	}
+	if f.files != nil {
+		f.files.Close()
+	}
+	f.dir.Remove()
+	return err
+}
+
+// run serves until it is told to stop; it returns the exit code.
+func (f *front) run() int {
+	served := make(chan error, 1)
+	go func() { served <- f.http.Serve(f.ln) }()
+	for _, w := range f.workers {
+		go w.Run()
+	}
+	go f.announce()
+	code := exitOK
+	select {
+	case sig := <-f.signals:
+		f.log.Info("shutting down", "signal", sig.String(), "grace", f.s.grace.String())
+		if !f.drain(f.s.grace) {
+			code = exitInterrupted
+		}
+	case <-f.asked:
+		f.log.Info("shutting down", "asked_by", "POST /shutdown")
+		if !f.drain(0) {
+			code = exitInterrupted
+		}
+	case err := <-served:
+		f.log.Error("the server's socket failed", "error", err)
+		f.dismiss(true)
+		code = exitFailure
+	}
+	f.clean()
+	return code
+}
+
+// announce makes the file that tells Kubernetes of readiness, where it runs.
+func (f *front) announce() {
+	if os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+		return
+	}
+	const dir, file = "/var/run/cog", "/var/run/cog/ready"
+	for range f.svc.Changes() {
+		if f.pool.Load().Slots == 0 {
+			continue
+		}
+		err := os.MkdirAll(dir, 0o755)
+		if err == nil {
+			err = os.WriteFile(file, nil, 0o644)
+		}
+		if err != nil {
+			f.log.Warn("readiness file not written", "file", file, "error", err)
+		}
+		return
+	}
+}
+
+// clean removes what the server had on disk.
+func (f *front) clean() {
+	if err := f.files.Close(); err != nil {
+		f.log.Warn("files not removed", "error", err)
+	}
+	if err := f.dir.Remove(); err != nil {
+		f.log.Warn("run folder not removed", "folder", f.dir.path, "error", err)
+	}
+	f.log.Info("stopped")
+}
+
+// refusal is why nothing is taken in any more.
+var errStopping = &predict.NotReadyError{Reason: "The server is shutting down"}
+
+// lastWait is how long after their cancelling the last predictions may take, beyond the grace that a
+// cancel itself has.
+const lastWait = 5 * time.Second

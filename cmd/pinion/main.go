@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"pinion/runtime/supervise"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2 // usage, or an environment that cannot serve
+	exitInterrupted = 130
+)
+
+func init() {
+	// The process's first thread must stay main's: in a worker it becomes Python's main thread, the
+	// only one on which signals interrupt Python.
+	runtime.LockOSThread()
+}
+
+func main() {
+	if spec, ok := os.LookupEnv(supervise.EnvName); ok {
+		os.Exit(workerMain(spec))
+	}
+	runtime.UnlockOSThread()
+	os.Exit(run(os.Args[1:]))
+}
+
+// run is the command line; it returns the exit code.
+func run(args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.Execute()
+	if err == nil {
+		return exitOK
+	}
+	code := exitUsage // what cobra itself refuses is usage
+	if e, ok := err.(*exitError); ok {
+		code, err = e.code, e.err
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pinion: "+err.Error())
+	}
+	return code
+}
+
+// exitError is an error with the exit code it ends the process with; err may be nil.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// model is where the predictor comes from.
+type model struct {
+	Dir         string   // absolute; the worker's working folder
+	Ref         string   // "run.py:Runner"
+	Env         []string // NAME=value, from cog.yaml
+	Concurrency int      // from cog.yaml; 0: not said
+}
+
+// cogYAML is what we honour of cog.yaml; keys that concern building an image are ignored.
+type cogYAML struct {
+	Run         string   `yaml:"run"`
+	Predict     string   `yaml:"predict"`
+	Environment []string `yaml:"environment"`
+	Concurrency struct {
+		Max int `yaml:"max"`
+	} `yaml:"concurrency"`
+}
+
+// findModel reads a model's folder. ref is the flag --predictor, or "".
+func findModel(dir, ref string, env func(string) string) (*model, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find folder %s: %w", dir, err)
+	}
+	if info, err := os.Stat(abs); err != nil {
+		return nil, fmt.Errorf("find model folder: %w", err)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder: name the one that holds cog.yaml", dir)
+	}
+	m := &model{Dir: abs}
+	file := filepath.Join(abs, "cog.yaml")
+	var y cogYAML
+	data, err := os.ReadFile(file)
+	switch {
+	case err == nil:
+		if err := yaml.Unmarshal(data, &y); err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+	case !errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	for _, e := range y.Environment {
+		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
+			return nil, fmt.Errorf("read %s: environment: %q is not NAME=value", file, e)
+		}
+	}
+	m.Env, m.Concurrency = y.Environment, y.Concurrency.Max
+	m.Ref = firstOf(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(abs))
+	if m.Ref == "" {
+		return nil, fmt.Errorf("%s names no predictor: write \"run: run.py:Runner\" into its cog.yaml, "+
+			"or give --predictor FILE.py:CLASS", abs)
+	}
+	return m, nil
+}
+
+// conventional is the file that holds the predictor where nothing names one.
+func conventional(dir string) string {
+	for _, name := range []string{"run.py", "predict.py"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return name
+		}
+	}
+	return ""
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

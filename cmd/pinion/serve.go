@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"pinion/pyembed/locate"
+)
+
+func newServe() *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Use:   "serve [DIR]",
+		Short: "Serve the model of a folder (default: the current one)",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := s.fromEnvironment(cmd.Flags(), os.Getenv); err != nil {
+				return err
+			}
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return serve(&s, dir)
+		},
+	}
+	s.bindFlags(cmd.Flags())
+	return cmd
+}
+
+// serve finds what is to be served and with what, before anything listens, and serves it.
+func serve(s *settings, dir string) error {
+	m, err := findModel(dir, s.predictor, os.Getenv)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	if s.concurrency == 0 {
+		s.concurrency = m.Concurrency
+	}
+	python, err := locate.Find(locate.Options{Python: s.python, LibPython: s.libPython, Dir: m.Dir})
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	f, err := newFront(s, m, python)
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	if code := f.run(); code != exitOK {
+		return &exitError{code: code}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"pinion/runtime/supervise"
+)
+
+// settings is everything that 'pinion serve' can be told. A flag counts before the environment
+// variable, and that before the default.
+type settings struct {
+	host, predictor, python, libPython string
+	port, concurrency, workers, queue  int
+	setupTimeout, queueTimeout         time.Duration
+	cancelGrace, grace                 time.Duration
+	restart, logLevel, logFormat       string
+	maxBody                            int64
+	awaitExplicitShutdown              bool
+	denyPrivate                        bool
+
+	weights, userAgent string
+	noCUDA             bool
+	warnings           []string // of Cog's variables with invalid values
+}
+
+// bindFlags declares the flags of 'pinion serve'.
+func (s *settings) bindFlags(f *pflag.FlagSet) {
+	f.IntVarP(&s.port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
+	f.StringVar(&s.host, "host", "0.0.0.0", "address to listen on, or unix:/path")
+	f.StringVar(&s.predictor, "predictor", "", "the predictor, as FILE.py:CLASS or FILE.py:FUNCTION (default: cog.yaml's)")
+	f.StringVar(&s.python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
+	f.StringVar(&s.libPython, "libpython", "", "its shared library (default: found from the interpreter)")
+	f.IntVar(&s.concurrency, "concurrency", 0, "predictions at once in a worker; above 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
+	f.IntVar(&s.workers, "workers", 1, "worker processes (PINION_WORKERS)")
+	f.IntVar(&s.queue, "queue", 0, "how many predictions may wait for a slot (PINION_QUEUE)")
+	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second, "how long one may wait (PINION_QUEUE_TIMEOUT)")
+	f.DurationVar(&s.setupTimeout, "setup-timeout", 0, "how long setup may take; 0: any time (COG_SETUP_TIMEOUT, seconds)")
+	f.DurationVar(&s.cancelGrace, "cancel-grace", 10*time.Second, "how long a cancelled prediction may go on before its worker is killed (PINION_CANCEL_GRACE)")
+	f.DurationVar(&s.grace, "grace", 30*time.Second, "how long predictions in flight may go on after SIGINT or SIGTERM")
+	f.StringVar(&s.restart, "restart", string(supervise.OnCrash), "on-crash or never: whether a dead worker is replaced (PINION_RESTART)")
+	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
+	f.StringVar(&s.logFormat, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
+	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
+	f.BoolVar(&s.awaitExplicitShutdown, "await-explicit-shutdown", false, "ignore SIGTERM: only SIGINT and POST /shutdown end the server")
+	f.BoolVar(&s.denyPrivate, "deny-private-downloads", false, "never download inputs from addresses that are not public")
+}
+
+// fromEnvironment fills what no flag has set. An invalid value of one of Cog's variables is warned
+// about and ignored, as Cog does; one of ours is an error.
+func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) error {
+	s.cog(f, env, "port", "PORT", func(v string) error { return setInt(&s.port, v, 0) })
+	s.cog(f, env, "concurrency", "COG_MAX_CONCURRENCY", func(v string) error { return setInt(&s.concurrency, v, 1) })
+	s.cog(f, env, "setup-timeout", "COG_SETUP_TIMEOUT", func(v string) error { return setSeconds(&s.setupTimeout, v) })
+	s.cog(f, env, "log-level", "COG_LOG_LEVEL", func(v string) error {
+		if _, ok := parseLevel(v); !ok {
+			return fmt.Errorf("%q is no log level", v)
+		}
+		s.logLevel = v
+		return nil
+	})
+	s.cog(f, env, "log-format", "LOG_FORMAT", func(v string) error { s.logFormat = v; return checkFormat(v) })
+	s.weights = env("COG_WEIGHTS")
+	s.userAgent = env("COG_USER_AGENT")
+
+	ours := []struct {
+		flag, name string
+		set        func(string) error
+	}{
+		{"python", "PINION_PYTHON", nil}, // locate reads it, for it says where from
+		{"workers", "PINION_WORKERS", func(v string) error { return setInt(&s.workers, v, 1) }},
+		{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
+		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
+		{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
+		{"restart", "PINION_RESTART", func(v string) error { s.restart = v; return nil }},
+		{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
+	}
+	for _, o := range ours {
+		v := env(o.name)
+		if v == "" || o.set == nil || o.flag != "" && f.Changed(o.flag) {
+			continue
+		}
+		if err := o.set(v); err != nil {
+			return fmt.Errorf("%s: %w", o.name, err)
+		}
+	}
+	return s.check()
+}
+
+func (s *settings) cog(f *pflag.FlagSet, env func(string) string, flag, name string, set func(string) error) {
+	v := env(name)
+	if v == "" || f.Changed(flag) {
+		return
+	}
+	if err := set(v); err != nil {
+		s.warnings = append(s.warnings, fmt.Sprintf("%s is ignored: %v", name, err))
+	}
+}
+
+// check refuses what no flag or variable may say.
+func (s *settings) check() error {
+	switch {
+	case s.port < 0 || s.port > 65535:
+		return fmt.Errorf("--port %d: a port is 0 to 65535", s.port)
+	case s.concurrency < 0:
+		return fmt.Errorf("--concurrency %d: it is at least 1", s.concurrency)
+	case s.workers < 1:
+		return fmt.Errorf("--workers %d: it is at least 1", s.workers)
+	case s.queue < 0:
+		return fmt.Errorf("--queue %d: it is at least 0", s.queue)
+	case s.maxBody < 1:
+		return fmt.Errorf("--max-body %d: it is at least 1", s.maxBody)
+	case s.restart != string(supervise.OnCrash) && s.restart != string(supervise.Never):
+		return fmt.Errorf("--restart %q: it is on-crash or never", s.restart)
+	}
+	if _, ok := parseLevel(s.logLevel); !ok {
+		return fmt.Errorf("--log-level %q: it is debug, info, warning or error", s.logLevel)
+	}
+	return checkFormat(s.logFormat)
+}
+
+func (s *settings) logger() *slog.Logger {
+	terminal := isTerminal(os.Stderr)
+	level, _ := parseLevel(s.logLevel) // checked
+	console := s.logFormat == "console" || s.logFormat == "" && terminal
+	return newLogger(os.Stderr, level, console, terminal && os.Getenv("NO_COLOR") == "")
+}
+
+func checkFormat(v string) error {
+	if v != "" && v != "json" && v != "console" {
+		return fmt.Errorf("%q is no log format: it is json or console", v)
+	}
+	return nil
+}
+
+func setInt(to *int, v string, least int) error {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < least {
+		return fmt.Errorf("%q is no whole number of at least %d", v, least)
+	}
+	*to = n
+	return nil
+}
+
+// setSeconds reads a number of seconds, or a duration like "1m30s".
+func setSeconds(to *time.Duration, v string) error {
+	if d, err := time.ParseDuration(v); err == nil && d >= 0 {
+		*to = d
+		return nil
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(n >= 0 && n < 1e9) {
+		return fmt.Errorf("%q is no time in seconds", v)
+	}
+	*to = time.Duration(n * float64(time.Second))
+	return nil
+}
+
+func setCUDA(off *bool, v string) error {
+	if v != "off" && v != "on" {
+		return fmt.Errorf("%q: it is on or off", v)
+	}
+	*off = v == "off"
+	return nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// watchSignals delivers the signals that end the server. SIGUSR1 is the workers' alone.
+func watchSignals(ignoreTerm bool) <-chan os.Signal {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if ignoreTerm {
+		signal.Ignore(syscall.SIGTERM)
+	}
+	return signals
+}
+
+// drain ends the server in order: nothing more is taken in; what is in flight may finish within
+// the grace (0: any time), then it is cancelled; the answers go out; the workers leave. A SIGINT
+// meanwhile ends everything at once: false.
+func (f *front) drain(grace time.Duration) bool {
+	f.svc.Drain()
+	ctx, giveUp := context.WithCancel(context.Background())
+	defer giveUp()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		if err := f.http.Shutdown(ctx); err != nil {
+			f.log.Warn("connections were closed with requests in flight", "error", err)
+		}
+	}()
+	var late, last <-chan time.Time
+	if grace > 0 {
+		late = time.After(grace)
+	}
+	for finished := answered; finished != nil; {
+		select {
+		case <-finished:
+			finished = nil
+		case <-late:
+			f.log.Warn("the grace is over: cancelling what is in flight", "predictions", f.svc.InFlight())
+			f.svc.CancelAll()
+			last = time.After(f.s.cancelGrace + lastWait)
+		case <-last:
+			giveUp()
+		case sig := <-f.signals:
+			if sig == syscall.SIGINT {
+				f.log.Warn("interrupted again: ending at once")
+				f.dismiss(true)
+				return false
+			}
+		}
+	}
+	f.pool.Refuse(errStopping)
+	f.dismiss(false)
+	return true
+}
+
+// dismiss makes the workers leave, at once or when they are done, and waits until they are gone.
+func (f *front) dismiss(now bool) {
+	for _, w := range f.workers {
+		if now {
+			w.Kill()
+		} else {
+			w.Stop()
+		}
+	}
+	for _, w := range f.workers {
+		<-w.Done()
+	}
+}

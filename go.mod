@@ -1,0 +1,34 @@
+module pinion
+
+go 1.26.0
+
+require (
+	github.com/bytedance/sonic v1.15.5
+	github.com/dlclark/regexp2/v2 v2.12.0
+	github.com/fasthttp/router v1.5.4
+	github.com/go-python/cpy3 v0.0.0
+	github.com/goccy/go-yaml v1.19.2
+	github.com/lmittmann/tint v1.2.1
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+	github.com/spf13/cobra v1.10.2
+	github.com/spf13/pflag v1.0.9
+	github.com/valyala/fasthttp v1.74.0
+	golang.org/x/sys v0.49.0
+)
+
+require (
+	github.com/bytedance/gopkg v0.1.3 // indirect
+	github.com/bytedance/sonic/loader v0.5.3 // indirect
+	github.com/cloudwego/base64x v0.1.6 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/klauspost/compress v1.20.0 // indirect
+	github.com/klauspost/cpuid/v2 v2.2.9 // indirect
+	github.com/molecule-man/go-brrr v1.0.1 // indirect
+	github.com/savsgio/gotils v0.0.0-20240704082632-aef3928b8a38 // indirect
+	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
+	github.com/valyala/bytebufferpool v1.0.0 // indirect
+	golang.org/x/arch v0.0.0-20210923205945-b76863e36670 // indirect
+	golang.org/x/text v0.41.0 // indirect
+)
+
+replace github.com/go-python/cpy3 => ./third_party/cpy3

@@ -1,0 +1,28 @@
+//go:build !race
+
+package httpd
+
+import "testing"
+
+// TestRequestAllocates: a whole request, from the read header to the answer in its buffer, costs its
+// body and, where it names one, its id.
+func TestRequestAllocates(t *testing.T) {
+	for body, most := range map[string]float64{
+		`{"input":{"s":"world"}}`:                              1,
+		`{"id":"0123456789abcdef","input":{"s":"w"}}`:          2,
+		`{"input":{"s":"w"},"context":{"a":"b"},"webhook":""}`: 1,
+	} {
+		s := New(newStill(), Options{})
+		ctx := loopback(t, s, body)
+		got := testing.AllocsPerRun(1000, func() {
+			s.handle(ctx)
+			if ctx.Response.StatusCode() != 200 {
+				t.Fatal(string(ctx.Response.Body()))
+			}
+			ctx.Response.Reset()
+		})
+		if got > most {
+			t.Errorf("%s: %v allocations, want at most %v", body, got, most)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package httpd
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// These clients send all they have before they read: without a lingering close the reset for what
+// the server left unread would take the answer from them.
+
+func TestTooLargeBodyCanBeRead(t *testing.T) {
+	s := serve(t, newFake(), Options{})
+	mib := bytes.Repeat([]byte("a"), 1<<20)
+
+	t.Run("length", func(t *testing.T) {
+		c := s.dial(t)
+		c.send("POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 105906176\r\n\r\n")
+		for range 101 {
+			c.send(string(mib))
+		}
+		resp, body := c.want(413)
+		if resp.Header.Get("Content-Type") != "application/json" || !strings.Contains(body, "104857600") {
+			t.Errorf("%v %s", resp.Header, body)
+		}
+		c.ended()
+	})
+	t.Run("chunked", func(t *testing.T) {
+		c := s.dial(t)
+		c.send("POST /predictions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+		for range 101 {
+			c.send("100000\r\n" + string(mib) + "\r\n")
+		}
+		c.send("0\r\n\r\n")
+		c.want(413)
+		c.ended()
+	})
+	t.Run("expected", func(t *testing.T) {
+		c := s.dial(t)
+		c.send("POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 105906176\r\nExpect: 100-continue\r\n\r\n")
+		c.want(413)
+		c.Close()
+	})
+}
+
+func TestMalformedRequestCanBeRead(t *testing.T) {
+	c := serve(t, newFake(), Options{}).dial(t)
+	c.send("NONSENSE\r\n\r\n" + strings.Repeat("more nonsense\r\n", 1<<20))
+	c.want(400)
+	c.ended()
+}
+
+func TestLargestBodyPasses(t *testing.T) {
+	const most = 100 << 20
+	f := newFake()
+	s := serve(t, f, Options{})
+	head, tail := `{"input":{"s":"`, `"}}`
+	fill := bytes.Repeat([]byte("a"), most-len(head)-len(tail))
+
+	c := s.dial(t)
+	c.send(fmt.Sprintf("POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", most, head))
+	if _, err := c.Write(fill); err != nil {
+		t.Fatal(err)
+	}
+	c.send(tail)
+	c.want(200)
+	if got := f.request(); len(got.Input) != most-len(`{"input":}`) {
+		t.Errorf("the input came with %d bytes", len(got.Input))
+	}
+}
+
+func TestSmallLimit(t *testing.T) {
+	s := serve(t, newFake(), Options{MaxBody: 10})
+	c := s.dial(t)
+	c.post(`{"id":"x"}`)
+	c.want(200)
+	c.post(`{"id":"xy"}`)
+	c.want(413)
+	c.ended()
+}

@@ -1,0 +1,208 @@
+package httpd
+
+import (
+	"io"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"golang.org/x/sys/unix"
+)
+
+// connPhase is where a connection stands.
+type connPhase uint32
+
+const (
+	connFresh     connPhase = iota // accepted; no byte has come
+	connIdle                       // between requests
+	connActive                     // a request is being read, carried out or answered
+	connLingering                  // answered for the last time; what still comes is thrown away
+	connClosed                     // closed
+	connPhases
+)
+
+// connMoves is the one table of legal moves: connMoves[from] has a bit for each legal target.
+var connMoves = [connPhases]uint32{
+	connFresh:     1<<connActive | 1<<connClosed,
+	connIdle:      1<<connActive | 1<<connClosed,
+	connActive:    1<<connIdle | 1<<connLingering | 1<<connClosed,
+	connLingering: 1 << connClosed,
+}
+
+const (
+	writePiece    = 256 << 10        // most bytes of one write under one deadline
+	bodyRate      = 4 << 10          // bytes of a body that earn another second
+	lingerTotal   = 30 * time.Second // longest wait for a client to stop sending
+	lingerSilence = 5 * time.Second  // and longest wait for its next byte
+	lingerClosing = time.Second      // both, while the server is closing
+)
+
+// conn is a connection as fasthttp sees it. Beside what net.Conn does it keeps the raw descriptor
+// and the place for the client-gone watch, so that a request allocates neither; sets deadlines only
+// when they matter; and closes in a way that lets the client read the last answer.
+//
+// Only the goroutine that serves it calls its methods, but for kill.
+type conn struct {
+	net.Conn
+	srv   *Server
+	fd    int32 // -1 where there is none; valid until Close
+	phase atomic.Uint32
+	watch watch
+
+	// fasthttp asks for a new deadline twice a request, and each costs a runtime timer. So the wish is
+	// noted, and applied before a read and only where it differs from the one in force by the slack.
+	readWish, readSet time.Time
+	writeSet          time.Time
+	between           bool // fasthttp has done with a request and not begun another
+	linger            bool // the client may still be sending
+}
+
+func newConn(s *Server, nc net.Conn) *conn {
+	c := &conn{Conn: nc, srv: s, fd: -1}
+	if sc, ok := nc.(syscall.Conn); ok {
+		if rc, err := sc.SyscallConn(); err == nil {
+			rc.Control(func(fd uintptr) { c.fd = int32(fd) })
+		}
+	}
+	c.watch.fd = c.fd
+	return c
+}
+
+// move takes c to another phase, where the table allows it.
+func (c *conn) move(to connPhase) bool {
+	for {
+		from := c.phase.Load()
+		if connMoves[from]&(1<<to) == 0 {
+			return false
+		}
+		if c.phase.CompareAndSwap(from, uint32(to)) {
+			return true
+		}
+	}
+}
+
+func (c *conn) is(p connPhase) bool { return connPhase(c.phase.Load()) == p }
+
+// connState follows fasthttp from request to request. It only notes: a connection is idle once the next
+// request has to be waited for (Read), because until then answers to pipelined requests may lie in
+// fasthttp's buffer. For the same reason a first request is told by its first byte: fasthttp calls a
+// silent connection active.
+func connState(nc net.Conn, state fasthttp.ConnState) {
+	if c, ok := nc.(*conn); ok {
+		c.between = state == fasthttp.StateIdle
+	}
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.readWish = t
+	return nil
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	if c.between {
+		// In this order: a Shutdown that found the connection active has set closing before.
+		if c.move(connIdle); c.srv.closing.Load() {
+			return 0, io.EOF
+		}
+	}
+	if d := c.readWish.Sub(c.readSet); d > c.srv.slack || d < -c.srv.slack {
+		if err := c.Conn.SetReadDeadline(c.readWish); err != nil {
+			return 0, err
+		}
+		c.readSet = c.readWish
+	}
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		if !c.is(connActive) && !c.move(connActive) {
+			return 0, net.ErrClosed // killed: the request must not begin
+		}
+		c.between = false
+		c.readWish = c.readWish.Add(time.Duration(n) * time.Second / bodyRate)
+	}
+	return n, err
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	written := 0
+	for {
+		timeout := c.srv.opt.WriteTimeout
+		if now := time.Now(); c.writeSet.Sub(now) < timeout/2 {
+			c.writeSet = now.Add(timeout)
+			if err := c.Conn.SetWriteDeadline(c.writeSet); err != nil {
+				return written, err
+			}
+		}
+		n, err := c.Conn.Write(p[:min(len(p), writePiece)])
+		written += n
+		p = p[n:]
+		if err != nil || len(p) == 0 {
+			return written, err
+		}
+	}
+}
+
+// Close closes the connection for good. Closing a socket with unread bytes in it resets the
+// connection, and the reset throws away what the client has not yet read: so where there are any, it
+// ends the sending side, and waits a while for the client to end its own.
+func (c *conn) Close() error {
+	if c.is(connActive) && (c.linger || c.unread()) && c.move(connLingering) {
+		total, silence := lingerTotal, lingerSilence
+		if c.srv.closing.Load() {
+			total, silence = lingerClosing, lingerClosing
+		}
+		drain(c.Conn, total, silence)
+	}
+	c.move(connClosed)
+	err := c.Conn.Close()
+	c.srv.forget(c)
+	return err
+}
+
+// unread tells whether bytes lie in the socket. Only while active: then nobody else closes it.
+func (c *conn) unread() bool {
+	if c.fd < 0 {
+		return false
+	}
+	n, err := unix.IoctlGetInt(int(c.fd), unix.SIOCINQ)
+	return err == nil && n > 0
+}
+
+// kill ends a connection that has no request under way; the goroutine that serves it then closes it.
+// Safe from any goroutine.
+func (c *conn) kill() {
+	for {
+		from := connPhase(c.phase.Load())
+		if from == connActive || from == connClosed {
+			return
+		}
+		if c.phase.CompareAndSwap(uint32(from), uint32(connClosed)) {
+			c.Conn.Close()
+			return
+		}
+	}
+}
+
+// drain ends the sending side of nc and reads until the other side has ended its own, at most total
+// and at most silence without a byte. Connections that cannot be half closed are left alone.
+func drain(nc net.Conn, total, silence time.Duration) {
+	half, ok := nc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	end := time.Now().Add(total)
+	buf := make([]byte, 64<<10)
+	for {
+		deadline := time.Now().Add(silence)
+		if deadline.After(end) {
+			deadline = end
+		}
+		if nc.SetReadDeadline(deadline) != nil {
+			return
+		}
+		if _, err := nc.Read(buf); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package httpd
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestConnMoves walks every pair of phases.
+func TestConnMoves(t *testing.T) {
+	legal := map[[2]connPhase]bool{
+		{connFresh, connActive}: true, {connFresh, connClosed}: true,
+		{connIdle, connActive}: true, {connIdle, connClosed}: true,
+		{connActive, connIdle}: true, {connActive, connLingering}: true, {connActive, connClosed}: true,
+		{connLingering, connClosed}: true,
+	}
+	for from := range connPhases {
+		for to := range connPhases {
+			c := &conn{}
+			c.phase.Store(uint32(from))
+			want := from
+			if legal[[2]connPhase{from, to}] {
+				want = to
+			}
+			if moved := c.move(to); moved != (want == to && from != to) || !c.is(want) {
+				t.Errorf("from %d to %d: moved %v, now %d", from, to, moved, c.phase.Load())
+			}
+		}
+	}
+}
+
+// TestKillSparesRequests walks every phase.
+func TestKillSparesRequests(t *testing.T) {
+	for from := range connPhases {
+		ours, theirs := net.Pipe()
+		c := newConn(New(newFake(), Options{}), ours)
+		c.phase.Store(uint32(from))
+		c.kill()
+		spared := from == connActive || from == connClosed
+		theirs.SetReadDeadline(time.Unix(1, 0)) // past: an open pipe times out, a closed one ends
+		_, err := theirs.Read(make([]byte, 1))
+		if open := errors.Is(err, os.ErrDeadlineExceeded); open != spared {
+			t.Errorf("phase %d: open %v (%v), want %v", from, open, err, spared)
+		}
+	}
+}
+
+func TestSilentClientsAreClosed(t *testing.T) {
+	s := serve(t, newFake(), Options{HeaderTimeout: 20 * time.Millisecond})
+
+	silent := s.dial(t)
+	silent.want(408)
+	silent.ended()
+
+	half := s.dial(t)
+	half.send("POST /predictions HTTP/1.1\r\nHost: x\r\n")
+	half.want(408)
+	half.ended()
+
+	slow := s.dial(t)
+	slow.send("POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+	if _, body := slow.want(408); !strings.Contains(body, "detail") {
+		t.Error(body)
+	}
+	slow.ended()
+
+	idle := serve(t, newFake(), Options{IdleTimeout: 20 * time.Millisecond}).dial(t)
+	idle.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	idle.want(200)
+	idle.ended()
+}
+
+// TestBodyEarnsTime: a body that takes longer than the header may, but keeps coming, passes.
+func TestBodyEarnsTime(t *testing.T) {
+	server, peer := net.Pipe()
+	c := newConn(New(newFake(), Options{HeaderTimeout: time.Second}), server)
+	start := time.Now()
+	c.SetReadDeadline(start.Add(time.Second))
+	go func() {
+		for range 10 {
+			peer.Write(make([]byte, bodyRate))
+		}
+	}()
+	if _, err := io.ReadFull(c, make([]byte, 10*bodyRate)); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.readWish.Sub(start); got != 11*time.Second {
+		t.Errorf("the deadline stands at %v, want 11s: one, and one for each %d bytes", got, bodyRate)
+	}
+}
+
+// countingConn counts how often a deadline is set.
+type countingConn struct {
+	net.Conn
+	reads, writes int
+}
+
+func (c *countingConn) SetReadDeadline(t time.Time) error {
+	c.reads++
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *countingConn) SetWriteDeadline(t time.Time) error {
+	c.writes++
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// TestDeadlinesAreSetSeldom: the deadlines that fasthttp asks for with each request, all close to one
+// another, reach the connection once.
+func TestDeadlinesAreSetSeldom(t *testing.T) {
+	server, peer := net.Pipe()
+	counting := &countingConn{Conn: server}
+	c := newConn(New(newFake(), Options{}), counting)
+	go io.Copy(peer, peer)
+	now := time.Now()
+	for i := range 100 {
+		c.SetReadDeadline(now.Add(60 * time.Second)) // between its reads
+		c.SetReadDeadline(now.Add(650*time.Second + time.Duration(i)*time.Millisecond))
+		if _, err := c.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if counting.reads != 1 || counting.writes != 1 {
+		t.Errorf("deadlines were set %d times for reading, %d for writing, want once each", counting.reads, counting.writes)
+	}
+}
+
+func TestStalledReaderIsGivenUp(t *testing.T) {
+	f := newFake()
+	f.result.Output = bigString(64 << 20)
+	s := serve(t, f, Options{WriteTimeout: 50 * time.Millisecond})
+	c := s.dial(t)
+	c.post(`{"id":"stalled"}`)
+	wait(t, f.released, "the release of an answer that nobody takes")
+}
+
+// failingListener returns errors before it accepts.
+type failingListener struct {
+	net.Listener
+	errs []error
+	n    atomic.Int32
+}
+
+func (l *failingListener) Accept() (net.Conn, error) {
+	if i := int(l.n.Add(1)) - 1; i < len(l.errs) {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", l.errs[i])}
+	}
+	return l.Listener.Accept()
+}
+
+func TestAcceptSurvivesShortage(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serveOn(t, newFake(), Options{}, &failingListener{Listener: ln, errs: []error{syscall.EMFILE, syscall.ECONNABORTED}})
+	c := s.dial(t)
+	c.post(`{}`)
+	c.want(200)
+}
+
+func TestAcceptEndsWithItsListener(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serveOn(t, newFake(), Options{}, &failingListener{Listener: ln, errs: []error{syscall.EBADF}})
+	if err := wait(t, s.served, "the end of Serve"); !errors.Is(err, syscall.EBADF) {
+		t.Errorf("Serve returned %v", err)
+	}
+}
+
+func TestOneConnectionTooMany(t *testing.T) {
+	s := serve(t, newFake(), Options{Concurrency: 2})
+	a, b := s.dial(t), s.dial(t)
+	for _, c := range []*client{a, b} {
+		c.post(`{}`)
+		c.want(200)
+	}
+	third := s.dial(t)
+	third.post(`{}`)
+	resp, body := third.want(503)
+	if resp.Header.Get("Content-Type") != "application/json" || resp.Header.Get(headerRetry) != elsewhere ||
+		body != `{"detail":"Too many connections"}` {
+		t.Errorf("%v %s", resp.Header, body)
+	}
+	third.ended()
+}
+
+// TestNoRequestIsAwaitedWhileClosing: a Shutdown that found the connection active has left it alone.
+func TestNoRequestIsAwaitedWhileClosing(t *testing.T) {
+	server, peer := net.Pipe()
+	go peer.Write([]byte("x"))
+	s := New(newFake(), Options{})
+	c := newConn(s, server)
+	c.move(connActive)
+	s.closing.Store(true)
+	if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
+		t.Errorf("in the middle of a request: %d, %v", n, err)
+	}
+	connState(c, fasthttp.StateIdle)
+	c.SetReadDeadline(time.Unix(1, 0)) // past: a read that waits fails
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("between requests: %d, %v", n, err)
+	}
+}
+
+// TestKilledWhileReading: the first byte of a request came as Shutdown closed the connection.
+func TestKilledWhileReading(t *testing.T) {
+	server, peer := net.Pipe()
+	go peer.Write([]byte("x"))
+	c := newConn(New(newFake(), Options{}), server)
+	c.move(connClosed)
+	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, net.ErrClosed) {
+		t.Errorf("read %d, %v", n, err)
+	}
+}

@@ -1,0 +1,40 @@
+package httpd
+
+import "github.com/valyala/fasthttp"
+
+// discoveryBody is the answer to GET /. Where it names what does not exist yet, so does Cog's.
+type discoveryBody struct {
+	CogVersion            string `json:"cog_version"`
+	DocsURL               string `json:"docs_url"`
+	OpenAPIURL            string `json:"openapi_url"`
+	ShutdownURL           string `json:"shutdown_url"`
+	HealthcheckURL        string `json:"healthcheck_url"`
+	PredictionsURL        string `json:"predictions_url"`
+	PredictionsIdempotent string `json:"predictions_idempotent_url"`
+	PredictionsCancel     string `json:"predictions_cancel_url"`
+	TrainingsURL          string `json:"trainings_url,omitempty"`
+	TrainingsIdempotent   string `json:"trainings_idempotent_url,omitempty"`
+	TrainingsCancel       string `json:"trainings_cancel_url,omitempty"`
+}
+
+func (s *Server) discovery() fasthttp.RequestHandler {
+	doc := discoveryBody{
+		CogVersion:            s.opt.CogVersion,
+		DocsURL:               "/docs",
+		OpenAPIURL:            "/openapi.json",
+		ShutdownURL:           "/shutdown",
+		HealthcheckURL:        "/health-check",
+		PredictionsURL:        "/predictions",
+		PredictionsIdempotent: "/predictions/{prediction_id}",
+		PredictionsCancel:     "/predictions/{prediction_id}/cancel",
+	}
+	return func(ctx *fasthttp.RequestCtx) {
+		doc := doc
+		if s.svc.HasTraining() { // known once the model is loaded, so it is asked each time
+			doc.TrainingsURL = "/trainings"
+			doc.TrainingsIdempotent = "/trainings/{training_id}"
+			doc.TrainingsCancel = "/trainings/{training_id}/cancel"
+		}
+		s.encode(ctx, fasthttp.StatusOK, doc)
+	}
+}

@@ -1,0 +1,29 @@
+// Package httpd is the HTTP surface: it reads requests, calls a Service, and writes the answers of
+// the HTTP contract. It knows nothing of workers, frames or Python.
+//
+// It promises:
+//
+//   - Every answer is JSON, those to malformed HTTP, oversized bodies and panics too, and the client
+//     can read it although the server has not read all that the client sent.
+//   - A request body is checked strictly before any of it is believed, and what a Service is handed
+//     stays valid after the request: nothing aliases memory that fasthttp uses again. A small body is
+//     copied once, a big one is taken over without a copy.
+//   - A prediction that Create returned is waited for exactly once and released exactly once, after
+//     the last byte of its record was written or given up.
+//   - A synchronous prediction whose client leaves is cancelled, once; and once the request has
+//     returned, the watch on its connection cancels nothing any more, whatever comes on that connection
+//     or under its descriptor's number. Leaving means that the client has closed its side: a client
+//     that only shuts down its sending side is taken to have left.
+//   - A big answer goes from the record to the socket without another copy of it in memory.
+//
+// A request with nothing wrong allocates its body and, where it names one, its id.
+//
+// One limit comes with fasthttp: answers to pipelined requests may leave together, when the last of
+// those that have arrived is done.
+//
+// Locks, in the order in which they may nest: Server.mu, watcher.mu. Neither is held while a Service or
+// a prediction is called.
+//
+// Only cmd imports this package. It imports runtime/predict and runtime/rawjson, and of the project
+// nothing else.
+package httpd

@@ -1,0 +1,234 @@
+package httpd
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+const (
+	maxID     = 256 // characters
+	idPattern = `^[^/\u0000-\u001f\u007f-\u009f]*$`
+	events    = `["start","output","logs","completed"]`
+)
+
+// errEmptyBody: a request said that it sends JSON, and sent nothing.
+var errEmptyBody = errors.New("invalid JSON at byte 0: the body is empty; send {}, or leave the Content-Type away")
+
+// envelope is a request's body with the value of each key that counts, as it stands there; nil where
+// it is absent or null.
+type envelope struct {
+	context, created, id, input, prefix, webhook, webhookEvents []byte
+}
+
+// readEnvelope reads the body of a create request. What it returns aliases body. claimed: a content
+// type said that there is one. The error is a *rawjson.SyntaxError, errEmptyBody or a
+// *predict.ValidationError.
+func readEnvelope(body []byte, claimed bool) (predict.Request, error) {
+	var req predict.Request
+	if len(body) == 0 {
+		if claimed {
+			return req, errEmptyBody
+		}
+		body = []byte("{}")
+	}
+	if err := rawjson.Check(body); err != nil {
+		return req, err
+	}
+	var bad problems
+	if rawjson.KindOf(body) != rawjson.KindObject {
+		bad.add(quote(bytes.Trim(body, " \t\r\n"))+` is not of type "object"`, "body")
+		return req, bad.err()
+	}
+	var e envelope
+	members := rawjson.Object(body)
+	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+		e.set(key, value) // the last of equal keys wins
+	}
+
+	// In the order of the names, which is the order of the problems.
+	if bad.want("context", e.context, rawjson.KindObject) {
+		bad.checkStrings("context", e.context)
+		req.Context = e.context
+	}
+	if bad.want("id", e.id, rawjson.KindString) {
+		req.ID = bad.readID(e.id)
+	}
+	if req.Input = e.input; e.input == nil {
+		req.Input = []byte("{}")
+	}
+	bad.want("input", req.Input, rawjson.KindObject)
+	bad.want("output_file_prefix", e.prefix, rawjson.KindString)
+	bad.want("webhook", e.webhook, rawjson.KindString)
+	if bad.want("webhook_events_filter", e.webhookEvents, rawjson.KindArray) {
+		bad.checkEvents("webhook_events_filter", e.webhookEvents)
+	}
+	req.Created = readTime(e.created)
+	return req, bad.err()
+}
+
+// set notes a member where its key counts.
+func (e *envelope) set(key, value []byte) {
+	if rawjson.KindOf(value) == rawjson.KindNull {
+		value = nil
+	}
+	if bytes.IndexByte(key, '\\') >= 0 {
+		key = []byte(rawjson.KeyText(key))
+	}
+	switch string(key) {
+	case "id":
+		e.id = value
+	case "input":
+		e.input = value
+	case "context":
+		e.context = value
+	case "created_at":
+		e.created = value
+	case "output_file_prefix":
+		e.prefix = value
+	case "webhook":
+		e.webhook = value
+	case "webhook_events_filter":
+		e.webhookEvents = value
+	}
+}
+
+// readTime reads a created_at. What is not an RFC 3339 time that can be written again as one in UTC
+// is ignored, as the contract has it.
+func readTime(raw []byte) time.Time {
+	var t time.Time
+	if rawjson.KindOf(raw) != rawjson.KindString {
+		return time.Time{}
+	}
+	// The grammar takes small letters, Go's parser does not. Capital letters mean the same here.
+	if t.UnmarshalText([]byte(strings.ToUpper(rawjson.Text(raw)))) != nil {
+		return time.Time{}
+	}
+	t = t.UTC()
+	if t.Year() < 0 || t.Year() > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
+// problems collects what is wrong with a body.
+type problems []predict.Problem
+
+func (p *problems) add(msg string, loc ...string) {
+	*p = append(*p, predict.Problem{Loc: loc, Msg: msg, Type: predict.TypeValue})
+}
+
+func (p problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return &predict.ValidationError{Problems: p}
+}
+
+// want tells whether a value is there and of its kind; of another kind it is a problem.
+func (p *problems) want(name string, value []byte, kind rawjson.Kind) bool {
+	if value == nil {
+		return false
+	}
+	if rawjson.KindOf(value) == kind {
+		return true
+	}
+	p.add(quote(value)+` is not of type "`+kind.String()+`"`, "body", name)
+	return false
+}
+
+// readID reads an id. An id becomes a part of paths, and a key of logs and folders.
+func (p *problems) readID(raw []byte) string {
+	id := rawjson.Text(raw)
+	switch {
+	case id == "":
+		p.add(`"" is shorter than 1 characters`, "body", "id")
+	case utf8.RuneCountInString(id) > maxID:
+		p.add(quote(raw)+` is longer than `+strconv.Itoa(maxID)+` characters`, "body", "id")
+	case strings.ContainsFunc(id, func(r rune) bool { return r == '/' || unicode.IsControl(r) }):
+		p.add(quote(raw)+` does not match "`+idPattern+`"`, "body", "id")
+	}
+	return id
+}
+
+// checkStrings wants each member of object to be a string, of equal keys the last.
+func (p *problems) checkStrings(name string, object []byte) {
+	type fault struct {
+		key   string
+		value []byte // nil: made good by a later member
+	}
+	var faults []fault
+	var at map[string]int // made for the first fault: good requests pay nothing for it
+	members := rawjson.Object(object)
+	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+		isString := rawjson.KindOf(value) == rawjson.KindString
+		if isString && at == nil {
+			continue
+		}
+		text := rawjson.KeyText(key)
+		i, known := at[text]
+		switch {
+		case isString && known:
+			faults[i].value = nil
+		case isString:
+		case known:
+			faults[i].value = value
+		default:
+			if at == nil {
+				at = make(map[string]int)
+			}
+			at[text] = len(faults)
+			faults = append(faults, fault{text, value})
+		}
+	}
+	for _, f := range faults {
+		if f.value == nil {
+			continue
+		}
+		if len(*p) >= maxProblems {
+			return
+		}
+		p.add(quote(f.value)+` is not of type "string"`, "body", name, clip(f.key, maxShown))
+	}
+}
+
+// checkEvents wants each item of array to be the name of an event.
+func (p *problems) checkEvents(name string, array []byte) {
+	items := rawjson.Array(array)
+	for i := 0; ; i++ {
+		item, ok := items.Next()
+		if !ok || len(*p) >= maxProblems {
+			return
+		}
+		if rawjson.KindOf(item) == rawjson.KindString {
+			switch rawjson.Text(item) {
+			case "start", "output", "logs", "completed":
+				continue
+			}
+		}
+		p.add(quote(item)+` is not one of `+events, "body", name+"/"+strconv.Itoa(i))
+	}
+}
+
+// maxProblems bounds an answer: a body can hold millions of them, and nobody reads so many.
+const maxProblems = 100
+
+// quote is a JSON value as a message shows it.
+func quote(raw []byte) string {
+	if most := (maxShown + 2) * utf8.UTFMax; len(raw) > most {
+		// Cut first what may be 100 MiB, between two characters, with one more left than clip leaves.
+		raw = raw[:most]
+		for len(raw) > 0 && !utf8.RuneStart(raw[len(raw)-1]) {
+			raw = raw[:len(raw)-1]
+		}
+		raw = raw[:len(raw)-1]
+	}
+	return clip(string(raw), maxShown)
+}

@@ -1,0 +1,196 @@
+package httpd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+func TestEnvelopeIsRead(t *testing.T) {
+	at := time.Date(2024, 2, 29, 12, 0, 0, 500000000, time.UTC)
+	for body, want := range map[string]predict.Request{
+		``:      {Input: []byte(`{}`)},
+		` { } `: {Input: []byte(`{}`)},
+		`{"input":null,"id":null,"context":null,"webhook":null,"webhook_events_filter":null}`: {Input: []byte(`{}`)},
+		`{"input": {"a" : 1} , "other":[]}`:                                                   {Input: []byte(`{"a" : 1}`)},
+		`{"id":"a","id":"b"}`:                                                                 {ID: "b", Input: []byte(`{}`)},
+		`{"id":"a","id":null}`:                                                                {Input: []byte(`{}`)},
+		`{"id":7,"id":"b"}`:                                                                   {ID: "b", Input: []byte(`{}`)},
+		`{"\u0069d":"a\ud83d\ude00"}`:                                                         {ID: "a\U0001F600", Input: []byte(`{}`)},
+		`{"ID":"a","Input":{"x":1}}`:                                                          {Input: []byte(`{}`)},
+		`{"context":{"a":"b"}}`:                                                               {Context: []byte(`{"a":"b"}`), Input: []byte(`{}`)},
+		`{"context":{"a":1,"\u0061":"b"}}`:                                                    {Context: []byte(`{"a":1,"\u0061":"b"}`), Input: []byte(`{}`)},
+		`{"created_at":"2024-02-29T12:00:00.5Z"}`:                                             {Created: at, Input: []byte(`{}`)},
+		`{"created_at":"2024-02-29t14:00:00.5+02:00"}`:                                        {Created: at, Input: []byte(`{}`)},
+		`{"created_at":"2023-02-29T12:00:00Z"}`:                                               {Input: []byte(`{}`)},
+		`{"created_at":"9999-12-31T23:59:59-01:00"}`:                                          {Input: []byte(`{}`)},
+		`{"created_at":"0000-01-01T00:00:00+01:00"}`:                                          {Input: []byte(`{}`)},
+		`{"created_at":1700000000}`:                                                           {Input: []byte(`{}`)},
+		`{"webhook":"https://x/","webhook_events_filter":["start","\u006cogs"]}`:              {Input: []byte(`{}`)},
+		`{"id":"` + strings.Repeat("\U0001F600", 256) + `"}`:                                  {ID: strings.Repeat("\U0001F600", 256), Input: []byte(`{}`)},
+	} {
+		got, err := readEnvelope([]byte(body), false)
+		if err != nil {
+			t.Errorf("%s: %v", body, err)
+		} else if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", body, got, want)
+		}
+	}
+}
+
+func TestEnvelopeIsRefused(t *testing.T) {
+	problem := func(loc, msg string) string { return loc + ": " + msg }
+	for body, want := range map[string][]string{
+		`null`:                         {problem("body", `null is not of type "object"`)},
+		`"x"`:                          {problem("body", `"x" is not of type "object"`)},
+		`{"id":"b","id":7}`:            {problem("body.id", `7 is not of type "string"`)},
+		`{"id":"a\u0000"}`:             {problem("body.id", `"a\u0000" does not match "^[^/\u0000-\u001f\u007f-\u009f]*$"`)},
+		`{"id":"a\u007f"}`:             {problem("body.id", `"a\u007f" does not match "^[^/\u0000-\u001f\u007f-\u009f]*$"`)},
+		`{"id":"\/"}`:                  {problem("body.id", `"\/" does not match "^[^/\u0000-\u001f\u007f-\u009f]*$"`)},
+		`{"context":["a"]}`:            {problem("body.context", `["a"] is not of type "object"`)},
+		`{"context":{"a":"b","a":{}}}`: {problem("body.context.a", `{} is not of type "string"`)},
+		`{"context":{"b":1,"a":2,"b":3}}`: {
+			problem("body.context.b", `3 is not of type "string"`), problem("body.context.a", `2 is not of type "string"`)},
+		`{"webhook_events_filter":"start"}`: {problem("body.webhook_events_filter", `"start" is not of type "array"`)},
+		`{"input":"` + strings.Repeat("a", 300) + `"}`: {
+			problem("body.input", `"`+strings.Repeat("a", 199)+`… is not of type "object"`)},
+		`{"input":"` + strings.Repeat("\U0001F600", 3000) + `"}`: {
+			problem("body.input", `"`+strings.Repeat("\U0001F600", 199)+`… is not of type "object"`)},
+	} {
+		_, err := readEnvelope([]byte(body), false)
+		var invalid *predict.ValidationError
+		if !errors.As(err, &invalid) {
+			t.Errorf("%s: error %v, want a validation error", body, err)
+			continue
+		}
+		var got []string
+		for _, p := range invalid.Problems {
+			got = append(got, problem(strings.Join(p.Loc, "."), p.Msg))
+			if p.Type != predict.TypeValue {
+				t.Errorf("%s: type %q", body, p.Type)
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\ngot  %q\nwant %q", body, got, want)
+		}
+	}
+}
+
+func TestEnvelopeSyntax(t *testing.T) {
+	for body, at := range map[string]int{
+		"{\"a\":\"\xff\"}": 6, `{"a":"\ud800"}`: 6, "\xef\xbb\xbf{}": 0, `{}{}`: 2, `{"a":NaN}`: 5, `{`: 1, ` `: 1,
+	} {
+		_, err := readEnvelope([]byte(body), true)
+		var syntax *rawjson.SyntaxError
+		if !errors.As(err, &syntax) || syntax.Offset != at {
+			t.Errorf("%q: error %v, want a syntax error at %d", body, err, at)
+		}
+	}
+	if _, err := readEnvelope(nil, true); !errors.Is(err, errEmptyBody) {
+		t.Errorf("an empty body that claims to be JSON: %v", err)
+	}
+}
+
+func TestProblemsAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"context":{"k":1`)
+	for i := range 5000 {
+		fmt.Fprintf(&b, `,"k%d":1`, i)
+	}
+	b.WriteString(`},"webhook_events_filter":[0`)
+	b.WriteString(strings.Repeat(",0", 5000))
+	b.WriteString(`]}`)
+	_, err := readEnvelope([]byte(b.String()), true)
+	var invalid *predict.ValidationError
+	if !errors.As(err, &invalid) || len(invalid.Problems) != maxProblems {
+		t.Errorf("%T with %d problems, want %d", err, len(invalid.Problems), maxProblems)
+	}
+}
+
+func TestMediaTypes(t *testing.T) {
+	for contentType, want := range map[string]bool{
+		"": true, "application/json": true, "APPLICATION/Json ; charset=utf-8": true,
+		"application/problem+json": true, "application/vnd.x.v1+JSON;q=1": true,
+		"text/json": false, "application/jsonp": false, "application/+json": false, "application/a b+json": false,
+		"application/x-www-form-urlencoded": false, "multipart/form-data; boundary=x": false, "json": false, "application/": false,
+	} {
+		if got := isJSON([]byte(contentType)); got != want {
+			t.Errorf("isJSON(%q) = %v", contentType, got)
+		}
+	}
+}
+
+// FuzzEnvelope holds readEnvelope against encoding/json: what it takes the other takes too, and they
+// agree on what counts.
+func FuzzEnvelope(f *testing.F) {
+	for _, seed := range []string{
+		``, `{}`, `{"id":"a","input":{"s":"x"}}`, `{"id":"a","\u0069d":null,"input":{"a":[1,2.5e3]}}`,
+		`{"context":{"a":1,"a":"b"},"webhook_events_filter":["start"]}`, `{"created_at":"2024-02-29T12:00:00.5Z"}`,
+		`[1]`, ` {"a":"\ud83d\ude00"} `, "{\"id\":\"\x00\"}", `{"id":"`, `{"input":[[[[[[]]]]]]}`,
+	} {
+		f.Add([]byte(seed), true)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, claimed bool) {
+		req, err := readEnvelope(body, claimed)
+		var invalid *predict.ValidationError
+		if err != nil && !errors.As(err, &invalid) {
+			return
+		}
+		if len(body) == 0 {
+			return
+		}
+		if !json.Valid(body) {
+			t.Fatalf("taken, but not JSON: %q", body)
+		}
+		if invalid != nil {
+			for _, p := range invalid.Problems {
+				if len(p.Loc) == 0 || p.Loc[0] != "body" || p.Msg == "" || len([]rune(p.Msg)) > maxShown+100 {
+					t.Fatalf("problem %+v", p)
+				}
+			}
+			return
+		}
+		var want map[string]json.RawMessage
+		if err := json.Unmarshal(body, &want); err != nil {
+			t.Fatalf("taken, but not an object: %v", err)
+		}
+		var id string
+		if raw, ok := want["id"]; ok {
+			if err := json.Unmarshal(raw, &id); err != nil {
+				t.Fatalf("id taken: %v", err)
+			}
+		}
+		if id != req.ID {
+			t.Fatalf("id %q, want %q", req.ID, id)
+		}
+		input := want["input"]
+		if input == nil || string(input) == "null" {
+			input = json.RawMessage("{}")
+		}
+		if string(input) != string(req.Input) {
+			t.Fatalf("input %q, want %q", req.Input, input)
+		}
+		if req.Context != nil {
+			var m map[string]string
+			if err := json.Unmarshal(req.Context, &m); err != nil {
+				// encoding/json judges each of equal keys, we the last.
+				var loose map[string]any
+				if err := json.Unmarshal(req.Context, &loose); err != nil {
+					t.Fatalf("context taken: %v", err)
+				}
+				for k, v := range loose {
+					if _, ok := v.(string); !ok {
+						t.Fatalf("context taken with %q = %v", k, v)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package httpd
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/bytedance/sonic"
+	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+const (
+	contentJSON = "application/json"
+
+	// headerRetry tells a balancer that a refusal left nothing behind: it may ask another replica.
+	headerRetry = "Pinion-Retry"
+	elsewhere   = "elsewhere"
+)
+
+// encoder writes the answers that are structs. It is never changed. Invalid UTF-8 in a string, as a
+// model's output can hold, becomes U+FFFD.
+var encoder = sonic.Config{SortMapKeys: true, ValidateString: true, NoEncoderNewline: true}.Froze()
+
+// detailBody is what most errors look like; Detail is a sentence or the problems of a 422.
+type detailBody struct {
+	Detail any `json:"detail"`
+}
+
+// refusalBody is a prediction that was not taken.
+type refusalBody struct {
+	Error  string `json:"error"`
+	Status string `json:"status"`
+}
+
+// encode answers with v.
+func (s *Server) encode(ctx *fasthttp.RequestCtx, status int, v any) {
+	body, err := encoder.Marshal(v)
+	if err != nil {
+		s.log.Error("cannot encode an answer", slog.Any("error", err))
+		status, body = fasthttp.StatusInternalServerError, []byte(`{"detail":"Internal Server Error"}`)
+	}
+	ctx.SetStatusCode(status)
+	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.SetBodyRaw(body)
+}
+
+// literal answers with JSON that is there already.
+func literal(ctx *fasthttp.RequestCtx, status int, body string) {
+	ctx.SetStatusCode(status)
+	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.SetBodyString(body)
+}
+
+func (s *Server) detail(ctx *fasthttp.RequestCtx, status int, text string) {
+	s.encode(ctx, status, detailBody{text})
+}
+
+// refuse answers with the reason why a request did not become a prediction.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
+	var (
+		syntax   *rawjson.SyntaxError
+		invalid  *predict.ValidationError
+		full     *predict.QueueFullError
+		notReady *predict.NotReadyError
+		status   int
+	)
+	switch {
+	case errors.As(err, &syntax), errors.Is(err, errEmptyBody):
+		s.detail(ctx, fasthttp.StatusBadRequest, err.Error())
+		return
+	case errors.As(err, &invalid):
+		s.encode(ctx, fasthttp.StatusUnprocessableEntity, detailBody{invalid.Problems})
+		return
+	case errors.Is(err, predict.ErrInFlight): // no retry elsewhere: this server has it
+		s.encode(ctx, fasthttp.StatusConflict, refusalBody{err.Error(), predict.Failed.String()})
+		return
+	case errors.Is(err, predict.ErrBusy):
+		status = fasthttp.StatusConflict
+	case errors.As(err, &full):
+		status = fasthttp.StatusTooManyRequests
+		seconds := max(1, int64((full.RetryAfter+time.Second-1)/time.Second))
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(seconds, 10))
+	case errors.Is(err, predict.ErrQueueTimeout):
+		status = fasthttp.StatusRequestTimeout
+	case errors.As(err, &notReady):
+		status = fasthttp.StatusServiceUnavailable
+	default:
+		s.log.Error("cannot take a prediction", slog.Any("error", err))
+		s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
+		return
+	}
+	ctx.Response.Header.Set(headerRetry, elsewhere)
+	s.encode(ctx, status, refusalBody{err.Error(), predict.Failed.String()})
+}
+
+// malformed answers what fasthttp could not read as a request. It closes the connection after it.
+func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
+	c, _ := ctx.Conn().(*conn)
+	var netErr net.Error
+	timeout := errors.As(err, &netErr) && netErr.Timeout()
+	if c != nil && !timeout {
+		c.linger = true // it may still be sending, and must be able to read this
+	}
+	ctx.Request.ReleaseBody(maxKept) // what was read of a body that is too large
+	var small *fasthttp.ErrSmallBuffer
+	switch {
+	case timeout:
+		s.detail(ctx, fasthttp.StatusRequestTimeout, "The request did not arrive in time")
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge,
+			fmt.Sprintf("The request body is larger than %d bytes, which is the most this server takes", s.opt.MaxBody))
+	case errors.As(err, &small):
+		s.detail(ctx, fasthttp.StatusRequestHeaderFieldsTooLarge,
+			fmt.Sprintf("The request's headers are larger than %d bytes", readBuffer))
+	default:
+		// fasthttp's own words speak of its buffers; they are in the log at debug level.
+		s.detail(ctx, fasthttp.StatusBadRequest, "Malformed HTTP request: its first line, headers or body cannot be read")
+	}
+}
+
+// headerReceived sees a request's header before its body is read. A client that asks first whether to
+// send a body that is too large is told no at once: without the Expect header fasthttp refuses it by
+// its length, instead of asking for it.
+func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if int64(h.ContentLength()) > s.opt.MaxBody {
+		h.Del(fasthttp.HeaderExpect)
+	}
+	return fasthttp.RequestConfig{}
+}

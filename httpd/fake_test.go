@@ -1,0 +1,277 @@
+package httpd
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pinion/runtime/predict"
+)
+
+// patience is how long a test waits for what must come. It only bounds a failing test.
+const patience = 60 * time.Second
+
+// epoch is when everything happens that a golden answer shows.
+var epoch = time.Date(2026, 11, 21, 9, 30, 0, 123456000, time.UTC)
+
+// fake is a Service without a model. Its predictions end at once as result says, or, with hold, when
+// finish or a cancel ends them.
+type fake struct {
+	result   predict.Result
+	hold     bool
+	refusal  error // of Create
+	waitErr  error // of Wait
+	panics   string
+	health   Health
+	schema   []byte
+	training bool
+	runs     func(p *predict.Prediction) // called at the start of each run
+
+	registry  *predict.Registry
+	started   chan *predict.Prediction // every held run
+	canceled  chan string              // the id of every cancel that reached the runner
+	released  chan string              // the id of every release
+	shutdowns chan struct{}
+
+	mu   sync.Mutex
+	held map[*predict.Prediction]chan predict.Result
+	last predict.Request
+}
+
+func newFake() *fake {
+	return &fake{
+		result:    predict.Result{Status: predict.Succeeded, Output: []byte(`"hello"`), Metrics: []byte(`{"predict_time":0.25}`)},
+		registry:  predict.NewRegistry(),
+		started:   make(chan *predict.Prediction, 4096),
+		canceled:  make(chan string, 4096),
+		released:  make(chan string, 4096),
+		shutdowns: make(chan struct{}, 16),
+		held:      make(map[*predict.Prediction]chan predict.Result),
+	}
+}
+
+func (f *fake) Create(req predict.Request) (*predict.Prediction, error) {
+	f.mu.Lock()
+	f.last = req
+	f.mu.Unlock()
+	if f.panics != "" {
+		panic(f.panics)
+	}
+	if f.refusal != nil {
+		return nil, f.refusal
+	}
+	id := req.ID
+	if id == "" {
+		id = "made-by-the-server"
+	}
+	p := predict.New(id, req, epoch, f.runner())
+	if f.hold {
+		f.mu.Lock()
+		f.held[p] = make(chan predict.Result, 2)
+		f.mu.Unlock()
+		if err := f.registry.Add(p); err != nil {
+			return nil, err
+		}
+	}
+	p.OnRelease(func() {
+		select {
+		case f.released <- id:
+		default: // nobody counts that many
+		}
+	})
+	return p, nil
+}
+
+func (f *fake) Run(p *predict.Prediction) error {
+	if f.waitErr != nil {
+		return f.waitErr
+	}
+	p.Begin(epoch.Add(time.Second))
+	result := f.result
+	if f.runs != nil {
+		f.runs(p)
+	}
+	if f.hold {
+		f.mu.Lock()
+		ended := f.held[p]
+		f.mu.Unlock()
+		f.started <- p
+		result = <-ended
+		f.registry.Remove(p)
+	}
+	p.End(result, epoch.Add(2*time.Second))
+	return nil
+}
+
+// end is how a held prediction ends.
+func (f *fake) end(p *predict.Prediction, r predict.Result) {
+	f.mu.Lock()
+	ended := f.held[p]
+	f.mu.Unlock()
+	ended <- r
+}
+
+func (f *fake) finish(p *predict.Prediction) { f.end(p, f.result) }
+
+// Cancel of a Runner and Cancel of a Service differ in their argument, so the runner is a type of its
+// own.
+func (f *fake) runner() predict.Runner { return fakeRunner{f} }
+
+type fakeRunner struct{ f *fake }
+
+func (r fakeRunner) Run(p *predict.Prediction) error { return r.f.Run(p) }
+func (r fakeRunner) Cancel(p *predict.Prediction) {
+	r.f.canceled <- p.ID()
+	if r.f.hold {
+		r.f.end(p, predict.Result{Status: predict.Canceled})
+	}
+}
+
+func (f *fake) Cancel(id string) bool {
+	p := f.registry.Get(id)
+	if p == nil {
+		return false
+	}
+	p.Cancel()
+	return true
+}
+
+func (f *fake) Health(context.Context) Health { return f.health }
+func (f *fake) OpenAPI() ([]byte, bool)       { return f.schema, f.schema != nil }
+func (f *fake) Shutdown()                     { f.shutdowns <- struct{}{} }
+func (f *fake) HasTraining() bool             { return f.training }
+
+func (f *fake) request() predict.Request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
+}
+
+// wait takes one value from c.
+func wait[T any](t testing.TB, c <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("waited in vain for %s", what)
+		panic("unreachable")
+	}
+}
+
+// site is a server under test.
+type site struct {
+	*Server
+	addr   string
+	served chan error // what Serve returned
+}
+
+// serve starts a server on a loopback port and shuts it down with the test.
+func serve(t testing.TB, svc Service, o Options) *site {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveOn(t, svc, o, ln)
+}
+
+func serveOn(t testing.TB, svc Service, o Options, ln net.Listener) *site {
+	s := &site{Server: New(svc, o), addr: ln.Addr().String(), served: make(chan error, 1)}
+	go func() { s.served <- s.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+	})
+	return s
+}
+
+// client is one raw connection.
+type client struct {
+	t testing.TB
+	net.Conn
+	br *bufio.Reader
+}
+
+func (s *site) dial(t testing.TB) *client {
+	t.Helper()
+	nc, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	nc.SetDeadline(time.Now().Add(patience))
+	return &client{t: t, Conn: nc, br: bufio.NewReader(nc)}
+}
+
+func (c *client) send(raw string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.Conn, raw); err != nil {
+		c.t.Fatalf("send: %v", err)
+	}
+}
+
+// post sends a create request.
+func (c *client) post(body string) {
+	c.t.Helper()
+	c.send(postRequest(body))
+}
+
+func postRequest(body string) string {
+	var b strings.Builder
+	r, _ := http.NewRequest("POST", "http://test/predictions", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "")
+	r.Write(&b)
+	return b.String()
+}
+
+// answer reads one answer, whole.
+func (c *client) answer() (*http.Response, string) {
+	c.t.Helper()
+	resp, err := http.ReadResponse(c.br, nil)
+	if err != nil {
+		c.t.Fatalf("read an answer: %v", err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatalf("read an answer's body: %v", err)
+	}
+	return resp, string(body)
+}
+
+// want reads one answer and compares its status.
+func (c *client) want(status int) (*http.Response, string) {
+	c.t.Helper()
+	resp, body := c.answer()
+	if resp.StatusCode != status {
+		c.t.Fatalf("status %d, want %d; body %s", resp.StatusCode, status, body)
+	}
+	return resp, body
+}
+
+// newTee reads c and keeps in raw all that it read.
+func newTee(c *client, raw io.Writer) *bufio.Reader {
+	return bufio.NewReader(io.TeeReader(c.br, raw))
+}
+
+// ended tells that the server closed the connection, whether by a FIN or a reset.
+func (c *client) ended() {
+	c.t.Helper()
+	b, err := c.br.ReadByte()
+	if err == nil {
+		c.t.Fatalf("the connection is open and says %q", b)
+	}
+	if ne, ok := err.(net.Error); ok && ne.Timeout() {
+		c.t.Fatal("the server did not close the connection")
+	}
+}

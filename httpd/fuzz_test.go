@@ -1,0 +1,95 @@
+package httpd
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// FuzzRequest sends raw bytes and ends its side: whatever they are, each answer must be well-formed
+// HTTP with a JSON body, and then the server must close. A unix socket stands in for TCP because an
+// in-memory connection cannot be half closed, and the end of the input must reach the server.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range []string{
+		postRequest(`{"id":"a","input":{"s":"x"}}`),
+		postRequest(`{`) + "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET / HTTP/1.0\r\n\r\n",
+		"POST /predictions/%00/cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+		"POST /predictions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+		"POST /predictions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}",
+		"POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n{}",
+		"POST /predictions HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}}",
+		"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", "GET http://[::1 HTTP/1.1\r\n\r\n", "\x16\x03\x01\x02\x00", "\r\n\r\n\r\n",
+		"POST /shutdown HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\nrest",
+	} {
+		f.Add([]byte(seed))
+	}
+	ln, err := net.Listen("unix", f.TempDir()+"/s")
+	if err != nil {
+		f.Fatal(err)
+	}
+	svc := newFake()
+	svc.schema = []byte(`{}`)
+	serveOn(f, fuzzService{svc}, Options{MaxBody: 1 << 16}, ln)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		nc, err := net.Dial("unix", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		nc.SetDeadline(time.Now().Add(patience))
+		nc.Write(raw) // it may have closed already, for what came first
+		nc.(*net.UnixConn).CloseWrite()
+		got, err := io.ReadAll(nc)
+		var ne net.Error
+		if errors.As(err, &ne) && ne.Timeout() {
+			t.Fatal("the server hangs")
+		}
+		if err != nil {
+			t.Fatalf("the answer was taken away: %v", err)
+		}
+		wellFormed(t, raw, got)
+	})
+}
+
+// fuzzService is a fake that lets itself be shut down any number of times.
+type fuzzService struct{ *fake }
+
+func (fuzzService) Shutdown() {}
+
+// wellFormed reads got as a row of answers to raw.
+func wellFormed(t *testing.T, raw, got []byte) {
+	br := bufio.NewReader(bytes.NewReader(got))
+	for {
+		if _, err := br.Peek(1); err != nil {
+			return
+		}
+		resp, err := http.ReadResponse(br, nil)
+		if err != nil {
+			t.Fatalf("not an answer: %v\nasked %q\ngot %q", err, raw, got)
+		}
+		if resp.StatusCode < 200 {
+			continue
+		}
+		if bytes.Contains(raw, []byte("HEAD")) {
+			return // an answer to HEAD looks like one that is cut short
+		}
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || resp.ContentLength != int64(len(body)) {
+			t.Fatalf("a body of %d bytes, Content-Length %d: %v\nasked %q\ngot %q", len(body), resp.ContentLength, err, raw, got)
+		}
+		if resp.StatusCode == http.StatusNoContent {
+			continue
+		}
+		if !json.Valid(body) || !strings.HasPrefix(resp.Header.Get("Content-Type"), contentJSON) {
+			t.Fatalf("not JSON\nasked %q\ngot %q", raw, got)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package httpd
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/runtime/predict"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// goldenCase is one request and, in testdata/golden/<name>.txt, the whole answer but for its date.
+type goldenCase struct {
+	name    string
+	request string // raw; or
+	post    string // a body to POST as JSON to /predictions
+	set     func(f *fake)
+}
+
+func goldenCases() []goldenCase {
+	ends := func(r predict.Result) func(*fake) { return func(f *fake) { f.result = r } }
+	refused := func(err error) func(*fake) { return func(f *fake) { f.refusal = err } }
+	get := func(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n" }
+	post := func(path string) string { return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" }
+	typed := func(header, body string) string {
+		return "POST /predictions HTTP/1.1\r\nHost: x\r\n" + header + "\r\nContent-Length: 2\r\n\r\n" + body
+	}
+	return []goldenCase{
+		{name: "succeeded", post: `{"id":"p1","input":{"s":"x"}}`},
+		{name: "succeeded_no_body", request: post("/predictions")},
+		{name: "succeeded_null", post: `{}`, set: ends(predict.Result{Status: predict.Succeeded})},
+		{name: "succeeded_logs", post: `{"id":"p\u00e9\"1"}`, set: ends(predict.Result{
+			Status: predict.Succeeded, Output: []byte(`{"a":[1,2.50,"ü"]}`),
+			Logs: []byte("one\ntwo \"\xff\xfe\u2028\x1b[0m\n"), Metrics: []byte(`{"predict_time":1.5,"tokens":7}`)})},
+		{name: "failed", post: `{}`, set: ends(predict.Result{
+			Status: predict.Failed, Error: "ValueError: no \"x\"", Output: []byte(`["yielded before"]`),
+			Metrics: []byte(`{"predict_time":0.1}`)})},
+		{name: "failed_bare", post: `{}`, set: ends(predict.Result{Status: predict.Failed})},
+		{name: "canceled", post: `{}`, set: ends(predict.Result{Status: predict.Canceled, Metrics: []byte(`{"predict_time":0}`)})},
+		{name: "created_at", post: `{"created_at":"2020-02-29T23:59:59.5+02:00"}`},
+
+		{name: "invalid_json", post: `{"input":{"s":1,}}`},
+		{name: "empty_json", post: ``},
+		{name: "trailing", post: `{} x`},
+		{name: "not_an_object", post: ` [1,2] `},
+		{name: "wrong_types", post: `{"id":1,"input":[],"context":{"a":1,"b":"x","c":null},"webhook":{},` +
+			`"webhook_events_filter":["start","end",1],"output_file_prefix":true}`},
+		{name: "id_empty", post: `{"id":""}`},
+		{name: "id_slash", post: `{"id":"a/b"}`},
+		{name: "id_control", post: `{"id":"a\u0085"}`},
+		{name: "id_long", post: `{"id":"` + strings.Repeat("ü", 257) + `"}`},
+		{name: "wrong_content_type", request: typed("Content-Type: text/plain", "{}")},
+		{name: "wrong_content_encoding", request: typed("Content-Encoding: gzip", "{}")},
+
+		{name: "in_flight", post: `{}`, set: refused(predict.ErrInFlight)},
+		{name: "busy", post: `{}`, set: refused(predict.ErrBusy)},
+		{name: "queue_full", post: `{}`, set: refused(&predict.QueueFullError{RetryAfter: 1500 * time.Millisecond})},
+		{name: "queue_timeout", post: `{}`, set: func(f *fake) { f.waitErr = predict.ErrQueueTimeout }},
+		{name: "not_ready", post: `{}`, set: refused(&predict.NotReadyError{
+			Reason: "Setup has not finished yet. Wait until it has finished, or GET /health-check for status."})},
+		{name: "lost_while_waiting", post: `{}`, set: func(f *fake) { f.waitErr = &predict.NotReadyError{Reason: "The server is shutting down."} }},
+		{name: "invalid_input", post: `{}`, set: refused(&predict.ValidationError{Problems: []predict.Problem{
+			{Loc: []string{"body", "input", "s"}, Msg: "Field required", Type: predict.TypeMissing},
+			{Loc: []string{"body", "input", "x/0"}, Msg: `1 is not of type "string"`, Type: predict.TypeValue}}})},
+		{name: "unexpected_error", post: `{}`, set: refused(io.ErrShortWrite)},
+		{name: "panic", post: `{}`, set: func(f *fake) { f.panics = "boom" }},
+
+		{name: "discovery", request: get("/")},
+		{name: "discovery_training", request: get("/"), set: func(f *fake) { f.training = true }},
+		{name: "health", request: get("/health-check"), set: func(f *fake) {
+			f.health = Health{Status: "READY",
+				Setup:   &Setup{StartedAt: "2026-11-21T09:30:00.000000Z", Status: "succeeded", Logs: "a\xffb\n"},
+				Version: map[string]string{"python": "3.13.0", "cog": "0.23.0", "pinion": "0.1.0"},
+				Workers: []WorkerHealth{{PID: 7, State: "ready", CUDA: map[string]any{"devices": 0}}}}
+		}},
+		{name: "openapi", request: get("/openapi.json"), set: func(f *fake) { f.schema = []byte(`{"openapi":"3.0.2"}`) }},
+		{name: "openapi_early", request: get("/openapi.json")},
+		{name: "cancel_unknown", request: post("/predictions/nope/cancel")},
+		{name: "cancel_bad_escape", request: post("/predictions/%zz/cancel")},
+		{name: "shutdown", request: post("/shutdown")},
+		{name: "not_found", request: get("/nothing?x=/predictions")},
+		{name: "not_found_slash", request: post("/predictions/")},
+		{name: "not_allowed", request: get("/predictions")},
+		{name: "not_allowed_cancel", request: get("/predictions/x/cancel")},
+		{name: "not_allowed_unknown_method", request: "BREW /health-check HTTP/1.1\r\nHost: x\r\n\r\n"},
+		{name: "options", request: "OPTIONS /predictions HTTP/1.1\r\nHost: x\r\n\r\n"},
+
+		{name: "malformed_line", request: "GET\r\n\r\n"},
+		{name: "malformed_length", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: -3\r\n\r\n"},
+		{name: "malformed_chunk", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"},
+		{name: "large_headers", request: "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", readBuffer) + "\r\n\r\n"},
+		{name: "large_body", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 104857601\r\n\r\n"},
+		{name: "large_body_expected", request: "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 104857601\r\nExpect: 100-continue\r\n\r\n"},
+	}
+}
+
+var dateLine = regexp.MustCompile(`Date: [^\r]*\r\n`)
+
+func TestAnswersAreGolden(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range goldenCases() {
+		seen[c.name+".txt"] = true
+		t.Run(c.name, func(t *testing.T) {
+			f := newFake()
+			if c.set != nil {
+				c.set(f)
+			}
+			conn := serve(t, f, Options{CogVersion: "0.23.0"}).dial(t)
+			if c.request == "" {
+				c.request = postRequest(c.post)
+			}
+			conn.send(c.request)
+			var raw bytes.Buffer
+			resp, err := http.ReadResponse(newTee(conn, &raw), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(body) > 0 && !json.Valid(body) {
+				t.Errorf("the body is not JSON: %q", body)
+			}
+			if ct := resp.Header.Get("Content-Type"); ct != "application/json" && resp.StatusCode != http.StatusNoContent {
+				t.Errorf("Content-Type %q", ct)
+			}
+			got := strings.ReplaceAll(dateLine.ReplaceAllString(raw.String(), ""), "\r\n", "\n") + "\n"
+			compareGolden(t, c.name+".txt", got)
+		})
+	}
+	files, err := filepath.Glob("testdata/golden/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !seen[filepath.Base(f)] {
+			t.Errorf("%s belongs to no case", f)
+		}
+	}
+}
+
+func compareGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", "golden", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s:\ngot:\n%s\nwant:\n%s", path, got, want)
+	}
+}

@@ -1,0 +1,34 @@
+package httpd
+
+import (
+	"context"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// healthBound is how long the model's own check may take, by the HTTP contract.
+const healthBound = 5 * time.Second
+
+// health always answers 200: the state is in the body.
+func (s *Server) health(ctx *fasthttp.RequestCtx) {
+	bound, cancel := context.WithTimeout(context.Background(), healthBound)
+	defer cancel()
+	s.encode(ctx, fasthttp.StatusOK, s.svc.Health(bound))
+}
+
+func (s *Server) openAPI(ctx *fasthttp.RequestCtx) {
+	doc, ok := s.svc.OpenAPI()
+	if !ok {
+		literal(ctx, fasthttp.StatusServiceUnavailable, `{"error":"OpenAPI schema not available"}`)
+		return
+	}
+	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.SetBodyRaw(doc)
+}
+
+// shutdown answers before anything ends, because Shutdown waits for the requests in flight.
+func (s *Server) shutdown(ctx *fasthttp.RequestCtx) {
+	literal(ctx, fasthttp.StatusOK, "{}")
+	s.svc.Shutdown()
+}

@@ -1,0 +1,60 @@
+package httpd
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Options of a Server. A zero field takes its default.
+type Options struct {
+	// MaxBody is the largest request body in bytes; a larger one is answered 413.
+	// Default: 100 MiB.
+	MaxBody int64
+
+	// HeaderTimeout is how long a client may take over a request's header. Its body may take longer:
+	// each 4 KiB that arrive earn another second, so that slow uploads pass and stalled ones end.
+	// Past it the answer is 408. Default: 60 s.
+	HeaderTimeout time.Duration
+
+	// IdleTimeout is how long a connection may stay open between requests. The default, 650 s, is
+	// longer than the load balancers of the large clouds keep theirs (at most 600 s): the side that
+	// sends requests must be the one that closes first, or some requests meet a closed connection.
+	IdleTimeout time.Duration
+
+	// WriteTimeout bounds how long a client may take none of an answer: a piece of at most 256 KiB
+	// that is not taken within it ends the connection (it may end after half of it). Default: 60 s.
+	WriteTimeout time.Duration
+
+	// Concurrency is how many connections may be open at once; one more is answered 503.
+	// Default: 16384.
+	Concurrency int
+
+	// Logger gets panics and refused connections, and at debug level what fasthttp has to say.
+	// Default: none.
+	Logger *slog.Logger
+
+	// CogVersion is the version of the cog interface that GET / names.
+	CogVersion string
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxBody <= 0 {
+		o.MaxBody = 100 << 20
+	}
+	if o.HeaderTimeout <= 0 {
+		o.HeaderTimeout = 60 * time.Second
+	}
+	if o.IdleTimeout <= 0 {
+		o.IdleTimeout = 650 * time.Second
+	}
+	if o.WriteTimeout <= 0 {
+		o.WriteTimeout = 60 * time.Second
+	}
+	if o.Concurrency <= 0 {
+		o.Concurrency = 16384
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

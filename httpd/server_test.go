@@ -1,0 +1,218 @@
+package httpd
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pinion/runtime/predict"
+)
+
+func TestRequestOutlivesItsConnection(t *testing.T) {
+	for _, size := range []int{10, maxKept - 100, maxKept + 100, 1 << 20} {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			f := newFake()
+			c := serve(t, f, Options{}).dial(t)
+			input := `{"s":"` + strings.Repeat("a", size) + `"}`
+			c.post(`{"id":"first","input":` + input + `,"context":{"k":"v"}}`)
+			c.want(200)
+			kept := f.request()
+			for range 3 { // the next requests are read into the same buffers
+				c.post(`{"id":"other","input":{"s":"` + strings.Repeat("b", size) + `"}}`)
+				c.want(200)
+			}
+			if kept.ID != "first" || string(kept.Input) != input || string(kept.Context) != `{"k":"v"}` {
+				t.Errorf("the first request changed: id %q, context %q, input %.40q", kept.ID, kept.Context, kept.Input)
+			}
+		})
+	}
+}
+
+func TestEachPredictionIsReleasedOnce(t *testing.T) {
+	for name, set := range map[string]func(f *fake){
+		"small":   func(f *fake) {},
+		"big":     func(f *fake) { f.result.Output = bigString(1 << 20) },
+		"refused": func(f *fake) { f.waitErr = predict.ErrQueueTimeout },
+		"panic":   func(f *fake) { f.runs = func(*predict.Prediction) { panic("in the run") } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake()
+			set(f)
+			c := serve(t, f, Options{}).dial(t)
+			c.post(`{"id":"a"}`)
+			c.answer()
+			if id := wait(t, f.released, "the release"); id != "a" {
+				t.Errorf("released %q", id)
+			}
+			if len(f.released) != 0 {
+				t.Error("released twice")
+			}
+		})
+	}
+}
+
+// bigString is a JSON string of n bytes.
+func bigString(n int) []byte {
+	b := bytes.Repeat([]byte("0123456789abcdef"), n/16+1)[:n]
+	b[0], b[n-1] = '"', '"'
+	return b
+}
+
+func TestBigAnswersAreWhole(t *testing.T) {
+	f := newFake()
+	f.result.Output = bigString(3<<20 + 17)
+	f.result.Logs = bytes.Repeat([]byte("a\xff\n"), 100<<10)
+	c := serve(t, f, Options{}).dial(t)
+	for range 2 { // on one connection: each ends where its length says
+		c.post(`{"id":"big"}`)
+		resp, body := c.want(200)
+		var got struct{ ID, Output, Logs, Completed_at string }
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatal(err)
+		}
+		if `"`+got.Output+`"` != string(f.result.Output) {
+			t.Error("the output is not what the model returned")
+		}
+		if got.Logs != strings.Repeat("a\uFFFD\n", 100<<10) || got.Completed_at == "" {
+			t.Error("the rest is not whole")
+		}
+		if resp.ContentLength != int64(len(body)) {
+			t.Errorf("Content-Length %d, want %d", resp.ContentLength, len(body))
+		}
+	}
+}
+
+func TestReleaseWhenTheReaderLeavesABigAnswer(t *testing.T) {
+	f := newFake()
+	f.result.Output = bigString(64 << 20) // more than sockets buffer
+	c := serve(t, f, Options{}).dial(t)
+	c.post(`{"id":"left"}`)
+	if _, err := c.br.ReadByte(); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	wait(t, f.released, "the release of an answer that nobody reads")
+}
+
+func TestHeadIsGetWithoutBody(t *testing.T) {
+	f := newFake()
+	f.schema = []byte(`{"openapi":"3.0.2"}`)
+	f.health = Health{Status: "READY"}
+	s := serve(t, f, Options{})
+	for _, path := range []string{"/", "/health-check", "/openapi.json"} {
+		get, err := http.Get("http://" + s.addr + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		get.Body.Close()
+		head, err := http.Head("http://" + s.addr + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head.Body.Close()
+		if head.StatusCode != 200 || head.ContentLength != get.ContentLength ||
+			head.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: HEAD %v %v, GET %v", path, head.Status, head.Header, get.Header)
+		}
+	}
+}
+
+func TestKeepAliveAndPipelining(t *testing.T) {
+	c := serve(t, newFake(), Options{}).dial(t)
+	for i := range 3 {
+		c.post(`{"id":"one-` + strconv.Itoa(i) + `"}`)
+		if _, body := c.want(200); !strings.Contains(body, `"one-`+strconv.Itoa(i)+`"`) {
+			t.Errorf("answer %d: %s", i, body)
+		}
+	}
+	var all strings.Builder
+	for i := range 20 {
+		all.WriteString(postRequest(`{"id":"many-` + strconv.Itoa(i) + `"}`))
+	}
+	all.WriteString("GET /nope HTTP/1.1\r\nHost: x\r\n\r\n")
+	c.send(all.String())
+	for i := range 20 {
+		if _, body := c.want(200); !strings.Contains(body, `"many-`+strconv.Itoa(i)+`"`) {
+			t.Errorf("pipelined answer %d: %s", i, body)
+		}
+	}
+	c.want(404)
+}
+
+func TestCancel(t *testing.T) {
+	f := newFake()
+	f.hold = true
+	s := serve(t, f, Options{})
+	for _, c := range []struct{ id, path string }{
+		{"plain", "plain"}, {"a b+c%ü", "a%20b+c%25%C3%BC"}, {`"`, `%22`}, {"..", "%2e%2e"},
+	} {
+		client, other := s.dial(t), s.dial(t)
+		body, _ := json.Marshal(map[string]string{"id": c.id})
+		client.post(string(body))
+		wait(t, f.started, "the prediction")
+		other.send("POST /predictions/" + c.path + "/cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+		if _, body := other.want(200); body != "{}" {
+			t.Errorf("%s: %s", c.id, body)
+		}
+		if _, body := client.want(200); !strings.Contains(body, `"status":"canceled"`) {
+			t.Errorf("%s: %s", c.id, body)
+		}
+		if id := wait(t, f.canceled, "the cancel"); id != c.id {
+			t.Errorf("cancelled %q, want %q", id, c.id)
+		}
+	}
+}
+
+func TestExpectContinue(t *testing.T) {
+	c := serve(t, newFake(), Options{}).dial(t)
+	c.send("POST /predictions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n")
+	c.want(100)
+	c.send(`{"id":"e"}`)
+	c.want(200)
+}
+
+func TestConnectionHeaders(t *testing.T) {
+	s := serve(t, newFake(), Options{})
+	c := s.dial(t)
+	c.send("GET / HTTP/1.0\r\n\r\n")
+	if resp, _ := c.want(200); resp.Header.Get("Server") != "" {
+		t.Errorf("the answer names its server: %v", resp.Header)
+	}
+	c.ended()
+	c = s.dial(t)
+	c.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	c.want(200)
+	c.ended()
+}
+
+func TestPanicIsLoggedAndAnswered(t *testing.T) {
+	var log bytes.Buffer
+	f := newFake()
+	f.panics = "boom"
+	s := serve(t, f, Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	c := s.dial(t)
+	c.post(`{}`)
+	c.want(500)
+	c.ended()
+	for _, want := range []string{"boom", "fake_test.go", "/predictions"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log does not hold %q: %s", want, log.String())
+		}
+	}
+	f.panics = ""
+	c = s.dial(t)
+	c.post(`{}`)
+	c.want(200)
+}
+
+func TestShutdownIsPassedOn(t *testing.T) {
+	f := newFake()
+	c := serve(t, f, Options{}).dial(t)
+	c.send("POST /shutdown HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+	c.want(200)
+	wait(t, f.shutdowns, "the service's shutdown")
+}

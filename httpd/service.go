@@ -1,0 +1,54 @@
+package httpd
+
+import (
+	"context"
+
+	"pinion/runtime/predict"
+)
+
+// Service is what the HTTP layer needs of the server behind it.
+type Service interface {
+	// Create takes a prediction in: validates it, registers it, and claims its place. It returns
+	// one of the refusals of package predict (ErrInFlight, ErrBusy, *QueueFullError,
+	// *NotReadyError, *ValidationError), or a prediction whose Wait the caller must call.
+	Create(req predict.Request) (*predict.Prediction, error)
+	// Cancel asks for the end of the prediction in flight of that id; false: there is none.
+	Cancel(id string) bool
+	// Health is the health document's content; ctx bounds the model's own check.
+	Health(ctx context.Context) Health
+	// OpenAPI is the model's schema document, or false before setup has ended.
+	OpenAPI() ([]byte, bool)
+	// Shutdown begins a graceful shutdown, without waiting for its end.
+	Shutdown()
+	// HasTraining tells whether the model has a training interface.
+	HasTraining() bool
+}
+
+// Health is the body of GET /health-check.
+type Health struct {
+	Status             string            `json:"status"`
+	Setup              *Setup            `json:"setup,omitempty"`
+	Version            map[string]string `json:"version"`
+	UserHealthcheckErr string            `json:"user_healthcheck_error,omitempty"`
+	// Workers is an addition to Cog's document: one entry a worker process.
+	Workers []WorkerHealth `json:"workers,omitempty"`
+}
+
+// Setup is how the model's setup went. Times are RFC 3339.
+type Setup struct {
+	StartedAt   string `json:"started_at,omitempty"`
+	CompletedAt string `json:"completed_at,omitempty"`
+	Status      string `json:"status"` // starting, succeeded or failed
+	Logs        string `json:"logs"`
+}
+
+// WorkerHealth is one worker process as an operator sees it.
+type WorkerHealth struct {
+	PID   int    `json:"pid,omitempty"`
+	State string `json:"state"` // starting, setup, ready, draining, gone
+	// CUDA is the driver's report, a JSON object as the worker made it.
+	CUDA map[string]any `json:"cuda,omitempty"`
+	// LastExit says in words how the process before this one ended.
+	LastExit string `json:"last_exit,omitempty"`
+	Restarts int    `json:"restarts"`
+}

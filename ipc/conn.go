@@ -1,0 +1,135 @@
+package ipc
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Pair makes a connected pair of stream sockets: the front's end, ready for Go's poller, and the
+// worker's end, a blocking descriptor to be passed on and closed.
+func Pair(name string) (*Conn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make socketpair: %w", err)
+	}
+	conn, err := NewConn(fds[0], name)
+	if err != nil {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+		return nil, nil, err
+	}
+	return conn, os.NewFile(uintptr(fds[1]), name), nil
+}
+
+// Conn is one end of a channel. Send may be called by many goroutines at once; Recv by one at a
+// time. Close may be called at any time.
+type Conn struct {
+	file *os.File
+	raw  syscall.RawConn
+
+	write writer
+	read  reader
+}
+
+// NewConn takes over the descriptor of a stream socket.
+func NewConn(fd int, name string) (*Conn, error) {
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return nil, fmt.Errorf("set socket non-blocking: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), name)
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("watch socket: %w", err)
+	}
+	c := &Conn{file: file, raw: raw}
+	c.write.init(raw)
+	c.read.init(raw)
+	return c, nil
+}
+
+// Close closes this end; a Recv in progress returns.
+func (c *Conn) Close() error {
+	c.write.close()
+	c.read.files.close()
+	return c.file.Close()
+}
+
+// Send queues one frame whose body is the concatenation of parts, and writes what is queued unless
+// another goroutine is at it. It copies the parts and never waits for the other side.
+func (c *Conn) Send(kind Kind, id uint64, parts ...[]byte) error {
+	if err := c.Queue(kind, id, parts...); err != nil {
+		return err
+	}
+	return c.Flush()
+}
+
+// Queue is Send without the write: the frame leaves with the next Flush or Send.
+func (c *Conn) Queue(kind Kind, id uint64, parts ...[]byte) error {
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	if size > InlineMax {
+		fd, err := bodyFile(parts)
+		if err != nil {
+			return err
+		}
+		return c.write.enqueueFile(AppendHeader(nil, kind, FlagFile, id, 0, 0), fd)
+	}
+	return c.write.enqueue(kind, id, size, parts)
+}
+
+// Flush writes what is queued.
+func (c *Conn) Flush() error { return c.write.flush() }
+
+// SendFile sends a frame without a body that passes fd on; fd is closed afterwards.
+func (c *Conn) SendFile(kind Kind, id uint64, fd int) error {
+	if err := c.write.enqueueFile(AppendHeader(nil, kind, FlagFile, id, 0, 0), fd); err != nil {
+		return err
+	}
+	return c.Flush()
+}
+
+// Recv waits for bytes, then calls handle for each frame that is complete. A frame's body is valid
+// during its call only, unless taken with Own. The error is ErrClosed once the other side is gone.
+// It is ErrInterrupted after Interrupt, and then nothing was lost.
+func (c *Conn) Recv(handle func(*Frame)) error {
+	err := c.read.recv(handle)
+	if err == ErrInterrupted {
+		if err := c.file.SetReadDeadline(time.Time{}); err != nil {
+			return ErrClosed
+		}
+	}
+	return err
+}
+
+// Interrupt makes the Recv in progress return ErrInterrupted, or else the next one.
+func (c *Conn) Interrupt() {
+	_ = c.file.SetReadDeadline(time.Unix(1, 0)) // fails only once closed, and then Recv ends anyway
+}
+
+// bodyFile makes a memory file that holds parts.
+func bodyFile(parts [][]byte) (int, error) {
+	fd, err := unix.MemfdCreate("pinion-body", unix.MFD_CLOEXEC)
+	if err != nil {
+		return -1, fmt.Errorf("create memory file: %w", err)
+	}
+	for _, p := range parts {
+		for len(p) > 0 {
+			n, err := unix.Write(fd, p)
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil {
+				unix.Close(fd)
+				return -1, fmt.Errorf("write memory file: %w", err)
+			}
+			p = p[n:]
+		}
+	}
+	return fd, nil
+}

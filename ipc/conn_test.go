@@ -1,0 +1,291 @@
+package ipc
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestBodiesOfEverySizeArrive(t *testing.T) {
+	noLeak(t)
+	a, b := ends(t)
+	for i, size := range []int{
+		0, 1, HeaderSize - 1, HeaderSize, 1000, firstBuffer - HeaderSize - 1, firstBuffer - HeaderSize,
+		ownedMin - 1, ownedMin, ownedMin + 1, 1 << 20, InlineMax - 1, InlineMax, InlineMax + 1, 20 << 20,
+	} {
+		body := filled(size, uint64(i))
+		id := uint64(i) | 1<<63
+		// In three parts, one of them empty.
+		if err := a.Send(KindPredict, id, body[:size/3], nil, body[size/3:]); err != nil {
+			t.Fatalf("%d bytes: %v", size, err)
+		}
+		want := message{Kind: KindPredict, ID: id, Body: body}
+		if size > InlineMax {
+			want.Flags = FlagFile
+		}
+		large := false
+		var got []message
+		for len(got) == 0 {
+			if err := b.Recv(func(f *Frame) { got, large = append(got, keep(f)), f.Large() }); err != nil {
+				t.Fatalf("%d bytes: %v", size, err)
+			}
+		}
+		if len(got) != 1 || !got[0].equal(want) {
+			t.Errorf("%d bytes: got %v, want %v", size, got, want)
+		}
+		if large != (size >= ownedMin) {
+			t.Errorf("%d bytes: a body of its own: %v", size, large)
+		}
+	}
+}
+
+func TestOwnKeepsTheBody(t *testing.T) {
+	noLeak(t)
+	a, b := ends(t)
+	for _, size := range []int{0, 100, ownedMin, InlineMax + 1} {
+		body := filled(size, 7)
+		if err := a.Send(KindSucceeded, 1, body); err != nil {
+			t.Fatal(err)
+		}
+		var kept []byte
+		var release func()
+		for done := false; !done; {
+			if err := b.Recv(func(f *Frame) { kept, release = f.Own(); done = true }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// What comes next must not touch it.
+		if err := a.Send(KindSucceeded, 2, filled(size, 8)); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, b, 1)
+		if !bytes.Equal(kept, body) {
+			t.Errorf("%d bytes: the body changed after Own", size)
+		}
+		if (release != nil) != (size > InlineMax) {
+			t.Errorf("%d bytes: something to give back: %v", size, release != nil)
+		}
+		if release != nil {
+			release()
+		}
+	}
+}
+
+func TestFramesOfOneReadArriveInOrder(t *testing.T) {
+	a, b := ends(t)
+	const n = 2000
+	for i := range uint64(n) {
+		if err := a.Queue(KindPredict, i, filled(int(i%90), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range receive(t, b, n) {
+		if want := (message{Kind: KindPredict, ID: uint64(i), Body: filled(i%90, uint64(i))}); !m.equal(want) {
+			t.Fatalf("frame %d: got %v, want %v", i, m, want)
+		}
+	}
+}
+
+func TestQueueDoesNotWrite(t *testing.T) {
+	var a *Conn
+	fd := rawEnd(t, &a)
+	defer unix.Close(fd)
+	if err := a.Queue(KindPredict, 1, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err != nil || n != 0 {
+		t.Errorf("%d bytes were written, error %v; want none before Flush", n, err)
+	}
+	if err := a.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err != nil || n != HeaderSize+2 {
+		t.Errorf("%d bytes were written, error %v; want %d", n, err, HeaderSize+2)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	a, b := ends(t)
+	none := func(f *Frame) { t.Errorf("a frame out of nothing: %v", keep(f)) }
+
+	t.Run("the next Recv", func(t *testing.T) {
+		b.Interrupt()
+		if err := b.Recv(none); err != ErrInterrupted {
+			t.Fatalf("got %v, want ErrInterrupted", err)
+		}
+	})
+	t.Run("loses nothing", func(t *testing.T) {
+		if err := a.Send(KindPredict, 5, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		b.Interrupt()
+		if err := b.Recv(none); err != ErrInterrupted {
+			t.Fatalf("got %v, want ErrInterrupted", err)
+		}
+		if got := receive(t, b, 1); got[0].ID != 5 {
+			t.Errorf("got %v", got)
+		}
+	})
+	t.Run("the Recv in progress, between the halves of a frame", func(t *testing.T) {
+		var c *Conn
+		fd := rawEnd(t, &c)
+		defer unix.Close(fd)
+		frame := wire(KindSucceeded, 0, 9, 3, filled(300, 9))
+		writeAll(t, fd, frame[:100])
+		if err := c.Recv(none); err != nil {
+			t.Fatal(err)
+		}
+		result := make(chan error)
+		go func() { result <- c.Recv(none) }()
+		c.Interrupt() // it is in there, or on its way
+		if err := <-result; err != ErrInterrupted {
+			t.Fatalf("got %v, want ErrInterrupted", err)
+		}
+		writeAll(t, fd, frame[100:])
+		got := receive(t, c, 1)
+		if want := (message{Kind: KindSucceeded, ID: 9, Nanos: 3, Body: filled(300, 9)}); !got[0].equal(want) {
+			t.Errorf("got %v, want %v", got[0], want)
+		}
+	})
+	t.Run("many are one or a few, and then it is as before", func(t *testing.T) {
+		for range 100 {
+			b.Interrupt()
+		}
+		if err := b.Recv(none); err != ErrInterrupted {
+			t.Fatalf("got %v, want ErrInterrupted", err)
+		}
+		if err := a.Send(KindPredict, 6); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, b, 1)
+	})
+}
+
+func TestTheEndOfTheOtherSide(t *testing.T) {
+	t.Run("what it sent comes first", func(t *testing.T) {
+		var c *Conn
+		fd := rawEnd(t, &c)
+		writeAll(t, fd, wire(KindSucceeded, 0, 1, 0, []byte("{}")))
+		unix.Close(fd)
+		got, err := untilError(c)
+		if len(got) != 1 || !errors.Is(err, ErrClosed) || !errors.Is(err, io.EOF) {
+			t.Errorf("got %v, then %v", got, err)
+		}
+	})
+	t.Run("also where it left what was sent to it unread", func(t *testing.T) {
+		var c *Conn
+		fd := rawEnd(t, &c)
+		if err := c.Send(KindPredict, 1, filled(100, 1)); err != nil {
+			t.Fatal(err)
+		}
+		writeAll(t, fd, wire(KindSucceeded, 0, 1, 0, []byte("{}")))
+		unix.Close(fd)
+		got, err := untilError(c)
+		if len(got) != 1 || !errors.Is(err, ErrClosed) {
+			t.Errorf("got %v, then %v", got, err)
+		}
+	})
+	t.Run("half a frame is none", func(t *testing.T) {
+		for _, cut := range []int{1, HeaderSize - 1, HeaderSize, HeaderSize + 1, ownedMin, ownedMin + HeaderSize - 1} {
+			var c *Conn
+			fd := rawEnd(t, &c)
+			go func() {
+				writeAll(t, fd, wire(KindSucceeded, 0, 1, 0, filled(ownedMin, 1))[:cut])
+				unix.Close(fd)
+			}()
+			if got, err := untilError(c); len(got) != 0 || !errors.Is(err, ErrClosed) || errors.Is(err, ErrProtocol) {
+				t.Errorf("%d bytes: got %v, then %v", cut, got, err)
+			}
+		}
+	})
+	t.Run("a Send fails", func(t *testing.T) {
+		var c *Conn
+		fd := rawEnd(t, &c)
+		unix.Close(fd)
+		if err := c.Send(KindPredict, 1); !errors.Is(err, ErrClosed) {
+			t.Errorf("got %v, want ErrClosed", err)
+		}
+		if err := c.Queue(KindPredict, 2); !errors.Is(err, ErrClosed) {
+			t.Errorf("the next: got %v, want ErrClosed", err)
+		}
+	})
+}
+
+func TestClose(t *testing.T) {
+	t.Run("ends a Recv", func(t *testing.T) {
+		noLeak(t)
+		a, _ := ends(t)
+		result := make(chan error)
+		go func() { result <- a.Recv(func(*Frame) {}) }()
+		a.Close()
+		if err := <-result; !errors.Is(err, ErrClosed) {
+			t.Errorf("got %v, want ErrClosed", err)
+		}
+		if err := a.Recv(func(*Frame) {}); !errors.Is(err, ErrClosed) {
+			t.Errorf("the next Recv: got %v, want ErrClosed", err)
+		}
+		a.Interrupt() // does nothing, and does not fail
+	})
+	t.Run("ends what Send left to be written", func(t *testing.T) {
+		noLeak(t)
+		a, _ := ends(t) // nobody reads
+		for i := range uint64(10) {
+			if err := a.Send(KindPredict, i, filled(InlineMax+int(i%2), i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.Close()
+		if err := a.Send(KindPredict, 99); !errors.Is(err, ErrClosed) {
+			t.Errorf("Send after Close: %v, want ErrClosed", err)
+		}
+		if err := a.Send(KindPredict, 99, filled(InlineMax+1, 1)); !errors.Is(err, ErrClosed) {
+			t.Errorf("Send of a large body after Close: %v, want ErrClosed", err)
+		}
+		if err := a.SendFile(KindSlot, 0, memoryFile(t, nil)); !errors.Is(err, ErrClosed) {
+			t.Errorf("SendFile after Close: %v, want ErrClosed", err)
+		}
+	})
+	t.Run("twice", func(t *testing.T) {
+		a, _ := ends(t)
+		a.Close()
+		if err := a.Close(); err == nil {
+			t.Error("the second Close says nothing")
+		}
+	})
+	t.Run("while all is in use", func(t *testing.T) {
+		noLeak(t)
+		for range 200 {
+			a, b := ends(t)
+			done := make(chan struct{})
+			for i := range 4 {
+				go func() {
+					for k := uint64(0); a.Send(KindPredict, k, filled(5000*i, k)) == nil; k++ {
+					}
+					done <- struct{}{}
+				}()
+			}
+			go func() {
+				_, _ = untilError(b)
+				done <- struct{}{}
+			}()
+			go func() {
+				_, _ = untilError(a)
+				done <- struct{}{}
+			}()
+			a.Close()
+			for range 6 {
+				<-done
+			}
+			b.Close()
+		}
+	})
+}

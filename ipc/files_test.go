@@ -1,0 +1,203 @@
+package ipc
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestDescriptorsStayWithTheirFrames sends frames with and without descriptors in one batch, in rows of
+// several of each, and from several goroutines.
+func TestDescriptorsStayWithTheirFrames(t *testing.T) {
+	noLeak(t)
+	a, b := ends(t)
+	const senders, frames = 4, 120
+	withFile := func(id uint64) bool { return id%7 < 3 || id%11 == 0 }
+	var wg sync.WaitGroup
+	for sender := range uint64(senders) {
+		wg.Go(func() {
+			for n := range uint64(frames) {
+				id := sender*frames + n
+				var err error
+				if withFile(id) {
+					fd, ferr := bodyFile([][]byte{filled(10+int(id), id)})
+					if ferr != nil {
+						t.Error(ferr)
+						return
+					}
+					err = a.write.enqueueFile(AppendHeader(nil, KindPredict, FlagFile, id, 0, 0), fd)
+				} else {
+					err = a.Queue(KindPredict, id, filled(10+int(id), id))
+				}
+				if n%9 == 8 && err == nil {
+					err = a.Flush()
+				}
+				if err != nil {
+					t.Errorf("frame %d: %v", id, err)
+					return
+				}
+			}
+			if err := a.Flush(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	seen := make(map[uint64]bool)
+	for _, got := range receive(t, b, senders*frames) {
+		want := message{Kind: KindPredict, ID: got.ID, Body: filled(10+int(got.ID), got.ID)}
+		if withFile(got.ID) {
+			want.Flags = FlagFile
+		}
+		if !got.equal(want) || seen[got.ID] {
+			t.Errorf("got %v, want %v, once", got, want)
+		}
+		seen[got.ID] = true
+	}
+	wg.Wait()
+}
+
+func TestSendFilePassesADescriptor(t *testing.T) {
+	noLeak(t)
+	var a *Conn
+	fd := rawEnd(t, &a)
+	defer unix.Close(fd)
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pipe[0])
+	if err := a.SendFile(KindSlot, 3, pipe[1]); err != nil {
+		t.Fatal(err)
+	}
+	buf, oob := make([]byte, 100), make([]byte, 100)
+	n, oobn, flags, _, err := unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
+	if err != nil || flags&unix.MSG_CTRUNC != 0 {
+		t.Fatalf("flags %#x, error %v", flags, err)
+	}
+	if want := wire(KindSlot, FlagFile, 3, 0, nil); string(buf[:n]) != string(want) {
+		t.Errorf("got % x, want % x", buf[:n], want)
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil || len(messages) != 1 {
+		t.Fatalf("%d control messages, error %v", len(messages), err)
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		t.Fatalf("%d descriptors, error %v", len(fds), err)
+	}
+	if _, err := unix.Write(fds[0], []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fds[0])
+	// The sender's own is closed: what was written comes, and then the end.
+	if got := readAll(t, pipe[0], 5); string(got) != "hello" {
+		t.Errorf("got %q", got)
+	}
+	if n, err := unix.Read(pipe[0], buf); n != 0 || err != nil {
+		t.Errorf("somebody still holds the other end: %d, %v", n, err)
+	}
+}
+
+// TestFilesThatAreNoBodies: only memory files are bodies. Whatever else comes is closed.
+func TestFilesThatAreNoBodies(t *testing.T) {
+	noLeak(t)
+	var a *Conn
+	fd := rawEnd(t, &a)
+	defer unix.Close(fd)
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	for i, of := range []int{pipe[0], pipe[1], fd, memoryFile(t, nil)} {
+		writeAll(t, fd, wire(KindSucceeded, FlagFile, uint64(i), 0, nil), of)
+		if of != fd {
+			unix.Close(of)
+		}
+	}
+	for i, got := range receive(t, a, 4) {
+		if want := (message{Kind: KindSucceeded, Flags: FlagFile, ID: uint64(i)}); !got.equal(want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	dir, err := unix.Open(t.TempDir(), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(dir)
+	writeAll(t, fd, wire(KindSucceeded, FlagFile, 9, 0, nil), dir)
+	got, err := untilError(a)
+	if len(got) != 0 || err == nil || errors.Is(err, ErrClosed) {
+		t.Errorf("a folder as a body: %v, %v; want an error that is not the end", got, err)
+	}
+}
+
+func TestDescriptorsOutOfPlace(t *testing.T) {
+	plain := wire(KindSucceeded, 0, 1, 0, []byte("{}"))
+	file := wire(KindSucceeded, FlagFile, 2, 0, nil)
+	big := wire(KindSucceeded, 0, 3, 0, filled(ownedMin, 3))
+	for name, c := range map[string]struct {
+		pieces [][]byte
+		files  []int // how many go with each piece
+		frames int   // that are handed on nevertheless
+		says   string
+	}{
+		"a file frame without one":     {[][]byte{plain, file}, []int{0, 0}, 1, "without its descriptor"},
+		"one with a plain frame":       {[][]byte{plain}, []int{1}, 1, "without their frames"},
+		"two with one frame":           {[][]byte{file}, []int{2}, 1, "without their frames"},
+		"one within a body":            {[][]byte{big[:100], big[100:200], big[200:]}, []int{0, 1, 0}, 0, "within a body"},
+		"more than a message may have": {[][]byte{file}, []int{100}, 0, "too many descriptors"},
+		"one too early, then its own":  {[][]byte{plain[:10], plain[10:], file}, []int{1, 0, 1}, 1, "without their frames"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noLeak(t)
+			var a *Conn
+			fd := rawEnd(t, &a)
+			defer unix.Close(fd)
+			var got []message
+			var err error
+			for i, piece := range c.pieces {
+				var fds []int
+				for range c.files[i] {
+					fds = append(fds, memoryFile(t, []byte("body")))
+				}
+				writeAll(t, fd, piece, fds...)
+				for _, f := range fds {
+					unix.Close(f)
+				}
+				if err == nil { // one read a piece
+					err = a.Recv(func(f *Frame) { got = append(got, keep(f)) })
+				}
+			}
+			if !errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want ErrProtocol that says %q", err, c.says)
+			}
+			if len(got) != c.frames {
+				t.Errorf("got %v, want %d frames", got, c.frames)
+			}
+		})
+	}
+}
+
+// TestCloseClosesUnclaimedDescriptors: one that came with half a frame belongs to nobody yet.
+func TestCloseClosesUnclaimedDescriptors(t *testing.T) {
+	noLeak(t)
+	var a *Conn
+	fd := rawEnd(t, &a)
+	defer unix.Close(fd)
+	body := memoryFile(t, []byte("body"))
+	writeAll(t, fd, wire(KindSucceeded, FlagFile, 1, 0, nil)[:10], body)
+	unix.Close(body)
+	if err := a.Recv(func(f *Frame) { t.Errorf("got %v out of half a header", keep(f)) }); err != nil {
+		t.Fatal(err)
+	}
+	if a.read.files.len() != 1 {
+		t.Fatal("the descriptor was not kept")
+	}
+	a.Close()
+	if a.read.files.len() != 0 {
+		t.Error("the descriptor was not closed")
+	}
+}

@@ -1,0 +1,130 @@
+package ipc
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// HeaderSize is the length of a frame's header in bytes:
+//
+//	 0       4     5      6     8               16              24
+//	+--------+-----+------+-----+---------------+---------------+----------
+//	| length |kind |flags |  0  |      id       |     nanos     | body …
+//	+--------+-----+------+-----+---------------+---------------+----------
+//
+// All integers are little-endian. length counts the body alone. nanos is how long the model had
+// the prediction, in nanoseconds, in the frames that end one; 0 elsewhere.
+const HeaderSize = 24
+
+const (
+	// InlineMax is the largest body, in bytes, that travels in the socket itself.
+	InlineMax = 6 << 20
+	// ownedMin is the smallest inline body that gets memory of its own instead of a place in the
+	// reader's buffer: beyond it a copy costs more than an allocation.
+	ownedMin = 64 << 10
+)
+
+// Flags of a frame.
+const (
+	// FlagFile: the body is a memory file, passed with the header's first byte; length is 0.
+	FlagFile = 1 << 0
+)
+
+// Kind says what a frame means. The values are the protocol: never reuse one.
+type Kind uint8
+
+const (
+	// Front to worker, on a slot's channel.
+
+	KindPredict Kind = 1 // {"input":{…},"context":{…}}
+
+	// Worker to front, on a slot's channel.
+
+	KindSucceeded Kind = 16 // {"metrics":{…},"output":…}; ends the prediction
+	KindFailed    Kind = 17 // {"metrics":{…},"error":"…"}; ends the prediction
+	KindCanceled  Kind = 18 // {"metrics":{…}}; ends the prediction
+	KindLog       Kind = 19 // {"source":"stdout","data":"…"}: text that Python tells apart itself
+	KindLogMark   Kind = 20 // {"stdout":n,"stderr":n}: what the pipes hold up to here is this id's
+
+	// Worker to front, on the control channel.
+
+	KindHello       Kind = 32 // {"protocol":1,"pid":…,"python":"3.12.1","executable":"…"}
+	KindLoaded      Kind = 33 // {"cog":"…","slots":n,"async":…,"schema":{…}}
+	KindReady       Kind = 34 // {"seconds":…,"stdout":n,"stderr":n}
+	KindSetupFailed Kind = 35 // {"error":"…","seconds":…,"stdout":n,"stderr":n}
+	KindCUDA        Kind = 36 // the report of pyembed/cuda, at any time
+
+	// Front to worker, on the control channel.
+
+	KindSlot     Kind = 48 // no body: id is the slot's index; the socket comes with it (FlagFile)
+	KindShutdown Kind = 49 // {}: finish what runs, then leave
+)
+
+// Ends tells whether a frame of this kind ends its prediction.
+func (k Kind) Ends() bool { return k >= KindSucceeded && k <= KindCanceled }
+
+// Frame is one message. It is valid during the call that hands it on, and so is Body unless Own is called.
+type Frame struct {
+	Kind  Kind
+	Flags uint8
+	ID    uint64
+	Nanos uint64
+	Body  []byte
+
+	owned  bool // Body is memory of its own
+	mapped bool // Body is a mapping
+}
+
+// Own returns the body for keeps and what gives it back (nil where there is nothing to give back).
+func (f *Frame) Own() (body []byte, release func()) {
+	switch {
+	case f.mapped:
+		m := f.Body
+		f.mapped = false // the receiver's now
+		return m, func() { unmap(m) }
+	case f.owned:
+		return f.Body, nil
+	default:
+		return append([]byte(nil), f.Body...), nil
+	}
+}
+
+// Large tells whether Own takes the body without a copy.
+func (f *Frame) Large() bool { return f.owned || f.mapped }
+
+// AppendHeader appends a frame's header to dst.
+func AppendHeader(dst []byte, kind Kind, flags uint8, id uint64, nanos uint64, length int) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(length))
+	dst = append(dst, byte(kind), flags, 0, 0)
+	dst = binary.LittleEndian.AppendUint64(dst, id)
+	return binary.LittleEndian.AppendUint64(dst, nanos)
+}
+
+// header is a decoded header.
+type header struct {
+	length uint32
+	kind   Kind
+	flags  uint8
+	id     uint64
+	nanos  uint64
+}
+
+// parseHeader decodes the first HeaderSize bytes of b.
+func parseHeader(b []byte) (header, error) {
+	h := header{
+		length: binary.LittleEndian.Uint32(b),
+		kind:   Kind(b[4]),
+		flags:  b[5],
+		id:     binary.LittleEndian.Uint64(b[8:]),
+		nanos:  binary.LittleEndian.Uint64(b[16:]),
+	}
+	switch {
+	case b[6] != 0 || b[7] != 0 || h.flags&^FlagFile != 0 || h.kind == 0:
+		return h, fmt.Errorf("%w: header % x", ErrProtocol, b[:HeaderSize])
+	case h.flags&FlagFile != 0 && h.length != 0:
+		return h, fmt.Errorf("%w: a file frame with an inline body of %d bytes", ErrProtocol, h.length)
+	case h.length > InlineMax:
+		return h, fmt.Errorf("%w: an inline body of %d bytes, the limit is %d", ErrProtocol, h.length, InlineMax)
+	}
+	return h, nil
+}

@@ -1,0 +1,223 @@
+package ipc
+
+import (
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+var update = flag.Bool("update", false, "write the golden files, and the examples of PROTOCOL.md")
+
+// example is one frame as PROTOCOL.md shows it. Its bytes are in testdata/golden.
+type example struct {
+	name string
+	message
+	byFront bool // it is Conn that makes it; else C does
+}
+
+// examples has at least one frame of each kind. The bodies are what the two sides write, to the byte.
+func examples() []example {
+	id := MakeID(1, 0)
+	worker := func(name string, kind Kind, id, nanos uint64, body string) example {
+		return example{name, message{Kind: kind, ID: id, Nanos: nanos, Body: []byte(body)}, false}
+	}
+	front := func(name string, kind Kind, flags uint8, id uint64, body string) example {
+		return example{name, message{Kind: kind, Flags: flags, ID: id, Body: []byte(body)}, true}
+	}
+	return []example{
+		front("predict", KindPredict, 0, id, `{"input":{"s":"world"}}`),
+		front("predict-context", KindPredict, 0, id, `{"input":{"s":"world"},"context":{"user":"ann"}}`),
+		front("predict-file", KindPredict, FlagFile, id, ``),
+		worker("succeeded", KindSucceeded, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"output":"hello world"}`),
+		worker("failed", KindFailed, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"error":"ValueError: no such voice"}`),
+		worker("canceled", KindCanceled, id, 500_000_000, `{"metrics":{"predict_time":0.5,"steps":12}}`),
+		worker("log", KindLog, id, 0, `{"source":"stdout","data":"step 1\n"}`),
+		worker("log-mark", KindLogMark, id, 0, `{"stdout":512,"stderr":0}`),
+		worker("hello", KindHello, 0, 0, `{"protocol":1,"pid":4711,"python":"3.13.0","executable":"/usr/bin/python3"}`),
+		worker("loaded", KindLoaded, 0, 0, `{"cog":"0.23.0","slots":1,"async":false,"schema":{"openapi":"3.0.2"}}`),
+		worker("ready", KindReady, 0, 0, `{"seconds":0.25,"stdout":512,"stderr":0}`),
+		worker("setup-failed", KindSetupFailed, 0, 0, `{"error":"FileNotFoundError: weights.bin","seconds":0.25,"stdout":0,"stderr":1024}`),
+		worker("cuda", KindCUDA, 0, 0, `{"state":"absent","devices":[],"seconds":0.000512,"steps":{"load":0.000512,"init":0,"context":0}}`),
+		front("slot", KindSlot, FlagFile, 0, ``),
+		front("shutdown", KindShutdown, 0, 0, `{}`),
+	}
+}
+
+func goldenFile(name string) string { return filepath.Join("testdata", "golden", name+".txt") }
+
+// golden is the bytes of a golden file, which holds them as a table.
+func golden(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(goldenFile(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b []byte
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "|")
+		_, digits, _ := strings.Cut(line, " ")
+		part, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(digits), " ", ""))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		b = append(b, part...)
+	}
+	if hex.Dump(b) != string(text) {
+		t.Fatalf("%s is not the table of the bytes that it holds", name)
+	}
+	return b
+}
+
+// TestEncodeGolden: what we send is what the golden files hold.
+func TestEncodeGolden(t *testing.T) {
+	if *update {
+		writeGolden(t)
+	}
+	for _, e := range examples() {
+		want := golden(t, e.name)
+		if got := wire(e.Kind, e.Flags, e.ID, e.Nanos, e.Body); !bytes.Equal(got, want) {
+			t.Errorf("%s: the header is made as\n%s, want\n%s", e.name, hex.Dump(got), hex.Dump(want))
+		}
+		if !e.byFront {
+			continue
+		}
+		if got := sent(t, e, len(want)); !bytes.Equal(got, want) {
+			t.Errorf("%s: sent as\n%s, want\n%s", e.name, hex.Dump(got), hex.Dump(want))
+		}
+	}
+}
+
+// sent is the frame as it comes out of a socket.
+func sent(t *testing.T, e example, n int) []byte {
+	t.Helper()
+	var c *Conn
+	fd := rawEnd(t, &c)
+	defer unix.Close(fd)
+	var err error
+	switch {
+	case e.Kind == KindSlot:
+		err = c.SendFile(e.Kind, e.ID, memoryFile(t, nil))
+	case e.Flags == FlagFile:
+		err = c.Send(e.Kind, e.ID, filled(InlineMax+1, 1))
+	default:
+		err = c.Send(e.Kind, e.ID, e.Body)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readAll(t, fd, n)
+}
+
+// TestDecodeGolden: what the golden files hold is understood.
+func TestDecodeGolden(t *testing.T) {
+	noLeak(t)
+	for _, e := range examples() {
+		var c *Conn
+		fd := rawEnd(t, &c)
+		want := e.message
+		if e.Flags == FlagFile {
+			want.Body = []byte(`{"input":{"s":"world"}}`)
+			body := memoryFile(t, want.Body)
+			writeAll(t, fd, golden(t, e.name), body)
+			unix.Close(body)
+		} else {
+			writeAll(t, fd, golden(t, e.name))
+		}
+		if got := receive(t, c, 1); !got[0].equal(want) {
+			t.Errorf("%s: got %v, want %v", e.name, got[0], want)
+		}
+		unix.Close(fd)
+	}
+}
+
+// TestEveryKindHasAnExample keeps the examples complete, and the folder free of what nobody checks.
+func TestEveryKindHasAnExample(t *testing.T) {
+	missing := kinds(t)
+	var names []string
+	for _, e := range examples() {
+		names = append(names, e.name+".txt")
+		for name, value := range missing {
+			if value == uint64(e.Kind) {
+				delete(missing, name)
+			}
+		}
+	}
+	for name := range missing {
+		t.Errorf("no example of Kind%s", name)
+	}
+	files, err := os.ReadDir(filepath.Dir(goldenFile("")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !slices.Contains(names, f.Name()) {
+			t.Errorf("%s is no example's", f.Name())
+		}
+	}
+}
+
+// blocks are the examples of PROTOCOL.md: a comment that names one, and the table in a fence.
+var blocks = regexp.MustCompile("(?s)<!-- golden: ([\\w-]+) -->\n```\n(.*?)```\n")
+
+// TestProtocolShowsTheGoldenFiles: the examples of PROTOCOL.md are the golden files, each once.
+func TestProtocolShowsTheGoldenFiles(t *testing.T) {
+	text, err := os.ReadFile("PROTOCOL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := make(map[string]string)
+	for _, m := range blocks.FindAllStringSubmatch(string(text), -1) {
+		if _, twice := shown[m[1]]; twice {
+			t.Errorf("PROTOCOL.md shows %s twice", m[1])
+		}
+		shown[m[1]] = m[2]
+	}
+	for _, e := range examples() {
+		want, err := os.ReadFile(goldenFile(e.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := shown[e.name]; !ok || got != string(want) {
+			t.Errorf("PROTOCOL.md shows %s as\n%s, want\n%s", e.name, got, want)
+		}
+		delete(shown, e.name)
+	}
+	for name := range shown {
+		t.Errorf("PROTOCOL.md shows %s, of which there is no golden file", name)
+	}
+	for name := range kinds(t) {
+		if !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("PROTOCOL.md does not name %s", name)
+		}
+	}
+}
+
+func writeGolden(t *testing.T) {
+	t.Helper()
+	tables := make(map[string]string)
+	for _, e := range examples() {
+		tables[e.name] = hex.Dump(wire(e.Kind, e.Flags, e.ID, e.Nanos, e.Body))
+		if err := os.WriteFile(goldenFile(e.name), []byte(tables[e.name]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile("PROTOCOL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = blocks.ReplaceAllFunc(text, func(block []byte) []byte {
+		name := string(blocks.FindSubmatch(block)[1])
+		return []byte("<!-- golden: " + name + " -->\n```\n" + tables[name] + "```\n")
+	})
+	if err := os.WriteFile("PROTOCOL.md", text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

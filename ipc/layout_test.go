@@ -1,0 +1,236 @@
+package ipc
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The other side of the protocol is C and Python. These tests read its sources: a change on one side alone fails.
+
+// cHeader is a C header, understood as far as the project's own are written: constants, and structs of words.
+type cHeader struct {
+	scope *types.Scope
+	sizes types.Sizes
+}
+
+var (
+	cComment = regexp.MustCompile(`//.*`)
+	cDefine  = regexp.MustCompile(`(?m)^#define (PX_\w+) (.+)$`)
+	cCast    = regexp.MustCompile(`UINT64_C\((\w+)\)|\(size_t\)(\w+)`)
+	cEnum    = regexp.MustCompile(`(PX_\w+) = (\d+)[,\s]`)
+	cStruct  = regexp.MustCompile(`(?s)\nstruct (\w+) \{\n(.*?)\n\};`)
+	cField   = regexp.MustCompile(`(?:px_word|uint64_t|struct (\w+)) ([^;]+);`)
+	cArray   = regexp.MustCompile(`^(\w+)\[(.+)\]$`)
+)
+
+// readHeader translates a header to Go and has the compiler's own front end lay it out.
+func readHeader(t *testing.T, path string) cHeader {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := cComment.ReplaceAllString(string(text), "")
+	var b strings.Builder
+	b.WriteString("package c\n")
+	for _, m := range cDefine.FindAllStringSubmatch(source, -1) {
+		fmt.Fprintf(&b, "const %s = %s\n", m[1], cCast.ReplaceAllString(m[2], "$1$2"))
+	}
+	for _, m := range cEnum.FindAllStringSubmatch(source, -1) {
+		fmt.Fprintf(&b, "const %s = %s\n", m[1], m[2])
+	}
+	for _, s := range cStruct.FindAllStringSubmatch(source, -1) {
+		if !strings.HasPrefix(s[1], "px_consumed") && !strings.HasSuffix(s[1], "page") {
+			continue // no part of the shared page
+		}
+		fmt.Fprintf(&b, "type %s struct {\n", s[1])
+		for _, f := range cField.FindAllStringSubmatch(s[2], -1) {
+			typ := "uint64"
+			if f[1] != "" {
+				typ = f[1]
+			}
+			for name := range strings.SplitSeq(f[2], ",") {
+				name = strings.TrimSpace(name)
+				if m := cArray.FindStringSubmatch(name); m != nil {
+					fmt.Fprintf(&b, "%s [%s]%s\n", m[1], m[2], typ)
+				} else {
+					fmt.Fprintf(&b, "%s %s\n", name, typ)
+				}
+			}
+		}
+		b.WriteString("}\n")
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, b.String(), 0)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, b.String())
+	}
+	config := types.Config{Importer: importer.Default()}
+	pkg, err := config.Check("c", files, []*ast.File{file}, nil)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, b.String())
+	}
+	return cHeader{pkg.Scope(), types.SizesFor("gc", "amd64")} // 64-bit words: alike on every machine we build for
+}
+
+// number is the value of a constant.
+func (h cHeader) number(t *testing.T, name string) uint64 {
+	t.Helper()
+	c, ok := h.scope.Lookup(name).(*types.Const)
+	if !ok {
+		t.Fatalf("the header has no constant %s", name)
+	}
+	v, exact := constant.Uint64Val(c.Val())
+	if !exact {
+		t.Fatalf("%s is %s", name, c.Val())
+	}
+	return v
+}
+
+// layout is the offset of each field of a struct, and its size under "".
+func (h cHeader) layout(t *testing.T, name string) map[string]int64 {
+	t.Helper()
+	o := h.scope.Lookup(name)
+	if o == nil {
+		t.Fatalf("the header has no struct %s", name)
+	}
+	s := o.Type().Underlying().(*types.Struct)
+	var fields []*types.Var
+	for f := range s.Fields() {
+		fields = append(fields, f)
+	}
+	at := map[string]int64{"": h.sizes.Sizeof(s)}
+	for i, offset := range h.sizes.Offsetsof(fields) {
+		at[fields[i].Name()] = offset
+	}
+	return at
+}
+
+func TestPageOfTheWorker(t *testing.T) {
+	h := readHeader(t, "../pyembed/px_page.h")
+	for name, want := range map[string]uint64{
+		"PX_PAGE_MAGIC": pageMagic, "PX_PAGE_HEADER": pageHeader, "PX_PAGE_SLOT": pageSlot, "PX_PAGE_SIZE": PageSize,
+		"PX_CLAIMS": Claims, "PX_MAX_SLOTS": MaxSlots, "PX_CLAIM_SHIFT": claimShift,
+		"PX_CLAIM_QUEUED": uint64(ClaimQueued), "PX_CLAIM_RUNNING": uint64(ClaimRunning), "PX_CLAIM_REVOKED": uint64(ClaimRevoked),
+	} {
+		if got := h.number(t, name); got != want {
+			t.Errorf("%s is %#x, and here %#x", name, got, want)
+		}
+	}
+	page, slot, consumed := h.layout(t, "px_page"), h.layout(t, "px_slot_page"), h.layout(t, "px_consumed")
+	for what, c := range map[string]struct{ got, want int64 }{
+		"the page's size":     {page[""], PageSize},
+		"a slot's size":       {slot[""], pageSlot},
+		"magic":               {page["magic"], offMagic},
+		"stdout's version":    {page["logs"] + consumed["version"], offStdout},
+		"stdout's bytes":      {page["logs"] + consumed["bytes"], offStdout + 8},
+		"stderr's version":    {page["logs"] + consumed[""] + consumed["version"], offStderr},
+		"stderr's bytes":      {page["logs"] + consumed[""] + consumed["bytes"], offStderr + 8},
+		"the slots":           {page["slots"], pageHeader},
+		"a slot's running":    {slot["running"], offRunning},
+		"a slot's cancel":     {slot["cancel"], offCancel},
+		"a slot's claims":     {slot["claims"], offClaims},
+		"the end of the last": {slot["pad3"], offClaims + 8*Claims},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: at %d in the header, and here %d", what, c.got, c.want)
+		}
+	}
+}
+
+// kinds are the names of the kinds in frame.go, with their values.
+func kinds(t *testing.T) map[string]uint64 {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "frame.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]uint64)
+	ast.Inspect(file, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(v.Names[0].Name, "Kind") {
+			value, err := strconv.ParseUint(v.Values[0].(*ast.BasicLit).Value, 10, 8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[strings.TrimPrefix(v.Names[0].Name, "Kind")] = value
+		}
+		return true
+	})
+	return found
+}
+
+// plain makes LOG_MARK, LogMark and PX_LOG_MARK alike.
+func plain(name string) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "PX_"), "_", ""))
+}
+
+func TestKindsOfTheWorker(t *testing.T) {
+	ours := make(map[string]uint64)
+	values := make(map[uint64]string)
+	for name, value := range kinds(t) {
+		ours[plain(name)] = value
+		if values[value] != "" {
+			t.Errorf("%s and %s have one value", name, values[value])
+		}
+		values[value] = name
+	}
+	theirs := make(map[string]uint64)
+	text, err := os.ReadFile("../pyembed/px_worker.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, enum, _ := strings.Cut(string(text), "enum px_kind {")
+	enum, _, _ = strings.Cut(enum, "}")
+	for _, m := range cEnum.FindAllStringSubmatch(enum, -1) {
+		theirs[m[1]] = number(t, m[2])
+	}
+	text, err = os.ReadFile("../pyembed/sdk/cog/_worker/wire.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^([A-Z_]+) = (\d+)$`).FindAllStringSubmatch(string(text), -1) {
+		theirs[m[1]] = number(t, m[2])
+	}
+	known := make(map[string]bool)
+	for name, value := range theirs {
+		known[plain(name)] = true
+		if ours[plain(name)] != value {
+			t.Errorf("the worker's %s is %d, and here %d", name, value, ours[plain(name)])
+		}
+	}
+	for name := range ours {
+		if !known[name] {
+			t.Errorf("the worker does not know %s", name)
+		}
+	}
+}
+
+func number(t *testing.T, s string) uint64 {
+	t.Helper()
+	v, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestFramesOfTheWorker(t *testing.T) {
+	h := readHeader(t, "../pyembed/px_worker.h")
+	for name, want := range map[string]uint64{
+		"PX_HEADER": HeaderSize, "PX_FLAG_FILE": FlagFile, "PX_INLINE_MAX": InlineMax,
+	} {
+		if got := h.number(t, name); got != want {
+			t.Errorf("%s is %d, and here %d", name, got, want)
+		}
+	}
+}

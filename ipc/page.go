@@ -1,0 +1,156 @@
+package ipc
+
+import (
+	"fmt"
+	"math/bits"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The shared page: words that both processes read and write with atomic operations, in a memory
+// file that the front makes and the worker inherits. All words are 64 bits, native byte order (both
+// processes are one binary on one machine). pyembed/px_page.h has the same layout for C; a test
+// compares them.
+const (
+	pageMagic   = 0x314e4f494e4950 // "PINION1"
+	pageHeader  = 4096             // bytes before the first slot
+	pageSlot    = 1024             // bytes of a slot
+	offMagic    = 0
+	offStdout   = 64  // two words: version, consumed
+	offStderr   = 128 // two words: version, consumed
+	offRunning  = 0   // of a slot: the id that the model has, or 0
+	offCancel   = 64  // of a slot: the id that is to be cancelled
+	offClaims   = 128 // of a slot: Claims words
+	claimShift  = 2
+	claimMask   = 1<<claimShift - 1
+	claimIDBits = 64 - claimShift
+)
+
+const (
+	// Claims is how many requests a slot's channel can hold at once.
+	Claims = 64
+	// MaxSlots is how many slots a worker can have.
+	MaxSlots = 1000
+	// PageSize is the size of the shared page in bytes. Untouched parts cost no memory.
+	PageSize = pageHeader + MaxSlots*pageSlot
+)
+
+// Claim is the state of a request that was handed to a worker, in the low bits of its claim word;
+// the rest of the word is its id, so that a word that was used again never matches.
+type Claim uint64
+
+const (
+	ClaimFree    Claim = 0
+	ClaimQueued  Claim = 1 // front: it lies in the socket
+	ClaimRunning Claim = 2 // worker, from ClaimQueued: the model has it
+	ClaimRevoked Claim = 3 // front, from ClaimQueued: the worker is to skip it
+)
+
+// MakeID joins a serial number and the index of a claim word to the id that frames carry.
+func MakeID(serial uint64, claim int) uint64 {
+	return serial<<bits.TrailingZeros(Claims) | uint64(claim)
+}
+
+// ClaimIndex is the index of an id's claim word.
+func ClaimIndex(id uint64) int { return int(id & (Claims - 1)) }
+
+// Page is the front's mapping of the shared page.
+type Page struct {
+	mem  []byte
+	file *os.File
+}
+
+// NewPage makes a page.
+func NewPage() (*Page, error) {
+	fd, err := unix.MemfdCreate("pinion-page", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("create shared page: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "pinion-page")
+	if err := file.Truncate(PageSize); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("size shared page: %w", err)
+	}
+	mem, err := unix.Mmap(fd, 0, PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("map shared page: %w", err)
+	}
+	p := &Page{mem: mem, file: file}
+	p.word(offMagic).Store(pageMagic)
+	return p, nil
+}
+
+// File is the page's memory file, to be inherited by the worker.
+func (p *Page) File() *os.File { return p.file }
+
+// Close unmaps the page: nothing of it may be used any more.
+func (p *Page) Close() {
+	_ = unix.Munmap(p.mem) // fails only for an address that was never mapped
+	p.mem = nil
+	p.file.Close()
+}
+
+func (p *Page) word(offset int) *atomic.Uint64 {
+	return (*atomic.Uint64)(unsafe.Pointer(&p.mem[offset]))
+}
+
+// Consumed is the front's counter of what it took from one of the worker's log pipes. The worker
+// adds what still lies in the pipe and so knows exactly how much was ever written; Begin and End
+// bracket each read, and let it see that one was under way.
+type Consumed struct{ version, bytes *atomic.Uint64 }
+
+// Stdout and Stderr are the counters of the two pipes.
+func (p *Page) Stdout() Consumed { return Consumed{p.word(offStdout), p.word(offStdout + 8)} }
+func (p *Page) Stderr() Consumed { return Consumed{p.word(offStderr), p.word(offStderr + 8)} }
+
+// Begin says that a read of the pipe begins.
+func (c Consumed) Begin() { c.version.Add(1) }
+
+// End says that it took n bytes.
+func (c Consumed) End(n int) {
+	c.bytes.Add(uint64(n))
+	c.version.Add(1)
+}
+
+// Bytes is how much was taken so far.
+func (c Consumed) Bytes() uint64 { return c.bytes.Load() }
+
+// Slot is the part of a page that belongs to one slot.
+type Slot struct {
+	page *Page
+	base int
+}
+
+// Slot returns the words of slot i.
+func (p *Page) Slot(i int) Slot { return Slot{p, pageHeader + i*pageSlot} }
+
+// Running is the id that the model has at this moment, or 0.
+func (s Slot) Running() uint64 { return s.page.word(s.base + offRunning).Load() }
+
+// SetCancel names the id that the worker's signal handler is to cancel.
+func (s Slot) SetCancel(id uint64) { s.page.word(s.base + offCancel).Store(id) }
+
+func (s Slot) claim(id uint64) *atomic.Uint64 {
+	return s.page.word(s.base + offClaims + 8*ClaimIndex(id))
+}
+
+// Queue marks id as handed over; do so before its frame is sent.
+func (s Slot) Queue(id uint64) { s.claim(id).Store(id<<claimShift | uint64(ClaimQueued)) }
+
+// Revoke takes id back; false: the worker has begun it (or the word is not its own any more).
+func (s Slot) Revoke(id uint64) bool {
+	return s.claim(id).CompareAndSwap(id<<claimShift|uint64(ClaimQueued), id<<claimShift|uint64(ClaimRevoked))
+}
+
+// Claim is the state of id, or ClaimFree where the word is another's.
+func (s Slot) Claim(id uint64) Claim {
+	w := s.claim(id).Load()
+	if w>>claimShift != id&(1<<claimIDBits-1) {
+		return ClaimFree
+	}
+	return Claim(w & claimMask)
+}

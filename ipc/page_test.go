@@ -1,0 +1,253 @@
+package ipc
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// other is a second mapping of a page: the worker's.
+type other []byte
+
+func page(t *testing.T) (*Page, other) {
+	t.Helper()
+	p, err := NewPage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem, err := unix.Mmap(int(p.File().Fd()), 0, PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Munmap(mem); err != nil {
+			t.Error(err)
+		}
+		p.Close()
+	})
+	return p, mem
+}
+
+func (o other) word(offset int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&o[offset])) }
+
+// claim is px_claim of pyembed/px_page.h.
+func (o other) claim(slot int, id uint64) bool {
+	base := pageHeader + slot*pageSlot
+	o.word(base + offRunning).Store(id)
+	if o.word(base+offClaims+8*ClaimIndex(id)).CompareAndSwap(id<<claimShift|uint64(ClaimQueued), id<<claimShift|uint64(ClaimRunning)) {
+		return true
+	}
+	o.word(base + offRunning).Store(0)
+	return false
+}
+
+func TestPageIsShared(t *testing.T) {
+	noLeak(t)
+	p, o := page(t)
+	if got := o.word(offMagic).Load(); got != pageMagic {
+		t.Errorf("magic %#x, want %#x", got, uint64(pageMagic))
+	}
+	for _, i := range []int{0, 1, MaxSlots - 1} {
+		s, base := p.Slot(i), pageHeader+i*pageSlot
+		id := MakeID(uint64(i)+77, 63)
+		if s.Running() != 0 || s.Claim(id) != ClaimFree {
+			t.Errorf("slot %d is not empty", i)
+		}
+		s.Queue(id)
+		if got := o.word(base + offClaims + 8*63).Load(); got != id<<2|1 {
+			t.Errorf("slot %d: the queued word is %#x, want %#x", i, got, id<<2|1)
+		}
+		if !o.claim(i, id) || s.Running() != id || s.Claim(id) != ClaimRunning {
+			t.Errorf("slot %d: claimed, and it runs %#x in state %d", i, s.Running(), s.Claim(id))
+		}
+		s.SetCancel(id)
+		if got := o.word(base + offCancel).Load(); got != id {
+			t.Errorf("slot %d: the cancel word is %#x, want %#x", i, got, id)
+		}
+	}
+}
+
+func TestIDs(t *testing.T) {
+	for claim := range Claims {
+		for _, serial := range []uint64{0, 1, 2, 1 << 40} {
+			id := MakeID(serial, claim)
+			if ClaimIndex(id) != claim || id/Claims != serial {
+				t.Errorf("serial %d and claim %d became %#x", serial, claim, id)
+			}
+		}
+	}
+}
+
+func TestClaimMoves(t *testing.T) {
+	p, o := page(t)
+	s := p.Slot(3)
+	first, second := MakeID(1, 5), MakeID(2, 5) // of one word
+
+	s.Queue(first)
+	if s.Claim(second) != ClaimFree || s.Revoke(second) || o.claim(3, second) {
+		t.Error("another id of the same word was taken for the one in it")
+	}
+	if s.Running() != 0 {
+		t.Errorf("a claim that failed left %#x running", s.Running())
+	}
+	if !s.Revoke(first) || s.Claim(first) != ClaimRevoked {
+		t.Error("a queued id could not be revoked")
+	}
+	if s.Revoke(first) || o.claim(3, first) {
+		t.Error("a revoked id was taken once more")
+	}
+	s.Queue(second)
+	if s.Revoke(first) || o.claim(3, first) {
+		t.Error("an id whose word was used again was taken")
+	}
+	if !o.claim(3, second) || o.claim(3, second) || s.Revoke(second) {
+		t.Error("a running id was taken once more")
+	}
+	if s.Claim(second) != ClaimRunning || s.Claim(first) != ClaimFree {
+		t.Errorf("states %d and %d", s.Claim(second), s.Claim(first))
+	}
+}
+
+// TestClaimRace has the two sides reach for the same ids at once, a million times: exactly one gets each, and
+// nobody gets one whose word was used again meanwhile.
+func TestClaimRace(t *testing.T) {
+	const rounds = 1_000_000 / Claims
+	p, o := page(t)
+	s := p.Slot(0)
+	var ids, stale [Claims]uint64
+	var front, worker [Claims]bool
+	start, done := make(chan bool), make(chan bool)
+	go func() { // the worker, from the first to the last
+		round := 0
+		for range start {
+			if round++; round%4 == 1 { // on one CPU neither would ever come in between: each steps back at times
+				runtime.Gosched()
+			}
+			for i := range ids {
+				if stale[i] != 0 && o.claim(0, stale[i]) {
+					t.Errorf("the worker claimed %#x, whose word is %#x's", stale[i], ids[i])
+				}
+				worker[i] = o.claim(0, ids[i])
+			}
+			done <- true
+		}
+	}()
+	wins := 0
+	for round := range uint64(rounds) {
+		for i := range ids {
+			stale[i], ids[i] = ids[i], MakeID(round+1, i)
+			s.Queue(ids[i])
+		}
+		start <- true
+		if round%4 == 2 {
+			runtime.Gosched()
+		}
+		for k := range ids { // the front, from both ends
+			i := k
+			if round%2 == 0 {
+				i = Claims - 1 - k
+			}
+			if stale[i] != 0 && s.Revoke(stale[i]) {
+				t.Errorf("the front revoked %#x, whose word is %#x's", stale[i], ids[i])
+			}
+			front[i] = s.Revoke(ids[i])
+			if k%8 == 0 {
+				runtime.Gosched()
+			}
+		}
+		<-done
+		for i := range ids {
+			if front[i] == worker[i] {
+				t.Fatalf("round %d, word %d: front %v, worker %v", round, i, front[i], worker[i])
+			}
+			if front[i] {
+				wins++
+			}
+		}
+	}
+	close(start)
+	t.Logf("the front won %d of %d", wins, rounds*Claims)
+	if wins == 0 || wins == rounds*Claims {
+		t.Error("one side won them all: this was no race")
+	}
+}
+
+// TestConsumedTellsWhatWasWritten: the worker adds what lies in a pipe to what the front took of it, while
+// the front reads, and so knows exactly what was ever written (position of pyembed/px_logs.c).
+func TestConsumedTellsWhatWasWritten(t *testing.T) {
+	noLeak(t)
+	p, o := page(t)
+	for name, c := range map[string]struct {
+		counter Consumed
+		offset  int
+	}{"stdout": {p.Stdout(), offStdout}, "stderr": {p.Stderr(), offStderr}} {
+		t.Run(name, func(t *testing.T) {
+			var fds [2]int
+			if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.SetNonblock(fds[0], true); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan uint64)
+			go func() { done <- takeAll(t, fds[0], c.counter) }()
+			written := uint64(0)
+			for i := range 20_000 {
+				n, err := unix.Write(fds[1], filled(1+i%30, 1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				written += uint64(n)
+				if got := o.position(t, c.offset, fds[1]); got != written {
+					t.Fatalf("write %d: the position is %d, want %d", i, got, written)
+				}
+			}
+			unix.Close(fds[1])
+			if total := <-done; total != written || c.counter.Bytes() != written {
+				t.Errorf("%d bytes read, %d counted, %d written", total, c.counter.Bytes(), written)
+			}
+		})
+	}
+}
+
+// takeAll reads a pipe to its end, as the front does.
+func takeAll(t *testing.T, fd int, counter Consumed) (total uint64) {
+	defer unix.Close(fd)
+	buf := make([]byte, 100)
+	for {
+		counter.Begin()
+		n, err := unix.Read(fd, buf)
+		counter.End(max(n, 0))
+		total += uint64(max(n, 0))
+		switch {
+		case n > 0 || err == unix.EINTR:
+		case err == unix.EAGAIN:
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1) // or else it is tried again
+		default:
+			if err != nil {
+				t.Error(err)
+			}
+			return total
+		}
+	}
+}
+
+// position is what was ever written into a pipe, as position of pyembed/px_logs.c finds it.
+func (o other) position(t *testing.T, offset, fd int) uint64 {
+	for {
+		before, taken := o.word(offset).Load(), o.word(offset+8).Load()
+		if before%2 == 0 {
+			left, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.word(offset).Load() == before {
+				return taken + uint64(left)
+			}
+		}
+		runtime.Gosched()
+	}
+}

@@ -1,0 +1,238 @@
+package ipc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// reader is the receiving half of a Conn. One goroutine at a time uses it.
+type reader struct {
+	raw  syscall.RawConn
+	poll func(fd uintptr) bool
+
+	buf   []byte // what came in, from r to w not yet handled
+	r, w  int
+	files inbox
+
+	big     []byte // a body that gets memory of its own, being filled
+	bigHas  int
+	bigHead header
+
+	frame Frame // the one that is handed on
+
+	// Of the read in progress.
+	msg unix.Msghdr
+	iov unix.Iovec
+	oob [256]byte
+	n   int
+	err error
+}
+
+const firstBuffer = 64 << 10
+
+func (rd *reader) init(raw syscall.RawConn) {
+	rd.raw = raw
+	rd.buf = make([]byte, firstBuffer)
+	rd.poll = func(fd uintptr) bool { return rd.receive(fd) }
+}
+
+// receive is one recvmsg; false means: not readable yet. The message header is kept in the reader
+// because a fresh one would escape to the heap with every call.
+func (rd *reader) receive(fd uintptr) bool {
+	room := rd.room()
+	rd.iov.Base = &room[0]
+	rd.iov.SetLen(len(room))
+	rd.msg.Iov = &rd.iov
+	rd.msg.SetIovlen(1)
+	rd.msg.Control = &rd.oob[0]
+	rd.msg.SetControllen(len(rd.oob))
+	rd.msg.Flags = 0
+	for {
+		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&rd.msg)), unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
+		switch errno {
+		case 0:
+			rd.n, rd.err = int(n), nil
+			return true
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return false
+		default:
+			rd.n, rd.err = 0, errno
+			return true
+		}
+	}
+}
+
+// room is where the next bytes go.
+func (rd *reader) room() []byte {
+	if rd.big != nil {
+		return rd.big[rd.bigHas:]
+	}
+	if rd.r == rd.w {
+		rd.r, rd.w = 0, 0
+	} else if len(rd.buf)-rd.w < HeaderSize {
+		rd.w = copy(rd.buf, rd.buf[rd.r:rd.w])
+		rd.r = 0
+	}
+	return rd.buf[rd.w:]
+}
+
+func (rd *reader) recv(handle func(*Frame)) error {
+	err := rd.raw.Read(rd.poll)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return ErrInterrupted
+	case errors.Is(err, os.ErrClosed):
+		return ErrClosed
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	case rd.err != nil:
+		return fmt.Errorf("%w: %w", ErrClosed, rd.err)
+	}
+	if rd.msg.Controllen != 0 {
+		if err := rd.files.take(&rd.msg, rd.oob[:rd.msg.Controllen]); err != nil {
+			return err
+		}
+	}
+	if rd.n == 0 {
+		return fmt.Errorf("%w: %w", ErrClosed, io.EOF)
+	}
+	return rd.took(handle)
+}
+
+// took hands on what is complete with the n bytes that were just put in the room.
+func (rd *reader) took(handle func(*Frame)) error {
+	if rd.big != nil {
+		return rd.grow(handle)
+	}
+	rd.w += rd.n
+	if err := rd.frames(handle); err != nil {
+		return err
+	}
+	if n := rd.files.len(); n > 1 || n == 1 && rd.r == rd.w {
+		return fmt.Errorf("%w: %d descriptors came without their frames", ErrProtocol, n)
+	}
+	return nil
+}
+
+// grow goes on with a body that has memory of its own.
+func (rd *reader) grow(handle func(*Frame)) error {
+	rd.bigHas += rd.n
+	if rd.files.len() > 0 {
+		return fmt.Errorf("%w: a descriptor came within a body", ErrProtocol)
+	}
+	if rd.bigHas < len(rd.big) {
+		return nil
+	}
+	f := rd.begin(rd.bigHead)
+	f.Body, f.owned = rd.big, true
+	rd.big = nil
+	rd.hand(handle)
+	return nil
+}
+
+// begin makes the reader's one frame, which is kept because it would escape to the heap with every call.
+func (rd *reader) begin(h header) *Frame {
+	rd.frame = Frame{Kind: h.kind, Flags: h.flags, ID: h.id, Nanos: h.nanos}
+	return &rd.frame
+}
+
+// hand hands the frame on. Nothing of it stays here: its body may be large.
+func (rd *reader) hand(handle func(*Frame)) {
+	handle(&rd.frame)
+	if rd.frame.mapped {
+		unmap(rd.frame.Body)
+	}
+	rd.frame = Frame{}
+}
+
+// frames hands on what is complete in the buffer.
+func (rd *reader) frames(handle func(*Frame)) error {
+	for rd.w-rd.r >= HeaderSize {
+		h, err := parseHeader(rd.buf[rd.r:])
+		if err != nil {
+			return err
+		}
+		f := rd.begin(h)
+		switch {
+		case h.flags&FlagFile != 0:
+			rd.r += HeaderSize
+			if err := rd.attach(f); err != nil {
+				return err
+			}
+		case h.length >= ownedMin:
+			body := make([]byte, h.length)
+			have := copy(body, rd.buf[rd.r+HeaderSize:rd.w])
+			rd.r += HeaderSize + have
+			if have < len(body) {
+				rd.big, rd.bigHas, rd.bigHead = body, have, h
+				return nil
+			}
+			f.Body, f.owned = body, true
+		default:
+			end := rd.r + HeaderSize + int(h.length)
+			if end > rd.w {
+				rd.makeRoom(HeaderSize + int(h.length))
+				return nil
+			}
+			f.Body = rd.buf[rd.r+HeaderSize : end]
+			rd.r = end
+		}
+		rd.hand(handle)
+	}
+	return nil
+}
+
+// makeRoom sees to it that a frame of that size, which begins at r, fits.
+func (rd *reader) makeRoom(size int) {
+	if rd.r+size <= len(rd.buf) {
+		return
+	}
+	buf := rd.buf
+	if size > len(buf) {
+		buf = make([]byte, 2*size)
+	}
+	rd.w = copy(buf, rd.buf[rd.r:rd.w])
+	rd.r = 0
+	rd.buf = buf
+}
+
+// attach gives a frame the descriptor that came with it: a memory file is its body; anything else
+// (a socket) is closed unread, for only a worker is ever passed one.
+func (rd *reader) attach(f *Frame) error {
+	fd, ok := rd.files.next()
+	if !ok {
+		return fmt.Errorf("%w: a file frame came without its descriptor", ErrProtocol)
+	}
+	defer unix.Close(fd)
+	body, err := mapFile(fd)
+	if err != nil {
+		return err
+	}
+	f.Body, f.mapped = body, len(body) > 0
+	return nil
+}
+
+// mapFile maps the whole of a memory file. The sender has written it and closed its descriptor.
+func mapFile(fd int) ([]byte, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, fmt.Errorf("stat memory file: %w", err)
+	}
+	if st.Size == 0 {
+		return nil, nil
+	}
+	body, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map memory file of %d bytes: %w", st.Size, err)
+	}
+	return body, nil
+}
+
+func unmap(b []byte) { _ = unix.Munmap(b) } // fails only for an address that was never mapped

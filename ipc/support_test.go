@@ -1,0 +1,222 @@
+package ipc
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long a test waits for what must come. It only bounds a failing test.
+const patience = 60 * time.Second
+
+// ends makes a connected pair. Both are closed when the test ends, and where it never does: a Recv
+// that waits for what will not come then fails.
+func ends(t testing.TB) (a, b *Conn) {
+	t.Helper()
+	fd := rawEnd(t, &a)
+	b, err := NewConn(fd, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard(t, b)
+	return a, b
+}
+
+// rawEnd makes a connected pair of which one end is a bare, blocking descriptor; who takes it closes it.
+func rawEnd(t testing.TB, c **Conn) int {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *c, err = NewConn(fds[0], "a"); err != nil {
+		t.Fatal(err)
+	}
+	guard(t, *c)
+	return fds[1]
+}
+
+func guard(t testing.TB, c *Conn) {
+	late := time.AfterFunc(patience, func() { c.Close() })
+	t.Cleanup(func() {
+		late.Stop()
+		c.Close()
+	})
+}
+
+// message is a frame that outlives the call which handed it on.
+type message struct {
+	Kind  Kind
+	Flags uint8
+	ID    uint64
+	Nanos uint64
+	Body  []byte
+}
+
+func keep(f *Frame) message {
+	return message{f.Kind, f.Flags, f.ID, f.Nanos, bytes.Clone(f.Body)}
+}
+
+func (m message) String() string {
+	return fmt.Sprintf("{kind %d flags %d id %d nanos %d, %d bytes}", m.Kind, m.Flags, m.ID, m.Nanos, len(m.Body))
+}
+
+func (m message) equal(o message) bool {
+	return m.Kind == o.Kind && m.Flags == o.Flags && m.ID == o.ID && m.Nanos == o.Nanos && bytes.Equal(m.Body, o.Body)
+}
+
+// receive reads until n frames have come.
+func receive(t testing.TB, c *Conn, n int) []message {
+	t.Helper()
+	var got []message
+	for len(got) < n {
+		if err := c.Recv(func(f *Frame) { got = append(got, keep(f)) }); err != nil {
+			t.Fatalf("after %d of %d frames: %v", len(got), n, err)
+		}
+	}
+	if len(got) > n {
+		t.Fatalf("%d frames, want %d", len(got), n)
+	}
+	return got
+}
+
+// untilError reads until Recv fails.
+func untilError(c *Conn) (got []message, err error) {
+	for err == nil {
+		err = c.Recv(func(f *Frame) { got = append(got, keep(f)) })
+	}
+	return got, err
+}
+
+// wire is a frame as it travels.
+func wire(kind Kind, flags uint8, id, nanos uint64, body []byte) []byte {
+	return append(AppendHeader(nil, kind, flags, id, nanos, len(body)), body...)
+}
+
+// writeAll writes b to a bare end, with the descriptors on its first byte.
+func writeAll(t testing.TB, fd int, b []byte, fds ...int) {
+	t.Helper()
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	for len(b) > 0 {
+		n, err := unix.SendmsgN(fd, b, rights, nil, unix.MSG_NOSIGNAL)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			t.Errorf("write: %v", err)
+			return
+		}
+		b, rights = b[n:], nil
+	}
+}
+
+// readAll reads n bytes from a bare end.
+func readAll(t testing.TB, fd, n int) []byte {
+	t.Helper()
+	b := make([]byte, n)
+	for have := 0; have < n; {
+		k, err := unix.Read(fd, b[have:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || k == 0 {
+			t.Fatalf("read: %v after %d of %d bytes", err, have, n)
+		}
+		have += k
+	}
+	return b
+}
+
+// memoryFile makes a memory file that holds body.
+func memoryFile(t testing.TB, body []byte) int {
+	t.Helper()
+	fd, err := bodyFile([][]byte{body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// filled is n bytes that tell who made them.
+func filled(n int, seed uint64) []byte {
+	b := make([]byte, n)
+	r := rand.NewPCG(seed, uint64(n))
+	for i := 0; i < n; i += 8 {
+		v := r.Uint64()
+		for k := i; k < min(i+8, n); k++ {
+			b[k] = byte(v)
+			v >>= 8
+		}
+	}
+	return b
+}
+
+// descriptors lists what this process has open, by what it is.
+func descriptors(t testing.TB) []string {
+	t.Helper()
+	dir, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open []string
+	for _, e := range dir {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil { // else it is the folder's own
+			open = append(open, to)
+		}
+	}
+	return open
+}
+
+// noLeak fails the test where it ends with more descriptors, goroutines or mapped bodies than it began with.
+func noLeak(t *testing.T) {
+	t.Helper()
+	r, w, err := os.Pipe() // Go's poller opens descriptors of its own with the first that it watches
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	w.Close()
+	fds, goroutines, maps := descriptors(t), runtime.NumGoroutine(), mappedBodies(t)
+	t.Cleanup(func() {
+		eventually(t, "the descriptors are closed", func() bool { return len(descriptors(t)) <= len(fds) },
+			func() any { return descriptors(t) })
+		eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines }, stacks)
+		if now := mappedBodies(t); now > maps {
+			t.Errorf("%d bodies are still mapped, %d were", now, maps)
+		}
+	})
+}
+
+func mappedBodies(t testing.TB) int {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(maps), "pinion-body")
+}
+
+func stacks() any {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}
+
+// eventually waits until a state has come; the answer of found is told where it never does.
+func eventually(t testing.TB, what string, reached func() bool, found func() any) {
+	t.Helper()
+	for end := time.Now().Add(patience); !reached(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s\n%v", patience, what, found())
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package ipc
+
+import (
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestCombiningWriter has many goroutines send at once: every frame comes whole, and those of one
+// goroutine in its order.
+func TestCombiningWriter(t *testing.T) {
+	noLeak(t)
+	a, b := ends(t)
+	const senders, frames = 32, 300
+	size := func(sender, n uint64) int {
+		switch k := (sender*7 + n) % 150; {
+		case k == 0:
+			return 100 << 10
+		case k == 1 && sender < 2:
+			return InlineMax + 1
+		default:
+			return int(k) * 5
+		}
+	}
+	var wg sync.WaitGroup
+	for sender := range uint64(senders) {
+		wg.Go(func() {
+			for n := range uint64(frames) {
+				body := filled(size(sender, n), sender<<32|n)
+				if err := a.Send(KindLog, sender<<32|n, body[:len(body)/2], body[len(body)/2:]); err != nil {
+					t.Errorf("sender %d: %v", sender, err)
+					return
+				}
+			}
+		})
+	}
+	var next [senders]uint64
+	count := 0
+	for count < senders*frames {
+		err := b.Recv(func(f *Frame) {
+			sender, n := f.ID>>32, f.ID&(1<<32-1)
+			if sender >= senders || n != next[sender] {
+				t.Errorf("sender %d: frame %d, want %d", sender, n, next[min(sender, senders-1)])
+				return
+			}
+			next[sender]++
+			count++
+			want := message{Kind: KindLog, ID: f.ID, Body: filled(size(sender, n), f.ID)}
+			if size(sender, n) > InlineMax {
+				want.Flags = FlagFile
+			}
+			if got := keep(f); !got.equal(want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
+		if err != nil || t.Failed() {
+			t.Fatalf("after %d frames: %v", count, err)
+		}
+	}
+	wg.Wait()
+}
+
+// TestSendDoesNotWait sends far more than a socket holds before anybody reads: were one Send to wait for
+// the other side, the test would hang.
+func TestSendDoesNotWait(t *testing.T) {
+	noLeak(t)
+	a, b := ends(t)
+	const n = 40
+	want := make([]message, n)
+	for i := range want {
+		want[i] = message{Kind: KindPredict, ID: uint64(i), Body: filled(1<<20, uint64(i))}
+		switch i % 4 {
+		case 0:
+			want[i].Body = filled(InlineMax+1, uint64(i))
+			want[i].Flags = FlagFile
+		case 1:
+			want[i].Body = nil
+		}
+		if err := a.Send(want[i].Kind, want[i].ID, want[i].Body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, got := range receive(t, b, n) {
+		if !got.equal(want[i]) {
+			t.Errorf("frame %d: got %v, want %v", i, got, want[i])
+		}
+	}
+}
+
+// TestSmallFrameBehindLargeBody: who sends while another's body waits for the reader does not wait with it.
+func TestSmallFrameBehindLargeBody(t *testing.T) {
+	a, b := ends(t)
+	if err := a.Send(KindPredict, 1, filled(InlineMax, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Send(KindPredict, 2, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, b, 2); got[0].ID != 1 || got[1].ID != 2 {
+		t.Errorf("got %v", got)
+	}
+	// The goroutine that finished the body leaves the writer to others.
+	if err := a.Send(KindPredict, 3); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, b, 1)
+}
+
+// TestIdleWriterGivesMemoryBack: one large frame must not cost for ever.
+func TestIdleWriterGivesMemoryBack(t *testing.T) {
+	a, b := ends(t)
+	if err := a.Send(KindPredict, 1, filled(InlineMax, 1)); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, b, 1)
+	for i := range uint64(2) { // both of its buffers are used again
+		if err := a.Send(KindPredict, i); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, b, 1)
+	}
+	held := func() int {
+		a.write.mu.Lock()
+		defer a.write.mu.Unlock()
+		return cap(a.write.pending.data) + cap(a.write.cur.data)
+	}
+	eventually(t, "the buffers are small again", func() bool { return held() <= 2*keepBytes }, func() any { return held() })
+}
+
+func TestCloseOfAFullWriterClosesWhatWaits(t *testing.T) {
+	noLeak(t)
+	var a *Conn
+	fd := rawEnd(t, &a)
+	defer unix.Close(fd)
+	for i := range uint64(20) {
+		if err := a.Send(KindPredict, i, filled(1<<20, i)); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.SendFile(KindSlot, i, memoryFile(t, []byte("x"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.Close()
+}

@@ -1,0 +1,93 @@
+package cuda
+
+import (
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestMeanings(t *testing.T) {
+	seen := map[string]bool{}
+	last := 0
+	for _, m := range Meanings() {
+		if seen[m.Key] {
+			t.Errorf("%s stands twice", m.Key)
+		}
+		seen[m.Key] = true
+		if !slices.Contains([]State{Absent, NoDevice, DriverTooOld, Failed, Hanging, Forked}, m.State) {
+			t.Errorf("%s has the state %q", m.Key, m.State)
+		}
+		if m.Hint == "" || len(m.Hint) > 800 { // 1024 in C, less what is added
+			t.Errorf("%s has a hint of %d bytes", m.Key, len(m.Hint))
+		}
+		code := m.Code()
+		if code != 0 && (code <= last || m.Name == "") {
+			t.Errorf("%s is out of order or has no name", m.Key)
+		}
+		if code == 0 && m.Name != "" {
+			t.Errorf("%s has a name, but no number", m.Key)
+		}
+		if code != 0 {
+			last = code
+		}
+	}
+	for _, key := range []string{keyNoLibrary, keySymbol, keyHanging, keyForked, keyThread, keyOther} {
+		if !seen[key] {
+			t.Errorf("%s is missing", key)
+		}
+	}
+}
+
+func TestEncode(t *testing.T) {
+	long := visibleDevices(strings.Repeat("\x01", 5000), true)
+	text := encode(Meanings(), long)
+	if len(text) > 16384 { // PX_CUDA_HINTS_MAX
+		t.Errorf("%d bytes are too many", len(text))
+	}
+	if n := strings.Count(text, "\x00"); n != 4*len(Meanings()) {
+		t.Errorf("%d fields", n)
+	}
+	if got := encode([]Meaning{{"100", NoDevice, "N", "look"}, {"2", Failed, "M", "x\x00y"}}, `V is "1"`); got != "100\x00no_device\x00N\x00look; V is \"1\"\x002\x00failed\x00M\x00xy\x00" {
+		t.Errorf("got %q", got)
+	}
+	if got := visibleDevices("", false); got != "" {
+		t.Errorf("got %q for a variable that is not set", got)
+	}
+}
+
+func TestLevel(t *testing.T) {
+	for _, c := range []struct {
+		report Report
+		want   slog.Level
+	}{
+		{Report{State: Off}, slog.LevelDebug},
+		{Report{State: Absent, Error: "not found"}, slog.LevelDebug},
+		{Report{State: Absent, Hint: "install"}, slog.LevelWarn},
+		{Report{State: NoDevice}, slog.LevelInfo},
+		{Report{State: Ready}, slog.LevelInfo},
+		{Report{State: Failed}, slog.LevelWarn},
+		{Report{State: DriverTooOld}, slog.LevelWarn},
+		{Report{State: Hanging}, slog.LevelWarn},
+		{Report{State: Forked}, slog.LevelDebug},
+	} {
+		if got := c.report.Level(); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.report, got, c.want)
+		}
+	}
+}
+
+// TestDocs: the table in the documentation is this one.
+func TestDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/cuda.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range Meanings() {
+		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + m.Hint + " |"
+		if !strings.Contains(string(text), row) {
+			t.Errorf("docs/cuda.md has no row\n%s", row)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+//go:build pinion_test
+
+package pyembed
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// testBridge is the one interpreter of this test process, started by the first test that wants it.
+var testBridge = sync.OnceValues(func() (*jsonBridge, error) {
+	library, home, err := testPython()
+	if err != nil {
+		return nil, err
+	}
+	return startJSONBridge(library, home)
+})
+
+// testPython asks the interpreter of PINION_TEST_PYTHON, or python3 of the PATH, for its libpython and prefix.
+func testPython() (library, home string, err error) {
+	python := os.Getenv("PINION_TEST_PYTHON")
+	if python == "" {
+		python = "python3"
+	}
+	out, err := exec.Command(python, "-c", `import sys, sysconfig
+get = sysconfig.get_config_var
+print(get("LIBDIR"), get("INSTSONAME"), sys.base_prefix, sep="\n")`).Output()
+	if err != nil {
+		return "", "", err
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	library = filepath.Join(lines[0], lines[1])
+	if _, err := os.Stat(library); err != nil {
+		library = lines[1] // Debian keeps it in a folder of the architecture, which the loader knows
+	}
+	return library, lines[2], nil
+}
+
+func bridge(tb testing.TB) *jsonBridge {
+	tb.Helper()
+	b, err := testBridge()
+	if err != nil {
+		tb.Fatalf("no interpreter for the tests (PINION_TEST_PYTHON names one): %v", err)
+	}
+	return b
+}
+
+// check calls a function of the modules in testdata that complains or does not.
+func check(t *testing.T, function, data string) {
+	t.Helper()
+	complaint, err := bridge(t).call(function, []byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(complaint) > 0 {
+		t.Error(string(complaint))
+	}
+}
+
+func TestJSONProperties(t *testing.T) {
+	check(t, "properties", `{"seed": 1, "count": 3000}`)
+}
+
+func TestJSONFloats(t *testing.T) {
+	check(t, "floats", `{"seed": 1, "count": 100000}`)
+}
+
+func TestJSONKeys(t *testing.T) {
+	check(t, "keys", "")
+}
+
+func TestJSONLongNumbers(t *testing.T) {
+	check(t, "long_numbers", "")
+}
+
+func TestJSONNoMemory(t *testing.T) {
+	check(t, "no_memory", "")
+}
+
+// TestJSONSpeed reports, and judges nothing: PINION_TEST_SPEED=1 go test -run JSONSpeed -v
+func TestJSONSpeed(t *testing.T) {
+	if os.Getenv("PINION_TEST_SPEED") == "" {
+		t.Skip("PINION_TEST_SPEED is not set")
+	}
+	report, err := bridge(t).call("speed", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("\n%s", report)
+}

@@ -1,0 +1,136 @@
+package locate
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// choose returns the absolute, unresolved path of the interpreter to use and why
+// it is this one. flag is --python.
+func (f *finder) choose(flag string) (path, source string, err error) {
+	if flag != "" {
+		path, err = f.named(flag, "--python")
+		return path, "--python", err
+	}
+	if name := f.env("PINION_PYTHON"); name != "" {
+		path, err = f.named(name, "PINION_PYTHON")
+		return path, "PINION_PYTHON", err
+	}
+	if dir := f.env("VIRTUAL_ENV"); dir != "" {
+		path, err = inEnvironment(absolute(dir))
+		if err != nil {
+			return "", "", fail(ErrNoPython,
+				"run deactivate or unset VIRTUAL_ENV, or make the environment again with python3 -m venv",
+				"VIRTUAL_ENV names %s, but %v", dir, err)
+		}
+		return path, "VIRTUAL_ENV", nil
+	}
+	if dir := absolute(filepath.Join(f.dir, ".venv")); isEnvironment(dir) {
+		path, err = inEnvironment(dir)
+		if err != nil {
+			return "", "", fail(ErrNoPython,
+				"make it again with python3 -m venv --clear "+dir+", or choose another interpreter with --python PATH",
+				"the model's folder has the virtual environment %s, but %v", dir, err)
+		}
+		return path, ".venv", nil
+	}
+	path, ok := f.lookPath("python3")
+	if !ok {
+		return "", "", fail(ErrNoPython,
+			"install one (Debian and Ubuntu: apt-get install python3) or name it with --python PATH or PINION_PYTHON",
+			"there is no python3 on the PATH (%s), no active virtual environment and no .venv in %s",
+			f.env("PATH"), absolute(f.dir))
+	}
+	return path, "PATH", nil
+}
+
+// named finds the interpreter that a user named: a path, a name on the PATH, or
+// the folder of an environment. setting is the name of what named it.
+func (f *finder) named(name, setting string) (string, error) {
+	const do = "give the path of a Python 3.10 or newer, for example /usr/bin/python3"
+	if !strings.Contains(name, "/") {
+		if path, ok := f.lookPath(name); ok {
+			return path, nil
+		}
+		// "--python venv" with a folder of that name is clear enough.
+		if !isEnvironment(absolute(name)) {
+			return "", fail(ErrNoPython, do, "%s names %q, and there is no such program on the PATH", setting, name)
+		}
+	}
+	path := absolute(name)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		inside, err := inEnvironment(path)
+		if err != nil {
+			return "", fail(ErrNoPython, do, "%s names the folder %s, but %v", setting, path, err)
+		}
+		return inside, nil
+	}
+	if err := executable(path); err != nil {
+		return "", fail(ErrNoPython, do, "%s names %s, but %v", setting, path, err)
+	}
+	return path, nil
+}
+
+// lookPath finds a program on the PATH as a shell does, but never in the current
+// folder: an empty entry of the PATH would make the model's folder choose.
+func (f *finder) lookPath(name string) (string, bool) {
+	for _, dir := range filepath.SplitList(f.env("PATH")) {
+		if dir == "" {
+			continue
+		}
+		path := absolute(filepath.Join(dir, name))
+		if executable(path) == nil {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// inEnvironment finds the interpreter of an environment's folder.
+func inEnvironment(dir string) (string, error) {
+	var first error
+	for _, name := range []string{"python3", "python"} {
+		path := filepath.Join(dir, "bin", name)
+		err := executable(path)
+		if err == nil {
+			return path, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return "", first
+}
+
+// isEnvironment tells a virtual environment, a broken one included, from a
+// folder or file that merely has its name (pipenv's .venv is a text file).
+func isEnvironment(dir string) bool {
+	for _, name := range []string{"pyvenv.cfg", "bin/python3", "bin/python"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// executable says why path can't be run, with nil for one that can.
+func executable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if target, err := os.Readlink(path); err == nil {
+			return errors.New(path + " is a link to " + target + ", which is not there")
+		}
+		return errors.New("there is no " + path)
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return errors.New(path + " is not a program")
+	case info.Mode()&0o111 == 0:
+		return errors.New(path + " is not executable")
+	}
+	return nil
+}

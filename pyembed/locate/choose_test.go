@@ -1,0 +1,179 @@
+package locate
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// shared makes an --enable-shared Python 3.12 under prefix and returns its program.
+func shared(w *world, prefix string) string {
+	w.lib(prefix + "/lib/libpython3.12.so.1.0")
+	return w.elf(prefix+"/bin/python3", fakeELF{needed: []string{"libpython3.12.so.1.0"}, runpath: "$ORIGIN/../lib"})
+}
+
+// TestOrder takes the sources away one by one, from the strongest on.
+func TestOrder(t *testing.T) {
+	w := newWorld(t)
+	flag := shared(w, "flag")
+	env := shared(w, "env")
+	active := shared(w, "active")
+	local := shared(w, "model/.venv")
+	path := shared(w, "path")
+	w.vars["PINION_PYTHON"] = env
+	w.vars["VIRTUAL_ENV"] = w.path("active")
+	w.vars["PATH"] = w.path("nowhere") + ":" + w.path("path/bin")
+
+	check := func(o Options, want, source string) {
+		t.Helper()
+		got, err := w.find(o)
+		if err != nil {
+			t.Fatalf("%s: %v", source, err)
+		}
+		if got.Executable != want || got.Source != source {
+			t.Errorf("got %s from %s, want %s from %s", got.Executable, got.Source, want, source)
+		}
+	}
+	check(Options{Python: flag}, flag, "--python")
+	check(Options{}, env, "PINION_PYTHON")
+	delete(w.vars, "PINION_PYTHON")
+	check(Options{}, active, "VIRTUAL_ENV")
+	delete(w.vars, "VIRTUAL_ENV")
+	check(Options{}, local, ".venv")
+	if err := os.RemoveAll(w.path("model/.venv")); err != nil {
+		t.Fatal(err)
+	}
+	check(Options{}, path, "PATH")
+}
+
+func TestNamed(t *testing.T) {
+	w := newWorld(t)
+	program := shared(w, "opt")
+	w.vars["PATH"] = w.path("opt/bin")
+	t.Chdir(w.root)
+	for _, name := range []string{program, "opt/bin/python3", "./opt/bin/../bin/python3", "python3", w.path("opt"), "opt"} {
+		got, err := w.find(Options{Python: name})
+		if err != nil {
+			t.Errorf("--python %s: %v", name, err)
+			continue
+		}
+		if got.Executable != program {
+			t.Errorf("--python %s: got %s", name, got.Executable)
+		}
+	}
+}
+
+// TestNoPython walks what a user can get wrong. Every message names the file and
+// what to do.
+func TestNoPython(t *testing.T) {
+	w := newWorld(t)
+	w.file("notexec", "#!/bin/sh\n", 0o644)
+	w.link("dangling/bin/python3", "gone/python3.12")
+	w.file("dangling/pyvenv.cfg", "home = "+w.path("gone")+"\n", 0o644)
+	w.elf("orphan/bin/python3", fakeELF{needed: []string{"libpython3.12.so.1.0"}})
+	w.file("orphan/pyvenv.cfg", "home = "+w.path("gone")+"\n", 0o644)
+	w.file("empty/readme", "", 0o644)
+	w.link("withvenv/.venv/bin/python3", "gone/python3.12")
+	for _, c := range []struct {
+		name    string
+		options Options
+		vars    map[string]string
+		want    []string
+	}{
+		{"nothing at all", Options{}, nil, []string{"no python3 on the PATH", "--python PATH", "apt-get install python3"}},
+		{"no such file", Options{Python: w.path("nope")}, nil, []string{"--python", w.path("nope"), "there is no"}},
+		{"no such name", Options{Python: "python9"}, nil, []string{`"python9"`, "no such program on the PATH"}},
+		{"not executable", Options{Python: w.path("notexec")}, nil, []string{w.path("notexec"), "not executable"}},
+		{"folder without one", Options{Python: w.path("empty")}, nil, []string{"the folder " + w.path("empty")}},
+		{"environment variable", Options{}, map[string]string{"PINION_PYTHON": w.path("nope")}, []string{"PINION_PYTHON", w.path("nope")}},
+		{"active environment gone", Options{}, map[string]string{"VIRTUAL_ENV": w.path("nope")}, []string{"VIRTUAL_ENV", w.path("nope"), "deactivate"}},
+		{"link to nothing", Options{Python: w.path("dangling/bin/python3")}, nil, []string{"is a link to", w.path("gone/python3.12")}},
+		{"local environment broken", Options{Dir: w.path("withvenv")}, nil, []string{w.path("withvenv/.venv"), "is a link to", "--clear"}},
+		{"base removed", Options{Python: w.path("orphan/bin/python3")}, nil, []string{w.path("orphan"), w.path("gone"), "--clear"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w.vars = c.vars
+			got, err := w.find(c.options)
+			wantError(t, got, err, ErrNoPython, c.want...)
+		})
+	}
+}
+
+// TestVenvNamesakes: what only has the name of an environment does not choose.
+func TestVenvNamesakes(t *testing.T) {
+	for name, make := range map[string]func(w *world){
+		"pipenv's file": func(w *world) { w.file("model/.venv", "project-x1y2", 0o644) },
+		"empty folder":  func(w *world) { w.file("model/.venv/.gitkeep", "", 0o644) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			make(w)
+			want := shared(w, "usr")
+			w.vars["PATH"] = w.path("usr/bin")
+			got, err := w.find(Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Executable != want || got.Source != "PATH" {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// TestPathSkipsCurrentFolder: an empty PATH entry must not let the model's folder choose.
+func TestPathSkipsCurrentFolder(t *testing.T) {
+	w := newWorld(t)
+	shared(w, "trap")
+	want := shared(w, "usr")
+	t.Chdir(w.path("trap/bin"))
+	w.vars["PATH"] = ":" + w.path("usr/bin")
+	got, err := w.find(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Executable != want {
+		t.Errorf("got %s", got.Executable)
+	}
+}
+
+// wantError checks kind and words of an error.
+func wantError(t *testing.T, got *Python, err error, kind error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("want an error, got %+v", got)
+	}
+	if !errors.Is(err, kind) {
+		t.Errorf("kind is wrong, want %v: %v", kind, err)
+	}
+	var typed *Error
+	if !errors.As(err, &typed) || typed.What == "" || typed.Do == "" {
+		t.Errorf("not a full *Error: %#v", err)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("message lacks %q: %v", word, err)
+		}
+	}
+}
+
+// TestPathsStayUnresolved: argv[0] must be the link in the environment.
+func TestPathsStayUnresolved(t *testing.T) {
+	w := newWorld(t)
+	shared(w, "opt")
+	link := w.link("venv/bin/python3", "opt/bin/python3")
+	w.file("venv/pyvenv.cfg", "home = "+w.path("opt/bin")+"\n", 0o644)
+	got, err := w.find(Options{Python: link})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Python{
+		Executable: link, LibPython: filepath.Join(w.root, "opt/lib/libpython3.12.so.1.0"),
+		Version: "3.12", Venv: true, Source: "--python",
+	}
+	if *got != want {
+		t.Errorf("got %+v, want %+v", *got, want)
+	}
+}

@@ -1,0 +1,47 @@
+package locate
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The kinds of failure. Find's errors match exactly one of them with errors.Is.
+var (
+	// ErrNoPython: there is no interpreter where one was asked for, or it does not run.
+	ErrNoPython = errors.New("no usable Python interpreter")
+	// ErrNoLibPython: the interpreter is fine, its shared library is missing.
+	ErrNoLibPython = errors.New("no shared libpython")
+	// ErrFreeThreaded: the interpreter is a build without the GIL.
+	ErrFreeThreaded = errors.New("free-threaded Python")
+	// ErrTooOld: the interpreter is older than CPython 3.10.
+	ErrTooOld = errors.New("Python too old")
+	// ErrNotCPython: the interpreter is PyPy, GraalPy or another implementation.
+	ErrNotCPython = errors.New("not CPython")
+	// ErrWrongPlatform: the interpreter or the library is built for another
+	// processor or another C library than this program.
+	ErrWrongPlatform = errors.New("Python for another platform")
+)
+
+// Error is what a user reads when no Python can be used.
+type Error struct {
+	// Kind is one of the sentinels above.
+	Kind error
+	// What happened, and to which file.
+	What string
+	// Do is what mends it.
+	Do string
+}
+
+// Error returns both sentences.
+func (e *Error) Error() string { return e.What + "; " + e.Do }
+
+// Unwrap makes errors.Is find the kind.
+func (e *Error) Unwrap() error { return e.Kind }
+
+// fail makes an *Error; do comes first because what is the one with arguments.
+func fail(kind error, do, what string, args ...any) *Error {
+	return &Error{Kind: kind, What: fmt.Sprintf(what, args...), Do: do}
+}
+
+// pickAnother is the advice where only another interpreter helps.
+const pickAnother = "choose another interpreter with --python PATH or PINION_PYTHON"

@@ -1,0 +1,101 @@
+package locate
+
+import (
+	"bufio"
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// host is the machine as the dynamic loader sees it.
+type host struct {
+	// machine is the processor; EM_NONE switches the check off.
+	machine elf.Machine
+	// triplet is Debian's name of the platform, part of library folders there.
+	triplet string
+	// loaderConf is the file that lists the loader's own folders.
+	loaderConf string
+	// defaults are the folders that ld.so searches last.
+	defaults []string
+	// musl tells whether this program uses musl instead of glibc.
+	musl bool
+}
+
+// platform maps GOARCH to the ELF machine and Debian's triplet.
+func platform(arch string) (elf.Machine, string) {
+	switch arch {
+	case "amd64":
+		return elf.EM_X86_64, "x86_64-linux-gnu"
+	case "arm64":
+		return elf.EM_AARCH64, "aarch64-linux-gnu"
+	case "ppc64le":
+		return elf.EM_PPC64, "powerpc64le-linux-gnu"
+	case "riscv64":
+		return elf.EM_RISCV, "riscv64-linux-gnu"
+	case "s390x":
+		return elf.EM_S390, "s390x-linux-gnu"
+	}
+	return elf.EM_NONE, ""
+}
+
+func thisHost() host {
+	machine, triplet := platform(runtime.GOARCH)
+	h := host{
+		machine:    machine,
+		triplet:    triplet,
+		loaderConf: "/etc/ld.so.conf",
+		defaults:   []string{"/lib64", "/usr/lib64", "/lib", "/usr/lib"},
+	}
+	if triplet != "" {
+		h.defaults = append([]string{"/lib/" + triplet, "/usr/lib/" + triplet}, h.defaults...)
+	}
+	if self, err := readImage("/proc/self/exe"); err == nil {
+		h.musl = self.musl()
+	}
+	return h
+}
+
+// loaderDirs are the folders that the loader searches for a library of which
+// nothing else is known: those of ld.so.conf, then the built-in ones.
+func (h host) loaderDirs() []string {
+	return append(readLoaderConf(h.loaderConf, 0), h.defaults...)
+}
+
+// readLoaderConf reads ld.so.conf(5) with its includes. A file that can't be
+// read has no folders: the loader sees it so too.
+func readLoaderConf(path string, depth int) []string {
+	const deepest = 8 // an include of itself must end
+	file, err := os.Open(path)
+	if err != nil || depth > deepest {
+		return nil
+	}
+	defer file.Close()
+	var dirs []string
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		if fields[0] != "include" {
+			dirs = append(dirs, fields[0])
+			continue
+		}
+		for _, pattern := range fields[1:] {
+			if !filepath.IsAbs(pattern) {
+				pattern = filepath.Join(filepath.Dir(path), pattern)
+			}
+			names, err := filepath.Glob(pattern)
+			if err != nil {
+				continue // a malformed pattern names no file
+			}
+			for _, name := range names {
+				dirs = append(dirs, readLoaderConf(name, depth+1)...)
+			}
+		}
+	}
+	return dirs
+}

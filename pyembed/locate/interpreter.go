@@ -1,0 +1,150 @@
+package locate
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// interpreter is what is known of the program that was chosen.
+type interpreter struct {
+	path    string // absolute, links not followed
+	image   *image // nil: a script, and what it starts is one too
+	venv    *venv  // nil: not in a virtual environment
+	version version
+	soname  string // its DT_NEEDED libpython; empty where it is linked in
+	facts   *facts // nil: it was not asked
+	// base is the interpreter that a copied one (python -m venv --copies) is a
+	// copy of, with its prefix; nil for others.
+	base *interpreter
+}
+
+// identify finds out what path is, from its headers where they say enough.
+func (f *finder) identify(path string) (*interpreter, error) {
+	in, err := f.fromHeaders(path)
+	if err != nil || in.version.known() {
+		return in, err
+	}
+	got, err := f.probe(path)
+	if err != nil {
+		return nil, err
+	}
+	// Python 2 has no sys.implementation; its age is the better answer.
+	if got.version.major >= 3 && got.implementation != "cpython" {
+		return nil, fail(ErrNotCPython, pickAnother,
+			"%s is %s, and Pinion runs on CPython only", path, got.implementation)
+	}
+	// A shim or wrapper has told the real program.
+	if got.executable != "" && got.executable != path && executable(got.executable) == nil {
+		real, err := f.fromHeaders(absolute(got.executable))
+		if err != nil {
+			return nil, err
+		}
+		in = real
+	}
+	in.facts = got
+	in.version = got.version
+	return in, nil
+}
+
+// fromHeaders reads what the files say. The version is unknown in the answer
+// where they do not tell it.
+func (f *finder) fromHeaders(path string) (*interpreter, error) {
+	in := &interpreter{path: path, venv: readVenv(path)}
+	if in.venv != nil && in.venv.gone() {
+		return nil, fail(ErrNoPython,
+			"make it again with python3 -m venv --clear "+in.venv.dir,
+			"the virtual environment %s was made from a Python in %s, which is no longer there", in.venv.dir, in.venv.home)
+	}
+	img, err := readImage(path)
+	if errors.Is(err, errNotELF) {
+		return in, nil
+	}
+	if err != nil {
+		return nil, fail(ErrNoPython, pickAnother, "the Python interpreter %s can't be read: %v", path, err)
+	}
+	in.image = img
+	if err := f.checkPlatform(img, path); err != nil {
+		return nil, err
+	}
+	if soname, v, ok := img.libpython(); ok {
+		in.soname, in.version = soname, v
+	} else if v, ok := parseProgram(filepath.Base(img.path)); ok {
+		in.version = v
+	}
+	in.base = f.original(in)
+	if !in.version.known() && in.base != nil {
+		in.version = in.base.version
+	}
+	return in, nil
+}
+
+// original finds the interpreter that a venv's copied program was copied from.
+func (f *finder) original(in *interpreter) *interpreter {
+	if in.venv == nil {
+		return nil
+	}
+	path, ok := in.venv.interpreter(filepath.Base(in.path))
+	if !ok {
+		return nil
+	}
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil || resolved == in.image.path {
+		return nil // a link, not a copy
+	}
+	// readVenv is not asked again: an environment made inside another one names
+	// the first interpreter as its home.
+	img, err := readImage(resolved)
+	if err != nil {
+		return nil
+	}
+	base := &interpreter{path: path, image: img}
+	if soname, v, ok := img.libpython(); ok {
+		base.soname, base.version = soname, v
+	} else if v, ok := parseProgram(filepath.Base(img.path)); ok {
+		base.version = v
+	}
+	return base
+}
+
+// checkPlatform refuses an image that this process could not open.
+func (f *finder) checkPlatform(img *image, path string) error {
+	if f.host.machine != 0 && img.machine != f.host.machine {
+		return fail(ErrWrongPlatform, pickAnother,
+			"%s is built for the processor %v, and this program for %v", path, img.machine, f.host.machine)
+	}
+	if img.musl() != f.host.musl && img.interp != "" {
+		return fail(ErrWrongPlatform,
+			"build Pinion on the system that it is to run on, or "+pickAnother,
+			"%s and this program use different C libraries (%s there)", path, img.interp)
+	}
+	return nil
+}
+
+// prefixes are the folders under which this interpreter is installed, nearest
+// first: of its own program, of the one that it was copied from, and what it says.
+func (in *interpreter) prefixes() []string {
+	var dirs []string
+	add := func(dir string) {
+		if dir != "" && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	if in.image != nil {
+		add(filepath.Dir(filepath.Dir(in.image.path)))
+	}
+	if in.base != nil {
+		add(filepath.Dir(filepath.Dir(in.base.image.path)))
+	}
+	if in.facts != nil {
+		add(in.facts.prefix)
+	}
+	return dirs
+}
+
+// isDir tells whether there is a folder of that name.
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

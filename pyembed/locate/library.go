@@ -1,0 +1,158 @@
+package locate
+
+import (
+	"debug/elf"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// library finds the shared library of an interpreter.
+func (f *finder) library(in *interpreter) (string, error) {
+	if path, ok := f.needed(in); ok {
+		return path, nil
+	}
+	if in.base != nil {
+		if path, ok := f.needed(in.base); ok {
+			return path, nil
+		}
+	}
+	if path, ok := f.underPrefix(in, in.version); ok {
+		return path, nil
+	}
+	// Nothing in the usual places: the interpreter may know an unusual one.
+	if in.facts == nil {
+		got, err := f.probe(in.path)
+		if err != nil && in.soname != "" {
+			return "", f.missing(in) // it does not run for want of that very library
+		}
+		if err != nil {
+			return "", err
+		}
+		if err := checkVersion(got.version, in.path); err != nil {
+			return "", err
+		}
+		in.facts, in.version = got, got.version
+		if path, ok := f.underPrefix(in, in.version); ok {
+			return path, nil
+		}
+	}
+	for _, name := range in.facts.libraries {
+		if path := filepath.Join(in.facts.libdir, name); f.usable(path) {
+			return path, nil
+		}
+	}
+	free := in.version
+	free.flags += "t"
+	if path, ok := f.underPrefix(in, free); ok {
+		return "", checkVersion(free, fmt.Sprintf("%s, the only shared library of %s,", path, in.path))
+	}
+	return "", f.missing(in)
+}
+
+// needed searches for the library that the program names in its header, as the
+// dynamic loader does.
+func (f *finder) needed(in *interpreter) (string, bool) {
+	if in.image == nil || in.soname == "" {
+		return "", false
+	}
+	if strings.Contains(in.soname, "/") {
+		// Builds for uv had the whole path here: $ORIGIN/../lib/libpython3.12.so.1.0.
+		path := filepath.Clean(in.image.expand(in.soname))
+		return path, f.usable(path)
+	}
+	dirs := append(in.image.searchDirs(f.env("LD_LIBRARY_PATH")), f.host.loaderDirs()...)
+	for _, dir := range dirs {
+		if path := filepath.Join(dir, in.soname); f.usable(path) {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// underPrefix searches the folders of the interpreter's own installation.
+func (f *finder) underPrefix(in *interpreter, v version) (string, bool) {
+	for _, prefix := range in.prefixes() {
+		dirs := []string{filepath.Join(prefix, "lib"), filepath.Join(prefix, "lib64")}
+		if f.host.triplet != "" {
+			// Debian and Ubuntu: /usr/lib/x86_64-linux-gnu belongs to /usr/bin.
+			dirs = append([]string{filepath.Join(prefix, "lib", f.host.triplet)}, dirs...)
+		}
+		for _, dir := range dirs {
+			for _, name := range v.sonames() {
+				if path := filepath.Join(dir, name); f.usable(path) {
+					return path, true
+				}
+			}
+		}
+	}
+	return "", false
+}
+
+// usable tells whether path is a shared library that this process can open. A
+// linker script or a library for another processor is passed over, as ld.so does.
+func (f *finder) usable(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	lib, err := elf.NewFile(file)
+	if err != nil {
+		return false
+	}
+	return lib.Type == elf.ET_DYN && (f.host.machine == 0 || lib.Machine == f.host.machine)
+}
+
+// givenLibrary checks what --libpython names.
+func (f *finder) givenLibrary(name string, in *interpreter) (string, error) {
+	const do = "give the libpython3.X.so.1.0 that belongs to the interpreter, or leave --libpython out"
+	if !strings.Contains(name, "/") && !fileExists(name) {
+		// A soname: dlopen finds it where ldconfig or LD_LIBRARY_PATH say.
+		if v, ok := parseSoname(name); ok {
+			return name, f.checkGiven(v, name, in)
+		}
+		return "", fail(ErrNoLibPython, do, "--libpython names %q, which is no file and no name of a libpython", name)
+	}
+	path := absolute(name)
+	img, err := readImage(path)
+	if err != nil {
+		return "", fail(ErrNoLibPython, do, "--libpython names %s, which is no shared library: %v", path, err)
+	}
+	if f.host.machine != 0 && img.machine != f.host.machine {
+		return "", fail(ErrWrongPlatform, do,
+			"--libpython names %s, which is built for the processor %v, and this program for %v", path, img.machine, f.host.machine)
+	}
+	if img.kind != elf.ET_DYN || img.interp != "" && img.soname == "" {
+		return "", fail(ErrNoLibPython, do, "--libpython names %s, which is a program, not a shared library", path)
+	}
+	for _, candidate := range []string{img.soname, filepath.Base(img.path)} {
+		if v, ok := parseSoname(candidate); ok {
+			return path, f.checkGiven(v, path, in)
+		}
+	}
+	// libpython3.so has no version of its own: it stands for the one it needs.
+	if _, v, ok := img.libpython(); ok && img.soname == "libpython3.so" {
+		return path, f.checkGiven(v, path, in)
+	}
+	return "", fail(ErrNoLibPython, do, "--libpython names %s, which is some other library (%s)", path, img.soname)
+}
+
+// checkGiven refuses a library whose version is not the interpreter's: it would
+// look for its standard library under a name that is not there.
+func (f *finder) checkGiven(v version, name string, in *interpreter) error {
+	if err := checkVersion(v, name); err != nil {
+		return err
+	}
+	if !v.same(in.version) {
+		return fail(ErrNoLibPython, "give the library and the interpreter of one version",
+			"--libpython names %s, which is Python %s, and the interpreter %s is Python %s", name, v, in.path, in.version)
+	}
+	return nil
+}
+
+func fileExists(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}

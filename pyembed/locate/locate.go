@@ -1,0 +1,103 @@
+package locate
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Options say where to look. The zero value looks in the environment, in the
+// current folder and on the PATH.
+type Options struct {
+	// Python is the flag --python: the path of an interpreter, the name of one on
+	// the PATH, or the folder of an environment. Empty: not given.
+	Python string
+	// LibPython is the flag --libpython: the path of the shared library, or a
+	// soname that the dynamic loader knows. Empty: search.
+	LibPython string
+	// Dir is the model's folder. Empty: the current one. A shim is run in it,
+	// because pyenv and its like choose by folder (.python-version).
+	Dir string
+	// Env reads the environment. Nil: os.Getenv.
+	Env func(string) string
+}
+
+// Python is an interpreter that Pinion can run.
+type Python struct {
+	// Executable is the absolute path of the program as it was chosen, its
+	// symbolic links not followed: handed to Py_BytesMain as argv[0] it is how
+	// CPython finds the virtual environment around it.
+	Executable string
+	// LibPython is what to give to dlopen: an absolute path, or a soname where
+	// --libpython named one.
+	LibPython string
+	// Version is the language version, "3.12".
+	Version string
+	// Venv tells whether Executable stands in a virtual environment.
+	Venv bool
+	// Source is why this interpreter: "--python", "PINION_PYTHON", "VIRTUAL_ENV",
+	// ".venv" or "PATH".
+	Source string
+}
+
+// Find chooses the interpreter and its library. Its errors are *Error.
+func Find(o Options) (*Python, error) {
+	return newFinder(o, thisHost()).find(o)
+}
+
+// finder holds what a search needs of the world; tests give it another one.
+type finder struct {
+	env  func(string) string
+	dir  string
+	host host
+}
+
+func newFinder(o Options, h host) *finder {
+	f := &finder{env: o.Env, dir: o.Dir, host: h}
+	if f.env == nil {
+		f.env = os.Getenv
+	}
+	if f.dir == "" {
+		f.dir = "."
+	}
+	return f
+}
+
+func (f *finder) find(o Options) (*Python, error) {
+	path, source, err := f.choose(o.Python)
+	if err != nil {
+		return nil, err
+	}
+	in, err := f.identify(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkVersion(in.version, in.path); err != nil {
+		return nil, err
+	}
+	var library string
+	if o.LibPython != "" {
+		library, err = f.givenLibrary(o.LibPython, in)
+	} else {
+		library, err = f.library(in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Python{
+		Executable: in.path,
+		LibPython:  library,
+		Version:    in.version.String(),
+		Venv:       in.venv != nil,
+		Source:     source,
+	}, nil
+}
+
+// absolute makes a path absolute without following links. It can only fail where
+// the current folder is gone; the path as given is then the best there is.
+func absolute(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	return abs
+}

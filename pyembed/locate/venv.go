@@ -1,0 +1,88 @@
+package locate
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// venv is what a pyvenv.cfg says (PEP 405).
+type venv struct {
+	dir  string // the folder of pyvenv.cfg
+	home string // the folder of the interpreter that it was made from
+	base string // that interpreter itself; written since Python 3.11
+	// version is "3.12.1", by venv as "version", by virtualenv and uv as "version_info".
+	version string
+}
+
+// readVenv finds the pyvenv.cfg of an interpreter where CPython looks for it:
+// beside the unresolved program or one folder up. Nil: not in a virtual environment.
+func readVenv(executable string) *venv {
+	bin := filepath.Dir(executable)
+	for _, dir := range []string{bin, filepath.Dir(bin)} {
+		file, err := os.Open(filepath.Join(dir, "pyvenv.cfg"))
+		if err != nil {
+			continue
+		}
+		defer file.Close()
+		env := &venv{dir: dir}
+		lines := bufio.NewScanner(file)
+		for lines.Scan() {
+			key, value, ok := strings.Cut(lines.Text(), "=")
+			if !ok {
+				continue
+			}
+			value = strings.TrimSpace(value)
+			switch strings.ToLower(strings.TrimSpace(key)) {
+			case "home":
+				env.home = value
+			case "executable", "base-executable":
+				env.base = value
+			case "version", "version_info":
+				env.version = value
+			}
+		}
+		return env
+	}
+	return nil
+}
+
+// gone tells whether the Python that the environment was made from is no longer
+// there: it then has no standard library and can't start.
+func (e *venv) gone() bool {
+	if e.home == "" {
+		return false
+	}
+	info, err := os.Stat(e.home)
+	return err != nil || !info.IsDir()
+}
+
+// interpreter finds the program that the environment was made from. name is the
+// environment's own program, which older versions of venv keep the name of.
+func (e *venv) interpreter(name string) (string, bool) {
+	candidates := []string{e.base}
+	if e.home != "" {
+		if v, ok := e.language(); ok {
+			candidates = append(candidates, filepath.Join(e.home, "python"+v.String()))
+		}
+		for _, name := range []string{name, "python3", "python"} {
+			candidates = append(candidates, filepath.Join(e.home, name))
+		}
+	}
+	for _, path := range candidates {
+		if path != "" && executable(path) == nil {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// language is the language version that the environment was made for.
+func (e *venv) language() (version, bool) {
+	parts := strings.SplitN(e.version, ".", 3)
+	if len(parts) < 2 {
+		return version{}, false
+	}
+	return parseVersion(parts[0] + "." + parts[1])
+}

@@ -1,0 +1,50 @@
+package pyembed
+
+// #include <stdlib.h>
+// #include "px_main.h"
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	python3 "github.com/go-python/cpy3"
+)
+
+// Config is what a worker needs to become one.
+type Config struct {
+	Python    string // the interpreter's path, unresolved, so that a venv is found by it
+	LibPython string // what to dlopen
+	SDK       string // the folder that holds the cog package
+	JSON      []byte // for cog._worker.entry, as it is
+	ControlFD int
+	PageFD    int
+	// CUDAReport is cuda.ReportFunc's result, or nil.
+	CUDAReport unsafe.Pointer
+}
+
+// bootstrap is the first Python that runs. It must stay one line: its frame is in tracebacks. The
+// package's folder is ours, so its bytecode is kept there whatever PYTHONDONTWRITEBYTECODE says of the
+// model's: without it, compiling takes longer than the rest of the start.
+const bootstrap = "import sys; sys.path.insert(0, %q); keep = sys.dont_write_bytecode; " +
+	"sys.dont_write_bytecode = False; from cog._worker import entry; " +
+	"entry.preload(); sys.dont_write_bytecode = keep; entry.main()"
+
+// Main turns the process into the worker. It must be called on the process's first thread, locked
+// to it; it returns Python's exit status when the interpreter has ended. An error means that
+// Python never started.
+func Main(c Config) (int, error) {
+	library, err := python3.Open(c.LibPython)
+	if err != nil {
+		return 0, fmt.Errorf("start worker: %w", err)
+	}
+	config := (*C.struct_px_config)(C.calloc(1, C.sizeof_struct_px_config)) // never freed: lives as long as the process
+	config.api = library.Table()
+	config.python = C.CString(c.Python)
+	config.bootstrap = C.CString(fmt.Sprintf(bootstrap, c.SDK))
+	config.json = C.CString(string(c.JSON))
+	config.cuda_report = c.CUDAReport
+	config.control_fd = C.int(c.ControlFD)
+	config.page_fd = C.int(c.PageFD)
+	return int(C.px_main(config)), nil
+}

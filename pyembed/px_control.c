@@ -1,0 +1,87 @@
+// The control thread: takes slot sockets in, hears of the end, and ends the
+// process when the front is gone, whatever Python is doing.
+#include "px_worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+// front_gone ends the worker and every process it started: nobody is left to serve.
+static void front_gone(void) {
+  if (getpgrp() == getpid()) kill(0, SIGKILL);
+  _exit(1);
+}
+
+static void add_slot(int fd) {
+  pthread_mutex_lock(&px_w.mu);
+  struct px_channel *ch = px_w.nslots < PX_MAX_SLOTS ? px_malloc(sizeof *ch) : NULL;
+  if (ch && px_channel_init(ch, fd, &px_w.page->slots[px_w.nslots]) == 0) {
+    px_w.slots[px_w.nslots++] = ch;
+  } else {  // the front sees the socket close, and judges
+    px_free(ch);
+    close(fd);
+    px_w.stopping = true;
+  }
+  pthread_cond_broadcast(&px_w.changed);
+  pthread_mutex_unlock(&px_w.mu);
+}
+
+// stop makes the serve loop end after the requests that lie in its sockets.
+static void stop(void) {
+  pthread_mutex_lock(&px_w.mu);
+  px_w.stopping = true;
+  for (int i = 0; i < px_w.nslots; i++) shutdown(px_w.slots[i]->fd, SHUT_RD);
+  pthread_cond_broadcast(&px_w.changed);
+  pthread_mutex_unlock(&px_w.mu);
+}
+
+static void *control(void *unused) {
+  (void)unused;
+  struct px_channel *ch = &px_w.control;
+  for (;;) {
+    int n = px_channel_fill(ch, true);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) front_gone();
+    struct px_frame f;
+    while ((n = px_channel_next(ch, &f)) > 0) {
+      if (f.kind == PX_SLOT && f.fd >= 0) add_slot(f.fd);
+      if (f.kind == PX_SHUTDOWN) stop();
+      px_frame_done(&f);
+    }
+    if (n < 0) front_gone();
+  }
+  return NULL;
+}
+
+int px_control_start(void) {
+  pthread_t thread;
+  return pthread_create(&thread, NULL, control, NULL) == 0 ? 0 : -1;
+}
+
+static void *cuda_reporter(void *unused) {
+  (void)unused;
+  const size_t cap = (size_t)64 << 10;  // 64 devices with long names need half of it
+  char *text = px_malloc(cap);
+  if (!text) return NULL;  // health shows no report then
+  size_t n = px_w.cuda_report(text, cap, -1);
+  if (n < cap && px_channel_put(&px_w.control, PX_CUDA, 0, 0, text, n) == 0) px_channel_flush(&px_w.control, true);
+  px_free(text);
+  return NULL;
+}
+
+int px_cuda_reporter_start(void) {
+  pthread_t thread;
+  if (!px_w.cuda_report) return 0;
+  if (pthread_create(&thread, NULL, cuda_reporter, NULL) != 0) return -1;
+  pthread_detach(thread);
+  return 0;
+}
+
+int px_wait_slots(int n) {
+  pthread_mutex_lock(&px_w.mu);
+  while (px_w.nslots < n && !px_w.stopping) pthread_cond_wait(&px_w.changed, &px_w.mu);
+  int have = px_w.nslots;
+  pthread_mutex_unlock(&px_w.mu);
+  return have;
+}

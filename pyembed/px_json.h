@@ -1,0 +1,70 @@
+// The JSON bridge: bytes of a frame to Python objects and back, without
+// Python's json module.
+//
+// Every function here but px_json_put_string wants the GIL, in the main
+// interpreter (the key cache belongs to it). No function releases the GIL by
+// itself; px_json_dumps may run Python code (see there), which may.
+//
+// What is read and written is RFC 8259, and no more:
+//   - nesting of arrays and objects up to PX_JSON_DEPTH;
+//   - integers of up to PX_JSON_DIGITS digits, whatever the process's
+//     sys.set_int_max_str_digits is, which is neither asked nor changed;
+//   - floats correctly rounded; beyond the range of a double: refused;
+//   - UTF-8 without byte order mark; lone surrogates are refused both as
+//     escapes and in Python strings; NaN and infinity are refused both ways;
+//   - of duplicate keys the last wins.
+#ifndef PX_JSON_H
+#define PX_JSON_H
+
+#include <stddef.h>
+
+#include "px_mem.h"
+#include "px_python.h"
+
+#define PX_JSON_DEPTH 500
+#define PX_JSON_DIGITS 100000
+
+// px_json_loads reads the n bytes at s, which need no NUL behind them and are
+// not kept. New reference, or NULL with ValueError "invalid JSON at byte N:
+// reason" (N counts from 0) or MemoryError set. Runs no Python code of the
+// model's but what a garbage collection may run.
+PyObject *px_json_loads(const char *s, size_t n);
+
+// px_json_dumps appends o to out as compact JSON: UTF-8, in which only the
+// quote, the backslash and control characters are escaped.
+//
+// None, bool, int, float, str, list, tuple and dict are written, and their
+// subclasses as they are (a dict subclass by its items()). Keys of a dict may
+// be str, and int, float, bool or None as strings, the way Python's json does
+// it. Anything else, and each member of an Enum, is replaced by fallback(o)
+// and that is written in its place. NotImplemented from fallback, or NULL for
+// it (it is borrowed), makes a TypeError that names the type; without fallback
+// Enum members that are also int, str and so on are written as those.
+//
+// 0, or -1 with an exception set, and then out->len is what it was:
+// ValueError (NaN, infinity, a lone surrogate, too deep or cyclic, too many
+// digits), TypeError (no JSON for this type or key), MemoryError, or whatever
+// fallback and items() raised, unchanged. The texts of the first two end with
+// the place in o, such as `, at ["boxes"][3]`, unless that is o itself.
+//
+// Python code runs only in fallback and items(). What it, or another thread
+// meanwhile, does to dicts that are being written does not show any more; of
+// lists, what is there when an element's turn comes is written.
+int px_json_dumps(struct px_buf *out, PyObject *o, PyObject *fallback);
+
+// px_json_put_string appends the n bytes at s, which must be UTF-8, as a JSON
+// string with its quotes. No GIL needed, no Python error; 0, or -1 without memory.
+int px_json_put_string(struct px_buf *out, const char *s, size_t n);
+
+// px_json_pin_key makes px_json_loads give this very str (borrowed here, a
+// reference is kept) for an equal key, so that a predictor's parameter names
+// match by identity. For names of up to 32 bytes in UTF-8; others are ignored.
+// 0, or -1 with an exception set. At most a few dozen: when the places of a
+// key are all pinned, the call is ignored.
+int px_json_pin_key(PyObject *key);
+
+// px_json_clear drops every cached key. Call before the interpreter ends, or
+// not at all: then the keys end with the process.
+void px_json_clear(void);
+
+#endif

@@ -1,0 +1,140 @@
+//go:build pinion_test
+
+// The module _pxjson, by which tests reach the bridge from Python.
+#include "px_jsontest.h"
+
+#include <time.h>
+
+static PyObject *loads(PyObject *self, PyObject *text) {
+  (void)self;
+  char *s, *copy = NULL;
+  Py_ssize_t n;
+  PyObject *value = NULL;
+  if (PyBytes_AsStringAndSize(text, &s, &n) < 0) return NULL;
+  // A copy of the exact size: a sanitizer then sees each read past the end.
+  copy = px_malloc((size_t)n);
+  if (!copy) return PyErr_NoMemory();
+  memcpy(copy, s, (size_t)n);
+  value = px_json_loads(copy, (size_t)n);
+  px_free(copy);
+  return value;
+}
+
+// dumps(o, fallback=None, before=b"") gives before and the JSON; an error must leave the buffer at before.
+static PyObject *dumps(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *o, *fallback = NULL, *result = NULL;
+  const char *before = "";
+  Py_ssize_t n = 0;
+  struct px_buf out = {0};
+
+  if (!PyArg_ParseTuple(args, "O|Oy#", &o, &fallback, &before, &n)) return NULL;
+  if (fallback == Py_None) fallback = NULL;
+  if (px_buf_put(&out, before, (size_t)n) < 0) return PyErr_NoMemory();
+  if (px_json_dumps(&out, o, fallback) == 0) result = PyBytes_FromStringAndSize(out.data, (Py_ssize_t)out.len);
+  else if (out.len != (size_t)n) PyErr_SetString(PyExc_SystemError, "px_json_dumps failed and left text behind");
+  px_buf_free(&out);
+  return result;
+}
+
+static PyObject *pin(PyObject *self, PyObject *key) {
+  (void)self;
+  if (px_json_pin_key(key) < 0) return NULL;
+  Py_RETURN_NONE;
+}
+
+static PyObject *clear(PyObject *self, PyObject *args) {
+  (void)self, (void)args;
+  px_json_clear();
+  Py_RETURN_NONE;
+}
+
+static PyObject *live(PyObject *self, PyObject *args) {
+  (void)self, (void)args;
+  return PyLong_FromUnsignedLongLong(px_mem_live());
+}
+
+static PyObject *total(PyObject *self, PyObject *args) {
+  (void)self, (void)args;
+  return PyLong_FromUnsignedLongLong(px_mem_total());
+}
+
+// fail_at(n): the nth allocation of C memory from now on fails.
+static PyObject *fail_at(PyObject *self, PyObject *n) {
+  (void)self;
+  px_mem_fail_at(PyLong_AsUnsignedLong(n));
+  Py_RETURN_NONE;
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+// time_loads(text, n) and time_dumps(o, n) give nanoseconds for each of n calls.
+static PyObject *time_loads(PyObject *self, PyObject *args) {
+  (void)self;
+  const char *s;
+  Py_ssize_t len, n;
+  if (!PyArg_ParseTuple(args, "y#n", &s, &len, &n)) return NULL;
+  double start = now();
+  for (Py_ssize_t i = 0; i < n; i++) {
+    PyObject *o = px_json_loads(s, (size_t)len);
+    if (!o) return NULL;
+    Py_DecRef(o);
+  }
+  return PyFloat_FromDouble((now() - start) / (double)n);
+}
+
+static PyObject *time_dumps(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *o, *result = NULL;
+  Py_ssize_t n;
+  struct px_buf out = {0};
+  if (!PyArg_ParseTuple(args, "On", &o, &n)) return NULL;
+  double start = now();
+  for (Py_ssize_t i = 0; i < n; i++) {
+    out.len = 0;
+    if (px_json_dumps(&out, o, NULL) < 0) goto done;
+  }
+  result = PyFloat_FromDouble((now() - start) / (double)n);
+done:
+  px_buf_free(&out);
+  return result;
+}
+
+static PyObject *make_module(void) {
+  static PyMethodDef methods[] = {
+      {"loads", loads, METH_O, NULL},
+      {"dumps", dumps, METH_VARARGS, NULL},
+      {"pin", pin, METH_O, NULL},
+      {"clear", clear, METH_NOARGS, NULL},
+      {"live", live, METH_NOARGS, NULL},
+      {"total", total, METH_NOARGS, NULL},
+      {"fail_at", fail_at, METH_O, NULL},
+      {"time_loads", time_loads, METH_VARARGS, NULL},
+      {"time_dumps", time_dumps, METH_VARARGS, NULL},
+      {NULL, NULL, 0, NULL},
+  };
+  static PyModuleDef def = {PyModuleDef_HEAD_INIT, "_pxjson", NULL, -1, methods, NULL, NULL, NULL, NULL};
+  return PyModule_Create(&def);
+}
+
+int px_jsontest_prepare(const void *table) {
+  if (px_python_use(table) < 0) return -1;
+  return PyImport_AppendInittab("_pxjson", make_module);
+}
+
+int px_jsontest_call(const char *function, const char *data, size_t n, struct px_buf *out) {
+  int rc = -1;
+  char *s;
+  Py_ssize_t len;
+  PyObject *main = PyImport_ImportModule("__main__");
+  PyObject *result = main ? PyObject_CallMethod(main, function, "y#", data, (Py_ssize_t)n) : NULL;
+  if (result && PyBytes_AsStringAndSize(result, &s, &len) == 0) rc = px_buf_put(out, s, (size_t)len);
+  if (rc < 0) PyErr_Print();
+  Py_DecRef(main);
+  Py_DecRef(result);
+  return rc;
+}

@@ -1,0 +1,78 @@
+// Which bytes of the log pipes belong to which prediction.
+//
+// The front reads the pipes all the time, so nobody can tell by looking into a
+// pipe what a prediction wrote. But what was ever written is what the front
+// took (a counter in the shared page) plus what still lies in the pipe
+// (FIONREAD). The front brackets each read with a version that is odd while
+// it reads; a pair read under one even version is exact.
+#include "px_worker.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+int px_logs_init(void) {
+  for (int i = 0; i < 2; i++) {
+    px_w.log_fd[i] = fcntl(1 + i, F_DUPFD_CLOEXEC, 3);
+    if (px_w.log_fd[i] < 0) return -1;
+  }
+  return 0;
+}
+
+static void flush_stream(const char *name) {
+  PyObject *stream = PySys_GetObject(name);  // borrowed: the model may replace it while it is flushed
+  if (!stream || stream == Py_None) return;
+  Py_IncRef(stream);
+  PyObject *done = PyObject_CallMethod(stream, "flush", NULL);
+  if (!done) PyErr_Clear();  // closed, or broken: its affair
+  Py_DecRef(done ? done : stream);
+  if (done) Py_DecRef(stream);
+}
+
+void px_flush_c(void) {
+  // Not fflush(NULL): it waits for the lock of every stream of the process, and
+  // a thread of the model's that reads from one holds that for as long as it waits.
+  fflush(stdout);
+  fflush(stderr);
+}
+
+void px_flush_stdio(void) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  flush_stream("stdout");
+  flush_stream("stderr");
+  px_flush_c();
+  PyErr_Restore(type, value, trace);
+}
+
+static uint64_t position(int i) {
+  struct px_consumed *c = &px_w.page->logs[i];
+  for (;;) {
+    uint64_t before = atomic_load(&c->version);
+    uint64_t taken = atomic_load(&c->bytes);
+    int left = 0;
+    if (before % 2 == 0) {
+      if (ioctl(px_w.log_fd[i], FIONREAD, &left) < 0) return taken;
+      if (atomic_load(&c->version) == before) return taken + (uint64_t)left;
+    }
+    sched_yield();  // the front is within a read, which does not wait
+  }
+}
+
+void px_log_positions(uint64_t at[2]) {
+  for (int i = 0; i < 2; i++) at[i] = position(i);
+}
+
+int px_log_mark(struct px_channel *ch, uint64_t id) {
+  uint64_t at[2];
+  px_log_positions(at);
+  if (at[0] == px_w.log_seen[0] && at[1] == px_w.log_seen[1]) return 0;
+  px_w.log_seen[0] = at[0];
+  px_w.log_seen[1] = at[1];
+  char body[80];
+  int n = snprintf(body, sizeof body, "{\"stdout\":%llu,\"stderr\":%llu}", (unsigned long long)at[0],
+                   (unsigned long long)at[1]);
+  return px_channel_put(ch, PX_LOG_MARK, id, 0, body, (size_t)n);
+}

@@ -1,0 +1,21 @@
+// The one function of this package's C code that Go calls.
+#ifndef PX_MAIN_H
+#define PX_MAIN_H
+
+#include <stddef.h>
+
+struct px_config {
+  const void *api;        // cpy3's Library.Table
+  const char *python;     // the interpreter's path, unresolved: a venv is found by it
+  const char *bootstrap;  // Python source that takes over
+  const char *json;       // for the bootstrap, as _px.config; valid until the process ends
+  void *cuda_report;      // cuda.ReportFunc, or NULL
+  int control_fd, page_fd;
+};
+
+// px_main makes the calling thread, which must be the process's first, Python's
+// main thread and returns when the interpreter has ended: its exit status, or
+// 1 after a line on stderr where the worker could not be set up. Call it once.
+int px_main(const struct px_config *config);
+
+#endif

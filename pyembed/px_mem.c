@@ -1,0 +1,63 @@
+#include "px_mem.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+static _Atomic uint64_t live, total;
+
+#ifdef PX_TEST
+static _Atomic uint64_t until_failure;
+
+void px_mem_fail_at(uint64_t n) { atomic_store(&until_failure, n); }
+
+static int must_fail(void) {
+  uint64_t n = atomic_load(&until_failure);
+  return n != 0 && atomic_fetch_sub(&until_failure, 1) == 1;
+}
+#else
+static int must_fail(void) { return 0; }
+#endif
+
+void *px_malloc(size_t n) { return px_realloc(NULL, n); }
+
+void *px_realloc(void *p, size_t n) {
+  if (must_fail()) return NULL;
+  void *q = realloc(p, n ? n : 1);  // realloc(p, 0) may free p, and then nobody knows who owns it
+  if (q && !p) {
+    atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&total, 1, memory_order_relaxed);
+  }
+  return q;
+}
+
+void px_free(void *p) {
+  if (!p) return;
+  atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+  free(p);
+}
+
+uint64_t px_mem_live(void) { return atomic_load_explicit(&live, memory_order_relaxed); }
+
+uint64_t px_mem_total(void) { return atomic_load_explicit(&total, memory_order_relaxed); }
+
+int px_buf_grow(struct px_buf *b, size_t n) {
+  if (n > SIZE_MAX / 2 - b->len) return -1;
+  size_t want = b->len + n, cap = b->cap ? b->cap * 2 : 256;
+  if (cap < want) cap = want;
+  char *data = px_realloc(b->data, cap);
+  if (!data) return -1;
+  b->data = data;
+  b->cap = cap;
+  return 0;
+}
+
+void px_buf_trim(struct px_buf *b, size_t keep) {
+  if (b->cap > keep) px_buf_free(b);
+  b->len = 0;
+}
+
+void px_buf_free(struct px_buf *b) {
+  px_free(b->data);
+  *b = (struct px_buf){0};
+}

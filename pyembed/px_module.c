@@ -1,0 +1,163 @@
+// The built-in module _px: what Python sees of the worker.
+#include "px_worker.h"
+
+#include "px_json.h"
+
+// loads(bytes) -> object
+static PyObject *loads(PyObject *self, PyObject *data) {
+  (void)self;
+  char *s;
+  Py_ssize_t n;
+  if (PyBytes_AsStringAndSize(data, &s, &n) < 0) return NULL;
+  return px_json_loads(s, (size_t)n);
+}
+
+// dumps(object, fallback) -> bytes
+static PyObject *dumps(PyObject *self, PyObject *args) {
+  (void)self;
+  PyObject *o, *fallback, *result = NULL;
+  if (!PyArg_ParseTuple(args, "OO", &o, &fallback)) return NULL;
+  struct px_buf out = {0};
+  if (px_json_dumps(&out, o, fallback == Py_None ? NULL : fallback) == 0)
+    result = PyBytes_FromStringAndSize(out.data, (Py_ssize_t)out.len);
+  px_buf_free(&out);
+  return result;
+}
+
+// control(kind, object): sends a frame on the control channel.
+static PyObject *control(PyObject *self, PyObject *args) {
+  (void)self;
+  int kind;
+  PyObject *o;
+  if (!PyArg_ParseTuple(args, "iO", &kind, &o)) return NULL;
+  struct px_buf body = {0};
+  int status = px_json_dumps(&body, o, NULL);
+  if (status == 0) {
+    PyThreadState *state = PyEval_SaveThread();
+    status = px_channel_put(&px_w.control, (uint8_t)kind, 0, 0, body.data, body.len);
+    px_channel_flush(&px_w.control, true);
+    PyEval_RestoreThread(state);
+    if (status < 0) PyErr_NoMemory();
+  }
+  px_buf_free(&body);
+  if (status < 0) return NULL;
+  Py_RETURN_NONE;
+}
+
+// log_positions() -> (stdout, stderr): flushes, and says how much was ever written.
+static PyObject *log_positions(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  px_flush_stdio();
+  px_log_positions(px_w.log_seen);
+  return Py_BuildValue("KK", (unsigned long long)px_w.log_seen[0], (unsigned long long)px_w.log_seen[1]);
+}
+
+// log_switch(): the model goes over from one of its streams to the other. What
+// both pipes hold so far comes before what follows, which nobody could tell
+// from the pipes alone. The caller has flushed Python's side.
+static PyObject *log_switch(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  if (atomic_load(&px_w.is_child)) Py_RETURN_NONE;
+  px_flush_c();
+  // Not the page's running: a traceback is written when that is over.
+  uint64_t current = px_w.nslots == 1 ? px_w.slots[0]->current : 0;
+  if (current == 0 && px_w.nslots > 0) Py_RETURN_NONE;  // between predictions: nobody's
+  if (px_log_mark(current ? px_w.slots[0] : &px_w.control, current) < 0) return PyErr_NoMemory();
+  Py_RETURN_NONE;
+}
+
+// on_cancel(signum, frame): the handler of the cancel signal for synchronous
+// predictions. It runs on the main thread, between two bytecodes or where a
+// system call was interrupted, so that what it finds running is what it hits.
+static PyObject *on_cancel(PyObject *self, PyObject *args) {
+  (void)self;
+  (void)args;
+  if (atomic_load(&px_w.is_child)) Py_RETURN_NONE;
+  for (int i = 0; i < px_w.nslots; i++) {
+    struct px_slot_page *page = px_w.slots[i]->page;
+    uint64_t running = atomic_load(&page->running);
+    if (px_is_canceled(page, running)) {
+      px_w.canceled = running;
+      PyErr_SetString(px_w.cancel_type, "the prediction was canceled");
+      return NULL;
+    }
+  }
+  Py_RETURN_NONE;
+}
+
+// set_cancel_type(type): the exception that on_cancel raises.
+static PyObject *set_cancel_type(PyObject *self, PyObject *type) {
+  (void)self;
+  Py_IncRef(type);
+  px_w.cancel_type = type;
+  Py_RETURN_NONE;
+}
+
+// memory() -> (live, total): blocks that the C code holds and ever took.
+static PyObject *memory(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  return Py_BuildValue("KK", (unsigned long long)px_mem_live(), (unsigned long long)px_mem_total());
+}
+
+// is_child() -> bool: whether this process was forked from the worker.
+static PyObject *is_child(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  return PyBool_FromLong(atomic_load(&px_w.is_child));
+}
+
+// leave_child(exception): ends a forked child that came back from the model's code, by this exception or with None.
+static PyObject *leave_child(PyObject *self, PyObject *raised) {
+  (void)self;
+  if (raised != Py_None) PyErr_SetObject((PyObject *)raised->ob_type, raised);
+  px_leave_child();
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"loads", loads, METH_O, NULL},
+    {"dumps", dumps, METH_VARARGS, NULL},
+    {"control", control, METH_VARARGS, NULL},
+    {"log_positions", log_positions, METH_NOARGS, NULL},
+    {"log_switch", log_switch, METH_NOARGS, NULL},
+    {"on_cancel", on_cancel, METH_VARARGS, NULL},
+    {"set_cancel_type", set_cancel_type, METH_O, NULL},
+    {"memory", memory, METH_NOARGS, NULL},
+    {"is_child", is_child, METH_NOARGS, NULL},
+    {"leave_child", leave_child, METH_O, NULL},
+    {"serve", px_serve, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "_px",
+    .m_doc = "The worker's C half, for cog._worker alone.",
+    .m_size = -1,
+    .m_methods = methods,
+};
+
+static int add_methods(PyObject *module, PyMethodDef *more) {
+  for (PyMethodDef *m = more; m->ml_name; m++) {
+    PyObject *f = PyCFunction_NewEx(m, module, NULL);
+    if (!f) return -1;
+    int status = PyObject_SetAttrString(module, m->ml_name, f);
+    Py_DecRef(f);
+    if (status < 0) return -1;
+  }
+  return 0;
+}
+
+PyObject *px_module_init(void) {
+  PyObject *module = PyModule_Create2(&definition, PYTHON_API_VERSION);
+  if (!module) return NULL;
+  PyObject *config = PyBytes_FromString(px_w.config);
+  int status = config ? PyObject_SetAttrString(module, "config", config) : -1;
+  if (config) Py_DecRef(config);
+  if (status == 0 && add_methods(module, px_task_methods) == 0) return module;
+  Py_DecRef(module);
+  return NULL;
+}

@@ -1,0 +1,180 @@
+// The sending half of a channel, and the thread that sends what was left.
+#define _GNU_SOURCE  // memfd_create
+#include "px_worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define PX_COPY_MAX ((size_t)1 << 20)  // above, a body is sent from where it lies
+#define PX_KEEP_OUT ((size_t)256 << 10)
+
+static void header(char h[PX_HEADER], size_t len, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos) {
+  uint32_t n = (uint32_t)len;
+  memset(h, 0, PX_HEADER);
+  memcpy(h, &n, sizeof n);
+  h[4] = (char)kind;
+  h[5] = (char)flags;
+  memcpy(h + 8, &id, sizeof id);
+  memcpy(h + 16, &nanos, sizeof nanos);
+}
+
+// send_all sends n bytes, waiting for the front, fd with the first of them.
+static bool send_all(struct px_channel *ch, const char *p, size_t n, int fd) {
+  while (n > 0) {
+    union {
+      struct cmsghdr align;
+      char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec iov = {(char *)p, n};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (fd >= 0) {
+      memset(&control, 0, sizeof control);
+      m.msg_control = control.bytes;
+      m.msg_controllen = sizeof control.bytes;
+      struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+      c->cmsg_level = SOL_SOCKET;
+      c->cmsg_type = SCM_RIGHTS;
+      c->cmsg_len = CMSG_LEN(sizeof fd);
+      memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    }
+    ssize_t k = sendmsg(ch->fd, &m, MSG_NOSIGNAL);
+    if (k < 0) {
+      if (errno == EINTR) continue;
+      return false;
+    }
+    fd = -1;
+    p += k;
+    n -= (size_t)k;
+  }
+  return true;
+}
+
+// flush_locked sends what is queued. true: nothing is left, or nobody to send it to.
+static bool flush_locked(struct px_channel *ch, bool wait) {
+  while (ch->sent < ch->out.len && !ch->broken) {
+    ssize_t k = send(ch->fd, ch->out.data + ch->sent, ch->out.len - ch->sent,
+                     MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
+    if (k >= 0) {
+      ch->sent += (size_t)k;
+    } else if (errno == EAGAIN) {
+      return false;
+    } else if (errno != EINTR) {
+      ch->broken = true;  // the front is gone; the read that follows says so too
+    }
+  }
+  ch->sent = 0;
+  px_buf_trim(&ch->out, PX_KEEP_OUT);
+  return true;
+}
+
+size_t px_channel_backlog(struct px_channel *ch) {
+  pthread_mutex_lock(&ch->mu);
+  size_t n = ch->out.len - ch->sent;
+  pthread_mutex_unlock(&ch->mu);
+  return n;
+}
+
+bool px_channel_flush(struct px_channel *ch, bool wait) {
+  pthread_mutex_lock(&ch->mu);
+  bool done = flush_locked(ch, wait);
+  pthread_mutex_unlock(&ch->mu);
+  return done;
+}
+
+void px_flush_held(struct px_channel *ch) {
+  if (px_channel_flush(ch, false)) return;
+  PyThreadState *state = PyEval_SaveThread();
+  px_channel_flush(ch, true);
+  PyEval_RestoreThread(state);
+}
+
+// put_file sends a body as a memory file: one copy, none through the socket.
+static int put_file(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const char *body, size_t len) {
+  char h[PX_HEADER];
+  int status = -1;
+  int fd = memfd_create("pinion-body", MFD_CLOEXEC);
+  if (fd < 0) return -1;
+  while (len > 0) {
+    ssize_t k = write(fd, body, len);
+    if (k < 0 && errno == EINTR) continue;
+    if (k < 0) goto out;
+    body += k;
+    len -= (size_t)k;
+  }
+  header(h, 0, kind, PX_FLAG_FILE, id, nanos);
+  pthread_mutex_lock(&ch->mu);
+  flush_locked(ch, true);
+  if (!ch->broken && !send_all(ch, h, sizeof h, fd)) ch->broken = true;
+  pthread_mutex_unlock(&ch->mu);
+  status = 0;
+out:;
+  int saved = errno;
+  close(fd);
+  errno = saved;
+  return status;
+}
+
+int px_channel_put(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const char *body, size_t len) {
+  if (len > PX_INLINE_MAX) return put_file(ch, kind, id, nanos, body, len);
+  int status = 0;
+  char h[PX_HEADER];
+  header(h, len, kind, 0, id, nanos);
+  pthread_mutex_lock(&ch->mu);
+  if (ch->broken) {
+    // Nobody listens; what is queued would stay here.
+  } else if (len > PX_COPY_MAX) {
+    flush_locked(ch, true);
+    if (!ch->broken && !(send_all(ch, h, sizeof h, -1) && send_all(ch, body, len, -1))) ch->broken = true;
+  } else if (px_buf_reserve(&ch->out, sizeof h + len) < 0) {
+    errno = ENOMEM;
+    status = -1;
+  } else {
+    if (ch->out.len == 0) ch->unsent_since = px_now();
+    px_buf_put(&ch->out, h, sizeof h);
+    px_buf_put(&ch->out, body, len);
+    if (ch->out.len > PX_KEEP_OUT) flush_locked(ch, false);
+  }
+  pthread_mutex_unlock(&ch->mu);
+  return status;
+}
+
+// ---- the flusher -----------------------------------------------------------
+
+static void *flusher(void *unused) {
+  (void)unused;
+  for (;;) {
+    uint64_t expirations;
+    ssize_t n = read(px_w.timer, &expirations, sizeof expirations);
+    if (n < 0 && errno != EINTR) return NULL;
+    pthread_mutex_lock(&px_w.mu);
+    int count = px_w.nslots;
+    pthread_mutex_unlock(&px_w.mu);
+    bool left = false;
+    for (int i = 0; i < count; i++) left |= !px_channel_flush(px_w.slots[i], false);
+    if (left) px_flusher_arm(1000000);  // the front's socket is full: once more in a millisecond
+  }
+}
+
+int px_flusher_start(void) {
+  px_w.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  if (px_w.timer < 0) return -1;
+  pthread_t thread;
+  return pthread_create(&thread, NULL, flusher, NULL) == 0 ? 0 : -1;
+}
+
+void px_flusher_arm(uint64_t ns) {
+  struct itimerspec at = {.it_value = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)}};
+  timerfd_settime(px_w.timer, 0, &at, NULL);
+}
+
+void px_flusher_arm_for(struct px_channel *ch) {
+  pthread_mutex_lock(&ch->mu);
+  bool arm = ch->out.len > 0 && ch->armed_for != ch->unsent_since;
+  if (arm) ch->armed_for = ch->unsent_since;
+  pthread_mutex_unlock(&ch->mu);
+  if (arm) px_flusher_arm(PX_BACKSTOP);
+}

@@ -1,0 +1,70 @@
+// The shared page: words that the front and this worker read and write with
+// atomic operations. ipc/page.go has the same layout for Go and says what each
+// word means; a test compares the two.
+//
+// No function here touches Python or blocks; any thread.
+#ifndef PX_PAGE_H
+#define PX_PAGE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PX_PAGE_MAGIC UINT64_C(0x314e4f494e4950)
+#define PX_PAGE_HEADER 4096
+#define PX_PAGE_SLOT 1024
+#define PX_CLAIMS 64
+#define PX_MAX_SLOTS 1000
+#define PX_PAGE_SIZE (PX_PAGE_HEADER + PX_MAX_SLOTS * PX_PAGE_SLOT)
+
+typedef _Atomic uint64_t px_word;
+
+enum px_claim { PX_CLAIM_QUEUED = 1, PX_CLAIM_RUNNING = 2, PX_CLAIM_REVOKED = 3 };
+#define PX_CLAIM_SHIFT 2
+
+// What the front took from one log pipe; version is odd while it reads.
+struct px_consumed {
+  px_word version, bytes;
+  uint64_t pad[6];
+};
+
+struct px_slot_page {
+  px_word running;
+  uint64_t pad1[7];
+  px_word cancel;
+  uint64_t pad2[7];
+  px_word claims[PX_CLAIMS];
+  uint64_t pad3[PX_PAGE_SLOT / 8 - 16 - PX_CLAIMS];
+};
+
+struct px_page {
+  px_word magic;
+  uint64_t pad[7];
+  struct px_consumed logs[2];  // stdout, stderr
+  uint64_t pad2[PX_PAGE_HEADER / 8 - 8 - 16];
+  struct px_slot_page slots[PX_MAX_SLOTS];
+};
+
+_Static_assert(sizeof(struct px_consumed) == 64, "layout of ipc/page.go");
+_Static_assert(sizeof(struct px_slot_page) == PX_PAGE_SLOT, "layout of ipc/page.go");
+_Static_assert(sizeof(struct px_page) == PX_PAGE_SIZE, "layout of ipc/page.go");
+
+// px_claim takes a request for the model: true once, false where the front
+// took it back. running is set before the claim, so that a cancel that sees
+// the claim always finds it.
+static inline bool px_claim(struct px_slot_page *s, uint64_t id) {
+  uint64_t expected = id << PX_CLAIM_SHIFT | PX_CLAIM_QUEUED;
+  atomic_store(&s->running, id);
+  if (atomic_compare_exchange_strong(&s->claims[id % PX_CLAIMS], &expected,
+                                     id << PX_CLAIM_SHIFT | PX_CLAIM_RUNNING))
+    return true;
+  atomic_store(&s->running, 0);
+  return false;
+}
+
+// px_is_canceled tells whether the front asked for the end of id.
+static inline bool px_is_canceled(struct px_slot_page *s, uint64_t id) {
+  return id != 0 && atomic_load(&s->cancel) == id;
+}
+
+#endif

@@ -1,0 +1,18 @@
+// The C API of the Python that this worker was given, under its natural names.
+// px_py is set once, by px_python_use, before any C code of this package runs.
+#ifndef PX_PYTHON_H
+#define PX_PYTHON_H
+
+#include <stddef.h>
+
+struct cpy3_api;
+extern const struct cpy3_api *px_py;
+#define CPY3 px_py
+#include "cpy3.h"
+
+// px_python_use takes the table of cpy3's Library.Table. Before the
+// interpreter starts, on the thread that starts it. 0, or -1 if the table
+// was built from another cpy3.h than this package.
+int px_python_use(const struct cpy3_api *api);
+
+#endif

@@ -1,0 +1,149 @@
+// The answer that ends a prediction.
+#include "px_worker.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "px_json.h"
+
+#define PX_KEEP_SCRATCH ((size_t)1 << 20)
+#define PX_RELEASE_ABOVE ((size_t)64 << 10)  // bodies that may have to wait for the front
+
+// Where answers are built. Main thread only: it alone answers.
+static struct px_buf scratch;
+
+PyObject *px_raised(void) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  if (!type) return NULL;
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace && value) PyException_SetTraceback(value, trace);
+  Py_DecRef(type);
+  if (trace) Py_DecRef(trace);
+  return value;
+}
+
+static int put(const char *text) { return px_buf_put(&scratch, text, strlen(text)); }
+
+// put_seconds appends nanoseconds as seconds, with every digit and no locale.
+static int put_seconds(uint64_t nanos) {
+  char text[40];
+  int n = snprintf(text, sizeof text, "%llu.%09llu", (unsigned long long)(nanos / 1000000000),
+                   (unsigned long long)(nanos % 1000000000));
+  while (text[n - 1] == '0' && text[n - 2] != '.') n--;
+  return px_buf_put(&scratch, text, (size_t)n);
+}
+
+// put_metrics appends the metrics: predict_time, then the model's own.
+static int put_metrics(uint64_t nanos, PyObject *metrics, PyObject *encode) {
+  if (put("{\"predict_time\":") < 0 || put_seconds(nanos) < 0) goto memory;
+  if (metrics && metrics != Py_None && PyDict_Size(metrics) > 0) {
+    size_t at = scratch.len;
+    if (px_json_dumps(&scratch, metrics, encode) < 0) return -1;
+    scratch.data[at] = ',';  // the brace that opened the dict; the one that closed it stays
+    return 0;
+  }
+  if (put("}") < 0) goto memory;
+  return 0;
+memory:
+  PyErr_NoMemory();
+  return -1;
+}
+
+PyObject *px_failure(PyObject *fail) {
+  PyObject *raised = px_raised();
+  PyObject *text = raised ? PyObject_CallFunctionObjArgs(fail, raised, NULL) : NULL;
+  if (raised) {
+    PyException_SetTraceback(raised, Py_None);  // its frames hold the model's objects
+    Py_DecRef(raised);
+  }
+  if (text) return text;
+  PyErr_Clear();  // the answer matters more than why it cannot be described
+  return PyUnicode_FromString("RuntimeError: the prediction failed, and there was no memory to say how");
+}
+
+// build makes the answer's body. The metrics come first: the front then finds
+// where they end without a look at an output of any size.
+static int build(uint8_t kind, PyObject *value, uint64_t nanos, PyObject *metrics, PyObject *encode) {
+  scratch.len = 0;
+  if (put("{\"metrics\":") < 0) goto memory;
+  if (put_metrics(nanos, metrics, encode) < 0) return -1;
+  if (kind != PX_CANCELED) {
+    if (put(kind == PX_SUCCEEDED ? ",\"output\":" : ",\"error\":") < 0) goto memory;
+    if (px_json_dumps(&scratch, value, kind == PX_SUCCEEDED ? encode : NULL) < 0) return -1;
+  }
+  if (put("}") < 0) goto memory;
+  return 0;
+memory:
+  PyErr_NoMemory();
+  return -1;
+}
+
+// build_encoded runs the encoder over the whole output: slower than the fallback
+// of the writer, but its errors say where in the output the trouble lies.
+static int build_encoded(PyObject *value, uint64_t nanos, PyObject *metrics, PyObject *encode) {
+  PyErr_Clear();
+  PyObject *plain = PyObject_CallFunctionObjArgs(encode, value, NULL);
+  if (!plain) return -1;
+  int status = build(PX_SUCCEEDED, plain, nanos, metrics, encode);
+  Py_DecRef(plain);
+  return status;
+}
+
+// build_failure builds the answer in place of the one that could not be, whose
+// exception is set. A failure or cancellation stays what it is and loses its
+// metrics, which are to blame.
+static int build_failure(uint8_t *kind, PyObject *value, uint64_t nanos, PyObject *metrics, PyObject *encode,
+                         PyObject *fail) {
+  PyObject *text = px_failure(fail);
+  if (!text) return -1;
+  int status = -1;
+  if (*kind == PX_SUCCEEDED) {
+    *kind = PX_FAILED;
+    value = text;
+    status = build(*kind, value, nanos, metrics, encode);
+  }
+  if (status < 0) {
+    PyErr_Clear();
+    status = build(*kind, value, nanos, NULL, NULL);
+  }
+  Py_DecRef(text);
+  return status;
+}
+
+// submit queues the answer that was built, after the mark of what was written until now.
+static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos) {
+  px_flush_stdio();
+  if (px_log_mark(ch, id) < 0) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  atomic_store(&ch->page->running, 0);
+  ch->current = 0;
+  int status;
+  if (scratch.len > PX_RELEASE_ABOVE) {
+    PyThreadState *state = PyEval_SaveThread();
+    status = px_channel_put(ch, kind, id, nanos, scratch.data, scratch.len);
+    int saved = errno;
+    PyEval_RestoreThread(state);
+    errno = saved;
+  } else {
+    status = px_channel_put(ch, kind, id, nanos, scratch.data, scratch.len);
+  }
+  if (status < 0) PyErr_Format(PyExc_OSError, "send an answer of %zu bytes: %s", scratch.len, strerror(errno));
+  return status;
+}
+
+int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, uint64_t nanos, PyObject *metrics,
+             PyObject *encode, PyObject *fail) {
+  int status = build(kind, value, nanos, metrics, encode);
+  if (status < 0 && kind == PX_SUCCEEDED) status = build_encoded(value, nanos, metrics, encode);
+  if (status < 0) status = build_failure(&kind, value, nanos, metrics, encode, fail);
+  if (status == 0) status = submit(ch, kind, id, nanos);
+  if (status < 0 && kind == PX_SUCCEEDED) {  // it is built, and so large that it takes a file
+    status = build_failure(&kind, value, nanos, metrics, encode, fail);
+    if (status == 0) status = submit(ch, kind, id, nanos);
+  }
+  px_buf_trim(&scratch, PX_KEEP_SCRATCH);
+  return status;
+}

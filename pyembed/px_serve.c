@@ -1,0 +1,245 @@
+// The serve loop of a synchronous predict function: everything between two
+// system calls happens here, on the main thread.
+//
+//   handler.predict(**input)     the model's function
+//   handler.prepare(input)       completes and converts the input; None: nothing to do
+//   handler.collect(result)      turns what predict returned into the output; None: as it is
+//   handler.scope(context)       makes a prediction's scope
+//   handler.variable             the context variable that holds it meanwhile
+//   handler.encode(value)        what is no JSON, as what is
+//   handler.fail(exception)      writes the traceback to the log; returns the error's text
+#include "px_worker.h"
+
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "px_json.h"
+
+// Answers of predictions that take less than PX_FAST wait for those that
+// follow at once, for one write; never longer than PX_HOLD, which main sees to
+// between two predictions, and the flusher when one is slower than expected.
+#define PX_FAST 30000
+#define PX_HOLD 30000
+
+struct handler {
+  PyObject *predict, *prepare, *collect, *scope, *variable, *encode, *fail;
+  PyObject *no_args, *input_key, *context_key, *values_name, *context_name;
+  PyObject *spare;  // a scope that nobody used, for the next prediction; NULL: none
+  uint64_t mean;  // moving average of a prediction's time, ns
+};
+
+uint64_t px_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static PyObject *optional(PyObject *o) {
+  if (o != Py_None) return o;
+  Py_DecRef(o);
+  return NULL;
+}
+
+static void handler_free(struct handler *h) {
+  PyObject *all[] = {h->predict, h->prepare,   h->collect,     h->scope,       h->variable,     h->encode, h->fail,
+                     h->no_args, h->input_key, h->context_key, h->values_name, h->context_name, h->spare};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i]) Py_DecRef(all[i]);
+}
+
+static int handler_load(struct handler *h, PyObject *o) {
+  memset(h, 0, sizeof *h);
+  struct {
+    PyObject **to;
+    const char *name;
+  } fields[] = {{&h->predict, "predict"}, {&h->prepare, "prepare"}, {&h->collect, "collect"}, {&h->scope, "scope"},
+                {&h->variable, "variable"}, {&h->encode, "encode"}, {&h->fail, "fail"}};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    *fields[i].to = PyObject_GetAttrString(o, fields[i].name);
+    if (!*fields[i].to) return -1;
+  }
+  h->prepare = optional(h->prepare);
+  h->collect = optional(h->collect);
+  h->no_args = PyTuple_New(0);
+  h->input_key = PyUnicode_InternFromString("input");
+  h->context_key = PyUnicode_InternFromString("context");
+  h->values_name = PyUnicode_InternFromString("_values");
+  h->context_name = PyUnicode_InternFromString("_context");
+  return h->no_args && h->input_key && h->context_key && h->values_name && h->context_name ? 0 : -1;
+}
+
+// call_model runs one prediction: the output, or NULL with the exception set.
+static PyObject *call_model(struct handler *h, PyObject *input) {
+  PyObject *prepared = NULL, *result = NULL, *output = NULL;
+  if (h->prepare) {
+    prepared = PyObject_CallFunctionObjArgs(h->prepare, input, NULL);
+    if (!prepared) return NULL;
+    input = prepared;
+  }
+  result = PyObject_Call(h->predict, h->no_args, input);
+  if (result && h->collect) {
+    output = PyObject_CallFunctionObjArgs(h->collect, result, NULL);
+    Py_DecRef(result);
+  } else {
+    output = result;
+  }
+  if (prepared) Py_DecRef(prepared);
+  return output;
+}
+
+// enter makes a prediction's scope and sets it: the scope, and in *token what undoes it.
+static PyObject *enter(struct handler *h, PyObject *context, PyObject **token) {
+  PyObject *scope = NULL;
+  if (h->spare && !context) {
+    scope = h->spare;
+    h->spare = NULL;
+  } else {
+    scope = PyObject_CallFunctionObjArgs(h->scope, context ? context : Py_None, NULL);
+  }
+  if (!scope) return NULL;
+  *token = PyContextVar_Set(h->variable, scope);
+  if (*token) return scope;
+  Py_DecRef(scope);
+  return NULL;
+}
+
+// leave undoes enter, and returns the model's metrics, or NULL where it has
+// recorded none. A scope that was not used, and that nobody kept, is used again.
+static PyObject *leave(struct handler *h, PyObject *scope, PyObject *token) {
+  PyObject *type, *value, *trace, *values, *context, *metrics = NULL;
+  PyErr_Fetch(&type, &value, &trace);
+  if (PyContextVar_Reset(h->variable, token) < 0) PyErr_Clear();
+  Py_DecRef(token);
+  values = PyObject_GetAttr(scope, h->values_name);
+  context = values ? PyObject_GetAttr(scope, h->context_name) : NULL;
+  if (values && values != Py_None) metrics = PyObject_CallMethod(scope, "collected", NULL);
+  if (values == Py_None && context == Py_None && !h->spare && scope->ob_refcnt == 1)
+    h->spare = scope;
+  else
+    Py_DecRef(scope);
+  Py_XDECREF(values);
+  Py_XDECREF(context);
+  PyErr_Restore(type, value, trace);  // drops what went wrong here
+  return metrics;
+}
+
+// was_canceled tells whether the end of id was asked for. The page alone does not tell: a cancel that
+// comes too late, for the prediction before this one, overwrites its word.
+static bool was_canceled(struct px_channel *ch, uint64_t id) {
+  return px_w.canceled == id || px_is_canceled(ch->page, id);
+}
+
+// answer_exception ends a prediction whose exception is set.
+static int answer_exception(struct handler *h, struct px_channel *ch, uint64_t id, uint64_t nanos, PyObject *metrics) {
+  if (px_w.cancel_type && PyErr_ExceptionMatches(px_w.cancel_type) && was_canceled(ch, id)) {
+    PyErr_Clear();
+    return px_reply(ch, PX_CANCELED, id, NULL, nanos, metrics, h->encode, h->fail);
+  }
+  PyObject *text = px_failure(h->fail);
+  if (!text) return -1;
+  int status = px_reply(ch, PX_FAILED, id, text, nanos, metrics, h->encode, h->fail);
+  Py_DecRef(text);
+  return status;
+}
+
+// one carries out one request. 0, or -1 with an exception that ends the worker.
+static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
+  int status = -1;
+  PyObject *scope = NULL, *token = NULL, *metrics = NULL, *output = NULL, *input = NULL, *context = NULL;
+  uint64_t began = px_now(), took = 0;
+
+  PyObject *message = px_json_loads(f->body, f->len);
+  if (message) {
+    input = PyDict_GetItemWithError(message, h->input_key);
+    context = PyDict_GetItemWithError(message, h->context_key);
+    if (!input) PyErr_SetString(PyExc_ValueError, "a request without an input");
+    else scope = enter(h, context, &token);
+    if (scope) output = call_model(h, input);
+  }
+  if (atomic_load(&px_w.is_child)) px_leave_child();
+  took = px_now() - began;
+  atomic_store(&ch->page->running, 0);
+  h->mean = h->mean ? h->mean + took / 8 - h->mean / 8 : took;
+
+  if (scope) metrics = leave(h, scope, token);
+  if (output)
+    status = px_reply(ch, PX_SUCCEEDED, f->id, output, took, metrics, h->encode, h->fail);
+  else
+    status = answer_exception(h, ch, f->id, took, metrics);
+
+  Py_XDECREF(output);
+  Py_XDECREF(metrics);
+  Py_XDECREF(message);
+  return status;
+}
+
+// wait_for_bytes reads, without the GIL. As px_channel_fill, but never EINTR.
+static int wait_for_bytes(struct px_channel *ch) {
+  for (;;) {
+    PyThreadState *state = PyEval_SaveThread();
+    int n = px_channel_fill(ch, true);
+    int saved = errno;
+    PyEval_RestoreThread(state);
+    errno = saved;
+    if (n >= 0 || errno != EINTR) return n;
+    if (PyErr_CheckSignals() < 0) PyErr_WriteUnraisable(Py_None);  // the model's own handler raised
+  }
+}
+
+// before_call sends what should not wait for the prediction that is about to run.
+static void before_call(struct handler *h, struct px_channel *ch) {
+  pthread_mutex_lock(&ch->mu);
+  bool held = ch->out.len > 0;
+  uint64_t since = ch->unsent_since;
+  pthread_mutex_unlock(&ch->mu);
+  if (!held) return;
+  if (h->mean > PX_FAST || px_now() - since > PX_HOLD)
+    px_flush_held(ch);
+  else
+    px_flusher_arm_for(ch);
+}
+
+// serve(handler): answers the requests of the one slot until the front closes it.
+PyObject *px_serve(PyObject *self, PyObject *o) {
+  (void)self;
+  struct handler h;
+  PyObject *result = NULL;
+  PyThreadState *state = PyEval_SaveThread();
+  int have = px_wait_slots(1);
+  PyEval_RestoreThread(state);
+  if (have < 1) Py_RETURN_NONE;
+  struct px_channel *ch = px_w.slots[0];
+  if (handler_load(&h, o) < 0) goto out;
+  for (;;) {
+    struct px_frame f;
+    int n;
+    while ((n = px_channel_next(ch, &f)) > 0) {
+      int status = 0;
+      if (f.kind == PX_PREDICT) {
+        before_call(&h, ch);
+        if (px_claim(ch->page, f.id)) {
+          ch->current = f.id;
+          status = one(&h, ch, &f);
+        }
+      }
+      px_frame_done(&f);
+      if (status < 0) goto out;
+    }
+    if (n == 0) {
+      px_flush_held(ch);
+      n = wait_for_bytes(ch);
+      if (n > 0) continue;
+    }
+    if (n < 0) {
+      PyErr_Format(PyExc_OSError, "read from the front: %s", strerror(errno));
+      goto out;
+    }
+    break;
+  }
+  result = Py_NewRef(Py_None);
+out:
+  px_flush_held(ch);  // answers that were held for others
+  handler_free(&h);
+  return result;
+}

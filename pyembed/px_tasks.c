@@ -1,0 +1,194 @@
+// The functions with which an asyncio loop serves many slots: Python schedules,
+// C moves the bytes. All of them: main thread, GIL held.
+#include "px_worker.h"
+
+#include <errno.h>
+
+#include "px_json.h"
+
+#define PX_LOG_ALONE ((size_t)64 << 10)   // a piece of log above this may have to wait for the front
+#define PX_LOG_BACKLOG ((size_t)4 << 20)  // more log than this is not queued
+
+static struct px_channel *slot_of(int i) {
+  pthread_mutex_lock(&px_w.mu);
+  struct px_channel *ch = i >= 0 && i < px_w.nslots ? px_w.slots[i] : NULL;
+  pthread_mutex_unlock(&px_w.mu);
+  if (!ch) PyErr_Format(PyExc_IndexError, "no slot %d", i);
+  return ch;
+}
+
+// slots(n) -> [fd, …]: waits until the front passed n sockets; fewer where the worker is to leave.
+static PyObject *slots(PyObject *self, PyObject *args) {
+  (void)self;
+  int n;
+  if (!PyArg_ParseTuple(args, "i", &n)) return NULL;
+  PyThreadState *state = PyEval_SaveThread();
+  int have = px_wait_slots(n);
+  PyEval_RestoreThread(state);
+  PyObject *fds = PyList_New(0);
+  for (int i = 0; fds && i < have; i++) {
+    PyObject *fd = PyLong_FromLong(px_w.slots[i]->fd);
+    if (!fd || PyList_Append(fds, fd) < 0) {
+      Py_DecRef(fds);
+      fds = NULL;
+    }
+    if (fd) Py_DecRef(fd);
+  }
+  return fds;
+}
+
+// add_request appends (id, message, error) to list: error is None, or the
+// exception of a body that cannot be read.
+static int add_request(PyObject *list, struct px_frame *f) {
+  int status = -1;
+  PyObject *error = Py_None, *raised = NULL;
+  PyObject *message = px_json_loads(f->body, f->len);
+  if (!message) {
+    raised = px_raised();
+    error = raised;
+  }
+  PyObject *id = PyLong_FromUnsignedLongLong(f->id);
+  PyObject *request = id && error ? PyTuple_Pack(3, id, message ? message : Py_None, error) : NULL;
+  if (request) {
+    status = PyList_Append(list, request);
+    Py_DecRef(request);
+  }
+  if (id) Py_DecRef(id);
+  if (message) Py_DecRef(message);
+  if (raised) Py_DecRef(raised);
+  return status;
+}
+
+// receive(slot) -> [(id, message, error), …], or None at the end: all requests that are there, without waiting.
+static PyObject *receive(PyObject *self, PyObject *args) {
+  (void)self;
+  int i;
+  if (!PyArg_ParseTuple(args, "i", &i)) return NULL;
+  struct px_channel *ch = slot_of(i);
+  if (!ch) return NULL;
+  int n = px_channel_fill(ch, false);
+  if (n == 0) {
+    Py_RETURN_NONE;
+  }
+  if (n < 0 && errno != EAGAIN && errno != EINTR) goto broken;
+  PyObject *list = PyList_New(0);
+  if (!list) return NULL;
+  struct px_frame f;
+  while ((n = px_channel_next(ch, &f)) > 0) {
+    int status = f.kind == PX_PREDICT ? add_request(list, &f) : 0;
+    px_frame_done(&f);
+    if (status < 0) {
+      Py_DecRef(list);
+      return NULL;
+    }
+  }
+  if (n == 0) return list;
+  Py_DecRef(list);
+broken:
+  return PyErr_Format(PyExc_OSError, "read from the front: %s", strerror(errno));
+}
+
+// claim(slot, id) -> bool: takes a request for the model; False: the front took it back.
+static PyObject *claim(PyObject *self, PyObject *args) {
+  (void)self;
+  int i;
+  unsigned long long id;
+  if (!PyArg_ParseTuple(args, "iK", &i, &id)) return NULL;
+  struct px_channel *ch = slot_of(i);
+  if (!ch) return NULL;
+  bool claimed = px_claim(ch->page, id);
+  if (claimed) ch->current = id;
+  return PyBool_FromLong(claimed);
+}
+
+// reply(slot, id, kind, value, nanos, metrics, encode, fail): see px_reply.
+static PyObject *reply(PyObject *self, PyObject *args) {
+  (void)self;
+  int i, kind;
+  unsigned long long id, nanos;
+  PyObject *value, *metrics, *encode, *fail;
+  if (!PyArg_ParseTuple(args, "iKiOKOOO", &i, &id, &kind, &value, &nanos, &metrics, &encode, &fail)) return NULL;
+  struct px_channel *ch = slot_of(i);
+  if (!ch) return NULL;
+  if (px_reply(ch, (uint8_t)kind, id, value, nanos, metrics, encode, fail) < 0) return NULL;
+  Py_RETURN_NONE;
+}
+
+// flush(slot): sends the answers that are queued.
+static PyObject *flush(PyObject *self, PyObject *args) {
+  (void)self;
+  int i;
+  if (!PyArg_ParseTuple(args, "i", &i)) return NULL;
+  struct px_channel *ch = slot_of(i);
+  if (!ch) return NULL;
+  px_flush_held(ch);
+  Py_RETURN_NONE;
+}
+
+// arm(): answers still queued in 100 µs are then sent by the flusher, though the loop be blocked.
+static PyObject *arm(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  px_flusher_arm(PX_BACKSTOP);
+  Py_RETURN_NONE;
+}
+
+// log(slot, id, source, text): a piece of a prediction's log that Python told
+// apart itself. It is sent in 100 µs at the latest, though the loop be blocked;
+// and it waits for the front where that is far behind, as a full pipe makes one wait.
+static PyObject *log_text(PyObject *self, PyObject *args) {
+  (void)self;
+  int i;
+  unsigned long long id;
+  PyObject *source, *text;
+  if (!PyArg_ParseTuple(args, "iKOO", &i, &id, &source, &text)) return NULL;
+  struct px_channel *ch = slot_of(i);
+  if (!ch) return NULL;
+  struct px_buf body = {0};
+  int status = px_buf_put(&body, "{\"source\":", 10);
+  if (status == 0) status = px_json_dumps(&body, source, NULL);
+  if (status == 0) status = px_buf_put(&body, ",\"data\":", 8);
+  if (status == 0) status = px_json_dumps(&body, text, NULL);
+  if (status == 0) status = px_buf_putc(&body, '}');
+  if (status == 0) {
+    PyThreadState *state = body.len > PX_LOG_ALONE ? PyEval_SaveThread() : NULL;
+    status = px_channel_put(ch, PX_LOG, id, 0, body.data, body.len);
+    if (state) PyEval_RestoreThread(state);
+  }
+  px_buf_free(&body);
+  if (status < 0) {
+    if (!PyErr_Occurred()) PyErr_NoMemory();
+    return NULL;
+  }
+  if (px_channel_backlog(ch) > PX_LOG_BACKLOG)
+    px_flush_held(ch);
+  else
+    px_flusher_arm_for(ch);
+  Py_RETURN_NONE;
+}
+
+// canceled() -> [(slot, id), …]: the running predictions whose end was asked for.
+static PyObject *canceled(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  PyObject *list = PyList_New(0);
+  for (int i = 0; list && i < px_w.nslots; i++) {
+    uint64_t id = atomic_load(&px_w.slots[i]->page->running);
+    if (!px_is_canceled(px_w.slots[i]->page, id)) continue;
+    PyObject *pair = Py_BuildValue("iK", i, (unsigned long long)id);
+    if (!pair || PyList_Append(list, pair) < 0) {
+      Py_DecRef(list);
+      list = NULL;
+    }
+    if (pair) Py_DecRef(pair);
+  }
+  return list;
+}
+
+PyMethodDef px_task_methods[] = {
+    {"slots", slots, METH_VARARGS, NULL},     {"receive", receive, METH_VARARGS, NULL},
+    {"claim", claim, METH_VARARGS, NULL},     {"reply", reply, METH_VARARGS, NULL},
+    {"flush", flush, METH_VARARGS, NULL},     {"arm", arm, METH_NOARGS, NULL},
+    {"log", log_text, METH_VARARGS, NULL},    {"canceled", canceled, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

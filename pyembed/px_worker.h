@@ -1,0 +1,212 @@
+// The worker as its C files see it: one process, one interpreter, some slots.
+//
+// Threads: "main" is the process's first thread, Python's main thread, which
+// runs everything but what is said otherwise. "control" reads the control
+// socket; "flusher" sends answers that main was too busy to send. Neither
+// ever touches Python, and both block every signal.
+#ifndef PX_WORKER_H
+#define PX_WORKER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "px_mem.h"
+#include "px_page.h"
+#include "px_python.h"
+
+// Kinds of frames; ipc/frame.go says what each holds.
+enum px_kind {
+  PX_PREDICT = 1,
+  PX_SUCCEEDED = 16,
+  PX_FAILED = 17,
+  PX_CANCELED = 18,
+  PX_LOG = 19,
+  PX_LOG_MARK = 20,
+  PX_CUDA = 36,
+  PX_SLOT = 48,
+  PX_SHUTDOWN = 49,
+};
+
+#define PX_HEADER 24
+#define PX_FLAG_FILE 1
+#define PX_INLINE_MAX ((size_t)6 << 20)
+#define PX_MAX_FDS 64
+#define PX_BACKSTOP 100000  // ns after which the flusher sends what main did not
+
+// A received frame. body is valid until px_frame_done.
+struct px_frame {
+  uint8_t kind, flags;
+  uint64_t id;
+  const char *body;
+  size_t len;
+  void *map;  // not NULL: body is this mapping
+  int fd;     // -1, or a descriptor that came with a PX_SLOT frame
+};
+
+// One socket to the front.
+struct px_channel {
+  int fd;
+  struct px_slot_page *page;  // NULL for the control socket
+  uint64_t current;  // the request that was claimed and is not answered, or 0; GIL held
+
+  // Input, of the one thread that reads this channel.
+  char *in;
+  size_t in_cap, in_r, in_w;
+  int fds[PX_MAX_FDS];
+  int nfds;
+
+  // Output, guarded by mu.
+  pthread_mutex_t mu;
+  struct px_buf out;
+  size_t sent;          // bytes of out that are gone
+  uint64_t unsent_since;  // ns, monotonic; of the first answer in out
+  bool broken;          // the front does not listen any more
+
+  uint64_t armed_for;     // the unsent_since that the flusher knows of
+};
+
+struct px_worker {
+  struct px_channel control;
+  struct px_page *page;
+  struct px_channel *slots[PX_MAX_SLOTS];
+  int nslots;                // guarded by mu
+  bool stopping;             // guarded by mu: the front is gone or wants us to leave
+  pthread_mutex_t mu;
+  pthread_cond_t changed;    // nslots or stopping
+
+  int timer;                 // of the flusher, a timerfd
+  int log_fd[2];             // our own duplicates of the log pipes' write ends
+  uint64_t log_seen[2];      // positions last told to the front
+  _Atomic bool is_child;     // this process was forked from the worker
+
+  const char *config;        // JSON of the front, for Python
+  size_t (*cuda_report)(char *, size_t, int);
+  PyObject *cancel_type;     // cog.CancelationException
+  uint64_t canceled;         // the prediction in which on_cancel raised it last
+};
+
+extern struct px_worker px_w;
+
+// px_now is the monotonic clock in nanoseconds. Any thread.
+uint64_t px_now(void);
+
+// ---- px_channel.c, px_output.c -------------------------------------------
+
+// px_channel_init makes a channel of a connected stream socket, which it owns.
+// 0, or -1 without memory. Any thread.
+int px_channel_init(struct px_channel *ch, int fd, struct px_slot_page *page);
+
+// px_channel_fill reads once, waiting for bytes if wait is set. No GIL needed.
+// > 0: bytes came; 0: the front is gone or has closed the channel; -1: errno
+// says why (EINTR; EAGAIN without wait; ENOMEM; EPROTO for what no front sends).
+int px_channel_fill(struct px_channel *ch, bool wait);
+
+// px_channel_next takes the next whole frame out of what was read.
+// 1: *f is set, px_frame_done it; 0: none is whole yet; -1: as px_channel_fill.
+int px_channel_next(struct px_channel *ch, struct px_frame *f);
+void px_frame_done(struct px_frame *f);
+
+// px_channel_put queues one frame; body is copied or sent. 0, or -1 without
+// memory or file descriptors. The GIL may be held or not; it is not released,
+// and only a body of a megabyte or more can make the call wait for the front.
+int px_channel_put(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos,
+                   const char *body, size_t len);
+
+// px_channel_flush sends what is queued, waiting for the front if wait is set
+// (then not with the GIL held). true: nothing is left, or nobody to send it to.
+bool px_channel_flush(struct px_channel *ch, bool wait);
+
+// px_flush_held sends what is queued, with the GIL held on entry and exit; it
+// is released where sending has to wait.
+void px_flush_held(struct px_channel *ch);
+
+// px_channel_backlog is how many bytes are queued and not sent. Any thread.
+size_t px_channel_backlog(struct px_channel *ch);
+
+// px_flusher_start starts the thread that sends what lies unsent for longer
+// than px_flusher_arm says. 0 or -1. px_flusher_arm_for arms it for what was
+// queued first in this channel, PX_BACKSTOP from now; only once, lest those
+// that come after it put it off for ever.
+int px_flusher_start(void);
+void px_flusher_arm(uint64_t ns);
+void px_flusher_arm_for(struct px_channel *ch);
+
+// ---- px_control.c ---------------------------------------------------------
+
+// px_control_start starts the control thread. 0 or -1.
+int px_control_start(void);
+
+// px_cuda_reporter_start starts a thread that tells the front what became of
+// CUDA's start, whenever that is, and ends. 0 or -1.
+int px_cuda_reporter_start(void);
+
+// px_wait_slots waits until the front passed n slot sockets. No GIL. The number
+// there are, less than n where the worker is to leave.
+int px_wait_slots(int n);
+
+// ---- px_fork.c ------------------------------------------------------------
+
+// px_signals_default gives every signal that Go took its default action back,
+// but those that Go's scheduler needs. Before threads of ours run.
+void px_signals_default(void);
+
+// px_fork_hook registers what a forked child does first. 0 or -1.
+int px_fork_hook(void);
+
+// px_leave_child ends a forked child that came back to the serve loop. GIL
+// held; an exception may be set: SystemExit gives the exit code. Never returns.
+void px_leave_child(void);
+
+// ---- px_logs.c ------------------------------------------------------------
+
+// px_logs_init duplicates the log pipes. 0 or -1.
+int px_logs_init(void);
+
+// px_flush_stdio flushes sys.stdout, sys.stderr and C's streams. GIL held. A
+// set exception is kept; errors of the model's own streams are dropped.
+void px_flush_stdio(void);
+
+// px_flush_c flushes C's stdout and stderr. Any thread.
+void px_flush_c(void);
+
+// px_log_positions says how much was ever written into the two pipes. Any thread.
+void px_log_positions(uint64_t at[2]);
+
+// px_log_mark tells the front that what the pipes hold up to here belongs to
+// id, if anything does. 0 or -1 without memory.
+int px_log_mark(struct px_channel *ch, uint64_t id);
+
+// ---- px_reply.c -----------------------------------------------------------
+
+// px_reply queues the answer that ends a prediction. GIL held. value: for
+// PX_SUCCEEDED the output, for PX_FAILED the error text (str), else NULL.
+// encode turns what is no JSON into what is. metrics: a dict of the model's,
+// None or NULL. An output that cannot be encoded or sent becomes a failure,
+// whose text fail makes; metrics that cannot be are left out of one.
+// 0, or -1 with an exception where there is no memory even for that.
+int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, uint64_t nanos,
+             PyObject *metrics, PyObject *encode, PyObject *fail);
+
+// px_raised takes the exception that is set, normalised; NULL if none is. GIL held. New reference.
+PyObject *px_raised(void);
+
+// px_failure takes the exception that is set and returns what fail(exception)
+// makes of it, the error's text, or a text in its place where fail raises. GIL
+// held. New reference; NULL with an exception without memory.
+PyObject *px_failure(PyObject *fail);
+
+// ---- px_serve.c, px_tasks.c, px_module.c -----------------------------------
+
+// serve(handler): see px_serve.c.
+PyObject *px_serve(PyObject *self, PyObject *handler);
+
+// The functions for an event loop: see px_tasks.c.
+extern PyMethodDef px_task_methods[];
+
+// px_module_init makes the module _px.
+PyObject *px_module_init(void);
+
+#endif

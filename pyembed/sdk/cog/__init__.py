@@ -1,0 +1,117 @@
+"""The interface between a model and the server that runs it.
+
+A model imports its base class, its input declarations and its file types from
+here. Everything is resolved on first use: ``import cog`` alone loads no other
+module, because it stands at the start of every worker.
+
+>>> from cog import BaseRunner, Input
+>>> class Runner(BaseRunner):
+...     def run(self, text: str = Input(description="What to shout")) -> str:
+...         return text.upper()
+>>> Runner().run(text="hello")
+'HELLO'
+"""
+
+__version__ = "0.23.1"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import coder as coder
+    from . import errors as errors
+    from . import exceptions as exceptions
+    from . import input as input
+    from . import model as model
+    from . import predictor as predictor
+    from . import types as types
+    from ._decorators import concurrent, streaming
+    from ._deprecated import ExperimentalFeatureWarning, emit_metric
+    from ._opaque import Opaque
+    from ._worker.scope import current_scope
+    from .exceptions import CancelationException
+    from .input import FieldInfo, Input
+    from .model import BaseModel
+    from .predictor import BasePredictor, BaseRunner
+    from .types import (
+        AsyncConcatenateIterator,
+        ConcatenateIterator,
+        File,
+        Path,
+        Secret,
+        URLFile,
+        URLPath,
+    )
+
+__all__ = [
+    "AsyncConcatenateIterator",
+    "BaseModel",
+    "BasePredictor",
+    "BaseRunner",
+    "CancelationException",
+    "ConcatenateIterator",
+    "ExperimentalFeatureWarning",
+    "FieldInfo",
+    "File",
+    "Input",
+    "Opaque",
+    "Path",
+    "Secret",
+    "URLFile",
+    "URLPath",
+    "__version__",
+    "concurrent",
+    "current_scope",
+    "emit_metric",
+    "streaming",
+]
+
+# Where each public name lives. Loading it all at once would cost a worker
+# pathlib, typing, dataclasses and what they pull in, some 20 ms.
+_HOMES = {
+    "AsyncConcatenateIterator": "cog._iterators",
+    "BaseModel": "cog.model",
+    "BasePredictor": "cog.predictor",
+    "BaseRunner": "cog.predictor",
+    "CancelationException": "cog.exceptions",
+    "ConcatenateIterator": "cog._iterators",
+    "FieldInfo": "cog.input",
+    "File": "cog._file",
+    "Input": "cog.input",
+    "Opaque": "cog._opaque",
+    "Path": "cog._path",
+    "Secret": "cog._secret",
+    "URLFile": "cog._file",
+    "URLPath": "cog._path",
+    "concurrent": "cog._decorators",
+    "current_scope": "cog._worker.scope",
+    "emit_metric": "cog._deprecated",
+    "streaming": "cog._decorators",
+}
+_SUBMODULES = ("coder", "errors", "exceptions", "input", "model", "predictor", "types")
+
+
+if not TYPE_CHECKING:  # to a type checker an unknown name is an error
+
+    def __getattr__(name: str) -> object:
+        """Import the module that defines name, and keep the name here for the next use."""
+        import sys
+
+        home = _HOMES.get(name)
+        if home is not None:
+            __import__(home)
+            value: object = getattr(sys.modules[home], name)
+            globals()[name] = value
+            return value
+        if name in _SUBMODULES:
+            __import__("cog." + name)
+            return sys.modules["cog." + name]
+        if name == "ExperimentalFeatureWarning":
+            from . import _deprecated
+
+            # Not kept in globals: the notice belongs to the use, and is given once.
+            return _deprecated.experimental_feature_warning()
+        raise AttributeError(f"module 'cog' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, loaded or not."""
+    return sorted({*globals(), *__all__, *_SUBMODULES})

@@ -1,0 +1,301 @@
+"""Serving an async predict function: one event loop, one task a prediction.
+
+The loop owns the slots' sockets. All requests of one readiness are started at
+once, eagerly where Python can; answers that are ready together leave together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections import deque
+from contextvars import copy_context
+from time import perf_counter_ns
+
+import _px
+
+from .coerce import make_prepare
+from .encode import encode
+from .logs import Router
+from .scope import Scope, enter
+from .setup import call_setup
+from .sync import fail
+from .wire import CANCELED, FAILED, SUCCEEDED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .load import Predictor
+
+# Answers are never held longer than this for others to join them.
+_HOLD_NS = 30_000
+
+# Whether tasks can run their first step at once, without a turn of the loop.
+_EAGER = sys.version_info >= (3, 12)
+
+
+class Slot:
+    """One slot: its socket, what waits in it, and the task that has it."""
+
+    __slots__ = ("canceled", "fd", "id", "index", "inside", "pending", "task")
+
+    def __init__(self, index: int, fd: int) -> None:
+        self.index = index
+        self.fd = fd
+        self.pending: deque[tuple[int, Any, BaseException | None]] = deque()
+        self.id = 0
+        self.task: asyncio.Task[None] | None = None
+        self.inside = False  # the task is in the model's code
+        # The id that was cancelled last. The page does not tell for long: a
+        # cancel that comes too late, for the one before, overwrites its word.
+        self.canceled = 0
+
+
+class AsyncServer:
+    """The event loop and its slots."""
+
+    def __init__(self, predictor: Predictor, slots: int) -> None:
+        self._predictor = predictor
+        self._count = slots
+        self._predict = predictor.function
+        self._prepare = make_prepare(predictor.signature)
+        self._loop = asyncio.new_event_loop()
+        self._slots: list[Slot] = []
+        self._dirty: set[int] = set()  # slots with answers that are not sent
+        self._unsent_since = 0
+        self._armed = False  # the flusher will send them
+        self._resuming = False  # _resume will run
+        self._ended: list[Slot] = []  # for _resume
+        self._starting = False  # a task runs its first step, within _pump
+        self._context = copy_context()
+        # Where predictions run at once, text is told apart in Python, not by the log pipes.
+        self._router = Router() if slots > 1 else None
+        self._streams = predictor.is_async_generator
+        self._running = 0  # predictions in progress
+        self._open = 0  # sockets that the front has not closed
+        self._defect: BaseException | None = None  # what ends the worker
+
+    def setup(self, config: dict[str, Any]) -> None:
+        """Run the model's setup function, on the loop where it is async."""
+        asyncio.set_event_loop(self._loop)
+        result = call_setup(self._predictor, config)
+        if self._predictor.setup_is_async and result is not None:
+            self._loop.run_until_complete(result)
+
+    def serve(self) -> None:
+        """Answer requests until the front closes the slots."""
+        if not self._predictor.is_async:  # only setup is
+            from .sync import SyncServer
+
+            SyncServer(self._predictor).serve()
+            return
+        if self._router is not None:
+            self._router.install()
+        self._slots = [Slot(i, fd) for i, fd in enumerate(_px.slots(self._count))]
+        signal.signal(signal.SIGUSR1, self._on_cancel)
+        self._open = len(self._slots)
+        for slot in self._slots:
+            self._loop.add_reader(slot.fd, self._readable, slot)
+        # The model may stop the loop, and asyncio lets SystemExit and KeyboardInterrupt of any task
+        # or callback out of it. The others' predictions must go on: only we end it.
+        while not self._finished():
+            try:
+                self._loop.run_forever()
+            except (SystemExit, KeyboardInterrupt) as error:
+                if _px.is_child():
+                    _px.leave_child(error)
+                fail(error)
+            if self._defect is not None:
+                raise self._defect
+        self._flush()
+        self._close()
+
+    def _finished(self) -> bool:
+        """Tell whether the front has closed every slot and all that it sent is answered."""
+        return self._open == 0 and not self._running and not any(s.pending for s in self._slots)
+
+    def _close(self) -> None:
+        """End what the model left on the loop, as asyncio.run does."""
+        left = asyncio.all_tasks(self._loop)
+        for task in left:
+            task.cancel()
+        self._loop.run_until_complete(_settled(left))
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    def _give_up(self, error: BaseException) -> None:
+        """End the worker: its predictions have lost their answers, and the front gives others."""
+        if _px.is_child():
+            _px.leave_child(error)
+        self._defect = error
+        self._loop.stop()
+
+    def _readable(self, slot: Slot) -> None:
+        try:
+            requests = _px.receive(slot.index)
+            if requests is None:
+                self._loop.remove_reader(slot.fd)
+                self._open -= 1
+                if self._finished():
+                    self._loop.stop()
+                return
+            slot.pending.extend(requests)
+            self._pump(slot)
+            if self._dirty and not self._resuming:
+                self._flush()
+        except BaseException as error:
+            self._give_up(error)
+
+    def _pump(self, slot: Slot) -> None:
+        """Start what waits in a slot, until one of them has to wait itself."""
+        pending = slot.pending
+        while pending and slot.task is None:
+            id, message, error = pending.popleft()
+            if not _px.claim(slot.index, id):
+                continue  # the front took it back
+            slot.id = id
+            self._running += 1
+            if self._dirty:
+                self._arm()  # what begins here may block the loop
+            coroutine = self._one(slot, id, message, error)
+            if _EAGER:
+                self._starting = True
+                asyncio.Task(coroutine, loop=self._loop, eager_start=True)  # type: ignore[call-arg,unused-ignore]
+                self._starting = False
+            else:
+                slot.task = self._loop.create_task(coroutine)
+            if self._dirty and perf_counter_ns() - self._unsent_since > _HOLD_NS:
+                self._flush()
+
+    async def _one(self, slot: Slot, id: int, message: Any, error: BaseException | None) -> None:
+        """Carry one prediction out, in a task of its own."""
+        slot.task = asyncio.current_task()
+        slot.inside = False
+        began = perf_counter_ns()
+        scope = Scope(message.get("context") if message else None)
+        enter(scope)  # in this task's own context: nothing to leave
+        who = (slot.index, id)
+        if self._router is not None:
+            self._router.begin(who)
+        kind = FAILED
+        value: Any = None
+        try:
+            # _on_cancel raises where it finds inside set: see to it that this is in a try.
+            try:
+                slot.inside = True
+                if slot.canceled == id:
+                    raise asyncio.CancelledError
+                if error is not None:
+                    raise error
+                kwargs = message["input"]
+                if self._prepare is not None:
+                    kwargs = self._prepare(kwargs)
+                value = self._predict(**kwargs)
+                if not self._streams:
+                    value = await value
+                if hasattr(value, "__aiter__"):
+                    value = [item async for item in value]
+            finally:
+                slot.inside = False
+            kind = SUCCEEDED
+        except asyncio.CancelledError as raised:
+            if slot.canceled == id or who in _px.canceled():
+                kind = CANCELED
+            else:
+                value = fail(raised)
+        except BaseException as raised:
+            if _px.is_child():
+                _px.leave_child(raised)
+            value = fail(raised)
+        if _px.is_child():
+            _px.leave_child(None)
+        try:
+            self._answer(slot, id, kind, value, perf_counter_ns() - began, scope)
+        except BaseException as escaped:
+            self._give_up(escaped)
+
+    def _answer(self, slot: Slot, id: int, kind: int, value: Any, took: int, scope: Scope) -> None:
+        """Queue a prediction's answer and see that its slot goes on."""
+        slot.task = None
+        self._running -= 1
+        if self._router is not None:
+            self._router.end((slot.index, id))
+        if not self._dirty:
+            self._unsent_since = perf_counter_ns()
+        self._dirty.add(slot.index)
+        _px.reply(slot.index, id, kind, value, took, scope.collected() or None, encode, fail)
+        if self._starting:
+            return  # _pump goes on
+        if not _EAGER:
+            # Not in this task's context, which the next one must not inherit.
+            self._context.run(self._pump, slot)
+        if not self._resuming:
+            self._resuming = True
+            self._loop.call_soon(self._resume, context=self._context)
+        if took > _HOLD_NS or self._running:
+            self._arm()  # other tasks come before _resume, and may block the loop
+        if _EAGER:
+            self._ended.append(slot)
+
+    def _resume(self) -> None:
+        """Go on with the slots whose predictions have ended, and send what has gathered."""
+        try:
+            self._go_on()
+            if self._finished():
+                self._loop.stop()
+        except BaseException as error:
+            self._give_up(error)
+
+    def _go_on(self) -> None:
+        self._resuming = False
+        ended, self._ended = self._ended, []
+        for slot in ended:
+            self._pump(slot)
+        if not self._dirty:
+            return
+        busy = not _EAGER and any(slot.task is not None and not slot.inside for slot in self._slots)
+        if busy and perf_counter_ns() - self._unsent_since < _HOLD_NS:
+            # Tasks are about to begin that may well end at once, and share the write.
+            self._resuming = True
+            self._loop.call_soon(self._resume, context=self._context)
+        else:
+            self._flush()
+
+    def _arm(self) -> None:
+        """Have the flusher send what is unsent, should the loop not come to it."""
+        if not self._armed:
+            self._armed = True
+            _px.arm()
+
+    def _flush(self) -> None:
+        self._armed = False
+        dirty, self._dirty = self._dirty, set()
+        for index in dirty:
+            _px.flush(index)
+
+    def _on_cancel(self, signum: int, frame: Any) -> None:
+        """Cancel the tasks of the predictions that the front names, each once."""
+        for index, id in _px.canceled():
+            slot = self._slots[index]
+            if slot.id != id:
+                continue
+            task = slot.task
+            slot.canceled = id
+            if not slot.inside or task is None:
+                pass  # before the model's code: it will not get there
+            elif task is asyncio.current_task(self._loop):
+                raise asyncio.CancelledError  # it blocks the loop: interrupt the very call
+            else:
+                self._loop.call_soon_threadsafe(self._cancel, slot, task, id)
+
+    def _cancel(self, slot: Slot, task: asyncio.Task[None], id: int) -> None:
+        if slot.id == id and slot.task is task:
+            task.cancel()
+
+
+async def _settled(tasks: set[asyncio.Task[Any]]) -> None:
+    """Wait until tasks have ended, however they do."""
+    if tasks:
+        await asyncio.wait(tasks)

@@ -1,0 +1,360 @@
+"""From annotations to kinds."""
+
+from __future__ import annotations
+
+import sys
+
+from .forms import UNION_TYPE, enum_of, is_form, plain, qualified, show
+from .kinds import (
+    Anything,
+    Choice,
+    Coded,
+    FileKind,
+    Kind,
+    Listing,
+    Mapping,
+    Nullable,
+    OneOf,
+    PathKind,
+    Record,
+    Scalar,
+    SecretKind,
+    Stream,
+    Text,
+    Untyped,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_SCALARS: dict[object, str] = {str: "str", int: "int", float: "float", bool: "bool"}
+_DEPTH = 50
+
+# Origins by qualified name: looking the classes up would import their modules,
+# and a model that uses them has imported them itself.
+_SEQUENCES = {"list", "collections.abc.Sequence", "collections.abc.MutableSequence"}
+_COLLECTIONS = {
+    "tuple",
+    "set",
+    "frozenset",
+    "collections.abc.Set",
+    "collections.abc.MutableSet",
+    "collections.abc.Collection",
+    "collections.deque",
+}
+_MAPPINGS = {
+    "dict",
+    "collections.abc.Mapping",
+    "collections.abc.MutableMapping",
+    "collections.OrderedDict",
+    "collections.defaultdict",
+}
+_STREAMS = {
+    "collections.abc.Iterator",
+    "collections.abc.Iterable",
+    "collections.abc.Generator",
+    "collections.abc.AsyncIterator",
+    "collections.abc.AsyncIterable",
+    "collections.abc.AsyncGenerator",
+}
+_CONCATENATING = {"cog.types.ConcatenateIterator", "cog.types.AsyncConcatenateIterator"}
+_TEXTS = {
+    "datetime.datetime": "date-time",
+    "datetime.date": "date",
+    "datetime.time": "time",
+    "uuid.UUID": "uuid",
+    "decimal.Decimal": "decimal",
+}
+_NUMPY = {"bool": "bool", "int": "int", "uint": "int", "float": "float"}
+_ARRAYS = {"numpy.ndarray", "torch.Tensor", "jax.Array", "jaxlib.xla_extension.ArrayImpl"}
+
+
+class Unsupported(Exception):
+    """An annotation that has no kind; the message says why and what to use."""
+
+
+class Names:
+    """Where the names in a quoted annotation are looked up.
+
+    That is in the module, among Python's own, and then in the fallback.
+    """
+
+    def __init__(self, module: dict[str, Any], fallback: dict[str, Any] | None = None) -> None:
+        self.module = module
+        builtins = vars(sys.modules["builtins"])
+        self.fallback = {n: v for n, v in (fallback or {}).items() if n not in builtins}
+
+    def evaluate(self, text: str) -> object:
+        """Return what a quoted annotation means."""
+        try:
+            # The module's names stand as locals, which come first. The copy is for
+            # eval, which adds to its globals.
+            result: object = eval(text, dict(self.fallback), self.module)  # noqa: S307
+        except NameError as exc:
+            raise Unsupported(
+                f"the annotation {text!r} cannot be read: {exc}; "
+                "import the name outside of `if TYPE_CHECKING:`"
+            ) from exc
+        except Exception as exc:
+            raise Unsupported(
+                f"the annotation {text!r} cannot be read: {type(exc).__name__}: {exc}"
+            ) from exc
+        return result
+
+
+class Reader:
+    """Turns the annotations of one function into kinds.
+
+    For inputs the types are those that JSON can be converted to; outputs may
+    also be anything that can be converted to JSON.
+    """
+
+    def __init__(self, names: Names, is_input: bool) -> None:
+        self.names = names
+        self.is_input = is_input
+        self._open: list[object] = []
+
+    def read(self, annotation: object) -> Kind:
+        """Return the kind of an annotation, or raise Unsupported."""
+        annotation = self._resolve(annotation)
+        if len(self._open) > _DEPTH:
+            raise Unsupported("the type is nested too deep")
+        self._open.append(annotation)
+        try:
+            return self._read(annotation)
+        finally:
+            self._open.pop()
+
+    def _resolve(self, annotation: Any) -> Any:
+        """Return what quotes, aliases and Annotated[...] stand for."""
+        for _ in range(_DEPTH):
+            if isinstance(annotation, str):
+                annotation = self.names.evaluate(annotation)
+            elif type(annotation).__name__ == "ForwardRef":
+                annotation = self.names.evaluate(annotation.__forward_arg__)
+            elif hasattr(annotation, "__metadata__") and not _is_opaque(annotation):
+                annotation = annotation.__origin__
+            elif hasattr(annotation, "__supertype__"):  # NewType
+                annotation = annotation.__supertype__
+            elif type(annotation).__name__ == "TypeAliasType":  # type X = ...
+                annotation = annotation.__value__
+            else:
+                return annotation
+        raise Unsupported(f"{show(annotation)} refers to itself")
+
+    def _read(self, annotation: object) -> Kind:
+        name = _SCALARS.get(annotation) if isinstance(annotation, type) else None
+        if name:
+            return Scalar(name)
+        if annotation is None or annotation is type(None):
+            return self._none()
+        if isinstance(annotation, UNION_TYPE):
+            return self._union(annotation)
+        special = self._typing_form(annotation)
+        if special is not None:
+            return special
+        return self._class(annotation)
+
+    def _none(self) -> Kind:
+        if self.is_input:
+            raise Unsupported("None alone is no input; use Optional[...]")
+        return Untyped("None")
+
+    def _typing_form(self, annotation: object) -> Kind | None:
+        """Read what the typing module defines, or return None for anything else."""
+        # Without it in sys.modules the annotation cannot come from there.
+        typing = sys.modules.get("typing")
+        if typing is None:
+            return None
+        origin = getattr(annotation, "__origin__", None)
+        if annotation is typing.Any or _is_opaque(annotation):
+            return Anything(show(annotation))
+        if is_form(origin, "Union"):
+            return self._union(annotation)
+        if is_form(origin, "Literal"):
+            return self._literal(annotation)
+        if isinstance(annotation, typing.TypeVar):
+            raise Unsupported(f"the type variable {annotation} stands for no type")
+        return None
+
+    def _union(self, annotation: Any) -> Kind:
+        name = show(annotation)
+        args = annotation.__args__
+        options = [self.read(arg) for arg in args if arg is not type(None)]
+        nullable = len(options) < len(args)
+        # Optional[Literal["a", None]] and the like: one null is enough.
+        for position, option in enumerate(options):
+            if isinstance(option, Nullable):
+                options[position], nullable = option.inner, True
+        if len(options) == 1:
+            return Nullable(name, options[0]) if nullable else options[0]
+        if self.is_input:
+            for option in options:
+                self._refuse_in_union(option, name)
+        union = OneOf(name, options)
+        return Nullable(name, union) if nullable else union
+
+    def _refuse_in_union(self, option: Kind, name: str) -> None:
+        for kind in option.walk():
+            if isinstance(kind, (PathKind, FileKind, SecretKind, Record, Coded)):
+                raise Unsupported(
+                    f"{name} is a union with {kind.name}, and a JSON value does not say "
+                    "which of the two it is; use one of the types alone"
+                )
+
+    def _literal(self, annotation: Any) -> Kind:
+        values: list[Any] = []
+        for value in annotation.__args__:
+            bare = plain(value)
+            if not isinstance(bare, (str, int, float, bool, type(None))):
+                raise Unsupported(f"{show(annotation)} holds a {type(value).__name__}")
+            values.append(bare)
+        kept = [value for value in values if value is not None]
+        if not kept:
+            raise Unsupported(f"{show(annotation)} allows nothing but None")
+        choice = Choice(show(annotation), kept, enum_of(annotation.__args__))
+        return Nullable(choice.name, choice) if len(kept) < len(values) else choice
+
+    def _class(self, annotation: object) -> Kind:
+        origin = getattr(annotation, "__origin__", None) or annotation
+        args: tuple[object, ...] = getattr(annotation, "__args__", ())
+        args = tuple(arg for arg in args if type(arg).__name__ != "TypeVar")
+        if not isinstance(origin, type):
+            raise Unsupported(f"{show(annotation)} is no type that can be used here")
+        name = qualified(origin)
+        if name in _SEQUENCES:
+            return Listing(show(annotation), self.read(args[0]) if args else Anything("Any"))
+        if name in _MAPPINGS:
+            return self._mapping(annotation, args)
+        if name in _CONCATENATING:
+            return self._stream(annotation, args or (str,), concatenate=True)
+        if name in _STREAMS:
+            return self._stream(annotation, args, concatenate=False)
+        if origin is object:
+            return Anything("object")
+        file = self._file(origin, annotation)
+        if file is not None:
+            return file
+        if name in _COLLECTIONS:
+            return self._collection(annotation, args)
+        return self._model_type(origin, annotation)
+
+    def _mapping(self, annotation: object, args: tuple[object, ...]) -> Kind:
+        if not args:
+            return Anything("dict")
+        key = self.read(args[0])
+        if self.is_input and not (
+            isinstance(key, (Anything, Choice)) or (isinstance(key, Scalar) and key.name == "str")
+        ):
+            raise Unsupported(f"{show(annotation)}: the keys of a JSON object are str")
+        return Mapping(show(annotation), self.read(args[1]) if len(args) > 1 else Anything("Any"))
+
+    def _stream(self, annotation: object, args: tuple[object, ...], concatenate: bool) -> Kind:
+        if self.is_input or len(self._open) > 1:
+            raise Unsupported(f"{show(annotation)}: an iterator can only be the whole output")
+        item = self.read(args[0]) if args else Anything("Any")
+        if isinstance(item, Untyped):
+            raise Unsupported(f"{show(annotation)}: an iterator of None yields nothing to send")
+        name = getattr(getattr(annotation, "__origin__", None) or annotation, "__name__", "")
+        return Stream(show(annotation), item, concatenate, name.startswith("Async"))
+
+    def _collection(self, annotation: object, args: tuple[object, ...]) -> Kind:
+        name = show(annotation)
+        if self.is_input:
+            raise Unsupported(f"{name} cannot be an input; use list[...]")
+        kinds = [self.read(arg) for arg in args if arg is not Ellipsis]
+        names = {kind.name for kind in kinds}
+        if not kinds:
+            return Listing(name, Anything("Any"))
+        return Listing(name, kinds[0] if len(names) == 1 else OneOf(name, kinds))
+
+    def _file(self, origin: type, annotation: object) -> Kind | None:
+        name = qualified(origin)
+        if name == "cog.types.Secret":
+            return SecretKind("Secret")
+        if hasattr(origin, "__fspath__"):
+            if name in ("os.PathLike", "cog.types.URLPath"):
+                import cog
+
+                return PathKind(show(annotation), cog.Path)
+            return PathKind(show(annotation), origin)
+        io = sys.modules["io"]  # always there: the interpreter's own start needs it
+        if issubclass(origin, io.IOBase) or name in ("typing.IO", "typing.BinaryIO"):
+            return FileKind(show(annotation))
+        return None
+
+    def _model_type(self, origin: type, annotation: object) -> Kind:
+        from . import records
+
+        name = qualified(origin)
+        coder = records.coder_of(origin)
+        if coder is not None:
+            return Coded(show(annotation), coder)
+        enum = sys.modules.get("enum")
+        if enum is not None and issubclass(origin, enum.Enum):
+            return self._enum(origin)
+        simple = None if self.is_input else _output_class(origin, name, show(annotation))
+        if simple is not None:
+            return simple
+        if self._open.count(annotation) > 1:
+            return Anything(show(annotation))  # a model that contains itself
+        record = records.read_record(self, origin)
+        if record is None:
+            raise Unsupported(_unsupported(annotation, name, self.is_input))
+        if self.is_input and not record.is_dict:
+            raise Unsupported(
+                f"{record.name} is an output type; take its members as inputs, "
+                "or a dict, or register a cog.coder.Coder for it"
+            )
+        return record
+
+    def _enum(self, origin: Any) -> Kind:
+        values = [plain(member) for member in origin]
+        if not values or not all(isinstance(value, (str, int, float)) for value in values):
+            raise Unsupported(f"{origin.__name__} has members that are not str, int, float or bool")
+        return Choice(origin.__name__, values, origin)
+
+
+def _output_class(cls: type, name: str, shown: str) -> Kind | None:
+    """Return the kind of a class that is like a JSON type when it is returned."""
+    if name in _TEXTS:
+        return Text(shown, _TEXTS[name])
+    if name in _ARRAYS:
+        return Listing(shown, Untyped("number"))
+    for scalar in (bool, int, float, str):
+        if issubclass(cls, scalar):
+            return Scalar(scalar.__name__)
+    if name.startswith("numpy."):
+        for prefix, scalar_name in _NUMPY.items():
+            if cls.__name__.startswith(prefix):
+                return Scalar(scalar_name)
+    if name.startswith("pydantic") and name.endswith("Url"):
+        return Text(shown, "uri")
+    if hasattr(cls, "get_secret_value"):
+        return SecretKind(shown)
+    if issubclass(cls, (list, tuple, set, frozenset)):
+        return Listing(shown, Anything("Any"))
+    if issubclass(cls, dict) and not hasattr(cls, "__required_keys__"):
+        return Anything(shown)
+    return None
+
+
+def _is_opaque(annotation: object) -> bool:
+    marks = getattr(annotation, "__metadata__", ())
+    return any(type(mark).__name__ == "_OpaqueMarker" for mark in marks)
+
+
+def _unsupported(annotation: object, name: str, is_input: bool) -> str:
+    text = show(annotation)
+    if name in ("bytes", "bytearray", "memoryview"):
+        return f"{text} is not supported; use cog.Path for binary data"
+    if is_input:
+        return (
+            f"{text} is not supported; use str, int, float, bool, cog.Path, cog.Secret, "
+            "a list, a dict, Optional or Literal of these"
+        )
+    return (
+        f"{text} is not supported as an output; return JSON types, cog.Path, a subclass of "
+        "cog.BaseModel, or annotate it as Any"
+    )

@@ -1,0 +1,147 @@
+"""A worker's life in Python: load the predictor, set it up, serve, leave."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+import time
+
+import _px
+
+from .streams import order_streams
+from .wire import HELLO, LOADED, READY, SETUP_FAILED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def preload() -> None:
+    """Import what every worker needs, while its bytecode may be written."""
+    from . import coerce, encode, load, schema, scope, setup, sync  # noqa: F401
+
+
+def main() -> None:
+    """Run the worker. The bootstrap calls this on the interpreter's main thread."""
+    config = _px.loads(_px.config)
+    _prepare_process(config)
+    _px.control(HELLO, _hello())
+    try:
+        served = _load(config)
+    except BaseException as error:
+        _setup_failed(error, 0.0)
+        return
+    if _px.is_child():
+        _px.leave_child(None)  # the model's module forked, and the child came back
+    began = time.monotonic()
+    try:
+        served.setup(config)
+    except BaseException as error:
+        _setup_failed(error, time.monotonic() - began)
+        return
+    if _px.is_child():
+        _px.leave_child(None)  # so did setup
+    _px.control(READY, {"seconds": time.monotonic() - began, **_log_ends()})
+    try:
+        served.serve()
+    except BaseException as error:
+        _abort(error)
+
+
+def _prepare_process(config: dict[str, Any]) -> None:
+    # Faults print a Python traceback and then kill the process by their own
+    # signal; the C side gave Go's handlers back before the interpreter began.
+    faulthandler.enable()
+    # sys.path[0] is the cog package's folder (the bootstrap put it there), and
+    # then stands "" for the "-c" it was started with: as under "python run.py"
+    # it shall be the model's folder, which is also the working folder.
+    if "" in sys.path:
+        sys.path.remove("")
+    sys.path.insert(1, config["root"])
+    sys.argv = [config["ref"].partition(":")[0]]
+    order_streams()
+    if sys.version_info >= (3, 12):
+        import warnings
+
+        # Every fork would warn that the process has threads: ours, which the
+        # fork hook knows how to handle.
+        warnings.filterwarnings("ignore", r".*fork\(\) may lead to deadlocks", DeprecationWarning)
+    _extend_child_path()
+
+
+def _extend_child_path() -> None:
+    """Let Python processes that the model starts import the same `cog`."""
+    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    rest = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = here + os.pathsep + rest if rest else here
+
+
+def _hello() -> dict[str, Any]:
+    return {
+        "protocol": 1,
+        "pid": os.getpid(),
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "executable": sys.executable or "",
+    }
+
+
+def _load(config: dict[str, Any]) -> Any:
+    """Import the predictor, tell the front what it is, and choose how to serve it."""
+    from cog import __version__
+    from cog.exceptions import CancelationException
+
+    from .load import LoadError, load_predictor
+    from .schema import openapi
+
+    _px.set_cancel_type(CancelationException)
+    predictor = load_predictor(config["ref"], config["root"], config.get("mode") or "predict")
+    slots = config.get("concurrency") or predictor.concurrency
+    if slots > 1 and not predictor.is_async:
+        raise LoadError(
+            f"a concurrency of {slots} needs an async predict function: "
+            f"{config['ref']} is synchronous and takes one prediction at a time"
+        )
+    _px.control(
+        LOADED,
+        {
+            "cog": __version__,
+            "slots": slots,
+            "async": predictor.is_async,
+            "schema": openapi(predictor, None),
+        },
+    )
+    if predictor.is_async or predictor.setup_is_async:
+        from .aio import AsyncServer
+
+        return AsyncServer(predictor, slots)
+    from .sync import SyncServer
+
+    return SyncServer(predictor)
+
+
+def _log_ends() -> dict[str, int]:
+    stdout, stderr = _px.log_positions()
+    return {"stdout": stdout, "stderr": stderr}
+
+
+def _setup_failed(error: BaseException, seconds: float) -> None:
+    if _px.is_child():
+        _px.leave_child(error)
+    from .sync import fail
+
+    text = fail(error)
+    _px.control(SETUP_FAILED, {"error": text, "seconds": seconds, **_log_ends()})
+
+
+def _abort(error: BaseException) -> None:
+    """End a worker that cannot serve any more.
+
+    At once: the front waits for the answers that it owes, and threads of the model's could keep
+    an interpreter that shuts down in order from ever ending.
+    """
+    try:
+        sys.__excepthook__(type(error), error, error.__traceback__)
+        _px.log_positions()  # flushes
+    finally:
+        os._exit(1)

@@ -1,0 +1,86 @@
+"""Exceptions as text: the error of an answer, the traceback in its logs."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from traceback import TracebackException
+
+# Everything under here is the runtime's own: the cog package and its worker.
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def describe(exc: BaseException) -> str:
+    """Return an exception as the last line of its traceback has it.
+
+    >>> describe(ValueError("no such size"))
+    'ValueError: no such size'
+    >>> describe(KeyError())
+    'KeyError'
+    """
+    if isinstance(exc, (NameError, AttributeError, ImportError)):
+        # Python completes these with a guess ("Did you mean"), which only the
+        # traceback module can make.
+        text = _with_guess(exc)
+        if text:
+            return _printable(text)
+    kind = type(exc)
+    name = kind.__qualname__
+    if kind.__module__ not in ("builtins", "__main__"):
+        name = f"{kind.__module__}.{name}"
+    try:
+        message = exc.msg if isinstance(exc, SyntaxError) else str(exc)
+    except Exception:
+        message = f"<no message: str() of {kind.__qualname__} failed>"
+    return _printable(f"{name}: {message}" if message else name)
+
+
+def traceback_text(exc: BaseException) -> str:
+    """Return the traceback of an exception without the runtime's own frames."""
+    try:
+        import traceback
+
+        report = traceback.TracebackException(type(exc), exc, exc.__traceback__, compact=True)
+        _drop_own_frames(report, 0)
+        return _printable("".join(report.format()))
+    except Exception as problem:
+        # A model's exception may break anything that looks at it.
+        return f"{describe(exc)}\n(its traceback cannot be shown: {describe(problem)})\n"
+
+
+def _with_guess(exc: BaseException) -> str:
+    try:
+        import traceback
+
+        report = traceback.TracebackException(type(exc), exc, exc.__traceback__, lookup_lines=False)
+        return next(iter(report.format_exception_only())).rstrip("\n")
+    except Exception:
+        return ""
+
+
+def _drop_own_frames(report: TracebackException, depth: int) -> None:
+    """Remove our frames from a report and all that it was caused by."""
+    if depth > 100:
+        return
+    kept = [frame for frame in report.stack if not _is_own(frame.filename)]
+    report.stack[:] = kept
+    nested = [report.__cause__, report.__context__, *(getattr(report, "exceptions", None) or ())]
+    for inner in nested:
+        if inner is not None:
+            _drop_own_frames(inner, depth + 1)
+
+
+def _is_own(filename: str) -> bool:
+    # <cog ...> is code that coerce.py generates; <string> is the bootstrap.
+    return filename.startswith((_OWN, "<cog ")) or filename == "<string>"
+
+
+def _printable(text: str) -> str:
+    """Return text that UTF-8 can hold; lone surrogates become escapes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="backslashreplace").decode()
+    return text

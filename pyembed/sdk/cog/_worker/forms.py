@@ -1,0 +1,71 @@
+"""How annotations look from the outside: their forms, their names, their spelling."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+UNION_TYPE = type(int | str)
+
+
+def is_form(origin: object, name: str) -> bool:
+    """Tell whether origin is a special form of typing, wherever it was imported from."""
+    return origin is not None and any(
+        origin is getattr(sys.modules[module], name, None)
+        for module in ("typing", "typing_extensions")
+        if module in sys.modules
+    )
+
+
+def qualified(cls: type) -> str:
+    """Return a class's name with its module, without one for builtins."""
+    module = cls.__module__
+    return cls.__qualname__ if module == "builtins" else f"{module}.{cls.__qualname__}"
+
+
+def show(annotation: object) -> str:
+    """Return an annotation as a person would write it, the same on every Python version.
+
+    >>> show(list[int]), show(int | None)
+    ('list[int]', 'int | None')
+    """
+    if annotation is None or annotation is type(None):
+        return "None"
+    if isinstance(annotation, str):
+        return annotation
+    if hasattr(annotation, "__forward_arg__"):
+        return str(annotation.__forward_arg__)
+    if hasattr(annotation, "__metadata__"):
+        return show(getattr(annotation, "__origin__", None))
+    origin = getattr(annotation, "__origin__", None)
+    args: tuple[object, ...] = getattr(annotation, "__args__", ())
+    if isinstance(annotation, UNION_TYPE) or is_form(origin, "Union"):
+        return " | ".join(show(arg) for arg in args)
+    if is_form(origin, "Literal"):
+        return f"Literal[{', '.join(repr(arg) for arg in args)}]"
+    name = getattr(origin or annotation, "__name__", None) or repr(annotation)
+    if not args or origin is None:
+        return str(name)
+    inner = ", ".join("..." if arg is Ellipsis else show(arg) for arg in args)
+    return f"{name}[{inner}]"
+
+
+def plain(value: Any) -> Any:
+    """Return the value behind an enum member, or the value itself."""
+    enum = sys.modules.get("enum")
+    if enum is not None and isinstance(value, enum.Enum):
+        return value.value
+    return value
+
+
+def enum_of(values: tuple[Any, ...]) -> type | None:
+    """Return the Enum class that all values but None are members of, if there is one."""
+    enum = sys.modules.get("enum")
+    types = {type(value) for value in values if value is not None}
+    if enum is None or len(types) != 1:
+        return None
+    found = types.pop()
+    return found if issubclass(found, enum.Enum) else None

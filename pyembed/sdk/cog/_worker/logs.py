@@ -1,0 +1,110 @@
+"""Telling apart what concurrent predictions print.
+
+With one prediction at a time the log pipes say it all. With several, text that
+goes through `sys.stdout` and `sys.stderr` is sent to the prediction in whose
+context it was written; the rest stays in the pipes and is the worker's.
+"""
+
+from __future__ import annotations
+
+import os
+from contextvars import ContextVar, copy_context
+from io import TextIOWrapper
+from threading import RLock
+
+import _px
+
+from .streams import Shared, Stream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# The prediction that this code runs for: its slot and id.
+owner: ContextVar[tuple[int, int] | None] = ContextVar("pinion_owner", default=None)
+
+
+# A line is held until it is whole, and at most to this many characters.
+_LONGEST = 8192
+
+
+class Router:
+    """Sends text to the prediction in whose context it is written, in whole lines."""
+
+    def __init__(self) -> None:
+        # Of each prediction in progress, the source and the text of the line that it has begun.
+        self._live: dict[tuple[int, int], list[str]] = {}
+        self._lock = RLock()  # a signal handler may print as well
+
+    def install(self) -> None:
+        """Make the standard streams ask this router from now on."""
+        Shared.route = self.write
+
+        def flush(stream: Any) -> None:
+            who = owner.get()
+            if who is not None:
+                self.flush(who)
+            TextIOWrapper.flush(stream)
+
+        Stream.flush = flush  # type: ignore[assignment,method-assign]
+        # A forked child prints into the pipes: it has no socket to the front.
+        os.register_at_fork(after_in_child=self._live.clear)
+        _follow_threads()
+
+    def begin(self, who: tuple[int, int]) -> None:
+        """Take in what is written in this context for a prediction, from now on."""
+        self._live[who] = ["", ""]
+        owner.set(who)
+
+    def end(self, who: tuple[int, int]) -> None:
+        """Send what is left of a prediction's text; what threads still write is the worker's."""
+        self.flush(who)
+        self._live.pop(who, None)
+
+    def write(self, source: str, text: str) -> bool:
+        """Take text, unless it belongs to no prediction in progress."""
+        who = owner.get()
+        begun = None if who is None else self._live.get(who)
+        if who is None or begun is None or not isinstance(text, str):
+            return False
+        with self._lock:
+            if begun[0] != source:
+                self.flush(who)
+            line = begun[1] + text
+            end = len(line) if len(line) > _LONGEST else line.rfind("\n") + 1
+            begun[:] = source, line[end:]
+            _send(who, source, line[:end])
+        return True
+
+    def flush(self, who: tuple[int, int]) -> None:
+        """Send the line that a prediction has begun."""
+        begun = self._live.get(who)
+        if begun is not None and begun[1]:
+            with self._lock:
+                line, begun[1] = begun[1], ""
+                _send(who, begun[0], line)
+
+
+def _send(who: tuple[int, int], source: str, text: str) -> None:
+    if text:
+        _px.log(who[0], who[1], source, text.encode(errors="backslashreplace").decode())
+
+
+def _follow_threads() -> None:
+    """Make threads and executors run in the context of whoever started the work."""
+    import threading
+    from concurrent.futures import ThreadPoolExecutor
+
+    start = threading.Thread.start
+    submit = ThreadPoolExecutor.submit
+
+    def start_in_context(self: threading.Thread) -> None:
+        run, context = self.run, copy_context()
+        self.run = lambda: context.run(run)  # type: ignore[method-assign]
+        start(self)
+
+    def submit_in_context(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return submit(self, copy_context().run, fn, *args, **kwargs)
+
+    threading.Thread.start = start_in_context  # type: ignore[method-assign]
+    ThreadPoolExecutor.submit = submit_in_context  # type: ignore[method-assign]

@@ -1,0 +1,85 @@
+"""Files that a model returns, as ``data:`` URLs."""
+
+from __future__ import annotations
+
+import os
+
+from .mime import media_type
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class FileProblem(Exception):
+    """A file that cannot be handed out; the message says which and why."""
+
+
+def data_url(value: Any) -> str:
+    """Return the content of a path or file object as a ``data:`` URL.
+
+    File objects are read from their start where they can be rewound. Text is
+    encoded in UTF-8. A URLPath that was never fetched stays the URL it is.
+    """
+    source = getattr(value, "source", None)
+    if type(value).__name__ == "URLPath" and isinstance(source, str):
+        return source
+    if hasattr(value, "__fspath__"):
+        name = os.fsdecode(os.fspath(value))
+        return _url(name, _read_path(name))
+    name, content = _read_file(value)
+    return _url(name, content)
+
+
+def _url(name: str, content: bytes) -> str:
+    import binascii
+
+    encoded = binascii.b2a_base64(content, newline=False).decode("ascii")
+    return f"data:{media_type(name, content[:16])};base64,{encoded}"
+
+
+def _read_path(name: str) -> bytes:
+    try:
+        with open(name, "rb") as file:
+            return file.read()
+    except FileNotFoundError as exc:
+        raise FileProblem(f"the file {name!r} does not exist") from exc
+    except IsADirectoryError as exc:
+        raise FileProblem(f"{name!r} is a folder; return its files, or an archive of them") from exc
+    except (OSError, ValueError) as exc:
+        raise FileProblem(f"the file {name!r} cannot be read: {exc}") from exc
+
+
+def _read_file(file: Any) -> tuple[str, bytes]:
+    name = getattr(file, "name", None)
+    name = os.fsdecode(name) if isinstance(name, (str, bytes)) else ""
+    if getattr(file, "closed", False):
+        if name:
+            return name, _read_path(name)
+        raise FileProblem("the file object is closed, and has no name to open it by")
+    try:
+        if _can(file, "writable"):
+            file.flush()  # what the model wrote last may still be in its buffer
+        if _can(file, "seekable"):
+            file.seek(0)
+        content = file.read()
+    except Exception as exc:
+        # A file opened for writing only, mostly: it can be read by its name.
+        if name and os.path.isfile(name):
+            return name, _read_path(name)
+        raise FileProblem(
+            f"the file object of type {type(file).__name__} cannot be read: {exc}"
+        ) from exc
+    if isinstance(content, str):
+        # Text has no first bytes to tell it by.
+        return name or "text.txt", content.encode(errors="surrogateescape")
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        raise FileProblem(
+            f"read() of {type(file).__name__} returned {type(content).__name__}, not bytes"
+        )
+    return name, bytes(content)
+
+
+def _can(file: Any, ability: str) -> bool:
+    method = getattr(file, ability, None)
+    return callable(method) and bool(method())

@@ -1,0 +1,290 @@
+"""The running prediction as its model sees it: metrics and context."""
+
+from __future__ import annotations
+
+from _contextvars import ContextVar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_MODES = {
+    "replace": "replace",
+    None: "replace",
+    "incr": "increment",
+    "increment": "increment",
+    "append": "append",
+}
+_KINDS = (bool, int, float, str, list, dict)
+_NAME_LIMIT = 128
+_SEGMENT_LIMIT = 4
+
+
+class Scope:
+    """One prediction's metrics and context.
+
+    `hook`, where set, is called after each change with the metric's name, its
+    value (None: deleted) and the mode "replace", "increment" or "append".
+    """
+
+    # Defaults on the class: making a scope sets one attribute, and most
+    # predictions use no more. It is made in every prediction.
+    _values: dict[str, Any] | None = None
+    _kinds: dict[str, type] | None = None
+    _dotted = False
+    hook: Callable[[str, Any, str], None] | None = None
+
+    def __init__(self, context: dict[str, str] | None = None) -> None:
+        self._context = context
+
+    @property
+    def context(self) -> dict[str, str]:
+        """What the client sent as the prediction's context."""
+        if self._context is None:
+            self._context = {}
+        return self._context
+
+    @property
+    def metrics(self) -> MetricRecorder:
+        """The prediction's metrics, to be set and deleted by item."""
+        return MetricRecorder(self)
+
+    def record_metric(self, key: str, value: Any, mode: str | None = "replace") -> None:
+        """Record a metric; see `cog.BaseRunner.record_metric` for the rules."""
+        if value is None:
+            self.delete_metric(key)
+            return
+        if not isinstance(mode, (str, type(None))) or mode not in _MODES:
+            raise TypeError(
+                f"metric {key!r}: mode is {mode!r}; it must be 'replace', 'incr' or 'append'"
+            )
+        mode = _MODES[mode]
+        if self._values is None or key not in self._values:
+            _check_name(key)
+        kind = _kind_of(key, value)
+        value = _snapshot(key, value)
+        self._apply(key, value, kind, mode)
+        if self.hook is not None:
+            self.hook(key, value, mode)
+
+    def _apply(self, key: str, value: Any, kind: type, mode: str) -> None:
+        if self._values is None or self._kinds is None:
+            self._values, self._kinds = {}, {}
+        values, kinds = self._values, self._kinds
+        known = kinds.get(key)
+        if known is not None and known is not kind:
+            raise TypeError(
+                f"metric {key!r} is of type {known.__name__} and cannot become "
+                f"{kind.__name__}; delete it first"
+            )
+        if mode == "increment":
+            if kind is not int and kind is not float:
+                raise TypeError(f"metric {key!r}: mode 'incr' adds numbers, not {kind.__name__}")
+            if isinstance(values.get(key), list):
+                raise TypeError(f"metric {key!r} holds a list; mode 'incr' adds to a number")
+            value = _finite(key, values.get(key, 0) + value)
+        elif mode == "append":
+            held = values.get(key)
+            if held is None:
+                # A list is a value like another, and appending it joins the two.
+                value = value if kind is list else [value]
+            elif isinstance(held, list):
+                value = held + (value if kind is list else [value])
+            else:
+                value = [held, value]
+        if "." in key:
+            self._dotted = True
+        if self._dotted:
+            # Where "a" and "a.b" clash the later one wins, so order matters.
+            values.pop(key, None)
+        values[key] = value
+        kinds[key] = kind
+
+    def delete_metric(self, key: str) -> None:
+        """Forget a metric, its type, and all that is nested below its name."""
+        if self._values is None or self._kinds is None:
+            return
+        below = key + "."
+        gone = [name for name in self._values if name == key or name.startswith(below)]
+        for name in gone:
+            del self._values[name], self._kinds[name]
+        if gone and self.hook is not None:
+            self.hook(key, None, "replace")
+
+    def collected(self) -> dict[str, Any]:
+        """Return the metrics for the answer, nested by the dots in their names."""
+        if not self._values:
+            return {}
+        if not self._dotted:
+            return dict(self._values)
+        result: dict[str, Any] = {}
+        for key, value in self._values.items():
+            *parents, last = key.split(".")
+            level = result
+            for name in parents:
+                inner = level.get(name)
+                # A copy, for the dict may be a recorded value.
+                level[name] = inner = dict(inner) if isinstance(inner, dict) else {}
+                level = inner
+            level[last] = value
+        return result
+
+    def __repr__(self) -> str:
+        return f"Scope({self.metrics!r})"
+
+
+class MetricRecorder:
+    """The metrics of one scope.
+
+    >>> scope = Scope()
+    >>> scope.metrics["tokens"] = 3
+    >>> scope.metrics.record("tokens", 4, "incr")
+    >>> scope.collected()
+    {'tokens': 7}
+    """
+
+    __slots__ = ("_scope",)
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def record(self, key: str, value: Any, mode: str | None = "replace") -> None:
+        """Record a metric, as `Scope.record_metric` does."""
+        self._scope.record_metric(key, value, mode)
+
+    def delete(self, key: str) -> None:
+        """Forget a metric."""
+        self._scope.delete_metric(key)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._scope.record_metric(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        self._scope.delete_metric(key)
+
+    def __repr__(self) -> str:
+        if isinstance(self._scope, _Inactive):
+            return "MetricRecorder(inactive)"
+        return f"MetricRecorder({self._scope.collected()!r})"
+
+
+class _Inactive(Scope):
+    """The scope outside of predictions: everything is accepted, nothing is kept."""
+
+    @property
+    def context(self) -> dict[str, str]:
+        return {}
+
+    def record_metric(self, key: str, value: Any, mode: str | None = "replace") -> None:
+        pass
+
+    def delete_metric(self, key: str) -> None:
+        pass
+
+
+_INACTIVE = _Inactive()
+_current: ContextVar[Scope] = ContextVar("cog_scope", default=_INACTIVE)
+
+# Bound methods of the variable: a Python function around them would double
+# the cost, and they run twice in every prediction.
+enter = _current.set
+leave = _current.reset
+
+
+def current_scope() -> Scope:
+    """Return the scope of the running prediction.
+
+    It follows tasks, and threads that run in a copy of their creator's context.
+    Outside of a prediction its metrics go nowhere and its context is empty.
+
+    >>> from cog import current_scope
+    >>> current_scope().record_metric("tokens", 3)
+    >>> current_scope().context
+    {}
+    """
+    return _current.get()
+
+
+def _check_name(name: str) -> None:
+    """Raise unless name is 1 to 4 dotted segments of the allowed form."""
+    if not isinstance(name, str):
+        raise TypeError(f"a metric's name must be a str, not {type(name).__name__}")
+    if not name:
+        raise ValueError("a metric's name must not be empty")
+    if len(name) > _NAME_LIMIT:
+        raise ValueError(
+            f"metric name of {len(name)} characters: at most {_NAME_LIMIT} are allowed"
+        )
+    segments = name.split(".")
+    if len(segments) > _SEGMENT_LIMIT:
+        raise ValueError(
+            f"metric {name!r} has {len(segments)} segments: at most {_SEGMENT_LIMIT} are allowed"
+        )
+    for segment in segments:
+        problem = _segment_problem(segment)
+        if problem:
+            raise ValueError(f"metric {name!r}: {problem}")
+    if name == "predict_time" or name.startswith("cog."):
+        raise ValueError(f"metric {name!r} is reserved: the server records it itself")
+
+
+def _segment_problem(segment: str) -> str:
+    if not segment:
+        return "a dot must stand between two segments"
+    if not segment[0].isalpha() or not segment[0].isascii():
+        return f"segment {segment!r} must begin with a letter a-z or A-Z"
+    for char in segment:
+        if not (char.isascii() and (char.isalnum() or char == "_")):
+            return f"segment {segment!r} may not contain {char!r}"
+    if segment[-1] == "_":
+        return f"segment {segment!r} must end with a letter or digit"
+    if "__" in segment:
+        return f"segment {segment!r} may not contain two underscores in a row"
+    return ""
+
+
+def _kind_of(name: str, value: Any) -> type:
+    kind = type(value)
+    if kind in _KINDS:
+        return kind
+    for kind in _KINDS:
+        if isinstance(value, kind):
+            return kind
+    raise TypeError(
+        f"metric {name!r} cannot be of type {type(value).__name__}; "
+        "it must be bool, int, float, str, list or dict"
+    )
+
+
+def _snapshot(name: str, value: Any) -> Any:
+    """Return value as plain JSON data that later changes in the model do not touch."""
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return _finite(name, float(value))
+    if isinstance(value, list):
+        return [_snapshot(name, item) for item in value]
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(
+                    f"metric {name!r}: keys of a dict must be str, not {type(key).__name__}"
+                )
+        return {str.__str__(key): _snapshot(name, item) for key, item in value.items()}
+    raise TypeError(
+        f"metric {name!r} holds a value of type {type(value).__name__}, which JSON has not"
+    )
+
+
+def _finite(name: str, value: Any) -> Any:
+    if isinstance(value, float) and not (-_HUGE <= value <= _HUGE):
+        raise ValueError(f"metric {name!r} is {value}, which JSON has not")
+    return value
+
+
+_HUGE = 1.7976931348623157e308  # the largest double

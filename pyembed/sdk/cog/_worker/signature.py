@@ -1,0 +1,331 @@
+"""What a predict function takes and returns."""
+
+from __future__ import annotations
+
+from ..errors import LoadError
+from ..input import FieldInfo
+from .annotations import Names, Reader, Unsupported
+from .forms import show
+from .kinds import Choice, Kind, Listing, Nullable, OneOf, SecretKind, Untyped, strip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_CO_VARARGS, _CO_VARKEYWORDS = 0x04, 0x08
+
+
+class Field:
+    """One input: a parameter of the predict function.
+
+    `default` is the value as the model wrote it; `has_default` says whether
+    there is one, `required` whether a request must bring the input, `native`
+    whether the call fills the default in, as it does with all but those of Input().
+    """
+
+    __slots__ = (
+        "choices",
+        "default",
+        "has_default",
+        "info",
+        "kind",
+        "name",
+        "native",
+        "order",
+        "required",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        order: int,
+        kind: Kind,
+        info: FieldInfo,
+        declared: bool,
+        native: bool = False,
+    ) -> None:
+        if isinstance(kind, SecretKind) and declared and info.default is None:
+            kind = Nullable("Secret | None", kind)
+        self.name = name
+        self.order = order
+        self.kind = kind
+        self.info = info
+        self.native = native
+        self.default: Any = info.default
+        nullable = isinstance(kind, Nullable)
+        # None says that the input may be left out only where the type has None.
+        self.has_default = info.default is not None or (declared and nullable)
+        optional = isinstance(kind, Nullable) and not isinstance(kind.inner, OneOf)
+        self.required = not (self.has_default or optional)
+        self.choices = _choices(kind)
+
+    def __repr__(self) -> str:
+        return f"<Field {self.name}: {self.kind.name}>"
+
+
+class Signature:
+    """The inputs in order, the output, and where the function stands."""
+
+    __slots__ = ("file", "inputs", "line", "name", "output")
+
+    def __init__(
+        self, name: str, inputs: list[Field], output: Kind, file: str = "", line: int = 0
+    ) -> None:
+        self.name = name
+        self.inputs = inputs
+        self.output = output
+        self.file = file
+        self.line = line
+
+    def __repr__(self) -> str:
+        return f"<Signature {self.name}>"
+
+
+class Parameter:
+    """A parameter as the function declares it, before anything is made of it."""
+
+    __slots__ = ("annotated", "annotation", "declared", "default", "name")
+
+    def __init__(
+        self, name: str, annotated: bool, annotation: object, declared: bool, default: Any
+    ) -> None:
+        self.name = name
+        self.annotated = annotated
+        self.annotation = annotation
+        self.declared = declared
+        self.default = default
+
+
+class Source:
+    """Where a function was written, for messages that point there."""
+
+    def __init__(self, function: Any, qualname: str, root: str) -> None:
+        self.code = getattr(function, "__code__", None)
+        self.qualname = qualname
+        self.file = self.code.co_filename if self.code is not None else ""
+        self.line = self.code.co_firstlineno if self.code is not None else 0
+        self.shown = self.file[len(root) :].lstrip("/") if self.file.startswith(root) else self.file
+
+    def error(self, parameter: str, message: str) -> LoadError:
+        """Return the error for a parameter ("" for the function, "return" for its result)."""
+        line = self._line_of(parameter)
+        where = f"{self.shown}:{line}: " if self.shown else ""
+        if parameter == "return":
+            what = f"the return type of {self.qualname}"
+        elif parameter:
+            what = f'parameter "{parameter}" of {self.qualname}'
+        else:
+            what = self.qualname
+        return LoadError(f"{where}{what}: {message}")
+
+    def _line_of(self, parameter: str) -> int:
+        """Return the line of a parameter; its function's where the source is not at hand."""
+        try:
+            # Only for a message: reading the source costs more than loading a model.
+            import ast
+
+            with open(self.file, encoding="utf-8") as file:
+                tree = ast.parse(file.read())
+            for node in ast.walk(tree):
+                if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    continue
+                first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+                if self.line not in (first, node.lineno):
+                    continue
+                if parameter == "return":
+                    return node.returns.lineno if node.returns else node.lineno
+                spec = node.args
+                for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+                    if arg.arg == parameter:
+                        return arg.lineno
+                return node.lineno
+        except Exception:
+            return self.line
+        return self.line
+
+
+def read_signature(function: Callable[..., Any], root: str = "") -> Signature:
+    """Return the signature of a predict function, checked; raise LoadError if it has faults."""
+    from . import constraints
+
+    inner, bound = unwrap(function)
+    qualname = getattr(inner, "__qualname__", None) or repr(function)
+    qualname = qualname.rpartition("<locals>.")[2]
+    source = Source(inner, qualname, root)
+    names = Names(getattr(inner, "__globals__", {}), _class_names(function))
+    parameters, returns = _parameters(function, inner, bound, source)
+    inputs = []
+    for order, parameter in enumerate(parameters):
+        field = _field(parameter, order, names, source)
+        problem = constraints.problem(field)
+        if problem:
+            raise source.error(parameter.name, problem)
+        inputs.append(field)
+    output = _output(returns, names, source)
+    return Signature(qualname, inputs, output, source.shown, source.line)
+
+
+def _class_names(function: Any) -> dict[str, Any]:
+    """Return what the annotations of a method may name besides globals: its class's own."""
+    owner = getattr(function, "__self__", None)
+    if owner is None:
+        return {}
+    cls = owner if isinstance(owner, type) else type(owner)
+    return {
+        name: value for base in reversed(cls.__mro__[:-1]) for name, value in vars(base).items()
+    }
+
+
+def unwrap(function: Any) -> tuple[Any, int]:
+    """Return the innermost function, and how many leading parameters are bound.
+
+    Decorators that use functools.wraps are followed; partials are not, for only
+    inspect knows what is left of their parameters.
+    """
+    bound = 0
+    for _ in range(100):  # a decorator may, by mistake, wrap itself
+        function, more = outermost(function)
+        bound += more
+        wrapped = None if _is_partial(function) else getattr(function, "__wrapped__", None)
+        if wrapped is None:
+            break
+        function = wrapped
+    return function, bound
+
+
+def outermost(function: Any) -> tuple[Any, int]:
+    """Return the function that a method or a callable object calls, and how much it binds."""
+    bound = 0
+    if not hasattr(function, "__code__") and not _is_partial(function):
+        call = getattr(type(function), "__call__", None)  # noqa: B004, its code is wanted
+        if hasattr(call, "__code__"):
+            function, bound = call, 1
+    if type(function).__name__ == "method":
+        function, bound = function.__func__, bound + 1
+    return function, bound
+
+
+def _is_partial(function: Any) -> bool:
+    return type(function).__name__ == "partial" and hasattr(function, "func")
+
+
+def _parameters(
+    function: Any, inner: Any, bound: int, source: Source
+) -> tuple[list[Parameter], tuple[bool, object]]:
+    code = getattr(inner, "__code__", None)
+    if code is None or hasattr(inner, "__signature__"):
+        return _inspected(function, source)
+    try:
+        annotations = dict(inner.__annotations__)
+    except NameError as exc:  # 3.14 evaluates them here
+        raise source.error("", f"its annotations cannot be read: {exc}") from exc
+    if code.co_flags & (_CO_VARARGS | _CO_VARKEYWORDS):
+        raise source.error("", _VARIABLE)
+    count = code.co_argcount
+    names = code.co_varnames[: count + code.co_kwonlyargcount]
+    defaults = inner.__defaults__ or ()
+    by_name = dict(zip(names[count - len(defaults) : count], defaults, strict=True))
+    by_name.update(inner.__kwdefaults__ or {})
+    found = []
+    for position, name in enumerate(names):
+        if position < bound:
+            continue
+        if position < code.co_posonlyargcount:
+            raise source.error(name, "it is positional only; inputs are passed by name")
+        found.append(
+            Parameter(
+                name, name in annotations, annotations.get(name), name in by_name, by_name.get(name)
+            )
+        )
+    return found, ("return" in annotations, annotations.get("return"))
+
+
+_VARIABLE = (
+    "it takes *args or **kwargs, so its inputs have no names and types; "
+    "declare each one (a decorator should use functools.wraps)"
+)
+
+
+def _inspected(function: Any, source: Source) -> tuple[list[Parameter], tuple[bool, object]]:
+    """Read the parameters of partials and the like, which inspect knows how to do."""
+    import inspect
+
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as exc:
+        raise source.error("", f"its signature cannot be read: {exc}") from exc
+    found = []
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise source.error("", _VARIABLE)
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise source.error(parameter.name, "it is positional only; inputs are passed by name")
+        declared = parameter.default is not parameter.empty
+        found.append(
+            Parameter(
+                parameter.name,
+                parameter.annotation is not parameter.empty,
+                parameter.annotation,
+                declared,
+                parameter.default if declared else None,
+            )
+        )
+    returned = signature.return_annotation
+    return found, (returned is not signature.empty, returned)
+
+
+def _field(parameter: Parameter, order: int, names: Names, source: Source) -> Field:
+    name = parameter.name
+    if not parameter.annotated:
+        raise source.error(
+            name,
+            f"it has no type; annotate it, as in `{name}: str`, so that requests can be checked",
+        )
+    try:
+        kind = Reader(names, is_input=True).read(parameter.annotation)
+    except Unsupported as exc:
+        raise source.error(name, str(exc)) from exc
+    default = parameter.default
+    native = parameter.declared and not isinstance(default, FieldInfo)
+    if isinstance(default, FieldInfo):
+        info, declared = default, default.has_default
+    else:
+        info, declared = FieldInfo(default), parameter.declared
+    if info.choices is not None:
+        from . import constraints
+
+        kind, problem = constraints.with_choices(kind, info.choices)
+        if problem:
+            raise source.error(name, problem)
+    return Field(name, order, kind, info, declared, native)
+
+
+def _output(returns: tuple[bool, object], names: Names, source: Source) -> Kind:
+    annotated, annotation = returns
+    if not annotated:
+        return Untyped("anything")
+    try:
+        kind = Reader(names, is_input=False).read(annotation)
+    except Unsupported as exc:
+        raise source.error("return", str(exc)) from exc
+    if isinstance(kind, Nullable):
+        raise source.error(
+            "return",
+            f"{show(annotation)} is optional; a prediction returns a value or fails with an error",
+        )
+    if isinstance(kind, OneOf):
+        raise source.error(
+            "return",
+            f"{show(annotation)} is a union; clients need one type: return a cog.BaseModel "
+            "with optional members, or annotate it as Any",
+        )
+    return kind
+
+
+def _choices(kind: Kind) -> Choice | None:
+    """Return the choice that a field of this kind offers, itself or for each item."""
+    inner = strip(kind)
+    if isinstance(inner, Listing):
+        inner = strip(inner.item)
+    return inner if isinstance(inner, Choice) else None

@@ -1,0 +1,7 @@
+// Package sdk carries the cog package that models import, and writes it where a worker's Python can
+// find it.
+//
+// It promises: what it writes is what was built in, every file of it; nothing is written elsewhere.
+//
+// Nothing but cmd imports it. README.md beside this file is about the Python side.
+package sdk

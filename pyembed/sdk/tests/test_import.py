@@ -1,0 +1,79 @@
+"""What importing the package costs: nothing but itself."""
+
+import os
+import subprocess
+import sys
+
+SDK = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+HEAVY = {
+    "asyncio", "collections", "contextlib", "dataclasses", "enum", "functools", "importlib.util",
+    "inspect", "json", "logging", "mimetypes", "numpy", "pathlib", "pydantic", "re", "requests",
+    "tempfile", "threading", "traceback", "typing", "urllib", "urllib.parse", "urllib.request",
+    "warnings",
+}  # fmt: skip
+
+
+def loaded_by(code: str) -> set[str]:
+    """Return the modules that a fresh interpreter loads for some code."""
+    # os is there in every interpreter that has its site module; -S keeps out
+    # what an environment's .pth files import besides.
+    # os is there in every interpreter that has its site module; -S keeps out
+    # what an environment's .pth files import besides.
+    script = (
+        "import sys, os; before = set(sys.modules); "
+        f"{code}; print(*sorted(set(sys.modules) - before))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-S", "-c", script],
+        env={"PYTHONPATH": SDK},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd="/",
+    )
+    return set(result.stdout.split())
+
+
+def test_cog_alone_loads_nothing():
+    assert loaded_by("import cog") == {"cog"}
+
+
+def test_what_models_import_first_loads_no_standard_library():
+    names = (
+        "BaseRunner, BasePredictor, Input, Secret, ConcatenateIterator, current_scope, streaming"
+    )
+    loaded = loaded_by(f"from cog import {names}, concurrent, CancelationException, Opaque")
+    assert {name for name in loaded if not name.startswith("cog")} <= {"__future__", "_contextvars"}
+
+
+def test_worker_modules_load_no_standard_library():
+    names = "load, schema, coerce, encode, scope, errors"
+    loaded = loaded_by(f"from cog._worker import {names}")
+    assert {name for name in loaded if not name.startswith("cog")} <= {"__future__", "_contextvars"}
+
+
+def test_serving_a_simple_model_loads_nothing_heavy(tmp_path):
+    (tmp_path / "run.py").write_text(
+        "from cog import BaseRunner, Input\n"
+        "class Runner(BaseRunner):\n"
+        "    def run(self, text: str = Input(), n: int = Input(1, ge=0)) -> str:\n"
+        "        return text * n\n"
+    )
+    loaded = loaded_by(
+        "from cog._worker import load, schema, coerce, encode, scope; "
+        f"p = load.load_predictor('run.py:Runner', {str(tmp_path)!r}); "
+        "d = schema.openapi(p); f = coerce.make_prepare(p.signature); "
+        "t = scope.enter(scope.Scope(None)); encode.encode([p.function(**f({'text': 'a'}))])"
+    )
+    assert loaded & HEAVY == set()
+
+
+def test_every_public_name_is_there():
+    code = "import cog; [getattr(cog, name) for name in cog.__all__]; dir(cog)"
+    assert "cog.model" in loaded_by(code)
+
+
+def test_star_import():
+    loaded_by("exec('from cog import *'); assert BaseModel and Path and current_scope")
+    loaded_by("exec('from cog import *'); import builtins; assert input is builtins.input")

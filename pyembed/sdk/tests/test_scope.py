@@ -1,0 +1,270 @@
+"""Metrics and context of a prediction."""
+
+import contextvars
+import math
+import threading
+
+import pytest
+
+from cog import BaseRunner, current_scope
+from cog._worker.scope import Scope, enter, leave
+
+
+@pytest.fixture
+def scope():
+    scope = Scope({"tenant": "a"})
+    token = enter(scope)
+    yield scope
+    leave(token)
+
+
+def test_current_scope_is_that_of_the_prediction(scope):
+    assert current_scope() is scope
+    assert BaseRunner().scope is scope
+    assert current_scope().context == {"tenant": "a"}
+
+
+def test_outside_nothing_is_kept():
+    outside = current_scope()
+    outside.record_metric("a", 1)
+    outside.metrics["b"] = object()
+    outside.metrics.delete("a")
+    del outside.metrics["zzz"]
+    assert outside.collected() == {}
+    outside.context["x"] = "y"
+    assert current_scope().context == {}
+    assert repr(outside) == "Scope(MetricRecorder(inactive))"
+
+
+def test_scopes_nest():
+    outer, inner = Scope(), Scope()
+    first = enter(outer)
+    second = enter(inner)
+    current_scope().record_metric("a", 1)
+    leave(second)
+    current_scope().record_metric("b", 2)
+    leave(first)
+    assert (outer.collected(), inner.collected()) == ({"b": 2}, {"a": 1})
+
+
+def test_a_thread_in_a_copied_context_has_the_scope(scope):
+    context = contextvars.copy_context()
+    thread = threading.Thread(
+        target=context.run, args=(lambda: current_scope().record_metric("a", 1),)
+    )
+    thread.start()
+    thread.join()
+    assert scope.collected() == {"a": 1}
+
+
+def test_no_context_is_an_empty_one():
+    scope = Scope()
+    scope.context["a"] = "b"
+    assert scope.context == {"a": "b"}
+
+
+def test_empty_at_first(scope):
+    assert scope.collected() == {}
+    assert repr(scope) == "Scope(MetricRecorder({}))"
+
+
+@pytest.mark.parametrize("value", [True, 3, 2**200, 2.5, "x", [1, None], {"a": [1.5]}, [], {}, ""])
+def test_values(scope, value):
+    scope.metrics["a"] = value
+    assert scope.collected() == {"a": value}
+
+
+@pytest.mark.parametrize("value", [(1,), {1}, b"x", object(), [object()], {"a": (1,)}, 1j])
+def test_other_values_are_refused(scope, value):
+    with pytest.raises(TypeError, match="'a'"):
+        scope.record_metric("a", value)
+    assert scope.collected() == {}
+
+
+def test_dict_keys_must_be_strings(scope):
+    with pytest.raises(TypeError, match="keys of a dict must be str, not int"):
+        scope.record_metric("a", {1: 2})
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_not_finite_is_refused(scope, value):
+    for held in (value, [value], {"x": value}):
+        with pytest.raises(ValueError, match="JSON has not"):
+            scope.record_metric("a", held)
+    scope.record_metric("b", 1e308)
+    with pytest.raises(ValueError, match="JSON has not"):
+        scope.record_metric("b", 1e308, "incr")
+    assert scope.collected() == {"b": 1e308}
+
+
+def test_a_recorded_value_is_a_snapshot(scope):
+    value = {"x": [1]}
+    scope.record_metric("a", value)
+    value["x"].append(2)
+    assert scope.collected() == {"a": {"x": [1]}}
+
+
+def test_subclasses_become_plain(scope):
+    class Number(int):
+        pass
+
+    class Text(str):
+        __slots__ = ()
+
+    scope.record_metric("a", Number(3))
+    scope.record_metric("b", [Text("t")])
+    assert type(scope.collected()["a"]) is int
+    assert type(scope.collected()["b"][0]) is str
+
+
+@pytest.mark.parametrize("wrong", [2.5, "x", True, [1], {}])
+def test_a_type_is_fixed_until_deleted(scope, wrong):
+    scope.record_metric("a", 1)
+    with pytest.raises(TypeError, match=r"is of type int and cannot become \w+; delete it first"):
+        scope.record_metric("a", wrong)
+    del scope.metrics["a"]
+    scope.record_metric("a", wrong)
+    assert scope.collected() == {"a": wrong}
+
+
+def test_none_deletes(scope):
+    scope.record_metric("a", 1)
+    scope.record_metric("a", None)
+    assert scope.collected() == {}
+    scope.metrics["a"] = "x"
+    scope.metrics["a"] = None
+    scope.record_metric("never", None)
+    assert scope.collected() == {}
+
+
+def test_incr(scope):
+    scope.record_metric("n", 2, "incr")
+    scope.record_metric("n", 3, mode="incr")
+    scope.metrics.record("f", 0.5, "increment")
+    assert scope.collected() == {"n": 5, "f": 0.5}
+    with pytest.raises(TypeError, match="type int and cannot become float"):
+        scope.record_metric("n", 0.5, "incr")
+    for wrong in ("x", [1], True):
+        with pytest.raises(TypeError, match="adds numbers"):
+            scope.record_metric("z", wrong, "incr")
+
+
+def test_append(scope):
+    scope.record_metric("a", "x", "append")
+    scope.record_metric("a", "y", "append")
+    scope.record_metric("b", 1)
+    scope.record_metric("b", 2, "append")
+    scope.record_metric("c", [1], "append")
+    scope.record_metric("c", [2, 3], "append")
+    assert scope.collected() == {"a": ["x", "y"], "b": [1, 2], "c": [1, 2, 3]}
+    with pytest.raises(TypeError, match="cannot become int"):
+        scope.record_metric("a", 1, "append")
+    with pytest.raises(TypeError, match="holds a list"):
+        scope.record_metric("b", 1, "incr")
+
+
+def test_append_leaves_the_recorded_list_alone(scope):
+    first = [1]
+    scope.record_metric("a", first)
+    scope.record_metric("a", [2], "append")
+    assert first == [1]
+
+
+@pytest.mark.parametrize("mode", ["foo", "INCR", 3, "", object()])
+def test_modes(scope, mode):
+    with pytest.raises(TypeError, match="must be 'replace', 'incr' or 'append'"):
+        scope.record_metric("a", 1, mode)
+
+
+def test_mode_none_is_replace(scope):
+    scope.record_metric("a", 1, None)
+    assert scope.collected() == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "A1", "a_b", "a_1", "a.b.c.d", "x" * 128, "cog", "predict_time_2", "a.cog.b"]
+)
+def test_names(scope, name):
+    scope.record_metric(name, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("", "must not be empty"),
+        ("1a", "must begin with a letter"),
+        ("_a", "must begin with a letter"),
+        ("ä", "must begin with a letter"),
+        ("aä", "may not contain 'ä'"),
+        ("a_", "must end with a letter or digit"),
+        ("a__b", "two underscores"),
+        ("a b", "may not contain ' '"),
+        ("a-b", "may not contain '-'"),
+        (".a", "a dot must stand between"),
+        ("a.", "a dot must stand between"),
+        ("a..b", "a dot must stand between"),
+        ("a.b.c.d.e", "5 segments: at most 4"),
+        ("x" * 129, "129 characters: at most 128"),
+        ("predict_time", "is reserved"),
+        ("cog.x", "is reserved"),
+    ],
+)
+def test_bad_names(scope, name, rule):
+    with pytest.raises(ValueError, match=rule):
+        scope.record_metric(name, 1)
+    assert scope.collected() == {}
+
+
+def test_names_are_strings(scope):
+    with pytest.raises(TypeError, match="must be a str, not int"):
+        scope.record_metric(1, 2)
+
+
+def test_dots_nest(scope):
+    scope.record_metric("timing.load", 1)
+    scope.record_metric("timing.run.first", 2)
+    scope.record_metric("plain", 3)
+    assert scope.collected() == {"timing": {"load": 1, "run": {"first": 2}}, "plain": 3}
+
+
+def test_where_names_clash_the_later_wins(scope):
+    scope.record_metric("a.b", 1)
+    scope.record_metric("a", 2)
+    assert scope.collected() == {"a": 2}
+    scope.record_metric("a.b", 3)
+    assert scope.collected() == {"a": {"b": 3}}
+
+
+def test_nesting_into_a_recorded_dict_does_not_change_it(scope):
+    scope.record_metric("a", {"x": 1})
+    scope.record_metric("a.b", 2)
+    assert scope.collected() == {"a": {"x": 1, "b": 2}}
+    assert scope.collected() == {"a": {"x": 1, "b": 2}}
+    scope.record_metric("a.b", None)
+    assert scope.collected() == {"a": {"x": 1}}
+
+
+def test_deleting_takes_what_is_below(scope):
+    scope.record_metric("a.b", 1)
+    scope.record_metric("ab", 2)
+    scope.metrics.delete("a")
+    assert scope.collected() == {"ab": 2}
+    scope.record_metric("a.b", "now a str")
+
+
+def test_the_hook_sees_changes_as_they_happen(scope):
+    seen = []
+    scope.hook = lambda *change: seen.append(change)
+    scope.record_metric("a", 1)
+    scope.record_metric("a", 2, "incr")
+    scope.record_metric("b", "x", "append")
+    scope.metrics["a"] = None
+    scope.metrics.delete("never")
+    with pytest.raises(ValueError, match="empty"):
+        scope.record_metric("", 1)
+    assert seen == [
+        ("a", 1, "replace"),
+        ("a", 2, "increment"),
+        ("b", "x", "append"),
+        ("a", None, "replace"),
+    ]

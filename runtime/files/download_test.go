@@ -1,0 +1,297 @@
+package files
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serve answers by the path of the request.
+func serve(t *testing.T, paths map[string]http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	mux := http.NewServeMux()
+	for path, handler := range paths {
+		mux.HandleFunc(path, handler)
+	}
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server
+}
+
+func redirect(to string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", to)
+		w.WriteHeader(http.StatusFound)
+	}
+}
+
+// raw answers with text as it is and closes the connection.
+func raw(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprint(conn, text)
+		conn.Close()
+	}
+}
+
+func TestDownload(t *testing.T) {
+	zipped := &bytes.Buffer{}
+	z := gzip.NewWriter(zipped)
+	fmt.Fprint(z, "inside")
+	z.Close()
+	server := serve(t, map[string]http.HandlerFunc{
+		"/plain.txt": func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "plain") },
+		"/auth":      func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("Authorization")) },
+		"/empty":     func(http.ResponseWriter, *http.Request) {},
+		"/chunked": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "one ")
+			_ = http.NewResponseController(w).Flush()
+			fmt.Fprint(w, "two")
+		},
+		"/old":        raw("HTTP/1.0 200 OK\r\n\r\nno length"),
+		"/relative":   redirect("plain.txt?x=1"),
+		"/again":      redirect("/relative"),
+		"/a%20b/ü.gz": func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) },
+		"/zipped.gz": func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Accept-Encoding") != "" {
+				t.Errorf("Accept-Encoding: %s", r.Header.Get("Accept-Encoding"))
+			}
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = w.Write(zipped.Bytes())
+		},
+	})
+	s := newStore(t, Options{})
+	for path, want := range map[string]string{
+		"/plain.txt": "plain", "/plain.txt#fragment": "plain", "/empty": "", "/chunked": "one two", "/old": "no length",
+		"/relative": "plain", "/again": "plain", "/zipped.gz": zipped.String(), "/a%20b/%C3%BC.gz": "/a b/ü.gz", "/a b/ü.gz": "/a b/ü.gz",
+	} {
+		if _, contents := fetched(t, s, server.URL+path); contents[0] != want {
+			t.Errorf("%s: %q, want %q", path, contents[0], want)
+		}
+	}
+	_, contents := fetched(t, s, strings.Replace(server.URL, "://", "://user:pass@", 1)+"/auth")
+	if contents[0] != "Basic dXNlcjpwYXNz" {
+		t.Errorf("credentials: %q", contents[0])
+	}
+}
+
+func TestDownloadRefused(t *testing.T) {
+	server := serve(t, map[string]http.HandlerFunc{
+		"/401":          func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) },
+		"/204":          func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) },
+		"/302":          func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(302) },
+		"/599":          func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) },
+		"/loop":         redirect("/loop?secret=1"),
+		"/to-file":      redirect("file:///etc/passwd"),
+		"/to-data":      redirect("data:,x"),
+		"/to-nothing":   redirect("http://"),
+		"/to-bad":       redirect("http://[::1?secret=1"),
+		"/short":        raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this"),
+		"/half-chunk":   raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nhalf"),
+		"/no-last":      raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"),
+		"/no-answer":    raw(""),
+		"/large":        func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("x", 1001)) },
+		"/large-stated": raw("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n"),
+		"/large-hidden": func(w http.ResponseWriter, _ *http.Request) {
+			for range 100 {
+				fmt.Fprint(w, strings.Repeat("x", 1000))
+				_ = http.NewResponseController(w).Flush()
+			}
+		},
+		"/to-short": redirect("/short"),
+	})
+	s := newStore(t, Options{MaxFile: 1000, MaxRedirects: 3})
+	for path, want := range map[string]any{
+		"/401": "the server answered 401 Unauthorized", "/204": "the server answered 204 No Content",
+		"/302": "the server answered 302 Found", "/599": "the server answered 599", "/missing": "the server answered 404 Not Found",
+		"/loop": ErrRedirects, "/to-file": ErrRedirects, "/to-data": ErrRedirects, "/to-nothing": ErrRedirects, "/to-bad": ErrRedirects,
+		"/short": ErrTruncated, "/half-chunk": ErrTruncated, "/no-last": ErrTruncated, "/to-short": ErrTruncated, "/no-answer": ErrTruncated,
+		"/large": ErrTooLarge, "/large-stated": ErrTooLarge, "/large-hidden": ErrTooLarge,
+	} {
+		err := refused(t, s, strings.Replace(server.URL, "://", "://user:secret@", 1)+path+"?secret=1#secret")
+		if sentinel, ok := want.(error); ok {
+			if !errors.Is(err, sentinel) {
+				t.Errorf("%s: %v, want %v", path, err, sentinel)
+			}
+		} else if err.Cause.Error() != want {
+			t.Errorf("%s: %v, want %v", path, err.Cause, want)
+		}
+		if err.URL != server.URL+path || strings.Contains(err.Error(), "secret") || err.Field != "x/0" {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestMaxFileIsAllowed(t *testing.T) {
+	server := serve(t, map[string]http.HandlerFunc{
+		"/": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("x", 1000)) },
+	})
+	for _, most := range []int64{1000, -1} {
+		s := newStore(t, Options{MaxFile: most})
+		fetched(t, s, server.URL)
+		fetched(t, s, "data:,"+strings.Repeat("x", 1000))
+	}
+}
+
+func TestNoRedirects(t *testing.T) {
+	server := serve(t, map[string]http.HandlerFunc{"/": redirect("/x")})
+	if err := refused(t, newStore(t, Options{MaxRedirects: -1}), server.URL); !errors.Is(err, ErrRedirects) {
+		t.Error(err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	err := refused(t, newStore(t, Options{}), server.URL+"/x?secret=1")
+	if !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+}
+
+// TestCertificate holds that a server that can't prove its name is not believed.
+func TestCertificate(t *testing.T) {
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.ErrorLog = log.New(t.Output(), "", 0)
+	server.StartTLS()
+	defer server.Close()
+	err := refused(t, newStore(t, Options{}), server.URL)
+	var unknown x509.UnknownAuthorityError
+	if !errors.As(err, &unknown) {
+		t.Error(err)
+	}
+}
+
+// TestStall and TestTimeout give up on a server that goes silent after some bytes.
+func TestStall(t *testing.T) {
+	server, _ := blocker(t)
+	if err := refused(t, newStore(t, Options{Stall: 20 * time.Millisecond}), server.URL+"/block"); !errors.Is(err, ErrStalled) {
+		t.Error(err)
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	server, _ := blocker(t)
+	s := newStore(t, Options{Stall: -1, Timeout: 20 * time.Millisecond})
+	if err := refused(t, s, server.URL+"/block"); !errors.Is(err, ErrTimeout) {
+		t.Error(err)
+	}
+	fetched(t, newStore(t, Options{Stall: -1, Timeout: -1}), "data:,x")
+}
+
+func TestDenyPrivate(t *testing.T) {
+	server := serve(t, map[string]http.HandlerFunc{"/": func(http.ResponseWriter, *http.Request) {}})
+	t.Setenv("HTTP_PROXY", server.URL) // must not be asked
+	s := newStore(t, Options{DenyPrivate: true})
+	for _, u := range []string{server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1), strings.Replace(server.URL, "127.0.0.1", "[::ffff:127.0.0.1]", 1)} {
+		if err := refused(t, s, u); !errors.Is(err, ErrPrivate) || !strings.Contains(err.Error(), "the address is not public (") {
+			t.Errorf("%s: %v", u, err)
+		}
+	}
+	fetched(t, s, "data:,x")
+	fetched(t, newStore(t, Options{}), server.URL) // allowed unless it is asked for
+}
+
+func TestPublic(t *testing.T) {
+	for text, want := range map[string]bool{
+		"1.1.1.1": true, "8.8.8.8": true, "2606:4700::1111": true, "::ffff:1.1.1.1": true, "172.32.0.1": true, "100.128.0.1": true,
+		"127.0.0.1": false, "127.9.9.9": false, "::1": false, "::ffff:127.0.0.1": false, "0.0.0.0": false, "0.1.2.3": false, "::": false,
+		"10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false, "::ffff:10.0.0.1": false, "fd00::1": false, "fc00::1": false,
+		"169.254.169.254": false, "fe80::1": false, "fe80::1%eth0": false, "fec0::1": false, "100.64.0.1": false, "192.0.0.170": false,
+		"198.18.0.1": false, "224.0.0.1": false, "ff02::1": false, "240.0.0.1": false, "255.255.255.255": false, "::7f00:1": false,
+		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "2001::1": false, "2001:db8::1": false, "203.0.113.1": false,
+	} {
+		if got := public(netip.MustParseAddr(text)); got != want {
+			t.Errorf("public(%s) = %v", text, got)
+		}
+	}
+	if err := denyPrivate("tcp", "not an address", nil); !errors.Is(err, ErrPrivate) {
+		t.Error(err)
+	}
+}
+
+// TestURLForms covers what schema lets through, or a caller might give without it.
+func TestURLForms(t *testing.T) {
+	s := newStore(t, Options{})
+	for _, u := range []string{"ftp://example.com/x", "http://", "http://[::1", "nothing"} {
+		p := prepared(t, "data:,x")
+		p.Files[0].URL = u
+		_, _, err := s.Fetch(t.Context(), "id", p)
+		if !errors.Is(err, ErrScheme) {
+			t.Errorf("%s: %v", u, err)
+		}
+		noFiles(t, s)
+	}
+}
+
+func TestNames(t *testing.T) {
+	header := func(name, value string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Content-Type"] = nil
+			w.Header().Set(name, value)
+		}
+	}
+	server := serve(t, map[string]http.HandlerFunc{
+		"/":             header("X", ""),
+		"/d/plain":      header("Content-Disposition", `attachment; filename="report.pdf"`),
+		"/d/star":       header("Content-Disposition", `attachment; filename*=UTF-8''na%C3%AFve%20file.png`),
+		"/d/path":       header("Content-Disposition", `attachment; filename="../../etc/pass.wd"`),
+		"/d/windows":    header("Content-Disposition", `attachment; filename="C:\\Users\\x.txt"`),
+		"/d/bad":        header("Content-Disposition", `;;;`),
+		"/d/none":       header("Content-Disposition", `attachment; filename="..."`),
+		"/d/named.jpg":  header("Content-Disposition", `attachment; filename="other.png"`),
+		"/t/image":      header("Content-Type", "image/png; x=y"),
+		"/t/unknown":    header("Content-Type", "application/x-unheard-of"),
+		"/t/bad":        header("Content-Type", ";"),
+		"/t/":           header("Content-Type", "video/mp4"),
+		"/r/redirected": redirect("/final/it.webp"),
+		"/r/nowhere":    redirect("/t/image"),
+	})
+	s := newStore(t, Options{})
+	long := strings.Repeat("é", 200)
+	for path, want := range map[string]string{
+		"": "file", "/": "file", "/a.png": "a.png", "/a.tar.gz?x=b.zip#c.rar": "a.tar.gz", "/a": "a", "/dir.d/": "file",
+		"/..%2F..%2Fetc%2Fpass.wd": "_.._etc_pass.wd", "/%2e%2e.txt": "txt", "/.hidden": "hidden", "/%00%0a%1b.png": "___.png",
+		"/%E2%80%AEgpj.exe": "_gpj.exe", "/%ff.png": "_.png", "/a%5Cb.png": "a_b.png", "/%20x.png%20": "x.png", "/a.": "a", "/%zz.png": "",
+		"/" + long + ".png":              strings.Repeat("é", 73) + ".png",
+		"/a." + strings.Repeat("b", 300): "a." + strings.Repeat("b", 148),
+		"/d/plain":                       "report.pdf",
+		"/d/star":                        "naïve file.png",
+		"/d/path":                        "pass.wd",
+		"/d/windows":                     "x.txt",
+		"/d/bad":                         "bad",
+		"/d/none":                        "none",
+		"/d/named.jpg":                   "named.jpg",
+		"/t/image":                       "image.png",
+		"/t/unknown":                     "unknown",
+		"/t/bad":                         "bad",
+		"/t/":                            "file.mp4",
+		"/r/redirected":                  "it.webp",
+		"/r/nowhere":                     "nowhere.png",
+	} {
+		if want == "" {
+			continue // not a URL at all; see TestURLForms
+		}
+		paths, _ := fetched(t, s, server.URL+path)
+		if got := filepath.Base(paths[0]); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+		if filepath.Base(filepath.Dir(paths[0])) != strconv.Itoa(0) {
+			t.Errorf("%s: %s", path, paths[0])
+		}
+	}
+}

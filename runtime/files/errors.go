@@ -1,0 +1,84 @@
+package files
+
+import (
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+var (
+	// ErrClosed: the store was closed.
+	ErrClosed = errors.New("the file store is closed")
+	// ErrTooMany: the input names more files than Options.MaxFiles.
+	ErrTooMany = errors.New("the input names too many files")
+	// ErrTooLarge: a file is larger than Options.MaxFile.
+	ErrTooLarge = errors.New("the file is too large")
+	// ErrStalled: a server sent nothing for Options.Stall.
+	ErrStalled = errors.New("the server stopped sending")
+	// ErrTimeout: a download took longer than Options.Timeout.
+	ErrTimeout = errors.New("the download took too long")
+	// ErrRedirects: a server redirected more often than Options.MaxRedirects, or to what is no
+	// http or https URL.
+	ErrRedirects = errors.New("the server's redirect cannot be followed")
+	// ErrPrivate: Options.DenyPrivate is set and the address is not a public one.
+	ErrPrivate = errors.New("the address is not public")
+	// ErrTruncated: a server closed the connection before the file was complete.
+	ErrTruncated = errors.New("the server closed the connection before the file was complete")
+	// ErrDataURL: a data URL is not well formed.
+	ErrDataURL = errors.New("the data URL is invalid")
+	// ErrScheme: a URL is none that files are fetched from.
+	ErrScheme = errors.New("not an http, https or data URL")
+)
+
+// StatusError is an answer that holds no file.
+type StatusError struct{ Status string } // "404 Not Found"
+
+func (e *StatusError) Error() string { return "the server answered " + e.Status }
+
+// FetchError is a file that could not be had.
+type FetchError struct {
+	Field string // as in predict.File
+	URL   string // without credentials, query, fragment or data
+	Cause error
+}
+
+func (e *FetchError) Error() string {
+	return "cannot fetch " + e.URL + " for input " + strconv.Quote(e.Field) + ": " + e.Cause.Error()
+}
+
+// Unwrap is the cause.
+func (e *FetchError) Unwrap() error { return e.Cause }
+
+// maxShownURL is how much of a URL an error shows, in bytes.
+const maxShownURL = 200
+
+// redact is raw for the eyes of anybody: it still says where the file should have come from.
+func redact(raw string) string {
+	if isData(raw) {
+		head := raw[:min(len(raw), 80)]
+		if end := strings.IndexAny(head, ";,"); end >= 0 {
+			head = head[:end]
+		}
+		return cut(head) + ",…"
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "(a URL that can't be read)"
+	}
+	u = &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	return cut(u.String())
+}
+
+// cut shortens s to maxShownURL without breaking a character.
+func cut(s string) string {
+	if len(s) <= maxShownURL {
+		return s
+	}
+	n := maxShownURL
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

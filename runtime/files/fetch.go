@@ -1,0 +1,119 @@
+package files
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Fetch brings the files of p to disk and returns its input with local paths in place of the URLs.
+// The input is p.Input itself where it names no files. cleanup removes the prediction's folder; it
+// is never nil, and after an error there is nothing left to remove.
+//
+// The error is a *FetchError, ErrTooMany, ErrClosed, what ended ctx, or one of the file system.
+func (s *Store) Fetch(ctx context.Context, id string, p predict.Prepared) (input []byte, cleanup func(), err error) {
+	nothing := func() {}
+	if len(p.Files) == 0 {
+		return p.Input, nothing, nil
+	}
+	if most := s.options.MaxFiles; most >= 0 && len(p.Files) > most {
+		return nil, nothing, fmt.Errorf("%w: %d, and at most %d are allowed", ErrTooMany, len(p.Files), most)
+	}
+	if !s.enter() {
+		return nil, nothing, ErrClosed
+	}
+	defer s.fetches.Done()
+
+	path, err := os.MkdirTemp(s.folder.path, folderName(id)+"-")
+	if err != nil {
+		return nil, nothing, fmt.Errorf("make folder of prediction: %w", err)
+	}
+	remove := sync.OnceFunc(func() {
+		if err := removeAll(path); err != nil {
+			s.options.Logger.Error("cannot remove files of prediction", "prediction_id", id, "path", path, "error", err)
+		}
+	})
+	paths, err := s.fetchAll(ctx, path, p.Files)
+	if err != nil {
+		remove()
+		return nil, nothing, err
+	}
+	return replace(p, paths), remove, nil
+}
+
+// fetchAll brings every file into a folder of its own below path. The first failure ends the rest.
+func (s *Store) fetchAll(ctx context.Context, path string, list []predict.File) ([]string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })
+	defer stop()
+
+	paths := make([]string, len(list))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(s.options.Parallel, len(list)) {
+		workers.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(list) || ctx.Err() != nil {
+					return
+				}
+				folder := filepath.Join(path, strconv.Itoa(i))
+				var err error
+				if paths[i], err = s.fetchOne(ctx, folder, list[i]); err != nil {
+					cancel(err) // only the first one counts
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return paths, nil
+}
+
+func (s *Store) fetchOne(ctx context.Context, folder string, file predict.File) (string, error) {
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return "", fmt.Errorf("make folder of file: %w", err)
+	}
+	var path string
+	var err error
+	if isData(file.URL) {
+		path, err = saveData(folder, file.URL, s.options.MaxFile)
+	} else {
+		path, err = s.download(ctx, folder, file.URL)
+	}
+	if err != nil {
+		return "", &FetchError{Field: file.Field, URL: redact(file.URL), Cause: err}
+	}
+	return path, nil
+}
+
+// replace writes the input of p with paths in place of its URLs.
+func replace(p predict.Prepared, paths []string) []byte {
+	order := make([]int, len(p.Files))
+	size := len(p.Input)
+	for i := range order {
+		order[i] = i
+		size += len(paths[i]) + 2 - (p.Files[i].End - p.Files[i].Start)
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p.Files[a].Start, p.Files[b].Start) })
+	out := make([]byte, 0, size)
+	from := 0
+	for _, i := range order {
+		out = append(out, p.Input[from:p.Files[i].Start]...)
+		out = rawjson.AppendQuoted(out, paths[i])
+		from = p.Files[i].End
+	}
+	return append(out, p.Input[from:]...)
+}

@@ -1,0 +1,363 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// newStore makes a store that the test's end closes, and then holds that nothing is left on disk.
+func newStore(t *testing.T, o Options) *Store {
+	t.Helper()
+	o.Root = filepath.Join(t.TempDir(), "root")
+	o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if left := list(t, o.Root); len(left) > 0 {
+			t.Errorf("left on disk: %q", left)
+		}
+	})
+	return s
+}
+
+// list is everything below path but the lock file.
+func list(t *testing.T, path string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(path, func(at string, _ os.DirEntry, err error) error {
+		if err == nil && at != path && filepath.Base(at) != lockName {
+			found = append(found, at)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// noFiles holds that the store has no prediction's folder.
+func noFiles(t *testing.T, s *Store) {
+	t.Helper()
+	if left := list(t, s.folder.path); len(left) > 0 {
+		t.Errorf("left on disk: %q", left)
+	}
+}
+
+// prepared is an input with the URLs as the list "x".
+func prepared(t *testing.T, urls ...string) predict.Prepared {
+	t.Helper()
+	p := predict.Prepared{Input: []byte(`{"n":1,"x":[ `)}
+	for i, u := range urls {
+		if i > 0 {
+			p.Input = append(p.Input, " , "...)
+		}
+		start := len(p.Input)
+		p.Input = rawjson.AppendQuoted(p.Input, u)
+		p.Files = append(p.Files, predict.File{Field: fmt.Sprintf("x/%d", i), Start: start, End: len(p.Input), URL: u})
+	}
+	p.Input = append(p.Input, ` ]}`...)
+	return p
+}
+
+// fetched fetches the URLs and reads what came: the paths and the contents.
+func fetched(t *testing.T, s *Store, urls ...string) (paths, contents []string) {
+	t.Helper()
+	input, cleanup, err := s.Fetch(t.Context(), "test", prepared(t, urls...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer noFiles(t, s)
+	defer cleanup()
+	if err := rawjson.Check(input); err != nil {
+		t.Fatalf("%s: %v", input, err)
+	}
+	var read struct {
+		N int
+		X []string
+	}
+	if err := json.Unmarshal(input, &read); err != nil || read.N != 1 || len(read.X) != len(urls) {
+		t.Fatalf("input %s: %v", input, err)
+	}
+	for _, path := range read.X {
+		content, err := os.ReadFile(path)
+		if err != nil || !filepath.IsAbs(path) {
+			t.Fatalf("%s: %v", path, err)
+		}
+		contents = append(contents, string(content))
+	}
+	return read.X, contents
+}
+
+// refused fetches the URLs and returns the error, of which one must come.
+func refused(t *testing.T, s *Store, urls ...string) *FetchError {
+	t.Helper()
+	input, cleanup, err := s.Fetch(t.Context(), "test", prepared(t, urls...))
+	var failed *FetchError
+	if !errors.As(err, &failed) || input != nil || cleanup == nil {
+		t.Fatalf("Fetch(%q) = %s, %v", urls, input, err)
+	}
+	noFiles(t, s)
+	cleanup()
+	return failed
+}
+
+func TestFetchNothing(t *testing.T) {
+	s := newStore(t, Options{})
+	p := prepared(t)
+	input, cleanup, err := s.Fetch(t.Context(), "id", p)
+	if err != nil || &input[0] != &p.Input[0] {
+		t.Errorf("Fetch = %s, %v", input, err)
+	}
+	noFiles(t, s)
+	cleanup()
+}
+
+func TestFetchMixed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s by %s", r.URL.RequestURI(), r.UserAgent())
+	}))
+	defer server.Close()
+	s := newStore(t, Options{UserAgent: "test/1"})
+	paths, contents := fetched(t, s, "data:text/plain,one", server.URL+"/a/two.png?q=1", server.URL+"/a/two.png", "data:;base64,dGhyZWU=")
+	want := []string{"one", "/a/two.png?q=1 by test/1", "/a/two.png by test/1", "three"}
+	if fmt.Sprint(contents) != fmt.Sprint(want) {
+		t.Errorf("contents = %q, want %q", contents, want)
+	}
+	for i, name := range []string{"file.txt", "two.png", "two.png", "file.txt"} {
+		if filepath.Base(paths[i]) != name {
+			t.Errorf("path %s, want %s", paths[i], name)
+		}
+	}
+}
+
+// TestFetchPlaces holds that only the URLs are replaced, wherever they stand and however they are
+// written.
+func TestFetchPlaces(t *testing.T) {
+	s := newStore(t, Options{})
+	input := []byte(`{"a":"data:,1","b":{"c":["data:,2"]}}`)
+	p := predict.Prepared{Input: input, Files: []predict.File{
+		{Field: "b/c/0", Start: 25, End: 34, URL: "data:,2"}, // not in order
+		{Field: "a", Start: 5, End: 14, URL: "data:,1"},
+	}}
+	got, cleanup, err := s.Fetch(t.Context(), "id", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cleanup()
+	folder := list(t, s.folder.path)[0]
+	want := fmt.Sprintf(`{"a":"%s/1/file.txt","b":{"c":["%s/0/file.txt"]}}`, folder, folder)
+	if string(got) != want {
+		t.Errorf("input = %s, want %s", got, want)
+	}
+	if string(input) != `{"a":"data:,1","b":{"c":["data:,2"]}}` {
+		t.Error("Fetch wrote to its argument")
+	}
+}
+
+// TestFolder holds that hostile ids stay in the store's folder, that folders are private and that
+// cleanup may be called again and again.
+func TestFolder(t *testing.T) {
+	s := newStore(t, Options{})
+	for _, id := range []string{"", "plain-1", "..", "../../etc", "a b\\c*?", strings.Repeat("é", 256), "same", "same"} {
+		_, cleanup, err := s.Fetch(t.Context(), id, prepared(t, "data:,x"))
+		if err != nil {
+			t.Errorf("id %q: %v", id, err)
+			continue
+		}
+		defer cleanup()
+	}
+	entries, err := os.ReadDir(s.folder.path)
+	if err != nil || len(entries) != 9 { // with the lock file
+		t.Fatalf("%v, %v", entries, err)
+	}
+	for _, path := range list(t, s.folder.path) {
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+	_, cleanup, err := s.Fetch(t.Context(), "again", prepared(t, "data:,x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var callers sync.WaitGroup
+	for range 4 {
+		callers.Go(cleanup)
+	}
+	callers.Wait()
+	cleanup()
+}
+
+// TestCleanupOfModelsFiles removes what a model left beside its inputs.
+func TestCleanupOfModelsFiles(t *testing.T) {
+	s := newStore(t, Options{})
+	_, cleanup, err := s.Fetch(t.Context(), "id", prepared(t, "data:,x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(list(t, s.folder.path)[0], "own")
+	if err := os.MkdirAll(filepath.Join(own, "deep"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(own, "deep", "file"), nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(own, "deep"), own} {
+		if err := os.Chmod(path, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cleanup()
+	noFiles(t, s)
+}
+
+func TestTooMany(t *testing.T) {
+	s := newStore(t, Options{MaxFiles: 2})
+	_, cleanup, err := s.Fetch(t.Context(), "id", prepared(t, "data:,1", "data:,2", "data:,3"))
+	if !errors.Is(err, ErrTooMany) || !strings.Contains(err.Error(), ": 3, and at most 2 are allowed") {
+		t.Errorf("Fetch: %v", err)
+	}
+	cleanup()
+	noFiles(t, s)
+	fetched(t, s, "data:,1", "data:,2")
+	fetched(t, newStore(t, Options{MaxFiles: -1}), "data:,1", "data:,2", "data:,3")
+}
+
+// TestParallel holds that as many downloads as are allowed run at once, and no more.
+func TestParallel(t *testing.T) {
+	const parallel, files = 4, 12
+	var mu sync.Mutex
+	now, most, started := 0, 0, 0
+	full := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		now++
+		started++
+		most = max(most, now)
+		if started == parallel {
+			close(full)
+		}
+		mu.Unlock()
+		select {
+		case <-full: // the first ones meet here
+		case <-r.Context().Done():
+		}
+		mu.Lock()
+		now--
+		mu.Unlock()
+		fmt.Fprint(w, r.URL.Path)
+	}))
+	defer server.Close()
+	s := newStore(t, Options{Parallel: parallel})
+	var urls []string
+	for i := range files {
+		urls = append(urls, fmt.Sprintf("%s/%d", server.URL, i))
+	}
+	_, contents := fetched(t, s, urls...)
+	for i, content := range contents {
+		if content != fmt.Sprintf("/%d", i) {
+			t.Errorf("file %d is %s", i, content)
+		}
+	}
+	if most != parallel {
+		t.Errorf("%d at once, want %d", most, parallel)
+	}
+}
+
+// blocker serves "/missing" with 404 once "/block" is being served, which never ends by itself.
+func blocker(t *testing.T) (server *httptest.Server, blocked chan struct{}) {
+	blocked = make(chan struct{})
+	var once sync.Once
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/block" {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			once.Do(func() { close(blocked) })
+			<-r.Context().Done()
+			return
+		}
+		<-blocked
+		http.NotFound(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server, blocked
+}
+
+func TestFirstFailureEndsRest(t *testing.T) {
+	server, _ := blocker(t)
+	err := refused(t, newStore(t, Options{}), server.URL+"/block", server.URL+"/missing", server.URL+"/block")
+	if err.Field != "x/1" || err.Error() != `cannot fetch `+server.URL+`/missing for input "x/1": the server answered 404 Not Found` {
+		t.Errorf("%v", err)
+	}
+	var status *StatusError
+	if !errors.As(err, &status) {
+		t.Errorf("%T", err.Cause)
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	server, blocked := blocker(t)
+	s := newStore(t, Options{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reason := errors.New("the client left")
+	go func() {
+		<-blocked
+		cancel(reason)
+	}()
+	_, cleanup, err := s.Fetch(ctx, "id", prepared(t, server.URL+"/block"))
+	if !errors.Is(err, reason) {
+		t.Errorf("Fetch: %v", err)
+	}
+	noFiles(t, s)
+	cleanup()
+}
+
+func TestClose(t *testing.T) {
+	server, blocked := blocker(t)
+	s := newStore(t, Options{})
+	ended := make(chan error)
+	go func() {
+		_, _, err := s.Fetch(context.Background(), "id", prepared(t, server.URL+"/block"))
+		ended <- err
+	}()
+	_, kept, err := s.Fetch(t.Context(), "kept", prepared(t, "data:,x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-blocked
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, ErrClosed) {
+		t.Errorf("Fetch: %v", err)
+	}
+	if _, err := os.Stat(s.folder.path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Stat: %v", err)
+	}
+	kept() // after the store: nothing to do, no complaint
+	if _, _, err := s.Fetch(t.Context(), "id", prepared(t, "data:,x")); !errors.Is(err, ErrClosed) {
+		t.Errorf("Fetch after Close: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}

@@ -1,0 +1,113 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// folderPrefix begins the names of the stores' folders.
+const folderPrefix = "pinion-files-"
+
+// lockName is a file that the owner of a folder keeps locked as long as it lives. The kernel lets
+// go of the lock however the process ends, so a folder whose lock is free belongs to nobody.
+const lockName = ".lock"
+
+// folder is a store's own folder.
+type folder struct {
+	path string
+	lock *os.File
+}
+
+func makeFolder(root string) (*folder, error) {
+	path, err := os.MkdirTemp(root, folderPrefix)
+	if err != nil {
+		return nil, err
+	}
+	// Locked before it gets its name: another process that looks at it meanwhile sees no lock file
+	// and leaves the folder alone.
+	draft := filepath.Join(path, lockName+"-draft")
+	lock, err := os.OpenFile(draft, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err == nil {
+		if err = flock(lock); err == nil {
+			err = os.Rename(draft, filepath.Join(path, lockName))
+		}
+		if err != nil {
+			err = errors.Join(err, lock.Close())
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(path))
+	}
+	return &folder{path, lock}, nil
+}
+
+func (f *folder) remove() error {
+	return errors.Join(removeAll(f.path), f.lock.Close())
+}
+
+func flock(file *os.File) error {
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+// removeStale removes the folders in root whose owners are gone. Nothing depends on it, so what
+// goes wrong is only logged.
+func removeStale(root string, logger *slog.Logger) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		logger.Warn("cannot look for old files", "error", err)
+		return
+	}
+	for _, entry := range entries {
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), folderPrefix) {
+			path := filepath.Join(root, entry.Name())
+			if err := removeIfStale(path); err != nil {
+				logger.Warn("cannot remove old files", "path", path, "error", err)
+			}
+		}
+	}
+}
+
+func removeIfStale(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return ignoreGone(err)
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
+		return nil // not ours, whatever its name
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return ignoreGone(err)
+	}
+	if err := flock(lock); err != nil {
+		return lock.Close() // in use
+	}
+	return errors.Join(removeAll(path), lock.Close())
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// removeAll is os.RemoveAll for a folder in which a model may have taken away its own rights.
+func removeAll(path string) error {
+	if os.RemoveAll(path) == nil {
+		return nil
+	}
+	// What goes wrong in the walk is met again by the second try.
+	_ = filepath.WalkDir(path, func(at string, entry fs.DirEntry, _ error) error {
+		if entry != nil && entry.IsDir() {
+			_ = os.Chmod(at, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}

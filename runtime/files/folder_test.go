@@ -1,0 +1,93 @@
+package files
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestStale holds that a new store removes what dead ones left, and only that.
+func TestStale(t *testing.T) {
+	root := t.TempDir()
+	dead, err := makeFolder(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dead.path, "p", "0"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// As the kernel does when a process is killed.
+	if err := dead.lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	alive, err := makeFolder(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{folderPrefix + "young", "other"} { // one without a lock yet, and a stranger
+		if err := os.Mkdir(filepath.Join(root, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, folderPrefix+"file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		dead.path: false, alive.path: true, s.folder.path: true,
+		filepath.Join(root, folderPrefix+"young"): true, filepath.Join(root, folderPrefix+"file"): true, filepath.Join(root, "other"): true,
+	} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("Stat(%s): %v", path, err)
+		}
+	}
+	for _, remove := range []func() error{s.Close, alive.remove} {
+		if err := remove(); err != nil {
+			t.Error(err)
+		}
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil || len(entries) != 3 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+func TestNew(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := New(Options{Root: file}); err == nil || !strings.Contains(err.Error(), "make file store") {
+		t.Errorf("New in a file: %v, %v", s, err)
+	}
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	s, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(s.folder.path)
+	if err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(s.folder.path) != temp {
+		t.Errorf("folder %s: %v, %v", s.folder.path, info, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if left := list(t, temp); len(left) > 0 {
+		t.Errorf("left on disk: %q", left)
+	}
+	root := filepath.Join(temp, "a", "b")
+	if s, err = New(Options{Root: root}); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(root); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("root: %v, %v", info, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

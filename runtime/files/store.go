@@ -1,0 +1,128 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Options say where files go and what a download may cost. A zero field takes its default.
+type Options struct {
+	// Root is the folder in which the store makes its own; it is created with mode 0700.
+	// Default: the system's folder for temporary files.
+	Root string
+	// MaxFile is the most bytes that one file may have; negative: no limit. Default: 10 GiB.
+	MaxFile int64
+	// MaxFiles is the most files of one request; negative: no limit. Default: 1000.
+	MaxFiles int
+	// Parallel is how many files of one request are fetched at the same time. Default: 8.
+	Parallel int
+	// Timeout is how long one download may take; negative: no limit. Default: 30 min.
+	Timeout time.Duration
+	// Stall is how long a server may send nothing; negative: no limit. Default: 60 s.
+	Stall time.Duration
+	// MaxRedirects is how many redirects one download may follow; negative: none. Default: 10.
+	MaxRedirects int
+	// UserAgent is what downloads call themselves. Default: "pinion".
+	UserAgent string
+	// DenyPrivate refuses to connect to addresses that are not public (loopback, private networks,
+	// link-local with the metadata services of clouds), whatever name or redirect led there.
+	// Proxies from the environment are then not used, for the check would see only their address.
+	DenyPrivate bool
+	// Logger gets what no caller can be told: a folder that could not be removed. Default: none.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Root == "" {
+		o.Root = os.TempDir()
+	}
+	o.MaxFile = orDefault(o.MaxFile, 10<<30)
+	o.MaxFiles = orDefault(o.MaxFiles, 1000)
+	o.Parallel = max(1, orDefault(o.Parallel, 8))
+	o.Timeout = orDefault(o.Timeout, 30*time.Minute)
+	o.Stall = orDefault(o.Stall, time.Minute)
+	o.MaxRedirects = orDefault(o.MaxRedirects, 10)
+	if o.UserAgent == "" {
+		o.UserAgent = "pinion"
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func orDefault[T int | int64 | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// Store makes the folders of predictions. Safe for concurrent use.
+type Store struct {
+	options   Options
+	folder    *folder
+	transport *http.Transport
+	ctx       context.Context // ends with Close
+	cancel    context.CancelCauseFunc
+
+	mu      sync.Mutex
+	closed  bool
+	fetches sync.WaitGroup // Fetch calls under way; joined under mu
+}
+
+// New makes a store. It also removes what stores of processes that were killed left in the same
+// root.
+func New(o Options) (*Store, error) {
+	o = o.withDefaults()
+	root, err := filepath.Abs(o.Root)
+	if err != nil {
+		return nil, fmt.Errorf("make file store: %w", err)
+	}
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, fmt.Errorf("make file store: %w", err)
+	}
+	removeStale(root, o.Logger)
+	f, err := makeFolder(root)
+	if err != nil {
+		return nil, fmt.Errorf("make file store: %w", err)
+	}
+	s := &Store{options: o, folder: f, transport: newTransport(o)}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	return s, nil
+}
+
+// Close ends what is being fetched and removes everything that the store put on disk.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	closed := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if closed {
+		return nil
+	}
+	s.cancel(ErrClosed)
+	s.fetches.Wait()
+	s.transport.CloseIdleConnections()
+	if err := s.folder.remove(); err != nil {
+		return fmt.Errorf("close file store: %w", err)
+	}
+	return nil
+}
+
+// enter counts a Fetch in, unless the store is closed.
+func (s *Store) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.fetches.Add(1)
+	return true
+}

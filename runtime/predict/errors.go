@@ -1,0 +1,51 @@
+package predict
+
+import (
+	"errors"
+	"strings"
+	"time"
+)
+
+// Refusals: why a prediction was not taken. Each leaves nothing behind.
+var (
+	// ErrInFlight: a prediction of that id is in flight.
+	ErrInFlight = errors.New("a prediction with this ID is already in flight")
+	// ErrBusy: every slot is taken and the queue is off.
+	ErrBusy = errors.New("At capacity - all prediction slots busy")
+	// ErrQueueTimeout: the deadline passed before a slot was free; the model never saw it.
+	ErrQueueTimeout = errors.New("Timed out in the queue before a prediction slot was free")
+)
+
+// NotReadyError says why the server takes no predictions: not set up, draining, or defunct.
+type NotReadyError struct{ Reason string }
+
+func (e *NotReadyError) Error() string { return e.Reason }
+
+// QueueFullError is a full queue, with the time after which a retry makes sense.
+type QueueFullError struct{ RetryAfter time.Duration }
+
+func (e *QueueFullError) Error() string { return "The queue is full" }
+
+// Problem is one entry of a 422 answer.
+type Problem struct {
+	Loc  []string `json:"loc"`
+	Msg  string   `json:"msg"`
+	Type string   `json:"type"`
+}
+
+// The types of a Problem.
+const (
+	TypeMissing = "value_error.missing"
+	TypeValue   = "value_error"
+)
+
+// ValidationError is everything that is wrong with a request's values.
+type ValidationError struct{ Problems []Problem }
+
+func (e *ValidationError) Error() string {
+	parts := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		parts[i] = strings.Join(p.Loc, ".") + ": " + p.Msg
+	}
+	return strings.Join(parts, "; ")
+}

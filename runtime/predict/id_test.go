@@ -1,0 +1,53 @@
+package predict
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestNewID: 26 characters of base32, of which no two are alike.
+func TestNewID(t *testing.T) {
+	form := regexp.MustCompile(`^[0-9a-v]{26}$`)
+	seen := make(map[string]bool)
+	for range 100_000 {
+		id := NewID(epoch) // all in one millisecond
+		if !form.MatchString(id) {
+			t.Fatalf("%q is not 26 characters of base32", id)
+		}
+		if seen[id] {
+			t.Fatalf("%q came twice", id)
+		}
+		seen[id] = true
+	}
+}
+
+// TestIDsSortByTime as texts.
+func TestIDsSortByTime(t *testing.T) {
+	var ids []string
+	for at := epoch; len(ids) < 50_000; at = at.Add(time.Duration(len(ids)) * time.Millisecond) {
+		ids = append(ids, NewID(at))
+		at = at.Add(time.Millisecond)
+	}
+	if !slices.IsSorted(ids) {
+		t.Error("ids that were made later do not sort behind")
+	}
+}
+
+// TestIDIsAUUID of version 7 (RFC 9562): the time in milliseconds, the version, the variant.
+func TestIDIsAUUID(t *testing.T) {
+	for range 1000 {
+		raw, err := idEncoding.DecodeString(NewID(epoch))
+		if err != nil || len(raw) != 16 {
+			t.Fatalf("% x, %v", raw, err)
+		}
+		var ms int64
+		for _, b := range raw[:6] {
+			ms = ms<<8 | int64(b)
+		}
+		if ms != epoch.UnixMilli() || raw[6]>>4 != 7 || raw[8]>>6 != 0b10 {
+			t.Fatalf("% x holds the time %d, version %d, variant %b", raw, ms, raw[6]>>4, raw[8]>>6)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package predict
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var epoch = time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)
+
+// runner counts what it is asked for.
+type runner struct {
+	runs, cancels atomic.Int64
+	err           error
+}
+
+func (r *runner) Run(*Prediction) error { r.runs.Add(1); return r.err }
+func (r *runner) Cancel(*Prediction)    { r.cancels.Add(1) }
+
+func TestNew(t *testing.T) {
+	p := New("a", Request{Input: []byte("{}")}, epoch, &runner{})
+	if got := p.Record(); got.ID != "a" || p.ID() != "a" || got.Status != Starting || !got.Created.Equal(epoch) ||
+		!got.Started.IsZero() || !got.Completed.IsZero() || got.Output != nil || got.Logs != nil {
+		t.Errorf("got %+v", got)
+	}
+	before := epoch.Add(-time.Hour)
+	if got := New("a", Request{Created: before}, epoch, &runner{}).Record().Created; !got.Equal(before) {
+		t.Errorf("created at %s, want what the client says, %s", got, before)
+	}
+}
+
+// TestEndOnlyOnce: many ends at once, and one has an effect, whole.
+func TestEndOnlyOnce(t *testing.T) {
+	for range 200 {
+		p := New("a", Request{}, epoch, &runner{})
+		results := []Result{
+			{Status: Succeeded, Output: []byte("1"), Logs: []byte("one")},
+			{Status: Failed, Error: "two", Logs: []byte("two")},
+			{Status: Canceled, Metrics: []byte("{}"), Logs: []byte("three")},
+		}
+		var won [3]bool
+		var wg sync.WaitGroup
+		for i, r := range results {
+			wg.Go(func() { won[i] = p.End(r, epoch.Add(time.Duration(i))) })
+		}
+		wg.Wait()
+		rec := p.Record()
+		n := 0
+		for i, r := range results {
+			if !won[i] {
+				continue
+			}
+			n++
+			if rec.Status != r.Status || string(rec.Output) != string(r.Output) || rec.Error != r.Error ||
+				string(rec.Metrics) != string(r.Metrics) || string(rec.Logs) != string(r.Logs) || !rec.Completed.Equal(epoch.Add(time.Duration(i))) {
+				t.Fatalf("end %d won, and the record is %+v", i, rec)
+			}
+		}
+		if n != 1 {
+			t.Fatalf("%d ends had an effect", n)
+		}
+	}
+}
+
+func TestEndMustBeAnEnd(t *testing.T) {
+	p := New("a", Request{}, epoch, &runner{})
+	for _, s := range []Status{Starting, Processing, statuses} {
+		if p.End(Result{Status: s}, epoch) || p.Record().Status != Starting {
+			t.Errorf("%s ended it", s)
+		}
+	}
+}
+
+func TestBegin(t *testing.T) {
+	p := New("a", Request{}, epoch, &runner{})
+	if !p.Begin(epoch.Add(time.Second)) || p.Begin(epoch) {
+		t.Error("it was not begun, or twice")
+	}
+	if !p.End(Result{Status: Succeeded, Elapsed: time.Hour}, epoch.Add(2*time.Second)) {
+		t.Error("it was not ended")
+	}
+	if got := p.Record(); !got.Started.Equal(epoch.Add(time.Second)) || got.Status != Succeeded {
+		t.Errorf("got %+v", got)
+	}
+	if p.Begin(epoch) {
+		t.Error("it began after its end")
+	}
+}
+
+// TestElapsedDatesTheStart where nobody saw it: the worker says how long it took.
+func TestElapsedDatesTheStart(t *testing.T) {
+	p := New("a", Request{}, epoch, &runner{})
+	p.End(Result{Status: Failed, Elapsed: 3 * time.Second}, epoch.Add(10*time.Second))
+	if got := p.Record().Started; !got.Equal(epoch.Add(7 * time.Second)) {
+		t.Errorf("it started at %s", got)
+	}
+	p = New("a", Request{}, epoch, &runner{})
+	p.End(Result{Status: Canceled}, epoch)
+	if got := p.Record().Started; !got.IsZero() {
+		t.Errorf("it never began, and started at %s", got)
+	}
+}
+
+func TestCancelReachesTheRunnerOnce(t *testing.T) {
+	r := &runner{}
+	p := New("a", Request{}, epoch, r)
+	if p.CancelAsked() {
+		t.Error("nobody asked yet")
+	}
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(p.Cancel)
+	}
+	wg.Wait()
+	if n := r.cancels.Load(); n != 1 || !p.CancelAsked() {
+		t.Errorf("the runner was asked %d times; asked: %v", n, p.CancelAsked())
+	}
+
+	ended := New("b", Request{}, epoch, r)
+	ended.End(Result{Status: Succeeded}, epoch)
+	ended.Cancel()
+	if n := r.cancels.Load(); n != 1 {
+		t.Error("a cancel after the end reached the runner")
+	}
+}
+
+func TestWaitRuns(t *testing.T) {
+	refused := errors.New("refused")
+	r := &runner{err: refused}
+	if err := New("a", Request{}, epoch, r).Wait(); err != refused || r.runs.Load() != 1 {
+		t.Errorf("got %v after %d runs", err, r.runs.Load())
+	}
+}
+
+func TestRelease(t *testing.T) {
+	p := New("a", Request{}, epoch, &runner{})
+	var order []int
+	for i := range 3 {
+		p.OnRelease(func() { order = append(order, i) })
+	}
+	p.Release()
+	p.Release()
+	if want := []int{2, 1, 0}; !slices.Equal(order, want) {
+		t.Errorf("given back in the order %v, want %v, once", order, want)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	v := &ValidationError{Problems: []Problem{
+		{Loc: []string{"body", "input", "s"}, Msg: "Field required", Type: TypeMissing},
+		{Loc: []string{"body", "id"}, Msg: "too long", Type: TypeValue},
+	}}
+	if got, want := v.Error(), "body.input.s: Field required; body.id: too long"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := (&NotReadyError{Reason: "why"}).Error(); got != "why" {
+		t.Errorf("got %q", got)
+	}
+	if got := (&QueueFullError{RetryAfter: time.Second}).Error(); got != "The queue is full" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,18 @@
+package predict
+
+// Prepared is an input that its model may get.
+type Prepared struct {
+	// Input is the JSON object for the model. It may be the client's own bytes.
+	Input []byte
+	// Unknown are the keys that were dropped, in order, each once; of very many only the first.
+	Unknown []string
+	// Files are the values that name files, in the order in which they stand in Input.
+	Files []File
+}
+
+// File is a value of an input that names a file.
+type File struct {
+	Field      string // "image", "images/0"
+	Start, End int    // where the string, with its quotes, stands in Prepared.Input
+	URL        string // an http, https or data URL; may alias Prepared.Input
+}

@@ -1,0 +1,91 @@
+package predict
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func TestRegistry(t *testing.T) {
+	r := NewRegistry()
+	a, b, again := New("a", Request{}, epoch, nil), New("b", Request{}, epoch, nil), New("a", Request{}, epoch, nil)
+	for _, p := range []*Prediction{a, b} {
+		if err := r.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Add(again); err != ErrInFlight {
+		t.Errorf("a second one of that id: %v, want ErrInFlight", err)
+	}
+	if r.Get("a") != a || r.Get("b") != b || r.Get("c") != nil || r.Len() != 2 {
+		t.Errorf("it holds %d", r.Len())
+	}
+	all := r.All()
+	if len(all) != 2 || !slices.Contains(all, a) || !slices.Contains(all, b) {
+		t.Errorf("all: %v", all)
+	}
+	r.Remove(a)
+	r.Remove(a)
+	if r.Get("a") != nil || r.Len() != 1 || len(all) != 2 {
+		t.Errorf("it holds %d after one was removed", r.Len())
+	}
+	if err := r.Add(again); err != nil {
+		t.Errorf("its id is free: %v", err)
+	}
+}
+
+// TestRegistryOfOneID: of many that come at once, one gets in at a time.
+func TestRegistryOfOneID(t *testing.T) {
+	r := NewRegistry()
+	var wg sync.WaitGroup
+	var inside, got atomic.Int64
+	for range 16 {
+		wg.Go(func() {
+			for range 500 {
+				p := New("a", Request{}, epoch, nil)
+				if r.Add(p) != nil {
+					continue
+				}
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d are in", n)
+				}
+				got.Add(1)
+				runtime.Gosched()
+				inside.Add(-1)
+				r.Remove(p)
+			}
+		})
+	}
+	wg.Wait()
+	if got.Load() == 0 || r.Len() != 0 {
+		t.Errorf("%d got in, %d are left", got.Load(), r.Len())
+	}
+}
+
+func TestRegistryOfMany(t *testing.T) {
+	r := NewRegistry()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for n := range 200 {
+				p := New(fmt.Sprint(i, "/", n), Request{}, epoch, nil)
+				if err := r.Add(p); err != nil {
+					t.Error(err)
+				}
+				if r.Get(p.ID()) != p {
+					t.Errorf("%s is not found", p.ID())
+				}
+				if n%2 == 0 {
+					r.Remove(p)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if r.Len() != 800 || len(r.All()) != 800 {
+		t.Errorf("%d are left, want 800", r.Len())
+	}
+}

@@ -1,0 +1,47 @@
+//go:build !race
+
+package rawjson
+
+import "testing"
+
+func TestAllocations(t *testing.T) {
+	doc := []byte(`{"input":{"prompt":"a \"cat\" é","steps":50,"list":[1,2,[3]],"\u0061":null},"id":"x"}`)
+	text := []byte(`\ud83d\ude00\n`)
+	buf := make([]byte, 0, 256)
+	for name, f := range map[string]func(){
+		"Check": func() {
+			if Check(doc) != nil {
+				t.Fail()
+			}
+		},
+		"readers": func() {
+			for r := Object(doc); ; {
+				k, v, ok := r.Next()
+				if !ok {
+					break
+				}
+				if KeyIs(k, "input") {
+					for r := Object(v); ; {
+						k, v, ok := r.Next()
+						if !ok {
+							break
+						}
+						KeyIs(k, "a")
+						for r := Array(v); ; {
+							if _, ok := r.Next(); !ok {
+								break
+							}
+						}
+					}
+				}
+			}
+		},
+		"KeyIs":        func() { KeyIs(text, "😀\n") },
+		"AppendQuoted": func() { AppendQuoted(buf, "a \"b\" \xff") },
+		"AppendText":   func() { AppendText(buf, text) },
+	} {
+		if n := testing.AllocsPerRun(100, f); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}

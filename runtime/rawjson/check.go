@@ -1,0 +1,228 @@
+package rawjson
+
+// MaxDepth is how deep arrays and objects may nest: "[]" is one deep. The worker's reader has the
+// same bound, and encodings of such a document fit every stack on the way.
+const MaxDepth = 500
+
+// Check tells whether b is one strict JSON document, surrounded by nothing but space.
+// The error is a *SyntaxError. Constant memory, one pass.
+func Check(b []byte) error {
+	at, reason := scan(b)
+	if reason == "" {
+		return nil
+	}
+	return &SyntaxError{Offset: at, Reason: reason}
+}
+
+// Reasons that more than one place gives.
+const (
+	reasonEnd     = "unexpected end"
+	reasonChar    = "unexpected character"
+	reasonNumber  = "invalid number"
+	reasonUTF8    = "invalid UTF-8"
+	reasonEscape  = "invalid escape"
+	reasonControl = "unescaped control character in string"
+	reasonLone    = "lone surrogate escape"
+	reasonDepth   = "nested too deeply"
+	reasonBOM     = "byte order mark"
+	reasonTail    = "unexpected data after the value"
+)
+
+// scan is Check without the error value: where it stopped, and why ("" when all is well).
+// The open containers are bits of a fixed stack (1: object), so hostile nesting costs nothing.
+func scan(b []byte) (int, string) {
+	var open [(MaxDepth + 63) / 64]uint64
+	depth := 0
+	i := skipSpace(b, 0)
+	if i == 0 && len(b) >= 3 && b[0] == 0xEF && b[1] == 0xBB && b[2] == 0xBF {
+		return 0, reasonBOM
+	}
+
+value:
+	if i = skipSpace(b, i); i >= len(b) {
+		return len(b), reasonEnd
+	}
+	switch c := b[i]; {
+	case c == '"':
+		var reason string
+		if i, reason = scanString(b, i+1); reason != "" {
+			return i, reason
+		}
+	case c == '{' || c == '[':
+		if depth == MaxDepth {
+			return i, reasonDepth
+		}
+		bit := uint64(1) << (depth & 63)
+		if c == '{' {
+			open[depth>>6] |= bit
+		} else {
+			open[depth>>6] &^= bit
+		}
+		depth++
+		if i = skipSpace(b, i+1); i >= len(b) {
+			return len(b), reasonEnd
+		}
+		if b[i] == c+2 { // '}' and ']' stand two after their partners in ASCII
+			i++
+			depth--
+			break
+		}
+		if c == '{' {
+			goto key
+		}
+		goto value
+	case c == '-' || c-'0' < 10:
+		var reason string
+		if i, reason = scanNumber(b, i); reason != "" {
+			return i, reason
+		}
+	case c == 't':
+		if !hasWord(b, i, "true") {
+			return wordEnd(b, i, "true")
+		}
+		i += len("true")
+	case c == 'f':
+		if !hasWord(b, i, "false") {
+			return wordEnd(b, i, "false")
+		}
+		i += len("false")
+	case c == 'n':
+		if !hasWord(b, i, "null") {
+			return wordEnd(b, i, "null")
+		}
+		i += len("null")
+	default:
+		return i, reasonChar
+	}
+
+after:
+	i = skipSpace(b, i)
+	if depth == 0 {
+		if i < len(b) {
+			return i, reasonTail
+		}
+		return 0, ""
+	}
+	if i >= len(b) {
+		return len(b), reasonEnd
+	}
+	{
+		object := open[(depth-1)>>6]>>((depth-1)&63)&1 == 1
+		switch c := b[i]; {
+		case c == ',':
+			i++
+			if !object {
+				goto value
+			}
+			i = skipSpace(b, i)
+		case c == ']' && !object, c == '}' && object:
+			i++
+			depth--
+			goto after
+		default:
+			return i, reasonChar
+		}
+	}
+
+key:
+	if i >= len(b) {
+		return len(b), reasonEnd
+	}
+	if b[i] != '"' {
+		return i, reasonChar
+	}
+	{
+		var reason string
+		if i, reason = scanString(b, i+1); reason != "" {
+			return i, reason
+		}
+	}
+	if i = skipSpace(b, i); i >= len(b) {
+		return len(b), reasonEnd
+	}
+	if b[i] != ':' {
+		return i, reasonChar
+	}
+	i++
+	goto value
+}
+
+// skipSpace is the first index from i on that holds no JSON space, or len(b).
+func skipSpace(b []byte, i int) int {
+	for ; i < len(b); i++ {
+		if c := b[i]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			return i
+		}
+	}
+	return i
+}
+
+func hasWord(b []byte, i int, word string) bool {
+	return len(b)-i >= len(word) && string(b[i:i+len(word)]) == word
+}
+
+// wordEnd finds where a misspelt literal leaves its word.
+func wordEnd(b []byte, i int, word string) (int, string) {
+	for k := 0; k < len(word); k++ {
+		if i+k >= len(b) {
+			return len(b), reasonEnd
+		}
+		if b[i+k] != word[k] {
+			return i + k, reasonChar
+		}
+	}
+	return i, reasonChar
+}
+
+// scanNumber goes over the number that begins at i and returns the index after it.
+func scanNumber(b []byte, i int) (int, string) {
+	if b[i] == '-' {
+		i++
+	}
+	switch {
+	case i >= len(b):
+		return len(b), reasonEnd
+	case b[i] == '0':
+		i++
+		if i < len(b) && b[i]-'0' < 10 {
+			return i, reasonNumber // a leading zero
+		}
+	case b[i]-'0' < 10:
+		i = skipDigits(b, i)
+	default:
+		return i, reasonNumber
+	}
+	if i < len(b) && b[i] == '.' {
+		j := skipDigits(b, i+1)
+		if j == i+1 {
+			return numberEnd(b, j)
+		}
+		i = j
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		i++
+		if i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		j := skipDigits(b, i)
+		if j == i {
+			return numberEnd(b, j)
+		}
+		i = j
+	}
+	return i, ""
+}
+
+func numberEnd(b []byte, i int) (int, string) {
+	if i >= len(b) {
+		return len(b), reasonEnd
+	}
+	return i, reasonNumber
+}
+
+func skipDigits(b []byte, i int) int {
+	for i < len(b) && b[i]-'0' < 10 {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,222 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// strict is what Check must say, by way of the standard library and plain loops.
+func strict(b []byte) bool {
+	return json.Valid(b) && utf8.Valid(b) && depth(b) <= MaxDepth && !loneSurrogate(b)
+}
+
+func depth(b []byte) int {
+	deepest, open := 0, 0
+	inString := false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '[' || c == '{':
+			open++
+			deepest = max(deepest, open)
+		case c == ']' || c == '}':
+			open--
+		}
+	}
+	return deepest
+}
+
+// loneSurrogate looks at each run of \u escapes of a valid document as UTF-16.
+func loneSurrogate(b []byte) bool {
+	high := false // the escape before was a high surrogate
+	for i := 0; i < len(b); i++ {
+		if b[i] == '\\' && b[i+1] == 'u' {
+			digits := strings.ToLower(string(b[i+2 : i+6]))
+			isHigh := digits[0] == 'd' && digits[1] >= '8' && digits[1] <= 'b'
+			isLow := digits[0] == 'd' && digits[1] >= 'c'
+			if isLow != high {
+				return true
+			}
+			high = isHigh
+			i += 5
+			continue
+		}
+		if high {
+			return true
+		}
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return high
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		in     string
+		offset int
+		reason string
+	}{
+		{`{}`, 0, ""},
+		{`[]`, 0, ""},
+		{" \t\r\n1 \t\r\n", 0, ""},
+		{`"é\u00e9\ud83d\ude00😀\"\\\/\b\f\n\r\t"`, 0, ""},
+		{`{"a":[1,2.5,-0,1e9,1E-9,0.0e+0,true,false,null,{"b":""}],"a":1}`, 0, ""},
+		{"\"\x7f\"", 0, ""},
+		{``, 0, reasonEnd},
+		{` `, 1, reasonEnd},
+		{"\xef\xbb\xbf{}", 0, reasonBOM},
+		{`{} {}`, 3, reasonTail},
+		{`{},`, 2, reasonTail},
+		{"1\x00", 1, reasonTail},
+		{`[1,]`, 3, reasonChar},
+		{`[,1]`, 1, reasonChar},
+		{`[1 2]`, 3, reasonChar},
+		{`[1}`, 2, reasonChar},
+		{`{"a":1]`, 6, reasonChar},
+		{`{"a":1,}`, 7, reasonChar},
+		{`{"a",1}`, 4, reasonChar},
+		{`{a:1}`, 1, reasonChar},
+		{`{"a":}`, 5, reasonChar},
+		{`{"a"`, 4, reasonEnd},
+		{`{"a":`, 5, reasonEnd},
+		{`{"a":1`, 6, reasonEnd},
+		{`{"a":1,`, 7, reasonEnd},
+		{`{`, 1, reasonEnd},
+		{`[`, 1, reasonEnd},
+		{`[1,`, 3, reasonEnd},
+		{`nul`, 3, reasonEnd},
+		{`nule`, 3, reasonChar},
+		{`True`, 0, reasonChar},
+		{`NaN`, 0, reasonChar},
+		{`Infinity`, 0, reasonChar},
+		{`'a'`, 0, reasonChar},
+		{`+1`, 0, reasonChar},
+		{`01`, 1, reasonNumber},
+		{`-`, 1, reasonEnd},
+		{`-a`, 1, reasonNumber},
+		{`-01`, 2, reasonNumber},
+		{`1.`, 2, reasonEnd},
+		{`1.e1`, 2, reasonNumber},
+		{`.5`, 0, reasonChar},
+		{`1e`, 2, reasonEnd},
+		{`1e+`, 3, reasonEnd},
+		{`1e+x`, 3, reasonNumber},
+		{`0x10`, 1, reasonTail},
+		{`"abc`, 4, reasonEnd},
+		{`"abcdefghijk`, 12, reasonEnd},
+		{`"a\`, 3, reasonEnd},
+		{`"\x41"`, 2, reasonEscape},
+		{`"\u12g4"`, 5, reasonEscape},
+		{`"\u12`, 5, reasonEnd},
+		{`"\ud800"`, 1, reasonLone},
+		{`"\ud800\n"`, 1, reasonLone},
+		{`"\ud800\u0041"`, 1, reasonLone},
+		{`"\ud800\ud800"`, 1, reasonLone},
+		{`"\udc00"`, 1, reasonLone},
+		{`"\ud800\u12x4"`, 11, reasonEscape},
+		{"\"a\nb\"", 2, reasonControl},
+		{"\"abcdefghijklmnopqrstuvwxyz0123456789\x1f\"", 37, reasonControl},
+		{"\"\xff\"", 1, reasonUTF8},
+		{"\"\xc3\"", 1, reasonUTF8},
+		{"\"\xc0\x80\"", 1, reasonUTF8},
+		{"\"\xed\xa0\x80\"", 1, reasonUTF8},      // a surrogate in UTF-8
+		{"\"é\xf4\x90\x80\x80\"", 3, reasonUTF8}, // above U+10FFFF
+		{"{\"\xff\":1}", 2, reasonUTF8},
+		{"\"é\xff\\x\"", 3, reasonUTF8}, // the first fault is the one that is told
+		{"\"é\xff\n\"", 3, reasonUTF8},
+		{"\"é\\x\xff\"", 4, reasonEscape},
+		{"\"é\n\xff\"", 3, reasonControl},
+		{"\"é\xff", 3, reasonUTF8},
+		{"\"0123456789é0123456789\xff0123456789\"", 23, reasonUTF8},
+		{strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth), 0, ""},
+		{strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1), MaxDepth, reasonDepth},
+		{strings.Repeat(`{"a":`, MaxDepth) + "1" + strings.Repeat("}", MaxDepth), 0, ""},
+		{strings.Repeat(`{"a":`, MaxDepth+1), 5 * MaxDepth, reasonDepth},
+		{strings.Repeat("[", 1<<20), MaxDepth, reasonDepth},
+	}
+	for _, test := range tests {
+		name := test.in
+		if len(name) > 40 {
+			name = name[:40]
+		}
+		err := Check([]byte(test.in))
+		if (err == nil) != strict([]byte(test.in)) {
+			t.Errorf("Check(%q) = %v, and the oracle disagrees", name, err)
+		}
+		if test.reason == "" {
+			if err != nil {
+				t.Errorf("Check(%q) = %v, want nil", name, err)
+			}
+			continue
+		}
+		var syntax *SyntaxError
+		if !errors.As(err, &syntax) || syntax.Offset != test.offset || syntax.Reason != test.reason {
+			t.Errorf("Check(%q) = %v, want byte %d: %s", name, err, test.offset, test.reason)
+		}
+	}
+}
+
+// TestCheckAlignment puts every single byte and some longer things at every place of a long
+// string, so that each meets each position of the word loops.
+func TestCheckAlignment(t *testing.T) {
+	pieces := []string{`\"`, `\\`, `\u00e9`, `\ud83d\ude00`, "é", "語", "😀", `\ud83d`, "\xed\xa0\x80", "\xe8\xaa"}
+	for c := range 256 {
+		pieces = append(pieces, string([]byte{byte(c)}))
+	}
+	for length := range 70 {
+		for _, piece := range pieces {
+			for _, at := range []int{0, length / 2, length} {
+				doc := []byte(`"` + strings.Repeat("x", at) + piece + strings.Repeat("y", length-at) + `"`)
+				if err := Check(doc); (err == nil) != strict(doc) {
+					t.Fatalf("Check(%q) = %v, and the oracle disagrees", doc, err)
+				}
+			}
+		}
+	}
+}
+
+// TestCheckCut cuts a good document at every place: no part of it is a document.
+func TestCheckCut(t *testing.T) {
+	doc := []byte(`{"a":[1,-2.5e+10,"é\ud83d\ude00\n",true,false,null,{}],"bcdefghijklmnop":"😀"}`)
+	for n := range doc {
+		var syntax *SyntaxError
+		if err := Check(doc[:n]); !errors.As(err, &syntax) || syntax.Offset > n {
+			t.Errorf("Check(%q) = %v", doc[:n], err)
+		}
+	}
+	if err := Check(doc); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	for _, s := range []string{
+		`{"a":[1,-2.5e+10,"é\ud83d\ude00\n",true,false,null,{}]}`, `"\ud800"`, "\"\xed\xa0\x80\"", `[1,]`, "\xef\xbb\xbf1",
+		`[[[[[]]]]]`, `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		before := bytes.Clone(b)
+		err := Check(b)
+		if (err == nil) != strict(b) {
+			t.Errorf("Check(%q) = %v, and the oracle disagrees", b, err)
+		}
+		var syntax *SyntaxError
+		if err != nil && (!errors.As(err, &syntax) || syntax.Offset < 0 || syntax.Offset > len(b)) {
+			t.Errorf("Check(%q) = %v: bad offset", b, err)
+		}
+		if !bytes.Equal(b, before) {
+			t.Errorf("Check wrote to its argument")
+		}
+	})
+}

@@ -1,0 +1,256 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// value builds what encoding/json would from raw, with our readers.
+func value(raw []byte) any {
+	switch KindOf(raw) {
+	case KindNull:
+		return nil
+	case KindBool:
+		return string(raw) == "true"
+	case KindNumber:
+		return json.Number(raw)
+	case KindString:
+		return Text(raw)
+	case KindArray:
+		items := []any{}
+		for r := Array(raw); ; {
+			v, ok := r.Next()
+			if !ok {
+				return items
+			}
+			items = append(items, value(v))
+		}
+	case KindObject:
+		members := map[string]any{}
+		for r := Object(raw); ; {
+			k, v, ok := r.Next()
+			if !ok {
+				return members
+			}
+			members[KeyText(k)] = value(v)
+		}
+	}
+	return fmt.Errorf("no value: %q", raw)
+}
+
+// agree compares our reading of doc, which Check accepted, with that of encoding/json.
+func agree(t *testing.T, doc []byte) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(doc))
+	d.UseNumber()
+	var want any
+	if err := d.Decode(&want); err != nil {
+		t.Fatalf("encoding/json refuses %q: %v", doc, err)
+	}
+	if got := value(bytes.TrimSpace(doc)); !reflect.DeepEqual(got, want) {
+		t.Errorf("read %q\n as %#v\nwant %#v", doc, got, want)
+	}
+}
+
+func TestReaders(t *testing.T) {
+	for _, doc := range []string{
+		`{}`, `[]`, `[[],{}]`, ` { "a" : [ 1 , 2 , { "b" : null } ] , "c\n\u00e9" : "x\"y\\" } `,
+		`{"a":1,"a":2}`, `[1,-2.50,1e9,true,false,null,"",[[[["]"]]]],{"}":"{"}]`,
+		`["\\","\\\"","\\\\","\"\"\"\"","0123456789\\\"abcdefghijklmnopqrstuvwxyz0123456789\""]`,
+		`{"` + strings.Repeat("k", 300) + `":"` + strings.Repeat("v", 3000) + `"}`,
+		`"\ud83d\ude00\u0000\/\b\f\n\r\t\u2028\uffff"`,
+	} {
+		if err := Check([]byte(doc)); err != nil {
+			t.Fatal(err)
+		}
+		agree(t, []byte(doc))
+	}
+}
+
+func TestOffset(t *testing.T) {
+	doc := []byte(` { "a" : "x" , "b":[1, "y" ] }`)
+	r := Object(doc)
+	for {
+		_, v, ok := r.Next()
+		if !ok {
+			break
+		}
+		if got := doc[r.Offset() : r.Offset()+len(v)]; &got[0] != &v[0] {
+			t.Errorf("Offset of %q is %d", v, r.Offset())
+		}
+	}
+	a := Array([]byte(`[1, "y" ]`))
+	a.Next()
+	a.Next()
+	if a.Offset() != 4 {
+		t.Errorf("Offset = %d, want 4", a.Offset())
+	}
+}
+
+func TestWrongKind(t *testing.T) {
+	for _, doc := range []string{``, ` `, `1`, `"{}"`, `null`} {
+		o, a := Object([]byte(doc)), Array([]byte(doc))
+		if _, _, ok := o.Next(); ok {
+			t.Errorf("Object(%q) has a member", doc)
+		}
+		if _, ok := a.Next(); ok {
+			t.Errorf("Array(%q) has an item", doc)
+		}
+	}
+	var o ObjectReader
+	if _, _, ok := o.Next(); ok {
+		t.Error("the zero reader has a member")
+	}
+	if k := KindOf([]byte("x")); k != KindInvalid || k.String() != "invalid" || Kind(99).String() != "invalid" {
+		t.Errorf("KindOf(x) = %v", k)
+	}
+}
+
+// TestGenerated reads many made documents.
+func TestGenerated(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 5000 {
+		doc := generate(rnd, nil, 5)
+		if err := Check(doc); err != nil {
+			t.Fatalf("Check(%q) = %v", doc, err)
+		}
+		agree(t, doc)
+	}
+}
+
+// generate appends a made value with odd spacing, escapes and lengths.
+func generate(rnd *rand.Rand, b []byte, levels int) []byte {
+	space := func() { b = append(b, "     \n\t\r"[:8][rnd.IntN(8):][:rnd.IntN(2)]...) }
+	space()
+	kinds := 7
+	if levels == 0 {
+		kinds = 5
+	}
+	switch rnd.IntN(kinds) {
+	case 0:
+		b = append(b, "null"...)
+	case 1:
+		b = append(b, []string{"true", "false"}[rnd.IntN(2)]...)
+	case 2:
+		b = append(b, []string{"0", "-0", "-12.50", "1e+9", "12345678901234567890123", "0.1E-5"}[rnd.IntN(6)]...)
+	case 3, 4:
+		b = generateString(rnd, b)
+	case 5:
+		b = append(b, '[')
+		for i := range rnd.IntN(5) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = generate(rnd, b, levels-1)
+		}
+		space()
+		b = append(b, ']')
+	case 6:
+		b = append(b, '{')
+		for i := range rnd.IntN(5) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			space()
+			b = generateString(rnd, b)
+			space()
+			b = append(b, ':')
+			b = generate(rnd, b, levels-1)
+		}
+		space()
+		b = append(b, '}')
+	}
+	space()
+	return b
+}
+
+func generateString(rnd *rand.Rand, b []byte) []byte {
+	b = append(b, '"')
+	pieces := []string{`\"`, `\\`, `\/`, `\n`, `\u00e9`, `\uD83D\uDE00`, `\u0000`, "é", "語", "😀", "{", "}", "[", "]", ",", ":"}
+	for range rnd.IntN(4) {
+		b = append(b, strings.Repeat("x", rnd.IntN(40))...)
+		b = append(b, pieces[rnd.IntN(len(pieces))]...)
+	}
+	return append(b, '"')
+}
+
+func FuzzReaders(f *testing.F) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		f.Add(generate(rnd, nil, 4))
+	}
+	f.Add([]byte(`{"a"`))
+	f.Add([]byte(`["\`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		if Check(doc) == nil {
+			agree(t, doc)
+			return
+		}
+		_ = value(doc) // must end, without a panic
+	})
+}
+
+func TestKeyIs(t *testing.T) {
+	for _, test := range []struct {
+		key, name string
+		want      bool
+	}{
+		{`a`, "a", true}, {`a`, "b", false}, {``, "", true}, {`a`, "ab", false},
+		{`\u0061`, "a", true}, {`\u0061b`, "ab", true}, {`\u0061`, "b", false},
+		{`\ud83d\ude00`, "😀", true}, {`\\`, `\`, true}, {`\n`, "n", false},
+		{strings.Repeat(`\u0061`, 300), strings.Repeat("a", 300), true},
+		{strings.Repeat(`\u0061`, 300), "a", false},
+	} {
+		if got := KeyIs([]byte(test.key), test.name); got != test.want {
+			t.Errorf("KeyIs(%q, %q) = %v", test.key, test.name, got)
+		}
+	}
+}
+
+func TestAppendQuoted(t *testing.T) {
+	for _, test := range []struct{ in, want string }{
+		{"", `""`}, {"plain <&> 'text'", `"plain <&> 'text'"`}, {"a\"b\\c", `"a\"b\\c"`},
+		{"\b\f\n\r\t\x00\x1f\x7f", "\"\\b\\f\\n\\r\\t\\u0000\\u001f\x7f\""},
+		{"é😀\u2028", "\"é😀\u2028\""},
+		{"a\xffb\xc3", `"a` + "\uFFFD" + `b` + "\uFFFD" + `"`},
+		{"\xed\xa0\x80", `"` + "\uFFFD\uFFFD\uFFFD" + `"`},
+		{"\uFFFD", "\"\uFFFD\""},
+	} {
+		got := string(AppendQuotedBytes(nil, []byte(test.in)))
+		if got != test.want {
+			t.Errorf("AppendQuoted(%q) = %s, want %s", test.in, got, test.want)
+		}
+		if err := Check([]byte(got)); err != nil {
+			t.Errorf("AppendQuoted(%q): %v", test.in, err)
+		}
+		if text := Text([]byte(got)); utf8.ValidString(test.in) && text != test.in {
+			t.Errorf("Text(AppendQuoted(%q)) = %q", test.in, text)
+		}
+	}
+	if Text([]byte(`"`)) != "" {
+		t.Error("Text of half a string")
+	}
+}
+
+func FuzzAppendQuoted(f *testing.F) {
+	f.Add("a\"\\\x00é\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		quoted := AppendQuoted(nil, s)
+		if err := Check(quoted); err != nil {
+			t.Fatalf("AppendQuoted(%q) = %q: %v", s, quoted, err)
+		}
+		var want string
+		if err := json.Unmarshal(quoted, &want); err != nil || Text(quoted) != want {
+			t.Errorf("Text(%q) = %q, want %q (%v)", quoted, Text(quoted), want, err)
+		}
+		if want != strings.ToValidUTF8(s, "\uFFFD") && utf8.ValidString(s) {
+			t.Errorf("AppendQuoted(%q) reads as %q", s, want)
+		}
+	})
+}

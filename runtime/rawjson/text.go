@@ -1,0 +1,142 @@
+package rawjson
+
+import (
+	"bytes"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// Text is the text of the string value raw (with its quotes).
+func Text(raw []byte) string {
+	if len(raw) < 2 {
+		return ""
+	}
+	return KeyText(raw[1 : len(raw)-1])
+}
+
+// KeyText is the text of a key as ObjectReader gives it, or of what stands between the quotes of
+// a string.
+func KeyText(key []byte) string {
+	if bytes.IndexByte(key, '\\') < 0 {
+		return string(key)
+	}
+	// The text is never longer than its escaped form.
+	b := AppendText(make([]byte, 0, len(key)), key)
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// KeyIs tells whether the text of key is name.
+func KeyIs(key []byte, name string) bool {
+	if bytes.IndexByte(key, '\\') < 0 {
+		return string(key) == name
+	}
+	// Each character takes at most six times its size when escaped.
+	if len(key) > 6*len(name) || len(key) < len(name) {
+		return false
+	}
+	var space [256]byte
+	return string(AppendText(space[:0], key)) == name
+}
+
+// AppendText appends the text of key, as KeyText gives it.
+func AppendText(dst, key []byte) []byte {
+	for {
+		n := bytes.IndexByte(key, '\\')
+		if n < 0 || n+1 >= len(key) {
+			return append(dst, key...)
+		}
+		dst = append(dst, key[:n]...)
+		c := key[n+1]
+		key = key[n+2:]
+		switch c {
+		case 'b':
+			c = '\b'
+		case 'f':
+			c = '\f'
+		case 'n':
+			c = '\n'
+		case 'r':
+			c = '\r'
+		case 't':
+			c = '\t'
+		case 'u':
+			var r rune
+			r, key = unicodeEscape(key)
+			dst = utf8.AppendRune(dst, r)
+			continue
+		}
+		dst = append(dst, c)
+	}
+}
+
+// unicodeEscape reads what follows a \u, and a second escape where the first is a high surrogate.
+func unicodeEscape(b []byte) (rune, []byte) {
+	r, ok := hex4(b, 0)
+	if !ok {
+		return utf8.RuneError, b
+	}
+	b = b[4:]
+	if r < surrogates || r >= lowMin || len(b) < 6 {
+		return r, b // utf8.AppendRune turns a lone surrogate to U+FFFD
+	}
+	low, ok := hex4(b, 2)
+	if !ok {
+		return utf8.RuneError, b
+	}
+	return (r-surrogates)<<10 + (low - lowMin) + 0x10000, b[6:]
+}
+
+// AppendQuoted appends s as a JSON string. What is not UTF-8 in s becomes U+FFFD, one for each
+// byte, so that the result always passes Check.
+func AppendQuoted(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r != utf8.RuneError || size != 1 {
+				i += size
+				continue
+			}
+			dst = append(dst, s[start:i]...)
+			dst = append(dst, "\uFFFD"...)
+		} else {
+			dst = append(dst, s[start:i]...)
+			dst = appendEscaped(dst, c)
+		}
+		i++
+		start = i
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+// AppendQuotedBytes is AppendQuoted for bytes, without a copy of them.
+func AppendQuotedBytes(dst, s []byte) []byte {
+	return AppendQuoted(dst, unsafe.String(unsafe.SliceData(s), len(s)))
+}
+
+// appendEscaped appends the escape of a quote, a backslash or a control character.
+func appendEscaped(dst []byte, c byte) []byte {
+	const digits = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, '\\', 'b')
+	case '\f':
+		return append(dst, '\\', 'f')
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	return append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
+}

@@ -1,0 +1,318 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// maxProblems is how many value problems one answer lists: a list of a million wrong items needs
+// no million entries.
+const maxProblems = 100
+
+// report collects problems.
+type report struct {
+	problems []predict.Problem
+	more     bool // there were more than maxProblems
+	stop     bool // looking further would cost too much
+	secret   bool // the values at hand must not be shown
+	quiet    bool // only whether there is a problem is of interest
+}
+
+// add enters a problem of the value raw; format has one %s for it.
+func (r *report) add(field string, raw []byte, format string, args ...any) {
+	if r.quiet {
+		r.stop = true
+		return
+	}
+	shown := secretShown
+	if !r.secret {
+		shown = show(raw)
+	}
+	r.addText(rootOr(field), predict.TypeValue, fmt.Sprintf(format, append([]any{shown}, args...)...))
+}
+
+func (r *report) addText(field, kind, msg string) {
+	if r.quiet {
+		r.stop = true
+		return
+	}
+	if len(r.problems) == maxProblems {
+		r.more = true
+		return
+	}
+	r.problems = append(r.problems, problem(field, kind, msg))
+}
+
+// full tells whether there is no use in looking for more.
+func (r *report) full() bool { return r.more || r.stop }
+
+func problem(field, kind, msg string) predict.Problem {
+	return predict.Problem{Loc: []string{"body", "input", field}, Msg: msg, Type: kind}
+}
+
+const missingText = "Field required"
+
+// The messages, but for those of bounds and of rare keywords; the first %s is the value.
+const (
+	msgType        = "%s is not of type %s"
+	msgTypes       = "%s is not of types %s"
+	msgEnum        = "%s is not one of %s"
+	msgURL         = "%s is not an http, https or data URL"
+	msgShort       = "%s is shorter than %s"
+	msgLong        = "%s is longer than %s"
+	msgPattern     = "%s does not match \"%s\""
+	msgPatternSlow = "%s takes too long to match \"%s\""
+	msgFew         = "%s has less than %s"
+	msgMany        = "%s has more than %s"
+	msgAnyOf       = "%s is not valid under any of the schemas listed in the 'anyOf' keyword"
+)
+
+// limit is the message of a bound: four keywords, one sentence.
+func (b *bound) message() string {
+	than, end := "less than", "minimum"
+	if b.upper {
+		than, end = "greater than", "maximum"
+	}
+	if b.exclusive {
+		than += " or equal to"
+	}
+	return "%s is " + than + " the " + end + " of %s"
+}
+
+// count is "1 character", "2 characters".
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// explain enters what is wrong with raw. What fails its type, enum or URL is not looked at
+// further: the rest would only say it again.
+func (n *node) explain(r *report, field string, raw []byte) {
+	kind := rawjson.KindOf(raw)
+	switch {
+	case r.full(), kind == rawjson.KindNull && n.nullable:
+		return
+	case !n.types.accept(kind, raw):
+		addType(r, field, raw, n.types.names)
+		return
+	case n.rare != nil && !n.rare.explainValue(r, field, raw):
+		return
+	case n.enum != nil && !n.listed(kind, raw):
+		r.add(field, raw, msgEnum, jsonText(n.enum))
+		return
+	}
+	switch kind {
+	case rawjson.KindString:
+		if n.uri && !isFileURL(inner(raw)) {
+			r.add(field, raw, msgURL)
+			return
+		}
+		n.explainString(r, field, raw)
+	case rawjson.KindNumber:
+		d := parseDecimal(raw)
+		for i := range n.bounds {
+			if b := &n.bounds[i]; !b.holds(d) {
+				r.add(field, raw, b.message(), b.text)
+			}
+		}
+		if n.rare != nil && n.rare.multipleOf != nil {
+			n.rare.explainMultiple(r, field, raw)
+		}
+	case rawjson.KindArray:
+		n.explainArray(r, field, raw)
+	case rawjson.KindObject:
+		n.explainObject(r, field, raw)
+	}
+	for _, part := range n.allOf {
+		part.explain(r, field, raw)
+	}
+	if len(n.anyOf) > 0 && !slices.ContainsFunc(n.anyOf, func(branch *node) bool { return branch.accepts(raw) }) {
+		r.add(field, raw, msgAnyOf)
+	}
+	if n.rare != nil {
+		n.rare.explainBranches(r, field, raw)
+	}
+}
+
+// accepts is the exact verdict.
+func (n *node) accepts(raw []byte) bool {
+	if n.rare == nil && n.valid(raw) {
+		return true
+	}
+	r := report{quiet: true}
+	n.explain(&r, "", raw)
+	return !r.stop
+}
+
+// accepting tells how many of the branches accept raw, as far as two.
+func accepting(branches []*node, raw []byte) int {
+	n := 0
+	for _, branch := range branches {
+		if branch.accepts(raw) {
+			if n++; n == 2 {
+				break
+			}
+		}
+	}
+	return n
+}
+
+func addType(r *report, field string, raw []byte, names []string) {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = `"` + name + `"`
+	}
+	format := msgType
+	if len(names) > 1 {
+		format = msgTypes
+	}
+	r.add(field, raw, format, strings.Join(quoted, ", "))
+}
+
+func (n *node) explainString(r *report, field string, raw []byte) {
+	text := inner(raw)
+	if !n.validLength(text) {
+		if length(text) < n.minLength {
+			r.add(field, raw, msgShort, count(n.minLength, "character", "characters"))
+		}
+		if n.maxLength >= 0 && length(text) > n.maxLength {
+			r.add(field, raw, msgLong, count(n.maxLength, "character", "characters"))
+		}
+	}
+	if n.pattern == nil {
+		return
+	}
+	switch ok, err := n.pattern.match(text); {
+	case err != nil:
+		r.add(field, raw, msgPatternSlow, n.pattern.text)
+		r.stop = true // a list of such values would hold the server for as long as it is
+	case !ok:
+		r.add(field, raw, msgPattern, n.pattern.text)
+	}
+}
+
+func (n *node) explainArray(r *report, field string, raw []byte) {
+	size := 0
+	for a := rawjson.Array(raw); ; size++ {
+		item, ok := a.Next()
+		if !ok {
+			break
+		}
+		if part := n.item(size); part != nil && !r.full() {
+			part.explain(r, below(field, strconv.Itoa(size)), item)
+		}
+	}
+	if size < n.minItems {
+		r.add(field, raw, msgFew, count(n.minItems, "item", "items"))
+	}
+	if n.maxItems >= 0 && size > n.maxItems {
+		r.add(field, raw, msgMany, count(n.maxItems, "item", "items"))
+	}
+	if n.rare != nil {
+		n.rare.explainArray(r, field, raw)
+	}
+}
+
+// item is the schema of the item at a place, or nil.
+func (n *node) item(at int) *node {
+	if n.rare != nil && at < len(n.rare.prefix) {
+		return n.rare.prefix[at]
+	}
+	return n.items
+}
+
+// below is the path of a member of field.
+func below(field, member string) string {
+	if field == "" {
+		return member
+	}
+	return field + "/" + member
+}
+
+// members is what an object holds once the last of equal keys has won, in order.
+func members(raw []byte) (keys []string, values map[string][]byte) {
+	values = map[string][]byte{}
+	for o := rawjson.Object(raw); ; {
+		key, value, ok := o.Next()
+		if !ok {
+			return keys, values
+		}
+		name := rawjson.KeyText(key)
+		if _, again := values[name]; !again {
+			keys = append(keys, name)
+		}
+		values[name] = value
+	}
+}
+
+func (n *node) explainObject(r *report, field string, raw []byte) {
+	keys, values := members(raw)
+	for i, p := range n.properties {
+		if _, ok := values[p.name]; !ok && i < 64 && n.required&(1<<i) != 0 {
+			addMissing(r, field, p.name)
+		}
+	}
+	if n.rare != nil {
+		n.rare.explainObject(r, field, raw, keys, values)
+	}
+	var unexpected []string
+	for _, key := range keys {
+		parts, known := n.member(key)
+		if !known && n.closed {
+			unexpected = append(unexpected, key)
+		}
+		for _, part := range parts {
+			part.explain(r, below(field, pointer(key)), values[key])
+		}
+	}
+	if len(unexpected) > 0 {
+		r.addText(rootOr(field), predict.TypeValue, unexpectedText(unexpected))
+	}
+}
+
+// member is the schemas of the member of that key, and whether it has one of its own.
+func (n *node) member(key string) (parts []*node, known bool) {
+	if i := slices.IndexFunc(n.properties, func(p property) bool { return p.name == key }); i >= 0 {
+		parts = append(parts, n.properties[i].node)
+	}
+	if n.rare != nil {
+		for _, p := range n.rare.patterns {
+			if p.pattern.MatchString(key) {
+				parts = append(parts, p.node)
+			}
+		}
+	}
+	if len(parts) == 0 && n.additional != nil {
+		return []*node{n.additional}, false
+	}
+	return parts, len(parts) > 0
+}
+
+func addMissing(r *report, field, name string) {
+	r.addText(below(field, pointer(name)), predict.TypeMissing, missingText)
+}
+
+// rootOr is field, or the name of the input as a whole.
+func rootOr(field string) string {
+	if field == "" {
+		return rootField
+	}
+	return field
+}
+
+// unexpectedText is the message for keys that a closed object does not know.
+func unexpectedText(keys []string) string {
+	slices.Sort(keys)
+	were := "was"
+	if len(keys) > 1 {
+		were = "were"
+	}
+	return "Additional properties are not allowed (" + cut("'"+strings.Join(keys, "', '")+"'") + " " + were + " unexpected)"
+}

@@ -1,0 +1,101 @@
+package schema
+
+import (
+	"encoding/json"
+	"testing"
+
+	"pinion/runtime/predict"
+)
+
+// FuzzPrepare gives hostile inputs to a schema that has everything, and holds what Prepare
+// promises of any of them.
+func FuzzPrepare(f *testing.F) {
+	doc := openapi(`{"type":"object","required":["n","p"],"properties":{`+
+		`"n":{"type":"integer","minimum":-5,"maximum":5000},"p":{"type":"string","minLength":1,"maxLength":9,"pattern":"^[^x]"},`+
+		`"o":{"type":"number","nullable":true},"s":{"allOf":[{"$ref":"#/components/schemas/size"}],"default":"s"},`+
+		`"l":{"type":"array","items":{"type":"string","format":"uri"},"maxItems":3},"k":{"type":"string","x-cog-secret":true},`+
+		`"u":{"anyOf":[{"type":"integer"},{"allOf":[{"$ref":"#/components/schemas/Point"}]}]},"t":{"$ref":"#/components/schemas/Tree"},`+
+		`"m":{"type":"number","multipleOf":0.5}}}`, components...)
+	s := mustCompile(f, doc)
+	for _, seed := range []string{
+		`{"n":1,"p":"a"}`, `{"n":1.0,"p":"a","o":null,"s":"m","l":["data:,x","http://a/"],"k":"SECRET","u":{"x":1,"y":2}}`,
+		`{"n":1,"n":2,"p":"\u0061","zz":[1,2]}`, `{"t":{"value":1,"children":[{"value":2}]},"m":1e999999}`, `{}`, `[]`,
+		`{"k":["SECRET"],"u":{"x":1,"x":2}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, input []byte) { checkPrepare(t, s, input, "k") })
+}
+
+// checkPrepare holds what is true of Prepare and Redact whatever the input. The field secret, where
+// there is one, is all that s hides.
+func checkPrepare(t *testing.T, s *Schema, input []byte, secret string) {
+	var object map[string]json.RawMessage
+	if !isObject(input, &object) {
+		return
+	}
+	p, err := s.Prepare(input)
+	var hidden map[string]json.RawMessage
+	if !isObject(s.Redact(input), &hidden) || len(hidden) != len(object) {
+		t.Fatalf("Redact(%s) = %s", input, s.Redact(input))
+	}
+	for key, value := range hidden {
+		want := string(object[key])
+		if key == secret && want != "null" {
+			want = secretShown
+		}
+		if secret != "" && string(value) != want {
+			t.Fatalf("Redact(%s) = %s", input, s.Redact(input))
+		}
+	}
+	if err != nil {
+		for _, problem := range err.(*predict.ValidationError).Problems {
+			if len(problem.Loc) != 3 || problem.Msg == "" {
+				t.Fatalf("Prepare(%s): problem %v", input, problem)
+			}
+		}
+		return
+	}
+	var prepared map[string]json.RawMessage
+	if !isObject(p.Input, &prepared) {
+		t.Fatalf("Prepare(%s) = %s", input, p.Input)
+	}
+	for key, value := range prepared {
+		if was, ok := object[key]; ok && string(was) != string(value) || !ok && string(value) != "null" {
+			t.Fatalf("Prepare(%s) = %s: %s changed", input, p.Input, key)
+		}
+	}
+	for _, file := range p.Files {
+		var text string
+		if err := json.Unmarshal(p.Input[file.Start:file.End], &text); err != nil || text != file.URL {
+			t.Fatalf("Prepare(%s): file %+v", input, file)
+		}
+	}
+	// What is fit for the model stays as it is.
+	again, err := s.Prepare(p.Input)
+	if err != nil || string(again.Input) != string(p.Input) || len(again.Unknown) > 0 || len(again.Files) != len(p.Files) {
+		t.Fatalf("Prepare(%s) = %s, then %s (%v)", input, p.Input, again.Input, err)
+	}
+}
+
+// FuzzCompile gives hostile schemas: each must compile to something that judges, or be refused.
+func FuzzCompile(f *testing.F) {
+	for _, seed := range []string{
+		`{"type":["string","null"],"pattern":"^a","minLength":1}`, `{"oneOf":[{"const":1},false,{"enum":[[1]]}],"x-order":0}`,
+		`{"properties":{"a":{"$ref":"#/components/schemas/Tree"}},"required":["a","b"],"additionalProperties":false}`,
+		`{"items":{"format":"uri"},"prefixItems":[true],"contains":{"multipleOf":1e5},"uniqueItems":true}`,
+		`{"if":{"x-cog-secret":true},"then":{"not":{}},"else":{"nullable":true},"exclusiveMinimum":true,"minimum":1e400}`,
+		`{"allOf":[{"$ref":"#/components/schemas/Input"}]}`, `{"anyOf":[{"type":"null"}],"default":null}`,
+	} {
+		f.Add([]byte(seed), []byte(`{"x":[{"a":{"value":1}},"a",1.5,null]}`))
+	}
+	f.Fuzz(func(t *testing.T, property, input []byte) {
+		if !json.Valid(property) {
+			return
+		}
+		s, err := Compile(openapi(`{"properties":{"x":`+string(property)+`}}`, components...), "Input")
+		if err == nil {
+			checkPrepare(t, s, input, "")
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package schema
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+var update = flag.Bool("update", false, "write testdata/messages.txt anew")
+
+// openapi wraps the Input component, and others, into a document.
+func openapi(input string, others ...string) []byte {
+	doc := `{"openapi":"3.0.2","components":{"schemas":{"Input":` + input
+	for _, other := range others {
+		doc += "," + other
+	}
+	return []byte(doc + "}}}")
+}
+
+func mustCompile(t testing.TB, doc []byte) *Schema {
+	t.Helper()
+	s, err := Compile(doc, "Input")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// prepare checks and prepares input.
+func prepare(t testing.TB, s *Schema, input string) (Prepared, []predict.Problem) {
+	t.Helper()
+	if err := rawjson.Check([]byte(input)); err != nil {
+		t.Fatalf("%s: %v", input, err)
+	}
+	p, err := s.Prepare([]byte(input))
+	if err == nil {
+		if err := rawjson.Check(p.Input); err != nil {
+			t.Fatalf("prepared %s: %v", p.Input, err)
+		}
+		return p, nil
+	}
+	var invalid *predict.ValidationError
+	if !errors.As(err, &invalid) || len(invalid.Problems) == 0 {
+		t.Fatalf("Prepare(%s) = %v, not a *ValidationError with problems", input, err)
+	}
+	return p, invalid.Problems
+}
+
+// TestMessages holds every message to testdata/messages.txt: blocks of a schema and of inputs, each
+// with what becomes of it.
+func TestMessages(t *testing.T) {
+	const file = "testdata/messages.txt"
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	var s *Schema
+	for line := range strings.Lines(string(want)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch word, rest, _ := strings.Cut(line, " "); word {
+		case "schema":
+			s = mustCompile(t, []byte(rest))
+		case "property": // short for a document with the one property x
+			s = mustCompile(t, openapi(`{"type":"object","properties":{"x":`+rest+`}}`, components...))
+		case "input":
+			fmt.Fprintln(&got, line)
+			p, problems := prepare(t, s, rest)
+			for _, p := range problems {
+				fmt.Fprintf(&got, "  %s %s: %s\n", p.Type, strings.Join(p.Loc, "."), p.Msg)
+			}
+			if len(problems) == 0 {
+				fmt.Fprintf(&got, "  ok %s\n", p.Input)
+			}
+			for _, name := range p.Unknown {
+				fmt.Fprintf(&got, "  unknown %q\n", name)
+			}
+			for _, f := range p.Files {
+				fmt.Fprintf(&got, "  file %s %q %s\n", f.Field, f.URL, p.Input[f.Start:f.End])
+			}
+			continue
+		case "": // what an input came to, or an empty line
+			if strings.TrimSpace(line) != "" {
+				continue
+			}
+		}
+		fmt.Fprintln(&got, line)
+	}
+	if *update {
+		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	gotLines, wantLines := strings.Split(got.String(), "\n"), strings.Split(string(want), "\n")
+	for i := range min(len(gotLines), len(wantLines)) {
+		if gotLines[i] != wantLines[i] {
+			t.Fatalf("%s:%d:\n got %s\nwant %s", file, i+1, gotLines[i], wantLines[i])
+		}
+	}
+	if len(gotLines) != len(wantLines) {
+		t.Fatalf("%s: %d lines, want %d", file, len(gotLines), len(wantLines))
+	}
+}
+
+// components are what properties in the tests refer to.
+var components = []string{
+	`"size":{"title":"size","description":"An enumeration.","enum":["s","m"],"type":"string"}`,
+	`"count":{"enum":[1,2.50,10],"type":"number"}`,
+	`"Point":{"type":"object","properties":{"x":{"type":"integer"},"y":{"type":"integer"}},"required":["x","y"]}`,
+	`"Tree":{"type":"object","properties":{"value":{"type":"integer"},"children":{"type":"array","items":{"$ref":"#/components/schemas/Tree"}}},"required":["value"]}`,
+	`"Maybe":{"type":"string","nullable":true}`,
+}

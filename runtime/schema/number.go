@@ -1,0 +1,168 @@
+package schema
+
+// decimal is a JSON number as it was written, read so that it compares exactly whatever its size:
+// the value is 0.d1d2d3… times ten to the power exp. It holds no copy of the digits.
+type decimal struct {
+	digits   []byte // from the first digit that is not 0 to the last; may hold the point; empty: zero
+	exp      int64
+	negative bool
+}
+
+// farExponent is where exponents are cut. Two numbers cut at the same end compare by their digits,
+// which is wrong only for numbers that no machine could write out.
+const farExponent = 1 << 50
+
+// parseDecimal reads raw, a number of a checked document.
+func parseDecimal(raw []byte) decimal {
+	var d decimal
+	i := 0
+	if i < len(raw) && raw[i] == '-' {
+		d.negative = true
+		i++
+	}
+	first, last, point := -1, -1, -1 // the places of significant digits and of the point
+	end := len(raw)
+	for ; i < len(raw); i++ {
+		c := raw[i]
+		if c == '.' {
+			point = i
+			continue
+		}
+		if c == 'e' || c == 'E' {
+			end = i
+			break
+		}
+		if c != '0' {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	if first < 0 {
+		return decimal{} // zero, of either sign
+	}
+	if point < 0 {
+		point = end
+	}
+	if first < point {
+		d.exp = int64(point - first)
+	} else {
+		d.exp = int64(point + 1 - first)
+	}
+	d.exp += parseExponent(raw[end:])
+	d.digits = raw[first : last+1]
+	return d
+}
+
+// parseExponent reads "e+12"; "" is 0.
+func parseExponent(raw []byte) int64 {
+	if len(raw) == 0 {
+		return 0
+	}
+	raw = raw[1:]
+	negative := false
+	if len(raw) > 0 && (raw[0] == '+' || raw[0] == '-') {
+		negative = raw[0] == '-'
+		raw = raw[1:]
+	}
+	var e int64
+	for _, c := range raw {
+		if e = e*10 + int64(c-'0'); e > farExponent {
+			e = farExponent
+			break
+		}
+	}
+	if negative {
+		return -e
+	}
+	return e
+}
+
+// isInteger tells whether the value has no fraction: 1.0 and 1e2 have none.
+func (d decimal) isInteger() bool {
+	n := int64(len(d.digits))
+	for _, c := range d.digits {
+		if c == '.' {
+			n--
+			break
+		}
+	}
+	return n == 0 || n <= d.exp
+}
+
+// compare is -1, 0 or 1 as d is less than, equal to or greater than o.
+func (d decimal) compare(o decimal) int {
+	if s, t := d.sign(), o.sign(); s != t {
+		if s < t {
+			return -1
+		}
+		return 1
+	} else if s == 0 {
+		return 0
+	}
+	c := d.compareSize(o)
+	if d.negative {
+		return -c
+	}
+	return c
+}
+
+func (d decimal) sign() int {
+	switch {
+	case len(d.digits) == 0:
+		return 0
+	case d.negative:
+		return -1
+	}
+	return 1
+}
+
+// compareSize compares two values that are not 0 without their signs.
+func (d decimal) compareSize(o decimal) int {
+	switch {
+	case d.exp < o.exp:
+		return -1
+	case d.exp > o.exp:
+		return 1
+	}
+	a, b := d.digits, o.digits
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] == '.':
+			a = a[1:]
+		case b[0] == '.':
+			b = b[1:]
+		case a[0] < b[0]:
+			return -1
+		case a[0] > b[0]:
+			return 1
+		default:
+			a, b = a[1:], b[1:]
+		}
+	}
+	// Neither ends with 0 or the point, so the longer one is the larger.
+	switch {
+	case len(a) > len(b):
+		return 1
+	case len(a) < len(b):
+		return -1
+	}
+	return 0
+}
+
+// maxDigits and maxExponent bound the numbers that are computed with (multipleOf and the like):
+// big.Rat would write out every digit of 1e999999999.
+const (
+	maxDigits   = 20_000
+	maxExponent = 20_000
+)
+
+// huge tells whether raw is beyond those bounds.
+func huge(raw []byte) bool {
+	if len(raw) > maxDigits {
+		return true
+	}
+	d := parseDecimal(raw)
+	return d.exp > maxExponent || d.exp < -maxExponent
+}

@@ -1,0 +1,296 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pinion/runtime/rawjson"
+)
+
+// document is an OpenAPI document, as far as input schemas need it.
+type document struct {
+	schemas map[string]any // components.schemas; numbers are json.Number
+	// modern: OpenAPI 3.1, where what stands beside a $ref counts. In 3.0 it is ignored.
+	modern bool
+	nodes  map[string]*node // what components were compiled to
+}
+
+const refPrefix = "#/components/schemas/"
+
+func readDocument(openapi []byte) (*document, error) {
+	d := json.NewDecoder(bytes.NewReader(openapi))
+	d.UseNumber()
+	var root struct {
+		OpenAPI    string `json:"openapi"`
+		Components struct {
+			Schemas map[string]any `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := d.Decode(&root); err != nil {
+		return nil, fmt.Errorf("read OpenAPI document: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("read OpenAPI document: data after the document")
+	}
+	return &document{
+		schemas: root.Components.Schemas,
+		modern:  root.OpenAPI != "" && !strings.HasPrefix(root.OpenAPI, "3.0"),
+		nodes:   map[string]*node{},
+	}, nil
+}
+
+// component finds a component by reference.
+func (d *document) component(ref any) (name string, schema any, err error) {
+	text, _ := ref.(string)
+	name, ok := strings.CutPrefix(text, refPrefix)
+	schema, found := d.schemas[name]
+	if !ok || !found {
+		return "", nil, fmt.Errorf("reference %s leads to no component", jsonText(ref))
+	}
+	return name, schema, nil
+}
+
+// reference is the node of a component, compiled when it is first met. It may not be filled yet
+// where a schema refers to itself; see mark.
+func (d *document) reference(ref any) (*node, error) {
+	name, schema, err := d.component(ref)
+	if err != nil {
+		return nil, err
+	}
+	if n, ok := d.nodes[name]; ok {
+		return n, nil
+	}
+	n := newNode()
+	d.nodes[name] = n
+	if err := d.fill(n, schema); err != nil {
+		return nil, fmt.Errorf("component %q: %w", name, err)
+	}
+	return n, nil
+}
+
+func (d *document) compile(schema any) (*node, error) {
+	n := newNode()
+	return n, d.fill(n, schema)
+}
+
+func (d *document) compileAll(keyword string, v any) ([]*node, error) {
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		return nil, fmt.Errorf("%s: not a list of schemas", keyword)
+	}
+	nodes := make([]*node, len(list))
+	for i, schema := range list {
+		var err error
+		if nodes[i], err = d.compile(schema); err != nil {
+			return nil, fmt.Errorf("%s/%d: %w", keyword, i, err)
+		}
+	}
+	return nodes, nil
+}
+
+// fill compiles schema into n.
+func (d *document) fill(n *node, schema any) error {
+	m, ok := schema.(map[string]any)
+	if !ok {
+		if allowed, ok := schema.(bool); ok {
+			if !allowed {
+				n.rare = newRare()
+				n.rare.refuse = true
+			}
+			return nil
+		}
+		return fmt.Errorf("%s is no schema", jsonText(schema))
+	}
+	n.nullable = m["nullable"] == true
+	if ref, ok := m["$ref"]; ok {
+		target, err := d.reference(ref)
+		if err != nil {
+			return err
+		}
+		n.allOf = append(n.allOf, target)
+		if !d.modern {
+			return nil
+		}
+	}
+	// In one order, so that a document with several mistakes always names the same one.
+	for _, keyword := range sortedKeys(m) {
+		if err := d.keyword(n, m, keyword); err != nil {
+			return fmt.Errorf("%s: %w", keyword, err)
+		}
+	}
+	return d.object(n, m)
+}
+
+// keyword compiles one keyword of m into n.
+func (d *document) keyword(n *node, m map[string]any, keyword string) (err error) {
+	v := m[keyword]
+	switch keyword {
+	case "type":
+		n.types, err = compileTypes(v)
+	case "enum":
+		err = n.compileEnum(v)
+	case "format":
+		n.uri = v == "uri"
+		n.secret = n.secret || v == "password"
+	case "x-cog-secret":
+		n.secret = n.secret || v == true
+	case "minimum", "maximum":
+		other, _ := m["exclusiveM"+keyword[1:]].(bool) // OpenAPI 3.0: a flag beside the bound
+		err = n.compileBound(v, keyword == "maximum", other)
+	case "exclusiveMinimum", "exclusiveMaximum":
+		if _, flag := v.(bool); !flag {
+			err = n.compileBound(v, keyword == "exclusiveMaximum", true)
+		}
+	case "minLength":
+		n.minLength, err = compileSize(v)
+	case "maxLength":
+		n.maxLength, err = compileSize(v)
+	case "minItems":
+		n.minItems, err = compileSize(v)
+	case "maxItems":
+		n.maxItems, err = compileSize(v)
+	case "pattern":
+		text, ok := v.(string)
+		if !ok {
+			return fmt.Errorf("%s is not a string", jsonText(v))
+		}
+		n.pattern, err = compilePattern(text)
+	case "items":
+		n.items, err = d.compile(v)
+	case "allOf":
+		var parts []*node
+		parts, err = d.compileAll(keyword, v)
+		n.allOf = append(n.allOf, parts...)
+	case "anyOf":
+		branches, nullable := withoutNull(v)
+		n.nullable = n.nullable || nullable
+		n.anyOf, err = d.compileAll(keyword, branches)
+		if nullable && len(n.anyOf) == 1 { // no choice is left: its own messages say more
+			n.allOf, n.anyOf = append(n.allOf, n.anyOf...), nil
+		}
+	case "properties", "required", "additionalProperties", "$ref", "nullable": // see object, fill
+	default:
+		if !annotation(keyword) {
+			err = d.rareKeyword(n, keyword, v)
+		}
+	}
+	return err
+}
+
+func compileTypes(v any) (types, error) {
+	names, err := stringList(v)
+	if s, ok := v.(string); ok {
+		names, err = []string{s}, nil
+	}
+	t := types{names: names, whole: true}
+	for _, name := range names {
+		if name == "integer" {
+			t.kinds |= 1 << rawjson.KindNumber
+			continue
+		}
+		if name == "number" {
+			t.whole = false
+		}
+		bit := uint16(0)
+		for k := rawjson.KindNull; k <= rawjson.KindObject; k++ {
+			if k.String() == name {
+				bit = 1 << k
+			}
+		}
+		if bit == 0 {
+			return t, fmt.Errorf("%q is no type", name)
+		}
+		t.kinds |= bit
+	}
+	return t, err
+}
+
+func (n *node) compileEnum(v any) error {
+	list, ok := v.([]any)
+	if !ok {
+		return fmt.Errorf("%s is not a list", jsonText(v))
+	}
+	n.enum = make([]any, len(list))
+	for i, option := range list {
+		n.enum[i] = option
+		switch option.(type) {
+		case []any, map[string]any:
+			n.enum[i] = compound{option, canonical([]byte(jsonText(option)))}
+		}
+	}
+	return nil
+}
+
+func (n *node) compileBound(v any, upper, exclusive bool) error {
+	number, ok := v.(json.Number)
+	if !ok {
+		return fmt.Errorf("%s is not a number", jsonText(v))
+	}
+	n.bounds = append(n.bounds, bound{string(number), parseDecimal([]byte(number)), upper, exclusive})
+	return nil
+}
+
+// compileSize reads a length; what is beyond an int is as good as its largest value.
+func compileSize(v any) (int, error) {
+	number, _ := v.(json.Number)
+	d := parseDecimal([]byte(number))
+	if number == "" || d.negative || !d.isInteger() {
+		return -1, fmt.Errorf("%s is not a length", jsonText(v))
+	}
+	f, err := strconv.ParseFloat(string(number), 64)
+	if err != nil || f > 1<<62 {
+		return 1 << 62, nil
+	}
+	return int(f), nil
+}
+
+// withoutNull takes the branch that says only {"type": "null"} out of an anyOf.
+func withoutNull(v any) (branches any, nullable bool) {
+	list, ok := v.([]any)
+	if !ok {
+		return v, false
+	}
+	var rest []any
+	for _, branch := range list {
+		if m, ok := branch.(map[string]any); ok && len(m) == 1 && m["type"] == "null" {
+			nullable = true
+			continue
+		}
+		rest = append(rest, branch)
+	}
+	if !nullable || len(rest) == 0 {
+		return v, false
+	}
+	return rest, true
+}
+
+func stringList(v any) ([]string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	list, ok := v.([]any)
+	names := make([]string, 0, len(list))
+	for _, item := range list {
+		name, isString := item.(string)
+		ok = ok && isString
+		names = append(names, name)
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s is not a list of names", jsonText(v))
+	}
+	return names, nil
+}
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

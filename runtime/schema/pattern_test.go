@@ -1,0 +1,131 @@
+package schema
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/dlclark/regexp2/v2"
+
+	"pinion/runtime/rawjson"
+)
+
+func TestPattern(t *testing.T) {
+	for _, test := range []struct{ pattern, yes, no string }{ // texts, separated by |
+		{`b`, "abc|b", "ac|"},
+		{`^a$`, "a", "a\n|\na|ba"},
+		{`\Aa\Z`, "a", "a\n"},
+		{`^\d+$`, "0123", "٣|a"},
+		{`^\w+$`, "aZ_9", "é|-"},
+		{`^\W+$`, "é-", "a"},
+		{`^\s$`, " |\t|\v|\u00a0|\u2028|\ufeff|\u3000", "a|\u200b|\u0085"},
+		{`^[\s,]+$`, "\u00a0, ", "a"},
+		{`^\S+$`, "aé\u200b", "a b|a\u00a0b"},
+		{`^[^\s]+$`, "aé", "a\u00a0b"},
+		{`^[\S]+$`, "aé", "\u00a0"},
+		{`^[^\S]+$`, "\u00a0 ", "a"},
+		{`^.$`, "a|é|😀|\r", "\n|ab"},
+		{`(?s)^.$`, "\n", "ab"},
+		{`(?i)^abc$`, "ABC|abc", "abd"},
+		{`(?P<year>\d{4})-(?P=year)`, "2024-2024", "2024-2025"},
+		{`(?<y>\d)\k<y>`, "11", "12"},
+		{`(a)\1`, "aa", "ab"},
+		{`^(?=.*\d)(?!.*x)(?<=^).{2,}(?<!z)$`, "a1", "ab|x1|1z"},
+		{`^(?>a+)b`, "aab", "aaac"},
+		{`^a++b$`, "aab", "aac"},
+		{`\u00e9`, "é", "e"},
+		{`^[\u0041-\u0043]$`, "B", "D"},
+		{`^\u{1F600}$`, "😀", "a"},
+		{`^\ud83d\ude00$`, "😀", "a"},
+		{`^\U0001F600$`, "😀", "a"},
+		{`^\x41$`, "A", "B"},
+		{`^\cA$`, "\x01", "A"},
+		{`^\0$`, "\x00", "0"},
+		{`^[\b]$`, "\b", "b"},
+		{`\bcat\b`, "a cat|cat", "cats"},
+		{`^\/\-\_\"\ \#$`, `/-_" #`, "x"},
+		{`^\p{Lu}$`, "É", "é"},
+		{`^[]a]+$`, "]a", "b"},
+		{`^[[:a]+$`, "[:a", "b"},
+		{`^[[:alpha:]]$`, ":]|a]", "b"},
+		{`^[^]]$`, "a", "]"},
+		{`^a{,2}$`, "|a|aa", "aaa"},
+		{`^a{,b$`, "a{,b", "a"},
+		{`^a{2}b{1,}c{1,2}?$`, "aabc|aabbcc", "abc"},
+		{`^a{b$`, "a{b", "a"},
+		{`^a(?#comment)b$`, "ab", "a"},
+		{`^(?:a|b)*?$`, "abab|", "c"},
+		{`^a{0,1500}$`, strings.Repeat("a", 1500), strings.Repeat("a", 1501)},
+		{`^é\.日$`, "é.日", "éx日"},
+		{`^\é$`, "é", "e"},
+		{`^\Q$`, "Q", ""},
+		{`^\uZZ$`, "uZZ", "u"},
+		{`^\x$`, "x", ""},
+		{`^\u{}$`, "u{}", ""},
+		{`^(?(?=a)ab|cd)$`, "ab|cd", "ad"},
+		{``, "|a", ""},
+	} {
+		p, err := compilePattern(test.pattern)
+		if err != nil {
+			t.Errorf("%s: %v", test.pattern, err)
+			continue
+		}
+		if p.String() != test.pattern {
+			t.Errorf("String() = %s, want %s", p.String(), test.pattern)
+		}
+		// Both engines must mean the same by what both can do.
+		engines := map[string]*pattern{"chosen": p}
+		if full, err := regexp2.Compile(translatePattern(test.pattern), regexp2.RE2); err != nil {
+			t.Errorf("%s in regexp2: %v", test.pattern, err)
+		} else {
+			engines["regexp2"] = &pattern{text: test.pattern, full: full}
+		}
+		for name, p := range engines {
+			for want, texts := range map[bool]string{true: test.yes, false: test.no} {
+				for text := range strings.SplitSeq(texts, "|") {
+					if text == "" && !want && test.no == "" {
+						continue
+					}
+					for _, raw := range []string{string(rawjson.AppendQuoted(nil, text)), escaped(text)} {
+						if got, err := p.match(inner([]byte(raw))); got != want || err != nil {
+							t.Errorf("%s: %s match(%s) = %v, %v", test.pattern, name, raw, got, err)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestPatternRefused(t *testing.T) {
+	for _, text := range []string{`(`, `[a`, `a**`, `*a`, `(?P=`, `(?#`, `(?P<a`, `\`, `(?<=a`, `(?z)a`} {
+		if p, err := compilePattern(text); err == nil {
+			t.Errorf("compilePattern(%s) = %v", text, p)
+		}
+	}
+	if _, err := Compile(openapi(`{"properties":{"x":{"type":"string","pattern":"("}}}`), "Input"); err == nil ||
+		!strings.Contains(err.Error(), `property "x": pattern: compile pattern "("`) {
+		t.Errorf("Compile = %v", err)
+	}
+}
+
+// TestPatternEndless holds that a pattern that backtracks for ever is given up, and said so.
+func TestPatternEndless(t *testing.T) {
+	const endless = `^(?=(a+)+$)(a+)+$`
+	p, err := compilePattern(endless)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("a", 200) + "b"
+	if ok, err := p.match([]byte(text)); ok || !errors.Is(err, errPatternSlow) {
+		t.Errorf("match = %v, %v", ok, err)
+	}
+	if p.MatchString(text) {
+		t.Error("MatchString = true")
+	}
+	s := mustCompile(t, openapi(`{"properties":{"x":{"type":"string","pattern":"^(?=(a+)+$)(a+)+$"}}}`))
+	_, problems := prepare(t, s, `{"x":"`+text+`"}`)
+	if len(problems) != 1 || !strings.Contains(problems[0].Msg, "takes too long to match") {
+		t.Errorf("problems = %v", problems)
+	}
+}

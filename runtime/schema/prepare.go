@@ -1,0 +1,190 @@
+package schema
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Prepared is an input that its model may get, and File a value in it that names a file.
+type (
+	Prepared = predict.Prepared
+	File     = predict.File
+)
+
+// maxUnknown bounds what a client can make the server log.
+const maxUnknown = 100
+
+// rootField stands for the input as a whole in a problem.
+const rootField = "__root__"
+
+// inlineFields is for how many fields Prepare needs no memory of its own.
+const inlineFields = 24
+
+// span is where the value of a field stands; the zero span is an absent one.
+type span struct{ start, end int }
+
+// Prepare makes input, a JSON object that rawjson.Check accepted, fit for the model; nil stands
+// for an empty object. The error is a *predict.ValidationError.
+func (s *Schema) Prepare(input []byte) (Prepared, error) {
+	if len(input) == 0 {
+		input = []byte("{}")
+	}
+	if rawjson.KindOf(input) != rawjson.KindObject {
+		var r report
+		addType(&r, rootField, input, []string{"object"})
+		return Prepared{}, &predict.ValidationError{Problems: r.problems}
+	}
+	var inline [inlineFields]span
+	spans := inline[:]
+	if len(s.fields) > len(spans) {
+		spans = make([]span, len(s.fields))
+	}
+	spans = spans[:len(s.fields)]
+
+	changed, unknown := s.read(input, spans)
+	good := s.root == nil
+	for i := range s.fields {
+		f := &s.fields[i]
+		switch at := spans[i]; {
+		case at.end != 0:
+			good = good && f.node.valid(input[at.start:at.end])
+		case f.required:
+			good = false
+		case f.addNull:
+			changed = true
+		}
+	}
+	prepared := Prepared{Input: input, Unknown: unknown}
+	if changed {
+		prepared.Input = s.rewrite(input, spans)
+	}
+	if !good {
+		if problems := s.explain(prepared.Input, spans); len(problems) > 0 {
+			return Prepared{}, &predict.ValidationError{Problems: problems}
+		}
+	}
+	if s.files {
+		for i := range s.fields {
+			f, at := &s.fields[i], spans[i]
+			if f.node.hasURI && at.end != 0 {
+				prepared.Files = f.node.collect(prepared.Files, prepared.Input[at.start:at.end], at.start, f.name)
+			}
+		}
+		slices.SortFunc(prepared.Files, func(a, b File) int { return cmp.Compare(a.Start, b.Start) })
+		prepared.Files = slices.CompactFunc(prepared.Files, func(a, b File) bool { return a.Start == b.Start })
+	}
+	return prepared, nil
+}
+
+// read finds where the fields stand in input; the last of equal keys counts. It reports whether
+// something must be left out, and the keys that no field has.
+func (s *Schema) read(input []byte, spans []span) (changed bool, unknown []string) {
+	next := 0
+	for r := rawjson.Object(input); ; next++ {
+		key, value, ok := r.Next()
+		if !ok {
+			return changed, unknown
+		}
+		if next = s.find(key, next); next < 0 {
+			changed = true
+			if len(unknown) < maxUnknown {
+				if name := rawjson.KeyText(key); !slices.Contains(unknown, name) {
+					unknown = append(unknown, name)
+				}
+			}
+			continue
+		}
+		changed = changed || spans[next].end != 0
+		spans[next] = span{r.Offset(), r.Offset() + len(value)}
+	}
+}
+
+// find is the field of that key, or -1. Clients send fields in the order of the schema, so that is
+// looked at first.
+func (s *Schema) find(key []byte, next int) int {
+	if next < len(s.fields) && string(key) == s.fields[next].name {
+		return next
+	}
+	if bytes.IndexByte(key, '\\') >= 0 {
+		key = rawjson.AppendText(nil, key)
+	}
+	for i := range s.fields {
+		if string(key) == s.fields[i].name {
+			return i
+		}
+	}
+	return -1
+}
+
+// rewrite writes the input that holds what spans name, in the client's order, and null for what
+// is absent; spans are moved to it.
+func (s *Schema) rewrite(input []byte, spans []span) []byte {
+	out := make([]byte, 1, len(input)+16*len(s.fields)+2)
+	out[0] = '{'
+	moved := make([]span, len(spans))
+	put := func(i int, value []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = rawjson.AppendQuoted(out, s.fields[i].name)
+		out = append(out, ':')
+		moved[i].start = len(out)
+		out = append(out, value...)
+		moved[i].end = len(out)
+	}
+	for r := rawjson.Object(input); ; {
+		key, value, ok := r.Next()
+		if !ok {
+			break
+		}
+		if i := s.find(key, 0); i >= 0 && spans[i].start == r.Offset() {
+			put(i, value)
+		}
+	}
+	for i := range s.fields {
+		if s.fields[i].addNull && spans[i].end == 0 {
+			put(i, []byte("null"))
+		}
+	}
+	copy(spans, moved)
+	return append(out, '}')
+}
+
+// explain lists what is wrong with input: values by name of their field, then what is missing.
+func (s *Schema) explain(input []byte, spans []span) []predict.Problem {
+	var values report
+	rootDone := s.root == nil
+	root := func() {
+		rootDone = true
+		values.secret = s.secrets
+		s.root.explain(&values, "", input)
+	}
+	for _, i := range s.byName {
+		f, at := &s.fields[i], spans[i]
+		if !rootDone && f.name > rootField {
+			root()
+		}
+		if at.end == 0 {
+			continue
+		}
+		values.secret = f.node.hasSecret
+		f.node.explain(&values, f.name, input[at.start:at.end])
+	}
+	if !rootDone {
+		root()
+	}
+	problems := values.problems
+	if values.more {
+		problems = append(problems, problem(rootField, predict.TypeValue, "there are more problems; only the first are listed"))
+	}
+	for i := range s.fields {
+		if s.fields[i].required && spans[i].end == 0 {
+			problems = append(problems, problem(s.fields[i].name, predict.TypeMissing, missingText))
+		}
+	}
+	return problems
+}

@@ -1,0 +1,210 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// isObject tells whether b is a strict JSON object, and reads it as the standard library does.
+func isObject(b []byte, into any) bool {
+	return rawjson.Check(b) == nil && rawjson.KindOf(b) == rawjson.KindObject && json.Unmarshal(b, into) == nil
+}
+
+// TestPrepareKeepsInput holds that an input in order is handed on, not copied.
+func TestPrepareKeepsInput(t *testing.T) {
+	s := mustCompile(t, openapi(`{"properties":{"a":{"type":"integer"},"f":{"type":"string","format":"uri"}}}`))
+	for _, text := range []string{`{"a":1}`, `{}`, ` { "f" : "data:,x" , "a" : 1 } `} {
+		input := []byte(text)
+		p, err := s.Prepare(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if &p.Input[0] != &input[0] || len(p.Input) != len(input) {
+			t.Errorf("Prepare(%s) copied", text)
+		}
+	}
+	p, err := s.Prepare(nil)
+	if err != nil || string(p.Input) != "{}" {
+		t.Errorf("Prepare(nil) = %s, %v", p.Input, err)
+	}
+}
+
+func TestPrepareNoObject(t *testing.T) {
+	s := mustCompile(t, openapi(`{}`))
+	for _, input := range []string{`[]`, `null`, `"x"`, `1`} {
+		_, problems := prepare(t, s, input)
+		want := []predict.Problem{{Loc: []string{"body", "input", "__root__"}, Msg: input + ` is not of type "object"`, Type: "value_error"}}
+		if !reflect.DeepEqual(problems, want) {
+			t.Errorf("Prepare(%s): %v", input, problems)
+		}
+	}
+}
+
+// TestPrepareOffsets holds that files stand where File says after keys were dropped and added.
+func TestPrepareOffsets(t *testing.T) {
+	s := mustCompile(t, openapi(`{"properties":{
+		"a":{"type":"array","items":{"type":"string","format":"uri"},"x-order":0},
+		"b":{"type":"string","format":"uri","x-order":1},
+		"n":{"type":"integer","nullable":true,"x-order":2}}}`))
+	p, _ := prepare(t, s, ` {"b":"data:,0","x":{"y":["data:,no"]},"b" : "data:,1", "a":[ "data:,2" , "data:,\u00e9" ],"z":1}`)
+	if got, want := string(p.Input), `{"b":"data:,1","a":[ "data:,2" , "data:,\u00e9" ],"n":null}`; got != want {
+		t.Errorf("Input = %s, want %s", got, want)
+	}
+	var got []string
+	for _, f := range p.Files {
+		got = append(got, fmt.Sprintf("%s %s %s", f.Field, f.URL, p.Input[f.Start:f.End]))
+	}
+	want := []string{`b data:,1 "data:,1"`, `a/0 data:,2 "data:,2"`, `a/1 data:,é "data:,\u00e9"`}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("Files = %q, want %q", got, want)
+	}
+	if !reflect.DeepEqual(p.Unknown, []string{"x", "z"}) {
+		t.Errorf("Unknown = %q", p.Unknown)
+	}
+}
+
+// TestPrepareMany uses more fields than Prepare has room for on the stack, and more unknown keys
+// than it reports.
+func TestPrepareMany(t *testing.T) {
+	var properties, input []string
+	for i := range 3 * inlineFields {
+		properties = append(properties, fmt.Sprintf(`"f%d":{"type":"integer","x-order":%d}`, i, i))
+		input = append(input, fmt.Sprintf(`"f%d":%d`, 3*inlineFields-1-i, i))
+	}
+	s := mustCompile(t, openapi(`{"properties":{`+strings.Join(properties, ",")+`},"required":["f70","f3"]}`))
+	if _, problems := prepare(t, s, "{"+strings.Join(input, ",")+"}"); problems != nil {
+		t.Error(problems)
+	}
+	_, problems := prepare(t, s, `{}`)
+	if len(problems) != 2 || problems[0].Loc[2] != "f3" || problems[1].Loc[2] != "f70" {
+		t.Error(problems)
+	}
+	unknown := input
+	for i := range 2 * maxUnknown {
+		unknown = append(unknown, fmt.Sprintf(`"u%d":0`, i), fmt.Sprintf(`"u%d":0`, i))
+	}
+	p, _ := prepare(t, s, "{"+strings.Join(unknown, ",")+"}")
+	if len(p.Unknown) != maxUnknown || p.Unknown[0] != "u0" || p.Unknown[1] != "u1" {
+		t.Errorf("Unknown = %q", p.Unknown)
+	}
+}
+
+func TestCompileErrors(t *testing.T) {
+	for _, test := range []struct{ doc, want string }{
+		{`{`, "read OpenAPI document"},
+		{`{} {}`, "data after the document"},
+		{`{"components":{"schemas":{"Output":{}}}}`, "compile schema of Input: the document has no such component"},
+		{`{"components":{"schemas":{"Input":3}}}`, "not an object"},
+		{`{"components":{"schemas":{"Input":{"$ref":"#/components/schemas/Input"}}}}`, "contains itself"},
+		{`{"components":{"schemas":{"Input":{"$ref":"#/nowhere"}}}}`, `reference "#/nowhere" leads to no component`},
+		{`{"components":{"schemas":{"Input":{"required":"a"}}}}`, `required: "a" is not a list of names`},
+		{`{"components":{"schemas":{"Input":{"required":[1]}}}}`, `required: [1] is not a list of names`},
+	} {
+		if _, err := Compile([]byte(test.doc), "Input"); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("Compile(%s) = %v, want %q", test.doc, err, test.want)
+		}
+	}
+	for property, want := range map[string]string{
+		`3`:                                 `property "x": 3 is no schema`,
+		`{"type":"text"}`:                   `type: "text" is no type`,
+		`{"type":3}`:                        `type: 3 is not a list of names`,
+		`{"enum":1}`:                        `enum: 1 is not a list`,
+		`{"minimum":"1"}`:                   `minimum: "1" is not a number`,
+		`{"minLength":-1}`:                  `minLength: -1 is not a length`,
+		`{"maxItems":1.5}`:                  `maxItems: 1.5 is not a length`,
+		`{"pattern":1}`:                     `pattern: 1 is not a string`,
+		`{"allOf":{}}`:                      `allOf: not a list of schemas`,
+		`{"anyOf":[]}`:                      `anyOf: not a list of schemas`,
+		`{"anyOf":[{"type":1}]}`:            `anyOf/0: type: 1`,
+		`{"items":{"type":1}}`:              `items: type: 1`,
+		`{"properties":{"a":{"type":1}}}`:   `properties/a: type: 1`,
+		`{"additionalProperties":1}`:        `additionalProperties: 1 is no schema`,
+		`{"required":{}}`:                   `required: {} is not a list of names`,
+		`{"$ref":"other.json"}`:             `leads to no component`,
+		`{"$ref":"#/components/schemas/B"}`: `component "B": type: 1`,
+		`{"$ref":"#/components/schemas/C"}`: `a schema contains itself`,
+		`{"$ref":"#/components/schemas/D"}`: `a schema contains itself`,
+		`{"multipleOf":"x"}`:                `multipleOf: "x" is not a number above 0`,
+		`{"multipleOf":0}`:                  `multipleOf: 0 is not a number above 0`,
+		`{"multipleOf":1e99999999}`:         `multipleOf: 1e99999999 is not a number above 0`,
+		`{"unevaluatedItems":false}`:        `unevaluatedItems: the keyword is not supported`,
+		`{"patternProperties":1}`:           `patternProperties: 1 is not a map of schemas`,
+		`{"patternProperties":{"(":{}}}`:    `patternProperties: compile pattern "("`,
+		`{"dependentRequired":[]}`:          `dependentRequired: [] is not a map of lists`,
+		`{"dependentRequired":{"a":1}}`:     `dependentRequired: a: 1 is not a list of names`,
+		`{"dependentSchemas":{"a":1}}`:      `dependentSchemas: a: 1 is no schema`,
+		`{"properties":[]}`:                 `properties/[] is not a map of schemas`,
+		`{"oneOf":[1]}`:                     `oneOf/0: 1 is no schema`,
+	} {
+		doc := openapi(`{"properties":{"x":`+property+`}}`, `"B":{"type":1}`,
+			`"C":{"allOf":[{"$ref":"#/components/schemas/C"}]}`, `"D":{"anyOf":[{"type":"string"},{"$ref":"#/components/schemas/C"}]}`)
+		if _, err := Compile(doc, "Input"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Compile(%s) = %v, want %q", property, err, want)
+		}
+	}
+}
+
+// TestModernReference holds that what stands beside a reference counts in OpenAPI 3.1 alone.
+func TestModernReference(t *testing.T) {
+	const doc = `{"openapi":%q,"components":{"schemas":{"Base":{"type":"string"},"Input":{"$ref":"#/components/schemas/Real"},` +
+		`"Real":{"properties":{"x":{"$ref":"#/components/schemas/Base","minLength":2},"y":{"$ref":"#/components/schemas/Base","minLength":2,"not":{"const":"zz"}}}}}}}`
+	for version, want := range map[string]int{"3.0.2": 0, "3.1.0": 3} {
+		s := mustCompile(t, fmt.Appendf(nil, doc, version))
+		_, problems := prepare(t, s, `{"x":"a","y":"a"}`)
+		_, more := prepare(t, s, `{"y":"zz"}`)
+		if len(problems)+len(more) != want {
+			t.Errorf("%s: %v %v", version, problems, more)
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	for doc, want := range map[string]string{
+		`{"properties":{"a":{"x-order":2},"b":{"x-order":0},"c":{"x-order":10}},"required":["a","b","c"]}`: "b a c",
+		`{"properties":{"a":{},"b":{},"c":{}},"required":["c","a"]}`:                                       "c a",
+		`{"properties":{"a":{}},"required":["zz","a"]}`:                                                    "zz a",
+	} {
+		_, problems := prepare(t, mustCompile(t, openapi(doc)), `{}`)
+		var got []string
+		for _, p := range problems {
+			got = append(got, p.Loc[2])
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, want %s", doc, got, want)
+		}
+	}
+}
+
+// TestConcurrent is for the race detector: a schema may be used by many at once.
+func TestConcurrent(t *testing.T) {
+	s := mustCompile(t, openapi(`{"properties":{"a":{"type":"string","pattern":"(?=a)a"},"b":{"not":{"type":"string"}}}}`))
+	done := make(chan error)
+	for range 8 {
+		go func() {
+			for range 50 {
+				if _, err := s.Prepare([]byte(`{"a":"a","b":1}`)); err != nil {
+					done <- err
+					return
+				}
+				var invalid *predict.ValidationError
+				if _, err := s.Prepare([]byte(`{"a":"b","b":"c"}`)); !errors.As(err, &invalid) || len(invalid.Problems) != 2 {
+					done <- fmt.Errorf("%v", err)
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range 8 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}

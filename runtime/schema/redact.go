@@ -1,0 +1,112 @@
+package schema
+
+import (
+	"slices"
+
+	"pinion/runtime/rawjson"
+)
+
+// Redact is input with every secret in it replaced by "**********"; the argument itself where it
+// holds none. It errs on the side of hiding.
+func (s *Schema) Redact(input []byte) []byte {
+	if !s.secrets {
+		return input
+	}
+	var hide []span
+	for r := rawjson.Object(input); ; {
+		key, value, ok := r.Next()
+		if !ok {
+			break
+		}
+		if i := s.find(key, 0); i >= 0 {
+			hide = s.fields[i].node.secrets(hide, value, r.Offset())
+		}
+	}
+	if len(hide) == 0 {
+		return input
+	}
+	out := make([]byte, 0, len(input)+len(hide)*len(secretShown))
+	from := 0
+	for _, at := range hide {
+		out = append(out, input[from:at.start]...)
+		out = append(out, secretShown...)
+		from = at.end
+	}
+	return append(out, input[from:]...)
+}
+
+// secrets appends where secrets stand in raw, which stands at base, in order. null hides nothing.
+func (n *node) secrets(hide []span, raw []byte, base int) []span {
+	kind := rawjson.KindOf(raw)
+	if !n.hasSecret || kind == rawjson.KindNull {
+		return hide
+	}
+	whole := append(hide, span{base, base + len(raw)})
+	if n.secret {
+		return whole
+	}
+	switch part, where := n.secretPart(); where {
+	case secretHere: // one schema of the same value knows which part of it is secret
+		return part.secrets(hide, raw, base)
+	case secretMixed: // more than one may say so, or one that is hard to follow: all of it is
+		return whole
+	}
+	switch kind {
+	case rawjson.KindArray:
+		if n.items == nil {
+			return whole
+		}
+		for r := rawjson.Array(raw); ; {
+			item, ok := r.Next()
+			if !ok {
+				return hide
+			}
+			hide = n.items.secrets(hide, item, base+r.Offset())
+		}
+	case rawjson.KindObject:
+		for r := rawjson.Object(raw); ; {
+			key, value, ok := r.Next()
+			if !ok {
+				return hide
+			}
+			i, part := n.find(key)
+			if i < 0 {
+				part = n.additional
+			}
+			if part != nil {
+				hide = part.secrets(hide, value, base+r.Offset())
+			}
+		}
+	}
+	return whole
+}
+
+// Where the secrets of a node are: below it, in one schema of the same value, or in several places.
+const (
+	secretBelow = iota
+	secretHere
+	secretMixed
+)
+
+// secretPart tells where the secrets of n are, and the schema for secretHere.
+func (n *node) secretPart() (part *node, where int) {
+	if n.rare != nil && slices.ContainsFunc(slices.Concat(n.rare.inPlace(), n.rare.below()), hasSecret) ||
+		slices.ContainsFunc(n.anyOf, hasSecret) {
+		return nil, secretMixed
+	}
+	plain := *n
+	plain.allOf = nil
+	below := slices.ContainsFunc(plain.children(), hasSecret)
+	for _, p := range n.allOf {
+		switch {
+		case !p.hasSecret:
+		case below || part != nil:
+			return nil, secretMixed
+		default:
+			part, where = p, secretHere
+		}
+	}
+	return part, where
+}
+
+func hasSecret(n *node) bool { return n.hasSecret }

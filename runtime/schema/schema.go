@@ -1,0 +1,162 @@
+package schema
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pinion/runtime/rawjson"
+)
+
+// Schema is a compiled input schema.
+type Schema struct {
+	fields  []field // in the order of declaration
+	byName  []int   // indices of fields, sorted by name
+	root    *node   // what the schema says of the input as a whole, or nil
+	files   bool    // some field may name files
+	secrets bool    // some field may hold secrets
+}
+
+// field is one property of the input.
+type field struct {
+	name     string
+	node     *node
+	required bool
+	addNull  bool // an absent value becomes null
+}
+
+// Compile reads the OpenAPI document of a model and compiles the named component of it ("Input",
+// "TrainingInput").
+func Compile(openapi []byte, component string) (*Schema, error) {
+	d, err := readDocument(openapi)
+	if err != nil {
+		return nil, err
+	}
+	s, err := compile(d, component)
+	if err != nil {
+		return nil, fmt.Errorf("compile schema of %s: %w", component, err)
+	}
+	return s, nil
+}
+
+func compile(d *document, component string) (*Schema, error) {
+	m, err := d.inputComponent(component)
+	if err != nil {
+		return nil, err
+	}
+	properties, _ := m["properties"].(map[string]any)
+	required, err := stringList(m["required"])
+	if err != nil {
+		return nil, fmt.Errorf("required: %w", err)
+	}
+	s := &Schema{}
+	for _, name := range sortedKeys(properties) {
+		f, err := d.compileField(name, properties[name], required)
+		if err != nil {
+			return nil, fmt.Errorf("property %q: %w", name, err)
+		}
+		s.fields = append(s.fields, f)
+	}
+	for _, name := range required {
+		if _, ok := properties[name]; !ok {
+			s.fields = append(s.fields, field{name: name, node: newNode(), required: true})
+		}
+	}
+	slices.SortStableFunc(s.fields, func(a, b field) int {
+		return cmp.Or(cmp.Compare(order(properties[a.name]), order(properties[b.name])),
+			cmp.Compare(place(required, a.name), place(required, b.name)))
+	})
+	if s.root, err = d.compileRoot(m); err != nil {
+		return nil, err
+	}
+	var nodes []*node
+	if s.root != nil {
+		nodes = append(nodes, s.root)
+	}
+	for i := range s.fields {
+		nodes = append(nodes, s.fields[i].node)
+		s.byName = append(s.byName, i)
+	}
+	if mark(nodes) {
+		return nil, fmt.Errorf("a schema contains itself")
+	}
+	slices.SortFunc(s.byName, func(a, b int) int { return strings.Compare(s.fields[a].name, s.fields[b].name) })
+	for i := range s.fields {
+		f := &s.fields[i]
+		m, _ := properties[f.name].(map[string]any)
+		f.addNull = !f.required && m["default"] == nil && f.node.saysNull()
+		s.files = s.files || f.node.hasURI
+		s.secrets = s.secrets || f.node.hasSecret
+	}
+	return s, nil
+}
+
+// inputComponent finds the component, which may be a reference to another.
+func (d *document) inputComponent(component string) (map[string]any, error) {
+	schema, ok := d.schemas[component]
+	if !ok {
+		return nil, fmt.Errorf("the document has no such component")
+	}
+	for range len(d.schemas) + 1 {
+		m, ok := schema.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("not an object")
+		}
+		ref, ok := m["$ref"]
+		if !ok {
+			return m, nil
+		}
+		var err error
+		if _, schema, err = d.component(ref); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("a schema contains itself")
+}
+
+func (d *document) compileField(name string, schema any, required []string) (field, error) {
+	n, err := d.compile(schema)
+	if err != nil {
+		return field{}, err
+	}
+	f := field{name: name, node: n, required: place(required, name) < len(required)}
+	return f, nil
+}
+
+// compileRoot compiles what the component says beside its fields; nil where it says nothing.
+func (d *document) compileRoot(m map[string]any) (*node, error) {
+	rest := map[string]any{}
+	for keyword, v := range m {
+		switch keyword {
+		case "type", "properties", "required", "additionalProperties", "nullable":
+		default:
+			if !annotation(keyword) {
+				rest[keyword] = v
+			}
+		}
+	}
+	if len(rest) == 0 {
+		return nil, nil
+	}
+	return d.compile(rest)
+}
+
+// saysNull tells whether a schema names null as a value, itself or by reference. Accepting it
+// because nothing is said does not count.
+func (n *node) saysNull() bool {
+	return n.nullable || n.types.kinds&(1<<rawjson.KindNull) != 0 ||
+		n.types.kinds == 0 && len(n.allOf) == 1 && n.allOf[0].saysNull()
+}
+
+// order is where a property stands in the signature.
+func order(schema any) float64 {
+	m, _ := schema.(map[string]any)
+	number, _ := m["x-order"].(json.Number)
+	if at, err := number.Float64(); err == nil {
+		return at
+	}
+	return math.Inf(1)
+}

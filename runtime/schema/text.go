@@ -1,0 +1,101 @@
+package schema
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"pinion/runtime/rawjson"
+)
+
+// inner is what stands between the quotes of a string value.
+func inner(raw []byte) []byte {
+	if len(raw) < 2 {
+		return nil
+	}
+	return raw[1 : len(raw)-1]
+}
+
+// unit is the length of what stands for one character at the front of text, which is not empty:
+// a code point in UTF-8, an escape, or an escaped surrogate pair.
+func unit(text []byte) int {
+	if text[0] != '\\' {
+		_, size := utf8.DecodeRune(text)
+		return size
+	}
+	n := 2
+	if len(text) > 6 && text[1] == 'u' {
+		n = 6
+		// \ud800 to \udbff: its other half follows, for the text was checked.
+		if text[2]|0x20 == 'd' && (text[3] == '8' || text[3] == '9' || text[3]|0x20 == 'a' || text[3]|0x20 == 'b') {
+			n = 12
+		}
+	} else if len(text) == 6 && text[1] == 'u' {
+		n = 6
+	}
+	return min(n, len(text))
+}
+
+// length counts the code points of what stands between quotes.
+func length(text []byte) int {
+	n := 0
+	for {
+		i := bytes.IndexByte(text, '\\')
+		if i < 0 {
+			return n + utf8.RuneCount(text)
+		}
+		n += utf8.RuneCount(text[:i]) + 1
+		text = text[i:]
+		text = text[unit(text):]
+	}
+}
+
+// maxShown is how many characters of a client's value a message may hold.
+const maxShown = 200
+
+// secretShown stands in messages and echoes for what must not be seen.
+const secretShown = `"**********"`
+
+// show is raw for a message: without space, cut to maxShown characters.
+func show(raw []byte) string {
+	var out []byte
+	shown := 0
+	for i := 0; i < len(raw) && shown <= maxShown; {
+		switch c := raw[i]; c {
+		case ' ', '\t', '\r', '\n':
+			i++
+		case '"':
+			// As much of the string as may be shown, its escapes in one form.
+			i++
+			var text []byte
+			for i < len(raw) && raw[i] != '"' && shown+len(text) <= maxShown*utf8.UTFMax {
+				n := unit(raw[i:])
+				text = rawjson.AppendText(text, raw[i:i+n])
+				i += n
+			}
+			i++
+			from := len(out)
+			out = rawjson.AppendQuotedBytes(out, text)
+			shown += utf8.RuneCount(out[from:])
+		default:
+			out = append(out, c)
+			shown++
+			i++
+		}
+	}
+	return cut(string(out))
+}
+
+// cut is s, or its first maxShown characters and a mark.
+func cut(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	n := 0
+	for i := range s {
+		if n == maxShown {
+			return s[:i] + "…"
+		}
+		n++
+	}
+	return s
+}

@@ -1,0 +1,98 @@
+package service
+
+import (
+	"maps"
+
+	"pinion/runtime/slot"
+	"pinion/runtime/supervise"
+)
+
+// Health is the state of the server at one moment. It is derived from the workers, never stored.
+type Health struct {
+	// Status is one of the words of the HTTP contract: STARTING, READY, BUSY, SETUP_FAILED, DEFUNCT.
+	Status string
+	// Setup is the newest setup of the first worker.
+	Setup   supervise.SetupStatus
+	Version map[string]string
+	Workers []supervise.Status
+}
+
+// Health reports the state of the server.
+func (s *Service) Health() Health {
+	v := s.view()
+	h := Health{Status: v.status(s.o.Pool.Load()), Workers: v.workers, Version: maps.Clone(s.o.Version)}
+	if len(v.workers) > 0 {
+		h.Setup = v.workers[0].Setup
+	}
+	if m := s.model.Load(); m != nil {
+		h.Version["cog"] = m.cog
+		h.Version["python"] = m.python
+	}
+	return h
+}
+
+// view is the workers' statuses, counted.
+type view struct {
+	workers        []supervise.Status
+	ready, defunct int
+}
+
+func (s *Service) view() view {
+	s.mu.Lock()
+	workers := s.workers
+	s.mu.Unlock()
+	var v view
+	for _, w := range workers {
+		st := w.Status()
+		v.workers = append(v.workers, st)
+		if st.State == supervise.Ready {
+			v.ready++
+		}
+		if st.Defunct {
+			v.defunct++
+		}
+	}
+	return v
+}
+
+// setupFailed tells whether the workers are gone because the model cannot be set up.
+func (v view) setupFailed() bool {
+	for _, w := range v.workers {
+		if w.SetupFailed {
+			return true
+		}
+	}
+	return false
+}
+
+func (v view) status(load slot.Load) string {
+	switch {
+	case v.ready > 0 && load.Slots > 0 && load.InFlight >= load.Slots:
+		return "BUSY"
+	case v.ready > 0:
+		return "READY"
+	case len(v.workers) == 0 || v.defunct < len(v.workers):
+		return "STARTING"
+	case v.setupFailed():
+		return "SETUP_FAILED"
+	default:
+		return "DEFUNCT"
+	}
+}
+
+// reason says why no prediction is taken.
+func (v view) reason() string {
+	switch {
+	case v.defunct < len(v.workers) || len(v.workers) == 0:
+		for _, w := range v.workers {
+			if w.LastExit != "" {
+				return "The worker is being replaced: " + w.LastExit
+			}
+		}
+		return "Setup has not finished yet. Wait until it has finished, or GET /health-check for status."
+	case v.setupFailed():
+		return "Setup has failed: GET /health-check for its logs."
+	default:
+		return "The server is defunct, no worker is left: " + v.workers[0].LastExit
+	}
+}

@@ -1,0 +1,210 @@
+package service
+
+import (
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/runtime/files"
+	"pinion/runtime/predict"
+	"pinion/runtime/slot"
+	"pinion/runtime/supervise"
+)
+
+// patience is how long a test waits for what must come. It only bounds a failing test.
+const patience = 60 * time.Second
+
+// house is a service with one worker, or none.
+type house struct {
+	*Service
+	t      *testing.T
+	pool   *slot.Pool
+	worker *supervise.Supervisor
+	root   string // where files go
+	dir    string // the model's
+}
+
+// build makes a service whose worker does what ref says; "" is none. It is taken down when the test ends, and
+// then nothing may be left.
+func build(t *testing.T, ref string, queue int, restart supervise.Restart) *house {
+	t.Helper()
+	noLeak(t)
+	h := &house{t: t, root: t.TempDir(), dir: t.TempDir()}
+	store, err := files.New(files.Options{Root: h.root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.pool = slot.NewPool(slot.Options{Queue: queue, CancelGrace: time.Minute})
+	h.Service = New(Options{
+		Pool: h.pool, Files: store, Logger: slog.New(slog.DiscardHandler), Queue: queue > 0,
+		Version: map[string]string{"pinion": "test"}, OnShutdown: func() {},
+	})
+	t.Cleanup(func() {
+		if h.worker != nil {
+			h.worker.Kill()
+			<-h.worker.Done()
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+		if left := remains(t, h.root); len(left) > 0 {
+			t.Errorf("files are left: %q", left)
+		}
+		if l := h.pool.Load(); l.InFlight != 0 || h.InFlight() != 0 {
+			t.Errorf("%d calls and %d predictions are left", l.InFlight, h.InFlight())
+		}
+	})
+	if ref == "" {
+		return h
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.worker = supervise.New(supervise.Options{
+		Exe: exe, Spec: supervise.Spec{Ref: ref, Root: h.dir}, Env: supervise.WorkerEnv(nil), Restart: restart,
+		Pool: h.pool, Logger: slog.New(slog.DiscardHandler), OnLoaded: h.Loaded, OnChange: h.Changed,
+	})
+	h.Watch(h.worker)
+	go h.worker.Run()
+	return h
+}
+
+// until waits for a status of the server, looking whenever a worker's changed.
+func (h *house) until(status string) {
+	h.t.Helper()
+	eventually(h.t, status, func() bool { return h.Health().Status == status })
+}
+
+// create takes a prediction in.
+func (h *house) create(id, input string) *predict.Prediction {
+	h.t.Helper()
+	p, err := h.Create(predict.Request{ID: id, Input: []byte(input)})
+	if err != nil {
+		h.t.Fatalf("%s: %v", id, err)
+	}
+	return p
+}
+
+// waiting runs a prediction; what Wait returns comes out of the channel.
+func waiting(p *predict.Prediction) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- p.Wait() }()
+	return done
+}
+
+// ended waits for a prediction's end.
+func (h *house) ended(done <-chan error) error {
+	h.t.Helper()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patience):
+		h.t.Fatalf("it does not end\n%s", stacks())
+		return nil
+	}
+}
+
+// run carries a prediction out and returns its record.
+func (h *house) run(id, input string) predict.Record {
+	h.t.Helper()
+	p := h.create(id, input)
+	if err := h.ended(waiting(p)); err != nil {
+		h.t.Errorf("%s was refused after all: %v", id, err)
+	}
+	h.t.Cleanup(p.Release)
+	return p.Record()
+}
+
+// refused checks that Create refuses, and leaves nothing behind.
+func (h *house) refused(want string) {
+	h.t.Helper()
+	p, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)})
+	if err == nil {
+		h.t.Fatalf("%s was taken", p.ID())
+	}
+	if !strings.Contains(err.Error(), want) {
+		h.t.Errorf("refused with %q, want %q", err, want)
+	}
+}
+
+// remains are the files and folders below a folder.
+func remains(t *testing.T, root string) (left []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if path != root {
+			left = append(left, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+// begun waits until the model has a prediction that lasts.
+func (h *house) begun() {
+	h.t.Helper()
+	eventually(h.t, "the model has it", func() bool {
+		_, err := os.Stat(filepath.Join(h.dir, "begun"))
+		return err == nil
+	})
+}
+
+// noLeak fails the test where it ends with more descriptors, goroutines or mapped bodies than it began with.
+func noLeak(t *testing.T) {
+	t.Helper()
+	r, w, err := os.Pipe() // Go's poller opens descriptors of its own with the first that it watches
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	w.Close()
+	fds, goroutines, maps := descriptors(t), runtime.NumGoroutine(), mappings(t)
+	t.Cleanup(func() {
+		eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
+		eventually(t, "the descriptors are closed", func() bool { return descriptors(t) <= fds })
+		if now := mappings(t); now > maps {
+			t.Errorf("%d bodies are still mapped, %d were", now, maps)
+		}
+	})
+}
+
+func descriptors(t testing.TB) int {
+	t.Helper()
+	dir, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(dir)
+}
+
+func mappings(t testing.TB) int {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(maps), "memfd:body")
+}
+
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}
+
+// eventually waits until a state has come.
+func eventually(t testing.TB, what string, reached func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !reached(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s\n%s", patience, what, stacks())
+		}
+	}
+}

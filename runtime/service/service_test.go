@@ -1,0 +1,353 @@
+package service
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/ipc"
+	"pinion/runtime/predict"
+	"pinion/runtime/slot"
+	"pinion/runtime/supervise"
+)
+
+// TestRefusals: in each state in which nothing is taken, Create says why.
+func TestRefusals(t *testing.T) {
+	t.Run("no worker", func(t *testing.T) {
+		h := build(t, "", 0, "")
+		h.until("STARTING")
+		h.refused("Setup has not finished yet. Wait until it has finished, or GET /health-check for status.")
+		if _, ok := h.OpenAPI(); ok {
+			t.Error("there is a schema already")
+		}
+	})
+	t.Run("in setup", func(t *testing.T) {
+		h := build(t, "hangs", 0, "")
+		eventually(t, "setup has begun", func() bool { return h.worker.Status().State == supervise.Setup })
+		h.until("STARTING")
+		h.refused("Setup has not finished yet.")
+		if _, ok := h.OpenAPI(); ok {
+			t.Error("there is a schema before setup has ended")
+		}
+	})
+	t.Run("setup failed", func(t *testing.T) {
+		h := build(t, "fails", 5, "")
+		h.until("SETUP_FAILED")
+		h.refused("Setup has failed: GET /health-check for its logs.")
+		if got := h.Health(); !got.Setup.Failed || got.Version["cog"] != "0.23.0" || got.Version["python"] != "3.13.0" || got.Version["pinion"] != "test" {
+			t.Errorf("health: %+v", got)
+		}
+	})
+	t.Run("defunct", func(t *testing.T) {
+		h := build(t, "good", 0, supervise.Never)
+		h.until("READY")
+		h.run("deadly", `{"s":"die"}`)
+		h.until("DEFUNCT")
+		h.refused("The server is defunct, no worker is left: worker exited with code 3 while running this prediction")
+	})
+	t.Run("a worker restarts", func(t *testing.T) {
+		h := build(t, "good-once", 0, "")
+		h.until("READY")
+		h.run("deadly", `{"s":"die"}`)
+		h.until("STARTING")
+		h.refused("The worker is being replaced: worker exited with code 3")
+		if _, ok := h.OpenAPI(); !ok {
+			t.Error("the schema is gone")
+		}
+	})
+	t.Run("draining", func(t *testing.T) {
+		h := build(t, "good", 5, "")
+		h.until("READY")
+		h.Drain()
+		h.refused("The server is shutting down")
+	})
+	t.Run("busy", func(t *testing.T) {
+		h := build(t, "good", 0, "")
+		h.until("READY")
+		p := h.create("long", `{"s":"forever"}`)
+		done := waiting(p)
+		h.until("BUSY")
+		if _, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)}); err != predict.ErrBusy {
+			t.Errorf("got %v, want ErrBusy", err)
+		}
+		if _, err := h.Create(predict.Request{ID: "long", Input: []byte(`{"s":"x"}`)}); err != predict.ErrInFlight {
+			t.Errorf("got %v, want ErrInFlight", err)
+		}
+		if n := h.InFlight(); n != 1 {
+			t.Errorf("%d are in flight, want one: a refusal leaves nothing behind", n)
+		}
+		if !h.Cancel("long") || h.Cancel("another") {
+			t.Error("Cancel does not tell what is in flight")
+		}
+		if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled {
+			t.Errorf("got %v, %+v", err, p.Record())
+		}
+		h.until("READY")
+	})
+	t.Run("a full queue", func(t *testing.T) {
+		h := build(t, "good", 1, "")
+		h.until("READY")
+		one, two := waiting(h.create("one", `{"s":"forever"}`)), waiting(h.create("two", `{"s":"x"}`))
+		var full *predict.QueueFullError
+		if _, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)}); !errors.As(err, &full) {
+			t.Errorf("got %v, want a full queue", err)
+		}
+		h.CancelAll()
+		for _, done := range []<-chan error{one, two} {
+			if err := h.ended(done); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Run("a wrong input", func(t *testing.T) {
+		h := build(t, "good", 0, "")
+		h.until("READY")
+		var invalid *predict.ValidationError
+		if _, err := h.Create(predict.Request{Input: []byte(`{"s":1}`)}); !errors.As(err, &invalid) {
+			t.Errorf("got %v, want a validation error", err)
+		}
+		if _, err := h.Create(predict.Request{}); !errors.As(err, &invalid) || invalid.Problems[0].Type != predict.TypeMissing {
+			t.Errorf("no input: got %v, want a missing field", err)
+		}
+		if n := h.InFlight(); n != 0 {
+			t.Errorf("%d are in flight", n)
+		}
+	})
+}
+
+func TestPrediction(t *testing.T) {
+	h := build(t, "good", 0, "")
+	h.until("READY")
+	t.Run("succeeds", func(t *testing.T) {
+		h.t = t
+		got := h.run("a", `{"s":"hello","unknown":1}`)
+		if got.ID != "a" || got.Status != predict.Succeeded || string(got.Output) != `{"input":{"s":"hello"}}` ||
+			string(got.Metrics) != `{"predict_time":0.5}` || got.Started.IsZero() || got.Completed.Before(got.Started) {
+			t.Errorf("got %+v, output %s", got, got.Output)
+		}
+		if took := got.Completed.Sub(got.Started); took != 500*time.Millisecond {
+			t.Errorf("it took %s, want what the worker says", took)
+		}
+	})
+	t.Run("fails", func(t *testing.T) {
+		h.t = t
+		if got := h.run("b", `{"s":"fail"}`); got.Status != predict.Failed || got.Error != `ValueError: "no"` || got.Output != nil {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("answers rubbish", func(t *testing.T) {
+		h.t = t
+		if got := h.run("c", `{"s":"rubbish"}`); got.Status != predict.Failed || !strings.Contains(got.Error, "cannot be read") {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("without an id", func(t *testing.T) {
+		h.t = t
+		if got := h.run("", `{"s":"x"}`); len(got.ID) != 26 {
+			t.Errorf("its id is %q", got.ID)
+		}
+	})
+	t.Run("of megabytes", func(t *testing.T) {
+		h.t = t
+		p := h.create("large", `{"s":"large"}`)
+		if err := h.ended(waiting(p)); err != nil {
+			t.Fatal(err)
+		}
+		if n := mappings(t); n != 1 {
+			t.Errorf("%d bodies are mapped while its record is in use", n)
+		}
+		if got := len(p.Record().Output); got != ipc.InlineMax+2 {
+			t.Errorf("%d bytes came", got)
+		}
+		p.Release()
+		if n := mappings(t); n != 0 {
+			t.Errorf("%d bodies are mapped after Release", n)
+		}
+	})
+	t.Run("kills its worker", func(t *testing.T) {
+		h.t = t
+		got := h.run("d", `{"s":"die"}`)
+		if got.Status != predict.Failed || !strings.HasPrefix(got.Error, "worker exited with code 3 while running this prediction") {
+			t.Errorf("got %+v", got)
+		}
+		h.until("READY")
+		h.run("e", `{"s":"x"}`)
+	})
+}
+
+// TestQueueOverARestart: where there is a queue, predictions are taken while a worker restarts.
+func TestQueueOverARestart(t *testing.T) {
+	h := build(t, "good-once", 5, "")
+	h.until("READY")
+	h.run("deadly", `{"s":"die"}`)
+	h.until("STARTING")
+	p := h.create("waits", `{"s":"x"}`)
+	done := waiting(p)
+	eventually(t, "it is queued", func() bool { return h.pool.Load().Queued == 1 })
+	p.Cancel()
+	if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled || !p.Record().Started.IsZero() {
+		t.Errorf("got %v, %+v", err, p.Record())
+	}
+}
+
+// TestRefusedWhileQueued: the last worker goes for good, and with it the hope of those that wait.
+func TestRefusedWhileQueued(t *testing.T) {
+	h := build(t, "good", 5, supervise.Never)
+	h.until("READY")
+	first := h.create("first", `{"s":"forever"}`)
+	firstDone := waiting(first)
+	h.begun()
+	second := h.create("second", `{"s":"x"}`)
+	secondDone := waiting(second)
+	if err := unix.Kill(h.worker.Status().PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.ended(firstDone); err != nil || !strings.HasPrefix(first.Record().Error, "worker killed (SIGKILL)") {
+		t.Errorf("got %v, %+v", err, first.Record())
+	}
+	var not *predict.NotReadyError
+	if err := h.ended(secondDone); !errors.As(err, &not) || second.Record().Status != predict.Failed {
+		t.Errorf("got %v, %+v", err, second.Record())
+	}
+}
+
+// TestCancelBeforeWait: between Create and Wait.
+func TestCancelBeforeWait(t *testing.T) {
+	h := build(t, "good", 0, "")
+	h.until("READY")
+	p := h.create("a", `{"s":"forever"}`)
+	p.Cancel()
+	if err := h.ended(waiting(p)); err != nil || p.Record().Status != predict.Canceled {
+		t.Errorf("got %v, %+v", err, p.Record())
+	}
+}
+
+// TestFiles are there for the model, and gone with Release.
+func TestFiles(t *testing.T) {
+	h := build(t, "good", 0, "")
+	h.until("READY")
+	empty := remains(t, h.root)
+	url := "data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte("hello"))
+	p := h.create("a", `{"s":"x","image":"`+url+`"}`)
+	if err := h.ended(waiting(p)); err != nil {
+		t.Fatal(err)
+	}
+	out := string(p.Record().Output)
+	if strings.Contains(out, "data:") || !strings.Contains(out, h.root) {
+		t.Errorf("the model got %s, want a path", out)
+	}
+	if got := remains(t, h.root); len(got) <= len(empty) {
+		t.Errorf("nothing is on disk: %q", got)
+	}
+	p.Release()
+	if got := remains(t, h.root); !slices.Equal(got, empty) {
+		t.Errorf("the store holds %q, want %q", got, empty)
+	}
+}
+
+// TestFileThatCannotBeHad fails the prediction, and the model never sees it.
+func TestFileThatCannotBeHad(t *testing.T) {
+	h := build(t, "good", 0, "")
+	h.until("READY")
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	got := h.run("a", `{"s":"die","image":"`+server.URL+`/cat.png"}`)
+	if got.Status != predict.Failed || !strings.Contains(got.Error, `input "image"`) || !strings.Contains(got.Error, "404") || !got.Started.IsZero() {
+		t.Errorf("got %+v", got)
+	}
+	h.run("b", `{"s":"x"}`) // its place is free
+}
+
+// TestCancelDuringFetch ends the download.
+func TestCancelDuringFetch(t *testing.T) {
+	h := build(t, "good", 0, "")
+	h.until("READY")
+	asked, left := make(chan bool, 10), make(chan bool, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- true
+		<-r.Context().Done()
+		left <- true
+	}))
+	defer server.Close()
+	p := h.create("a", `{"s":"die","image":"`+server.URL+`/cat.png"}`)
+	done := waiting(p)
+	<-asked
+	if !h.Cancel("a") {
+		t.Error("it is not in flight")
+	}
+	if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled || !p.Record().Started.IsZero() {
+		t.Errorf("got %v, %+v", err, p.Record())
+	}
+	<-left
+	p.Release()
+	h.run("b", `{"s":"x"}`)
+}
+
+// TestAnswersThatCannotBeRead: whatever a worker sends, the front says so and goes on.
+func TestAnswersThatCannotBeRead(t *testing.T) {
+	good := map[ipc.Kind]string{
+		ipc.KindSucceeded: `{"metrics":{"predict_time":1},"output":[1,2]}`,
+		ipc.KindFailed:    `{"metrics":{"predict_time":1},"error":"it \"failed\""}`,
+		ipc.KindCanceled:  `{"metrics":{"predict_time":1}}`,
+	}
+	want := map[ipc.Kind]predict.Result{
+		ipc.KindSucceeded: {Status: predict.Succeeded, Output: []byte("[1,2]")},
+		ipc.KindFailed:    {Status: predict.Failed, Error: `it "failed"`},
+		ipc.KindCanceled:  {Status: predict.Canceled},
+	}
+	for kind, body := range good {
+		got := read(&slot.Result{Kind: kind, Body: []byte(body), Elapsed: time.Second})
+		w := want[kind]
+		if got.Status != w.Status || !bytes.Equal(got.Output, w.Output) || got.Error != w.Error ||
+			string(got.Metrics) != `{"predict_time":1}` || got.Elapsed != time.Second {
+			t.Errorf("%s: got %+v", body, got)
+		}
+		for n := range body { // every one that was cut
+			if got := read(&slot.Result{Kind: kind, Body: []byte(body[:n])}); got.Status != predict.Failed {
+				t.Errorf("%q: got %+v", body[:n], got)
+			}
+		}
+		for other := range good {
+			if got := read(&slot.Result{Kind: other, Body: []byte(body)}); other != kind && got.Status != predict.Failed {
+				t.Errorf("kind %d with %s: got %+v", other, body, got)
+			}
+		}
+	}
+	for _, body := range []string{
+		"", "null", "{}", "[]", `"`, `{"metrics"`, `{"metrics":{}`, `{"metrics":{}}`, `{ "metrics":{},"output":1}`,
+		`{"output":1,"metrics":{}}`, `{"m":{},"output":1}`, `{"metrics":{},"output":}`, `{"metrics":{},"output"}`,
+		`{"metrics":{},"error":"x`, `{"metrics":{},"error":1}`, `{"metrics":{},"error":}`, `{"metrics":},"output":1}`,
+		"\x00\x01\x02", `{"metrics":{}}}`, `{"metrics":{}}` + "\n",
+	} {
+		for _, kind := range []ipc.Kind{ipc.KindSucceeded, ipc.KindFailed} {
+			if got := read(&slot.Result{Kind: kind, Body: []byte(body)}); got.Status != predict.Failed || !strings.Contains(got.Error, "cannot be read") {
+				t.Errorf("kind %d, %q: got %+v", kind, body, got)
+			}
+		}
+	}
+}
+
+func TestChangesHasAToken(t *testing.T) {
+	h := build(t, "good", 0, "")
+	for h.Health().Status != "READY" {
+		select {
+		case <-h.Changes():
+		case <-time.After(patience):
+			t.Fatal("no token came")
+		}
+	}
+	if h.HasTraining() {
+		t.Error("there is a training")
+	}
+	if body, ok := h.OpenAPI(); !ok || string(body) != document {
+		t.Errorf("the schema is %s", body)
+	}
+}

@@ -1,0 +1,163 @@
+package slot
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+	"pinion/runtime/predict"
+)
+
+func TestAdmissionWithoutAQueue(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{})
+	if err := p.Admit(); err != predict.ErrBusy {
+		t.Errorf("a pool without slots says %v, want ErrBusy", err)
+	}
+	w := newWorker(t, p, 2)
+	first, second := newFlight(t, p, "first"), newFlight(t, p, "second")
+	if err := p.Admit(); err != predict.ErrBusy {
+		t.Errorf("a full pool says %v, want ErrBusy", err)
+	}
+	if l := p.Load(); l != (Load{Slots: 2, InFlight: 2}) {
+		t.Errorf("the load is %+v", l)
+	}
+	p.Leave() // one changes its mind
+	second = newFlight(t, p, "third")
+	for _, f := range []*flight{first, second} {
+		p.Submit(f.Call)
+		f.wait()
+	}
+	for _, l := range w.lines {
+		l.succeed(l.begin())
+	}
+	first.succeeded()
+	second.succeeded()
+	empty(t, p)
+}
+
+// TestPlaceIsFreeBeforeTheAnswer: a client that waits for its answer before it asks again is never too early.
+func TestPlaceIsFreeBeforeTheAnswer(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{})
+	w := newWorker(t, p, 1)
+	served := w.serve(echo)
+	for i := range 2000 {
+		start(t, p, fmt.Sprint(i)).succeeded()
+	}
+	w.hangUp(served)
+}
+
+func TestAdmissionWithAQueue(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 3})
+	w := newWorker(t, p, 1)
+	l := w.lines[0]
+	// The model takes 10 s each time, it says.
+	slow := start(t, p, "slow")
+	l.answer(ipc.KindSucceeded, l.begin().id, 10*time.Second, string(body("slow")))
+	slow.succeeded()
+
+	var flights []*flight
+	for i := range 4 { // one in the slot, one more in its window, two in the queue
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+	}
+	if got := p.Load(); got != (Load{Slots: 1, InFlight: 4, Queued: 2}) {
+		t.Errorf("the load is %+v", got)
+	}
+	var full *predict.QueueFullError
+	if err := p.Admit(); !errors.As(err, &full) {
+		t.Fatalf("got %v, want a full queue", err)
+	}
+	if full.RetryAfter != 30*time.Second {
+		t.Errorf("retry after %s; two wait in the queue, of a slot that takes 10 s", full.RetryAfter)
+	}
+	for _, f := range flights {
+		l.succeed(l.begin())
+		f.succeeded()
+	}
+	empty(t, p)
+}
+
+func TestRetryAfterIsAtLeastASecond(t *testing.T) {
+	p := NewPool(Options{Queue: 1})
+	start := newFlight(t, p, "waits for a worker")
+	var full *predict.QueueFullError
+	if err := p.Admit(); !errors.As(err, &full) || full.RetryAfter != time.Second {
+		t.Errorf("got %+v", err)
+	}
+	p.Cancel(start.Call)
+	p.Submit(start.Call)
+	start.Wait()
+	empty(t, p)
+}
+
+// TestQueueOfAPoolWithoutWorkers: what waits for the first worker is given to it.
+func TestQueueOfAPoolWithoutWorkers(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 5})
+	var flights []*flight
+	for i := range 5 {
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+	}
+	parked(t, flights...)
+	l := newWorker(t, p, 1).lines[0]
+	for i, f := range flights {
+		r := l.begin()
+		if !isFor(r, fmt.Sprint(i)) {
+			t.Errorf("number %d got %s", i, r.body)
+		}
+		l.succeed(r)
+		f.succeeded()
+	}
+	empty(t, p)
+}
+
+func TestRefuse(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 10})
+	w := newWorker(t, p, 1)
+	l := w.lines[0]
+	reason := &predict.NotReadyError{Reason: "for the test"}
+	running, window, waits := start(t, p, "running"), start(t, p, "window"), start(t, p, "waits")
+	late := newFlight(t, p, "late")
+	begun := l.begin()
+	p.Refuse(reason)
+	waits.failed(reason)
+	p.Submit(late.Call)
+	late.wait()
+	late.failed(reason)
+	if err := p.Admit(); err != reason {
+		t.Errorf("Admit says %v, want the reason", err)
+	}
+	// What has a slot goes on.
+	l.succeed(begun)
+	running.succeeded()
+	l.succeed(l.begin())
+	window.succeeded()
+	empty(t, p)
+
+	p.Refuse(nil)
+	again := start(t, p, "again")
+	l.succeed(l.begin())
+	again.succeeded()
+}
+
+// TestRefuseMeetsALostWorker: calls that come back from a dead worker while nothing is let in any more.
+func TestRefuseMeetsALostWorker(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 10})
+	w := newWorker(t, p, 1)
+	running, window := start(t, p, "running"), start(t, p, "window")
+	w.lines[0].begin()
+	reason := &predict.NotReadyError{Reason: "for the test"}
+	p.Refuse(reason)
+	if had := w.bury("died"); had != 1 {
+		t.Errorf("the model had %d calls, want 1", had)
+	}
+	running.failed(ErrWorker)
+	window.failed(reason)
+	empty(t, p)
+}

@@ -1,0 +1,228 @@
+package slot
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+)
+
+func TestCancelBeforeSubmit(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{})
+	newWorker(t, p, 1)
+	f := newFlight(t, p, "a")
+	p.Cancel(f.Call)
+	p.Cancel(f.Call) // as often as one likes
+	p.Submit(f.Call)
+	f.wait()
+	f.failed(ErrCanceled)
+	empty(t, p)
+}
+
+func TestCancelInTheQueue(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 10})
+	l := newWorker(t, p, 1).lines[0]
+	var flights []*flight
+	for _, name := range []string{"running", "window", "first", "second", "third"} {
+		flights = append(flights, start(t, p, name))
+	}
+	parked(t, flights...)
+	p.Cancel(flights[3].Call)
+	flights[3].failed(ErrCanceled)
+	for _, i := range []int{0, 1, 2, 4} {
+		r := l.begin()
+		if !isFor(r, flights[i].Name) {
+			t.Errorf("%s came for %s", r.body, flights[i].Name)
+		}
+		l.succeed(r)
+		flights[i].succeeded()
+	}
+	empty(t, p)
+}
+
+// TestCancelInTheWindow: the worker has the request and not begun it. It never will, and the room is given on.
+func TestCancelInTheWindow(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 10})
+	w := newWorker(t, p, 1)
+	l := w.lines[0]
+	running, window, waits := start(t, p, "running"), start(t, p, "window"), start(t, p, "waits")
+	begun := l.begin()
+	p.Cancel(window.Call)
+	window.failed(ErrCanceled)
+	if l := p.Load(); l.Queued != 0 {
+		t.Error("its room in the window was not given on")
+	}
+	if r := l.expect(); !isFor(r, "window") || l.claim(r.id) {
+		t.Errorf("%s could be claimed", r.body)
+	}
+	l.succeed(begun)
+	running.succeeded()
+	l.succeed(l.begin())
+	waits.succeeded()
+	if n := w.interrupts.Load(); n != 0 {
+		t.Errorf("the worker was signalled %d times for what it had not begun", n)
+	}
+	empty(t, p)
+}
+
+// TestCancelMakesRoomForTheWaiting: an idle slot takes another's waiting call when its own was cancelled.
+func TestCancelMakesRoomForTheWaiting(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 10})
+	w := newWorker(t, p, 2)
+	var flights []*flight
+	for _, name := range []string{"a", "b", "c", "d"} {
+		flights = append(flights, start(t, p, name))
+	}
+	parked(t, flights...)
+	on := func(s *Slot) (of []*flight) {
+		for _, f := range flights {
+			if locked(p, func() bool { return f.slot == s }) {
+				of = append(of, f)
+			}
+		}
+		return of
+	}
+	busy := w.lines[0].begin()
+	for _, f := range on(w.slots[1]) { // nothing of it has begun
+		p.Cancel(f.Call)
+		f.failed(ErrCanceled)
+	}
+	moved := w.lines[1].begin()
+	w.lines[1].succeed(moved)
+	w.lines[0].succeed(busy)
+	for _, f := range flights {
+		if f.result().Err == nil {
+			f.succeeded()
+		}
+	}
+	empty(t, p)
+}
+
+func TestCancelOfARunningCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind ipc.Kind
+		body string
+	}{
+		"it obeys":          {ipc.KindCanceled, `{"metrics":{"predict_time":1}}`},
+		"it was done first": {ipc.KindSucceeded, string(body("running"))},
+		"it fails at it":    {ipc.KindFailed, `{"metrics":{},"error":"RuntimeError"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noLeak(t)
+			p := NewPool(Options{CancelGrace: time.Hour})
+			w := newWorker(t, p, 1)
+			l := w.lines[0]
+			f := start(t, p, "running")
+			r := l.begin()
+			p.Cancel(f.Call)
+			if !l.canceled(r.id) || w.interrupts.Load() == 0 {
+				t.Errorf("the cancel word names it: %v; signals: %d", l.canceled(r.id), w.interrupts.Load())
+			}
+			l.answer(c.kind, r.id, time.Second, c.body)
+			if got := f.result(); got.Err != nil || got.Kind != c.kind || string(got.Body) != c.body || got.Elapsed != time.Second {
+				t.Errorf("got %+v", got)
+			}
+			p.Cancel(f.Call) // does nothing any more
+			empty(t, p)
+			if k := w.kills(); len(k) != 0 {
+				t.Errorf("the worker was killed: %q", k)
+			}
+			// The word still names an id that is over: the next call has another.
+			next := start(t, p, "next")
+			r = l.begin()
+			if l.canceled(r.id) {
+				t.Error("the next call is cancelled too")
+			}
+			l.succeed(r)
+			next.succeeded()
+		})
+	}
+}
+
+// TestCancelIsRepeated: one signal may be swallowed.
+func TestCancelIsRepeated(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{CancelGrace: time.Hour})
+	w := newWorker(t, p, 1)
+	l := w.lines[0]
+	f := start(t, p, "running")
+	r := l.begin()
+	p.Cancel(f.Call)
+	eventually(t, "it is signalled again", func() bool { return w.interrupts.Load() >= 3 })
+	l.answer(ipc.KindCanceled, r.id, time.Second, `{"metrics":{}}`)
+	if got := f.result(); got.Kind != ipc.KindCanceled {
+		t.Errorf("got %+v", got)
+	}
+	empty(t, p)
+}
+
+// TestCancelThatIsSwallowed: after the grace the worker is killed, the call canceled all the same, and its
+// neighbour in another slot fails for it.
+func TestCancelThatIsSwallowed(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{CancelGrace: time.Millisecond, Queue: 10})
+	w := newWorker(t, p, 2)
+	a, b := start(t, p, "a"), start(t, p, "b")
+	stubborn, neighbour := a, b
+	l, other := w.lines[0], w.lines[1]
+	if r := l.begin(); !isFor(r, "a") {
+		stubborn, neighbour = b, a
+	}
+	other.begin()
+	w.write("the last words\n")
+	p.Cancel(stubborn.Call)
+	eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
+	if k := w.kills(); !strings.Contains(k[0], "did not end within 1ms") {
+		t.Errorf("killed because: %q", k)
+	}
+	waits := start(t, p, "waits") // in the window of one that dies
+	if had := w.bury("it was killed"); had != 2 {
+		t.Errorf("the model had %d calls, want 2", had)
+	}
+	stubborn.failed(ErrCanceled)
+	if r := stubborn.result(); string(r.Logs) != "the last words\n" || r.Elapsed <= 0 {
+		t.Errorf("logs %q, %s", r.Logs, r.Elapsed)
+	}
+	neighbour.failed(ErrWorker)
+	if err := neighbour.result().Err; err.Error() != "it was killed" {
+		t.Errorf("the cause is %q", err)
+	}
+	second := newWorker(t, p, 1).lines[0]
+	second.succeed(second.begin())
+	waits.succeeded()
+	empty(t, p)
+}
+
+// TestCancelWhileTheWorkerIsLost: between the end of a channel and the judgement of the exit.
+func TestCancelWhileTheWorkerIsLost(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 10})
+	w := newWorker(t, p, 1)
+	running, window := start(t, p, "running"), start(t, p, "window")
+	w.lines[0].begin()
+	w.write("from running\n")
+	w.die()
+	eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
+	p.Cancel(running.Call)
+	p.Cancel(window.Call)
+	if l := p.Load(); l.InFlight != 2 {
+		t.Error("a call ended before it was known what became of it")
+	}
+	if had := w.bury("died"); had != 1 {
+		t.Errorf("the model had %d calls, want 1", had)
+	}
+	running.failed(ErrCanceled)
+	window.failed(ErrCanceled)
+	if got := string(running.result().Logs); got != "from running\n" {
+		t.Errorf("the logs of the running one: %q", got)
+	}
+	if r := window.result(); len(r.Logs) != 0 || r.Elapsed != 0 {
+		t.Errorf("one that never ran has the logs %q and took %s", r.Logs, r.Elapsed)
+	}
+	empty(t, p)
+}

@@ -1,0 +1,252 @@
+package slot
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/ipc"
+)
+
+func TestDetach(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 1)
+	roomy(p, w.slots[0], 4)
+	var flights []*flight
+	for i := range 7 { // four in the socket, three in the queue
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+	}
+	parked(t, flights...)
+	l := w.lines[0]
+	l.begin()
+	w.write("what it wrote before it died\n")
+	if had := w.bury("worker killed by SIGSEGV"); had != 1 {
+		t.Errorf("the model had %d calls, want 1", had)
+	}
+	flights[0].failed(ErrWorker)
+	r := flights[0].result()
+	if r.Err.Error() != "worker killed by SIGSEGV" || string(r.Logs) != "what it wrote before it died\n" || r.Elapsed <= 0 {
+		t.Errorf("got %v, logs %q, took %s", r.Err, r.Logs, r.Elapsed)
+	}
+	if got := p.Load(); got != (Load{InFlight: 6, Queued: 6}) {
+		t.Errorf("the load is %+v", got)
+	}
+	second := newWorker(t, p, 1).lines[0]
+	for i, f := range flights[1:] {
+		r := second.begin()
+		if want := fmt.Sprint(i + 1); !isFor(r, want) {
+			t.Errorf("got %s, want %s", r.body, want)
+		}
+		second.succeed(r)
+		f.succeeded()
+		if len(f.Result.Logs) > 0 {
+			t.Errorf("%s has the logs of the dead worker: %q", f.Name, f.Result.Logs)
+		}
+	}
+	empty(t, p)
+}
+
+// TestDetachMovesOn: what a dead worker had not begun goes to others that live, and the order is that of
+// arrival, over all of its slots.
+func TestDetachMovesOn(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 3)
+	var flights []*flight
+	for i := range 9 { // two in each slot, three in the queue
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+	}
+	parked(t, flights...)
+	lives := newWorker(t, p, 1).lines[0] // it takes one of the queue, or steals
+	if had := w.bury("died"); had != 0 {
+		t.Errorf("the model had %d calls, want none", had)
+	}
+	seen := make(map[string]bool)
+	last := ""
+	for n := range flights {
+		r := lives.begin()
+		if n > 2 && string(r.body) < last { // the first two were in its window before
+			t.Errorf("%s came after %s", r.body, last)
+		}
+		if last = string(r.body); seen[last] {
+			t.Errorf("%s came twice", last)
+		}
+		seen[last] = true
+		lives.succeed(r)
+	}
+	for _, f := range flights {
+		f.succeeded()
+	}
+	empty(t, p)
+}
+
+// TestAnswersOfTheDeadCount: what lies in the socket when the worker dies is delivered, with its logs.
+func TestAnswersOfTheDeadCount(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 1)
+	l := w.lines[0]
+	done, running := newFlight(t, p, "done"), newFlight(t, p, "running")
+	p.Submit(done.Call)
+	p.Submit(running.Call) // nobody reads the socket yet
+	r := l.begin()
+	at := w.write("of done\n")
+	if err := l.send(ipc.KindLogMark, r.id, 0, fmt.Appendf(nil, `{"stdout":%d,"stderr":0}`, at)); err != nil {
+		t.Fatal(err)
+	}
+	l.succeed(r)
+	l.begin()
+	w.write("of running\n")
+	w.die()
+	buried := make(chan int)
+	go func() { buried <- w.bury("died") }()
+	done.wait()
+	running.wait()
+	done.succeeded()
+	running.failed(ErrWorker)
+	if got := string(done.Result.Logs); got != "of done\n" {
+		t.Errorf("the logs of the one that was done: %q", got)
+	}
+	if got := string(running.Result.Logs); got != "of running\n" {
+		t.Errorf("the logs of the one that ran: %q", got)
+	}
+	if had := <-buried; had != 1 {
+		t.Errorf("the model had %d calls, want 1", had)
+	}
+	if !w.slots[0].Served() {
+		t.Error("its success does not count")
+	}
+	empty(t, p)
+}
+
+// TestGrandchildHoldsTheSocket: the worker is gone, and its socket is not.
+func TestGrandchildHoldsTheSocket(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 3)
+	var flights []*flight
+	var leaked []int
+	for i, l := range w.lines {
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+		fd, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaked = append(leaked, fd)
+	}
+	for _, l := range w.lines {
+		l.begin()
+		unix.Close(l.fd)
+		l.once.Do(func() {})
+	}
+	if had := w.bury("died"); had != 3 {
+		t.Errorf("the model had %d calls, want 3", had)
+	}
+	for _, f := range flights {
+		f.failed(ErrWorker)
+	}
+	for _, fd := range leaked {
+		unix.Close(fd)
+	}
+	empty(t, p)
+}
+
+// TestIdleWorkerDies: nobody reads at an idle slot, and the next call finds it dead.
+func TestIdleWorkerDies(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 1)
+	start(t, p, "first").serveOne(w.lines[0])
+	w.die()
+	f := start(t, p, "second") // before anybody knows
+	eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
+	if had := w.bury("died idle"); had != 0 {
+		t.Errorf("the model had %d calls, want none", had)
+	}
+	l := newWorker(t, p, 1).lines[0]
+	l.succeed(l.begin())
+	f.succeeded()
+	empty(t, p)
+}
+
+func (f *flight) serveOne(l *line) {
+	f.t.Helper()
+	l.succeed(l.begin())
+	f.succeeded()
+}
+
+// TestDeadSlotsAreForgotten: workers come and go, and nothing of them stays in the pool.
+func TestDeadSlotsAreForgotten(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 20})
+	old := newWorker(t, p, 1)
+	for i := range 20 {
+		next := newWorker(t, p, 1)
+		old.bury("died")
+		start(t, p, fmt.Sprint(i)).serveOne(next.lines[0])
+		old = next
+	}
+	if n := locked(p, func() int { return len(p.slots) + len(p.idle) }); n != 2 {
+		t.Errorf("the pool holds on to %d slots, want the live one twice", n)
+	}
+}
+
+func TestRunningAndServed(t *testing.T) {
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 1)
+	l, s := w.lines[0], w.slots[0]
+	if s.Running() != "" || s.Served() {
+		t.Errorf("a new slot runs %q and has served: %v", s.Running(), s.Served())
+	}
+	f := start(t, p, "first")
+	r := l.begin()
+	if got := s.Running(); got != "first" {
+		t.Errorf("it runs %q, want first", got)
+	}
+	l.answer(ipc.KindFailed, r.id, time.Millisecond, `{"metrics":{},"error":"x"}`)
+	f.result()
+	if s.Running() != "" || s.Served() {
+		t.Errorf("after a failure it runs %q and has served: %v", s.Running(), s.Served())
+	}
+	start(t, p, "second").serveOne(l)
+	if !s.Served() {
+		t.Error("after a success it has not served")
+	}
+	w.bury("died")
+	if s.Running() != "" {
+		t.Errorf("a lost slot runs %q", s.Running())
+	}
+}
+
+// TestDetachWaitsForAnswersOnly: once all answers are read there is nothing to wait for, and nobody will read on.
+func TestDetachWaitsForAnswersOnly(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 1)
+	l, s := w.lines[0], w.slots[0]
+	f := newFlight(t, p, "first")
+	p.Submit(f.Call)
+	l.succeed(l.begin())
+	keep, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 3) // so that no end of the channel is seen
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(keep)
+	l.once.Do(func() { unix.Close(l.fd) })
+	buried := make(chan int)
+	go func() { buried <- w.bury("died") }()
+	eventually(t, "Detach waits", func() bool { return locked(p, func() bool { return s.draining }) })
+	f.wait()
+	f.succeeded()
+	if had := <-buried; had != 0 {
+		t.Errorf("the model had %d calls, want none", had)
+	}
+	select {
+	case <-s.drained:
+	default:
+		t.Error("Detach waited for its time to be over")
+	}
+}

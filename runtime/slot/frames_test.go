@@ -1,0 +1,189 @@
+package slot
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+)
+
+// TestViolations: what no worker should send is its end, and its calls are dealt with like those of any dead one.
+func TestViolations(t *testing.T) {
+	for name, c := range map[string]struct {
+		send func(l *line, r request)
+		says string
+	}{
+		"an answer to nobody": {func(l *line, r request) {
+			l.answer(ipc.KindSucceeded, r.id+ipc.Claims, 0, "{}")
+		}, "not outstanding"},
+		"an answer to an id of another word": {func(l *line, r request) {
+			l.answer(ipc.KindSucceeded, r.id^1, 0, "{}")
+		}, "not outstanding"},
+		"a frame that only the front sends": {func(l *line, r request) {
+			l.answer(ipc.KindPredict, r.id, 0, "{}")
+		}, "a frame of kind 1 on a slot's channel"},
+		"a frame of the control channel": {func(l *line, r request) {
+			l.answer(ipc.KindReady, 0, 0, "{}")
+		}, "a frame of kind 34 on a slot's channel"},
+		"a kind that nobody knows": {func(l *line, r request) {
+			l.answer(200, r.id, 0, "{}")
+		}, "a frame of kind 200 on a slot's channel"},
+		"a mark that is no JSON": {func(l *line, r request) {
+			l.answer(ipc.KindLogMark, r.id, 0, "{")
+		}, "a log mark that cannot be read"},
+		"a log that is no JSON": {func(l *line, r request) {
+			l.answer(ipc.KindLog, r.id, 0, `{"source":1}`)
+		}, "a log frame that cannot be read"},
+		"no frame at all": {func(l *line, r request) {
+			writeAll(l.w.t, l.fd, bytes.Repeat([]byte("x"), 100))
+		}, "protocol violated: header 78"},
+		"a file frame without a file": {func(l *line, r request) {
+			writeAll(l.w.t, l.fd, ipc.AppendHeader(nil, ipc.KindSucceeded, ipc.FlagFile, r.id, 0, 0))
+		}, "without its descriptor"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noLeak(t)
+			p := NewPool(Options{Queue: 10})
+			w := newWorker(t, p, 1)
+			running, window := start(t, p, "running"), start(t, p, "window")
+			c.send(w.lines[0], w.lines[0].begin())
+			eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
+			if k := w.kills(); len(k) != 1 || !strings.Contains(k[0], c.says) || !strings.Contains(k[0], "protocol violated") {
+				t.Errorf("killed because: %q, want %q", k, c.says)
+			}
+			if w.closings.Load() != 0 {
+				t.Error("it was also taken for one that closed its channel")
+			}
+			w.bury("killed")
+			running.failed(ErrWorker)
+			l := newWorker(t, p, 1).lines[0]
+			l.succeed(l.begin())
+			window.succeeded()
+			empty(t, p)
+		})
+	}
+}
+
+// TestSecondAnswer: the first ends the call, the second the worker.
+func TestSecondAnswer(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 10})
+	w := newWorker(t, p, 1)
+	first, second := start(t, p, "first"), start(t, p, "second")
+	r := w.lines[0].begin()
+	w.lines[0].succeed(r)
+	w.lines[0].succeed(r)
+	first.succeeded()
+	eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
+	w.bury("killed")
+	l := newWorker(t, p, 1).lines[0]
+	l.succeed(l.begin())
+	second.succeeded()
+	empty(t, p)
+}
+
+// TestAnswerToWhatWasTakenBack is a violation: the claim word forbade it.
+func TestAnswerToWhatWasTakenBack(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 10})
+	w := newWorker(t, p, 1)
+	running, window := start(t, p, "running"), start(t, p, "window")
+	begun := w.lines[0].begin()
+	p.Cancel(window.Call)
+	window.failed(ErrCanceled)
+	w.lines[0].succeed(w.lines[0].expect())
+	eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
+	w.lines[0].succeed(begun) // too late
+	w.bury("killed")
+	running.failed(ErrWorker)
+	empty(t, p)
+}
+
+// TestContextIsPassedOn: the body of a request has what the call has.
+func TestContextIsPassedOn(t *testing.T) {
+	p := NewPool(Options{Queue: 10})
+	l := newWorker(t, p, 1).lines[0]
+	f := &flight{NewCall("a", []byte(`{"s":"world"}`), []byte(`{"user":"ann"}`)), t, make(chan struct{})}
+	if err := p.Admit(); err != nil {
+		t.Fatal(err)
+	}
+	p.Submit(f.Call)
+	f.wait()
+	r := l.begin()
+	if got, want := string(r.body), `{"input":{"s":"world"},"context":{"user":"ann"}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	l.answer(ipc.KindCanceled, r.id, 0, `{"metrics":{}}`)
+	f.result()
+}
+
+func TestLargeBodies(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 10})
+	l := newWorker(t, p, 1).lines[0]
+	for _, size := range []int{ipc.InlineMax - 20, ipc.InlineMax + 1, 20 << 20} {
+		input := append(append([]byte(`"`), bytes.Repeat([]byte("x"), size)...), '"')
+		f := &flight{NewCall("large", input, nil), t, make(chan struct{})}
+		if err := p.Admit(); err != nil {
+			t.Fatal(err)
+		}
+		p.Submit(f.Call)
+		f.wait()
+		r := l.begin()
+		if want := slices.Concat(openInput, input, closeBrace); !bytes.Equal(r.body, want) {
+			t.Errorf("%d bytes came as %d", len(want), len(r.body))
+		}
+		sent := make(chan struct{})
+		go func() {
+			l.succeed(r)
+			close(sent)
+		}()
+		got := f.result()
+		<-sent
+		if got.Err != nil || !bytes.Equal(got.Body, r.body) {
+			t.Errorf("%d bytes came back as %d, %v", len(r.body), len(got.Body), got.Err)
+		}
+		if (got.Release != nil) != (len(r.body) > ipc.InlineMax) {
+			t.Errorf("%d bytes: something to give back: %v", len(r.body), got.Release != nil)
+		}
+		if got.Release != nil {
+			got.Release()
+		}
+	}
+	empty(t, p)
+}
+
+// TestLogs: those of a pipe are claimed by their mark, those that the worker tells apart come as frames.
+func TestLogs(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 10})
+	w := newWorker(t, p, 1)
+	l := w.lines[0]
+	f := start(t, p, "talks")
+	r := l.begin()
+	send := func(kind ipc.Kind, id uint64, body string) {
+		t.Helper()
+		if err := l.send(kind, id, 0, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.write("one\ntwo")
+	send(ipc.KindLogMark, r.id, `{"stdout":4,"stderr":0}`)
+	send(ipc.KindLog, r.id, `{"source":"stderr","data":"apart\n"}`)
+	send(ipc.KindLogMark, r.id, `{"stdout":7,"stderr":0}`)
+	send(ipc.KindLog, r.id+ipc.Claims, `{"source":"stdout","data":"from one that is over\n"}`)
+	l.succeed(r)
+	f.succeeded()
+	if got, want := string(f.Result.Logs), "one\napart\ntwo"; got != want {
+		t.Errorf("logs %q, want %q", got, want)
+	}
+	if want := []string{"stderr talks apart\n", "stdout  from one that is over\n"}; !slices.Equal(w.logged, want) {
+		t.Errorf("the server's log got %q, want %q", w.logged, want)
+	}
+	if f.Result.Elapsed != time.Millisecond {
+		t.Errorf("it took %s, want what the worker says", f.Result.Elapsed)
+	}
+}

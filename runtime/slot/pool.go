@@ -1,0 +1,351 @@
+package slot
+
+import (
+	"sync"
+	"time"
+
+	"pinion/ipc"
+	"pinion/runtime/predict"
+)
+
+// Worker is what a slot needs of the process behind it. supervise has the real one. No method
+// blocks for longer than a system call.
+type Worker interface {
+	// Interrupt makes the worker look at its cancel words now.
+	Interrupt()
+	// Kill ends the worker at once; why goes into the judgement of its exit.
+	Kill(why string)
+	// Closed says that the worker's end of a channel is closed: it has died, or is to be ended soon.
+	Closed()
+	// TakeLogs returns what the model wrote up to these positions of its two pipes and was not
+	// taken before; prediction is whose it is, or "".
+	TakeLogs(prediction string, stdout, stderr uint64) []byte
+	// Logged is told of text that came for a prediction through its slot's channel.
+	Logged(stream, prediction string, text []byte)
+}
+
+// Options of a pool.
+type Options struct {
+	// Queue is how many calls may wait beyond those that have a slot; 0: none.
+	Queue int
+	// QueueTimeout is how long a call may wait before the model has it; 0: for ever.
+	QueueTimeout time.Duration
+	// CancelGrace is how long a cancelled call may go on before its worker is killed. Default 10 s.
+	CancelGrace time.Duration
+}
+
+// Pool is all slots of all workers, and the queue before them.
+type Pool struct {
+	o Options
+
+	mu       sync.Mutex
+	slots    []*Slot
+	idle     []*Slot // candidates: may hold slots that are idle no more
+	queue    list
+	inflight int // admitted and not ended
+	stopped  error
+	timer    *time.Timer // fires for the first deadline; nil while there is none
+}
+
+// NewPool makes a pool without slots.
+func NewPool(o Options) *Pool {
+	if o.CancelGrace <= 0 {
+		o.CancelGrace = 10 * time.Second
+	}
+	return &Pool{o: o}
+}
+
+// Load is how much of a pool is taken.
+type Load struct {
+	Slots    int // slots of live workers
+	InFlight int // calls admitted and not ended
+	Queued   int // calls without a slot
+}
+
+// Load tells how much of the pool is taken.
+func (p *Pool) Load() Load {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Load{Slots: len(p.slots), InFlight: p.inflight, Queued: p.queue.len}
+}
+
+// Admit claims a place for one call, to be submitted or given back with Leave. It returns
+// predict.ErrBusy, *predict.QueueFullError, or what Refuse was given.
+func (p *Pool) Admit() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.stopped != nil:
+		return p.stopped
+	case p.inflight < len(p.slots)+p.o.Queue:
+		p.inflight++
+		return nil
+	case p.o.Queue == 0:
+		return predict.ErrBusy
+	default:
+		return &predict.QueueFullError{RetryAfter: p.drainTime()}
+	}
+}
+
+// Leave gives back the place of a call that was never submitted.
+func (p *Pool) Leave() {
+	p.mu.Lock()
+	p.inflight--
+	p.mu.Unlock()
+}
+
+// drainTime estimates when the queue will have room again, at least a second.
+func (p *Pool) drainTime() time.Duration {
+	var mean time.Duration
+	for _, s := range p.slots {
+		mean = max(mean, s.mean)
+	}
+	wait := mean * time.Duration(p.queue.len+1) / time.Duration(max(1, len(p.slots)))
+	return max(time.Second, wait.Round(time.Second))
+}
+
+// Submit hands an admitted call over; its owner calls Wait next.
+func (p *Pool) Submit(c *Call) {
+	now := time.Now()
+	p.mu.Lock()
+	c.pool, c.since = p, now
+	if err := p.stopped; err != nil || c.canceling {
+		if c.canceling {
+			err = ErrCanceled
+		}
+		p.end(c, Result{Err: err})
+		p.mu.Unlock()
+		return
+	}
+	s := p.place()
+	if s == nil || s.count > 0 {
+		p.setDeadline(c, now)
+	}
+	if s == nil {
+		c.state = queued
+		p.queue.pushBack(c)
+		p.mu.Unlock()
+		return
+	}
+	d := s.assign(c)
+	if s.flows(d) {
+		// Under the lock, so that the leader's next flush cannot miss it.
+		s.held++
+		d.queue()
+		p.mu.Unlock()
+		return
+	}
+	p.mu.Unlock()
+	d.queue()
+	d.flush()
+}
+
+// place chooses the slot for the next call: an idle one, the last used first, for its caches are
+// warm; else the one with the fewest outstanding that has room in its window; else none.
+func (p *Pool) place() *Slot {
+	for n := len(p.idle); n > 0; n = len(p.idle) {
+		s := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		s.resting = false
+		if s.count == 0 && !s.lost {
+			return s
+		}
+	}
+	var best *Slot
+	for _, s := range p.slots {
+		if !s.lost && s.count < s.window && (best == nil || s.count < best.count) {
+			best = s
+		}
+	}
+	return best
+}
+
+// Wait carries the call through and returns when it has ended. One goroutine calls it, once: while
+// it waits it may read the slot's socket for all others that wait there.
+func (c *Call) Wait() {
+	p := c.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c.resign(); c.state != ended; c.resign() {
+		if s := c.slot; s != nil && !s.lost {
+			if s.leader == nil {
+				s.appoint(c)
+			}
+			if s.leader == c {
+				s.lead(c)
+				continue
+			}
+			s.follow(c)
+		}
+		c.parked = true
+		p.mu.Unlock()
+		<-c.wake
+		p.mu.Lock()
+		c.parked = false
+	}
+}
+
+// settle makes a result final and frees the call's place. Called with the lock held.
+func (p *Pool) settle(c *Call, r Result) {
+	switch c.state {
+	case queued:
+		p.queue.remove(c)
+	case assigned:
+		c.slot.release(c)
+	}
+	c.state = ended
+	r.Logs = c.takeLogs()
+	c.Result = r
+	p.inflight--
+	if c.grace != nil {
+		c.grace.Stop()
+	}
+}
+
+// end settles a call and tells its goroutine, wherever that waits. Called with the lock held.
+func (p *Pool) end(c *Call, r Result) {
+	s := c.slot
+	p.settle(c, r)
+	if s != nil {
+		s.recall(c)
+	}
+	if c.parked {
+		c.poke()
+	}
+}
+
+// Cancel asks for the end of a call: at once where the model has not begun it, by signal where it
+// has, by the worker's end where that does not help within the grace.
+func (p *Pool) Cancel(c *Call) {
+	p.mu.Lock()
+	if c.state == ended || c.canceling {
+		p.mu.Unlock()
+		return
+	}
+	c.canceling = true
+	if c.state == fresh { // Submit has not come yet; it finds the mark
+		p.mu.Unlock()
+		return
+	}
+	d := p.cancelLocked(c)
+	p.mu.Unlock()
+	d.deliver()
+}
+
+// cancelLocked cancels a call that is queued or assigned.
+func (p *Pool) cancelLocked(c *Call) deliveries {
+	if c.state == queued {
+		p.end(c, Result{Err: ErrCanceled})
+		return nil
+	}
+	if c.slot.lost {
+		return nil // Detach finds the mark
+	}
+	s := c.slot
+	if s.words.Revoke(c.id) {
+		p.end(c, Result{Err: ErrCanceled})
+		return s.refill(nil)
+	}
+	p.press(c, time.Now().Add(p.o.CancelGrace))
+	return nil
+}
+
+// The time between two signals to a call that does not end: the first may have been swallowed.
+const pressEvery = 100 * time.Millisecond
+
+// press signals a running call, again and again, until it ends or the grace is over.
+func (p *Pool) press(c *Call, until time.Time) {
+	s, id := c.slot, c.id
+	s.words.SetCancel(id)
+	s.worker.Interrupt()
+	c.grace = time.AfterFunc(min(pressEvery, p.o.CancelGrace), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		switch {
+		case c.state != assigned || c.slot != s || c.id != id || s.lost:
+		case time.Now().Before(until):
+			p.press(c, until)
+		default:
+			s.worker.Kill("a cancelled prediction did not end within " + p.o.CancelGrace.String())
+		}
+	})
+}
+
+// setDeadline starts the clock of a call that has to wait.
+func (p *Pool) setDeadline(c *Call, now time.Time) {
+	if p.o.QueueTimeout <= 0 {
+		return
+	}
+	c.deadline = now.Add(p.o.QueueTimeout)
+	if p.timer == nil {
+		p.timer = time.AfterFunc(p.o.QueueTimeout, p.expire)
+	}
+}
+
+// expire ends the calls whose deadline has passed and that the model has not begun.
+func (p *Pool) expire() {
+	p.mu.Lock()
+	now := time.Now()
+	var next time.Time
+	late := func(c *Call) bool {
+		if c.deadline.IsZero() {
+			return false
+		}
+		if c.deadline.After(now) {
+			if next.IsZero() || c.deadline.Before(next) {
+				next = c.deadline
+			}
+			return false
+		}
+		return true
+	}
+	for c := p.queue.head; c != nil; {
+		after := c.next
+		if late(c) {
+			p.end(c, Result{Err: predict.ErrQueueTimeout})
+		}
+		c = after
+	}
+	var d deliveries
+	for _, s := range p.slots {
+		for _, c := range s.calls {
+			if c != nil && late(c) && !s.lost && s.words.Revoke(c.id) {
+				p.end(c, Result{Err: predict.ErrQueueTimeout})
+			}
+		}
+		d = s.refill(d)
+	}
+	p.timer = nil
+	if !next.IsZero() {
+		p.timer = time.AfterFunc(next.Sub(now), p.expire)
+	}
+	p.mu.Unlock()
+	d.deliver()
+}
+
+// Refuse ends every call that has no slot with err, and lets none in any more. nil opens again.
+func (p *Pool) Refuse(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = err
+	for err != nil && p.queue.head != nil {
+		p.end(p.queue.head, Result{Err: err})
+	}
+}
+
+// Attach adds a worker's slots, one a connection, and gives them what waits.
+func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page) []*Slot {
+	p.mu.Lock()
+	added := make([]*Slot, len(conns))
+	for i, conn := range conns {
+		added[i] = newSlot(p, w, conn, page.Slot(i))
+		p.slots = append(p.slots, added[i])
+	}
+	var d deliveries
+	for i := len(added) - 1; i >= 0; i-- {
+		d = added[i].refill(d)
+	}
+	p.mu.Unlock()
+	d.deliver()
+	return added
+}

@@ -1,0 +1,253 @@
+package slot
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"pinion/ipc"
+)
+
+// The window is how many requests lie in a slot's socket, the running one included: enough that
+// the worker never runs dry while an answer travels (about 100 µs there and back; twice that for
+// safety), and no more, for what lies there is harder to move elsewhere.
+const (
+	windowSpan = 200 * time.Microsecond
+	minWindow  = 2
+	maxWindow  = 32
+)
+
+// Slot is the front's side of one slot of a worker.
+type Slot struct {
+	pool   *Pool
+	worker Worker
+	conn   *ipc.Conn
+	words  ipc.Slot
+
+	// Guarded by pool.mu.
+	calls     [ipc.Claims]*Call // by claim index
+	free      uint64            // a bit for each unused claim index
+	count     int               // calls outstanding
+	serial    uint64
+	mean      time.Duration // moving average of the time that the model has a call
+	window    int
+	leader    *Call     // whose goroutine reads the socket
+	followers list      // whose goroutines wait for their answers
+	resting   bool      // in pool.idle, perhaps idle no more
+	held      int       // requests queued and not yet flushed: see flows
+	served    bool      // it had a success
+	freed     time.Time // when its last call ended
+	lost      bool
+	draining  bool          // Detach waits for drained
+	drained   chan struct{} // closed where nothing more is to be read: with lost, or when draining and empty
+
+	// Of the leader.
+	onFrame func(*ipc.Frame)
+	out     deliveries
+	woken   []*Call
+	fault   error
+}
+
+func newSlot(p *Pool, w Worker, conn *ipc.Conn, words ipc.Slot) *Slot {
+	s := &Slot{
+		pool: p, worker: w, conn: conn, words: words,
+		free: ^uint64(0), window: minWindow, drained: make(chan struct{}),
+	}
+	s.onFrame = s.frame
+	return s
+}
+
+// assign gives the slot a call; what it returns is to be queued and flushed without the lock.
+// Called with the lock held.
+func (s *Slot) assign(c *Call) delivery {
+	i := bits.TrailingZeros64(s.free)
+	s.free &^= 1 << i
+	s.serial++
+	c.id = ipc.MakeID(s.serial, i)
+	c.state, c.slot = assigned, s
+	s.calls[i] = c
+	s.count++
+	s.words.Queue(c.id)
+	if c.parked && s.leader != nil {
+		s.follow(c)
+	} else if c.parked {
+		s.appoint(c) // somebody must read this slot's socket
+	}
+	return delivery{s.conn, c.id, c.Input, c.Context}
+}
+
+// release takes a call off the slot. Called with the lock held.
+func (s *Slot) release(c *Call) {
+	i := ipc.ClaimIndex(c.id)
+	s.calls[i] = nil
+	s.free |= 1 << i
+	s.count--
+	s.unfollow(c)
+	c.slot = nil
+	if s.count == 0 && s.draining {
+		s.dry()
+	}
+	s.rest()
+}
+
+// rest enters an idle slot among those that the next call may have.
+func (s *Slot) rest() {
+	if s.count == 0 && !s.lost && !s.resting {
+		s.resting = true
+		s.pool.idle = append(s.pool.idle, s)
+	}
+}
+
+// refill gives the slot what waits: from the queue up to its window, or, where it is idle and the
+// queue is empty, half of what lies unbegun in the fullest other slot. Called with the lock held.
+func (s *Slot) refill(d deliveries) deliveries {
+	p := s.pool
+	if s.lost {
+		return d
+	}
+	for s.count < s.window && p.queue.head != nil {
+		c := p.queue.popFront()
+		d = append(d, s.assign(c))
+	}
+	if s.count == 0 && len(p.slots) > 1 {
+		d = s.steal(d)
+	}
+	s.rest()
+	return s.unhold(d)
+}
+
+// A request need not be written by itself where the worker has enough to do and answers fast: it
+// is held for the next flush of the leader, which comes with the next answers. For that, answers must be
+// due: of requests that are on their way and not held themselves. Where such are taken back, nothing may
+// come of them, so whoever does that unholds.
+const (
+	holdAbove = 4                     // requests on their way
+	holdBelow = 50 * time.Microsecond // average time of a prediction
+	holdSize  = 4 << 10               // bytes: copied under the lock
+)
+
+// flows tells whether d, just assigned, can be held. Called with the lock held.
+func (s *Slot) flows(d delivery) bool {
+	return s.leader != nil && s.count-1-s.held >= holdAbove && s.mean > 0 && s.mean < holdBelow &&
+		len(d.input)+len(d.context) <= holdSize
+}
+
+// unhold has the requests that are held sent with d. Called with the lock held.
+func (s *Slot) unhold(d deliveries) deliveries {
+	if s.held == 0 {
+		return d
+	}
+	s.held = 0
+	return append(d, delivery{conn: s.conn})
+}
+
+// steal moves waiting calls to this idle slot, from the fullest other one, or from any where that one's
+// have all begun.
+func (s *Slot) steal(d deliveries) deliveries {
+	var fullest *Slot
+	for _, v := range s.pool.slots {
+		if v != s && !v.lost && v.count > 1 && (fullest == nil || v.count > fullest.count) {
+			fullest = v
+		}
+	}
+	if fullest == nil {
+		return d
+	}
+	d = s.stealFrom(fullest, d)
+	for _, v := range s.pool.slots {
+		if s.count > 0 {
+			break
+		}
+		if v != s && v != fullest && !v.lost && v.count > 1 {
+			d = s.stealFrom(v, d)
+		}
+	}
+	return d
+}
+
+// stealFrom moves half of what lies unbegun in a slot, the oldest first.
+func (s *Slot) stealFrom(from *Slot, d deliveries) deliveries {
+	want := from.count / 2
+	for _, c := range from.inOrder() {
+		if want == 0 {
+			break
+		}
+		if !from.words.Revoke(c.id) {
+			continue // the model has it
+		}
+		from.release(c)
+		from.recall(c)
+		d = append(d, s.assign(c))
+		want--
+	}
+	return from.unhold(d)
+}
+
+// inOrder lists the outstanding calls, the oldest first.
+func (s *Slot) inOrder() []*Call {
+	calls := make([]*Call, 0, s.count)
+	for _, c := range s.calls {
+		if c != nil {
+			calls = append(calls, c)
+		}
+	}
+	slices.SortFunc(calls, func(a, b *Call) int {
+		if a.id < b.id {
+			return -1
+		}
+		return 1
+	})
+	return calls
+}
+
+// learn takes the time of one call into the slot's average and sets its window by it.
+func (s *Slot) learn(took time.Duration) {
+	if s.mean == 0 {
+		s.mean = took
+	} else {
+		s.mean += (took - s.mean) / 8
+	}
+	s.window = maxWindow
+	if s.mean > 0 {
+		s.window = int(min(maxWindow, max(minWindow, windowSpan/s.mean)))
+	}
+}
+
+// delivery is a request that is to be sent; without an id, only what was queued before it is.
+type delivery struct {
+	conn           *ipc.Conn
+	id             uint64
+	input, context []byte
+}
+
+var (
+	openInput   = []byte(`{"input":`)
+	thenContext = []byte(`,"context":`)
+	closeBrace  = []byte(`}`)
+)
+
+// queue puts the request's frame among those to be sent. An error means that the worker is gone;
+// the call is then dealt with by Detach, like all others of its slot.
+func (d delivery) queue() {
+	if d.context == nil {
+		_ = d.conn.Queue(ipc.KindPredict, d.id, openInput, d.input, closeBrace)
+	} else {
+		_ = d.conn.Queue(ipc.KindPredict, d.id, openInput, d.input, thenContext, d.context, closeBrace)
+	}
+}
+
+func (d delivery) flush() { _ = d.conn.Flush() }
+
+// deliveries are sent together: one write a connection.
+type deliveries []delivery
+
+func (ds deliveries) deliver() {
+	for i, d := range ds {
+		if d.id != 0 {
+			d.queue()
+		}
+		if i+1 == len(ds) || ds[i+1].conn != d.conn {
+			d.flush()
+		}
+	}
+}

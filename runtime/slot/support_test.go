@@ -1,0 +1,153 @@
+package slot
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+)
+
+// patience is how long a test waits for what must come. It only bounds a failing test.
+const patience = 60 * time.Second
+
+// flight is a call whose goroutine waits for it.
+type flight struct {
+	*Call
+	t    testing.TB
+	done chan struct{}
+}
+
+// newFlight is an admitted call that is not submitted.
+func newFlight(t testing.TB, p *Pool, name string) *flight {
+	t.Helper()
+	if err := p.Admit(); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return &flight{NewCall(name, []byte(`{"name":"`+name+`"}`), nil), t, make(chan struct{})}
+}
+
+// wait starts the call's goroutine.
+func (f *flight) wait() {
+	go func() {
+		f.Wait()
+		close(f.done)
+	}()
+}
+
+// start admits and submits a call, and has a goroutine wait for it.
+func start(t testing.TB, p *Pool, name string) *flight {
+	t.Helper()
+	f := newFlight(t, p, name)
+	p.Submit(f.Call)
+	f.wait()
+	return f
+}
+
+// result waits for the call's end.
+func (f *flight) result() *Result {
+	f.t.Helper()
+	select {
+	case <-f.done:
+	case <-time.After(patience):
+		f.t.Fatalf("%s has not ended\n%s", f.Name, stacks())
+	}
+	return &f.Result
+}
+
+// succeeded checks that the call's own answer came.
+func (f *flight) succeeded() {
+	f.t.Helper()
+	r := f.result()
+	if r.Err != nil || r.Kind != ipc.KindSucceeded || string(r.Body) != string(body(f.Name)) {
+		f.t.Errorf("%s: kind %d, body %q, error %v", f.Name, r.Kind, r.Body, r.Err)
+	}
+}
+
+// failed checks that the call ended with an error.
+func (f *flight) failed(want error) {
+	f.t.Helper()
+	if r := f.result(); !errors.Is(r.Err, want) || r.Kind != 0 {
+		f.t.Errorf("%s: kind %d, error %v; want %v", f.Name, r.Kind, r.Err, want)
+	}
+}
+
+// body is what a worker gets for the call of that name.
+func body(name string) []byte { return []byte(`{"input":{"name":"` + name + `"}}`) }
+
+func isFor(r request, name string) bool { return string(r.body) == string(body(name)) }
+
+// locked runs f under the pool's lock.
+func locked[T any](p *Pool, f func() T) T {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return f()
+}
+
+// parked waits until the calls' goroutines sleep or read.
+func parked(t testing.TB, fs ...*flight) {
+	t.Helper()
+	for _, f := range fs {
+		eventually(t, f.Name+" waits", func() bool {
+			return locked(f.pool, func() bool { return f.Call.parked || f.leads != nil && f.leads == f.slot })
+		})
+	}
+}
+
+// leading waits until the call's goroutine is its slot's leader.
+func leading(t testing.TB, f *flight) {
+	t.Helper()
+	eventually(t, f.Name+" leads", func() bool {
+		return locked(f.pool, func() bool { return f.slot != nil && f.slot.leader == f.Call && !f.Call.parked })
+	})
+}
+
+// empty checks that nothing is left in a pool.
+func empty(t testing.TB, p *Pool) {
+	t.Helper()
+	if l := p.Load(); l.InFlight != 0 || l.Queued != 0 {
+		t.Errorf("the pool still holds %d calls, %d of them in its queue", l.InFlight, l.Queued)
+	}
+}
+
+// noLeak fails the test where it ends with more descriptors or goroutines than it began with.
+func noLeak(t *testing.T) {
+	t.Helper()
+	r, w, err := os.Pipe() // Go's poller opens descriptors of its own with the first that it watches
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	w.Close()
+	fds, goroutines := descriptors(t), runtime.NumGoroutine()
+	t.Cleanup(func() {
+		eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
+		eventually(t, "the descriptors are closed", func() bool { return descriptors(t) <= fds })
+	})
+}
+
+func descriptors(t testing.TB) int {
+	t.Helper()
+	dir, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(dir)
+}
+
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}
+
+// eventually waits until a state has come.
+func eventually(t testing.TB, what string, reached func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !reached(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s\n%s", patience, what, stacks())
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package supervise
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit is how a worker process ended.
+type Exit struct {
+	Signal syscall.Signal // 0 where it exited by itself
+	Code   int            // its exit code, where it did
+	// Killed is why this server killed it, or "".
+	Killed string
+	// Unknown: its exit status could not be had.
+	Unknown error
+}
+
+// during is what the worker was doing when it ended.
+const (
+	duringStart   = "before its setup began"
+	duringSetup   = "during setup"
+	duringPredict = "while running this prediction"
+	duringIdle    = "between predictions"
+)
+
+// Cause says in words what became of the worker.
+func (e Exit) Cause(during string) string {
+	switch {
+	case e.Unknown != nil:
+		return fmt.Sprintf("worker ended %s, and how is not known: %v", during, e.Unknown)
+	case e.Killed != "" && e.Signal == syscall.SIGKILL:
+		return fmt.Sprintf("worker killed by the server %s: %s", during, e.Killed)
+	case e.Signal == syscall.SIGKILL:
+		return fmt.Sprintf("worker killed (SIGKILL) %s, likely out of memory: "+
+			"the kernel or the container's limit ends a process so; else somebody killed it", during)
+	case e.Signal != 0:
+		return fmt.Sprintf("worker killed by %s %s%s", signalName(e.Signal), during, hint(e.Signal))
+	case e.Code == 0:
+		return fmt.Sprintf("worker exited with code 0 %s: the model's code ended the process", during)
+	default:
+		return fmt.Sprintf("worker exited with code %d %s: "+
+			"the model's code, or a library it uses, ended the process", e.Code, during)
+	}
+}
+
+func signalName(s syscall.Signal) string {
+	if name := unix.SignalName(s); name != "" {
+		return name
+	}
+	return fmt.Sprintf("signal %d", int(s))
+}
+
+// hint says what usually brings a signal about.
+func hint(s syscall.Signal) string {
+	switch s {
+	case syscall.SIGSEGV, syscall.SIGBUS:
+		return " (a memory fault in native code)"
+	case syscall.SIGABRT:
+		return " (native code aborted, as failed assertions and C++ exceptions do)"
+	case syscall.SIGILL:
+		return " (an instruction that this CPU does not have)"
+	case syscall.SIGFPE:
+		return " (an arithmetic fault in native code)"
+	default:
+		return ""
+	}
+}
+
+// exitOf reads a wait status.
+func exitOf(ws syscall.WaitStatus, killed string) Exit {
+	e := Exit{Killed: killed}
+	if ws.Signaled() {
+		e.Signal = ws.Signal()
+	} else {
+		e.Code = ws.ExitStatus()
+	}
+	return e
+}

@@ -1,0 +1,230 @@
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/ipc"
+	"pinion/runtime/slot"
+)
+
+// deaths are ways to end, and the words for them.
+func deaths() map[string][]string {
+	return map[string][]string{
+		"SEGV": {"worker killed by SIGSEGV", "a memory fault in native code"},
+		"BUS":  {"worker killed by SIGBUS", "a memory fault in native code"},
+		"ABRT": {"worker killed by SIGABRT", "native code aborted"},
+		"ILL":  {"worker killed by SIGILL", "an instruction that this CPU does not have"},
+		"FPE":  {"worker killed by SIGFPE", "an arithmetic fault"},
+		"TERM": {"worker killed by SIGTERM"},
+		"KILL": {"worker killed (SIGKILL)", "likely out of memory"},
+		"0":    {"worker exited with code 0", "the model's code ended the process"},
+		"42":   {"worker exited with code 42", "the model's code, or a library it uses"},
+	}
+}
+
+// TestDeathInSetup is a failed setup, whose logs tell all.
+func TestDeathInSetup(t *testing.T) {
+	for how, words := range deaths() {
+		t.Run(how, func(t *testing.T) {
+			s := act(t, "dies-in-setup "+how, nil)
+			st := s.over()
+			says(t, "the judgement", st.LastExit, append(words, "during setup")...)
+			if !st.Defunct || !st.SetupFailed || !st.Setup.Failed || st.Setup.Completed.IsZero() || st.State != Gone || st.PID != 0 {
+				t.Errorf("got %+v", st)
+			}
+			if want := "loading\nFatal Python error: in setup\n" + st.LastExit + "\n"; st.Setup.Logs != want {
+				t.Errorf("the setup's logs are %q, want %q", st.Setup.Logs, want)
+			}
+			if want := []State{Starting, Setup, Gone}; fmt.Sprint(s.states) != fmt.Sprint(want) {
+				t.Errorf("it was %v, want %v", s.states, want)
+			}
+		})
+	}
+}
+
+// TestDeathInAPrediction fails it, with the cause and the logs.
+func TestDeathInAPrediction(t *testing.T) {
+	for how, words := range deaths() {
+		t.Run(how, func(t *testing.T) {
+			s := act(t, "dies-running "+how, func(o *Options) { o.Restart = Never })
+			s.until("ready", ready)
+			c := s.ask("doomed", `{}`)
+			s.over()
+			r := c.result()
+			lost, ok := r.Err.(*slot.LostError)
+			if !ok {
+				t.Fatalf("it ended with %+v", r)
+			}
+			says(t, "the cause", lost.Cause, append(words, "while running this prediction")...)
+			if got := string(r.Logs); got != "Fatal Python error: in predict\n" {
+				t.Errorf("its logs are %q", got)
+			}
+			if st := s.Status(); st.LastExit != lost.Cause || !st.Defunct || st.SetupFailed || st.Setup.Failed {
+				t.Errorf("got %+v", st)
+			}
+		})
+	}
+}
+
+// TestDeathBetweenPredictions is nobody's.
+func TestDeathBetweenPredictions(t *testing.T) {
+	for how, words := range deaths() {
+		t.Run(how, func(t *testing.T) {
+			s := act(t, "dies-idle "+how, func(o *Options) { o.Restart = Never })
+			st := s.over()
+			says(t, "the judgement", st.LastExit, append(words, "between predictions")...)
+			if !st.Defunct || st.SetupFailed || st.Setup.Failed {
+				t.Errorf("got %+v", st)
+			}
+			if want := []State{Starting, Setup, Ready, Gone}; fmt.Sprint(s.states) != fmt.Sprint(want) {
+				t.Errorf("it was %v, want %v", s.states, want)
+			}
+		})
+	}
+}
+
+// TestSetupTimeout: neither a process that says nothing nor a setup without an end lasts.
+func TestSetupTimeout(t *testing.T) {
+	for ref, state := range map[string]State{"silent": Starting, "says 32": Starting, "says 32 33": Setup} {
+		t.Run(ref, func(t *testing.T) {
+			s := act(t, ref, func(o *Options) { o.SetupTimeout = 300 * time.Millisecond })
+			st := s.over()
+			if st.LastExit != "Setup timed out after 300ms" || !st.SetupFailed || st.Setup.Logs != st.LastExit+"\n" {
+				t.Errorf("got %+v", st)
+			}
+			if want := []State{Starting, state, Gone}; fmt.Sprint(unique(s.states)) != fmt.Sprint(unique(want)) {
+				t.Logf("it was %v", s.states) // on a busy machine it may not have come so far
+			}
+		})
+	}
+}
+
+func unique(states []State) (u []State) {
+	for _, s := range states {
+		if len(u) == 0 || u[len(u)-1] != s {
+			u = append(u, s)
+		}
+	}
+	return u
+}
+
+// TestFramesOutOfTurn: a worker that does not keep the order is not to be trusted with predictions.
+func TestFramesOutOfTurn(t *testing.T) {
+	kinds := func(k ...ipc.Kind) (ref string) {
+		ref = "says"
+		for _, kind := range k {
+			ref += fmt.Sprintf(" %d", kind)
+		}
+		return ref
+	}
+	for name, ref := range map[string]string{
+		"a second hello":             kinds(ipc.KindHello, ipc.KindHello),
+		"loaded before hello":        kinds(ipc.KindLoaded),
+		"ready before loaded":        kinds(ipc.KindHello, ipc.KindReady),
+		"loaded twice":               kinds(ipc.KindHello, ipc.KindLoaded, ipc.KindLoaded),
+		"a failure before hello":     kinds(ipc.KindSetupFailed),
+		"a kind of a slot's channel": kinds(ipc.KindHello, ipc.KindSucceeded),
+		"a kind that nobody knows":   kinds(ipc.KindHello, 77),
+		"a kind of the front's":      kinds(ipc.KindHello, ipc.KindShutdown),
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := act(t, ref, nil).over()
+			says(t, "the judgement", st.LastExit, "worker killed by the server", "protocol violated: a control frame of kind")
+			if !st.SetupFailed {
+				t.Errorf("got %+v", st)
+			}
+		})
+	}
+	t.Run("ready twice", func(t *testing.T) {
+		s := act(t, kinds(ipc.KindHello, ipc.KindLoaded, ipc.KindReady, ipc.KindReady), func(o *Options) { o.Restart = Never })
+		st := s.over()
+		says(t, "the judgement", st.LastExit, "worker killed by the server", "protocol violated: a control frame of kind 34")
+		if load := s.pool.Load(); load.Slots != 0 {
+			t.Errorf("%d slots are left", load.Slots)
+		}
+	})
+	t.Run("ready after a failure", func(t *testing.T) {
+		s := act(t, "fails-and-lies lies", nil)
+		st := s.over()
+		if !st.SetupFailed || st.LastExit != "ValueError: no weights" || st.Setup.Completed.IsZero() {
+			t.Errorf("got %+v", st)
+		}
+	})
+}
+
+// TestFailedSetupThatStays: threads that the model started may keep the process. Health must come to its end.
+func TestFailedSetupThatStays(t *testing.T) {
+	s := act(t, "fails-and-lies", func(o *Options) { o.StopPatience = 20 * time.Millisecond })
+	st := s.over()
+	if !st.SetupFailed || !st.Defunct || st.LastExit != "ValueError: no weights" {
+		t.Errorf("got %+v", st)
+	}
+}
+
+// TestClosedChannels: a worker that lives on behind a closed channel cannot be used, nor does it say anything.
+func TestClosedChannels(t *testing.T) {
+	for _, when := range []string{"start", "setup", "ready"} {
+		t.Run("control, at "+when, func(t *testing.T) {
+			s := act(t, "closes-control "+when, func(o *Options) { o.Restart = Never })
+			st := s.over()
+			says(t, "the judgement", st.LastExit, "worker killed by the server", "closed its channel to the server and lived on")
+			if st.SetupFailed != (when != "ready") {
+				t.Errorf("got %+v", st)
+			}
+		})
+	}
+	t.Run("a slot's", func(t *testing.T) {
+		s := act(t, "closes-slot", func(o *Options) { o.Restart = Never })
+		s.until("ready", ready)
+		c := s.ask("waits", `{}`)
+		st := s.over()
+		says(t, "the judgement", st.LastExit, "worker killed by the server", "closed its channel to the server and lived on")
+		// It had not begun it: the call waits for the next worker, of which there is none.
+		s.pool.Cancel(c.Call)
+		if r := c.result(); r.Err != slot.ErrCanceled {
+			t.Errorf("it ended with %+v", r)
+		}
+	})
+}
+
+// TestWorkerThatLeftItsGroup is killed all the same.
+func TestWorkerThatLeftItsGroup(t *testing.T) {
+	s := act(t, "leaves-group", nil)
+	eventually(t, "it has left", func() bool { return len(s.journal.lines()) > 0 })
+	s.Kill()
+	st := s.over()
+	if st.State != Gone || st.PID != 0 {
+		t.Errorf("got %+v", st)
+	}
+}
+
+// TestDying: how a process on its way out ends is not this server's doing any more.
+func TestDying(t *testing.T) {
+	me := process{pid: os.Getpid()}
+	if me.dying() {
+		t.Error("this process is dying, it says")
+	}
+	child := exec.Command("/bin/sh", "-c", "exit 3")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := process{pid: child.Process.Pid}
+	eventually(t, "it has ended, and is not reaped", p.dying)
+	if err := child.Wait(); err == nil {
+		t.Error("it ended well")
+	}
+	if p.dying() {
+		t.Error("a process that is gone is dying")
+	}
+}
+
+// TestUnknownEnd: somebody else has reaped the process.
+func TestUnknownEnd(t *testing.T) {
+	says(t, "the judgement", Exit{Unknown: unix.ECHILD}.Cause(duringIdle), "worker ended between predictions", "no child processes")
+}

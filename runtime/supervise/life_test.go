@@ -1,0 +1,243 @@
+package supervise
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/ipc"
+)
+
+// TestReplacement: the worker dies in a prediction. That one fails, and those behind it are answered by the next
+// worker, once each and in their order.
+func TestReplacement(t *testing.T) {
+	s := act(t, "echoes deadly", nil)
+	s.until("ready", ready)
+	first := s.ask("first", `"deadly"`)
+	var rest []*call
+	for i := range 20 {
+		rest = append(rest, s.ask(fmt.Sprint(i), strconv.Itoa(i)))
+	}
+	if r := first.result(); r.Err == nil || !strings.Contains(r.Err.Error(), "worker killed (SIGKILL) while running this prediction") {
+		t.Errorf("the deadly one ended with %+v", r)
+	}
+	for i, c := range rest {
+		if r := c.result(); r.Err != nil || r.Kind != ipc.KindSucceeded || string(r.Body) != fmt.Sprintf(`{"input":%d}`, i) {
+			t.Errorf("number %d ended with %+v, %s", i, r, r.Body)
+		}
+	}
+	st := s.Status()
+	says(t, "the last exit", st.LastExit, "while running this prediction")
+	if st.Restarts != 1 || st.State != Ready || st.PID == 0 {
+		t.Errorf("got %+v", st)
+	}
+	s.Stop()
+	s.over()
+	if want := []State{Starting, Setup, Ready, Gone, Starting, Setup, Ready, Draining, Gone}; !slices.Equal(s.states, want) {
+		t.Errorf("it was %v, want %v", s.states, want)
+	}
+}
+
+// TestFiveDeaths within a minute and without a success: no more are started.
+func TestFiveDeaths(t *testing.T) {
+	s := act(t, "dies-idle SEGV", nil)
+	st := s.over()
+	if st.Restarts != 4 || !st.Defunct || st.SetupFailed {
+		t.Errorf("got %+v", st)
+	}
+	if want := []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second}; !slices.Equal(s.pauses, want) {
+		t.Errorf("the pauses were %v, want %v", s.pauses, want)
+	}
+}
+
+// TestSuccessInBetween: deaths that are apart are no reason to give up.
+func TestSuccessInBetween(t *testing.T) {
+	s := act(t, "echoes deadly", nil)
+	for i := range 8 {
+		s.until("ready", func(st Status) bool { return st.Restarts == i && ready(st) })
+		if r := s.ask("good", `"good"`).result(); r.Err != nil {
+			t.Fatalf("round %d: %v", i, r.Err)
+		}
+		s.ask("deadly", `"deadly"`).result()
+	}
+	s.until("ready", func(st Status) bool { return st.Restarts == 8 && ready(st) })
+	s.Kill()
+	s.over()
+	if want := make([]time.Duration, 8); !slices.Equal(s.pauses, want) {
+		t.Errorf("the pauses were %v, want none", s.pauses)
+	}
+}
+
+// TestSetupThatFailsLater: a worker was good, its successors are not. That is no SETUP_FAILED: the model can be
+// set up.
+func TestSetupThatFailsLater(t *testing.T) {
+	s := act(t, "good-once 3", nil)
+	st := s.over()
+	if !st.Defunct || st.SetupFailed || !st.Setup.Failed || st.Restarts != 4 {
+		t.Errorf("got %+v", st)
+	}
+	says(t, "the last exit", st.LastExit, "worker exited with code 3 during setup")
+}
+
+// TestLogOfALongPrediction: the server's log has what it says while it runs, and with its name.
+func TestLogOfALongPrediction(t *testing.T) {
+	s := act(t, "talks", func(o *Options) { o.Restart = Never })
+	s.until("ready", ready)
+	c := s.ask("long", `{}`)
+	eventually(t, "its line is there", func() bool { return slices.Contains(s.journal.lines(), "stdout long still at it") })
+	select {
+	case <-c.done:
+		t.Error("it has ended")
+	default:
+	}
+	s.Kill()
+	s.over()
+	if r := c.result(); string(r.Logs) != "still at it\n" {
+		t.Errorf("its logs are %q", r.Logs)
+	}
+	if n := count(s.journal.lines(), "stdout long still at it"); n != 1 {
+		t.Errorf("the server's log has it %d times", n)
+	}
+}
+
+func TestStopAndKill(t *testing.T) {
+	hold := func(s *stage) { // the pause before a restart does not end
+		s.after = func(time.Duration) <-chan time.Time { return nil }
+	}
+	for name, c := range map[string]struct {
+		ref   string
+		until func(Status) bool
+		hold  bool
+		stop  func(*stage)
+	}{
+		"stop, ready":           {"echoes", ready, false, func(s *stage) { s.Stop() }},
+		"stop, before hello":    {"silent", func(st Status) bool { return st.PID > 0 }, false, func(s *stage) { s.Stop() }},
+		"stop, in setup":        {"says 32 33", func(st Status) bool { return st.State == Setup }, false, func(s *stage) { s.Stop() }},
+		"stop, between workers": {"dies-idle 1", func(st Status) bool { return st.LastExit != "" }, true, func(s *stage) { s.Stop() }},
+		"stop, twice":           {"echoes", ready, false, func(s *stage) { s.Stop(); s.Stop() }},
+		"kill, ready":           {"echoes", ready, false, func(s *stage) { s.Kill() }},
+		"kill, in setup":        {"says 32 33", func(st Status) bool { return st.State == Setup }, false, func(s *stage) { s.Kill() }},
+		"kill, between workers": {"dies-idle 1", func(st Status) bool { return st.LastExit != "" }, true, func(s *stage) { s.Kill() }},
+		"stop, then kill":       {"says 32 33 34", ready, false, func(s *stage) { s.Stop(); s.Kill() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := enact(t, c.ref, nil)
+			if c.hold {
+				hold(s)
+			}
+			go s.Run()
+			s.until("there", c.until)
+			before := s.Status().LastExit
+			c.stop(s)
+			st := s.over()
+			if st.State != Gone || st.Defunct || st.PID != 0 || st.LastExit != before {
+				t.Errorf("got %+v", st)
+			}
+			if load := s.pool.Load(); load.Slots != 0 {
+				t.Errorf("%d slots are left", load.Slots)
+			}
+		})
+	}
+}
+
+// TestStubbornWorker ignores that it is to leave.
+func TestStubbornWorker(t *testing.T) {
+	s := act(t, "says 32 33 34", func(o *Options) { o.StopPatience = 20 * time.Millisecond })
+	s.until("ready", ready)
+	s.Stop()
+	st := s.over()
+	if st.LastExit != "" || st.Defunct {
+		t.Errorf("got %+v", st)
+	}
+}
+
+// TestWorkerThatCannotStart: there is no such binary.
+func TestWorkerThatCannotStart(t *testing.T) {
+	s := act(t, "", func(o *Options) { o.Exe = "/nonexistent/pinion" })
+	st := s.over()
+	says(t, "the last exit", st.LastExit, "start worker process", "no such file")
+	if !st.Defunct || !st.SetupFailed || !st.Setup.Failed || st.Setup.Logs != st.LastExit || st.State != Gone {
+		t.Errorf("got %+v", st)
+	}
+}
+
+// TestGrandchild: the worker dies, and a process that it started lives on with all that it had: the pipes, the
+// channels, the page. It must not hold up anything.
+func TestGrandchild(t *testing.T) {
+	for _, manner := range []string{"quiet", "noisy"} {
+		t.Run(manner, func(t *testing.T) {
+			s := act(t, "leaves-child "+manner, func(o *Options) { o.Restart = Never })
+			s.until("ready", ready)
+			var pid int
+			eventually(t, "the child is there", func() bool {
+				for _, line := range s.journal.lines() {
+					if _, err := fmt.Sscanf(line, "stdout  child %d", &pid); err == nil {
+						return true
+					}
+				}
+				return false
+			})
+			t.Cleanup(func() { _ = unix.Kill(-pid, unix.SIGKILL) }) // the noisy one has ended by itself
+			c := s.ask("doomed", `{}`)
+			st := s.over()
+			says(t, "the judgement", st.LastExit, "worker killed (SIGKILL) while running this prediction")
+			if r := c.result(); r.Err == nil || r.Err.Error() != st.LastExit {
+				t.Errorf("the prediction ended with %+v", r)
+			}
+			if err := unix.Kill(pid, 0); manner == "quiet" && err != nil {
+				t.Errorf("the child did not outlive its parent: %v; this was no test", err)
+			}
+		})
+	}
+}
+
+// TestLogsOfALife: what a worker writes is the setup's, a prediction's, and the server's, each whole.
+func TestLogsOfALife(t *testing.T) {
+	s := act(t, "writes", nil)
+	st := s.until("ready", ready)
+	if want := "one\ntwo\nthree, \uFFFD"; st.Setup.Logs != want {
+		t.Errorf("the setup's logs are %q, want %q", st.Setup.Logs, want)
+	}
+	for i := range 3 {
+		body := fmt.Sprintf(`{"input":%d}`, i)
+		r := s.ask(fmt.Sprint("p", i), strconv.Itoa(i)).result()
+		want := "half of " + body + "complaint of " + body + "\n, the other half of " + body + "\n"
+		if r.Err != nil || string(r.Logs) != want {
+			t.Errorf("prediction %d has the logs %q, want %q; %v", i, r.Logs, want, r.Err)
+		}
+	}
+	s.Stop()
+	s.over()
+	lines := s.journal.lines()
+	var wants []string
+	wants = append(wants, "stdout  one", "stderr  two", "stdout  three, \xff\xfe")
+	for i := range 3 {
+		body := fmt.Sprintf(`{"input":%d}`, i)
+		wants = append(wants, fmt.Sprintf("stdout p%d half of %s, the other half of %s", i, body, body), fmt.Sprintf("stderr p%d complaint of %s", i, body))
+	}
+	for _, want := range wants {
+		if n := count(lines, want); n != 1 {
+			t.Errorf("the server's log has %q %d times, want once", want, n)
+		}
+	}
+	if len(lines) != len(wants) {
+		t.Errorf("the server's log has %d lines, want %d", len(lines), len(wants))
+	}
+	if t.Failed() {
+		t.Logf("it has %q", lines)
+	}
+}
+
+func count(lines []string, line string) (n int) {
+	for _, l := range lines {
+		if l == line {
+			n++
+		}
+	}
+	return n
+}

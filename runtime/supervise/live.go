@@ -1,0 +1,166 @@
+package supervise
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pinion/ipc"
+	"pinion/runtime/slot"
+)
+
+// lastWords is how long the control channel of a dead worker is read for what it had said. That lies
+// in the socket already; only a descriptor that leaked to a grandchild can keep its end open.
+const lastWords = time.Second
+
+// liveWorker is one process while it lives. Its methods run in the supervisor's goroutine.
+type liveWorker struct {
+	*Supervisor
+	process   *process
+	alarm     <-chan time.Time // setup takes too long
+	slots     []*slot.Slot
+	during    string
+	greeted   bool  // its hello was good
+	stage     State // by its own messages; Gone: nothing more is to come of it
+	loaded    Loaded
+	failed    string // setup failed, in the worker's words
+	setup     []byte // what it wrote until now
+	setupCut  int    // bytes of that which were dropped
+	asked     bool   // to leave
+	condemned bool   // it was killed: what it says does not count any more
+}
+
+// run takes the worker through its life until its process has ended.
+func (l *liveWorker) run() {
+	control := make(chan message, 16)
+	go l.listen(control)
+	messages, stop, kill := control, l.stop, l.kill
+	for {
+		select {
+		case m, open := <-messages:
+			if !open {
+				messages = nil
+				continue
+			}
+			if err := l.handle(m); err != nil {
+				l.condemn(err.Error())
+			}
+		case <-l.alarm:
+			l.condemn(fmt.Sprintf("setup did not finish within %s", l.o.SetupTimeout))
+			l.failed = fmt.Sprintf("Setup timed out after %s", l.o.SetupTimeout)
+			l.alarm = nil
+		case <-stop:
+			stop = nil
+			l.leave()
+		case <-kill:
+			kill = nil
+			l.asked = true
+			l.condemn("the server is shutting down")
+		case <-l.process.exited:
+			late := time.AfterFunc(lastWords, func() { l.process.control.Close() })
+			defer late.Stop()
+			for m := range control { // what it said before it ended
+				if err := l.handle(m); err != nil {
+					l.o.Logger.Error("worker's last words", "worker", l.o.Index, "error", err)
+				}
+			}
+			return
+		}
+	}
+}
+
+// condemn ends the worker at once.
+func (l *liveWorker) condemn(why string) {
+	l.condemned = true
+	l.process.Kill(why)
+}
+
+// listen reads the control channel until it ends; why it did is the last message.
+func (l *liveWorker) listen(to chan<- message) {
+	defer close(to)
+	for {
+		err := l.process.control.Recv(func(f *ipc.Frame) {
+			body, release := f.Own()
+			if release != nil { // a mapped body: kept as memory of its own
+				body = append([]byte(nil), body...)
+				release()
+			}
+			to <- message{kind: f.Kind, body: body}
+		})
+		if err != nil {
+			to <- message{err: err}
+			return
+		}
+	}
+}
+
+// leave asks the worker to go once it has nothing to do any more; the pool has let it drain.
+func (l *liveWorker) leave() {
+	l.asked = true
+	l.move(Draining)
+	if l.slots == nil { // it serves nothing yet, and may be deep in its setup
+		l.condemn("the server is shutting down")
+		return
+	}
+	_ = l.process.control.Send(ipc.KindShutdown, 0, []byte("{}")) // fails only if it has left
+	l.endSoon()
+}
+
+// bury judges the exit, settles what the worker had, and closes everything.
+func (l *liveWorker) bury() ending {
+	p := l.process
+	cause := p.exit.Cause(l.during)
+	if l.failed != "" {
+		cause = l.failed
+	}
+	// Before Detach answers: who asks again at once is to find it gone, and to be told why.
+	if l.during == duringPredict && !l.busy() {
+		l.gone(p.exit.Cause(duringIdle))
+	} else {
+		l.gone(cause)
+	}
+	var rest []byte
+	logs := func() []byte { rest = p.logs.TakeAll(); return rest }
+	had := l.o.Pool.Detach(l.slots, slot.Autopsy{Cause: cause, Logs: logs})
+	if had == 0 && l.during == duringPredict { // its last answers lay in its sockets
+		cause = p.exit.Cause(duringIdle)
+		l.gone(cause)
+	}
+	served := false
+	for _, s := range l.slots {
+		served = served || s.Served()
+	}
+	p.logs.Close()
+	p.control.Close()
+	p.page.Close()
+	beforeReady := l.during != duringPredict
+	if beforeReady {
+		l.change(func(st *Status) {
+			if st.Setup.Failed {
+				return // it has said so itself
+			}
+			st.Setup.Failed, st.Setup.Completed = true, time.Now()
+			l.addSetupLogs(rest)
+			st.Setup.Logs = l.setupLogs() + cause + "\n"
+		})
+	}
+	if !l.asked {
+		l.o.Logger.Error("worker ended", "worker", l.o.Index, "pid", p.pid, "cause", cause)
+	}
+	return ending{cause: cause, stopped: l.asked, served: served, setup: beforeReady}
+}
+
+// busy tells whether the model had a prediction when the process ended.
+func (l *liveWorker) busy() bool {
+	return slices.ContainsFunc(l.slots, func(s *slot.Slot) bool { return s.Running() != "" })
+}
+
+// gone says that the process has ended, and how where it was not asked to.
+func (l *liveWorker) gone(cause string) {
+	l.change(func(st *Status) {
+		st.State, st.PID = Gone, 0
+		if !l.asked {
+			st.LastExit = cause
+		}
+	})
+}

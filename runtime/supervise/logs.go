@@ -1,0 +1,230 @@
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/ipc"
+)
+
+// source is one of a worker's two streams.
+type source int
+
+const (
+	stdout source = iota
+	stderr
+	sources
+)
+
+var sourceNames = [sources]string{"stdout", "stderr"}
+
+const (
+	// logLimit bounds what is kept of unclaimed text: what one prediction writes beyond it is in the
+	// server's log only.
+	logLimit = 16 << 20
+	readSize = 64 << 10
+
+	cutNotice = "\n[%d bytes of log were cut: %d MiB of it are kept]\n"
+)
+
+// logs reads a worker's log pipes, all the time and, on demand, up to a position. What was read is
+// kept until it is claimed (Take, TakeAll).
+type logs struct {
+	mu     sync.Mutex
+	pipes  [sources]pipe
+	text   []chunk // unclaimed, in order of arrival
+	held   int     // bytes in text
+	server serverLog
+	done   sync.WaitGroup
+}
+
+type pipe struct {
+	file     *os.File
+	raw      syscall.RawConn
+	counter  ipc.Consumed
+	position uint64 // bytes read so far
+	closed   bool
+	buf      []byte
+}
+
+// chunk is what one source wrote between two positions.
+type chunk struct {
+	source     source
+	begin, end uint64
+	text       []byte // nil: it was dropped
+}
+
+// newLogs starts to read. It owns the files, which must be non-blocking.
+func newLogs(files [sources]*os.File, counters [sources]ipc.Consumed, note noteFunc, running func() string) (*logs, error) {
+	l := &logs{server: serverLog{note: note, running: running}}
+	for i, f := range files {
+		raw, err := f.SyscallConn()
+		if err != nil {
+			return nil, fmt.Errorf("watch log pipe: %w", err)
+		}
+		l.pipes[i] = pipe{file: f, raw: raw, counter: counters[i], buf: make([]byte, readSize)}
+	}
+	for i := range l.pipes {
+		l.done.Add(1)
+		go l.follow(source(i))
+	}
+	return l, nil
+}
+
+// follow reads one pipe until it ends.
+func (l *logs) follow(s source) {
+	defer l.done.Done()
+	ended := false
+	for !ended {
+		err := l.pipes[s].raw.Read(func(fd uintptr) bool {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			n, again := l.read(s, int(fd))
+			ended = n == 0 && !again
+			return !again
+		})
+		if err != nil {
+			return // closed
+		}
+	}
+}
+
+// read is one read of a pipe. Called with the lock held. The pipe's counter brackets it, for the
+// worker works out from it how much it ever wrote.
+func (l *logs) read(s source, fd int) (n int, again bool) {
+	p := &l.pipes[s]
+	if p.closed {
+		return 0, false
+	}
+	for {
+		p.counter.Begin()
+		n, err := unix.Read(fd, p.buf)
+		p.counter.End(max(n, 0))
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.EAGAIN:
+			return 0, true
+		case err != nil || n == 0:
+			p.closed = true
+			return 0, false
+		}
+		p.position += uint64(n)
+		l.keep(s, p.buf[:n])
+		l.tellSoon()
+		return n, false
+	}
+}
+
+// keep notes what was just read, and keeps it where there is room.
+func (l *logs) keep(s source, text []byte) {
+	c := chunk{source: s, begin: l.pipes[s].position - uint64(len(text)), end: l.pipes[s].position}
+	fits := l.held+len(text) <= logLimit
+	if !fits { // the server's log has it nevertheless
+		l.tell()
+		l.server.add(s, l.server.running(), c.end, text)
+	}
+	if n := len(l.text); n > 0 && l.text[n-1].source == s && (l.text[n-1].text != nil) == fits {
+		c = l.text[n-1]
+		c.end = l.pipes[s].position
+		l.text = l.text[:n-1]
+	}
+	if fits {
+		c.text = append(c.text, text...)
+		l.held += len(text)
+	}
+	l.text = append(l.text, c)
+}
+
+// Take claims all text up to these positions for a prediction ("": for none), reading it where it still
+// lies in the pipes.
+func (l *logs) Take(prediction string, to [sources]uint64) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.pipes {
+		p := &l.pipes[s]
+		for p.position < to[s] && !p.closed {
+			n, again := 0, false
+			if err := p.raw.Control(func(fd uintptr) { n, again = l.read(source(s), int(fd)) }); err != nil {
+				break
+			}
+			if n == 0 || again {
+				break // cannot be: a position was written before it was told
+			}
+		}
+	}
+	return l.claim(prediction, to)
+}
+
+// claim takes out of the kept text what lies before the positions. Called with the lock held.
+func (l *logs) claim(prediction string, to [sources]uint64) []byte {
+	var claimed []byte
+	var cut uint64
+	rest := l.text[:0]
+	for _, c := range l.text {
+		n := min(c.end, max(c.begin, to[c.source])) - c.begin
+		if c.text == nil {
+			cut += n
+		} else {
+			claimed = append(claimed, c.text[:n]...)
+			l.server.add(c.source, prediction, c.begin+n, c.text[:n])
+			c.text = c.text[n:]
+		}
+		if c.begin += n; c.begin < c.end {
+			rest = append(rest, c)
+		}
+	}
+	clear(l.text[len(rest):]) // what is claimed must not be kept alive from here
+	l.text = rest
+	l.held -= len(claimed)
+	if cut > 0 {
+		claimed = fmt.Appendf(claimed, cutNotice, cut, logLimit>>20)
+	}
+	return claimed
+}
+
+// TakeAll reads what is left of a dead worker's pipes and claims it. It neither waits for those of its
+// children that still hold an end, nor follows what they go on writing.
+func (l *logs) TakeAll() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for s := range l.pipes {
+		p := &l.pipes[s]
+		left := 0
+		// The errors of both calls mean that there is nothing to read; read tells which of them.
+		_ = p.raw.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+		for to := p.position + uint64(left); p.position < to && !p.closed; {
+			n, again := 0, false
+			err := p.raw.Control(func(fd uintptr) { n, again = l.read(source(s), int(fd)) })
+			if err != nil || again || n == 0 {
+				break
+			}
+		}
+	}
+	// The marks that told the streams' order died with the worker. Last words go to stderr (the fault
+	// handler's, an abort's), so what was printed before them comes first.
+	slices.SortStableFunc(l.text, func(a, b chunk) int { return int(a.source) - int(b.source) })
+	text := l.claim(l.server.running(), [sources]uint64{^uint64(0), ^uint64(0)})
+	l.server.end()
+	return text
+}
+
+// Close stops reading.
+func (l *logs) Close() {
+	l.mu.Lock()
+	for s := range l.pipes {
+		l.pipes[s].closed = true
+	}
+	l.server.stop()
+	l.mu.Unlock()
+	// Without the lock: closing waits for the reads in progress, and those wait for the lock.
+	for s := range l.pipes {
+		l.pipes[s].file.Close()
+	}
+	l.done.Wait()
+}

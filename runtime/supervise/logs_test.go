@@ -1,0 +1,328 @@
+package supervise
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pinion/ipc"
+)
+
+// piped is a logs whose pipes the test writes to.
+type piped struct {
+	*logs
+	t       *testing.T
+	page    *ipc.Page
+	ends    [sources]*os.File
+	written [sources]uint64
+
+	mu    sync.Mutex
+	lines []string // "stream prediction text", or, where that is long, how long
+	runs  string   // the prediction that runs
+}
+
+func newPiped(t *testing.T) *piped {
+	t.Helper()
+	noLeak(t)
+	page, err := ipc.NewPage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &piped{t: t, page: page}
+	var ours [sources]*os.File
+	for i := range ours {
+		if ours[i], p.ends[i], err = logPipe(sourceNames[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.logs, err = newLogs(ours, [sources]ipc.Consumed{page.Stdout(), page.Stderr()}, p.note, p.running)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, end := range p.ends {
+			end.Close()
+		}
+		p.logs.Close()
+		page.Close()
+	})
+	return p
+}
+
+func (p *piped) note(s source, prediction string, line []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := string(line)
+	if len(text) > 100 {
+		text = fmt.Sprintf("%d bytes that end with %s", len(text), text[len(text)-30:])
+	}
+	p.lines = append(p.lines, sourceNames[s]+" "+prediction+" "+text)
+}
+
+func (p *piped) running() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.runs
+}
+
+func (p *piped) told() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.lines)
+}
+
+// write writes text; it returns how much was ever written to that stream.
+func (p *piped) write(s source, text string) uint64 {
+	p.t.Helper()
+	if _, err := p.ends[s].WriteString(text); err != nil {
+		p.t.Fatal(err)
+	}
+	p.written[s] += uint64(len(text))
+	return p.written[s]
+}
+
+// take claims up to where both streams are now.
+func (p *piped) take(prediction string) string { return string(p.Take(prediction, p.written)) }
+
+// TestPositionsAreExact: each claim gets what was written up to its position, be it read already or not, and not
+// a byte more.
+func TestPositionsAreExact(t *testing.T) {
+	p := newPiped(t)
+	var at []uint64
+	var want []string
+	for i := range 200 {
+		text := fmt.Sprintf("text %d ", i) + strings.Repeat("x", i%7*300)
+		want = append(want, text)
+		at = append(at, p.write(stdout, text))
+		if i%10 == 9 { // several lie there, and are claimed one after another
+			for k := i - 9; k <= i; k++ {
+				if got := string(p.Take("", [sources]uint64{at[k], 0})); got != want[k] {
+					t.Fatalf("claim %d got %q, want %q", k, got, want[k])
+				}
+			}
+		}
+	}
+	if got := p.take(""); got != "" {
+		t.Errorf("%q was left", got)
+	}
+	if got := p.page.Stdout().Bytes(); got != p.written[stdout] {
+		t.Errorf("%d bytes are counted, want %d", got, p.written[stdout])
+	}
+}
+
+// TestStreamsKeepTheirOrder where a mark came between them.
+func TestStreamsKeepTheirOrder(t *testing.T) {
+	p := newPiped(t)
+	var got, want string
+	for i := range 50 {
+		s := source(i % 2)
+		text := fmt.Sprintf("%s %d\n", sourceNames[s], i)
+		p.write(s, text)
+		want += text
+		got += p.take("")
+	}
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestClaimsDoNotMix(t *testing.T) {
+	p := newPiped(t)
+	p.write(stdout, "out of a\n")
+	at := p.written
+	p.write(stderr, "err of b\n")
+	p.write(stdout, "out of b\n")
+	// All of it is read, as one piece of each stream.
+	eventually(t, "all is read", func() bool {
+		return p.page.Stdout().Bytes() == p.written[stdout] && p.page.Stderr().Bytes() == p.written[stderr]
+	})
+	if got := string(p.Take("a", at)); got != "out of a\n" {
+		t.Errorf("a got %q", got)
+	}
+	if got := p.take("b"); got != "out of b\nerr of b\n" && got != "err of b\nout of b\n" {
+		t.Errorf("b got %q", got)
+	}
+	if want := []string{"stderr b err of b", "stdout a out of a", "stdout b out of b"}; !slices.Equal(slices.Sorted(slices.Values(p.told())), want) {
+		t.Errorf("the server's log has %q, want %q", p.told(), want)
+	}
+}
+
+// TestLinesOfTheServersLog: halves are joined where they are of one prediction, and of one alone.
+func TestLinesOfTheServersLog(t *testing.T) {
+	p := newPiped(t)
+	p.write(stdout, "half of ")
+	p.take("a")
+	p.write(stdout, "a line\nanother\n\nhalf")
+	p.take("a")
+	p.write(stdout, "b's \xff\xfe\nb's end")
+	p.take("b")
+	p.write(stderr, "c's\n")
+	p.TakeAll()
+	want := []string{"stdout a half of a line", "stdout a another", "stdout a ", "stdout a half", "stdout b b's \xff\xfe", "stderr  c's", "stdout b b's end"}
+	if got := p.told(); !slices.Equal(got, want) {
+		t.Errorf("the server's log has %q, want %q", got, want)
+	}
+}
+
+// TestTextThatNobodyClaims is told after a while, as of the one that runs; and what is claimed later is not told twice.
+func TestTextThatNobodyClaims(t *testing.T) {
+	p := newPiped(t)
+	p.mu.Lock()
+	p.runs = "long"
+	p.mu.Unlock()
+	p.write(stdout, "first\nhalf")
+	eventually(t, "it is told", func() bool { return slices.Equal(p.told(), []string{"stdout long first"}) })
+	p.write(stdout, ", the other\nlast\n")
+	if got := p.take("long"); got != "first\nhalf, the other\nlast\n" {
+		t.Errorf("the claim got %q", got)
+	}
+	if want := []string{"stdout long first", "stdout long half, the other", "stdout long last"}; !slices.Equal(p.told(), want) {
+		t.Errorf("the server's log has %q, want %q", p.told(), want)
+	}
+}
+
+// TestLongLine is cut.
+func TestLongLine(t *testing.T) {
+	p := newPiped(t)
+	var got string
+	for range 9 << 4 { // 9 MiB without an end
+		p.write(stdout, strings.Repeat("x", 64<<10))
+		got += p.take("a")
+	}
+	p.write(stdout, "the end\n")
+	got += p.take("a")
+	if want := strings.Repeat("x", 9<<20) + "the end\n"; got != want {
+		t.Errorf("%d bytes were claimed, want %d: a prediction's logs have the line whole", len(got), len(want))
+	}
+	notice := " [cut: the line is longer than 4 MiB]"
+	long := fmt.Sprintf("stdout a %d bytes that end with %s", 4<<20+len(notice), notice[len(notice)-30:])
+	rest := fmt.Sprintf("stdout a %d bytes that end with %s", 1<<20+7, strings.Repeat("x", 23)+"the end")
+	if want := []string{long, long, rest}; !slices.Equal(p.told(), want) {
+		t.Errorf("the server's log has %q, want %q", p.told(), want)
+	}
+}
+
+// TestMoreThanIsKept: what one prediction writes beyond the limit is in the server's log only, and the next has
+// what is its own, to the byte.
+func TestMoreThanIsKept(t *testing.T) {
+	p := newPiped(t)
+	line := strings.Repeat("x", 1023) + "\n"
+	chunk := strings.Repeat(line, 64)
+	for range (logLimit + 1<<20) / len(chunk) {
+		p.write(stdout, chunk)
+		p.Take("", [sources]uint64{}) // reads on, claims nothing
+		eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
+	}
+	at := p.written
+	p.write(stdout, "of the next\n")
+	eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
+
+	half := [sources]uint64{logLimit / 2, 0} // within what was kept
+	first := p.Take("a", half)
+	if len(first) != logLimit/2 {
+		t.Errorf("the first half has %d bytes, want %d", len(first), logLimit/2)
+	}
+	second := string(p.Take("a", at))
+	notice := fmt.Sprintf(cutNotice, 1<<20, logLimit>>20)
+	if !strings.HasSuffix(second, "x\n"+notice) || len(second) != logLimit/2+len(notice) {
+		t.Errorf("the rest has %d bytes that end with %q", len(second), second[max(0, len(second)-80):])
+	}
+	if got := p.take("b"); !strings.HasPrefix(got, "\n[12 bytes of log were cut") && got != "of the next\n" {
+		t.Errorf("the next has %q", got)
+	}
+	if n := count(p.told(), "stdout  "+"1023 bytes that end with "+strings.Repeat("x", 30)); n+count(p.told(), "stdout a 1023 bytes that end with "+strings.Repeat("x", 30)) != (logLimit+1<<20)/1024 {
+		t.Errorf("the server's log has %d lines", len(p.told()))
+	}
+	// There is room again.
+	p.write(stdout, "and more\n")
+	if got := p.take("c"); got != "and more\n" {
+		t.Errorf("the one after has %q", got)
+	}
+}
+
+// TestTakeAll ends though somebody writes on, and takes what lies there.
+func TestTakeAll(t *testing.T) {
+	p := newPiped(t)
+	p.write(stdout, "last words\n")
+	p.write(stderr, "and a traceback\n")
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() { // a grandchild
+		defer close(stopped)
+		more := bytes.Repeat([]byte("more\n"), 1000)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if _, err := p.ends[stderr].Write(more); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	got := string(p.TakeAll())
+	close(stop)
+	for done := false; !done; { // its last write may wait for room
+		select {
+		case <-stopped:
+			done = true
+		default:
+			p.TakeAll()
+		}
+	}
+	if !strings.HasPrefix(got, "last words\nand a traceback\n") {
+		t.Errorf("got %.100q", got)
+	}
+}
+
+// TestCloseWhileAllIsRead: closing waits for the reads in progress, and must not hold what those wait for.
+func TestCloseWhileAllIsRead(t *testing.T) {
+	for range 200 {
+		p := newPiped(t)
+		var writers sync.WaitGroup
+		for s := range p.ends {
+			writers.Go(func() {
+				for {
+					if _, err := p.ends[s].WriteString("text\n"); err != nil {
+						return // the read end is closed
+					}
+				}
+			})
+		}
+		p.logs.Close()
+		writers.Wait()
+	}
+}
+
+// TestAfterClose: leaders of lost slots may come late.
+func TestAfterClose(t *testing.T) {
+	p := newPiped(t)
+	p.write(stdout, "text\n")
+	p.logs.Close()
+	if got := p.take("a"); got != "" && got != "text\n" {
+		t.Errorf("got %q", got)
+	}
+	p.TakeAll()
+	p.logs.Close()
+}
+
+// TestPipeAtItsEnd is closed by its reader alone.
+func TestPipeAtItsEnd(t *testing.T) {
+	p := newPiped(t)
+	p.write(stdout, "text\n")
+	for _, end := range p.ends {
+		end.Close()
+	}
+	eventually(t, "both ends are seen", func() bool {
+		p.logs.mu.Lock()
+		defer p.logs.mu.Unlock()
+		return p.pipes[stdout].closed && p.pipes[stderr].closed
+	})
+	if got := string(p.TakeAll()); got != "text\n" {
+		t.Errorf("got %q", got)
+	}
+}

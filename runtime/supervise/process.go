@@ -1,0 +1,258 @@
+package supervise
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/bytedance/sonic"
+	"golang.org/x/sys/unix"
+
+	"pinion/ipc"
+)
+
+// The worker's inherited descriptors, after stdin, stdout and stderr.
+const (
+	ControlFD = 3
+	PageFD    = 4
+)
+
+// EnvName is the environment variable that makes the binary a worker; it holds its Spec as JSON,
+// and is removed before the model could see it.
+const EnvName = "PINION_WORKER"
+
+// CancelSignal is what makes a worker look at its cancel words. Go must never be notified of it.
+const CancelSignal = unix.SIGUSR1
+
+// Spec is what a worker is told of its task. cog._worker.entry reads the same document.
+type Spec struct {
+	Python      string `json:"python"`
+	LibPython   string `json:"libpython"`
+	SDK         string `json:"sdk"`
+	Root        string `json:"root"`
+	Ref         string `json:"ref"`
+	Mode        string `json:"mode"`
+	Concurrency int    `json:"concurrency,omitempty"`
+	Weights     string `json:"weights,omitempty"`
+	NoCUDA      bool   `json:"no_cuda,omitempty"`
+}
+
+// process is one worker process. It implements slot.Worker.
+type process struct {
+	cmd     *exec.Cmd
+	pid     int
+	control *ipc.Conn
+	page    *ipc.Page
+	logs    *logs
+	exited  chan struct{} // closed once exit is set
+
+	mu     sync.Mutex
+	reaped bool // the pid may be another's
+	killed string
+	exit   Exit
+
+	note noteFunc
+	// running names the prediction that the worker has at this moment, for the server's log.
+	running atomic.Pointer[func() string]
+}
+
+// start starts a worker process.
+func start(exe string, spec Spec, env []string, note noteFunc) (*process, error) {
+	p := &process{exited: make(chan struct{}), note: note}
+	config, err := sonic.Marshal(spec)
+	if err != nil {
+		return nil, fmt.Errorf("encode worker spec: %w", err)
+	}
+	control, theirs, err := ipc.Pair("control")
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	p.control = control
+	page, err := ipc.NewPage()
+	if err != nil {
+		control.Close()
+		return nil, err
+	}
+	p.page = page
+	var ours, ends [sources]*os.File
+	for i := range ours {
+		if ours[i], ends[i], err = logPipe(sourceNames[i]); err != nil {
+			p.discard(ours)
+			return nil, err
+		}
+		defer ends[i].Close()
+	}
+	p.cmd = &exec.Cmd{
+		Path:       exe,
+		Args:       []string{"pinion: worker"},
+		Dir:        spec.Root,
+		Env:        append(env, EnvName+"="+string(config)),
+		Stdout:     ends[stdout],
+		Stderr:     ends[stderr],
+		ExtraFiles: []*os.File{theirs, page.File()},
+		// Its own group: terminal signals stay away, and one kill reaches all that it started.
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	}
+	counters := [sources]ipc.Consumed{page.Stdout(), page.Stderr()}
+	if p.logs, err = newLogs(ours, counters, note, p.runs); err != nil {
+		p.discard(ours)
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		p.logs.Close()
+		p.discard([sources]*os.File{})
+		return nil, fmt.Errorf("start worker process: %w", err)
+	}
+	p.pid = p.cmd.Process.Pid
+	go p.wait()
+	return p, nil
+}
+
+// logPipe makes a pipe whose read end, the front's, does not block.
+func logPipe(name string) (read, write *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, fmt.Errorf("make log pipe: %w", err)
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+		return nil, nil, fmt.Errorf("set log pipe non-blocking: %w", err)
+	}
+	return os.NewFile(uintptr(fds[0]), name), os.NewFile(uintptr(fds[1]), name), nil
+}
+
+// discard gives back what a worker that was not started would have had.
+func (p *process) discard(pipes [sources]*os.File) {
+	p.control.Close()
+	p.page.Close()
+	for _, f := range pipes {
+		f.Close() // of a nil file: an error, and nothing else
+	}
+}
+
+// runs names the prediction that the worker has at this moment, where that can be told.
+func (p *process) runs() string {
+	if f := p.running.Load(); f != nil {
+		return (*f)()
+	}
+	return ""
+}
+
+// wait judges the exit. Signals are stopped before the process is reaped, so that none ever goes
+// to a stranger that got its number.
+func (p *process) wait() {
+	for {
+		err := unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	p.mu.Lock()
+	_ = unix.Kill(-p.pid, unix.SIGKILL) // what it started ends with it; the group may be empty
+	p.reaped = true
+	p.mu.Unlock()
+	err := p.cmd.Wait() // how it ended is in ProcessState
+	p.mu.Lock()
+	if state := p.cmd.ProcessState; state != nil {
+		ws, _ := state.Sys().(syscall.WaitStatus)
+		p.exit = exitOf(ws, p.killed)
+	} else {
+		p.exit = Exit{Unknown: err} // somebody else has reaped it
+	}
+	p.mu.Unlock()
+	close(p.exited)
+}
+
+// Interrupt makes the worker's main thread look at its cancel words.
+func (p *process) Interrupt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		_ = unix.Tgkill(p.pid, p.pid, CancelSignal) // fails only for a process that is ending
+	}
+}
+
+// Kill ends the worker and all it started, at once.
+func (p *process) Kill(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return
+	}
+	if p.killed == "" {
+		p.killed = why
+	}
+	_ = unix.Kill(p.pid, unix.SIGKILL)  // fails only for a process that has ended
+	_ = unix.Kill(-p.pid, unix.SIGKILL) // fails only where it left its group, or that is gone
+}
+
+// closedGrace is how long a worker may live on after it closed a channel.
+const closedGrace = time.Second
+
+// Closed sees to it that a worker which closed a channel ends. Mostly it has died, and how is for
+// its wait status to say; one that lives on has closed descriptors that are not its own.
+func (p *process) Closed() {
+	go func() {
+		for {
+			select {
+			case <-p.exited:
+				return
+			case <-time.After(closedGrace):
+			}
+			if !p.dying() {
+				p.Kill("it closed its channel to the server and lived on")
+			}
+		}
+	}()
+}
+
+// dying tells whether the process is on its way out, which takes seconds where a driver has much to
+// free: how it ends is decided, and must not be taken for this server's doing.
+func (p *process) dying() bool {
+	const exiting = 0x4 // PF_EXITING of the kernel's include/linux/sched.h
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	// proc_pid_stat(5): pid, (name), state, ppid, pgrp, session, tty, tpgid, flags …; the name may hold anything.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 7 {
+		return false
+	}
+	flags, err := strconv.ParseUint(fields[6], 10, 64)
+	return err == nil && flags&exiting != 0
+}
+
+// TakeLogs claims what the worker wrote up to these positions for a prediction, or, "", for none.
+func (p *process) TakeLogs(prediction string, out, err uint64) []byte {
+	return p.logs.Take(prediction, [sources]uint64{out, err})
+}
+
+// Logged passes text on that the worker told apart itself.
+func (p *process) Logged(stream, prediction string, text []byte) {
+	s := stdout
+	if stream == sourceNames[stderr] {
+		s = stderr
+	}
+	for line := range bytes.Lines(text) {
+		p.note(s, prediction, bytes.TrimSuffix(line, []byte("\n")))
+	}
+}
+
+// dup duplicates a descriptor, for a send that takes it over.
+func dup(f *os.File) (int, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return -1, fmt.Errorf("duplicate descriptor: %w", err)
+	}
+	return fd, nil
+}

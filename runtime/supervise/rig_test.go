@@ -1,0 +1,222 @@
+package supervise
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/runtime/slot"
+)
+
+// patience is how long a test waits for what must come. It only bounds a failing test.
+const patience = 60 * time.Second
+
+// journal is a logger's end that keeps what is logged.
+type journal struct {
+	mu      sync.Mutex
+	records []slog.Record
+}
+
+func (j *journal) Enabled(context.Context, slog.Level) bool { return true }
+func (j *journal) WithAttrs([]slog.Attr) slog.Handler       { return j }
+func (j *journal) WithGroup(string) slog.Handler            { return j }
+
+func (j *journal) Handle(_ context.Context, r slog.Record) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.records = append(j.records, r)
+	return nil
+}
+
+// lines are the model's own: "stream prediction text".
+func (j *journal) lines() (lines []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.records {
+		var stream, prediction string
+		r.Attrs(func(a slog.Attr) bool {
+			switch a.Key {
+			case "stream":
+				stream = a.Value.String()
+			case "prediction_id":
+				prediction = a.Value.String()
+			}
+			return true
+		})
+		if stream != "" {
+			lines = append(lines, stream+" "+prediction+" "+r.Message)
+		}
+	}
+	return lines
+}
+
+// mistakes are the supervisor's own complaints of itself.
+func (j *journal) mistakes() (found []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.records {
+		if strings.Contains(r.Message, "illegal") {
+			found = append(found, r.Message)
+		}
+	}
+	return found
+}
+
+// stage is a supervisor whose workers play a scene.
+type stage struct {
+	*supervised
+	journal *journal
+	mu      sync.Mutex
+	pauses  []time.Duration // before restarts, which do not happen
+	states  []State         // in order, each change once
+}
+
+// act starts a supervisor over workers that play ref.
+func act(t *testing.T, ref string, change func(*Options)) *stage {
+	t.Helper()
+	s := enact(t, ref, change)
+	go s.Run()
+	return s
+}
+
+// enact is act, but for the start.
+func enact(t *testing.T, ref string, change func(*Options)) *stage {
+	t.Helper()
+	noLeak(t)
+	s := &stage{journal: &journal{}}
+	s.supervised = prepare(t, ref, func(o *Options) {
+		o.Logger = slog.New(s.journal)
+		o.Pool = slot.NewPool(slot.Options{Queue: 100})
+		changed := o.OnChange
+		o.OnChange = func() {
+			s.note()
+			changed()
+		}
+		if change != nil {
+			change(o)
+		}
+	})
+	s.after = func(d time.Duration) <-chan time.Time {
+		s.mu.Lock()
+		s.pauses = append(s.pauses, d)
+		s.mu.Unlock()
+		return time.After(0)
+	}
+	t.Cleanup(func() {
+		for _, m := range s.journal.mistakes() {
+			t.Error(m)
+		}
+	})
+	return s
+}
+
+func (s *stage) note() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.Status().State; len(s.states) == 0 || s.states[len(s.states)-1] != now {
+		s.states = append(s.states, now)
+	}
+}
+
+// over waits until no worker follows.
+func (s *stage) over() Status {
+	s.t.Helper()
+	select {
+	case <-s.Done():
+	case <-time.After(patience):
+		s.t.Fatalf("it does not end: %+v\n%s", s.Status(), stacks())
+	}
+	return s.Status()
+}
+
+// call is a prediction in flight.
+type call struct {
+	*slot.Call
+	t    *testing.T
+	done chan struct{}
+}
+
+// ask submits a prediction whose input is text, a JSON value.
+func (s *stage) ask(name, text string) *call {
+	s.t.Helper()
+	if err := s.pool.Admit(); err != nil {
+		s.t.Fatal(err)
+	}
+	c := &call{slot.NewCall(name, []byte(text), nil), s.t, make(chan struct{})}
+	s.pool.Submit(c.Call)
+	go func() {
+		c.Wait()
+		close(c.done)
+	}()
+	return c
+}
+
+func (c *call) result() *slot.Result {
+	c.t.Helper()
+	select {
+	case <-c.done:
+	case <-time.After(patience):
+		c.t.Fatalf("%s does not end\n%s", c.Name, stacks())
+	}
+	return &c.Result
+}
+
+// says checks that a text holds each of the parts.
+func says(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: %q does not say %q", what, text, part)
+		}
+	}
+}
+
+// noLeak fails the test where it ends with more descriptors, goroutines or child processes than it began with.
+func noLeak(t *testing.T) {
+	t.Helper()
+	r, w, err := os.Pipe() // Go's poller opens descriptors of its own with the first that it watches
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	w.Close()
+	fds, goroutines := descriptors(t), runtime.NumGoroutine()
+	t.Cleanup(func() {
+		eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
+		eventually(t, "the descriptors are closed", func() bool { return descriptors(t) <= fds })
+		if err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != unix.ECHILD {
+			t.Errorf("a process of ours is left: %v", err)
+		}
+	})
+}
+
+func descriptors(t testing.TB) int {
+	t.Helper()
+	dir, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(dir)
+}
+
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}
+
+// eventually waits until a state has come.
+func eventually(t testing.TB, what string, reached func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !reached(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s\n%s", patience, what, stacks())
+		}
+	}
+}

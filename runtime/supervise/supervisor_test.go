@@ -1,0 +1,171 @@
+package supervise
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/runtime/slot"
+)
+
+// supervised is a supervisor over fake workers.
+type supervised struct {
+	*Supervisor
+	t       *testing.T
+	pool    *slot.Pool
+	changes chan struct{}
+	loaded  chan Loaded
+}
+
+// prepare makes a supervisor; Run is for the caller to start. The test ends with it killed.
+func prepare(t *testing.T, mode string, change func(*Options)) *supervised {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &supervised{t: t, changes: make(chan struct{}, 1), loaded: make(chan Loaded, 100)}
+	o := Options{
+		Exe: exe, Spec: Spec{Ref: mode, Root: t.TempDir()}, Env: WorkerEnv(nil), Pool: slot.NewPool(slot.Options{}),
+		Logger:   slog.New(slog.DiscardHandler),
+		OnLoaded: func(l Loaded) { s.loaded <- l },
+		OnChange: func() {
+			select {
+			case s.changes <- struct{}{}:
+			default:
+			}
+		},
+	}
+	if change != nil {
+		change(&o)
+	}
+	s.pool = o.Pool
+	s.Supervisor = New(o)
+	t.Cleanup(func() {
+		s.Kill()
+		<-s.Done()
+	})
+	return s
+}
+
+// supervise starts a supervisor over fake workers.
+func supervise(t *testing.T, mode string, change func(*Options)) *supervised {
+	t.Helper()
+	s := prepare(t, mode, change)
+	go s.Run()
+	return s
+}
+
+// until waits for a status, looking whenever it changed.
+func (s *supervised) until(what string, reached func(Status) bool) Status {
+	s.t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		st := s.Status()
+		if reached(st) {
+			return st
+		}
+		select {
+		case <-s.changes:
+		case <-deadline:
+			s.t.Fatalf("never came: %s; the status is %+v", what, st)
+		}
+	}
+}
+
+func ready(st Status) bool   { return st.State == Ready }
+func defunct(st Status) bool { return st.Defunct }
+
+// TestReadyAndStop: a good worker gets ready, its setup's text is kept, and it leaves when asked to.
+func TestReadyAndStop(t *testing.T) {
+	s := supervise(t, "serve", nil)
+	st := s.until("ready", ready)
+	if st.Setup.Logs != "from setup\n" || st.Setup.Failed || st.Setup.Completed.IsZero() {
+		t.Errorf("setup = %+v", st.Setup)
+	}
+	if l := <-s.loaded; l.Slots != 2 || string(l.Schema) != `{"fake":true}` || l.Python != "3.12.1" {
+		t.Errorf("loaded = %+v", l)
+	}
+	if load := s.pool.Load(); load.Slots != 2 {
+		t.Errorf("load = %+v", load)
+	}
+	pid := st.PID
+	s.Stop()
+	<-s.Done()
+	if err := unix.Kill(pid, 0); err != unix.ESRCH {
+		t.Errorf("the worker's process is still there: %v", err)
+	}
+	if st := s.Status(); st.State != Gone || st.LastExit != "" || st.Defunct {
+		t.Errorf("after a clean stop: %+v", st)
+	}
+	if load := s.pool.Load(); load.Slots != 0 {
+		t.Errorf("slots are left: %+v", load)
+	}
+}
+
+// TestSetupThatFails: each way not to get ready ends the worker for good, in words.
+func TestSetupThatFails(t *testing.T) {
+	for mode, want := range map[string]string{
+		"exit":     "exited with code 7 before its setup began",
+		"garbage":  "protocol violated",
+		"stranger": "protocol 99",
+		"greedy":   "out of bounds",
+		"fail":     "ValueError: no weights",
+		"crash":    "killed by SIGTERM during setup",
+		"hang":     "timed out",
+	} {
+		t.Run(mode, func(t *testing.T) {
+			s := supervise(t, mode, func(o *Options) {
+				if mode == "hang" {
+					o.SetupTimeout = 200 * time.Millisecond
+				}
+			})
+			st := s.until("defunct", defunct)
+			if !st.SetupFailed || !st.Setup.Failed {
+				t.Errorf("status = %+v", st)
+			}
+			if said := st.LastExit + st.Setup.Logs; !strings.Contains(said, want) {
+				t.Errorf("it says %q, want %q", said, want)
+			}
+			<-s.Done()
+		})
+	}
+}
+
+// TestWorkerIsReplaced: one that dies when it was ready is followed by another.
+func TestWorkerIsReplaced(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "died")
+	s := supervise(t, "once die "+mark, nil)
+	st := s.until("ready again", func(st Status) bool { return ready(st) && st.Restarts == 1 })
+	if !strings.Contains(st.LastExit, "SIGKILL") {
+		t.Errorf("last exit = %q", st.LastExit)
+	}
+	if load := s.pool.Load(); load.Slots != 2 {
+		t.Errorf("load = %+v", load)
+	}
+}
+
+// TestNever: with that policy none follows.
+func TestNever(t *testing.T) {
+	s := supervise(t, "die", func(o *Options) { o.Restart = Never })
+	st := s.until("defunct", defunct)
+	if st.SetupFailed || st.Restarts != 0 {
+		t.Errorf("status = %+v", st)
+	}
+	<-s.Done()
+}
+
+// TestKill ends a worker that would not leave.
+func TestKill(t *testing.T) {
+	s := supervise(t, "stubborn", nil)
+	s.until("ready", ready)
+	s.Stop()
+	s.until("draining", func(st Status) bool { return st.State == Draining })
+	s.Kill()
+	<-s.Done()
+}

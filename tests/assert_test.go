@@ -1,0 +1,116 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// input is what a test gives to a model.
+type input = map[string]any
+
+// sameJSON fails unless got is the JSON document want, whatever its spacing and the order of its keys. Numbers are
+// compared by their digits.
+func sameJSON(t testing.TB, what string, got []byte, want string) {
+	t.Helper()
+	var g, w any
+	if err := decodeExact(got, &g); err != nil {
+		t.Errorf("%s: %v in %.500s", what, err, got)
+		return
+	}
+	if err := decodeExact([]byte(want), &w); err != nil {
+		t.Fatalf("%s: the test's own JSON: %v", what, err)
+	}
+	if !reflect.DeepEqual(g, w) {
+		t.Errorf("%s:\n got %.1000s\nwant %.1000s", what, got, want)
+	}
+}
+
+func decodeExact(data []byte, to any) error {
+	decoder := json.NewDecoder(strings.NewReader(string(data)))
+	decoder.UseNumber()
+	return decoder.Decode(to)
+}
+
+// wantText fails unless text holds all parts, in this order.
+func wantText(t testing.TB, what, text string, parts ...string) {
+	t.Helper()
+	rest := text
+	for _, part := range parts {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			t.Errorf("%s lacks %q (or has it too early):\n%.3000s", what, part, text)
+			return
+		}
+		rest = after
+	}
+}
+
+// wantCode fails unless the answer has this status code.
+func wantCode(t testing.TB, what string, a harness.Answer, code int) {
+	t.Helper()
+	if a.Err != nil || a.Code != code {
+		t.Errorf("%s: got %s, want %d", what, a, code)
+	}
+}
+
+// makeFIFO makes a named pipe in a model's folder, at which the model waits, and returns what lets it go on.
+func makeFIFO(t testing.TB, dir, name string) (open func()) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		// To open it fails until somebody reads it; to close it is what ends the reading.
+		harness.Eventually(t, "the model waits at "+name, func() bool {
+			file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+			if err == nil {
+				file.Close()
+			}
+			return err == nil
+		})
+	}
+}
+
+// lines reads a file that a model wrote.
+func lines(t testing.TB, s *harness.Server, name string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.Dir, name))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(text))
+}
+
+// once fails unless each of the tokens was run at most once, and returns how often each was.
+func once(t testing.TB, ran []string) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	for _, token := range ran {
+		if counts[token]++; counts[token] == 2 {
+			t.Errorf("the model ran %s twice", token)
+		}
+	}
+	return counts
+}
+
+// numbered is n names.
+func numbered(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s%d", prefix, i)
+	}
+	return names
+}
+
+// toText is a JSON value as text, strings as they are.
+func toText(v any) string { return fmt.Sprint(v) }

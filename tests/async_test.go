@@ -1,0 +1,332 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// asyncServer serves tasks.py with n slots.
+func asyncServer(t *testing.T, python harness.Python, n int, more ...string) *harness.Server {
+	t.Helper()
+	return harness.Ready(t, harness.Options{
+		Python: python.Path, Model: "tasks.py", Args: append([]string{"--concurrency", fmt.Sprint(n)}, more...),
+	})
+}
+
+func TestAsyncPredictionsRunAtOnceUpToTheNumberOfSlots(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		const n = 8
+		s := asyncServer(t, python, n)
+		if logs := s.Health().Setup.Logs; logs != "async setup\n" {
+			t.Errorf("the setup's logs are %q", logs)
+		}
+		sameJSON(t, "same loop", s.Succeed(input{"what": "same_loop"}).Output, `true`)
+		var visits []*harness.Visit
+		for _, name := range numbered("wait", n-1) {
+			visits = append(visits, s.Visit(name, input{"what": "meet", "n": n}))
+		}
+		if status := s.Health().Status; status != "READY" {
+			t.Errorf("with a slot left, health is %s", status)
+		}
+		last := s.Begin("last", input{"what": "meet", "n": n}) // they end only if all n are inside at once
+		for _, v := range visits {
+			sameJSON(t, "most inside", harness.Receive(t, v.Answer).Output, fmt.Sprint(n))
+		}
+		harness.Receive(t, last)
+		for _, name := range numbered("busy", n) {
+			visits = append(visits, s.Visit(name, input{"what": "wait", "name": name}))
+		}
+		if status := s.Health().Status; status != "BUSY" {
+			t.Errorf("with no slot left, health is %s", status)
+		}
+		wantCode(t, "one too many", s.Input(input{}), http.StatusConflict)
+		for _, name := range numbered("busy", n) {
+			wantCode(t, "cancel", s.Cancel(name), http.StatusOK)
+		}
+		s.WaitHealth("READY")
+	})
+}
+
+func TestTheDecoratorSaysHowManyRunAtOnce(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "tasks.py:Four"})
+	var visits []*harness.Visit
+	for _, name := range numbered("p", 3) {
+		visits = append(visits, s.Visit(name, input{"n": 4}))
+	}
+	s.Succeed(input{"n": 4})
+	for _, v := range visits {
+		if a := harness.Receive(t, v.Answer); a.Status != "succeeded" {
+			t.Errorf("got %s", a)
+		}
+	}
+}
+
+// TestTextOfConcurrentPredictionsIsToldApart: from the task itself, its tasks, threads and executors.
+func TestTextOfConcurrentPredictionsIsToldApart(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := asyncServer(t, python, 4)
+		answers := map[string]<-chan harness.Answer{}
+		names := []string{"ada", "bob", "cyd", "dan"}
+		for _, name := range names {
+			answers[name] = s.Begin(name, input{"what": "talk", "name": name, "n": 5})
+		}
+		for _, name := range names {
+			a := harness.Receive(t, answers[name])
+			want := ""
+			for i := range 5 {
+				want += fmt.Sprintf("%s run %d\n", name, i)
+			}
+			for _, line := range []string{"task", "task", "thread", "executor", "to_thread", "error", "var " + name + " " + name} {
+				want += name + " " + line + "\n"
+			}
+			if a.Status != "succeeded" || a.Logs != want || a.Text(t) != name {
+				t.Errorf("%s: %s\nwant logs %q", name, a, want)
+			}
+		}
+		if a := s.Succeed(input{"what": "nothing"}); a.Logs != "" {
+			t.Errorf("a later one has logs: %q", a.Logs)
+		}
+		// With one prediction inside a line says whose it is; here, written around Python, nobody can tell.
+		s.Succeed(input{"what": "raw", "name": "eve"})
+		s.WaitLog("eve raw")
+		if a := s.Succeed(input{"what": "nothing"}); a.Logs != "" {
+			t.Errorf("a later one has logs: %q", a.Logs)
+		}
+	})
+}
+
+// TestTheServersLogHasLinesOfConcurrentPredictions: a print with several arguments is one, one of two lines is two.
+func TestTheServersLogHasLinesOfConcurrentPredictions(t *testing.T) {
+	t.Parallel()
+	s := asyncServer(t, harness.AnyPython(t), 3)
+	s.Create(input{"id": "mine", "input": input{"what": "talk", "name": "ada\neve", "n": 1}})
+	for _, text := range []string{"ada", "eve run 0", "eve task", "eve error"} {
+		line := s.WaitLog(text)
+		stream := "stdout"
+		if text == "eve error" {
+			stream = "stderr"
+		}
+		if line.PredictionID != "mine" || line.Stream != stream || strings.Contains(line.Raw, `\n"`) {
+			t.Errorf("got %s", line.Raw)
+		}
+	}
+}
+
+func TestAnAsyncModelWithOneSlotHasAllItsLogs(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "tasks.py"})
+	for range 3 {
+		if a := s.Succeed(input{"what": "raw", "name": "eve"}); a.Logs != "eve raw\n" {
+			t.Errorf("logs are %q", a.Logs)
+		}
+		a := s.Succeed(input{"what": "talk", "name": "ada", "n": 1})
+		wantText(t, "logs", a.Logs, "ada run 0\n", "ada task\n", "ada thread\n", "ada executor\n", "ada error\n", "ada var ada ada\n")
+	}
+}
+
+func TestACancelEndsATaskAndLeavesBystandersAlone(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := asyncServer(t, python, 6)
+		worker := s.Worker()
+		bystanders := []*harness.Visit{
+			s.Visit("bystander", input{"what": "wait", "name": "bystander"}),
+			s.Visit("meeting", input{"what": "meet", "n": 6}),
+		}
+		s.WaitLog("begun bystander")
+		for _, how := range []string{"wait", "process", "in_thread", "busy", "block"} {
+			for round := range 3 {
+				name := fmt.Sprintf("%s%d", how, round)
+				answer := s.Begin(name, input{"what": how, "name": name})
+				s.WaitLog("begun " + name)
+				wantCode(t, "cancel of "+name, s.Cancel(name), http.StatusOK)
+				a := harness.Receive(t, answer)
+				if a.Code != http.StatusOK || a.Status != "canceled" || a.Error != "" || a.Prediction.Output != nil {
+					t.Errorf("%s: %s", name, a)
+				}
+				if how == "wait" && a.Logs != fmt.Sprintf("begun %[1]s\ncanceled %[1]s\nfinally %[1]s\n", name) {
+					t.Errorf("%s: logs are %q", name, a.Logs)
+				}
+				wantCode(t, "cancel of "+name+" afterwards", s.Cancel(name), http.StatusNotFound)
+			}
+		}
+		for _, name := range numbered("more", 3) {
+			bystanders = append(bystanders, s.Visit(name, input{"what": "meet", "n": 6}))
+		}
+		s.Succeed(input{"what": "meet", "n": 6})
+		for _, v := range bystanders[1:] { // they were inside all the time
+			if a := harness.Receive(t, v.Answer); a.Status != "succeeded" {
+				t.Errorf("a bystander: %s", a)
+			}
+		}
+		wantCode(t, "cancel of the bystander", s.Cancel("bystander"), http.StatusOK)
+		if a := harness.Receive(t, bystanders[0].Answer); a.Status != "canceled" {
+			t.Errorf("the bystander: %s", a)
+		}
+		if s.Worker() != worker {
+			t.Error("the worker was replaced")
+		}
+	})
+}
+
+func TestATaskThatSwallowsItsCancelEndsTheWorkerAfterTheGrace(t *testing.T) {
+	t.Parallel()
+	s := asyncServer(t, harness.AnyPython(t), 2, "--cancel-grace", "1s", "--queue", "4")
+	worker := s.Worker()
+	swallowing := s.Begin("swallowing", input{"what": "swallow", "name": "s"})
+	bystander := s.Begin("bystander", input{"what": "wait", "name": "b"})
+	s.WaitLog("begun s")
+	s.WaitLog("begun b")
+	waiting := s.Visit("waiting", input{"name": "waited"})
+	wantCode(t, "cancel", s.Cancel("swallowing"), http.StatusOK)
+	if a := harness.Receive(t, swallowing); a.Status != "canceled" {
+		t.Errorf("got %s", a)
+	}
+	// It shared the worker: the only one that suffers, and it is told why.
+	if a := harness.Receive(t, bystander); a.Status != "failed" || !strings.Contains(a.Error, "cancel") {
+		t.Errorf("bystander: %s", a)
+	}
+	if a := harness.Receive(t, waiting.Answer); a.Status != "succeeded" || a.Text(t) != "waited" {
+		t.Errorf("what waited: %s", a)
+	}
+	if s.Worker() == worker {
+		t.Error("the worker was not replaced")
+	}
+}
+
+func TestAClientThatLeavesCancelsItsTask(t *testing.T) {
+	t.Parallel()
+	s := asyncServer(t, harness.AnyPython(t), 3)
+	visit := s.Visit("left", input{"what": "wait", "name": "left"})
+	s.WaitLog("begun left")
+	visit.Leave()
+	s.WaitLog("canceled left")
+	s.WaitLog("finally left")
+	s.Succeed(input{})
+}
+
+func TestAsyncFailuresAreTheirOwn(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := asyncServer(t, python, 3)
+		for _, c := range []struct{ what, name, err string }{
+			{"fail", "mine", "ValueError: mine"},
+			{"exit", "7", "SystemExit: 7"},
+			{"own_cancel", "", "asyncio.exceptions.CancelledError"},
+		} {
+			a := s.Fail(input{"what": c.what, "name": c.name})
+			if a.Error != c.err {
+				t.Errorf("%s: error is %q, want %q", c.what, a.Error, c.err)
+			}
+			wantText(t, c.what, a.Logs, "Traceback", "tasks.py")
+		}
+		for what, want := range map[string]string{
+			"timeout": `"timed out"`, "fork": `"parent 0"`, "sub": `"sub\n"`, "metric": `{"k":"v"}`,
+		} {
+			a := s.Create(input{"input": input{"what": what, "n": 2}, "context": input{"k": "v"}})
+			sameJSON(t, what, a.Output, want)
+			if mine, _ := a.Metrics["mine"].(float64); what == "metric" && mine != 6 {
+				t.Errorf("metrics are %v", a.Metrics)
+			}
+		}
+		if s.Health().Workers[0].Restarts != 0 {
+			t.Error("the worker was replaced")
+		}
+	})
+}
+
+func TestADeathFailsEveryRunningPredictionOfAnAsyncWorker(t *testing.T) {
+	t.Parallel()
+	s := asyncServer(t, harness.AnyPython(t), 3, "--queue", "5")
+	one := s.Begin("one", input{"what": "wait", "name": "one"})
+	two := s.Begin("two", input{"what": "wait", "name": "two"})
+	s.WaitLog("begun one")
+	s.WaitLog("begun two")
+	dying := s.Visit("dying", input{"what": "die", "n": 4})
+	waiting := s.Visit("waiting", input{"name": "waited"}) // all slots are taken: it lies in a socket or in the queue
+	if err := syscall.Kill(s.Worker(), syscall.SIGABRT); err != nil {
+		t.Fatal(err)
+	}
+	for name, answer := range map[string]<-chan harness.Answer{"one": one, "two": two, "dying": dying.Answer} {
+		a := harness.Receive(t, answer)
+		if a.Status != "failed" || !strings.HasPrefix(a.Error, "worker killed by SIGABRT while running") {
+			t.Errorf("%s: %s", name, a)
+		}
+	}
+	if a := harness.Receive(t, waiting.Answer); a.Status != "succeeded" || a.Text(t) != "waited" {
+		t.Errorf("what waited: %s", a)
+	}
+}
+
+func TestAsyncGeneratorsAreCollectedAndClosed(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "tasks.py:Stream", Args: []string{"--concurrency", "2"}})
+		a := s.Succeed(input{})
+		sameJSON(t, "output", a.Output, `["0","1","2"]`)
+		if a.Logs != "closed\n" {
+			t.Errorf("logs are %q", a.Logs)
+		}
+		answer := s.Begin("endless", input{"n": 0})
+		s.WaitLog("begun")
+		s.Cancel("endless")
+		if a := harness.Receive(t, answer); a.Status != "canceled" || a.Logs != "begun\nclosed\n" {
+			t.Errorf("got %s", a)
+		}
+	})
+}
+
+func TestAsyncFunctionsAndAsyncSetupOfSyncModels(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		plain := harness.Ready(t, harness.Options{Python: python.Path, Model: "tasks.py:plain"})
+		sameJSON(t, "plain", plain.Succeed(input{"n": 4}).Output, `5`)
+		setup := harness.Ready(t, harness.Options{Python: python.Path, Model: "tasks.py:SetupOnly"})
+		sameJSON(t, "setup only", setup.Succeed(input{}).Output, `"set up"`)
+	})
+}
+
+func TestManyAsyncPredictionsGetTheirOwnAnswers(t *testing.T) {
+	t.Parallel()
+	s := asyncServer(t, harness.NewestPython(t), 16, "--queue", "200")
+	failures := make(chan string)
+	for client := range 32 {
+		go func() {
+			for i := range 60 {
+				name := fmt.Sprintf("c%d-%d", client, i)
+				what := []string{"nothing", "talk"}[i%20/19]
+				a := s.Input(input{"what": what, "name": name, "n": 1})
+				if a.Status != "succeeded" || string(a.Output) != `"`+name+`"` {
+					failures <- fmt.Sprintf("%s: %s", name, a)
+					return
+				}
+				for _, line := range strings.Fields(a.Logs) {
+					if strings.HasPrefix(line, "c") && strings.Contains(line, "-") && line != name {
+						failures <- fmt.Sprintf("%s has a line of %s: %q", name, line, a.Logs)
+						return
+					}
+				}
+			}
+			failures <- ""
+		}()
+	}
+	var found []string
+	for range 32 {
+		if text := <-failures; text != "" {
+			found = append(found, text)
+		}
+	}
+	slices.Sort(found)
+	for _, text := range found {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,117 @@
+package tests
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+const mebibyte = 1 << 20
+
+// TestHundredMebibytesPassBothWays: not parallel, for it measures memory.
+func TestHundredMebibytesPassBothWays(t *testing.T) {
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
+	body := func(total int) []byte {
+		const head, tail = `{"input":{"text":"`, `"}}`
+		return []byte(head + strings.Repeat("y", total-len(head)-len(tail)) + tail)
+	}
+	full := body(100 * mebibyte)
+	sent := full[len(`{"input":{"text":`) : len(full)-len(`}}`)]
+	echo := func() {
+		t.Helper()
+		a := s.Create(full)
+		if a.Err != nil || a.Status != "succeeded" || !bytes.Equal(a.Output, sent) {
+			t.Fatalf("the answer of %d bytes is not what was sent: %.200s", len(a.Body), a)
+		}
+	}
+	for range 3 { // until the garbage collector has found its pace
+		echo()
+	}
+	front, worker := settled(t, s), s.Worker()
+	frontFiles, workerFiles := harness.Descriptors(t, s.PID), harness.Descriptors(t, worker)
+	workerMemory := harness.Resident(t, worker)
+	for range harness.Soak(10, 3) {
+		echo()
+	}
+	a := s.Create(body(100*mebibyte + 1))
+	wantCode(t, "a byte too many", a, 413)
+	if !strings.Contains(string(a.Body), `"detail"`) {
+		t.Errorf("413 says %s", a)
+	}
+	wantCode(t, "a mebibyte too many", s.Create(body(101*mebibyte)), 413)
+	s.Succeed(input{"text": "small"})
+	if s.Worker() != worker {
+		t.Fatal("the worker was replaced")
+	}
+	harness.Eventually(t, "both have as many files open as before", func() bool {
+		return harness.Descriptors(t, s.PID) <= frontFiles && harness.Descriptors(t, worker) <= workerFiles
+	})
+	if harness.Sanitized(t) {
+		return
+	}
+	if now := settled(t, s); now > front+60*mebibyte {
+		t.Errorf("the front holds %d MiB, before it held %d", now/mebibyte, front/mebibyte)
+	}
+	if now := harness.Resident(t, worker); now > workerMemory+10*mebibyte {
+		t.Errorf("the worker holds %d MiB, before it held %d", now/mebibyte, workerMemory/mebibyte)
+	}
+}
+
+// settled is the front's memory after its garbage collector had small requests to run by.
+func settled(t *testing.T, s *harness.Server) int {
+	t.Helper()
+	for range 200 {
+		s.Do(http.MethodGet, "/health-check", nil)
+	}
+	return harness.Resident(t, s.PID)
+}
+
+// TestBodiesOfEverySizePass walks the sizes at which the way of a body through socket and memory file changes.
+func TestBodiesOfEverySizePass(t *testing.T) {
+	t.Parallel()
+	for _, model := range []string{"echo.py:text", "tasks.py:echo"} {
+		s := harness.Ready(t, harness.Options{Model: model, Args: []string{"--queue", "8"}})
+		sizes := []int{0, 1, 63 << 10, 64 << 10, 65 << 10, 256 << 10, 1 * mebibyte, 1*mebibyte + 1, 3 * mebibyte}
+		for off := -100; off <= 20; off += 10 {
+			sizes = append(sizes, 6*mebibyte+off)
+		}
+		sizes = append(sizes, 7*mebibyte, 20*mebibyte)
+		answers := make(chan string)
+		for _, size := range sizes {
+			text := strings.Repeat("z", size)
+			go func() {
+				a := s.Input(input{"text": text})
+				for a.Code == http.StatusTooManyRequests {
+					a = s.Input(input{"text": text})
+				}
+				if a.Err != nil || string(a.Output) != `"`+text+`"` {
+					answers <- fmt.Sprintf("%s, %d bytes: %.200s", model, size, a)
+					return
+				}
+				answers <- ""
+			}()
+		}
+		for range sizes {
+			if text := <-answers; text != "" {
+				t.Error(text)
+			}
+		}
+	}
+}
+
+func TestALargeErrorAndLargeLogsPass(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "raising.py:large"})
+	a := s.Fail(input{"size": 8 * mebibyte})
+	if want := "ValueError: " + strings.Repeat("e", 8*mebibyte); a.Error != want {
+		t.Errorf("the error has %d bytes, want %d", len(a.Error), len(want))
+	}
+	if n := strings.Count(a.Logs, "e"); n < 8*mebibyte {
+		t.Errorf("the logs have %d bytes", len(a.Logs))
+	}
+	s.Fail(input{"size": 1})
+}

@@ -1,0 +1,166 @@
+package tests
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// cancelBegun begins a prediction, waits until the model is in it, cancels it, and returns its answer.
+func cancelBegun(t *testing.T, s *harness.Server, id string, in input) harness.Answer {
+	t.Helper()
+	before := s.Log.Count("begun")
+	answer := s.Begin(id, in)
+	harness.Eventually(t, id+" begins", func() bool { return s.Log.Count("begun") > before })
+	a := s.Cancel(id)
+	wantCode(t, "cancel of "+id, a, http.StatusOK)
+	if string(a.Body) != "{}" {
+		t.Errorf("cancel of %s: %s", id, a)
+	}
+	return harness.Receive(t, answer)
+}
+
+func TestACancelEndsEveryKindOfWaiting(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "blocking.py"})
+		worker := s.Worker()
+		for _, how := range []string{
+			"loop", "sleep", "select", "poll", "lock", "event", "queue", "join", "future", "recv", "accept", "subprocess", "pipe",
+			"native", "regex", "catching", "generator",
+		} {
+			a := cancelBegun(t, s, how, input{"how": how})
+			if a.Code != http.StatusOK || a.Status != "canceled" || a.Prediction.Output != nil || a.Error != "" {
+				t.Errorf("%s: %s", how, a)
+				continue
+			}
+			if want := "begun\n"; !strings.HasPrefix(a.Logs, want) || !strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
+				t.Errorf("%s: logs are %q", how, a.Logs)
+			}
+			if _, ok := a.Metrics["predict_time"]; !ok {
+				t.Errorf("%s: no predict_time in %s", how, a)
+			}
+			if how == "subprocess" {
+				_, after, _ := strings.Cut(a.Logs, "child ")
+				if fields := strings.Fields(after); len(fields) > 0 && after != a.Logs {
+					child, err := strconv.Atoi(fields[0])
+					if err == nil && harness.Alive(child) {
+						t.Errorf("the child %d lives", child)
+					}
+				}
+			}
+			wantCode(t, "cancel afterwards", s.Cancel(how), http.StatusNotFound)
+			if a := s.Succeed(input{"token": "next"}); a.Text(t) != "nothing next" {
+				t.Errorf("after %s: %s", how, a)
+			}
+		}
+		if s.Worker() != worker {
+			t.Error("the worker was replaced")
+		}
+	})
+}
+
+func TestACancelThatIsSwallowedOnceIsRepeated(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "blocking.py"})
+	worker := s.Worker()
+	a := cancelBegun(t, s, "once", input{"how": "bare_once"})
+	if a.Status != "canceled" || !strings.Contains(a.Logs, "swallowed one") {
+		t.Errorf("got %s", a)
+	}
+	if s.Worker() != worker {
+		t.Error("the worker was replaced")
+	}
+}
+
+func TestAModelThatEndsInSpiteOfACancelIsBelieved(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "blocking.py"})
+	a := cancelBegun(t, s, "well", input{"how": "swallow_and_return"})
+	if a.Status != "succeeded" {
+		t.Errorf("got %s", a)
+	}
+	a = cancelBegun(t, s, "badly", input{"how": "other_error"})
+	if a.Status != "failed" || a.Error != "ValueError: while cleaning up" {
+		t.Errorf("got %s", a)
+	}
+	s.Succeed(input{})
+}
+
+func TestACancelThatDoesNotHelpEndsTheWorkerAfterTheGrace(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"swallow_all", "stuck"} {
+		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--cancel-grace", "1s", "--queue", "5"}})
+		worker := s.Worker()
+		before := s.Visit("running", input{"how": how})
+		s.WaitLog("begun")
+		waiting := s.Visit("waiting", input{"token": "waited"})
+		wantCode(t, "cancel", s.Cancel("running"), http.StatusOK)
+		wantCode(t, "cancel again", s.Cancel("running"), http.StatusOK)
+		if a := harness.Receive(t, before.Answer); a.Status != "canceled" || !strings.HasPrefix(a.Logs, "begun\n") {
+			t.Errorf("%s: %s", how, a)
+		}
+		if a := harness.Receive(t, waiting.Answer); a.Status != "succeeded" || a.Text(t) != "nothing waited" {
+			t.Errorf("what waited: %s", a)
+		}
+		h := s.WaitHealth("READY")
+		if h.Workers[0].PID == worker || !strings.Contains(h.Workers[0].LastExit, "cancel") {
+			t.Errorf("health is %+v", h)
+		}
+	}
+}
+
+func TestACancelOfWhatWaitsNeverReachesTheModel(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "20"}})
+	open := makeFIFO(t, s.Dir, "gate")
+	first := s.Begin("first", input{"token": "first", "gate": "gate"})
+	s.WaitLog("waiting first")
+	visits := map[string]*harness.Visit{}
+	names := numbered("waiting", 9)
+	for _, name := range names {
+		visits[name] = s.Visit(name, input{"token": name})
+	}
+	for i, name := range names {
+		if i%3 == 0 {
+			continue // stays
+		}
+		wantCode(t, "cancel of "+name, s.Cancel(name), http.StatusOK)
+		a := harness.Receive(t, visits[name].Answer) // at once: the model is busy and need not be asked
+		if a.Code != http.StatusOK || a.Status != "canceled" || a.Logs != "" {
+			t.Errorf("%s: %s", name, a)
+		}
+		wantCode(t, "cancel of "+name+" again", s.Cancel(name), http.StatusNotFound)
+	}
+	open()
+	harness.Receive(t, first)
+	for i, name := range names {
+		if i%3 == 0 {
+			if a := harness.Receive(t, visits[name].Answer); a.Status != "succeeded" {
+				t.Errorf("%s: %s", name, a)
+			}
+		}
+	}
+	if ran := strings.Join(lines(t, s, "ran.txt"), " "); ran != "first waiting0 waiting3 waiting6" {
+		t.Errorf("the model ran %s", ran)
+	}
+}
+
+func TestAGeneratorsItemsAreCollectedAndItIsClosedOnCancel(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "blocking.py:Producer"})
+	a := s.Succeed(input{"n": 4})
+	sameJSON(t, "output", a.Output, `[0,1,2,3]`)
+	if a.Logs != "begun\nclosed\n" {
+		t.Errorf("logs are %q", a.Logs)
+	}
+	sameJSON(t, "empty", s.Succeed(input{"n": 0}).Output, `[]`)
+	a = cancelBegun(t, s, "endless", input{"n": 1 << 40})
+	if a.Status != "canceled" || !strings.Contains(a.Logs, "closed\n") {
+		t.Errorf("got %s", a)
+	}
+	s.Succeed(input{})
+}

@@ -1,0 +1,134 @@
+package tests
+
+import (
+	"slices"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func TestModelsMayStartProcessesAndThreads(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ what, method, want string }{
+		{"threads", "", `[0, 1, 4, 9, 16]`},
+		{"subprocess", "", `[true, true, true]`},
+		{"preexec", "", `"ran\n"`},
+		{"spawn", "", `7`},
+		{"pty", "", `"from a terminal"`},
+		{"forked_work", "", `["thread", "sub", "signal"]`},
+		{"crashing", "", `-11`},
+		{"many_forks", "", `50`},
+	}
+	for _, method := range []string{"fork", "spawn", "forkserver"} {
+		cases = append(cases, []struct{ what, method, want string }{
+			{"pool", method, `[0, 2, 4, 6, 8]`},
+			{"executor", method, `[0, 1, 4, 9, "cog.predictor"]`},
+			{"process", method, `[-15]`},
+			{"loader", method, `[[0, 1, 4, 9, 16, 25, 36, 49], true]`},
+			{"manager", method, `[1, 2]`},
+		}...)
+	}
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "children.py"})
+		for _, c := range cases {
+			a := s.Succeed(input{"what": c.what, "method": c.method})
+			sameJSON(t, c.what+" "+c.method, a.Output, c.want)
+			if a.Logs != "" && c.what != "crashing" {
+				t.Errorf("%s %s wrote %q", c.what, c.method, a.Logs)
+			}
+		}
+		h := s.Health()
+		if h.Workers[0].Restarts != 0 {
+			t.Errorf("the worker was replaced: %+v", h)
+		}
+	})
+}
+
+func TestAForkedChildThatComesBackDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "children.py"})
+		worker := s.Worker()
+		for range 3 {
+			sameJSON(t, "returning", s.Succeed(input{"what": "returning"}).Output, `"parent 0"`)
+			raised := s.Succeed(input{"what": "raising"})
+			sameJSON(t, "raising", raised.Output, `"parent 1"`)
+			wantText(t, "the child's traceback", raised.Logs, "Traceback", "children.py", "ValueError: in the child")
+			sameJSON(t, "leaving", s.Succeed(input{"what": "leaving"}).Output, `"parent 5"`)
+		}
+		sameJSON(t, "answers", s.Succeed(input{"what": "count"}).Output, `10`)
+		if s.Worker() != worker {
+			t.Error("the worker was replaced")
+		}
+	})
+}
+
+func TestAForkedChildOfSetupDoesNotServe(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "setups.py:Forking"})
+	for range 3 {
+		sameJSON(t, "output", s.Succeed(input{}).Output, `true`)
+	}
+}
+
+func TestPoolsStayFromOnePredictionToTheNext(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"fork", "spawn"} {
+		s := harness.Ready(t, harness.Options{Model: "children.py"})
+		first := string(s.Succeed(input{"what": "kept_workers", "method": method}).Output)
+		for range 3 {
+			if pid := string(s.Succeed(input{"what": "kept_workers", "method": method}).Output); pid != first {
+				t.Errorf("%s: the pool's process is %s, it was %s", method, pid, first)
+			}
+		}
+		s.Stop() // must not wait for ever for the pool's process
+	}
+}
+
+func TestADaemonNeitherHoldsTheServerNorItsSocketsOpen(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "children.py", Args: []string{"--queue", "4"}})
+	worker := s.Worker()
+	var daemon int
+	s.Succeed(input{"what": "daemon"}).Decode(t, &daemon)
+	defer syscall.Kill(daemon, syscall.SIGKILL)
+	if !harness.Alive(daemon) {
+		t.Fatal("the daemon has not outlived its prediction")
+	}
+	// The daemon has a session of its own, so it outlives the worker; the server must see the worker's end all the same.
+	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	sameJSON(t, "output", s.Succeed(input{"what": "threads"}).Output, `[0, 1, 4, 9, 16]`)
+	if !harness.Alive(daemon) {
+		t.Error("the daemon is gone")
+	}
+	if err := syscall.Kill(daemon, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, "the daemon ends", func() bool { return !slices.Contains(s.Processes(), daemon) })
+}
+
+func TestWhatAModelLeavesBehindEndsWithItsWorker(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(s *harness.Server){
+		"stop":  func(s *harness.Server) { s.Stop() },
+		"crash": func(s *harness.Server) { _ = syscall.Kill(s.Worker(), syscall.SIGKILL) },
+		"front killed": func(s *harness.Server) {
+			s.Signal(syscall.SIGKILL)
+			s.Killed()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := harness.Ready(t, harness.Options{Model: "children.py"})
+			var left int
+			s.Succeed(input{"what": "background"}).Decode(t, &left)
+			if !harness.Alive(left) {
+				t.Fatal("the child has not outlived its prediction")
+			}
+			end(s)
+			harness.Eventually(t, "the child ends", func() bool { return !harness.Alive(left) })
+		})
+	}
+}

@@ -1,0 +1,45 @@
+package main
+
+import "fmt"
+
+// An outcome is how one test ended.
+type outcome int
+
+const (
+	passed outcome = iota
+	failed
+	skipped
+)
+
+// A result is one test that counts: a leaf, or a failure that no leaf accounts for.
+type result struct {
+	name    string
+	outcome outcome
+	output  string // what it printed; kept for failures only
+}
+
+// A tally counts results.
+type tally struct{ passed, failed, skipped int }
+
+// add counts the results.
+func (t *tally) add(results []result) {
+	for _, r := range results {
+		switch r.outcome {
+		case passed:
+			t.passed++
+		case failed:
+			t.failed++
+		case skipped:
+			t.skipped++
+		}
+	}
+}
+
+// String is the summary line.
+func (t tally) String() string {
+	line := fmt.Sprintf("%d passed, %d failed", t.passed, t.failed)
+	if t.skipped > 0 {
+		line += fmt.Sprintf(", %d skipped", t.skipped)
+	}
+	return line
+}

@@ -1,0 +1,241 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func TestAWorkersDeathFailsItsPredictionWithTheCause(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "dying.py", Args: []string{"--queue", "4"}})
+		for _, c := range []struct {
+			how, cause string
+			logs       []string
+		}{
+			{"segfault", "worker killed by SIGSEGV while running this prediction", []string{"dying segfault\n", "Fatal Python error: Segmentation fault", "dying.py", "in segfault"}},
+			{"segfault_in_thread", "worker killed by SIGSEGV while running this prediction", []string{"Fatal Python error: Segmentation fault", "dying.py"}},
+			{"abort", "worker killed by SIGABRT while running this prediction", []string{"Fatal Python error: Aborted", "dying.py", "in abort"}},
+			{"fpe", "worker killed by SIGFPE while running this prediction", []string{"Fatal Python error: Floating", "dying.py"}},
+			{"bus", "worker killed by SIGBUS while running this prediction", []string{"Fatal Python error: Bus error", "dying.py"}},
+			{"exit_3", "worker exited with code 3 while running this prediction", []string{"dying exit_3"}},
+			{"exit_0", "worker exited with code 0 while running this prediction", []string{"dying exit_0"}},
+			{"terminate", "worker killed by SIGTERM while running this prediction", []string{"dying terminate"}},
+		} {
+			a := s.Fail(input{"how": c.how})
+			if !strings.HasPrefix(a.Error, c.cause) {
+				t.Errorf("%s: error is %q, want %q", c.how, a.Error, c.cause)
+			}
+			for _, text := range c.logs {
+				wantText(t, c.how, a.Logs, text)
+			}
+			if strings.Contains(a.Logs, "goroutine ") {
+				t.Errorf("%s: Go's dump is in the logs:\n%s", c.how, a.Logs)
+			}
+			if _, ok := a.Metrics["predict_time"]; !ok {
+				t.Errorf("%s: no predict_time in %s", c.how, a)
+			}
+			// A success, so that the next death is the first one again; the queue keeps it until the new worker is ready.
+			if a := s.Succeed(input{"token": "after-" + c.how}); a.Logs != "" {
+				t.Errorf("%s: the next prediction has its logs: %q", c.how, a.Logs)
+			}
+		}
+		h := s.WaitHealth("READY") // its first answer, to what had waited, comes a moment before
+		if h.Workers[0].Restarts != 8 || !strings.Contains(h.Workers[0].LastExit, "SIGTERM") {
+			t.Errorf("health is %+v", h)
+		}
+	})
+}
+
+// TestTheFaultHandlersTextFollowsWhatWasPrinted: the two come by different pipes, and nobody was left to mark an order.
+func TestTheFaultHandlersTextFollowsWhatWasPrinted(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
+	for range 10 {
+		a := s.Fail(input{"how": "segfault"})
+		wantText(t, "logs", a.Logs, "dying segfault\n", "Fatal Python error: Segmentation fault\n", "in segfault\n")
+		s.Succeed(input{})
+	}
+}
+
+func TestAWorkerKilledFromOutsideIsSaidToBeLikelyOutOfMemory(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "dying.py"})
+	answer := s.Begin("killed", input{"how": "outside"})
+	s.WaitLog("pid " + strconv.Itoa(s.Worker()))
+	if err := syscall.Kill(s.Worker(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	a := harness.Receive(t, answer)
+	if a.Status != "failed" || !strings.Contains(a.Error, "SIGKILL") || !strings.Contains(a.Error, "out of memory") {
+		t.Errorf("got %s", a)
+	}
+	s.WaitHealth("READY")
+	s.Succeed(input{})
+}
+
+func TestAnIdleWorkerThatDiesIsReplaced(t *testing.T) {
+	t.Parallel()
+	for _, model := range []string{"dying.py", "tasks.py"} {
+		s := harness.Ready(t, harness.Options{Model: model, Args: []string{"--queue", "1"}})
+		s.Succeed(input{})
+		worker := s.Worker()
+		if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, "another worker is ready", func() bool {
+			h := s.Health()
+			return h.Status == "READY" && h.Workers[0].PID != worker
+		})
+		s.Succeed(input{})
+	}
+}
+
+func TestAWorkerThatClosesItsChannelsIsEnded(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
+	a := s.Fail(input{"how": "close_everything"})
+	if !strings.Contains(a.Error, "worker") {
+		t.Errorf("error is %q", a.Error)
+	}
+	s.Succeed(input{})
+}
+
+// TestWhatWaitedIsAnsweredByTheNextWorkerExactlyOnce: what lay in the dead worker's socket and what was queued.
+func TestWhatWaitedIsAnsweredByTheNextWorkerExactlyOnce(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "dying.py", Args: []string{"--queue", "50"}})
+		s.Succeed(input{"token": "before"})
+		open := makeFIFO(t, s.Dir, "gate")
+		first := s.Begin("first", input{"token": "first", "gate": "gate", "how": "abort"})
+		s.WaitLog("waiting first")
+		old := s.Worker()
+		var waiting []*harness.Visit
+		for _, name := range numbered("waiting", 12) {
+			waiting = append(waiting, s.Visit(name, input{"token": name}))
+		}
+		open()
+		if a := harness.Receive(t, first); a.Status != "failed" || !strings.Contains(a.Error, "SIGABRT") {
+			t.Errorf("first: %s", a)
+		}
+		pids := map[string]bool{}
+		for i, v := range waiting {
+			a := harness.Receive(t, v.Answer)
+			if a.Status != "succeeded" {
+				t.Errorf("waiting%d: %s", i, a)
+				continue
+			}
+			pid, token, _ := strings.Cut(a.Text(t), " ")
+			if pids[pid] = true; token != fmt.Sprintf("waiting%d", i) {
+				t.Errorf("waiting%d got the answer of %s", i, token)
+			}
+		}
+		if len(pids) != 1 || pids[strconv.Itoa(old)] {
+			t.Errorf("answered by %v; the worker that died was %d", pids, old)
+		}
+		if counts := once(t, lines(t, s, "ran.txt")); len(counts) != 14 {
+			t.Errorf("the model ran %v", counts)
+		}
+	})
+}
+
+func TestWithoutAQueueARestartIsAnsweredByARefusal(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "dying.py"})
+	s.Fail(input{"how": "abort"})
+	a := s.Input(input{})
+	if a.Code != http.StatusOK { // it may be back already
+		wantCode(t, "during the restart", a, http.StatusServiceUnavailable)
+		if !strings.Contains(string(a.Body), "SIGABRT") || a.Header.Get("Pinion-Retry") != "elsewhere" {
+			t.Errorf("got %s", a)
+		}
+	}
+	s.WaitHealth("READY")
+	s.Succeed(input{})
+}
+
+func TestWithoutRestartsTheServerIsDefunct(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--restart", "never", "--queue", "9"}})
+	open := makeFIFO(t, s.Dir, "gate")
+	first := s.Begin("first", input{"token": "first", "gate": "gate", "how": "segfault"})
+	s.WaitLog("waiting first")
+	var waiting []*harness.Visit
+	for _, name := range numbered("waiting", 5) {
+		waiting = append(waiting, s.Visit(name, input{"token": name}))
+	}
+	open()
+	if a := harness.Receive(t, first); a.Status != "failed" || !strings.Contains(a.Error, "SIGSEGV") {
+		t.Errorf("first: %s", a)
+	}
+	for _, v := range waiting {
+		wantCode(t, "what waited", harness.Receive(t, v.Answer), http.StatusServiceUnavailable)
+	}
+	s.WaitHealth("DEFUNCT")
+	a := s.Input(input{})
+	wantCode(t, "afterwards", a, http.StatusServiceUnavailable)
+	if !strings.Contains(string(a.Body), "SIGSEGV") || a.Header.Get("Pinion-Retry") != "elsewhere" {
+		t.Errorf("got %s", a)
+	}
+	if ran := strings.Join(lines(t, s, "ran.txt"), " "); ran != "first" {
+		t.Errorf("the model ran %s", ran)
+	}
+	wantCode(t, "schema", s.Do(http.MethodGet, "/openapi.json", nil), http.StatusOK)
+}
+
+func TestFiveDeathsWithoutASuccessMakeTheServerDefunct(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "1"}})
+	for i := range 5 {
+		a := s.Fail(input{"how": "exit_3"})
+		if !strings.Contains(a.Error, "code 3") {
+			t.Errorf("death %d: %q", i, a.Error)
+		}
+	}
+	s.WaitHealth("DEFUNCT")
+	wantCode(t, "afterwards", s.Input(input{}), http.StatusServiceUnavailable)
+}
+
+func TestOtherWorkersAreNotDisturbed(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--workers", "2", "--queue", "10"}})
+	harness.Eventually(t, "both workers are ready", func() bool {
+		n := 0
+		for _, w := range s.Health().Workers {
+			if w.State == "ready" {
+				n++
+			}
+		}
+		return n == 2
+	})
+	open := makeFIFO(t, s.Dir, "gate")
+	staying := s.Begin("staying", input{"token": "staying", "gate": "gate"})
+	s.WaitLog("waiting staying")
+	for range 3 {
+		s.Fail(input{"how": "abort"})
+		s.Succeed(input{})
+	}
+	open()
+	if a := harness.Receive(t, staying); a.Status != "succeeded" {
+		t.Errorf("staying: %s", a)
+	}
+}
+
+func TestWhatADyingWorkerStartedDiesWithIt(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "dying.py"})
+	a := s.Fail(input{"how": "with_children"})
+	_, after, _ := strings.Cut(a.Logs, "child ")
+	child, err := strconv.Atoi(strings.Fields(after)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, "the child ends", func() bool { return !harness.Alive(child) })
+}

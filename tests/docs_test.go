@@ -1,0 +1,138 @@
+package tests
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+// documents are the texts for users whose commands are held to.
+var documents = []string{"../README.md", "../docs/quickstart.md", "../docs/performance.md", "../examples/hello/README.md"}
+
+// command is a line of a document that a reader may type, and the output shown below it.
+type command struct {
+	document, line, shown string
+}
+
+// commands finds the indented lines of the documents that begin like commands.
+func commands(t *testing.T) []command {
+	t.Helper()
+	start := regexp.MustCompile(`^    (?:\$ )?((?:\./build\.sh|(?:\.\./)?bin/pinion|curl|bench/\S+\.sh)(?: .*)?)$`)
+	var found []command
+	for _, document := range documents {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(string(text), "\n")
+		for i, line := range lines {
+			m := start.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			c := command{document: document, line: strings.TrimSpace(strings.Split(m[1], "  #")[0])}
+			for _, next := range lines[i+1:] {
+				if rest, ok := strings.CutPrefix(next, "    {"); ok {
+					c.shown = "{" + rest
+				}
+				break
+			}
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// TestCommandsOfTheDocumentsWork runs what the documents tell a reader to run: build.sh's commands must be
+// in its help (they run elsewhere: this test is one of them), servers must accept their command
+// line, and each curl line must be answered, as shown where an answer is shown.
+func TestCommandsOfTheDocumentsWork(t *testing.T) {
+	found := commands(t)
+	if len(found) < 10 {
+		t.Fatalf("only %d commands found: the documents have changed their form", len(found))
+	}
+	help, err := exec.Command("../build.sh", "help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := map[string]*harness.Server{}
+	for _, document := range documents {
+		servers[document] = harness.Ready(t, harness.Options{Dir: modelOf(t, document)})
+	}
+	for _, c := range found {
+		t.Run(filepath.Base(c.document)+": "+c.line, func(t *testing.T) {
+			words := strings.Fields(c.line)
+			switch {
+			case words[0] == "./build.sh" && len(words) > 1:
+				if !regexp.MustCompile(`(?m)^ +` + words[1] + `\b`).Match(help) {
+					t.Errorf("./build.sh has no command %s:\n%s", words[1], help)
+				}
+			case words[0] == "./build.sh":
+			case strings.HasPrefix(words[0], "bench/"):
+				if _, err := os.Stat("../" + words[0]); err != nil {
+					t.Error(err)
+				}
+			case strings.HasSuffix(words[0], "bin/pinion"):
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				arguments := append(words[1:], "--help") // parsed like the real thing, but for the serving
+				if out, err := exec.CommandContext(ctx, harness.Binary(t), arguments...).CombinedOutput(); err != nil {
+					t.Errorf("%v: %s", err, out)
+				}
+			default:
+				curl(t, servers[c.document], c)
+			}
+		})
+	}
+}
+
+// modelOf is the folder of the model that a document shows the code of, made from that code; else examples/hello.
+func modelOf(t *testing.T, document string) string {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := regexp.MustCompile(`(?m)^    from cog import .*\n(?:(?:    .*)?\n)+`).Find(text)
+	if code == nil {
+		hello, err := filepath.Abs("../examples/hello")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hello
+	}
+	dir := t.TempDir()
+	source := regexp.MustCompile(`(?m)^    `).ReplaceAll(code, nil)
+	for name, data := range map[string][]byte{"run.py": source, "cog.yaml": []byte("run: run.py:Runner\n")} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// curl runs a curl line against the server and compares the answer with what is shown, where … stands
+// for anything.
+func curl(t *testing.T, server *harness.Server, c command) {
+	t.Helper()
+	line := strings.ReplaceAll(c.line, "localhost:5000", server.Address)
+	out, err := exec.Command("bash", "-c", line+" -s --fail-with-body").CombinedOutput()
+	if err != nil && c.shown == "" {
+		t.Fatalf("%s: %v: %s", line, err, out)
+	}
+	if c.shown == "" {
+		return
+	}
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(c.shown), "…", ".*")
+	pattern = regexp.MustCompile(`"predict_time":[0-9\\.]+`).ReplaceAllString(pattern, `"predict_time":[0-9.]+`)
+	if !regexp.MustCompile("^" + pattern + "$").Match(out) {
+		t.Errorf("%s\nanswers  %s\nshown is %s", line, out, c.shown)
+	}
+}

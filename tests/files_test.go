@@ -1,0 +1,140 @@
+package tests
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func dataURL(kind, content string) string {
+	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))
+}
+
+// received is what the model filing.py tells of its files.
+type received struct {
+	Types    []string `json:"types"`
+	Absolute []bool   `json:"absolute"`
+	Names    []string `json:"names"`
+	Contents []string `json:"contents"`
+}
+
+func TestDataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "filing.py:Runner"})
+	for _, in := range []input{
+		{"file": dataURL("image/png", "\x89PNG\x00\xff"), "more": []string{dataURL("text/plain", "a"), "data:,plain%20text"}, "note": "data:text/plain;charset=utf-8,x"},
+		{"file": dataURL("application/octet-stream", strings.Repeat("b", 3<<20))},
+		{"file": dataURL("", "")},
+	} {
+		a := s.Succeed(in)
+		var got received
+		a.Decode(t, &got)
+		for i, name := range got.Names {
+			if !got.Absolute[i] || got.Types[i] != "Path" {
+				t.Errorf("%s arrived as %s, absolute: %v", name, got.Types[i], got.Absolute[i])
+			}
+		}
+		switch {
+		case len(got.Names) == 4:
+			if strings.Join(got.Contents, "|") != "\u0089PNG\x00\u00ff|a|plain text|x" {
+				t.Errorf("contents are %q", got.Contents)
+			}
+			if filepath.Ext(got.Names[0]) != ".png" || filepath.Ext(got.Names[1]) != ".txt" {
+				t.Errorf("names are %q", got.Names)
+			}
+		case got.Contents[0] != "" && len(got.Contents[0]) != 3<<20:
+			t.Errorf("%d bytes arrived", len(got.Contents[0]))
+		}
+		folder := strings.TrimSpace(strings.TrimPrefix(a.Logs, "folder"))
+		if !strings.HasPrefix(folder, s.Tmp) {
+			t.Errorf("the files lay in %s", folder)
+		}
+		harness.Eventually(t, "the folder of the prediction is removed", func() bool {
+			_, err := os.Stat(folder)
+			return os.IsNotExist(err)
+		})
+	}
+}
+
+func TestWhatIsNoURLIsRefused(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "filing.py:Runner"})
+	for value, want := range map[string]string{
+		"/etc/passwd": "is not an http, https or data URL", "file:///etc/passwd": "is not an http, https or data URL", "": "is not an http, https or data URL",
+	} {
+		got := problems(t, s.Input(input{"file": value}))
+		if len(got) != 1 || !strings.HasSuffix(got[0].Msg, want) || got[0].Loc[2] != "file" {
+			t.Errorf("%q: got %+v", value, got)
+		}
+	}
+	got := problems(t, s.Input(input{"file": "data:,x", "more": []string{"data:,x", "nothing"}}))
+	if len(got) != 1 || got[0].Loc[2] != "more/1" {
+		t.Errorf("in a list: got %+v", got)
+	}
+	// A data URL that only turns out to be broken when it is read fails the prediction, and names the field.
+	a := s.Fail(input{"file": "data:;base64,!!!!"})
+	if !strings.Contains(a.Error, `"file"`) {
+		t.Errorf("error is %q", a.Error)
+	}
+	s.Succeed(input{"file": "data:,x"})
+}
+
+func TestPathOutputsBecomeDataURLs(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "filing.py:upper"})
+		sameJSON(t, "own file", s.Succeed(input{"file": dataURL("text/plain", "abc")}).Output, `"`+dataURL("text/plain", "ABC")+`"`)
+	})
+	for model, c := range map[string]struct {
+		in   input
+		want string
+	}{
+		"back":    {input{"file": dataURL("image/png", "\x89PNG")}, `"` + dataURL("image/png", "\x89PNG") + `"`},
+		"several": {input{}, ""},
+	} {
+		s := harness.Ready(t, harness.Options{Model: "filing.py:" + model})
+		a := s.Succeed(c.in)
+		if c.want != "" {
+			sameJSON(t, model, a.Output, c.want)
+			continue
+		}
+		var all [256]byte
+		for i := range all {
+			all[i] = byte(i)
+		}
+		want, _ := json.Marshal(map[string]any{ // strings only
+			"files": []any{dataURL("application/json", "{}"), map[string]any{"second": dataURL("application/octet-stream", string(all[:]))}},
+			"open":  dataURL("text/plain", "3"),
+		})
+		sameJSON(t, model, a.Output, string(want))
+	}
+}
+
+func TestFileObjectsAndFoldersAsOutputs(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "filing.py:FileLike"})
+	a := s.Succeed(input{"how": "buffer"})
+	if !strings.HasSuffix(a.Text(t), ";base64,"+base64.StdEncoding.EncodeToString([]byte("abc"))) {
+		t.Errorf("got %s", a)
+	}
+	if a := s.Fail(input{"how": "folder"}); !strings.Contains(a.Error, "folder") {
+		t.Errorf("error is %q", a.Error)
+	}
+}
+
+func TestAFileThatIsLeftOutIsNone(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "typed.py:Where"})
+	for want, in := range map[string]input{
+		"": {}, "a": {"file": "data:,a"}, "a b": {"file": "data:,a", "files": []string{"data:,b"}}, "b": {"file": nil, "files": []string{"data:,b"}},
+	} {
+		if got := s.Succeed(in).Text(t); got != want {
+			t.Errorf("%v: got %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// Prediction is the prediction object.
+type Prediction struct {
+	ID          string          `json:"id"`
+	Status      string          `json:"status"`
+	Output      json.RawMessage `json:"output"`
+	Error       string          `json:"error"`
+	Logs        string          `json:"logs"`
+	Metrics     map[string]any  `json:"metrics"`
+	CreatedAt   string          `json:"created_at"`
+	StartedAt   string          `json:"started_at"`
+	CompletedAt string          `json:"completed_at"`
+}
+
+// Answer is what the server answered.
+type Answer struct {
+	Code   int
+	Header http.Header
+	Body   []byte
+	Err    error // of the connection
+	Prediction
+}
+
+// String is an answer for messages.
+func (a Answer) String() string {
+	if a.Err != nil {
+		return a.Err.Error()
+	}
+	return fmt.Sprintf("%d %.2000s", a.Code, a.Body)
+}
+
+// Text is the output where it is a string.
+func (a Answer) Text(t testing.TB) string {
+	t.Helper()
+	var text string
+	a.Decode(t, &text)
+	return text
+}
+
+// Decode reads the output.
+func (a Answer) Decode(t testing.TB, to any) {
+	t.Helper()
+	if err := json.Unmarshal(a.Output, to); err != nil {
+		t.Fatalf("read the output: %v in %s", err, a)
+	}
+}
+
+// Do sends a request. body may be nil, []byte, string, io.Reader, or anything that becomes JSON.
+func (s *Server) Do(method, path string, body any, headers ...string) Answer {
+	var reader io.Reader
+	switch b := body.(type) {
+	case nil:
+	case []byte:
+		reader = bytes.NewReader(b)
+	case string:
+		reader = strings.NewReader(b)
+	case io.Reader:
+		reader = b
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			return Answer{Err: err}
+		}
+		reader = bytes.NewReader(text)
+	}
+	request, err := http.NewRequest(method, s.base+path, reader)
+	if err != nil {
+		return Answer{Err: err}
+	}
+	if reader != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	return s.send(request)
+}
+
+func (s *Server) send(request *http.Request) Answer {
+	response, err := s.client.Do(request)
+	if err != nil {
+		return Answer{Err: err}
+	}
+	return answerOf(response)
+}
+
+// Create makes a prediction with this body and returns the answer.
+func (s *Server) Create(body any, headers ...string) Answer {
+	return s.Do(http.MethodPost, "/predictions", body, headers...)
+}
+
+// Input makes a prediction with this input.
+func (s *Server) Input(input any) Answer { return s.Create(map[string]any{"input": input}) }
+
+// Begin makes a prediction of this id in the background.
+func (s *Server) Begin(id string, input any) <-chan Answer {
+	answer := make(chan Answer, 1)
+	go func() { answer <- s.Create(map[string]any{"id": id, "input": input}) }()
+	return answer
+}
+
+// Succeed makes a prediction that is to succeed.
+func (s *Server) Succeed(input any) Answer {
+	s.t.Helper()
+	a := s.Input(input)
+	if a.Err != nil || a.Code != http.StatusOK || a.Status != "succeeded" {
+		s.t.Fatalf("input %s: %s", short(input), a)
+	}
+	return a
+}
+
+// Fail makes a prediction that is to fail in the model.
+func (s *Server) Fail(input any) Answer {
+	s.t.Helper()
+	a := s.Input(input)
+	if a.Err != nil || a.Code != http.StatusOK || a.Status != "failed" || a.Prediction.Output != nil {
+		s.t.Fatalf("input %s: %s", short(input), a)
+	}
+	return a
+}
+
+func short(v any) string {
+	text, _ := json.Marshal(v) // for a message
+	return fmt.Sprintf("%.300s", text)
+}
+
+// Cancel asks for the end of a prediction and returns the status code.
+func (s *Server) Cancel(id string) Answer {
+	return s.Do(http.MethodPost, "/predictions/"+id+"/cancel", nil)
+}
+
+// Receive waits for an answer that was begun.
+func Receive(t testing.TB, answer <-chan Answer) Answer {
+	t.Helper()
+	var a Answer
+	Eventually(t, "the prediction is answered", func() bool {
+		select {
+		case a = <-answer:
+			return true
+		default:
+			return false
+		}
+	})
+	return a
+}
+
+// CloseIdle closes the connections that no request uses.
+func (s *Server) CloseIdle() { s.client.CloseIdleConnections() }
+
+func readAnswer(from *bufio.Reader) Answer {
+	response, err := http.ReadResponse(from, nil)
+	if err != nil {
+		return Answer{Err: err}
+	}
+	return answerOf(response)
+}
+
+func answerOf(response *http.Response) Answer {
+	defer response.Body.Close()
+	a := Answer{Code: response.StatusCode, Header: response.Header}
+	if a.Body, a.Err = io.ReadAll(response.Body); a.Err == nil {
+		_ = json.Unmarshal(a.Body, &a.Prediction) // another answer than a prediction leaves it empty
+	}
+	return a
+}

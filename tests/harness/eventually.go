@@ -1,0 +1,32 @@
+package harness
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// patience says when a state that does not come is given up: far beyond what the slowest machine needs.
+const patience = 60 * time.Second
+
+// pause lies between two looks at a state.
+const pause = 5 * time.Millisecond
+
+// Eventually waits until a state has come, and fails the test where it never does.
+func Eventually(t testing.TB, what string, reached func() bool) {
+	t.Helper()
+	if err := until(reached); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func until(reached func() bool) error {
+	for end := time.Now().Add(patience); ; time.Sleep(pause) {
+		if reached() {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("not within %s", patience)
+		}
+	}
+}

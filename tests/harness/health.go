@@ -1,0 +1,96 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+// Health is the health document.
+type Health struct {
+	Status string `json:"status"`
+	Setup  struct {
+		StartedAt   string `json:"started_at"`
+		CompletedAt string `json:"completed_at"`
+		Status      string `json:"status"`
+		Logs        string `json:"logs"`
+	} `json:"setup"`
+	Version map[string]string `json:"version"`
+	Workers []struct {
+		PID      int    `json:"pid"`
+		State    string `json:"state"`
+		LastExit string `json:"last_exit"`
+		Restarts int    `json:"restarts"`
+	} `json:"workers"`
+}
+
+// Health asks for the health document.
+func (s *Server) Health() Health {
+	s.t.Helper()
+	h, err := s.health()
+	if err != nil {
+		s.t.Fatalf("ask for health: %v", err)
+	}
+	return h
+}
+
+func (s *Server) health() (Health, error) {
+	var h Health
+	a := s.Do(http.MethodGet, "/health-check", nil)
+	if a.Err != nil {
+		return h, a.Err
+	}
+	if a.Code != http.StatusOK {
+		return h, fmt.Errorf("status code %d", a.Code)
+	}
+	return h, json.Unmarshal(a.Body, &h)
+}
+
+// WaitHealth waits until the health has this status.
+func (s *Server) WaitHealth(status string) Health {
+	s.t.Helper()
+	var last Health
+	err := until(func() bool {
+		if h, err := s.health(); err == nil {
+			last = h
+		}
+		return last.Status == status || s.hasExited()
+	})
+	if err != nil || last.Status != status {
+		s.t.Fatalf("health is %+v, want %s", last, status)
+	}
+	return last
+}
+
+// Worker is the process of the first worker.
+func (s *Server) Worker() int {
+	s.t.Helper()
+	h := s.Health()
+	if len(h.Workers) == 0 || h.Workers[0].PID == 0 {
+		s.t.Fatalf("there is no worker: %+v", h)
+	}
+	return h.Workers[0].PID
+}
+
+// WaitLog waits until the server's log has a line with this text, such as one that the model printed.
+func (s *Server) WaitLog(text string) Line {
+	s.t.Helper()
+	var line Line
+	err := until(func() bool {
+		var ok bool
+		line, ok = s.Log.Find(text)
+		return ok || s.hasExited()
+	})
+	if err != nil || line.Text != text {
+		s.t.Fatalf("the log has no line %q", text)
+	}
+	return line
+}
+
+// Worker0 is the process of the first worker, or 0 while there is none.
+func (s *Server) Worker0() int {
+	if h, err := s.health(); err == nil && len(h.Workers) > 0 {
+		return h.Workers[0].PID
+	}
+	return 0
+}

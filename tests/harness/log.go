@@ -1,0 +1,121 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"sync"
+)
+
+// Line is one event of the server's log.
+type Line struct {
+	Level        string `json:"level"`
+	Text         string `json:"msg"`
+	Address      string `json:"address"`
+	PredictionID string `json:"prediction_id"`
+	Stream       string `json:"stream"`
+	Cause        string `json:"cause"`
+	Raw          string `json:"-"`
+	broken       bool   // no JSON: the front itself wrote what no log line is
+}
+
+// Log takes in what a server writes to stderr and stdout.
+type Log struct {
+	mu      sync.Mutex
+	partial []byte
+	lines   []Line
+}
+
+// Write is called by the command's copying goroutines.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.partial = append(l.partial, p...)
+	for {
+		line, rest, found := bytes.Cut(l.partial, []byte{'\n'})
+		if !found {
+			return len(p), nil
+		}
+		l.add(string(line))
+		l.partial = bytes.Clone(rest)
+	}
+}
+
+func (l *Log) add(text string) {
+	line := Line{Raw: text}
+	line.broken = json.Unmarshal([]byte(text), &line) != nil
+	line.Text = strings.TrimSuffix(line.Text, "\n") // whether it should be there is for one test to say
+	l.lines = append(l.lines, line)
+}
+
+// Lines is a copy of all lines so far.
+func (l *Log) Lines() []Line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]Line(nil), l.lines...)
+}
+
+// Find returns the first line with this text.
+func (l *Log) Find(text string) (Line, bool) {
+	return l.First(func(line Line) bool { return line.Text == text })
+}
+
+// First returns the first line that fits.
+func (l *Log) First(fits func(Line) bool) (Line, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines {
+		if fits(line) {
+			return line, true
+		}
+	}
+	return Line{}, false
+}
+
+// Count tells how many lines have this text.
+func (l *Log) Count(text string) int {
+	n := 0
+	for _, line := range l.Lines() {
+		if line.Text == text {
+			n++
+		}
+	}
+	return n
+}
+
+// String is everything that was written.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out strings.Builder
+	for _, line := range l.lines {
+		out.WriteString(line.Raw)
+		out.WriteByte('\n')
+	}
+	out.Write(l.partial)
+	return out.String()
+}
+
+// defect is a line that only a defect of the server writes, or "". interrupted: it was not let finish.
+func (l *Log) defect(interrupted bool) string {
+	for _, line := range l.Lines() {
+		if line.broken {
+			return line.Raw
+		}
+		for _, text := range []string{
+			"illegal worker state change", "panic in a request", "cannot take a prediction", "cannot encode an answer",
+			"worker's last words", "files not removed", "run folder not removed", "it did not leave when asked to",
+			"the model's schema cannot be used", unfinished,
+		} {
+			if interrupted && text == unfinished {
+				continue
+			}
+			if line.Level != "INFO" && strings.Contains(line.Raw, text) {
+				return line.Raw
+			}
+		}
+	}
+	return ""
+}
+
+const unfinished = "connections were closed with requests in flight"

@@ -1,0 +1,96 @@
+package harness
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// marked returns the processes whose environment holds this text: a server, its workers, and what these started.
+func marked(text string) []int {
+	var pids []int
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // a fixed pattern
+	for _, file := range files {
+		environment, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(environment, []byte(text)) {
+			continue // it has ended, or is none of ours
+		}
+		if pid, err := strconv.Atoi(strings.Split(file, "/")[2]); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// Alive tells whether a process is there; a zombie, which only waits to be reaped, is not.
+func Alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, after, _ := bytes.Cut(stat, []byte(") "))
+	return len(after) > 0 && after[0] != 'Z' && after[0] != 'X'
+}
+
+// CommandLine is how a process was started, for messages.
+func CommandLine(pid int) string {
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
+	return strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))
+}
+
+// Group is the process group of a process.
+func Group(t testing.TB, pid int) int {
+	t.Helper()
+	group, err := syscall.Getpgid(pid)
+	if err != nil {
+		t.Fatalf("read process group of %d: %v", pid, err)
+	}
+	return group
+}
+
+// Descriptors is how many files a process has open.
+func Descriptors(t testing.TB, pid int) int {
+	t.Helper()
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
+// Resident is the resident memory of a process in bytes, without what it shares with a file.
+func Resident(t testing.TB, pid int) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, name := range []string{"RssAnon:", "RssShmem:"} {
+		_, after, found := strings.Cut(string(status), name)
+		if !found {
+			t.Fatalf("/proc/%d/status has no %s", pid, name)
+		}
+		kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += kilobytes << 10
+	}
+	return total
+}
+
+// Maps is what a process has mapped.
+func Maps(t testing.TB, pid int) string {
+	t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(maps)
+}

@@ -1,0 +1,155 @@
+package harness
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Python is an interpreter to test with.
+type Python struct {
+	Path    string `json:"-"`
+	Version string `json:"version"` // "3.12.1"
+	Minor   int    `json:"minor"`
+	Base    string `json:"base"` // sys.base_prefix
+	Shared  bool   `json:"shared"`
+}
+
+// Name is how a test of this Python is called.
+func (p Python) Name() string {
+	if p.Base == "/usr" {
+		return p.Version + "-system"
+	}
+	return p.Version
+}
+
+const probe = `import json, sys, sysconfig
+name = "libpython%d.%d.so.1.0" % sys.version_info[:2]
+try:
+    import ctypes
+    shared = any(ctypes.CDLL(f + name) for f in [sys.base_prefix + "/lib/"] if __import__("os").path.exists(f + name))
+    if not shared:
+        ctypes.CDLL(name)
+        shared = True
+except OSError:
+    shared = False
+print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3], "minor": sys.version_info[1], "base": sys.base_prefix,
+    "shared": shared and sys.version_info >= (3, 10) and not sysconfig.get_config_var("Py_GIL_DISABLED")}))`
+
+// Pythons are all interpreters to test with: those that PINION_TEST_PYTHONS lists, else pyenv's and the system's that
+// have a shared library. It fails where there is none.
+func Pythons(t testing.TB) []Python {
+	t.Helper()
+	found := pythons()
+	if len(found) == 0 {
+		t.Fatalf("no Python to test with: set %s, or install a CPython from 3.10 on with its shared library", envPythons)
+	}
+	return found
+}
+
+// AnyPython is the interpreter for tests where its version does not matter.
+func AnyPython(t testing.TB) Python {
+	t.Helper()
+	return Pythons(t)[0]
+}
+
+// OldestPython and NewestPython are the ends of what there is.
+func OldestPython(t testing.TB) Python { t.Helper(); return slices.MinFunc(Pythons(t), byVersion) }
+
+// NewestPython is the other end.
+func NewestPython(t testing.TB) Python { t.Helper(); return slices.MaxFunc(Pythons(t), byVersion) }
+
+func byVersion(a, b Python) int { return a.Minor - b.Minor }
+
+// EachPython runs a test once for every interpreter.
+func EachPython(t *testing.T, test func(t *testing.T, python Python)) {
+	t.Helper()
+	for _, python := range Pythons(t) {
+		t.Run(python.Name(), func(t *testing.T) {
+			t.Parallel()
+			test(t, python)
+		})
+	}
+}
+
+// pythons asks every candidate once.
+var pythons = sync.OnceValue(func() []Python {
+	var found []Python
+	listed := os.Getenv(envPythons)
+	candidates := strings.Split(listed, ":")
+	if listed == "" {
+		candidates, _ = filepath.Glob(filepath.Join(os.Getenv("HOME"), ".pyenv/versions/3.1[0-9].*/bin/python3")) // a fixed pattern
+		candidates = append(candidates, "/usr/bin/python3")
+	}
+	for _, path := range candidates {
+		if p, ok := ask(path); ok && p.Shared {
+			found = append(found, p)
+		}
+	}
+	return found
+})
+
+// ask starts an interpreter and asks what it is.
+func ask(path string) (Python, bool) {
+	p := Python{Path: path}
+	command := exec.Command(path, "-I", "-S", "-c", probe)
+	command.Env = BareEnv()
+	out, err := command.Output()
+	return p, err == nil && json.Unmarshal(out, &p) == nil
+}
+
+// sanitizers are the variables that a binary under test needs when it was built with sanitizers.
+var sanitizers = []string{"ASAN_OPTIONS", "UBSAN_OPTIONS", "PYTHONMALLOC", "GORACE"}
+
+// BareEnv is an environment without anything that speaks to Python, to Pinion or to Cog, but for what
+// sanitizers are told.
+func BareEnv() []string {
+	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8",
+		"XDG_CACHE_HOME=" + os.Getenv(envCache)}
+	for _, name := range sanitizers {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// Venv makes a virtual environment of an interpreter, with the flags given to its venv module, and returns its python.
+func Venv(t testing.TB, python Python, flags ...string) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "venv")
+	command := exec.Command(python.Path, append(append([]string{"-m", "venv", "--without-pip"}, flags...), folder)...)
+	command.Env = BareEnv()
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("make virtual environment: %v\n%s", err, out)
+	}
+	return filepath.Join(folder, "bin", "python")
+}
+
+// RunPython runs a script under plain Python in a folder, and returns what it printed.
+func RunPython(t testing.TB, python, folder string, env []string, arguments ...string) []byte {
+	t.Helper()
+	command := exec.Command(python, arguments...)
+	command.Dir = folder
+	command.Env = append(BareEnv(), env...)
+	out, err := command.Output()
+	if err != nil {
+		if failed, ok := err.(*exec.ExitError); ok {
+			out = failed.Stderr
+		}
+		t.Fatalf("%s %v: %v\n%s", python, arguments, err, out)
+	}
+	return out
+}
+
+// Has tells whether an interpreter has a module.
+func Has(python Python, module string) bool {
+	command := exec.Command(python.Path, "-c", "import "+module)
+	command.Env = BareEnv()
+	return command.Run() == nil
+}

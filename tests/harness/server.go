@@ -1,0 +1,284 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Options say how a server is started. The zero value serves nothing: Model or Dir is needed.
+type Options struct {
+	Python string   // the interpreter; default: AnyPython's
+	Model  string   // --predictor, of the folder Dir
+	Dir    string   // the model's folder; default: a copy of tests/models
+	Args   []string // more arguments of `pinion serve`
+	Env    []string // added to BareEnv
+	Tmp    string   // TMPDIR, to be looked through by the test itself; default: a new folder
+	Host   string   // default 127.0.0.1
+	// PortFromEnv leaves --port away.
+	PortFromEnv bool
+}
+
+// Server is a running server.
+type Server struct {
+	Log     *Log
+	Dir     string // the model's folder
+	Tmp     string
+	Address string // as the server's log has it
+	PID     int
+
+	t      testing.TB
+	client *http.Client
+	base   string
+	marker string
+	cmd    *exec.Cmd
+	exited chan struct{}
+	shared bool // Tmp is the test's
+	ended  bool // it was waited for and looked at
+}
+
+// Start starts a server and waits until it listens.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	s := launch(t, o)
+	listening := func() bool {
+		line, ok := s.Log.Find("listening")
+		s.Address = line.Address
+		return ok || s.hasExited()
+	}
+	Eventually(t, "the server listens", listening)
+	if s.Address == "" {
+		t.Fatalf("the server ended before it listened")
+	}
+	s.connect()
+	return s
+}
+
+// Ready starts a server and waits until its model is set up.
+func Ready(t testing.TB, o Options) *Server {
+	t.Helper()
+	s := Start(t, o)
+	s.WaitHealth("READY")
+	return s
+}
+
+// Refused starts a server that is to end by itself before it listens, and returns its exit code and what it wrote.
+func Refused(t testing.TB, o Options) (code int, text string) {
+	t.Helper()
+	s := launch(t, o)
+	s.Wait()
+	if _, listened := s.Log.Find("listening"); listened {
+		t.Errorf("it listened before it ended")
+	}
+	s.ended = true
+	s.checkProcesses()
+	s.checkFolders()
+	return s.cmd.ProcessState.ExitCode(), s.Log.String()
+}
+
+func launch(t testing.TB, o Options) *Server {
+	t.Helper()
+	s := &Server{t: t, Log: &Log{}, Dir: o.Dir, Tmp: o.Tmp, shared: o.Tmp != "", exited: make(chan struct{})}
+	if s.Dir == "" {
+		s.Dir = Models(t)
+	}
+	if s.Tmp == "" {
+		s.Tmp = ShortTempDir(t)
+	}
+	python := o.Python
+	if python == "" {
+		python = AnyPython(t).Path
+	}
+	host := o.Host
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	arguments := []string{"serve", s.Dir, "--host", host, "--log-format", "json"}
+	if !o.PortFromEnv {
+		arguments = append(arguments, "--port", "0")
+	}
+	if python != "none" {
+		arguments = append(arguments, "--python", python)
+	}
+	if o.Model != "" {
+		arguments = append(arguments, "--predictor", o.Model)
+	}
+	s.marker = fmt.Sprintf("PINION_TEST_SERVER=%d-%s", os.Getpid(), filepath.Base(s.Tmp)+"-"+fmt.Sprint(time.Now().UnixNano()))
+	s.cmd = exec.Command(Binary(t), append(arguments, o.Args...)...)
+	s.cmd.Env = append(append(BareEnv(), "TMPDIR="+s.Tmp, s.marker), o.Env...)
+	s.cmd.Dir = s.Dir
+	s.cmd.Stdout, s.cmd.Stderr = s.Log, s.Log
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	s.cmd.WaitDelay = time.Second // a daemon of the model's may hold the pipe open
+	if err := s.cmd.Start(); err != nil {
+		t.Fatalf("start the server: %v", err)
+	}
+	s.PID = s.cmd.Process.Pid
+	go func() {
+		_ = s.cmd.Wait() // ProcessState says how it ended
+		close(s.exited)
+	}()
+	t.Cleanup(s.sweep)
+	t.Cleanup(s.leave) // the first to be called
+	return s
+}
+
+// connect makes the client.
+func (s *Server) connect() {
+	transport := &http.Transport{MaxIdleConnsPerHost: 256}
+	s.base = s.Address
+	if path, isUnix := strings.CutPrefix(s.Address, "unix:"); isUnix {
+		s.base = "http://unix"
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}
+	}
+	s.client = &http.Client{Transport: transport, Timeout: 5 * patience} // a request that hangs fails its test
+}
+
+func (s *Server) hasExited() bool {
+	select {
+	case <-s.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait waits until the server has ended, and returns its exit code; -1 where a signal ended it.
+func (s *Server) Wait() int {
+	s.t.Helper()
+	if err := until(s.hasExited); err != nil {
+		s.t.Fatalf("the server does not end: %v", err)
+	}
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// Signal sends the server a signal.
+func (s *Server) Signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatalf("signal the server: %v", err)
+	}
+}
+
+// Stop ends the server by SIGTERM, and checks how it leaves.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.Signal(syscall.SIGTERM)
+	s.Ended(0)
+}
+
+// Ended waits for the end of a server that was told to end, and checks its exit code and what it left.
+func (s *Server) Ended(code int) {
+	s.t.Helper()
+	s.ended = true
+	if got := s.Wait(); got != code {
+		s.t.Errorf("exit code %d, want %d", got, code)
+	}
+	s.checkLeftovers()
+}
+
+// Killed waits for the end of a server that was killed: it could not clean up, but its workers must be gone.
+func (s *Server) Killed() {
+	s.t.Helper()
+	s.ended = true
+	s.Wait()
+	s.checkProcesses()
+}
+
+// checkLeftovers looks for what an ended server must not have left.
+func (s *Server) checkLeftovers() {
+	s.t.Helper()
+	s.checkProcesses()
+	s.checkFolders()
+	if text := s.Log.defect(s.cmd.ProcessState.ExitCode() == exitInterrupted); text != "" {
+		s.t.Errorf("the log tells of a defect: %s", text)
+	}
+}
+
+func (s *Server) checkFolders() {
+	s.t.Helper()
+	if left, _ := filepath.Glob(filepath.Join(s.Tmp, "pinion-*")); len(left) > 0 && !s.shared { // a fixed pattern
+		s.t.Errorf("run folders are left: %q", left)
+	}
+}
+
+func (s *Server) checkProcesses() {
+	s.t.Helper()
+	if until(func() bool { return len(marked(s.marker)) == 0 }) != nil {
+		for _, pid := range marked(s.marker) {
+			s.t.Errorf("process %d is left: %s", pid, CommandLine(pid))
+		}
+	}
+}
+
+// Processes are all that belong to this server, itself included.
+func (s *Server) Processes() []int { return marked(s.marker) }
+
+// leave ends a server that its test has not ended.
+func (s *Server) leave() {
+	switch {
+	case s.ended || s.t.Failed():
+	case s.hasExited():
+		s.t.Errorf("the server ended by itself: exit code %d", s.cmd.ProcessState.ExitCode())
+	default:
+		s.Stop()
+	}
+}
+
+// exitInterrupted is the exit code of a server that was not let finish.
+const exitInterrupted = 130
+
+// shownLog is how much of a log's begin and end a failed test shows.
+const shownLog = 4000
+
+// sweep ends what is left of a server whatever happened, and shows its log where the test failed.
+func (s *Server) sweep() {
+	for _, pid := range marked(s.marker) {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may end by itself meanwhile
+	}
+	if s.client != nil {
+		s.client.CloseIdleConnections()
+	}
+	if s.t.Failed() {
+		text := s.Log.String()
+		if len(text) > 2*shownLog {
+			text = text[:shownLog] + "\n[…]\n" + text[len(text)-shownLog:]
+		}
+		s.t.Logf("the server's log:\n%s", text)
+	}
+}
+
+// serial numbers what must have names of its own.
+var serial atomic.Int64
+
+// ShortTempDir makes a folder whose path is short enough for the sockets that multiprocessing makes in it.
+func ShortTempDir(t testing.TB) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "pt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) }) // a child that is killed may still write
+	return folder
+}
+
+// Models makes a copy of the folder of test models, so that a test may write there.
+func Models(t testing.TB) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), fmt.Sprintf("models%d", serial.Add(1)))
+	if err := os.CopyFS(folder, os.DirFS("models")); err != nil {
+		t.Fatalf("copy the models: %v", err)
+	}
+	return folder
+}

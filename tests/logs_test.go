@@ -1,0 +1,110 @@
+package tests
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func TestLogsAreWhatWasWrittenInItsOrder(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "printing.py"})
+		if want := "setup out\nsetup raw\nsetup C\nsetup err\nsetup end\n"; s.Health().Setup.Logs != want {
+			t.Errorf("the setup's logs are %q, want %q", s.Health().Setup.Logs, want)
+		}
+		var mixed strings.Builder
+		for i := range 200 {
+			fmt.Fprintf(&mixed, "out %d\nerr %d\n", i, i)
+		}
+		for _, c := range []struct {
+			what string
+			n    int
+			want string
+		}{
+			{"mixed", 200, mixed.String()},
+			{"sources", 1, "1 print\n2 write\n3 printf\n4 subprocess\n5 thread\n6 python\n7 system\n8 no newline"},
+			{"silent", 1, ""},
+			{"late_c", 1, "from C, unflushed\n"},
+			{"silent", 1, ""},
+			{"raw", 1, "café \ufffd\ufffd \x00 \x1b[31m\n\\ud800 lone\n"},
+			{"child", 1, "child out\nchild again\nbetween\nchild err\nafter\n"},
+			{"replaced", 1, "seen 'captured\\n'\n"},
+		} {
+			if a := s.Succeed(input{"what": c.what, "n": c.n}); a.Logs != c.want {
+				t.Errorf("%s: logs are %q, want %q", c.what, a.Logs, c.want)
+			}
+		}
+		wantText(t, "logging and warnings", s.Succeed(input{"what": "logs"}).Logs, "INFO logged\n", "UserWarning: careful")
+	})
+}
+
+func TestLogsOfMegabytesAreKeptWhole(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "printing.py"})
+	const n = 5000 // 5 MB; a pipe holds 64 KiB
+	var want strings.Builder
+	for i := range n {
+		fmt.Fprintf(&want, "%d %s\n", i, strings.Repeat("x", 1000))
+	}
+	if a := s.Succeed(input{"what": "big", "n": n}); a.Logs != want.String() {
+		t.Errorf("%d bytes of log, want %d", len(a.Logs), want.Len())
+	}
+	if a := s.Succeed(input{"what": "silent"}); a.Logs != "" {
+		t.Errorf("the next prediction has %d bytes of log", len(a.Logs))
+	}
+}
+
+// TestTheServersLogTellsWhoseALineIs: also for predictions that end before anybody has looked.
+func TestTheServersLogTellsWhoseALineIs(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "printing.py"})
+	for i := range 50 {
+		id := fmt.Sprintf("prediction-%d", i)
+		s.Create(input{"id": id, "input": input{"what": "mixed", "n": i}})
+	}
+	s.Stop() // by then everything is written
+	for i := range 50 {
+		for _, stream := range []string{"out", "err"} {
+			if i == 0 {
+				continue
+			}
+			text, id := fmt.Sprintf("%s %d", stream, i-1), fmt.Sprintf("prediction-%d", i)
+			_, ok := s.Log.First(func(l harness.Line) bool {
+				return l.Text == text && l.PredictionID == id && l.Stream == "std"+stream
+			})
+			if !ok {
+				t.Fatalf("the server's log has no line %q of %s", text, id)
+			}
+		}
+	}
+}
+
+func TestConcurrentClientsNeverSeeEachOthersLogs(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "printing.py", Args: []string{"--queue", "64"}})
+	failures := make(chan string, 8)
+	for range 8 {
+		go func() {
+			for i := range 60 {
+				n := i % 5
+				var want strings.Builder
+				for j := range n {
+					fmt.Fprintf(&want, "out %d\nerr %d\n", j, j)
+				}
+				if a := s.Input(input{"what": "mixed", "n": n}); a.Logs != want.String() {
+					failures <- fmt.Sprintf("n=%d: %s", n, a)
+					return
+				}
+			}
+			failures <- ""
+		}()
+	}
+	for range 8 {
+		if text := <-failures; text != "" {
+			t.Error(text)
+		}
+	}
+}

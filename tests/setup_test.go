@@ -1,0 +1,162 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func TestASetupThatFailsLeavesTheServerUpWithItsLogs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, model string
+		args        []string
+		logs        []string
+	}{
+		{"exception", "setups.py:Failing", nil, []string{"about to fail\n", "Traceback", "setups.py", "in setup", "FileNotFoundError: weights.bin is not there"}},
+		{"exit", "setups.py:Exiting", nil, []string{"SystemExit: cannot go on"}},
+		{"crash", "setups.py:Crashing", nil, []string{"about to crash\n", "Segmentation fault", "setups.py", "worker killed by SIGSEGV during setup"}},
+		{"vanished", "setups.py:Vanishing", nil, []string{"worker exited with code 9 during setup"}},
+		{"timeout", "setups.py:Hanging", []string{"--setup-timeout", "1s"}, []string{"hanging\n", "1s"}},
+		{"concurrency of a sync model", "setups.py:plain", []string{"--concurrency", "2"}, []string{"concurrency of 2", "async", "setups.py:plain"}},
+		{"no such file", "nowhere.py:Runner", nil, []string{"nowhere.py"}},
+		{"no such class", "setups.py:Nobody", nil, []string{"Nobody", "Well"}},
+		{"syntax error", "syntax.py:run", nil, []string{"syntax.py", "SyntaxError"}},
+		{"input without type", "setups.py:Untyped", nil, []string{"setups.py", `"x"`, "no type"}},
+		{"union with a path", "setups.py:Union", nil, []string{"setups.py", `"x"`, "Path"}},
+	} {
+		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			s := harness.Start(t, harness.Options{Model: c.model, Args: c.args})
+			h := s.WaitHealth("SETUP_FAILED")
+			if h.Setup.Status != "failed" || h.Setup.CompletedAt == "" {
+				t.Errorf("health is %+v", h)
+			}
+			for _, text := range c.logs {
+				wantText(t, "the setup's logs", h.Setup.Logs, text)
+			}
+			a := s.Input(input{})
+			wantCode(t, "prediction", a, http.StatusServiceUnavailable)
+			if !strings.Contains(string(a.Body), "etup") || a.Header.Get("Pinion-Retry") != "elsewhere" {
+				t.Errorf("prediction: %s", a)
+			}
+			wantCode(t, "schema", s.Do(http.MethodGet, "/openapi.json", nil), http.StatusServiceUnavailable)
+			wantCode(t, "discovery", s.Do(http.MethodGet, "/", nil), http.StatusOK)
+			wantCode(t, "shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
+			s.Ended(0)
+		})
+	}
+}
+
+func TestSetupRunsOnceBeforeTheFirstPredictionAndItsStatePersists(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "setups.py:Well"})
+		if logs := s.Health().Setup.Logs; logs != "loading\ncareful\nraw\n" && logs != "loading\nraw\ncareful\n" {
+			t.Errorf("logs are %q", logs)
+		}
+		for _, want := range []string{"42", "43", "44"} {
+			sameJSON(t, "output", s.Succeed(input{}).Output, want)
+		}
+		s.Stop()
+		if left := lines(t, s, "atexit.txt"); len(left) != 1 {
+			t.Errorf("atexit handlers ran %d times", len(left))
+		}
+	})
+}
+
+func TestWhatImportAndSetupWriteIsInTheSetupsLogs(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "loud.py"})
+	var want strings.Builder
+	want.WriteString("while it was imported\n")
+	for i := range 3000 { // 3 MB; a pipe holds 64 KiB
+		fmt.Fprintf(&want, "%d %s\n", i, strings.Repeat("x", 1000))
+	}
+	if got := s.Health().Setup.Logs; got != want.String() {
+		t.Errorf("the setup's logs have %d bytes, want %d: %.100q", len(got), want.Len(), got)
+	}
+	if a := s.Succeed(input{}); a.Logs != "one\n" {
+		t.Errorf("logs are %q", a.Logs)
+	}
+}
+
+func TestSetupGetsItsWeights(t *testing.T) {
+	t.Parallel()
+	with := harness.Models(t)
+	if err := os.Mkdir(filepath.Join(with, "weights"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, dir string
+		env       []string
+		want      string
+	}{
+		{"none", "", nil, "NoneType None"},
+		{"folder", with, nil, "Path weights"},
+		{"variable", with, []string{"COG_WEIGHTS=/other/place"}, "Path /other/place"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := harness.Ready(t, harness.Options{Dir: c.dir, Model: "setups.py:Weighty", Env: c.env})
+			if got := s.Succeed(input{}).Text(t); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestASetupThatFailsInALaterWorkerIsTriedAgainAndThenGivenUp(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "setups.py:Second", Args: []string{"--queue", "2"}})
+	s.Fail(input{})
+	harness.Eventually(t, "the server gives up", func() bool {
+		h := s.Health()
+		return h.Status == "DEFUNCT" || h.Status == "SETUP_FAILED"
+	})
+	h := s.Health()
+	wantText(t, "the setup's logs", h.Setup.Logs, "RuntimeError: the second time")
+	if h.Workers[0].Restarts == 0 {
+		t.Errorf("health is %+v", h)
+	}
+	wantCode(t, "prediction", s.Input(input{}), http.StatusServiceUnavailable)
+}
+
+func TestTheSchemaIsMadeFromTheSignature(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "typed.py"})
+	a := s.Do(http.MethodGet, "/openapi.json", nil)
+	wantCode(t, "schema", a, http.StatusOK)
+	var doc struct {
+		OpenAPI    string
+		Info       struct{ Title string }
+		Components struct {
+			Schemas struct {
+				Input struct {
+					Properties map[string]map[string]any
+				}
+			}
+		}
+	}
+	if err := decodeExact(a.Body, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.OpenAPI != "3.0.2" || doc.Info.Title != "Cog" {
+		t.Errorf("document is %.200s", a.Body)
+	}
+	text := doc.Components.Schemas.Input.Properties["text"]
+	for key, want := range map[string]string{
+		"type": "string", "default": "abc", "title": "Text", "minLength": "2", "maxLength": "4", "pattern": "^[a-z]+$", "x-order": "0",
+	} {
+		if got := toText(text[key]); got != want {
+			t.Errorf("%s of text is %s, want %s", key, got, want)
+		}
+	}
+	if len(doc.Components.Schemas.Input.Properties) != 14 {
+		t.Errorf("%d inputs", len(doc.Components.Schemas.Input.Properties))
+	}
+}

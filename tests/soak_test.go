@@ -1,0 +1,250 @@
+package tests
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// The long runs. Each is a quick one unless PINION_SOAK=1 asks for its full length; none is parallel, for they take
+// all that the machine has.
+
+// clients runs n closed loops at once until each has returned, and fails the test with what the first ones complain of.
+func clients(t *testing.T, n int, loop func(client int) error) {
+	t.Helper()
+	var wait sync.WaitGroup
+	complaints := make(chan error, n)
+	for client := range n {
+		wait.Go(func() {
+			if err := loop(client); err != nil {
+				complaints <- err
+			}
+		})
+	}
+	wait.Wait()
+	close(complaints)
+	for err := range complaints {
+		t.Error(err)
+	}
+}
+
+// TestSoakCancelStorm: each prediction returns its own token, or is canceled if and only if that was asked for.
+func TestSoakCancelStorm(t *testing.T) {
+	for _, c := range []struct {
+		name, model string
+		python      harness.Python
+		args        []string
+	}{
+		{"sync", "counting.py:Storm", harness.AnyPython(t), []string{"--queue", "32"}},
+		{"async eager", "counting.py:AsyncStorm", harness.NewestPython(t), []string{"--queue", "32", "--concurrency", "4"}},
+		{"async", "counting.py:AsyncStorm", harness.OldestPython(t), []string{"--queue", "32", "--concurrency", "4"}},
+	} {
+		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
+			s := harness.Ready(t, harness.Options{Python: c.python.Path, Model: c.model, Args: c.args})
+			worker := s.Worker()
+			const width = 16
+			share := harness.Soak(300_000, 6_000) / width
+			var asked, canceled, late atomic.Int64
+			clients(t, width, func(client int) error {
+				random := rand.New(rand.NewPCG(uint64(client), 1))
+				for i := range share {
+					id := fmt.Sprintf("c%d-%d", client, i)
+					in := input{"token": id, "turns": random.IntN(2000)}
+					if random.IntN(4) == 0 {
+						in["wait"] = random.Float64() / 1000
+					}
+					ask, spin := random.IntN(2) == 0, random.IntN(300)
+					var cancel sync.WaitGroup
+					if ask {
+						asked.Add(1)
+						cancel.Go(func() {
+							for range spin { // to come at every moment of its life
+								runtime.Gosched()
+							}
+							s.Cancel(id)
+						})
+					}
+					a := s.Create(input{"id": id, "input": in})
+					cancel.Wait()
+					switch {
+					case a.Err != nil || a.Code != http.StatusOK || a.ID != id:
+						return fmt.Errorf("%s: %s", id, a)
+					case a.Status == "canceled" && ask:
+						canceled.Add(1)
+					case a.Status == "succeeded" && string(a.Output) == `"`+id+`"`:
+						if ask {
+							late.Add(1)
+						}
+					default:
+						return fmt.Errorf("%s, cancel asked: %v: %s", id, ask, a)
+					}
+				}
+				return nil
+			})
+			t.Logf("%d predictions, %d cancels: %d came in time, %d too late", share*width, asked.Load(), canceled.Load(), late.Load())
+			if canceled.Load() == 0 || late.Load() == 0 {
+				t.Error("the storm did not hit every moment: it proves nothing")
+			}
+			if s.Worker() != worker {
+				t.Errorf("the worker was replaced: %+v", s.Health())
+			}
+			s.Succeed(input{"token": "after"})
+		})
+	}
+}
+
+// TestSoakKilledWorkers: under load every request is answered once, and the model runs none twice.
+func TestSoakKilledWorkers(t *testing.T) {
+	s := harness.Ready(t, harness.Options{Model: "counting.py", Args: []string{"--queue", "64", "--queue-timeout", "10m"}})
+	kills := harness.Soak(200, 5)
+	const width = 16
+	var stop atomic.Bool
+	var lastPID, failed, succeeded atomic.Int64
+	answered := make([]map[string]bool, width) // token: it succeeded
+	var load sync.WaitGroup
+	load.Go(func() {
+		clients(t, width, func(client int) error {
+			random := rand.New(rand.NewPCG(uint64(client), 2))
+			answered[client] = map[string]bool{}
+			for i := 0; !stop.Load(); i++ {
+				token := fmt.Sprintf("k%d-%d", client, i)
+				in := input{"token": token}
+				if random.IntN(2) == 0 { // so that most kills come while one runs and others lie in the socket
+					in["wait"] = random.Float64() / 200
+				}
+				a := s.Create(input{"input": in})
+				var out struct {
+					Token string
+					PID   int64
+				}
+				switch {
+				case a.Err != nil || a.Code != http.StatusOK:
+					return fmt.Errorf("%s: %s", token, a)
+				case a.Status == "failed" && strings.HasPrefix(a.Error, "worker killed (SIGKILL) while running"):
+					answered[client][token] = false
+					failed.Add(1)
+				case a.Status == "succeeded" && decodeExact(a.Output, &out) == nil && out.Token == token:
+					answered[client][token] = true
+					lastPID.Store(out.PID)
+					succeeded.Add(1)
+				default:
+					return fmt.Errorf("%s: %s", token, a)
+				}
+			}
+			return nil
+		})
+	})
+	defer load.Wait()
+	defer stop.Store(true)
+	for range kills {
+		worker := s.Worker0()
+		harness.Eventually(t, "the worker has answered", func() bool {
+			worker = s.Worker0()
+			return worker != 0 && lastPID.Load() == int64(worker)
+		})
+		for range rand.IntN(100) {
+			runtime.Gosched()
+		}
+		if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
+			t.Errorf("kill the worker: %v", err)
+		}
+		harness.Eventually(t, "another worker stands in", func() bool { return s.Worker0() != worker })
+	}
+	stop.Store(true)
+	load.Wait()
+	t.Logf("%d kills, %d predictions failed, %d succeeded", kills, failed.Load(), succeeded.Load())
+	if failed.Load() == 0 || failed.Load() > int64(kills) {
+		t.Errorf("%d predictions failed in %d kills: at most the one that runs may, and some should", failed.Load(), kills)
+	}
+	counts := once(t, lines(t, s, "ran.txt"))
+	for _, tokens := range answered {
+		for token, success := range tokens {
+			if success && counts[token] != 1 {
+				t.Errorf("%s succeeded, and the model ran it %d times", token, counts[token])
+			}
+			delete(counts, token)
+		}
+	}
+	if len(counts) > 0 {
+		t.Errorf("the model ran what was never answered: %v", slices.Collect(maps.Keys(counts)))
+	}
+	if restarts := s.Health().Workers[0].Restarts; restarts != kills {
+		t.Errorf("%d restarts for %d kills", restarts, kills)
+	}
+}
+
+// TestSoakMemoryAndDescriptorsStayFlat over many predictions, those that fail, log and are cancelled among them.
+func TestSoakMemoryAndDescriptorsStayFlat(t *testing.T) {
+	if harness.Sanitized(t) {
+		t.Skip("a sanitizer keeps memory as it likes")
+	}
+	for _, c := range []struct {
+		name, model string
+		args        []string
+	}{
+		{"sync", "mixture.py:Sync", []string{"--queue", "32"}},
+		{"async", "mixture.py:Async", []string{"--queue", "32", "--concurrency", "4"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := harness.Ready(t, harness.Options{Model: c.model, Args: c.args})
+			worker := s.Worker()
+			load := func(total int) {
+				t.Helper()
+				const width = 8
+				clients(t, width, func(client int) error {
+					for i := range total / width {
+						n := client + i*width
+						what, want := "nothing", "succeeded"
+						switch n % 20 {
+						case 3:
+							what, want = "raise", "failed"
+						case 7:
+							what = "print"
+						case 11:
+							what = "file"
+						case 13:
+							what = "metric"
+						}
+						a := s.Create(input{"input": input{"what": what, "text": strings.Repeat("x", n%3000)}})
+						if a.Err != nil || a.Status != want {
+							return fmt.Errorf("%s: %s", what, a)
+						}
+					}
+					return nil
+				})
+				s.CloseIdle()
+			}
+			warm := harness.Soak(20_000, 4_000)
+			load(warm)
+			front, inWorker := harness.Resident(t, s.PID), harness.Resident(t, worker)
+			frontFiles, workerFiles := harness.Descriptors(t, s.PID), harness.Descriptors(t, worker)
+			load(harness.Soak(200_000, 4_000))
+			if s.Worker() != worker {
+				t.Fatalf("the worker was replaced: %+v", s.Health())
+			}
+			grownFront, grownWorker := harness.Resident(t, s.PID)-front, harness.Resident(t, worker)-inWorker
+			t.Logf("the front grew by %d KiB from %d MiB, the worker by %d KiB from %d MiB",
+				grownFront>>10, front>>20, grownWorker>>10, inWorker>>20)
+			if grownFront > 16<<20 { // the garbage collector's breathing; a leak of 100 bytes is 20 MB
+				t.Errorf("the front grew by %d KiB", grownFront>>10)
+			}
+			if grownWorker > 2<<20 {
+				t.Errorf("the worker grew by %d KiB", grownWorker>>10)
+			}
+			s.CloseIdle()
+			harness.Eventually(t, "both have as many files open as before", func() bool {
+				return harness.Descriptors(t, s.PID) <= frontFiles && harness.Descriptors(t, worker) <= workerFiles
+			})
+		})
+	}
+}

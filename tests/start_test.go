@@ -1,0 +1,296 @@
+package tests
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+func TestAPythonThatCannotServeIsRefusedBeforeAnythingListens(t *testing.T) {
+	t.Parallel()
+	python := harness.AnyPython(t)
+	script := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	// A stand-in answers the question that the locator asks an interpreter that is no ELF file.
+	standIn := func(changes string) string {
+		return script("python3", fmt.Sprintf(`#!%s
+import sys, sysconfig
+%s
+sys.argv = sys.argv[sys.argv.index("-c"):]
+exec(sys.argv[1])
+`, python.Path, changes))
+	}
+	cases := []struct {
+		name, python string
+		want         []string
+	}{
+		{"not there", "/nowhere/python3", []string{"--python", "/nowhere/python3", "there is no"}},
+		{"no program", script("text", ""), []string{"text"}},
+		{"free-threaded", standIn(`real = sysconfig.get_config_var
+sysconfig.get_config_var = lambda name: 1 if name == "Py_GIL_DISABLED" else real(name)
+`), []string{"free-threaded"}},
+		{"no shared library", standIn(`real = sysconfig.get_config_var
+own = {"LIBDIR": "/nowhere/lib", "INSTSONAME": "libpython3.99.a", "LDLIBRARY": "libpython3.99.a"}
+sysconfig.get_config_var = lambda name: own.get(name) or real(name)
+sys.base_prefix = sys.prefix = "/nowhere"
+sys.executable = sys.argv[0]
+`), []string{"libpython"}},
+	}
+	for _, old := range []string{"3.9", "3.8", "3.6", "2.7"} {
+		found, _ := filepath.Glob(os.Getenv("HOME") + "/.pyenv/versions/" + old + ".*/bin/python")
+		for _, path := range found {
+			cases = append(cases, struct {
+				name, python string
+				want         []string
+			}{old, path, []string{old, "3.10"}})
+		}
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			code, text := harness.Refused(t, harness.Options{Python: c.python, Model: "echo.py:run"})
+			if code != 2 {
+				t.Errorf("exit code %d, want 2", code)
+			}
+			if !strings.HasPrefix(text, "pinion: ") || strings.Count(text, "\n") != 1 {
+				t.Errorf("want one line for people, got %q", text)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("the message lacks %q: %s", want, text)
+				}
+			}
+		})
+	}
+}
+
+func TestALibPythonThatIsNotThereIsRefused(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "libpython.so")
+	code, text := harness.Refused(t, harness.Options{Model: "echo.py:run", Args: []string{"--libpython", missing}})
+	if code != 2 || !strings.Contains(text, missing) {
+		t.Errorf("exit code %d, %s", code, text)
+	}
+}
+
+func TestAUsageErrorSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	empty := t.TempDir()
+	for _, c := range []struct {
+		name string
+		o    harness.Options
+		want string
+	}{
+		{"misspelt flag", harness.Options{Model: "echo.py:run", Args: []string{"--prot", "1"}}, "--port"},
+		{"bad value", harness.Options{Model: "echo.py:run", Args: []string{"--workers", "0"}}, "--workers"},
+		{"bad restart", harness.Options{Model: "echo.py:run", Args: []string{"--restart", "perhaps"}}, "on-crash or never"},
+		{"bad variable of ours", harness.Options{Model: "echo.py:run", Env: []string{"PINION_QUEUE=many"}}, "PINION_QUEUE"},
+		{"no model", harness.Options{Dir: empty}, "cog.yaml"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, text := harness.Refused(t, c.o)
+			if code != 2 || !strings.Contains(text, c.want) {
+				t.Errorf("exit code %d, want 2; %q in: %s", code, c.want, text)
+			}
+		})
+	}
+}
+
+func TestABadValueOfACogVariableIsOnlyWarnedOf(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:run", Env: []string{"COG_MAX_CONCURRENCY=lots", "COG_SETUP_TIMEOUT=soon"}})
+	s.Succeed(input{"value": input{}})
+	for _, name := range []string{"COG_MAX_CONCURRENCY", "COG_SETUP_TIMEOUT"} {
+		if _, ok := s.Log.First(func(l harness.Line) bool { return l.Level == "WARN" && strings.Contains(l.Text, name) }); !ok {
+			t.Errorf("no warning about %s", name)
+		}
+	}
+}
+
+func TestTheModelComesFromFlagVariableOrCogYAML(t *testing.T) {
+	t.Parallel()
+	folder := func(t *testing.T, yaml string) string {
+		dir := harness.Models(t)
+		if err := os.WriteFile(filepath.Join(dir, "cog.yaml"), []byte(yaml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	for _, c := range []struct {
+		name, yaml, flag string
+		env              []string
+		want             string
+	}{
+		{"run", "run: setups.py:plain\n", "", nil, "2"},
+		{"predict", "predict: setups.py:plain\n", "", nil, "2"},
+		{"variable", "run: nowhere.py:X\n", "", []string{"COG_PREDICT_TYPE_STUB=setups.py:plain"}, "2"},
+		{"flag", "run: nowhere.py:X\n", "setups.py:plain", []string{"COG_PREDICT_TYPE_STUB=nowhere.py:X"}, "2"},
+		{"environment and concurrency", "run: tasks.py:plain\nconcurrency:\n  max: 3\nenvironment:\n  - COLOUR=red=\n", "", nil, "2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := harness.Ready(t, harness.Options{Dir: folder(t, c.yaml), Model: c.flag, Env: c.env})
+			sameJSON(t, "output", s.Succeed(input{}).Output, c.want)
+		})
+	}
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run: facts.py:environment\nenvironment:\n  - COLOUR=red=\n")})
+	var environment map[string]string
+	s.Succeed(input{}).Decode(t, &environment)
+	if environment["COLOUR"] != "red=" {
+		t.Errorf("COLOUR is %q", environment["COLOUR"])
+	}
+}
+
+func TestServesOnAUnixSocket(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(harness.ShortTempDir(t), "socket")
+	// One that a dead server left: a socket file that nobody listens on.
+	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.SetUnlinkOnClose(false)
+	old.Close()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:run", Host: "unix:" + path})
+	sameJSON(t, "output", s.Succeed(input{"value": input{}}).Output, "{}")
+
+	code, text := harness.Refused(t, harness.Options{Model: "echo.py:run", Host: "unix:" + path})
+	if code != 1 || !strings.Contains(text, "in use") {
+		t.Errorf("a second server on the same socket: exit code %d, %s", code, text)
+	}
+	s.Succeed(input{"value": input{}}) // the first has not lost it
+	s.Stop()
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the socket file is left: %v", err)
+	}
+}
+
+func TestAPortThatIsTakenEndsTheStart(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String()) // it is one of net's own
+	code, text := harness.Refused(t, harness.Options{Model: "echo.py:run", Args: []string{"--port", port}})
+	if code != 1 || !strings.Contains(text, port) || !strings.Contains(text, "in use") {
+		t.Errorf("exit code %d, %s", code, text)
+	}
+}
+
+func TestThePORTVariableIsHonoured(t *testing.T) {
+	t.Parallel()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String()) // it is one of net's own
+	free.Close()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:run", PortFromEnv: true, Env: []string{"PORT=" + port}})
+	if !strings.HasSuffix(s.Address, ":"+port) {
+		t.Errorf("listens on %s, want port %s", s.Address, port)
+	}
+}
+
+func TestOnlyRunFoldersAreRemoved(t *testing.T) {
+	t.Parallel()
+	tmp := harness.ShortTempDir(t)
+	hourAgo := time.Now().Add(-time.Hour)
+	folder := func(name string, files ...string) string {
+		path := filepath.Join(tmp, name)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if err := os.WriteFile(filepath.Join(path, file), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chtimes(path, hourAgo, hourAgo); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	stay := []string{folder("pinion-models", "weights"), folder("pinion-src", "lock"), folder("pinion-empty"), folder("pinion-run-mine", "weights")}
+	leftovers := []string{folder("pinion-run-1", "lock"), folder("pinion-run-2"), folder("pinion-run-3", "lock.new")}
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Tmp: tmp})
+	s.Stop()
+	for _, path := range stay {
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("what is not ours was removed: %v", err)
+		}
+	}
+	for _, path := range leftovers {
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("the leftover %s is still there: %v", path, err)
+		}
+	}
+}
+
+func TestTheRunFolderOfAKilledServerIsRemovedByTheNext(t *testing.T) {
+	t.Parallel()
+	tmp := harness.ShortTempDir(t)
+	folders := func() []string {
+		found, _ := filepath.Glob(filepath.Join(tmp, "pinion-*"))
+		return found
+	}
+	first := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
+	left := folders()
+	if len(left) != 1 {
+		t.Fatalf("run folders: %q", left)
+	}
+	second := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
+	if len(folders()) != 2 {
+		t.Errorf("the second server removed a folder in use: %q", folders())
+	}
+	first.Succeed(input{"value": input{}})
+	first.Signal(syscall.SIGKILL)
+	first.Killed()
+	if _, err := os.Stat(left[0]); err != nil {
+		t.Fatalf("nothing is left to be removed: %v", err)
+	}
+	third := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
+	if _, err := os.Stat(left[0]); !os.IsNotExist(err) {
+		t.Errorf("the dead server's folder is still there: %v", err)
+	}
+	second.Succeed(input{"value": input{}})
+	second.Stop()
+	third.Succeed(input{"value": input{}})
+	third.Stop()
+	if left := folders(); len(left) > 0 {
+		t.Errorf("folders are left: %q", left)
+	}
+}
+
+// TestTheKeptPackageIsUsedOnlyWhereItCanBeTrusted: no folder to keep it in, and one in which something was changed.
+func TestTheKeptPackageIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
+	t.Parallel()
+	serve := func(cache string) {
+		t.Helper()
+		s := harness.Ready(t, harness.Options{Model: "echo.py:text", Env: []string{"XDG_CACHE_HOME=" + cache}})
+		sameJSON(t, "output", s.Succeed(input{"text": "x"}).Output, `"x"`)
+		s.Stop()
+	}
+	serve("/dev/null/nothing")
+	cache := t.TempDir()
+	serve(cache)
+	kept, _ := filepath.Glob(filepath.Join(cache, "pinion", "*", "cog", "__init__.py")) // a fixed pattern
+	if len(kept) != 1 {
+		t.Fatalf("kept are %q", kept)
+	}
+	if err := os.WriteFile(kept[0], []byte("raise SystemExit('changed')\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	serve(cache)
+}

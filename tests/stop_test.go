@@ -1,0 +1,169 @@
+package tests
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// drainBegun waits until a server that was told to end says so.
+func drainBegun(s *harness.Server) { s.WaitLog("shutting down") }
+
+func TestSIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*harness.Server){
+		"SIGTERM": func(s *harness.Server) { s.Signal(syscall.SIGTERM) },
+		"SIGINT":  func(s *harness.Server) { s.Signal(syscall.SIGINT) },
+		"shutdown": func(s *harness.Server) {
+			a := s.Do(http.MethodPost, "/shutdown", nil)
+			if a.Code != http.StatusOK || string(a.Body) != "{}" {
+				t.Errorf("shutdown: %s", a)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "9"}})
+			open := makeFIFO(t, s.Dir, "gate")
+			visits := []*harness.Visit{s.Visit("first", input{"token": "first", "gate": "gate"})}
+			s.WaitLog("waiting first")
+			for _, name := range numbered("waiting", 4) {
+				visits = append(visits, s.Visit(name, input{"token": name}))
+			}
+			late := s.Connect()
+			end(s)
+			drainBegun(s)
+			if a := late.Send(`{"input":{"token":"late"}}`); a.Err == nil { // on a connection that was there before
+				wantCode(t, "a late one", a, http.StatusServiceUnavailable)
+				if a.Header.Get("Pinion-Retry") != "elsewhere" {
+					t.Error("no Pinion-Retry")
+				}
+			}
+			open()
+			for _, v := range visits {
+				if a := harness.Receive(t, v.Answer); a.Status != "succeeded" {
+					t.Errorf("got %s", a)
+				}
+			}
+			s.Ended(0)
+			if a := s.Input(input{}); a.Err == nil {
+				t.Errorf("it still answers: %s", a)
+			}
+			if ran := strings.Join(lines(t, s, "ran.txt"), " "); ran != "first waiting0 waiting1 waiting2 waiting3" {
+				t.Errorf("the model ran %s", ran)
+			}
+		})
+	}
+}
+
+func TestWhatOutlastsTheGraceIsCancelled(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"sleep", "swallow_all"} {
+		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--grace", "200ms", "--cancel-grace", "1s"}})
+		answer := s.Begin("slow", input{"how": how})
+		s.WaitLog("begun")
+		s.Signal(syscall.SIGTERM)
+		if a := harness.Receive(t, answer); a.Status != "canceled" {
+			t.Errorf("%s: %s", how, a)
+		}
+		s.Ended(0)
+	}
+}
+
+func TestASecondSIGINTEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"sleep", "stuck"} {
+		s := harness.Ready(t, harness.Options{Model: "blocking.py"})
+		s.Begin("slow", input{"how": how})
+		s.WaitLog("begun")
+		s.Signal(syscall.SIGINT)
+		drainBegun(s)
+		s.Signal(syscall.SIGINT)
+		s.Ended(130)
+	}
+}
+
+func TestSIGTERMCanBeLeftToTheShutdownRequest(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--await-explicit-shutdown"}})
+	s.Signal(syscall.SIGTERM)
+	for range 5 {
+		s.Succeed(input{"text": "still here"})
+	}
+	if _, ended := s.Log.Find("shutting down"); ended {
+		t.Error("SIGTERM was not ignored")
+	}
+	wantCode(t, "shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
+	s.Ended(0)
+}
+
+func TestStoppingDuringSetupEndsCleanly(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*harness.Server){
+		"SIGTERM":  func(s *harness.Server) { s.Signal(syscall.SIGTERM) },
+		"shutdown": func(s *harness.Server) { s.Do(http.MethodPost, "/shutdown", nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := harness.Start(t, harness.Options{Model: "setups.py:Hanging"})
+			s.WaitLog("hanging")
+			end(s)
+			s.Ended(0)
+		})
+	}
+}
+
+func TestSIGTERMRightAfterTheStartEndsCleanly(t *testing.T) {
+	t.Parallel()
+	for range 8 {
+		s := harness.Start(t, harness.Options{Model: "echo.py:text"})
+		s.Signal(syscall.SIGTERM)
+		s.Ended(0)
+	}
+}
+
+func TestAKilledFrontTakesItsWorkersAndTheirChildrenAlong(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		model string
+		in    input
+	}{
+		{"blocking.py", input{"how": "subprocess"}}, {"blocking.py", input{"how": "stuck"}}, {"blocking.py", input{"how": "loop"}},
+		{"tasks.py", input{"what": "process"}}, {"tasks.py", input{"what": "busy"}},
+	} {
+		s := harness.Ready(t, harness.Options{Model: c.model, Args: []string{"--workers", "2"}})
+		s.Begin("running", c.in)
+		harness.Eventually(t, "the prediction begins", func() bool {
+			_, ok := s.Log.First(func(l harness.Line) bool { return strings.HasPrefix(l.Text, "begun") })
+			return ok
+		})
+		s.Signal(syscall.SIGKILL)
+		s.Killed()
+	}
+	starting := harness.Start(t, harness.Options{Model: "setups.py:Hanging"})
+	starting.WaitLog("hanging")
+	starting.Signal(syscall.SIGKILL)
+	starting.Killed()
+	idle := harness.Ready(t, harness.Options{Model: "children.py"})
+	idle.Succeed(input{"what": "background"})
+	idle.Succeed(input{"what": "kept_workers", "method": "fork"})
+	idle.Signal(syscall.SIGKILL)
+	idle.Killed()
+}
+
+func TestNothingIsLeftInTheTemporaryFolder(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "filing.py:upper"})
+	s.Succeed(input{"file": "data:,x"})
+	s.Stop()
+	left, err := os.ReadDir(s.Tmp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range left {
+		t.Errorf("%s is left", entry.Name())
+	}
+}

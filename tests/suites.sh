@@ -1,0 +1,212 @@
+# shellcheck shell=bash
+# The commands of build.sh that run tests, which sources this file.
+#
+# A run is a row of suites. Each leaves files in .cache/results, whose meaning tests/cmd/report explains, and the run
+# goes on after a failure; the last line, "N passed, N failed[, N skipped]", is counted from those files.
+
+# shellcheck disable=SC2154 # build.sh sets cache
+readonly results=$cache/results
+readonly tags=pinion_test # turns on the test helpers of pyembed in C, for test files may not use cgo
+readonly without_c='^pinion/(httpd|ipc|runtime)/?'
+
+# suite NAME COMMAND... runs a part of the tests and says how it went. What it prints becomes the suite's log; files
+# that the command writes to $results/NAME.json or .xml count test by test.
+suite() {
+  local name=$1 status=0 began=$SECONDS
+  shift
+  say "$name ..."
+  ("$@") >"$results/$name.log" 2>&1 </dev/null || status=$?
+  echo "$status $((SECONDS - began))" >"$results/$name.rc"
+  "$cache/report" "$results" "$name" || true # the last line of the run will tell
+}
+
+# go_suite NAME [VARIABLE=VALUE...] ARGUMENT... is a suite of `go test` with the arguments.
+go_suite() {
+  local name=$1 settings=()
+  shift
+  while [[ $1 == [A-Z]*=* ]]; do
+    settings+=("$1")
+    shift
+  done
+  suite "$name" go_events "$results/$name.json" env "${settings[@]}" go test -json -p 2 "$@"
+}
+
+# go_events FILE COMMAND... writes what the command prints to FILE, and leaves its complaints in the log. Tests that fail
+# are run once more, by themselves: on a busy machine a bound can be missed that is not what the test is about. What
+# fails twice has failed; what passes then is named in the log.
+go_events() {
+  local file=$1 failed status=0
+  shift
+  "$@" >"$file" || status=$?
+  [[ $status != 0 ]] || return 0
+  failed=$(grep '"Action":"fail"' "$file" | grep -o '"Test":"[^"/]*' | cut -d'"' -f4 | sort -u | paste -sd'|')
+  [[ -n $failed ]] || return "$status"
+  echo "once more: $failed" >&2
+  "$@" -run "^($failed)\$" >"$file.again" || return "$status"
+  { grep -vE "\"Test\":\"($failed)[\"/]" "$file" | grep -v '"Action":"fail"'; cat "$file.again"; } >"$file.both"
+  mv "$file.both" "$file"
+}
+
+# packages PATTERN fills the array list with the packages whose path matches.
+packages() { mapfile -t list < <(go list -tags "$tags" ./... | grep -E "$1"); }
+
+# make_test_pythons fills the array venvs with a virtual environment for each interpreter that can be embedded.
+make_test_pythons() {
+  local status version executable
+  venvs=()
+  while read -r status version _ executable; do
+    if [[ $status != ok ]]; then
+      [[ $status == unsupported ]] || say "left out: $executable, Python $version ($status)"
+    elif (make_venv "$executable" "$cache/venvs/$version" tests/requirements.txt); then
+      venvs+=("$cache/venvs/$version")
+    else
+      say "left out: $executable, Python $version (no virtual environment could be made)"
+    fi
+  done < <(pythons)
+  [[ ${#venvs[@]} -gt 0 ]] || die "there is no Python to test with: CPython 3.10 to 3.14 with a shared libpython"
+}
+
+# start_tests prepares a run: the tools, the Pythons, an empty folder for the results.
+start_tests() {
+  # These would hide faults of buffering and caches, or point at another Python than the tests mean.
+  unset PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV PINION_PYTHON PORT
+  need_go
+  need_cc
+  choose_python >/dev/null # installs one where there is none
+  make_test_pythons
+  rm -rf "$results"
+  mkdir -p "$results"
+  go build -o "$cache/report" ./tests/cmd/report
+}
+
+# end_tests prints what failed and the summary line; its status is that of the whole run.
+end_tests() { "$cache/report" "$results"; }
+
+# python_suites NAME [FLAG...] tests what embeds Python, once for each interpreter.
+python_suites() {
+  local name=$1 venv
+  shift
+  for venv in "${venvs[@]}"; do
+    go_suite "$name-${venv##*/}" PINION_TEST_PYTHON="$venv/bin/python" \
+      -tags "$tags" "$@" ./pyembed/... github.com/go-python/cpy3/...
+  done
+}
+
+# sdk_suites runs the Python package's own tests, once for each interpreter.
+sdk_suites() {
+  local venv name
+  for venv in "${venvs[@]}"; do
+    name=40-sdk-${venv##*/}
+    suite "$name" env PYTHONPATH=pyembed/sdk "$venv/bin/python" -m pytest -q -p no:cacheprovider \
+      --junitxml="$results/$name.xml" pyembed/sdk/tests
+  done
+}
+
+# whole_suite NAME BINARY [FLAG...] tests the binary from outside, never from go's cache: that does not know of the
+# binary and of the models that these tests start.
+whole_suite() {
+  local name=$1 binary=$2 interpreters
+  shift 2
+  interpreters=$(printf ':%s/bin/python' "${venvs[@]}")
+  go_suite "$name" PINION_BIN="$PWD/$binary" PINION_TEST_PYTHONS="${interpreters#:}" \
+    -count=1 -timeout 20m "$@" ./tests/...
+}
+
+## test             every test, in each Python from 3.10 on that is installed; the last line counts them
+cmd_test() {
+  start_tests
+  suite 10-build cmd_build
+  suite 11-gofmt gofmt_check
+  suite 12-vet go vet -tags "$tags" ./... github.com/go-python/cpy3/...
+  packages "$without_c"
+  go_suite 20-without-c CGO_ENABLED=0 "${list[@]}"
+  packages "$without_c|^pinion/cmd/"
+  go_suite 21-with-c "${list[@]}"
+  python_suites 30-pyembed
+  sdk_suites
+  whole_suite 50-whole bin/pinion
+  suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
+  end_tests
+}
+
+## race             the Go tests under the race detector, and those of the whole with a binary built for it
+cmd_race() {
+  start_tests
+  suite 10-build go_build bin/pinion-race -race
+  packages "$without_c|^pinion/cmd/"
+  go_suite 21-with-c -race "${list[@]}"
+  python_suites 30-pyembed -race
+  whole_suite 50-whole bin/pinion-race -race
+  end_tests
+}
+
+## asan             the C code, and the whole with it, under AddressSanitizer and UndefinedBehaviorSanitizer
+cmd_asan() {
+  start_tests
+  # One after the other: with both of gcc's runtimes in a process, neither minds log_path for what UBSan finds.
+  export ASAN_OPTIONS UBSAN_OPTIONS PYTHONMALLOC CGO_CFLAGS CGO_LDFLAGS
+  # Python keeps memory until its end, and asks for too much of it on purpose. The fatal signals are left to
+  # faulthandler, as without a sanitizer.
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$results/finding-asan
+  ASAN_OPTIONS+=:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0
+  PYTHONMALLOC=malloc # Python's own allocator would hide overruns
+  CGO_CFLAGS="-g -O1 -fno-omit-frame-pointer"
+  sanitized_suites asan -asan
+
+  UBSAN_OPTIONS=print_stacktrace=1:log_path=$results/finding-ubsan
+  CGO_CFLAGS+=" -fsanitize=undefined -fno-sanitize-recover=undefined"
+  CGO_LDFLAGS=-fsanitize=undefined
+  sanitized_suites ubsan
+  # A worker that a finding ended may pass for one that the test ended, so the findings themselves are looked for.
+  suite 60-no-findings no_findings
+  end_tests
+}
+
+# sanitized_suites NAME [FLAG...] tests what is C, and bin/pinion-NAME.
+sanitized_suites() {
+  local name=$1
+  shift
+  suite "10-build-$name" go_build "bin/pinion-$name" "$@"
+  python_suites "30-pyembed-$name" "$@"
+  whole_suite "50-whole-$name" "bin/pinion-$name"
+}
+
+# no_findings fails where a sanitizer wrote of an error. Warnings, such as of a refused allocation, are no findings.
+no_findings() {
+  local findings
+  findings=$(grep -lE 'ERROR: |runtime error: ' "$results"/finding-* 2>/dev/null) || return 0
+  xargs cat <<<"$findings"
+  return 1
+}
+
+## fuzz [SECONDS]   each fuzz target, 60 s unless told otherwise
+cmd_fuzz() {
+  start_tests
+  local seconds=${1:-60} file target targets name
+  targets=$(grep -RHoE --include='*_test.go' --exclude-dir='.*' '^func Fuzz[A-Za-z0-9_]*' -- * || true)
+  [[ -n $targets ]] || die "there is no fuzz target"
+  while IFS=: read -r file target; do
+    target=${target#func }
+    name=70-$(dirname "$file")-$target
+    suite "${name//\//-}" fuzz_one "$(dirname "$file")" "$target" "$seconds"
+  done <<<"$targets"
+  end_tests
+}
+
+# fuzz_one FOLDER TARGET SECONDS. Where nothing matches, `go test -fuzz` succeeds too; so a sign of work is asked for.
+fuzz_one() {
+  local status=0 log
+  log=$(PINION_TEST_PYTHON=${venvs[0]}/bin/python go test -C "$1" -tags "$tags" -run '^$' -fuzz "^$2\$" \
+    -fuzztime "$3s" -parallel 2 . 2>&1) || status=$?
+  echo "$log"
+  [[ $status == 0 ]] && grep -q '^fuzz: elapsed' <<<"$log"
+}
+
+## soak             the tests of the whole at full length: cancel storms, killed workers, memory over many predictions
+cmd_soak() {
+  start_tests
+  suite 10-build cmd_build
+  export PINION_SOAK=1
+  whole_suite 80-soak bin/pinion -timeout 120m
+  end_tests
+}

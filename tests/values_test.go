@@ -1,0 +1,254 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// problem is one entry of a 422.
+type problem struct {
+	Loc  []string `json:"loc"`
+	Msg  string   `json:"msg"`
+	Type string   `json:"type"`
+}
+
+func problems(t *testing.T, a harness.Answer) []problem {
+	t.Helper()
+	var body struct{ Detail []problem }
+	if err := json.Unmarshal(a.Body, &body); err != nil || a.Code != http.StatusUnprocessableEntity {
+		t.Fatalf("got %s, want 422 with problems", a)
+	}
+	return body.Detail
+}
+
+func TestAnInputThatBreaksARuleIsRefusedInTheContractsWords(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "typed.py"})
+	long := strings.Repeat("x", 300)
+	for _, c := range []struct{ field, value, loc, msg string }{
+		{"text", `7`, "text", `7 is not of type "string"`},
+		{"text", `null`, "text", `null is not of type "string"`},
+		{"text", `"a"`, "text", `"a" is shorter than 2 characters`},
+		{"text", `"abcde"`, "text", `"abcde" is longer than 4 characters`},
+		{"text", `"AB"`, "text", `"AB" does not match "^[a-z]+$"`},
+		{"whole", `0`, "whole", `0 is less than the minimum of 1`},
+		{"whole", `11`, "whole", `11 is greater than the maximum of 10`},
+		{"whole", `1.5`, "whole", `1.5 is not of type "integer"`},
+		{"whole", `"1"`, "whole", `"1" is not of type "integer"`},
+		{"whole", `true`, "whole", `true is not of type "integer"`},
+		{"part", `1.5`, "part", `1.5 is greater than the maximum of 1`},
+		{"part", `"x"`, "part", `"x" is not of type "number"`},
+		{"flag", `1`, "flag", `1 is not of type "boolean"`},
+		{"words", `"a"`, "words", `"a" is not of type "array"`},
+		{"words", `["a",1]`, "words/1", `1 is not of type "string"`},
+		{"numbers", `[1,2.5]`, "numbers/1", `2.5 is not of type "integer"`},
+		{"table", `[]`, "table", `[] is not of type "object"`},
+		{"scores", `{"a":"x"}`, "scores/a", `"x" is not of type "number"`},
+		{"maybe", `"x"`, "maybe", `"x" is not of type "integer"`},
+		{"size", `"l"`, "size", `"l" is not one of ["s","m"]`},
+		{"choice", `4`, "choice", `4 is not one of [1,2,3]`},
+		{"mixed", `true`, "mixed", `true is not valid under any of the schemas listed in the 'anyOf' keyword`},
+	} {
+		a := s.Create(fmt.Sprintf(`{"input":{%q:%s}}`, c.field, c.value))
+		got := problems(t, a)
+		want := problem{[]string{"body", "input", c.loc}, c.msg, "value_error"}
+		if len(got) != 1 || strings.Join(got[0].Loc, "|") != strings.Join(want.Loc, "|") || got[0].Msg != want.Msg || got[0].Type != want.Type {
+			t.Errorf("%s = %s: got %s, want %+v", c.field, c.value, a.Body, want)
+		}
+	}
+	got := problems(t, s.Input(input{"text": long}))
+	if len(got) == 0 || len([]rune(got[0].Msg)) > 260 {
+		t.Errorf("a long value is not cut: %+v", got)
+	}
+	several := problems(t, s.Create(`{"input":{"whole":0,"text":"a","flag":1}}`))
+	var fields []string
+	for _, p := range several {
+		fields = append(fields, p.Loc[len(p.Loc)-1])
+	}
+	if strings.Join(fields, " ") != "flag text whole" {
+		t.Errorf("problems come as %v, want them sorted by field", fields)
+	}
+}
+
+func TestMissingInputsAreNamedInTheOrderOfTheSignature(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "typed.py:Required"})
+	got := problems(t, s.Input(input{}))
+	var fields []string
+	for _, p := range got {
+		fields = append(fields, p.Loc[2])
+		if p.Msg != "Field required" || p.Type != "value_error.missing" {
+			t.Errorf("got %+v", p)
+		}
+	}
+	if strings.Join(fields, " ") != "second first fourth" {
+		t.Errorf("missing are %v", fields)
+	}
+	a := s.Succeed(input{"first": 1, "second": "x", "fourth": []string{}})
+	if a.Text(t) != "str 'x', int 1, NoneType None, list []" {
+		t.Errorf("got %s", a)
+	}
+}
+
+func TestInputsArriveInTheirAnnotatedTypes(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "typed.py"})
+		big9 := strings.Repeat("9", 60)
+		for _, c := range []struct{ input, field, want string }{
+			{`{}`, "text", "str 'abc'"},
+			{`{}`, "words", "list ['a']"},
+			{`{}`, "maybe", "NoneType None"},
+			{`{}`, "mixed", "int 7"},
+			{`{"maybe":null}`, "maybe", "NoneType None"},
+			{`{"maybe":5}`, "maybe", "int 5"},
+			{`{"whole":7.0}`, "whole", "int 7"},
+			{`{"whole":1e1}`, "whole", "int 10"},
+			{`{"part":1}`, "part", "float 1.0"},
+			{`{"part":0}`, "part", "float 0.0"},
+			{`{"part":1e-320}`, "part", "float 1e-320"},
+			{`{"scores":{"b":1,"a":2.5}}`, "scores", "dict {'b': 1.0, 'a': 2.5}"},
+			{`{"numbers":[1.0,` + big9 + `]}`, "numbers", "list [1, " + big9 + "]"},
+			{`{"table":{"z":{"y":[1,2.0,"é",null,true]},"a":1}}`, "table", "dict {'z': {'y': [1, 2.0, 'é', None, True]}, 'a': 1}"},
+			{`{"table":{"a":1,"a":2}}`, "table", "dict {'a': 2}"},
+			{`{"free":[{"a":[]}]}`, "free", "list [{'a': []}]"},
+			{`{"anything":{"x":[1.5,-0.0]}}`, "anything", "dict {'x': [1.5, -0.0]}"},
+			{`{"mixed":"7"}`, "mixed", "str '7'"},
+			{`{"mixed":7.0}`, "mixed", "float 7.0"},
+			{`{"choice":2.0}`, "choice", "int 2"},
+			{`{"size":"m"}`, "size", "str 'm'"},
+			{`{"text":"\u0061\u0062"}`, "text", "str 'ab'"},
+			{`{"flag":true}`, "flag", "bool True"},
+			{`{"words":["\ud83d\ude00","\u0000"]}`, "words", `list ['😀', '\x00']`},
+		} {
+			a := s.Create(`{"input":` + c.input + `}`)
+			if a.Status != "succeeded" {
+				t.Errorf("%s: %s", c.input, a)
+				continue
+			}
+			var got map[string]string
+			a.Decode(t, &got)
+			if got[c.field] != c.want {
+				t.Errorf("%s: got %s, want %s", c.input, got[c.field], c.want)
+			}
+		}
+	})
+}
+
+func TestNumbersKeepEveryDigit(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "typed.py:Scaled"})
+	digits := strings.Repeat("1234567890", 300)
+	for value, want := range map[string]string{
+		"-0": "int 0", "9223372036854775807": "int 9223372036854775807", "9223372036854775808": "int 9223372036854775808",
+		"-9223372036854775809": "int -9223372036854775809", "18446744073709551616": "int 18446744073709551616",
+		digits: "int " + digits, "1e20": "int 100000000000000000000",
+	} {
+		if got := s.Create(`{"input":{"whole":` + value + `}}`); !strings.HasPrefix(got.Text(t), want+", ") {
+			t.Errorf("%.30s: got %.100s", value, got)
+		}
+	}
+	for value, want := range map[string]string{
+		"0.1": "0.1", "-0.0": "-0.0", "1e308": "1e+308", "5e-324": "5e-324", "123456789012345678": "1.2345678901234568e+17",
+		"0.30000000000000004": "0.30000000000000004", "1e-400": "0.0",
+	} {
+		if got := s.Create(`{"input":{"part":` + value + `}}`); !strings.Contains(got.Text(t), ", float "+want+", ") {
+			t.Errorf("%s: got %s, want %s", value, got, want)
+		}
+	}
+	a := s.Create(`{"input":{"part":1e400}}`)
+	if a.Err != nil || a.Status == "succeeded" || a.Code >= 500 {
+		t.Errorf("1e400: got %s, want a refusal", a)
+	}
+}
+
+func TestAMutableDefaultIsFreshInEachPrediction(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "typed.py:Mutable"})
+	for range 3 {
+		sameJSON(t, "output", s.Succeed(input{}).Output, `[[1,2],{"n":1}]`)
+	}
+}
+
+func TestUnknownInputsAreDroppedWithAWarning(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
+	sameJSON(t, "output", s.Succeed(input{"text": "x", "colour": "red"}).Output, `"x"`)
+	harness.Eventually(t, "a warning", func() bool {
+		_, ok := s.Log.First(func(l harness.Line) bool { return l.Level == "WARN" && strings.Contains(l.Raw, `"colour"`) })
+		return ok
+	})
+}
+
+func TestOutputsBecomeJSON(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", 400) + strings.Repeat("]", 400)
+	two200 := new(big.Int).Lsh(big.NewInt(1), 200).String()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "outputs.py:run"})
+		for name, want := range map[string]string{
+			"none": `null`, "str": `"grüße 😀 \u0000 \"\\"`, "empty": `""`, "int": two200, "negative": "-9223372036854775809",
+			"float": `0.1`, "whole float": `1.0`, "tiny": `5e-324`, "bool": `[true,false]`, "list": `[1,"a",null,[2.5]]`,
+			"dict": `{"b":1,"a":{"c":[null]}}`, "int keys": `{"1":"a"}`, "tuple": `[1,[2,3]]`, "set": `[7]`, "empty set": `[]`,
+			"enum": `"red"`, "datetime": `"2020-01-02T03:04:05+00:00"`, "date": `"2020-01-02"`,
+			"uuid": `"00000000-0000-0000-0000-000000000001"`, "decimal": `"1.50"`, "model": `{"x":1,"y":2.5}`,
+			"dataclass": `[{"left":"l","right":[{"x":3,"y":4.0}]}]`, "secret": `{"token":"**********"}`, "deep enough": deep,
+		} {
+			a := s.Succeed(input{"name": name})
+			sameJSON(t, name, a.Output, want)
+			if !strings.Contains(string(a.Body), `"output":`) {
+				t.Errorf("%s: no output in %s", name, a)
+			}
+		}
+		if dict := s.Succeed(input{"name": "dict"}); !strings.Contains(string(dict.Output), `{"b":1,"a":`) {
+			t.Errorf("the order of keys is lost: %s", dict)
+		}
+	})
+}
+
+func TestWhatCannotBecomeJSONFailsNamingTypeAndPlace(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "outputs.py:run"})
+		for name, words := range map[string][]string{
+			"nan": {"nan", "scores", "1"}, "infinity": {"inf", "0", "a"}, "bytes": {"bytes", "image", "0"},
+			"object": {"Odd", "1", "thing"}, "complex": {"complex"}, "function": {"builtin_function_or_method", "f"},
+			"odd key": {"tuple"}, "lone surrogate": {"surrogate"}, "loop": {"deep"}, "too deep": {"deep"},
+			"missing path": {"nowhere/missing.png"},
+		} {
+			a := s.Fail(input{"name": name})
+			for _, word := range words {
+				if !strings.Contains(strings.ToLower(a.Error), strings.ToLower(word)) {
+					t.Errorf("%s: the error lacks %q: %.300s", name, word, a.Error)
+				}
+			}
+		}
+		s.Succeed(input{"name": "none"})
+		if s.Health().Workers[0].Restarts != 0 {
+			t.Error("the worker was replaced")
+		}
+	})
+}
+
+func TestArraysAndPydanticModelsBecomeJSON(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for _, c := range []struct{ module, model, want string }{
+			{"numpy", "arrays", `{"vector":[0,1,2],"matrix":[[1.0,0.0],[0.0,1.0]],"scalar":0.5,"flag":true,"empty":[]}`},
+			{"pydantic", "records", `{"name":"a","inner":[{"n":1}]}`},
+		} {
+			if !harness.Has(python, c.module) {
+				t.Logf("left out: %s is not installed", c.module)
+				continue
+			}
+			s := harness.Ready(t, harness.Options{Python: python.Path, Model: "outputs.py:" + c.model})
+			sameJSON(t, c.module, s.Succeed(input{}).Output, c.want)
+		}
+	})
+}

@@ -1,0 +1,199 @@
+// The C API of CPython 3.10 to 3.14 as a table filled at run time, for C code
+// that is compiled without Python.h and linked without libpython.
+//
+// A file that wants the API under its natural names says where its copy of
+// the table's address lies, and then includes this header:
+//
+//     #include <stddef.h>
+//     struct cpy3_api;
+//     extern const struct cpy3_api *px_py;
+//     #define CPY3 px_py
+//     #include "cpy3.h"
+//
+// after which PyDict_New() means px_py->PyDict_New(), Py_None is the object and
+// &PyDict_Type the type. The names are macros: px_py->Py_None no longer
+// compiles there. Without CPY3, only the types and the table are declared.
+//
+// cgo links each package by itself, so the address cannot be a symbol of this
+// package: Go hands it over at run time (Library.Table), and its user checks
+// `size` once, since a stale object file would call through the wrong slots.
+//
+// The layout of no object is used but the head of PyObject, which is the same
+// in every build with a GIL; cpy3_open refuses the others.
+#ifndef CPY3_H
+#define CPY3_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <wchar.h>
+
+// ---- types ---------------------------------------------------------------
+
+typedef ssize_t Py_ssize_t;
+typedef Py_ssize_t Py_hash_t;
+typedef uint32_t Py_UCS4;
+typedef struct cpy3_type PyTypeObject;
+typedef struct cpy3_thread PyThreadState;
+typedef struct cpy3_interpreter PyInterpreterState;
+typedef struct cpy3_frame PyFrameObject;
+typedef struct cpy3_code PyCodeObject;
+
+typedef struct cpy3_object {
+  Py_ssize_t ob_refcnt;  // not to be touched: Py_IncRef and Py_DecRef know immortal objects
+  PyTypeObject *ob_type;
+} PyObject;
+
+typedef enum { PyGILState_LOCKED, PyGILState_UNLOCKED } PyGILState_STATE;
+
+typedef PyObject *(*PyCFunction)(PyObject *self, PyObject *args);
+typedef PyObject *(*PyCFunctionWithKeywords)(PyObject *, PyObject *, PyObject *);
+typedef PyObject *(*PyCFunctionFast)(PyObject *, PyObject *const *, Py_ssize_t);
+typedef void (*PyCapsule_Destructor)(PyObject *);
+typedef int (*visitproc)(PyObject *, void *);
+typedef int (*traverseproc)(PyObject *, visitproc, void *);
+typedef int (*inquiry)(PyObject *);
+typedef void (*freefunc)(void *);
+typedef void (*PyOS_sighandler_t)(int);
+
+typedef struct {
+  const char *ml_name;
+  PyCFunction ml_meth;
+  int ml_flags;
+  const char *ml_doc;
+} PyMethodDef;
+
+enum {
+  METH_VARARGS = 0x0001,
+  METH_KEYWORDS = 0x0002,
+  METH_NOARGS = 0x0004,
+  METH_O = 0x0008,
+  METH_FASTCALL = 0x0080,
+};
+
+typedef struct {
+  int slot;
+  void *value;
+} PyModuleDef_Slot;
+
+typedef struct {
+  PyObject ob_base;
+  PyObject *(*m_init)(void);
+  Py_ssize_t m_index;
+  PyObject *m_copy;
+} PyModuleDef_Base;
+
+typedef struct {
+  PyModuleDef_Base m_base;
+  const char *m_name;
+  const char *m_doc;
+  Py_ssize_t m_size;
+  PyMethodDef *m_methods;
+  PyModuleDef_Slot *m_slots;
+  traverseproc m_traverse;
+  inquiry m_clear;
+  freefunc m_free;
+} PyModuleDef;
+
+#define PyModuleDef_HEAD_INIT { { 1, NULL }, NULL, 0, NULL }
+#define PYTHON_API_VERSION 1013
+
+typedef struct {
+  int slot;
+  void *pfunc;
+} PyType_Slot;
+
+typedef struct {
+  const char *name;
+  int basicsize;
+  int itemsize;
+  unsigned int flags;
+  PyType_Slot *slots;
+} PyType_Spec;
+
+// Numbers of the slots of a PyType_Spec, fixed by the stable ABI.
+enum {
+  Py_tp_call = 50,
+  Py_tp_clear = 51,
+  Py_tp_dealloc = 52,
+  Py_tp_doc = 56,
+  Py_tp_getattro = 58,
+  Py_tp_init = 60,
+  Py_tp_iter = 62,
+  Py_tp_iternext = 63,
+  Py_tp_methods = 64,
+  Py_tp_new = 65,
+  Py_tp_repr = 66,
+  Py_tp_str = 70,
+  Py_tp_traverse = 71,
+  Py_tp_members = 72,
+  Py_tp_getset = 73,
+  Py_tp_free = 74,
+};
+
+typedef struct {
+  void *buf;
+  PyObject *obj;
+  Py_ssize_t len;
+  Py_ssize_t itemsize;
+  int readonly;
+  int ndim;
+  char *format;
+  Py_ssize_t *shape;
+  Py_ssize_t *strides;
+  Py_ssize_t *suboffsets;
+  void *internal;
+} Py_buffer;
+
+enum { PyBUF_SIMPLE = 0, PyBUF_WRITABLE = 1, PyBUF_READ = 0x100, PyBUF_WRITE = 0x200 };
+enum { Py_LT, Py_LE, Py_EQ, Py_NE, Py_GT, Py_GE };
+enum { Py_single_input = 256, Py_file_input = 257, Py_eval_input = 258 };
+enum { Py_DTSF_SIGN = 1, Py_DTSF_ADD_DOT_0 = 2, Py_DTSF_ALT = 4 };
+
+#define Py_TPFLAGS_HAVE_GC (1UL << 14)
+#define Py_TPFLAGS_BASETYPE (1UL << 10)
+#define Py_TPFLAGS_DEFAULT (1UL << 18)
+#define Py_TPFLAGS_LONG_SUBCLASS (1UL << 24)
+#define Py_TPFLAGS_LIST_SUBCLASS (1UL << 25)
+#define Py_TPFLAGS_TUPLE_SUBCLASS (1UL << 26)
+#define Py_TPFLAGS_BYTES_SUBCLASS (1UL << 27)
+#define Py_TPFLAGS_UNICODE_SUBCLASS (1UL << 28)
+#define Py_TPFLAGS_DICT_SUBCLASS (1UL << 29)
+#define Py_TPFLAGS_BASE_EXC_SUBCLASS (1UL << 30)
+#define Py_TPFLAGS_TYPE_SUBCLASS (1UL << 31)
+
+#define PY_VECTORCALL_ARGUMENTS_OFFSET ((size_t)1 << (8 * sizeof(size_t) - 1))
+
+// ---- the table -----------------------------------------------------------
+
+#include "cpy3_funcs.h"
+
+struct cpy3_api {
+  size_t size;       // sizeof(struct cpy3_api) of whoever filled it
+  int major, minor;  // of the library, e.g. 3, 12
+
+#define X(ret, name, args) ret(*name) args;
+  CPY3_FUNCS(X)
+  CPY3_FUNCS_SIZE_T(X)
+  CPY3_FUNCS_OPTIONAL(X)  // NULL where the library has no such function
+#undef X
+
+#define X(name) PyTypeObject *name;
+  CPY3_TYPES(X)
+#undef X
+#define X(name, symbol) PyObject *name;
+  CPY3_CONSTANTS(X)
+#undef X
+// Addresses of variables: CPython fills some of them only when it starts.
+#define X(name) PyObject **name;
+  CPY3_EXCEPTIONS(X)
+#undef X
+};
+
+#ifdef CPY3
+#include "cpy3_names.h"
+#include "cpy3_macros.h"
+#endif
+
+#endif

@@ -1,0 +1,23 @@
+package python3
+
+import "errors"
+
+// Why a file cannot be used as libpython. Open wraps these with the path and what is known beyond.
+var (
+	// ErrNoLibrary: the loader did not open the file (absent, not a library, another machine's).
+	ErrNoLibrary = errors.New("cannot load the library")
+	// ErrNotPython: the file is a library, but not CPython's.
+	ErrNotPython = errors.New("the library is not CPython")
+	// ErrTooOld: CPython before 3.10.
+	ErrTooOld = errors.New("CPython 3.10 or newer is needed")
+	// ErrFreeThreaded: a build without the GIL, whose objects have another layout.
+	ErrFreeThreaded = errors.New("free-threaded builds of CPython are not supported; use the ordinary build")
+	// ErrLayout: objects do not begin as they do in every ordinary build (Py_TRACE_REFS).
+	ErrLayout = errors.New("a build of CPython with another object layout (Py_TRACE_REFS) is not supported")
+	// ErrMissingSymbol: a function or object of the table is not in the library.
+	ErrMissingSymbol = errors.New("the library lacks a symbol")
+	// ErrPath: the path cannot be handed to C.
+	ErrPath = errors.New("the path is empty or has a NUL byte")
+	// ErrNoMemory: no memory for the table.
+	ErrNoMemory = errors.New("out of memory")
+)

@@ -1,0 +1,3 @@
+module github.com/go-python/cpy3
+
+go 1.26.0

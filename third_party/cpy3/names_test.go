@@ -1,0 +1,46 @@
+package python3
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestNamesAreGenerated sees that each entry of the table has its natural name.
+func TestNamesAreGenerated(t *testing.T) {
+	funcs, err := os.ReadFile("cpy3_funcs.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := os.ReadFile("cpy3_names.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	function := regexp.MustCompile(`^  X\([^()]*?, (Py\w+), \(`)
+	object := regexp.MustCompile(`^  X\((Py\w+)[,)]`)
+	count := 0
+	for _, line := range strings.Split(string(funcs), "\n") {
+		if !strings.HasPrefix(line, "  X(") {
+			continue
+		}
+		m := function.FindStringSubmatch(line)
+		if m == nil {
+			m = object.FindStringSubmatch(line)
+		}
+		if m == nil {
+			t.Errorf("not understood: %s", line)
+			continue
+		}
+		count++
+		if name := m[1]; name == "PyObject_Vectorcall" || name == "PyObject_CallOneArg" {
+			continue // cpy3_macros.h defines them
+		} else if !strings.Contains(string(names), "#define "+name+" (CPY3->"+name+")\n") &&
+			!strings.Contains(string(names), "#define "+name+" (*CPY3->"+name+")\n") {
+			t.Errorf("cpy3_names.h lacks %s: run go generate", name)
+		}
+	}
+	if defined := strings.Count(string(names), "(CPY3->") + strings.Count(string(names), "(*CPY3->"); defined != count-2 {
+		t.Errorf("cpy3_names.h has %d names for %d entries: run go generate", defined, count)
+	}
+}

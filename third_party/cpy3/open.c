@@ -1,0 +1,127 @@
+#define _GNU_SOURCE  // RTLD_DEFAULT and friends
+#include "open.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OLDEST_MINOR 10
+
+// dlsym's answer is an object pointer; ISO C converts it to a function pointer only by its bytes.
+#define STORE(slot, address) memcpy(&(slot), &(void *){address}, sizeof(void *))
+
+static void *required(void *lib, const char *name, const char **missing) {
+  void *p = dlsym(lib, name);
+  if (!p && !*missing) *missing = name;
+  return p;
+}
+
+// fill looks up every entry; the name of the first one missing, or NULL.
+static const char *fill(void *lib, struct cpy3_api *api) {
+  const char *missing = NULL;
+#define X(ret, name, args) STORE(api->name, required(lib, #name, &missing));
+  CPY3_FUNCS(X)
+#undef X
+#define X(ret, name, args)                                \
+  STORE(api->name, dlsym(lib, "_" #name "_SizeT"));       \
+  if (!api->name) STORE(api->name, required(lib, #name, &missing));
+  CPY3_FUNCS_SIZE_T(X)
+#undef X
+#define X(ret, name, args) STORE(api->name, dlsym(lib, #name));
+  CPY3_FUNCS_OPTIONAL(X)
+#undef X
+#define X(name) api->name = required(lib, #name, &missing);
+  CPY3_TYPES(X)
+  CPY3_EXCEPTIONS(X)
+#undef X
+#define X(name, symbol) api->name = required(lib, #symbol, &missing);
+  CPY3_CONSTANTS(X)
+#undef X
+  return missing;
+}
+
+// judge says whether this library can be used at all, before any of its
+// symbols is asked for: an old or foreign library should be called so, rather
+// than be blamed for the first function that it lacks.
+static enum cpy3_status judge(void *lib, struct cpy3_api *api, char *detail, size_t n) {
+  STORE(api->Py_GetVersion, dlsym(lib, "Py_GetVersion"));
+  if (!api->Py_GetVersion) {
+    snprintf(detail, n, "it has no Py_GetVersion");
+    return CPY3_NOT_PYTHON;
+  }
+  const char *version = api->Py_GetVersion();
+  int length = (int)strcspn(version, " ");
+  if (sscanf(version, "%d.%d", &api->major, &api->minor) != 2) {
+    snprintf(detail, n, "its version is %.40s", version);
+    return CPY3_NOT_PYTHON;
+  }
+  snprintf(detail, n, "%.*s", length < 40 ? length : 40, version);
+  if (api->major < 3 || (api->major == 3 && api->minor < OLDEST_MINOR)) return CPY3_TOO_OLD;
+  // 3.13 says "experimental free-threading build". The function is exported by those builds alone.
+  if (strstr(version, "free-threading") || dlsym(lib, "_Py_MergeZeroLocalRefcount")) return CPY3_FREE_THREADED;
+
+  // Static types have their own type filled in by the compiler, so the
+  // layout can be checked without starting the interpreter.
+  PyObject *type = dlsym(lib, "PyType_Type");
+  PyObject *str = dlsym(lib, "PyUnicode_Type");
+  if (type && str && (str->ob_type != (void *)type || type->ob_type != (void *)type)) return CPY3_BAD_LAYOUT;
+  return CPY3_OK;
+}
+
+enum cpy3_status cpy3_open(const char *path, struct cpy3_api **out, char *detail, size_t n) {
+  enum cpy3_status status = CPY3_OK;
+  const char *missing;
+  void *lib = NULL;
+
+  *out = NULL;
+  detail[0] = 0;
+  struct cpy3_api *api = calloc(1, sizeof *api);
+  if (!api) {
+    status = CPY3_NO_MEMORY;
+    goto done;
+  }
+  api->size = sizeof *api;
+  lib = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  if (!lib) {
+    const char *why = dlerror();
+    snprintf(detail, n, "%s", why ? why : "unknown reason");
+    status = CPY3_NO_LIBRARY;
+    goto done;
+  }
+  status = judge(lib, api, detail, n);
+  if (status != CPY3_OK) goto done;
+  missing = fill(lib, api);
+  if (missing) {
+    snprintf(detail, n, "%s", missing);
+    status = CPY3_NO_SYMBOL;
+    goto done;
+  }
+  *out = api;
+  api = NULL;
+  lib = NULL;
+done:
+  free(api);
+  if (lib) dlclose(lib);
+  return status;
+}
+
+const char *cpy3_version(const struct cpy3_api *api) { return api->Py_GetVersion(); }
+
+int cpy3_is_initialized(const struct cpy3_api *api) { return api->Py_IsInitialized(); }
+
+int cpy3_bytes_main(const struct cpy3_api *api, int argc, char **argv) { return api->Py_BytesMain(argc, argv); }
+
+void cpy3_initialize(const struct cpy3_api *api, int signals) { api->Py_InitializeEx(signals); }
+
+int cpy3_finalize(const struct cpy3_api *api) { return api->Py_FinalizeEx(); }
+
+int cpy3_run(const struct cpy3_api *api, const char *code) { return api->PyRun_SimpleStringFlags(code, NULL); }
+
+int cpy3_gil_ensure(const struct cpy3_api *api) { return (int)api->PyGILState_Ensure(); }
+
+void cpy3_gil_release(const struct cpy3_api *api, int state) { api->PyGILState_Release((PyGILState_STATE)state); }
+
+void *cpy3_save_thread(const struct cpy3_api *api) { return api->PyEval_SaveThread(); }
+
+void cpy3_restore_thread(const struct cpy3_api *api, void *state) { api->PyEval_RestoreThread(state); }
