@@ -8,9 +8,9 @@ import "testing"
 // body and, where it names one, its id.
 func TestRequestAllocates(t *testing.T) {
 	for body, most := range map[string]float64{
-		`{"input":{"s":"world"}}`:                              1,
-		`{"id":"0123456789abcdef","input":{"s":"w"}}`:          2,
-		`{"input":{"s":"w"},"context":{"a":"b"},"webhook":""}`: 1,
+		`{"input":{"s":"world"}}`:                                1,
+		`{"id":"0123456789abcdef","input":{"s":"w"}}`:            2,
+		`{"input":{"s":"w"},"context":{"a":"b"},"webhook":null}`: 1,
 	} {
 		s := New(newStill(), Options{})
 		ctx := loopback(t, s, body)

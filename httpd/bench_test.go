@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -20,13 +21,16 @@ type still struct {
 }
 
 func newStill() still {
-	p := predict.New("abcdefghijklmnopqrstuvwxyz", predict.Request{}, epoch, ended{})
+	p := predict.New("abcdefghijklmnopqrstuvwxyz", predict.Request{}, epoch, ended{}, predict.Options{})
 	p.End(predict.Result{Status: predict.Succeeded, Output: []byte(`"hello world"`),
 		Metrics: []byte(`{"predict_time":0.000012}`)}, epoch)
 	return still{newFake(), p}
 }
 
-func (s still) Create(predict.Request) (*predict.Prediction, error) { return s.p, nil }
+func (s still) Create(predict.Request) (*predict.Prediction, error) {
+	s.p.Hold()
+	return s.p, nil
+}
 
 // ended is the Runner of such a prediction.
 type ended struct{}
@@ -172,5 +176,43 @@ func BenchmarkBigAnswer(b *testing.B) {
 		if n, err := io.Copy(io.Discard, resp.Body); n < 16<<20 || err != nil {
 			b.Fatal(n, err)
 		}
+	}
+}
+
+// BenchmarkStream is one event of a stream, from the model's yield to its client, who reads with as little
+// effort as it can. The model is at most 512 events ahead, or its client would miss some.
+func BenchmarkStream(b *testing.B) {
+	for name, ahead := range map[string]int{"alone": 1, "many": 512} {
+		b.Run(name, func(b *testing.B) {
+			f := newFake()
+			f.result = yielded
+			read := make(chan int, 1<<16)
+			f.runs = func(p *predict.Prediction) {
+				token := []byte(`"token "`)
+				room := ahead
+				for range b.N {
+					for ; room == 0; room += <-read {
+					}
+					room--
+					p.Output(token)
+				}
+			}
+			c := serve(b, f, Options{}).dial(b)
+			buf := make([]byte, 64<<10)
+			b.ReportAllocs()
+			b.ResetTimer()
+			c.send(streamRequest("a"))
+			for got := 0; got < b.N; {
+				n, err := c.Conn.Read(buf)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if events := bytes.Count(buf[:n], []byte("event: output")); events > 0 {
+					got += events
+					read <- events
+				}
+			}
+			b.StopTimer()
+		})
 	}
 }

@@ -43,7 +43,7 @@ const (
 // and the place for the client-gone watch, so that a request allocates neither; sets deadlines only
 // when they matter; and closes in a way that lets the client read the last answer.
 //
-// Only the goroutine that serves it calls its methods, but for kill.
+// Only the goroutine that serves it calls its methods, but for kill and abort.
 type conn struct {
 	net.Conn
 	srv   *Server
@@ -183,6 +183,10 @@ func (c *conn) kill() {
 		}
 	}
 }
+
+// abort breaks off a write that waits for a client that has left. Safe from any goroutine, as long as c is
+// not closed: the watch on c, whose end waits for this, makes sure of that.
+func (c *conn) abort() { c.Conn.SetWriteDeadline(time.Unix(1, 0)) }
 
 // drain ends the sending side of nc and reads until the other side has ended its own, at most total
 // and at most silence without a byte. Connections that cannot be half closed are left alone.

@@ -3,21 +3,18 @@ package httpd
 import (
 	"bytes"
 	"errors"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
 
-const (
-	maxID     = 256 // characters
-	idPattern = `^[^/\u0000-\u001f\u007f-\u009f]*$`
-	events    = `["start","output","logs","completed"]`
-)
+// eventNames are what a webhook can be told of, as a message shows them.
+const eventNames = `["start","output","logs","completed"]`
 
 // errEmptyBody: a request said that it sends JSON, and sent nothing.
 var errEmptyBody = errors.New("invalid JSON at byte 0: the body is empty; send {}, or leave the Content-Type away")
@@ -64,13 +61,19 @@ func readEnvelope(body []byte, claimed bool) (predict.Request, error) {
 	if req.Input = e.input; e.input == nil {
 		req.Input = []byte("{}")
 	}
-	bad.want("input", req.Input, rawjson.KindObject)
-	bad.want("output_file_prefix", e.prefix, rawjson.KindString)
-	bad.want("webhook", e.webhook, rawjson.KindString)
-	if bad.want("webhook_events_filter", e.webhookEvents, rawjson.KindArray) {
-		bad.checkEvents("webhook_events_filter", e.webhookEvents)
+	if rawjson.KindOf(req.Input) != rawjson.KindObject { // as a whole it is a field of its own
+		bad.addKind(req.Input, rawjson.KindObject, "body", "input", "__root__")
 	}
-	req.Created = readTime(e.created)
+	req.OutputPrefix = bad.readURL("output_file_prefix", e.prefix)
+	req.Webhook = bad.readURL("webhook", e.webhook)
+	events := predict.AllEvents
+	if bad.want("webhook_events_filter", e.webhookEvents, rawjson.KindArray) {
+		events = bad.readEvents("webhook_events_filter", e.webhookEvents)
+	}
+	if req.Webhook != "" {
+		req.WebhookEvents = events
+	}
+	req.Created, req.CreatedText = readTime(e.created)
 	return req, bad.err()
 }
 
@@ -100,22 +103,23 @@ func (e *envelope) set(key, value []byte) {
 	}
 }
 
-// readTime reads a created_at. What is not an RFC 3339 time that can be written again as one in UTC
-// is ignored, as the contract has it.
-func readTime(raw []byte) time.Time {
+// readTime reads a created_at, and gives it also as it is written. What is not an RFC 3339 time that can be
+// written again as one in UTC is ignored, as the contract has it.
+func readTime(raw []byte) (time.Time, string) {
 	var t time.Time
 	if rawjson.KindOf(raw) != rawjson.KindString {
-		return time.Time{}
+		return time.Time{}, ""
 	}
+	text := rawjson.Text(raw)
 	// The grammar takes small letters, Go's parser does not. Capital letters mean the same here.
-	if t.UnmarshalText([]byte(strings.ToUpper(rawjson.Text(raw)))) != nil {
-		return time.Time{}
+	if t.UnmarshalText([]byte(strings.ToUpper(text))) != nil {
+		return time.Time{}, ""
 	}
 	t = t.UTC()
 	if t.Year() < 0 || t.Year() > 9999 {
-		return time.Time{}
+		return time.Time{}, ""
 	}
-	return t
+	return t, text
 }
 
 // problems collects what is wrong with a body.
@@ -140,22 +144,32 @@ func (p *problems) want(name string, value []byte, kind rawjson.Kind) bool {
 	if rawjson.KindOf(value) == kind {
 		return true
 	}
-	p.add(quote(value)+` is not of type "`+kind.String()+`"`, "body", name)
+	p.addKind(value, kind, "body", name)
 	return false
 }
 
-// readID reads an id. An id becomes a part of paths, and a key of logs and folders.
+// addKind notes a value of the wrong kind.
+func (p *problems) addKind(value []byte, want rawjson.Kind, loc ...string) {
+	p.add(quote(value)+` is not of type "`+want.String()+`"`, loc...)
+}
+
 func (p *problems) readID(raw []byte) string {
 	id := rawjson.Text(raw)
-	switch {
-	case id == "":
-		p.add(`"" is shorter than 1 characters`, "body", "id")
-	case utf8.RuneCountInString(id) > maxID:
-		p.add(quote(raw)+` is longer than `+strconv.Itoa(maxID)+` characters`, "body", "id")
-	case strings.ContainsFunc(id, func(r rune) bool { return r == '/' || unicode.IsControl(r) }):
-		p.add(quote(raw)+` does not match "`+idPattern+`"`, "body", "id")
-	}
+	p.checkID(id, func() string { return quote(raw) }, "body", "id")
 	return id
+}
+
+// readURL reads a URL that the server is to call; "" where there is none.
+func (p *problems) readURL(name string, raw []byte) string {
+	if !p.want(name, raw, rawjson.KindString) {
+		return ""
+	}
+	text := rawjson.Text(raw)
+	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		p.add(quote(raw)+" is not an http or https URL", "body", name)
+		return ""
+	}
+	return text
 }
 
 // checkStrings wants each member of object to be a string, of equal keys the last.
@@ -199,22 +213,39 @@ func (p *problems) checkStrings(name string, object []byte) {
 	}
 }
 
-// checkEvents wants each item of array to be the name of an event.
-func (p *problems) checkEvents(name string, array []byte) {
+// readEvents wants each item of array to be the name of an event, and collects them.
+func (p *problems) readEvents(name string, array []byte) predict.Events {
+	var events predict.Events
 	items := rawjson.Array(array)
 	for i := 0; ; i++ {
 		item, ok := items.Next()
 		if !ok || len(*p) >= maxProblems {
-			return
+			return events
 		}
-		if rawjson.KindOf(item) == rawjson.KindString {
-			switch rawjson.Text(item) {
-			case "start", "output", "logs", "completed":
-				continue
-			}
+		if event := eventNamed(item); event != 0 {
+			events |= event
+		} else {
+			p.add(quote(item)+` is not one of `+eventNames, "body", name+"/"+strconv.Itoa(i))
 		}
-		p.add(quote(item)+` is not one of `+events, "body", name+"/"+strconv.Itoa(i))
 	}
+}
+
+// eventNamed is the event that a JSON value names, or 0.
+func eventNamed(item []byte) predict.Events {
+	if rawjson.KindOf(item) != rawjson.KindString {
+		return 0
+	}
+	switch rawjson.Text(item) {
+	case "start":
+		return predict.OnStart
+	case "output":
+		return predict.OnOutput
+	case "logs":
+		return predict.OnLogs
+	case "completed":
+		return predict.OnCompleted
+	}
+	return 0
 }
 
 // maxProblems bounds an answer: a body can hold millions of them, and nobody reads so many.

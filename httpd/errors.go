@@ -38,6 +38,11 @@ type refusalBody struct {
 	Status string `json:"status"`
 }
 
+// errorBody is a refusal that is about no prediction.
+type errorBody struct {
+	Error string `json:"error"`
+}
+
 // encode answers with v.
 func (s *Server) encode(ctx *fasthttp.RequestCtx, status int, v any) {
 	body, err := encoder.Marshal(v)
@@ -68,9 +73,16 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		invalid  *predict.ValidationError
 		full     *predict.QueueFullError
 		notReady *predict.NotReadyError
+		media    *mediaError
 		status   int
 	)
 	switch {
+	case errors.As(err, &media):
+		if media.encoding {
+			ctx.Response.Header.Set(fasthttp.HeaderAcceptEncoding, "identity")
+		}
+		s.detail(ctx, fasthttp.StatusUnsupportedMediaType, media.reason)
+		return
 	case errors.As(err, &syntax), errors.Is(err, errEmptyBody):
 		s.detail(ctx, fasthttp.StatusBadRequest, err.Error())
 		return
@@ -79,6 +91,16 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		return
 	case errors.Is(err, predict.ErrInFlight): // no retry elsewhere: this server has it
 		s.encode(ctx, fasthttp.StatusConflict, refusalBody{err.Error(), predict.Failed.String()})
+		return
+	case errors.Is(err, predict.ErrNoTraining):
+		s.notFound(ctx)
+		return
+	case errors.Is(err, predict.ErrNotStreaming):
+		s.encode(ctx, fasthttp.StatusNotAcceptable, errorBody{err.Error()})
+		return
+	case errors.Is(err, predict.ErrTooManySubscribers): // here too: no other server has its events
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+		s.encode(ctx, fasthttp.StatusTooManyRequests, refusalBody{err.Error(), predict.Failed.String()})
 		return
 	case errors.Is(err, predict.ErrBusy):
 		status = fasthttp.StatusConflict

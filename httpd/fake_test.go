@@ -31,6 +31,10 @@ type fake struct {
 	health   Health
 	schema   []byte
 	training bool
+	plain    bool                        // the model does not stream
+	notReady error                       // of Ready
+	history  int                         // predict.Options.History
+	queued   func()                      // called before each run
 	runs     func(p *predict.Prediction) // called at the start of each run
 
 	registry  *predict.Registry
@@ -47,7 +51,7 @@ type fake struct {
 func newFake() *fake {
 	return &fake{
 		result:    predict.Result{Status: predict.Succeeded, Output: []byte(`"hello"`), Metrics: []byte(`{"predict_time":0.25}`)},
-		registry:  predict.NewRegistry(),
+		registry:  predict.NewRegistry(predict.Retention{}),
 		started:   make(chan *predict.Prediction, 4096),
 		canceled:  make(chan string, 4096),
 		released:  make(chan string, 4096),
@@ -66,18 +70,24 @@ func (f *fake) Create(req predict.Request) (*predict.Prediction, error) {
 	if f.refusal != nil {
 		return nil, f.refusal
 	}
+	switch {
+	case req.Mode == predict.Stream && f.plain:
+		return nil, predict.ErrNotStreaming
+	case req.Kind == predict.KindTraining && !f.training:
+		return nil, predict.ErrNoTraining
+	}
 	id := req.ID
 	if id == "" {
 		id = "made-by-the-server"
 	}
-	p := predict.New(id, req, epoch, f.runner())
+	p := predict.New(id, req, epoch, f.runner(), predict.Options{History: f.history})
+	if err := f.registry.Add(p); err != nil {
+		return nil, err
+	}
 	if f.hold {
 		f.mu.Lock()
 		f.held[p] = make(chan predict.Result, 2)
 		f.mu.Unlock()
-		if err := f.registry.Add(p); err != nil {
-			return nil, err
-		}
 	}
 	p.OnRelease(func() {
 		select {
@@ -88,8 +98,21 @@ func (f *fake) Create(req predict.Request) (*predict.Prediction, error) {
 	return p, nil
 }
 
+func (f *fake) Start(p *predict.Prediction) {
+	p.Hold()
+	go func() {
+		defer p.Release()
+		p.Wait()
+	}()
+}
+
 func (f *fake) Run(p *predict.Prediction) error {
+	defer f.registry.Finish(p, 0)
+	if f.queued != nil {
+		f.queued()
+	}
 	if f.waitErr != nil {
+		p.End(predict.Result{Status: predict.Failed, Error: f.waitErr.Error()}, epoch.Add(2*time.Second))
 		return f.waitErr
 	}
 	p.Begin(epoch.Add(time.Second))
@@ -103,7 +126,6 @@ func (f *fake) Run(p *predict.Prediction) error {
 		f.mu.Unlock()
 		f.started <- p
 		result = <-ended
-		f.registry.Remove(p)
 	}
 	p.End(result, epoch.Add(2*time.Second))
 	return nil
@@ -133,8 +155,8 @@ func (r fakeRunner) Cancel(p *predict.Prediction) {
 	}
 }
 
-func (f *fake) Cancel(id string) bool {
-	p := f.registry.Get(id)
+func (f *fake) Cancel(kind predict.Kind, id string) bool {
+	p := f.registry.Get(kind, id)
 	if p == nil {
 		return false
 	}
@@ -142,6 +164,21 @@ func (f *fake) Cancel(id string) bool {
 	return true
 }
 
+func (f *fake) Find(kind predict.Kind, id string) *predict.Prediction {
+	return f.registry.Get(kind, id)
+}
+
+func (f *fake) Result(kind predict.Kind, id string) (predict.Record, bool) {
+	p := f.registry.Find(kind, id)
+	if p == nil {
+		return predict.Record{}, false
+	}
+	rec := p.Record()
+	rec.Input = p.Request.Input
+	return rec, true
+}
+
+func (f *fake) Ready() error                  { return f.notReady }
 func (f *fake) Health(context.Context) Health { return f.health }
 func (f *fake) OpenAPI() ([]byte, bool)       { return f.schema, f.schema != nil }
 func (f *fake) Shutdown()                     { f.shutdowns <- struct{}{} }
@@ -238,7 +275,17 @@ func postRequest(body string) string {
 // answer reads one answer, whole.
 func (c *client) answer() (*http.Response, string) {
 	c.t.Helper()
-	resp, err := http.ReadResponse(c.br, nil)
+	return c.answerTo(false)
+}
+
+// answerTo reads one answer, which to a HEAD has no body.
+func (c *client) answerTo(head bool) (*http.Response, string) {
+	c.t.Helper()
+	request := &http.Request{Method: "GET"}
+	if head {
+		request.Method = "HEAD"
+	}
+	resp, err := http.ReadResponse(c.br, request)
 	if err != nil {
 		c.t.Fatalf("read an answer: %v", err)
 	}

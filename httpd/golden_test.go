@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,9 @@ type goldenCase struct {
 	request string // raw; or
 	post    string // a body to POST as JSON to /predictions
 	set     func(f *fake)
+	opt     Options
+	before  func(t *testing.T, s *site, f *fake) // before the request
+	during  func(t *testing.T, s *site, f *fake) // between the request and its answer
 }
 
 func goldenCases() []goldenCase {
@@ -103,39 +107,35 @@ func goldenCases() []goldenCase {
 	}
 }
 
+func allGolden() []goldenCase {
+	return slices.Concat(goldenCases(), goldenModes(), goldenStreams(), goldenTrainings(), goldenOthers())
+}
+
 var dateLine = regexp.MustCompile(`Date: [^\r]*\r\n`)
 
 func TestAnswersAreGolden(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range goldenCases() {
+	for _, c := range allGolden() {
 		seen[c.name+".txt"] = true
 		t.Run(c.name, func(t *testing.T) {
 			f := newFake()
 			if c.set != nil {
 				c.set(f)
 			}
-			conn := serve(t, f, Options{CogVersion: "0.23.0"}).dial(t)
+			c.opt.CogVersion = "0.23.0"
+			s := serve(t, f, c.opt)
+			if c.before != nil {
+				c.before(t, s, f)
+			}
+			conn := s.dial(t)
 			if c.request == "" {
 				c.request = postRequest(c.post)
 			}
 			conn.send(c.request)
-			var raw bytes.Buffer
-			resp, err := http.ReadResponse(newTee(conn, &raw), nil)
-			if err != nil {
-				t.Fatal(err)
+			if c.during != nil {
+				c.during(t, s, f)
 			}
-			body, err := io.ReadAll(resp.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(body) > 0 && !json.Valid(body) {
-				t.Errorf("the body is not JSON: %q", body)
-			}
-			if ct := resp.Header.Get("Content-Type"); ct != "application/json" && resp.StatusCode != http.StatusNoContent {
-				t.Errorf("Content-Type %q", ct)
-			}
-			got := strings.ReplaceAll(dateLine.ReplaceAllString(raw.String(), ""), "\r\n", "\n") + "\n"
-			compareGolden(t, c.name+".txt", got)
+			compareGolden(t, c.name+".txt", transcript(t, conn, strings.HasPrefix(c.request, "HEAD")))
 		})
 	}
 	files, err := filepath.Glob("testdata/golden/*.txt")
@@ -147,6 +147,27 @@ func TestAnswersAreGolden(t *testing.T) {
 			t.Errorf("%s belongs to no case", f)
 		}
 	}
+}
+
+// transcript reads one answer: its head as it is but for the date, and its body without its framing.
+func transcript(t *testing.T, c *client, head bool) string {
+	t.Helper()
+	var raw bytes.Buffer
+	c.br = newTee(c, &raw)
+	resp, body := c.answerTo(head)
+	end := bytes.Index(raw.Bytes(), []byte("\r\n\r\n"))
+	if end < 0 {
+		t.Fatalf("no end of the head in %q", raw.Bytes())
+	}
+	top := string(raw.Bytes()[:end+4])
+	switch contentType := resp.Header.Get("Content-Type"); {
+	case contentType == contentSSE:
+	case contentType != "application/json" && resp.StatusCode != http.StatusNoContent:
+		t.Errorf("Content-Type %q", contentType)
+	case len(body) > 0 && !json.Valid([]byte(body)):
+		t.Errorf("the body is not JSON: %q", body)
+	}
+	return strings.ReplaceAll(dateLine.ReplaceAllString(top, ""), "\r\n", "\n") + body + "\n"
 }
 
 func compareGolden(t *testing.T, name, got string) {

@@ -32,3 +32,15 @@ func (s *Server) shutdown(ctx *fasthttp.RequestCtx) {
 	literal(ctx, fasthttp.StatusOK, "{}")
 	s.svc.Shutdown()
 }
+
+// livez tells that the process answers.
+func (s *Server) livez(ctx *fasthttp.RequestCtx) { literal(ctx, fasthttp.StatusOK, "{}") }
+
+// readyz tells whether predictions are taken, or why not.
+func (s *Server) readyz(ctx *fasthttp.RequestCtx) {
+	if err := s.svc.Ready(); err != nil {
+		s.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
+		return
+	}
+	literal(ctx, fasthttp.StatusOK, "{}")
+}

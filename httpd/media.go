@@ -6,20 +6,25 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// acceptable tells whether a request's body is one that is read as JSON; else it has answered.
-func (s *Server) acceptable(ctx *fasthttp.RequestCtx) bool {
-	if t := ctx.Request.Header.ContentType(); !isJSON(t) {
-		s.detail(ctx, fasthttp.StatusUnsupportedMediaType,
-			"Unsupported content type "+show(t)+": send JSON with Content-Type: application/json")
-		return false
+const contentSSE = "text/event-stream"
+
+// mediaError is a body in a form that this server does not read.
+type mediaError struct {
+	reason   string
+	encoding bool // it is about the Content-Encoding
+}
+
+func (e *mediaError) Error() string { return e.reason }
+
+// acceptable says why a request's body is not one that is read as JSON.
+func acceptable(h *fasthttp.RequestHeader) error {
+	if t := h.ContentType(); !isJSON(t) {
+		return &mediaError{"Unsupported content type " + show(t) + ": send JSON with Content-Type: application/json", false}
 	}
-	if e := ctx.Request.Header.ContentEncoding(); len(e) > 0 && !bytes.EqualFold(e, []byte("identity")) {
-		ctx.Response.Header.Set(fasthttp.HeaderAcceptEncoding, "identity")
-		s.detail(ctx, fasthttp.StatusUnsupportedMediaType,
-			"Unsupported content encoding "+show(e)+": send the body as it is, without compression")
-		return false
+	if e := h.ContentEncoding(); len(e) > 0 && !bytes.EqualFold(e, []byte("identity")) {
+		return &mediaError{"Unsupported content encoding " + show(e) + ": send the body as it is, without compression", true}
 	}
-	return true
+	return nil
 }
 
 // isJSON tells whether a Content-Type says JSON. None says so too; parameters do not matter, as JSON

@@ -3,6 +3,8 @@ package httpd
 import (
 	"log/slog"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 // Options of a Server. A zero field takes its default.
@@ -35,6 +37,17 @@ type Options struct {
 
 	// CogVersion is the version of the cog interface that GET / names.
 	CogVersion string
+
+	// StreamComment is after how much silence a stream sends a comment, so that proxies on the way
+	// do not take it for dead. Default: 15 s, by the HTTP contract.
+	StreamComment time.Duration
+
+	// CORSOrigins are the origins ("https://example.com") whose pages may call this server from a
+	// browser; "*" stands for all. Default: none, and no CORS header is ever sent.
+	CORSOrigins []string
+
+	// Docs answers GET /docs, and Metrics GET /metrics; nil: the path is not found.
+	Docs, Metrics fasthttp.RequestHandler
 }
 
 func (o Options) withDefaults() Options {
@@ -52,6 +65,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Concurrency <= 0 {
 		o.Concurrency = 16384
+	}
+	if o.StreamComment <= 0 {
+		o.StreamComment = 15 * time.Second
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

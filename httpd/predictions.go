@@ -2,40 +2,150 @@ package httpd
 
 import (
 	"bytes"
-	"time"
+	"errors"
 
 	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/predict"
 )
 
-// createPrediction takes a prediction in, waits for its end and answers with it.
-func (s *Server) createPrediction(ctx *fasthttp.RequestCtx) {
-	if !s.acceptable(ctx) {
-		return
-	}
-	req, err := readEnvelope(takeBody(ctx), len(ctx.Request.Header.ContentType()) > 0)
+// collection is what stands under /predictions or under /trainings: the two differ in their kind and in
+// the words of their answers.
+type collection struct {
+	*Server
+	kind  predict.Kind
+	noun  string // "prediction"; with an s it is the path
+	title string // "Prediction"
+}
+
+// create answers POST: a new prediction, carried out and answered as its client asks.
+func (k collection) create(ctx *fasthttp.RequestCtx) {
+	req, how, err := k.read(ctx)
 	if err != nil {
-		s.refuse(ctx, err)
+		k.refuse(ctx, err)
 		return
 	}
-	p, err := s.svc.Create(req)
+	p, err := k.svc.Create(req)
 	if err != nil {
-		s.refuse(ctx, err)
+		k.refuse(ctx, err)
 		return
 	}
-	handed := false // to answer, which releases it
-	defer func() {
-		if !handed {
-			p.Release()
+	k.carryOut(ctx, p, how)
+}
+
+// put answers PUT: as create, but where the id is in flight the client joins that prediction.
+func (k collection) put(ctx *fasthttp.RequestCtx) {
+	if k.unserved() {
+		k.notFound(ctx)
+		return
+	}
+	id, ok := pathID(ctx)
+	if !ok {
+		k.notFound(ctx)
+		return
+	}
+	if err := k.checkID(id); err != nil {
+		k.refuse(ctx, err)
+		return
+	}
+	req, how, err := k.read(ctx)
+	if err == nil && req.ID != "" && req.ID != id {
+		var bad problems
+		bad.add(k.noun+" ID must match the ID supplied in the URL", "body", "id")
+		err = bad.err()
+	}
+	if err != nil {
+		k.refuse(ctx, err)
+		return
+	}
+	req.ID, req.Idempotent = id, true
+	for range maxJoins {
+		// For a stream the service is asked first: it knows whether the model has any.
+		if how.mode != predict.Stream && k.join(ctx, id, how) {
+			return
 		}
-	}()
-	if err := s.await(ctx, p); err != nil {
-		s.refuse(ctx, err)
+		p, err := k.svc.Create(req)
+		switch {
+		case err == nil:
+			k.carryOut(ctx, p, how)
+			return
+		case errors.Is(err, predict.ErrNotStreaming), errors.Is(err, predict.ErrNoTraining):
+			k.refuse(ctx, err)
+			return
+		case k.join(ctx, id, how): // whatever is wrong with this request, that one is in flight
+			return
+		case !errors.Is(err, predict.ErrInFlight):
+			k.refuse(ctx, err)
+			return
+		}
+	}
+	k.refuse(ctx, predict.ErrInFlight)
+}
+
+// maxJoins bounds how often a PUT looks again because the prediction that it found had ended when it
+// came to join it.
+const maxJoins = 100
+
+// get answers GET with the state of a prediction.
+func (k collection) get(ctx *fasthttp.RequestCtx) {
+	if k.unserved() {
+		k.notFound(ctx)
 		return
 	}
-	handed = true
-	s.answer(ctx, p)
+	if id, ok := pathID(ctx); ok {
+		if rec, ok := k.svc.Result(k.kind, id); ok {
+			k.object200(ctx, &rec, nil)
+			return
+		}
+	}
+	k.detail(ctx, fasthttp.StatusNotFound, k.title+" not found")
+}
+
+// cancel answers at once; the prediction's own request tells how it ended.
+func (k collection) cancel(ctx *fasthttp.RequestCtx) {
+	if k.unserved() {
+		k.notFound(ctx)
+		return
+	}
+	id, ok := pathID(ctx)
+	if !ok || !k.svc.Cancel(k.kind, id) {
+		literal(ctx, fasthttp.StatusNotFound, "{}")
+		return
+	}
+	literal(ctx, fasthttp.StatusOK, "{}")
+}
+
+// unserved tells whether the model has nothing of this kind.
+func (k collection) unserved() bool { return k.kind == predict.KindTraining && !k.svc.HasTraining() }
+
+// read reads a create request, as far as it stands in its headers and its body.
+func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, error) {
+	if k.unserved() {
+		return predict.Request{}, asked{}, predict.ErrNoTraining
+	}
+	h := &ctx.Request.Header
+	if err := acceptable(h); err != nil {
+		return predict.Request{}, asked{}, err
+	}
+	req, err := readEnvelope(takeBody(ctx), len(h.ContentType()) > 0)
+	if err != nil {
+		return req, asked{}, err
+	}
+	how := readMode(h)
+	req.Kind, req.Mode = k.kind, how.mode
+	if how.bounded {
+		req.Mode = predict.Async // it goes on when its client has waited enough
+	}
+	if k.kind == predict.KindTraining && how.mode == predict.Stream {
+		return req, how, predict.ErrNotStreaming
+	}
+	if parent := h.Peek("Traceparent"); len(parent) > 0 && printable(parent) {
+		req.TraceParent = string(parent)
+		if state := bytes.Join(h.PeekAll("Tracestate"), []byte{','}); printable(state) {
+			req.TraceState = string(state)
+		}
+	}
+	return req, how, nil
 }
 
 // takeBody is the request's body for keeps: fasthttp reads the next request into the same memory.
@@ -47,44 +157,33 @@ func takeBody(ctx *fasthttp.RequestCtx) []byte {
 	return bytes.Clone(body)
 }
 
-// await carries p out, and cancels it where its client leaves meanwhile.
-func (s *Server) await(ctx *fasthttp.RequestCtx, p *predict.Prediction) error {
-	if c, ok := ctx.Conn().(*conn); ok && c.fd >= 0 {
-		s.gone.add(&c.watch, p, ctx.Time())
-		defer s.gone.remove(&c.watch)
+// join answers a PUT with the prediction of that id that is in flight; false: there is none.
+func (k collection) join(ctx *fasthttp.RequestCtx, id string, how asked) bool {
+	p := k.svc.Find(k.kind, id)
+	if p == nil {
+		return false
 	}
-	return p.Wait()
-}
-
-// answer writes the prediction object and releases p when its record is not needed any more. A small
-// object goes into the response's own buffer; a big one is streamed from the record, because a copy of
-// it would double its memory for as long as the client takes to read it.
-func (s *Server) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
-	ctx.SetStatusCode(fasthttp.StatusOK)
-	ctx.Response.Header.SetContentType(contentJSON)
-	rec := p.Record()
-	if rec.Status == predict.Failed {
-		rec.Output = nil // what it yielded before is for streams and webhooks
+	if how.mode == predict.Stream {
+		p.Hold()
+		sub, err := p.Subscribe()
+		switch {
+		case err == nil:
+			k.stream(ctx, p, sub, nil)
+			return true
+		case errors.Is(err, predict.ErrNotTold): // it has ended since, and its events are gone
+			p.Release()
+			return false
+		default:
+			p.Release()
+			k.refuse(ctx, err)
+			return true
+		}
 	}
-	if len(rec.Output)+len(rec.Error)+len(rec.Logs)+len(rec.Metrics) > maxKept {
-		body := &pieces{release: p.Release}
-		body.parts[0] = s.appendHead(nil, &rec)
-		body.parts[1] = rec.Output
-		body.parts[2] = s.appendTail(nil, &rec)
-		ctx.Response.SetBodyStream(body, body.size())
-		return
+	rec, ok := k.svc.Result(k.kind, id)
+	if !ok {
+		return false // it has ended since, and is not kept
 	}
-	buf := s.appendHead(ctx.Response.SwapBody(nil)[:0], &rec)
-	buf = append(buf, rec.Output...)
-	buf = s.appendTail(buf, &rec)
-	ctx.Response.SwapBody(buf)
-	p.Release()
-}
-
-// seconds is how long the model had a prediction, as far as its record tells.
-func seconds(rec *predict.Record) float64 {
-	if rec.Started.IsZero() || rec.Completed.IsZero() {
-		return 0
-	}
-	return max(0, rec.Completed.Sub(rec.Started)).Round(time.Microsecond).Seconds()
+	k.object200(ctx, &rec, nil)
+	ctx.SetStatusCode(fasthttp.StatusAccepted)
+	return true
 }

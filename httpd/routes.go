@@ -1,11 +1,14 @@
 package httpd
 
 import (
+	"bytes"
 	"log/slog"
 	"runtime/debug"
 
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
 )
 
 // maxKept is the largest buffer that stays with a connection from one request to the next, and the
@@ -17,11 +20,9 @@ func (s *Server) routes() fasthttp.RequestHandler {
 	r := router.New()
 	r.RedirectTrailingSlash = false // a path is right or it is 404: clients do not follow a POST's redirect
 	r.RedirectFixedPath = false
-	r.NotFound = func(ctx *fasthttp.RequestCtx) { s.detail(ctx, fasthttp.StatusNotFound, "Not Found") }
-	r.MethodNotAllowed = func(ctx *fasthttp.RequestCtx) {
-		s.detail(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
-	}
-	r.GlobalOPTIONS = func(ctx *fasthttp.RequestCtx) { ctx.SetStatusCode(fasthttp.StatusNoContent) }
+	r.NotFound = s.notFound
+	r.MethodNotAllowed = s.methodNotAllowed
+	r.GlobalOPTIONS = s.options
 
 	get := func(path string, h fasthttp.RequestHandler) {
 		r.GET(path, h)
@@ -30,8 +31,23 @@ func (s *Server) routes() fasthttp.RequestHandler {
 	get("/", s.discovery())
 	get("/health-check", s.health)
 	get("/openapi.json", s.openAPI)
-	r.POST("/predictions", s.createPrediction)
-	r.POST("/predictions/{id}/cancel", s.cancelPrediction)
+	get("/livez", s.livez)
+	get("/readyz", s.readyz)
+	for path, h := range map[string]fasthttp.RequestHandler{"/docs": s.opt.Docs, "/metrics": s.opt.Metrics} {
+		if h != nil {
+			get(path, h)
+		}
+	}
+	for _, k := range []collection{
+		{s, predict.KindPrediction, "prediction", "Prediction"},
+		{s, predict.KindTraining, "training", "Training"},
+	} {
+		path := "/" + k.noun + "s"
+		r.POST(path, k.create)
+		r.PUT(path+"/{id}", k.put)
+		get(path+"/{id}", k.get)
+		r.POST(path+"/{id}/cancel", k.cancel)
+	}
 	r.POST("/shutdown", s.shutdown)
 	return r.Handler
 }
@@ -39,11 +55,44 @@ func (s *Server) routes() fasthttp.RequestHandler {
 // handle is around every request.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	defer s.recovered(ctx)
-	s.route(ctx)
+	if s.cors == nil || !s.cors.answer(ctx) {
+		s.route(ctx)
+	}
 	ctx.Request.ReleaseBody(maxKept)
 	if s.closing.Load() {
 		ctx.SetConnectionClose()
 	}
+}
+
+func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
+	s.detail(ctx, fasthttp.StatusNotFound, "Not Found")
+}
+
+// trainingless tells whether a request is for trainings, and the model has none: then nothing is there,
+// whatever the method.
+func (s *Server) trainingless(ctx *fasthttp.RequestCtx) bool {
+	const path = "/trainings"
+	rest, ok := bytes.CutPrefix(ctx.Request.URI().PathOriginal(), []byte(path))
+	return ok && (len(rest) == 0 || rest[0] == '/') && !s.svc.HasTraining()
+}
+
+func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
+	if s.trainingless(ctx) {
+		ctx.Response.Header.Del(fasthttp.HeaderAllow)
+		s.notFound(ctx)
+		return
+	}
+	s.detail(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
+}
+
+// options answers OPTIONS; the router has set Allow.
+func (s *Server) options(ctx *fasthttp.RequestCtx) {
+	if s.trainingless(ctx) {
+		ctx.Response.Header.Del(fasthttp.HeaderAllow)
+		s.notFound(ctx)
+		return
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
 }
 
 // recovered turns a panic into an answer. fasthttp has no such net: without this one request would
@@ -53,10 +102,13 @@ func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 	if r == nil {
 		return
 	}
-	s.log.Error("panic in a request", slog.Any("panic", r),
-		slog.String("method", string(ctx.Method())), slog.String("path", string(ctx.Path())),
-		slog.String("stack", string(debug.Stack())))
+	s.logPanic(r, slog.String("method", string(ctx.Method())), slog.String("path", string(ctx.Path())))
 	ctx.Response.Reset()
 	ctx.SetConnectionClose()
 	s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
+}
+
+// logPanic is called where a panic was recovered.
+func (s *Server) logPanic(v any, about ...any) {
+	s.log.With(about...).Error("panic in a request", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 }

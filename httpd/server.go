@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
 )
 
 // readBuffer bounds a request's line and headers. An id of 256 characters can take 3 KiB of a path.
@@ -24,8 +26,9 @@ type Server struct {
 	http   *fasthttp.Server
 	route  fasthttp.RequestHandler
 	gone   *watcher
-	stamps stamper
-	slack  time.Duration // how far a deadline may be off; see conn
+	cors   *cors           // nil: off
+	object predict.Encoder // writes prediction objects
+	slack  time.Duration   // how far a deadline may be off; see conn
 
 	closing atomic.Bool
 	stop    chan struct{} // closed when closing begins
@@ -45,6 +48,7 @@ func New(svc Service, o Options) *Server {
 		opt:     o,
 		log:     o.Logger,
 		gone:    newWatcher(o.Logger),
+		cors:    newCORS(o.CORSOrigins),
 		slack:   min(time.Second, o.HeaderTimeout/16, o.IdleTimeout/16),
 		stop:    make(chan struct{}),
 		drained: make(chan struct{}),

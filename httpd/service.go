@@ -8,12 +8,23 @@ import (
 
 // Service is what the HTTP layer needs of the server behind it.
 type Service interface {
-	// Create takes a prediction in: validates it, registers it, and claims its place. It returns
-	// one of the refusals of package predict (ErrInFlight, ErrBusy, *QueueFullError,
-	// *NotReadyError, *ValidationError), or a prediction whose Wait the caller must call.
+	// Create takes a prediction or training in: validates it, registers it, and claims its place. It
+	// returns one of the refusals of package predict (ErrInFlight, ErrBusy, ErrNotStreaming,
+	// ErrNoTraining, *QueueFullError, *NotReadyError, *ValidationError), or a prediction of which the
+	// caller must call Wait, where its Mode is Sync, or else hand it to Start; and, in either case, Release.
 	Create(req predict.Request) (*predict.Prediction, error)
-	// Cancel asks for the end of the prediction in flight of that id; false: there is none.
-	Cancel(id string) bool
+	// Start carries a prediction out in the background, and holds it for itself (Prediction.Hold) until
+	// its end. Where the prediction is refused after all, it ends as failed. Start does not block.
+	Start(p *predict.Prediction)
+	// Find is the prediction in flight of that kind and id, or nil.
+	Find(kind predict.Kind, id string) *predict.Prediction
+	// Result is the state of a prediction that is in flight or has ended lately, its input with it,
+	// secrets hidden; false: there is none. The record's memory stays valid for as long as it is used.
+	Result(kind predict.Kind, id string) (predict.Record, bool)
+	// Cancel asks for the end of the prediction in flight of that kind and id; false: there is none.
+	Cancel(kind predict.Kind, id string) bool
+	// Ready is nil where predictions are taken, or says why not: not set up, draining, or defunct.
+	Ready() error
 	// Health is the health document's content; ctx bounds the model's own check.
 	Health(ctx context.Context) Health
 	// OpenAPI is the model's schema document, or false before setup has ended.

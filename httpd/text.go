@@ -27,3 +27,13 @@ func clip(s string, n int) string {
 func show(b []byte) string {
 	return strconv.QuoteToGraphic(clip(string(bytes.ToValidUTF8(b, []byte(string(utf8.RuneError)))), maxShown))
 }
+
+// printable tells whether b is plain ASCII, as every header may carry it.
+func printable(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}

@@ -69,6 +69,11 @@ func (c *Conn) Send(kind Kind, id uint64, parts ...[]byte) error {
 
 // Queue is Send without the write: the frame leaves with the next Flush or Send.
 func (c *Conn) Queue(kind Kind, id uint64, parts ...[]byte) error {
+	return c.QueueFlagged(kind, 0, id, parts...)
+}
+
+// QueueFlagged is Queue of a frame with flags.
+func (c *Conn) QueueFlagged(kind Kind, flags uint8, id uint64, parts ...[]byte) error {
 	size := 0
 	for _, p := range parts {
 		size += len(p)
@@ -78,9 +83,9 @@ func (c *Conn) Queue(kind Kind, id uint64, parts ...[]byte) error {
 		if err != nil {
 			return err
 		}
-		return c.write.enqueueFile(AppendHeader(nil, kind, FlagFile, id, 0, 0), fd)
+		return c.write.enqueueFile(AppendHeader(nil, kind, flags|FlagFile, id, 0, 0), fd)
 	}
-	return c.write.enqueue(kind, id, size, parts)
+	return c.write.enqueue(kind, flags, id, size, parts)
 }
 
 // Flush writes what is queued.

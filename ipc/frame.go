@@ -28,6 +28,12 @@ const (
 const (
 	// FlagFile: the body is a memory file, passed with the header's first byte; length is 0.
 	FlagFile = 1 << 0
+	// FlagEvents, on a Predict: tell what happens as it happens, and not only at the end.
+	FlagEvents = 1 << 1
+	// FlagTrain, on a Predict: it is the train function that is meant.
+	FlagTrain = 1 << 2
+
+	flags = FlagFile | FlagEvents | FlagTrain
 )
 
 // Kind says what a frame means. The values are the protocol: never reuse one.
@@ -36,7 +42,7 @@ type Kind uint8
 const (
 	// Front to worker, on a slot's channel.
 
-	KindPredict Kind = 1 // {"input":{…},"context":{…}}
+	KindPredict Kind = 1 // {"input":{…},"context":{…},"files":{"folder":"…","token":"…"}}
 
 	// Worker to front, on a slot's channel.
 
@@ -45,6 +51,9 @@ const (
 	KindCanceled  Kind = 18 // {"metrics":{…}}; ends the prediction
 	KindLog       Kind = 19 // {"source":"stdout","data":"…"}: text that Python tells apart itself
 	KindLogMark   Kind = 20 // {"stdout":n,"stderr":n}: what the pipes hold up to here is this id's
+	KindStarted   Kind = 21 // no body: the model has it now; only with FlagEvents, like the next two
+	KindOutput    Kind = 22 // one item that the model yielded, any JSON value
+	KindMetric    Kind = 23 // {"name":"…","value":…,"mode":"replace"|"increment"|"append"}
 
 	// Worker to front, on the control channel.
 
@@ -53,11 +62,15 @@ const (
 	KindReady       Kind = 34 // {"seconds":…,"stdout":n,"stderr":n}
 	KindSetupFailed Kind = 35 // {"error":"…","seconds":…,"stdout":n,"stderr":n}
 	KindCUDA        Kind = 36 // the report of pyembed/cuda, at any time
+	KindHealthy     Kind = 37 // {"ok":true} or {"ok":false,"error":"…"}: the answer to the Health of that id
+	KindPong        Kind = 38 // no body: the answer to KindPing
 
 	// Front to worker, on the control channel.
 
 	KindSlot     Kind = 48 // no body: id is the slot's index; the socket comes with it (FlagFile)
 	KindShutdown Kind = 49 // {}: finish what runs, then leave
+	KindHealth   Kind = 50 // {}: run the model's healthcheck; id is the front's serial number
+	KindPing     Kind = 51 // no body: a sign of life is asked for
 )
 
 // Ends tells whether a frame of this kind ends its prediction.
@@ -119,7 +132,7 @@ func parseHeader(b []byte) (header, error) {
 		nanos:  binary.LittleEndian.Uint64(b[16:]),
 	}
 	switch {
-	case b[6] != 0 || b[7] != 0 || h.flags&^FlagFile != 0 || h.kind == 0:
+	case b[6] != 0 || b[7] != 0 || h.flags&^flags != 0 || h.kind == 0:
 		return h, fmt.Errorf("%w: header % x", ErrProtocol, b[:HeaderSize])
 	case h.flags&FlagFile != 0 && h.length != 0:
 		return h, fmt.Errorf("%w: a file frame with an inline body of %d bytes", ErrProtocol, h.length)

@@ -35,17 +35,25 @@ func examples() []example {
 	return []example{
 		front("predict", KindPredict, 0, id, `{"input":{"s":"world"}}`),
 		front("predict-context", KindPredict, 0, id, `{"input":{"s":"world"},"context":{"user":"ann"}}`),
+		front("predict-train", KindPredict, FlagEvents|FlagTrain, id, `{"input":{"steps":3}}`),
 		front("predict-file", KindPredict, FlagFile, id, ``),
 		worker("succeeded", KindSucceeded, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"output":"hello world"}`),
 		worker("failed", KindFailed, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"error":"ValueError: no such voice"}`),
 		worker("canceled", KindCanceled, id, 500_000_000, `{"metrics":{"predict_time":0.5,"steps":12}}`),
 		worker("log", KindLog, id, 0, `{"source":"stdout","data":"step 1\n"}`),
 		worker("log-mark", KindLogMark, id, 0, `{"stdout":512,"stderr":0}`),
+		worker("started", KindStarted, id, 0, ``),
+		worker("output", KindOutput, id, 0, `"token"`),
+		worker("metric", KindMetric, id, 0, `{"name":"tokens","value":1,"mode":"increment"}`),
 		worker("hello", KindHello, 0, 0, `{"protocol":1,"pid":4711,"python":"3.13.0","executable":"/usr/bin/python3"}`),
 		worker("loaded", KindLoaded, 0, 0, `{"cog":"0.23.0","slots":1,"async":false,"schema":{"openapi":"3.0.2"}}`),
 		worker("ready", KindReady, 0, 0, `{"seconds":0.25,"stdout":512,"stderr":0}`),
 		worker("setup-failed", KindSetupFailed, 0, 0, `{"error":"FileNotFoundError: weights.bin","seconds":0.25,"stdout":0,"stderr":1024}`),
 		worker("cuda", KindCUDA, 0, 0, `{"state":"absent","devices":[],"seconds":0.000512,"steps":{"load":0.000512,"init":0,"context":0}}`),
+		worker("healthy", KindHealthy, 7, 0, `{"ok":false,"error":"the healthcheck returned False"}`),
+		front("health", KindHealth, 0, 7, `{}`),
+		worker("pong", KindPong, 7, 0, ``),
+		front("ping", KindPing, 0, 7, ``),
 		front("slot", KindSlot, FlagFile, 0, ``),
 		front("shutdown", KindShutdown, 0, 0, `{}`),
 	}
@@ -108,7 +116,9 @@ func sent(t *testing.T, e example, n int) []byte {
 	case e.Flags == FlagFile:
 		err = c.Send(e.Kind, e.ID, filled(InlineMax+1, 1))
 	default:
-		err = c.Send(e.Kind, e.ID, e.Body)
+		if err = c.QueueFlagged(e.Kind, e.Flags, e.ID, e.Body); err == nil {
+			err = c.Flush()
+		}
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -67,13 +67,13 @@ func (w *writer) close() {
 	w.mu.Unlock()
 }
 
-func (w *writer) enqueue(kind Kind, id uint64, size int, parts [][]byte) error {
+func (w *writer) enqueue(kind Kind, flags uint8, id uint64, size int, parts [][]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.failed(); err != nil {
 		return err
 	}
-	w.pending.data = AppendHeader(w.pending.data, kind, 0, id, 0, size)
+	w.pending.data = AppendHeader(w.pending.data, kind, flags, id, 0, size)
 	for _, p := range parts {
 		w.pending.data = append(w.pending.data, p...)
 	}

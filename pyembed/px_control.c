@@ -36,6 +36,11 @@ static void stop(void) {
   pthread_mutex_unlock(&px_w.mu);
 }
 
+// answer gives the front the sign of life that it asked for, whatever Python is doing.
+static void answer(uint64_t id) {
+  if (px_channel_put(&px_w.control, PX_PONG, id, 0, "", 0) == 0) px_channel_flush(&px_w.control, true);
+}
+
 static void *control(void *unused) {
   (void)unused;
   struct px_channel *ch = &px_w.control;
@@ -47,6 +52,7 @@ static void *control(void *unused) {
     while ((n = px_channel_next(ch, &f)) > 0) {
       if (f.kind == PX_SLOT && f.fd >= 0) add_slot(f.fd);
       if (f.kind == PX_SHUTDOWN) stop();
+      if (f.kind == PX_PING) answer(f.id);
       px_frame_done(&f);
     }
     if (n < 0) front_gone();

@@ -25,13 +25,22 @@ enum px_kind {
   PX_CANCELED = 18,
   PX_LOG = 19,
   PX_LOG_MARK = 20,
+  PX_STARTED = 21,
+  PX_OUTPUT = 22,
+  PX_METRIC = 23,
   PX_CUDA = 36,
+  PX_HEALTHY = 37,
+  PX_PONG = 38,
   PX_SLOT = 48,
   PX_SHUTDOWN = 49,
+  PX_HEALTH = 50,
+  PX_PING = 51,
 };
 
 #define PX_HEADER 24
 #define PX_FLAG_FILE 1
+#define PX_FLAG_EVENTS 2
+#define PX_FLAG_TRAIN 4
 #define PX_INLINE_MAX ((size_t)6 << 20)
 #define PX_MAX_FDS 64
 #define PX_BACKSTOP 100000  // ns after which the flusher sends what main did not

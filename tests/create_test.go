@@ -43,7 +43,7 @@ func TestEveryRefusalHasItsCodeAndWords(t *testing.T) {
 		{"NaN", "POST", "/predictions", `{"input":{"part":NaN}}`, nil, 400, `"detail"`},
 		{"too deep", "POST", "/predictions", `{"input":{"free":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}}`, nil, 400, `"detail"`},
 		{"not an object", "POST", "/predictions", "[]", nil, 422, `"loc":["body"]`},
-		{"input not an object", "POST", "/predictions", `{"input":[]}`, nil, 422, `"loc":["body","input"]`},
+		{"input not an object", "POST", "/predictions", `{"input":[]}`, nil, 422, `"loc":["body","input","__root__"]`},
 		{"id not a string", "POST", "/predictions", `{"id":7}`, nil, 422, `"loc":["body","id"]`},
 		{"id too long", "POST", "/predictions", `{"id":"` + long + `"}`, nil, 422, `"loc":["body","id"]`},
 		{"id with a slash", "POST", "/predictions", `{"id":"a/b"}`, nil, 422, `"loc":["body","id"]`},

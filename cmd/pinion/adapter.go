@@ -16,7 +16,7 @@ var _ httpd.Service = backend{}
 // Health puts the service's health into the words of the HTTP contract.
 func (b backend) Health(context.Context) httpd.Health {
 	h := b.Service.Health()
-	out := httpd.Health{Status: h.Status, Version: h.Version}
+	out := httpd.Health{Status: h.Status, Version: h.Version, UserHealthcheckErr: h.ModelError}
 	if !h.Setup.Started.IsZero() {
 		out.Setup = &httpd.Setup{
 			StartedAt:   instant(h.Setup.Started),

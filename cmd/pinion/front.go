@@ -10,28 +10,31 @@ import (
 	"time"
 
 	"pinion/httpd"
+	"pinion/httpd/page"
 	"pinion/pyembed/locate"
 	"pinion/runtime/files"
 	"pinion/runtime/predict"
 	"pinion/runtime/service"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
+	"pinion/runtime/webhook"
 )
 
 // front is the wired server.
 type front struct {
-	s       *settings
-	log     *slog.Logger
-	dir     *runDir
-	files   *files.Store
-	pool    *slot.Pool
-	svc     *service.Service
-	http    *httpd.Server
-	ln      net.Listener
-	workers []*supervise.Supervisor
-	asked   chan struct{} // a token: a client asked for a shutdown
-	address string
-	signals <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
+	s        *settings
+	log      *slog.Logger
+	dir      *runDir
+	files    *files.Store
+	pool     *slot.Pool
+	svc      *service.Service
+	webhooks *webhook.Sender
+	http     *httpd.Server
+	ln       net.Listener
+	workers  []*supervise.Supervisor
+	asked    chan struct{} // a token: a client asked for a shutdown
+	address  string
+	signals  <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
 }
 
 func newFront(s *settings, m *model, python *locate.Python) (_ *front, err error) {
@@ -50,17 +53,28 @@ func newFront(s *settings, m *model, python *locate.Python) (_ *front, err error
 	}()
 	f.files, err = files.New(files.Options{
 		Root: f.dir.Files(), UserAgent: firstOf(s.userAgent, "pinion/"+version), DenyPrivate: s.denyPrivate, Logger: f.log,
+		MaxFile: s.downloadSize, MaxFiles: s.downloadFiles, Timeout: s.downloadTimeout,
 	})
 	if err != nil {
 		return nil, err
 	}
 	f.pool = slot.NewPool(slot.Options{Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace})
+	f.webhooks = webhook.New(webhook.Options{
+		AuthToken: s.webhookToken, UserAgent: "pinion/" + version, Throttle: s.webhookInterval, Logger: f.log,
+	})
 	f.svc = service.New(service.Options{
 		Pool: f.pool, Files: f.files, Logger: f.log, Queue: s.queue > 0,
 		Version:    map[string]string{"pinion": version, "cog": cogVersion},
 		OnShutdown: f.ask,
+		Webhooks:   f.webhooks,
+		UploadURL:  s.uploadURL,
+		Keep:       predict.Retention{TTL: s.keepFor()},
+		Prediction: predict.Options{History: s.streamHistory},
 	})
-	f.http = httpd.New(backend{f.svc}, httpd.Options{MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion})
+	f.http = httpd.New(backend{f.svc}, httpd.Options{
+		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, CORSOrigins: s.corsOrigins,
+		Docs: page.Handler(),
+	})
 	if f.ln, f.address, err = listen(s.host, s.port); err != nil {
 		return nil, err
 	}
@@ -88,7 +102,7 @@ func (f *front) hire(m *model, python *locate.Python) error {
 			Exe:   exe,
 			Spec: supervise.Spec{
 				Python: python.Executable, LibPython: python.LibPython, SDK: sdk,
-				Root: m.Dir, Ref: m.Ref, Mode: "predict", Concurrency: f.s.concurrency,
+				Root: m.Dir, Ref: m.Ref, Mode: f.s.mode, Train: m.Train, Concurrency: f.s.concurrency,
 				Weights: f.s.weights, NoCUDA: f.s.noCUDA,
 			},
 			Env:          withoutSecrets(supervise.WorkerEnv(m.Env)),
@@ -181,6 +195,8 @@ func (f *front) announce() {
 
 // clean removes what the server had on disk.
 func (f *front) clean() {
+	f.webhooks.Close()
+	f.svc.Close()
 	if err := f.files.Close(); err != nil {
 		f.log.Warn("files not removed", "error", err)
 	}

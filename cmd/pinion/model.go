@@ -14,6 +14,7 @@ import (
 type model struct {
 	Dir         string   // absolute; the worker's working folder
 	Ref         string   // "run.py:Runner"
+	Train       string   // "train.py:train"; "" for none
 	Env         []string // NAME=value, from cog.yaml
 	Concurrency int      // from cog.yaml; 0: not said
 }
@@ -22,6 +23,7 @@ type model struct {
 type cogYAML struct {
 	Run         string   `yaml:"run"`
 	Predict     string   `yaml:"predict"`
+	Train       string   `yaml:"train"`
 	Environment []string `yaml:"environment"`
 	Concurrency struct {
 		Max int `yaml:"max"`
@@ -57,6 +59,7 @@ func findModel(dir, ref string, env func(string) string) (*model, error) {
 		}
 	}
 	m.Env, m.Concurrency = y.Environment, y.Concurrency.Max
+	m.Train = firstOf(env("COG_TRAIN_TYPE_STUB"), y.Train)
 	m.Ref = firstOf(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(abs))
 	if m.Ref == "" {
 		return nil, fmt.Errorf("%s names no predictor: write \"run: run.py:Runner\" into its cog.yaml, "+

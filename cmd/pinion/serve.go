@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,9 @@ func serve(s *settings, dir string) error {
 	m, err := findModel(dir, s.predictor, os.Getenv)
 	if err != nil {
 		return &exitError{exitUsage, err}
+	}
+	if s.mode == "train" && m.Train == "" {
+		return &exitError{exitUsage, fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir)}
 	}
 	if s.concurrency == 0 {
 		s.concurrency = m.Concurrency

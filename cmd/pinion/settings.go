@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"strconv"
 	"time"
@@ -23,8 +24,16 @@ type settings struct {
 	maxBody                            int64
 	awaitExplicitShutdown              bool
 	denyPrivate                        bool
+	downloadSize                       int64
+	downloadFiles                      int
+	downloadTimeout, resultTTL         time.Duration
+	uploadURL, mode                    string
+	corsOrigins                        []string
 
 	weights, userAgent string
+	webhookToken       string
+	webhookInterval    time.Duration // between two webhooks of logs; negative: none
+	streamHistory      int           // events; negative: none
 	noCUDA             bool
 	warnings           []string // of Cog's variables with invalid values
 }
@@ -48,6 +57,13 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.logFormat, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
 	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
 	f.BoolVar(&s.awaitExplicitShutdown, "await-explicit-shutdown", false, "ignore SIGTERM: only SIGINT and POST /shutdown end the server")
+	f.DurationVar(&s.resultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} knows an ended prediction; 0: not at all")
+	f.StringVar(&s.uploadURL, "upload-url", "", "where output files are uploaded (PUT); default: they are in the answer as data: URLs")
+	f.StringVar(&s.mode, "x-mode", "predict", "predict, or train: then only the train function is loaded")
+	f.StringArrayVar(&s.corsOrigins, "cors-origin", nil, "an origin whose pages may call this server, as https://example.com; * for all; may be repeated")
+	f.Int64Var(&s.downloadSize, "max-download", 10<<30, "largest file in bytes that an input may name")
+	f.IntVar(&s.downloadFiles, "max-downloads", 1000, "how many files one request may name")
+	f.DurationVar(&s.downloadTimeout, "download-timeout", 30*time.Minute, "how long one download may take")
 	f.BoolVar(&s.denyPrivate, "deny-private-downloads", false, "never download inputs from addresses that are not public")
 }
 
@@ -65,6 +81,21 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 		return nil
 	})
 	s.cog(f, env, "log-format", "LOG_FORMAT", func(v string) error { s.logFormat = v; return checkFormat(v) })
+	s.cog(f, env, "", "COG_THROTTLE_RESPONSE_INTERVAL", func(v string) error {
+		err := setSeconds(&s.webhookInterval, v)
+		if err == nil && s.webhookInterval == 0 {
+			s.webhookInterval = -1
+		}
+		return err
+	})
+	s.cog(f, env, "", "COG_STREAM_HISTORY_CAPACITY", func(v string) error {
+		err := setInt(&s.streamHistory, v, 0)
+		if err == nil && s.streamHistory == 0 {
+			s.streamHistory = -1
+		}
+		return err
+	})
+	s.webhookToken = env("WEBHOOK_AUTH_TOKEN")
 	s.weights = env("COG_WEIGHTS")
 	s.userAgent = env("COG_USER_AGENT")
 
@@ -94,7 +125,7 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 
 func (s *settings) cog(f *pflag.FlagSet, env func(string) string, flag, name string, set func(string) error) {
 	v := env(name)
-	if v == "" || f.Changed(flag) {
+	if v == "" || flag != "" && f.Changed(flag) {
 		return
 	}
 	if err := set(v); err != nil {
@@ -115,6 +146,14 @@ func (s *settings) check() error {
 		return fmt.Errorf("--queue %d: it is at least 0", s.queue)
 	case s.maxBody < 1:
 		return fmt.Errorf("--max-body %d: it is at least 1", s.maxBody)
+	case s.resultTTL < 0:
+		return fmt.Errorf("--result-ttl %s: it is at least 0", s.resultTTL)
+	case s.downloadSize < 1 || s.downloadFiles < 1 || s.downloadTimeout <= 0:
+		return fmt.Errorf("--max-download, --max-downloads and --download-timeout are more than 0")
+	case s.mode != "predict" && s.mode != "train":
+		return fmt.Errorf("--x-mode %q: it is predict or train", s.mode)
+	case s.uploadURL != "" && !isHTTP(s.uploadURL):
+		return fmt.Errorf("--upload-url %q: it is an http or https URL", s.uploadURL)
 	case s.restart != string(supervise.OnCrash) && s.restart != string(supervise.Never):
 		return fmt.Errorf("--restart %q: it is on-crash or never", s.restart)
 	}
@@ -124,11 +163,25 @@ func (s *settings) check() error {
 	return checkFormat(s.logFormat)
 }
 
+// keepFor is how long ended predictions are kept, as predict.Retention says it.
+func (s *settings) keepFor() time.Duration {
+	if s.resultTTL == 0 {
+		return -1
+	}
+	return s.resultTTL
+}
+
 func (s *settings) logger() *slog.Logger {
 	terminal := isTerminal(os.Stderr)
 	level, _ := parseLevel(s.logLevel) // checked
 	console := s.logFormat == "console" || s.logFormat == "" && terminal
 	return newLogger(os.Stderr, level, console, terminal && os.Getenv("NO_COLOR") == "")
+}
+
+// isHTTP tells whether text is an absolute http or https URL.
+func isHTTP(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 func checkFormat(v string) error {

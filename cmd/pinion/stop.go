@@ -31,6 +31,10 @@ func (f *front) drain(grace time.Duration) bool {
 		if err := f.http.Shutdown(ctx); err != nil {
 			f.log.Warn("connections were closed with requests in flight", "error", err)
 		}
+		select { // those that nobody waits for at a connection
+		case <-f.svc.Idle():
+		case <-ctx.Done():
+		}
 	}()
 	var late, last <-chan time.Time
 	if grace > 0 {
@@ -56,7 +60,31 @@ func (f *front) drain(grace time.Duration) bool {
 	}
 	f.pool.Refuse(errStopping)
 	f.dismiss(false)
-	return true
+	return f.deliver()
+}
+
+// deliver waits until the last webhooks are delivered or given up. A SIGINT meanwhile ends that: false.
+func (f *front) deliver() bool {
+	ctx, giveUp := context.WithCancel(context.Background())
+	defer giveUp()
+	delivered := make(chan struct{})
+	go func() {
+		defer close(delivered)
+		if err := f.webhooks.Drain(ctx); err != nil {
+			f.log.Warn("webhooks were not delivered", "error", err)
+		}
+	}()
+	for {
+		select {
+		case <-delivered:
+			return true
+		case sig := <-f.signals:
+			if sig == syscall.SIGINT {
+				f.log.Warn("interrupted again: webhooks are not waited for")
+				return false
+			}
+		}
+	}
 }
 
 // dismiss makes the workers leave, at once or when they are done, and waits until they are gone.

@@ -11,15 +11,16 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
 // newTransport makes what a store asks servers through. It is used without an http.Client, which
 // would follow redirects, and put the targets that it could not read into its errors.
-func newTransport(o Options) *http.Transport {
+func newTransport(o Options, denied bool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	proxy := http.ProxyFromEnvironment
-	if o.DenyPrivate {
+	if denied {
 		dialer.Control = denyPrivate
 		proxy = nil
 	}
@@ -29,6 +30,7 @@ func newTransport(o Options) *http.Transport {
 		TLSHandshakeTimeout:    30 * time.Second,
 		MaxIdleConnsPerHost:    o.Parallel,
 		IdleConnTimeout:        90 * time.Second,
+		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: 1 << 20,
 		ForceAttemptHTTP2:      true,
 		// Files come as they lie on the server, and nothing small becomes huge.
@@ -38,19 +40,8 @@ func newTransport(o Options) *http.Transport {
 
 // download fetches rawURL into folder and returns the file's path.
 func (s *Store) download(ctx context.Context, folder, rawURL string) (path string, err error) {
-	if s.options.Timeout > 0 {
-		timed, cancel := context.WithTimeoutCause(ctx, s.options.Timeout, ErrTimeout)
-		defer cancel()
-		ctx = timed
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	progress := func() {}
-	if stall := s.options.Stall; stall > 0 {
-		timer := time.AfterFunc(stall, func() { cancel(ErrStalled) })
-		defer timer.Stop()
-		progress = func() { timer.Reset(stall) }
-	}
+	ctx, progress, stop := s.limit(ctx)
+	defer stop()
 	defer func() {
 		// Whatever the network made of it, the reason is that we gave up.
 		if err != nil && ctx.Err() != nil {
@@ -68,7 +59,7 @@ func (s *Store) download(ctx context.Context, folder, rawURL string) (path strin
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return "", &StatusError{statusText(response.StatusCode)}
+		return "", newStatusError(response.StatusCode)
 	}
 	most := s.options.MaxFile
 	if most >= 0 && response.ContentLength > most {
@@ -76,6 +67,22 @@ func (s *Store) download(ctx context.Context, folder, rawURL string) (path strin
 	}
 	path = filepath.Join(folder, downloadName(first, response))
 	return path, save(path, &progressReader{response.Body, progress}, most)
+}
+
+// limit puts the limits of one transfer on ctx: Options.Timeout, and Options.Stall from one call of progress to the
+// next. stop ends both.
+func (s *Store) limit(ctx context.Context) (limited context.Context, progress, stop func()) {
+	timed, stopTime := context.WithCancel(ctx)
+	if s.options.Timeout > 0 {
+		timed, stopTime = context.WithTimeoutCause(ctx, s.options.Timeout, ErrTimeout)
+	}
+	limited, cancel := context.WithCancelCause(timed)
+	stall := s.options.Stall
+	if stall <= 0 {
+		return limited, func() {}, func() { cancel(nil); stopTime() }
+	}
+	timer := time.AfterFunc(stall, func() { cancel(ErrStalled) })
+	return limited, func() { timer.Reset(stall) }, func() { timer.Stop(); cancel(nil); stopTime() }
 }
 
 // get asks for u and follows redirects. The caller closes the body.
@@ -137,14 +144,13 @@ func plain(err error) error {
 	return err
 }
 
-// statusText is a status without the server's own words.
-func statusText(code int) string {
-	const digits = "0123456789"
-	text := string([]byte{digits[code/100%10], digits[code/10%10], digits[code%10]})
+// newStatusError tells of a status without the server's own words.
+func newStatusError(code int) *StatusError {
+	text := strconv.Itoa(code)
 	if words := http.StatusText(code); words != "" {
 		text += " " + words
 	}
-	return text
+	return &StatusError{text, code}
 }
 
 // progressReader tells of each read that brought something.

@@ -193,6 +193,68 @@ func TestTimeout(t *testing.T) {
 	fetched(t, newStore(t, Options{Stall: -1, Timeout: -1}), "data:,x")
 }
 
+// TestDrip holds that a server that keeps sending, and never comes to an end, is given up too.
+func TestDrip(t *testing.T) {
+	server := serve(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			fmt.Fprint(w, "x")
+			_ = http.NewResponseController(w).Flush()
+		}
+	}})
+	s := newStore(t, Options{Timeout: 50 * time.Millisecond, MaxFile: -1})
+	if err := refused(t, s, server.URL); !errors.Is(err, ErrTimeout) {
+		t.Error(err)
+	}
+}
+
+// TestSilence holds that the limit on silence holds before the answer begins, and between redirects.
+func TestSilence(t *testing.T) {
+	server := serve(t, map[string]http.HandlerFunc{
+		"/": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "/to": redirect("/"),
+	})
+	s := newStore(t, Options{Stall: 20 * time.Millisecond})
+	for _, path := range []string{"/", "/to"} {
+		if err := refused(t, s, server.URL+path); !errors.Is(err, ErrStalled) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// TestLength holds what is made of a Content-Length that is not that of the body.
+func TestLength(t *testing.T) {
+	server := serve(t, map[string]http.HandlerFunc{
+		"/less":  raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfour and more"),
+		"/two":   raw("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nfour "),
+		"/minus": raw("HTTP/1.1 200 OK\r\nContent-Length: -4\r\n\r\nfour"),
+		"/huge":  raw("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nfour"),
+		"/both":  raw("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n0\r\n\r\n"),
+	})
+	s := newStore(t, Options{MaxFile: 1000})
+	for path, want := range map[string]string{"/less": "four", "/both": "four"} {
+		if _, contents := fetched(t, s, server.URL+path); contents[0] != want {
+			t.Errorf("%s: %q", path, contents[0])
+		}
+	}
+	for _, path := range []string{"/two", "/minus", "/huge"} {
+		refused(t, s, server.URL+path)
+	}
+}
+
+// TestCredentialsAndRedirects holds that the credentials of a URL go to no other host.
+func TestCredentialsAndRedirects(t *testing.T) {
+	tell := func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Header.Get("Authorization"), r.Referer())
+	}
+	there := serve(t, map[string]http.HandlerFunc{"/": tell})
+	here := serve(t, map[string]http.HandlerFunc{"/away": redirect(there.URL), "/near": redirect("/tell"), "/tell": tell})
+	s := newStore(t, Options{})
+	for path, want := range map[string]string{"/away": "", "/near": "Basic dTpw"} {
+		if _, contents := fetched(t, s, strings.Replace(here.URL, "://", "://u:p@", 1)+path); contents[0] != want {
+			t.Errorf("%s: %q", path, contents[0])
+		}
+	}
+}
+
 func TestDenyPrivate(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{"/": func(http.ResponseWriter, *http.Request) {}})
 	t.Setenv("HTTP_PROXY", server.URL) // must not be asked
@@ -253,6 +315,15 @@ func TestNames(t *testing.T) {
 		"/d/windows":    header("Content-Disposition", `attachment; filename="C:\\Users\\x.txt"`),
 		"/d/bad":        header("Content-Disposition", `;;;`),
 		"/d/none":       header("Content-Disposition", `attachment; filename="..."`),
+		"/d/spaces":     header("Content-Disposition", `attachment; filename=my report (1).pdf; size=3`),
+		"/d/letters":    header("Content-Disposition", `attachment; filename=naïve.png`),
+		"/d/half":       header("Content-Disposition", `attachment; filename="half.pdf`),
+		"/d/mail":       header("Content-Disposition", `attachment; filename="=?UTF-8?B?bmHDr3ZlLnBuZw==?="`),
+		"/d/mailpath":   header("Content-Disposition", `attachment; filename="=?UTF-8?Q?=2E=2E=2Fetc=2Fx.png?="`),
+		"/d/both":       header("Content-Disposition", `attachment; filename="plain.txt"; filename*=UTF-8''%e2%82%ac.txt`),
+		"/d/twice":      header("Content-Disposition", `attachment; filename="a.txt"; filename="b.txt"`),
+		"/d/inline":     header("Content-Disposition", `INLINE; FILENAME=x.txt`),
+		"/d/growing":    header("Content-Disposition", "ȺȺȺȺȺȺ; filename="),
 		"/d/named.jpg":  header("Content-Disposition", `attachment; filename="other.png"`),
 		"/t/image":      header("Content-Type", "image/png; x=y"),
 		"/t/unknown":    header("Content-Type", "application/x-unheard-of"),
@@ -275,6 +346,15 @@ func TestNames(t *testing.T) {
 		"/d/windows":                     "x.txt",
 		"/d/bad":                         "bad",
 		"/d/none":                        "none",
+		"/d/spaces":                      "my report (1).pdf",
+		"/d/letters":                     "naïve.png",
+		"/d/half":                        "half.pdf",
+		"/d/mail":                        "naïve.png",
+		"/d/mailpath":                    "x.png",
+		"/d/both":                        "€.txt",
+		"/d/twice":                       "a.txt",
+		"/d/inline":                      "x.txt",
+		"/d/growing":                     "growing",
 		"/d/named.jpg":                   "named.jpg",
 		"/t/image":                       "image.png",
 		"/t/unknown":                     "unknown",

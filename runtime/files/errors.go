@@ -32,8 +32,21 @@ var (
 	ErrScheme = errors.New("not an http, https or data URL")
 )
 
-// StatusError is an answer that holds no file.
-type StatusError struct{ Status string } // "404 Not Found"
+// Of uploads.
+var (
+	// ErrPrefix: what files are to be uploaded to is no http or https URL.
+	ErrPrefix = errors.New("the URL to upload to is not an http or https URL")
+	// ErrNoAnswer: the server closed the connection before it answered.
+	ErrNoAnswer = errors.New("the server closed the connection without an answer")
+	// ErrNoFile: an output names a file that the worker did not leave.
+	ErrNoFile = errors.New("the file is not there")
+)
+
+// StatusError is an answer that holds no file, or by which a file was not taken in.
+type StatusError struct {
+	Status string // "404 Not Found"
+	code   int
+}
 
 func (e *StatusError) Error() string { return "the server answered " + e.Status }
 
@@ -50,6 +63,20 @@ func (e *FetchError) Error() string {
 
 // Unwrap is the cause.
 func (e *FetchError) Unwrap() error { return e.Cause }
+
+// UploadError is a file that could not be uploaded.
+type UploadError struct {
+	Name  string
+	URL   string // the prefix, without credentials, query or fragment
+	Cause error
+}
+
+func (e *UploadError) Error() string {
+	return "cannot upload output file " + strconv.Quote(e.Name) + " to " + e.URL + ": " + e.Cause.Error()
+}
+
+// Unwrap is the cause.
+func (e *UploadError) Unwrap() error { return e.Cause }
 
 // maxShownURL is how much of a URL an error shows, in bytes.
 const maxShownURL = 200

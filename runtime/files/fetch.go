@@ -33,15 +33,10 @@ func (s *Store) Fetch(ctx context.Context, id string, p predict.Prepared) (input
 	}
 	defer s.fetches.Done()
 
-	path, err := os.MkdirTemp(s.folder.path, folderName(id)+"-")
+	path, remove, err := s.makeFolder(id)
 	if err != nil {
-		return nil, nothing, fmt.Errorf("make folder of prediction: %w", err)
+		return nil, nothing, err
 	}
-	remove := sync.OnceFunc(func() {
-		if err := removeAll(path); err != nil {
-			s.options.Logger.Error("cannot remove files of prediction", "prediction_id", id, "path", path, "error", err)
-		}
-	})
 	paths, err := s.fetchAll(ctx, path, p.Files)
 	if err != nil {
 		remove()
@@ -50,26 +45,50 @@ func (s *Store) Fetch(ctx context.Context, id string, p predict.Prepared) (input
 	return replace(p, paths), remove, nil
 }
 
+// makeFolder makes a folder for the prediction of that id. remove may be called any number of times.
+func (s *Store) makeFolder(id string) (path string, remove func(), err error) {
+	path, err = os.MkdirTemp(s.folder.path, folderName(id)+"-")
+	if err != nil {
+		return "", nil, fmt.Errorf("make folder of prediction: %w", err)
+	}
+	return path, sync.OnceFunc(func() {
+		if err := removeAll(path); err != nil {
+			s.options.Logger.Error("cannot remove files of prediction", "prediction_id", id, "path", path, "error", err)
+		}
+	}), nil
+}
+
 // fetchAll brings every file into a folder of its own below path. The first failure ends the rest.
 func (s *Store) fetchAll(ctx context.Context, path string, list []predict.File) ([]string, error) {
+	paths := make([]string, len(list))
+	err := s.each(ctx, len(list), func(ctx context.Context, i int) (err error) {
+		paths[i], err = s.fetchOne(ctx, filepath.Join(path, strconv.Itoa(i)), list[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return paths, nil
+}
+
+// each calls do for every number below n, Options.Parallel of them at once, and returns the first error: it ends the
+// rest, as the end of ctx and of the store do.
+func (s *Store) each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })
 	defer stop()
 
-	paths := make([]string, len(list))
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range min(s.options.Parallel, len(list)) {
+	for range min(s.options.Parallel, n) {
 		workers.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= len(list) || ctx.Err() != nil {
+				if i >= n || ctx.Err() != nil {
 					return
 				}
-				folder := filepath.Join(path, strconv.Itoa(i))
-				var err error
-				if paths[i], err = s.fetchOne(ctx, folder, list[i]); err != nil {
+				if err := do(ctx, i); err != nil {
 					cancel(err) // only the first one counts
 				}
 			}
@@ -77,9 +96,9 @@ func (s *Store) fetchAll(ctx context.Context, path string, list []predict.File) 
 	}
 	workers.Wait()
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return paths, nil
+	return nil
 }
 
 func (s *Store) fetchOne(ctx context.Context, folder string, file predict.File) (string, error) {

@@ -71,10 +71,8 @@ func downloadName(first *url.URL, response *http.Response) string {
 	if extensionOf(name) != "" {
 		return name
 	}
-	if _, parameters, err := mime.ParseMediaType(response.Header.Get("Content-Disposition")); err == nil {
-		if given := safeName(baseName(parameters["filename"])); given != "" {
-			name = given
-		}
+	if given := safeName(baseName(dispositionName(response.Header.Get("Content-Disposition")))); given != "" {
+		name = given
 	}
 	if extensionOf(name) == "" && response.Request != nil {
 		if last := lastSegment(response.Request.URL); extensionOf(last) != "" { // after redirects
@@ -86,6 +84,26 @@ func downloadName(first *url.URL, response *http.Response) string {
 		kind = ""
 	}
 	return withExtension(name, kind)
+}
+
+// dispositionName is the file's name in a Content-Disposition header (RFC 6266), or "". Many servers write names with
+// spaces or other letters without quotes, or encode them as in mail (RFC 2047); browsers read these too.
+func dispositionName(header string) string {
+	_, parameters, err := mime.ParseMediaType(header)
+	name := parameters["filename"]
+	if err != nil {
+		const key = "filename="
+		at := strings.Index(strings.ToLower(header), key)
+		if at < 0 || at+len(key) > len(header) { // lower case may be longer
+			return ""
+		}
+		name, _, _ = strings.Cut(header[at+len(key):], ";")
+		name = strings.Trim(strings.TrimSpace(name), `"`)
+	}
+	if decoded, err := new(mime.WordDecoder).DecodeHeader(name); err == nil {
+		return decoded
+	}
+	return name
 }
 
 // lastSegment is the last part of a URL's path as a safe name.
@@ -109,114 +127,4 @@ func withExtension(name, kind string) string {
 		return name
 	}
 	return name + extensionFor(kind)
-}
-
-// extensionFor is the extension by which a media type goes, or "". The table is our own because
-// the one of package mime depends on the machine, and models look at extensions.
-func extensionFor(kind string) string {
-	switch strings.ToLower(strings.TrimSpace(kind)) {
-	case "application/gzip", "application/x-gzip":
-		return ".gz"
-	case "application/json":
-		return ".json"
-	case "application/msword":
-		return ".doc"
-	case "application/octet-stream":
-		return ".bin"
-	case "application/pdf":
-		return ".pdf"
-	case "application/vnd.openxmlformats-officedocument.presentationml.presentation":
-		return ".pptx"
-	case "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":
-		return ".xlsx"
-	case "application/vnd.openxmlformats-officedocument.wordprocessingml.document":
-		return ".docx"
-	case "application/x-ndjson", "application/jsonl":
-		return ".jsonl"
-	case "application/x-tar":
-		return ".tar"
-	case "application/x-yaml", "application/yaml", "text/yaml":
-		return ".yaml"
-	case "application/xml", "text/xml":
-		return ".xml"
-	case "application/zip", "application/x-zip-compressed":
-		return ".zip"
-	case "audio/aac":
-		return ".aac"
-	case "audio/flac", "audio/x-flac":
-		return ".flac"
-	case "audio/midi", "audio/x-midi":
-		return ".mid"
-	case "audio/mp4", "audio/x-m4a", "audio/m4a":
-		return ".m4a"
-	case "audio/mpeg", "audio/mp3":
-		return ".mp3"
-	case "audio/ogg", "application/ogg":
-		return ".ogg"
-	case "audio/opus":
-		return ".opus"
-	case "audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave":
-		return ".wav"
-	case "audio/webm":
-		return ".weba"
-	case "image/avif":
-		return ".avif"
-	case "image/bmp", "image/x-ms-bmp":
-		return ".bmp"
-	case "image/gif":
-		return ".gif"
-	case "image/heic":
-		return ".heic"
-	case "image/jpeg", "image/jpg":
-		return ".jpg"
-	case "image/png":
-		return ".png"
-	case "image/svg+xml":
-		return ".svg"
-	case "image/tiff":
-		return ".tiff"
-	case "image/vnd.microsoft.icon", "image/x-icon":
-		return ".ico"
-	case "image/webp":
-		return ".webp"
-	case "model/gltf+json":
-		return ".gltf"
-	case "model/gltf-binary":
-		return ".glb"
-	case "model/obj":
-		return ".obj"
-	case "model/stl":
-		return ".stl"
-	case "text/css":
-		return ".css"
-	case "text/csv":
-		return ".csv"
-	case "text/html":
-		return ".html"
-	case "text/javascript", "application/javascript":
-		return ".js"
-	case "text/markdown":
-		return ".md"
-	case "text/plain":
-		return ".txt"
-	case "text/tab-separated-values":
-		return ".tsv"
-	case "video/mp2t":
-		return ".ts"
-	case "video/mp4":
-		return ".mp4"
-	case "video/mpeg":
-		return ".mpeg"
-	case "video/ogg":
-		return ".ogv"
-	case "video/quicktime":
-		return ".mov"
-	case "video/webm":
-		return ".webm"
-	case "video/x-matroska":
-		return ".mkv"
-	case "video/x-msvideo", "video/avi":
-		return ".avi"
-	}
-	return ""
 }

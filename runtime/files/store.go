@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Options say where files go and what a download may cost. A zero field takes its default.
+// Options say where files go and what a transfer may cost. A zero field takes its default.
 type Options struct {
 	// Root is the folder in which the store makes its own; it is created with mode 0700.
 	// Default: the system's folder for temporary files.
@@ -20,19 +20,27 @@ type Options struct {
 	MaxFile int64
 	// MaxFiles is the most files of one request; negative: no limit. Default: 1000.
 	MaxFiles int
-	// Parallel is how many files of one request are fetched at the same time. Default: 8.
+	// Parallel is how many files of one prediction are fetched, or uploaded, at the same time. Default: 8.
 	Parallel int
-	// Timeout is how long one download may take; negative: no limit. Default: 30 min.
+	// Timeout is how long one download, or one try of an upload, may take; negative: no limit.
+	// Default: 30 min.
 	Timeout time.Duration
-	// Stall is how long a server may send nothing; negative: no limit. Default: 60 s.
+	// Stall is how long a server may send nothing, or take nothing of an upload; negative: no limit.
+	// Default: 60 s.
 	Stall time.Duration
-	// MaxRedirects is how many redirects one download may follow; negative: none. Default: 10.
+	// MaxRedirects is how many redirects one transfer may follow; negative: none. Default: 10.
 	MaxRedirects int
-	// UserAgent is what downloads call themselves. Default: "pinion".
+	// Retries is how often an upload is tried again; negative: never. Default: 12.
+	Retries int
+	// Backoff is the wait before an upload's first retry; each further one is twice as long, up to
+	// MaxBackoff. Defaults: 100 ms, and 2 min.
+	Backoff, MaxBackoff time.Duration
+	// UserAgent is what transfers call themselves. Default: "pinion".
 	UserAgent string
 	// DenyPrivate refuses to connect to addresses that are not public (loopback, private networks,
 	// link-local with the metadata services of clouds), whatever name or redirect led there.
 	// Proxies from the environment are then not used, for the check would see only their address.
+	// It is about downloads alone: files are uploaded wherever they are asked to be.
 	DenyPrivate bool
 	// Logger gets what no caller can be told: a folder that could not be removed. Default: none.
 	Logger *slog.Logger
@@ -48,6 +56,9 @@ func (o Options) withDefaults() Options {
 	o.Timeout = orDefault(o.Timeout, 30*time.Minute)
 	o.Stall = orDefault(o.Stall, time.Minute)
 	o.MaxRedirects = orDefault(o.MaxRedirects, 10)
+	o.Retries = max(0, orDefault(o.Retries, 12))
+	o.Backoff = orDefault(o.Backoff, 100*time.Millisecond)
+	o.MaxBackoff = orDefault(o.MaxBackoff, 2*time.Minute)
 	if o.UserAgent == "" {
 		o.UserAgent = "pinion"
 	}
@@ -68,13 +79,15 @@ func orDefault[T int | int64 | time.Duration](v, def T) T {
 type Store struct {
 	options   Options
 	folder    *folder
-	transport *http.Transport
+	transport *http.Transport // of downloads
+	uploads   *http.Transport
 	ctx       context.Context // ends with Close
 	cancel    context.CancelCauseFunc
+	sleep     func(ctx context.Context, d time.Duration) // tests put their own in its place
 
 	mu      sync.Mutex
 	closed  bool
-	fetches sync.WaitGroup // Fetch calls under way; joined under mu
+	fetches sync.WaitGroup // calls of Fetch and Upload under way; joined under mu
 }
 
 // New makes a store. It also removes what stores of processes that were killed left in the same
@@ -93,12 +106,12 @@ func New(o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make file store: %w", err)
 	}
-	s := &Store{options: o, folder: f, transport: newTransport(o)}
+	s := &Store{options: o, folder: f, transport: newTransport(o, o.DenyPrivate), uploads: newTransport(o, false), sleep: sleep}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s, nil
 }
 
-// Close ends what is being fetched and removes everything that the store put on disk.
+// Close ends what is being fetched and uploaded, and removes everything that the store put on disk.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	closed := s.closed
@@ -110,13 +123,14 @@ func (s *Store) Close() error {
 	s.cancel(ErrClosed)
 	s.fetches.Wait()
 	s.transport.CloseIdleConnections()
+	s.uploads.CloseIdleConnections()
 	if err := s.folder.remove(); err != nil {
 		return fmt.Errorf("close file store: %w", err)
 	}
 	return nil
 }
 
-// enter counts a Fetch in, unless the store is closed.
+// enter counts a call in, unless the store is closed.
 func (s *Store) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

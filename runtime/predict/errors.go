@@ -16,6 +16,37 @@ var (
 	ErrQueueTimeout = errors.New("Timed out in the queue before a prediction slot was free")
 )
 
+// ErrNotStreaming: a stream was asked for, of a model that has none or of a training.
+var ErrNotStreaming = errors.New("This model does not support streaming responses. " +
+	"Add @cog.streaming to predict() to enable SSE.")
+
+// ErrNoTraining: the model has no training interface.
+var ErrNoTraining = errors.New("this model has no training interface")
+
+// Why a prediction cannot be followed.
+var (
+	// ErrTooManySubscribers: MaxSubscribers follow it.
+	ErrTooManySubscribers = errors.New("too many subscribers follow this prediction")
+	// ErrNotTold: nobody asked for its events when it was made.
+	ErrNotTold = errors.New("the events of this prediction are not recorded")
+	// ErrStopped: the subscriber itself asked for the end.
+	ErrStopped = errors.New("the subscription was stopped")
+)
+
+// MissedError says that a subscriber was too slow, or came too late, for events that are not kept any more.
+type MissedError struct {
+	// Replay: they were gone when it came.
+	Replay  bool
+	Skipped uint64 // how many it missed
+}
+
+func (e *MissedError) Error() string {
+	if e.Replay {
+		return "SSE stream replay truncated; events were dropped"
+	}
+	return "SSE stream lagged; events were dropped"
+}
+
 // NotReadyError says why the server takes no predictions: not set up, draining, or defunct.
 type NotReadyError struct{ Reason string }
 

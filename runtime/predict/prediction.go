@@ -1,32 +1,10 @@
 package predict
 
 import (
+	"fmt"
 	"sync"
 	"time"
 )
-
-// Request is what a client asks for, as httpd read it. All byte slices are the request's own:
-// they stay valid for the life of the prediction.
-type Request struct {
-	ID      string // "" lets the service make one
-	Input   []byte // a JSON object, strictly valid (package rawjson)
-	Context []byte // a JSON object of strings, or nil
-	// Created is the client's created_at where it gave one; zero: now.
-	Created time.Time
-}
-
-// Record is the public state of a prediction at one moment.
-type Record struct {
-	ID        string
-	Status    Status
-	Output    []byte // JSON; nil while there is none
-	Error     string
-	Logs      []byte // as written by the model; may hold invalid UTF-8
-	Metrics   []byte // a JSON object; nil while there is none
-	Created   time.Time
-	Started   time.Time // zero while not started
-	Completed time.Time // zero while not ended
-}
 
 // Runner is what carries a prediction out; the service supplies it.
 type Runner interface {
@@ -39,35 +17,90 @@ type Runner interface {
 // Prediction is one prediction from acceptance to its last answer. Its record is guarded by its
 // mutex; everything else is set before it is shared.
 type Prediction struct {
-	Request Request
-	runner  Runner
+	Request  Request
+	told     bool
+	finished bool // guarded by the registry's lock: it is kept, and in flight no more
 
-	mu       sync.Mutex
-	record   Record
-	canceled bool     // a cancel was asked for
-	release  []func() // what to give back with the last answer
+	mu        sync.Mutex
+	runner    Runner // nil once nobody holds the prediction
+	record    Record
+	yielded   uint64
+	cut       int // bytes of its logs that were dropped
+	canceled  bool
+	feed      *feed // nil: nobody can want to know of its events, or nobody holds it any more
+	observers []Observer
+	done      chan struct{} // made when somebody asks
+	holds     int           // who has not had its last answer
+	release   []func()      // what to give back with the last of these
 }
 
-// New makes a prediction in Starting. id must not be empty.
-func New(id string, req Request, now time.Time, runner Runner) *Prediction {
+// Options of a prediction that its server knows.
+type Options struct {
+	// History is how many of the last events those who join it late may have; negative: none, 0: the
+	// default.
+	History int
+	// Version of the model, "" where it is not known.
+	Version string
+}
+
+// New makes a prediction in Starting. id must not be empty. It is held once.
+func New(id string, req Request, now time.Time, runner Runner, o Options) *Prediction {
 	created := req.Created
 	if created.IsZero() {
 		created = now
 	}
-	return &Prediction{
+	p := &Prediction{
 		Request: req,
 		runner:  runner,
-		record:  Record{ID: id, Created: created},
+		holds:   1,
+		record: Record{
+			ID: id, Kind: req.Kind, Created: created, CreatedText: req.CreatedText, Version: o.Version,
+		},
 	}
+	if p.told = req.told(); p.told {
+		p.feed = &feed{history: DefaultHistory}
+		if o.History != 0 {
+			p.feed.history = uint64(max(0, o.History))
+		}
+	}
+	return p
 }
 
 // ID is the prediction's id.
 func (p *Prediction) ID() string { return p.record.ID } // never changes
 
+// Told tells whether the prediction's events are to be told as they happen.
+func (p *Prediction) Told() bool { return p.told }
+
+// Watch adds an observer. It is called before the prediction is carried out.
+func (p *Prediction) Watch(o Observer) {
+	p.mu.Lock()
+	p.observers = append(p.observers, o)
+	p.mu.Unlock()
+}
+
 // Wait carries the prediction out and returns when it has ended (nil) or was refused after all
 // (ErrQueueTimeout, NotReadyError). Exactly one goroutine calls it, once: it is that goroutine
 // that moves the bytes.
-func (p *Prediction) Wait() error { return p.runner.Run(p) }
+func (p *Prediction) Wait() error {
+	p.mu.Lock()
+	runner := p.runner
+	p.mu.Unlock()
+	return runner.Run(p)
+}
+
+// Done is closed when the prediction has ended.
+func (p *Prediction) Done() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done == nil {
+		p.done = make(chan struct{})
+		if p.record.Status.Terminal() {
+			close(p.done)
+		}
+	}
+	return p.done
+}
 
 // Cancel asks for the prediction's end; Wait returns when it has come. Safe at any time, from any
 // goroutine, any number of times.
@@ -75,9 +108,10 @@ func (p *Prediction) Cancel() {
 	p.mu.Lock()
 	first := !p.canceled && !p.record.Status.Terminal()
 	p.canceled = true
+	runner := p.runner
 	p.mu.Unlock()
-	if first {
-		p.runner.Cancel(p)
+	if first && runner != nil {
+		runner.Cancel(p)
 	}
 }
 
@@ -104,18 +138,66 @@ func (p *Prediction) Begin(now time.Time) bool {
 	}
 	p.record.Status = Processing
 	p.record.Started = now
+	p.tell(Event{Kind: EventStart})
 	return true
 }
 
-// Result is how a prediction ended.
-type Result struct {
-	Status  Status // Succeeded, Failed or Canceled
-	Output  []byte
-	Error   string
-	Metrics []byte
-	Logs    []byte
-	// Elapsed is how long the model had it; it dates Started where Begin was not called.
-	Elapsed time.Duration
+// Output adds an item that the model yielded. It copies it.
+func (p *Prediction) Output(item []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	rec := &p.record
+	if rec.Status.Terminal() {
+		return
+	}
+	if rec.Open {
+		rec.Output = append(rec.Output, ',')
+	} else {
+		rec.Output, rec.Open = append(rec.Output[:0:0], '['), true
+	}
+	begin := len(rec.Output)
+	rec.Output = append(rec.Output, item...)
+	p.tell(Event{Kind: EventOutput, Index: p.yielded, Data: rec.Output[begin:len(rec.Output):len(rec.Output)]})
+	p.yielded++
+}
+
+// Log adds text that the model wrote to one of its streams. It copies it.
+func (p *Prediction) Log(source string, text []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.record.Status.Terminal() || len(text) == 0 {
+		return
+	}
+	p.keepLogs(text)
+	if p.feed != nil || p.observers != nil {
+		p.tell(Event{Kind: EventLog, Source: source, Data: append([]byte(nil), text...)})
+	}
+}
+
+// keepLogs adds text to the record, as far as there is room. Called with the lock held.
+func (p *Prediction) keepLogs(text []byte) {
+	room := min(len(text), maxLogs-len(p.record.Logs))
+	p.record.Logs = append(p.record.Logs, text[:room]...)
+	p.cut += len(text) - room
+}
+
+// Metric tells of a metric: a JSON object of name, value and mode. It copies it.
+func (p *Prediction) Metric(metric []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.record.Status.Terminal() {
+		p.tell(Event{Kind: EventMetric, Data: append([]byte(nil), metric...)})
+	}
+}
+
+// tell tells everybody of an event. Called with the lock held.
+func (p *Prediction) tell(e Event) {
+	if p.feed != nil {
+		p.feed.add(e)
+	}
+	for _, o := range p.observers {
+		o.Observe(p.record, e)
+	}
 }
 
 // End moves the prediction to its end. Only the first call has an effect; it returns whether it was.
@@ -126,30 +208,72 @@ func (p *Prediction) End(r Result, now time.Time) bool {
 		return false
 	}
 	rec := &p.record
+	p.finishOutput(&r)
 	rec.Status = r.Status
-	rec.Output = r.Output
 	rec.Error = r.Error
 	rec.Metrics = r.Metrics
-	rec.Logs = append(rec.Logs, r.Logs...)
+	if !p.told {
+		rec.Logs = r.Logs // bounded by whoever collected them
+	} else {
+		p.keepLogs(r.Logs)
+	}
+	if p.cut > 0 {
+		rec.Logs = fmt.Appendf(rec.Logs, "\n[%d bytes of log were cut: a prediction keeps %d MiB of it]\n", p.cut, maxLogs>>20)
+	}
 	rec.Completed = now
 	if rec.Started.IsZero() && r.Elapsed > 0 {
 		rec.Started = now.Add(-r.Elapsed)
 	}
+	p.tell(Event{Kind: EventEnd})
+	if p.done != nil {
+		close(p.done)
+	}
 	return true
 }
 
-// OnRelease registers what is given back by Release (a folder, a mapping), last in first out.
+// finishOutput makes the record's output final. What was yielded before a failure stays. Called with the
+// lock held.
+func (p *Prediction) finishOutput(r *Result) {
+	rec := &p.record
+	switch {
+	case rec.Open:
+		rec.Output, rec.Open = append(rec.Output, ']'), false
+	case r.Yielded && r.Status == Succeeded:
+		rec.Output = []byte("[]")
+	case r.Output != nil:
+		rec.Output = r.Output
+		if r.Status == Succeeded && len(p.observers) > 0 { // a webhook is told of a returned output too
+			p.tell(Event{Kind: EventOutput, Index: 0, Data: r.Output})
+		}
+	}
+}
+
+// OnRelease registers what is given back with the last Release (a folder, a mapping), last in first out.
 func (p *Prediction) OnRelease(f func()) {
 	p.mu.Lock()
 	p.release = append(p.release, f)
 	p.mu.Unlock()
 }
 
-// Release gives back what the prediction held: call it after the last use of its Record.
+// Hold keeps what the prediction holds until one more Release.
+func (p *Prediction) Hold() {
+	p.mu.Lock()
+	p.holds++
+	p.mu.Unlock()
+}
+
+// Release says that one of those who hold the prediction has used its Record for the last time. With the
+// last of them it gives back what the prediction held.
 func (p *Prediction) Release() {
 	p.mu.Lock()
+	p.holds--
+	if p.holds != 0 {
+		p.mu.Unlock()
+		return
+	}
 	fs := p.release
-	p.release = nil
+	// Its record may be kept for long, and all this must not be with it.
+	p.release, p.runner, p.feed, p.observers = nil, nil, nil, nil
 	p.mu.Unlock()
 	for i := len(fs) - 1; i >= 0; i-- {
 		fs[i]()

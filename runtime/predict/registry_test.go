@@ -10,8 +10,8 @@ import (
 )
 
 func TestRegistry(t *testing.T) {
-	r := NewRegistry()
-	a, b, again := New("a", Request{}, epoch, nil), New("b", Request{}, epoch, nil), New("a", Request{}, epoch, nil)
+	r := NewRegistry(Retention{})
+	a, b, again := New("a", Request{}, epoch, nil, Options{}), New("b", Request{}, epoch, nil, Options{}), New("a", Request{}, epoch, nil, Options{})
 	for _, p := range []*Prediction{a, b} {
 		if err := r.Add(p); err != nil {
 			t.Fatal(err)
@@ -20,7 +20,7 @@ func TestRegistry(t *testing.T) {
 	if err := r.Add(again); err != ErrInFlight {
 		t.Errorf("a second one of that id: %v, want ErrInFlight", err)
 	}
-	if r.Get("a") != a || r.Get("b") != b || r.Get("c") != nil || r.Len() != 2 {
+	if r.Get(KindPrediction, "a") != a || r.Get(KindPrediction, "b") != b || r.Get(KindPrediction, "c") != nil || r.Len() != 2 {
 		t.Errorf("it holds %d", r.Len())
 	}
 	all := r.All()
@@ -29,7 +29,7 @@ func TestRegistry(t *testing.T) {
 	}
 	r.Remove(a)
 	r.Remove(a)
-	if r.Get("a") != nil || r.Len() != 1 || len(all) != 2 {
+	if r.Get(KindPrediction, "a") != nil || r.Len() != 1 || len(all) != 2 {
 		t.Errorf("it holds %d after one was removed", r.Len())
 	}
 	if err := r.Add(again); err != nil {
@@ -39,13 +39,13 @@ func TestRegistry(t *testing.T) {
 
 // TestRegistryOfOneID: of many that come at once, one gets in at a time.
 func TestRegistryOfOneID(t *testing.T) {
-	r := NewRegistry()
+	r := NewRegistry(Retention{})
 	var wg sync.WaitGroup
 	var inside, got atomic.Int64
 	for range 16 {
 		wg.Go(func() {
 			for range 500 {
-				p := New("a", Request{}, epoch, nil)
+				p := New("a", Request{}, epoch, nil, Options{})
 				if r.Add(p) != nil {
 					continue
 				}
@@ -66,16 +66,16 @@ func TestRegistryOfOneID(t *testing.T) {
 }
 
 func TestRegistryOfMany(t *testing.T) {
-	r := NewRegistry()
+	r := NewRegistry(Retention{})
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			for n := range 200 {
-				p := New(fmt.Sprint(i, "/", n), Request{}, epoch, nil)
+				p := New(fmt.Sprint(i, "/", n), Request{}, epoch, nil, Options{})
 				if err := r.Add(p); err != nil {
 					t.Error(err)
 				}
-				if r.Get(p.ID()) != p {
+				if r.Get(KindPrediction, p.ID()) != p {
 					t.Errorf("%s is not found", p.ID())
 				}
 				if n%2 == 0 {

@@ -1,7 +1,11 @@
 package service
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"time"
 
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
@@ -9,15 +13,22 @@ import (
 
 // Health is the state of the server at one moment. It is derived from the workers, never stored.
 type Health struct {
-	// Status is one of the words of the HTTP contract: STARTING, READY, BUSY, SETUP_FAILED, DEFUNCT.
+	// Status is one of the words of the HTTP contract: STARTING, READY, BUSY, SETUP_FAILED, DEFUNCT,
+	// UNHEALTHY.
 	Status string
+	// ModelError is what the model's own check says is wrong; "" where nothing is.
+	ModelError string
 	// Setup is the newest setup of the first worker.
 	Setup   supervise.SetupStatus
 	Version map[string]string
 	Workers []supervise.Status
 }
 
-// Health reports the state of the server.
+// checkTimeout is how long the model's own check may take.
+const checkTimeout = 5 * time.Second
+
+// Health reports the state of the server. The model's own check runs where it has one and is ready;
+// requests that overlap share one run of it.
 func (s *Service) Health() Health {
 	v := s.view()
 	h := Health{Status: v.status(s.o.Pool.Load()), Workers: v.workers, Version: maps.Clone(s.o.Version)}
@@ -27,8 +38,32 @@ func (s *Service) Health() Health {
 	if m := s.model.Load(); m != nil {
 		h.Version["cog"] = m.cog
 		h.Version["python"] = m.python
+		if m.check && v.ready > 0 {
+			if err := s.check.run(s.checkWorkers); err != nil {
+				h.Status, h.ModelError = "UNHEALTHY", err.Error()
+			}
+		}
 	}
 	return h
+}
+
+// checkWorkers runs the model's own check in each worker, one after the other: the first complaint.
+func (s *Service) checkWorkers() error {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	defer cancel()
+	s.mu.Lock()
+	workers := s.workers
+	s.mu.Unlock()
+	for _, w := range workers {
+		err := w.Healthcheck(ctx)
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			return fmt.Errorf("Healthcheck timed out after %.1f seconds", checkTimeout.Seconds())
+		case err != nil:
+			return err
+		}
+	}
+	return nil
 }
 
 // view is the workers' statuses, counted.

@@ -15,32 +15,46 @@ import (
 	"pinion/runtime/slot"
 )
 
-// job carries one prediction out. It implements predict.Runner.
+// job carries one prediction out. It implements predict.Runner and slot.Teller.
 type job struct {
 	service  *Service
+	p        *predict.Prediction
 	prepared schema.Prepared
+	outbox   *outbox // nil: output files are not uploaded
 
 	mu     sync.Mutex
 	call   *slot.Call         // nil until its files are there
-	abort  context.CancelFunc // of the downloads in progress
+	abort  context.CancelFunc // of the transfers in progress
 	cancel bool
 }
 
 // Run carries p out and returns when it has ended. By then its place is free, and its id too.
 func (j *job) Run(p *predict.Prediction) error {
 	s := j.service
-	input, err := j.fetch(p)
+	input, err := j.prepared.Input, error(nil)
+	if len(j.prepared.Files) > 0 || s.uploads(p) {
+		ctx, abort := context.WithCancel(context.Background())
+		defer abort()
+		j.abortWith(abort)
+		input, err = j.files(ctx)
+	}
 	if err != nil {
 		s.o.Pool.Leave()
 		result := predict.Result{Status: predict.Failed, Error: err.Error()}
 		if errors.Is(err, context.Canceled) {
 			result = predict.Result{Status: predict.Canceled}
 		}
-		s.registry.Remove(p)
-		p.End(result, time.Now())
+		s.ended(p, result)
 		return nil
 	}
 	call := slot.NewCall(p.ID(), input, p.Request.Context)
+	call.Train = p.Request.Kind == predict.KindTraining
+	if p.Told() {
+		call.Tell = j
+	}
+	if j.outbox != nil {
+		call.Files = j.outbox.member()
+	}
 	j.mu.Lock()
 	j.call = call
 	canceled := j.cancel
@@ -50,28 +64,39 @@ func (j *job) Run(p *predict.Prediction) error {
 	}
 	s.o.Pool.Submit(call)
 	call.Wait()
-	s.registry.Remove(p)
-	return j.finish(p, &call.Result)
+	return j.finish(&call.Result)
 }
 
-// fetch brings a prediction's files to its folder and returns its input with their paths.
-func (j *job) fetch(p *predict.Prediction) ([]byte, error) {
-	if len(j.prepared.Files) == 0 {
-		return j.prepared.Input, nil
-	}
-	ctx, abort := context.WithCancel(context.Background())
-	defer abort()
+// abortWith makes Cancel end the transfers in progress.
+func (j *job) abortWith(abort context.CancelFunc) {
 	j.mu.Lock()
+	defer j.mu.Unlock()
 	j.abort = abort
 	if j.cancel {
 		abort()
 	}
-	j.mu.Unlock()
-	input, cleanup, err := j.service.o.Files.Fetch(ctx, p.ID(), j.prepared)
-	if err != nil {
-		return nil, err
+}
+
+// files brings a prediction's files to its folder and returns its input with their paths, and makes room
+// for those that are to be uploaded.
+func (j *job) files(ctx context.Context) ([]byte, error) {
+	s, p := j.service, j.p
+	input := j.prepared.Input
+	if len(j.prepared.Files) > 0 {
+		fetched, cleanup, err := s.o.Files.Fetch(ctx, p.ID(), j.prepared)
+		if err != nil {
+			return nil, err
+		}
+		p.OnRelease(cleanup)
+		input = fetched
 	}
-	p.OnRelease(cleanup)
+	if s.uploads(p) {
+		o, err := s.newOutbox(ctx, j)
+		if err != nil {
+			return nil, err
+		}
+		j.outbox = o
+	}
 	return input, nil
 }
 
@@ -81,36 +106,94 @@ func (j *job) Cancel(*predict.Prediction) {
 	j.cancel = true
 	call, abort := j.call, j.abort
 	j.mu.Unlock()
-	switch {
-	case call != nil:
-		j.service.o.Pool.Cancel(call)
-	case abort != nil:
+	if abort != nil {
 		abort()
+	}
+	if call != nil {
+		j.service.o.Pool.Cancel(call)
 	}
 }
 
+// stop ends the call, whose prediction has failed elsewhere.
+func (j *job) stop() {
+	j.mu.Lock()
+	call := j.call
+	j.mu.Unlock()
+	if call != nil {
+		j.service.o.Pool.Cancel(call)
+	}
+}
+
+// Started implements slot.Teller, and so do the next three.
+func (j *job) Started() { j.p.Begin(time.Now()) }
+
+func (j *job) Output(item []byte) {
+	if j.outbox == nil {
+		j.p.Output(item)
+	} else {
+		j.outbox.add(item)
+	}
+}
+
+func (j *job) Metric(metric []byte) { j.p.Metric(metric) }
+
+func (j *job) Log(source string, text []byte) { j.p.Log(source, text) }
+
 // finish turns a call's result into the prediction's end, or into a refusal.
-func (j *job) finish(p *predict.Prediction, r *slot.Result) error {
-	now := time.Now()
+func (j *job) finish(r *slot.Result) error {
+	s, p := j.service, j.p
 	var lost *slot.LostError
 	var result predict.Result
 	switch {
 	case r.Err == nil:
-		result = read(r)
+		result = read(r, p.Told())
 	case errors.Is(r.Err, slot.ErrCanceled):
 		result = predict.Result{Status: predict.Canceled, Elapsed: r.Elapsed}
 	case errors.As(r.Err, &lost):
 		result = predict.Result{Status: predict.Failed, Error: lost.Cause, Elapsed: r.Elapsed}
 	default: // never begun: ErrQueueTimeout, NotReadyError
-		p.End(predict.Result{Status: predict.Failed, Error: r.Err.Error()}, now)
+		s.ended(p, predict.Result{Status: predict.Failed, Error: r.Err.Error()})
 		return r.Err
 	}
 	result.Logs = r.Logs
-	if r.Release != nil {
-		p.OnRelease(r.Release)
+	if j.outbox != nil {
+		j.outbox.settle(&result)
 	}
-	p.End(result, now)
+	if r.Release != nil {
+		if s.keeps(p, &result) { // it may outlive its answers
+			result.Output = bytes.Clone(result.Output)
+			result.Metrics = bytes.Clone(result.Metrics)
+			r.Release()
+		} else {
+			p.OnRelease(r.Release)
+		}
+	}
+	s.ended(p, result)
 	return nil
+}
+
+// maxAnonymous is the largest prediction, in bytes, that is kept though its client gave it no id and was
+// answered: it is unlikely to be asked for again.
+const maxAnonymous = 16 << 10
+
+// size is about how many bytes are kept with a prediction that ended so.
+func size(p *predict.Prediction, r *predict.Result) int {
+	return 1<<10 + len(p.Request.Input) + len(p.Request.Context) + len(r.Output) + len(r.Logs) + len(r.Metrics)
+}
+
+// keeps tells whether a prediction that ends so can be asked for afterwards.
+func (s *Service) keeps(p *predict.Prediction, r *predict.Result) bool {
+	return p.Told() || size(p, r) <= maxAnonymous
+}
+
+// ended makes a prediction's end known. Its id is free before anybody learns of it.
+func (s *Service) ended(p *predict.Prediction, r predict.Result) {
+	if s.keeps(p, &r) {
+		s.registry.Finish(p, size(p, &r))
+	} else {
+		s.registry.Remove(p)
+	}
+	p.End(r, time.Now())
 }
 
 // The parts of a worker's answer that are the same in all.
@@ -122,8 +205,9 @@ var (
 )
 
 // read takes a worker's answer apart: {"metrics":{…}}, then "output" or "error". The worker writes it
-// without a space, and an output of any size is not looked at.
-func read(r *slot.Result) predict.Result {
+// without a space, and an output of any size is not looked at. A success without an output means what was
+// yielded, which only a prediction that is told has.
+func read(r *slot.Result, told bool) predict.Result {
 	result := predict.Result{Elapsed: r.Elapsed}
 	members := rawjson.Object(r.Body)
 	_, metrics, ok := members.Next()
@@ -137,7 +221,10 @@ func read(r *slot.Result) predict.Result {
 	switch r.Kind {
 	case ipc.KindSucceeded:
 		result.Status = predict.Succeeded
-		result.Output, ok = bytes.CutPrefix(rest, thenOutput)
+		if result.Yielded = told && len(rest) == 0; !result.Yielded {
+			result.Output, ok = bytes.CutPrefix(rest, thenOutput)
+			ok = ok && len(result.Output) > 0
+		}
 	case ipc.KindFailed:
 		result.Status = predict.Failed
 		rest, ok = bytes.CutPrefix(rest, thenError)
@@ -147,7 +234,7 @@ func read(r *slot.Result) predict.Result {
 		result.Status = predict.Canceled
 		ok = len(rest) == 0
 	}
-	if !ok || r.Kind == ipc.KindSucceeded && len(result.Output) == 0 {
+	if !ok {
 		return unreadable(r)
 	}
 	return result

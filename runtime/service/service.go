@@ -24,6 +24,20 @@ type Options struct {
 	Version map[string]string
 	// OnShutdown is called when a client asks for a shutdown. It must not block.
 	OnShutdown func()
+	// Webhooks delivers what predictions with a webhook have to tell; nil: nobody is told.
+	Webhooks Notifier
+	// UploadURL is where output files are uploaded; "": they come as data URLs, unless a request says more.
+	UploadURL string
+	// Keep says how long ended predictions can be asked for.
+	Keep predict.Retention
+	// Prediction is what every prediction knows of its server.
+	Prediction predict.Options
+}
+
+// Notifier delivers webhooks.
+type Notifier interface {
+	// Attach follows a prediction, whose Request names a webhook, before it is carried out.
+	Attach(p *predict.Prediction)
 }
 
 // Service carries predictions out. It implements httpd.Service.
@@ -33,6 +47,7 @@ type Service struct {
 	draining atomic.Bool
 	model    atomic.Pointer[model]
 	changed  chan struct{} // one token: the workers' states changed
+	check    shared
 
 	mu      sync.Mutex
 	workers []*supervise.Supervisor
@@ -41,15 +56,18 @@ type Service struct {
 
 // model is what the workers said of the model.
 type model struct {
-	openapi []byte
-	input   *schema.Schema
-	cog     string
-	python  string
+	openapi   []byte
+	inputs    [2]*schema.Schema // by predict.Kind; nil: its inputs are not checked
+	streaming bool
+	training  bool
+	check     bool // it has a healthcheck of its own
+	cog       string
+	python    string
 }
 
 // New makes a service without workers.
 func New(o Options) *Service {
-	return &Service{o: o, registry: predict.NewRegistry(), changed: make(chan struct{}, 1)}
+	return &Service{o: o, registry: predict.NewRegistry(o.Keep), changed: make(chan struct{}, 1)}
 }
 
 // Watch tells the service of a worker. Its OnLoaded and OnChange are to be Loaded and Changed.
@@ -61,12 +79,25 @@ func (s *Service) Watch(w *supervise.Supervisor) {
 
 // Loaded takes in what a worker says of its model.
 func (s *Service) Loaded(l supervise.Loaded) {
-	input, err := schema.Compile(l.Schema, "Input")
+	m := &model{
+		openapi: l.Schema, streaming: l.Streaming, training: l.Train, check: l.Healthcheck, cog: l.Cog, python: l.Python,
+	}
+	m.inputs[predict.KindPrediction] = s.compile(l.Schema, "Input")
+	if l.Train {
+		m.inputs[predict.KindTraining] = s.compile(l.Schema, "TrainingInput")
+	}
+	s.model.Store(m)
+}
+
+// compile is the schema of that name, or nil where it cannot be used.
+func (s *Service) compile(openapi []byte, name string) *schema.Schema {
+	compiled, err := schema.Compile(openapi, name)
 	if err != nil {
 		// A schema file that came with the model; the SDK's own is tested against this compiler.
-		s.o.Logger.Error("the model's schema cannot be used: inputs are not checked", "error", err)
+		s.o.Logger.Error("the model's schema cannot be used: inputs are not checked", "schema", name, "error", err)
+		return nil
 	}
-	s.model.Store(&model{openapi: l.Schema, input: input, cog: l.Cog, python: l.Python})
+	return compiled
 }
 
 // Changed is told that a worker's status changed.
@@ -106,17 +137,58 @@ func (s *Service) InFlight() int { return s.registry.Len() }
 func (s *Service) Shutdown() { s.o.OnShutdown() }
 
 // HasTraining tells whether the model has a training interface.
-func (s *Service) HasTraining() bool { return false }
+func (s *Service) HasTraining() bool {
+	m := s.model.Load()
+	return m != nil && m.training
+}
 
 // Cancel asks for the end of the prediction of that id; false: there is none in flight.
-func (s *Service) Cancel(id string) bool {
-	p := s.registry.Get(id)
+func (s *Service) Cancel(kind predict.Kind, id string) bool {
+	p := s.registry.Get(kind, id)
 	if p == nil {
 		return false
 	}
 	p.Cancel()
 	return true
 }
+
+// Find is the prediction in flight of that id, or nil.
+func (s *Service) Find(kind predict.Kind, id string) *predict.Prediction {
+	return s.registry.Get(kind, id)
+}
+
+// Result is the record, with its input, of the prediction of that id, which is in flight or has ended not
+// long ago.
+func (s *Service) Result(kind predict.Kind, id string) (predict.Record, bool) {
+	p := s.registry.Find(kind, id)
+	if p == nil {
+		return predict.Record{}, false
+	}
+	rec := p.Record()
+	rec.Input = p.Request.Input
+	if m := s.model.Load(); m != nil && m.inputs[kind] != nil {
+		rec.Input = m.inputs[kind].Redact(rec.Input)
+	}
+	return rec, true
+}
+
+// Start carries a prediction out in the background.
+func (s *Service) Start(p *predict.Prediction) {
+	p.Hold()
+	go func() {
+		defer p.Release()
+		_ = p.Wait() // its record has the error
+	}()
+}
+
+// Idle is closed once no prediction is in flight.
+func (s *Service) Idle() <-chan struct{} { return s.registry.Idle() }
+
+// Ready is nil where predictions are taken, or why not.
+func (s *Service) Ready() error { return s.takes() }
+
+// Close forgets the predictions that have ended.
+func (s *Service) Close() { s.registry.Close() }
 
 // OpenAPI is the model's schema document, once setup has ended well.
 func (s *Service) OpenAPI() ([]byte, bool) {
@@ -140,20 +212,13 @@ func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
 	if req.Input == nil {
 		req.Input = []byte("{}")
 	}
-	j := &job{service: s}
-	if m := s.model.Load(); m.input != nil {
-		prepared, err := m.input.Prepare(req.Input)
-		if err != nil {
-			return nil, err
-		}
-		if len(prepared.Unknown) > 0 {
-			s.o.Logger.Warn("unknown inputs are dropped", "prediction_id", id, "inputs", prepared.Unknown)
-		}
-		j.prepared = prepared
-	} else {
-		j.prepared = schema.Prepared{Input: req.Input}
+	prepared, err := s.prepare(id, &req)
+	if err != nil {
+		return nil, err
 	}
-	p := predict.New(id, req, now, j)
+	j := &job{service: s, prepared: prepared}
+	p := predict.New(id, req, now, j, s.o.Prediction)
+	j.p = p
 	if err := s.registry.Add(p); err != nil {
 		return nil, err
 	}
@@ -161,7 +226,28 @@ func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
 		s.registry.Remove(p)
 		return nil, err
 	}
+	if req.Webhook != "" && s.o.Webhooks != nil {
+		s.o.Webhooks.Attach(p)
+	}
 	return p, nil
+}
+
+// prepare checks what is asked for against the model, and makes the input that it may get.
+func (s *Service) prepare(id string, req *predict.Request) (schema.Prepared, error) {
+	m := s.model.Load()
+	switch {
+	case req.Kind == predict.KindTraining && !m.training:
+		return schema.Prepared{}, predict.ErrNoTraining
+	case req.Mode == predict.Stream && (req.Kind == predict.KindTraining || !m.streaming):
+		return schema.Prepared{}, predict.ErrNotStreaming
+	case m.inputs[req.Kind] == nil:
+		return schema.Prepared{Input: req.Input}, nil
+	}
+	prepared, err := m.inputs[req.Kind].Prepare(req.Input)
+	if err == nil && len(prepared.Unknown) > 0 {
+		s.o.Logger.Warn("unknown inputs are dropped", "prediction_id", id, "inputs", prepared.Unknown)
+	}
+	return prepared, err
 }
 
 // takes is nil where a prediction may be taken in now, or the reason why not.

@@ -84,7 +84,7 @@ func TestRefusals(t *testing.T) {
 		if n := h.InFlight(); n != 1 {
 			t.Errorf("%d are in flight, want one: a refusal leaves nothing behind", n)
 		}
-		if !h.Cancel("long") || h.Cancel("another") {
+		if !h.Cancel(predict.KindPrediction, "long") || h.Cancel(predict.KindPrediction, "another") {
 			t.Error("Cancel does not tell what is in flight")
 		}
 		if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled {
@@ -157,7 +157,7 @@ func TestPrediction(t *testing.T) {
 	})
 	t.Run("of megabytes", func(t *testing.T) {
 		h.t = t
-		p := h.create("large", `{"s":"large"}`)
+		p := h.create("", `{"s":"large"}`)
 		if err := h.ended(waiting(p)); err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestCancelDuringFetch(t *testing.T) {
 	p := h.create("a", `{"s":"die","image":"`+server.URL+`/cat.png"}`)
 	done := waiting(p)
 	<-asked
-	if !h.Cancel("a") {
+	if !h.Cancel(predict.KindPrediction, "a") {
 		t.Error("it is not in flight")
 	}
 	if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled || !p.Record().Started.IsZero() {
@@ -304,19 +304,19 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 		ipc.KindCanceled:  {Status: predict.Canceled},
 	}
 	for kind, body := range good {
-		got := read(&slot.Result{Kind: kind, Body: []byte(body), Elapsed: time.Second})
+		got := read(&slot.Result{Kind: kind, Body: []byte(body), Elapsed: time.Second}, false)
 		w := want[kind]
 		if got.Status != w.Status || !bytes.Equal(got.Output, w.Output) || got.Error != w.Error ||
 			string(got.Metrics) != `{"predict_time":1}` || got.Elapsed != time.Second {
 			t.Errorf("%s: got %+v", body, got)
 		}
 		for n := range body { // every one that was cut
-			if got := read(&slot.Result{Kind: kind, Body: []byte(body[:n])}); got.Status != predict.Failed {
+			if got := read(&slot.Result{Kind: kind, Body: []byte(body[:n])}, false); got.Status != predict.Failed {
 				t.Errorf("%q: got %+v", body[:n], got)
 			}
 		}
 		for other := range good {
-			if got := read(&slot.Result{Kind: other, Body: []byte(body)}); other != kind && got.Status != predict.Failed {
+			if got := read(&slot.Result{Kind: other, Body: []byte(body)}, false); other != kind && got.Status != predict.Failed {
 				t.Errorf("kind %d with %s: got %+v", other, body, got)
 			}
 		}
@@ -328,10 +328,21 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 		"\x00\x01\x02", `{"metrics":{}}}`, `{"metrics":{}}` + "\n",
 	} {
 		for _, kind := range []ipc.Kind{ipc.KindSucceeded, ipc.KindFailed} {
-			if got := read(&slot.Result{Kind: kind, Body: []byte(body)}); got.Status != predict.Failed || !strings.Contains(got.Error, "cannot be read") {
+			if got := read(&slot.Result{Kind: kind, Body: []byte(body)}, false); got.Status != predict.Failed || !strings.Contains(got.Error, "cannot be read") {
 				t.Errorf("kind %d, %q: got %+v", kind, body, got)
 			}
 		}
+	}
+}
+
+// TestYielded: the answer of an iterator whose items were told has no output of its own.
+func TestYielded(t *testing.T) {
+	body := []byte(`{"metrics":{"predict_time":1}}`)
+	if got := read(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, true); got.Status != predict.Succeeded || !got.Yielded || got.Output != nil {
+		t.Errorf("got %+v", got)
+	}
+	if got := read(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, false); got.Status != predict.Failed {
+		t.Errorf("nobody was told of items, and got %+v", got)
 	}
 }
 

@@ -48,17 +48,40 @@ type Result struct {
 	Logs []byte
 	// Elapsed is how long the model had the call.
 	Elapsed time.Duration
-	// Err: ErrCanceled, predict.ErrQueueTimeout, *LostError, *predict.NotReadyError.
+	// Err: ErrCanceled, predict.ErrQueueTimeout, *LostError, *TimeoutError, *predict.NotReadyError.
 	Err error
 }
 
-// Call is one prediction on its way through a pool. Input, Context and Name are set before
-// Pool.Submit and not changed afterwards; Result is read after Wait.
+// Text is something that a model wrote.
+type Text struct {
+	Source string // "stdout" or "stderr"; "" where it is not known
+	Text   []byte
+}
+
+// Teller is told what happens to a call as it happens. Its methods are called in order, by the goroutine
+// that reads the slot's socket and at times with the pool's lock held: they must neither block nor call the pool.
+// What they are given is valid during the call only.
+type Teller interface {
+	Started()
+	Output(item []byte)
+	Metric(metric []byte)
+	Log(source string, text []byte)
+}
+
+// Call is one prediction on its way through a pool. All but Result is set before Pool.Submit and not
+// changed afterwards; Result is read after Wait.
 type Call struct {
 	Input   []byte // a JSON object
 	Context []byte // a JSON object, or nil
+	Files   []byte // where output files go: the member "files" of the request, or nil
 	Name    string // the prediction's id, for the log
-	Result  Result
+	Train   bool   // it is the train function that is called
+	// Tell is told what happens meanwhile, logs included; nil: the model is not asked to, and the logs are
+	// in the Result.
+	Tell Teller
+	// Deadline ends the call where the model has not begun it by then; zero: the pool's own rule alone.
+	Deadline time.Time
+	Result   Result
 
 	pool *Pool
 	wake chan struct{} // one token: look again
@@ -70,6 +93,7 @@ type Call struct {
 	since     time.Time
 	deadline  time.Time
 	canceling bool
+	overtime  bool  // it is cancelled because it ran for too long
 	parked    bool  // its goroutine sleeps on wake
 	following bool  // in slot.followers
 	leads     *Slot // whose leader it is
@@ -98,8 +122,12 @@ func (c *Call) poke() {
 // maxLogs is how much of its logs a call keeps, in bytes. The server's own log has the rest.
 const maxLogs = 16 << 20
 
-// addLogs keeps text of the model's, as far as there is room. Called with the lock held.
-func (c *Call) addLogs(text []byte) {
+// addLogs tells of text of the model's, or keeps it as far as there is room. Called with the lock held.
+func (c *Call) addLogs(source string, text []byte) {
+	if c.Tell != nil {
+		c.Tell.Log(source, text)
+		return
+	}
 	room := min(len(text), maxLogs-len(c.logs))
 	c.logs = append(c.logs, text[:room]...)
 	c.cut += len(text) - room

@@ -70,9 +70,9 @@ func TestList(t *testing.T) {
 func TestLogsAreBounded(t *testing.T) {
 	c := NewCall("a", nil, nil)
 	for range 17 {
-		c.addLogs(bytes.Repeat([]byte("x"), 1<<20))
+		c.addLogs("stdout", bytes.Repeat([]byte("x"), 1<<20))
 	}
-	c.addLogs([]byte("end"))
+	c.addLogs("stdout", []byte("end"))
 	logs := c.takeLogs()
 	notice := "\n[1048579 bytes of log were cut: a prediction keeps 16 MiB of it]\n"
 	if !strings.HasSuffix(string(logs), notice) || len(logs) != maxLogs+len(notice) {

@@ -46,7 +46,7 @@ func (p *Pool) Detach(slots []*Slot, a Autopsy) (had int) {
 			var r Result
 			if begun {
 				had++
-				c.addLogs(logs)
+				c.addLogs("stderr", logs)
 				// It began when it was handed over, or when the one before it ended.
 				r.Elapsed = now.Sub(later(c.since, s.freed))
 			}
@@ -63,22 +63,10 @@ func (p *Pool) Detach(slots []*Slot, a Autopsy) (had int) {
 				back = append(back, c)
 			}
 		}
-		p.drop(s)
+		p.leave(s)
 		s.words = ipc.Slot{} // the page goes with the worker
 	}
-	slices.SortStableFunc(back, func(a, b *Call) int { return a.since.Compare(b.since) })
-	for _, c := range slices.Backward(back) {
-		p.requeue(c, now)
-	}
-	var d deliveries
-	if p.stopped != nil {
-		for p.queue.head != nil {
-			p.end(p.queue.head, Result{Err: p.stopped})
-		}
-	}
-	for _, s := range p.slots {
-		d = s.refill(d)
-	}
+	d := p.putBack(back, now, nil)
 	p.mu.Unlock()
 	d.deliver()
 	for _, s := range slots {
@@ -87,10 +75,27 @@ func (p *Pool) Detach(slots []*Slot, a Autopsy) (had int) {
 	return had
 }
 
+// putBack queues calls that lost their slots, at the head and in their order, and gives free slots what
+// waits. Called with the lock held.
+func (p *Pool) putBack(back []*Call, now time.Time, d deliveries) deliveries {
+	slices.SortStableFunc(back, func(a, b *Call) int { return a.since.Compare(b.since) })
+	for _, c := range slices.Backward(back) {
+		p.requeue(c, now)
+	}
+	for p.stopped != nil && p.queue.head != nil {
+		p.end(p.queue.head, Result{Err: p.stopped})
+	}
+	for _, s := range p.slots {
+		d = s.refill(d)
+	}
+	return d
+}
+
 // requeue puts a call that lost its slot at the head of the queue. Called with the lock held.
 func (p *Pool) requeue(c *Call, now time.Time) {
 	c.state = queued
 	p.queue.pushFront(c)
+	p.meter.begin(now)
 	switch {
 	case c.deadline.IsZero(): // until now it had not to wait
 		p.setDeadline(c, now)

@@ -114,6 +114,8 @@ func (s *Slot) frame(f *ipc.Frame) {
 		s.mark(f)
 	case f.Kind == ipc.KindLog:
 		s.log(f)
+	case f.Kind == ipc.KindStarted, f.Kind == ipc.KindOutput, f.Kind == ipc.KindMetric:
+		s.tell(f)
 	default:
 		s.violate("a frame of kind %d on a slot's channel", f.Kind)
 	}
@@ -131,6 +133,7 @@ func (s *Slot) finish(f *ipc.Frame) {
 	p := s.pool
 	r := Result{Kind: f.Kind, Elapsed: time.Duration(f.Nanos)}
 	r.Body, r.Release = f.Own()
+	s.crew.judge(p, f.Kind, r.Body)
 	p.mu.Lock()
 	c := s.outstanding(f.ID)
 	if c == nil {
@@ -147,6 +150,8 @@ func (s *Slot) finish(f *ipc.Frame) {
 	}
 	s.freed = time.Now()
 	s.served = s.served || f.Kind == ipc.KindSucceeded
+	s.crew.count()
+	p.meter.end(s.freed)
 	s.learn(r.Elapsed)
 	s.out = s.refill(s.out)
 	p.mu.Unlock()
@@ -159,7 +164,24 @@ func (s *Slot) mark(f *ipc.Frame) {
 		s.violate("a log mark that cannot be read: %w", err)
 		return
 	}
-	s.addLogs(f.ID, s.worker.TakeLogs(s.nameOf(f.ID), at.Stdout, at.Stderr))
+	s.addLogs(f.ID, s.worker.TakeLogs(s.nameOf(f.ID), at.Stdout, at.Stderr)...)
+}
+
+// tell passes on what happens to the frame's call.
+func (s *Slot) tell(f *ipc.Frame) {
+	s.pool.mu.Lock()
+	c := s.outstanding(f.ID)
+	s.pool.mu.Unlock()
+	switch {
+	case c == nil || c.Tell == nil:
+		s.violate("a frame of kind %d for %#x, which nobody asked for", f.Kind, f.ID)
+	case f.Kind == ipc.KindStarted:
+		c.Tell.Started()
+	case f.Kind == ipc.KindOutput:
+		c.Tell.Output(f.Body)
+	default:
+		c.Tell.Metric(f.Body)
+	}
 }
 
 // log gives the frame's call a piece of text that the worker told apart itself.
@@ -169,7 +191,7 @@ func (s *Slot) log(f *ipc.Frame) {
 		s.violate("a log frame that cannot be read: %w", err)
 		return
 	}
-	s.addLogs(f.ID, []byte(text.Data))
+	s.addLogs(f.ID, Text{text.Source, []byte(text.Data)})
 	s.worker.Logged(text.Source, s.nameOf(f.ID), []byte(text.Data))
 }
 
@@ -192,11 +214,13 @@ func (s *Slot) nameOf(id uint64) string {
 }
 
 // addLogs adds to the logs of a call that is still outstanding.
-func (s *Slot) addLogs(id uint64, text []byte) {
+func (s *Slot) addLogs(id uint64, texts ...Text) {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	if c := s.outstanding(id); c != nil {
-		c.addLogs(text)
+		for _, t := range texts {
+			c.addLogs(t.Source, t.Text)
+		}
 	}
 }
 

@@ -18,8 +18,8 @@ type Worker interface {
 	// Closed says that the worker's end of a channel is closed: it has died, or is to be ended soon.
 	Closed()
 	// TakeLogs returns what the model wrote up to these positions of its two pipes and was not
-	// taken before; prediction is whose it is, or "".
-	TakeLogs(prediction string, stdout, stderr uint64) []byte
+	// taken before, in order; prediction is whose it is, or "".
+	TakeLogs(prediction string, stdout, stderr uint64) []Text
 	// Logged is told of text that came for a prediction through its slot's channel.
 	Logged(stream, prediction string, text []byte)
 }
@@ -32,6 +32,8 @@ type Options struct {
 	QueueTimeout time.Duration
 	// CancelGrace is how long a cancelled call may go on before its worker is killed. Default 10 s.
 	CancelGrace time.Duration
+	// PredictTimeout is how long the model may have a call; 0: for ever. It is then cancelled.
+	PredictTimeout time.Duration
 }
 
 // Pool is all slots of all workers, and the queue before them.
@@ -44,7 +46,11 @@ type Pool struct {
 	queue    list
 	inflight int // admitted and not ended
 	stopped  error
+	crews    int // workers with slots
+	meter    meter
 	timer    *time.Timer // fires for the first deadline; nil while there is none
+	timerAt  time.Time
+	looking  *time.Timer // see overtime.go; nil while nothing runs
 }
 
 // NewPool makes a pool without slots.
@@ -94,16 +100,6 @@ func (p *Pool) Leave() {
 	p.mu.Unlock()
 }
 
-// drainTime estimates when the queue will have room again, at least a second.
-func (p *Pool) drainTime() time.Duration {
-	var mean time.Duration
-	for _, s := range p.slots {
-		mean = max(mean, s.mean)
-	}
-	wait := mean * time.Duration(p.queue.len+1) / time.Duration(max(1, len(p.slots)))
-	return max(time.Second, wait.Round(time.Second))
-}
-
 // Submit hands an admitted call over; its owner calls Wait next.
 func (p *Pool) Submit(c *Call) {
 	now := time.Now()
@@ -117,13 +113,19 @@ func (p *Pool) Submit(c *Call) {
 		p.mu.Unlock()
 		return
 	}
-	s := p.place()
-	if s == nil || s.count > 0 {
+	if !c.Deadline.IsZero() && !c.Deadline.After(now) {
+		p.end(c, Result{Err: predict.ErrQueueTimeout})
+		p.mu.Unlock()
+		return
+	}
+	s := p.choose()
+	if s == nil || s.count > 0 || !c.Deadline.IsZero() {
 		p.setDeadline(c, now)
 	}
 	if s == nil {
 		c.state = queued
 		p.queue.pushBack(c)
+		p.meter.begin(now)
 		p.mu.Unlock()
 		return
 	}
@@ -138,26 +140,6 @@ func (p *Pool) Submit(c *Call) {
 	p.mu.Unlock()
 	d.queue()
 	d.flush()
-}
-
-// place chooses the slot for the next call: an idle one, the last used first, for its caches are
-// warm; else the one with the fewest outstanding that has room in its window; else none.
-func (p *Pool) place() *Slot {
-	for n := len(p.idle); n > 0; n = len(p.idle) {
-		s := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		s.resting = false
-		if s.count == 0 && !s.lost {
-			return s
-		}
-	}
-	var best *Slot
-	for _, s := range p.slots {
-		if !s.lost && s.count < s.window && (best == nil || s.count < best.count) {
-			best = s
-		}
-	}
-	return best
 }
 
 // Wait carries the call through and returns when it has ended. One goroutine calls it, once: while
@@ -190,11 +172,13 @@ func (p *Pool) settle(c *Call, r Result) {
 	switch c.state {
 	case queued:
 		p.queue.remove(c)
+		p.waitsNot()
 	case assigned:
 		c.slot.release(c)
 	}
 	c.state = ended
 	r.Logs = c.takeLogs()
+	r = c.timedOut(r)
 	c.Result = r
 	p.inflight--
 	if c.grace != nil {
@@ -271,58 +255,6 @@ func (p *Pool) press(c *Call, until time.Time) {
 	})
 }
 
-// setDeadline starts the clock of a call that has to wait.
-func (p *Pool) setDeadline(c *Call, now time.Time) {
-	if p.o.QueueTimeout <= 0 {
-		return
-	}
-	c.deadline = now.Add(p.o.QueueTimeout)
-	if p.timer == nil {
-		p.timer = time.AfterFunc(p.o.QueueTimeout, p.expire)
-	}
-}
-
-// expire ends the calls whose deadline has passed and that the model has not begun.
-func (p *Pool) expire() {
-	p.mu.Lock()
-	now := time.Now()
-	var next time.Time
-	late := func(c *Call) bool {
-		if c.deadline.IsZero() {
-			return false
-		}
-		if c.deadline.After(now) {
-			if next.IsZero() || c.deadline.Before(next) {
-				next = c.deadline
-			}
-			return false
-		}
-		return true
-	}
-	for c := p.queue.head; c != nil; {
-		after := c.next
-		if late(c) {
-			p.end(c, Result{Err: predict.ErrQueueTimeout})
-		}
-		c = after
-	}
-	var d deliveries
-	for _, s := range p.slots {
-		for _, c := range s.calls {
-			if c != nil && late(c) && !s.lost && s.words.Revoke(c.id) {
-				p.end(c, Result{Err: predict.ErrQueueTimeout})
-			}
-		}
-		d = s.refill(d)
-	}
-	p.timer = nil
-	if !next.IsZero() {
-		p.timer = time.AfterFunc(next.Sub(now), p.expire)
-	}
-	p.mu.Unlock()
-	d.deliver()
-}
-
 // Refuse ends every call that has no slot with err, and lets none in any more. nil opens again.
 func (p *Pool) Refuse(err error) {
 	p.mu.Lock()
@@ -334,13 +266,15 @@ func (p *Pool) Refuse(err error) {
 }
 
 // Attach adds a worker's slots, one a connection, and gives them what waits.
-func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page) []*Slot {
+func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page, a Alarms) []*Slot {
 	p.mu.Lock()
 	added := make([]*Slot, len(conns))
 	for i, conn := range conns {
 		added[i] = newSlot(p, w, conn, page.Slot(i))
 		p.slots = append(p.slots, added[i])
 	}
+	newCrew(added, a)
+	p.crews++
 	var d deliveries
 	for i := len(added) - 1; i >= 0; i-- {
 		d = added[i].refill(d)

@@ -38,6 +38,11 @@ type Slot struct {
 	served    bool      // it had a success
 	freed     time.Time // when its last call ended
 	lost      bool
+	crew      *crew         // of its worker
+	leaving   bool          // it gets no call any more
+	gone      bool          // it has left the pool
+	seen      uint64        // what ran at the last look: see overtime.go
+	seenAt    time.Time     // when that was first seen
 	draining  bool          // Detach waits for drained
 	drained   chan struct{} // closed where nothing more is to be read: with lost, or when draining and empty
 
@@ -67,13 +72,15 @@ func (s *Slot) assign(c *Call) delivery {
 	c.state, c.slot = assigned, s
 	s.calls[i] = c
 	s.count++
+	s.crew.busy++
+	s.pool.watch()
 	s.words.Queue(c.id)
 	if c.parked && s.leader != nil {
 		s.follow(c)
 	} else if c.parked {
 		s.appoint(c) // somebody must read this slot's socket
 	}
-	return delivery{s.conn, c.id, c.Input, c.Context}
+	return delivery{s.conn, c.id, c}
 }
 
 // release takes a call off the slot. Called with the lock held.
@@ -82,17 +89,21 @@ func (s *Slot) release(c *Call) {
 	s.calls[i] = nil
 	s.free |= 1 << i
 	s.count--
+	s.crew.busy--
 	s.unfollow(c)
 	c.slot = nil
 	if s.count == 0 && s.draining {
 		s.dry()
+	}
+	if s.count == 0 && s.leaving {
+		s.pool.leave(s)
 	}
 	s.rest()
 }
 
 // rest enters an idle slot among those that the next call may have.
 func (s *Slot) rest() {
-	if s.count == 0 && !s.lost && !s.resting {
+	if s.count == 0 && !s.lost && !s.leaving && !s.resting {
 		s.resting = true
 		s.pool.idle = append(s.pool.idle, s)
 	}
@@ -105,8 +116,11 @@ func (s *Slot) refill(d deliveries) deliveries {
 	if s.lost {
 		return d
 	}
+	if s.leaving {
+		return s.unhold(d)
+	}
 	for s.count < s.window && p.queue.head != nil {
-		c := p.queue.popFront()
+		c := p.unqueue()
 		d = append(d, s.assign(c))
 	}
 	if s.count == 0 && len(p.slots) > 1 {
@@ -129,7 +143,7 @@ const (
 // flows tells whether d, just assigned, can be held. Called with the lock held.
 func (s *Slot) flows(d delivery) bool {
 	return s.leader != nil && s.count-1-s.held >= holdAbove && s.mean > 0 && s.mean < holdBelow &&
-		len(d.input)+len(d.context) <= holdSize
+		d.size() <= holdSize
 }
 
 // unhold has the requests that are held sent with d. Called with the lock held.
@@ -215,25 +229,40 @@ func (s *Slot) learn(took time.Duration) {
 
 // delivery is a request that is to be sent; without an id, only what was queued before it is.
 type delivery struct {
-	conn           *ipc.Conn
-	id             uint64
-	input, context []byte
+	conn *ipc.Conn
+	id   uint64
+	call *Call
 }
+
+// size is how many bytes of the client's are in the request.
+func (d delivery) size() int { return len(d.call.Input) + len(d.call.Context) }
 
 var (
 	openInput   = []byte(`{"input":`)
 	thenContext = []byte(`,"context":`)
+	thenFiles   = []byte(`,"files":`)
 	closeBrace  = []byte(`}`)
 )
 
 // queue puts the request's frame among those to be sent. An error means that the worker is gone;
 // the call is then dealt with by Detach, like all others of its slot.
 func (d delivery) queue() {
-	if d.context == nil {
-		_ = d.conn.Queue(ipc.KindPredict, d.id, openInput, d.input, closeBrace)
-	} else {
-		_ = d.conn.Queue(ipc.KindPredict, d.id, openInput, d.input, thenContext, d.context, closeBrace)
+	c := d.call
+	var flags uint8
+	if c.Tell != nil {
+		flags |= ipc.FlagEvents
 	}
+	if c.Train {
+		flags |= ipc.FlagTrain
+	}
+	parts := append(make([][]byte, 0, 7), openInput, c.Input)
+	if c.Context != nil {
+		parts = append(parts, thenContext, c.Context)
+	}
+	if c.Files != nil {
+		parts = append(parts, thenFiles, c.Files)
+	}
+	_ = d.conn.QueueFlagged(ipc.KindPredict, flags, d.id, append(parts, closeBrace)...)
 }
 
 func (d delivery) flush() { _ = d.conn.Flush() }

@@ -37,6 +37,7 @@ type fakeWorker struct {
 
 	interrupts atomic.Int64
 	closings   atomic.Int64
+	alarms     Alarms
 	onKill     func() // may be set before the worker is used; must not block
 
 	mu     sync.Mutex
@@ -110,7 +111,7 @@ func (w *fakeWorker) attach() {
 			w.t.Fatal(err)
 		}
 	}
-	w.slots = w.pool.Attach(w, conns, w.page)
+	w.slots = w.pool.Attach(w, conns, w.page, w.alarms)
 }
 
 // die closes the worker's ends, as its death does.
@@ -170,16 +171,20 @@ func (w *fakeWorker) write(text string) (position uint64) {
 	return uint64(len(w.text))
 }
 
-func (w *fakeWorker) TakeLogs(_ string, stdout, _ uint64) []byte {
+func (w *fakeWorker) TakeLogs(_ string, stdout, _ uint64) []Text {
+	return []Text{{"stdout", w.take(int(stdout))}}
+}
+
+func (w *fakeWorker) take(stdout int) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	to := max(w.taken, min(int(stdout), len(w.text)))
+	to := max(w.taken, min(stdout, len(w.text)))
 	text := w.text[w.taken:to]
 	w.taken = to
 	return bytes.Clone(text)
 }
 
-func (w *fakeWorker) rest() []byte { return w.TakeLogs("", 1<<62, 0) }
+func (w *fakeWorker) rest() []byte { return w.take(1 << 62) }
 
 func (w *fakeWorker) Logged(stream, prediction string, text []byte) {
 	w.mu.Lock()

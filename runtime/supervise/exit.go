@@ -13,6 +13,9 @@ type Exit struct {
 	Code   int            // its exit code, where it did
 	// Killed is why this server killed it, or "".
 	Killed string
+	// Shortage: whether it was for want of memory that it got a SIGKILL that was not this server's.
+	Shortage Shortage
+	Limit    int64 // of memory, in bytes; 0: none is known
 	// Unknown: its exit status could not be had.
 	Unknown error
 }
@@ -32,6 +35,15 @@ func (e Exit) Cause(during string) string {
 		return fmt.Sprintf("worker ended %s, and how is not known: %v", during, e.Unknown)
 	case e.Killed != "" && e.Signal == syscall.SIGKILL:
 		return fmt.Sprintf("worker killed by the server %s: %s", during, e.Killed)
+	case e.Signal == syscall.SIGKILL && e.Shortage == ShortageYes:
+		limit := "the container's or the host's"
+		if e.Limit > 0 {
+			limit = "the limit here is " + bytesText(e.Limit)
+		}
+		return fmt.Sprintf("worker killed (SIGKILL) %s, out of memory: the kernel ended it (%s)", during, limit)
+	case e.Signal == syscall.SIGKILL && e.Shortage == ShortageNo:
+		return fmt.Sprintf("worker killed (SIGKILL) %s by another process: "+
+			"by its count the kernel has ended none here that was out of memory", during)
 	case e.Signal == syscall.SIGKILL:
 		return fmt.Sprintf("worker killed (SIGKILL) %s, likely out of memory: "+
 			"the kernel or the container's limit ends a process so; else somebody killed it", during)

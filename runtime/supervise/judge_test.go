@@ -22,7 +22,7 @@ func deaths() map[string][]string {
 		"ILL":  {"worker killed by SIGILL", "an instruction that this CPU does not have"},
 		"FPE":  {"worker killed by SIGFPE", "an arithmetic fault"},
 		"TERM": {"worker killed by SIGTERM"},
-		"KILL": {"worker killed (SIGKILL)", "likely out of memory"},
+		"KILL": {"worker killed (SIGKILL)", "out of memory"},
 		"0":    {"worker exited with code 0", "the model's code ended the process"},
 		"42":   {"worker exited with code 42", "the model's code, or a library it uses"},
 	}

@@ -3,6 +3,7 @@ package supervise
 import (
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 
 	"pinion/ipc"
@@ -26,8 +27,47 @@ type liveWorker struct {
 	failed    string // setup failed, in the worker's words
 	setup     []byte // what it wrote until now
 	setupCut  int    // bytes of that which were dropped
-	asked     bool   // to leave
+	asked     bool   // to leave, with the server
 	condemned bool   // it was killed: what it says does not count any more
+
+	status   Status        // of this process; guarded by the supervisor's lock
+	heir     bool          // it is to take another's place; guarded by the supervisor's lock
+	told     bool          // OnLoaded was called
+	readied  chan struct{} // closed when it has its slots
+	ended    chan ending   // how it ended, once
+	retiring chan farewell
+	farewell *farewell       // nil: it may stay
+	empty    <-chan struct{} // closed when it has no calls any more; nil: it may get some
+
+	oom        *oomWatch
+	beats      int
+	fat        bool   // it was found to have too much memory
+	serial     uint64 // of the newest question
+	unanswered int    // questions, in a row
+}
+
+// farewell is why a process is to leave while the server goes on.
+type farewell struct {
+	why   string
+	fault bool // it can serve no more, which counts as a death
+}
+
+// change changes what is of this process.
+func (l *liveWorker) change(f func(*Status)) {
+	l.mu.Lock()
+	f(&l.status)
+	l.mu.Unlock()
+	l.o.OnChange()
+}
+
+// move takes the process to a state; a move that the table does not have is a defect, and is logged.
+func (l *liveWorker) move(to State) {
+	l.change(func(st *Status) {
+		if !st.State.canMove(to) {
+			l.o.Logger.Error("illegal worker state change", "worker", l.o.Index, "from", st.State, "to", to)
+		}
+		st.State = to
+	})
 }
 
 // run takes the worker through its life until its process has ended.
@@ -35,6 +75,10 @@ func (l *liveWorker) run() {
 	control := make(chan message, 16)
 	go l.listen(control)
 	messages, stop, kill := control, l.stop, l.kill
+	pulse := time.NewTicker(l.pulse)
+	defer pulse.Stop()
+	questions, noMore := l.questions()
+	defer noMore()
 	for {
 		select {
 		case m, open := <-messages:
@@ -56,6 +100,15 @@ func (l *liveWorker) run() {
 			kill = nil
 			l.asked = true
 			l.condemn("the server is shutting down")
+		case f := <-l.retiring:
+			l.withdraw(f)
+		case <-l.empty:
+			l.empty = nil
+			l.goNow()
+		case <-pulse.C:
+			l.beat()
+		case <-questions:
+			l.question()
 		case <-l.process.exited:
 			late := time.AfterFunc(lastWords, func() { l.process.control.Close() })
 			defer late.Stop()
@@ -85,7 +138,7 @@ func (l *liveWorker) listen(to chan<- message) {
 				body = append([]byte(nil), body...)
 				release()
 			}
-			to <- message{kind: f.Kind, body: body}
+			to <- message{kind: f.Kind, id: f.ID, body: body}
 		})
 		if err != nil {
 			to <- message{err: err}
@@ -97,11 +150,32 @@ func (l *liveWorker) listen(to chan<- message) {
 // leave asks the worker to go once it has nothing to do any more; the pool has let it drain.
 func (l *liveWorker) leave() {
 	l.asked = true
-	l.move(Draining)
+	if l.farewell == nil {
+		l.move(Draining)
+	}
 	if l.slots == nil { // it serves nothing yet, and may be deep in its setup
 		l.condemn("the server is shutting down")
 		return
 	}
+	l.goNow()
+}
+
+// withdraw lets the process finish what it has begun, and then go, while the server goes on.
+func (l *liveWorker) withdraw(f farewell) {
+	if l.farewell != nil || l.asked || l.condemned {
+		return
+	}
+	l.farewell = &f
+	if l.slots == nil {
+		l.condemn(f.why)
+		return
+	}
+	l.move(Draining)
+	l.empty = l.o.Pool.Retire(l.slots)
+}
+
+// goNow asks a worker that has nothing outstanding to leave.
+func (l *liveWorker) goNow() {
 	_ = l.process.control.Send(ipc.KindShutdown, 0, []byte("{}")) // fails only if it has left
 	l.endSoon()
 }
@@ -109,6 +183,10 @@ func (l *liveWorker) leave() {
 // bury judges the exit, settles what the worker had, and closes everything.
 func (l *liveWorker) bury() ending {
 	p := l.process
+	l.checks.close(l.process.control)
+	if p.exit.Signal == syscall.SIGKILL && p.exit.Killed == "" {
+		p.exit.Shortage, p.exit.Limit = l.oom.verdict(), l.oom.limit
+	}
 	cause := p.exit.Cause(l.during)
 	if l.failed != "" {
 		cause = l.failed
@@ -144,10 +222,18 @@ func (l *liveWorker) bury() ending {
 			st.Setup.Logs = l.setupLogs() + cause + "\n"
 		})
 	}
-	if !l.asked {
+	retired := l.farewell != nil && !l.farewell.fault
+	switch {
+	case l.asked:
+	case l.farewell != nil:
+		cause = l.farewell.why
+		l.o.Logger.Info("worker has left", "worker", l.o.Index, "pid", p.pid, "reason", cause)
+	default:
 		l.o.Logger.Error("worker ended", "worker", l.o.Index, "pid", p.pid, "cause", cause)
 	}
-	return ending{cause: cause, stopped: l.asked, served: served, setup: beforeReady}
+	return ending{
+		cause: cause, stopped: l.asked, retired: retired, served: served, setup: beforeReady, worked: !beforeReady,
+	}
 }
 
 // busy tells whether the model had a prediction when the process ended.
@@ -157,10 +243,12 @@ func (l *liveWorker) busy() bool {
 
 // gone says that the process has ended, and how where it was not asked to.
 func (l *liveWorker) gone(cause string) {
-	l.change(func(st *Status) {
-		st.State, st.PID = Gone, 0
-		if !l.asked {
-			st.LastExit = cause
-		}
-	})
+	l.change(func(st *Status) { st.State, st.PID = Gone, 0 })
+	switch {
+	case l.asked || l.farewell != nil && !l.farewell.fault:
+		return
+	case l.farewell != nil:
+		cause = l.farewell.why
+	}
+	l.Supervisor.change(func(st *Status) { st.LastExit = cause })
 }

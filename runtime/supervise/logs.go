@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
+	"pinion/runtime/slot"
 )
 
 // source is one of a worker's two streams.
@@ -143,7 +144,7 @@ func (l *logs) keep(s source, text []byte) {
 
 // Take claims all text up to these positions for a prediction ("": for none), reading it where it still
 // lies in the pipes.
-func (l *logs) Take(prediction string, to [sources]uint64) []byte {
+func (l *logs) Take(prediction string, to [sources]uint64) []slot.Text {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.pipes {
@@ -162,8 +163,8 @@ func (l *logs) Take(prediction string, to [sources]uint64) []byte {
 }
 
 // claim takes out of the kept text what lies before the positions. Called with the lock held.
-func (l *logs) claim(prediction string, to [sources]uint64) []byte {
-	var claimed []byte
+func (l *logs) claim(prediction string, to [sources]uint64) []slot.Text {
+	var claimed []slot.Text
 	var cut uint64
 	rest := l.text[:0]
 	for _, c := range l.text {
@@ -171,7 +172,10 @@ func (l *logs) claim(prediction string, to [sources]uint64) []byte {
 		if c.text == nil {
 			cut += n
 		} else {
-			claimed = append(claimed, c.text[:n]...)
+			if n > 0 {
+				claimed = append(claimed, slot.Text{Source: sourceNames[c.source], Text: c.text[:n]})
+				l.held -= int(n)
+			}
 			l.server.add(c.source, prediction, c.begin+n, c.text[:n])
 			c.text = c.text[n:]
 		}
@@ -181,9 +185,8 @@ func (l *logs) claim(prediction string, to [sources]uint64) []byte {
 	}
 	clear(l.text[len(rest):]) // what is claimed must not be kept alive from here
 	l.text = rest
-	l.held -= len(claimed)
 	if cut > 0 {
-		claimed = fmt.Appendf(claimed, cutNotice, cut, logLimit>>20)
+		claimed = append(claimed, slot.Text{Source: sourceNames[stderr], Text: fmt.Appendf(nil, cutNotice, cut, logLimit>>20)})
 	}
 	return claimed
 }
@@ -209,9 +212,9 @@ func (l *logs) TakeAll() []byte {
 	// The marks that told the streams' order died with the worker. Last words go to stderr (the fault
 	// handler's, an abort's), so what was printed before them comes first.
 	slices.SortStableFunc(l.text, func(a, b chunk) int { return int(a.source) - int(b.source) })
-	text := l.claim(l.server.running(), [sources]uint64{^uint64(0), ^uint64(0)})
+	texts := l.claim(l.server.running(), [sources]uint64{^uint64(0), ^uint64(0)})
 	l.server.end()
-	return text
+	return joined(texts)
 }
 
 // Close stops reading.
@@ -227,4 +230,13 @@ func (l *logs) Close() {
 		l.pipes[s].file.Close()
 	}
 	l.done.Wait()
+}
+
+// joined is the texts in one.
+func joined(texts []slot.Text) []byte {
+	var all []byte
+	for _, t := range texts {
+		all = append(all, t.Text...)
+	}
+	return all
 }

@@ -86,7 +86,7 @@ func (p *piped) write(s source, text string) uint64 {
 }
 
 // take claims up to where both streams are now.
-func (p *piped) take(prediction string) string { return string(p.Take(prediction, p.written)) }
+func (p *piped) take(prediction string) string { return string(joined(p.Take(prediction, p.written))) }
 
 // TestPositionsAreExact: each claim gets what was written up to its position, be it read already or not, and not
 // a byte more.
@@ -100,7 +100,7 @@ func TestPositionsAreExact(t *testing.T) {
 		at = append(at, p.write(stdout, text))
 		if i%10 == 9 { // several lie there, and are claimed one after another
 			for k := i - 9; k <= i; k++ {
-				if got := string(p.Take("", [sources]uint64{at[k], 0})); got != want[k] {
+				if got := string(joined(p.Take("", [sources]uint64{at[k], 0}))); got != want[k] {
 					t.Fatalf("claim %d got %q, want %q", k, got, want[k])
 				}
 			}
@@ -140,7 +140,7 @@ func TestClaimsDoNotMix(t *testing.T) {
 	eventually(t, "all is read", func() bool {
 		return p.page.Stdout().Bytes() == p.written[stdout] && p.page.Stderr().Bytes() == p.written[stderr]
 	})
-	if got := string(p.Take("a", at)); got != "out of a\n" {
+	if got := string(joined(p.Take("a", at))); got != "out of a\n" {
 		t.Errorf("a got %q", got)
 	}
 	if got := p.take("b"); got != "out of b\nerr of b\n" && got != "err of b\nout of b\n" {
@@ -222,11 +222,11 @@ func TestMoreThanIsKept(t *testing.T) {
 	eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
 
 	half := [sources]uint64{logLimit / 2, 0} // within what was kept
-	first := p.Take("a", half)
+	first := joined(p.Take("a", half))
 	if len(first) != logLimit/2 {
 		t.Errorf("the first half has %d bytes, want %d", len(first), logLimit/2)
 	}
-	second := string(p.Take("a", at))
+	second := string(joined(p.Take("a", at)))
 	notice := fmt.Sprintf(cutNotice, 1<<20, logLimit>>20)
 	if !strings.HasSuffix(second, "x\n"+notice) || len(second) != logLimit/2+len(notice) {
 		t.Errorf("the rest has %d bytes that end with %q", len(second), second[max(0, len(second)-80):])

@@ -56,8 +56,13 @@ func (l *liveWorker) handle(m message) error {
 		return l.ready(m.body)
 	case ipc.KindCUDA:
 		return l.cuda(m.body)
+	case ipc.KindPong:
+		l.unanswered = 0
+		return nil
 	case ipc.KindSetupFailed:
 		return l.setupFailed(m.body)
+	case ipc.KindHealthy:
+		return l.checks.answered(m.id, m.body)
 	default:
 		return fmt.Errorf("%w: a control frame of kind %d", ipc.ErrProtocol, m.kind)
 	}
@@ -89,12 +94,25 @@ func (l *liveWorker) load(body []byte) error {
 	if l.loaded.Slots < 1 || l.loaded.Slots > ipc.MaxSlots {
 		return fmt.Errorf("a concurrency of %d is out of bounds: 1 to %d", l.loaded.Slots, ipc.MaxSlots)
 	}
-	l.o.OnLoaded(l.loaded)
+	l.mu.Lock()
+	heir := l.heir
+	l.mu.Unlock()
+	if !heir { // else the old worker still serves the old model
+		l.tell()
+	}
 	l.stage, l.during = Setup, duringSetup
 	if !l.asked {
 		l.move(Setup)
 	}
 	return nil
+}
+
+// tell says what the model is, once.
+func (l *liveWorker) tell() {
+	if !l.told {
+		l.told = true
+		l.o.OnLoaded(l.loaded)
+	}
 }
 
 func (l *liveWorker) ready(body []byte) error {
@@ -118,13 +136,19 @@ func (l *liveWorker) ready(body []byte) error {
 	if err != nil {
 		return err
 	}
-	l.slots = l.o.Pool.Attach(l.process, conns, l.process.page)
+	l.tell()
+	l.slots = l.o.Pool.Attach(l.process, conns, l.process.page, l.alarms())
 	if len(l.slots) == 1 {
 		running := l.slots[0].Running
 		l.process.running.Store(&running)
 	}
 	l.during = duringPredict
+	if l.loaded.Healthcheck {
+		l.checks.open(l.process.control)
+	}
 	l.move(Ready)
+	l.o.Fleet.prove()
+	close(l.readied)
 	l.o.Logger.Info("worker ready", "worker", l.o.Index, "pid", l.process.pid, "python", l.loaded.Python,
 		"slots", l.loaded.Slots, "setup_seconds", ready.Seconds)
 	return nil
@@ -144,7 +168,7 @@ func (l *liveWorker) logMark(body []byte) error {
 
 // takeSetupLogs claims what was written up to these positions for the setup.
 func (l *liveWorker) takeSetupLogs(stdout, stderr uint64) {
-	l.addSetupLogs(l.process.TakeLogs("", stdout, stderr))
+	l.addSetupLogs(joined(l.process.TakeLogs("", stdout, stderr)))
 }
 
 func (l *liveWorker) addSetupLogs(text []byte) {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
+	"pinion/runtime/slot"
 )
 
 // The worker's inherited descriptors, after stdin, stdout and stderr.
@@ -39,6 +39,7 @@ type Spec struct {
 	Root        string `json:"root"`
 	Ref         string `json:"ref"`
 	Mode        string `json:"mode"`
+	Train       string `json:"train,omitempty"` // the train function's reference
 	Concurrency int    `json:"concurrency,omitempty"`
 	Weights     string `json:"weights,omitempty"`
 	NoCUDA      bool   `json:"no_cuda,omitempty"`
@@ -52,6 +53,7 @@ type process struct {
 	page    *ipc.Page
 	logs    *logs
 	exited  chan struct{} // closed once exit is set
+	orphans *Orphans      // knows of the process; may be nil
 
 	mu     sync.Mutex
 	reaped bool // the pid may be another's
@@ -64,8 +66,8 @@ type process struct {
 }
 
 // start starts a worker process.
-func start(exe string, spec Spec, env []string, note noteFunc) (*process, error) {
-	p := &process{exited: make(chan struct{}), note: note}
+func start(exe string, spec Spec, env []string, orphans *Orphans, note noteFunc) (*process, error) {
+	p := &process{exited: make(chan struct{}), orphans: orphans, note: note}
 	config, err := sonic.Marshal(spec)
 	if err != nil {
 		return nil, fmt.Errorf("encode worker spec: %w", err)
@@ -106,7 +108,7 @@ func start(exe string, spec Spec, env []string, note noteFunc) (*process, error)
 		p.discard(ours)
 		return nil, err
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err := orphans.start(p.cmd); err != nil {
 		p.logs.Close()
 		p.discard([sources]*os.File{})
 		return nil, fmt.Errorf("start worker process: %w", err)
@@ -161,6 +163,7 @@ func (p *process) wait() {
 	p.reaped = true
 	p.mu.Unlock()
 	err := p.cmd.Wait() // how it ended is in ProcessState
+	p.orphans.waited(p.pid)
 	p.mu.Lock()
 	if state := p.cmd.ProcessState; state != nil {
 		ws, _ := state.Sys().(syscall.WaitStatus)
@@ -219,12 +222,7 @@ func (p *process) Closed() {
 // free: how it ends is decided, and must not be taken for this server's doing.
 func (p *process) dying() bool {
 	const exiting = 0x4 // PF_EXITING of the kernel's include/linux/sched.h
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/stat")
-	if err != nil {
-		return false
-	}
-	// proc_pid_stat(5): pid, (name), state, ppid, pgrp, session, tty, tpgid, flags …; the name may hold anything.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	fields := statOf(p.pid)
 	if len(fields) < 7 {
 		return false
 	}
@@ -233,7 +231,7 @@ func (p *process) dying() bool {
 }
 
 // TakeLogs claims what the worker wrote up to these positions for a prediction, or, "", for none.
-func (p *process) TakeLogs(prediction string, out, err uint64) []byte {
+func (p *process) TakeLogs(prediction string, out, err uint64) []slot.Text {
 	return p.logs.Take(prediction, [sources]uint64{out, err})
 }
 

@@ -44,6 +44,7 @@ func scenes() map[string]func(*actor) {
 		"leaves-child":   (*actor).leavesChild,
 		"writes":         (*actor).writes,
 		"echoes":         (*actor).echoes,
+		"lives":          (*actor).lives,
 	}
 }
 

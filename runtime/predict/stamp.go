@@ -1,4 +1,4 @@
-package httpd
+package predict
 
 import (
 	"sync/atomic"

@@ -1,0 +1,106 @@
+package httpd
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"pinion/runtime/predict"
+)
+
+// vanishing is a Service whose predictions are in flight when they are looked for and have ended, without a
+// trace, when they are to be joined: as often as left says.
+type vanishing struct {
+	*fake
+	left atomic.Int32
+}
+
+func (v *vanishing) Create(req predict.Request) (*predict.Prediction, error) {
+	if v.left.Add(-1) >= 0 {
+		return nil, predict.ErrInFlight
+	}
+	return v.fake.Create(req)
+}
+
+func (v *vanishing) Find(predict.Kind, string) *predict.Prediction {
+	if v.left.Load() <= 0 {
+		return nil
+	}
+	return predict.New("a", predict.Request{}, epoch, ended{}, predict.Options{}) // nobody was to be told of it
+}
+
+func (v *vanishing) Result(predict.Kind, string) (predict.Record, bool) {
+	return predict.Record{}, false
+}
+
+func TestJoiningWhatEnds(t *testing.T) {
+	v := &vanishing{fake: newFake()}
+	c := serve(t, v, Options{}).dial(t)
+	for _, headers := range []string{asJSON, asStream} {
+		v.left.Store(3)
+		c.send(ask("PUT", "/predictions/a", headers, "{}"))
+		if _, body := c.want(200); !strings.Contains(body, `"status":"succeeded"`) {
+			t.Errorf("it was not carried out anew: %s", body)
+		}
+		v.left.Store(1 << 20) // it never comes to an end
+		c.send(ask("PUT", "/predictions/a", headers, "{}"))
+		c.want(409)
+	}
+}
+
+// crowded is a Service whose predictions have followers before their maker can follow them.
+type crowded struct{ *fake }
+
+func (c crowded) Create(req predict.Request) (*predict.Prediction, error) {
+	p, err := c.fake.Create(req)
+	for range predict.MaxSubscribers {
+		if _, err := p.Subscribe(); err != nil {
+			return nil, err
+		}
+	}
+	return p, err
+}
+
+// TestCrowdedOut: a prediction that its maker cannot follow is ended, and its place given back.
+func TestCrowdedOut(t *testing.T) {
+	f := newFake()
+	f.hold = true
+	c := serve(t, crowded{f}, Options{}).dial(t)
+	c.send(streamRequest("a"))
+	c.want(429)
+	wait(t, f.canceled, "the cancel")
+	wait(t, f.released, "the release")
+	c.send(ask("GET", "/predictions/a", "", ""))
+	if _, body := c.want(200); !strings.Contains(body, `"status":"canceled"`) {
+		t.Error(body)
+	}
+}
+
+// TestErrorsKeepTheConnection: whatever a request is answered, the next one on its connection is answered
+// too, or the answer before says that none will be.
+func TestErrorsKeepTheConnection(t *testing.T) {
+	for _, c := range allGolden() {
+		if c.before != nil || c.during != nil || strings.HasPrefix(c.name, "wait_passed") {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			f := newFake()
+			if c.set != nil {
+				c.set(f)
+			}
+			conn := serve(t, f, c.opt).dial(t)
+			if c.request == "" {
+				c.request = postRequest(c.post)
+			}
+			conn.send(c.request + ask("GET", "/livez", "", ""))
+			resp, _ := conn.answerTo(strings.HasPrefix(c.request, "HEAD"))
+			if resp.Close {
+				conn.ended()
+				return
+			}
+			if _, body := conn.want(200); body != "{}" {
+				t.Errorf("the next answer is %q", body)
+			}
+		})
+	}
+}

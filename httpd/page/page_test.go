@@ -1,0 +1,38 @@
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestPage: it is one page, fetches nothing from elsewhere, and its policy allows just the script and the style in it.
+func TestPage(t *testing.T) {
+	var ctx fasthttp.RequestCtx
+	Handler()(&ctx)
+	body := ctx.Response.Body()
+	policy := string(ctx.Response.Header.Peek("Content-Security-Policy"))
+	for _, tag := range []string{"script", "style"} {
+		inline := regexp.MustCompile(`(?s)<`+tag+`>(.*?)</`+tag+`>`).FindAllSubmatch(body, -1)
+		if len(inline) != 1 {
+			t.Fatalf("%d elements of %s", len(inline), tag)
+		}
+		sum := sha256.Sum256(inline[0][1])
+		if want := tag + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) {
+			t.Errorf("the policy %q lacks %q", policy, want)
+		}
+	}
+	if strings.Contains(policy, "unsafe") {
+		t.Errorf("the policy is %q", policy)
+	}
+	for _, from := range []string{`src="http`, `href="http`, "@import", "innerHTML", "eval(", "document.write", "insertAdjacentHTML"} {
+		if bytes.Contains(body, []byte(from)) {
+			t.Errorf("the page has %q", from)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package httpd
+
+import (
+	"bytes"
+	"math"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
+)
+
+// asked is how a client wants to be answered.
+type asked struct {
+	mode predict.Mode
+	// bounded: it waits for at most wait, then takes the state that there is.
+	bounded bool
+	wait    time.Duration
+}
+
+// readMode reads it from the headers: a stream where Accept lists one, or else what Prefer says
+// (RFC 7240). respond-async goes before wait. Nothing is copied and nothing is refused: a preference
+// that cannot be read is one that this server does not know.
+func readMode(h *fasthttp.RequestHeader) asked {
+	if len(h.Peek(fasthttp.HeaderAccept)) > 0 {
+		for _, line := range h.PeekAll(fasthttp.HeaderAccept) {
+			if listsStream(line) {
+				return asked{mode: predict.Stream}
+			}
+		}
+	}
+	var a asked
+	if len(h.Peek("Prefer")) == 0 {
+		return a
+	}
+	for _, line := range h.PeekAll("Prefer") {
+		for len(line) > 0 {
+			var item []byte
+			item, line = cutUnquoted(line, ',')
+			item, _ = cutUnquoted(item, ';') // of its parameters none is known
+			name, value, _ := bytes.Cut(item, []byte{'='})
+			name, value = trim(name), trim(value)
+			switch {
+			case bytes.EqualFold(name, []byte("respond-async")):
+				return asked{mode: predict.Async}
+			case bytes.EqualFold(name, []byte("wait")) && !a.bounded: // of equal ones the first counts
+				a.wait, a.bounded = readSeconds(value)
+			}
+		}
+	}
+	return a
+}
+
+// listsStream tells whether a line of Accept names text/event-stream, and not with a weight of zero.
+func listsStream(line []byte) bool {
+	for len(line) > 0 {
+		var item []byte
+		item, line = cutUnquoted(line, ',')
+		name, params := cutUnquoted(item, ';')
+		if !bytes.EqualFold(trim(name), []byte(contentSSE)) {
+			continue
+		}
+		refused := false
+		for len(params) > 0 {
+			var param []byte
+			param, params = cutUnquoted(params, ';')
+			key, value, _ := bytes.Cut(param, []byte{'='})
+			if bytes.EqualFold(trim(key), []byte{'q'}) {
+				refused = len(bytes.Trim(trim(value), "0.")) == 0
+			}
+		}
+		if !refused {
+			return true
+		}
+	}
+	return false
+}
+
+// readSeconds reads a number of seconds, in quotes or without.
+func readSeconds(value []byte) (time.Duration, bool) {
+	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {
+		value = value[1 : n-1]
+	}
+	if len(value) == 0 {
+		return 0, false
+	}
+	const most = int64(math.MaxInt64 / time.Second)
+	seconds := int64(0)
+	for _, b := range value {
+		if b < '0' || b > '9' {
+			return 0, false
+		}
+		seconds = min(seconds*10+int64(b-'0'), most/10-1) // longer than the server will live
+	}
+	return time.Duration(seconds) * time.Second, true
+}
+
+// cutUnquoted cuts b at the first sep outside of a quoted string.
+func cutUnquoted(b []byte, sep byte) (before, after []byte) {
+	quoted := false
+	for i := 0; i < len(b); i++ {
+		switch {
+		case quoted && b[i] == '\\':
+			i++
+		case b[i] == '"':
+			quoted = !quoted
+		case b[i] == sep && !quoted:
+			return b[:i], b[i+1:]
+		}
+	}
+	return b, nil
+}
+
+func trim(b []byte) []byte { return bytes.Trim(b, " \t") }

@@ -1,0 +1,70 @@
+package httpd
+
+import (
+	"bytes"
+	"strconv"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// The events of a stream as the HTTP contract has them. Each is appended whole to a buffer; of what can be
+// big, the JSON that a model made, the caller may write the bytes themselves between head and tail.
+
+// comment keeps a connection alive and means nothing to its client.
+const comment = ": keep-alive\n\n"
+
+const (
+	outputHead    = "event: output\ndata: {\"chunk\":"
+	completedHead = "event: completed\ndata: "
+	eventTail     = "\n\n"
+)
+
+func appendStart(dst []byte, id string) []byte {
+	dst = append(dst, "event: start\ndata: {\"id\":"...)
+	dst = rawjson.AppendQuoted(dst, id)
+	return append(dst, ",\"status\":\"processing\"}\n\n"...)
+}
+
+// appendOutputTail is what stands after the chunk.
+func appendOutputTail(dst []byte, index uint64) []byte {
+	dst = append(dst, ",\"index\":"...)
+	dst = strconv.AppendUint(dst, index, 10)
+	return append(dst, "}\n\n"...)
+}
+
+func appendLog(dst []byte, source string, text []byte) []byte {
+	dst = append(dst, "event: log\ndata: {\"source\":"...)
+	dst = rawjson.AppendQuoted(dst, source)
+	dst = append(dst, ",\"data\":"...)
+	dst = rawjson.AppendQuotedBytes(dst, text)
+	return append(dst, "}\n\n"...)
+}
+
+func appendMetric(dst, metric []byte) []byte {
+	dst = append(dst, "event: metric\ndata: "...)
+	dst = append(dst, oneLine(metric)...)
+	return append(dst, eventTail...)
+}
+
+func appendMissed(dst []byte, err *predict.MissedError) []byte {
+	dst = append(dst, "event: error\ndata: {\"error\":"...)
+	dst = rawjson.AppendQuoted(dst, err.Error())
+	dst = append(dst, ",\"skipped\":"...)
+	dst = strconv.AppendUint(dst, err.Skipped, 10)
+	return append(dst, "}\n\n"...)
+}
+
+// oneLine is JSON without line breaks, which would end a data line. In JSON they can only be space
+// between two tokens. What has none, as all that comes from a worker, is not copied.
+func oneLine(json []byte) []byte {
+	if bytes.IndexByte(json, '\n') < 0 && bytes.IndexByte(json, '\r') < 0 {
+		return json
+	}
+	return bytes.Map(func(r rune) rune {
+		if r == '\n' || r == '\r' {
+			return ' '
+		}
+		return r
+	}, json)
+}

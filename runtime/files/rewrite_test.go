@@ -1,0 +1,290 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"pinion/runtime/rawjson"
+)
+
+// newUploads makes the uploads of a prediction. The test's end closes them and holds that their folder is gone.
+func newUploads(t *testing.T, s *Store, prefix string) *Uploads {
+	t.Helper()
+	u, err := s.NewUploads("../id", Destination{Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		u.Close()
+		u.Close()
+		noFiles(t, s)
+	})
+	return u
+}
+
+// leave puts a file where the worker would, and returns its mark.
+func leave(t *testing.T, u *Uploads, number int, name, content string) string {
+	t.Helper()
+	folder := filepath.Join(u.Folder(), fmt.Sprint(number))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return string(rawjson.AppendQuoted(nil, fmt.Sprintf("pinion-file:%s:%d/%s", u.Token(), number, name)))
+}
+
+func TestResolve(t *testing.T) {
+	target := newStorage(t, nil)
+	s := newStore(t, Options{})
+	u := newUploads(t, s, target.URL+"/p/")
+	if len(u.Token()) != 32 || strings.Trim(u.Token(), "0123456789abcdef") != "" || !filepath.IsAbs(u.Folder()) {
+		t.Errorf("token %s, folder %s", u.Token(), u.Folder())
+	}
+	a, b, c, d := leave(t, u, 0, "a.txt", "1"), leave(t, u, 1, `b"\ é.txt`, "2"), leave(t, u, 2, "a.txt", "3"), leave(t, u, 3, "d", "4")
+	other := `"pinion-file:` + strings.Repeat("0", 32) + `:0/a.txt"`
+	inside := string(rawjson.AppendQuoted(nil, "say "+a)) // text that quotes a mark
+	chunk := a + `,[1,{"x":` + b + ` ,"y":[[` + c + `]],` + a + ` : 2, "z":` + other + `}, ` + inside + `,"\\",` + d + `]`
+	chunk = "[" + chunk + "]"
+	if err := rawjson.Check([]byte(chunk)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := u.Resolve(t.Context(), []byte(chunk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return `"` + target.URL + "/p/" + name + `"` }
+	want := "[" + at("a.txt") + `,[1,{"x":` + at("b%22%5C%20%C3%A9.txt") + ` ,"y":[[` + at("a.txt") + `]],` + a + ` : 2, "z":` + other + `}, ` + inside + `,"\\",` + at("d") + `]]`
+	if string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	contents := map[string]bool{}
+	for _, p := range target.all() {
+		contents[p.Body] = true
+	}
+	if len(contents) != 4 {
+		t.Errorf("uploaded %v", contents)
+	}
+	if left := list(t, u.Folder()); len(left) != 0 {
+		t.Errorf("left after the uploads: %q", left)
+	}
+	lone := leave(t, u, 4, "é.txt", "5")
+	if got, err := u.Resolve(t.Context(), []byte(lone)); err != nil || string(got) != at("%C3%A9.txt") {
+		t.Errorf("Resolve(%s) = %s, %v", lone, got, err)
+	}
+}
+
+// TestResolveNothing holds that a chunk without marks is passed on as it is, without uploads too.
+func TestResolveNothing(t *testing.T) {
+	s := newStore(t, Options{})
+	off, err := s.NewUploads("id", Destination{})
+	if off != nil || err != nil || off.Folder() != "" || off.Token() != "" {
+		t.Errorf("NewUploads without a prefix: %v, %v", off, err)
+	}
+	off.Close()
+	chunk := []byte(`{"a":"pinion-file:x","b":["pinion-file:` + strings.Repeat("0", 32) + `:0/x"]}`)
+	for _, u := range []*Uploads{off, newUploads(t, s, "http://h/")} {
+		got, err := u.Resolve(t.Context(), chunk)
+		if err != nil || &got[0] != &chunk[0] {
+			t.Errorf("Resolve = %s, %v", got, err)
+		}
+		if n := testing.AllocsPerRun(100, func() { _, _ = u.Resolve(context.Background(), chunk) }); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	}
+}
+
+// TestResolveForged holds that no mark leads out of the folder.
+func TestResolveForged(t *testing.T) {
+	target := newStorage(t, nil)
+	s := newStore(t, Options{})
+	u := newUploads(t, s, target.URL)
+	secret := writeFile(t, "secret", "secret")
+	leave(t, u, 0, "x", "x")
+	for name, to := range map[string]string{"link": secret, "up": "../../../x", "dir": "."} {
+		if err := os.Symlink(to, filepath.Join(u.Folder(), "0", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Dir(secret), filepath.Join(u.Folder(), "1")); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{
+		"", "0", "0/", "/x", "0/.", "0/..", "0/../0/x", "0//x", "./x", "../x", "-0/x", "+0/x", "0x0/x", "99999999999/x", "0/x/", "0/link", "0/up", "0/dir", "1/secret", "2/x", "0/X", "0/x\x00", secret,
+	} {
+		mark := rawjson.AppendQuoted(nil, "pinion-file:"+u.Token()+":"+file)
+		got, err := u.Resolve(t.Context(), mark)
+		var failed *UploadError
+		if !errors.As(err, &failed) || !errors.Is(err, ErrNoFile) || got != nil || strings.Contains(err.Error(), u.Folder()) {
+			t.Errorf("%q: %s, %v", file, got, err)
+		}
+	}
+	if all := target.all(); len(all) != 0 {
+		t.Errorf("uploaded: %v", all)
+	}
+}
+
+// TestResolveFails holds that one failure ends the rest and is the error.
+func TestResolveFails(t *testing.T) {
+	entered := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			close(entered)
+			<-r.Context().Done()
+			return
+		}
+		<-entered
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer server.Close()
+	u := newUploads(t, newStore(t, Options{}), server.URL)
+	chunk := "[" + leave(t, u, 0, "slow", "") + "," + leave(t, u, 1, "bad", "1") + "]"
+	_, err := u.Resolve(t.Context(), []byte(chunk))
+	if err == nil || err.Error() != `cannot upload output file "bad" to `+server.URL+`: the server answered 403 Forbidden` {
+		t.Error(err)
+	}
+}
+
+// TestResolveParallel holds that as many uploads as are allowed run at once, over all chunks, and no more.
+func TestResolveParallel(t *testing.T) {
+	const parallel, files = 3, 9
+	var mu sync.Mutex
+	now, most, started := 0, 0, 0
+	full := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		now++
+		started++
+		most = max(most, now)
+		wait := full
+		if started%parallel == 0 { // they pass in groups
+			close(full)
+			full = make(chan struct{})
+		}
+		mu.Unlock()
+		select {
+		case <-wait:
+		case <-r.Context().Done():
+		}
+		mu.Lock()
+		now--
+		mu.Unlock()
+	}))
+	defer server.Close()
+	u := newUploads(t, newStore(t, Options{Parallel: parallel}), server.URL)
+	var callers sync.WaitGroup
+	for call := range 2 {
+		var chunk, want [][]byte
+		for i := range files {
+			name := fmt.Sprintf("%d-%d", call, i)
+			chunk = append(chunk, []byte(leave(t, u, call*files+i, name, "x")))
+			want = append(want, fmt.Appendf(nil, `"%s/%s"`, server.URL, name))
+		}
+		callers.Go(func() {
+			got, err := u.Resolve(t.Context(), bytes.Join(chunk, []byte(",")))
+			if err != nil || !bytes.Equal(got, bytes.Join(want, []byte(","))) {
+				t.Errorf("Resolve = %s, %v", got, err)
+			}
+		})
+	}
+	callers.Wait()
+	if most != parallel {
+		t.Errorf("%d at once, want %d", most, parallel)
+	}
+}
+
+// TestUploadsClose holds that the end of a prediction ends its uploads.
+func TestUploadsClose(t *testing.T) {
+	server, asked := hang(t)
+	s := newStore(t, Options{})
+	u, err := s.NewUploads("id", Destination{Prefix: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := leave(t, u, 0, "x", "x")
+	ended := make(chan error)
+	go func() {
+		_, err := u.Resolve(context.Background(), []byte(mark))
+		ended <- err
+	}()
+	<-asked
+	u.Close()
+	if err := <-ended; !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	if _, err := u.Resolve(t.Context(), []byte(mark)); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	if _, err := s.NewUploads("id", Destination{Prefix: "ftp://secret@h"}); !errors.Is(err, ErrPrefix) || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.NewUploads("id", Destination{Prefix: "http://h"}); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// FuzzMarks holds that find finds exactly the strings that are marks and values, in whatever JSON.
+func FuzzMarks(f *testing.F) {
+	u := &Uploads{mark: []byte(`"pinion-file:t:`)}
+	for _, seed := range []string{
+		`"pinion-file:t:0/a"`, `["\"pinion-file:t:0/a\"","\\","pinion-file:t:1/\"b\\"]`, `{"pinion-file:t:0/a" : "pinion-file:t:1/b"}`, `[["pinion-file:t:"],"pinion-file:t"]`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, chunk []byte) {
+		if rawjson.Check(chunk) != nil {
+			return
+		}
+		var want []place
+		walk(chunk, 0, func(start, end int) {
+			// A string that spells the prefix with escapes is none of ours.
+			if raw := chunk[start:end]; bytes.HasPrefix(raw, u.mark) {
+				want = append(want, place{start, end, strings.TrimPrefix(rawjson.Text(raw), "pinion-file:t:")})
+			}
+		})
+		if got := u.find(chunk); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("find(%s) = %v, want %v", chunk, got, want)
+		}
+	})
+}
+
+// walk calls found with the place of each string that is a value, by package rawjson.
+func walk(chunk []byte, at int, found func(start, end int)) {
+	switch rawjson.KindOf(chunk) {
+	case rawjson.KindString:
+		trimmed := bytes.TrimRight(chunk, " \t\r\n")
+		lead := len(trimmed) - len(bytes.TrimLeft(trimmed, " \t\r\n"))
+		found(at+lead, at+len(trimmed))
+	case rawjson.KindArray:
+		items := rawjson.Array(chunk)
+		for {
+			value, ok := items.Next()
+			if !ok {
+				return
+			}
+			walk(value, at+items.Offset(), found)
+		}
+	case rawjson.KindObject:
+		members := rawjson.Object(chunk)
+		for {
+			_, value, ok := members.Next()
+			if !ok {
+				return
+			}
+			walk(value, at+members.Offset(), found)
+		}
+	}
+}

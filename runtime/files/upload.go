@@ -1,0 +1,238 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Destination is where files are uploaded to.
+type Destination struct {
+	Prefix string // an http or https URL; a file goes to its path, a slash and the file's name
+	// TraceParent and TraceState are passed on where they are not empty.
+	TraceParent, TraceState string
+}
+
+// Upload PUTs the file at path and returns the URL by which clients find it: the Location header of the answer, else
+// where the last redirect led, without query and credentials. The file is streamed with its Content-Length; its type
+// is that of its name, else of its content.
+//
+// Connection errors, silence for Options.Stall, and the statuses 429, 500, 502, 503 and 504 are tried again.
+// Redirects 301, 302, 307 and 308 are followed with the same PUT; 303 means that the file was taken in. The error is
+// an *UploadError, ErrClosed, or what ended ctx.
+func (s *Store) Upload(ctx context.Context, to Destination, path string) (string, error) {
+	return s.upload(ctx, to, filepath.Base(path), func() (*os.File, error) {
+		return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
+	})
+}
+
+func (s *Store) upload(ctx context.Context, to Destination, name string, open func() (*os.File, error)) (string, error) {
+	if !s.enter() {
+		return "", ErrClosed
+	}
+	defer s.fetches.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })
+	defer stop()
+	target, err := fileURL(to.Prefix, name)
+	if err != nil {
+		return "", &UploadError{name, redact(to.Prefix), err}
+	}
+	file, err := openRegular(open)
+	if err != nil {
+		return "", &UploadError{name, redact(to.Prefix), err}
+	}
+	defer file.close()
+	for tries := 1; ; tries++ {
+		var found string
+		if found, err = s.tryUpload(ctx, to, target, file); err == nil {
+			return found, nil
+		}
+		if ctx.Err() == nil && tries <= s.options.Retries && passing(err) {
+			s.options.Logger.Debug("upload will be tried again", "file", name, "to", redact(to.Prefix), "error", err)
+			s.sleep(ctx, s.backoff(tries))
+			continue
+		}
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		return "", &UploadError{name, redact(to.Prefix), err}
+	}
+}
+
+// fileURL is the URL of a file of that name below prefix.
+func fileURL(prefix, name string) (*url.URL, error) {
+	u, err := url.Parse(prefix)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return nil, ErrPrefix // without the URL, which may hold a secret
+	}
+	u.Fragment, u.RawFragment = "", ""
+	u.RawPath = strings.TrimSuffix(u.EscapedPath(), "/") + "/" + url.PathEscape(name)
+	if u.Path, err = url.PathUnescape(u.RawPath); err != nil {
+		return nil, ErrPrefix
+	}
+	return u, nil
+}
+
+// source is a file that is being uploaded.
+type source struct {
+	file *os.File
+	size int64
+	kind string
+}
+
+// openRegular opens a file and looks at it.
+func openRegular(open func() (*os.File, error)) (*source, error) {
+	file, err := open()
+	if err != nil {
+		return nil, ErrNoFile // the path is nobody's business
+	}
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		_ = file.Close() // nothing was written
+		return nil, ErrNoFile
+	}
+	return &source{file, info.Size(), typeOf(filepath.Base(file.Name()), file)}, nil
+}
+
+func (f *source) close() { _ = f.file.Close() } // nothing was written
+
+// open reads the file from its start; each try has a reader of its own, for the transport may still read for the last.
+func (f *source) open(progress func()) io.ReadCloser {
+	if f.size == 0 {
+		return http.NoBody // net/http takes any other body of length 0 for one of unknown length
+	}
+	return io.NopCloser(&progressReader{io.NewSectionReader(f.file, 0, f.size), progress})
+}
+
+// tryUpload sends a file once, over redirects.
+func (s *Store) tryUpload(ctx context.Context, to Destination, target *url.URL, file *source) (found string, err error) {
+	ctx, progress, stop := s.limit(ctx)
+	defer stop()
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}()
+	for redirects := 0; ; redirects++ {
+		response, err := s.put(ctx, to, target, file, progress)
+		if err != nil {
+			return "", err
+		}
+		location := response.Header.Get("Location")
+		switch code := response.StatusCode; {
+		case code >= 200 && code <= 299 || code == http.StatusSeeOther:
+			return foundAt(target, location), nil
+		case location != "" && (code == http.StatusMovedPermanently || code == http.StatusFound ||
+			code == http.StatusTemporaryRedirect || code == http.StatusPermanentRedirect):
+		default:
+			return "", newStatusError(code)
+		}
+		next, err := target.Parse(location)
+		if err != nil || next.Scheme != "http" && next.Scheme != "https" || next.Hostname() == "" ||
+			redirects >= max(0, s.options.MaxRedirects) {
+			return "", ErrRedirects // without the target, which may be a signed URL
+		}
+		target = next
+	}
+}
+
+// expectAbove is the size from which on a server is asked before the file is sent, in bytes: one that refuses or
+// redirects need not take it, and its answer is not lost in a broken connection.
+const expectAbove = 1 << 20
+
+// put makes one request. The answer's body is closed.
+func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *source, progress func()) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, target.String(), file.open(progress))
+	if err != nil {
+		return nil, ErrPrefix
+	}
+	request.ContentLength = file.size
+	request.GetBody = func() (io.ReadCloser, error) { return file.open(progress), nil } // for a connection found dead
+	header := request.Header
+	header.Set("User-Agent", s.options.UserAgent)
+	header.Set("Content-Type", file.kind)
+	setTrace(header, "traceparent", to.TraceParent)
+	setTrace(header, "tracestate", to.TraceState)
+	if file.size > expectAbove {
+		header.Set("Expect", "100-continue")
+	}
+	if target.User != nil {
+		password, _ := target.User.Password()
+		request.SetBasicAuth(target.User.Username(), password)
+	}
+	response, err := s.uploads.RoundTrip(request)
+	if err != nil {
+		if err = plain(err); errors.Is(err, ErrTruncated) {
+			err = ErrNoAnswer
+		}
+		return nil, err
+	}
+	progress()
+	_, _ = io.CopyN(io.Discard, response.Body, 4<<10) // so that the connection can be used again; its text means nothing
+	_ = response.Body.Close()
+	return response, nil
+}
+
+// setTrace passes a header of the prediction's request on, unless net/http would refuse the whole request for it.
+func setTrace(header http.Header, name, value string) {
+	if value != "" && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+		header.Set(name, value)
+	}
+}
+
+// foundAt is the URL of a file that was PUT to target and answered with that Location.
+func foundAt(target *url.URL, location string) string {
+	base := *target
+	base.User, base.Fragment, base.RawFragment = nil, "", ""
+	if location == "" {
+		base.RawQuery, base.ForceQuery = "", false
+		return base.String()
+	}
+	if at, err := base.Parse(location); err == nil {
+		return at.String()
+	}
+	return location
+}
+
+// passing tells whether another try may succeed where one ended with err.
+func passing(err error) bool {
+	var status *StatusError
+	if !errors.As(err, &status) {
+		// All else is the network's.
+		return !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrRedirects) && !errors.Is(err, ErrPrefix)
+	}
+	switch status.code {
+	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// backoff is how long to wait after the given number of tries.
+func (s *Store) backoff(tries int) time.Duration {
+	wait := s.options.Backoff
+	for range tries - 1 {
+		wait = min(2*wait, s.options.MaxBackoff)
+	}
+	return min(wait, s.options.MaxBackoff)
+}
+
+// sleep returns after d, or at the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,401 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// put is one request that a storage got.
+type put struct {
+	Method, URI, Host string
+	Header            http.Header
+	Length            int64
+	Body              string
+}
+
+// storage is a server that keeps what is put to it and answers by the path of the request; 200 where it has no answer.
+type storage struct {
+	*httptest.Server
+	mu   sync.Mutex
+	puts []put
+}
+
+func newStorage(t *testing.T, answers map[string]http.HandlerFunc) *storage {
+	t.Helper()
+	s := &storage{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := answers[r.URL.Path]
+		if r.Header.Get("Expect") != "" && answer != nil { // which looks at no body
+			answer(w, r)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		s.puts = append(s.puts, put{r.Method, r.RequestURI, r.Host, r.Header, r.ContentLength, string(body)})
+		s.mu.Unlock()
+		if answer != nil {
+			answer(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// all is what was put, and forgets it.
+func (s *storage) all() []put {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.puts
+	s.puts = nil
+	return all
+}
+
+// instant makes the waits of s take no time, and tells them.
+func instant(s *Store) *[]time.Duration {
+	var mu sync.Mutex
+	var slept []time.Duration
+	s.sleep = func(_ context.Context, d time.Duration) {
+		mu.Lock()
+		slept = append(slept, d)
+		mu.Unlock()
+	}
+	return &slept
+}
+
+func writeFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestUpload(t *testing.T) {
+	target := newStorage(t, nil)
+	s := newStore(t, Options{UserAgent: "test/1"})
+	big := strings.Repeat("0123456789", 300_000)
+	for _, test := range []struct{ name, content, kind, uri string }{
+		{"out.png", "x", "image/png", "/b/out.png"},
+		{"OUT.JPEG", "", "image/jpeg", "/b/OUT.JPEG"},
+		{"no extension", "\x89PNG\r\n\x1a\n", "image/png", "/b/no%20extension"},
+		{"text", "hello", "text/plain; charset=utf-8", "/b/text"},
+		{"x.unheard-of", "\x00\x01", "application/octet-stream", "/b/x.unheard-of"},
+		{"a?b#c%2F d;é.txt", "y", "text/plain", "/b/a%3Fb%23c%252F%20d%3B%C3%A9.txt"},
+		{"big.bin", big, "application/octet-stream", "/b/big.bin"},
+	} {
+		found, err := s.Upload(t.Context(), Destination{Prefix: target.URL + "/b", TraceParent: "00-1-2-01", TraceState: "bad\nstate"}, writeFile(t, test.name, test.content))
+		if err != nil || found != target.URL+test.uri {
+			t.Errorf("%s: %s, %v", test.name, found, err)
+		}
+		all := target.all()
+		if len(all) != 1 {
+			t.Fatalf("%s: %d requests", test.name, len(all))
+		}
+		got := all[0]
+		if asked := got.Header.Get("Expect") == "100-continue"; asked != (test.name == "big.bin") {
+			t.Errorf("%s: asked before it was sent: %v", test.name, asked)
+		}
+		if got.Method != http.MethodPut || got.URI != test.uri || got.Length != int64(len(test.content)) || got.Body != test.content {
+			t.Errorf("%s: %s %s of %d bytes", test.name, got.Method, got.URI, got.Length)
+		}
+		for name, want := range map[string]string{"Content-Type": test.kind, "User-Agent": "test/1", "Traceparent": "00-1-2-01", "Tracestate": ""} {
+			if value := got.Header.Get(name); value != want {
+				t.Errorf("%s: %s is %q, want %q", test.name, name, value, want)
+			}
+		}
+	}
+}
+
+func TestFileURL(t *testing.T) {
+	for prefix, want := range map[string]string{
+		"http://h":                          "http://h/n%20m",
+		"http://h/":                         "http://h/n%20m",
+		"https://h/a/b":                     "https://h/a/b/n%20m",
+		"https://h/a/b/":                    "https://h/a/b/n%20m",
+		"https://h/a//":                     "https://h/a//n%20m",
+		"https://h/a%2Fb/../c":              "https://h/a%2Fb/../c/n%20m",
+		"https://u:p@h/a?sig=1%2F2&x=#frag": "https://u:p@h/a/n%20m?sig=1%2F2&x=",
+		"":                                  "", "h/a": "", "ftp://h/a": "", "file:///a": "", "http://": "", "http://[::1": "", "data:,x": "",
+	} {
+		u, err := fileURL(prefix, "n m")
+		switch {
+		case want == "":
+			if !errors.Is(err, ErrPrefix) {
+				t.Errorf("%s: %v, %v", prefix, u, err)
+			}
+		case err != nil || u.String() != want:
+			t.Errorf("%s: %v, %v, want %s", prefix, u, err, want)
+		}
+	}
+}
+
+// to redirects, or names the file, with that status.
+func to(status int, location string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", location)
+		w.WriteHeader(status)
+	}
+}
+
+// TestFoundAt holds which URL an output gets.
+func TestFoundAt(t *testing.T) {
+	for _, test := range []struct {
+		status         int
+		location, want string // BASE is the server
+		puts           string
+	}{
+		{200, "", "BASE/p/f.txt", "/p/f.txt?q=1"},
+		{204, "", "BASE/p/f.txt", "/p/f.txt?q=1"},
+		{201, "https://cdn.example/f?token=1#x", "https://cdn.example/f?token=1#x", "/p/f.txt?q=1"},
+		{200, "/files/1?a=b", "BASE/files/1?a=b", "/p/f.txt?q=1"},
+		{200, "s3://bucket/f", "s3://bucket/f", "/p/f.txt?q=1"},
+		{200, "http://[::1", "http://[::1", "/p/f.txt?q=1"},
+		{303, "/files/1", "BASE/files/1", "/p/f.txt?q=1"},
+		{301, "/there?secret=1#x", "BASE/there", "/p/f.txt?q=1 /there?secret=1"},
+		{302, "/there", "BASE/there", "/p/f.txt?q=1 /there"},
+		{307, "/there", "BASE/there", "/p/f.txt?q=1 /there"},
+		{308, "//user:secret@HOST/there", "BASE/there", "/p/f.txt?q=1 /there"},
+		{307, "/named", "BASE/name?x=1", "/p/f.txt?q=1 /named"},
+	} {
+		for _, content := range []string{"content", strings.Repeat("c", expectAbove+1)} {
+			answers := map[string]http.HandlerFunc{"/named": to(201, "/name?x=1")}
+			target := newStorage(t, answers)
+			base := strings.NewReplacer("BASE", target.URL, "HOST", target.Listener.Addr().String())
+			answers["/p/f.txt"] = to(test.status, base.Replace(test.location))
+			if test.location == "" {
+				answers["/p/f.txt"] = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(test.status) }
+			}
+			s := newStore(t, Options{})
+			prefix := strings.Replace(target.URL, "://", "://user:secret@", 1) + "/p?q=1"
+			found, err := s.Upload(t.Context(), Destination{Prefix: prefix}, writeFile(t, "f.txt", content))
+			if err != nil || found != base.Replace(test.want) {
+				t.Errorf("%d %s: %s, %v", test.status, test.location, found, err)
+			}
+			if len(content) > 10 {
+				continue // whether the first answer's body was taken is up to the server
+			}
+			var uris []string
+			for _, p := range target.all() {
+				uris = append(uris, p.URI)
+				if p.Method != http.MethodPut || p.Body != content || p.Header.Get("Authorization") != "Basic dXNlcjpzZWNyZXQ=" {
+					t.Errorf("%d %s: %s %s %v", test.status, test.location, p.Method, p.URI, p.Header)
+				}
+			}
+			if got := strings.Join(uris, " "); got != test.puts {
+				t.Errorf("%d %s: put to %s, want %s", test.status, test.location, got, test.puts)
+			}
+		}
+	}
+}
+
+// TestCredentialsStayWithTheirHost holds that a redirect does not take those of the prefix along.
+func TestCredentialsStayWithTheirHost(t *testing.T) {
+	there := newStorage(t, nil)
+	here := newStorage(t, map[string]http.HandlerFunc{"/f.txt": to(307, there.URL+"/x")})
+	s := newStore(t, Options{})
+	if _, err := s.Upload(t.Context(), Destination{Prefix: strings.Replace(here.URL, "://", "://user:secret@", 1)}, writeFile(t, "f.txt", "c")); err != nil {
+		t.Fatal(err)
+	}
+	all := there.all()
+	if len(all) != 1 || all[0].Header.Get("Authorization") != "" || all[0].Body != "c" || all[0].Length != 1 {
+		t.Errorf("%v", all)
+	}
+}
+
+func TestUploadRetries(t *testing.T) {
+	statuses := []int{429, 500, 502, 503, 504, 429, 500, 502, 503, 504, 429, 500, 200}
+	var tries atomic.Int32
+	target := newStorage(t, map[string]http.HandlerFunc{"/f.txt": func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(statuses[tries.Add(1)-1])
+	}})
+	s := newStore(t, Options{})
+	slept := instant(s)
+	if _, err := s.Upload(t.Context(), Destination{Prefix: target.URL}, writeFile(t, "f.txt", "content")); err != nil {
+		t.Error(err)
+	}
+	for _, p := range target.all() {
+		if p.Body != "content" {
+			t.Errorf("a try sent %q", p.Body)
+		}
+	}
+	if got, want := fmt.Sprint(*slept), "[100ms 200ms 400ms 800ms 1.6s 3.2s 6.4s 12.8s 25.6s 51.2s 1m42.4s 2m0s]"; got != want || tries.Load() != 13 {
+		t.Errorf("%d tries, the waits are %s, want %s", tries.Load(), got, want)
+	}
+}
+
+func TestUploadRefused(t *testing.T) {
+	target := newStorage(t, map[string]http.HandlerFunc{
+		"/403/f.txt":    func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", 403) },
+		"/413/f.txt":    func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", 413) },
+		"/500/f.txt":    func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", 500) },
+		"/302/f.txt":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(302) },
+		"/304/f.txt":    to(304, "/x"),
+		"/loop/f.txt":   to(307, "/loop/f.txt?secret"),
+		"/file/f.txt":   to(307, "file:///etc/passwd"),
+		"/ftp/f.txt":    to(308, "ftp://secret/x"),
+		"/bad/f.txt":    to(307, "http://[::1?secret"),
+		"/closed/f.txt": raw(""),
+	})
+	s := newStore(t, Options{Retries: 2, MaxRedirects: 3})
+	slept := instant(s)
+	for _, size := range []int{10, expectAbove + 1} {
+		path := writeFile(t, "f.txt", strings.Repeat("c", size))
+		for name, test := range map[string]struct {
+			cause   any
+			retries int
+		}{
+			"403": {"the server answered 403 Forbidden", 0}, "413": {"the server answered 413 Request Entity Too Large", 0},
+			"500": {"the server answered 500 Internal Server Error", 2}, "302": {"the server answered 302 Found", 0}, "304": {"the server answered 304 Not Modified", 0},
+			"loop": {ErrRedirects, 0}, "file": {ErrRedirects, 0}, "ftp": {ErrRedirects, 0}, "bad": {ErrRedirects, 0}, "closed": {ErrNoAnswer, 2},
+		} {
+			*slept = nil
+			prefix := strings.Replace(target.URL, "://", "://user:secret@", 1) + "/" + name + "?secret=1#secret"
+			found, err := s.Upload(t.Context(), Destination{Prefix: prefix}, path)
+			var failed *UploadError
+			if !errors.As(err, &failed) || found != "" {
+				t.Errorf("%s: %s, %v", name, found, err)
+				continue
+			}
+			cause, _ := test.cause.(error)
+			if cause != nil && !errors.Is(err, cause) && size < expectAbove || cause == nil && failed.Cause.Error() != test.cause {
+				t.Errorf("%s: %v, want %v", name, failed.Cause, test.cause)
+			}
+			if !strings.HasPrefix(err.Error(), `cannot upload output file "f.txt" to `+target.URL+"/"+name+": ") || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s: %v", name, err)
+			}
+			if len(*slept) != test.retries {
+				t.Errorf("%s: %d retries, want %d", name, len(*slept), test.retries)
+			}
+		}
+	}
+	server := httptest.NewServer(nil)
+	server.Close()
+	*slept = nil
+	_, err := s.Upload(t.Context(), Destination{Prefix: server.URL + "?secret"}, writeFile(t, "f.txt", "c"))
+	if err == nil || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "secret") || len(*slept) != 2 {
+		t.Errorf("%v after %d retries", err, len(*slept))
+	}
+}
+
+// TestUploadOfNoFile holds that only a file that is there is uploaded, and that no local path is told.
+func TestUploadOfNoFile(t *testing.T) {
+	target := newStorage(t, nil)
+	s := newStore(t, Options{})
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(dir, "missing"), dir, pipe} {
+		_, err := s.Upload(t.Context(), Destination{Prefix: target.URL}, path)
+		if !errors.Is(err, ErrNoFile) || strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := s.Upload(t.Context(), Destination{Prefix: "ftp://secret@h"}, writeFile(t, "f", "")); !errors.Is(err, ErrPrefix) || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+	if all := target.all(); len(all) != 0 {
+		t.Errorf("%d requests", len(all))
+	}
+}
+
+// hang is a server that says when it is asked, and never answers.
+func hang(t *testing.T) (server *httptest.Server, asked chan struct{}) {
+	asked = make(chan struct{}, 100)
+	server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	return server, asked
+}
+
+func TestUploadStall(t *testing.T) {
+	server, _ := hang(t)
+	s := newStore(t, Options{Stall: 20 * time.Millisecond, Retries: 2})
+	slept := instant(s)
+	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, ErrStalled) || len(*slept) != 2 {
+		t.Errorf("%v after %d retries", err, len(*slept))
+	}
+}
+
+func TestUploadTimeout(t *testing.T) {
+	server, _ := hang(t)
+	s := newStore(t, Options{Timeout: 20 * time.Millisecond, Stall: -1})
+	slept := instant(s)
+	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, ErrTimeout) || len(*slept) != 0 {
+		t.Errorf("%v after %d retries", err, len(*slept))
+	}
+}
+
+// TestUploadCanceled holds that the end of its context ends an upload, while it is sent and while it waits.
+func TestUploadCanceled(t *testing.T) {
+	server, asked := hang(t)
+	reason := errors.New("the client left")
+	s := newStore(t, Options{})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-asked
+		cancel(reason)
+	}()
+	if _, err := s.Upload(ctx, Destination{Prefix: server.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, reason) {
+		t.Error(err)
+	}
+	broken := newStorage(t, map[string]http.HandlerFunc{"/f.txt": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }})
+	ctx, cancel = context.WithCancelCause(t.Context())
+	s.sleep = func(ctx context.Context, _ time.Duration) {
+		cancel(reason)
+		sleep(ctx, time.Hour)
+	}
+	if _, err := s.Upload(ctx, Destination{Prefix: broken.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, reason) || len(broken.all()) != 1 {
+		t.Error(err)
+	}
+}
+
+func TestUploadAtClose(t *testing.T) {
+	server, asked := hang(t)
+	s := newStore(t, Options{})
+	ended := make(chan error)
+	path := writeFile(t, "f.txt", "c")
+	go func() {
+		_, err := s.Upload(context.Background(), Destination{Prefix: server.URL}, path)
+		ended <- err
+	}()
+	<-asked
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, path); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// TestUploadToPrivate holds that DenyPrivate is about downloads alone.
+func TestUploadToPrivate(t *testing.T) {
+	target := newStorage(t, nil)
+	s := newStore(t, Options{DenyPrivate: true})
+	if _, err := s.Upload(t.Context(), Destination{Prefix: target.URL}, writeFile(t, "f.txt", "c")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,94 @@
+package predict
+
+import (
+	"strconv"
+	"time"
+
+	"pinion/runtime/rawjson"
+)
+
+// Encoder writes records as the prediction object of the HTTP contract. The zero value is ready; it is
+// safe for concurrent use.
+//
+// The object is made in three parts: what stands before the output, the output's own bytes (where
+// there are any), and what stands after. So an output never passes through an encoder.
+type Encoder struct{ stamps stamper }
+
+// Append appends the whole object.
+func (e *Encoder) Append(dst []byte, rec *Record) []byte {
+	dst = e.AppendHead(dst, rec)
+	dst = append(dst, rec.Output...)
+	return e.AppendTail(dst, rec)
+}
+
+// AppendHead appends the object up to its output.
+func (e *Encoder) AppendHead(dst []byte, rec *Record) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = rawjson.AppendQuoted(dst, rec.ID)
+	if rec.Input != nil {
+		dst = append(dst, `,"input":`...)
+		dst = append(dst, rec.Input...)
+	}
+	dst = append(dst, `,"status":"`...)
+	dst = append(dst, rec.Status.String()...)
+	dst = append(dst, '"')
+	switch {
+	case rec.Output != nil:
+		dst = append(dst, `,"output":`...)
+	case rec.Status == Succeeded: // it returned nothing, which is a value too
+		dst = append(dst, `,"output":null`...)
+	}
+	return dst
+}
+
+// AppendTail appends the object from its output on.
+func (e *Encoder) AppendTail(dst []byte, rec *Record) []byte {
+	if rec.Open {
+		dst = append(dst, ']')
+	}
+	if rec.Status == Failed || rec.Error != "" {
+		dst = append(dst, `,"error":`...)
+		dst = rawjson.AppendQuoted(dst, rec.Error)
+	}
+	dst = append(dst, `,"logs":`...)
+	dst = rawjson.AppendQuotedBytes(dst, rec.Logs)
+	switch {
+	case rec.Metrics != nil:
+		dst = append(dst, `,"metrics":`...)
+		dst = append(dst, rec.Metrics...)
+	case rec.Status.Terminal(): // it never came to a worker that could tell
+		dst = append(dst, `,"metrics":{"predict_time":`...)
+		dst = strconv.AppendFloat(dst, rec.seconds(), 'f', -1, 64)
+		dst = append(dst, '}')
+	}
+	if rec.Version != "" {
+		dst = append(dst, `,"version":`...)
+		dst = rawjson.AppendQuoted(dst, rec.Version)
+	}
+	if rec.CreatedText != "" {
+		dst = append(dst, `,"created_at":`...)
+		dst = rawjson.AppendQuoted(dst, rec.CreatedText)
+	} else {
+		dst = e.appendTime(dst, `,"created_at":"`, rec.Created)
+	}
+	dst = e.appendTime(dst, `,"started_at":"`, rec.Started)
+	dst = e.appendTime(dst, `,"completed_at":"`, rec.Completed)
+	return append(dst, '}')
+}
+
+func (e *Encoder) appendTime(dst []byte, key string, t time.Time) []byte {
+	if t.IsZero() {
+		return dst
+	}
+	dst = append(dst, key...)
+	dst = e.stamps.append(dst, t)
+	return append(dst, '"')
+}
+
+// seconds is how long the model had a prediction, as far as its record tells.
+func (rec *Record) seconds() float64 {
+	if rec.Started.IsZero() || rec.Completed.IsZero() {
+		return 0
+	}
+	return max(0, rec.Completed.Sub(rec.Started)).Round(time.Microsecond).Seconds()
+}

@@ -1,0 +1,356 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// told makes a prediction whose events are told.
+func told(o Options) *Prediction {
+	return New("a", Request{ID: "a", Mode: Stream}, epoch, &runner{}, o)
+}
+
+// text is an event in a line.
+func text(e Event) string {
+	return fmt.Sprintf("%d %d %s %s", e.Kind, e.Index, e.Source, e.Data)
+}
+
+// drain reads a subscription to its end.
+func drain(t *testing.T, s *Subscription) (events []string, err error) {
+	t.Helper()
+	for {
+		var got []Event
+		got, err = s.Next(make([]Event, 0, 3), nil)
+		for _, e := range got {
+			events = append(events, text(e))
+		}
+		if err != nil {
+			return events, err
+		}
+	}
+}
+
+// watcher notes what it is told.
+type watcher struct {
+	events  []string
+	records []Record
+}
+
+func (w *watcher) Observe(rec Record, e Event) {
+	w.events = append(w.events, text(e))
+	w.records = append(w.records, rec)
+}
+
+func (w *watcher) outputs() []string {
+	var all []string
+	for _, rec := range w.records {
+		out := string(rec.Output)
+		if rec.Open {
+			out += "]"
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
+// TestEveryEventIsTold to who came first, who came late, and the observers, in one order.
+func TestEveryEventIsTold(t *testing.T) {
+	p := told(Options{})
+	var w watcher
+	p.Watch(&w)
+	first, err := p.Subscribe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Begin(epoch)
+	p.Log("stdout", []byte("hello\n"))
+	p.Output([]byte(`"x"`))
+	p.Metric([]byte(`{"name":"n"}`))
+	p.Output([]byte(`"y"`))
+	late, err := p.Subscribe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.End(Result{Status: Succeeded, Yielded: true, Metrics: []byte("{}")}, epoch)
+	want := []string{"0 0  ", "2 0 stdout hello\n", `1 0  "x"`, `3 0  {"name":"n"}`, `1 1  "y"`, "4 0  "}
+	for name, s := range map[string]*Subscription{"first": first, "late": late} {
+		if got, err := drain(t, s); !slices.Equal(got, want) || err != io.EOF {
+			t.Errorf("%s got %q, %v", name, got, err)
+		}
+	}
+	if !slices.Equal(w.events, want) {
+		t.Errorf("the observer got %q", w.events)
+	}
+	// What it kept of each moment is still what it was.
+	if got, want := w.outputs(), []string{"", "", `["x"]`, `["x"]`, `["x","y"]`, `["x","y"]`}; !slices.Equal(got, want) {
+		t.Errorf("the records had the outputs %q, want %q", got, want)
+	}
+	rec := p.Record()
+	if string(rec.Output) != `["x","y"]` || rec.Open || string(rec.Logs) != "hello\n" {
+		t.Errorf("the record is %+v", rec)
+	}
+}
+
+// TestOutputOfWhatEndsBadly: what was yielded stays, and the list is closed.
+func TestOutputOfWhatEndsBadly(t *testing.T) {
+	for _, status := range []Status{Failed, Canceled} {
+		p := told(Options{})
+		p.Begin(epoch)
+		p.Output([]byte("1"))
+		p.End(Result{Status: status, Error: "e"}, epoch)
+		if rec := p.Record(); string(rec.Output) != "[1]" || rec.Open {
+			t.Errorf("%s: %s, open: %v", status, rec.Output, rec.Open)
+		}
+	}
+	p := told(Options{})
+	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
+	if rec := p.Record(); string(rec.Output) != "[]" {
+		t.Errorf("nothing was yielded: %s", rec.Output)
+	}
+	p.Output([]byte("2"))
+	p.Log("stdout", []byte("late"))
+	if rec := p.Record(); string(rec.Output) != "[]" || len(rec.Logs) > 0 {
+		t.Errorf("after its end it became %s, %q", rec.Output, rec.Logs)
+	}
+}
+
+// TestReturnedOutputIsAnEvent of its own for observers.
+func TestReturnedOutputIsAnEvent(t *testing.T) {
+	p := told(Options{})
+	var w watcher
+	p.Watch(&w)
+	p.End(Result{Status: Succeeded, Output: []byte("7")}, epoch)
+	if want := []string{"1 0  7", "4 0  "}; !slices.Equal(w.events, want) {
+		t.Errorf("told %q, want %q", w.events, want)
+	}
+}
+
+// TestReplayIsBounded by the history, and says how much is gone.
+func TestReplayIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		history int
+		events  int
+		replay  uint64 // skipped
+	}{{0, 1024, 0}, {0, 1025, 1}, {0, 5000, 5000 - 1024}, {10, 10, 0}, {10, 12, 2}, {-1, 0, 0}, {-1, 3, 3}, {4000, 4000, 0}, {4000, 4001, 1}} {
+		p := told(Options{History: c.history})
+		for i := range c.events {
+			p.Output(fmt.Append(nil, i))
+		}
+		s, err := p.Subscribe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.End(Result{Status: Succeeded, Yielded: true}, epoch)
+		got, err := drain(t, s)
+		var missed *MissedError
+		switch {
+		case c.replay > 0:
+			if !errors.As(err, &missed) || !missed.Replay || missed.Skipped != c.replay || len(got) > 0 {
+				t.Errorf("%+v: %d events, %v", c, len(got), err)
+			}
+		case err != io.EOF || len(got) != c.events+1:
+			t.Errorf("%+v: %d events, %v", c, len(got), err)
+		}
+	}
+}
+
+// TestSlowSubscriber: who is more than its buffer behind is told so, and nobody waits for it.
+func TestSlowSubscriber(t *testing.T) {
+	p := told(Options{})
+	slow, _ := p.Subscribe()
+	quick, _ := p.Subscribe()
+	p.Begin(epoch)
+	if got, err := slow.Next(make([]Event, 0, 1), nil); len(got) != 1 || err != nil {
+		t.Fatal(got, err)
+	}
+	seen := 0
+	for i := range 1500 {
+		p.Output(fmt.Append(nil, i))
+		if i%100 == 0 {
+			got, err := quick.Next(make([]Event, 0, 2000), nil)
+			if seen += len(got); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var missed *MissedError
+	if got, err := slow.Next(make([]Event, 0, 10), nil); !errors.As(err, &missed) || missed.Replay || missed.Skipped != 1500-1024 || len(got) > 0 {
+		t.Errorf("%d events, %v", len(got), err)
+	}
+	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
+	rest, err := drain(t, quick)
+	if seen += len(rest); seen != 1502 || err != io.EOF {
+		t.Errorf("the quick one saw %d, %v", seen, err)
+	}
+}
+
+// TestLastSubscriberCancels what a stream request made, and nothing else.
+func TestLastSubscriberCancels(t *testing.T) {
+	for _, mode := range []Mode{Sync, Async, Stream} {
+		r := &runner{}
+		p := New("a", Request{ID: "a", Mode: mode}, epoch, r, Options{})
+		one, _ := p.Subscribe()
+		two, _ := p.Subscribe()
+		one.Close()
+		one.Close()
+		if r.cancels.Load() != 0 {
+			t.Error("it was cancelled while one was left")
+		}
+		two.Close()
+		if got := r.cancels.Load() == 1; got != (mode == Stream) {
+			t.Errorf("mode %d: cancelled: %v", mode, got)
+		}
+	}
+	r := &runner{}
+	p := New("a", Request{Mode: Stream}, epoch, r, Options{})
+	s, _ := p.Subscribe()
+	p.End(Result{Status: Succeeded}, epoch)
+	s.Close()
+	if r.cancels.Load() != 0 {
+		t.Error("it had ended, and was cancelled")
+	}
+}
+
+func TestTooManySubscribers(t *testing.T) {
+	p := told(Options{})
+	var last *Subscription
+	for range MaxSubscribers {
+		s, err := p.Subscribe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = s
+	}
+	if _, err := p.Subscribe(); err != ErrTooManySubscribers {
+		t.Errorf("got %v", err)
+	}
+	last.Close()
+	if _, err := p.Subscribe(); err != nil {
+		t.Errorf("one has left: %v", err)
+	}
+	if _, err := New("a", Request{}, epoch, nil, Options{}).Subscribe(); err != ErrNotTold {
+		t.Errorf("nobody can know of it: %v", err)
+	}
+}
+
+// TestSubscriberThatStops while it waits.
+func TestSubscriberThatStops(t *testing.T) {
+	p := told(Options{})
+	s, _ := p.Subscribe()
+	stop := make(chan struct{})
+	close(stop)
+	if _, err := s.Next(make([]Event, 0, 1), stop); err != ErrStopped {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSubscribersInParallel: each sees each event once, in order, whenever it came.
+func TestSubscribersInParallel(t *testing.T) {
+	p := told(Options{History: 1 << 16})
+	var wg sync.WaitGroup
+	var seen [8]atomic.Uint64
+	for i := range seen {
+		wg.Go(func() {
+			s, err := p.Subscribe()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			n := uint64(0)
+			for {
+				got, err := s.Next(make([]Event, 0, 64), nil)
+				for _, e := range got {
+					if e.Kind == EventOutput {
+						if e.Index != n {
+							t.Errorf("event %d came, want %d", e.Index, n)
+						}
+						n++
+					}
+				}
+				seen[i].Store(n)
+				if err != nil {
+					if err != io.EOF || n != 20_000 {
+						t.Errorf("%d events, %v", n, err)
+					}
+					return
+				}
+			}
+		})
+	}
+	for i := range uint64(20_000) {
+		p.Output(fmt.Append(nil, i))
+		for k := range seen { // none may lag, which is another test's matter
+			for i > 500 && seen[k].Load() < i-500 {
+				runtime.Gosched()
+			}
+		}
+	}
+	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
+	wg.Wait()
+}
+
+// TestLogsAreBounded, and what was cut is said.
+func TestLogsAreBounded(t *testing.T) {
+	p := told(Options{})
+	line := []byte(strings.Repeat("x", 1<<20))
+	for range 20 {
+		p.Log("stdout", line)
+	}
+	p.End(Result{Status: Succeeded}, epoch)
+	logs := p.Record().Logs
+	if want := "\n[4194304 bytes of log were cut: a prediction keeps 16 MiB of it]\n"; len(logs) != maxLogs+len(want) || !strings.HasSuffix(string(logs), want) {
+		t.Errorf("%d bytes, ending in %q", len(logs), logs[len(logs)-80:])
+	}
+}
+
+func TestDone(t *testing.T) {
+	p := told(Options{})
+	done := p.Done()
+	select {
+	case <-done:
+		t.Fatal("it has not ended")
+	default:
+	}
+	p.End(Result{Status: Failed}, epoch)
+	<-done
+	<-p.Done()
+	late := told(Options{})
+	late.End(Result{Status: Failed}, epoch)
+	<-late.Done()
+}
+
+// TestHolds: what it held is given back with the last release.
+func TestHolds(t *testing.T) {
+	p := told(Options{})
+	given := 0
+	p.OnRelease(func() { given++ })
+	p.Hold()
+	p.Release()
+	if given != 0 {
+		t.Error("it is held still")
+	}
+	s, _ := p.Subscribe()
+	p.End(Result{Status: Succeeded}, epoch)
+	p.Release()
+	if given != 1 {
+		t.Errorf("given back %d times", given)
+	}
+	if got, err := drain(t, s); len(got) != 1 || err != io.EOF {
+		t.Errorf("who followed it got %q, %v", got, err)
+	}
+	after, err := p.Subscribe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := drain(t, after); len(got) != 1 || err != io.EOF {
+		t.Errorf("who came after all got %q, %v", got, err)
+	}
+	p.Cancel() // it has ended: nothing
+}

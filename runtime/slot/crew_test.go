@@ -1,0 +1,236 @@
+package slot
+
+import (
+	"bytes"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+)
+
+// isClosed tells whether a channel was closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// TestRetire: what a worker has begun it finishes, and everything else goes to the other, in its order.
+func TestRetire(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 20})
+	old := newWorker(t, p, 1)
+	roomy(p, old.slots[0], 8)
+	var flights []*flight
+	for i := range 7 { // all in the socket
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+	}
+	parked(t, flights[1:]...)
+	begun := old.lines[0].begin()
+	fresh := newWorker(t, p, 1)
+	empty0 := p.Retire(old.slots)
+	if isClosed(empty0) {
+		t.Fatal("it is said to have nothing to do")
+	}
+	for i, f := range flights[1:] {
+		r := fresh.lines[0].begin()
+		if want := fmt.Sprint(i + 1); !isFor(r, want) {
+			t.Errorf("got %s, want %s", r.body, want)
+		}
+		fresh.lines[0].succeed(r)
+		f.succeeded()
+	}
+	if got := p.Load(); got.Slots != 2 || got.InFlight != 1 { // a place for what still runs, or others would be refused
+		t.Errorf("the load is %+v", got)
+	}
+	old.lines[0].succeed(begun)
+	flights[0].succeeded()
+	eventually(t, "nothing is outstanding", func() bool { return isClosed(empty0) })
+	if got := p.Load(); got.Slots != 1 {
+		t.Errorf("the load is %+v", got)
+	}
+	if had := old.bury("it has left"); had != 0 {
+		t.Errorf("it had %d calls", had)
+	}
+	again := start(t, p, "again")
+	fresh.lines[0].succeed(fresh.lines[0].begin())
+	again.succeeded()
+	empty(t, p)
+}
+
+// TestRetireOfOneThatIsIdleOrDead: the channel is closed at once, every time.
+func TestRetireOfOneThatIsIdleOrDead(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{})
+	idle, dead := newWorker(t, p, 3), newWorker(t, p, 2)
+	dead.bury("it died")
+	for _, slots := range [][]*Slot{idle.slots, idle.slots, dead.slots, nil} {
+		if !isClosed(p.Retire(slots)) {
+			t.Error("it is said to have something to do")
+		}
+	}
+	if got := p.Load(); got.Slots != 0 {
+		t.Errorf("the load is %+v", got)
+	}
+}
+
+// TestRetireAndDeath: the worker dies while it finishes what it has.
+func TestRetireAndDeath(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 4})
+	w := newWorker(t, p, 1)
+	running, waits := start(t, p, "running"), start(t, p, "waits")
+	parked(t, waits)
+	w.lines[0].begin()
+	left := p.Retire(w.slots)
+	if had := w.bury("worker killed by SIGSEGV"); had != 1 {
+		t.Errorf("the model had %d calls, want 1", had)
+	}
+	running.failed(ErrWorker)
+	if !isClosed(left) {
+		t.Error("it is said to have something to do")
+	}
+	l := newWorker(t, p, 1).lines[0]
+	l.succeed(l.begin())
+	waits.succeeded()
+	empty(t, p)
+}
+
+// TestRetireUnderLoad: workers come and go, and not a call fails.
+func TestRetireUnderLoad(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 64})
+	w := newWorker(t, p, 2)
+	served := w.serve(echo)
+	var stop atomic.Bool
+	var calls atomic.Int64
+	done := make(chan struct{})
+	const clients = 16
+	for i := range clients {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for n := 0; !stop.Load(); n++ {
+				f := start(t, p, fmt.Sprintf("%d-%d", i, n))
+				f.succeeded()
+				calls.Add(1)
+			}
+		}()
+	}
+	for range 20 {
+		began := calls.Load()
+		eventually(t, "calls are answered", func() bool { return calls.Load() > began+50 })
+		next := newWorker(t, p, 2)
+		nextServed := next.serve(echo)
+		left := p.Retire(w.slots)
+		eventually(t, "it has nothing to do", func() bool { return isClosed(left) })
+		w.hangUp(served)
+		if had := w.bury("it has left"); had != 0 {
+			t.Errorf("it had %d calls", had)
+		}
+		w, served = next, nextServed
+	}
+	stop.Store(true)
+	for range clients {
+		<-done
+	}
+	w.hangUp(served)
+	empty(t, p)
+}
+
+// TestAlarms: the answers are counted, and one that tells of a lost worker stops it.
+func TestAlarms(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 4})
+	w := prepareWorker(t, p, 1)
+	var worn atomic.Int64
+	lost := make(chan string, 1)
+	w.alarms = Alarms{
+		Answers: 2, Worn: func() { worn.Add(1) },
+		Fatal: func(body []byte) bool { return bytes.Contains(body, []byte("lost")) },
+		Lost:  func(body []byte) { lost <- string(body) },
+	}
+	w.attach()
+	l := w.lines[0]
+	for i := range 3 {
+		f := start(t, p, fmt.Sprint(i))
+		l.answer(ipc.KindFailed, l.begin().id, time.Millisecond, "an ordinary failure")
+		f.result()
+		if want := int64(min(1, i)); worn.Load() != want { // with the second, and once
+			t.Errorf("after %d answers it was told %d times", i+1, worn.Load())
+		}
+	}
+	first, second := start(t, p, "first"), start(t, p, "second")
+	parked(t, second)
+	l.answer(ipc.KindFailed, l.begin().id, time.Millisecond, "the context is lost")
+	if r := first.result(); string(r.Body) != "the context is lost" || r.Err != nil {
+		t.Errorf("got %+v", r)
+	}
+	if got := <-lost; got != "the context is lost" {
+		t.Errorf("told of %q", got)
+	}
+	if r := l.expect(); l.claim(r.id) {
+		t.Error("the lost worker could begin another")
+	}
+	other := newWorker(t, p, 1).lines[0]
+	other.succeed(other.begin())
+	second.succeeded()
+	if v := p.Vitals(w.slots); v.Answered != 4 || v.Busy != 0 || !v.Since.IsZero() {
+		t.Errorf("its vitals are %+v", v)
+	}
+	empty(t, p)
+}
+
+func TestVitals(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 4})
+	w := newWorker(t, p, 2)
+	before := time.Now()
+	a, b := start(t, p, "a"), start(t, p, "b")
+	v := p.Vitals(w.slots)
+	if v.Busy != 2 || v.Answered != 0 || v.Since.Before(before) || v.Since.After(time.Now()) {
+		t.Errorf("got %+v", v)
+	}
+	for _, l := range w.lines {
+		l.succeed(l.begin())
+	}
+	a.succeeded()
+	b.succeeded()
+	if v := p.Vitals(w.slots); v.Busy != 0 || v.Answered != 2 || !v.Since.IsZero() {
+		t.Errorf("got %+v", v)
+	}
+	if v := p.Vitals(nil); v != (Vitals{}) {
+		t.Errorf("got %+v of no slots", v)
+	}
+}
+
+// TestLeastLoadedWorker: of idle slots one of the worker that has least to do is chosen.
+func TestLeastLoadedWorker(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{})
+	workers := []*fakeWorker{newWorker(t, p, 3), newWorker(t, p, 3), newWorker(t, p, 3)}
+	var flights []*flight
+	for i := range 9 {
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+		var busy []int
+		for _, w := range workers {
+			busy = append(busy, p.Vitals(w.slots).Busy)
+		}
+		if least, most := min(busy[0], busy[1], busy[2]), max(busy[0], busy[1], busy[2]); most-least > 1 {
+			t.Errorf("after %d calls the workers have %v", i+1, busy)
+		}
+	}
+	for _, w := range workers {
+		for _, l := range w.lines {
+			l.succeed(l.begin())
+		}
+	}
+	for _, f := range flights {
+		f.succeeded()
+	}
+	empty(t, p)
+}

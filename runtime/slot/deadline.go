@@ -1,0 +1,78 @@
+package slot
+
+import (
+	"time"
+
+	"pinion/runtime/predict"
+)
+
+// expireEvery is the least time between two looks for calls whose deadline has passed: each goes through
+// the whole queue.
+const expireEvery = time.Millisecond
+
+// setDeadline starts the clock of a call that has to wait. Called with the lock held.
+func (p *Pool) setDeadline(c *Call, now time.Time) {
+	c.deadline = c.Deadline
+	if p.o.QueueTimeout > 0 {
+		if latest := now.Add(p.o.QueueTimeout); c.deadline.IsZero() || latest.Before(c.deadline) {
+			c.deadline = latest
+		}
+	}
+	if !c.deadline.IsZero() {
+		p.wakeAt(c.deadline, now)
+	}
+}
+
+// wakeAt sees to it that expire is called then. Called with the lock held.
+func (p *Pool) wakeAt(t, now time.Time) {
+	switch {
+	case p.timer == nil:
+		p.timer = time.AfterFunc(t.Sub(now), p.expire)
+	case t.Before(p.timerAt):
+		p.timer.Reset(t.Sub(now))
+	default:
+		return
+	}
+	p.timerAt = t
+}
+
+// expire ends the calls whose deadline has passed and that the model has not begun.
+func (p *Pool) expire() {
+	p.mu.Lock()
+	now := time.Now()
+	var next time.Time
+	late := func(c *Call) bool {
+		if c.deadline.IsZero() {
+			return false
+		}
+		if c.deadline.After(now) {
+			if next.IsZero() || c.deadline.Before(next) {
+				next = c.deadline
+			}
+			return false
+		}
+		return true
+	}
+	for c := p.queue.head; c != nil; {
+		after := c.next
+		if late(c) {
+			p.end(c, Result{Err: predict.ErrQueueTimeout})
+		}
+		c = after
+	}
+	var d deliveries
+	for _, s := range p.slots {
+		for _, c := range s.calls {
+			if c != nil && late(c) && !s.lost && s.words.Revoke(c.id) {
+				p.end(c, Result{Err: predict.ErrQueueTimeout})
+			}
+		}
+		d = s.refill(d)
+	}
+	p.timer = nil
+	if !next.IsZero() {
+		p.wakeAt(later(next, now.Add(expireEvery)), now)
+	}
+	p.mu.Unlock()
+	d.deliver()
+}

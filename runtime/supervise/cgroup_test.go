@@ -1,0 +1,99 @@
+package supervise
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// tree makes files under a folder of the test's.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// TestMemoryGroup: limits and kills, as containers of either kind of control group show them.
+func TestMemoryGroup(t *testing.T) {
+	const v2Mount = "30 23 0:26 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw\n"
+	const v1Mount = "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+	for name, c := range map[string]struct {
+		files map[string]string
+		limit int64
+		kills uint64
+		known bool
+	}{
+		"version 2 in a namespace": {map[string]string{
+			"proc/self/cgroup": "0::/\n", "proc/self/mountinfo": v2Mount,
+			"sys/fs/cgroup/memory.max": "1073741824\n", "sys/fs/cgroup/memory.events": "low 0\noom 3\noom_kill 2\n",
+		}, 1 << 30, 2, true},
+		"version 2, the limit is the parent's": {map[string]string{
+			"proc/self/cgroup": "0::/pod/container\n", "proc/self/mountinfo": v2Mount,
+			"sys/fs/cgroup/pod/memory.max": "536870912\n", "sys/fs/cgroup/pod/container/memory.max": "max\n",
+			"sys/fs/cgroup/pod/container/memory.events": "oom_kill 0\n",
+		}, 512 << 20, 0, true},
+		"version 2, no limit": {map[string]string{
+			"proc/self/cgroup": "0::/user.slice\n", "proc/self/mountinfo": v2Mount,
+			"sys/fs/cgroup/user.slice/memory.max": "max\n",
+		}, 0, 0, false},
+		"version 1": {map[string]string{
+			"proc/self/cgroup": "4:cpu,cpuacct:/x\n3:memory:/x\n0::/\n", "proc/self/mountinfo": v1Mount + v2Mount,
+			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": "268435456\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+			"sys/fs/cgroup/memory/x/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 7\n",
+		}, 256 << 20, 7, true},
+		"version 1 without a namespace: the host's path, of which a part is mounted": {map[string]string{
+			"proc/self/cgroup":                           "3:memory:/docker/abc\n",
+			"proc/self/mountinfo":                        "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "268435456\n", "sys/fs/cgroup/memory/memory.oom_control": "oom_kill 1\n",
+		}, 256 << 20, 1, true},
+		"no control groups": {map[string]string{}, 0, 0, false},
+		"nonsense":          {map[string]string{"proc/self/cgroup": "::\n:", "proc/self/mountinfo": "- -\n\n"}, 0, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := findMemoryGroup(tree(t, c.files))
+			if got := g.limit(); got != c.limit {
+				t.Errorf("the limit is %d, want %d", got, c.limit)
+			}
+			if n, ok := g.kills(); n != c.kills || ok != c.known {
+				t.Errorf("%d kills, %v; want %d, %v", n, ok, c.kills, c.known)
+			}
+		})
+	}
+}
+
+// TestOOMWatch: a kill counts for a while, and then no more.
+func TestOOMWatch(t *testing.T) {
+	root := tree(t, map[string]string{"memory.events": "oom_kill 5\n", "memory.max": "1048576\n"})
+	w := newOOMWatch(memoryGroup{folder: root, root: root, v2: true})
+	verdict := func(want Shortage) {
+		t.Helper()
+		if got := w.verdict(); got != want {
+			t.Errorf("the verdict is %d, want %d", got, want)
+		}
+	}
+	verdict(ShortageNo)
+	if err := os.WriteFile(filepath.Join(root, "memory.events"), []byte("oom_kill 6\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	verdict(ShortageYes)
+	w.pulse()
+	verdict(ShortageYes)
+	w.pulse()
+	verdict(ShortageNo)
+	if w.limit != 1<<20 {
+		t.Errorf("the limit is %d", w.limit)
+	}
+	if err := os.Remove(filepath.Join(root, "memory.events")); err != nil {
+		t.Fatal(err)
+	}
+	verdict(ShortageUnknown)
+}

@@ -1,0 +1,75 @@
+package supervise
+
+import (
+	"testing"
+	"time"
+)
+
+// TestSetupThatFailsSometimes: where another worker's setup went well, the model is not to blame.
+func TestSetupThatFailsSometimes(t *testing.T) {
+	fleet := NewFleet(nil)
+	bad := act(t, "lives fails=1", func(o *Options) { o.Fleet, o.Linger = fleet, true })
+	st := bad.until("defunct", defunct)
+	if !st.SetupFailed {
+		t.Errorf("got %+v", st)
+	}
+	good := act(t, "lives", func(o *Options) { o.Fleet = fleet })
+	good.until("ready", ready)
+	st = bad.until("ready after all", ready)
+	if st.Defunct || st.SetupFailed || st.Restarts != 1 {
+		t.Errorf("got %+v", st)
+	}
+	// One that comes later does not even wait.
+	late := act(t, "lives fails=1", func(o *Options) { o.Fleet = fleet })
+	late.until("ready", ready)
+	for _, s := range []*stage{bad, good, late} {
+		s.Stop()
+		s.over()
+	}
+}
+
+// TestSetupRetries: a model is given that many more chances.
+func TestSetupRetries(t *testing.T) {
+	s := act(t, "lives fails=1 fails=2", func(o *Options) { o.SetupRetries = 2 })
+	st := s.until("ready", ready)
+	if st.Restarts != 2 || st.Defunct {
+		t.Errorf("got %+v", st)
+	}
+	s.Stop()
+	s.over()
+
+	s = act(t, "lives fails=1 fails=2 fails=3", func(o *Options) { o.SetupRetries = 2 })
+	if st := s.over(); !st.SetupFailed || st.Restarts != 2 {
+		t.Errorf("got %+v", st)
+	}
+}
+
+// TestLinger: a server whose model could not be set up serves once that is mended.
+func TestLinger(t *testing.T) {
+	for _, restart := range []Restart{OnCrash, Never} {
+		s := act(t, "lives fails=1", func(o *Options) { o.Linger, o.Restart = true, restart })
+		s.until("defunct", defunct)
+		s.Renew("it is mended")
+		st := s.until("ready", ready)
+		if st.Defunct || st.SetupFailed || st.Setup.Failed {
+			t.Errorf("got %+v", st)
+		}
+		s.Stop()
+		s.over()
+	}
+}
+
+// TestLingerEnds with Stop or Kill.
+func TestLingerEnds(t *testing.T) {
+	for _, end := range []func(*stage){func(s *stage) { s.Stop() }, func(s *stage) { s.Kill() }} {
+		s := act(t, "lives fails=1", func(o *Options) { o.Linger = true })
+		s.until("defunct", defunct)
+		select {
+		case <-s.Done():
+			t.Error("it has ended")
+		case <-time.After(0):
+		}
+		end(s)
+		s.over()
+	}
+}

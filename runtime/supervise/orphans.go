@@ -1,0 +1,107 @@
+package supervise
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Orphans reaps processes that this one did not start and that became its children all the same, as
+// every orphan of a container becomes its first process's. What it did start is left to those who wait
+// for it.
+type Orphans struct {
+	mu  sync.Mutex
+	own map[int]struct{} // processes that somebody waits for
+}
+
+// NewOrphans makes one that knows of no process.
+func NewOrphans() *Orphans { return &Orphans{own: make(map[int]struct{})} }
+
+// start starts a command that its caller waits for. A nil o only starts it.
+func (o *Orphans) start(cmd *exec.Cmd) error {
+	if o == nil {
+		return cmd.Start()
+	}
+	o.mu.Lock() // so that no look for orphans finds a child whose number is not known yet
+	defer o.mu.Unlock()
+	err := cmd.Start()
+	if err == nil {
+		o.own[cmd.Process.Pid] = struct{}{}
+	}
+	return err
+}
+
+// waited is told that a command was waited for.
+func (o *Orphans) waited(pid int) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	delete(o.own, pid)
+	o.mu.Unlock()
+	o.Reap() // an orphan may have had its number
+}
+
+// Reap reaps the orphans that have ended, and returns how many there were. Call it on each SIGCHLD.
+func (o *Orphans) Reap() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, pid := range zombies(os.Getpid()) {
+		if _, ours := o.own[pid]; ours {
+			continue
+		}
+		if got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); err == nil && got == pid {
+			n++
+		}
+	}
+	return n
+}
+
+// zombies are the ended children of a process that nobody has waited for.
+func zombies(parent int) (pids []int) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil // no /proc, no orphans to be found
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // what was read of it counts
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if f := statOf(pid); len(f) > 1 && f[0] == "Z" && f[1] == strconv.Itoa(parent) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// statOf is /proc/PID/stat from the state on, or nil where there is no such process. proc_pid_stat(5): pid,
+// (name), state, ppid, pgrp, session, tty, tpgid, flags …; the name may hold anything.
+func statOf(pid int) []string {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+}
+
+// resident is the memory of a process in bytes, or 0.
+func resident(pid int) int64 {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text)) // proc_pid_statm(5): size, resident … in pages
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[1], 10, 64) // 0 where it is no number
+	return pages * int64(os.Getpagesize())
+}

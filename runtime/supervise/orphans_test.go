@@ -1,0 +1,139 @@
+package supervise
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// adopt makes this process the parent of its descendants' orphans while the test runs.
+func adopt(t *testing.T) {
+	t.Helper()
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Skipf("this process cannot be a subreaper: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
+}
+
+// orphan leaves a process behind whose parent has ended, and returns its number. It ends soon.
+func orphan(t *testing.T) int {
+	t.Helper()
+	out, err := exec.Command("sh", "-c", "sleep 0.01 >/dev/null & echo $!").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+func TestReap(t *testing.T) {
+	adopt(t)
+	o := NewOrphans()
+	own := exec.Command("sh", "-c", "exit 7")
+	if err := o.start(own); err != nil {
+		t.Fatal(err)
+	}
+	var left []int
+	for range 5 {
+		left = append(left, orphan(t))
+	}
+	reaped := 0
+	eventually(t, "the orphans are reaped", func() bool {
+		reaped += o.Reap()
+		return reaped == len(left)
+	})
+	for _, pid := range left {
+		if err := unix.Kill(pid, 0); err != unix.ESRCH {
+			t.Errorf("%d is still there: %v", pid, err)
+		}
+	}
+	eventually(t, "our own has ended", func() bool { return statOf(own.Process.Pid)[0] == "Z" })
+	if n := o.Reap(); n != 0 {
+		t.Errorf("%d of our own were reaped", n)
+	}
+	if err := own.Wait(); own.ProcessState == nil || own.ProcessState.ExitCode() != 7 {
+		t.Errorf("its exit status was taken: %v", err)
+	}
+	o.waited(own.Process.Pid)
+}
+
+// TestReapWhileWorkersComeAndGo: no exit of a worker's is ever stolen, and no orphan left.
+func TestReapWhileWorkersComeAndGo(t *testing.T) {
+	adopt(t)
+	o := NewOrphans()
+	stop := make(chan struct{})
+	var reaper sync.WaitGroup
+	reaper.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				o.Reap()
+			}
+		}
+	})
+	var starters sync.WaitGroup
+	for i := range 4 {
+		starters.Go(func() {
+			for n := range 25 {
+				code := (i*25 + n) % 100
+				c := exec.Command("sh", "-c", "(sleep 0.001 &) >/dev/null 2>&1; exit "+strconv.Itoa(code))
+				if err := o.start(c); err != nil {
+					t.Error(err)
+					return
+				}
+				_ = c.Wait() // how it ended is in ProcessState
+				if c.ProcessState == nil || c.ProcessState.ExitCode() != code {
+					t.Errorf("exit code %d came as %v", code, c.ProcessState)
+				}
+				o.waited(c.Process.Pid)
+			}
+		})
+	}
+	starters.Wait()
+	eventually(t, "no child is left", func() bool {
+		return unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == unix.ECHILD
+	})
+	close(stop)
+	reaper.Wait()
+	if len(o.own) != 0 {
+		t.Errorf("it still holds %v for its own", o.own)
+	}
+}
+
+// TestJudgementBesideAReaper: the exits of workers are judged as ever.
+func TestJudgementBesideAReaper(t *testing.T) {
+	adopt(t)
+	o := NewOrphans()
+	s := act(t, "dies-idle 42", func(opts *Options) { opts.Fleet = NewFleet(o) })
+	go func() {
+		for {
+			select {
+			case <-s.Done():
+				return
+			default:
+				o.Reap()
+			}
+		}
+	}()
+	st := s.over()
+	says(t, "the last exit", st.LastExit, "worker exited with code 42")
+}
+
+func TestResident(t *testing.T) {
+	if n := resident(os.Getpid()); n < 1<<20 || n > 1<<40 {
+		t.Errorf("this process has %d bytes", n)
+	}
+	if n := resident(1 << 30); n != 0 {
+		t.Errorf("no process has %d bytes", n)
+	}
+}

@@ -1,0 +1,282 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync"
+	"time"
+
+	"pinion/runtime/predict"
+)
+
+// item is an event that is to be delivered.
+type item struct {
+	event  predict.Events // one of them
+	record predict.Record
+}
+
+// eventName is the event's name in the contract.
+func eventName(e predict.Events) string {
+	switch e {
+	case predict.OnStart:
+		return "start"
+	case predict.OnOutput:
+		return "output"
+	case predict.OnLogs:
+		return "logs"
+	}
+	return "completed"
+}
+
+// delivery is the webhook of one prediction. It is a predict.Observer.
+//
+// What is to be delivered stands in three places, in the order of its age: queue, logs, completed. Every state holds
+// all text that was logged until then, so a newer state supersedes logs; outputs and start are not superseded unless
+// they are too many.
+type delivery struct {
+	sender     *Sender
+	prediction *predict.Prediction
+	target     *url.URL
+	wake       chan struct{} // one token: look again
+
+	mu        sync.Mutex
+	queue     []item // start and outputs
+	logs      item   // the newest; its event is 0 while there is none
+	completed item   // alike
+	logged    int    // bytes of logs in the newest state of an EventLog
+	begun     bool   // start was queued
+	over      bool   // the prediction has ended
+	ended     time.Time
+	running   bool // there is a goroutine
+
+	// The goroutine's own.
+	lastLogs time.Time // when logs were last sent
+	warned   bool      // a failure was logged
+}
+
+// Observe takes an event in. It is called with the prediction's lock held.
+func (d *delivery) Observe(rec predict.Record, e predict.Event) {
+	rec.Input = nil // shown to nobody but who asks for it
+	want := d.prediction.Request.WebhookEvents
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		return
+	}
+	switch e.Kind {
+	case predict.EventStart:
+		if want&predict.OnStart == 0 || d.begun { // it begins twice when its first worker dies early
+			return
+		}
+		d.begun = true
+		d.queue = append(d.queue, item{predict.OnStart, rec})
+	case predict.EventOutput:
+		if want&predict.OnOutput == 0 {
+			return
+		}
+		d.supersedeLogs()
+		d.push(item{predict.OnOutput, rec})
+	case predict.EventLog:
+		d.logged = len(rec.Logs)
+		if want&predict.OnLogs == 0 {
+			return
+		}
+		d.supersedeLogs()
+		d.logs = item{predict.OnLogs, rec}
+	case predict.EventEnd:
+		d.end(rec, want)
+	default:
+		return
+	}
+	switch {
+	case !d.running:
+		d.running = true
+		d.sender.count(1, 0)
+		go d.run()
+	case e.Kind != predict.EventLog: // which does not shorten the wait for its turn
+		select {
+		case d.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// push queues an output. Called with the lock held.
+func (d *delivery) push(it item) {
+	if last := len(d.queue) - 1; last+1 >= d.sender.o.MaxPending && d.queue[last].event == predict.OnOutput {
+		d.sender.o.OnDelivery(eventName(predict.OnOutput), Dropped)
+		d.queue[last] = it
+		return
+	}
+	d.queue = append(d.queue, it)
+}
+
+// supersedeLogs takes logs back that are not delivered yet. Called with the lock held.
+func (d *delivery) supersedeLogs() {
+	if d.logs.event != 0 {
+		d.sender.o.OnDelivery(eventName(predict.OnLogs), Dropped)
+		d.logs = item{}
+	}
+}
+
+// end takes the last event in. Called with the lock held.
+func (d *delivery) end(rec predict.Record, want predict.Events) {
+	d.over, d.ended = true, d.sender.now()
+	d.sender.count(0, 1)
+	switch {
+	case want&predict.OnCompleted != 0:
+		d.supersedeLogs()
+		d.completed = item{predict.OnCompleted, rec}
+	case want&predict.OnLogs != 0 && len(rec.Logs) > d.logged: // text that came with the answer itself
+		d.supersedeLogs()
+		d.logs = item{predict.OnLogs, rec}
+	}
+}
+
+// run delivers until there is nothing left.
+func (d *delivery) run() {
+	s := d.sender
+	for {
+		it, wait := d.next()
+		switch {
+		case wait > 0:
+			s.sleep(s.ctx, wait, d.wake)
+		case it.event != 0:
+			d.deliver(it)
+		case d.finish():
+			return
+		}
+	}
+}
+
+// next takes what is due out of its place, or tells how long to wait for it. Neither: there is nothing.
+func (d *delivery) next() (it item, wait time.Duration) {
+	s := d.sender
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case s.ctx.Err() != nil:
+		d.clear()
+	case d.over && s.now().Sub(d.ended) > s.o.Timeout:
+		d.shorten()
+	}
+	if len(d.queue) > 0 {
+		it, d.queue[0] = d.queue[0], item{}
+		if d.queue = d.queue[1:]; len(d.queue) == 0 {
+			d.queue = nil
+		}
+		return it, 0
+	}
+	if d.logs.event != 0 {
+		if wait = d.lastLogs.Add(s.o.Throttle).Sub(s.now()); wait > 0 {
+			return item{}, wait
+		}
+		d.lastLogs = s.now()
+		it, d.logs = d.logs, item{}
+		return it, 0
+	}
+	it, d.completed = d.completed, item{}
+	return it, 0
+}
+
+// clear drops all that waits. Called with the lock held.
+func (d *delivery) clear() {
+	for _, it := range append(d.queue, d.logs, d.completed) {
+		if it.event != 0 {
+			d.sender.o.OnDelivery(eventName(it.event), Dropped)
+		}
+	}
+	d.queue, d.logs, d.completed = nil, item{}, item{}
+}
+
+// shorten drops the queue but for its newest state, and that too where completed is to come. Called with the lock held.
+func (d *delivery) shorten() {
+	keep := 1
+	if d.completed.event != 0 {
+		keep = 0
+	}
+	for len(d.queue) > keep {
+		d.sender.o.OnDelivery(eventName(d.queue[0].event), Dropped)
+		d.queue[0] = item{}
+		d.queue = d.queue[1:]
+	}
+}
+
+// finish ends the goroutine unless something came meanwhile, and lets the prediction go after its end.
+func (d *delivery) finish() bool {
+	d.mu.Lock()
+	if len(d.queue) > 0 || d.logs.event != 0 || d.completed.event != 0 {
+		d.mu.Unlock()
+		return false
+	}
+	d.running = false
+	over := d.over
+	d.mu.Unlock()
+	if !over {
+		d.sender.count(-1, 0)
+		return true
+	}
+	d.prediction.Release()
+	d.sender.count(-1, -1)
+	return true
+}
+
+// deliver sends one event and tells how that ended.
+func (d *delivery) deliver(it item) {
+	s := d.sender
+	retries := 0
+	if size := int64(len(it.record.Output) + len(it.record.Logs) + len(it.record.Metrics)); it.event == predict.OnCompleted && s.keep(size) {
+		defer s.unkeep(size)
+		retries = s.o.Retries
+	}
+	err := s.post(d, &it.record)
+	tries := 1
+	for ; err != nil && tries <= retries && passing(err); tries++ {
+		s.o.Logger.Debug("webhook will be told again", "prediction_id", d.prediction.ID(), "receiver", origin(d.target), "error", err)
+		s.sleep(s.ctx, s.backoff(tries, err), nil)
+		if s.ctx.Err() != nil {
+			err = context.Cause(s.ctx)
+			break
+		}
+		err = s.post(d, &it.record)
+	}
+	if err == nil {
+		s.o.OnDelivery(eventName(it.event), Delivered)
+		return
+	}
+	if errors.Is(err, ErrTimeout) {
+		// Each output that waits would cost a receiver that does not answer its whole timeout.
+		d.mu.Lock()
+		d.shorten()
+		d.mu.Unlock()
+	}
+	d.complain(it.event, tries, err)
+	s.o.OnDelivery(eventName(it.event), Failed)
+}
+
+// complain logs a failure: aloud where completed is lost, and for the first of a prediction's others.
+func (d *delivery) complain(event predict.Events, tries int, err error) {
+	log := d.sender.o.Logger.Debug
+	switch {
+	case event == predict.OnCompleted:
+		log = d.sender.o.Logger.Error
+	case !d.warned:
+		d.warned = true
+		log = d.sender.o.Logger.Warn
+	}
+	log("webhook was not told", "prediction_id", d.prediction.ID(), "event", eventName(event), "receiver", origin(d.target), "tries", tries, "error", err)
+}
+
+// backoff is how long to wait after the given number of tries, the last of which ended with err.
+func (s *Sender) backoff(tries int, err error) time.Duration {
+	wait := s.o.Backoff
+	for range tries - 1 {
+		wait = min(2*wait, s.o.MaxBackoff)
+	}
+	var status *StatusError
+	if errors.As(err, &status) {
+		wait = max(wait, status.RetryAfter)
+	}
+	return min(wait, s.o.MaxBackoff)
+}

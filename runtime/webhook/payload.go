@@ -1,0 +1,50 @@
+package webhook
+
+import (
+	"io"
+	"sync"
+)
+
+// payload is the body of one request: parts, one after the other. The transport may go on reading after RoundTrip
+// has returned, and the parts may be memory that is unmapped then; detach takes them away.
+type payload struct {
+	mu    sync.Mutex
+	parts [3][]byte
+	gone  bool
+}
+
+// open begins to read from the start.
+func (p *payload) open() *payloadReader { return &payloadReader{from: p} }
+
+// detach ends all reading. No part is looked at after it has returned.
+func (p *payload) detach() {
+	p.mu.Lock()
+	p.gone, p.parts = true, [3][]byte{}
+	p.mu.Unlock()
+}
+
+// payloadReader reads a payload once.
+type payloadReader struct {
+	from     *payload
+	part, at int
+}
+
+func (r *payloadReader) Read(to []byte) (int, error) {
+	p := r.from
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone {
+		return 0, io.ErrClosedPipe
+	}
+	for ; r.part < len(p.parts); r.part, r.at = r.part+1, 0 {
+		if rest := p.parts[r.part][r.at:]; len(rest) > 0 {
+			n := copy(to, rest)
+			r.at += n
+			return n, nil
+		}
+	}
+	return 0, io.EOF
+}
+
+// Close has nothing to do: the transport may still open the payload again.
+func (r *payloadReader) Close() error { return nil }

@@ -1,0 +1,119 @@
+package webhook
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"pinion/runtime/predict"
+)
+
+// post tries once to deliver a record: it follows redirects, within Options.Timeout in all.
+func (s *Sender) post(d *delivery, rec *predict.Record) error {
+	ctx, cancel := context.WithTimeoutCause(s.ctx, s.o.Timeout, ErrTimeout)
+	defer cancel()
+	parts := s.render(rec)
+	for target, redirects := d.target, 0; ; redirects++ {
+		next, err := s.exchange(ctx, d, target, parts)
+		if next == nil || err != nil {
+			return err
+		}
+		if redirects >= s.o.MaxRedirects {
+			return ErrRedirect
+		}
+		target = next
+	}
+}
+
+// render makes the body. The output, which may be large, is not copied.
+func (s *Sender) render(rec *predict.Record) [3][]byte {
+	head := s.encoder.AppendHead(make([]byte, 0, 256), rec)
+	tail := s.encoder.AppendTail(make([]byte, 0, 512+len(rec.Logs)+len(rec.Metrics)), rec)
+	return [3][]byte{head, rec.Output, tail}
+}
+
+// exchange makes one request. It returns where that is redirected to, or nil.
+func (s *Sender) exchange(ctx context.Context, d *delivery, target *url.URL, parts [3][]byte) (next *url.URL, err error) {
+	sent := &payload{parts: parts}
+	defer sent.detach()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), sent.open())
+	if err != nil {
+		return nil, ErrURL
+	}
+	request.ContentLength = int64(len(parts[0]) + len(parts[1]) + len(parts[2]))
+	request.GetBody = func() (io.ReadCloser, error) { return sent.open(), nil } // for a connection found dead
+	s.address(request, d, target)
+	response, err := s.transport.RoundTrip(request)
+	if err != nil {
+		return nil, plain(ctx, err)
+	}
+	defer discard(response)
+	switch code := response.StatusCode; {
+	case code >= 200 && code <= 299 || code == http.StatusSeeOther:
+		return nil, nil
+	case code == http.StatusMovedPermanently || code == http.StatusFound ||
+		code == http.StatusTemporaryRedirect || code == http.StatusPermanentRedirect:
+		location := response.Header.Get("Location")
+		if next, err = target.Parse(location); err != nil || location == "" || sendable(next) != nil {
+			return nil, ErrRedirect // without the target, which may be a secret
+		}
+		return next, nil
+	default:
+		return nil, &StatusError{Code: code, RetryAfter: retryAfter(response.Header.Get("Retry-After"), s.now())}
+	}
+}
+
+// address sets the headers of a request to target.
+func (s *Sender) address(request *http.Request, d *delivery, target *url.URL) {
+	header := request.Header
+	header.Set("Content-Type", "application/json")
+	header.Set("User-Agent", s.o.UserAgent)
+	setTrace(header, "traceparent", d.prediction.Request.TraceParent)
+	setTrace(header, "tracestate", d.prediction.Request.TraceState)
+	// Whoever answers with a redirect must not be able to send the token elsewhere.
+	trusted := target.Hostname() == d.target.Hostname() && (target.Scheme == d.target.Scheme || target.Scheme == "https")
+	switch {
+	case s.o.AuthToken != "" && trusted:
+		header.Set("Authorization", "Bearer "+s.o.AuthToken)
+	case target.User != nil:
+		password, _ := target.User.Password()
+		request.SetBasicAuth(target.User.Username(), password)
+	}
+}
+
+// setTrace passes a header of the prediction's request on, unless net/http would refuse the whole delivery for it.
+func setTrace(header http.Header, name, value string) {
+	if value != "" && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+		header.Set(name, value)
+	}
+}
+
+// retryAfter is the wait that a Retry-After header asks for: seconds, or a date.
+func retryAfter(header string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// maxAnswer is how much of an answer's body is read, in bytes, and maxAnswerTime for how long, so that its connection
+// can be used again. Its text means nothing.
+const (
+	maxAnswer     = 4 << 10
+	maxAnswerTime = time.Second
+)
+
+// discard ends an answer.
+func discard(response *http.Response) {
+	timer := time.AfterFunc(maxAnswerTime, func() { _ = response.Body.Close() })
+	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer)
+	timer.Stop()
+	_ = response.Body.Close()
+}

@@ -1,0 +1,358 @@
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pinion/runtime/predict"
+)
+
+func mustParse(t *testing.T, raw string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+const completed = predict.OnCompleted
+
+// end delivers only the completed event of a prediction and waits for it.
+func end(t *testing.T, s *Sender, webhook string) {
+	t.Helper()
+	p := attach(t, s, predict.Request{Webhook: webhook, WebhookEvents: completed})
+	p.succeed("1")
+	p.gone(t)
+	drain(t, s)
+}
+
+func TestHeaders(t *testing.T) {
+	r := newReceiver(t, nil)
+	s, _, _ := newSender(t, Options{AuthToken: " token\n", UserAgent: "pinion/9"})
+	p := attach(t, s, predict.Request{Webhook: r.URL + "/a%2Fb?q=1", WebhookEvents: completed, TraceParent: "00-1-2-01", TraceState: "a=b\x01"})
+	p.succeed("1")
+	drain(t, s)
+	h := r.next(t)
+	for name, want := range map[string]string{
+		"Authorization": "Bearer token", "User-Agent": "pinion/9", "Content-Type": "application/json", "Traceparent": "00-1-2-01",
+		"Tracestate": "", "Accept-Encoding": "",
+	} {
+		if got := h.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	// Without a token, the URL's own credentials.
+	s, _, _ = newSender(t, Options{})
+	end(t, s, strings.Replace(r.URL, "://", "://user:pass@", 1))
+	if h := r.next(t); h.Header.Get("Authorization") != "Basic dXNlcjpwYXNz" || h.Header.Get("User-Agent") != "pinion" {
+		t.Errorf("%v", h.Header)
+	}
+}
+
+// TestRetries holds that completed is retried as the contract says, and what the waits are.
+func TestRetries(t *testing.T) {
+	var tries atomic.Int32
+	statuses := []int{429, 500, 502, 503, 504, 429, 500, 502, 503, 504, 429, 500, 200}
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(statuses[tries.Add(1)-1]) })
+	s, log, outcomes := newSender(t, Options{})
+	c := newClock(s, true)
+	end(t, s, r.URL)
+	hooks := r.rest()
+	if len(hooks) != 13 {
+		t.Errorf("%d tries", len(hooks))
+	}
+	for _, h := range hooks {
+		if told(h) != `succeeded 1 ""` {
+			t.Errorf("a try is %s", told(h))
+		}
+	}
+	want := "[100ms 200ms 400ms 800ms 1.6s 3.2s 6.4s 12.8s 25.6s 51.2s 1m42.4s 2m0s]"
+	if got := fmt.Sprint(c.slept); got != want {
+		t.Errorf("the waits are %s, want %s", got, want)
+	}
+	if outcomes.String() != "[completed delivered:1]" || strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("outcomes %s, log %s", outcomes, log)
+	}
+}
+
+func TestGivesUp(t *testing.T) {
+	for _, test := range []struct {
+		status, tries int
+	}{{500, 4}, {429, 4}, {400, 1}, {401, 1}, {404, 1}, {410, 1}, {501, 1}, {505, 1}} {
+		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(test.status) })
+		s, log, outcomes := newSender(t, Options{Retries: 3})
+		newClock(s, true)
+		end(t, s, strings.Replace(r.URL, "://", "://user:secret@", 1)+"/secret?secret=1")
+		if n := len(r.rest()); n != test.tries {
+			t.Errorf("%d: %d tries, want %d", test.status, n, test.tries)
+		}
+		text := log.String()
+		if !strings.Contains(text, "level=ERROR") || !strings.Contains(text, fmt.Sprintf("the receiver answered %d", test.status)) ||
+			!strings.Contains(text, "receiver="+r.URL+" ") || strings.Contains(text, "secret") || outcomes.String() != "[completed failed:1]" {
+			t.Errorf("%d: outcomes %s, logged %s", test.status, outcomes, text)
+		}
+	}
+}
+
+// TestOthersAreTriedOnce holds that only completed is retried, and that a receiver that fails is complained of once.
+func TestOthersAreTriedOnce(t *testing.T) {
+	var tries atomic.Int32
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		if tries.Add(1) <= 4 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	})
+	s, log, _ := newSender(t, Options{Throttle: -1})
+	newClock(s, true)
+	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: predict.AllEvents})
+	p.Begin(time.Now())
+	p.Output([]byte("1"))
+	p.Output([]byte("2"))
+	p.yielded()
+	drain(t, s)
+	equal(t, r.rest(), `processing  ""`, `processing [1] ""`, `processing [1,2] ""`, `succeeded [1,2] ""`, `succeeded [1,2] ""`)
+	if strings.Count(log.String(), "level=WARN") != 1 || strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("logged: %s", log)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for header, want := range map[string]time.Duration{
+		"": 0, "3": 3 * time.Second, "-3": 0, "x": 0, "99999999999999999999": 0, "Fri, 02 Jan 2026 03:04:15 GMT": 10 * time.Second, "Fri, 02 Jan 2026 03:04:00 GMT": 0,
+	} {
+		if got := retryAfter(header, now); got != want {
+			t.Errorf("retryAfter(%q) = %v, want %v", header, got, want)
+		}
+	}
+	answers := []string{"7", "100000", ""}
+	var tries atomic.Int32
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", answers[tries.Add(1)-1])
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	s, _, _ := newSender(t, Options{Retries: 2, MaxBackoff: time.Minute})
+	c := newClock(s, true)
+	end(t, s, r.URL)
+	if got := fmt.Sprint(c.slept); got != "[7s 1m0s]" {
+		t.Errorf("the waits are %s", got)
+	}
+}
+
+// TestConnectionErrors are retried: nobody there at first, and connections closed without an answer.
+func TestConnectionErrors(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, log, outcomes := newSender(t, Options{Retries: 2})
+	newClock(s, true)
+	end(t, s, "http://"+address+"/?secret")
+	if outcomes.String() != "[completed failed:1]" || !strings.Contains(log.String(), "tries=3") || !strings.Contains(log.String(), "connection refused") || strings.Contains(log.String(), "secret") {
+		t.Errorf("outcomes %s, logged %s", outcomes, log)
+	}
+
+	var tries atomic.Int32
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		if tries.Add(1) < 3 {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			_ = conn.Close()
+		}
+	})
+	s, _, outcomes = newSender(t, Options{Retries: 2})
+	newClock(s, true)
+	end(t, s, r.URL)
+	if n := len(r.rest()); outcomes.String() != "[completed delivered:1]" || n != 3 {
+		t.Errorf("outcomes %s, %d tries", outcomes, n)
+	}
+}
+
+// TestRedirects holds which redirects are followed, that the body goes along, and the token only to its host.
+func TestRedirects(t *testing.T) {
+	elsewhere := newReceiver(t, nil)
+	other := strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)
+	for _, test := range []struct {
+		status   int
+		to       string
+		here     int // requests at the first receiver
+		there    int // and at the other
+		auth     string
+		outcome  string
+		complain string
+	}{
+		{301, "/next", 2, 0, "Bearer t", "delivered", ""},
+		{302, "/next", 2, 0, "Bearer t", "delivered", ""},
+		{307, "/next", 2, 0, "Bearer t", "delivered", ""},
+		{308, other, 1, 1, "", "delivered", ""},
+		{307, strings.Replace(other, "://", "://u:p@", 1), 1, 1, "Basic dTpw", "delivered", ""},
+		{307, elsewhere.URL, 1, 1, "Bearer t", "delivered", ""}, // the same host
+		{303, "/next", 1, 0, "", "delivered", ""},
+		{307, "/first", 6, 0, "", "failed", ErrRedirect.Error()}, // for ever
+		{307, "file:///etc/secret", 1, 0, "", "failed", ErrRedirect.Error()},
+		{307, "http://[::1?secret", 1, 0, "", "failed", ErrRedirect.Error()},
+		{307, "", 1, 0, "", "failed", ErrRedirect.Error()},
+		{304, "/next", 1, 0, "", "failed", "304"},
+		{300, "/next", 1, 0, "", "failed", "300"},
+	} {
+		t.Run(fmt.Sprint(test.status, test.to), func(t *testing.T) {
+			r := newReceiver(t, func(w http.ResponseWriter, q *http.Request) {
+				if q.URL.Path == "/first" {
+					w.Header().Set("Location", test.to)
+					w.WriteHeader(test.status)
+				}
+			})
+			s, log, outcomes := newSender(t, Options{AuthToken: "t"})
+			end(t, s, r.URL+"/first")
+			here, there := r.rest(), elsewhere.rest()
+			if len(here) != test.here || len(there) != test.there {
+				t.Errorf("%d and %d requests", len(here), len(there))
+			}
+			all := append(here, there...)
+			for _, h := range all {
+				if h.Method != http.MethodPost || told(h) != `succeeded 1 ""` {
+					t.Errorf("a request is %s %s", h.Method, h.Raw)
+				}
+			}
+			if got := all[len(all)-1].Header.Get("Authorization"); test.auth != "" && got != test.auth || len(there) > 0 && got != test.auth {
+				t.Errorf("Authorization at the end: %q", got)
+			}
+			if outcomes.String() != "[completed "+test.outcome+":1]" || !strings.Contains(log.String(), test.complain) || strings.Contains(log.String(), "secret") {
+				t.Errorf("outcomes %s, logged %s", outcomes, log)
+			}
+		})
+	}
+}
+
+// TestTokenStaysInTLS holds that a token is not sent on from https to http of the same host.
+func TestTokenStaysInTLS(t *testing.T) {
+	s, _, _ := newSender(t, Options{AuthToken: "t"})
+	for pair, want := range map[[2]string]string{
+		{"https://a/", "http://a/"}:     "",
+		{"http://a/", "https://a:1/"}:   "Bearer t",
+		{"https://a/", "https://a/b"}:   "Bearer t",
+		{"https://a/", "https://b.a/"}:  "",
+		{"https://a/", "https://u@a/"}:  "Bearer t",
+		{"https://a/", "http://u:p@a/"}: "Basic dTpw",
+	} {
+		p := predict.New("p", predict.Request{}, time.Now(), nil, predict.Options{})
+		request := httptest.NewRequest(http.MethodPost, pair[1], nil)
+		s.address(request, &delivery{sender: s, prediction: p, target: mustParse(t, pair[0])}, mustParse(t, pair[1]))
+		if got := request.Header.Get("Authorization"); got != want {
+			t.Errorf("%v: %q, want %q", pair, got, want)
+		}
+	}
+}
+
+// TestHangingAnswer holds that an answer whose body never ends is an answer.
+func TestHangingAnswer(t *testing.T) {
+	r := newReceiver(t, func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-q.Context().Done():
+		case <-t.Context().Done():
+		}
+	})
+	s, _, outcomes := newSender(t, Options{})
+	end(t, s, r.URL)
+	if outcomes.String() != "[completed delivered:1]" {
+		t.Errorf("outcomes %s", outcomes)
+	}
+}
+
+// TestConnectionsAreReused holds that the deliveries of one prediction share a connection.
+func TestConnectionsAreReused(t *testing.T) {
+	var opened atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "taken") }))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	s, _, _ := newSender(t, Options{})
+	p := attach(t, s, predict.Request{Webhook: server.URL, WebhookEvents: predict.AllEvents})
+	p.Begin(time.Now())
+	for range 20 {
+		p.Output([]byte("1"))
+	}
+	p.yielded()
+	drain(t, s)
+	if n := opened.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// TestPayloadIsLetGo holds that no part is read after detach, by whoever still reads.
+func TestPayloadIsLetGo(t *testing.T) {
+	p := &payload{parts: [3][]byte{[]byte("ab"), nil, []byte("cd")}}
+	for range 2 { // it can be sent again
+		if all, err := io.ReadAll(p.open()); err != nil || string(all) != "abcd" {
+			t.Errorf("read %q, %v", all, err)
+		}
+	}
+	r := p.open()
+	if n, err := r.Read(make([]byte, 1)); n != 1 || err != nil {
+		t.Errorf("read %d, %v", n, err)
+	}
+	p.detach()
+	if n, err := r.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("read after detach: %d, %v", n, err)
+	}
+}
+
+// TestLargeOutput holds that a body in parts arrives whole.
+func TestLargeOutput(t *testing.T) {
+	r := newReceiver(t, nil)
+	s, _, _ := newSender(t, Options{})
+	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: completed})
+	large := `"` + strings.Repeat("x", 3_000_000) + `"`
+	p.succeed(large)
+	drain(t, s)
+	if h := r.next(t); string(h.Body.Output) != large || h.Header.Get("Content-Length") != "" && h.Header.Get("Content-Length") != fmt.Sprint(len(h.Raw)) {
+		t.Errorf("%d bytes arrived", len(h.Raw))
+	}
+}
+
+// TestHTTP2 holds that a receiver that speaks it is served alike, by TLS.
+func TestHTTP2(t *testing.T) {
+	protocols := make(chan string, 10)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if protocols <- r.Proto + " " + fmt.Sprint(len(body) > 100_000); len(protocols) == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	s, _, _ := newSender(t, Options{Backoff: time.Millisecond})
+	s.transport.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	p := attach(t, s, predict.Request{Webhook: server.URL, WebhookEvents: completed})
+	p.succeed(`"` + strings.Repeat("x", 100_000) + `"`)
+	drain(t, s)
+	for range 2 {
+		if got := <-protocols; got != "HTTP/2.0 true" {
+			t.Errorf("got %s", got)
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"pinion/runtime/predict"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hook is one request that a receiver got.
+type hook struct {
+	Method string
+	Path   string
+	Header http.Header
+	Raw    string
+	Body   struct {
+		ID     string
+		Status string
+		Output json.RawMessage
+		Logs   string
+		Error  string
+		Input  json.RawMessage
+	}
+}
+
+// receiver is a real server that keeps what it gets and answers as its handler says (200 without one).
+type receiver struct {
+	*httptest.Server
+	hooks chan hook
+}
+
+func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
+	t.Helper()
+	r := &receiver{hooks: make(chan hook, 10_000)}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		raw, err := io.ReadAll(q.Body)
+		if err != nil {
+			return // it was cut off; not an event
+		}
+		h := hook{Method: q.Method, Path: q.URL.Path, Header: q.Header, Raw: string(raw)}
+		if err := json.Unmarshal(raw, &h.Body); err != nil && q.Method == http.MethodPost {
+			t.Errorf("the body is no JSON: %v: %.200q", err, raw)
+		}
+		r.hooks <- h
+		if answer != nil {
+			answer(w, q)
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// next is the next request.
+func (r *receiver) next(t *testing.T) hook {
+	t.Helper()
+	select {
+	case h := <-r.hooks:
+		return h
+	case <-t.Context().Done():
+	case <-time.After(20 * time.Second):
+	}
+	t.Fatal("no request came")
+	return hook{}
+}
+
+// rest is every request that came and was not looked at. Nothing may be under way.
+func (r *receiver) rest() (all []hook) {
+	for {
+		select {
+		case h := <-r.hooks:
+			all = append(all, h)
+		default:
+			return all
+		}
+	}
+}
+
+// outcomes counts what OnDelivery is told.
+type outcomes struct {
+	mu sync.Mutex
+	by map[string]int
+}
+
+func (o *outcomes) add(event, outcome string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.by == nil {
+		o.by = map[string]int{}
+	}
+	o.by[event+" "+outcome]++
+}
+
+func (o *outcomes) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.TrimPrefix(fmt.Sprint(o.by), "map")
+}
+
+// newSender makes a sender that the test's end closes. log gets all that it logs.
+func newSender(t *testing.T, o Options) (s *Sender, log *journal, told *outcomes) {
+	t.Helper()
+	log, told = &journal{}, &outcomes{}
+	o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	o.OnDelivery = told.add
+	s = New(o)
+	t.Cleanup(s.Close)
+	return s, log, told
+}
+
+// journal is a log that can be read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// subject is a prediction with a webhook, and whether what it held was given back.
+type subject struct {
+	*predict.Prediction
+	released chan struct{}
+}
+
+func attach(t *testing.T, s *Sender, request predict.Request) *subject {
+	t.Helper()
+	if request.ID == "" {
+		request.ID = "p1"
+	}
+	p := &subject{predict.New(request.ID, request, time.Now(), nil, predict.Options{}), make(chan struct{})}
+	p.OnRelease(func() { close(p.released) })
+	s.Attach(p.Prediction)
+	return p
+}
+
+func (p *subject) succeed(output string) {
+	p.End(predict.Result{Status: predict.Succeeded, Output: []byte(output)}, time.Now())
+	p.Release()
+}
+
+func (p *subject) yielded() {
+	p.End(predict.Result{Status: predict.Succeeded, Yielded: true}, time.Now())
+	p.Release()
+}
+
+func (p *subject) log(text string) { p.Log("stdout", []byte(text)) }
+
+// drain waits until everything is delivered.
+func drain(t *testing.T, s *Sender) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := s.Drain(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gone waits until p let go of what it held.
+func (p *subject) gone(t *testing.T) {
+	t.Helper()
+	select {
+	case <-p.released:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the prediction is still held")
+	}
+}
+
+// clock is time in the hands of a test. A sleeper wakes when the time has come, at its token, or at once where
+// instant is set.
+type clock struct {
+	instant bool
+
+	mu    sync.Mutex
+	at    time.Time
+	moved chan struct{}
+	slept []time.Duration
+	rests chan time.Duration // gets each sleep as it begins
+}
+
+func newClock(s *Sender, instant bool) *clock {
+	c := &clock{instant: instant, at: time.Unix(1_000_000, 0), moved: make(chan struct{}), rests: make(chan time.Duration, 1000)}
+	s.now, s.sleep = c.now, c.sleep
+	return c
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	c.at = c.at.Add(d)
+	close(c.moved)
+	c.moved = make(chan struct{})
+	c.mu.Unlock()
+}
+
+func (c *clock) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	c.mu.Lock()
+	until := c.at.Add(d)
+	c.slept = append(c.slept, d)
+	if c.instant {
+		c.at = until
+	}
+	c.mu.Unlock()
+	c.rests <- d
+	for {
+		c.mu.Lock()
+		now, moved := c.at, c.moved
+		c.mu.Unlock()
+		if !now.Before(until) {
+			return
+		}
+		select {
+		case <-moved:
+		case <-wake:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pinion/runtime/predict"
+)
+
+// TestHangingReceiver holds that one that does not answer delays nobody else, not even others at the same host.
+func TestHangingReceiver(t *testing.T) {
+	handler, entered, open := gate(t)
+	hanging := newReceiver(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hang" {
+			handler(w, r)
+		}
+	})
+	s, _, outcomes := newSender(t, Options{})
+	var all []*subject
+	for i := range 300 {
+		p := attach(t, s, predict.Request{ID: fmt.Sprint("h", i), Webhook: hanging.URL + "/hang", WebhookEvents: predict.OnStart})
+		p.Begin(time.Now())
+		p.succeed("1")
+		all = append(all, p)
+	}
+	for range all {
+		<-entered
+	}
+	other := newReceiver(t, nil)
+	for _, webhook := range []string{other.URL, hanging.URL + "/"} {
+		p := attach(t, s, predict.Request{Webhook: webhook, WebhookEvents: completed})
+		p.succeed("1")
+		p.gone(t)
+	}
+	if got := outcomes.String(); got != "[completed delivered:2]" {
+		t.Errorf("outcomes %s", got)
+	}
+	open()
+	for _, p := range all {
+		p.gone(t)
+	}
+	if got := outcomes.String(); got != "[completed delivered:2 start delivered:300]" {
+		t.Errorf("outcomes %s", got)
+	}
+}
+
+// TestAfterHang holds that the outputs that wait for a hanging receiver are merged, so that they do not hold up what
+// follows.
+func TestAfterHang(t *testing.T) {
+	handler, entered, _ := gate(t)
+	var tries atomic.Int32
+	r := newReceiver(t, func(w http.ResponseWriter, q *http.Request) {
+		if tries.Add(1) == 1 {
+			handler(w, q)
+		}
+	})
+	s, log, outcomes := newSender(t, Options{Timeout: time.Second})
+	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: predict.AllEvents})
+	p.Begin(time.Now())
+	<-entered
+	for range 3 {
+		p.Output([]byte("1"))
+	}
+	for _, want := range []string{`processing  ""`, `processing [1,1,1] ""`} {
+		equal(t, []hook{r.next(t)}, want)
+	}
+	p.yielded()
+	drain(t, s)
+	equal(t, r.rest(), `succeeded [1,1,1] ""`)
+	if got := outcomes.String(); got != "[completed delivered:1 output delivered:1 output dropped:2 start failed:1]" || !strings.Contains(log.String(), ErrTimeout.Error()) {
+		t.Errorf("outcomes %s, logged %s", got, log)
+	}
+}
+
+// TestSlowReceiverAfterTheEnd holds that completed supersedes what waits once Timeout has passed since the end.
+func TestSlowReceiverAfterTheEnd(t *testing.T) {
+	for _, last := range []predict.Events{0, completed} {
+		pass := make(chan struct{})
+		r := newReceiver(t, func(http.ResponseWriter, *http.Request) { <-pass })
+		s, _, _ := newSender(t, Options{Timeout: time.Minute})
+		c := newClock(s, true)
+		p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: predict.OnOutput | last})
+		p.Begin(time.Now())
+		for range 10 {
+			p.Output([]byte("1"))
+		}
+		p.yielded()
+		for range 2 {
+			r.next(t)
+			pass <- struct{}{}
+		}
+		r.next(t)
+		c.advance(time.Hour)
+		close(pass)
+		drain(t, s)
+		if last == 0 {
+			equal(t, r.rest(), `processing [1,1,1,1,1,1,1,1,1,1] ""`)
+		} else {
+			equal(t, r.rest(), `succeeded [1,1,1,1,1,1,1,1,1,1] ""`)
+		}
+	}
+}
+
+// TestDrain waits for completed and ends with its context.
+func TestDrain(t *testing.T) {
+	handler, entered, open := gate(t)
+	r := newReceiver(t, handler)
+	s, _, _ := newSender(t, Options{})
+	drain(t, s) // nothing to wait for
+	idle := attach(t, s, predict.Request{ID: "idle", Webhook: r.URL, WebhookEvents: completed})
+	drain(t, s) // which has not ended
+	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: completed})
+	p.succeed("1")
+	<-entered
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reason := errors.New("the grace is over")
+	cancel(reason)
+	if err := s.Drain(ctx); !errors.Is(err, reason) || !strings.HasPrefix(err.Error(), "deliver webhooks: ") {
+		t.Errorf("Drain: %v", err)
+	}
+	var drained sync.WaitGroup
+	for range 3 {
+		drained.Go(func() { drain(t, s) })
+	}
+	open()
+	drained.Wait()
+	p.gone(t)
+	equal(t, r.rest(), `succeeded 1 ""`)
+	idle.succeed("2")
+	drain(t, s)
+}
+
+// TestClose ends what is under way, at once, and lets predictions go, those too that end later.
+func TestClose(t *testing.T) {
+	handler, entered, _ := gate(t)
+	r := newReceiver(t, handler)
+	s, log, outcomes := newSender(t, Options{})
+	later := attach(t, s, predict.Request{ID: "later", Webhook: r.URL, WebhookEvents: predict.AllEvents})
+	hanging := attach(t, s, predict.Request{ID: "hanging", Webhook: r.URL + "/?secret", WebhookEvents: predict.AllEvents})
+	hanging.Begin(time.Now())
+	<-entered
+	hanging.Output([]byte("1"))
+	hanging.yielded()
+	refused := attach(t, s, predict.Request{ID: "refused", Webhook: "http://127.0.0.1:1/", WebhookEvents: completed})
+	refused.succeed("1") // which waits for its next try, sooner or later
+	s.Close()
+	hanging.gone(t)
+	refused.gone(t)
+	later.Begin(time.Now())
+	later.succeed("1")
+	later.gone(t)
+	drain(t, s)
+	if got := outcomes.String(); !strings.Contains(got, "start failed:1") || !strings.Contains(got, "completed ") || strings.Contains(got, "delivered") || strings.Contains(log.String(), "secret") {
+		t.Errorf("outcomes %s, logged %s", got, log)
+	}
+	s.Close()
+}
+
+// TestRetryBudget holds that no more predictions than allowed wait for another try, in number and in bytes.
+func TestRetryBudget(t *testing.T) {
+	s, _, _ := newSender(t, Options{MaxRetries: 3, MaxRetryBytes: 100})
+	if !s.keep(1000) {
+		t.Error("a lone record is too large")
+	}
+	if s.keep(1) {
+		t.Error("there is room in bytes")
+	}
+	s.unkeep(1000)
+	for i := range 5 {
+		if got, want := s.keep(10), i < 3; got != want {
+			t.Errorf("the record number %d has room: %v", i, got)
+		}
+	}
+	for range 3 {
+		s.unkeep(10)
+	}
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	s, _, outcomes := newSender(t, Options{MaxRetries: 1, Retries: 2})
+	newClock(s, true)
+	if !s.keep(1) {
+		t.Fatal("no room")
+	}
+	end(t, s, r.URL)
+	if n := len(r.rest()); n != 1 || outcomes.String() != "[completed failed:1]" {
+		t.Errorf("%d tries, outcomes %s", n, outcomes)
+	}
+	s.unkeep(1)
+	end(t, s, r.URL)
+	if n := len(r.rest()); n != 3 {
+		t.Errorf("%d tries with room", n)
+	}
+	if s.retries != 0 || s.bytes != 0 {
+		t.Errorf("%d retries, %d bytes are left", s.retries, s.bytes)
+	}
+}
+
+// TestMany runs predictions against receivers that fail half of the time: each ends with one completed that was taken in.
+func TestMany(t *testing.T) {
+	var n atomic.Int32
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		if n.Add(1)%2 == 0 {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		w.Header().Set("Taken", "1")
+	})
+	s, _, told := newSender(t, Options{Backoff: time.Millisecond, Throttle: time.Millisecond})
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() {
+			p := attach(t, s, predict.Request{ID: fmt.Sprint(i), Webhook: r.URL, WebhookEvents: predict.AllEvents})
+			p.Begin(time.Now())
+			for range 5 {
+				p.log("x")
+				p.Output([]byte("1"))
+			}
+			p.yielded()
+			p.gone(t)
+		})
+	}
+	all.Wait()
+	drain(t, s)
+	if !strings.Contains(told.String(), "completed delivered:100 ") || strings.Contains(told.String(), "completed failed") {
+		t.Errorf("outcomes %s", told)
+	}
+	ended := map[string]bool{}
+	for _, h := range r.rest() {
+		if ended[h.Body.ID] && h.Body.Status != "succeeded" {
+			t.Errorf("%s was told %s after its end", h.Body.ID, h.Body.Status)
+		}
+		ended[h.Body.ID] = ended[h.Body.ID] || h.Body.Status == "succeeded"
+	}
+	if len(ended) != 100 {
+		t.Errorf("%d ended", len(ended))
+	}
+}
