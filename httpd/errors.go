@@ -95,7 +95,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	case errors.Is(err, predict.ErrNoTraining):
 		s.notFound(ctx)
 		return
-	case errors.Is(err, predict.ErrNotStreaming):
+	case errors.Is(err, predict.ErrNotStreaming), errors.Is(err, predict.ErrTrainingStream):
 		s.encode(ctx, fasthttp.StatusNotAcceptable, errorBody{err.Error()})
 		return
 	case errors.Is(err, predict.ErrTooManySubscribers): // here too: no other server has its events

@@ -137,7 +137,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 		req.Mode = predict.Async // it goes on when its client has waited enough
 	}
 	if k.kind == predict.KindTraining && how.mode == predict.Stream {
-		return req, how, predict.ErrNotStreaming
+		return req, how, predict.ErrTrainingStream
 	}
 	if parent := h.Peek("Traceparent"); len(parent) > 0 && printable(parent) {
 		req.TraceParent = string(parent)

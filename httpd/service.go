@@ -43,6 +43,8 @@ type Health struct {
 	UserHealthcheckErr string            `json:"user_healthcheck_error,omitempty"`
 	// Workers is an addition to Cog's document: one entry a worker process.
 	Workers []WorkerHealth `json:"workers,omitempty"`
+	// Queue is an addition as well; nil: predictions never wait.
+	Queue *Queue `json:"queue,omitempty"`
 }
 
 // Setup is how the model's setup went. Times are RFC 3339.
@@ -62,4 +64,22 @@ type WorkerHealth struct {
 	// LastExit says in words how the process before this one ended.
 	LastExit string `json:"last_exit,omitempty"`
 	Restarts int    `json:"restarts"`
+	// Device is the GPUs that it was given, as CUDA_VISIBLE_DEVICES has them; "": all.
+	Device string `json:"device,omitempty"`
+	// Busy is how many predictions it has, and BusySince (RFC 3339) when the oldest of them began at the
+	// earliest.
+	Busy      int    `json:"busy"`
+	BusySince string `json:"busy_since,omitempty"`
+	// Served is how many predictions this process has answered.
+	Served int `json:"served"`
+	// MemoryBytes is its resident memory.
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// Successor is the state of the process that is to take its place.
+	Successor string `json:"successor,omitempty"`
+}
+
+// Queue is how many predictions wait that no worker has room for.
+type Queue struct {
+	Length   int `json:"length"`
+	Capacity int `json:"capacity"`
 }

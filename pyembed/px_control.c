@@ -41,6 +41,23 @@ static void answer(uint64_t id) {
   if (px_channel_put(&px_w.control, PX_PONG, id, 0, "", 0) == 0) px_channel_flush(&px_w.control, true);
 }
 
+// ask_health notes that the front wants the model's own check run.
+static void ask_health(uint64_t id) {
+  pthread_mutex_lock(&px_w.mu);
+  px_w.health = id;
+  pthread_cond_broadcast(&px_w.changed);
+  pthread_mutex_unlock(&px_w.mu);
+}
+
+uint64_t px_wait_health(void) {
+  pthread_mutex_lock(&px_w.mu);
+  while (px_w.health == 0 && !px_w.stopping) pthread_cond_wait(&px_w.changed, &px_w.mu);
+  uint64_t id = px_w.stopping ? 0 : px_w.health;
+  px_w.health = 0;
+  pthread_mutex_unlock(&px_w.mu);
+  return id;
+}
+
 static void *control(void *unused) {
   (void)unused;
   struct px_channel *ch = &px_w.control;
@@ -52,6 +69,7 @@ static void *control(void *unused) {
     while ((n = px_channel_next(ch, &f)) > 0) {
       if (f.kind == PX_SLOT && f.fd >= 0) add_slot(f.fd);
       if (f.kind == PX_SHUTDOWN) stop();
+      if (f.kind == PX_HEALTH) ask_health(f.id);
       if (f.kind == PX_PING) answer(f.id);
       px_frame_done(&f);
     }

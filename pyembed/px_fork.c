@@ -47,6 +47,7 @@ static void in_child(void) {
   // Once: when the child forks in its turn, our numbers may be files of its own.
   if (!atomic_exchange(&px_w.is_child, true)) {
     pthread_mutex_init(&px_w.mu, NULL);
+    pthread_mutex_init(&px_w.log_mu, NULL);
     abandon(&px_w.control);
     drop(&px_w.timer);
     for (int i = 0; i < px_w.nslots; i++) abandon(px_w.slots[i]);

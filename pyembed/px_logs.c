@@ -21,14 +21,26 @@ int px_logs_init(void) {
   return 0;
 }
 
-static void flush_stream(const char *name) {
+// flush_stream flushes one of Python's streams; its errors are dropped, but for a cancel: -1 with the exception.
+static int flush_stream(const char *name) {
   PyObject *stream = PySys_GetObject(name);  // borrowed: the model may replace it while it is flushed
-  if (!stream || stream == Py_None) return;
+  if (!stream || stream == Py_None) return 0;
   Py_IncRef(stream);
   PyObject *done = PyObject_CallMethod(stream, "flush", NULL);
-  if (!done) PyErr_Clear();  // closed, or broken: its affair
   Py_DecRef(done ? done : stream);
-  if (done) Py_DecRef(stream);
+  if (done) {
+    Py_DecRef(stream);
+    return 0;
+  }
+  if (px_w.cancel_type && PyErr_ExceptionMatches(px_w.cancel_type)) return -1;
+  PyErr_Clear();  // closed, or broken: its affair
+  return 0;
+}
+
+int px_flush_model(void) {
+  if (flush_stream("stdout") < 0 || flush_stream("stderr") < 0) return -1;
+  px_flush_c();
+  return 0;
 }
 
 void px_flush_c(void) {
@@ -41,8 +53,8 @@ void px_flush_c(void) {
 void px_flush_stdio(void) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  flush_stream("stdout");
-  flush_stream("stderr");
+  if (flush_stream("stdout") < 0) PyErr_Clear();
+  if (flush_stream("stderr") < 0) PyErr_Clear();
   px_flush_c();
   PyErr_Restore(type, value, trace);
 }
@@ -65,7 +77,8 @@ void px_log_positions(uint64_t at[2]) {
   for (int i = 0; i < 2; i++) at[i] = position(i);
 }
 
-int px_log_mark(struct px_channel *ch, uint64_t id) {
+// mark is px_log_mark with log_mu held.
+static int mark(struct px_channel *ch, uint64_t id) {
   uint64_t at[2];
   px_log_positions(at);
   if (at[0] == px_w.log_seen[0] && at[1] == px_w.log_seen[1]) return 0;
@@ -75,4 +88,29 @@ int px_log_mark(struct px_channel *ch, uint64_t id) {
   int n = snprintf(body, sizeof body, "{\"stdout\":%llu,\"stderr\":%llu}", (unsigned long long)at[0],
                    (unsigned long long)at[1]);
   return px_channel_put(ch, PX_LOG_MARK, id, 0, body, (size_t)n);
+}
+
+int px_log_mark(struct px_channel *ch, uint64_t id) {
+  pthread_mutex_lock(&px_w.log_mu);
+  int status = mark(ch, id);
+  pthread_mutex_unlock(&px_w.log_mu);
+  return status;
+}
+
+void px_log_watch(uint64_t id) {
+  atomic_store(&px_w.log_watch, id);
+  px_flusher_arm(1000000);
+}
+
+void px_log_unwatch(void) { atomic_store(&px_w.log_watch, 0); }
+
+bool px_log_live(void) {
+  if (atomic_load(&px_w.log_watch) == 0) return false;
+  pthread_mutex_lock(&px_w.log_mu);
+  // Asked again under the lock: main takes it for the prediction's last mark, and goes on to the next one's
+  // text only after that.
+  uint64_t id = atomic_load(&px_w.log_watch);
+  if (id != 0) mark(px_w.slots[0], id);
+  pthread_mutex_unlock(&px_w.log_mu);
+  return id != 0;
 }

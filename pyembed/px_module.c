@@ -24,17 +24,18 @@ static PyObject *dumps(PyObject *self, PyObject *args) {
   return result;
 }
 
-// control(kind, object): sends a frame on the control channel.
+// control(kind, object, id=0): sends a frame on the control channel.
 static PyObject *control(PyObject *self, PyObject *args) {
   (void)self;
   int kind;
+  unsigned long long id = 0;
   PyObject *o;
-  if (!PyArg_ParseTuple(args, "iO", &kind, &o)) return NULL;
+  if (!PyArg_ParseTuple(args, "iO|K", &kind, &o, &id)) return NULL;
   struct px_buf body = {0};
   int status = px_json_dumps(&body, o, NULL);
   if (status == 0) {
     PyThreadState *state = PyEval_SaveThread();
-    status = px_channel_put(&px_w.control, (uint8_t)kind, 0, 0, body.data, body.len);
+    status = px_channel_put(&px_w.control, (uint8_t)kind, id, 0, body.data, body.len);
     px_channel_flush(&px_w.control, true);
     PyEval_RestoreThread(state);
     if (status < 0) PyErr_NoMemory();
@@ -49,7 +50,9 @@ static PyObject *log_positions(PyObject *self, PyObject *unused) {
   (void)self;
   (void)unused;
   px_flush_stdio();
+  pthread_mutex_lock(&px_w.log_mu);
   px_log_positions(px_w.log_seen);
+  pthread_mutex_unlock(&px_w.log_mu);
   return Py_BuildValue("KK", (unsigned long long)px_w.log_seen[0], (unsigned long long)px_w.log_seen[1]);
 }
 
@@ -65,6 +68,14 @@ static PyObject *log_switch(PyObject *self, PyObject *unused) {
   uint64_t current = px_w.nslots == 1 ? px_w.slots[0]->current : 0;
   if (current == 0 && px_w.nslots > 0) Py_RETURN_NONE;  // between predictions: nobody's
   if (px_log_mark(current ? px_w.slots[0] : &px_w.control, current) < 0) return PyErr_NoMemory();
+  Py_RETURN_NONE;
+}
+
+// wrote(): the model writes to one of Python's streams.
+static PyObject *wrote(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  px_w.wrote = true;
   Py_RETURN_NONE;
 }
 
@@ -95,6 +106,16 @@ static PyObject *set_cancel_type(PyObject *self, PyObject *type) {
   Py_RETURN_NONE;
 }
 
+// next_health() -> id: waits for the front to ask for the model's check; 0: the worker is to leave. Any thread.
+static PyObject *next_health(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  PyThreadState *state = PyEval_SaveThread();
+  uint64_t id = px_wait_health();
+  PyEval_RestoreThread(state);
+  return PyLong_FromUnsignedLongLong(id);
+}
+
 // memory() -> (live, total): blocks that the C code holds and ever took.
 static PyObject *memory(PyObject *self, PyObject *unused) {
   (void)self;
@@ -123,9 +144,11 @@ static PyMethodDef methods[] = {
     {"control", control, METH_VARARGS, NULL},
     {"log_positions", log_positions, METH_NOARGS, NULL},
     {"log_switch", log_switch, METH_NOARGS, NULL},
+    {"wrote", wrote, METH_NOARGS, NULL},
     {"on_cancel", on_cancel, METH_VARARGS, NULL},
     {"set_cancel_type", set_cancel_type, METH_O, NULL},
     {"memory", memory, METH_NOARGS, NULL},
+    {"next_health", next_health, METH_NOARGS, NULL},
     {"is_child", is_child, METH_NOARGS, NULL},
     {"leave_child", leave_child, METH_O, NULL},
     {"serve", px_serve, METH_O, NULL},
@@ -157,6 +180,8 @@ PyObject *px_module_init(void) {
   PyObject *config = PyBytes_FromString(px_w.config);
   int status = config ? PyObject_SetAttrString(module, "config", config) : -1;
   if (config) Py_DecRef(config);
+  px_w.yielded = PyUnicode_FromString("what was yielded");  // told apart by identity
+  if (status == 0) status = px_w.yielded ? PyObject_SetAttrString(module, "YIELDED", px_w.yielded) : -1;
   if (status == 0 && add_methods(module, px_task_methods) == 0) return module;
   Py_DecRef(module);
   return NULL;

@@ -11,6 +11,7 @@
 
 #define PX_COPY_MAX ((size_t)1 << 20)  // above, a body is sent from where it lies
 #define PX_KEEP_OUT ((size_t)256 << 10)
+#define PX_LOG_EVERY 50000000  // ns between two looks at what a watched prediction wrote
 
 static void header(char h[PX_HEADER], size_t len, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos) {
   uint32_t n = (uint32_t)len;
@@ -60,6 +61,7 @@ static bool flush_locked(struct px_channel *ch, bool wait) {
                      MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
     if (k >= 0) {
       ch->sent += (size_t)k;
+      ch->sent_at = px_now();
     } else if (errno == EAGAIN) {
       return false;
     } else if (errno != EINTR) {
@@ -69,6 +71,22 @@ static bool flush_locked(struct px_channel *ch, bool wait) {
   ch->sent = 0;
   px_buf_trim(&ch->out, PX_KEEP_OUT);
   return true;
+}
+
+#define PX_FAR_BEHIND ((size_t)4 << 20)  // more than this is not queued
+
+void px_channel_soon(struct px_channel *ch) {
+  uint64_t now = px_now();
+  pthread_mutex_lock(&ch->mu);
+  bool due = now - ch->sent_at >= PX_EVENT_HOLD || now - ch->unsent_since >= PX_EVENT_HOLD;
+  bool done = due && flush_locked(ch, false);
+  bool arm = !due && ch->armed_for != ch->unsent_since;
+  if (arm) ch->armed_for = ch->unsent_since;
+  bool far = ch->out.len - ch->sent > PX_FAR_BEHIND;
+  pthread_mutex_unlock(&ch->mu);
+  if (arm) px_flusher_arm(PX_EVENT_HOLD);
+  if (due && !done) px_flusher_arm(1000000);
+  if (far) px_flush_held(ch);
 }
 
 size_t px_channel_backlog(struct px_channel *ch) {
@@ -150,12 +168,15 @@ static void *flusher(void *unused) {
     uint64_t expirations;
     ssize_t n = read(px_w.timer, &expirations, sizeof expirations);
     if (n < 0 && errno != EINTR) return NULL;
+    atomic_store(&px_w.armed, 0);
+    bool watching = px_log_live();
     pthread_mutex_lock(&px_w.mu);
     int count = px_w.nslots;
     pthread_mutex_unlock(&px_w.mu);
     bool left = false;
     for (int i = 0; i < count; i++) left |= !px_channel_flush(px_w.slots[i], false);
     if (left) px_flusher_arm(1000000);  // the front's socket is full: once more in a millisecond
+    if (watching) px_flusher_arm(PX_LOG_EVERY);
   }
 }
 
@@ -167,6 +188,10 @@ int px_flusher_start(void) {
 }
 
 void px_flusher_arm(uint64_t ns) {
+  // Never later than it is due already: those that arm it one after another would put it off for ever.
+  uint64_t now = px_now(), due = atomic_load(&px_w.armed);
+  if (due > now && due <= now + ns) return;
+  atomic_store(&px_w.armed, now + ns);
   struct itimerspec at = {.it_value = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)}};
   timerfd_settime(px_w.timer, 0, &at, NULL);
 }

@@ -68,7 +68,7 @@ static int build(uint8_t kind, PyObject *value, uint64_t nanos, PyObject *metric
   scratch.len = 0;
   if (put("{\"metrics\":") < 0) goto memory;
   if (put_metrics(nanos, metrics, encode) < 0) return -1;
-  if (kind != PX_CANCELED) {
+  if (kind != PX_CANCELED && value != px_w.yielded) {
     if (put(kind == PX_SUCCEEDED ? ",\"output\":" : ",\"error\":") < 0) goto memory;
     if (px_json_dumps(&scratch, value, kind == PX_SUCCEEDED ? encode : NULL) < 0) return -1;
   }
@@ -114,6 +114,7 @@ static int build_failure(uint8_t *kind, PyObject *value, uint64_t nanos, PyObjec
 // submit queues the answer that was built, after the mark of what was written until now.
 static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos) {
   px_flush_stdio();
+  px_log_unwatch();
   if (px_log_mark(ch, id) < 0) {
     PyErr_NoMemory();
     return -1;
@@ -137,7 +138,7 @@ static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nan
 int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, uint64_t nanos, PyObject *metrics,
              PyObject *encode, PyObject *fail) {
   int status = build(kind, value, nanos, metrics, encode);
-  if (status < 0 && kind == PX_SUCCEEDED) status = build_encoded(value, nanos, metrics, encode);
+  if (status < 0 && kind == PX_SUCCEEDED && value != px_w.yielded) status = build_encoded(value, nanos, metrics, encode);
   if (status < 0) status = build_failure(&kind, value, nanos, metrics, encode, fail);
   if (status == 0) status = submit(ch, kind, id, nanos);
   if (status < 0 && kind == PX_SUCCEEDED) {  // it is built, and so large that it takes a file

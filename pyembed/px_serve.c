@@ -1,12 +1,15 @@
 // The serve loop of a synchronous predict function: everything between two
 // system calls happens here, on the main thread.
 //
-//   handler.predict(**input)     the model's function
-//   handler.prepare(input)       completes and converts the input; None: nothing to do
-//   handler.collect(result)      turns what predict returned into the output; None: as it is
+//   handler.functions            the predict function and the train function; None: there is none. Of each:
+//     predict(**input)           the model's function
+//     prepare(input)             completes and converts the input; None: nothing to do
+//     collect(result)            makes a list of what an iterator yields; None: it returns no iterator
 //   handler.scope(context)       makes a prediction's scope
 //   handler.variable             the context variable that holds it meanwhile
 //   handler.encode(value)        what is no JSON, as what is
+//   handler.keep(files)          such an encoder that keeps files for the front to upload
+//   handler.hook(id)             what a scope calls with each metric, where they are told
 //   handler.fail(exception)      writes the traceback to the log; returns the error's text
 #include "px_worker.h"
 
@@ -22,9 +25,14 @@
 #define PX_FAST 30000
 #define PX_HOLD 30000
 
+struct function {
+  PyObject *predict, *prepare, *collect;  // predict NULL: there is none
+};
+
 struct handler {
-  PyObject *predict, *prepare, *collect, *scope, *variable, *encode, *fail;
-  PyObject *no_args, *input_key, *context_key, *values_name, *context_name;
+  struct function functions[2];  // predict, train
+  PyObject *scope, *variable, *encode, *fail, *keep, *hook;
+  PyObject *no_args, *input_key, *context_key, *files_key, *values_name, *context_name;
   PyObject *spare;  // a scope that nobody used, for the next prediction; NULL: none
   uint64_t mean;  // moving average of a prediction's time, ns
 };
@@ -42,50 +50,116 @@ static PyObject *optional(PyObject *o) {
 }
 
 static void handler_free(struct handler *h) {
-  PyObject *all[] = {h->predict, h->prepare,   h->collect,     h->scope,       h->variable,     h->encode, h->fail,
-                     h->no_args, h->input_key, h->context_key, h->values_name, h->context_name, h->spare};
+  PyObject *all[] = {h->scope,     h->variable,    h->encode,    h->fail,        h->keep,         h->hook, h->no_args,
+                     h->input_key, h->context_key, h->files_key, h->values_name, h->context_name, h->spare};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]) Py_DecRef(all[i]);
+  for (int i = 0; i < 2; i++) {
+    struct function *f = &h->functions[i];
+    if (f->predict) Py_DecRef(f->predict);
+    if (f->prepare) Py_DecRef(f->prepare);
+    if (f->collect) Py_DecRef(f->collect);
+  }
+}
+
+struct field {
+  PyObject **to;
+  const char *name;
+};
+
+static int load_fields(PyObject *o, const struct field *fields, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    *fields[i].to = PyObject_GetAttrString(o, fields[i].name);
+    if (!*fields[i].to) return -1;
+  }
+  return 0;
+}
+
+static int load_function(struct function *f, PyObject *o) {
+  if (o == Py_None) return 0;
+  struct field fields[] = {{&f->predict, "predict"}, {&f->prepare, "prepare"}, {&f->collect, "collect"}};
+  if (load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
+  f->prepare = optional(f->prepare);
+  f->collect = optional(f->collect);
+  return 0;
 }
 
 static int handler_load(struct handler *h, PyObject *o) {
   memset(h, 0, sizeof *h);
-  struct {
-    PyObject **to;
-    const char *name;
-  } fields[] = {{&h->predict, "predict"}, {&h->prepare, "prepare"}, {&h->collect, "collect"}, {&h->scope, "scope"},
-                {&h->variable, "variable"}, {&h->encode, "encode"}, {&h->fail, "fail"}};
-  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-    *fields[i].to = PyObject_GetAttrString(o, fields[i].name);
-    if (!*fields[i].to) return -1;
+  struct field fields[] = {{&h->scope, "scope"}, {&h->variable, "variable"}, {&h->encode, "encode"},
+                           {&h->fail, "fail"},   {&h->keep, "keep"},         {&h->hook, "hook"}};
+  if (load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
+  PyObject *functions = PyObject_GetAttrString(o, "functions");
+  if (!functions) return -1;
+  int status = 0;
+  for (int i = 0; i < 2 && status == 0; i++) {
+    PyObject *f = PyTuple_GetItem(functions, i);  // borrowed
+    status = f ? load_function(&h->functions[i], f) : -1;
   }
-  h->prepare = optional(h->prepare);
-  h->collect = optional(h->collect);
+  Py_DecRef(functions);
+  if (status < 0) return -1;
   h->no_args = PyTuple_New(0);
   h->input_key = PyUnicode_InternFromString("input");
   h->context_key = PyUnicode_InternFromString("context");
+  h->files_key = PyUnicode_InternFromString("files");
   h->values_name = PyUnicode_InternFromString("_values");
   h->context_name = PyUnicode_InternFromString("_context");
-  return h->no_args && h->input_key && h->context_key && h->values_name && h->context_name ? 0 : -1;
+  return h->no_args && h->input_key && h->context_key && h->files_key && h->values_name && h->context_name ? 0 : -1;
 }
 
+// A call is one prediction on its way.
+struct call {
+  struct px_channel *ch;
+  uint64_t id;
+  const struct function *function;
+  bool told;         // the front wants to know what happens meanwhile
+  PyObject *encode;  // borrowed or own, see own_encode
+  bool own_encode;
+};
+
 // call_model runs one prediction: the output, or NULL with the exception set.
-static PyObject *call_model(struct handler *h, PyObject *input) {
+static PyObject *call_model(struct handler *h, struct call *c, PyObject *input) {
+  const struct function *f = c->function;
   PyObject *prepared = NULL, *result = NULL, *output = NULL;
-  if (h->prepare) {
-    prepared = PyObject_CallFunctionObjArgs(h->prepare, input, NULL);
+  if (!f->predict) {
+    PyErr_SetString(PyExc_RuntimeError, "this model has no such function");
+    return NULL;
+  }
+  if (f->prepare) {
+    prepared = PyObject_CallFunctionObjArgs(f->prepare, input, NULL);
     if (!prepared) return NULL;
     input = prepared;
   }
-  result = PyObject_Call(h->predict, h->no_args, input);
-  if (result && h->collect) {
-    output = PyObject_CallFunctionObjArgs(h->collect, result, NULL);
+  result = PyObject_Call(f->predict, h->no_args, input);
+  if (result && f->collect) {
+    output = c->told ? px_yield_all(c->ch, c->id, result, c->encode)
+                     : PyObject_CallFunctionObjArgs(f->collect, result, NULL);
     Py_DecRef(result);
   } else {
     output = result;
   }
   if (prepared) Py_DecRef(prepared);
   return output;
+}
+
+// begin prepares what is not in every call: events and files. 0, or -1 with an exception.
+static int begin(struct handler *h, struct call *c, PyObject *files) {
+  if (c->told && px_started(c->ch, c->id) < 0) return -1;
+  if (!files) return 0;
+  c->encode = PyObject_CallFunctionObjArgs(h->keep, files, NULL);
+  c->own_encode = c->encode != NULL;
+  if (!c->encode) c->encode = h->encode;
+  return c->own_encode ? 0 : -1;
+}
+
+// follow makes a scope tell its metrics.
+static int follow(struct handler *h, struct call *c, PyObject *scope) {
+  PyObject *id = PyLong_FromUnsignedLongLong(c->id);
+  PyObject *hook = id ? PyObject_CallFunctionObjArgs(h->hook, id, NULL) : NULL;
+  int status = hook ? PyObject_SetAttrString(scope, "hook", hook) : -1;
+  if (id) Py_DecRef(id);
+  if (hook) Py_DecRef(hook);
+  return status;
 }
 
 // enter makes a prediction's scope and sets it: the scope, and in *token what undoes it.
@@ -106,7 +180,7 @@ static PyObject *enter(struct handler *h, PyObject *context, PyObject **token) {
 
 // leave undoes enter, and returns the model's metrics, or NULL where it has
 // recorded none. A scope that was not used, and that nobody kept, is used again.
-static PyObject *leave(struct handler *h, PyObject *scope, PyObject *token) {
+static PyObject *leave(struct handler *h, struct call *c, PyObject *scope, PyObject *token) {
   PyObject *type, *value, *trace, *values, *context, *metrics = NULL;
   PyErr_Fetch(&type, &value, &trace);
   if (PyContextVar_Reset(h->variable, token) < 0) PyErr_Clear();
@@ -114,7 +188,7 @@ static PyObject *leave(struct handler *h, PyObject *scope, PyObject *token) {
   values = PyObject_GetAttr(scope, h->values_name);
   context = values ? PyObject_GetAttr(scope, h->context_name) : NULL;
   if (values && values != Py_None) metrics = PyObject_CallMethod(scope, "collected", NULL);
-  if (values == Py_None && context == Py_None && !h->spare && scope->ob_refcnt == 1)
+  if (!c->told && values == Py_None && context == Py_None && !h->spare && scope->ob_refcnt == 1)
     h->spare = scope;
   else
     Py_DecRef(scope);
@@ -131,14 +205,14 @@ static bool was_canceled(struct px_channel *ch, uint64_t id) {
 }
 
 // answer_exception ends a prediction whose exception is set.
-static int answer_exception(struct handler *h, struct px_channel *ch, uint64_t id, uint64_t nanos, PyObject *metrics) {
-  if (px_w.cancel_type && PyErr_ExceptionMatches(px_w.cancel_type) && was_canceled(ch, id)) {
+static int answer_exception(struct handler *h, struct call *c, uint64_t nanos, PyObject *metrics) {
+  if (px_w.cancel_type && PyErr_ExceptionMatches(px_w.cancel_type) && was_canceled(c->ch, c->id)) {
     PyErr_Clear();
-    return px_reply(ch, PX_CANCELED, id, NULL, nanos, metrics, h->encode, h->fail);
+    return px_reply(c->ch, PX_CANCELED, c->id, NULL, nanos, metrics, c->encode, h->fail);
   }
   PyObject *text = px_failure(h->fail);
   if (!text) return -1;
-  int status = px_reply(ch, PX_FAILED, id, text, nanos, metrics, h->encode, h->fail);
+  int status = px_reply(c->ch, PX_FAILED, c->id, text, nanos, metrics, c->encode, h->fail);
   Py_DecRef(text);
   return status;
 }
@@ -148,26 +222,30 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   int status = -1;
   PyObject *scope = NULL, *token = NULL, *metrics = NULL, *output = NULL, *input = NULL, *context = NULL;
   uint64_t began = px_now(), took = 0;
+  struct call c = {.ch = ch, .id = f->id, .told = f->flags & PX_FLAG_EVENTS, .encode = h->encode,
+                   .function = &h->functions[f->flags & PX_FLAG_TRAIN ? 1 : 0]};
 
   PyObject *message = px_json_loads(f->body, f->len);
   if (message) {
     input = PyDict_GetItemWithError(message, h->input_key);
     context = PyDict_GetItemWithError(message, h->context_key);
+    PyObject *files = PyDict_GetItemWithError(message, h->files_key);
     if (!input) PyErr_SetString(PyExc_ValueError, "a request without an input");
-    else scope = enter(h, context, &token);
-    if (scope) output = call_model(h, input);
+    else if (!(c.told || files) || begin(h, &c, files) == 0) scope = enter(h, context, &token);
+    if (scope && (!c.told || follow(h, &c, scope) == 0)) output = call_model(h, &c, input);
   }
   if (atomic_load(&px_w.is_child)) px_leave_child();
   took = px_now() - began;
   atomic_store(&ch->page->running, 0);
   h->mean = h->mean ? h->mean + took / 8 - h->mean / 8 : took;
 
-  if (scope) metrics = leave(h, scope, token);
+  if (scope) metrics = leave(h, &c, scope, token);
   if (output)
-    status = px_reply(ch, PX_SUCCEEDED, f->id, output, took, metrics, h->encode, h->fail);
+    status = px_reply(ch, PX_SUCCEEDED, f->id, output, took, metrics, c.encode, h->fail);
   else
-    status = answer_exception(h, ch, f->id, took, metrics);
+    status = answer_exception(h, &c, took, metrics);
 
+  if (c.own_encode) Py_DecRef(c.encode);
   Py_XDECREF(output);
   Py_XDECREF(metrics);
   Py_XDECREF(message);

@@ -37,7 +37,7 @@ static PyObject *slots(PyObject *self, PyObject *args) {
   return fds;
 }
 
-// add_request appends (id, message, error) to list: error is None, or the
+// add_request appends (id, flags, message, error) to list: error is None, or the
 // exception of a body that cannot be read.
 static int add_request(PyObject *list, struct px_frame *f) {
   int status = -1;
@@ -48,18 +48,20 @@ static int add_request(PyObject *list, struct px_frame *f) {
     error = raised;
   }
   PyObject *id = PyLong_FromUnsignedLongLong(f->id);
-  PyObject *request = id && error ? PyTuple_Pack(3, id, message ? message : Py_None, error) : NULL;
+  PyObject *flags = PyLong_FromLong(f->flags);
+  PyObject *request = id && flags && error ? PyTuple_Pack(4, id, flags, message ? message : Py_None, error) : NULL;
   if (request) {
     status = PyList_Append(list, request);
     Py_DecRef(request);
   }
   if (id) Py_DecRef(id);
+  if (flags) Py_DecRef(flags);
   if (message) Py_DecRef(message);
   if (raised) Py_DecRef(raised);
   return status;
 }
 
-// receive(slot) -> [(id, message, error), …], or None at the end: all requests that are there, without waiting.
+// receive(slot) -> [(id, flags, message, error), …], or None at the end: all requests that are there, without waiting.
 static PyObject *receive(PyObject *self, PyObject *args) {
   (void)self;
   int i;
@@ -111,6 +113,33 @@ static PyObject *reply(PyObject *self, PyObject *args) {
   struct px_channel *ch = slot_of(i);
   if (!ch) return NULL;
   if (px_reply(ch, (uint8_t)kind, id, value, nanos, metrics, encode, fail) < 0) return NULL;
+  Py_RETURN_NONE;
+}
+
+// started(slot, id): tells that the model has a prediction now.
+static PyObject *started(PyObject *self, PyObject *args) {
+  (void)self;
+  int i;
+  unsigned long long id;
+  if (!PyArg_ParseTuple(args, "iK", &i, &id)) return NULL;
+  struct px_channel *ch = slot_of(i);
+  if (!ch || px_started(ch, id) < 0) return NULL;
+  Py_RETURN_NONE;
+}
+
+// tell(slot, id, kind, value, encode, index): tells what happens to a prediction, if it still runs; see px_tell.
+static PyObject *tell(PyObject *self, PyObject *args) {
+  (void)self;
+  int i, kind;
+  unsigned long long id;
+  PyObject *value, *encode;
+  Py_ssize_t index;
+  if (!PyArg_ParseTuple(args, "iKiOOn", &i, &id, &kind, &value, &encode, &index)) return NULL;
+  struct px_channel *ch = slot_of(i);
+  if (!ch) return NULL;
+  if (ch->current == id && !atomic_load(&px_w.is_child) &&
+      px_tell(ch, (uint8_t)kind, id, value, encode == Py_None ? NULL : encode, index) < 0)
+    return NULL;
   Py_RETURN_NONE;
 }
 
@@ -188,6 +217,7 @@ static PyObject *canceled(PyObject *self, PyObject *unused) {
 PyMethodDef px_task_methods[] = {
     {"slots", slots, METH_VARARGS, NULL},     {"receive", receive, METH_VARARGS, NULL},
     {"claim", claim, METH_VARARGS, NULL},     {"reply", reply, METH_VARARGS, NULL},
+    {"started", started, METH_VARARGS, NULL}, {"tell", tell, METH_VARARGS, NULL},
     {"flush", flush, METH_VARARGS, NULL},     {"arm", arm, METH_NOARGS, NULL},
     {"log", log_text, METH_VARARGS, NULL},    {"canceled", canceled, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

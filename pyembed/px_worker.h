@@ -75,6 +75,7 @@ struct px_channel {
   bool broken;          // the front does not listen any more
 
   uint64_t armed_for;     // the unsent_since that the flusher knows of
+  uint64_t sent_at;       // when something was sent last, ns
 };
 
 struct px_worker {
@@ -87,14 +88,21 @@ struct px_worker {
   pthread_cond_t changed;    // nslots or stopping
 
   int timer;                 // of the flusher, a timerfd
+  _Atomic uint64_t armed;    // when it is due, ns; 0: it is not
   int log_fd[2];             // our own duplicates of the log pipes' write ends
+  bool wrote;                // GIL: Python's streams were written to since the last look
+  uint64_t looked;           // GIL: when a told prediction looked at the log pipes last, ns
+  pthread_mutex_t log_mu;    // of log_seen, and of marks: they go out in the order of their positions
   uint64_t log_seen[2];      // positions last told to the front
+  _Atomic uint64_t log_watch;  // the prediction whose logs are told as they come, or 0
   _Atomic bool is_child;     // this process was forked from the worker
 
   const char *config;        // JSON of the front, for Python
   size_t (*cuda_report)(char *, size_t, int);
   PyObject *cancel_type;     // cog.CancelationException
   uint64_t canceled;         // the prediction in which on_cancel raised it last
+  PyObject *yielded;         // the output of what was yielded and told
+  uint64_t health;           // guarded by mu: the health check that was asked for last, or 0
 };
 
 extern struct px_worker px_w;
@@ -132,6 +140,12 @@ bool px_channel_flush(struct px_channel *ch, bool wait);
 // is released where sending has to wait.
 void px_flush_held(struct px_channel *ch);
 
+// px_channel_soon sends what is queued, at once where nothing was sent for
+// PX_EVENT_HOLD ns; else the flusher does when that is over, so that what comes
+// in quick succession shares writes. GIL held; it is released where the front is far behind.
+#define PX_EVENT_HOLD 30000
+void px_channel_soon(struct px_channel *ch);
+
 // px_channel_backlog is how many bytes are queued and not sent. Any thread.
 size_t px_channel_backlog(struct px_channel *ch);
 
@@ -156,6 +170,10 @@ int px_cuda_reporter_start(void);
 // there are, less than n where the worker is to leave.
 int px_wait_slots(int n);
 
+// px_wait_health waits until the front asks for the model's own check: the question's id, or 0 where the worker
+// is to leave. No GIL.
+uint64_t px_wait_health(void);
+
 // ---- px_fork.c ------------------------------------------------------------
 
 // px_signals_default gives every signal that Go took its default action back,
@@ -178,6 +196,10 @@ int px_logs_init(void);
 // set exception is kept; errors of the model's own streams are dropped.
 void px_flush_stdio(void);
 
+// px_flush_model is px_flush_stdio within a prediction: -1 with the exception
+// where a cancel struck meanwhile, which is not to be lost.
+int px_flush_model(void);
+
 // px_flush_c flushes C's stdout and stderr. Any thread.
 void px_flush_c(void);
 
@@ -188,10 +210,32 @@ void px_log_positions(uint64_t at[2]);
 // id, if anything does. 0 or -1 without memory.
 int px_log_mark(struct px_channel *ch, uint64_t id);
 
+// px_log_watch makes the flusher tell what id writes as it comes; px_log_unwatch,
+// before the last mark of id, ends that. Where one prediction runs at a time.
+void px_log_watch(uint64_t id);
+void px_log_unwatch(void);
+
+// px_log_live marks what the watched prediction wrote, if there is one: of the flusher. Whether there is.
+bool px_log_live(void);
+
+// ---- px_events.c ----------------------------------------------------------
+
+// px_started tells that the model has id now. GIL held.
+int px_started(struct px_channel *ch, uint64_t id);
+
+// px_tell sends value as a frame of that kind, encode standing in for what is no
+// JSON. index >= 0: value is the item of that index, which errors then name. Of a
+// prediction that has ended nothing is sent. GIL held, any thread of Python's. 0, or -1 with an exception.
+int px_tell(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, PyObject *encode, Py_ssize_t index);
+
+// px_yield_all tells every item of an iterable as it comes. New reference to px_w.yielded, or NULL with an
+// exception; the iterable is closed then. Main thread.
+PyObject *px_yield_all(struct px_channel *ch, uint64_t id, PyObject *iterable, PyObject *encode);
+
 // ---- px_reply.c -----------------------------------------------------------
 
 // px_reply queues the answer that ends a prediction. GIL held. value: for
-// PX_SUCCEEDED the output, for PX_FAILED the error text (str), else NULL.
+// PX_SUCCEEDED the output or px_w.yielded, for PX_FAILED the error text (str), else NULL.
 // encode turns what is no JSON into what is. metrics: a dict of the model's,
 // None or NULL. An output that cannot be encoded or sent becomes a failure,
 // whose text fail makes; metrics that cannot be are left out of one.

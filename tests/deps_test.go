@@ -37,6 +37,7 @@ func drawn() map[string][]string {
 		"runtime/webhook":   {"runtime/predict"},
 		"runtime/predict":   {},
 		"runtime/batch":     {},
+		"runtime/metrics":   {"runtime/predict"},
 		rawjson:             {},
 		"ipc":               {},
 		"pyembed":           {"pyembed/sdk", "pyembed/cuda", "pyembed/locate", cpy3},

@@ -6,6 +6,7 @@ import (
 
 	"pinion/httpd"
 	"pinion/runtime/service"
+	"pinion/runtime/supervise"
 )
 
 // backend gives httpd the service in the shape it asks for.
@@ -26,9 +27,21 @@ func (b backend) Health(context.Context) httpd.Health {
 		}
 	}
 	for _, w := range h.Workers {
-		out.Workers = append(out.Workers, httpd.WorkerHealth{
-			PID: w.PID, State: w.State.String(), CUDA: w.CUDA, LastExit: w.LastExit, Restarts: w.Restarts,
-		})
+		out.Workers = append(out.Workers, workerHealth(w))
+	}
+	if h.QueueSize > 0 {
+		out.Queue = &httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}
+	}
+	return out
+}
+
+func workerHealth(w supervise.Report) httpd.WorkerHealth {
+	out := httpd.WorkerHealth{
+		PID: w.PID, State: w.State.String(), CUDA: w.CUDA, LastExit: w.LastExit, Restarts: w.Restarts,
+		Device: w.Device, Busy: w.Busy, BusySince: instant(w.Since), Served: w.Served, MemoryBytes: w.Memory,
+	}
+	if w.Successor != nil {
+		out.Successor = w.Successor.String()
 	}
 	return out
 }

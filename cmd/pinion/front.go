@@ -7,12 +7,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"pinion/httpd"
 	"pinion/httpd/page"
 	"pinion/pyembed/locate"
 	"pinion/runtime/files"
+	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/service"
 	"pinion/runtime/slot"
@@ -28,17 +30,27 @@ type front struct {
 	files    *files.Store
 	pool     *slot.Pool
 	svc      *service.Service
+	metrics  *metrics.Set
 	webhooks *webhook.Sender
 	http     *httpd.Server
 	ln       net.Listener
 	workers  []*supervise.Supervisor
 	asked    chan struct{} // a token: a client asked for a shutdown
 	address  string
+	model    *model
+	python   *locate.Python
+	plan     gpuPlan
+	fleet    *supervise.Fleet
+	sdkLock  sync.Mutex       // see keepSDK
 	signals  <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
 }
 
-func newFront(s *settings, m *model, python *locate.Python) (_ *front, err error) {
-	f := &front{s: s, log: s.logger(), asked: make(chan struct{}, 1)}
+func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan) (_ *front, err error) {
+	f := &front{s: s, log: s.logger(), model: m, python: python, plan: plan, asked: make(chan struct{}, 1)}
+	f.fleet = supervise.NewFleet(reapOrphans())
+	if limit := heedMemoryLimit(); limit > 0 {
+		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
+	}
 	f.signals = watchSignals(s.awaitExplicitShutdown)
 	for _, w := range s.warnings {
 		f.log.Warn(w)
@@ -58,27 +70,30 @@ func newFront(s *settings, m *model, python *locate.Python) (_ *front, err error
 	if err != nil {
 		return nil, err
 	}
-	f.pool = slot.NewPool(slot.Options{Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace})
+	f.pool = slot.NewPool(slot.Options{Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit})
+	f.metrics = f.newMetrics()
 	f.webhooks = webhook.New(webhook.Options{
-		AuthToken: s.webhookToken, UserAgent: "pinion/" + version, Throttle: s.webhookInterval, Logger: f.log,
+		OnDelivery: f.metrics.Webhook,
+		AuthToken:  s.webhookToken, UserAgent: "pinion/" + version, Throttle: s.webhookInterval, Logger: f.log,
 	})
 	f.svc = service.New(service.Options{
 		Pool: f.pool, Files: f.files, Logger: f.log, Queue: s.queue > 0,
 		Version:    map[string]string{"pinion": version, "cog": cogVersion},
 		OnShutdown: f.ask,
 		Webhooks:   f.webhooks,
+		Observer:   observer{f.metrics},
 		UploadURL:  s.uploadURL,
 		Keep:       predict.Retention{TTL: s.keepFor()},
 		Prediction: predict.Options{History: s.streamHistory},
 	})
 	f.http = httpd.New(backend{f.svc}, httpd.Options{
 		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, CORSOrigins: s.corsOrigins,
-		Docs: page.Handler(),
+		Docs: page.Handler(), Metrics: f.serveMetrics,
 	})
 	if f.ln, f.address, err = listen(s.host, s.port); err != nil {
 		return nil, err
 	}
-	if err = f.hire(m, python); err != nil {
+	if err = f.hire(); err != nil {
 		return nil, err
 	}
 	f.log.Info("listening", "address", f.address, "model", m.Ref, "python", python.Executable,
@@ -87,7 +102,7 @@ func newFront(s *settings, m *model, python *locate.Python) (_ *front, err error
 }
 
 // hire makes the supervisors of the workers.
-func (f *front) hire(m *model, python *locate.Python) error {
+func (f *front) hire() error {
 	sdk, err := sdkDir(f.dir)
 	if err != nil {
 		return err
@@ -96,22 +111,34 @@ func (f *front) hire(m *model, python *locate.Python) error {
 	if err != nil {
 		return fmt.Errorf("find own binary: %w", err)
 	}
-	for i := range f.s.workers {
-		w := supervise.New(supervise.Options{
-			Index: i,
-			Exe:   exe,
-			Spec: supervise.Spec{
-				Python: python.Executable, LibPython: python.LibPython, SDK: sdk,
-				Root: m.Dir, Ref: m.Ref, Mode: f.s.mode, Train: m.Train, Concurrency: f.s.concurrency,
-				Weights: f.s.weights, NoCUDA: f.s.noCUDA,
-			},
-			Env:          withoutSecrets(supervise.WorkerEnv(m.Env)),
+	if f.plan.warning != "" {
+		f.log.Warn(f.plan.warning)
+	}
+	spec, env := f.work(f.model, f.python, sdk)
+	for i := range f.plan.workers {
+		device, _ := f.plan.device(i)
+		place := &attendance{set: f.metrics}
+		var w *supervise.Supervisor
+		w = supervise.New(supervise.Options{
+			Index:        i,
+			Exe:          exe,
+			Spec:         spec,
+			Env:          f.withDevice(env, i),
+			Device:       device,
 			Restart:      supervise.Restart(f.s.restart),
 			SetupTimeout: f.s.setupTimeout,
+			SetupRetries: f.s.fleet.setupRetries,
+			HangTimeout:  f.s.fleet.hangTimeout,
+			MaxAnswers:   f.s.fleet.maxRequests,
+			MaxMemory:    int64(f.s.fleet.maxRSS),
+			Renewal:      supervise.Renewal(f.s.fleet.renewal),
+			Fleet:        f.fleet,
+			Linger:       true,
+			Prepare:      f.keepSDK,
 			Pool:         f.pool,
 			Logger:       f.log,
-			OnLoaded:     f.svc.Loaded,
-			OnChange:     f.svc.Changed,
+			OnLoaded:     storedFirst(f.model.Dir, f.log, f.svc.Loaded),
+			OnChange:     func() { f.svc.Changed(); place.look(w.Status) },
 		})
 		f.workers = append(f.workers, w)
 		f.svc.Watch(w)
@@ -151,6 +178,7 @@ func (f *front) run() int {
 		go w.Run()
 	}
 	go f.announce()
+	f.watchReload()
 	code := exitOK
 	select {
 	case sig := <-f.signals:

@@ -1,16 +1,18 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 )
 
 const shortHelp = `Pinion serves a Python machine-learning model over HTTP, with Cog's prediction API.
 
-  pinion serve            serve the model of this folder on port 5000
-  pinion serve DIR -p 0   serve another folder, on a free port
-  pinion version          what to put into a bug report
+  pinion init DIR             make a new model's folder, which serves at once
+  pinion serve [DIR]          serve the model of a folder on port 5000
+  pinion predict -i name=...  make one prediction, without a server
 
-'pinion help COMMAND' tells the rest.
+'pinion help' lists all commands, 'pinion help COMMAND' explains one.
 `
 
 func newRoot() *cobra.Command {
@@ -20,9 +22,9 @@ func newRoot() *cobra.Command {
 		SilenceUsage:               true,
 		SilenceErrors:              true,
 		SuggestionsMinimumDistance: 2,
-		Args:                       cobra.NoArgs,
+		Args:                       noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.Print(shortHelp)
+			fmt.Fprint(cmd.OutOrStdout(), shortHelp)
 			return nil
 		},
 	}
@@ -30,6 +32,6 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return suggestFlag(cmd, err)
 	})
-	root.AddCommand(newServe(), newVersion())
+	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newInit(), newVersion())
 	return root
 }

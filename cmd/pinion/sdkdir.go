@@ -21,6 +21,12 @@ func sdkDir(run *runDir) (string, error) {
 		return dir, nil
 	}
 	dir := run.SDK()
+	if err := intact(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", fmt.Errorf("remove folder of the cog package: %w", err)
+	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", fmt.Errorf("make folder of the cog package: %w", err)
 	}

@@ -16,6 +16,7 @@ func newServe() *cobra.Command {
 		Short: "Serve the model of a folder (default: the current one)",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			s.fleet.workersGiven = cmd.Flags().Changed("workers")
 			if err := s.fromEnvironment(cmd.Flags(), os.Getenv); err != nil {
 				return err
 			}
@@ -39,14 +40,15 @@ func serve(s *settings, dir string) error {
 	if s.mode == "train" && m.Train == "" {
 		return &exitError{exitUsage, fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir)}
 	}
-	if s.concurrency == 0 {
-		s.concurrency = m.Concurrency
-	}
 	python, err := locate.Find(locate.Options{Python: s.python, LibPython: s.libPython, Dir: m.Dir})
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	f, err := newFront(s, m, python)
+	plan, err := s.fleet.plan()
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	f, err := newFront(s, m, python, plan)
 	if err != nil {
 		return &exitError{exitFailure, err}
 	}

@@ -17,7 +17,7 @@ import (
 // variable, and that before the default.
 type settings struct {
 	host, predictor, python, libPython string
-	port, concurrency, workers, queue  int
+	port, concurrency, queue           int
 	setupTimeout, queueTimeout         time.Duration
 	cancelGrace, grace                 time.Duration
 	restart, logLevel, logFormat       string
@@ -35,6 +35,7 @@ type settings struct {
 	webhookInterval    time.Duration // between two webhooks of logs; negative: none
 	streamHistory      int           // events; negative: none
 	noCUDA             bool
+	fleet              fleetSettings
 	warnings           []string // of Cog's variables with invalid values
 }
 
@@ -46,7 +47,7 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
 	f.StringVar(&s.libPython, "libpython", "", "its shared library (default: found from the interpreter)")
 	f.IntVar(&s.concurrency, "concurrency", 0, "predictions at once in a worker; above 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
-	f.IntVar(&s.workers, "workers", 1, "worker processes (PINION_WORKERS)")
+	s.fleet.bindFlags(f)
 	f.IntVar(&s.queue, "queue", 0, "how many predictions may wait for a slot (PINION_QUEUE)")
 	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second, "how long one may wait (PINION_QUEUE_TIMEOUT)")
 	f.DurationVar(&s.setupTimeout, "setup-timeout", 0, "how long setup may take; 0: any time (COG_SETUP_TIMEOUT, seconds)")
@@ -99,18 +100,14 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 	s.weights = env("COG_WEIGHTS")
 	s.userAgent = env("COG_USER_AGENT")
 
-	ours := []struct {
-		flag, name string
-		set        func(string) error
-	}{
+	ours := append(s.fleet.variables(), []ourVariable{
 		{"python", "PINION_PYTHON", nil}, // locate reads it, for it says where from
-		{"workers", "PINION_WORKERS", func(v string) error { return setInt(&s.workers, v, 1) }},
 		{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
 		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
 		{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
 		{"restart", "PINION_RESTART", func(v string) error { s.restart = v; return nil }},
 		{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
-	}
+	}...)
 	for _, o := range ours {
 		v := env(o.name)
 		if v == "" || o.set == nil || o.flag != "" && f.Changed(o.flag) {
@@ -140,8 +137,6 @@ func (s *settings) check() error {
 		return fmt.Errorf("--port %d: a port is 0 to 65535", s.port)
 	case s.concurrency < 0:
 		return fmt.Errorf("--concurrency %d: it is at least 1", s.concurrency)
-	case s.workers < 1:
-		return fmt.Errorf("--workers %d: it is at least 1", s.workers)
 	case s.queue < 0:
 		return fmt.Errorf("--queue %d: it is at least 0", s.queue)
 	case s.maxBody < 1:
@@ -159,6 +154,9 @@ func (s *settings) check() error {
 	}
 	if _, ok := parseLevel(s.logLevel); !ok {
 		return fmt.Errorf("--log-level %q: it is debug, info, warning or error", s.logLevel)
+	}
+	if err := s.fleet.check(); err != nil {
+		return err
 	}
 	return checkFormat(s.logFormat)
 }

@@ -27,6 +27,25 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; did you mean --%s?", err, best)
 }
 
+// noCommand refuses what is no command, and names the nearest one.
+func noCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	best, distance := "", len(args[0])/2+1
+	for _, c := range root.Commands() {
+		for _, name := range append([]string{c.Name()}, c.Aliases...) {
+			if d := editDistance(args[0], name); d < distance && !c.Hidden {
+				best, distance = name, d
+			}
+		}
+	}
+	if best == "" {
+		return fmt.Errorf("unknown command %q; 'pinion help' lists the commands", args[0])
+	}
+	return fmt.Errorf("unknown command %q; did you mean %s?", args[0], best)
+}
+
 // editDistance is the Levenshtein distance of two short strings, in bytes.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)

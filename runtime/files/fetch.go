@@ -15,8 +15,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Fetch brings the files of p to disk and returns its input with local paths in place of the URLs.
-// The input is p.Input itself where it names no files. cleanup removes the prediction's folder; it
+// Fetch brings the files of p to disk, but for those that are there, and returns its input with local paths in
+// place of the URLs. The input is p.Input itself where it names no files. cleanup removes the prediction's folder; it
 // is never nil, and after an error there is nothing left to remove.
 //
 // The error is a *FetchError, ErrTooMany, ErrClosed, what ended ctx, or one of the file system.
@@ -24,6 +24,13 @@ func (s *Store) Fetch(ctx context.Context, id string, p predict.Prepared) (input
 	nothing := func() {}
 	if len(p.Files) == 0 {
 		return p.Input, nothing, nil
+	}
+	if !slices.ContainsFunc(p.Files, func(f predict.File) bool { return f.Path == "" }) {
+		paths := make([]string, len(p.Files)) // all of them came with the request
+		for i := range paths {
+			paths[i] = p.Files[i].Path
+		}
+		return replace(p, paths), nothing, nil
 	}
 	if most := s.options.MaxFiles; most >= 0 && len(p.Files) > most {
 		return nil, nothing, fmt.Errorf("%w: %d, and at most %d are allowed", ErrTooMany, len(p.Files), most)
@@ -102,6 +109,9 @@ func (s *Store) each(ctx context.Context, n int, do func(ctx context.Context, i 
 }
 
 func (s *Store) fetchOne(ctx context.Context, folder string, file predict.File) (string, error) {
+	if file.Path != "" {
+		return file.Path, nil
+	}
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return "", fmt.Errorf("make folder of file: %w", err)
 	}

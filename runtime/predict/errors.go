@@ -16,9 +16,12 @@ var (
 	ErrQueueTimeout = errors.New("Timed out in the queue before a prediction slot was free")
 )
 
-// ErrNotStreaming: a stream was asked for, of a model that has none or of a training.
+// ErrNotStreaming: a stream was asked for, of a model that has none.
 var ErrNotStreaming = errors.New("This model does not support streaming responses. " +
 	"Add @cog.streaming to predict() to enable SSE.")
+
+// ErrTrainingStream: a stream was asked for, of a training.
+var ErrTrainingStream = errors.New("Training endpoints do not support streaming responses.")
 
 // ErrNoTraining: the model has no training interface.
 var ErrNoTraining = errors.New("this model has no training interface")
@@ -46,6 +49,11 @@ func (e *MissedError) Error() string {
 	}
 	return "SSE stream lagged; events were dropped"
 }
+
+// FileLimitError: a file that came in a request's body is not taken, because of its size or their number.
+type FileLimitError struct{ Reason string }
+
+func (e *FileLimitError) Error() string { return e.Reason }
 
 // NotReadyError says why the server takes no predictions: not set up, draining, or defunct.
 type NotReadyError struct{ Reason string }

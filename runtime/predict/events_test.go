@@ -191,6 +191,33 @@ func TestSlowSubscriber(t *testing.T) {
 	}
 }
 
+// TestQuickSubscriberKeepsUp with a model that is faster than its turns come: it is waited for.
+func TestQuickSubscriberKeepsUp(t *testing.T) {
+	p := told(Options{})
+	s, err := p.Subscribe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	seen := 0
+	go func() {
+		for {
+			got, err := s.Next(make([]Event, 0, 256), nil)
+			if seen += len(got); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	for i := range 200_000 {
+		p.Output(fmt.Append(nil, i))
+	}
+	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
+	if err := <-ended; err != io.EOF || seen != 200_001 {
+		t.Errorf("%d events, %v", seen, err)
+	}
+}
+
 // TestLastSubscriberCancels what a stream request made, and nothing else.
 func TestLastSubscriberCancels(t *testing.T) {
 	for _, mode := range []Mode{Sync, Async, Stream} {

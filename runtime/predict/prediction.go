@@ -69,6 +69,13 @@ func New(id string, req Request, now time.Time, runner Runner, o Options) *Predi
 // ID is the prediction's id.
 func (p *Prediction) ID() string { return p.record.ID } // never changes
 
+// Runner is what carries the prediction out; nil once nobody holds it.
+func (p *Prediction) Runner() Runner {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.runner
+}
+
 // Told tells whether the prediction's events are to be told as they happen.
 func (p *Prediction) Told() bool { return p.told }
 
@@ -142,13 +149,20 @@ func (p *Prediction) Begin(now time.Time) bool {
 	return true
 }
 
-// Output adds an item that the model yielded. It copies it.
+// Output adds an item that the model yielded. It copies it. It may wait for those who follow the prediction, for
+// 50 ms at most; see pace.go.
 func (p *Prediction) Output(item []byte) {
+	if crowd := p.output(item); crowd != nil {
+		p.pace(crowd)
+	}
+}
+
+func (p *Prediction) output(item []byte) (crowd []*Subscription) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rec := &p.record
 	if rec.Status.Terminal() {
-		return
+		return nil
 	}
 	if rec.Open {
 		rec.Output = append(rec.Output, ',')
@@ -159,6 +173,10 @@ func (p *Prediction) Output(item []byte) {
 	rec.Output = append(rec.Output, item...)
 	p.tell(Event{Kind: EventOutput, Index: p.yielded, Data: rec.Output[begin:len(rec.Output):len(rec.Output)]})
 	p.yielded++
+	if p.feed != nil {
+		crowd = p.feed.crowded(nil)
+	}
+	return crowd
 }
 
 // Log adds text that the model wrote to one of its streams. It copies it.

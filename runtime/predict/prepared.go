@@ -14,5 +14,7 @@ type Prepared struct {
 type File struct {
 	Field      string // "image", "images/0"
 	Start, End int    // where the string, with its quotes, stands in Prepared.Input
-	URL        string // an http, https or data URL; may alias Prepared.Input
+	URL        string // an http, https or data URL; may alias Prepared.Input; "" of an attached file
+	Attached   int    // the attached file's number, where URL is ""
+	Path       string // where it lies already; "": it is to be fetched
 }

@@ -41,6 +41,11 @@ type Request struct {
 	Idempotent bool
 	Input      []byte // a JSON object, strictly valid (package rawjson)
 	Context    []byte // a JSON object of strings, or nil
+	// Form is what a form adds to Input, in its order; the schema reads it. Its slices are the request's own.
+	Form []FormField
+	// Attachments are the files that came in the request's body; nil: none did. Input, or Form, has a stand-in for
+	// each (AppendStandIn). They are the prediction's once Create has succeeded, and the caller's until then.
+	Attachments Attachments
 	// Created is the client's created_at where it gave one; zero: now. CreatedText is that as it was
 	// written, to be echoed; "" where it was not given.
 	Created     time.Time

@@ -7,6 +7,8 @@ type Subscription struct {
 	p    *Prediction
 	feed *feed
 	wake chan struct{} // one token: look again
+	// One token: it has caught up; see pace.
+	taken chan struct{}
 
 	// Guarded by p.mu.
 	next    uint64 // number of the event that is due
@@ -14,6 +16,8 @@ type Subscription struct {
 	waiting bool
 	missed  *MissedError // why it cannot be followed from its beginning
 	closed  bool
+	paced   bool // pace waits for it
+	slow    bool // nobody waits for it any more
 }
 
 // Subscribe follows the prediction from its first event on, as far as these are kept. It returns
@@ -33,7 +37,7 @@ func (p *Prediction) Subscribe() (*Subscription, error) {
 	if len(f.subs) >= MaxSubscribers {
 		return nil, ErrTooManySubscribers
 	}
-	s := &Subscription{p: p, feed: f, wake: make(chan struct{}, 1), joined: f.next}
+	s := &Subscription{p: p, feed: f, wake: make(chan struct{}, 1), taken: make(chan struct{}, 1), joined: f.next}
 	if f.next > f.history {
 		s.missed = &MissedError{Replay: true, Skipped: f.next - f.history}
 	}
@@ -58,6 +62,7 @@ func (s *Subscription) Next(dst []Event, stop <-chan struct{}) ([]Event, error) 
 		}
 		dst = f.since(dst, s.next)
 		s.next += uint64(len(dst) - before)
+		s.caughtUp()
 		ended := f.ended && s.next == f.next
 		s.waiting = len(dst) == before && !ended
 		wait := s.waiting
@@ -98,6 +103,7 @@ func (s *Subscription) Close() {
 		return
 	}
 	s.closed = true
+	s.caughtUp()
 	s.feed.leave(s)
 	abandoned := len(s.feed.subs) == 0 && p.Request.Mode == Stream && !p.record.Status.Terminal()
 	p.mu.Unlock()

@@ -66,6 +66,10 @@ func show(raw []byte) string {
 		case '"':
 			// As much of the string as may be shown, its escapes in one form.
 			i++
+			if i < len(raw) && raw[i] == 0 { // the stand-in of an attached file is shown by the file's name
+				out = append(out, "file "...)
+				i += bytes.IndexByte(raw[i:], ':') + 1
+			}
 			var text []byte
 			for i < len(raw) && raw[i] != '"' && shown+len(text) <= maxShown*utf8.UTFMax {
 				n := unit(raw[i:])

@@ -8,12 +8,16 @@ import (
 	"strings"
 	"unsafe"
 
+	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
 
 // isFileURL tells whether what stands between quotes is a URL that files can be had from. How the
 // data of a data URL is encoded is left to package files.
 func isFileURL(text []byte) bool {
+	if len(text) > 0 && text[0] == 0 {
+		return true // the stand-in of an attached file: no client can write that byte
+	}
 	// The scheme alone is looked at first, for the rest may be megabytes.
 	head := text[:min(len(text), len(`\u0068`)*len("https://"))]
 	if bytes.IndexByte(head, '\\') >= 0 || !hasScheme(text, "data:") && bytes.IndexByte(text, '\\') >= 0 {
@@ -50,6 +54,9 @@ func (n *node) collect(list []File, raw []byte, base int, field string) []File {
 	}
 	switch rawjson.KindOf(raw) {
 	case rawjson.KindString:
+		if number, _, ok := predict.ReadStandIn(raw); ok && n.uri {
+			return append(list, File{Field: field, Start: base, End: base + len(raw), Attached: number})
+		}
 		if n.uri {
 			return append(list, File{Field: field, Start: base, End: base + len(raw), URL: alias(raw)})
 		}

@@ -21,7 +21,9 @@ type Health struct {
 	// Setup is the newest setup of the first worker.
 	Setup   supervise.SetupStatus
 	Version map[string]string
-	Workers []supervise.Status
+	Workers []supervise.Report
+	// Queued is how many predictions wait that no worker has room for, of QueueSize at most.
+	Queued, QueueSize int
 }
 
 // checkTimeout is how long the model's own check may take.
@@ -31,7 +33,10 @@ const checkTimeout = 5 * time.Second
 // requests that overlap share one run of it.
 func (s *Service) Health() Health {
 	v := s.view()
-	h := Health{Status: v.status(s.o.Pool.Load()), Workers: v.workers, Version: maps.Clone(s.o.Version)}
+	load := s.o.Pool.Load()
+	h := Health{
+		Status: v.status(load), Workers: s.reports(), Version: maps.Clone(s.o.Version), Queued: load.Queued, QueueSize: s.o.Pool.Queue(),
+	}
 	if len(v.workers) > 0 {
 		h.Setup = v.workers[0].Setup
 	}
@@ -58,7 +63,7 @@ func (s *Service) checkWorkers() error {
 		err := w.Healthcheck(ctx)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
-			return fmt.Errorf("Healthcheck timed out after %.1f seconds", checkTimeout.Seconds())
+			return fmt.Errorf("Healthcheck failed: user-defined healthcheck timed out after %.1f seconds", checkTimeout.Seconds())
 		case err != nil:
 			return err
 		}

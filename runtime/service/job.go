@@ -22,6 +22,9 @@ type job struct {
 	prepared schema.Prepared
 	outbox   *outbox // nil: output files are not uploaded
 
+	arrived   time.Time
+	transfers time.Duration // of files, before and after the model had it
+
 	mu     sync.Mutex
 	call   *slot.Call         // nil until its files are there
 	abort  context.CancelFunc // of the transfers in progress
@@ -36,7 +39,9 @@ func (j *job) Run(p *predict.Prediction) error {
 		ctx, abort := context.WithCancel(context.Background())
 		defer abort()
 		j.abortWith(abort)
+		began := time.Now()
 		input, err = j.files(ctx)
+		j.transfers = time.Since(began)
 	}
 	if err != nil {
 		s.o.Pool.Leave()
@@ -44,11 +49,13 @@ func (j *job) Run(p *predict.Prediction) error {
 		if errors.Is(err, context.Canceled) {
 			result = predict.Result{Status: predict.Canceled}
 		}
+		j.observe(&result, 0, reasonFiles)
 		s.ended(p, result)
 		return nil
 	}
 	call := slot.NewCall(p.ID(), input, p.Request.Context)
-	call.Train = p.Request.Kind == predict.KindTraining
+	call.Train = p.Request.Kind == predict.KindTraining || s.model.Load().trainOnly
+	call.Deadline = p.Request.Deadline
 	if p.Told() {
 		call.Tell = j
 	}
@@ -143,6 +150,7 @@ func (j *job) Log(source string, text []byte) { j.p.Log(source, text) }
 func (j *job) finish(r *slot.Result) error {
 	s, p := j.service, j.p
 	var lost *slot.LostError
+	var late *slot.TimeoutError
 	var result predict.Result
 	switch {
 	case r.Err == nil:
@@ -151,13 +159,23 @@ func (j *job) finish(r *slot.Result) error {
 		result = predict.Result{Status: predict.Canceled, Elapsed: r.Elapsed}
 	case errors.As(r.Err, &lost):
 		result = predict.Result{Status: predict.Failed, Error: lost.Cause, Elapsed: r.Elapsed}
+	case errors.As(r.Err, &late):
+		result = predict.Result{Status: predict.Failed, Error: late.Error(), Elapsed: r.Elapsed}
 	default: // never begun: ErrQueueTimeout, NotReadyError
-		s.ended(p, predict.Result{Status: predict.Failed, Error: r.Err.Error()})
+		result = predict.Result{Status: predict.Failed, Error: r.Err.Error()}
+		j.observe(&result, r.Waited, failure(r))
+		s.ended(p, result)
 		return r.Err
 	}
 	result.Logs = r.Logs
+	reason := failure(r)
 	if j.outbox != nil {
+		began, before := time.Now(), result.Status
 		j.outbox.settle(&result)
+		j.transfers += time.Since(began)
+		if result.Status != before {
+			reason = reasonFiles
+		}
 	}
 	if r.Release != nil {
 		if s.keeps(p, &result) { // it may outlive its answers
@@ -168,6 +186,7 @@ func (j *job) finish(r *slot.Result) error {
 			p.OnRelease(r.Release)
 		}
 	}
+	j.observe(&result, r.Waited, reason)
 	s.ended(p, result)
 	return nil
 }

@@ -26,6 +26,8 @@ type Options struct {
 	OnShutdown func()
 	// Webhooks delivers what predictions with a webhook have to tell; nil: nobody is told.
 	Webhooks Notifier
+	// Observer is told of the ends of predictions; nil: nobody is.
+	Observer Observer
 	// UploadURL is where output files are uploaded; "": they come as data URLs, unless a request says more.
 	UploadURL string
 	// Keep says how long ended predictions can be asked for.
@@ -48,6 +50,7 @@ type Service struct {
 	model    atomic.Pointer[model]
 	changed  chan struct{} // one token: the workers' states changed
 	check    shared
+	door     door
 
 	mu      sync.Mutex
 	workers []*supervise.Supervisor
@@ -60,6 +63,7 @@ type model struct {
 	inputs    [2]*schema.Schema // by predict.Kind; nil: its inputs are not checked
 	streaming bool
 	training  bool
+	trainOnly bool // there is no predict function: who asks for a prediction gets a training
 	check     bool // it has a healthcheck of its own
 	cog       string
 	python    string
@@ -82,9 +86,13 @@ func (s *Service) Loaded(l supervise.Loaded) {
 	m := &model{
 		openapi: l.Schema, streaming: l.Streaming, training: l.Train, check: l.Healthcheck, cog: l.Cog, python: l.Python,
 	}
-	m.inputs[predict.KindPrediction] = s.compile(l.Schema, "Input")
 	if l.Train {
 		m.inputs[predict.KindTraining] = s.compile(l.Schema, "TrainingInput")
+	}
+	if m.trainOnly = l.Train && !l.Predict; m.trainOnly {
+		m.inputs[predict.KindPrediction] = m.inputs[predict.KindTraining]
+	} else {
+		m.inputs[predict.KindPrediction] = s.compile(l.Schema, "Input")
 	}
 	s.model.Store(m)
 }
@@ -112,9 +120,7 @@ func (s *Service) Changed() {
 		s.ready = true
 		s.mu.Unlock()
 	}
-	if v.ready == 0 && v.defunct == len(v.workers) && len(v.workers) > 0 {
-		s.o.Pool.Refuse(&predict.NotReadyError{Reason: v.reason()})
-	}
+	s.mind()
 }
 
 // Changes has a token after the workers' states changed.
@@ -165,7 +171,7 @@ func (s *Service) Result(kind predict.Kind, id string) (predict.Record, bool) {
 		return predict.Record{}, false
 	}
 	rec := p.Record()
-	rec.Input = p.Request.Input
+	rec.Input = predict.ShowStandIns(p.Request.Input)
 	if m := s.model.Load(); m != nil && m.inputs[kind] != nil {
 		rec.Input = m.inputs[kind].Redact(rec.Input)
 	}
@@ -201,6 +207,14 @@ func (s *Service) OpenAPI() ([]byte, bool) {
 
 // Create takes a prediction in, or refuses it. The caller must call Wait of what it gets.
 func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
+	p, err := s.create(req)
+	if err != nil {
+		s.refused(&req, err)
+	}
+	return p, err
+}
+
+func (s *Service) create(req predict.Request) (*predict.Prediction, error) {
 	if err := s.takes(); err != nil {
 		return nil, err
 	}
@@ -216,7 +230,7 @@ func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{service: s, prepared: prepared}
+	j := &job{service: s, prepared: prepared, arrived: now}
 	p := predict.New(id, req, now, j, s.o.Prediction)
 	j.p = p
 	if err := s.registry.Add(p); err != nil {
@@ -225,6 +239,9 @@ func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
 	if err := s.o.Pool.Admit(); err != nil {
 		s.registry.Remove(p)
 		return nil, err
+	}
+	if req.Attachments != nil {
+		p.OnRelease(req.Attachments.Close)
 	}
 	if req.Webhook != "" && s.o.Webhooks != nil {
 		s.o.Webhooks.Attach(p)
@@ -238,12 +255,14 @@ func (s *Service) prepare(id string, req *predict.Request) (schema.Prepared, err
 	switch {
 	case req.Kind == predict.KindTraining && !m.training:
 		return schema.Prepared{}, predict.ErrNoTraining
-	case req.Mode == predict.Stream && (req.Kind == predict.KindTraining || !m.streaming):
+	case req.Mode == predict.Stream && req.Kind == predict.KindTraining:
+		return schema.Prepared{}, predict.ErrTrainingStream
+	case req.Mode == predict.Stream && !m.streaming:
 		return schema.Prepared{}, predict.ErrNotStreaming
 	case m.inputs[req.Kind] == nil:
-		return schema.Prepared{Input: req.Input}, nil
+		return unchecked(req)
 	}
-	prepared, err := m.inputs[req.Kind].Prepare(req.Input)
+	prepared, err := prepareInput(m.inputs[req.Kind], req)
 	if err == nil && len(prepared.Unknown) > 0 {
 		s.o.Logger.Warn("unknown inputs are dropped", "prediction_id", id, "inputs", prepared.Unknown)
 	}

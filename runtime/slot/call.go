@@ -48,6 +48,8 @@ type Result struct {
 	Logs []byte
 	// Elapsed is how long the model had the call.
 	Elapsed time.Duration
+	// Waited is for how long before that its slot, or every slot, had others; 0 where the model never had it.
+	Waited time.Duration
 	// Err: ErrCanceled, predict.ErrQueueTimeout, *LostError, *TimeoutError, *predict.NotReadyError.
 	Err error
 }

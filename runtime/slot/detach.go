@@ -48,7 +48,8 @@ func (p *Pool) Detach(slots []*Slot, a Autopsy) (had int) {
 				had++
 				c.addLogs("stderr", logs)
 				// It began when it was handed over, or when the one before it ended.
-				r.Elapsed = now.Sub(later(c.since, s.freed))
+				r.Waited = later(c.since, s.freed).Sub(c.since)
+				r.Elapsed = now.Sub(c.since) - r.Waited
 			}
 			switch {
 			case c.canceling:

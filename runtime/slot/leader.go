@@ -144,6 +144,7 @@ func (s *Slot) finish(f *ipc.Frame) {
 		s.violate("an answer to %#x, which is not outstanding", f.ID) // ids are never shared
 		return
 	}
+	r.Waited = later(c.since, s.freed).Sub(c.since)
 	p.settle(c, r)
 	if c.parked { // else it is this goroutine's own, or not yet waited for
 		s.woken = append(s.woken, c)
@@ -173,7 +174,8 @@ func (s *Slot) tell(f *ipc.Frame) {
 	c := s.outstanding(f.ID)
 	s.pool.mu.Unlock()
 	switch {
-	case c == nil || c.Tell == nil:
+	case c == nil: // it has ended
+	case c.Tell == nil:
 		s.violate("a frame of kind %d for %#x, which nobody asked for", f.Kind, f.ID)
 	case f.Kind == ipc.KindStarted:
 		c.Tell.Started()

@@ -68,6 +68,9 @@ type Load struct {
 	Queued   int // calls without a slot
 }
 
+// Queue is how many calls may wait beyond those that have a slot.
+func (p *Pool) Queue() int { return p.o.Queue }
+
 // Load tells how much of the pool is taken.
 func (p *Pool) Load() Load {
 	p.mu.Lock()

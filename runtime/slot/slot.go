@@ -36,7 +36,7 @@ type Slot struct {
 	resting   bool      // in pool.idle, perhaps idle no more
 	held      int       // requests queued and not yet flushed: see flows
 	served    bool      // it had a success
-	freed     time.Time // when its last call ended
+	freed     time.Time // when its last call ended, or it was made
 	lost      bool
 	crew      *crew         // of its worker
 	leaving   bool          // it gets no call any more
@@ -57,6 +57,7 @@ func newSlot(p *Pool, w Worker, conn *ipc.Conn, words ipc.Slot) *Slot {
 	s := &Slot{
 		pool: p, worker: w, conn: conn, words: words,
 		free: ^uint64(0), window: minWindow, drained: make(chan struct{}),
+		freed: time.Now(),
 	}
 	s.onFrame = s.frame
 	return s

@@ -19,7 +19,7 @@ type liveWorker struct {
 	*Supervisor
 	process   *process
 	alarm     <-chan time.Time // setup takes too long
-	slots     []*slot.Slot
+	slots     []*slot.Slot     // written by the supervisor's goroutine, with its lock
 	during    string
 	greeted   bool  // its hello was good
 	stage     State // by its own messages; Gone: nothing more is to come of it

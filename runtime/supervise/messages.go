@@ -137,7 +137,10 @@ func (l *liveWorker) ready(body []byte) error {
 		return err
 	}
 	l.tell()
-	l.slots = l.o.Pool.Attach(l.process, conns, l.process.page, l.alarms())
+	slots := l.o.Pool.Attach(l.process, conns, l.process.page, l.alarms())
+	l.mu.Lock()
+	l.slots = slots
+	l.mu.Unlock()
 	if len(l.slots) == 1 {
 		running := l.slots[0].Running
 		l.process.running.Store(&running)

@@ -63,10 +63,11 @@ type Loaded struct {
 	Cog   string `json:"cog"`
 	Slots int    `json:"slots"`
 	Async bool   `json:"async"`
-	// Streaming: the predict function is @streaming. Train: there is a train function.
-	// Healthcheck: the model has a check of its own.
+	// Streaming: the predict function is @streaming. Train: there is a train function; Predict: a predict
+	// function beside it. Healthcheck: the model has a check of its own.
 	Streaming   bool                   `json:"streaming"`
 	Train       bool                   `json:"train"`
+	Predict     bool                   `json:"predict"`
 	Healthcheck bool                   `json:"healthcheck"`
 	Schema      sonic.NoCopyRawMessage `json:"schema"`
 	Python      string                 `json:"-"`

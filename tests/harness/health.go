@@ -21,7 +21,18 @@ type Health struct {
 		State    string `json:"state"`
 		LastExit string `json:"last_exit"`
 		Restarts int    `json:"restarts"`
+
+		Device      string `json:"device"`
+		Busy        int    `json:"busy"`
+		BusySince   string `json:"busy_since"`
+		Served      int    `json:"served"`
+		MemoryBytes int64  `json:"memory_bytes"`
+		Successor   string `json:"successor"`
 	} `json:"workers"`
+	Queue *struct {
+		Length   int `json:"length"`
+		Capacity int `json:"capacity"`
+	} `json:"queue"`
 }
 
 // Health asks for the health document.

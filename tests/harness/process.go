@@ -94,3 +94,32 @@ func Maps(t testing.TB, pid int) string {
 	}
 	return string(maps)
 }
+
+// Zombies are the processes below a server that have ended and that nobody has waited for.
+func Zombies(s *Server) (pids []int) {
+	children := map[int][]int{}
+	dead := map[int]bool{}
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // a fixed pattern
+	for _, file := range files {
+		stat, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		_, after, _ := bytes.Cut(stat, []byte(") "))
+		fields := strings.Fields(string(after))
+		pid, err := strconv.Atoi(strings.Split(file, "/")[2])
+		if err != nil || len(fields) < 2 {
+			continue
+		}
+		parent, _ := strconv.Atoi(fields[1])
+		children[parent] = append(children[parent], pid)
+		dead[pid] = fields[0] == "Z"
+	}
+	for queue := []int{s.PID}; len(queue) > 0; queue = queue[1:] {
+		if dead[queue[0]] {
+			pids = append(pids, queue[0])
+		}
+		queue = append(queue, children[queue[0]]...)
+	}
+	return pids
+}

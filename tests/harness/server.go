@@ -3,11 +3,13 @@ package harness
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -24,6 +26,7 @@ type Options struct {
 	Env    []string // added to BareEnv
 	Tmp    string   // TMPDIR, to be looked through by the test itself; default: a new folder
 	Host   string   // default 127.0.0.1
+	Wrap   []string // a command, with arguments, that becomes the server's
 	// PortFromEnv leaves --port away.
 	PortFromEnv bool
 }
@@ -113,7 +116,8 @@ func launch(t testing.TB, o Options) *Server {
 		arguments = append(arguments, "--predictor", o.Model)
 	}
 	s.marker = fmt.Sprintf("PINION_TEST_SERVER=%d-%s", os.Getpid(), filepath.Base(s.Tmp)+"-"+fmt.Sprint(time.Now().UnixNano()))
-	s.cmd = exec.Command(Binary(t), append(arguments, o.Args...)...)
+	command := append(append(append([]string{}, o.Wrap...), Binary(t)), append(arguments, o.Args...)...)
+	s.cmd = exec.Command(command[0], command[1:]...)
 	s.cmd.Env = append(append(BareEnv(), "TMPDIR="+s.Tmp, s.marker), o.Env...)
 	s.cmd.Dir = s.Dir
 	s.cmd.Stdout, s.cmd.Stderr = s.Log, s.Log
@@ -277,8 +281,17 @@ func ShortTempDir(t testing.TB) string {
 func Models(t testing.TB) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), fmt.Sprintf("models%d", serial.Add(1)))
-	if err := os.CopyFS(folder, os.DirFS("models")); err != nil {
+	if err := os.CopyFS(folder, withoutCorpus{os.DirFS("models").(fs.ReadDirFS)}); err != nil {
 		t.Fatalf("copy the models: %v", err)
 	}
 	return folder
+}
+
+// withoutCorpus leaves out the folder whose many models have a test that copies them one by one.
+type withoutCorpus struct{ fs.ReadDirFS }
+
+// ReadDir is what walking through the folder asks for.
+func (w withoutCorpus) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := w.ReadDirFS.ReadDir(name)
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return name == "." && e.Name() == "corpus" }), err
 }

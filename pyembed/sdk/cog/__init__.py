@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from . import model as model
     from . import predictor as predictor
     from . import types as types
+    from ._batch import batch
     from ._decorators import concurrent, streaming
     from ._deprecated import ExperimentalFeatureWarning, emit_metric
     from ._opaque import Opaque
@@ -58,6 +59,7 @@ __all__ = [
     "URLFile",
     "URLPath",
     "__version__",
+    "batch",
     "concurrent",
     "current_scope",
     "emit_metric",
@@ -81,6 +83,7 @@ _HOMES = {
     "Secret": "cog._secret",
     "URLFile": "cog._file",
     "URLPath": "cog._path",
+    "batch": "cog._batch",
     "concurrent": "cog._decorators",
     "current_scope": "cog._worker.scope",
     "emit_metric": "cog._deprecated",

@@ -20,8 +20,8 @@ from .encode import encode
 from .logs import Router
 from .scope import Scope, enter
 from .setup import call_setup
-from .sync import fail
-from .wire import CANCELED, FAILED, SUCCEEDED
+from .sync import SyncServer, fail, hook, keep
+from .wire import CANCELED, EVENTS, FAILED, OUTPUT, SUCCEEDED, TRAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Slot:
     def __init__(self, index: int, fd: int) -> None:
         self.index = index
         self.fd = fd
-        self.pending: deque[tuple[int, Any, BaseException | None]] = deque()
+        self.pending: deque[tuple[int, int, Any, BaseException | None]] = deque()
         self.id = 0
         self.task: asyncio.Task[None] | None = None
         self.inside = False  # the task is in the model's code
@@ -53,14 +53,28 @@ class Slot:
         self.canceled = 0
 
 
+class Function:
+    """A function of the model's, as the loop calls it."""
+
+    __slots__ = ("call", "collect", "prepare")
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.call = predictor.function
+        self.prepare = make_prepare(predictor.signature)
+        self.collect = list if predictor.is_generator else None
+
+
 class AsyncServer:
     """The event loop and its slots."""
 
-    def __init__(self, predictor: Predictor, slots: int) -> None:
+    def __init__(self, predictor: Predictor | None, trainer: Predictor | None, slots: int) -> None:
         self._predictor = predictor
         self._count = slots
-        self._predict = predictor.function
-        self._prepare = make_prepare(predictor.signature)
+        self._functions = (
+            Function(predictor) if predictor is not None else None,
+            Function(trainer) if trainer is not None else None,
+        )
+        self._trainer = trainer
         self._loop = asyncio.new_event_loop()
         self._slots: list[Slot] = []
         self._dirty: set[int] = set()  # slots with answers that are not sent
@@ -72,7 +86,6 @@ class AsyncServer:
         self._context = copy_context()
         # Where predictions run at once, text is told apart in Python, not by the log pipes.
         self._router = Router() if slots > 1 else None
-        self._streams = predictor.is_async_generator
         self._running = 0  # predictions in progress
         self._open = 0  # sockets that the front has not closed
         self._defect: BaseException | None = None  # what ends the worker
@@ -80,17 +93,21 @@ class AsyncServer:
     def setup(self, config: dict[str, Any]) -> None:
         """Run the model's setup function, on the loop where it is async."""
         asyncio.set_event_loop(self._loop)
+        if self._predictor is None:
+            return
         result = call_setup(self._predictor, config)
         if self._predictor.setup_is_async and result is not None:
             self._loop.run_until_complete(result)
 
     def serve(self) -> None:
         """Answer requests until the front closes the slots."""
-        if not self._predictor.is_async:  # only setup is
-            from .sync import SyncServer
-
-            SyncServer(self._predictor).serve()
+        if self._predictor is not None and not self._predictor.is_async:  # only setup is
+            SyncServer(self._predictor, self._trainer).serve()
             return
+        if self._predictor is not None and self._predictor.healthcheck is not None:
+            from .health import answer_checks
+
+            answer_checks(self._predictor, self._loop)
         if self._router is not None:
             self._router.install()
         self._slots = [Slot(i, fd) for i, fd in enumerate(_px.slots(self._count))]
@@ -152,14 +169,14 @@ class AsyncServer:
         """Start what waits in a slot, until one of them has to wait itself."""
         pending = slot.pending
         while pending and slot.task is None:
-            id, message, error = pending.popleft()
+            id, flags, message, error = pending.popleft()
             if not _px.claim(slot.index, id):
                 continue  # the front took it back
             slot.id = id
             self._running += 1
             if self._dirty:
                 self._arm()  # what begins here may block the loop
-            coroutine = self._one(slot, id, message, error)
+            coroutine = self._one(slot, id, flags, message, error)
             if _EAGER:
                 self._starting = True
                 asyncio.Task(coroutine, loop=self._loop, eager_start=True)  # type: ignore[call-arg,unused-ignore]
@@ -169,7 +186,9 @@ class AsyncServer:
             if self._dirty and perf_counter_ns() - self._unsent_since > _HOLD_NS:
                 self._flush()
 
-    async def _one(self, slot: Slot, id: int, message: Any, error: BaseException | None) -> None:
+    async def _one(
+        self, slot: Slot, id: int, flags: int, message: Any, error: BaseException | None
+    ) -> None:
         """Carry one prediction out, in a task of its own."""
         slot.task = asyncio.current_task()
         slot.inside = False
@@ -181,7 +200,14 @@ class AsyncServer:
             self._router.begin(who)
         kind = FAILED
         value: Any = None
+        told = flags & EVENTS
+        encoder: Any = encode
         try:
+            if told:
+                scope.hook = hook(id, slot.index)
+                _px.started(slot.index, id)
+            if message and "files" in message:
+                encoder = keep(message["files"])
             # _on_cancel raises where it finds inside set: see to it that this is in a try.
             try:
                 slot.inside = True
@@ -190,13 +216,21 @@ class AsyncServer:
                 if error is not None:
                     raise error
                 kwargs = message["input"]
-                if self._prepare is not None:
-                    kwargs = self._prepare(kwargs)
-                value = self._predict(**kwargs)
-                if not self._streams:
+                function = self._functions[1 if flags & TRAIN else 0]
+                if function is None:
+                    raise RuntimeError("this model has no such function")
+                if function.prepare is not None:
+                    kwargs = function.prepare(kwargs)
+                value = function.call(**kwargs)
+                if hasattr(value, "__await__"):
                     value = await value
                 if hasattr(value, "__aiter__"):
-                    value = [item async for item in value]
+                    if told:
+                        value = await self._tell_all(slot, id, value, encoder)
+                    else:
+                        value = [item async for item in value]
+                elif function.collect is not None:
+                    value = function.collect(value)
             finally:
                 slot.inside = False
             kind = SUCCEEDED
@@ -212,11 +246,31 @@ class AsyncServer:
         if _px.is_child():
             _px.leave_child(None)
         try:
-            self._answer(slot, id, kind, value, perf_counter_ns() - began, scope)
+            self._answer(slot, id, kind, value, perf_counter_ns() - began, scope, encoder)
         except BaseException as escaped:
             self._give_up(escaped)
 
-    def _answer(self, slot: Slot, id: int, kind: int, value: Any, took: int, scope: Scope) -> None:
+    async def _tell_all(self, slot: Slot, id: int, items: Any, encoder: Any) -> Any:
+        """Tell every item as it comes."""
+        index, number = 0, slot.index
+        who = (number, id)
+        router = self._router
+        try:
+            async for item in items:
+                if router is not None:
+                    router.flush(who)
+                _px.tell(number, id, OUTPUT, item, encoder, index)
+                index += 1
+        except BaseException:
+            close = getattr(items, "aclose", None)
+            if close is not None:  # its finally blocks run now, not when it is collected
+                await close()
+            raise
+        return _px.YIELDED
+
+    def _answer(
+        self, slot: Slot, id: int, kind: int, value: Any, took: int, scope: Scope, encoder: Any
+    ) -> None:
         """Queue a prediction's answer and see that its slot goes on."""
         slot.task = None
         self._running -= 1
@@ -225,7 +279,7 @@ class AsyncServer:
         if not self._dirty:
             self._unsent_since = perf_counter_ns()
         self._dirty.add(slot.index)
-        _px.reply(slot.index, id, kind, value, took, scope.collected() or None, encode, fail)
+        _px.reply(slot.index, id, kind, value, took, scope.collected() or None, encoder, fail)
         if self._starting:
             return  # _pump goes on
         if not _EAGER:

@@ -95,29 +95,37 @@ def _load(config: dict[str, Any]) -> Any:
     from .schema import openapi
 
     _px.set_cancel_type(CancelationException)
-    predictor = load_predictor(config["ref"], config["root"], config.get("mode") or "predict")
-    slots = config.get("concurrency") or predictor.concurrency
-    if slots > 1 and not predictor.is_async:
+    root, training = config["root"], config.get("mode") == "train"
+    predictor = None if training else load_predictor(config["ref"], root)
+    trainer = load_predictor(config["train"], root, "train") if config.get("train") else None
+    main = predictor or trainer
+    assert main is not None  # the front sees to it
+    slots = config.get("concurrency") or main.concurrency
+    if slots > 1 and not main.is_async:
         raise LoadError(
             f"a concurrency of {slots} needs an async predict function: "
-            f"{config['ref']} is synchronous and takes one prediction at a time"
+            f"{config['train'] if training else config['ref']} is synchronous and takes one prediction at a time"
         )
     _px.control(
         LOADED,
         {
             "cog": __version__,
             "slots": slots,
-            "async": predictor.is_async,
-            "schema": openapi(predictor, None),
+            "async": main.is_async,
+            "streaming": main.streaming,
+            "healthcheck": main.healthcheck is not None,
+            "train": trainer is not None,
+            "predict": predictor is not None,
+            "schema": openapi(predictor, trainer),
         },
     )
-    if predictor.is_async or predictor.setup_is_async:
+    if main.is_async or main.setup_is_async:
         from .aio import AsyncServer
 
-        return AsyncServer(predictor, slots)
+        return AsyncServer(predictor, trainer, slots)
     from .sync import SyncServer
 
-    return SyncServer(predictor)
+    return SyncServer(predictor, trainer)
 
 
 def _log_ends() -> dict[str, int]:

@@ -110,6 +110,20 @@ def media_type(name: str, start: bytes) -> str:
     return _by_content(start)
 
 
+def extension(kind: str) -> str:
+    """Return an extension for a media type, with its dot; "" where none is known.
+
+    >>> extension("image/png"), extension("application/octet-stream")
+    ('.png', '')
+    """
+    if kind == _UNKNOWN:
+        return ""
+    for suffix, known in _BY_SUFFIX.items():
+        if known == kind:
+            return "." + suffix
+    return ""
+
+
 def _by_content(start: bytes) -> str:
     for magic, kind in _BY_START:
         if start.startswith(magic):

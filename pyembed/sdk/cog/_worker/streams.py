@@ -30,6 +30,7 @@ class Stream(TextIOWrapper):
             return len(text)
         if Shared.last is not self:
             _take_over(self)
+        _px.wrote()
         return super().write(text)
 
 

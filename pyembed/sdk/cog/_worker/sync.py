@@ -13,35 +13,94 @@ from .encode import encode
 from .scope import Scope
 from .scope import _current as variable
 from .setup import run_setup
+from .wire import METRIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .load import Predictor
 
 
+class Function:
+    """A function of the model's, as `_px.serve` wants it."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.predict = predictor.function
+        if predictor.is_async:  # the train function, beside a predict function that is not
+            self.predict = _blocking(predictor)
+        self.prepare = make_prepare(predictor.signature)
+        self.collect = list if predictor.is_generator else None
+
+
+def _blocking(predictor: Predictor) -> Callable[..., Any]:
+    """Return an async function as one that returns when it is done."""
+
+    async def whole(**inputs: Any) -> Any:
+        result = predictor.function(**inputs)
+        if not predictor.is_async_generator:
+            result = await result
+        return [item async for item in result] if hasattr(result, "__aiter__") else result
+
+    def run(**inputs: Any) -> Any:
+        import asyncio
+
+        return asyncio.run(whole(**inputs))
+
+    return run
+
+
 class SyncServer:
     """What `_px.serve` calls, as attributes it looks up once."""
 
-    def __init__(self, predictor: Predictor) -> None:
+    def __init__(self, predictor: Predictor | None, trainer: Predictor | None) -> None:
         self._predictor = predictor
-        self.predict = predictor.function
-        self.prepare = make_prepare(predictor.signature)
-        self.collect = list if predictor.is_generator else None
+        self.functions = (
+            Function(predictor) if predictor is not None else None,
+            Function(trainer) if trainer is not None else None,
+        )
         self.scope = Scope
         self.variable = variable
         self.encode = encode
+        self.keep = keep
+        self.hook = hook
         self.fail = fail
 
     def setup(self, config: dict[str, Any]) -> None:
         """Run the model's setup function."""
-        run_setup(self._predictor, config)
+        if self._predictor is not None:
+            run_setup(self._predictor, config)
 
     def serve(self) -> None:
         """Answer requests until the front closes the slot."""
+        if self._predictor is not None and self._predictor.healthcheck is not None:
+            from .health import answer_checks
+
+            answer_checks(self._predictor, None)
         signal.signal(signal.SIGUSR1, _px.on_cancel)
         _px.serve(self)
+
+
+def hook(id: int, slot: int = 0) -> Callable[[str, Any, str], None]:
+    """Return what a scope calls to tell the front of its prediction's metrics."""
+
+    def tell(name: str, value: Any, mode: str) -> None:
+        _px.tell(slot, id, METRIC, {"name": name, "value": value, "mode": mode}, None, -1)
+
+    return tell
+
+
+def keep(files: dict[str, str]) -> Callable[..., Any]:
+    """Return an `encode` that keeps output files for the front, which uploads them."""
+    from .outfile import Keeper
+
+    store = Keeper(files["folder"], files["token"])
+
+    def keeping(value: Any, place: str = "output") -> Any:
+        return encode(value, place, store)
+
+    return keeping
 
 
 def fail(error: BaseException) -> str:

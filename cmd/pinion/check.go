@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pinion/pyembed/locate"
+)
+
+// healthPatience is how long the model's own healthcheck may take in a check.
+const healthPatience = 5 * time.Second
+
+func newCheck() *cobra.Command {
+	c := &check{}
+	cmd := &cobra.Command{
+		Use:   "check [DIR]",
+		Short: "Look for mistakes in a model, without serving it",
+		Long: `Look for mistakes in the model in DIR (default: the current folder): in its cog.yaml, in its environment, in
+its interface, which is imported for that. With --setup the model is also set up, as a server does it. Each mistake
+is printed with its place and what to do about it; the exit code is 1 where there is any.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.run(folderOf(args))
+			if err := c.print(os.Stdout); err != nil {
+				return failed(err)
+			}
+			if len(c.Problems) > 0 {
+				return &exitError{code: exitFailure}
+			}
+			return nil
+		},
+	}
+	c.subject.bindFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&c.setup, "setup", false, "set the model up too")
+	cmd.Flags().BoolVar(&c.asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// check is what 'pinion check' finds.
+type check struct {
+	subject subject
+	setup   bool
+	asJSON  bool
+
+	Folder    string    `json:"folder"`
+	Predictor string    `json:"predictor,omitempty"`
+	Train     string    `json:"train,omitempty"`
+	Python    string    `json:"python,omitempty"`
+	Version   string    `json:"python_version,omitempty"`
+	Inputs    []string  `json:"inputs,omitempty"`
+	SetUp     bool      `json:"set_up"`
+	Problems  []problem `json:"problems"`
+}
+
+func (c *check) add(p ...problem) { c.Problems = append(c.Problems, p...) }
+
+// run looks at one thing after the other, as far as one can be looked at without the one before.
+func (c *check) run(dir string) {
+	c.Problems = []problem{}
+	c.Folder = dir
+	if abs, err := filepath.Abs(dir); err == nil {
+		c.Folder = abs
+	}
+	c.add(cogYAMLProblems(c.Folder)...)
+	m, err := findModel(dir, c.subject.predictor, os.Getenv)
+	if err != nil {
+		if len(c.Problems) == 0 {
+			c.add(problem{What: err.Error()})
+		}
+		m = guessModel(c.Folder, c.subject.predictor, os.Getenv)
+	}
+	if m != nil {
+		c.Predictor, c.Train = m.Ref, m.Train
+	}
+	python := c.interpreter()
+	if m == nil || python == nil || !c.fileExists(m) {
+		return
+	}
+	document := c.source(m, python)
+	if c.setup && document && len(c.Problems) == 0 {
+		c.setUp(m, python)
+	}
+}
+
+func (c *check) fileExists(m *model) bool {
+	file, _, _ := strings.Cut(m.Ref, ":")
+	_, err := os.Stat(filepath.Join(m.Dir, file))
+	if err != nil && len(c.Problems) == 0 {
+		c.add(problem{What: fmt.Sprintf("%s: there is no file %s in %s", m.Ref, file, m.Dir), Mend: "name the predictor as FILE.py:NAME"})
+	}
+	return err == nil
+}
+
+// interpreter finds the interpreter and its library, or says why there is none.
+func (c *check) interpreter() *locate.Python {
+	o := locate.Options{Python: c.subject.python, LibPython: c.subject.libPython, Dir: c.Folder}
+	python, err := locate.Find(o)
+	var told *locate.Error
+	switch {
+	case errors.As(err, &told):
+		c.add(problem{What: told.What, Mend: told.Do})
+	case err != nil:
+		c.add(problem{What: err.Error()})
+	}
+	if err != nil { // without a library the source can be looked at all the same
+		if python, err = locate.Interpreter(o); err != nil {
+			return nil
+		}
+	}
+	c.Python, c.Version = python.Executable, python.Version
+	return python
+}
+
+// source looks at the model's source and at the document that it brings.
+func (c *check) source(m *model, python *locate.Python) (good bool) {
+	r, err := readSource(m, python, readCheck)
+	if err != nil {
+		c.add(problem{What: err.Error()})
+		return false
+	}
+	for _, p := range r.Problems {
+		if p.File == "" { // it is about the reference itself
+			p.File, p.Line = cogYAMLLine(m)
+		}
+		c.add(p)
+	}
+	document := r.Document
+	stored, err := readStored(m.Dir)
+	if err != nil {
+		c.add(problem{File: storedSchema, What: err.Error()})
+	} else if stored != nil {
+		document = stored
+	}
+	if document == nil {
+		return false
+	}
+	f, err := readFields(document, false)
+	if err != nil {
+		c.add(problem{File: storedSchema, What: err.Error(), Mend: "mend it, or remove it to have the schema made from the source"})
+		return false
+	}
+	c.Inputs = f.order
+	return true
+}
+
+// setUp sets the model up in a worker, and asks for its health.
+func (c *check) setUp(m *model, python *locate.Python) {
+	screen := newScreen(os.Stderr)
+	defer screen.hide()
+	e, err := newEngine(m, python, "predict", slog.New(modelLog{screen}))
+	if err != nil {
+		c.add(problem{What: err.Error()})
+		return
+	}
+	screen.show("setting the model up")
+	if err := e.ready(); err != nil {
+		e.close(true)
+		c.add(problem{What: err.Error(), Mend: "what the model printed stands above"})
+		return
+	}
+	defer e.close(false)
+	c.SetUp = true
+	ctx, cancel := context.WithTimeout(context.Background(), healthPatience)
+	defer cancel()
+	if err := e.worker.Healthcheck(ctx); err != nil {
+		c.add(problem{What: "the model's healthcheck: " + err.Error()})
+	}
+}
+
+// print prints what was found.
+func (c *check) print(w io.Writer) error {
+	if c.asJSON {
+		text, err := json.Marshal(c)
+		if err != nil {
+			return fmt.Errorf("print JSON: %w", err)
+		}
+		return printJSON(w, text)
+	}
+	for _, p := range c.Problems {
+		fmt.Fprintln(w, p.Traceback+p.String())
+	}
+	switch n := len(c.Problems); {
+	case n == 1:
+		fmt.Fprintf(w, "1 problem in %s\n", c.Folder)
+	case n > 1:
+		fmt.Fprintf(w, "%d problems in %s\n", n, c.Folder)
+	default:
+		how := "loads"
+		if c.SetUp {
+			how = "loads and sets up"
+		}
+		fmt.Fprintf(w, "no problem: %s %s with Python %s (%s)\n", c.Predictor, how, c.Version, c.Python)
+	}
+	return nil
+}

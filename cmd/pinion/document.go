@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"pinion/pyembed/locate"
+	"pinion/runtime/rawjson"
+	"pinion/runtime/supervise"
+)
+
+// storedSchema is where a model may bring its own document, below its folder.
+const storedSchema = ".cog/openapi_schema.json"
+
+// How a document is made from a source; cog/_worker/static_main.py knows the words.
+const (
+	readAuto  = "auto"  // from the source alone; what that does not tell is imported
+	readCheck = "check" // imported, and every mistake told
+)
+
+// problem is one mistake in a model's folder.
+type problem struct {
+	File      string `json:"file,omitempty"` // below the folder
+	Line      int    `json:"line,omitempty"`
+	What      string `json:"what"`
+	Mend      string `json:"mend,omitempty"`
+	Traceback string `json:"traceback,omitempty"`
+}
+
+func (p problem) String() string {
+	text := p.What
+	if p.File != "" && p.Line > 0 {
+		text = fmt.Sprintf("%s:%d: %s", p.File, p.Line, text)
+	} else if p.File != "" {
+		text = p.File + ": " + text
+	}
+	if p.Mend != "" {
+		text += "\n    " + p.Mend
+	}
+	return text
+}
+
+// reading is what a model's source says.
+type reading struct {
+	Document json.RawMessage `json:"document"` // OpenAPI; nil where there are problems
+	How      string          `json:"how"`      // "stored", "static" or "import"
+	Problems []problem       `json:"problems"`
+	Refusals []string        `json:"refusals"` // why the source alone does not tell
+}
+
+// problemsError is a model whose source has mistakes.
+type problemsError struct{ reading *reading }
+
+func (e *problemsError) Error() string {
+	var b strings.Builder
+	for i, p := range e.reading.Problems {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if p.Traceback != "" {
+			b.WriteString(p.Traceback)
+		}
+		b.WriteString(p.String())
+	}
+	for _, r := range e.reading.Refusals {
+		b.WriteString("\nthe source alone does not tell either: " + r)
+	}
+	return b.String()
+}
+
+// readDocument is the model's OpenAPI document: the one that it brings, else made from its source. The error
+// is a *problemsError where the source has mistakes.
+func readDocument(m *model, python *locate.Python) (*reading, error) {
+	document, err := readStored(m.Dir)
+	if err != nil || document != nil {
+		return &reading{Document: document, How: "stored"}, err
+	}
+	r, err := readSource(m, python, readAuto)
+	if err == nil && r.Document == nil {
+		err = &problemsError{r}
+	}
+	return r, err
+}
+
+// readStored is the document that a model brings, or nil.
+func readStored(dir string) (json.RawMessage, error) {
+	file := filepath.Join(dir, filepath.FromSlash(storedSchema))
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		data = bytes.TrimSpace(data)
+		err = rawjson.Check(data)
+	}
+	if err == nil && rawjson.KindOf(data) != rawjson.KindObject {
+		err = errors.New("it holds no JSON object")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w; mend it, or remove it to have the schema made from the source", file, err)
+	}
+	return data, nil
+}
+
+// readSource has the model's source read by its Python, in a process of its own.
+func readSource(m *model, python *locate.Python, how string) (*reading, error) {
+	sdk, done, err := lendSDK()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	request, err := json.Marshal(map[string]any{
+		"root": m.Dir, "ref": m.Ref, "train": m.Train, "how": how, "concurrency": m.Concurrency,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask for the schema: %w", err)
+	}
+	code := "import sys; sys.path[:1] = [" + pythonString(sdk) + "]; from cog._worker.static_main import main; main()"
+	cmd := exec.Command(python.Executable, "-c", code, string(request))
+	cmd.Dir = m.Dir
+	cmd.Env = withoutSecrets(supervise.WorkerEnv(m.Env))
+	cmd.Stderr = os.Stderr // what the model prints when it is imported
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("read the model with %s: %w", python.Executable, err)
+	}
+	r := &reading{}
+	if err := json.Unmarshal(out, r); err != nil {
+		return nil, fmt.Errorf("read the model with %s: it answered %.200q: %w", python.Executable, out, err)
+	}
+	return r, nil
+}
+
+// pythonString is a string literal of Python's; JSON's are, but for what only JavaScript escapes.
+func pythonString(s string) string { return string(rawjson.AppendQuoted(nil, s)) }
+
+// lendSDK is a folder that holds the cog package until done is called.
+func lendSDK() (dir string, done func(), err error) {
+	if dir, err := cachedSDK(); err == nil {
+		return dir, func() {}, nil
+	}
+	run, err := makeRunDir()
+	if err != nil {
+		return "", nil, err
+	}
+	if dir, err = sdkDir(run); err != nil {
+		run.Remove()
+		return "", nil, err
+	}
+	return dir, func() { run.Remove() }, nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pinion/runtime/schema"
+)
+
+// fields is what the command knows of a model's inputs: enough to make JSON of what stands on a command line.
+// Whether a value is allowed is package schema's to say.
+type fields struct {
+	schemas  map[string]*shape
+	order    []string // of declaration
+	named    map[string]*shape
+	required []string
+	compiled *schema.Schema
+	output   *shape // of the output
+}
+
+// shape is a JSON Schema, as far as it says what kind of value stands where.
+type shape struct {
+	Ref        string            `json:"$ref"`
+	AllOf      []*shape          `json:"allOf"`
+	AnyOf      []*shape          `json:"anyOf"`
+	Type       string            `json:"type"`
+	Format     string            `json:"format"`
+	Items      *shape            `json:"items"`
+	Enum       []json.RawMessage `json:"enum"`
+	Nullable   bool              `json:"nullable"`
+	Properties map[string]*shape `json:"properties"`
+	Required   []string          `json:"required"`
+	Order      int               `json:"x-order"`
+	Display    string            `json:"x-cog-array-display"`
+}
+
+// readFields reads the inputs of a document, of its train function where train is set.
+func readFields(document []byte, train bool) (*fields, error) {
+	var d struct {
+		Components struct {
+			Schemas map[string]*shape `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(document, &d); err != nil {
+		return nil, fmt.Errorf("read the model's schema: %w", err)
+	}
+	f := &fields{schemas: d.Components.Schemas}
+	name := componentName(false, train)
+	in := f.schemas[name]
+	if in == nil {
+		return nil, fmt.Errorf("read the model's schema: it has no %s", name)
+	}
+	var err error
+	if f.compiled, err = schema.Compile(document, name); err != nil {
+		return nil, fmt.Errorf("read the model's schema: %w", err)
+	}
+	f.named, f.required = in.Properties, in.Required
+	f.order = slices.SortedFunc(maps.Keys(f.named), func(a, b string) int {
+		return cmp.Or(cmp.Compare(f.named[a].Order, f.named[b].Order), cmp.Compare(a, b))
+	})
+	f.output = f.resolve(f.schemas[componentName(true, train)])
+	return f, nil
+}
+
+// resolve follows references; what is none is its own answer.
+func (f *fields) resolve(s *shape) *shape {
+	for range 20 { // a document may refer to itself
+		switch {
+		case s == nil:
+			return &shape{}
+		case s.Ref != "":
+			s = f.schemas[s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]]
+		case len(s.AllOf) == 1 && s.Type == "":
+			s = s.AllOf[0]
+		default:
+			return s
+		}
+	}
+	return &shape{}
+}
+
+// isFile tells whether values of this shape are files.
+func (s *shape) isFile() bool { return s.Type == "string" && s.Format == "uri" }
+
+// isText tells whether the output is shown as one text.
+func (f *fields) isText() bool { return f.output.Display == "concatenate" }

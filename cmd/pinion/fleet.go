@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"pinion/runtime/supervise"
+)
+
+// fleetSettings are those of many workers and of their comings and goings.
+type fleetSettings struct {
+	workers      workerCount
+	gpus         string
+	predictLimit time.Duration
+	hangTimeout  time.Duration
+	maxRequests  int
+	maxRSS       byteCount
+	renewal      string
+	reload       bool
+	setupRetries int
+	workersGiven bool // by flag or variable
+}
+
+func (s *fleetSettings) bindFlags(f *pflag.FlagSet) {
+	s.workers = 1
+	f.Var(&s.workers, "workers", "worker processes, or auto: one for each visible GPU, else 1 (PINION_WORKERS)")
+	f.StringVar(&s.gpus, "gpus", "", `all to every worker; "each": one of its own; or a list, "0;1;2,3" (PINION_GPUS; default: all)`)
+	f.DurationVar(&s.predictLimit, "predict-timeout", 0, "how long a prediction may run before it is cancelled and fails; 0: any time (PINION_PREDICT_TIMEOUT)")
+	f.DurationVar(&s.hangTimeout, "hang-timeout", time.Minute, "how long a worker may give no sign of life before it is replaced, however long its predictions take; 0: any time (PINION_HANG_TIMEOUT)")
+	f.IntVar(&s.maxRequests, "max-requests", 0, "a worker is replaced after so many predictions; 0: never (PINION_MAX_REQUESTS)")
+	f.Var(&s.maxRSS, "max-rss", "a worker is replaced above so much memory, as 8GiB; 0: never (PINION_MAX_RSS)")
+	f.StringVar(&s.renewal, "reload-strategy", string(supervise.StartFirst), "start-first: a worker leaves when its successor is ready; stop-first: before that, where there is no memory for both (PINION_RELOAD_STRATEGY)")
+	f.BoolVar(&s.reload, "reload", false, "allow POST /reload, from this machine only: new workers on the changed model (PINION_RELOAD)")
+	f.IntVar(&s.setupRetries, "setup-retries", 0, "how often a setup that fails is tried again before any has gone well (PINION_SETUP_RETRIES)")
+}
+
+// ourVariable is one of our environment variables, and the flag that counts before it.
+type ourVariable struct {
+	flag, name string
+	set        func(string) error
+}
+
+func (s *fleetSettings) variables() []ourVariable {
+	return []ourVariable{
+		{"workers", "PINION_WORKERS", func(v string) error { s.workersGiven = true; return s.workers.Set(v) }},
+		{"gpus", "PINION_GPUS", func(v string) error { s.gpus = v; return nil }},
+		{"predict-timeout", "PINION_PREDICT_TIMEOUT", func(v string) error { return setSeconds(&s.predictLimit, v) }},
+		{"hang-timeout", "PINION_HANG_TIMEOUT", func(v string) error { return setSeconds(&s.hangTimeout, v) }},
+		{"max-requests", "PINION_MAX_REQUESTS", func(v string) error { return setInt(&s.maxRequests, v, 0) }},
+		{"max-rss", "PINION_MAX_RSS", s.maxRSS.Set},
+		{"reload-strategy", "PINION_RELOAD_STRATEGY", func(v string) error { s.renewal = v; return nil }},
+		{"reload", "PINION_RELOAD", func(v string) (err error) { s.reload, err = strconv.ParseBool(v); return err }},
+		{"setup-retries", "PINION_SETUP_RETRIES", func(v string) error { return setInt(&s.setupRetries, v, 0) }},
+	}
+}
+
+// check refuses what no flag or variable may say, and shares out the GPUs.
+func (s *fleetSettings) check() error {
+	switch {
+	case s.predictLimit < 0:
+		return fmt.Errorf("--predict-timeout %s: it is at least 0", s.predictLimit)
+	case s.hangTimeout < 0:
+		return fmt.Errorf("--hang-timeout %s: it is at least 0", s.hangTimeout)
+	case s.maxRequests < 0:
+		return fmt.Errorf("--max-requests %d: it is at least 0", s.maxRequests)
+	case s.setupRetries < 0:
+		return fmt.Errorf("--setup-retries %d: it is at least 0", s.setupRetries)
+	case s.renewal != string(supervise.StartFirst) && s.renewal != string(supervise.StopFirst):
+		return fmt.Errorf("--reload-strategy %q: it is start-first or stop-first", s.renewal)
+	}
+	return nil
+}
+
+// plan shares out the GPUs.
+func (s *fleetSettings) plan() (gpuPlan, error) {
+	plan, err := planGPUs(s.gpus, int(s.workers), s.workersGiven, visible())
+	if err != nil {
+		err = fmt.Errorf("--gpus %s: %w", s.gpus, err)
+	}
+	return plan, err
+}
+
+// workerCount is a number of workers; 0 is "auto". It implements pflag.Value.
+type workerCount int
+
+func (c *workerCount) Set(v string) error {
+	if v == "auto" {
+		*c = 0
+		return nil
+	}
+	return setInt((*int)(c), v, 1)
+}
+
+func (c *workerCount) String() string {
+	if *c == 0 {
+		return "auto"
+	}
+	return strconv.Itoa(int(*c))
+}
+
+func (c *workerCount) Type() string { return "int|auto" }
+
+// byteCount is a number of bytes. It implements pflag.Value.
+type byteCount int64
+
+func (c *byteCount) Set(v string) error {
+	text := strings.ToUpper(strings.TrimSpace(v))
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "B"), "I")
+	unit := 1.0
+	if i := strings.IndexAny(text, "KMGT"); i >= 0 && i == len(text)-1 {
+		unit = math.Pow(1024, float64(strings.IndexByte("KMGT", text[i])+1))
+		text = strings.TrimSpace(text[:i])
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0 && n*unit < 1<<62) {
+		return fmt.Errorf("%q is no size: it is a number of bytes, or one with KiB, MiB, GiB or TiB", v)
+	}
+	*c = byteCount(n * unit)
+	return nil
+}
+
+func (c *byteCount) String() string { return strconv.FormatInt(int64(*c), 10) }
+
+func (c *byteCount) Type() string { return "bytes" }

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+	"runtime/debug"
+
+	"pinion/runtime/supervise"
+)
+
+// A container's limits. That of CPU time Go reads by itself (since 1.25, and again while it runs): it sets
+// GOMAXPROCS. That of memory it does not.
+
+// memoryShare is the front's part of the memory that it and its workers may have: near it, Go's collector
+// works harder rather than let the heap grow. It is soft: nothing fails above it.
+const memoryShare = 2 // one half
+
+// heedMemoryLimit sets Go's soft limit by the control group's, unless GOMEMLIMIT says otherwise. It returns
+// what it set, or 0.
+func heedMemoryLimit() int64 {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return 0
+	}
+	limit := supervise.MemoryLimit()
+	if limit <= 0 {
+		return 0
+	}
+	debug.SetMemoryLimit(limit / memoryShare)
+	return limit / memoryShare
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/runtime/supervise"
+)
+
+// adoptsOrphans tells whether orphans become this process's children: as the first process of a container,
+// or as a "child subreaper".
+func adoptsOrphans() bool {
+	if os.Getpid() == 1 {
+		return true
+	}
+	var subreaper int32
+	_, _, errno := unix.Syscall(unix.SYS_PRCTL, unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&subreaper)), 0)
+	return errno == 0 && subreaper != 0
+}
+
+// reapOrphans reaps the orphans that become this process's children, where they do, so that a container
+// needs no init. It returns what is to be told of our own children; nil where there is nothing to reap.
+func reapOrphans() *supervise.Orphans {
+	if !adoptsOrphans() {
+		return nil
+	}
+	orphans := supervise.NewOrphans()
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGCHLD)
+	go func() {
+		for { // for as long as this process lives
+			orphans.Reap()
+			<-ended
+		}
+	}()
+	return orphans
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"pinion/pyembed/locate"
+	"pinion/runtime/supervise"
+)
+
+// work is what workers are told of their task: the model as it lies in its folder now.
+func (f *front) work(m *model, python *locate.Python, sdk string) (supervise.Spec, []string) {
+	return supervise.Spec{
+		Python: python.Executable, LibPython: python.LibPython, SDK: sdk,
+		Root: m.Dir, Ref: m.Ref, Mode: f.s.mode, Train: m.Train, Concurrency: f.concurrency(m),
+		Weights: f.s.weights, NoCUDA: f.s.noCUDA,
+	}, withoutSecrets(supervise.WorkerEnv(m.Env))
+}
+
+// concurrency is what the model is told of it: a flag counts before its cog.yaml.
+func (f *front) concurrency(m *model) int {
+	if f.s.concurrency != 0 {
+		return f.s.concurrency
+	}
+	return m.Concurrency
+}
+
+// withDevice gives a worker its GPUs, where it has any of its own.
+func (f *front) withDevice(env []string, i int) []string {
+	device, own := f.plan.device(i)
+	if !own {
+		return env
+	}
+	const name = "CUDA_VISIBLE_DEVICES="
+	env = slices.DeleteFunc(slices.Clone(env), func(e string) bool { return strings.HasPrefix(e, name) })
+	return append(env, name+device)
+}
+
+// keepSDK sees before each start that the folder of the cog package is still there and as it should be.
+func (f *front) keepSDK(spec *supervise.Spec) error {
+	f.sdkLock.Lock()
+	defer f.sdkLock.Unlock()
+	dir, err := sdkDir(f.dir)
+	if err == nil {
+		spec.SDK = dir
+	}
+	return err
+}
+
+// reload replaces the workers, one after another, by such as have the model as it is now. It returns at once.
+// A folder that cannot be served is told of, and the workers stay.
+func (f *front) reload(why string) error {
+	m, err := findModel(f.model.Dir, f.s.predictor, os.Getenv)
+	if err != nil {
+		f.log.Error("the model is not reloaded", "error", err)
+		return err
+	}
+	f.log.Info("reloading", "asked_by", why, "model", m.Ref)
+	spec, env := f.work(m, f.python, "")
+	for i, w := range f.workers {
+		w.Reset(spec, f.withDevice(env, i))
+		w.Renew("reload")
+	}
+	return nil
+}
+
+// watchReload has SIGHUP reload the model. At a terminal it means that the terminal is gone, and ends the
+// server as ever; and where it was set to be ignored, as nohup does, it is.
+func (f *front) watchReload() {
+	if isTerminal(os.Stdin) || isTerminal(os.Stderr) || signal.Ignored(syscall.SIGHUP) {
+		return
+	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		for range hangups {
+			_ = f.reload("SIGHUP") // it has told of its error
+		}
+	}()
+}

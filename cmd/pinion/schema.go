@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"pinion/pyembed/locate"
+)
+
+func newSchema() *cobra.Command {
+	var s subject
+	var input, output, train bool
+	cmd := &cobra.Command{
+		Use:   "schema [DIR]",
+		Short: "Print the model's OpenAPI document",
+		Long: `Print the OpenAPI document of the model in DIR (default: the current folder), as the server answers it at
+/openapi.json: the file .cog/openapi_schema.json where there is one, else made from the source. The model is not
+imported where its source alone tells enough, so its packages need not be installed.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if input && output {
+				return fmt.Errorf("--input and --output: give one of them, or none for the whole document")
+			}
+			document, err := s.document(folderOf(args), train)
+			if err != nil {
+				return err
+			}
+			if input || output {
+				if document, err = component(document, componentName(output, train)); err != nil {
+					return failed(err)
+				}
+			}
+			return failed(printJSON(os.Stdout, document))
+		},
+	}
+	s.bindFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&input, "input", false, "only the schema of the input")
+	cmd.Flags().BoolVar(&output, "output", false, "only the schema of the output")
+	cmd.Flags().BoolVar(&train, "train", false, "with --input or --output: that of the train function")
+	return cmd
+}
+
+// document is the OpenAPI document of the model in dir.
+func (s *subject) document(dir string, train bool) ([]byte, error) {
+	m, err := s.model(dir)
+	if err != nil {
+		return nil, err
+	}
+	if train {
+		if err := trains(m); err != nil {
+			return nil, err
+		}
+	}
+	if document, err := readStored(m.Dir); err != nil || document != nil {
+		return document, failed(err) // no Python is needed for this
+	}
+	python, err := locate.Interpreter(s.options(m))
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	r, err := readDocument(m, python)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return r.Document, nil
+}
+
+// componentName is what the document calls an input or an output.
+func componentName(output, train bool) string {
+	name := "Input"
+	if output {
+		name = "Output"
+	}
+	if train {
+		name = "Training" + name
+	}
+	return name
+}
+
+// component is one of a document's schemas, as it stands there.
+func component(document []byte, name string) ([]byte, error) {
+	var d struct {
+		Components struct {
+			Schemas map[string]json.RawMessage `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(document, &d); err != nil {
+		return nil, fmt.Errorf("read the document: %w", err)
+	}
+	found, ok := d.Components.Schemas[name]
+	if !ok {
+		return nil, fmt.Errorf("the document has no schema %s", name)
+	}
+	return found, nil
+}
+
+// printJSON writes a document indented by two.
+func printJSON(w io.Writer, document []byte) error {
+	var b bytes.Buffer
+	if err := json.Indent(&b, document, "", "  "); err != nil {
+		return fmt.Errorf("print JSON: %w", err)
+	}
+	b.WriteByte('\n')
+	_, err := w.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"pinion/pyembed/locate"
+)
+
+// subject is what the commands beside serve are about: a model's folder, and the Python that is to have it.
+type subject struct {
+	predictor, python, libPython string
+}
+
+func (s *subject) bindFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.predictor, "predictor", "", "the predictor, as FILE.py:CLASS or FILE.py:FUNCTION (default: cog.yaml's)")
+	f.StringVar(&s.python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
+	f.StringVar(&s.libPython, "libpython", "", "its shared library (default: found from the interpreter)")
+}
+
+// model reads the model's folder.
+func (s *subject) model(dir string) (*model, error) {
+	m, err := findModel(dir, s.predictor, os.Getenv)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	return m, nil
+}
+
+func (s *subject) options(m *model) locate.Options {
+	return locate.Options{Python: s.python, LibPython: s.libPython, Dir: m.Dir}
+}
+
+// folderOf is the argument DIR of a command.
+func folderOf(args []string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return "."
+}
+
+// trains is the model's train function, or an error that says how to have one.
+func trains(m *model) error {
+	if m.Train == "" {
+		return &exitError{exitUsage, fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir)}
+	}
+	return nil
+}
+
+// failed is an error that ends the command with exit code 1.
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, is := err.(*exitError); is {
+		return err
+	}
+	return &exitError{exitFailure, err}
+}

@@ -1,0 +1,103 @@
+"""The decorator that has predictions ride together, and what it was told."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    _F = TypeVar("_F", bound=Callable[..., Any])
+
+BATCH_ATTRIBUTE = "__cog_batch__"
+
+LARGEST_SIZE = 4096  # the front's runtime/batch has the same
+MOST_WORKERS = 64
+
+_CO_GENERATOR, _CO_ASYNC_GENERATOR = 0x20, 0x200
+
+
+class BatchOptions:
+    """What `batch` was told.
+
+    max_size     the largest batch
+    max_wait_ms  how long work may be held back from an idle worker, in
+                 milliseconds; None is adaptive
+    isolate      whether a batch that raises is tried again in halves, so that
+                 only the predictions at fault fail
+    workers      how many threads run preprocess and postprocess
+    """
+
+    __slots__ = ("isolate", "max_size", "max_wait_ms", "workers")
+
+    def __init__(
+        self,
+        max_size: int,
+        max_wait_ms: float | None = None,
+        isolate: bool = True,
+        workers: int = 2,
+    ) -> None:
+        _check_int("max_size", max_size, LARGEST_SIZE)
+        _check_int("workers", workers, MOST_WORKERS)
+        if max_wait_ms is not None:
+            if isinstance(max_wait_ms, bool) or not isinstance(max_wait_ms, (int, float)):
+                raise TypeError(
+                    f"batch: max_wait_ms must be a number or None, not {type(max_wait_ms).__name__}"
+                )
+            if not 0 <= max_wait_ms < float("inf"):
+                raise ValueError(f"batch: max_wait_ms must be 0 or more, not {max_wait_ms}")
+        if not isinstance(isolate, bool):
+            raise TypeError(f"batch: isolate must be a bool, not {type(isolate).__name__}")
+        self.max_size = max_size
+        self.max_wait_ms = max_wait_ms
+        self.isolate = isolate
+        self.workers = workers
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"BatchOptions({told})"
+
+
+def _check_int(name: str, value: object, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"batch: {name} must be an int, not {type(value).__name__}")
+    if not 1 <= value <= most:
+        raise ValueError(f"batch: {name} must be between 1 and {most}, not {value}")
+
+
+def batch(
+    *, max_size: int, max_wait_ms: float | None = None, isolate: bool = True, workers: int = 2
+) -> Callable[[_F], _F]:
+    """Let up to max_size predictions ride together in one call.
+
+    A parameter annotated `list[T]` is batched: each prediction brings one T.
+    Predictions ride together only where all other parameters are equal. The
+    function returns one result for each, in the same order; an element that is an
+    exception fails that prediction alone.
+
+    Raises TypeError and ValueError for options that cannot be, and TypeError
+    for a generator, whose output belongs to one prediction.
+
+    >>> from cog import BaseRunner, batch
+    >>> class Runner(BaseRunner):
+    ...     @batch(max_size=32)
+    ...     def run(self, text: list[str], upper: bool = True) -> list[str]:
+    ...         return [t.upper() if upper else t for t in text]
+    >>> Runner().run(["a", "b"])
+    ['A', 'B']
+    """
+    options = BatchOptions(max_size, max_wait_ms, isolate, workers)
+
+    def mark(function: _F) -> _F:
+        if not callable(function):
+            raise TypeError(f"@batch goes on a function, not on {type(function).__name__}")
+        code = getattr(function, "__code__", None)
+        if code is not None and code.co_flags & (_CO_GENERATOR | _CO_ASYNC_GENERATOR):
+            raise TypeError(
+                f"batch: {getattr(function, '__qualname__', 'the function')} yields; a batched "
+                "function returns a list, so take @batch or the yield away"
+            )
+        setattr(function, BATCH_ATTRIBUTE, options)
+        return function
+
+    return mark

@@ -1,0 +1,133 @@
+"""The document of a model from its source, without what the source imports.
+
+The modules of the model are read by `static_module`: definitions are made, foreign imports are not.
+What comes out is the same `Predictor` that an import gives, so that one reader of signatures and one
+writer of schemas serve both. Where that cannot be told from the source alone, there is a `Refusal`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .load import LoadError, Predictor, _method_name, _pick
+from .signature import Source, unwrap
+from .static_module import StaticReader
+from .static_unknown import Refusal, find_unknown, is_unknown, refuse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["Refusal", "read_predictor"]
+
+
+def read_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
+    """Return the model that ref names as far as its document needs it; its instance is not made.
+
+    Takes what load.load_predictor takes. Raises Refusal where the source alone does not tell, and
+    LoadError where the interface is not met.
+    """
+    file, _, name = ref.partition(":")
+    if not file:
+        raise LoadError(f"reference {ref!r} names no file; write it as file.py:Name")
+    root = os.path.abspath(root)
+    target = os.path.abspath(os.path.join(root, file))
+    if not os.path.isfile(target):
+        raise LoadError(f"reference {ref!r}: there is no file {target}")
+    with StaticReader(root) as reader:
+        try:
+            return _read(reader, target, name, mode, ref)
+        except Refusal as refusal:
+            raise reader.refusal_of(refusal) from None
+        except LoadError:
+            if reader.star is not None:
+                raise reader.star from None  # what is said to be missing may come from there
+            raise
+        except Exception as exc:
+            raise reader.refusal_of(exc) from exc
+
+
+def _read(reader: StaticReader, target: str, name: str, mode: str, ref: str) -> Predictor:
+    root, file = reader.root, ref.partition(":")[0]
+    module = reader.read(_module_name(reader, target), target)
+    thing = _pick(module, file, name, mode)
+    if is_unknown(thing):
+        refuse(thing)
+    if not isinstance(thing, type):
+        if not callable(thing):
+            raise LoadError(f"{ref}: {name} is no class or function but {type(thing).__name__}")
+        owner = thing if not hasattr(thing, "__code__") else None
+        return _predictor(owner, thing, mode, root)
+    method = _method_name(thing, file, mode)
+    _check_init(thing, method)
+    instance = _instance_of(thing)
+    function = getattr(instance, method)
+    if is_unknown(function):
+        refuse(function)
+    return _predictor(instance, function, mode, root)
+
+
+def _module_name(reader: StaticReader, target: str) -> str:
+    """Name a module as load does, and let its imports find what lies beside it."""
+    relative = os.path.relpath(target, reader.root)
+    parts = relative.removesuffix(".py").split(os.sep)
+    if len(parts) > 1 and all(part.isidentifier() for part in parts):
+        reader.read_packages(parts[:-1])
+        return ".".join(parts)
+    folder = os.path.dirname(target)
+    if folder not in reader.path:
+        reader.path.append(folder)
+    return parts[-1]
+
+
+def _instance_of(cls: Any) -> Any:
+    """Return an instance without running the class's __init__."""
+    unknown = [
+        name
+        for name in ("setup", "healthcheck")
+        for base in cls.__mro__
+        if is_unknown(vars(base).get(name))
+    ]
+    if unknown:  # neither belongs to the document
+        cls = type(cls)(cls.__name__, (cls,), {name: None for name in unknown})
+    return object.__new__(cls)
+
+
+def _check_init(cls: Any, method: str) -> None:
+    """Refuse a class whose __init__ puts another function in the place of the method."""
+    import dis
+
+    for base in cls.__mro__:
+        code = getattr(vars(base).get("__init__"), "__code__", None)
+        for step in dis.get_instructions(code) if code is not None else ():
+            if step.opname == "STORE_ATTR" and step.argval == method:
+                raise Refusal(
+                    f"{base.__name__}.__init__ sets {method}, and is not run", f"self.{method}"
+                )
+
+
+def _predictor(owner: Any, function: Any, mode: str, root: str) -> Predictor:
+    inner, _ = unwrap(function)
+    _check_values(inner, root)
+    return Predictor(owner, function, mode, root + os.sep)
+
+
+def _check_values(function: Any, root: str) -> None:
+    """Refuse, with the parameter's line, what a signature holds that is not known."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    source = Source(function, function.__qualname__, root)
+    values = dict(function.__kwdefaults__ or {})
+    defaults = function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    values.update(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    for name, value in (*function.__annotations__.items(), *values.items()):
+        unknown = find_unknown(value)
+        if unknown is not None:
+            raise Refusal(
+                unknown._static_why,
+                unknown._static_path,
+                source.shown,
+                source._line_of(name),
+            )

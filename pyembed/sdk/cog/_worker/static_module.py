@@ -1,0 +1,208 @@
+"""Modules that are read and not run: the model's own, without what they import from elsewhere."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.machinery
+import os
+import sys
+from types import ModuleType
+
+from .static_guard import FAILED, GUARD, Guarded
+from .static_names import PURE, make_builtins, make_os, make_sys
+from .static_unknown import Refusal, Unknown, is_unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_CHANGEABLE = (list, dict, set, bytearray)
+
+
+class StaticReader:
+    """Reads the modules of one model. While it is open they stand in sys.modules.
+
+    Annotations that are quoted are looked up there, by ours and by the standard library.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.path = [root]
+        self.star: Refusal | None = None  # a `from x import *` that hides what is defined
+        self._made: dict[str, ModuleType] = {"os": make_os(), "sys": make_sys(self.path)}
+        self._own: set[str] = set()
+        self._files: set[str] = set()
+        self._before: dict[str, ModuleType | None] = {}
+
+    def __enter__(self) -> StaticReader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for name, module in self._before.items():
+            if module is None:
+                sys.modules.pop(name, None)
+            else:
+                sys.modules[name] = module
+
+    def read(self, name: str, file: str, folders: list[str] | None = None) -> ModuleType:
+        """Return the module of a file; folders are those of a package's submodules."""
+        if name in self._own:
+            return self._made[name]
+        module = ModuleType(name)
+        space = vars(module)
+        space["__file__"] = file
+        space["__package__"] = name if folders is not None else name.rpartition(".")[0]
+        if folders is not None:
+            space["__path__"] = folders
+        self._made[name] = module
+        self._own.add(name)
+        self._before.setdefault(name, sys.modules.get(name))
+        sys.modules[name] = module
+        if file:
+            self._run(module, file)
+        return module
+
+    def read_packages(self, parts: list[str]) -> None:
+        """Read the packages that the model's file lies in, outermost first."""
+        self._find_all(".".join(parts))
+
+    def _run(self, module: ModuleType, file: str) -> None:
+        self._files.add(file)
+        with open(file, "rb") as source:
+            text = source.read()
+        try:
+            guarded = Guarded(text, file)
+        except SyntaxError as exc:
+            raise Refusal(f"SyntaxError: {exc.msg}", "", self.shown(file), exc.lineno or 0) from exc
+
+        def load(
+            name: str, space: Any = None, local: Any = None, wanted: Any = (), level: int = 0
+        ) -> Any:
+            # An import inside of a function finds its line here too: it is the caller's.
+            optional = sys._getframe(1).f_lineno in guarded.optional
+            return self._import(name, space or {}, tuple(wanted or ()), level, optional)
+
+        def failed(index: int) -> None:
+            error = sys.exc_info()[1]
+            if error is not None:
+                statement = guarded.statements[index]
+                frame = sys._getframe(1)
+                reason = str(self.refusal_of(error))
+                if statement.is_star and self.star is None:
+                    self.star = Refusal(reason)
+                _forget(frame.f_locals, frame.f_globals, statement, reason)
+
+        space = vars(module)
+        space["__builtins__"] = {
+            **make_builtins(load),
+            GUARD: (Refusal, Exception),
+            "__static_refusal__": Refusal,
+            FAILED: failed,
+        }
+        exec(guarded.code, space)  # noqa: S102, this is what the reading is
+
+    def refusal_of(self, error: BaseException) -> Refusal:
+        """Return why the reading ended, with the innermost place in the model where it did."""
+        refusal = (
+            error if isinstance(error, Refusal) else Refusal(f"{type(error).__name__}: {error}")
+        )
+        if not refusal.file:
+            at = error.__traceback__
+            while at is not None:
+                file = at.tb_frame.f_code.co_filename
+                if file in self._files:
+                    refusal.file, refusal.line = self.shown(file), at.tb_lineno
+                at = at.tb_next
+        if not refusal.file and refusal.made_at[0] in self._files:
+            refusal.file, refusal.line = self.shown(refusal.made_at[0]), refusal.made_at[1]
+        return refusal
+
+    def shown(self, file: str) -> str:
+        """Return a file as messages name it: below the model's folder."""
+        prefix = self.root.rstrip(os.sep) + os.sep
+        return file[len(prefix) :] if file.startswith(prefix) else file
+
+    def _import(self, name: str, space: Any, wanted: tuple[str, ...], level: int, opt: bool) -> Any:
+        if level > 0:
+            package = str(space.get("__package__") or "")
+            base = package.rsplit(".", level - 1)[0] if level > 1 else package
+            if not base:
+                raise ImportError("attempted relative import with no known parent package")
+            name = f"{base}.{name}" if name else base
+        top = name.partition(".")[0]
+        if name == "os.path":
+            return self._made["os"].path if wanted else self._made["os"]
+        if name in ("os", "sys"):
+            return self._made[name]
+        if top not in PURE and self._find_all(name):
+            return self._own_module(name, wanted)
+        if top in PURE:
+            try:
+                return builtins.__import__(name, {}, {}, wanted, 0)
+            except ModuleNotFoundError:
+                if top in sys.stdlib_module_names or top in ("cog", "coglet"):
+                    raise
+        return self._foreign(name, top, wanted, opt)
+
+    def _foreign(self, name: str, top: str, wanted: tuple[str, ...], optional: bool) -> Unknown:
+        if optional and top not in sys.builtin_module_names and not _installed(top):
+            raise Refusal(f"it depends on whether {top} is installed", f"import {name}")
+        if "*" in wanted:
+            raise Refusal(f"what {name} defines is not known here", f"from {name} import *")
+        return Unknown(
+            name if wanted else top, f"{top} is not imported when the source is only read"
+        )
+
+    def _own_module(self, name: str, wanted: tuple[str, ...]) -> ModuleType:
+        leaf = self._find_all(name)[-1]
+        module = self._made[leaf]
+        for item in wanted:
+            if item != "*" and not hasattr(module, item) and hasattr(module, "__path__"):
+                self._find_all(f"{leaf}.{item}")
+        return module if wanted else self._made[name.partition(".")[0]]
+
+    def _find_all(self, name: str) -> list[str]:
+        """Read the packages above a module and then itself; return their names, [] for none."""
+        places, found = self.path, []
+        parts = name.split(".")
+        for depth in range(1, len(parts) + 1):
+            part = ".".join(parts[:depth])
+            module = self._made.get(part) if part in self._own else self._find(part, places)
+            if module is None:
+                return []
+            if depth > 1:
+                parent = self._made[".".join(parts[: depth - 1])]
+                vars(parent).setdefault(parts[depth - 1], module)
+            found.append(part)
+            places = getattr(module, "__path__", [])
+        return found
+
+    def _find(self, name: str, places: list[str]) -> ModuleType | None:
+        last = name.rpartition(".")[2]
+        for place in places:
+            folder = os.path.join(self.root, place, last)
+            if os.path.isfile(os.path.join(folder, "__init__.py")):
+                return self.read(name, os.path.join(folder, "__init__.py"), [folder])
+            if os.path.isfile(folder + ".py"):
+                return self.read(name, folder + ".py")
+        for place in places:
+            folder = os.path.join(self.root, place, last)
+            if os.path.isdir(folder):
+                return self.read(name, "", [folder])
+        return None
+
+
+def _installed(name: str) -> bool:
+    finder = importlib.machinery.PathFinder
+    return name in sys.stdlib_module_names or finder.find_spec(name) is not None
+
+
+def _forget(local: Any, module: Any, statement: Any, reason: str) -> None:
+    """Make unknown what a statement that failed would have bound or changed."""
+    for name in statement.binds:
+        local[name] = Unknown(name, reason)
+    for name in statement.mentions:
+        for space in (local, module):
+            value = space.get(name)
+            if not is_unknown(value) and isinstance(value, _CHANGEABLE):
+                space[name] = Unknown(name, reason)

@@ -1,0 +1,82 @@
+"""What a model's module finds when it is read and not run: builtins, and modules of Python's own.
+
+Only what computes is here. Whatever reaches out of the process (files are read at most), takes its
+time, or gives another answer tomorrow, is unknown.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+from types import ModuleType
+
+from .static_unknown import Refusal, Unknown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+# Modules that are imported as they are, with those below them.
+PURE = frozenset(
+    "__future__ abc cog coglet collections contextlib copy dataclasses datetime decimal enum "
+    "fractions functools inspect io itertools json keyword math numbers operator pathlib re string "
+    "textwrap types typing typing_extensions unicodedata uuid warnings annotated_types pydantic "
+    "pydantic_core".split()
+)
+_UNUSED = "input exec eval compile breakpoint exit quit help delattr".split()
+_OUTSIDE = "it is not run when the source is only read"
+_OS_NAMES = (
+    "PathLike altsep curdir extsep fspath fsdecode fsencode getcwd getenv linesep listdir name "
+    "pardir path pathsep sep"
+).split()
+_SYS_NAMES = "byteorder hexversion implementation maxsize platform version version_info".split()
+
+
+def make_builtins(load: Callable[..., Any]) -> dict[str, Any]:
+    """Return the builtins of a module that is read; load is its __import__."""
+    names = dict(vars(builtins))
+    names.update({name: Unknown(name, _OUTSIDE) for name in _UNUSED})
+    names["__import__"] = load
+    names["open"] = _open
+    names["print"] = _print
+    return names
+
+
+def _open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+    if not isinstance(file, (str, os.PathLike)) or set(mode) - set("rbt"):
+        raise Refusal("files are not written when the source is only read", "open(…)")
+    return open(file, mode, *args, **kwargs)  # noqa: SIM115, the model closes it
+
+
+def _print(*args: object, **kwargs: object) -> None:
+    """Print nothing: the output of this process is the document."""
+
+
+class _Partial(ModuleType):
+    """A module of Python's of which only a part is safe to use."""
+
+    def __getattr__(self, name: str) -> Unknown:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Unknown(f"{self.__name__}.{name}", _OUTSIDE)
+
+
+def make_os() -> ModuleType:
+    """Return `os` with the environment and paths alone."""
+    module = _Partial("os")
+    for name in _OS_NAMES:
+        setattr(module, name, getattr(os, name))
+    vars(module)["environ"] = dict(os.environ)  # which the model may change
+    vars(module)["getenv"] = vars(module)["environ"].get
+    return module
+
+
+def make_sys(path: list[str]) -> ModuleType:
+    """Return `sys` with what is constant, and the path that modules are looked for in."""
+    module = _Partial("sys")
+    for name in _SYS_NAMES:
+        setattr(module, name, getattr(sys, name))
+    vars(module)["path"] = path
+    return module

@@ -1,0 +1,210 @@
+"""What the static reading does not know: values that only running the model would give.
+
+An `Unknown` stands for such a value. It may be passed on, kept in a dict, called and asked for
+attributes, which gives further unknowns; whoever needs to know what it is ends the reading of that
+statement with a `Refusal`. So a model's module can be gone through with torch left out, and what its
+signature needs is either known exactly, or refused with the reason.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+
+class Refusal(BaseException):
+    """The static reading cannot tell; file, line and expression say where, reason why.
+
+    No Exception: nothing that catches the model's own errors may take it for one.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        expression: str = "",
+        file: str = "",
+        line: int = 0,
+        made_at: tuple[str, int] = ("", 0),
+    ) -> None:
+        super().__init__(reason)
+        self.made_at = made_at
+        self.reason = reason
+        self.expression = expression
+        self.file = file
+        self.line = line
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}: " if self.file else ""
+        what = f"{self.expression}: " if self.expression else ""
+        return f"{where}{what}{self.reason}"
+
+
+# Decorators that leave the signature as it is, from libraries that are not imported here.
+_TRANSPARENT = frozenset(
+    {
+        "torch.autocast(…)",
+        "torch.compile",
+        "torch.compile(…)",
+        "torch.cuda.amp.autocast(…)",
+        "torch.enable_grad(…)",
+        "torch.inference_mode",
+        "torch.inference_mode(…)",
+        "torch.no_grad",
+        "torch.no_grad(…)",
+    }
+)
+
+
+class _StandInType(type):
+    """The type of a class that is known by its name alone."""
+
+    def __call__(cls, *args: object, **kwargs: object) -> Any:
+        return Unknown(f"{cls.__module__}.{cls.__name__}(…)", _not_run(cls.__module__))
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Unknown(f"{cls.__module__}.{cls.__name__}.{name}", _not_run(cls.__module__))
+
+
+def _stand_ins() -> dict[str, Any]:
+    """Return classes for the names that annotations of outputs know without their library."""
+    arrays: dict[str, tuple[type, ...]] = {"numpy.ndarray": (), "torch.Tensor": (), "jax.Array": ()}
+    scalars = "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32"
+    arrays.update({f"numpy.{name}": () for name in scalars.split()})
+    arrays["numpy.float64"] = (float,)
+    made = {}
+    for path, bases in arrays.items():
+        module, _, name = path.rpartition(".")
+        made[path] = _StandInType(name, bases, {"__module__": module})
+    return made
+
+
+STAND_INS = _stand_ins()
+
+
+def _not_run(root: str) -> str:
+    return f"{root} is not imported when the source is only read"
+
+
+class Unknown:
+    """A value that is not known: what it is called, why it is not known, where it was made."""
+
+    __slots__ = ("_static_at", "_static_path", "_static_why")
+
+    def __init__(self, path: str, why: str, at: tuple[str, int] = ("", 0)) -> None:
+        object.__setattr__(self, "_static_path", path)
+        object.__setattr__(self, "_static_why", why)
+        object.__setattr__(self, "_static_at", at)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            refuse(self)
+        path = f"{self._static_path}.{name}"
+        return STAND_INS.get(path) or Unknown(path, self._static_why)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        decorates = len(args) == 1 and type(args[0]).__name__ == "function"
+        if decorates and self._static_path in _TRANSPARENT:
+            return args[0]
+        caller = sys._getframe(1)
+        at = caller.f_code.co_filename, caller.f_lineno
+        return Unknown(f"{self._static_path}(…)", self._static_why, at)
+
+    def __getitem__(self, key: object) -> Unknown:
+        return Unknown(f"{self._static_path}[…]", self._static_why)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Settings of what is not known do not concern us."""
+
+    def __setitem__(self, key: object, value: object) -> None:
+        """As with attributes."""
+
+    def __delattr__(self, name: str) -> None:
+        """As with attributes."""
+
+    def __delitem__(self, key: object) -> None:
+        """As with attributes."""
+
+    def __enter__(self) -> Unknown:
+        return Unknown(f"{self._static_path}.__enter__()", self._static_why)
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    @property  # isinstance() asks for it, and must not be told "no"
+    def __class__(self) -> type:  # type: ignore[override]
+        refuse(self)
+
+
+def is_unknown(value: object) -> bool:
+    """Tell whether a value is an Unknown; isinstance would refuse to answer."""
+    return type(value) is Unknown
+
+
+def refuse(unknown: Unknown) -> NoReturn:
+    """End the reading: what this value is must be known."""
+    raise Refusal(unknown._static_why, unknown._static_path, made_at=unknown._static_at)
+
+
+def _derive(name: str) -> Any:
+    def operation(self: Unknown, *others: object) -> Unknown:
+        return Unknown(f"{self._static_path}.{name}(…)", self._static_why)
+
+    operation.__name__ = name
+    return operation
+
+
+def _refusing(name: str) -> Any:
+    def operation(self: Unknown, *others: object) -> NoReturn:
+        refuse(self)
+
+    operation.__name__ = name
+    return operation
+
+
+_OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+_DERIVED = (
+    *(f"__{name}__" for name in _OPERATORS.split()),
+    *(f"__r{name}__" for name in _OPERATORS.split()),
+    *"__neg__ __pos__ __abs__ __invert__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__".split(),
+)
+_REFUSED = (
+    "__bool__ __bytes__ __complex__ __contains__ __dir__ __float__ __format__ __fspath__ __index__ "
+    "__int__ __iter__ __len__ __mro_entries__ __next__ __repr__ __reversed__ __round__ __str__ "
+    "__instancecheck__ __subclasscheck__"
+).split()
+
+for _name in _DERIVED:
+    setattr(Unknown, _name, _derive(_name))
+for _name in _REFUSED:
+    setattr(Unknown, _name, _refusing(_name))
+
+
+def find_unknown(value: Any, depth: int = 20) -> Unknown | None:
+    """Return the first Unknown in a value, in containers and arguments of types, or None."""
+    if is_unknown(value):
+        found: Unknown = value
+        return found
+    if depth == 0 or isinstance(value, (str, bytes, int, float)):
+        return None
+    parts: list[Any] = []
+    if isinstance(value, dict):
+        parts += [*value.keys(), *value.values()]
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        parts += value
+    elif type(value).__name__ == "FieldInfo":
+        parts += [getattr(value, name) for name in value.__match_args__]
+    elif hasattr(value, "__args__"):
+        parts += value.__args__
+    for part in parts:
+        inner = find_unknown(part, depth - 1)
+        if inner is not None:
+            return inner
+    return None

@@ -1,0 +1,339 @@
+"""The static reading against the import: the same document, or a refusal with its reason."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path as FilePath
+
+import pytest
+from signatures import CASES, PYDANTIC, REFUSALS
+from sources import function_source
+
+from cog._worker.load import LoadError
+from cog._worker.schema import openapi
+from cog._worker.static import Refusal, read_predictor
+
+REPOSITORY = FilePath(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def agree(model, tmp_path):
+    """Return a function that checks that both ways give one document, and returns it."""
+
+    def check(source: str, ref: str = "predict.py", mode: str = "predict"):
+        imported = openapi(model(source, ref, mode))
+        assert openapi(read_predictor(ref, str(tmp_path), mode)) == imported
+        return imported
+
+    return check
+
+
+@pytest.mark.parametrize("name", [*CASES, *PYDANTIC])
+def test_signatures(agree, name):
+    if name in PYDANTIC:
+        pytest.importorskip("pydantic")
+    agree(function_source(*{**CASES, **PYDANTIC}[name]))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_postponed_annotations(agree, name):
+    agree("from __future__ import annotations\n" + function_source(*CASES[name]))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_methods(agree, name):
+    parameters, returns, before = CASES[name]
+    agree(
+        function_source("", "None", before)
+        + f"\nclass Runner(BaseRunner):\n    def run(self, {parameters}) -> {returns}: ...\n"
+    )
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_faults_are_told_alike(model, tmp_path, name):
+    parameters, _ = REFUSALS[name]
+    source = function_source(*parameters)
+    with pytest.raises(LoadError) as imported:
+        model(source)
+    with pytest.raises(LoadError) as static:
+        read_predictor("predict.py", str(tmp_path))
+    assert str(static.value) == str(imported.value)
+
+
+HEAVY = """\
+import logging, os, subprocess, time
+from typing import List, Optional
+import heavy_one
+import numpy as np
+import torch
+from heavy_two.images import Image
+from heavy_two import SchedulerA, SchedulerB, hub
+from cog import BaseModel, BasePredictor, Input, Path
+from helpers.sizes import SIZES, DEFAULT
+from helpers import names
+try:
+    import optional_one
+    HAS = True
+except ImportError:
+    HAS = False
+
+logger = logging.getLogger(__name__)
+os.environ["HF_HOME"] = "/cache"
+torch.backends.cuda.matmul.allow_tf32 = True
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+SCHEDULERS = {"A": SchedulerA, "B": SchedulerB}
+class OwnScheduler:
+    def from_config(config): return SchedulerA.from_config(config)
+SCHEDULERS["OWN"] = OwnScheduler
+MODELS = []
+for n in range(3):
+    MODELS.append(f"m{n}")
+UNSURE = ["x"]
+for item in hub.models():
+    UNSURE.append(item)
+if not os.path.exists("weights"):
+    subprocess.check_call(["false"])
+class Net(torch.nn.Module):
+    pass
+
+class Output(BaseModel):
+    images: List[Path]
+    vector: np.ndarray
+    seed: Optional[int]
+
+class Base(BasePredictor):
+    def setup(self, weights: Optional[Path] = None, device: torch.device = torch.device("cuda")):
+        self.pipe = hub.load("x")
+
+class Predictor(Base):
+    def __init__(self):
+        self.net = Net()
+
+    @torch.inference_mode()
+    def predict(
+        self,
+        prompt: str = Input(description="What to draw"),
+        scheduler: str = Input(default="A", choices=SCHEDULERS.keys()),
+        model: str = Input(default=MODELS[0], choices=MODELS),
+        width: int = Input(choices=SIZES, default=DEFAULT),
+        name: str = Input(choices=list(names.NAMES), default="a"),
+        strength: float = Input(default=0.8, ge=0, le=1),
+    ) -> Output:
+        ...
+"""
+HELPERS = {
+    "helpers/__init__.py": "",
+    "helpers/sizes.py": "SIZES = [128 * n for n in range(1, 5)]\nDEFAULT = max(SIZES)\n",
+    "helpers/names.py": "import torch\nfrom . import sizes\nNAMES = {'a': torch.a, 'b': sizes.SIZES}\n",
+}
+STUBS = {
+    "heavy_one.py": "",
+    "heavy_two/__init__.py": "class SchedulerA: ...\nclass SchedulerB: ...\n",
+    "heavy_two/images.py": "class Image: ...\n",
+    "heavy_two/hub.py": "def models(): return ['y']\n",
+    "optional_one.py": "",
+    "torch/__init__.py": textwrap.dedent(
+        """
+        class Anything:
+            def __getattr__(self, name): return Anything()
+            def __call__(self, *a): return a[0] if a and callable(a[0]) else self
+            def __bool__(self): return False
+        backends = cuda = a = Anything()
+        device = inference_mode = foo = Anything()
+        class Tensor: ...
+        class nn:
+            class Module: ...
+        """
+    ),
+    "numpy/__init__.py": "class ndarray: ...\n",
+}
+
+
+@pytest.fixture
+def heavy(tmp_path):
+    """Return a function that writes the model above, changed, and reads it."""
+
+    def read(old: str = "", new: str = "", stubs: bool = False):
+        for name, text in {**HELPERS, **(STUBS if stubs else {})}.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        assert old in HEAVY
+        (tmp_path / "predict.py").write_text(HEAVY.replace(old, new) if old else HEAVY)
+        return read_predictor("predict.py", str(tmp_path))
+
+    return read
+
+
+def test_without_what_it_imports(heavy):
+    document = openapi(heavy())["components"]["schemas"]
+    assert document["scheduler"]["enum"] == ["A", "B", "OWN"]
+    assert document["model"]["enum"] == ["m0", "m1", "m2"]
+    assert document["width"]["enum"] == [128, 256, 384, 512]
+    assert document["name"]["enum"] == ["a", "b"]
+    assert document["Output"]["properties"]["vector"]["type"] == "array"
+
+
+def test_without_what_it_imports_is_what_an_import_gives(heavy, tmp_path):
+    """With the imports there, as files of the model's own, an import gives the same document."""
+    static = openapi(heavy())
+    source = "import subprocess\nsubprocess.check_call = lambda *a: 0\n" + HEAVY
+    for name, text in {**HELPERS, **STUBS}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "whole.py").write_text(source)
+    assert static == _imported(tmp_path, "whole.py")
+
+
+def _imported(folder: FilePath, ref: str):
+    answer = _ask(folder, ref, "import")
+    assert not answer["problems"], answer
+    return answer["document"]
+
+
+def _ask(folder: FilePath, ref: str, how: str, train: str = ""):
+    """Run the program that the command runs, which also keeps what a model does at import away."""
+    request = json.dumps({"root": str(folder), "ref": ref, "train": train, "how": how})
+    sdk = str(REPOSITORY / "pyembed" / "sdk")
+    code = f"import sys; sys.path[:1] = [{sdk!r}]\nfrom cog._worker.static_main import main; main()"
+    command = [sys.executable, "-c", code, request]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=60)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("default=0.8", "default=torch.x", "predict.py:57: torch.x: torch is not imported"),
+        ("prompt: str", "prompt: Image", "predict.py:52: heavy_two.images.Image: heavy_two is not"),
+        ('default="A"', "default=DEVICE", r"predict.py:53: DEVICE: predict.py:20: torch.cuda.is_av"),
+        ("default=0.8", "default=HAS", "depends on whether optional_one is installed"),
+        ("Predictor(Base)", "Predictor(Base, Net)", "predict.py:4[56]: Net: predict.py:33: torch.nn.Mod"),
+        ("@torch.inference_mode()", "@torch.foo()", r"predict.py:(49|50): torch.foo\(…\)\(…\): torch is"),
+        ("choices=MODELS", "choices=UNSURE", r"UNSURE: predict.py:29: heavy_two.hub.models\(…\)"),
+        ("self.net = Net()", "self.predict = Net()", r"__init__ sets predict, and is not run"),
+        ("-> Output", "-> Missing", "NameError: name 'Missing' is not defined"),
+    ],
+)  # fmt: skip
+def test_refusals(heavy, old, new, reason):
+    """Every case in which the source alone does not tell; the reason says where and why."""
+    with pytest.raises(Refusal) as caught:
+        heavy(old, new)
+    assert re.search(reason, str(caught.value)), str(caught.value)
+
+
+def test_foreign_star_hides_what_is_missing(heavy):
+    with pytest.raises(Refusal, match=r"from heavy_one import \*: what heavy_one defines is not"):
+        heavy("class Predictor(Base)", "from heavy_one import *\nclass Other(Base)")
+
+
+def test_own_faults_are_refused_with_the_exception(model, tmp_path):
+    (tmp_path / "predict.py").write_text("SIZE = 1 / 0\ndef run(n: int = SIZE) -> int: ...\n")
+    with pytest.raises(Refusal, match=r"SIZE: predict.py:1: ZeroDivisionError: division by zero"):
+        read_predictor("predict.py", str(tmp_path))
+
+
+def test_a_missing_file_and_a_broken_one(tmp_path):
+    with pytest.raises(LoadError, match="there is no file"):
+        read_predictor("predict.py", str(tmp_path))
+    (tmp_path / "predict.py").write_text("def run(:\n")
+    with pytest.raises(Refusal, match=r"predict.py:1: SyntaxError"):
+        read_predictor("predict.py", str(tmp_path))
+
+
+# Of the repository's models: those of which the source does not tell, and why.
+REFUSED = {
+    "tests/models/syntax.py": "SyntaxError",
+}
+
+
+def _models() -> dict[str, tuple[FilePath, str]]:
+    """Return the repository's models by file: their folder and their reference."""
+    found = {}
+    for place in ("tests/models", "examples"):
+        for settings in (REPOSITORY / place).rglob("cog.yaml"):
+            named = re.search(r"^(?:run|predict):\s*[\"']?([^\"'\s#]+)", settings.read_text(), re.M)
+            if named:
+                file = settings.parent / named[1].partition(":")[0]
+                found[str(file.relative_to(REPOSITORY))] = settings.parent, named[1]
+        for file in (REPOSITORY / place).glob("*.py"):
+            if re.search(_DEFINES, file.read_text(), re.M):
+                found[str(file.relative_to(REPOSITORY))] = file.parent, file.name
+    return dict(sorted(found.items()))
+
+
+_DEFINES = r"^(class (Runner|Predictor)\b|(async )?def (run|predict)\b)"
+MODELS = _models()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_the_repository(name):
+    folder, ref = MODELS[name]
+    if name in REFUSED:
+        with pytest.raises(Refusal, match=REFUSED[name]):
+            read_predictor(ref, str(folder))
+        return
+    static = openapi(read_predictor(ref, str(folder)))
+    answer = _ask(folder, ref, "import")
+    missing = [p["what"] for p in answer["problems"] if p["what"].startswith("ModuleNotFound")]
+    if missing:
+        pytest.skip(f"{missing[0]}: the static reading alone was tested")
+    assert answer["problems"] == []
+    assert static == answer["document"]
+
+
+def test_the_program_falls_back_to_the_import(tmp_path):
+    (tmp_path / "run.py").write_text(
+        "import random\ndef run(n: int = random.choice([3])) -> int: ...\n"
+    )
+    assert _ask(tmp_path, "run.py", "static")["refusals"] == [
+        "run.py:2: random.choice(…): random is not imported when the source is only read"
+    ]
+    answer = _ask(tmp_path, "run.py", "auto")
+    assert answer["how"] == "import"
+    properties = answer["document"]["components"]["schemas"]["Input"]["properties"]
+    assert properties["n"]["default"] == 3
+
+
+def test_the_program_keeps_what_is_read_inside(tmp_path):
+    (tmp_path / "run.py").write_text(
+        """
+import pathlib
+from cog import Path
+pathlib.Path("made").mkdir()
+Path("written").write_text("x")
+print("this is no JSON")
+def run(n: int = 1) -> int: ...
+"""
+    )
+    assert "document" in _ask(tmp_path, "run.py", "static")
+    assert [file.name for file in tmp_path.iterdir()] == ["run.py"]
+
+
+def test_the_program_takes_trainings(tmp_path):
+    (tmp_path / "run.py").write_text("def run(n: int) -> int: ...\ndef train(m: int) -> str: ...\n")
+    schemas = _ask(tmp_path, "run.py", "static", "run.py:train")["document"]["components"][
+        "schemas"
+    ]
+    assert list(schemas["TrainingInput"]["properties"]) == ["m"]
+
+
+def test_the_program_finds_every_mistake(tmp_path):
+    (tmp_path / "run.py").write_text(
+        "from cog import Input\n"
+        "def run(\n    a: bytes,\n    b,\n    c: int = Input(default=9, le=3),\n    d: int = 1,\n"
+        ") -> 'int | None': ...\n"
+    )
+    problems = _ask(tmp_path, "run.py", "check")["problems"]
+    assert [(p["file"], p["line"]) for p in problems] == [("run.py", n) for n in (3, 4, 5, 7)]
+    assert problems[0]["mend"] == "use cog.Path for binary data"
+
+
+def test_the_program_tells_of_what_an_import_raises(tmp_path):
+    (tmp_path / "run.py").write_text("\nimport not_there_at_all\n")
+    (problem,) = _ask(tmp_path, "run.py", "check")["problems"]
+    assert (problem["file"], problem["line"]) == ("run.py", 2)
+    assert "pip install not_there_at_all" in problem["mend"]

@@ -1,0 +1,214 @@
+package batch
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func values(batch []*Item[int]) []int {
+	var all []int
+	for _, it := range batch {
+		all = append(all, it.Value)
+	}
+	return all
+}
+
+// add puts items with these values and one key in, all at the same moment.
+func add(b *Batcher[int], key string, now time.Duration, all ...int) []*Item[int] {
+	var items []*Item[int]
+	for _, v := range all {
+		it := &Item[int]{Value: v, Key: key}
+		b.Add(it, now)
+		items = append(items, it)
+	}
+	return items
+}
+
+// want takes for one idle worker and compares.
+func want(t *testing.T, b *Batcher[int], now time.Duration, expected ...int) []*Item[int] {
+	t.Helper()
+	batch, _ := b.Take(now, 1, nil)
+	if got := values(batch); !slices.Equal(got, expected) {
+		t.Fatalf("took %v, want %v", got, expected)
+	}
+	return batch
+}
+
+func TestALoneItemLeavesAtOnce(t *testing.T) {
+	b := New[int](Options{MaxSize: 8})
+	add(b, "", 0, 1)
+	want(t, b, 0, 1)
+	want(t, b, 0)
+	if b.Len() != 0 {
+		t.Errorf("%d wait", b.Len())
+	}
+}
+
+func TestWhatGatheredLeavesTogether(t *testing.T) {
+	b := New[int](Options{MaxSize: 4})
+	add(b, "", 0, 1, 2, 3, 4, 5, 6)
+	want(t, b, ms, 1, 2, 3, 4)
+	want(t, b, ms, 5, 6)
+}
+
+func TestKeysDoNotMixAndTheOldestGoesFirst(t *testing.T) {
+	b := New[int](Options{MaxSize: 4})
+	add(b, "rare", 0, 1)
+	add(b, "popular", 0, 2, 3, 4, 5)
+	add(b, "rare", 0, 6)
+	add(b, "popular", 0, 7)
+	want(t, b, ms, 1, 6)
+	want(t, b, ms, 2, 3, 4, 5)
+	want(t, b, ms, 7)
+}
+
+func TestRemoved(t *testing.T) {
+	b := New[int](Options{MaxSize: 4})
+	items := add(b, "", 0, 1, 2, 3)
+	if !b.Remove(items[0]) || !b.Remove(items[2]) || b.Remove(items[2]) {
+		t.Error("Remove says the wrong thing")
+	}
+	want(t, b, ms, 2)
+	if b.Remove(items[1]) {
+		t.Error("one that left was removed")
+	}
+}
+
+func TestExpired(t *testing.T) {
+	b := New[int](Options{MaxSize: 4})
+	for i, deadline := range []time.Duration{0, 30, 10, 20} {
+		b.Add(&Item[int]{Value: i, Deadline: deadline}, 0)
+	}
+	if next := b.NextDeadline(); next != 10 {
+		t.Errorf("the next deadline is %d", next)
+	}
+	if late := values(b.Expire(20, nil)); !slices.Equal(late, []int{2, 3}) {
+		t.Errorf("late: %v", late)
+	}
+	want(t, b, 25, 0, 1)
+	if next := b.NextDeadline(); next != 0 {
+		t.Errorf("the deadline of one that left stands: %d", next)
+	}
+}
+
+func TestPutBackKeepsThePlace(t *testing.T) {
+	b := New[int](Options{MaxSize: 2})
+	add(b, "a", 0, 1, 2)
+	add(b, "b", 0, 3)
+	add(b, "a", 0, 4)
+	batch := want(t, b, 0, 1, 2)
+	for _, it := range slices.Backward(batch) {
+		b.PutBack(it)
+	}
+	want(t, b, 0, 1, 2)
+	want(t, b, 0, 3)
+	want(t, b, 0, 4)
+}
+
+func TestAloneRidesAlone(t *testing.T) {
+	b := New[int](Options{MaxSize: 4})
+	batch := add(b, "", 0, 1, 2)
+	add(b, "", 0, 3, 4)
+	want(t, b, 0, 1, 2, 3, 4)
+	// The worker died with the first two, and never saw the others.
+	for _, it := range batch {
+		it.Alone = true
+		b.PutBack(it)
+	}
+	add(b, "", 0, 5, 6)
+	want(t, b, 0, 1)
+	want(t, b, 0, 2)
+	want(t, b, 0, 5, 6)
+}
+
+// always holds everything until a moment.
+type always struct{ until time.Duration }
+
+func (a always) Decide(v View) Decision {
+	if v.Now < a.until && v.Ready < 3 {
+		return Decision{Until: a.until}
+	}
+	return Decision{Run: min(3, v.Ready)}
+}
+
+func TestHeldKeyKeepsOneWorkerForItself(t *testing.T) {
+	b := newBatcher[int](3, always{until: 10 * ms})
+	add(b, "held", 0, 1)
+	add(b, "full", 0, 2, 3, 4)
+	if batch, again := b.Take(0, 1, nil); len(batch) != 0 || again != 10*ms {
+		t.Errorf("the only worker: %v, %v", values(batch), again)
+	}
+	if batch, _ := b.Take(0, 2, nil); !slices.Equal(values(batch), []int{2, 3, 4}) {
+		t.Errorf("the second worker: %v", values(batch))
+	}
+	want(t, b, 10*ms, 1)
+}
+
+func TestTakeAhead(t *testing.T) {
+	b := New[int](Options{MaxSize: 2})
+	add(b, "a", 0, 1)
+	add(b, "b", 0, 2, 3)
+	if batch := b.TakeAhead(nil); len(batch) != 0 {
+		t.Errorf("%v lies ahead, and 1 was there before", values(batch))
+	}
+	add(b, "a", 0, 4)
+	for _, want := range [][]int{{1, 4}, {2, 3}, nil} {
+		if batch := values(b.TakeAhead(nil)); !slices.Equal(batch, want) {
+			t.Errorf("ahead: %v, want %v", batch, want)
+		}
+	}
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	b := New[int](Options{MaxSize: 8})
+	items := make([]Item[int], 8)
+	batch := make([]*Item[int], 0, 8)
+	var now time.Duration
+	round := func() {
+		for i := range items {
+			items[i].Deadline = now + time.Second
+			b.Add(&items[i], now)
+		}
+		batch, _ = b.Take(now, 1, batch[:0])
+		if len(batch) != 8 {
+			t.Fatalf("took %d", len(batch))
+		}
+		now += ms
+		b.Ended(now, 8, ms)
+	}
+	round()
+	if n := testing.AllocsPerRun(100, round); n != 0 {
+		t.Errorf("%v allocations a batch", n)
+	}
+}
+
+// spy notes what it is shown and does as it is told.
+type spy struct {
+	views []View
+	say   Decision
+}
+
+func (s *spy) Decide(v View) Decision {
+	s.views = append(s.views, v)
+	return s.say
+}
+
+func TestHoldCountsFromTheFirstRefusal(t *testing.T) {
+	s := &spy{say: Decision{Until: 10 * ms}}
+	b := newBatcher[int](8, s)
+	items := add(b, "", 0, 1, 2, 3)
+	for _, now := range []time.Duration{ms, 2 * ms} {
+		b.Take(now, 1, nil)
+	}
+	b.Remove(items[0])
+	s.say = Decision{Run: 1}
+	want(t, b, 3*ms, 2) // 3 is left behind, and is held anew
+	s.say = Decision{Until: 10 * ms}
+	b.Take(5*ms, 1, nil)
+	for i, held := range []time.Duration{ms, ms, ms, 5 * ms} {
+		if got := s.views[i].Held; got != held {
+			t.Errorf("question %d: held since %v, want %v", i, got, held)
+		}
+	}
+}

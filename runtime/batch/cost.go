@@ -1,0 +1,140 @@
+package batch
+
+import (
+	"math"
+	"math/bits"
+	"time"
+)
+
+// Sizes fall into classes, four in each doubling, that end at powers of two, for there real devices have their
+// steps: 1, 2, 3, 4, 5, 6, 7, 8, 9-10, 11-12, 13-14, 15-16, 17-20 …
+const classes = 4*10 + 4
+
+// classOf is the class of a size.
+func classOf(n int) int {
+	u := uint(max(1, n) - 1)
+	if u < 4 {
+		return int(u)
+	}
+	e := bits.Len(u) - 3
+	return min(classes-1, e<<2+int(u>>e))
+}
+
+// largest is the largest size of a class.
+func largest(class int) int {
+	if class < 4 {
+		return class + 1
+	}
+	e := class>>2 - 1
+	return (class&3 + 5) << e
+}
+
+// sample is what is known of one class.
+type sample struct {
+	size   float64 // mean number of items
+	took   float64 // mean time, ns
+	weight float64 // how many batches say so, at most costTrust
+	at     int     // serial number of the last of them
+}
+
+const (
+	costRate  = 1.0 / 8 // the rate at which a class's means forget
+	costTrust = 8       // more batches than this do not make its means more certain
+	costAge   = 1 << 12 // batches after which a class that was not seen again counts half
+)
+
+// Cost learns what a batch takes, by its size: the mean of each class of sizes, and through all of them the line a
+// + b·n, which speaks where a class has not been seen. A class is remembered while other sizes come: a long load
+// of full batches alone would say nothing about a and b. The zero value is ready, and takes every batch to be
+// free.
+type Cost struct {
+	samples [classes]sample
+	serial  int
+	a, b    float64 // ns
+}
+
+// Learn takes in what a batch of n took.
+func (c *Cost) Learn(n int, took time.Duration) {
+	if n < 1 || took < 0 {
+		return
+	}
+	c.serial++
+	s := &c.samples[classOf(n)]
+	rate := max(costRate, 1/(s.weight+1))
+	s.size += (float64(n) - s.size) * rate
+	s.took += (float64(took) - s.took) * rate
+	s.weight = min(costTrust, s.weight+1)
+	s.at = c.serial
+	c.fit()
+}
+
+// trust is how much a class's means are worth by now.
+func (c *Cost) trust(s *sample) float64 {
+	if s.weight == 0 {
+		return 0
+	}
+	return s.weight * math.Exp2(-float64(c.serial-s.at)/costAge)
+}
+
+// fit draws the line: weighted least squares, with a and b at least 0. Where all batches were of one size all of
+// their time is taken for a.
+func (c *Cost) fit() {
+	var w, x, y, xx, xy float64
+	for i := range c.samples {
+		s := &c.samples[i]
+		t := c.trust(s)
+		w += t
+		x += t * s.size
+		y += t * s.took
+		xx += t * s.size * s.size
+		xy += t * s.size * s.took
+	}
+	c.b = 0
+	if d := w*xx - x*x; d > 1e-9*w*xx {
+		c.b = max(0, (w*xy-x*y)/d)
+	}
+	if c.a = (y - c.b*x) / w; c.a < 0 {
+		c.a, c.b = 0, xy/xx
+	}
+}
+
+// Line is the line a + b·n.
+func (c *Cost) Line() (a, b time.Duration) { return time.Duration(c.a), time.Duration(c.b) }
+
+// Of is what a batch of n is expected to take.
+func (c *Cost) Of(n int) time.Duration { return time.Duration(c.of(n)) }
+
+func (c *Cost) of(n int) float64 {
+	line := c.a + c.b*float64(n)
+	s := &c.samples[classOf(n)]
+	// The class's own mean, moved along the line to n; the more batches say so, the more it counts.
+	own := max(0, s.took+c.b*(float64(n)-s.size))
+	t := c.trust(s)
+	return line + (own-line)*t/(t+1)
+}
+
+// saving is the worker's time, ns, that it saves to run n together with others instead of after them.
+func (c *Cost) saving(others, n int) float64 { return c.of(others) + c.of(n) - c.of(others+n) }
+
+const (
+	splitBelow = 0.95 // of the cost for each
+	splitTrust = 2    // batches of such a size
+)
+
+// BestOf is how many of so many that are ready are best run at once: all, unless fewer, and at least half, take
+// clearly less time each; the rest is then better left for the next batch. It looks only at sizes that were seen.
+// The advantage must be clear, because a batch that leaves a few behind without reason is what makes clients fall
+// apart.
+func (c *Cost) BestOf(ready int) int {
+	best, least := ready, splitBelow*c.of(ready)/float64(ready)
+	for class := classOf((ready + 1) / 2); largest(class) < ready; class++ {
+		if c.samples[class].weight < splitTrust {
+			continue
+		}
+		n := largest(class)
+		if each := c.of(n) / float64(n); each < least {
+			best, least = n, each
+		}
+	}
+	return best
+}

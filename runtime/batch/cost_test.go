@@ -1,0 +1,135 @@
+package batch
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func TestClassesCoverAllSizes(t *testing.T) {
+	for n := 1; n <= LargestSize; n++ {
+		c := classOf(n)
+		if n > largest(c) || c > 0 && n <= largest(c-1) {
+			t.Fatalf("%d is in class %d, which ends at %d", n, c, largest(c))
+		}
+	}
+	for n := 1; n <= LargestSize; n *= 2 {
+		if largest(classOf(n)) != n {
+			t.Errorf("no class ends at %d", n)
+		}
+	}
+	if classOf(LargestSize) != classes-1 {
+		t.Errorf("the last class is %d of %d", classOf(LargestSize), classes)
+	}
+}
+
+// taught has met batches of these sizes, many times, at a price that is noisy.
+func taught(p price, sizes ...int) *Cost {
+	r := rand.New(rand.NewPCG(1, 1))
+	var c Cost
+	for range 40 {
+		for _, n := range sizes {
+			took := float64(p.of(n))
+			c.Learn(n, time.Duration(took*(1+noise*(2*r.Float64()-1))))
+		}
+	}
+	return &c
+}
+
+func near(got, want time.Duration, share float64) bool {
+	return math.Abs(float64(got-want)) <= share*float64(want)
+}
+
+func TestCostLearnsALine(t *testing.T) {
+	p := line("", 5*ms, 100*us)
+	c := taught(p, 1, 8, 32)
+	for _, n := range []int{1, 4, 16, 20, 32} {
+		if got := c.Of(n); !near(got, p.of(n), 0.05) {
+			t.Errorf("a batch of %d: %v, want %v", n, got, p.of(n))
+		}
+	}
+	if a, b := c.Line(); !near(a, 5*ms, 0.05) || !near(b, 100*us, 0.15) {
+		t.Errorf("the line is %v + %v·n", a, b)
+	}
+	if got := time.Duration(c.saving(20, 1)); !near(got, 5*ms, 0.1) {
+		t.Errorf("one more saves %v", got)
+	}
+}
+
+func TestCostLearnsSteps(t *testing.T) {
+	p := steps()
+	c := taught(p, 1, 2, 4, 7, 8, 12, 15, 16, 20, 27, 32)
+	for _, n := range []int{1, 8, 16, 20, 32} {
+		if got := c.Of(n); !near(got, p.of(n), 0.1) {
+			t.Errorf("a batch of %d: %v, want %v", n, got, p.of(n))
+		}
+	}
+	if s := c.saving(16, 1); s > 0 {
+		t.Errorf("the 17th saves %v, and costs a step", time.Duration(s))
+	}
+	if s := time.Duration(c.saving(20, 1)); s < ms {
+		t.Errorf("the 21st saves only %v", s)
+	}
+}
+
+func TestCostKeepsWhatItKnows(t *testing.T) {
+	p := line("", 5*ms, 100*us)
+	c := taught(p, 1, 8, 32)
+	for range 2000 {
+		c.Learn(32, p.of(32))
+	}
+	if a, _ := c.Line(); !near(a, 5*ms, 0.05) {
+		t.Errorf("after a long load of full batches a is %v", a)
+	}
+}
+
+func TestCostFollowsAModelThatChanges(t *testing.T) {
+	c := taught(line("", 5*ms, 0), 1, 8, 32)
+	now := line("", 20*ms, 0)
+	for range 60 {
+		for _, n := range []int{1, 8, 32} {
+			c.Learn(n, now.of(n))
+		}
+	}
+	if got := c.Of(8); !near(got, 20*ms, 0.05) {
+		t.Errorf("a batch of 8: %v", got)
+	}
+}
+
+func TestCostWithoutExperience(t *testing.T) {
+	var c Cost
+	if c.Of(7) != 0 || c.BestOf(7) != 7 {
+		t.Errorf("knows nothing and says %v, %d", c.Of(7), c.BestOf(7))
+	}
+	c.Learn(0, ms)
+	c.Learn(3, -1)
+	if c.serial != 0 {
+		t.Error("learned from nothing")
+	}
+	c.Learn(4, 8*ms)
+	if a, b := c.Line(); a != 8*ms || b != 0 {
+		t.Errorf("one size: %v + %v·n", a, b)
+	}
+}
+
+func TestBestOf(t *testing.T) {
+	padded := taught(steps(), 1, 2, 4, 8, 9, 12, 16, 20, 27, 32)
+	for ready, want := range map[int]int{1: 1, 4: 4, 5: 5, 8: 8, 9: 8, 16: 16, 17: 16, 20: 16, 31: 31, 32: 32} {
+		if got := padded.BestOf(ready); got != want {
+			t.Errorf("steps: %d of %d, want %d", got, ready, want)
+		}
+	}
+	// The same where the step to come is known and no batch of 16 was met: nothing is left behind on a guess.
+	if got := taught(steps(), 1, 20, 32).BestOf(20); got != 20 {
+		t.Errorf("16 was never met, and %d of 20 leave", got)
+	}
+	for _, p := range []price{line("", 5*ms, 0), line("", 5*ms, 100*us), line("", 0, ms)} {
+		c := taught(p, 1, 2, 4, 8, 12, 16, 20, 27, 32)
+		for ready := 1; ready <= 32; ready++ {
+			if got := c.BestOf(ready); got != ready {
+				t.Errorf("%v + …: %d of %d", p.of(0), got, ready)
+			}
+		}
+	}
+}

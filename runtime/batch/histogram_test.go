@@ -1,0 +1,38 @@
+package batch
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+func TestBinsCoverAllTimes(t *testing.T) {
+	for d := time.Duration(0); d < 2*time.Minute; d += d/50 + 1 {
+		b := binOf(d)
+		if d < edge(b) || b < bins-1 && d >= edge(b+1) {
+			t.Fatalf("%v is in bin %d, from %v to %v", d, b, edge(b), edge(b+1))
+		}
+	}
+	if binOf(-1) != 0 || binOf(math.MaxInt64) != bins-1 {
+		t.Error("the ends are open")
+	}
+	if edge(bins-1) < time.Minute {
+		t.Errorf("the last bin begins at %v", edge(bins-1))
+	}
+}
+
+func TestHistogramCounts(t *testing.T) {
+	var h histogram
+	for _, d := range []time.Duration{0, 10 * us, 10 * us, 3 * ms, time.Hour} {
+		h.add(d)
+	}
+	for d, want := range map[time.Duration]float64{0: 5, 5 * us: 4, 20 * us: 2, 10 * ms: 1, time.Minute: 1} {
+		if got := h.after(d); math.Abs(got-want) > 1e-9 {
+			t.Errorf("after %v: %v, want %v", d, got, want)
+		}
+	}
+	h.halve()
+	if h.total != 2.5 || h.after(20*us) != 1 {
+		t.Errorf("halved: %v in all, %v after 20 µs", h.total, h.after(20*us))
+	}
+}

@@ -1,0 +1,99 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// LargestSize is the largest MaxSize.
+const LargestSize = 4096
+
+var (
+	// ErrSize says that a batch's size is not between 1 and LargestSize.
+	ErrSize = errors.New("batch size must be between 1 and 4096")
+	// ErrWait says that a batch's wait is neither "adaptive" nor a duration of zero or more.
+	ErrWait = errors.New(`batch wait must be "adaptive" or a duration such as 2ms, 0 or more`)
+)
+
+// Wait bounds how long work may be held back from an idle worker. The zero Wait is adaptive.
+type Wait struct {
+	fixed bool
+	most  time.Duration
+}
+
+// AtMost is a fixed bound; zero or less never waits.
+func AtMost(d time.Duration) Wait { return Wait{fixed: true, most: max(0, d)} }
+
+// ParseWait reads what String writes, or any duration of zero or more.
+func ParseWait(text string) (Wait, error) {
+	if text == "adaptive" {
+		return Wait{}, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return Wait{}, fmt.Errorf("parse %q: %w", text, ErrWait)
+	}
+	return AtMost(d), nil
+}
+
+func (w Wait) String() string {
+	if !w.fixed {
+		return "adaptive"
+	}
+	return w.most.String()
+}
+
+// The bounds of the adaptive wait: for all waits of a batch together an absolute one and a share of the batch's own
+// time, and a share of it for the wait for each next arrival.
+const (
+	adaptiveMost = 5 * time.Millisecond
+	totalShare   = 0.5
+	nextShare    = 0.1
+)
+
+// end is the moment at which a batch that is expected to take cost leaves at the latest: it was first held at
+// held, and last is the latest arrival.
+func (w Wait) end(held, last, cost time.Duration) time.Duration {
+	if w.fixed {
+		return held + w.most
+	}
+	return min(
+		held+adaptiveMost,
+		held+time.Duration(totalShare*float64(cost)),
+		max(held, last)+time.Duration(nextShare*float64(cost)),
+	)
+}
+
+// Options of a model's batches, as its author gave them.
+type Options struct {
+	// MaxSize is the largest batch, 1 to LargestSize.
+	MaxSize int
+	// MaxWait bounds how long work is held back from an idle worker. Default: adaptive.
+	MaxWait Wait
+}
+
+// Override is what an operator has to say about a model's options.
+type Override struct {
+	MaxSize int   // 0: as the author says
+	MaxWait *Wait // nil: as the author says
+}
+
+// With returns the options as an operator wants them.
+func (o Options) With(v Override) Options {
+	if v.MaxSize != 0 {
+		o.MaxSize = v.MaxSize
+	}
+	if v.MaxWait != nil {
+		o.MaxWait = *v.MaxWait
+	}
+	return o
+}
+
+// Check returns ErrSize where MaxSize cannot be.
+func (o Options) Check() error {
+	if o.MaxSize < 1 || o.MaxSize > LargestSize {
+		return fmt.Errorf("%w, not %d", ErrSize, o.MaxSize)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package batch
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestWaitIsReadAsItIsWritten(t *testing.T) {
+	for _, w := range []Wait{{}, AtMost(0), AtMost(2 * time.Millisecond), AtMost(90 * time.Second)} {
+		got, err := ParseWait(w.String())
+		if err != nil || got != w {
+			t.Errorf("%s is read as %v, %v", w, got, err)
+		}
+	}
+	for _, bad := range []string{"", "2", "-1ms", "adapt", "soon"} {
+		if _, err := ParseWait(bad); !errors.Is(err, ErrWait) {
+			t.Errorf("%q: %v, want ErrWait", bad, err)
+		}
+	}
+	if AtMost(-ms) != AtMost(0) {
+		t.Error("a bound below 0 is not 0")
+	}
+}
+
+func TestWaitBounds(t *testing.T) {
+	cases := []struct {
+		name             string
+		wait             Wait
+		held, last, cost time.Duration
+		want             time.Duration
+	}{
+		{"fixed", AtMost(3 * ms), 10 * ms, 12 * ms, ms, 13 * ms},
+		{"never", AtMost(0), 10 * ms, 12 * ms, ms, 10 * ms},
+		{"a tenth for the next one", Wait{}, 10 * ms, 10 * ms, 20 * ms, 12 * ms},
+		{"from the last arrival", Wait{}, 10 * ms, 11 * ms, 20 * ms, 13 * ms},
+		{"half in all", Wait{}, 10 * ms, 11 * ms, 2 * ms, 11 * ms},
+		{"5 ms in all", Wait{}, 10 * ms, 14 * ms, time.Second, 15 * ms},
+		{"a cost that is not known", Wait{}, 10 * ms, 10 * ms, 0, 10 * ms},
+	}
+	for _, c := range cases {
+		if got := c.wait.end(c.held, c.last, c.cost); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestOverride(t *testing.T) {
+	author := Options{MaxSize: 32, MaxWait: AtMost(2 * ms)}
+	if got := author.With(Override{}); got != author {
+		t.Errorf("nothing to say, and %+v", got)
+	}
+	adaptive := Wait{}
+	if got, want := author.With(Override{MaxSize: 8, MaxWait: &adaptive}), (Options{MaxSize: 8}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestCheckSize(t *testing.T) {
+	for size, ok := range map[int]bool{-1: false, 0: false, 1: true, 4096: true, 4097: false} {
+		if err := (Options{MaxSize: size}).Check(); errors.Is(err, ErrSize) == ok || (err == nil) != ok {
+			t.Errorf("%d: %v", size, err)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package metrics
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"pinion/runtime/rawjson"
+)
+
+// maxName bounds the length of a name that the model records, and maxDepth how deep its parts are nested. cog's own
+// limits are 128 characters and 4 parts.
+const (
+	maxName  = 128
+	maxDepth = 8
+)
+
+// model is what the model records of its predictions: of each name how many predictions have recorded it, and the
+// sum of what they have.
+type model struct {
+	names   table[string, summary]
+	dropped counter
+}
+
+// summary is one name's. Its two are not added to at once: a reader may see the one without the other.
+type summary struct {
+	count counter
+	sum   atomic.Uint64 // the bits of a float64
+}
+
+func (s *summary) observe(v float64) {
+	for {
+		old := s.sum.Load()
+		if s.sum.CompareAndSwap(old, math.Float64bits(math.Float64frombits(old)+v)) {
+			break
+		}
+	}
+	s.count.Add(1)
+}
+
+// Recorded takes in what a prediction's metrics, a JSON object, say beside predict_time: the numbers. Those in
+// objects have the names that lead to them, joined by underscores.
+func (s *Set) Recorded(metrics []byte) {
+	var name [maxName]byte
+	s.model.object(name[:0], metrics, 0, s.o.MaxModel)
+}
+
+func (m *model) object(name, object []byte, depth, most int) {
+	members := rawjson.Object(object)
+	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+		if depth == 0 && string(key) == "predict_time" {
+			continue
+		}
+		kind := rawjson.KindOf(value)
+		if kind != rawjson.KindNumber && kind != rawjson.KindObject {
+			continue
+		}
+		full, fits := appendName(name, key)
+		switch {
+		case !fits || kind == rawjson.KindObject && depth == maxDepth:
+			m.dropped.Add(1)
+		case kind == rawjson.KindObject:
+			m.object(full, value, depth+1, most)
+		default:
+			m.number(full, value, most)
+		}
+	}
+}
+
+// appendName appends a part of a name, with an underscore for whatever a metric's name cannot have. It does not
+// grow the name's memory; false: there is no room.
+func appendName(name, key []byte) ([]byte, bool) {
+	if len(name)+1+len(key) > cap(name) {
+		return nil, false
+	}
+	if len(name) > 0 {
+		name = append(name, '_')
+	}
+	at := len(name)
+	name = rawjson.AppendText(name, key) // never longer than the key
+	for i := at; i < len(name); i++ {
+		if c := name[i]; c-'0' >= 10 && c|0x20-'a' >= 26 {
+			name[i] = '_'
+		}
+	}
+	return name, true
+}
+
+// number takes in one number. A sum that can fall is none to Prometheus, so what is negative is not shown.
+func (m *model) number(name, value []byte, most int) {
+	v, err := strconv.ParseFloat(string(value), 64)
+	if err != nil || v < 0 {
+		m.dropped.Add(1)
+		return
+	}
+	s := m.names.snapshot()[string(name)]
+	if s == nil && !m.taken(string(name)) {
+		s = m.names.add(string(name), most, func(string) *summary { return new(summary) })
+	}
+	if s == nil {
+		m.dropped.Add(1)
+		return
+	}
+	s.observe(v)
+}
+
+// taken tells whether a new name is that of a series of another, or the other way round: "tokens_count" beside
+// "tokens". Two that come at the same moment are not told apart, and only ambiguous.
+func (m *model) taken(name string) bool {
+	all := m.names.snapshot()
+	for _, suffix := range []string{"_sum", "_count"} {
+		if base, cut := strings.CutSuffix(name, suffix); cut && all[base] != nil || all[name+suffix] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) write(p *page) {
+	all := m.names.snapshot()
+	for _, name := range slices.SortedFunc(maps.Keys(all), cmp.Compare[string]) {
+		full := "pinion_model_" + name
+		p.family(full, typeSummary, "Recorded by the model.")
+		p.float(full+"_sum", "", math.Float64frombits(all[name].sum.Load()))
+		p.whole(full+"_count", "", all[name].count.Load())
+	}
+	p.family("pinion_dropped_model_values_total", typeCounter,
+		"Numbers recorded by the model that are not shown: negative, or under too many, too long or ambiguous names.")
+	p.count("pinion_dropped_model_values_total", "", m.dropped.Load())
+}

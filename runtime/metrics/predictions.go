@@ -1,0 +1,193 @@
+package metrics
+
+import (
+	"sync/atomic"
+	"time"
+
+	"pinion/runtime/predict"
+)
+
+// Why a prediction failed, or was never taken in.
+const (
+	ReasonModel       = "model"       // the model raised an exception
+	ReasonValidation  = "validation"  // its input does not fit the model's schema; it was not taken in
+	ReasonFiles       = "files"       // an input could not be fetched, or an output not be uploaded
+	ReasonCrash       = "crash"       // its worker died, or answered what cannot be read
+	ReasonTimeout     = "timeout"     // it ran, or waited, for longer than it may
+	ReasonCapacity    = "capacity"    // every slot was busy and the queue full; it was not taken in
+	ReasonUnavailable = "unavailable" // no worker: before setup, while it shuts down, when it is defunct
+)
+
+// reasons has those in the order of their counters. A failure for another reason counts as the model's.
+var reasons = [...]string{
+	ReasonModel, ReasonValidation, ReasonFiles, ReasonCrash, ReasonTimeout, ReasonCapacity, ReasonUnavailable,
+}
+
+// The outcomes of a prediction, beyond which there is one for each reason of a failure.
+const (
+	outcomeSucceeded = iota
+	outcomeCanceled
+	outcomeFailed
+	outcomes = outcomeFailed + len(reasons)
+)
+
+var (
+	kindNames = [...]string{predict.KindPrediction: "prediction", predict.KindTraining: "training"}
+	modeNames = [...]string{predict.Sync: "sync", predict.Async: "async", predict.Stream: "stream"}
+)
+
+// End is how a prediction ended that was taken in.
+type End struct {
+	Kind   predict.Kind
+	Mode   predict.Mode
+	Status predict.Status // Succeeded, Failed or Canceled
+	Reason string         // of a failure
+	// Total is the time from when it was taken in to its end.
+	Total time.Duration
+	// Queue is the part of it in which every slot was busy; Files that in which files were transferred before
+	// or after the model had it; Predict that in which the model had it, 0 where it never had.
+	Queue, Files, Predict time.Duration
+	// Metrics is a JSON object: predict_time and what the model recorded. It is not kept.
+	Metrics []byte
+}
+
+// predictions are the counters and times of predictions.
+type predictions struct {
+	ended    [len(kindNames)][len(modeNames)][outcomes]counter
+	total    *histogram
+	predict  *histogram
+	queue    *histogram
+	overhead *histogram
+	training *histogram
+}
+
+func (c *predictions) init() {
+	c.total = newTimes()
+	c.predict, c.queue, c.overhead, c.training = c.total.like(), c.total.like(), c.total.like(), c.total.like()
+}
+
+// Ended records a prediction's end.
+func (s *Set) Ended(e End) {
+	c := &s.predictions
+	c.count(e.Kind, e.Mode, outcomeOf(e.Status, e.Reason))
+	s.Recorded(e.Metrics)
+	if e.Kind != predict.KindPrediction { // which takes hours, and would hide what the others take
+		c.training.observe(e.Total)
+		return
+	}
+	c.total.observe(e.Total)
+	c.queue.observe(e.Queue)
+	if e.Predict > 0 {
+		c.predict.observe(e.Predict)
+		c.overhead.observe(e.Total - e.Queue - e.Files - e.Predict)
+	}
+}
+
+// Refused records that a prediction was not taken in, and why.
+func (s *Set) Refused(kind predict.Kind, mode predict.Mode, reason string) {
+	s.predictions.count(kind, mode, outcomeOf(predict.Failed, reason))
+}
+
+func (c *predictions) count(kind predict.Kind, mode predict.Mode, outcome int) {
+	if int(kind) < len(kindNames) && int(mode) < len(modeNames) {
+		c.ended[kind][mode][outcome].Add(1)
+	}
+}
+
+func outcomeOf(status predict.Status, reason string) int {
+	switch status {
+	case predict.Succeeded:
+		return outcomeSucceeded
+	case predict.Canceled:
+		return outcomeCanceled
+	}
+	for i, r := range reasons {
+		if r == reason {
+			return outcomeFailed + i
+		}
+	}
+	return outcomeFailed
+}
+
+// outcomeNames are the labels status and reason of an outcome.
+func outcomeNames(outcome int) (status, reason string) {
+	switch outcome {
+	case outcomeSucceeded:
+		return predict.Succeeded.String(), ""
+	case outcomeCanceled:
+		return predict.Canceled.String(), ""
+	default:
+		return predict.Failed.String(), reasons[outcome-outcomeFailed]
+	}
+}
+
+func (c *predictions) write(p *page) {
+	for kind, help := range [...]string{"Predictions ended or refused.", "Trainings ended or refused."} {
+		name := "pinion_" + kindNames[kind] + "s_total"
+		if kind != int(predict.KindPrediction) && c.idle(kind) {
+			continue // most models have none
+		}
+		p.family(name, typeCounter, help)
+		for mode := range modeNames {
+			for outcome := range outcomes {
+				status, reason := outcomeNames(outcome)
+				p.count(name, labels("mode", modeNames[mode], "reason", reason, "status", status), c.ended[kind][mode][outcome].Load())
+			}
+		}
+	}
+	for _, h := range []struct {
+		name, help string
+		h          *histogram
+	}{
+		{"pinion_prediction_duration_seconds", "Time from a prediction's admission to its end.", c.total},
+		{"pinion_predict_seconds", "Time for which the model had a prediction.", c.predict},
+		{"pinion_queue_seconds", "Time for which a prediction waited because every slot was busy.", c.queue},
+		{"pinion_overhead_seconds", "Time that the server added to a prediction: neither queue nor files nor model.", c.overhead},
+		{"pinion_training_duration_seconds", "Time from a training's admission to its end.", c.training},
+	} {
+		if h.h == c.training && h.h.count() == 0 {
+			continue
+		}
+		p.family(h.name, typeHistogram, h.help)
+		h.h.write(p, h.name, "")
+	}
+}
+
+// idle tells whether nothing of a kind was ever counted.
+func (c *predictions) idle(kind int) bool {
+	for mode := range modeNames {
+		for outcome := range outcomes {
+			if c.ended[kind][mode][outcome].Load() > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// batches are those of predictions that the model was given together.
+type batches struct {
+	any  atomic.Bool
+	size *histogram
+	wait *histogram
+}
+
+func (b *batches) init() { b.size, b.wait = newHistogram(sizes(), 1), newTimes() }
+
+// Batch records that the model was given so many predictions at once, for which the oldest of them was held back
+// so long. Until the first of them there are no series of batches.
+func (s *Set) Batch(size int, wait time.Duration) {
+	s.batches.size.observe(time.Duration(size))
+	s.batches.wait.observe(wait)
+	s.batches.any.Store(true)
+}
+
+func (b *batches) write(p *page) {
+	if !b.any.Load() {
+		return
+	}
+	p.family("pinion_batch_size", typeHistogram, "Predictions that the model was given at once.")
+	b.size.write(p, "pinion_batch_size", "")
+	p.family("pinion_batch_wait_seconds", typeHistogram, "Time for which a batch's oldest prediction was held back for others.")
+	b.wait.write(p, "pinion_batch_wait_seconds", "")
+}

@@ -1,0 +1,96 @@
+package metrics
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// userHz is the unit of times in /proc/PID/stat, per second: the kernel has fixed it for user space.
+const userHz = 100
+
+// process is what /proc tells of one.
+type process struct {
+	ok                bool
+	cpu               float64 // seconds
+	resident, virtual float64 // bytes
+	started           float64 // seconds after boot
+}
+
+// readProcess reads of a process: its number, or "self". Where there is none, or no /proc, it is not ok.
+func readProcess(pid string) (p process) {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return p
+	}
+	// proc_pid_stat(5): pid (name) state … ; the name may hold anything. From the state on, counted from 0:
+	// 11 utime, 12 stime, 19 starttime, 20 vsize, 21 rss in pages.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 22 {
+		return p
+	}
+	number := func(i int) float64 {
+		n, _ := strconv.ParseFloat(fields[i], 64) // the kernel writes numbers
+		return n
+	}
+	return process{
+		ok:       true,
+		cpu:      (number(11) + number(12)) / userHz,
+		started:  number(19) / userHz,
+		virtual:  number(20),
+		resident: number(21) * float64(os.Getpagesize()),
+	}
+}
+
+// bootTime is when the machine was started, in seconds since 1970; 0 where that is not known.
+func bootTime() float64 {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "\nbtime ")
+	line, _, _ := strings.Cut(rest, "\n")
+	n, _ := strconv.ParseFloat(line, 64) // 0 where it is no number
+	return n
+}
+
+// descriptors is how many files this process has open, and how many it may; false: that is not known.
+func descriptors() (open, most float64, ok bool) {
+	folder, err := os.Open("/proc/self/fd")
+	if err != nil {
+		return 0, 0, false
+	}
+	names, err := folder.Readdirnames(-1)
+	folder.Close()
+	limits, err2 := os.ReadFile("/proc/self/limits")
+	if err != nil || err2 != nil {
+		return 0, 0, false
+	}
+	_, rest, _ := strings.Cut(string(limits), "\nMax open files")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0, 0, false
+	}
+	most, err = strconv.ParseFloat(fields[0], 64)    // the soft one
+	return float64(len(names) - 1), most, err == nil // without the folder itself
+}
+
+// writeProcess adds this process, by the names that Prometheus's clients usually have for it.
+func writeProcess(p *page) {
+	self := readProcess("self")
+	if !self.ok {
+		return
+	}
+	p.family("process_cpu_seconds_total", typeCounter, "CPU time of this process, in seconds.")
+	p.float("process_cpu_seconds_total", "", self.cpu)
+	if open, most, ok := descriptors(); ok {
+		p.gauge("process_max_fds", "File descriptors that it may have open.", most)
+		p.gauge("process_open_fds", "File descriptors that it has open.", open)
+	}
+	p.gauge("process_resident_memory_bytes", "Resident memory, in bytes.", self.resident)
+	if boot := bootTime(); boot > 0 {
+		p.gauge("process_start_time_seconds", "When it was started, in seconds since 1970.", boot+self.started)
+	}
+	p.gauge("process_virtual_memory_bytes", "Virtual memory, in bytes.", self.virtual)
+}

@@ -1,0 +1,86 @@
+package metrics
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxRequests bounds the combinations of route, method and code: there are some 25 routes and methods, with few
+// codes each.
+const maxRequests = 500
+
+// maxCodes is how many codes there are, beyond maxRequests, for all other requests.
+const maxCodes = 501
+
+// other stands for what is not told apart.
+const other = "other"
+
+// requestKey is the labels of a request.
+type requestKey struct {
+	route, method string
+	code          int
+}
+
+// requests are those with one combination of labels; how many they are is the histogram's count.
+type requests struct {
+	labels string
+	took   *histogram
+}
+
+// Request records that a request was answered: the pattern of its route, as "/predictions/{id}" ("": no route is
+// its), method, status code, and the time from its beginning to its answer. The strings are not kept.
+func (s *Set) Request(route, method string, code int, took time.Duration) {
+	switch method {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+	default:
+		method = other
+	}
+	if route == "" {
+		route = other
+	}
+	r := s.requests.snapshot()[requestKey{route, method, code}]
+	if r == nil {
+		r = s.newRequest(requestKey{strings.Clone(route), strings.Clone(method), code})
+	}
+	r.took.observe(took)
+}
+
+// newRequest is the child of a combination that has not been seen.
+func (s *Set) newRequest(key requestKey) *requests {
+	fresh := func(k requestKey) *requests {
+		return &requests{
+			labels: labels("code", strconv.Itoa(k.code), "method", k.method, "route", k.route),
+			took:   s.predictions.total.like(),
+		}
+	}
+	if key.code < 100 || key.code > 599 {
+		key.code = 0 // there is no such status
+	}
+	if r := s.requests.add(key, maxRequests, fresh); r != nil {
+		return r
+	}
+	return s.requests.add(requestKey{other, other, key.code}, maxRequests+maxCodes, fresh)
+}
+
+// write adds the requests to the page.
+func (s *Set) writeRequests(p *page) {
+	all := s.requests.snapshot()
+	keys := slices.SortedFunc(maps.Keys(all), func(a, b requestKey) int {
+		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.method, b.method), cmp.Compare(a.route, b.route))
+	})
+	if len(keys) == 0 {
+		return
+	}
+	p.family("pinion_http_requests_total", typeCounter, "Requests answered.")
+	for _, k := range keys {
+		p.count("pinion_http_requests_total", all[k].labels, all[k].took.count())
+	}
+	p.family("pinion_http_request_duration_seconds", typeHistogram, "Time from a request's begin to its answer's end.")
+	for _, k := range keys {
+		all[k].took.write(p, "pinion_http_request_duration_seconds", all[k].labels)
+	}
+}

@@ -1,0 +1,94 @@
+package metrics
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Bounds of what only this server's own code names.
+const (
+	maxDeliveries = 64
+	maxTransfers  = 32
+)
+
+// delivery is the labels of a webhook's delivery.
+type delivery struct{ event, outcome string }
+
+// Webhook records how the delivery of an event to a webhook ended.
+func (s *Set) Webhook(event, outcome string) {
+	key := delivery{event, outcome}
+	c := s.webhooks.snapshot()[key]
+	if c == nil {
+		c = s.webhooks.add(delivery{strings.Clone(event), strings.Clone(outcome)}, maxDeliveries, newCounter[delivery])
+	}
+	if c != nil {
+		c.Add(1)
+	}
+}
+
+func newCounter[K comparable](K) *counter { return new(counter) }
+
+// foreseeDeliveries makes the counters that there will be: the first of something is an increase only where there
+// was a zero.
+func (s *Set) foreseeDeliveries() {
+	for _, event := range []string{"start", "output", "logs", "completed"} {
+		for _, outcome := range []string{"delivered", "failed", "dropped"} {
+			s.webhooks.add(delivery{event, outcome}, maxDeliveries, newCounter[delivery])
+		}
+	}
+}
+
+func (s *Set) writeWebhooks(p *page) {
+	all := s.webhooks.snapshot()
+	p.family("pinion_webhook_deliveries_total", typeCounter, "Deliveries to webhooks that have ended, retries not counted.")
+	for _, k := range slices.SortedFunc(maps.Keys(all), func(a, b delivery) int {
+		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.outcome, b.outcome))
+	}) {
+		p.count("pinion_webhook_deliveries_total", labels("event", k.event, "outcome", k.outcome), all[k].Load())
+	}
+}
+
+// transfer is the labels of a file's transfer.
+type transfer struct{ direction, outcome string }
+
+// transfers are those with one combination of labels.
+type transfers struct{ files, bytes counter }
+
+// Transfer records how the download or upload of a file ended, and how many of its bytes were transferred.
+func (s *Set) Transfer(direction, outcome string, bytes int64) {
+	t := s.files.snapshot()[transfer{direction, outcome}]
+	if t == nil {
+		t = s.files.add(transfer{strings.Clone(direction), strings.Clone(outcome)}, maxTransfers, newTransfers)
+	}
+	if t != nil {
+		t.files.Add(1)
+		t.bytes.Add(uint64(max(0, bytes)))
+	}
+}
+
+func newTransfers(transfer) *transfers { return new(transfers) }
+
+func (s *Set) foreseeTransfers() {
+	for _, direction := range []string{"download", "upload"} {
+		for _, outcome := range []string{"succeeded", "failed", "canceled"} {
+			s.files.add(transfer{direction, outcome}, maxTransfers, newTransfers)
+		}
+	}
+}
+
+func (s *Set) writeTransfers(p *page) {
+	all := s.files.snapshot()
+	keys := slices.SortedFunc(maps.Keys(all), func(a, b transfer) int {
+		return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.outcome, b.outcome))
+	})
+	p.family("pinion_file_transfers_total", typeCounter, "Files whose download or upload has ended.")
+	for _, k := range keys {
+		p.count("pinion_file_transfers_total", labels("direction", k.direction, "outcome", k.outcome), all[k].files.Load())
+	}
+	p.family("pinion_file_transfer_bytes_total", typeCounter, "Bytes of files that were downloaded or uploaded.")
+	for _, k := range keys {
+		p.count("pinion_file_transfer_bytes_total", labels("direction", k.direction, "outcome", k.outcome), all[k].bytes.Load())
+	}
+}

@@ -1,0 +1,158 @@
+package schema
+
+import (
+	"bytes"
+	"slices"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Form is input, a JSON object, with the fields of a form added to it; a field goes before a member of the same
+// name. A form writes all values as text, so each is read by the type that the schema says: "3" is a number for
+// an integer and a text for a string; arrays and objects are written as JSON; several values of one name are a list,
+// and one value stands alone in the list that the schema asks for. What cannot be read stays text, so that
+// Prepare can say what is wrong with it.
+func (s *Schema) Form(input []byte, fields []predict.FormField) []byte {
+	if len(fields) == 0 {
+		return input
+	}
+	input = bytes.TrimSpace(input)
+	out := []byte{'{'}
+	if len(input) > 0 {
+		out = append(out, input[1:len(input)-1]...)
+	}
+	if len(bytes.TrimSpace(out)) == 1 {
+		out = out[:1] // an object without members
+	}
+	written := map[string]bool{}
+	for i, f := range fields {
+		if written[f.Name] {
+			continue
+		}
+		written[f.Name] = true
+		values := fields[i : i+1]
+		if later := fields[i+1:]; slices.ContainsFunc(later, func(o predict.FormField) bool { return o.Name == f.Name }) {
+			values = nil
+			for _, o := range fields[i:] {
+				if o.Name == f.Name {
+					values = append(values, o)
+				}
+			}
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(rawjson.AppendQuoted(out, f.Name), ':')
+		n := &node{} // of an unknown field, which will be dropped
+		if at := slices.IndexFunc(s.fields, func(known field) bool { return known.name == f.Name }); at >= 0 {
+			n = s.fields[at].node
+		}
+		out = n.appendForm(out, values)
+	}
+	return append(out, '}')
+}
+
+// appendForm appends the values of one field as n wants them.
+func (n *node) appendForm(out []byte, values []predict.FormField) []byte {
+	kinds := n.kinds()
+	const text, array = 1 << rawjson.KindString, 1 << rawjson.KindArray
+	one := &values[0]
+	listed := kinds&array != 0 && kinds&text == 0 // nothing but a list will do
+	switch {
+	case len(values) > 1:
+	case listed && one.Form == predict.FieldText && isJSON(one.Value, rawjson.KindArray),
+		listed && one.Form == predict.FieldJSON && rawjson.KindOf(one.Value) == rawjson.KindArray, !listed:
+		return n.appendField(out, one)
+	}
+	out = append(out, '[')
+	item := n.formItem()
+	for i := range values {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = item.appendField(out, &values[i])
+	}
+	return append(out, ']')
+}
+
+func (n *node) appendField(out []byte, f *predict.FormField) []byte {
+	if f.Form != predict.FieldText {
+		return append(out, f.Value...)
+	}
+	return n.appendText(out, f.Value)
+}
+
+// appendText appends a text as the value that n wants.
+func (n *node) appendText(out, text []byte) []byte {
+	kinds := n.kinds()
+	takes := func(k rawjson.Kind) bool { return kinds&(1<<k) != 0 }
+	trimmed := bytes.TrimSpace(text)
+	valid := rawjson.Check(trimmed) == nil
+	kind := rawjson.KindOf(trimmed)
+	literal := valid && kind != rawjson.KindString && kind != rawjson.KindNull
+	switch {
+	case literal && takes(kind) && n.accepts(trimmed):
+		return append(out, trimmed...)
+	case takes(rawjson.KindBool) && isWord(trimmed, "true", "on", "yes"):
+		return append(out, "true"...)
+	case takes(rawjson.KindBool) && isWord(trimmed, "false", "off", "no"):
+		return append(out, "false"...)
+	case kinds == 0 || takes(rawjson.KindString):
+		return rawjson.AppendQuotedBytes(out, text)
+	case takes(rawjson.KindNull) && (len(trimmed) == 0 || string(trimmed) == "null"):
+		return append(out, "null"...)
+	case literal:
+		return append(out, trimmed...) // the wrong one: Prepare says why
+	}
+	return rawjson.AppendQuotedBytes(out, text)
+}
+
+func isJSON(text []byte, kind rawjson.Kind) bool {
+	return rawjson.KindOf(text) == kind && rawjson.Check(bytes.TrimSpace(text)) == nil
+}
+
+// isWord tells whether text is one of the words, in letters of any case.
+func isWord(text []byte, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return bytes.EqualFold(text, []byte(word)) })
+}
+
+// kinds are the kinds of value that n says it takes, a bit for each rawjson.Kind; 0 where it says nothing.
+func (n *node) kinds() uint16 {
+	kinds := n.types.kinds
+	for _, part := range n.allOf {
+		if kinds == 0 {
+			kinds = part.kinds()
+		}
+	}
+	if kinds == 0 {
+		for _, branch := range n.choices() {
+			kinds |= branch.kinds()
+		}
+	}
+	if kinds != 0 && n.nullable {
+		kinds |= 1 << rawjson.KindNull
+	}
+	return kinds
+}
+
+// choices are the schemas of which one is to hold.
+func (n *node) choices() []*node {
+	if n.rare == nil {
+		return n.anyOf
+	}
+	return slices.Concat(n.anyOf, n.rare.oneOf)
+}
+
+// formItem is the schema of the items of the list that n takes.
+func (n *node) formItem() *node {
+	if n.items != nil {
+		return n.items
+	}
+	for _, part := range slices.Concat(n.allOf, n.choices()) {
+		if item := part.formItem(); item.kinds() != 0 {
+			return item
+		}
+	}
+	return &node{}
+}

@@ -1,0 +1,39 @@
+package service
+
+import (
+	"pinion/runtime/predict"
+	"pinion/runtime/schema"
+)
+
+// Inbox is where the files of a request's own body go while it is read.
+func (s *Service) Inbox() predict.Inbox { return s.o.Files.NewInbox() }
+
+// prepareInput makes a request's input fit for the model: what a form and attached files add to it is in
+// req.Input afterwards.
+func prepareInput(input *schema.Schema, req *predict.Request) (schema.Prepared, error) {
+	if req.Form != nil {
+		req.Input, req.Form = input.Form(req.Input, req.Form), nil
+	}
+	if req.Attachments == nil {
+		return input.Prepare(req.Input)
+	}
+	prepared, err := input.PrepareAttached(req.Input)
+	for i := range prepared.Files {
+		if f := &prepared.Files[i]; f.URL == "" {
+			f.Path = req.Attachments.Path(f.Attached)
+		}
+	}
+	return prepared, err
+}
+
+// unchecked is the input for a model whose schema cannot be used. Nothing says there where files belong, or what a
+// form's fields are.
+func unchecked(req *predict.Request) (schema.Prepared, error) {
+	if req.Form != nil || req.Attachments != nil {
+		return schema.Prepared{}, &predict.ValidationError{Problems: []predict.Problem{{
+			Loc: []string{"body"}, Type: predict.TypeValue,
+			Msg: "this model has no schema by which a form or an attached file can be read: send JSON",
+		}}}
+	}
+	return schema.Prepared{Input: req.Input}, nil
+}

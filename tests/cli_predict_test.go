@@ -1,0 +1,289 @@
+package tests
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// askModel does as its input says.
+const askModel = `
+import os, time
+from typing import Any, Optional
+from cog import BaseRunner, Input, Path, Secret
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+class Runner(BaseRunner):
+    def setup(self):
+        print("setting up")
+        if os.environ.get("BREAK_SETUP"):
+            raise RuntimeError("no weights here")
+
+    def run(
+        self,
+        how: str,
+        n: int = Input(default=1, ge=0, le=9),
+        ratio: float = 1.0,
+        flag: bool = False,
+        size: str = Input(default="s", choices=["s", "m"]),
+        numbers: list[int] = [],
+        names: list[str] = [],
+        file: Optional[Path] = None,
+        secret: Optional[Secret] = None,
+        either: int | str = 0,
+        extra: dict = {},
+        maybe: Optional[int] = None,
+    ) -> Any:
+        print("predicting", how)
+        if how == "fail":
+            raise ValueError("as you wished")
+        if how == "nothing":
+            return None
+        if how == "wait":
+            try:
+                time.sleep(600)
+            finally:
+                print("cleaned up")
+        if how == "text":
+            return "a text"
+        return {
+            "n": n, "ratio": ratio, "flag": flag, "size": size, "numbers": numbers, "names": names,
+            "file": file and file.read_text(), "secret": secret and secret.get_secret_value(), "either": either,
+            "extra": extra, "maybe": maybe,
+        }
+`
+
+const fileModel = `
+from cog import Path
+def run(text: str = "x") -> Path:
+    Path("made.png").write_bytes(b"\x89PNG\r\n\x1a\n" + text.encode())
+    return Path("made.png")
+def many() -> list[Path]:
+    for name in ("one.txt", "two.json"):
+        Path(name).write_text(name)
+    return [Path("one.txt"), Path("two.json")]
+`
+
+const streamModel = `
+import sys
+from cog import ConcatenateIterator
+def run(n: int = 3) -> ConcatenateIterator[str]:
+    for i in range(n):
+        yield f"token{i} "
+`
+
+func asker(t testing.TB) cli { return cli{dir: folder(t, "run.py", askModel)} }
+
+func TestCLIPredictInEachPython(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		c := asker(t)
+		c.python = python.Path
+		got := c.run(t, "predict", "-i", "how=text")
+		if got.code != 0 || got.stdout != "a text\n" {
+			t.Errorf("ended with %d and %q", got.code, got.stdout)
+		}
+		wantText(t, "stderr", got.stderr, "setting up\n", "predicting text\n")
+	})
+}
+
+func TestCLIPredictGivesValuesTheirTypes(t *testing.T) {
+	t.Parallel()
+	c := asker(t)
+	if err := os.WriteFile(filepath.Join(c.dir, "name.txt"), []byte("from a file"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := c.good(t, "predict", "-i", "how=all", "-i", "n=3", "-i", "ratio=2", "-i", "flag=True", "-i", "size=m",
+		"-i", "numbers=1", "-i", "numbers=2", "-i", "names=7", "-i", "file=@name.txt", "-i", "secret=a=b",
+		"-i", "either=5", "-i", `extra={"a": [1]}`)
+	want := `{"n":3,"ratio":2.0,"flag":true,"size":"m","numbers":[1,2],"names":["7"],"file":"from a file","secret":"a=b",
+		"either":5,"extra":{"a":[1]},"maybe":null}`
+	sameJSON(t, "the output", []byte(got), want)
+	if !strings.HasPrefix(got, "{\n  \"n\": 3,\n") {
+		t.Errorf("it is not indented by two: %s", got)
+	}
+	got = c.good(t, "predict", ".", "-i", "how=all", "-i", "names=@name.txt", "-i", "numbers=[4, 5]", "-i", "either=x",
+		"-i", "maybe=7")
+	wantText(t, "the output", got, `"numbers": [`, "4,", "5", `"from a file"`, `"either": "x"`, `"maybe": 7`)
+}
+
+func TestCLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
+	t.Parallel()
+	c := asker(t)
+	const valid = "how, n, ratio, flag, size, numbers, names, file, secret, either, extra, maybe"
+	cases := []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"unknown", []string{"-i", "nope=1"}, []string{`unknown input "nope"; valid inputs are: ` + valid + "\n"}},
+		{"missing", nil, []string{`missing required input "how"`}},
+		{"unknown in JSON", []string{"--json", `{"how":"x","nope":1}`}, []string{`unknown input "nope"; valid inputs are: `}},
+		{"rules", []string{"-i", "how=x", "-i", "n=10", "-i", "size=l", "-i", "numbers=a"}, []string{
+			`input "n": 10 is greater than the maximum of 9`, `input "numbers/0": "a" is not of type "integer"`,
+			`input "size": "l" is not one of ["s","m"]`}},
+		{"no file", []string{"-i", "how=x", "-i", "file=run.py"}, []string{
+			`input "file": "run.py" is not an http, https or data URL; for the file of that name write file=@run.py`}},
+		{"file not there", []string{"-i", "how=x", "-i", "file=@gone.txt"}, []string{`input "file": open gone.txt: no such file`}},
+		{"twice", []string{"-i", "how=x", "-i", "n=1", "-i", "n=2"}, []string{`input "n": it is given 2 times, and takes one value`}},
+		{"no pair", []string{"-i", "how"}, []string{"write it as name=value, or name=@file"}},
+		{"both ways", []string{"-i", "how=x", "--json", "{}"}, []string{"by --json or by -i, not by both"}},
+		{"no object", []string{"--json", "[]"}, []string{"--json: it is a JSON array, and the input is an object"}},
+		{"no JSON", []string{"--json", "{"}, []string{"--json: invalid JSON at byte 1"}},
+	}
+	for _, test := range cases {
+		t.Run(test.name, func(t *testing.T) {
+			got := c.bad(t, 1, append([]string{"predict"}, test.args...)...)
+			wantText(t, "stderr", got, test.want...)
+			if strings.Contains(got, "setting up") {
+				t.Errorf("the model was set up:\n%s", got)
+			}
+		})
+	}
+}
+
+func TestCLIPredictWithJSON(t *testing.T) {
+	t.Parallel()
+	c := asker(t)
+	if err := os.WriteFile(filepath.Join(c.dir, "in.json"), []byte(` {"how":"text"} `), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c.stdin = `{"how":"text"}`
+	for _, form := range []string{`{"how":"text"}`, "@in.json", "-", "@-"} {
+		var p harness.Prediction
+		text := c.good(t, "predict", "--json", form)
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			t.Fatalf("%s: %v in %s", form, err, text)
+		}
+		if p.Status != "succeeded" || string(p.Output) != `"a text"` || p.ID == "" || p.Metrics["predict_time"] == nil ||
+			!strings.Contains(p.Logs, "predicting text") || !strings.HasPrefix(text, "{\n  \"id\"") {
+			t.Errorf("%s gives %s", form, text)
+		}
+	}
+	got := c.run(t, "predict", "--json", `{"how":"fail"}`)
+	wantText(t, "a failure", got.stdout, `"status": "failed"`, `"error": "ValueError: as you wished"`)
+	if got.code != 1 {
+		t.Errorf("a failure ends with %d", got.code)
+	}
+	c.good(t, "predict", "--json", `{"how":"text"}`, "-o", "out.json")
+	text, err := os.ReadFile(filepath.Join(c.dir, "out.json"))
+	if err != nil || !json.Valid(text) {
+		t.Errorf("out.json holds %q: %v", text, err)
+	}
+}
+
+func TestCLIPredictEnds(t *testing.T) {
+	t.Parallel()
+	c := asker(t)
+	wantText(t, "a failure", c.bad(t, 1, "predict", "-i", "how=fail"), "Traceback", `in run`,
+		"Prediction failed with status \"failed\": ValueError: as you wished\n")
+	got := c.run(t, "predict", "-i", "how=nothing")
+	if got.code != 0 || got.stdout != "" || !strings.Contains(got.stderr, "No output generated\n") {
+		t.Errorf("nothing: %+v", got)
+	}
+	c.env = []string{"BREAK_SETUP=1"}
+	wantText(t, "a failed setup", c.bad(t, 1, "predict", "-i", "how=text"), "Traceback", "setup failed: RuntimeError: no weights here")
+}
+
+func TestCLIPredictWritesFiles(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t, "run.py", fileModel)}
+	written := func(args []string, files ...string) {
+		t.Helper()
+		got := c.run(t, append([]string{"predict"}, args...)...)
+		if got.code != 0 || got.stdout != "" {
+			t.Fatalf("%v: %+v", args, got)
+		}
+		for i := 0; i < len(files); i += 2 {
+			wantText(t, "stderr", got.stderr, "Written output to: "+files[i]+"\n")
+			text, err := os.ReadFile(filepath.Join(c.dir, files[i]))
+			if err != nil || string(text) != files[i+1] {
+				t.Errorf("%s holds %q: %v", files[i], text, err)
+			}
+		}
+	}
+	written([]string{"-i", "text=a"}, "output.png", "\x89PNG\r\n\x1a\na")
+	written([]string{"-i", "text=b", "-o", "mine.bin"}, "mine.bin", "\x89PNG\r\n\x1a\nb")
+	written([]string{"--predictor", "run.py:many"}, "output.0.txt", "one.txt", "output.1.json", "two.json")
+	written([]string{"--predictor", "run.py:many", "-o", "x"}, "x.0.txt", "one.txt", "x.1.json", "two.json")
+	written([]string{"--predictor", "run.py:many", "-o", "x.dat"}, "x.0.dat", "one.txt", "x.1.dat", "two.json")
+	c = asker(t)
+	got := c.run(t, "predict", "-i", "how=text", "--output", "text.txt")
+	text, err := os.ReadFile(filepath.Join(c.dir, "text.txt"))
+	if err != nil || string(text) != "a text" || got.stdout != "" {
+		t.Errorf("text.txt holds %q, and stdout %q: %v", text, got.stdout, err)
+	}
+}
+
+func TestCLIPredictPrintsAStreamOffATerminalAsAList(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t, "run.py", streamModel)}
+	sameJSON(t, "the output", []byte(c.good(t, "run", "-i", "n=2")), `["token0 ", "token1 "]`)
+}
+
+func TestCLIPredictIsCancelled(t *testing.T) {
+	t.Parallel()
+	c := asker(t)
+	cmd, _, _ := c.start(t, "predict", "-i", "how=wait")
+	log := &harness.Log{}
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, "the model predicts", func() bool { return strings.Contains(log.String(), "predicting wait") })
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // ProcessState says how it ended
+	if cmd.ProcessState.ExitCode() != 130 {
+		t.Errorf("it ended with %v", cmd.ProcessState)
+	}
+	wantText(t, "stderr", log.String(), "predicting wait", "cleaned up", "Prediction canceled")
+}
+
+func TestCLIPredictAsksAServer(t *testing.T) {
+	t.Parallel()
+	c := asker(t)
+	s := harness.Ready(t, harness.Options{Dir: c.dir})
+	at := "--url=" + s.Address
+	c.dir = folder(t, "in.txt", "from a file")
+	got := c.run(t, "predict", at, "-i", "how=all", "-i", "file=@in.txt")
+	wantText(t, "the output", got.stdout, `"file": "from a file"`)
+	wantText(t, "its logs", got.stderr, "predicting all")
+	wantText(t, "a failure", c.bad(t, 1, "predict", at, "-i", "how=fail"), `Prediction failed with status "failed": ValueError`)
+	wantText(t, "an unknown input", c.bad(t, 1, "predict", at, "-i", "nope=1"), `unknown input "nope"; valid inputs are: how`)
+	wantText(t, "no training", c.bad(t, 1, "train", at), "it has no TrainingInput")
+	wantText(t, "no URL", c.bad(t, 2, "predict", "--url", "localhost"), "it is an http or https URL")
+	wantText(t, "nobody there", c.bad(t, 1, "predict", "--url", "http://127.0.0.1:1"), "connection refused")
+	cmd, _, stderr := c.start(t, "predict", at, "-i", "how=wait")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.WaitLog("predicting wait")
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // ProcessState says how it ended
+	if cmd.ProcessState.ExitCode() != 130 {
+		t.Errorf("it ended with %v", cmd.ProcessState)
+	}
+	wantText(t, "stderr", stderr.String(), "cleaned up", "Prediction canceled")
+}
+
+func TestCLITrain(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t, "cog.yaml", "run: run.py:run\ntrain: train.py:train\n", "run.py", "def run() -> int: ...\n",
+		"train.py", "def train(epochs: int) -> str:\n    print('training')\n    return f'trained {epochs}'\n")}
+	got := c.run(t, "train", "-i", "epochs=3")
+	if got.code != 0 || got.stdout != "trained 3\n" {
+		t.Errorf("it gives %+v", got)
+	}
+	wantText(t, "a missing input", c.bad(t, 1, "train"), `missing required input "epochs"`)
+	wantText(t, "no train function", asker(t).bad(t, 2, "train"), "has no train function")
+}

@@ -1,0 +1,84 @@
+package tests
+
+import (
+	"net/http"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// heavyModel imports what is nowhere installed.
+const heavyModel = `
+import torch
+from diffusers import DDIMScheduler, EulerScheduler
+from cog import BasePredictor, Input, Path
+
+SCHEDULERS = {"ddim": DDIMScheduler, "euler": EulerScheduler}
+
+class Predictor(BasePredictor):
+    def setup(self):
+        self.pipe = torch.load("weights")
+
+    @torch.inference_mode()
+    def predict(self, prompt: str, scheduler: str = Input(default="ddim", choices=SCHEDULERS.keys())) -> Path:
+        ...
+`
+
+func TestCLISchemaIsTheServersInEachPython(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		dir := example(t, "hello")
+		printed := cli{python: python.Path, dir: dir}.good(t, "schema")
+		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: dir})
+		sameJSON(t, "the document", []byte(printed), string(s.Do(http.MethodGet, "/openapi.json", nil).Body))
+	})
+}
+
+func TestCLISchemaOfAModelWhosePackagesAreNotInstalled(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		c := cli{python: python.Path, dir: folder(t, "predict.py", heavyModel)}
+		sameJSON(t, "the output", []byte(c.good(t, "schema", "--output")), `{"title":"Output","type":"string","format":"uri"}`)
+		wantText(t, "the document", c.good(t, "schema"), `"scheduler"`, `"ddim"`, `"euler"`)
+	})
+}
+
+func TestCLISchemaSaysWhyThereIsNone(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t, "run.py", "import torch\ndef run(n: int = torch.n) -> int: ...\n")}
+	wantText(t, "the reason", c.bad(t, 1, "schema"), "ModuleNotFoundError: No module named 'torch'",
+		"run.py:2: torch.n: torch is not imported when the source is only read")
+	c = cli{dir: folder(t, "run.py", "def run(n: bytes) -> int: ...\n")}
+	wantText(t, "the mistake", c.bad(t, 1, "schema"), `run.py:1: parameter "n" of run: bytes is not supported`)
+	wantText(t, "no model", cli{dir: t.TempDir()}.bad(t, 2, "schema"), "names no predictor")
+	wantText(t, "both parts", c.bad(t, 2, "schema", "--input", "--output"), "give one of them")
+}
+
+func TestCLISchemaTakesTrainings(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t, "cog.yaml", "run: run.py:run\ntrain: run.py:train\n",
+		"run.py", "def run(n: int) -> int: ...\ndef train(m: int) -> str: ...\n")}
+	wantText(t, "the input", c.good(t, "schema", "--train", "--input"), "TrainingInput", `"m"`)
+	wantText(t, "without", cli{dir: example(t, "hello")}.bad(t, 2, "schema", "--train"), "has no train function")
+}
+
+// A model that brings its document is served with it: an input that its function does not declare so is refused.
+func TestAStoredSchemaIsTheSchema(t *testing.T) {
+	t.Parallel()
+	source := "def run(n: int) -> int:\n    return n\n"
+	plain := cli{dir: folder(t, "run.py", source)}.good(t, "schema")
+	stored := replaced(t, plain, `"x-order": 0`, `"x-order": 0, "maximum": 5`)
+	dir := folder(t, "run.py", source, ".cog/openapi_schema.json", stored)
+	sameJSON(t, "the command's", []byte(cli{dir: dir, python: "/nowhere"}.good(t, "schema")), stored)
+	wantText(t, "the command's check", cli{dir: dir}.bad(t, 1, "predict", "-i", "n=6"), "greater than the maximum of 5")
+	s := harness.Ready(t, harness.Options{Dir: dir})
+	sameJSON(t, "the server's", s.Do(http.MethodGet, "/openapi.json", nil).Body, stored)
+	wantCode(t, "above the bound", s.Input(input{"n": 6}), http.StatusUnprocessableEntity)
+	sameJSON(t, "within", s.Succeed(input{"n": 5}).Output, "5")
+}
+
+func TestCLISchemaWithABrokenDocument(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t, "run.py", "def run() -> int: ...\n", ".cog/openapi_schema.json", "{")}
+	wantText(t, "the reason", c.bad(t, 1, "schema"), "openapi_schema.json", "mend it, or remove it")
+}

@@ -1,0 +1,3 @@
+class Engine:
+    def run(self, text: str) -> str:
+        return text.title()

@@ -1,0 +1,1 @@
+from .cleaning import clean as clean

@@ -1,0 +1,2 @@
+def clean(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,6 @@
+from registry import register
+
+
+@register("lower")
+def lower(text):
+    return text.lower()

@@ -1,0 +1,6 @@
+from registry import register
+
+
+@register("upper")
+def upper(text):
+    return text.upper()

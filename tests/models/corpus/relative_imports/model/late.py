@@ -1,0 +1,5 @@
+from . import VERSION
+
+
+def late() -> str:
+    return f"late {VERSION}"

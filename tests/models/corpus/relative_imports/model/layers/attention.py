@@ -1,0 +1,2 @@
+def attend(x: int) -> int:
+    return x + 1

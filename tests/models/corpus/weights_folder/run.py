@@ -1,0 +1,15 @@
+"""setup(weights): the folder ./weights where nothing else is given."""
+
+import json
+from typing import Optional, Union
+
+from cog import BaseRunner, Path
+
+
+class Runner(BaseRunner):
+    def setup(self, weights: Optional[Union[Path, str]] = None) -> None:
+        print(type(weights).__name__, weights if weights is None else Path(weights).name)
+        self.config = json.loads((Path(weights) / "config.json").read_text())
+
+    def run(self) -> str:
+        return self.config["name"]
