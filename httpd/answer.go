@@ -156,6 +156,10 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 	if rec.Status == predict.Failed {
 		rec.Output = nil // what it yielded before is for streams and webhooks
 	}
+	if rendered(&ctx.Request.Header, true) == asFile {
+		s.answerFile(ctx, &rec, p)
+		return
+	}
 	s.object200(ctx, &rec, p)
 }
 

@@ -29,27 +29,37 @@ type envelope struct {
 // type said that there is one. The error is a *rawjson.SyntaxError, errEmptyBody or a
 // *predict.ValidationError.
 func readEnvelope(body []byte, claimed bool) (predict.Request, error) {
-	var req predict.Request
 	if len(body) == 0 {
 		if claimed {
-			return req, errEmptyBody
+			return predict.Request{}, errEmptyBody
 		}
 		body = []byte("{}")
 	}
 	if err := rawjson.Check(body); err != nil {
-		return req, err
+		return predict.Request{}, err
 	}
-	var bad problems
+	return readObject(body)
+}
+
+// readObject reads the body of a create request that is known to be JSON.
+func readObject(body []byte) (predict.Request, error) {
 	if rawjson.KindOf(body) != rawjson.KindObject {
+		var bad problems
 		bad.add(quote(bytes.Trim(body, " \t\r\n"))+` is not of type "object"`, "body")
-		return req, bad.err()
+		return predict.Request{}, bad.err()
 	}
 	var e envelope
 	members := rawjson.Object(body)
 	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
 		e.set(key, value) // the last of equal keys wins
 	}
+	return e.request()
+}
 
+// request is what the envelope asks for.
+func (e *envelope) request() (predict.Request, error) {
+	var req predict.Request
+	var bad problems
 	// In the order of the names, which is the order of the problems.
 	if bad.want("context", e.context, rawjson.KindObject) {
 		bad.checkStrings("context", e.context)

@@ -74,16 +74,26 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		full     *predict.QueueFullError
 		notReady *predict.NotReadyError
 		media    *mediaError
+		broken   *bodyError
+		request  *requestError
+		limit    *predict.FileLimitError
 		status   int
 	)
 	switch {
 	case errors.As(err, &media):
 		if media.encoding {
-			ctx.Response.Header.Set(fasthttp.HeaderAcceptEncoding, "identity")
+			ctx.Response.Header.Set(fasthttp.HeaderAcceptEncoding, readableCodings)
 		}
 		s.detail(ctx, fasthttp.StatusUnsupportedMediaType, media.reason)
 		return
-	case errors.As(err, &syntax), errors.Is(err, errEmptyBody):
+	case errors.As(err, &broken), errors.Is(err, fasthttp.ErrBodyTooLarge):
+		s.malformed(ctx, err)
+		s.leave(ctx)
+		return
+	case errors.As(err, &limit):
+		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge, limit.Reason)
+		return
+	case errors.As(err, &syntax), errors.Is(err, errEmptyBody), errors.As(err, &request):
 		s.detail(ctx, fasthttp.StatusBadRequest, err.Error())
 		return
 	case errors.As(err, &invalid):

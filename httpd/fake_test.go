@@ -43,9 +43,11 @@ type fake struct {
 	released  chan string              // the id of every release
 	shutdowns chan struct{}
 
-	mu   sync.Mutex
-	held map[*predict.Prediction]chan predict.Result
-	last predict.Request
+	noInbox error // of every file that comes
+	mu      sync.Mutex
+	trays   []*tray
+	held    map[*predict.Prediction]chan predict.Result
+	last    predict.Request
 }
 
 func newFake() *fake {
@@ -88,6 +90,9 @@ func (f *fake) Create(req predict.Request) (*predict.Prediction, error) {
 		f.mu.Lock()
 		f.held[p] = make(chan predict.Result, 2)
 		f.mu.Unlock()
+	}
+	if req.Attachments != nil {
+		p.OnRelease(req.Attachments.Close)
 	}
 	p.OnRelease(func() {
 		select {

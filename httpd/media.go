@@ -16,15 +16,42 @@ type mediaError struct {
 
 func (e *mediaError) Error() string { return e.reason }
 
-// acceptable says why a request's body is not one that is read as JSON.
-func acceptable(h *fasthttp.RequestHeader) error {
-	if t := h.ContentType(); !isJSON(t) {
-		return &mediaError{"Unsupported content type " + show(t) + ": send JSON with Content-Type: application/json", false}
+// bodyForm is how a request's body is written.
+type bodyForm uint8
+
+const (
+	jsonBody bodyForm = iota
+	packBody          // MessagePack
+	formBody          // multipart/form-data
+)
+
+// formOf tells how a request's body is written and compressed, or why it is not one that is read.
+func formOf(h *fasthttp.RequestHeader) (bodyForm, coding, error) {
+	var form bodyForm
+	switch t := h.ContentType(); {
+	case isJSON(t):
+	case isPack(t):
+		form = packBody
+	case isForm(t):
+		form = formBody
+	default:
+		return 0, 0, &mediaError{"Unsupported content type " + show(t) + ": send JSON with Content-Type: application/json, " +
+			"or application/msgpack, or multipart/form-data", false}
 	}
-	if e := h.ContentEncoding(); len(e) > 0 && !bytes.EqualFold(e, []byte("identity")) {
-		return &mediaError{"Unsupported content encoding " + show(e) + ": send the body as it is, without compression", true}
+	if e := h.ContentEncoding(); len(e) > 0 {
+		encoding, known := codingOf(e)
+		if !known || len(h.PeekAll(fasthttp.HeaderContentEncoding)) > 1 {
+			return 0, 0, &mediaError{"Unsupported content encoding " + show(e) + ": send the body as it is, or compressed once, with gzip or zstd", true}
+		}
+		return form, encoding, nil
 	}
-	return nil
+	return form, plain, nil
+}
+
+// isForm tells whether a Content-Type says multipart/form-data.
+func isForm(contentType []byte) bool {
+	t, _, _ := bytes.Cut(contentType, []byte{';'})
+	return bytes.EqualFold(trim(t), []byte("multipart/form-data"))
 }
 
 // isJSON tells whether a Content-Type says JSON. None says so too; parameters do not matter, as JSON

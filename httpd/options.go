@@ -46,6 +46,9 @@ type Options struct {
 	// browser; "*" stands for all. Default: none, and no CORS header is ever sent.
 	CORSOrigins []string
 
+	// Reload is asked by POST /reload, from this machine only, and must not wait; nil: the path is not found.
+	Reload func() error
+
 	// Docs answers GET /docs, and Metrics GET /metrics; nil: the path is not found.
 	Docs, Metrics fasthttp.RequestHandler
 }

@@ -41,6 +41,13 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
+// move takes the body over, so that closing p does nothing.
+func (p *pieces) move() *pieces {
+	moved := *p
+	*p = pieces{}
+	return &moved
+}
+
 // Close lets go of the record. The slices may be memory that is about to be unmapped.
 func (p *pieces) Close() error {
 	if p.release != nil {

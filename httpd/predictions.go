@@ -3,6 +3,7 @@ package httpd
 import (
 	"bytes"
 	"errors"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -21,6 +22,8 @@ type collection struct {
 // create answers POST: a new prediction, carried out and answered as its client asks.
 func (k collection) create(ctx *fasthttp.RequestCtx) {
 	req, how, err := k.read(ctx)
+	taken := false
+	defer discard(&req, &taken)
 	if err != nil {
 		k.refuse(ctx, err)
 		return
@@ -30,6 +33,7 @@ func (k collection) create(ctx *fasthttp.RequestCtx) {
 		k.refuse(ctx, err)
 		return
 	}
+	taken = true
 	k.carryOut(ctx, p, how)
 }
 
@@ -49,6 +53,8 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	req, how, err := k.read(ctx)
+	taken := false
+	defer discard(&req, &taken)
 	if err == nil && req.ID != "" && req.ID != id {
 		var bad problems
 		bad.add(k.noun+" ID must match the ID supplied in the URL", "body", "id")
@@ -67,6 +73,7 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		p, err := k.svc.Create(req)
 		switch {
 		case err == nil:
+			taken = true
 			k.carryOut(ctx, p, how)
 			return
 		case errors.Is(err, predict.ErrNotStreaming), errors.Is(err, predict.ErrNoTraining):
@@ -82,6 +89,13 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 	k.refuse(ctx, predict.ErrInFlight)
 }
 
+// discard removes the files of a request that no prediction has taken.
+func discard(req *predict.Request, taken *bool) {
+	if req.Attachments != nil && !*taken {
+		req.Attachments.Close()
+	}
+}
+
 // maxJoins bounds how often a PUT looks again because the prediction that it found had ended when it
 // came to join it.
 const maxJoins = 100
@@ -94,7 +108,11 @@ func (k collection) get(ctx *fasthttp.RequestCtx) {
 	}
 	if id, ok := pathID(ctx); ok {
 		if rec, ok := k.svc.Result(k.kind, id); ok {
-			k.object200(ctx, &rec, nil)
+			if rec.Status == predict.Succeeded && rendered(&ctx.Request.Header, true) == asFile {
+				k.answerFile(ctx, &rec, nil)
+			} else {
+				k.object200(ctx, &rec, nil)
+			}
 			return
 		}
 	}
@@ -124,11 +142,23 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 		return predict.Request{}, asked{}, predict.ErrNoTraining
 	}
 	h := &ctx.Request.Header
-	if err := acceptable(h); err != nil {
+	form, encoding, err := formOf(h)
+	if err != nil {
 		return predict.Request{}, asked{}, err
 	}
-	req, err := readEnvelope(takeBody(ctx), len(h.ContentType()) > 0)
+	var req predict.Request
+	if form == jsonBody && encoding == plain {
+		var body []byte
+		if body, err = k.takeBody(ctx); err == nil {
+			req, err = readEnvelope(body, len(h.ContentType()) > 0)
+		}
+	} else {
+		req, err = k.readOther(ctx, form, encoding)
+	}
 	if err != nil {
+		return req, asked{}, err
+	}
+	if req.Deadline, err = readDeadline(h, time.Now()); err != nil {
 		return req, asked{}, err
 	}
 	how := readMode(h)
@@ -146,15 +176,6 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 		}
 	}
 	return req, how, nil
-}
-
-// takeBody is the request's body for keeps: fasthttp reads the next request into the same memory.
-func takeBody(ctx *fasthttp.RequestCtx) []byte {
-	body := ctx.Request.Body()
-	if len(body) > maxKept {
-		return ctx.Request.SwapBody(nil)
-	}
-	return bytes.Clone(body)
 }
 
 // join answers a PUT with the prediction of that id that is in flight; false: there is none.

@@ -60,16 +60,7 @@ func listsStream(line []byte) bool {
 		if !bytes.EqualFold(trim(name), []byte(contentSSE)) {
 			continue
 		}
-		refused := false
-		for len(params) > 0 {
-			var param []byte
-			param, params = cutUnquoted(params, ';')
-			key, value, _ := bytes.Cut(param, []byte{'='})
-			if bytes.EqualFold(trim(key), []byte{'q'}) {
-				refused = len(bytes.Trim(trim(value), "0.")) == 0
-			}
-		}
-		if !refused {
+		if quality(params) > 0 {
 			return true
 		}
 	}

@@ -49,6 +49,9 @@ func (s *Server) routes() fasthttp.RequestHandler {
 		r.POST(path+"/{id}/cancel", k.cancel)
 	}
 	r.POST("/shutdown", s.shutdown)
+	if s.opt.Reload != nil {
+		r.POST("/reload", s.reload)
+	}
 	return r.Handler
 }
 
@@ -58,7 +61,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	if s.cors == nil || !s.cors.answer(ctx) {
 		s.route(ctx)
 	}
+	s.finishBody(ctx)
 	ctx.Request.ReleaseBody(maxKept)
+	s.render(ctx)
 	if s.closing.Load() {
 		ctx.SetConnectionClose()
 	}

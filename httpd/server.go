@@ -30,6 +30,9 @@ type Server struct {
 	object predict.Encoder // writes prediction objects
 	slack  time.Duration   // how far a deadline may be off; see conn
 
+	inflaters inflaters
+	deflaters deflaters
+
 	closing atomic.Bool
 	stop    chan struct{} // closed when closing begins
 	drained chan struct{} // closed when, after that, no connection is left
@@ -66,7 +69,9 @@ func New(svc Service, o Options) *Server {
 		IdleTimeout:        o.IdleTimeout,
 		ReadBufferSize:     readBuffer,
 		// Our listener counts, so that the one too many gets an answer in JSON.
-		Concurrency:                  2 * o.Concurrency,
+		Concurrency: 2 * o.Concurrency,
+		// Bodies go from the connection to where they belong: files to disk. finishBody minds what is left.
+		StreamRequestBody:            true,
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,

@@ -13,6 +13,9 @@ type Service interface {
 	// ErrNoTraining, *QueueFullError, *NotReadyError, *ValidationError), or a prediction of which the
 	// caller must call Wait, where its Mode is Sync, or else hand it to Start; and, in either case, Release.
 	Create(req predict.Request) (*predict.Prediction, error)
+	// Inbox is a place for the files that come in a request's own body. Whoever asked closes it, unless Create has
+	// taken it over with the request.
+	Inbox() predict.Inbox
 	// Start carries a prediction out in the background, and holds it for itself (Prediction.Hold) until
 	// its end. Where the prediction is refused after all, it ends as failed. Start does not block.
 	Start(p *predict.Prediction)

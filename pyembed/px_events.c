@@ -1,9 +1,12 @@
 // What a prediction tells while it runs.
 #include "px_worker.h"
 
+#include <errno.h>
+
 #include "px_json.h"
 
 #define PX_KEEP_ITEM ((size_t)256 << 10)
+#define PX_TELL_ALONE ((size_t)64 << 10)  // bodies that may have to wait for the front
 
 // A buffer for the next event. It is taken while it is in use, for the encoder
 // may run code of the model's that tells something itself. GIL held.
@@ -24,85 +27,87 @@ static void give_back(struct px_buf *b) {
   spare = *b;
 }
 
+// tell sends one frame. GIL held; it is released where the front is far behind. 0, or -1 with an exception.
+static int tell(struct px_channel *ch, uint8_t kind, uint64_t id, const char *body, size_t len) {
+  int status;
+  if (len > PX_TELL_ALONE) {
+    PyThreadState *state = PyEval_SaveThread();
+    status = px_channel_tell(ch, kind, id, body, len);
+    int saved = errno;
+    if (status >= 0) px_channel_flush(ch, true);
+    PyEval_RestoreThread(state);
+    errno = saved;
+  } else {
+    status = px_channel_tell(ch, kind, id, body, len);
+    if (status > 0) px_flush_held(ch);
+  }
+  if (status >= 0) return 0;
+  PyErr_Format(PyExc_OSError, "send %zu bytes of an output: %s", len, strerror(errno));
+  return -1;
+}
+
 int px_started(struct px_channel *ch, uint64_t id) {
   if (px_w.nslots == 1) px_log_watch(id);
-  if (px_channel_put(ch, PX_STARTED, id, 0, "", 0) < 0) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  px_channel_soon(ch);
-  return 0;
+  return tell(ch, PX_STARTED, id, "", 0);
 }
 
 // dump_item writes an item that px_json_dumps refused: the encoder goes over the whole of it, and its errors say
 // where in the output the trouble lies.
 static int dump_item(struct px_buf *b, PyObject *value, PyObject *encode, Py_ssize_t index) {
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;  // a cancel
   PyErr_Clear();
   PyObject *place = PyUnicode_FromFormat("output[%zd]", index);
   PyObject *plain = place ? PyObject_CallFunctionObjArgs(encode, value, place, NULL) : NULL;
-  if (place) Py_DecRef(place);
-  if (!plain) return -1;
-  int status = px_json_dumps(b, plain, encode);
-  Py_DecRef(plain);
+  int status = plain ? px_json_dumps(b, plain, encode) : -1;
+  Py_XDECREF(place);
+  Py_XDECREF(plain);
   return status;
-}
-
-// look marks what was written until now, before an event: at once where Python's streams were written to. What native
-// code and other processes write shows in the pipes alone, and asking these before each of many thousand events
-// would cost more than all the rest: so they are asked at most once in PX_EVENT_HOLD, and their text may
-// stand behind events of that time.
-static int look(struct px_channel *ch, uint64_t id) {
-  uint64_t now = px_now();
-  if (!px_w.wrote && now - px_w.looked < PX_EVENT_HOLD) return 0;
-  px_w.wrote = false;
-  px_w.looked = now;
-  if (px_flush_model() < 0) return -1;
-  if (px_log_mark(ch, id) == 0) return 0;
-  PyErr_NoMemory();
-  return -1;
 }
 
 int px_tell(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, PyObject *encode, Py_ssize_t index) {
   struct px_buf b = take();
+  b.len = 0;
   int status = px_json_dumps(&b, value, encode);
-  if (status < 0 && index >= 0 && encode && !(px_w.cancel_type && PyErr_ExceptionMatches(px_w.cancel_type)))
-    status = dump_item(&b, value, encode, index);
-  if (status == 0 && px_w.nslots == 1) status = look(ch, id);  // what was printed before it comes before it
+  if (status < 0 && index >= 0 && encode) status = dump_item(&b, value, encode, index);
+  if (status == 0 && px_w.nslots == 1) status = px_log_look(ch, id);  // what was printed before it comes before it
   // Asked again: Python code ran, and of a thread of the model's the prediction may have ended meanwhile.
-  bool runs = ch->current == id;
-  if (status == 0 && runs && px_channel_put(ch, kind, id, 0, b.data, b.len) < 0) {
-    PyErr_NoMemory();
-    status = -1;
-  }
+  if (status == 0 && ch->current == id) status = tell(ch, kind, id, b.data, b.len);
   give_back(&b);
-  if (status == 0 && runs) px_channel_soon(ch);
   return status;
 }
 
-// close_iterator runs the finally blocks of a generator that is left early. The exception that is set is kept.
-static void close_iterator(PyObject *iterator) {
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);
-  PyObject *close = PyObject_GetAttrString(iterator, "close");
-  PyObject *done = close ? PyObject_CallFunctionObjArgs(close, NULL) : NULL;
-  if (!done) PyErr_Clear();  // it is no generator; or what it raises then, which nobody waits for
-  if (done) Py_DecRef(done);
-  if (close) Py_DecRef(close);
-  PyErr_Restore(type, value, trace);
+// interrupt ends a generator by the exception that is set. An item: it goes on nevertheless; NULL: it has
+// ended, in order or with the exception that is set.
+static PyObject *interrupt(PyObject *iterator) {
+  bool cancel = px_w.cancel_type && PyErr_ExceptionMatches(px_w.cancel_type);
+  PyObject *raised = px_raised();
+  if (!raised) return NULL;
+  PyObject *item = NULL;
+  if (cancel && PyObject_HasAttrString(iterator, "throw")) {
+    // The model sees it where it stands, as it would have if it had been at work.
+    item = PyObject_CallMethod(iterator, "throw", "O", raised);
+    if (!item && PyErr_ExceptionMatches(PyExc_StopIteration)) PyErr_Clear();
+  } else {
+    if (PyObject_HasAttrString(iterator, "close")) Py_XDECREF(PyObject_CallMethod(iterator, "close", NULL));
+    PyErr_Clear();  // what was raised first counts
+    PyErr_SetObject((PyObject *)raised->ob_type, raised);
+  }
+  Py_DecRef(raised);
+  return item;
 }
 
 PyObject *px_yield_all(struct px_channel *ch, uint64_t id, PyObject *iterable, PyObject *encode) {
   PyObject *iterator = PyObject_GetIter(iterable);
   if (!iterator) return NULL;
-  PyObject *item;
-  int status = 0;
-  for (Py_ssize_t n = 0; status == 0 && (item = PyIter_Next(iterator)); n++) {
+  PyObject *item = PyIter_Next(iterator);
+  for (Py_ssize_t n = 0; item; n++) {
     if (atomic_load(&px_w.is_child)) px_leave_child();
-    status = px_tell(ch, PX_OUTPUT, id, item, encode, n);
+    int status = px_tell(ch, PX_OUTPUT, id, item, encode, n);
     Py_DecRef(item);
+    // An iterator that runs no Python code would never come to hear of it.
+    if (status == 0 && px_is_canceled(ch->page, id)) status = PyErr_CheckSignals();
+    item = status == 0 ? PyIter_Next(iterator) : interrupt(iterator);
   }
-  bool failed = status < 0 || PyErr_Occurred();
-  if (status < 0) close_iterator(iterator);
   Py_DecRef(iterator);
-  return failed ? NULL : Py_NewRef(px_w.yielded);
+  return PyErr_Occurred() ? NULL : Py_NewRef(px_w.yielded);
 }

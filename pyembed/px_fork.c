@@ -48,6 +48,7 @@ static void in_child(void) {
   if (!atomic_exchange(&px_w.is_child, true)) {
     pthread_mutex_init(&px_w.mu, NULL);
     pthread_mutex_init(&px_w.log_mu, NULL);
+    pthread_mutex_init(&px_w.timer_mu, NULL);
     abandon(&px_w.control);
     drop(&px_w.timer);
     for (int i = 0; i < px_w.nslots; i++) abandon(px_w.slots[i]);

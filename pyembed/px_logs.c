@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdio_ext.h>  // __fpending
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -21,7 +22,12 @@ int px_logs_init(void) {
   return 0;
 }
 
-// flush_stream flushes one of Python's streams; its errors are dropped, but for a cancel: -1 with the exception.
+// What native code and other processes write shows in the pipes alone, and asking these before each of many
+// thousand events would cost more than all the rest: so they are asked no more often than this, and such text may
+// stand behind events of that time. For what Python's streams or C's took the place is exact.
+#define PX_LOOK 10000  // ns
+
+// flush_stream flushes one of Python's streams; its errors are dropped, but for what is no Exception: -1 with it set.
 static int flush_stream(const char *name) {
   PyObject *stream = PySys_GetObject(name);  // borrowed: the model may replace it while it is flushed
   if (!stream || stream == Py_None) return 0;
@@ -32,7 +38,7 @@ static int flush_stream(const char *name) {
     Py_DecRef(stream);
     return 0;
   }
-  if (px_w.cancel_type && PyErr_ExceptionMatches(px_w.cancel_type)) return -1;
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;  // a cancel
   PyErr_Clear();  // closed, or broken: its affair
   return 0;
 }
@@ -99,7 +105,7 @@ int px_log_mark(struct px_channel *ch, uint64_t id) {
 
 void px_log_watch(uint64_t id) {
   atomic_store(&px_w.log_watch, id);
-  px_flusher_arm(1000000);
+  px_flusher_watch();
 }
 
 void px_log_unwatch(void) { atomic_store(&px_w.log_watch, 0); }
@@ -113,4 +119,15 @@ bool px_log_live(void) {
   if (id != 0) mark(px_w.slots[0], id);
   pthread_mutex_unlock(&px_w.log_mu);
   return id != 0;
+}
+
+int px_log_look(struct px_channel *ch, uint64_t id) {
+  uint64_t now = px_now();
+  if (!px_w.wrote && now - px_w.looked < PX_LOOK && __fpending(stdout) == 0 && __fpending(stderr) == 0) return 0;
+  px_w.wrote = false;
+  px_w.looked = now;
+  if (px_flush_model() < 0) return -1;
+  if (px_log_mark(ch, id) == 0) return 0;
+  PyErr_NoMemory();
+  return -1;
 }

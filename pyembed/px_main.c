@@ -10,7 +10,7 @@
 
 #include "px_worker.h"
 
-struct px_worker px_w = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+struct px_worker px_w = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .timer_mu = PTHREAD_MUTEX_INITIALIZER};
 
 static int failed(const char *what) {
   fprintf(stderr, "pinion worker: %s: %s\n", what, strerror(errno));

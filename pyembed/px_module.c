@@ -116,6 +116,15 @@ static PyObject *next_health(PyObject *self, PyObject *unused) {
   return PyLong_FromUnsignedLongLong(id);
 }
 
+// idle() -> bool: whether the model has no prediction at this moment.
+static PyObject *idle(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  bool busy = false;
+  for (int i = 0; i < px_w.nslots; i++) busy |= px_w.slots[i]->current != 0;
+  return PyBool_FromLong(!busy);
+}
+
 // memory() -> (live, total): blocks that the C code holds and ever took.
 static PyObject *memory(PyObject *self, PyObject *unused) {
   (void)self;
@@ -148,6 +157,7 @@ static PyMethodDef methods[] = {
     {"on_cancel", on_cancel, METH_VARARGS, NULL},
     {"set_cancel_type", set_cancel_type, METH_O, NULL},
     {"memory", memory, METH_NOARGS, NULL},
+    {"idle", idle, METH_NOARGS, NULL},
     {"next_health", next_health, METH_NOARGS, NULL},
     {"is_child", is_child, METH_NOARGS, NULL},
     {"leave_child", leave_child, METH_O, NULL},

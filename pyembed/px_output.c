@@ -11,7 +11,16 @@
 
 #define PX_COPY_MAX ((size_t)1 << 20)  // above, a body is sent from where it lies
 #define PX_KEEP_OUT ((size_t)256 << 10)
-#define PX_LOG_EVERY 50000000  // ns between two looks at what a watched prediction wrote
+#define PX_LOG_FIRST 1000000   // ns until the first look at what a watched prediction wrote
+#define PX_LOG_EVERY 50000000  // ns between two looks
+#define PX_RETRY 1000000       // ns until a socket that was full is tried again
+
+// px_channel_tell: main writes again after PX_JOIN, which is less than the PX_TOLD after which the
+// flusher would, so that a model that goes on telling never wakes it.
+#define PX_JOIN 25000
+#define PX_TOLD 30000
+#define PX_BURST 32  // reached after as many PX_TOLD without a frame
+#define PX_TOLD_BACKLOG ((size_t)1 << 20)  // more than this is not queued
 
 static void header(char h[PX_HEADER], size_t len, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos) {
   uint32_t n = (uint32_t)len;
@@ -61,7 +70,6 @@ static bool flush_locked(struct px_channel *ch, bool wait) {
                      MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
     if (k >= 0) {
       ch->sent += (size_t)k;
-      ch->sent_at = px_now();
     } else if (errno == EAGAIN) {
       return false;
     } else if (errno != EINTR) {
@@ -69,24 +77,9 @@ static bool flush_locked(struct px_channel *ch, bool wait) {
     }
   }
   ch->sent = 0;
+  ch->told_armed = false;
   px_buf_trim(&ch->out, PX_KEEP_OUT);
   return true;
-}
-
-#define PX_FAR_BEHIND ((size_t)4 << 20)  // more than this is not queued
-
-void px_channel_soon(struct px_channel *ch) {
-  uint64_t now = px_now();
-  pthread_mutex_lock(&ch->mu);
-  bool due = now - ch->sent_at >= PX_EVENT_HOLD || now - ch->unsent_since >= PX_EVENT_HOLD;
-  bool done = due && flush_locked(ch, false);
-  bool arm = !due && ch->armed_for != ch->unsent_since;
-  if (arm) ch->armed_for = ch->unsent_since;
-  bool far = ch->out.len - ch->sent > PX_FAR_BEHIND;
-  pthread_mutex_unlock(&ch->mu);
-  if (arm) px_flusher_arm(PX_EVENT_HOLD);
-  if (due && !done) px_flusher_arm(1000000);
-  if (far) px_flush_held(ch);
 }
 
 size_t px_channel_backlog(struct px_channel *ch) {
@@ -162,21 +155,117 @@ int px_channel_put(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t na
 
 // ---- the flusher -----------------------------------------------------------
 
+// set_timer sets the timer to what is due first. timer_mu is held.
+static void set_timer(void) {
+  uint64_t at = px_w.timer_due;
+  if (px_w.log_due && (!at || px_w.log_due < at)) at = px_w.log_due;
+  struct itimerspec t = {.it_value = {.tv_sec = (time_t)(at / 1000000000), .tv_nsec = (long)(at % 1000000000)}};
+  timerfd_settime(px_w.timer, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+// arm_at has the flusher send what is queued at a time, or earlier. For a channel: nothing of what it
+// asked for before is left. So as long as nobody else has asked, the time may be put off.
+static void arm_at(struct px_channel *ch, uint64_t at) {
+  pthread_mutex_lock(&px_w.timer_mu);
+  if (px_w.timer_due == 0) px_w.timer_for = ch;
+  else if (px_w.timer_for != ch) px_w.timer_for = NULL;
+  if (px_w.timer_due == 0 || at < px_w.timer_due || px_w.timer_for) {
+    px_w.timer_due = at;
+    set_timer();
+  }
+  pthread_mutex_unlock(&px_w.timer_mu);
+}
+
+void px_flusher_arm(uint64_t ns) { arm_at(NULL, px_now() + ns); }
+
+void px_flusher_arm_for(struct px_channel *ch) {
+  pthread_mutex_lock(&ch->mu);
+  bool arm = ch->out.len > 0 && ch->armed_for != ch->unsent_since;
+  if (arm) ch->armed_for = ch->unsent_since;
+  arm = arm && !ch->told_armed;  // what was told goes sooner, and takes all else with it
+  pthread_mutex_unlock(&ch->mu);
+  if (arm) arm_at(ch, px_now() + PX_BACKSTOP);
+}
+
+static void watch_in(uint64_t ns) {
+  pthread_mutex_lock(&px_w.timer_mu);
+  px_w.log_due = px_now() + ns;
+  set_timer();
+  pthread_mutex_unlock(&px_w.timer_mu);
+}
+
+void px_flusher_watch(void) { watch_in(PX_LOG_FIRST); }
+
+int px_channel_tell(struct px_channel *ch, uint8_t kind, uint64_t id, const char *body, size_t len) {
+  if (len > PX_COPY_MAX) return px_channel_put(ch, kind, id, 0, body, len);
+  int status = 0;
+  char h[PX_HEADER];
+  header(h, len, kind, 0, id, 0);
+  pthread_mutex_lock(&ch->mu);
+  uint64_t now = px_now(), due = 0;
+  if (ch->broken) {
+    // Nobody listens; what is queued would stay here.
+  } else if (px_buf_reserve(&ch->out, sizeof h + len) < 0) {
+    errno = ENOMEM;
+    status = -1;
+  } else {
+    if (ch->out.len == 0) ch->unsent_since = now;
+    px_buf_put(&ch->out, h, sizeof h);
+    px_buf_put(&ch->out, body, len);
+    uint64_t pause = now - ch->told_at;
+    bool at_once = pause >= PX_JOIN || ch->bursts > 0 || ch->out.len > PX_KEEP_OUT;
+    if (pause >= PX_TOLD) {
+      uint64_t bursts = ch->bursts + pause / PX_TOLD;
+      ch->bursts = bursts < PX_BURST ? (unsigned)bursts : PX_BURST;
+    } else if (pause < PX_JOIN && ch->bursts > 0) {
+      ch->bursts--;
+    }
+    if (at_once) ch->told_at = now;
+    if (!(at_once && flush_locked(ch, false)) && !ch->told_armed) {
+      ch->told_armed = true;
+      due = ch->told_at + PX_TOLD;
+    }
+    status = ch->out.len - ch->sent > PX_TOLD_BACKLOG;
+  }
+  pthread_mutex_unlock(&ch->mu);
+  if (due) arm_at(ch, due);
+  return status;
+}
+
+// expired takes note that the timer went off: whether it is time to look at the log pipes.
+static bool expired(void) {
+  pthread_mutex_lock(&px_w.timer_mu);
+  px_w.timer_due = 0;
+  px_w.timer_for = NULL;
+  bool look = px_w.log_due && px_now() >= px_w.log_due;
+  if (look) px_w.log_due = 0;
+  else if (px_w.log_due) set_timer();
+  pthread_mutex_unlock(&px_w.timer_mu);
+  return look;
+}
+
+// flush_due sends what is queued in a channel, without waiting. true: nothing is left.
+static bool flush_due(struct px_channel *ch) {
+  pthread_mutex_lock(&ch->mu);
+  if (ch->told_armed) ch->told_at = px_now();
+  bool done = flush_locked(ch, false);
+  pthread_mutex_unlock(&ch->mu);
+  return done;
+}
+
 static void *flusher(void *unused) {
   (void)unused;
   for (;;) {
     uint64_t expirations;
     ssize_t n = read(px_w.timer, &expirations, sizeof expirations);
     if (n < 0 && errno != EINTR) return NULL;
-    atomic_store(&px_w.armed, 0);
-    bool watching = px_log_live();
+    if (expired() && px_log_live()) watch_in(PX_LOG_EVERY);
     pthread_mutex_lock(&px_w.mu);
     int count = px_w.nslots;
     pthread_mutex_unlock(&px_w.mu);
     bool left = false;
-    for (int i = 0; i < count; i++) left |= !px_channel_flush(px_w.slots[i], false);
-    if (left) px_flusher_arm(1000000);  // the front's socket is full: once more in a millisecond
-    if (watching) px_flusher_arm(PX_LOG_EVERY);
+    for (int i = 0; i < count; i++) left |= !flush_due(px_w.slots[i]);
+    if (left) px_flusher_arm(PX_RETRY);
   }
 }
 
@@ -185,21 +274,4 @@ int px_flusher_start(void) {
   if (px_w.timer < 0) return -1;
   pthread_t thread;
   return pthread_create(&thread, NULL, flusher, NULL) == 0 ? 0 : -1;
-}
-
-void px_flusher_arm(uint64_t ns) {
-  // Never later than it is due already: those that arm it one after another would put it off for ever.
-  uint64_t now = px_now(), due = atomic_load(&px_w.armed);
-  if (due > now && due <= now + ns) return;
-  atomic_store(&px_w.armed, now + ns);
-  struct itimerspec at = {.it_value = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)}};
-  timerfd_settime(px_w.timer, 0, &at, NULL);
-}
-
-void px_flusher_arm_for(struct px_channel *ch) {
-  pthread_mutex_lock(&ch->mu);
-  bool arm = ch->out.len > 0 && ch->armed_for != ch->unsent_since;
-  if (arm) ch->armed_for = ch->unsent_since;
-  pthread_mutex_unlock(&ch->mu);
-  if (arm) px_flusher_arm(PX_BACKSTOP);
 }

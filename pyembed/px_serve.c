@@ -4,7 +4,7 @@
 //   handler.functions            the predict function and the train function; None: there is none. Of each:
 //     predict(**input)           the model's function
 //     prepare(input)             completes and converts the input; None: nothing to do
-//     collect(result)            makes a list of what an iterator yields; None: it returns no iterator
+//     collect(result, encode)    makes a list of what an iterator yields; None: it returns no iterator
 //   handler.scope(context)       makes a prediction's scope
 //   handler.variable             the context variable that holds it meanwhile
 //   handler.encode(value)        what is no JSON, as what is
@@ -133,7 +133,7 @@ static PyObject *call_model(struct handler *h, struct call *c, PyObject *input) 
   result = PyObject_Call(f->predict, h->no_args, input);
   if (result && f->collect) {
     output = c->told ? px_yield_all(c->ch, c->id, result, c->encode)
-                     : PyObject_CallFunctionObjArgs(f->collect, result, NULL);
+                     : PyObject_CallFunctionObjArgs(f->collect, result, c->encode, NULL);
     Py_DecRef(result);
   } else {
     output = result;

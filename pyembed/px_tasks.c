@@ -128,19 +128,31 @@ static PyObject *started(PyObject *self, PyObject *args) {
 }
 
 // tell(slot, id, kind, value, encode, index): tells what happens to a prediction, if it still runs; see px_tell.
-static PyObject *tell(PyObject *self, PyObject *args) {
+static PyObject *tell(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
-  int i, kind;
-  unsigned long long id;
-  PyObject *value, *encode;
-  Py_ssize_t index;
-  if (!PyArg_ParseTuple(args, "iKiOOn", &i, &id, &kind, &value, &encode, &index)) return NULL;
-  struct px_channel *ch = slot_of(i);
+  if (n != 6) return PyErr_Format(PyExc_TypeError, "tell takes 6 arguments, not %zd", n);
+  long i = PyLong_AsLong(args[0]), kind = PyLong_AsLong(args[2]);
+  uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
+  PyObject *value = args[3], *encode = args[4];
+  Py_ssize_t index = PyLong_AsSsize_t(args[5]);
+  if (PyErr_Occurred()) return NULL;
+  struct px_channel *ch = slot_of((int)i);
   if (!ch) return NULL;
   if (ch->current == id && !atomic_load(&px_w.is_child) &&
       px_tell(ch, (uint8_t)kind, id, value, encode == Py_None ? NULL : encode, index) < 0)
     return NULL;
   Py_RETURN_NONE;
+}
+
+// tell_all(slot, id, items, encode): tells every item of an iterable as it comes; see px_yield_all.
+static PyObject *tell_all(PyObject *self, PyObject *args) {
+  (void)self;
+  int i;
+  unsigned long long id;
+  PyObject *items, *encode;
+  if (!PyArg_ParseTuple(args, "iKOO", &i, &id, &items, &encode)) return NULL;
+  struct px_channel *ch = slot_of(i);
+  return ch ? px_yield_all(ch, id, items, encode) : NULL;
 }
 
 // flush(slot): sends the answers that are queued.
@@ -217,7 +229,8 @@ static PyObject *canceled(PyObject *self, PyObject *unused) {
 PyMethodDef px_task_methods[] = {
     {"slots", slots, METH_VARARGS, NULL},     {"receive", receive, METH_VARARGS, NULL},
     {"claim", claim, METH_VARARGS, NULL},     {"reply", reply, METH_VARARGS, NULL},
-    {"started", started, METH_VARARGS, NULL}, {"tell", tell, METH_VARARGS, NULL},
+    {"started", started, METH_VARARGS, NULL}, {"tell_all", tell_all, METH_VARARGS, NULL},
+    {"tell", (PyCFunction)(void (*)(void))tell, METH_FASTCALL, NULL},
     {"flush", flush, METH_VARARGS, NULL},     {"arm", arm, METH_NOARGS, NULL},
     {"log", log_text, METH_VARARGS, NULL},    {"canceled", canceled, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -75,7 +75,9 @@ struct px_channel {
   bool broken;          // the front does not listen any more
 
   uint64_t armed_for;     // the unsent_since that the flusher knows of
-  uint64_t sent_at;       // when something was sent last, ns
+  uint64_t told_at;       // ns, monotonic: when the last frame of px_channel_tell left
+  unsigned bursts;        // how many may leave one by one all the same
+  bool told_armed;        // the flusher knows of frames of px_channel_tell in out
 };
 
 struct px_worker {
@@ -88,7 +90,10 @@ struct px_worker {
   pthread_cond_t changed;    // nslots or stopping
 
   int timer;                 // of the flusher, a timerfd
-  _Atomic uint64_t armed;    // when it is due, ns; 0: it is not
+  pthread_mutex_t timer_mu;  // a leaf; guards the next three
+  uint64_t timer_due;        // ns, monotonic: when all that is queued is to be sent; 0: nobody asked
+  struct px_channel *timer_for;  // the only channel that asked for that, or NULL
+  uint64_t log_due;          // when to look for what log_watch wrote, or 0
   int log_fd[2];             // our own duplicates of the log pipes' write ends
   bool wrote;                // GIL: Python's streams were written to since the last look
   uint64_t looked;           // GIL: when a told prediction looked at the log pipes last, ns
@@ -140,22 +145,25 @@ bool px_channel_flush(struct px_channel *ch, bool wait);
 // is released where sending has to wait.
 void px_flush_held(struct px_channel *ch);
 
-// px_channel_soon sends what is queued, at once where nothing was sent for
-// PX_EVENT_HOLD ns; else the flusher does when that is over, so that what comes
-// in quick succession shares writes. GIL held; it is released where the front is far behind.
-#define PX_EVENT_HOLD 30000
-void px_channel_soon(struct px_channel *ch);
+// px_channel_tell queues a frame that is to be read at once, and sends it where
+// the channel has not done so for PX_JOIN ns, or after a pause also the PX_BURST
+// that come first. Else it waits for those that follow, for the rest of PX_TOLD
+// ns at most: the flusher sees to it, whatever main does meanwhile. As px_channel_put, but 1 where so much is queued that
+// the caller should px_flush_held.
+int px_channel_tell(struct px_channel *ch, uint8_t kind, uint64_t id, const char *body, size_t len);
 
 // px_channel_backlog is how many bytes are queued and not sent. Any thread.
 size_t px_channel_backlog(struct px_channel *ch);
 
-// px_flusher_start starts the thread that sends what lies unsent for longer
-// than px_flusher_arm says. 0 or -1. px_flusher_arm_for arms it for what was
-// queued first in this channel, PX_BACKSTOP from now; only once, lest those
-// that come after it put it off for ever.
+// px_flusher_start starts the thread that sends all that is queued when its
+// timer goes off. 0 or -1. px_flusher_arm has that happen in ns at the latest.
+// px_flusher_arm_for does so for what was queued first in this channel,
+// PX_BACKSTOP from now; only once, lest those that come after it put it off
+// for ever. px_flusher_watch has it look for what log_watch wrote, soon.
 int px_flusher_start(void);
 void px_flusher_arm(uint64_t ns);
 void px_flusher_arm_for(struct px_channel *ch);
+void px_flusher_watch(void);
 
 // ---- px_control.c ---------------------------------------------------------
 
@@ -196,9 +204,13 @@ int px_logs_init(void);
 // set exception is kept; errors of the model's own streams are dropped.
 void px_flush_stdio(void);
 
-// px_flush_model is px_flush_stdio within a prediction: -1 with the exception
-// where a cancel struck meanwhile, which is not to be lost.
+// px_flush_model is px_flush_stdio while the model runs: what is raised there and
+// is no Exception, as a cancel is not, is the model's. 0, or -1 with it set.
 int px_flush_model(void);
+
+// px_log_look tells the front whose the text is that was written before what
+// comes next, if any was. GIL held. 0, or -1 with an exception.
+int px_log_look(struct px_channel *ch, uint64_t id);
 
 // px_flush_c flushes C's stdout and stderr. Any thread.
 void px_flush_c(void);
@@ -224,12 +236,13 @@ bool px_log_live(void);
 int px_started(struct px_channel *ch, uint64_t id);
 
 // px_tell sends value as a frame of that kind, encode standing in for what is no
-// JSON. index >= 0: value is the item of that index, which errors then name. Of a
-// prediction that has ended nothing is sent. GIL held, any thread of Python's. 0, or -1 with an exception.
+// JSON. index >= 0: value is the item of that index, which errors then name. GIL
+// held, any thread of Python's. 0, or -1 with an exception.
 int px_tell(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, PyObject *encode, Py_ssize_t index);
 
-// px_yield_all tells every item of an iterable as it comes. New reference to px_w.yielded, or NULL with an
-// exception; the iterable is closed then. Main thread.
+// px_yield_all tells every item of an iterable as it comes. An exception on the
+// way, such as a cancel, is first given to the generator, so that its finally
+// blocks run. New reference to px_w.yielded, or NULL with an exception. Main thread.
 PyObject *px_yield_all(struct px_channel *ch, uint64_t id, PyObject *iterable, PyObject *encode);
 
 // ---- px_reply.c -----------------------------------------------------------

@@ -59,6 +59,8 @@ func TestCLISchemaTakesTrainings(t *testing.T) {
 	c := cli{dir: folder(t, "cog.yaml", "run: run.py:run\ntrain: run.py:train\n",
 		"run.py", "def run(n: int) -> int: ...\ndef train(m: int) -> str: ...\n")}
 	wantText(t, "the input", c.good(t, "schema", "--train", "--input"), "TrainingInput", `"m"`)
+	s := harness.Ready(t, harness.Options{Dir: c.dir})
+	sameJSON(t, "the document", []byte(c.good(t, "schema")), string(s.Do(http.MethodGet, "/openapi.json", nil).Body))
 	wantText(t, "without", cli{dir: example(t, "hello")}.bad(t, 2, "schema", "--train"), "has no train function")
 }
 

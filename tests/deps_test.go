@@ -26,7 +26,7 @@ const (
 // down. Folders that hold several packages of one kind (cmd, tests, bench) stand here as one.
 func drawn() map[string][]string {
 	return map[string][]string{
-		"cmd":               {"httpd", "httpd/page", "runtime/service", "pyembed"},
+		"cmd":               {"httpd", "httpd/page", "runtime/metrics", "runtime/service", "pyembed"},
 		"httpd":             {"runtime/predict"},
 		"httpd/page":        {},
 		"runtime/service":   {"runtime/supervise", "runtime/schema", "runtime/files", "runtime/webhook"},

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,98 +16,31 @@ import (
 	"pinion/tests/harness"
 )
 
-// told is what the model of fleet.py says of its process.
-type told struct{ pid, generation, gpus string }
-
-func tell(t testing.TB, a harness.Answer) told {
-	t.Helper()
-	f := strings.Fields(a.Text(t))
-	if len(f) != 3 {
-		t.Fatalf("the model says %s", a)
+func TestPlaceInLine(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "8"}})
+	open := makeFIFO(t, s.Dir, "gate")
+	running := s.Begin("running", input{"gate": "gate", "token": "running"})
+	s.WaitLog("waiting running")
+	var waiting []*harness.Visit
+	for _, name := range numbered("waiting", 4) {
+		waiting = append(waiting, s.Visit(name, input{}))
 	}
-	return told{f[0], f[1], f[2]}
-}
-
-// fleet serves fleet.py.
-func fleet(t testing.TB, o harness.Options) *harness.Server {
-	t.Helper()
-	o.Model = "fleet.py"
-	return harness.Ready(t, o)
-}
-
-// allReady waits until that many workers are ready, and each was replaced so often in all, with nobody in the wings.
-func allReady(t testing.TB, s *harness.Server, workers, restarts int) harness.Health {
-	t.Helper()
-	var h harness.Health
-	harness.Eventually(t, fmt.Sprintf("%d workers are ready after %d restarts", workers, restarts), func() bool {
-		h = s.Health()
-		ready, restarted := 0, 0
-		for _, w := range h.Workers {
-			if w.State == "ready" && w.Successor == "" {
-				ready++
-			}
-			restarted += w.Restarts
+	for i, name := range append([]string{"running"}, numbered("waiting", 4)...) {
+		a := s.Do(http.MethodGet, "/predictions/"+name, nil)
+		if want := fmt.Sprintf(`"queue_position":%d`, i); strings.Contains(string(a.Body), want) != (i > 0) {
+			t.Errorf("%s: %s", name, a)
 		}
-		return ready == workers && restarted == restarts
-	})
-	return h
-}
-
-// crowd are clients that ask again and again, and count what they are answered.
-type crowd struct {
-	stop    chan struct{}
-	done    sync.WaitGroup
-	mu      sync.Mutex
-	answers []harness.Answer // that were no success
-	good    int
-}
-
-// flock has n clients ask, each when it was answered; input makes the input of a client's n-th request.
-func flock(s *harness.Server, n int, input func(client, n int) any) *crowd {
-	c := &crowd{stop: make(chan struct{})}
-	for client := range n {
-		c.done.Go(func() {
-			for i := 0; ; i++ {
-				select {
-				case <-c.stop:
-					return
-				default:
-				}
-				a := s.Input(input(client, i))
-				c.mu.Lock()
-				if a.Err == nil && a.Code == http.StatusOK && a.Status == "succeeded" {
-					c.good++
-				} else {
-					c.answers = append(c.answers, a)
-				}
-				c.mu.Unlock()
-			}
-		})
 	}
-	return c
+	open()
+	harness.Receive(t, running)
+	for _, v := range waiting {
+		harness.Receive(t, v.Answer)
+	}
+	if a := s.Do(http.MethodGet, "/predictions/waiting3", nil); a.Status != "succeeded" || strings.Contains(string(a.Body), "queue_position") {
+		t.Errorf("afterwards: %s", a)
+	}
 }
-
-func (c *crowd) answered() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.good
-}
-
-// more waits until the clients got so many more good answers.
-func (c *crowd) more(t testing.TB, n int) {
-	t.Helper()
-	until := c.answered() + n
-	harness.Eventually(t, "the clients are answered", func() bool { return c.answered() >= until })
-}
-
-// leave ends the clients, and returns what they were answered that was no success.
-func (c *crowd) leave() []harness.Answer {
-	close(c.stop)
-	c.done.Wait()
-	return c.answers
-}
-
-func plain(int, int) any { return input{} }
 
 func TestGPUsAreSharedOut(t *testing.T) {
 	t.Parallel()
@@ -148,6 +80,36 @@ func TestGPUsAreSharedOut(t *testing.T) {
 	code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--gpus", "each", "--workers", "3"}, Env: []string{"CUDA_VISIBLE_DEVICES=0,1"}})
 	if code != 2 || !strings.Contains(text, "3 workers want a GPU each, and 2 are visible") {
 		t.Errorf("exit code %d, %q", code, text)
+	}
+}
+
+// TestDeadline: what was not begun by then never is, be it that a slot was free, or not.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "8"}})
+	create := func(token, deadline string) harness.Answer {
+		return s.Create(map[string]any{"input": input{"token": token}}, "Pinion-Deadline", deadline)
+	}
+	if a := create("in-time", "60"); a.Status != "succeeded" {
+		t.Errorf("in time: %s", a)
+	}
+	for _, deadline := range []string{"0", "2020-01-01T00:00:00Z"} {
+		a := create("late", deadline)
+		wantCode(t, "late", a, http.StatusRequestTimeout)
+		if a.Header.Get("Pinion-Retry") != "elsewhere" {
+			t.Errorf("late: %v", a.Header)
+		}
+	}
+	wantCode(t, "no deadline", create("odd", "soon"), http.StatusUnprocessableEntity)
+	open := makeFIFO(t, s.Dir, "gate")
+	running := s.Begin("running", input{"gate": "gate", "token": "running"})
+	s.WaitLog("waiting running")
+	wantCode(t, "behind another", create("behind", "0.1"), http.StatusRequestTimeout)
+	open()
+	harness.Receive(t, running)
+	s.Succeed(input{})
+	if counts := once(t, lines(t, s, "ran.txt")); len(counts) != 2 || counts["in-time"] != 1 || counts["running"] != 1 {
+		t.Errorf("the model ran %v", counts)
 	}
 }
 
@@ -269,138 +231,6 @@ func TestAWorkerWithTooMuchMemoryIsReplaced(t *testing.T) {
 	if second := tell(t, s.Succeed(input{})).pid; second == first || h.Workers[0].MemoryBytes > 150<<20 {
 		t.Errorf("worker %s was followed by %s, which has %d bytes", first, second, h.Workers[0].MemoryBytes)
 	}
-}
-
-// edit makes the model that of a generation. Each has another length: Python takes its bytecode for good where a
-// file's length and its time, in seconds, are as they were.
-func edit(t testing.TB, s *harness.Server, generation int) {
-	t.Helper()
-	file := filepath.Join(s.Dir, "fleet.py")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, to := fmt.Sprintf("GENERATION = %d ", generation-1), fmt.Sprintf("GENERATION = %d  #", generation)
-	changed := strings.Replace(string(text), from, to, 1)
-	if changed == string(text) {
-		t.Fatalf("the model has no %q", from)
-	}
-	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestReloadUnderLoad(t *testing.T) {
-	t.Parallel()
-	s := fleet(t, harness.Options{Args: []string{"--queue", "32", "--workers", "2"}})
-	allReady(t, s, 2, 0)
-	clients := flock(s, 8, plain)
-	for generation := 2; generation <= 4; generation++ {
-		edit(t, s, generation)
-		s.Signal(syscall.SIGHUP)
-		allReady(t, s, 2, 2*(generation-1))
-		if got := tell(t, s.Succeed(input{})); got.generation != strconv.Itoa(generation) {
-			t.Errorf("generation %s answers, want %d", got.generation, generation)
-		}
-	}
-	for _, a := range clients.leave() {
-		t.Errorf("one was lost: %s", a)
-	}
-}
-
-// TestReloadLetsWhatRunsFinish, be it ever so slow, while others are answered by the new worker.
-func TestReloadLetsWhatRunsFinish(t *testing.T) {
-	t.Parallel()
-	s := fleet(t, harness.Options{Args: []string{"--queue", "8"}})
-	open := makeFIFO(t, s.Dir, "gate")
-	running := s.Begin("running", input{"gate": "gate", "token": "running"})
-	s.WaitLog("waiting running")
-	old := strconv.Itoa(s.Worker())
-	waiting := s.Visit("waiting", input{})
-	edit(t, s, 2)
-	s.Signal(syscall.SIGHUP)
-	if got := tell(t, harness.Receive(t, waiting.Answer)); got.generation != "2" || got.pid == old {
-		t.Errorf("what waited was answered by %+v", got)
-	}
-	if got := tell(t, s.Succeed(input{})); got.generation != "2" {
-		t.Errorf("a new one was answered by %+v", got)
-	}
-	open()
-	if got := tell(t, harness.Receive(t, running)); got.generation != "1" || got.pid != old {
-		t.Errorf("what ran was answered by %+v", got)
-	}
-}
-
-func TestReloadStopFirst(t *testing.T) {
-	t.Parallel()
-	s := fleet(t, harness.Options{Args: []string{"--queue", "32", "--reload-strategy", "stop-first"}})
-	clients := flock(s, 4, plain)
-	clients.more(t, 20)
-	edit(t, s, 2)
-	s.Signal(syscall.SIGHUP)
-	allReady(t, s, 1, 1)
-	clients.more(t, 20)
-	for _, a := range clients.leave() {
-		t.Errorf("one was lost: %s", a)
-	}
-	if got := tell(t, s.Succeed(input{})); got.generation != "2" {
-		t.Errorf("generation %s answers", got.generation)
-	}
-}
-
-// TestAReloadThatFailsChangesNothing, and the one after it does.
-func TestAReloadThatFailsChangesNothing(t *testing.T) {
-	t.Parallel()
-	s := fleet(t, harness.Options{})
-	edit(t, s, 2)
-	broken := filepath.Join(s.Dir, "broken.txt")
-	if err := os.WriteFile(broken, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.Signal(syscall.SIGHUP)
-	harness.Eventually(t, "the successor has failed", func() bool {
-		_, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "the worker's successor failed") })
-		return found
-	})
-	if got := tell(t, s.Succeed(input{})); got.generation != "1" {
-		t.Errorf("generation %s answers", got.generation)
-	}
-	if err := os.Remove(broken); err != nil {
-		t.Fatal(err)
-	}
-	allReady(t, s, 1, 1)
-	if got := tell(t, s.Succeed(input{})); got.generation != "2" {
-		t.Errorf("generation %s answers", got.generation)
-	}
-}
-
-// TestAModelThatWasMendedIsServed: SETUP_FAILED is not for ever.
-func TestAModelThatWasMendedIsServed(t *testing.T) {
-	t.Parallel()
-	dir := harness.Models(t)
-	broken := filepath.Join(dir, "broken.txt")
-	if err := os.WriteFile(broken, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := harness.Start(t, harness.Options{Model: "fleet.py", Dir: dir})
-	h := s.WaitHealth("SETUP_FAILED")
-	wantText(t, "setup's logs", h.Setup.Logs, "it cannot be set up today")
-	wantCode(t, "meanwhile", s.Input(input{}), http.StatusServiceUnavailable)
-	if err := os.Remove(broken); err != nil {
-		t.Fatal(err)
-	}
-	s.Signal(syscall.SIGHUP)
-	s.WaitHealth("READY")
-	s.Succeed(input{})
-}
-
-// TestASetupThatFailsSometimes is tried again where another worker's went well, or a retry was asked for.
-func TestASetupThatFailsSometimes(t *testing.T) {
-	t.Parallel()
-	s := fleet(t, harness.Options{Args: []string{"--workers", "3"}, Env: []string{"FAIL_BIRTHS=2"}})
-	allReady(t, s, 3, 1)
-	s = fleet(t, harness.Options{Args: []string{"--setup-retries", "2"}, Env: []string{"FAIL_BIRTHS=1"}})
-	allReady(t, s, 1, 1)
 }
 
 func TestALostGPUContextRetiresTheWorker(t *testing.T) {

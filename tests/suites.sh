@@ -50,14 +50,16 @@ go_events() {
 # packages PATTERN fills the array list with the packages whose path matches.
 packages() { mapfile -t list < <(go list -tags "$tags" ./... | grep -E "$1"); }
 
-# make_test_pythons fills the array venvs with a virtual environment for each interpreter that can be embedded.
+# make_test_pythons fills the array venvs with a virtual environment for each interpreter that can be embedded. Beside
+# each lies one with pydantic 1, where the tests of the corpus look for it.
 make_test_pythons() {
   local status version executable
   venvs=()
   while read -r status version _ executable; do
     if [[ $status != ok ]]; then
       [[ $status == unsupported ]] || say "left out: $executable, Python $version ($status)"
-    elif (make_venv "$executable" "$cache/venvs/$version" tests/requirements.txt); then
+    elif (make_venv "$executable" "$cache/venvs/$version" tests/requirements.txt &&
+      make_venv "$executable" "$cache/venvs/$version-pydantic1" tests/requirements-pydantic1.txt); then
       venvs+=("$cache/venvs/$version")
     else
       say "left out: $executable, Python $version (no virtual environment could be made)"
@@ -74,6 +76,7 @@ start_tests() {
   need_cc
   choose_python >/dev/null # installs one where there is none
   make_test_pythons
+  make_venv "$(choose_python)" "$cache/venvs/models" tests/requirements-models.txt
   rm -rf "$results"
   mkdir -p "$results"
   go build -o "$cache/report" ./tests/cmd/report
@@ -109,7 +112,7 @@ whole_suite() {
   shift 2
   interpreters=$(printf ':%s/bin/python' "${venvs[@]}")
   go_suite "$name" PINION_BIN="$PWD/$binary" PINION_TEST_PYTHONS="${interpreters#:}" \
-    -count=1 -timeout 20m "$@" ./tests/...
+    PINION_TEST_MODELS_PYTHON="$cache/venvs/models/bin/python" -count=1 -timeout 20m "$@" ./tests/...
 }
 
 ## test             every test, in each Python from 3.10 on that is installed; the last line counts them

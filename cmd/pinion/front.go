@@ -63,15 +63,16 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan) (_ *fr
 			err = f.discard(err)
 		}
 	}()
+	f.metrics = f.newMetrics()
 	f.files, err = files.New(files.Options{
-		Root: f.dir.Files(), UserAgent: firstOf(s.userAgent, "pinion/"+version), DenyPrivate: s.denyPrivate, Logger: f.log,
+		OnTransfer: f.metrics.Transfer,
+		Root:       f.dir.Files(), UserAgent: firstOf(s.userAgent, "pinion/"+version), DenyPrivate: s.denyPrivate, Logger: f.log,
 		MaxFile: s.downloadSize, MaxFiles: s.downloadFiles, Timeout: s.downloadTimeout,
 	})
 	if err != nil {
 		return nil, err
 	}
 	f.pool = slot.NewPool(slot.Options{Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit})
-	f.metrics = f.newMetrics()
 	f.webhooks = webhook.New(webhook.Options{
 		OnDelivery: f.metrics.Webhook,
 		AuthToken:  s.webhookToken, UserAgent: "pinion/" + version, Throttle: s.webhookInterval, Logger: f.log,
@@ -88,7 +89,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan) (_ *fr
 	})
 	f.http = httpd.New(backend{f.svc}, httpd.Options{
 		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, CORSOrigins: s.corsOrigins,
-		Docs: page.Handler(), Metrics: f.serveMetrics,
+		Docs: page.Handler(), Metrics: f.serveMetrics, Reload: f.reloader(),
 	})
 	if f.ln, f.address, err = listen(s.host, s.port); err != nil {
 		return nil, err

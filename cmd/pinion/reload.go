@@ -67,6 +67,14 @@ func (f *front) reload(why string) error {
 	return nil
 }
 
+// reloader is what POST /reload calls, where that is allowed.
+func (f *front) reloader() func() error {
+	if !f.s.fleet.reload {
+		return nil
+	}
+	return func() error { return f.reload("POST /reload") }
+}
+
 // watchReload has SIGHUP reload the model. At a terminal it means that the terminal is gone, and ends the
 // server as ever; and where it was set to be ignored, as nohup does, it is.
 func (f *front) watchReload() {

@@ -40,6 +40,7 @@ func newTransport(o Options, denied bool) *http.Transport {
 
 // download fetches rawURL into folder and returns the file's path.
 func (s *Store) download(ctx context.Context, folder, rawURL string) (path string, err error) {
+	defer func() { s.transferred(Download, sizeOf(path), err) }()
 	ctx, progress, stop := s.limit(ctx)
 	defer stop()
 	defer func() {

@@ -42,6 +42,9 @@ type Options struct {
 	// Proxies from the environment are then not used, for the check would see only their address.
 	// It is about downloads alone: files are uploaded wherever they are asked to be.
 	DenyPrivate bool
+	// OnTransfer is told of each download and upload that has ended: Download or Upload; Succeeded, Failed or
+	// Canceled; and the file's size in bytes, 0 unless it succeeded. It must not block. Default: none.
+	OnTransfer func(direction, outcome string, bytes int64)
 	// Logger gets what no caller can be told: a folder that could not be removed. Default: none.
 	Logger *slog.Logger
 }

@@ -33,11 +33,13 @@ func (s *Store) Upload(ctx context.Context, to Destination, path string) (string
 	})
 }
 
-func (s *Store) upload(ctx context.Context, to Destination, name string, open func() (*os.File, error)) (string, error) {
+func (s *Store) upload(ctx context.Context, to Destination, name string, open func() (*os.File, error)) (_ string, err error) {
 	if !s.enter() {
 		return "", ErrClosed
 	}
 	defer s.fetches.Done()
+	var size int64
+	defer func() { s.transferred(Upload, size, err) }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(s.ctx, func() { cancel(ErrClosed) })
@@ -51,6 +53,7 @@ func (s *Store) upload(ctx context.Context, to Destination, name string, open fu
 		return "", &UploadError{name, redact(to.Prefix), err}
 	}
 	defer file.close()
+	size = file.size
 	for tries := 1; ; tries++ {
 		var found string
 		if found, err = s.tryUpload(ctx, to, target, file); err == nil {

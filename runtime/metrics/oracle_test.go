@@ -96,7 +96,7 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	})
 
 	requests := counters("pinion_http_requests_total", "Requests answered.", "route", "method", "code")
-	took := histogram("pinion_http_request_duration_seconds", "Time from a request's begin to its answer's end.", buckets, "route", "method", "code")
+	took := histogram("pinion_http_request_duration_seconds", "Time from a request's arrival to its answer; of a stream, to its beginning.", buckets, "route", "method", "code")
 	total := histogram("pinion_prediction_duration_seconds", "Time from a prediction's admission to its end.", buckets).WithLabelValues()
 	queue := histogram("pinion_queue_seconds", "Time for which a prediction waited because every slot was busy.", buckets).WithLabelValues()
 	model := histogram("pinion_predict_seconds", "Time for which the model had a prediction.", buckets).WithLabelValues()

@@ -32,7 +32,8 @@ type requests struct {
 }
 
 // Request records that a request was answered: the pattern of its route, as "/predictions/{id}" ("": no route is
-// its), method, status code, and the time from its beginning to its answer. The strings are not kept.
+// its), method, status code, and the time from its arrival to its answer; of a stream, to its beginning. The strings
+// are not kept.
 func (s *Set) Request(route, method string, code int, took time.Duration) {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
@@ -79,7 +80,7 @@ func (s *Set) writeRequests(p *page) {
 	for _, k := range keys {
 		p.count("pinion_http_requests_total", all[k].labels, all[k].took.count())
 	}
-	p.family("pinion_http_request_duration_seconds", typeHistogram, "Time from a request's begin to its answer's end.")
+	p.family("pinion_http_request_duration_seconds", typeHistogram, "Time from a request's arrival to its answer; of a stream, to its beginning.")
 	for _, k := range keys {
 		all[k].took.write(p, "pinion_http_request_duration_seconds", all[k].labels)
 	}

@@ -61,6 +61,10 @@ func (e *Encoder) AppendTail(dst []byte, rec *Record) []byte {
 		dst = strconv.AppendFloat(dst, rec.seconds(), 'f', -1, 64)
 		dst = append(dst, '}')
 	}
+	if rec.Place > 0 {
+		dst = append(dst, `,"queue_position":`...)
+		dst = strconv.AppendInt(dst, int64(rec.Place), 10)
+	}
 	if rec.Version != "" {
 		dst = append(dst, `,"version":`...)
 		dst = rawjson.AppendQuoted(dst, rec.Version)

@@ -20,6 +20,7 @@ type Record struct {
 	CreatedText string    // Created as the client wrote it; "" where it did not
 	Started     time.Time // zero while not started
 	Completed   time.Time // zero while not ended
+	Place       int       // in the line of those that wait, from 1; 0: it does not wait, or that is not known
 	Version     string    // the model's; "" where it is not known
 }
 

@@ -25,21 +25,16 @@ func (s *Schema) Form(input []byte, fields []predict.FormField) []byte {
 	if len(bytes.TrimSpace(out)) == 1 {
 		out = out[:1] // an object without members
 	}
-	written := map[string]bool{}
-	for i, f := range fields {
-		if written[f.Name] {
-			continue
+	named := map[string][]predict.FormField{}
+	for _, f := range fields {
+		named[f.Name] = append(named[f.Name], f)
+	}
+	for _, f := range fields {
+		values := named[f.Name]
+		if values == nil {
+			continue // written with the first of them
 		}
-		written[f.Name] = true
-		values := fields[i : i+1]
-		if later := fields[i+1:]; slices.ContainsFunc(later, func(o predict.FormField) bool { return o.Name == f.Name }) {
-			values = nil
-			for _, o := range fields[i:] {
-				if o.Name == f.Name {
-					values = append(values, o)
-				}
-			}
-		}
+		named[f.Name] = nil
 		if len(out) > 1 {
 			out = append(out, ',')
 		}

@@ -172,6 +172,7 @@ func (s *Service) Result(kind predict.Kind, id string) (predict.Record, bool) {
 	}
 	rec := p.Record()
 	rec.Input = predict.ShowStandIns(p.Request.Input)
+	rec.Place = s.Place(kind, id)
 	if m := s.model.Load(); m != nil && m.inputs[kind] != nil {
 		rec.Input = m.inputs[kind].Redact(rec.Input)
 	}

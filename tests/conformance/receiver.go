@@ -97,9 +97,9 @@ func (r *receiver) letGo() {
 	}
 }
 
+// close lets all that it got be answered: what is not would come again.
 func (r *receiver) close() {
 	r.letGo()
-	r.server.CloseClientConnections()
 	r.server.Close()
 }
 

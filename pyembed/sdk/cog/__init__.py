@@ -13,6 +13,12 @@ module, because it stands at the start of every worker.
 """
 
 __version__ = "0.23.1"
+"""The version of the interface that models see.
+
+>>> import cog
+>>> tuple(map(int, cog.__version__.split("."))) >= (0, 17)
+True
+"""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

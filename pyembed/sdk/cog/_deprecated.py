@@ -10,7 +10,12 @@ if TYPE_CHECKING:
 
 
 class ExperimentalFeatureWarning(FutureWarning):
-    """The category of warnings that older interfaces gave; nothing raises it now."""
+    """The category of warnings that older interfaces gave; nothing raises it now.
+
+    >>> import warnings
+    >>> from cog import ExperimentalFeatureWarning
+    >>> warnings.filterwarnings("ignore", category=ExperimentalFeatureWarning)
+    """
 
 
 _noted: set[str] = set()

@@ -70,7 +70,8 @@ class URLPath(pathlib.PosixPath):
     def __init__(self, *, source: str, filename: str, fileobj: io.IOBase) -> None:
         # pathlib took the parts in __new__ before 3.12 and takes them here since.
         if hasattr(pathlib.PurePath, "_load_parts") or hasattr(pathlib.PurePath, "_raw_path"):
-            super().__init__(source)  # type: ignore[call-arg]
+            init: Any = super().__init__  # as typed for 3.10 it takes nothing
+            init(source)
         self._adopt(source, filename, fileobj)
 
     def _adopt(self, source: str, filename: str, fileobj: io.IOBase) -> None:

@@ -7,15 +7,33 @@ True
 
 
 class CogError(Exception):
-    """The base of every error defined here."""
+    """The base of every error defined here.
+
+    >>> from cog.errors import CogError, OutputError
+    >>> try:
+    ...     raise OutputError("output.mask is of type bytes")
+    ... except CogError as error:
+    ...     print(error)
+    output.mask is of type bytes
+    """
 
 
 class ConfigDoesNotExist(CogError):
-    """The model has no configuration."""
+    """The model has no configuration.
+
+    >>> from cog.errors import CogError, ConfigDoesNotExist
+    >>> issubclass(ConfigDoesNotExist, CogError)
+    True
+    """
 
 
 class PredictorNotSet(CogError):
-    """The configuration names no predictor."""
+    """The configuration names no predictor.
+
+    >>> from cog.errors import CogError, PredictorNotSet
+    >>> issubclass(PredictorNotSet, CogError)
+    True
+    """
 
 
 class LoadError(CogError, ValueError):
@@ -23,12 +41,26 @@ class LoadError(CogError, ValueError):
 
     The message names the file and line, the parameter and its type, and says
     what to change.
+
+    >>> from cog.errors import LoadError
+    >>> issubclass(LoadError, ValueError)
+    True
     """
 
 
 class InputError(CogError, ValueError):
-    """An input that passed validation and still has no value of the declared type."""
+    """An input that passed validation and still has no value of the declared type.
+
+    >>> from cog.errors import InputError
+    >>> issubclass(InputError, ValueError)
+    True
+    """
 
 
 class OutputError(CogError, TypeError):
-    """An output that JSON cannot hold. The message names the place and the type."""
+    """An output that JSON cannot hold. The message names the place and the type.
+
+    >>> from cog.errors import OutputError
+    >>> issubclass(OutputError, TypeError)
+    True
+    """

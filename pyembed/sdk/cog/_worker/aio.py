@@ -15,8 +15,10 @@ from time import perf_counter_ns
 
 import _px
 
+from ..exceptions import CancelationException
 from .coerce import make_prepare
 from .encode import encode
+from .items import collect, collect_async
 from .logs import Router
 from .scope import Scope, enter
 from .setup import call_setup
@@ -39,7 +41,7 @@ _EAGER = sys.version_info >= (3, 12)
 class Slot:
     """One slot: its socket, what waits in it, and the task that has it."""
 
-    __slots__ = ("canceled", "fd", "id", "index", "inside", "pending", "task")
+    __slots__ = ("canceled", "fd", "id", "index", "inside", "is_sync", "pending", "task")
 
     def __init__(self, index: int, fd: int) -> None:
         self.index = index
@@ -48,6 +50,7 @@ class Slot:
         self.id = 0
         self.task: asyncio.Task[None] | None = None
         self.inside = False  # the task is in the model's code
+        self.is_sync = False  # which is synchronous: a train function
         # The id that was cancelled last. The page does not tell for long: a
         # cancel that comes too late, for the one before, overwrites its word.
         self.canceled = 0
@@ -56,12 +59,13 @@ class Slot:
 class Function:
     """A function of the model's, as the loop calls it."""
 
-    __slots__ = ("call", "collect", "prepare")
+    __slots__ = ("call", "collect", "is_async", "prepare")
 
     def __init__(self, predictor: Predictor) -> None:
         self.call = predictor.function
+        self.is_async = predictor.is_async
         self.prepare = make_prepare(predictor.signature)
-        self.collect = list if predictor.is_generator else None
+        self.collect = collect if predictor.is_generator else None
 
 
 class AsyncServer:
@@ -69,6 +73,7 @@ class AsyncServer:
 
     def __init__(self, predictor: Predictor | None, trainer: Predictor | None, slots: int) -> None:
         self._predictor = predictor
+        self._main = predictor or trainer
         self._count = slots
         self._functions = (
             Function(predictor) if predictor is not None else None,
@@ -93,21 +98,21 @@ class AsyncServer:
     def setup(self, config: dict[str, Any]) -> None:
         """Run the model's setup function, on the loop where it is async."""
         asyncio.set_event_loop(self._loop)
-        if self._predictor is None:
+        if self._main is None:
             return
-        result = call_setup(self._predictor, config)
-        if self._predictor.setup_is_async and result is not None:
+        result = call_setup(self._main, config)
+        if self._main.setup_is_async and result is not None:
             self._loop.run_until_complete(result)
 
     def serve(self) -> None:
         """Answer requests until the front closes the slots."""
-        if self._predictor is not None and not self._predictor.is_async:  # only setup is
+        if self._main is not None and not self._main.is_async:  # only setup is
             SyncServer(self._predictor, self._trainer).serve()
             return
-        if self._predictor is not None and self._predictor.healthcheck is not None:
+        if self._main is not None and self._main.healthcheck is not None:
             from .health import answer_checks
 
-            answer_checks(self._predictor, self._loop)
+            answer_checks(self._main, self._loop, alone=self._router is None)
         if self._router is not None:
             self._router.install()
         self._slots = [Slot(i, fd) for i, fd in enumerate(_px.slots(self._count))]
@@ -219,6 +224,7 @@ class AsyncServer:
                 function = self._functions[1 if flags & TRAIN else 0]
                 if function is None:
                     raise RuntimeError("this model has no such function")
+                slot.is_sync = not function.is_async
                 if function.prepare is not None:
                     kwargs = function.prepare(kwargs)
                 value = function.call(**kwargs)
@@ -228,13 +234,16 @@ class AsyncServer:
                     if told:
                         value = await self._tell_all(slot, id, value, encoder)
                     else:
-                        value = [item async for item in value]
+                        value = await collect_async(value, encoder)
                 elif function.collect is not None:
-                    value = function.collect(value)
+                    if told:
+                        value = _px.tell_all(slot.index, id, value, encoder)
+                    else:
+                        value = function.collect(value, encoder)
             finally:
-                slot.inside = False
+                slot.inside = slot.is_sync = False
             kind = SUCCEEDED
-        except asyncio.CancelledError as raised:
+        except (asyncio.CancelledError, CancelationException) as raised:
             if slot.canceled == id or who in _px.canceled():
                 kind = CANCELED
             else:
@@ -255,16 +264,15 @@ class AsyncServer:
         index, number = 0, slot.index
         who = (number, id)
         router = self._router
+        iterator = items.__aiter__()
         try:
-            async for item in items:
+            async for item in iterator:
                 if router is not None:
                     router.flush(who)
                 _px.tell(number, id, OUTPUT, item, encoder, index)
                 index += 1
-        except BaseException:
-            close = getattr(items, "aclose", None)
-            if close is not None:  # its finally blocks run now, not when it is collected
-                await close()
+        except BaseException as raised:
+            await _interrupt(iterator, raised)
             raise
         return _px.YIELDED
 
@@ -340,13 +348,28 @@ class AsyncServer:
             if not slot.inside or task is None:
                 pass  # before the model's code: it will not get there
             elif task is asyncio.current_task(self._loop):
-                raise asyncio.CancelledError  # it blocks the loop: interrupt the very call
+                # It blocks the loop: interrupt the very call.
+                if slot.is_sync:
+                    raise CancelationException("the prediction was canceled")
+                raise asyncio.CancelledError
             else:
                 self._loop.call_soon_threadsafe(self._cancel, slot, task, id)
 
     def _cancel(self, slot: Slot, task: asyncio.Task[None], id: int) -> None:
         if slot.id == id and slot.task is task:
             task.cancel()
+
+
+async def _interrupt(iterator: Any, raised: BaseException) -> None:
+    """End an async generator that has not ended by what was raised, so that its finally blocks run."""
+    if isinstance(raised, asyncio.CancelledError) and hasattr(iterator, "athrow"):
+        # The model sees it where it stands, as it would have if it had been at work.
+        try:
+            await iterator.athrow(raised)
+        except StopAsyncIteration:
+            pass
+    if hasattr(iterator, "aclose"):
+        await iterator.aclose()
 
 
 async def _settled(tasks: set[asyncio.Task[Any]]) -> None:

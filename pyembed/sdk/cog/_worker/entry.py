@@ -99,12 +99,14 @@ def _load(config: dict[str, Any]) -> Any:
     predictor = None if training else load_predictor(config["ref"], root)
     trainer = load_predictor(config["train"], root, "train") if config.get("train") else None
     main = predictor or trainer
-    assert main is not None  # the front sees to it
+    if main is None:
+        raise LoadError("there is no train function to serve")
     slots = config.get("concurrency") or main.concurrency
     if slots > 1 and not main.is_async:
         raise LoadError(
             f"a concurrency of {slots} needs an async predict function: "
-            f"{config['train'] if training else config['ref']} is synchronous and takes one prediction at a time"
+            f"{config['train'] if training else config['ref']} is synchronous "
+            "and takes one prediction at a time"
         )
     _px.control(
         LOADED,

@@ -36,8 +36,9 @@ def show(annotation: object) -> str:
         return "None"
     if isinstance(annotation, str):
         return annotation
-    if hasattr(annotation, "__forward_arg__"):
-        return str(annotation.__forward_arg__)
+    quoted = getattr(annotation, "__forward_arg__", None)
+    if quoted is not None:
+        return str(quoted)
     if hasattr(annotation, "__metadata__"):
         return show(getattr(annotation, "__origin__", None))
     origin = getattr(annotation, "__origin__", None)

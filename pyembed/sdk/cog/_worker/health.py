@@ -11,6 +11,7 @@ import threading
 import _px
 
 from . import errors
+from .aside import Aside
 from .wire import HEALTHY
 
 TYPE_CHECKING = False
@@ -21,25 +22,32 @@ if TYPE_CHECKING:
     from .load import Predictor
 
 
-def answer_checks(predictor: Predictor, loop: asyncio.AbstractEventLoop | None) -> None:
-    """Start the thread that runs the checks; loop is that of async predictions."""
-    thread = threading.Thread(target=_run, args=(predictor, loop), name="healthcheck", daemon=True)
-    thread.start()
+def answer_checks(
+    predictor: Predictor, loop: asyncio.AbstractEventLoop | None, alone: bool
+) -> None:
+    """Start the thread that runs the checks.
 
+    loop is that of async predictions. alone: one prediction runs at a time, and has all that is
+    printed meanwhile, but for what a check prints.
+    """
+    aside = Aside() if alone else None
 
-def _run(predictor: Predictor, loop: asyncio.AbstractEventLoop | None) -> None:
-    while True:
-        id = _px.next_health()
-        if not id:
-            return
-        _px.control(HEALTHY, _check(predictor, loop), id)
+    def run() -> None:
+        while id := _px.next_health():
+            if aside is not None:
+                answer = aside.run(lambda: _check(predictor, loop))
+            else:
+                answer = _check(predictor, loop)
+            if _px.is_child():
+                _px.leave_child(None)  # the check forked, and the child came back
+            _px.control(HEALTHY, answer, id)
+
+    threading.Thread(target=run, name="healthcheck", daemon=True).start()
 
 
 def _check(predictor: Predictor, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
-    check = predictor.healthcheck
-    assert check is not None
     try:
-        healthy = check()
+        healthy = predictor.healthcheck() if predictor.healthcheck is not None else True
         if predictor.healthcheck_is_async:
             import asyncio
 

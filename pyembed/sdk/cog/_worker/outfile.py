@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .mime import extension, media_type
+from .mime import media_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,67 +15,25 @@ class FileProblem(Exception):
     """A file that cannot be handed out; the message says which and why."""
 
 
-class Keeper:
-    """Keeps the files of one prediction where the front finds them, and names them by marks.
-
-    A file is copied the moment the model returns it: it may change or remove it then.
-    """
-
-    def __init__(self, folder: str, token: str) -> None:
-        self._folder = folder
-        self._mark = f"pinion-file:{token}:"
-        self._count = 0
-
-    def __call__(self, value: Any) -> str:
-        """Keep a path or file object; return its mark, or the URL that it is."""
-        source = getattr(value, "source", None)
-        if type(value).__name__ == "URLPath" and isinstance(source, str):
-            return source
-        place = f"{self._count}"
-        self._count += 1
-        folder = os.path.join(self._folder, place)
-        os.mkdir(folder)
-        if hasattr(value, "__fspath__"):
-            name = os.fsdecode(os.fspath(value))
-            base = os.path.basename(os.path.abspath(name))
-            _copy(name, os.path.join(folder, base))
-        else:
-            name, content = _read_file(value)
-            base = os.path.basename(name) or "output" + extension(media_type(name, content[:16]))
-            with open(os.path.join(folder, base), "wb") as file:
-                file.write(content)
-        return f"{self._mark}{place}/{base}"
-
-
-def _copy(source: str, target: str) -> None:
-    import shutil
-
-    try:
-        shutil.copyfile(source, target)  # within the kernel, where it can
-    except FileNotFoundError as exc:
-        raise FileProblem(f"the file {source!r} does not exist") from exc
-    except IsADirectoryError as exc:
-        raise FileProblem(
-            f"{source!r} is a folder; return its files, or an archive of them"
-        ) from exc
-    except (OSError, ValueError) as exc:
-        raise FileProblem(f"the file {source!r} cannot be read: {exc}") from exc
-
-
 def data_url(value: Any) -> str:
     """Return the content of a path or file object as a ``data:`` URL.
 
     File objects are read from their start where they can be rewound. Text is
     encoded in UTF-8. A URLPath that was never fetched stays the URL it is.
     """
-    source = getattr(value, "source", None)
-    if type(value).__name__ == "URLPath" and isinstance(source, str):
-        return source
+    if is_unfetched(value):
+        return str(value.source)
     if hasattr(value, "__fspath__"):
         name = os.fsdecode(os.fspath(value))
         return _url(name, _read_path(name))
-    name, content = _read_file(value)
+    name, content = read_file(value)
     return _url(name, content)
+
+
+def is_unfetched(value: Any) -> bool:
+    """Tell whether value is a URLPath, which stays the URL that it is."""
+    source = getattr(value, "source", None)
+    return type(value).__name__ == "URLPath" and isinstance(source, str)
 
 
 def _url(name: str, content: bytes) -> str:
@@ -97,7 +55,8 @@ def _read_path(name: str) -> bytes:
         raise FileProblem(f"the file {name!r} cannot be read: {exc}") from exc
 
 
-def _read_file(file: Any) -> tuple[str, bytes]:
+def read_file(file: Any) -> tuple[str, bytes]:
+    """Return the name, "" where there is none, and the content of a file object."""
     name = getattr(file, "name", None)
     name = os.fsdecode(name) if isinstance(name, (str, bytes)) else ""
     if getattr(file, "closed", False):

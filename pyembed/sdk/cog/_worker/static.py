@@ -1,8 +1,9 @@
 """The document of a model from its source, without what the source imports.
 
-The modules of the model are read by `static_module`: definitions are made, foreign imports are not.
-What comes out is the same `Predictor` that an import gives, so that one reader of signatures and one
-writer of schemas serve both. Where that cannot be told from the source alone, there is a `Refusal`.
+The modules of the model are read by `static_module`: definitions are made, foreign imports are
+not. What comes out is the same `Predictor` that an import gives, so that one reader of signatures
+and one writer of schemas serve both. Where that cannot be told from the source alone, there is a
+`Refusal`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def read_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
             if reader.star is not None:
                 raise reader.star from None  # what is said to be missing may come from there
             raise
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             raise reader.refusal_of(exc) from exc
 
 
@@ -89,7 +90,7 @@ def _instance_of(cls: Any) -> Any:
         if is_unknown(vars(base).get(name))
     ]
     if unknown:  # neither belongs to the document
-        cls = type(cls)(cls.__name__, (cls,), {name: None for name in unknown})
+        cls = type(cls)(cls.__name__, (cls,), dict.fromkeys(unknown))
     return object.__new__(cls)
 
 

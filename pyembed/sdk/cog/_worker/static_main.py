@@ -1,4 +1,4 @@
-"""The program that the command runs to learn a model's document or its mistakes; no server, no worker.
+"""The program that the command runs to learn a model's document or its mistakes.
 
 Its one argument is JSON: {"root", "ref", "train", "how", "concurrency"?}, where ref and train are
 references or "", and how is one of
@@ -32,12 +32,48 @@ if TYPE_CHECKING:
 
 _PATIENCE = 10  # seconds that reading a source may take
 # What the audit hook stops while a source is read. Opening a file is judged by its flags.
-_OUTSIDE = (
-    "ctypes.dlopen fcntl. ftplib. http. imaplib. msvcrt. nntplib. os.chmod os.chown os.exec "
-    "os.fork os.forkpty os.kill os.killpg os.link os.lockf os.mkdir os.posix_spawn os.putenv os.remove "
-    "os.rename os.rmdir os.setxattr os.spawn os.symlink os.system os.truncate os.utime poplib. pty. "
-    "shutil. signal. smtplib. socket. sqlite3. subprocess. syslog. telnetlib. tempfile. urllib."
-).split()
+_OUTSIDE = [
+    "ctypes.dlopen",
+    "fcntl.",
+    "ftplib.",
+    "http.",
+    "imaplib.",
+    "msvcrt.",
+    "nntplib.",
+    "os.chmod",
+    "os.chown",
+    "os.exec",
+    "os.fork",
+    "os.forkpty",
+    "os.kill",
+    "os.killpg",
+    "os.link",
+    "os.lockf",
+    "os.mkdir",
+    "os.posix_spawn",
+    "os.putenv",
+    "os.remove",
+    "os.rename",
+    "os.rmdir",
+    "os.setxattr",
+    "os.spawn",
+    "os.symlink",
+    "os.system",
+    "os.truncate",
+    "os.utime",
+    "poplib.",
+    "pty.",
+    "shutil.",
+    "signal.",
+    "smtplib.",
+    "socket.",
+    "sqlite3.",
+    "subprocess.",
+    "syslog.",
+    "telnetlib.",
+    "tempfile.",
+    "urllib.",
+]
 
 
 def main() -> None:
@@ -45,9 +81,13 @@ def main() -> None:
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
     os.dup2(2, 1)
     request = json.loads(sys.argv[1])
+    process = os.getpid()
     _prepare(request)
+    told = _answer(request)
+    if os.getpid() != process:
+        os._exit(0)  # the model's module forked, and the child came back
     with answer:
-        json.dump(_answer(request), answer, ensure_ascii=False)
+        json.dump(told, answer, ensure_ascii=False)
         answer.flush()
         # Threads and exit handlers of the model have no say in when this ends.
         sys.stdout.flush()
@@ -130,7 +170,8 @@ def _too_many(predictor: Predictor | None, wanted: int) -> list[Problem]:
         {
             "file": signature.file,
             "line": signature.line,
-            "what": f"a concurrency of {wanted} needs an async function, and {signature.name} is not",
+            "what": f"a concurrency of {wanted} needs an async function, "
+            f"and {signature.name} is not",
             "mend": "write `async def`, or remove concurrency.max from cog.yaml",
         }
     ]
@@ -139,7 +180,7 @@ def _too_many(predictor: Predictor | None, wanted: int) -> list[Problem]:
 class _Fence:
     """Keeps what is read from reaching out of the process, and from going on for ever."""
 
-    def __init__(self, seconds: int) -> None:
+    def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.closed = False
 
@@ -147,7 +188,8 @@ class _Fence:
         import signal
 
         signal.signal(signal.SIGALRM, self._late)
-        signal.alarm(self.seconds)
+        # More than once: what it ends is one statement, and the next may be as slow.
+        signal.setitimer(signal.ITIMER_REAL, self.seconds, 1)
         sys.dont_write_bytecode = True
         sys.addaudithook(self._audit)
         self.closed = True
@@ -157,7 +199,7 @@ class _Fence:
 
         self.closed = False
         sys.dont_write_bytecode = False
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _late(self, *_: object) -> None:
         raise Refusal(f"it takes more than {self.seconds} s")

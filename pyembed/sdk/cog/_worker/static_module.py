@@ -95,7 +95,7 @@ class StaticReader:
         space = vars(module)
         space["__builtins__"] = {
             **make_builtins(load),
-            GUARD: (Refusal, Exception),
+            GUARD: (Refusal, Exception, SystemExit),
             "__static_refusal__": Refusal,
             FAILED: failed,
         }

@@ -20,18 +20,72 @@ if TYPE_CHECKING:
 
 # Modules that are imported as they are, with those below them.
 PURE = frozenset(
-    "__future__ abc cog coglet collections contextlib copy dataclasses datetime decimal enum "
-    "fractions functools inspect io itertools json keyword math numbers operator pathlib re string "
-    "textwrap types typing typing_extensions unicodedata uuid warnings annotated_types pydantic "
-    "pydantic_core".split()
+    [
+        "__future__",
+        "abc",
+        "cog",
+        "coglet",
+        "collections",
+        "contextlib",
+        "copy",
+        "dataclasses",
+        "datetime",
+        "decimal",
+        "enum",
+        "fractions",
+        "functools",
+        "inspect",
+        "io",
+        "itertools",
+        "json",
+        "keyword",
+        "math",
+        "numbers",
+        "operator",
+        "pathlib",
+        "re",
+        "string",
+        "textwrap",
+        "types",
+        "typing",
+        "typing_extensions",
+        "unicodedata",
+        "uuid",
+        "warnings",
+        "annotated_types",
+        "pydantic",
+        "pydantic_core",
+    ]
 )
-_UNUSED = "input exec eval compile breakpoint exit quit help delattr".split()
+_UNUSED = ["input", "exec", "eval", "compile", "breakpoint", "exit", "quit", "help", "delattr"]
 _OUTSIDE = "it is not run when the source is only read"
-_OS_NAMES = (
-    "PathLike altsep curdir extsep fspath fsdecode fsencode getcwd getenv linesep listdir name "
-    "pardir path pathsep sep"
-).split()
-_SYS_NAMES = "byteorder hexversion implementation maxsize platform version version_info".split()
+_OS_NAMES = [
+    "PathLike",
+    "altsep",
+    "curdir",
+    "extsep",
+    "fspath",
+    "fsdecode",
+    "fsencode",
+    "getcwd",
+    "getenv",
+    "linesep",
+    "listdir",
+    "name",
+    "pardir",
+    "path",
+    "pathsep",
+    "sep",
+]
+_SYS_NAMES = [
+    "byteorder",
+    "hexversion",
+    "implementation",
+    "maxsize",
+    "platform",
+    "version",
+    "version_info",
+]
 
 
 def make_builtins(load: Callable[..., Any]) -> dict[str, Any]:
@@ -47,7 +101,7 @@ def make_builtins(load: Callable[..., Any]) -> dict[str, Any]:
 def _open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
     if not isinstance(file, (str, os.PathLike)) or set(mode) - set("rbt"):
         raise Refusal("files are not written when the source is only read", "open(…)")
-    return open(file, mode, *args, **kwargs)  # noqa: SIM115, the model closes it
+    return open(file, mode, *args, **kwargs)
 
 
 def _print(*args: object, **kwargs: object) -> None:

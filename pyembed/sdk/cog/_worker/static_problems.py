@@ -74,7 +74,7 @@ def told(text: str) -> Problem:
 
 
 def mistake(error: BaseException, root: str) -> Problem:
-    """Return an exception of the model's own as a problem, with the last line of the model's in it."""
+    """Return an exception of the model's own as a problem, at the model's last line."""
     file, line = "", 0
     at = error.__traceback__
     while at is not None:

@@ -2,8 +2,8 @@
 
 An `Unknown` stands for such a value. It may be passed on, kept in a dict, called and asked for
 attributes, which gives further unknowns; whoever needs to know what it is ends the reading of that
-statement with a `Refusal`. So a model's module can be gone through with torch left out, and what its
-signature needs is either known exactly, or refused with the reason.
+statement with a `Refusal`. So a model's module can be gone through with torch left out, and what
+its signature needs is either known exactly, or refused with the reason.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class Unknown:
     def __hash__(self) -> int:
         return id(self)
 
-    @property  # isinstance() asks for it, and must not be told "no"
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]  # isinstance() asks for it, and must not be told "no"
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
         refuse(self)
 
 
@@ -173,13 +173,41 @@ _OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshi
 _DERIVED = (
     *(f"__{name}__" for name in _OPERATORS.split()),
     *(f"__r{name}__" for name in _OPERATORS.split()),
-    *"__neg__ __pos__ __abs__ __invert__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__".split(),
+    *[
+        "__neg__",
+        "__pos__",
+        "__abs__",
+        "__invert__",
+        "__eq__",
+        "__ne__",
+        "__lt__",
+        "__le__",
+        "__gt__",
+        "__ge__",
+    ],
 )
-_REFUSED = (
-    "__bool__ __bytes__ __complex__ __contains__ __dir__ __float__ __format__ __fspath__ __index__ "
-    "__int__ __iter__ __len__ __mro_entries__ __next__ __repr__ __reversed__ __round__ __str__ "
-    "__instancecheck__ __subclasscheck__"
-).split()
+_REFUSED = [
+    "__bool__",
+    "__bytes__",
+    "__complex__",
+    "__contains__",
+    "__dir__",
+    "__float__",
+    "__format__",
+    "__fspath__",
+    "__index__",
+    "__int__",
+    "__iter__",
+    "__len__",
+    "__mro_entries__",
+    "__next__",
+    "__repr__",
+    "__reversed__",
+    "__round__",
+    "__str__",
+    "__instancecheck__",
+    "__subclasscheck__",
+]
 
 for _name in _DERIVED:
     setattr(Unknown, _name, _derive(_name))

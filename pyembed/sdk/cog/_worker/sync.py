@@ -10,6 +10,7 @@ import _px
 from . import errors
 from .coerce import make_prepare
 from .encode import encode
+from .items import collect
 from .scope import Scope
 from .scope import _current as variable
 from .setup import run_setup
@@ -28,34 +29,23 @@ class Function:
 
     def __init__(self, predictor: Predictor) -> None:
         self.predict = predictor.function
-        if predictor.is_async:  # the train function, beside a predict function that is not
-            self.predict = _blocking(predictor)
         self.prepare = make_prepare(predictor.signature)
-        self.collect = list if predictor.is_generator else None
+        self.collect = collect if predictor.is_generator else None
+        if predictor.is_async:  # the train function, beside a predict function that is not
+            from .bridge import Bridge
 
-
-def _blocking(predictor: Predictor) -> Callable[..., Any]:
-    """Return an async function as one that returns when it is done."""
-
-    async def whole(**inputs: Any) -> Any:
-        result = predictor.function(**inputs)
-        if not predictor.is_async_generator:
-            result = await result
-        return [item async for item in result] if hasattr(result, "__aiter__") else result
-
-    def run(**inputs: Any) -> Any:
-        import asyncio
-
-        return asyncio.run(whole(**inputs))
-
-    return run
+            bridge = Bridge(predictor.function)
+            if predictor.is_async_generator:
+                self.predict, self.collect = bridge.iterate, list
+            else:
+                self.predict = bridge.run
 
 
 class SyncServer:
     """What `_px.serve` calls, as attributes it looks up once."""
 
     def __init__(self, predictor: Predictor | None, trainer: Predictor | None) -> None:
-        self._predictor = predictor
+        self._main = predictor or trainer
         self.functions = (
             Function(predictor) if predictor is not None else None,
             Function(trainer) if trainer is not None else None,
@@ -69,15 +59,15 @@ class SyncServer:
 
     def setup(self, config: dict[str, Any]) -> None:
         """Run the model's setup function."""
-        if self._predictor is not None:
-            run_setup(self._predictor, config)
+        if self._main is not None:
+            run_setup(self._main, config)
 
     def serve(self) -> None:
         """Answer requests until the front closes the slot."""
-        if self._predictor is not None and self._predictor.healthcheck is not None:
+        if self._main is not None and self._main.healthcheck is not None:
             from .health import answer_checks
 
-            answer_checks(self._predictor, None)
+            answer_checks(self._main, None, alone=True)
         signal.signal(signal.SIGUSR1, _px.on_cancel)
         _px.serve(self)
 
@@ -86,16 +76,19 @@ def hook(id: int, slot: int = 0) -> Callable[[str, Any, str], None]:
     """Return what a scope calls to tell the front of its prediction's metrics."""
 
     def tell(name: str, value: Any, mode: str) -> None:
-        _px.tell(slot, id, METRIC, {"name": name, "value": value, "mode": mode}, None, -1)
+        try:
+            _px.tell(slot, id, METRIC, {"name": name, "value": value, "mode": mode}, None, -1)
+        except ValueError:
+            pass  # a lone surrogate: the answer leaves the metric out as well
 
     return tell
 
 
 def keep(files: dict[str, str]) -> Callable[..., Any]:
     """Return an `encode` that keeps output files for the front, which uploads them."""
-    from .outfile import Keeper
+    from .store import Store
 
-    store = Keeper(files["folder"], files["token"])
+    store = Store(files["folder"], files["token"])
 
     def keeping(value: Any, place: str = "output") -> Any:
         return encode(value, place, store)

@@ -1,0 +1,192 @@
+package httpd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/valyala/fasthttp"
+)
+
+// maxDrained is how much of a body that nobody wanted is read, so that its connection can be used again.
+const maxDrained = 256 << 10
+
+// bodyError: the body did not arrive whole. Its cause is the connection's.
+type bodyError struct{ cause error }
+
+func (e *bodyError) Error() string { return "read the body: " + e.cause.Error() }
+
+// Unwrap is the cause.
+func (e *bodyError) Unwrap() error { return e.cause }
+
+// takeBody is the request's whole body, for keeps: it aliases nothing that fasthttp uses again. The error is
+// fasthttp.ErrBodyTooLarge or a *bodyError.
+func (s *Server) takeBody(ctx *fasthttp.RequestCtx) ([]byte, error) {
+	stream := ctx.RequestBodyStream()
+	if stream == nil {
+		return append([]byte(nil), ctx.Request.Body()...), nil
+	}
+	size := int64(ctx.Request.Header.ContentLength())
+	if size < 0 {
+		return readAll(&bodyReader{from: stream, size: size, left: s.opt.MaxBody})
+	}
+	if size > s.opt.MaxBody {
+		return nil, fasthttp.ErrBodyTooLarge
+	}
+	body := make([]byte, size) // what has not come yet costs no memory: its pages are touched as it comes
+	if _, err := io.ReadFull(stream, body); err != nil {
+		return nil, &bodyError{err}
+	}
+	_ = ctx.Request.CloseBodyStream() // it was read to its end: see finishBody
+	return body, nil
+}
+
+// readAll reads r without a copy of it in memory for long. It is bounded by r itself.
+func readAll(r io.Reader) ([]byte, error) {
+	body := make([]byte, 0, 4<<10)
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == io.EOF:
+			return body, nil
+		case err != nil:
+			return nil, err
+		case len(body) == cap(body):
+			body = append(make([]byte, 0, 2*cap(body)), body...)
+		}
+	}
+}
+
+// bodyReader reads a body and says in which way it fails: with fasthttp.ErrBodyTooLarge after left bytes, or else
+// with a *bodyError.
+type bodyReader struct {
+	from io.Reader
+	size int64 // as announced; negative: not announced
+	read int64
+	left int64
+	err  error // what it ended with
+}
+
+func (r *bodyReader) Read(b []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.from.Read(b)
+	r.read += int64(n)
+	if r.left -= int64(n); r.left < 0 {
+		r.err = fasthttp.ErrBodyTooLarge
+		return 0, r.err
+	}
+	switch {
+	case err == io.EOF && r.read < r.size:
+		err = &bodyError{io.ErrUnexpectedEOF}
+	case err != nil && err != io.EOF:
+		err = &bodyError{err}
+	}
+	r.err = err
+	return n, err
+}
+
+// intake is a body that is read piece by piece, inflated where its client has compressed it.
+type intake struct {
+	raw      *bodyReader // what came
+	flat     io.Reader   // what it is; raw itself where it is not compressed
+	encoding coding
+	left     int64  // of what it is, in bytes
+	done     func() // gives back what inflates it
+	err      error  // what it ended with
+}
+
+// open begins to read a body. The caller closes what it gets; it reads from ctx.
+func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*intake, error) {
+	size := int64(ctx.Request.Header.ContentLength())
+	if size > s.opt.MaxBody {
+		return nil, fasthttp.ErrBodyTooLarge
+	}
+	raw := &bodyReader{from: ctx.RequestBodyStream(), size: size, left: s.opt.MaxBody}
+	if raw.from == nil {
+		raw.from, raw.size = bytes.NewReader(ctx.Request.Body()), -1
+	}
+	in := &intake{raw: raw, flat: raw, encoding: encoding, left: s.opt.MaxBody, done: func() {}}
+	if encoding != plain {
+		flat, done, err := s.inflaters.open(encoding, raw)
+		if err != nil {
+			return nil, in.explain(err)
+		}
+		in.flat, in.done = flat, done
+	}
+	return in, nil
+}
+
+func (in *intake) Read(b []byte) (int, error) {
+	if in.err != nil {
+		return 0, in.err
+	}
+	n, err := in.flat.Read(b)
+	if in.left -= int64(n); in.left < 0 {
+		n, err = 0, fasthttp.ErrBodyTooLarge
+	}
+	if err != nil && err != io.EOF {
+		err = in.explain(err)
+	}
+	in.err = err
+	return n, err
+}
+
+// explain is what a failure is due to: the connection, the size, or else what inflates found.
+func (in *intake) explain(err error) error {
+	switch {
+	case in.raw.err != nil && in.raw.err != io.EOF:
+		return in.raw.err
+	case in.encoding == plain, errors.Is(err, fasthttp.ErrBodyTooLarge):
+		return err
+	}
+	return &requestError{fmt.Sprintf("The body is not valid %s, as its Content-Encoding says: %v", in.encoding, err)}
+}
+
+// failed is why reading has ended, other than at the body's end; nil: it has not.
+func (in *intake) failed() error {
+	if in.err == io.EOF {
+		return nil
+	}
+	return in.err
+}
+
+// finish reads what is left after the part of the body that says something.
+func (in *intake) finish() error {
+	_, err := io.Copy(io.Discard, in)
+	return err
+}
+
+// close gives back what reading took.
+func (in *intake) close() { in.done() }
+
+// requestError is a body that cannot be read: 400.
+type requestError struct{ reason string }
+
+func (e *requestError) Error() string { return e.reason }
+
+// finishBody makes sure that what is left of a body is never taken for the next request: it is read and thrown
+// away, or the connection ends.
+func (s *Server) finishBody(ctx *fasthttp.RequestCtx) {
+	stream := ctx.RequestBodyStream()
+	if stream == nil {
+		return
+	}
+	n, err := io.CopyN(io.Discard, stream, maxDrained)
+	if err == io.EOF || err == nil && n == int64(ctx.Request.Header.ContentLength()) {
+		_ = ctx.Request.CloseBodyStream()
+		return
+	}
+	s.leave(ctx)
+}
+
+// leave ends the connection after the answer, which the client can read although it may still be sending.
+func (s *Server) leave(ctx *fasthttp.RequestCtx) {
+	ctx.SetConnectionClose()
+	if c, ok := ctx.Conn().(*conn); ok {
+		c.linger = true
+	}
+}

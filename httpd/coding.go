@@ -1,0 +1,240 @@
+package httpd
+
+import (
+	"bytes"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/valyala/fasthttp"
+)
+
+// coding is a content coding that this server reads and writes.
+type coding uint8
+
+const (
+	plain coding = iota
+	gzipped
+	zstandard
+)
+
+// String is its name in headers.
+func (c coding) String() string {
+	switch c {
+	case gzipped:
+		return "gzip"
+	case zstandard:
+		return "zstd"
+	}
+	return "identity"
+}
+
+// readableCodings is what Accept-Encoding says of requests.
+const readableCodings = "gzip, zstd"
+
+// maxWindow bounds the memory of a zstd body, in bytes. RFC 8878 asks for at least 8 MiB, and it is what all levels
+// of the reference implementation keep to but for --ultra and --long.
+const maxWindow = 8 << 20
+
+// codingOf is the coding that a Content-Encoding names; false: one that is not read.
+func codingOf(header []byte) (coding, bool) {
+	switch name := bytes.ToLower(trim(header)); string(name) {
+	case "", "identity":
+		return plain, true
+	case "gzip", "x-gzip":
+		return gzipped, true
+	case "zstd":
+		return zstandard, true
+	}
+	return plain, false
+}
+
+// inflaters keeps readers of compressed bodies for reuse. The zero value is ready.
+type inflaters struct{ gzip, zstd sync.Pool }
+
+// open begins to read from. done gives the reader back.
+func (p *inflaters) open(c coding, from io.Reader) (r io.Reader, done func(), err error) {
+	if c == gzipped {
+		z, _ := p.gzip.Get().(*gzip.Reader)
+		if z == nil {
+			z = new(gzip.Reader)
+		}
+		if err := z.Reset(from); err != nil {
+			return nil, nil, err
+		}
+		return z, func() { p.gzip.Put(z) }, nil
+	}
+	z, _ := p.zstd.Get().(*zstd.Decoder)
+	if z == nil {
+		// One at a time, so that it starts no goroutine.
+		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := z.Reset(from); err != nil {
+		return nil, nil, err
+	}
+	return z, func() {
+		_ = z.Reset(nil) // lets go of from
+		p.zstd.Put(z)
+	}, nil
+}
+
+// writer is what compresses an answer.
+type writer interface {
+	io.WriteCloser
+	Reset(to io.Writer)
+}
+
+// deflaters keeps writers of compressed answers for reuse. The zero value is ready.
+type deflaters struct{ gzip, zstd sync.Pool }
+
+// open begins to write to to. done gives the writer back.
+func (p *deflaters) open(c coding, to io.Writer) (w writer, done func()) {
+	pool := &p.gzip
+	if c == zstandard {
+		pool = &p.zstd
+	}
+	w, _ = pool.Get().(writer)
+	if w == nil {
+		// The fastest levels: an answer is compressed once, while its client waits. The options are valid, so there
+		// is no error.
+		if c == zstandard {
+			w, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+				zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
+		} else {
+			w, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
+		}
+	}
+	w.Reset(to)
+	return w, func() {
+		w.Reset(nil)
+		pool.Put(w)
+	}
+}
+
+// minCompressed is the size in bytes from which on an answer is compressed: below, it fits into one packet
+// anyway.
+const minCompressed = 1 << 10
+
+// compress compresses the answer where it is worth it and its client asks for it. Streams of events never are:
+// an event must not wait in a compressor for the next.
+func (s *Server) compress(ctx *fasthttp.RequestCtx, asked []byte) {
+	h := &ctx.Response.Header
+	size := h.ContentLength()
+	if !ctx.Response.IsBodyStream() {
+		size = len(ctx.Response.Body())
+	}
+	if size < minCompressed || len(h.ContentEncoding()) > 0 || !compressible(h.ContentType()) {
+		return
+	}
+	h.Add(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
+	c := bestCoding(asked)
+	if c == plain {
+		return
+	}
+	if ctx.Response.IsBodyStream() {
+		big, ok := ctx.Response.BodyStream().(*pieces)
+		if !ok || !ctx.Request.Header.IsHTTP11() { // its length is not known, so it must be sent in chunks
+			return
+		}
+		body := &squeezed{from: big.move()}
+		body.to, body.done = s.deflaters.open(c, &body.out)
+		ctx.Response.SetBodyStream(body, -1)
+		h.SetContentEncoding(c.String())
+		return
+	}
+	h.SetContentEncoding(c.String())
+	var out bytes.Buffer
+	out.Grow(size / 2)
+	w, done := s.deflaters.open(c, &out)
+	_, _ = w.Write(ctx.Response.Body()) // into memory
+	_ = w.Close()
+	done()
+	ctx.Response.SetBodyRaw(out.Bytes())
+}
+
+// compressible tells whether content of that type gets smaller.
+func compressible(contentType []byte) bool {
+	t, _, _ := bytes.Cut(contentType, []byte{';'})
+	switch t = bytes.ToLower(trim(t)); string(t) {
+	case contentJSON, contentPack, "image/svg+xml", "application/javascript":
+		return true
+	case contentSSE:
+		return false
+	}
+	return bytes.HasPrefix(t, []byte("text/"))
+}
+
+// bestCoding is the coding that an Accept-Encoding header likes best.
+func bestCoding(asked []byte) coding {
+	best, most := plain, 0
+	rest := 0 // of *
+	var named [zstandard + 1]bool
+	for len(asked) > 0 {
+		var item []byte
+		item, asked = cutUnquoted(asked, ',')
+		name, params := cutUnquoted(item, ';')
+		weight := quality(params)
+		name = trim(name)
+		if string(name) == "*" {
+			rest = weight
+			continue
+		}
+		c, known := codingOf(name)
+		if !known || c == plain {
+			continue
+		}
+		named[c] = true
+		if weight > most || weight == most && weight > 0 && c > best {
+			best, most = c, weight
+		}
+	}
+	if rest > most && !named[gzipped] { // whoever takes anything can surely read gzip
+		return gzipped
+	}
+	return best
+}
+
+// squeezed is a body that is compressed as it is read.
+type squeezed struct {
+	from  *pieces
+	to    writer // writes to out
+	done  func()
+	out   bytes.Buffer
+	piece []byte
+	ended bool
+}
+
+func (z *squeezed) Read(b []byte) (int, error) {
+	for z.out.Len() == 0 {
+		if z.ended {
+			return 0, io.EOF
+		}
+		if z.piece == nil {
+			z.piece = make([]byte, 64<<10)
+		}
+		n, err := z.from.Read(z.piece)
+		if _, err := z.to.Write(z.piece[:n]); err != nil {
+			return 0, err
+		}
+		switch {
+		case err == io.EOF:
+			z.ended = true
+			if err := z.to.Close(); err != nil {
+				return 0, err
+			}
+		case err != nil:
+			return 0, err
+		}
+	}
+	return z.out.Read(b)
+}
+
+// Close gives back what compresses, and closes the body. fasthttp calls it once.
+func (z *squeezed) Close() error {
+	z.done()
+	return z.from.Close()
+}

@@ -1,0 +1,33 @@
+package httpd
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// headerDeadline says until when it makes sense to begin a prediction.
+const headerDeadline = "Pinion-Deadline"
+
+// maxDeadline is the longest time in seconds that is taken for one.
+const maxDeadline = 1e9
+
+// readDeadline is the deadline that a request has: so many seconds from now, or a time as RFC 3339 has it. Zero:
+// it has none.
+func readDeadline(h *fasthttp.RequestHeader, now time.Time) (time.Time, error) {
+	text := strings.TrimSpace(string(h.Peek(headerDeadline)))
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 && s <= maxDeadline {
+		return now.Add(time.Duration(s * float64(time.Second))), nil
+	}
+	var bad problems
+	bad.add("it is a number of seconds, or a time like 2026-01-31T12:00:00Z", "header", headerDeadline)
+	return time.Time{}, bad.err()
+}

@@ -1,0 +1,34 @@
+package httpd
+
+import (
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+func TestReadDeadline(t *testing.T) {
+	now := time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"":                          {},
+		"0":                         now,
+		"2.5":                       now.Add(2500 * time.Millisecond),
+		" 30 ":                      now.Add(30 * time.Second),
+		"2026-11-21T09:31:00Z":      now.Add(time.Minute),
+		"2026-11-21T10:31:00+01:00": now.Add(time.Minute),
+		"2020-01-01T00:00:00.5Z":    time.Date(2020, 1, 1, 0, 0, 0, 5e8, time.UTC),
+	} {
+		var h fasthttp.RequestHeader
+		h.Set(headerDeadline, text)
+		if got, err := readDeadline(&h, now); err != nil || !got.Equal(want) {
+			t.Errorf("%q: got %s, %v; want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"soon", "-1", "NaN", "Inf", "1e300", "2026-11-21", "5 s"} {
+		var h fasthttp.RequestHeader
+		h.Set(headerDeadline, text)
+		if got, err := readDeadline(&h, now); err == nil {
+			t.Errorf("%q is taken for %s", text, got)
+		}
+	}
+}

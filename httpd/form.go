@@ -1,0 +1,173 @@
+package httpd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"strings"
+	"unicode/utf8"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// maxParts bounds how many parts a form may have.
+const maxParts = 10_000
+
+// form is what a multipart/form-data body says (RFC 7578).
+type form struct {
+	envelope envelope
+	events   [][]byte // the names in webhook_events_filter, where its parts are no JSON
+	fields   []predict.FormField
+}
+
+// readForm reads a body in multipart/form-data. A part is an input of its name, or one of the keys of a request;
+// a part "input" of a JSON type has the inputs that no other part has. Files go to box as they come.
+func (k collection) readForm(in *intake, contentType string, box *inbox) (predict.Request, error) {
+	_, params, err := mime.ParseMediaType(contentType)
+	boundary := params["boundary"]
+	if err != nil || boundary == "" || len(boundary) > 70 { // RFC 2046, section 5.1.1
+		return predict.Request{}, &requestError{"The Content-Type multipart/form-data lacks its boundary parameter, or it cannot be read"}
+	}
+	var f form
+	parts := multipart.NewReader(in, boundary)
+	for n := 0; ; n++ {
+		part, err := parts.NextRawPart()
+		if err == io.EOF {
+			break
+		}
+		if err == nil && n == maxParts {
+			err = fmt.Errorf("it has more than %d parts", maxParts)
+		}
+		if err != nil {
+			return predict.Request{}, badForm(err)
+		}
+		if err := f.add(part, box); err != nil {
+			return predict.Request{}, err
+		}
+	}
+	if err := in.finish(); err != nil {
+		return predict.Request{}, err
+	}
+	if f.events != nil {
+		f.envelope.webhookEvents = append(append([]byte{'['}, bytes.Join(f.events, []byte{','})...), ']')
+	}
+	req, err := f.envelope.request()
+	req.Form = f.fields
+	return req, err
+}
+
+// badForm is what the reader of a form says of it.
+func badForm(err error) error {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "multipart: "), "NextPart: ")
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		text = "it ends too early"
+	}
+	return &requestError{"invalid multipart/form-data: " + text}
+}
+
+// add takes a part in.
+func (f *form) add(part *multipart.Part, box *inbox) error {
+	_, disposition, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+	name := disposition["name"]
+	if err != nil || name == "" || !utf8.ValidString(name) {
+		return &requestError{"invalid multipart/form-data: a part has no name, or its Content-Disposition cannot be read"}
+	}
+	kind := part.Header.Get("Content-Type")
+	media, _, _ := strings.Cut(strings.ToLower(kind), ";")
+	media = strings.TrimSpace(media)
+	inJSON := kind != "" && isJSON([]byte(kind))
+	fileName, isFile := disposition["filename"]
+	if isFile || kind != "" && !inJSON && !strings.HasPrefix(media, "text/") {
+		if !inJSON || !isKey(name) {
+			return f.addFile(part, name, fileName, media, box)
+		}
+	}
+	text, err := io.ReadAll(part)
+	switch {
+	case err != nil:
+		return badForm(err)
+	case !utf8.Valid(text):
+		return &requestError{"invalid multipart/form-data: the part " + show([]byte(name)) + " is not UTF-8; give it a file name if it is a file"}
+	case inJSON:
+		if err := rawjson.Check(text); err != nil {
+			return &requestError{"the part " + show([]byte(name)) + ": " + err.Error()}
+		}
+	}
+	if isKey(name) && (inJSON || name != "input") {
+		return f.addKey(name, text, inJSON)
+	}
+	form := predict.FieldText
+	if inJSON {
+		form = predict.FieldJSON
+	}
+	f.fields = append(f.fields, predict.FormField{Name: name, Form: form, Value: text})
+	return nil
+}
+
+// addFile takes in a file. A browser sends one without a name and a content for a field that was left empty.
+func (f *form) addFile(part io.Reader, name, fileName, media string, box *inbox) error {
+	var first [1]byte
+	n, err := io.ReadFull(part, first[:])
+	switch {
+	case err == io.EOF && fileName == "":
+		return nil
+	case err != nil && err != io.EOF:
+		return badForm(err)
+	}
+	number, err := box.add(fileName, media, io.MultiReader(bytes.NewReader(first[:n]), part))
+	if err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = badForm(err)
+		}
+		return err
+	}
+	value := predict.AppendStandIn(nil, number, fileName)
+	f.fields = append(f.fields, predict.FormField{Name: name, Form: predict.FieldFile, Value: value})
+	return nil
+}
+
+// isKey tells whether a part's name is that of a key of a request.
+func isKey(name string) bool {
+	switch name {
+	case "id", "input", "context", "created_at", "output_file_prefix", "webhook", "webhook_events_filter":
+		return true
+	}
+	return false
+}
+
+// addKey takes in a key of the request. An empty one counts as absent: forms send what was not filled in.
+func (f *form) addKey(name string, text []byte, inJSON bool) error {
+	trimmed := bytes.TrimSpace(text)
+	if len(trimmed) == 0 {
+		return nil
+	}
+	value := trimmed
+	switch name {
+	case "input":
+	case "context":
+		if err := rawjson.Check(value); err != nil {
+			return &requestError{"the part " + show([]byte(name)) + ": " + err.Error()}
+		}
+	case "webhook_events_filter":
+		if inJSON || value[0] == '[' {
+			if err := rawjson.Check(value); err != nil {
+				return &requestError{"the part " + show([]byte(name)) + ": " + err.Error()}
+			}
+			break
+		}
+		for event := range bytes.SplitSeq(value, []byte{','}) {
+			f.events = append(f.events, rawjson.AppendQuotedBytes(nil, trim(event)))
+		}
+		return nil
+	default:
+		if !inJSON {
+			value = rawjson.AppendQuotedBytes(nil, text)
+		}
+	}
+	f.envelope.set([]byte(name), value)
+	return nil
+}

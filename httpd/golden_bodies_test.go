@@ -1,0 +1,3 @@
+package httpd
+
+func goldenBodies() []goldenCase { return nil }

@@ -1,0 +1,125 @@
+package msgpack
+
+import (
+	"bytes"
+	"encoding/base64"
+	"slices"
+	"strconv"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"pinion/runtime/rawjson"
+)
+
+// FromJSON appends json, which rawjson.Check accepts, as MessagePack. In the member of the document that is named
+// files, data URLs in base64 become bin: their content. Integers of 64 bits stay integers; longer ones, and
+// all others, become float 64.
+func FromJSON(dst, json []byte, files string) []byte {
+	return appendValue(dst, bytes.TrimSpace(json), files, 0)
+}
+
+// Where a value stands.
+const (
+	atTop = iota
+	inside
+	inFiles
+)
+
+func appendValue(dst, raw []byte, files string, where int) []byte {
+	switch rawjson.KindOf(raw) {
+	case rawjson.KindNull:
+		return msgp.AppendNil(dst)
+	case rawjson.KindBool:
+		return msgp.AppendBool(dst, raw[0] == 't')
+	case rawjson.KindNumber:
+		return appendNumber(dst, raw)
+	case rawjson.KindString:
+		return appendString(dst, raw, where == inFiles)
+	case rawjson.KindArray:
+		if where == atTop {
+			where = inside
+		}
+		at, count := len(dst), uint32(0)
+		dst = append(dst, 0)
+		for r := rawjson.Array(raw); ; count++ {
+			item, ok := r.Next()
+			if !ok {
+				var head [5]byte
+				return slices.Replace(dst, at, at+1, msgp.AppendArrayHeader(head[:0], count)...)
+			}
+			dst = appendValue(dst, item, files, where)
+		}
+	}
+	at, count := len(dst), uint32(0)
+	dst = append(dst, 0)
+	for r := rawjson.Object(raw); ; count++ {
+		key, value, ok := r.Next()
+		if !ok {
+			var head [5]byte
+			return slices.Replace(dst, at, at+1, msgp.AppendMapHeader(head[:0], count)...)
+		}
+		dst = appendText(dst, key)
+		below := where
+		if where == atTop {
+			below = inside
+			if rawjson.KeyIs(key, files) {
+				below = inFiles
+			}
+		}
+		dst = appendValue(dst, value, files, below)
+	}
+}
+
+// appendText appends what stands between the quotes of a string.
+func appendText(dst, text []byte) []byte {
+	if bytes.IndexByte(text, '\\') >= 0 {
+		return msgp.AppendString(dst, rawjson.KeyText(text))
+	}
+	return msgp.AppendStringFromBytes(dst, text)
+}
+
+// appendString appends a string with its quotes.
+func appendString(dst, raw []byte, files bool) []byte {
+	text := raw[1 : len(raw)-1]
+	if files {
+		if encoded, ok := base64Of(text); ok {
+			at := len(dst)
+			size := len(encoded)/4*3 - bytes.Count(encoded[max(0, len(encoded)-2):], []byte{'='})
+			dst = msgp.AppendBytesHeader(dst, uint32(size))
+			dst = slices.Grow(dst, len(encoded)/4*3)
+			content := len(dst)
+			n, err := base64.StdEncoding.Strict().Decode(dst[content:content+len(encoded)/4*3], encoded)
+			if err == nil && n == size {
+				return dst[:content+n]
+			}
+			dst = dst[:at] // a text after all
+		}
+	}
+	return appendText(dst, text)
+}
+
+// base64Of is the base64 of a data URL; false: text is none.
+func base64Of(text []byte) ([]byte, bool) {
+	const scheme, mark = "data:", ";base64"
+	if len(text) < len(scheme) || !bytes.EqualFold(text[:len(scheme)], []byte(scheme)) || uint64(len(text)) > 1<<32 {
+		return nil, false
+	}
+	head, encoded, ok := bytes.Cut(text, []byte{','})
+	if !ok || len(head) < len(mark) || !bytes.EqualFold(head[len(head)-len(mark):], []byte(mark)) {
+		return nil, false
+	}
+	return encoded, len(encoded)%4 == 0
+}
+
+func appendNumber(dst, raw []byte) []byte {
+	if !bytes.ContainsAny(raw, ".eE") {
+		if v, err := strconv.ParseInt(string(raw), 10, 64); err == nil && string(raw) != "-0" {
+			return msgp.AppendInt64(dst, v)
+		}
+		if v, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
+			return msgp.AppendUint64(dst, v)
+		}
+	}
+	v, _ := strconv.ParseFloat(string(raw), 64) // beyond its range it is infinite
+	return msgp.AppendFloat64(dst, v)
+}

@@ -1,0 +1,181 @@
+package httpd
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"mime"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+const (
+	headerID      = "Pinion-Prediction-Id"
+	headerMetrics = "Pinion-Metrics"
+
+	// maxMetricsHeader bounds what Pinion-Metrics may hold, in bytes: clients refuse headers of unusual size.
+	maxMetricsHeader = 4 << 10
+)
+
+// answerFile answers with the output of a prediction that has ended itself, where that is one file of a type that
+// the client takes; else in JSON, and then a prediction that did not succeed is an error of HTTP too. It releases p, if any,
+// when its record is not needed any more.
+func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
+	h := &ctx.Response.Header
+	h.Add(fasthttp.HeaderVary, fasthttp.HeaderAccept)
+	if rec.Status != predict.Succeeded {
+		s.object200(ctx, rec, p)
+		if rec.Status.Terminal() {
+			ctx.SetStatusCode(fasthttp.StatusBadGateway)
+		}
+		return
+	}
+	media, encoded, ok := oneFile(rec.Output)
+	if !ok || !accepts(&ctx.Request.Header, media, true) {
+		s.object200(ctx, rec, p)
+		if !accepts(&ctx.Request.Header, contentJSON, false) && !accepts(&ctx.Request.Header, contentPack, false) {
+			ctx.SetStatusCode(fasthttp.StatusNotAcceptable)
+		}
+		return
+	}
+	ctx.SetStatusCode(fasthttp.StatusOK)
+	h.SetContentType(media)
+	h.Set(fasthttp.HeaderContentDisposition, disposition("output"+extension(media)))
+	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff") // a model made it, and no browser is to guess what it is
+	h.Set(headerID, url.PathEscape(rec.ID))
+	h.Set(headerMetrics, metricsHeader(rec))
+	size := len(encoded)/4*3 - bytes.Count(encoded[max(0, len(encoded)-2):], []byte{'='})
+	body := &decoded{from: base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded))}
+	if p != nil {
+		body.release = p.Release
+	}
+	ctx.Response.SetBodyStream(body, size)
+}
+
+// oneFile is the file that an output is: a data URL in base64, alone or alone in a list.
+func oneFile(output []byte) (media string, encoded []byte, ok bool) {
+	if rawjson.KindOf(output) == rawjson.KindArray {
+		items := rawjson.Array(output)
+		only, _ := items.Next()
+		if _, more := items.Next(); more {
+			return "", nil, false
+		}
+		output = only
+	}
+	const scheme, mark = "data:", ";base64"
+	rest, isData := bytes.CutPrefix(bytes.TrimSpace(output), []byte(`"`+scheme))
+	head, encoded, hasData := bytes.Cut(rest, []byte{','})
+	media, inBase64 := strings.CutSuffix(string(head), mark)
+	if !isData || !hasData || !inBase64 || !printable([]byte(media)) {
+		return "", nil, false
+	}
+	if media == "" {
+		media = "application/octet-stream"
+	}
+	encoded = encoded[:len(encoded)-1] // its quote
+	if len(encoded)%4 != 0 {
+		return "", nil, false
+	}
+	// The status is sent before the rest is decoded, so it must be known to be right.
+	_, err := io.Copy(io.Discard, base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded)))
+	return media, encoded, err == nil && bytes.IndexByte(encoded, '\\') < 0
+}
+
+// extension is that of a file's name, with its dot, for a media type.
+func extension(media string) string {
+	kind, _, _ := strings.Cut(media, ";")
+	top, sub, _ := strings.Cut(strings.ToLower(strings.TrimSpace(kind)), "/")
+	switch sub {
+	case "jpeg":
+		return ".jpg"
+	case "mpeg":
+		if top == "audio" {
+			return ".mp3"
+		}
+	case "svg+xml":
+		return ".svg"
+	case "plain":
+		return ".txt"
+	case "octet-stream", "":
+		return ".bin"
+	}
+	sub = strings.TrimPrefix(sub, "x-")
+	if strings.ContainsFunc(sub, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }) {
+		return ".bin"
+	}
+	return "." + sub
+}
+
+// disposition is a Content-Disposition that names a file. A browser is to save it, not to run what is in it.
+func disposition(name string) string {
+	if v := mime.FormatMediaType("attachment", map[string]string{"filename": name}); v != "" {
+		return v
+	}
+	return "attachment"
+}
+
+// metricsHeader is the metrics of a record as one line of plain ASCII; where they are too many, the time alone.
+func metricsHeader(rec *predict.Record) string {
+	metrics := oneLine(rec.Metrics)
+	if len(metrics) > maxMetricsHeader {
+		short := []byte("{}")
+		members := rawjson.Object(metrics)
+		for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+			if rawjson.KeyIs(key, "predict_time") {
+				short = append(append([]byte(`{"predict_time":`), value...), '}')
+			}
+		}
+		metrics = short
+	}
+	var out strings.Builder
+	for len(metrics) > 0 {
+		r, size := utf8.DecodeRune(metrics)
+		metrics = metrics[size:]
+		switch {
+		case r < utf8.RuneSelf && r >= ' ':
+			out.WriteByte(byte(r))
+		case r <= 0xffff:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		default:
+			r -= 0x10000
+			fmt.Fprintf(&out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		}
+	}
+	if out.Len() == 0 {
+		return `{"predict_time":` + strconv.FormatFloat(seconds(rec), 'f', -1, 64) + `}`
+	}
+	return out.String()
+}
+
+func seconds(rec *predict.Record) float64 {
+	if rec.Started.IsZero() || rec.Completed.IsZero() {
+		return 0
+	}
+	return max(0, rec.Completed.Sub(rec.Started)).Seconds()
+}
+
+// decoded is a file as a body. fasthttp closes it once.
+type decoded struct {
+	from    io.Reader
+	release func()
+}
+
+func (d *decoded) Read(b []byte) (int, error) { return d.from.Read(b) }
+
+// Close lets go of the record.
+func (d *decoded) Close() error {
+	if d.release != nil {
+		d.from = bytes.NewReader(nil)
+		d.release()
+		d.release = nil
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package httpd
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestReload: only who is on this machine is heard.
+func TestReload(t *testing.T) {
+	asked := 0
+	var fail error
+	s := New(newFake(), Options{Reload: func() error { asked++; return fail }})
+	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
+	for _, c := range []struct {
+		from   net.Addr
+		header string
+		code   int
+	}{
+		{loopback, "", 202},
+		{&net.TCPAddr{IP: net.IPv6loopback, Port: 1}, "", 202},
+		{&net.UnixAddr{Name: "@", Net: "unix"}, "", 202},
+		{&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, "", 403},
+		{loopback, "X-Forwarded-For: 192.0.2.1", 403},
+		{loopback, "Forwarded: for=192.0.2.1", 403},
+		{loopback, "Origin: https://example.com", 403},
+	} {
+		before := asked
+		var ctx fasthttp.RequestCtx
+		ctx.Init(&fasthttp.Request{}, c.from, nil)
+		ctx.Request.Header.SetMethod("POST")
+		ctx.Request.SetRequestURI("/reload")
+		if name, value, ok := strings.Cut(c.header, ": "); ok {
+			ctx.Request.Header.Set(name, value)
+		}
+		s.handle(&ctx)
+		if got := ctx.Response.StatusCode(); got != c.code {
+			t.Errorf("%s, %q: got %d, want %d", c.from, c.header, got, c.code)
+		}
+		if heard := asked > before; heard != (c.code == 202) {
+			t.Errorf("%s, %q: heard: %v", c.from, c.header, heard)
+		}
+	}
+	fail = errors.New("no such folder")
+	var ctx fasthttp.RequestCtx
+	ctx.Init(&fasthttp.Request{}, loopback, nil)
+	ctx.Request.Header.SetMethod("POST")
+	ctx.Request.SetRequestURI("/reload")
+	s.handle(&ctx)
+	if ctx.Response.StatusCode() != 500 || !strings.Contains(string(ctx.Response.Body()), "no such folder") {
+		t.Errorf("got %d %s", ctx.Response.StatusCode(), ctx.Response.Body())
+	}
+}

@@ -1,0 +1,160 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// edit makes the model that of a generation. Each has another length: Python takes its bytecode for good where a
+// file's length and its time, in seconds, are as they were.
+func edit(t testing.TB, s *harness.Server, generation int) {
+	t.Helper()
+	file := filepath.Join(s.Dir, "fleet.py")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := fmt.Sprintf("GENERATION = %d ", generation-1), fmt.Sprintf("GENERATION = %d  #", generation)
+	changed := strings.Replace(string(text), from, to, 1)
+	if changed == string(text) {
+		t.Fatalf("the model has no %q", from)
+	}
+	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "32", "--workers", "2"}})
+	allReady(t, s, 2, 0)
+	clients := flock(s, 8, plain)
+	for generation := 2; generation <= 4; generation++ {
+		edit(t, s, generation)
+		s.Signal(syscall.SIGHUP)
+		allReady(t, s, 2, 2*(generation-1))
+		if got := tell(t, s.Succeed(input{})); got.generation != strconv.Itoa(generation) {
+			t.Errorf("generation %s answers, want %d", got.generation, generation)
+		}
+	}
+	for _, a := range clients.leave() {
+		t.Errorf("one was lost: %s", a)
+	}
+}
+
+// TestReloadLetsWhatRunsFinish, be it ever so slow, while others are answered by the new worker.
+func TestReloadLetsWhatRunsFinish(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "8"}})
+	open := makeFIFO(t, s.Dir, "gate")
+	running := s.Begin("running", input{"gate": "gate", "token": "running"})
+	s.WaitLog("waiting running")
+	old := strconv.Itoa(s.Worker())
+	waiting := s.Visit("waiting", input{})
+	edit(t, s, 2)
+	s.Signal(syscall.SIGHUP)
+	if got := tell(t, harness.Receive(t, waiting.Answer)); got.generation != "2" || got.pid == old {
+		t.Errorf("what waited was answered by %+v", got)
+	}
+	if got := tell(t, s.Succeed(input{})); got.generation != "2" {
+		t.Errorf("a new one was answered by %+v", got)
+	}
+	open()
+	if got := tell(t, harness.Receive(t, running)); got.generation != "1" || got.pid != old {
+		t.Errorf("what ran was answered by %+v", got)
+	}
+}
+
+func TestReloadStopFirst(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "32", "--reload-strategy", "stop-first"}})
+	clients := flock(s, 4, plain)
+	clients.more(t, 20)
+	edit(t, s, 2)
+	s.Signal(syscall.SIGHUP)
+	allReady(t, s, 1, 1)
+	clients.more(t, 20)
+	for _, a := range clients.leave() {
+		t.Errorf("one was lost: %s", a)
+	}
+	if got := tell(t, s.Succeed(input{})); got.generation != "2" {
+		t.Errorf("generation %s answers", got.generation)
+	}
+}
+
+// TestAReloadThatFailsChangesNothing, and the one after it does.
+func TestAReloadThatFailsChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{})
+	edit(t, s, 2)
+	broken := filepath.Join(s.Dir, "broken.txt")
+	if err := os.WriteFile(broken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Signal(syscall.SIGHUP)
+	harness.Eventually(t, "the successor has failed", func() bool {
+		_, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "the worker's successor failed") })
+		return found
+	})
+	if got := tell(t, s.Succeed(input{})); got.generation != "1" {
+		t.Errorf("generation %s answers", got.generation)
+	}
+	if err := os.Remove(broken); err != nil {
+		t.Fatal(err)
+	}
+	allReady(t, s, 1, 1)
+	if got := tell(t, s.Succeed(input{})); got.generation != "2" {
+		t.Errorf("generation %s answers", got.generation)
+	}
+}
+
+// TestAModelThatWasMendedIsServed: SETUP_FAILED is not for ever.
+func TestAModelThatWasMendedIsServed(t *testing.T) {
+	t.Parallel()
+	dir := harness.Models(t)
+	broken := filepath.Join(dir, "broken.txt")
+	if err := os.WriteFile(broken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := harness.Start(t, harness.Options{Model: "fleet.py", Dir: dir})
+	h := s.WaitHealth("SETUP_FAILED")
+	wantText(t, "setup's logs", h.Setup.Logs, "it cannot be set up today")
+	wantCode(t, "meanwhile", s.Input(input{}), http.StatusServiceUnavailable)
+	if err := os.Remove(broken); err != nil {
+		t.Fatal(err)
+	}
+	s.Signal(syscall.SIGHUP)
+	s.WaitHealth("READY")
+	s.Succeed(input{})
+}
+
+// TestASetupThatFailsSometimes is tried again where another worker's went well, or a retry was asked for.
+func TestASetupThatFailsSometimes(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--workers", "3"}, Env: []string{"FAIL_BIRTHS=2"}})
+	allReady(t, s, 3, 1)
+	s = fleet(t, harness.Options{Args: []string{"--setup-retries", "2"}, Env: []string{"FAIL_BIRTHS=1"}})
+	allReady(t, s, 1, 1)
+}
+
+func TestReloadByRequest(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--reload"}})
+	edit(t, s, 2)
+	wantCode(t, "reload", s.Do(http.MethodPost, "/reload", nil), http.StatusAccepted)
+	allReady(t, s, 1, 1)
+	if got := tell(t, s.Succeed(input{})); got.generation != "2" {
+		t.Errorf("generation %s answers", got.generation)
+	}
+	wantCode(t, "from elsewhere", s.Do(http.MethodPost, "/reload", nil, "X-Forwarded-For", "192.0.2.1"), http.StatusForbidden)
+	off := fleet(t, harness.Options{})
+	wantCode(t, "where it is off", off.Do(http.MethodPost, "/reload", nil), http.StatusNotFound)
+}

@@ -1,0 +1,86 @@
+package tests
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+// envSchemathesis names the Python that has schemathesis (tests/requirements-schemathesis.txt).
+const envSchemathesis = "PINION_TEST_SCHEMATHESIS"
+
+// schemathesisChecks are those of its checks that the server is held to. The document is, byte for byte, what Cog makes of the
+// model: it names no other status codes than 200 and 422, nor the rules for ids and URLs, nor what is ours. So
+// status_code_conformance, positive_data_acceptance, unsupported_method and allow_header_conformance are left out, and
+// negative_data_rejection because by the contract a created_at that is no time is ignored, and no body is {}.
+const schemathesisChecks = "not_a_server_error,content_type_conformance,response_schema_conformance," +
+	"response_headers_conformance"
+
+// TestSchemathesisFindsNothing has schemathesis make requests from each model's own document, good ones and bad ones,
+// and look at the answers.
+func TestSchemathesisFindsNothing(t *testing.T) {
+	t.Parallel()
+	python := schemathesis(t)
+	hello, err := filepath.Abs("../examples/hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]harness.Options{
+		"hello":     {Dir: hello},
+		"typed":     {Model: "typed.py"},
+		"streaming": {Model: "api/shapes.py:Stream", Env: []string{"COG_TRAIN_TYPE_STUB=api/shapes.py:train"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			t.Cleanup(receiver.Close) // after the server, which delivers until its end
+			o.Args = append(o.Args, "--queue", "64")
+			s := harness.Ready(t, o)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			command := exec.CommandContext(ctx, python, "-m", "schemathesis.cli", "run", s.Address+"/openapi.json",
+				"--checks", schemathesisChecks, "--phases", "coverage,fuzzing", "--generation-deterministic",
+				"--max-examples", toText(harness.Soak(2000, 20)), "--suppress-health-check", "all", "--no-color")
+			hooks, err := filepath.Abs("schemathesis")
+			if err != nil {
+				t.Fatal(err)
+			}
+			command.Dir = t.TempDir()
+			command.Env = append(harness.BareEnv(), "SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH="+hooks, "PYTHONDONTWRITEBYTECODE=1",
+				"PYTHONUTF8=1", "RECEIVER="+receiver.URL+"/")
+			out, err := command.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "Test cases:") {
+				t.Errorf("schemathesis: %v\n%s", err, out)
+			}
+			t.Logf("%s", out[max(0, len(out)-600):])
+			if h := s.WaitHealth("READY"); h.Workers[0].Restarts > 0 {
+				t.Errorf("the worker was replaced: %+v", h.Workers)
+			}
+		})
+	}
+}
+
+// schemathesis is the Python that has it. Without one the test is left out: it is not among the requirements of the
+// Pythons that models run in.
+func schemathesis(t *testing.T) string {
+	python := os.Getenv(envSchemathesis)
+	if python == "" {
+		python = "../.cache/schemathesis/bin/python"
+	}
+	python, err := filepath.Abs(python)
+	if err == nil {
+		_, err = os.Stat(python)
+	}
+	if err != nil {
+		t.Skipf("%s names no Python with tests/requirements-schemathesis.txt: %v", envSchemathesis, err)
+	}
+	return python
+}
