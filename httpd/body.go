@@ -20,8 +20,8 @@ func (e *bodyError) Error() string { return "read the body: " + e.cause.Error() 
 // Unwrap is the cause.
 func (e *bodyError) Unwrap() error { return e.cause }
 
-// takeBody is the request's whole body, for keeps: it aliases nothing that fasthttp uses again. The error is
-// fasthttp.ErrBodyTooLarge or a *bodyError.
+// takeBody is the request's whole body, for keeps: it aliases nothing that fasthttp uses again. It is at most as large
+// as it may be (headerReceived). The error is fasthttp.ErrBodyTooLarge or a *bodyError.
 func (s *Server) takeBody(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
@@ -30,9 +30,6 @@ func (s *Server) takeBody(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	size := int64(ctx.Request.Header.ContentLength())
 	if size < 0 {
 		return readAll(&bodyReader{from: stream, size: size, left: s.opt.MaxBody})
-	}
-	if size > s.opt.MaxBody {
-		return nil, fasthttp.ErrBodyTooLarge
 	}
 	body := make([]byte, size) // what has not come yet costs no memory: its pages are touched as it comes
 	if _, err := io.ReadFull(stream, body); err != nil {
@@ -102,9 +99,6 @@ type intake struct {
 // open begins to read a body. The caller closes what it gets; it reads from ctx.
 func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*intake, error) {
 	size := int64(ctx.Request.Header.ContentLength())
-	if size > s.opt.MaxBody {
-		return nil, fasthttp.ErrBodyTooLarge
-	}
 	raw := &bodyReader{from: ctx.RequestBodyStream(), size: size, left: s.opt.MaxBody}
 	if raw.from == nil {
 		raw.from, raw.size = bytes.NewReader(ctx.Request.Body()), -1

@@ -140,6 +140,9 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 		c.linger = true // it may still be sending, and must be able to read this
 	}
 	ctx.Request.ReleaseBody(maxKept) // what was read of a body that is too large
+	if s.opt.OnRequest != nil {
+		defer s.report(ctx)
+	}
 	var small *fasthttp.ErrSmallBuffer
 	switch {
 	case timeout:
@@ -156,12 +159,23 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 	}
 }
 
-// headerReceived sees a request's header before its body is read. A client that asks first whether to
-// send a body that is too large is told no at once: without the Expect header fasthttp refuses it by
-// its length, instead of asking for it.
+// headerTooLarge marks a request whose body is too large. No client gains anything by sending it.
+const headerTooLarge = "Pinion-Body-Too-Large"
+
+// headerReceived sees a request's header before its body is read. fasthttp begins to read a body before there is a
+// handler to refuse it, or asks a client for it that wants to know first: so one that is too large is made to look
+// like none, and handle says no at once.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if int64(h.ContentLength()) > s.opt.MaxBody {
 		h.Del(fasthttp.HeaderExpect)
+		h.SetContentLength(0)
+		h.Set(headerTooLarge, "1")
 	}
 	return fasthttp.RequestConfig{}
+}
+
+// tooLarge tells whether headerReceived has found the request's body too large.
+func tooLarge(ctx *fasthttp.RequestCtx) bool {
+	h := &ctx.Request.Header
+	return h.ContentLength() == 0 && ctx.RequestBodyStream() != nil && len(h.Peek(headerTooLarge)) > 0
 }

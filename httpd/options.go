@@ -49,6 +49,11 @@ type Options struct {
 	// Reload is asked by POST /reload, from this machine only, and must not wait; nil: the path is not found.
 	Reload func() error
 
+	// OnRequest is told of each request that was answered: the pattern of its route ("/predictions/{id}"; "": none
+	// is its), its method ("OTHER": none that this server knows), its status code, and how long the answer took; of a
+	// stream, its beginning. It must not block. Default: none.
+	OnRequest func(route, method string, code int, took time.Duration)
+
 	// Docs answers GET /docs, and Metrics GET /metrics; nil: the path is not found.
 	Docs, Metrics fasthttp.RequestHandler
 }

@@ -24,9 +24,10 @@ func (s *Server) routes() fasthttp.RequestHandler {
 	r.MethodNotAllowed = s.methodNotAllowed
 	r.GlobalOPTIONS = s.options
 
+	on := func(method, path string, h fasthttp.RequestHandler) { r.Handle(method, path, s.named(path, h)) }
 	get := func(path string, h fasthttp.RequestHandler) {
-		r.GET(path, h)
-		r.HEAD(path, h) // fasthttp leaves the body away and keeps its length
+		on(fasthttp.MethodGet, path, h)
+		on(fasthttp.MethodHead, path, h) // fasthttp leaves the body away and keeps its length
 	}
 	get("/", s.discovery())
 	get("/health-check", s.health)
@@ -43,21 +44,28 @@ func (s *Server) routes() fasthttp.RequestHandler {
 		{s, predict.KindTraining, "training", "Training"},
 	} {
 		path := "/" + k.noun + "s"
-		r.POST(path, k.create)
-		r.PUT(path+"/{id}", k.put)
+		on(fasthttp.MethodPost, path, k.create)
+		on(fasthttp.MethodPut, path+"/{id}", k.put)
 		get(path+"/{id}", k.get)
-		r.POST(path+"/{id}/cancel", k.cancel)
+		on(fasthttp.MethodPost, path+"/{id}/cancel", k.cancel)
 	}
-	r.POST("/shutdown", s.shutdown)
+	on(fasthttp.MethodPost, "/shutdown", s.shutdown)
 	if s.opt.Reload != nil {
-		r.POST("/reload", s.reload)
+		on(fasthttp.MethodPost, "/reload", s.reload)
 	}
 	return r.Handler
 }
 
 // handle is around every request.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	if s.opt.OnRequest != nil {
+		defer s.report(ctx) // after recovered
+	}
 	defer s.recovered(ctx)
+	if tooLarge(ctx) {
+		s.refuse(ctx, fasthttp.ErrBodyTooLarge)
+		return
+	}
 	if s.cors == nil || !s.cors.answer(ctx) {
 		s.route(ctx)
 	}

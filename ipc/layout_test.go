@@ -185,21 +185,27 @@ func TestKindsOfTheWorker(t *testing.T) {
 		values[value] = name
 	}
 	theirs := make(map[string]uint64)
-	text, err := os.ReadFile("../pyembed/px_worker.h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, enum, _ := strings.Cut(string(text), "enum px_kind {")
+	_, enum, _ := strings.Cut(headerText(t), "enum px_kind {")
 	enum, _, _ = strings.Cut(enum, "}")
 	for _, m := range cEnum.FindAllStringSubmatch(enum, -1) {
 		theirs[m[1]] = number(t, m[2])
 	}
-	text, err = os.ReadFile("../pyembed/sdk/cog/_worker/wire.py")
+	text, err := os.ReadFile("../pyembed/sdk/cog/_worker/wire.py")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range regexp.MustCompile(`(?m)^([A-Z_]+) = (\d+)$`).FindAllStringSubmatch(string(text), -1) {
 		theirs[m[1]] = number(t, m[2])
+	}
+	flags := map[string]uint64{"EVENTS": FlagEvents, "TRAIN": FlagTrain}
+	for name, value := range flags {
+		if theirs[name] != value {
+			t.Errorf("the worker's flag %s is %d, and here %d", name, theirs[name], value)
+		}
+		if !strings.Contains(headerText(t), fmt.Sprintf("#define PX_FLAG_%s %d\n", name, value)) {
+			t.Errorf("px_worker.h lacks the flag %s, %d", name, value)
+		}
+		delete(theirs, name)
 	}
 	known := make(map[string]bool)
 	for name, value := range theirs {
@@ -213,6 +219,15 @@ func TestKindsOfTheWorker(t *testing.T) {
 			t.Errorf("the worker does not know %s", name)
 		}
 	}
+}
+
+func headerText(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../pyembed/px_worker.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func number(t *testing.T, s string) uint64 {

@@ -162,6 +162,7 @@ static PyMethodDef methods[] = {
     {"is_child", is_child, METH_NOARGS, NULL},
     {"leave_child", leave_child, METH_O, NULL},
     {"serve", px_serve, METH_O, NULL},
+    {"scope", px_scope, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

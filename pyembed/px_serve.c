@@ -142,10 +142,8 @@ static PyObject *call_model(struct handler *h, struct call *c, PyObject *input) 
   return output;
 }
 
-// begin prepares what is not in every call: events and files. 0, or -1 with an exception.
-static int begin(struct handler *h, struct call *c, PyObject *files) {
-  if (c->told && px_started(c->ch, c->id) < 0) return -1;
-  if (!files) return 0;
+// use_files has output files kept for the front. 0, or -1 with an exception.
+static int use_files(struct handler *h, struct call *c, PyObject *files) {
   c->encode = PyObject_CallFunctionObjArgs(h->keep, files, NULL);
   c->own_encode = c->encode != NULL;
   if (!c->encode) c->encode = h->encode;
@@ -173,9 +171,15 @@ static PyObject *enter(struct handler *h, PyObject *context, PyObject **token) {
   }
   if (!scope) return NULL;
   *token = PyContextVar_Set(h->variable, scope);
-  if (*token) return scope;
+  if (*token) return px_w.scope = scope;
   Py_DecRef(scope);
   return NULL;
+}
+
+PyObject *px_scope(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  return Py_NewRef(px_w.scope ? px_w.scope : Py_None);
 }
 
 // leave undoes enter, and returns the model's metrics, or NULL where it has
@@ -183,6 +187,7 @@ static PyObject *enter(struct handler *h, PyObject *context, PyObject **token) {
 static PyObject *leave(struct handler *h, struct call *c, PyObject *scope, PyObject *token) {
   PyObject *type, *value, *trace, *values, *context, *metrics = NULL;
   PyErr_Fetch(&type, &value, &trace);
+  px_w.scope = NULL;
   if (PyContextVar_Reset(h->variable, token) < 0) PyErr_Clear();
   Py_DecRef(token);
   values = PyObject_GetAttr(scope, h->values_name);
@@ -225,13 +230,17 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   struct call c = {.ch = ch, .id = f->id, .told = f->flags & PX_FLAG_EVENTS, .encode = h->encode,
                    .function = &h->functions[f->flags & PX_FLAG_TRAIN ? 1 : 0]};
 
+  if (c.told && px_started(ch, f->id) < 0) PyErr_Clear();  // the answer says more
   PyObject *message = px_json_loads(f->body, f->len);
   if (message) {
     input = PyDict_GetItemWithError(message, h->input_key);
-    context = PyDict_GetItemWithError(message, h->context_key);
-    PyObject *files = PyDict_GetItemWithError(message, h->files_key);
+    PyObject *files = NULL;
+    if (PyDict_Size(message) > 1) {
+      context = PyDict_GetItemWithError(message, h->context_key);
+      files = PyDict_GetItemWithError(message, h->files_key);
+    }
     if (!input) PyErr_SetString(PyExc_ValueError, "a request without an input");
-    else if (!(c.told || files) || begin(h, &c, files) == 0) scope = enter(h, context, &token);
+    else if (!files || use_files(h, &c, files) == 0) scope = enter(h, context, &token);
     if (scope && (!c.told || follow(h, &c, scope) == 0)) output = call_model(h, &c, input);
   }
   if (atomic_load(&px_w.is_child)) px_leave_child();

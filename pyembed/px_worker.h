@@ -105,6 +105,7 @@ struct px_worker {
   const char *config;        // JSON of the front, for Python
   size_t (*cuda_report)(char *, size_t, int);
   PyObject *cancel_type;     // cog.CancelationException
+  PyObject *scope;           // of the prediction that px_serve runs, borrowed; NULL: none. Under the GIL
   uint64_t canceled;         // the prediction in which on_cancel raised it last
   PyObject *yielded;         // the output of what was yielded and told
   uint64_t health;           // guarded by mu: the health check that was asked for last, or 0
@@ -268,6 +269,10 @@ PyObject *px_failure(PyObject *fail);
 
 // serve(handler): see px_serve.c.
 PyObject *px_serve(PyObject *self, PyObject *handler);
+
+// px_scope is _px.scope(): the scope of the prediction that px_serve runs, or None. Any thread, with the GIL; a new
+// reference.
+PyObject *px_scope(PyObject *self, PyObject *unused);
 
 // The functions for an event loop: see px_tasks.c.
 extern PyMethodDef px_task_methods[];

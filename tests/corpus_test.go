@@ -101,7 +101,7 @@ func modelsPython(t *testing.T) string {
 }
 
 // optionalModules are those that cases name as needed.
-var optionalModules = []string{"PIL", "numpy", "onnxruntime", "pydantic", "tqdm"}
+var optionalModules = []string{"PIL", "aiohttp", "anyio", "httpx", "numpy", "onnxruntime", "pydantic", "tqdm"}
 
 // moduleFinder asks an interpreter once which of the modules it has.
 func moduleFinder(t *testing.T, python string) func(string) bool {

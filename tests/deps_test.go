@@ -27,7 +27,8 @@ const (
 func drawn() map[string][]string {
 	return map[string][]string{
 		"cmd":               {"httpd", "httpd/page", "runtime/metrics", "runtime/service", "pyembed"},
-		"httpd":             {"runtime/predict"},
+		"httpd":             {"runtime/predict", "httpd/msgpack"},
+		"httpd/msgpack":     {},
 		"httpd/page":        {},
 		"runtime/service":   {"runtime/supervise", "runtime/schema", "runtime/files", "runtime/webhook"},
 		"runtime/supervise": {"runtime/slot"},

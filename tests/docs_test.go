@@ -14,7 +14,7 @@ import (
 )
 
 // documents are the texts for users whose commands are held to.
-var documents = []string{"../README.md", "../docs/quickstart.md", "../docs/performance.md", "../examples/hello/README.md"}
+var documents = []string{"../README.md", "../docs/quickstart.md", "../docs/performance.md", "../docs/http.md", "../examples/hello/README.md"}
 
 // command is a line of a document that a reader may type, and the output shown below it.
 type command struct {

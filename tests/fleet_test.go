@@ -298,7 +298,10 @@ func TestOrphansAreReaped(t *testing.T) {
 func TestOutOfMemoryIsToldFromAKill(t *testing.T) {
 	t.Parallel()
 	group, enter := memoryGroup(t, 400<<20)
-	s := fleet(t, harness.Options{Wrap: enter, Args: []string{"--queue", "4"}})
+	s := fleet(t, harness.Options{Wrap: enter, Args: []string{"--queue", "4", "--log-level", "debug"}})
+	if line := s.WaitLog("the front's memory has a soft limit"); !strings.Contains(line.Raw, fmt.Sprintf(`"bytes":%d`, 200<<20)) {
+		t.Errorf("the limit is said to be %s", line.Raw)
+	}
 	a := s.Fail(input{"do": "grow_without_end"})
 	wantText(t, "error", a.Error, "worker killed (SIGKILL) while running this prediction, out of memory: the kernel ended it", "400 MiB")
 	s.Succeed(input{})

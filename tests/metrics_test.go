@@ -91,6 +91,11 @@ func (f families) value(name string, labels ...string) float64 {
 	return 0
 }
 
+// sum is the sum of a histogram without labels.
+func (f families) sum(name string) float64 {
+	return f[name].GetMetric()[0].GetHistogram().GetSampleSum()
+}
+
 func labelled(m *dto.Metric, pairs []string) bool {
 	has := map[string]string{}
 	for _, l := range m.GetLabel() {
@@ -205,6 +210,37 @@ func wantWorkers(t *testing.T, f families, python string) {
 	}
 	if got := f.value("pinion_build_info", "python", python); got != 1 {
 		t.Errorf("build_info is %v, want Python %s", f["pinion_build_info"], python)
+	}
+}
+
+// TestMetricsOfTheQueue: what waits is seen to wait, and its time is part of the whole.
+func TestMetricsOfTheQueue(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner", Args: []string{"--queue", "1"}})
+	s.Succeed(input{})
+	if got := scrape(t, s).sum("pinion_queue_seconds"); got != 0 {
+		t.Errorf("one that found its slot free waited for %v s", got)
+	}
+	first := s.Begin("b", input{"how": "block"})
+	s.WaitLog("begun")
+	second := s.Begin("c", input{})
+	harness.Eventually(t, "the second one waits", func() bool { return scrape(t, s).value("pinion_queue_length") > 0 })
+	wantCode(t, "one too many", s.Input(input{}), http.StatusTooManyRequests)
+	wantCode(t, "cancel", s.Cancel("b"), http.StatusOK)
+	harness.Receive(t, first)
+	if a := harness.Receive(t, second); a.Status != "succeeded" {
+		t.Errorf("the second one: %s", a)
+	}
+	f := scrape(t, s)
+	queue, predict, total := f.sum("pinion_queue_seconds"), f.sum("pinion_predict_seconds"), f.sum("pinion_prediction_duration_seconds")
+	if queue <= 0 || predict <= 0 || queue+predict > total {
+		t.Errorf("in the queue for %v s, in the model for %v s, of %v s", queue, predict, total)
+	}
+	if n := f.value("pinion_queue_seconds"); n != 3 || f.value("pinion_overhead_seconds") != 3 {
+		t.Errorf("%v were timed, want 3", n)
+	}
+	if got := f.ends("sync", "failed", "capacity"); got != 1 {
+		t.Errorf("%v were refused, want 1", got)
 	}
 }
 

@@ -89,7 +89,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan) (_ *fr
 	})
 	f.http = httpd.New(backend{f.svc}, httpd.Options{
 		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, CORSOrigins: s.corsOrigins,
-		Docs: page.Handler(), Metrics: f.serveMetrics, Reload: f.reloader(),
+		Docs: page.Handler(), Metrics: f.serveMetrics, OnRequest: f.metrics.Request, Reload: f.reloader(),
 	})
 	if f.ln, f.address, err = listen(s.host, s.port); err != nil {
 		return nil, err

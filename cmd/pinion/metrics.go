@@ -30,9 +30,12 @@ func (f *front) modelVersions() (python, cog string) {
 	return "", cogVersion
 }
 
+// load counts as waiting what is beyond the slots there are: most of it lies in a worker's socket, ahead of its turn.
 func (f *front) load() metrics.Load {
 	l := f.pool.Load()
-	return metrics.Load{InFlight: l.InFlight, Queued: l.Queued, Capacity: f.pool.Queue(), Slots: l.Slots}
+	return metrics.Load{
+		InFlight: l.InFlight, Queued: max(0, l.InFlight-l.Slots), Capacity: f.pool.Queue(), Slots: l.Slots,
+	}
 }
 
 func (f *front) workersNow() []metrics.Worker {
@@ -63,7 +66,10 @@ func (o observer) Ended(e service.End) { o.Set.Ended(metrics.End(e)) }
 
 // attendance counts the comings and goings of one place's worker processes, from its statuses.
 type attendance struct {
-	set *metrics.Set
+	set interface {
+		WorkerStarted()
+		WorkerExited(cause string)
+	}
 
 	mu   sync.Mutex
 	last supervise.Status

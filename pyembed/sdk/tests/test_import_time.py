@@ -1,4 +1,4 @@
-"""`import cog` is nearly free: it stands at the start of every worker and of every child of a model's."""
+"""`import cog` is nearly free: every worker and every child of a model begins with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SDK = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def microseconds(module: str) -> int:
-    """Return the time that an import takes, with all that it pulls in, as Python itself measures it; the best of a few."""
+    """Return what an import takes with all that it pulls in, as Python has it; the best of five."""
     times = []
     for _ in range(5):
         done = subprocess.run(

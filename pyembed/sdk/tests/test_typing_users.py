@@ -28,13 +28,13 @@ def test_users_models_under_mypy(tmp_path, version):
     """As a user runs it: with nothing but --strict, and no settings of ours."""
     pytest.importorskip("mypy")
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull]
-        + ["--python-version", version, "--cache-dir", str(tmp_path / "cache"), str(MODELS)],
+        [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull,
+         "--python-version", version, "--cache-dir", str(tmp_path / "cache"), str(MODELS)],
         capture_output=True,
         text=True,
         cwd=tmp_path,
         env={**os.environ, "MYPYPATH": str(SDK)},
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -95,7 +95,7 @@ def pyright(folder, **options):
     report = json.loads(done.stdout)
     assert report["summary"]["filesAnalyzed"] > 0, done.stdout
     return [
-        f"{pathlib.Path(found['file']).name}:{found['range']['start']['line'] + 1}: {found['message']}"
+        (pathlib.Path(found["file"]).name, found["range"]["start"]["line"] + 1, found["message"])
         for found in report["generalDiagnostics"]
         if found["severity"] == "error"
     ]

@@ -19,10 +19,11 @@ from ..exceptions import CancelationException
 from .coerce import make_prepare
 from .encode import encode
 from .items import collect, collect_async
-from .logs import Router
+from .logs import Router, follow_threads
 from .scope import Scope, enter
 from .setup import call_setup
 from .sync import SyncServer, fail, hook, keep
+from .watch import Watch
 from .wire import CANCELED, EVENTS, FAILED, OUTPUT, SUCCEEDED, TRAIN
 
 TYPE_CHECKING = False
@@ -92,6 +93,7 @@ class AsyncServer:
         # Where predictions run at once, text is told apart in Python, not by the log pipes.
         self._router = Router() if slots > 1 else None
         self._running = 0  # predictions in progress
+        self._watch = Watch(self._loop, self._is_busy)
         self._open = 0  # sockets that the front has not closed
         self._defect: BaseException | None = None  # what ends the worker
 
@@ -115,8 +117,10 @@ class AsyncServer:
             answer_checks(self._main, self._loop, alone=self._router is None)
         if self._router is not None:
             self._router.install()
+        follow_threads()
         self._slots = [Slot(i, fd) for i, fd in enumerate(_px.slots(self._count))]
         signal.signal(signal.SIGUSR1, self._on_cancel)
+        self._watch.start()
         self._open = len(self._slots)
         for slot in self._slots:
             self._loop.add_reader(slot.fd, self._readable, slot)
@@ -133,6 +137,10 @@ class AsyncServer:
                 raise self._defect
         self._flush()
         self._close()
+
+    def _is_busy(self) -> bool:
+        """Tell whether predictions are in progress, and none is synchronous."""
+        return self._running > 0 and not any(slot.is_sync for slot in self._slots)
 
     def _finished(self) -> bool:
         """Tell whether the front has closed every slot and all that it sent is answered."""
@@ -179,6 +187,8 @@ class AsyncServer:
                 continue  # the front took it back
             slot.id = id
             self._running += 1
+            if not self._watch.awake:
+                self._watch.wake()
             if self._dirty:
                 self._arm()  # what begins here may block the loop
             coroutine = self._one(slot, id, flags, message, error)
@@ -361,7 +371,7 @@ class AsyncServer:
 
 
 async def _interrupt(iterator: Any, raised: BaseException) -> None:
-    """End an async generator that has not ended by what was raised, so that its finally blocks run."""
+    """End an async generator that what was raised has not ended, so that its finally blocks run."""
     if isinstance(raised, asyncio.CancelledError) and hasattr(iterator, "athrow"):
         # The model sees it where it stands, as it would have if it had been at work.
         try:

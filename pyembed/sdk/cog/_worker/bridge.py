@@ -48,8 +48,19 @@ def _items(loop: asyncio.AbstractEventLoop, iterable: Any) -> Iterator[Any]:
             return item
         return _END
 
-    while (item := _complete(loop, following())) is not _END:
-        yield item
+    async def interrupt() -> None:
+        try:
+            await iterator.athrow(asyncio.CancelledError())
+        except (asyncio.CancelledError, StopAsyncIteration):
+            pass
+
+    try:
+        while (item := _complete(loop, following())) is not _END:
+            yield item
+    except CancelationException:
+        if hasattr(iterator, "athrow"):  # it came between two items: the model does not know yet
+            _complete(loop, interrupt())
+        raise
 
 
 def _complete(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any]) -> Any:

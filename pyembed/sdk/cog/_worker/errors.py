@@ -7,6 +7,7 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from traceback import TracebackException
+    from types import FrameType
 
 # Everything under here is the runtime's own: the cog package and its worker.
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -48,6 +49,16 @@ def traceback_text(exc: BaseException) -> str:
     except Exception as problem:
         # A model's exception may break anything that looks at it.
         return f"{describe(exc)}\n(its traceback cannot be shown: {describe(problem)})\n"
+
+
+def stack_text(frame: FrameType) -> str:
+    """Return the stack of a thread as a traceback has it, without the runtime's own frames."""
+    import traceback
+
+    stack = traceback.StackSummary.extract(traceback.walk_stack(frame))
+    stack.reverse()
+    kept = [entry for entry in stack if not _is_own(entry.filename)]
+    return _printable("".join(traceback.StackSummary.from_list(kept).format()))
 
 
 def _with_guess(exc: BaseException) -> str:

@@ -47,7 +47,7 @@ def answer_checks(
 
 def _check(predictor: Predictor, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:
     try:
-        healthy = predictor.healthcheck() if predictor.healthcheck is not None else True
+        healthy: Any = predictor.healthcheck() if predictor.healthcheck is not None else True
         if predictor.healthcheck_is_async:
             import asyncio
 

@@ -49,7 +49,6 @@ class Router:
         Stream.flush = flush  # type: ignore[assignment,method-assign]
         # A forked child prints into the pipes: it has no socket to the front.
         os.register_at_fork(after_in_child=self._live.clear)
-        _follow_threads()
 
     def begin(self, who: tuple[int, int]) -> None:
         """Take in what is written in this context for a prediction, from now on."""
@@ -90,7 +89,7 @@ def _send(who: tuple[int, int], source: str, text: str) -> None:
         _px.log(who[0], who[1], source, text.encode(errors="backslashreplace").decode())
 
 
-def _follow_threads() -> None:
+def follow_threads() -> None:
     """Make threads and executors run in the context of whoever started the work."""
     import threading
     from concurrent.futures import ThreadPoolExecutor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from _contextvars import ContextVar
 
 TYPE_CHECKING = False
@@ -195,7 +196,8 @@ leave = _current.reset
 def current_scope() -> Scope:
     """Return the scope of the running prediction.
 
-    It follows tasks, and threads that run in a copy of their creator's context.
+    It follows tasks, and threads: where predictions run one at a time every
+    thread's is that of the one that runs, else that of the thread's creator's.
     Outside of a prediction its metrics go nowhere and its context is empty.
 
     >>> from cog import current_scope
@@ -203,7 +205,15 @@ def current_scope() -> Scope:
     >>> current_scope().context
     {}
     """
-    return _current.get()
+    scope = _current.get()
+    return _of_thread() if scope is _INACTIVE else scope
+
+
+def _of_thread() -> Scope:
+    """Return the scope of a sync prediction for a thread that has none in its context."""
+    worker = sys.modules.get("_px")
+    scope: Scope | None = worker.scope() if worker is not None else None
+    return _INACTIVE if scope is None else scope
 
 
 def _check_name(name: str) -> None:

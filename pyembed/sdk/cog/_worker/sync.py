@@ -36,7 +36,7 @@ class Function:
 
             bridge = Bridge(predictor.function)
             if predictor.is_async_generator:
-                self.predict, self.collect = bridge.iterate, list
+                self.predict, self.collect = bridge.iterate, collect
             else:
                 self.predict = bridge.run
 

@@ -22,4 +22,4 @@ class Predictor(BasePredictor):
         scale: float = Input(default=1.5, ge=0, le=10),
         names: List[str] = Input(default=["a"]),
     ) -> Output:
-        return Output(text=self.prefix + text + image.stem, scores={name: scale for name in names})
+        return Output(text=self.prefix + text + image.stem, scores=dict.fromkeys(names, scale))

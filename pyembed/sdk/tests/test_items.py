@@ -1,0 +1,64 @@
+"""Iterators as lists, each item encoded as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from cog import Path
+from cog._worker.encode import encode
+from cog._worker.items import collect, collect_async
+from cog.errors import OutputError
+
+
+def test_a_file_is_read_before_the_next_one_is_asked_for(tmp_path):
+    path = Path(tmp_path / "same.txt")
+
+    def frames():
+        for text in ("one", "two"):
+            path.write_text(text)
+            yield path
+        path.unlink()
+
+    assert collect(frames(), encode) == [
+        "data:text/plain;base64,b25l",
+        "data:text/plain;base64,dHdv",
+    ]
+
+
+def test_plain_items_are_kept_as_they_are():
+    assert collect(iter(["a", 1, 2.5, None, True]), encode) == ["a", 1, 2.5, None, True]
+    assert collect(range(3), encode) == [0, 1, 2]
+
+
+def test_an_item_that_cannot_be_encoded_ends_the_iterator():
+    ended = []
+
+    def items():
+        try:
+            yield 1
+            yield {"mask": b""}
+            yield 3
+        finally:
+            ended.append(True)
+
+    with pytest.raises(OutputError, match=r"output\[1\]\.mask is of type bytes"):
+        collect(items(), encode)
+    assert ended == [True]
+
+
+def test_async_iterators(tmp_path):
+    ended = []
+
+    async def items(last):
+        try:
+            yield (1, 2)
+            yield last
+        finally:
+            ended.append(last)
+
+    assert asyncio.run(collect_async(items("x"), encode)) == [[1, 2], "x"]
+    with pytest.raises(OutputError, match=r"output\[1\] is of type bytes"):
+        asyncio.run(collect_async(items(b""), encode))
+    assert ended == ["x", b""]

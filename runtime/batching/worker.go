@@ -1,0 +1,273 @@
+package batching
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"pinion/runtime/batch"
+)
+
+// workerPhase is where a connection stands.
+type workerPhase uint8
+
+const (
+	workerFresh workerPhase = iota // connected; it has not said that it is ready
+	workerIdle                     // waits for a batch
+	workerBusy                     // has one
+	workerGone                     // its connection has ended
+	workerPhases
+)
+
+// workerMoves is the one table of legal moves: workerMoves[from] has a bit for each legal target.
+var workerMoves = [workerPhases]uint8{
+	workerFresh: 1<<workerIdle | 1<<workerGone,
+	workerIdle:  1<<workerBusy | 1<<workerGone,
+	workerBusy:  1<<workerIdle | 1<<workerGone,
+}
+
+// lot is a batch on its way to a worker.
+type lot struct {
+	jobs []*Job
+	left time.Duration
+	// written is closed when it was written, or has failed to be. Until then began, whether a byte of it was, is
+	// the writer's.
+	written chan struct{}
+	began   bool
+}
+
+// worker is one connection. Two goroutines serve it: read, which owns its life, and write.
+type worker struct {
+	q    *Queue
+	conn net.Conn
+	take taker
+	give chan *lot     // to write; one at most
+	quit chan struct{} // closed when write has ended
+
+	// Guarded by q.mu.
+	phase workerPhase
+	lot   *lot // what it has; nil: nothing
+}
+
+// move takes w to another phase, where the table allows it.
+func (w *worker) move(to workerPhase) bool {
+	if workerMoves[w.phase]&(1<<to) == 0 {
+		return false
+	}
+	w.phase = to
+	return true
+}
+
+// serve serves one connection until it ends. Closed by Close or by the worker, it ends.
+func (q *Queue) serve(conn net.Conn) {
+	defer q.running.Done()
+	w := &worker{q: q, conn: conn, take: taker{conn: conn, log: q.opt.Logger}, give: make(chan *lot, 1), quit: make(chan struct{})}
+	q.mu.Lock()
+	q.all[w] = struct{}{}
+	closed := q.closed
+	q.mu.Unlock()
+	if closed {
+		conn.Close()
+	}
+	go w.write()
+	err := w.read()
+	conn.Close()
+	w.leave(err)
+}
+
+// read takes what the worker says until there is nothing more to take, and says why.
+func (w *worker) read() error {
+	r := newReader(&patient{conn: w.conn, bound: w.q.opt.StallTimeout}, w.q.opt.MaxAnswer)
+	if err := r.init(); err != nil {
+		return err
+	}
+	w.take.prepare(w.q.opt.LeaveSockets)
+	w.take.log.Info("worker connected", "address", w.conn.LocalAddr().String())
+	w.q.arrive(w)
+	for {
+		length, err := r.length()
+		if err != nil {
+			return err
+		}
+		w.q.mu.Lock()
+		l := w.lot
+		w.q.mu.Unlock()
+		if l == nil {
+			return errUnasked
+		}
+		<-l.written // the writer must be ready for the next batch before this one can end
+		answers, err := r.answers(length, l.jobs)
+		if err != nil {
+			return err
+		}
+		w.q.resolve(w, answers)
+	}
+}
+
+// arrive makes a worker one of those that get batches.
+func (q *Queue) arrive(w *worker) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w.move(workerIdle)
+	q.workers[w] = struct{}{}
+	q.idle = append(q.idle, w)
+	q.opt.Observer.Connected()
+	q.dispatch(q.now())
+}
+
+// resolve ends the jobs of a worker's batch with the answers to them.
+func (q *Queue) resolve(w *worker, answers []answer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	l := w.lot
+	w.lot = nil
+	for i, j := range l.jobs {
+		switch a := answers[i]; {
+		case j.phase != jobSent: // it was given up meanwhile
+		case a.none:
+			q.lost(j, w, now)
+		default:
+			q.end(j, now, a.status, a.body)
+		}
+	}
+	q.batcher.Ended(now, len(l.jobs), now-l.left)
+	w.move(workerIdle)
+	q.idle = append(q.idle, w)
+	q.dispatch(now)
+}
+
+// lost takes back a job that w did not answer: another worker gets it once. The lock is held.
+func (q *Queue) lost(j *Job, w *worker, now time.Duration) {
+	others := len(q.workers)
+	if _, there := q.workers[w]; there {
+		others--
+	}
+	if j.tried || others == 0 || q.closed {
+		q.end(j, now, StatusLost, []byte("No worker could answer this request"))
+		return
+	}
+	j.tried = true
+	j.item.Alone = true // a worker may have died of it: it is to take nobody with it
+	q.waitAgain(j, now)
+}
+
+// waitAgain puts a job that was sent, or was to be, back into its place. The lock is held.
+func (q *Queue) waitAgain(j *Job, now time.Duration) {
+	j.with += now - j.sent
+	j.move(jobWaiting)
+	q.batcher.PutBack(&j.item)
+}
+
+// leave takes a worker out whose connection has ended.
+func (w *worker) leave(err error) {
+	q := w.q
+	q.mu.Lock()
+	known := w.phase != workerFresh
+	w.move(workerGone)
+	delete(q.all, w)
+	delete(q.workers, w)
+	if i := slices.Index(q.idle, w); i >= 0 {
+		q.idle = slices.Delete(q.idle, i, i+1)
+	}
+	l, closed := w.lot, q.closed
+	q.mu.Unlock()
+
+	close(w.give)
+	<-w.quit
+	failed := l != nil || !errors.Is(err, errLeft)
+	if closed {
+		failed = false
+	}
+	if known {
+		q.opt.Observer.Disconnected(failed)
+	}
+	log := w.take.log
+	if failed {
+		log.Warn("worker lost", "error", err, "jobs", l.size())
+	} else {
+		log.Info("worker disconnected")
+	}
+	if l == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.now()
+	for _, j := range l.jobs {
+		switch {
+		case j.phase != jobSent:
+		case l.began:
+			q.lost(j, w, now)
+		case q.closed:
+			q.end(j, now, StatusLost, nil)
+		default:
+			q.waitAgain(j, now)
+		}
+	}
+	q.batcher.Ended(now, len(l.jobs), -1)
+	q.dispatch(now)
+}
+
+func (l *lot) size() int {
+	if l == nil {
+		return 0
+	}
+	return len(l.jobs)
+}
+
+// mixedFrame is the largest batch of more than one job, in bytes: memory, and time on the wire, are bounded so.
+const mixedFrame = 64 << 20
+
+// fitting is how many of these may go in one batch to w, at least one.
+func (w *worker) fitting(items []*batch.Item[*Job]) int {
+	most := mixedFrame
+	if w.take.small.Load() {
+		most = oncePiece
+	}
+	size := mapHeader
+	for n, it := range items {
+		size += jobHeader + len(it.Value.body)
+		if size > most && n > 0 {
+			return n
+		}
+	}
+	return len(items)
+}
+
+// write writes the batches that w is given.
+func (w *worker) write() {
+	defer close(w.quit)
+	for l := range w.give {
+		err := w.send(l)
+		close(l.written)
+		if err != nil {
+			w.conn.Close() // read ends, and takes w out
+			break
+		}
+	}
+	for l := range w.give { // what it was given meanwhile has not begun
+		close(l.written)
+	}
+}
+
+// slowest is the rate, in bytes a second, at which a worker must take a batch at least.
+const slowest = 1 << 20
+
+// send writes one batch.
+func (w *worker) send(l *lot) error {
+	frame, size := encode(l.jobs)
+	w.take.expect(size)
+	patience := w.q.opt.StallTimeout + time.Duration(size/slowest)*time.Second
+	if err := w.conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return fmt.Errorf("write a batch: %w", err)
+	}
+	n, err := frame.WriteTo(w.conn)
+	l.began = n > 0
+	if err != nil {
+		return fmt.Errorf("write a batch: %w", err)
+	}
+	return nil
+}

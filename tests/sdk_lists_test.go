@@ -1,0 +1,124 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// The waits of TestACancelEndsEveryKindOfWaiting, continued: input() on a pipe, loops in numpy, what waits in C, inside
+// of other handlers, and below contextlib.suppress(Exception).
+func TestACancelEndsMoreKindsOfWaiting(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "lists.py:Waits", Args: []string{"--cancel-grace", "2s"}})
+		worker := s.Worker()
+		for _, how := range []string{
+			"input_on_a_pipe", "numpy_loop", "condition", "semaphore", "lock_with_timeout", "wait_for_a_child", "communicate",
+			"open_a_fifo", "file_lock", "http", "c_poll", "inner_loop", "suppressed", "in_finally", "in_del",
+		} {
+			if how == "numpy_loop" && !harness.Has(python, "numpy") {
+				t.Log("left out: numpy is not installed")
+				continue
+			}
+			a := cancelBegun(t, s, how, input{"how": how})
+			if a.Code != http.StatusOK || a.Status != "canceled" || a.Prediction.Output != nil || a.Error != "" {
+				t.Errorf("%s: %s", how, a)
+			}
+			if !strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
+				t.Errorf("%s: logs are %q", how, a.Logs)
+			}
+			if a := s.Succeed(input{}); a.Text(t) != "nothing" || a.Logs != "finally nothing\n" {
+				t.Errorf("after %s: %s", how, a)
+			}
+		}
+		sameWorker(t, s, worker)
+	})
+}
+
+// The writers of TestLogsAreWhatWasWrittenInItsOrder, continued.
+func TestLogsOfMoreKindsOfWriting(t *testing.T) {
+	t.Parallel()
+	var threads strings.Builder
+	for i := range 20 {
+		for thread := range 3 {
+			fmt.Fprintf(&threads, "thread %d %d\n", thread, i)
+		}
+	}
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "lists.py:Writes"})
+		worker := s.Worker()
+		for _, c := range []struct {
+			what string
+			n    int
+			want string
+		}{
+			{"progress", 3, "\r1/3line 0\n\r2/3line 1\n\r3/3line 2\n\n"},
+			{"partial", 1, "abcde\nno end"},
+			{"split_character", 1, "€ \U0001f600\n\ufffd\ufffd"},
+			{"threads", 20, threads.String()},
+			{"captured_descriptor", 1, "before\ncaught b'native\\npython\\n'\n"},
+			{"nowhere", 1, "seen\n"},
+			{"closed_descriptor", 1, "stdout is there\n"},
+			{"partial", 1, "abcde\nno end"},
+		} {
+			if a := s.Succeed(input{"what": c.what, "n": c.n}); a.Logs != c.want {
+				t.Errorf("%s: logs are %q, want %q", c.what, a.Logs, c.want)
+			}
+		}
+		sameWorker(t, s, worker)
+	})
+}
+
+// TestAHundredMegabytesOfLogsAreHeldInBoundedMemory: the answer has the first 16 MiB and says how much was cut.
+func TestAHundredMegabytesOfLogsAreHeldInBoundedMemory(t *testing.T) {
+	t.Parallel()
+	const lines, length, kept = 10000, 10000, 16 << 20
+	s := harness.Ready(t, harness.Options{Model: "lists.py:Writes"})
+	worker := s.Worker()
+	s.Succeed(input{"what": "flood", "n": 10})
+	front, model := peak(t, s.PID), peak(t, worker)
+	a := s.Succeed(input{"what": "flood", "n": lines})
+	text, notice, found := strings.Cut(a.Logs, "\n[")
+	if !found || len(text) > kept || len(text) < kept-128<<10 { // whole pieces of what was read
+		t.Errorf("the answer has %d bytes of log", len(a.Logs))
+	}
+	if want := fmt.Sprintf("%d bytes of log were cut: ", lines*length-len(text)); !strings.HasPrefix(notice, want) {
+		t.Errorf("the notice is %q, want %q", notice, want)
+	}
+	for i, line := range strings.SplitN(a.Logs, "\n", 1001)[:1000] {
+		if !strings.HasPrefix(line, fmt.Sprintf("%08d xxx", i)) || len(line) != length-1 {
+			t.Fatalf("line %d is %.40q…", i, line)
+		}
+	}
+	if grown := peak(t, worker) - model; grown > 16<<20 {
+		t.Errorf("the worker has grown by %d MiB", grown>>20)
+	}
+	if grown := peak(t, s.PID) - front; grown > 200<<20 && !harness.Sanitized(t) {
+		t.Errorf("the front has grown by %d MiB", grown>>20)
+	}
+	if a := s.Succeed(input{"what": "nowhere"}); a.Logs != "seen\n" {
+		t.Errorf("the next prediction has %d bytes of log: %.100q", len(a.Logs), a.Logs)
+	}
+	sameWorker(t, s, worker)
+}
+
+// peak is the most memory that a process has had, in bytes.
+func peak(t *testing.T, pid int) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kilobytes << 10
+}
