@@ -47,6 +47,16 @@ func rendered(h *fasthttp.RequestHeader, files bool) rendering {
 	return best
 }
 
+// varies says that the answer depends on a header of the request.
+func varies(h *fasthttp.ResponseHeader, name string) {
+	for _, known := range h.PeekAll(fasthttp.HeaderVary) {
+		if string(known) == name {
+			return
+		}
+	}
+	h.Add(fasthttp.HeaderVary, name)
+}
+
 // renderingOf is the form that an item of Accept asks for. named: it is more than a range of all types.
 func renderingOf(name []byte) (form rendering, named, known bool) {
 	switch top, sub, _ := bytes.Cut(name, []byte{'/'}); {

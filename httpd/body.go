@@ -166,7 +166,7 @@ func (e *requestError) Error() string { return e.reason }
 // away, or the connection ends.
 func (s *Server) finishBody(ctx *fasthttp.RequestCtx) {
 	stream := ctx.RequestBodyStream()
-	if stream == nil {
+	if stream == nil || ctx.Response.ConnectionClose() {
 		return
 	}
 	n, err := io.CopyN(io.Discard, stream, maxDrained)

@@ -130,7 +130,7 @@ func (s *Server) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 	if size < minCompressed || len(h.ContentEncoding()) > 0 || !compressible(h.ContentType()) {
 		return
 	}
-	h.Add(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
+	varies(h, fasthttp.HeaderAcceptEncoding)
 	c := bestCoding(asked)
 	if c == plain {
 		return

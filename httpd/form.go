@@ -33,7 +33,9 @@ func (k collection) readForm(in *intake, contentType string, box *inbox) (predic
 		return predict.Request{}, &requestError{"The Content-Type multipart/form-data lacks its boundary parameter, or it cannot be read"}
 	}
 	var f form
-	parts := multipart.NewReader(in, boundary)
+	// The reader takes the end of the body for the end of the form, even inside of a part's header. So it gets
+	// another error there; and the line's end after the last boundary, which a client may leave away.
+	parts := multipart.NewReader(io.MultiReader(in, strings.NewReader("\r\n"), cutOff{}), boundary)
 	for n := 0; ; n++ {
 		part, err := parts.NextRawPart()
 		if err == io.EOF {
@@ -59,6 +61,11 @@ func (k collection) readForm(in *intake, contentType string, box *inbox) (predic
 	req.Form = f.fields
 	return req, err
 }
+
+// cutOff is what follows a form that ended too early.
+type cutOff struct{}
+
+func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // badForm is what the reader of a form says of it.
 func badForm(err error) error {

@@ -30,7 +30,7 @@ const (
 // when its record is not needed any more.
 func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
 	h := &ctx.Response.Header
-	h.Add(fasthttp.HeaderVary, fasthttp.HeaderAccept)
+	varies(h, fasthttp.HeaderAccept)
 	if rec.Status != predict.Succeeded {
 		s.object200(ctx, rec, p)
 		if rec.Status.Terminal() {

@@ -101,7 +101,7 @@ func (s *Server) render(ctx *fasthttp.RequestCtx) {
 
 // pack turns an answer in JSON into MessagePack.
 func (s *Server) pack(ctx *fasthttp.RequestCtx) {
-	ctx.Response.Header.Add(fasthttp.HeaderVary, fasthttp.HeaderAccept)
+	varies(&ctx.Response.Header, fasthttp.HeaderAccept)
 	var body []byte
 	if big, ok := ctx.Response.BodyStream().(*pieces); ok {
 		body, _ = readAll(big) // from memory

@@ -18,7 +18,7 @@ import (
 const corpus = "models/corpus"
 
 // corpusMinimum is how many models the corpus has at least.
-const corpusMinimum = 75
+const corpusMinimum = 80
 
 // variant is an interpreter with a set of packages.
 type variant struct {

@@ -26,7 +26,7 @@ const (
 // down. Folders that hold several packages of one kind (cmd, tests, bench) stand here as one.
 func drawn() map[string][]string {
 	return map[string][]string{
-		"cmd":               {"httpd", "httpd/page", "runtime/metrics", "runtime/service", "pyembed"},
+		"cmd":               {"httpd", "httpd/page", "runtime/metrics", "runtime/batching", "runtime/service", "pyembed"},
 		"httpd":             {"runtime/predict", "httpd/msgpack"},
 		"httpd/msgpack":     {},
 		"httpd/page":        {},
@@ -38,6 +38,7 @@ func drawn() map[string][]string {
 		"runtime/webhook":   {"runtime/predict"},
 		"runtime/predict":   {},
 		"runtime/batch":     {},
+		"runtime/batching":  {"runtime/batch"},
 		"runtime/metrics":   {"runtime/predict"},
 		rawjson:             {},
 		"ipc":               {},

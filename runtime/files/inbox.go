@@ -43,7 +43,11 @@ func (in *Inbox) Add(name, mediaType string, from io.Reader) (int, error) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return 0, diskError(err)
 	}
-	path := filepath.Join(folder, withExtension(safeName(baseName(name)), mediaType))
+	own := safeName(baseName(name))
+	if own == "" {
+		own = withExtension("", mediaType)
+	}
+	path := filepath.Join(folder, own)
 	source := &sourceReader{from: from, left: s.options.MaxFile}
 	if err := save(path, source, -1); err != nil {
 		switch {

@@ -52,7 +52,7 @@ func TestInboxKeepsFilesUntilItIsClosed(t *testing.T) {
 		{`C:\fakepath\ü b.txt`, "", "ü b.txt"},
 		{"", "image/png", "file.png"},
 		{"..", "audio/wav; x=1", "file"},
-		{"noext", "image/webp", "noext.webp"},
+		{"noext", "image/webp", "noext"},
 		{strings.Repeat("x", 400) + ".bin", "", strings.Repeat("x", maxName-4) + ".bin"},
 		{"a\x00b\nc", "", "a_b_c"},
 	} {
