@@ -120,6 +120,7 @@ func TestPageOfTheWorker(t *testing.T) {
 	h := readHeader(t, "../pyembed/px_page.h")
 	for name, want := range map[string]uint64{
 		"PX_PAGE_MAGIC": pageMagic, "PX_PAGE_HEADER": pageHeader, "PX_PAGE_SLOT": pageSlot, "PX_PAGE_SIZE": PageSize,
+		"PX_PAGE_OUT": pageOut, "PX_OUT_MAX": pageOut - offOutData,
 		"PX_CLAIMS": Claims, "PX_MAX_SLOTS": MaxSlots, "PX_CLAIM_SHIFT": claimShift,
 		"PX_CLAIM_QUEUED": uint64(ClaimQueued), "PX_CLAIM_RUNNING": uint64(ClaimRunning), "PX_CLAIM_REVOKED": uint64(ClaimRevoked),
 	} {
@@ -128,6 +129,7 @@ func TestPageOfTheWorker(t *testing.T) {
 		}
 	}
 	page, slot, consumed := h.layout(t, "px_page"), h.layout(t, "px_slot_page"), h.layout(t, "px_consumed")
+	out := h.layout(t, "px_out_page")
 	for what, c := range map[string]struct{ got, want int64 }{
 		"the page's size":     {page[""], PageSize},
 		"a slot's size":       {slot[""], pageSlot},
@@ -137,6 +139,11 @@ func TestPageOfTheWorker(t *testing.T) {
 		"stderr's version":    {page["logs"] + consumed[""] + consumed["version"], offStderr},
 		"stderr's bytes":      {page["logs"] + consumed[""] + consumed["bytes"], offStderr + 8},
 		"the slots":           {page["slots"], pageHeader},
+		"what is unsent":      {page["outs"], pageHeader + MaxSlots*pageSlot},
+		"a slot's unsent":     {out[""], pageOut},
+		"its begin":           {out["begin"], offOutBegin},
+		"its length":          {out["len"], offOutLen},
+		"its data":            {out["data"], offOutData},
 		"a slot's running":    {slot["running"], offRunning},
 		"a slot's cancel":     {slot["cancel"], offCancel},
 		"a slot's claims":     {slot["claims"], offClaims},

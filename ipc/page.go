@@ -18,12 +18,16 @@ const (
 	pageMagic   = 0x314e4f494e4950 // "PINION1"
 	pageHeader  = 4096             // bytes before the first slot
 	pageSlot    = 1024             // bytes of a slot
+	pageOut     = 16384            // bytes of what a slot's channel has not sent
 	offMagic    = 0
 	offStdout   = 64  // two words: version, consumed
 	offStderr   = 128 // two words: version, consumed
 	offRunning  = 0   // of a slot: the id that the model has, or 0
 	offCancel   = 64  // of a slot: the id that is to be cancelled
 	offClaims   = 128 // of a slot: Claims words
+	offOutBegin = 0   // of an out: the position in the stream of its first byte
+	offOutLen   = 8   // how many there are
+	offOutData  = 64
 	claimShift  = 2
 	claimMask   = 1<<claimShift - 1
 	claimIDBits = 64 - claimShift
@@ -35,7 +39,7 @@ const (
 	// MaxSlots is how many slots a worker can have.
 	MaxSlots = 1000
 	// PageSize is the size of the shared page in bytes. Untouched parts cost no memory.
-	PageSize = pageHeader + MaxSlots*pageSlot
+	PageSize = pageHeader + MaxSlots*(pageSlot+pageOut)
 )
 
 // Claim is the state of a request that was handed to a worker, in the low bits of its claim word;
@@ -123,10 +127,23 @@ func (c Consumed) Bytes() uint64 { return c.bytes.Load() }
 type Slot struct {
 	page *Page
 	base int
+	out  int
 }
 
 // Slot returns the words of slot i.
-func (p *Page) Slot(i int) Slot { return Slot{p, pageHeader + i*pageSlot} }
+func (p *Page) Slot(i int) Slot {
+	return Slot{p, pageHeader + i*pageSlot, pageHeader + MaxSlots*pageSlot + i*pageOut}
+}
+
+// unsent is what a worker that is dead had queued in the slot's channel, from that position of the stream on.
+func (s Slot) unsent(position uint64) []byte {
+	begin, length := s.page.word(s.out+offOutBegin).Load(), s.page.word(s.out+offOutLen).Load()
+	if position < begin || position > begin+length || length > pageOut-offOutData {
+		return nil
+	}
+	from := s.out + offOutData
+	return s.page.mem[from+int(position-begin) : from+int(length)]
+}
 
 // Running is the id that the model has at this moment, or 0.
 func (s Slot) Running() uint64 { return s.page.word(s.base + offRunning).Load() }

@@ -32,6 +32,8 @@ type reader struct {
 	oob [256]byte
 	n   int
 	err error
+
+	total uint64 // bytes that ever came
 }
 
 const firstBuffer = 64 << 10
@@ -103,6 +105,7 @@ func (rd *reader) recv(handle func(*Frame)) error {
 	if rd.n == 0 {
 		return fmt.Errorf("%w: %w", ErrClosed, io.EOF)
 	}
+	rd.total += uint64(rd.n)
 	return rd.took(handle)
 }
 

@@ -22,13 +22,15 @@ static uint64_t load64(const char *p) {
   return v;
 }
 
-int px_channel_init(struct px_channel *ch, int fd, struct px_slot_page *page) {
+int px_channel_init(struct px_channel *ch, int fd, struct px_slot_page *page, struct px_out_page *shared) {
   memset(ch, 0, sizeof *ch);
   ch->in = px_malloc(PX_FIRST_BUFFER);
   if (!ch->in) return -1;
   ch->in_cap = PX_FIRST_BUFFER;
   ch->fd = fd;
   ch->page = page;
+  ch->shared = shared;
+  if (shared) ch->out = (struct px_buf){(char *)shared->data, 0, PX_OUT_MAX};
   pthread_mutex_init(&ch->mu, NULL);
   return 0;
 }

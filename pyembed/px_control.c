@@ -16,7 +16,7 @@ static void front_gone(void) {
 static void add_slot(int fd) {
   pthread_mutex_lock(&px_w.mu);
   struct px_channel *ch = px_w.nslots < PX_MAX_SLOTS ? px_malloc(sizeof *ch) : NULL;
-  if (ch && px_channel_init(ch, fd, &px_w.page->slots[px_w.nslots]) == 0) {
+  if (ch && px_channel_init(ch, fd, &px_w.page->slots[px_w.nslots], &px_w.page->outs[px_w.nslots]) == 0) {
     px_w.slots[px_w.nslots++] = ch;
   } else {  // the front sees the socket close, and judges
     px_free(ch);

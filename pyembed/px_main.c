@@ -42,7 +42,7 @@ int px_main(const struct px_config *config) {
     fprintf(stderr, "pinion worker: the shared page is another version's\n");
     return 1;
   }
-  if (px_channel_init(&px_w.control, config->control_fd, NULL) < 0) return failed("make the control channel");
+  if (px_channel_init(&px_w.control, config->control_fd, NULL, NULL) < 0) return failed("make the control channel");
   if (px_logs_init() < 0) return failed("duplicate the log pipes");
   px_signals_default();
   if (px_fork_hook() < 0) return failed("register the fork hook");

@@ -32,6 +32,28 @@ static void header(char h[PX_HEADER], size_t len, uint8_t kind, uint8_t flags, u
   memcpy(h + 16, &nanos, sizeof nanos);
 }
 
+// is_shared tells whether what is queued lies where the front can take it.
+static bool is_shared(struct px_channel *ch) { return ch->shared && ch->out.data == (char *)ch->shared->data; }
+
+// emptied is told that all that was queued is gone. A forked child, whose
+// channels are broken, must leave the parent's page alone.
+static void emptied(struct px_channel *ch) {
+  ch->sent = 0;
+  ch->told_armed = false;
+  if (!ch->shared) {
+    px_buf_trim(&ch->out, PX_KEEP_OUT);
+    return;
+  }
+  if (!is_shared(ch)) {
+    px_buf_free(&ch->out);
+    ch->out = (struct px_buf){(char *)ch->shared->data, 0, PX_OUT_MAX};
+  }
+  ch->out.len = 0;
+  if (ch->broken) return;
+  atomic_store_explicit(&ch->shared->len, 0, memory_order_release);
+  atomic_store_explicit(&ch->shared->begin, ch->position, memory_order_release);
+}
+
 // send_all sends n bytes, waiting for the front, fd with the first of them.
 static bool send_all(struct px_channel *ch, const char *p, size_t n, int fd) {
   while (n > 0) {
@@ -59,27 +81,63 @@ static bool send_all(struct px_channel *ch, const char *p, size_t n, int fd) {
     fd = -1;
     p += k;
     n -= (size_t)k;
+    ch->position += (size_t)k;
   }
   return true;
 }
 
 // flush_locked sends what is queued. true: nothing is left, or nobody to send it to.
 static bool flush_locked(struct px_channel *ch, bool wait) {
+  if (ch->out.len == 0) return true;
   while (ch->sent < ch->out.len && !ch->broken) {
     ssize_t k = send(ch->fd, ch->out.data + ch->sent, ch->out.len - ch->sent,
                      MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
     if (k >= 0) {
       ch->sent += (size_t)k;
+      ch->position += (size_t)k;
     } else if (errno == EAGAIN) {
       return false;
     } else if (errno != EINTR) {
       ch->broken = true;  // the front is gone; the read that follows says so too
     }
   }
-  ch->sent = 0;
-  ch->told_armed = false;
-  px_buf_trim(&ch->out, PX_KEEP_OUT);
+  emptied(ch);
   return true;
+}
+
+// send_directly sends what is not queued, after what is. Waits for the front.
+static void send_directly(struct px_channel *ch, const char *h, const char *body, size_t len, int fd) {
+  flush_locked(ch, true);
+  if (!ch->broken && !(send_all(ch, h, PX_HEADER, fd) && send_all(ch, body, len, -1))) ch->broken = true;
+  emptied(ch);  // for the position
+}
+
+// reserve makes room for n more bytes: where the front can take them, if they fit.
+static int reserve(struct px_channel *ch, size_t n) {
+  if (is_shared(ch) && ch->out.cap - ch->out.len < n) {
+    flush_locked(ch, false);
+    if (ch->out.cap - ch->out.len >= n) return 0;
+    struct px_buf own = {0};
+    if (px_buf_reserve(&own, ch->out.len + n) < 0) return -1;
+    px_buf_put(&own, ch->out.data + ch->sent, ch->out.len - ch->sent);
+    ch->sent = 0;
+    ch->out = own;
+    atomic_store_explicit(&ch->shared->len, 0, memory_order_release);
+  }
+  return px_buf_reserve(&ch->out, n);
+}
+
+// append queues one frame. 0, or -1 with errno.
+static int append(struct px_channel *ch, const char *h, const char *body, size_t len) {
+  if (reserve(ch, PX_HEADER + len) < 0) {
+    errno = ENOMEM;
+    return -1;
+  }
+  if (ch->out.len == 0) ch->unsent_since = px_now();
+  px_buf_put(&ch->out, h, PX_HEADER);
+  px_buf_put(&ch->out, body, len);
+  if (is_shared(ch)) atomic_store_explicit(&ch->shared->len, ch->out.len, memory_order_release);
+  return 0;
 }
 
 size_t px_channel_backlog(struct px_channel *ch) {
@@ -118,8 +176,7 @@ static int put_file(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t n
   }
   header(h, 0, kind, PX_FLAG_FILE, id, nanos);
   pthread_mutex_lock(&ch->mu);
-  flush_locked(ch, true);
-  if (!ch->broken && !send_all(ch, h, sizeof h, fd)) ch->broken = true;
+  send_directly(ch, h, NULL, 0, fd);
   pthread_mutex_unlock(&ch->mu);
   status = 0;
 out:;
@@ -138,15 +195,9 @@ int px_channel_put(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t na
   if (ch->broken) {
     // Nobody listens; what is queued would stay here.
   } else if (len > PX_COPY_MAX) {
-    flush_locked(ch, true);
-    if (!ch->broken && !(send_all(ch, h, sizeof h, -1) && send_all(ch, body, len, -1))) ch->broken = true;
-  } else if (px_buf_reserve(&ch->out, sizeof h + len) < 0) {
-    errno = ENOMEM;
-    status = -1;
+    send_directly(ch, h, body, len, -1);
   } else {
-    if (ch->out.len == 0) ch->unsent_since = px_now();
-    px_buf_put(&ch->out, h, sizeof h);
-    px_buf_put(&ch->out, body, len);
+    status = append(ch, h, body, len);
     if (ch->out.len > PX_KEEP_OUT) flush_locked(ch, false);
   }
   pthread_mutex_unlock(&ch->mu);
@@ -205,13 +256,9 @@ int px_channel_tell(struct px_channel *ch, uint8_t kind, uint64_t id, const char
   uint64_t now = px_now(), due = 0;
   if (ch->broken) {
     // Nobody listens; what is queued would stay here.
-  } else if (px_buf_reserve(&ch->out, sizeof h + len) < 0) {
-    errno = ENOMEM;
+  } else if (append(ch, h, body, len) < 0) {
     status = -1;
   } else {
-    if (ch->out.len == 0) ch->unsent_since = now;
-    px_buf_put(&ch->out, h, sizeof h);
-    px_buf_put(&ch->out, body, len);
     uint64_t pause = now - ch->told_at;
     bool at_once = pause >= PX_JOIN || ch->bursts > 0 || ch->out.len > PX_KEEP_OUT;
     if (pause >= PX_TOLD) {

@@ -15,7 +15,8 @@
 #define PX_PAGE_SLOT 1024
 #define PX_CLAIMS 64
 #define PX_MAX_SLOTS 1000
-#define PX_PAGE_SIZE (PX_PAGE_HEADER + PX_MAX_SLOTS * PX_PAGE_SLOT)
+#define PX_PAGE_OUT 16384
+#define PX_PAGE_SIZE (PX_PAGE_HEADER + PX_MAX_SLOTS * (PX_PAGE_SLOT + PX_PAGE_OUT))
 
 typedef _Atomic uint64_t px_word;
 
@@ -37,16 +38,31 @@ struct px_slot_page {
   uint64_t pad3[PX_PAGE_SLOT / 8 - 16 - PX_CLAIMS];
 };
 
+// What a slot's channel has queued and not sent. The front takes it from here
+// when the worker is dead. data are the bytes of the channel's stream from
+// position begin on, as many as len says. Each word is written whole, and len is
+// 0 whenever the two do not fit each other, so a kill between any two
+// instructions leaves nothing that is not true.
+struct px_out_page {
+  px_word begin, len;
+  uint64_t pad[6];
+  uint64_t data[PX_PAGE_OUT / 8 - 8];
+};
+
+#define PX_OUT_MAX (PX_PAGE_OUT - 64)
+
 struct px_page {
   px_word magic;
   uint64_t pad[7];
   struct px_consumed logs[2];  // stdout, stderr
   uint64_t pad2[PX_PAGE_HEADER / 8 - 8 - 16];
   struct px_slot_page slots[PX_MAX_SLOTS];
+  struct px_out_page outs[PX_MAX_SLOTS];
 };
 
 _Static_assert(sizeof(struct px_consumed) == 64, "layout of ipc/page.go");
 _Static_assert(sizeof(struct px_slot_page) == PX_PAGE_SLOT, "layout of ipc/page.go");
+_Static_assert(sizeof(struct px_out_page) == PX_PAGE_OUT, "layout of ipc/page.go");
 _Static_assert(sizeof(struct px_page) == PX_PAGE_SIZE, "layout of ipc/page.go");
 
 // px_claim takes a request for the model: true once, false where the front

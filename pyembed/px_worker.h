@@ -69,8 +69,10 @@ struct px_channel {
 
   // Output, guarded by mu.
   pthread_mutex_t mu;
-  struct px_buf out;
+  struct px_buf out;    // its memory is that of shared, while what is queued fits there
   size_t sent;          // bytes of out that are gone
+  struct px_out_page *shared;  // NULL for the control socket
+  uint64_t position;    // bytes of the stream that are gone
   uint64_t unsent_since;  // ns, monotonic; of the first answer in out
   bool broken;          // the front does not listen any more
 
@@ -119,8 +121,9 @@ uint64_t px_now(void);
 // ---- px_channel.c, px_output.c -------------------------------------------
 
 // px_channel_init makes a channel of a connected stream socket, which it owns.
-// 0, or -1 without memory. Any thread.
-int px_channel_init(struct px_channel *ch, int fd, struct px_slot_page *page);
+// 0, or -1 without memory. Any thread. What is queued lies in shared, where that
+// is not NULL, so that the front gets it though the worker be killed.
+int px_channel_init(struct px_channel *ch, int fd, struct px_slot_page *page, struct px_out_page *shared);
 
 // px_channel_fill reads once, waiting for bytes if wait is set. No GIL needed.
 // > 0: bytes came; 0: the front is gone or has closed the channel; -1: errno

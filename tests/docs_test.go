@@ -14,7 +14,7 @@ import (
 )
 
 // documents are the texts for users whose commands are held to.
-var documents = []string{"../README.md", "../docs/quickstart.md", "../docs/performance.md", "../docs/http.md", "../examples/hello/README.md"}
+var documents = []string{"../README.md", "../docs/quickstart.md", "../docs/performance.md", "../docs/bodies.md", "../docs/http.md", "../examples/hello/README.md"}
 
 // command is a line of a document that a reader may type, and the output shown below it.
 type command struct {
@@ -24,7 +24,7 @@ type command struct {
 // commands finds the indented lines of the documents that begin like commands.
 func commands(t *testing.T) []command {
 	t.Helper()
-	start := regexp.MustCompile(`^    (?:\$ )?((?:\./build\.sh|(?:\.\./)?bin/pinion|curl|bench/\S+\.sh)(?: .*)?)$`)
+	start := regexp.MustCompile(`^ {4,8}(?:\$ )?((?:\./build\.sh|(?:\.\./)?bin/pinion|curl|bench/\S+\.sh)(?: .*)?)$`)
 	var found []command
 	for _, document := range documents {
 		text, err := os.ReadFile(document)
@@ -123,7 +123,12 @@ func modelOf(t *testing.T, document string) string {
 func curl(t *testing.T, server *harness.Server, c command) {
 	t.Helper()
 	line := strings.ReplaceAll(c.line, "localhost:5000", server.Address)
-	out, err := exec.Command("bash", "-c", line+" -s --fail-with-body").CombinedOutput()
+	run := exec.Command("bash", "-c", line+" -s --fail-with-body")
+	run.Dir = t.TempDir() // with the file that they send
+	if err := os.WriteFile(filepath.Join(run.Dir, "photo.png"), []byte("\x89PNG\r\n\x1a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run.CombinedOutput()
 	if err != nil && c.shown == "" {
 		t.Fatalf("%s: %v: %s", line, err, out)
 	}

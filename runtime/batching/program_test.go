@@ -95,6 +95,20 @@ func (w *witness) Disconnected(failed bool) {
 	})
 }
 
+// counts is what was told so far.
+type counts struct{ ended, refused, batches, connected, failed, left int }
+
+func (w *witness) counts() (c counts) {
+	w.tell(func() { c = counts{len(w.ends), w.refused, len(w.batches), w.connected, w.failed, w.left} })
+	return c
+}
+
+// saw waits until the observer has been told so.
+func (r *rig) saw(what string, ok func(counts) bool) {
+	r.t.Helper()
+	until(r.t, what, func() bool { return ok(r.seen.counts()) })
+}
+
 // submit hands in a job and waits for it in the background.
 func (r *rig) submit(body string) *pending {
 	r.t.Helper()
@@ -235,7 +249,7 @@ func (w *program) takeBodies(want ...string) []item {
 	return items
 }
 
-// nothing fails where the worker was sent anything; what would have been sent is told by a job that follows.
+// framed puts a message's length before it.
 func framed(message []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
 }

@@ -254,7 +254,7 @@ func (w *worker) write() {
 }
 
 // slowest is the rate, in bytes a second, at which a worker must take a batch at least.
-const slowest = 1 << 20
+const slowest = 16 << 20
 
 // send writes one batch.
 func (w *worker) send(l *lot) error {

@@ -32,6 +32,9 @@ func (p *Pool) Detach(slots []*Slot, a Autopsy) (had int) {
 		s.drain(ctx)
 	}
 	giveUp()
+	for _, s := range slots {
+		s.salvage()
+	}
 	var logs []byte
 	if a.Logs != nil {
 		logs = a.Logs()

@@ -1,0 +1,78 @@
+package httpd
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// FuzzBody reads bodies of every kind: whatever they are, what a service would get is strict JSON but for
+// stand-ins of files that are there, and after an error no file is left.
+func FuzzBody(f *testing.F) {
+	for _, seed := range []string{
+		formText(`name="a"; filename="b"`, "x", `name="id"`, "y"), formText("name=\"input\"\r\nContent-Type: application/json", `{"a":1}`),
+		formText(`name="webhook_events_filter"`, "start", `name="context"`, `{"a":"b"}`), "--BB\r\n\r\n--BB--", "--BB--", "\r\n--BB\r\nContent-Disposition: form-data; name=\"\x00\"; filename*=utf-8''%00\r\n\r\n\r\n--BB--\r\n",
+		"\x81\xa5input\x81\xa1f\xc4\x03abc", "\xdf\xff\xff\xff\xff", `{"input":{"a":"\u0000"}}`,
+	} {
+		for kind := range byte(3) {
+			f.Add(kind, []byte(seed))
+		}
+	}
+	svc := newFake()
+	s := New(svc, Options{MaxBody: 1 << 16})
+	k := collection{s, predict.KindPrediction, "prediction", "Prediction"}
+	client, server := net.Pipe()
+	f.Cleanup(func() { client.Close(); server.Close() })
+	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
+		ctx := new(fasthttp.RequestCtx)
+		ctx.Init2(server, nil, false)
+		ctx.Request.Header.SetMethod("POST")
+		ctx.Request.Header.SetContentType([]string{"application/json", "application/msgpack", "multipart/form-data; boundary=BB"}[kind%3])
+		if kind >= 3 {
+			ctx.Request.Header.SetContentEncoding([]string{"gzip", "zstd"}[kind%2])
+		}
+		ctx.Request.SetBodyStream(bytes.NewReader(body), len(body))
+		svc.trays = nil
+		req, _, err := k.read(ctx)
+		if err != nil {
+			var syntax *rawjson.SyntaxError
+			var invalid *predict.ValidationError
+			var request *requestError
+			if !errors.As(err, &syntax) && !errors.As(err, &invalid) && !errors.As(err, &request) &&
+				!errors.Is(err, errEmptyBody) && !errors.Is(err, fasthttp.ErrBodyTooLarge) {
+				t.Fatalf("an error of no known kind: %v", err)
+			}
+			discard(&req, new(bool))
+		} else {
+			files := 0
+			strict := func(name string, value []byte) {
+				files += predict.CountStandIns(value)
+				if err := rawjson.Check(predict.ShowStandIns(value)); err != nil {
+					t.Fatalf("%s is %q: %v", name, value, err)
+				}
+			}
+			strict("input", req.Input)
+			if req.Context != nil {
+				strict("context", req.Context)
+			}
+			for _, field := range req.Form {
+				if field.Form != predict.FieldText {
+					strict(field.Name, field.Value)
+				}
+			}
+			if files > 0 && req.Attachments.Path(files-1) == "" {
+				t.Fatalf("%d files are named that are not there", files)
+			}
+			discard(&req, new(bool))
+		}
+		if svc.open() != 0 {
+			t.Fatalf("a file is left after %v", err)
+		}
+	})
+}
