@@ -90,7 +90,16 @@ def load(server: Server, connections: int, seconds: float, size: int) -> dict[st
     """Run wrk once and return what it and the process table say."""
     before = server.cpu()
     run = subprocess.run(
-        ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s", "--latency", "-s", str(HERE / "echo.lua"), server.url],
+        [
+            "wrk",
+            "-t1",
+            f"-c{connections}",
+            f"-d{seconds:g}s",
+            "--latency",
+            "-s",
+            str(HERE / "echo.lua"),
+            server.url,
+        ],
         env={**os.environ, "SIZE": str(size)},
         capture_output=True,
         text=True,
@@ -112,7 +121,9 @@ def load(server: Server, connections: int, seconds: float, size: int) -> dict[st
 
 def report(servers: list[Server], connections: list[int]) -> None:
     """Print medians, and their ratios to the first server's."""
-    print(f"\n{'':26}{'rate/s':>9}{'ratio':>7}{'p50 µs':>8}{'+µs':>7}{'p99 µs':>8}{'CPU µs':>8}{'ratio':>7}")
+    print(
+        f"\n{'':26}{'rate/s':>9}{'ratio':>7}{'p50 µs':>8}{'+µs':>7}{'p99 µs':>8}{'CPU µs':>8}{'ratio':>7}"
+    )
     for count in connections:
         print(f"{count} connection{'s' if count > 1 else ''}")
         base: dict[str, float] = {}
@@ -124,7 +135,9 @@ def report(servers: list[Server], connections: list[int]) -> None:
             ratio = statistics.median(
                 r["rate"] / b["rate"] for r, b in zip(rounds, servers[0].rounds[count], strict=True)
             )
-            added = statistics.median(r["p50"] - b["p50"] for r, b in zip(rounds, servers[0].rounds[count], strict=True))
+            added = statistics.median(
+                r["p50"] - b["p50"] for r, b in zip(rounds, servers[0].rounds[count], strict=True)
+            )
             print(
                 f"  {server.name:24}{m['rate']:9.0f}{ratio:7.2f}{m['p50']:8.0f}{added:7.0f}"
                 f"{m['p99']:8.0f}{m['cpu']:8.1f}{m['cpu'] / base['cpu']:7.2f}"
@@ -139,7 +152,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3, help="of each run")
     parser.add_argument("--size", type=int, default=16, help="bytes of text to echo")
     parser.add_argument("--port", type=int, default=5990, help="the first of four ports")
-    parser.add_argument("--only", default="", help="name of a model beside the bare server: sync, async or async32")
+    parser.add_argument(
+        "--only", default="", help="name of a model beside the bare server: sync, async or async32"
+    )
     args = parser.parse_args()
     connections = [int(c) for c in args.connections.split(",")]
     servers: list[Server] = []
@@ -153,7 +168,9 @@ def main() -> None:
         for _ in range(args.rounds):
             for count in connections:
                 for server in servers:
-                    server.rounds.setdefault(count, []).append(load(server, count, args.seconds, args.size))
+                    server.rounds.setdefault(count, []).append(
+                        load(server, count, args.seconds, args.size)
+                    )
         report(servers, connections)
     finally:
         for server in servers:

@@ -29,13 +29,24 @@ MODEL = HERE / "models/stream"
 class Server:
     """A server under test."""
 
-    def __init__(self, name: str, command: list[str], port: int, folder: Path, env: dict[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: list[str],
+        port: int,
+        folder: Path,
+        env: dict[str, str],
+    ) -> None:
         self.name, self.port = name, port
         self.rates: list[float] = []
         self.first: list[float] = []
-        self.log = tempfile.TemporaryFile()
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the server)
         self.process = subprocess.Popen(
-            command, cwd=folder, env={**os.environ, **env}, stdout=self.log, stderr=self.log
+            command,
+            cwd=folder,
+            env={**os.environ, **env},
+            stdout=self.log,
+            stderr=self.log,
         )
         self.wait()
 
@@ -128,9 +139,13 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--tokens", type=int, default=20_000, help="of a stream whose rate is measured")
+    parser.add_argument(
+        "--tokens", type=int, default=20_000, help="of a stream whose rate is measured"
+    )
     parser.add_argument("--port", type=int, default=5980, help="the first of three ports")
-    parser.add_argument("--python", default=sys.executable, help="of the servers; default: this one")
+    parser.add_argument(
+        "--python", default=sys.executable, help="of the servers; default: this one"
+    )
     args = parser.parse_args()
     folder = Path(args.python).parent
     servers: list[Server] = []

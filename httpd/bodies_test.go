@@ -338,6 +338,49 @@ func TestBigFilesAndPacksAreWhole(t *testing.T) {
 	}
 }
 
+// TestFilesOnDiskAreSent holds that an output file that lies on disk comes as it is, or as a data URL to who does not take
+// its type.
+func TestFilesOnDiskAreSent(t *testing.T) {
+	path := t.TempDir() + "/x"
+	whole := strings.Repeat("RIFF", 1<<18)
+	if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inText := "data:audio/wav;base64," + base64.StdEncoding.EncodeToString([]byte(whole))
+	for accept, want := range map[string]struct {
+		status            int
+		kind, name, holds string
+	}{
+		"audio/*":                            {200, "audio/wav", "attachment; filename*=utf-8''t%C3%B6ne.wav", whole},
+		"image/*":                            {406, "application/json", "", `"output":["` + inText + `"]`},
+		"image/*, application/msgpack;q=0.5": {200, "application/msgpack", "", whole},
+		"application/octet-stream;q=0.5, */*;q=0.1": {200, "audio/wav", "attachment; filename*=utf-8''t%C3%B6ne.wav", whole},
+	} {
+		f := newFake()
+		f.runs = func(p *predict.Prediction) {
+			if !p.Request.WantFile {
+				t.Error("nobody says that a file is wanted")
+			}
+			file, err := os.Open(path)
+			if err != nil {
+				t.Error(err)
+			}
+			p.OnRelease(func() { file.Close() })
+			p.SetFile(&predict.OutFile{Content: file, Name: "töne.wav", Type: "audio/wav", Size: int64(len(whole)), Listed: true})
+		}
+		c := serve(t, f, Options{}).dial(t)
+		for range 2 {
+			c.send(bodyRequest("Accept: "+accept+"\r\n", ""))
+			resp, body := c.want(want.status)
+			h := resp.Header
+			if h.Get("Content-Type") != want.kind || h.Get("Content-Disposition") != want.name || !strings.Contains(body, want.holds) {
+				t.Errorf("%s: %v with %d bytes", accept, h, len(body))
+			}
+			wait(t, f.released, "the release")
+		}
+	}
+}
+
 func TestRendered(t *testing.T) {
 	for accept, want := range map[string]rendering{
 		"": asJSONText, "*/*": asJSONText, "text/html": asJSONText, "application/json": asJSONText, "application/*": asJSONText, "nonsense": asJSONText,

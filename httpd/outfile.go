@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/url"
 	"strconv"
@@ -38,6 +39,21 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 		}
 		return
 	}
+	if p != nil && p.File() != nil {
+		file := p.File()
+		content := io.NewSectionReader(file.Content, 0, file.Size)
+		if accepts(&ctx.Request.Header, file.Type, true) {
+			s.file200(ctx, rec, file.Type, file.Name, &fileBody{from: content, release: p.Release}, file.Size)
+			return
+		}
+		var err error
+		if rec.Output, err = inline(file, content); err != nil {
+			s.log.Error("cannot read an output file", slog.Any("error", err))
+			p.Release()
+			s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
+			return
+		}
+	}
 	media, encoded, ok := oneFile(rec.Output)
 	if !ok || !accepts(&ctx.Request.Header, media, true) {
 		s.object200(ctx, rec, p)
@@ -46,18 +62,42 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 		}
 		return
 	}
-	ctx.SetStatusCode(fasthttp.StatusOK)
-	h.SetContentType(media)
-	h.Set(fasthttp.HeaderContentDisposition, disposition("output"+extension(media)))
-	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff") // a model made it, and no browser is to guess what it is
-	h.Set(headerID, url.PathEscape(rec.ID))
-	h.Set(headerMetrics, metricsHeader(rec))
 	size := len(encoded)/4*3 - bytes.Count(encoded[max(0, len(encoded)-2):], []byte{'='})
-	body := &decoded{from: base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded))}
+	body := &fileBody{from: base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded))}
 	if p != nil {
 		body.release = p.Release
 	}
-	ctx.Response.SetBodyStream(body, size)
+	s.file200(ctx, rec, media, "output"+extension(media), body, int64(size))
+}
+
+// file200 answers with a file.
+func (s *Server) file200(ctx *fasthttp.RequestCtx, rec *predict.Record, media, name string, body *fileBody, size int64) {
+	h := &ctx.Response.Header
+	ctx.SetStatusCode(fasthttp.StatusOK)
+	h.SetContentType(media)
+	h.Set(fasthttp.HeaderContentDisposition, disposition(name))
+	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff") // a model made it, and no browser is to guess what it is
+	h.Set(headerID, url.PathEscape(rec.ID))
+	h.Set(headerMetrics, metricsHeader(rec))
+	ctx.Response.SetBodyStream(body, int(size))
+}
+
+// inline is a file as an output in JSON.
+func inline(file *predict.OutFile, content io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(content)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", strconv.Quote(file.Name), err)
+	}
+	var out []byte
+	if file.Listed {
+		out = append(out, '[')
+	}
+	out = append(append(append(out, `"data:`...), file.Type...), ";base64,"...)
+	out = append(base64.StdEncoding.AppendEncode(out, data), '"')
+	if file.Listed {
+		out = append(out, ']')
+	}
+	return out, nil
 }
 
 // oneFile is the file that an output is: a data URL in base64, alone or alone in a list.
@@ -162,20 +202,34 @@ func seconds(rec *predict.Record) float64 {
 	return max(0, rec.Completed.Sub(rec.Started)).Seconds()
 }
 
-// decoded is a file as a body. fasthttp closes it once.
-type decoded struct {
+// fileBody is a file as a body. fasthttp closes it once, when it was written or given up.
+type fileBody struct {
 	from    io.Reader
 	release func()
 }
 
-func (d *decoded) Read(b []byte) (int, error) { return d.from.Read(b) }
+// WriteTo writes the file in pieces that are worth a call of the system.
+func (f *fileBody) WriteTo(to io.Writer) (int64, error) {
+	return io.CopyBuffer(onlyWriter{to}, onlyReader{f.from}, make([]byte, writePiece))
+}
 
-// Close lets go of the record.
-func (d *decoded) Close() error {
-	if d.release != nil {
-		d.from = bytes.NewReader(nil)
-		d.release()
-		d.release = nil
+// SupportsBodyWriteTo lets fasthttp call WriteTo rather than Read (fasthttp.BodyWriterTo).
+func (f *fileBody) SupportsBodyWriteTo() bool { return true }
+
+func (f *fileBody) Read(b []byte) (int, error) { return f.from.Read(b) }
+
+// Close lets go of the prediction.
+func (f *fileBody) Close() error {
+	if f.release != nil {
+		f.from = bytes.NewReader(nil)
+		f.release()
+		f.release = nil
 	}
 	return nil
 }
+
+// onlyWriter and onlyReader hide what would make io.CopyBuffer use another buffer, a small one.
+type (
+	onlyWriter struct{ io.Writer }
+	onlyReader struct{ io.Reader }
+)

@@ -163,6 +163,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	}
 	how := readMode(h)
 	req.Kind, req.Mode = k.kind, how.mode
+	req.WantFile = rendered(h, true) == asFile
 	if how.bounded {
 		req.Mode = predict.Async // it goes on when its client has waited enough
 	}

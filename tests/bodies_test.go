@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
+	"image/color"
+	"image/png"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -133,7 +135,7 @@ func left(t *testing.T, s *harness.Server) {
 	harness.Eventually(t, "no file is left", func() bool {
 		found := 0
 		_ = filepath.WalkDir(s.Tmp, func(path string, entry os.DirEntry, err error) error {
-			if err == nil && strings.Contains(filepath.Base(path), "upload-") {
+			if err == nil && strings.HasPrefix(filepath.Base(filepath.Dir(path)), "pinion-files-") && entry.IsDir() {
 				found++
 			}
 			return nil
@@ -149,11 +151,15 @@ func TestFilesComeAsThemselves(t *testing.T) {
 	body, kind := formOf(t, part{"file", "in.png", content})
 	a := s.Create(body, "Content-Type", kind, "Accept", "image/*")
 	h := a.Header
-	if a.Code != http.StatusOK || string(a.Body) != content || h.Get("Content-Type") != "image/png" || !strings.Contains(h.Get("Content-Disposition"), ".png") {
+	if a.Code != http.StatusOK || string(a.Body) != content || h.Get("Content-Type") != "image/png" || h.Get("Content-Disposition") != "attachment; filename=result.png" {
 		t.Errorf("%d %v with %d bytes", a.Code, h, len(a.Body))
 	}
 	if len(h.Get("Pinion-Prediction-Id")) != 26 || !strings.HasPrefix(h.Get("Pinion-Metrics"), `{"predict_time":`) {
 		t.Errorf("headers %v", h)
+	}
+	// To who takes another type alone it comes as text.
+	if a = s.Create(body, "Content-Type", kind, "Accept", "audio/*"); a.Code != http.StatusNotAcceptable || !strings.HasPrefix(a.Text(t), "data:image/png;base64,") {
+		t.Errorf("as audio: %.300s", a.String())
 	}
 	// As a kept prediction.
 	body, kind = formOf(t, part{"file", "in.png", "abc"}, part{"id", "", "kept"})
@@ -218,6 +224,40 @@ func TestCurlSendsAndGetsFiles(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(dir, "out.png"))
 	if err != nil || !bytes.Equal(got, append(bytes.Clone(content), content...)) {
 		t.Errorf("%d bytes came back for %d, %v", len(got), len(content), err)
+	}
+	left(t, s)
+}
+
+// TestTheImageExample runs what its README says.
+func TestTheImageExample(t *testing.T) {
+	t.Parallel()
+	python := harness.AnyPython(t)
+	if !harness.Has(python, "PIL") {
+		t.Skip("Pillow is not installed")
+	}
+	s := harness.Ready(t, harness.Options{Python: python.Path, Dir: example(t, "image")})
+	sample, err := filepath.Abs("../examples/ocr/sample.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	curl := exec.Command("curl", "-sS", "--fail-with-body", "-F", "image=@"+sample, "-F", "size=200", "-F", "gray=true",
+		"-H", "Accept: image/*", s.Address+"/predictions", "-OJ")
+	curl.Dir = t.TempDir()
+	if out, err := curl.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	file, err := os.Open(filepath.Join(curl.Dir, "sample-200.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	picture, err := png.DecodeConfig(file)
+	if err != nil || max(picture.Width, picture.Height) != 200 || picture.ColorModel != color.GrayModel {
+		t.Errorf("got %+v, %v", picture, err)
+	}
+	body, kind := formOf(t, part{"image", "x.png", "no picture"})
+	if a := s.Create(body, "Content-Type", kind, "Accept", "image/*"); a.Code != http.StatusBadGateway || !strings.Contains(a.Error, "UnidentifiedImageError") {
+		t.Errorf("of no picture: %s", a)
 	}
 	left(t, s)
 }

@@ -98,7 +98,7 @@ def run(args: argparse.Namespace, mode: str, extra: dict[str, str] | None = None
         command += ["--python", args.python]
     with tempfile.TemporaryFile() as log:
         start = time.perf_counter()
-        server = subprocess.Popen(  # noqa: S603 - our own program
+        server = subprocess.Popen(
             command,
             env={**os.environ, "PINION_CUDA": mode, **(extra or {})},
             stdout=log,
@@ -158,7 +158,7 @@ def fetch(port: int, path: str, body: dict[str, Any] | None = None) -> dict[str,
         data=None if body is None else json.dumps(body).encode(),
         headers={"Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=START_TIMEOUT) as response:  # noqa: S310 - http
+    with urllib.request.urlopen(request, timeout=START_TIMEOUT) as response:
         answer: dict[str, Any] = json.load(response)
     return answer
 

@@ -53,13 +53,21 @@ func (s *Store) NewUploads(id string, to Destination) (*Uploads, error) {
 	if err != nil {
 		return nil, err
 	}
-	var secret [16]byte
-	_, _ = rand.Read(secret[:]) // never fails
-	u := &Uploads{store: s, to: to, token: hex.EncodeToString(secret[:]), folder: folder, remove: remove, places: make(chan struct{}, s.options.Parallel)}
-	u.mark = []byte(`"` + markPrefix + u.token + ":")
+	token := newToken()
+	u := &Uploads{store: s, to: to, token: token, mark: markOf(token), folder: folder, remove: remove, places: make(chan struct{}, s.options.Parallel)}
 	u.ctx, u.cancel = context.WithCancelCause(context.Background())
 	return u, nil
 }
+
+// newToken makes 32 hexadecimal digits that nobody can guess.
+func newToken() string {
+	var secret [16]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	return hex.EncodeToString(secret[:])
+}
+
+// markOf is how a mark begins in JSON, with its quote.
+func markOf(token string) []byte { return []byte(`"` + markPrefix + token + ":") }
 
 // Folder is where the worker puts the files; "" of nil.
 func (u *Uploads) Folder() string {
@@ -93,7 +101,7 @@ func (u *Uploads) Resolve(ctx context.Context, chunk []byte) ([]byte, error) {
 	if u == nil {
 		return chunk, nil
 	}
-	marks := u.find(chunk)
+	marks := findMarks(chunk, u.mark)
 	if len(marks) == 0 {
 		return chunk, nil
 	}
@@ -156,15 +164,15 @@ type place struct {
 	file       string // "0/out.png"
 }
 
-// find finds the marks: whole strings that are values.
-func (u *Uploads) find(chunk []byte) (found []place) {
+// findMarks finds the marks that begin so: whole strings that are values.
+func findMarks(chunk, mark []byte) (found []place) {
 	for from := 0; ; {
-		at := bytes.Index(chunk[from:], u.mark)
+		at := bytes.Index(chunk[from:], mark)
 		if at < 0 {
 			return found
 		}
 		start := from + at
-		from = start + len(u.mark)
+		from = start + len(mark)
 		backslashes := 0
 		for i := start; i > 0 && chunk[i-1] == '\\'; i-- {
 			backslashes++

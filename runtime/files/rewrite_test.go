@@ -255,7 +255,7 @@ func FuzzMarks(f *testing.F) {
 				want = append(want, place{start, end, strings.TrimPrefix(rawjson.Text(raw), "pinion-file:t:")})
 			}
 		})
-		if got := u.find(chunk); fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := findMarks(chunk, u.mark); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("find(%s) = %v, want %v", chunk, got, want)
 		}
 	})

@@ -241,8 +241,10 @@ func TestUploadRetries(t *testing.T) {
 
 func TestUploadRefused(t *testing.T) {
 	target := newStorage(t, map[string]http.HandlerFunc{
-		"/403/f.txt":    func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", 403) },
-		"/413/f.txt":    func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", 413) },
+		"/403/f.txt": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", http.StatusForbidden) },
+		"/413/f.txt": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "secret", http.StatusRequestEntityTooLarge)
+		},
 		"/500/f.txt":    func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", 500) },
 		"/302/f.txt":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(302) },
 		"/304/f.txt":    to(304, "/x"),

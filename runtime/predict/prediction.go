@@ -27,7 +27,8 @@ type Prediction struct {
 	yielded   uint64
 	cut       int // bytes of its logs that were dropped
 	canceled  bool
-	feed      *feed // nil: nobody can want to know of its events, or nobody holds it any more
+	file      *OutFile // nil: the output is what the record says
+	feed      *feed    // nil: nobody can want to know of its events, or nobody holds it any more
 	observers []Observer
 	done      chan struct{} // made when somebody asks
 	holds     int           // who has not had its last answer

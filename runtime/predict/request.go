@@ -50,6 +50,9 @@ type Request struct {
 	// written, to be echoed; "" where it was not given.
 	Created     time.Time
 	CreatedText string
+	// WantFile: the client takes an output file as it is. Where nobody else can ask for the prediction, it is given in
+	// Prediction.File, and Record.Output means nothing.
+	WantFile bool
 	// Webhook is the URL to be told of WebhookEvents; "" for none.
 	Webhook       string
 	WebhookEvents Events

@@ -22,7 +22,7 @@ type Health struct {
 	Setup   supervise.SetupStatus
 	Version map[string]string
 	Workers []supervise.Report
-	// Queued is how many predictions wait that no worker has room for, of QueueSize at most.
+	// Queued is how many predictions wait for a slot, of QueueSize at most.
 	Queued, QueueSize int
 }
 
@@ -35,7 +35,7 @@ func (s *Service) Health() Health {
 	v := s.view()
 	load := s.o.Pool.Load()
 	h := Health{
-		Status: v.status(load), Workers: s.reports(), Version: maps.Clone(s.o.Version), Queued: load.Queued, QueueSize: s.o.Pool.Queue(),
+		Status: v.status(load), Workers: s.reports(), Version: maps.Clone(s.o.Version), Queued: max(0, load.InFlight-load.Slots), QueueSize: s.o.Pool.Queue(),
 	}
 	if len(v.workers) > 0 {
 		h.Setup = v.workers[0].Setup

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/files"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/schema"
@@ -20,7 +21,8 @@ type job struct {
 	service  *Service
 	p        *predict.Prediction
 	prepared schema.Prepared
-	outbox   *outbox // nil: output files are not uploaded
+	outbox   *outbox        // nil: output files are not uploaded
+	outputs  *files.Outputs // nil: they are not handed over as they are
 
 	arrived   time.Time
 	transfers time.Duration // of files, before and after the model had it
@@ -35,7 +37,7 @@ type job struct {
 func (j *job) Run(p *predict.Prediction) error {
 	s := j.service
 	input, err := j.prepared.Input, error(nil)
-	if len(j.prepared.Files) > 0 || s.uploads(p) {
+	if len(j.prepared.Files) > 0 || s.uploads(p) || s.handsOver(p) {
 		ctx, abort := context.WithCancel(context.Background())
 		defer abort()
 		j.abortWith(abort)
@@ -60,7 +62,9 @@ func (j *job) Run(p *predict.Prediction) error {
 		call.Tell = j
 	}
 	if j.outbox != nil {
-		call.Files = j.outbox.member()
+		call.Files = filesMember(j.outbox.uploads)
+	} else if j.outputs != nil {
+		call.Files = filesMember(j.outputs)
 	}
 	j.mu.Lock()
 	j.call = call
@@ -103,6 +107,13 @@ func (j *job) files(ctx context.Context) ([]byte, error) {
 			return nil, err
 		}
 		j.outbox = o
+	} else if s.handsOver(p) {
+		o, err := s.o.Files.NewOutputs(p.ID())
+		if err != nil {
+			return nil, fmt.Errorf("make room for output files: %w", err)
+		}
+		p.OnRelease(o.Close)
+		j.outputs = o
 	}
 	return input, nil
 }
@@ -177,6 +188,9 @@ func (j *job) finish(r *slot.Result) error {
 			reason = reasonFiles
 		}
 	}
+	if j.outputs != nil {
+		j.handOver(&result)
+	}
 	if r.Release != nil {
 		if s.keeps(p, &result) { // it may outlive its answers
 			result.Output = bytes.Clone(result.Output)
@@ -202,7 +216,7 @@ func size(p *predict.Prediction, r *predict.Result) int {
 
 // keeps tells whether a prediction that ends so can be asked for afterwards.
 func (s *Service) keeps(p *predict.Prediction, r *predict.Result) bool {
-	return p.Told() || size(p, r) <= maxAnonymous
+	return p.Told() || p.File() == nil && size(p, r) <= maxAnonymous
 }
 
 // ended makes a prediction's end known. Its id is free before anybody learns of it.

@@ -9,7 +9,6 @@ import (
 
 	"pinion/runtime/files"
 	"pinion/runtime/predict"
-	"pinion/runtime/rawjson"
 )
 
 // outbox passes on what a prediction yields, in its order: items that name files once these are uploaded.
@@ -53,13 +52,6 @@ func (s *Service) newOutbox(ctx context.Context, j *job) (*outbox, error) {
 	o := &outbox{p: j.p, uploads: uploads, ctx: ctx, failed: func() { j.stop() }}
 	o.idle.L = &o.mu
 	return o, nil
-}
-
-// member is the member "files" of the request to the worker.
-func (o *outbox) member() []byte {
-	b := rawjson.AppendQuoted([]byte(`{"folder":`), o.uploads.Folder())
-	b = rawjson.AppendQuoted(append(b, `,"token":`...), o.uploads.Token())
-	return append(b, '}')
 }
 
 // add takes an item in. It does not block.

@@ -17,7 +17,8 @@ func TestAdmissionWithoutAQueue(t *testing.T) {
 		t.Errorf("a pool without slots says %v, want ErrBusy", err)
 	}
 	w := newWorker(t, p, 2)
-	first, second := newFlight(t, p, "first"), newFlight(t, p, "second")
+	first := newFlight(t, p, "first")
+	newFlight(t, p, "second")
 	if err := p.Admit(); err != predict.ErrBusy {
 		t.Errorf("a full pool says %v, want ErrBusy", err)
 	}
@@ -25,7 +26,7 @@ func TestAdmissionWithoutAQueue(t *testing.T) {
 		t.Errorf("the load is %+v", l)
 	}
 	p.Leave() // one changes its mind
-	second = newFlight(t, p, "third")
+	second := newFlight(t, p, "third")
 	for _, f := range []*flight{first, second} {
 		p.Submit(f.Call)
 		f.wait()

@@ -1,0 +1,121 @@
+package files
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Outputs is the output files of one prediction that are handed to its client as they are. Its worker puts them
+// where it puts those that are uploaded (see Uploads).
+type Outputs struct {
+	token  string
+	mark   []byte
+	folder string
+	remove func()
+}
+
+// NewOutputs makes the folder for the output files of the prediction of that id; Close removes it. The error is ErrClosed or
+// one of the file system.
+func (s *Store) NewOutputs(id string) (*Outputs, error) {
+	if !s.enter() {
+		return nil, ErrClosed
+	}
+	defer s.fetches.Done()
+	folder, remove, err := s.makeFolder(id)
+	if err != nil {
+		return nil, err
+	}
+	token := newToken()
+	return &Outputs{token: token, mark: markOf(token), folder: folder, remove: remove}, nil
+}
+
+// Folder is where the worker puts the files.
+func (o *Outputs) Folder() string { return o.folder }
+
+// Token is 32 hexadecimal digits.
+func (o *Outputs) Token() string { return o.token }
+
+// Close removes the files. It may be called any number of times.
+func (o *Outputs) Close() { o.remove() }
+
+// Only is the file that an output is, alone or alone in a list; nil: it is anything else. The caller closes its
+// content.
+func (o *Outputs) Only(output []byte) *predict.OutFile {
+	marks := findMarks(output, o.mark)
+	if len(marks) != 1 {
+		return nil
+	}
+	around := string(output[:marks[0].start]) + string(output[marks[0].end:])
+	listed := len(around) < 64 && rawjson.KindOf(output) == rawjson.KindArray && strings.Trim(around, "[] \t\r\n") == "" && strings.Count(around, "[") == 1
+	if !listed && strings.TrimSpace(around) != "" {
+		return nil
+	}
+	file, err := o.open(marks[0].file)
+	if err != nil {
+		return nil
+	}
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		file.Close()
+		return nil
+	}
+	name := filepath.Base(marks[0].file)
+	return &predict.OutFile{
+		Content: file, Name: name, Type: typeOf(name, file), Size: info.Size(), Listed: listed,
+	}
+}
+
+// Inline is output with a data URL in place of each file.
+func (o *Outputs) Inline(output []byte) ([]byte, error) {
+	marks := findMarks(output, o.mark)
+	if len(marks) == 0 {
+		return output, nil
+	}
+	var out []byte
+	from := 0
+	for _, m := range marks {
+		out = append(out, output[from:m.start]...)
+		file, err := o.open(m.file)
+		if err != nil {
+			return nil, fmt.Errorf("read output file %s: %w", strconv.Quote(cut(m.file)), diskError(err))
+		}
+		content, err := io.ReadAll(file)
+		kind := typeOf(filepath.Base(m.file), file)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return nil, fmt.Errorf("read output file %s: %w", strconv.Quote(cut(m.file)), diskError(err))
+		}
+		out = appendDataURL(out, kind, content)
+		from = m.end
+	}
+	return append(out, output[from:]...), nil
+}
+
+// appendDataURL appends a data URL as a JSON string.
+func appendDataURL(dst []byte, mediaType string, content []byte) []byte {
+	dst = append(append(append(dst, `"data:`...), mediaType...), ";base64,"...)
+	return append(base64.StdEncoding.AppendEncode(dst, content), '"')
+}
+
+// open opens a file by its number and name, "0/out.png". No link leads out of the folder, and nothing is waited for.
+func (o *Outputs) open(file string) (*os.File, error) {
+	number, name, _ := strings.Cut(file, "/")
+	if _, err := strconv.ParseUint(number, 10, 32); err != nil || name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return nil, ErrNoFile
+	}
+	root, err := os.OpenRoot(o.folder)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return opened, errors.Join(err, root.Close())
+}

@@ -1,0 +1,70 @@
+package files
+
+import (
+	"encoding/base64"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestOutputsAreFoundOrInlined(t *testing.T) {
+	s, folder := inboxStore(t, Options{})
+	o, err := s.NewOutputs("p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := func(file string) string { return `"` + markPrefix + o.Token() + ":" + file + `"` }
+	for file, content := range map[string]string{"0/a.png": "png", "1/ü": "%PDF-1.4"} {
+		path := filepath.Join(o.Folder(), file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(o.Folder(), "0", "link")); err != nil {
+		t.Fatal(err)
+	}
+	png := `"data:image/png;base64,` + base64.StdEncoding.EncodeToString([]byte("png")) + `"`
+	pdf := `"data:application/pdf;base64,` + base64.StdEncoding.EncodeToString([]byte("%PDF-1.4")) + `"`
+	for output, want := range map[string]struct{ name, kind, inline string }{
+		mark("0/a.png"):                                          {"a.png", "image/png", png},
+		" [ " + mark("1/ü") + " ]":                               {"ü", "application/pdf", " [ " + pdf + " ]"},
+		"[" + mark("0/a.png") + ",1]":                            {"", "", "[" + png + ",1]"},
+		"[[" + mark("0/a.png") + "]]":                            {"", "", "[[" + png + "]]"},
+		`{"a":` + mark("0/a.png") + `}`:                          {"", "", `{"a":` + png + `}`},
+		"[" + mark("0/a.png") + "," + mark("1/ü") + "]":          {"", "", "[" + png + "," + pdf + "]"},
+		`"pinion-file:00000000000000000000000000000000:0/a.png"`: {"", "", `"pinion-file:00000000000000000000000000000000:0/a.png"`},
+		mark("0/link"):                                           {"", "", ""},
+		mark("0/missing"):                                        {"", "", ""},
+		mark("0/../1/ü"):                                         {"", "", ""},
+		mark("../../etc/passwd"):                                 {"", "", ""},
+		`[]`:                                                     {"", "", `[]`},
+	} {
+		file := o.Only([]byte(output))
+		switch {
+		case file == nil && want.name != "", file != nil && (file.Name != want.name || file.Type != want.kind || file.Listed != (output[0] == ' ')):
+			t.Errorf("%s is %+v", output, file)
+		case file != nil:
+			content, err := io.ReadAll(io.NewSectionReader(file.Content, 0, 1<<20))
+			if err != nil || int64(len(content)) != file.Size {
+				t.Errorf("%s holds %q, %v", output, content, err)
+			}
+			file.Content.Close()
+		}
+		if got, err := o.Inline([]byte(output)); string(got) != want.inline || (err == nil) != (want.inline != "") {
+			t.Errorf("%s becomes %s, %v", output, got, err)
+		}
+	}
+	o.Close()
+	o.Close()
+	if got := left(t, folder); len(got) > 0 {
+		t.Errorf("%q are left", got)
+	}
+	s.Close()
+	if _, err := s.NewOutputs("p"); err != ErrClosed {
+		t.Errorf("after the store's end: %v", err)
+	}
+}

@@ -1,0 +1,258 @@
+package tests
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// What was broken in the service that `pinion batching` stands in for: each of these fails on its behaviour. What only a
+// worker of ventu's shows stands in batching_ventu_test.go.
+
+// TestBatchingQueueFull: it answered 200 with the request's own body.
+func TestBatchingQueueFull(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-capacity", "2")
+	one, two := b.begin("one"), b.begin("two")
+	b.waitMetric(queueLength, "2")
+	got := b.post("three")
+	if got.code != 429 || strings.Contains(got.body, "three") || got.header.Get("Retry-After") == "" {
+		t.Errorf("a full queue answers %s, %v", got, got.header)
+	}
+	b.worker().run()
+	b.want(<-one, 200, "one!")
+	b.want(<-two, 200, "two!")
+	if n := b.metric(`pinion_predictions_total{mode="sync",reason="capacity",status="failed"}`); n != "1" {
+		t.Errorf("%s refusals counted", n)
+	}
+}
+
+// TestBatchingLarge: bodies above 4 MB were refused with 400, and answers larger than one read of a socket were
+// taken for broken, which ended the server.
+func TestBatchingLarge(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, protocol string) {
+		b := startBatching(t, protocol, "-max-body", "20000000")
+		b.worker().run()
+		for _, size := range []int{300_000, 3_000_000, 19_999_999} {
+			body := strings.Repeat("b", size)
+			b.want(b.post(body), 200, body+"!")
+		}
+		if got := b.post(strings.Repeat("b", 20_000_001)); got.err == nil && got.code != 413 {
+			t.Errorf("a body above -max-body is answered %s", got)
+		}
+		b.want(b.post("after"), 200, "after!")
+	})
+}
+
+// TestBatchingAnswerTooLarge: the answer's size is bounded too, and costs its request alone.
+func TestBatchingAnswerTooLarge(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-max-body", "10")
+	w := b.worker()
+	answer := b.begin("large")
+	if err := w.answer(w.take(), func(string) (string, bool) { return "eleven byte", false }); err != nil {
+		t.Fatal(err)
+	}
+	b.want(<-answer, 502, "The worker's answer has 11 bytes, and 10 is the most")
+	w.run()
+	b.want(b.post("next"), 200, "next!")
+}
+
+// TestBatchingRubbish: what was no msgpack ended the whole server.
+func TestBatchingRubbish(t *testing.T) {
+	bothProtocols(t, func(t *testing.T, protocol string) {
+		b := startBatching(t, protocol)
+		bad, other := b.worker(), b.worker()
+		b.waitMetric(readyWorkers, "2")
+		one, two := b.begin("one"), b.begin("two")
+		_, held := bad.take(), other.take() // each has one of the two
+		bad.send([]byte("\x00\x00\x00\x05hello"))
+		bad.dismissed()
+		b.waitMetric(queueLength, "1") // its job waits for the other one
+		other.echo(held)
+		other.run()
+		b.want(<-one, 200, "one!")
+		b.want(<-two, 200, "two!")
+		b.want(b.post("next"), 200, "next!")
+	})
+}
+
+// TestBatchingBadBeginning: so did a stranger at the workers' socket.
+func TestBatchingBadBeginning(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "tcp")
+	response, err := http.Get("http://" + b.address + "/")
+	if err == nil {
+		response.Body.Close()
+		t.Errorf("the workers' socket answers HTTP: %s", response.Status)
+	}
+	b.worker().run()
+	b.want(b.post("next"), 200, "next!")
+}
+
+// TestBatchingReset: an error of a connection other than its end was tried again for ever; its jobs waited for
+// their timeout.
+func TestBatchingReset(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "tcp", "-timeout", "3600000")
+	dying, other := b.worker(), b.worker()
+	b.waitMetric(readyWorkers, "2")
+	one, two := b.begin("one"), b.begin("two")
+	_, held := dying.take(), other.take()
+	if err := dying.conn.(*net.TCPConn).SetLinger(0); err != nil {
+		t.Fatal(err)
+	}
+	dying.conn.Close()
+	b.waitMetric(readyWorkers, "1")
+	other.echo(held)
+	other.run()
+	b.want(<-one, 200, "one!")
+	b.want(<-two, 200, "two!")
+	if n := b.log.Count("worker lost"); n != 1 {
+		t.Errorf("the log tells %d times of a lost worker", n)
+	}
+}
+
+// TestBatchingLostTwice: the client learns it at once, not at its timeout.
+func TestBatchingLostTwice(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-timeout", "3600000")
+	one, two := b.worker(), b.worker()
+	b.waitMetric(readyWorkers, "2")
+	answer := b.begin("poison")
+	for i, w := range []*wireWorker{one, two} {
+		w.take("poison")
+		w.conn.Close()
+		b.waitMetric(readyWorkers, fmt.Sprint(1-i))
+	}
+	b.want(<-answer, 502, "*")
+	b.worker().run()
+	b.want(b.post("next"), 200, "next!")
+}
+
+// TestBatchingLateIsNotSent: the first job of a batch was sent whether its time was up or not.
+func TestBatchingLateIsNotSent(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-timeout", "100")
+	b.want(b.post("late"), 408, "Timeout!")
+	w := b.worker()
+	b.waitMetric(readyWorkers, "1")
+	answer := b.begin("next")
+	w.echo(w.take("next"))
+	<-answer
+}
+
+// TestBatchingClientGone: so was the job of a client that had left.
+func TestBatchingClientGone(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-timeout", "3600000")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(b.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\ngone")); err != nil {
+		t.Fatal(err)
+	}
+	b.waitMetric(queueLength, "1")
+	conn.Close()
+	b.waitMetric(inFlight, "0")
+	answer := b.begin("stays")
+	w := b.worker()
+	w.echo(w.take("stays"))
+	b.want(<-answer, 200, "stays!")
+	if n := b.metric(`pinion_predictions_total{mode="sync",reason="",status="canceled"}`); n != "1" {
+		t.Errorf("%s are counted as canceled, want 1", n)
+	}
+}
+
+// TestBatchingLoneRequest: it always waited for the whole of -latency.
+func TestBatchingLoneRequest(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix")
+	b.worker().run()
+	b.waitMetric(readyWorkers, "1")
+	for range 50 {
+		b.want(b.post("x"), 200, "x!")
+	}
+	if held := b.metric("pinion_batch_wait_seconds_sum"); held != "0" {
+		t.Errorf("lone requests were held for %s s", held)
+	}
+}
+
+// TestBatchingNoAnswerIsLost: a fast worker's answer could come before the job was in the books, and then the
+// client got 408: a few of a hundred thousand.
+func TestBatchingNoAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-timeout", "3600000", "-batch", "2")
+	for range 4 {
+		b.worker().run()
+	}
+	var clients sync.WaitGroup
+	for range 16 {
+		clients.Go(func() {
+			for range harness.Soak(20_000, 250) {
+				b.want(b.post("x"), 200, "x!") // a lost one would wait for an hour
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// TestBatchingShutdown: it always slept for the whole -timeout, and cut off what came in meanwhile.
+func TestBatchingShutdown(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-timeout", "3600000")
+	w := b.worker()
+	sent := b.begin("sent")
+	items := w.take("sent")
+	waits := b.begin("waits")
+	b.waitMetric(queueLength, "1")
+	if err := b.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, "nothing more is taken in", func() bool {
+		_, err := net.Dial("tcp", strings.TrimPrefix(b.base, "http://"))
+		return err != nil
+	})
+	w.echo(items)
+	w.echo(w.take("waits"))
+	b.want(<-sent, 200, "sent!")
+	b.want(<-waits, 200, "waits!")
+	w.dismissed()
+	harness.Eventually(t, "the server ends", b.hasEnded)
+	if code := b.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestBatchingGrace: what takes longer than the grace is not waited for; nor is anything after a second SIGINT.
+func TestBatchingGrace(t *testing.T) {
+	t.Parallel()
+	b := startBatching(t, "unix", "-timeout", "3600000", "-grace", "1ms")
+	answer := b.begin("x")
+	b.waitMetric(queueLength, "1")
+	if code := b.stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if got := <-answer; got.err == nil && got.code != 502 {
+		t.Errorf("the request was answered %s", got)
+	}
+
+	b = startBatching(t, "unix", "-timeout", "3600000", "-grace", "1h")
+	answer = b.begin("x")
+	b.waitMetric(queueLength, "1")
+	if err := b.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, "it shuts down", func() bool { return b.log.Count("shutting down") == 1 })
+	if code := b.stop(syscall.SIGINT); code != 130 {
+		t.Errorf("exit code %d, want 130", code)
+	}
+	<-answer
+}
