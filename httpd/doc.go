@@ -3,11 +3,14 @@
 //
 // It promises:
 //
-//   - Every answer but a stream's is JSON, those to malformed HTTP, oversized bodies and panics too, and
-//     the client can read it although the server has not read all that the client sent.
+//   - Every answer but a stream's is JSON unless its client asks for MessagePack, or for a file and there is one;
+//     those to malformed HTTP, oversized bodies and panics too, and the client can read it although the server has not
+//     read all that the client sent.
 //   - A request body is checked strictly before any of it is believed, and what a Service is handed
-//     stays valid after the request: nothing aliases memory that fasthttp uses again. A small body is
-//     copied once, a big one is taken over without a copy.
+//     stays valid after the request: nothing aliases memory that fasthttp uses again.
+//   - Files in a body go to the Service's Inbox as they come, and none is left there that no prediction has taken.
+//     What a body becomes in memory is bounded, compressed or not.
+//   - What nobody read of a body is never taken for a request.
 //   - A prediction that Create returned is waited for or started exactly once and released exactly once,
 //     after the last byte of its record was written or given up.
 //   - A synchronous prediction whose client leaves is cancelled, once; and once the request has
@@ -30,6 +33,6 @@
 // Locks, in the order in which they may nest: Server.mu, watcher.mu. Neither is held while a Service or
 // a prediction is called.
 //
-// Only cmd imports this package. It imports runtime/predict and runtime/rawjson, and of the project
+// Only cmd imports this package. It imports runtime/predict, runtime/rawjson and httpd/msgpack, and of the project
 // nothing else.
 package httpd

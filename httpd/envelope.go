@@ -176,7 +176,7 @@ func (p *problems) readURL(name string, raw []byte) string {
 	}
 	text := rawjson.Text(raw)
 	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		p.add(quote(raw)+" is not an http or https URL", "body", name)
+		p.add(predict.HideCredentials(quote(raw))+" is not an http or https URL", "body", name)
 		return ""
 	}
 	return text

@@ -1,8 +1,6 @@
 package httpd
 
 import (
-	"time"
-
 	"github.com/valyala/fasthttp"
 )
 
@@ -12,8 +10,6 @@ type Jobs interface {
 	Submit(body []byte) (Job, bool)
 	// Ready is nil where jobs are carried out, or says why not.
 	Ready() error
-	// Answered is told of each request's end.
-	Answered(method, route string, status int, took time.Duration)
 }
 
 // Job is a body on its way.
@@ -31,6 +27,9 @@ const contentText = "text/plain; charset=utf-8"
 // chunked is the length that fasthttp gives a body whose length is not announced.
 const chunked = -1
 
+// jobRoute is the route of all jobs, as OnRequest is told it.
+const jobRoute = "/"
+
 // jobs answers every method and path with a job, but for a few paths of GET that are the server's own.
 type jobs struct {
 	*Server
@@ -47,14 +46,22 @@ func NewJobs(queue Jobs, o Options) *Server {
 	return s
 }
 
-// handle is around every request.
+// handle is around every request. Unlike Server.handle it leaves the answer as it is: nothing is translated or
+// compressed.
 func (j *jobs) handle(ctx *fasthttp.RequestCtx) {
+	if j.opt.OnRequest != nil {
+		defer j.report(ctx) // after recovered
+	}
 	defer j.recovered(ctx)
-	route := "/"
+	if tooLarge(ctx) {
+		j.refuse(ctx, fasthttp.ErrBodyTooLarge)
+		return
+	}
 	if own := j.own(ctx); own != nil {
-		route = string(ctx.Path())
+		ctx.SetUserValue(routeKey{}, string(ctx.Path()))
 		own(ctx)
 	} else {
+		ctx.SetUserValue(routeKey{}, jobRoute)
 		j.carryOut(ctx)
 	}
 	j.finishBody(ctx)
@@ -62,7 +69,6 @@ func (j *jobs) handle(ctx *fasthttp.RequestCtx) {
 	if j.closing.Load() {
 		ctx.SetConnectionClose()
 	}
-	j.queue.Answered(string(ctx.Method()), route, ctx.Response.StatusCode(), time.Since(ctx.Time()))
 }
 
 // own is what answers the server's own paths; nil: this is none.

@@ -232,13 +232,23 @@ func (c *chaos) follow(a ask, body io.Reader) error {
 // TestAPIChaos: predictions in every mode, with clients that leave, webhooks and uploads that fail half of the time, and
 // workers that are killed. Each has one terminal state, each terminal webhook arrives once, and nothing is left.
 func TestAPIChaos(t *testing.T) {
+	for model, more := range map[string][]string{"Runner": nil, "Async": {"--concurrency", "8"}} {
+		t.Run(model, func(t *testing.T) {
+			testChaos(t, harness.Options{
+				Model: "api/chaos.py:" + model,
+				Args:  append([]string{"--workers", "2", "--queue", "64", "--queue-timeout", "10m"}, more...),
+			})
+		})
+	}
+}
+
+func testChaos(t *testing.T, o harness.Options) {
 	c := &chaos{
 		ends: map[string]map[string]bool{}, told: map[string]int{}, tries: map[string]int{},
 		random: rand.New(rand.NewPCG(chaosSeed, 1<<32)),
 	}
 	c.receiver = httptest.NewServer(http.HandlerFunc(c.receive))
 	t.Cleanup(c.receiver.Close)
-	o := harness.Options{Model: "api/chaos.py", Args: []string{"--workers", "2", "--queue", "64", "--queue-timeout", "10m"}}
 	fresh := goroutines(t, o, func(s *harness.Server) {
 		s.Succeed(input{"n": 1})
 	})
@@ -343,6 +353,9 @@ func (c *chaos) settle(t *testing.T, all []ask) {
 		}
 		c.ended(a.id, last.Status)
 		counts[last.Status]++
+		if strings.HasPrefix(last.Error, "worker killed") {
+			counts["of these lost with a worker"]++
+		}
 		if a.hooked {
 			harness.Eventually(t, "the webhook of "+a.id+" is told", func() bool {
 				c.mu.Lock()

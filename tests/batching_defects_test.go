@@ -123,7 +123,9 @@ func TestBatchingReset(t *testing.T) {
 func TestBatchingLostTwice(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-timeout", "3600000")
-	one, two := b.worker(), b.worker()
+	one := b.worker()
+	b.waitMetric(readyWorkers, "1") // the first to be asked
+	two := b.worker()
 	b.waitMetric(readyWorkers, "2")
 	answer := b.begin("poison")
 	for i, w := range []*wireWorker{one, two} {

@@ -105,6 +105,12 @@ sdk_suites() {
   done
 }
 
+# make_schemathesis makes the environment of the tests that use it.
+make_schemathesis() {
+  make_venv "$(choose_python)" "$cache/venvs/schemathesis" tests/requirements-schemathesis.txt
+  export PINION_TEST_SCHEMATHESIS=$cache/venvs/schemathesis/bin/python
+}
+
 # whole_suite NAME BINARY [FLAG...] tests the binary from outside, never from go's cache: that does not know of the
 # binary and of the models that these tests start.
 whole_suite() {
@@ -127,6 +133,7 @@ cmd_test() {
   go_suite 21-with-c "${list[@]}"
   python_suites 30-pyembed
   sdk_suites
+  make_schemathesis
   whole_suite 50-whole bin/pinion
   suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
   end_tests

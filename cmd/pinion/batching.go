@@ -185,8 +185,8 @@ func serveBatching(s *batchingSettings) error {
 		MaxSize: s.size, Gather: s.gather(), Capacity: s.capacity, Timeout: time.Duration(s.timeout) * time.Millisecond,
 		MaxAnswer: s.maxBody, LeaveSockets: s.leaveSockets, Logger: f.log, Observer: batchingObserver{f.metrics},
 	})
-	f.http = httpd.NewJobs(batchingJobs{f.queue, f.metrics}, httpd.Options{
-		MaxBody: s.maxBody, Logger: f.log, Metrics: f.serveMetrics,
+	f.http = httpd.NewJobs(batchingJobs{f.queue}, httpd.Options{
+		MaxBody: s.maxBody, Logger: f.log, Metrics: f.serveMetrics, OnRequest: f.metrics.Request,
 	})
 	workers, err := listenWorkers(s.protocol, s.address)
 	if err != nil {

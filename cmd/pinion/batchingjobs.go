@@ -10,10 +10,7 @@ import (
 )
 
 // batchingJobs is the queue as httpd wants it.
-type batchingJobs struct {
-	*batching.Queue
-	set *metrics.Set
-}
+type batchingJobs struct{ *batching.Queue }
 
 var _ httpd.Jobs = batchingJobs{}
 
@@ -21,11 +18,6 @@ var _ httpd.Jobs = batchingJobs{}
 func (b batchingJobs) Submit(body []byte) (httpd.Job, bool) {
 	job, err := b.Queue.Submit(body)
 	return job, err == nil
-}
-
-// Answered implements httpd.Jobs.
-func (b batchingJobs) Answered(method, route string, status int, took time.Duration) {
-	b.set.Request(route, method, status, took)
 }
 
 // batchingObserver tells the metrics what the queue does. To them a job is a prediction.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import math
-import typing
+from typing import ClassVar
 
 import ventu
 from pydantic import BaseModel, Field
 
 
 class Numbers(BaseModel):
-    numbers: typing.List[float] = Field(..., min_items=1, max_items=100_000)
+    numbers: list[float] = Field(..., min_items=1, max_items=100_000)
 
     class Config:
-        schema_extra = {"example": {"numbers": [1, 2, 3, 4]}}
+        schema_extra: ClassVar[dict[str, object]] = {"example": {"numbers": [1, 2, 3, 4]}}
 
 
 class Summary(BaseModel):

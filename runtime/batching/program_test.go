@@ -146,15 +146,6 @@ func (p *pending) ends(status int, want string) {
 	}
 }
 
-func (p *pending) open() bool {
-	select {
-	case <-p.done:
-		return false
-	default:
-		return true
-	}
-}
-
 // program is a worker, written straight from the protocol with another library for msgpack.
 type program struct {
 	t    testing.TB

@@ -45,7 +45,11 @@ func (t *taker) prepare(leave bool) {
 	_, t.pipe = t.conn.(*net.UnixConn)
 	t.process = peerOf(t.conn)
 	t.log = t.log.With("pid", t.pid)
-	if leave || t.pid == 0 || !hasVentu(t.pid) {
+	if t.pid == 0 || !hasVentu(t.pid) {
+		return
+	}
+	if leave {
+		t.small.Store(true)
 		return
 	}
 	var err error

@@ -33,6 +33,9 @@ func (r *report) add(field string, raw []byte, format string, args ...any) {
 	if !r.secret {
 		shown = show(raw)
 	}
+	if format == msgURL {
+		shown = predict.HideCredentials(shown)
+	}
 	r.addText(rootOr(field), predict.TypeValue, fmt.Sprintf(format, append([]any{shown}, args...)...))
 }
 

@@ -98,7 +98,7 @@ func runGroup(t *testing.T, line string, scripts []string) {
 type shim struct{ *testing.T }
 
 func (s shim) Parallel()     {}
-func (s shim) Verbose() bool { return testing.Verbose() }
+func (s shim) Verbose() bool { return false } // a script that fails shows what it did all the same
 
 func (s shim) Run(name string, run func(testscript.T)) {
 	s.T.Run(name, func(t *testing.T) { run(shim{t}) })

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-import typing
 
 import ventu
 from pydantic import BaseModel
@@ -14,7 +13,7 @@ from pydantic import BaseModel
 class Request(BaseModel):
     text: str
     times: int = 1  # how often the answer repeats the text
-    gate: typing.Optional[str] = None  # a file that the batch waits for
+    gate: str | None = None  # a file that the batch waits for
     end: bool = False  # end the process
 
 

@@ -1,0 +1,84 @@
+package httpd
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+func TestAnswersAreCompressed(t *testing.T) {
+	long := `"` + strings.Repeat("hello, ", 200) + `"`
+	big := `"` + strings.Repeat("hello, ", 100_000) + `"`
+	for _, c := range []struct{ accept, output, want string }{
+		{"", long, ""}, {"gzip", `"short"`, ""}, {"gzip", long, "gzip"}, {"zstd", long, "zstd"}, {"gzip, zstd, br", long, "zstd"},
+		{"gzip;q=1, zstd;q=0.5", long, "gzip"}, {"gzip;q=0, zstd;q=0", long, ""}, {"br, deflate", long, ""}, {"*", long, "gzip"},
+		{"*;q=0.5, zstd", long, "zstd"}, {"gzip;q=0, *", long, ""}, {"identity", long, ""}, {"x-gzip", long, "gzip"}, {"gzip", big, "gzip"}, {"zstd", big, "zstd"}, {"", big, ""},
+	} {
+		f := newFake()
+		f.result.Output = []byte(c.output)
+		conn := serve(t, f, Options{}).dial(t)
+		headers := ""
+		if c.accept != "" {
+			headers = "Accept-Encoding: " + c.accept + "\r\n"
+		}
+		for range 2 {
+			conn.send(bodyRequest(headers, ""))
+			resp, body := conn.want(200)
+			if got := resp.Header.Get("Content-Encoding"); got != c.want {
+				t.Errorf("%q: encoded as %q, want %q", c.accept, got, c.want)
+			}
+			if vary := resp.Header.Get("Vary"); (vary == "Accept-Encoding") != (c.accept != "" && len(c.output) > minCompressed) {
+				t.Errorf("%q: Vary %q", c.accept, vary)
+			}
+			if plain := inflated(t, c.want, body); !strings.Contains(plain, c.output) || c.want != "" && len(body) > len(plain)/4 {
+				t.Errorf("%q: %d bytes for %d", c.accept, len(body), len(plain))
+			}
+			wait(t, f.released, "the release")
+		}
+	}
+}
+
+func inflated(t *testing.T, coding, body string) string {
+	t.Helper()
+	var r io.Reader = strings.NewReader(body)
+	var err error
+	switch coding {
+	case "gzip":
+		r, err = gzip.NewReader(r)
+	case "zstd":
+		r, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestStreamsAreNeverCompressed(t *testing.T) {
+	f := newFake()
+	f.runs = yields(`"`+strings.Repeat("a", 5000)+`"`, "2")
+	c := serve(t, f, Options{}).dial(t)
+	c.send(ask("POST", "/predictions", asStream+"Accept-Encoding: gzip, zstd\r\n", "{}"))
+	resp, body := c.want(200)
+	if resp.Header.Get("Content-Encoding") != "" || !strings.HasPrefix(body, "event: start") {
+		t.Errorf("%v %.40s", resp.Header, body)
+	}
+}
+
+func TestOldClientsGetBigAnswersPlain(t *testing.T) {
+	f := newFake()
+	f.result.Output = []byte(`"` + strings.Repeat("hello, ", 100_000) + `"`)
+	c := serve(t, f, Options{}).dial(t)
+	c.send("POST /predictions HTTP/1.0\r\nAccept-Encoding: gzip\r\nContent-Length: 0\r\n\r\n")
+	resp, body := c.want(200)
+	if resp.Header.Get("Content-Encoding") != "" || int64(len(body)) != resp.ContentLength {
+		t.Errorf("%v with %d bytes", resp.Header, len(body))
+	}
+}

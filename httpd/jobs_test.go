@@ -1,0 +1,170 @@
+package httpd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fakeJobs is a queue whose jobs do what their bodies say.
+type fakeJobs struct {
+	down      error
+	submitted chan *fakeJob
+}
+
+// fakeJob ends when it is told how, or is cancelled.
+type fakeJob struct {
+	body      string
+	end       chan int
+	cancelled chan struct{}
+}
+
+func (f *fakeJobs) Ready() error { return f.down }
+
+func (f *fakeJobs) Submit(body []byte) (Job, bool) {
+	if string(body) == "full" {
+		return nil, false
+	}
+	j := &fakeJob{string(body), make(chan int, 1), make(chan struct{})}
+	var status int
+	if _, err := fmt.Sscanf(j.body, "end %d", &status); err == nil {
+		j.end <- status
+	}
+	f.submitted <- j
+	return j, true
+}
+
+func (j *fakeJob) Wait() (int, []byte) {
+	status := <-j.end
+	return status, []byte("answer to " + j.body)
+}
+
+func (j *fakeJob) Cancel() {
+	close(j.cancelled)
+	j.end <- 499
+}
+
+// serveJobs serves a queue and returns its address.
+func serveJobs(t *testing.T, queue *fakeJobs, o Options) string {
+	t.Helper()
+	queue.submitted = make(chan *fakeJob, 64)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewJobs(queue, o)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := errors.Join(s.Shutdown(ctx), <-served); err != nil {
+			t.Error(err)
+		}
+	})
+	return ln.Addr().String()
+}
+
+func jobsRequest(t *testing.T, method, url, body string) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(text)
+}
+
+func TestJobs(t *testing.T) {
+	var routes []string
+	queue := &fakeJobs{down: errors.New("nobody is there")}
+	address := "http://" + serveJobs(t, queue, Options{MaxBody: 100, OnRequest: func(route, method string, code int, _ time.Duration) {
+		routes = append(routes, fmt.Sprint(method, " ", route, " ", code))
+	}})
+	big := strings.Repeat("b", 101)
+	for _, c := range []struct {
+		method, path, body string
+		code               int
+		want               string
+	}{
+		{"POST", "/", "end 200", 200, "answer to end 200"},
+		{"PUT", "/any/where?x=y", "end 422", 422, "answer to end 422"},
+		{"GET", "/livez", "end 200", 200, "answer to end 200"},
+		{"POST", "/readyz", "end 200", 200, "answer to end 200"},
+		{"POST", "/livez", "", 200, ""},
+		{"GET", "/", "", 200, ""},
+		{"GET", "/metrics", "", 200, ""}, // the options have none
+		{"GET", "/livez", "", 200, "{}"},
+		{"GET", "/readyz", "", 503, `{"detail":"nobody is there"}`},
+		{"POST", "/", "end 408", 408, "answer to end 408"},
+		{"POST", "/", "full", 429, "Too many requests wait for a worker"},
+		{"POST", "/", big, 413, `{"detail":"The request body is larger than 100 bytes, which is the most this server takes"}`},
+		{"POST", "/", "end 502", 502, "answer to end 502"},
+	} {
+		response, text := jobsRequest(t, c.method, address+c.path, c.body)
+		if response.StatusCode != c.code || text != c.want {
+			t.Errorf("%s %s %.20q: %d %q, want %d %q", c.method, c.path, c.body, response.StatusCode, text, c.code, c.want)
+		}
+		if closes := response.Close; closes != (c.code == 408 || c.code == 413) {
+			t.Errorf("%s %s %.20q: the connection closes: %v", c.method, c.path, c.body, closes)
+		}
+		kind := response.Header.Get("Content-Type")
+		if json := strings.HasPrefix(text, "{"); json != (kind == contentJSON) || !json && kind != contentText {
+			t.Errorf("%s %s %.20q: the type of %q is %q", c.method, c.path, c.body, text, kind)
+		}
+	}
+	if want := "POST / 200"; routes[0] != want || routes[8] != "GET /readyz 503" {
+		t.Errorf("the requests were %q", routes)
+	}
+}
+
+// TestJobBodies: what a queue is given stays as it was, whatever comes on the same connection after it.
+func TestJobBodies(t *testing.T) {
+	queue := &fakeJobs{}
+	address := "http://" + serveJobs(t, queue, Options{})
+	var jobs []*fakeJob
+	for i := range 20 {
+		body := "end 200 " + strings.Repeat(string(rune('a'+i)), 1+i*i*i*20)
+		if _, text := jobsRequest(t, "POST", address, body); text != "answer to "+body {
+			t.Errorf("request %d was answered %.40q", i, text)
+		}
+		jobs = append(jobs, <-queue.submitted)
+	}
+	for i, j := range jobs {
+		if j.body != "end 200 "+strings.Repeat(string(rune('a'+i)), 1+i*i*i*20) {
+			t.Errorf("body %d has changed", i)
+		}
+	}
+}
+
+// TestJobOfAClientThatLeft is cancelled.
+func TestJobOfAClientThatLeft(t *testing.T) {
+	queue := &fakeJobs{}
+	conn, err := net.Dial("tcp", serveJobs(t, queue, Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nwait")
+	j := <-queue.submitted
+	conn.Close()
+	select {
+	case <-j.cancelled:
+	case <-time.After(patience):
+		t.Fatal("the job goes on")
+	}
+}

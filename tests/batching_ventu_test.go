@@ -1,0 +1,394 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"pinion/tests/harness"
+)
+
+// The real ventu 0.4.5 as worker of `pinion batching`: the whole list of what must be compatible.
+
+// ventuPython is an interpreter with ventu, in a virtual environment that is kept from run to run. Where it cannot be made
+// because there is no way to PyPI, the test is skipped.
+func ventuPython(t testing.TB) string {
+	t.Helper()
+	made := makeVentu()
+	if made.skip != "" {
+		t.Skip(made.skip)
+	}
+	if made.err != nil {
+		t.Fatal(made.err)
+	}
+	return made.python
+}
+
+type ventuMade struct {
+	python, skip string
+	err          error
+}
+
+var makeVentu = sync.OnceValue(func() (made ventuMade) {
+	const list = "../examples/ventu/requirements.txt"
+	folder, err := filepath.Abs("../.cache/venvs/ventu")
+	if err != nil {
+		return ventuMade{err: err}
+	}
+	wanted, err := os.ReadFile(list)
+	if err != nil {
+		return ventuMade{err: err}
+	}
+	python := filepath.Join(folder, "bin", "python")
+	note := filepath.Join(folder, ".made-from")
+	if was, _ := os.ReadFile(note); string(was) == string(wanted) && exec.Command(python, "-c", "import ventu").Run() == nil {
+		return ventuMade{python: python}
+	}
+	found := pythonsForVentu()
+	if len(found) == 0 {
+		return ventuMade{err: fmt.Errorf("there is no Python to make an environment for ventu with")}
+	}
+	if out, err := exec.Command(found[0], "-m", "venv", "--clear", folder).CombinedOutput(); err != nil {
+		return ventuMade{err: fmt.Errorf("make an environment for ventu: %w\n%s", err, out)}
+	}
+	out, err := exec.Command(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", list).CombinedOutput()
+	if err != nil {
+		if reason := unreachable(); reason != "" {
+			return ventuMade{skip: "ventu cannot be installed, for PyPI cannot be reached: " + reason}
+		}
+		return ventuMade{err: fmt.Errorf("install ventu: %w\n%s", err, out)}
+	}
+	return ventuMade{python: python, err: os.WriteFile(note, wanted, 0o600)}
+})
+
+// pythonsForVentu are interpreters that pydantic 1 runs on.
+func pythonsForVentu() (paths []string) {
+	for _, name := range []string{"python3.12", "python3.11", "python3.10", "python3"} {
+		if path, err := exec.LookPath(name); err == nil && exec.Command(path, "-c", "import venv, ensurepip").Run() == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// unreachable says why the package index does not answer; "": it does.
+func unreachable() string {
+	index := os.Getenv("PIP_INDEX_URL")
+	if index == "" {
+		index = "https://pypi.org/simple"
+	}
+	response, err := http.Get(strings.TrimSuffix(index, "/") + "/ventu/")
+	if err != nil {
+		return err.Error()
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return response.Status
+	}
+	return ""
+}
+
+// ventu starts an unmodified ventu service as worker and waits until it is connected.
+func (b *batching) ventu(options ...string) *exec.Cmd {
+	b.t.Helper()
+	service, err := filepath.Abs("models/ventu/service.py")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.start(ventuPython(b.t), append([]string{service, b.protocol, b.address}, options...)...)
+}
+
+// start starts a worker's program in the server's folder and waits until one more is connected.
+func (b *batching) start(program string, arguments ...string) *exec.Cmd {
+	b.t.Helper()
+	before := b.metric("pinion_worker_starts_total")
+	worker := exec.Command(program, arguments...)
+	worker.Dir, worker.Env = b.dir, harness.BareEnv()
+	text := &harness.Log{}
+	worker.Stdout, worker.Stderr = text, text
+	if err := worker.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		_ = worker.Process.Kill() // it may have ended
+		_ = worker.Wait()         // by that signal, or as ventu ends when its server has
+		if b.t.Failed() {
+			b.t.Logf("a worker's output:\n%s", text)
+		}
+	})
+	harness.Eventually(b.t, "the worker is connected", func() bool { return b.metric("pinion_worker_starts_total") != before })
+	return worker
+}
+
+// ventuAnswer is what models/ventu/service.py answers.
+type ventuAnswer struct {
+	Text     string
+	PID      int
+	Together int
+}
+
+func (b *batching) ventuAnswer(got reply) (a ventuAnswer) {
+	b.t.Helper()
+	if got.err != nil || got.code != 200 || json.Unmarshal([]byte(got.body), &a) != nil {
+		b.t.Errorf("answered %s, want 200", got)
+	}
+	return a
+}
+
+// holdVentu keeps a worker busy until the returned function is called.
+func (b *batching) holdVentu() (letGo func()) {
+	b.t.Helper()
+	gate := filepath.Join(b.t.TempDir(), "gate")
+	busy := b.begin(fmt.Sprintf(`{"text": "busy", "gate": %q}`, gate))
+	b.waitMetric(inFlight, "1")
+	b.waitMetric(queueLength, "0")
+	return func() {
+		if err := os.WriteFile(gate, nil, 0o600); err != nil {
+			b.t.Fatal(err)
+		}
+		b.ventuAnswer(<-busy)
+	}
+}
+
+func TestVentu(t *testing.T) {
+	ventuPython(t)
+	bothProtocols(t, func(t *testing.T, protocol string) {
+		b := startBatching(t, protocol, "-batch", "4", "-timeout", "60000")
+		b.ventu()
+
+		b.want(b.post(""), 200, "")
+		if a := b.ventuAnswer(b.post(`{"text": "hello"}`)); a.Text != "hello" || a.Together != 1 {
+			t.Errorf("answered %+v", a)
+		}
+		b.want(b.post("{no JSON"), 422, `"Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"`)
+		b.want(b.post(`{"times": 3}`), 422, `[{"loc": ["text"], "msg": "field required", "type": "value_error.missing"}]`)
+		b.want(b.post(`{"text": "x", "times": "many"}`), 422,
+			`[{"loc": ["times"], "msg": "value is not a valid integer", "type": "type_error.integer"}]`)
+
+		// A mixed batch, and its size.
+		letGo := b.holdVentu()
+		var answers []<-chan reply
+		for i := range 9 {
+			body := fmt.Sprintf(`{"text": "%d"}`, i)
+			if i%3 == 1 {
+				body = `{"wrong": true}`
+			}
+			answers = append(answers, b.begin(body))
+		}
+		b.waitMetric(queueLength, "9")
+		letGo()
+		for i, answer := range answers {
+			got := <-answer
+			if i%3 == 1 {
+				b.want(got, 422, `[{"loc": ["text"], "msg": "field required", "type": "value_error.missing"}]`)
+			} else if a := b.ventuAnswer(got); a.Text != fmt.Sprint(i) || a.Together > 4 {
+				t.Errorf("request %d was answered %+v", i, a)
+			}
+		}
+		for le, want := range map[string]string{"4": b.metric("pinion_batch_size_count")} {
+			if got := b.metric(`pinion_batch_size_bucket{le="` + le + `"}`); got != want {
+				t.Errorf("%s of %s batches are of %s at most", got, want, le)
+			}
+		}
+	})
+}
+
+// TestVentuLarge: a body above 36 kB or so could end a ventu worker, and one of 300 kB always did, because it takes what one
+// recv returns for the whole batch.
+func TestVentuLarge(t *testing.T) {
+	ventuPython(t)
+	bothProtocols(t, func(t *testing.T, protocol string) {
+		b := startBatching(t, protocol, "-timeout", "60000")
+		worker := b.ventu()
+		if line, told := b.log.First(func(l harness.Line) bool { return l.Level == "WARN" }); told {
+			t.Skipf("this system does not let one process set another's socket options: %s", line.Raw)
+		}
+		for range 3 {
+			for _, size := range []int{30_000, 40_000, 70_000, 300_000, 3_000_000} {
+				a := b.ventuAnswer(b.post(fmt.Sprintf(`{"text": %q}`, strings.Repeat("t", size))))
+				if len(a.Text) != size || a.PID != worker.Process.Pid {
+					t.Fatalf("a text of %d was answered by %d of process %d", size, len(a.Text), a.PID)
+				}
+			}
+		}
+		// An answer alone, and many middle-sized ones together.
+		if a := b.ventuAnswer(b.post(`{"text": "0123456789", "times": 300000}`)); len(a.Text) != 3_000_000 {
+			t.Errorf("an answer of 3 MB has %d bytes", len(a.Text))
+		}
+		letGo := b.holdVentu()
+		var answers []<-chan reply
+		for range 32 {
+			answers = append(answers, b.begin(fmt.Sprintf(`{"text": %q}`, strings.Repeat("t", 10_000))))
+		}
+		b.waitMetric(queueLength, "32")
+		letGo()
+		for _, answer := range answers {
+			if a := b.ventuAnswer(<-answer); len(a.Text) != 10_000 || a.Together < 2 {
+				t.Errorf("one of many was answered by %d bytes, in a batch of %d", len(a.Text), a.Together)
+			}
+		}
+	})
+}
+
+// TestVentuLeavesSocketsAlone: where a worker's socket is left alone, a batch of several is never larger than what
+// always comes whole.
+func TestVentuLeavesSocketsAlone(t *testing.T) {
+	ventuPython(t)
+	bothProtocols(t, func(t *testing.T, protocol string) {
+		b := startBatching(t, protocol, "-timeout", "60000", "-leave-sockets")
+		b.ventu()
+		letGo := b.holdVentu()
+		var answers []<-chan reply
+		for range 16 {
+			answers = append(answers, b.begin(fmt.Sprintf(`{"text": %q}`, strings.Repeat("t", 10_000))))
+		}
+		b.waitMetric(queueLength, "16")
+		letGo()
+		for _, answer := range answers {
+			if a := b.ventuAnswer(<-answer); len(a.Text) != 10_000 || a.Together > 3 {
+				t.Errorf("answered by %d bytes, in a batch of %d", len(a.Text), a.Together)
+			}
+		}
+	})
+}
+
+// TestVentuWorkers: two share the load; the death of one costs nobody but what it died of.
+func TestVentuWorkers(t *testing.T) {
+	ventuPython(t)
+	bothProtocols(t, func(t *testing.T, protocol string) {
+		b := startBatching(t, protocol, "-timeout", "3600000", "-batch", "2")
+		one := b.ventu()
+		letGo := b.holdVentu()
+		two := b.ventu()
+		if a := b.ventuAnswer(b.post(`{"text": "x"}`)); a.PID != two.Process.Pid {
+			t.Errorf("process %d answered, while %d is busy and %d idle", a.PID, one.Process.Pid, two.Process.Pid)
+		}
+		letGo()
+
+		// Killed in the midst of a batch, which goes to the other one.
+		letGo = b.holdVentu()
+		busy := one
+		if a := b.ventuAnswer(b.post(`{"text": "which"}`)); a.PID == one.Process.Pid {
+			busy = two
+		}
+		if err := busy.Process.Signal(syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		b.waitMetric(readyWorkers, "1")
+		letGo()
+		b.ventuAnswer(b.post(`{"text": "next"}`))
+
+		// What ends every worker that gets it ends with 502; the next worker is not harmed.
+		b.want(b.post(`{"text": "poison", "end": true}`), 502, "*")
+		b.ventu()
+		b.ventuAnswer(b.post(`{"text": "next"}`))
+	})
+}
+
+// TestVentuLate: who computes too long answers nobody, and goes on.
+func TestVentuLate(t *testing.T) {
+	ventuPython(t)
+	t.Parallel()
+	b := startBatching(t, "unix", "-timeout", "300")
+	b.ventu()
+	gate := filepath.Join(t.TempDir(), "gate")
+	b.want(b.post(fmt.Sprintf(`{"text": "late", "gate": %q}`, gate)), 408, "Timeout!")
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, "the worker answers again", func() bool { return b.post(`{"text": "next"}`).code == 200 })
+}
+
+// TestVentuMsgpack: bodies mean nothing to the server.
+func TestVentuMsgpack(t *testing.T) {
+	ventuPython(t)
+	t.Parallel()
+	b := startBatching(t, "unix", "-timeout", "60000")
+	b.ventu("msgpack")
+	body := msgp.AppendString(msgp.AppendString(msgp.AppendMapHeader(nil, 1), "text"), "héllo")
+	got := b.post(string(body))
+	var text string
+	if _, rest, err := msgp.ReadMapHeaderBytes([]byte(got.body)); err == nil {
+		_, rest, _ = msgp.ReadStringBytes(rest)
+		text, _, _ = msgp.ReadStringBytes(rest)
+	}
+	if got.code != 200 || text != "héllo" {
+		t.Errorf("answered %s", got)
+	}
+	if got := b.post("\x93\x01"); got.code != 502 && got.code != 422 { // cut short: ventu dies of some of these
+		t.Errorf("a cut body was answered %s", got)
+	}
+}
+
+// TestVentuExample runs what the example's README tells its reader to run, and compares what is shown.
+func TestVentuExample(t *testing.T) {
+	python := ventuPython(t)
+	t.Parallel()
+	const folder = "../examples/ventu"
+	text, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b *batching
+	curls := 0
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
+		command, indented := strings.CutPrefix(line, "    ")
+		if !indented {
+			continue
+		}
+		words := strings.Fields(strings.TrimSuffix(command, " &"))
+		switch {
+		case strings.HasPrefix(command, "python3 -m venv"), strings.HasPrefix(command, ".venv/bin/pip"):
+			if !strings.Contains(command, ".venv") {
+				t.Errorf("%s: not what ventuPython does", command)
+			}
+		case strings.HasSuffix(words[0], "bin/pinion"):
+			if b != nil {
+				b.leave()
+			}
+			b = startBatching(t, flagOf(words, "-protocol", "unix"), words[2:]...)
+		case words[0] == ".venv/bin/python":
+			service, err := filepath.Abs(filepath.Join(folder, words[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.start(python, append([]string{service}, words[2:]...)...)
+		case words[0] == "curl":
+			curls++
+			out, err := exec.Command("bash", "-c", strings.ReplaceAll(command, "localhost:8080", b.base)+" -s").CombinedOutput()
+			if err != nil {
+				t.Errorf("%s: %v: %s", command, err, out)
+			}
+			if shown := strings.TrimPrefix(lines[i+1], "    "); string(out) != shown {
+				t.Errorf("%s\nanswers  %s\nshown is %s", command, out, shown)
+			}
+		case regexp.MustCompile(`^[{\["]`).MatchString(command): // an answer
+		default:
+			t.Errorf("a command that this test does not know: %s", command)
+		}
+	}
+	if curls < 3 {
+		t.Errorf("only %d requests found: the README has changed its form", curls)
+	}
+}
+
+// flagOf is a flag's value among the words of a command.
+func flagOf(words []string, name, otherwise string) string {
+	for i, w := range words[:len(words)-1] {
+		if w == name {
+			return words[i+1]
+		}
+	}
+	return otherwise
+}
