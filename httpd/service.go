@@ -69,7 +69,7 @@ type WorkerHealth struct {
 	Restarts int    `json:"restarts"`
 	// Device is the GPUs that it was given, as CUDA_VISIBLE_DEVICES has them; "": all.
 	Device string `json:"device,omitempty"`
-	// Busy is how many predictions it has, and BusySince (RFC 3339) when the oldest of them began at the
+	// Busy is how many of its slots have predictions, and BusySince (RFC 3339) when the oldest of them began at the
 	// earliest.
 	Busy      int    `json:"busy"`
 	BusySince string `json:"busy_since,omitempty"`

@@ -6,7 +6,7 @@ import "time"
 type Report struct {
 	Status
 	Device string    // its GPUs; "": all that there are
-	Busy   int       // predictions that it has
+	Busy   int       // of its slots: what else lies in its sockets still waits
 	Since  time.Time // when the oldest of these could begin; zero where it has none
 	Served int       // answers of its process
 	Memory int64     // of its process, resident, in bytes; 0 where that is not known
@@ -23,7 +23,7 @@ func (s *Supervisor) Report() Report {
 		slots := l.slots
 		s.mu.Unlock()
 		v := s.o.Pool.Vitals(slots)
-		r.Served, r.Busy, r.Since = v.Answered, v.Busy, v.Since
+		r.Served, r.Busy, r.Since = v.Answered, min(v.Busy, len(slots)), v.Since
 	}
 	if r.PID != 0 {
 		r.Memory = resident(r.PID)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -27,6 +29,9 @@ func Main(m *testing.M) int {
 	}
 	defer os.RemoveAll(folder)
 	os.Setenv(envCache, folder)
+	if signal.Ignored(syscall.SIGHUP) { // under nohup: the servers are to have it as they would from a shell
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	if os.Getenv(envBinary) == "" {
 		file := filepath.Join(folder, "pinion")
 		build := exec.Command("go", "build", "-o", file, "pinion/cmd/pinion")

@@ -30,14 +30,15 @@ type Log struct {
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.partial = append(l.partial, p...)
+	rest := append(l.partial, p...)
 	for {
-		line, rest, found := bytes.Cut(l.partial, []byte{'\n'})
+		line, after, found := bytes.Cut(rest, []byte{'\n'})
 		if !found {
+			l.partial = append(l.partial[:0:0], rest...)
 			return len(p), nil
 		}
 		l.add(string(line))
-		l.partial = bytes.Clone(rest)
+		rest = after
 	}
 }
 
@@ -45,8 +46,14 @@ func (l *Log) add(text string) {
 	line := Line{Raw: text}
 	line.broken = json.Unmarshal([]byte(text), &line) != nil
 	line.Text = strings.TrimSuffix(line.Text, "\n") // whether it should be there is for one test to say
+	if len(text) > longRaw {                        // a model that floods its log is to fill this process's memory once, not twice
+		line.Raw = strings.Clone(text[:longRaw]) + "…"
+	}
 	l.lines = append(l.lines, line)
 }
+
+// longRaw is how much of a line is kept as it was written, in bytes.
+const longRaw = 4 << 10
 
 // Lines is a copy of all lines so far.
 func (l *Log) Lines() []Line {
