@@ -286,6 +286,16 @@ class TestFlags:
         coroutine = self.flags(model, "async def run() -> AsyncIterator[int]: ...")
         assert coroutine == (True, False, False)
 
+    def test_batches_are_refused(self, model):
+        source = (
+            "import cog\n"
+            "class Runner(cog.BaseRunner):\n"
+            "    @cog.batch(max_size=4)\n"
+            "    def run(self, text: list[str]) -> list[str]: return text\n"
+        )
+        with pytest.raises(LoadError, match=r"run\.py:\d+: Runner\.run: .* batches yet"):
+            model(source, "run.py")
+
     def test_streaming_and_concurrent(self, model):
         predictor = model(
             "from typing import *\nfrom cog import *\n"

@@ -67,6 +67,11 @@ class Predictor:
         self.mode = mode
         self.signature: Signature = read_signature(function, root)
         self._read_flags()
+        if _attribute(function, "__cog_batch__", None) is not None:
+            raise LoadError(
+                f"{self.signature.file}:{self.signature.line}: {self.signature.name}: this server "
+                "does not form batches yet: take @cog.batch off, and one item instead of a list"
+            )
         self.streaming = bool(_attribute(function, "__cog_streaming__", False))
         concurrency = _attribute(function, "__cog_concurrency__", None)
         self.has_concurrent = concurrency is not None
