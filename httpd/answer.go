@@ -12,6 +12,9 @@ import (
 
 // carryOut carries p out, which Create returned, and answers as its client asked. It releases p.
 func (k collection) carryOut(ctx *fasthttp.RequestCtx, p *predict.Prediction, how asked) {
+	if k.access != nil {
+		ctx.SetUserValue(idKey{}, p.ID())
+	}
 	switch {
 	case how.mode == predict.Stream:
 		k.streamNew(ctx, p)
@@ -149,14 +152,14 @@ func (r *run) refused() bool {
 // errPanic: carrying a prediction out panicked. The log says where.
 var errPanic = errors.New("panic while a prediction was carried out")
 
-// answer writes the prediction object of one that has ended, and releases p when its record is not needed
+// answer writes the prediction object of one that has ended, which ctx asked for, and releases p when its record is not needed
 // any more.
 func (s *Server) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 	rec := p.Record()
 	if rec.Status == predict.Failed {
 		rec.Output = nil // what it yielded before is for streams and webhooks
 	}
-	if rendered(&ctx.Request.Header, true) == asFile {
+	if p.Request.WantFile {
 		s.answerFile(ctx, &rec, p)
 		return
 	}

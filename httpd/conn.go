@@ -3,6 +3,7 @@ package httpd
 import (
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -17,6 +18,7 @@ type connPhase uint32
 const (
 	connFresh     connPhase = iota // accepted; no byte has come
 	connIdle                       // between requests
+	connParked                     // the same, and fasthttp has done with it; see parking
 	connActive                     // a request is being read, carried out or answered
 	connLingering                  // answered for the last time; what still comes is thrown away
 	connClosed                     // closed
@@ -26,7 +28,8 @@ const (
 // connMoves is the one table of legal moves: connMoves[from] has a bit for each legal target.
 var connMoves = [connPhases]uint32{
 	connFresh:     1<<connActive | 1<<connClosed,
-	connIdle:      1<<connActive | 1<<connClosed,
+	connIdle:      1<<connActive | 1<<connParked | 1<<connClosed,
+	connParked:    1<<connIdle | 1<<connClosed,
 	connActive:    1<<connIdle | 1<<connLingering | 1<<connClosed,
 	connLingering: 1 << connClosed,
 }
@@ -57,6 +60,12 @@ type conn struct {
 	writeSet          time.Time
 	between           bool // fasthttp has done with a request and not begun another
 	linger            bool // the client may still be sending
+
+	quiet   atomic.Bool // no byte has come since a sweep found it idle
+	nudging sync.Mutex
+	nudged  bool         // guarded by nudging: the deadline in force was set by nudge
+	parked  int32        // guarded by parking.mu: which parking this is
+	until   atomic.Int64 // while parked: when it has been idle for long enough, in Unix nanoseconds
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -90,7 +99,7 @@ func (c *conn) is(p connPhase) bool { return connPhase(c.phase.Load()) == p }
 // fasthttp's buffer. For the same reason a first request is told by its first byte: fasthttp calls a
 // silent connection active.
 func connState(nc net.Conn, state fasthttp.ConnState) {
-	if c, ok := nc.(*conn); ok {
+	if c, ok := nc.(*conn); ok && state != fasthttp.StateClosed { // it may be parked, and served again by now
 		c.between = state == fasthttp.StateIdle
 	}
 }
@@ -107,21 +116,37 @@ func (c *conn) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 	}
+	n, err := c.read(p)
+	for err != nil && n == 0 && c.wasNudged(err) {
+		c.readSet = time.Time{}
+		c.until.Store(c.readWish.UnixNano())
+		if c.between && c.move(connParked) {
+			return 0, io.EOF // fasthttp now closes it, which parks it
+		}
+		n, err = c.read(p)
+	}
+	if n > 0 {
+		if !c.is(connActive) && !c.move(connActive) {
+			return 0, net.ErrClosed // killed: the request must not begin
+		}
+		c.between = false
+		if c.quiet.Load() {
+			c.quiet.Store(false)
+		}
+		c.readWish = c.readWish.Add(time.Duration(n) * time.Second / bodyRate)
+	}
+	return n, err
+}
+
+// read reads under the deadline that is wished for.
+func (c *conn) read(p []byte) (int, error) {
 	if d := c.readWish.Sub(c.readSet); d > c.srv.slack || d < -c.srv.slack {
 		if err := c.Conn.SetReadDeadline(c.readWish); err != nil {
 			return 0, err
 		}
 		c.readSet = c.readWish
 	}
-	n, err := c.Conn.Read(p)
-	if n > 0 {
-		if !c.is(connActive) && !c.move(connActive) {
-			return 0, net.ErrClosed // killed: the request must not begin
-		}
-		c.between = false
-		c.readWish = c.readWish.Add(time.Duration(n) * time.Second / bodyRate)
-	}
-	return n, err
+	return c.Conn.Read(p)
 }
 
 func (c *conn) Write(p []byte) (int, error) {
@@ -145,8 +170,11 @@ func (c *conn) Write(p []byte) (int, error) {
 
 // Close closes the connection for good. Closing a socket with unread bytes in it resets the
 // connection, and the reset throws away what the client has not yet read: so where there are any, it
-// ends the sending side, and waits a while for the client to end its own.
+// ends the sending side, and waits a while for the client to end its own. One that is to be parked stays open.
 func (c *conn) Close() error {
+	if c.is(connParked) && c.srv.parking.add(c) {
+		return nil
+	}
 	if c.is(connActive) && (c.linger || c.unread()) && c.move(connLingering) {
 		total, silence := lingerTotal, lingerSilence
 		if c.srv.closing.Load() {
@@ -169,17 +197,21 @@ func (c *conn) unread() bool {
 	return err == nil && n > 0
 }
 
-// kill ends a connection that has no request under way; the goroutine that serves it then closes it.
-// Safe from any goroutine.
-func (c *conn) kill() {
+// kill ends a connection that has no request under way; the goroutine that serves it then closes it. Where it
+// is parked it has none: true, and the caller forgets it. Safe from any goroutine.
+func (c *conn) kill() (parked bool) {
 	for {
 		from := connPhase(c.phase.Load())
-		if from == connActive || from == connClosed {
-			return
-		}
-		if c.phase.CompareAndSwap(uint32(from), uint32(connClosed)) {
+		switch {
+		case from == connActive || from == connClosed:
+			return false
+		case from == connParked:
+			if c.srv.parking.evict(c) {
+				return true
+			}
+		case c.phase.CompareAndSwap(uint32(from), uint32(connClosed)):
 			c.Conn.Close()
-			return
+			return false
 		}
 	}
 }

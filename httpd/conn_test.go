@@ -18,7 +18,8 @@ import (
 func TestConnMoves(t *testing.T) {
 	legal := map[[2]connPhase]bool{
 		{connFresh, connActive}: true, {connFresh, connClosed}: true,
-		{connIdle, connActive}: true, {connIdle, connClosed}: true,
+		{connIdle, connActive}: true, {connIdle, connParked}: true, {connIdle, connClosed}: true,
+		{connParked, connIdle}: true, {connParked, connClosed}: true,
 		{connActive, connIdle}: true, {connActive, connLingering}: true, {connActive, connClosed}: true,
 		{connLingering, connClosed}: true,
 	}

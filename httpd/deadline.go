@@ -16,8 +16,12 @@ const maxDeadline = 1e9
 
 // readDeadline is the deadline that a request has: so many seconds from now, or a time as RFC 3339 has it. Zero:
 // it has none.
-func readDeadline(h *fasthttp.RequestHeader, now time.Time) (time.Time, error) {
-	text := strings.TrimSpace(string(h.Peek(headerDeadline)))
+func readDeadline(h *fasthttp.RequestHeader, now func() time.Time) (time.Time, error) {
+	raw := h.Peek(headerDeadline)
+	if len(raw) == 0 {
+		return time.Time{}, nil
+	}
+	text := strings.TrimSpace(string(raw))
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -25,7 +29,7 @@ func readDeadline(h *fasthttp.RequestHeader, now time.Time) (time.Time, error) {
 		return at, nil
 	}
 	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 && s <= maxDeadline {
-		return now.Add(time.Duration(s * float64(time.Second))), nil
+		return now().Add(time.Duration(s * float64(time.Second))), nil
 	}
 	var bad problems
 	bad.add("it is a number of seconds, or a time like 2026-01-31T12:00:00Z", "header", headerDeadline)

@@ -20,14 +20,14 @@ func TestReadDeadline(t *testing.T) {
 	} {
 		var h fasthttp.RequestHeader
 		h.Set(headerDeadline, text)
-		if got, err := readDeadline(&h, now); err != nil || !got.Equal(want) {
+		if got, err := readDeadline(&h, func() time.Time { return now }); err != nil || !got.Equal(want) {
 			t.Errorf("%q: got %s, %v; want %s", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"soon", "-1", "NaN", "Inf", "1e300", "2026-11-21", "5 s"} {
 		var h fasthttp.RequestHeader
 		h.Set(headerDeadline, text)
-		if got, err := readDeadline(&h, now); err == nil {
+		if got, err := readDeadline(&h, func() time.Time { return now }); err == nil {
 			t.Errorf("%q is taken for %s", text, got)
 		}
 	}

@@ -24,14 +24,16 @@
 //   - A stream's status is decided with its first event, or its first comment: what is refused before that
 //     is answered as such.
 //   - A big answer goes from the record to the socket without another copy of it in memory.
+//   - Of many connections those that are idle cost little: they are parked, and no request is lost by that. All
+//     timeouts hold for them too.
 //
 // A request with nothing wrong allocates its body and, where it names one, its id.
 //
 // One limit comes with fasthttp: answers to pipelined requests may leave together, when the last of
 // those that have arrived is done.
 //
-// Locks, in the order in which they may nest: Server.mu, watcher.mu. Neither is held while a Service or
-// a prediction is called.
+// Locks, in the order in which they may nest: Server.mu, then watcher.mu or parking.mu. None is held while a Service
+// or a prediction is called.
 //
 // Only cmd imports this package. It imports runtime/predict, runtime/rawjson and httpd/msgpack, and of the project
 // nothing else.

@@ -140,7 +140,7 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 		c.linger = true // it may still be sending, and must be able to read this
 	}
 	ctx.Request.ReleaseBody(maxKept) // what was read of a body that is too large
-	if s.opt.OnRequest != nil {
+	if s.reports() {
 		defer s.report(ctx)
 	}
 	var small *fasthttp.ErrSmallBuffer

@@ -31,8 +31,9 @@ type fake struct {
 	health   Health
 	schema   []byte
 	training bool
-	plain    bool                        // the model does not stream
-	notReady error                       // of Ready
+	plain    bool  // the model does not stream
+	notReady error // of Ready
+	defunct  error
 	history  int                         // predict.Options.History
 	queued   func()                      // called before each run
 	runs     func(p *predict.Prediction) // called at the start of each run
@@ -184,6 +185,7 @@ func (f *fake) Result(kind predict.Kind, id string) (predict.Record, bool) {
 }
 
 func (f *fake) Ready() error                  { return f.notReady }
+func (f *fake) Defunct() error                { return f.defunct }
 func (f *fake) Health(context.Context) Health { return f.health }
 func (f *fake) OpenAPI() ([]byte, bool)       { return f.schema, f.schema != nil }
 func (f *fake) Shutdown()                     { f.shutdowns <- struct{}{} }

@@ -59,6 +59,9 @@ func goldenBodies() []goldenCase {
 		{name: "pack", request: bodyRequest(packType+"Accept: application/msgpack\r\n", "\x82\xa2id\xa1p\xa5input\x81\xa1s\xa1x")},
 		{name: "pack_in", request: bodyRequest(packType, "\x80")},
 		{name: "pack_out", request: bodyRequest("Accept: application/msgpack\r\n", ""), set: png},
+		{name: "pack_long_integer", request: bodyRequest("Accept: application/msgpack\r\n", ""), set: func(f *fake) {
+			f.result = predict.Result{Status: predict.Succeeded, Output: []byte(`{"n":[1180591620717411303424]}`)}
+		}},
 		{name: "pack_empty", request: bodyRequest(packType, "")},
 		{name: "pack_invalid", request: bodyRequest(packType+"Accept: application/msgpack\r\n", "\xc1")},
 		{name: "pack_extension", request: bodyRequest(packType, "\x81\xaacreated_at\xd6\xff\x00\x00\x00\x00")},

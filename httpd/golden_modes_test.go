@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -228,6 +229,7 @@ func goldenOthers() []goldenCase {
 	ours, all := Options{CORSOrigins: []string{"https://b.example", "https://a.example"}}, Options{CORSOrigins: []string{"*"}}
 	other := Options{CORSOrigins: []string{"https://a.example.org"}}
 	return []goldenCase{
+		{name: "livez_defunct", request: get("/livez"), set: func(f *fake) { f.defunct = errors.New("no worker is left") }},
 		{name: "livez", request: get("/livez"), set: func(f *fake) { f.notReady = http.ErrServerClosed }},
 		{name: "readyz", request: get("/readyz")},
 		{name: "readyz_head", request: ask("HEAD", "/readyz", "", "")},

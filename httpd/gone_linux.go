@@ -94,17 +94,12 @@ func (w *watcher) start() error {
 	if w.epfd >= 0 {
 		return nil
 	}
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	fd, ep, err := newEpoll()
 	if err != nil {
 		return fmt.Errorf("make the epoll set that watches clients: %w", err)
 	}
-	// os.NewFile gives a descriptor to Go's poller only where it is marked so. Nobody reads this one.
-	if err := unix.SetNonblock(fd, true); err != nil {
-		unix.Close(fd)
-		return fmt.Errorf("prepare the epoll set that watches clients: %w", err)
-	}
-	w.epfd, w.ep = fd, os.NewFile(uintptr(fd), "epoll")
-	go w.run(w.ep)
+	w.epfd, w.ep = fd, ep
+	go w.run(ep)
 	return nil
 }
 
@@ -230,31 +225,8 @@ func (w *watcher) disarm(e *watch) {
 
 // run takes events until the set is closed.
 func (w *watcher) run(ep *os.File) {
-	rc, err := ep.SyscallConn()
-	if err != nil {
-		return // closed already
-	}
-	events := make([]unix.EpollEvent, 64)
-	for {
-		var n int
-		var failed error
-		// The function runs once, and again each time Go's poller finds the set readable.
-		err := rc.Read(func(fd uintptr) bool {
-			n, failed = unix.EpollWait(int(fd), events, 0)
-			return n > 0 || failed != nil
-		})
-		switch {
-		case err != nil:
-			return // closed
-		case failed == unix.EINTR:
-		case failed != nil:
-			w.log.Error("cannot watch clients any more; their leaving cancels nothing", "error", failed)
-			return
-		default:
-			for _, ev := range events[:n] {
-				w.fire(ev.Fd, ev.Pad)
-			}
-		}
+	if err := readEpoll(ep, w.fire); err != nil {
+		w.log.Error("cannot watch clients any more; their leaving cancels nothing", "error", err)
 	}
 }
 

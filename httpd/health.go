@@ -33,8 +33,14 @@ func (s *Server) shutdown(ctx *fasthttp.RequestCtx) {
 	s.svc.Shutdown()
 }
 
-// livez tells that the process answers.
-func (s *Server) livez(ctx *fasthttp.RequestCtx) { literal(ctx, fasthttp.StatusOK, "{}") }
+// livez tells that the server answers, and that it is not beyond help.
+func (s *Server) livez(ctx *fasthttp.RequestCtx) {
+	if err := s.svc.Defunct(); err != nil {
+		s.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
+		return
+	}
+	literal(ctx, fasthttp.StatusOK, "{}")
+}
 
 // readyz tells whether predictions are taken, or why not.
 func (s *Server) readyz(ctx *fasthttp.RequestCtx) {

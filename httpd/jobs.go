@@ -49,7 +49,7 @@ func NewJobs(queue Jobs, o Options) *Server {
 // handle is around every request. Unlike Server.handle it leaves the answer as it is: nothing is translated or
 // compressed.
 func (j *jobs) handle(ctx *fasthttp.RequestCtx) {
-	if j.opt.OnRequest != nil {
+	if j.reports() {
 		defer j.report(ctx) // after recovered
 	}
 	defer j.recovered(ctx)
@@ -130,3 +130,6 @@ func (j *jobs) await(ctx *fasthttp.RequestCtx, job Job) (int, []byte) {
 	}
 	return job.Wait()
 }
+
+// livez tells that the server answers: its workers come and go by themselves.
+func (j *jobs) livez(ctx *fasthttp.RequestCtx) { literal(ctx, fasthttp.StatusOK, "{}") }

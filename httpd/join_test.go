@@ -88,6 +88,7 @@ func TestErrorsKeepTheConnection(t *testing.T) {
 			if c.set != nil {
 				c.set(f)
 			}
+			f.defunct = nil // it is what the next answer is about
 			conn := serve(t, f, c.opt).dial(t)
 			if c.request == "" {
 				c.request = postRequest(c.post)

@@ -54,6 +54,9 @@ type Options struct {
 	// stream, its beginning. It must not block. Default: none.
 	OnRequest func(route, method string, code int, took time.Duration)
 
+	// AccessLines is how many lines a second the log may have of requests; what is beyond is left out. Default: none.
+	AccessLines int
+
 	// Docs answers GET /docs, and Metrics GET /metrics; nil: the path is not found.
 	Docs, Metrics fasthttp.RequestHandler
 }

@@ -108,7 +108,11 @@ func (s *Server) pack(ctx *fasthttp.RequestCtx) {
 	} else {
 		body = ctx.Response.Body()
 	}
-	out := msgpack.FromJSON(make([]byte, 0, len(body)), body, outputMember)
+	out, err := msgpack.FromJSON(make([]byte, 0, len(body)), body, outputMember)
+	if err != nil { // rather none than another number
+		s.detail(ctx, fasthttp.StatusNotAcceptable, "The answer cannot be MessagePack: "+err.Error()+"; ask for JSON")
+		out, _ = msgpack.FromJSON(nil, ctx.Response.Body(), outputMember) // it has no numbers
+	}
 	ctx.Response.SetBodyRaw(out) // lets go of what it was made of
 	ctx.Response.Header.SetContentType(contentPack)
 }

@@ -158,7 +158,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	if err != nil {
 		return req, asked{}, err
 	}
-	if req.Deadline, err = readDeadline(h, time.Now()); err != nil {
+	if req.Deadline, err = readDeadline(h, time.Now); err != nil {
 		return req, asked{}, err
 	}
 	how := readMode(h)

@@ -21,10 +21,20 @@ func (s *Server) named(route string, h fasthttp.RequestHandler) fasthttp.Request
 	}
 }
 
-// report tells OnRequest of a request that was answered.
+// reports tells whether anybody wants to know of requests.
+func (s *Server) reports() bool { return s.opt.OnRequest != nil || s.access != nil }
+
+// report tells OnRequest and the log of a request that was answered.
 func (s *Server) report(ctx *fasthttp.RequestCtx) {
+	took := time.Since(ctx.Time())
+	if s.access != nil {
+		s.access.note(ctx, took)
+	}
+	if s.opt.OnRequest == nil {
+		return
+	}
 	route, _ := ctx.UserValue(routeKey{}).(string)
-	s.opt.OnRequest(route, methodName(ctx.Method()), ctx.Response.StatusCode(), time.Since(ctx.Time()))
+	s.opt.OnRequest(route, methodName(ctx.Method()), ctx.Response.StatusCode(), took)
 }
 
 // methodName is one of a few constants: clients must not be able to make names.

@@ -58,7 +58,7 @@ func (s *Server) routes() fasthttp.RequestHandler {
 
 // handle is around every request.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	if s.opt.OnRequest != nil {
+	if s.reports() {
 		defer s.report(ctx) // after recovered
 	}
 	defer s.recovered(ctx)

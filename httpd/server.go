@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,6 +28,7 @@ type Server struct {
 	route  fasthttp.RequestHandler
 	gone   *watcher
 	cors   *cors           // nil: off
+	access *access         // nil: off
 	object predict.Encoder // writes prediction objects
 	slack  time.Duration   // how far a deadline may be off; see conn
 
@@ -41,6 +43,11 @@ type Server struct {
 	conns     map[*conn]struct{} // every open connection
 	listeners []net.Listener
 	rejecting int // refused connections that are still being told so
+	sweeping  bool
+	sweeper   *time.Timer
+	parkAbove int // see the constant
+
+	parking parking
 }
 
 // New makes a server for svc.
@@ -52,11 +59,18 @@ func New(svc Service, o Options) *Server {
 		log:     o.Logger,
 		gone:    newWatcher(o.Logger),
 		cors:    newCORS(o.CORSOrigins),
+		access:  newAccess(o.Logger, o.AccessLines),
 		slack:   min(time.Second, o.HeaderTimeout/16, o.IdleTimeout/16),
 		stop:    make(chan struct{}),
 		drained: make(chan struct{}),
 		conns:   make(map[*conn]struct{}),
+
+		parkAbove: parkAbove,
+		parking:   parking{by: make(map[int32]*conn), epfd: -1},
 	}
+	s.parking.serve = func(c net.Conn) { _ = s.http.ServeConn(c) } // as of all connections, its error says nothing new
+	s.sweeper = time.AfterFunc(time.Hour, s.sweep)
+	s.sweeper.Stop()
 	s.route = s.routes()
 	s.http = &fasthttp.Server{
 		Handler:            s.handle,
@@ -73,9 +87,11 @@ func New(svc Service, o Options) *Server {
 		// Bodies go from the connection to where they belong: files to disk. finishBody minds what is left.
 		StreamRequestBody:            true,
 		DisablePreParseMultipartForm: true,
-		NoDefaultServerHeader:        true,
-		NoDefaultContentType:         true,
-		SecureErrorLogMessage:        true,
+		// The goroutines of connections that were parked are not kept for long.
+		MaxIdleWorkerDuration: 2 * time.Second,
+		NoDefaultServerHeader: true,
+		NoDefaultContentType:  true,
+		SecureErrorLogMessage: true,
 	}
 	return s
 }
@@ -89,7 +105,7 @@ func (s *Server) Serve(ln net.Listener) error {
 		ln.Close()
 		return nil
 	}
-	if err := s.gone.start(); err != nil {
+	if err := errors.Join(s.gone.start(), s.parking.start()); err != nil {
 		s.mu.Unlock()
 		ln.Close()
 		return err
@@ -116,13 +132,20 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			close(s.drained)
 		}
 	}
+	var parked []*conn
 	for c := range s.conns {
-		c.kill()
+		if c.kill() {
+			parked = append(parked, c)
+		}
 	}
 	s.mu.Unlock()
+	for _, c := range parked {
+		s.forget(c)
+	}
 	select {
 	case <-s.drained:
 		s.gone.close()
+		s.parking.close()
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the requests in flight: %w", ctx.Err())
@@ -141,6 +164,7 @@ func (s *Server) adopt(nc net.Conn) (*conn, error) {
 		return nil, errTooMany
 	}
 	s.conns[c] = struct{}{}
+	s.mind()
 	return c, nil
 }
 

@@ -28,6 +28,9 @@ type Service interface {
 	Cancel(kind predict.Kind, id string) bool
 	// Ready is nil where predictions are taken, or says why not: not set up, draining, or defunct.
 	Ready() error
+
+	// Defunct is nil, or why no prediction will ever be taken again unless somebody sees to it.
+	Defunct() error
 	// Health is the health document's content; ctx bounds the model's own check.
 	Health(ctx context.Context) Health
 	// OpenAPI is the model's schema document, or false before setup has ended.
@@ -48,6 +51,16 @@ type Health struct {
 	Workers []WorkerHealth `json:"workers,omitempty"`
 	// Queue is an addition as well; nil: predictions never wait.
 	Queue *Queue `json:"queue,omitempty"`
+	// Preload is an addition as well; nil: workers are not forked from a template.
+	Preload *Preload `json:"preload,omitempty"`
+}
+
+// Preload is the template from which workers are forked.
+type Preload struct {
+	State  string `json:"state"` // importing, ready, refused or gone
+	PID    int    `json:"pid,omitempty"`
+	Reason string `json:"reason,omitempty"` // why it was refused, or how it ended
+	Forked int    `json:"forked"`           // workers, ever
 }
 
 // Setup is how the model's setup went. Times are RFC 3339.

@@ -32,8 +32,10 @@ const (
 	FlagEvents = 1 << 1
 	// FlagTrain, on a Predict: it is the train function that is meant.
 	FlagTrain = 1 << 2
+	// FlagHeld, on a Predict: it waits for the Batch that names it.
+	FlagHeld = 1 << 3
 
-	flags = FlagFile | FlagEvents | FlagTrain
+	flags = FlagFile | FlagEvents | FlagTrain | FlagHeld
 )
 
 // Kind says what a frame means. The values are the protocol: never reuse one.
@@ -43,6 +45,8 @@ const (
 	// Front to worker, on a slot's channel.
 
 	KindPredict Kind = 1 // {"input":{…},"context":{…},"files":{"folder":"…","token":"…"}}
+	KindBatch   Kind = 2 // {"ids":[…]}: run these together; id is the batch's own
+	KindDrop    Kind = 3 // {"ids":[…]}: nobody wants these any more
 
 	// Worker to front, on a slot's channel.
 
@@ -54,6 +58,8 @@ const (
 	KindStarted   Kind = 21 // no body: the model has it now; only with FlagEvents, like the next two
 	KindOutput    Kind = 22 // one item that the model yielded, any JSON value
 	KindMetric    Kind = 23 // {"name":"…","value":…,"mode":"replace"|"increment"|"append"}
+	KindPrepared  Kind = 24 // no body: what comes before its batch is done
+	KindBatchDone Kind = 25 // {"runs":n,"size":n,"failed":…}: the function has ended; nanos is what it took
 
 	// Worker to front, on the control channel.
 
@@ -65,12 +71,22 @@ const (
 	KindHealthy     Kind = 37 // {"ok":true} or {"ok":false,"error":"…"}: the answer to the Health of that id
 	KindPong        Kind = 38 // no body: the answer to KindPing
 
+	// Template to front, on the template's channel.
+
+	KindTemplate Kind = 39 // {}: workers may be forked; {"refused":"…"}: none can be, and why
+	KindForked   Kind = 40 // {"pid":…} or {"error":"…"}: the answer to KindFork
+
 	// Front to worker, on the control channel.
 
 	KindSlot     Kind = 48 // no body: id is the slot's index; the socket comes with it (FlagFile)
 	KindShutdown Kind = 49 // {}: finish what runs, then leave
 	KindHealth   Kind = 50 // {}: run the model's healthcheck; id is the front's serial number
 	KindPing     Kind = 51 // no body: a sign of life is asked for
+
+	// Front to template, on the template's channel.
+
+	KindHandle Kind = 52 // no body: id is the place of the descriptor that comes with it (FlagFile), among a worker's
+	KindFork   Kind = 53 // {"spec":{…},"env":{…}}: fork a worker that has the handles sent before
 )
 
 // Ends tells whether a frame of this kind ends its prediction.

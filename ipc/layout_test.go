@@ -204,7 +204,7 @@ func TestKindsOfTheWorker(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^([A-Z_]+) = (\d+)$`).FindAllStringSubmatch(string(text), -1) {
 		theirs[m[1]] = number(t, m[2])
 	}
-	flags := map[string]uint64{"EVENTS": FlagEvents, "TRAIN": FlagTrain}
+	flags := map[string]uint64{"EVENTS": FlagEvents, "TRAIN": FlagTrain, "HELD": FlagHeld}
 	for name, value := range flags {
 		if theirs[name] != value {
 			t.Errorf("the worker's flag %s is %d, and here %d", name, theirs[name], value)

@@ -6,5 +6,7 @@
 // the process's main thread; no Go runs in the serving of a request, and Python never calls into Go
 // (a forked child that did would hang); what C allocates is counted.
 //
+// A template (px_template.c) is such a process that serves nothing: it imports the model and forks workers.
+//
 // Only cmd imports it. Its C side of the protocol with the front is described in ipc/PROTOCOL.md.
 package pyembed

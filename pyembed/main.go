@@ -21,6 +21,16 @@ type Config struct {
 	PageFD    int
 	// CUDAReport is cuda.ReportFunc's result, or nil.
 	CUDAReport unsafe.Pointer
+	// Template, where it is not nil, makes the process no worker, but one that imports the model and forks workers.
+	Template *Template
+}
+
+// Template is what a template needs besides.
+type Template struct {
+	// Title is where the process's name lies, as ps shows it: os.Args[0]. Workers write theirs over it.
+	Title string
+	// CUDAStart and CUDAOptions are cuda.Later's results: a worker calls the one with the other.
+	CUDAStart, CUDAOptions unsafe.Pointer
 }
 
 // bootstrap is the first Python that runs. It must stay one line: its frame is in tracebacks. The
@@ -46,5 +56,12 @@ func Main(c Config) (int, error) {
 	config.cuda_report = c.CUDAReport
 	config.control_fd = C.int(c.ControlFD)
 	config.page_fd = C.int(c.PageFD)
+	if t := c.Template; t != nil {
+		// The kernel's copy of the arguments, which Go's string only refers to: no memory of Go's.
+		config.title = (*C.char)(unsafe.Pointer(unsafe.StringData(t.Title)))
+		config.title_len = C.size_t(len(t.Title))
+		*(*unsafe.Pointer)(unsafe.Pointer(&config.cuda_start)) = t.CUDAStart
+		config.cuda_options = t.CUDAOptions
+	}
 	return int(C.px_main(config)), nil
 }

@@ -115,7 +115,7 @@ static int attach(struct px_channel *ch, struct px_frame *f) {
   }
   int fd = ch->fds[0];
   memmove(ch->fds, ch->fds + 1, (size_t)--ch->nfds * sizeof fd);
-  if (f->kind == PX_SLOT) {
+  if (f->kind == PX_SLOT || f->kind == PX_HANDLE) {
     f->fd = fd;
     return 0;
   }

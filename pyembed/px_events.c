@@ -76,6 +76,16 @@ int px_tell(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, P
   return status;
 }
 
+int px_tell_item(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value) {
+  if (!value) return tell(ch, kind, id, "", 0);
+  struct px_buf b = take();
+  b.len = 0;
+  int status = px_json_dumps(&b, value, NULL);
+  if (status == 0) status = tell(ch, kind, id, b.data, b.len);
+  give_back(&b);
+  return status;
+}
+
 // interrupt ends a generator by the exception that is set. An item: it goes on nevertheless; NULL: it has
 // ended, in order or with the exception that is set.
 static PyObject *interrupt(PyObject *iterator) {

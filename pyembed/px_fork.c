@@ -45,14 +45,16 @@ static void abandon(struct px_channel *ch) {
 
 static void in_child(void) {
   // Once: when the child forks in its turn, our numbers may be files of its own.
-  if (!atomic_exchange(&px_w.is_child, true)) {
+  if (!px_w.begetting && !atomic_exchange(&px_w.is_child, true)) {
     pthread_mutex_init(&px_w.mu, NULL);
     pthread_mutex_init(&px_w.log_mu, NULL);
     pthread_mutex_init(&px_w.timer_mu, NULL);
     abandon(&px_w.control);
-    drop(&px_w.timer);
-    for (int i = 0; i < px_w.nslots; i++) abandon(px_w.slots[i]);
-    for (int i = 0; i < 2; i++) drop(&px_w.log_fd[i]);
+    if (px_w.page) {  // else it is a template's, which has nothing else
+      drop(&px_w.timer);
+      for (int i = 0; i < px_w.nslots; i++) abandon(px_w.slots[i]);
+      for (int i = 0; i < 2; i++) drop(&px_w.log_fd[i]);
+    }
   }
   for (int sig = 1; sig < NSIG; sig++) {
     struct sigaction act;
@@ -62,7 +64,9 @@ static void in_child(void) {
   }
 }
 
-int px_fork_hook(void) { return pthread_atfork(NULL, NULL, in_child) == 0 ? 0 : -1; }
+int px_fork_hook(bool template) {
+  return pthread_atfork(template ? px_template_look : NULL, NULL, in_child) == 0 ? 0 : -1;
+}
 
 // exit_status is what Python exits with when the exception that is set ends it, and tells the user what Python tells.
 static int exit_status(void) {

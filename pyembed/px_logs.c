@@ -27,12 +27,30 @@ int px_logs_init(void) {
 // stand behind events of that time. For what Python's streams or C's took the place is exact.
 #define PX_LOOK 10000  // ns
 
+// way_to_flush is the name of the method that flushes a stream, or NULL with an exception. At a prediction's end
+// streams of our own (_worker/streams.py) have one that is shorter.
+static PyObject *way_to_flush(PyObject *stream, bool at_end) {
+  static PyObject *flush, *settle;  // made once
+  static PyTypeObject *last;        // the type of the stream before, held, and whether it is ours
+  static bool ours;
+  if (!flush && !(flush = PyUnicode_InternFromString("flush"))) return NULL;
+  if (!settle && !(settle = PyUnicode_InternFromString("settle"))) return NULL;
+  if (!at_end) return flush;
+  if (stream->ob_type != last) {
+    if (last) Py_DecRef((PyObject *)last);
+    last = (PyTypeObject *)Py_NewRef((PyObject *)stream->ob_type);
+    ours = PyObject_HasAttrString((PyObject *)last, "settle");
+  }
+  return ours ? settle : flush;
+}
+
 // flush_stream flushes one of Python's streams; its errors are dropped, but for what is no Exception: -1 with it set.
-static int flush_stream(const char *name) {
+static int flush_stream(const char *name, bool at_end) {
   PyObject *stream = PySys_GetObject(name);  // borrowed: the model may replace it while it is flushed
   if (!stream || stream == Py_None) return 0;
   Py_IncRef(stream);
-  PyObject *done = PyObject_CallMethod(stream, "flush", NULL);
+  PyObject *way = way_to_flush(stream, at_end);
+  PyObject *done = way ? PyObject_VectorcallMethod(way, &stream, 1, NULL) : NULL;
   Py_DecRef(done ? done : stream);
   if (done) {
     Py_DecRef(stream);
@@ -44,7 +62,7 @@ static int flush_stream(const char *name) {
 }
 
 int px_flush_model(void) {
-  if (flush_stream("stdout") < 0 || flush_stream("stderr") < 0) return -1;
+  if (flush_stream("stdout", false) < 0 || flush_stream("stderr", false) < 0) return -1;
   px_flush_c();
   return 0;
 }
@@ -52,15 +70,15 @@ int px_flush_model(void) {
 void px_flush_c(void) {
   // Not fflush(NULL): it waits for the lock of every stream of the process, and
   // a thread of the model's that reads from one holds that for as long as it waits.
-  fflush(stdout);
-  fflush(stderr);
+  if (__fpending(stdout) > 0) fflush(stdout);
+  if (__fpending(stderr) > 0) fflush(stderr);
 }
 
 void px_flush_stdio(void) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  if (flush_stream("stdout") < 0) PyErr_Clear();
-  if (flush_stream("stderr") < 0) PyErr_Clear();
+  if (flush_stream("stdout", true) < 0) PyErr_Clear();
+  if (flush_stream("stderr", true) < 0) PyErr_Clear();
   px_flush_c();
   PyErr_Restore(type, value, trace);
 }

@@ -17,14 +17,27 @@ static int failed(const char *what) {
   return 1;
 }
 
-// start_threads starts our threads with every signal blocked: Python's signals are for its main thread.
-static int start_threads(void) {
+int px_start_threads(void) {
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
   int status = px_control_start() == 0 && px_flusher_start() == 0 && px_cuda_reporter_start() == 0 ? 0 : -1;
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   return status;
+}
+
+int px_connect(int control_fd, int page_fd) {
+  void *page = mmap(NULL, PX_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
+  if (page == MAP_FAILED) return failed("map the shared page");
+  px_w.page = page;
+  close(page_fd);
+  if (atomic_load(&px_w.page->magic) != PX_PAGE_MAGIC) {
+    fprintf(stderr, "pinion worker: the shared page is another version's\n");
+    return 1;
+  }
+  if (px_channel_init(&px_w.control, control_fd, NULL, NULL) < 0) return failed("make the control channel");
+  if (px_logs_init() < 0) return failed("duplicate the log pipes");
+  return 0;
 }
 
 int px_main(const struct px_config *config) {
@@ -34,23 +47,20 @@ int px_main(const struct px_config *config) {
   }
   px_w.config = config->json;
   *(void **)&px_w.cuda_report = config->cuda_report;
-  void *page = mmap(NULL, PX_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, config->page_fd, 0);
-  if (page == MAP_FAILED) return failed("map the shared page");
-  px_w.page = page;
-  close(config->page_fd);
-  if (atomic_load(&px_w.page->magic) != PX_PAGE_MAGIC) {
-    fprintf(stderr, "pinion worker: the shared page is another version's\n");
+  bool template = config->title != NULL;
+  if (template) {
+    if (px_template_init(config) < 0) return failed("make the template's channel");
+  } else if (px_connect(config->control_fd, config->page_fd) != 0) {
     return 1;
   }
-  if (px_channel_init(&px_w.control, config->control_fd, NULL, NULL) < 0) return failed("make the control channel");
-  if (px_logs_init() < 0) return failed("duplicate the log pipes");
   px_signals_default();
-  if (px_fork_hook() < 0) return failed("register the fork hook");
-  if (start_threads() < 0) return failed("start threads");
+  if (px_fork_hook(template) < 0) return failed("register the fork hook");
+  if (!template && px_start_threads() < 0) return failed("start threads");
   if (PyImport_AppendInittab("_px", px_module_init) < 0) return failed("register _px");
   char *argv[] = {(char *)config->python, "-c", (char *)config->bootstrap, NULL};
   int status = Py_BytesMain(3, argv);
   px_flush_c();  // Go's exit does not
-  if (atomic_load(&px_w.is_child)) _exit(status);  // a child has none of the threads that Go counts on
+  // A fork has none of the threads that Go counts on.
+  if (px_w.begotten || atomic_load(&px_w.is_child)) _exit(status);
   return status;
 }

@@ -62,7 +62,7 @@ static PyObject *log_positions(PyObject *self, PyObject *unused) {
 static PyObject *log_switch(PyObject *self, PyObject *unused) {
   (void)self;
   (void)unused;
-  if (atomic_load(&px_w.is_child)) Py_RETURN_NONE;
+  if (!px_w.page || atomic_load(&px_w.is_child)) Py_RETURN_NONE;  // a template's text is nobody's
   px_flush_c();
   // Not the page's running: a traceback is written when that is over.
   uint64_t current = px_w.nslots == 1 ? px_w.slots[0]->current : 0;
@@ -193,7 +193,9 @@ PyObject *px_module_init(void) {
   if (config) Py_DecRef(config);
   px_w.yielded = PyUnicode_FromString("what was yielded");  // told apart by identity
   if (status == 0) status = px_w.yielded ? PyObject_SetAttrString(module, "YIELDED", px_w.yielded) : -1;
-  if (status == 0 && add_methods(module, px_task_methods) == 0) return module;
+  if (status == 0) status = add_methods(module, px_task_methods);
+  if (status == 0) status = add_methods(module, px_template_methods);
+  if (status == 0 && add_methods(module, px_batch_methods) == 0) return module;
   Py_DecRef(module);
   return NULL;
 }

@@ -229,6 +229,11 @@ static void arm_at(struct px_channel *ch, uint64_t at) {
 
 void px_flusher_arm(uint64_t ns) { arm_at(NULL, px_now() + ns); }
 
+void px_flusher_arm_loop(void) {
+  static struct px_channel loop;  // stands for all channels: an event loop flushes them together
+  arm_at(&loop, px_now() + PX_BACKSTOP);
+}
+
 void px_flusher_arm_for(struct px_channel *ch) {
   pthread_mutex_lock(&ch->mu);
   bool arm = ch->out.len > 0 && ch->armed_for != ch->unsent_since;

@@ -23,27 +23,30 @@ PyObject *px_raised(void) {
   return value;
 }
 
-static int put(const char *text) { return px_buf_put(&scratch, text, strlen(text)); }
+static int put(struct px_buf *b, const char *text) { return px_buf_put(b, text, strlen(text)); }
 
 // put_seconds appends nanoseconds as seconds, with every digit and no locale.
-static int put_seconds(uint64_t nanos) {
-  char text[40];
-  int n = snprintf(text, sizeof text, "%llu.%09llu", (unsigned long long)(nanos / 1000000000),
-                   (unsigned long long)(nanos % 1000000000));
-  while (text[n - 1] == '0' && text[n - 2] != '.') n--;
-  return px_buf_put(&scratch, text, (size_t)n);
+static int put_seconds(struct px_buf *b, uint64_t nanos) {
+  char text[40], *end = text + sizeof text, *p = end;
+  uint64_t whole = nanos / 1000000000, part = nanos % 1000000000;
+  for (int i = 0; i < 9; i++, part /= 10) *--p = (char)('0' + part % 10);
+  while (end[-1] == '0' && end > p + 1) end--;
+  *--p = '.';
+  do *--p = (char)('0' + whole % 10);
+  while (whole /= 10);
+  return px_buf_put(b, p, (size_t)(end - p));
 }
 
 // put_metrics appends the metrics: predict_time, then the model's own.
-static int put_metrics(uint64_t nanos, PyObject *metrics, PyObject *encode) {
-  if (put("{\"predict_time\":") < 0 || put_seconds(nanos) < 0) goto memory;
+static int put_metrics(struct px_buf *b, uint64_t nanos, PyObject *metrics, PyObject *encode) {
+  if (put(b, "{\"predict_time\":") < 0 || put_seconds(b, nanos) < 0) goto memory;
   if (metrics && metrics != Py_None && PyDict_Size(metrics) > 0) {
-    size_t at = scratch.len;
-    if (px_json_dumps(&scratch, metrics, encode) < 0) return -1;
-    scratch.data[at] = ',';  // the brace that opened the dict; the one that closed it stays
+    size_t at = b->len;
+    if (px_json_dumps(b, metrics, encode) < 0) return -1;
+    b->data[at] = ',';  // the brace that opened the dict; the one that closed it stays
     return 0;
   }
-  if (put("}") < 0) goto memory;
+  if (put(b, "}") < 0) goto memory;
   return 0;
 memory:
   PyErr_NoMemory();
@@ -64,15 +67,16 @@ PyObject *px_failure(PyObject *fail) {
 
 // build makes the answer's body. The metrics come first: the front then finds
 // where they end without a look at an output of any size.
-static int build(uint8_t kind, PyObject *value, uint64_t nanos, PyObject *metrics, PyObject *encode) {
-  scratch.len = 0;
-  if (put("{\"metrics\":") < 0) goto memory;
-  if (put_metrics(nanos, metrics, encode) < 0) return -1;
+static int build(struct px_buf *b, uint8_t kind, PyObject *value, uint64_t nanos, PyObject *metrics,
+                 PyObject *encode) {
+  b->len = 0;
+  if (put(b, "{\"metrics\":") < 0) goto memory;
+  if (put_metrics(b, nanos, metrics, encode) < 0) return -1;
   if (kind != PX_CANCELED && value != px_w.yielded) {
-    if (put(kind == PX_SUCCEEDED ? ",\"output\":" : ",\"error\":") < 0) goto memory;
-    if (px_json_dumps(&scratch, value, kind == PX_SUCCEEDED ? encode : NULL) < 0) return -1;
+    if (put(b, kind == PX_SUCCEEDED ? ",\"output\":" : ",\"error\":") < 0) goto memory;
+    if (px_json_dumps(b, value, kind == PX_SUCCEEDED ? encode : NULL) < 0) return -1;
   }
-  if (put("}") < 0) goto memory;
+  if (put(b, "}") < 0) goto memory;
   return 0;
 memory:
   PyErr_NoMemory();
@@ -81,33 +85,53 @@ memory:
 
 // build_encoded runs the encoder over the whole output: slower than the fallback
 // of the writer, but its errors say where in the output the trouble lies.
-static int build_encoded(PyObject *value, uint64_t nanos, PyObject *metrics, PyObject *encode) {
+static int build_encoded(struct px_buf *b, PyObject *value, uint64_t nanos, PyObject *metrics, PyObject *encode) {
   PyErr_Clear();
   PyObject *plain = PyObject_CallFunctionObjArgs(encode, value, NULL);
   if (!plain) return -1;
-  int status = build(PX_SUCCEEDED, plain, nanos, metrics, encode);
+  int status = build(b, PX_SUCCEEDED, plain, nanos, metrics, encode);
   Py_DecRef(plain);
   return status;
 }
 
-// build_failure builds the answer in place of the one that could not be, whose
-// exception is set. A failure or cancellation stays what it is and loses its
-// metrics, which are to blame.
-static int build_failure(uint8_t *kind, PyObject *value, uint64_t nanos, PyObject *metrics, PyObject *encode,
-                         PyObject *fail) {
+int px_build_failure(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t nanos, PyObject *metrics,
+                     PyObject *encode, PyObject *fail) {
   PyObject *text = px_failure(fail);
   if (!text) return -1;
   int status = -1;
   if (*kind == PX_SUCCEEDED) {
     *kind = PX_FAILED;
     value = text;
-    status = build(*kind, value, nanos, metrics, encode);
+    status = build(b, *kind, value, nanos, metrics, encode);
   }
   if (status < 0) {
     PyErr_Clear();
-    status = build(*kind, value, nanos, NULL, NULL);
+    status = build(b, *kind, value, nanos, NULL, NULL);
   }
   Py_DecRef(text);
+  return status;
+}
+
+int px_build_answer(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t nanos, PyObject *metrics,
+                    PyObject *encode, PyObject *fail) {
+  int status = build(b, *kind, value, nanos, metrics, encode);
+  if (status < 0 && *kind == PX_SUCCEEDED && value != px_w.yielded)
+    status = build_encoded(b, value, nanos, metrics, encode);
+  return status < 0 ? px_build_failure(b, kind, value, nanos, metrics, encode, fail) : 0;
+}
+
+int px_put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_buf *b) {
+  int status;
+  if (b->len > PX_RELEASE_ABOVE) {
+    PyThreadState *state = PyEval_SaveThread();
+    status = px_channel_put(ch, kind, id, nanos, b->data, b->len);
+    int saved = errno;
+    PyEval_RestoreThread(state);
+    errno = saved;
+  } else {
+    status = px_channel_put(ch, kind, id, nanos, b->data, b->len);
+  }
+  if (status < 0) PyErr_Format(PyExc_OSError, "send an answer of %zu bytes: %s", b->len, strerror(errno));
   return status;
 }
 
@@ -121,28 +145,15 @@ static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nan
   }
   atomic_store(&ch->page->running, 0);
   ch->current = 0;
-  int status;
-  if (scratch.len > PX_RELEASE_ABOVE) {
-    PyThreadState *state = PyEval_SaveThread();
-    status = px_channel_put(ch, kind, id, nanos, scratch.data, scratch.len);
-    int saved = errno;
-    PyEval_RestoreThread(state);
-    errno = saved;
-  } else {
-    status = px_channel_put(ch, kind, id, nanos, scratch.data, scratch.len);
-  }
-  if (status < 0) PyErr_Format(PyExc_OSError, "send an answer of %zu bytes: %s", scratch.len, strerror(errno));
-  return status;
+  return px_put_answer(ch, kind, id, nanos, &scratch);
 }
 
 int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, uint64_t nanos, PyObject *metrics,
              PyObject *encode, PyObject *fail) {
-  int status = build(kind, value, nanos, metrics, encode);
-  if (status < 0 && kind == PX_SUCCEEDED && value != px_w.yielded) status = build_encoded(value, nanos, metrics, encode);
-  if (status < 0) status = build_failure(&kind, value, nanos, metrics, encode, fail);
+  int status = px_build_answer(&scratch, &kind, value, nanos, metrics, encode, fail);
   if (status == 0) status = submit(ch, kind, id, nanos);
   if (status < 0 && kind == PX_SUCCEEDED) {  // it is built, and so large that it takes a file
-    status = build_failure(&kind, value, nanos, metrics, encode, fail);
+    status = px_build_failure(&scratch, &kind, value, nanos, metrics, encode, fail);
     if (status == 0) status = submit(ch, kind, id, nanos);
   }
   px_buf_trim(&scratch, PX_KEEP_SCRATCH);

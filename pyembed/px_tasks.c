@@ -9,7 +9,7 @@
 #define PX_LOG_ALONE ((size_t)64 << 10)   // a piece of log above this may have to wait for the front
 #define PX_LOG_BACKLOG ((size_t)4 << 20)  // more log than this is not queued
 
-static struct px_channel *slot_of(int i) {
+struct px_channel *px_slot_of(int i) {
   pthread_mutex_lock(&px_w.mu);
   struct px_channel *ch = i >= 0 && i < px_w.nslots ? px_w.slots[i] : NULL;
   pthread_mutex_unlock(&px_w.mu);
@@ -66,7 +66,7 @@ static PyObject *receive(PyObject *self, PyObject *args) {
   (void)self;
   int i;
   if (!PyArg_ParseTuple(args, "i", &i)) return NULL;
-  struct px_channel *ch = slot_of(i);
+  struct px_channel *ch = px_slot_of(i);
   if (!ch) return NULL;
   int n = px_channel_fill(ch, false);
   if (n == 0) {
@@ -91,12 +91,13 @@ broken:
 }
 
 // claim(slot, id) -> bool: takes a request for the model; False: the front took it back.
-static PyObject *claim(PyObject *self, PyObject *args) {
+static PyObject *claim(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
-  int i;
-  unsigned long long id;
-  if (!PyArg_ParseTuple(args, "iK", &i, &id)) return NULL;
-  struct px_channel *ch = slot_of(i);
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "claim takes 2 arguments, not %zd", n);
+  long i = PyLong_AsLong(args[0]);
+  uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
+  if (PyErr_Occurred()) return NULL;
+  struct px_channel *ch = px_slot_of((int)i);
   if (!ch) return NULL;
   bool claimed = px_claim(ch->page, id);
   if (claimed) ch->current = id;
@@ -104,15 +105,14 @@ static PyObject *claim(PyObject *self, PyObject *args) {
 }
 
 // reply(slot, id, kind, value, nanos, metrics, encode, fail): see px_reply.
-static PyObject *reply(PyObject *self, PyObject *args) {
+static PyObject *reply(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
-  int i, kind;
-  unsigned long long id, nanos;
-  PyObject *value, *metrics, *encode, *fail;
-  if (!PyArg_ParseTuple(args, "iKiOKOOO", &i, &id, &kind, &value, &nanos, &metrics, &encode, &fail)) return NULL;
-  struct px_channel *ch = slot_of(i);
-  if (!ch) return NULL;
-  if (px_reply(ch, (uint8_t)kind, id, value, nanos, metrics, encode, fail) < 0) return NULL;
+  if (n != 8) return PyErr_Format(PyExc_TypeError, "reply takes 8 arguments, not %zd", n);
+  long i = PyLong_AsLong(args[0]), kind = PyLong_AsLong(args[2]);
+  uint64_t id = PyLong_AsUnsignedLongLong(args[1]), nanos = PyLong_AsUnsignedLongLong(args[4]);
+  if (PyErr_Occurred()) return NULL;
+  struct px_channel *ch = px_slot_of((int)i);
+  if (!ch || px_reply(ch, (uint8_t)kind, id, args[3], nanos, args[5], args[6], args[7]) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
@@ -122,7 +122,7 @@ static PyObject *started(PyObject *self, PyObject *args) {
   int i;
   unsigned long long id;
   if (!PyArg_ParseTuple(args, "iK", &i, &id)) return NULL;
-  struct px_channel *ch = slot_of(i);
+  struct px_channel *ch = px_slot_of(i);
   if (!ch || px_started(ch, id) < 0) return NULL;
   Py_RETURN_NONE;
 }
@@ -136,7 +136,7 @@ static PyObject *tell(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   PyObject *value = args[3], *encode = args[4];
   Py_ssize_t index = PyLong_AsSsize_t(args[5]);
   if (PyErr_Occurred()) return NULL;
-  struct px_channel *ch = slot_of((int)i);
+  struct px_channel *ch = px_slot_of((int)i);
   if (!ch) return NULL;
   if (ch->current == id && !atomic_load(&px_w.is_child) &&
       px_tell(ch, (uint8_t)kind, id, value, encode == Py_None ? NULL : encode, index) < 0)
@@ -151,7 +151,7 @@ static PyObject *tell_all(PyObject *self, PyObject *args) {
   unsigned long long id;
   PyObject *items, *encode;
   if (!PyArg_ParseTuple(args, "iKOO", &i, &id, &items, &encode)) return NULL;
-  struct px_channel *ch = slot_of(i);
+  struct px_channel *ch = px_slot_of(i);
   return ch ? px_yield_all(ch, id, items, encode) : NULL;
 }
 
@@ -160,17 +160,18 @@ static PyObject *flush(PyObject *self, PyObject *args) {
   (void)self;
   int i;
   if (!PyArg_ParseTuple(args, "i", &i)) return NULL;
-  struct px_channel *ch = slot_of(i);
+  struct px_channel *ch = px_slot_of(i);
   if (!ch) return NULL;
   px_flush_held(ch);
   Py_RETURN_NONE;
 }
 
-// arm(): answers still queued in 100 µs are then sent by the flusher, though the loop be blocked.
+// arm(): answers still queued in 100 µs are then sent by the flusher, though the loop be blocked. What was queued
+// when it was called before is gone.
 static PyObject *arm(PyObject *self, PyObject *unused) {
   (void)self;
   (void)unused;
-  px_flusher_arm(PX_BACKSTOP);
+  px_flusher_arm_loop();
   Py_RETURN_NONE;
 }
 
@@ -183,7 +184,7 @@ static PyObject *log_text(PyObject *self, PyObject *args) {
   unsigned long long id;
   PyObject *source, *text;
   if (!PyArg_ParseTuple(args, "iKOO", &i, &id, &source, &text)) return NULL;
-  struct px_channel *ch = slot_of(i);
+  struct px_channel *ch = px_slot_of(i);
   if (!ch) return NULL;
   struct px_buf body = {0};
   int status = px_buf_put(&body, "{\"source\":", 10);
@@ -228,7 +229,8 @@ static PyObject *canceled(PyObject *self, PyObject *unused) {
 
 PyMethodDef px_task_methods[] = {
     {"slots", slots, METH_VARARGS, NULL},     {"receive", receive, METH_VARARGS, NULL},
-    {"claim", claim, METH_VARARGS, NULL},     {"reply", reply, METH_VARARGS, NULL},
+    {"claim", (PyCFunction)(void (*)(void))claim, METH_FASTCALL, NULL},
+    {"reply", (PyCFunction)(void (*)(void))reply, METH_FASTCALL, NULL},
     {"started", started, METH_VARARGS, NULL}, {"tell_all", tell_all, METH_VARARGS, NULL},
     {"tell", (PyCFunction)(void (*)(void))tell, METH_FASTCALL, NULL},
     {"flush", flush, METH_VARARGS, NULL},     {"arm", arm, METH_NOARGS, NULL},

@@ -20,6 +20,8 @@
 // Kinds of frames; ipc/frame.go says what each holds.
 enum px_kind {
   PX_PREDICT = 1,
+  PX_BATCH = 2,
+  PX_DROP = 3,
   PX_SUCCEEDED = 16,
   PX_FAILED = 17,
   PX_CANCELED = 18,
@@ -28,19 +30,26 @@ enum px_kind {
   PX_STARTED = 21,
   PX_OUTPUT = 22,
   PX_METRIC = 23,
+  PX_PREPARED = 24,
+  PX_BATCH_DONE = 25,
   PX_CUDA = 36,
   PX_HEALTHY = 37,
   PX_PONG = 38,
+  PX_TEMPLATE = 39,
+  PX_FORKED = 40,
   PX_SLOT = 48,
   PX_SHUTDOWN = 49,
   PX_HEALTH = 50,
   PX_PING = 51,
+  PX_HANDLE = 52,
+  PX_FORK = 53,
 };
 
 #define PX_HEADER 24
 #define PX_FLAG_FILE 1
 #define PX_FLAG_EVENTS 2
 #define PX_FLAG_TRAIN 4
+#define PX_FLAG_HELD 8
 #define PX_INLINE_MAX ((size_t)6 << 20)
 #define PX_MAX_FDS 64
 #define PX_BACKSTOP 100000  // ns after which the flusher sends what main did not
@@ -52,7 +61,7 @@ struct px_frame {
   const char *body;
   size_t len;
   void *map;  // not NULL: body is this mapping
-  int fd;     // -1, or a descriptor that came with a PX_SLOT frame
+  int fd;     // -1, or a descriptor that came with a PX_SLOT or PX_HANDLE frame
 };
 
 // One socket to the front.
@@ -103,6 +112,8 @@ struct px_worker {
   uint64_t log_seen[2];      // positions last told to the front
   _Atomic uint64_t log_watch;  // the prediction whose logs are told as they come, or 0
   _Atomic bool is_child;     // this process was forked from the worker
+  bool begetting;            // main: the fork that it is at makes a worker, and no child of the model's
+  bool begotten;             // this worker was forked from a template
 
   const char *config;        // JSON of the front, for Python
   size_t (*cuda_report)(char *, size_t, int);
@@ -163,10 +174,13 @@ size_t px_channel_backlog(struct px_channel *ch);
 // timer goes off. 0 or -1. px_flusher_arm has that happen in ns at the latest.
 // px_flusher_arm_for does so for what was queued first in this channel,
 // PX_BACKSTOP from now; only once, lest those that come after it put it off
-// for ever. px_flusher_watch has it look for what log_watch wrote, soon.
+// for ever. px_flusher_arm_loop does so for what is queued now in any channel;
+// what was queued when it was called before must be gone.
+// px_flusher_watch has it look for what log_watch wrote, soon.
 int px_flusher_start(void);
 void px_flusher_arm(uint64_t ns);
 void px_flusher_arm_for(struct px_channel *ch);
+void px_flusher_arm_loop(void);
 void px_flusher_watch(void);
 
 // ---- px_control.c ---------------------------------------------------------
@@ -192,12 +206,36 @@ uint64_t px_wait_health(void);
 // but those that Go's scheduler needs. Before threads of ours run.
 void px_signals_default(void);
 
-// px_fork_hook registers what a forked child does first. 0 or -1.
-int px_fork_hook(void);
+// px_fork_hook registers what a forked child does first, and what a template does last before it forks. Before Python,
+// so that what the model's libraries do before a fork comes earlier: the last to register is the first there. 0 or -1.
+int px_fork_hook(bool template);
 
 // px_leave_child ends a forked child that came back to the serve loop. GIL
 // held; an exception may be set: SystemExit gives the exit code. Never returns.
 void px_leave_child(void);
+
+// ---- px_main.c ------------------------------------------------------------
+
+// px_connect makes the process, whose stdout and stderr are its pipes, one that the front can talk to. 0, or 1
+// after a line on stderr.
+int px_connect(int control_fd, int page_fd);
+
+// px_start_threads starts our threads with every signal blocked: Python's signals are for its main thread. 0 or -1.
+int px_start_threads(void);
+
+// ---- px_template.c --------------------------------------------------------
+
+struct px_config;
+
+// px_template_init makes the process a template: its control channel is its only tie to the front, and no thread
+// of ours runs in it. 0 or -1.
+int px_template_init(const struct px_config *config);
+
+// px_template_look notes, last before a fork that makes a worker, which threads the fork will not have.
+void px_template_look(void);
+
+// The functions of a template: see px_template.c.
+extern PyMethodDef px_template_methods[];
 
 // ---- px_logs.c ------------------------------------------------------------
 
@@ -244,6 +282,10 @@ int px_started(struct px_channel *ch, uint64_t id);
 // held, any thread of Python's. 0, or -1 with an exception.
 int px_tell(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, PyObject *encode, Py_ssize_t index);
 
+// px_tell_item tells of an item of a batch, whose id is not that of what runs; value NULL: the frame has no body.
+// As px_tell.
+int px_tell_item(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value);
+
 // px_yield_all tells every item of an iterable as it comes. An exception on the
 // way, such as a cancel, is first given to the generator, so that its finally
 // blocks run. New reference to px_w.yielded, or NULL with an exception. Main thread.
@@ -260,6 +302,16 @@ PyObject *px_yield_all(struct px_channel *ch, uint64_t id, PyObject *iterable, P
 int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, uint64_t nanos,
              PyObject *metrics, PyObject *encode, PyObject *fail);
 
+// px_build_answer makes the body of an answer in b; *kind becomes PX_FAILED where the output cannot be encoded.
+// px_build_failure makes the one in its place, of the exception that is set: a failure or cancellation stays what it
+// is and loses its metrics, which are to blame. px_put_answer queues it. All: GIL held, any thread that owns b; 0,
+// or -1 with an exception.
+int px_build_answer(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t nanos, PyObject *metrics,
+                    PyObject *encode, PyObject *fail);
+int px_build_failure(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t nanos, PyObject *metrics,
+                     PyObject *encode, PyObject *fail);
+int px_put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_buf *b);
+
 // px_raised takes the exception that is set, normalised; NULL if none is. GIL held. New reference.
 PyObject *px_raised(void);
 
@@ -268,7 +320,7 @@ PyObject *px_raised(void);
 // held. New reference; NULL with an exception without memory.
 PyObject *px_failure(PyObject *fail);
 
-// ---- px_serve.c, px_tasks.c, px_module.c -----------------------------------
+// ---- px_serve.c, px_tasks.c, px_batch.c, px_module.c ------------------------
 
 // serve(handler): see px_serve.c.
 PyObject *px_serve(PyObject *self, PyObject *handler);
@@ -279,6 +331,12 @@ PyObject *px_scope(PyObject *self, PyObject *unused);
 
 // The functions for an event loop: see px_tasks.c.
 extern PyMethodDef px_task_methods[];
+
+// The functions for batches: see px_batch.c.
+extern PyMethodDef px_batch_methods[];
+
+// px_slot_of is the channel of slot i, or NULL with an exception. GIL held.
+struct px_channel *px_slot_of(int i);
 
 // px_module_init makes the module _px.
 PyObject *px_module_init(void);

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -286,4 +287,22 @@ func TestCLITrain(t *testing.T) {
 	}
 	wantText(t, "a missing input", c.bad(t, 1, "train"), `missing required input "epochs"`)
 	wantText(t, "no train function", asker(t).bad(t, 2, "train"), "has no train function")
+}
+
+// TestAModelThatOnlyTrains is served, checked and asked as what it is.
+func TestAModelThatOnlyTrains(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t, "cog.yaml", "train: train.py:train\n",
+		"train.py", "import sys\ndef train(epochs: int) -> str:\n    return f'{sys.argv} trained {epochs}'\n")}
+	if got := c.good(t, "train", "-i", "epochs=3"); got != "['train.py'] trained 3\n" {
+		t.Errorf("it gives %q", got)
+	}
+	wantText(t, "check", c.good(t, "check", "--setup"), "no problem: train.py:train loads and sets up")
+	wantText(t, "schema", c.good(t, "schema", "--train", "--input"), `"epochs"`)
+	wantText(t, "predict", c.bad(t, 2, "predict"), "has no predict function", "pinion train")
+	s := harness.Ready(t, harness.Options{Dir: c.dir})
+	for _, path := range []string{"/trainings", "/predictions"} { // as in Cog's train mode
+		a := s.Do(http.MethodPost, path, input{"input": input{"epochs": 2}})
+		wantText(t, path, string(a.Body), `"status":"succeeded","output":"['train.py'] trained 2"`)
+	}
 }

@@ -317,3 +317,27 @@ func TestMetricsAndContextAreThePredictionsOwn(t *testing.T) {
 		}
 	})
 }
+
+// TestTheModelKnowsItsTrace by its context, where the request has the headers.
+func TestTheModelKnowsItsTrace(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", `
+from cog import current_scope
+
+def run() -> dict:
+    return dict(current_scope().context)
+`)})
+	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	body := map[string]any{"input": input{}, "context": map[string]string{"user": "ann"}}
+	for _, c := range []struct {
+		headers []string
+		want    string
+	}{
+		{nil, `{"user":"ann"}`},
+		{[]string{"traceparent", parent, "tracestate", "a=1"}, `{"traceparent":"` + parent + `","tracestate":"a=1","user":"ann"}`},
+	} {
+		if a := s.Create(body, c.headers...); string(a.Output) != c.want {
+			t.Errorf("%q: %s, want the output %s", c.headers, a, c.want)
+		}
+	}
+}

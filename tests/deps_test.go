@@ -26,13 +26,13 @@ const (
 // down. Folders that hold several packages of one kind (cmd, tests, bench) stand here as one.
 func drawn() map[string][]string {
 	return map[string][]string{
-		"cmd":               {"httpd", "httpd/page", "runtime/metrics", "runtime/batching", "runtime/service", "pyembed"},
+		"cmd":               {"httpd", "httpd/page", "runtime/metrics", "runtime/batching", "runtime/service", "pyembed", "pyembed/nvml"},
 		"httpd":             {"runtime/predict", "httpd/msgpack"},
 		"httpd/msgpack":     {},
 		"httpd/page":        {},
 		"runtime/service":   {"runtime/supervise", "runtime/schema", "runtime/files", "runtime/webhook"},
 		"runtime/supervise": {"runtime/slot"},
-		"runtime/slot":      {"runtime/predict", "ipc"},
+		"runtime/slot":      {"runtime/predict", "runtime/batch", "ipc"},
 		"runtime/schema":    {"runtime/predict"},
 		"runtime/files":     {"runtime/predict"},
 		"runtime/webhook":   {"runtime/predict"},
@@ -45,6 +45,7 @@ func drawn() map[string][]string {
 		"pyembed":           {"pyembed/sdk", "pyembed/cuda", "pyembed/locate", cpy3},
 		"pyembed/sdk":       {},
 		"pyembed/cuda":      {},
+		"pyembed/nvml":      {},
 		"pyembed/locate":    {},
 		cpy3:                {},
 		"tests":             {},
@@ -56,7 +57,7 @@ func drawn() map[string][]string {
 func importsNothing() []string { return []string{rawjson, cpy3} }
 
 // mayUseC are the packages whose Go files may say `import "C"`.
-func mayUseC() []string { return []string{"pyembed", "pyembed/cuda", cpy3} }
+func mayUseC() []string { return []string{"pyembed", "pyembed/cuda", "pyembed/nvml", cpy3} }
 
 // A listed is a package as `go list -json` describes it.
 type listed struct {

@@ -2,6 +2,9 @@ package tests
 
 import (
 	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -135,4 +138,55 @@ func TestTheExamplesAreTestedWithTheirOwnPins(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEmbedAnswersAsItsLibraryDoes, one by one and in batches.
+func TestEmbedAnswersAsItsLibraryDoes(t *testing.T) {
+	t.Parallel()
+	python := modelsPython(t)
+	dir := example(t, "embed")
+	texts := []string{"I went to the car", "I went to the pawn shop", "zażółć gęślą jaźń", strings.Repeat("word ", 300)}
+	s := harness.Ready(t, harness.Options{Python: python, Dir: dir, Args: []string{"--queue", "64"}})
+	const direct = `
+import json, sys
+from importlib.resources import files
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+from wordllama.inference import WordLlamaInference
+package = files("wordllama")
+vectors = load_file(str(package / "weights" / "l2_supercat_256.safetensors"))["embedding.weight"].astype("float32")
+tokenizer = Tokenizer.from_file(str(package / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+network = WordLlamaInference(vectors, tokenizer)
+print(json.dumps([[network.embed([t], norm=n)[0].tolist() for t in json.loads(sys.argv[1])] for n in (True, False)]))`
+	argument, err := json.Marshal(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want [2][][]float64
+	if err := json.Unmarshal(harness.RunPython(t, python, dir, nil, "-c", direct, string(argument)), &want); err != nil {
+		t.Fatal(err)
+	}
+	answers := make([]<-chan harness.Answer, 32)
+	for i := range answers {
+		in := input{"text": texts[i%len(texts)]}
+		if i/len(texts)%2 == 1 {
+			in["normalize"] = false
+		}
+		answers[i] = s.Begin(fmt.Sprintf("text-%d", i), in)
+	}
+	for i, answer := range answers {
+		var got []float64
+		a := harness.Receive(t, answer)
+		if a.Status != "succeeded" {
+			t.Fatalf("text %d: %s", i, a)
+		}
+		a.Decode(t, &got)
+		for at, w := range want[i/len(texts)%2][i%len(texts)] {
+			if math.Abs(got[at]-w) > 1e-5 {
+				t.Fatalf("text %d: number %d is %v, the library says %v", i, at, got[at], w)
+			}
+		}
+	}
+	fails := s.Create(map[string]any{"input": input{"text": strings.Repeat("x", 10_001)}})
+	wantCode(t, "too long", fails, http.StatusUnprocessableEntity)
 }

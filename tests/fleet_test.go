@@ -180,7 +180,7 @@ func TestAStoppedWorkerIsReplaced(t *testing.T) {
 	w := s.WaitHealth("READY").Workers[0]
 	wantText(t, "last exit", w.LastExit, "killed by the server", "it has not answered on its control channel for 400ms")
 	// A model that is deep in C code, and holds Python's lock, is none that hangs.
-	deep := fleet(t, harness.Options{Args: []string{"--hang-timeout", "100ms"}})
+	deep := fleet(t, harness.Options{Args: []string{"--hang-timeout", "300ms"}})
 	worker := deep.Worker()
 	deep.Succeed(input{"do": "compute"})
 	if deep.Worker() != worker {
@@ -297,7 +297,10 @@ func TestOrphansAreReaped(t *testing.T) {
 // TestOutOfMemoryIsToldFromAKill where control groups can be made.
 func TestOutOfMemoryIsToldFromAKill(t *testing.T) {
 	t.Parallel()
-	group, enter := memoryGroup(t, 400<<20)
+	group, enter, ok := harness.MemoryGroup(t, 400<<20)
+	if !ok {
+		t.Skip("no control group can be made here")
+	}
 	s := fleet(t, harness.Options{Wrap: enter, Args: []string{"--queue", "4", "--log-level", "debug"}})
 	if line := s.WaitLog("the front's memory has a soft limit"); !strings.Contains(line.Raw, fmt.Sprintf(`"bytes":%d`, 200<<20)) {
 		t.Errorf("the limit is said to be %s", line.Raw)
@@ -315,32 +318,4 @@ func TestOutOfMemoryIsToldFromAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantText(t, "error", harness.Receive(t, answer).Error, "worker killed (SIGKILL) while running this prediction")
-}
-
-// memoryGroup makes a control group with a memory limit, and a command that enters it.
-func memoryGroup(t *testing.T, limit int64) (folder string, enter []string) {
-	t.Helper()
-	set := func(name, value string) error { // only what the kernel has put there
-		file, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		_, err = file.WriteString(value)
-		return err
-	}
-	for _, of := range [][2]string{{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"}} {
-		folder = filepath.Join(of[0], fmt.Sprintf("pinion-test-%d", os.Getpid()))
-		if os.Mkdir(folder, 0o755) != nil {
-			continue
-		}
-		t.Cleanup(func() { _ = os.Remove(folder) })
-		_ = set("memory.swap.max", "0") // where there is swap
-		if set(of[1], strconv.FormatInt(limit, 10)) == nil {
-			return folder, []string{"sh", "-c", `echo $$ >"$0"/cgroup.procs && exec "$@"`, folder}
-		}
-		_ = os.Remove(folder)
-	}
-	t.Skip("no control group can be made here")
-	return "", nil
 }

@@ -186,15 +186,15 @@ func TestMetricsTellHowPredictionsEnded(t *testing.T) {
 		if f["pinion_model_text"] != nil {
 			t.Error("a text is shown as a number")
 		}
-		wantWorkers(t, f, python.Version)
+		wantWorkers(t, f, "exit", python.Version)
 	})
 }
 
-// wantWorkers looks at what is said of one worker that followed on one that had exited.
-func wantWorkers(t *testing.T, f families, python string) {
+// wantWorkers looks at what is said of one worker that followed on one that had exited for that cause.
+func wantWorkers(t *testing.T, f families, cause, python string) {
 	t.Helper()
-	if got := f.value("pinion_worker_exits_total", "cause", "crash"); got != 1 {
-		t.Errorf("%v crashes, want 1", got)
+	if got := f.value("pinion_worker_exits_total", "cause", cause); got != 1 {
+		t.Errorf("%v exits by "+cause+", want 1", got)
 	}
 	if got := f.value("pinion_worker_exits_total", "cause", "setup") + f.value("pinion_worker_exits_total", "cause", "left"); got != 0 {
 		t.Errorf("%v other exits, want 0", got)
@@ -331,7 +331,7 @@ func TestMetricsOfAWorkerThatIsKilled(t *testing.T) {
 	}
 	harness.Eventually(t, "another is ready", func() bool { p := s.Worker0(); return p != 0 && p != first && s.Health().Status == "READY" })
 	f := scrape(t, s)
-	wantWorkers(t, f, harness.AnyPython(t).Version)
+	wantWorkers(t, f, "kill", harness.AnyPython(t).Version)
 	if got := f.value("pinion_worker_starts_total"); got != 2 {
 		t.Errorf("%v workers were started, want 2", got)
 	}

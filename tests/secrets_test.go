@@ -72,7 +72,7 @@ func (s *spy) url(path, query string) string {
 func TestSecretsAppearNowhere(t *testing.T) {
 	t.Parallel()
 	spy := newSpy(t)
-	s := harness.Ready(t, harness.Options{Model: "api/secrets.py", Args: []string{"--queue", "4"}, Env: []string{
+	s := harness.Ready(t, harness.Options{Model: "api/secrets.py", Args: []string{"--queue", "4", "--access-log"}, Env: []string{
 		"WEBHOOK_AUTH_TOKEN=" + secretBearer, "COG_LOG_LEVEL=debug", "COG_THROTTLE_RESPONSE_INTERVAL=0",
 	}})
 	said := map[string]string{}
@@ -174,7 +174,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 	for i, body := range spy.bodies {
 		said[fmt.Sprint("webhook ", i)] = body
 	}
-	wantText(t, "the log", said["the server's log"], "webhook was not told") // it did talk
+	wantText(t, "the log", said["the server's log"], "webhook was not told", `"msg":"request"`) // it did talk
 	for what, text := range said {
 		if at := strings.Index(text, planted); at >= 0 {
 			t.Errorf("%s shows a secret: …%.120q…", what, text[max(0, at-60):])

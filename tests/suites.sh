@@ -111,6 +111,36 @@ make_schemathesis() {
   export PINION_TEST_SCHEMATHESIS=$cache/venvs/schemathesis/bin/python
 }
 
+# has_valgrind tells whether valgrind is there, and the header by which it is told what to count.
+has_valgrind() { command -v valgrind >/dev/null && [[ -f /usr/include/valgrind/callgrind.h ]]; }
+
+# instructions_suite counts the instructions of a request, as tests/instructions/doc.go says. By itself: each of its
+# processes wants a processor. Where valgrind cannot be had the test says so and is skipped.
+instructions_suite() {
+  local valgrind='' interpreters
+  has_valgrind || (install valgrind valgrind) || true
+  if has_valgrind; then valgrind=valgrind; fi
+  interpreters=$(printf ':%s/bin/python' "${venvs[@]}")
+  go_suite 45-instructions PINION_BIN="$PWD/bin/pinion" PINION_TEST_PYTHONS="${interpreters#:}" \
+    PINION_TEST_VALGRIND="$valgrind" -count=1 -timeout 30m ./tests/instructions
+}
+
+# make_browser makes the environment of the tests that look at the page at /docs. They are skipped where there is no Chromium
+# and none can be installed, and where there is no playwright for the system.
+make_browser() {
+  local candidate chromium=
+  for candidate in chromium-headless-shell chromium chromium-browser google-chrome-stable google-chrome; do
+    chromium=$(command -v "$candidate") && break
+  done
+  if [[ -z $chromium ]] && (install "a browser" chromium-headless-shell); then
+    chromium=$(command -v chromium-headless-shell || true)
+  fi
+  [[ -n $chromium ]] || return 0
+  if (make_venv "$(choose_python)" "$cache/venvs/playwright" tests/requirements-browser.txt); then
+    export PINION_TEST_CHROMIUM=$chromium PINION_TEST_PLAYWRIGHT=$cache/venvs/playwright/bin/python
+  fi
+}
+
 # whole_suite NAME BINARY [FLAG...] tests the binary from outside, never from go's cache: that does not know of the
 # binary and of the models that these tests start.
 whole_suite() {
@@ -133,9 +163,19 @@ cmd_test() {
   go_suite 21-with-c "${list[@]}"
   python_suites 30-pyembed
   sdk_suites
+  instructions_suite
   make_schemathesis
+  make_browser
   whole_suite 50-whole bin/pinion
   suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
+  end_tests
+}
+
+## instructions     the instructions a request costs in the worker, against those recorded (PINION_RECORD=1 records)
+cmd_instructions() {
+  start_tests
+  suite 10-build cmd_build
+  instructions_suite
   end_tests
 }
 
@@ -212,7 +252,7 @@ fuzz_one() {
   [[ $status == 0 ]] && grep -q '^fuzz: elapsed' <<<"$log"
 }
 
-## soak             the tests of the whole at full length: cancel storms, killed workers, memory over many predictions
+## soak             the tests of the whole at full length: cancel storms, 10 000 faults, memory over many predictions
 cmd_soak() {
   start_tests
   suite 10-build cmd_build

@@ -10,7 +10,10 @@ import (
 )
 
 // backend gives httpd the service in the shape it asks for.
-type backend struct{ *service.Service }
+type backend struct {
+	*service.Service
+	preload func() *httpd.Preload
+}
 
 var _ httpd.Service = backend{}
 
@@ -29,6 +32,7 @@ func (b backend) Health(context.Context) httpd.Health {
 	for _, w := range h.Workers {
 		out.Workers = append(out.Workers, workerHealth(w))
 	}
+	out.Preload = b.preload()
 	if h.QueueSize > 0 {
 		out.Queue = &httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}
 	}

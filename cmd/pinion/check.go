@@ -93,10 +93,10 @@ func (c *check) run(dir string) {
 }
 
 func (c *check) fileExists(m *model) bool {
-	file, _, _ := strings.Cut(m.Ref, ":")
+	file, _, _ := strings.Cut(m.name(), ":")
 	_, err := os.Stat(filepath.Join(m.Dir, file))
 	if err != nil && len(c.Problems) == 0 {
-		c.add(problem{What: fmt.Sprintf("%s: there is no file %s in %s", m.Ref, file, m.Dir), Mend: "name the predictor as FILE.py:NAME"})
+		c.add(problem{What: fmt.Sprintf("%s: there is no file %s in %s", m.name(), file, m.Dir), Mend: "name the predictor as FILE.py:NAME"})
 	}
 	return err == nil
 }
@@ -144,7 +144,7 @@ func (c *check) source(m *model, python *locate.Python) (good bool) {
 	if document == nil {
 		return false
 	}
-	f, err := readFields(document, false)
+	f, err := readFields(document, m.Ref == "")
 	if err != nil {
 		c.add(problem{File: storedSchema, What: err.Error(), Mend: "mend it, or remove it to have the schema made from the source"})
 		return false
@@ -157,7 +157,7 @@ func (c *check) source(m *model, python *locate.Python) (good bool) {
 func (c *check) setUp(m *model, python *locate.Python) {
 	screen := newScreen(os.Stderr)
 	defer screen.hide()
-	e, err := newEngine(m, python, "predict", slog.New(modelLog{screen}))
+	e, err := newEngine(m, python, m.mode("predict"), slog.New(modelLog{screen}))
 	if err != nil {
 		c.add(problem{What: err.Error()})
 		return
@@ -199,7 +199,7 @@ func (c *check) print(w io.Writer) error {
 		if c.SetUp {
 			how = "loads and sets up"
 		}
-		fmt.Fprintf(w, "no problem: %s %s with Python %s (%s)\n", c.Predictor, how, c.Version, c.Python)
+		fmt.Fprintf(w, "no problem: %s %s with Python %s (%s)\n", firstOf(c.Predictor, c.Train), how, c.Version, c.Python)
 	}
 	return nil
 }

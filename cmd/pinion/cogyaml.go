@@ -130,7 +130,7 @@ func guessModel(dir, ref string, env func(string) string) *model {
 			m.Env = append(m.Env, entry)
 		}
 	}
-	if m.Ref == "" {
+	if m.name() == "" {
 		return nil
 	}
 	return m
@@ -147,7 +147,7 @@ func cogYAMLLine(m *model) (file string, line int) {
 		return "", 0
 	}
 	c := &cogYAMLCheck{file: parsed}
-	for _, key := range []string{"$.run", "$.predict"} {
+	for _, key := range []string{"$.run", "$.predict", "$.train"} {
 		if line := c.line(key); line > 0 {
 			return cogFile, line
 		}

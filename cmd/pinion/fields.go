@@ -36,6 +36,13 @@ type shape struct {
 	Required   []string          `json:"required"`
 	Order      int               `json:"x-order"`
 	Display    string            `json:"x-cog-array-display"`
+	Examples   []json.RawMessage `json:"examples"`
+	Example    json.RawMessage   `json:"example"`
+	Default    json.RawMessage   `json:"default"`
+	Minimum    *json.Number      `json:"minimum"`
+	Maximum    *json.Number      `json:"maximum"`
+	MinLength  int               `json:"minLength"`
+	MaxLength  *int              `json:"maxLength"`
 }
 
 // readFields reads the inputs of a document, of its train function where train is set.

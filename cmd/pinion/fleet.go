@@ -22,6 +22,7 @@ type fleetSettings struct {
 	maxRSS       byteCount
 	renewal      string
 	reload       bool
+	preload      bool
 	setupRetries int
 	workersGiven bool // by flag or variable
 }
@@ -36,6 +37,7 @@ func (s *fleetSettings) bindFlags(f *pflag.FlagSet) {
 	f.Var(&s.maxRSS, "max-rss", "a worker is replaced above so much memory, as 8GiB; 0: never (PINION_MAX_RSS)")
 	f.StringVar(&s.renewal, "reload-strategy", string(supervise.StartFirst), "start-first: a worker leaves when its successor is ready; stop-first: before that, where there is no memory for both (PINION_RELOAD_STRATEGY)")
 	f.BoolVar(&s.reload, "reload", false, "allow POST /reload, from this machine only: new workers on the changed model (PINION_RELOAD)")
+	f.BoolVar(&s.preload, "preload", false, "import the model's modules once, in a process of its own from which workers are forked (PINION_PRELOAD)")
 	f.IntVar(&s.setupRetries, "setup-retries", 0, "how often a setup that fails is tried again before any has gone well (PINION_SETUP_RETRIES)")
 }
 
@@ -55,6 +57,7 @@ func (s *fleetSettings) variables() []ourVariable {
 		{"max-rss", "PINION_MAX_RSS", s.maxRSS.Set},
 		{"reload-strategy", "PINION_RELOAD_STRATEGY", func(v string) error { s.renewal = v; return nil }},
 		{"reload", "PINION_RELOAD", func(v string) (err error) { s.reload, err = strconv.ParseBool(v); return err }},
+		{"preload", "PINION_PRELOAD", func(v string) (err error) { s.preload, err = strconv.ParseBool(v); return err }},
 		{"setup-retries", "PINION_SETUP_RETRIES", func(v string) error { return setInt(&s.setupRetries, v, 0) }},
 	}
 }

@@ -41,13 +41,23 @@ type front struct {
 	python   *locate.Python
 	plan     gpuPlan
 	fleet    *supervise.Fleet
+	orphans  *supervise.Orphans
+	template *supervise.Template // nil: none was asked for
+	reloads  reloads
 	sdkLock  sync.Mutex       // see keepSDK
 	signals  <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
 }
 
 func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan) (_ *front, err error) {
 	f := &front{s: s, log: s.logger(), model: m, python: python, plan: plan, asked: make(chan struct{}, 1)}
-	f.fleet = supervise.NewFleet(reapOrphans())
+	if s.fleet.preload {
+		if err := adoptWorkers(); err != nil {
+			return nil, err
+		}
+	}
+	f.orphans = reapOrphans()
+	f.fleet = supervise.NewFleet(f.orphans)
+	easeHeap()
 	if limit := heedMemoryLimit(); limit > 0 {
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
@@ -72,7 +82,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan) (_ *fr
 	if err != nil {
 		return nil, err
 	}
-	f.pool = slot.NewPool(slot.Options{Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit})
+	f.pool = slot.NewPool(slot.Options{Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit, OnBatch: f.metrics.Batch})
 	f.webhooks = webhook.New(webhook.Options{
 		OnDelivery: f.metrics.Webhook,
 		AuthToken:  s.webhookToken, UserAgent: "pinion/" + version, Throttle: s.webhookInterval, Logger: f.log,
@@ -87,9 +97,10 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan) (_ *fr
 		Keep:       predict.Retention{TTL: s.keepFor()},
 		Prediction: predict.Options{History: s.streamHistory},
 	})
-	f.http = httpd.New(backend{f.svc}, httpd.Options{
+	f.http = httpd.New(backend{f.svc, f.preloadHealth}, httpd.Options{
 		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, CORSOrigins: s.corsOrigins,
 		Docs: page.Handler(), Metrics: f.serveMetrics, OnRequest: f.metrics.Request, Reload: f.reloader(),
+		AccessLines: s.accessLines,
 	})
 	if f.ln, f.address, err = listen(s.host, s.port); err != nil {
 		return nil, err
@@ -97,7 +108,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan) (_ *fr
 	if err = f.hire(); err != nil {
 		return nil, err
 	}
-	f.log.Info("listening", "address", f.address, "model", m.Ref, "python", python.Executable,
+	f.log.Info("listening", "address", f.address, "model", m.name(), "python", python.Executable,
 		"python_version", python.Version, "python_from", python.Source)
 	return f, nil
 }
@@ -116,11 +127,10 @@ func (f *front) hire() error {
 		f.log.Warn(f.plan.warning)
 	}
 	spec, env := f.work(f.model, f.python, sdk)
+	f.template = f.newTemplate(exe, spec, env)
 	for i := range f.plan.workers {
 		device, _ := f.plan.device(i)
-		place := &attendance{set: f.metrics}
-		var w *supervise.Supervisor
-		w = supervise.New(supervise.Options{
+		w := supervise.New(supervise.Options{
 			Index:        i,
 			Exe:          exe,
 			Spec:         spec,
@@ -133,13 +143,17 @@ func (f *front) hire() error {
 			MaxAnswers:   f.s.fleet.maxRequests,
 			MaxMemory:    int64(f.s.fleet.maxRSS),
 			Renewal:      supervise.Renewal(f.s.fleet.renewal),
+			Batch:        f.s.batch.override(),
 			Fleet:        f.fleet,
+			Template:     f.template,
 			Linger:       true,
 			Prepare:      f.keepSDK,
 			Pool:         f.pool,
 			Logger:       f.log,
 			OnLoaded:     storedFirst(f.model.Dir, f.log, f.svc.Loaded),
-			OnChange:     func() { f.svc.Changed(); place.look(w.Status) },
+			OnStart:      f.metrics.WorkerStarted,
+			OnExit:       func(v supervise.Verdict) { f.metrics.WorkerExited(string(v)) },
+			OnChange:     f.svc.Changed,
 		})
 		f.workers = append(f.workers, w)
 		f.svc.Watch(w)
@@ -175,6 +189,9 @@ func (f *front) discard(err error) error {
 func (f *front) run() int {
 	served := make(chan error, 1)
 	go func() { served <- f.http.Serve(f.ln) }()
+	if f.template != nil {
+		f.template.Start()
+	}
 	for _, w := range f.workers {
 		go w.Run()
 	}
@@ -201,15 +218,23 @@ func (f *front) run() int {
 	return code
 }
 
-// announce makes the file that tells Kubernetes of readiness, where it runs.
+// announce tells those who wait for it that the model is ready: somebody at a terminal, and Kubernetes, where it
+// runs, by a file.
 func (f *front) announce() {
-	if os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+	kubernetes, greets := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.greets()
+	if !kubernetes && !greets {
 		return
 	}
 	const dir, file = "/var/run/cog", "/var/run/cog/ready"
 	for range f.svc.Changes() {
 		if f.pool.Load().Slots == 0 {
 			continue
+		}
+		if greets {
+			f.greet(os.Stderr)
+		}
+		if !kubernetes {
+			return
 		}
 		err := os.MkdirAll(dir, 0o755)
 		if err == nil {

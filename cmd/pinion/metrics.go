@@ -1,10 +1,11 @@
 package main
 
 import (
-	"sync"
+	"strconv"
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/pyembed/nvml"
 	"pinion/runtime/metrics"
 	"pinion/runtime/service"
 	"pinion/runtime/supervise"
@@ -12,11 +13,14 @@ import (
 
 // newMetrics makes the server's metrics, which look at the front whenever they are asked for.
 func (f *front) newMetrics() *metrics.Set {
+	gpus := nvml.New(nvml.Options{})
 	return metrics.New(metrics.Options{
-		Version: version,
-		Model:   f.modelVersions,
-		Load:    f.load,
-		Workers: f.workersNow,
+		Version:    version,
+		Model:      f.modelVersions,
+		Load:       f.load,
+		Workers:    f.workersNow,
+		ExitCauses: exitCauses(),
+		GPUs:       func() []metrics.GPU { return gpusOf(gpus.Samples()) },
 	})
 }
 
@@ -34,7 +38,7 @@ func (f *front) modelVersions() (python, cog string) {
 func (f *front) load() metrics.Load {
 	l := f.pool.Load()
 	return metrics.Load{
-		InFlight: l.InFlight, Queued: max(0, l.InFlight-l.Slots), Capacity: f.pool.Queue(), Slots: l.Slots,
+		InFlight: l.InFlight, Queued: max(0, l.InFlight-l.Places), Capacity: f.pool.Queue(), Slots: l.Slots,
 	}
 }
 
@@ -64,44 +68,19 @@ var _ service.Observer = observer{}
 
 func (o observer) Ended(e service.End) { o.Set.Ended(metrics.End(e)) }
 
-// attendance counts the comings and goings of one place's worker processes, from its statuses.
-type attendance struct {
-	set interface {
-		WorkerStarted()
-		WorkerExited(cause string)
+// gpusOf are the GPUs as the metrics want them.
+func gpusOf(samples []nvml.Sample) []metrics.GPU {
+	gpus := make([]metrics.GPU, len(samples))
+	for i, s := range samples {
+		gpus[i] = metrics.GPU{Name: strconv.Itoa(s.Index), MemoryUsed: s.MemoryUsed, Utilization: s.Utilization}
 	}
-
-	mu   sync.Mutex
-	last supervise.Status
+	return gpus
 }
 
-// look is called after each change of the status, which it asks for itself: so that of two who look at the same
-// moment neither has an older one than the other had.
-func (a *attendance) look(status func() supervise.Status) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	before, now := a.last, status()
-	a.last = now
-	if before.PID == now.PID {
-		return
+// exitCauses are the words for a worker's exit.
+func exitCauses() (causes []string) {
+	for _, v := range supervise.Verdicts() {
+		causes = append(causes, string(v))
 	}
-	if before.PID != 0 {
-		a.set.WorkerExited(causeOf(before.State, now.PID))
-	}
-	if now.PID != 0 {
-		a.set.WorkerStarted()
-	}
-}
-
-// causeOf is why a process ended that was in this state. One whose place another has taken without a gap was to
-// leave.
-func causeOf(state supervise.State, successor int) string {
-	switch {
-	case state == supervise.Draining || successor != 0:
-		return metrics.ExitLeft
-	case state == supervise.Ready:
-		return metrics.ExitCrash
-	default:
-		return metrics.ExitSetup
-	}
+	return causes
 }

@@ -13,7 +13,7 @@ import (
 // model is where the predictor comes from.
 type model struct {
 	Dir         string   // absolute; the worker's working folder
-	Ref         string   // "run.py:Runner"
+	Ref         string   // "run.py:Runner"; "": there is only a train function
 	Train       string   // "train.py:train"; "" for none
 	Env         []string // NAME=value, from cog.yaml
 	Concurrency int      // from cog.yaml; 0: not said
@@ -61,11 +61,22 @@ func findModel(dir, ref string, env func(string) string) (*model, error) {
 	m.Env, m.Concurrency = y.Environment, y.Concurrency.Max
 	m.Train = firstOf(env("COG_TRAIN_TYPE_STUB"), y.Train)
 	m.Ref = firstOf(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(abs))
-	if m.Ref == "" {
+	if m.Ref == "" && m.Train == "" {
 		return nil, fmt.Errorf("%s names no predictor: write \"run: run.py:Runner\" into its cog.yaml, "+
 			"or give --predictor FILE.py:CLASS", abs)
 	}
 	return m, nil
+}
+
+// name is the reference that stands for the model.
+func (m *model) name() string { return firstOf(m.Ref, m.Train) }
+
+// mode is what a worker is to load: "train" where that is asked for, or there is nothing else.
+func (m *model) mode(asked string) string {
+	if m.Ref == "" {
+		return "train"
+	}
+	return asked
 }
 
 // conventional is the file that holds the predictor where nothing names one.

@@ -82,10 +82,8 @@ func (a *asking) locally() error {
 	if err != nil {
 		return err
 	}
-	if a.train {
-		if err := trains(m); err != nil {
-			return err
-		}
+	if err := has(m, a.train); err != nil {
+		return err
 	}
 	python, err := locate.Find(a.subject.options(m))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 func (f *front) work(m *model, python *locate.Python, sdk string) (supervise.Spec, []string) {
 	return supervise.Spec{
 		Python: python.Executable, LibPython: python.LibPython, SDK: sdk,
-		Root: m.Dir, Ref: m.Ref, Mode: f.s.mode, Train: m.Train, Concurrency: f.concurrency(m),
+		Root: m.Dir, Ref: m.Ref, Mode: m.mode(f.s.mode), Train: m.Train, Concurrency: f.concurrency(m),
 		Weights: f.s.weights, NoCUDA: f.s.noCUDA,
 	}, withoutSecrets(supervise.WorkerEnv(m.Env))
 }
@@ -58,12 +58,14 @@ func (f *front) reload(why string) error {
 		f.log.Error("the model is not reloaded", "error", err)
 		return err
 	}
-	f.log.Info("reloading", "asked_by", why, "model", m.Ref)
+	f.log.Info("reloading", "asked_by", why, "model", m.name())
 	spec, env := f.work(m, f.python, "")
-	for i, w := range f.workers {
-		w.Reset(spec, f.withDevice(env, i))
-		w.Renew("reload")
-	}
+	f.reloads.begin(func() { f.template.Renew(spec, env) }, f.template != nil, func() {
+		for i, w := range f.workers {
+			w.Reset(spec, f.withDevice(env, i))
+			w.Renew("reload")
+		}
+	})
 	return nil
 }
 

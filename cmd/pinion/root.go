@@ -32,6 +32,6 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return suggestFlag(cmd, err)
 	})
-	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newInit(), newBatching(), newVersion())
+	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newBatching(), newVersion())
 	return root
 }

@@ -29,6 +29,7 @@ type settings struct {
 	downloadTimeout, resultTTL         time.Duration
 	uploadURL, mode                    string
 	corsOrigins                        []string
+	accessLines                        int
 
 	weights, userAgent string
 	webhookToken       string
@@ -36,6 +37,7 @@ type settings struct {
 	streamHistory      int           // events; negative: none
 	noCUDA             bool
 	fleet              fleetSettings
+	batch              batchSettings
 	warnings           []string // of Cog's variables with invalid values
 }
 
@@ -48,6 +50,7 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.libPython, "libpython", "", "its shared library (default: found from the interpreter)")
 	f.IntVar(&s.concurrency, "concurrency", 0, "predictions at once in a worker; above 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
 	s.fleet.bindFlags(f)
+	s.batch.bindFlags(f)
 	f.IntVar(&s.queue, "queue", 0, "how many predictions may wait for a slot (PINION_QUEUE)")
 	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second, "how long one may wait (PINION_QUEUE_TIMEOUT)")
 	f.DurationVar(&s.setupTimeout, "setup-timeout", 0, "how long setup may take; 0: any time (COG_SETUP_TIMEOUT, seconds)")
@@ -56,6 +59,8 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.restart, "restart", string(supervise.OnCrash), "on-crash or never: whether a dead worker is replaced (PINION_RESTART)")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
 	f.StringVar(&s.logFormat, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
+	f.IntVar(&s.accessLines, "access-log", 0, "log requests, at most so many lines a second; alone: 100 (PINION_ACCESS_LOG; default: none)")
+	f.Lookup("access-log").NoOptDefVal = "100"
 	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
 	f.BoolVar(&s.awaitExplicitShutdown, "await-explicit-shutdown", false, "ignore SIGTERM: only SIGINT and POST /shutdown end the server")
 	f.DurationVar(&s.resultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} knows an ended prediction; 0: not at all")
@@ -65,7 +70,7 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.Int64Var(&s.downloadSize, "max-download", 10<<30, "largest file in bytes that an input may name")
 	f.IntVar(&s.downloadFiles, "max-downloads", 1000, "how many files one request may name")
 	f.DurationVar(&s.downloadTimeout, "download-timeout", 30*time.Minute, "how long one download may take")
-	f.BoolVar(&s.denyPrivate, "deny-private-downloads", false, "never download inputs from addresses that are not public")
+	f.BoolVar(&s.denyPrivate, "deny-private-downloads", false, "never download inputs from addresses that are not public; webhooks and uploads go where they are told all the same")
 }
 
 // fromEnvironment fills what no flag has set. An invalid value of one of Cog's variables is warned
@@ -100,10 +105,11 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 	s.weights = env("COG_WEIGHTS")
 	s.userAgent = env("COG_USER_AGENT")
 
-	ours := append(s.fleet.variables(), []ourVariable{
+	ours := append(append(s.fleet.variables(), s.batch.variables()...), []ourVariable{
 		{"python", "PINION_PYTHON", nil}, // locate reads it, for it says where from
 		{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
 		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
+		{"access-log", "PINION_ACCESS_LOG", func(v string) error { return setInt(&s.accessLines, v, 0) }},
 		{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
 		{"restart", "PINION_RESTART", func(v string) error { s.restart = v; return nil }},
 		{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
@@ -139,6 +145,8 @@ func (s *settings) check() error {
 		return fmt.Errorf("--concurrency %d: it is at least 1", s.concurrency)
 	case s.queue < 0:
 		return fmt.Errorf("--queue %d: it is at least 0", s.queue)
+	case s.accessLines < 0:
+		return fmt.Errorf("--access-log %d: it is at least 0", s.accessLines)
 	case s.maxBody < 1:
 		return fmt.Errorf("--max-body %d: it is at least 1", s.maxBody)
 	case s.resultTTL < 0:
@@ -156,6 +164,9 @@ func (s *settings) check() error {
 		return fmt.Errorf("--log-level %q: it is debug, info, warning or error", s.logLevel)
 	}
 	if err := s.fleet.check(); err != nil {
+		return err
+	}
+	if err := s.batch.check(); err != nil {
 		return err
 	}
 	return checkFormat(s.logFormat)

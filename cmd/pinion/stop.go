@@ -89,6 +89,7 @@ func (f *front) deliver() bool {
 
 // dismiss makes the workers leave, at once or when they are done, and waits until they are gone.
 func (f *front) dismiss(now bool) {
+	f.template.Close()
 	for _, w := range f.workers {
 		if now {
 			w.Kill()

@@ -49,6 +49,17 @@ func trains(m *model) error {
 	return nil
 }
 
+// has tells whether the model has a train function, or, else, a predict function.
+func has(m *model, train bool) error {
+	if train {
+		return trains(m)
+	}
+	if m.Ref == "" {
+		return &exitError{exitUsage, fmt.Errorf("%s has no predict function, only a train function: ask it by pinion train", m.Dir)}
+	}
+	return nil
+}
+
 // failed is an error that ends the command with exit code 1.
 func failed(err error) error {
 	if err == nil {

@@ -123,7 +123,11 @@ func FuzzToJSON(f *testing.F) {
 		if err := rawjson.Check(got); err != nil {
 			t.Fatalf("%q: %s: %v", pack, got, err)
 		}
-		again, err := ToJSON(bytes.NewReader(FromJSON(nil, got, "output")), options())
+		back, err := FromJSON(nil, got, "output")
+		if err != nil {
+			t.Fatalf("%q: %s: %v", pack, got, err)
+		}
+		again, err := ToJSON(bytes.NewReader(back), options())
 		if err != nil || !bytes.Equal(again, got) {
 			t.Fatalf("%q: %s and back %s, %v", pack, got, again, err)
 		}

@@ -3,6 +3,7 @@ package msgpack
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -12,10 +13,24 @@ import (
 )
 
 // FromJSON appends json, which rawjson.Check accepts, as MessagePack. In the member of the document that is named
-// files, data URLs in base64 become bin: their content. Integers of 64 bits stay integers; longer ones, and
-// all others, become float 64.
-func FromJSON(dst, json []byte, files string) []byte {
-	return appendValue(dst, bytes.TrimSpace(json), files, 0)
+// files, data URLs in base64 become bin: their content. All numbers but integers become float 64. The error is
+// ErrLongInteger, and then what was appended is of no use.
+func FromJSON(dst, json []byte, files string) ([]byte, error) {
+	p := packer{files: files}
+	dst = p.appendValue(dst, bytes.TrimSpace(json), atTop)
+	if p.long {
+		return dst, ErrLongInteger
+	}
+	return dst, nil
+}
+
+// ErrLongInteger is an integer of more than 64 bits, which MessagePack does not have. As a float it would be another.
+var ErrLongInteger = errors.New("an integer has more than 64 bits, which MessagePack does not have")
+
+// packer packs one document.
+type packer struct {
+	files string // the member in which files are
+	long  bool   // it has met an integer that is too long
 }
 
 // Where a value stands.
@@ -25,14 +40,14 @@ const (
 	inFiles
 )
 
-func appendValue(dst, raw []byte, files string, where int) []byte {
+func (p *packer) appendValue(dst, raw []byte, where int) []byte {
 	switch rawjson.KindOf(raw) {
 	case rawjson.KindNull:
 		return msgp.AppendNil(dst)
 	case rawjson.KindBool:
 		return msgp.AppendBool(dst, raw[0] == 't')
 	case rawjson.KindNumber:
-		return appendNumber(dst, raw)
+		return p.appendNumber(dst, raw)
 	case rawjson.KindString:
 		return appendString(dst, raw, where == inFiles)
 	case rawjson.KindArray:
@@ -47,7 +62,7 @@ func appendValue(dst, raw []byte, files string, where int) []byte {
 				var head [5]byte
 				return slices.Replace(dst, at, at+1, msgp.AppendArrayHeader(head[:0], count)...)
 			}
-			dst = appendValue(dst, item, files, where)
+			dst = p.appendValue(dst, item, where)
 		}
 	}
 	at, count := len(dst), uint32(0)
@@ -62,11 +77,11 @@ func appendValue(dst, raw []byte, files string, where int) []byte {
 		below := where
 		if where == atTop {
 			below = inside
-			if rawjson.KeyIs(key, files) {
+			if rawjson.KeyIs(key, p.files) {
 				below = inFiles
 			}
 		}
-		dst = appendValue(dst, value, files, below)
+		dst = p.appendValue(dst, value, below)
 	}
 }
 
@@ -111,7 +126,7 @@ func base64Of(text []byte) ([]byte, bool) {
 	return encoded, len(encoded)%4 == 0
 }
 
-func appendNumber(dst, raw []byte) []byte {
+func (p *packer) appendNumber(dst, raw []byte) []byte {
 	if !bytes.ContainsAny(raw, ".eE") {
 		if v, err := strconv.ParseInt(string(raw), 10, 64); err == nil && string(raw) != "-0" {
 			return msgp.AppendInt64(dst, v)
@@ -119,6 +134,7 @@ func appendNumber(dst, raw []byte) []byte {
 		if v, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
 			return msgp.AppendUint64(dst, v)
 		}
+		p.long = p.long || string(raw) != "-0"
 	}
 	v, _ := strconv.ParseFloat(string(raw), 64) // beyond its range it is infinite
 	return msgp.AppendFloat64(dst, v)

@@ -13,7 +13,7 @@ func TestFromJSON(t *testing.T) {
 	items := strings.Repeat(",0", 70_000)[1:]
 	for _, c := range []struct{ json, want string }{
 		{`null`, "\xc0"}, {` true `, "\xc3"}, {`7`, "\x07"}, {`-1`, "\xff"}, {`256`, "\xd1\x01\x00"}, {`-0`, "\xcb\x80\x00\x00\x00\x00\x00\x00\x00"},
-		{`18446744073709551615`, "\xcf\xff\xff\xff\xff\xff\xff\xff\xff"}, {`18446744073709551616`, "\xcb\x43\xf0\x00\x00\x00\x00\x00\x00"},
+		{`18446744073709551615`, "\xcf\xff\xff\xff\xff\xff\xff\xff\xff"}, {`-9223372036854775808`, "\xd3\x80\x00\x00\x00\x00\x00\x00\x00"},
 		{`0.1`, "\xcb\x3f\xb9\x99\x99\x99\x99\x99\x9a"}, {`1e400`, "\xcb\x7f\xf0\x00\x00\x00\x00\x00\x00"},
 		{`""`, "\xa0"}, {`"ü\n\u0000"`, "\xa4ü\n\x00"}, {`[ 1 , [] ]`, "\x92\x01\x90"}, {`{"a" : {"b":1}}`, "\x81\xa1a\x81\xa1b\x01"},
 		{`[` + items + `]`, "\xdd\x00\x01\x11\x70" + strings.Repeat("\x00", 70_000)},
@@ -26,8 +26,13 @@ func TestFromJSON(t *testing.T) {
 		{`["data:;base64,"]`, "\x91\xaddata:;base64,"},
 		{`{"x":{"output":"data:;base64,"}}`, "\x81\xa1x\x81\xa6output\xaddata:;base64,"},
 	} {
-		if got := FromJSON(nil, []byte(c.json), "output"); string(got) != c.want {
-			t.Errorf("%.60s: %.60q, want %.60q", c.json, got, c.want)
+		if got, err := FromJSON(nil, []byte(c.json), "output"); string(got) != c.want || err != nil {
+			t.Errorf("%.60s: %.60q, %v, want %.60q", c.json, got, err, c.want)
+		}
+	}
+	for _, json := range []string{`18446744073709551616`, `-9223372036854775809`, `{"a":[1,{"b":1180591620717411303424}]}`} {
+		if got, err := FromJSON(nil, []byte(json), "output"); err != ErrLongInteger {
+			t.Errorf("%s: %q, %v, want %v", json, got, err, ErrLongInteger)
 		}
 	}
 }
@@ -41,7 +46,11 @@ func TestHeadersOfEverySize(t *testing.T) {
 		object = append(append([]byte("{"), bytes.TrimPrefix(object, []byte(","))...), '}')
 		array := append(append([]byte("["), bytes.TrimSuffix(bytes.Repeat([]byte("[null],"), n), []byte(","))...), ']')
 		for _, json := range [][]byte{object, array} {
-			back, err := ToJSON(bytes.NewReader(FromJSON(nil, json, "")), Options{Most: 1 << 30})
+			pack, err := FromJSON(nil, json, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := ToJSON(bytes.NewReader(pack), Options{Most: 1 << 30})
 			if err != nil || !bytes.Equal(back, json) {
 				t.Errorf("%d members: %.60s, %v", n, back, err)
 			}
@@ -58,7 +67,7 @@ func FuzzFromJSON(f *testing.F) {
 		if rawjson.Check(json) != nil {
 			return
 		}
-		pack := FromJSON(nil, json, "output")
+		pack, _ := FromJSON(nil, json, "output") // with an integer that is too long it is of no use, but a value all the same
 		if _, err := ToJSON(bytes.NewReader(pack), Options{Most: 1 << 30, Bins: "output", Bin: hold}); err != nil && !strings.Contains(err.Error(), "not finite") {
 			t.Fatalf("%s: %q: %v", json, pack, err)
 		}

@@ -60,7 +60,7 @@
     f.value = value;
     f.error = make("p", { className: "error", id: id + "-error" });
     f.element = make("div", { className: "field" }, title);
-    if (s.description) f.element.append(make("p", { className: "help", id: id + "-help" }, s.description));
+    if (s.description && s.description !== "An enumeration.") f.element.append(make("p", { className: "help", id: id + "-help" }, s.description));
     const main = control.id === id ? control : control.querySelector("#" + CSS.escape(id));
     main?.setAttribute("aria-describedby", id + "-help " + id + "-error");
     f.element.append(control, f.error);
@@ -165,7 +165,7 @@
     const body = { id, input: values() };
     const streams = operation()["x-cog-streaming"] === true;
     const display = output()["x-cog-array-display"] === "concatenate" ? "text" : "list";
-    current = { id, kind, began: performance.now(), chunks: [], logs: "", input: body.input, abort: new AbortController() };
+    current = { id, kind, began: performance.now(), chunks: [], shown: 0, logs: "", input: body.input, abort: new AbortController() };
     $("run").disabled = true;
     $("stop").disabled = false;
     $("logs").textContent = $("json").textContent = "";
@@ -210,7 +210,7 @@
         else if (event.event === "error") result = { status: "failed", error: data.error };
         else if (event.event === "completed") result = data;
       }
-      show(current.chunks, display);
+      current.display = display; // tick shows them: once a frame, however many come
     }
   }
 
@@ -270,12 +270,21 @@
     const seconds = ((performance.now() - current.began) / 1000).toFixed(1);
     const count = current.chunks.length;
     $("state").textContent = `Running, ${seconds} s` + (count ? `, ${count} items, ${(count / Math.max(0.1, seconds)).toFixed(0)} a second` : "");
+    if (count > current.shown) {
+      current.shown = count;
+      show(current.chunks, current.display);
+    }
     requestAnimationFrame(tick);
   }
 
-  function stop() {
-    if (!current) return;
-    fetch(`/${current.kind}/${encodeURIComponent(current.id)}/cancel`, { method: "POST" }).catch(() => {});
+  // stop cancels what runs. The server does not know of a request that is still on its way there, so it is told again.
+  async function stop() {
+    const run = current;
+    while (run && current === run) {
+      const answer = await fetch(`/${run.kind}/${encodeURIComponent(run.id)}/cancel`, { method: "POST" }).catch(() => null);
+      if (answer?.status !== 404) return;
+      await new Promise((done) => setTimeout(done, 50));
+    }
   }
 
   // ---- showing ----

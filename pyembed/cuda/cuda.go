@@ -21,6 +21,25 @@ import (
 	"unsafe"
 )
 
+// Later returns what a process forked from this one starts the driver with, without Go: the address of
+// int px_cuda_start(const struct px_cuda_options *), and its argument, which is never freed. Both are nil with
+// Options.Disabled. What is said of a GPU that is not found leaves CUDA_VISIBLE_DEVICES out: that of the other
+// process is not known.
+func Later(o Options) (start, options unsafe.Pointer) {
+	if o.Disabled {
+		return nil, nil
+	}
+	o = o.withDefaults()
+	hints := encode(Meanings(), "")
+	c := (*C.struct_px_cuda_options)(C.calloc(1, C.sizeof_struct_px_cuda_options))
+	c.library = C.CString(o.Library)
+	c.device_node = C.CString(o.deviceNode)
+	c.hang_ms = C.int(o.HangAfter / time.Millisecond)
+	c.hints = (*C.char)(C.CBytes([]byte(hints)))
+	c.hints_len = C.size_t(len(hints))
+	return unsafe.Pointer(C.px_cuda_start), unsafe.Pointer(c)
+}
+
 // Start starts the driver on a side thread and returns at once. With
 // Options.Disabled it does nothing. It may be called once in a process; an error
 // does not stop a worker, which serves without CUDA or lets the model start it.

@@ -81,7 +81,7 @@ class Channel:
 class Worker:
     """A worker that serves a model, given as Python source."""
 
-    def __init__(self, source, slots=1, train=None, mode="predict", concurrency=0, **files):
+    def __init__(self, source, slots=1, train=None, mode="predict", concurrency=0, config=None, **files):
         self.root = tempfile.mkdtemp(dir=os.environ["PINION_TEST_SCRATCH"])
         for name, text in {"predict": source, **files}.items():
             with open(f"{self.root}/{name}.py", "w") as file:
@@ -89,7 +89,7 @@ class Worker:
         binary, library, sdk = sys.argv[1:4]
         config = {
             "python": sys.executable, "libpython": library, "sdk": sdk, "root": self.root,
-            "ref": "predict.py", "mode": mode, "concurrency": concurrency,
+            "ref": "predict.py", "mode": mode, "concurrency": concurrency, **(config or {}),
         }  # fmt: skip
         if train:
             config["train"] = train

@@ -23,8 +23,8 @@
 //
 // # GPUs
 //
-// gpu_memory_used_bytes and gpu_utilization_ratio are written where Options.GPUs supplies them. The front itself
-// cannot: it never loads CUDA, NVML would have to be opened through cgo, and /proc/driver/nvidia tells neither.
+// gpu_memory_used_bytes and gpu_utilization_ratio are written where Options.GPUs supplies them: cmd/pinion has them from
+// NVML, which this package, free of cgo, does not know.
 //
 // It imports predict and rawjson; cmd/pinion joins it to the others.
 package metrics

@@ -42,7 +42,12 @@ func (s *summary) observe(v float64) {
 	s.count.Add(1)
 }
 
-// Recorded takes in what a prediction's metrics, a JSON object, say beside predict_time: the numbers. Those in
+// isOurs tells whether the server records a metric itself, in every prediction or in those that ride in batches.
+func isOurs(key string) bool {
+	return key == "predict_time" || key == "batch_size" || key == "queue_time"
+}
+
+// Recorded takes in what a prediction's metrics, a JSON object, say beside those: the numbers. Those in
 // objects have the names that lead to them, joined by underscores.
 func (s *Set) Recorded(metrics []byte) {
 	var name [maxName]byte
@@ -52,7 +57,7 @@ func (s *Set) Recorded(metrics []byte) {
 func (m *model) object(name, object []byte, depth, most int) {
 	members := rawjson.Object(object)
 	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
-		if depth == 0 && string(key) == "predict_time" {
+		if depth == 0 && isOurs(string(key)) {
 			continue
 		}
 		kind := rawjson.KindOf(value)

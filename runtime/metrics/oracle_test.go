@@ -92,7 +92,7 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 		Model:   func() (string, string) { return "3.12.1", "0.23" },
 		Load:    func() Load { return Load{InFlight: 3, Queued: 1, Capacity: 1e7, Slots: 2} },
 		Workers: func() []Worker { return []Worker{{State: "ready", Setup: 1500 * time.Millisecond}, {State: "gone"}} },
-		GPUs:    func() []GPU { return []GPU{{"0", 1 << 33, 0.25}, {"GPU-é", 0, 1}} },
+		GPUs:    func() []GPU { return []GPU{{"0", 1 << 33, 0.25}, {"GPU-é", 0, 1}, {"part", 7, -1}} },
 	})
 
 	requests := counters("pinion_http_requests_total", "Requests answered.", "route", "method", "code")
@@ -169,6 +169,7 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	used := gauge("pinion_gpu_memory_used_bytes", "Memory in use on the GPU, by all processes.", "gpu")
 	used.WithLabelValues("0").Set(1 << 33)
 	used.WithLabelValues("GPU-é").Set(0)
+	used.WithLabelValues("part").Set(7)
 	busy := gauge("pinion_gpu_utilization_ratio", "Part of the time in which the GPU had work, 0 to 1.", "gpu")
 	busy.WithLabelValues("0").Set(0.25)
 	busy.WithLabelValues("GPU-é").Set(1)

@@ -12,6 +12,9 @@ type Options struct {
 	Load func() Load
 	// Workers are the worker processes, in the order of their numbers.
 	Workers func() []Worker
+	// ExitCauses are the causes of a worker's exit that are written even where none has ended so. Default: ExitSetup,
+	// ExitCrash and ExitLeft.
+	ExitCauses []string
 	// GPUs are those that the model may use.
 	GPUs func() []GPU
 	// MaxModel bounds the names that the model may record. Default: 200.
@@ -40,7 +43,7 @@ var WorkerStates = [...]string{"starting", "setup", "ready", "draining", "gone"}
 type GPU struct {
 	Name        string  // its number or identifier
 	MemoryUsed  int64   // bytes, of all processes
-	Utilization float64 // 0 to 1
+	Utilization float64 // 0 to 1; negative: the GPU does not tell
 }
 
 // Set is the metrics of one server. Its methods may be called by any goroutine at any time.
@@ -60,10 +63,13 @@ func New(o Options) *Set {
 	if o.MaxModel <= 0 {
 		o.MaxModel = 200
 	}
+	if len(o.ExitCauses) == 0 {
+		o.ExitCauses = []string{ExitSetup, ExitCrash, ExitLeft}
+	}
 	s := &Set{o: o}
 	s.predictions.init()
 	s.batches.init()
-	s.workers.init()
+	s.workers.init(o.ExitCauses)
 	s.foreseeDeliveries()
 	s.foreseeTransfers()
 	return s

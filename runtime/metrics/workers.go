@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Why a worker process ended.
+// Why a worker process ended, where no more is known of it.
 const (
 	ExitSetup = "setup" // before it was ready
 	ExitCrash = "crash" // it was to stay
@@ -24,8 +24,8 @@ type workers struct {
 	exits  table[string, counter]
 }
 
-func (w *workers) init() {
-	for _, cause := range []string{ExitSetup, ExitCrash, ExitLeft} {
+func (w *workers) init(causes []string) {
+	for _, cause := range causes {
 		w.exits.add(cause, maxExits, newCounter[string])
 	}
 }
@@ -33,7 +33,7 @@ func (w *workers) init() {
 // WorkerStarted records that a worker process was started.
 func (s *Set) WorkerStarted() { s.workers.starts.Add(1) }
 
-// WorkerExited records that a worker process has ended, and why: ExitSetup, ExitCrash, ExitLeft, or another word.
+// WorkerExited records that a worker process has ended, and why: one of Options.ExitCauses, or another word.
 func (s *Set) WorkerExited(cause string) {
 	if c := s.workers.exits.add(strings.Clone(cause), maxExits, newCounter[string]); c != nil {
 		c.Add(1)
@@ -108,8 +108,15 @@ func writeGPUs(p *page, gpus []GPU) {
 	for _, g := range gpus {
 		p.float("pinion_gpu_memory_used_bytes", labels("gpu", g.Name), float64(g.MemoryUsed))
 	}
-	p.family("pinion_gpu_utilization_ratio", typeGauge, "Part of the time in which the GPU had work, 0 to 1.")
+	begun := false
 	for _, g := range gpus {
+		if g.Utilization < 0 {
+			continue
+		}
+		if !begun {
+			begun = true
+			p.family("pinion_gpu_utilization_ratio", typeGauge, "Part of the time in which the GPU had work, 0 to 1.")
+		}
 		p.float("pinion_gpu_utilization_ratio", labels("gpu", g.Name), g.Utilization)
 	}
 }

@@ -1,12 +1,31 @@
 package service
 
 import (
+	"errors"
+	"io"
+
+	"pinion/runtime/files"
 	"pinion/runtime/predict"
 	"pinion/runtime/schema"
 )
 
 // Inbox is where the files of a request's own body go while it is read.
-func (s *Service) Inbox() predict.Inbox { return s.o.Files.NewInbox() }
+func (s *Service) Inbox() predict.Inbox { return inbox{s.o.Files.NewInbox()} }
+
+// inbox tells a client whose files are still coming when the server ends why they are of no use.
+type inbox struct{ *files.Inbox }
+
+// Add implements predict.Inbox.
+func (i inbox) Add(name, mediaType string, from io.Reader) (int, error) {
+	number, err := i.Inbox.Add(name, mediaType, from)
+	if errors.Is(err, files.ErrClosed) {
+		err = errStopping()
+	}
+	return number, err
+}
+
+// errStopping is why a server that is about to end takes nothing in.
+func errStopping() error { return &predict.NotReadyError{Reason: "The server is shutting down"} }
 
 // prepareInput makes a request's input fit for the model: what a form and attached files add to it is in
 // req.Input afterwards.

@@ -35,7 +35,7 @@ func (s *Service) Health() Health {
 	v := s.view()
 	load := s.o.Pool.Load()
 	h := Health{
-		Status: v.status(load), Workers: s.reports(), Version: maps.Clone(s.o.Version), Queued: max(0, load.InFlight-load.Slots), QueueSize: s.o.Pool.Queue(),
+		Status: v.status(load), Workers: s.reports(), Version: maps.Clone(s.o.Version), Queued: max(0, load.InFlight-load.Places), QueueSize: s.o.Pool.Queue(),
 	}
 	if len(v.workers) > 0 {
 		h.Setup = v.workers[0].Setup
@@ -107,7 +107,7 @@ func (v view) setupFailed() bool {
 
 func (v view) status(load slot.Load) string {
 	switch {
-	case v.ready > 0 && load.Slots > 0 && load.InFlight >= load.Slots:
+	case v.ready > 0 && load.Slots > 0 && load.InFlight >= load.Places:
 		return "BUSY"
 	case v.ready > 0:
 		return "READY"

@@ -23,6 +23,7 @@ type job struct {
 	prepared schema.Prepared
 	outbox   *outbox        // nil: output files are not uploaded
 	outputs  *files.Outputs // nil: they are not handed over as they are
+	rides    bool           // with others, in a batch
 
 	arrived   time.Time
 	transfers time.Duration // of files, before and after the model had it
@@ -55,8 +56,12 @@ func (j *job) Run(p *predict.Prediction) error {
 		s.ended(p, result)
 		return nil
 	}
-	call := slot.NewCall(p.ID(), input, p.Request.Context)
-	call.Train = p.Request.Kind == predict.KindTraining || s.model.Load().trainOnly
+	call := slot.NewCall(p.ID(), input, contextOf(&p.Request))
+	m := s.model.Load()
+	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
+	if m.batched && !call.Train {
+		j.rides, call.Key = true, keyOf(m.keys, input)
+	}
 	call.Deadline = p.Request.Deadline
 	if p.Told() {
 		call.Tell = j
@@ -160,20 +165,8 @@ func (j *job) Log(source string, text []byte) { j.p.Log(source, text) }
 // finish turns a call's result into the prediction's end, or into a refusal.
 func (j *job) finish(r *slot.Result) error {
 	s, p := j.service, j.p
-	var lost *slot.LostError
-	var late *slot.TimeoutError
-	var result predict.Result
-	switch {
-	case r.Err == nil:
-		result = read(r, p.Told())
-	case errors.Is(r.Err, slot.ErrCanceled):
-		result = predict.Result{Status: predict.Canceled, Elapsed: r.Elapsed}
-	case errors.As(r.Err, &lost):
-		result = predict.Result{Status: predict.Failed, Error: lost.Cause, Elapsed: r.Elapsed}
-	case errors.As(r.Err, &late):
-		result = predict.Result{Status: predict.Failed, Error: late.Error(), Elapsed: r.Elapsed}
-	default: // never begun: ErrQueueTimeout, NotReadyError
-		result = predict.Result{Status: predict.Failed, Error: r.Err.Error()}
+	result, begun := j.read(r)
+	if !begun {
 		j.observe(&result, r.Waited, failure(r))
 		s.ended(p, result)
 		return r.Err
@@ -203,6 +196,29 @@ func (j *job) finish(r *slot.Result) error {
 	j.observe(&result, r.Waited, reason)
 	s.ended(p, result)
 	return nil
+}
+
+// read is a call's result as the prediction's; begun: its worker may have begun it.
+func (j *job) read(r *slot.Result) (result predict.Result, begun bool) {
+	if r.Err == nil {
+		result = read(r, j.p.Told())
+		if j.rides {
+			result.Metrics = withQueueTime(result.Metrics, r.Waited)
+		}
+		return result, true
+	}
+	var lost *slot.LostError
+	var late *slot.TimeoutError
+	switch {
+	case errors.Is(r.Err, slot.ErrCanceled):
+		return predict.Result{Status: predict.Canceled, Elapsed: r.Elapsed}, true
+	case errors.As(r.Err, &lost):
+		return predict.Result{Status: predict.Failed, Error: lost.Cause, Elapsed: r.Elapsed}, true
+	case errors.As(r.Err, &late):
+		return predict.Result{Status: predict.Failed, Error: late.Error(), Elapsed: r.Elapsed}, true
+	default: // ErrQueueTimeout, NotReadyError
+		return predict.Result{Status: predict.Failed, Error: r.Err.Error()}, false
+	}
 }
 
 // maxAnonymous is the largest prediction, in bytes, that is kept though its client gave it no id and was

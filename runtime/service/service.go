@@ -65,6 +65,8 @@ type model struct {
 	training  bool
 	trainOnly bool // there is no predict function: who asks for a prediction gets a training
 	check     bool // it has a healthcheck of its own
+	batched   bool // its predictions ride together
+	keys      []key
 	cog       string
 	python    string
 }
@@ -93,6 +95,9 @@ func (s *Service) Loaded(l supervise.Loaded) {
 		m.inputs[predict.KindPrediction] = m.inputs[predict.KindTraining]
 	} else {
 		m.inputs[predict.KindPrediction] = s.compile(l.Schema, "Input")
+	}
+	if l.Batch != nil {
+		m.batched, m.keys = true, keysOf(l.Schema, l.Batch.Keys)
 	}
 	s.model.Store(m)
 }
@@ -194,6 +199,14 @@ func (s *Service) Idle() <-chan struct{} { return s.registry.Idle() }
 // Ready is nil where predictions are taken, or why not.
 func (s *Service) Ready() error { return s.takes() }
 
+// Defunct is nil, or why the server is defunct. One whose setup has failed is not: its logs are to be read.
+func (s *Service) Defunct() error {
+	if v := s.view(); v.status(slot.Load{}) == "DEFUNCT" {
+		return &predict.NotReadyError{Reason: v.reason()}
+	}
+	return nil
+}
+
 // Close forgets the predictions that have ended.
 func (s *Service) Close() { s.registry.Close() }
 
@@ -274,7 +287,7 @@ func (s *Service) prepare(id string, req *predict.Request) (schema.Prepared, err
 // takes is nil where a prediction may be taken in now, or the reason why not.
 func (s *Service) takes() error {
 	if s.draining.Load() {
-		return &predict.NotReadyError{Reason: "The server is shutting down"}
+		return errStopping()
 	}
 	if load := s.o.Pool.Load(); load.Slots > 0 {
 		return nil

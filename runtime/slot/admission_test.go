@@ -22,7 +22,7 @@ func TestAdmissionWithoutAQueue(t *testing.T) {
 	if err := p.Admit(); err != predict.ErrBusy {
 		t.Errorf("a full pool says %v, want ErrBusy", err)
 	}
-	if l := p.Load(); l != (Load{Slots: 2, InFlight: 2}) {
+	if l := p.Load(); l != (Load{Slots: 2, Places: 2, InFlight: 2}) {
 		t.Errorf("the load is %+v", l)
 	}
 	p.Leave() // one changes its mind
@@ -65,7 +65,7 @@ func TestAdmissionWithAQueue(t *testing.T) {
 	for i := range 4 { // one in the slot, one more in its window, two in the queue
 		flights = append(flights, start(t, p, fmt.Sprint(i)))
 	}
-	if got := p.Load(); got != (Load{Slots: 1, InFlight: 4, Queued: 2}) {
+	if got := p.Load(); got != (Load{Slots: 1, Places: 1, InFlight: 4, Queued: 2}) {
 		t.Errorf("the load is %+v", got)
 	}
 	var full *predict.QueueFullError

@@ -2,9 +2,11 @@ package slot
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/batch"
 )
 
 // state is where a call stands.
@@ -83,7 +85,9 @@ type Call struct {
 	Tell Teller
 	// Deadline ends the call where the model has not begun it by then; zero: the pool's own rule alone.
 	Deadline time.Time
-	Result   Result
+	// Key: of a model whose predictions ride together those do whose keys are equal.
+	Key    string
+	Result Result
 
 	pool *Pool
 	wake chan struct{} // one token: look again
@@ -102,6 +106,11 @@ type Call struct {
 	grace     *time.Timer
 	logs      []byte
 	cut       int // bytes of logs that were dropped
+	item      batch.Item[*Call]
+	ride      *ride                 // that it is on, until it has its answer
+	alone     bool                  // it rides by itself: it was with others when a worker died
+	ready     bool                  // its worker has prepared it
+	line      *batch.Batcher[*Call] // that its item was in last
 	links
 }
 
@@ -110,8 +119,12 @@ type links struct{ prev, next *Call }
 
 // NewCall makes a call.
 func NewCall(name string, input, context []byte) *Call {
-	return &Call{Name: name, Input: input, Context: context, wake: make(chan struct{}, 1)}
+	return &Call{Name: name, Input: input, Context: context, wake: wakes.Get().(chan struct{})}
 }
+
+// wakes are the channels of calls that have ended. A token that comes late makes another call look once more,
+// which does no harm.
+var wakes = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 
 // poke wakes the goroutine in Wait; harmless where it is awake already.
 func (c *Call) poke() {
@@ -162,14 +175,22 @@ func (l *list) pushBack(c *Call) {
 	l.len++
 }
 
-func (l *list) pushFront(c *Call) {
+// putBack enters a call in its place by the time at which it came, which is not far from the head.
+func (l *list) putBack(c *Call) {
 	c.prev, c.next = nil, l.head
-	if l.head == nil {
+	for c.next != nil && c.next.since.Before(c.since) {
+		c.prev, c.next = c.next, c.next.next
+	}
+	if c.prev == nil {
+		l.head = c
+	} else {
+		c.prev.next = c
+	}
+	if c.next == nil {
 		l.tail = c
 	} else {
-		l.head.prev = c
+		c.next.prev = c
 	}
-	l.head = c
 	l.len++
 }
 
@@ -186,12 +207,4 @@ func (l *list) remove(c *Call) {
 	}
 	c.prev, c.next = nil, nil
 	l.len--
-}
-
-func (l *list) popFront() *Call {
-	c := l.head
-	if c != nil {
-		l.remove(c)
-	}
-	return c
 }

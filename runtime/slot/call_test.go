@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestMoves(t *testing.T) {
@@ -45,26 +46,28 @@ func TestList(t *testing.T) {
 		}
 	}
 	check()
-	if l.popFront() != nil {
-		t.Error("an empty list had a first")
+	for i, c := range calls {
+		c.since = time.Unix(int64(i), 0)
 	}
 	l.pushBack(calls[1])
 	l.pushBack(calls[2])
-	l.pushFront(calls[0])
-	l.pushBack(calls[3])
-	check(0, 1, 2, 3)
-	l.remove(calls[2])
-	check(0, 1, 3)
-	l.remove(calls[3])
-	check(0, 1)
-	l.remove(calls[0])
-	check(1)
-	l.pushFront(calls[4])
-	check(4, 1)
-	if l.popFront() != calls[4] || l.popFront() != calls[1] {
-		t.Error("the first is not the first")
+	l.putBack(calls[0])
+	l.pushBack(calls[4])
+	check(0, 1, 2, 4)
+	l.putBack(calls[3])
+	check(0, 1, 2, 3, 4)
+	for _, c := range []int{2, 4, 0} {
+		l.remove(calls[c])
+	}
+	check(1, 3)
+	l.putBack(calls[4])
+	check(1, 3, 4)
+	for _, c := range []int{1, 4, 3} {
+		l.remove(calls[c])
 	}
 	check()
+	l.putBack(calls[4])
+	check(4)
 }
 
 func TestLogsAreBounded(t *testing.T) {

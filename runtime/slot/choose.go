@@ -1,7 +1,5 @@
 package slot
 
-import "time"
-
 // choose finds the slot for the next call: an idle one, of the worker that has least to do, and of those
 // the last used, for its caches are warm; else the one with the fewest outstanding that has room in its
 // window; else none. Called with the lock held.
@@ -11,7 +9,7 @@ func (p *Pool) choose() *Slot {
 	}
 	var best *Slot
 	for _, s := range p.slots {
-		if !s.lost && !s.leaving && s.count < s.window && (best == nil || s.count < best.count) {
+		if !s.lost && !s.leaving && s.crew.batch == nil && s.count < s.window && (best == nil || s.count < best.count) {
 			best = s
 		}
 	}
@@ -39,17 +37,3 @@ func (p *Pool) chooseIdle() *Slot {
 }
 
 func (s *Slot) isIdle() bool { return s.count == 0 && !s.lost && !s.leaving }
-
-// unqueue takes the first call out of the queue. Called with the lock held.
-func (p *Pool) unqueue() *Call {
-	c := p.queue.popFront()
-	p.waitsNot()
-	return c
-}
-
-// waitsNot is told that a call left the queue.
-func (p *Pool) waitsNot() {
-	if p.queue.len == 0 {
-		p.meter.pause(time.Now())
-	}
-}

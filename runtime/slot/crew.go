@@ -1,9 +1,11 @@
 package slot
 
 import (
+	"slices"
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/batch"
 )
 
 // crew is what the slots of one worker have in common. Guarded by pool.mu, but for the alarms, which are
@@ -16,6 +18,7 @@ type crew struct {
 	leaving  bool          // it gets no call any more
 	empty    chan struct{} // closed once it is leaving and nothing is outstanding
 	alarms   Alarms
+	batch    *Batch // how its calls ride together; nil: they do not
 }
 
 // Alarms are what somebody wants to be told of a worker's answers. The functions must not block.
@@ -30,18 +33,26 @@ type Alarms struct {
 }
 
 // newCrew joins slots that were just made.
-func newCrew(slots []*Slot, a Alarms) *crew {
-	w := &crew{slots: slots, left: len(slots), empty: make(chan struct{}), alarms: a}
+func newCrew(slots []*Slot, a Alarms, b *Batch) *crew {
+	w := &crew{slots: slots, left: len(slots), empty: make(chan struct{}), alarms: a, batch: b}
 	for _, s := range slots {
 		s.crew = w
+		if b == nil {
+			continue
+		}
+		s.riders = make(map[uint64]*Call)
+		if b.Prepare {
+			s.line = batch.New[*Call](b.Options)
+		}
 	}
 	return w
 }
 
-// judge looks at an answer before its call ends. It runs in a leader, without the lock.
-func (w *crew) judge(p *Pool, kind ipc.Kind, body []byte) {
+// judge looks at an answer of a slot before its call ends. It runs in a leader, without the lock.
+func (w *crew) judge(s *Slot, id uint64, kind ipc.Kind, body []byte) {
 	if kind == ipc.KindFailed && w.alarms.Fatal != nil && w.alarms.Fatal(body) {
-		p.Retire(w.slots)
+		s.pool.Retire(w.slots)
+		s.pool.unstage(s, id)
 		w.alarms.Lost(append([]byte(nil), body...))
 	}
 }
@@ -87,10 +98,13 @@ func (p *Pool) Retire(slots []*Slot) (empty <-chan struct{}) {
 				back = append(back, c)
 			}
 		}
-		d = s.unhold(d)
-		if s.count == 0 {
-			p.leave(s)
+		for _, r := range slices.Clone(s.rides) {
+			if s.words.Revoke(r.id) {
+				back = append(back, s.unboard(r)...)
+			}
 		}
+		d = s.unhold(d)
+		s.seeOff()
 	}
 	d = p.putBack(back, now, d)
 	p.mu.Unlock()
@@ -105,10 +119,14 @@ func (p *Pool) leave(s *Slot) {
 	}
 	s.gone = true
 	p.drop(s)
+	p.places -= s.crew.batch.places()
 	if s.crew.left--; s.crew.left > 0 {
 		return
 	}
 	p.crews--
+	if s.crew.batch != nil {
+		p.batchesNoMore()
+	}
 	if s.crew.leaving {
 		close(s.crew.empty)
 	}
@@ -135,6 +153,11 @@ func (p *Pool) Vitals(slots []*Slot) (v Vitals) {
 				continue
 			}
 			if since := later(c.since, s.freed); v.Since.IsZero() || since.Before(v.Since) {
+				v.Since = since
+			}
+		}
+		if len(s.rides) > 0 {
+			if since := later(s.rides[0].at, s.freed); v.Since.IsZero() || since.Before(v.Since) {
 				v.Since = since
 			}
 		}

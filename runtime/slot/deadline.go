@@ -19,6 +19,7 @@ func (p *Pool) setDeadline(c *Call, now time.Time) {
 		}
 	}
 	if !c.deadline.IsZero() {
+		c.item.Deadline = p.moment(c.deadline)
 		p.wakeAt(c.deadline, now)
 	}
 }
@@ -39,6 +40,7 @@ func (p *Pool) wakeAt(t, now time.Time) {
 // expire ends the calls whose deadline has passed and that the model has not begun.
 func (p *Pool) expire() {
 	p.mu.Lock()
+	p.timer = nil
 	now := time.Now()
 	var next time.Time
 	late := func(c *Call) bool {
@@ -67,9 +69,13 @@ func (p *Pool) expire() {
 				p.end(c, Result{Err: predict.ErrQueueTimeout})
 			}
 		}
-		d = s.refill(d)
+		if s.crew.batch == nil {
+			d = s.refill(d)
+		} else {
+			d = p.expireRiders(s, late, now, d)
+		}
 	}
-	p.timer = nil
+	d = p.form(d)
 	if !next.IsZero() {
 		p.wakeAt(later(next, now.Add(expireEvery)), now)
 	}

@@ -67,6 +67,9 @@ func (p *Pool) Detach(slots []*Slot, a Autopsy) (had int) {
 				back = append(back, c)
 			}
 		}
+		n, again := p.detachRiders(s, a.Cause, logs, now)
+		had += n
+		back = append(back, again...)
 		p.leave(s)
 		s.words = ipc.Slot{} // the page goes with the worker
 	}
@@ -90,20 +93,24 @@ func (p *Pool) putBack(back []*Call, now time.Time, d deliveries) deliveries {
 		p.end(p.queue.head, Result{Err: p.stopped})
 	}
 	for _, s := range p.slots {
-		d = s.refill(d)
+		if s.crew.batch == nil {
+			d = s.refill(d)
+		}
 	}
-	return d
+	return p.form(d)
 }
 
 // requeue puts a call that lost its slot at the head of the queue. Called with the lock held.
 func (p *Pool) requeue(c *Call, now time.Time) {
-	c.state = queued
-	p.queue.pushFront(c)
-	p.meter.begin(now)
-	switch {
-	case c.deadline.IsZero(): // until now it had not to wait
+	if c.deadline.IsZero() { // until now it had not to wait
 		p.setDeadline(c, now)
-	case !c.deadline.After(now):
+	}
+	p.enter(c, true, now)
+	switch {
+	case c.deadline.IsZero():
+	case c.deadline.After(now):
+		p.wakeAt(c.deadline, now) // the timer may have passed over it
+	default:
 		p.end(c, Result{Err: predict.ErrQueueTimeout})
 	}
 }
@@ -134,10 +141,10 @@ func (s *Slot) dry() {
 }
 
 // drop forgets a slot, also among the idle ones: those below the one used last are seldom looked at, and
-// with workers that come and go they would pile up.
+// with workers that come and go they would pile up. Somebody may be going through the slots meanwhile.
 func (p *Pool) drop(s *Slot) {
 	it := func(x *Slot) bool { return x == s }
-	p.slots = slices.DeleteFunc(p.slots, it)
+	p.slots = slices.DeleteFunc(slices.Clone(p.slots), it)
 	p.idle = slices.DeleteFunc(p.idle, it)
 }
 

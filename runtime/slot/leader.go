@@ -101,7 +101,7 @@ func (s *Slot) lose(err error) {
 	if errors.Is(err, ipc.ErrClosed) {
 		s.worker.Closed()
 	} else {
-		s.worker.Kill(err.Error()) // it lives, and what it says cannot be used
+		s.worker.Kill(FaultProtocol, err.Error()) // it lives, and what it says cannot be used
 	}
 }
 
@@ -114,6 +114,10 @@ func (s *Slot) frame(f *ipc.Frame) {
 		s.mark(f)
 	case f.Kind == ipc.KindLog:
 		s.log(f)
+	case f.Kind == ipc.KindBatchDone:
+		s.batchDone(f)
+	case f.Kind == ipc.KindPrepared:
+		s.prepared(f)
 	case f.Kind == ipc.KindStarted, f.Kind == ipc.KindOutput, f.Kind == ipc.KindMetric:
 		s.tell(f)
 	default:
@@ -133,28 +137,53 @@ func (s *Slot) finish(f *ipc.Frame) {
 	p := s.pool
 	r := Result{Kind: f.Kind, Elapsed: time.Duration(f.Nanos)}
 	r.Body, r.Release = f.Own()
-	s.crew.judge(p, f.Kind, r.Body)
+	s.crew.judge(s, f.ID, f.Kind, r.Body)
 	p.mu.Lock()
 	c := s.outstanding(f.ID)
 	if c == nil {
+		forgotten := s.forget(f.ID)
 		p.mu.Unlock()
 		if r.Release != nil {
 			r.Release()
 		}
+		if forgotten {
+			return
+		}
 		s.violate("an answer to %#x, which is not outstanding", f.ID) // ids are never shared
 		return
 	}
+	rides := s.riders[f.ID] == c
+	if rides && c.ride != nil && !c.ride.done { // without it nobody would be left to read of the end
+		p.mu.Unlock()
+		if r.Release != nil {
+			r.Release()
+		}
+		s.violate("an answer to %#x before the end of its batch", f.ID)
+		return
+	}
 	r.Waited = later(c.since, s.freed).Sub(c.since)
+	if rides {
+		r.Waited = c.waited(r.Elapsed)
+	}
 	p.settle(c, r)
 	if c.parked { // else it is this goroutine's own, or not yet waited for
 		s.woken = append(s.woken, c)
 	}
-	s.freed = time.Now()
+	now := time.Now()
 	s.served = s.served || f.Kind == ipc.KindSucceeded
 	s.crew.count()
-	p.meter.end(s.freed)
-	s.learn(r.Elapsed)
-	s.out = s.refill(s.out)
+	p.meter.end(now)
+	switch {
+	case !rides:
+		s.freed = now
+		s.learn(r.Elapsed)
+		s.out = s.refill(s.out)
+	case s.line != nil: // there is room for another to be prepared
+		s.out = p.form(s.out)
+		fallthrough
+	default:
+		delete(s.riders, f.ID)
+	}
 	p.mu.Unlock()
 }
 
@@ -202,7 +231,7 @@ func (s *Slot) outstanding(id uint64) *Call {
 	if c := s.calls[ipc.ClaimIndex(id)]; c != nil && c.id == id {
 		return c
 	}
-	return nil
+	return s.riders[id]
 }
 
 // nameOf is the name of a call that is still outstanding, or "".
@@ -212,6 +241,9 @@ func (s *Slot) nameOf(id uint64) string {
 	if c := s.outstanding(id); c != nil {
 		return c.Name
 	}
+	if r := s.rideOf(id); r != nil {
+		return r.names()
+	}
 	return ""
 }
 
@@ -219,7 +251,13 @@ func (s *Slot) nameOf(id uint64) string {
 func (s *Slot) addLogs(id uint64, texts ...Text) {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
+	var of []*Call
 	if c := s.outstanding(id); c != nil {
+		of = []*Call{c}
+	} else if r := s.rideOf(id); r != nil {
+		of = r.waiting()
+	}
+	for _, c := range of {
 		for _, t := range texts {
 			c.addLogs(t.Source, t.Text)
 		}
@@ -251,8 +289,13 @@ func (s *Slot) Running() string {
 			first = c
 		}
 	}
-	if first == nil {
-		return ""
+	if first != nil {
+		return first.Name
 	}
-	return first.Name
+	for _, r := range s.rides {
+		if s.words.Claim(r.id) == ipc.ClaimRunning {
+			return r.names()
+		}
+	}
+	return ""
 }

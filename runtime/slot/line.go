@@ -33,12 +33,22 @@ func (p *Pool) Place(c *Call) int {
 				place++
 			}
 		}
+		for _, x := range s.riders {
+			if x != nil && x != c && s.waits(x) && (c.state == queued || x.since.Before(c.since)) {
+				place++
+			}
+		}
 	}
 	return place
 }
 
 // waits tells whether the model has not begun an outstanding call. Called with the lock held.
-func (s *Slot) waits(c *Call) bool { return s.words.Claim(c.id) == ipc.ClaimQueued }
+func (s *Slot) waits(c *Call) bool {
+	if s.riders[c.id] != c {
+		return s.words.Claim(c.id) == ipc.ClaimQueued
+	}
+	return c.ride == nil || !c.ride.done && s.words.Claim(c.ride.id) == ipc.ClaimQueued
+}
 
 // drainTime estimates when what waits now will have begun, at least a second: by the rate at which calls
 // ended while others waited, or, before that is known, by the time that the model takes.

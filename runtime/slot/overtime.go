@@ -40,7 +40,7 @@ func (p *Pool) look() {
 	busy := false
 	var d deliveries
 	for _, s := range p.slots {
-		if s.lost || s.count == 0 {
+		if s.lost || s.count == 0 && len(s.rides) == 0 {
 			s.seen = 0
 			continue
 		}
@@ -48,6 +48,12 @@ func (p *Pool) look() {
 		id := s.words.Running()
 		if id == 0 || id != s.seen {
 			s.seen, s.seenAt = id, now
+			continue
+		}
+		if r := s.rideOf(id); r != nil {
+			if now.Sub(s.seenAt) >= p.o.PredictTimeout {
+				p.overrun(r, now)
+			}
 			continue
 		}
 		c := s.outstanding(id)

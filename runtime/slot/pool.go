@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/batch"
 	"pinion/runtime/predict"
 )
 
@@ -13,8 +14,8 @@ import (
 type Worker interface {
 	// Interrupt makes the worker look at its cancel words now.
 	Interrupt()
-	// Kill ends the worker at once; why goes into the judgement of its exit.
-	Kill(why string)
+	// Kill ends the worker at once; the fault and why go into the judgement of its exit.
+	Kill(fault Fault, why string)
 	// Closed says that the worker's end of a channel is closed: it has died, or is to be ended soon.
 	Closed()
 	// TakeLogs returns what the model wrote up to these positions of its two pipes and was not
@@ -23,6 +24,14 @@ type Worker interface {
 	// Logged is told of text that came for a prediction through its slot's channel.
 	Logged(stream, prediction string, text []byte)
 }
+
+// Fault is what a worker is ended for.
+type Fault uint8
+
+const (
+	FaultProtocol Fault = iota // what it says cannot be used
+	FaultStubborn              // a cancelled call did not end
+)
 
 // Options of a pool.
 type Options struct {
@@ -34,6 +43,9 @@ type Options struct {
 	CancelGrace time.Duration
 	// PredictTimeout is how long the model may have a call; 0: for ever. It is then cancelled.
 	PredictTimeout time.Duration
+	// OnBatch is told of the end of each batch: its size, and for how long the first of it was held back for others
+	// though a worker was idle. It must not block. Nil: nobody is told.
+	OnBatch func(size int, held time.Duration)
 }
 
 // Pool is all slots of all workers, and the queue before them.
@@ -51,6 +63,15 @@ type Pool struct {
 	timer    *time.Timer // fires for the first deadline; nil while there is none
 	timerAt  time.Time
 	looking  *time.Timer // see overtime.go; nil while nothing runs
+	places   int         // calls that the slots can have
+
+	// Of calls that ride together; see batch.go.
+	batched int                   // workers with slots whose calls do
+	line    *batch.Batcher[*Call] // nil: there never was such a worker, or it prepares each first
+	lineOf  batch.Options
+	clock   *clock
+	origin  time.Time            // of the lines' time
+	riding  []*batch.Item[*Call] // scratch of form
 }
 
 // NewPool makes a pool without slots.
@@ -58,12 +79,13 @@ func NewPool(o Options) *Pool {
 	if o.CancelGrace <= 0 {
 		o.CancelGrace = 10 * time.Second
 	}
-	return &Pool{o: o}
+	return &Pool{o: o, origin: time.Now()}
 }
 
 // Load is how much of a pool is taken.
 type Load struct {
 	Slots    int // slots of live workers
+	Places   int // calls that they can have: more than one each where calls ride together
 	InFlight int // calls admitted and not ended
 	Queued   int // calls without a slot
 }
@@ -75,7 +97,7 @@ func (p *Pool) Queue() int { return p.o.Queue }
 func (p *Pool) Load() Load {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Load{Slots: len(p.slots), InFlight: p.inflight, Queued: p.queue.len}
+	return Load{Slots: len(p.slots), Places: p.places, InFlight: p.inflight, Queued: p.queue.len}
 }
 
 // Admit claims a place for one call, to be submitted or given back with Leave. It returns
@@ -86,7 +108,7 @@ func (p *Pool) Admit() error {
 	switch {
 	case p.stopped != nil:
 		return p.stopped
-	case p.inflight < len(p.slots)+p.o.Queue:
+	case p.inflight < p.places+p.o.Queue:
 		p.inflight++
 		return nil
 	case p.o.Queue == 0:
@@ -126,10 +148,10 @@ func (p *Pool) Submit(c *Call) {
 		p.setDeadline(c, now)
 	}
 	if s == nil {
-		c.state = queued
-		p.queue.pushBack(c)
-		p.meter.begin(now)
+		p.enter(c, false, now)
+		d := p.form(nil)
 		p.mu.Unlock()
+		d.deliver()
 		return
 	}
 	d := s.assign(c)
@@ -151,6 +173,7 @@ func (c *Call) Wait() {
 	p := c.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer wakes.Put(c.wake)
 	for c.resign(); c.state != ended; c.resign() {
 		if s := c.slot; s != nil && !s.lost {
 			if s.leader == nil {
@@ -174,8 +197,7 @@ func (c *Call) Wait() {
 func (p *Pool) settle(c *Call, r Result) {
 	switch c.state {
 	case queued:
-		p.queue.remove(c)
-		p.waitsNot()
+		p.unqueue(c)
 	case assigned:
 		c.slot.release(c)
 	}
@@ -223,12 +245,15 @@ func (p *Pool) Cancel(c *Call) {
 func (p *Pool) cancelLocked(c *Call) deliveries {
 	if c.state == queued {
 		p.end(c, Result{Err: ErrCanceled})
-		return nil
+		return p.form(nil) // others may have waited for it
 	}
 	if c.slot.lost {
 		return nil // Detach finds the mark
 	}
 	s := c.slot
+	if s.crew.batch != nil && s.riders[c.id] == c {
+		return p.cancelRider(c)
+	}
 	if s.words.Revoke(c.id) {
 		p.end(c, Result{Err: ErrCanceled})
 		return s.refill(nil)
@@ -243,7 +268,10 @@ const pressEvery = 100 * time.Millisecond
 // press signals a running call, again and again, until it ends or the grace is over.
 func (p *Pool) press(c *Call, until time.Time) {
 	s, id := c.slot, c.id
-	s.words.SetCancel(id)
+	if c.ride != nil {
+		c.ride.cut = true
+	}
+	s.words.SetCancel(c.target())
 	s.worker.Interrupt()
 	c.grace = time.AfterFunc(min(pressEvery, p.o.CancelGrace), func() {
 		p.mu.Lock()
@@ -253,7 +281,7 @@ func (p *Pool) press(c *Call, until time.Time) {
 		case time.Now().Before(until):
 			p.press(c, until)
 		default:
-			s.worker.Kill("a cancelled prediction did not end within " + p.o.CancelGrace.String())
+			s.worker.Kill(FaultStubborn, "a cancelled prediction did not end within "+p.o.CancelGrace.String())
 		}
 	})
 }
@@ -268,16 +296,19 @@ func (p *Pool) Refuse(err error) {
 	}
 }
 
-// Attach adds a worker's slots, one a connection, and gives them what waits.
-func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page, a Alarms) []*Slot {
+// Attach adds a worker's slots, one a connection, and gives them what waits. b says how its calls ride together;
+// nil: they do not.
+func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page, a Alarms, b *Batch) []*Slot {
 	p.mu.Lock()
+	p.willBatch(b)
 	added := make([]*Slot, len(conns))
 	for i, conn := range conns {
 		added[i] = newSlot(p, w, conn, page.Slot(i))
 		p.slots = append(p.slots, added[i])
 	}
-	newCrew(added, a)
+	newCrew(added, a, b)
 	p.crews++
+	p.places += len(added) * b.places()
 	var d deliveries
 	for i := len(added) - 1; i >= 0; i-- {
 		d = added[i].refill(d)

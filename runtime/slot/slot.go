@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/batch"
 )
 
 // The window is how many requests lie in a slot's socket, the running one included: enough that
@@ -25,9 +26,13 @@ type Slot struct {
 	words  ipc.Slot
 
 	// Guarded by pool.mu.
-	calls     [ipc.Claims]*Call // by claim index
-	free      uint64            // a bit for each unused claim index
-	count     int               // calls outstanding
+	calls     [ipc.Claims]*Call     // by claim index
+	free      uint64                // a bit for each unused claim index
+	count     int                   // calls outstanding
+	plain     int                   // of those, how many run by themselves
+	riders    map[uint64]*Call      // the others, by id; nil: the worker's answer is due, and nobody waits for it
+	rides     []*ride               // those that are not done, in their order
+	line      *batch.Batcher[*Call] // of what the worker has prepared; nil: it prepares nothing
 	serial    uint64
 	mean      time.Duration // moving average of the time that the model has a call
 	window    int
@@ -72,23 +77,36 @@ func (s *Slot) assign(c *Call) delivery {
 	c.id = ipc.MakeID(s.serial, i)
 	c.state, c.slot = assigned, s
 	s.calls[i] = c
+	s.plain++
 	s.count++
 	s.crew.busy++
 	s.pool.watch()
 	s.words.Queue(c.id)
-	if c.parked && s.leader != nil {
+	s.attend(c)
+	return delivery{conn: s.conn, id: c.id, call: c}
+}
+
+// attend has a call's goroutine wait here, if it waits already. Called with the lock held.
+func (s *Slot) attend(c *Call) {
+	switch {
+	case !c.parked:
+	case s.leader != nil:
 		s.follow(c)
-	} else if c.parked {
+	default:
 		s.appoint(c) // somebody must read this slot's socket
 	}
-	return delivery{s.conn, c.id, c}
 }
 
 // release takes a call off the slot. Called with the lock held.
 func (s *Slot) release(c *Call) {
-	i := ipc.ClaimIndex(c.id)
-	s.calls[i] = nil
-	s.free |= 1 << i
+	if s.riders[c.id] == c {
+		s.alight(c)
+	} else {
+		i := ipc.ClaimIndex(c.id)
+		s.calls[i] = nil
+		s.free |= 1 << i
+		s.plain--
+	}
 	s.count--
 	s.crew.busy--
 	s.unfollow(c)
@@ -96,15 +114,20 @@ func (s *Slot) release(c *Call) {
 	if s.count == 0 && s.draining {
 		s.dry()
 	}
-	if s.count == 0 && s.leaving {
+	s.seeOff()
+	s.rest()
+}
+
+// seeOff lets a slot that is to leave go, once it has nothing to do. Called with the lock held.
+func (s *Slot) seeOff() {
+	if s.leaving && s.count == 0 && len(s.rides) == 0 {
 		s.pool.leave(s)
 	}
-	s.rest()
 }
 
 // rest enters an idle slot among those that the next call may have.
 func (s *Slot) rest() {
-	if s.count == 0 && !s.lost && !s.leaving && !s.resting {
+	if s.count == 0 && !s.lost && !s.leaving && !s.resting && s.crew.batch == nil {
 		s.resting = true
 		s.pool.idle = append(s.pool.idle, s)
 	}
@@ -117,11 +140,15 @@ func (s *Slot) refill(d deliveries) deliveries {
 	if s.lost {
 		return d
 	}
+	if s.crew.batch != nil {
+		return p.form(d)
+	}
 	if s.leaving {
 		return s.unhold(d)
 	}
 	for s.count < s.window && p.queue.head != nil {
-		c := p.unqueue()
+		c := p.queue.head
+		p.unqueue(c)
 		d = append(d, s.assign(c))
 	}
 	if s.count == 0 && len(p.slots) > 1 {
@@ -161,7 +188,7 @@ func (s *Slot) unhold(d deliveries) deliveries {
 func (s *Slot) steal(d deliveries) deliveries {
 	var fullest *Slot
 	for _, v := range s.pool.slots {
-		if v != s && !v.lost && v.count > 1 && (fullest == nil || v.count > fullest.count) {
+		if v != s && !v.lost && v.crew.batch == nil && v.count > 1 && (fullest == nil || v.count > fullest.count) {
 			fullest = v
 		}
 	}
@@ -173,7 +200,7 @@ func (s *Slot) steal(d deliveries) deliveries {
 		if s.count > 0 {
 			break
 		}
-		if v != s && v != fullest && !v.lost && v.count > 1 {
+		if v != s && v != fullest && !v.lost && v.crew.batch == nil && v.count > 1 {
 			d = s.stealFrom(v, d)
 		}
 	}
@@ -233,6 +260,9 @@ type delivery struct {
 	conn *ipc.Conn
 	id   uint64
 	call *Call
+	held bool     // it is to ride
+	kind ipc.Kind // not 0: it is no request but this, with that body
+	body []byte
 }
 
 // size is how many bytes of the client's are in the request.
@@ -249,7 +279,14 @@ var (
 // the call is then dealt with by Detach, like all others of its slot.
 func (d delivery) queue() {
 	c := d.call
+	if d.kind != 0 {
+		_ = d.conn.Queue(d.kind, d.id, d.body)
+		return
+	}
 	var flags uint8
+	if d.held {
+		flags |= ipc.FlagHeld
+	}
 	if c.Tell != nil {
 		flags |= ipc.FlagEvents
 	}

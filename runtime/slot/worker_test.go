@@ -38,6 +38,7 @@ type fakeWorker struct {
 	interrupts atomic.Int64
 	closings   atomic.Int64
 	alarms     Alarms
+	batch      *Batch
 	onKill     func() // may be set before the worker is used; must not block
 
 	mu     sync.Mutex
@@ -59,9 +60,10 @@ type line struct {
 
 // request is a frame as the worker gets it.
 type request struct {
-	kind ipc.Kind
-	id   uint64
-	body []byte
+	kind  ipc.Kind
+	id    uint64
+	body  []byte
+	flags uint8
 }
 
 // newWorker attaches a worker with n slots to the pool.
@@ -111,7 +113,7 @@ func (w *fakeWorker) attach() {
 			w.t.Fatal(err)
 		}
 	}
-	w.slots = w.pool.Attach(w, conns, w.page, w.alarms)
+	w.slots = w.pool.Attach(w, conns, w.page, w.alarms, w.batch)
 }
 
 // die closes the worker's ends, as its death does.
@@ -148,7 +150,7 @@ func (w *fakeWorker) bury(cause string) (had int) {
 func (w *fakeWorker) Interrupt() { w.interrupts.Add(1) }
 func (w *fakeWorker) Closed()    { w.closings.Add(1) }
 
-func (w *fakeWorker) Kill(why string) {
+func (w *fakeWorker) Kill(_ Fault, why string) {
 	w.mu.Lock()
 	w.killed = append(w.killed, why)
 	w.mu.Unlock()
@@ -215,8 +217,11 @@ func (l *line) next() (request, error) {
 		if len(l.buf) >= ipc.HeaderSize {
 			n := int(binary.LittleEndian.Uint32(l.buf))
 			if len(l.buf) >= ipc.HeaderSize+n {
-				r := request{ipc.Kind(l.buf[4]), binary.LittleEndian.Uint64(l.buf[8:]), bytes.Clone(l.buf[ipc.HeaderSize : ipc.HeaderSize+n])}
-				file := l.buf[5] == ipc.FlagFile
+				r := request{
+					ipc.Kind(l.buf[4]), binary.LittleEndian.Uint64(l.buf[8:]),
+					bytes.Clone(l.buf[ipc.HeaderSize : ipc.HeaderSize+n]), l.buf[5],
+				}
+				file := r.flags&ipc.FlagFile != 0
 				l.buf = l.buf[ipc.HeaderSize+n:]
 				if file {
 					return r, l.attach(&r)

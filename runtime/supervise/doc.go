@@ -5,6 +5,9 @@
 // that it had sent is lost; every byte it wrote is in a prediction's logs, in the setup's, or in the
 // server's own.
 //
+// A Template, where one is asked for, is a process that has imported the model and forks workers, which are this
+// process's children nevertheless, and are kept like those that it starts.
+//
 // A worker is starting, setup, ready, draining, gone. runtime/service reads these states and
 // nothing else of it. It imports runtime/slot and ipc.
 package supervise

@@ -11,8 +11,9 @@ import (
 type Exit struct {
 	Signal syscall.Signal // 0 where it exited by itself
 	Code   int            // its exit code, where it did
-	// Killed is why this server killed it, or "".
+	// Killed is why this server killed it, or "", and Fault that in one word.
 	Killed string
+	Fault  Verdict
 	// Shortage: whether it was for want of memory that it got a SIGKILL that was not this server's.
 	Shortage Shortage
 	Limit    int64 // of memory, in bytes; 0: none is known

@@ -45,6 +45,15 @@ func newGPUJudge() *gpuJudge {
 	return j
 }
 
+// words are those by which such an error is known, in all of its forms.
+func (j *gpuJudge) words() []string {
+	var words []string
+	for _, e := range j.errors {
+		words = append(append(words, e.names[:]...), e.text)
+	}
+	return words
+}
+
 // fatal judges the body of a failure. It is strict about where the words stand, for an error may quote what
 // a client sent, and no client may end a worker.
 func (j *gpuJudge) fatal(body []byte) bool {

@@ -29,7 +29,7 @@ func (l *liveWorker) question() {
 		return // before its hello nobody is there to answer; the setup has a time limit of its own
 	}
 	if l.unanswered >= hangQuestions {
-		l.condemn("it has not answered on its control channel for " + l.o.HangTimeout.String() + ": it is stopped, or stuck as a whole")
+		l.condemn(Hung, "it has not answered on its control channel for "+l.o.HangTimeout.String()+": it is stopped, or stuck as a whole")
 		return
 	}
 	l.unanswered++

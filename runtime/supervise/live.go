@@ -24,11 +24,12 @@ type liveWorker struct {
 	greeted   bool  // its hello was good
 	stage     State // by its own messages; Gone: nothing more is to come of it
 	loaded    Loaded
-	failed    string // setup failed, in the worker's words
-	setup     []byte // what it wrote until now
-	setupCut  int    // bytes of that which were dropped
-	asked     bool   // to leave, with the server
-	condemned bool   // it was killed: what it says does not count any more
+	batch     *slot.Batch // nil: each prediction runs by itself
+	failed    string      // setup failed, in the worker's words
+	setup     []byte      // what it wrote until now
+	setupCut  int         // bytes of that which were dropped
+	asked     bool        // to leave, with the server
+	condemned bool        // it was killed: what it says does not count any more
 
 	status   Status        // of this process; guarded by the supervisor's lock
 	heir     bool          // it is to take another's place; guarded by the supervisor's lock
@@ -87,10 +88,10 @@ func (l *liveWorker) run() {
 				continue
 			}
 			if err := l.handle(m); err != nil {
-				l.condemn(err.Error())
+				l.condemn(Protocol, err.Error())
 			}
 		case <-l.alarm:
-			l.condemn(fmt.Sprintf("setup did not finish within %s", l.o.SetupTimeout))
+			l.condemn(FailedSetup, fmt.Sprintf("setup did not finish within %s", l.o.SetupTimeout))
 			l.failed = fmt.Sprintf("Setup timed out after %s", l.o.SetupTimeout)
 			l.alarm = nil
 		case <-stop:
@@ -99,7 +100,7 @@ func (l *liveWorker) run() {
 		case <-kill:
 			kill = nil
 			l.asked = true
-			l.condemn("the server is shutting down")
+			l.condemn(Left, "the server is shutting down")
 		case f := <-l.retiring:
 			l.withdraw(f)
 		case <-l.empty:
@@ -123,9 +124,9 @@ func (l *liveWorker) run() {
 }
 
 // condemn ends the worker at once.
-func (l *liveWorker) condemn(why string) {
+func (l *liveWorker) condemn(fault Verdict, why string) {
 	l.condemned = true
-	l.process.Kill(why)
+	l.process.end(fault, why)
 }
 
 // listen reads the control channel until it ends; why it did is the last message.
@@ -154,7 +155,7 @@ func (l *liveWorker) leave() {
 		l.move(Draining)
 	}
 	if l.slots == nil { // it serves nothing yet, and may be deep in its setup
-		l.condemn("the server is shutting down")
+		l.condemn(Left, "the server is shutting down")
 		return
 	}
 	l.goNow()
@@ -167,7 +168,7 @@ func (l *liveWorker) withdraw(f farewell) {
 	}
 	l.farewell = &f
 	if l.slots == nil {
-		l.condemn(f.why)
+		l.condemn(Left, f.why)
 		return
 	}
 	l.move(Draining)
@@ -230,6 +231,9 @@ func (l *liveWorker) bury() ending {
 		l.o.Logger.Info("worker has left", "worker", l.o.Index, "pid", p.pid, "reason", cause)
 	default:
 		l.o.Logger.Error("worker ended", "worker", l.o.Index, "pid", p.pid, "cause", cause)
+	}
+	if l.o.OnExit != nil {
+		l.o.OnExit(l.verdict())
 	}
 	return ending{
 		cause: cause, stopped: l.asked, retired: retired, served: served, setup: beforeReady, worked: !beforeReady,

@@ -94,6 +94,13 @@ func (l *liveWorker) load(body []byte) error {
 	if l.loaded.Slots < 1 || l.loaded.Slots > ipc.MaxSlots {
 		return fmt.Errorf("a concurrency of %d is out of bounds: 1 to %d", l.loaded.Slots, ipc.MaxSlots)
 	}
+	if l.loaded.Batch != nil {
+		b, err := l.loaded.Batch.with(l.o.Batch)
+		if err != nil {
+			return err
+		}
+		l.batch = b
+	}
 	l.mu.Lock()
 	heir := l.heir
 	l.mu.Unlock()
@@ -137,7 +144,7 @@ func (l *liveWorker) ready(body []byte) error {
 		return err
 	}
 	l.tell()
-	slots := l.o.Pool.Attach(l.process, conns, l.process.page, l.alarms())
+	slots := l.o.Pool.Attach(l.process, conns, l.process.page, l.alarms(), l.batch)
 	l.mu.Lock()
 	l.slots = slots
 	l.mu.Unlock()
@@ -262,5 +269,5 @@ func (l *liveWorker) setupFailed(body []byte) error {
 
 // endSoon ends a worker that is leaving and does not get on with it.
 func (l *liveWorker) endSoon() {
-	time.AfterFunc(l.o.StopPatience, func() { l.process.Kill("it did not leave when it should have") })
+	time.AfterFunc(l.o.StopPatience, func() { l.process.end(Left, "it did not leave when it should have") })
 }

@@ -1,6 +1,11 @@
 package supervise
 
-import "fmt"
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
 
 // Shortage is whether a process was ended for want of memory.
 type Shortage uint8
@@ -46,6 +51,26 @@ func (w *oomWatch) verdict() Shortage {
 	default:
 		return ShortageNo
 	}
+}
+
+// expendableBy is by how many thousandths of the memory there is a worker seems larger than it is, where the kernel looks
+// for a process to end. Browsers give the same to their pages.
+const expendableBy, mostExpendable = 300, 1000
+
+// expendable has the kernel end a worker before the front where memory is short: with a worker goes what it runs, with the
+// front go all. What the worker starts inherits it. Where it cannot be had the kernel takes the largest, as ever.
+func expendable(pid int) {
+	text, err := os.ReadFile("/proc/self/oom_score_adj")
+	if err != nil {
+		return
+	}
+	own, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return
+	}
+	adjusted := strconv.Itoa(min(own+expendableBy, mostExpendable))
+	// Raising it needs no rights; fails where the process has ended, or /proc is not to be written.
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(adjusted), 0)
 }
 
 // bytesText is a size for people.

@@ -36,6 +36,17 @@ func (o *Orphans) start(cmd *exec.Cmd) error {
 	return err
 }
 
+// adopt is start for a process that another has started for its caller, and that is this one's child by then.
+func (o *Orphans) adopt(start func() (pid int, err error)) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	pid, err := start()
+	if err == nil {
+		o.own[pid] = struct{}{}
+	}
+	return pid, err
+}
+
 // waited is told that a command was waited for.
 func (o *Orphans) waited(pid int) {
 	if o == nil {

@@ -43,11 +43,15 @@ type Spec struct {
 	Concurrency int    `json:"concurrency,omitempty"`
 	Weights     string `json:"weights,omitempty"`
 	NoCUDA      bool   `json:"no_cuda,omitempty"`
+	// GPULost are words of errors after which a batch is not tried again in the same process.
+	GPULost []string `json:"gpu_lost,omitempty"`
+	// Template: it is to be no worker, but what workers are forked from; see the type of that name.
+	Template bool `json:"template,omitempty"`
 }
 
 // process is one worker process. It implements slot.Worker.
 type process struct {
-	cmd     *exec.Cmd
+	cmd     *exec.Cmd // nil: it was forked from a template
 	pid     int
 	control *ipc.Conn
 	page    *ipc.Page
@@ -58,6 +62,7 @@ type process struct {
 	mu     sync.Mutex
 	reaped bool // the pid may be another's
 	killed string
+	fault  Verdict // that it was killed for
 	exit   Exit
 
 	note noteFunc
@@ -65,8 +70,9 @@ type process struct {
 	running atomic.Pointer[func() string]
 }
 
-// start starts a worker process.
-func start(exe string, spec Spec, env []string, orphans *Orphans, note noteFunc) (*process, error) {
+// start starts a worker process. It is forked from the template, where that is not nil and can; what came in the way
+// is written to the log by the template.
+func start(exe string, spec Spec, env []string, orphans *Orphans, from *Template, note noteFunc) (*process, error) {
 	p := &process{exited: make(chan struct{}), orphans: orphans, note: note}
 	config, err := sonic.Marshal(spec)
 	if err != nil {
@@ -92,6 +98,16 @@ func start(exe string, spec Spec, env []string, orphans *Orphans, note noteFunc)
 		}
 		defer ends[i].Close()
 	}
+	counters := [sources]ipc.Consumed{page.Stdout(), page.Stderr()}
+	if p.logs, err = newLogs(ours, counters, note, p.runs); err != nil {
+		p.discard(ours)
+		return nil, err
+	}
+	if pid, ok := from.fork(spec, env, [...]*os.File{theirs, page.File(), ends[stdout], ends[stderr]}); ok {
+		p.pid = pid
+		go p.wait()
+		return p, nil
+	}
 	p.cmd = &exec.Cmd{
 		Path:       exe,
 		Args:       []string{"pinion: worker"},
@@ -103,17 +119,13 @@ func start(exe string, spec Spec, env []string, orphans *Orphans, note noteFunc)
 		// Its own group: terminal signals stay away, and one kill reaches all that it started.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
-	counters := [sources]ipc.Consumed{page.Stdout(), page.Stderr()}
-	if p.logs, err = newLogs(ours, counters, note, p.runs); err != nil {
-		p.discard(ours)
-		return nil, err
-	}
 	if err := orphans.start(p.cmd); err != nil {
 		p.logs.Close()
 		p.discard([sources]*os.File{})
 		return nil, fmt.Errorf("start worker process: %w", err)
 	}
 	p.pid = p.cmd.Process.Pid
+	expendable(p.pid)
 	go p.wait()
 	return p, nil
 }
@@ -162,17 +174,33 @@ func (p *process) wait() {
 	_ = unix.Kill(-p.pid, unix.SIGKILL) // what it started ends with it; the group may be empty
 	p.reaped = true
 	p.mu.Unlock()
-	err := p.cmd.Wait() // how it ended is in ProcessState
+	ws, err := p.reap()
 	p.orphans.waited(p.pid)
 	p.mu.Lock()
-	if state := p.cmd.ProcessState; state != nil {
-		ws, _ := state.Sys().(syscall.WaitStatus)
+	if err == nil {
 		p.exit = exitOf(ws, p.killed)
+		p.exit.Fault = p.fault
 	} else {
 		p.exit = Exit{Unknown: err} // somebody else has reaped it
 	}
 	p.mu.Unlock()
 	close(p.exited)
+}
+
+// reap takes the exit status of the process, which has ended.
+func (p *process) reap() (syscall.WaitStatus, error) {
+	if p.cmd == nil {
+		var ws unix.WaitStatus
+		_, err := unix.Wait4(p.pid, &ws, 0, nil)
+		return syscall.WaitStatus(ws), err
+	}
+	err := p.cmd.Wait()
+	state := p.cmd.ProcessState
+	if state == nil {
+		return 0, err
+	}
+	ws, _ := state.Sys().(syscall.WaitStatus)
+	return ws, nil // whatever Wait says of the status itself
 }
 
 // Interrupt makes the worker's main thread look at its cancel words.
@@ -184,15 +212,24 @@ func (p *process) Interrupt() {
 	}
 }
 
-// Kill ends the worker and all it started, at once.
-func (p *process) Kill(why string) {
+// Kill is end, for the pool.
+func (p *process) Kill(fault slot.Fault, why string) {
+	if fault == slot.FaultStubborn {
+		p.end(Stubborn, why)
+		return
+	}
+	p.end(Protocol, why)
+}
+
+// end ends the worker and all it started, at once.
+func (p *process) end(fault Verdict, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
 		return
 	}
 	if p.killed == "" {
-		p.killed = why
+		p.killed, p.fault = why, fault
 	}
 	_ = unix.Kill(p.pid, unix.SIGKILL)  // fails only for a process that has ended
 	_ = unix.Kill(-p.pid, unix.SIGKILL) // fails only where it left its group, or that is gone
@@ -212,7 +249,7 @@ func (p *process) Closed() {
 			case <-time.After(closedGrace):
 			}
 			if !p.dying() {
-				p.Kill("it closed its channel to the server and lived on")
+				p.end(Protocol, "it closed its channel to the server and lived on")
 			}
 		}
 	}()

@@ -9,6 +9,7 @@ import (
 	"github.com/bytedance/sonic"
 
 	"pinion/ipc"
+	"pinion/runtime/batch"
 	"pinion/runtime/slot"
 )
 
@@ -47,13 +48,21 @@ type Options struct {
 	// Linger: where no worker is to be started any more, Run waits for Renew, for another worker of the fleet
 	// that can be set up, or for the end.
 	Linger bool
+	// Batch is what an operator has to say about the model's batches.
+	Batch  batch.Override
 	Pool   *slot.Pool
 	Logger *slog.Logger
+	// Template, where it is not nil, is what workers are forked from while it can. The first waits for it.
+	Template *Template
 	// Prepare is called before each start, to see to what the worker needs; an error is a failed start.
 	Prepare func(*Spec) error
 	// OnLoaded is called when a worker knows what its model is, before setup; of one that is to take another's
 	// place, when it does.
 	OnLoaded func(Loaded)
+	// OnStart is called when a process was started, and OnExit once for each of these, when its exit is judged;
+	// nil: nobody counts them.
+	OnStart func()
+	OnExit  func(Verdict)
 	// OnChange is called after each change of Status, by one goroutine or another.
 	OnChange func()
 }
@@ -69,6 +78,7 @@ type Loaded struct {
 	Train       bool                   `json:"train"`
 	Predict     bool                   `json:"predict"`
 	Healthcheck bool                   `json:"healthcheck"`
+	Batch       *Batching              `json:"batch"` // nil: each prediction runs by itself
 	Schema      sonic.NoCopyRawMessage `json:"schema"`
 	Python      string                 `json:"-"`
 }
@@ -177,6 +187,9 @@ func (s *Supervisor) Run() {
 	defer s.lives.Wait()
 	defer s.pass()
 	var back backoff
+	if !s.o.Template.await(s.stop, s.kill) {
+		return
+	}
 	worked, retries := false, s.o.SetupRetries // worked: a process of this place was ready
 	for {
 		ended := s.reign()
@@ -273,7 +286,8 @@ func (s *Supervisor) launch(heir bool) *liveWorker {
 		err = s.o.Prepare(&spec)
 	}
 	if err == nil {
-		l.process, err = start(s.o.Exe, spec, env, s.o.Fleet.orphans, s.note)
+		spec.GPULost = s.o.Fleet.gpu.words()
+		l.process, err = start(s.o.Exe, spec, env, s.o.Fleet.orphans, s.o.Template, s.note)
 	}
 	if err != nil {
 		s.o.Logger.Error("worker not started", "worker", s.o.Index, "error", err)
@@ -286,6 +300,9 @@ func (s *Supervisor) launch(heir bool) *liveWorker {
 		return l
 	}
 	l.change(func(st *Status) { st.PID = l.process.pid })
+	if s.o.OnStart != nil {
+		s.o.OnStart()
+	}
 	s.o.Logger.Debug("worker started", "worker", s.o.Index, "pid", l.process.pid)
 	if s.o.SetupTimeout > 0 {
 		l.alarm = time.After(s.o.SetupTimeout)

@@ -33,6 +33,15 @@ type Health struct {
 		Length   int `json:"length"`
 		Capacity int `json:"capacity"`
 	} `json:"queue"`
+	Preload *Preload `json:"preload"`
+}
+
+// Preload is what health says of the template.
+type Preload struct {
+	State  string `json:"state"`
+	PID    int    `json:"pid"`
+	Reason string `json:"reason"`
+	Forked int    `json:"forked"`
 }
 
 // Health asks for the health document.

@@ -103,18 +103,19 @@ func (l *Log) String() string {
 	return out.String()
 }
 
-// defect is a line that only a defect of the server writes, or "". interrupted: it was not let finish.
-func (l *Log) defect(interrupted bool) string {
+// defect is a line that only a defect of the server writes, or "". interrupted: it was not let finish; garbled: its
+// workers may have said what nobody understands.
+func (l *Log) defect(interrupted, garbled bool) string {
 	for _, line := range l.Lines() {
 		if line.broken {
 			return line.Raw
 		}
 		for _, text := range []string{
 			"illegal worker state change", "panic in a request", "cannot take a prediction", "cannot encode an answer",
-			"worker's last words", "files not removed", "run folder not removed", "it did not leave when asked to",
+			lastWords, "files not removed", "run folder not removed", "it did not leave when asked to",
 			"the model's schema cannot be used", unfinished,
 		} {
-			if interrupted && text == unfinished {
+			if interrupted && text == unfinished || garbled && text == lastWords {
 				continue
 			}
 			if line.Level != "INFO" && strings.Contains(line.Raw, text) {
@@ -125,4 +126,7 @@ func (l *Log) defect(interrupted bool) string {
 	return ""
 }
 
-const unfinished = "connections were closed with requests in flight"
+const (
+	unfinished = "connections were closed with requests in flight"
+	lastWords  = "worker's last words"
+)

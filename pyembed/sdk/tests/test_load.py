@@ -286,15 +286,41 @@ class TestFlags:
         coroutine = self.flags(model, "async def run() -> AsyncIterator[int]: ...")
         assert coroutine == (True, False, False)
 
-    def test_batches_are_refused(self, model):
+    def test_batch(self, model):
         source = (
             "import cog\n"
             "class Runner(cog.BaseRunner):\n"
             "    @cog.batch(max_size=4)\n"
-            "    def run(self, text: list[str]) -> list[str]: return text\n"
+            "    def run(self, text: list[str], up: bool = True) -> list[str]: return text\n"
         )
-        with pytest.raises(LoadError, match=r"run\.py:\d+: Runner\.run: .* batches yet"):
-            model(source, "run.py")
+        predictor = model(source, "run.py")
+        assert predictor.plan is not None
+        assert predictor.plan.told() == {
+            "max_size": 4,
+            "max_wait_ms": None,
+            "isolate": True,
+            "keys": ["up"],
+            "prepare": False,
+        }
+        assert [field.kind.name for field in predictor.signature.inputs] == ["str", "bool"]
+        assert predictor.signature.output.name == "str"
+        assert not predictor.is_async
+        more = "    def preprocess(self, n: int) -> str: return str(n)\n"
+        around = model(source.replace(", up: bool = True", "") + more, "run.py")
+        assert around.plan.told()["prepare"] is True
+        assert [field.name for field in around.signature.inputs] == ["n"]
+        is_async = model(source.replace("def run", "async def run"), "run.py")
+        assert is_async.is_async
+
+    def test_batch_is_not_for_training(self, model):
+        source = (
+            "import cog\n"
+            "@cog.batch(max_size=4)\n"
+            "def train(text: list[str]) -> list[str]: return text\n"
+        )
+        trainer = model(source, "train.py", "train")
+        assert trainer.plan is None
+        assert trainer.signature.output.name == "list[str]"
 
     def test_streaming_and_concurrent(self, model):
         predictor = model(

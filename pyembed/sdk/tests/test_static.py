@@ -225,6 +225,42 @@ def test_refusals(heavy, old, new, reason):
     assert re.search(reason, str(caught.value)), str(caught.value)
 
 
+BATCHED = """
+    import torch
+    from cog import BaseRunner, Path, batch
+
+    class Runner(BaseRunner):
+        def __init__(self):
+            self.model = torch.load("x")
+        def preprocess(self, image: Path, size: int = 224) -> object:
+            return torch.read(image)
+        @batch(max_size=32)
+        def run(self, items: list) -> torch.Tensor:
+            return self.model(items)
+        def postprocess(self, output: torch.Tensor) -> str:
+            return str(output)
+"""
+
+
+def test_batches(tmp_path):
+    """A batched model is read like any other, with what stands around its function."""
+
+    def read(text):
+        (tmp_path / "predict.py").write_text(textwrap.dedent(text))
+        return read_predictor("predict.py", str(tmp_path))
+
+    predictor = read(BATCHED)
+    assert predictor.plan is not None
+    assert [field.name for field in predictor.signature.inputs] == ["image", "size"]
+    assert predictor.signature.output.name == "str"
+    with pytest.raises(Refusal, match=r"__init__ sets preprocess, and is not run"):
+        read(BATCHED.replace("self.model =", "self.preprocess ="))
+    with pytest.raises(Refusal, match=r"predict\.py:8: torch\.size: torch is not imported"):
+        read(BATCHED.replace("= 224", "= torch.size"))
+    with pytest.raises(Refusal, match=r"torch\.foo"):
+        read(BATCHED.replace("    def postprocess", "    @torch.foo()\n        def postprocess"))
+
+
 def test_foreign_star_hides_what_is_missing(heavy):
     with pytest.raises(Refusal, match=r"from heavy_one import \*: what heavy_one defines is not"):
         heavy("class Predictor(Base)", "from heavy_one import *\nclass Other(Base)")
@@ -345,9 +381,25 @@ def test_the_program_ends_what_takes_too_long(tmp_path):
     (tmp_path / "run.py").write_text(
         "while True: str(1)\nN = 3\nwhile True: str(1)\ndef run(n: int = N) -> int: ...\n"
     )
-    with static_main._Fence(0.2):
+    with static_main._Fence(1):
         predictor = read_predictor("run.py", str(tmp_path))
     assert predictor.signature.inputs[0].default == 3
+
+
+def test_a_statement_that_is_given_up_is_given_up_once():
+    from cog._worker import static_main
+
+    fence = static_main._Fence(1000)
+    with fence:
+        with pytest.raises(static_main.Refusal):
+            fence._late()  # the statement
+        try:
+            raise static_main.Refusal("it takes too long")
+        except static_main.Refusal:
+            for _ in range(static_main._SPARED):
+                fence._late()  # late alarms, while that is told
+            with pytest.raises(static_main.Refusal):
+                fence._late()  # it does not end
 
 
 def test_a_module_that_exits(tmp_path):

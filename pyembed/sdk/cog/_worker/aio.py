@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from asyncio import Task, current_task
 from collections import deque
 from contextvars import copy_context
 from time import perf_counter_ns
+from types import CoroutineType
 
 import _px
 
@@ -28,15 +30,51 @@ from .wire import CANCELED, EVENTS, FAILED, OUTPUT, SUCCEEDED, TRAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
     from typing import Any
 
     from .load import Predictor
 
+    Launch = Callable[
+        [Coroutine[Any, Any, None], asyncio.AbstractEventLoop], asyncio.Task[None] | None
+    ]
+
 # Answers are never held longer than this for others to join them.
 _HOLD_NS = 30_000
 
-# Whether tasks can run their first step at once, without a turn of the loop.
+# Whether asyncio itself can run a task's first step at once, without a turn of the loop.
 _EAGER = sys.version_info >= (3, 12)
+
+
+def _begin(coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> None:
+    """Begin a task and run its first step at once. No other task may be at work."""
+    Task(coroutine, loop=loop, eager_start=True)  # type: ignore[call-arg,unused-ignore]
+
+
+def _begin_by_hand(
+    coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop
+) -> asyncio.Task[None] | None:
+    """Do what _begin does, where asyncio cannot; return a task that has to wait after all."""
+    task = Task(coroutine, loop=loop)
+    ready = loop._ready  # type: ignore[attr-defined]
+    step = ready.pop()  # a new task puts its first step last in line
+    if getattr(step._callback, "__self__", None) is task:
+        step._context.run(step._callback)
+        return None
+    ready.append(step)  # a thread of the model's came in between
+    return task
+
+
+def _beginner(loop: asyncio.AbstractEventLoop) -> Launch | None:
+    """Return what begins a task at once on a loop, or None where nothing can."""
+    if _EAGER:
+        return _begin
+    # CPython's own loop; the line is one of another loop's secrets.
+    return _begin_by_hand if isinstance(getattr(loop, "_ready", None), deque) else None
+
+
+# What is no iterator, and needs no look at its attributes.
+_PLAIN = frozenset((str, int, float, bool, dict, type(None)))
 
 
 class Slot:
@@ -82,6 +120,7 @@ class AsyncServer:
         )
         self._trainer = trainer
         self._loop = asyncio.new_event_loop()
+        self._launch = _beginner(self._loop)
         self._slots: list[Slot] = []
         self._dirty: set[int] = set()  # slots with answers that are not sent
         self._unsent_since = 0
@@ -180,11 +219,12 @@ class AsyncServer:
 
     def _pump(self, slot: Slot) -> None:
         """Start what waits in a slot, until one of them has to wait itself."""
-        pending = slot.pending
+        pending, launch = slot.pending, self._launch
         while pending and slot.task is None:
             id, flags, message, error = pending.popleft()
             if not _px.claim(slot.index, id):
-                continue  # the front took it back
+                self._taken_back(slot, message)
+                continue
             slot.id = id
             self._running += 1
             if not self._watch.awake:
@@ -192,10 +232,12 @@ class AsyncServer:
             if self._dirty:
                 self._arm()  # what begins here may block the loop
             coroutine = self._one(slot, id, flags, message, error)
-            if _EAGER:
+            if launch is not None:
                 self._starting = True
-                asyncio.Task(coroutine, loop=self._loop, eager_start=True)  # type: ignore[call-arg,unused-ignore]
+                late = launch(coroutine, self._loop)
                 self._starting = False
+                if late is not None:
+                    slot.task = late
             else:
                 slot.task = self._loop.create_task(coroutine)
             if self._dirty and perf_counter_ns() - self._unsent_since > _HOLD_NS:
@@ -205,14 +247,13 @@ class AsyncServer:
         self, slot: Slot, id: int, flags: int, message: Any, error: BaseException | None
     ) -> None:
         """Carry one prediction out, in a task of its own."""
-        slot.task = asyncio.current_task()
+        slot.task = current_task(self._loop)
         slot.inside = False
         began = perf_counter_ns()
         scope = Scope(message.get("context") if message else None)
         enter(scope)  # in this task's own context: nothing to leave
-        who = (slot.index, id)
         if self._router is not None:
-            self._router.begin(who)
+            self._router.begin((slot.index, id))
         kind = FAILED
         value: Any = None
         told = flags & EVENTS
@@ -238,9 +279,9 @@ class AsyncServer:
                 if function.prepare is not None:
                     kwargs = function.prepare(kwargs)
                 value = function.call(**kwargs)
-                if hasattr(value, "__await__"):
+                if type(value) is CoroutineType or hasattr(value, "__await__"):
                     value = await value
-                if hasattr(value, "__aiter__"):
+                if type(value) not in _PLAIN and hasattr(value, "__aiter__"):
                     if told:
                         value = await self._tell_all(slot, id, value, encoder)
                     else:
@@ -254,7 +295,7 @@ class AsyncServer:
                 slot.inside = slot.is_sync = False
             kind = SUCCEEDED
         except (asyncio.CancelledError, CancelationException) as raised:
-            if slot.canceled == id or who in _px.canceled():
+            if slot.canceled == id or (slot.index, id) in _px.canceled():
                 kind = CANCELED
             else:
                 value = fail(raised)
@@ -290,6 +331,16 @@ class AsyncServer:
         self, slot: Slot, id: int, kind: int, value: Any, took: int, scope: Scope, encoder: Any
     ) -> None:
         """Queue a prediction's answer and see that its slot goes on."""
+        self._release(slot, id)
+        metrics = None if scope._values is None else scope.collected()
+        _px.reply(slot.index, id, kind, value, took, metrics, encoder, fail)
+        self._continue(slot, took)
+
+    def _taken_back(self, slot: Slot, message: Any) -> None:
+        """Take note that the front took a request back."""
+
+    def _release(self, slot: Slot, id: int) -> None:
+        """Take note that what a slot had is over, and is about to be answered."""
         slot.task = None
         self._running -= 1
         if self._router is not None:
@@ -297,10 +348,12 @@ class AsyncServer:
         if not self._dirty:
             self._unsent_since = perf_counter_ns()
         self._dirty.add(slot.index)
-        _px.reply(slot.index, id, kind, value, took, scope.collected() or None, encoder, fail)
+
+    def _continue(self, slot: Slot, took: int) -> None:
+        """See that a slot goes on, and that what is queued is sent."""
         if self._starting:
             return  # _pump goes on
-        if not _EAGER:
+        if self._launch is None:
             # Not in this task's context, which the next one must not inherit.
             self._context.run(self._pump, slot)
         if not self._resuming:
@@ -308,7 +361,7 @@ class AsyncServer:
             self._loop.call_soon(self._resume, context=self._context)
         if took > _HOLD_NS or self._running:
             self._arm()  # other tasks come before _resume, and may block the loop
-        if _EAGER:
+        if self._launch is not None:
             self._ended.append(slot)
 
     def _resume(self) -> None:
@@ -327,7 +380,9 @@ class AsyncServer:
             self._pump(slot)
         if not self._dirty:
             return
-        busy = not _EAGER and any(slot.task is not None and not slot.inside for slot in self._slots)
+        busy = self._launch is None and any(
+            slot.task is not None and not slot.inside for slot in self._slots
+        )
         if busy and perf_counter_ns() - self._unsent_since < _HOLD_NS:
             # Tasks are about to begin that may well end at once, and share the write.
             self._resuming = True

@@ -28,6 +28,7 @@ class Aside:
     def __init__(self) -> None:
         self._kept: list[tuple[str, str]] = []
         self._size = 0
+        self._next = Shared.route
         Shared.route = self._route
 
     def run(self, function: Callable[[], Any]) -> Any:
@@ -41,7 +42,7 @@ class Aside:
 
     def _route(self, source: str, text: str) -> bool:
         if not _inside.get() or not isinstance(text, str):
-            return False
+            return self._next is not None and self._next(source, text)
         if self._size < _MOST:
             self._kept.append((source, text))
             self._size += len(text)

@@ -57,6 +57,16 @@ class Plan:
         self.preprocess = preprocess
         self.postprocess = postprocess
 
+    def told(self) -> dict[str, Any]:
+        """Return what the front needs to know of it."""
+        return {
+            "max_size": self.options.max_size,
+            "max_wait_ms": self.options.max_wait_ms,
+            "isolate": self.options.isolate,
+            "keys": list(self.keys),
+            "prepare": self.preprocess is not None,
+        }
+
     def __repr__(self) -> str:
         return f"<Plan {self.signature.name}>"
 

@@ -26,6 +26,10 @@ def main() -> None:
     """Run the worker. The bootstrap calls this on the interpreter's main thread."""
     config = _px.loads(_px.config)
     _prepare_process(config)
+    if config.get("template"):
+        from .template import beget
+
+        config = beget(config)  # from here on this is a worker, forked from the template
     _px.control(HELLO, _hello())
     try:
         served = _load(config)
@@ -46,7 +50,7 @@ def main() -> None:
     try:
         served.serve()
     except BaseException as error:
-        _abort(error)
+        abort(error)
 
 
 def _prepare_process(config: dict[str, Any]) -> None:
@@ -59,7 +63,7 @@ def _prepare_process(config: dict[str, Any]) -> None:
     if "" in sys.path:
         sys.path.remove("")
     sys.path.insert(1, config["root"])
-    sys.argv = [config["ref"].partition(":")[0]]
+    sys.argv = [(config["ref"] or config["train"]).partition(":")[0]]
     order_streams()
     if sys.version_info >= (3, 12):
         import warnings
@@ -108,6 +112,7 @@ def _load(config: dict[str, Any]) -> Any:
             f"{config['train'] if training else config['ref']} is synchronous "
             "and takes one prediction at a time"
         )
+    plan = predictor.plan if predictor is not None else None
     _px.control(
         LOADED,
         {
@@ -119,8 +124,20 @@ def _load(config: dict[str, Any]) -> Any:
             "train": trainer is not None,
             "predict": predictor is not None,
             "schema": openapi(predictor, trainer),
+            **({"batch": plan.told()} if plan is not None else {}),
         },
     )
+    if predictor is not None and plan is not None:
+        from .batched import AroundServer, BatchServer
+
+        lost = tuple(config.get("gpu_lost") or ())
+        if not main.is_async:
+            around = plan.preprocess is not None or plan.postprocess is not None
+            serving = AroundServer if around else BatchServer
+            return serving(predictor, plan, trainer, lost)
+        from .aio_batched import AsyncBatchServer
+
+        return AsyncBatchServer(predictor, plan, trainer, slots, lost)
     if main.is_async or main.setup_is_async:
         from .aio import AsyncServer
 
@@ -144,7 +161,7 @@ def _setup_failed(error: BaseException, seconds: float) -> None:
     _px.control(SETUP_FAILED, {"error": text, "seconds": seconds, **_log_ends()})
 
 
-def _abort(error: BaseException) -> None:
+def abort(error: BaseException) -> None:
     """End a worker that cannot serve any more.
 
     At once: the front waits for the answers that it owes, and threads of the model's could keep

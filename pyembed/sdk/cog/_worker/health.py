@@ -1,7 +1,9 @@
 """The model's own health check, run whenever the front asks.
 
 On a thread of its own: a check must be answered while a synchronous prediction computes,
-and must not get in its way. An async check runs on the loop of the predictions.
+and must not get in its way. An async check runs on the loop of the predictions. The front asks
+again only when it has an answer or has given up waiting, so that a second thread means that the
+check before hangs: it must not be the end of all later ones.
 """
 
 from __future__ import annotations
@@ -21,19 +23,22 @@ if TYPE_CHECKING:
 
     from .load import Predictor
 
+_MOST = 4  # checks that may hang; each keeps a thread
+_STUCK = f"Healthcheck failed: {_MOST} user-defined healthchecks were begun and have not returned"
+
 
 def answer_checks(
     predictor: Predictor, loop: asyncio.AbstractEventLoop | None, alone: bool
 ) -> None:
-    """Start the thread that runs the checks.
+    """Start the thread that has the checks run.
 
     loop is that of async predictions. alone: one prediction runs at a time, and has all that is
     printed meanwhile, but for what a check prints.
     """
     aside = Aside() if alone else None
 
-    def run() -> None:
-        while id := _px.next_health():
+    def answer_one(id: int) -> None:
+        try:
             if aside is not None:
                 answer = aside.run(lambda: _check(predictor, loop))
             else:
@@ -41,8 +46,20 @@ def answer_checks(
             if _px.is_child():
                 _px.leave_child(None)  # the check forked, and the child came back
             _px.control(HEALTHY, answer, id)
+        finally:
+            free.release()
 
-    threading.Thread(target=run, name="healthcheck", daemon=True).start()
+    def run() -> None:
+        while id := _px.next_health():
+            if free.acquire(blocking=False):
+                threading.Thread(
+                    target=answer_one, args=(id,), name="healthcheck", daemon=True
+                ).start()
+            else:
+                _px.control(HEALTHY, {"ok": False, "error": _STUCK}, id)
+
+    free = threading.Semaphore(_MOST)
+    threading.Thread(target=run, name="healthchecks", daemon=True).start()
 
 
 def _check(predictor: Predictor, loop: asyncio.AbstractEventLoop | None) -> dict[str, Any]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
+    from .batching import Plan
+
 __all__ = ["LoadError", "Predictor", "load_predictor"]
 
 _CO_GENERATOR, _CO_COROUTINE, _CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
@@ -39,7 +41,8 @@ class Predictor:
     setup               a callable, or None; setup_takes_weights, setup_is_async;
                         setup_weights_kind is the type that it wants them in
     healthcheck         a callable, or None; healthcheck_is_async
-    signature           its inputs and output
+    plan                how it is called with a batch, None without @batch
+    signature           its inputs and output: with @batch, those of one prediction
     """
 
     __slots__ = (
@@ -53,6 +56,7 @@ class Predictor:
         "is_async_generator",
         "is_generator",
         "mode",
+        "plan",
         "setup",
         "setup_is_async",
         "setup_takes_weights",
@@ -65,13 +69,11 @@ class Predictor:
         self.instance = instance
         self.function = function
         self.mode = mode
-        self.signature: Signature = read_signature(function, root)
+        self.plan = _plan(instance, function, root) if mode == "predict" else None
+        self.signature: Signature = (
+            self.plan.signature if self.plan is not None else read_signature(function, root)
+        )
         self._read_flags()
-        if _attribute(function, "__cog_batch__", None) is not None:
-            raise LoadError(
-                f"{self.signature.file}:{self.signature.line}: {self.signature.name}: this server "
-                "does not form batches yet: take @cog.batch off, and one item instead of a list"
-            )
         self.streaming = bool(_attribute(function, "__cog_streaming__", False))
         concurrency = _attribute(function, "__cog_concurrency__", None)
         self.has_concurrent = concurrency is not None
@@ -129,14 +131,9 @@ def load_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
     function in it. Raises LoadError where the interface is not met; whatever
     the model's own code raises passes through.
     """
-    file, _, name = ref.partition(":")
-    if not file:
-        raise LoadError(f"reference {ref!r} names no file; write it as file.py:Name")
     root = os.path.abspath(root)
-    target = os.path.abspath(os.path.join(root, file))
-    if not os.path.isfile(target):
-        raise LoadError(f"reference {ref!r}: there is no file {target}")
-    module = _import(target, root)
+    module = import_model(ref, root)
+    file, _, name = ref.partition(":")
     thing = _pick(module, file, name, mode)
     if not isinstance(thing, type):
         if not callable(thing):
@@ -146,6 +143,17 @@ def load_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
     method = _method_name(thing, file, mode)
     instance = thing()
     return Predictor(instance, getattr(instance, method), mode, root + os.sep)
+
+
+def import_model(ref: str, root: str) -> ModuleType:
+    """Import the file that ref names, and nothing else; as `load_predictor`, where it cannot."""
+    file = ref.partition(":")[0]
+    if not file:
+        raise LoadError(f"reference {ref!r} names no file; write it as file.py:Name")
+    target = os.path.abspath(os.path.join(root, file))
+    if not os.path.isfile(target):
+        raise LoadError(f"reference {ref!r}: there is no file {target}")
+    return _import(target, os.path.abspath(root))
 
 
 def _pick(module: ModuleType, file: str, name: str, mode: str) -> Any:
@@ -300,6 +308,17 @@ def _attribute(function: Any, name: str, default: Any) -> Any:
     """Return what a decorator put on a function, also below other decorators."""
     inner, _ = unwrap(function)
     return getattr(function, name, getattr(inner, name, default))
+
+
+def _plan(instance: Any, function: Any, root: str) -> Plan | None:
+    options = _attribute(function, "__cog_batch__", None)
+    if options is None:
+        return None
+    from .batching import read_plan
+
+    around = (getattr(instance, name, None) for name in ("preprocess", "postprocess"))
+    pre, post = (step if callable(step) else None for step in around)
+    return read_plan(function, options, pre, post, root)
 
 
 def _is_base_method(method: Any) -> bool:

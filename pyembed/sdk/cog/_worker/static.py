@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from .._batch import BATCH_ATTRIBUTE
 from .load import LoadError, Predictor, _method_name, _pick
 from .signature import Source, unwrap
 from .static_module import StaticReader
@@ -65,7 +66,25 @@ def _read(reader: StaticReader, target: str, name: str, mode: str, ref: str) -> 
     function = getattr(instance, method)
     if is_unknown(function):
         refuse(function)
+    if _has_batch(function):
+        _check_around(instance, root)
     return _predictor(instance, function, mode, root)
+
+
+def _has_batch(function: Any) -> bool:
+    inner, _ = unwrap(function)
+    return hasattr(function, BATCH_ATTRIBUTE) or hasattr(inner, BATCH_ATTRIBUTE)
+
+
+def _check_around(instance: Any, root: str) -> None:
+    """Refuse what is not known of the functions that a batched one has around it."""
+    for name in ("preprocess", "postprocess"):
+        _check_init(type(instance), name)
+        function = getattr(instance, name, None)
+        if function is not None and is_unknown(function):
+            refuse(function)
+        if callable(function):
+            _check_values(unwrap(function)[0], root)
 
 
 def _module_name(reader: StaticReader, target: str) -> str:

@@ -75,7 +75,13 @@ class Guarded:
         handler = ast.ExceptHandler(
             type=ast.Name(id=GUARD, ctx=ast.Load()), name=None, body=[ast.Expr(value=call)]
         )
-        guarded = ast.Try(body=[node], handlers=[handler], orelse=[], finalbody=[])
+        body: list[ast.stmt] = [node]
+        if isinstance(node, ast.While):
+            # A signal at the jump back to the begin of an endless loop is raised at the instruction
+            # before that. It must be one inside of the `try`.
+            first = ast.Expr(value=ast.Name(id=GUARD, ctx=ast.Load()))
+            body.insert(0, ast.fix_missing_locations(ast.copy_location(first, node)))
+        guarded = ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[])
         _place(guarded, node)
         return guarded
 

@@ -23,6 +23,15 @@ class Stream(TextIOWrapper):
 
     source = ""  # "stdout" or "stderr"
 
+    # What the worker calls at a prediction's end. By then a router (logs.py) has sent what it held,
+    # and its flush would only ask it again.
+    settle = TextIOWrapper.flush
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Have a model's own kind of stream flushed its own way."""
+        super().__init_subclass__(**kwargs)
+        cls.settle = cls.flush
+
     def write(self, text: str, /) -> int:
         """Write text, as `TextIOWrapper.write` does."""
         route = Shared.route

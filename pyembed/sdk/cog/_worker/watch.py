@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _AFTER = 1.0  # seconds without a turn of the loop
+_LINGER = 1.0  # it stays awake for so long after the last prediction
 _LOOKS = 2  # in that time: a process that was stopped goes on between two of them
 
 
@@ -51,6 +52,10 @@ class Watch:
                     self._warn()
                     return  # awake stays set: nobody wakes it again
                 if not self._is_busy():
+                    # Waking this thread costs more than a quick prediction: not for each of them.
+                    time.sleep(_LINGER)
+                    if self._is_busy():
+                        continue
                     self.awake = False
                     # One that began before that saw it awake.
                     self.awake = self._is_busy()

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// setting is what is measured.
+type setting struct {
+	binary, python, address string
+	workers, queue          int
+	times                   float64
+	length, takes           time.Duration
+}
+
+func main() {
+	s := setting{}
+	seconds := flag.Float64("seconds", 60, "how long the overload lasts; the peak is measured for a third of it before, and a third after")
+	flag.StringVar(&s.binary, "binary", "bin/pinion", "the server")
+	flag.StringVar(&s.python, "python", "", "its interpreter (default: the server's choice)")
+	flag.StringVar(&s.address, "address", "127.0.0.1:15077", "where it listens")
+	flag.IntVar(&s.workers, "workers", 2, "its workers")
+	flag.IntVar(&s.queue, "queue", 16, "how many may wait")
+	flag.Float64Var(&s.times, "times", 10, "how much more than the peak is asked for")
+	flag.DurationVar(&s.takes, "takes", 5*time.Millisecond, "how long a prediction takes")
+	flag.Parse()
+	s.length = time.Duration(*seconds * float64(time.Second))
+	kept, err := s.run()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "overload:", err)
+		os.Exit(2)
+	}
+	if !kept {
+		os.Exit(1)
+	}
+}
+
+// run starts the server, measures, prints, and ends it. It tells whether every promise was kept.
+func (s setting) run() (kept bool, err error) {
+	arguments := []string{
+		"serve", "bench/models/wait", "--predictor", "run.py:Runner", "--log-level", "error",
+		"--workers", strconv.Itoa(s.workers), "--queue", strconv.Itoa(s.queue),
+	}
+	host, port, err := net.SplitHostPort(s.address)
+	if err != nil {
+		return false, fmt.Errorf("read address: %w", err)
+	}
+	arguments = append(arguments, "--host", host, "--port", port)
+	if s.python != "" {
+		arguments = append(arguments, "--python", s.python)
+	}
+	server := exec.Command(s.binary, arguments...)
+	server.Stdout, server.Stderr = os.Stderr, os.Stderr
+	if err := server.Start(); err != nil {
+		return false, fmt.Errorf("start server: %w", err)
+	}
+	defer func() {
+		_ = server.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = server.Wait()
+	}()
+	places := s.workers + s.queue
+	l := newLoad(s, places)
+	if err := l.ready(); err != nil {
+		return false, err
+	}
+	l.closed(places, s.length/20) // warm
+	peak := l.closed(places, s.length/3)
+	over := l.open(peak.rate()*s.times, s.length)
+	peak.add(l.closed(places, s.length/3)) // or a machine that became slower meanwhile would be the server's fault
+	return report(os.Stdout, s, peak, over), nil
+}

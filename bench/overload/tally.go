@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// tally is what came of a part.
+type tally struct {
+	mu       sync.Mutex
+	length   time.Duration
+	asked    int
+	accepted []time.Duration
+	refused  []time.Duration
+	failed   int
+}
+
+func (t *tally) rate() float64 { return float64(len(t.accepted)) / t.length.Seconds() }
+
+// add takes another part in.
+func (t *tally) add(other *tally) {
+	t.length += other.length
+	t.asked += other.asked
+	t.failed += other.failed
+	t.accepted = append(t.accepted, other.accepted...)
+	t.refused = append(t.refused, other.refused...)
+}
+
+// at is the time below which a part of them lies.
+func at(times []time.Duration, part float64) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	slices.Sort(times)
+	return times[min(len(times)-1, int(part*float64(len(times))))]
+}
+
+// What is promised: accepted work keeps its latency, but for this much more; what is refused is refused by then; the
+// throughput keeps this much of its peak.
+const (
+	keptLatency    = 1.1
+	refusedWithin  = time.Millisecond
+	keptThroughput = 0.95
+)
+
+// report prints both parts, how they compare, and which promise was not kept; it tells whether all were.
+func report(out io.Writer, s setting, peak, over *tally) bool {
+	fmt.Fprintf(out, "%d workers, %d may wait, a prediction takes %v; for %v, load of the machine %s\n",
+		s.workers, s.queue, s.takes, s.length, machineLoad())
+	fmt.Fprintf(out, "%-28s %12s %12s %8s\n", "", "peak", fmt.Sprintf("%g times", s.times), "ratio")
+	line := func(what string, a, b float64, unit string) {
+		ratio := "-"
+		if a > 0 {
+			ratio = fmt.Sprintf("%.3f", b/a)
+		}
+		fmt.Fprintf(out, "%-28s %9.2f %-2s %9.2f %-2s %8s\n", what, a, unit, b, unit, ratio)
+	}
+	line("asked for, a second", float64(peak.asked)/peak.length.Seconds(), float64(over.asked)/over.length.Seconds(), "")
+	line("done, a second", peak.rate(), over.rate(), "")
+	for _, part := range []float64{0.5, 0.9, 0.99} {
+		line(fmt.Sprintf("accepted, p%g", part*100), ms(at(peak.accepted, part)), ms(at(over.accepted, part)), "ms")
+	}
+	for _, part := range []float64{0.5, 0.9, 0.99} {
+		line(fmt.Sprintf("refused, p%g", part*100), ms(at(peak.refused, part)), ms(at(over.refused, part)), "ms")
+	}
+	fmt.Fprintf(out, "refused %d of %d; neither accepted nor refused: %d\n", len(over.refused), over.asked, peak.failed+over.failed)
+	missed := missed(peak, over)
+	for _, promise := range missed {
+		fmt.Fprintln(out, "NOT KEPT:", promise)
+	}
+	return len(missed) == 0
+}
+
+// missed are the promises that were not kept.
+func missed(peak, over *tally) (list []string) {
+	if over.rate() < keptThroughput*peak.rate() {
+		list = append(list, fmt.Sprintf("throughput keeps %g of its peak", keptThroughput))
+	}
+	for _, part := range []float64{0.5, 0.99} {
+		if float64(at(over.accepted, part)) > keptLatency*float64(at(peak.accepted, part)) {
+			list = append(list, fmt.Sprintf("p%g of what is accepted grows by no more than a factor of %g", part*100, keptLatency))
+		}
+		if at(over.refused, part) > refusedWithin {
+			list = append(list, fmt.Sprintf("p%g of what is refused is refused within %v", part*100, refusedWithin))
+		}
+	}
+	if len(over.refused) == 0 {
+		list = append(list, "what is too much is refused")
+	}
+	if peak.failed+over.failed > 0 {
+		list = append(list, "everything is accepted or refused")
+	}
+	return list
+}
+
+// machineLoad is what else the machine does, or did in the last minute.
+func machineLoad() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	return first
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pinion/cmd/pinion/internal/load"
+)
+
+// benching is 'pinion bench'.
+type benching struct {
+	subject     subject
+	input       inputFlags
+	connections int
+	rate        float64
+	length      time.Duration
+	warmup      time.Duration
+	output      string
+	screen      *screen
+}
+
+func newBench() *cobra.Command {
+	b := &benching{}
+	cmd := &cobra.Command{
+		Use:   "bench [DIR|URL] [-- FLAG...]",
+		Short: "Measure a model, or a server that runs",
+		Long: `Ask the server at URL for predictions, or serve the model in DIR (default: the current folder) for as long as it takes,
+and print how many it answers a second and how long that takes. What follows -- are flags of 'pinion serve'.
+
+Each connection asks again as soon as it is answered. With --rate requests leave by the clock instead: a server that falls
+behind then pays for it, as it does when its users do not wait for each other.
+
+The input is made of the schema's examples, and of values of the right types. -i and --json give another, as to 'pinion predict'.`,
+		Example: "  pinion bench\n  pinion bench http://localhost:5000 -c 64 -i prompt=\"a cat\"\n  pinion bench --rate 500 -d 30s -- --workers 2",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var flags []string
+			if n := cmd.ArgsLenAtDash(); n >= 0 {
+				args, flags = args[:n], args[n:]
+			}
+			if err := b.check(args, flags); err != nil {
+				return err
+			}
+			b.input.isSet = cmd.Flags().Changed("json")
+			if b.rate > 0 && !cmd.Flags().Changed("connections") {
+				b.connections = 256
+			}
+			b.screen = newScreen(os.Stderr)
+			defer b.screen.hide()
+			return failed(b.run(folderOf(args), flags))
+		},
+	}
+	b.subject.bindFlags(cmd.Flags())
+	b.input.bindFlags(cmd.Flags())
+	f := cmd.Flags()
+	f.Lookup("json").Usage = "the whole input: a JSON object, @file, or - for stdin"
+	f.IntVarP(&b.connections, "connections", "c", 8, "connections; with --rate at most so many (then default: 256)")
+	f.Float64Var(&b.rate, "rate", 0, "requests a second, by the clock (default: as many as are answered)")
+	f.DurationVarP(&b.length, "duration", "d", 10*time.Second, "how long")
+	f.DurationVar(&b.warmup, "warmup", time.Second, "how long before, which does not count")
+	f.StringVarP(&b.output, "output", "o", "", "a file for the figures as JSON; - for stdout, instead of the table")
+	return cmd
+}
+
+func (b *benching) check(args, flags []string) error {
+	switch {
+	case len(args) > 1:
+		return fmt.Errorf("%d folders or URLs: one is measured at a time", len(args))
+	case len(args) == 1 && isHTTP(args[0]) && len(flags) > 0:
+		return errors.New("the server at a URL has its flags: leave out what follows --")
+	case b.connections < 1:
+		return fmt.Errorf("--connections %d: it is at least 1", b.connections)
+	case b.rate < 0:
+		return fmt.Errorf("--rate %g: it is more than 0", b.rate)
+	case b.length <= 0:
+		return fmt.Errorf("--duration %s: it is more than 0", b.length)
+	case b.warmup < 0:
+		return fmt.Errorf("--warmup %s: it is at least 0", b.warmup)
+	}
+	return nil
+}
+
+// run measures what is at a URL, or a server of its own.
+func (b *benching) run(target string, flags []string) error {
+	signals := watchSignals(false)
+	stop := make(chan struct{})
+	go func() {
+		<-signals
+		close(stop)
+		<-signals // whoever does not want to wait for the last answers
+		os.Exit(exitInterrupted)
+	}()
+	if isHTTP(target) {
+		return b.measure(strings.TrimRight(target, "/"), stop)
+	}
+	b.screen.show("setting the model up")
+	s, err := startServer(b.serveArguments(target, flags), stop)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	return b.measure(s.address, stop)
+}
+
+// serveArguments are those of the server of this command's own. Whatever has a connection may wait for its turn, as
+// long as it takes: a place that is missing would be measured as errors.
+func (b *benching) serveArguments(dir string, flags []string) []string {
+	args := []string{"serve", dir, "--host", "127.0.0.1", "--port", "0", "--log-level", "info", "--log-format", "json",
+		"--queue", fmt.Sprint(b.connections), "--queue-timeout", "1h"}
+	for flag, value := range map[string]string{"--predictor": b.subject.predictor, "--python": b.subject.python, "--libpython": b.subject.libPython} {
+		if value != "" {
+			args = append(args, flag, value)
+		}
+	}
+	return append(args, flags...)
+}
+
+// measure finds the input, tries it once, and measures.
+func (b *benching) measure(base string, stop <-chan struct{}) error {
+	b.screen.show("reading the schema")
+	document, err := fetchDocument(base)
+	if err != nil {
+		return err
+	}
+	f, err := readFields(document, false)
+	if err != nil {
+		return err
+	}
+	var input []byte
+	if len(b.input.pairs) == 0 && !b.input.isSet {
+		input, err = f.sample()
+	} else {
+		input, err = b.input.read(f, os.Stdin)
+	}
+	if err != nil {
+		return err
+	}
+	o := load.Options{
+		URL: base + "/predictions", Body: append(append([]byte(`{"input":`), input...), '}'), UserAgent: "pinion/" + version,
+		Connections: b.connections, Rate: b.rate, Warmup: b.warmup, Length: b.length, Stop: stop,
+	}
+	if err := try(o); err != nil {
+		return err
+	}
+	b.screen.show("measuring")
+	r := load.Run(o)
+	b.screen.hide()
+	return b.tell(report{target: base, input: input, asked: o, got: r})
+}
+
+// try asks once: an input that does not do would be measured for nothing.
+func try(o load.Options) error {
+	status, body, err := load.Once(o)
+	if err != nil {
+		return err
+	}
+	_, failure := load.Read(body)
+	if status == 200 && failure == "" {
+		return nil
+	}
+	var said struct{ Error, Detail json.RawMessage }
+	why := string(body)
+	if json.Unmarshal(body, &said) == nil {
+		why = string(bytes.Join([][]byte{said.Error, said.Detail}, nil))
+	}
+	return fmt.Errorf("the first prediction does not succeed, so nothing was measured: HTTP status %d: %s", status, why)
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ownServer is a server that this command started from its own binary, for itself.
+type ownServer struct {
+	address string
+	process *os.Process
+	ended   chan struct{} // closed: it has
+
+	mu   sync.Mutex
+	said strings.Builder // in its log, since the start
+}
+
+// saidMost bounds what is kept of the log.
+const saidMost = 64 << 10
+
+// startServer starts a server and waits until it is ready.
+func startServer(args []string, stop <-chan struct{}) (*ownServer, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find own binary: %w", err)
+	}
+	cmd := exec.Command(exe, args...)
+	// A Ctrl-C is this command's to hear. Where it is killed, the server is told to end.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the server: %w", err)
+	}
+	s := &ownServer{ended: make(chan struct{})}
+	started, listening := make(chan error), make(chan string, 1)
+	go func() {
+		defer close(s.ended)
+		// Pdeathsig is sent when the thread that started the child ends, so this one stays until the child has.
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		s.read(log, listening)
+		_ = cmd.Wait() // what it said tells more
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start the server: %w", err)
+	}
+	s.process = cmd.Process
+	if err := s.ready(listening, stop); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// read takes the log in until its end.
+func (s *ownServer) read(log io.Reader, listening chan<- string) {
+	lines := bufio.NewReader(log)
+	for {
+		line, err := lines.ReadString('\n')
+		var entry struct{ Level, Msg, Address, Error string }
+		switch {
+		case json.Unmarshal([]byte(line), &entry) != nil:
+			s.keep(line)
+		case entry.Msg == "listening":
+			listening <- entry.Address
+		case entry.Error != "":
+			s.keep(entry.Msg + ": " + entry.Error + "\n")
+		case entry.Level != "INFO" || !strings.HasPrefix(entry.Msg, "shutting"):
+			s.keep(entry.Msg + "\n")
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (s *ownServer) keep(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.said.Len() < saidMost {
+		s.said.WriteString(line)
+	}
+}
+
+// broken is a server that cannot be measured, with what it said.
+func (s *ownServer) broken(what string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Errorf("%s:\n%s", what, strings.TrimSpace(s.said.String()))
+}
+
+// ready waits until the server serves.
+func (s *ownServer) ready(listening <-chan string, stop <-chan struct{}) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case s.address = <-listening:
+		case <-s.ended:
+			return s.broken("the server ended")
+		case <-stop:
+			return &exitError{code: exitInterrupted}
+		case <-tick.C:
+		}
+		if s.address == "" {
+			continue
+		}
+		switch s.health() {
+		case "READY", "BUSY":
+			return nil
+		case "SETUP_FAILED", "DEFUNCT":
+			return s.broken("the model cannot be set up")
+		}
+	}
+}
+
+func (s *ownServer) health() string {
+	var health struct{ Status string }
+	response, err := http.Get(s.address + "/health-check")
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&health); err != nil {
+		return ""
+	}
+	return health.Status
+}
+
+// stop ends the server, and waits until it is gone.
+func (s *ownServer) stop() {
+	if err := s.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		_ = s.process.Kill()
+	}
+	<-s.ended
+}

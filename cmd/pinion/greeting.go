@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// greets tells whether somebody sits before the server, who wants to know how to try the model.
+func (s *settings) greets() bool { return isTerminal(os.Stderr) && s.logFormat != "json" }
+
+// greet says where the model is, and how to ask it from a shell: with a line that works for this very model.
+func (f *front) greet(to io.Writer) {
+	document, ok := f.svc.OpenAPI()
+	if !ok {
+		return
+	}
+	train := f.model.mode(f.s.mode) == "train"
+	address, socket, page := f.address, "", f.address+"/docs is a page to try it, or"
+	if path, unix := strings.CutPrefix(address, "unix:"); unix {
+		address, socket, page = "http://localhost", " --unix-socket "+quoteShell(path), "try it by"
+	}
+	fmt.Fprintf(to, "\n  The model is ready: %s\n\n", page)
+	path := "/predictions"
+	if train {
+		path = "/trainings"
+	}
+	input := []byte(`{…}`) // of what cannot be made up, as files cannot
+	if fields, err := readFields(document, train); err == nil {
+		if made, err := fields.sample(); err == nil {
+			input = made
+		}
+	}
+	fmt.Fprintf(to, "  curl%s %s%s -H 'Content-Type: application/json' -d %s\n\n", socket, address, path,
+		quoteShell(`{"input": `+string(input)+`}`))
+}
+
+// quoteShell makes a word of a shell's of any text.
+func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

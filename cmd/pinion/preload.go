@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/httpd"
+	"pinion/runtime/supervise"
+)
+
+// adoptWorkers makes this process the parent of workers that its template forks, as it is of those that it starts. Any
+// other process that loses its parent becomes its child too, as in a container; see reapOrphans.
+func adoptWorkers() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("--preload: become a child subreaper: %w", err)
+	}
+	return nil
+}
+
+// newTemplate makes the template, where one was asked for.
+func (f *front) newTemplate(exe string, spec supervise.Spec, env []string) *supervise.Template {
+	if !f.s.fleet.preload {
+		return nil
+	}
+	return supervise.NewTemplate(supervise.TemplateOptions{
+		Exe: exe, Spec: spec, Env: env, Timeout: f.s.setupTimeout, Orphans: f.orphans, Logger: f.log,
+		Prepare: f.keepSDK, OnChange: f.svc.Changed,
+	})
+}
+
+// preloadHealth is what health says of the template.
+func (f *front) preloadHealth() *httpd.Preload {
+	if f.template == nil {
+		return nil
+	}
+	st := f.template.Status()
+	return &httpd.Preload{State: st.State, PID: st.PID, Reason: st.Reason, Forked: st.Forked}
+}
+
+// reloads has one reload follow another, and leaves out those that a later one makes needless.
+type reloads struct {
+	newest atomic.Int64
+	mu     sync.Mutex
+}
+
+// begin replaces the workers: at once, or where there is a template when that has been replaced, which takes as long
+// as the model's import.
+func (r *reloads) begin(template func(), wait bool, workers func()) {
+	if !wait {
+		workers()
+		return
+	}
+	number := r.newest.Add(1)
+	go func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.newest.Load() == number {
+			template()
+			workers()
+		}
+	}()
+}

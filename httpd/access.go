@@ -1,0 +1,78 @@
+package httpd
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// access writes a line of the log for requests, at most so many a second: what is beyond is left out evenly, and the
+// next line says how many that were. A request that is left out costs one look at the clock and two atomic operations.
+type access struct {
+	log   *slog.Logger
+	every time.Duration // between two lines, in the long run
+	begun time.Time     // times count from here, by a clock that is never set
+
+	next atomic.Int64 // when the line after the newest is due, were they evenly spread
+	left atomic.Int64 // requests without a line since the last one
+}
+
+// burst is how much of the lines may come at once.
+const burst = time.Second
+
+// pathShown is how much of a path is shown, in bytes: clients make them.
+const pathShown = 256
+
+// newAccess makes one for so many lines a second; nil: none are wanted.
+func newAccess(log *slog.Logger, lines int) *access {
+	if lines <= 0 {
+		return nil
+	}
+	a := &access{log: log, every: max(1, time.Second/time.Duration(lines)), begun: time.Now()}
+	a.next.Store(-int64(burst)) // so that the first second has its burst too
+	return a
+}
+
+// admits tells whether a request at this moment gets a line. It is the generic cell rate algorithm of ATM.
+func (a *access) admits(now time.Duration) bool {
+	for {
+		next := a.next.Load()
+		due := max(next, int64(now-burst+a.every))
+		if due > int64(now) {
+			a.left.Add(1)
+			return false
+		}
+		if a.next.CompareAndSwap(next, due+int64(a.every)) {
+			return true
+		}
+	}
+}
+
+// idKey is where a request's context has the id of the prediction that it made.
+type idKey struct{}
+
+// note writes a line. It has nothing of what may be secret: no query, no header, no body.
+func (a *access) note(ctx *fasthttp.RequestCtx, took time.Duration) {
+	if !a.admits(time.Since(a.begun)) {
+		return
+	}
+	path := ctx.Path()
+	attrs := make([]slog.Attr, 0, 8)
+	attrs = append(attrs,
+		slog.String("method", methodName(ctx.Method())), slog.String("path", string(path[:min(len(path), pathShown)])),
+		slog.Int("status", ctx.Response.StatusCode()), slog.Float64("seconds", took.Seconds()))
+	if host, _, err := net.SplitHostPort(ctx.RemoteAddr().String()); err == nil { // a unix socket's client has none
+		attrs = append(attrs, slog.String("client", host))
+	}
+	if id, ok := ctx.UserValue(idKey{}).(string); ok {
+		attrs = append(attrs, slog.String("prediction_id", id))
+	}
+	if left := a.left.Swap(0); left > 0 {
+		attrs = append(attrs, slog.Int64("left_out", left))
+	}
+	a.log.LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
+}

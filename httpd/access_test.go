@@ -1,0 +1,145 @@
+package httpd
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// pages is what a server logs, to be read while it logs.
+type pages struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (p *pages) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(b)
+}
+
+// requests are the lines about requests.
+func (p *pages) requests(t *testing.T) (lines []map[string]any) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for line := range strings.Lines(p.text.String()) {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatal(err)
+		}
+		if fields["msg"] == "request" {
+			lines = append(lines, fields)
+		}
+	}
+	return lines
+}
+
+// TestAccessLines: each request has one, which tells what it was and how it went, and nothing of what may be secret.
+func TestAccessLines(t *testing.T) {
+	log := &pages{}
+	c := serve(t, newFake(), Options{Logger: slog.New(slog.NewJSONHandler(log, nil)), AccessLines: 1000}).dial(t)
+	c.post(`{"id":"p1","input":{"s":"s3cr3t"}}`)
+	c.want(200)
+	c.send("GET /nowhere/" + strings.Repeat("x", 500) + "?token=s3cr3t HTTP/1.1\r\nHost: x\r\nAuthorization: s3cr3t\r\n\r\n")
+	c.want(404)
+	c.send("BREW /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+	c.want(405)
+	lines := log.requests(t)
+	want := []map[string]any{
+		{"method": "POST", "path": "/predictions", "status": 200.0, "prediction_id": "p1"},
+		{"method": "GET", "path": "/nowhere/" + strings.Repeat("x", pathShown-9), "status": 404.0, "prediction_id": nil},
+		{"method": "OTHER", "path": "/livez", "status": 405.0, "left_out": nil},
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines: %v", len(lines), lines)
+	}
+	for i, fields := range want {
+		for name, value := range fields {
+			if lines[i][name] != value {
+				t.Errorf("line %d: %s is %v, want %v", i, name, lines[i][name], value)
+			}
+		}
+		if s, ok := lines[i]["seconds"].(float64); !ok || s < 0 {
+			t.Errorf("line %d took %v", i, lines[i]["seconds"])
+		}
+	}
+	if strings.Contains(log.text.String(), "s3cr3t") {
+		t.Errorf("a secret is in the log: %s", log.text.String())
+	}
+}
+
+// TestNoAccessLines where none are wanted.
+func TestNoAccessLines(t *testing.T) {
+	log := &pages{}
+	c := serve(t, newFake(), Options{Logger: slog.New(slog.NewJSONHandler(log, nil))}).dial(t)
+	c.post(`{}`)
+	c.want(200)
+	if lines := log.requests(t); len(lines) != 0 {
+		t.Errorf("got %v", lines)
+	}
+}
+
+// TestAccessSample: of many requests as many lines are left as there may be, evenly spread, and all are accounted for.
+func TestAccessSample(t *testing.T) {
+	a := newAccess(slog.New(slog.DiscardHandler), 10)
+	newcomer := newAccess(slog.New(slog.DiscardHandler), 10)
+	const perSecond, seconds = 1000, 5
+	admitted := make([]int, seconds)
+	last := time.Duration(0)
+	for i := range perSecond * seconds {
+		now := time.Hour + time.Duration(i)*time.Second/perSecond
+		if a.admits(now) {
+			admitted[i/perSecond]++
+			if i > perSecond && now-last != 100*time.Millisecond {
+				t.Fatalf("a line %s after the last", now-last)
+			}
+			last = now
+		}
+	}
+	total := 0
+	for second, n := range admitted {
+		if second > 0 && n != 10 || second == 0 && n > 20 {
+			t.Errorf("%d lines in second %d", n, second)
+		}
+		total += n
+	}
+	if left := a.left.Load(); int(left)+total != perSecond*seconds {
+		t.Errorf("%d lines and %d left out, of %d", total, left, perSecond*seconds)
+	}
+	first := 0
+	for range 20 { // at once, right at the start
+		if newcomer.admits(0) {
+			first++
+		}
+	}
+	if first != 10 {
+		t.Errorf("%d lines at once, want 10", first)
+	}
+	if newAccess(nil, 0) != nil {
+		t.Error("no lines are wanted, and there are some")
+	}
+}
+
+// BenchmarkAccess is what a request pays whose line is left out, and one that has a line.
+func BenchmarkAccess(b *testing.B) {
+	for name, lines := range map[string]int{"left_out": 1, "written": 1e9} {
+		b.Run(name, func(b *testing.B) {
+			a := newAccess(slog.New(slog.NewJSONHandler(io.Discard, nil)), lines)
+			var ctx fasthttp.RequestCtx
+			ctx.Init(&fasthttp.Request{}, nil, nil)
+			ctx.Request.SetRequestURI("/predictions")
+			b.ReportAllocs()
+			for b.Loop() {
+				a.note(&ctx, time.Millisecond)
+			}
+		})
+	}
+}

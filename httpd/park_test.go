@@ -1,0 +1,196 @@
+package httpd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// lot starts a server that parks every connection that two sweeps find idle.
+func lot(t *testing.T, f *fake, o Options) *site {
+	s := serve(t, f, o)
+	s.mu.Lock()
+	s.parkAbove = 0
+	s.mu.Unlock()
+	return s
+}
+
+// parkedNow is how many connections are parked.
+func (s *site) parkedNow() int {
+	s.parking.mu.Lock()
+	defer s.parking.mu.Unlock()
+	return len(s.parking.by)
+}
+
+// park sweeps until n connections are parked.
+func (s *site) park(t *testing.T, n int) {
+	t.Helper()
+	until(t, fmt.Sprintf("%d connections are parked", n), func() bool {
+		s.sweep()
+		return s.parkedNow() == n
+	})
+}
+
+const homeRequest = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+func TestParkedConnectionsAreServedAgain(t *testing.T) {
+	f := newFake()
+	s := lot(t, f, Options{})
+	const many = 20
+	clients := make([]*client, many)
+	for i := range clients {
+		clients[i] = s.dial(t)
+		clients[i].send(homeRequest)
+		clients[i].want(200)
+	}
+	for range 3 {
+		s.park(t, many)
+		if n := s.open(); n != many {
+			t.Fatalf("%d connections are open, want %d", n, many)
+		}
+		for _, c := range clients {
+			c.post(`{"input":{}}`)
+		}
+		for _, c := range clients {
+			c.want(200)
+		}
+	}
+	s.park(t, many)
+	for _, c := range clients {
+		c.Close()
+	}
+	until(t, "none is open", func() bool { return s.open() == 0 })
+}
+
+// TestParkedConnectionsKeepTheirTime: the idle timeout holds for them too.
+func TestParkedConnectionsKeepTheirTime(t *testing.T) {
+	s := lot(t, newFake(), Options{IdleTimeout: time.Hour})
+	c := s.dial(t)
+	c.send(homeRequest)
+	c.want(200)
+	s.park(t, 1)
+	s.sweep()
+	if n := s.parkedNow(); n != 1 {
+		t.Fatalf("%d are parked, want 1: it has an hour", n)
+	}
+	s.mu.Lock()
+	for c := range s.conns {
+		if left := time.Until(time.Unix(0, c.until.Load())); left < 50*time.Minute || left > time.Hour {
+			t.Errorf("%v are left to it", left)
+		}
+		c.until.Store(time.Now().Add(-time.Second).UnixNano())
+	}
+	s.mu.Unlock()
+	s.sweep()
+	c.ended()
+	if n := s.open(); n != 0 {
+		t.Errorf("%d connections are open", n)
+	}
+}
+
+func TestShutdownClosesParkedConnections(t *testing.T) {
+	s := lot(t, newFake(), Options{})
+	c := s.dial(t)
+	c.send(homeRequest)
+	c.want(200)
+	s.park(t, 1)
+	done := s.shut(context.Background())
+	c.ended()
+	if err := wait(t, done, "the end of Shutdown"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOnlyIdleConnectionsAreParked: one that has not sent a byte, one within a request's header, one within its
+// body and one that waits for its answer are nudged, and nothing comes of it.
+func TestOnlyIdleConnectionsAreParked(t *testing.T) {
+	f := newFake()
+	f.hold = true
+	s := lot(t, f, Options{})
+	fresh, head, body, waiting := s.dial(t), s.dial(t), s.dial(t), s.dial(t)
+	request := postRequest(`{"input":{}}`)
+	head.send(request[:10])
+	body.send(request[:len(request)-2])
+	waiting.post(`{"id":"waiting"}`)
+	p := wait(t, f.started, "the prediction")
+	until(t, "all are known", func() bool { return s.open() == 4 })
+	for range 10 {
+		s.mu.Lock()
+		all := make([]*conn, 0, 4)
+		for c := range s.conns {
+			all = append(all, c)
+		}
+		s.mu.Unlock()
+		for _, c := range all {
+			c.nudge()
+		}
+		s.sweep()
+	}
+	if n := s.parkedNow(); n != 0 {
+		t.Fatalf("%d are parked", n)
+	}
+	f.finish(p)
+	waiting.want(200)
+	body.send(request[len(request)-2:])
+	f.finish(wait(t, f.started, "the prediction whose body was cut"))
+	body.want(200)
+	head.send(request[10:])
+	f.finish(wait(t, f.started, "the prediction whose head was cut"))
+	head.want(200)
+	fresh.send(homeRequest)
+	fresh.want(200)
+}
+
+// TestParkingLosesNoRequest has clients whose requests come while their connections are being parked.
+func TestParkingLosesNoRequest(t *testing.T) {
+	s := lot(t, newFake(), Options{})
+	stop := make(chan struct{})
+	var sweeps sync.WaitGroup
+	sweeps.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				s.sweep()
+			}
+		}
+	})
+	var clients sync.WaitGroup
+	for i := range 8 {
+		c := s.dial(t)
+		request := postRequest(fmt.Sprintf(`{"id":"%d"}`, i))
+		clients.Go(func() {
+			for range 400 {
+				if err := exchange(c, request); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	clients.Wait()
+	close(stop)
+	sweeps.Wait()
+}
+
+// exchange sends a request and reads its answer, which is to be 200.
+func exchange(c *client, request string) error {
+	if _, err := c.Conn.Write([]byte(request)); err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(c.br, nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.New(resp.Status)
+	}
+	return err
+}

@@ -1,0 +1,83 @@
+//go:build cgo
+
+package nvml
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// fakeLibrary compiles testdata/fakenvml.c.
+func fakeLibrary(t *testing.T) string {
+	t.Helper()
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "cc"
+	}
+	if _, err := exec.LookPath(cc); err != nil {
+		t.Skipf("no C compiler: %v", err)
+	}
+	out := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
+	if text, err := exec.Command(cc, "-shared", "-fPIC", "-Wall", "-Werror", "-o", out, "testdata/fakenvml.c").CombinedOutput(); err != nil {
+		t.Fatalf("compile the stand-in: %v\n%s", err, text)
+	}
+	return out
+}
+
+const long = time.Minute // bounds only what fails
+
+func TestSamples(t *testing.T) {
+	s := New(Options{Library: fakeLibrary(t), Patience: long})
+	for range 3 {
+		want := []Sample{{0, 5 << 30, 0.75}, {2, 1 << 30, -0.01}}
+		if got := s.Samples(); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+}
+
+func TestNoLibrary(t *testing.T) {
+	if got := New(Options{Library: filepath.Join(t.TempDir(), "none.so"), Patience: long}).Samples(); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+	if got := New(Options{Library: "libm.so.6", Patience: long}).Samples(); len(got) != 0 { // it has none of the functions
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestBrokenDriver(t *testing.T) {
+	t.Setenv("FAKE_NVML_BROKEN", "1")
+	if got := New(Options{Library: fakeLibrary(t), Patience: long}).Samples(); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestHangingDriver: nobody waits for it for long, it is asked once, and what it says in the end counts.
+func TestHangingDriver(t *testing.T) {
+	gate := filepath.Join(t.TempDir(), "gate")
+	t.Setenv("FAKE_NVML_GATE", gate)
+	s := New(Options{Library: fakeLibrary(t), Patience: time.Millisecond})
+	for range 3 {
+		if got := s.Samples(); got != nil {
+			t.Errorf("got %v of a driver that hangs", got)
+		}
+	}
+	s.mu.Lock()
+	l := s.look
+	s.mu.Unlock()
+	if l == nil || !l.late {
+		t.Fatalf("the look that hangs is %+v", l)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-l.done
+	s.o.Patience = long
+	if got := s.Samples(); len(got) != 2 {
+		t.Errorf("got %v of a driver that is well again", got)
+	}
+}

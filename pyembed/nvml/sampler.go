@@ -1,0 +1,81 @@
+package nvml
+
+import (
+	"sync"
+	"time"
+)
+
+// Sample is what one GPU has to do.
+type Sample struct {
+	Index       int     // as nvidia-smi numbers them
+	MemoryUsed  int64   // bytes, of all processes
+	Utilization float64 // 0 to 1; negative: the GPU does not tell
+}
+
+// Options of a Sampler. A zero field takes its default.
+type Options struct {
+	Library  string        // default "libnvidia-ml.so.1"
+	Patience time.Duration // how long Samples may take. Default 200 ms
+}
+
+// Sampler reads the GPUs. Its methods may be called by any goroutine.
+type Sampler struct {
+	o    Options
+	read func() []Sample // by one goroutine at a time
+
+	mu   sync.Mutex
+	look *look // the one that is under way; nil: none is
+}
+
+// look is one reading of all GPUs.
+type look struct {
+	done    chan struct{}
+	late    bool // somebody has given up waiting for it
+	samples []Sample
+}
+
+// New makes a sampler. The library is opened when samples are first asked for.
+func New(o Options) *Sampler {
+	if o.Library == "" {
+		o.Library = "libnvidia-ml.so.1"
+	}
+	if o.Patience <= 0 {
+		o.Patience = 200 * time.Millisecond
+	}
+	return &Sampler{o: o, read: reader(o.Library)}
+}
+
+// Samples are those of the GPUs that can be read now; none where there are none, or the driver takes too long.
+func (s *Sampler) Samples() []Sample {
+	s.mu.Lock()
+	l := s.look
+	if l == nil {
+		l = &look{done: make(chan struct{})}
+		s.look = l
+		go s.carryOut(l)
+	}
+	late := l.late
+	s.mu.Unlock()
+	if late { // it was waited for long enough
+		return nil
+	}
+	timer := time.NewTimer(s.o.Patience)
+	defer timer.Stop()
+	select {
+	case <-l.done:
+		return l.samples
+	case <-timer.C:
+		s.mu.Lock()
+		l.late = true
+		s.mu.Unlock()
+		return nil
+	}
+}
+
+func (s *Sampler) carryOut(l *look) {
+	l.samples = s.read()
+	s.mu.Lock()
+	s.look = nil
+	s.mu.Unlock()
+	close(l.done)
+}

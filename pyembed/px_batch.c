@@ -1,0 +1,200 @@
+// The functions with which Python serves a batched model: Python keeps the items, C moves the bytes.
+//
+// An item is one prediction; a ride is a batch as the front formed it, and has a claim word where an
+// item has none. All of them with the GIL held. reply_item, prepared and tell_item from any thread of Python's;
+// frames from the one that reads the slot; the rest on the main thread.
+#include "px_worker.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "px_json.h"
+
+#define PX_KEEP_ANSWER ((size_t)1 << 20)
+
+// A buffer for the next answer. It is taken while it is in use, for the encoder runs Python code, and with it
+// other threads that answer. GIL held.
+static struct px_buf spare;
+
+static struct px_buf take(void) {
+  struct px_buf b = spare;
+  spare = (struct px_buf){0};
+  return b;
+}
+
+static void give_back(struct px_buf *b) {
+  if (spare.data) {
+    px_buf_free(b);
+    return;
+  }
+  px_buf_trim(b, PX_KEEP_ANSWER);
+  spare = *b;
+}
+
+// add_frame appends (kind, id, flags, message, error) to list: error is None, or the exception of a body that cannot
+// be read.
+static int add_frame(PyObject *list, struct px_frame *f) {
+  PyObject *message = px_json_loads(f->body, f->len), *raised = NULL;
+  if (!message) {
+    raised = px_raised();
+    if (!raised) return -1;
+  }
+  PyObject *frame = Py_BuildValue("(iKiOO)", (int)f->kind, (unsigned long long)f->id, (int)f->flags,
+                                  message ? message : Py_None, raised ? raised : Py_None);
+  int status = frame ? PyList_Append(list, frame) : -1;
+  Py_XDECREF(frame);
+  Py_XDECREF(message);
+  Py_XDECREF(raised);
+  return status;
+}
+
+// fill reads what is there, waiting for bytes if wait is set, without the GIL. As px_channel_fill, but never EINTR.
+static int fill(struct px_channel *ch, bool wait) {
+  for (;;) {
+    if (!wait) {
+      int n = px_channel_fill(ch, false);
+      if (n >= 0 || errno != EINTR) return n;
+      continue;
+    }
+    PyThreadState *state = PyEval_SaveThread();
+    int n = px_channel_fill(ch, true);
+    int saved = errno;
+    PyEval_RestoreThread(state);
+    errno = saved;
+    if (n >= 0 || errno != EINTR) return n;
+    if (PyErr_CheckSignals() < 0) PyErr_WriteUnraisable(Py_None);  // the model's own handler raised
+  }
+}
+
+// frames(slot, wait) -> [(kind, id, flags, message, error), …], or None at the end: all frames that are there; if wait
+// is set, at least one.
+static PyObject *frames(PyObject *self, PyObject *args) {
+  (void)self;
+  int i, wait, n;
+  if (!PyArg_ParseTuple(args, "ip", &i, &wait)) return NULL;
+  struct px_channel *ch = px_slot_of(i);
+  if (!ch) return NULL;
+  PyObject *list = PyList_New(0);
+  if (!list) return NULL;
+  do {
+    n = fill(ch, wait);
+    if (n == 0) {
+      Py_DecRef(list);
+      Py_RETURN_NONE;
+    }
+    if (n < 0 && errno == EAGAIN) return list;
+    if (n < 0) goto broken;
+    struct px_frame f;
+    while ((n = px_channel_next(ch, &f)) > 0) {
+      bool known = f.kind == PX_PREDICT || f.kind == PX_BATCH || f.kind == PX_DROP;
+      int status = known ? add_frame(list, &f) : 0;
+      px_frame_done(&f);
+      if (status < 0) {
+        Py_DecRef(list);
+        return NULL;
+      }
+    }
+    if (n < 0) goto broken;
+  } while (wait && PyList_Size(list) == 0);
+  return list;
+broken:
+  Py_DecRef(list);
+  return PyErr_Format(PyExc_OSError, "read from the front: %s", strerror(errno));
+}
+
+// set_scope(scope): what _px.scope() returns from now on, to be kept alive by the caller; None: nothing.
+static PyObject *set_scope(PyObject *self, PyObject *scope) {
+  (void)self;
+  px_w.scope = scope == Py_None ? NULL : scope;
+  Py_RETURN_NONE;
+}
+
+// watch(id): what a ride writes is told as it comes, where one ride runs at a time.
+static PyObject *watch(PyObject *self, PyObject *id) {
+  (void)self;
+  uint64_t ride = PyLong_AsUnsignedLongLong(id);
+  if (PyErr_Occurred()) return NULL;
+  if (px_w.nslots == 1) px_log_watch(ride);
+  Py_RETURN_NONE;
+}
+
+// tell_item(slot, id, kind, value): tells what happens to an item; value None: without a body.
+static PyObject *tell_item(PyObject *self, PyObject *args) {
+  (void)self;
+  int i, kind;
+  unsigned long long id;
+  PyObject *value;
+  if (!PyArg_ParseTuple(args, "iKiO", &i, &id, &kind, &value)) return NULL;
+  struct px_channel *ch = px_slot_of(i);
+  if (!ch || px_tell_item(ch, (uint8_t)kind, id, value == Py_None ? NULL : value) < 0) return NULL;
+  Py_RETURN_NONE;
+}
+
+// prepared(slot, id): an item's preprocess is done.
+static PyObject *prepared(PyObject *self, PyObject *args) {
+  (void)self;
+  int i;
+  unsigned long long id;
+  if (!PyArg_ParseTuple(args, "iK", &i, &id)) return NULL;
+  struct px_channel *ch = px_slot_of(i);
+  if (!ch) return NULL;
+  if (px_channel_put(ch, PX_PREPARED, id, 0, "", 0) < 0) return PyErr_NoMemory();
+  px_flush_held(ch);
+  Py_RETURN_NONE;
+}
+
+// batch_done(slot, ride, nanos, runs, size, failed): the function is over. The answers that follow at once leave with
+// it, and it leaves soon, whatever they take.
+static PyObject *batch_done(PyObject *self, PyObject *args) {
+  (void)self;
+  int i, runs, size, failed;
+  unsigned long long id, nanos;
+  if (!PyArg_ParseTuple(args, "iKKiip", &i, &id, &nanos, &runs, &size, &failed)) return NULL;
+  struct px_channel *ch = px_slot_of(i);
+  if (!ch) return NULL;
+  px_flush_stdio();
+  px_log_unwatch();
+  char body[80];
+  int n = snprintf(body, sizeof body, "{\"runs\":%d,\"size\":%d,\"failed\":%s}", runs, size, failed ? "true" : "false");
+  int status = px_log_mark(ch, id);
+  atomic_store(&ch->page->running, 0);
+  ch->current = 0;
+  if (status == 0) status = px_channel_put(ch, PX_BATCH_DONE, id, nanos, body, (size_t)n);
+  if (status < 0) return PyErr_NoMemory();
+  if (size > 1) px_flusher_arm_for(ch);
+  Py_RETURN_NONE;
+}
+
+// reply_item(slot, id, kind, value, nanos, metrics, encode, fail): the answer to an item, as px_reply makes it, but for
+// what belongs to the ride: the logs, and the word that says what runs.
+static PyObject *reply_item(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  (void)self;
+  if (n != 8) return PyErr_Format(PyExc_TypeError, "reply_item takes 8 arguments, not %zd", n);
+  int i = (int)PyLong_AsLong(args[0]);
+  uint64_t id = PyLong_AsUnsignedLongLong(args[1]), nanos = PyLong_AsUnsignedLongLong(args[4]);
+  uint8_t kind = (uint8_t)PyLong_AsLong(args[2]);
+  if (PyErr_Occurred()) return NULL;
+  struct px_channel *ch = px_slot_of(i);
+  if (!ch) return NULL;
+  struct px_buf b = take();
+  int status = px_build_answer(&b, &kind, args[3], nanos, args[5], args[6], args[7]);
+  if (status == 0) status = px_put_answer(ch, kind, id, nanos, &b);
+  if (status < 0 && kind == PX_SUCCEEDED) {  // it is built, and so large that it takes a file
+    status = px_build_failure(&b, &kind, args[3], nanos, args[5], args[6], args[7]);
+    if (status == 0) status = px_put_answer(ch, kind, id, nanos, &b);
+  }
+  give_back(&b);
+  if (status < 0) return NULL;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef px_batch_methods[] = {
+    {"frames", frames, METH_VARARGS, NULL},
+    {"set_scope", set_scope, METH_O, NULL},
+    {"watch", watch, METH_O, NULL},
+    {"tell_item", tell_item, METH_VARARGS, NULL},
+    {"prepared", prepared, METH_VARARGS, NULL},
+    {"batch_done", batch_done, METH_VARARGS, NULL},
+    {"reply_item", (PyCFunction)(void (*)(void))reply_item, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};

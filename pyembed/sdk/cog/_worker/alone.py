@@ -1,0 +1,60 @@
+"""A request that does not ride: to the train function beside a predict function with @batch."""
+
+from __future__ import annotations
+
+import _px
+
+from .encode import encode
+from .scope import Scope
+from .sync import Function, hook, keep
+from .wire import EVENTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .load import Predictor
+
+_SLOT = 0
+
+
+class Alone:
+    """One such request, as the synchronous server carries it out."""
+
+    def __init__(
+        self,
+        predictor: Predictor | None,
+        id: int,
+        flags: int,
+        message: Any,
+        error: BaseException | None,
+    ) -> None:
+        self._function = Function(predictor) if predictor is not None else None
+        self._id = id
+        self._told = flags & EVENTS
+        self._message = message
+        self._error = error
+        self.scope = Scope(message.get("context") if message else None)
+        self.encoder: Any = encode
+
+    def run(self) -> Any:
+        """Call the function, and return its output as `_px.reply` wants it."""
+        if self._told:
+            self.scope.hook = hook(self._id, _SLOT)
+            _px.started(_SLOT, self._id)
+        if self._error is not None:
+            raise self._error
+        if "files" in self._message:
+            self.encoder = keep(self._message["files"])
+        function = self._function
+        if function is None:
+            raise RuntimeError("this model has no such function")
+        inputs = self._message["input"]
+        if function.prepare is not None:
+            inputs = function.prepare(inputs)
+        value = function.predict(**inputs)
+        if function.collect is None:
+            return value
+        if self._told:
+            return _px.tell_all(_SLOT, self._id, value, self.encoder)
+        return function.collect(value, self.encoder)

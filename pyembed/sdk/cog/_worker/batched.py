@@ -1,0 +1,244 @@
+"""Serving a synchronous function with @batch: one slot, one ride at a time, on the main thread."""
+
+from __future__ import annotations
+
+import signal
+from threading import Thread
+from time import perf_counter_ns
+
+import _px
+
+from ..exceptions import CancelationException
+from .alone import Alone
+from .held import Held
+from .rides import Function, Item, Ride
+from .scope import Scope, enter, leave
+from .setup import call_setup
+from .sync import fail
+from .wire import CANCELED, FAILED, SUCCEEDED, TRAIN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .around import Around
+    from .batching import Plan
+    from .held import Request
+    from .load import Predictor
+
+_SLOT = 0
+
+
+class BatchServer:
+    """The loop of a model without preprocess and postprocess: main does everything."""
+
+    def __init__(
+        self, predictor: Predictor, plan: Plan, trainer: Predictor | None, lost: tuple[str, ...]
+    ) -> None:
+        self._predictor = predictor
+        self._plan = plan
+        self._trainer = trainer
+        self._function = Function(plan, predictor.function, lost)
+        self._held = Held(_SLOT, None, self._ready)
+        self._inside = False  # main is in the model's function
+        self._canceled = 0  # the ride, or the training, that was cancelled last
+
+    def setup(self, config: dict[str, Any]) -> None:
+        """Run the model's setup function, which may be async."""
+        result = call_setup(self._predictor, config)
+        if self._predictor.setup_is_async and result is not None:
+            import asyncio
+
+            loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(loop)
+            loop.run_until_complete(result)
+
+    def serve(self) -> None:
+        """Answer requests until the front closes the slot."""
+        if self._predictor.healthcheck is not None:
+            from .health import answer_checks
+
+            answer_checks(self._predictor, None, alone=True)
+        if not _px.slots(1):
+            return
+        signal.signal(signal.SIGUSR1, self._on_cancel)
+        self._loop()
+        _px.flush(_SLOT)
+
+    def _loop(self) -> None:
+        while (frames := _px.frames(_SLOT, True)) is not None:
+            waiting = self._held.sort(frames)
+            while waiting:
+                self._carry_out(waiting.pop(0))
+                if waiting:  # what was dropped meanwhile need not run
+                    waiting += self._held.sort(_px.frames(_SLOT, False) or ())
+
+    def _ready(self, ride: Ride) -> None:
+        raise AssertionError("nothing is prepared here")
+
+    def _carry_out(self, request: Request) -> None:
+        id, flags, message, error = request
+        if isinstance(message, Ride):
+            self._ride(message)
+        elif _px.claim(_SLOT, id):
+            function = self._trainer if flags & TRAIN else None
+            self._train(id, Alone(function, id, flags, message, error))
+        # Not with what follows: nobody knows for how long that runs.
+        _px.flush(_SLOT)
+
+    def _ride(self, ride: Ride) -> None:
+        """Carry out a ride."""
+        if not _px.claim(_SLOT, ride.id):
+            self._held.give_back(ride)
+            return
+        self._held.rides.discard(ride)
+        riders = self._function.riders(ride.items)
+        canceled = False
+        if riders:
+            ride.begin(riders)
+            self._enter(ride.scope)
+            began = perf_counter_ns()
+            canceled = self._run(ride, riders)
+            ride.nanos = perf_counter_ns() - began
+            self._leave()
+        _px.batch_done(_SLOT, ride.id, ride.nanos, ride.runs, ride.size, ride.failed)
+        if canceled:
+            for item in ride.items:
+                item.dropped = True
+        self._answer(ride)
+
+    def _answer(self, ride: Ride) -> None:
+        metrics = ride.metrics()
+        for item in ride.items:
+            self._held.answer(item, ride.nanos, metrics)
+
+    def _run(self, ride: Ride, riders: list[Item]) -> bool:
+        """Call the function, for parts where that has to be; tell whether that was cancelled."""
+        function = self._function
+        parts = self._function.parts(riders)
+        while parts:
+            part = parts.pop()
+            ride.runs += 1
+            raised: BaseException | None = None
+            try:
+                function.take(part, self._call(ride.id, function.call, function.arguments(part)))
+            except BaseException as error:
+                self._inside = False
+                raised = error
+            if _px.is_child():
+                _px.leave_child(raised)
+            if raised is None:
+                continue
+            if self._canceled == ride.id and isinstance(raised, CancelationException):
+                return True
+            parts = function.refuse(ride, part, parts, raised)
+        return False
+
+    def _call(self, id: int, function: Any, arguments: dict[str, Any]) -> Any:
+        # _on_cancel raises where it finds inside set: see to it that this is in a try.
+        try:
+            self._inside = True
+            if self._canceled == id:
+                raise CancelationException("the prediction was canceled")
+            return function(**arguments)
+        finally:
+            self._inside = False
+
+    def _train(self, id: int, call: Alone) -> None:
+        """Carry out a request that is no item."""
+        kind, value = SUCCEEDED, None
+        self._enter(call.scope)
+        began = perf_counter_ns()
+        try:
+            value = self._call(id, call.run, {})
+        except BaseException as raised:
+            self._inside = False
+            if _px.is_child():
+                _px.leave_child(raised)
+            if self._canceled == id and isinstance(raised, CancelationException):
+                kind = CANCELED
+            else:
+                kind, value = FAILED, fail(raised)
+        if _px.is_child():
+            _px.leave_child(None)
+        took = perf_counter_ns() - began
+        self._leave()
+        metrics = call.scope.collected() or None
+        _px.reply(_SLOT, id, kind, value, took, metrics, call.encoder, fail)
+
+    def _enter(self, scope: Scope) -> None:
+        self._token = enter(scope)
+        _px.set_scope(scope)  # for threads of the model's
+
+    def _leave(self) -> None:
+        _px.set_scope(None)
+        leave(self._token)
+
+    def _on_cancel(self, signum: int, frame: Any) -> None:
+        """Interrupt the function, if what it does is what the front names."""
+        if _px.is_child():
+            return
+        for _, id in _px.canceled():
+            self._canceled = id
+            if self._inside:
+                raise CancelationException("the prediction was canceled")
+
+
+class AroundServer(BatchServer):
+    """The same with preprocess or postprocess, which threads run while main computes.
+
+    Another thread reads, for items are to be prepared meanwhile.
+    """
+
+    def __init__(
+        self, predictor: Predictor, plan: Plan, trainer: Predictor | None, lost: tuple[str, ...]
+    ) -> None:
+        super().__init__(predictor, plan, trainer, lost)
+        from queue import SimpleQueue
+
+        from .around import Around
+
+        self._around: Around = Around(plan, self._function, None)
+        prepare = self._around.prepare if plan.preprocess is not None else None
+        self._held = Held(_SLOT, prepare, self._ready)
+        # What is to be run; None: the front has closed the slot; or what went wrong in reading it.
+        self._work: SimpleQueue[Request | BaseException | None] = SimpleQueue()
+
+    def serve(self) -> None:
+        """Answer requests until the front closes the slot."""
+        self._around.start()
+        super().serve()
+
+    def _loop(self) -> None:
+        Thread(target=self._read, name="batch-reader", daemon=True).start()
+        ended = False
+        while not ended or self._held.rides:
+            work = self._work.get()
+            if isinstance(work, BaseException):
+                raise work
+            if work is None:
+                ended = True
+            else:
+                self._carry_out(work)
+        self._around.finish()
+
+    def _read(self) -> None:
+        try:
+            while (frames := _px.frames(_SLOT, True)) is not None:
+                for request in self._held.sort(frames):
+                    self._work.put(request)
+            self._work.put(None)
+        except BaseException as error:
+            self._work.put(error)
+
+    def _ready(self, ride: Ride) -> None:
+        self._work.put((ride.id, 0, ride, None))
+
+    def _answer(self, ride: Ride) -> None:
+        metrics = ride.metrics()
+        later = self._plan.postprocess is not None
+        for item in ride.items:
+            if later and item.is_fine():
+                self._around.complete(self._held, item, ride.nanos, metrics)
+            else:
+                self._held.answer(item, ride.nanos, metrics)

@@ -1,0 +1,275 @@
+"""Items of a batched model, and the rides in which they go through its function.
+
+An item is one prediction. A ride is a batch as the front formed it.
+"""
+
+from __future__ import annotations
+
+import _px
+
+from ..errors import OutputError
+from . import errors
+from .coerce import make_prepare, ready_default
+from .encode import encode
+from .scope import Scope
+from .sync import keep
+from .wire import CANCELED, EVENTS, FAILED, METRIC, STARTED, SUCCEEDED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .batching import Plan
+
+_NO_LIST = (str, bytes, bytearray, memoryview, dict, set, frozenset)
+
+
+class Item:
+    """One prediction, from the front's request to its answer."""
+
+    # Defaults on the class: making an item sets what every one has.
+    inputs: Any = None  # what it brings to the function
+    value: Any = None  # its element of the result
+    error: BaseException | None = None  # why it fails, and the others do not
+    text: str | None = None  # why it fails with others
+    dropped = False  # nobody waits for its result any more
+    unprepared = False  # its preprocess is not over
+    ride: Ride | None = None
+    scope: Scope | None = None  # of its preprocess and postprocess
+    encoder: Any = staticmethod(encode)
+
+    def __init__(
+        self, slot: int, id: int, flags: int, message: Any, error: BaseException | None
+    ) -> None:
+        self.slot = slot
+        self.id = id
+        self.told = flags & EVENTS
+        self.message = message
+        if error is not None:
+            self.error = error
+
+    def fail(self, error: BaseException) -> str:
+        """Write an exception's traceback to this item's log, and return its one-line form."""
+        try:
+            text = errors.traceback_text(error)
+            _px.log(self.slot, self.id, "stderr", text.encode(errors="backslashreplace").decode())
+        except BaseException:
+            pass  # the answer matters more
+        return one_line(error)
+
+    def is_fine(self) -> bool:
+        """Tell whether it has an element of the result that somebody waits for."""
+        return not self.dropped and self.error is None and self.text is None
+
+    def answer(self, nanos: int, metrics: dict[str, Any] | None) -> None:
+        """Queue the answer: what became of the item says which."""
+        kind, value = SUCCEEDED, self.value
+        if self.scope is not None:
+            metrics = {**(metrics or {}), **self.scope.collected()}
+        if self.dropped:
+            kind, value = CANCELED, None
+        elif self.error is not None:
+            kind, value = FAILED, self.fail(self.error)
+        elif self.text is not None:
+            kind, value = FAILED, self.text
+        _px.reply_item(self.slot, self.id, kind, value, nanos, metrics, self.encoder, self.fail)
+
+    def cancel(self) -> None:
+        """Queue the answer of one that is not to run."""
+        self.dropped = True
+        self.answer(0, None)
+
+    def tell(self, name: str, value: Any, mode: str) -> None:
+        """Tell the front of a metric."""
+        try:
+            metric = {"name": name, "value": value, "mode": mode}
+            _px.tell_item(self.slot, self.id, METRIC, metric)
+        except ValueError:
+            pass  # a lone surrogate: the answer leaves the metric out as well
+
+
+class Ride:
+    """A batch on its way through the function."""
+
+    def __init__(self, id: int, items: list[Item]) -> None:
+        self.id = id
+        self.items = items
+        self.scope = Scope()
+        self.unprepared = 0  # of its items
+        self.runs = 0
+        self.size = 0
+        self.failed = False
+        self.nanos = 0
+
+    def begin(self, riders: list[Item]) -> None:
+        """Tell those who want to know that the function has them now."""
+        self.size = len(riders)
+        told = [item for item in riders if item.told]
+        if not told:
+            return
+        _px.watch(self.id)
+        for item in told:
+            _px.tell_item(item.slot, item.id, STARTED, None)
+
+        def hook(name: str, value: Any, mode: str) -> None:
+            for item in told:
+                item.tell(name, value, mode)
+
+        self.scope.hook = hook
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the metrics that all its items have."""
+        return {"batch_size": self.size, **self.scope.collected()}
+
+
+class Function:
+    """The batched function: what goes in, what comes out, and what an error means."""
+
+    def __init__(self, plan: Plan, call: Callable[..., Any], lost: tuple[str, ...]) -> None:
+        self.call = call
+        self._plan = plan
+        self._prepare = make_prepare(plan.signature)
+        self._batched = plan.batched
+        self._needed = frozenset(plan.batched)
+        self._keys = [
+            (field.name, ready_default(field.kind, field.default) if field.has_default else None)
+            for field in plan.signature.inputs
+            if field.name in plan.keys
+        ]
+        self._lost = lost  # texts of errors after which nothing may be run again
+        self._last_result = plan.postprocess is None  # its elements are the outputs
+
+    def read(self, item: Item) -> None:
+        """Make what a request says into what the function takes, or into the item's error."""
+        try:
+            if item.error is not None:
+                return
+            message = item.message
+            if "files" in message:
+                item.encoder = keep(message["files"])
+            inputs = message["input"]
+            if self._prepare is not None:
+                inputs = self._prepare(inputs)
+            item.inputs = inputs
+        except BaseException as error:
+            item.error = error
+
+    def riders(self, items: list[Item]) -> list[Item]:
+        """Return the items that can go in, each with its inputs."""
+        if self._plan.preprocess is None:
+            needed = self._needed
+            for item in items:
+                self.read(item)
+                if item.error is None and not needed <= item.inputs.keys():
+                    item.error = TypeError(f"missing input: {needed - item.inputs.keys()}")
+        return [item for item in items if item.error is None and not item.dropped]
+
+    def parts(self, riders: list[Item]) -> list[list[Item]]:
+        """Return the riders in parts with equal keys: one, unless the model was reloaded with other keys meanwhile."""
+        parts: list[list[Item]] = []
+        keys = self._keys
+        for item in riders:
+            for part in reversed(parts):
+                first, own = part[0].inputs, item.inputs
+                if all(first.get(name, other) == own.get(name, other) for name, other in keys):
+                    part.append(item)
+                    break
+            else:
+                parts.append([item])
+        parts.reverse()
+        return parts
+
+    def arguments(self, part: list[Item]) -> dict[str, Any]:
+        """Return the keyword arguments of one call."""
+        if self._plan.preprocess is not None:
+            return {self._batched[0]: [item.inputs for item in part]}
+        first = part[0].inputs
+        arguments = {name: first[name] for name in self._plan.keys if name in first}
+        for name in self._batched:
+            arguments[name] = [item.inputs[name] for item in part]
+        return arguments
+
+    def take(self, part: list[Item], result: Any) -> None:
+        """Give each item its element of a result; raise OutputError for one that has others."""
+        if type(result) is not list and type(result) is not tuple:
+            result = self._elements(result, len(part))
+        if len(result) != len(part):
+            raise OutputError(_length(len(result), len(part)))
+        for item, value in zip(part, result, strict=True):
+            if isinstance(value, BaseException):
+                item.error = value
+            else:
+                item.value = value
+
+    def _elements(self, result: Any, count: int) -> list[Any]:
+        has = getattr(type(result), "__len__", None) and hasattr(result, "__getitem__")
+        if not has or isinstance(result, _NO_LIST):
+            kind = "None" if result is None else f"a {type(result).__qualname__}"
+            raise OutputError(
+                f"output is {kind}; a function with @batch returns a list of {count}, "
+                "one for each prediction of the batch"
+            )
+        try:
+            length = len(result)
+        except TypeError as exc:  # an array without a dimension
+            raise OutputError(f"output has no length, for a batch of {count}") from exc
+        if length != count:
+            raise OutputError(_length(length, count))
+        if self._last_result and hasattr(result, "is_cuda") and hasattr(result, "cpu"):
+            result = result.cpu()  # once, not each element by itself
+        return [result[i] for i in range(count)]
+
+    def refuse(
+        self, ride: Ride, part: list[Item], left: list[list[Item]], error: BaseException
+    ) -> list[list[Item]]:
+        """Take note that a run of a part failed; return what is left to be run, the last first."""
+        ride.failed = True
+        lost = isinstance(error, Exception) and self._is_lost(error)
+        if lost and left:  # nothing may be run in this worker any more
+            part = [*part, *(item for other in left for item in other)]
+            left = []
+        if len(part) > 1 and not lost and self._may_run_again(error):
+            half = len(part) // 2
+            return [*left, part[half:], part[:half]]
+        if len(part) == 1 and len(ride.items) > 1:
+            part[0].error = error
+        else:
+            blame(part, error)
+        return left
+
+    def _is_lost(self, error: Exception) -> bool:
+        text = one_line(error)
+        return any(lost in text for lost in self._lost)
+
+    def _may_run_again(self, error: BaseException) -> bool:
+        # An OutputError is the function's own defect: halves fare no better.
+        return (
+            self._plan.options.isolate
+            and isinstance(error, Exception)
+            and not isinstance(error, OutputError)
+        )
+
+
+def blame(part: list[Item], error: BaseException) -> None:
+    """Make items fail together, with one traceback in the log of all."""
+    from .sync import fail
+
+    text = fail(error)
+    for item in part:
+        item.text = text
+
+
+def one_line(error: BaseException) -> str:
+    """Return an exception's one-line form. Never raises."""
+    try:
+        return errors.describe(error)
+    except BaseException:
+        return f"{type(error).__qualname__}: <its message cannot be shown>"
+
+
+def _length(got: int, wanted: int) -> str:
+    return (
+        f"output has {got} elements for a batch of {wanted}; a function with @batch returns "
+        "one for each prediction, in the same order"
+    )

@@ -1,0 +1,365 @@
+"""Rides of a synchronous and of an async function, which differ in nothing else."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from batch_front import BATCH_DONE, BatchWorker, Result
+from front import (
+    CANCELED,
+    EVENTS,
+    FAILED,
+    LOG_MARK,
+    METRIC,
+    STARTED,
+    SUCCEEDED,
+    TRAIN,
+    eventually,
+    main,
+)  # fmt: skip
+
+SYNC = """
+    import os, sys, time
+    from cog import BaseRunner, CancelationException, batch, current_scope
+
+    class Runner(BaseRunner):
+        def setup(self) -> None:
+            self.seen = []
+
+        @batch(max_size=32)
+        def run(self, n: list[int], how: str = "") -> list[int]:
+            self.seen.append(len(n))
+            if how == "print":
+                print("together", len(n))
+            if how == "raise":
+                if 13 in n:
+                    raise ValueError("13 is no number")
+            if how == "all":
+                raise ValueError("never")
+            if how == "lost":
+                raise RuntimeError("CUDA error: an illegal memory access was encountered")
+            if how == "element":
+                return [ValueError(f"not {i}") if i == 13 else i for i in n]
+            if how == "short":
+                return n[1:]
+            if how == "none":
+                return None
+            if how == "str":
+                return "abc"
+            if how == "tuple":
+                return tuple(n)
+            if how == "encode":
+                return [object() if i == 13 else i for i in n]
+            if how == "exit":
+                sys.exit(3)
+            if how == "die":
+                os._exit(7)
+            if how == "fork":
+                if os.fork() == 0:
+                    return n
+                os.wait()
+            if how == "metric":
+                current_scope().record_metric("tokens", sum(n))
+            if how == "seen":
+                return [self.seen for _ in n]
+            if how == "sleep":
+                print("asleep", flush=True)
+                time.sleep(600)
+            if how == "spin":
+                for _ in range(20000):
+                    pass
+            if how == "late":
+                time.sleep(0.2)
+            if how == "swallow":
+                try:
+                    time.sleep(600)
+                except CancelationException:
+                    pass
+            return [i + 1 for i in n]
+"""
+ASYNC = (
+    SYNC.replace("        def run", "        async def run")
+    .replace("import os,", "import asyncio, os,")
+    .replace("time.sleep", "await asyncio.sleep")
+    .replace("except CancelationException", "except asyncio.CancelledError")
+)
+SOURCES = (SYNC, ASYNC)
+
+
+def each(test):
+    """Run a test with a sync and with an async model."""
+
+    def run():
+        for source in SOURCES:
+            with BatchWorker(source) as worker:
+                test(worker)
+
+    return run
+
+
+def of(*numbers, how=""):
+    return [{"n": n, **({"how": how} if how else {})} for n in numbers]
+
+
+@each
+def test_loaded(worker):
+    assert worker.loaded["batch"] == {
+        "max_size": 32,
+        "max_wait_ms": None,
+        "isolate": True,
+        "keys": ["how"],
+        "prepare": False,
+    }
+    schema = worker.loaded["schema"]["components"]["schemas"]
+    assert schema["Input"]["properties"]["n"]["type"] == "integer"
+    assert schema["Output"]["type"] == "integer"
+    assert worker.loaded["slots"] == 1
+
+
+@each
+def test_ride(worker):
+    for numbers in ((1, 2, 3), (5,), range(32)):
+        ride = worker.ride(of(*numbers))
+        assert ride.outputs == [n + 1 for n in numbers]
+        assert ride.done == {"runs": 1, "size": len(numbers), "failed": False}
+        assert ride.frames[0].kind == BATCH_DONE, "it comes before the answers"
+        assert {end.nanos for end in ride.ends} == {ride.nanos}
+        assert ride.nanos > 0
+        for metrics in ride.metrics:
+            assert list(metrics) == ["predict_time", "batch_size"]
+            assert metrics["batch_size"] == len(numbers)
+
+
+@each
+def test_results(worker):
+    assert worker.ride(of(1, 2, how="tuple")).outputs == [1, 2]
+    for how, said in (("short", "output has 2 elements for a batch of 3"),
+                      ("none", "output is None"), ("str", "output is a str")):  # fmt: skip
+        ride = worker.ride(of(1, 2, 3, how=how))
+        assert ride.kinds == [FAILED] * 3
+        assert all(said in error for error in ride.errors), ride.errors
+        assert ride.done == {"runs": 1, "size": 3, "failed": True}
+
+
+@each
+def test_one_bad_item(worker):
+    numbers = list(range(10, 17))
+    for how in ("raise", "element", "encode"):
+        ride = worker.ride(of(*numbers, how=how))
+        assert ride.kinds == [FAILED if n == 13 else SUCCEEDED for n in numbers], how
+        (error,) = (e for e in ride.errors if e)
+        wanted = {"raise": "ValueError: 13 is no number", "element": "ValueError: not 13"}
+        assert wanted.get(how, "cog.errors.OutputError: output is of type object") in error, error
+        assert ride.done["failed"] is (how == "raise")
+        assert (ride.done["runs"] > 1) is (how == "raise")
+        assert all(m["batch_size"] == 7 for m in ride.metrics)
+        for id, n in zip(ride.ids, numbers, strict=True):
+            assert ("Error" in ride.logs(id)) is (n == 13)
+    worker.drain()
+
+
+@each
+def test_isolation_runs_again_only_what_failed(worker):
+    ride = worker.ride(of(*range(8, 16), how="raise"))
+    # 8 raise, then 4, 4, 2, 2, 1, 1: the halves without 13 are not cut further.
+    assert ride.done["runs"] == 7, ride.done
+    assert ride.kinds.count(FAILED) == 1
+    seen = worker.ride(of(1, how="seen")).outputs[0]
+    assert seen == [8, 4, 4, 2, 1, 1, 2, 1], seen
+
+
+@each
+def test_all_fail(worker):
+    ride = worker.ride(of(1, 2, how="all"))
+    assert ride.kinds == [FAILED, FAILED]
+    assert ride.errors == ["ValueError: never"] * 2
+    ride = worker.ride(of(1, 2, how="exit"))
+    assert ride.kinds == [FAILED, FAILED]
+    assert ride.errors == ["SystemExit: 3"] * 2
+    assert ride.done["runs"] == 1
+    assert worker.ride(of(1)).outputs == [2]
+
+
+def test_without_isolation():
+    for source in SOURCES:
+        with BatchWorker(source.replace("max_size=32", "max_size=32, isolate=False")) as worker:
+            ride = worker.ride(of(12, 13, 14, how="raise"))
+            assert ride.errors == ["ValueError: 13 is no number"] * 3
+            assert ride.done == {"runs": 1, "size": 3, "failed": True}
+            mark = ride.marks()[-1]
+            assert mark.id == ride.id
+            assert worker.drain()[1].count("Traceback") == 1
+
+
+def test_a_lost_gpu_is_not_asked_again():
+    for source in SOURCES:
+        with BatchWorker(source, config={"gpu_lost": ["illegal memory access"]}) as worker:
+            ride = worker.ride(of(1, 2, 3, 4, how="lost"))
+            assert ride.done == {"runs": 1, "size": 4, "failed": True}
+            assert all("illegal memory access" in error for error in ride.errors)
+        with BatchWorker(source) as worker:
+            assert worker.ride(of(1, 2, 3, 4, how="lost")).done["runs"] == 7
+
+
+@each
+def test_logs_and_metrics_of_the_ride(worker):
+    ride = worker.ride(of(1, 2, how="print"))
+    (mark,) = ride.marks()
+    assert mark.id == ride.id
+    assert mark.value["stdout"] == len("together 2\n")
+    assert ride.frames.index(mark) < ride.frames.index(
+        next(f for f in ride.frames if f.kind == BATCH_DONE)
+    )
+    worker.drain()
+    ride = worker.ride(of(1, 2, how="metric"))
+    assert [m["tokens"] for m in ride.metrics] == [3, 3]
+    ids = [worker.hold(of(4, how="metric")[0], flags=f) for f in (EVENTS, 0)]
+    ride = Result(worker, ids, worker.send_ride(ids))
+    told = [(f.kind, f.id) for f in ride.frames if f.kind in (STARTED, METRIC)]
+    assert told == [(STARTED, ids[0]), (METRIC, ids[0])]
+    assert list(ride.metrics[1]) == ["predict_time", "batch_size", "tokens"]
+
+
+@each
+def test_input_that_cannot_be_converted(worker):
+    ids = [worker.hold({"n": 1}), worker.hold({}), worker.hold({"n": 3})]
+    ride = Result(worker, ids, worker.send_ride(ids))
+    assert ride.kinds == [SUCCEEDED, FAILED, SUCCEEDED]
+    assert ride.done == {"runs": 1, "size": 2, "failed": False}
+    assert [m.get("batch_size") for m in ride.metrics] == [2, 2, 2]
+
+
+@each
+def test_nobody_can_ride(worker):
+    ids = [worker.hold({}), worker.hold({})]
+    ride = Result(worker, ids, worker.send_ride(ids))
+    assert ride.kinds == [FAILED, FAILED]
+    assert ride.done == {"runs": 0, "size": 0, "failed": False}
+
+
+@each
+def test_revoked_ride(worker):
+    ids = [worker.hold({"n": 1}), worker.hold({"n": 2})]
+    worker.send_ride(ids, state=3)
+    assert [f.kind for f in worker.ends(ids)] == [CANCELED, CANCELED]
+    assert worker.ride(of(1)).outputs == [2]
+
+
+@each
+def test_dropped_before_its_ride(worker):
+    ids = [worker.hold({"n": i}) for i in range(3)]
+    worker.drop(ids[:1])
+    assert [(f.kind, f.id) for f in worker.ends(ids[:1])] == [(CANCELED, ids[0])]
+    ride = Result(worker, ids[1:], worker.send_ride(ids))
+    assert ride.outputs == [2, 3]
+    assert ride.done["size"] == 2
+    worker.drop(ids)  # answered: nothing
+    assert worker.ride(of(1)).outputs == [2]
+
+
+@each
+def test_dropped_while_it_rides(worker):
+    ids = [worker.hold({"n": i, "how": "late"}) for i in range(3)]
+    ride = worker.send_ride(ids)
+    eventually(lambda: worker.is_running(ride))
+    worker.drop(ids[1:2])
+    result = Result(worker, ids, ride)
+    assert result.kinds[0] == result.kinds[2] == SUCCEEDED
+    assert result.kinds[1] in (SUCCEEDED, CANCELED)
+    assert result.done["size"] == 3
+
+
+@each
+def test_cancel(worker):
+    for _ in range(3):
+        logs = worker.drain()[0]
+        ids = [worker.hold({"n": i, "how": "sleep"}) for i in range(3)]
+        ride = worker.send_ride(ids)
+        eventually(lambda: worker.drain()[0] != logs)
+        worker.cancel(ride)
+        result = Result(worker, ids, ride)
+        assert result.kinds == [CANCELED] * 3
+        assert result.done["runs"] == 1
+        assert worker.ride(of(1)).outputs == [2]
+
+
+@each
+def test_cancel_that_comes_too_early_or_too_late(worker):
+    """It hits its own ride or none, and nothing but the function."""
+    ends = {SUCCEEDED: 0, CANCELED: 0}
+    worker.ride(of(1))  # it has its handler now
+    for i in range(300):
+        ids = [worker.hold({"n": n, "how": "spin"}) for n in range(4)]
+        ride = worker.send_ride(ids)
+        for _ in range(i * 100):
+            pass
+        worker.cancel(ride)
+        result = Result(worker, ids, ride)
+        assert len(set(result.kinds)) == 1, result.kinds
+        ends[result.kinds[0]] += 1
+        after = worker.ride(of(1, 2))
+        assert after.outputs == [2, 3], after.frames
+    assert ends[SUCCEEDED] > 0 and ends[CANCELED] > 0, ends
+
+
+@each
+def test_a_cancel_that_is_swallowed(worker):
+    ids = [worker.hold({"n": 1, "how": "swallow"})]
+    ride = worker.send_ride(ids)
+    eventually(lambda: worker.is_running(ride))
+    time.sleep(0.05)
+    worker.cancel(ride)
+    result = Result(worker, ids, ride)
+    assert result.kinds[0] in (SUCCEEDED, CANCELED)
+    assert worker.ride(of(1)).outputs == [2]
+
+
+@each
+def test_a_child_that_comes_back_leaves(worker):
+    assert worker.ride(of(1, 2, how="fork")).outputs == [2, 3]
+    assert worker.ride(of(1)).outputs == [2]
+
+
+def test_death():
+    for source in SOURCES:
+        worker = BatchWorker(source)
+        ids = [worker.hold(i) for i in of(1, 2, how="die")]
+        ride = worker.send_ride(ids)
+        frame = worker.slots[0].frame()
+        while frame is not None and frame.kind == LOG_MARK:
+            frame = worker.slots[0].frame()
+        assert frame is None, frame
+        assert worker.process.wait() == 7
+        assert worker.is_running(ride)
+
+
+def test_rides_that_wait_for_each_other():
+    for source in SOURCES:
+        with BatchWorker(source) as worker:
+            rides = []
+            for i in range(10):
+                ids = [worker.hold({"n": n}) for n in range(i + 1)]
+                rides.append((ids, worker.send_ride(ids)))
+            for ids, ride in rides:
+                assert Result(worker, ids, ride).outputs == [n + 1 for n in range(len(ids))]
+
+
+def test_train_beside_it():
+    learn = """
+        from cog import current_scope
+        def train(steps: int) -> str:
+            current_scope().record_metric("steps", steps)
+            return "w" * steps
+    """
+    for source in SOURCES:
+        for text in (learn, learn.replace("def train", "async def train")):
+            with BatchWorker(source, train="learn.py:train", learn=text) as worker:
+                frames = worker.run({"steps": 3}, flags=TRAIN | EVENTS)
+                assert [f.kind for f in frames] == [STARTED, METRIC, SUCCEEDED]
+                assert frames[-1].value["output"] == "www"
+                assert worker.ride(of(1)).outputs == [2]
+
+
+if __name__ == "__main__":
+    main(sys.modules[__name__])

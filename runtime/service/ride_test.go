@@ -1,0 +1,50 @@
+package service
+
+import (
+	"testing"
+	"time"
+)
+
+func TestKeyOf(t *testing.T) {
+	keys := keysOf([]byte(`{"components":{"schemas":{"Input":{"properties":{
+		"width":{"type":"integer","default":512},"style":{"type":"string"},"é":{"default":"x"}}}}}}`),
+		[]string{"width", "style", "é"})
+	for input, want := range map[string]string{
+		`{}`:                                    `512,,"x"`,
+		`{"width":512}`:                         `512,,"x"`,
+		`{"text":"a","width":64,"style":"oil"}`: `64,"oil","x"`,
+		`{"w\u0069dth":64,"\u00e9":"y"}`:        `64,,"y"`,
+		`{"style":"a,b","width":1,"width":2}`:   `2,"a,b","x"`,
+		`{"style":["width",3],"other":{"é":1}}`: `512,["width",3],"x"`,
+		`{"style":null}`:                        `512,null,"x"`,
+	} {
+		if got := keyOf(keys, []byte(input)); got != want {
+			t.Errorf("the key of %s is %s, want %s", input, got, want)
+		}
+	}
+	if got := keyOf(nil, []byte(`{"a":1}`)); got != "" {
+		t.Errorf("without keys it is %q", got)
+	}
+	if got := keyOf(keysOf([]byte(`rubbish`), []string{"a"}), []byte(`{"a":1}`)); got != "1" {
+		t.Errorf("without a schema it is %q", got)
+	}
+}
+
+func TestWithQueueTime(t *testing.T) {
+	for metrics, want := range map[string]string{
+		``:                     ``,
+		`{}`:                   `{"queue_time":0.0015}`,
+		`{"predict_time":0.5}`: `{"predict_time":0.5,"queue_time":0.0015}`,
+	} {
+		before := []byte(metrics)
+		if got := withQueueTime(before, 1500*time.Microsecond); string(got) != want {
+			t.Errorf("%s became %s, want %s", metrics, got, want)
+		}
+		if string(before) != metrics {
+			t.Errorf("%s was changed in place, and it may be a part of a worker's answer", metrics)
+		}
+	}
+	if got := string(withQueueTime([]byte(`{}`), 0)); got != `{"queue_time":0}` {
+		t.Errorf("no wait is %s", got)
+	}
+}

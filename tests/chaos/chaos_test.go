@@ -1,0 +1,81 @@
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// checker is the program that judges, built once for the run.
+var checker string
+
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "checker-of-pinion-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "make a folder for the checker:", err)
+		os.Exit(1)
+	}
+	checker = filepath.Join(folder, "checker")
+	out, err := exec.Command("go", "build", "-o", checker, "./checker").CombinedOutput()
+	code := 1
+	if err == nil {
+		code = harness.Main(m)
+	} else {
+		fmt.Fprintf(os.Stderr, "build the checker: %v\n%s", err, out)
+	}
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+// defaultSeed is that of the runs that nobody asked another of.
+const defaultSeed = 6
+
+// roundSize is how many faults lie between two looks of the checker.
+const roundSize = 60
+
+func TestChaos(t *testing.T) {
+	seed := uint64(setting(t, "PINION_CHAOS_SEED", defaultSeed))
+	for _, sc := range []scene{
+		{name: "one", model: "Plain", slots: 1, workers: 1, faults: harness.Soak(2500, 26)},
+		{name: "streams", model: "Stream", slots: 1, workers: 3, streams: true, faults: harness.Soak(2500, 48)},
+		{name: "tasks", model: "Tasks", slots: 4, workers: 2, faults: harness.Soak(2500, 40)},
+		{name: "task streams", model: "TaskStream", slots: 4, workers: 2, streams: true, faults: harness.Soak(2500, 36)},
+		// A model that takes batches comes here once they are served; its worker's death may cost a whole batch in each slot.
+	} {
+		t.Run(sc.name, func(t *testing.T) {
+			t.Parallel() // most of the time somebody waits for a worker
+			t.Logf("seed %d", seed)
+			g := newRig(t, sc, seed)
+			before := g.measure() // idle: later on there are goroutines that wait 10 s for another connection
+			g.round(0, nil)
+			plan := planned(source(seed, len(sc.name)), setting(t, "PINION_CHAOS_FAULTS", sc.faults), g.faults())
+			for round := 1; len(plan) > 0 && !t.Failed(); round++ {
+				n := min(roundSize, len(plan))
+				g.round(round, plan[:n])
+				plan = plan[n:]
+			}
+			if !t.Failed() {
+				g.nothingIsLeft(before)
+			}
+		})
+	}
+}
+
+// setting is a number from the environment.
+func setting(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("read %s: %v", name, err)
+	}
+	return n
+}

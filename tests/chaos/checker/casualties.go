@@ -1,0 +1,182 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a failed prediction may say.
+const (
+	lostPrefix     = "worker " // killed …, exited …, ended …
+	timedOut       = "Prediction timed out"
+	noSpace        = "no space left on device"
+	raised         = "ValueError: "
+	whileItRan     = "while running this prediction"
+	closedByItself = "Bad file descriptor"
+	outOfMemory    = "out of memory: the kernel ended it"
+)
+
+// haste is how long after a worker took all memory the kernel may end another, in nanoseconds: it does so where the one
+// that it has ended is on its way out, and what that had is not free yet.
+const haste = int64(5e9)
+
+// failure looks at one that failed.
+func (v *verdict) failure(p *prediction, end *entry) {
+	pid := 0
+	if len(p.runs) > 0 {
+		pid = p.runs[0].pid
+	}
+	if pid != 0 && v.harmed[pid] == nil && strings.Contains(end.Error, outOfMemory) && v.overlaps(v.exhausted, p.asked.At, end.At) {
+		v.counts["workers that the kernel ended beside another"]++
+		v.harm(pid).outside = true
+	}
+	h := v.harmed[pid]
+	switch {
+	case p.asked.Do == "raise" && end.Error == raised+p.asked.Token:
+		v.counts["failed by themselves"]++
+	case strings.HasPrefix(end.Error, lostPrefix):
+		switch {
+		case !strings.Contains(end.Error, whileItRan):
+			v.complain("%s: it ended with its worker, with the words %q", p.id, end.Error)
+		case pid != 0 && h == nil:
+			v.complain("%s: it failed in worker %d, which nobody harmed: %s", p.id, pid, end.Error)
+		case pid == 0 && len(v.harmed) == 0:
+			v.complain("%s: it failed with a worker, and none was harmed: %s", p.id, end.Error)
+		}
+	case strings.Contains(end.Error, noSpace):
+		v.counts["failed for want of disk"]++
+		if !p.asked.File || !v.overlaps(v.full, p.asked.At, end.At) {
+			v.complain("%s: there was room: %s", p.id, end.Error)
+		}
+	case strings.HasPrefix(end.Error, timedOut):
+		v.counts["failed by time"]++
+		if h == nil {
+			v.complain("%s: it timed out in worker %d, which nobody harmed", p.id, pid)
+		}
+	case strings.Contains(end.Error, closedByItself) && h != nil && h.own:
+		v.counts["failed by a closed descriptor"]++
+	default:
+		v.complain("%s: it failed: %q", p.id, end.Error)
+	}
+}
+
+// casualties: a death costs those that ran, and no others.
+func (v *verdict) casualties() {
+	begun, finished := map[int]int{}, map[int]int{} // by worker
+	nowhere := 0
+	for _, p := range v.order {
+		end := p.end()
+		if end == nil {
+			continue
+		}
+		lost := end.Status == "failed" && strings.HasPrefix(end.Error, lostPrefix)
+		if harms := p.asked.Do != "" && p.asked.Do != "raise"; (lost || harms) && len(p.runs) > 0 {
+			if h := v.harmed[p.runs[0].pid]; h != nil {
+				h.until = max(h.until, end.At) // the answer of one that closed its sockets is had from its memory, at the end
+			}
+		}
+		if !lost {
+			continue
+		}
+		v.counts["lost with a worker"]++
+		switch {
+		case len(p.runs) == 0:
+			nowhere++
+		case len(p.done) > 0:
+			v.counts["of these done"]++
+			if p.asked.Do == "" {
+				v.counts["of these done by bystanders"]++
+			}
+			finished[p.runs[0].pid]++
+		default:
+			begun[p.runs[0].pid]++
+		}
+	}
+	v.counts["of these before the model's first line"] = nowhere
+	total, most := nowhere, 0
+	for pid, h := range v.harmed {
+		lost := begun[pid] + finished[pid]
+		total += lost
+		allowed := v.limits.slots + v.limits.unsent
+		if h.rubbish {
+			allowed = v.limits.slots * v.limits.behind
+		}
+		most += allowed
+		if over := lost - v.limits.slots; over > 0 {
+			v.counts["beyond the slots of their worker"] += over
+			if h.rubbish {
+				v.counts["of these behind rubbish"] += over
+			}
+		}
+		if lost > allowed {
+			v.complain("worker %d (%+v): %d failed with it, %d of them done; no more than %d may", pid, *h, lost, finished[pid], allowed)
+		}
+		// Two at once cannot have been begun and not done in one slot.
+		if begun[pid] > v.limits.slots {
+			v.complain("worker %d: %d were begun and not done, in %d slots", pid, begun[pid], v.limits.slots)
+		}
+	}
+	if total > most {
+		v.complain("%d failed with their workers, %d of them before the model's first line; no more than %d may", total, nowhere, most)
+	}
+}
+
+// line: first come, first served. A prediction that was taken in, as its client has read, before another was asked
+// for, begins before that other; but for those that lie ahead in the sockets of several workers, one of which may get
+// no processor for a moment.
+func (v *verdict) line() {
+	idle := slices.Clone(v.stopped) // spans in which what lay with a worker did not move
+	for _, h := range v.harmed {
+		if h.own {
+			idle = append(idle, span{h.at, max(h.at, h.until)})
+		}
+	}
+	var began []*prediction
+	for _, p := range v.order {
+		if len(p.runs) == 1 {
+			began = append(began, p)
+		}
+	}
+	slices.SortFunc(began, func(a, b *prediction) int { return compare(a.runs[0].at, b.runs[0].at) })
+	for i, p := range began {
+		taken := p.takenIn()
+		if taken == 0 || p.asked.File || v.overlaps(idle, taken, p.runs[0].at) {
+			continue // a file is fetched first; what lies with a worker that does not move waits for its end
+		}
+		v.counts["taken in before others"]++
+		n := 0
+		for j := i - 1; j >= 0 && began[j].runs[0].at > taken; j-- {
+			if began[j].asked.At > taken {
+				n++
+			}
+		}
+		v.counts["most overtakers of one"] = max(v.counts["most overtakers of one"], n)
+		if n > 0 {
+			v.counts["overtaken"]++
+		}
+		if n > v.limits.overtaken && time.Duration(p.runs[0].at-taken) > v.limits.late {
+			v.complain("%s: %d that were asked for after it was taken in began before it", p.id, n)
+		}
+	}
+}
+
+func compare(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// takenIn is when the client knew that the server has it, before it was over; 0: it never did.
+func (p *prediction) takenIn() int64 {
+	for _, e := range p.told {
+		if e.What == "answer" && e.Code == 202 {
+			return e.At
+		}
+	}
+	return 0
+}

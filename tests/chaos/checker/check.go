@@ -1,0 +1,227 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// limits are how much is allowed of what cannot be none.
+type limits struct {
+	slots     int // predictions at once in a worker
+	unsent    int // finished ones that a death may cost beyond those that ran, each
+	behind    int // predictions that a slot may have lost behind rubbish
+	refused   int // refusals in all
+	strays    int // answers with Python's warning of a canceled prediction's coroutine
+	overtaken int // by how many that came later a prediction may be overtaken, where it waits longer than
+	late      time.Duration
+}
+
+// verdict is what was found.
+type verdict struct {
+	broken []string
+	counts map[string]int
+	limits limits
+	*record
+}
+
+func (v *verdict) complain(format string, args ...any) {
+	v.broken = append(v.broken, fmt.Sprintf(format, args...))
+}
+
+// check looks at everything.
+func check(r *record, l limits) *verdict {
+	v := &verdict{record: r, limits: l, counts: map[string]int{"harmed workers": len(r.harmed)}}
+	for _, token := range r.foreign {
+		v.complain("%s: the model was handed another prediction's file", r.tokens[token].id)
+	}
+	for _, token := range r.unknown {
+		v.complain("the model ran %s, which nobody asked for", token)
+	}
+	for _, p := range r.order {
+		v.prediction(p)
+	}
+	v.casualties()
+	v.line()
+	if n := v.counts["refused"]; n > l.refused {
+		v.complain("%d were refused, and no more than %d may be", n, l.refused)
+	}
+	if n := v.counts["warned of another's coroutine"]; n > l.strays {
+		v.complain("%d have in their logs what Python says of another's coroutine, and no more than %d may", n, l.strays)
+	}
+	return v
+}
+
+func terminal(status string) bool {
+	return status == "succeeded" || status == "failed" || status == "canceled"
+}
+
+// end returns the terminal state of a prediction, or nil.
+func (p *prediction) end() *entry {
+	for _, e := range p.told {
+		if e.Code != 0 && e.Code != 200 && e.Code != 202 {
+			continue
+		}
+		if terminal(e.Status) {
+			return e
+		}
+	}
+	return nil
+}
+
+// refusal returns the answer that says it was not taken, or nil.
+func (p *prediction) refusal() *entry {
+	for _, e := range p.told {
+		if e.What == "answer" && e.Code != 200 && e.Code != 202 {
+			return e
+		}
+	}
+	return nil
+}
+
+// prediction looks at one.
+func (v *verdict) prediction(p *prediction) {
+	v.counts["predictions"]++
+	if len(p.runs) > 1 {
+		v.complain("%s: the model began it %d times: %v", p.id, len(p.runs), p.runs)
+	}
+	if len(p.done) > len(p.runs) {
+		v.complain("%s: the model did it %d times, and began it %d times", p.id, len(p.done), len(p.runs))
+	}
+	end, refusal := p.end(), p.refusal()
+	if p.broken != "" && !p.left {
+		v.complain("%s (%s): no answer: %s", p.id, p.asked.Mode, p.broken)
+	}
+	switch {
+	case end != nil && refusal != nil:
+		v.complain("%s: it was refused (%d %s) and is %s", p.id, refusal.Code, refusal.Error, end.Status)
+	case refusal != nil:
+		v.refused(p, refusal)
+		return
+	case end == nil && p.left:
+		v.counts["never taken"]++
+		v.notRun(p, "was never taken")
+		return
+	case end == nil:
+		v.complain("%s (%s): it has no terminal state; it was told %s", p.id, p.asked.Mode, tell(p.told))
+		return
+	}
+	v.counts[end.Status]++
+	v.agreement(p, end)
+	v.webhook(p)
+	switch end.Status {
+	case "succeeded":
+		v.success(p, end)
+	case "canceled":
+		if !p.cancel && !p.left {
+			v.complain("%s (%s): it was canceled, and nobody asked for that", p.id, p.asked.Mode)
+		}
+	case "failed":
+		v.failure(p, end)
+	}
+}
+
+func tell(told []*entry) string {
+	var parts []string
+	for _, e := range told {
+		parts = append(parts, fmt.Sprintf("%s %d %s", e.What, e.Code, e.Status))
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// refused looks at one that was not taken in.
+func (v *verdict) refused(p *prediction, refusal *entry) {
+	if v.overlaps(v.full, p.asked.At, refusal.At) && p.asked.File && refusal.Code >= 500 {
+		v.counts["refused for want of disk"]++
+	} else {
+		v.counts["refused"]++
+		v.counts[fmt.Sprintf("refused with %d", refusal.Code)]++
+	}
+	v.notRun(p, fmt.Sprintf("was refused (%d)", refusal.Code))
+}
+
+func (v *verdict) notRun(p *prediction, why string) {
+	if len(p.runs) > 0 {
+		v.complain("%s (%s): it %s, and the model ran it", p.id, p.asked.Mode, why)
+	}
+}
+
+// agreement: whoever was told of its end was told the same.
+func (v *verdict) agreement(p *prediction, end *entry) {
+	for _, e := range p.told {
+		if e.What != "hook" && e.Code != 200 && e.Code != 202 {
+			v.complain("%s: it is %s, and later not known: %d", p.id, end.Status, e.Code)
+		}
+		if !terminal(e.Status) {
+			continue
+		}
+		// What was yielded before a failure stands in webhooks, and nowhere else.
+		if e.Status != end.Status || e.Error != end.Error || e.Status == "succeeded" &&
+			(e.Length != end.Length || e.Head != end.Head || string(e.Output) != string(end.Output)) {
+			v.complain("%s: %s says %s %q, and %s %s %q", p.id, end.What, end.Status, end.Error, e.What, e.Status, e.Error)
+		}
+	}
+	for i, e := range p.told {
+		before := p.told[:i]
+		if e.What == "look" && !terminal(e.Status) && slices.ContainsFunc(before, func(b *entry) bool {
+			return b.What == "look" && terminal(b.Status)
+		}) {
+			v.complain("%s: it was over, and is %s", p.id, e.Status)
+		}
+	}
+}
+
+// webhook: completed is taken in once, as the last.
+func (v *verdict) webhook(p *prediction) {
+	if !p.asked.Hook {
+		return
+	}
+	taken := 0
+	for _, e := range p.told {
+		if e.What != "hook" {
+			continue
+		}
+		v.counts["webhooks"]++
+		if taken > 0 {
+			v.complain("%s: %s is told after completed was taken in", p.id, e.Status)
+		}
+		if e.Taken && terminal(e.Status) {
+			taken++
+		}
+	}
+	if taken != 1 {
+		v.complain("%s: its webhook took completed in %d times", p.id, taken)
+	}
+}
+
+// success: it ran, once and to its end, and what it was answered is its own.
+func (v *verdict) success(p *prediction, end *entry) {
+	if len(p.runs) != 1 || len(p.done) != 1 {
+		v.complain("%s: it succeeded, was begun %d times and done %d times", p.id, len(p.runs), len(p.done))
+		return
+	}
+	if p.asked.Do == "raise" {
+		v.complain("%s: it raised, and succeeded", p.id)
+	}
+	h := v.harmed[p.runs[0].pid]
+	// asyncio, whose sockets were spoiled too, may have complained; and while a thread that is not Python's writes what
+	// Python did at a signal, a prediction may end.
+	sound := func(e *entry) bool { return h == nil || !h.rubbish && (h.dumped == 0 || e.At < h.dumped) }
+	for _, e := range p.told {
+		if e.Status == "succeeded" {
+			if err := own(p, e, sound(e)); err == errStray {
+				v.counts["warned of another's coroutine"]++
+			} else if err == errIgnored {
+				v.counts["cancels lost in a callback"]++
+			} else if err != nil {
+				v.complain("%s: %s: %v", p.id, e.What, err)
+			}
+		}
+	}
+}
+
+// overlaps tells whether a time meets one of the spans.
+func (v *verdict) overlaps(spans []span, from, to int64) bool {
+	return slices.ContainsFunc(spans, func(s span) bool { return s.from <= to && from <= s.to })
+}

@@ -1,0 +1,19 @@
+// Command checker reads what the clients of a server noted and what its model wrote down, and says which of the
+// server's promises were broken. It knows nothing else of the server, and imports nothing of it.
+//
+//	checker -slots 4 journal.jsonl ledger.txt
+//
+// Its exit code is 0 where all held, 1 where one did not, 2 where it could not tell.
+//
+// What it proves, of each prediction:
+//
+//   - It has one terminal state, the same in its answer, its webhooks and whatever was asked about it later; one that
+//     was refused, or never taken, has none and was never run.
+//   - The model began it once at most; where it succeeded, exactly once, and did it to its end.
+//   - What it was answered, its logs included, is its own: it carries the token of its input.
+//   - Where it failed without the model's wish, the model had it in a worker that was harmed; a worker's death costs
+//     as many as it has slots, and where it wrote rubbish, those behind the rubbish too.
+//   - It was canceled only where that was asked for, or its client left.
+//   - Its webhook took completed in once, and nothing after that.
+//   - Few that came after it began before it.
+package main

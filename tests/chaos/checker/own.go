@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// neverAwaited is what Python says of a coroutine that was made, and then dropped because its prediction was canceled.
+const neverAwaited = "' was never awaited"
+
+// ignored is what Python says of an exception, such as that of a cancel, which came while a callback of a weak reference
+// or a __del__ ran: it goes no further. The front presses the cancel again at half of the grace.
+const ignored = "Exception ignored in: "
+
+var (
+	errStray   = errors.New("it has Python's word on a canceled prediction's coroutine in its logs")
+	errIgnored = errors.New("its cancel was lost in a callback")
+)
+
+// own fails unless what was answered is the prediction's own, to the last byte that is known; the logs as well, where
+// their worker was sound.
+func own(p *prediction, e *entry, sound bool) error {
+	text := fmt.Sprintf("%s %d ", p.asked.Token, p.runs[0].pid)
+	if p.asked.Items < 0 {
+		if err := ownText(e, text, p.asked.Pad); err != nil {
+			return err
+		}
+	} else if err := ownList(e, text, p.asked.Items, p.asked.Pad); err != nil {
+		return err
+	}
+	want := ""
+	if p.asked.Says {
+		want = p.asked.Token + "\n"
+	}
+	if sound && e.Logs != want {
+		if strings.Contains(e.Logs, neverAwaited) {
+			return errStray
+		}
+		if (p.left || p.cancel) && strings.Contains(e.Logs, ignored) {
+			return errIgnored
+		}
+		return fmt.Errorf("its logs are %.1500q, want %q", e.Logs, want)
+	}
+	return nil
+}
+
+func ownText(e *entry, text string, pad int) error {
+	if want := len(text) + pad + len(`""`); e.Length != want {
+		return fmt.Errorf("the output has %d bytes, want %d", e.Length, want)
+	}
+	if e.Output == nil {
+		if !strings.HasPrefix(`"`+text, e.Head) && !strings.HasPrefix(e.Head, `"`+text) {
+			return fmt.Errorf("the output begins with %q, want %q", e.Head, text)
+		}
+		return nil
+	}
+	var got string
+	if err := json.Unmarshal(e.Output, &got); err != nil {
+		return err
+	}
+	if got != text+strings.Repeat("x", pad) {
+		return fmt.Errorf("the output is %.100q, want %q", got, text)
+	}
+	return nil
+}
+
+func ownList(e *entry, text string, items, pad int) error {
+	one := len(text) + len(`"",`)
+	if want := items*one + one + pad + 1; e.Length != want {
+		return fmt.Errorf("the output has %d bytes, want %d", e.Length, want)
+	}
+	if e.Output == nil {
+		return nil // its length says how many there are, and its head was compared with the others'
+	}
+	var got []string
+	if err := json.Unmarshal(e.Output, &got); err != nil {
+		return err
+	}
+	if len(got) != items+1 {
+		return fmt.Errorf("the output has %d items, want %d", len(got), items+1)
+	}
+	for i, item := range got {
+		want := text
+		if i == items {
+			want += strings.Repeat("x", pad)
+		}
+		if item != want {
+			return fmt.Errorf("item %d is %.100q, want %.100q", i, item, want)
+		}
+	}
+	return nil
+}

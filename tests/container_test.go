@@ -1,0 +1,223 @@
+package tests
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// gated is a model that tells of its stdin, or waits.
+const gated = `
+import os
+import sys
+
+def run(how: str = "") -> str:
+    if how == "stdin":
+        return repr(sys.stdin.read()) + " of " + os.readlink("/proc/self/fd/0")
+    print("begun")
+    with open("gate") as gate:  # a named pipe: opens when the test does
+        gate.read()
+    return "finished"
+`
+
+// childOf is the one process that another has started.
+func childOf(t *testing.T, parent int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent, parent))
+	if err != nil {
+		t.Skipf("this kernel does not tell of children: %v", err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatalf("the children of %d are %q", parent, text)
+	}
+	return pid
+}
+
+// TestTheFirstProcessOfAContainerStops as docker stop wants it: SIGTERM lets what runs finish, and ends it cleanly.
+// To a first process signals do nothing that it has not asked for.
+func TestTheFirstProcessOfAContainerStops(t *testing.T) {
+	t.Parallel()
+	wrap := []string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}
+	if exec.Command(wrap[0], append(slices.Clone(wrap[1:]), "true")...).Run() != nil {
+		t.Skip("this user may not make process namespaces")
+	}
+	for _, busy := range []bool{false, true} {
+		s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", gated), Wrap: wrap})
+		open := makeFIFO(t, s.Dir, "gate")
+		var running *harness.Visit
+		if busy {
+			running = s.Visit("running", input{})
+			s.WaitLog("begun")
+		}
+		if err := syscall.Kill(childOf(t, s.PID), syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		drainBegun(s)
+		if busy {
+			open()
+			if a := harness.Receive(t, running.Answer); a.Status != "succeeded" {
+				t.Errorf("what ran ended with %s", a)
+			}
+		}
+		s.Ended(0)
+	}
+}
+
+// TestWorkersDoNotReadTheServersStdin: it is nobody's, be it a terminal, a pipe or a file.
+func TestWorkersDoNotReadTheServersStdin(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "run.py", gated, "stdin.txt", "for nobody\n")
+	s := harness.Ready(t, harness.Options{Dir: dir, Wrap: []string{"sh", "-c", `exec "$@" <"$0"`, filepath.Join(dir, "stdin.txt")}})
+	if got := string(s.Succeed(input{"how": "stdin"}).Output); got != `"'' of /dev/null"` {
+		t.Errorf("the model reads %s", got)
+	}
+}
+
+// TestServeOnATerminal: Ctrl-C lets what runs finish, a second one does not; the model never hears of either.
+func TestServeOnATerminal(t *testing.T) {
+	t.Parallel()
+	for _, again := range []bool{false, true} {
+		term := newTerminal(t)
+		c := cli{dir: folder(t, "run.py", gated)}
+		open := makeFIFO(t, c.dir, "gate")
+		cmd, _, _ := c.start(t, "serve", "--port", "0", "--host", "127.0.0.1", "--predictor", "run.py:run")
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = term.program, term.program, term.program
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		shows := func(text string) {
+			t.Helper()
+			harness.Eventually(t, "the terminal shows "+text, func() bool { return strings.Contains(term.String(), text) })
+		}
+		press := func(key string) {
+			t.Helper()
+			if _, err := term.user.WriteString(key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		shows("worker ready")
+		shows("The model is ready")
+		press("nobody reads this\n")
+		address := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(term.String())
+		answer := make(chan harness.Answer, 1)
+		go func() {
+			response, err := http.Post(address+"/predictions", "application/json", bytes.NewBufferString(`{}`))
+			if err != nil {
+				answer <- harness.Answer{Err: err}
+				return
+			}
+			defer response.Body.Close()
+			text, _ := io.ReadAll(response.Body) // what is missing fails the test
+			answer <- harness.Answer{Code: response.StatusCode, Body: text}
+		}()
+		shows("begun")
+		press("\x03")
+		shows("shutting down")
+		want := 0
+		if again {
+			press("\x03")
+			want = 130
+		} else {
+			open()
+			wantText(t, "the answer", string(harness.Receive(t, answer).Body), `"status":"succeeded","output":"finished"`)
+		}
+		_ = cmd.Wait() // ProcessState says how it ended
+		if got := cmd.ProcessState.ExitCode(); got != want {
+			t.Errorf("it ended with %v, want %d\n%s", cmd.ProcessState, want, term)
+		}
+		if text := term.String(); strings.Contains(text, "KeyboardInterrupt") {
+			t.Errorf("the model was interrupted too:\n%s", text)
+		}
+	}
+}
+
+// TestACPULimitBoundsTheFrontsThreads where control groups can be made. Go itself does not go below 2.
+func TestACPULimitBoundsTheFrontsThreads(t *testing.T) {
+	t.Parallel()
+	if runtime.NumCPU() <= 2 {
+		t.Skip("there are only 2 CPUs")
+	}
+	enter := cpuGroup(t, 2)
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", gated), Wrap: enter})
+	if got := scrape(t, s).value("go_sched_gomaxprocs_threads"); got != 2 {
+		t.Errorf("the front uses %v threads, want 2", got)
+	}
+}
+
+// cpuGroup makes a control group of so many CPUs, and a command that enters it.
+func cpuGroup(t *testing.T, cpus int) (enter []string) {
+	t.Helper()
+	for _, of := range [][3]string{
+		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", strconv.Itoa(cpus * 100_000)},
+		{"/sys/fs/cgroup", "cpu.max", strconv.Itoa(cpus*100_000) + " 100000"},
+	} {
+		group := filepath.Join(of[0], fmt.Sprintf("pinion-test-cpu-%d", os.Getpid()))
+		if os.Mkdir(group, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = os.Remove(group) })
+		file, err := os.OpenFile(filepath.Join(group, of[1]), os.O_WRONLY, 0) // only what the kernel has put there
+		if err == nil {
+			_, err = file.WriteString(of[2])
+			file.Close()
+		}
+		if err == nil {
+			return []string{"sh", "-c", `echo $$ >"$0"/cgroup.procs && exec "$@"`, group}
+		}
+	}
+	t.Skip("no control group can be made here")
+	return nil
+}
+
+// TestTheServersGreetingWorks: what it says at a terminal that one may type answers a prediction.
+func TestTheServersGreetingWorks(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl")
+	}
+	socket := filepath.Join(harness.ShortTempDir(t), "s")
+	for _, host := range []string{"0.0.0.0", "unix:" + socket} {
+		term := newTerminal(t)
+		c := cli{dir: folder(t, "run.py", `
+from cog import Input
+def run(name: str = Input(choices=["it's", "b"]), n: int = Input(ge=3), more: str = "given") -> str:
+    return f"{name} {n} {more}"
+`)}
+		cmd, _, _ := c.start(t, "serve", "--port", "0", "--host", host, "--predictor", "run.py:run")
+		cmd.Stdout, cmd.Stderr = term.program, term.program
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var line string
+		harness.Eventually(t, "the greeting is there", func() bool {
+			line = regexp.MustCompile(`(?m)^  curl .*\}'`).FindString(term.String())
+			return line != ""
+		})
+		out, err := exec.Command("sh", "-c", strings.Replace(line, "curl", "curl -s", 1)).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		wantText(t, line, string(out), `"output":"it's 3 given"`)
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("it ended with %v\n%s", err, term)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package tests
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// moody is a model whose check hangs as often as it is told.
+const moody = `
+import os
+
+class Runner:
+    checks = 0
+
+    def healthcheck(self) -> bool:
+        self.checks += 1
+        if self.checks <= int(os.environ["HANGS"]):
+            with open("gate") as gate:  # a named pipe that nobody opens
+                gate.read()
+        return True
+
+    def run(self) -> str:
+        return "served"
+`
+
+// TestAHealthcheckThatHangsOnceIsNotTheEndOfLaterOnes.
+func TestAHealthcheckThatHangsOnceIsNotTheEndOfLaterOnes(t *testing.T) {
+	t.Parallel()
+	c := folder(t, "run.py", moody)
+	makeFIFO(t, c, "gate")
+	s := harness.Start(t, harness.Options{Dir: c, Env: []string{"HANGS=1"}})
+	s.WaitLog("worker ready")
+	if got := s.Health(); got.Status != "UNHEALTHY" {
+		t.Errorf("while it hangs health is %s", got.Status)
+	}
+	if got := s.Health(); got.Status != "READY" {
+		t.Errorf("after that health is %s", got.Status)
+	}
+	s.Succeed(input{})
+}
+
+// TestAHealthcheckThatAlwaysHangs is said to, and its threads do not pile up.
+func TestAHealthcheckThatAlwaysHangs(t *testing.T) {
+	t.Parallel()
+	c := folder(t, "run.py", moody)
+	makeFIFO(t, c, "gate")
+	s := harness.Start(t, harness.Options{Dir: c, Env: []string{"HANGS=1000"}})
+	s.WaitLog("worker ready")
+	for n := range 6 {
+		want := "user-defined healthcheck timed out after 5.0 seconds"
+		if n >= 4 {
+			want = "4 user-defined healthchecks were begun and have not returned"
+		}
+		if a := s.Do("GET", "/health-check", nil); !strings.Contains(string(a.Body), want) || !strings.Contains(string(a.Body), "UNHEALTHY") {
+			t.Errorf("check %d: %s", n, a)
+		}
+	}
+	s.Succeed(input{})
+}
+
+// TestLivenessEndsWithTheLastWorker, and not before; a failed setup is for somebody to read.
+func TestLivenessEndsWithTheLastWorker(t *testing.T) {
+	t.Parallel()
+	livez := func(s *harness.Server) int { return s.Do("GET", "/livez", nil).Code }
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--restart", "never", "--workers", "2"}})
+	for _, code := range []int{200, 503} {
+		worker := s.Worker0()
+		for _, w := range s.Health().Workers {
+			if w.PID != 0 {
+				worker = w.PID
+			}
+		}
+		if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, "the worker is gone", func() bool {
+			for _, w := range s.Health().Workers {
+				if w.PID == worker {
+					return false
+				}
+			}
+			return true
+		})
+		harness.Eventually(t, "liveness tells", func() bool { return livez(s) == code })
+	}
+	failed := harness.Start(t, harness.Options{Dir: folder(t, "run.py", "raise ValueError('no weights')\n"), Model: "run.py:run"})
+	failed.WaitHealth("SETUP_FAILED")
+	if code := livez(failed); code != 200 {
+		t.Errorf("after a failed setup: %d", code)
+	}
+}

@@ -1,0 +1,173 @@
+package instructions
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+// limit is the part of the recorded count by which a request may grow.
+const limit = 0.05
+
+// envValgrind names valgrind. envRecord, as 1, has the counts written down.
+const (
+	envValgrind = "PINION_TEST_VALGRIND"
+	envRecord   = "PINION_RECORD"
+)
+
+// cases are what count.py counts, in its order.
+var cases = []string{"echo", "echo-100kB", "async-echo", "stream-item"}
+
+func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+
+// TestRequestsCostNoMoreInstructions counts in each Python, and compares with what is recorded for it.
+func TestRequestsCostNoMoreInstructions(t *testing.T) {
+	valgrind := os.Getenv(envValgrind)
+	if valgrind == "" {
+		t.Skipf("%s names no valgrind: ./build.sh instructions installs it", envValgrind)
+	}
+	worker := build(t)
+	record := readRecord(t)
+	t.Cleanup(func() {
+		if os.Getenv(envRecord) == "1" && !t.Failed() {
+			record.write(t)
+		}
+	})
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		b := buildOf(t, python)
+		known := record.of(b.name)
+		if known == nil && os.Getenv(envRecord) != "1" {
+			t.Skipf("nothing is recorded for %s", b.name)
+		}
+		counts := count(t, valgrind, worker, python, b.library)
+		t.Logf("%s: %v; recorded: %v", b.name, counts, known)
+		if os.Getenv(envRecord) == "1" {
+			record.set(b.name, counts)
+			return
+		}
+		for _, problem := range grown(known, counts) {
+			t.Error(problem)
+		}
+	})
+}
+
+// grown says which counts are more than limit above the recorded ones.
+func grown(recorded, counts map[string]int) []string {
+	var problems []string
+	for _, name := range cases {
+		was, is := recorded[name], counts[name]
+		if growth := float64(is-was) / float64(was); was == 0 || is == 0 || growth > limit {
+			problems = append(problems, fmt.Sprintf("%s: %d instructions, %+.1f %% of the %d that are recorded", name, is, 100*growth, was))
+		}
+	}
+	return problems
+}
+
+// TestGrowthIsFound: five in a hundred pass, six do not, nor does a case that was not counted.
+func TestGrowthIsFound(t *testing.T) {
+	recorded := map[string]int{"echo": 100, "echo-100kB": 100, "async-echo": 100, "stream-item": 100}
+	for _, c := range []struct {
+		echo, problems int
+	}{{105, 0}, {80, 0}, {106, 1}, {0, 1}} {
+		counts := map[string]int{"echo": c.echo, "echo-100kB": 100, "async-echo": 100, "stream-item": 100}
+		if got := grown(recorded, counts); len(got) != c.problems {
+			t.Errorf("%d instead of 100 instructions: %q", c.echo, got)
+		}
+	}
+}
+
+// build compiles the worker with the flags of pyembed/cgo.go.
+func build(t *testing.T) string {
+	t.Helper()
+	sources, err := filepath.Glob("../../pyembed/px_*.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := filepath.Join(t.TempDir(), "worker")
+	arguments := []string{"-std=c11", "-D_DEFAULT_SOURCE", "-O2", "-g", "-fvisibility=hidden", "-rdynamic",
+		"-I../../third_party/cpy3", "-I../../pyembed", "-o", worker, "testdata/worker.c", "../../third_party/cpy3/open.c"}
+	for _, source := range sources {
+		if filepath.Base(source) != "px_jsontest.c" { // which is not in the binary either
+			arguments = append(arguments, source)
+		}
+	}
+	if out, err := exec.CommandContext(t.Context(), "gcc", append(arguments, "-ldl", "-lpthread")...).CombinedOutput(); err != nil {
+		t.Fatalf("compile the worker: %v\n%s", err, out)
+	}
+	return worker
+}
+
+// pythonBuild is what a count depends on, beside our code.
+type pythonBuild struct {
+	name    string // of the version, the processor, the compilers, libc, and whether CPython was optimised
+	library string
+}
+
+func buildOf(t *testing.T, python harness.Python) pythonBuild {
+	t.Helper()
+	const ask = `import os, platform, sys, sysconfig
+get = sysconfig.get_config_var
+kind = "pgo" if "--enable-optimizations" in (get("CONFIG_ARGS") or "") else "plain"
+print(platform.python_version(), platform.machine(), platform.python_compiler().replace(" ", "-").lower(), "-".join(platform.libc_ver()), kind, sep=",")
+path = os.path.join(get("LIBDIR"), get("INSTSONAME"))
+print(path if os.path.exists(path) else get("INSTSONAME"))`
+	out, err := exec.CommandContext(t.Context(), python.Path, "-I", "-c", ask).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	gcc, err := exec.CommandContext(t.Context(), "gcc", "-dumpfullversion").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pythonBuild{name: lines[0] + ",ours-gcc-" + strings.TrimSpace(string(gcc)), library: lines[1]}
+}
+
+// launcher starts the worker under callgrind, as a front would start the binary.
+const launcher = `#!/bin/sh
+exec "$VALGRIND" --tool=callgrind --instr-atstart=no --callgrind-out-file="$PINION_TEST_SCRATCH/callgrind.%p" \
+  --log-file="$PINION_TEST_SCRATCH/valgrind.%p.log" "$WORKER" "$PYTHON" "$LIBPYTHON" "$SDK"
+`
+
+// count runs count.py.
+func count(t *testing.T, valgrind, worker string, python harness.Python, library string) map[string]int {
+	t.Helper()
+	sdk, err := filepath.Abs("../../pyembed/sdk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scratch := t.TempDir()
+	start := filepath.Join(scratch, "start")
+	if err := os.WriteFile(start, []byte(launcher), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, python.Path, "-B", "testdata/count.py", start, library, sdk)
+	cmd.Env = append(harness.BareEnv(), "PYTHONPATH=../../pyembed/testdata", "PINION_TEST_SCRATCH="+scratch, "VALGRIND="+valgrind,
+		"WORKER="+worker, "PYTHON="+python.Path, "LIBPYTHON="+library, "SDK="+sdk, "PYTHONHASHSEED=0",
+		// The processor decides how libc copies and compares, so it is given the same ways everywhere.
+		"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX2,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM")
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &complaints)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(string(out)) {
+		name, n, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if counts[name], err = strconv.Atoi(n); err != nil {
+			t.Fatalf("count.py says %q", out)
+		}
+	}
+	return counts
+}

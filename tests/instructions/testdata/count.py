@@ -1,0 +1,95 @@
+"""Counts the instructions of a worker under callgrind: count.py WORKER LIBPYTHON SDK prints "CASE INSTRUCTIONS" lines.
+
+WORKER starts worker.c's program under callgrind, which writes what it counted into PINION_TEST_SCRATCH. The package's
+doc.go says what the cases are.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+
+from front import EVENTS, SUCCEEDED, Worker
+
+ECHO = """
+    import ctypes
+    from cog import BaseRunner
+
+    def mark(text):
+        worker = ctypes.CDLL(None)
+        if text == "begin":
+            worker.begin_count()
+        else:
+            worker.end_count(text[4:].encode())
+
+    class Runner(BaseRunner):
+        def run(self, text: str) -> str:
+            if text.startswith("begin") or text.startswith("end "):
+                mark(text)
+            return text
+"""
+ASYNC = ECHO.replace("        def run", "        async def run")
+STREAM = """
+    from collections.abc import Iterator
+""" + ECHO.replace("-> str:", "-> Iterator[str]:").replace(
+    "return text", "\n".join(["for i in range(int(text) if text.isdigit() else 1):", " " * 16 + "yield str(i)"])
+)
+
+WARM = 60  # requests first: CPython specialises its bytecode in them, and buffers get their size
+SHORT = "The quick brown fox"
+LONG = ('Jackdaws love my big sphinx of quartz, \u00fcberall; "12"\n' * 2000)[:100_000]
+
+
+def ask(worker, text, flags):
+    frames = worker.run({"text": text}, flags=flags)
+    assert frames[-1].kind == SUCCEEDED, frames
+
+
+def counted(name):
+    """Return what callgrind counted under a name."""
+    total = 0
+    for path in glob.glob(os.environ["PINION_TEST_SCRATCH"] + "/callgrind.*"):
+        with open(path) as file:
+            dump = file.read()
+        if re.search(rf"^desc: Trigger: Client Request: {name}$", dump, re.MULTILINE):
+            total += int(re.search(r"^(?:summary|totals): (\d+)", dump, re.MULTILINE)[1])
+    assert total, f"callgrind counted nothing for {name}"
+    return total
+
+
+def rounds(worker, name, text, requests, flags):
+    """Return what so many requests cost at least, in some rounds, with what beginning and ending a count costs.
+
+    The least: what a timer does, such as the watch of async models, falls into a round or not.
+    """
+    counts = []
+    for n in range(5):
+        ask(worker, "begin", flags)
+        for _ in range(requests):
+            ask(worker, text, flags)
+        ask(worker, f"end {name}.{requests}.{n}", flags)
+        counts.append(counted(f"{name}.{requests}.{n}"))
+    return min(counts)
+
+
+def count(worker, name, text, requests, per=1, flags=0):
+    """Print what a request costs in a worker, or each of its `per` parts."""
+    for _ in range(WARM):
+        ask(worker, text, flags)
+    total = rounds(worker, name, text, requests, flags) - rounds(worker, name, text, 0, flags)
+    print(name, round(total / requests / per))
+
+
+def main():
+    with Worker(ECHO) as worker:
+        count(worker, "echo", SHORT, 60)
+        count(worker, "echo-100kB", LONG, 5)
+    with Worker(ASYNC) as worker:
+        count(worker, "async-echo", SHORT, 60)
+    with Worker(STREAM) as worker:
+        count(worker, "stream-item", "200", 2, per=200, flags=EVENTS)
+
+
+if __name__ == "__main__":
+    main()

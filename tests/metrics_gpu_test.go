@@ -1,0 +1,61 @@
+package tests
+
+import (
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestMetricsOfGPUs where the driver's library is, and none where it is not.
+func TestMetricsOfGPUs(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	library := filepath.Join(folder, "libnvidia-ml.so.1")
+	if text, err := exec.Command("cc", "-shared", "-fPIC", "-o", library, "../pyembed/nvml/testdata/fakenvml.c").CombinedOutput(); err != nil {
+		t.Skipf("no C compiler: %v\n%s", err, text)
+	}
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Env: []string{"LD_LIBRARY_PATH=" + folder}})
+	var f families
+	harness.Eventually(t, "the GPUs are there", func() bool {
+		f = scrape(t, s)
+		return f["pinion_gpu_memory_used_bytes"] != nil
+	})
+	if got := f.value("pinion_gpu_memory_used_bytes", "gpu", "0"); got != 5<<30 || len(f["pinion_gpu_memory_used_bytes"].GetMetric()) != 2 {
+		t.Errorf("the memory is %v", f["pinion_gpu_memory_used_bytes"])
+	}
+	if got := f.value("pinion_gpu_utilization_ratio", "gpu", "0"); got != 0.75 || len(f["pinion_gpu_utilization_ratio"].GetMetric()) != 1 {
+		t.Errorf("the utilization is %v", f["pinion_gpu_utilization_ratio"])
+	}
+	s.Succeed(input{"text": "served all the same"})
+
+	without := harness.Ready(t, harness.Options{Model: "echo.py:text", Env: []string{"LD_LIBRARY_PATH=" + folder, "FAKE_NVML_BROKEN=1"}})
+	for range 3 {
+		if f := scrape(t, without); f["pinion_gpu_memory_used_bytes"] != nil || f["pinion_gpu_utilization_ratio"] != nil {
+			t.Error("there are GPUs where the driver is not loaded")
+		}
+	}
+}
+
+// TestMetricsOfWorkersThatLeave: each exit is counted once, by its cause, also of workers that health does not show.
+func TestMetricsOfWorkersThatLeave(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--reload", "--queue", "4", "--workers", "2"}})
+	if err := syscall.Kill(s.Worker(), syscall.SIGSEGV); err != nil {
+		t.Fatal(err)
+	}
+	exits := func(cause string) float64 {
+		return scrape(t, s).value("pinion_worker_exits_total", "cause", cause)
+	}
+	harness.Eventually(t, "two are ready again", func() bool {
+		return exits("signal") == 1 && scrape(t, s).value("pinion_workers", "state", "ready") == 2
+	})
+	wantCode(t, "reload", s.Do(http.MethodPost, "/reload", nil), http.StatusAccepted)
+	harness.Eventually(t, "two have left", func() bool { return exits("left") == 2 })
+	if f := scrape(t, s); f.value("pinion_worker_starts_total") != 5 || exits("signal") != 1 {
+		t.Errorf("%v starts and exits %v, want 5 and one by a signal", f["pinion_worker_starts_total"], f["pinion_worker_exits_total"])
+	}
+}

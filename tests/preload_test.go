@@ -1,0 +1,333 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// preloaded serves preloaded.py from a template.
+func preloaded(t testing.TB, o harness.Options) *harness.Server {
+	t.Helper()
+	if o.Model == "" {
+		o.Model = "preloaded.py:Runner"
+	}
+	o.Args = append(o.Args, "--preload", "--queue", "8")
+	o.Env = append(o.Env, "IMPORTS=imported.txt")
+	return harness.Ready(t, o)
+}
+
+// template is what health says of the template.
+func template(t testing.TB, s *harness.Server) harness.Preload {
+	t.Helper()
+	h := s.Health()
+	if h.Preload == nil {
+		t.Fatalf("health has nothing of a template: %+v", h)
+	}
+	return *h.Preload
+}
+
+// imports fails unless the model was imported so often in all.
+func imports(t testing.TB, s *harness.Server, n int) []string {
+	t.Helper()
+	by := lines(t, s, "imported.txt")
+	if len(by) != n {
+		t.Errorf("the model was imported by %v, want %d of them", by, n)
+	}
+	return by
+}
+
+func kill(t testing.TB, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAForkedWorkerSkipsTheImport(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for _, model := range []string{"preloaded.py:Runner", "preloaded.py:Async"} {
+			s := preloaded(t, harness.Options{Python: python.Path, Model: model, Args: []string{"--workers", "2"}})
+			h := allReady(t, s, 2, 0)
+			for i := range 3 {
+				worker := s.Worker()
+				kill(t, worker)
+				h = allReady(t, s, 2, i+1)
+				if slices.Contains(lines(t, s, "set-up.txt"), strconv.Itoa(h.Workers[0].PID)) == false || h.Workers[0].PID == worker {
+					t.Errorf("the new worker is %+v", h.Workers[0])
+				}
+				// A success on each, so that the deaths do not add up.
+				seen := map[string]bool{}
+				for try := 0; len(seen) < 2; try++ {
+					first := s.Begin(fmt.Sprintf("a%d-%d", i, try), input{})
+					second := s.Begin(fmt.Sprintf("b%d-%d", i, try), input{})
+					seen[string(harness.Receive(t, first).Output)] = true
+					seen[string(harness.Receive(t, second).Output)] = true
+				}
+			}
+			if by := imports(t, s, 1); by[0] != strconv.Itoa(template(t, s).PID) {
+				t.Errorf("it was imported by %v, and the template is %+v", by, template(t, s))
+			}
+			if got := template(t, s); got.State != "ready" || got.Forked != 5 {
+				t.Errorf("health says %+v of the template", got)
+			}
+			wantText(t, "setup's logs", h.Setup.Logs, "setting up\n")
+			if strings.Contains(h.Setup.Logs, "import") {
+				t.Errorf("what the template wrote is in a worker's setup logs: %q", h.Setup.Logs)
+			}
+			if line, _ := s.Log.Find("importing"); !strings.Contains(line.Raw, `"template":true`) {
+				t.Errorf("the server's log has not what the import wrote: %q", line.Raw)
+			}
+			s.Stop()
+			if left := lines(t, s, "left.txt"); len(left) != 2 {
+				t.Errorf("atexit ran in %v, want the two that were asked to leave", left)
+			}
+		}
+	})
+}
+
+func TestAForkedWorkerIsAWorker(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for _, model := range []string{"preloaded.py:Runner", "preloaded.py:Async"} {
+			s := preloaded(t, harness.Options{Python: python.Path, Model: model})
+			sameJSON(t, "place", s.Succeed(input{"what": "place"}).Output, fmt.Sprintf(
+				`{"parent":%d,"group":true,"main":true,"threads":["MainThread"],"native":true,"argv":["preloaded.py"],
+				"title":"pinion: worker","template":false}`, s.PID))
+			if got := s.Succeed(input{"what": "speak"}); got.Logs != "to the descriptor\nto stdout\nto stderr\n" {
+				t.Errorf("logs are %q", got.Logs)
+			}
+			sleeping := s.Begin("sleeping", input{"what": "sleep"})
+			s.WaitLog(fmt.Sprint("sleeping in ", s.Worker()))
+			s.Cancel("sleeping")
+			if a := harness.Receive(t, sleeping); a.Status != "canceled" {
+				t.Errorf("a cancelled one: %s", a)
+			}
+			sameJSON(t, "children", s.Succeed(input{"what": "children"}).Output,
+				`[[0,1,4,9],[0,1,4,9],[0,1,4,9],"7\n","thread"]`)
+			a := s.Fail(input{"what": "crash"})
+			wantText(t, "error", a.Error, "worker killed by SIGSEGV while running this prediction")
+			wantText(t, "logs", a.Logs, "Fatal Python error: Segmentation fault", "in crash")
+			s.Succeed(input{})
+			wantText(t, "error", s.Fail(input{"what": "exit"}).Error, "worker exited with code 4 while running this prediction")
+			s.Succeed(input{})
+			worker := s.Worker()
+			sleeping = s.Begin("killed", input{"what": "sleep"})
+			s.WaitLog(fmt.Sprint("sleeping in ", worker))
+			kill(t, worker)
+			wantText(t, "error", harness.Receive(t, sleeping).Error, "worker killed (SIGKILL) while running this prediction")
+			s.Succeed(input{})
+			// The spawned processes import the model on their own.
+			for _, pid := range lines(t, s, "set-up.txt") {
+				if slices.Contains(lines(t, s, "imported.txt"), pid) {
+					t.Errorf("worker %s has imported the model", pid)
+				}
+			}
+		}
+	})
+}
+
+// TestForkedWorkersDrawTheirOwnNumbers, while what the import drew is the same in all of them.
+func TestForkedWorkersDrawTheirOwnNumbers(t *testing.T) {
+	t.Parallel()
+	s := preloaded(t, harness.Options{})
+	var first, second [2]float64
+	s.Succeed(input{"what": "numbers"}).Decode(t, &first)
+	kill(t, s.Worker())
+	allReady(t, s, 1, 1)
+	s.Succeed(input{"what": "numbers"}).Decode(t, &second)
+	if first[0] != second[0] || first[1] == second[1] {
+		t.Errorf("one worker drew %v, the next %v", first, second)
+	}
+}
+
+func TestForkedWorkersHaveTheirOwnGPUs(t *testing.T) {
+	t.Parallel()
+	s := preloaded(t, harness.Options{Args: []string{"--gpus", "1;2,3"}, Env: []string{"CUDA_VISIBLE_DEVICES=0"}})
+	allReady(t, s, 2, 0)
+	seen, tries := map[string]bool{}, 0
+	harness.Eventually(t, "both have answered", func() bool {
+		tries++
+		first := s.Begin(fmt.Sprint("a", tries), input{"what": "gpus"})
+		second := s.Begin(fmt.Sprint("b", tries), input{"what": "gpus"})
+		seen[string(harness.Receive(t, first).Output)] = true
+		seen[string(harness.Receive(t, second).Output)] = true
+		return len(seen) == 2
+	})
+	if !seen[`"1"`] || !seen[`"2,3"`] {
+		t.Errorf("they see %v", seen)
+	}
+	imports(t, s, 1)
+}
+
+func TestAReloadImportsTheChangedCodeOnce(t *testing.T) {
+	t.Parallel()
+	s := preloaded(t, harness.Options{Args: []string{"--workers", "2"}})
+	allReady(t, s, 2, 0)
+	old := template(t, s).PID
+	editFile(t, filepath.Join(s.Dir, "preloaded.py"), "GENERATION = 1 ", "GENERATION = 2  #")
+	kill(t, s.Worker()) // the template has the code as it was
+	allReady(t, s, 2, 1)
+	sameJSON(t, "before the reload", s.Succeed(input{"what": "generation"}).Output, `1`)
+	s.Signal(syscall.SIGHUP)
+	allReady(t, s, 2, 3)
+	for range 4 {
+		sameJSON(t, "after the reload", s.Succeed(input{"what": "generation"}).Output, `2`)
+	}
+	imports(t, s, 2)
+	if got := template(t, s); got.State != "ready" || got.PID == old || harness.Alive(old) {
+		t.Errorf("the template is %+v, it was %d", got, old)
+	}
+}
+
+func editFile(t testing.TB, file, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), from, to, 1)
+	if changed == string(text) {
+		t.Fatalf("%s has no %q", file, from)
+	}
+	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestATemplateThatCannotForkIsRefused, and the model is served all the same.
+func TestATemplateThatCannotForkIsRefused(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for at, reason := range map[string]string{
+			"thread":        "its import leaves 1 thread running (watcher)",
+			"native thread": "its import leaves 1 thread running (tokio-rt)",
+		} {
+			s := preloaded(t, harness.Options{Python: python.Path, Env: []string{"AT_IMPORT=" + at}})
+			s.Succeed(input{})
+			got := template(t, s)
+			if got.State != "refused" || !strings.Contains(got.Reason, reason) || got.PID != 0 || got.Forked != 0 {
+				t.Errorf("%s: health says %+v of the template", at, got)
+			}
+			line, _ := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "no template") })
+			if line.Level != "WARN" || !strings.Contains(line.Raw, reason) {
+				t.Errorf("%s: the log says %q", at, line.Raw)
+			}
+			imports(t, s, 2)
+			if n := len(s.Processes()); n != 2 {
+				t.Errorf("%s: there are %d processes, want the server and its worker", at, n)
+			}
+		}
+	})
+}
+
+func TestATemplateWhoseThreadsAreGoneIsNotRefused(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"passing thread", "thread that ends before a fork", "fork", "handle children"} {
+		s := preloaded(t, harness.Options{Env: []string{"AT_IMPORT=" + at}})
+		s.Succeed(input{})
+		kill(t, s.Worker())
+		s.Succeed(input{})
+		if got := template(t, s); got.State != "ready" || got.Forked != 2 {
+			t.Errorf("%s: health says %+v of the template", at, got)
+		}
+		imports(t, s, 1)
+	}
+}
+
+func TestATemplateWithCUDAIsRefused(t *testing.T) {
+	t.Parallel()
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler")
+	}
+	library := filepath.Join(t.TempDir(), "libcuda.so.1")
+	source := filepath.Join("..", "pyembed", "cuda", "testdata", "fakecuda.c")
+	if out, err := exec.Command(cc, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", library, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s := preloaded(t, harness.Options{Env: []string{"AT_IMPORT=cuda", "FAKE_CUDA=" + library}})
+	if got := template(t, s); got.State != "refused" || !strings.Contains(got.Reason, "starts CUDA") {
+		t.Errorf("health says %+v of the template", got)
+	}
+	s.Succeed(input{})
+}
+
+// TestAnImportThatFailsIsReportedAsEver: by the worker, in its setup's logs.
+func TestAnImportThatFailsIsReportedAsEver(t *testing.T) {
+	t.Parallel()
+	for at, reason := range map[string]string{
+		"raise": "its import raises RuntimeError: it cannot be imported today",
+		"exit":  "exited with code 3 while it imported the model",
+	} {
+		s := harness.Start(t, harness.Options{Model: "preloaded.py:Runner", Args: []string{"--preload"}, Env: []string{"AT_IMPORT=" + at}})
+		h := s.WaitHealth("SETUP_FAILED")
+		if at == "raise" {
+			wantText(t, "setup's logs", h.Setup.Logs, "importing", "Traceback", "RuntimeError: it cannot be imported today")
+		}
+		if got := template(t, s); got.State != "refused" || !strings.Contains(got.Reason, reason) {
+			t.Errorf("%s: health says %+v of the template", at, got)
+		}
+	}
+}
+
+func TestATemplateThatDiesIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := preloaded(t, harness.Options{})
+	worker, old := s.Worker(), template(t, s).PID
+	kill(t, old)
+	harness.Eventually(t, "there is another template", func() bool {
+		got := template(t, s)
+		return got.State == "ready" && got.PID != old
+	})
+	sameJSON(t, "the worker", s.Succeed(input{}).Output, strconv.Itoa(worker))
+	kill(t, worker)
+	s.Succeed(input{})
+	if got := template(t, s); got.Forked != 2 {
+		t.Errorf("health says %+v of the template", got)
+	}
+	imports(t, s, 2)
+}
+
+// TestATemplateDoesNotOutliveItsServer, whatever it is doing.
+func TestATemplateDoesNotOutliveItsServer(t *testing.T) {
+	t.Parallel()
+	s := preloaded(t, harness.Options{})
+	old, worker := template(t, s).PID, s.Worker()
+	s.Signal(syscall.SIGKILL)
+	s.Killed()
+	harness.Eventually(t, "both end", func() bool { return !harness.Alive(old) && !harness.Alive(worker) })
+
+	s = harness.Start(t, harness.Options{Model: "preloaded.py:Runner", Args: []string{"--preload"}})
+	s.WaitLog("imported") // it is still at it
+	s.Signal(syscall.SIGKILL)
+	s.Killed()
+
+	s = harness.Start(t, harness.Options{Model: "preloaded.py:Runner", Args: []string{"--preload"}})
+	s.WaitLog("imported")
+	s.Stop()
+	if by := lines(t, s, "set-up.txt"); len(by) != 0 {
+		t.Errorf("a worker was set up for a server that was to end: %v", by)
+	}
+}
+
+func TestWithoutATemplateHealthHasNone(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("PINION_TEST_PRELOAD") != "" {
+		t.Skip("all servers have one")
+	}
+	s := harness.Ready(t, harness.Options{Model: "preloaded.py:Runner", Env: []string{"IMPORTS=imported.txt"}})
+	if h := s.Health(); h.Preload != nil {
+		t.Errorf("health says %+v", h.Preload)
+	}
+	imports(t, s, 1)
+}
