@@ -85,7 +85,7 @@ func (r *record) write(t *testing.T) {
 		}
 		row(build, cells...)
 	}
-	if err := os.WriteFile(recordFile, []byte(text.String()), 0o600); err != nil {
+	if err := os.WriteFile(recordFile, []byte(text.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
