@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/spare"
 )
 
 // maxDrained is how much of a body that nobody wanted is read, so that its connection can be used again.
@@ -31,8 +33,14 @@ func (s *Server) takeBody(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	if size < 0 {
 		return readAll(&bodyReader{from: stream, size: size, left: s.opt.MaxBody})
 	}
-	body := make([]byte, size) // what has not come yet costs no memory: its pages are touched as it comes
+	var body []byte
+	if size <= spare.Max {
+		body = spare.Get(int(size))
+	} else {
+		body = make([]byte, size) // what has not come yet costs no memory: its pages are touched as it comes
+	}
 	if _, err := io.ReadFull(stream, body); err != nil {
+		spare.Put(body)
 		return nil, &bodyError{err}
 	}
 	_ = ctx.Request.CloseBodyStream() // it was read to its end: see finishBody

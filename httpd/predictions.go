@@ -151,6 +151,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 		var body []byte
 		if body, err = k.takeBody(ctx); err == nil {
 			req, err = readEnvelope(body, len(h.ContentType()) > 0)
+			req.Body = body
 		}
 	} else {
 		req, err = k.readOther(ctx, form, encoding)

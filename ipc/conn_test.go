@@ -65,7 +65,7 @@ func TestOwnKeepsTheBody(t *testing.T) {
 		if !bytes.Equal(kept, body) {
 			t.Errorf("%d bytes: the body changed after Own", size)
 		}
-		if (release != nil) != (size > InlineMax) {
+		if (release != nil) != (size >= ownedMin) {
 			t.Errorf("%d bytes: something to give back: %v", size, release != nil)
 		}
 		if release != nil {

@@ -3,6 +3,8 @@ package ipc
 import (
 	"encoding/binary"
 	"fmt"
+
+	"pinion/runtime/spare"
 )
 
 // HeaderSize is the length of a frame's header in bytes:
@@ -18,7 +20,7 @@ const HeaderSize = 24
 
 const (
 	// InlineMax is the largest body, in bytes, that travels in the socket itself.
-	InlineMax = 6 << 20
+	InlineMax = 16 << 20
 	// ownedMin is the smallest inline body that gets memory of its own instead of a place in the
 	// reader's buffer: beyond it a copy costs more than an allocation.
 	ownedMin = 64 << 10
@@ -112,7 +114,9 @@ func (f *Frame) Own() (body []byte, release func()) {
 		f.mapped = false // the receiver's now
 		return m, func() { unmap(m) }
 	case f.owned:
-		return f.Body, nil
+		b := f.Body
+		f.owned = false // the receiver's now
+		return b, func() { spare.Put(b) }
 	default:
 		return append([]byte(nil), f.Body...), nil
 	}

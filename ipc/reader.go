@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/runtime/spare"
 )
 
 // reader is the receiving half of a Conn. One goroutine at a time uses it.
@@ -149,8 +151,11 @@ func (rd *reader) begin(h header) *Frame {
 // hand hands the frame on. Nothing of it stays here: its body may be large.
 func (rd *reader) hand(handle func(*Frame)) {
 	handle(&rd.frame)
-	if rd.frame.mapped {
+	switch {
+	case rd.frame.mapped:
 		unmap(rd.frame.Body)
+	case rd.frame.owned:
+		spare.Put(rd.frame.Body)
 	}
 	rd.frame = Frame{}
 }
@@ -170,7 +175,7 @@ func (rd *reader) frames(handle func(*Frame)) error {
 				return err
 			}
 		case h.length >= ownedMin:
-			body := make([]byte, h.length)
+			body := spare.Get(int(h.length))
 			have := copy(body, rd.buf[rd.r+HeaderSize:rd.w])
 			rd.r += HeaderSize + have
 			if have < len(body) {
@@ -231,7 +236,7 @@ func mapFile(fd int) ([]byte, error) {
 	if st.Size == 0 {
 		return nil, nil
 	}
-	body, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ, unix.MAP_SHARED)
+	body, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
 		return nil, fmt.Errorf("map memory file of %d bytes: %w", st.Size, err)
 	}

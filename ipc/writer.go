@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/runtime/spare"
 )
 
 // writer is the sending half of a Conn: a combining writer. Whoever finds no write in progress
@@ -39,16 +41,27 @@ type attachment struct {
 }
 
 // keepBytes bounds what an idle batch holds on to: one large frame must not cost for ever.
-const keepBytes = 1 << 20
+const keepBytes = 128 << 10
 
 func (b *batch) reset() {
 	for _, f := range b.files {
 		unix.Close(f.fd)
 	}
 	if cap(b.data) > keepBytes {
+		spare.Put(b.data)
 		b.data = nil
 	}
 	b.data, b.files = b.data[:0], b.files[:0]
+}
+
+// grow makes room for n bytes more, in spare memory where they are many.
+func (b *batch) grow(n int) {
+	if n < spare.Min || len(b.data)+n <= cap(b.data) {
+		return // append sees to it
+	}
+	more := append(spare.Get(len(b.data) + n)[:0], b.data...)
+	spare.Put(b.data)
+	b.data = more
 }
 
 func (w *writer) init(raw syscall.RawConn) {
@@ -73,6 +86,7 @@ func (w *writer) enqueue(kind Kind, flags uint8, id uint64, size int, parts [][]
 	if err := w.failed(); err != nil {
 		return err
 	}
+	w.pending.grow(HeaderSize + size)
 	w.pending.data = AppendHeader(w.pending.data, kind, flags, id, 0, size)
 	for _, p := range parts {
 		w.pending.data = append(w.pending.data, p...)

@@ -5,6 +5,7 @@ package pyembed
 import (
 	"encoding/hex"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -148,6 +149,52 @@ func TestJSONLoads(t *testing.T) {
 			}
 			check(t, "check_load", string(data))
 		})
+	}
+}
+
+// TestJSONDigits reads runs of digits of all lengths, which are taken eight at a time, at the end of a text and before its end.
+func TestJSONDigits(t *testing.T) {
+	const digits = "918273645546372819108"
+	var texts, wants []string
+	add := func(text string) {
+		texts = append(texts, text)
+		wants = append(wants, `float("`+text+`")`)
+	}
+	for n := 1; n <= len(digits); n++ {
+		for zeros := range 10 {
+			add("0." + strings.Repeat("0", zeros) + digits[:n])
+			add(digits[:n] + "." + strings.Repeat("0", zeros) + "7")
+			add("-" + digits[:n] + "e-" + strings.Repeat("0", zeros) + "9")
+		}
+		texts, wants = append(texts, digits[:n]), append(wants, digits[:n])
+	}
+	load := func(text, want string) {
+		data, err := json.Marshal(map[string]string{"text": hex.EncodeToString([]byte(text)), "want": want, "error": ""})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, "check_load", string(data))
+	}
+	load("["+strings.Join(texts, ",")+"]", "["+strings.Join(wants, ",")+"]")
+	for i, text := range texts {
+		load(text, wants[i])
+	}
+	// No byte beside the digits may pass for one.
+	for _, c := range "/:;?@p\x00 \u00b5" {
+		for place := 1; place < 17; place++ {
+			text := digits[:place] + string(c) + digits[place:17]
+			at := strconv.Itoa(place)
+			if c == ' ' {
+				at = strconv.Itoa(place + 1)
+			}
+			data, err := json.Marshal(map[string]string{
+				"text": hex.EncodeToString([]byte(text)), "want": "", "error": "invalid JSON at byte " + at + ": text after the value",
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, "check_load", string(data))
+		}
 	}
 }
 

@@ -122,7 +122,7 @@ static int attach(struct px_channel *ch, struct px_frame *f) {
   struct stat st;
   int status = fstat(fd, &st);
   if (status == 0 && st.st_size > 0) {
-    void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
     if (map == MAP_FAILED) {
       status = -1;
     } else {

@@ -48,8 +48,33 @@ struct decimal {
   int exponent;  // of ten
 };
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+// eight_digits takes eight digits at once: 0 if there are not so many.
+static int eight_digits(const char *p, const char *end, uint64_t *value) {
+  uint64_t x;
+  if (end - p < 8) return 0;
+  memcpy(&x, p, sizeof x);
+  x ^= 0x3030303030303030;  // digits become 0 to 9, all else more
+  if ((x | (x + 0x7676767676767676)) & 0x8080808080808080) return 0;
+  x = x * 10 + (x >> 8);  // in every other byte the value of two digits, of the lowest first
+  *value = ((x & 0x000000ff000000ff) * (100 + (1000000ull << 32)) +
+            (x >> 16 & 0x000000ff000000ff) * (1 + (10000ull << 32))) >>
+           32;
+  return 1;
+}
+#else
+static int eight_digits(const char *p, const char *end, uint64_t *value) { return (void)p, (void)end, (void)value, 0; }
+#endif
+
 static const char *take_digits(const char *p, const char *end, struct decimal *d) {
+  uint64_t eight;
   for (; is_digit(p, end); p++) {
+    while ((d->mantissa || *p != '0') && eight_digits(p, end, &eight)) {
+      d->mantissa = d->mantissa * 100000000 + eight;
+      if (d->digits < 20) d->digits += 8;
+      p += 8;
+      if (!is_digit(p, end)) return p;
+    }
     unsigned digit = (unsigned)(*p - '0');
     if (d->digits < 20 && (d->mantissa || digit)) d->digits++;
     d->mantissa = d->mantissa * 10 + digit;

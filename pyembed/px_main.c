@@ -45,6 +45,7 @@ int px_main(const struct px_config *config) {
     fprintf(stderr, "pinion worker: the table of Python functions was built from another header\n");
     return 1;
   }
+  px_mem_settle();
   px_w.config = config->json;
   *(void **)&px_w.cuda_report = config->cuda_report;
   bool template = config->title != NULL;

@@ -2,7 +2,10 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static _Atomic uint64_t live, total;
 
@@ -18,6 +21,20 @@ static int must_fail(void) {
 #else
 static int must_fail(void) { return 0; }
 #endif
+
+// How much memory at the end of the heap stays with the process, and from which size on a piece has a mapping of its
+// own. glibc's own limits follow what was freed last: a body of a megabyte is then asked of the kernel anew, a page at
+// a time, for each request, which takes longer than all else that is done with it.
+#define PX_TRIM (64 << 20)
+#define PX_MAP (32 << 20)
+
+void px_mem_settle(void) {
+  extern char **environ;
+  for (char **e = environ; *e; e++)
+    if (!strncmp(*e, "MALLOC_", 7) || !strncmp(*e, "GLIBC_TUNABLES=", 15) || !strncmp(*e, "LD_PRELOAD=", 11)) return;
+  mallopt(M_MMAP_THRESHOLD, PX_MAP);
+  mallopt(M_TRIM_THRESHOLD, PX_TRIM);
+}
 
 void *px_malloc(size_t n) { return px_realloc(NULL, n); }
 

@@ -11,6 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 
+// px_mem_settle lets the process keep some memory that it freed, unless somebody has told malloc something. Once, before
+// there are threads.
+void px_mem_settle(void);
+
 // px_malloc returns n bytes (one, where n is 0) or NULL. The caller owns them; px_free.
 void *px_malloc(size_t n);
 

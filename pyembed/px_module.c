@@ -147,6 +147,16 @@ static PyObject *leave_child(PyObject *self, PyObject *raised) {
   Py_RETURN_NONE;
 }
 
+// only(list, type) -> bool: whether it is a list with nothing in it but objects of just that type.
+static PyObject *only(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  (void)self;
+  if (n != 2 || args[0]->ob_type != &PyList_Type) Py_RETURN_FALSE;
+  Py_ssize_t size = PyList_Size(args[0]);
+  for (Py_ssize_t i = 0; i < size; i++)
+    if ((PyObject *)PyList_GetItem(args[0], i)->ob_type != args[1]) Py_RETURN_FALSE;
+  Py_RETURN_TRUE;
+}
+
 static PyMethodDef methods[] = {
     {"loads", loads, METH_O, NULL},
     {"dumps", dumps, METH_VARARGS, NULL},
@@ -161,6 +171,7 @@ static PyMethodDef methods[] = {
     {"next_health", next_health, METH_NOARGS, NULL},
     {"is_child", is_child, METH_NOARGS, NULL},
     {"leave_child", leave_child, METH_O, NULL},
+    {"only", (PyCFunction)(void (*)(void))only, METH_FASTCALL, NULL},
     {"serve", px_serve, METH_O, NULL},
     {"scope", px_scope, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

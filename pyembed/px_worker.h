@@ -50,7 +50,7 @@ enum px_kind {
 #define PX_FLAG_EVENTS 2
 #define PX_FLAG_TRAIN 4
 #define PX_FLAG_HELD 8
-#define PX_INLINE_MAX ((size_t)6 << 20)
+#define PX_INLINE_MAX ((size_t)16 << 20)
 #define PX_MAX_FDS 64
 #define PX_BACKSTOP 100000  // ns after which the flusher sends what main did not
 

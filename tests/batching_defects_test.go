@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -182,8 +183,9 @@ func TestBatchingLoneRequest(t *testing.T) {
 	for range 50 {
 		b.want(b.post("x"), 200, "x!")
 	}
-	if held := b.metric("pinion_batch_wait_seconds_sum"); held != "0" {
-		t.Errorf("lone requests were held for %s s", held)
+	// The original held each for 10 ms. On a machine whose time is another's, arrivals may look as if waiting could pay.
+	if held, err := strconv.ParseFloat(b.metric("pinion_batch_wait_seconds_sum"), 64); err != nil || held > 0.1 {
+		t.Errorf("50 lone requests were held for %v s, %v", held, err)
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 func drawn() map[string][]string {
 	return map[string][]string{
 		"cmd":               {"httpd", "httpd/page", "runtime/metrics", "runtime/batching", "runtime/service", "pyembed", "pyembed/nvml"},
-		"httpd":             {"runtime/predict", "httpd/msgpack"},
+		"httpd":             {"runtime/predict", "httpd/msgpack", "runtime/spare"},
 		"httpd/msgpack":     {},
 		"httpd/page":        {},
 		"runtime/service":   {"runtime/supervise", "runtime/schema", "runtime/files", "runtime/webhook"},
@@ -41,7 +41,8 @@ func drawn() map[string][]string {
 		"runtime/batching":  {"runtime/batch"},
 		"runtime/metrics":   {"runtime/predict"},
 		rawjson:             {},
-		"ipc":               {},
+		"runtime/spare":     {},
+		"ipc":               {"runtime/spare"},
 		"pyembed":           {"pyembed/sdk", "pyembed/cuda", "pyembed/locate", cpy3},
 		"pyembed/sdk":       {},
 		"pyembed/cuda":      {},

@@ -252,7 +252,7 @@ fuzz_one() {
   [[ $status == 0 ]] && grep -q '^fuzz: elapsed' <<<"$log"
 }
 
-## soak             the tests of the whole at full length: cancel storms, 10 000 faults, memory over many predictions
+## soak             the tests of the whole at full length: cancel storms, 10 500 faults, memory over many predictions
 cmd_soak() {
   start_tests
   suite 10-build cmd_build

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Go's collector begins a cycle when the heap has doubled. The front's is 3 MB, so under load it would begin ninety
+// Go's collector begins a cycle when the heap has doubled. The front's is 3 MB, so under load it would begin thirty
 // cycles a second, and each costs the sweep of all spans and the marking of all that is alive, however little that is.
 // Nothing says "not below so many bytes" but the heap itself: so a part of it is never touched. It is no memory,
 // only addresses.

@@ -280,7 +280,7 @@ def test_large_items():
             for size in sizes:
                 yield "x" * size
     """
-    sizes = [1, 70 << 10, 2 << 20, 7 << 20, 1, 300 << 10, 1 << 20]
+    sizes = [1, 70 << 10, 2 << 20, 17 << 20, 1, 300 << 10, 1 << 20]
     with Worker(source) as worker:
         assert [len(item) for item in outputs(worker.run({"sizes": sizes}))] == sizes
 

@@ -41,6 +41,9 @@ type Request struct {
 	Idempotent bool
 	Input      []byte // a JSON object, strictly valid (package rawjson)
 	Context    []byte // a JSON object of strings, or nil
+	// Body is the memory in which other slices lie, if it may be used again when the prediction is over and nobody can
+	// ask for it any more.
+	Body []byte
 	// Form is what a form adds to Input, in its order; the schema reads it. Its slices are the request's own.
 	Form []FormField
 	// Attachments are the files that came in the request's body; nil: none did. Input, or Form, has a stand-in for

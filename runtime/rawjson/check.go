@@ -1,5 +1,10 @@
 package rawjson
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // MaxDepth is how deep arrays and objects may nest: "[]" is one deep. The worker's reader has the
 // same bound, and encodings of such a document fit every stack on the way.
 const MaxDepth = 500
@@ -220,7 +225,16 @@ func numberEnd(b []byte, i int) (int, string) {
 	return i, reasonNumber
 }
 
+// skipDigits is the first index from i on that holds no digit, or len(b).
 func skipDigits(b []byte, i int) int {
+	for len(b)-i >= 8 {
+		x := binary.LittleEndian.Uint64(b[i:]) ^ ones*'0' // digits become 0 to 9, all else more
+		m := (x | (x + ones*(0x80-10))) & highs           // a carry marks only bytes above one that is marked
+		if m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+		i += 8
+	}
 	for i < len(b) && b[i]-'0' < 10 {
 		i++
 	}

@@ -165,6 +165,9 @@ func skipContainer(b []byte, i int) int {
 			m := (equal(x, '"') | equal(x, '{') | equal(x, '}')) & highs
 			if m == 0 {
 				i += 8
+				if i < len(b) && b[i]-'0' < 10 { // maybe a long list of numbers
+					i += flat(b[i:])
+				}
 				continue
 			}
 			i += bits.TrailingZeros64(m) >> 3

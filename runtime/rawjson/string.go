@@ -28,20 +28,56 @@ func special(x uint64) uint64 {
 	return (below | equal(x, '"') | equal(x, '\\')) & highs
 }
 
+// run is how many bytes plain looks at together.
+const run = 256
+
+// After so many words without anything special a long run is tried for.
+const (
+	minWait = 4
+	maxWait = 64
+)
+
+// plain goes over as much of b as has nothing special in it, in whole runs, and tells whether there is anything but
+// ASCII in that. The two bytes that end or interrupt a string are looked for by what the runtime has for it, which takes 32
+// bytes at a time; what is left, control characters, takes few steps a word.
+func plain(b []byte) (n int, foreign uint64) {
+	for len(b)-n >= run {
+		block := b[n : n+run]
+		if bytes.IndexByte(block, '"') >= 0 || bytes.IndexByte(block, '\\') >= 0 {
+			break
+		}
+		var below, other uint64
+		for len(block) >= 32 {
+			v, w := binary.LittleEndian.Uint64(block), binary.LittleEndian.Uint64(block[8:])
+			x, y := binary.LittleEndian.Uint64(block[16:]), binary.LittleEndian.Uint64(block[24:])
+			below |= (v-ones*0x20)&^v | (w-ones*0x20)&^w | (x-ones*0x20)&^x | (y-ones*0x20)&^y
+			other |= v | w | x | y
+			block = block[32:]
+		}
+		if below&highs != 0 {
+			break
+		}
+		foreign |= other
+		n += run
+	}
+	return n, foreign
+}
+
 // scanString goes over the rest of a string from i, the byte after its opening quote, and returns
 // the index after its closing quote, or the place of a fault and its reason.
 func scanString(b []byte, i int) (int, string) {
 	start := i
 	foreign := uint64(0) // its high bits tell whether anything but ASCII was met
+	wait := minWait
 	for {
 		for n := 0; len(b)-i >= 8; n++ {
-			if n > 4 && len(b)-i >= 32 {
-				// A long plain run (base64): four words at a time.
-				v, w := binary.LittleEndian.Uint64(b[i:]), binary.LittleEndian.Uint64(b[i+8:])
-				x, y := binary.LittleEndian.Uint64(b[i+16:]), binary.LittleEndian.Uint64(b[i+24:])
-				if special(v)|special(w)|special(x)|special(y) == 0 {
-					foreign |= v | w | x | y
-					i += 32
+			if n > wait && len(b)-i >= run {
+				// A long plain run (base64) may be. Where there was none, the next is looked for later.
+				ran, other := plain(b[i:])
+				foreign |= other
+				i += ran
+				if n, wait = 0, min(2*wait, maxWait); ran > 0 {
+					wait = minWait
 					continue
 				}
 			}

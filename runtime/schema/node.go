@@ -215,6 +215,12 @@ func (n *node) validArray(raw []byte) bool {
 	if n.items == nil && n.minItems < 0 && n.maxItems < 0 {
 		return true
 	}
+	if n.items == nil || n.items.takesNumbers() {
+		count, ok := rawjson.Numbers(raw)
+		if ok && (n.items == nil || !n.items.types.whole || rawjson.Whole(raw)) {
+			return count >= n.minItems && (n.maxItems < 0 || count <= n.maxItems)
+		}
+	}
 	count := 0
 	for r := rawjson.Array(raw); ; count++ {
 		item, ok := r.Next()
@@ -226,6 +232,12 @@ func (n *node) validArray(raw []byte) bool {
 		}
 	}
 	return count >= n.minItems && (n.maxItems < 0 || count <= n.maxItems)
+}
+
+// takesNumbers tells whether every number keeps n, or every whole one, so that it needs not be asked for each.
+func (n *node) takesNumbers() bool {
+	return n.rare == nil && n.enum == nil && len(n.bounds) == 0 && len(n.allOf) == 0 && len(n.anyOf) == 0 &&
+		(n.types.kinds == 0 || n.types.kinds&(1<<rawjson.KindNumber) != 0)
 }
 
 func (n *node) validObject(raw []byte) bool {

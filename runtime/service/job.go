@@ -14,6 +14,7 @@ import (
 	"pinion/runtime/rawjson"
 	"pinion/runtime/schema"
 	"pinion/runtime/slot"
+	"pinion/runtime/spare"
 )
 
 // job carries one prediction out. It implements predict.Runner and slot.Teller.
@@ -61,6 +62,10 @@ func (j *job) Run(p *predict.Prediction) error {
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
 	if m.batched && !call.Train {
 		j.rides, call.Key = true, keyOf(m.keys, input)
+		if len(j.prepared.Files) > 0 || j.outputs != nil || j.outbox != nil {
+			p.Hold() // its files: the model may have them after its end, with those of others
+			call.Gone = func() { go p.Release() }
+		}
 	}
 	call.Deadline = p.Request.Deadline
 	if p.Told() {
@@ -194,6 +199,10 @@ func (j *job) finish(r *slot.Result) error {
 		}
 	}
 	j.observe(&result, r.Waited, reason)
+	// Of what was not answered a part may still be on its way to a worker.
+	if body := p.Request.Body; len(body) >= spare.Min && r.Err == nil && !s.keeps(p, &result) {
+		p.OnRelease(func() { spare.Put(body) })
+	}
 	s.ended(p, result)
 	return nil
 }

@@ -194,6 +194,9 @@ func (p *Pool) stage(d deliveries) deliveries {
 			if s.line == nil || s.lost || s.leaving || c.Train && !s.resting0() {
 				continue
 			}
+			if c.suspect && s.crew.busy > 0 || s.crew.isolates() {
+				continue
+			}
 			if s.count < s.crew.batch.places() && (best == nil || s.count < best.count) {
 				best = s
 			}
@@ -209,6 +212,21 @@ func (p *Pool) stage(d deliveries) deliveries {
 		}
 	}
 	return d
+}
+
+// isolates tells whether the worker has a call that is to have nobody beside it.
+func (w *crew) isolates() bool {
+	if w.busy != 1 {
+		return false
+	}
+	for _, s := range w.slots {
+		for _, c := range s.riders {
+			if c != nil && c.suspect {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // unstage takes back what a worker that can serve no more has prepared, or is to; but not the call of that id in that

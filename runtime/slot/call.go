@@ -86,7 +86,11 @@ type Call struct {
 	// Deadline ends the call where the model has not begun it by then; zero: the pool's own rule alone.
 	Deadline time.Time
 	// Key: of a model whose predictions ride together those do whose keys are equal.
-	Key    string
+	Key string
+	// Gone, where it is not nil, is called once, when the call has ended and the model can have nothing of it any more:
+	// one that is canceled while others ride is with them until all of them are done. The pool's lock is held: it must
+	// neither block nor call the pool.
+	Gone   func()
 	Result Result
 
 	pool *Pool
@@ -110,6 +114,7 @@ type Call struct {
 	ride      *ride                 // that it is on, until it has its answer
 	alone     bool                  // it rides by itself: it was with others when a worker died
 	ready     bool                  // its worker has prepared it
+	suspect   bool                  // it was with a worker that died, to be prepared: the next has nobody beside it
 	line      *batch.Batcher[*Call] // that its item was in last
 	links
 }

@@ -70,6 +70,7 @@ func (p *Pool) Detach(slots []*Slot, a Autopsy) (had int) {
 		n, again := p.detachRiders(s, a.Cause, logs, now)
 		had += n
 		back = append(back, again...)
+		s.partWithAll()
 		p.leave(s)
 		s.words = ipc.Slot{} // the page goes with the worker
 	}

@@ -182,7 +182,7 @@ func (s *Slot) finish(f *ipc.Frame) {
 		s.out = p.form(s.out)
 		fallthrough
 	default:
-		delete(s.riders, f.ID)
+		s.forget(f.ID)
 	}
 	p.mu.Unlock()
 }

@@ -195,11 +195,19 @@ func (c *Call) Wait() {
 
 // settle makes a result final and frees the call's place. Called with the lock held.
 func (p *Pool) settle(c *Call, r Result) {
+	gone := c.Gone
 	switch c.state {
 	case queued:
 		p.unqueue(c)
 	case assigned:
+		if gone != nil && c.slot.riders[c.id] == c {
+			c.slot.keep(c.id, gone)
+			gone = nil
+		}
 		c.slot.release(c)
+	}
+	if gone != nil {
+		gone()
 	}
 	c.state = ended
 	r.Logs = c.takeLogs()

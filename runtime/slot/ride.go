@@ -284,9 +284,21 @@ func (p *Pool) detachRiders(s *Slot, cause string, logs []byte, now time.Time) (
 	if s.crew.batch == nil {
 		return 0, nil
 	}
-	had, back := s.autopsy()
+	had, rest := s.autopsy()
+	back = rest[:0]
+	for _, c := range rest {
+		if c.suspect { // it was the only one there
+			had = append(had, c)
+			continue
+		}
+		c.suspect = s.line != nil // its preparation, also where that had ended, may be what the worker died of
+		back = append(back, c)
+	}
 	for _, c := range had {
-		began := later(c.ride.at, s.freed)
+		began := later(c.since, s.freed)
+		if c.ride != nil {
+			began = later(c.ride.at, s.freed)
+		}
 		r := Result{Waited: max(0, began.Sub(c.since)), Elapsed: now.Sub(began), Err: &LostError{Cause: cause}}
 		switch {
 		case c.canceling:
@@ -353,13 +365,6 @@ func (p *Pool) overrun(r *ride, now time.Time) {
 	if one != nil {
 		p.press(one, now.Add(p.o.CancelGrace))
 	}
-}
-
-// forget tells whether an answer is one that nobody waits for any more, and was due. Called with the lock held.
-func (s *Slot) forget(id uint64) bool {
-	_, due := s.riders[id]
-	delete(s.riders, id)
-	return due
 }
 
 // waited is for how long a call waited before the model had it, which took so long. Called with the lock held.

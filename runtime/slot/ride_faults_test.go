@@ -264,3 +264,54 @@ func TestAnswersOfBatchesThatCannotBe(t *testing.T) {
 		})
 	}
 }
+
+// What a call needs stays until the model cannot have it any more: the others, with whom it ran, still run.
+func TestGoneIsCalledWhenTheWorkerHasDoneWithIt(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newRider(t, p, rides())
+	gone := make(map[string]int) // with the pool's lock
+	count := func(name string) int {
+		n := 0
+		locked(p, func() bool { n = gone[name]; return true })
+		return n
+	}
+	begin := func(name string) *flight {
+		return startWith(t, p, name, func(c *Call) { c.Gone = func() { gone[name]++ } })
+	}
+	zero := begin("0")
+	tr := r.begin("0")
+	fs := []*flight{begin("1"), begin("2"), begin("3")}
+	parked(t, fs...)
+	p.Cancel(fs[2].Call)
+	fs[2].failed(ErrCanceled)
+	if n := count("3"); n != 1 {
+		t.Errorf("3, which nobody has, is gone %d times", n)
+	}
+	r.arrive(tr)
+	zero.succeeded()
+	r.revoked("1", "2", "3")
+	tr = r.begin("1", "2")
+	p.Cancel(fs[0].Call)
+	fs[0].failed(ErrCanceled)
+	r.dropped(tr.items[0])
+	if n := count("1"); n != 0 {
+		t.Errorf("1, which still rides, is gone %d times", n)
+	}
+	r.over(tr)
+	r.answer(ipc.KindCanceled, tr.items[0])
+	r.answer(ipc.KindSucceeded, tr.items[1])
+	fs[1].succeeded()
+	eventually(t, "1 is gone", func() bool { return count("1") == 1 })
+	last := []*flight{begin("4"), begin("5")}
+	r.begin("4")
+	r.bury("died")
+	last[0].lostWith("died")
+	eventually(t, "4 is gone with its worker", func() bool { return count("4") == 1 })
+	r = newRider(t, p, rides())
+	r.arrive(r.begin("5"))
+	last[1].succeeded()
+	for _, name := range []string{"0", "2", "5"} {
+		eventually(t, name+" is gone", func() bool { return count(name) == 1 })
+	}
+	r.clean()
+}

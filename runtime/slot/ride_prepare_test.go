@@ -118,7 +118,7 @@ func TestDeadlineWhileItIsPrepared(t *testing.T) {
 	r.clean()
 }
 
-// What a dead worker had prepared is prepared again by the next, and again if that dies too.
+// What a dead worker had prepared is prepared again by the next; each item has that one to itself.
 func TestDeathWhileItIsPrepared(t *testing.T) {
 	noLeak(t)
 	p := NewPool(Options{Queue: 9})
@@ -137,14 +137,41 @@ func TestDeathWhileItIsPrepared(t *testing.T) {
 	}
 	fs[0].lostWith("died")
 	r = newRider(t, p, preparing())
-	two, rest := r.hold("2"), []request{r.hold("3"), r.hold("4"), r.hold("5")}
-	r.prepared(two)
-	tr := r.begin("2")
-	r.prepared(rest...)
-	eventually(t, "5 is ready", func() bool { return locked(p, func() bool { return fs[4].ready }) })
-	r.arrive(tr)
-	r.arrive(r.begin("3", "4"))
-	r.arrive(r.begin("5"))
+	for _, name := range []string{"2", "3", "4", "5"} {
+		one := r.hold(name)
+		lies(t, r, 0, int('5'-name[0]))
+		r.prepared(one)
+		r.arrive(r.begin(name))
+	}
+	succeeded(fs[1:]...)
+	r.clean()
+}
+
+// The one whose preparation ends its worker does so once with others, and once alone.
+func TestAPreparationThatEndsItsWorker(t *testing.T) {
+	noLeak(t)
+	p := NewPool(Options{Queue: 9})
+	r := newRider(t, p, preparing())
+	fs := startAll(t, p, "1", "2", "3")
+	parked(t, fs...)
+	r.hold("1")
+	r.hold("2")
+	r.hold("3")
+	if had := r.bury("died"); had != 0 {
+		t.Errorf("it had %d", had)
+	}
+	r = newRider(t, p, preparing())
+	r.hold("1")
+	lies(t, r, 0, 2)
+	if had := r.bury("died again"); had != 1 {
+		t.Errorf("it had %d", had)
+	}
+	fs[0].lostWith("died again")
+	r = newRider(t, p, preparing())
+	for _, name := range []string{"2", "3"} {
+		r.prepared(r.hold(name))
+		r.arrive(r.begin(name))
+	}
 	succeeded(fs[1:]...)
 	r.clean()
 }

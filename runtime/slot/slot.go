@@ -31,6 +31,7 @@ type Slot struct {
 	count     int                   // calls outstanding
 	plain     int                   // of those, how many run by themselves
 	riders    map[uint64]*Call      // the others, by id; nil: the worker's answer is due, and nobody waits for it
+	partings  map[uint64]func()     // of those that have ended, to be called with their answer
 	rides     []*ride               // those that are not done, in their order
 	line      *batch.Batcher[*Call] // of what the worker has prepared; nil: it prepares nothing
 	serial    uint64

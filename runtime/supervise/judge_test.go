@@ -224,6 +224,38 @@ func TestDying(t *testing.T) {
 	}
 }
 
+// TestClosedBeforeItDied: a worker that loses its channel ends itself before the server does; one that dies loses it too.
+func TestClosedBeforeItDied(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		t.Run(fmt.Sprint("closed first: ", first), func(t *testing.T) {
+			p := process{cmd: exec.Command("/bin/sleep", "60"), exited: make(chan struct{})}
+			p.cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+			if err := p.cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			p.pid = p.cmd.Process.Pid
+			if first {
+				p.Closed()
+			}
+			if err := unix.Kill(p.pid, unix.SIGKILL); err != nil {
+				t.Error(err)
+			}
+			eventually(t, "it is dying", p.dying)
+			if !first {
+				p.Closed()
+			}
+			p.wait()
+			want := Killed
+			if first {
+				want = Protocol
+			}
+			if got := p.exit.Verdict(); got != want || (p.exit.Killed != "") != first {
+				t.Errorf("it is %s, by %q", got, p.exit.Killed)
+			}
+		})
+	}
+}
+
 // TestUnknownEnd: somebody else has reaped the process.
 func TestUnknownEnd(t *testing.T) {
 	says(t, "the judgement", Exit{Unknown: unix.ECHILD}.Cause(duringIdle), "worker ended between predictions", "no child processes")

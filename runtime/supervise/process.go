@@ -63,6 +63,7 @@ type process struct {
 	reaped bool // the pid may be another's
 	killed string
 	fault  Verdict // that it was killed for
+	closed bool    // it closed a channel while it lived
 	exit   Exit
 
 	note noteFunc
@@ -177,6 +178,9 @@ func (p *process) wait() {
 	ws, err := p.reap()
 	p.orphans.waited(p.pid)
 	p.mu.Lock()
+	if p.closed && p.killed == "" { // its own control thread ends a worker that has lost the channel
+		p.killed, p.fault = closedWords, Protocol
+	}
 	if err == nil {
 		p.exit = exitOf(ws, p.killed)
 		p.exit.Fault = p.fault
@@ -238,9 +242,15 @@ func (p *process) end(fault Verdict, why string) {
 // closedGrace is how long a worker may live on after it closed a channel.
 const closedGrace = time.Second
 
+// closedWords are why a worker ends that closed a channel.
+const closedWords = "it closed its channel to the server and lived on"
+
 // Closed sees to it that a worker which closed a channel ends. Mostly it has died, and how is for
 // its wait status to say; one that lives on has closed descriptors that are not its own.
 func (p *process) Closed() {
+	p.mu.Lock()
+	p.closed = p.closed || !p.reaped && p.living()
+	p.mu.Unlock()
 	go func() {
 		for {
 			select {
@@ -249,7 +259,7 @@ func (p *process) Closed() {
 			case <-time.After(closedGrace):
 			}
 			if !p.dying() {
-				p.end(Protocol, "it closed its channel to the server and lived on")
+				p.end(Protocol, closedWords)
 			}
 		}
 	}()
@@ -258,13 +268,25 @@ func (p *process) Closed() {
 // dying tells whether the process is on its way out, which takes seconds where a driver has much to
 // free: how it ends is decided, and must not be taken for this server's doing.
 func (p *process) dying() bool {
-	const exiting = 0x4 // PF_EXITING of the kernel's include/linux/sched.h
+	exiting, known := p.exiting()
+	return known && exiting
+}
+
+// living tells whether the process is certainly not on its way out: one that dies is so before its channels close.
+func (p *process) living() bool {
+	exiting, known := p.exiting()
+	return known && !exiting
+}
+
+// exiting is what the kernel says, where it can be read.
+func (p *process) exiting() (exiting, known bool) {
+	const flag = 0x4 // PF_EXITING of the kernel's include/linux/sched.h
 	fields := statOf(p.pid)
 	if len(fields) < 7 {
-		return false
+		return false, false
 	}
 	flags, err := strconv.ParseUint(fields[6], 10, 64)
-	return err == nil && flags&exiting != 0
+	return flags&flag != 0, err == nil
 }
 
 // TakeLogs claims what the worker wrote up to these positions for a prediction, or, "", for none.

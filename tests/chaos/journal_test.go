@@ -25,6 +25,8 @@ type entry struct {
 	Says   bool            `json:"says,omitempty"`
 	Hook   bool            `json:"hook,omitempty"`
 	File   bool            `json:"file,omitempty"`
+	Key    int             `json:"key,omitempty"`
+	Ride   int             `json:"ride,omitempty"`
 	Code   int             `json:"code,omitempty"`
 	Status string          `json:"status,omitempty"`
 	Output json.RawMessage `json:"output,omitempty"`
@@ -43,6 +45,9 @@ const longOutput, headLength = 4096, 200
 // told makes an entry of what the server said of a prediction.
 func told(what, id string, code int, p harness.Prediction) entry {
 	e := entry{What: what, ID: id, Code: code, Status: p.Status, Error: p.Error, Logs: p.Logs, Length: len(p.Output)}
+	if size, ok := p.Metrics["batch_size"].(float64); ok {
+		e.Ride = int(size)
+	}
 	if len(p.Output) > longOutput {
 		e.Head = string(p.Output[:headLength])
 	} else {

@@ -18,6 +18,7 @@ type request struct {
 	file            bool
 	leave           int // the client leaves: 1 at once, n after it has read n-2 bytes of the answer; 0: never
 	cancel          bool
+	key             int // they ride together only where it is equal
 }
 
 // source is the random numbers of one part of a round.
@@ -74,7 +75,23 @@ func (g *rig) newRequest(round, client, n int) request {
 	case 2:
 		q.do = "raise"
 	}
+	if g.batch > 0 {
+		g.ride(&q, r)
+	}
 	return q
+}
+
+// ride makes it one for a model that takes several together.
+func (g *rig) ride(q *request, r *rand.Rand) {
+	ways := []string{"raise", "raise", "refuse"}
+	if g.around {
+		ways = append(ways, "before", "after")
+	} else if r.IntN(4) == 0 {
+		q.key = 1 // which nobody else has most of the time
+	}
+	if q.do == "raise" {
+		q.do = ways[r.IntN(len(ways))]
+	}
 }
 
 // body is what is sent.
@@ -85,6 +102,9 @@ func (q request) body(hooks string) []byte {
 	}
 	if q.file {
 		in["file"] = "data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte(q.token))
+	}
+	if q.key > 0 {
+		in["key"] = q.key
 	}
 	request := map[string]any{"id": q.id, "input": in}
 	if q.hook {
@@ -98,6 +118,6 @@ func (q request) body(hooks string) []byte {
 func (q request) asked() entry {
 	return entry{
 		What: "ask", ID: q.id, Token: q.token, Mode: q.mode, Do: q.do, Pad: q.pad, Items: q.items,
-		Says: q.says, Hook: q.hook, File: q.file,
+		Says: q.says, Hook: q.hook, File: q.file, Key: q.key,
 	}
 }

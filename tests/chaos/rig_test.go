@@ -21,6 +21,8 @@ type scene struct {
 	name, model    string
 	slots, workers int
 	streams        bool
+	batch          int  // how many ride together; 0: nobody does
+	around         bool // with preprocess and postprocess
 	faults         int
 }
 
@@ -48,8 +50,8 @@ type rig struct {
 	complaints []string
 }
 
-// width is how many clients ask at once.
-const width = 8
+// width is how many clients ask at once, and wide where they are to ride together.
+const width, wide = 8, 20
 
 // inNamespace makes the server's TMPDIR a small file system that goes with its last process.
 const inNamespace = `mount -t tmpfs -o size=12m none "$TMPDIR" && exec "$0" "$@"`
@@ -63,7 +65,7 @@ func newRig(t *testing.T, sc scene, seed uint64) *rig {
 	g := &rig{scene: sc, t: t, seed: seed, folder: t.TempDir(), good: map[int]bool{}, halted: map[int]bool{}}
 	g.hooks = newHooks(t, seed, func(e entry) { g.note(e) })
 	o := harness.Options{
-		Model:   "chaos.py:" + sc.model,
+		Model:   sc.file() + ":" + sc.model,
 		Tmp:     harness.ShortTempDir(t),
 		Garbles: true,
 		Args: []string{
@@ -92,6 +94,22 @@ func newRig(t *testing.T, sc scene, seed uint64) *rig {
 	g.s = harness.Ready(t, o)
 	harness.Eventually(t, "all workers are ready", func() bool { h, err := g.health(); return err == nil && g.rests(h) })
 	return g
+}
+
+// file is where the model is.
+func (sc scene) file() string {
+	if sc.batch > 0 {
+		return "batched.py"
+	}
+	return "chaos.py"
+}
+
+// clients is how many ask at once.
+func (sc scene) clients() int {
+	if sc.batch > 0 {
+		return wide
+	}
+	return width
 }
 
 // limit gives the server a memory limit of its own.

@@ -18,7 +18,7 @@ func (g *rig) round(number int, plan []fault) {
 	g.open(number)
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
-	for client := range width {
+	for client := range g.clients() {
 		clients.Go(func() { g.client(number, client, stop) })
 	}
 	r := source(g.seed, number)
@@ -31,7 +31,7 @@ func (g *rig) round(number int, plan []fault) {
 		g.more(r.IntN(8))
 		f.strike(g, r, fmt.Sprintf("r%d-f%d", number, n))
 	}
-	g.more(2 * width)
+	g.more(2 * g.clients())
 	close(stop)
 	clients.Wait()
 	g.background.Wait()
@@ -104,7 +104,12 @@ func (g *rig) judge(round int) {
 	g.t.Helper()
 	g.journal.close(g.t)
 	// A cancel that comes between the making of a coroutine and its first step leaves a warning in other logs.
-	command := exec.Command(checker, "-slots", strconv.Itoa(g.slots), "-strays", "6", g.journal.name, g.ledger())
+	unsent := 0
+	if g.around {
+		unsent = g.batch // of rides that are over, while their items are finished one by one
+	}
+	command := exec.Command(checker, "-slots", strconv.Itoa(g.slots), "-batch", strconv.Itoa(g.batch),
+		"-unsent", strconv.Itoa(unsent), "-strays", "6", g.journal.name, g.ledger())
 	out, err := command.CombinedOutput()
 	if err != nil || testing.Verbose() {
 		g.t.Logf("round %d of %s, seed %d:\n%s", round, g.name, g.seed, out)

@@ -68,6 +68,32 @@ def test_numbers(prepare):
     same(prepare("a: bool, b: float", {"a": True, "b": 0}), {"a": True, "b": 0.0})
 
 
+def test_lists_with_nothing_to_convert_stay_as_they_are(prepare, monkeypatch):
+    """The worker looks in C whether there is something: here stands what that does."""
+    asked = []
+
+    def only(values, kind):
+        asked.append(kind)
+        return type(values) is list and all(type(v) is kind for v in values)
+
+    monkeypatch.setattr("cog._worker.coerce._only", only)
+    for values in ({"a": [1.5, 2.0], "b": [1, 2], "c": [[0.5], []]}, {"a": [], "b": [], "c": []}):
+        found = prepare("a: list[float], b: list[int], c: list[list[float]]", values)
+        assert found["a"] is values["a"] and found["b"] is values["b"]
+        same(found, values)
+    assert asked.count(int) == 2
+    same(
+        prepare(
+            "a: list[float], b: list[int], c: list[list[float]]",
+            {"a": [1.5, 2], "b": [1, 2.0], "c": [[0.5], [1]]},
+        ),
+        {"a": [1.5, 2.0], "b": [1, 2], "c": [[0.5], [1.0]]},
+    )
+    same(prepare("a: Optional[list[float]]", {"a": None}), {"a": None})
+    with pytest.raises(InputError, match='input "xs"'):
+        prepare("xs: list[float]", {"xs": [1.5, 10**400]})
+
+
 def test_unions_keep_the_json_type(prepare):
     values = {"a": 1, "b": 1.0, "c": [1]}
     same(

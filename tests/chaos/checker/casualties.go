@@ -23,18 +23,16 @@ const haste = int64(5e9)
 
 // failure looks at one that failed.
 func (v *verdict) failure(p *prediction, end *entry) {
-	pid := 0
-	if len(p.runs) > 0 {
-		pid = p.runs[0].pid
-	}
+	pid := p.last().pid
 	if pid != 0 && v.harmed[pid] == nil && strings.Contains(end.Error, outOfMemory) && v.overlaps(v.exhausted, p.asked.At, end.At) {
 		v.counts["workers that the kernel ended beside another"]++
 		v.harm(pid).outside = true
 	}
 	h := v.harmed[pid]
 	switch {
-	case p.asked.Do == "raise" && end.Error == raised+p.asked.Token:
+	case fails(p.asked.Do) && end.Error == raised+p.asked.Token:
 		v.counts["failed by themselves"]++
+		v.raisedAlone(p)
 	case strings.HasPrefix(end.Error, lostPrefix):
 		switch {
 		case !strings.Contains(end.Error, whileItRan):
@@ -61,19 +59,30 @@ func (v *verdict) failure(p *prediction, end *entry) {
 	}
 }
 
+// wherever are the processes that had it, or were harmed by it.
+func (p *prediction) wherever() []int {
+	pids := slices.Clone(p.harms)
+	for _, run := range p.runs {
+		pids = append(pids, run.pid)
+	}
+	return pids
+}
+
 // casualties: a death costs those that ran, and no others.
 func (v *verdict) casualties() {
 	begun, finished := map[int]int{}, map[int]int{} // by worker
-	nowhere := 0
+	nowhere, unseen := 0, 0
 	for _, p := range v.order {
 		end := p.end()
 		if end == nil {
 			continue
 		}
 		lost := end.Status == "failed" && strings.HasPrefix(end.Error, lostPrefix)
-		if harms := p.asked.Do != "" && p.asked.Do != "raise"; (lost || harms) && len(p.runs) > 0 {
-			if h := v.harmed[p.runs[0].pid]; h != nil {
-				h.until = max(h.until, end.At) // the answer of one that closed its sockets is had from its memory, at the end
+		if harms := p.asked.Do != "" && !fails(p.asked.Do); lost || harms {
+			for _, pid := range p.wherever() {
+				if h := v.harmed[pid]; h != nil {
+					h.until = max(h.until, end.At) // the answer of one that closed its sockets is had from its memory, at the end
+				}
 			}
 		}
 		if !lost {
@@ -83,18 +92,23 @@ func (v *verdict) casualties() {
 		switch {
 		case len(p.runs) == 0:
 			nowhere++
+		case p.ride() != nil && len(p.ride().first.members) > 1:
+			unseen++
 		case len(p.done) > 0:
 			v.counts["of these done"]++
 			if p.asked.Do == "" {
 				v.counts["of these done by bystanders"]++
 			}
-			finished[p.runs[0].pid]++
+			finished[p.last().pid]++
 		default:
-			begun[p.runs[0].pid]++
+			begun[p.last().pid]++
 		}
 	}
 	v.counts["of these before the model's first line"] = nowhere
-	total, most := nowhere, 0
+	if most := v.limits.slots * len(v.harmed); unseen > most {
+		v.complain("%d rode with others and failed with their worker, and were not tried again; only %d workers died", unseen, most)
+	}
+	total, most := nowhere+unseen, 0
 	for pid, h := range v.harmed {
 		lost := begun[pid] + finished[pid]
 		total += lost
@@ -134,7 +148,7 @@ func (v *verdict) line() {
 	}
 	var began []*prediction
 	for _, p := range v.order {
-		if len(p.runs) == 1 {
+		if len(p.runs) > 0 {
 			began = append(began, p)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 
 // limits are how much is allowed of what cannot be none.
 type limits struct {
-	slots     int // predictions at once in a worker
+	slots     int // predictions, or rides of them, at once in a worker
+	batch     int // predictions in a ride; 0: there are none
 	unsent    int // finished ones that a death may cost beyond those that ran, each
 	behind    int // predictions that a slot may have lost behind rubbish
 	refused   int // refusals in all
@@ -43,6 +44,9 @@ func check(r *record, l limits) *verdict {
 		v.prediction(p)
 	}
 	v.casualties()
+	if l.batch > 0 {
+		v.rides()
+	}
 	v.line()
 	if n := v.counts["refused"]; n > l.refused {
 		v.complain("%d were refused, and no more than %d may be", n, l.refused)
@@ -83,7 +87,7 @@ func (p *prediction) refusal() *entry {
 // prediction looks at one.
 func (v *verdict) prediction(p *prediction) {
 	v.counts["predictions"]++
-	if len(p.runs) > 1 {
+	if len(p.runs) > 1 && v.limits.batch == 0 {
 		v.complain("%s: the model began it %d times: %v", p.id, len(p.runs), p.runs)
 	}
 	if len(p.done) > len(p.runs) {
@@ -195,22 +199,22 @@ func (v *verdict) webhook(p *prediction) {
 	}
 }
 
-// success: it ran, once and to its end, and what it was answered is its own.
+// success: it ran to its end, once or, where a worker died, at last, and what it was answered is its own.
 func (v *verdict) success(p *prediction, end *entry) {
-	if len(p.runs) != 1 || len(p.done) != 1 {
+	if c := p.ride(); c != nil && !c.ended || c == nil && (len(p.runs) != 1 || len(p.done) != 1) {
 		v.complain("%s: it succeeded, was begun %d times and done %d times", p.id, len(p.runs), len(p.done))
 		return
 	}
-	if p.asked.Do == "raise" {
+	if fails(p.asked.Do) {
 		v.complain("%s: it raised, and succeeded", p.id)
 	}
-	h := v.harmed[p.runs[0].pid]
+	h := v.harmed[p.last().pid]
 	// asyncio, whose sockets were spoiled too, may have complained; and while a thread that is not Python's writes what
 	// Python did at a signal, a prediction may end.
 	sound := func(e *entry) bool { return h == nil || !h.rubbish && (h.dumped == 0 || e.At < h.dumped) }
 	for _, e := range p.told {
 		if e.Status == "succeeded" {
-			if err := own(p, e, sound(e)); err == errStray {
+			if err := own(p, e, sound(e), v.mayTalk(p)); err == errStray {
 				v.counts["warned of another's coroutine"]++
 			} else if err == errIgnored {
 				v.counts["cancels lost in a callback"]++
@@ -219,6 +223,21 @@ func (v *verdict) success(p *prediction, end *entry) {
 			}
 		}
 	}
+}
+
+// mayTalk tells whether the worker in which it rode first may have written more than the model's own lines.
+func (v *verdict) mayTalk(p *prediction) bool {
+	h := v.harmed[p.runs[0].pid]
+	return len(p.runs) > 1 && h != nil && (h.rubbish || h.cries || h.dumped != 0)
+}
+
+// fails tells whether a prediction is to fail by itself.
+func fails(do string) bool {
+	switch do {
+	case "raise", "refuse", "before", "after":
+		return true
+	}
+	return false
 }
 
 // overlaps tells whether a time meets one of the spans.

@@ -2,6 +2,7 @@
 // server's promises were broken. It knows nothing else of the server, and imports nothing of it.
 //
 //	checker -slots 4 journal.jsonl ledger.txt
+//	checker -batch 8 journal.jsonl ledger.txt
 //
 // Its exit code is 0 where all held, 1 where one did not, 2 where it could not tell.
 //
@@ -14,6 +15,10 @@
 //   - Where it failed without the model's wish, the model had it in a worker that was harmed; a worker's death costs
 //     as many as it has slots, and where it wrote rubbish, those behind the rubbish too.
 //   - It was canceled only where that was asked for, or its client left.
+//   - Of those that ride together (-batch) all have one key, and no more do than may. What raises is tried again in
+//     halves, and fails alone; nothing raises where nobody in it was to. Who rode with others in a worker that was
+//     harmed rides once more, in another worker and alone, and fails where that is harmed too; a death sets back as
+//     many as may ride, and costs one. Each is told with how many it rode, and its logs are those of its ride.
 //   - Its webhook took completed in once, and nothing after that.
 //   - Few that came after it began before it.
 package main

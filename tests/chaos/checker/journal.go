@@ -12,8 +12,8 @@ import (
 
 // entry is a line of the journal. What is what:
 //
-//	ask     a request leaves its client: id, token, mode, do, pad, items, says, hook, file
-//	answer  what was answered: code, and status, output, length, error, logs where it is a prediction
+//	ask     a request leaves its client: id, token, mode, do, pad, items, says, hook, file, key
+//	answer  what was answered: code, and status, output, length, error, logs, ride where it is a prediction
 //	broken  the connection ended without an answer: error
 //	left    the client closes its connection, and wants no answer
 //	cancel  the client asks for the end
@@ -34,6 +34,8 @@ type entry struct {
 	Says   bool            `json:"says"`
 	Hook   bool            `json:"hook"`
 	File   bool            `json:"file"`
+	Key    int             `json:"key"`  // they ride together only where it is equal
+	Ride   int             `json:"ride"` // with how many it rode, as the answer says
 	Code   int             `json:"code"`
 	Status string          `json:"status"`
 	Output json.RawMessage `json:"output"` // left out where it is long
@@ -54,14 +56,24 @@ type prediction struct {
 	left   bool
 	cancel bool
 	broken string
-	runs   []run
-	done   []int // the processes that did it
+	runs   []run   // or rides
+	done   []int   // the processes that did it
+	harms  []int   // the processes that it harmed, also before it was begun and after it was done
+	calls  []*call // in which the model had it together with others
 }
 
 // run is one time that the model began it.
 type run struct {
 	pid int
 	at  int64
+}
+
+// last is the last time that the model began it; pid 0: it never did.
+func (p *prediction) last() run {
+	if len(p.runs) == 0 {
+		return run{}
+	}
+	return p.runs[len(p.runs)-1]
 }
 
 // span is a stretch of time.
@@ -75,6 +87,7 @@ type harms struct {
 	outside bool  // a signal, as the journal has it
 	rubbish bool  // it may have written what hides its answers
 	own     bool  // the model did it
+	cries   bool  // and Python writes what it did, or the SDK that nothing else goes on
 	dumped  int64 // when a signal from outside came at which Python writes what it did; 0: none
 	at      int64 // when the model did it
 	until   int64 // when the last prediction was answered that did it, or failed with it
@@ -85,6 +98,7 @@ type record struct {
 	predictions map[string]*prediction // by id
 	order       []*prediction          // as they were asked for
 	tokens      map[string]*prediction
+	calls       []*call // in the order in which they began
 	harmed      map[int]*harms
 	stopped     []span
 	full        []span
@@ -204,6 +218,10 @@ func (r *record) ledger(line []byte) error {
 	if err != nil {
 		return fmt.Errorf("read process: %w", err)
 	}
+	switch f[0] {
+	case "batch", "raised", "ended":
+		return r.together(f, pid)
+	}
 	p := r.tokens[f[1]]
 	if p == nil {
 		r.unknown = append(r.unknown, f[1])
@@ -225,7 +243,9 @@ func (r *record) ledger(line []byte) error {
 	case f[0] == "harm" && len(f) == 5:
 		h := r.harm(pid)
 		h.own, h.at = true, at
+		p.harms = append(p.harms, pid)
 		h.rubbish = h.rubbish || spoils(f[4])
+		h.cries = h.cries || cries(f[4])
 		if f[4] == "exhaust" {
 			r.exhausted = append(r.exhausted, span{at, at + haste})
 		}
@@ -233,6 +253,15 @@ func (r *record) ledger(line []byte) error {
 		return fmt.Errorf("%q is no entry", line)
 	}
 	return nil
+}
+
+// cries tells whether a harm leaves words of others than the model in the logs.
+func cries(how string) bool {
+	switch how {
+	case "segv", "abort", "exhaust", "close_all":
+		return true
+	}
+	return false
 }
 
 // spoils tells whether a harm leaves the process running, while its answers no longer arrive.

@@ -20,9 +20,9 @@ var (
 )
 
 // own fails unless what was answered is the prediction's own, to the last byte that is known; the logs as well, where
-// their worker was sound.
-func own(p *prediction, e *entry, sound bool) error {
-	text := fmt.Sprintf("%s %d ", p.asked.Token, p.runs[0].pid)
+// their worker was sound. Before those of a second ride may stand some of the first, and with talk anything.
+func own(p *prediction, e *entry, sound, talk bool) error {
+	text := fmt.Sprintf("%s %d ", p.asked.Token, p.last().pid)
 	if p.asked.Items < 0 {
 		if err := ownText(e, text, p.asked.Pad); err != nil {
 			return err
@@ -30,11 +30,20 @@ func own(p *prediction, e *entry, sound bool) error {
 	} else if err := ownList(e, text, p.asked.Items, p.asked.Pad); err != nil {
 		return err
 	}
-	want := ""
+	want, before := "", ""
 	if p.asked.Says {
 		want = p.asked.Token + "\n"
 	}
-	if sound && e.Logs != want {
+	if c := p.ride(); c != nil {
+		want = c.says() // what the model prints is everybody's that rides
+		if first := p.calls[0]; first.pid != c.pid {
+			before = first.says() // a part of which may have come before that worker died
+		}
+		if e.Ride != len(c.first.members) {
+			return fmt.Errorf("it rode with %d, it says, and the model had %d", e.Ride, len(c.first.members))
+		}
+	}
+	if rest, ok := strings.CutSuffix(e.Logs, want); sound && (!ok || !talk && !strings.HasPrefix(before, rest)) {
 		if strings.Contains(e.Logs, neverAwaited) {
 			return errStray
 		}

@@ -113,7 +113,7 @@ class Runner(BaseRunner):
             while True:
                 self.held.append(os.dup(0))
         except OSError:
-            return "x" * (7 << 20)
+            return "x" * (17 << 20)
 
     def free_descriptors(self) -> None:
         for fd in self.held:

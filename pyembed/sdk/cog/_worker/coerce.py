@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 
     Prepare = Callable[[dict[str, Any]], dict[str, Any]]
 
+try:
+    from _px import only as _only  # in C, for lists of thousands of numbers
+except ImportError:  # no worker
+
+    def _only(values: object, kind: type) -> bool:
+        return False  # the items are gone through
+
+
 _MISSING = object()
 _IMMUTABLE = (str, int, float, bool, bytes, type(None))
 
@@ -65,7 +73,7 @@ class _Writer:
     """Writes the expressions that convert values, and keeps what they refer to."""
 
     def __init__(self) -> None:
-        self.names: dict[str, Any] = {"_MISSING": _MISSING, "_fresh": fresh}
+        self.names: dict[str, Any] = {"_MISSING": _MISSING, "_fresh": fresh, "_only": _only}
         self._depth = 0
 
     def refer(self, value: object) -> str:
@@ -110,7 +118,10 @@ class _Writer:
         try:
             if isinstance(kind, Listing):
                 inner = self.convert(kind.item, item)
-                return f"[{inner} for {item} in {var}]" if inner else ""
+                items = f"[{inner} for {item} in {var}]"
+                if isinstance(kind.item, Scalar) and inner:  # mostly there is nothing to convert
+                    return f"({var} if _only({var}, {kind.item.name}) else {items})"
+                return items if inner else ""
             if isinstance(kind, Mapping):
                 inner = self.convert(kind.value, item)
                 key = f"k{self._depth}"

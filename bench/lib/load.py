@@ -1,0 +1,99 @@
+"""Loads: wrk's closed loop, and bench/load's open one. Both check every answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from typing import Any
+
+from lib import processes
+from lib.options import BENCH, Options
+from lib.server import BenchError, Server, dumps
+
+
+class Load:
+    """What one server is asked, again and again."""
+
+    def __init__(
+        self, server: Server, options: Options, value: dict[str, Any], output: Any
+    ) -> None:
+        self.server, self.options = server, options
+        text = dumps(output)
+        if len(text) > 1 << 16:  # the environment of a process cannot hold more than 128 kB
+            text = text[: 1 << 10]
+        self.expect = server.marked(value, text) if output is not None else '"output"'
+        self.body = tempfile.NamedTemporaryFile()  # noqa: SIM115 (it lives as long as this)
+        self.body.write(server.request(value))
+        self.body.flush()
+        self.path = server.peer.route(server.work)
+
+    def command(self, *command: str) -> list[str]:
+        """Pin a client's command."""
+        pin = ["taskset", "-c", self.options.client_cpus] if self.options.client_cpus else []
+        return [*pin, *command]
+
+    def closed(self, connections: int, seconds: int) -> dict[str, float]:
+        """Run wrk: each connection asks when it was answered."""
+        pids = self.server.pids()
+        before = processes.cpu(pids)
+        environment = {"BODY": self.body.name, "EXPECT": self.expect, "REQUEST_PATH": self.path}
+        run = subprocess.run(
+            self.command(
+                *(
+                    "wrk",
+                    "-t1",
+                    f"-c{connections}",
+                    f"-d{seconds}s",
+                    "--timeout",
+                    "60s",
+                    "--latency",
+                ),
+                *("-s", str(BENCH / "load.lua"), f"http://127.0.0.1:{self.server.port}"),
+            ),
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found = re.search(r"RESULT (.*)", run.stdout)
+        if not found:
+            raise BenchError(run.stdout + run.stderr)
+        values = {k: float(v) for k, v in (part.split("=") for part in found[1].split())}
+        right = values["requests"] - values["refused"]
+        spent = processes.cpu(pids) - before
+        self.judge(values, right)
+        return {
+            "rate": right / values["us"] * 1e6,
+            "refused": values["refused"] / max(1, values["requests"]),
+            "cpu": spent / right * 1e6 if right else 0,  # µs a request
+            **{k: values[k] for k in ("p50", "p90", "p99")},
+        }
+
+    def open(self, rate: float, connections: int, seconds: float) -> dict[str, float]:
+        """Send by the clock; rate 0: a closed loop."""
+        with self.start(rate, connections, seconds) as run:
+            text = run.communicate()[0]
+        values: dict[str, float] = json.loads(text)
+        self.judge(values, values["ok"])
+        total = values["ok"] + values["refused"]
+        return {
+            **{k: values[k] for k in ("rate", "p50", "p90", "p99", "max")},
+            "refused": values["refused"] / max(1, total),
+        }
+
+    def start(self, rate: float, connections: int, seconds: float) -> subprocess.Popen[str]:
+        """Start bench/load."""
+        command = self.command(
+            *(str(self.options.tools / "bench-load"), "-address", f"127.0.0.1:{self.server.port}"),
+            *("-path", self.path, "-body", self.body.name, "-expect", self.expect),
+            *("-rate", str(rate), "-connections", str(connections), "-seconds", str(seconds)),
+        )
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def judge(self, values: dict[str, float], right: float) -> None:
+        """Fail the row for wrong answers."""
+        if values["wrong"] or values["errors"]:
+            raise BenchError(f"{self.server.peer.title}: {values}\n{self.server.said()}")

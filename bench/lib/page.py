@@ -1,0 +1,105 @@
+"""The page: docs/benchmarks.md, and its plots, from what was measured."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from lib import aims, plot, tables
+from lib.options import Options
+from lib.results import Results
+from lib.rows import ALL
+from lib.rows.base import Row
+
+HEAD = """\
+# Measured against others
+
+    bench/run.sh
+
+wrote this page: it installs the other servers at the versions that `bench/peers/*/requirements.txt` pins, into environments of their own
+(`.cache/bench`), checks that each gives right answers, loads them in turn, keeps every sample in `docs/benchmarks/ROW.json`, and
+makes these tables. It takes about half an hour. One row, some servers, another length:
+
+    bench/run.sh --rows echo,bodies --peers pinion,mosec --rounds 5 --seconds 5
+
+A row that is measured anew replaces its part of the page, and leaves the rest. `bench/run.sh --help` lists what there is.
+
+## How to read it
+
+* **Ratios, not rates.** Clients and servers share the CPUs, so absolute figures are the machine's. The servers of a row are up
+  at the same time and loaded in turn, one load each in every round; a ratio is the median of the ratios within the rounds. (Ray
+  Serve is busy when it has nothing to do: it is measured afterwards, with the yardstick again.)
+* **The yardstick** is `bench/bare`: a fasthttp handler that decodes the same JSON with sonic and answers the prediction object
+  that Pinion answers. It has no worker, no queue, no Python.
+* **Right answers only.** Before a load each server must refuse inputs of a wrong type and answer 64 different requests at once,
+  each with its own. During it each answer is looked at; one wrong answer, and the server is out of that row, which
+  then says so.
+* **409, 429 and 503 do not count** for rates; their share is told. coglet has no queue: it answers 409 when its slots are taken, and for a
+  moment after each answer too, since it frees a slot after it has sent. Its rates at several connections are those of its right
+  answers; its latencies are mostly those of refusals.
+* **The same for all**: one worker process (but where a row says two), one thread for onnxruntime, access logs off, the same Python, inputs
+  validated (Pinion, coglet: the schema; FastAPI, LitServe, BentoML, Ray Serve: pydantic's strict types; MOSEC: msgspec), a warm-up
+  before each row. FastAPI's model runs in the server's own process: nothing is isolated there.
+* **Settings that differ from a server's defaults**: Pinion and MOSEC have queues of 1 024 (MOSEC's default); MOSEC's limits of 3 s and 10 MiB and
+  LitServe's and BentoML's of time are raised; Ray Serve may have 256 requests in progress; uvicorn has uvloop and httptools.
+* **What favours Pinion**: its authors chose the rows, wrote the others' services, and know its settings best. The services are in
+  `bench/peers`, some dozen lines each; corrections are welcome.
+"""
+
+
+def write(options: Options) -> None:
+    """Write the page and its plots."""
+    rows = {name: ALL[name]() for name in ALL}
+    results = {name: Results(options.results / f"{name}.json") for name in ALL}
+    lines = [HEAD, *wanted(results)]
+    for name, row in rows.items():
+        if results[name].samples:
+            lines += section(row, results[name], options)
+    options.page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+
+
+def wanted(results: dict[str, Results]) -> list[str]:
+    """Return the table of aims."""
+    lines = ["## Aims", "", "| | aim | measured | |", "|---|---|---|---|"]
+    for aim in aims.AIMS:
+        found = aim.found(results)
+        figure, well = found or ("not measured", False)
+        lines.append(
+            f"| {aim.what} | {aim.want} | {figure} | {'' if not found else 'met' if well else '**missed**'} |"
+        )
+    return [*lines, ""]
+
+
+def section(row: Row, results: Results, options: Options) -> list[str]:
+    """Return a row's part of the page."""
+    lines = [f"## {row.title}", "", f"    bench/run.sh --rows {row.name}", "", row.text, ""]
+    lines += row.report(results)
+    for name, data in row.plots(results).items():
+        picture = options.results / f"{name}.svg"
+        plot.draw(data, picture)
+        lines += [f"![{row.title}]({os.path.relpath(picture, options.page.parent)})", ""]
+    for peer, why in sorted(results.notes().items()):
+        lines += [f"Without {tables.title(peer)}: {first_line(why)}", ""]
+    for when, run in sorted(results.runs.items()):
+        lines += [about(when, run, several=len(results.runs) > 1), ""]
+    return lines
+
+
+def first_line(text: str) -> str:
+    """Return what a table can hold."""
+    return " ".join(text.split())[:300]
+
+
+def about(when: str, run: dict[str, Any], several: bool) -> str:
+    """Say when, where and with what a run was made."""
+    versions = "; ".join(
+        f"{tables.title(p)}: {v}"
+        for p, v in sorted(run["versions"].items(), key=lambda i: tables.place(i[0]))
+        if v
+    )
+    who = "This run" if several else "Measured"
+    load = f"load average {run['load before']} before and {run['load after']} after"
+    return (
+        f"<sub>{who} {when}: {run['machine']}, {run['system']}, {run['python']}, {run['wrk']}; {run['rounds']} rounds of {run['seconds']} s, "
+        f"{run['took']} s in all; pinned: {run['pinned']}; {load}. {versions}.</sub>"
+    )

@@ -1,0 +1,31 @@
+"""The yardstick: a fasthttp handler without a model."""
+
+from __future__ import annotations
+
+from lib.options import Options
+from lib.peers.base import Peer, Setting
+
+
+class Bare(Peer):
+    """bench/bare."""
+
+    name = "bare"
+    title = "bare fasthttp + sonic"
+    works = ("echo",)
+
+    def missing(self, options: Options) -> str:
+        """It is built by run.sh."""
+        return ""
+
+    def command(self, s: Setting) -> list[str]:
+        """Return the command that serves."""
+        return [str(s.options.tools / "bench-bare"), "-address", f"127.0.0.1:{s.port}"]
+
+    def version(self, options: Options) -> str:
+        """Return the versions of its libraries."""
+        found = []
+        for line in (self.home.parents[2] / "go.mod").read_text().splitlines():
+            words = line.replace("require", "").split()
+            if words and words[0] in ("github.com/valyala/fasthttp", "github.com/bytedance/sonic"):
+                found.append(f"{words[0].rsplit('/', 1)[1]} {words[1].lstrip('v')}")
+        return ", ".join(sorted(found))

@@ -1,0 +1,27 @@
+"""Ray Serve."""
+
+from __future__ import annotations
+
+from lib.peers.base import Peer, Setting
+
+
+class Ray(Peer):
+    """A dozen processes that never quite rest, and 20 s to start: it is measured by itself, with the yardstick."""
+
+    name = package = "ray"
+    title = "Ray Serve"
+    works = ("echo", "await", "onnx", "stream", "batch")
+    alone = True
+    start_seconds = 180
+
+    def command(self, s: Setting) -> list[str]:
+        """Return the command that serves."""
+        return [self.python, "service.py", str(s.port)]
+
+    def route(self, work: str) -> str:
+        """Return the path of its predictions: one class has the methods of all."""
+        return f"/{work}"
+
+    def environment(self, s: Setting) -> dict[str, str]:
+        """Return what is added to the environment."""
+        return {**super().environment(s), "RAY_USAGE_STATS_ENABLED": "0"}

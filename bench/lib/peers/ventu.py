@@ -1,0 +1,54 @@
+"""Workers of ventu behind batching, the Go program that they were written for, and behind `pinion batching`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lib.options import CACHE, Options
+from lib.peers.base import Peer, Setting
+
+BATCHING = CACHE / "go/batching"
+
+
+class Ventu(Peer):
+    """It batches whatever it serves. Bodies above 36 kB or so end its worker; 4 MB is its server's limit."""
+
+    name = package = "ventu"
+    title = "batching + ventu"
+    works = ("echo", "batch")
+    largest_body = 32 << 10
+
+    def missing(self, options: Options) -> str:
+        """Its server is fetched by `go install`, where Go's module proxy has it."""
+        return super().missing(options) or (
+            "" if BATCHING.exists() else "go install did not get github.com/kemingy/batching"
+        )
+
+    def server(self, s: Setting) -> list[str]:
+        """Return the server's command."""
+        return [str(BATCHING)]
+
+    def command(self, s: Setting) -> list[str]:
+        """Return the command that serves."""
+        return [self.python, "service.py", str(s.port), *self.server(s)]
+
+
+class PinionBatching(Ventu):
+    """The same worker behind `pinion batching`."""
+
+    name = "pinion-batching"
+    title = "pinion batching + ventu"
+    largest_body = 1 << 40
+
+    @property
+    def home(self) -> Path:
+        """The same service."""
+        return super().home.parent / "ventu"
+
+    def missing(self, options: Options) -> str:
+        """It needs only ventu."""
+        return Peer.missing(self, options)
+
+    def server(self, s: Setting) -> list[str]:
+        """Return the server's command."""
+        return [str(s.options.pinion), "batching", "-log-level", "error"]

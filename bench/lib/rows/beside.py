@@ -1,0 +1,67 @@
+"""A small request while another server's worker is busy with a large one."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from lib import tables
+from lib.load import Load
+from lib.options import Options
+from lib.results import Results
+from lib.rows.base import Row
+from lib.server import Server, example
+
+POINTS = ["alone", "beside"]
+LARGE = 50_000_000
+RATE = 400
+
+
+class Beside(Row):
+    """bench/load by the clock, beside a closed loop of one large request."""
+
+    name = "beside"
+    title = "A small request while a 50 MB one is in progress"
+    workers = 2
+    peers = ("bare", "pinion", "coglet-async32", "mosec", "litserve", "bentoml", "fastapi")
+    text = """\
+Echo of 16 characters 400 times a second by the clock, alone and while another client echoes 50 MB again and again. Two workers
+each (coglet: 32 async slots, it has one worker), so that there is a free slot. Both clients share the machine with the server."""
+
+    def points(self, options: Options) -> list[str]:
+        """Return with what."""
+        return POINTS
+
+    def prepare(self, server: Server, options: Options) -> tuple[Load, Load]:
+        """Return the small and the large."""
+        large = {"text": "x" * LARGE}
+        return Load(server, options, *example("echo")), Load(server, options, large, large["text"])
+
+    def warm(self, server: Server, prepared: Any, options: Options) -> None:
+        """Warm up with both."""
+        prepared[0].closed(8, 1)
+        prepared[1].open(0, 1, 1)
+
+    def sample(
+        self, server: Server, prepared: Any, point: str, options: Options
+    ) -> dict[str, float]:
+        """Run the small ones, with or without the large."""
+        small, large = prepared
+        if point == "alone":
+            return small.open(RATE, 32, options.seconds)
+        with large.start(0, 1, 600) as other:
+            try:
+                found = small.open(RATE, 32, options.seconds)
+            finally:
+                other.send_signal(signal.SIGKILL)
+        return found
+
+    def report(self, r: Results) -> list[str]:
+        """Both latencies."""
+        return [
+            "Median and 99th percentile, ms:",
+            "",
+            *tables.grid(
+                r, POINTS, ["alone", "beside 50 MB"], lambda p, c: tables.latency(r, p, c)
+            ),
+        ]

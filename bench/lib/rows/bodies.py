@@ -1,0 +1,68 @@
+"""Echo of bodies from 1 kB to 10 MB."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lib import tables
+from lib.load import Load
+from lib.options import Options
+from lib.peers import Peer
+from lib.results import Results
+from lib.rows.base import Row
+from lib.server import Server
+
+SIZES = {"1 kB": 1_000, "100 kB": 100_000, "1 MB": 1_000_000, "10 MB": 10_000_000}
+
+
+class Bodies(Row):
+    """wrk with one connection."""
+
+    name = "bodies"
+    title = "Bodies of 1 kB to 10 MB, in and out"
+    peers = ("bare", "pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
+    text = """\
+The echo model with a long string, one connection, wrk. The client's time is in it, which the ratios to the bare handler, that decodes and
+encodes the same with sonic, share. MOSEC reads and writes JSON with msgspec here, FastAPI, LitServe and BentoML with pydantic's own."""
+
+    def points(self, options: Options) -> list[str]:
+        """Return sizes."""
+        return list(SIZES)
+
+    def skips(self, peer: Peer, point: str) -> bool:
+        """Leave out what a server cannot take."""
+        return SIZES[point] > peer.largest_body
+
+    def prepare(self, server: Server, options: Options) -> dict[str, Load]:
+        """Return a load for each size; each is checked whole, once."""
+        loads = {}
+        for point, size in SIZES.items():
+            if not self.skips(server.peer, point):
+                value = {"text": "x" * size}
+                _, body = server.ask_until_taken(value)
+                server.expect(body, value["text"])
+                loads[point] = Load(server, options, value, value["text"])
+        return loads
+
+    def warm(self, server: Server, prepared: dict[str, Load], options: Options) -> None:
+        """Warm up with the small and the large."""
+        for load in prepared.values():
+            load.closed(1, 1)
+
+    def sample(
+        self, server: Server, prepared: Any, point: str, options: Options
+    ) -> dict[str, float]:
+        """Run wrk."""
+        return prepared[point].closed(1, options.seconds)
+
+    def report(self, r: Results) -> list[str]:
+        """Medians of the time, ratios of the rates."""
+        points = list(SIZES)
+        return [
+            "Median and 99th percentile, ms:",
+            "",
+            *tables.grid(r, points, points, lambda p, c: tables.latency(r, p, c)),
+            "Share of the bare handler's rate in the same round:",
+            "",
+            *tables.grid(r, points, points, lambda p, c: tables.ratio(r, p, c, "rate")),
+        ]

@@ -1,0 +1,103 @@
+"""Ten thousand idle connections."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+
+from lib import processes, tables
+from lib.load import Load
+from lib.options import Options
+from lib.peers import Peer
+from lib.results import Results
+from lib.rows.base import Row
+from lib.server import BenchError, Server, example
+
+COUNT = 10_000
+COLUMNS = {"memory": "memory before, MiB", "held": "with them, MiB", "lost": "connections lost"}
+
+
+class Idle(Row):
+    """Connections that asked once and stay."""
+
+    name = "idle"
+    title = "10 000 idle connections"
+    peers = ("bare", "pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
+    text = """\
+Each connection asks once and stays open. Memory is that of all the server's processes (PSS); the rate is that of wrk on 64 other
+connections before and meanwhile, in one round. A connection is lost when its server has closed it by the end: uvicorn's servers (FastAPI, LitServe,
+BentoML) close idle connections after 5 s unless they are told otherwise."""
+
+    def points(self, options: Options) -> list[str]:
+        """There is one."""
+        return ["held"]
+
+    def run(self, options: Options) -> None:
+        """One server at a time: one client cannot have more connections at once."""
+        for peer in self.chosen(options):
+            self.guarded(peer, lambda peer=peer: self.once(peer, options))
+
+    def once(self, peer: Peer, options: Options) -> None:
+        """Measure a server before and with the connections."""
+        server = Server(peer, options, "echo")
+        try:
+            server.first_answer()
+            load = Load(server, options, *example("echo"))
+            load.closed(64, 1)
+            values: dict[str, float] = {
+                "before": load.closed(64, options.seconds)["rate"],
+                "memory": processes.memory(server.pids()),
+            }
+            with contextlib.ExitStack() as stack:
+                held = connect(server, stack)
+                time.sleep(3)
+                values["held"] = processes.memory(server.pids())
+                values["meanwhile"] = load.closed(64, options.seconds)["rate"]
+                values["lost"] = sum(map(closed, held))
+        finally:
+            server.stop()
+        values["share"] = values["meanwhile"] / values["before"] if values["before"] else 0
+        self.keep(peer.name, "held", 0, values)
+
+    def report(self, r: Results) -> list[str]:
+        """One table."""
+
+        def cell(peer: str, column: str) -> str:
+            if column == "rate":
+                return f"{r.median(peer, 'held', 'share') or 0:.2f}"
+            return tables.value(r, peer, "held", column)
+
+        return tables.grid(
+            r, [*COLUMNS, "rate"], [*COLUMNS.values(), "rate meanwhile, of that before"], cell
+        )
+
+
+def connect(server: Server, stack: contextlib.ExitStack) -> list[socket.socket]:
+    """Open the connections, each with one request that is answered (maybe refused, which is an answer too)."""
+    body = server.request(example("echo")[0])
+    head = f"POST {server.peer.route('echo')} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    held = []
+    for _ in range(COUNT):
+        connection = stack.enter_context(
+            socket.create_connection(("127.0.0.1", server.port), timeout=30)
+        )
+        connection.sendall(request)
+        if not connection.recv(4096).startswith(b"HTTP/1.1 "):
+            raise BenchError(f"{server.peer.title} did not answer connection {len(held)}")
+        held.append(connection)
+    return held
+
+
+def closed(connection: socket.socket) -> bool:
+    """Tell whether the other side has closed a connection."""
+    connection.setblocking(False)
+    try:
+        while True:
+            if not connection.recv(4096):
+                return True
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True

@@ -1,0 +1,167 @@
+"""Rows that are one closed loop of wrk: a network on onnxruntime, awaiting, batches."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from lib import tables
+from lib.load import Load
+from lib.options import Options
+from lib.peers import Peer
+from lib.results import Results
+from lib.rows.base import Row
+from lib.server import Server
+
+
+class Loop(Row):
+    """wrk at some numbers of connections."""
+
+    connections: tuple[str, ...] = ()
+
+    def points(self, options: Options) -> list[str]:
+        """Return numbers of connections."""
+        return list(self.connections)
+
+    def sample(
+        self, server: Server, prepared: Load, point: str, options: Options
+    ) -> dict[str, float]:
+        """Run wrk."""
+        return prepared.closed(int(point), options.seconds)
+
+    def report(self, r: Results) -> list[str]:
+        """Rates and latencies."""
+        points = list(self.connections)
+        heads = [f"{p} conn." for p in points]
+        return [
+            "Right answers a second:",
+            "",
+            *tables.grid(r, points, heads, lambda p, c: tables.rate(r, p, c)),
+            "Median and 99th percentile, ms:",
+            "",
+            *tables.grid(r, points, heads, lambda p, c: tables.latency(r, p, c)),
+            "Pinion's rate is so many times theirs in the same round:",
+            "",
+            *tables.grid(r, points, heads, lambda p, c: tables.times(r, p, c, "rate"), ("pinion",)),
+        ]
+
+
+class Onnx(Loop):
+    """A network whose weights come in a wheel."""
+
+    name = "onnx"
+    title = "A network on onnxruntime"
+    work = "onnx"
+    connections = ("1", "16")
+    peers = ("pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
+    text = """\
+RapidOCR's classifier of text directions (0.6 MB of weights, from the wheel of rapidocr 3.10.0) on onnxruntime, one thread, one
+picture a request: 12 kB of base64 in JSON. No batches. In FastAPI it is a `def`, which runs in the thread pool: it would block
+the server otherwise."""
+
+
+class Await(Loop):
+    """1 ms of asyncio.sleep."""
+
+    name = "await"
+    title = "An async model that awaits 1 ms"
+    work = "await"
+    connections = ("1", "64")
+    peers = ("pinion", "coglet", "litserve", "bentoml", "fastapi")
+    text = """\
+`await asyncio.sleep(0.001)`, then the input is returned; 64 predictions at once are allowed everywhere. uvloop's timers (FastAPI,
+LitServe) are finer than asyncio's, which Pinion and coglet run models on: asyncio rounds up to whole milliseconds. MOSEC has no
+async workers."""
+
+
+OPTIMUM = {n: 1000 * b / (5 + 0.1 * b) for n in (1, 8, 32, 64, 256) for b in [min(n, 32)]}
+
+
+class Batch(Loop):
+    """A batch of n takes 5 ms + 0.1 ms·n."""
+
+    name = "batch"
+    title = "Batches that take 5 ms + 0.1 ms·n, at most 32: each with its best wait"
+    work = "batch"
+    connections = ("1", "8", "32", "64", "256")
+    peers = ("pinion", "mosec", "litserve", "bentoml", "ventu", "pinion-batching")
+    waits: ClassVar = {"mosec": "2", "litserve": "2", "ventu": "2"}
+    text = """\
+The model sleeps, so that what is measured is how well batches are made. Pinion's wait is not set, it adapts; so does BentoML's. The
+others' is 2 ms, which did better for them than their defaults. The optimum is n/(5 ms + 0.1 ms·n) with n clients, and 3 902 a second from
+32 on; with 64 and more a server can reach it, with fewer all clients must come back together."""
+
+    def wanted(self, peer: Peer) -> dict[str, Any]:
+        """Set the longest wait of a batch."""
+        return {"wait_ms": self.waits.get(peer.name, "")}
+
+    def warm(self, server: Server, prepared: Load, options: Options) -> None:
+        """Those that adapt need a while, at both ends."""
+        prepared.closed(64, 2)
+        prepared.closed(1, 1)
+
+    def report(self, r: Results) -> list[str]:
+        """Add the share of the optimum."""
+
+        def share(peer: str, point: str) -> str:
+            found = r.median(peer, point, "rate")
+            return "" if found is None else f"{found / OPTIMUM[int(point)]:.0%}"
+
+        points = list(self.connections)
+        heads = [f"{p} clients" for p in points]
+        return [
+            "Share of the optimum:",
+            "",
+            *tables.grid(r, points, heads, share),
+            *super().report(r),
+        ]
+
+    def plots(self, r: Results) -> dict[str, Any]:
+        """Rates and medians by clients."""
+        panels = [
+            tables.curve(r, list(self.connections), "rate", "right answers a second"),
+            tables.curve(r, list(self.connections), "p50", "median, ms", 1e-3),
+        ]
+        return {self.name: {"panels": panels, "x": "clients"}}
+
+
+class BatchDefault(Batch):
+    """As Batch, nothing set but the size."""
+
+    name = "batch-default"
+    title = "The same batches, nothing set but their size"
+    connections = ("1", "64")
+    peers = ("pinion", "mosec", "litserve", "ray", "ventu")
+    waits: ClassVar = {}
+    text = """\
+As above with each server's own defaults for the wait (MOSEC, Ray Serve and batching 10 ms, LitServe none). BentoML is above: it was
+left at its defaults there too."""
+
+
+class OnnxBatch(Batch):
+    """A network whose batches save little: what a server does for each request counts."""
+
+    name = "onnx-batch"
+    title = "A small network in batches of at most 16"
+    work = "onnx-batch"
+    connections = ("1", "16", "64")
+    peers = (
+        *("pinion", "mosec", "mosec-2ms", "mosec-1ms", "mosec-single"),
+        *("litserve", "bentoml", "fastapi"),
+    )
+    waits: ClassVar = {"litserve": "2"}
+    text = """\
+A perceptron 784-256-10 with random weights on onnxruntime, one thread; a request is 784 numbers in JSON, 15 kB, the answer the class.
+Each server's model makes one array of a batch's lists. Pinion has nothing set but the size. MOSEC stands here with its
+default wait of 10 ms, with 2 ms, with 1 ms, the least that it takes, and without batches; LitServe waits 2 ms, BentoML adapts, FastAPI
+makes no batches."""
+
+    def run(self, options: Options) -> None:
+        """Write the network first."""
+        from lib import network
+
+        network.path()
+        super().run(options)
+
+    def report(self, r: Results) -> list[str]:
+        """As of any loop: there is no optimum to compare with."""
+        return Loop.report(self, r)

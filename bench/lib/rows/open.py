@@ -1,0 +1,51 @@
+"""Echo by the clock: fixed rates, whatever becomes of earlier requests."""
+
+from __future__ import annotations
+
+from lib import tables
+from lib.load import Load
+from lib.options import Options
+from lib.results import Results
+from lib.rows.base import Row
+from lib.server import Server
+
+RATES = ["200", "1000", "4000"]
+
+
+class Open(Row):
+    """bench/load, an open loop."""
+
+    name = "open"
+    title = "Echo by the clock"
+    peers = ("bare", "pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
+    text = """\
+`bench/load` sends at a fixed rate, whatever becomes of earlier requests, over at most 256 connections; a request's time counts from the
+moment at which it was due, so that a server that stalls is charged for all who wait (no coordinated omission). The client's
+own lateness, 0.1 to 0.2 ms for waking up, is in all figures. Where less than 95 % of the rate was answered, the server did not keep up, and
+no time is given: it is as long as the queue was allowed to grow."""
+
+    def points(self, options: Options) -> list[str]:
+        """Return rates."""
+        return RATES
+
+    def sample(
+        self, server: Server, prepared: Load, point: str, options: Options
+    ) -> dict[str, float]:
+        """Run bench/load."""
+        return prepared.open(float(point), 256, options.seconds)
+
+    def report(self, r: Results) -> list[str]:
+        """Latencies where it kept up."""
+
+        def cell(peer: str, point: str) -> str:
+            found, refused = r.median(peer, point, "rate"), r.median(peer, point, "refused") or 0
+            if found is None:
+                return ""
+            if refused > 0.005:
+                return f"{refused:.0%} refused; {tables.latency(r, peer, point)}"
+            if found < 0.95 * float(point):
+                return f"only {tables.number(found)}/s"
+            return tables.latency(r, peer, point)
+
+        heads = [f"{rate}/s" for rate in RATES]
+        return ["Median and 99th percentile, ms:", "", *tables.grid(r, RATES, heads, cell)]

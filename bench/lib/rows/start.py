@@ -1,0 +1,114 @@
+"""Start to the first answer, and what a server has and does at rest."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import urllib.request
+
+from lib import processes, tables
+from lib.options import Options
+from lib.peers import ALL, Peer
+from lib.results import PASS, Results
+from lib.rows.base import Row
+from lib.server import Server
+
+COLUMNS = {
+    "first": "first answer, s",
+    "memory": "memory at rest, MiB",
+    "processes": "processes",
+    "idle": "CPU at rest, % of a core",
+}
+
+
+class Start(Row):
+    """One server at a time."""
+
+    name = "start"
+    title = "Start, and rest"
+    peers = (
+        *("bare", "pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi", "ray"),
+        *("ventu", "pinion-batching"),
+    )
+    text = """\
+From the start of the process to the first right answer of the echo model, asked for every 3 ms; files are in the page cache. Two seconds
+later: memory of all its processes (PSS, shared pages divided among those that share them) and the CPU time that it takes with nothing to do."""
+
+    def points(self, options: Options) -> list[str]:
+        """There is one."""
+        return ["rest"]
+
+    def run(self, options: Options) -> None:
+        """Start each in turn."""
+        chosen = self.chosen(options)
+        for turn in range(options.rounds):
+            self.keep(PASS, "rest", turn, {"first": python(ALL["pinion"])})
+            for peer in chosen:
+                if peer.name not in self.notes and not (
+                    peer.alone and turn
+                ):  # 20 s, once are enough
+                    self.guarded(peer, lambda peer=peer, turn=turn: self.once(peer, turn, options))
+
+    def once(self, peer: Peer, turn: int, options: Options) -> None:
+        """Start a server, let it rest, end it."""
+        server = Server(peer, options, "echo")
+        try:
+            values = {"first": server.first_answer()}
+            time.sleep(2)
+            pids = server.pids()
+            before = processes.cpu(pids)
+            values["memory"], values["processes"] = processes.memory(pids), len(pids)
+            values["front"] = processes.memory(pids[:1])
+            time.sleep(1)
+            values["idle"] = (processes.cpu(pids) - before) * 100
+        finally:
+            server.stop()
+        if peer.name == "pinion":
+            values["ready"] = ready(peer, options)
+        self.keep(peer.name, "rest", turn, values)
+
+    def report(self, r: Results) -> list[str]:
+        """One table."""
+        columns = list(COLUMNS)
+        heads = list(COLUMNS.values())
+        ready = tables.value(r, "pinion", "rest", "ready", 1e3)
+        interpreter = tables.value(r, PASS, "rest", "first", 1e3)
+        front = tables.value(r, "pinion", "rest", "front")
+        sentence = (
+            f"Pinion says READY after {ready} ms; `{PASS}` takes {interpreter} ms. Its front has {front} MiB of that memory, "
+            "the worker with the interpreter the rest."
+        )
+        return [
+            *tables.grid(r, columns, heads, lambda p, c: tables.value(r, p, "rest", c)),
+            sentence,
+            "",
+        ]
+
+
+def python(peer: Peer) -> float:
+    """Seconds that an interpreter takes to start and end."""
+    subprocess.run(
+        [peer.python, "-c", "pass"], check=True
+    )  # as with the servers, its files are in memory
+    began = time.perf_counter()
+    subprocess.run([peer.python, "-c", "pass"], check=True)
+    return time.perf_counter() - began
+
+
+def ready(peer: Peer, options: Options) -> float:
+    """Seconds from the start to READY."""
+    server = Server(peer, options, "echo")
+    try:
+        while server.process.poll() is None:
+            try:
+                with urllib.request.urlopen(
+                    f"http://127.0.0.1:{server.port}/health-check"
+                ) as answer:
+                    if b'"READY"' in answer.read():
+                        return time.perf_counter() - server.began
+            except OSError:
+                pass
+            time.sleep(0.002)
+        raise OSError("it ended: " + server.said())
+    finally:
+        server.stop()

@@ -1,0 +1,90 @@
+package rawjson
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func TestNumbers(t *testing.T) {
+	for doc, want := range map[string]int{
+		`[]`: 0, "[ \n]": 0, `[1]`: 1, `[1,-2.5,3E+7,4e-1]`: 4, "[ 1 ,\t2\r\n]": 2,
+		`["1"]`: -1, `[[1]]`: -1, `[{}]`: -1, `[true]`: -1, `[false]`: -1, `[1,null]`: -1, `["é"]`: -1, `["` + "\x7f" + `"]`: -1,
+		`1`: -1, `""`: -1, `{"a":1}`: -1, ``: -1, `[`: -1,
+	} {
+		if count, ok := Numbers([]byte(doc)); ok != (want >= 0) || ok && count != want {
+			t.Errorf("Numbers(%q) = %d, %v, want %d", doc, count, ok, want)
+		}
+	}
+}
+
+func TestWhole(t *testing.T) {
+	for doc, want := range map[string]bool{`[]`: true, `[1,-20]`: true, `[1.0]`: false, `[1,1e2]`: false, `[1E2]`: false} {
+		if Whole([]byte(doc)) != want {
+			t.Errorf("Whole(%s) = %v", doc, !want)
+		}
+	}
+}
+
+// TestNumbersAgree puts one other value at each place of lists of all lengths, and compares with what a walk finds.
+func TestNumbersAgree(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	others := []string{`"1"`, `""`, `true`, `false`, `null`, `[]`, `{}`, `[2]`, `"\u00e9"`, `"é"`, `"[]"`}
+	for n := range 40 {
+		for place := -1; place < n; place++ {
+			items := make([]string, n)
+			for i := range items {
+				items[i] = []string{"0", "-12", "0.6745098039215687", "1E+300", " 5e-7 "}[rnd.IntN(5)]
+			}
+			if place >= 0 {
+				items[place] = others[rnd.IntN(len(others))]
+			}
+			list := "[" + strings.Join(items, ",") + "]"
+			doc := fmt.Appendf(nil, `{"a":[%s,"x"],"b":%s,"c":[7]}`, list, list)
+			if err := Check(doc); err != nil {
+				t.Fatalf("Check(%s) = %v", doc, err)
+			}
+			agree(t, doc) // skips the lists, too
+			if count, ok := Numbers([]byte(list)); ok != (place < 0) || ok && count != n {
+				t.Errorf("Numbers(%s) = %d, %v", list, count, ok)
+			}
+		}
+	}
+}
+
+// TestDigits has every byte stop a run of digits, at each place of a word.
+func TestDigits(t *testing.T) {
+	for c := range 256 {
+		for place := range 20 {
+			b := []byte(strings.Repeat("3901", 6))
+			b[place] = byte(c)
+			want := place
+			if '0' <= c && c <= '9' {
+				want = len(b)
+			}
+			if got := skipDigits(b, 0); got != want {
+				t.Fatalf("skipDigits(%q) = %d, want %d", b, got, want)
+			}
+		}
+	}
+}
+
+func BenchmarkNumbers(b *testing.B) {
+	doc := []byte("[" + strings.Repeat("0.6745098039215687,", 783) + "1]")
+	b.Run("check", func(b *testing.B) {
+		for b.Loop() {
+			_ = Check(doc)
+		}
+	})
+	b.Run("numbers", func(b *testing.B) {
+		for b.Loop() {
+			Numbers(doc)
+		}
+	})
+	b.Run("skip", func(b *testing.B) {
+		for b.Loop() {
+			skipContainer(doc, 1)
+		}
+	})
+}

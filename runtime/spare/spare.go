@@ -1,0 +1,40 @@
+package spare
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// Slices of Min to Max bytes are kept; Get makes others, and Put forgets them.
+const (
+	Min = 64 << 10
+	Max = 16 << 20
+)
+
+const (
+	lowest  = 16 // 1<<lowest is Min
+	highest = 24
+)
+
+// pools have slices by capacity, which is a power of two.
+var pools [highest - lowest + 1]sync.Pool
+
+// Get returns a slice of n bytes, whatever they are.
+func Get(n int) []byte {
+	if n < Min || n > Max {
+		return make([]byte, n)
+	}
+	class := bits.Len(uint(n-1)) - lowest
+	if b, ok := pools[class].Get().(*[]byte); ok {
+		return (*b)[:n]
+	}
+	return make([]byte, n, 1<<(class+lowest))
+}
+
+// Put takes in a slice that nobody uses any more. It need not be one of Get's.
+func Put(b []byte) {
+	if c := cap(b); c >= Min && c <= Max && c&(c-1) == 0 {
+		b = b[:0]
+		pools[bits.Len(uint(c-1))-lowest].Put(&b)
+	}
+}
