@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -249,6 +251,38 @@ func TestArraysAndPydanticModelsBecomeJSON(t *testing.T) {
 			}
 			s := harness.Ready(t, harness.Options{Python: python.Path, Model: "outputs.py:" + c.model})
 			sameJSON(t, c.module, s.Succeed(input{}).Output, c.want)
+		}
+	})
+}
+
+// Whether a list needs converting is seen in C; only one that does is gone through.
+func TestNumbersOfListsHaveTheTypesOfTheSignature(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	model := `
+from cog import BaseRunner
+
+class Runner(BaseRunner):
+    def run(self, floats: list[float] = [], ints: list[int] = [], rows: list[list[float]] = []) -> str:
+        return repr((floats, ints, rows))
+`
+	if err := os.WriteFile(filepath.Join(dir, "lists.py"), []byte(model), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: dir, Model: "lists.py:Runner"})
+		for given, want := range map[string]string{
+			`{"floats":[],"ints":[],"rows":[[]]}`:                                 `([], [], [[]])`,
+			`{"floats":[0.5,2.0],"ints":[1,-2],"rows":[[1.5],[2.5,3.0]]}`:         `([0.5, 2.0], [1, -2], [[1.5], [2.5, 3.0]])`,
+			`{"floats":[0.5,2],"ints":[1,-2.0],"rows":[[1.5],[2.5,3]]}`:           `([0.5, 2.0], [1, -2], [[1.5], [2.5, 3.0]])`,
+			`{"floats":[1],"ints":[10000000000000000000000,1e2],"rows":[[],[7]]}`: `([1.0], [10000000000000000000000, 100], [[], [7.0]])`,
+		} {
+			if a := s.Create(`{"input":` + given + `}`); a.Code != http.StatusOK || a.Text(t) != want {
+				t.Errorf("%s: %s, want %s", given, a, want)
+			}
+		}
+		for _, wrong := range []string{`{"floats":[0.5,"1"]}`, `{"floats":[true]}`, `{"floats":[null]}`, `{"ints":[1,2.5]}`, `{"ints":[1,15e-1]}`, `{"rows":[[1],2]}`} {
+			problems(t, s.Create(`{"input":`+wrong+`}`))
 		}
 	})
 }

@@ -136,7 +136,9 @@ def network(point: str) -> Callable[[Rows], tuple[str, bool] | None]:
             and (ratio := r.against("pinion", peer, point, "rate")) is not None
         ]
         return (
-            None if not ratios else ("{:.2f} times ({})".format(*min(ratios)), min(ratios)[0] >= 1.3)
+            None
+            if not ratios
+            else ("{:.2f} times ({})".format(*min(ratios)), min(ratios)[0] >= 1.3)
         )
 
     return found

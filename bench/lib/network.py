@@ -20,10 +20,12 @@ def weights() -> dict[str, numpy.ndarray]:
     """Return the weights; RandomState draws the same in all versions of numpy."""
     random = numpy.random.RandomState(784)
     shapes = {"w1": (PIXELS, HIDDEN), "b1": (HIDDEN,), "w2": (HIDDEN, CLASSES), "b2": (CLASSES,)}
-    found = {name: random.standard_normal(shape) / shape[0] ** 0.5 for name, shape in shapes.items()}
+    found = {
+        name: random.standard_normal(shape) / shape[0] ** 0.5 for name, shape in shapes.items()
+    }
     for name in ("w1", "w2"):
-        found[name] -= found[name].mean(axis=0)  # else, and with larger b2, most pictures were of one class
-    found["b2"] /= 10
+        found[name] -= found[name].mean(axis=0)
+    found["b2"] /= 10  # else most pictures were of one class
     return {name: array.astype(numpy.float32) for name, array in found.items()}
 
 

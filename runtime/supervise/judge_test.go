@@ -236,6 +236,11 @@ func TestClosedBeforeItDied(t *testing.T) {
 			p.pid = p.cmd.Process.Pid
 			if first {
 				p.Closed()
+				eventually(t, "it is seen to live on", func() bool {
+					p.mu.Lock()
+					defer p.mu.Unlock()
+					return p.closed
+				})
 			}
 			if err := unix.Kill(p.pid, unix.SIGKILL); err != nil {
 				t.Error(err)

@@ -245,17 +245,23 @@ const closedGrace = time.Second
 // closedWords are why a worker ends that closed a channel.
 const closedWords = "it closed its channel to the server and lived on"
 
+// closedLook is how long after a channel was closed a process that has died is on its way out for certain.
+const closedLook = 20 * time.Millisecond
+
 // Closed sees to it that a worker which closed a channel ends. Mostly it has died, and how is for
 // its wait status to say; one that lives on has closed descriptors that are not its own.
 func (p *process) Closed() {
-	p.mu.Lock()
-	p.closed = p.closed || !p.reaped && p.living()
-	p.mu.Unlock()
 	go func() {
+		look := time.After(closedLook)
 		for {
 			select {
 			case <-p.exited:
 				return
+			case <-look:
+				p.mu.Lock()
+				p.closed = p.closed || !p.reaped && p.living()
+				p.mu.Unlock()
+				continue
 			case <-time.After(closedGrace):
 			}
 			if !p.dying() {
@@ -272,7 +278,7 @@ func (p *process) dying() bool {
 	return known && exiting
 }
 
-// living tells whether the process is certainly not on its way out: one that dies is so before its channels close.
+// living tells whether the process is certainly not on its way out.
 func (p *process) living() bool {
 	exiting, known := p.exiting()
 	return known && !exiting

@@ -163,5 +163,13 @@ makes no batches."""
         super().run(options)
 
     def report(self, r: Results) -> list[str]:
-        """As of any loop: there is no optimum to compare with."""
-        return Loop.report(self, r)
+        """As of any loop, there is no optimum to compare with; and CPU time, which other work on the machine changes least."""
+        heads = [f"{p} conn." for p in self.connections]
+        return [
+            *Loop.report(self, r),
+            "CPU time of a request, µs, all processes of the server:",
+            "",
+            *tables.grid(
+                r, list(self.connections), heads, lambda p, c: tables.value(r, p, c, "cpu")
+            ),
+        ]

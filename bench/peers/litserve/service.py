@@ -142,8 +142,12 @@ def main() -> None:
     if work == "await":
         settings["enable_async"] = True
     api = {
-        **{"echo": Echo, "await": Wait, "onnx": Onnx, "stream": Stream},
-        **{"batch": Batch, "onnx-batch": OnnxBatch},
+        "echo": Echo,
+        "await": Wait,
+        "onnx": Onnx,
+        "stream": Stream,
+        "batch": Batch,
+        "onnx-batch": OnnxBatch,
     }[work]
     workers = int(os.environ["WORKERS"])
     server = litserve.LitServer(

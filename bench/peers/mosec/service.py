@@ -112,7 +112,13 @@ class Stream(Json, SSEWorker):
 def main() -> None:
     work = os.environ["WORK"]
     server = Server()
-    workers = {"echo": Echo, "onnx": Onnx, "onnx-batch": OnnxBatch, "batch": Batch, "stream": Stream}
+    workers = {
+        "echo": Echo,
+        "onnx": Onnx,
+        "onnx-batch": OnnxBatch,
+        "batch": Batch,
+        "stream": Stream,
+    }
     worker = workers[work]
     batching = {}
     most = {"batch": 32, "onnx-batch": int(os.environ["BATCH"])}.get(work, 1)

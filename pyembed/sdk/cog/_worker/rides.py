@@ -166,7 +166,10 @@ class Function:
         return [item for item in items if item.error is None and not item.dropped]
 
     def parts(self, riders: list[Item]) -> list[list[Item]]:
-        """Return the riders in parts with equal keys: one, unless the model was reloaded with other keys meanwhile."""
+        """Return the riders in parts with equal keys.
+
+        It is one, unless the model was reloaded with other keys meanwhile.
+        """
         parts: list[list[Item]] = []
         keys = self._keys
         for item in riders:
