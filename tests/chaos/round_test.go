@@ -109,7 +109,7 @@ func (g *rig) judge(round int) {
 		unsent = g.batch // of rides that are over, while their items are finished one by one
 	}
 	command := exec.Command(checker, "-slots", strconv.Itoa(g.slots), "-batch", strconv.Itoa(g.batch),
-		"-unsent", strconv.Itoa(unsent), "-strays", "6", g.journal.name, g.ledger())
+		"-unsent", strconv.Itoa(unsent), "-swallowed", strconv.Itoa(g.batch), "-strays", "6", g.journal.name, g.ledger())
 	out, err := command.CombinedOutput()
 	if err != nil || testing.Verbose() {
 		g.t.Logf("round %d of %s, seed %d:\n%s", round, g.name, g.seed, out)

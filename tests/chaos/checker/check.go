@@ -12,6 +12,7 @@ type limits struct {
 	slots     int // predictions, or rides of them, at once in a worker
 	batch     int // predictions in a ride; 0: there are none
 	unsent    int // finished ones that a death may cost beyond those that ran, each
+	swallowed int // of a ride that is over, answers that a death may take along: those queued beyond the shared page
 	behind    int // predictions that a slot may have lost behind rubbish
 	refused   int // refusals in all
 	strays    int // answers with Python's warning of a canceled prediction's coroutine

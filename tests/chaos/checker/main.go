@@ -22,6 +22,7 @@ func command(arguments []string, out, complaints io.Writer) int {
 	flags.SetOutput(complaints)
 	flags.IntVar(&l.slots, "slots", 1, "predictions, or with -batch rides, at once in a worker")
 	flags.IntVar(&l.batch, "batch", 0, "how many predictions may ride together; 0: they do not")
+	flags.IntVar(&l.swallowed, "swallowed", 0, "how many answers of a ride that is over each death may take along, so that these ride again")
 	flags.IntVar(&l.unsent, "unsent", 0, "how many finished predictions each death may cost beyond those that ran")
 	flags.IntVar(&l.behind, "behind", 33, "how many predictions of a slot may be lost with rubbish that their worker wrote")
 	flags.IntVar(&l.refused, "refused", 0, "how many predictions may be refused in all")

@@ -145,7 +145,7 @@ func (v *verdict) rides() {
 		v.complain("%d that rode alone were tried again, and at most %d others can have left before it", lone, unheld)
 	}
 	for pid, n := range again {
-		most := v.limits.slots*v.limits.batch + v.limits.unsent
+		most := v.limits.slots*v.limits.batch + v.limits.unsent + v.limits.swallowed
 		if h := v.harmed[pid]; h != nil && h.rubbish {
 			most = v.limits.slots * v.limits.behind * v.limits.batch
 		}
