@@ -90,7 +90,7 @@ func (p *Pool) form(d deliveries) deliveries {
 	var ask time.Duration
 	d = p.stage(d)
 	for _, s := range p.slots {
-		if s.line == nil || !s.resting0() {
+		if s.line == nil || !s.vacant() {
 			continue
 		}
 		var again time.Duration
@@ -129,13 +129,13 @@ func (p *Pool) form(d deliveries) deliveries {
 	return d
 }
 
-// resting0 tells whether the slot has neither a ride nor a call that runs by itself.
-func (s *Slot) resting0() bool { return len(s.rides) == 0 && s.plain == 0 && !s.lost }
+// vacant tells whether the slot has neither a ride nor a call that runs by itself.
+func (s *Slot) vacant() bool { return len(s.rides) == 0 && s.plain == 0 && !s.lost }
 
 // idleRider is the slot for the next ride, of the worker that has least to do, and how many are idle.
 func (p *Pool) idleRider() (best *Slot, idle int) {
 	for _, s := range p.slots {
-		if s.crew.batch == nil || s.line != nil || s.leaving || !s.resting0() {
+		if s.crew.batch == nil || s.line != nil || s.leaving || !s.vacant() {
 			continue
 		}
 		idle++
@@ -191,7 +191,7 @@ func (p *Pool) stage(d deliveries) deliveries {
 		c := p.queue.head
 		var best *Slot
 		for _, s := range p.slots {
-			if s.line == nil || s.lost || s.leaving || c.Train && !s.resting0() {
+			if s.line == nil || s.lost || s.leaving || c.Train && !s.vacant() {
 				continue
 			}
 			if c.suspect && s.crew.busy > 0 || s.crew.isolates() {
@@ -263,8 +263,7 @@ func (p *Pool) willBatch(b *Batch) {
 		p.useLine(b, time.Now())
 	}
 	if p.batched++; p.batched == 1 {
-		// Without a clock a wait ends with the next arrival or answer, or with Go's own timers: none is set, for
-		// a process that is out of descriptors has other worries.
+		// Without a clock, which wants a descriptor, a wait ends with the next arrival or answer.
 		p.clock, _ = newClock(p.rung)
 	}
 }
