@@ -65,7 +65,7 @@ type conn struct {
 	nudging sync.Mutex
 	nudged  bool         // guarded by nudging: the deadline in force was set by nudge
 	parked  int32        // guarded by parking.mu: which parking this is
-	until   atomic.Int64 // while parked: when it has been idle for long enough, in Unix nanoseconds
+	until   atomic.Int64 // while parked: when it has been idle for long enough, in nanoseconds from Server.began
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -119,7 +119,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.read(p)
 	for err != nil && n == 0 && c.wasNudged(err) {
 		c.readSet = time.Time{}
-		c.until.Store(c.readWish.UnixNano())
+		c.until.Store(int64(c.readWish.Sub(c.srv.began)))
 		if c.between && c.move(connParked) {
 			return 0, io.EOF // fasthttp now closes it, which parks it
 		}

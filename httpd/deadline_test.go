@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,18 @@ func TestReadDeadline(t *testing.T) {
 		h.Set(headerDeadline, text)
 		if got, err := readDeadline(&h, func() time.Time { return now }); err == nil {
 			t.Errorf("%q is taken for %s", text, got)
+		}
+	}
+}
+
+// TestADeadlineIsAWait: it ends by the clock that nobody sets, however it was given.
+func TestADeadlineIsAWait(t *testing.T) {
+	for _, text := range []string{"2.5", "2020-01-01T00:00:00Z", "2026-11-21T09:31:00Z", "9999-12-31T23:59:59Z"} {
+		var h fasthttp.RequestHeader
+		h.Set(headerDeadline, text)
+		got, err := readDeadline(&h, time.Now)
+		if err != nil || !strings.Contains(got.String(), " m=") { // what only a text for debugging shows
+			t.Errorf("%q: got %s, %v, which is a mere time of day", text, got, err)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (k *parking) evict(c *conn) bool {
 // sweep parks the connections that were idle at the last sweep and ever since, where there are many, and closes
 // those whose time is over. It comes again as long as there is something to do.
 func (s *Server) sweep() {
-	now := time.Now()
+	now := int64(time.Since(s.began))
 	var idle, late []*conn
 	s.mu.Lock()
 	many := len(s.conns) > s.parkAbove
@@ -120,7 +120,7 @@ func (s *Server) sweep() {
 			}
 		case connParked:
 			left = true
-			if now.After(time.Unix(0, c.until.Load())) {
+			if now > c.until.Load() {
 				late = append(late, c)
 			}
 		}

@@ -31,6 +31,7 @@ type Server struct {
 	access *access         // nil: off
 	object predict.Encoder // writes prediction objects
 	slack  time.Duration   // how far a deadline may be off; see conn
+	began  time.Time       // from which moments are counted that are kept as numbers: by no clock that may be set
 
 	inflaters inflaters
 	deflaters deflaters
@@ -61,6 +62,7 @@ func New(svc Service, o Options) *Server {
 		cors:    newCORS(o.CORSOrigins),
 		access:  newAccess(o.Logger, o.AccessLines),
 		slack:   min(time.Second, o.HeaderTimeout/16, o.IdleTimeout/16),
+		began:   time.Now(),
 		stop:    make(chan struct{}),
 		drained: make(chan struct{}),
 		conns:   make(map[*conn]struct{}),

@@ -16,21 +16,6 @@
 // other threads that answer. GIL held.
 static struct px_buf spare;
 
-static struct px_buf take(void) {
-  struct px_buf b = spare;
-  spare = (struct px_buf){0};
-  return b;
-}
-
-static void give_back(struct px_buf *b) {
-  if (spare.data) {
-    px_buf_free(b);
-    return;
-  }
-  px_buf_trim(b, PX_KEEP_ANSWER);
-  spare = *b;
-}
-
 // add_frame appends (kind, id, flags, message, error) to list: error is None, or the exception of a body that cannot
 // be read.
 static int add_frame(PyObject *list, struct px_frame *f) {
@@ -176,16 +161,44 @@ static PyObject *reply_item(PyObject *self, PyObject *const *args, Py_ssize_t n)
   if (PyErr_Occurred()) return NULL;
   struct px_channel *ch = px_slot_of(i);
   if (!ch) return NULL;
-  struct px_buf b = take();
+  struct px_buf b = px_buf_take(&spare);
   int status = px_build_answer(&b, &kind, args[3], nanos, args[5], args[6], args[7]);
   if (status == 0) status = px_put_answer(ch, kind, id, nanos, &b);
   if (status < 0 && kind == PX_SUCCEEDED) {  // it is built, and so large that it takes a file
     status = px_build_failure(&b, &kind, args[3], nanos, args[5], args[6], args[7]);
     if (status == 0) status = px_put_answer(ch, kind, id, nanos, &b);
   }
-  give_back(&b);
+  px_buf_give_back(&spare, &b, PX_KEEP_ANSWER);
   if (status < 0) return NULL;
   Py_RETURN_NONE;
+}
+
+// reply_riders(slot, ids, values, nanos, metrics, encode) -> n: the answers of those that succeeded, with the same time
+// and metrics; made up to the first that cannot be, of number n, which reply_item is for.
+static PyObject *reply_riders(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  (void)self;
+  if (n != 6) return PyErr_Format(PyExc_TypeError, "reply_riders takes 6 arguments, not %zd", n);
+  int i = (int)PyLong_AsLong(args[0]);
+  uint64_t nanos = PyLong_AsUnsignedLongLong(args[3]);
+  if (PyErr_Occurred()) return NULL;
+  struct px_channel *ch = px_slot_of(i);
+  if (!ch) return NULL;
+  struct px_buf b = px_buf_take(&spare);
+  Py_ssize_t done = 0, count = PyList_Size(args[1]);
+  int status = count < 0 ? -1 : px_begin_answer(&b, nanos, args[4], args[5]);
+  size_t head = b.len;
+  for (; status == 0 && done < count; done++) {
+    // Borrowed: the lists are the caller's own, and nobody else has them.
+    PyObject *id = PyList_GetItem(args[1], done), *value = PyList_GetItem(args[2], done);
+    uint64_t name = id && value ? PyLong_AsUnsignedLongLong(id) : (uint64_t)-1;
+    b.len = head;
+    if (PyErr_Occurred() || px_end_answer(&b, PX_SUCCEEDED, value, args[5]) < 0 ||
+        px_put_answer(ch, PX_SUCCEEDED, name, nanos, &b) < 0)
+      break;
+  }
+  px_buf_give_back(&spare, &b, PX_KEEP_ANSWER);
+  PyErr_Clear();  // reply_item meets it again
+  return PyLong_FromSsize_t(done);
 }
 
 PyMethodDef px_batch_methods[] = {
@@ -196,5 +209,6 @@ PyMethodDef px_batch_methods[] = {
     {"prepared", prepared, METH_VARARGS, NULL},
     {"batch_done", batch_done, METH_VARARGS, NULL},
     {"reply_item", (PyCFunction)(void (*)(void))reply_item, METH_FASTCALL, NULL},
+    {"reply_riders", (PyCFunction)(void (*)(void))reply_riders, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -12,21 +12,6 @@
 // may run code of the model's that tells something itself. GIL held.
 static struct px_buf spare;
 
-static struct px_buf take(void) {
-  struct px_buf b = spare;
-  spare = (struct px_buf){0};
-  return b;
-}
-
-static void give_back(struct px_buf *b) {
-  if (spare.data) {
-    px_buf_free(b);
-    return;
-  }
-  px_buf_trim(b, PX_KEEP_ITEM);
-  spare = *b;
-}
-
 // tell sends one frame. GIL held; it is released where the front is far behind. 0, or -1 with an exception.
 static int tell(struct px_channel *ch, uint8_t kind, uint64_t id, const char *body, size_t len) {
   int status;
@@ -65,24 +50,24 @@ static int dump_item(struct px_buf *b, PyObject *value, PyObject *encode, Py_ssi
 }
 
 int px_tell(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, PyObject *encode, Py_ssize_t index) {
-  struct px_buf b = take();
+  struct px_buf b = px_buf_take(&spare);
   b.len = 0;
   int status = px_json_dumps(&b, value, encode);
   if (status < 0 && index >= 0 && encode) status = dump_item(&b, value, encode, index);
   if (status == 0 && px_w.nslots == 1) status = px_log_look(ch, id);  // what was printed before it comes before it
   // Asked again: Python code ran, and of a thread of the model's the prediction may have ended meanwhile.
   if (status == 0 && ch->current == id) status = tell(ch, kind, id, b.data, b.len);
-  give_back(&b);
+  px_buf_give_back(&spare, &b, PX_KEEP_ITEM);
   return status;
 }
 
 int px_tell_item(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value) {
   if (!value) return tell(ch, kind, id, "", 0);
-  struct px_buf b = take();
+  struct px_buf b = px_buf_take(&spare);
   b.len = 0;
   int status = px_json_dumps(&b, value, NULL);
   if (status == 0) status = tell(ch, kind, id, b.data, b.len);
-  give_back(&b);
+  px_buf_give_back(&spare, &b, PX_KEEP_ITEM);
   return status;
 }
 

@@ -5,41 +5,27 @@
 // conversions, which handle every case, take about ten times as long.
 #include "px_json_impl.h"
 
-// The largest power of five in 64 bits; 10**k is 5**k with a shift.
-#define MAX_POWER 27
-
 typedef unsigned __int128 wide;
 
-static const uint64_t five[MAX_POWER + 1] = {
-    1u,
-    5u,
-    25u,
-    125u,
-    625u,
-    3125u,
-    15625u,
-    78125u,
-    390625u,
-    1953125u,
-    9765625u,
-    48828125u,
-    244140625u,
-    1220703125u,
-    6103515625u,
-    30517578125u,
-    152587890625u,
-    762939453125u,
-    3814697265625u,
-    19073486328125u,
-    95367431640625u,
-    476837158203125u,
-    2384185791015625u,
-    11920928955078125u,
-    59604644775390625u,
-    298023223876953125u,
-    1490116119384765625u,
-    7450580596923828125u,
-};
+// The powers of five that fit in 64 bits; 10**k is 5**k with a shift.
+#define POWERS(X) \
+  X(1u) X(5u) X(25u) X(125u) X(625u) X(3125u) X(15625u) X(78125u) X(390625u) X(1953125u) X(9765625u)         \
+  X(48828125u) X(244140625u) X(1220703125u) X(6103515625u) X(30517578125u) X(152587890625u) X(762939453125u) \
+  X(3814697265625u) X(19073486328125u) X(95367431640625u) X(476837158203125u) X(2384185791015625u)           \
+  X(11920928955078125u) X(59604644775390625u) X(298023223876953125u) X(1490116119384765625u)                 \
+  X(7450580596923828125u)
+#define MAX_POWER 27
+
+#define AS_IT_IS(f) f,
+static const uint64_t five[MAX_POWER + 1] = {POWERS(AS_IT_IS)};
+
+// 2**191 / f, cut down, where f is shifted until its highest bit is set, so
+// that it has 128 bits. (For f = 1 it would have more; nobody asks for that.)
+#define SHIFTED(f) ((uint64_t)(f) << __builtin_clzll(f))
+#define INVERSE(f) {(uint64_t)(((wide)1 << 127) / SHIFTED(f)), (uint64_t)((((wide)1 << 127) % SHIFTED(f) << 64) / SHIFTED(f))},
+static const struct inverse {
+  uint64_t high, low;
+} inverse[MAX_POWER + 1] = {POWERS(INVERSE)};
 
 // round_to_double gives (high + a bit, if rest) * 2**exponent as a double,
 // ties to even. high has at least 54 bits; the result must be in the range of
@@ -55,13 +41,13 @@ static double round_to_double(uint64_t high, int rest, int exponent) {
   return (double)mantissa * scale;
 }
 
-int px_json_decimal_to_double(uint64_t digits, int exponent, double *v) {
-  if (exponent < -MAX_POWER || exponent > MAX_POWER) return 0;
+int px_json_decimal_to_double(uint64_t digits, int64_t power, double *v) {
+  if (power < -MAX_POWER || power > MAX_POWER) return 0;
   if (digits == 0) {
     *v = 0;
     return 1;
   }
-  int shift = __builtin_clzll(digits);
+  int exponent = (int)power, shift = __builtin_clzll(digits);
   uint64_t n = digits << shift;
   if (exponent >= 0) {
     wide product = (wide)n * five[exponent];  // at least 64 bits
@@ -72,6 +58,14 @@ int px_json_decimal_to_double(uint64_t digits, int exponent, double *v) {
   }
   uint64_t divisor = five[-exponent];
   int divisor_shift = __builtin_clzll(divisor);
+  // By the inverse the quotient, of 63 or 64 bits and 64 behind the point, is
+  // too small by less than two in the last of them. If these are neither all
+  // ones nor all zeros, then those before the point are right, and there is a rest.
+  wide product = (wide)n * inverse[-exponent].high + (uint64_t)((wide)n * inverse[-exponent].low >> 64);
+  if ((uint64_t)product + 1 > 1) {
+    *v = round_to_double((uint64_t)(product >> 64), 1, exponent + divisor_shift - shift - 63);
+    return 1;
+  }
   divisor <<= divisor_shift;
   // 2**125 <= the dividend < 2**126, so that the quotient has 62 or 63 bits.
   wide dividend = (wide)n << 62;

@@ -54,7 +54,7 @@ static inline PyObject *px_json_attr(PyObject *o, const char *name) {
 
 // px_json_decimal_to_double sets *v to digits * 10**exponent, correctly
 // rounded: 1; 0 for an exponent beyond 27 either way. No GIL.
-int px_json_decimal_to_double(uint64_t digits, int exponent, double *v);
+int px_json_decimal_to_double(uint64_t digits, int64_t exponent, double *v);
 
 // px_json_double_to_decimal finds the decimal digits * 10**exponent that repr
 // shows for v: of those that read back as v, one with the fewest digits, and

@@ -16,7 +16,7 @@ static PyObject *read_int(const char *digits, size_t n, uint64_t value, int nega
 // exact computes mantissa * 10**exponent where two exact operands and one
 // rounding give the correctly rounded result (Clinger, "How to read floating
 // point numbers accurately", 1990). 0 if it cannot.
-static int exact(uint64_t mantissa, int exponent, double *v) {
+static int exact(uint64_t mantissa, int64_t exponent, double *v) {
 #if FLT_EVAL_METHOD == 0
   static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -42,65 +42,74 @@ static PyObject *read_slowly(const char *s, const char *end, struct px_buf *scra
   return PyFloat_FromDouble(v);
 }
 
-struct decimal {
-  uint64_t mantissa;
-  int digits;    // of the mantissa, without leading zeros; beyond 19 it has overflowed
-  int exponent;  // of ten
-};
-
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-// eight_digits takes eight digits at once: 0 if there are not so many.
-static int eight_digits(const char *p, const char *end, uint64_t *value) {
+// take_eight takes up to eight digits at once, of the eight bytes at p, and returns how many.
+static inline int take_eight(const char *p, uint64_t *value) {
+  static const uint64_t ten[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
   uint64_t x;
-  if (end - p < 8) return 0;
   memcpy(&x, p, sizeof x);
   x ^= 0x3030303030303030;  // digits become 0 to 9, all else more
-  if ((x | (x + 0x7676767676767676)) & 0x8080808080808080) return 0;
+  // A carry marks only bytes above one that is marked: the lowest is right.
+  uint64_t other = (x | (x + 0x7676767676767676)) & 0x8080808080808080;
+  int n = other ? __builtin_ctzll(other) >> 3 : 8;
+  if (n == 0) return 0;
+  x <<= 64 - 8 * n;       // zeros before the digits
   x = x * 10 + (x >> 8);  // in every other byte the value of two digits, of the lowest first
-  *value = ((x & 0x000000ff000000ff) * (100 + (1000000ull << 32)) +
-            (x >> 16 & 0x000000ff000000ff) * (1 + (10000ull << 32))) >>
-           32;
-  return 1;
+  x = ((x & 0x000000ff000000ff) * (100 + (1000000ull << 32)) + (x >> 16 & 0x000000ff000000ff) * (1 + (10000ull << 32))) >>
+      32;
+  *value = *value * ten[n] + x;
+  return n;
 }
 #else
-static int eight_digits(const char *p, const char *end, uint64_t *value) { return (void)p, (void)end, (void)value, 0; }
+static int take_eight(const char *p, uint64_t *value) {
+  int n = 0;
+  for (; n < 8 && p[n] >= '0' && p[n] <= '9'; n++) *value = *value * 10 + (unsigned)(p[n] - '0');
+  return n;
+}
 #endif
 
-static const char *take_digits(const char *p, const char *end, struct decimal *d) {
-  uint64_t eight;
-  for (; is_digit(p, end); p++) {
-    while ((d->mantissa || *p != '0') && eight_digits(p, end, &eight)) {
-      d->mantissa = d->mantissa * 100000000 + eight;
-      if (d->digits < 20) d->digits += 8;
-      p += 8;
-      if (!is_digit(p, end)) return p;
-    }
-    unsigned digit = (unsigned)(*p - '0');
-    if (d->digits < 20 && (d->mantissa || digit)) d->digits++;
-    d->mantissa = d->mantissa * 10 + digit;
+// take_digits takes the digits from p on, and returns where they end. Beyond 19 of them *value overflows.
+static const char *take_digits(const char *p, const char *end, uint64_t *value) {
+  char last[8] = {0};
+  int n = 8;
+  while (end - p >= 8) {
+    n = take_eight(p, value);
+    p += n;
+    if (n < 8) return p;
   }
-  return p;
+  memcpy(last, p, (size_t)(end - p));
+  return p + take_eight(last, value);
+}
+
+// fits tells whether the digits of the number at p, up to end, are at most 19, but for zeros before the first other.
+static int fits(const char *p, const char *end) {
+  if (end - p <= 19) return 1;
+  while (p < end && (*p == '0' || *p == '.')) p++;
+  const char *point = memchr(p, '.', (size_t)(end - p));
+  return end - p - (point != NULL) <= 19;
 }
 
 // take_exponent reads what follows the letter E; NULL, with *p where a digit is missing.
-static const char *take_exponent(const char **at, const char *end, struct decimal *d) {
+static const char *take_exponent(const char **at, const char *end, int64_t *exponent) {
   const char *p = *at;
-  int negative = 0, e = 0;
+  int negative = 0;
+  int64_t e = 0;
   if (p < end && (*p == '+' || *p == '-')) negative = *p++ == '-';
   if (!is_digit(p, end)) {
     *at = p;
     return NULL;
   }
   for (; is_digit(p, end); p++)
-    if (e < 100000) e = e * 10 + (*p - '0');  // far outside of what exact takes
-  d->exponent += negative ? -e : e;
+    if (e < 1000000000000000) e = e * 10 + (*p - '0');  // more than a text could have digits
+  *exponent += negative ? -e : e;
   return p;
 }
 
 PyObject *px_json_read_number(const char **at, const char *end, struct px_buf *scratch, const char **why) {
   const char *start = *at, *p = start;
-  struct decimal d = {0};
-  int negative = *p == '-', fractional = 0;
+  uint64_t mantissa = 0;
+  int64_t exponent = 0;
+  int negative = *p == '-';
   double v;
 
   p += negative;
@@ -109,7 +118,8 @@ PyObject *px_json_read_number(const char **at, const char *end, struct px_buf *s
     *why = p < end && *p == 'I' ? "JSON has no NaN or infinity" : "expected a digit";
     goto failed;
   }
-  p = take_digits(p, end, &d);
+  if (end - p > 1 && !is_digit(p + 1, end)) mantissa = (unsigned)(*p++ - '0');
+  else p = take_digits(p, end, &mantissa);
   if (*digits == '0' && p - digits > 1) {
     p = digits;
     *why = "number with a leading zero";
@@ -117,32 +127,33 @@ PyObject *px_json_read_number(const char **at, const char *end, struct px_buf *s
   }
   if (p == end || (*p != '.' && *p != 'e' && *p != 'E')) {
     *at = p;
-    PyObject *value = read_int(digits, (size_t)(p - digits), d.mantissa, negative, why);
+    PyObject *value = read_int(digits, (size_t)(p - digits), mantissa, negative, why);
     if (*why) *at = start;
     return value;
   }
   if (*p == '.') {
     const char *fraction = ++p;
-    p = take_digits(p, end, &d);
+    p = take_digits(p, end, &mantissa);
     if (p == fraction) {
       *why = "expected a digit";
       goto failed;
     }
-    fractional = p - fraction > 100000;  // the exponent would overflow
-    if (!fractional) d.exponent = -(int)(p - fraction);
+    exponent = fraction - p;
   }
+  const char *end_of_digits = p;
   if (p < end && (*p == 'e' || *p == 'E')) {
-    const char *exponent = ++p;
-    p = take_exponent(&exponent, end, &d);
+    const char *power = ++p;
+    p = take_exponent(&power, end, &exponent);
     if (!p) {
-      p = exponent;
+      p = power;
       *why = "expected a digit";
       goto failed;
     }
   }
   *at = p;
-  if (!fractional && d.digits <= 19 &&
-      (exact(d.mantissa, d.exponent, &v) || px_json_decimal_to_double(d.mantissa, d.exponent, &v)))
+  // Short ones mostly need one operation.
+  if (fits(digits, end_of_digits) && ((mantissa < 1000000000000000 && exact(mantissa, exponent, &v)) ||
+                                      px_json_decimal_to_double(mantissa, exponent, &v)))
     return PyFloat_FromDouble(negative ? -v : v);
   PyObject *value = read_slowly(start, p, scratch, why);
   if (*why) *at = start;

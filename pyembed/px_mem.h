@@ -50,6 +50,25 @@ void px_buf_trim(struct px_buf *b, size_t keep);
 // px_buf_free frees the room and leaves b as {0}.
 void px_buf_free(struct px_buf *b);
 
+// px_buf_take takes the buffer that a place has kept, or an empty one: whoever has it may run Python code, and with it
+// others that want the same. Whoever calls sees to it, by the GIL or a lock, that one thread at a time does.
+static inline struct px_buf px_buf_take(struct px_buf *place) {
+  struct px_buf b = *place;
+  *place = (struct px_buf){0};
+  return b;
+}
+
+// px_buf_give_back puts a buffer in its place, empty, without its room above keep bytes; or frees it, where another
+// came first.
+static inline void px_buf_give_back(struct px_buf *place, struct px_buf *b, size_t keep) {
+  if (place->data) {
+    px_buf_free(b);
+    return;
+  }
+  px_buf_trim(b, keep);
+  *place = *b;
+}
+
 // px_buf_reserve sees that n more bytes fit; 0 or -1 as px_buf_grow.
 static inline int px_buf_reserve(struct px_buf *b, size_t n) {
   return b->cap - b->len >= n ? 0 : px_buf_grow(b, n);

@@ -65,13 +65,15 @@ PyObject *px_failure(PyObject *fail) {
   return PyUnicode_FromString("RuntimeError: the prediction failed, and there was no memory to say how");
 }
 
-// build makes the answer's body. The metrics come first: the front then finds
-// where they end without a look at an output of any size.
-static int build(struct px_buf *b, uint8_t kind, PyObject *value, uint64_t nanos, PyObject *metrics,
-                 PyObject *encode) {
+// The metrics come first: the front then finds where they end without a look at an output of any size.
+int px_begin_answer(struct px_buf *b, uint64_t nanos, PyObject *metrics, PyObject *encode) {
   b->len = 0;
-  if (put(b, "{\"metrics\":") < 0) goto memory;
-  if (put_metrics(b, nanos, metrics, encode) < 0) return -1;
+  if (put(b, "{\"metrics\":") == 0) return put_metrics(b, nanos, metrics, encode);
+  PyErr_NoMemory();
+  return -1;
+}
+
+int px_end_answer(struct px_buf *b, uint8_t kind, PyObject *value, PyObject *encode) {
   if (kind != PX_CANCELED && value != px_w.yielded) {
     if (put(b, kind == PX_SUCCEEDED ? ",\"output\":" : ",\"error\":") < 0) goto memory;
     if (px_json_dumps(b, value, kind == PX_SUCCEEDED ? encode : NULL) < 0) return -1;
@@ -81,6 +83,11 @@ static int build(struct px_buf *b, uint8_t kind, PyObject *value, uint64_t nanos
 memory:
   PyErr_NoMemory();
   return -1;
+}
+
+static int build(struct px_buf *b, uint8_t kind, PyObject *value, uint64_t nanos, PyObject *metrics,
+                 PyObject *encode) {
+  return px_begin_answer(b, nanos, metrics, encode) < 0 ? -1 : px_end_answer(b, kind, value, encode);
 }
 
 // build_encoded runs the encoder over the whole output: slower than the fallback

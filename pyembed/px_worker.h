@@ -302,12 +302,15 @@ PyObject *px_yield_all(struct px_channel *ch, uint64_t id, PyObject *iterable, P
 int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, uint64_t nanos,
              PyObject *metrics, PyObject *encode, PyObject *fail);
 
-// px_build_answer makes the body of an answer in b; *kind becomes PX_FAILED where the output cannot be encoded.
+// px_build_answer makes the body of an answer in b; px_begin_answer and px_end_answer make its two parts, of which the
+// first is the same for all answers with the same metrics. *kind becomes PX_FAILED where the output cannot be encoded.
 // px_build_failure makes the one in its place, of the exception that is set: a failure or cancellation stays what it
 // is and loses its metrics, which are to blame. px_put_answer queues it. All: GIL held, any thread that owns b; 0,
 // or -1 with an exception.
 int px_build_answer(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t nanos, PyObject *metrics,
                     PyObject *encode, PyObject *fail);
+int px_begin_answer(struct px_buf *b, uint64_t nanos, PyObject *metrics, PyObject *encode);
+int px_end_answer(struct px_buf *b, uint8_t kind, PyObject *value, PyObject *encode);
 int px_build_failure(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t nanos, PyObject *metrics,
                      PyObject *encode, PyObject *fail);
 int px_put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_buf *b);

@@ -1,7 +1,10 @@
 package tests
 
 import (
+	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -130,5 +133,24 @@ func TestWhatAModelLeavesBehindEndsWithItsWorker(t *testing.T) {
 			end(s)
 			harness.Eventually(t, "the child ends", func() bool { return !harness.Alive(left) })
 		})
+	}
+}
+
+// TestWaitsOfTheModelArePunctual: the kernel ends sleeps and time limits up to 50 µs late where a process does not ask it not to.
+func TestWaitsOfTheModelArePunctual(t *testing.T) {
+	t.Parallel()
+	python := harness.AnyPython(t)
+	for _, s := range []*harness.Server{
+		harness.Ready(t, harness.Options{Python: python.Path, Model: "children.py"}),
+		preloaded(t, harness.Options{Python: python.Path}),
+	} {
+		name := fmt.Sprintf("/proc/%d/timerslack_ns", s.Worker())
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Skipf("the kernel does not tell: %v", err)
+		}
+		if slack := strings.TrimSpace(string(text)); slack != "1" {
+			t.Errorf("%s is %s", name, slack)
+		}
 	}
 }

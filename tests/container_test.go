@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,44 +143,6 @@ func TestServeOnATerminal(t *testing.T) {
 			t.Errorf("the model was interrupted too:\n%s", text)
 		}
 	}
-}
-
-// TestACPULimitBoundsTheFrontsThreads where control groups can be made. Go itself does not go below 2.
-func TestACPULimitBoundsTheFrontsThreads(t *testing.T) {
-	t.Parallel()
-	if runtime.NumCPU() <= 2 {
-		t.Skip("there are only 2 CPUs")
-	}
-	enter := cpuGroup(t, 2)
-	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", gated), Wrap: enter})
-	if got := scrape(t, s).value("go_sched_gomaxprocs_threads"); got != 2 {
-		t.Errorf("the front uses %v threads, want 2", got)
-	}
-}
-
-// cpuGroup makes a control group of so many CPUs, and a command that enters it.
-func cpuGroup(t *testing.T, cpus int) (enter []string) {
-	t.Helper()
-	for _, of := range [][3]string{
-		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", strconv.Itoa(cpus * 100_000)},
-		{"/sys/fs/cgroup", "cpu.max", strconv.Itoa(cpus*100_000) + " 100000"},
-	} {
-		group := filepath.Join(of[0], fmt.Sprintf("pinion-test-cpu-%d", os.Getpid()))
-		if os.Mkdir(group, 0o755) != nil {
-			continue
-		}
-		t.Cleanup(func() { _ = os.Remove(group) })
-		file, err := os.OpenFile(filepath.Join(group, of[1]), os.O_WRONLY, 0) // only what the kernel has put there
-		if err == nil {
-			_, err = file.WriteString(of[2])
-			file.Close()
-		}
-		if err == nil {
-			return []string{"sh", "-c", `echo $$ >"$0"/cgroup.procs && exec "$@"`, group}
-		}
-	}
-	t.Skip("no control group can be made here")
-	return nil
 }
 
 // TestTheServersGreetingWorks: what it says at a terminal that one may type answers a prediction.

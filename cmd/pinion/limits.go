@@ -7,8 +7,9 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// A container's limits. That of CPU time Go reads by itself (since 1.25, and again while it runs): it sets
-// GOMAXPROCS. That of memory it does not.
+// A container's limits. That of CPU time Go reads by itself (since 1.25, and again while it runs): rounded up, and
+// never below 2, it sets GOMAXPROCS. It reads that of the process's own control group, not of those around it. That
+// of memory it does not read.
 
 // memoryShare is the front's part of the memory that it and its workers may have: near it, Go's collector
 // works harder rather than let the heap grow. It is soft: nothing fails above it.

@@ -105,13 +105,17 @@ static _Thread_local int fork_holds_load_lock;
 
 static void before_fork(void)
 {
-  struct timespec until;
   fork_holds_load_lock = 0;
   if (!atomic_load(&cuda.loading))
     return;
-  clock_gettime(CLOCK_REALTIME, &until);  // the clock of pthread_mutex_timedlock
-  until.tv_sec += FORK_WAIT_SECONDS;
-  fork_holds_load_lock = pthread_mutex_timedlock(&cuda.load_lock, &until) == 0;
+  // pthread_mutex_timedlock waits until a time of day, and the clock of that may be set meanwhile.
+  int64_t until_us = px_cuda_now_us() + FORK_WAIT_SECONDS * 1000000;
+  for (;;) {
+    fork_holds_load_lock = pthread_mutex_trylock(&cuda.load_lock) == 0;
+    if (fork_holds_load_lock || px_cuda_now_us() >= until_us)
+      return;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
 }
 
 static void after_fork_in_parent(void)

@@ -132,6 +132,16 @@ def floats(data):
             want = int(text) if text.strip(b"-").isdigit() else float(text)
             if not same(outcome(lambda: _pxjson.loads(text))[0], None if math.isinf(want) else want):
                 return b"loads(%s) is not %r" % (text, want)
+    # Digits that stand in the middle of a text, and decimals halfway between two doubles.
+    halves = [(r.getrandbits(53) | 1 << 53 | 1, k) for k in range(4) for _ in range(case["count"])]
+    numbers = [repr(v) for v in values if math.isfinite(v)] + [f"{n * 5**k}e-{k}" for n, k in halves]
+    numbers += [f"{n * 5**k + d}e-{k}" for n, k in halves[:1000] for d in (-1, 1) if n * 5**k + d < 10**19]
+    numbers += [f"{'0' * r.randrange(3) and '0.'}{'0' * r.randrange(9)}{r.getrandbits(r.randrange(1, 64))}e1" for _ in halves]
+    numbers += [f"0.{'0' * n}1e{e}" for n in (19, 100_001, 1_000_005) for e in (n, n - 9, n + 9, 10 * n, 100_002, 1_000_006)]
+    numbers = [n for n in numbers if not math.isinf(float(n)) and (n == "0e1" or n[0] != "0" or n[1] == ".")]
+    for text, got in zip(numbers, _pxjson.loads(b"[" + ",".join(numbers).encode() + b"]"), strict=True):
+        if not same(got, float(text)):
+            return f"loads([{text}]) is {got!r}".encode()
     return b""
 
 

@@ -1,9 +1,10 @@
 // Package chaos lets everything go wrong at once: a server with a real Python under load, whose workers are killed,
 // stopped, robbed of their descriptors and of their memory and made to write rubbish, whose disk is full, whose webhooks
-// are stuck, whose clients leave, and which is told to reload. What cannot be had where it runs, a file system and a
-// control group of its own, is left out, and the log says so. PINION_SOAK=1 asks for 10 500 faults, PINION_CHAOS_FAULTS for so many in
-// each scene, PINION_CHAOS_SEED for those of another run, and PINION_CHAOS_KEEP names a folder for what the checker saw
-// where it complains. The seed decides about each request and each fault; what meets what is the machine's matter.
+// are stuck, whose clients leave, whose clock jumps, and which is told to reload. What cannot be had where it runs, a file
+// system, a control group and a clock of its own, is left out, and the log says so. PINION_SOAK=1 asks for 10 500 faults,
+// PINION_CHAOS_FAULTS for so many in each scene, PINION_CHAOS_SEED for those of another run, and PINION_CHAOS_KEEP names a
+// folder for what the checker saw where it complains. The seed decides about each request and each fault; what meets what
+// is the machine's matter.
 //
 // Half of the scenes have a model that takes predictions together: there one that rode with a worker's murderer is to
 // succeed on its second ride.
@@ -12,5 +13,8 @@
 // the program in the folder checker, which imports nothing of the server or of this package, says from the two
 // whether every promise was kept.
 //
-// The clock is not among what is broken: no process can set its own, and setting the machine's is not for a test.
+// The machine's clock is not touched when the clock jumps: each process is made to see another time of day (harness.Server's
+// Jump), the front and the workers that are there all at once, by seconds or by years, and the true one again at the end.
+// A worker that was born since sees the true one. What it cannot show is a wait of the kernel's until a time of day, of
+// which neither the server nor a Python of today has any.
 package chaos

@@ -33,6 +33,9 @@ func (g *rig) faults() []fault {
 		{"reload", 6, (*rig).reload},
 		{"stuck webhooks", 3, (*rig).stickHooks},
 	}
+	if g.clocked {
+		list = append(list, fault{"clock", 6, (*rig).setClock})
+	}
 	if g.ownDisk {
 		list = append(list, fault{"full disk", 4, (*rig).fillDisk})
 	}

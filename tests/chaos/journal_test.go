@@ -27,6 +27,8 @@ type entry struct {
 	File   bool            `json:"file,omitempty"`
 	Key    int             `json:"key,omitempty"`
 	Ride   int             `json:"ride,omitempty"`
+	Wait   float64         `json:"wait,omitempty"`
+	Took   *float64        `json:"took,omitempty"`
 	Code   int             `json:"code,omitempty"`
 	Status string          `json:"status,omitempty"`
 	Output json.RawMessage `json:"output,omitempty"`
@@ -47,6 +49,9 @@ func told(what, id string, code int, p harness.Prediction) entry {
 	e := entry{What: what, ID: id, Code: code, Status: p.Status, Error: p.Error, Logs: p.Logs, Length: len(p.Output)}
 	if size, ok := p.Metrics["batch_size"].(float64); ok {
 		e.Ride = int(size)
+	}
+	if took, ok := p.Metrics["predict_time"].(float64); ok {
+		e.Took = &took
 	}
 	if len(p.Output) > longOutput {
 		e.Head = string(p.Output[:headLength])

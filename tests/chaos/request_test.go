@@ -116,8 +116,12 @@ func (q request) body(hooks string) []byte {
 
 // asked is the journal's entry.
 func (q request) asked() entry {
+	wait := q.wait
+	if q.items == 0 {
+		wait = 0 // it is spread over the items
+	}
 	return entry{
 		What: "ask", ID: q.id, Token: q.token, Mode: q.mode, Do: q.do, Pad: q.pad, Items: q.items,
-		Says: q.says, Hook: q.hook, File: q.file, Key: q.key,
+		Says: q.says, Hook: q.hook, File: q.file, Key: q.key, Wait: wait,
 	}
 }

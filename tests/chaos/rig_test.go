@@ -34,6 +34,7 @@ type rig struct {
 	seed    uint64
 	folder  string // of the journal
 	ownDisk bool
+	clocked bool // what the processes take for the time of day can be set
 	limited bool // the server has a memory limit of its own
 	hooks   *hooks
 	journal *journal
@@ -92,6 +93,7 @@ func newRig(t *testing.T, sc scene, seed uint64) *rig {
 		g.limit(&o)
 	}
 	g.s = harness.Ready(t, o)
+	g.clocked = g.clocks()
 	harness.Eventually(t, "all workers are ready", func() bool { h, err := g.health(); return err == nil && g.rests(h) })
 	return g
 }

@@ -31,6 +31,9 @@ func (g *rig) round(number int, plan []fault) {
 		g.more(r.IntN(8))
 		f.strike(g, r, fmt.Sprintf("r%d-f%d", number, n))
 	}
+	if g.clocked {
+		g.jump(0)
+	}
 	g.more(2 * g.clients())
 	close(stop)
 	clients.Wait()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 import types
+import weakref
 
 import pytest
 
@@ -19,7 +21,18 @@ def rides(monkeypatch):
     worker.reply_item = lambda slot, id, kind, value, nanos, metrics, encode, fail: answers.append(
         (id, kind, value, metrics)
     )
+
+    def reply_riders(slot, ids, values, nanos, metrics, encode):
+        good = next((i for i, value in enumerate(values) if value is Ellipsis), len(values))
+        answers.extend(
+            (id, 16, value, metrics) for id, value in zip(ids[:good], values, strict=False)
+        )
+        return good
+
+    worker.reply_riders = reply_riders
     worker.log = lambda slot, id, source, text: answers.append((id, source, text))
+    worker.watch = lambda ride: None
+    worker.tell_item = lambda slot, id, kind, value: answers.append((id, kind))
     worker.flush = lambda slot: None
     worker.prepared = lambda slot, id: answers.append((id, "prepared"))
     monkeypatch.setitem(sys.modules, "_px", worker)
@@ -251,6 +264,58 @@ class TestHeld:
         assert rides.answers[-1][:2] == (2, 18)
         held.sort([(3, 0, 0, {"ids": [2]}, None)])
         assert len(rides.answers) == 3
+
+    def boarded(self, held, *ids):
+        """Return the ride of those, when the function has returned each one's id."""
+        for item in self.hold(held, *ids):
+            held.prepared(item)
+        ((_, _, ride, _),) = self.ride(held, 9, *ids)
+        for item in ride.items:
+            item.value = item.id
+        ride.size = len(ids)
+        return ride
+
+    def test_answers_of_a_ride(self, rides, held):
+        ride = self.boarded(held, 1, 2, 3)
+        told = len(rides.answers)
+        held.answer_all(ride)
+        assert rides.answers[told:] == [(id, 16, id, {"batch_size": 3}) for id in (1, 2, 3)]
+        held.sort([(3, 0, 0, {"ids": [1, 2, 3]}, None)])
+        assert len(rides.answers) == told + 3, "they are forgotten"
+
+    def test_nothing_of_a_ride_waits_for_a_collection(self, rides, held):
+        ride = self.boarded(held, 1, 2)
+        ride.items[0].told = 1
+        ride.begin(ride.items)
+        held.rides.discard(ride)
+        held.begun.clear()
+        left = [weakref.ref(ride), *map(weakref.ref, ride.items)]
+        gc.disable()
+        try:
+            held.answer_all(ride)
+            del ride
+            assert [ref() for ref in left] == [None, None, None]
+        finally:
+            gc.enable()
+
+    @pytest.mark.parametrize("bad", [1, 2, 3])
+    def test_one_that_cannot_be_encoded(self, rides, held, bad):
+        ride = self.boarded(held, 1, 2, 3)
+        told = len(rides.answers)
+        ride.items[bad - 1].value = ...
+        held.answer_all(ride)
+        values = [... if id == bad else id for id in (1, 2, 3)]
+        assert [answer[:3] for answer in rides.answers[told:]] == [
+            (id, 16, value) for id, value in zip((1, 2, 3), values, strict=True)
+        ]
+
+    def test_one_that_is_not_as_the_others(self, rides, held):
+        ride = self.boarded(held, 1, 2, 3)
+        told = len(rides.answers)
+        ride.items[1].error = ValueError("mine")
+        held.answer_all(ride)
+        kinds = [answer[:2] for answer in rides.answers[told:]]
+        assert kinds == [(1, 16), (2, "stderr"), (2, 17), (3, 16)]
 
     def test_taken_back(self, rides, held):
         for item in self.hold(held, 1, 2):

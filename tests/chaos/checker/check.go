@@ -114,6 +114,7 @@ func (v *verdict) prediction(p *prediction) {
 	}
 	v.counts[end.Status]++
 	v.agreement(p, end)
+	v.durations(p)
 	v.webhook(p)
 	switch end.Status {
 	case "succeeded":

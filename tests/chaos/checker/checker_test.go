@@ -18,7 +18,7 @@ const (
 {"at":36,"what":"ask","id":"e","token":"te","mode":"sync","items":-1}
 {"at":37,"what":"left","id":"e"}
 {"at":40,"what":"hook","id":"a","status":"processing","taken":false}
-{"at":45,"what":"hook","id":"a","status":"succeeded","output":"ta 7 ","length":7,"logs":"ta\n","taken":false}
+{"at":45,"what":"hook","id":"a","status":"succeeded","output":"ta 7 ","length":7,"logs":"ta\n","taken":false,"took":2e-8}
 {"at":50,"what":"hook","id":"a","status":"succeeded","output":"ta 7 ","length":7,"logs":"ta\n","taken":true}
 {"at":55,"what":"look","id":"a","code":200,"status":"succeeded","output":"ta 7 ","length":7,"logs":"ta\n"}
 {"at":58,"what":"harm","pid":7,"how":"killed"}
@@ -79,6 +79,9 @@ func TestEveryBrokenPromiseIsFound(t *testing.T) {
 		"refused and run":                 {journal: []string{`"id":"d","code":200,"status":"succeeded","output":["td 8 ","td 8 xx"],"length":19}`, `"id":"d","code":503}`}, want: "was refused (503), and the model ran it"},
 		"refused":                         {more: `{"at":90,"what":"ask","id":"f","token":"tf"}` + "\n" + `{"at":91,"what":"answer","id":"f",` + refusal, want: "1 were refused"},
 		"never taken and run":             {ran: "begun te 8 90\n", want: "was never taken, and the model ran it"},
+		"a duration below nothing":        {more: `{"at":90,"what":"look","id":"d","code":200,"status":"succeeded","took":-0.1}` + "\n", want: "look says that it took -0.1"},
+		"longer than its client waited":   {more: `{"at":90,"what":"look","id":"d","code":200,"status":"succeeded","took":0.1}` + "\n", want: "look says that it took 0.1"},
+		"shorter than it slept":           {journal: []string{`"ask","id":"a"`, `"ask","id":"a","wait":0.5`}, want: "it slept for 0.5"},
 		"a webhook too few":               {journal: []string{`"taken":true`, `"taken":false`}, want: "took completed in 0 times"},
 		"a webhook too many":              {more: `{"at":90,"what":"hook","id":"a","status":"succeeded","output":"ta 7 ","length":7,"logs":"ta\n","taken":true}` + "\n", want: "took completed in 2 times"},
 		"a webhook too late":              {more: `{"at":90,"what":"hook","id":"a","status":"processing","taken":true}` + "\n", want: "told after completed"},

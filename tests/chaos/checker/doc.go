@@ -19,6 +19,8 @@
 //     halves, and fails alone; nothing raises where nobody in it was to. Who rode with others in a worker that was
 //     harmed rides once more, in another worker and alone, and fails where that is harmed too; a death sets back as
 //     many as may ride, and costs one. Each is told with how many it rode, and its logs are those of its ride.
+//   - The model did not have it for less time than it slept over it, or longer than its client waited, whatever the
+//     server takes for the time of day.
 //   - Its webhook took completed in once, and nothing after that.
 //   - Few that came after it began before it.
 package main

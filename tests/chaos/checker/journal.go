@@ -12,8 +12,8 @@ import (
 
 // entry is a line of the journal. What is what:
 //
-//	ask     a request leaves its client: id, token, mode, do, pad, items, says, hook, file, key
-//	answer  what was answered: code, and status, output, length, error, logs, ride where it is a prediction
+//	ask     a request leaves its client: id, token, mode, do, pad, items, says, hook, file, key, wait
+//	answer  what was answered: code, and status, output, length, error, logs, ride, took where it is a prediction
 //	broken  the connection ended without an answer: error
 //	left    the client closes its connection, and wants no answer
 //	cancel  the client asks for the end
@@ -36,6 +36,8 @@ type entry struct {
 	File   bool            `json:"file"`
 	Key    int             `json:"key"`  // they ride together only where it is equal
 	Ride   int             `json:"ride"` // with how many it rode, as the answer says
+	Wait   float64         `json:"wait"` // seconds that the model sleeps over it
+	Took   *float64        `json:"took"` // seconds that the model had it, as the answer says
 	Code   int             `json:"code"`
 	Status string          `json:"status"`
 	Output json.RawMessage `json:"output"` // left out where it is long

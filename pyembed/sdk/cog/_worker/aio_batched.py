@@ -167,9 +167,13 @@ class AsyncBatchServer(AsyncServer):
             slot.inside = False
 
     def _answer_all(self, slot: Slot, ride: Ride) -> None:
-        held, metrics = self._held[slot.index], ride.metrics()
-        for item in ride.items:
-            if self._postprocess and item.is_fine() and self._around is not None:
+        held = self._held[slot.index]
+        if self._around is None or not self._postprocess:
+            held.answer_all(ride)
+            return
+        metrics = ride.metrics()
+        for item in ride.alight():
+            if item.is_fine():
                 self._around.complete(held, item, ride.nanos, metrics)
             else:
                 held.answer(item, ride.nanos, metrics)

@@ -108,9 +108,7 @@ class BatchServer:
         self._answer(ride)
 
     def _answer(self, ride: Ride) -> None:
-        metrics = ride.metrics()
-        for item in ride.items:
-            self._held.answer(item, ride.nanos, metrics)
+        self._held.answer_all(ride)
 
     def _run(self, ride: Ride, riders: list[Item]) -> bool:
         """Call the function, for parts where that has to be; tell whether that was cancelled."""
@@ -235,10 +233,12 @@ class AroundServer(BatchServer):
         self._work.put((ride.id, 0, ride, None))
 
     def _answer(self, ride: Ride) -> None:
+        if self._plan.postprocess is None:
+            super()._answer(ride)
+            return
         metrics = ride.metrics()
-        later = self._plan.postprocess is not None
-        for item in ride.items:
-            if later and item.is_fine():
+        for item in ride.alight():
+            if item.is_fine():
                 self._around.complete(self._held, item, ride.nanos, metrics)
             else:
                 self._held.answer(item, ride.nanos, metrics)

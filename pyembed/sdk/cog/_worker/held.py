@@ -6,6 +6,7 @@ from threading import Lock
 
 import _px
 
+from .encode import encode
 from .rides import Item, Ride
 from .wire import BATCH, DROP, HELD, PREDICT
 
@@ -116,9 +117,22 @@ class Held:
         del self._items[item.id]
         item.answer(nanos, metrics)
 
+    def answer_all(self, ride: Ride) -> None:
+        """Queue the answers of all items of a ride."""
+        items, nanos, metrics = ride.alight(), ride.nanos, ride.metrics()
+        done = 0
+        values = [item.value for item in items if item.is_usual()]
+        if len(values) == len(items):
+            ids = [item.id for item in items]
+            done = _px.reply_riders(self.slot, ids, values, nanos, metrics, encode)
+            for id in ids[:done]:
+                del self._items[id]
+        for item in items[done:]:
+            self.answer(item, nanos, metrics)
+
     def give_back(self, ride: Ride) -> None:
         """Forget the items of a ride that the front has taken back."""
         self.rides.discard(ride)
-        for item in ride.items:
+        for item in ride.alight():
             item.dropped = True
             self.answer(item, 0, None)

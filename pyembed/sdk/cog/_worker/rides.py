@@ -62,6 +62,10 @@ class Item:
         """Tell whether it has an element of the result that somebody waits for."""
         return not self.dropped and self.error is None and self.text is None
 
+    def is_usual(self) -> bool:
+        """Tell whether its answer is its element of the result, and the ride's metrics."""
+        return self.is_fine() and self.scope is None and self.encoder is encode
+
     def answer(self, nanos: int, metrics: dict[str, Any] | None) -> None:
         """Queue the answer: what became of the item says which."""
         kind, value = SUCCEEDED, self.value
@@ -118,6 +122,12 @@ class Ride:
 
         self.scope.hook = hook
 
+    def alight(self) -> list[Item]:
+        """Return the items, which leave the ride: else the two would keep each other in memory."""
+        items, self.items = self.items, []
+        self.scope.hook = None
+        return items
+
     def metrics(self) -> dict[str, Any]:
         """Return the metrics that all its items have."""
         return {"batch_size": self.size, **self.scope.collected()}
@@ -170,8 +180,10 @@ class Function:
 
         It is one, unless the model was reloaded with other keys meanwhile.
         """
-        parts: list[list[Item]] = []
         keys = self._keys
+        if not keys:
+            return [riders]
+        parts: list[list[Item]] = []
         for item in riders:
             for part in reversed(parts):
                 first, own = part[0].inputs, item.inputs

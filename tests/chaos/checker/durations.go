@@ -1,0 +1,23 @@
+package main
+
+// rounding is how far off a duration may be, in seconds: sleep and answers round it.
+const rounding = 20e-6
+
+// durations: for as long as the server says that the model had a prediction, the model did have it, at least as long as it
+// slept where it came to its end, and that is part of what its client waited.
+func (v *verdict) durations(p *prediction) {
+	for _, e := range p.told {
+		if e.Took == nil {
+			continue
+		}
+		v.counts["durations"]++
+		least, most := 0.0, float64(e.At-p.asked.At)/1e9+rounding
+		if e.Status == "succeeded" {
+			least = max(0, p.asked.Wait-rounding)
+		}
+		if took := *e.Took; !(took >= least && took <= most) {
+			v.complain("%s (%s): %s says that it took %f s: it slept for %f s, and was told of at %f s",
+				p.id, p.asked.Mode, e.What, took, p.asked.Wait, most)
+		}
+	}
+}
