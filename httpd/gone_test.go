@@ -307,7 +307,7 @@ func TestNoCancelAfterRemove(t *testing.T) {
 		go func() {
 			defer all.Done()
 			rnd := rand.New(rand.NewPCG(uint64(worker), 1))
-			for range 2000 {
+			for round := 0; round < 2000 || round < 200_000 && seen.Load() == 0; round++ {
 				ours, theirs := pair(t)
 				e := &watch{fd: int32(ours)}
 				var targets []*target

@@ -48,13 +48,13 @@ func TestParkedConnectionsAreServedAgain(t *testing.T) {
 		clients[i].send(homeRequest)
 		clients[i].want(200)
 	}
-	for range 3 {
+	for round := range 3 {
 		s.park(t, many)
 		if n := s.open(); n != many {
 			t.Fatalf("%d connections are open, want %d", n, many)
 		}
-		for _, c := range clients {
-			c.post(`{"input":{}}`)
+		for i, c := range clients {
+			c.post(fmt.Sprintf(`{"id":"%d-%d","input":{}}`, round, i))
 		}
 		for _, c := range clients {
 			c.want(200)

@@ -7,12 +7,12 @@ import (
 
 // Slices of Min to Max bytes are kept; Get makes others, and Put forgets them.
 const (
-	Min = 64 << 10
+	Min = 4 << 10
 	Max = 16 << 20
 )
 
 const (
-	lowest  = 16 // 1<<lowest is Min
+	lowest  = 12 // 1<<lowest is Min
 	highest = 24
 )
 
