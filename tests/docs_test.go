@@ -137,8 +137,10 @@ func curl(t *testing.T, server *harness.Server, c command) {
 	t.Helper()
 	line := strings.ReplaceAll(c.line, "localhost:5000", server.Address)
 	if strings.Contains(line, "https://example.com/hook") {
-		receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		told := make(chan struct{}, 10)
+		receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told <- struct{}{} }))
 		t.Cleanup(receiver.Close)
+		defer harness.Eventually(t, "the webhook comes", func() bool { return len(told) > 0 }) // or the server tries again until it stops
 		line = strings.ReplaceAll(line, "https://example.com/hook", receiver.URL)
 	}
 	run := exec.Command("bash", "-c", line+" -s --fail-with-body")

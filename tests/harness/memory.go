@@ -3,13 +3,17 @@ package harness
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 )
 
-// MemoryGroup makes a control group with a memory limit, and a command that enters it before it becomes another. Where
-// no group can be made, as by most users and in most containers, ok is false.
+// MemoryGroup makes a control group with a memory limit, and a command that enters it before it becomes another, and a
+// bystander in it: while the kernel takes back the memory of a process that it has ended, it may end a second, and where
+// that would be the front (docs/operations.md tells how to exempt it, which takes rights that few have), it is the
+// bystander. Where no group can be made, as by most users and in most containers, ok is false.
 func MemoryGroup(t testing.TB, limit int64) (folder string, enter []string, ok bool) {
 	t.Helper()
 	set := func(name, value string) error { // only what the kernel has put there
@@ -30,8 +34,24 @@ func MemoryGroup(t testing.TB, limit int64) (folder string, enter []string, ok b
 		t.Cleanup(func() { _ = until(func() bool { err := os.Remove(folder); return err == nil || os.IsNotExist(err) }) })
 		_ = set("memory.swap.max", "0") // where there is swap
 		if set(of[1], strconv.FormatInt(limit, 10)) == nil {
+			stand(t, folder)
 			return folder, []string{"sh", "-c", `echo $$ >"$0"/cgroup.procs && exec "$@"`, folder}, true
 		}
 	}
 	return "", nil, false
+}
+
+// stand starts the bystander: it looks larger than a front, and smaller than a worker.
+func stand(t testing.TB, folder string) {
+	t.Helper()
+	const script = `echo $$ >"$0"/cgroup.procs && while :; do sh -c 'echo 299 >/proc/$$/oom_score_adj; exec sleep 3600'; done`
+	bystander := exec.Command("sh", "-c", script, folder)
+	bystander.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := bystander.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-bystander.Process.Pid, syscall.SIGKILL)
+		_ = bystander.Wait()
+	})
 }
