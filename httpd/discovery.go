@@ -35,6 +35,6 @@ func (s *Server) discovery() fasthttp.RequestHandler {
 			doc.TrainingsIdempotent = "/trainings/{training_id}"
 			doc.TrainingsCancel = "/trainings/{training_id}/cancel"
 		}
-		s.encode(ctx, fasthttp.StatusOK, doc)
+		s.encodeSeldom(ctx, fasthttp.StatusOK, doc)
 	}
 }

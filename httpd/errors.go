@@ -1,6 +1,8 @@
 package httpd
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -46,6 +48,20 @@ type errorBody struct {
 // encode answers with v.
 func (s *Server) encode(ctx *fasthttp.RequestCtx, status int, v any) {
 	body, err := encoder.Marshal(v)
+	s.encoded(ctx, status, body, err)
+}
+
+// encodeSeldom is encode for what is asked for a few times a minute at most, and at the start of a server, where an
+// answer is waited for: the encoder's first answer of a type takes 10 ms, which it makes machine code in.
+func (s *Server) encodeSeldom(ctx *fasthttp.RequestCtx, status int, v any) {
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	s.encoded(ctx, status, bytes.TrimSuffix(body.Bytes(), []byte("\n")), err)
+}
+
+func (s *Server) encoded(ctx *fasthttp.RequestCtx, status int, body []byte, err error) {
 	if err != nil {
 		s.log.Error("cannot encode an answer", slog.Any("error", err))
 		status, body = fasthttp.StatusInternalServerError, []byte(`{"detail":"Internal Server Error"}`)

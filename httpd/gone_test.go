@@ -14,22 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/runtime/predict"
+	"pinion/tests/await"
 )
-
-// until polls for a state that nothing announces.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	give := time.After(patience)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-give:
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
 
 // armedNow counts the connections in the epoll set.
 func (s *site) armedNow() int {
@@ -41,7 +27,7 @@ func (s *site) armedNow() int {
 // untilArmed waits until n requests are watched by the kernel.
 func (s *site) untilArmed(t *testing.T, n int) {
 	t.Helper()
-	until(t, fmt.Sprintf("%d armed watches", n), func() bool { return s.armedNow() == n })
+	await.Eventually(t, fmt.Sprintf("%d armed watches", n), func() bool { return s.armedNow() == n })
 }
 
 // TestWatchMoves walks every pair of phases.
@@ -355,7 +341,7 @@ func TestSweepStopsWhenNobodyComes(t *testing.T) {
 	e := &watch{fd: -1}
 	w.add(e, &target{}, time.Now())
 	w.remove(e)
-	until(t, "the sweep to stop", func() bool {
+	await.Eventually(t, "the sweep to stop", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return !w.ticking

@@ -14,7 +14,7 @@ const healthBound = 5 * time.Second
 func (s *Server) health(ctx *fasthttp.RequestCtx) {
 	bound, cancel := context.WithTimeout(context.Background(), healthBound)
 	defer cancel()
-	s.encode(ctx, fasthttp.StatusOK, s.svc.Health(bound))
+	s.encodeSeldom(ctx, fasthttp.StatusOK, s.svc.Health(bound))
 }
 
 func (s *Server) openAPI(ctx *fasthttp.RequestCtx) {

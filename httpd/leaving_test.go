@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pinion/runtime/predict"
+	"pinion/tests/await"
 )
 
 func TestLeavingAStreamCancels(t *testing.T) {
@@ -106,12 +107,12 @@ func TestWhoseLeavingCancels(t *testing.T) {
 				s.untilArmed(t, 2)
 			}
 			joiner.Close()
-			until(t, "the joiner's end", func() bool { return s.open() == 1 })
+			await.Eventually(t, "the joiner's end", func() bool { return s.open() == 1 })
 			creator.Close()
 			if c.cancels {
 				wait(t, f.canceled, "the cancel")
 			} else {
-				until(t, "the creator's end", func() bool { return s.open() == 0 })
+				await.Eventually(t, "the creator's end", func() bool { return s.open() == 0 })
 				f.finish(p)
 			}
 			wait(t, f.released, "the release")

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"pinion/tests/await"
 )
 
 // lot starts a server that parks every connection that two sweeps find idle.
@@ -30,7 +32,7 @@ func (s *site) parkedNow() int {
 // park sweeps until n connections are parked.
 func (s *site) park(t *testing.T, n int) {
 	t.Helper()
-	until(t, fmt.Sprintf("%d connections are parked", n), func() bool {
+	await.Eventually(t, fmt.Sprintf("%d connections are parked", n), func() bool {
 		s.sweep()
 		return s.parkedNow() == n
 	})
@@ -64,7 +66,7 @@ func TestParkedConnectionsAreServedAgain(t *testing.T) {
 	for _, c := range clients {
 		c.Close()
 	}
-	until(t, "none is open", func() bool { return s.open() == 0 })
+	await.Eventually(t, "none is open", func() bool { return s.open() == 0 })
 }
 
 // TestParkedConnectionsKeepTheirTime: the idle timeout holds for them too.
@@ -118,7 +120,7 @@ func TestOnlyIdleConnectionsAreParked(t *testing.T) {
 	body.send(request[:len(request)-2])
 	waiting.post(`{"id":"waiting"}`)
 	p := wait(t, f.started, "the prediction")
-	until(t, "all are known", func() bool { return s.open() == 4 })
+	await.Eventually(t, "all are known", func() bool { return s.open() == 4 })
 	for range 10 {
 		s.mu.Lock()
 		all := make([]*conn, 0, 4)

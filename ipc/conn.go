@@ -59,7 +59,8 @@ func (c *Conn) Close() error {
 }
 
 // Send queues one frame whose body is the concatenation of parts, and writes what is queued unless
-// another goroutine is at it. It copies the parts and never waits for the other side.
+// another goroutine is at it. It never waits for the other side. Parts of largePart bytes and more are sent from
+// where they lie: they must stay as they are until the other side has them, as its answer shows. The others are copied.
 func (c *Conn) Send(kind Kind, id uint64, parts ...[]byte) error {
 	if err := c.Queue(kind, id, parts...); err != nil {
 		return err

@@ -6,8 +6,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"pinion/runtime/spare"
 )
 
 // writer is the sending half of a Conn: a combining writer. Whoever finds no write in progress
@@ -22,22 +20,33 @@ type writer struct {
 	closed  bool
 	err     error
 
-	cur  batch // being written
-	done int   // bytes of cur that are out
+	cur  batch // being written; what is out of its parts is cut off
+	done int   // bytes of its data that are out
+	gone int   // and how many of its parts
 	stop error // why cur cannot be finished
 	once func(fd uintptr)
 	wait func(fd uintptr) bool
 }
 
-// batch is bytes to send, with descriptors that go with the byte at their offset.
+// largePart is from how many bytes on a part of a body is not copied: a copy costs as much as the socket's own, and its
+// memory as much again.
+const largePart = 64 << 10
+
+// batch is bytes to send, with descriptors that go with the byte at their offset, and large parts that come before it.
 type batch struct {
 	data  []byte
 	files []attachment
+	parts []part
 }
 
 type attachment struct {
 	offset int
 	fd     int
+}
+
+type part struct {
+	offset int // never that of a descriptor, but for one that comes after it
+	data   []byte
 }
 
 // keepBytes bounds what an idle batch holds on to: one large frame must not cost for ever.
@@ -48,20 +57,19 @@ func (b *batch) reset() {
 		unix.Close(f.fd)
 	}
 	if cap(b.data) > keepBytes {
-		spare.Put(b.data)
 		b.data = nil
 	}
-	b.data, b.files = b.data[:0], b.files[:0]
+	clear(b.parts) // they are others', and large
+	b.data, b.files, b.parts = b.data[:0], b.files[:0], b.parts[:0]
 }
 
-// grow makes room for n bytes more, in spare memory where they are many.
-func (b *batch) grow(n int) {
-	if n < spare.Min || len(b.data)+n <= cap(b.data) {
-		return // append sees to it
+// add appends a part of a body.
+func (b *batch) add(p []byte) {
+	if len(p) < largePart {
+		b.data = append(b.data, p...)
+	} else {
+		b.parts = append(b.parts, part{len(b.data), p})
 	}
-	more := append(spare.Get(len(b.data) + n)[:0], b.data...)
-	spare.Put(b.data)
-	b.data = more
 }
 
 func (w *writer) init(raw syscall.RawConn) {
@@ -69,7 +77,7 @@ func (w *writer) init(raw syscall.RawConn) {
 	w.once = func(fd uintptr) { w.push(int(fd)) }
 	w.wait = func(fd uintptr) bool {
 		w.push(int(fd))
-		return w.stop != nil || w.done == len(w.cur.data)
+		return w.stop != nil || w.finished()
 	}
 }
 
@@ -86,10 +94,9 @@ func (w *writer) enqueue(kind Kind, flags uint8, id uint64, size int, parts [][]
 	if err := w.failed(); err != nil {
 		return err
 	}
-	w.pending.grow(HeaderSize + size)
 	w.pending.data = AppendHeader(w.pending.data, kind, flags, id, 0, size)
 	for _, p := range parts {
-		w.pending.data = append(w.pending.data, p...)
+		w.pending.add(p)
 	}
 	return nil
 }
@@ -128,12 +135,12 @@ func (w *writer) drain() error {
 	w.active = true
 	for len(w.pending.data) > 0 && w.failed() == nil {
 		w.pending, w.cur = w.cur, w.pending
-		w.done = 0
+		w.done, w.gone = 0, 0
 		w.mu.Unlock()
 		if err := w.raw.Control(w.once); err != nil {
 			w.stop = ErrClosed
 		}
-		if w.stop == nil && w.done < len(w.cur.data) {
+		if w.stop == nil && !w.finished() {
 			go w.finish()
 			return nil
 		}
@@ -165,29 +172,16 @@ func (w *writer) retire() {
 	w.cur.reset()
 }
 
+// finished tells whether all of cur is out.
+func (w *writer) finished() bool { return w.done == len(w.cur.data) && w.gone == len(w.cur.parts) }
+
 // push writes cur from done on, until it or the socket's room ends.
 func (w *writer) push(fd int) {
-	for w.done < len(w.cur.data) && w.stop == nil {
-		end := len(w.cur.data)
-		var rights []byte
-		if files := w.cur.files; len(files) > 0 {
-			if files[0].offset > w.done {
-				end = files[0].offset
-			} else {
-				rights = unix.UnixRights(files[0].fd)
-				if len(files) > 1 {
-					end = files[1].offset
-				}
-			}
-		}
-		n, err := w.write(fd, w.cur.data[w.done:end], rights)
+	for !w.finished() && w.stop == nil {
+		n, err := w.write(fd)
 		switch err {
 		case nil:
-			if rights != nil { // on its way with the first byte, however few were taken
-				unix.Close(w.cur.files[0].fd)
-				w.cur.files = w.cur.files[1:]
-			}
-			w.done += n
+			w.advance(n)
 		case unix.EINTR:
 		case unix.EAGAIN:
 			return
@@ -197,9 +191,61 @@ func (w *writer) push(fd int) {
 	}
 }
 
-func (w *writer) write(fd int, data, rights []byte) (int, error) {
-	if rights == nil {
-		return unix.Write(fd, data)
+// write writes what one system call can take: at most one descriptor, and at most one large part with what stands
+// on both sides of it.
+func (w *writer) write(fd int) (int, error) {
+	before, rest := w.done, len(w.cur.data) // data up to before, then the part, then data up to rest
+	var large []byte
+	if parts := w.cur.parts[w.gone:]; len(parts) > 0 {
+		before, large = parts[0].offset, parts[0].data
+		if len(parts) > 1 {
+			rest = parts[1].offset
+		}
 	}
-	return unix.SendmsgN(fd, data, rights, nil, unix.MSG_NOSIGNAL)
+	if files := w.cur.files; len(files) > 0 {
+		switch at := files[0].offset; {
+		case at > w.done || large != nil && at == before:
+			rest = min(rest, at)
+		default:
+			if large != nil {
+				rest = before
+			}
+			if len(files) > 1 {
+				rest = min(rest, files[1].offset)
+			}
+			n, err := unix.SendmsgN(fd, w.cur.data[w.done:rest], unix.UnixRights(files[0].fd), nil, unix.MSG_NOSIGNAL)
+			if err == nil { // on its way with the first byte, however few were taken
+				unix.Close(files[0].fd)
+				w.cur.files = files[1:]
+			}
+			return n, err
+		}
+	}
+	if large == nil {
+		return unix.Write(fd, w.cur.data[w.done:rest])
+	}
+	if rest < before { // a descriptor comes first
+		return unix.Write(fd, w.cur.data[w.done:rest])
+	}
+	return unix.Writev(fd, [][]byte{w.cur.data[w.done:before], large, w.cur.data[before:rest]})
+}
+
+// advance notes that n bytes more are out.
+func (w *writer) advance(n int) {
+	for n > 0 {
+		if w.gone == len(w.cur.parts) {
+			w.done += n
+			return
+		}
+		p := &w.cur.parts[w.gone]
+		small := min(n, p.offset-w.done)
+		w.done += small
+		n -= small
+		k := min(n, len(p.data))
+		p.data = p.data[k:]
+		n -= k
+		if len(p.data) == 0 {
+			w.gone++
+		}
+	}
 }

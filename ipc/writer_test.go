@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"bytes"
 	"sync"
 	"testing"
 
@@ -17,6 +18,8 @@ func TestCombiningWriter(t *testing.T) {
 		switch k := (sender*7 + n) % 150; {
 		case k == 0:
 			return 100 << 10
+		case k == 2: // both halves are sent from where they lie
+			return 5 * largePart
 		case k == 1 && sender < 2:
 			return InlineMax + 1
 		default:
@@ -142,4 +145,57 @@ func TestCloseOfAFullWriterClosesWhatWaits(t *testing.T) {
 		}
 	}
 	a.Close()
+}
+
+// TestLargePartsBetweenSmallOnesAndFiles: everything that is sent while the socket is full goes out in its order, whether
+// it was copied, is sent from where it lies, or is a file.
+func TestLargePartsBetweenSmallOnesAndFiles(t *testing.T) {
+	a, b := ends(t)
+	large, small := filled(largePart, 1), []byte("small")
+	shapes := [][][]byte{{large}, {small, large, small}, {large, large}, {}, {small, large, large, small, large}, {small}}
+	var want []message
+	for round := range uint64(40) {
+		for i, parts := range shapes {
+			id := round<<8 | uint64(i)
+			if err := a.Queue(KindLog, id, parts...); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, message{Kind: KindLog, ID: id, Body: bytes.Join(parts, nil)})
+		}
+		if round%3 == 0 { // next to a large part, and next to another file
+			for i := range round%2 + 1 {
+				if err := a.write.enqueueFile(AppendHeader(nil, KindSucceeded, FlagFile, i, 0, 0), memoryFile(t, small)); err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, message{Kind: KindSucceeded, Flags: FlagFile, ID: i, Body: small})
+			}
+			if err := a.Queue(KindLog, round, large); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, message{Kind: KindLog, ID: round, Body: large})
+		}
+	}
+	if err := a.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range receive(t, b, len(want)) {
+		if !got.equal(want[i]) {
+			t.Fatalf("frame %d: got %v, want %v", i, got, want[i])
+		}
+	}
+	eventually(t, "nothing of what was sent is held", func() bool {
+		a.write.mu.Lock()
+		defer a.write.mu.Unlock()
+		if a.write.active { // and has cur
+			return false
+		}
+		for _, b := range []batch{a.write.pending, a.write.cur} {
+			for _, p := range b.parts[:cap(b.parts)] {
+				if p.data != nil {
+					return false
+				}
+			}
+		}
+		return true
+	}, func() any { return "large parts" })
 }

@@ -38,7 +38,7 @@ type Template struct {
 // model's: without it, compiling takes longer than the rest of the start.
 const bootstrap = "import sys; sys.path.insert(0, %q); keep = sys.dont_write_bytecode; " +
 	"sys.dont_write_bytecode = False; from cog._worker import entry; " +
-	"entry.preload(); sys.dont_write_bytecode = keep; entry.main()"
+	"entry.preload(keep); sys.dont_write_bytecode = keep; entry.main()"
 
 // Main turns the process into the worker. It must be called on the process's first thread, locked
 // to it; it returns Python's exit status when the interpreter has ended. An error means that

@@ -55,11 +55,15 @@ static size_t escape(char *to, unsigned char c) {
   return 2;
 }
 
+// What a string may need beyond its own bytes while it has no escape, and what mostly comes after it. Room for that is
+// made at once: to make it afterwards would double the room and move a long string.
+#define PX_BEYOND 32
+
 int px_json_put_string(struct px_buf *out, const char *s, size_t n) {
   const char *end = s + n;
   size_t before = out->len;
 
-  if (px_buf_reserve(out, n + 2) < 0) return -1;
+  if (px_buf_reserve(out, n + PX_BEYOND) < 0) return -1;
   out->data[out->len++] = '"';
   while (s < end) {
     const char *stop = px_json_scan(s, end);

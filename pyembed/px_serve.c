@@ -5,6 +5,10 @@
 //     predict(**input)           the model's function
 //     prepare(input)             completes and converts the input; None: nothing to do
 //     collect(result, encode)    makes a list of what an iterator yields; None: it returns no iterator
+//     settle(result, encode)     makes what was returned what the annotation says; None: nothing to do. Not
+//                                called with a list, which needs it for no annotation
+//   handler.generator            the type of generators: where one is returned and nothing says so,
+//   handler.draw(result, encode) makes a list of it
 //   handler.scope(context)       makes a prediction's scope
 //   handler.variable             the context variable that holds it meanwhile
 //   handler.encode(value)        what is no JSON, as what is
@@ -26,12 +30,12 @@
 #define PX_HOLD 30000
 
 struct function {
-  PyObject *predict, *prepare, *collect;  // predict NULL: there is none
+  PyObject *predict, *prepare, *collect, *settle;  // predict NULL: there is none
 };
 
 struct handler {
   struct function functions[2];  // predict, train
-  PyObject *scope, *variable, *encode, *fail, *keep, *hook;
+  PyObject *scope, *variable, *encode, *fail, *keep, *hook, *generator, *draw;
   PyObject *no_args, *input_key, *context_key, *files_key, *values_name, *context_name;
   PyObject *spare;  // a scope that nobody used, for the next prediction; NULL: none
   uint64_t mean;  // moving average of a prediction's time, ns
@@ -51,7 +55,8 @@ static PyObject *optional(PyObject *o) {
 
 static void handler_free(struct handler *h) {
   PyObject *all[] = {h->scope,     h->variable,    h->encode,    h->fail,        h->keep,         h->hook, h->no_args,
-                     h->input_key, h->context_key, h->files_key, h->values_name, h->context_name, h->spare};
+                     h->input_key, h->context_key, h->files_key, h->values_name, h->context_name, h->spare,
+                     h->generator, h->draw};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]) Py_DecRef(all[i]);
   for (int i = 0; i < 2; i++) {
@@ -59,6 +64,7 @@ static void handler_free(struct handler *h) {
     if (f->predict) Py_DecRef(f->predict);
     if (f->prepare) Py_DecRef(f->prepare);
     if (f->collect) Py_DecRef(f->collect);
+    if (f->settle) Py_DecRef(f->settle);
   }
 }
 
@@ -77,17 +83,19 @@ static int load_fields(PyObject *o, const struct field *fields, size_t n) {
 
 static int load_function(struct function *f, PyObject *o) {
   if (o == Py_None) return 0;
-  struct field fields[] = {{&f->predict, "predict"}, {&f->prepare, "prepare"}, {&f->collect, "collect"}};
+  struct field fields[] = {{&f->predict, "predict"}, {&f->prepare, "prepare"}, {&f->collect, "collect"}, {&f->settle, "settle"}};
   if (load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
   f->prepare = optional(f->prepare);
   f->collect = optional(f->collect);
+  f->settle = optional(f->settle);
   return 0;
 }
 
 static int handler_load(struct handler *h, PyObject *o) {
   memset(h, 0, sizeof *h);
   struct field fields[] = {{&h->scope, "scope"}, {&h->variable, "variable"}, {&h->encode, "encode"},
-                           {&h->fail, "fail"},   {&h->keep, "keep"},         {&h->hook, "hook"}};
+                           {&h->fail, "fail"},   {&h->keep, "keep"},         {&h->hook, "hook"},
+                           {&h->generator, "generator"}, {&h->draw, "draw"}};
   if (load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
   PyObject *functions = PyObject_GetAttrString(o, "functions");
   if (!functions) return -1;
@@ -117,6 +125,20 @@ struct call {
   bool own_encode;
 };
 
+// settle makes what a function returned what it says that it returns. It takes the reference.
+static PyObject *settle(struct handler *h, struct call *c, PyObject *returned) {
+  const struct function *f = c->function;
+  PyObject *by = NULL;
+  if (f->settle)
+    by = PyList_CheckExact(returned) ? NULL : f->settle;
+  else if (!f->collect && (PyObject *)Py_TYPE(returned) == h->generator)
+    by = h->draw;
+  if (!by) return returned;
+  PyObject *result = PyObject_CallFunctionObjArgs(by, returned, c->encode, NULL);
+  Py_DecRef(returned);
+  return result;
+}
+
 // call_model runs one prediction: the output, or NULL with the exception set.
 static PyObject *call_model(struct handler *h, struct call *c, PyObject *input) {
   const struct function *f = c->function;
@@ -131,6 +153,7 @@ static PyObject *call_model(struct handler *h, struct call *c, PyObject *input) 
     input = prepared;
   }
   result = PyObject_Call(f->predict, h->no_args, input);
+  if (result) result = settle(h, c, result);
   if (result && f->collect) {
     output = c->told ? px_yield_all(c->ch, c->id, result, c->encode)
                      : PyObject_CallFunctionObjArgs(f->collect, result, c->encode, NULL);

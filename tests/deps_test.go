@@ -20,27 +20,30 @@ import (
 const (
 	cpy3    = "github.com/go-python/cpy3"
 	rawjson = "runtime/rawjson"
+	await   = "tests/await"
 )
 
 // drawn is the drawing of imports in ARCHITECTURE.md: a package may import what stands below it, directly or further
-// down. Folders that hold several packages of one kind (cmd, tests, bench) stand here as one.
+// down. Folders that hold several packages of one kind (cmd, tests, bench) stand here as one, but for tests/await, which all
+// tests may have.
 func drawn() map[string][]string {
 	return map[string][]string{
 		"cmd":               {"httpd", "httpd/page", "runtime/metrics", "runtime/batching", "runtime/service", "pyembed", "pyembed/nvml"},
-		"httpd":             {"runtime/predict", "httpd/msgpack", "runtime/spare"},
+		"httpd":             {"runtime/predict", "httpd/msgpack", "runtime/spare", await},
 		"httpd/msgpack":     {},
 		"httpd/page":        {},
 		"runtime/service":   {"runtime/supervise", "runtime/schema", "runtime/files", "runtime/webhook"},
 		"runtime/supervise": {"runtime/slot"},
-		"runtime/slot":      {"runtime/predict", "runtime/batch", "ipc"},
+		"runtime/slot":      {"runtime/predict", "runtime/batch", "ipc", await},
 		"runtime/schema":    {"runtime/predict"},
 		"runtime/files":     {"runtime/predict"},
 		"runtime/webhook":   {"runtime/predict"},
 		"runtime/predict":   {},
 		"runtime/batch":     {},
-		"runtime/batching":  {"runtime/batch"},
+		"runtime/batching":  {"runtime/batch", await},
 		"runtime/metrics":   {"runtime/predict"},
 		rawjson:             {},
+		await:               {},
 		"runtime/spare":     {},
 		"ipc":               {"runtime/spare"},
 		"pyembed":           {"pyembed/sdk", "pyembed/cuda", "pyembed/locate", cpy3},
@@ -56,6 +59,9 @@ func drawn() map[string][]string {
 
 // importsNothing are the packages that may not even import rawjson, the leaf that is open to all others.
 func importsNothing() []string { return []string{rawjson, cpy3} }
+
+// onlyInTests are the packages that no program is to hold.
+func onlyInTests() []string { return []string{await} }
 
 // mayUseC are the packages whose Go files may say `import "C"`.
 func mayUseC() []string { return []string{"pyembed", "pyembed/cuda", "pyembed/nvml", cpy3} }
@@ -81,6 +87,9 @@ func name(importPath string) (name string, ours bool) {
 	name, ours = strings.CutPrefix(importPath, "pinion/")
 	if !ours {
 		return "", false
+	}
+	if name == await {
+		return name, true
 	}
 	if top, _, _ := strings.Cut(name, "/"); slices.Contains([]string{"cmd", "tests", "bench"}, top) {
 		return top, true
@@ -120,6 +129,11 @@ func violations(drawing map[string][]string, packages []listed) []string {
 		if len(p.CgoFiles) > 0 && !slices.Contains(mayUseC(), from) {
 			complain(`%s says import "C" in %s`, p.ImportPath, strings.Join(p.CgoFiles, ", "))
 		}
+		for _, imported := range p.Imports {
+			if to, ours := name(imported); ours && slices.Contains(onlyInTests(), to) {
+				complain("%s imports %s, which is for tests", p.ImportPath, imported)
+			}
+		}
 		allowed := below(drawing, from)
 		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
 			to, ours := name(imported)
@@ -158,6 +172,9 @@ func TestViolationsAreFound(t *testing.T) {
 		{"its own package, from an external test", listed{ImportPath: "pinion/ipc", XTestImports: []string{"pinion/ipc"}}, ""},
 		{"C in its place", listed{ImportPath: cpy3, CgoFiles: []string{"cgo.go"}}, ""},
 
+		{"the tests' own", listed{ImportPath: "pinion/runtime/slot", TestImports: []string{"pinion/tests/await"}}, ""},
+
+		{"the tests' own in a program", imports("pinion/runtime/slot", "pinion/tests/await"), "which is for tests"},
 		{"upwards", imports("pinion/ipc", "pinion/runtime/slot"), "pinion/ipc imports pinion/runtime/slot"},
 		{"sideways", imports("pinion/httpd", "pinion/runtime/service"), "imports pinion/runtime/service"},
 		{"httpd sees ipc", imports("pinion/httpd", "pinion/ipc"), "pinion/httpd imports pinion/ipc"},

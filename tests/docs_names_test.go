@@ -11,13 +11,23 @@ import (
 )
 
 // foreignFlags are flags of other programs that the documents name.
-var foreignFlags = []string{"--build-arg", "--cap-add", "--compressed", "--leave-sockets", "--pids-limit", "--time"}
+var foreignFlags = []string{"--build-arg", "--cap-add", "--compressed", "--leave-sockets", "--oom-score-adj", "--pids-limit", "--time"}
 
 // allDocuments are the documents for users, and of the examples.
 func allDocuments(t *testing.T) map[string]string {
 	t.Helper()
+	found := contents(t, "../*.md", "../docs/*.md", "../examples/*/README.md", "../ipc/*.md", "../third_party/*/*.md", "../pyembed/*/*.md")
+	if len(found) < 15 {
+		t.Fatalf("only %d documents", len(found))
+	}
+	return found
+}
+
+// contents are the texts of the files of these patterns.
+func contents(t *testing.T, patterns ...string) map[string]string {
+	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"../*.md", "../docs/*.md", "../examples/*/README.md", "../ipc/*.md", "../third_party/*/*.md", "../pyembed/*/*.md"} {
+	for _, pattern := range patterns {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -30,9 +40,6 @@ func allDocuments(t *testing.T) map[string]string {
 			found[path] = string(text)
 		}
 	}
-	if len(found) < 15 {
-		t.Fatalf("only %d documents", len(found))
-	}
 	return found
 }
 
@@ -44,18 +51,8 @@ func TestFlagsThatTheDocumentsName(t *testing.T) {
 		help += cli{}.good(t, "help", command)
 	}
 	// The scripts of bench/ and build.sh have flags of their own, in their usage texts.
-	for _, pattern := range []string{"../build.sh", "../bench/*.sh", "../bench/*.py", "../bench/*/*.go", "../bench/*/*.py", "../examples/*/*.py"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range paths {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			help += string(text)
-		}
+	for _, text := range contents(t, "../build.sh", "../bench/*.sh", "../bench/*.py", "../bench/*/*.go", "../bench/*/*.py", "../examples/*/*.py") {
+		help += text
 	}
 	known := regexp.MustCompile(`--[a-z][a-z-]*`).FindAllString(help, -1)
 	for path, text := range allDocuments(t) {

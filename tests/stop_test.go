@@ -89,16 +89,23 @@ func TestASecondSIGINTEndsAtOnce(t *testing.T) {
 
 func TestSIGTERMCanBeLeftToTheShutdownRequest(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--await-explicit-shutdown"}})
-	s.Signal(syscall.SIGTERM)
-	for range 5 {
-		s.Succeed(input{"text": "still here"})
+	for _, args := range [][]string{
+		{"--await-explicit-shutdown"},
+		{"--await-explicit-shutdown=true"},
+		{"--await-explicit-shutdown", "true"}, // as Cog's server takes it
+		{"--await-explicit-shutdown", "True"},
+	} {
+		s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: args})
+		s.Signal(syscall.SIGTERM)
+		for range 5 {
+			s.Succeed(input{"text": "still here"})
+		}
+		if _, ended := s.Log.Find("shutting down"); ended {
+			t.Errorf("%q: SIGTERM was not ignored", args)
+		}
+		wantCode(t, "shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
+		s.Ended(0)
 	}
-	if _, ended := s.Log.Find("shutting down"); ended {
-		t.Error("SIGTERM was not ignored")
-	}
-	wantCode(t, "shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
-	s.Ended(0)
 }
 
 func TestStoppingDuringSetupEndsCleanly(t *testing.T) {

@@ -45,6 +45,7 @@ type front struct {
 	template *supervise.Template // nil: none was asked for
 	reloads  reloads
 	sdkLock  sync.Mutex       // see keepSDK
+	sdk      string           // where hire found the cog package; "" after the first start
 	signals  <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
 }
 
@@ -57,7 +58,6 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan) (_ *fr
 	}
 	f.orphans = reapOrphans()
 	f.fleet = supervise.NewFleet(f.orphans)
-	easeHeap()
 	if limit := heedMemoryLimit(); limit > 0 {
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
@@ -126,6 +126,7 @@ func (f *front) hire() error {
 	if f.plan.warning != "" {
 		f.log.Warn(f.plan.warning)
 	}
+	f.sdk = sdk
 	spec, env := f.work(f.model, f.python, sdk)
 	f.template = f.newTemplate(exe, spec, env)
 	for i := range f.plan.workers {
@@ -195,6 +196,7 @@ func (f *front) run() int {
 	for _, w := range f.workers {
 		go w.Run()
 	}
+	easeHeap() // it begins with a cycle, which is in nobody's way while a worker starts
 	go f.announce()
 	f.watchReload()
 	code := exitOK

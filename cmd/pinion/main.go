@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 
 	"pinion/runtime/supervise"
 )
@@ -33,7 +34,7 @@ func main() {
 // run is the command line; it returns the exit code.
 func run(args []string) int {
 	root := newRoot()
-	root.SetArgs(args)
+	root.SetArgs(joinWords(args))
 	err := root.Execute()
 	if err == nil {
 		return exitOK
@@ -46,6 +47,23 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "pinion: "+err.Error())
 	}
 	return code
+}
+
+// joinWords makes one word of a flag and its value where Cog's server takes the value as the next word, and a flag of
+// ours, which needs none, does not.
+func joinWords(args []string) []string {
+	var joined []string
+	for i := 0; i < len(args); i++ {
+		word := args[i]
+		if word == "--await-explicit-shutdown" && i+1 < len(args) {
+			if _, err := strconv.ParseBool(args[i+1]); err == nil {
+				i++
+				word += "=" + args[i]
+			}
+		}
+		joined = append(joined, word)
+	}
+	return joined
 }
 
 // exitError is an error with the exit code it ends the process with; err may be nil.

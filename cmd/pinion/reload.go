@@ -39,11 +39,15 @@ func (f *front) withDevice(env []string, i int) []string {
 	return append(env, name+device)
 }
 
-// keepSDK sees before each start that the folder of the cog package is still there and as it should be.
+// keepSDK sees before each start that the folder of the cog package is still there and as it should be. The first
+// follows at once upon hire's own look.
 func (f *front) keepSDK(spec *supervise.Spec) error {
 	f.sdkLock.Lock()
 	defer f.sdkLock.Unlock()
-	dir, err := sdkDir(f.dir)
+	dir, err := f.sdk, error(nil)
+	if f.sdk = ""; dir == "" {
+		dir, err = sdkDir(f.dir)
+	}
 	if err == nil {
 		spec.SDK = dir
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"pinion/pyembed/sdk"
 )
@@ -86,8 +87,8 @@ func intact(dir string) error {
 	})
 }
 
-// sdkSum names the content of the package.
-func sdkSum() (string, error) {
+// sdkSum names the content of the package, which never changes while the process runs.
+var sdkSum = sync.OnceValues(func() (string, error) {
 	h := sha256.New()
 	err := eachFile(func(name string, data []byte) error {
 		fmt.Fprintf(h, "%s %d\n", name, len(data))
@@ -95,7 +96,7 @@ func sdkSum() (string, error) {
 		return nil
 	})
 	return hex.EncodeToString(h.Sum(nil)[:8]), err
-}
+})
 
 func eachFile(do func(name string, data []byte) error) error {
 	return fs.WalkDir(sdk.FS(), ".", func(name string, entry fs.DirEntry, err error) error {

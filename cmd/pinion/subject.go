@@ -17,7 +17,7 @@ type subject struct {
 func (s *subject) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.predictor, "predictor", "", "the predictor, as FILE.py:CLASS or FILE.py:FUNCTION (default: cog.yaml's)")
 	f.StringVar(&s.python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
-	f.StringVar(&s.libPython, "libpython", "", "its shared library (default: found from the interpreter)")
+	f.StringVar(&s.libPython, "libpython", "", "the shared library of that Python (default: found from the interpreter)")
 }
 
 // model reads the model's folder.

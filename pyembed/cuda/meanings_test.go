@@ -85,7 +85,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range Meanings() {
-		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + m.Hint + " |"
+		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + strings.ReplaceAll(m.Hint, "|", `\|`) + " |" // else it would end the cell
 		if !strings.Contains(string(text), row) {
 			t.Errorf("docs/cuda.md has no row\n%s", row)
 		}

@@ -63,33 +63,36 @@ func newFinder(o Options, h host) *finder {
 }
 
 func (f *finder) find(o Options) (*Python, error) {
-	path, source, err := f.choose(o.Python)
+	p, in, err := f.chosen(o)
 	if err != nil {
 		return nil, err
+	}
+	if o.LibPython != "" {
+		p.LibPython, err = f.givenLibrary(o.LibPython, in)
+	} else {
+		p.LibPython, err = f.library(in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// chosen is the interpreter that the options and the environment name, and what is known of it; of a version that is
+// served.
+func (f *finder) chosen(o Options) (*Python, *interpreter, error) {
+	path, source, err := f.choose(o.Python)
+	if err != nil {
+		return nil, nil, err
 	}
 	in, err := f.identify(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := checkVersion(in.version, in.path); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var library string
-	if o.LibPython != "" {
-		library, err = f.givenLibrary(o.LibPython, in)
-	} else {
-		library, err = f.library(in)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &Python{
-		Executable: in.path,
-		LibPython:  library,
-		Version:    in.version.String(),
-		Venv:       in.venv != nil,
-		Source:     source,
-	}, nil
+	return &Python{Executable: in.path, Version: in.version.String(), Venv: in.venv != nil, Source: source}, in, nil
 }
 
 // absolute makes a path absolute without following links. It can only fail where

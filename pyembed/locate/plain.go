@@ -7,16 +7,6 @@ func Interpreter(o Options) (*Python, error) {
 }
 
 func (f *finder) interpreter(o Options) (*Python, error) {
-	path, source, err := f.choose(o.Python)
-	if err != nil {
-		return nil, err
-	}
-	in, err := f.identify(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkVersion(in.version, in.path); err != nil {
-		return nil, err
-	}
-	return &Python{Executable: in.path, Version: in.version.String(), Venv: in.venv != nil, Source: source}, nil
+	p, _, err := f.chosen(o)
+	return p, err
 }

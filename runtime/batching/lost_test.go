@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
+
+	"pinion/tests/await"
 )
 
 // TestLostWorker: its jobs go to another one, one by one, and those that it had not got go on together.
@@ -22,7 +24,7 @@ func TestLostWorker(t *testing.T) {
 	dying.echo(first)
 	dying.takeBodies("2", "3")
 	dying.conn.Close()
-	until(t, "the jobs to be back", func() bool { return r.Load().Queued == 4 })
+	await.Eventually(t, "the jobs to be back", func() bool { return r.Load().Queued == 4 })
 	other.echo(second)
 	other.echo(other.takeBodies("2"))
 	other.echo(other.takeBodies("3"))
@@ -72,7 +74,7 @@ func TestDeadIdleWorkerGetsNothing(t *testing.T) {
 		w.run()
 		p.ends(200, "re: a")
 		w.conn.Close()
-		until(t, "both to be gone", func() bool { return errors.Is(r.Ready(), ErrNoWorker) })
+		await.Eventually(t, "both to be gone", func() bool { return errors.Is(r.Ready(), ErrNoWorker) })
 	}
 }
 
@@ -159,7 +161,7 @@ func TestUnreadBatch(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour, StallTimeout: 20 * time.Millisecond})
 	deaf := r.worker()
 	p := r.submit(strings.Repeat("b", 12<<20))
-	until(t, "the worker to be given up", func() bool { return len(r.Load().PIDs) == 0 })
+	await.Eventually(t, "the worker to be given up", func() bool { return len(r.Load().PIDs) == 0 })
 	p.ends(502, "*")
 	deaf.conn.Close()
 }

@@ -11,25 +11,12 @@ import (
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
+
+	"pinion/tests/await"
 )
 
 // patience says when a state that does not come is given up.
 const patience = 20 * time.Second
-
-// until polls for a state that nothing announces.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	give := time.After(patience)
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-give:
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
 
 // rig is a queue with a socket for workers.
 type rig struct {
@@ -106,7 +93,7 @@ func (w *witness) counts() (c counts) {
 // saw waits until the observer has been told so.
 func (r *rig) saw(what string, ok func(counts) bool) {
 	r.t.Helper()
-	until(r.t, what, func() bool { return ok(r.seen.counts()) })
+	await.Eventually(r.t, what, func() bool { return ok(r.seen.counts()) })
 }
 
 // submit hands in a job and waits for it in the background.
@@ -172,7 +159,7 @@ func (r *rig) worker() *program {
 	before := len(r.Load().PIDs)
 	w := r.connect()
 	w.send([]byte{0, 0, 0, 0})
-	until(r.t, "the worker to be ready", func() bool { return len(r.Load().PIDs) == before+1 })
+	await.Eventually(r.t, "the worker to be ready", func() bool { return len(r.Load().PIDs) == before+1 })
 	return w
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/await"
 )
 
 func networks(t *testing.T, test func(t *testing.T, network string)) {
@@ -193,7 +195,7 @@ func TestNoJobForAWorkerThatHasNotBegun(t *testing.T) {
 	r.worker().run()
 	p.ends(200, "re: a")
 	silent.send([]byte{0, 0, 0, 0})
-	until(t, "it to be ready", func() bool { return len(r.Load().PIDs) == 2 })
+	await.Eventually(t, "it to be ready", func() bool { return len(r.Load().PIDs) == 2 })
 }
 
 func TestReady(t *testing.T) {
@@ -206,7 +208,7 @@ func TestReady(t *testing.T) {
 		t.Errorf("Ready = %v with a worker", err)
 	}
 	w.conn.Close()
-	until(t, "the worker to be gone", func() bool { return errors.Is(r.Ready(), ErrNoWorker) })
+	await.Eventually(t, "the worker to be gone", func() bool { return errors.Is(r.Ready(), ErrNoWorker) })
 	r.saw("that it left", func(c counts) bool { return c.connected == 1 && c.left == 1 && c.failed == 0 })
 }
 

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -53,15 +54,15 @@ func (o Options) withDefaults() Options {
 	if o.Root == "" {
 		o.Root = os.TempDir()
 	}
-	o.MaxFile = orDefault(o.MaxFile, 10<<30)
-	o.MaxFiles = orDefault(o.MaxFiles, 1000)
-	o.Parallel = max(1, orDefault(o.Parallel, 8))
-	o.Timeout = orDefault(o.Timeout, 30*time.Minute)
-	o.Stall = orDefault(o.Stall, time.Minute)
-	o.MaxRedirects = orDefault(o.MaxRedirects, 10)
-	o.Retries = max(0, orDefault(o.Retries, 12))
-	o.Backoff = orDefault(o.Backoff, 100*time.Millisecond)
-	o.MaxBackoff = orDefault(o.MaxBackoff, 2*time.Minute)
+	o.MaxFile = cmp.Or(o.MaxFile, 10<<30)
+	o.MaxFiles = cmp.Or(o.MaxFiles, 1000)
+	o.Parallel = max(1, cmp.Or(o.Parallel, 8))
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Minute)
+	o.Stall = cmp.Or(o.Stall, time.Minute)
+	o.MaxRedirects = cmp.Or(o.MaxRedirects, 10)
+	o.Retries = max(0, cmp.Or(o.Retries, 12))
+	o.Backoff = cmp.Or(o.Backoff, 100*time.Millisecond)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, 2*time.Minute)
 	if o.UserAgent == "" {
 		o.UserAgent = "pinion"
 	}
@@ -69,13 +70,6 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
-}
-
-func orDefault[T int | int64 | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
 }
 
 // Store makes the folders of predictions. Safe for concurrent use.

@@ -61,7 +61,7 @@ func (e *Encoder) AppendTail(dst []byte, rec *Record) []byte {
 		dst = strconv.AppendFloat(dst, rec.seconds(), 'f', -1, 64)
 		dst = append(dst, '}')
 	default: // Cog's clients look into it while the prediction runs, too
-		dst = append(dst, `,"metrics":{}`...)
+		dst = rec.live.appendTo(append(dst, `,"metrics":`...))
 	}
 	if rec.Place > 0 {
 		dst = append(dst, `,"queue_position":`...)

@@ -205,6 +205,7 @@ func (p *Prediction) Metric(metric []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.record.Status.Terminal() {
+		p.record.live = p.record.live.with(metric)
 		p.tell(Event{Kind: EventMetric, Data: append([]byte(nil), metric...)})
 	}
 }
@@ -230,7 +231,7 @@ func (p *Prediction) End(r Result, now time.Time) bool {
 	p.finishOutput(&r)
 	rec.Status = r.Status
 	rec.Error = r.Error
-	rec.Metrics = r.Metrics
+	rec.Metrics, rec.live = r.Metrics, nil
 	if !p.told {
 		rec.Logs = r.Logs // bounded by whoever collected them
 	} else {

@@ -15,7 +15,8 @@ type Record struct {
 	Open        bool
 	Error       string
 	Logs        []byte // as written by the model; may hold invalid UTF-8
-	Metrics     []byte // a JSON object; nil while there is none
+	Metrics     []byte // a JSON object; nil until it has ended
+	live        live   // what it has recorded so far, while it runs
 	Created     time.Time
 	CreatedText string    // Created as the client wrote it; "" where it did not
 	Started     time.Time // zero while not started

@@ -220,6 +220,9 @@ func hexEnd(b []byte, i int) (int, string) {
 	return len(b), reasonEnd
 }
 
+// maxPiece is how many bytes are gone over without a chance for Go's scheduler.
+const maxPiece = 256 << 10
+
 // skipString is the index after the string whose first byte inside the quotes is at i, over
 // checked bytes; len(b) where it has no end.
 func skipString(b []byte, i int) int {
@@ -234,10 +237,14 @@ func skipString(b []byte, i int) int {
 			i += 8
 		}
 		{
-			// Not short: the assembler of the standard library is faster from here on.
-			n := bytes.IndexByte(b[i:], '"')
+			// Not short: the assembler of the standard library is faster from here on. It cannot be interrupted, and the
+			// collector waits for it: hence piece by piece.
+			n := bytes.IndexByte(b[i:min(i+maxPiece, len(b))], '"')
 			if n < 0 {
-				return len(b)
+				if i += maxPiece; i >= len(b) {
+					return len(b)
+				}
+				continue
 			}
 			i += n
 		}

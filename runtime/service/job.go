@@ -199,8 +199,9 @@ func (j *job) finish(r *slot.Result) error {
 		}
 	}
 	j.observe(&result, r.Waited, reason)
-	// Of what was not answered a part may still be on its way to a worker.
-	if body := p.Request.Body; len(body) >= spare.Min && r.Err == nil && !s.keeps(p, &result) {
+	// Of what was not answered a part may still be on its way to a worker, from where it lies; so may what was moved, to
+	// the worker that it was taken from.
+	if body := p.Request.Body; len(body) >= spare.Min && r.Err == nil && !r.Moved && !s.keeps(p, &result) {
 		p.OnRelease(func() { spare.Put(body) })
 	}
 	s.ended(p, result)

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -14,10 +13,8 @@ import (
 	"pinion/runtime/predict"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
+	"pinion/tests/await"
 )
-
-// patience is how long a test waits for what must come. It only bounds a failing test.
-const patience = 60 * time.Second
 
 // house is a service with one worker, or none.
 type house struct {
@@ -78,7 +75,7 @@ func build(t *testing.T, ref string, queue int, restart supervise.Restart) *hous
 // until waits for a status of the server, looking whenever a worker's changed.
 func (h *house) until(status string) {
 	h.t.Helper()
-	eventually(h.t, status, func() bool { return h.Health().Status == status })
+	await.Eventually(h.t, status, func() bool { return h.Health().Status == status })
 }
 
 // create takes a prediction in.
@@ -104,8 +101,8 @@ func (h *house) ended(done <-chan error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(patience):
-		h.t.Fatalf("it does not end\n%s", stacks())
+	case <-time.After(await.Patience):
+		h.t.Fatalf("it does not end\n%s", await.Stacks())
 		return nil
 	}
 }
@@ -151,7 +148,7 @@ func remains(t *testing.T, root string) (left []string) {
 // begun waits until the model has a prediction that lasts.
 func (h *house) begun() {
 	h.t.Helper()
-	eventually(h.t, "the model has it", func() bool {
+	await.Eventually(h.t, "the model has it", func() bool {
 		_, err := os.Stat(filepath.Join(h.dir, "begun"))
 		return err == nil
 	})
@@ -160,29 +157,12 @@ func (h *house) begun() {
 // noLeak fails the test where it ends with more descriptors, goroutines or mapped bodies than it began with.
 func noLeak(t *testing.T) {
 	t.Helper()
-	r, w, err := os.Pipe() // Go's poller opens descriptors of its own with the first that it watches
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	w.Close()
-	fds, goroutines, maps := descriptors(t), runtime.NumGoroutine(), mappings(t)
-	t.Cleanup(func() {
-		eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
-		eventually(t, "the descriptors are closed", func() bool { return descriptors(t) <= fds })
+	maps := mappings(t)
+	await.NoLeak(t, func() {
 		if now := mappings(t); now > maps {
 			t.Errorf("%d bodies are still mapped, %d were", now, maps)
 		}
 	})
-}
-
-func descriptors(t testing.TB) int {
-	t.Helper()
-	dir, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(dir)
 }
 
 func mappings(t testing.TB) int {
@@ -192,19 +172,4 @@ func mappings(t testing.TB) int {
 		t.Fatal(err)
 	}
 	return strings.Count(string(maps), "memfd:body")
-}
-
-func stacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
-}
-
-// eventually waits until a state has come.
-func eventually(t testing.TB, what string, reached func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !reached(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s\n%s", patience, what, stacks())
-		}
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"pinion/runtime/predict"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
+	"pinion/tests/await"
 )
 
 // TestRefusals: in each state in which nothing is taken, Create says why.
@@ -31,7 +32,7 @@ func TestRefusals(t *testing.T) {
 	})
 	t.Run("in setup", func(t *testing.T) {
 		h := build(t, "hangs", 0, "")
-		eventually(t, "setup has begun", func() bool { return h.worker.Status().State == supervise.Setup })
+		await.Eventually(t, "setup has begun", func() bool { return h.worker.Status().State == supervise.Setup })
 		h.until("STARTING")
 		h.refused("Setup has not finished yet.")
 		if _, ok := h.OpenAPI(); ok {
@@ -191,7 +192,7 @@ func TestQueueOverARestart(t *testing.T) {
 	h.until("STARTING")
 	p := h.create("waits", `{"s":"x"}`)
 	done := waiting(p)
-	eventually(t, "it is queued", func() bool { return h.pool.Load().Queued == 1 })
+	await.Eventually(t, "it is queued", func() bool { return h.pool.Load().Queued == 1 })
 	p.Cancel()
 	if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled || !p.Record().Started.IsZero() {
 		t.Errorf("got %v, %+v", err, p.Record())
@@ -351,7 +352,7 @@ func TestChangesHasAToken(t *testing.T) {
 	for h.Health().Status != "READY" {
 		select {
 		case <-h.Changes():
-		case <-time.After(patience):
+		case <-time.After(await.Patience):
 			t.Fatal("no token came")
 		}
 	}

@@ -8,10 +8,11 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/predict"
+	"pinion/tests/await"
 )
 
 func TestAdmissionWithoutAQueue(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{})
 	if err := p.Admit(); err != predict.ErrBusy {
 		t.Errorf("a pool without slots says %v, want ErrBusy", err)
@@ -41,7 +42,7 @@ func TestAdmissionWithoutAQueue(t *testing.T) {
 
 // TestPlaceIsFreeBeforeTheAnswer: a client that waits for its answer before it asks again is never too early.
 func TestPlaceIsFreeBeforeTheAnswer(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{})
 	w := newWorker(t, p, 1)
 	served := w.serve(echo)
@@ -52,7 +53,7 @@ func TestPlaceIsFreeBeforeTheAnswer(t *testing.T) {
 }
 
 func TestAdmissionWithAQueue(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 3})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
@@ -97,7 +98,7 @@ func TestRetryAfterIsAtLeastASecond(t *testing.T) {
 
 // TestQueueOfAPoolWithoutWorkers: what waits for the first worker is given to it.
 func TestQueueOfAPoolWithoutWorkers(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 5})
 	var flights []*flight
 	for i := range 5 {
@@ -117,7 +118,7 @@ func TestQueueOfAPoolWithoutWorkers(t *testing.T) {
 }
 
 func TestRefuse(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
@@ -148,7 +149,7 @@ func TestRefuse(t *testing.T) {
 
 // TestRefuseMeetsALostWorker: calls that come back from a dead worker while nothing is let in any more.
 func TestRefuseMeetsALostWorker(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")

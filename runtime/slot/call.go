@@ -52,6 +52,8 @@ type Result struct {
 	Elapsed time.Duration
 	// Waited is for how long before that its slot, or every slot, had others; 0 where the model never had it.
 	Waited time.Duration
+	// Moved: it was sent to more than one slot, of which the answer shows for one alone that the call's bytes are read.
+	Moved bool
 	// Err: ErrCanceled, predict.ErrQueueTimeout, *LostError, *TimeoutError, *predict.NotReadyError.
 	Err error
 }
@@ -100,6 +102,7 @@ type Call struct {
 	state     state
 	slot      *Slot
 	id        uint64 // of its frames, while assigned
+	moved     bool   // it had another before
 	since     time.Time
 	deadline  time.Time
 	canceling bool

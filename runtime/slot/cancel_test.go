@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
 
 func TestCancelBeforeSubmit(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{})
 	newWorker(t, p, 1)
 	f := newFlight(t, p, "a")
@@ -22,7 +23,7 @@ func TestCancelBeforeSubmit(t *testing.T) {
 }
 
 func TestCancelInTheQueue(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	l := newWorker(t, p, 1).lines[0]
 	var flights []*flight
@@ -45,7 +46,7 @@ func TestCancelInTheQueue(t *testing.T) {
 
 // TestCancelInTheWindow: the worker has the request and not begun it. It never will, and the room is given on.
 func TestCancelInTheWindow(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
@@ -71,7 +72,7 @@ func TestCancelInTheWindow(t *testing.T) {
 
 // TestCancelMakesRoomForTheWaiting: an idle slot takes another's waiting call when its own was cancelled.
 func TestCancelMakesRoomForTheWaiting(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 2)
 	var flights []*flight
@@ -113,7 +114,7 @@ func TestCancelOfARunningCall(t *testing.T) {
 		"it fails at it":    {ipc.KindFailed, `{"metrics":{},"error":"RuntimeError"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			noLeak(t)
+			await.NoLeak(t)
 			p := NewPool(Options{CancelGrace: time.Hour})
 			w := newWorker(t, p, 1)
 			l := w.lines[0]
@@ -146,14 +147,14 @@ func TestCancelOfARunningCall(t *testing.T) {
 
 // TestCancelIsRepeated: one signal may be swallowed.
 func TestCancelIsRepeated(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{CancelGrace: time.Hour})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
 	f := start(t, p, "running")
 	r := l.begin()
 	p.Cancel(f.Call)
-	eventually(t, "it is signalled again", func() bool { return w.interrupts.Load() >= 3 })
+	await.Eventually(t, "it is signalled again", func() bool { return w.interrupts.Load() >= 3 })
 	l.answer(ipc.KindCanceled, r.id, time.Second, `{"metrics":{}}`)
 	if got := f.result(); got.Kind != ipc.KindCanceled {
 		t.Errorf("got %+v", got)
@@ -164,7 +165,7 @@ func TestCancelIsRepeated(t *testing.T) {
 // TestCancelThatIsSwallowed: after the grace the worker is killed, the call canceled all the same, and its
 // neighbour in another slot fails for it.
 func TestCancelThatIsSwallowed(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{CancelGrace: time.Millisecond, Queue: 10})
 	w := newWorker(t, p, 2)
 	a, b := start(t, p, "a"), start(t, p, "b")
@@ -176,7 +177,7 @@ func TestCancelThatIsSwallowed(t *testing.T) {
 	other.begin()
 	w.write("the last words\n")
 	p.Cancel(stubborn.Call)
-	eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
+	await.Eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
 	if k := w.kills(); !strings.Contains(k[0], "did not end within 1ms") {
 		t.Errorf("killed because: %q", k)
 	}
@@ -200,14 +201,14 @@ func TestCancelThatIsSwallowed(t *testing.T) {
 
 // TestCancelWhileTheWorkerIsLost: between the end of a channel and the judgement of the exit.
 func TestCancelWhileTheWorkerIsLost(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
 	w.lines[0].begin()
 	w.write("from running\n")
 	w.die()
-	eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
+	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
 	p.Cancel(running.Call)
 	p.Cancel(window.Call)
 	if l := p.Load(); l.InFlight != 2 {

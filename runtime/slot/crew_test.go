@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
 
 // isClosed tells whether a channel was closed.
@@ -22,7 +23,7 @@ func isClosed(c <-chan struct{}) bool {
 
 // TestRetire: what a worker has begun it finishes, and everything else goes to the other, in its order.
 func TestRetire(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	old := newWorker(t, p, 1)
 	roomy(p, old.slots[0], 8)
@@ -50,7 +51,7 @@ func TestRetire(t *testing.T) {
 	}
 	old.lines[0].succeed(begun)
 	flights[0].succeeded()
-	eventually(t, "nothing is outstanding", func() bool { return isClosed(empty0) })
+	await.Eventually(t, "nothing is outstanding", func() bool { return isClosed(empty0) })
 	if got := p.Load(); got.Slots != 1 {
 		t.Errorf("the load is %+v", got)
 	}
@@ -65,7 +66,7 @@ func TestRetire(t *testing.T) {
 
 // TestRetireOfOneThatIsIdleOrDead: the channel is closed at once, every time.
 func TestRetireOfOneThatIsIdleOrDead(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{})
 	idle, dead := newWorker(t, p, 3), newWorker(t, p, 2)
 	dead.bury("it died")
@@ -81,7 +82,7 @@ func TestRetireOfOneThatIsIdleOrDead(t *testing.T) {
 
 // TestRetireAndDeath: the worker dies while it finishes what it has.
 func TestRetireAndDeath(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 4})
 	w := newWorker(t, p, 1)
 	running, waits := start(t, p, "running"), start(t, p, "waits")
@@ -103,7 +104,7 @@ func TestRetireAndDeath(t *testing.T) {
 
 // TestRetireUnderLoad: workers come and go, and not a call fails.
 func TestRetireUnderLoad(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 64})
 	w := newWorker(t, p, 2)
 	served := w.serve(echo)
@@ -123,11 +124,11 @@ func TestRetireUnderLoad(t *testing.T) {
 	}
 	for range 20 {
 		began := calls.Load()
-		eventually(t, "calls are answered", func() bool { return calls.Load() > began+50 })
+		await.Eventually(t, "calls are answered", func() bool { return calls.Load() > began+50 })
 		next := newWorker(t, p, 2)
 		nextServed := next.serve(echo)
 		left := p.Retire(w.slots)
-		eventually(t, "it has nothing to do", func() bool { return isClosed(left) })
+		await.Eventually(t, "it has nothing to do", func() bool { return isClosed(left) })
 		w.hangUp(served)
 		if had := w.bury("it has left"); had != 0 {
 			t.Errorf("it had %d calls", had)
@@ -144,7 +145,7 @@ func TestRetireUnderLoad(t *testing.T) {
 
 // TestAlarms: the answers are counted, and one that tells of a lost worker stops it.
 func TestAlarms(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 4})
 	w := prepareWorker(t, p, 1)
 	var worn atomic.Int64
@@ -186,7 +187,7 @@ func TestAlarms(t *testing.T) {
 }
 
 func TestVitals(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 4})
 	w := newWorker(t, p, 2)
 	before := time.Now()
@@ -210,7 +211,7 @@ func TestVitals(t *testing.T) {
 
 // TestLeastLoadedWorker: of idle slots one of the worker that has least to do is chosen.
 func TestLeastLoadedWorker(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{})
 	workers := []*fakeWorker{newWorker(t, p, 3), newWorker(t, p, 3), newWorker(t, p, 3)}
 	var flights []*flight

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
+	"pinion/tests/await"
 )
 
 // due submits a call with a deadline of its own.
@@ -20,7 +21,7 @@ func due(t *testing.T, p *Pool, name string, deadline time.Time) *flight {
 
 // TestDeadline: each call has its own, the earlier one counts, and the model never sees what is late.
 func TestDeadline(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10, QueueTimeout: time.Hour})
 	l := newWorker(t, p, 1).lines[0]
 	running := due(t, p, "running", time.Now().Add(2*short)) // its time to begin is not its time to run
@@ -40,7 +41,7 @@ func TestDeadline(t *testing.T) {
 
 // TestDeadlineOfOneAtAnIdleSlot that the worker does not come to.
 func TestDeadlineOfOneAtAnIdleSlot(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{})
 	l := newWorker(t, p, 1).lines[0]
 	f := due(t, p, "late", time.Now().Add(short))
@@ -53,7 +54,7 @@ func TestDeadlineOfOneAtAnIdleSlot(t *testing.T) {
 
 // TestPlace: the line is the order of arrival, over windows and queue.
 func TestPlace(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	l := newWorker(t, p, 1).lines[0]
 	var flights []*flight

@@ -8,10 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
 
 func TestDetach(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	roomy(p, w.slots[0], 4)
@@ -52,7 +53,7 @@ func TestDetach(t *testing.T) {
 // TestDetachMovesOn: what a dead worker had not begun goes to others that live, and the order is that of
 // arrival, over all of its slots.
 func TestDetachMovesOn(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 3)
 	var flights []*flight
@@ -85,7 +86,7 @@ func TestDetachMovesOn(t *testing.T) {
 
 // TestAnswersOfTheDeadCount: what lies in the socket when the worker dies is delivered, with its logs.
 func TestAnswersOfTheDeadCount(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
@@ -124,7 +125,7 @@ func TestAnswersOfTheDeadCount(t *testing.T) {
 
 // TestGrandchildHoldsTheSocket: the worker is gone, and its socket is not.
 func TestGrandchildHoldsTheSocket(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 3)
 	var flights []*flight
@@ -156,13 +157,13 @@ func TestGrandchildHoldsTheSocket(t *testing.T) {
 
 // TestIdleWorkerDies: nobody reads at an idle slot, and the next call finds it dead.
 func TestIdleWorkerDies(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	start(t, p, "first").serveOne(w.lines[0])
 	w.die()
 	f := start(t, p, "second") // before anybody knows
-	eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
+	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
 	if had := w.bury("died idle"); had != 0 {
 		t.Errorf("the model had %d calls, want none", had)
 	}
@@ -180,7 +181,7 @@ func (f *flight) serveOne(l *line) {
 
 // TestDeadSlotsAreForgotten: workers come and go, and nothing of them stays in the pool.
 func TestDeadSlotsAreForgotten(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	old := newWorker(t, p, 1)
 	for i := range 20 {
@@ -223,7 +224,7 @@ func TestRunningAndServed(t *testing.T) {
 
 // TestDetachWaitsForAnswersOnly: once all answers are read there is nothing to wait for, and nobody will read on.
 func TestDetachWaitsForAnswersOnly(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	l, s := w.lines[0], w.slots[0]
@@ -238,7 +239,7 @@ func TestDetachWaitsForAnswersOnly(t *testing.T) {
 	l.once.Do(func() { unix.Close(l.fd) })
 	buried := make(chan int)
 	go func() { buried <- w.bury("died") }()
-	eventually(t, "Detach waits", func() bool { return locked(p, func() bool { return s.draining }) })
+	await.Eventually(t, "Detach waits", func() bool { return locked(p, func() bool { return s.draining }) })
 	f.wait()
 	f.succeeded()
 	if had := <-buried; had != 0 {

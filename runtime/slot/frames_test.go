@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
 
 // TestViolations: what no worker should send is its end, and its calls are dealt with like those of any dead one.
@@ -45,12 +46,12 @@ func TestViolations(t *testing.T) {
 		}, "without its descriptor"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			noLeak(t)
+			await.NoLeak(t)
 			p := NewPool(Options{Queue: 10})
 			w := newWorker(t, p, 1)
 			running, window := start(t, p, "running"), start(t, p, "window")
 			c.send(w.lines[0], w.lines[0].begin())
-			eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
+			await.Eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
 			if k := w.kills(); len(k) != 1 || !strings.Contains(k[0], c.says) || !strings.Contains(k[0], "protocol violated") {
 				t.Errorf("killed because: %q, want %q", k, c.says)
 			}
@@ -69,7 +70,7 @@ func TestViolations(t *testing.T) {
 
 // TestSecondAnswer: the first ends the call, the second the worker.
 func TestSecondAnswer(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	first, second := start(t, p, "first"), start(t, p, "second")
@@ -77,7 +78,7 @@ func TestSecondAnswer(t *testing.T) {
 	w.lines[0].succeed(r)
 	w.lines[0].succeed(r)
 	first.succeeded()
-	eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
+	await.Eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
 	w.bury("killed")
 	l := newWorker(t, p, 1).lines[0]
 	l.succeed(l.begin())
@@ -87,7 +88,7 @@ func TestSecondAnswer(t *testing.T) {
 
 // TestAnswerToWhatWasTakenBack is a violation: the claim word forbade it.
 func TestAnswerToWhatWasTakenBack(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
@@ -95,7 +96,7 @@ func TestAnswerToWhatWasTakenBack(t *testing.T) {
 	p.Cancel(window.Call)
 	window.failed(ErrCanceled)
 	w.lines[0].succeed(w.lines[0].expect())
-	eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
+	await.Eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
 	w.lines[0].succeed(begun) // too late
 	w.bury("killed")
 	running.failed(ErrWorker)
@@ -121,7 +122,7 @@ func TestContextIsPassedOn(t *testing.T) {
 }
 
 func TestLargeBodies(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	l := newWorker(t, p, 1).lines[0]
 	for _, size := range []int{ipc.InlineMax - 20, ipc.InlineMax + 1, 20 << 20} {
@@ -158,7 +159,7 @@ func TestLargeBodies(t *testing.T) {
 
 // TestLogs: those of a pipe are claimed by their mark, those that the worker tells apart come as frames.
 func TestLogs(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
 
 // roomy gives a slot a window of n.
@@ -61,7 +62,7 @@ func TestNextLeaderHasEnded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			noLeak(t)
+			await.NoLeak(t)
 			p := NewPool(Options{Queue: 10})
 			l, leader, deep, other := crowd(t, p)
 			l.succeed(l.begin())
@@ -80,7 +81,7 @@ func TestNextLeaderHasEnded(t *testing.T) {
 
 // TestNextLeaderIsStolen: the same with a call that moves to another slot.
 func TestNextLeaderIsStolen(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	l, leader, deep, other := crowd(t, p)
 	l.succeed(l.begin())
@@ -100,7 +101,7 @@ func TestNextLeaderIsStolen(t *testing.T) {
 
 // TestNextLeaderLosesItsWorker: the same with a worker that dies.
 func TestNextLeaderLosesItsWorker(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	l, leader, deep, other := crowd(t, p)
 	l.succeed(l.begin())
@@ -118,7 +119,7 @@ func TestNextLeaderLosesItsWorker(t *testing.T) {
 // TestLeaderIsStolen: the call whose goroutine reads moves to another slot. Its goroutine follows it there,
 // and those it leaves are not forgotten.
 func TestLeaderIsStolen(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	a := newWorker(t, p, 1).lines[0]
 	first := newFlight(t, p, "first")
@@ -153,7 +154,7 @@ func TestLeaderEnds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			noLeak(t)
+			await.NoLeak(t)
 			p := NewPool(Options{Queue: 10})
 			l := newWorker(t, p, 1).lines[0]
 			f := start(t, p, "first")
@@ -172,7 +173,7 @@ func TestLeaderEnds(t *testing.T) {
 
 // TestOneReadWakesAll: the answers of one read reach all who wait for them, in whatever order they come.
 func TestOneReadWakesAll(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 40})
 	w := newWorker(t, p, 1)
 	roomy(p, w.slots[0], 32)
@@ -198,7 +199,7 @@ func TestOneReadWakesAll(t *testing.T) {
 
 // TestAnswerBeforeWait: an answer may come before its own goroutine waits, read by another's.
 func TestAnswerBeforeWait(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	l := newWorker(t, p, 1).lines[0]
 	early := newFlight(t, p, "early")
@@ -206,7 +207,7 @@ func TestAnswerBeforeWait(t *testing.T) {
 	other := start(t, p, "other")
 	leading(t, other)
 	l.succeed(l.begin())
-	eventually(t, "the answer is read", func() bool { return p.Load().InFlight == 1 })
+	await.Eventually(t, "the answer is read", func() bool { return p.Load().InFlight == 1 })
 	early.wait()
 	early.succeeded()
 	l.succeed(l.begin())

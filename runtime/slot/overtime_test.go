@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
 
 // tookTooLong checks that a call ended because it ran for too long.
@@ -20,13 +21,13 @@ func (f *flight) tookTooLong() {
 // asked waits until the front asks for the end of a call.
 func (l *line) asked(id uint64) {
 	l.w.t.Helper()
-	eventually(l.w.t, "its end is asked for", func() bool { return l.canceled(id) })
+	await.Eventually(l.w.t, "its end is asked for", func() bool { return l.canceled(id) })
 }
 
 // TestPredictTimeout: one that runs for too long is cancelled, and fails whatever the model makes of that;
 // but one that got done has got done.
 func TestPredictTimeout(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 4, PredictTimeout: short, CancelGrace: time.Hour})
 	l := newWorker(t, p, 1).lines[0]
 	for kind, end := range map[ipc.Kind]func(*flight){
@@ -57,12 +58,12 @@ func TestPredictTimeout(t *testing.T) {
 
 // TestPredictTimeoutThatDoesNotHelp: the worker is ended, and with it the call.
 func TestPredictTimeoutThatDoesNotHelp(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{PredictTimeout: short, CancelGrace: short})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "deep in C")
 	w.lines[0].begin()
-	eventually(t, "the worker is killed", func() bool { return len(w.kills()) > 0 })
+	await.Eventually(t, "the worker is killed", func() bool { return len(w.kills()) > 0 })
 	w.bury("killed by the server")
 	f.tookTooLong()
 	empty(t, p)
@@ -70,7 +71,7 @@ func TestPredictTimeoutThatDoesNotHelp(t *testing.T) {
 
 // TestTrainingMayTakeItsTime: it is let alone, while the same slot's others are not.
 func TestTrainingMayTakeItsTime(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 4, PredictTimeout: short})
 	w := newWorker(t, p, 2)
 	patient := newFlight(t, p, "patient")

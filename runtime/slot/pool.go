@@ -211,6 +211,7 @@ func (p *Pool) settle(c *Call, r Result) {
 	}
 	c.state = ended
 	r.Logs = c.takeLogs()
+	r.Moved = c.moved
 	r = c.timedOut(r)
 	c.Result = r
 	p.inflight--

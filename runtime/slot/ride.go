@@ -7,11 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bytedance/sonic"
-
 	"pinion/ipc"
 	"pinion/runtime/batch"
-	"pinion/runtime/predict"
 )
 
 // A ride is a batch on its way: calls that the model has in one run of its function. It has one claim word, so it
@@ -75,6 +72,7 @@ func (s *Slot) rideOf(id uint64) *ride {
 // take hands a call to the worker, to be held until it rides. Called with the lock held.
 func (s *Slot) take(c *Call, d deliveries) deliveries {
 	s.serial++
+	c.moved = c.moved || c.id != 0
 	c.id = ipc.MakeID(s.serial, 0)
 	c.state, c.slot, c.ready = assigned, s, false
 	s.riders[c.id] = c
@@ -151,35 +149,6 @@ func (s *Slot) drop(id uint64, d deliveries) deliveries {
 	return append(d, delivery{conn: s.conn, id: id, kind: ipc.KindDrop, body: body})
 }
 
-// cancelRider cancels a call that rides or is to ride: at once, unless it is the last of a ride that runs, which is
-// interrupted. Called with the lock held.
-func (p *Pool) cancelRider(c *Call) deliveries {
-	s, r, id := c.slot, c.ride, c.id
-	switch {
-	case r != nil && !r.done && (p.stopped == nil || r.live == 1) && s.words.Revoke(r.id):
-		others := s.unboard(r)
-		others = slices.DeleteFunc(others, func(x *Call) bool { return x == c })
-		c.state = fresh // it is nowhere
-		p.end(c, Result{Err: ErrCanceled})
-		return p.putBack(others, time.Now(), nil)
-	case r != nil && !r.done && r.live == 1:
-		p.press(c, time.Now().Add(p.o.CancelGrace))
-		return nil
-	case r != nil && !r.done && s.words.Claim(r.id) == ipc.ClaimQueued: // the others would not get a place any more
-		p.end(c, Result{Err: ErrCanceled})
-	case r != nil:
-		begun := r.began
-		if !r.done {
-			begun = later(r.at, s.freed)
-		}
-		now := time.Now()
-		p.end(c, Result{Err: ErrCanceled, Waited: max(0, begun.Sub(c.since)), Elapsed: now.Sub(begun)})
-	default:
-		p.end(c, Result{Err: ErrCanceled})
-	}
-	return p.form(s.drop(id, nil))
-}
-
 // target is the id by which the worker knows what the model runs for this call.
 func (c *Call) target() uint64 {
 	if c.ride != nil {
@@ -205,173 +174,4 @@ func (s *Slot) prepared(f *ipc.Frame) {
 		c.enterLine(s.line, false, p.moment(time.Now()))
 		s.out = p.form(s.out)
 	}
-}
-
-// batchDone takes in that the model has ended a ride's function: it is free for the next.
-func (s *Slot) batchDone(f *ipc.Frame) {
-	var told struct {
-		Runs   int
-		Failed bool
-	}
-	if err := sonic.Unmarshal(f.Body, &told); err != nil {
-		s.violate("the end of a batch that cannot be read: %w", err)
-		return
-	}
-	p := s.pool
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r := s.rideOf(f.ID)
-	if r == nil {
-		s.violate("the end of a batch, %#x, which does not run", f.ID)
-		return
-	}
-	now := time.Now()
-	took := time.Duration(f.Nanos)
-	r.done, r.began = true, later(r.at, now.Add(-took))
-	s.disband(r)
-	s.freed = now
-	s.mean = max(1, took/time.Duration(len(r.calls)))
-	if told.Failed || told.Runs != 1 || r.cut {
-		took = -1
-	}
-	if s.line != nil {
-		s.line.Ended(p.moment(now), len(r.calls), took)
-	} else if p.line != nil {
-		p.line.Ended(p.moment(now), len(r.calls), took)
-	}
-	if p.o.OnBatch != nil {
-		p.o.OnBatch(len(r.calls), r.held)
-	}
-	s.seeOff()
-	s.out = p.form(s.out)
-}
-
-// autopsy sorts the calls that rode or were to ride in a dead worker: those that the model had and those that it had
-// not. Called with the lock held.
-func (s *Slot) autopsy() (had, rest []*Call) {
-	begun := make(map[*ride]bool)
-	for _, r := range s.rides {
-		begun[r] = !s.words.Revoke(r.id)
-	}
-	for _, c := range s.riders {
-		switch {
-		case c == nil:
-		case c.ride != nil && (c.ride.done || begun[c.ride]):
-			had = append(had, c)
-		default:
-			rest = append(rest, c)
-		}
-	}
-	byID := func(a, b *Call) int {
-		if a.id < b.id {
-			return -1
-		}
-		return 1
-	}
-	slices.SortFunc(had, byID)
-	slices.SortFunc(rest, byID)
-	return had, rest
-}
-
-// retries tells whether a call that the model had is to run once more.
-func (c *Call) retries() bool {
-	return c.slot.crew.batch != nil && c.slot.crew.batch.Isolate && c.ride != nil && len(c.ride.calls) > 1 && !c.alone
-}
-
-// detachRiders settles the calls that rode or were to ride in a dead worker. It returns how many the model had, and
-// those that are to go elsewhere. Called with the lock held.
-func (p *Pool) detachRiders(s *Slot, cause string, logs []byte, now time.Time) (n int, back []*Call) {
-	if s.crew.batch == nil {
-		return 0, nil
-	}
-	had, rest := s.autopsy()
-	back = rest[:0]
-	for _, c := range rest {
-		if c.suspect { // it was the only one there
-			had = append(had, c)
-			continue
-		}
-		c.suspect = s.line != nil // its preparation, also where that had ended, may be what the worker died of
-		back = append(back, c)
-	}
-	for _, c := range had {
-		began := later(c.since, s.freed)
-		if c.ride != nil {
-			began = later(c.ride.at, s.freed)
-		}
-		r := Result{Waited: max(0, began.Sub(c.since)), Elapsed: now.Sub(began), Err: &LostError{Cause: cause}}
-		switch {
-		case c.canceling:
-			r.Err = ErrCanceled
-			p.end(c, r)
-		case p.stopped == nil && c.retries():
-			c.alone = true
-			back = append(back, c)
-		default:
-			c.addLogs("stderr", logs)
-			p.end(c, r)
-		}
-	}
-	s.rides = nil
-	for _, c := range back {
-		s.release(c)
-		s.recall(c)
-	}
-	stay := back[:0]
-	for _, c := range back {
-		if c.canceling {
-			c.state = fresh // it is nowhere
-			p.end(c, Result{Err: ErrCanceled})
-			continue
-		}
-		stay = append(stay, c)
-	}
-	return len(had), stay
-}
-
-// expireRiders ends the calls of a slot that are late, and that the model has not begun.
-func (p *Pool) expireRiders(s *Slot, late func(*Call) bool, now time.Time, d deliveries) deliveries {
-	var rides []*ride // that somebody is on who is late
-	for id, c := range s.riders {
-		switch {
-		case c == nil || !late(c) || s.lost: // Detach deals with those of a lost slot
-		case c.ride == nil:
-			p.end(c, Result{Err: predict.ErrQueueTimeout})
-			d = s.drop(id, d)
-		case !c.ride.done && !slices.Contains(rides, c.ride):
-			rides = append(rides, c.ride)
-		}
-	}
-	for _, r := range rides {
-		onTime := func(c *Call) bool { return !late(c) }
-		if p.stopped != nil && slices.ContainsFunc(r.waiting(), onTime) {
-			continue // they would not get a place any more
-		}
-		if s.words.Revoke(r.id) {
-			d = p.putBack(s.unboard(r), now, d) // which ends those that are late
-		}
-	}
-	return d
-}
-
-// overrun cancels a ride that ran for too long. Called with the lock held.
-func (p *Pool) overrun(r *ride, now time.Time) {
-	var one *Call
-	for _, c := range r.waiting() {
-		if !c.canceling {
-			c.overtime, c.canceling, one = true, true, c
-		}
-	}
-	if one != nil {
-		p.press(one, now.Add(p.o.CancelGrace))
-	}
-}
-
-// waited is for how long a call waited before the model had it, which took so long. Called with the lock held.
-func (c *Call) waited(took time.Duration) time.Duration {
-	began := time.Now().Add(-took)
-	if c.ride != nil && c.ride.done {
-		began = c.ride.began
-	}
-	return max(0, began.Sub(c.since))
 }

@@ -6,16 +6,14 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
 
 func TestCancelInARunningRide(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newRider(t, p, rides())
-	first := start(t, p, "0")
-	tr := r.begin("0")
-	fs := startAll(t, p, "1", "2", "3")
-	r.arrive(tr)
-	tr = r.begin("1", "2", "3")
+	fs := r.bunch("1", "2", "3")
+	tr := r.begin("1", "2", "3")
 	parked(t, fs...)
 	for i := range 2 { // at once, the leader too
 		p.Cancel(fs[i].Call)
@@ -29,7 +27,7 @@ func TestCancelInARunningRide(t *testing.T) {
 	r.answer(ipc.KindCanceled, tr.items[0])
 	r.answer(ipc.KindSucceeded, tr.items[1]) // the word came too late
 	r.answer(ipc.KindSucceeded, tr.items[2])
-	succeeded(first, fs[2])
+	succeeded(fs[2])
 	r.clean()
 	if n := len(r.slots[0].riders); n != 0 {
 		t.Errorf("%d answers are still expected", n)
@@ -42,7 +40,7 @@ func TestCancelAfterTheFunctionHasEnded(t *testing.T) {
 	f := start(t, p, "1")
 	tr := r.begin("1")
 	r.over(tr)
-	eventually(t, "the end is known", func() bool { return locked(p, func() bool { return len(r.slots[0].rides) == 0 }) })
+	await.Eventually(t, "the end is known", func() bool { return locked(p, func() bool { return len(r.slots[0].rides) == 0 }) })
 	p.Cancel(f.Call)
 	f.failed(ErrCanceled)
 	r.dropped(tr.items[0])
@@ -56,11 +54,8 @@ func TestCancelAfterTheFunctionHasEnded(t *testing.T) {
 func TestCancelOfAllInterrupts(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newRider(t, p, rides())
-	zero := start(t, p, "0")
-	tr := r.begin("0")
-	fs := startAll(t, p, "1", "2")
-	r.arrive(tr)
-	tr = r.begin("1", "2")
+	fs := r.bunch("1", "2")
+	tr := r.begin("1", "2")
 	p.Cancel(fs[0].Call)
 	p.Cancel(fs[1].Call)
 	fs[0].failed(ErrCanceled)
@@ -75,7 +70,6 @@ func TestCancelOfAllInterrupts(t *testing.T) {
 	if res := fs[1].result(); res.Kind != ipc.KindCanceled || res.Err != nil {
 		t.Errorf("kind %d, error %v", res.Kind, res.Err)
 	}
-	zero.succeeded()
 	if after := locked(p, func() time.Duration { return p.line.Cost().Of(2) }); after != before {
 		t.Errorf("an interrupted batch taught that two cost %s; it was %s", after, before)
 	}
@@ -91,7 +85,7 @@ func TestAStubbornRideIsKilled(t *testing.T) {
 	f := start(t, p, "1")
 	r.begin("1")
 	p.Cancel(f.Call)
-	eventually(t, "the worker is killed", func() bool { return len(r.kills()) > 0 })
+	await.Eventually(t, "the worker is killed", func() bool { return len(r.kills()) > 0 })
 	if had := r.bury("killed"); had != 1 {
 		t.Errorf("it had %d", had)
 	}
@@ -102,13 +96,9 @@ func TestAStubbornRideIsKilled(t *testing.T) {
 func TestARideRunsForTooLong(t *testing.T) {
 	p := NewPool(Options{Queue: 9, PredictTimeout: 20 * time.Millisecond})
 	r := newRider(t, p, rides())
-	zero := start(t, p, "0")
-	tr := r.begin("0")
-	fs := startAll(t, p, "1", "2")
-	r.arrive(tr)
-	zero.succeeded()
-	tr = r.begin("1", "2")
-	eventually(t, "it is cancelled", func() bool { return r.line.canceled(tr.id) })
+	fs := r.bunch("1", "2")
+	tr := r.begin("1", "2")
+	await.Eventually(t, "it is cancelled", func() bool { return r.line.canceled(tr.id) })
 	r.over(tr)
 	for _, it := range tr.items {
 		r.answer(ipc.KindCanceled, it)
@@ -124,14 +114,10 @@ func TestARideRunsForTooLong(t *testing.T) {
 
 // Whom the dead worker had runs once more, alone; whom that kills fails with the cause.
 func TestDeathOfARide(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 9})
 	r := newRider(t, p, rides())
-	zero := start(t, p, "0")
-	tr := r.begin("0")
-	fs := startAll(t, p, "1", "2", "3", "4", "5", "6", "7")
-	r.arrive(tr)
-	zero.succeeded()
+	fs := r.bunch("1", "2", "3", "4", "5", "6", "7")
 	r.begin("1", "2", "3")
 	r.gather() // and the others are not begun
 	parked(t, fs...)
@@ -159,11 +145,7 @@ func TestDeathOfARideWithoutIsolation(t *testing.T) {
 	b.Isolate = false
 	p := NewPool(Options{Queue: 9})
 	r := newRider(t, p, b)
-	zero := start(t, p, "0")
-	tr := r.begin("0")
-	fs := startAll(t, p, "1", "2", "3", "4")
-	r.arrive(tr)
-	zero.succeeded()
+	fs := r.bunch("1", "2", "3", "4")
 	r.begin("1", "2", "3")
 	p.Cancel(fs[0].Call)
 	r.write("dying words")
@@ -197,11 +179,7 @@ func TestDeathOfALoneRide(t *testing.T) {
 func TestDeathOfARideWhileThePoolIsStopped(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newRider(t, p, rides())
-	zero := start(t, p, "0")
-	tr := r.begin("0")
-	fs := startAll(t, p, "1", "2")
-	r.arrive(tr)
-	zero.succeeded()
+	fs := r.bunch("1", "2")
 	r.begin("1", "2")
 	p.Refuse(errors.New("the server is shutting down"))
 	r.bury("died")
@@ -214,12 +192,8 @@ func TestDeathOfARideWhileThePoolIsStopped(t *testing.T) {
 func TestDeathBetweenTheEndAndTheAnswers(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newRider(t, p, rides())
-	zero := start(t, p, "0")
-	tr := r.begin("0")
-	fs := startAll(t, p, "1", "2", "3")
-	r.arrive(tr)
-	zero.succeeded()
-	tr = r.begin("1", "2", "3")
+	fs := r.bunch("1", "2", "3")
+	tr := r.begin("1", "2", "3")
 	r.over(tr)
 	r.answer(ipc.KindSucceeded, tr.items[1])
 	if had := r.bury("died"); had != 2 {
@@ -253,7 +227,7 @@ func TestAnswersOfBatchesThatCannotBe(t *testing.T) {
 			if name == "twice" {
 				r.begin("1")
 			}
-			eventually(t, "the worker is killed", func() bool { return len(r.kills()) > 0 })
+			await.Eventually(t, "the worker is killed", func() bool { return len(r.kills()) > 0 })
 			r.bury("killed")
 			if name != "twice" {
 				r = newRider(t, p, rides())
@@ -301,17 +275,17 @@ func TestGoneIsCalledWhenTheWorkerHasDoneWithIt(t *testing.T) {
 	r.answer(ipc.KindCanceled, tr.items[0])
 	r.answer(ipc.KindSucceeded, tr.items[1])
 	fs[1].succeeded()
-	eventually(t, "1 is gone", func() bool { return count("1") == 1 })
+	await.Eventually(t, "1 is gone", func() bool { return count("1") == 1 })
 	last := []*flight{begin("4"), begin("5")}
 	r.begin("4")
 	r.bury("died")
 	last[0].lostWith("died")
-	eventually(t, "4 is gone with its worker", func() bool { return count("4") == 1 })
+	await.Eventually(t, "4 is gone with its worker", func() bool { return count("4") == 1 })
 	r = newRider(t, p, rides())
 	r.arrive(r.begin("5"))
 	last[1].succeeded()
 	for _, name := range []string{"0", "2", "5"} {
-		eventually(t, name+" is gone", func() bool { return count(name) == 1 })
+		await.Eventually(t, name+" is gone", func() bool { return count(name) == 1 })
 	}
 	r.clean()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
 
 // notes is a Teller that writes down what it is told.
@@ -114,7 +115,7 @@ func TestTrainingOfAModelThatPrepares(t *testing.T) {
 	r.answer(ipc.KindSucceeded, tr.items[0])
 	two := r.hold("2")
 	r.prepared(two)
-	eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].ready }) })
+	await.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].ready }) })
 	lies(t, r, 0, 0)
 	p.Cancel(training.Call)
 	if !r.line.canceled(q.id) {
@@ -151,7 +152,7 @@ func TestACanceledTrainingMakesWay(t *testing.T) {
 
 // A dead worker's last words end a ride, and one of its items.
 func TestTheEndOfARideOutlivesItsWorker(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 9})
 	fs := startAll(t, p, "1", "2", "3")
 	r := newRider(t, p, rides())
@@ -172,12 +173,8 @@ func TestTheEndOfARideOutlivesItsWorker(t *testing.T) {
 func TestWhatAWorkerWithRidesDoes(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newRider(t, p, rides())
-	first := start(t, p, "0")
-	tr := r.begin("0")
-	fs := startAll(t, p, "1", "2")
-	r.arrive(tr)
-	first.succeeded()
-	tr = r.begin("1", "2")
+	fs := r.bunch("1", "2")
+	tr := r.begin("1", "2")
 	if got := r.slots[0].Running(); got != "1,2" {
 		t.Errorf("it runs %q", got)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/predict"
+	"pinion/tests/await"
 )
 
 // preparing are rides of two, of a model that prepares each item first.
@@ -17,7 +18,7 @@ func preparing() *Batch {
 }
 
 func TestPreparedItemsRide(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 9})
 	r := newRider(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6")
@@ -28,14 +29,14 @@ func TestPreparedItemsRide(t *testing.T) {
 	tr := r.begin("2")
 	r.prepared(four, one, three, three) // the order of the batch is that in which they were ready
 	for _, f := range fs[:4] {
-		eventually(t, f.Name+" is ready", func() bool { return locked(p, func() bool { return f.ready }) })
+		await.Eventually(t, f.Name+" is ready", func() bool { return locked(p, func() bool { return f.ready }) })
 	}
 	lies(t, r, 1, 2)
 	r.arrive(tr)
 	fs[1].succeeded()
 	next := r.begin("4", "1")
 	r.prepared(r.hold("5"))
-	eventually(t, "5 is ready", func() bool { return locked(p, func() bool { return fs[4].ready }) })
+	await.Eventually(t, "5 is ready", func() bool { return locked(p, func() bool { return fs[4].ready }) })
 	r.arrive(next)
 	next = r.begin("3", "5")
 	r.prepared(r.hold("6"))
@@ -82,7 +83,7 @@ func TestCancelWhileItIsPrepared(t *testing.T) {
 	r.prepared(items[0])
 	tr := r.begin("1")
 	r.prepared(items[2])
-	eventually(t, "3 is ready", func() bool { return locked(p, func() bool { return fs[2].ready }) })
+	await.Eventually(t, "3 is ready", func() bool { return locked(p, func() bool { return fs[2].ready }) })
 	for _, i := range []int{1, 2} { // one in its preparation, one that waits for its ride
 		p.Cancel(fs[i].Call)
 		fs[i].failed(ErrCanceled)
@@ -95,7 +96,7 @@ func TestCancelWhileItIsPrepared(t *testing.T) {
 	r.answer(ipc.KindCanceled, items[1])
 	r.answer(ipc.KindCanceled, items[2])
 	r.prepared(five, items[3])
-	eventually(t, "4 is ready", func() bool { return locked(p, func() bool { return fs[3].ready }) })
+	await.Eventually(t, "4 is ready", func() bool { return locked(p, func() bool { return fs[3].ready }) })
 	r.arrive(tr)
 	r.arrive(r.begin("5", "4"))
 	succeeded(fs[0], fs[3], fs[4])
@@ -120,7 +121,7 @@ func TestDeadlineWhileItIsPrepared(t *testing.T) {
 
 // What a dead worker had prepared is prepared again by the next; each item has that one to itself.
 func TestDeathWhileItIsPrepared(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 9})
 	r := newRider(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
@@ -131,7 +132,7 @@ func TestDeathWhileItIsPrepared(t *testing.T) {
 	r.hold("4")
 	r.begin("1")
 	r.prepared(second)
-	eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].ready }) })
+	await.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].ready }) })
 	if had := r.bury("died"); had != 1 {
 		t.Errorf("it had %d", had)
 	}
@@ -149,7 +150,7 @@ func TestDeathWhileItIsPrepared(t *testing.T) {
 
 // The one whose preparation ends its worker does so once with others, and once alone.
 func TestAPreparationThatEndsItsWorker(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 9})
 	r := newRider(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3")
@@ -190,7 +191,7 @@ func TestALeavingWorkerFinishesWhatItHolds(t *testing.T) {
 	tr := r.begin("1")
 	gone := p.Retire(r.slots)
 	r.prepared(items[1:]...)
-	eventually(t, "4 is ready", func() bool { return locked(p, func() bool { return fs[3].ready }) })
+	await.Eventually(t, "4 is ready", func() bool { return locked(p, func() bool { return fs[3].ready }) })
 	r.arrive(tr)
 	r.arrive(r.begin("2", "3"))
 	r.arrive(r.begin("4"))
@@ -241,7 +242,7 @@ func TestALostWorkerGivesBackWhatItPrepared(t *testing.T) {
 	r.prepared(items[0])
 	tr := r.begin("1")
 	r.prepared(items[1])
-	eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].ready }) })
+	await.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].ready }) })
 	r.over(tr)
 	r.answer(ipc.KindFailed, tr.items[0])
 	fs[0].result()

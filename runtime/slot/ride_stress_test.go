@@ -12,6 +12,7 @@ import (
 	"pinion/ipc"
 	"pinion/runtime/batch"
 	"pinion/runtime/predict"
+	"pinion/tests/await"
 )
 
 // ridden is what workers did with a call.
@@ -36,7 +37,7 @@ type gale struct {
 func TestGale(t *testing.T) {
 	for _, prepare := range []bool{false, true} {
 		t.Run(fmt.Sprintf("prepare=%v", prepare), func(t *testing.T) {
-			noLeak(t)
+			await.NoLeak(t)
 			g := &gale{
 				t: t, stop: make(chan struct{}), rode: map[string]*ridden{},
 				pool: NewPool(Options{Queue: 20, QueueTimeout: 50 * time.Millisecond, CancelGrace: 5 * time.Millisecond}),
@@ -63,8 +64,8 @@ func TestGale(t *testing.T) {
 			go func() { clients.Wait(); close(over) }()
 			select {
 			case <-over:
-			case <-time.After(patience):
-				t.Fatalf("a call was forgotten\n%s", stacks())
+			case <-time.After(await.Patience):
+				t.Fatalf("a call was forgotten\n%s", await.Stacks())
 			}
 			close(g.stop)
 			workers.Wait()

@@ -8,10 +8,11 @@ import (
 	"pinion/ipc"
 	"pinion/runtime/batch"
 	"pinion/runtime/predict"
+	"pinion/tests/await"
 )
 
 func TestALoneRequestLeavesAtOnce(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{})
 	r := newRider(t, p, rides())
 	for _, name := range []string{"a", "b"} {
@@ -91,7 +92,7 @@ func TestAFullRideLiesAhead(t *testing.T) {
 
 // An idle worker gets the ride that lies behind a busy one, and gets it before what came later.
 func TestARideAheadMovesToAnIdleWorker(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 9})
 	busy := newRider(t, p, rides())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
@@ -107,7 +108,7 @@ func TestARideAheadMovesToAnIdleWorker(t *testing.T) {
 	succeeded(fs...)
 	busy.clean()
 	idle.clean()
-	eventually(t, "nobody waits for the answers of what was taken back", func() bool {
+	await.Eventually(t, "nobody waits for the answers of what was taken back", func() bool {
 		f := start(t, p, "again") // for somebody must read them
 		r := idle
 		if locked(p, func() bool { return f.slot == busy.slots[0] }) {
@@ -264,7 +265,7 @@ func TestPlacesOfABatchedModel(t *testing.T) {
 
 // A hold of the policy ends by the clock.
 func TestAHoldEnds(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	held := make(chan time.Duration, 1)
 	p := NewPool(Options{OnBatch: func(_ int, d time.Duration) { held <- d }})
 	p.origin = time.Now().Add(-time.Hour)

@@ -10,6 +10,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/batch"
+	"pinion/tests/await"
 )
 
 // rides are the options of most tests: three together, and nobody waits for company.
@@ -56,7 +57,7 @@ func (r *rider) read() request {
 	r.t.Helper()
 	f, err := r.line.next()
 	if err != nil {
-		r.t.Fatalf("no frame: %v\n%s", err, stacks())
+		r.t.Fatalf("no frame: %v\n%s", err, await.Stacks())
 	}
 	if f.flags&ipc.FlagHeld != 0 {
 		r.held[f.id] = f
@@ -118,6 +119,17 @@ func (r *rider) begin(names ...string) trip {
 		r.t.Fatalf("the batch of %q was taken back", names)
 	}
 	return tr
+}
+
+// bunch starts calls that find the worker busy with another, which then arrives: they can ride together.
+func (r *rider) bunch(names ...string) []*flight {
+	r.t.Helper()
+	other := start(r.t, r.pool, "0")
+	tr := r.begin("0")
+	fs := startAll(r.t, r.pool, names...)
+	r.arrive(tr)
+	other.succeeded()
+	return fs
 }
 
 // revoked reads the next batch, which must be of these and taken back, and does as the protocol says.

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
 
 // Where a slot's unsent bytes lie in the page; ipc/PROTOCOL.md draws it.
@@ -32,7 +33,7 @@ func frame(kind ipc.Kind, id uint64, body []byte) []byte {
 // TestAnswersOutliveTheirWorker: what had an answer gets it, one of those that read the socket and one that slept;
 // the one that ran fails, and the one behind it goes on.
 func TestAnswersOutliveTheirWorker(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	roomy(p, w.slots[0], 8)
@@ -64,7 +65,7 @@ func TestAnswersOutliveTheirWorker(t *testing.T) {
 
 // TestRubbishOfADeadWorker harms nobody: its calls fail with the cause of its death.
 func TestRubbishOfADeadWorker(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "a")

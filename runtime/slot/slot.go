@@ -75,6 +75,7 @@ func (s *Slot) assign(c *Call) delivery {
 	i := bits.TrailingZeros64(s.free)
 	s.free &^= 1 << i
 	s.serial++
+	c.moved = c.moved || c.id != 0
 	c.id = ipc.MakeID(s.serial, i)
 	c.state, c.slot = assigned, s
 	s.calls[i] = c

@@ -14,6 +14,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/predict"
+	"pinion/tests/await"
 )
 
 // storm is a pool in bad weather: workers that die, answers that do not come, cancels and deadlines at every
@@ -49,7 +50,7 @@ const (
 
 // TestStorm: every call ends exactly once and with its own answer, and none is begun twice, whatever happens.
 func TestStorm(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	s := &storm{
 		t:     t,
 		pool:  NewPool(Options{Queue: 8, QueueTimeout: 20 * time.Millisecond, CancelGrace: 3 * time.Millisecond}),
@@ -111,8 +112,8 @@ func (s *storm) wave(number int, total *tally) {
 	}()
 	select {
 	case <-over:
-	case <-time.After(patience):
-		s.t.Fatalf("a call was forgotten\n%s", stacks())
+	case <-time.After(await.Patience):
+		s.t.Fatalf("a call was forgotten\n%s", await.Stacks())
 	}
 }
 

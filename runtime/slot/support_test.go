@@ -2,16 +2,12 @@ package slot
 
 import (
 	"errors"
-	"os"
-	"runtime"
 	"testing"
 	"time"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
-
-// patience is how long a test waits for what must come. It only bounds a failing test.
-const patience = 60 * time.Second
 
 // flight is a call whose goroutine waits for it.
 type flight struct {
@@ -51,8 +47,8 @@ func (f *flight) result() *Result {
 	f.t.Helper()
 	select {
 	case <-f.done:
-	case <-time.After(patience):
-		f.t.Fatalf("%s has not ended\n%s", f.Name, stacks())
+	case <-time.After(await.Patience):
+		f.t.Fatalf("%s has not ended\n%s", f.Name, await.Stacks())
 	}
 	return &f.Result
 }
@@ -90,7 +86,7 @@ func locked[T any](p *Pool, f func() T) T {
 func parked(t testing.TB, fs ...*flight) {
 	t.Helper()
 	for _, f := range fs {
-		eventually(t, f.Name+" waits", func() bool {
+		await.Eventually(t, f.Name+" waits", func() bool {
 			return locked(f.pool, func() bool { return f.Call.parked || f.leads != nil && f.leads == f.slot })
 		})
 	}
@@ -99,7 +95,7 @@ func parked(t testing.TB, fs ...*flight) {
 // leading waits until the call's goroutine is its slot's leader.
 func leading(t testing.TB, f *flight) {
 	t.Helper()
-	eventually(t, f.Name+" leads", func() bool {
+	await.Eventually(t, f.Name+" leads", func() bool {
 		return locked(f.pool, func() bool { return f.slot != nil && f.slot.leader == f.Call && !f.Call.parked })
 	})
 }
@@ -109,45 +105,5 @@ func empty(t testing.TB, p *Pool) {
 	t.Helper()
 	if l := p.Load(); l.InFlight != 0 || l.Queued != 0 {
 		t.Errorf("the pool still holds %d calls, %d of them in its queue", l.InFlight, l.Queued)
-	}
-}
-
-// noLeak fails the test where it ends with more descriptors or goroutines than it began with.
-func noLeak(t *testing.T) {
-	t.Helper()
-	r, w, err := os.Pipe() // Go's poller opens descriptors of its own with the first that it watches
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	w.Close()
-	fds, goroutines := descriptors(t), runtime.NumGoroutine()
-	t.Cleanup(func() {
-		eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
-		eventually(t, "the descriptors are closed", func() bool { return descriptors(t) <= fds })
-	})
-}
-
-func descriptors(t testing.TB) int {
-	t.Helper()
-	dir, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(dir)
-}
-
-func stacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
-}
-
-// eventually waits until a state has come.
-func eventually(t testing.TB, what string, reached func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !reached(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s\n%s", patience, what, stacks())
-		}
 	}
 }

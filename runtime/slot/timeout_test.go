@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
+	"pinion/tests/await"
 )
 
 const short = 20 * time.Millisecond
 
 func TestQueueTimeout(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10, QueueTimeout: short})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
@@ -32,7 +33,7 @@ func TestQueueTimeout(t *testing.T) {
 
 // TestQueueTimeoutWithoutWorkers: nobody is there to take it.
 func TestQueueTimeoutWithoutWorkers(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10, QueueTimeout: short})
 	for _, name := range []string{"first", "second"} { // the timer works more than once
 		start(t, p, name).failed(predict.ErrQueueTimeout)
@@ -56,7 +57,7 @@ func TestOneWithoutAWaitHasNoDeadline(t *testing.T) {
 
 // TestTimeoutOfOneThatLostItsWorker: it had no deadline, for it had not to wait. Now it has.
 func TestTimeoutOfOneThatLostItsWorker(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10, QueueTimeout: short})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "first")
@@ -68,14 +69,14 @@ func TestTimeoutOfOneThatLostItsWorker(t *testing.T) {
 // TestTimeoutWhileTheWorkerIsLost: the deadline passes between the end of a channel and the judgement of the
 // exit, when nobody can tell whether the model has begun the call.
 func TestTimeoutWhileTheWorkerIsLost(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10, QueueTimeout: short})
 	w := newWorker(t, p, 1)
 	running := start(t, p, "running")
 	w.lines[0].begin()
 	leading(t, running)
 	w.die()
-	eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
+	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
 	// At the lost slot, with a deadline: as one that was submitted just before.
 	window := newFlight(t, p, "window")
 	locked(p, func() bool {
@@ -85,7 +86,7 @@ func TestTimeoutWhileTheWorkerIsLost(t *testing.T) {
 		return true
 	})
 	window.wait()
-	eventually(t, "its time is over", func() bool {
+	await.Eventually(t, "its time is over", func() bool {
 		return locked(p, func() bool { return p.timer == nil && window.deadline.Before(time.Now()) })
 	})
 	if had := w.bury("died"); had != 1 {
@@ -98,13 +99,13 @@ func TestTimeoutWhileTheWorkerIsLost(t *testing.T) {
 
 // TestDeadlineKeepsRunningAtALostSlot: it passes after the judgement.
 func TestDeadlineKeepsRunningAtALostSlot(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10, QueueTimeout: 10 * short})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
 	w.lines[0].begin()
 	w.die()
-	eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
+	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
 	p.expire() // early: it must not forget the one at the lost slot
 	w.bury("died")
 	running.failed(ErrWorker)

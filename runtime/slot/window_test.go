@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
 
 // TestWindowFollowsTheModel: a slot's socket holds what the worker can do while an answer travels.
@@ -40,7 +41,7 @@ func TestWindowFollowsTheModel(t *testing.T) {
 
 // TestWindowIsFilled: as many requests as the window holds lie in the socket, and no more.
 func TestWindowIsFilled(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 100})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
@@ -55,7 +56,7 @@ func TestWindowIsFilled(t *testing.T) {
 	first := l.begin()
 	l.answer(ipc.KindSucceeded, first.id, time.Microsecond, string(first.body))
 	flights[0].succeeded()
-	eventually(t, "the window is filled", func() bool { return outstanding() == maxWindow })
+	await.Eventually(t, "the window is filled", func() bool { return outstanding() == maxWindow })
 	if got := p.Load().Queued; got != 50-1-maxWindow {
 		t.Errorf("%d wait in the queue, want %d", got, 50-1-maxWindow)
 	}
@@ -72,7 +73,7 @@ func TestWindowIsFilled(t *testing.T) {
 
 // TestFirstComeFirstServed over the queue and the socket.
 func TestFirstComeFirstServed(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	l := newWorker(t, p, 1).lines[0]
 	var flights []*flight
@@ -92,7 +93,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 // TestIdleSlotFirst: no call waits behind a busy slot while another is idle, and of the idle ones the last
 // used is taken.
 func TestIdleSlotFirst(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 3)
 	used := func(f *flight) int {
@@ -125,7 +126,7 @@ func TestIdleSlotFirst(t *testing.T) {
 
 // TestIdleSlotSteals: what waits behind a call that takes long goes to the slot that is done first.
 func TestIdleSlotSteals(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 2)
 	var flights []*flight
@@ -152,7 +153,7 @@ func TestIdleSlotSteals(t *testing.T) {
 // TestIdleSlotStealsWhereThereIsSomething: the fullest slot may have begun all that it holds; what waits
 // elsewhere must not stay there for that.
 func TestIdleSlotStealsWhereThereIsSomething(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 2)
 	for _, s := range w.slots {
@@ -185,7 +186,7 @@ func TestIdleSlotStealsWhereThereIsSomething(t *testing.T) {
 
 // TestHalfIsStolen: an idle slot takes half of what waits, so that it is not back at once for more.
 func TestHalfIsStolen(t *testing.T) {
-	noLeak(t)
+	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	roomy(p, w.slots[0], 8)
@@ -270,7 +271,7 @@ func TestHeldRequests(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			noLeak(t)
+			await.NoLeak(t)
 			p := NewPool(Options{Queue: 40})
 			w, flights := fast(t, p, holdAbove)
 			l, s := w.lines[0], w.slots[0]

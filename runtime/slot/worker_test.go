@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
 
 // Where the words of a slot lie in the page; ipc/PROTOCOL.md draws it.
@@ -108,7 +109,7 @@ func (w *fakeWorker) attach() {
 		}
 		theirs.Close()
 		// A test that waits for a frame which never comes is to fail, not to hang.
-		late := unix.NsecToTimeval(int64(patience))
+		late := unix.NsecToTimeval(int64(await.Patience))
 		if err := unix.SetsockoptTimeval(l.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &late); err != nil {
 			w.t.Fatal(err)
 		}

@@ -2,11 +2,10 @@ package supervise
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
-
-	"github.com/bytedance/sonic"
 
 	"pinion/ipc"
 )
@@ -97,7 +96,7 @@ func (c *checks) answered(id uint64, body []byte) error {
 		OK    bool
 		Error string
 	}
-	if err := sonic.Unmarshal(body, &said); err != nil {
+	if err := json.Unmarshal(body, &said); err != nil {
 		return fmt.Errorf("decode health: %w", err)
 	}
 	c.mu.Lock()

@@ -11,6 +11,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/slot"
+	"pinion/tests/await"
 )
 
 // deaths are ways to end, and the words for them.
@@ -196,7 +197,7 @@ func TestClosedChannels(t *testing.T) {
 // TestWorkerThatLeftItsGroup is killed all the same.
 func TestWorkerThatLeftItsGroup(t *testing.T) {
 	s := act(t, "leaves-group", nil)
-	eventually(t, "it has left", func() bool { return len(s.journal.lines()) > 0 })
+	await.Eventually(t, "it has left", func() bool { return len(s.journal.lines()) > 0 })
 	s.Kill()
 	st := s.over()
 	if st.State != Gone || st.PID != 0 {
@@ -215,7 +216,7 @@ func TestDying(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := process{pid: child.Process.Pid}
-	eventually(t, "it has ended, and is not reaped", p.dying)
+	await.Eventually(t, "it has ended, and is not reaped", p.dying)
 	if err := child.Wait(); err == nil {
 		t.Error("it ended well")
 	}
@@ -236,7 +237,7 @@ func TestClosedBeforeItDied(t *testing.T) {
 			p.pid = p.cmd.Process.Pid
 			if first {
 				p.Closed()
-				eventually(t, "it is seen to live on", func() bool {
+				await.Eventually(t, "it is seen to live on", func() bool {
 					p.mu.Lock()
 					defer p.mu.Unlock()
 					return p.closed
@@ -245,7 +246,7 @@ func TestClosedBeforeItDied(t *testing.T) {
 			if err := unix.Kill(p.pid, unix.SIGKILL); err != nil {
 				t.Error(err)
 			}
-			eventually(t, "it is dying", p.dying)
+			await.Eventually(t, "it is dying", p.dying)
 			if !first {
 				p.Closed()
 			}

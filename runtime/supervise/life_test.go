@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
+	"pinion/tests/await"
 )
 
 // TestReplacement: the worker dies in a prediction. That one fails, and those behind it are answered by the next
@@ -89,7 +90,7 @@ func TestLogOfALongPrediction(t *testing.T) {
 	s := act(t, "talks", func(o *Options) { o.Restart = Never })
 	s.until("ready", ready)
 	c := s.ask("long", `{}`)
-	eventually(t, "its line is there", func() bool { return slices.Contains(s.journal.lines(), "stdout long still at it") })
+	await.Eventually(t, "its line is there", func() bool { return slices.Contains(s.journal.lines(), "stdout long still at it") })
 	select {
 	case <-c.done:
 		t.Error("it has ended")
@@ -174,7 +175,7 @@ func TestGrandchild(t *testing.T) {
 			s := act(t, "leaves-child "+manner, func(o *Options) { o.Restart = Never })
 			s.until("ready", ready)
 			var pid int
-			eventually(t, "the child is there", func() bool {
+			await.Eventually(t, "the child is there", func() bool {
 				for _, line := range s.journal.lines() {
 					if _, err := fmt.Sscanf(line, "stdout  child %d", &pid); err == nil {
 						return true

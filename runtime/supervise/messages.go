@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,12 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bytedance/sonic"
-
 	"pinion/ipc"
 )
 
-// What the worker says on its control channel.
+// What the worker says on its control channel. Most of it is said once, and so decoded by encoding/json: sonic first
+// makes machine code for each type, which takes it a thousand times as long as the message is worth.
 
 // expects tells whether a message of this kind may come now.
 func (l *liveWorker) expects(kind ipc.Kind) bool {
@@ -73,7 +73,7 @@ func (l *liveWorker) hello(body []byte) error {
 		Protocol           int
 		Python, Executable string
 	}
-	if err := sonic.Unmarshal(body, &hello); err != nil {
+	if err := json.Unmarshal(body, &hello); err != nil {
 		return fmt.Errorf("decode hello: %w", err)
 	}
 	if hello.Protocol != 1 {
@@ -88,7 +88,7 @@ func (l *liveWorker) hello(body []byte) error {
 
 // load takes in what the worker says of its model, which it goes on to set up.
 func (l *liveWorker) load(body []byte) error {
-	if err := sonic.Unmarshal(body, &l.loaded); err != nil {
+	if err := json.Unmarshal(body, &l.loaded); err != nil {
 		return fmt.Errorf("decode loaded: %w", err)
 	}
 	if l.loaded.Slots < 1 || l.loaded.Slots > ipc.MaxSlots {
@@ -127,7 +127,7 @@ func (l *liveWorker) ready(body []byte) error {
 		Seconds        float64
 		Stdout, Stderr uint64
 	}
-	if err := sonic.Unmarshal(body, &ready); err != nil {
+	if err := json.Unmarshal(body, &ready); err != nil {
 		return fmt.Errorf("decode ready: %w", err)
 	}
 	l.alarm = nil
@@ -167,7 +167,7 @@ func (l *liveWorker) ready(body []byte) error {
 // logMark takes what was written up to here during setup: the marks keep the two streams in order.
 func (l *liveWorker) logMark(body []byte) error {
 	var at struct{ Stdout, Stderr uint64 }
-	if err := sonic.Unmarshal(body, &at); err != nil {
+	if err := json.Unmarshal(body, &at); err != nil {
 		return fmt.Errorf("decode log mark: %w", err)
 	}
 	if l.stage == Starting || l.stage == Setup {
@@ -199,7 +199,7 @@ func (l *liveWorker) setupLogs() string {
 // cuda takes in what became of CUDA's start in the worker.
 func (l *liveWorker) cuda(body []byte) error {
 	var report map[string]any
-	if err := sonic.Unmarshal(body, &report); err != nil {
+	if err := json.Unmarshal(body, &report); err != nil {
 		return fmt.Errorf("decode CUDA report: %w", err)
 	}
 	l.change(func(st *Status) { st.CUDA = report })
@@ -252,7 +252,7 @@ func (l *liveWorker) setupFailed(body []byte) error {
 		Error          string
 		Stdout, Stderr uint64
 	}
-	if err := sonic.Unmarshal(body, &failed); err != nil {
+	if err := json.Unmarshal(body, &failed); err != nil {
 		return fmt.Errorf("decode setup failure: %w", err)
 	}
 	l.alarm = nil

@@ -63,29 +63,21 @@ func startMother(exe string, spec Spec, env []string, orphans *Orphans, note fun
 	}
 	task := spec
 	task.Template = true
-	config, err := sonic.Marshal(task)
-	if err != nil {
-		return nil, fmt.Errorf("encode template spec: %w", err)
-	}
 	channel, theirs, err := ipc.Pair("template")
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
+	if m.cmd, err = roleCommand("template", exe, task, env, theirs); err != nil {
+		channel.Close()
+		return nil, err
+	}
 	m.channel = channel
 	out, errs := &lines{source: stdout, note: note}, &lines{source: stderr, note: note}
-	m.cmd = &exec.Cmd{
-		Path:       exe,
-		Args:       []string{"pinion: template"},
-		Dir:        spec.Root,
-		Env:        append(env[:len(env):len(env)], EnvName+"="+string(config)),
-		Stdout:     out,
-		Stderr:     errs,
-		ExtraFiles: []*os.File{theirs},
-		WaitDelay:  time.Second, // what the import started may hold the pipes
-		// It has no thread that would see the front's end while it imports.
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	}
+	m.cmd.Stdout, m.cmd.Stderr = out, errs
+	m.cmd.WaitDelay = time.Second // what the import started may hold the pipes
+	// It has no thread that would see the front's end while it imports.
+	m.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	m.rest = func() { out.end(); errs.end() }
 	began := time.Now()
 	started := make(chan error)
@@ -109,17 +101,15 @@ func (m *mother) live(started chan<- error) {
 	}
 	m.pid = m.cmd.Process.Pid
 	started <- nil
-	for unix.Waitid(unix.P_PID, m.pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
-	}
+	untilEnded(m.pid)
 	m.mu.Lock()
 	_ = unix.Kill(-m.pid, unix.SIGKILL) // what it started ends with it, but for workers, which have left its group
 	m.reaped = true
 	m.mu.Unlock()
-	_ = m.cmd.Wait() // how it ended is in ProcessState
+	ws, err := reapCommand(m.cmd)
 	m.rest()
 	m.orphans.waited(m.pid)
-	if state := m.cmd.ProcessState; state != nil {
-		ws, _ := state.Sys().(syscall.WaitStatus)
+	if err == nil {
 		m.exit = exitOf(ws, "")
 	}
 	close(m.exited)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/await"
 )
 
 // adopt makes this process the parent of its descendants' orphans while the test runs.
@@ -47,14 +49,14 @@ func TestReap(t *testing.T) {
 		left = append(left, orphan(t))
 	}
 	reaped := 0 // with what earlier tests may have left
-	eventually(t, "the orphans are reaped", func() bool {
+	await.Eventually(t, "the orphans are reaped", func() bool {
 		reaped += o.Reap()
 		return !slices.ContainsFunc(left, func(pid int) bool { return unix.Kill(pid, 0) != unix.ESRCH })
 	})
 	if reaped < len(left) {
 		t.Errorf("%d are reaped, it says, of %d", reaped, len(left))
 	}
-	eventually(t, "our own has ended", func() bool { return statOf(own.Process.Pid)[0] == "Z" })
+	await.Eventually(t, "our own has ended", func() bool { return statOf(own.Process.Pid)[0] == "Z" })
 	if n := o.Reap(); n != 0 {
 		t.Errorf("%d of our own were reaped", n)
 	}
@@ -99,7 +101,7 @@ func TestReapWhileWorkersComeAndGo(t *testing.T) {
 		})
 	}
 	starters.Wait()
-	eventually(t, "no child is left", func() bool {
+	await.Eventually(t, "no child is left", func() bool {
 		return unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == unix.ECHILD
 	})
 	close(stop)

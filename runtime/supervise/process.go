@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/bytedance/sonic"
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
@@ -75,10 +74,6 @@ type process struct {
 // is written to the log by the template.
 func start(exe string, spec Spec, env []string, orphans *Orphans, from *Template, note noteFunc) (*process, error) {
 	p := &process{exited: make(chan struct{}), orphans: orphans, note: note}
-	config, err := sonic.Marshal(spec)
-	if err != nil {
-		return nil, fmt.Errorf("encode worker spec: %w", err)
-	}
 	control, theirs, err := ipc.Pair("control")
 	if err != nil {
 		return nil, err
@@ -109,18 +104,11 @@ func start(exe string, spec Spec, env []string, orphans *Orphans, from *Template
 		go p.wait()
 		return p, nil
 	}
-	p.cmd = &exec.Cmd{
-		Path:       exe,
-		Args:       []string{"pinion: worker"},
-		Dir:        spec.Root,
-		Env:        append(env, EnvName+"="+string(config)),
-		Stdout:     ends[stdout],
-		Stderr:     ends[stderr],
-		ExtraFiles: []*os.File{theirs, page.File()},
-		// Its own group: terminal signals stay away, and one kill reaches all that it started.
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+	if p.cmd, err = roleCommand("worker", exe, spec, env, theirs, page.File()); err == nil {
+		p.cmd.Stdout, p.cmd.Stderr = ends[stdout], ends[stderr]
+		err = orphans.start(p.cmd)
 	}
-	if err := orphans.start(p.cmd); err != nil {
+	if err != nil {
 		p.logs.Close()
 		p.discard([sources]*os.File{})
 		return nil, fmt.Errorf("start worker process: %w", err)
@@ -165,12 +153,7 @@ func (p *process) runs() string {
 // wait judges the exit. Signals are stopped before the process is reaped, so that none ever goes
 // to a stranger that got its number.
 func (p *process) wait() {
-	for {
-		err := unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if err != unix.EINTR {
-			break
-		}
-	}
+	untilEnded(p.pid)
 	p.mu.Lock()
 	_ = unix.Kill(-p.pid, unix.SIGKILL) // what it started ends with it; the group may be empty
 	p.reaped = true
@@ -198,13 +181,7 @@ func (p *process) reap() (syscall.WaitStatus, error) {
 		_, err := unix.Wait4(p.pid, &ws, 0, nil)
 		return syscall.WaitStatus(ws), err
 	}
-	err := p.cmd.Wait()
-	state := p.cmd.ProcessState
-	if state == nil {
-		return 0, err
-	}
-	ws, _ := state.Sys().(syscall.WaitStatus)
-	return ws, nil // whatever Wait says of the status itself
+	return reapCommand(p.cmd)
 }
 
 // Interrupt makes the worker's main thread look at its cancel words.

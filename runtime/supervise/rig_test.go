@@ -3,8 +3,6 @@ package supervise
 import (
 	"context"
 	"log/slog"
-	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -13,10 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/runtime/slot"
+	"pinion/tests/await"
 )
-
-// patience is how long a test waits for what must come. It only bounds a failing test.
-const patience = 60 * time.Second
 
 // journal is a logger's end that keeps what is logged.
 type journal struct {
@@ -130,8 +126,8 @@ func (s *stage) over() Status {
 	s.t.Helper()
 	select {
 	case <-s.Done():
-	case <-time.After(patience):
-		s.t.Fatalf("it does not end: %+v\n%s", s.Status(), stacks())
+	case <-time.After(await.Patience):
+		s.t.Fatalf("it does not end: %+v\n%s", s.Status(), await.Stacks())
 	}
 	return s.Status()
 }
@@ -162,8 +158,8 @@ func (c *call) result() *slot.Result {
 	c.t.Helper()
 	select {
 	case <-c.done:
-	case <-time.After(patience):
-		c.t.Fatalf("%s does not end\n%s", c.Name, stacks())
+	case <-time.After(await.Patience):
+		c.t.Fatalf("%s does not end\n%s", c.Name, await.Stacks())
 	}
 	return &c.Result
 }
@@ -181,42 +177,9 @@ func says(t *testing.T, what, text string, parts ...string) {
 // noLeak fails the test where it ends with more descriptors, goroutines or child processes than it began with.
 func noLeak(t *testing.T) {
 	t.Helper()
-	r, w, err := os.Pipe() // Go's poller opens descriptors of its own with the first that it watches
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	w.Close()
-	fds, goroutines := descriptors(t), runtime.NumGoroutine()
-	t.Cleanup(func() {
-		eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
-		eventually(t, "the descriptors are closed", func() bool { return descriptors(t) <= fds })
+	await.NoLeak(t, func() {
 		if err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != unix.ECHILD {
 			t.Errorf("a process of ours is left: %v", err)
 		}
 	})
-}
-
-func descriptors(t testing.TB) int {
-	t.Helper()
-	dir, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(dir)
-}
-
-func stacks() string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
-}
-
-// eventually waits until a state has come.
-func eventually(t testing.TB, what string, reached func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !reached(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s\n%s", patience, what, stacks())
-		}
-	}
 }

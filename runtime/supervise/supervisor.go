@@ -1,12 +1,11 @@
 package supervise
 
 import (
+	"encoding/json"
 	"log/slog"
 	"os"
 	"sync"
 	"time"
-
-	"github.com/bytedance/sonic"
 
 	"pinion/ipc"
 	"pinion/runtime/batch"
@@ -74,13 +73,13 @@ type Loaded struct {
 	Async bool   `json:"async"`
 	// Streaming: the predict function is @streaming. Train: there is a train function; Predict: a predict
 	// function beside it. Healthcheck: the model has a check of its own.
-	Streaming   bool                   `json:"streaming"`
-	Train       bool                   `json:"train"`
-	Predict     bool                   `json:"predict"`
-	Healthcheck bool                   `json:"healthcheck"`
-	Batch       *Batching              `json:"batch"` // nil: each prediction runs by itself
-	Schema      sonic.NoCopyRawMessage `json:"schema"`
-	Python      string                 `json:"-"`
+	Streaming   bool            `json:"streaming"`
+	Train       bool            `json:"train"`
+	Predict     bool            `json:"predict"`
+	Healthcheck bool            `json:"healthcheck"`
+	Batch       *Batching       `json:"batch"` // nil: each prediction runs by itself
+	Schema      json.RawMessage `json:"schema"`
+	Python      string          `json:"-"`
 }
 
 // SetupStatus is how the newest setup went.

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/bytedance/sonic"
 )
 
 // Template is a process that has imported the model's modules, and from which workers are forked: a new worker has
@@ -274,7 +273,7 @@ func variables(env []string) map[string]string {
 
 // encode is the body of a request.
 func (r forkRequest) encode() ([]byte, error) {
-	body, err := sonic.Marshal(r)
+	body, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("encode fork request: %w", err)
 	}

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -60,15 +61,15 @@ func (o Options) withDefaults() Options {
 	if o.UserAgent == "" {
 		o.UserAgent = "pinion"
 	}
-	o.Throttle = max(0, orDefault(o.Throttle, 500*time.Millisecond))
-	o.Timeout = orDefault(o.Timeout, 30*time.Second)
-	o.Retries = max(0, orDefault(o.Retries, 12))
-	o.Backoff = orDefault(o.Backoff, 100*time.Millisecond)
-	o.MaxBackoff = orDefault(o.MaxBackoff, 2*time.Minute)
-	o.MaxRedirects = max(0, orDefault(o.MaxRedirects, 5))
-	o.MaxPending = max(1, orDefault(o.MaxPending, 256))
-	o.MaxRetries = orDefault(o.MaxRetries, 10_000)
-	o.MaxRetryBytes = orDefault(o.MaxRetryBytes, 256<<20)
+	o.Throttle = max(0, cmp.Or(o.Throttle, 500*time.Millisecond))
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Retries = max(0, cmp.Or(o.Retries, 12))
+	o.Backoff = cmp.Or(o.Backoff, 100*time.Millisecond)
+	o.MaxBackoff = cmp.Or(o.MaxBackoff, 2*time.Minute)
+	o.MaxRedirects = max(0, cmp.Or(o.MaxRedirects, 5))
+	o.MaxPending = max(1, cmp.Or(o.MaxPending, 256))
+	o.MaxRetries = cmp.Or(o.MaxRetries, 10_000)
+	o.MaxRetryBytes = cmp.Or(o.MaxRetryBytes, 256<<20)
 	if o.OnDelivery == nil {
 		o.OnDelivery = func(string, string) {}
 	}
@@ -76,13 +77,6 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
-}
-
-func orDefault[T int | int64 | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
 }
 
 // Sender delivers webhooks. Safe for concurrent use.

@@ -7,8 +7,6 @@ import statistics
 import time
 from typing import Any
 
-from stream import join  # bench/stream.py
-
 from lib import tables
 from lib.options import Options
 from lib.results import Results
@@ -114,3 +112,17 @@ def attempt(server: Server, length: int) -> tuple[float, float] | None:
     if count != length:
         raise BenchError(f"{server.peer.title} sent {count} of {length}: {answer[:400]!r}")
     return first, whole
+
+
+def join(response: bytes) -> bytes:
+    """Return the body of a response in the chunked transfer coding, whose chunks may cut a token anywhere."""
+    rest = response.partition(b"\r\n\r\n")[2]
+    parts = []
+    while rest:
+        size, _, rest = rest.partition(b"\r\n")
+        length = int(size, 16)
+        parts.append(rest[:length])
+        rest = rest[length + 2 :]
+        if length == 0:
+            break
+    return b"".join(parts)

@@ -18,8 +18,6 @@ def loaded_by(code: str) -> set[str]:
     """Return the modules that a fresh interpreter loads for some code."""
     # os is there in every interpreter that has its site module; -S keeps out
     # what an environment's .pth files import besides.
-    # os is there in every interpreter that has its site module; -S keeps out
-    # what an environment's .pth files import besides.
     script = (
         "import sys, os; before = set(sys.modules); "
         f"{code}; print(*sorted(set(sys.modules) - before))"
@@ -67,6 +65,25 @@ def test_serving_a_simple_model_loads_nothing_heavy(tmp_path):
         "t = scope.enter(scope.Scope(None)); encode.encode([p.function(**f({'text': 'a'}))])"
     )
     assert loaded & HEAVY == set()
+
+
+def test_a_worker_starts_with_nothing_but_what_the_interpreter_has(tmp_path):
+    (tmp_path / "run.py").write_text(
+        "from cog import BaseRunner\n"
+        "class Runner(BaseRunner):\n"
+        "    def run(self, text: str) -> str:\n"
+        "        return text\n"
+    )
+    loaded = loaded_by(
+        "px = sys.modules['_px'] = type(sys)('_px'); "
+        "px.__getattr__ = lambda name: lambda *given: False; "
+        "from cog._worker import entry; entry.preload(False); "
+        f"config = {{'root': {str(tmp_path)!r}, 'ref': 'run.py:Runner'}}; "
+        "entry._prepare_process(config); entry._load(config).setup(config)"
+    )
+    assert "cog._worker.sync" in loaded
+    few = {"__future__", "_contextvars", "_px", "faulthandler", "run"}
+    assert {name for name in loaded if not name.startswith("cog")} <= few
 
 
 def test_every_public_name_is_there():

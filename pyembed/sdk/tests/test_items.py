@@ -8,7 +8,7 @@ import pytest
 
 from cog import Path
 from cog._worker.encode import encode
-from cog._worker.items import collect, collect_async
+from cog._worker.items import collect, collect_async, iterable, listed, settler
 from cog.errors import OutputError
 
 
@@ -62,3 +62,47 @@ def test_async_iterators(tmp_path):
     with pytest.raises(OutputError, match=r"output\[1\] is of type bytes"):
         asyncio.run(collect_async(items(b""), encode))
     assert ended == ["x", b""]
+
+
+@pytest.mark.parametrize(
+    ("definition", "expected"),
+    [
+        ("def run() -> list[str]: ...", listed),
+        ("def run() -> set[str]: ...", listed),
+        ("async def run() -> List[str]: ...", listed),
+        ("async def run() -> AsyncIterator[str]: ...", listed),
+        ("def run() -> Iterator[str]: ...", iterable),
+        ("def run() -> ConcatenateIterator[str]: ...", iterable),
+        ("def run() -> list[str]: yield 'a'", None),
+        ("def run() -> Iterator[str]: yield 'a'", None),
+        ("async def run() -> AsyncIterator[str]: yield 'a'", None),
+        ("def run() -> str: ...", None),
+        ("def run() -> dict: ...", None),
+        ("def run(): ...", None),
+    ],
+)
+def test_what_settles_a_returned_value(model, definition, expected):
+    predictor = model(f"from typing import *\nfrom cog import *\n{definition}\n")
+    assert settler(predictor) is expected
+
+
+def test_a_list_that_was_promised(tmp_path):
+    path = Path(tmp_path / "a.txt")
+    path.write_text("a")
+    assert listed(None, encode) == []
+    assert listed("ab", encode) == ["ab"]
+    assert listed({"a": (1,)}, encode) == [{"a": [1]}]
+    assert listed((1, {2}), encode) == [1, [2]]
+    assert listed(map(str, (1, 2)), encode) == ["1", "2"]
+    assert listed((c for c in "ab"), encode) == ["a", "b"]
+    assert listed(path, encode) == ["data:text/plain;base64,YQ=="]
+    with path.open("rb") as file:
+        assert listed(file, encode) == ["data:text/plain;base64,YQ=="]
+
+
+def test_an_iterator_that_was_promised():
+    items = iter("ab")
+    assert iterable(items, encode) is items
+    assert iterable(None, encode) == ()
+    for value in ("ab", b"ab", {"a": 1}, 5):
+        assert iterable(value, encode) == (value,)

@@ -11,6 +11,8 @@ import itertools
 import os
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import chaos
 from chaos import Ledger, answer
@@ -27,15 +29,19 @@ class Log(Ledger):
         super().__init__()
         self.numbers = itertools.count()
 
-    def call(self, key: int, tokens: list[str]) -> int:
+    @contextmanager
+    def call(self, key: int, tokens: list[str]) -> Iterator[None]:
+        """Write that the model is called, and how the call came to its end, unless it was interrupted."""
         number = next(self.numbers)
         self.write(
             f"batch {number} {os.getpid()} {time.monotonic_ns()} {key} {' '.join(tokens)}"
         )
-        return number
-
-    def over(self, how: str, number: int) -> None:
-        self.write(f"{how} {number} {os.getpid()}")
+        try:
+            yield
+        except Exception:
+            self.write(f"raised {number} {os.getpid()}")
+            raise
+        self.write(f"ended {number} {os.getpid()}")
 
     def enter(
         self, asked: list[tuple[str, str, int, bool, Path | None]]
@@ -77,14 +83,9 @@ class Batched(BaseRunner):
         file: list[Path | None] = Input(default=None),
         key: int = 0,
     ) -> list[str]:
-        number = self.log.call(key, token)
-        try:
+        with self.log.call(key, token):
             bad = self.log.enter(list(zip(token, do, salt, says, file)))
             time.sleep(max(wait))
-        except Exception:
-            self.log.over("raised", number)
-            raise
-        self.log.over("ended", number)
         return [b or answer(t, p) for b, t, p in zip(bad, token, pad)]
 
 
@@ -104,14 +105,9 @@ class BatchedTasks(BaseRunner):
         file: list[Path | None] = Input(default=None),
         key: int = 0,
     ) -> list[str]:
-        number = self.log.call(key, token)
-        try:
+        with self.log.call(key, token):
             bad = self.log.enter(list(zip(token, do, salt, says, file)))
             await asyncio.sleep(max(wait))
-        except Exception:
-            self.log.over("raised", number)
-            raise
-        self.log.over("ended", number)
         return [b or answer(t, p) for b, t, p in zip(bad, token, pad)]
 
 
@@ -146,8 +142,7 @@ class Around(BaseRunner):
 
     @batch(max_size=MOST)
     def run(self, items: list[dict]) -> list[dict]:
-        number = self.log.call(0, [i["token"] for i in items])
-        try:
+        with self.log.call(0, [i["token"] for i in items]):
             bad = self.log.enter(
                 [
                     (i["token"], in_run(i), i["salt"], i["says"], i["file"])
@@ -155,10 +150,6 @@ class Around(BaseRunner):
                 ]
             )
             time.sleep(max(i["wait"] for i in items))
-        except Exception:
-            self.log.over("raised", number)
-            raise
-        self.log.over("ended", number)
         return [b or i for b, i in zip(bad, items)]
 
     def postprocess(self, output: dict) -> str:

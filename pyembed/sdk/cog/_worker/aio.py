@@ -19,8 +19,8 @@ import _px
 
 from ..exceptions import CancelationException
 from .coerce import make_prepare
-from .encode import encode
-from .items import collect, collect_async
+from .encode import GENERATOR, encode
+from .items import collect, collect_async, settler
 from .logs import Router, follow_threads
 from .scope import Scope, enter
 from .setup import call_setup
@@ -98,13 +98,14 @@ class Slot:
 class Function:
     """A function of the model's, as the loop calls it."""
 
-    __slots__ = ("call", "collect", "is_async", "prepare")
+    __slots__ = ("call", "collect", "is_async", "prepare", "settle")
 
     def __init__(self, predictor: Predictor) -> None:
         self.call = predictor.function
         self.is_async = predictor.is_async
         self.prepare = make_prepare(predictor.signature)
         self.collect = collect if predictor.is_generator else None
+        self.settle = settler(predictor)
 
 
 class AsyncServer:
@@ -286,11 +287,16 @@ class AsyncServer:
                         value = await self._tell_all(slot, id, value, encoder)
                     else:
                         value = await collect_async(value, encoder)
-                elif function.collect is not None:
-                    if told:
-                        value = _px.tell_all(slot.index, id, value, encoder)
-                    else:
-                        value = function.collect(value, encoder)
+                else:
+                    if function.settle is not None and type(value) is not list:
+                        value = function.settle(value, encoder)
+                    elif type(value) is GENERATOR and function.collect is None:
+                        value = collect(value, encoder)
+                    if function.collect is not None:
+                        if told:
+                            value = _px.tell_all(slot.index, id, value, encoder)
+                        else:
+                            value = function.collect(value, encoder)
             finally:
                 slot.inside = slot.is_sync = False
             kind = SUCCEEDED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from threading import Thread
 from time import perf_counter_ns
 
@@ -19,12 +18,15 @@ from .wire import CANCELED, FAILED, SUCCEEDED, TRAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from signal import SIGUSR1, signal
     from typing import Any
 
     from .around import Around
     from .batching import Plan
     from .held import Request
     from .load import Predictor
+else:
+    from _signal import SIGUSR1, signal
 
 _SLOT = 0
 
@@ -61,7 +63,7 @@ class BatchServer:
             answer_checks(self._predictor, None, alone=True)
         if not _px.slots(1):
             return
-        signal.signal(signal.SIGUSR1, self._on_cancel)
+        signal(SIGUSR1, self._on_cancel)
         self._loop()
         _px.flush(_SLOT)
 

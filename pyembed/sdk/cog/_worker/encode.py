@@ -17,6 +17,7 @@ _DEPTH = 500  # as deep as the serialiser behind this goes
 _PLAIN = frozenset({str, int, bool, type(None)})
 _HUGE = 1.7976931348623157e308  # the largest double
 _UNKNOWN = object()
+GENERATOR = type(_ for _ in ())
 _TEXTS = {"datetime": ("datetime", "date", "time"), "uuid": ("UUID",), "decimal": ("Decimal",)}
 
 
@@ -121,7 +122,7 @@ def _simplify(value: Any, store: Store | None) -> Any:
         return _base(value)
     if isinstance(value, dict):
         return dict(value)
-    if isinstance(value, (list, tuple, set, frozenset, range)):
+    if isinstance(value, (list, tuple, set, frozenset, range, GENERATOR)):
         return list(value)
     if isinstance(value, type):
         raise Refused(f" is the class {value.__qualname__}, not a value")

@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def preload() -> None:
-    """Import what every worker needs, while its bytecode may be written."""
+def preload(unkept: bool) -> None:
+    """Import what every worker needs, while its bytecode may be written.
+
+    unkept is whether that of other modules may not be.
+    """
+    if unkept:
+        from .kept import keep
+
+        here = os.path.dirname(__file__)
+        keep(os.path.dirname(here), here)
     from . import coerce, encode, load, schema, scope, setup, sync  # noqa: F401
 
 
@@ -65,11 +73,12 @@ def _prepare_process(config: dict[str, Any]) -> None:
     sys.path.insert(1, config["root"])
     sys.argv = [(config["ref"] or config["train"]).partition(":")[0]]
     order_streams()
-    if sys.version_info >= (3, 12):
+    if sys.version_info >= (3, 12) and sys.warnoptions:
         import warnings
 
         # Every fork would warn that the process has threads: ours, which the
-        # fork hook knows how to handle.
+        # fork hook knows how to handle. Where nobody asked for warnings, such
+        # as these are ignored anyway, and need no regular expression.
         warnings.filterwarnings("ignore", r".*fork\(\) may lead to deadlocks", DeprecationWarning)
     _extend_child_path()
 

@@ -34,6 +34,7 @@ class Predictor:
     function            what to call with the inputs as keywords
     is_async            calling it returns a coroutine or an async iterator
     is_generator        calling it returns an iterator
+    returns_items       it is no generator itself, and may return whatever it likes
     is_async_generator  calling it returns an async iterator; a coroutine whose
                         output is a Stream returns one too, once awaited
     streaming           it has @streaming
@@ -57,6 +58,7 @@ class Predictor:
         "is_generator",
         "mode",
         "plan",
+        "returns_items",
         "setup",
         "setup_is_async",
         "setup_takes_weights",
@@ -96,6 +98,7 @@ class Predictor:
         plain = not flags & (_CO_COROUTINE | _CO_GENERATOR | _CO_ASYNC_GENERATOR)
         returns_sync = plain and isinstance(output, Stream) and not output.is_async
         returns_async = plain and isinstance(output, Stream) and output.is_async
+        self.returns_items = not flags & (_CO_GENERATOR | _CO_ASYNC_GENERATOR)
         self.is_generator = bool(flags & _CO_GENERATOR) or returns_sync
         self.is_async_generator = bool(flags & _CO_ASYNC_GENERATOR) or returns_async
         self.is_async = self.is_async_generator or bool(flags & _CO_COROUTINE)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 
 import _px
 
 from . import errors
 from .coerce import make_prepare
-from .encode import encode
-from .items import collect
+from .encode import GENERATOR, encode
+from .items import collect, settler
 from .scope import Scope
 from .scope import _current as variable
 from .setup import run_setup
@@ -19,9 +18,12 @@ from .wire import METRIC
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from signal import SIGUSR1, signal
     from typing import Any
 
     from .load import Predictor
+else:
+    from _signal import SIGUSR1, signal  # signal itself adds enum to it, which takes 3 ms
 
 
 class Function:
@@ -31,12 +33,13 @@ class Function:
         self.predict = predictor.function
         self.prepare = make_prepare(predictor.signature)
         self.collect = collect if predictor.is_generator else None
+        self.settle = settler(predictor)
         if predictor.is_async:  # the train function, beside a predict function that is not
             from .bridge import Bridge
 
             bridge = Bridge(predictor.function)
             if predictor.is_async_generator:
-                self.predict, self.collect = bridge.iterate, collect
+                self.predict, self.collect, self.settle = bridge.iterate, collect, None
             else:
                 self.predict = bridge.run
 
@@ -56,6 +59,8 @@ class SyncServer:
         self.keep = keep
         self.hook = hook
         self.fail = fail
+        self.generator = GENERATOR
+        self.draw = collect
 
     def setup(self, config: dict[str, Any]) -> None:
         """Run the model's setup function."""
@@ -68,7 +73,7 @@ class SyncServer:
             from .health import answer_checks
 
             answer_checks(self._main, None, alone=True)
-        signal.signal(signal.SIGUSR1, _px.on_cancel)
+        signal(SIGUSR1, _px.on_cancel)
         _px.serve(self)
 
 

@@ -1,0 +1,30 @@
+package httpd
+
+import (
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestBothEncodersWriteTheSame: which of the two an answer takes is a matter of time alone.
+func TestBothEncodersWriteTheSame(t *testing.T) {
+	s := &Server{}
+	for _, v := range []any{
+		Health{},
+		Health{
+			Status:  "READY",
+			Setup:   &Setup{Logs: "<b>&amp;\x00\x1f\t\"\\ \xff\xc3 é 😀\n"},
+			Version: map[string]string{"z": "1", "a": "<2>"},
+			Workers: []WorkerHealth{{CUDA: map[string]any{"z": 1.5, "a": nil, "n": 1e21, "s": []any{true, "&"}}}},
+			Queue:   &Queue{}, Preload: &Preload{},
+		},
+		discoveryBody{DocsURL: "/docs?a&b"},
+	} {
+		var often, seldom fasthttp.RequestCtx
+		s.encode(&often, fasthttp.StatusOK, v)
+		s.encodeSeldom(&seldom, fasthttp.StatusOK, v)
+		if a, b := often.Response.String(), seldom.Response.String(); a != b {
+			t.Errorf("%q\nand %q", a, b)
+		}
+	}
+}

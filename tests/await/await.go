@@ -1,0 +1,26 @@
+package await
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// Patience is how long a test waits for what must come: far beyond what the slowest machine needs.
+const Patience = 60 * time.Second
+
+// Eventually waits until a state has come, and fails the test where it never does.
+func Eventually(t testing.TB, what string, reached func() bool) {
+	t.Helper()
+	for end := time.Now().Add(Patience); !reached(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s\n%s", Patience, what, Stacks())
+		}
+	}
+}
+
+// Stacks are those of all goroutines, to be shown where one of them does not come.
+func Stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}

@@ -1,0 +1,57 @@
+package await
+
+import (
+	"os"
+	"testing"
+)
+
+// recorder is a test that is watched by another.
+type recorder struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+
+// TestNoLeakWaits: what is closed only after the look has begun is no leak, and what else is asked for comes last.
+func TestNoLeakWaits(t *testing.T) {
+	inner := &recorder{TB: t}
+	looked := false
+	release := make(chan struct{})
+	NoLeak(inner, func() {
+		looked = true
+		select {
+		case <-release:
+		default:
+			t.Error("it was looked at while a goroutine was left")
+		}
+	})
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-release
+		r.Close()
+		w.Close()
+	}()
+	before := descriptors(t)
+	go close(release)
+	for _, f := range inner.cleanups {
+		f()
+	}
+	if !looked {
+		t.Error("nobody looked")
+	}
+	if after := descriptors(t); after != before-2 {
+		t.Errorf("%d descriptors, %d before: the pipe was not waited for", after, before)
+	}
+}
+
+func TestEventuallyLooksAgain(t *testing.T) {
+	looks := 0
+	Eventually(t, "the third look", func() bool { looks++; return looks == 3 })
+	if looks != 3 {
+		t.Errorf("%d looks", looks)
+	}
+}
