@@ -156,7 +156,7 @@ var errPanic = errors.New("panic while a prediction was carried out")
 // any more.
 func (s *Server) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 	rec := p.Record()
-	if rec.Status == predict.Failed {
+	if rec.Status != predict.Succeeded {
 		rec.Output = nil // what it yielded before is for streams and webhooks
 	}
 	if p.Request.WantFile {

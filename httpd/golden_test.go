@@ -83,7 +83,7 @@ func goldenCases() []goldenCase {
 		{name: "discovery_training", request: get("/"), set: func(f *fake) { f.training = true }},
 		{name: "health", request: get("/health-check"), set: func(f *fake) {
 			f.health = Health{Status: "READY",
-				Setup:   &Setup{StartedAt: "2026-11-21T09:30:00.000000Z", Status: "succeeded", Logs: "a\xffb\n"},
+				Setup:   &Setup{StartedAt: "2026-11-21T09:30:00.000000+00:00", Status: "succeeded", Logs: "a\xffb\n"},
 				Version: map[string]string{"python": "3.13.0", "cog": "0.23.0", "pinion": "0.1.0"},
 				Workers: []WorkerHealth{{PID: 7, State: "ready", CUDA: map[string]any{"devices": 0}}}}
 		}},

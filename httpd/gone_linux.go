@@ -34,7 +34,7 @@ var watchMoves = [watchPhases]uint8{
 // youth is how long a prediction goes unwatched. Putting a descriptor into an epoll set and taking it
 // out costs two system calls, as much as a quick prediction may cost in all; and nothing is lost by
 // letting a prediction that takes less than this come to its end.
-const youth = 5 * time.Millisecond
+const youth = 20 * time.Millisecond
 
 // canceler is what a watch acts on.
 type canceler interface{ Cancel() }
@@ -60,9 +60,9 @@ func (w *watch) move(to watchPhase) bool {
 
 // watcher cancels predictions whose clients have left. A request enters its connection into a list
 // and takes it out again: two short critical sections, no system call, no allocation. A sweep, every
-// few milliseconds while requests come, moves those that have grown old into an epoll set, where the
-// kernel tells when a client closes its side. The epoll descriptor itself waits in Go's poller, so an
-// idle watcher costs nothing, however many wait in it.
+// few hundredths of a second while requests come, moves those that have grown old into an epoll set,
+// where the kernel tells when a client closes its side. The epoll descriptor itself waits in Go's
+// poller, so an idle watcher costs nothing, however many wait in it.
 type watcher struct {
 	log *slog.Logger
 

@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// patience is how long a test waits for what must come. It only bounds a failing test.
-const patience = 60 * time.Second
+	"pinion/tests/await"
+)
 
 // ends makes a connected pair. Both are closed when the test ends, and where it never does: a Recv
 // that waits for what will not come then fails.
@@ -44,7 +42,7 @@ func rawEnd(t testing.TB, c **Conn) int {
 }
 
 func guard(t testing.TB, c *Conn) {
-	late := time.AfterFunc(patience, func() { c.Close() })
+	late := time.AfterFunc(await.Patience, func() { c.Close() })
 	t.Cleanup(func() {
 		late.Stop()
 		c.Close()
@@ -161,36 +159,11 @@ func filled(n int, seed uint64) []byte {
 	return b
 }
 
-// descriptors lists what this process has open, by what it is.
-func descriptors(t testing.TB) []string {
-	t.Helper()
-	dir, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var open []string
-	for _, e := range dir {
-		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil { // else it is the folder's own
-			open = append(open, to)
-		}
-	}
-	return open
-}
-
 // noLeak fails the test where it ends with more descriptors, goroutines or mapped bodies than it began with.
 func noLeak(t *testing.T) {
 	t.Helper()
-	r, w, err := os.Pipe() // Go's poller opens descriptors of its own with the first that it watches
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	w.Close()
-	fds, goroutines, maps := descriptors(t), runtime.NumGoroutine(), mappedBodies(t)
-	t.Cleanup(func() {
-		eventually(t, "the descriptors are closed", func() bool { return len(descriptors(t)) <= len(fds) },
-			func() any { return descriptors(t) })
-		eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines }, stacks)
+	maps := mappedBodies(t)
+	await.NoLeak(t, func() {
 		if now := mappedBodies(t); now > maps {
 			t.Errorf("%d bodies are still mapped, %d were", now, maps)
 		}
@@ -204,19 +177,4 @@ func mappedBodies(t testing.TB) int {
 		t.Fatal(err)
 	}
 	return strings.Count(string(maps), "pinion-body")
-}
-
-func stacks() any {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, true)])
-}
-
-// eventually waits until a state has come; the answer of found is told where it never does.
-func eventually(t testing.TB, what string, reached func() bool, found func() any) {
-	t.Helper()
-	for end := time.Now().Add(patience); !reached(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s\n%v", patience, what, found())
-		}
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/await"
 )
 
 // TestCombiningWriter has many goroutines send at once: every frame comes whole, and those of one
@@ -128,7 +130,7 @@ func TestIdleWriterGivesMemoryBack(t *testing.T) {
 		defer a.write.mu.Unlock()
 		return cap(a.write.pending.data) + cap(a.write.cur.data)
 	}
-	eventually(t, "the buffers are small again", func() bool { return held() <= 2*keepBytes }, func() any { return held() })
+	await.Eventually(t, "the buffers are small again", func() bool { return held() <= 2*keepBytes }, func() any { return held() })
 }
 
 func TestCloseOfAFullWriterClosesWhatWaits(t *testing.T) {
@@ -183,7 +185,7 @@ func TestLargePartsBetweenSmallOnesAndFiles(t *testing.T) {
 			t.Fatalf("frame %d: got %v, want %v", i, got, want[i])
 		}
 	}
-	eventually(t, "nothing of what was sent is held", func() bool {
+	await.Eventually(t, "nothing of what was sent is held", func() bool {
 		a.write.mu.Lock()
 		defer a.write.mu.Unlock()
 		if a.write.active { // and has cur
@@ -197,5 +199,5 @@ func TestLargePartsBetweenSmallOnesAndFiles(t *testing.T) {
 			}
 		}
 		return true
-	}, func() any { return "large parts" })
+	})
 }

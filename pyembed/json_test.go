@@ -73,6 +73,10 @@ func TestJSONKeys(t *testing.T) {
 	check(t, "keys", "")
 }
 
+func TestJSONLoans(t *testing.T) {
+	check(t, "loans", "")
+}
+
 func TestJSONLongNumbers(t *testing.T) {
 	check(t, "long_numbers", "")
 }

@@ -25,6 +25,7 @@ sys.path.insert(0, "testdata")
 from jsontest_cases import check_cut, check_dump, check_load
 from jsontest_properties import floats, fuzz, properties
 from jsontest_bounds import keys, long_numbers, no_memory, speed
+from jsontest_loans import loans
 `
 
 // jsonBridge is a real interpreter in this process, for tests of the JSON

@@ -16,25 +16,37 @@
 // other threads that answer. GIL held.
 static struct px_buf spare;
 
-// add_frame appends (kind, id, flags, message, error) to list: error is None, or the exception of a body that cannot
-// be read.
-static int add_frame(PyObject *list, struct px_frame *f) {
+PyObject *px_frame_tuple(uint8_t kind, uint64_t id, uint8_t flags, PyObject *message, PyObject *error) {
+  PyObject *items[] = {PyLong_FromLong(kind), PyLong_FromUnsignedLongLong(id), PyLong_FromLong(flags),
+                       message ? message : Py_NewRef(Py_None), error ? error : Py_NewRef(Py_None)};
+  PyObject *frame = items[0] && items[1] && items[2] ? PyTuple_New(5) : NULL;
+  for (int i = 0; i < 5; i++) {
+    if (frame)
+      PyTuple_SetItem(frame, i, items[i]);  // which takes it
+    else
+      Py_XDECREF(items[i]);
+  }
+  return frame;
+}
+
+PyObject *px_frame_read(const struct px_frame *f) {
   PyObject *message = px_json_loads(f->body, f->len), *raised = NULL;
   if (!message) {
     raised = px_raised();
-    if (!raised) return -1;
+    if (!raised) return NULL;
   }
-  PyObject *frame = Py_BuildValue("(iKiOO)", (int)f->kind, (unsigned long long)f->id, (int)f->flags,
-                                  message ? message : Py_None, raised ? raised : Py_None);
+  return px_frame_tuple(f->kind, f->id, f->flags, message, raised);
+}
+
+// add_frame appends a frame's tuple to list.
+static int add_frame(PyObject *list, const struct px_frame *f) {
+  PyObject *frame = px_frame_read(f);
   int status = frame ? PyList_Append(list, frame) : -1;
   Py_XDECREF(frame);
-  Py_XDECREF(message);
-  Py_XDECREF(raised);
   return status;
 }
 
-// fill reads what is there, waiting for bytes if wait is set, without the GIL. As px_channel_fill, but never EINTR.
-static int fill(struct px_channel *ch, bool wait) {
+int px_fill(struct px_channel *ch, bool wait) {
   for (;;) {
     if (!wait) {
       int n = px_channel_fill(ch, false);
@@ -62,7 +74,7 @@ static PyObject *frames(PyObject *self, PyObject *args) {
   PyObject *list = PyList_New(0);
   if (!list) return NULL;
   do {
-    n = fill(ch, wait);
+    n = px_fill(ch, wait);
     if (n == 0) {
       Py_DecRef(list);
       Py_RETURN_NONE;
@@ -128,15 +140,7 @@ static PyObject *prepared(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-// batch_done(slot, ride, nanos, runs, size, failed): the function is over. The answers that follow at once leave with
-// it, and it leaves soon, whatever they take.
-static PyObject *batch_done(PyObject *self, PyObject *args) {
-  (void)self;
-  int i, runs, size, failed;
-  unsigned long long id, nanos;
-  if (!PyArg_ParseTuple(args, "iKKiip", &i, &id, &nanos, &runs, &size, &failed)) return NULL;
-  struct px_channel *ch = px_slot_of(i);
-  if (!ch) return NULL;
+int px_ride_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, int size, bool failed) {
   px_flush_stdio();
   px_log_unwatch();
   char body[80];
@@ -145,8 +149,22 @@ static PyObject *batch_done(PyObject *self, PyObject *args) {
   atomic_store(&ch->page->running, 0);
   ch->current = 0;
   if (status == 0) status = px_channel_put(ch, PX_BATCH_DONE, id, nanos, body, (size_t)n);
-  if (status < 0) return PyErr_NoMemory();
+  if (status < 0) {
+    PyErr_NoMemory();
+    return -1;
+  }
   if (size > 1) px_flusher_arm_for(ch);
+  return 0;
+}
+
+// batch_done(slot, ride, nanos, runs, size, failed): see px_ride_done.
+static PyObject *batch_done(PyObject *self, PyObject *args) {
+  (void)self;
+  int i, runs, size, failed;
+  unsigned long long id, nanos;
+  if (!PyArg_ParseTuple(args, "iKKiip", &i, &id, &nanos, &runs, &size, &failed)) return NULL;
+  struct px_channel *ch = px_slot_of(i);
+  if (!ch || px_ride_done(ch, id, nanos, runs, size, failed) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
@@ -173,8 +191,26 @@ static PyObject *reply_item(PyObject *self, PyObject *const *args, Py_ssize_t n)
   Py_RETURN_NONE;
 }
 
-// reply_riders(slot, ids, values, nanos, metrics, encode) -> n: the answers of those that succeeded, with the same time
-// and metrics; made up to the first that cannot be, of number n, which reply_item is for.
+Py_ssize_t px_reply_riders(struct px_channel *ch, PyObject *ids, PyObject *values, uint64_t nanos, PyObject *metrics,
+                           PyObject *encode) {
+  struct px_buf b = px_buf_take(&spare);
+  Py_ssize_t done = 0, count = PyList_Size(ids);
+  int status = count < 0 ? -1 : px_begin_answer(&b, nanos, metrics, encode);
+  size_t head = b.len;
+  for (; status == 0 && done < count; done++) {
+    PyObject *id = PyList_GetItem(ids, done), *value = PyList_GetItem(values, done);  // borrowed
+    uint64_t name = id && value ? PyLong_AsUnsignedLongLong(id) : (uint64_t)-1;
+    b.len = head;
+    if (PyErr_Occurred() || px_end_answer(&b, PX_SUCCEEDED, value, encode) < 0 ||
+        px_put_answer(ch, PX_SUCCEEDED, name, nanos, &b) < 0)
+      break;
+  }
+  px_buf_give_back(&spare, &b, PX_KEEP_ANSWER);
+  PyErr_Clear();  // reply_item meets it again
+  return done;
+}
+
+// reply_riders(slot, ids, values, nanos, metrics, encode) -> n: see px_reply_riders; reply_item is for those from n on.
 static PyObject *reply_riders(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
   if (n != 6) return PyErr_Format(PyExc_TypeError, "reply_riders takes 6 arguments, not %zd", n);
@@ -183,22 +219,7 @@ static PyObject *reply_riders(PyObject *self, PyObject *const *args, Py_ssize_t 
   if (PyErr_Occurred()) return NULL;
   struct px_channel *ch = px_slot_of(i);
   if (!ch) return NULL;
-  struct px_buf b = px_buf_take(&spare);
-  Py_ssize_t done = 0, count = PyList_Size(args[1]);
-  int status = count < 0 ? -1 : px_begin_answer(&b, nanos, args[4], args[5]);
-  size_t head = b.len;
-  for (; status == 0 && done < count; done++) {
-    // Borrowed: the lists are the caller's own, and nobody else has them.
-    PyObject *id = PyList_GetItem(args[1], done), *value = PyList_GetItem(args[2], done);
-    uint64_t name = id && value ? PyLong_AsUnsignedLongLong(id) : (uint64_t)-1;
-    b.len = head;
-    if (PyErr_Occurred() || px_end_answer(&b, PX_SUCCEEDED, value, args[5]) < 0 ||
-        px_put_answer(ch, PX_SUCCEEDED, name, nanos, &b) < 0)
-      break;
-  }
-  px_buf_give_back(&spare, &b, PX_KEEP_ANSWER);
-  PyErr_Clear();  // reply_item meets it again
-  return PyLong_FromSsize_t(done);
+  return PyLong_FromSsize_t(px_reply_riders(ch, args[1], args[2], nanos, args[4], args[5]));
 }
 
 PyMethodDef px_batch_methods[] = {

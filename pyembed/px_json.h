@@ -52,6 +52,31 @@ PyObject *px_json_loads(const char *s, size_t n);
 // lists, what is there when an element's turn comes is written.
 int px_json_dumps(struct px_buf *out, PyObject *o, PyObject *fallback);
 
+// Loans: long strings without escapes that are not copied, but lent by their str. The text is the buffer with each in its
+// place. A copy of a long string costs as much as the socket's own.
+#define PX_LOAN_MIN ((size_t)64 << 10)  // bytes of UTF-8; shorter strings are copied
+#define PX_LOANS 15                     // as are those that come after so many
+
+struct px_loan {
+  size_t at;  // it belongs in front of this byte of the buffer
+  const char *data;
+  size_t len;
+  PyObject *owner;  // a reference that is held: the bytes stay, and stay what they are, as long as it is
+};
+
+// In the order of the text. With n = 0 there are none. One owner at a time, as of the buffer.
+struct px_loans {
+  int n;
+  struct px_loan list[PX_LOANS];
+};
+
+// px_json_lend is px_json_dumps that adds the long strings to loans, but for keys; NULL: it is px_json_dumps. The
+// caller gives back what was lent, after an error too: the buffer is then what it was, and they belong nowhere.
+int px_json_lend(struct px_buf *out, struct px_loans *loans, PyObject *o, PyObject *fallback);
+
+// px_json_give_back drops all references. It may run Python code; an exception that is set stays set.
+void px_json_give_back(struct px_loans *loans);
+
 // px_json_put_string appends the n bytes at s, which must be UTF-8, as a JSON
 // string with its quotes. No GIL needed, no Python error; 0, or -1 without memory.
 int px_json_put_string(struct px_buf *out, const char *s, size_t n);

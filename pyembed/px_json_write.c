@@ -26,6 +26,7 @@ struct walk {
 
 struct writer {
   struct px_buf *out;
+  struct px_loans *loans;  // NULL: all is copied
   PyObject *fallback;
   int depth;
   struct walk *walks;
@@ -92,11 +93,23 @@ static int surrogate_error(struct writer *w, PyObject *str) {
   return fail(w, PyExc_ValueError, text);
 }
 
-static int write_str(struct writer *w, PyObject *o) {
-  Py_ssize_t n;
-  const char *s = PyUnicode_AsUTF8AndSize(o, &n);
+// lend writes the quotes of a str, between which its n bytes at s belong. These lie in the str itself or in a copy that
+// it keeps.
+static int lend(struct writer *w, struct px_loans *loans, PyObject *o, const char *s, size_t n) {
+  if (px_buf_put(w->out, "\"\"", 2) < 0) return no_memory();
+  loans->list[loans->n++] = (struct px_loan){w->out->len - 1, s, n, Py_NewRef(o)};
+  return 0;
+}
+
+// write_str writes a str, which loans may take; NULL: it is copied.
+static int write_str(struct writer *w, PyObject *o, struct px_loans *loans) {
+  Py_ssize_t length;
+  const char *s = PyUnicode_AsUTF8AndSize(o, &length);
   if (!s) return surrogate_error(w, o);
-  return px_json_put_string(w->out, s, (size_t)n) < 0 ? no_memory() : 0;
+  size_t n = (size_t)length;
+  if (n >= PX_LOAN_MIN && loans && loans->n < PX_LOANS && px_json_scan(s, s + n) == s + n)
+    return lend(w, loans, o, s, n);
+  return px_json_put_string(w->out, s, n) < 0 ? no_memory() : 0;
 }
 
 static int write_int(struct writer *w, PyObject *o) {
@@ -183,7 +196,7 @@ static int write_key_text(struct writer *w, PyObject *key) {
 // write_key writes the key in quotes, and the colon.
 static int write_key(struct writer *w, PyObject *key) {
   if (PyUnicode_Check(key)) {
-    if (write_str(w, key) < 0) return -1;
+    if (write_str(w, key, NULL) < 0) return -1;  // the place of an error is read from the buffer
   } else {
     if (write_word(w, "\"", 1) < 0 || write_key_text(w, key) < 0 || write_word(w, "\"", 1) < 0) return -1;
   }
@@ -302,7 +315,7 @@ static int write_other(struct writer *w, PyObject *o) {
   member = is_enum(w, o);
   if (member < 0) goto done;
   if (member && w->fallback) rc = write_by_fallback(w, o);
-  else if (PyUnicode_Check(o)) rc = write_str(w, o);
+  else if (PyUnicode_Check(o)) rc = write_str(w, o, w->loans);
   else if (PyLong_Check(o)) rc = write_int(w, o);
   else if (PyFloat_Check(o)) rc = write_float(w, o);
   else if (PyList_Check(o)) rc = write_array(w, o, 0);
@@ -317,7 +330,7 @@ done:
 // write_value writes o, a reference to which may be borrowed from its container.
 static int write_value(struct writer *w, PyObject *o) {
   PyTypeObject *type = Py_TYPE(o);
-  if (type == &PyUnicode_Type) return write_str(w, o);
+  if (type == &PyUnicode_Type) return write_str(w, o, w->loans);
   if (type == &PyLong_Type) return write_int(w, o);
   if (type == &PyFloat_Type) return write_float(w, o);
   if (type == &PyDict_Type) return write_dict(w, o);
@@ -328,10 +341,19 @@ static int write_value(struct writer *w, PyObject *o) {
   return write_other(w, o);
 }
 
+void px_json_give_back(struct px_loans *loans) {
+  while (loans->n > 0) Py_DecRef(loans->list[--loans->n].owner);
+}
+
 int px_json_dumps(struct px_buf *out, PyObject *o, PyObject *fallback) {
+  return px_json_lend(out, NULL, o, fallback);
+}
+
+int px_json_lend(struct px_buf *out, struct px_loans *loans, PyObject *o, PyObject *fallback) {
   struct writer w;
   size_t before = out->len;
   w.out = out;
+  w.loans = loans;
   w.fallback = fallback;
   w.depth = 0;
   w.walks = NULL;

@@ -121,6 +121,15 @@ int px_log_mark(struct px_channel *ch, uint64_t id) {
   return status;
 }
 
+int px_log_idle(struct px_channel *ch) {
+  if (px_w.nslots != 1) return 0;
+  if (px_w.wrote) {
+    px_w.wrote = false;
+    px_flush_stdio();
+  }
+  return px_log_mark(ch, 0);
+}
+
 void px_log_watch(uint64_t id) {
   atomic_store(&px_w.log_watch, id);
   px_flusher_watch();

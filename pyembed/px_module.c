@@ -90,7 +90,6 @@ static PyObject *on_cancel(PyObject *self, PyObject *args) {
     struct px_slot_page *page = px_w.slots[i]->page;
     uint64_t running = atomic_load(&page->running);
     if (px_is_canceled(page, running)) {
-      px_w.canceled = running;
       PyErr_SetString(px_w.cancel_type, "the prediction was canceled");
       return NULL;
     }
@@ -173,6 +172,7 @@ static PyMethodDef methods[] = {
     {"leave_child", leave_child, METH_O, NULL},
     {"only", (PyCFunction)(void (*)(void))only, METH_FASTCALL, NULL},
     {"serve", px_serve, METH_O, NULL},
+    {"serve_rides", px_serve_rides, METH_O, NULL},
     {"scope", px_scope, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define PX_COPY_MAX ((size_t)1 << 20)  // above, a body is sent from where it lies
@@ -32,6 +33,13 @@ static void header(char h[PX_HEADER], size_t len, uint8_t kind, uint8_t flags, u
   memcpy(h + 16, &nanos, sizeof nanos);
 }
 
+// size_of is how many bytes there are in n parts.
+static size_t size_of(const struct iovec *parts, int n) {
+  size_t size = 0;
+  for (int i = 0; i < n; i++) size += parts[i].iov_len;
+  return size;
+}
+
 // is_shared tells whether what is queued lies where the front can take it.
 static bool is_shared(struct px_channel *ch) { return ch->shared && ch->out.data == (char *)ch->shared->data; }
 
@@ -54,15 +62,21 @@ static void emptied(struct px_channel *ch) {
   atomic_store_explicit(&ch->shared->begin, ch->position, memory_order_release);
 }
 
-// send_all sends n bytes, waiting for the front, fd with the first of them.
-static bool send_all(struct px_channel *ch, const char *p, size_t n, int fd) {
+// cut takes the first k bytes, and parts that are empty, off n parts.
+static struct iovec *cut(struct iovec *parts, int *n, size_t k) {
+  for (; *n > 0 && k >= parts->iov_len; parts++, --*n) k -= parts->iov_len;
+  if (*n > 0) *parts = (struct iovec){(char *)parts->iov_base + k, parts->iov_len - k};
+  return parts;
+}
+
+// send_all sends n parts, of which it leaves nothing, waiting for the front, fd with the first byte.
+static bool send_all(struct px_channel *ch, struct iovec *parts, int n, int fd) {
   while (n > 0) {
     union {
       struct cmsghdr align;
       char bytes[CMSG_SPACE(sizeof(int))];
     } control;
-    struct iovec iov = {(char *)p, n};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    struct msghdr m = {.msg_iov = parts, .msg_iovlen = (size_t)n};
     if (fd >= 0) {
       memset(&control, 0, sizeof control);
       m.msg_control = control.bytes;
@@ -79,8 +93,7 @@ static bool send_all(struct px_channel *ch, const char *p, size_t n, int fd) {
       return false;
     }
     fd = -1;
-    p += k;
-    n -= (size_t)k;
+    parts = cut(parts, &n, (size_t)k);
     ch->position += (size_t)k;
   }
   return true;
@@ -105,10 +118,11 @@ static bool flush_locked(struct px_channel *ch, bool wait) {
   return true;
 }
 
-// send_directly sends what is not queued, after what is. Waits for the front.
-static void send_directly(struct px_channel *ch, const char *h, const char *body, size_t len, int fd) {
+// send_directly sends n parts, the first of which is a header, after what is queued. Waits for the front. The header goes
+// alone, so that the front has made room for the body when that comes.
+static void send_directly(struct px_channel *ch, struct iovec *parts, int n, int fd) {
   flush_locked(ch, true);
-  if (!ch->broken && !(send_all(ch, h, PX_HEADER, fd) && send_all(ch, body, len, -1))) ch->broken = true;
+  if (!ch->broken && !(send_all(ch, parts, 1, fd) && send_all(ch, parts + 1, n - 1, -1))) ch->broken = true;
   emptied(ch);  // for the position
 }
 
@@ -127,15 +141,14 @@ static int reserve(struct px_channel *ch, size_t n) {
   return px_buf_reserve(&ch->out, n);
 }
 
-// append queues one frame. 0, or -1 with errno.
-static int append(struct px_channel *ch, const char *h, const char *body, size_t len) {
-  if (reserve(ch, PX_HEADER + len) < 0) {
+// append queues one frame of n parts, the first of which is its header. 0, or -1 with errno.
+static int append(struct px_channel *ch, const struct iovec *parts, int n) {
+  if (reserve(ch, size_of(parts, n)) < 0) {
     errno = ENOMEM;
     return -1;
   }
   if (ch->out.len == 0) ch->unsent_since = px_now();
-  px_buf_put(&ch->out, h, PX_HEADER);
-  px_buf_put(&ch->out, body, len);
+  for (int i = 0; i < n; i++) px_buf_put(&ch->out, parts[i].iov_base, parts[i].iov_len);
   if (is_shared(ch)) atomic_store_explicit(&ch->shared->len, ch->out.len, memory_order_release);
   return 0;
 }
@@ -161,22 +174,21 @@ void px_flush_held(struct px_channel *ch) {
   PyEval_RestoreThread(state);
 }
 
-// put_file sends a body as a memory file: one copy, none through the socket.
-static int put_file(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const char *body, size_t len) {
+// put_file sends a body of n parts, of which it leaves nothing, as a memory file: one copy, none through the socket.
+static int put_file(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, struct iovec *body, int n) {
   char h[PX_HEADER];
   int status = -1;
   int fd = memfd_create("pinion-body", MFD_CLOEXEC);
   if (fd < 0) return -1;
-  while (len > 0) {
-    ssize_t k = write(fd, body, len);
+  while (n > 0) {
+    ssize_t k = writev(fd, body, n);
     if (k < 0 && errno == EINTR) continue;
     if (k < 0) goto out;
-    body += k;
-    len -= (size_t)k;
+    body = cut(body, &n, (size_t)k);
   }
   header(h, 0, kind, PX_FLAG_FILE, id, nanos);
   pthread_mutex_lock(&ch->mu);
-  send_directly(ch, h, NULL, 0, fd);
+  send_directly(ch, &(struct iovec){h, PX_HEADER}, 1, fd);
   pthread_mutex_unlock(&ch->mu);
   status = 0;
 out:;
@@ -187,17 +199,24 @@ out:;
 }
 
 int px_channel_put(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const char *body, size_t len) {
-  if (len > PX_INLINE_MAX) return put_file(ch, kind, id, nanos, body, len);
+  struct iovec parts[] = {{NULL, 0}, {(char *)body, len}};
+  return px_channel_put_parts(ch, kind, id, nanos, parts, 2);
+}
+
+int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, struct iovec *parts, int n) {
+  size_t len = size_of(parts + 1, n - 1);
+  if (len > PX_INLINE_MAX) return put_file(ch, kind, id, nanos, parts + 1, n - 1);
   int status = 0;
   char h[PX_HEADER];
   header(h, len, kind, 0, id, nanos);
+  parts[0] = (struct iovec){h, PX_HEADER};
   pthread_mutex_lock(&ch->mu);
   if (ch->broken) {
     // Nobody listens; what is queued would stay here.
   } else if (len > PX_COPY_MAX) {
-    send_directly(ch, h, body, len, -1);
+    send_directly(ch, parts, n, -1);
   } else {
-    status = append(ch, h, body, len);
+    status = append(ch, parts, n);
     if (ch->out.len > PX_KEEP_OUT) flush_locked(ch, false);
   }
   pthread_mutex_unlock(&ch->mu);
@@ -257,11 +276,12 @@ int px_channel_tell(struct px_channel *ch, uint8_t kind, uint64_t id, const char
   int status = 0;
   char h[PX_HEADER];
   header(h, len, kind, 0, id, 0);
+  struct iovec parts[] = {{h, PX_HEADER}, {(char *)body, len}};
   pthread_mutex_lock(&ch->mu);
   uint64_t now = px_now(), due = 0;
   if (ch->broken) {
     // Nobody listens; what is queued would stay here.
-  } else if (append(ch, h, body, len) < 0) {
+  } else if (append(ch, parts, 2) < 0) {
     status = -1;
   } else {
     uint64_t pause = now - ch->told_at;

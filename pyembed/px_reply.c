@@ -73,10 +73,11 @@ int px_begin_answer(struct px_buf *b, uint64_t nanos, PyObject *metrics, PyObjec
   return -1;
 }
 
-int px_end_answer(struct px_buf *b, uint8_t kind, PyObject *value, PyObject *encode) {
+// end_answer is px_end_answer, with loans or NULL.
+static int end_answer(struct px_buf *b, struct px_loans *loans, uint8_t kind, PyObject *value, PyObject *encode) {
   if (kind != PX_CANCELED && value != px_w.yielded) {
     if (put(b, kind == PX_SUCCEEDED ? ",\"output\":" : ",\"error\":") < 0) goto memory;
-    if (px_json_dumps(b, value, kind == PX_SUCCEEDED ? encode : NULL) < 0) return -1;
+    if (px_json_lend(b, loans, value, kind == PX_SUCCEEDED ? encode : NULL) < 0) return -1;
   }
   if (put(b, "}") < 0) goto memory;
   return 0;
@@ -85,18 +86,27 @@ memory:
   return -1;
 }
 
-static int build(struct px_buf *b, uint8_t kind, PyObject *value, uint64_t nanos, PyObject *metrics,
-                 PyObject *encode) {
-  return px_begin_answer(b, nanos, metrics, encode) < 0 ? -1 : px_end_answer(b, kind, value, encode);
+int px_end_answer(struct px_buf *b, uint8_t kind, PyObject *value, PyObject *encode) {
+  return end_answer(b, NULL, kind, value, encode);
+}
+
+// build makes a whole answer; it leaves no loans where it fails.
+static int build(struct px_buf *b, struct px_loans *loans, uint8_t kind, PyObject *value, uint64_t nanos,
+                 PyObject *metrics, PyObject *encode) {
+  int status = px_begin_answer(b, nanos, metrics, encode);
+  if (status == 0) status = end_answer(b, loans, kind, value, encode);
+  if (status < 0 && loans) px_json_give_back(loans);
+  return status;
 }
 
 // build_encoded runs the encoder over the whole output: slower than the fallback
 // of the writer, but its errors say where in the output the trouble lies.
-static int build_encoded(struct px_buf *b, PyObject *value, uint64_t nanos, PyObject *metrics, PyObject *encode) {
+static int build_encoded(struct px_buf *b, struct px_loans *loans, PyObject *value, uint64_t nanos, PyObject *metrics,
+                         PyObject *encode) {
   PyErr_Clear();
   PyObject *plain = PyObject_CallFunctionObjArgs(encode, value, NULL);
   if (!plain) return -1;
-  int status = build(b, PX_SUCCEEDED, plain, nanos, metrics, encode);
+  int status = build(b, loans, PX_SUCCEEDED, plain, nanos, metrics, encode);
   Py_DecRef(plain);
   return status;
 }
@@ -109,41 +119,64 @@ int px_build_failure(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t 
   if (*kind == PX_SUCCEEDED) {
     *kind = PX_FAILED;
     value = text;
-    status = build(b, *kind, value, nanos, metrics, encode);
+    status = build(b, NULL, *kind, value, nanos, metrics, encode);
   }
   if (status < 0) {
     PyErr_Clear();
-    status = build(b, *kind, value, nanos, NULL, NULL);
+    status = build(b, NULL, *kind, value, nanos, NULL, NULL);
   }
   Py_DecRef(text);
   return status;
 }
 
-int px_build_answer(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t nanos, PyObject *metrics,
-                    PyObject *encode, PyObject *fail) {
-  int status = build(b, *kind, value, nanos, metrics, encode);
+// build_answer is px_build_answer, with loans or NULL; there are none in a failure.
+static int build_answer(struct px_buf *b, struct px_loans *loans, uint8_t *kind, PyObject *value, uint64_t nanos,
+                        PyObject *metrics, PyObject *encode, PyObject *fail) {
+  int status = build(b, loans, *kind, value, nanos, metrics, encode);
   if (status < 0 && *kind == PX_SUCCEEDED && value != px_w.yielded)
-    status = build_encoded(b, value, nanos, metrics, encode);
+    status = build_encoded(b, loans, value, nanos, metrics, encode);
   return status < 0 ? px_build_failure(b, kind, value, nanos, metrics, encode, fail) : 0;
 }
 
-int px_put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_buf *b) {
-  int status;
-  if (b->len > PX_RELEASE_ABOVE) {
+int px_build_answer(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t nanos, PyObject *metrics,
+                    PyObject *encode, PyObject *fail) {
+  return build_answer(b, NULL, kind, value, nanos, metrics, encode, fail);
+}
+
+// put_answer is px_put_answer of b with what was lent to it.
+static int put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_buf *b,
+                      const struct px_loans *loans) {
+  struct iovec parts[1 + 2 * PX_LOANS + 1];  // the header, and the buffer around what was lent
+  int n = 1, status;
+  size_t at = 0, size = b->len;
+  for (int i = 0; i < loans->n; i++) {
+    const struct px_loan *lent = &loans->list[i];
+    parts[n++] = (struct iovec){b->data + at, lent->at - at};
+    parts[n++] = (struct iovec){(char *)lent->data, lent->len};
+    at = lent->at;
+    size += lent->len;
+  }
+  parts[n++] = (struct iovec){b->data + at, b->len - at};
+  if (size > PX_RELEASE_ABOVE) {
     PyThreadState *state = PyEval_SaveThread();
-    status = px_channel_put(ch, kind, id, nanos, b->data, b->len);
+    status = px_channel_put_parts(ch, kind, id, nanos, parts, n);
     int saved = errno;
     PyEval_RestoreThread(state);
     errno = saved;
   } else {
-    status = px_channel_put(ch, kind, id, nanos, b->data, b->len);
+    status = px_channel_put_parts(ch, kind, id, nanos, parts, n);
   }
-  if (status < 0) PyErr_Format(PyExc_OSError, "send an answer of %zu bytes: %s", b->len, strerror(errno));
+  if (status < 0) PyErr_Format(PyExc_OSError, "send an answer of %zu bytes: %s", size, strerror(errno));
   return status;
 }
 
+int px_put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_buf *b) {
+  static const struct px_loans none;
+  return put_answer(ch, kind, id, nanos, b, &none);
+}
+
 // submit queues the answer that was built, after the mark of what was written until now.
-static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos) {
+static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_loans *loans) {
   px_flush_stdio();
   px_log_unwatch();
   if (px_log_mark(ch, id) < 0) {
@@ -152,16 +185,19 @@ static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nan
   }
   atomic_store(&ch->page->running, 0);
   ch->current = 0;
-  return px_put_answer(ch, kind, id, nanos, &scratch);
+  return put_answer(ch, kind, id, nanos, &scratch, loans);
 }
 
 int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, uint64_t nanos, PyObject *metrics,
              PyObject *encode, PyObject *fail) {
-  int status = px_build_answer(&scratch, &kind, value, nanos, metrics, encode, fail);
-  if (status == 0) status = submit(ch, kind, id, nanos);
+  struct px_loans loans;
+  loans.n = 0;
+  int status = build_answer(&scratch, &loans, &kind, value, nanos, metrics, encode, fail);
+  if (status == 0) status = submit(ch, kind, id, nanos, &loans);
+  px_json_give_back(&loans);
   if (status < 0 && kind == PX_SUCCEEDED) {  // it is built, and so large that it takes a file
     status = px_build_failure(&scratch, &kind, value, nanos, metrics, encode, fail);
-    if (status == 0) status = submit(ch, kind, id, nanos);
+    if (status == 0) status = submit(ch, kind, id, nanos, &loans);
   }
   px_buf_trim(&scratch, PX_KEEP_SCRATCH);
   return status;

@@ -35,9 +35,9 @@ struct function {
 
 struct handler {
   struct function functions[2];  // predict, train
-  PyObject *scope, *variable, *encode, *fail, *keep, *hook, *generator, *draw;
-  PyObject *no_args, *input_key, *context_key, *files_key, *values_name, *context_name;
-  PyObject *spare;  // a scope that nobody used, for the next prediction; NULL: none
+  struct px_scopes scopes;
+  PyObject *encode, *fail, *keep, *hook, *generator, *draw;
+  PyObject *no_args, *input_key, *context_key, *files_key;
   uint64_t mean;  // moving average of a prediction's time, ns
 };
 
@@ -54,9 +54,9 @@ static PyObject *optional(PyObject *o) {
 }
 
 static void handler_free(struct handler *h) {
-  PyObject *all[] = {h->scope,     h->variable,    h->encode,    h->fail,        h->keep,         h->hook, h->no_args,
-                     h->input_key, h->context_key, h->files_key, h->values_name, h->context_name, h->spare,
-                     h->generator, h->draw};
+  PyObject *all[] = {h->encode,  h->fail,      h->keep,        h->hook,      h->generator,
+                     h->draw,    h->no_args,   h->input_key,   h->context_key, h->files_key};
+  px_scopes_free(&h->scopes);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]) Py_DecRef(all[i]);
   for (int i = 0; i < 2; i++) {
@@ -93,10 +93,9 @@ static int load_function(struct function *f, PyObject *o) {
 
 static int handler_load(struct handler *h, PyObject *o) {
   memset(h, 0, sizeof *h);
-  struct field fields[] = {{&h->scope, "scope"}, {&h->variable, "variable"}, {&h->encode, "encode"},
-                           {&h->fail, "fail"},   {&h->keep, "keep"},         {&h->hook, "hook"},
-                           {&h->generator, "generator"}, {&h->draw, "draw"}};
-  if (load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
+  struct field fields[] = {{&h->encode, "encode"}, {&h->fail, "fail"}, {&h->keep, "keep"},
+                           {&h->hook, "hook"}, {&h->generator, "generator"}, {&h->draw, "draw"}};
+  if (px_scopes_load(&h->scopes, o) < 0 || load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
   PyObject *functions = PyObject_GetAttrString(o, "functions");
   if (!functions) return -1;
   int status = 0;
@@ -110,9 +109,7 @@ static int handler_load(struct handler *h, PyObject *o) {
   h->input_key = PyUnicode_InternFromString("input");
   h->context_key = PyUnicode_InternFromString("context");
   h->files_key = PyUnicode_InternFromString("files");
-  h->values_name = PyUnicode_InternFromString("_values");
-  h->context_name = PyUnicode_InternFromString("_context");
-  return h->no_args && h->input_key && h->context_key && h->files_key && h->values_name && h->context_name ? 0 : -1;
+  return h->no_args && h->input_key && h->context_key && h->files_key ? 0 : -1;
 }
 
 // A call is one prediction on its way.
@@ -183,58 +180,32 @@ static int follow(struct handler *h, struct call *c, PyObject *scope) {
   return status;
 }
 
-// enter makes a prediction's scope and sets it: the scope, and in *token what undoes it.
-static PyObject *enter(struct handler *h, PyObject *context, PyObject **token) {
-  PyObject *scope = NULL;
-  if (h->spare && !context) {
-    scope = h->spare;
-    h->spare = NULL;
-  } else {
-    scope = PyObject_CallFunctionObjArgs(h->scope, context ? context : Py_None, NULL);
-  }
-  if (!scope) return NULL;
-  *token = PyContextVar_Set(h->variable, scope);
-  if (*token) return px_w.scope = scope;
-  Py_DecRef(scope);
-  return NULL;
+// is_asyncio_cancel tells whether an exception is asyncio's CancelledError. Who raises it has imported that.
+static bool is_asyncio_cancel(PyObject *type) {
+  PyObject *name = PyUnicode_FromString("asyncio.exceptions");
+  PyObject *module = name ? PyDict_GetItemWithError(PyImport_GetModuleDict(), name) : NULL;  // borrowed
+  PyObject *canceled = module ? PyObject_GetAttrString(module, "CancelledError") : NULL;
+  bool is = canceled && PyErr_GivenExceptionMatches(type, canceled);
+  Py_XDECREF(canceled);
+  Py_XDECREF(name);
+  PyErr_Clear();
+  return is;
 }
 
-PyObject *px_scope(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
-  return Py_NewRef(px_w.scope ? px_w.scope : Py_None);
-}
-
-// leave undoes enter, and returns the model's metrics, or NULL where it has
-// recorded none. A scope that was not used, and that nobody kept, is used again.
-static PyObject *leave(struct handler *h, struct call *c, PyObject *scope, PyObject *token) {
-  PyObject *type, *value, *trace, *values, *context, *metrics = NULL;
+// is_cancel tells whether the exception that is set ends its prediction as canceled, whoever raised it: a model that
+// gives up in this way has not failed, and its clients know it by that status from coglet.
+static bool is_cancel(void) {
+  if (px_w.cancel_type && PyErr_ExceptionMatches(px_w.cancel_type)) return true;
+  PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  px_w.scope = NULL;
-  if (PyContextVar_Reset(h->variable, token) < 0) PyErr_Clear();
-  Py_DecRef(token);
-  values = PyObject_GetAttr(scope, h->values_name);
-  context = values ? PyObject_GetAttr(scope, h->context_name) : NULL;
-  if (values && values != Py_None) metrics = PyObject_CallMethod(scope, "collected", NULL);
-  if (!c->told && values == Py_None && context == Py_None && !h->spare && scope->ob_refcnt == 1)
-    h->spare = scope;
-  else
-    Py_DecRef(scope);
-  Py_XDECREF(values);
-  Py_XDECREF(context);
-  PyErr_Restore(type, value, trace);  // drops what went wrong here
-  return metrics;
-}
-
-// was_canceled tells whether the end of id was asked for. The page alone does not tell: a cancel that
-// comes too late, for the prediction before this one, overwrites its word.
-static bool was_canceled(struct px_channel *ch, uint64_t id) {
-  return px_w.canceled == id || px_is_canceled(ch->page, id);
+  bool is = type && is_asyncio_cancel(type);
+  PyErr_Restore(type, value, trace);
+  return is;
 }
 
 // answer_exception ends a prediction whose exception is set.
 static int answer_exception(struct handler *h, struct call *c, uint64_t nanos, PyObject *metrics) {
-  if (px_w.cancel_type && PyErr_ExceptionMatches(px_w.cancel_type) && was_canceled(c->ch, c->id)) {
+  if (is_cancel()) {
     PyErr_Clear();
     return px_reply(c->ch, PX_CANCELED, c->id, NULL, nanos, metrics, c->encode, h->fail);
   }
@@ -263,7 +234,7 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
       files = PyDict_GetItemWithError(message, h->files_key);
     }
     if (!input) PyErr_SetString(PyExc_ValueError, "a request without an input");
-    else if (!files || use_files(h, &c, files) == 0) scope = enter(h, context, &token);
+    else if (!files || use_files(h, &c, files) == 0) scope = px_scope_enter(&h->scopes, context, &token);
     if (scope && (!c.told || follow(h, &c, scope) == 0)) output = call_model(h, &c, input);
   }
   if (atomic_load(&px_w.is_child)) px_leave_child();
@@ -271,7 +242,7 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   atomic_store(&ch->page->running, 0);
   h->mean = h->mean ? h->mean + took / 8 - h->mean / 8 : took;
 
-  if (scope) metrics = leave(h, &c, scope, token);
+  if (scope) metrics = px_scope_leave(&h->scopes, c.told, scope, token);
   if (output)
     status = px_reply(ch, PX_SUCCEEDED, f->id, output, took, metrics, c.encode, h->fail);
   else
@@ -282,19 +253,6 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   Py_XDECREF(metrics);
   Py_XDECREF(message);
   return status;
-}
-
-// wait_for_bytes reads, without the GIL. As px_channel_fill, but never EINTR.
-static int wait_for_bytes(struct px_channel *ch) {
-  for (;;) {
-    PyThreadState *state = PyEval_SaveThread();
-    int n = px_channel_fill(ch, true);
-    int saved = errno;
-    PyEval_RestoreThread(state);
-    errno = saved;
-    if (n >= 0 || errno != EINTR) return n;
-    if (PyErr_CheckSignals() < 0) PyErr_WriteUnraisable(Py_None);  // the model's own handler raised
-  }
 }
 
 // before_call sends what should not wait for the prediction that is about to run.
@@ -338,7 +296,12 @@ PyObject *px_serve(PyObject *self, PyObject *o) {
     }
     if (n == 0) {
       px_flush_held(ch);
-      n = wait_for_bytes(ch);
+      n = px_fill(ch, true);
+      // Only after a wait: in the instant between two that lie ready nobody writes much.
+      if (n > 0 && px_log_idle(ch) < 0) {
+        PyErr_NoMemory();
+        goto out;
+      }
       if (n > 0) continue;
     }
     if (n < 0) {

@@ -100,6 +100,7 @@ static PyObject *claim(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   struct px_channel *ch = px_slot_of((int)i);
   if (!ch) return NULL;
   bool claimed = px_claim(ch->page, id);
+  if (claimed && ch->current == 0 && px_log_idle(ch) < 0) return PyErr_NoMemory();
   if (claimed) ch->current = id;
   return PyBool_FromLong(claimed);
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "px_mem.h"
 #include "px_page.h"
@@ -119,7 +120,6 @@ struct px_worker {
   size_t (*cuda_report)(char *, size_t, int);
   PyObject *cancel_type;     // cog.CancelationException
   PyObject *scope;           // of the prediction that px_serve runs, borrowed; NULL: none. Under the GIL
-  uint64_t canceled;         // the prediction in which on_cancel raised it last
   PyObject *yielded;         // the output of what was yielded and told
   uint64_t health;           // guarded by mu: the health check that was asked for last, or 0
 };
@@ -151,6 +151,10 @@ void px_frame_done(struct px_frame *f);
 // and only a body of a megabyte or more can make the call wait for the front.
 int px_channel_put(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos,
                    const char *body, size_t len);
+
+// px_channel_put_parts is px_channel_put of a body that lies in parts[1] to parts[n - 1], in this order; parts[0] is room
+// for the header. It uses parts up, and has no need of the bytes any more when it returns.
+int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, struct iovec *parts, int n);
 
 // px_channel_flush sends what is queued, waiting for the front if wait is set
 // (then not with the GIL held). true: nothing is left, or nobody to send it to.
@@ -264,6 +268,11 @@ void px_log_positions(uint64_t at[2]);
 // id, if anything does. 0 or -1 without memory.
 int px_log_mark(struct px_channel *ch, uint64_t id);
 
+// px_log_idle tells the front that what was written since the last prediction ended is nobody's: threads and children
+// of an earlier one go on, and may write of it. Called before the next begins; only where one runs at a time, for
+// else the text is told apart in Python. GIL held; no exception. 0 or -1 without memory.
+int px_log_idle(struct px_channel *ch);
+
 // px_log_watch makes the flusher tell what id writes as it comes; px_log_unwatch,
 // before the last mark of id, ends that. Where one prediction runs at a time.
 void px_log_watch(uint64_t id);
@@ -323,20 +332,63 @@ PyObject *px_raised(void);
 // held. New reference; NULL with an exception without memory.
 PyObject *px_failure(PyObject *fail);
 
-// ---- px_serve.c, px_tasks.c, px_batch.c, px_module.c ------------------------
+// ---- px_scope.c -----------------------------------------------------------
 
-// serve(handler): see px_serve.c.
-PyObject *px_serve(PyObject *self, PyObject *handler);
+// How the scopes of predictions are made, and where the running one is kept. All with the GIL held.
+struct px_scopes {
+  PyObject *make;      // scope(context)
+  PyObject *variable;  // the context variable that holds it meanwhile
+  PyObject *values_name, *context_name;
+  PyObject *spare;  // a scope that nobody used, for the next prediction; NULL: none
+};
 
-// px_scope is _px.scope(): the scope of the prediction that px_serve runs, or None. Any thread, with the GIL; a new
-// reference.
+// px_scopes_load looks up handler.scope and handler.variable. 0, or -1 with an exception; px_scopes_free either way.
+int px_scopes_load(struct px_scopes *s, PyObject *handler);
+void px_scopes_free(struct px_scopes *s);
+
+// px_scope_enter makes a prediction's scope and sets it: the scope, a new reference, and in *token what undoes it.
+// context: what the client sent, or NULL. NULL with an exception.
+PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **token);
+
+// px_scope_leave undoes px_scope_enter, and returns the model's metrics, or NULL where it has recorded none. It takes
+// both references: a scope that was not used, nor told of, and that nobody kept, is used again. An exception that is
+// set stays set.
+PyObject *px_scope_leave(struct px_scopes *s, bool told, PyObject *scope, PyObject *token);
+
+// px_scope is _px.scope(): the scope of the prediction that runs on the main thread, or None. Any thread, with the GIL; a
+// new reference.
 PyObject *px_scope(PyObject *self, PyObject *unused);
+
+// ---- px_serve.c, px_rides.c, px_tasks.c, px_batch.c, px_module.c -------------
+
+// serve(handler): see px_serve.c. serve_rides(handler): see px_rides.c.
+PyObject *px_serve(PyObject *self, PyObject *handler);
+PyObject *px_serve_rides(PyObject *self, PyObject *handler);
 
 // The functions for an event loop: see px_tasks.c.
 extern PyMethodDef px_task_methods[];
 
 // The functions for batches: see px_batch.c.
 extern PyMethodDef px_batch_methods[];
+
+// px_ride_done tells that the function is over for a ride of size items, which took it so many runs. The answers that
+// follow at once leave with that, and it leaves soon, whatever they take. GIL held. 0, or -1 with an exception.
+int px_ride_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, int size, bool failed);
+
+// px_reply_riders queues the answers of items that succeeded, with the same time and metrics: of as many as can be
+// made, which it returns; no exception is set. ids and values are lists of the caller's own. GIL held.
+Py_ssize_t px_reply_riders(struct px_channel *ch, PyObject *ids, PyObject *values, uint64_t nanos, PyObject *metrics,
+                           PyObject *encode);
+
+// px_frame_tuple is (kind, id, flags, message, error) of a frame, as Python has it. It takes both references, of
+// which NULL stands for None. GIL held. New reference, or NULL with an exception.
+PyObject *px_frame_tuple(uint8_t kind, uint64_t id, uint8_t flags, PyObject *message, PyObject *error);
+
+// px_frame_read is the tuple of a received frame: error is None, or the exception of a body that cannot be read.
+PyObject *px_frame_read(const struct px_frame *f);
+
+// px_fill is px_channel_fill with the GIL held on entry and exit, released while it waits; never EINTR.
+int px_fill(struct px_channel *ch, bool wait);
 
 // px_slot_of is the channel of slot i, or NULL with an exception. GIL held.
 struct px_channel *px_slot_of(int i);

@@ -221,7 +221,6 @@ func TestAsyncFailuresAreTheirOwn(t *testing.T) {
 		for _, c := range []struct{ what, name, err string }{
 			{"fail", "mine", "ValueError: mine"},
 			{"exit", "7", "SystemExit: 7"},
-			{"own_cancel", "", "asyncio.exceptions.CancelledError"},
 		} {
 			a := s.Fail(input{"what": c.what, "name": c.name})
 			if a.Error != c.err {

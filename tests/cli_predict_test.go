@@ -112,6 +112,15 @@ func TestCLIPredictGivesValuesTheirTypes(t *testing.T) {
 	got = c.good(t, "predict", ".", "-i", "how=all", "-i", "names=@name.txt", "-i", "numbers=[4, 5]", "-i", "either=x",
 		"-i", "maybe=7")
 	wantText(t, "the output", got, `"numbers": [`, "4,", "5", `"from a file"`, `"either": "x"`, `"maybe": 7`)
+	for name, text := range map[string]string{"numbers.json": "[6, 7]\n", "names.json": `["a", "b"]`, "number.txt": "8\n"} {
+		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got = c.good(t, "predict", "-i", "how=all", "-i", "names=@names.json", "-i", "numbers=@numbers.json")
+	wantText(t, "lists in files", got, `"numbers": [`, "6,", "7", `"names": [`, `"a",`, `"b"`)
+	got = c.good(t, "predict", "-i", "how=all", "-i", "numbers=@number.txt", "-i", "n=@number.txt")
+	wantText(t, "a list of one in a file", got, `"n": 8`, `"numbers": [`, "8")
 }
 
 func TestCLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
@@ -134,6 +143,9 @@ func TestCLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
 		{"file not there", []string{"-i", "how=x", "-i", "file=@gone.txt"}, []string{`input "file": open gone.txt: no such file`}},
 		{"twice", []string{"-i", "how=x", "-i", "n=1", "-i", "n=2"}, []string{`input "n": it is given 2 times, and takes one value`}},
 		{"no pair", []string{"-i", "how"}, []string{"write it as name=value, or name=@file"}},
+		{"output in a folder that is not there", []string{"-i", "how=text", "-o", "gone/out.txt"}, []string{
+			"-o gone/out.txt: there is no folder gone"}},
+		{"output to a folder", []string{"-i", "how=text", "-o", "."}, []string{"-o .: it is a folder; name a file in it"}},
 		{"both ways", []string{"-i", "how=x", "--json", "{}"}, []string{"by --json or by -i, not by both"}},
 		{"no object", []string{"--json", "[]"}, []string{"--json: it is a JSON array, and the input is an object"}},
 		{"no JSON", []string{"--json", "{"}, []string{"--json: invalid JSON at byte 1"}},
@@ -214,7 +226,13 @@ func TestCLIPredictWritesFiles(t *testing.T) {
 	written([]string{"--predictor", "run.py:many"}, "output.0.txt", "one.txt", "output.1.json", "two.json")
 	written([]string{"--predictor", "run.py:many", "-o", "x"}, "x.0.txt", "one.txt", "x.1.json", "two.json")
 	written([]string{"--predictor", "run.py:many", "-o", "x.dat"}, "x.0.dat", "one.txt", "x.1.dat", "two.json")
+	if got := c.run(t, "predict", "-i", "text=c", "-o", "-"); got.code != 0 || got.stdout != "\x89PNG\r\n\x1a\nc" {
+		t.Errorf("a file to stdout: %+v", got)
+	}
 	c = asker(t)
+	if got := c.good(t, "predict", "-i", "how=text", "-o", "-"); got != "a text\n" {
+		t.Errorf("a text to stdout is %q", got)
+	}
 	got := c.run(t, "predict", "-i", "how=text", "--output", "text.txt")
 	text, err := os.ReadFile(filepath.Join(c.dir, "text.txt"))
 	if err != nil || string(text) != "a text" || got.stdout != "" {

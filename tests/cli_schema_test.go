@@ -64,6 +64,18 @@ func TestCLISchemaTakesTrainings(t *testing.T) {
 	wantText(t, "without", cli{dir: example(t, "hello")}.bad(t, 2, "schema", "--train"), "has no train function")
 }
 
+// A folder with nothing but a train function has the document that it is served with, and its input is the training's.
+func TestCLISchemaOfTrainingsAlone(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t, "cog.yaml", "train: train.py:train\n", "train.py", "def train(m: int) -> str: ...\n")}
+	for _, flags := range [][]string{{"--input"}, {"--input", "--train"}} {
+		wantText(t, "the input", c.good(t, append([]string{"schema"}, flags...)...), "TrainingInput", `"m"`)
+	}
+	wantText(t, "the output", c.good(t, "schema", "--output"), "TrainingOutput")
+	s := harness.Ready(t, harness.Options{Dir: c.dir})
+	sameJSON(t, "the document", []byte(c.good(t, "schema")), string(s.Do(http.MethodGet, "/openapi.json", nil).Body))
+}
+
 // A model that brings its document is served with it: an input that its function does not declare so is refused.
 func TestAStoredSchemaIsTheSchema(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func drawn() map[string][]string {
 		rawjson:             {},
 		await:               {},
 		"runtime/spare":     {},
-		"ipc":               {"runtime/spare"},
+		"ipc":               {"runtime/spare", await},
 		"pyembed":           {"pyembed/sdk", "pyembed/cuda", "pyembed/locate", cpy3},
 		"pyembed/sdk":       {},
 		"pyembed/cuda":      {},

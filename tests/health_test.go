@@ -4,6 +4,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"pinion/tests/harness"
 )
@@ -40,6 +41,17 @@ func TestAHealthcheckThatHangsOnceIsNotTheEndOfLaterOnes(t *testing.T) {
 		t.Errorf("after that health is %s", got.Status)
 	}
 	s.Succeed(input{})
+}
+
+// TestSetupTimesAreWrittenAsCogWritesThem: clients in Python before 3.11 read no Z.
+func TestSetupTimesAreWrittenAsCogWritesThem(t *testing.T) {
+	t.Parallel()
+	setup := harness.Ready(t, harness.Options{Model: "echo.py:text"}).Health().Setup
+	for _, at := range []string{setup.StartedAt, setup.CompletedAt} {
+		if _, err := time.Parse("2006-01-02T15:04:05.000000", strings.TrimSuffix(at, "+00:00")); err != nil || !strings.HasSuffix(at, "+00:00") {
+			t.Errorf("setup has the time %q", at)
+		}
+	}
 }
 
 // TestAHealthcheckThatAlwaysHangs is said to, and its threads do not pile up.

@@ -2,6 +2,8 @@ package tests
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -106,5 +108,34 @@ func TestConcurrentClientsNeverSeeEachOthersLogs(t *testing.T) {
 		if text := <-failures; text != "" {
 			t.Error(text)
 		}
+	}
+}
+
+// TestTextBetweenPredictionsIsNobodys: what the threads and children of one prediction write once it has ended is not
+// told to the client of the next.
+func TestTextBetweenPredictionsIsNobodys(t *testing.T) {
+	t.Parallel()
+	for _, class := range []string{"Runner", "Async"} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			harness.EachPython(t, func(t *testing.T, python harness.Python) {
+				file := filepath.Join(t.TempDir(), "go")
+				s := harness.Ready(t, harness.Options{
+					Python: python.Path, Model: "lingering.py:" + class, Env: []string{"GO=" + file},
+				})
+				s.Succeed(input{"start": true})
+				if err := os.WriteFile(file, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				written := func() bool {
+					line, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "of a child") })
+					return found && line.PredictionID == ""
+				}
+				harness.Eventually(t, "the text in the server's log as nobody's", written)
+				if a := s.Succeed(input{}); a.Logs != "" {
+					t.Errorf("the next prediction's logs are %q", a.Logs)
+				}
+			})
+		})
 	}
 }

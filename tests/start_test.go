@@ -294,3 +294,34 @@ func TestTheKeptPackageIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
 	}
 	serve(cache)
 }
+
+// TestTheServersVariablesMayStandInCogYAML: Cog makes them part of the image, and whoever starts that may say otherwise.
+func TestTheServersVariablesMayStandInCogYAML(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "run.py", `
+import os
+
+class Runner:
+    def setup(self, weights):
+        self.weights = weights
+
+    async def run(self) -> list[str]:
+        return [self.weights, *(os.environ.get(name, "-") for name in ("COG_WEIGHTS", "GIVEN", "EMPTY", "TWICE"))]
+`, "cog.yaml", `run: run.py:Runner
+environment:
+  - COG_WEIGHTS=https://example.com/weights.tar
+  - COG_MAX_CONCURRENCY=3
+  - GIVEN=in cog.yaml
+  - EMPTY=in cog.yaml
+  - TWICE=first
+  - TWICE=second
+`)
+	s := harness.Ready(t, harness.Options{Dir: dir, Env: []string{"GIVEN=from outside", "EMPTY="}})
+	sameJSON(t, "output", s.Succeed(input{}).Output,
+		`["https://example.com/weights.tar","https://example.com/weights.tar","from outside","","second"]`)
+	if line, _ := s.Log.Find("worker ready"); !strings.Contains(line.Raw, `"slots":3`) {
+		t.Errorf("the worker is not that of cog.yaml: %s", line.Raw)
+	}
+	s = harness.Ready(t, harness.Options{Dir: dir, Env: []string{"COG_MAX_CONCURRENCY=1", "COG_WEIGHTS=other"}})
+	sameJSON(t, "output", s.Succeed(input{}).Output, `["other","other","in cog.yaml","in cog.yaml","second"]`)
+}

@@ -61,10 +61,11 @@ func setupStatus(h service.Health) string {
 	}
 }
 
-// instant is a time as RFC 3339 in UTC, with microseconds; "" for none.
+// instant is a time as RFC 3339 in UTC, with microseconds; "" for none. The zone is +00:00 as in Cog's health, for Python reads
+// a Z only from 3.11 on.
 func instant(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format("2006-01-02T15:04:05.000000Z07:00")
+	return t.UTC().Format("2006-01-02T15:04:05.000000-07:00")
 }

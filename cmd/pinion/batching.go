@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/valyala/fasthttp"
 
 	"pinion/httpd"
 	"pinion/runtime/batch"
@@ -186,7 +185,7 @@ func serveBatching(s *batchingSettings) error {
 		MaxAnswer: s.maxBody, LeaveSockets: s.leaveSockets, Logger: f.log, Observer: batchingObserver{f.metrics},
 	})
 	f.http = httpd.NewJobs(batchingJobs{f.queue}, httpd.Options{
-		MaxBody: s.maxBody, Logger: f.log, Metrics: f.serveMetrics, OnRequest: f.metrics.Request,
+		MaxBody: s.maxBody, Logger: f.log, Metrics: serveMetrics(f.metrics), OnRequest: f.metrics.Request,
 	})
 	workers, err := listenWorkers(s.protocol, s.address)
 	if err != nil {
@@ -268,13 +267,6 @@ func (f *batchingFront) drain(signals <-chan os.Signal) bool {
 			}
 		}
 	}
-}
-
-// serveMetrics answers GET /metrics.
-func (f *batchingFront) serveMetrics(ctx *fasthttp.RequestCtx) {
-	contentType, body := f.metrics.Write(string(ctx.Request.Header.Peek(fasthttp.HeaderAccept)))
-	ctx.SetContentType(contentType)
-	ctx.SetBody(body)
 }
 
 func (f *batchingFront) load() metrics.Load {

@@ -130,6 +130,7 @@ func guessModel(dir, ref string, env func(string) string) *model {
 			m.Env = append(m.Env, entry)
 		}
 	}
+	m.Env = unset(m.Env)
 	if m.name() == "" {
 		return nil
 	}

@@ -31,7 +31,7 @@ type engine struct {
 
 // newEngine makes an engine of a model; mode is "predict" or "train". Close it, whatever becomes of it.
 func newEngine(m *model, python *locate.Python, mode string, log *slog.Logger) (_ *engine, err error) {
-	s, err := settingsFromEnvironment()
+	s, err := settingsFromEnvironment(m.getenv)
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
@@ -82,11 +82,11 @@ func newEngine(m *model, python *locate.Python, mode string, log *slog.Logger) (
 }
 
 // settingsFromEnvironment is what the environment says to a command that has no such flags.
-func settingsFromEnvironment() (*settings, error) {
+func settingsFromEnvironment(env func(string) string) (*settings, error) {
 	s := &settings{}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.bindFlags(f)
-	return s, s.fromEnvironment(f, os.Getenv)
+	return s, s.fromEnvironment(f, env)
 }
 
 // ready waits until the model is set up. The error says why it cannot be, or is errInterrupted.

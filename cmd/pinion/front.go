@@ -99,7 +99,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan) (_ *fr
 	})
 	f.http = httpd.New(backend{f.svc, f.preloadHealth}, httpd.Options{
 		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, CORSOrigins: s.corsOrigins,
-		Docs: page.Handler(), Metrics: f.serveMetrics, OnRequest: f.metrics.Request, Reload: f.reloader(),
+		Docs: page.Handler(), Metrics: serveMetrics(f.metrics), OnRequest: f.metrics.Request, Reload: f.reloader(),
 		AccessLines: s.accessLines,
 	})
 	if f.ln, f.address, err = listen(s.host, s.port); err != nil {

@@ -124,12 +124,13 @@ func (f *fields) value(s *shape, given []string, stdin io.Reader) ([]byte, error
 		}
 		return f.one(s, given[0], stdin)
 	}
-	if text := strings.TrimSpace(given[0]); len(given) == 1 && strings.HasPrefix(text, "[") && isJSON(text) {
-		return []byte(text), nil
+	if len(given) == 1 {
+		return f.list(f.resolve(list.Items), given[0], stdin)
 	}
+	items := f.resolve(list.Items)
 	out := []byte{'['}
 	for n, text := range given {
-		item, err := f.one(f.resolve(list.Items), text, stdin)
+		item, err := f.one(items, text, stdin)
 		if err != nil {
 			return nil, err
 		}
@@ -141,28 +142,57 @@ func (f *fields) value(s *shape, given []string, stdin io.Reader) ([]byte, error
 	return append(out, ']'), nil
 }
 
-// one makes JSON of one value. What does not fit its type becomes a string, which the check then refuses in
-// the words that a server has for it.
-func (f *fields) one(s *shape, text string, stdin io.Reader) ([]byte, error) {
-	if name, ok := strings.CutPrefix(text, "@"); ok {
-		data, err := readNamed(name, stdin)
-		if err != nil {
+// list makes a list of what was given once: JSON of the whole list, in a file or not, or its only item.
+func (f *fields) list(item *shape, text string, stdin io.Reader) ([]byte, error) {
+	one, err := text, error(nil)
+	if !item.isFile() {
+		if one, err = expand(item, text, stdin); err != nil {
 			return nil, err
 		}
-		if s.isFile() {
-			return appendDataURL(nil, name, data), nil
-		}
-		if text = string(data); s.Type != "string" {
-			text = strings.TrimSpace(text)
-		}
 	}
+	if whole := strings.TrimSpace(one); strings.HasPrefix(whole, "[") && isJSON(whole) {
+		return []byte(whole), nil
+	}
+	if !item.isFile() {
+		return fmt.Appendf(nil, "[%s]", f.typed(item, one)), nil
+	}
+	value, err := f.one(item, text, stdin)
+	return fmt.Appendf(nil, "[%s]", value), err
+}
+
+// one makes JSON of one value.
+func (f *fields) one(s *shape, text string, stdin io.Reader) ([]byte, error) {
+	if name, ok := strings.CutPrefix(text, "@"); ok && s.isFile() {
+		data, err := readNamed(name, stdin)
+		return appendDataURL(nil, name, data), err
+	}
+	text, err := expand(s, text, stdin)
+	return f.typed(s, text), err
+}
+
+// expand is the text itself, or that of the file which it names.
+func expand(s *shape, text string, stdin io.Reader) (string, error) {
+	name, ok := strings.CutPrefix(text, "@")
+	if !ok {
+		return text, nil
+	}
+	data, err := readNamed(name, stdin)
+	if text = string(data); s.Type != "string" {
+		text = strings.TrimSpace(text)
+	}
+	return text, err
+}
+
+// typed makes JSON of a text. What does not fit its type becomes a string, which the check then refuses in the words
+// that a server has for it.
+func (f *fields) typed(s *shape, text string) []byte {
 	quoted := rawjson.AppendQuoted(nil, text)
 	if s.Type == "string" {
-		return quoted, nil
+		return quoted
 	}
 	if s.Type == "boolean" {
 		if low := strings.ToLower(text); low == "true" || low == "false" {
-			return []byte(low), nil
+			return []byte(low)
 		}
 	}
 	types := []string{s.Type}
@@ -173,9 +203,9 @@ func (f *fields) one(s *shape, text string, stdin io.Reader) ([]byte, error) {
 		}
 	}
 	if isJSON(text) && (s.Type == "" || !slices.Contains(types, "string")) || fitsOne(types, text) {
-		return []byte(text), nil
+		return []byte(text)
 	}
-	return quoted, nil
+	return quoted
 }
 
 // fitsOne tells whether text is JSON of one of the types other than string: `-i x=3` of an input that is int

@@ -55,10 +55,12 @@ func (f *front) workersNow() []metrics.Worker {
 }
 
 // serveMetrics answers GET /metrics.
-func (f *front) serveMetrics(ctx *fasthttp.RequestCtx) {
-	contentType, body := f.metrics.Write(string(ctx.Request.Header.Peek(fasthttp.HeaderAccept)))
-	ctx.SetContentType(contentType)
-	ctx.SetBody(body)
+func serveMetrics(m *metrics.Set) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		contentType, body := m.Write(string(ctx.Request.Header.Peek(fasthttp.HeaderAccept)))
+		ctx.SetContentType(contentType)
+		ctx.SetBody(body)
+	}
 }
 
 // observer tells the metrics of the ends of predictions. It implements service.Observer.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -15,7 +16,7 @@ type model struct {
 	Dir         string   // absolute; the worker's working folder
 	Ref         string   // "run.py:Runner"; "": there is only a train function
 	Train       string   // "train.py:train"; "" for none
-	Env         []string // NAME=value, from cog.yaml
+	Env         []string // NAME=value, from cog.yaml; without what the process' own environment has
 	Concurrency int      // from cog.yaml; 0: not said
 }
 
@@ -58,7 +59,7 @@ func findModel(dir, ref string, env func(string) string) (*model, error) {
 			return nil, fmt.Errorf("read %s: environment: %q is not NAME=value", file, e)
 		}
 	}
-	m.Env, m.Concurrency = y.Environment, y.Concurrency.Max
+	m.Env, m.Concurrency = unset(y.Environment), y.Concurrency.Max
 	m.Train = firstOf(env("COG_TRAIN_TYPE_STUB"), y.Train)
 	m.Ref = firstOf(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(abs))
 	if m.Ref == "" && m.Train == "" {
@@ -66,6 +67,29 @@ func findModel(dir, ref string, env func(string) string) (*model, error) {
 			"or give --predictor FILE.py:CLASS", abs)
 	}
 	return m, nil
+}
+
+// unset is the entries whose variables the process does not have. Cog makes those of cog.yaml part of the image, where
+// what a container is started with counts before them.
+func unset(entries []string) []string {
+	return slices.DeleteFunc(slices.Clone(entries), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		_, set := os.LookupEnv(name)
+		return set
+	})
+}
+
+// getenv is os.Getenv with the model's own environment beneath: the server's variables may stand in cog.yaml, too.
+func (m *model) getenv(name string) string {
+	if value, ok := os.LookupEnv(name); ok {
+		return value
+	}
+	for _, entry := range slices.Backward(m.Env) { // of two the last counts, as for the worker
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // name is the reference that stands for the model.

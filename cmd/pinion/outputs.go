@@ -17,9 +17,27 @@ import (
 
 // outputs writes what a prediction returned to where it belongs.
 type outputs struct {
-	file   string // -o; "": stdout, and output.<ext> for files
+	file   string // -o; "": stdout, and output.<ext> for files; "-": stdout, for files too
 	stdout io.Writer
 	stderr io.Writer
+}
+
+// toStdout is the -o that has a file's content printed.
+const toStdout = "-"
+
+// checkPlace tells whether an output could be written to -o. A prediction may take long, and its output would be lost.
+func checkPlace(file string) error {
+	if file == "" || file == toStdout {
+		return nil
+	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return fmt.Errorf("-o %s: it is a folder; name a file in it", file)
+	}
+	folder := filepath.Dir(file)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("-o %s: there is no folder %s", file, folder)
+	}
+	return nil
 }
 
 // write writes an output; nil or null is none.
@@ -51,7 +69,7 @@ func (o *outputs) writeJSON(value []byte) error {
 
 // writeText writes a text: to a file as it is, and to stdout as a line.
 func (o *outputs) writeText(text []byte) error {
-	if o.file != "" {
+	if o.file != "" && o.file != toStdout {
 		return o.save(o.file, text)
 	}
 	_, err := o.stdout.Write(append(text, '\n'))
@@ -83,6 +101,10 @@ func (o *outputs) writeFile(item []byte, i int) error {
 	kind, data, err := decodeDataURL(rawjson.Text(item))
 	if err != nil {
 		return fmt.Errorf("read output file: %w", err)
+	}
+	if o.file == toStdout {
+		_, err := o.stdout.Write(data)
+		return err
 	}
 	stem, ext := "output", extension(kind, data)
 	if o.file != "" {

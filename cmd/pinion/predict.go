@@ -58,6 +58,9 @@ func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.MaximumNArgs(1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.input.isSet = cmd.Flags().Changed("json")
+		if err := checkPlace(a.output); err != nil {
+			return failed(err)
+		}
 		a.screen = newScreen(os.Stderr)
 		defer a.screen.hide()
 		a.dir = folderOf(args)
@@ -71,7 +74,7 @@ func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
 	}
 	a.subject.bindFlags(cmd.Flags())
 	a.input.bindFlags(cmd.Flags())
-	cmd.Flags().StringVarP(&a.output, "output", "o", "", "the file to write the output to")
+	cmd.Flags().StringVarP(&a.output, "output", "o", "", "the `file` to write the output to; - prints that of a file")
 	cmd.Flags().StringVar(&a.url, "url", "", "ask the server at this address instead, as http://localhost:5000")
 	return cmd
 }

@@ -26,10 +26,15 @@ imported where its source alone tells enough, so its packages need not be instal
 			if input && output {
 				return fmt.Errorf("--input and --output: give one of them, or none for the whole document")
 			}
-			document, err := s.document(folderOf(args), train)
+			m, err := s.model(folderOf(args))
 			if err != nil {
 				return err
 			}
+			document, err := s.document(m, train)
+			if err != nil {
+				return err
+			}
+			train = train || m.Ref == "" // it has no other function
 			if input || output {
 				if document, err = component(document, componentName(output, train)); err != nil {
 					return failed(err)
@@ -45,12 +50,8 @@ imported where its source alone tells enough, so its packages need not be instal
 	return cmd
 }
 
-// document is the OpenAPI document of the model in dir.
-func (s *subject) document(dir string, train bool) ([]byte, error) {
-	m, err := s.model(dir)
-	if err != nil {
-		return nil, err
-	}
+// document is the OpenAPI document of a model.
+func (s *subject) document(m *model, train bool) ([]byte, error) {
 	if train {
 		if err := trains(m); err != nil {
 			return nil, err

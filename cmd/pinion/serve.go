@@ -17,26 +17,26 @@ func newServe() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.fleet.workersGiven = cmd.Flags().Changed("workers")
-			if err := s.fromEnvironment(cmd.Flags(), os.Getenv); err != nil {
-				return err
-			}
 			dir := "."
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			return serve(&s, dir)
+			m, err := findModel(dir, s.predictor, os.Getenv)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			if err := s.fromEnvironment(cmd.Flags(), m.getenv); err != nil {
+				return err
+			}
+			return serve(&s, m)
 		},
 	}
 	s.bindFlags(cmd.Flags())
 	return cmd
 }
 
-// serve finds what is to be served and with what, before anything listens, and serves it.
-func serve(s *settings, dir string) error {
-	m, err := findModel(dir, s.predictor, os.Getenv)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
+// serve finds what the model is to be served with, before anything listens, and serves it.
+func serve(s *settings, m *model) error {
 	if s.mode == "train" && m.Train == "" {
 		return &exitError{exitUsage, fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir)}
 	}

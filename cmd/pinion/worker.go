@@ -29,20 +29,7 @@ func workerMain(config string) int {
 	if err := cuda.Start(cuda.Options{Disabled: spec.NoCUDA}); err != nil {
 		fmt.Fprintln(os.Stderr, "pinion worker:", err) // it serves without
 	}
-	code, err := pyembed.Main(pyembed.Config{
-		Python:     spec.Python,
-		LibPython:  spec.LibPython,
-		SDK:        spec.SDK,
-		JSON:       []byte(config),
-		ControlFD:  supervise.ControlFD,
-		PageFD:     supervise.PageFD,
-		CUDAReport: cuda.ReportFunc(),
-	})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "pinion worker:", err)
-		return exitFailure
-	}
-	return code
+	return runPython("worker", spec, pyembed.Config{JSON: []byte(config), PageFD: supervise.PageFD})
 }
 
 // templateMain turns this process into a template: one that imports the model's modules, and forks workers.
@@ -50,17 +37,17 @@ func templateMain(spec supervise.Spec, config string) int {
 	// Nothing of Go's is to be done in it ever: its threads stay as few as they are, and asleep.
 	debug.SetGCPercent(-1)
 	start, options := cuda.Later(cuda.Options{Disabled: spec.NoCUDA})
-	code, err := pyembed.Main(pyembed.Config{
-		Python:     spec.Python,
-		LibPython:  spec.LibPython,
-		SDK:        spec.SDK,
-		JSON:       []byte(config),
-		ControlFD:  supervise.ControlFD,
-		CUDAReport: cuda.ReportFunc(),
-		Template:   &pyembed.Template{Title: os.Args[0], CUDAStart: start, CUDAOptions: options},
-	})
+	template := &pyembed.Template{Title: os.Args[0], CUDAStart: start, CUDAOptions: options}
+	return runPython("template", spec, pyembed.Config{JSON: []byte(config), Template: template})
+}
+
+// runPython hands this thread to Python, with what c says and what is the same in both roles.
+func runPython(role string, spec supervise.Spec, c pyembed.Config) int {
+	c.Python, c.LibPython, c.SDK = spec.Python, spec.LibPython, spec.SDK
+	c.ControlFD, c.CUDAReport = supervise.ControlFD, cuda.ReportFunc()
+	code, err := pyembed.Main(c)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "pinion template:", err)
+		fmt.Fprintf(os.Stderr, "pinion %s: %v\n", role, err)
 		return exitFailure
 	}
 	return code

@@ -10,7 +10,7 @@ import (
 
 // The patterns name *.py: a bare folder would drop __init__.py and every _name.py, silently.
 //
-//go:embed cog/*.py cog/py.typed cog/_worker/*.py coglet/*.py
+//go:embed cog/*.py cog/py.typed cog/_worker/*.py cog/server/*.py coglet/*.py
 var files embed.FS
 
 // FS is the package's files.

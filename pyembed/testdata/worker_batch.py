@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from itertools import cycle
+from pathlib import Path
 
 from batch_front import BATCH_DONE, BatchWorker, Result
 from front import (
@@ -20,7 +22,7 @@ from front import (
 )  # fmt: skip
 
 SYNC = """
-    import os, sys, time
+    import gc, os, sys, time
     from cog import BaseRunner, CancelationException, batch, current_scope
 
     class Runner(BaseRunner):
@@ -69,8 +71,11 @@ SYNC = """
             if how == "spin":
                 for _ in range(20000):
                     pass
-            if how == "late":
-                time.sleep(0.2)
+            while how.startswith("/") and not os.path.exists(how):
+                time.sleep(0.001)
+            if how == "blocks":
+                gc.collect()
+                return [sys.getallocatedblocks() for _ in n]
             if how == "swallow":
                 try:
                     time.sleep(600)
@@ -80,7 +85,7 @@ SYNC = """
 """
 ASYNC = (
     SYNC.replace("        def run", "        async def run")
-    .replace("import os,", "import asyncio, os,")
+    .replace("import gc,", "import asyncio, gc,")
     .replace("time.sleep", "await asyncio.sleep")
     .replace("except CancelationException", "except asyncio.CancelledError")
 )
@@ -260,14 +265,96 @@ def test_dropped_before_its_ride(worker):
 
 @each
 def test_dropped_while_it_rides(worker):
-    ids = [worker.hold({"n": i, "how": "late"}) for i in range(3)]
+    gate = Path(worker.root, "gate")
+    ids = [worker.hold({"n": i, "how": str(gate)}) for i in range(3)]
     ride = worker.send_ride(ids)
     eventually(lambda: worker.is_running(ride))
     worker.drop(ids[1:2])
+    gate.touch()
     result = Result(worker, ids, ride)
     assert result.kinds[0] == result.kinds[2] == SUCCEEDED
     assert result.kinds[1] in (SUCCEEDED, CANCELED)
     assert result.done["size"] == 3
+
+
+@each
+def test_dropped_while_its_ride_waits(worker):
+    gate = Path(worker.root, "gate")
+    first = [worker.hold({"n": 1, "how": str(gate)})]
+    runs = worker.send_ride(first)
+    eventually(lambda: worker.is_running(runs))
+    ids = [worker.hold({"n": n}) for n in range(3)]
+    waits = worker.send_ride(ids)
+    worker.drop(ids[1:2])
+    gate.touch()
+    assert Result(worker, first, runs).outputs == [2]
+    result = Result(worker, ids, waits)
+    assert result.kinds == [SUCCEEDED, CANCELED, SUCCEEDED]
+    assert result.done["size"] == 2
+
+
+@each
+def test_the_usual_and_the_unusual_keep_their_order(worker):
+    gate = Path(worker.root, "gate")
+    ids = [worker.hold({"n": 1, "how": str(gate)})]
+    rides = [(ids, worker.send_ride(ids))]
+    eventually(lambda: worker.is_running(rides[0][1]))
+    for flags, inputs in (
+        (0, of(1, 2)),
+        (EVENTS, of(3)),
+        (0, of(4, how="metric") + of(5, how="metric")),
+        (0, of(6, 13, how="element")),
+        (0, of(7) + of(8, how="")),  # what is absent is the default
+        (0, of(9) + of(10, how="tuple")),  # which no front sends: the function is called twice
+    ):
+        ids = [worker.hold(each, flags=flags) for each in inputs]
+        rides.append((ids, worker.send_ride(ids)))
+    gate.touch()
+    results = [Result(worker, ids, ride) for ids, ride in rides]
+    outputs = [r.outputs for r in results]
+    assert outputs == [[2], [2, 3], [4], [5, 6], [6, None], [8, 9], [10, 10]], outputs
+    assert results[4].errors == [None, "ValueError: not 13"], results[4].errors
+    assert [r.done["runs"] for r in results] == [1, 1, 1, 1, 1, 1, 2]
+    assert [m["tokens"] for m in results[3].metrics] == [9, 9]
+
+
+@each
+def test_nothing_is_kept(worker):
+    def some():
+        for _ in range(20):
+            worker.ride(of(*range(8)))
+            worker.ride(of(1, 2, how="metric"))
+            worker.ride(of(1, 13, 2, how="raise"))
+            worker.ride(of(1, 13, 2, how="element"))
+            worker.ride(of(1, 13, 2, how="encode"))
+            worker.ride(of(1, 2, how="short"))
+            worker.ride(of(3), flags=EVENTS)
+            ids = [worker.hold({"n": 1}), worker.hold({})]
+            worker.send_ride(ids, state=3)
+            worker.ends(ids)
+        return worker.ride(of(1, how="blocks")).outputs[0]
+
+    kept = [some()]
+    while len(kept) < 2 or kept[-1] - kept[-2] >= 100:  # caches fill; what leaks would never end
+        kept.append(some())
+        assert len(kept) < 12, f"blocks after every 160 rides: {kept}"
+
+
+def test_inputs_are_made_what_the_function_takes():
+    with BatchWorker(
+        """
+        from cog import BaseRunner, Path, batch
+
+        class Runner(BaseRunner):
+            @batch(max_size=4)
+            def run(self, x: list[float], p: list[Path], k: int = 2, z: float = 1) -> list[str]:
+                kinds = [type(v).__name__ for v in (*x, *p, k, z)]
+                return [" ".join(kinds)] * len(x)
+        """
+    ) as worker:
+        ride = worker.ride([{"x": 1, "p": "/a"}, {"x": 2.5, "p": "/b", "k": 2}])
+        assert ride.outputs == ["float float Path Path int float"] * 2
+        assert ride.done["runs"] == 1
 
 
 @each
@@ -287,20 +374,25 @@ def test_cancel(worker):
 @each
 def test_cancel_that_comes_too_early_or_too_late(worker):
     """It hits its own ride or none, and nothing but the function."""
-    ends = {SUCCEEDED: 0, CANCELED: 0}
     worker.ride(of(1))  # it has its handler now
-    for i in range(300):
+    passes, ends = cycle(range(0, 30000, 100)), set()
+
+    def attempt():
         ids = [worker.hold({"n": n, "how": "spin"}) for n in range(4)]
         ride = worker.send_ride(ids)
-        for _ in range(i * 100):
+        for _ in range(next(passes)):
             pass
         worker.cancel(ride)
         result = Result(worker, ids, ride)
         assert len(set(result.kinds)) == 1, result.kinds
-        ends[result.kinds[0]] += 1
+        ends.add(result.kinds[0])
         after = worker.ride(of(1, 2))
         assert after.outputs == [2, 3], after.frames
-    assert ends[SUCCEEDED] > 0 and ends[CANCELED] > 0, ends
+        return ends == {SUCCEEDED, CANCELED}
+
+    for _ in range(300):
+        attempt()
+    eventually(attempt)  # where the machine is busy, a cancel in time is rare
 
 
 @each

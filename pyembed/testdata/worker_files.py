@@ -39,14 +39,14 @@ def test_files():
         for i in range(3):
             with open(f"{folder}/{i}/a.txt") as file:
                 assert file.read() == f"content {i}"
-        assert items[3] == {"nested": ["pinion-file:c0ffee:3/output.png"]}
-        assert os.path.getsize(f"{folder}/3/output.png") == 108
+        assert items[3] == {"nested": ["pinion-file:c0ffee:3/0.png"]}
+        assert os.path.getsize(f"{folder}/3/0.png") == 108
         assert items[4] == "pinion-file:c0ffee:4/written.bin"
         assert os.path.getsize(f"{folder}/4/written.bin") == 100
         assert items[5].startswith("pinion-file:c0ffee:5/tmp")
         assert items[5].endswith(".dat")
         assert os.path.getsize(f"{folder}/{items[5].rpartition(':')[2]}") == 5 << 20
-        assert items[6] == "pinion-file:c0ffee:6/text.txt"
+        assert items[6] == "pinion-file:c0ffee:6/1.txt"
         assert items[7] == "pinion-file:c0ffee:7/comm"
         assert os.path.getsize(f"{folder}/7/comm") > 1
         error = frames[-1].value["error"]

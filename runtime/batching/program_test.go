@@ -145,12 +145,21 @@ type item struct{ id, body string }
 // connect connects a worker that has not said anything.
 func (r *rig) connect() *program {
 	r.t.Helper()
-	conn, err := net.Dial(r.address.Network(), r.address.String())
+	w, err := r.dial()
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	return w
+}
+
+// dial is connect for where the queue may have been closed.
+func (r *rig) dial() (*program, error) {
+	conn, err := net.Dial(r.address.Network(), r.address.String())
+	if err != nil {
+		return nil, err
+	}
 	r.t.Cleanup(func() { conn.Close() })
-	return &program{r.t, conn}
+	return &program{r.t, conn}, nil
 }
 
 // worker connects a worker and waits until it counts.

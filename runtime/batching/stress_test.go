@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -13,17 +14,18 @@ import (
 func TestEveryJobEndsOnce(t *testing.T) {
 	r := newRig(t, "unix", Options{MaxSize: 8, Timeout: time.Hour, Capacity: 10_000})
 	keeper := r.worker().run()
-	stop := make(chan struct{})
+	var stop atomic.Bool
 	var rough sync.WaitGroup
 	for range 3 {
 		rough.Go(func() {
-			for {
-				select {
-				case <-stop:
+			for !stop.Load() {
+				w, err := r.dial()
+				if err != nil {
+					if !stop.Load() { // else the queue is closed, and its socket gone
+						t.Error(err)
+					}
 					return
-				default:
 				}
-				w := r.connect()
 				w.conn.Write([]byte{0, 0, 0, 0})
 				for range rand.IntN(20) {
 					items, err := w.tryTake()
@@ -71,7 +73,7 @@ func TestEveryJobEndsOnce(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	close(stop)
+	stop.Store(true)
 	keeper.conn.Close() // so that those who wait for a batch see their connections through
 	r.Close()
 	rough.Wait()

@@ -33,7 +33,8 @@ func newTransport(o Options, denied bool) *http.Transport {
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: 1 << 20,
 		ForceAttemptHTTP2:      true,
-		// Files come as they lie on the server, and nothing small becomes huge.
+		// No coding is asked for: most servers then send files as they lie there. Some send what was stored in a
+		// coding in spite of that; decoded reads it.
 		DisableCompression: true,
 	}
 }
@@ -67,7 +68,11 @@ func (s *Store) download(ctx context.Context, folder, rawURL string) (path strin
 		return "", ErrTooLarge
 	}
 	path = filepath.Join(folder, downloadName(first, response))
-	return path, save(path, &progressReader{response.Body, progress}, most)
+	body, err := decoded(&progressReader{response.Body, progress}, response.Header.Values("Content-Encoding"))
+	if err != nil {
+		return "", err
+	}
+	return path, save(path, body, most)
 }
 
 // limit puts the limits of one transfer on ctx: Options.Timeout, and Options.Stall from one call of progress to the

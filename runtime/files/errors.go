@@ -26,6 +26,8 @@ var (
 	ErrPrivate = errors.New("the address is not public")
 	// ErrTruncated: a server closed the connection before the file was complete.
 	ErrTruncated = errors.New("the server closed the connection before the file was complete")
+	// ErrCoding: what a server sent is not in the Content-Encoding that it names.
+	ErrCoding = errors.New("the content is not what its Content-Encoding says")
 	// ErrDataURL: a data URL is not well formed.
 	ErrDataURL = errors.New("the data URL is invalid")
 	// ErrScheme: a URL is none that files are fetched from.

@@ -106,11 +106,17 @@ func dispositionName(header string) string {
 	return name
 }
 
-// lastSegment is the last part of a URL's path as a safe name.
+// lastSegment is the last part of a URL's path as a safe name, without parameters behind the extension (cat.png;v=2).
 func lastSegment(u *url.URL) string {
 	segment := u.EscapedPath()
 	segment = segment[strings.LastIndexByte(segment, '/')+1:]
-	return safeName(unescape(segment))
+	name := safeName(unescape(segment))
+	if before, _, found := strings.Cut(segment, ";"); found && extensionOf(name) == "" {
+		if bare := safeName(unescape(before)); extensionOf(bare) != "" {
+			return bare
+		}
+	}
+	return name
 }
 
 // baseName is what follows the last separator of either kind.

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -17,30 +15,20 @@ import (
 
 // Outputs is the output files of one prediction that are handed to its client as they are. Its worker puts them
 // where it puts those that are uploaded (see Uploads).
-type Outputs struct {
-	token  string
-	mark   []byte
-	folder string
-	remove func()
-}
+type Outputs struct{ outFolder }
 
 // NewOutputs makes the folder for the output files of the prediction of that id; Close removes it. The error is ErrClosed or
 // one of the file system.
 func (s *Store) NewOutputs(id string) (*Outputs, error) {
-	if !s.enter() {
-		return nil, ErrClosed
-	}
-	defer s.fetches.Done()
-	folder, remove, err := s.makeFolder(id)
+	folder, err := s.newOutFolder(id)
 	if err != nil {
 		return nil, err
 	}
-	token := newToken()
-	return &Outputs{token: token, mark: markOf(token), folder: folder, remove: remove}, nil
+	return &Outputs{folder}, nil
 }
 
 // Folder is where the worker puts the files.
-func (o *Outputs) Folder() string { return o.folder }
+func (o *Outputs) Folder() string { return o.path }
 
 // Token is 32 hexadecimal digits.
 func (o *Outputs) Token() string { return o.token }
@@ -104,18 +92,4 @@ func (o *Outputs) Inline(output []byte) ([]byte, error) {
 func appendDataURL(dst []byte, mediaType string, content []byte) []byte {
 	dst = append(append(append(dst, `"data:`...), mediaType...), ";base64,"...)
 	return append(base64.StdEncoding.AppendEncode(dst, content), '"')
-}
-
-// open opens a file by its number and name, "0/out.png". No link leads out of the folder, and nothing is waited for.
-func (o *Outputs) open(file string) (*os.File, error) {
-	number, name, _ := strings.Cut(file, "/")
-	if _, err := strconv.ParseUint(number, 10, 32); err != nil || name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
-		return nil, ErrNoFile
-	}
-	root, err := os.OpenRoot(o.folder)
-	if err != nil {
-		return nil, err
-	}
-	opened, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	return opened, errors.Join(err, root.Close())
 }

@@ -3,14 +3,8 @@ package files
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 
 	"pinion/runtime/rawjson"
 )
@@ -20,17 +14,13 @@ import (
 const markPrefix = "pinion-file:"
 
 // Uploads is the output files of one prediction. Its worker copies each to Folder()/<number>/<name> and puts
-// "pinion-file:<Token()>:<number>/<name>" in its place; Resolve puts the file's URL there. The token is made for this
-// prediction, so that no client's text is ever taken for a mark.
+// "pinion-file:<Token()>:<number>/<name>" in its place; Resolve puts the file's URL there.
 //
 // A nil *Uploads is that of a prediction whose files are not uploaded: it costs nothing. Safe for concurrent use.
 type Uploads struct {
+	outFolder
 	store  *Store
 	to     Destination
-	token  string
-	mark   []byte // how a mark begins in JSON, with its quote
-	folder string
-	remove func()
 	places chan struct{} // as many as files may be under way
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -45,36 +35,21 @@ func (s *Store) NewUploads(id string, to Destination) (*Uploads, error) {
 	if _, err := fileURL(to.Prefix, "x"); err != nil {
 		return nil, err
 	}
-	if !s.enter() {
-		return nil, ErrClosed
-	}
-	defer s.fetches.Done()
-	folder, remove, err := s.makeFolder(id)
+	folder, err := s.newOutFolder(id)
 	if err != nil {
 		return nil, err
 	}
-	token := newToken()
-	u := &Uploads{store: s, to: to, token: token, mark: markOf(token), folder: folder, remove: remove, places: make(chan struct{}, s.options.Parallel)}
+	u := &Uploads{outFolder: folder, store: s, to: to, places: make(chan struct{}, s.options.Parallel)}
 	u.ctx, u.cancel = context.WithCancelCause(context.Background())
 	return u, nil
 }
-
-// newToken makes 32 hexadecimal digits that nobody can guess.
-func newToken() string {
-	var secret [16]byte
-	_, _ = rand.Read(secret[:]) // never fails
-	return hex.EncodeToString(secret[:])
-}
-
-// markOf is how a mark begins in JSON, with its quote.
-func markOf(token string) []byte { return []byte(`"` + markPrefix + token + ":") }
 
 // Folder is where the worker puts the files; "" of nil.
 func (u *Uploads) Folder() string {
 	if u == nil {
 		return ""
 	}
-	return u.folder
+	return u.path
 }
 
 // Token is 32 hexadecimal digits; "" of nil.
@@ -138,23 +113,16 @@ func (u *Uploads) Resolve(ctx context.Context, chunk []byte) ([]byte, error) {
 
 // upload uploads one file by its number and name, "0/out.png".
 func (u *Uploads) upload(ctx context.Context, file string) (string, error) {
-	number, name, _ := strings.Cut(file, "/")
-	if _, err := strconv.ParseUint(number, 10, 32); err != nil || name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+	number, name, ok := numbered(file)
+	if !ok {
 		return "", &UploadError{cut(file), redact(u.to.Prefix), ErrNoFile}
 	}
-	found, err := u.store.upload(ctx, u.to, name, func() (*os.File, error) {
-		root, err := os.OpenRoot(u.folder)
-		if err != nil {
-			return nil, err
-		}
-		opened, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a link cannot lead out of the folder
-		return opened, errors.Join(err, root.Close())
-	})
+	found, err := u.store.upload(ctx, u.to, name, func() (*os.File, error) { return u.open(file) })
 	if err != nil {
 		return "", err
 	}
 	// The disk is wanted back before the prediction's end; then all of it goes anyway.
-	_ = os.RemoveAll(filepath.Join(u.folder, number))
+	_ = os.RemoveAll(filepath.Join(u.path, number))
 	return found, nil
 }
 

@@ -238,7 +238,7 @@ func TestUploadsClose(t *testing.T) {
 
 // FuzzMarks holds that find finds exactly the strings that are marks and values, in whatever JSON.
 func FuzzMarks(f *testing.F) {
-	u := &Uploads{mark: []byte(`"pinion-file:t:`)}
+	mark := markOf("t")
 	for _, seed := range []string{
 		`"pinion-file:t:0/a"`, `["\"pinion-file:t:0/a\"","\\","pinion-file:t:1/\"b\\"]`, `{"pinion-file:t:0/a" : "pinion-file:t:1/b"}`, `[["pinion-file:t:"],"pinion-file:t"]`,
 	} {
@@ -251,11 +251,11 @@ func FuzzMarks(f *testing.F) {
 		var want []place
 		walk(chunk, 0, func(start, end int) {
 			// A string that spells the prefix with escapes is none of ours.
-			if raw := chunk[start:end]; bytes.HasPrefix(raw, u.mark) {
+			if raw := chunk[start:end]; bytes.HasPrefix(raw, mark) {
 				want = append(want, place{start, end, strings.TrimPrefix(rawjson.Text(raw), "pinion-file:t:")})
 			}
 		})
-		if got := findMarks(chunk, u.mark); fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := findMarks(chunk, mark); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("find(%s) = %v, want %v", chunk, got, want)
 		}
 	})

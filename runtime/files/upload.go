@@ -16,12 +16,13 @@ import (
 // Destination is where files are uploaded to.
 type Destination struct {
 	Prefix string // an http or https URL; a file goes to its path, a slash and the file's name
-	// TraceParent and TraceState are passed on where they are not empty.
-	TraceParent, TraceState string
+	// TraceParent and TraceState are passed on where they are not empty, and so is Prediction, the id of the one that made
+	// the files, as X-Prediction-Id.
+	TraceParent, TraceState, Prediction string
 }
 
 // Upload PUTs the file at path and returns the URL by which clients find it: the Location header of the answer, else
-// where the last redirect led, without query and credentials. The file is streamed with its Content-Length; its type
+// where the last redirect led, both without query and credentials. The file is streamed with its Content-Length; its type
 // is that of its name, else of its content.
 //
 // Connection errors, silence for Options.Stall, and the statuses 429, 500, 502, 503 and 504 are tried again.
@@ -163,8 +164,9 @@ func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *
 	header := request.Header
 	header.Set("User-Agent", s.options.UserAgent)
 	header.Set("Content-Type", file.kind)
-	setTrace(header, "traceparent", to.TraceParent)
-	setTrace(header, "tracestate", to.TraceState)
+	passOn(header, "traceparent", to.TraceParent)
+	passOn(header, "tracestate", to.TraceState)
+	passOn(header, "X-Prediction-Id", to.Prediction)
 	if file.size > expectAbove {
 		header.Set("Expect", "100-continue")
 	}
@@ -185,8 +187,8 @@ func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *
 	return response, nil
 }
 
-// setTrace passes a header of the prediction's request on, unless net/http would refuse the whole request for it.
-func setTrace(header http.Header, name, value string) {
+// passOn sets a header to what a client sent, unless net/http would refuse the whole request for it.
+func passOn(header http.Header, name, value string) {
 	if value != "" && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
 		header.Set(name, value)
 	}
@@ -194,16 +196,16 @@ func setTrace(header http.Header, name, value string) {
 
 // foundAt is the URL of a file that was PUT to target and answered with that Location.
 func foundAt(target *url.URL, location string) string {
-	base := *target
-	base.User, base.Fragment, base.RawFragment = nil, "", ""
-	if location == "" {
-		base.RawQuery, base.ForceQuery = "", false
-		return base.String()
+	at := target
+	if location != "" {
+		var err error
+		if at, err = target.Parse(location); err != nil {
+			return location
+		}
 	}
-	if at, err := base.Parse(location); err == nil {
-		return at.String()
-	}
-	return location
+	found := *at
+	found.User, found.Fragment, found.RawFragment, found.RawQuery, found.ForceQuery = nil, "", "", "", false
+	return found.String()
 }
 
 // passing tells whether another try may succeed where one ended with err.

@@ -99,7 +99,7 @@ func TestUpload(t *testing.T) {
 		{"a?b#c%2F d;é.txt", "y", "text/plain", "/b/a%3Fb%23c%252F%20d%3B%C3%A9.txt"},
 		{"big.bin", big, "application/octet-stream", "/b/big.bin"},
 	} {
-		found, err := s.Upload(t.Context(), Destination{Prefix: target.URL + "/b", TraceParent: "00-1-2-01", TraceState: "bad\nstate"}, writeFile(t, test.name, test.content))
+		found, err := s.Upload(t.Context(), Destination{Prefix: target.URL + "/b", TraceParent: "00-1-2-01", TraceState: "bad\nstate", Prediction: "an id"}, writeFile(t, test.name, test.content))
 		if err != nil || found != target.URL+test.uri {
 			t.Errorf("%s: %s, %v", test.name, found, err)
 		}
@@ -114,7 +114,7 @@ func TestUpload(t *testing.T) {
 		if got.Method != http.MethodPut || got.URI != test.uri || got.Length != int64(len(test.content)) || got.Body != test.content {
 			t.Errorf("%s: %s %s of %d bytes", test.name, got.Method, got.URI, got.Length)
 		}
-		for name, want := range map[string]string{"Content-Type": test.kind, "User-Agent": "test/1", "Traceparent": "00-1-2-01", "Tracestate": ""} {
+		for name, want := range map[string]string{"Content-Type": test.kind, "User-Agent": "test/1", "Traceparent": "00-1-2-01", "Tracestate": "", "X-Prediction-Id": "an id"} {
 			if value := got.Header.Get(name); value != want {
 				t.Errorf("%s: %s is %q, want %q", test.name, name, value, want)
 			}
@@ -162,8 +162,8 @@ func TestFoundAt(t *testing.T) {
 	}{
 		{200, "", "BASE/p/f.txt", "/p/f.txt?q=1"},
 		{204, "", "BASE/p/f.txt", "/p/f.txt?q=1"},
-		{201, "https://cdn.example/f?token=1#x", "https://cdn.example/f?token=1#x", "/p/f.txt?q=1"},
-		{200, "/files/1?a=b", "BASE/files/1?a=b", "/p/f.txt?q=1"},
+		{201, "https://me:secret@cdn.example/f?token=1#x", "https://cdn.example/f", "/p/f.txt?q=1"},
+		{200, "/files/1?a=b", "BASE/files/1", "/p/f.txt?q=1"},
 		{200, "s3://bucket/f", "s3://bucket/f", "/p/f.txt?q=1"},
 		{200, "http://[::1", "http://[::1", "/p/f.txt?q=1"},
 		{303, "/files/1", "BASE/files/1", "/p/f.txt?q=1"},
@@ -171,7 +171,7 @@ func TestFoundAt(t *testing.T) {
 		{302, "/there", "BASE/there", "/p/f.txt?q=1 /there"},
 		{307, "/there", "BASE/there", "/p/f.txt?q=1 /there"},
 		{308, "//user:secret@HOST/there", "BASE/there", "/p/f.txt?q=1 /there"},
-		{307, "/named", "BASE/name?x=1", "/p/f.txt?q=1 /named"},
+		{307, "/named", "BASE/name", "/p/f.txt?q=1 /named"},
 	} {
 		for _, content := range []string{"content", strings.Repeat("c", expectAbove+1)} {
 			answers := map[string]http.HandlerFunc{"/named": to(201, "/name?x=1")}

@@ -48,7 +48,8 @@ func (l live) with(event []byte) live {
 			next = append(next, *m)
 		}
 	}
-	if string(e.Value) == "null" { // deleted
+	none := string(e.Value) == "null"
+	if none && e.Mode == "replace" { // deleted, or no finite number
 		if held != nil {
 			next = slices.Delete(next, at, at+1)
 		}
@@ -58,6 +59,11 @@ func (l live) with(event []byte) live {
 	switch {
 	case e.Mode == "append":
 		m = m.appendedTo(held)
+	case e.Mode == "increment" && none: // by no finite number, which counts as 0
+		m.value = []byte{'0'}
+		if held != nil {
+			m.value = held.value
+		}
 	case e.Mode == "increment" && held != nil:
 		m.value = sum(held.value, e.Value)
 	}
@@ -69,7 +75,7 @@ func (l live) with(event []byte) live {
 	return next
 }
 
-// appendedTo is held with the value of m at its end; a list's items one by one.
+// appendedTo is held with the value of m as one item more at its end.
 func (m liveMetric) appendedTo(held *liveMetric) liveMetric {
 	var list []byte
 	switch {
@@ -82,18 +88,17 @@ func (m liveMetric) appendedTo(held *liveMetric) liveMetric {
 	default:
 		list = append([]byte{'['}, held.value...)
 	}
-	more := []byte(m.value)
-	if more[0] == '[' {
-		more = bytes.TrimSpace(more[1 : len(more)-1])
-	}
-	if len(list) > 1 && len(more) > 0 {
+	if len(list) > 1 {
 		list = append(list, ',')
 	}
-	return liveMetric{name: m.name, value: append(list, more...), open: true}
+	return liveMetric{name: m.name, value: append(list, m.value...), open: true}
 }
 
-// sum adds two numbers as Python does: integers of any size, or else floats.
+// sum adds two numbers as Python does: integers of any size, or else floats. Out of a double's range it is null, and stays so.
 func sum(a, b []byte) []byte {
+	if string(a) == "null" {
+		return a
+	}
 	x, isInt := new(big.Int).SetString(string(a), 10)
 	y, too := new(big.Int).SetString(string(b), 10)
 	if isInt && too {
@@ -102,8 +107,8 @@ func sum(a, b []byte) []byte {
 	f, _ := strconv.ParseFloat(string(a), 64)
 	g, _ := strconv.ParseFloat(string(b), 64)
 	text, err := json.Marshal(f + g)
-	if err != nil { // infinite: the worker refuses that
-		return a
+	if err != nil {
+		return []byte("null")
 	}
 	return text
 }

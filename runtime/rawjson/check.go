@@ -3,6 +3,7 @@ package rawjson
 import (
 	"encoding/binary"
 	"math/bits"
+	"strconv"
 )
 
 // MaxDepth is how deep arrays and objects may nest: "[]" is one deep. The worker's reader has the
@@ -24,6 +25,7 @@ const (
 	reasonEnd     = "unexpected end"
 	reasonChar    = "unexpected character"
 	reasonNumber  = "invalid number"
+	reasonRange   = "number out of the range of a double"
 	reasonUTF8    = "invalid UTF-8"
 	reasonEscape  = "invalid escape"
 	reasonControl = "unescaped control character in string"
@@ -80,6 +82,11 @@ value:
 		var reason string
 		if i, reason = scanNumber(b, i); reason != "" {
 			return i, reason
+		}
+		if depth > 0 && open[(depth-1)>>6]>>((depth-1)&63)&1 == 0 {
+			if i, reason = scanNumbers(b, i); reason != "" {
+				return i, reason
+			}
 		}
 	case c == 't':
 		if !hasWord(b, i, "true") {
@@ -179,8 +186,29 @@ func wordEnd(b []byte, i int, word string) (int, string) {
 	return i, reasonChar
 }
 
-// scanNumber goes over the number that begins at i and returns the index after it.
+// scanNumbers goes over the numbers that follow one that ends before i in an array, as long as nothing but a comma, and a
+// space maybe, stands between them. It is what long lists are made of.
+func scanNumbers(b []byte, i int) (int, string) {
+	for len(b)-i > 2 && b[i] == ',' {
+		next := i + 1
+		if b[next] == ' ' {
+			next++
+		}
+		if b[next] != '-' && b[next]-'0' >= 10 {
+			break
+		}
+		var reason string
+		if i, reason = scanNumber(b, next); reason != "" {
+			return i, reason
+		}
+	}
+	return i, ""
+}
+
+// scanNumber goes over the number that begins at i and returns the index after it. One with a fraction or an exponent is a
+// double wherever it is read, so it has to be in a double's range; a whole number may have any size.
 func scanNumber(b []byte, i int) (int, string) {
+	start, far := i, false
 	if b[i] == '-' {
 		i++
 	}
@@ -197,11 +225,13 @@ func scanNumber(b []byte, i int) (int, string) {
 	default:
 		return i, reasonNumber
 	}
+	whole := i - start
 	if i < len(b) && b[i] == '.' {
 		j := skipDigits(b, i+1)
 		if j == i+1 {
 			return numberEnd(b, j)
 		}
+		far = whole > nearDigits
 		i = j
 	}
 	if i < len(b) && b[i]|0x20 == 'e' {
@@ -213,9 +243,22 @@ func scanNumber(b []byte, i int) (int, string) {
 		if j == i {
 			return numberEnd(b, j)
 		}
+		far = whole > nearDigits || j-i > 2
 		i = j
 	}
+	if far && overflows(b[start:i]) {
+		return start, reasonRange
+	}
 	return i, ""
+}
+
+// nearDigits is how many digits before the point may stand with an exponent of two digits and surely be in a double's range.
+const nearDigits = 200
+
+// overflows tells whether a number is out of a double's range.
+func overflows(number []byte) bool {
+	_, err := strconv.ParseFloat(string(number), 64)
+	return err != nil // nothing but the range, for the form is that of JSON
 }
 
 func numberEnd(b []byte, i int) (int, string) {

@@ -11,7 +11,7 @@ import (
 
 // strict is what Check must say, by way of the standard library and plain loops.
 func strict(b []byte) bool {
-	return json.Valid(b) && utf8.Valid(b) && depth(b) <= MaxDepth && !loneSurrogate(b)
+	return json.Valid(b) && utf8.Valid(b) && depth(b) <= MaxDepth && !loneSurrogate(b) && !outOfRange(b)
 }
 
 func depth(b []byte) int {
@@ -32,6 +32,22 @@ func depth(b []byte) int {
 		}
 	}
 	return deepest
+}
+
+// outOfRange tells whether a valid document has a number with a fraction or an exponent that no double can hold.
+func outOfRange(b []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return false
+		}
+		number, ok := token.(json.Number)
+		if _, err := number.Float64(); ok && err != nil && strings.ContainsAny(number.String(), ".eE") {
+			return true
+		}
+	}
 }
 
 // loneSurrogate looks at each run of \u escapes of a valid document as UTF-16.
@@ -111,6 +127,17 @@ func TestCheck(t *testing.T) {
 		{`1e+`, 3, reasonEnd},
 		{`1e+x`, 3, reasonNumber},
 		{`0x10`, 1, reasonTail},
+		{`1e308`, 0, ""},
+		{`[-1.7976931348623157e308]`, 0, ""},
+		{`1e-400`, 0, ""},
+		{`0e999999`, 0, ""},
+		{`0.` + strings.Repeat("0", 400) + `1e+700`, 0, ""},
+		{strings.Repeat("9", 400), 0, ""}, // a whole number is no double
+		{`1e309`, 0, reasonRange},
+		{`{"a":-1E+400}`, 5, reasonRange},
+		{`[1,2.5e99999999999999999999]`, 3, reasonRange},
+		{strings.Repeat("9", 309) + ".5", 0, reasonRange},
+		{strings.Repeat("9", 250) + "e99", 0, reasonRange},
 		{`"abc`, 4, reasonEnd},
 		{`"abcdefghijk`, 12, reasonEnd},
 		{`"a\`, 3, reasonEnd},
@@ -201,7 +228,7 @@ func TestCheckCut(t *testing.T) {
 func FuzzCheck(f *testing.F) {
 	for _, s := range []string{
 		`{"a":[1,-2.5e+10,"é\ud83d\ude00\n",true,false,null,{}]}`, `"\ud800"`, "\"\xed\xa0\x80\"", `[1,]`, "\xef\xbb\xbf1",
-		`[[[[[]]]]]`, `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"`,
+		`[[[[[]]]]]`, `[1e308,1e309,-2.5E+400]`, `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"`,
 	} {
 		f.Add([]byte(s))
 	}

@@ -50,7 +50,8 @@ type liveWorker struct {
 // farewell is why a process is to leave while the server goes on.
 type farewell struct {
 	why   string
-	fault bool // it can serve no more, which counts as a death
+	fault bool        // it can serve no more, which counts as a death
+	heir  *liveWorker // takes its place at once; nil: none
 }
 
 // change changes what is of this process.
@@ -163,6 +164,9 @@ func (l *liveWorker) leave() {
 
 // withdraw lets the process finish what it has begun, and then go, while the server goes on.
 func (l *liveWorker) withdraw(f farewell) {
+	if f.heir != nil {
+		defer l.succeed(f.heir) // only now: the pool gives this one nothing more
+	}
 	if l.farewell != nil || l.asked || l.condemned {
 		return
 	}
@@ -171,7 +175,9 @@ func (l *liveWorker) withdraw(f farewell) {
 		l.condemn(Left, f.why)
 		return
 	}
-	l.move(Draining)
+	if f.heir == nil { // else it is its heir's state that is shown
+		l.move(Draining)
+	}
 	l.empty = l.o.Pool.Retire(l.slots)
 }
 

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/bytedance/sonic"
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
@@ -122,7 +122,7 @@ func (m *mother) listen(began time.Time) {
 			switch f.Kind {
 			case ipc.KindTemplate:
 				var said struct{ Refused string }
-				err := sonic.Unmarshal(f.Body, &said)
+				err := json.Unmarshal(f.Body, &said)
 				if err == nil && said.Refused != "" {
 					err = errors.New(said.Refused)
 				}
@@ -130,7 +130,7 @@ func (m *mother) listen(began time.Time) {
 				m.settle(err)
 			case ipc.KindForked:
 				var a forked
-				if err := sonic.Unmarshal(f.Body, &a); err != nil {
+				if err := json.Unmarshal(f.Body, &a); err != nil {
 					a.Error = err.Error()
 				}
 				select {

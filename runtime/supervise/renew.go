@@ -91,6 +91,7 @@ func (r *reign) step() (ending, bool) {
 		r.heirFailed(ended)
 	case <-r.retired:
 		r.retired = nil
+		r.succeed(r.current) // where the old one ended before it could
 		r.pass()
 		r.wishes = r.Supervisor.wishes
 	case ended := <-r.current.ended:
@@ -116,15 +117,12 @@ func (r *reign) renew() {
 	r.o.OnChange()
 }
 
-// takeOver lets the heir, which is ready and has calls already, take the place.
+// takeOver lets the heir, which is ready and has calls already, take the place. The old one says so, when it has
+// left the pool: who then sees the new worker, and asks, is not answered by the old.
 func (r *reign) takeOver() {
 	old := r.current
 	r.current, r.heir = r.heir, nil
-	r.mu.Lock()
-	r.Supervisor.current, r.Supervisor.heir = r.current, nil
-	r.mu.Unlock()
-	r.change(func(st *Status) { st.Restarts++ })
-	old.retire(farewell{why: r.wish})
+	old.retire(farewell{why: r.wish, heir: r.current})
 	gone := make(chan struct{})
 	r.retired = gone
 	go func() {
@@ -148,6 +146,7 @@ func (r *reign) heirFailed(ended ending) {
 
 // lost is for the end of the current process. An heir that is being set up is the next.
 func (r *reign) lost(ended ending) (ending, bool) {
+	r.succeed(r.current)
 	if r.heir == nil || ended.stopped {
 		if r.heir != nil {
 			<-r.heir.ended
@@ -159,14 +158,25 @@ func (r *reign) lost(ended ending) (ending, bool) {
 	}
 	r.o.Logger.Warn("its successor is on its way already", "worker", r.o.Index)
 	r.current, r.heir = r.heir, nil
-	r.mu.Lock()
-	r.Supervisor.current, r.Supervisor.heir = r.current, nil
-	r.current.heir = false
-	r.mu.Unlock()
-	r.change(func(st *Status) { st.Restarts++ })
+	r.succeed(r.current)
 	r.pass()
 	r.wishes = r.Supervisor.wishes
 	return ending{}, false
+}
+
+// succeed shows a process in the place of the one that it is to follow; one that was shown, or is nobody's heir any
+// more, changes nothing.
+func (s *Supervisor) succeed(heir *liveWorker) {
+	s.mu.Lock()
+	if s.heir != heir {
+		s.mu.Unlock()
+		return
+	}
+	s.current, s.heir = heir, nil
+	heir.heir = false
+	s.status.Restarts++
+	s.mu.Unlock()
+	s.o.OnChange()
 }
 
 // pass gives the fleet's turn to the next.

@@ -65,6 +65,28 @@ func TestRenew(t *testing.T) {
 	}
 }
 
+// TestRenewedIsAlone: by the time that a new worker is shown, the old one has left the pool.
+func TestRenewedIsAlone(t *testing.T) {
+	var s *stage
+	var slots atomic.Int64 // when it was shown first
+	s = enact(t, "lives", func(o *Options) {
+		changed := o.OnChange
+		o.OnChange = func() {
+			if s.Status().Restarts == 1 {
+				slots.CompareAndSwap(0, int64(s.pool.Load().Slots))
+			}
+			changed()
+		}
+	})
+	go s.Run()
+	s.until("ready", ready)
+	s.Renew("the test wants it")
+	s.until("renewed", settled(1))
+	if got := slots.Load(); got != 1 {
+		t.Errorf("the new worker was shown with %d workers in the pool", got)
+	}
+}
+
 // TestRenewStopFirst: the old process is gone before the new one is started.
 func TestRenewStopFirst(t *testing.T) {
 	s := act(t, "lives", func(o *Options) { o.Renewal = StopFirst })

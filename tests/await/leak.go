@@ -16,22 +16,28 @@ func NoLeak(t testing.TB, gone ...func()) {
 	}
 	r.Close()
 	w.Close()
-	fds, goroutines := descriptors(t), runtime.NumGoroutine()
+	fds, goroutines := len(descriptors(t)), runtime.NumGoroutine()
 	t.Cleanup(func() {
 		Eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
-		Eventually(t, "the descriptors are closed", func() bool { return descriptors(t) <= fds })
+		Eventually(t, "the descriptors are closed", func() bool { return len(descriptors(t)) <= fds },
+			func() any { return descriptors(t) })
 		for _, look := range gone {
 			look()
 		}
 	})
 }
 
-// descriptors is how many this process has open.
-func descriptors(t testing.TB) int {
+// descriptors lists what this process has open, by what it is.
+func descriptors(t testing.TB) (open []string) {
 	t.Helper()
 	dir, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(dir)
+	for _, e := range dir {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil { // else it is the folder's own
+			open = append(open, to)
+		}
+	}
+	return open
 }

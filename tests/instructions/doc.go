@@ -9,6 +9,8 @@
 //	async-echo    the same, async
 //	echo-100kB    a text of 100 kB, with escapes and letters that are not ASCII, there and back
 //	stream-item   each item of 200 that a generator yields in a row
+//	ride-1        a request to a sync model with @batch that rides alone
+//	ride-32-item  each request of 32 that ride together
 //
 // recorded.txt has the counts of the builds of CPython that they are known for. Any other is skipped: compilers differ
 // by more than what is watched for. `PINION_RECORD=1 ./build.sh instructions` writes those of the Pythons that are there;

@@ -36,6 +36,9 @@ func readRecord(t *testing.T) *record {
 			continue
 		}
 		if len(fields) != 1+len(cases) {
+			if os.Getenv(envRecord) == "1" {
+				continue // of before there were these cases
+			}
 			t.Fatalf("%s: %q has not a name and %d counts", recordFile, line, len(cases))
 		}
 		counts := map[string]int{}

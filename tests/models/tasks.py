@@ -89,9 +89,6 @@ class Runner(BaseRunner):
             except asyncio.CancelledError:
                 pass
 
-    async def own_cancel(self, name: str, n: int) -> None:
-        raise asyncio.CancelledError
-
     async def timeout(self, name: str, n: int) -> str:
         try:
             await asyncio.wait_for(asyncio.sleep(1000), 0.01)

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from . import errors as errors
     from . import exceptions as exceptions
     from . import input as input
+    from . import mode as mode
     from . import model as model
     from . import predictor as predictor
+    from . import suppress_output as suppress_output
     from . import types as types
     from ._batch import batch
     from ._decorators import concurrent, streaming
@@ -95,7 +97,17 @@ _HOMES = {
     "emit_metric": "cog._deprecated",
     "streaming": "cog._decorators",
 }
-_SUBMODULES = ("coder", "errors", "exceptions", "input", "model", "predictor", "types")
+_SUBMODULES = (
+    "coder",
+    "errors",
+    "exceptions",
+    "input",
+    "mode",
+    "model",
+    "predictor",
+    "suppress_output",
+    "types",
+)
 
 
 if not TYPE_CHECKING:  # to a type checker an unknown name is an error

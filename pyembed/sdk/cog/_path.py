@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _URL_SCHEMES = ("http:", "https:", "data:")
-_NAME_LIMIT = 200  # bytes; file systems allow 255, and temporary names add to it
 
 
 class Path(pathlib.PosixPath):
@@ -120,18 +119,12 @@ def _open_url(url: str) -> Any:
 
 
 def _file_name(url: str) -> str:
-    """Return a name for the file behind a URL that is safe on a local disk."""
-    if url.startswith("data:"):
-        return "file"
-    from urllib.parse import unquote, urlparse
+    """Return a name for the file behind a URL that may be part of a temporary file's."""
+    from ._filename import get_filename
 
-    name = unquote(urlparse(url).path).rpartition("/")[2]
-    kept = "".join("_" if c in '\0"*:<>?|\\/' or not c.isprintable() else c for c in name)
-    stem, dot, suffix = kept.rpartition(".")
-    if not dot:
-        stem, suffix = kept, ""
-    room = max(_NAME_LIMIT - len((dot + suffix).encode()), 1)
-    return stem.encode()[:room].decode(errors="ignore") + dot + suffix
+    if url.startswith("data:"):
+        return "file"  # its suffix would cost mimetypes, and nobody asked for it
+    return "".join("_" if c in '"*:<>?|\\' or not c.isprintable() else c for c in get_filename(url))
 
 
 Path.__module__ = "cog.types"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from ._path import Path
@@ -78,3 +79,20 @@ class BasePredictor(BaseRunner):
     >>> Predictor().predict(x=1)
     2
     """
+
+
+def load_predictor_from_ref(ref: str) -> BaseRunner | Callable[..., Any]:
+    """Import a model and return its object, without running its setup, or its function.
+
+    ref is as in cog.yaml: a file below the working folder, and the name of a
+    class or function in it; without a name, one of the usual ones. Raises
+    LoadError where there is no such thing.
+
+    >>> from cog.predictor import load_predictor_from_ref
+    >>> upscaler = load_predictor_from_ref("upscaler.py:Upscaler")  # doctest: +SKIP
+    >>> upscaler.setup()  # doctest: +SKIP
+    """
+    from ._worker.load import load_thing
+
+    thing: BaseRunner | Callable[..., Any] = load_thing(ref, ".")
+    return thing

@@ -32,6 +32,10 @@ np = pytest.importorskip("numpy")
         (lambda: np.datetime64("2020-01-02"), "2020-01-02T00:00:00"),
         (lambda: np.ma.array([1, 2], mask=[0, 1]), [1, None]),
         (lambda: {np.int64(1): np.float32(2)}, {"1": 2.0}),
+        (lambda: np.array([(1, 2.5)], dtype=[("a", "i4"), ("b", "f8")]), [[1, 2.5]]),
+        (lambda: np.array([(1, "x")], dtype=[("a", "i4"), ("b", "U1")])[0], [1, "x"]),
+        (lambda: np.array([([1, 2],)], dtype=[("a", "i4", (2,))]), [[[1, 2]]]),
+        (lambda: np.rec.array([(1,)], dtype=[("a", "i4")]), [[1]]),
         (lambda: [np.arange(2), (np.int8(1),)], [[0, 1], [1]]),
     ],
 )
@@ -49,6 +53,9 @@ def test_values(make, wanted):
         (lambda: np.array([1j]), "output is an array of complex128"),
         (lambda: np.array([b"x"]), "output is an array of |S1"),
         (lambda: np.timedelta64(1, "s"), "output is an array of timedelta64[s]"),
+        (lambda: np.zeros(1, dtype="V4"), "output is an array of |V4"),
+        (lambda: np.array([(1, b"x")], dtype=[("a", "i4"), ("b", "S1")]), "output[0][1] is of"),
+        (lambda: np.array([(np.nan,)], dtype=[("a", "f8")]), "output[0][0] is nan"),
         (lambda: np.array([b"x", object()], dtype=object), "output[0] is of type bytes"),
     ],
 )

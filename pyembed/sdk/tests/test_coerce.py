@@ -125,7 +125,18 @@ def test_defaults(prepare):
 
 def test_what_a_request_must_bring_is_left_to_the_call(prepare):
     same(prepare("a: float, b: int = Input(1)", {}), {"b": 1})
-    same(prepare("p: Path, xs: list[float], s: str = Input(None)", {}), {})
+    same(prepare("p: Path, xs: list[float], s: str = Input()", {}), {})
+
+
+def test_inputs_that_only_the_models_document_lets_be_absent_are_none(prepare):
+    parameters = (
+        "d: int, a: int = Input(default=None, ge=0), b: float = Input(None), c: Path = Input(None)"
+    )
+    same(prepare(parameters, {}), {"a": None, "b": None, "c": None})
+    same(
+        prepare(parameters, {"a": 1, "b": 2, "c": "/x", "d": 3}),
+        {"d": 3, "a": 1, "b": 2.0, "c": Path("/x")},
+    )
 
 
 @pytest.mark.parametrize("default", ["[]", "[1]", "{}", "{'a': [1]}", "[[1]]"])

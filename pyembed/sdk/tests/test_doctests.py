@@ -16,9 +16,10 @@ import cog
 import cog.coder
 import cog.errors
 import cog.exceptions
+import cog.mode
 import cog.types
 
-SUBMODULES = [cog.coder, cog.errors, cog.exceptions]
+SUBMODULES = [cog.coder, cog.errors, cog.exceptions, cog.mode]
 # These say what they are where they are defined, as strings below an assignment.
 DATA = {"Opaque": "_opaque.py", "__version__": "__init__.py"}
 

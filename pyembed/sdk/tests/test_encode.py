@@ -191,6 +191,74 @@ def test_the_original_is_left_alone():
     assert value == {"a": [(1,)], "b": {"c": {2}}}
 
 
+class Dumping:
+    """Tells its members as a model of pydantic 2 does; dict() is pydantic 1's."""
+
+    def __init__(self, found):
+        self.found = found
+
+    def model_dump(self):
+        return self.found
+
+    def dict(self):
+        raise AssertionError("model_dump comes first")
+
+
+@dataclasses.dataclass
+class Dicting:
+    a: int = 1
+
+    def dict(self):
+        return {"mine": (self.a, Level.LOW)}
+
+
+class Proxy:
+    """Has every attribute that it is asked for, but no method."""
+
+    def __getattr__(self, name):
+        if name in ("get_secret_value", "__fspath__", "read", "dtype"):
+            raise AttributeError(name)
+        return dict
+
+
+def test_what_tells_its_members_as_pydantic_does():
+    assert encode(Dumping({"x": (1,)})) == {"x": [1]}
+    assert encode([Dumping("text"), Dumping(Dumping(None))]) == ["text", None]
+    assert encode({"d": Dicting()}) == {"d": {"mine": [1, 1]}}
+    with pytest.raises(OutputError, match=r"^output\.a is of type object"):
+        encode(Dumping({"a": object()}))
+    with pytest.raises(OutputError, match=r"is of type .*Proxy"):
+        encode(Proxy())
+    with pytest.raises(OutputError, match="is the class Dumping"):
+        encode(Dumping)
+
+
+def test_what_tells_itself_for_ever():
+    endless = Dumping(None)
+    endless.found = endless
+    with pytest.raises(OutputError, match=r"^output\[0\] never becomes JSON data"):
+        encode([endless])
+
+
+def test_a_coder_comes_before_what_an_object_tells_of_itself():
+    class Coded(Dumping):
+        pass
+
+    class CodedCoder(Coder):
+        @staticmethod
+        def factory(cls):
+            return CodedCoder() if cls is Coded else None
+
+        def encode(self, value):
+            return {"coded": value.found}
+
+        def decode(self, value):
+            raise AssertionError
+
+    Coder.register(CodedCoder)
+    assert encode(Coded(1)) == {"coded": 1}
+
+
 def test_coder():
     class Point:
         x = (3,)

@@ -87,14 +87,36 @@ def test_dict_keys_must_be_strings(scope):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_not_finite_is_refused(scope, value):
-    for held in (value, [value], {"x": value}):
-        with pytest.raises(ValueError, match="JSON has not"):
-            scope.record_metric("a", held)
-    scope.record_metric("b", 1e308)
-    with pytest.raises(ValueError, match="JSON has not"):
-        scope.record_metric("b", 1e308, "incr")
-    assert scope.collected() == {"b": 1e308}
+def test_not_finite_is_null(scope, value):
+    """As with coglet: what JSON has no number for is null, and a metric of its own is then none."""
+    events = []
+    scope.hook = lambda *event: events.append(event)
+    scope.record_metric("gone", 1.5)
+    scope.record_metric("gone", value)
+    scope.record_metric("inside", [1.0, value, {"x": value}])
+    scope.record_metric("list", value, "append")
+    scope.record_metric("list", 2.5, "append")
+    scope.record_metric("sum", value, "incr")
+    scope.record_metric("sum", 1.5, "incr")
+    scope.record_metric("sum", value, "incr")
+    inside = [1.0, None, {"x": None}]
+    assert scope.collected() == {"inside": inside, "list": [None, 2.5], "sum": 1.5}
+    assert events == [
+        ("gone", 1.5, "replace"), ("gone", None, "replace"),
+        ("inside", inside, "replace"),
+        ("list", None, "append"), ("list", 2.5, "append"),
+        ("sum", None, "increment"), ("sum", 1.5, "increment"), ("sum", None, "increment"),
+    ]  # fmt: skip
+    with pytest.raises(TypeError, match="is of type float and cannot become str"):
+        scope.record_metric("gone", "text")
+    del scope.metrics["gone"]
+    scope.record_metric("gone", "text")
+
+
+def test_a_sum_out_of_range_is_null(scope):
+    for value in (1e308, 1e308, -1e308):
+        scope.record_metric("a", value, "incr")
+    assert scope.collected() == {"a": None}
 
 
 def test_a_recorded_value_is_a_snapshot(scope):
@@ -156,7 +178,11 @@ def test_append(scope):
     scope.record_metric("b", 2, "append")
     scope.record_metric("c", [1], "append")
     scope.record_metric("c", [2, 3], "append")
-    assert scope.collected() == {"a": ["x", "y"], "b": [1, 2], "c": [1, 2, 3]}
+    scope.record_metric("d", [1])
+    scope.record_metric("d", [], "append")
+    assert scope.collected() == {
+        "a": ["x", "y"], "b": [1, 2], "c": [[1], [2, 3]], "d": [1, []],
+    }  # fmt: skip
     with pytest.raises(TypeError, match="cannot become int"):
         scope.record_metric("a", 1, "append")
     with pytest.raises(TypeError, match="holds a list"):

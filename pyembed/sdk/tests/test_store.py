@@ -77,10 +77,18 @@ def test_copying_where_the_kernel_does_not(store, folder, tmp_path, monkeypatch)
 class TestFileObjects:
     def test_without_a_name(self, store, folder):
         marker = store(io.BytesIO(PNG))
-        assert marker == "pinion-file:abc:0/output.png"
+        assert marker == "pinion-file:abc:0/0.png"
         assert content(folder, marker) == PNG
-        assert store(io.BytesIO(b"?")) == "pinion-file:abc:1/output"
-        assert content(folder, store(io.StringIO("täxt"))) == "täxt".encode()
+        assert store(io.BytesIO(b"?")) == "pinion-file:abc:1/1.bin"
+        marker = store(io.StringIO("täxt"))
+        assert marker == "pinion-file:abc:2/2.txt"
+        assert content(folder, marker) == "täxt".encode()
+
+    def test_their_numbers_are_their_own(self, store, tmp_path):
+        (tmp_path / "a.png").write_bytes(PNG)
+        assert store(Path(tmp_path / "a.png")) == "pinion-file:abc:0/a.png"
+        assert store(io.BytesIO(PNG)) == "pinion-file:abc:1/0.png"
+        assert store(io.BytesIO(PNG)) == "pinion-file:abc:2/1.png"
 
     def test_as_the_model_left_them(self, store, folder, tmp_path):
         file = open(tmp_path / "x.bin", "wb+")  # noqa: SIM115
@@ -111,7 +119,7 @@ class TestFileObjects:
         with tempfile.TemporaryFile() as file:  # its name is a number
             file.write(PNG)
             marker = store(file)
-            assert marker == "pinion-file:abc:1/output.png"
+            assert marker == "pinion-file:abc:1/0.png"
             assert content(folder, marker) == PNG
 
     def test_that_stand_for_another_content(self, store, folder, tmp_path):

@@ -10,6 +10,7 @@ import glob
 import os
 import re
 
+from batch_front import BatchWorker
 from front import EVENTS, SUCCEEDED, Worker
 
 ECHO = """
@@ -35,6 +36,17 @@ STREAM = """
 """ + ECHO.replace("-> str:", "-> Iterator[str]:").replace(
     "return text", "\n".join(["for i in range(int(text) if text.isdigit() else 1):", " " * 16 + "yield str(i)"])
 )
+BATCH = ECHO.replace("from cog import BaseRunner", "from cog import BaseRunner, batch").replace(
+    """        def run(self, text: str) -> str:
+            if text.startswith("begin") or text.startswith("end "):
+                mark(text)
+""",
+    """        @batch(max_size=32)
+        def run(self, text: list[str]) -> list[str]:
+            if text[0].startswith("begin") or text[0].startswith("end "):
+                mark(text[0])
+""",
+)
 
 WARM = 60  # requests first: CPython specialises its bytecode in them, and buffers get their size
 SHORT = "The quick brown fox"
@@ -44,6 +56,13 @@ LONG = ('Jackdaws love my big sphinx of quartz, \u00fcberall; "12"\n' * 2000)[:1
 def ask(worker, text, flags):
     frames = worker.run({"text": text}, flags=flags)
     assert frames[-1].kind == SUCCEEDED, frames
+
+
+def ride(worker, texts, flags):
+    """Have texts answered in one ride; one text is a ride of its own."""
+    texts = [texts] if isinstance(texts, str) else texts
+    result = worker.ride([{"text": text} for text in texts], flags=flags)
+    assert result.outputs == texts, result.frames
 
 
 def counted(name):
@@ -58,7 +77,7 @@ def counted(name):
     return total
 
 
-def rounds(worker, name, text, requests, flags):
+def rounds(worker, name, text, requests, flags, ask):
     """Return what so many requests cost at least, in some rounds, with what beginning and ending a count costs.
 
     The least: what a timer does, such as the watch of async models, falls into a round or not.
@@ -73,11 +92,11 @@ def rounds(worker, name, text, requests, flags):
     return min(counts)
 
 
-def count(worker, name, text, requests, per=1, flags=0):
+def count(worker, name, text, requests, per=1, flags=0, ask=ask):
     """Print what a request costs in a worker, or each of its `per` parts."""
     for _ in range(WARM):
         ask(worker, text, flags)
-    total = rounds(worker, name, text, requests, flags) - rounds(worker, name, text, 0, flags)
+    total = rounds(worker, name, text, requests, flags, ask) - rounds(worker, name, text, 0, flags, ask)
     print(name, round(total / requests / per))
 
 
@@ -89,6 +108,9 @@ def main():
         count(worker, "async-echo", SHORT, 60)
     with Worker(STREAM) as worker:
         count(worker, "stream-item", "200", 2, per=200, flags=EVENTS)
+    with BatchWorker(BATCH) as worker:
+        count(worker, "ride-1", SHORT, 60, ask=ride)
+        count(worker, "ride-32-item", [SHORT] * 32, 10, per=32, ask=ride)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ A step is a word and the rest of its line:
     sleep                       until it is cancelled; says so
     stubborn NAME               sleeps until it is cancelled, and then waits at a named pipe
     fail TEXT                   raises ValueError
+    cancel TEXT                 raises CancelationException, which nobody asked for
+    cancel-task TEXT            likewise asyncio.CancelledError
     file NAME TEXT              a file as an item or as what is returned
     context                     returns the context
     exit CODE                   ends the process
@@ -55,6 +57,12 @@ def act(step: str) -> tuple[str, Any]:
             act(f"wait {rest}")
     elif word == "fail":
         raise ValueError(rest)
+    elif word == "cancel":
+        raise CancelationException(rest)
+    elif word == "cancel-task":
+        import asyncio
+
+        raise asyncio.CancelledError(rest)
     elif word == "file":
         name, _, text = rest.partition(" ")
         os.makedirs("made", exist_ok=True)

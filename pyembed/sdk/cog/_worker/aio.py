@@ -257,6 +257,7 @@ class AsyncServer:
             self._router.begin((slot.index, id))
         kind = FAILED
         value: Any = None
+        function: Function | None = None
         told = flags & EVENTS
         encoder: Any = encode
         try:
@@ -300,15 +301,13 @@ class AsyncServer:
             finally:
                 slot.inside = slot.is_sync = False
             kind = SUCCEEDED
-        except (asyncio.CancelledError, CancelationException) as raised:
-            if slot.canceled == id or (slot.index, id) in _px.canceled():
-                kind = CANCELED
-            else:
-                value = fail(raised)
         except BaseException as raised:
             if _px.is_child():
                 _px.leave_child(raised)
-            value = fail(raised)
+            if _is_cancel(raised, function, slot, id):
+                kind = CANCELED
+            else:
+                value = fail(raised)
         if _px.is_child():
             _px.leave_child(None)
         try:
@@ -429,6 +428,21 @@ class AsyncServer:
     def _cancel(self, slot: Slot, task: asyncio.Task[None], id: int) -> None:
         if slot.id == id and slot.task is task:
             task.cancel()
+
+
+def _is_cancel(raised: BaseException, function: Function | None, slot: Slot, id: int) -> bool:
+    """Tell whether an exception ends its prediction as canceled.
+
+    Whoever raised it: a model that gives up in this way has not failed, and its clients know it by
+    that status from coglet. There each kind of function has its own exception; the other one is a
+    failure, unless the end was asked for.
+    """
+    if isinstance(raised, asyncio.CancelledError):
+        return True
+    if not isinstance(raised, CancelationException):
+        return False
+    is_sync = function is not None and not function.is_async
+    return is_sync or slot.canceled == id or (slot.index, id) in _px.canceled()
 
 
 async def _interrupt(iterator: Any, raised: BaseException) -> None:

@@ -20,7 +20,8 @@ def plain(value: Any) -> Any:
     if type(value).__module__.partition(".")[0] == "torch":
         return _tensor(value)
     kind = getattr(value.dtype, "kind", "O")
-    if kind in "cSVm":
+    # What has fields gives a tuple of them for each item, which JSON has as lists.
+    if kind in "cSm" or (kind == "V" and not getattr(value.dtype, "names", None)):
         raise Refused(f" is an array of {value.dtype}, which JSON cannot hold")
     if kind == "M":
         # Finer units than microseconds come out of tolist() as bare integers.

@@ -1,4 +1,7 @@
-"""Serving a synchronous function with @batch: one slot, one ride at a time, on the main thread."""
+"""Serving a synchronous function with @batch: one slot, one ride at a time, on the main thread.
+
+The loop is C (`px_rides.c`), and so is a ride in which all is as usual; this is for the others.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ import _px
 
 from ..exceptions import CancelationException
 from .alone import Alone
+from .encode import encode
 from .held import Held
 from .rides import Function, Item, Ride
 from .scope import Scope, enter, leave
+from .scope import _current as variable
 from .setup import call_setup
 from .sync import fail
 from .wire import CANCELED, FAILED, SUCCEEDED, TRAIN
@@ -23,8 +28,10 @@ if TYPE_CHECKING:
 
     from .around import Around
     from .batching import Plan
-    from .held import Request
+    from .held import Frame, Request
     from .load import Predictor
+
+    Outcome = tuple[Any, BaseException | None]  # what a function returned, or raised
 else:
     from _signal import SIGUSR1, signal
 
@@ -32,7 +39,10 @@ _SLOT = 0
 
 
 class BatchServer:
-    """The loop of a model without preprocess and postprocess: main does everything."""
+    """A model without preprocess and postprocess: main does everything.
+
+    What has no underscore is what `_px.serve_rides` wants.
+    """
 
     def __init__(
         self, predictor: Predictor, plan: Plan, trainer: Predictor | None, lost: tuple[str, ...]
@@ -42,7 +52,14 @@ class BatchServer:
         self._trainer = trainer
         self._function = Function(plan, predictor.function, lost)
         self._held = Held(_SLOT, None, self._ready)
-        self._inside = False  # main is in the model's function
+        self.function = predictor.function
+        self.prepare = self._function.prepare
+        self.batched = plan.batched
+        self.keys = self._function.keys
+        self.scope = Scope
+        self.variable = variable
+        self.encode = encode
+        self.inside = False  # main is in the model's function
         self._canceled = 0  # the ride, or the training, that was cancelled last
 
     def setup(self, config: dict[str, Any]) -> None:
@@ -68,12 +85,37 @@ class BatchServer:
         _px.flush(_SLOT)
 
     def _loop(self) -> None:
-        while (frames := _px.frames(_SLOT, True)) is not None:
-            waiting = self._held.sort(frames)
-            while waiting:
-                self._carry_out(waiting.pop(0))
-                if waiting:  # what was dropped meanwhile need not run
-                    waiting += self._held.sort(_px.frames(_SLOT, False) or ())
+        _px.serve_rides(self)
+
+    def hand_over(self, frames: list[Frame]) -> None:
+        """Carry out what frames ask for: not all of it is usual."""
+        waiting = self._held.sort(frames)
+        while waiting:
+            self._carry_out(waiting.pop(0))
+            if waiting:  # what was dropped meanwhile need not run
+                waiting += self._held.sort(_px.frames(_SLOT, False) or ())
+
+    def mend(
+        self,
+        id: int,
+        frames: list[Frame],
+        scope: Scope,
+        result: Any,
+        raised: BaseException | None,
+        nanos: int,
+    ) -> None:
+        """Go on with a ride whose first run returned what is not usual, or raised."""
+        ride = Ride(id, self._held.take_ready(frames))
+        ride.scope = scope
+        self._ride(ride, (result, raised), nanos)
+
+    def answer_rest(
+        self, frames: list[Frame], values: list[Any], nanos: int, metrics: dict[str, Any]
+    ) -> None:
+        """Answer items whose ride is done, the first of which has no value that is JSON."""
+        for item, value in zip(self._held.take_ready(frames), values, strict=True):
+            item.value = value
+            self._held.answer(item, nanos, metrics)
 
     def _ready(self, ride: Ride) -> None:
         raise AssertionError("nothing is prepared here")
@@ -81,28 +123,29 @@ class BatchServer:
     def _carry_out(self, request: Request) -> None:
         id, flags, message, error = request
         if isinstance(message, Ride):
-            self._ride(message)
+            self._held.rides.discard(message)
+            if _px.claim(_SLOT, id):
+                self._ride(message)
+            else:
+                self._held.give_back(message)
         elif _px.claim(_SLOT, id):
             function = self._trainer if flags & TRAIN else None
             self._train(id, Alone(function, id, flags, message, error))
         # Not with what follows: nobody knows for how long that runs.
         _px.flush(_SLOT)
 
-    def _ride(self, ride: Ride) -> None:
-        """Carry out a ride."""
-        if not _px.claim(_SLOT, ride.id):
-            self._held.give_back(ride)
-            return
-        self._held.rides.discard(ride)
+    def _ride(self, ride: Ride, first: Outcome | None = None, nanos: int = 0) -> None:
+        """Carry out a ride, or what is left of it after its first run, which took nanos."""
         riders = self._function.riders(ride.items)
-        canceled = False
         if riders:
             ride.begin(riders)
             self._enter(ride.scope)
             began = perf_counter_ns()
-            canceled = self._run(ride, riders)
-            ride.nanos = perf_counter_ns() - began
+            canceled = self._run(ride, riders, first)
+            ride.nanos = perf_counter_ns() - began + nanos
             self._leave()
+        else:
+            canceled = False
         _px.batch_done(_SLOT, ride.id, ride.nanos, ride.runs, ride.size, ride.failed)
         if canceled:
             for item in ride.items:
@@ -112,8 +155,11 @@ class BatchServer:
     def _answer(self, ride: Ride) -> None:
         self._held.answer_all(ride)
 
-    def _run(self, ride: Ride, riders: list[Item]) -> bool:
-        """Call the function, for parts where that has to be; tell whether that was cancelled."""
+    def _run(self, ride: Ride, riders: list[Item], outcome: Outcome | None) -> bool:
+        """Call the function, for parts where that has to be; tell whether that was cancelled.
+
+        outcome, where there is one, stands for the first call.
+        """
         function = self._function
         parts = self._function.parts(riders)
         while parts:
@@ -121,10 +167,16 @@ class BatchServer:
             ride.runs += 1
             raised: BaseException | None = None
             try:
-                function.take(part, self._call(ride.id, function.call, function.arguments(part)))
+                if outcome is not None:
+                    result, raised = outcome
+                else:
+                    result = self._call(ride.id, function.call, function.arguments(part))
+                if raised is None:
+                    function.take(part, result)
             except BaseException as error:
-                self._inside = False
+                self.inside = False
                 raised = error
+            outcome = None
             if _px.is_child():
                 _px.leave_child(raised)
             if raised is None:
@@ -137,12 +189,12 @@ class BatchServer:
     def _call(self, id: int, function: Any, arguments: dict[str, Any]) -> Any:
         # _on_cancel raises where it finds inside set: see to it that this is in a try.
         try:
-            self._inside = True
+            self.inside = True
             if self._canceled == id:
                 raise CancelationException("the prediction was canceled")
             return function(**arguments)
         finally:
-            self._inside = False
+            self.inside = False
 
     def _train(self, id: int, call: Alone) -> None:
         """Carry out a request that is no item."""
@@ -152,7 +204,7 @@ class BatchServer:
         try:
             value = self._call(id, call.run, {})
         except BaseException as raised:
-            self._inside = False
+            self.inside = False
             if _px.is_child():
                 _px.leave_child(raised)
             if self._canceled == id and isinstance(raised, CancelationException):
@@ -180,7 +232,7 @@ class BatchServer:
             return
         for _, id in _px.canceled():
             self._canceled = id
-            if self._inside:
+            if self.inside:
                 raise CancelationException("the prediction was canceled")
 
 

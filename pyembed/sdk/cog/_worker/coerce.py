@@ -162,7 +162,9 @@ def _field_lines(writer: _Writer, field: Field) -> list[str]:
 def _default_expression(writer: _Writer, field: Field) -> str:
     """Return what an absent input gets; "" where the call sees to that, or fails for it."""
     if field.required:
-        return ""
+        # Documents that models bring say otherwise: those of older images let an input with
+        # Input(default=None) be absent, whatever its type, and the function gets None.
+        return "None" if field.info.has_default and not field.native else ""
     if field.default is None:
         return "" if field.native else "None"
     if isinstance(strip(field.kind), FileKind):

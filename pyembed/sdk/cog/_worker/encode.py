@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     Store = Callable[[Any], str]
 
 _DEPTH = 500  # as deep as the serialiser behind this goes
+_STEPS = 100  # from one value to what JSON has for it; nothing real takes more than a few
 _PLAIN = frozenset({str, int, bool, type(None)})
 _HUGE = 1.7976931348623157e308  # the largest double
 _UNKNOWN = object()
@@ -70,6 +71,7 @@ class Finished:
 def _encode(value: Any, depth: int, store: Store | None) -> Any:
     """Encode one value. Takes one frame of Python's stack for each level of nesting."""
     kind = type(value)
+    steps = 0
     while kind not in _PLAIN:
         if kind is float:
             if -_HUGE <= value <= _HUGE:
@@ -81,10 +83,14 @@ def _encode(value: Any, depth: int, store: Store | None) -> Any:
             return _encode_dict(value, depth, store)
         if kind is list:
             return _encode_list(value, depth, store)
+        if steps == _STEPS:
+            name = kind.__qualname__
+            raise Refused(f" never becomes JSON data: what {name} gives leads on and on")
         value = _simplify(value, store)
         kind = type(value)
         if kind is Finished:
             return value.value
+        steps += 1
     return value
 
 
@@ -132,7 +138,7 @@ def _simplify(value: Any, store: Store | None) -> Any:
         return MASK
     if hasattr(value, "__fspath__") or callable(getattr(value, "read", None)):
         return _file(value, store)
-    for step in (_text, _members, _array, _coded, _collection):
+    for step in (_text, _members, _array, _coded, _dumped, _collection):
         simple = step(value)
         if simple is not _UNKNOWN:
             return simple
@@ -179,7 +185,7 @@ def _members(value: Any) -> Any:
     if isinstance(getattr(kind, "__fields__", None), dict) and hasattr(kind, "__validators__"):
         members = value.dict()  # pydantic 1
         return members["__root__"] if set(members) == {"__root__"} else members
-    if hasattr(kind, "__dataclass_fields__"):
+    if hasattr(kind, "__dataclass_fields__") and _dump(kind) is None:
         import dataclasses
 
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -202,6 +208,23 @@ def _coded(value: Any) -> Any:
     registry = sys.modules.get("cog.coder")
     coder = registry.Coder.lookup(type(value)) if registry is not None else None
     return _UNKNOWN if coder is None else coder.encode(value)
+
+
+def _dump(kind: type) -> str | None:
+    """Return the name of the method by which a class tells its members as pydantic's models do.
+
+    On the class: an object that makes up any attribute that it is asked for has no such method.
+    """
+    for name in ("model_dump", "dict"):
+        if callable(getattr(kind, name, None)):
+            return name
+    return None
+
+
+def _dumped(value: Any) -> Any:
+    """Return what an object that is like a pydantic model says of itself, as coglet does."""
+    name = _dump(type(value))
+    return _UNKNOWN if name is None else getattr(value, name)()
 
 
 def _collection(value: Any) -> Any:

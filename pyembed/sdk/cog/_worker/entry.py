@@ -109,8 +109,16 @@ def _load(config: dict[str, Any]) -> Any:
 
     _px.set_cancel_type(CancelationException)
     root, training = config["root"], config.get("mode") == "train"
-    predictor = None if training else load_predictor(config["ref"], root)
-    trainer = load_predictor(config["train"], root, "train") if config.get("train") else None
+
+    def excuse(fault: LoadError) -> bool:
+        from .stored import is_excused  # most models have no fault
+
+        return is_excused(fault, root)
+
+    predictor = None if training else load_predictor(config["ref"], root, "predict", excuse)
+    trainer = None
+    if config.get("train"):
+        trainer = load_predictor(config["train"], root, "train", excuse)
     main = predictor or trainer
     if main is None:
         raise LoadError("there is no train function to serve")

@@ -8,7 +8,7 @@ import _px
 
 from .encode import encode
 from .rides import Item, Ride
-from .wire import BATCH, DROP, HELD, PREDICT
+from .wire import BATCH, DROP, HELD, PREDICT, PREPARED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ class Held:
                 if self._prepare is not None:
                     item.unprepared = True
                     self._prepare(self, item)
+            elif kind == PREPARED:  # `px_rides.c` has read it
+                item = Item(self.slot, id, flags, None, None)
+                item.inputs = message
+                items[id] = item
             elif kind == PREDICT:
                 work.append((id, flags, message, error))
             elif kind == BATCH:
@@ -64,6 +68,11 @@ class Held:
         if dropped:
             _px.flush(self.slot)
         return work
+
+    def take_ready(self, frames: list[Frame]) -> list[Item]:
+        """Take in items whose ride has begun; return them."""
+        self.sort(frames)
+        return [self._items[id] for _, id, *_ in frames]
 
     def _board(self, id: int, ids: list[int]) -> Ride | None:
         """Make a ride; None where it waits for items that are not prepared."""

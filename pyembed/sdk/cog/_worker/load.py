@@ -67,13 +67,20 @@ class Predictor:
         "streaming",
     )
 
-    def __init__(self, instance: Any, function: Callable[..., Any], mode: str, root: str) -> None:
+    def __init__(
+        self,
+        instance: Any,
+        function: Callable[..., Any],
+        mode: str,
+        root: str,
+        excuse: Callable[[LoadError], bool] | None = None,
+    ) -> None:
         self.instance = instance
         self.function = function
         self.mode = mode
         self.plan = _plan(instance, function, root) if mode == "predict" else None
         self.signature: Signature = (
-            self.plan.signature if self.plan is not None else read_signature(function, root)
+            self.plan.signature if self.plan is not None else read_signature(function, root, excuse)
         )
         self._read_flags()
         self.streaming = bool(_attribute(function, "__cog_streaming__", False))
@@ -127,12 +134,18 @@ class Predictor:
         return f"<Predictor {self.signature.name}>"
 
 
-def load_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
+def load_predictor(
+    ref: str,
+    root: str,
+    mode: str = "predict",
+    excuse: Callable[[LoadError], bool] | None = None,
+) -> Predictor:
     """Import the model that ref names and return it, ready for its setup.
 
     ref is a file below root, with or without a colon and the name of a class or
-    function in it. Raises LoadError where the interface is not met; whatever
-    the model's own code raises passes through.
+    function in it. Raises LoadError where the interface is not met, but for
+    those of its types that are excused (`read_signature`); whatever the
+    model's own code raises passes through.
     """
     root = os.path.abspath(root)
     module = import_model(ref, root)
@@ -142,10 +155,19 @@ def load_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
         if not callable(thing):
             raise LoadError(f"{ref}: {name} is no class or function but {type(thing).__name__}")
         owner = thing if not hasattr(thing, "__code__") else None
-        return Predictor(owner, thing, mode, root + os.sep)
+        return Predictor(owner, thing, mode, root + os.sep, excuse)
     method = _method_name(thing, file, mode)
     instance = thing()
-    return Predictor(instance, getattr(instance, method), mode, root + os.sep)
+    return Predictor(instance, getattr(instance, method), mode, root + os.sep, excuse)
+
+
+def load_thing(ref: str, root: str) -> Any:
+    """Return what ref names: the object of a class, which is not set up, or the function itself."""
+    file, _, name = ref.partition(":")
+    thing = _pick(import_model(ref, root), file, name, "predict")
+    if not callable(thing):
+        raise LoadError(f"{ref}: {name} is no class or function but {type(thing).__name__}")
+    return thing() if isinstance(thing, type) else thing
 
 
 def import_model(ref: str, root: str) -> ModuleType:

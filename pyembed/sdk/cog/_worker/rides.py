@@ -139,28 +139,28 @@ class Function:
     def __init__(self, plan: Plan, call: Callable[..., Any], lost: tuple[str, ...]) -> None:
         self.call = call
         self._plan = plan
-        self._prepare = make_prepare(plan.signature)
-        self._batched = plan.batched
-        self._needed = frozenset(plan.batched)
-        self._keys = [
+        self.prepare = make_prepare(plan.signature)
+        self.keys = tuple(
             (field.name, ready_default(field.kind, field.default) if field.has_default else None)
             for field in plan.signature.inputs
             if field.name in plan.keys
-        ]
+        )
+        self._batched = plan.batched
+        self._needed = frozenset(plan.batched)
         self._lost = lost  # texts of errors after which nothing may be run again
         self._last_result = plan.postprocess is None  # its elements are the outputs
 
     def read(self, item: Item) -> None:
         """Make what a request says into what the function takes, or into the item's error."""
         try:
-            if item.error is not None:
+            if item.error is not None or item.inputs is not None:
                 return
             message = item.message
             if "files" in message:
                 item.encoder = keep(message["files"])
             inputs = message["input"]
-            if self._prepare is not None:
-                inputs = self._prepare(inputs)
+            if self.prepare is not None:
+                inputs = self.prepare(inputs)
             item.inputs = inputs
         except BaseException as error:
             item.error = error
@@ -180,7 +180,7 @@ class Function:
 
         It is one, unless the model was reloaded with other keys meanwhile.
         """
-        keys = self._keys
+        keys = self.keys
         if not keys:
             return [riders]
         parts: list[list[Item]] = []

@@ -64,7 +64,7 @@ class Scope:
         if self._values is None or key not in self._values:
             _check_name(key)
         kind = _kind_of(key, value)
-        value = _snapshot(key, value)
+        value = _snapshot(key, value)  # None: not a finite number
         self._apply(key, value, kind, mode)
         if self.hook is not None:
             self.hook(key, value, mode)
@@ -84,16 +84,16 @@ class Scope:
                 raise TypeError(f"metric {key!r}: mode 'incr' adds numbers, not {kind.__name__}")
             if isinstance(values.get(key), list):
                 raise TypeError(f"metric {key!r} holds a list; mode 'incr' adds to a number")
-            value = _finite(key, values.get(key, 0) + value)
+            held = values.get(key, 0)
+            value = held if held is None or value is None else _finite(held + value)
         elif mode == "append":
-            held = values.get(key)
-            if held is None:
-                # A list is a value like another, and appending it joins the two.
-                value = value if kind is list else [value]
-            elif isinstance(held, list):
-                value = held + (value if kind is list else [value])
-            else:
-                value = [held, value]
+            # One item more, as list.append has it: a list is an item like another.
+            held = values.get(key, [])
+            value = [*(held if isinstance(held, list) else [held]), value]
+        elif value is None:
+            values.pop(key, None)
+            kinds[key] = kind
+            return
         if "." in key:
             self._dotted = True
         if self._dotted:
@@ -107,9 +107,10 @@ class Scope:
         if self._values is None or self._kinds is None:
             return
         below = key + "."
-        gone = [name for name in self._values if name == key or name.startswith(below)]
+        gone = [name for name in self._kinds if name == key or name.startswith(below)]
         for name in gone:
-            del self._values[name], self._kinds[name]
+            self._values.pop(name, None)
+            del self._kinds[name]
         if gone and self.hook is not None:
             self.hook(key, None, "replace")
 
@@ -276,7 +277,7 @@ def _snapshot(name: str, value: Any) -> Any:
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
-        return _finite(name, float(value))
+        return _finite(float(value))
     if isinstance(value, list):
         return [_snapshot(name, item) for item in value]
     if isinstance(value, dict):
@@ -291,10 +292,9 @@ def _snapshot(name: str, value: Any) -> Any:
     )
 
 
-def _finite(name: str, value: Any) -> Any:
-    if isinstance(value, float) and not (-_HUGE <= value <= _HUGE):
-        raise ValueError(f"metric {name!r} is {value}, which JSON has not")
-    return value
+def _finite(value: Any) -> Any:
+    """Return a number, None for one that JSON has not: a loss that is NaN ends no prediction."""
+    return None if isinstance(value, float) and not (-_HUGE <= value <= _HUGE) else value
 
 
 _HUGE = 1.7976931348623157e308  # the largest double

@@ -6,7 +6,7 @@ from ..errors import LoadError
 from ..input import FieldInfo
 from .annotations import Names, Reader, Unsupported
 from .forms import show
-from .kinds import Choice, Kind, Listing, Nullable, OneOf, SecretKind, Untyped, strip
+from .kinds import Anything, Choice, Kind, Listing, Nullable, OneOf, SecretKind, Untyped, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,8 +145,13 @@ class Source:
         return self.line
 
 
-def read_signature(function: Callable[..., Any], root: str = "") -> Signature:
-    """Return the signature of a predict function, checked; raise LoadError if it has faults."""
+def read_signature(
+    function: Callable[..., Any], root: str = "", excuse: Callable[[LoadError], bool] | None = None
+) -> Signature:
+    """Return the signature of a predict function, checked; raise LoadError if it has faults.
+
+    excuse is asked about each faulty input or output: what it excuses is taken as anything.
+    """
     from . import constraints
 
     inner, bound = unwrap(function)
@@ -157,12 +162,22 @@ def read_signature(function: Callable[..., Any], root: str = "") -> Signature:
     parameters, returns = _parameters(function, inner, bound, source)
     inputs = []
     for order, parameter in enumerate(parameters):
-        field = _field(parameter, order, names, source)
-        problem = constraints.problem(field)
-        if problem:
-            raise source.error(parameter.name, problem)
+        try:
+            field = _field(parameter, order, names, source)
+            problem = constraints.problem(field)
+            if problem:
+                raise source.error(parameter.name, problem)
+        except LoadError as fault:
+            field = _anything(parameter, order)
+            if excuse is None or constraints.problem(field) or not excuse(fault):
+                raise
         inputs.append(field)
-    output = _output(returns, names, source)
+    try:
+        output = _output(returns, names, source)
+    except LoadError as fault:
+        if excuse is None or not excuse(fault):
+            raise
+        output = Untyped("anything")
     return Signature(qualname, inputs, output, source.shown, source.line)
 
 
@@ -299,6 +314,18 @@ def _field(parameter: Parameter, order: int, names: Names, source: Source) -> Fi
         if problem:
             raise source.error(name, problem)
     return Field(name, order, kind, info, declared, native)
+
+
+def _anything(parameter: Parameter, order: int) -> Field:
+    """Return an input of which nothing is known but its default."""
+    info, declared, native = FieldInfo(), parameter.declared, parameter.declared
+    if isinstance(parameter.default, FieldInfo):
+        info, native = FieldInfo(parameter.default.default), False
+        declared = parameter.default.has_default
+    kind: Kind = Anything("Any")
+    if declared and info.default is None:
+        kind = Nullable("Any | None", kind)
+    return Field(parameter.name, order, kind, info, declared, native)
 
 
 def _output(returns: tuple[bool, object], names: Names, source: Source) -> Kind:

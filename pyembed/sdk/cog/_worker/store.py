@@ -31,6 +31,7 @@ class Store:
         self._folder = folder
         self._token = token
         self._count = 0
+        self._nameless = 0
 
     def __call__(self, value: Any) -> str:
         """Copy a file."""
@@ -42,6 +43,8 @@ class Store:
         if type(raw) in _RAW and not raw.closed:
             return self._copy_open(raw, _name_of(value))
         name, content = read_file(value)
+        if type(raw) is io.StringIO:
+            return self._write("", content, ".txt")
         return self._write(name, content)
 
     def _copy_path(self, path: str | bytes) -> str:
@@ -86,19 +89,26 @@ class Store:
             os.close(target)
         return marker
 
-    def _write(self, name: str, content: bytes) -> str:
+    def _write(self, name: str, content: bytes, suffix: str = "") -> str:
         try:
-            marker, target = self._create(name, content[:16])
+            marker, target = self._create(name, content[:16], suffix)
             with open(target, "wb") as file:
                 file.write(content)
         except OSError as exc:
             raise FileProblem(f"the file {name!r} cannot be stored: {exc}") from exc
         return marker
 
-    def _create(self, name: str, start: bytes) -> tuple[str, int]:
-        """Return the text that stands for the next file, and the file, open for writing."""
+    def _create(self, name: str, start: bytes, suffix: str = "") -> tuple[str, int]:
+        """Return the text that stands for the next file, and the file, open for writing.
+
+        One without a name is called by its number among those, as with coglet: of two with one
+        name the later would take the earlier's place where they are uploaded to.
+        """
         number, self._count = self._count, self._count + 1
-        name = _base(name) or "output" + extension(media_type("", start))
+        name = _base(name)
+        if not name:
+            name = f"{self._nameless}{suffix or extension(media_type('', start)) or '.bin'}"
+            self._nameless += 1
         folder = f"{self._folder}/{number}"
         os.makedirs(folder, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

@@ -1,0 +1,59 @@
+// The scope of the prediction that runs: what the model sees of it, and what it records there.
+#include "px_worker.h"
+
+int px_scopes_load(struct px_scopes *s, PyObject *handler) {
+  *s = (struct px_scopes){0};
+  s->make = PyObject_GetAttrString(handler, "scope");
+  s->variable = s->make ? PyObject_GetAttrString(handler, "variable") : NULL;
+  s->values_name = s->variable ? PyUnicode_InternFromString("_values") : NULL;
+  s->context_name = s->values_name ? PyUnicode_InternFromString("_context") : NULL;
+  return s->context_name ? 0 : -1;
+}
+
+void px_scopes_free(struct px_scopes *s) {
+  Py_XDECREF(s->make);
+  Py_XDECREF(s->variable);
+  Py_XDECREF(s->values_name);
+  Py_XDECREF(s->context_name);
+  Py_XDECREF(s->spare);
+}
+
+PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **token) {
+  PyObject *scope = NULL;
+  if (s->spare && !context) {
+    scope = s->spare;
+    s->spare = NULL;
+  } else {
+    scope = PyObject_CallFunctionObjArgs(s->make, context ? context : Py_None, NULL);
+  }
+  if (!scope) return NULL;
+  *token = PyContextVar_Set(s->variable, scope);
+  if (*token) return px_w.scope = scope;
+  Py_DecRef(scope);
+  return NULL;
+}
+
+PyObject *px_scope_leave(struct px_scopes *s, bool told, PyObject *scope, PyObject *token) {
+  PyObject *type, *value, *trace, *values, *context, *metrics = NULL;
+  PyErr_Fetch(&type, &value, &trace);
+  px_w.scope = NULL;
+  if (PyContextVar_Reset(s->variable, token) < 0) PyErr_Clear();
+  Py_DecRef(token);
+  values = PyObject_GetAttr(scope, s->values_name);
+  context = values ? PyObject_GetAttr(scope, s->context_name) : NULL;
+  if (values && values != Py_None) metrics = PyObject_CallMethod(scope, "collected", NULL);
+  if (!told && values == Py_None && context == Py_None && !s->spare && scope->ob_refcnt == 1)
+    s->spare = scope;
+  else
+    Py_DecRef(scope);
+  Py_XDECREF(values);
+  Py_XDECREF(context);
+  PyErr_Restore(type, value, trace);  // drops what went wrong here
+  return metrics;
+}
+
+PyObject *px_scope(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  return Py_NewRef(px_w.scope ? px_w.scope : Py_None);
+}

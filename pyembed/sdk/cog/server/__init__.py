@@ -1,0 +1,1 @@
+"""Where start scripts find the server: ``python -m cog.server.http``."""

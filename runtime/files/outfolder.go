@@ -1,0 +1,65 @@
+package files
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// outFolder is where a worker puts the output files of one prediction. It copies each to <path>/<number>/<name> and puts
+// "pinion-file:<token>:<number>/<name>" in its place. The token is made for this prediction, so that no client's text is
+// ever taken for a mark.
+type outFolder struct {
+	path   string
+	token  string // 32 hexadecimal digits
+	mark   []byte // how a mark begins in JSON, with its quote
+	remove func() // may be called any number of times
+}
+
+// newOutFolder makes the folder for the prediction of that id. The error is ErrClosed or one of the file system.
+func (s *Store) newOutFolder(id string) (outFolder, error) {
+	if !s.enter() {
+		return outFolder{}, ErrClosed
+	}
+	defer s.fetches.Done()
+	path, remove, err := s.makeFolder(id)
+	if err != nil {
+		return outFolder{}, err
+	}
+	token := newToken()
+	return outFolder{path: path, token: token, mark: markOf(token), remove: remove}, nil
+}
+
+// newToken makes 32 hexadecimal digits that nobody can guess.
+func newToken() string {
+	var secret [16]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	return hex.EncodeToString(secret[:])
+}
+
+// markOf is how a mark begins in JSON, with its quote.
+func markOf(token string) []byte { return []byte(`"` + markPrefix + token + ":") }
+
+// numbered takes "0/out.png" apart into the file's number and name; false: no worker of ours names a file so.
+func numbered(file string) (number, name string, ok bool) {
+	number, name, _ = strings.Cut(file, "/")
+	_, err := strconv.ParseUint(number, 10, 32)
+	return number, name, err == nil && name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
+}
+
+// open opens a file by its number and name, "0/out.png". No link leads out of the folder, and nothing is waited for.
+func (f *outFolder) open(file string) (*os.File, error) {
+	if _, _, ok := numbered(file); !ok {
+		return nil, ErrNoFile
+	}
+	root, err := os.OpenRoot(f.path)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return opened, errors.Join(err, root.Close())
+}
