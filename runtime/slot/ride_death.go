@@ -26,7 +26,6 @@ func (p *Pool) detachRiders(s *Slot, cause string, logs []byte, now time.Time) (
 		if c.ride != nil {
 			began = later(c.ride.at, s.freed)
 		}
-		c.addLogs("stderr", logs) // also of one that runs again: what the ride wrote is everybody's, and some of it was told
 		r := Result{Waited: max(0, began.Sub(c.since)), Elapsed: now.Sub(began), Err: &LostError{Cause: cause}}
 		switch {
 		case c.canceling:
@@ -36,6 +35,7 @@ func (p *Pool) detachRiders(s *Slot, cause string, logs []byte, now time.Time) (
 			c.alone = true
 			back = append(back, c)
 		default:
+			c.addLogs("stderr", logs)
 			p.end(c, r)
 		}
 	}
