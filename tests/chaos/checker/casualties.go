@@ -17,8 +17,8 @@ const (
 	outOfMemory    = "out of memory: the kernel ended it"
 )
 
-// haste is how long after a worker took all memory the kernel may end another, in nanoseconds: it does so where the one
-// that it has ended is on its way out, and what that had is not free yet.
+// haste is how long after a worker died of taking all memory the kernel may end another, in nanoseconds: it does so where
+// the one that it has ended is on its way out, and what that had is not free yet.
 const haste = int64(5e9)
 
 // failure looks at one that failed.

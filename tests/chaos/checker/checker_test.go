@@ -135,3 +135,17 @@ func TestWhatCannotBeJudgedIsNoSuccess(t *testing.T) {
 		t.Errorf("code %d", code)
 	}
 }
+
+// TestAnExhaustionLasts until its worker has died, however long that took, and for a while after that.
+func TestAnExhaustionLasts(t *testing.T) {
+	const second = int64(1e9)
+	slow := &prediction{told: []*entry{{At: 9 * second, Status: "failed"}}}
+	for _, c := range []struct {
+		by *prediction
+		to int64
+	}{{&prediction{}, 2*second + haste}, {slow, 9*second + haste}} {
+		if got := (exhaustion{c.by, 2 * second}).span(); got != (span{2 * second, c.to}) {
+			t.Errorf("%v, want the end %d", got, c.to)
+		}
+	}
+}

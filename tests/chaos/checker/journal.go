@@ -95,6 +95,21 @@ type harms struct {
 	until   int64 // when the last prediction was answered that did it, or failed with it
 }
 
+// exhaustion is when a prediction began to take all memory.
+type exhaustion struct {
+	by *prediction
+	at int64
+}
+
+// span is from then until haste after its worker died of it, which on a busy machine is seconds later.
+func (x exhaustion) span() span {
+	died := x.at
+	if end := x.by.end(); end != nil {
+		died = max(died, end.At)
+	}
+	return span{x.at, died + haste}
+}
+
 // record is what the two files tell.
 type record struct {
 	predictions map[string]*prediction // by id
@@ -104,6 +119,7 @@ type record struct {
 	harmed      map[int]*harms
 	stopped     []span
 	full        []span
+	exhaustions []exhaustion
 	exhausted   []span   // in which a worker took all memory, and what the kernel may do about it
 	foreign     []string // tokens of those that were handed another's file
 	unknown     []string // tokens in the ledger that nobody asked for
@@ -124,6 +140,9 @@ func read(journal, ledger string) (*record, error) {
 	}
 	if err := eachLine(ledger, r.ledger); err != nil {
 		return nil, fmt.Errorf("read ledger: %w", err)
+	}
+	for _, x := range r.exhaustions {
+		r.exhausted = append(r.exhausted, x.span())
 	}
 	return r, nil
 }
@@ -249,7 +268,7 @@ func (r *record) ledger(line []byte) error {
 		h.rubbish = h.rubbish || spoils(f[4])
 		h.cries = h.cries || cries(f[4])
 		if f[4] == "exhaust" {
-			r.exhausted = append(r.exhausted, span{at, at + haste})
+			r.exhaustions = append(r.exhaustions, exhaustion{p, at})
 		}
 	default:
 		return fmt.Errorf("%q is no entry", line)
