@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 	"time"
@@ -31,6 +32,8 @@ func main() {
 	flag.DurationVar(&s.takes, "takes", 5*time.Millisecond, "how long a prediction takes")
 	flag.Parse()
 	s.length = time.Duration(*seconds * float64(time.Second))
+	debug.SetGCPercent(-1) // a collection here would be taken for a slow refusal
+	debug.SetMemoryLimit(1 << 30)
 	kept, err := s.run()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "overload:", err)
@@ -65,7 +68,7 @@ func (s setting) run() (kept bool, err error) {
 		_ = server.Wait()
 	}()
 	places := s.workers + s.queue
-	l := newLoad(s, places)
+	l := newLoad(s)
 	if err := l.ready(); err != nil {
 		return false, err
 	}
