@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -144,13 +145,36 @@ func TestWaitsOfTheModelArePunctual(t *testing.T) {
 		harness.Ready(t, harness.Options{Python: python.Path, Model: "children.py"}),
 		preloaded(t, harness.Options{Python: python.Path}),
 	} {
-		name := fmt.Sprintf("/proc/%d/timerslack_ns", s.Worker())
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Skipf("the kernel does not tell: %v", err)
-		}
-		if slack := strings.TrimSpace(string(text)); slack != "1" {
-			t.Errorf("%s is %s", name, slack)
+		if slack := timerSlack(t, s.Worker()); slack != "1" {
+			t.Errorf("those of the worker may end %s ns late", slack)
 		}
 	}
+}
+
+// TestWaitsOfTheFrontAreNot: it would spend its time on looking whether its threads hang.
+func TestWaitsOfTheFrontAreNot(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Python: harness.AnyPython(t).Path, Model: "children.py"})
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slack := timerSlack(t, id); slack != "200000" {
+			t.Errorf("those of its thread %d may end %s ns late", id, slack)
+		}
+	}
+}
+
+// timerSlack is how late the kernel may end a thread's waits, in nanoseconds.
+func timerSlack(t *testing.T, thread int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/timerslack_ns", thread))
+	if err != nil {
+		t.Skipf("the kernel does not tell: %v", err)
+	}
+	return strings.TrimSpace(string(text))
 }
