@@ -77,6 +77,18 @@ func TestJSONLoans(t *testing.T) {
 	check(t, "loans", "")
 }
 
+func TestJSONArrays(t *testing.T) {
+	check(t, "arrays", `{"seed": 1, "count": 2000}`)
+}
+
+func TestJSONNoArrays(t *testing.T) {
+	check(t, "no_arrays", "")
+}
+
+func TestJSONArraysElsewhere(t *testing.T) {
+	check(t, "places", "")
+}
+
 func TestJSONLongNumbers(t *testing.T) {
 	check(t, "long_numbers", "")
 }

@@ -26,6 +26,7 @@ from jsontest_cases import check_cut, check_dump, check_load
 from jsontest_properties import floats, fuzz, properties
 from jsontest_bounds import keys, long_numbers, no_memory, speed
 from jsontest_loans import loans
+from jsontest_arrays import arrays, no_arrays, places
 `
 
 // jsonBridge is a real interpreter in this process, for tests of the JSON

@@ -30,6 +30,24 @@
 // model's but what a garbage collection may run.
 PyObject *px_json_loads(const char *s, size_t n);
 
+// Members that are read as arrays: those of the object that is the member `within` of the outermost one. code says what an
+// array holds, as Python's module struct does: one of b B h H i I q f d.
+#define PX_JSON_ARRAYS 64
+
+struct px_json_arrays {
+  PyObject *within;
+  int n;
+  struct {
+    PyObject *name;
+    char code;
+  } list[PX_JSON_ARRAYS];
+};
+
+// px_json_loads_arrays is px_json_loads, but that those members become (data, shape) where they can: a bytearray, and a
+// tuple of lengths. Any other value, as lists of several lengths or a number that the code does not have, is what
+// px_json_loads gives. arrays may be NULL.
+PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arrays *arrays);
+
 // px_json_dumps appends o to out as compact JSON: UTF-8, in which only the
 // quote, the backslash and control characters are escaped.
 //

@@ -2,6 +2,7 @@
 #ifndef PX_JSON_IMPL_H
 #define PX_JSON_IMPL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,6 +52,34 @@ static inline PyObject *px_json_attr(PyObject *o, const char *name) {
   Py_DecRef(key);
   return value;
 }
+
+// A number as it stands in the text.
+struct px_json_number {
+  enum {
+    PX_JSON_INT,        // i
+    PX_JSON_FLOAT,      // d
+    PX_JSON_LONG_INT,   // of too many digits for i
+    PX_JSON_LONG_FLOAT  // one for px_json_convert
+  } kind;
+  bool negative;
+  const char *digits;  // of whole numbers: they end where the number does
+  int64_t i;
+  double d;
+};
+
+// px_json_take_number takes the number at *p, which is a digit or a minus, and moves *p behind it. 0, or -1 where the text
+// is wrong. No GIL.
+int px_json_take_number(const char **p, const char *end, struct px_json_number *v);
+
+// px_json_convert has CPython convert the number at s up to end, correctly rounded, for any length: infinity beyond the range
+// of a double. GIL. 0, or -1 with a Python error. scratch is overwritten.
+int px_json_convert(const char *s, const char *end, struct px_buf *scratch, double *v);
+
+// px_json_read_array reads the array at *p, which is its bracket, and moves *p behind it: (data, shape), a bytearray of
+// numbers of that code and a tuple of lengths. GIL. New reference. NULL, with *p as it was, where it is anything but lists
+// of numbers that the code has exactly or, of floats, rounded, in which all lists of a level are of one length; or with a
+// Python error. scratch is overwritten.
+PyObject *px_json_read_array(const char **p, const char *end, struct px_buf *scratch, char code);
 
 // px_json_decimal_to_double sets *v to digits * 10**exponent, correctly
 // rounded: 1; 0 for an exponent beyond 27 either way. No GIL.

@@ -6,13 +6,6 @@
 
 static int is_digit(const char *p, const char *end) { return p < end && *p >= '0' && *p <= '9'; }
 
-static PyObject *read_int(const char *digits, size_t n, uint64_t value, int negative, const char **why) {
-  if (n <= 18) return PyLong_FromLongLong(negative ? -(long long)value : (long long)value);
-  if (n <= PX_JSON_DIGITS) return px_json_read_bigint(digits, n, negative);
-  *why = "integer of more than 100000 digits";
-  return NULL;
-}
-
 // exact computes mantissa * 10**exponent where two exact operands and one
 // rounding give the correctly rounded result (Clinger, "How to read floating
 // point numbers accurately", 1990). 0 if it cannot.
@@ -29,17 +22,14 @@ static int exact(uint64_t mantissa, int64_t exponent, double *v) {
 #endif
 }
 
-// read_slowly has CPython convert the text, correctly rounded, for any length.
-static PyObject *read_slowly(const char *s, const char *end, struct px_buf *scratch, const char **why) {
+int px_json_convert(const char *s, const char *end, struct px_buf *scratch, double *v) {
   scratch->len = 0;
-  if (px_buf_put(scratch, s, (size_t)(end - s)) < 0 || px_buf_putc(scratch, 0) < 0) return PyErr_NoMemory();
-  double v = PyOS_string_to_double(scratch->data, NULL, NULL);
-  if (v == -1.0 && PyErr_Occurred()) return NULL;
-  if (isinf(v)) {
-    *why = "number out of the range of a double";
-    return NULL;
+  if (px_buf_put(scratch, s, (size_t)(end - s)) < 0 || px_buf_putc(scratch, 0) < 0) {
+    PyErr_NoMemory();
+    return -1;
   }
-  return PyFloat_FromDouble(v);
+  *v = PyOS_string_to_double(scratch->data, NULL, NULL);
+  return *v == -1.0 && PyErr_Occurred() ? -1 : 0;
 }
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -105,14 +95,16 @@ static const char *take_exponent(const char **at, const char *end, int64_t *expo
   return p;
 }
 
-PyObject *px_json_read_number(const char **at, const char *end, struct px_buf *scratch, const char **why) {
+// take reads the number at *at, which is a digit or a minus, and moves *at behind it. 0; -1: *why is set, and *at is where
+// the text is wrong.
+static inline int take(const char **at, const char *end, struct px_json_number *v, const char **why) {
   const char *start = *at, *p = start;
   uint64_t mantissa = 0;
   int64_t exponent = 0;
-  int negative = *p == '-';
-  double v;
+  double value;
 
-  p += negative;
+  v->negative = *p == '-';
+  p += v->negative;
   const char *digits = p;
   if (!is_digit(p, end)) {
     *why = p < end && *p == 'I' ? "JSON has no NaN or infinity" : "expected a digit";
@@ -127,9 +119,10 @@ PyObject *px_json_read_number(const char **at, const char *end, struct px_buf *s
   }
   if (p == end || (*p != '.' && *p != 'e' && *p != 'E')) {
     *at = p;
-    PyObject *value = read_int(digits, (size_t)(p - digits), mantissa, negative, why);
-    if (*why) *at = start;
-    return value;
+    v->digits = digits;
+    v->kind = p - digits <= 18 ? PX_JSON_INT : PX_JSON_LONG_INT;
+    v->i = v->negative ? -(int64_t)mantissa : (int64_t)mantissa;
+    return 0;
   }
   if (*p == '.') {
     const char *fraction = ++p;
@@ -152,14 +145,39 @@ PyObject *px_json_read_number(const char **at, const char *end, struct px_buf *s
   }
   *at = p;
   // Short ones mostly need one operation.
-  if (fits(digits, end_of_digits) && ((mantissa < 1000000000000000 && exact(mantissa, exponent, &v)) ||
-                                      px_json_decimal_to_double(mantissa, exponent, &v)))
-    return PyFloat_FromDouble(negative ? -v : v);
-  PyObject *value = read_slowly(start, p, scratch, why);
-  if (*why) *at = start;
-  return value;
+  bool near = fits(digits, end_of_digits) && ((mantissa < 1000000000000000 && exact(mantissa, exponent, &value)) ||
+                                              px_json_decimal_to_double(mantissa, exponent, &value));
+  v->kind = near ? PX_JSON_FLOAT : PX_JSON_LONG_FLOAT;
+  if (near) v->d = v->negative ? -value : value;
+  return 0;
 
 failed:
   *at = p;
+  return -1;
+}
+
+int px_json_take_number(const char **at, const char *end, struct px_json_number *v) {
+  const char *why;
+  return take(at, end, v, &why);
+}
+
+PyObject *px_json_read_number(const char **at, const char *end, struct px_buf *scratch, const char **why) {
+  const char *start = *at;
+  struct px_json_number v;
+  if (take(at, end, &v, why) < 0) return NULL;
+  switch (v.kind) {
+    case PX_JSON_INT: return PyLong_FromLongLong(v.i);
+    case PX_JSON_FLOAT: return PyFloat_FromDouble(v.d);
+    case PX_JSON_LONG_INT:
+      if (*at - v.digits <= PX_JSON_DIGITS) return px_json_read_bigint(v.digits, (size_t)(*at - v.digits), v.negative);
+      *why = "integer of more than 100000 digits";
+      break;
+    case PX_JSON_LONG_FLOAT:
+      if (px_json_convert(start, *at, scratch, &v.d) < 0) return NULL;
+      if (!isinf(v.d)) return PyFloat_FromDouble(v.d);
+      *why = "number out of the range of a double";
+      break;
+  }
+  *at = start;
   return NULL;
 }

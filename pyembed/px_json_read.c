@@ -6,6 +6,8 @@
 struct reader {
   const char *start, *p, *end;
   int depth;
+  bool within;  // the value that is being read is that of arrays->within
+  const struct px_json_arrays *arrays;
   struct px_buf scratch;  // a string without its escapes, or a number with its NUL
   // Elements of the arrays that are being read, innermost last, all owned:
   // a list is made when its length is known, and a failure frees them all at once.
@@ -198,6 +200,25 @@ done:
   return list;
 }
 
+// read_named reads the value of a member that may be an array, or have one in it.
+static PyObject *read_named(struct reader *r, PyObject *key) {
+  const struct px_json_arrays *arrays = r->arrays;
+  if (r->depth == 1 && PyUnicode_Compare(key, arrays->within) == 0) {
+    r->within = true;
+    PyObject *value = read_value(r);
+    r->within = false;
+    return value;
+  }
+  if (r->depth == 2 && r->within && r->p < r->end && *r->p == '[') {
+    for (int i = 0; i < arrays->n; i++) {
+      if (key != arrays->list[i].name && PyUnicode_Compare(key, arrays->list[i].name) != 0) continue;
+      PyObject *array = px_json_read_array(&r->p, r->end, &r->scratch, arrays->list[i].code);
+      if (array || PyErr_Occurred()) return array;
+    }
+  }
+  return read_value(r);
+}
+
 // read_member reads one member of an object into dict: 0, or -1 with an error set.
 static int read_member(struct reader *r, PyObject *dict) {
   PyObject *key = NULL, *value = NULL;
@@ -216,7 +237,7 @@ static int read_member(struct reader *r, PyObject *dict) {
   }
   r->p++;
   skip_space(r);
-  value = read_value(r);
+  value = r->arrays ? read_named(r, key) : read_value(r);
   if (!value) goto done;
   rc = PyDict_SetItem(dict, key, value);
 done:
@@ -280,12 +301,16 @@ static PyObject *read_value(struct reader *r) {
   }
 }
 
-PyObject *px_json_loads(const char *s, size_t n) {
+PyObject *px_json_loads(const char *s, size_t n) { return px_json_loads_arrays(s, n, NULL); }
+
+PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arrays *arrays) {
   struct reader r;
   // Not `= {0}`: clearing `few` would cost more than reading a small text.
   r.start = r.p = s;
   r.end = s + n;
   r.depth = 0;
+  r.within = false;
+  r.arrays = arrays && arrays->n > 0 ? arrays : NULL;
   r.scratch = (struct px_buf){0};
   r.values = r.few;
   r.count = 0;

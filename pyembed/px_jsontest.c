@@ -20,6 +20,27 @@ static PyObject *loads(PyObject *self, PyObject *text) {
   return value;
 }
 
+// loads_arrays(text, code): as loads, but that the member "x" of the member "input" may become an array.
+static PyObject *loads_arrays(PyObject *self, PyObject *args) {
+  (void)self;
+  const char *s, *code;
+  Py_ssize_t n;
+  PyObject *value = NULL;
+  if (!PyArg_ParseTuple(args, "y#s", &s, &n, &code)) return NULL;
+  struct px_json_arrays arrays = {.within = PyUnicode_InternFromString("input"), .n = 1};
+  arrays.list[0].name = PyUnicode_InternFromString("x");
+  arrays.list[0].code = *code;
+  char *copy = px_malloc((size_t)n);  // of the exact size, as above
+  if (copy) {
+    memcpy(copy, s, (size_t)n);
+    value = px_json_loads_arrays(copy, (size_t)n, &arrays);
+    px_free(copy);
+  }
+  Py_DecRef(arrays.within);
+  Py_DecRef(arrays.list[0].name);
+  return copy ? value : PyErr_NoMemory();
+}
+
 // dumps(o, fallback=None, before=b"") gives before and the JSON; an error must leave the buffer at before.
 static PyObject *dumps(PyObject *self, PyObject *args) {
   (void)self;
@@ -135,6 +156,7 @@ done:
 static PyObject *make_module(void) {
   static PyMethodDef methods[] = {
       {"loads", loads, METH_O, NULL},
+      {"loads_arrays", loads_arrays, METH_VARARGS, NULL},
       {"dumps", dumps, METH_VARARGS, NULL},
       {"lend", lend, METH_VARARGS, NULL},
       {"pin", pin, METH_O, NULL},

@@ -91,7 +91,7 @@ static int grow(void **array, size_t *cap, size_t n, size_t size) {
 static int take_item(struct rides *s, const struct px_frame *f) {
   if ((f->flags & ~PX_FLAG_FILE) != PX_FLAG_HELD) return 0;  // told of
   if (grow((void **)&s->riders, &s->riders_cap, s->nriders, sizeof *s->riders) < 0) return -1;
-  PyObject *message = px_json_loads(f->body, f->len);
+  PyObject *message = px_request_read(f);
   PyObject *input = message ? PyDict_GetItemWithError(message, s->input_key) : NULL;  // borrowed
   if (input && PyDict_Contains(message, s->files_key) == 0) {
     Py_IncRef(input);

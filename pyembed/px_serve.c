@@ -225,7 +225,7 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
                    .function = &h->functions[f->flags & PX_FLAG_TRAIN ? 1 : 0]};
 
   if (c.told && px_started(ch, f->id) < 0) PyErr_Clear();  // the answer says more
-  PyObject *message = px_json_loads(f->body, f->len);
+  PyObject *message = px_request_read(f);
   if (message) {
     input = PyDict_GetItemWithError(message, h->input_key);
     PyObject *files = NULL;

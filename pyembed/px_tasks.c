@@ -42,7 +42,7 @@ static PyObject *slots(PyObject *self, PyObject *args) {
 static int add_request(PyObject *list, struct px_frame *f) {
   int status = -1;
   PyObject *error = Py_None, *raised = NULL;
-  PyObject *message = px_json_loads(f->body, f->len);
+  PyObject *message = px_request_read(f);
   if (!message) {
     raised = px_raised();
     error = raised;

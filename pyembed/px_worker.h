@@ -359,7 +359,7 @@ PyObject *px_scope_leave(struct px_scopes *s, bool told, PyObject *scope, PyObje
 // new reference.
 PyObject *px_scope(PyObject *self, PyObject *unused);
 
-// ---- px_serve.c, px_rides.c, px_tasks.c, px_batch.c, px_module.c -------------
+// ---- px_serve.c, px_rides.c, px_tasks.c, px_batch.c, px_request.c, px_module.c ----
 
 // serve(handler): see px_serve.c. serve_rides(handler): see px_rides.c.
 PyObject *px_serve(PyObject *self, PyObject *handler);
@@ -367,6 +367,9 @@ PyObject *px_serve_rides(PyObject *self, PyObject *handler);
 
 // The functions for an event loop: see px_tasks.c.
 extern PyMethodDef px_task_methods[];
+
+// The functions that say how requests are read: see px_request.c.
+extern PyMethodDef px_request_methods[];
 
 // The functions for batches: see px_batch.c.
 extern PyMethodDef px_batch_methods[];
@@ -379,6 +382,10 @@ int px_ride_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, i
 // made, which it returns; no exception is set. ids and values are lists of the caller's own. GIL held.
 Py_ssize_t px_reply_riders(struct px_channel *ch, PyObject *ids, PyObject *values, uint64_t nanos, PyObject *metrics,
                            PyObject *encode);
+
+// px_request_read is the JSON of a received frame: px_json_loads, but that what arrays() named becomes arrays in what asks
+// for a prediction. GIL held. New reference, or NULL with an exception.
+PyObject *px_request_read(const struct px_frame *f);
 
 // px_frame_tuple is (kind, id, flags, message, error) of a frame, as Python has it. It takes both references, of
 // which NULL stands for None. GIL held. New reference, or NULL with an exception.

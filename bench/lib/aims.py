@@ -124,8 +124,8 @@ def batch(point: str, kind: str) -> Callable[[Rows], tuple[str, bool] | None]:
     return found if kind == "mosec" else optimum
 
 
-def network(point: str) -> Callable[[Rows], tuple[str, bool] | None]:
-    """Return Pinion's rate with the network beside that of MOSEC where it is best, with any wait or without batches."""
+def network(point: str, model: str) -> Callable[[Rows], tuple[str, bool] | None]:
+    """Return a model's rate with the network beside that of MOSEC where it is best, with any wait or without batches."""
 
     def found(rows: Rows) -> tuple[str, bool] | None:
         r = rows["onnx-batch"]
@@ -133,7 +133,7 @@ def network(point: str) -> Callable[[Rows], tuple[str, bool] | None]:
             (ratio, title(peer))
             for peer in r.peers()
             if peer.startswith("mosec")
-            and (ratio := r.against("pinion", peer, point, "rate")) is not None
+            and (ratio := r.against(model, peer, point, "rate")) is not None
         ]
         return (
             None
@@ -187,10 +187,11 @@ AIMS = [
     Aim("batches, 64 clients: MOSEC's best rate", "≥ 1.3 times", batch("64", "mosec")),
     *(
         Aim(
-            f"network in batches, {point} connection{'s' * (point > '1')}: MOSEC's best rate",
+            f"network in batches, {what}, {point} connection{'s' * (point > '1')}: MOSEC's best rate",
             "≥ 1.3 times",
-            network(point),
+            network(point, model),
         )
+        for model, what in (("pinion", "lists"), ("pinion-arrays", "arrays"))
         for point in ("1", "16", "64")
     ),
 ]

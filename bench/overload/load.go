@@ -20,7 +20,7 @@ type load struct {
 
 func newLoad(s setting) *load {
 	l := &load{
-		client:  &fasthttp.HostClient{Addr: s.address, MaxConns: 1 << 14, RetryIf: func(*fasthttp.Request) bool { return false }},
+		client:  &fasthttp.HostClient{Addr: s.address, MaxConns: 1 << 14, RetryIfErr: never},
 		url:     "http://" + s.address,
 		request: &fasthttp.Request{},
 	}
@@ -30,6 +30,9 @@ func newLoad(s setting) *load {
 	l.request.SetBodyRaw(fmt.Appendf(nil, `{"input":{"seconds":%g}}`, s.takes.Seconds()))
 	return l
 }
+
+// never: what fails is to be seen.
+func never(*fasthttp.Request, int, error) (resetTimeout, retry bool) { return false, false }
 
 // ready waits until every worker is.
 func (l *load) ready() error {

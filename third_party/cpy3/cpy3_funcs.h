@@ -230,6 +230,8 @@
   X(char *, PyBytes_AsString, (PyObject *)) \
   X(int, PyBytes_AsStringAndSize, (PyObject *, char **, Py_ssize_t *)) \
   X(Py_ssize_t, PyBytes_Size, (PyObject *)) \
+  X(PyObject *, PyByteArray_FromStringAndSize, (const char *, Py_ssize_t)) \
+  X(int, PyByteArray_Resize, (PyObject *, Py_ssize_t)) \
   X(char *, PyByteArray_AsString, (PyObject *)) \
   X(Py_ssize_t, PyByteArray_Size, (PyObject *)) \
   X(PyObject *, PyBool_FromLong, (long)) \

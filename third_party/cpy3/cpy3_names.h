@@ -227,6 +227,8 @@
 #define PyBytes_AsString (CPY3->PyBytes_AsString)
 #define PyBytes_AsStringAndSize (CPY3->PyBytes_AsStringAndSize)
 #define PyBytes_Size (CPY3->PyBytes_Size)
+#define PyByteArray_FromStringAndSize (CPY3->PyByteArray_FromStringAndSize)
+#define PyByteArray_Resize (CPY3->PyByteArray_Resize)
 #define PyByteArray_AsString (CPY3->PyByteArray_AsString)
 #define PyByteArray_Size (CPY3->PyByteArray_Size)
 #define PyBool_FromLong (CPY3->PyBool_FromLong)

@@ -20,8 +20,9 @@ ALL: dict[str, Peer] = {
     for peer in (
         Bare(),
         Pinion(),
-        Pinion("pinion-async", "Pinion, async model", "async"),
-        Pinion("pinion-async32", "Pinion, async model, 32 at once", "async32"),
+        Pinion("pinion-async", "Pinion, async model", {"echo": "async"}),
+        Pinion("pinion-async32", "Pinion, async model, 32 at once", {"echo": "async32"}),
+        Pinion("pinion-arrays", "Pinion, inputs declared as arrays", {"onnx-batch": "onnx-arrays"}),
         Coglet(),
         Coglet("coglet-async32", "coglet, async model, 32 at once", "async32"),
         Mosec(),

@@ -15,9 +15,12 @@ WORKS = ("echo", "await", "onnx", "onnx-batch", "stream", "batch", "cancel")
 class Pinion(Peer):
     """Settings that matter: a queue, as the others have one, and no log line a request."""
 
-    def __init__(self, name: str = "pinion", title: str = "Pinion", echo: str = "sync") -> None:
-        self.name, self.title, self.echo = name, title, echo
-        self.works = WORKS if name == "pinion" else ("echo",)
+    def __init__(
+        self, name: str = "pinion", title: str = "Pinion", models: dict[str, str] | None = None
+    ) -> None:
+        self.name, self.title = name, title
+        self.models = models or {}  # by work, where they are not the usual ones
+        self.works = tuple(models) if models else WORKS
 
     @property
     def venv(self) -> Path:
@@ -26,7 +29,8 @@ class Pinion(Peer):
 
     def model(self, work: str) -> Path:
         """Return the model's folder."""
-        return BENCH / "models" / (self.echo if work == "echo" else work)
+        usual = "sync" if work == "echo" else work
+        return BENCH / "models" / self.models.get(work, usual)
 
     def command(self, s: Setting) -> list[str]:
         """Return the command that serves."""

@@ -146,13 +146,14 @@ class OnnxBatch(Batch):
     work = "onnx-batch"
     connections = ("1", "16", "64")
     peers = (
-        *("pinion", "mosec", "mosec-2ms", "mosec-1ms", "mosec-single"),
+        *("pinion", "pinion-arrays", "mosec", "mosec-2ms", "mosec-1ms", "mosec-single"),
         *("litserve", "bentoml", "fastapi"),
     )
     waits: ClassVar = {"litserve": "2"}
     text = """\
 A perceptron 784-256-10 with random weights on onnxruntime, one thread; a request is 784 numbers in JSON, 15 kB, the answer the class.
-Each server's model makes one array of a batch's lists. Pinion has nothing set but the size. MOSEC stands here with its
+Each server's model makes one array of a batch's lists; Pinion's second one declares its input as an array, which the others have
+nothing for, and gets no lists. Pinion has nothing set but the size. MOSEC stands here with its
 default wait of 10 ms, with 2 ms, with 1 ms, the least that it takes, and without batches; LitServe waits 2 ms, BentoML adapts, FastAPI
 makes no batches."""
 

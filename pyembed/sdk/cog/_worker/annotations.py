@@ -7,6 +7,7 @@ import sys
 from .forms import UNION_TYPE, enum_of, is_form, plain, qualified, show
 from .kinds import (
     Anything,
+    Array,
     Choice,
     Coded,
     FileKind,
@@ -21,6 +22,7 @@ from .kinds import (
     SecretKind,
     Stream,
     Text,
+    Unsupported,
     Untyped,
 )
 
@@ -68,10 +70,6 @@ _TEXTS = {
 }
 _NUMPY = {"bool": "bool", "int": "int", "uint": "int", "float": "float"}
 _ARRAYS = {"numpy.ndarray", "torch.Tensor", "jax.Array", "jaxlib.xla_extension.ArrayImpl"}
-
-
-class Unsupported(Exception):
-    """An annotation that has no kind; the message says why and what to use."""
 
 
 class Names:
@@ -197,7 +195,7 @@ class Reader:
 
     def _refuse_in_union(self, option: Kind, name: str) -> None:
         for kind in option.walk():
-            if isinstance(kind, (PathKind, FileKind, SecretKind, Record, Coded)):
+            if isinstance(kind, (PathKind, FileKind, SecretKind, Record, Coded, Array)):
                 raise Unsupported(
                     f"{name} is a union with {kind.name}, and a JSON value does not say "
                     "which of the two it is; use one of the types alone"
@@ -233,6 +231,10 @@ class Reader:
             return self._stream(annotation, args, concatenate=False)
         if origin is object:
             return Anything("object")
+        if self.is_input and name == "numpy.ndarray":
+            from . import ndarrays
+
+            return ndarrays.read_kind(show(annotation), getattr(annotation, "__args__", ()))
         file = self._file(origin, annotation)
         if file is not None:
             return file
@@ -352,7 +354,7 @@ def _unsupported(annotation: object, name: str, is_input: bool) -> str:
     if is_input:
         return (
             f"{text} is not supported; use str, int, float, bool, cog.Path, cog.Secret, "
-            "a list, a dict, Optional or Literal of these"
+            "a list, a dict, Optional or Literal of these, or numpy.ndarray"
         )
     return (
         f"{text} is not supported as an output; return JSON types, cog.Path, a subclass of "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .annotations import _ARRAYS, _SEQUENCES, Names, Reader, Unsupported
+from .annotations import _ARRAYS, _SEQUENCES, Names, Reader
 from .forms import qualified, show
-from .kinds import Kind, Stream, Untyped
+from .kinds import Array, Kind, Stream, Unsupported, Untyped
 from .signature import (
     Parameter,
     Signature,
@@ -133,6 +133,10 @@ def _inputs(
             parameter = _one(parameter, item[0])
         field = _field(parameter, order, names, source)
         problem = constraints.problem(field)
+        if item is None and any(isinstance(part, Array) for part in field.kind.walk()):
+            problem = (
+                f"an array is no key; let each prediction bring one: `list[{field.kind.name}]`"
+            )
         if problem:
             raise source.error(name, problem)
         signature.inputs.append(field)

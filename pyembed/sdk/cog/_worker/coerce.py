@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..errors import InputError
 from .kinds import (
+    Array,
     Choice,
     Coded,
     FileKind,
@@ -103,6 +104,10 @@ class _Writer:
             return f"{self.refer(_as_secret)}({var})"
         if isinstance(kind, Coded):
             return f"{self.refer(kind.coder)}.decode({var})"
+        if isinstance(kind, Array):
+            from . import ndarrays
+
+            return f"{self.refer(ndarrays.converter(kind))}({var})"
         if isinstance(kind, Nullable):
             inner = self.convert(kind.inner, var)
             return f"(None if {var} is None else {inner})" if inner else ""
@@ -176,9 +181,9 @@ def _default_expression(writer: _Writer, field: Field) -> str:
     value = ready_default(field.kind, field.default)
     if _is_frozen(value):
         return "" if field.native and value is field.default else writer.refer(value)
-    if value == [] and type(value) is list:
+    if type(value) is list and value == []:
         return "[]"
-    if value == {} and type(value) is dict:
+    if type(value) is dict and value == {}:
         return "{}"
     return f"_fresh({writer.refer(value)})"
 
@@ -302,12 +307,14 @@ def _explainer(signature: Signature) -> Callable[[dict[str, Any], Exception], Ex
             convert = converter(field.kind)
             if convert is None or values.get(field.name) is None:
                 continue
-            if not isinstance(_innermost(field.kind), Scalar):
+            if not isinstance(_innermost(field.kind), (Scalar, Array)):
                 continue
             try:
                 convert(values[field.name])
             except OverflowError:
                 return InputError(f'input "{field.name}" is too large for a float')
+            except ValueError as fault:  # an ArrayError: nothing else is one
+                return InputError(f'input "{field.name}": {fault}')
         return exc
 
     return explain

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .forms import plain
 from .kinds import (
     Anything,
+    Array,
     Choice,
     Coded,
     FileKind,
@@ -155,6 +156,10 @@ def mismatch(kind: Kind, value: Any) -> str:
         return next(
             (text for text in (mismatch(kind.value, item) for item in value.values()) if text), ""
         )
+    if isinstance(kind, Array):
+        from . import ndarrays
+
+        return ndarrays.mismatch(kind, value)
     return "" if _fits(kind, value) else f"is not of type {kind.name}"
 
 

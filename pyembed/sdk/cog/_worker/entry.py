@@ -144,6 +144,10 @@ def _load(config: dict[str, Any]) -> Any:
             **({"batch": plan.told()} if plan is not None else {}),
         },
     )
+    if predictor is not None and "numpy" in sys.modules:
+        from . import ndarrays
+
+        _px.arrays(ndarrays.codes(predictor.signature))
     if predictor is not None and plan is not None:
         from .batched import AroundServer, BatchServer
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from ..coder import Coder
 
 
+class Unsupported(Exception):
+    """An annotation that has no kind; the message says why and what to use."""
+
+
 class Kind:
     """A type. `name` is how messages call it."""
 
@@ -113,6 +117,20 @@ class Listing(Kind):
 
     def children(self) -> tuple[Kind, ...]:
         return (self.item,)
+
+
+class Array(Kind):
+    """An input that the model gets as a numpy array.
+
+    `dtype` is its name, "" where any will do; `dimensions` their number, 0 where any will do.
+    """
+
+    __slots__ = ("dimensions", "dtype")
+
+    def __init__(self, name: str, dtype: str, dimensions: int) -> None:
+        super().__init__(name)
+        self.dtype = dtype
+        self.dimensions = dimensions
 
 
 class Mapping(Kind):

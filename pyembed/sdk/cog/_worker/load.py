@@ -354,7 +354,8 @@ def _is_base_method(method: Any) -> bool:
 
 def _weights_of(setup: Any) -> tuple[bool, Kind | None]:
     """Tell whether setup() takes weights, and of which type."""
-    from .annotations import Names, Reader, Unsupported
+    from .annotations import Names, Reader
+    from .kinds import Unsupported
 
     inner, bound = unwrap(setup)
     code = getattr(inner, "__code__", None)

@@ -94,7 +94,7 @@ def _plain_class(reader: Reader, cls: Any) -> Record:
 def _member(
     reader: Reader, name: str, annotation: Any, required: bool, optional_counts: bool = True
 ) -> Member:
-    from .annotations import Unsupported
+    from .kinds import Unsupported
 
     try:
         kind = reader.read(annotation)
@@ -118,7 +118,8 @@ def _hints(reader: Reader, cls: type) -> dict[str, Any]:
     Each is evaluated among the names of the module that wrote it, which need
     not be the module of the function that returns the class.
     """
-    from .annotations import Names, Unsupported
+    from .annotations import Names
+    from .kinds import Unsupported
 
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__):

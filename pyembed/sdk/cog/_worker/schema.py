@@ -5,6 +5,7 @@ from __future__ import annotations
 from .forms import plain
 from .kinds import (
     Anything,
+    Array,
     Choice,
     Coded,
     FileKind,
@@ -168,6 +169,8 @@ def fragment(kind: Kind) -> Schema:
 
 
 def _compound(kind: Kind) -> Schema:
+    if isinstance(kind, Array):
+        return _array(kind)
     if isinstance(kind, Listing):
         return {"type": "array", "items": fragment(kind.item)}
     if isinstance(kind, Mapping):
@@ -188,6 +191,23 @@ def _compound(kind: Kind) -> Schema:
     if isinstance(kind, Record):
         return _record(kind)
     return {"nullable": True} if kind.name == "None" else {}
+
+
+def _array(kind: Array) -> Schema:
+    """Return lists in lists of numbers; of unknown depth, where the annotation does not say.
+
+    >>> _array(Array("", "uint8", 2))
+    {'type': 'array', 'items': {'type': 'array', 'items': {'type': 'integer'}}}
+    >>> _array(Array("", "float32", 0))
+    {'type': 'array', 'items': {}}
+    """
+    if not kind.dimensions:
+        return {"type": "array", "items": {}}
+    types = {"b": "boolean", "i": "integer", "u": "integer"}
+    result: Schema = {"type": types.get(kind.dtype[:1], "number")}
+    for _ in range(kind.dimensions):
+        result = {"type": "array", "items": result}
+    return result
 
 
 def _record(kind: Record) -> Schema:

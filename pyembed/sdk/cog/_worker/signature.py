@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from ..errors import LoadError
 from ..input import FieldInfo
-from .annotations import Names, Reader, Unsupported
+from .annotations import Names, Reader
 from .forms import show
-from .kinds import Anything, Choice, Kind, Listing, Nullable, OneOf, SecretKind, Untyped, strip
+from .kinds import (
+    Anything,
+    Choice,
+    Kind,
+    Listing,
+    Nullable,
+    OneOf,
+    SecretKind,
+    Unsupported,
+    Untyped,
+    strip,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

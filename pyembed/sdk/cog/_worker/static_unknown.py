@@ -58,6 +58,9 @@ _TRANSPARENT = frozenset(
 )
 
 
+_ALIAS: Any = type(list[int])
+
+
 class _StandInType(type):
     """The type of a class that is known by its name alone."""
 
@@ -69,12 +72,18 @@ class _StandInType(type):
             raise AttributeError(name)
         return Unknown(f"{cls.__module__}.{cls.__name__}.{name}", _not_run(cls.__module__))
 
+    def __getitem__(cls, key: Any) -> Any:
+        if cls.__name__ == "NDArray":
+            return STAND_INS["numpy.ndarray"][object, STAND_INS["numpy.dtype"][key]]
+        return _ALIAS(cls, key)
+
 
 def _stand_ins() -> dict[str, Any]:
-    """Return classes for the names that annotations of outputs know without their library."""
+    """Return classes for the names that annotations know without their library."""
     arrays: dict[str, tuple[type, ...]] = {"numpy.ndarray": (), "torch.Tensor": (), "jax.Array": ()}
     scalars = "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32"
     arrays.update({f"numpy.{name}": () for name in scalars.split()})
+    arrays["numpy.dtype"] = arrays["numpy.typing.NDArray"] = ()
     arrays["numpy.float64"] = (float,)
     made = {}
     for path, bases in arrays.items():

@@ -1,0 +1,239 @@
+"""Inputs that are numpy arrays."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from cog._worker import ndarrays
+from cog._worker.annotations import Names, Reader
+from cog._worker.coerce import make_prepare
+from cog._worker.kinds import Array, Unsupported
+from cog._worker.schema import fragment
+from cog._worker.static import read_predictor
+from cog.errors import InputError, LoadError
+
+np = pytest.importorskip("numpy")
+
+IMPORTS = "import numpy as np\nfrom numpy.typing import NDArray"
+
+
+def shaped(*lengths, dtype="Any"):
+    shape = ", ".join(["int"] * lengths[0]) if lengths else "int, ..."
+    return f"np.ndarray[tuple[{shape}], np.dtype[{dtype}]]"
+
+
+def kind(text):
+    names = {"np": np, "NDArray": __import__("numpy.typing").typing.NDArray, "Any": object}
+    return Reader(Names(names), is_input=True).read(text)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "dtype", "dimensions"),
+    [
+        ("np.ndarray", "", 0),
+        ("NDArray", "", 0),
+        ("NDArray[np.float32]", "float32", 0),
+        ("NDArray[np.bool_]", "bool", 0),
+        ("NDArray[np.intp]", "int64", 0),
+        ("NDArray[np.floating]", "float64", 0),
+        ("NDArray[np.number]", "", 0),
+        ("np.ndarray[Any, np.dtype[np.uint8]]", "uint8", 0),
+        (shaped(1, dtype="np.float16"), "float16", 1),
+        (shaped(3, dtype="np.uint64"), "uint64", 3),
+        (shaped(dtype="np.double"), "float64", 0),
+    ],
+)
+def test_annotations(annotation, dtype, dimensions):
+    found = kind(annotation)
+    assert isinstance(found, Array)
+    assert (found.dtype, found.dimensions) == (dtype, dimensions)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "str_", "object_", "datetime64", "longdouble"])
+def test_types_that_json_has_not(dtype):
+    with pytest.raises(Unsupported, match="JSON has no"):
+        kind(f"NDArray[np.{dtype}]")
+
+
+def test_no_union():
+    with pytest.raises(Unsupported, match="is a union with"):
+        kind("NDArray[np.float32] | str")
+
+
+def test_schema():
+    numbers = {"type": "array", "items": {"type": "number"}}
+    whole = {"type": "array", "items": {"type": "integer"}}
+    assert fragment(kind(shaped(1, dtype="np.float32"))) == numbers
+    assert fragment(kind(shaped(2, dtype="np.uint8"))) == {"type": "array", "items": whole}
+    assert fragment(kind(shaped(1))) == numbers
+    assert fragment(kind(shaped(1, dtype="np.bool_")))["items"] == {"type": "boolean"}
+    assert fragment(kind("NDArray[np.float32]")) == {"type": "array", "items": {}}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "wanted"),
+    [
+        ("NDArray[np.float32]", [1, 2.5], np.array([1, 2.5], "float32")),
+        ("NDArray[np.float16]", [65504, -0.1], np.array([65504, -0.1], "float16")),
+        ("NDArray[np.float64]", [[1], [10**400 // 10**399]], np.array([[1.0], [10.0]])),
+        ("NDArray[np.uint8]", [[0, 255.0]], np.array([[0, 255]], "uint8")),
+        ("NDArray[np.uint64]", [2**64 - 1], np.array([2**64 - 1], "uint64")),
+        ("NDArray[np.int64]", [-(2**63)], np.array([-(2**63)], "int64")),
+        ("NDArray[np.bool_]", [True, False], np.array([True, False])),
+        ("np.ndarray", [1, 2], np.array([1, 2])),
+        ("np.ndarray", [1, 2.0], np.array([1.0, 2.0])),
+        ("np.ndarray", [[True]], np.array([[True]])),
+        ("np.ndarray", [], np.array([], "float64")),
+        ("NDArray[np.int32]", [[], []], np.zeros((2, 0), "int32")),
+        (shaped(2), [[1, 2]], np.array([[1, 2]])),
+    ],
+)
+def test_values(annotation, value, wanted):
+    found = ndarrays.converter(kind(annotation))(value)
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    assert (found == wanted).all()
+    found[...] = 0  # it is the model's own
+
+
+def test_what_the_worker_read_is_wrapped():
+    data = bytearray(np.arange(6, dtype="float32").tobytes())
+    found = ndarrays.converter(kind("NDArray[np.float32]"))((data, (2, 3)))
+    assert (found == np.arange(6, dtype="float32").reshape(2, 3)).all()
+    found[0, 0] = 7
+    assert np.frombuffer(data, "float32")[0] == 7
+    empty = ndarrays.converter(kind(shaped(2, dtype="np.int8")))((bytearray(), (2, 0)))
+    assert empty.shape == (2, 0)
+    with pytest.raises(ndarrays.ArrayError, match="has 2 dimensions instead of 1"):
+        ndarrays.converter(kind(shaped(1, dtype="np.int8")))((bytearray(2), (2, 1)))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "message"),
+    [
+        ("NDArray[np.float32]", [1, "a"], "[1] is 'a' and not a number"),
+        ("NDArray[np.float32]", [[1], [None]], "[1][0] is null and not a number"),
+        ("NDArray[np.float32]", [1, [2]], "[1] is a list and not a number"),
+        ("NDArray[np.float32]", [[1], 2], "[1] is 2 and not a list"),
+        ("NDArray[np.float32]", [[1], {}], "[1] is an object and not a list"),
+        ("NDArray[np.float32]", [[1, 2], [3]], "[1] has 1 element instead of 2"),
+        ("NDArray[np.float32]", [[[1]], [[1, 2]]], "[1][0] has 2 elements instead of 1"),
+        ("NDArray[np.float32]", [[0, 1e39]], "[0][1] is too large for float32"),
+        ("NDArray[np.float16]", [-65520], "[0] is too large for float16"),
+        ("NDArray[np.float64]", [0, 10**400], "[1] is too large for float64"),
+        ("NDArray[np.float32]", [True], "[0] is true and not a number"),
+        ("NDArray[np.uint8]", [[1, 2], [3, 256]], "[1][1] is 256, out of the range of uint8"),
+        ("NDArray[np.uint8]", [-1], "[0] is -1, out of the range of uint8"),
+        ("NDArray[np.int64]", [2**63], "[0] is 9223372036854775808, out of the range of int64"),
+        ("NDArray[np.int64]", [10**400], "[0] is a number of many digits, out of the range"),
+        ("NDArray[np.int8]", [1.5], "[0] is 1.5 and not a whole number"),
+        ("NDArray[np.bool_]", [0], "[0] is 0 and not true or false"),
+        ("np.ndarray", [1, True], "[1] is true and not a number"),
+        ("np.ndarray", ["a" * 300], "and not a number"),
+        ("np.ndarray", "a", "is not a list"),
+        (shaped(2), [1, 2], "has 1 dimension instead of 2"),
+        (shaped(1), [[1]], "has 2 dimensions instead of 1"),
+    ],
+)
+def test_errors(annotation, value, message):
+    with pytest.raises(ndarrays.ArrayError) as raised:
+        ndarrays.converter(kind(annotation))(value)
+    assert message in str(raised.value)
+
+
+def test_too_many_dimensions():
+    value = 1
+    for _ in range(33):
+        value = [value]
+    with pytest.raises(ndarrays.ArrayError, match="more than 32"):
+        ndarrays.converter(kind("np.ndarray"))(value)
+
+
+def test_errors_name_the_input(run):
+    predictor = run(
+        "a: NDArray[np.float32], b: list[NDArray[np.int8]], c: Optional[NDArray[np.int8]] = None",
+        before=IMPORTS,
+    )
+    prepare = make_prepare(predictor.signature)
+    good = prepare({"a": [1], "b": [[1], [2, 3]]})
+    assert good["a"].dtype == "float32"
+    assert [b.tolist() for b in good["b"]] == [[1], [2, 3]]
+    assert good.get("c") is None
+    assert prepare({"a": [1], "b": [], "c": [4]})["c"].tolist() == [4]
+    for bad, message in (
+        ({"a": ["x"], "b": []}, "input \"a\": [0] is 'x' and not a number"),
+        ({"a": [1], "b": [[1], [300]]}, 'input "b": [0] is 300, out of the range of int8'),
+        ({"a": [1], "b": [], "c": [[1], []]}, 'input "c": [1] has 0 elements instead of 1'),
+    ):
+        with pytest.raises(InputError) as raised:
+            prepare(bad)
+        assert str(raised.value) == message
+
+
+def test_defaults(run):
+    predictor = run(
+        "a: NDArray[np.float32] = [1, 2], "
+        "b: NDArray[np.int8] = Input(default=[[3]]), c: np.ndarray = []",
+        before=IMPORTS,
+    )
+    prepare = make_prepare(predictor.signature)
+    first, second = prepare({}), prepare({})
+    assert first["a"].dtype == "float32"
+    assert (first["a"].tolist(), first["b"].tolist(), first["c"].tolist()) == ([1, 2], [[3]], [])
+    first["a"][0] = 9
+    assert second["a"].tolist() == [1, 2]
+    assert [field.required for field in predictor.signature.inputs] == [False] * 3
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ("a: NDArray[np.int8] = np.zeros(2)", "is an array; write its content as a list"),
+        ("a: NDArray[np.int8] = (1, 2)", "is not of type"),
+        ("a: NDArray[np.int8] = [300]", "[0] is 300, out of the range of int8"),
+        ("a: NDArray[np.complex64]", "JSON has no complex64"),
+        ("a: NDArray[np.int8] = Input(choices=[1])", "choices cannot be given"),
+    ],
+)
+def test_declarations_that_are_wrong(run, parameters, message):
+    with pytest.raises(LoadError) as raised:
+        run(parameters, before=IMPORTS)
+    assert message in str(raised.value)
+
+
+def test_batches(model):
+    source = f"""
+{IMPORTS}
+from cog import batch
+
+@batch(max_size=4)
+def run(x: list[NDArray[np.float32]], y: {{}}) -> list[float]:
+    return [0.0 for _ in x]
+"""
+    predictor = model(source.format("int = 1"), "predict.py:run")
+    assert isinstance(predictor.signature.inputs[0].kind, Array)
+    with pytest.raises(LoadError, match="an array is no key"):
+        model(source.format("NDArray[np.int8] = [1]"), "predict.py:run")
+
+
+def test_the_source_alone_tells(tmp_path):
+    """It gives the document that importing gives, without numpy."""
+    declared = [
+        ("a", "np.ndarray", ("", 0)),
+        ("b", "NDArray[np.float32]", ("float32", 0)),
+        ("c", "np.ndarray[tuple[int, int], np.dtype[np.uint8]]", ("uint8", 2)),
+        ("d", "Optional[NDArray[np.int64]] = None", ("int64", 0)),
+    ]
+    parameters = ", ".join(f"{name}: {annotation}" for name, annotation, _ in declared)
+    (tmp_path / "model.py").write_text(
+        f"from typing import Optional\n{IMPORTS}\ndef run({parameters}) -> str:\n    return ''\n"
+    )
+    numpy = sys.modules.pop("numpy")
+    try:
+        predictor = read_predictor("model.py:run", str(tmp_path), "predict")
+    finally:
+        sys.modules["numpy"] = numpy
+    for field, (_, _, wanted) in zip(predictor.signature.inputs, declared, strict=True):
+        found = getattr(field.kind, "inner", field.kind)
+        assert (found.dtype, found.dimensions) == wanted
