@@ -161,7 +161,9 @@ func (d *document) keyword(n *node, m map[string]any, keyword string) (err error
 		}
 		n.pattern, err = compilePattern(text)
 	case "items":
-		n.items, err = d.compile(v)
+		if anything, ok := v.(map[string]any); !ok || len(anything) > 0 {
+			n.items, err = d.compile(v)
+		}
 	case "allOf":
 		var parts []*node
 		parts, err = d.compileAll(keyword, v)
