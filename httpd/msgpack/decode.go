@@ -1,6 +1,7 @@
 package msgpack
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"math"
@@ -133,7 +134,11 @@ func (d *decoder) float(v float64, err error) error {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return &SyntaxError{"it has a number that is not finite"}
 	}
+	start := len(d.out)
 	d.out = strconv.AppendFloat(d.out, v, 'g', -1, 64)
+	if !bytes.ContainsAny(d.out[start:], ".e") {
+		d.out = append(d.out, ".0"...) // or it would be a whole number there, and -0 none
+	}
 	return nil
 }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import typing
 
 import pytest
+import typing_extensions
 
 from cog._worker import ndarrays
 from cog._worker.annotations import Names, Reader
@@ -15,6 +17,7 @@ from cog._worker.static import read_predictor
 from cog.errors import InputError, LoadError
 
 np = pytest.importorskip("numpy")
+npt = pytest.importorskip("numpy.typing")
 
 IMPORTS = "import numpy as np\nfrom numpy.typing import NDArray"
 
@@ -25,8 +28,9 @@ def shaped(*lengths, dtype="Any"):
 
 
 def kind(text):
-    names = {"np": np, "NDArray": __import__("numpy.typing").typing.NDArray, "Any": object}
-    return Reader(Names(names), is_input=True).read(text)
+    names = {"np": np, "NDArray": npt.NDArray, "Unpack": typing_extensions.Unpack}
+    typed = {name: getattr(typing, name) for name in ("Any", "Annotated", "Literal", "Union")}
+    return Reader(Names({**typed, **names}), is_input=True).read(text)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +47,17 @@ def kind(text):
         (shaped(1, dtype="np.float16"), "float16", 1),
         (shaped(3, dtype="np.uint64"), "uint64", 3),
         (shaped(dtype="np.double"), "float64", 0),
+        ("NDArray[np.floating[Any]]", "float64", 0),
+        ("NDArray[np.integer[Any]]", "int64", 0),
+        ("NDArray[float]", "float64", 0),
+        ("NDArray[bool]", "bool", 0),
+        ("'NDArray[np.float32]'", "float32", 0),
+        ("NDArray['np.float32']", "float32", 0),
+        ("np.ndarray['tuple[int, int]', 'np.dtype[np.int8]']", "int8", 2),
+        ("np.ndarray[Any, Any]", "", 0),
+        ("np.ndarray[tuple[int, Unpack[tuple[int, ...]]], np.dtype[np.int8]]", "int8", 0),
+        ("np.ndarray[tuple[Literal[3], int], np.dtype[np.int8]]", "int8", 2),
+        ("Annotated[NDArray[np.int8], 'pixels']", "int8", 0),
     ],
 )
 def test_annotations(annotation, dtype, dimensions):
@@ -55,6 +70,56 @@ def test_annotations(annotation, dtype, dimensions):
 def test_types_that_json_has_not(dtype):
     with pytest.raises(Unsupported, match="JSON has no"):
         kind(f"NDArray[np.{dtype}]")
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "NDArray[str]",
+        "NDArray[Union[np.float32, np.float64]]",
+        "np.ndarray[np.float32]",
+        "np.ndarray[Any, np.float32]",
+        "np.ndarray[Any, Union[np.dtype[np.int8], np.dtype[np.int16]]]",
+    ],
+)
+def test_annotations_that_say_something_else(annotation):
+    with pytest.raises(Unsupported):
+        kind(annotation)
+
+
+def test_aliases():
+    """`NDArray` itself is one, from numpy 2.5 on."""
+    scalar = typing.TypeVar("scalar", bound=np.generic)
+    alias = typing_extensions.TypeAliasType(
+        "alias", np.ndarray[typing.Any, np.dtype[scalar]], type_params=(scalar,)
+    )
+    plain = typing_extensions.TypeAliasType("plain", npt.NDArray[np.int8])
+    names = Names({"alias": alias, "plain": plain, "np": np})
+    found = [Reader(names, is_input=True).read(text) for text in ("alias[np.float32]", "plain")]
+    assert [kind.dtype for kind in found] == ["float32", "int8"]
+    assert Reader(names, is_input=True).read("alias").dtype == ""
+
+
+def test_a_coder_of_the_model_comes_first(run):
+    before = f"""
+{IMPORTS}
+from cog.coder import Coder
+
+class Base64(Coder):
+    @staticmethod
+    def factory(cls):
+        return Base64() if cls is np.ndarray else None
+
+    def encode(self, value):
+        return {{}}
+
+    def decode(self, value):
+        return np.array([len(value["b"])])
+
+Coder.register(Base64)
+"""
+    predictor = run("x: NDArray[np.float32]", before=before)
+    assert make_prepare(predictor.signature)({"x": {"b": "abc"}})["x"].tolist() == [3]
 
 
 def test_no_union():
@@ -163,12 +228,35 @@ def test_errors_name_the_input(run):
     assert prepare({"a": [1], "b": [], "c": [4]})["c"].tolist() == [4]
     for bad, message in (
         ({"a": ["x"], "b": []}, "input \"a\": [0] is 'x' and not a number"),
-        ({"a": [1], "b": [[1], [300]]}, 'input "b": [0] is 300, out of the range of int8'),
+        ({"a": [1], "b": [[1], [300]]}, 'input "b": [1][0] is 300, out of the range of int8'),
+        ({"a": [1], "b": [[1], 2]}, 'input "b": [1] is not a list'),
         ({"a": [1], "b": [], "c": [[1], []]}, 'input "c": [1] has 0 elements instead of 1'),
     ):
         with pytest.raises(InputError) as raised:
             prepare(bad)
         assert str(raised.value) == message
+
+
+def test_errors_name_the_place(run):
+    before = f"""
+{IMPORTS}
+from typing import TypedDict
+from cog import Path
+
+class Part(TypedDict):
+    file: Path
+    a: NDArray[np.float32]
+"""
+    prepare = make_prepare(
+        run("t: Part, d: dict[str, NDArray[np.int8]] = {}", before=before).signature
+    )
+    for bad, message in (
+        ({"t": {"file": "x", "a": [1, "b"]}}, "input \"t\": ['a'][1] is 'b' and not a number"),
+        ({"t": {"file": "x", "a": [1]}, "d": {"k": [1.5]}}, "input \"d\": ['k'][0] is 1.5 and not"),
+    ):
+        with pytest.raises(InputError) as raised:
+            prepare(bad)
+        assert message in str(raised.value)
 
 
 def test_defaults(run):
@@ -223,11 +311,15 @@ def test_the_source_alone_tells(tmp_path):
         ("a", "np.ndarray", ("", 0)),
         ("b", "NDArray[np.float32]", ("float32", 0)),
         ("c", "np.ndarray[tuple[int, int], np.dtype[np.uint8]]", ("uint8", 2)),
-        ("d", "Optional[NDArray[np.int64]] = None", ("int64", 0)),
+        ("d", "NDArray", ("", 0)),
+        ("e", "NDArray[np.double]", ("float64", 0)),
+        ("f", "NDArray[np.floating[Any]]", ("float64", 0)),
+        ("g", "Optional[NDArray[np.int64]] = None", ("int64", 0)),
     ]
     parameters = ", ".join(f"{name}: {annotation}" for name, annotation, _ in declared)
     (tmp_path / "model.py").write_text(
-        f"from typing import Optional\n{IMPORTS}\ndef run({parameters}) -> str:\n    return ''\n"
+        f"from typing import Any, Optional\n{IMPORTS}\n"
+        f"def run({parameters}) -> str:\n    return ''\n"
     )
     numpy = sys.modules.pop("numpy")
     try:

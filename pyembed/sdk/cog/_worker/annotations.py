@@ -69,7 +69,9 @@ _TEXTS = {
     "decimal.Decimal": "decimal",
 }
 _NUMPY = {"bool": "bool", "int": "int", "uint": "int", "float": "float"}
-_ARRAYS = {"numpy.ndarray", "torch.Tensor", "jax.Array", "jaxlib.xla_extension.ArrayImpl"}
+# The second is a class where the source alone is read.
+_NDARRAYS = {"numpy.ndarray", "numpy.typing.NDArray"}
+_ARRAYS = _NDARRAYS | {"torch.Tensor", "jax.Array", "jaxlib.xla_extension.ArrayImpl"}
 
 
 class Names:
@@ -137,6 +139,8 @@ class Reader:
                 annotation = annotation.__supertype__
             elif type(annotation).__name__ == "TypeAliasType":  # type X = ...
                 annotation = annotation.__value__
+            elif type(getattr(annotation, "__origin__", None)).__name__ == "TypeAliasType":
+                annotation = annotation.__origin__.__value__[annotation.__args__]  # X[...]
             else:
                 return annotation
         raise Unsupported(f"{show(annotation)} refers to itself")
@@ -231,10 +235,11 @@ class Reader:
             return self._stream(annotation, args, concatenate=False)
         if origin is object:
             return Anything("object")
-        if self.is_input and name == "numpy.ndarray":
-            from . import ndarrays
+        if self.is_input and name in _NDARRAYS:
+            from . import ndarrays, records
 
-            return ndarrays.read_kind(show(annotation), getattr(annotation, "__args__", ()))
+            if records.coder_of(origin) is None:
+                return ndarrays.read_kind(annotation, self._resolve)
         file = self._file(origin, annotation)
         if file is not None:
             return file

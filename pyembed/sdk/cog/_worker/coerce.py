@@ -303,18 +303,28 @@ def _explainer(signature: Signature) -> Callable[[dict[str, Any], Exception], Ex
     """Return a function that finds out which input an error came from."""
 
     def explain(values: dict[str, Any], exc: Exception) -> Exception:
+        if type(exc).__name__ == "ArrayError":
+            return _array_error(signature, values) or exc
         for field in signature.inputs:
             convert = converter(field.kind)
             if convert is None or values.get(field.name) is None:
                 continue
-            if not isinstance(_innermost(field.kind), (Scalar, Array)):
+            if not isinstance(_innermost(field.kind), Scalar):
                 continue
             try:
                 convert(values[field.name])
             except OverflowError:
                 return InputError(f'input "{field.name}" is too large for a float')
-            except ValueError as fault:  # an ArrayError: nothing else is one
-                return InputError(f'input "{field.name}": {fault}')
         return exc
 
     return explain
+
+
+def _array_error(signature: Signature, values: dict[str, Any]) -> Exception | None:
+    from . import ndarrays
+
+    for field in signature.inputs:
+        text = ndarrays.fault(field.kind, values[field.name]) if field.name in values else ""
+        if text:
+            return InputError(f'input "{field.name}": {text}')
+    return None

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 
-from .kinds import Array, Unsupported, strip
+from .forms import qualified, show
+from .kinds import Array, Kind, Listing, Mapping, Nullable, Record, Unsupported, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from .signature import Signature
 
-# Classes of numpy's scalars, and the dtype that numbers become for them; "": whatever they are.
+# Classes of scalars, and the dtype that numbers become for them; "": whatever they are.
 _DTYPES = {
     **{name: name for name in ("float16", "float32", "float64", "bool")},
     **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
@@ -33,6 +34,7 @@ _DTYPES = {
     "number": "",
     "generic": "",
 }
+_BUILTIN = {float: "float64", int: "int64", bool: "bool"}
 # As the module struct names them; the others are gone through here.
 _CODES = {
     "int8": "b",
@@ -48,25 +50,61 @@ _CODES = {
 
 
 class ArrayError(ValueError):
-    """A value that is no array of its type; the text goes behind the input's name."""
+    """A value that is no array of its type; the text goes behind the value's name and place."""
 
 
-def read_kind(name: str, args: tuple[Any, ...]) -> Array:
-    """Return the kind of `numpy.ndarray[shape, dtype]`, of which either may be absent or Any."""
+def read_kind(annotation: object, resolve: Callable[[Any], Any]) -> Array:
+    """Return the kind of `numpy.ndarray[shape, dtype]`, of which either may be absent or Any.
+
+    resolve says what quotes and aliases stand for.
+    """
+    name = show(annotation)
+    args = [resolve(arg) for arg in getattr(annotation, "__args__", ())]
     shape, dtype = (*args, None, None)[:2]
-    scalar = (getattr(dtype, "__args__", None) or (None,))[0]
-    item = (
-        scalar.__name__ if isinstance(scalar, type) and scalar.__module__ == "numpy" else "number"
-    )
-    if item not in _DTYPES:
-        raise Unsupported(
-            f"{name}: JSON has no {item}; use bool, or one of the types of whole numbers "
-            "and floats of up to 64 bits"
-        )
+    if getattr(shape, "__origin__", shape) not in (None, tuple, int) and not _says_nothing(shape):
+        raise Unsupported(f"{name}: {show(shape)} is no shape; write numpy.typing.NDArray[...]")
+    return Array(name, _dtype(name, dtype, resolve), _dimensions_of(shape))
+
+
+def _says_nothing(part: object) -> bool:
+    return part is None or part is object or show(part) == "Any" or _is_variable(part)
+
+
+def _is_variable(part: object) -> bool:
+    name = type(part).__name__
+    unpacked = "Unpack" in name or getattr(part, "__unpacked__", False)  # *tuple[int, ...]
+    return bool(unpacked) or name in ("TypeVar", "TypeVarTuple")
+
+
+def _dimensions_of(shape: object) -> int:
     lengths = getattr(shape, "__args__", None)
-    if getattr(shape, "__origin__", None) is not tuple or not lengths or Ellipsis in lengths:
-        lengths = None
-    return Array(name, _DTYPES[item], len(lengths) if lengths else 0)
+    if getattr(shape, "__origin__", None) is not tuple or not lengths:
+        return 0
+    if any(length is Ellipsis or _is_variable(length) for length in lengths):
+        return 0
+    return len(lengths)
+
+
+def _dtype(name: str, dtype: object, resolve: Callable[[Any], Any]) -> str:
+    if _says_nothing(dtype):
+        return ""
+    origin: Any = getattr(dtype, "__origin__", dtype)
+    if not isinstance(origin, type) or qualified(origin) != "numpy.dtype":
+        raise Unsupported(f"{name}: {show(dtype)} is no dtype; write numpy.typing.NDArray[...]")
+    scalar = resolve((*getattr(dtype, "__args__", ()), None)[0])
+    if _says_nothing(scalar):
+        return ""
+    scalar = getattr(scalar, "__origin__", scalar)  # floating[Any]
+    if isinstance(scalar, type):
+        found = _BUILTIN.get(scalar)
+        if scalar.__module__ == "numpy":
+            found = _DTYPES.get(scalar.__name__)
+        if found is not None:
+            return found
+    raise Unsupported(
+        f"{name}: JSON has no {show(scalar)}; use numpy.bool_, or one of the types of whole "
+        "numbers and floats of up to 64 bits"
+    )
 
 
 def codes(signature: Signature) -> dict[str, str]:
@@ -92,6 +130,30 @@ def converter(kind: Array) -> Callable[[Any], Any]:
         return _array(numpy, value, dtype, dimensions)
 
     return convert
+
+
+def fault(kind: Kind, value: Any, place: str = "") -> str:
+    """Return where the first array in a value is none, and why; "" where all are."""
+    if isinstance(kind, Array):
+        try:
+            converter(kind)(value)
+        except ArrayError as exc:
+            text = str(exc)
+            return place + text if text.startswith("[") else f"{place} {text}".lstrip()
+        return ""
+    parts: list[tuple[Kind, Any, str]] = []
+    if value is None:
+        return ""
+    if isinstance(kind, Nullable):
+        parts = [(kind.inner, value, "")]
+    elif isinstance(kind, Listing):
+        parts = [(kind.item, item, f"[{i}]") for i, item in enumerate(value)]
+    elif isinstance(kind, Mapping):
+        parts = [(kind.value, item, f"[{key!r}]") for key, item in value.items()]
+    elif isinstance(kind, Record):
+        parts = [(m.kind, value[m.name], f"[{m.name!r}]") for m in kind.members if m.name in value]
+    found = (fault(inner, item, place + more) for inner, item, more in parts)
+    return next((text for text in found if text), "")
 
 
 def mismatch(kind: Array, value: Any) -> str:
@@ -174,6 +236,8 @@ def _fit(numpy: Any, number: Any, dtype: Any, at: int, shape: tuple[int, ...]) -
         wanted = "true or false" if dtype.kind == "b" else "a number"
         raise ArrayError(f"{_at(at, shape)} is {_show(number)} and not {wanted}")
     if dtype.kind == "f":
+        if number != number:
+            raise ArrayError(f"{_at(at, shape)} is nan")
         try:
             return float(number)
         except OverflowError:

@@ -78,10 +78,31 @@ class _StandInType(type):
         return _ALIAS(cls, key)
 
 
+_NUMPY_ALIASES = {
+    "bool": "bool_",
+    "half": "float16",
+    "single": "float32",
+    "double": "float64",
+    "byte": "int8",
+    "ubyte": "uint8",
+    "short": "int16",
+    "ushort": "uint16",
+    "intc": "int32",
+    "uintc": "uint32",
+    "int_": "int64",
+    "uint": "uint64",
+    "intp": "int64",
+    "uintp": "uint64",
+    "longlong": "int64",
+    "ulonglong": "uint64",
+}
+
+
 def _stand_ins() -> dict[str, Any]:
     """Return classes for the names that annotations know without their library."""
     arrays: dict[str, tuple[type, ...]] = {"numpy.ndarray": (), "torch.Tensor": (), "jax.Array": ()}
     scalars = "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32"
+    scalars += " generic number integer signedinteger unsignedinteger inexact floating"
     arrays.update({f"numpy.{name}": () for name in scalars.split()})
     arrays["numpy.dtype"] = arrays["numpy.typing.NDArray"] = ()
     arrays["numpy.float64"] = (float,)
@@ -89,6 +110,7 @@ def _stand_ins() -> dict[str, Any]:
     for path, bases in arrays.items():
         module, _, name = path.rpartition(".")
         made[path] = _StandInType(name, bases, {"__module__": module})
+    made.update({f"numpy.{name}": made[f"numpy.{other}"] for name, other in _NUMPY_ALIASES.items()})
     return made
 
 
