@@ -183,9 +183,10 @@ def _array(numpy: Any, value: Any, dtype: Any, dimensions: int) -> Any:
     _gather(value, shape, 0, "", numbers)
     if dtype is None:
         dtype = numpy.dtype(_common(numbers))
-    exact = [_fit(numpy, number, dtype, i, shape) for i, number in enumerate(numbers)]
+    if not _all_fit(numpy, numbers, dtype):
+        numbers = [_fit(numpy, number, dtype, i, shape) for i, number in enumerate(numbers)]
     with numpy.errstate(over="ignore"):
-        result = numpy.array(exact, dtype).reshape(shape)
+        result = numpy.array(numbers, dtype).reshape(shape)
     if dtype.kind == "f" and not numpy.isfinite(result).all():
         at = int(numpy.argmin(numpy.isfinite(result.ravel())))
         raise ArrayError(f"{_at(at, shape)} is too large for {dtype}")
@@ -228,6 +229,17 @@ def _common(numbers: list[Any]) -> str:
     if types == {bool}:
         return "bool"
     return "int64" if types == {int} else "float64"
+
+
+def _all_fit(numpy: Any, numbers: list[Any], dtype: Any) -> bool:
+    """Tell whether numpy makes what is meant of numbers; False where each is to be looked at."""
+    types = set(map(type, numbers))
+    if dtype.kind == "b" or not numbers:
+        return types <= {bool}
+    if dtype.kind == "f":
+        return types <= {int, float} and min(numbers) > -1e300 and max(numbers) < 1e300
+    limits = numpy.iinfo(dtype)
+    return types == {int} and bool(limits.min <= min(numbers) and max(numbers) <= limits.max)
 
 
 def _fit(numpy: Any, number: Any, dtype: Any, at: int, shape: tuple[int, ...]) -> Any:
