@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -50,8 +51,8 @@ const (
 
 // report prints both parts, how they compare, and which promise was not kept; it tells whether all were.
 func report(out io.Writer, s setting, peak, over *tally) bool {
-	fmt.Fprintf(out, "%d workers, %d may wait, a prediction takes %v; for %v, load of the machine %s\n",
-		s.workers, s.queue, s.takes, s.length, machineLoad())
+	fmt.Fprintf(out, "%d workers, %d may wait, a prediction takes %v; for %v, load of the machine %s, of its CPU time %.1f %% taken by other machines\n",
+		s.workers, s.queue, s.takes, s.length, machineLoad(), 100*s.stolen)
 	fmt.Fprintf(out, "%-28s %12s %12s %8s\n", "", "peak", fmt.Sprintf("%g times", s.times), "ratio")
 	line := func(what string, a, b float64, unit string) {
 		ratio := "-"
@@ -106,6 +107,26 @@ func machineLoad() string {
 	}
 	first, _, _ := strings.Cut(string(text), " ")
 	return first
+}
+
+// cpuTime is the CPU time of the machine since it began, and what its host gave to others of it, in ticks; 0 where unknown.
+func cpuTime() (all, stolen float64) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	const steal = 8
+	for i, field := range strings.Fields(first)[1:] {
+		ticks, _ := strconv.ParseFloat(field, 64)
+		if i < steal { // the rest is in user and nice already
+			all += ticks
+		}
+		if i == steal-1 {
+			stolen = ticks
+		}
+	}
+	return all, stolen
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
