@@ -35,25 +35,23 @@ func main() {
 	s.length = time.Duration(*seconds * float64(time.Second))
 	debug.SetGCPercent(-1) // a collection here would be taken for a slow refusal
 	debug.SetMemoryLimit(1 << 30)
-	kept, err := s.run()
+	result, err := s.run()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "overload:", err)
 		os.Exit(2)
 	}
-	if !kept {
-		os.Exit(1)
-	}
+	os.Exit(int(result))
 }
 
-// run starts the server, measures, prints, and ends it. It tells whether every promise was kept.
-func (s setting) run() (kept bool, err error) {
+// run starts the server, measures, prints, and ends it.
+func (s setting) run() (result verdict, err error) {
 	arguments := []string{
 		"serve", "bench/models/wait", "--predictor", "run.py:Runner", "--log-level", "error",
 		"--workers", strconv.Itoa(s.workers), "--queue", strconv.Itoa(s.queue),
 	}
 	host, port, err := net.SplitHostPort(s.address)
 	if err != nil {
-		return false, fmt.Errorf("read address: %w", err)
+		return 0, fmt.Errorf("read address: %w", err)
 	}
 	arguments = append(arguments, "--host", host, "--port", port)
 	if s.python != "" {
@@ -62,7 +60,7 @@ func (s setting) run() (kept bool, err error) {
 	server := exec.Command(s.binary, arguments...)
 	server.Stdout, server.Stderr = os.Stderr, os.Stderr
 	if err := server.Start(); err != nil {
-		return false, fmt.Errorf("start server: %w", err)
+		return 0, fmt.Errorf("start server: %w", err)
 	}
 	defer func() {
 		_ = server.Process.Signal(syscall.SIGTERM) // it may have ended
@@ -71,7 +69,7 @@ func (s setting) run() (kept bool, err error) {
 	places := s.workers + s.queue
 	l := newLoad(s)
 	if err := l.ready(); err != nil {
-		return false, err
+		return 0, err
 	}
 	all, stolen := cpuTime()
 	l.closed(places, s.length/20) // warm

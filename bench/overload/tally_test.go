@@ -21,7 +21,7 @@ func good() (peak, over *tally) {
 func TestAKeptPromise(t *testing.T) {
 	var out bytes.Buffer
 	peak, over := good()
-	if !report(&out, setting{times: 10}, peak, over) || strings.Contains(out.String(), "NOT KEPT") {
+	if report(&out, setting{times: 10}, peak, over) != kept || strings.Contains(out.String(), "NOT KEPT") {
 		t.Errorf("not kept:\n%s", out.String())
 	}
 }
@@ -39,8 +39,19 @@ func TestABrokenPromiseIsTold(t *testing.T) {
 		peak, over := good()
 		spoil(peak, over)
 		var out bytes.Buffer
-		if report(&out, setting{times: 10}, peak, over) || !strings.Contains(out.String(), "NOT KEPT: "+want) {
+		if report(&out, setting{times: 10}, peak, over) != notKept || !strings.Contains(out.String(), "NOT KEPT: "+want) {
 			t.Errorf("%s is not told:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestAStoppedMachineShowsNothing(t *testing.T) {
+	peak, over := good()
+	for _, spoil := range []func(){func() {}, func() { over.failed = 1 }} {
+		spoil()
+		var out bytes.Buffer
+		if got := report(&out, setting{times: 10, stolen: 0.006}, peak, over); got != unknown || !strings.Contains(out.String(), "NOTHING SHOWN") {
+			t.Errorf("%d:\n%s", got, out.String())
 		}
 	}
 }

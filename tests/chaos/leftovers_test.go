@@ -11,12 +11,15 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"pinion/tests/harness"
 )
 
 // measures are what must not grow.
 type measures struct {
-	descriptors, threads, goroutines, pages int // of the front; pages: shared with workers
+	descriptors, threads, goroutines, pages int      // of the front; pages: shared with workers
+	waiting                                 []string // its threads that wait for something else than work: in which system calls
 	processes, zombies                      int
 	open                                    map[string]int // the front's descriptors, by kind
 	resident                                int
@@ -40,15 +43,26 @@ func (g *rig) descriptors() map[string]int {
 	return kinds
 }
 
+// threads counts the front's, and names the system calls of those that Go's scheduler has not put aside for later.
+func (g *rig) threads() (all int, waiting []string) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", g.s.PID)) // a fixed pattern
+	for _, task := range tasks {
+		line, err := os.ReadFile(filepath.Join(task, "syscall"))
+		if call, _, _ := strings.Cut(strings.TrimSpace(string(line)), " "); err == nil && call != strconv.Itoa(unix.SYS_FUTEX) {
+			waiting = append(waiting, call)
+		}
+	}
+	slices.Sort(waiting)
+	return len(tasks), waiting
+}
+
 // measure looks at the server, which rests.
 func (g *rig) measure() (m measures) {
 	g.t.Helper()
 	g.s.CloseIdle()
 	m.descriptors = harness.Descriptors(g.t, g.s.PID)
 	m.open = g.descriptors()
-	if tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", g.s.PID)); err == nil {
-		m.threads = len(tasks)
-	}
+	m.threads, m.waiting = g.threads()
 	text := string(g.s.Do(http.MethodGet, "/metrics", nil).Body)
 	if found := goroutines.FindStringSubmatch(text); found != nil {
 		m.goroutines, _ = strconv.Atoi(found[1]) // digits
@@ -70,11 +84,12 @@ func (g *rig) measure() (m measures) {
 
 // By how much the front may have more than before, when it had just started. Some of its goroutines, and what they have
 // open, come with the first request of their kind; fasthttp's wait 10 s for another connection, for which the short run
-// has no time; a thread that once waited in the kernel stays.
+// has no time; a thread that once waited in the kernel stays, put aside.
 const (
 	slackDescriptors = 2
 	slackGoroutines  = 4
 	slackThreads     = 12
+	slackWaiting     = 2 // the thread that asks for events, and the one that has just answered
 )
 
 // slackMemory is how much the front may have grown: what it keeps of ended predictions, and its collector's breathing.
@@ -88,7 +103,7 @@ func (g *rig) nothingIsLeft(before measures) {
 	err := until(func() bool {
 		m = g.measure()
 		return m.descriptors <= before.descriptors+slackDescriptors && m.goroutines <= before.goroutines+more && m.pages <= before.pages &&
-			m.processes <= before.processes && m.zombies == 0 && slices.Equal(m.files, before.files)
+			m.processes <= before.processes && m.zombies == 0 && slices.Equal(m.files, before.files) && len(m.waiting) <= len(before.waiting)+slackWaiting
 	})
 	g.t.Logf("before %+v", before)
 	g.t.Logf("after  %+v", m)
