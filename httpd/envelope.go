@@ -23,6 +23,7 @@ var errEmptyBody = errors.New("invalid JSON at byte 0: the body is empty; send {
 // it is absent or null.
 type envelope struct {
 	context, created, id, input, prefix, webhook, webhookEvents []byte
+	inputAt                                                     int // where input begins in the body
 }
 
 // readEnvelope reads the body of a create request. What it returns aliases body. claimed: a content
@@ -35,29 +36,30 @@ func readEnvelope(body []byte, claimed bool) (predict.Request, error) {
 		}
 		body = []byte("{}")
 	}
-	if err := rawjson.Check(body); err != nil {
+	lists, err := rawjson.CheckLists(body)
+	if err != nil {
 		return predict.Request{}, err
 	}
-	return readObject(body)
+	return readObject(body, lists)
 }
 
-// readObject reads the body of a create request that is known to be JSON.
-func readObject(body []byte) (predict.Request, error) {
+// readObject reads the body of a create request that is known to be JSON, with these lists in it.
+func readObject(body []byte, lists rawjson.Lists) (predict.Request, error) {
 	if rawjson.KindOf(body) != rawjson.KindObject {
 		var bad problems
 		bad.add(quote(bytes.Trim(body, " \t\r\n"))+` is not of type "object"`, "body")
 		return predict.Request{}, bad.err()
 	}
 	var e envelope
-	members := rawjson.Object(body)
+	members := rawjson.ObjectWith(body, lists)
 	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
-		e.set(key, value) // the last of equal keys wins
+		e.set(key, value, members.Offset()) // the last of equal keys wins
 	}
-	return e.request()
+	return e.request(lists)
 }
 
-// request is what the envelope asks for.
-func (e *envelope) request() (predict.Request, error) {
+// request is what the envelope asks for. lists are those of the body.
+func (e *envelope) request(lists rawjson.Lists) (predict.Request, error) {
 	var req predict.Request
 	var bad problems
 	// In the order of the names, which is the order of the problems.
@@ -68,8 +70,8 @@ func (e *envelope) request() (predict.Request, error) {
 	if bad.want("id", e.id, rawjson.KindString) {
 		req.ID = bad.readID(e.id)
 	}
-	if req.Input = e.input; e.input == nil {
-		req.Input = []byte("{}")
+	if req.Input, req.Lists = e.input, lists.From(e.inputAt); e.input == nil {
+		req.Input, req.Lists = []byte("{}"), rawjson.Lists{}
 	}
 	if rawjson.KindOf(req.Input) != rawjson.KindObject { // as a whole it is a field of its own
 		bad.addKind(req.Input, rawjson.KindObject, "body", "input", "__root__")
@@ -87,8 +89,8 @@ func (e *envelope) request() (predict.Request, error) {
 	return req, bad.err()
 }
 
-// set notes a member where its key counts.
-func (e *envelope) set(key, value []byte) {
+// set notes a member where its key counts; its value begins at that offset.
+func (e *envelope) set(key, value []byte, at int) {
 	if rawjson.KindOf(value) == rawjson.KindNull {
 		value = nil
 	}
@@ -99,7 +101,7 @@ func (e *envelope) set(key, value []byte) {
 	case "id":
 		e.id = value
 	case "input":
-		e.input = value
+		e.input, e.inputAt = value, at
 	case "context":
 		e.context = value
 	case "created_at":

@@ -53,6 +53,40 @@ func TestEnvelopeIsRead(t *testing.T) {
 	}
 }
 
+// TestListsOfTheLastInput: of equal keys the last counts, and what is known of its lists, not of another's.
+func TestListsOfTheLastInput(t *testing.T) {
+	long := "[" + strings.Repeat("1.5,", 100) + "2]"
+	other := `[["]",` + long + `],{"x":` + long + `},"` + strings.Repeat("]", 300) + `"]`
+	for body, want := range map[string]string{
+		`{"input":{"a":` + long + `}}`:                                                   `{"a":` + long + `}`,
+		`{"id":"x", "input" : {"a":` + long + `,"b":1},"context":{}}`:                    `{"a":` + long + `,"b":1}`,
+		`{"input":{"a":` + long + `},"input":{"a":` + other + `}}`:                       `{"a":` + other + `}`,
+		`{"input":{"a":` + long + `},"in\u0070ut":{"a":` + other + `,"b":` + long + `}}`: `{"a":` + other + `,"b":` + long + `}`,
+		`{"input":{"a":` + long + `},"input":null}`:                                      `{}`,
+		`{"z":` + long + `,"input":{"a":` + other + `},"y":` + long + `}`:                `{"a":` + other + `}`,
+	} {
+		req, err := readEnvelope([]byte(body), true)
+		if err != nil || string(req.Input) != want {
+			t.Errorf("%s: %s, %v", body, req.Input, err)
+			continue
+		}
+		plain := rawjson.Object(req.Input)
+		for known := rawjson.ObjectWith(req.Input, req.Lists); ; {
+			key, value, ok := known.Next()
+			wantKey, wantValue, wantOK := plain.Next()
+			if ok != wantOK || string(key) != string(wantKey) || string(value) != string(wantValue) {
+				t.Errorf("%s: %s %s, want %s %s", body, key, value, wantKey, wantValue)
+			}
+			if !wantOK {
+				break
+			}
+			if end := known.Offset() + len(value); req.Lists.Is(known.Offset(), end) != (string(value) == long) {
+				t.Errorf("%s: %s is known as a list of numbers, or is one and is not known", body, value)
+			}
+		}
+	}
+}
+
 func TestEnvelopeIsRefused(t *testing.T) {
 	problem := func(loc, msg string) string { return loc + ": " + msg }
 	for body, want := range map[string][]string{

@@ -57,7 +57,7 @@ func (k collection) readForm(in *intake, contentType string, box *inbox) (predic
 	if f.events != nil {
 		f.envelope.webhookEvents = append(append([]byte{'['}, bytes.Join(f.events, []byte{','})...), ']')
 	}
-	req, err := f.envelope.request()
+	req, err := f.envelope.request(rawjson.Lists{})
 	req.Form = f.fields
 	return req, err
 }
@@ -175,6 +175,6 @@ func (f *form) addKey(name string, text []byte, inJSON bool) error {
 			value = rawjson.AppendQuotedBytes(nil, text)
 		}
 	}
-	f.envelope.set([]byte(name), value)
+	f.envelope.set([]byte(name), value, 0)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"pinion/httpd/msgpack"
 	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
 )
 
 // outputMember is the member of a prediction object in which files may be.
@@ -65,7 +66,7 @@ func (k collection) readPack(in *intake, box *inbox) (predict.Request, error) {
 	case err != nil:
 		return predict.Request{}, err
 	}
-	return readObject(body)
+	return readObject(body, rawjson.Lists{})
 }
 
 // inbox asks the service for a place when the first file comes.

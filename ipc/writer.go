@@ -20,17 +20,21 @@ type writer struct {
 	closed  bool
 	err     error
 
-	cur  batch // being written; what is out of its parts is cut off
-	done int   // bytes of its data that are out
-	gone int   // and how many of its parts
-	stop error // why cur cannot be finished
+	cur  batch    // being written; what is out of its parts is cut off
+	done int      // bytes of its data that are out
+	gone int      // and how many of its parts
+	stop error    // why cur cannot be finished
+	out  [][]byte // what a write is given, to be used again
 	once func(fd uintptr)
 	wait func(fd uintptr) bool
 }
 
 // largePart is from how many bytes on a part of a body is not copied: a copy costs as much as the socket's own, and its
 // memory as much again.
-const largePart = 64 << 10
+const largePart = 4 << 10
+
+// maxVector is how many pieces go out with one system call. The kernel takes 1024.
+const maxVector = 64
 
 // batch is bytes to send, with descriptors that go with the byte at their offset, and large parts that come before it.
 type batch struct {
@@ -191,43 +195,63 @@ func (w *writer) push(fd int) {
 	}
 }
 
-// write writes what one system call can take: at most one descriptor, and at most one large part with what stands
-// on both sides of it.
+// write writes what one system call can take: a descriptor goes out with what follows it, and with nothing before it.
 func (w *writer) write(fd int) (int, error) {
-	before, rest := w.done, len(w.cur.data) // data up to before, then the part, then data up to rest
-	var large []byte
-	if parts := w.cur.parts[w.gone:]; len(parts) > 0 {
-		before, large = parts[0].offset, parts[0].data
-		if len(parts) > 1 {
-			rest = parts[1].offset
-		}
-	}
+	to := len(w.cur.data)
 	if files := w.cur.files; len(files) > 0 {
-		switch at := files[0].offset; {
-		case at > w.done || large != nil && at == before:
-			rest = min(rest, at)
-		default:
-			if large != nil {
-				rest = before
-			}
-			if len(files) > 1 {
-				rest = min(rest, files[1].offset)
-			}
-			n, err := unix.SendmsgN(fd, w.cur.data[w.done:rest], unix.UnixRights(files[0].fd), nil, unix.MSG_NOSIGNAL)
-			if err == nil { // on its way with the first byte, however few were taken
-				unix.Close(files[0].fd)
-				w.cur.files = files[1:]
-			}
-			return n, err
+		if to = files[0].offset; to == w.done && !w.cur.hasPart(w.gone, to) {
+			return w.writeFile(fd)
 		}
 	}
-	if large == nil {
-		return unix.Write(fd, w.cur.data[w.done:rest])
+	w.out = w.cur.gather(w.out[:0], w.done, w.gone, to)
+	var n int
+	var err error
+	if len(w.out) == 1 {
+		n, err = unix.Write(fd, w.out[0])
+	} else {
+		n, err = unix.Writev(fd, w.out)
 	}
-	if rest < before { // a descriptor comes first
-		return unix.Write(fd, w.cur.data[w.done:rest])
+	clear(w.out) // they are others'
+	return n, err
+}
+
+// writeFile writes the descriptor whose turn it is, and what follows it up to the next piece.
+func (w *writer) writeFile(fd int) (int, error) {
+	to := len(w.cur.data)
+	if w.gone < len(w.cur.parts) {
+		to = w.cur.parts[w.gone].offset
 	}
-	return unix.Writev(fd, [][]byte{w.cur.data[w.done:before], large, w.cur.data[before:rest]})
+	if len(w.cur.files) > 1 {
+		to = min(to, w.cur.files[1].offset)
+	}
+	file := w.cur.files[0].fd
+	n, err := unix.SendmsgN(fd, w.cur.data[w.done:to], unix.UnixRights(file), nil, unix.MSG_NOSIGNAL)
+	if err == nil { // on its way with the first byte, however few were taken
+		unix.Close(file)
+		w.cur.files = w.cur.files[1:]
+	}
+	return n, err
+}
+
+// hasPart tells whether a part from the one of that number on belongs before the data at offset.
+func (b *batch) hasPart(number, offset int) bool {
+	return number < len(b.parts) && b.parts[number].offset <= offset
+}
+
+// gather appends what goes out next to list: the data from done to to, and between it the parts that belong there.
+func (b *batch) gather(list [][]byte, done, gone, to int) [][]byte {
+	for ; b.hasPart(gone, to) && len(list) < maxVector-2; gone++ {
+		p := b.parts[gone]
+		if p.offset > done {
+			list = append(list, b.data[done:p.offset])
+		}
+		list = append(list, p.data)
+		done = p.offset
+	}
+	if !b.hasPart(gone, to) && to > done {
+		list = append(list, b.data[done:to])
+	}
+	return list
 }
 
 // advance notes that n bytes more are out.

@@ -1,6 +1,10 @@
 package predict
 
-import "time"
+import (
+	"time"
+
+	"pinion/runtime/rawjson"
+)
 
 // Kind tells predictions from trainings. Each has ids of its own.
 type Kind uint8
@@ -39,8 +43,9 @@ type Request struct {
 	Mode Mode
 	// Idempotent: it was asked for by PUT, so that others may join it.
 	Idempotent bool
-	Input      []byte // a JSON object, strictly valid (package rawjson)
-	Context    []byte // a JSON object of strings, or nil
+	Input      []byte        // a JSON object, strictly valid (package rawjson)
+	Lists      rawjson.Lists // where long lists stand in Input, as it came
+	Context    []byte        // a JSON object of strings, or nil
 	// Body is the memory in which other slices lie, if it may be used again when the prediction is over and nobody can
 	// ask for it any more.
 	Body []byte

@@ -13,7 +13,7 @@ const MaxDepth = 500
 // Check tells whether b is one strict JSON document, surrounded by nothing but space.
 // The error is a *SyntaxError. Constant memory, one pass.
 func Check(b []byte) error {
-	at, reason := scan(b)
+	at, reason := scan(b, nil)
 	if reason == "" {
 		return nil
 	}
@@ -35,11 +35,12 @@ const (
 	reasonTail    = "unexpected data after the value"
 )
 
-// scan is Check without the error value: where it stopped, and why ("" when all is well).
+// scan is Check without the error value: where it stopped, and why ("" when all is well); lists, if any, are noted.
 // The open containers are bits of a fixed stack (1: object), so hostile nesting costs nothing.
-func scan(b []byte) (int, string) {
+func scan(b []byte, lists *Lists) (int, string) {
 	var open [(MaxDepth + 63) / 64]uint64
 	depth := 0
+	opened, first := 0, 0 // the container that was opened last, and its first value
 	i := skipSpace(b, 0)
 	if i == 0 && len(b) >= 3 && b[0] == 0xEF && b[1] == 0xBB && b[2] == 0xBF {
 		return 0, reasonBOM
@@ -66,9 +67,11 @@ value:
 			open[depth>>6] &^= bit
 		}
 		depth++
+		opened = i
 		if i = skipSpace(b, i+1); i >= len(b) {
 			return len(b), reasonEnd
 		}
+		first = i
 		if b[i] == c+2 { // '}' and ']' stand two after their partners in ASCII
 			i++
 			depth--
@@ -80,12 +83,16 @@ value:
 		goto value
 	case c == '-' || c-'0' < 10:
 		var reason string
+		start := i
 		if i, reason = scanNumber(b, i); reason != "" {
 			return i, reason
 		}
 		if depth > 0 && open[(depth-1)>>6]>>((depth-1)&63)&1 == 0 {
 			if i, reason = scanNumbers(b, i); reason != "" {
 				return i, reason
+			}
+			if lists != nil && start == first && i < len(b) && b[i] == ']' {
+				lists.add(opened, i+1)
 			}
 		}
 	case c == 't':

@@ -5,20 +5,18 @@ import (
 	"encoding/binary"
 )
 
-// Numbers tells whether v, an array of a checked document without space around it, holds nothing but numbers, and how many.
+// Numbers tells whether v, an array of a checked document without space around it, holds nothing but numbers.
 // It is several times as fast as asking for each.
-func Numbers(v []byte) (count int, ok bool) {
-	if len(v) < 2 || v[0] != '[' || v[len(v)-1] != ']' {
-		return 0, false
+func Numbers(v []byte) bool {
+	return len(v) >= 2 && v[0] == '[' && v[len(v)-1] == ']' && flat(v[1:len(v)-1]) == len(v)-2
+}
+
+// CountNumbers is how many there are in v, an array of numbers.
+func CountNumbers(v []byte) int {
+	if skipSpace(v, 1) == len(v)-1 {
+		return 0
 	}
-	v = v[1 : len(v)-1]
-	if i := flat(v); i < len(v) {
-		return 0, false
-	}
-	if skipSpace(v, 0) == len(v) {
-		return 0, true
-	}
-	return bytes.Count(v, comma) + 1, true
+	return bytes.Count(v, comma) + 1
 }
 
 // Whole tells whether v, an array of numbers, has none with a fraction or an exponent.

@@ -61,8 +61,9 @@ type ArrayReader struct{ list }
 // list is a place inside a container.
 type list struct {
 	b     []byte
-	i     int // where the next member begins, or the comma before it
-	value int // where the value last returned begins
+	i     int   // where the next member begins, or the comma before it
+	value int   // where the value last returned begins
+	lists Lists // of b
 }
 
 // Object begins to read v; a value of another kind has no members.
@@ -70,6 +71,14 @@ func Object(v []byte) ObjectReader { return ObjectReader{begin(v, '{')} }
 
 // Array begins to read v; a value of another kind has no items.
 func Array(v []byte) ArrayReader { return ArrayReader{begin(v, '[')} }
+
+// ObjectWith is Object for a v of which lists are known: they are not gone over again. Lists of another document make no
+// more sense than bytes that were not checked.
+func ObjectWith(v []byte, lists Lists) ObjectReader {
+	r := Object(v)
+	r.lists = lists
+	return r
+}
 
 func begin(v []byte, c byte) list {
 	i := skipSpace(v, 0)
@@ -123,7 +132,7 @@ func (l *list) member() int {
 
 // take reads the value at i.
 func (l *list) take(i int) ([]byte, bool) {
-	end := skipValue(l.b, i)
+	end := skipValue(l.b, i, &l.lists)
 	l.i = end
 	if end <= i {
 		l.i = len(l.b)
@@ -134,7 +143,7 @@ func (l *list) take(i int) ([]byte, bool) {
 }
 
 // skipValue is the index after the value at i, over checked bytes.
-func skipValue(b []byte, i int) int {
+func skipValue(b []byte, i int, lists *Lists) int {
 	if i >= len(b) {
 		return i
 	}
@@ -142,7 +151,7 @@ func skipValue(b []byte, i int) int {
 	case '"':
 		return skipString(b, i+1)
 	case '{', '[':
-		return skipContainer(b, i+1)
+		return skipContainer(b, i, lists)
 	}
 	for ; i < len(b); i++ {
 		if c := b[i]; c <= ' ' || c == ',' || c == ']' || c == '}' {
@@ -152,10 +161,10 @@ func skipValue(b []byte, i int) int {
 	return i
 }
 
-// skipContainer is the index after the container whose inside begins at i. It needs only count
-// brackets outside of strings.
-func skipContainer(b []byte, i int) int {
-	depth := 1
+// skipContainer is the index after the container that begins at i. It needs only count
+// brackets outside of strings, but for the lists that are known.
+func skipContainer(b []byte, i int, lists *Lists) int {
+	depth := 0
 	for i < len(b) {
 		if len(b)-i >= 8 {
 			x := binary.LittleEndian.Uint64(b[i:])
@@ -178,6 +187,10 @@ func skipContainer(b []byte, i int) int {
 			continue
 		case '{', '[':
 			depth++
+			if end := lists.end(i); end > 0 && end <= len(b) {
+				i = end - 1 // its closing bracket
+				continue
+			}
 		case '}', ']':
 			depth--
 			if depth == 0 {

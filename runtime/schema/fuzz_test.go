@@ -2,9 +2,12 @@ package schema
 
 import (
 	"encoding/json"
+	"reflect"
+	"strings"
 	"testing"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
 )
 
 // FuzzPrepare gives hostile inputs to a schema that has everything, and holds what Prepare
@@ -15,12 +18,18 @@ func FuzzPrepare(f *testing.F) {
 		`"o":{"type":"number","nullable":true},"s":{"allOf":[{"$ref":"#/components/schemas/size"}],"default":"s"},`+
 		`"l":{"type":"array","items":{"type":"string","format":"uri"},"maxItems":3},"k":{"type":"string","x-cog-secret":true},`+
 		`"u":{"anyOf":[{"type":"integer"},{"allOf":[{"$ref":"#/components/schemas/Point"}]}]},"t":{"$ref":"#/components/schemas/Tree"},`+
-		`"m":{"type":"number","multipleOf":0.5}}}`, components...)
+		`"m":{"type":"number","multipleOf":0.5},"f":{"type":"array","items":{"type":"number"},"minItems":2,"maxItems":200},`+
+		`"w":{"type":"array","items":{"type":"integer"}},"g":{"type":"array","items":{"type":"number","minimum":0}},`+
+		`"e":{"type":"array","items":{"type":"number"},"enum":[[1,2]]},"v":{"type":"string"},"y":{"type":"array"}}}`, components...)
 	s := mustCompile(f, doc)
+	floats, wholes := "["+strings.Repeat("-0.5,", 99)+"1]", "["+strings.Repeat("12,", 150)+"1]"
 	for _, seed := range []string{
 		`{"n":1,"p":"a"}`, `{"n":1.0,"p":"a","o":null,"s":"m","l":["data:,x","http://a/"],"k":"SECRET","u":{"x":1,"y":2}}`,
 		`{"n":1,"n":2,"p":"\u0061","zz":[1,2]}`, `{"t":{"value":1,"children":[{"value":2}]},"m":1e999999}`, `{}`, `[]`,
 		`{"k":["SECRET"],"u":{"x":1,"x":2}}`,
+		`{"n":1,"p":"a","f":` + floats + `,"w":` + wholes + `,"y":` + floats + `}`, `{"n":1,"p":"a","f":` + wholes + `,"w":` + floats + `}`,
+		`{"n":1,"p":"a","g":` + floats + `}`, `{"n":1,"p":"a","e":` + wholes + `}`, `{"n":1,"p":"a","v":` + wholes + `}`,
+		`{"n":1,"p":"a","f":[` + wholes + `,` + wholes + `]}`, `{"n":1,"p":"a","f":1,"f":` + wholes + `,"zz":` + wholes + `}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -35,6 +44,7 @@ func checkPrepare(t *testing.T, s *Schema, input []byte, secret string) {
 		return
 	}
 	p, err := s.Prepare(input)
+	checkPrepareWith(t, s, input, p, err)
 	var hidden map[string]json.RawMessage
 	if !isObject(s.Redact(input), &hidden) || len(hidden) != len(object) {
 		t.Fatalf("Redact(%s) = %s", input, s.Redact(input))
@@ -75,6 +85,18 @@ func checkPrepare(t *testing.T, s *Schema, input []byte, secret string) {
 	again, err := s.Prepare(p.Input)
 	if err != nil || string(again.Input) != string(p.Input) || len(again.Unknown) > 0 || len(again.Files) != len(p.Files) {
 		t.Fatalf("Prepare(%s) = %s, then %s (%v)", input, p.Input, again.Input, err)
+	}
+}
+
+// checkPrepareWith holds that an input of which lists are known comes to the same.
+func checkPrepareWith(t *testing.T, s *Schema, input []byte, want Prepared, wantErr error) {
+	t.Helper()
+	lists, err := rawjson.CheckLists(input)
+	if err != nil {
+		return // encoding/json is less strict
+	}
+	if got, err := s.PrepareWith(input, lists); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(err, wantErr) {
+		t.Fatalf("PrepareWith(%s) = %s, %v; Prepare %s, %v", input, got.Input, err, want.Input, wantErr)
 	}
 }
 

@@ -30,6 +30,11 @@ type span struct{ start, end int }
 // Prepare makes input, a JSON object that rawjson.Check accepted, fit for the model; nil stands
 // for an empty object. The error is a *predict.ValidationError.
 func (s *Schema) Prepare(input []byte) (Prepared, error) {
+	return s.PrepareWith(input, rawjson.Lists{})
+}
+
+// PrepareWith is Prepare of an input of which lists are known.
+func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists) (Prepared, error) {
 	if len(input) == 0 {
 		input = []byte("{}")
 	}
@@ -45,13 +50,13 @@ func (s *Schema) Prepare(input []byte) (Prepared, error) {
 	}
 	spans = spans[:len(s.fields)]
 
-	changed, unknown := s.read(input, spans)
+	changed, unknown := s.read(input, lists, spans)
 	good := s.root == nil
 	for i := range s.fields {
 		f := &s.fields[i]
 		switch at := spans[i]; {
 		case at.end != 0:
-			good = good && f.node.valid(input[at.start:at.end])
+			good = good && (lists.Is(at.start, at.end) && f.node.validNumbers(input[at.start:at.end]) || f.node.valid(input[at.start:at.end]))
 		case f.required:
 			good = false
 		case f.addNull:
@@ -82,9 +87,9 @@ func (s *Schema) Prepare(input []byte) (Prepared, error) {
 
 // read finds where the fields stand in input; the last of equal keys counts. It reports whether
 // something must be left out, and the keys that no field has.
-func (s *Schema) read(input []byte, spans []span) (changed bool, unknown []string) {
+func (s *Schema) read(input []byte, lists rawjson.Lists, spans []span) (changed bool, unknown []string) {
 	next := 0
-	for r := rawjson.Object(input); ; next++ {
+	for r := rawjson.ObjectWith(input, lists); ; next++ {
 		key, value, ok := r.Next()
 		if !ok {
 			return changed, unknown

@@ -6,6 +6,7 @@ import (
 
 	"pinion/runtime/files"
 	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
 	"pinion/runtime/schema"
 )
 
@@ -32,9 +33,10 @@ func errStopping() error { return &predict.NotReadyError{Reason: "The server is 
 func prepareInput(input *schema.Schema, req *predict.Request) (schema.Prepared, error) {
 	if req.Form != nil {
 		req.Input, req.Form = input.Form(req.Input, req.Form), nil
+		req.Lists = rawjson.Lists{}
 	}
 	if req.Attachments == nil {
-		return input.Prepare(req.Input)
+		return input.PrepareWith(req.Input, req.Lists)
 	}
 	prepared, err := input.PrepareAttached(req.Input)
 	for i := range prepared.Files {
