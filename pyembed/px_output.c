@@ -233,24 +233,30 @@ static void set_timer(void) {
   timerfd_settime(px_w.timer, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
-// arm_at has the flusher send what is queued at a time, or earlier. For a channel: nothing of what it
-// asked for before is left. So as long as nobody else has asked, the time may be put off.
-static void arm_at(struct px_channel *ch, uint64_t at) {
+// arm_between has the flusher send what is queued, at the latest time or earlier. For a channel: nothing of what it
+// asked for before is left. So as long as nobody else has asked, a time that is too soon may be put off. To set a timer is
+// a dear thing on some virtual machines: one that goes off between the two times is left as it is.
+static void arm_between(struct px_channel *ch, uint64_t soonest, uint64_t latest) {
   pthread_mutex_lock(&px_w.timer_mu);
   if (px_w.timer_due == 0) px_w.timer_for = ch;
   else if (px_w.timer_for != ch) px_w.timer_for = NULL;
-  if (px_w.timer_due == 0 || at < px_w.timer_due || px_w.timer_for) {
-    px_w.timer_due = at;
+  if (px_w.timer_due == 0 || latest < px_w.timer_due || (px_w.timer_for && px_w.timer_due < soonest)) {
+    px_w.timer_due = latest;
     set_timer();
   }
   pthread_mutex_unlock(&px_w.timer_mu);
 }
 
-void px_flusher_arm(uint64_t ns) { arm_at(NULL, px_now() + ns); }
+static void arm_after(struct px_channel *ch, uint64_t ns) {
+  uint64_t now = px_now();
+  arm_between(ch, now + ns, now + ns + PX_LATE);
+}
+
+void px_flusher_arm(uint64_t ns) { arm_after(NULL, ns); }
 
 void px_flusher_arm_loop(void) {
   static struct px_channel loop;  // stands for all channels: an event loop flushes them together
-  arm_at(&loop, px_now() + PX_BACKSTOP);
+  arm_after(&loop, PX_BACKSTOP);
 }
 
 void px_flusher_arm_for(struct px_channel *ch) {
@@ -259,7 +265,7 @@ void px_flusher_arm_for(struct px_channel *ch) {
   if (arm) ch->armed_for = ch->unsent_since;
   arm = arm && !ch->told_armed;  // what was told goes sooner, and takes all else with it
   pthread_mutex_unlock(&ch->mu);
-  if (arm) arm_at(ch, px_now() + PX_BACKSTOP);
+  if (arm) arm_after(ch, PX_BACKSTOP);
 }
 
 static void watch_in(uint64_t ns) {
@@ -300,7 +306,7 @@ int px_channel_tell(struct px_channel *ch, uint8_t kind, uint64_t id, const char
     status = ch->out.len - ch->sent > PX_TOLD_BACKLOG;
   }
   pthread_mutex_unlock(&ch->mu);
-  if (due) arm_at(ch, due);
+  if (due) arm_between(ch, due, due + PX_LATE);
   return status;
 }
 

@@ -167,7 +167,7 @@ static PyObject *flush(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-// arm(): answers still queued in 100 µs are then sent by the flusher, though the loop be blocked. What was queued
+// arm(): answers still queued in 100 to 200 µs are then sent by the flusher, though the loop be blocked. What was queued
 // when it was called before is gone.
 static PyObject *arm(PyObject *self, PyObject *unused) {
   (void)self;
@@ -177,7 +177,7 @@ static PyObject *arm(PyObject *self, PyObject *unused) {
 }
 
 // log(slot, id, source, text): a piece of a prediction's log that Python told
-// apart itself. It is sent in 100 µs at the latest, though the loop be blocked;
+// apart itself. It is sent in 200 µs at the latest, though the loop be blocked;
 // and it waits for the front where that is far behind, as a full pipe makes one wait.
 static PyObject *log_text(PyObject *self, PyObject *args) {
   (void)self;

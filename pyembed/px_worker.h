@@ -54,6 +54,7 @@ enum px_kind {
 #define PX_INLINE_MAX ((size_t)16 << 20)
 #define PX_MAX_FDS 64
 #define PX_BACKSTOP 100000  // ns after which the flusher sends what main did not
+#define PX_LATE 100000      // ns that the flusher may be later than it was asked to be
 
 // A received frame. body is valid until px_frame_done.
 struct px_frame {
@@ -175,7 +176,7 @@ int px_channel_tell(struct px_channel *ch, uint8_t kind, uint64_t id, const char
 size_t px_channel_backlog(struct px_channel *ch);
 
 // px_flusher_start starts the thread that sends all that is queued when its
-// timer goes off. 0 or -1. px_flusher_arm has that happen in ns at the latest.
+// timer goes off. 0 or -1. px_flusher_arm has that happen in ns, or PX_LATE after that.
 // px_flusher_arm_for does so for what was queued first in this channel,
 // PX_BACKSTOP from now; only once, lest those that come after it put it off
 // for ever. px_flusher_arm_loop does so for what is queued now in any channel;
