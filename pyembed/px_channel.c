@@ -2,6 +2,7 @@
 #include "px_worker.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -99,6 +100,11 @@ int px_channel_fill(struct px_channel *ch, bool wait) {
   struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
   m.msg_control = control.bytes;
   m.msg_controllen = sizeof control.bytes;
+  // When the front reads an answer, whoever waits in recvmsg is woken too, since there is more room to write; whoever polls
+  // for input is not. That is worth a system call where there will be a wait: frames come one by one.
+  bool alone = ch->taken <= 1;
+  ch->taken = 0;
+  if (wait && alone && have == 0 && poll(&(struct pollfd){ch->fd, POLLIN, 0}, 1, -1) < 0) return -1;
   ssize_t n = recvmsg(ch->fd, &m, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
   if (n < 0 && errno == ECONNRESET) return 0;  // the front died with bytes of ours unread
   if (n < 0) return -1;
@@ -150,6 +156,7 @@ int px_channel_next(struct px_channel *ch, struct px_frame *f) {
   *f = (struct px_frame){
       .kind = (uint8_t)h[4], .flags = (uint8_t)h[5], .id = load64(h + 8), .body = h + PX_HEADER, .len = len, .fd = -1};
   ch->in_r += PX_HEADER + len;
+  ch->taken++;
   if (f->flags & PX_FLAG_FILE && attach(ch, f) < 0) return -1;
   return 1;
 }

@@ -77,6 +77,7 @@ struct px_channel {
   size_t in_cap, in_r, in_w;
   int fds[PX_MAX_FDS];
   int nfds;
+  unsigned taken;  // frames since the last read
 
   // Output, guarded by mu.
   pthread_mutex_t mu;
