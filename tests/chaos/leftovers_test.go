@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -48,7 +49,11 @@ func (g *rig) threads() (all int, waiting []string) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", g.s.PID)) // a fixed pattern
 	for _, task := range tasks {
 		line, err := os.ReadFile(filepath.Join(task, "syscall"))
-		if call, _, _ := strings.Cut(strings.TrimSpace(string(line)), " "); err == nil && call != strconv.Itoa(unix.SYS_FUTEX) {
+		call, _, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			g.t.Errorf("what the front's threads wait for cannot be read: %v", err)
+		case err == nil && call != strconv.Itoa(unix.SYS_FUTEX): // else it is put aside, or gone
 			waiting = append(waiting, call)
 		}
 	}

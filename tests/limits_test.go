@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"pinion/tests/harness"
@@ -37,6 +38,20 @@ func TestACPULimitBoundsTheFrontsThreads(t *testing.T) {
 			}
 			harness.Eventually(t, "the front heeds a limit set while it runs", func() bool { return threads() == c.want })
 		})
+	}
+}
+
+// TestAMemoryLimitIsTheFrontsSoftLimit where control groups can be made: half of it is the front's.
+func TestAMemoryLimitIsTheFrontsSoftLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 30
+	_, enter, ok := harness.MemoryGroup(t, limit)
+	if !ok {
+		t.Skip("no control group can be made here")
+	}
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", gated), Wrap: enter, Args: []string{"--log-level", "debug"}})
+	if line := s.WaitLog("the front's memory has a soft limit"); !strings.Contains(line.Raw, fmt.Sprintf(`"bytes":%d`, limit/2)) {
+		t.Errorf("half of %d: %s", limit, line.Raw)
 	}
 }
 
