@@ -34,9 +34,11 @@ func newClock(ring func()) (*clock, error) {
 	return c, nil
 }
 
-// ring has it ring at a moment, at is now; 0: not at all. Called with the pool's lock held.
+// ring has it ring at a moment, at is now; 0: not at all. Where it rings before that it is left alone: the lines are then
+// looked at once too often, and it is set again, which costs less than to set it with each arrival. Called with the pool's
+// lock held.
 func (c *clock) ring(moment, at time.Duration) {
-	if c == nil || moment == 0 && c.set == 0 || moment != 0 && moment == c.set && moment > at {
+	if c == nil || moment == 0 && c.set == 0 || moment != 0 && at < c.set && c.set <= moment {
 		return
 	}
 	c.set = moment
