@@ -27,6 +27,7 @@ type Arrivals struct {
 	served  float64       // items that ended, by the same measure
 	ended   time.Duration // the latest end
 	size    int           // items that ended then
+	back    int           // arrivals since
 	after   bool          // nothing has come since
 }
 
@@ -48,6 +49,7 @@ func (a *Arrivals) Came(now time.Duration, key string) {
 	}
 	if a.size > 0 {
 		a.returns.add(now - a.ended)
+		a.back++
 	}
 	a.last, a.key, a.began, a.asked, a.after = now, key, true, false, false
 }
@@ -62,7 +64,7 @@ func (a *Arrivals) Ended(now time.Duration, n int) {
 		a.returns.halve()
 	}
 	a.served += float64(n)
-	a.ended, a.size, a.after = now, n, true
+	a.ended, a.size, a.back, a.after = now, n, 0, true
 }
 
 // A stake is what there is to win and to lose by waiting.
@@ -74,6 +76,7 @@ type stake struct {
 	waiting float64       // who is delayed
 	share   float64       // of those who come may so many join
 	delay   float64       // what a delay counts
+	only    bool          // there is one worker: those of its last batch are all who may come back
 	cost    *Cost
 }
 
@@ -84,10 +87,13 @@ func (a *Arrivals) wait(s stake) time.Duration {
 		return 0
 	case a.after:
 		return a.forReturns(s)
-	case a.began:
+	case !a.began:
+		return 0
+	case s.only:
+		return max(a.forNext(s), a.forReturns(s))
+	default:
 		return a.forNext(s)
 	}
-	return 0
 }
 
 // forNext is how long it pays to wait for the next arrival, by the time that has passed since the last.
@@ -116,19 +122,25 @@ func (a *Arrivals) forNext(s stake) time.Duration {
 	return best
 }
 
-// forReturns is how long it pays to wait for those whose predictions have just ended, by the time that has passed
-// since.
+// forReturns is how long it pays to wait for those whose predictions have just ended and who have not come back since, by
+// the time that has passed.
 func (a *Arrivals) forReturns(s stake) time.Duration {
+	missing := float64(a.size - a.back)
 	passed := s.now - a.ended
-	each := float64(a.size) / (a.served + doubt)
+	late := a.served - a.returns.total + a.returns.after(passed) // of those who ever ended, who had not come back by then
+	if missing <= 0 || late <= 0 {
+		return 0
+	}
+	each := missing / (late + doubt)
+	missing = min(missing, float64(s.room))
 	var best time.Duration
 	var come, most float64
-	for bin, from := binOf(passed), passed; bin < bins && come < float64(s.room); bin++ {
+	for bin, from := binOf(passed), passed; bin < bins && come < missing; bin++ {
 		to := min(edge(bin+1), passed+s.most)
 		if to <= from {
 			break
 		}
-		come = min(float64(s.room), come+each*a.returns.between(bin, from, to))
+		come = min(missing, come+each*a.returns.between(bin, from, to))
 		saving := s.share * s.cost.saving(s.ready, max(1, int(come+0.5)))
 		if gain := saving*come - s.delay*(s.waiting+1+come)*float64(to-passed); gain > most {
 			best, most = to-passed, gain

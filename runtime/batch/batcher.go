@@ -112,11 +112,11 @@ func (b *Batcher[T]) NextDeadline() time.Duration {
 	return b.due[0].Deadline
 }
 
-// Take is asked for a worker that is idle, one of so many (idle ≥ 1), whenever one becomes idle, something arrives
+// Take is asked for a worker that is idle, one of so many (1 ≤ idle ≤ workers), whenever one becomes idle, something arrives
 // or is removed, or the moment comes that the last Take named. It appends the batch to run now to dst. Where there
 // is none but something waits, it returns the moment at which to ask again; otherwise 0. After a batch for one
 // idle worker it is asked again for the next.
-func (b *Batcher[T]) Take(now time.Duration, idle int, dst []*Item[T]) ([]*Item[T], time.Duration) {
+func (b *Batcher[T]) Take(now time.Duration, idle, workers int, dst []*Item[T]) ([]*Item[T], time.Duration) {
 	b.takes++
 	b.arrivals.Asked()
 	var again time.Duration
@@ -135,7 +135,7 @@ func (b *Batcher[T]) Take(now time.Duration, idle int, dst []*Item[T]) ([]*Item[
 			g.held = now
 		}
 		d := b.policy.Decide(View{
-			Now: now, Ready: g.len, Waiting: b.all.len, Idle: idle, Held: g.held,
+			Now: now, Ready: g.len, Waiting: b.all.len, Idle: idle, Workers: workers, Held: g.held,
 			Deadline: b.NextDeadline(), Cost: &b.cost, Arrivals: &b.arrivals,
 		})
 		if d.Run > 0 {

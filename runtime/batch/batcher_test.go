@@ -28,7 +28,7 @@ func add(b *Batcher[int], key string, now time.Duration, all ...int) []*Item[int
 // want takes for one idle worker and compares.
 func want(t *testing.T, b *Batcher[int], now time.Duration, expected ...int) []*Item[int] {
 	t.Helper()
-	batch, _ := b.Take(now, 1, nil)
+	batch, _ := b.Take(now, 1, 1, nil)
 	if got := values(batch); !slices.Equal(got, expected) {
 		t.Fatalf("took %v, want %v", got, expected)
 	}
@@ -136,10 +136,10 @@ func TestHeldKeyKeepsOneWorkerForItself(t *testing.T) {
 	b := newBatcher[int](3, always{until: 10 * ms})
 	add(b, "held", 0, 1)
 	add(b, "full", 0, 2, 3, 4)
-	if batch, again := b.Take(0, 1, nil); len(batch) != 0 || again != 10*ms {
+	if batch, again := b.Take(0, 1, 1, nil); len(batch) != 0 || again != 10*ms {
 		t.Errorf("the only worker: %v, %v", values(batch), again)
 	}
-	if batch, _ := b.Take(0, 2, nil); !slices.Equal(values(batch), []int{2, 3, 4}) {
+	if batch, _ := b.Take(0, 2, 2, nil); !slices.Equal(values(batch), []int{2, 3, 4}) {
 		t.Errorf("the second worker: %v", values(batch))
 	}
 	want(t, b, 10*ms, 1)
@@ -170,7 +170,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 			items[i].Deadline = now + time.Second
 			b.Add(&items[i], now)
 		}
-		batch, _ = b.Take(now, 1, batch[:0])
+		batch, _ = b.Take(now, 1, 1, batch[:0])
 		if len(batch) != 8 {
 			t.Fatalf("took %d", len(batch))
 		}
@@ -199,13 +199,13 @@ func TestHoldCountsFromTheFirstRefusal(t *testing.T) {
 	b := newBatcher[int](8, s)
 	items := add(b, "", 0, 1, 2, 3)
 	for _, now := range []time.Duration{ms, 2 * ms} {
-		b.Take(now, 1, nil)
+		b.Take(now, 1, 1, nil)
 	}
 	b.Remove(items[0])
 	s.say = Decision{Run: 1}
 	want(t, b, 3*ms, 2) // 3 is left behind, and is held anew
 	s.say = Decision{Until: 10 * ms}
-	b.Take(5*ms, 1, nil)
+	b.Take(5*ms, 1, 1, nil)
 	for i, held := range []time.Duration{ms, ms, ms, 5 * ms} {
 		if got := s.views[i].Held; got != held {
 			t.Errorf("question %d: held since %v, want %v", i, got, held)

@@ -27,9 +27,11 @@
 //
 // and waits while that is above 0. Two decaying histograms tell what may come. After an arrival: the time from one
 // arrival to the next, of those gaps that began while a worker was idle; for the next one only, n = 1. After a
-// batch's end, until something arrives: the times from a batch's end to the arrivals after it, for each item that
-// had ended, which is how clients that wait for their answers come back; n as many as are expected. Both count
-// what they do not know as never coming, so that without experience nothing waits.
+// batch's end: the times from a batch's end to the arrivals after it, for each item that had ended, which is how
+// clients that wait for their answers come back; n as many as are expected of those who are not back yet. Where there
+// is one worker both are asked, and the longer wait counts: a gap that is longer than usual is no reason to leave without
+// half of the clients. Where there are several, what comes may be of another's batch, so the second is asked only until
+// something arrives. Both count what they do not know as never coming, so that without experience nothing waits.
 //
 // The bound is Options.MaxWait, from the moment at which an idle worker was first refused. While it is
 // adaptive, the wait for the next arrival is at most a tenth of the batch's own time, and all waits of a batch

@@ -8,6 +8,7 @@ type View struct {
 	Ready    int           // items of this key, at least 1
 	Waiting  int           // items of all keys, these included
 	Idle     int           // workers with nothing to do, the asking one included
+	Workers  int           // all of them
 	Held     time.Duration // when a worker was first refused these; Now where none was
 	Deadline time.Duration // the first of all that wait; 0: none has one
 	Cost     *Cost
@@ -43,7 +44,7 @@ func (p Policy) Decide(v View) Decision {
 	wait := v.Arrivals.wait(stake{
 		now: v.Now, most: end - v.Now,
 		ready: v.Ready, room: p.MaxSize - v.Ready, waiting: float64(v.Waiting),
-		share: share, delay: float64(max(1, v.Idle)), cost: v.Cost,
+		share: share, delay: float64(max(1, v.Idle)), only: v.Workers == 1, cost: v.Cost,
 	})
 	if wait > 0 {
 		return Decision{Until: v.Now + wait}

@@ -146,7 +146,7 @@ func (c *crowd) dispatch(t *rapid.T) {
 	c.wake = 0
 	for len(c.running) < c.workers {
 		idle := c.workers - len(c.running)
-		batch, again := c.b.Take(c.now, idle, nil)
+		batch, again := c.b.Take(c.now, idle, c.workers, nil)
 		if len(batch) == 0 {
 			c.nothing(t, again)
 			return
@@ -296,7 +296,7 @@ func TestRareKeyIsNotStarved(t *testing.T) {
 				t.Fatalf("%d batches, and only %d items were ahead", batches, ahead)
 			}
 			add(b, rapid.SampledFrom([]string{"popular", "common"}).Draw(t, "key"), now, make([]int, 8)...)
-			batch, again := b.Take(now, 1, nil)
+			batch, again := b.Take(now, 1, 1, nil)
 			if len(batch) == 0 {
 				now = again
 				continue

@@ -150,7 +150,7 @@ func (s *simulation) dispatch() {
 	s.wake = 0
 	for len(s.idle) > 0 {
 		w := s.idle[len(s.idle)-1]
-		batch, again := s.batcher.Take(s.now, len(s.idle), s.batches[w][:0])
+		batch, again := s.batcher.Take(s.now, len(s.idle), s.workers, s.batches[w][:0])
 		if len(batch) == 0 {
 			if again > 0 {
 				s.wake = again

@@ -96,6 +96,24 @@ func TestReturningClientsRideTogether(t *testing.T) {
 	}
 }
 
+// Clients whose answers and requests take a while, one after another, are waited for as by a fixed wait that is known to be
+// long enough: a gap among them that is longer than usual does not end the wait.
+func TestStragglersAreWaitedFor(t *testing.T) {
+	for _, p := range []price{line("5 ms", 5*ms, 0), line("5 ms + 0.1 ms·n", 5*ms, 100*us)} {
+		for clients, spread := range map[int]time.Duration{8: ms, 16: ms, 32: 1500 * us, 40: 1500 * us} {
+			l := load{clients: clients, think: func(r *rand.Rand) time.Duration {
+				return 200*us + time.Duration(r.Float64()*float64(spread))
+			}}
+			do := func(r rival) outcome {
+				return run{price: p, load: l, policy: r.policy, maxSize: min(clients, simSize), workers: 1, items: 16000, seed: 7}.do()
+			}
+			if w := worse(l, do(adaptive()), do(fixedWaits()[0])); w > 1.02 {
+				t.Errorf("%s, %d clients that come back over %s: %.3f times as bad as a wait of 2 ms", p.name, clients, spread, w)
+			}
+		}
+	}
+}
+
 func TestSeveralWorkers(t *testing.T) {
 	for _, workers := range []int{2, 4} {
 		for _, p := range []price{line("5 ms", 5*ms, 0), line("5 ms + 0.1 ms·n", 5*ms, 100*us), steps()} {

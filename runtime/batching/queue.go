@@ -113,7 +113,7 @@ func (q *Queue) dispatch(now time.Duration) {
 			again = end
 			break
 		}
-		q.scratch, again = q.batcher.Take(now, len(q.idle), q.scratch[:0])
+		q.scratch, again = q.batcher.Take(now, len(q.idle), len(q.workers), q.scratch[:0])
 		if len(q.scratch) > 0 {
 			q.hand(q.scratch, now)
 			clear(q.scratch)

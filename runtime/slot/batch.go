@@ -94,7 +94,7 @@ func (p *Pool) form(d deliveries) deliveries {
 			continue
 		}
 		var again time.Duration
-		if p.riding, again = s.line.Take(now, 1, p.riding[:0]); len(p.riding) > 0 {
+		if p.riding, again = s.line.Take(now, 1, 1, p.riding[:0]); len(p.riding) > 0 {
 			d = s.board(p.riding, d)
 		} else if again > 0 && (ask == 0 || again < ask) {
 			ask = again
@@ -115,7 +115,7 @@ func (p *Pool) form(d deliveries) deliveries {
 			continue
 		}
 		var again time.Duration
-		if p.riding, again = p.line.Take(now, idle, p.riding[:0]); len(p.riding) > 0 {
+		if p.riding, again = p.line.Take(now, idle, p.batched, p.riding[:0]); len(p.riding) > 0 {
 			d = s.board(p.riding, d)
 			continue
 		}

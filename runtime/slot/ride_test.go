@@ -276,7 +276,7 @@ func TestAHoldEnds(t *testing.T) {
 		for i := range 20 {
 			it, at := &batch.Item[*Call]{}, time.Duration(i)*200*time.Millisecond
 			p.line.Add(it, at)
-			p.line.Take(at, 1, nil)
+			p.line.Take(at, 1, 1, nil)
 			if p.line.Remove(it); p.line.Len() > 0 {
 				t.Error("something is left in the line")
 			}
