@@ -104,13 +104,21 @@ func (c *Conn) SendFile(kind Kind, id uint64, fd int) error {
 // during its call only, unless taken with Own. The error is ErrClosed once the other side is gone.
 // It is ErrInterrupted after Interrupt, and then nothing was lost.
 func (c *Conn) Recv(handle func(*Frame)) error {
-	err := c.read.recv(handle)
+	_, err := c.RecvSoon(0, handle)
+	return err
+}
+
+// RecvSoon is Recv for what is expected within that time: for so long it keeps a core and asks, which spares it the time that
+// to be woken takes. It tells whether it had to wait after that. While it asks it does not see an Interrupt, and a Close waits for it.
+func (c *Conn) RecvSoon(within time.Duration, handle func(*Frame)) (waited bool, err error) {
+	c.read.spin, c.read.waited = within, false
+	err = c.read.recv(handle)
 	if err == ErrInterrupted {
 		if err := c.file.SetReadDeadline(time.Time{}); err != nil {
-			return ErrClosed
+			return c.read.waited, ErrClosed
 		}
 	}
-	return err
+	return c.read.waited, err
 }
 
 // Interrupt makes the Recv in progress return ErrInterrupted, or else the next one.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -35,6 +36,9 @@ type reader struct {
 	n   int
 	err error
 
+	spin   time.Duration // how long to ask again before waiting
+	waited bool          // that was not long enough
+
 	total uint64 // bytes that ever came
 }
 
@@ -43,7 +47,21 @@ const firstBuffer = 64 << 10
 func (rd *reader) init(raw syscall.RawConn) {
 	rd.raw = raw
 	rd.buf = make([]byte, firstBuffer)
-	rd.poll = func(fd uintptr) bool { return rd.receive(fd) }
+	rd.poll = func(fd uintptr) bool { return rd.receive(fd) || rd.spins(fd) }
+}
+
+// spins asks until something has come or the time for that is over; false means: nothing did.
+func (rd *reader) spins(fd uintptr) bool {
+	if rd.spin > 0 {
+		for end := time.Now().Add(rd.spin); time.Now().Before(end); {
+			if rd.receive(fd) {
+				return true
+			}
+		}
+		rd.spin = 0 // once
+	}
+	rd.waited = true
+	return false
 }
 
 // receive is one recvmsg; false means: not readable yet. The message header is kept in the reader

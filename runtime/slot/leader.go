@@ -67,8 +67,9 @@ func (s *Slot) recall(c *Call) {
 func (s *Slot) lead(c *Call) {
 	p := s.pool
 	for c.slot == s && !s.lost {
+		patience := s.patience()
 		p.mu.Unlock()
-		err := s.conn.Recv(s.onFrame)
+		waited, err := s.conn.RecvSoon(patience, s.onFrame)
 		if errors.Is(err, ipc.ErrInterrupted) {
 			err = nil
 		}
@@ -84,6 +85,7 @@ func (s *Slot) lead(c *Call) {
 		s.woken = s.woken[:0]
 
 		p.mu.Lock()
+		s.spun(patience, waited)
 		if err != nil {
 			s.lose(err)
 		}

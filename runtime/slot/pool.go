@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -64,6 +65,8 @@ type Pool struct {
 	timerAt  time.Time
 	looking  *time.Timer // see overtime.go; nil while nothing runs
 	places   int         // calls that the slots can have
+	spins    bool        // there is more than one core: see spin.go
+	lone     int         // calls in a row that came when there was no other
 
 	// Of calls that ride together; see batch.go.
 	batched int                   // workers with slots whose calls do
@@ -79,7 +82,7 @@ func NewPool(o Options) *Pool {
 	if o.CancelGrace <= 0 {
 		o.CancelGrace = 10 * time.Second
 	}
-	return &Pool{o: o, origin: time.Now()}
+	return &Pool{o: o, origin: time.Now(), spins: runtime.GOMAXPROCS(0) > 1}
 }
 
 // Load is how much of a pool is taken.
@@ -110,6 +113,9 @@ func (p *Pool) Admit() error {
 		return p.stopped
 	case p.inflight < p.places+p.o.Queue:
 		p.inflight++
+		if p.lone++; p.inflight > 1 {
+			p.lone = 0
+		}
 		return nil
 	case p.o.Queue == 0:
 		return predict.ErrBusy

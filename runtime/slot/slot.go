@@ -37,6 +37,7 @@ type Slot struct {
 	serial    uint64
 	mean      time.Duration // moving average of the time that the model has a call
 	window    int
+	spinRest  int       // see spin.go
 	leader    *Call     // whose goroutine reads the socket
 	followers list      // whose goroutines wait for their answers
 	resting   bool      // in pool.idle, perhaps idle no more

@@ -1,0 +1,121 @@
+package slot
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+	"pinion/tests/await"
+)
+
+// TestSpinsForLoneShortCallsOnly: the leader keeps its core where calls come one by one and are short, and nowhere else.
+func TestSpinsForLoneShortCallsOnly(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 10})
+	p.spins = true // however many cores there are here
+	w := newWorker(t, p, 1)
+	l := w.lines[0]
+	serial := 0
+	begin := func() (*flight, request) {
+		serial++
+		f := start(t, p, fmt.Sprint(serial))
+		return f, l.begin()
+	}
+	carryOut := func(n int, took time.Duration) {
+		for range n {
+			f, r := begin()
+			l.answer(ipc.KindSucceeded, r.id, took, string(r.body))
+			f.succeeded()
+		}
+	}
+	// patience of the next call, alone or with a second one.
+	patience := func(with int) time.Duration {
+		var fs []*flight
+		var rs []request
+		for range 1 + with {
+			f, r := begin()
+			fs, rs = append(fs, f), append(rs, r)
+		}
+		defer func() {
+			for i, r := range rs {
+				l.answer(ipc.KindSucceeded, r.id, time.Microsecond, string(r.body))
+				fs[i].succeeded()
+			}
+		}()
+		return locked(p, func() time.Duration {
+			w.slots[0].spinRest = 0 // whatever the real one has come to
+			return w.slots[0].patience()
+		})
+	}
+
+	if got := patience(0); got != 0 {
+		t.Errorf("the first call of all: %s", got)
+	}
+	carryOut(spinAfter, time.Microsecond)
+	if got := patience(0); got != spinFor {
+		t.Errorf("after %d lone ones: %s, want %s", spinAfter, got, spinFor)
+	}
+	if got := patience(1); got != 0 {
+		t.Errorf("beside another: %s", got)
+	}
+	carryOut(spinAfter-2, time.Microsecond)
+	if got := patience(0); got != 0 {
+		t.Errorf("soon after there was another: %s", got)
+	}
+	carryOut(1, time.Microsecond)
+	if got := patience(0); got != spinFor {
+		t.Errorf("after %d lone ones again: %s, want %s", spinAfter, got, spinFor)
+	}
+	carryOut(100, 2*spinBelow)
+	if got := patience(0); got != 0 {
+		t.Errorf("the model takes %s: %s", 2*spinBelow, got)
+	}
+	carryOut(100, time.Microsecond)
+	p.spins = false
+	if got := patience(0); got != 0 {
+		t.Errorf("one core: %s", got)
+	}
+	empty(t, p)
+}
+
+// TestSpinRests where an answer took longer than there was patience.
+func TestSpinRests(t *testing.T) {
+	s := &Slot{pool: &Pool{spins: true, lone: spinAfter}, mean: time.Microsecond}
+	s.spun(s.patience(), false)
+	if got := s.patience(); got != spinFor {
+		t.Fatalf("the answer came in time: %s, want %s", got, spinFor)
+	}
+	s.spun(spinFor, true)
+	for i := range spinRest {
+		got := s.patience()
+		if got != 0 {
+			t.Errorf("call %d after one that took longer: %s", i+1, got)
+		}
+		s.spun(got, true)
+	}
+	if got := s.patience(); got != spinFor {
+		t.Errorf("after that: %s, want %s", got, spinFor)
+	}
+}
+
+// TestALeaderThatSpins has the answers that come while it asks, and those that come later.
+func TestALeaderThatSpins(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{})
+	p.spins = true
+	w := newWorker(t, p, 1)
+	l := w.lines[0]
+	for i := range 10 * spinAfter {
+		f := start(t, p, fmt.Sprint(i))
+		r := l.begin()
+		if i%8 == 7 { // by then it does not ask any more
+			leading(t, f)
+			await.Eventually(t, "the leader waits", func() bool { return strings.Contains(await.Stacks(), "IO wait") })
+		}
+		l.answer(ipc.KindSucceeded, r.id, time.Microsecond, string(r.body))
+		f.succeeded()
+	}
+	empty(t, p)
+}
