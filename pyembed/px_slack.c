@@ -6,4 +6,4 @@
 // than it saves: a sixth of the front's CPU time. Threads inherit how late their waits may end, so what is said before Go's
 // runtime starts holds for this thread, which nothing else can reach. Go's timers go off within a millisecond as it is.
 // Workers ask for the opposite: see px_main.
-__attribute__((constructor)) static void be_patient(void) { prctl(PR_SET_TIMERSLACK, 200000UL, 0, 0, 0); }
+__attribute__((constructor)) static void be_patient(void) { prctl(PR_SET_TIMERSLACK, 500000UL, 0, 0, 0); }
