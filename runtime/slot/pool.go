@@ -1,7 +1,6 @@
 package slot
 
 import (
-	"runtime"
 	"sync"
 	"time"
 
@@ -44,6 +43,8 @@ type Options struct {
 	CancelGrace time.Duration
 	// PredictTimeout is how long the model may have a call; 0: for ever. It is then cancelled.
 	PredictTimeout time.Duration
+	// Spin: a core may be kept busy for a moment to spare a short call a wake-up; see spin.go.
+	Spin bool
 	// OnBatch is told of the end of each batch: its size, and for how long the first of it was held back for others
 	// though a worker was idle. It must not block. Nil: nobody is told.
 	OnBatch func(size int, held time.Duration)
@@ -65,7 +66,6 @@ type Pool struct {
 	timerAt  time.Time
 	looking  *time.Timer // see overtime.go; nil while nothing runs
 	places   int         // calls that the slots can have
-	spins    bool        // there is more than one core: see spin.go
 	lone     int         // calls in a row that came when there was no other
 
 	// Of calls that ride together; see batch.go.
@@ -82,7 +82,7 @@ func NewPool(o Options) *Pool {
 	if o.CancelGrace <= 0 {
 		o.CancelGrace = 10 * time.Second
 	}
-	return &Pool{o: o, origin: time.Now(), spins: runtime.GOMAXPROCS(0) > 1}
+	return &Pool{o: o, origin: time.Now()}
 }
 
 // Load is how much of a pool is taken.

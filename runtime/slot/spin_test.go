@@ -13,8 +13,7 @@ import (
 // TestSpinsForLoneShortCallsOnly: the leader keeps its core where calls come one by one and are short, and nowhere else.
 func TestSpinsForLoneShortCallsOnly(t *testing.T) {
 	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
-	p.spins = true // however many cores there are here
+	p := NewPool(Options{Queue: 10, Spin: true})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
 	serial := 0
@@ -73,16 +72,16 @@ func TestSpinsForLoneShortCallsOnly(t *testing.T) {
 		t.Errorf("the model takes %s: %s", 2*spinBelow, got)
 	}
 	carryOut(100, time.Microsecond)
-	p.spins = false
+	p.o.Spin = false
 	if got := patience(0); got != 0 {
-		t.Errorf("one core: %s", got)
+		t.Errorf("no core for it: %s", got)
 	}
 	empty(t, p)
 }
 
 // TestSpinRests where an answer took longer than there was patience.
 func TestSpinRests(t *testing.T) {
-	s := &Slot{pool: &Pool{spins: true, lone: spinAfter}, mean: time.Microsecond}
+	s := &Slot{pool: &Pool{o: Options{Spin: true}, lone: spinAfter}, mean: time.Microsecond}
 	s.spun(s.patience(), false)
 	if got := s.patience(); got != spinFor {
 		t.Fatalf("the answer came in time: %s, want %s", got, spinFor)
@@ -103,8 +102,7 @@ func TestSpinRests(t *testing.T) {
 // TestALeaderThatSpins has the answers that come while it asks, and those that come later.
 func TestALeaderThatSpins(t *testing.T) {
 	await.NoLeak(t)
-	p := NewPool(Options{})
-	p.spins = true
+	p := NewPool(Options{Spin: true})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
 	for i := range 10 * spinAfter {

@@ -8,15 +8,23 @@ import (
 	"strings"
 )
 
-// memoryGroup is the control group that bounds this process's memory, by its folder; "" where there is none.
-type memoryGroup struct {
+// group is a control group that bounds what this process may have, by its folder; "" where there is none.
+type group struct {
 	folder string // of this process's group
 	root   string // of the hierarchy, as far as it is seen here
 	v2     bool
 }
 
-// findMemoryGroup finds this process's, under root ("/", but in tests).
-func findMemoryGroup(root string) memoryGroup {
+// Of a group's limits, those of memory and of CPU time.
+type (
+	memoryGroup group
+	cpuGroup    group
+)
+
+func findMemoryGroup(root string) memoryGroup { return memoryGroup(findGroup(root, "memory")) }
+
+// findGroup finds this process's, under root ("/", but in tests), for what that controller bounds.
+func findGroup(root, controller string) group {
 	groups, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // without it there is none
 	mounts, _ := os.ReadFile(filepath.Join(root, "proc/self/mountinfo"))
 	var v1Path, v2Path string
@@ -26,11 +34,11 @@ func findMemoryGroup(root string) memoryGroup {
 		case len(parts) < 3:
 		case parts[0] == "0" && parts[1] == "":
 			v2Path = parts[2]
-		case hasItem(parts[1], "memory"):
+		case hasItem(parts[1], controller):
 			v1Path = parts[2]
 		}
 	}
-	var found memoryGroup
+	var found group
 	for line := range strings.Lines(string(mounts)) {
 		// proc_pid_mountinfo(5): id, parent, device, root, mount point, options, … "-", type, source, super options
 		head, tail, ok := strings.Cut(line, " - ")
@@ -39,10 +47,10 @@ func findMemoryGroup(root string) memoryGroup {
 			continue
 		}
 		switch {
-		case after[0] == "cgroup" && hasItem(after[2], "memory") && v1Path != "":
-			return memoryGroup{folder: inMount(root, before[4], before[3], v1Path), root: filepath.Join(root, before[4])}
+		case after[0] == "cgroup" && hasItem(after[2], controller) && v1Path != "":
+			return group{folder: inMount(root, before[4], before[3], v1Path), root: filepath.Join(root, before[4])}
 		case after[0] == "cgroup2" && v2Path != "":
-			found = memoryGroup{folder: inMount(root, before[4], before[3], v2Path), root: filepath.Join(root, before[4]), v2: true}
+			found = group{folder: inMount(root, before[4], before[3], v2Path), root: filepath.Join(root, before[4]), v2: true}
 		}
 	}
 	return found
@@ -66,25 +74,56 @@ func inMount(root, mount, mountRoot, group string) string {
 	return filepath.Join(root, mount, path.Clean("/"+rest))
 }
 
-// Limit is the most memory that this process and its siblings may have, in bytes; 0: no limit is known.
-func (g memoryGroup) limit() (limit int64) {
+// levels are the folders of the group and of those around it, for a limit of any of them holds.
+func (g group) levels(yield func(folder string) bool) {
 	if g.folder == "" {
-		return 0
+		return
 	}
+	for folder := g.folder; yield(folder); folder = filepath.Dir(folder) {
+		if folder == g.root || len(folder) <= len(g.root) {
+			return
+		}
+	}
+}
+
+// limit is the most memory that this process and its siblings may have, in bytes; 0: no limit is known.
+func (g memoryGroup) limit() (limit int64) {
 	file := "memory.limit_in_bytes"
 	if g.v2 {
 		file = "memory.max"
 	}
-	for folder := g.folder; ; folder = filepath.Dir(folder) {
+	for folder := range group(g).levels {
 		text, _ := os.ReadFile(filepath.Join(folder, file))                              // the topmost group has none
 		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)              // "max": none
 		if none := int64(1) << 60; err == nil && n < none && (limit == 0 || n < limit) { // version 1 says "none" by a large number
 			limit = n
 		}
-		if folder == g.root || len(folder) <= len(g.root) {
-			return limit
+	}
+	return limit
+}
+
+// limit is how many CPUs' time this process and its siblings may have; 0: no limit is known.
+func (g cpuGroup) limit() (limit float64) {
+	files := []string{"cpu.cfs_quota_us", "cpu.cfs_period_us"}
+	if g.v2 {
+		files = []string{"cpu.max"} // both
+	}
+	for folder := range group(g).levels {
+		var words []string
+		for _, file := range files {
+			text, _ := os.ReadFile(filepath.Join(folder, file)) // the topmost group has none
+			words = append(words, strings.Fields(string(text))...)
+		}
+		if len(words) != 2 {
+			continue
+		}
+		quota, err1 := strconv.ParseFloat(words[0], 64) // "max", or -1: none
+		period, err2 := strconv.ParseFloat(words[1], 64)
+		if n := quota / period; err1 == nil && err2 == nil && n > 0 && (limit == 0 || n < limit) {
+			limit = n
 		}
 	}
+	return limit
 }
 
 // kills is how many processes of the group the kernel has ended for want of memory; false: it does not say.
@@ -112,3 +151,7 @@ func (g memoryGroup) kills() (n uint64, ok bool) {
 // MemoryLimit is the most memory in bytes that this process and its workers may have together, by their
 // control group; 0: there is no limit.
 func MemoryLimit() int64 { return findMemoryGroup("/").limit() }
+
+// CPULimit is how many CPUs' time this process and its workers may have together, by their control group; 0: there
+// is no limit.
+func CPULimit() float64 { return cpuGroup(findGroup("/", "cpu")).limit() }

@@ -70,6 +70,43 @@ func TestMemoryGroup(t *testing.T) {
 	}
 }
 
+// TestCPULimit, as containers of either kind of control group show it.
+func TestCPULimit(t *testing.T) {
+	const v2Mount = "30 23 0:26 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw\n"
+	const v1Mount = "35 31 0:32 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
+	v1 := func(quota string) map[string]string {
+		return map[string]string{
+			"proc/self/cgroup": "4:cpu,cpuacct:/x\n3:memory:/x\n", "proc/self/mountinfo": v1Mount,
+			"sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us": quota + "\n", "sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us": "100000\n",
+		}
+	}
+	v2 := func(around, own string) map[string]string {
+		return map[string]string{
+			"proc/self/cgroup": "0::/pod/container\n", "proc/self/mountinfo": v2Mount,
+			"sys/fs/cgroup/pod/cpu.max": around + "\n", "sys/fs/cgroup/pod/container/cpu.max": own + "\n",
+		}
+	}
+	for name, c := range map[string]struct {
+		files map[string]string
+		limit float64
+	}{
+		"version 2":                        {v2("max 100000", "150000 100000"), 1.5},
+		"version 2, the limit is around":   {v2("50000 100000", "max 100000"), 0.5},
+		"version 2, the smaller one holds": {v2("300000 100000", "100000 50000"), 2},
+		"version 2, no limit":              {v2("max 100000", "max 100000"), 0},
+		"version 2, nonsense":              {v2("1 0 2", "much"), 0},
+		"version 1":                        {v1("250000"), 2.5},
+		"version 1, no limit":              {v1("-1"), 0},
+		"no control groups":                {map[string]string{}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := cpuGroup(findGroup(tree(t, c.files), "cpu")).limit(); got != c.limit {
+				t.Errorf("the limit is %v, want %v", got, c.limit)
+			}
+		})
+	}
+}
+
 // TestOOMWatch: a kill counts for a while, and then no more.
 func TestOOMWatch(t *testing.T) {
 	root := tree(t, map[string]string{"memory.events": "oom_kill 5\n", "memory.max": "1048576\n"})
