@@ -18,10 +18,10 @@ type request struct {
 	} `json:"input"`
 }
 
-type answer struct {
+type answer[T any] struct {
 	ID      string `json:"id"`
 	Status  string `json:"status"`
-	Output  string `json:"output"`
+	Output  T      `json:"output"`
 	Logs    string `json:"logs"`
 	Metrics struct {
 		PredictTime float64 `json:"predict_time"`
@@ -33,15 +33,19 @@ type answer struct {
 
 const instant = "2006-01-02T15:04:05.000000Z07:00"
 
-func handle(ctx *fasthttp.RequestCtx) {
+func echo(ctx *fasthttp.RequestCtx) {
 	created := time.Now()
 	var in request
 	if err := sonic.Unmarshal(ctx.PostBody(), &in); err != nil {
 		ctx.Error(err.Error(), fasthttp.StatusBadRequest)
 		return
 	}
-	started := time.Now()
-	out := answer{ID: in.ID, Status: "succeeded", Output: in.Input.Text}
+	reply(ctx, in.ID, created, time.Now(), in.Input.Text)
+}
+
+// reply answers with a prediction object.
+func reply[T any](ctx *fasthttp.RequestCtx, id string, created, started time.Time, output T) {
+	out := answer[T]{ID: id, Status: "succeeded", Output: output}
 	if out.ID == "" {
 		out.ID = predict.NewID(created)
 	}
@@ -61,7 +65,12 @@ func handle(ctx *fasthttp.RequestCtx) {
 
 func main() {
 	address := flag.String("address", "127.0.0.1:5999", "address to listen on")
+	batches := flag.Bool("batches", false, "be the model that sleeps 5 ms + 0.1 ms·n for a batch of n, at most 32")
 	flag.Parse()
-	server := &fasthttp.Server{Handler: handle, NoDefaultServerHeader: true, MaxRequestBodySize: 128 << 20}
+	server := &fasthttp.Server{Handler: echo, NoDefaultServerHeader: true, MaxRequestBodySize: 128 << 20}
+	if *batches {
+		b := newBatcher()
+		server.Handler, server.ConnState = b.handle, b.count
+	}
 	log.Fatal(server.ListenAndServe(*address))
 }

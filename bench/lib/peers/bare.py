@@ -11,7 +11,7 @@ class Bare(Peer):
 
     name = "bare"
     title = "bare fasthttp + sonic"
-    works = ("echo",)
+    works = ("echo", "batch")
 
     def missing(self, options: Options) -> str:
         """It is built by run.sh."""
@@ -19,7 +19,8 @@ class Bare(Peer):
 
     def command(self, s: Setting) -> list[str]:
         """Return the command that serves."""
-        return [str(s.options.tools / "bench-bare"), "-address", f"127.0.0.1:{s.port}"]
+        batches = ["-batches"] if s.work == "batch" else []
+        return [str(s.options.tools / "bench-bare"), "-address", f"127.0.0.1:{s.port}", *batches]
 
     def version(self, options: Options) -> str:
         """Return the versions of its libraries."""

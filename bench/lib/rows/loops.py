@@ -83,13 +83,14 @@ class Batch(Loop):
     title = "Batches that take 5 ms + 0.1 ms·n, at most 32: each with its best wait"
     work = "batch"
     connections = ("1", "8", "32", "64", "256")
-    peers = ("pinion", "mosec", "litserve", "bentoml", "ventu", "pinion-batching")
+    peers = ("bare", "pinion", "mosec", "litserve", "bentoml", "ventu", "pinion-batching")
     waits: ClassVar = {"mosec": "2", "litserve": "2", "ventu": "2"}
     text = """\
 The model sleeps, so that what is measured is how well batches are made. Pinion's wait is not set, it adapts; so does BentoML's. The
 others' is 2 ms, which did better for them than their defaults. Pinion asks the kernel to end the model's waits punctually, which gives
 it some 50 µs of each sleep, 1 % at one client. The optimum is n/(5 ms + 0.1 ms·n) with n clients, and 3 902 a second from
-32 on; with 64 and more a server can reach it, with fewer all clients must come back together."""
+32 on; with 64 and more a server can reach it, with fewer all clients must come back together. How near this machine lets anybody
+come is what the bare handler shows: it sleeps itself, without Python or a worker, and knows how many clients there are."""
 
     def wanted(self, peer: Peer) -> dict[str, Any]:
         """Set the longest wait of a batch."""
@@ -105,14 +106,20 @@ it some 50 µs of each sleep, 1 % at one client. The optimum is n/(5 ms + 0.1 ms
 
         def share(peer: str, point: str) -> str:
             found = r.median(peer, point, "rate")
-            return "" if found is None else f"{found / OPTIMUM[int(point)]:.0%}"
+            return "" if found is None else f"{found / OPTIMUM[int(point)]:.1%}"
 
         points = list(self.connections)
-        heads = [f"{p} clients" for p in points]
+        heads = [f"{p} clients" if p != "1" else "1 client" for p in points]
+        beside = [
+            "Rates by the bare handler's, in the same rounds:",
+            "",
+            *tables.grid(r, points, heads, lambda p, c: tables.ratio(r, p, c, "rate"), ("bare",)),
+        ]
         return [
             "Share of the optimum:",
             "",
             *tables.grid(r, points, heads, share),
+            *(beside if "bare" in r.peers() else []),
             *super().report(r),
         ]
 
