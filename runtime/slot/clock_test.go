@@ -59,22 +59,28 @@ func (b *bell) wait(t *testing.T) time.Duration {
 	}
 }
 
+// rings has it ring after so much time, and checks that it is set anew for that, and does.
+func (b *bell) rings(t *testing.T, after time.Duration) {
+	t.Helper()
+	moment, set := b.at(after)
+	if set != moment {
+		t.Errorf("set for %s, want %s", set, moment)
+	}
+	if at := b.wait(t); at < moment {
+		t.Errorf("it rang at %s, want %s", at, moment)
+	}
+}
+
 // TestTheClockRings when it is to, and not before.
 func TestTheClockRings(t *testing.T) {
 	await.NoLeak(t)
 	b := newBell(t)
 	for range 20 {
-		moment, set := b.at(300 * time.Microsecond)
-		if set != moment {
-			t.Fatalf("set for %s, want %s", set, moment)
-		}
-		if at := b.wait(t); at < moment {
-			t.Fatalf("it rang at %s, want %s", at, moment)
-		}
+		b.rings(t, 300*time.Microsecond)
 	}
 }
 
-// TestTheClockIsLeftAlone where it rings soon enough, and set anew where it does not.
+// TestTheClockIsLeftAlone where it rings soon enough, and set anew where it does not or has rung.
 func TestTheClockIsLeftAlone(t *testing.T) {
 	await.NoLeak(t)
 	b := newBell(t)
@@ -82,22 +88,11 @@ func TestTheClockIsLeftAlone(t *testing.T) {
 	if later, set := b.at(2 * time.Hour); set != first {
 		t.Errorf("it rings at %s, and is wanted at %s: set for %s", first, later, set)
 	}
-	sooner, set := b.at(time.Minute)
-	if set != sooner {
+	if sooner, set := b.at(time.Minute); set != sooner {
 		t.Errorf("it is wanted at %s: set for %s", sooner, set)
 	}
-	moment, _ := b.at(time.Microsecond)
-	if at := b.wait(t); at < moment {
-		t.Errorf("it rang at %s, want %s", at, moment)
-	}
-	// It has rung: whoever wants it again sets it.
-	moment, set = b.at(time.Millisecond)
-	if set != moment {
-		t.Errorf("after it rang, set for %s, want %s", set, moment)
-	}
-	if at := b.wait(t); at < moment {
-		t.Errorf("it rang at %s, want %s", at, moment)
-	}
+	b.rings(t, time.Microsecond)
+	b.rings(t, time.Millisecond)
 }
 
 // TestTheClockIsStilled: 0 takes back what it was set for.
@@ -110,8 +105,5 @@ func TestTheClockIsStilled(t *testing.T) {
 	if err := unix.TimerfdGettime(b.fd, &left); err != nil || set != 0 || left.Value.Nano() != 0 {
 		t.Errorf("stilled, and set for %s; the timer has %d ns to go, %v", set, left.Value.Nano(), err)
 	}
-	if moment, set := b.at(time.Millisecond); set != moment {
-		t.Errorf("set for %s, want %s", set, moment)
-	}
-	b.wait(t)
+	b.rings(t, time.Millisecond)
 }

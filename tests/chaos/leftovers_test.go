@@ -44,10 +44,9 @@ func (g *rig) descriptors() map[string]int {
 	return kinds
 }
 
-// threads counts the front's, and names the system calls of those that Go's scheduler has not put aside for later. Those are
-// what is judged: a thread that is stuck, or a goroutine's own, is among them or among the goroutines. How many were ever put aside
-// says how many had to wait for a CPU at once: Go starts another for each that has to while it is in a system call, and none goes
-// again. Where ten fronts, workers and clients share two CPUs that is any number: of 12 threads all 12 were seen to wait for one.
+// threads counts the front's, and names the system calls of those that Go's scheduler has not put aside for later. Go starts
+// another for each that has lost its CPU within a system call, and none goes again, so that the first figure tells also how busy
+// the machine was: where a dozen processes shared two CPUs, all 12 threads of a front were seen to wait for one.
 func (g *rig) threads() (all int, waiting []string) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", g.s.PID)) // a fixed pattern
 	for _, task := range tasks {
@@ -92,10 +91,11 @@ func (g *rig) measure() (m measures) {
 
 // By how much the front may have more than before, when it had just started. Some of its goroutines, and what they have
 // open, come with the first request of their kind; fasthttp's wait 10 s for another connection, for which the short run
-// has no time.
+// has no time; a thread that once waited in the kernel stays, put aside.
 const (
 	slackDescriptors = 2
 	slackGoroutines  = 4
+	slackThreads     = 12
 	slackWaiting     = 2 // the thread that asks for events, and the one that has just answered
 )
 
@@ -116,6 +116,9 @@ func (g *rig) nothingIsLeft(before measures) {
 	g.t.Logf("after  %+v", m)
 	if err != nil {
 		g.t.Errorf("something is left: %+v, and before it was %+v", m, before)
+	}
+	if m.threads > before.threads+slackThreads {
+		g.t.Errorf("the front has %d threads, and had %d", m.threads, before.threads)
 	}
 	if m.resident > before.resident+slackMemory && !harness.Sanitized(g.t) {
 		g.t.Errorf("the front has %d MiB, and had %d", m.resident>>20, before.resident>>20)
