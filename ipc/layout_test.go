@@ -138,6 +138,7 @@ func TestPageOfTheWorker(t *testing.T) {
 		"stdout's bytes":      {page["logs"] + consumed["bytes"], offStdout + 8},
 		"stderr's version":    {page["logs"] + consumed[""] + consumed["version"], offStderr},
 		"stderr's bytes":      {page["logs"] + consumed[""] + consumed["bytes"], offStderr + 8},
+		"spin":                {page["spin"], offSpin},
 		"the slots":           {page["slots"], pageHeader},
 		"what is unsent":      {page["outs"], pageHeader + MaxSlots*pageSlot},
 		"a slot's unsent":     {out[""], pageOut},

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"os"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,7 @@ const (
 	offMagic    = 0
 	offStdout   = 64  // two words: version, consumed
 	offStderr   = 128 // two words: version, consumed
+	offSpin     = 192 // for how long the worker may keep a core busy instead of waiting, in nanoseconds
 	offRunning  = 0   // of a slot: the id that the model has, or 0
 	offCancel   = 64  // of a slot: the id that is to be cancelled
 	offClaims   = 128 // of a slot: Claims words
@@ -134,6 +136,10 @@ type Slot struct {
 func (p *Page) Slot(i int) Slot {
 	return Slot{p, pageHeader + i*pageSlot, pageHeader + MaxSlots*pageSlot + i*pageOut}
 }
+
+// Spin lets the slot's worker, while it is sent requests one by one and each soon after the last answer, ask its sockets for
+// so long before it sleeps until something comes.
+func (s Slot) Spin(d time.Duration) { s.page.word(offSpin).Store(uint64(d)) }
 
 // unsent is what a worker that is dead had queued in the slot's channel, from that position of the stream on.
 func (s Slot) unsent(position uint64) []byte {

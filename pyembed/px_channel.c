@@ -10,6 +10,8 @@
 
 #define PX_FIRST_BUFFER ((size_t)64 << 10)
 #define PX_KEEP_BUFFER ((size_t)1 << 20)  // an idle channel gives back what is above
+#define PX_PROMPT 16                      // so many short waits in a row, and the next is taken to be one
+#define PX_RELAPSE 4                      // what one that was not quite short counts
 
 static uint32_t load32(const char *p) {
   uint32_t v;
@@ -86,12 +88,8 @@ static int collect(struct px_channel *ch, struct msghdr *m) {
   return 0;
 }
 
-int px_channel_fill(struct px_channel *ch, bool wait) {
-  size_t have = ch->in_w - ch->in_r;
-  size_t need = PX_HEADER;
-  if (have >= PX_HEADER) need += load32(ch->in + ch->in_r);
-  if (room(ch, need) < 0) return -1;
-
+// receive reads once, into the room that there is, as px_channel_fill.
+static int receive(struct px_channel *ch, int flags) {
   union {
     struct cmsghdr align;
     char bytes[CMSG_SPACE(PX_MAX_FDS * sizeof(int))];
@@ -100,17 +98,41 @@ int px_channel_fill(struct px_channel *ch, bool wait) {
   struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
   m.msg_control = control.bytes;
   m.msg_controllen = sizeof control.bytes;
-  // When the front reads an answer, whoever waits in recvmsg is woken too, since there is more room to write; whoever polls
-  // for input is not. That is worth a system call where there will be a wait: frames come one by one.
-  bool alone = ch->taken <= 1;
-  ch->taken = 0;
-  if (wait && alone && have == 0 && poll(&(struct pollfd){ch->fd, POLLIN, 0}, 1, -1) < 0) return -1;
-  ssize_t n = recvmsg(ch->fd, &m, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
+  ssize_t n = recvmsg(ch->fd, &m, MSG_CMSG_CLOEXEC | flags);
   if (n < 0 && errno == ECONNRESET) return 0;  // the front died with bytes of ours unread
   if (n < 0) return -1;
   if (m.msg_controllen && collect(ch, &m) < 0) return -1;
   ch->in_w += (size_t)n;
   return n > 0;
+}
+
+// receive_one waits for what comes when frames come one by one, as px_channel_fill. To be woken takes longer than many a
+// prediction: where each comes soon after the answer to the last, the socket is asked for a while before that.
+static int receive_one(struct px_channel *ch) {
+  uint64_t spin = ch->page ? atomic_load(&px_w.page->spin) : 0, began = spin ? px_now() : 0;
+  if (ch->prompt == PX_PROMPT) {
+    int n;
+    do n = receive(ch, MSG_DONTWAIT);
+    while (n < 0 && errno == EAGAIN && px_now() - began < spin);
+    if (n >= 0 || errno != EAGAIN) return n;
+    ch->prompt -= PX_RELAPSE;
+  }
+  // When the front reads an answer, whoever waits in recvmsg is woken too, since there is more room to write; whoever polls
+  // for input is not.
+  if (poll(&(struct pollfd){ch->fd, POLLIN, 0}, 1, -1) < 0) return -1;
+  bool prompt = spin && px_now() - began < spin + spin / 2;  // the time that it took to wake up is in that
+  ch->prompt = prompt ? ch->prompt + 1 : 0;
+  return receive(ch, 0);
+}
+
+int px_channel_fill(struct px_channel *ch, bool wait) {
+  size_t have = ch->in_w - ch->in_r;
+  size_t need = PX_HEADER;
+  if (have >= PX_HEADER) need += load32(ch->in + ch->in_r);
+  if (room(ch, need) < 0) return -1;
+  bool alone = ch->taken <= 1;
+  ch->taken = 0;
+  return wait && alone && have == 0 ? receive_one(ch) : receive(ch, wait ? 0 : MSG_DONTWAIT);
 }
 
 // attach gives a frame the descriptor that came with it.

@@ -55,7 +55,8 @@ struct px_page {
   px_word magic;
   uint64_t pad[7];
   struct px_consumed logs[2];  // stdout, stderr
-  uint64_t pad2[PX_PAGE_HEADER / 8 - 8 - 16];
+  px_word spin;                // ns
+  uint64_t pad2[PX_PAGE_HEADER / 8 - 8 - 16 - 1];
   struct px_slot_page slots[PX_MAX_SLOTS];
   struct px_out_page outs[PX_MAX_SLOTS];
 };

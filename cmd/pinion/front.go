@@ -82,7 +82,11 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan) (_ *fr
 	if err != nil {
 		return nil, err
 	}
-	f.pool = slot.NewPool(slot.Options{Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit, OnBatch: f.metrics.Batch, Spin: hasCores()})
+	f.pool = slot.NewPool(slot.Options{
+		Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit,
+		OnBatch: f.metrics.Batch,
+		Spin:    mayWait(plan.workers, cores()),
+	})
 	f.webhooks = webhook.New(webhook.Options{
 		OnDelivery: f.metrics.Webhook,
 		AuthToken:  s.webhookToken, UserAgent: "pinion/" + version, Throttle: s.webhookInterval, Logger: f.log,

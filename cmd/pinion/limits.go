@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
 )
 
@@ -30,8 +31,17 @@ func heedMemoryLimit() int64 {
 	return limit / memoryShare
 }
 
-// hasCores tells whether the front may keep a core busy while a worker is: there are two, and time for both.
-func hasCores() bool {
-	limit := supervise.CPULimit()
-	return runtime.GOMAXPROCS(0) > 1 && (limit == 0 || limit >= 2)
+// cores is for how many CPUs there is time.
+func cores() int {
+	n := runtime.GOMAXPROCS(0)
+	if limit := supervise.CPULimit(); limit > 0 {
+		n = min(n, int(limit))
+	}
+	return n
+}
+
+// mayWait is who may keep a core busy while it waits: the front beside a worker, and the workers where there is a core for each
+// and one for the front.
+func mayWait(workers, cores int) slot.Spin {
+	return slot.Spin{Front: cores > 1, Workers: cores > workers, Pressure: supervise.CPUPressure()}
 }

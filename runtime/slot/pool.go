@@ -43,8 +43,8 @@ type Options struct {
 	CancelGrace time.Duration
 	// PredictTimeout is how long the model may have a call; 0: for ever. It is then cancelled.
 	PredictTimeout time.Duration
-	// Spin: a core may be kept busy for a moment to spare a short call a wake-up; see spin.go.
-	Spin bool
+	// Spin says who may keep a core busy for a moment to spare a short call a wake-up.
+	Spin Spin
 	// OnBatch is told of the end of each batch: its size, and for how long the first of it was held back for others
 	// though a worker was idle. It must not block. Nil: nobody is told.
 	OnBatch func(size int, held time.Duration)
@@ -67,6 +67,7 @@ type Pool struct {
 	looking  *time.Timer // see overtime.go; nil while nothing runs
 	places   int         // calls that the slots can have
 	lone     int         // calls in a row that came when there was no other
+	strain   strain      // see spin.go
 
 	// Of calls that ride together; see batch.go.
 	batched int                   // workers with slots whose calls do

@@ -37,13 +37,14 @@ type Slot struct {
 	serial    uint64
 	mean      time.Duration // moving average of the time that the model has a call
 	window    int
-	spinRest  int       // see spin.go
-	leader    *Call     // whose goroutine reads the socket
-	followers list      // whose goroutines wait for their answers
-	resting   bool      // in pool.idle, perhaps idle no more
-	held      int       // requests queued and not yet flushed: see flows
-	served    bool      // it had a success
-	freed     time.Time // when its last call ended, or it was made
+	spinRest  int           // see spin.go
+	granted   time.Duration // for how long its worker may spin
+	leader    *Call         // whose goroutine reads the socket
+	followers list          // whose goroutines wait for their answers
+	resting   bool          // in pool.idle, perhaps idle no more
+	held      int           // requests queued and not yet flushed: see flows
+	served    bool          // it had a success
+	freed     time.Time     // when its last call ended, or it was made
 	lost      bool
 	crew      *crew         // of its worker
 	leaving   bool          // it gets no call any more

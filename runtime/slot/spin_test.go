@@ -13,7 +13,7 @@ import (
 // TestSpinsForLoneShortCallsOnly: the leader keeps its core where calls come one by one and are short, and nowhere else.
 func TestSpinsForLoneShortCallsOnly(t *testing.T) {
 	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10, Spin: true})
+	p := NewPool(Options{Queue: 10, Spin: Spin{Front: true}})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
 	serial := 0
@@ -72,7 +72,7 @@ func TestSpinsForLoneShortCallsOnly(t *testing.T) {
 		t.Errorf("the model takes %s: %s", 2*spinBelow, got)
 	}
 	carryOut(100, time.Microsecond)
-	p.o.Spin = false
+	p.o.Spin.Front = false
 	if got := patience(0); got != 0 {
 		t.Errorf("no core for it: %s", got)
 	}
@@ -81,7 +81,7 @@ func TestSpinsForLoneShortCallsOnly(t *testing.T) {
 
 // TestSpinRests where an answer took longer than there was patience.
 func TestSpinRests(t *testing.T) {
-	s := &Slot{pool: &Pool{o: Options{Spin: true}, lone: spinAfter}, mean: time.Microsecond}
+	s := &Slot{pool: &Pool{o: Options{Spin: Spin{Front: true}}, lone: spinAfter}, mean: time.Microsecond}
 	s.spun(s.patience(), false)
 	if got := s.patience(); got != spinFor {
 		t.Fatalf("the answer came in time: %s, want %s", got, spinFor)
@@ -102,7 +102,7 @@ func TestSpinRests(t *testing.T) {
 // TestALeaderThatSpins has the answers that come while it asks, and those that come later.
 func TestALeaderThatSpins(t *testing.T) {
 	await.NoLeak(t)
-	p := NewPool(Options{Spin: true})
+	p := NewPool(Options{Spin: Spin{Front: true}})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
 	for i := range 10 * spinAfter {
@@ -115,5 +115,76 @@ func TestALeaderThatSpins(t *testing.T) {
 		l.answer(ipc.KindSucceeded, r.id, time.Microsecond, string(r.body))
 		f.succeeded()
 	}
+	empty(t, p)
+}
+
+// TestStrain: where others want the cores neither the worker nor the front keeps one busy, until they do not any more.
+func TestStrain(t *testing.T) {
+	await.NoLeak(t)
+	var stalled time.Duration
+	known := true
+	pressure := func() (time.Duration, bool) { return stalled, known }
+	p := NewPool(Options{Spin: Spin{Front: true, Workers: true, Pressure: pressure}})
+	w := newWorker(t, p, 1)
+	l := w.lines[0]
+	serial := 0
+	carryOut := func() {
+		serial++
+		f := start(t, p, fmt.Sprint(serial))
+		r := l.begin()
+		l.answer(ipc.KindSucceeded, r.id, time.Microsecond, string(r.body))
+		f.succeeded()
+	}
+	// feel lets some time pass, in which so much of it something waited for a core, and has that noticed.
+	feel := func(share float64) {
+		const passed = time.Minute
+		stalled += time.Duration(share * float64(passed))
+		var seen time.Time
+		locked(p, func() bool {
+			p.strain.seen = time.Now().Add(-passed)
+			seen = p.strain.seen
+			return true
+		})
+		await.Eventually(t, "a look", func() bool {
+			carryOut()
+			return locked(p, func() bool { return p.strain.seen != seen })
+		})
+		carryOut()
+		carryOut()
+	}
+	expect := func(when string, worker, front time.Duration) {
+		t.Helper()
+		if got := w.spin(); got != worker {
+			t.Errorf("%s, the worker may for %s, want %s", when, got, worker)
+		}
+		got := locked(p, func() time.Duration {
+			w.slots[0].spinRest = 0 // whatever the real one has come to
+			return w.slots[0].patience()
+		})
+		if got != front {
+			t.Errorf("%s, the front does for %s, want %s", when, got, front)
+		}
+	}
+
+	if got := w.spin(); got != 0 {
+		t.Errorf("before anything came the worker may for %s", got)
+	}
+	for range 2 * spinAfter {
+		carryOut()
+	}
+	expect("at first", spinFor, spinFor)
+	feel(strainAbove - 0.05)
+	expect("at much pressure", spinFor, spinFor)
+	feel(strainAbove + 0.05)
+	expect("at more", 0, 0)
+	feel(0)
+	expect("at none", spinFor, spinFor)
+	feel(1)
+	known = false
+	feel(1)
+	expect("when that is not told any more", spinFor, spinFor)
+	p.o.Spin.Workers = false
+	carryOut()
+	expect("without a core for the worker", 0, spinFor)
 	empty(t, p)
 }

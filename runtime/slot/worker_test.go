@@ -24,6 +24,7 @@ const (
 	atRunning  = 0
 	atCancel   = 64
 	atClaims   = 128
+	atSpin     = 192 // of the page
 )
 
 // fakeWorker is a worker within the test: the far ends of its slots, a mapping of the page of its own, and
@@ -92,6 +93,11 @@ func prepareWorker(t testing.TB, p *Pool, n int) *fakeWorker {
 	}
 	t.Cleanup(func() { w.bury("the test is over") })
 	return w
+}
+
+// spin is for how long the front lets the worker keep a core busy.
+func (w *fakeWorker) spin() time.Duration {
+	return time.Duration(atomic.LoadUint64((*uint64)(unsafe.Pointer(&w.mem[atSpin]))))
 }
 
 // attach makes the sockets, and gives the pool its ends.

@@ -1,0 +1,21 @@
+package main
+
+import "testing"
+
+func TestWhoMayWaitBusily(t *testing.T) {
+	for _, c := range []struct {
+		workers, cores int
+		front, each    bool
+	}{
+		{1, 1, false, false},
+		{1, 2, true, true},
+		{2, 2, true, false},
+		{2, 3, true, true},
+		{8, 4, true, false},
+	} {
+		got := mayWait(c.workers, c.cores)
+		if got.Front != c.front || got.Workers != c.each {
+			t.Errorf("%d workers, %d cores: %v for the front, %v for workers", c.workers, c.cores, got.Front, got.Workers)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+"""A worker that keeps its core busy between requests that come one by one, as long as the front lets it."""
+
+from __future__ import annotations
+
+import struct
+import sys
+
+from front import SUCCEEDED, Worker, eventually, main
+
+MODEL = """
+    def run(n: int) -> int:
+        return n
+"""
+SPIN = 192  # the word's place in the page
+AFTER = 16  # prompt requests
+REST = 3  # more of them, after one that was not quite
+SECOND = 1_000_000_000
+
+
+class Spinner(Worker):
+    def allow(self, ns):
+        struct.pack_into("<Q", self.page, SPIN, ns)
+
+    def _of_main(self, name):
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/{name}") as file:
+            return file.read()
+
+    def sleeps(self):
+        """How often the main thread has gone to sleep."""
+        (line,) = (line for line in self._of_main("status").splitlines() if line.startswith("voluntary"))
+        return int(line.split()[1])
+
+    def asleep(self):
+        return self._of_main("stat").rpartition(") ")[2].startswith("S")
+
+    def serve(self, n):
+        """Have it answer so many requests, each when the last was answered."""
+        for i in range(n):
+            (end,) = self.run({"n": i}, flags=0)
+            assert end.kind == SUCCEEDED and end.value["output"] == i, end
+
+    def sleeps_for(self, n):
+        before = self.sleeps()
+        for _ in range(n):
+            eventually(self.asleep)
+            self.serve(1)
+        return self.sleeps() - before
+
+
+def test_without_leave_it_sleeps():
+    with Spinner(MODEL) as worker:
+        worker.serve(3 * AFTER)
+        assert worker.sleeps_for(50) >= 50
+
+
+def test_with_leave_it_does_not():
+    with Spinner(MODEL) as worker:
+        worker.allow(1000 * SECOND)
+        worker.serve(3 * AFTER)
+        before = worker.sleeps()
+        worker.serve(100)
+        assert worker.sleeps() - before < 50  # a lock may make it wait
+        worker.allow(0)
+        worker.serve(1)
+        assert worker.sleeps_for(50) >= 50
+
+
+def test_it_gives_up():
+    with Spinner(MODEL) as worker:
+        worker.allow(SECOND)
+        worker.serve(3 * AFTER)
+        eventually(worker.asleep)
+        assert worker.sleeps_for(REST) >= REST
+
+
+if __name__ == "__main__":
+    main(sys.modules[__name__])
