@@ -26,8 +26,7 @@ const (
 type Spin struct {
 	Front   bool // there is a core for a worker beside it
 	Workers bool // there is one for each, and one for the front
-	// Pressure is for how long, ever, something waited for a core (the kernel's pressure stall information); false:
-	// that is not known. Nil: it never is.
+	// Pressure is for how long, ever, something waited for a core; false: that is not known. Nil: it never is.
 	Pressure func() (time.Duration, bool)
 }
 

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // group is a control group that bounds what this process may have, by its folder; "" where there is none.
@@ -152,40 +151,6 @@ func (g memoryGroup) kills() (n uint64, ok bool) {
 // MemoryLimit is the most memory in bytes that this process and its workers may have together, by their
 // control group; 0: there is no limit.
 func MemoryLimit() int64 { return findMemoryGroup("/").limit() }
-
-// CPUPressure finds what tells for how long, ever, something has waited for a CPU while another ran there: in this process's control
-// group where the kernel tells that, else anywhere. The function that it returns reads it; false: it is not told.
-func CPUPressure() func() (time.Duration, bool) { return cpuPressure("/") }
-
-func cpuPressure(root string) func() (time.Duration, bool) {
-	name := filepath.Join(root, "proc/pressure/cpu")
-	if g := findGroup(root, "cpu"); g.v2 {
-		if own := filepath.Join(g.folder, "cpu.pressure"); readable(own) {
-			name = own
-		}
-	}
-	return func() (time.Duration, bool) {
-		text, _ := os.ReadFile(name) // without it nothing is told
-		for line := range strings.Lines(string(text)) {
-			rest, some := strings.CutPrefix(line, "some ")
-			_, total, _ := strings.Cut(rest, " total=")
-			us, err := strconv.ParseInt(strings.TrimSpace(total), 10, 64)
-			if some && err == nil {
-				return time.Duration(us) * time.Microsecond, true
-			}
-		}
-		return 0, false
-	}
-}
-
-func readable(name string) bool {
-	f, err := os.Open(name)
-	if err != nil {
-		return false
-	}
-	f.Close()
-	return true
-}
 
 // CPULimit is how many CPUs' time this process and its workers may have together, by their control group; 0: there
 // is no limit.
