@@ -78,12 +78,14 @@ func (p *Pool) feel(now time.Time) {
 
 func (p *Pool) feelAgain() {
 	stalled, known := p.o.Spin.Pressure()
-	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	last := p.strain
-	p.strain = strain{seen: now, stalled: stalled}
-	if known && !last.seen.IsZero() {
-		p.strain.high = float64(stalled-last.stalled) > strainAbove*float64(now.Sub(last.seen))
-	}
+	p.strain = p.strain.next(time.Now(), stalled, known)
+}
+
+// next is what another look makes of it. What was long ago, before requests paused, says nothing about now.
+func (s strain) next(now time.Time, stalled time.Duration, known bool) strain {
+	passed := now.Sub(s.seen)
+	high := known && passed < 2*strainEvery && float64(stalled-s.stalled) > strainAbove*float64(passed)
+	return strain{seen: now, stalled: stalled, high: high}
 }

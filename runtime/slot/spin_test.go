@@ -3,6 +3,7 @@ package slot
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,12 +119,39 @@ func TestALeaderThatSpins(t *testing.T) {
 	empty(t, p)
 }
 
-// TestStrain: where others want the cores neither the worker nor the front keeps one busy, until they do not any more.
+// TestStrain: from one look to the next.
 func TestStrain(t *testing.T) {
+	at := time.Now()
+	last := strain{seen: at, stalled: time.Minute, looking: true, high: true}
+	for _, c := range []struct {
+		name            string
+		passed, stalled time.Duration
+		known, high     bool
+	}{
+		{"as much as there may be", time.Second, 750 * time.Millisecond, true, false},
+		{"more", time.Second, 751 * time.Millisecond, true, true},
+		{"of several CPUs", time.Second, 5 * time.Second, true, true},
+		{"none", time.Second, 0, true, false},
+		{"after a pause", 2 * time.Second, 2 * time.Second, true, false},
+		{"unknown", time.Second, time.Second, false, false},
+	} {
+		now := at.Add(c.passed)
+		got := last.next(now, last.stalled+c.stalled, c.known)
+		if want := (strain{seen: now, stalled: last.stalled + c.stalled, high: c.high}); got != want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, want)
+		}
+	}
+	if got := (strain{}).next(at, time.Hour, true); got.high {
+		t.Error("the first look says something")
+	}
+}
+
+// TestNobodySpinsUnderStrain: where others want the cores neither the worker nor the front keeps one busy, until they do
+// not any more.
+func TestNobodySpinsUnderStrain(t *testing.T) {
 	await.NoLeak(t)
-	var stalled time.Duration
-	known := true
-	pressure := func() (time.Duration, bool) { return stalled, known }
+	var stalled atomic.Int64
+	pressure := func() (time.Duration, bool) { return time.Duration(stalled.Load()), true }
 	p := NewPool(Options{Spin: Spin{Front: true, Workers: true, Pressure: pressure}})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
@@ -135,19 +163,14 @@ func TestStrain(t *testing.T) {
 		l.answer(ipc.KindSucceeded, r.id, time.Microsecond, string(r.body))
 		f.succeeded()
 	}
-	// feel lets some time pass, in which so much of it something waited for a core, and has that noticed.
-	feel := func(share float64) {
-		const passed = time.Minute
-		stalled += time.Duration(share * float64(passed))
-		var seen time.Time
-		locked(p, func() bool {
-			p.strain.seen = time.Now().Add(-passed)
-			seen = p.strain.seen
-			return true
-		})
+	// feel has another look taken, at a second in which something waited for a core for that long.
+	feel := func(waited time.Duration) {
+		stalled.Add(int64(waited))
+		before := time.Now().Add(-strainEvery)
+		locked(p, func() bool { p.strain.seen = before; return true })
 		await.Eventually(t, "a look", func() bool {
 			carryOut()
-			return locked(p, func() bool { return p.strain.seen != seen })
+			return locked(p, func() bool { return p.strain.seen != before })
 		})
 		carryOut()
 		carryOut()
@@ -173,17 +196,11 @@ func TestStrain(t *testing.T) {
 		carryOut()
 	}
 	expect("at first", spinFor, spinFor)
-	feel(strainAbove - 0.05)
-	expect("at much pressure", spinFor, spinFor)
-	feel(strainAbove + 0.05)
-	expect("at more", 0, 0)
+	feel(time.Hour)
+	expect("under strain", 0, 0)
 	feel(0)
-	expect("at none", spinFor, spinFor)
-	feel(1)
-	known = false
-	feel(1)
-	expect("when that is not told any more", spinFor, spinFor)
-	p.o.Spin.Workers = false
+	expect("when that is over", spinFor, spinFor)
+	locked(p, func() bool { p.o.Spin.Workers = false; return true })
 	carryOut()
 	expect("without a core for the worker", 0, spinFor)
 	empty(t, p)
