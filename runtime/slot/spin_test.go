@@ -150,8 +150,8 @@ func TestStrain(t *testing.T) {
 // not any more.
 func TestNobodySpinsUnderStrain(t *testing.T) {
 	await.NoLeak(t)
-	var stalled atomic.Int64
-	pressure := func() (time.Duration, bool) { return time.Duration(stalled.Load()), true }
+	var stalled, each atomic.Int64 // each look finds so much more
+	pressure := func() (time.Duration, bool) { return time.Duration(stalled.Add(each.Load())), true }
 	p := NewPool(Options{Spin: Spin{Front: true, Workers: true, Pressure: pressure}})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
@@ -163,30 +163,19 @@ func TestNobodySpinsUnderStrain(t *testing.T) {
 		l.answer(ipc.KindSucceeded, r.id, time.Microsecond, string(r.body))
 		f.succeeded()
 	}
-	// feel has another look taken, at a second in which something waited for a core for that long.
-	feel := func(waited time.Duration) {
-		stalled.Add(int64(waited))
-		before := time.Now().Add(-strainEvery)
-		locked(p, func() bool { p.strain.seen = before; return true })
-		await.Eventually(t, "a look", func() bool {
-			carryOut()
-			return locked(p, func() bool { return p.strain.seen != before })
-		})
-		carryOut()
-		carryOut()
-	}
+	// expect has looks taken, as if a second had passed since the last, until both do as they should.
 	expect := func(when string, worker, front time.Duration) {
 		t.Helper()
-		if got := w.spin(); got != worker {
-			t.Errorf("%s, the worker may for %s, want %s", when, got, worker)
-		}
-		got := locked(p, func() time.Duration {
-			w.slots[0].spinRest = 0 // whatever the real one has come to
-			return w.slots[0].patience()
+		await.Eventually(t, fmt.Sprintf("%s, the worker may for %s and the front does for %s", when, worker, front), func() bool {
+			locked(p, func() bool { p.strain.seen = time.Now().Add(-strainEvery); return true })
+			carryOut()
+			carryOut()
+			got := locked(p, func() time.Duration {
+				w.slots[0].spinRest = 0 // whatever the real one has come to
+				return w.slots[0].patience()
+			})
+			return got == front && w.spin() == worker
 		})
-		if got != front {
-			t.Errorf("%s, the front does for %s, want %s", when, got, front)
-		}
 	}
 
 	if got := w.spin(); got != 0 {
@@ -196,12 +185,11 @@ func TestNobodySpinsUnderStrain(t *testing.T) {
 		carryOut()
 	}
 	expect("at first", spinFor, spinFor)
-	feel(time.Hour)
+	each.Store(int64(time.Hour))
 	expect("under strain", 0, 0)
-	feel(0)
+	each.Store(0)
 	expect("when that is over", spinFor, spinFor)
 	locked(p, func() bool { p.o.Spin.Workers = false; return true })
-	carryOut()
 	expect("without a core for the worker", 0, spinFor)
 	empty(t, p)
 }
