@@ -42,6 +42,46 @@ func TestBodiesOfEverySizeArrive(t *testing.T) {
 	}
 }
 
+// TestABatchLiesBeforeABusyWorker: what a batch of some size takes is sent though nobody reads yet, from both ends.
+func TestABatchLiesBeforeABusyWorker(t *testing.T) {
+	noLeak(t)
+	front, end, err := Pair("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard(t, front)
+	worker, err := unix.Dup(int(end.Fd()))
+	if err == nil {
+		err = unix.SetNonblock(worker, true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(worker)
+	defer end.Close()
+	body := filled(16<<10, 1)
+	for i := range 16 {
+		if err := front.Send(KindPredict, uint64(i), body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiting, err := unix.IoctlGetInt(worker, unix.SIOCINQ)
+	if want := 16 * (HeaderSize + len(body)); err != nil || waiting != want {
+		t.Errorf("to the worker: %d bytes (%v), want %d", waiting, err, want)
+	}
+	wrote := 0
+	for range 16 {
+		n, err := unix.Write(worker, body)
+		if err != nil {
+			break
+		}
+		wrote += n
+	}
+	if want := 16 * len(body); wrote != want {
+		t.Errorf("from the worker: %d bytes, want %d", wrote, want)
+	}
+}
+
 func TestOwnKeepsTheBody(t *testing.T) {
 	noLeak(t)
 	a, b := ends(t)

@@ -178,7 +178,7 @@ int px_channel_next(struct px_channel *ch, struct px_frame *f) {
   *f = (struct px_frame){
       .kind = (uint8_t)h[4], .flags = (uint8_t)h[5], .id = load64(h + 8), .body = h + PX_HEADER, .len = len, .fd = -1};
   ch->in_r += PX_HEADER + len;
-  ch->taken++;
+  ch->taken += !(f->flags & PX_FLAG_HELD);
   if (f->flags & PX_FLAG_FILE && attach(ch, f) < 0) return -1;
   return 1;
 }

@@ -77,7 +77,7 @@ struct px_channel {
   size_t in_cap, in_r, in_w;
   int fds[PX_MAX_FDS];
   int nfds;
-  unsigned taken;   // frames since the last read
+  unsigned taken;   // frames since the last read, a batch with its items as one
   unsigned prompt;  // waits in a row that were short
 
   // Output, guarded by mu.

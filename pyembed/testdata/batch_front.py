@@ -56,8 +56,10 @@ class BatchWorker(Worker):
 
     def ride(self, inputs, slot=0, flags=0, **more):
         """Carry out one ride; return its Result."""
-        ids = [self.hold(i, slot, flags, **more) for i in inputs]
-        return Result(self, ids, self.send_ride(ids, slot), slot)
+        with self.slots[slot].together():
+            ids = [self.hold(i, slot, flags, **more) for i in inputs]
+            ride = self.send_ride(ids, slot)
+        return Result(self, ids, ride, slot)
 
 
 class Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -47,10 +48,24 @@ class Channel:
         self.sock = sock
         self.buffer = bytearray()
         self.fds = []
+        self.held = None  # bytes, within together
+
+    @contextlib.contextmanager
+    def together(self):
+        """Send all frames that are sent within this, none with a descriptor, at once."""
+        self.held = b""
+        try:
+            yield
+        finally:
+            data, self.held = self.held, None
+            self.sock.sendall(data)
 
     def send(self, kind, id=0, body=b"", flags=0, fd=None):
         data = HEADER.pack(len(body), kind, flags, 0, id, 0) + body
-        if fd is None:
+        if self.held is not None:
+            assert fd is None
+            self.held += data
+        elif fd is None:
             self.sock.sendall(data)
         else:
             socket.send_fds(self.sock, [data], [fd])

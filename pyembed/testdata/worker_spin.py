@@ -5,10 +5,17 @@ from __future__ import annotations
 import struct
 import sys
 
-from front import SUCCEEDED, Worker, eventually, main
+from batch_front import BatchWorker
+from front import SUCCEEDED, eventually, main
 
 MODEL = """
     def run(n: int) -> int:
+        return n
+"""
+BATCHED = """
+    import cog
+    @cog.batch(max_size=4)
+    def run(n: list[int]) -> list[int]:
         return n
 """
 SPIN = 192  # the word's place in the page
@@ -17,7 +24,7 @@ REST = 3  # more of them, after one that was not quite
 SECOND = 1_000_000_000
 
 
-class Spinner(Worker):
+class Spinner(BatchWorker):
     def allow(self, ns):
         struct.pack_into("<Q", self.page, SPIN, ns)
 
@@ -38,6 +45,12 @@ class Spinner(Worker):
         for i in range(n):
             (end,) = self.run({"n": i}, flags=0)
             assert end.kind == SUCCEEDED and end.value["output"] == i, end
+
+    def serve_rides(self, n):
+        """Have it carry out so many rides of two, each when the last was over."""
+        for i in range(n):
+            outputs = self.ride([{"n": i}, {"n": i + 1}]).outputs
+            assert outputs == [i, i + 1], outputs
 
     def sleeps_for(self, n):
         before = self.sleeps()
@@ -63,6 +76,15 @@ def test_with_leave_it_does_not():
         worker.allow(0)
         worker.serve(1)
         assert worker.sleeps_for(50) >= 50
+
+
+def test_a_batch_with_its_items_is_one():
+    with Spinner(BATCHED) as worker:
+        worker.allow(1000 * SECOND)
+        worker.serve_rides(3 * AFTER)
+        before = worker.sleeps()
+        worker.serve_rides(100)
+        assert worker.sleeps() - before < 50
 
 
 def test_it_gives_up():

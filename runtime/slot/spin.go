@@ -12,6 +12,9 @@ const (
 	spinBelow = 50 * time.Microsecond // the model's time, up to which it is done
 	spinFor   = windowSpan            // how long
 	spinRest  = 4                     // calls for which it is not done after one that took longer than that
+
+	// spinWorker is how long a worker may: all of the way of an answer to a client nearby, and of the next request back.
+	spinWorker = 500 * time.Microsecond
 )
 
 // Where others want the cores, a busy one is taken from them, and from those whom one waits for.
@@ -44,7 +47,7 @@ func (s *Slot) patience() time.Duration {
 	p.feel(s.freed)
 	var grant time.Duration
 	if p.o.Spin.Workers && !p.strain.high {
-		grant = spinFor
+		grant = spinWorker
 	}
 	if grant != s.granted {
 		s.granted = grant

@@ -184,11 +184,11 @@ func TestNobodySpinsUnderStrain(t *testing.T) {
 	for range 2 * spinAfter {
 		carryOut()
 	}
-	expect("at first", spinFor, spinFor)
+	expect("at first", spinWorker, spinFor)
 	each.Store(int64(time.Hour))
 	expect("under strain", 0, 0)
 	each.Store(0)
-	expect("when that is over", spinFor, spinFor)
+	expect("when that is over", spinWorker, spinFor)
 	locked(p, func() bool { p.o.Spin.Workers = false; return true })
 	expect("without a core for the worker", 0, spinFor)
 	empty(t, p)
