@@ -2,7 +2,6 @@
 #include "px_worker.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,8 +9,6 @@
 
 #define PX_FIRST_BUFFER ((size_t)64 << 10)
 #define PX_KEEP_BUFFER ((size_t)1 << 20)  // an idle channel gives back what is above
-#define PX_PROMPT 16                      // so many short waits in a row, and the next is taken to be one
-#define PX_RELAPSE 4                      // what one that was not quite short counts
 
 static uint32_t load32(const char *p) {
   uint32_t v;
@@ -106,23 +103,11 @@ static int receive(struct px_channel *ch, int flags) {
   return n > 0;
 }
 
-// receive_one waits for what comes when frames come one by one, as px_channel_fill. To be woken takes longer than many a
-// prediction: where each comes soon after the answer to the last, the socket is asked for a while before that.
+// receive_one is receive for frames that come one by one: as long as each comes soon after the answer to the last it does not sleep.
 static int receive_one(struct px_channel *ch) {
-  uint64_t spin = ch->page ? atomic_load(&px_w.page->spin) : 0, began = spin ? px_now() : 0;
-  if (ch->prompt == PX_PROMPT) {
-    int n;
-    do n = receive(ch, MSG_DONTWAIT);
-    while (n < 0 && errno == EAGAIN && px_now() - began < spin);
-    if (n >= 0 || errno != EAGAIN) return n;
-    ch->prompt -= PX_RELAPSE;
-  }
   // When the front reads an answer, whoever waits in recvmsg is woken too, since there is more room to write; whoever polls
   // for input is not.
-  if (poll(&(struct pollfd){ch->fd, POLLIN, 0}, 1, -1) < 0) return -1;
-  bool prompt = spin && px_now() - began < spin + spin / 2;  // the time that it took to wake up is in that
-  ch->prompt = prompt ? ch->prompt + 1 : 0;
-  return receive(ch, 0);
+  return px_wait(ch->fd, &ch->prompt, -1) < 0 ? -1 : receive(ch, 0);
 }
 
 int px_channel_fill(struct px_channel *ch, bool wait) {

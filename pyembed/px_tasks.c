@@ -7,6 +7,7 @@
 #include "px_json.h"
 
 #define PX_LOG_ALONE ((size_t)64 << 10)   // a piece of log above this may have to wait for the front
+#define PX_LONG 86400                     // seconds that a wait takes at most: more would not fit
 #define PX_LOG_BACKLOG ((size_t)4 << 20)  // more log than this is not queued
 
 struct px_channel *px_slot_of(int i) {
@@ -62,11 +63,11 @@ static int add_request(PyObject *list, struct px_frame *f) {
 }
 
 // receive(slot) -> [(id, flags, message, error), …], or None at the end: all requests that are there, without waiting.
-static PyObject *receive(PyObject *self, PyObject *args) {
+static PyObject *receive(PyObject *self, PyObject *slot) {
   (void)self;
-  int i;
-  if (!PyArg_ParseTuple(args, "i", &i)) return NULL;
-  struct px_channel *ch = px_slot_of(i);
+  long i = PyLong_AsLong(slot);
+  if (PyErr_Occurred()) return NULL;
+  struct px_channel *ch = px_slot_of((int)i);
   if (!ch) return NULL;
   int n = px_channel_fill(ch, false);
   if (n == 0) {
@@ -88,6 +89,30 @@ static PyObject *receive(PyObject *self, PyObject *args) {
   Py_DecRef(list);
 broken:
   return PyErr_Format(PyExc_OSError, "read from the front: %s", strerror(errno));
+}
+
+// quiet tells whether requests come one by one, and none is in progress.
+static bool quiet(void) {
+  for (int i = 0; i < px_w.nslots; i++)
+    if (px_w.slots[i]->current || px_w.slots[i]->taken > 1) return false;
+  return true;
+}
+
+// wait(fd, seconds): waits until there is something to read from fd, or so many seconds; None: for ever.
+static PyObject *wait_for(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  (void)self;
+  static unsigned prompt;  // of the loop, which is one
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "wait takes 2 arguments, not %zd", n);
+  long fd = PyLong_AsLong(args[0]);
+  double seconds = args[1] == Py_None ? -1 : PyFloat_AsDouble(args[1]);
+  if (PyErr_Occurred()) return NULL;
+  int64_t most = seconds < 0 ? -1 : seconds < PX_LONG ? (int64_t)(seconds * 1e9) + 1 : (int64_t)PX_LONG * 1000000000;
+  unsigned *of_quiet = quiet() ? &prompt : NULL;
+  PyThreadState *state = PyEval_SaveThread();
+  int status = px_wait((int)fd, of_quiet, most);
+  PyEval_RestoreThread(state);
+  if (status < 0 && errno != EINTR) return PyErr_SetFromErrno(PyExc_OSError);
+  Py_RETURN_NONE;
 }
 
 // claim(slot, id) -> bool: takes a request for the model; False: the front took it back.
@@ -157,11 +182,11 @@ static PyObject *tell_all(PyObject *self, PyObject *args) {
 }
 
 // flush(slot): sends the answers that are queued.
-static PyObject *flush(PyObject *self, PyObject *args) {
+static PyObject *flush(PyObject *self, PyObject *slot) {
   (void)self;
-  int i;
-  if (!PyArg_ParseTuple(args, "i", &i)) return NULL;
-  struct px_channel *ch = px_slot_of(i);
+  long i = PyLong_AsLong(slot);
+  if (PyErr_Occurred()) return NULL;
+  struct px_channel *ch = px_slot_of((int)i);
   if (!ch) return NULL;
   px_flush_held(ch);
   Py_RETURN_NONE;
@@ -229,12 +254,13 @@ static PyObject *canceled(PyObject *self, PyObject *unused) {
 }
 
 PyMethodDef px_task_methods[] = {
-    {"slots", slots, METH_VARARGS, NULL},     {"receive", receive, METH_VARARGS, NULL},
+    {"slots", slots, METH_VARARGS, NULL},     {"receive", receive, METH_O, NULL},
+    {"wait", (PyCFunction)(void (*)(void))wait_for, METH_FASTCALL, NULL},
     {"claim", (PyCFunction)(void (*)(void))claim, METH_FASTCALL, NULL},
     {"reply", (PyCFunction)(void (*)(void))reply, METH_FASTCALL, NULL},
     {"started", started, METH_VARARGS, NULL}, {"tell_all", tell_all, METH_VARARGS, NULL},
     {"tell", (PyCFunction)(void (*)(void))tell, METH_FASTCALL, NULL},
-    {"flush", flush, METH_VARARGS, NULL},     {"arm", arm, METH_NOARGS, NULL},
+    {"flush", flush, METH_O, NULL},     {"arm", arm, METH_NOARGS, NULL},
     {"log", log_text, METH_VARARGS, NULL},    {"canceled", canceled, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

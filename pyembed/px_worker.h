@@ -78,7 +78,7 @@ struct px_channel {
   int fds[PX_MAX_FDS];
   int nfds;
   unsigned taken;   // frames since the last read, a batch with its items as one
-  unsigned prompt;  // waits in a row that were short
+  unsigned prompt;  // see px_wait
 
   // Output, guarded by mu.
   pthread_mutex_t mu;
@@ -131,6 +131,14 @@ extern struct px_worker px_w;
 
 // px_now is the monotonic clock in nanoseconds. Any thread.
 uint64_t px_now(void);
+
+// ---- px_wait.c ------------------------------------------------------------
+
+// px_wait waits until there is something to read from fd, for at most so many ns; < 0: for ever. 1; 0: the time is over;
+// -1: errno says why. No GIL. To be woken takes longer than many a prediction: with prompt, which the caller keeps for
+// nothing else and sets to 0 at first, fd is asked for a while (ipc/PROTOCOL.md, "Spin") before it sleeps, where the front
+// allows it and the last waits were short. NULL: never.
+int px_wait(int fd, unsigned *prompt, int64_t most);
 
 // ---- px_channel.c, px_output.c -------------------------------------------
 

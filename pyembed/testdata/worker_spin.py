@@ -6,7 +6,7 @@ import struct
 import sys
 
 from batch_front import BatchWorker
-from front import SUCCEEDED, eventually, main
+from front import CANCELED, SUCCEEDED, eventually, main
 
 MODEL = """
     def run(n: int) -> int:
@@ -16,6 +16,10 @@ BATCHED = """
     import cog
     @cog.batch(max_size=4)
     def run(n: list[int]) -> list[int]:
+        return n
+"""
+ASYNC = """
+    async def run(n: int) -> int:
         return n
 """
 SPIN = 192  # the word's place in the page
@@ -53,29 +57,54 @@ class Spinner(BatchWorker):
             assert outputs == [i, i + 1], outputs
 
     def sleeps_for(self, n):
+        """Return how often it went to sleep for so many requests, each of which finds it asleep."""
+        eventually(self.asleep)
         before = self.sleeps()
         for _ in range(n):
-            eventually(self.asleep)
             self.serve(1)
+            eventually(self.asleep)
         return self.sleeps() - before
 
 
 def test_without_leave_it_sleeps():
-    with Spinner(MODEL) as worker:
-        worker.serve(3 * AFTER)
-        assert worker.sleeps_for(50) >= 50
+    for model in MODEL, ASYNC:
+        with Spinner(model) as worker:
+            worker.serve(3 * AFTER)
+            assert worker.sleeps_for(50) >= 50, model
 
 
 def test_with_leave_it_does_not():
-    with Spinner(MODEL) as worker:
+    for model in MODEL, ASYNC:
+        with Spinner(model) as worker:
+            worker.allow(1000 * SECOND)
+            worker.serve(3 * AFTER)
+            before = worker.sleeps()
+            worker.serve(100)
+            assert worker.sleeps() - before < 50, model  # a lock may make it wait
+            worker.allow(0)
+            worker.serve(1)
+            assert worker.sleeps_for(50) >= 50, model
+
+
+def test_a_loop_with_predictions_in_progress_sleeps():
+    model = """
+        import asyncio, cog
+        class Runner(cog.BaseRunner):
+            @cog.concurrent(max=2)
+            async def run(self, n: int) -> int:
+                if n < 0:
+                    await asyncio.Event().wait()
+                return n
+    """
+    with Spinner(model, slots=2) as worker:
         worker.allow(1000 * SECOND)
+        stuck = worker.submit({"n": -1}, 1, 0)
+        eventually(lambda: worker.is_running(stuck, 1))
         worker.serve(3 * AFTER)
-        before = worker.sleeps()
-        worker.serve(100)
-        assert worker.sleeps() - before < 50  # a lock may make it wait
-        worker.allow(0)
-        worker.serve(1)
         assert worker.sleeps_for(50) >= 50
+        worker.cancel(stuck, 1)
+        (end,) = worker.frames(stuck, 1)
+        assert end.kind == CANCELED, end
 
 
 def test_a_batch_with_its_items_is_one():

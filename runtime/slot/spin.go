@@ -5,7 +5,7 @@ import "time"
 // To be woken takes longer than a short prediction does. So while calls come one by one, and the model has each for a moment
 // only, the slot's leader keeps its core and asks for the answer instead of sleeping. Where there is more than one call, the
 // core is better used for the others; where one takes long, what is saved does not matter. Likewise a worker, to which
-// one request comes soon after the answer to another, asks for the next: that is in pyembed/px_channel.c, and here is
+// one request comes soon after the answer to another, asks for the next: that is in pyembed/px_wait.c, and here is
 // only whether it may.
 const (
 	spinAfter = 16                    // calls in a row that came when there was no other

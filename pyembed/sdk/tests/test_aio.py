@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import selectors
 import sys
 import types
 from collections import deque
@@ -15,7 +16,7 @@ import pytest
 def aio(monkeypatch):
     """Return the module, with a worker's C half that does nothing."""
     monkeypatch.setitem(sys.modules, "_px", types.ModuleType("_px"))
-    ours = ("aio", "health", "held", "logs", "streams", "sync", "watch")
+    ours = ("aio", "health", "held", "logs", "loop", "streams", "sync", "watch")
     for name in ours:
         monkeypatch.delitem(sys.modules, f"cog._worker.{name}", raising=False)
     yield importlib.import_module("cog._worker.aio")
@@ -125,3 +126,29 @@ def test_a_loop_without_a_known_line_is_left_alone(aio):
     loop.close()
     other = types.SimpleNamespace(_ready=[])
     assert aio._beginner(other) is (aio._begin if aio._EAGER else None)
+
+
+def test_a_loop_that_the_model_wants_is_kept(aio):
+    """CPython's own has our selector; what a policy makes instead is as it was made."""
+
+    class Own(asyncio.SelectorEventLoop):
+        pass
+
+    class Policy(asyncio.DefaultEventLoopPolicy):
+        def __init__(self, make):
+            super().__init__()
+            self.new_event_loop = make
+
+    ours = importlib.import_module("cog._worker.loop")
+
+    loop = ours.new_loop()
+    assert (type(loop), type(loop._selector)) == (asyncio.SelectorEventLoop, ours.Selector)
+    loop.close()
+    own, polling = Own(), asyncio.SelectorEventLoop(selectors.PollSelector())
+    try:
+        for wanted in own, polling:
+            asyncio.set_event_loop_policy(Policy(lambda wanted=wanted: wanted))
+            assert ours.new_loop() is wanted
+            wanted.close()
+    finally:
+        asyncio.set_event_loop_policy(None)

@@ -22,6 +22,7 @@ from .coerce import make_prepare
 from .encode import GENERATOR, encode
 from .items import collect, collect_async, settler
 from .logs import Router, follow_threads
+from .loop import new_loop
 from .scope import Scope, enter
 from .setup import call_setup
 from .sync import SyncServer, fail, hook, keep
@@ -120,7 +121,7 @@ class AsyncServer:
             Function(trainer) if trainer is not None else None,
         )
         self._trainer = trainer
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_loop()
         self._launch = _beginner(self._loop)
         self._slots: list[Slot] = []
         self._dirty: set[int] = set()  # slots with answers that are not sent
