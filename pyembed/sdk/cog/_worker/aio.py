@@ -40,8 +40,11 @@ if TYPE_CHECKING:
         [Coroutine[Any, Any, None], asyncio.AbstractEventLoop], asyncio.Task[None] | None
     ]
 
-# Answers are never held longer than this for others to join them.
+# Answers are held no longer than this for others to join them.
 _HOLD_NS = 30_000
+# So long where so many requests more wait in their slot.
+_HOLD_MANY_NS = 120_000
+_MANY = 8
 
 # Whether asyncio itself can run a task's first step at once, without a turn of the loop.
 _EAGER = sys.version_info >= (3, 12)
@@ -242,7 +245,8 @@ class AsyncServer:
                     slot.task = late
             else:
                 slot.task = self._loop.create_task(coroutine)
-            if self._dirty and perf_counter_ns() - self._unsent_since > _HOLD_NS:
+            hold = _HOLD_NS if len(pending) < _MANY else _HOLD_MANY_NS
+            if self._dirty and perf_counter_ns() - self._unsent_since > hold:
                 self._flush()
 
     async def _one(
