@@ -9,17 +9,18 @@
 
 int px_wait(int fd, unsigned *prompt, int64_t most) {
   struct pollfd one = {fd, POLLIN, 0};
-  struct timespec limit = {most / 1000000000, most % 1000000000};
-  uint64_t spin = prompt ? atomic_load(&px_w.page->spin) : 0, began = spin ? px_now() : 0;
+  uint64_t spin = prompt ? atomic_load(&px_w.page->spin) : 0, began = px_now(), gone;
   if (spin && *prompt == PX_PROMPT) {
-    bool short_of = most < 0 || (uint64_t)most > spin;
-    uint64_t until = began + (short_of ? spin : (uint64_t)most);
-    int n;
-    do n = poll(&one, 1, 0);
-    while (n == 0 && px_now() < until);
-    if (n != 0 || !short_of) return n;
+    do {
+      int n = poll(&one, 1, 0);
+      if (n != 0) return n;
+      gone = px_now() - began;
+      if (most >= 0 && gone >= (uint64_t)most) return 0;
+    } while (gone < spin);
     *prompt -= PX_RELAPSE;
+    most -= (int64_t)gone;  // it stays below 0, or not
   }
+  struct timespec limit = {most / 1000000000, most % 1000000000};
   int n = ppoll(&one, 1, most < 0 ? NULL : &limit, NULL);
   if (prompt) {
     bool was = spin && px_now() - began < spin + spin / 2;  // the time that it took to wake up is in that

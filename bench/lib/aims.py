@@ -105,11 +105,14 @@ def idle(rows: Rows) -> tuple[str, bool] | None:
 
 
 def beside(rows: Rows) -> tuple[str, bool] | None:
-    """Return the p99, with the bare handler's."""
-    mine, bare = (rows["beside"].median(peer, "beside", "p99") for peer in ("pinion", "bare"))
+    """Return the p99, with the bare handler's, and that of one with nothing else to do."""
+    r = rows["beside"]
+    mine, bare = (r.median(peer, "beside", "p99") for peer in ("pinion", "bare"))
     if mine is None or bare is None:
         return None
-    return f"{mine / 1e3:.1f} ms (the bare handler's: {bare / 1e3:.1f})", mine <= 2000
+    idle = r.median("pinion", "machine", "p99")
+    meanwhile = "" if idle is None else f"; of an idle one meanwhile: {idle / 1e3:.1f}"
+    return f"{mine / 1e3:.1f} ms (the bare handler's: {bare / 1e3:.1f}{meanwhile})", mine <= 2000
 
 
 def batch(point: str) -> Callable[[Rows], tuple[str, bool] | None]:

@@ -8,11 +8,13 @@ from typing import Any
 from lib import tables
 from lib.load import Load
 from lib.options import Options
+from lib.peers import Peer
 from lib.results import Results
 from lib.rows.base import Row
 from lib.server import Server, example
 
-POINTS = ["alone", "beside"]
+# The last: the small ones are the bare handler's, which has nothing else to do while the server has the large one.
+POINTS = ["alone", "beside", "machine"]
 LARGE = 50_000_000
 RATE = 400
 
@@ -26,7 +28,13 @@ class Beside(Row):
     peers = ("bare", "pinion", "coglet-async32", "mosec", "litserve", "bentoml", "fastapi")
     text = """\
 Echo of 16 characters 400 times a second by the clock, alone and while another client echoes 50 MB again and again. Two workers
-each (coglet: 32 async slots, it has one worker), so that there is a free slot. Both clients share the machine with the server."""
+each (coglet: 32 async slots, it has one worker), so that there is a free slot. Both clients share the machine with the server.
+So the last column has the same small requests to the bare handler, which has nothing else to do, while the server of the line has the
+large one: what the machine leaves to anybody."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bare: Load | None = None  # of the small ones
 
     def points(self, options: Options) -> list[str]:
         """Return with what."""
@@ -35,7 +43,14 @@ each (coglet: 32 async slots, it has one worker), so that there is a free slot. 
     def prepare(self, server: Server, options: Options) -> tuple[Load, Load]:
         """Return the small and the large."""
         large = {"text": "x" * LARGE}
-        return Load(server, options, *example("echo")), Load(server, options, large, large["text"])
+        small = Load(server, options, *example("echo"))
+        if server.peer.name == "bare":
+            self.bare = small
+        return small, Load(server, options, large, large["text"])
+
+    def skips(self, peer: Peer, point: str) -> bool:
+        """Tell whether the bare handler would have to be another one."""
+        return point == "machine" and (self.bare is None or peer.name == "bare")
 
     def warm(self, server: Server, prepared: Any, options: Options) -> None:
         """Warm up with both."""
@@ -47,6 +62,9 @@ each (coglet: 32 async slots, it has one worker), so that there is a free slot. 
     ) -> dict[str, float]:
         """Run the small ones, with or without the large."""
         small, large = prepared
+        if point == "machine":
+            assert self.bare is not None
+            small = self.bare
         if point == "alone":
             return small.open(RATE, 32, options.seconds)
         with large.start(0, 1, 600) as other:
@@ -62,6 +80,9 @@ each (coglet: 32 async slots, it has one worker), so that there is a free slot. 
             "Median and 99th percentile, ms:",
             "",
             *tables.grid(
-                r, POINTS, ["alone", "beside 50 MB"], lambda p, c: tables.latency(r, p, c)
+                r,
+                POINTS,
+                ["alone", "beside 50 MB", "bare handler meanwhile"],
+                lambda p, c: tables.latency(r, p, c),
             ),
         ]
