@@ -103,11 +103,12 @@ static int receive(struct px_channel *ch, int flags) {
   return n > 0;
 }
 
-// receive_one is receive for frames that come one by one: as long as each comes soon after the answer to the last it does not sleep.
+// receive_one is receive for frames that come one by one; it does not sleep while each comes soon after the answer to the
+// last.
 static int receive_one(struct px_channel *ch) {
   // When the front reads an answer, whoever waits in recvmsg is woken too, since there is more room to write; whoever polls
-  // for input is not.
-  return px_wait(ch->fd, &ch->prompt, -1) < 0 ? -1 : receive(ch, 0);
+  // for input is not. A control channel has no page; a template, which has nothing else, would find nothing there.
+  return px_wait(ch->fd, ch->page ? &ch->prompt : NULL, -1) < 0 ? -1 : receive(ch, 0);
 }
 
 int px_channel_fill(struct px_channel *ch, bool wait) {

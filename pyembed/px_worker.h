@@ -137,7 +137,7 @@ uint64_t px_now(void);
 // px_wait waits until there is something to read from fd, for at most so many ns; < 0: for ever. 1; 0: the time is over;
 // -1: errno says why. No GIL. To be woken takes longer than many a prediction: with prompt, which the caller keeps for
 // nothing else and sets to 0 at first, fd is asked for a while (ipc/PROTOCOL.md, "Spin") before it sleeps, where the front
-// allows it and the last waits were short. NULL: never.
+// allows it and the last waits were short; the process has a page then. NULL: never.
 int px_wait(int fd, unsigned *prompt, int64_t most);
 
 // ---- px_channel.c, px_output.c -------------------------------------------

@@ -47,6 +47,9 @@ func imports(t testing.TB, s *harness.Server, n int) []string {
 
 func kill(t testing.TB, pid int) {
 	t.Helper()
+	if pid <= 0 { // that would be the test itself, and all that it was started with
+		t.Fatalf("nothing to kill: %d", pid)
+	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
