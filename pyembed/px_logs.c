@@ -27,42 +27,70 @@ int px_logs_init(void) {
 // stand behind events of that time. For what Python's streams or C's took the place is exact.
 #define PX_LOOK 10000  // ns
 
-// way_to_flush is the name of the method that flushes a stream, or NULL with an exception. At a prediction's end
-// streams of our own (_worker/streams.py) have one that is shorter.
-static PyObject *way_to_flush(PyObject *stream, bool at_end) {
-  static PyObject *flush, *settle;  // made once
-  static PyTypeObject *last;        // the type of the stream before, held, and whether it is ours
-  static bool ours;
-  if (!flush && !(flush = PyUnicode_InternFromString("flush"))) return NULL;
-  if (!settle && !(settle = PyUnicode_InternFromString("settle"))) return NULL;
-  if (!at_end) return flush;
-  if (stream->ob_type != last) {
-    if (last) Py_DecRef((PyObject *)last);
-    last = (PyTypeObject *)Py_NewRef((PyObject *)stream->ob_type);
-    ours = PyObject_HasAttrString((PyObject *)last, "settle");
-  }
-  return ours ? settle : flush;
+// How a stream is flushed at a prediction's end. Those of our own (_worker/streams.py) have a way that is shorter, and say
+// when they are written to (px_w.wrote).
+struct habits {
+  bool settles, tells;
+};
+
+static struct habits habits_of(PyObject *stream) {
+  static PyTypeObject *last;  // the type of the stream before, held
+  static struct habits of_last;
+  if (stream->ob_type == last) return of_last;
+  if (last) Py_DecRef((PyObject *)last);
+  last = (PyTypeObject *)Py_NewRef((PyObject *)stream->ob_type);
+  PyObject *tells = PyObject_GetAttrString((PyObject *)last, "tells");
+  if (!tells) PyErr_Clear();
+  of_last = (struct habits){PyObject_HasAttrString((PyObject *)last, "settle"), tells == Py_True};
+  Py_XDECREF(tells);
+  return of_last;
 }
 
 // flush_stream flushes one of Python's streams; its errors are dropped, but for what is no Exception: -1 with it set.
-static int flush_stream(const char *name, bool at_end) {
-  PyObject *stream = PySys_GetObject(name);  // borrowed: the model may replace it while it is flushed
+// wrote: whether any that tells was written to.
+static int flush_stream(PyObject *stream, bool at_end, bool wrote) {
+  static PyObject *flush, *settle;  // made once
+  if (!flush && !(flush = PyUnicode_InternFromString("flush"))) return -1;
+  if (!settle && !(settle = PyUnicode_InternFromString("settle"))) return -1;
   if (!stream || stream == Py_None) return 0;
-  Py_IncRef(stream);
-  PyObject *way = way_to_flush(stream, at_end);
-  PyObject *done = way ? PyObject_VectorcallMethod(way, &stream, 1, NULL) : NULL;
-  Py_DecRef(done ? done : stream);
-  if (done) {
-    Py_DecRef(stream);
-    return 0;
-  }
+  struct habits has = habits_of(stream);
+  if (has.tells && !wrote) return 0;
+  Py_IncRef(stream);  // the model may replace it while it is flushed
+  PyObject *done = PyObject_VectorcallMethod(at_end && has.settles ? settle : flush, &stream, 1, NULL);
+  Py_XDECREF(done);
+  Py_DecRef(stream);
+  if (done) return 0;
+  px_w.wrote = true;  // it may have kept something
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;  // a cancel
   PyErr_Clear();  // closed, or broken: its affair
   return 0;
 }
 
+// flush_python flushes sys.stdout and sys.stderr, and ours behind what a model has put there. As flush_stream; at a
+// prediction's end nothing is the model's.
+static int flush_python(bool at_end) {
+  static const char *const called[] = {"stdout", "stderr", "__stdout__", "__stderr__"};
+  static PyObject *names[4], *sys;
+  if (!sys) {
+    PyObject *module = PyImport_AddModule("sys");  // borrowed
+    for (int i = 0; i < 4; i++)
+      if (!names[i] && !(names[i] = PyUnicode_InternFromString(called[i]))) return -1;
+    if (!module || !(sys = PyModule_GetDict(module))) return -1;
+  }
+  // Reset before: what is written meanwhile, also by what is flushed, has it looked at once more.
+  bool wrote = px_w.wrote;
+  px_w.wrote = false;
+  for (int i = 0; i < 4; i++) {
+    if (i >= 2 && !(wrote |= px_w.wrote)) break;
+    if (flush_stream(PyDict_GetItemWithError(sys, names[i]), at_end, wrote) == 0) continue;
+    if (!at_end) return -1;
+    PyErr_Clear();
+  }
+  return 0;
+}
+
 int px_flush_model(void) {
-  if (flush_stream("stdout", false) < 0 || flush_stream("stderr", false) < 0) return -1;
+  if (flush_python(false) < 0) return -1;
   px_flush_c();
   return 0;
 }
@@ -77,8 +105,7 @@ void px_flush_c(void) {
 void px_flush_stdio(void) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  if (flush_stream("stdout", true) < 0) PyErr_Clear();
-  if (flush_stream("stderr", true) < 0) PyErr_Clear();
+  if (flush_python(true) < 0) PyErr_Clear();
   px_flush_c();
   PyErr_Restore(type, value, trace);
 }
@@ -123,10 +150,7 @@ int px_log_mark(struct px_channel *ch, uint64_t id) {
 
 int px_log_idle(struct px_channel *ch) {
   if (px_w.nslots != 1) return 0;
-  if (px_w.wrote) {
-    px_w.wrote = false;
-    px_flush_stdio();
-  }
+  if (px_w.wrote) px_flush_stdio();
   return px_log_mark(ch, 0);
 }
 
@@ -151,7 +175,6 @@ bool px_log_live(void) {
 int px_log_look(struct px_channel *ch, uint64_t id) {
   uint64_t now = px_now();
   if (!px_w.wrote && now - px_w.looked < PX_LOOK && __fpending(stdout) == 0 && __fpending(stderr) == 0) return 0;
-  px_w.wrote = false;
   px_w.looked = now;
   if (px_flush_model() < 0) return -1;
   if (px_log_mark(ch, id) == 0) return 0;

@@ -115,17 +115,19 @@ static PyObject *wait_for(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   Py_RETURN_NONE;
 }
 
-// claim(slot, id) -> bool: takes a request for the model; False: the front took it back.
+// claim(slot, id, at_once=False) -> bool: takes a request for the model; False: the front took it back. at_once: the one
+// before has just ended, and since then nobody has written much.
 static PyObject *claim(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
-  if (n != 2) return PyErr_Format(PyExc_TypeError, "claim takes 2 arguments, not %zd", n);
+  if (n < 2 || n > 3) return PyErr_Format(PyExc_TypeError, "claim takes 2 or 3 arguments, not %zd", n);
+  bool at_once = n == 3 && args[2] == Py_True;
   long i = PyLong_AsLong(args[0]);
   uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
   if (PyErr_Occurred()) return NULL;
   struct px_channel *ch = px_slot_of((int)i);
   if (!ch) return NULL;
   bool claimed = px_claim(ch->page, id);
-  if (claimed && ch->current == 0 && px_log_idle(ch) < 0) return PyErr_NoMemory();
+  if (claimed && ch->current == 0 && !at_once && px_log_idle(ch) < 0) return PyErr_NoMemory();
   if (claimed) ch->current = id;
   return PyBool_FromLong(claimed);
 }

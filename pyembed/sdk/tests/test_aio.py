@@ -67,9 +67,9 @@ def test_a_task_begins_at_once(aio, loop):
             loop.call_soon(order.append, "other")
             return begin(one(), loop)
 
-        assert within(loop, call) is None
+        task = within(loop, call)
         assert order == ["task"]
-        assert seen[0] is not None
+        assert seen[0] is task
         loop.run_until_complete(asyncio.wait({seen[0]}))
         assert seen[1] is seen[0]
         assert order == ["task", "other"]
@@ -83,7 +83,7 @@ def test_a_task_that_ends_at_once_leaves_nothing(aio, loop):
         async def one(ran=ran):
             ran.append(1)
 
-        assert within(loop, lambda begin=begin, one=one: begin(one(), loop)) is None
+        assert within(loop, lambda begin=begin, one=one: begin(one(), loop)).done()
         assert ran == [1]
         assert not loop._ready
 
@@ -102,7 +102,7 @@ class Crowd(deque):
 
 
 def test_a_thread_that_comes_in_between_keeps_its_place(aio, loop):
-    """The task then waits for its turn, and is given back so that its slot is known to be taken."""
+    """The task then waits for its turn."""
     order = []
     stranger = loop.call_soon(order.append, "stranger")
     loop._ready.clear()
@@ -113,7 +113,6 @@ def test_a_thread_that_comes_in_between_keeps_its_place(aio, loop):
         order.append("task")
 
     task = aio._begin_by_hand(one(), loop)
-    assert task is not None
     assert order == []
     loop.run_until_complete(task)
     assert sorted(order) == ["stranger", "task"]

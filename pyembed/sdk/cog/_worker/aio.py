@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from asyncio import Task, current_task
+from asyncio import Task
 from collections import deque
 from contextvars import copy_context
 from time import perf_counter_ns
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 
     from .load import Predictor
 
-    Launch = Callable[
-        [Coroutine[Any, Any, None], asyncio.AbstractEventLoop], asyncio.Task[None] | None
-    ]
+    Launch = Callable[[Coroutine[Any, Any, None], asyncio.AbstractEventLoop], asyncio.Task[None]]
 
 # Answers are held no longer than this for others to join them.
 _HOLD_NS = 30_000
@@ -50,22 +48,24 @@ _MANY = 8
 _EAGER = sys.version_info >= (3, 12)
 
 
-def _begin(coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> None:
+def _begin(
+    coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop
+) -> asyncio.Task[None]:
     """Begin a task and run its first step at once. No other task may be at work."""
-    Task(coroutine, loop=loop, eager_start=True)  # type: ignore[call-arg,unused-ignore]
+    return Task(coroutine, loop=loop, eager_start=True)  # type: ignore[call-arg,unused-ignore]
 
 
 def _begin_by_hand(
     coroutine: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop
-) -> asyncio.Task[None] | None:
-    """Do what _begin does, where asyncio cannot; return a task that has to wait after all."""
+) -> asyncio.Task[None]:
+    """Do what _begin does, where asyncio cannot. Rarely the step has to wait for its turn."""
     task = Task(coroutine, loop=loop)
     ready = loop._ready  # type: ignore[attr-defined]
     step = ready.pop()  # a new task puts its first step last in line
     if getattr(step._callback, "__self__", None) is task:
         step._context.run(step._callback)
-        return None
-    ready.append(step)  # a thread of the model's came in between
+    else:
+        ready.append(step)  # a thread of the model's came in between
     return task
 
 
@@ -80,6 +80,9 @@ def _beginner(loop: asyncio.AbstractEventLoop) -> Launch | None:
 # What is no iterator, and needs no look at its attributes.
 _PLAIN = frozenset((str, int, float, bool, dict, type(None)))
 
+# In a slot's place for its task: the first step is being run, before anybody has the task.
+_BEGINNING: Any = object()
+
 
 class Slot:
     """One slot: its socket, what waits in it, and the task that has it."""
@@ -91,7 +94,7 @@ class Slot:
         self.fd = fd
         self.pending: deque[tuple[int, int, Any, BaseException | None]] = deque()
         self.id = 0
-        self.task: asyncio.Task[None] | None = None
+        self.task: asyncio.Task[None] | None = None  # or _BEGINNING
         self.inside = False  # the task is in the model's code
         self.is_sync = False  # which is synchronous: a train function
         # The id that was cancelled last. The page does not tell for long: a
@@ -136,7 +139,6 @@ class AsyncServer:
         self._context = copy_context()
         # Where predictions run at once, text is told apart in Python, not by the log pipes.
         self._router = Router() if slots > 1 else None
-        self._running = 0  # predictions in progress
         self._watch = Watch(self._loop, self._is_busy)
         self._open = 0  # sockets that the front has not closed
         self._defect: BaseException | None = None  # what ends the worker
@@ -182,13 +184,17 @@ class AsyncServer:
         self._flush()
         self._close()
 
+    def _runs(self) -> bool:
+        """Tell whether a prediction is in progress."""
+        return any(slot.task is not None for slot in self._slots)
+
     def _is_busy(self) -> bool:
         """Tell whether predictions are in progress, and none is synchronous."""
-        return self._running > 0 and not any(slot.is_sync for slot in self._slots)
+        return self._runs() and not any(slot.is_sync for slot in self._slots)
 
     def _finished(self) -> bool:
         """Tell whether the front has closed every slot and all that it sent is answered."""
-        return self._open == 0 and not self._running and not any(s.pending for s in self._slots)
+        return self._open == 0 and not self._runs() and not any(s.pending for s in self._slots)
 
     def _close(self) -> None:
         """End what the model left on the loop, as asyncio.run does."""
@@ -225,24 +231,27 @@ class AsyncServer:
     def _pump(self, slot: Slot) -> None:
         """Start what waits in a slot, until one of them has to wait itself."""
         pending, launch = slot.pending, self._launch
+        before = False  # there was one, which has ended a moment ago
         while pending and slot.task is None:
             id, flags, message, error = pending.popleft()
-            if not _px.claim(slot.index, id):
+            if not _px.claim(slot.index, id, before):
                 self._taken_back(slot, message)
                 continue
+            before = True
             slot.id = id
-            self._running += 1
+            slot.inside = False
+            slot.task = _BEGINNING
             if not self._watch.awake:
                 self._watch.wake()
-            if self._dirty:
+            if self._dirty and not self._armed:
                 self._arm()  # what begins here may block the loop
             coroutine = self._one(slot, id, flags, message, error)
             if launch is not None:
                 self._starting = True
-                late = launch(coroutine, self._loop)
+                task = launch(coroutine, self._loop)
                 self._starting = False
-                if late is not None:
-                    slot.task = late
+                if slot.task is _BEGINNING:
+                    slot.task = task
             else:
                 slot.task = self._loop.create_task(coroutine)
             hold = _HOLD_NS if len(pending) < _MANY else _HOLD_MANY_NS
@@ -253,8 +262,6 @@ class AsyncServer:
         self, slot: Slot, id: int, flags: int, message: Any, error: BaseException | None
     ) -> None:
         """Carry one prediction out, in a task of its own."""
-        slot.task = current_task(self._loop)
-        slot.inside = False
         began = perf_counter_ns()
         scope = Scope(message.get("context") if message else None)
         enter(scope)  # in this task's own context: nothing to leave
@@ -352,7 +359,6 @@ class AsyncServer:
     def _release(self, slot: Slot, id: int) -> None:
         """Take note that what a slot had is over, and is about to be answered."""
         slot.task = None
-        self._running -= 1
         if self._router is not None:
             self._router.end((slot.index, id))
         if not self._dirty:
@@ -369,7 +375,7 @@ class AsyncServer:
         if not self._resuming:
             self._resuming = True
             self._loop.call_soon(self._resume, context=self._context)
-        if took > _HOLD_NS or self._running:
+        if took > _HOLD_NS or self._runs():
             self._arm()  # other tasks come before _resume, and may block the loop
         if self._launch is not None:
             self._ended.append(slot)
@@ -422,7 +428,7 @@ class AsyncServer:
             slot.canceled = id
             if not slot.inside or task is None:
                 pass  # before the model's code: it will not get there
-            elif task is asyncio.current_task(self._loop):
+            elif task is _BEGINNING or task is asyncio.current_task(self._loop):
                 # It blocks the loop: interrupt the very call.
                 if slot.is_sync:
                     raise CancelationException("the prediction was canceled")

@@ -107,8 +107,6 @@ class AsyncBatchServer(AsyncServer):
 
     async def _ride(self, slot: Slot, ride: Ride) -> None:
         """Carry a ride out, in a task of its own."""
-        slot.task = asyncio.current_task()
-        slot.inside = False
         self._held[slot.index].rides.discard(ride)
         enter(ride.scope)  # in this task's own context: nothing to leave
         if self._router is not None:

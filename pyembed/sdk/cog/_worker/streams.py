@@ -8,7 +8,7 @@ other, the worker tells the front how far both have come.
 from __future__ import annotations
 
 import sys
-from io import TextIOWrapper
+from io import BufferedWriter, TextIOWrapper
 
 import _px
 
@@ -23,6 +23,9 @@ class Stream(TextIOWrapper):
 
     source = ""  # "stdout" or "stderr"
 
+    # The worker asks it for nothing where neither it nor its buffer has called _px.wrote.
+    tells = True
+
     # What the worker calls at a prediction's end. By then a router (logs.py) has sent what it held,
     # and its flush would only ask it again.
     settle = TextIOWrapper.flush
@@ -31,6 +34,7 @@ class Stream(TextIOWrapper):
         """Have a model's own kind of stream flushed its own way."""
         super().__init_subclass__(**kwargs)
         cls.settle = cls.flush
+        cls.tells = False
 
     def write(self, text: str, /) -> int:
         """Write text, as `TextIOWrapper.write` does."""
@@ -41,6 +45,15 @@ class Stream(TextIOWrapper):
             _take_over(self)
         _px.wrote()
         return super().write(text)
+
+
+class Buffer(BufferedWriter):
+    """What stands behind a standard stream, to which a model may write bytes."""
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes, as `BufferedWriter.write` does."""
+        _px.wrote()
+        return super().write(data)
 
 
 class Shared:
@@ -70,7 +83,10 @@ def order_streams() -> None:
             continue
         # Logs are JSON, and so UTF-8: no character that a model may print is an
         # error or gets lost, whatever the locale and PYTHONIOENCODING say.
-        new = Stream(old.detach(), "utf-8", "backslashreplace", "\n", line_buffering=True)
+        behind = old.detach()
+        if type(behind) is BufferedWriter:  # else nothing is held there
+            behind = Buffer(behind.detach())
+        new = Stream(behind, "utf-8", "backslashreplace", "\n", line_buffering=True)
         new.mode = "w"  # type: ignore[misc]
         new.source = name
         setattr(sys, name, new)
