@@ -27,36 +27,19 @@ int px_logs_init(void) {
 // stand behind events of that time. For what Python's streams or C's took the place is exact.
 #define PX_LOOK 10000  // ns
 
-// How a stream is flushed at a prediction's end. Those of our own (_worker/streams.py) have a way that is shorter, and say
-// when they are written to (px_w.wrote).
-struct habits {
-  bool settles, tells;
-};
-
-static struct habits habits_of(PyObject *stream) {
-  static PyTypeObject *last;  // the type of the stream before, held
-  static struct habits of_last;
-  if (stream->ob_type == last) return of_last;
-  if (last) Py_DecRef((PyObject *)last);
-  last = (PyTypeObject *)Py_NewRef((PyObject *)stream->ob_type);
-  PyObject *tells = PyObject_GetAttrString((PyObject *)last, "tells");
-  if (!tells) PyErr_Clear();
-  of_last = (struct habits){PyObject_HasAttrString((PyObject *)last, "settle"), tells == Py_True};
-  Py_XDECREF(tells);
-  return of_last;
-}
-
 // flush_stream flushes one of Python's streams; its errors are dropped, but for what is no Exception: -1 with it set.
-// wrote: whether any that tells was written to.
+// Those of our own (_worker/streams.py) have a way that is shorter, for a prediction's end, and hold nothing if none of them
+// was written to, which wrote says.
 static int flush_stream(PyObject *stream, bool at_end, bool wrote) {
   static PyObject *flush, *settle;  // made once
   if (!flush && !(flush = PyUnicode_InternFromString("flush"))) return -1;
   if (!settle && !(settle = PyUnicode_InternFromString("settle"))) return -1;
   if (!stream || stream == Py_None) return 0;
-  struct habits has = habits_of(stream);
-  if (has.tells && !wrote) return 0;
+  PyTypeObject *ours = px_w.stream_type;
+  if (stream->ob_type == ours && !wrote) return 0;
+  bool settles = at_end && ours && PyType_IsSubtype(stream->ob_type, ours);
   Py_IncRef(stream);  // the model may replace it while it is flushed
-  PyObject *done = PyObject_VectorcallMethod(at_end && has.settles ? settle : flush, &stream, 1, NULL);
+  PyObject *done = PyObject_VectorcallMethod(settles ? settle : flush, &stream, 1, NULL);
   Py_XDECREF(done);
   Py_DecRef(stream);
   if (done) return 0;

@@ -79,6 +79,13 @@ static PyObject *wrote(PyObject *self, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
+// set_stream_type(type): whose streams call wrote, and have a method settle.
+static PyObject *set_stream_type(PyObject *self, PyObject *type) {
+  (void)self;
+  px_w.stream_type = (PyTypeObject *)Py_NewRef(type);
+  Py_RETURN_NONE;
+}
+
 // on_cancel(signum, frame): the handler of the cancel signal for synchronous
 // predictions. It runs on the main thread, between two bytecodes or where a
 // system call was interrupted, so that what it finds running is what it hits.
@@ -163,6 +170,7 @@ static PyMethodDef methods[] = {
     {"log_positions", log_positions, METH_NOARGS, NULL},
     {"log_switch", log_switch, METH_NOARGS, NULL},
     {"wrote", wrote, METH_NOARGS, NULL},
+    {"set_stream_type", set_stream_type, METH_O, NULL},
     {"on_cancel", on_cancel, METH_VARARGS, NULL},
     {"set_cancel_type", set_cancel_type, METH_O, NULL},
     {"memory", memory, METH_NOARGS, NULL},

@@ -110,6 +110,7 @@ struct px_worker {
   struct px_channel *timer_for;  // the only channel that asked for that, or NULL
   uint64_t log_due;          // when to look for what log_watch wrote, or 0
   int log_fd[2];             // our own duplicates of the log pipes' write ends
+  PyTypeObject *stream_type; // of Python's standard streams, which say when they are written to; NULL: not made yet
   bool wrote;                // GIL: Python's streams were written to since the last look
   uint64_t looked;           // GIL: when a told prediction looked at the log pipes last, ns
   pthread_mutex_t log_mu;    // of log_seen, and of marks: they go out in the order of their positions

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Stream(TextIOWrapper):
-    """A standard stream that says when it takes over from the other one."""
+    """A standard stream that says when it takes over from the other one.
+
+    It says when it was written to, as its buffer does: the worker flushes neither without that.
+    """
 
     source = ""  # "stdout" or "stderr"
-
-    # The worker asks it for nothing where neither it nor its buffer has called _px.wrote.
-    tells = True
 
     # What the worker calls at a prediction's end. By then a router (logs.py) has sent what it held,
     # and its flush would only ask it again.
@@ -34,7 +34,6 @@ class Stream(TextIOWrapper):
         """Have a model's own kind of stream flushed its own way."""
         super().__init_subclass__(**kwargs)
         cls.settle = cls.flush
-        cls.tells = False
 
     def write(self, text: str, /) -> int:
         """Write text, as `TextIOWrapper.write` does."""
@@ -77,6 +76,7 @@ def _take_over(stream: Stream) -> None:
 
 def order_streams() -> None:
     """Replace sys.stdout and sys.stderr, and what stands behind them, by ordered ones."""
+    _px.set_stream_type(Stream)
     for name in ("stdout", "stderr"):
         old = getattr(sys, name)
         if old is None:
