@@ -386,7 +386,14 @@ func TestEveryModeRides(t *testing.T) {
 	if a := s.Do(http.MethodGet, "/predictions/hooked", nil); a.Status != "succeeded" || a.Text(t) != "A" {
 		t.Errorf("asked for afterwards: %s", a)
 	}
-	if got := ridden(t, s); !slices.Equal(got, []string{"1 gate", "1 a b c"}) {
+	// 202 is answered before the prediction has its place in the line, so that it may stand behind the next.
+	got := ridden(t, s)
+	for i, ride := range got {
+		words := strings.Fields(ride)
+		slices.Sort(words)
+		got[i] = strings.Join(words, " ")
+	}
+	if !slices.Equal(got, []string{"1 gate", "1 a b c"}) {
 		t.Errorf("the model had %q", got)
 	}
 }

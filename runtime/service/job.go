@@ -212,6 +212,9 @@ func (j *job) finish(r *slot.Result) error {
 func (j *job) read(r *slot.Result) (result predict.Result, begun bool) {
 	if r.Err == nil {
 		result = read(r, j.p.Told())
+		if r.Canceled { // as with Cog, also where the model returned all the same, or raised something else
+			result.Status, result.Output, result.Yielded, result.Error = predict.Canceled, nil, false, ""
+		}
 		if j.rides {
 			result.Metrics = withQueueTime(result.Metrics, r.Waited)
 		}

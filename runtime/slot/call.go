@@ -54,6 +54,8 @@ type Result struct {
 	Waited time.Duration
 	// Moved: it was sent to more than one slot, of which the answer shows for one alone that the call's bytes are read.
 	Moved bool
+	// Canceled: somebody had asked for its end, whatever its model made of that.
+	Canceled bool
 	// Err: ErrCanceled, predict.ErrQueueTimeout, *LostError, *TimeoutError, *predict.NotReadyError.
 	Err error
 }

@@ -125,7 +125,7 @@ func TestCancelOfARunningCall(t *testing.T) {
 				t.Errorf("the cancel word names it: %v; signals: %d", l.canceled(r.id), w.interrupts.Load())
 			}
 			l.answer(c.kind, r.id, time.Second, c.body)
-			if got := f.result(); got.Err != nil || got.Kind != c.kind || string(got.Body) != c.body || got.Elapsed != time.Second {
+			if got := f.result(); got.Err != nil || got.Kind != c.kind || !got.Canceled || string(got.Body) != c.body || got.Elapsed != time.Second {
 				t.Errorf("got %+v", got)
 			}
 			p.Cancel(f.Call) // does nothing any more

@@ -219,6 +219,7 @@ func (p *Pool) settle(c *Call, r Result) {
 	c.state = ended
 	r.Logs = c.takeLogs()
 	r.Moved = c.moved
+	r.Canceled = c.canceling && !c.overtime
 	r = c.timedOut(r)
 	c.Result = r
 	p.inflight--
