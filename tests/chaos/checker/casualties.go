@@ -100,6 +100,8 @@ func (v *verdict) casualties() {
 				v.counts["of these done by bystanders"]++
 			}
 			finished[p.last().pid]++
+		case fails(p.asked.Do): // the model writes nothing when it raises: it may be over, and its slot another's
+			finished[p.last().pid]++
 		default:
 			begun[p.last().pid]++
 		}
