@@ -55,6 +55,15 @@ static void release(struct rides *s) {
   px_free(s->waiting);
 }
 
+// encode_in_time is the handler's encode, self. Nobody knows for how long that runs: the answers before this one need not
+// wait for it.
+static PyObject *encode_in_time(PyObject *self, PyObject *value) {
+  px_flusher_arm_for(px_slot_of(0));
+  return PyObject_CallOneArg(self, value);
+}
+
+static PyMethodDef encode_method = {"encode", encode_in_time, METH_O, NULL};
+
 static int load(struct rides *s, PyObject *handler) {
   s->handler = handler;
   if (px_scopes_load(&s->scopes, handler) < 0) return -1;
@@ -69,8 +78,11 @@ static int load(struct rides *s, PyObject *handler) {
     if (!(*fields[i].to = PyObject_GetAttrString(handler, fields[i].name))) return -1;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!(*names[i].to = PyUnicode_InternFromString(names[i].name))) return -1;
+  PyObject *encode = s->encode;
+  s->encode = PyCFunction_NewEx(&encode_method, encode, NULL);
+  Py_DecRef(encode);
   s->no_args = PyTuple_New(0);
-  return s->no_args ? 0 : -1;
+  return s->encode && s->no_args ? 0 : -1;
 }
 
 // grow makes room for one more in an array. 0, or -1 with an exception.
@@ -267,6 +279,9 @@ static int answer(struct rides *s, uint64_t id, PyObject *ids, PyObject *values,
   if (status == 0 && metrics) status = PyDict_Update(all, metrics);
   if (status == 0) status = px_ride_done(s->ch, id, nanos, 1, (int)n, false);
   if (status == 0) done = px_reply_riders(s->ch, ids, values, nanos, all, s->encode);
+  // Not with what follows: nobody knows for how long that runs.
+  if (done == n) px_flush_held(s->ch);
+  else px_flusher_arm_for(s->ch);
   if ((frames = alight(s, (size_t)n)) == NULL) status = -1;
   if (status == 0 && done < n) {
     status = PyList_SetSlice(frames, 0, done, NULL);
@@ -327,8 +342,7 @@ static int run(struct rides *s) {
     status = mend(s, r.id, (size_t)n, scope, result, took);
   }
   Py_DecRef(r.message);
-  // Not with what follows: nobody knows for how long that runs.
-  px_flush_held(s->ch);
+  px_flush_held(s->ch);  // what mend and answer_rest left
   return status;
 }
 

@@ -386,8 +386,8 @@ extern PyMethodDef px_request_methods[];
 // The functions for batches: see px_batch.c.
 extern PyMethodDef px_batch_methods[];
 
-// px_ride_done tells that the function is over for a ride of size items, which took it so many runs. The answers that
-// follow at once leave with that, and it leaves soon, whatever they take. GIL held. 0, or -1 with an exception.
+// px_ride_done queues that the function is over for a ride of size items, which took it so many runs. The answers that
+// follow at once leave with that. GIL held. 0, or -1 with an exception.
 int px_ride_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, int size, bool failed);
 
 // px_reply_riders queues the answers of items that succeeded, with the same time and metrics: of as many as can be

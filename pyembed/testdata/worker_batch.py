@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from itertools import cycle
@@ -53,6 +54,8 @@ SYNC = """
                 return tuple(n)
             if how == "encode":
                 return [object() if i == 13 else i for i in n]
+            if how.startswith("later"):
+                return [(open(p).read() for p in [how[6:]]) if i == 13 else i for i in n]
             if how == "exit":
                 sys.exit(3)
             if how == "die":
@@ -249,6 +252,19 @@ def test_revoked_ride(worker):
     worker.send_ride(ids, state=3)
     assert [f.kind for f in worker.ends(ids)] == [CANCELED, CANCELED]
     assert worker.ride(of(1)).outputs == [2]
+
+
+@each
+def test_answers_do_not_wait_for_one_that_is_long_in_the_making(worker):
+    fifo = str(Path(worker.root) / "fifo")
+    os.mkfifo(fifo)
+    with worker.slots[0].together():
+        ids = [worker.hold(i) for i in of(1, 13, 2, how=f"later {fifo}")]
+        worker.send_ride(ids)
+    frames = worker.ends(ids[:1])
+    assert [(f.kind, f.id) for f in frames[-2:]] == [(BATCH_DONE, frames[-2].id), (SUCCEEDED, ids[0])]
+    Path(fifo).write_text("")  # which it waits for
+    assert [f.value["output"] for f in worker.ends(ids[1:])] == [[""], 2]
 
 
 @each
