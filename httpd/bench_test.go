@@ -36,6 +36,7 @@ func (s still) Create(predict.Request) (*predict.Prediction, error) {
 type ended struct{}
 
 func (ended) Run(*predict.Prediction) error { return nil }
+func (ended) Submit(*predict.Prediction)    {}
 func (ended) Cancel(*predict.Prediction)    {}
 
 // loopback is a context on a real connection, with a request in it.

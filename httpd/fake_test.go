@@ -153,6 +153,8 @@ func (f *fake) runner() predict.Runner { return fakeRunner{f} }
 
 type fakeRunner struct{ f *fake }
 
+func (r fakeRunner) Submit(*predict.Prediction) {}
+
 func (r fakeRunner) Run(p *predict.Prediction) error { return r.f.Run(p) }
 func (r fakeRunner) Cancel(p *predict.Prediction) {
 	r.f.canceled <- p.ID()

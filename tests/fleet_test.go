@@ -42,6 +42,32 @@ func TestPlaceInLine(t *testing.T) {
 	}
 }
 
+// TestAcceptedInOrder: what was answered 202 has its place in the line by then.
+func TestAcceptedInOrder(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "200"}})
+	open := makeFIFO(t, s.Dir, "gate")
+	running := s.Begin("running", input{"gate": "gate", "token": "running"})
+	s.WaitLog("waiting running")
+	names := numbered("waiting", 150)
+	for i, name := range names {
+		if a := s.Create(map[string]any{"id": name, "input": input{}}, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
+			t.Fatalf("%s: %s", name, a)
+		}
+		a := s.Do(http.MethodGet, "/predictions/"+name, nil)
+		if want := fmt.Sprintf(`"queue_position":%d`, i+1); !strings.Contains(string(a.Body), want) {
+			t.Errorf("%s: want %s: %s", name, want, a)
+		}
+	}
+	open()
+	harness.Receive(t, running)
+	for _, name := range names {
+		harness.Eventually(t, name+" is done", func() bool {
+			return s.Do(http.MethodGet, "/predictions/"+name, nil).Status == "succeeded"
+		})
+	}
+}
+
 func TestGPUsAreSharedOut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -8,6 +8,8 @@ import (
 
 // Runner is what carries a prediction out; the service supplies it.
 type Runner interface {
+	// Submit enters p in the line, unless something has to be done for it first; Run then finds it there.
+	Submit(p *Prediction)
 	// Run blocks until p has ended or was refused.
 	Run(p *Prediction) error
 	// Cancel asks for the end of p; it does not wait.
@@ -85,6 +87,14 @@ func (p *Prediction) Watch(o Observer) {
 	p.mu.Lock()
 	p.observers = append(p.observers, o)
 	p.mu.Unlock()
+}
+
+// Submit enters the prediction in the line of those that wait for the model, unless its files have to be fetched first: who comes
+// after it is served after it. Whoever calls it calls Wait next.
+func (p *Prediction) Submit() {
+	if runner := p.Runner(); runner != nil {
+		runner.Submit(p)
+	}
 }
 
 // Wait carries the prediction out and returns when it has ended (nil) or was refused after all

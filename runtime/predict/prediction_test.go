@@ -19,6 +19,7 @@ type runner struct {
 
 func (r *runner) Run(*Prediction) error { r.runs.Add(1); return r.err }
 func (r *runner) Cancel(*Prediction)    { r.cancels.Add(1) }
+func (r *runner) Submit(*Prediction)    {}
 
 func TestNew(t *testing.T) {
 	p := New("a", Request{Input: []byte("{}")}, epoch, &runner{}, Options{})

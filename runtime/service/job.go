@@ -35,28 +35,55 @@ type job struct {
 	cancel bool
 }
 
+// Submit implements predict.Runner.
+func (j *job) Submit(*predict.Prediction) {
+	if !j.transfersFirst() {
+		j.submit(j.prepared.Input)
+	}
+}
+
+// transfersFirst tells whether files are to be fetched, or room to be made for some, before the model can have it.
+func (j *job) transfersFirst() bool {
+	return len(j.prepared.Files) > 0 || j.service.uploads(j.p) || j.service.handsOver(j.p)
+}
+
 // Run carries p out and returns when it has ended. By then its place is free, and its id too.
-func (j *job) Run(p *predict.Prediction) error {
-	s := j.service
-	input, err := j.prepared.Input, error(nil)
-	if len(j.prepared.Files) > 0 || s.uploads(p) || s.handsOver(p) {
-		ctx, abort := context.WithCancel(context.Background())
-		defer abort()
-		j.abortWith(abort)
-		began := time.Now()
-		input, err = j.files(ctx)
-		j.transfers = time.Since(began)
-	}
-	if err != nil {
-		s.o.Pool.Leave()
-		result := predict.Result{Status: predict.Failed, Error: err.Error()}
-		if errors.Is(err, context.Canceled) {
-			result = predict.Result{Status: predict.Canceled}
+func (j *job) Run(*predict.Prediction) error {
+	if j.call == nil {
+		input, err := j.prepared.Input, error(nil)
+		if j.transfersFirst() {
+			ctx, abort := context.WithCancel(context.Background())
+			defer abort()
+			j.abortWith(abort)
+			began := time.Now()
+			input, err = j.files(ctx)
+			j.transfers = time.Since(began)
 		}
-		j.observe(&result, 0, reasonFiles)
-		s.ended(p, result)
-		return nil
+		if err != nil {
+			j.filesFailed(err)
+			return nil
+		}
+		j.submit(input)
 	}
+	j.call.Wait()
+	return j.finish(&j.call.Result)
+}
+
+// filesFailed ends a prediction whose files are not there.
+func (j *job) filesFailed(err error) {
+	s := j.service
+	s.o.Pool.Leave()
+	result := predict.Result{Status: predict.Failed, Error: err.Error()}
+	if errors.Is(err, context.Canceled) {
+		result = predict.Result{Status: predict.Canceled}
+	}
+	j.observe(&result, 0, reasonFiles)
+	s.ended(j.p, result)
+}
+
+// submit hands the prediction over to the workers; whoever calls it waits for the call next.
+func (j *job) submit(input []byte) {
+	s, p := j.service, j.p
 	call := slot.NewCall(p.ID(), input, contextOf(&p.Request))
 	m := s.model.Load()
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
@@ -84,8 +111,6 @@ func (j *job) Run(p *predict.Prediction) error {
 		s.o.Pool.Cancel(call)
 	}
 	s.o.Pool.Submit(call)
-	call.Wait()
-	return j.finish(&call.Result)
 }
 
 // abortWith makes Cancel end the transfers in progress.

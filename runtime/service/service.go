@@ -184,9 +184,10 @@ func (s *Service) Result(kind predict.Kind, id string) (predict.Record, bool) {
 	return rec, true
 }
 
-// Start carries a prediction out in the background.
+// Start carries a prediction out in the background. It has its place in the line then, unless it has files.
 func (s *Service) Start(p *predict.Prediction) {
 	p.Hold()
+	p.Submit()
 	go func() {
 		defer p.Release()
 		_ = p.Wait() // its record has the error
