@@ -44,7 +44,9 @@ class Server:
         command = peer.command(setting)
         if options.server_cpus:
             command = ["taskset", "-c", options.server_cpus, *command]
-        folder, environment = peer.folder(setting), {**os.environ, **peer.environment(setting)}
+        # Their temporary files go with the server: some leave theirs behind.
+        own = {"TMPDIR": self.scratch.name, **peer.environment(setting)}
+        folder, environment = peer.folder(setting), {**os.environ, **own}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # run.sh's, for this program
         self.log = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as long as the server)
         self.seen: set[int] = set()
