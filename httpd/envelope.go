@@ -171,12 +171,15 @@ func (p *problems) readID(raw []byte) string {
 	return id
 }
 
-// readURL reads a URL that the server is to call; "" where there is none.
+// readURL reads a URL that the server is to call; "" where there is none, or an empty one, as from a client whose setting is empty.
 func (p *problems) readURL(name string, raw []byte) string {
 	if !p.want(name, raw, rawjson.KindString) {
 		return ""
 	}
 	text := rawjson.Text(raw)
+	if text == "" {
+		return ""
+	}
 	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		p.add(predict.HideCredentials(quote(raw))+" is not an http or https URL", "body", name)
 		return ""

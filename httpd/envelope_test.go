@@ -100,7 +100,7 @@ func TestEnvelopeIsRefused(t *testing.T) {
 		`{"context":{"a":"b","a":{}}}`: {problem("body.context.a", `{} is not of type "string"`)},
 		`{"context":{"b":1,"a":2,"b":3}}`: {
 			problem("body.context.b", `3 is not of type "string"`), problem("body.context.a", `2 is not of type "string"`)},
-		`{"webhook":""}`:                    {problem("body.webhook", `"" is not an http or https URL`)},
+		`{"webhook":" "}`:                   {problem("body.webhook", `" " is not an http or https URL`)},
 		`{"webhook":"ftp://x/"}`:            {problem("body.webhook", `"ftp://x/" is not an http or https URL`)},
 		`{"webhook":"http:///a"}`:           {problem("body.webhook", `"http:///a" is not an http or https URL`)},
 		`{"webhook":"http://a b/"}`:         {problem("body.webhook", `"http://a b/" is not an http or https URL`)},

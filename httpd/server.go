@@ -16,8 +16,9 @@ import (
 	"pinion/runtime/predict"
 )
 
-// readBuffer bounds a request's line and headers. An id of 256 characters can take 3 KiB of a path.
-const readBuffer = 8 << 10
+// readBuffer bounds a request's line and headers: proxies that tell who somebody is send some 10 KiB. A connection in use has as
+// much memory, of which it touches what it needs.
+const readBuffer = 32 << 10
 
 // Server answers HTTP for one Service. Its methods may be called from any goroutine.
 type Server struct {

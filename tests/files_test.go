@@ -3,6 +3,9 @@ package tests
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,6 +61,57 @@ func TestDataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
 			_, err := os.Stat(folder)
 			return os.IsNotExist(err)
 		})
+	}
+}
+
+// TestBeginsWithItsFiles: with a slot free, a prediction has begun when its files are fetched, also where that fails; in the
+// line it has not.
+func TestBeginsWithItsFiles(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "filing.py:Runner", Args: []string{"--queue", "4"}})
+	told := make(chan harness.Prediction, 8)
+	asked, answer := make(chan string, 4), make(chan int)
+	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			asked <- r.URL.Path
+			w.WriteHeader(<-answer)
+			return
+		}
+		var p harness.Prediction
+		if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
+			t.Errorf("read a webhook: %v", err)
+		}
+		told <- p
+	}))
+	defer outside.Close()
+	create := func(id string) {
+		request := map[string]any{
+			"id": id, "input": input{"file": outside.URL + "/" + id}, "webhook": outside.URL, "webhook_events_filter": []string{"start", "completed"},
+		}
+		if a := s.Create(request, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
+			t.Fatalf("%s: %s", id, a)
+		}
+		harness.Receive(t, asked)
+	}
+	status := func(id string) string { return s.Do(http.MethodGet, "/predictions/"+id, nil).Status }
+
+	create("first")
+	if p := harness.Receive(t, told); p.ID != "first" || p.Status != "processing" {
+		t.Errorf("while its file is fetched: %+v", p)
+	}
+	create("second")
+	if first, second := status("first"), status("second"); first != "processing" || second != "starting" {
+		t.Errorf("of two in one slot, while their files are fetched: %s and %s", first, second)
+	}
+	answer <- http.StatusNotFound
+	answer <- http.StatusOK
+	seen := map[string][]string{"first": {"processing"}}
+	for range 3 {
+		p := harness.Receive(t, told)
+		seen[p.ID] = append(seen[p.ID], p.Status)
+	}
+	if got := fmt.Sprint(seen); got != "map[first:[processing failed] second:[processing succeeded]]" && got != "map[first:[processing succeeded] second:[failed]]" {
+		t.Errorf("webhooks: %s", got)
 	}
 }
 

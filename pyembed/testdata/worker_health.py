@@ -29,6 +29,8 @@ MODEL = """
                 raise SystemExit(3)
             if self.state == "hang":
                 time.sleep(600)
+            if self.state == "zero":
+                return 0
             return self.state == "well"
 """
 ASYNC = MODEL.replace("    def run", "    async def run").replace(
@@ -60,6 +62,8 @@ def test_answers():
             assert answer["error"].endswith("RuntimeError: the GPU is gone"), answer
             worker.run({"state": "exit"}, flags=0)
             assert worker.health()["ok"] is False
+            worker.run({"state": "zero"}, flags=0)
+            assert worker.health() == {"ok": True}
             worker.run({"state": "well"}, flags=0)
             assert worker.health() == {"ok": True}
 

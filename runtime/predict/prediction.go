@@ -272,7 +272,7 @@ func (p *Prediction) finishOutput(r *Result) {
 		rec.Output = []byte("[]")
 	case r.Output != nil:
 		rec.Output = r.Output
-		if r.Status == Succeeded && len(p.observers) > 0 { // a webhook is told of a returned output too
+		if r.Status == Succeeded && len(p.observers) > 0 && string(r.Output) != "null" { // a webhook is told of a returned output too
 			p.tell(Event{Kind: EventOutput, Index: 0, Data: r.Output})
 		}
 	}

@@ -56,6 +56,7 @@ func (j *job) Run(*predict.Prediction) error {
 			defer abort()
 			j.abortWith(abort)
 			began := time.Now()
+			j.beginFetching(began)
 			input, err = j.files(ctx)
 			j.transfers = time.Since(began)
 		}
@@ -67,6 +68,14 @@ func (j *job) Run(*predict.Prediction) error {
 	}
 	j.call.Wait()
 	return j.finish(&j.call.Result)
+}
+
+// beginFetching begins the prediction with the transfer of its files, where a slot is free for it, as with Cog. Where it would
+// wait for one it begins when the model has it, as others do.
+func (j *job) beginFetching(now time.Time) {
+	if load := j.service.o.Pool.Load(); len(j.prepared.Files) > 0 && load.InFlight <= load.Places {
+		j.p.Begin(now)
+	}
 }
 
 // filesFailed ends a prediction whose files are not there.

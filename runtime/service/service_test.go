@@ -261,7 +261,7 @@ func TestFileThatCannotBeHad(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	got := h.run("a", `{"s":"die","image":"`+server.URL+`/cat.png"}`)
-	if got.Status != predict.Failed || !strings.Contains(got.Error, `input "image"`) || !strings.Contains(got.Error, "404") || !got.Started.IsZero() {
+	if got.Status != predict.Failed || !strings.Contains(got.Error, `input "image"`) || !strings.Contains(got.Error, "404") || got.Started.IsZero() {
 		t.Errorf("got %+v", got)
 	}
 	h.run("b", `{"s":"x"}`) // its place is free
@@ -284,7 +284,7 @@ func TestCancelDuringFetch(t *testing.T) {
 	if !h.Cancel(predict.KindPrediction, "a") {
 		t.Error("it is not in flight")
 	}
-	if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled || !p.Record().Started.IsZero() {
+	if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled || p.Record().Started.IsZero() {
 		t.Errorf("got %v, %+v", err, p.Record())
 	}
 	<-left

@@ -141,19 +141,19 @@ func (s *Server) Cancel(id string) Answer {
 	return s.Do(http.MethodPost, "/predictions/"+id+"/cancel", nil)
 }
 
-// Receive waits for an answer that was begun.
-func Receive(t testing.TB, answer <-chan Answer) Answer {
+// Receive waits for an answer that was begun, or for what else comes from a channel.
+func Receive[T any](t testing.TB, from <-chan T) T {
 	t.Helper()
-	var a Answer
-	Eventually(t, "the prediction is answered", func() bool {
+	var got T
+	Eventually(t, "something comes", func() bool {
 		select {
-		case a = <-answer:
+		case got = <-from:
 			return true
 		default:
 			return false
 		}
 	})
-	return a
+	return got
 }
 
 // CloseIdle closes the connections that no request uses.

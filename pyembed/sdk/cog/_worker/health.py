@@ -74,6 +74,7 @@ def _check(predictor: Predictor, loop: asyncio.AbstractEventLoop | None) -> dict
                 healthy = asyncio.run(healthy)
     except BaseException as error:
         return {"ok": False, "error": f"Healthcheck failed: {errors.describe(error)}"}
-    if healthy is None or healthy:  # one that says nothing has no complaint
-        return {"ok": True}
-    return {"ok": False, "error": "Healthcheck failed: user-defined healthcheck returned False"}
+    # False alone is a complaint, numpy's too: nothing is none, and neither is an exit status of 0.
+    if type(healthy).__name__ in ("bool", "bool_") and not healthy:
+        return {"ok": False, "error": "Healthcheck failed: user-defined healthcheck returned False"}
+    return {"ok": True}
