@@ -114,7 +114,8 @@ type Call struct {
 	leads     *Slot // whose leader it is
 	grace     *time.Timer
 	logs      []byte
-	cut       int // bytes of logs that were dropped
+	cut       int           // bytes of logs that were dropped
+	lines     [2]lineLength // of stdout and stderr
 	item      batch.Item[*Call]
 	ride      *ride                 // that it is on, until it has its answer
 	alone     bool                  // it rides by itself: it was with others when a worker died
@@ -149,6 +150,11 @@ const maxLogs = 16 << 20
 
 // addLogs tells of text of the model's, or keeps it as far as there is room. Called with the lock held.
 func (c *Call) addLogs(source string, text []byte) {
+	line := &c.lines[0]
+	if source == "stderr" {
+		line = &c.lines[1]
+	}
+	text = line.trim(text)
 	if c.Tell != nil {
 		c.Tell.Log(source, text)
 		return

@@ -73,7 +73,7 @@ func TestList(t *testing.T) {
 func TestLogsAreBounded(t *testing.T) {
 	c := NewCall("a", nil, nil)
 	for range 17 {
-		c.addLogs("stdout", bytes.Repeat([]byte("x"), 1<<20))
+		c.addLogs("stdout", bytes.Repeat([]byte("x\n"), 1<<19))
 	}
 	c.addLogs("stdout", []byte("end"))
 	logs := c.takeLogs()
