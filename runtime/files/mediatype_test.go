@@ -2,6 +2,8 @@ package files
 
 import (
 	"bytes"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -23,6 +25,27 @@ func TestMediaTypes(t *testing.T) {
 	for name, want := range map[string]string{"a.jpeg": "image/jpeg", "a.tar.gz": "application/gzip", "a.Wav": "audio/wav", "a.xml": "application/xml", "a.": "text/plain; charset=utf-8"} {
 		if got := typeOf(name, strings.NewReader("text")); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestMediaTypesAreTheWorkers holds that a file has the same type in an answer, where the worker's table says it, and
+// where it is sent to.
+func TestMediaTypesAreTheWorkers(t *testing.T) {
+	source, err := os.ReadFile("../../pyembed/sdk/cog/_worker/mime.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^    "(\w+)": "(.+)",$`).FindAllStringSubmatch(string(source), -1) {
+		theirs["."+m[1]] = m[2]
+	}
+	if len(theirs) < 50 {
+		t.Fatalf("found %d types there", len(theirs))
+	}
+	for _, m := range mediaTypes() {
+		if want := typeOf("x"+m.extension, bytes.NewReader(nil)); theirs[m.extension] != want && m.extension != ".bin" {
+			t.Errorf("%s: %s here, %q there", m.extension, want, theirs[m.extension])
 		}
 	}
 }

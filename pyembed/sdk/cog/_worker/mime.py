@@ -12,9 +12,12 @@ _BY_SUFFIX = {
     "avif": "image/avif",
     "bin": _UNKNOWN,
     "bmp": "image/bmp",
+    "bz2": "application/x-bzip2",
     "ckpt": _UNKNOWN,
     "css": "text/css",
     "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     "flac": "audio/flac",
     "gif": "image/gif",
     "glb": "model/gltf-binary",
@@ -29,24 +32,34 @@ _BY_SUFFIX = {
     "js": "text/javascript",
     "json": "application/json",
     "jsonl": "application/jsonl",
+    "log": "text/plain",
     "m4a": "audio/mp4",
+    "markdown": "text/markdown",
     "md": "text/markdown",
     "mid": "audio/midi",
+    "midi": "audio/midi",
+    "mjs": "text/javascript",
     "mkv": "video/x-matroska",
     "mov": "video/quicktime",
     "mp3": "audio/mpeg",
     "mp4": "video/mp4",
+    "mpeg": "video/mpeg",
+    "mpg": "video/mpeg",
     "npy": _UNKNOWN,
     "npz": "application/zip",
     "obj": "model/obj",
     "ogg": "audio/ogg",
+    "ogv": "video/ogg",
     "onnx": _UNKNOWN,
-    "opus": "audio/ogg",
+    "opus": "audio/opus",
+    "parquet": "application/vnd.apache.parquet",
     "pdf": "application/pdf",
     "ply": _UNKNOWN,
     "png": "image/png",
+    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
     "pt": _UNKNOWN,
     "pth": _UNKNOWN,
+    "py": "text/x-python",
     "safetensors": _UNKNOWN,
     "srt": "application/x-subrip",
     "stl": "model/stl",
@@ -55,12 +68,15 @@ _BY_SUFFIX = {
     "tgz": "application/gzip",
     "tif": "image/tiff",
     "tiff": "image/tiff",
+    "ts": "video/mp2t",
     "tsv": "text/tab-separated-values",
     "txt": "text/plain",
     "vtt": "text/vtt",
     "wav": "audio/wav",
+    "weba": "audio/webm",
     "webm": "video/webm",
     "webp": "image/webp",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "xml": "application/xml",
     "yaml": "application/yaml",
     "yml": "application/yaml",
@@ -68,29 +84,29 @@ _BY_SUFFIX = {
 }
 
 _BY_START = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"BM", "image/bmp"),
-    (b"II*\x00", "image/tiff"),
-    (b"MM\x00*", "image/tiff"),
-    (b"%PDF-", "application/pdf"),
-    (b"OggS", "audio/ogg"),
-    (b"fLaC", "audio/flac"),
-    (b"ID3", "audio/mpeg"),
-    (b"\xff\xfb", "audio/mpeg"),
-    (b"\x1aE\xdf\xa3", "video/webm"),
-    (b"glTF", "model/gltf-binary"),
-    (b"\x1f\x8b", "application/gzip"),
-    (b"PK\x03\x04", "application/zip"),
+    (b"\x89PNG\r\n\x1a\n", "png"),
+    (b"\xff\xd8\xff", "jpg"),
+    (b"GIF87a", "gif"),
+    (b"GIF89a", "gif"),
+    (b"BM", "bmp"),
+    (b"II*\x00", "tiff"),
+    (b"MM\x00*", "tiff"),
+    (b"%PDF-", "pdf"),
+    (b"OggS", "ogg"),
+    (b"fLaC", "flac"),
+    (b"ID3", "mp3"),
+    (b"\xff\xfb", "mp3"),
+    (b"\x1aE\xdf\xa3", "webm"),
+    (b"glTF", "glb"),
+    (b"\x1f\x8b", "gz"),
+    (b"PK\x03\x04", "zip"),
 )
-_RIFF = {b"WAVE": "audio/wav", b"WEBP": "image/webp", b"AVI ": "video/x-msvideo"}
+_RIFF = {b"WAVE": "wav", b"WEBP": "webp", b"AVI ": "avi"}
 _FTYP = {
-    b"avif": "image/avif",
-    b"heic": "image/heic",
-    b"M4A ": "audio/mp4",
-    b"qt  ": "video/quicktime",
+    b"avif": "avif",
+    b"heic": "heic",
+    b"M4A ": "m4a",
+    b"qt  ": "mov",
 }
 
 
@@ -110,29 +126,25 @@ def media_type(name: str, start: bytes) -> str:
         guessed, encoding = mimetypes.guess_type("x." + suffix)
         if guessed is not None and encoding is None:
             return guessed
-    return _by_content(start)
+    return _BY_SUFFIX.get(_suffix_by_content(start), _UNKNOWN)
 
 
-def extension(kind: str) -> str:
-    """Return an extension for a media type, with its dot; "" where none is known.
+def extension(start: bytes) -> str:
+    """Return the extension that suits a file's first bytes, with its dot; "" where none is known.
 
-    >>> extension("image/png"), extension("application/octet-stream")
-    ('.png', '')
+    >>> extension(b"GIF89a..."), extension(b"?")
+    ('.gif', '')
     """
-    if kind == _UNKNOWN:
-        return ""
-    for suffix, known in _BY_SUFFIX.items():
-        if known == kind:
-            return "." + suffix
-    return ""
+    suffix = _suffix_by_content(start)
+    return "." + suffix if suffix else ""
 
 
-def _by_content(start: bytes) -> str:
-    for magic, kind in _BY_START:
+def _suffix_by_content(start: bytes) -> str:
+    for magic, suffix in _BY_START:
         if start.startswith(magic):
-            return kind
+            return suffix
     if start[:4] == b"RIFF":
-        return _RIFF.get(start[8:12], _UNKNOWN)
+        return _RIFF.get(start[8:12], "")
     if start[4:8] == b"ftyp":
-        return _FTYP.get(start[8:12], "video/mp4")
-    return _UNKNOWN
+        return _FTYP.get(start[8:12], "mp4")
+    return ""

@@ -6,7 +6,7 @@ import errno
 import io
 import os
 
-from .mime import extension, media_type
+from .mime import extension
 from .outfile import FileProblem, is_unfetched, read_file
 
 TYPE_CHECKING = False
@@ -107,7 +107,7 @@ class Store:
         number, self._count = self._count, self._count + 1
         name = _base(name)
         if not name:
-            name = f"{self._nameless}{suffix or extension(media_type('', start)) or '.bin'}"
+            name = f"{self._nameless}{suffix or extension(start) or '.bin'}"
             self._nameless += 1
         folder = f"{self._folder}/{number}"
         os.makedirs(folder, exist_ok=True)
