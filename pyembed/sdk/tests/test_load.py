@@ -358,15 +358,55 @@ class TestFlags:
         assert [field.name for field in predictor.signature.inputs] == ["a", "b"]
         assert list(predictor.function(a=1)) == [1]
 
-    def test_decorator_without_wraps_is_explained(self, model):
-        with pytest.raises(LoadError, match=r"functools\.wraps"):
+    @pytest.mark.parametrize("outer", ["", "@logged", "@timed(3)"])
+    def test_below_decorators_without_wraps(self, model, outer):
+        predictor = model(
+            f"""
+            from cog import *
+            def helper(n: int): ...
+            def logged(fn):
+                def wrapper(*args, **kwargs):
+                    helper(1)
+                    return fn(*args, **kwargs)
+                later = helper
+                return wrapper
+            def timed(limit):
+                def decorate(fn):
+                    def timer(self, **kwargs): return fn(self, **kwargs) * limit
+                    return timer
+                return decorate
+            class Base(BaseRunner):
+                {outer}
+                @logged
+                def run(self, a: int, b: str = "x") -> str: return b * a
+            class Runner(Base): ...
+            """
+        )
+        assert [field.name for field in predictor.signature.inputs] == ["a", "b"]
+        assert predictor.function(a=1) in ("x", "xxx")
+
+    def test_function_below_a_decorator_without_wraps(self, model):
+        predictor = model(
+            """
+            def logged(fn):
+                def wrapper(*args, **kwargs): return fn(*args, **kwargs)
+                return wrapper
+            @logged
+            def run(a: int) -> str: return str(a)
+            """
+        )
+        assert [field.name for field in predictor.signature.inputs] == ["a"]
+        assert predictor.function(a=1) == "1"
+
+    def test_variable_parameters_are_explained(self, model):
+        with pytest.raises(LoadError, match=r"takes \*args or \*\*kwargs.*functools\.wraps"):
+            model("def run(a: int, **kwargs) -> str: ...\n")
+        with pytest.raises(LoadError, match=r"takes \*args or \*\*kwargs.*functools\.wraps"):
             model(
                 """
-                def logged(fn):
-                    def wrapper(*args, **kwargs): return fn(*args, **kwargs)
-                    return wrapper
-                @logged
                 def run(a: int) -> str: ...
+                kept = run
+                def run(*args, **kwargs): return kept(*args, **kwargs)
                 """
             )
 

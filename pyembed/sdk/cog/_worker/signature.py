@@ -161,7 +161,8 @@ def read_signature(
 ) -> Signature:
     """Return the signature of a predict function, checked; raise LoadError if it has faults.
 
-    excuse is asked about each faulty input or output: what it excuses is taken as anything.
+    excuse is asked about each faulty input or output: what it excuses is taken as anything,
+    and *args and **kwargs as nothing.
     """
     from . import constraints
 
@@ -170,7 +171,7 @@ def read_signature(
     qualname = qualname.rpartition("<locals>.")[2]
     source = Source(inner, qualname, root)
     names = Names(getattr(inner, "__globals__", {}), _class_names(function))
-    parameters, returns = _parameters(function, inner, bound, source)
+    parameters, returns = _parameters(function, inner, bound, source, excuse)
     inputs = []
     for order, parameter in enumerate(parameters):
         try:
@@ -195,8 +196,10 @@ def read_signature(
 def _class_names(function: Any) -> dict[str, Any]:
     """Return what the annotations of a method may name besides globals: its class's own."""
     owner = getattr(function, "__self__", None)
-    if owner is None:
-        return {}
+    return {} if owner is None else _class_names_of(owner)
+
+
+def _class_names_of(owner: Any) -> dict[str, Any]:
     cls = owner if isinstance(owner, type) else type(owner)
     return {
         name: value for base in reversed(cls.__mro__[:-1]) for name, value in vars(base).items()
@@ -206,18 +209,49 @@ def _class_names(function: Any) -> dict[str, Any]:
 def unwrap(function: Any) -> tuple[Any, int]:
     """Return the innermost function, and how many leading parameters are bound.
 
-    Decorators that use functools.wraps are followed; partials are not, for only
+    Decorators are followed, with functools.wraps or without; partials are not, for only
     inspect knows what is left of their parameters.
     """
     bound = 0
+    owner = getattr(function, "__self__", None)
     for _ in range(100):  # a decorator may, by mistake, wrap itself
         function, more = outermost(function)
         bound += more
-        wrapped = None if _is_partial(function) else getattr(function, "__wrapped__", None)
+        wrapped = None
+        if not _is_partial(function):
+            wrapped = getattr(function, "__wrapped__", None) or _replaced(function, owner)
         if wrapped is None:
             break
         function = wrapped
     return function, bound
+
+
+def _replaced(wrapper: Any, owner: Any) -> Any:
+    """Return the function in whose place a decorator without functools.wraps has put wrapper.
+
+    It is a variable of the wrapper, or of one below it, and its name leads to the wrapper now.
+    """
+    code = getattr(wrapper, "__code__", None)
+    if code is None or not code.co_flags & (_CO_VARARGS | _CO_VARKEYWORDS):
+        return None
+    below, seen = [wrapper], []
+    while below:
+        function = below.pop()
+        if function in seen:
+            continue
+        seen.append(function)
+        name = getattr(function, "__name__", "")
+        names = function.__globals__ if owner is None else _class_names_of(owner)
+        if function is not wrapper and names.get(name) is wrapper:
+            return function
+        for cell in function.__closure__ or ():
+            try:
+                inner, _ = outermost(cell.cell_contents)
+            except ValueError:  # a variable that has no value yet
+                continue
+            if hasattr(inner, "__code__") and hasattr(inner, "__closure__"):
+                below.append(inner)
+    return None
 
 
 def outermost(function: Any) -> tuple[Any, int]:
@@ -237,17 +271,22 @@ def _is_partial(function: Any) -> bool:
 
 
 def _parameters(
-    function: Any, inner: Any, bound: int, source: Source
+    function: Any,
+    inner: Any,
+    bound: int,
+    source: Source,
+    excuse: Callable[[LoadError], bool] | None = None,
 ) -> tuple[list[Parameter], tuple[bool, object]]:
+    """Return the named parameters and the return type; excuse is asked about *args and **kwargs."""
     code = getattr(inner, "__code__", None)
     if code is None or hasattr(inner, "__signature__"):
-        return _inspected(function, source)
+        return _inspected(function, source, excuse)
     try:
         annotations = dict(inner.__annotations__)
     except NameError as exc:  # 3.14 evaluates them here
         raise source.error("", f"its annotations cannot be read: {exc}") from exc
     if code.co_flags & (_CO_VARARGS | _CO_VARKEYWORDS):
-        raise source.error("", _VARIABLE)
+        _refuse_variable(source, excuse)
     count = code.co_argcount
     names = code.co_varnames[: count + code.co_kwonlyargcount]
     defaults = inner.__defaults__ or ()
@@ -267,13 +306,19 @@ def _parameters(
     return found, ("return" in annotations, annotations.get("return"))
 
 
-_VARIABLE = (
-    "it takes *args or **kwargs, so its inputs have no names and types; "
-    "declare each one (a decorator should use functools.wraps)"
-)
+def _refuse_variable(source: Source, excuse: Callable[[LoadError], bool] | None) -> None:
+    fault = source.error(
+        "",
+        "it takes *args or **kwargs, so its inputs have no names and types; "
+        "declare each one (a decorator should use functools.wraps)",
+    )
+    if excuse is None or not excuse(fault):
+        raise fault
 
 
-def _inspected(function: Any, source: Source) -> tuple[list[Parameter], tuple[bool, object]]:
+def _inspected(
+    function: Any, source: Source, excuse: Callable[[LoadError], bool] | None
+) -> tuple[list[Parameter], tuple[bool, object]]:
     """Read the parameters of partials and the like, which inspect knows how to do."""
     import inspect
 
@@ -284,7 +329,8 @@ def _inspected(function: Any, source: Source) -> tuple[list[Parameter], tuple[bo
     found = []
     for parameter in signature.parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise source.error("", _VARIABLE)
+            _refuse_variable(source, excuse)
+            continue
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise source.error(parameter.name, "it is positional only; inputs are passed by name")
         declared = parameter.default is not parameter.empty
