@@ -8,6 +8,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_HTTP = ("http://", "https://")
+_TIMEOUT = 10  # seconds in which nothing comes
+
 
 class File(io.IOBase):
     """A file object. Deprecated: use `cog.Path`.
@@ -28,7 +31,7 @@ class File(io.IOBase):
         text = str(value)
         if text.startswith("data:"):
             return open_data_url(text)
-        if text.startswith(("http://", "https://")):
+        if text.startswith(_HTTP):
             return URLFile(text)
         return open(text, "rb")
 
@@ -44,6 +47,8 @@ class URLFile(io.IOBase):
     def __init__(self, url: str, filename: str | None = None) -> None:
         from ._path import _file_name
 
+        if not url.startswith(_HTTP):
+            raise ValueError(f"a URLFile is behind http: or https:, not {url[:100]!r}")
         self._url = url
         self._response: Any = None
         self.name = filename or _file_name(url)
@@ -53,9 +58,8 @@ class URLFile(io.IOBase):
             import urllib.request
 
             headers = {"User-Agent": _user_agent()}
-            # The constructor's caller chose the URL; only http and https come from validate().
-            request = urllib.request.Request(self._url, headers=headers)  # noqa: S310
-            self._response = urllib.request.urlopen(request)  # noqa: S310
+            request = urllib.request.Request(self._url, headers=headers)  # noqa: S310 (http only)
+            self._response = urllib.request.urlopen(request, timeout=_TIMEOUT)  # noqa: S310
         return self._response
 
     def readable(self) -> bool:

@@ -122,8 +122,6 @@ def _file_name(url: str) -> str:
     """Return a name for the file behind a URL that may be part of a temporary file's."""
     from ._filename import get_filename
 
-    if url.startswith("data:"):
-        return "file"  # its suffix would cost mimetypes, and nobody asked for it
     return "".join("_" if c in '"*:<>?|\\' or not c.isprintable() else c for c in get_filename(url))
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from ._dataclass_view import DataclassView
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 MASK = "**********"
 
 
 class Secret:
     """A string that does not print itself: a token, a password.
 
-    Immutable and hashable. `get_secret_value` is the only way to the content.
+    A frozen dataclass. `get_secret_value` is the only way to the content.
 
     >>> from cog import Secret
     >>> token = Secret("hunter2")
@@ -19,8 +25,9 @@ class Secret:
     'hunter2'
     """
 
-    __slots__ = ("secret_value",)
     __match_args__ = ("secret_value",)
+    __dataclass_fields__ = DataclassView()
+    __dataclass_params__ = DataclassView()
 
     secret_value: str | None
 
@@ -46,17 +53,25 @@ class Secret:
         return hash((self.secret_value,))
 
     def __setattr__(self, name: str, value: object) -> None:
-        from dataclasses import FrozenInstanceError
+        if type(self) is Secret or name == "secret_value":
+            from dataclasses import FrozenInstanceError
 
-        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        from dataclasses import FrozenInstanceError
+        if type(self) is Secret or name == "secret_value":
+            from dataclasses import FrozenInstanceError
 
-        raise FrozenInstanceError(f"cannot delete field {name!r}")
+            raise FrozenInstanceError(f"cannot delete field {name!r}")
+        super().__delattr__(name)
 
-    def __reduce__(self) -> tuple[type[Secret], tuple[str | None]]:
-        return type(self), (self.secret_value,)
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Mask it in what a pydantic model dumps, as the worker does with one that is returned."""
+        schema: Any = handler(source)
+        schema["serialization"] = {"type": "function-plain", "function": str}
+        return schema
 
 
 Secret.__module__ = "cog.types"

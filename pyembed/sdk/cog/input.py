@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
+from ._dataclass_view import DataclassView
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
 _UNSET = type("_Unset", (), {"__slots__": (), "__repr__": lambda self: "..."})()
-
-
-class _DataclassView:
-    """Makes FieldInfo a dataclass to those who ask, without importing dataclasses.
-
-    `Input` runs in the signature of nearly every model, and dataclasses brings
-    the inspect module with it. The dunder attributes that mark a dataclass are
-    therefore taken from a real one, made at the first look.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: object, owner: type | None = None) -> object:
-        import dataclasses
-
-        shadow = dataclasses.make_dataclass(
-            "FieldInfo",
-            [(name, object, dataclasses.field(default=None)) for name in FieldInfo.__match_args__],
-            frozen=True,
-        )
-        return getattr(shadow, self.name)
 
 
 class FieldInfo:
@@ -53,8 +33,8 @@ class FieldInfo:
         "accept",
     )
     __slots__ = (*__match_args__, "has_default")
-    __dataclass_fields__ = _DataclassView("__dataclass_fields__")
-    __dataclass_params__ = _DataclassView("__dataclass_params__")
+    __dataclass_fields__ = DataclassView()
+    __dataclass_params__ = DataclassView()
 
     default: Any
     description: str | None

@@ -2,11 +2,14 @@
 
 import copy
 import dataclasses
+import http.server
 import io
 import pathlib
 import pickle
 import subprocess
 import sys
+import threading
+import typing
 
 import pytest
 
@@ -136,6 +139,31 @@ class TestSecret:
         assert Secret().get_secret_value() is None
         assert str(Secret()) == ""
 
+    def test_is_a_dataclass(self):
+        assert dataclasses.is_dataclass(Secret)
+        assert [field.name for field in dataclasses.fields(Secret)] == ["secret_value"]
+        assert dataclasses.asdict(Secret("a")) == vars(Secret("a")) == {"secret_value": "a"}
+        assert dataclasses.replace(Secret("a"), secret_value="b") == Secret("b")
+        assert typing.get_type_hints(Secret) == {"secret_value": typing.Optional[str]}
+
+    def test_a_dataclass_can_derive_from_it(self):
+        @dataclasses.dataclass(frozen=True)
+        class Named(Secret):
+            name: str = "?"
+
+        named = Named("a", name="n")
+        assert (named.get_secret_value(), named.name) == ("a", "n")
+        assert dataclasses.asdict(copy.deepcopy(named)) == {"secret_value": "a", "name": "n"}
+        assert named != Named("a", name="m")
+
+    def test_a_plain_class_can_derive_from_it(self):
+        class Noted(Secret):
+            def __init__(self, text):
+                super().__init__(text)
+                self.note = "n"
+
+        assert vars(Noted("a")) == {"secret_value": "a", "note": "n"}
+
 
 class TestPath:
     def test_is_a_posix_path(self):
@@ -170,6 +198,8 @@ class TestPath:
             ("https://x.test/dir/a%20b.png?sig=1#f", "a b.png"),
             ("https://x.test/", ""),
             ("https://x.test/a%2Fb", "a_b"),
+            ("data:image/png;base64,iVBORw0KGgo=", "file.png"),
+            ("data:,a", "file.txt"),
             ("https://x.test/" + "ä" * 300 + ".png", None),
         ],
     )
@@ -191,18 +221,44 @@ class TestFile:
         with pytest.raises(ValueError, match="comma"):
             File.validate("data:text")
 
-    def test_url_file_reads_on_demand(self, tmp_path):
-        target = tmp_path / "a.txt"
-        target.write_bytes(b"abc")
-        file = URLFile(target.as_uri())
+    def test_url_file_reads_on_demand(self, web):
+        file = URLFile(web + "/a.txt")
         assert file.name == "a.txt"
         assert file.readable()
-        assert file.read(1) == b"a"
-        assert file.read() == b"bc"
+        assert file.read(1) == b"/"
+        assert file.read() == b"a.txt"
         file.close()
+        assert Path.validate(web + "/b.txt").convert().read_bytes() == b"/b.txt"
         again = pickle.loads(pickle.dumps(URLFile("http://x.test/b")))
         assert again.name == "b"
         assert "http://x.test/b" in repr(again)
+
+    @pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://x.test/a", "a"])
+    def test_url_file_is_of_http(self, url):
+        with pytest.raises(ValueError, match="http"):
+            URLFile(url)
+
+
+@pytest.fixture
+def web():
+    """Return the address of a server that answers with the path that was asked for."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(self.path)))
+            self.end_headers()
+            self.wfile.write(self.path.encode())
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
 
 
 class TestBaseModel:

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 import pytest
 from sources import function_source
 
-from cog import Path
+from cog import Path, Secret
 from cog._worker.encode import encode
 from cog._worker.schema import openapi
 from cog.errors import OutputError
@@ -69,6 +69,20 @@ def test_dataclass_of_pydantic():
         left: int
 
     assert encode(Box(left=1)) == {"left": 1}
+
+
+def test_secret_in_a_model_of_pydantic():
+    class Settings(pydantic.BaseModel):
+        token: Secret
+        other: Optional[Secret] = None
+
+    settings = Settings(token=Secret("a"))
+    assert settings.token.get_secret_value() == "a"
+    assert encode(settings) == {"token": "**********", "other": None}
+    if V2:
+        assert settings.model_dump_json() == '{"token":"**********","other":null}'
+    with pytest.raises(ValueError, match="token"):
+        Settings(token=5)
 
 
 def test_aliases_and_constraints_are_not_in_the_way(model):
