@@ -310,13 +310,13 @@ static int mend(struct rides *s, uint64_t id, size_t n, PyObject *scope, PyObjec
 // run carries out the ride whose turn it is. 0, or -1 with an exception that ends the worker.
 static int run(struct rides *s) {
   struct ride r = s->waiting[0];
-  PyObject *ids = PyDict_GetItemWithError(r.message, s->ids_key), *token, *scope = NULL;  // ids: borrowed
+  PyObject *ids = PyDict_GetItemWithError(r.message, s->ids_key), *around, *scope = NULL;  // ids: borrowed
   PyObject *arguments = ids ? board(s, ids) : NULL;
   // The scope is made before the claim, after which nothing of Python's may run that a cancel is not to interrupt.
-  if (arguments) scope = px_scope_enter(&s->scopes, NULL, &token);
+  if (arguments) scope = px_scope_enter(&s->scopes, NULL, &around);
   if (!scope || !px_claim(s->ch->page, r.id)) {
     PyErr_Clear();
-    if (scope) Py_XDECREF(px_scope_leave(&s->scopes, false, scope, token));
+    if (scope) Py_XDECREF(px_scope_leave(&s->scopes, false, scope, around));
     Py_XDECREF(arguments);
     return hand_over(s, NULL);
   }
@@ -333,11 +333,11 @@ static int run(struct rides *s) {
   int status;
   if (values) {
     Py_DecRef(result);
-    metrics = px_scope_leave(&s->scopes, false, scope, token);
+    metrics = px_scope_leave(&s->scopes, false, scope, around);
     status = answer(s, r.id, ids, values, took, metrics);
     Py_DecRef(values);
   } else {
-    metrics = px_scope_leave(&s->scopes, false, Py_NewRef(scope), token);
+    metrics = px_scope_leave(&s->scopes, false, Py_NewRef(scope), around);
     Py_XDECREF(metrics);
     status = mend(s, r.id, (size_t)n, scope, result, took);
   }

@@ -18,7 +18,22 @@ void px_scopes_free(struct px_scopes *s) {
   Py_XDECREF(s->spare);
 }
 
-PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **token) {
+// open_context enters a copy of the context, with a scope in it. The copy, or NULL with an exception.
+static PyObject *open_context(struct px_scopes *s, PyObject *scope) {
+  PyObject *around = PyContext_CopyCurrent();
+  if (around && PyContext_Enter(around) == 0) {
+    PyObject *token = PyContextVar_Set(s->variable, scope);
+    if (token) {
+      Py_DecRef(token);
+      return around;
+    }
+    PyContext_Exit(around);
+  }
+  Py_XDECREF(around);
+  return NULL;
+}
+
+PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **around) {
   PyObject *scope = NULL;
   if (s->spare && !context) {
     scope = s->spare;
@@ -27,18 +42,18 @@ PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **toke
     scope = PyObject_CallFunctionObjArgs(s->make, context ? context : Py_None, NULL);
   }
   if (!scope) return NULL;
-  *token = PyContextVar_Set(s->variable, scope);
-  if (*token) return px_w.scope = scope;
+  *around = open_context(s, scope);
+  if (*around) return px_w.scope = scope;
   Py_DecRef(scope);
   return NULL;
 }
 
-PyObject *px_scope_leave(struct px_scopes *s, bool told, PyObject *scope, PyObject *token) {
+PyObject *px_scope_leave(struct px_scopes *s, bool told, PyObject *scope, PyObject *around) {
   PyObject *type, *value, *trace, *values, *context, *metrics = NULL;
   PyErr_Fetch(&type, &value, &trace);
   px_w.scope = NULL;
-  if (PyContextVar_Reset(s->variable, token) < 0) PyErr_Clear();
-  Py_DecRef(token);
+  if (PyContext_Exit(around) < 0) PyErr_Clear();
+  Py_DecRef(around);
   values = PyObject_GetAttr(scope, s->values_name);
   context = values ? PyObject_GetAttr(scope, s->context_name) : NULL;
   if (values && values != Py_None) metrics = PyObject_CallMethod(scope, "collected", NULL);

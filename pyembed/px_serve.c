@@ -219,7 +219,7 @@ static int answer_exception(struct handler *h, struct call *c, uint64_t nanos, P
 // one carries out one request. 0, or -1 with an exception that ends the worker.
 static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   int status = -1;
-  PyObject *scope = NULL, *token = NULL, *metrics = NULL, *output = NULL, *input = NULL, *context = NULL;
+  PyObject *scope = NULL, *around = NULL, *metrics = NULL, *output = NULL, *input = NULL, *context = NULL;
   uint64_t began = px_now(), took = 0;
   struct call c = {.ch = ch, .id = f->id, .told = f->flags & PX_FLAG_EVENTS, .encode = h->encode,
                    .function = &h->functions[f->flags & PX_FLAG_TRAIN ? 1 : 0]};
@@ -234,7 +234,7 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
       files = PyDict_GetItemWithError(message, h->files_key);
     }
     if (!input) PyErr_SetString(PyExc_ValueError, "a request without an input");
-    else if (!files || use_files(h, &c, files) == 0) scope = px_scope_enter(&h->scopes, context, &token);
+    else if (!files || use_files(h, &c, files) == 0) scope = px_scope_enter(&h->scopes, context, &around);
     if (scope && (!c.told || follow(h, &c, scope) == 0)) output = call_model(h, &c, input);
   }
   if (atomic_load(&px_w.is_child)) px_leave_child();
@@ -242,7 +242,7 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   atomic_store(&ch->page->running, 0);
   h->mean = h->mean ? h->mean + took / 8 - h->mean / 8 : took;
 
-  if (scope) metrics = px_scope_leave(&h->scopes, c.told, scope, token);
+  if (scope) metrics = px_scope_leave(&h->scopes, c.told, scope, around);
   if (output)
     status = px_reply(ch, PX_SUCCEEDED, f->id, output, took, metrics, c.encode, h->fail);
   else

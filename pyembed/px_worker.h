@@ -358,14 +358,15 @@ struct px_scopes {
 int px_scopes_load(struct px_scopes *s, PyObject *handler);
 void px_scopes_free(struct px_scopes *s);
 
-// px_scope_enter makes a prediction's scope and sets it: the scope, a new reference, and in *token what undoes it.
+// px_scope_enter makes a prediction's scope and sets it, in a copy of the context that setup left: what the model sets
+// in variables of contexts does not stay for the next. The scope, a new reference, and in *around the copy.
 // context: what the client sent, or NULL. NULL with an exception.
-PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **token);
+PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **around);
 
 // px_scope_leave undoes px_scope_enter, and returns the model's metrics, or NULL where it has recorded none. It takes
 // both references: a scope that was not used, nor told of, and that nobody kept, is used again. An exception that is
 // set stays set.
-PyObject *px_scope_leave(struct px_scopes *s, bool told, PyObject *scope, PyObject *token);
+PyObject *px_scope_leave(struct px_scopes *s, bool told, PyObject *scope, PyObject *around);
 
 // px_scope is _px.scope(): the scope of the prediction that runs on the main thread, or None. Any thread, with the GIL; a
 // new reference.

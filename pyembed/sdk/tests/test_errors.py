@@ -95,13 +95,9 @@ def test_traceback_of_an_error_of_ours(model):
     predictor = model(
         """
         from cog import current_scope
-        from cog._worker.scope import Scope, enter, leave
+        from cog._worker.scope import Scope, within
         def run() -> str:
-            token = enter(Scope())
-            try:
-                current_scope().record_metric("!", 1)
-            finally:
-                leave(token)
+            within(Scope(), lambda: current_scope().record_metric("!", 1))
         """
     )
     text = traceback_text(caught(predictor.function))

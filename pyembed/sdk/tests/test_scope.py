@@ -7,15 +7,15 @@ import threading
 import pytest
 
 from cog import BaseRunner, current_scope
-from cog._worker.scope import Scope, enter, leave
+from cog._worker.scope import Scope, _current, within
 
 
 @pytest.fixture
 def scope():
     scope = Scope({"tenant": "a"})
-    token = enter(scope)
+    token = _current.set(scope)
     yield scope
-    leave(token)
+    _current.reset(token)
 
 
 def test_current_scope_is_that_of_the_prediction(scope):
@@ -38,13 +38,22 @@ def test_outside_nothing_is_kept():
 
 def test_scopes_nest():
     outer, inner = Scope(), Scope()
-    first = enter(outer)
-    second = enter(inner)
-    current_scope().record_metric("a", 1)
-    leave(second)
-    current_scope().record_metric("b", 2)
-    leave(first)
+
+    def record(name, value, *, first=None):
+        if first is not None:
+            first()
+        current_scope().record_metric(name, value)
+
+    within(outer, record, "b", 2, first=lambda: within(inner, record, "a", 1))
     assert (outer.collected(), inner.collected()) == ({"b": 2}, {"a": 1})
+
+
+def test_what_is_set_within_a_scope_does_not_stay():
+    variable = contextvars.ContextVar("variable", default=0)
+    within(Scope(), variable.set, 1)
+    with pytest.raises(ZeroDivisionError):
+        within(Scope(), lambda: variable.set(2) and 1 / 0)
+    assert variable.get() == 0
 
 
 def test_a_thread_in_a_copied_context_has_the_scope(scope):

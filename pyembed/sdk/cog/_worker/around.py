@@ -10,7 +10,7 @@ from time import perf_counter_ns
 import _px
 
 from .logs import Router, follow_threads
-from .scope import Scope, enter, leave
+from .scope import Scope, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,15 +104,13 @@ class Around:
             if item.told:
                 item.scope.hook = item.tell
         who = (item.slot, item.id)
-        token = enter(item.scope)
         self._router.begin(who)
         value = raised = None
         try:
-            value = function(*args, **named)
+            value = within(item.scope, function, *args, **named)
         except BaseException as error:
             item.error = raised = error
         if _px.is_child():
             _px.leave_child(raised)
         self._router.end(who)
-        leave(token)
         return value

@@ -15,7 +15,7 @@ from .alone import Alone
 from .encode import encode
 from .held import Held
 from .rides import Function, Item, Ride
-from .scope import Scope, enter, leave
+from .scope import Scope, within
 from .scope import _current as variable
 from .setup import call_setup
 from .sync import fail
@@ -139,11 +139,11 @@ class BatchServer:
         riders = self._function.riders(ride.items)
         if riders:
             ride.begin(riders)
-            self._enter(ride.scope)
+            _px.set_scope(ride.scope)  # for threads of the model's
             began = perf_counter_ns()
-            canceled = self._run(ride, riders, first)
+            canceled = within(ride.scope, self._run, ride, riders, first)
             ride.nanos = perf_counter_ns() - began + nanos
-            self._leave()
+            _px.set_scope(None)
         else:
             canceled = False
         _px.batch_done(_SLOT, ride.id, ride.nanos, ride.runs, ride.size, ride.failed)
@@ -199,10 +199,10 @@ class BatchServer:
     def _train(self, id: int, call: Alone) -> None:
         """Carry out a request that is no item."""
         kind, value = SUCCEEDED, None
-        self._enter(call.scope)
+        _px.set_scope(call.scope)
         began = perf_counter_ns()
         try:
-            value = self._call(id, call.run, {})
+            value = within(call.scope, self._call, id, call.run, {})
         except BaseException as raised:
             self.inside = False
             if _px.is_child():
@@ -214,17 +214,9 @@ class BatchServer:
         if _px.is_child():
             _px.leave_child(None)
         took = perf_counter_ns() - began
-        self._leave()
+        _px.set_scope(None)
         metrics = call.scope.collected() or None
         _px.reply(_SLOT, id, kind, value, took, metrics, call.encoder, fail)
-
-    def _enter(self, scope: Scope) -> None:
-        self._token = enter(scope)
-        _px.set_scope(scope)  # for threads of the model's
-
-    def _leave(self) -> None:
-        _px.set_scope(None)
-        leave(self._token)
 
     def _on_cancel(self, signum: int, frame: Any) -> None:
         """Interrupt the function, if what it does is what the front names."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from _contextvars import ContextVar
+from _contextvars import ContextVar, copy_context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,10 +188,14 @@ class _Inactive(Scope):
 _INACTIVE = _Inactive()
 _current: ContextVar[Scope] = ContextVar("cog_scope", default=_INACTIVE)
 
-# Bound methods of the variable: a Python function around them would double
-# the cost, and they run twice in every prediction.
-enter = _current.set
-leave = _current.reset
+enter = _current.set  # for the rest of a context: a task's own
+
+
+def within(scope: Scope, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """Call a function in a scope, in a context of its own: what it sets there does not stay."""
+    context = copy_context()
+    context.run(enter, scope)
+    return context.run(function, *args, **named)
 
 
 def current_scope() -> Scope:
