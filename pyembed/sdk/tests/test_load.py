@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import subprocess
 import sys
@@ -177,6 +178,22 @@ class TestModules:
         predictor = load_predictor("src/predict.py", write(tmp_path, files))
         assert predictor.function() == 7
         assert type(predictor.instance).__module__ == "src.predict"
+
+    def test_file_of_a_package_goes_by_its_own_name_as_well(self, tmp_path):
+        files = {"src/named_of_test.py": "class Thing: ...\ndef run() -> int: return 1\n"}
+        load_predictor("src/named_of_test.py", write(tmp_path, files))
+        thing = pickle.loads(b"cnamed_of_test\nThing\n.")
+        assert thing is pickle.loads(b"csrc.named_of_test\nThing\n.")
+
+    def test_file_of_a_package_takes_no_others_name(self, tmp_path):
+        files = {"lib/json.py": CLASS, "lib/tomllib.py": CLASS, "tomllib.py": ""}
+        root = write(tmp_path, files)
+        import json
+
+        load_predictor("lib/json.py", root)
+        load_predictor("lib/tomllib.py", root)
+        assert sys.modules["json"] is json
+        assert not hasattr(importlib.import_module("tomllib"), "Predictor")
 
     def test_folder_without_init(self, tmp_path):
         files = {"a/b/predict.py": CLASS}

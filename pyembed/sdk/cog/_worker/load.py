@@ -240,6 +240,8 @@ def _import(target: str, root: str) -> ModuleType:
         __import__(name)
         module = sys.modules[name]
         if _same_file(module, target):
+            if name != parts[-1] and not _found_at(parts[-1]):
+                sys.modules[parts[-1]] = module  # pickles made under Cog name it so
             return module
     return _import_by_spec(name, target)
 
