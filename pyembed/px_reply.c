@@ -175,11 +175,12 @@ int px_put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nan
   return put_answer(ch, kind, id, nanos, b, &none);
 }
 
-// submit queues the answer that was built, after the mark of what was written until now.
+// submit queues the answer that was built, after the mark of what was written until now: with one slot that is the
+// prediction's, with several what lies in the pipes is nobody's.
 static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_loans *loans) {
   px_flush_stdio();
   px_log_unwatch();
-  if (px_log_mark(ch, id) < 0) {
+  if (px_log_mark(ch, px_w.nslots == 1 ? id : 0) < 0) {
     PyErr_NoMemory();
     return -1;
   }

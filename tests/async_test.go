@@ -104,6 +104,24 @@ func TestTextOfConcurrentPredictionsIsToldApart(t *testing.T) {
 	})
 }
 
+// TestWhatAPredictionLeavesBehindIsNotTheNextOnes: neither what its tasks and threads write, nor, where several run at
+// once, what nobody can tell apart.
+func TestWhatAPredictionLeavesBehindIsNotTheNextOnes(t *testing.T) {
+	t.Parallel()
+	for slots, raw := range map[int]string{1: "eve raw\n", 3: ""} {
+		s := asyncServer(t, harness.AnyPython(t), slots)
+		s.Succeed(input{"what": "leave", "name": "ada"})
+		if a, want := s.Succeed(input{"what": "see", "name": "eve"}), "eve begins\n"+raw+"eve ends\n"; a.Logs != want {
+			t.Errorf("%d slots: the logs are %q, want %q", slots, a.Logs, want)
+		}
+		for _, text := range []string{"ada late task", "ada late thread", "eve raw"} {
+			if line := s.WaitLog(text); (line.PredictionID == "") != (slots > 1 || strings.HasPrefix(text, "ada")) {
+				t.Errorf("%d slots: %s", slots, line.Raw)
+			}
+		}
+	}
+}
+
 // TestTheServersLogHasLinesOfConcurrentPredictions: a print with several arguments is one, one of two lines is two.
 func TestTheServersLogHasLinesOfConcurrentPredictions(t *testing.T) {
 	t.Parallel()

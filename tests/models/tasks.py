@@ -130,6 +130,29 @@ class Runner(BaseRunner):
     async def raw(self, name: str, n: int) -> None:
         os.write(1, f"{name} raw\n".encode())
 
+    async def leave(self, name: str, n: int) -> None:
+        """Leaves a task and a thread behind, which write when the next prediction has begun."""
+
+        async def late() -> None:
+            await self.gone.wait()
+            print(name, "late", "task")
+
+        self.late = asyncio.create_task(late())
+        gone = threading.Event()
+        self.thread = threading.Thread(target=lambda: (gone.wait(), print(name, "late", "thread")))
+        self.thread.start()
+        self.gone, self.thread_gone = asyncio.Event(), gone
+
+    async def see(self, name: str, n: int) -> None:
+        """Lets what leave left behind write, and native code beside it."""
+        print(name, "begins")
+        self.gone.set()
+        await self.late
+        self.thread_gone.set()
+        await asyncio.to_thread(self.thread.join)
+        os.write(1, f"{name} raw\n".encode())
+        print(name, "ends")
+
     async def metric(self, name: str, n: int) -> dict:
         for _ in range(3):
             current_scope().record_metric("mine", n, "incr")

@@ -21,7 +21,7 @@ from ..exceptions import CancelationException
 from .coerce import make_prepare
 from .encode import GENERATOR, encode
 from .items import collect, collect_async, settler
-from .logs import Router, follow_threads
+from .logs import Router, Strays, follow_threads
 from .loop import new_loop
 from .scope import Scope, enter
 from .setup import call_setup
@@ -139,6 +139,7 @@ class AsyncServer:
         self._context = copy_context()
         # Where predictions run at once, text is told apart in Python, not by the log pipes.
         self._router = Router() if slots > 1 else None
+        self._logs: Router | Strays = self._router or Strays()
         self._watch = Watch(self._loop, self._is_busy)
         self._open = 0  # sockets that the front has not closed
         self._defect: BaseException | None = None  # what ends the worker
@@ -157,12 +158,11 @@ class AsyncServer:
         if self._main is not None and not self._main.is_async:  # only setup is
             SyncServer(self._predictor, self._trainer).serve()
             return
+        self._logs.install()
         if self._main is not None and self._main.healthcheck is not None:
             from .health import answer_checks
 
             answer_checks(self._main, self._loop, alone=self._router is None)
-        if self._router is not None:
-            self._router.install()
         follow_threads()
         self._slots = [Slot(i, fd) for i, fd in enumerate(_px.slots(self._count))]
         signal.signal(signal.SIGUSR1, self._on_cancel)
@@ -265,8 +265,7 @@ class AsyncServer:
         began = perf_counter_ns()
         scope = Scope(message.get("context") if message else None)
         enter(scope)  # in this task's own context: nothing to leave
-        if self._router is not None:
-            self._router.begin((slot.index, id))
+        self._logs.begin((slot.index, id))
         kind = FAILED
         value: Any = None
         function: Function | None = None

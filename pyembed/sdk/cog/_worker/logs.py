@@ -69,10 +69,9 @@ class Router:
         with self._lock:
             if begun[0] != source:
                 self.flush(who)
-            line = begun[1] + text
-            end = len(line) if len(line) > _LONGEST else line.rfind("\n") + 1
-            begun[:] = source, line[end:]
-            _send(who, source, line[:end])
+            lines, line = _whole(begun[1] + text)
+            begun[:] = source, line
+            _send(who, source, lines)
         return True
 
     def flush(self, who: tuple[int, int]) -> None:
@@ -82,6 +81,44 @@ class Router:
             with self._lock:
                 line, begun[1] = begun[1], ""
                 _send(who, begun[0], line)
+
+
+class Strays:
+    """Keeps what tasks write after their prediction's end out of the text of the one that runs.
+
+    One prediction at a time has what comes through the pipes. What strays write is the worker's.
+    """
+
+    def __init__(self) -> None:
+        self._current: tuple[int, int] | None = None
+        self._begun = {"stdout": "", "stderr": ""}  # the lines that strays have begun
+        self._lock = RLock()
+
+    def install(self) -> None:
+        """Make the standard streams ask from now on, unless they ask somebody already."""
+        if Shared.route is None:
+            Shared.route = self.write
+
+    def begin(self, who: tuple[int, int]) -> None:
+        """Take what is written in this context for this prediction's, which runs from now on."""
+        self._current = who
+        owner.set(who)
+
+    def write(self, source: str, text: str) -> bool:
+        """Take text that is not of the prediction that runs."""
+        who = owner.get()
+        if who is None or who is self._current or not isinstance(text, str):
+            return False
+        with self._lock:
+            lines, self._begun[source] = _whole(self._begun[source] + text)
+            _send(who, source, lines)
+        return True
+
+
+def _whole(text: str) -> tuple[str, str]:
+    """Return the whole lines of a text, and the line that it has begun."""
+    end = len(text) if len(text) > _LONGEST else text.rfind("\n") + 1
+    return text[:end], text[end:]
 
 
 def _send(who: tuple[int, int], source: str, text: str) -> None:
