@@ -154,8 +154,17 @@ func (s Slot) unsent(position uint64) []byte {
 // Running is the id that the model has at this moment, or 0.
 func (s Slot) Running() uint64 { return s.page.word(s.base + offRunning).Load() }
 
-// SetCancel names the id that the worker's signal handler is to cancel.
-func (s Slot) SetCancel(id uint64) { s.page.word(s.base + offCancel).Store(id) }
+// cancelAgain is the bit of a cancel word that makes it another one, for the same id.
+const cancelAgain = 1 << 63
+
+// SetCancel names the id that the worker's signal handler is to cancel: once for each value of again, however often the
+// signal comes.
+func (s Slot) SetCancel(id uint64, again bool) {
+	if again {
+		id |= cancelAgain
+	}
+	s.page.word(s.base + offCancel).Store(id)
+}
 
 func (s Slot) claim(id uint64) *atomic.Uint64 {
 	return s.page.word(s.base + offClaims + 8*ClaimIndex(id))

@@ -63,9 +63,11 @@ func TestPageIsShared(t *testing.T) {
 		if !o.claim(i, id) || s.Running() != id || s.Claim(id) != ClaimRunning {
 			t.Errorf("slot %d: claimed, and it runs %#x in state %d", i, s.Running(), s.Claim(id))
 		}
-		s.SetCancel(id)
-		if got := o.word(base + offCancel).Load(); got != id {
-			t.Errorf("slot %d: the cancel word is %#x, want %#x", i, got, id)
+		for again, want := range map[bool]uint64{false: id, true: id | 1<<63} {
+			s.SetCancel(id, again)
+			if got := o.word(base + offCancel).Load(); got != want {
+				t.Errorf("slot %d: the cancel word is %#x, want %#x", i, got, want)
+			}
 		}
 	}
 }

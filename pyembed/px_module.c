@@ -86,6 +86,21 @@ static PyObject *set_stream_type(PyObject *self, PyObject *type) {
   Py_RETURN_NONE;
 }
 
+uint64_t px_cancel_heard(struct px_channel *ch) {
+  uint64_t running = atomic_load(&ch->page->running), word = atomic_load(&ch->page->cancel);
+  if (running == 0 || (word & ~PX_CANCEL_AGAIN) != running || word == ch->heard) return 0;
+  ch->heard = word;
+  return running;
+}
+
+// hear_again(): the exception of a cancel was lost; the front's next signal is to raise another one.
+static PyObject *hear_again(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  for (int i = 0; i < px_w.nslots; i++) px_w.slots[i]->heard = 0;
+  Py_RETURN_NONE;
+}
+
 // on_cancel(signum, frame): the handler of the cancel signal for synchronous
 // predictions. It runs on the main thread, between two bytecodes or where a
 // system call was interrupted, so that what it finds running is what it hits.
@@ -94,9 +109,7 @@ static PyObject *on_cancel(PyObject *self, PyObject *args) {
   (void)args;
   if (atomic_load(&px_w.is_child)) Py_RETURN_NONE;
   for (int i = 0; i < px_w.nslots; i++) {
-    struct px_slot_page *page = px_w.slots[i]->page;
-    uint64_t running = atomic_load(&page->running);
-    if (px_is_canceled(page, running)) {
+    if (px_cancel_heard(px_w.slots[i])) {
       PyErr_SetString(px_w.cancel_type, "the prediction was canceled");
       return NULL;
     }
@@ -172,6 +185,7 @@ static PyMethodDef methods[] = {
     {"wrote", wrote, METH_NOARGS, NULL},
     {"set_stream_type", set_stream_type, METH_O, NULL},
     {"on_cancel", on_cancel, METH_VARARGS, NULL},
+    {"hear_again", hear_again, METH_NOARGS, NULL},
     {"set_cancel_type", set_cancel_type, METH_O, NULL},
     {"memory", memory, METH_NOARGS, NULL},
     {"idle", idle, METH_NOARGS, NULL},

@@ -79,9 +79,12 @@ static inline bool px_claim(struct px_slot_page *s, uint64_t id) {
   return false;
 }
 
+// What the front adds to a cancel word that is to be heard once more.
+#define PX_CANCEL_AGAIN 0x8000000000000000
+
 // px_is_canceled tells whether the front asked for the end of id.
 static inline bool px_is_canceled(struct px_slot_page *s, uint64_t id) {
-  return id != 0 && atomic_load(&s->cancel) == id;
+  return id != 0 && (atomic_load(&s->cancel) & ~PX_CANCEL_AGAIN) == id;
 }
 
 #endif

@@ -237,14 +237,14 @@ static PyObject *log_text(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-// canceled() -> [(slot, id), …]: the running predictions whose end was asked for.
+// canceled() -> [(slot, id), …]: the running predictions whose end was asked for, each once; see px_cancel_heard.
 static PyObject *canceled(PyObject *self, PyObject *unused) {
   (void)self;
   (void)unused;
   PyObject *list = PyList_New(0);
   for (int i = 0; list && i < px_w.nslots; i++) {
-    uint64_t id = atomic_load(&px_w.slots[i]->page->running);
-    if (!px_is_canceled(px_w.slots[i]->page, id)) continue;
+    uint64_t id = px_cancel_heard(px_w.slots[i]);
+    if (id == 0) continue;
     PyObject *pair = Py_BuildValue("iK", i, (unsigned long long)id);
     if (!pair || PyList_Append(list, pair) < 0) {
       Py_DecRef(list);
@@ -253,6 +253,16 @@ static PyObject *canceled(PyObject *self, PyObject *unused) {
     if (pair) Py_DecRef(pair);
   }
   return list;
+}
+
+// is_canceled(slot, id) -> bool: the end of what runs there was asked for.
+static PyObject *is_canceled(PyObject *self, PyObject *args) {
+  (void)self;
+  int i;
+  unsigned long long id;
+  if (!PyArg_ParseTuple(args, "iK", &i, &id)) return NULL;
+  struct px_channel *ch = px_slot_of(i);
+  return ch ? PyBool_FromLong(px_is_canceled(ch->page, id)) : NULL;
 }
 
 PyMethodDef px_task_methods[] = {
@@ -264,5 +274,6 @@ PyMethodDef px_task_methods[] = {
     {"tell", (PyCFunction)(void (*)(void))tell, METH_FASTCALL, NULL},
     {"flush", flush, METH_O, NULL},     {"arm", arm, METH_NOARGS, NULL},
     {"log", log_text, METH_VARARGS, NULL},    {"canceled", canceled, METH_NOARGS, NULL},
+    {"is_canceled", is_canceled, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -71,6 +71,7 @@ struct px_channel {
   int fd;
   struct px_slot_page *page;  // NULL for the control socket
   uint64_t current;  // the request that was claimed and is not answered, or 0; GIL held
+  uint64_t heard;    // the cancel word that a signal handler has acted on; GIL held
 
   // Input, of the one thread that reads this channel.
   char *in;
@@ -412,6 +413,10 @@ int px_fill(struct px_channel *ch, bool wait);
 
 // px_slot_of is the channel of slot i, or NULL with an exception. GIL held.
 struct px_channel *px_slot_of(int i);
+
+// px_cancel_heard is the id of what runs on a channel, where the front asked for its end and no signal handler has acted on
+// that yet; else 0. A cancel that is torn out of its own clean-up by the front's next signal would help nobody. GIL held.
+uint64_t px_cancel_heard(struct px_channel *ch);
 
 // px_module_init makes the module _px.
 PyObject *px_module_init(void);

@@ -63,16 +63,38 @@ func TestACancelEndsEveryKindOfWaiting(t *testing.T) {
 	})
 }
 
-func TestACancelThatIsSwallowedOnceIsRepeated(t *testing.T) {
+// TestACancelThatGoesNowhereIsRepeated: soon where Python dropped the exception, and where the model did, shortly before
+// its worker would be killed.
+func TestACancelThatGoesNowhereIsRepeated(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "blocking.py"})
+	s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--cancel-grace", "4s"}})
 	worker := s.Worker()
 	a := cancelBegun(t, s, "once", input{"how": "bare_once"})
-	if a.Status != "canceled" || !strings.Contains(a.Logs, "swallowed one") {
+	if a.Status != "canceled" || !strings.HasSuffix(a.Logs, "swallowed one\ncanceled in bare_once\nfinally bare_once\n") {
+		t.Errorf("got %s", a)
+	}
+	a = cancelBegun(t, s, "deleting", input{"how": "deleting"})
+	if a.Status != "canceled" || strings.Count(a.Logs, "CancelationException") != 1 || !strings.HasSuffix(a.Logs, "canceled in deleting\nfinally deleting\n") {
 		t.Errorf("got %s", a)
 	}
 	if s.Worker() != worker {
 		t.Error("the worker was replaced")
+	}
+}
+
+// TestACancelledModelCleansUp: the exception comes once, whatever signals come after it.
+func TestACancelledModelCleansUp(t *testing.T) {
+	t.Parallel()
+	for _, class := range []string{"Plain", "Stream", "Task", "Blocking", "TaskStream", "Batch", "TaskBatch"} {
+		s := harness.Ready(t, harness.Options{Model: "cleaning.py:" + class})
+		worker := s.Worker()
+		a := cancelBegun(t, s, class, input{"wanted": true})
+		if a.Status != "canceled" || a.Logs != "begun\nclean\n" {
+			t.Errorf("%s: %s, and its logs are %q", class, a, a.Logs)
+		}
+		if s.Succeed(input{"wanted": false}); s.Worker() != worker {
+			t.Errorf("%s: the worker was replaced", class)
+		}
 	}
 }
 

@@ -279,8 +279,13 @@ func (p *Pool) cancelLocked(c *Call) deliveries {
 	return nil
 }
 
-// The time between two signals to a call that does not end: the first may have been swallowed.
+// pressEvery is the time between two signals to a call that does not end: one of them interrupts what C code waits for,
+// which may then wait for the next thing.
 const pressEvery = 100 * time.Millisecond
+
+// lastChance is how long before its worker is killed the model of a cancelled call gets the exception once more. Until
+// then it has had it once, and may be cleaning up.
+func (p *Pool) lastChance() time.Duration { return min(p.o.CancelGrace/4, 2*time.Second) }
 
 // press signals a running call, again and again, until it ends or the grace is over.
 func (p *Pool) press(c *Call, until time.Time) {
@@ -288,9 +293,9 @@ func (p *Pool) press(c *Call, until time.Time) {
 	if c.ride != nil {
 		c.ride.cut = true
 	}
-	s.words.SetCancel(c.target())
+	s.words.SetCancel(c.target(), time.Until(until) <= p.lastChance())
 	s.worker.Interrupt()
-	c.grace = time.AfterFunc(min(pressEvery, p.o.CancelGrace), func() {
+	c.grace = time.AfterFunc(min(pressEvery, p.lastChance()), func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		switch {

@@ -128,12 +128,24 @@ class Runner(BaseRunner):
         sum(forever())
 
     def bare_once(self) -> None:
-        """Swallows the first one: the server asks again."""
+        """Swallows the first one: the server asks again, before it kills the worker."""
         self.begun()
         try:
             time.sleep(1000)
         except BaseException:
             print("swallowed one")
+        time.sleep(1000)
+
+    def deleting(self) -> None:
+        """What is raised in a __del__ goes no further: the server asks again."""
+
+        class Slow:
+            def __del__(slow) -> None:
+                self.begun()
+                time.sleep(1000)
+
+        slow = Slow()
+        del slow
         time.sleep(1000)
 
     def swallow_all(self) -> None:

@@ -11,7 +11,7 @@ import (
 const neverAwaited = "' was never awaited"
 
 // ignored is what Python says of an exception, such as that of a cancel, which came while a callback of a weak reference
-// or a __del__ ran: it goes no further. The front presses the cancel again at half of the grace.
+// or a __del__ ran: it goes no further. The front's next signal raises another one.
 const ignored = "Exception ignored in: "
 
 var (

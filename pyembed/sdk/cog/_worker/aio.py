@@ -87,7 +87,17 @@ _BEGINNING: Any = object()
 class Slot:
     """One slot: its socket, what waits in it, and the task that has it."""
 
-    __slots__ = ("canceled", "fd", "id", "index", "inside", "is_sync", "pending", "task")
+    __slots__ = (
+        "canceled",
+        "coroutine",
+        "fd",
+        "id",
+        "index",
+        "inside",
+        "is_sync",
+        "pending",
+        "task",
+    )
 
     def __init__(self, index: int, fd: int) -> None:
         self.index = index
@@ -95,6 +105,7 @@ class Slot:
         self.pending: deque[tuple[int, int, Any, BaseException | None]] = deque()
         self.id = 0
         self.task: asyncio.Task[None] | None = None  # or _BEGINNING
+        self.coroutine: Any = None  # the task's
         self.inside = False  # the task is in the model's code
         self.is_sync = False  # which is synchronous: a train function
         # The id that was cancelled last. The page does not tell for long: a
@@ -245,7 +256,7 @@ class AsyncServer:
                 self._watch.wake()
             if self._dirty and not self._armed:
                 self._arm()  # what begins here may block the loop
-            coroutine = self._one(slot, id, flags, message, error)
+            slot.coroutine = coroutine = self._one(slot, id, flags, message, error)
             if launch is not None:
                 self._starting = True
                 task = launch(coroutine, self._loop)
@@ -423,21 +434,20 @@ class AsyncServer:
             slot = self._slots[index]
             if slot.id != id:
                 continue
-            task = slot.task
             slot.canceled = id
-            if not slot.inside or task is None:
+            if not slot.inside:
                 pass  # before the model's code: it will not get there
-            elif task is _BEGINNING or task is asyncio.current_task(self._loop):
+            elif slot.coroutine.cr_running:
                 # It blocks the loop: interrupt the very call.
                 if slot.is_sync:
                     raise CancelationException("the prediction was canceled")
                 raise asyncio.CancelledError
             else:
-                self._loop.call_soon_threadsafe(self._cancel, slot, task, id)
+                self._loop.call_soon_threadsafe(self._cancel, slot, id)
 
-    def _cancel(self, slot: Slot, task: asyncio.Task[None], id: int) -> None:
-        if slot.id == id and slot.task is task:
-            task.cancel()
+    def _cancel(self, slot: Slot, id: int) -> None:
+        if slot.id == id and slot.task is not None:
+            slot.task.cancel()
 
 
 def _is_cancel(raised: BaseException, function: Function | None, slot: Slot, id: int) -> bool:
@@ -452,7 +462,7 @@ def _is_cancel(raised: BaseException, function: Function | None, slot: Slot, id:
     if not isinstance(raised, CancelationException):
         return False
     is_sync = function is not None and not function.is_async
-    return is_sync or slot.canceled == id or (slot.index, id) in _px.canceled()
+    return is_sync or slot.canceled == id or _px.is_canceled(slot.index, id)
 
 
 async def _interrupt(iterator: Any, raised: BaseException) -> None:

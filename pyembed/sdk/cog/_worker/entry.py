@@ -9,6 +9,7 @@ import time
 
 import _px
 
+from .lost import unraisable
 from .streams import order_streams
 from .wire import HELLO, LOADED, READY, SETUP_FAILED
 
@@ -73,6 +74,7 @@ def _prepare_process(config: dict[str, Any]) -> None:
     sys.path.insert(1, config["root"])
     sys.argv = [(config["ref"] or config["train"]).partition(":")[0]]
     order_streams()
+    sys.unraisablehook = unraisable
     if sys.version_info >= (3, 12) and sys.warnoptions:
         import warnings
 
