@@ -120,8 +120,8 @@ func hexByte(s string) (byte, bool) {
 	return c, true
 }
 
-// base64Reader decodes base64 as senders write it: padded or not, with space in it, of the
-// standard alphabet or of that for URLs.
+// base64Reader decodes base64 as senders write it: padded, too much so or not at all, with space in it, of the standard
+// alphabet or of that for URLs.
 type base64Reader struct {
 	from percentReader
 
@@ -178,7 +178,7 @@ func (r *base64Reader) fill() error {
 			return err
 		}
 	}
-	if r.done && (r.have%4 == 1 || r.padding > 2 || r.padding > 0 && (r.have+r.padding)%4 != 0) {
+	if r.done && (r.have%4 == 1 || r.have%4 == 2 && r.padding == 1) {
 		return fmt.Errorf("%w: its base64 ends too early", ErrDataURL)
 	}
 	n, err := base64.RawStdEncoding.Decode(r.decoded[:], r.symbols[:r.have])

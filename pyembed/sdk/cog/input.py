@@ -146,6 +146,8 @@ def Input(  # noqa: N802, the name is the interface
         )
     if isinstance(choices, (str, bytes)):
         raise TypeError(f"Input(): choices must be a list of values, not {type(choices).__name__}")
+    if default is Ellipsis:
+        default = _UNSET  # in old models it says that the input is required
     info = FieldInfo(
         None if default is _UNSET else default,
         description,

@@ -199,6 +199,12 @@ def test_defaults_behind_urls(run):
     step({})["a"].unlink()
 
 
+def test_default_behind_a_url_that_cannot_be_fetched(run):
+    step = make_prepare(run("a: int, b: Path = 'http://127.0.0.1:1/x.png'").signature)
+    with pytest.raises(InputError, match=r'127.0.0.1:1/x.png for input "b": .*refused'):
+        step({"a": 1})
+
+
 def test_missing_file_is_an_os_error(prepare):
     with pytest.raises(FileNotFoundError):
         prepare("a: File", {"a": "/no/such"})

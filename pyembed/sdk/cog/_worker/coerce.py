@@ -177,7 +177,7 @@ def _default_expression(writer: _Writer, field: Field) -> str:
         return f"{writer.refer(_opener(field.default))}()"
     path = strip(field.kind)
     if isinstance(path, PathKind) and _is_url(field.default):
-        return f"{writer.refer(_fetcher(path, field.default))}()"
+        return f"{writer.refer(_fetcher(path, field.default, field.name))}()"
     value = ready_default(field.kind, field.default)
     if _is_frozen(value):
         return "" if field.native and value is field.default else writer.refer(value)
@@ -201,8 +201,8 @@ def _opener(value: Any) -> Callable[[], Any]:
     return open_default
 
 
-def _fetcher(kind: PathKind, url: str) -> Callable[[], Any]:
-    """Return a function that fetches the file of a default, at its first use."""
+def _fetcher(kind: PathKind, url: str, name: str) -> Callable[[], Any]:
+    """Return a function that fetches the file of an input's default, at its first use."""
     fetched: list[Any] = []
 
     def fetch() -> Any:
@@ -210,7 +210,11 @@ def _fetcher(kind: PathKind, url: str) -> Callable[[], Any]:
             from .._path import Path
 
             path: Any = Path.validate(url)
-            fetched[:] = [path.convert()]
+            try:
+                fetched[:] = [path.convert()]
+            except OSError as exc:
+                reason = getattr(exc, "reason", exc)
+                raise InputError(f'cannot fetch {url} for input "{name}": {reason}') from None
         return kind.type(fetched[0])
 
     return fetch

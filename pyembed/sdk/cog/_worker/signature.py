@@ -362,6 +362,8 @@ def _field(parameter: Parameter, order: int, names: Names, source: Source) -> Fi
     native = parameter.declared and not isinstance(default, FieldInfo)
     if isinstance(default, FieldInfo):
         info, declared = default, default.has_default
+    elif default is Ellipsis:  # it says that the input is required
+        info, declared, native = FieldInfo(), False, False
     else:
         info, declared = FieldInfo(default), parameter.declared
     if info.choices is not None:
