@@ -16,5 +16,5 @@ _CANCELS = ("CancelationException", "CancelledError")
 def unraisable(lost: UnraisableHookArgs) -> None:
     """Print what cannot be raised, as Python does, and have a cancel raised again."""
     sys.__unraisablehook__(lost)
-    if lost.exc_type.__name__ in _CANCELS:
+    if getattr(lost.exc_type, "__name__", "") in _CANCELS:  # it may be None
         _px.hear_again()
