@@ -7,15 +7,15 @@ import threading
 import pytest
 
 from cog import BaseRunner, current_scope
-from cog._worker.scope import Scope, _current, within
+from cog._worker.scope import Scope, current, within
 
 
 @pytest.fixture
 def scope():
     scope = Scope({"tenant": "a"})
-    token = _current.set(scope)
+    token = current.set(scope)
     yield scope
-    _current.reset(token)
+    current.reset(token)
 
 
 def test_current_scope_is_that_of_the_prediction(scope):

@@ -150,7 +150,7 @@ class AsyncServer:
         self._context = copy_context()
         # Where predictions run at once, text is told apart in Python, not by the log pipes.
         self._router = Router() if slots > 1 else None
-        self._logs: Router | Strays = self._router or Strays()
+        self._strays = Strays()
         self._watch = Watch(self._loop, self._is_busy)
         self._open = 0  # sockets that the front has not closed
         self._defect: BaseException | None = None  # what ends the worker
@@ -169,7 +169,7 @@ class AsyncServer:
         if self._main is not None and not self._main.is_async:  # only setup is
             SyncServer(self._predictor, self._trainer).serve()
             return
-        self._logs.install()
+        (self._router or self._strays).install()
         if self._main is not None and self._main.healthcheck is not None:
             from .health import answer_checks
 
@@ -276,7 +276,9 @@ class AsyncServer:
         began = perf_counter_ns()
         scope = Scope(message.get("context") if message else None)
         enter(scope)  # in this task's own context: nothing to leave
-        self._logs.begin((slot.index, id))
+        self._strays.running = scope
+        if self._router is not None:
+            self._router.begin((slot.index, id))
         kind = FAILED
         value: Any = None
         function: Function | None = None

@@ -109,7 +109,9 @@ class AsyncBatchServer(AsyncServer):
         """Carry a ride out, in a task of its own."""
         self._held[slot.index].rides.discard(ride)
         enter(ride.scope)  # in this task's own context: nothing to leave
-        self._logs.begin((slot.index, ride.id))
+        self._strays.running = ride.scope
+        if self._router is not None:
+            self._router.begin((slot.index, ride.id))
         canceled = False
         try:
             riders = self._function.riders(ride.items)

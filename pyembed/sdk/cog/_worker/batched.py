@@ -16,7 +16,7 @@ from .encode import encode
 from .held import Held
 from .rides import Function, Item, Ride
 from .scope import Scope, within
-from .scope import _current as variable
+from .scope import current as variable
 from .setup import call_setup
 from .sync import fail
 from .wire import CANCELED, FAILED, SUCCEEDED, TRAIN

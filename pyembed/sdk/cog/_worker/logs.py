@@ -14,6 +14,7 @@ from threading import RLock
 
 import _px
 
+from .scope import INACTIVE, Scope, current
 from .streams import Shared, Stream
 
 TYPE_CHECKING = False
@@ -87,10 +88,12 @@ class Strays:
     """Keeps what tasks write after their prediction's end out of the text of the one that runs.
 
     One prediction at a time has what comes through the pipes. What strays write is the worker's.
+
+    running     the scope of the prediction that runs, or of the last one
     """
 
     def __init__(self) -> None:
-        self._current: tuple[int, int] | None = None
+        self.running: Scope | None = None
         self._begun = {"stdout": "", "stderr": ""}  # the lines that strays have begun
         self._lock = RLock()
 
@@ -99,19 +102,14 @@ class Strays:
         if Shared.route is None:
             Shared.route = self.write
 
-    def begin(self, who: tuple[int, int]) -> None:
-        """Take what is written in this context for this prediction's, which runs from now on."""
-        self._current = who
-        owner.set(who)
-
     def write(self, source: str, text: str) -> bool:
-        """Take text that is not of the prediction that runs."""
-        who = owner.get()
-        if who is None or who is self._current or not isinstance(text, str):
+        """Take text that is of another prediction than the one that runs."""
+        scope = current.get()
+        if scope is self.running or scope is INACTIVE or not isinstance(text, str):
             return False
         with self._lock:
             lines, self._begun[source] = _whole(self._begun[source] + text)
-            _send(who, source, lines)
+            _send((0, 0), source, lines)
         return True
 
 

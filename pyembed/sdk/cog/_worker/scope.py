@@ -185,10 +185,10 @@ class _Inactive(Scope):
         pass
 
 
-_INACTIVE = _Inactive()
-_current: ContextVar[Scope] = ContextVar("cog_scope", default=_INACTIVE)
+INACTIVE = _Inactive()
+current: ContextVar[Scope] = ContextVar("cog_scope", default=INACTIVE)
 
-enter = _current.set  # for the rest of a context: a task's own
+enter = current.set  # for the rest of a context: a task's own
 
 
 def within(scope: Scope, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
@@ -210,15 +210,15 @@ def current_scope() -> Scope:
     >>> current_scope().context
     {}
     """
-    scope = _current.get()
-    return _of_thread() if scope is _INACTIVE else scope
+    scope = current.get()
+    return _of_thread() if scope is INACTIVE else scope
 
 
 def _of_thread() -> Scope:
     """Return the scope of a sync prediction for a thread that has none in its context."""
     worker = sys.modules.get("_px")
     scope: Scope | None = worker.scope() if worker is not None else None
-    return _INACTIVE if scope is None else scope
+    return INACTIVE if scope is None else scope
 
 
 def _check_name(name: str) -> None:

@@ -11,7 +11,7 @@ from .coerce import make_prepare
 from .encode import GENERATOR, encode
 from .items import collect, settler
 from .scope import Scope
-from .scope import _current as variable
+from .scope import current as variable
 from .setup import run_setup
 from .wire import METRIC
 
