@@ -107,6 +107,8 @@ class Strays:
         scope = current.get()
         if scope is self.running or scope is INACTIVE or not isinstance(text, str):
             return False
+        if _px.is_child():
+            return False  # it has no socket to the front
         with self._lock:
             lines, self._begun[source] = _whole(self._begun[source] + text)
             _send((0, 0), source, lines)
