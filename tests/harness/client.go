@@ -145,7 +145,7 @@ func (s *Server) Cancel(id string) Answer {
 func Receive[T any](t testing.TB, from <-chan T) T {
 	t.Helper()
 	var got T
-	Eventually(t, "something comes", func() bool {
+	Eventually(t, fmt.Sprintf("%T comes", got), func() bool {
 		select {
 		case got = <-from:
 			return true

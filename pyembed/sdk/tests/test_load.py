@@ -385,7 +385,6 @@ class TestFlags:
                 def wrapper(*args, **kwargs):
                     helper(1)
                     return fn(*args, **kwargs)
-                later = helper
                 return wrapper
             def timed(limit):
                 def decorate(fn):
