@@ -166,8 +166,6 @@ func goldenStreams() []goldenCase {
 			before: holds(ask(put, a, asJSON, `{}`)), during: finishes},
 		{name: "stream_truncated", request: ask(put, a, asStream, `{}`), set: func(f *fake) { f.history, f.runs = 2, yields("1", "2", "3") },
 			before: holds(ask(put, a, asJSON, `{}`))},
-		{name: "stream_no_history", request: ask(put, a, asStream, `{}`), set: func(f *fake) { f.history = -1 },
-			before: holds(ask(put, a, asJSON, `{}`))},
 		{name: "stream_full", request: ask(put, a, asStream, `{}`), before: func(t *testing.T, s *site, f *fake) {
 			holds(ask(put, a, asJSON, `{}`))(t, s, f)
 			for range predict.MaxSubscribers {

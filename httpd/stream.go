@@ -78,11 +78,11 @@ func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub 
 	st.timer = time.AfterFunc(k.opt.StreamComment, st.poke)
 	if r != nil {
 		r.start(st.poke) // of one that is refused after all there may be no event
-	}
-	if err := st.first(); err != nil {
-		k.refuse(ctx, err)
-		return
-	}
+		if err := st.first(); err != nil {
+			k.refuse(ctx, err)
+			return
+		}
+	} // else it is in flight, and the head need not wait: without a history the next event may be long in coming
 	handed = true
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	h := &ctx.Response.Header
@@ -101,21 +101,21 @@ func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub 
 	ctx.Hijack(func(net.Conn) { st.writeBare(head) })
 }
 
-// first waits for the first events, so that a prediction that is refused after all can be answered so:
-// the status goes out with the first of them, or in time for the first comment.
+// first waits for the first events of its own request's prediction, so that one that is refused after all can be
+// answered so: the status goes out with the first of them, or in time for the first comment.
 func (st *stream) first() error {
 	var err error
 	st.events, err = st.sub.Next(st.events, st.wake)
 	switch {
 	case err == nil:
 		st.ready = true
-		if st.run != nil && st.events[0].Kind == predict.EventEnd {
+		if st.events[0].Kind == predict.EventEnd {
 			<-st.run.done
 			return st.run.err
 		}
 	case errors.Is(err, predict.ErrStopped):
 		st.poke() // whatever it was about, follow looks at it again
-		if st.run != nil && st.run.refused() {
+		if st.run.refused() {
 			return st.run.err
 		}
 	}

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
+	"pinion/ipc"
 	"pinion/runtime/supervise"
 )
 
@@ -78,8 +82,25 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 // fromEnvironment fills what no flag has set. An invalid value of one of Cog's variables is warned
 // about and ignored, as Cog does; one of ours is an error.
 func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) error {
-	s.cog(f, env, "port", "PORT", func(v string) error { return setInt(&s.port, v, 0) })
-	s.cog(f, env, "concurrency", "COG_MAX_CONCURRENCY", func(v string) error { return setInt(&s.concurrency, v, 1) })
+	s.cog(f, env, "port", "PORT", func(v string) error {
+		var port int
+		if err := setInt(&port, v, 0); err != nil {
+			return err
+		}
+		if port > 65535 {
+			return fmt.Errorf("%d is no port: it is at most 65535", port)
+		}
+		s.port = port
+		return nil
+	})
+	s.cog(f, env, "concurrency", "COG_MAX_CONCURRENCY", func(v string) error {
+		err := setInt(&s.concurrency, v, 1)
+		if s.concurrency > ipc.MaxSlots { // Cog has no such limit
+			s.warnings = append(s.warnings, fmt.Sprintf("COG_MAX_CONCURRENCY is %d: %d is used, the most that a worker has", s.concurrency, ipc.MaxSlots))
+			s.concurrency = ipc.MaxSlots
+		}
+		return err
+	})
 	s.cog(f, env, "setup-timeout", "COG_SETUP_TIMEOUT", func(v string) error { return setSeconds(&s.setupTimeout, v) })
 	s.cog(f, env, "log-level", "COG_LOG_LEVEL", func(v string) error {
 		if _, ok := parseLevel(v); !ok {
@@ -88,7 +109,13 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 		s.logLevel = v
 		return nil
 	})
-	s.cog(f, env, "log-format", "LOG_FORMAT", func(v string) error { s.logFormat = v; return checkFormat(v) })
+	s.cog(f, env, "log-format", "LOG_FORMAT", func(v string) error {
+		if err := checkFormat(v); err != nil {
+			return err
+		}
+		s.logFormat = v
+		return nil
+	})
 	s.cog(f, env, "", "COG_THROTTLE_RESPONSE_INTERVAL", func(v string) error {
 		err := setSeconds(&s.webhookInterval, v)
 		if err == nil && s.webhookInterval == 0 {
@@ -103,9 +130,9 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 		}
 		return err
 	})
-	s.webhookToken = env("WEBHOOK_AUTH_TOKEN")
+	s.cog(f, env, "", "WEBHOOK_AUTH_TOKEN", func(v string) error { return setHeader(&s.webhookToken, v) })
+	s.cog(f, env, "", "COG_USER_AGENT", func(v string) error { return setHeader(&s.userAgent, v) })
 	s.weights = env("COG_WEIGHTS")
-	s.userAgent = env("COG_USER_AGENT")
 
 	ours := append(append(s.fleet.variables(), s.batch.variables()...), []ourVariable{
 		{"python", "PINION_PYTHON", nil}, // locate reads it, for it says where from
@@ -208,6 +235,17 @@ func setInt(to *int, v string, least int) error {
 		return fmt.Errorf("%q is no whole number of at least %d", v, least)
 	}
 	*to = n
+	return nil
+}
+
+// setHeader reads what is sent in an HTTP header. Files of secrets often end with a newline, which is no part of it. The
+// error does not repeat the value, for it may be a secret.
+func setHeader(to *string, v string) error {
+	v = strings.TrimSpace(v)
+	if strings.ContainsFunc(v, unicode.IsControl) {
+		return errors.New("it holds a control character, which no HTTP header may")
+	}
+	*to = v
 	return nil
 }
 

@@ -138,7 +138,7 @@ func TestReplayIsBounded(t *testing.T) {
 		history int
 		events  int
 		replay  uint64 // skipped
-	}{{0, 1024, 0}, {0, 1025, 1}, {0, 5000, 5000 - 1024}, {10, 10, 0}, {10, 12, 2}, {-1, 0, 0}, {-1, 3, 3}, {4000, 4000, 0}, {4000, 4001, 1}} {
+	}{{0, 1024, 0}, {0, 1025, 1}, {0, 5000, 5000 - 1024}, {10, 10, 0}, {10, 12, 2}, {4000, 4000, 0}, {4000, 4001, 1}} {
 		p := told(Options{History: c.history})
 		for i := range c.events {
 			p.Output(fmt.Append(nil, i))
@@ -157,6 +157,39 @@ func TestReplayIsBounded(t *testing.T) {
 			}
 		case err != io.EOF || len(got) != c.events+1:
 			t.Errorf("%+v: %d events, %v", c, len(got), err)
+		}
+	}
+}
+
+// TestNoReplay: without a history whoever joins follows from there on, and has the end of what has ended.
+func TestNoReplay(t *testing.T) {
+	p := told(Options{History: -1})
+	first, err := p.Subscribe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Begin(epoch)
+	p.Output([]byte("1"))
+	late, err := p.Subscribe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Output([]byte("2"))
+	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
+	last, err := p.Subscribe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		s    *Subscription
+		want []string
+	}{
+		{first, []string{"0 0  ", "1 0  1", "1 1  2", "4 0  "}},
+		{late, []string{"1 1  2", "4 0  "}},
+		{last, []string{"4 0  "}},
+	} {
+		if got, err := drain(t, c.s); !slices.Equal(got, c.want) || err != io.EOF {
+			t.Errorf("got %q, %v, want %q", got, err, c.want)
 		}
 	}
 }

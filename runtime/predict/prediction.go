@@ -39,8 +39,8 @@ type Prediction struct {
 
 // Options of a prediction that its server knows.
 type Options struct {
-	// History is how many of the last events those who join it late may have; negative: none, 0: the
-	// default.
+	// History is how many of the last events those who join it late may have; negative: none, and they
+	// follow it from there on; 0: the default.
 	History int
 	// Version of the model, "" where it is not known.
 	Version string

@@ -20,7 +20,8 @@ type Subscription struct {
 	slow    bool // nobody waits for it any more
 }
 
-// Subscribe follows the prediction from its first event on, as far as these are kept. It returns
+// Subscribe follows the prediction from its first event on, as far as these are kept; without a history, from
+// the next event on. It returns
 // ErrTooManySubscribers where MaxSubscribers follow it, and ErrNotTold where nobody asked for its events
 // when it was made.
 func (p *Prediction) Subscribe() (*Subscription, error) {
@@ -38,7 +39,12 @@ func (p *Prediction) Subscribe() (*Subscription, error) {
 		return nil, ErrTooManySubscribers
 	}
 	s := &Subscription{p: p, feed: f, wake: make(chan struct{}, 1), taken: make(chan struct{}, 1), joined: f.next}
-	if f.next > f.history {
+	switch {
+	case f.history == 0 && f.ended: // the last event has the whole prediction
+		s.next = f.next - 1
+	case f.history == 0: // replay is off: it follows from here on
+		s.next = f.next
+	case f.next > f.history:
 		s.missed = &MissedError{Replay: true, Skipped: f.next - f.history}
 	}
 	f.subs = append(f.subs, s)

@@ -31,6 +31,8 @@ type Options struct {
 	Garbles bool
 	// PortFromEnv leaves --port away.
 	PortFromEnv bool
+	// FormatFromEnv leaves --log-format away.
+	FormatFromEnv bool
 }
 
 // Server is a running server.
@@ -108,7 +110,10 @@ func launch(t testing.TB, o Options) *Server {
 	if host == "" {
 		host = "127.0.0.1"
 	}
-	arguments := []string{"serve", s.Dir, "--host", host, "--log-format", "json"}
+	arguments := []string{"serve", s.Dir, "--host", host}
+	if !o.FormatFromEnv {
+		arguments = append(arguments, "--log-format", "json")
+	}
 	if !o.PortFromEnv {
 		arguments = append(arguments, "--port", "0")
 	}

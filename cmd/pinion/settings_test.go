@@ -1,0 +1,61 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"pinion/ipc"
+)
+
+// TestOddValuesAreIgnored: no value of a variable of Cog's ends the server.
+func TestOddValuesAreIgnored(t *testing.T) {
+	for name, values := range map[string][]string{
+		"PORT":                           {"70000", "-1", "http", "80 "},
+		"COG_MAX_CONCURRENCY":            {"0", "many"},
+		"COG_SETUP_TIMEOUT":              {"-1", "soon", "NaN"},
+		"COG_LOG_LEVEL":                  {"loud"},
+		"LOG_FORMAT":                     {"text", "JSON", "logfmt"},
+		"COG_THROTTLE_RESPONSE_INTERVAL": {"-1", "inf"},
+		"COG_STREAM_HISTORY_CAPACITY":    {"-1", "1.5"},
+		"COG_USER_AGENT":                 {"two\nlines"},
+		"WEBHOOK_AUTH_TOKEN":             {"two\r\nlines"},
+	} {
+		for _, value := range values {
+			var with, without settings
+			for s, env := range map[*settings]string{&with: value, &without: ""} {
+				f := pflag.NewFlagSet("", pflag.ContinueOnError)
+				s.bindFlags(f)
+				err := s.fromEnvironment(f, func(n string) string {
+					if n == name {
+						return env
+					}
+					return ""
+				})
+				if err != nil {
+					t.Errorf("%s=%q: %v", name, env, err)
+				}
+			}
+			if len(with.warnings) != 1 || !strings.HasPrefix(with.warnings[0], name+" is ignored: ") {
+				t.Errorf("%s=%q: warnings %q", name, value, with.warnings)
+			}
+			if with.port != without.port || with.logFormat != without.logFormat || with.concurrency != without.concurrency {
+				t.Errorf("%s=%q: port %d, format %q, concurrency %d", name, value, with.port, with.logFormat, with.concurrency)
+			}
+		}
+	}
+}
+
+// TestMoreConcurrencyThanThereIs is cut to what there is: Cog has no such limit.
+func TestMoreConcurrencyThanThereIs(t *testing.T) {
+	var s settings
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.bindFlags(f)
+	err := s.fromEnvironment(f, func(name string) string {
+		return map[string]string{"COG_MAX_CONCURRENCY": "5000"}[name]
+	})
+	if err != nil || s.concurrency != ipc.MaxSlots || len(s.warnings) != 1 {
+		t.Errorf("concurrency %d, warnings %q, %v", s.concurrency, s.warnings, err)
+	}
+}
