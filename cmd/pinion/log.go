@@ -6,14 +6,13 @@ import (
 	"os"
 	"strings"
 
-	"github.com/lmittmann/tint"
 	"golang.org/x/sys/unix"
 )
 
 // newLogger makes the server's log: one JSON object a line, or aligned text for people.
 func newLogger(w io.Writer, level slog.Level, console, colour bool) *slog.Logger {
 	if console {
-		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: "15:04:05.000", NoColor: !colour}))
+		return slog.New(newConsole(w, level, colour))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }

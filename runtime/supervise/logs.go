@@ -62,7 +62,7 @@ type chunk struct {
 
 // newLogs starts to read. It owns the files, which must be non-blocking.
 func newLogs(files [sources]*os.File, counters [sources]ipc.Consumed, note noteFunc, running func() string) (*logs, error) {
-	l := &logs{server: serverLog{note: note, running: running}}
+	l := &logs{server: serverLog{records: recorder{note: note}, running: running}}
 	for i, f := range files {
 		raw, err := f.SyscallConn()
 		if err != nil {
@@ -183,6 +183,7 @@ func (l *logs) claim(prediction string, to [sources]uint64) []slot.Text {
 			rest = append(rest, c)
 		}
 	}
+	l.server.records.complete()
 	clear(l.text[len(rest):]) // what is claimed must not be kept alive from here
 	l.text = rest
 	if cut > 0 {
@@ -223,6 +224,7 @@ func (l *logs) Close() {
 	for s := range l.pipes {
 		l.pipes[s].closed = true
 	}
+	l.server.end()
 	l.server.stop()
 	l.mu.Unlock()
 	// Without the lock: closing waits for the reads in progress, and those wait for the lock.

@@ -73,7 +73,7 @@ func startMother(exe string, spec Spec, env []string, orphans *Orphans, note fun
 		return nil, err
 	}
 	m.channel = channel
-	out, errs := &lines{source: stdout, note: note}, &lines{source: stderr, note: note}
+	out, errs := newLines(stdout, note), newLines(stderr, note)
 	m.cmd.Stdout, m.cmd.Stderr = out, errs
 	m.cmd.WaitDelay = time.Second // what the import started may hold the pipes
 	// It has no thread that would see the front's end while it imports.
@@ -238,9 +238,13 @@ func (m *mother) end() {
 
 // lines takes what a process writes apart.
 type lines struct {
-	source source
-	note   func(source, []byte)
-	rest   []byte
+	source  source
+	records recorder
+	rest    []byte
+}
+
+func newLines(s source, note func(source, []byte)) *lines {
+	return &lines{source: s, records: recorder{note: func(s source, _ string, text []byte) { note(s, text) }}}
 }
 
 func (l *lines) Write(text []byte) (int, error) {
@@ -248,9 +252,10 @@ func (l *lines) Write(text []byte) (int, error) {
 	for {
 		line, rest, found := bytes.Cut(l.rest, []byte("\n"))
 		if !found && len(l.rest) < readSize {
+			l.records.complete() // an idle template writes nothing that would end it
 			return len(text), nil
 		}
-		l.note(l.source, line)
+		l.records.line(l.source, "", line)
 		l.rest = rest
 	}
 }
@@ -258,7 +263,8 @@ func (l *lines) Write(text []byte) (int, error) {
 // end logs what came after the last whole line.
 func (l *lines) end() {
 	if len(l.rest) > 0 {
-		l.note(l.source, l.rest)
+		l.records.line(l.source, "", l.rest)
 		l.rest = nil
 	}
+	l.records.end()
 }

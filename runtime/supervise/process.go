@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -65,7 +64,6 @@ type process struct {
 	closed bool    // it closed a channel while it lived
 	exit   Exit
 
-	note noteFunc
 	// running names the prediction that the worker has at this moment, for the server's log.
 	running atomic.Pointer[func() string]
 }
@@ -73,7 +71,7 @@ type process struct {
 // start starts a worker process. It is forked from the template, where that is not nil and can; what came in the way
 // is written to the log by the template.
 func start(exe string, spec Spec, env []string, orphans *Orphans, from *Template, note noteFunc) (*process, error) {
-	p := &process{exited: make(chan struct{}), orphans: orphans, note: note}
+	p := &process{exited: make(chan struct{}), orphans: orphans}
 	control, theirs, err := ipc.Pair("control")
 	if err != nil {
 		return nil, err
@@ -283,9 +281,7 @@ func (p *process) Logged(stream, prediction string, text []byte) {
 	if stream == sourceNames[stderr] {
 		s = stderr
 	}
-	for line := range bytes.Lines(text) {
-		p.note(s, prediction, bytes.TrimSuffix(line, []byte("\n")))
-	}
+	p.logs.Logged(s, prediction, text)
 }
 
 // dup duplicates a descriptor, for a send that takes it over.

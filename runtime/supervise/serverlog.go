@@ -20,7 +20,7 @@ const (
 // serverLog is what the server's own log is told of a worker's text: lines, each once and with the prediction
 // that wrote it. It is guarded by the lock of its logs.
 type serverLog struct {
-	note    noteFunc
+	records recorder
 	running func() string // the prediction that the model has at this moment, or ""
 
 	told    [sources]uint64 // positions up to which it has the text
@@ -28,6 +28,21 @@ type serverLog struct {
 	owner   [sources]string // whose that is
 	timer   *time.Timer     // nil: nothing waits
 	stopped bool
+}
+
+// Logged takes in whole lines that the worker told apart itself.
+func (l *logs) Logged(s source, prediction string, text []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range bytes.Lines(text) {
+		l.server.records.line(s, prediction, bytes.TrimSuffix(line, []byte("\n")))
+	}
+	switch {
+	case l.server.stopped:
+		l.server.records.end()
+	case len(l.server.records.held) > 0:
+		l.tellSoon()
+	}
 }
 
 // add tells what of a text that ends at a position was not told yet.
@@ -44,6 +59,7 @@ func (g *serverLog) add(s source, prediction string, end uint64, text []byte) {
 func (g *serverLog) lines(s source, prediction string, text []byte) {
 	if prediction != g.owner[s] {
 		g.flush(s)
+		g.records.flush(recordKey{s, g.owner[s]})
 		g.owner[s] = prediction
 	}
 	for len(text) > 0 {
@@ -61,7 +77,7 @@ func (g *serverLog) lines(s source, prediction string, text []byte) {
 			line = append(g.partial[s], line...)
 			g.partial[s] = g.partial[s][:0]
 		}
-		g.note(s, prediction, line)
+		g.records.line(s, prediction, line)
 		text = text[i+1:]
 	}
 }
@@ -69,7 +85,7 @@ func (g *serverLog) lines(s source, prediction string, text []byte) {
 // flush hands on a line that will not be completed.
 func (g *serverLog) flush(s source) {
 	if len(g.partial[s]) > 0 {
-		g.note(s, g.owner[s], g.partial[s])
+		g.records.line(s, g.owner[s], g.partial[s])
 		g.partial[s] = g.partial[s][:0]
 	}
 }
@@ -79,6 +95,7 @@ func (g *serverLog) end() {
 	for s := range g.partial {
 		g.flush(source(s))
 	}
+	g.records.end()
 }
 
 // stop keeps the timer from coming again.
@@ -109,6 +126,9 @@ func (l *logs) tellSoon() {
 		defer l.mu.Unlock()
 		if l.server.timer = nil; !l.server.stopped {
 			l.tell()
+			if l.server.records.settle() {
+				l.tellSoon() // the rest of a traceback may be on its way
+			}
 		}
 	})
 }

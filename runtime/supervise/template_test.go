@@ -49,7 +49,7 @@ func TestATemplateIsForItsOwnModel(t *testing.T) {
 
 func TestLinesAreToldWhole(t *testing.T) {
 	var got []string
-	l := lines{source: stdout, note: func(_ source, line []byte) { got = append(got, string(line)) }}
+	l := newLines(stdout, func(_ source, line []byte) { got = append(got, string(line)) })
 	for _, text := range []string{"one\ntw", "o\n\nth", "ree"} {
 		if n, err := l.Write([]byte(text)); n != len(text) || err != nil {
 			t.Errorf("wrote %d of %d bytes: %v", n, len(text), err)

@@ -1,0 +1,170 @@
+package supervise
+
+import (
+	"bytes"
+)
+
+// tracebackState is which line of a traceback is expected next.
+type tracebackState uint8
+
+const (
+	noTraceback      tracebackState = iota
+	tracebackFrames                 // lines of frames, then the exception's own line
+	tracebackGroup                  // lines of an exception group, all indented
+	tracebackDone                   // the exception's line was there; a blank line may lead to the exception that followed
+	tracebackGap                    // that blank line
+	tracebackLink                   // the sentence that joins two tracebacks
+	tracebackLinkGap                // the blank line after it
+)
+
+// traceback collects the lines of one traceback, with those of the exceptions that it is chained to.
+type traceback struct {
+	state tracebackState
+	text  []byte
+	sure  int  // how much of text belongs to the traceback for certain
+	grown bool // a line was added since the last call of recorder.settle
+}
+
+var (
+	tracebackHead  = []byte("Traceback (most recent call last):")
+	exceptionGroup = []byte("  + Exception Group Traceback (most recent call last):")
+	tracebackLinks = [][]byte{
+		[]byte("During handling of the above exception, another exception occurred:"),
+		[]byte("The above exception was the direct cause of the following exception:"),
+	}
+)
+
+// next is the state after a line; noTraceback means that the line is no part of this traceback.
+func (t *traceback) next(line []byte) tracebackState {
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	blank := len(line) == 0
+	indented := !blank && line[0] == ' '
+	switch t.state {
+	case noTraceback, tracebackLinkGap:
+		if bytes.Equal(line, tracebackHead) {
+			return tracebackFrames
+		}
+		if bytes.Equal(line, exceptionGroup) {
+			return tracebackGroup
+		}
+	case tracebackFrames:
+		switch {
+		case indented:
+			return tracebackFrames
+		case !blank && !bytes.Equal(line, tracebackHead):
+			return tracebackDone
+		}
+	case tracebackGroup:
+		if mark := bytes.TrimLeft(line, " "); indented && len(mark) > 0 && (mark[0] == '|' || mark[0] == '+') {
+			return tracebackGroup
+		}
+		if blank {
+			return tracebackGap
+		}
+	case tracebackDone:
+		if blank {
+			return tracebackGap
+		}
+	case tracebackGap:
+		for _, link := range tracebackLinks {
+			if bytes.Equal(line, link) {
+				return tracebackLink
+			}
+		}
+	case tracebackLink:
+		if blank {
+			return tracebackLinkGap
+		}
+	}
+	return noTraceback
+}
+
+// add takes in a line that leads to the state to.
+func (t *traceback) add(line []byte, to tracebackState) {
+	if t.state != noTraceback {
+		t.text = append(t.text, '\n')
+	}
+	t.text = append(t.text, line...)
+	if t.state, t.grown = to, true; to <= tracebackDone {
+		t.sure = len(t.text)
+	}
+}
+
+// recordKey says whose lines may belong to one traceback.
+type recordKey struct {
+	source     source
+	prediction string
+}
+
+// recorder makes records of lines: a traceback is one, any other line is one of its own.
+type recorder struct {
+	note noteFunc
+	held map[recordKey]*traceback // those whose end has not been seen
+}
+
+// line takes in one line.
+func (r *recorder) line(s source, prediction string, line []byte) {
+	key := recordKey{s, prediction}
+	t := r.held[key]
+	if t != nil {
+		if to := t.next(line); to != noTraceback && len(t.text)+len(line) < lineLimit {
+			t.add(line, to)
+			return
+		}
+		r.flush(key)
+	}
+	t = &traceback{}
+	to := t.next(line)
+	if to == noTraceback {
+		r.note(s, prediction, line)
+		return
+	}
+	t.add(line, to)
+	if r.held == nil {
+		r.held = map[recordKey]*traceback{}
+	}
+	r.held[key] = t
+}
+
+// flush hands on what is held of a key. Lines that turned out to be none of the traceback's are records again.
+func (r *recorder) flush(key recordKey) {
+	t := r.held[key]
+	if t == nil {
+		return
+	}
+	delete(r.held, key)
+	r.note(key.source, key.prediction, t.text[:t.sure])
+	if rest := t.text[t.sure:]; len(rest) > 0 {
+		for line := range bytes.SplitSeq(rest[1:], []byte("\n")) {
+			r.note(key.source, key.prediction, line)
+		}
+	}
+}
+
+// settle hands on what no line was added to since the last call, and tells whether something is still held.
+func (r *recorder) settle() (held bool) {
+	for key, t := range r.held {
+		if t.grown {
+			t.grown = false
+		} else {
+			r.flush(key)
+		}
+	}
+	return len(r.held) > 0
+}
+
+// complete hands on the tracebacks whose exception is known.
+func (r *recorder) complete() {
+	for key, t := range r.held {
+		if t.state >= tracebackGroup {
+			r.flush(key)
+		}
+	}
+}
+
+// end hands on all that is held.
+func (r *recorder) end() {
+	for key := range r.held {
+		r.flush(key)
+	}
+}

@@ -1,0 +1,150 @@
+package supervise
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pinion/tests/await"
+)
+
+const (
+	plainTraceback = `Traceback (most recent call last):
+  File "/src/run.py", line 4, in run
+    return table[name]
+           ~~~~~^^^^^^
+KeyError: 'nope'`
+	chainedTraceback = plainTraceback + `
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/src/run.py", line 6, in run
+    raise ValueError("no such name")
+ValueError: no such name
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/src/run.py", line 8, in run
+    raise OSError
+OSError`
+	groupTraceback = `  + Exception Group Traceback (most recent call last):
+  |   File "/src/run.py", line 1, in <module>
+  |     raise ExceptionGroup("two", [ValueError(1), TypeError(2)])
+  | ExceptionGroup: two (2 sub-exceptions)
+  +-+---------------- 1 ----------------
+    | ValueError: 1
+    +---------------- 2 ----------------
+    | TypeError: 2
+    +------------------------------------`
+	syntaxTraceback = `Traceback (most recent call last):
+  File "/src/run.py", line 3, in setup
+    exec("1 +")
+  File "<string>", line 1
+    1 +
+       ^
+SyntaxError: invalid syntax`
+)
+
+// TestATracebackIsOneRecord whatever stands around it; every other line is a record of its own, empty ones too.
+func TestATracebackIsOneRecord(t *testing.T) {
+	chainedToGroup := plainTraceback + "\n\nDuring handling of the above exception, another exception occurred:\n\n" + groupTraceback
+	for name, want := range map[string][]string{
+		"plain":                 {"before", plainTraceback, "after"},
+		"chained":               {"before", chainedTraceback, "after"},
+		"group":                 {"before", groupTraceback, "after"},
+		"chained to a group":    {chainedToGroup},
+		"SyntaxError":           {syntaxTraceback, "after"},
+		"two":                   {plainTraceback, plainTraceback},
+		"a blank line follows":  {plainTraceback, "", "after"},
+		"two blank lines":       {plainTraceback, "", "", "after"},
+		"half a link":           {plainTraceback, "", "During handling of the above exception, another exception occurred:", "after"},
+		"a link to nothing":     {plainTraceback, "", "During handling of the above exception, another exception occurred:", "", "after"},
+		"cut off":               {"Traceback (most recent call last):\n  File \"x\", line 1", "", "after"},
+		"no traceback":          {"  indented", "", "Traceback (most recent call first)", "a: b"},
+		"a head and its like":   {"Traceback (most recent call last):", plainTraceback},
+		"indented after an end": {plainTraceback, "  of the model"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			r := recorder{note: func(_ source, _ string, text []byte) { got = append(got, string(text)) }}
+			for line := range strings.SplitSeq(strings.Join(want, "\n"), "\n") {
+				r.line(stderr, "a", []byte(line))
+			}
+			r.end()
+			if !slices.Equal(got, want) {
+				t.Errorf("the records are %q,\nwant %q", got, want)
+			}
+		})
+	}
+}
+
+// TestTracebacksOfSeveralAtOnce are told apart.
+func TestTracebacksOfSeveralAtOnce(t *testing.T) {
+	got := map[string]string{}
+	r := recorder{note: func(_ source, prediction string, text []byte) { got[prediction] += string(text) }}
+	for line := range strings.SplitSeq(chainedTraceback, "\n") {
+		r.line(stderr, "a", []byte(line))
+		r.line(stderr, "b", []byte(line))
+	}
+	r.end()
+	if got["a"] != chainedTraceback || got["b"] != chainedTraceback {
+		t.Errorf("the records are %q", got)
+	}
+}
+
+// TestATracebackInPieces is one record, and comes though nothing follows it.
+func TestATracebackInPieces(t *testing.T) {
+	var got []string
+	r := recorder{note: func(_ source, _ string, text []byte) { got = append(got, string(text)) }}
+	for line := range strings.SplitSeq(plainTraceback, "\n") {
+		r.line(stderr, "", []byte(line))
+		if !r.settle() {
+			t.Fatalf("nothing is held after %q", line)
+		}
+	}
+	if r.settle() || !slices.Equal(got, []string{plainTraceback}) {
+		t.Errorf("the records are %q", got)
+	}
+}
+
+// TestTracebacksOfPipes: with the claim where there is one, else after a while.
+func TestTracebacksOfPipes(t *testing.T) {
+	short := "Traceback (most recent call last):\n  File \"x\"\nE: x"
+	p := newPiped(t)
+	p.write(stderr, short+"\n")
+	p.take("a")
+	if want := []string{"stderr a " + short}; !slices.Equal(p.told(), want) {
+		t.Errorf("the server's log has %q, want %q", p.told(), want)
+	}
+	p.write(stderr, short+"\n")
+	await.Eventually(t, "it is told", func() bool { return len(p.told()) == 2 })
+	if got := p.told()[1]; got != "stderr  "+short {
+		t.Errorf("the server's log has %q", got)
+	}
+	p.write(stderr, short)
+	p.take("b")
+	p.write(stderr, "\n")
+	p.take("c")
+	if got := p.told()[2:]; !slices.Equal(got, []string{"stderr b " + short, "stderr c "}) {
+		t.Errorf("the server's log has %q", got)
+	}
+}
+
+// TestTracebacksThatTheWorkerTellsApart are records, too.
+func TestTracebacksThatTheWorkerTellsApart(t *testing.T) {
+	short := "Traceback (most recent call last):\n  File \"x\"\nE: x"
+	p := newPiped(t)
+	p.Logged(stderr, "a", []byte(short+"\n"))
+	p.Logged(stderr, "b", []byte("of b\n"))
+	await.Eventually(t, "both are told", func() bool { return len(p.told()) == 2 })
+	if want := []string{"stderr b of b", "stderr a " + short}; !slices.Equal(p.told(), want) {
+		t.Errorf("the server's log has %q, want %q", p.told(), want)
+	}
+	p.logs.Close()
+	p.Logged(stderr, "a", []byte(short+"\n"))
+	if len(p.told()) != 3 {
+		t.Errorf("after the end the server's log has %q", p.told())
+	}
+}

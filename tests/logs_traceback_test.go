@@ -1,0 +1,73 @@
+package tests
+
+import (
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestATracebackIsOneRecordOfTheServersLog: of a prediction, of a setup, of what the model prints itself, and of several at once.
+func TestATracebackIsOneRecordOfTheServersLog(t *testing.T) {
+	t.Parallel()
+	const source = `
+import asyncio, sys, traceback
+from cog import concurrent
+def look(key):
+    try:
+        return {}[key]
+    except KeyError:
+        raise ValueError("no " + key)
+def run(how: str) -> str:
+    print("before", file=sys.stderr)
+    if how == "printed":
+        try:
+            look(how)
+        except ValueError:
+            traceback.print_exc()
+        print("after", file=sys.stderr)
+        return ""
+    return look(how)
+@concurrent(max=4)
+async def several(how: str) -> str:
+    await asyncio.sleep(0)
+    return run(how)
+class Broken:
+    def setup(self): look("setup")
+    def run(self) -> str: ...
+`
+	isWhole := func(l harness.Line) bool {
+		return strings.HasPrefix(l.Text, "Traceback (most recent call last):\n") && strings.HasSuffix(l.Text, "\nValueError: no it") &&
+			strings.Contains(l.Text, "\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback")
+	}
+	dir := folder(t, "run.py", source)
+	for _, name := range []string{"run", "several"} {
+		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + name})
+		wantCode(t, "a failure", s.Input(input{"how": "it"}), 200)
+		harness.Eventually(t, "the traceback is in the log", func() bool { _, ok := s.Log.First(isWhole); return ok })
+		if n := s.Log.Count("Traceback (most recent call last):") + s.Log.Count("KeyError: 'it'"); n > 0 {
+			t.Errorf("%d lines of it are records of their own", n)
+		}
+		s.Succeed(input{"how": "printed"})
+		s.Stop()
+		printed, ok := s.Log.First(func(l harness.Line) bool { return strings.HasSuffix(l.Text, "\nValueError: no printed") })
+		if !ok || !strings.HasPrefix(printed.Text, "Traceback") || printed.PredictionID == "" || printed.Stream != "stderr" {
+			t.Errorf("of the one that was printed the log has %+v", printed)
+		}
+		if s.Log.Count("before") != 2 || s.Log.Count("after") != 1 {
+			t.Errorf("the lines around it are not as they were")
+		}
+	}
+	s := harness.Start(t, harness.Options{Dir: dir, Model: "run.py:Broken"})
+	s.WaitHealth("SETUP_FAILED")
+	s.WaitLog("setup failed")
+	var order []string
+	for _, l := range s.Log.Lines() {
+		if strings.HasPrefix(l.Text, "Traceback") && strings.HasSuffix(l.Text, "ValueError: no setup") || l.Text == "setup failed" {
+			order = append(order, strings.Fields(l.Text)[0])
+		}
+	}
+	if strings.Join(order, " ") != "Traceback setup" {
+		t.Errorf("the log has %q", order)
+	}
+}
