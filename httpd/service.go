@@ -24,7 +24,8 @@ type Service interface {
 	// Result is the state of a prediction that is in flight or has ended lately, its input with it,
 	// secrets hidden; false: there is none. The record's memory stays valid for as long as it is used.
 	Result(kind predict.Kind, id string) (predict.Record, bool)
-	// Cancel asks for the end of the prediction in flight of that kind and id; false: there is none.
+	// Cancel asks for the end of the prediction of that kind and id; false: none is in flight or remembered as
+	// canceled.
 	Cancel(kind predict.Kind, id string) bool
 	// Ready is nil where predictions are taken, or says why not: not set up, draining, or defunct.
 	Ready() error

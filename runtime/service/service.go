@@ -153,14 +153,15 @@ func (s *Service) HasTraining() bool {
 	return m != nil && m.training
 }
 
-// Cancel asks for the end of the prediction of that id; false: there is none in flight.
+// Cancel asks for the end of the prediction of that id. true: it is in flight, or remembered as canceled, so that a client
+// that asks again learns that its wish was heard.
 func (s *Service) Cancel(kind predict.Kind, id string) bool {
-	p := s.registry.Get(kind, id)
-	if p == nil {
-		return false
+	if p := s.registry.Get(kind, id); p != nil {
+		p.Cancel()
+		return true
 	}
-	p.Cancel()
-	return true
+	p := s.registry.Find(kind, id)
+	return p != nil && p.Record().Status == predict.Canceled
 }
 
 // Find is the prediction in flight of that id, or nil.
