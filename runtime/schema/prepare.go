@@ -63,6 +63,11 @@ func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists) (Prepared, error
 			changed = true
 		}
 	}
+	if !good && s.files {
+		if filled, ok := s.withoutEmptyFiles(input, spans); ok {
+			return s.PrepareWith(filled, rawjson.Lists{})
+		}
+	}
 	prepared := Prepared{Input: input, Unknown: unknown}
 	if changed {
 		prepared.Input = s.rewrite(input, spans)

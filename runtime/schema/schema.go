@@ -26,6 +26,8 @@ type field struct {
 	node     *node
 	required bool
 	addNull  bool // an absent value becomes null
+
+	mayBeAbsent bool // and then has no default in the schema
 }
 
 // Compile reads the OpenAPI document of a model and compiles the named component of it ("Input",
@@ -87,7 +89,8 @@ func compile(d *document, component string) (*Schema, error) {
 	for i := range s.fields {
 		f := &s.fields[i]
 		m, _ := properties[f.name].(map[string]any)
-		f.addNull = !f.required && m["default"] == nil && f.node.saysNull()
+		f.mayBeAbsent = !f.required && m["default"] == nil
+		f.addNull = f.mayBeAbsent && f.node.saysNull()
 		s.files = s.files || f.node.hasURI
 		s.secrets = s.secrets || f.node.hasSecret
 	}

@@ -1,0 +1,73 @@
+package tests
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// optionalFiles says which of its files it got.
+const optionalFiles = `
+from typing import List, Optional
+from cog import BaseRunner, File, Input, Path
+
+class Runner(BaseRunner):
+    def run(
+        self,
+        image: Optional[Path] = None,
+        mask: Optional[Path] = Input(default=None),
+        sound: Optional[File] = None,
+        more: Optional[List[Path]] = None,
+    ) -> str:
+        return f"{image} {mask} {sound} {more}"
+
+class Needs(BaseRunner):
+    def run(self, image: Path, more: List[Path] = []) -> str:
+        return image.read_text()
+`
+
+// TestAnEmptyTextIsNoFile: web forms send it where nothing was chosen.
+func TestAnEmptyTextIsNoFile(t *testing.T) {
+	t.Parallel()
+	const none = "None None None None"
+	dir := folder(t, "run.py", optionalFiles)
+	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner"})
+	for _, body := range []string{
+		`{"image":"","mask":"","sound":"","more":""}`,
+		`{"image":null,"more":[""]}`,
+		`{"image":"","unknown":1}`,
+	} {
+		if got := s.Create(`{"input":` + body + `}`).Text(t); got != none {
+			t.Errorf("%s: the function got %s", body, got)
+		}
+	}
+	form, contentType := formOf(t, part{"image", "", ""}, part{"sound", "", ""}, part{"more", "", ""})
+	if got := s.Create(form, "Content-Type", contentType).Text(t); got != none {
+		t.Errorf("by a form the function got %s", got)
+	}
+	if got := s.Create("\x81\xa5input\x82\xa5image\xa0\xa4more\x91\xa0", "Content-Type", "application/msgpack").Text(t); got != none {
+		t.Errorf("by MessagePack the function got %s", got)
+	}
+	if got := (cli{dir: dir}.good(t, "predict", "-i", "image=", "-i", "more=", "--predictor", "run.py:Runner")); strings.TrimSpace(got) != none {
+		t.Errorf("pinion predict: the function got %s", got)
+	}
+}
+
+// TestAnEmptyTextIsRefusedWhereAFileIsNeeded: neither does it replace a default.
+func TestAnEmptyTextIsRefusedWhereAFileIsNeeded(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", optionalFiles), Model: "run.py:Needs"})
+	for body, field := range map[string]string{
+		`{"input":{"image":""}}`:                       "image",
+		`{"input":{"image":"data:,a","more":""}}`:      "more",
+		`{"input":{"image":"data:,a","more":[""]}}`:    "more/0",
+		`{"input":{"image":"data:,a","more":["",""]}}`: "more/0",
+	} {
+		a := s.Create(body)
+		if a.Code != http.StatusUnprocessableEntity || problems(t, a)[0].Loc[2] != field {
+			t.Errorf("%s is answered %s", body, a)
+		}
+	}
+}
