@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
 )
 
 // access writes a line of the log for requests, at most so many a second: what is beyond is left out evenly, and the
@@ -23,9 +25,6 @@ type access struct {
 
 // burst is how much of the lines may come at once.
 const burst = time.Second
-
-// pathShown is how much of a path is shown, in bytes: clients make them.
-const pathShown = 256
 
 // newAccess makes one for so many lines a second; nil: none are wanted.
 func newAccess(log *slog.Logger, lines int) *access {
@@ -63,13 +62,13 @@ func (a *access) note(ctx *fasthttp.RequestCtx, took time.Duration) {
 	path := ctx.Path()
 	attrs := make([]slog.Attr, 0, 8)
 	attrs = append(attrs,
-		slog.String("method", methodName(ctx.Method())), slog.String("path", string(path[:min(len(path), pathShown)])),
+		slog.String("method", methodName(ctx.Method())), slog.String("path", predict.Clip(string(path))),
 		slog.Int("status", ctx.Response.StatusCode()), slog.Float64("seconds", took.Seconds()))
 	if host, _, err := net.SplitHostPort(ctx.RemoteAddr().String()); err == nil { // a unix socket's client has none
 		attrs = append(attrs, slog.String("client", host))
 	}
 	if id, ok := ctx.UserValue(idKey{}).(string); ok {
-		attrs = append(attrs, slog.String("prediction_id", id))
+		attrs = append(attrs, slog.String("prediction_id", predict.Clip(id)))
 	}
 	if left := a.left.Swap(0); left > 0 {
 		attrs = append(attrs, slog.Int64("left_out", left))

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
 )
 
 // pages is what a server logs, to be read while it logs.
@@ -55,7 +57,7 @@ func TestAccessLines(t *testing.T) {
 	lines := log.requests(t)
 	want := []map[string]any{
 		{"method": "POST", "path": "/predictions", "status": 200.0, "prediction_id": "p1"},
-		{"method": "GET", "path": "/nowhere/" + strings.Repeat("x", pathShown-9), "status": 404.0, "prediction_id": nil},
+		{"method": "GET", "path": "/nowhere/" + strings.Repeat("x", predict.MaxShown-len("/nowhere/")) + "…", "status": 404.0, "prediction_id": nil},
 		{"method": "OTHER", "path": "/livez", "status": 405.0, "left_out": nil},
 	}
 	if len(lines) != len(want) {

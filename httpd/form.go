@@ -73,7 +73,7 @@ func badForm(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		text = "it ends too early"
 	}
-	return &requestError{"invalid multipart/form-data: " + text}
+	return &requestError{"invalid multipart/form-data: " + predict.Clip(text)}
 }
 
 // add takes a part in.

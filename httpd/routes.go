@@ -115,7 +115,7 @@ func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 	if r == nil {
 		return
 	}
-	s.logPanic(r, slog.String("method", string(ctx.Method())), slog.String("path", string(ctx.Path())))
+	s.logPanic(r, slog.String("method", methodName(ctx.Method())), slog.String("path", predict.Clip(string(ctx.Path()))))
 	ctx.Response.Reset()
 	ctx.SetConnectionClose()
 	s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")

@@ -189,6 +189,6 @@ type quietLogger struct{ log *slog.Logger }
 
 func (l quietLogger) Printf(format string, args ...any) {
 	if l.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.log.Debug("http connection", "detail", fmt.Sprintf(format, args...))
+		l.log.Debug("http connection", "detail", predict.Clip(fmt.Sprintf(format, args...)))
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"pinion/runtime/predict"
 )
 
 var (
@@ -60,7 +61,7 @@ type FetchError struct {
 }
 
 func (e *FetchError) Error() string {
-	return "cannot fetch " + e.URL + " for input " + strconv.Quote(e.Field) + ": " + e.Cause.Error()
+	return "cannot fetch " + e.URL + " for input " + strconv.Quote(cut(e.Field)) + ": " + cut(e.Cause.Error())
 }
 
 // Unwrap is the cause.
@@ -74,14 +75,11 @@ type UploadError struct {
 }
 
 func (e *UploadError) Error() string {
-	return "cannot upload output file " + strconv.Quote(e.Name) + " to " + e.URL + ": " + e.Cause.Error()
+	return "cannot upload output file " + strconv.Quote(cut(e.Name)) + " to " + e.URL + ": " + cut(e.Cause.Error())
 }
 
 // Unwrap is the cause.
 func (e *UploadError) Unwrap() error { return e.Cause }
-
-// maxShownURL is how much of a URL an error shows, in bytes.
-const maxShownURL = 200
 
 // redact is raw for the eyes of anybody: it still says where the file should have come from.
 func redact(raw string) string {
@@ -100,14 +98,5 @@ func redact(raw string) string {
 	return cut(u.String())
 }
 
-// cut shortens s to maxShownURL without breaking a character.
-func cut(s string) string {
-	if len(s) <= maxShownURL {
-		return s
-	}
-	n := maxShownURL
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+// cut is text for an error: clients and other servers make it as long as they like.
+func cut(s string) string { return predict.Clip(s) }

@@ -60,7 +60,7 @@ func (s *Store) makeFolder(id string) (path string, remove func(), err error) {
 	}
 	return path, sync.OnceFunc(func() {
 		if err := removeAll(path); err != nil {
-			s.options.Logger.Error("cannot remove files of prediction", "prediction_id", id, "path", path, "error", err)
+			s.options.Logger.Error("cannot remove files of prediction", "prediction_id", cut(id), "path", path, "error", err)
 		}
 	}), nil
 }

@@ -4,7 +4,7 @@ package predict
 type Prepared struct {
 	// Input is the JSON object for the model. It may be the client's own bytes.
 	Input []byte
-	// Unknown are the keys that were dropped, in order, each once; of very many only the first.
+	// Unknown are the keys that were dropped, in order, each once; of very many only the first, and long ones cut (Clip).
 	Unknown []string
 	// Files are the values that name files, in the order in which they stand in Input.
 	Files []File

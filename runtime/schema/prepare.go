@@ -15,7 +15,7 @@ type (
 	File     = predict.File
 )
 
-// maxUnknown bounds what a client can make the server log.
+// maxUnknown bounds what a client can make the server log: so many names, of predict.MaxShown bytes each.
 const maxUnknown = 100
 
 // rootField stands for the input as a whole in a problem.
@@ -102,7 +102,7 @@ func (s *Schema) read(input []byte, lists rawjson.Lists, spans []span) (changed 
 		if next = s.find(key, next); next < 0 {
 			changed = true
 			if len(unknown) < maxUnknown {
-				if name := rawjson.KeyText(key); !slices.Contains(unknown, name) {
+				if name := predict.Clip(rawjson.KeyText(key)); !slices.Contains(unknown, name) {
 					unknown = append(unknown, name)
 				}
 			}

@@ -93,7 +93,7 @@ func (j *job) filesFailed(err error) {
 // submit hands the prediction over to the workers; whoever calls it waits for the call next.
 func (j *job) submit(input []byte) {
 	s, p := j.service, j.p
-	call := slot.NewCall(p.ID(), input, contextOf(&p.Request))
+	call := slot.NewCall(predict.Clip(p.ID()), input, contextOf(&p.Request))
 	m := s.model.Load()
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
 	if m.batched && !call.Train {

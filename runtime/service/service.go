@@ -280,7 +280,7 @@ func (s *Service) prepare(id string, req *predict.Request) (schema.Prepared, err
 	}
 	prepared, err := prepareInput(m.inputs[req.Kind], req)
 	if err == nil && len(prepared.Unknown) > 0 {
-		s.o.Logger.Warn("unknown inputs are dropped", "prediction_id", id, "inputs", prepared.Unknown)
+		s.o.Logger.Warn("unknown inputs are dropped", "prediction_id", predict.Clip(id), "inputs", prepared.Unknown)
 		req.Input = prepared.Input // nor are they shown again: a misspelt name may have a secret's value
 	}
 	return prepared, err

@@ -233,7 +233,7 @@ func (d *delivery) deliver(it item) {
 	err := s.post(d, &it.record)
 	tries := 1
 	for ; err != nil && tries <= retries && passing(err); tries++ {
-		s.o.Logger.Debug("webhook will be told again", "prediction_id", d.prediction.ID(), "receiver", origin(d.target), "error", err)
+		s.o.Logger.Debug("webhook will be told again", "prediction_id", predict.Clip(d.prediction.ID()), "receiver", origin(d.target), "error", shown(err))
 		s.sleep(s.ctx, s.backoff(tries, err), nil)
 		if s.ctx.Err() != nil {
 			err = context.Cause(s.ctx)
@@ -265,7 +265,7 @@ func (d *delivery) complain(event predict.Events, tries int, err error) {
 		d.warned = true
 		log = d.sender.o.Logger.Warn
 	}
-	log("webhook was not told", "prediction_id", d.prediction.ID(), "event", eventName(event), "receiver", origin(d.target), "tries", tries, "error", err)
+	log("webhook was not told", "prediction_id", predict.Clip(d.prediction.ID()), "event", eventName(event), "receiver", origin(d.target), "tries", tries, "error", shown(err))
 }
 
 // backoff is how long to wait after the given number of tries, the last of which ended with err.

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"pinion/runtime/predict"
 )
 
 var (
@@ -67,4 +69,7 @@ func plain(ctx context.Context, err error) error {
 }
 
 // origin is what a log may say of a URL.
-func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+func origin(u *url.URL) string { return predict.Clip(u.Scheme + "://" + u.Host) }
+
+// shown is an error for the log: net repeats the host, which a client chose.
+func shown(err error) string { return predict.Clip(err.Error()) }

@@ -138,7 +138,7 @@ func (s *Sender) Attach(p *predict.Prediction) {
 		err = sendable(target)
 	}
 	if err != nil { // httpd checks it; its text may hold anything
-		s.o.Logger.Warn("webhook cannot be told", "prediction_id", p.ID(), "error", ErrURL)
+		s.o.Logger.Warn("webhook cannot be told", "prediction_id", predict.Clip(p.ID()), "error", ErrURL)
 		return
 	}
 	p.Hold()
