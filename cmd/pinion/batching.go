@@ -174,12 +174,14 @@ type batchingFront struct {
 
 func serveBatching(s *batchingSettings) error {
 	f := &batchingFront{s: s, served: make(chan error, 2)}
-	f.log = (&settings{logLevel: s.logLevel, logFormat: s.logFormat}).logger()
+	log, sink := (&settings{logLevel: s.logLevel, logFormat: s.logFormat}).logger()
+	defer sink.Flush(lastFlush)
+	f.log = log
 	if limit := heedMemoryLimit(); limit > 0 {
 		f.log.Debug("memory has a soft limit", "bytes", limit)
 	}
 	signals := watchSignals(false)
-	f.metrics = metrics.New(metrics.Options{Version: version, Load: f.load, Workers: f.workers})
+	f.metrics = metrics.New(metrics.Options{Version: version, Load: f.load, Workers: f.workers, DroppedLogs: sink.Dropped})
 	f.queue = batching.New(batching.Options{
 		MaxSize: s.size, Gather: s.gather(), Capacity: s.capacity, Timeout: time.Duration(s.timeout) * time.Millisecond,
 		MaxAnswer: s.maxBody, LeaveSockets: s.leaveSockets, Logger: f.log, Observer: batchingObserver{f.metrics},

@@ -26,6 +26,7 @@ import (
 type front struct {
 	s        *settings
 	log      *slog.Logger
+	sink     *logSink // where log goes
 	dir      *runDir
 	files    *files.Store
 	pool     *slot.Pool
@@ -49,8 +50,8 @@ type front struct {
 	signals  <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
 }
 
-func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan) (_ *front, err error) {
-	f := &front{s: s, log: s.logger(), model: m, python: python, plan: plan, asked: make(chan struct{}, 1)}
+func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *slog.Logger, sink *logSink) (_ *front, err error) {
+	f := &front{s: s, log: log, sink: sink, model: m, python: python, plan: plan, asked: make(chan struct{}, 1)}
 	if s.fleet.preload {
 		if err := adoptWorkers(); err != nil {
 			return nil, err
@@ -237,7 +238,7 @@ func (f *front) announce() {
 			continue
 		}
 		if greets {
-			f.greet(os.Stderr)
+			f.greet(f.sink)
 		}
 		if !kubernetes {
 			return

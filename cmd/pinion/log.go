@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +18,21 @@ func newLogger(w io.Writer, level slog.Level, console, colour bool) *slog.Logger
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }
+
+// newServerLog makes a log to a descriptor whose reader may stop or leave without harm to the server.
+func newServerLog(fd int, level slog.Level, console, colour bool) (*slog.Logger, *logSink) {
+	sink := newLogSink(fd, logBuffer)
+	sink.notice = func(records, size uint64) []byte {
+		var text bytes.Buffer
+		newLogger(&text, level, console, colour).Error("log records were dropped: the log's reader did not take them",
+			"records", records, "bytes", size)
+		return text.Bytes()
+	}
+	return newLogger(sink, level, console, colour), sink
+}
+
+// lastFlush is how long the end of the server waits for the log's reader.
+const lastFlush = time.Second
 
 // parseLevel reads a level by the names that Cog takes.
 func parseLevel(name string) (slog.Level, bool) {

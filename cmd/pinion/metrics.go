@@ -15,12 +15,13 @@ import (
 func (f *front) newMetrics() *metrics.Set {
 	gpus := nvml.New(nvml.Options{})
 	return metrics.New(metrics.Options{
-		Version:    version,
-		Model:      f.modelVersions,
-		Load:       f.load,
-		Workers:    f.workersNow,
-		ExitCauses: exitCauses(),
-		GPUs:       func() []metrics.GPU { return gpusOf(gpus.Samples()) },
+		Version:     version,
+		Model:       f.modelVersions,
+		Load:        f.load,
+		Workers:     f.workersNow,
+		ExitCauses:  exitCauses(),
+		DroppedLogs: f.sink.Dropped,
+		GPUs:        func() []metrics.GPU { return gpusOf(gpus.Samples()) },
 	})
 }
 

@@ -48,7 +48,9 @@ func serve(s *settings, m *model) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	f, err := newFront(s, m, python, plan)
+	log, sink := s.logger()
+	defer sink.Flush(lastFlush)
+	f, err := newFront(s, m, python, plan, log, sink)
 	if err != nil {
 		return &exitError{exitFailure, err}
 	}

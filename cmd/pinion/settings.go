@@ -209,11 +209,11 @@ func (s *settings) keepFor() time.Duration {
 	return s.resultTTL
 }
 
-func (s *settings) logger() *slog.Logger {
+func (s *settings) logger() (*slog.Logger, *logSink) {
 	terminal := isTerminal(os.Stderr)
 	level, _ := parseLevel(s.logLevel) // checked
 	console := s.logFormat == "console" || s.logFormat == "" && terminal
-	return newLogger(os.Stderr, level, console, terminal && os.Getenv("NO_COLOR") == "")
+	return newServerLog(int(os.Stderr.Fd()), level, console, terminal && os.Getenv("NO_COLOR") == "")
 }
 
 // isHTTP tells whether text is an absolute http or https URL.

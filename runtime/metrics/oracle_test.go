@@ -88,11 +88,12 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 		return g
 	}
 	s := New(Options{
-		Version: `v1"\` + "\n",
-		Model:   func() (string, string) { return "3.12.1", "0.23" },
-		Load:    func() Load { return Load{InFlight: 3, Queued: 1, Capacity: 1e7, Slots: 2} },
-		Workers: func() []Worker { return []Worker{{State: "ready", Setup: 1500 * time.Millisecond}, {State: "gone"}} },
-		GPUs:    func() []GPU { return []GPU{{"0", 1 << 33, 0.25}, {"GPU-é", 0, 1}, {"part", 7, -1}} },
+		Version:     `v1"\` + "\n",
+		Model:       func() (string, string) { return "3.12.1", "0.23" },
+		Load:        func() Load { return Load{InFlight: 3, Queued: 1, Capacity: 1e7, Slots: 2} },
+		Workers:     func() []Worker { return []Worker{{State: "ready", Setup: 1500 * time.Millisecond}, {State: "gone"}} },
+		DroppedLogs: func() (uint64, uint64) { return 3, 4096 },
+		GPUs:        func() []GPU { return []GPU{{"0", 1 << 33, 0.25}, {"GPU-é", 0, 1}, {"part", 7, -1}} },
 	})
 
 	requests := counters("pinion_http_requests_total", "Requests answered.", "route", "method", "code")
@@ -160,6 +161,8 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 		size.Observe(1)
 	}
 
+	counters("pinion_log_dropped_records_total", "Records of the server's log that were dropped, for its reader did not take them.").WithLabelValues().Add(3)
+	counters("pinion_log_dropped_bytes_total", "Bytes of those records.").WithLabelValues().Add(4096)
 	gauge("pinion_build_info", "Versions; the value is 1.", "version", "python", "cog").WithLabelValues(`v1"\`+"\n", "3.12.1", "0.23").Set(1)
 	gauge("pinion_predictions_in_flight", "Predictions taken in that have not ended, those that wait included.").WithLabelValues().Set(3)
 	gauge("pinion_queue_length", "Predictions that wait for a slot.").WithLabelValues().Set(1)

@@ -15,6 +15,8 @@ type Options struct {
 	// ExitCauses are the causes of a worker's exit that are written even where none has ended so. Default: ExitSetup,
 	// ExitCrash and ExitLeft.
 	ExitCauses []string
+	// DroppedLogs is how much of the server's log was dropped, for nobody took it.
+	DroppedLogs func() (records, bytes uint64)
 	// GPUs are those that the model may use.
 	GPUs func() []GPU
 	// MaxModel bounds the names that the model may record. Default: 200.

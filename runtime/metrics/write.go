@@ -31,6 +31,7 @@ func (s *Set) Write(accept string) (contentType string, body []byte) {
 	if s.o.GPUs != nil {
 		writeGPUs(p, s.o.GPUs())
 	}
+	s.writeLogs(p)
 	s.writeWebhooks(p)
 	s.writeTransfers(p)
 	s.model.write(p)
@@ -58,6 +59,17 @@ func (s *Set) writeLoad(p *page) {
 	p.gauge("pinion_queue_length", "Predictions that wait for a slot.", float64(l.Queued))
 	p.gauge("pinion_queue_capacity", "Predictions that may wait for a slot.", float64(l.Capacity))
 	p.gauge("pinion_slots", "Predictions that the workers there are can carry out at once.", float64(l.Slots))
+}
+
+func (s *Set) writeLogs(p *page) {
+	if s.o.DroppedLogs == nil {
+		return
+	}
+	records, bytes := s.o.DroppedLogs()
+	p.family("pinion_log_dropped_records_total", typeCounter, "Records of the server's log that were dropped, for its reader did not take them.")
+	p.count("pinion_log_dropped_records_total", "", records)
+	p.family("pinion_log_dropped_bytes_total", typeCounter, "Bytes of those records.")
+	p.count("pinion_log_dropped_bytes_total", "", bytes)
 }
 
 // prefersOpen tells whether an Accept header wants OpenMetrics rather than the text format, which whoever is not

@@ -27,6 +27,9 @@ type Options struct {
 	Tmp    string   // TMPDIR, to be looked through by the test itself; default: a new folder
 	Host   string   // default 127.0.0.1
 	Wrap   []string // a command, with arguments, that becomes the server's
+	// Output is the server's stdout and stderr, where the test reads them by itself: Log stays empty then. Host must
+	// be unix:/path, for only the log would tell a port.
+	Output *os.File
 	// Garbles says that the model writes rubbish to the server, whose complaint of that is no defect.
 	Garbles bool
 	// PortFromEnv leaves --port away.
@@ -58,6 +61,15 @@ type Server struct {
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := launch(t, o)
+	if o.Output != nil {
+		s.Address = o.Host
+		s.connect()
+		Eventually(t, "the server answers", func() bool {
+			_, err := s.health()
+			return err == nil || s.hasExited()
+		})
+		return s
+	}
 	listening := func() bool {
 		line, ok := s.Log.Find("listening")
 		s.Address = line.Address
@@ -132,6 +144,9 @@ func launch(t testing.TB, o Options) *Server {
 	s.cmd.Env = append(append(BareEnv(), "TMPDIR="+s.Tmp, s.marker), o.Env...)
 	s.cmd.Dir = s.Dir
 	s.cmd.Stdout, s.cmd.Stderr = s.Log, s.Log
+	if o.Output != nil {
+		s.cmd.Stdout, s.cmd.Stderr = o.Output, o.Output
+	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	s.cmd.WaitDelay = time.Second // a daemon of the model's may hold the pipe open
 	if err := s.cmd.Start(); err != nil {

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// logBuffer is how many bytes of log wait for a reader that does not take them. A record that does not fit is dropped.
+const logBuffer = 8 << 20
+
+// logRetry is the time between two attempts to write to a descriptor that refuses: a full disk, a pipe without a reader.
+const logRetry = time.Second
+
+// logSink writes the server's log to a descriptor. Write never blocks, whatever becomes of the log's reader: a goroutine
+// does the writing, and what exceeds the buffer is dropped and counted. Each Write is one record, written whole or not at all.
+type logSink struct {
+	fd    int
+	limit int
+	// notice makes the record that says how much was dropped. It is called without the lock.
+	notice func(records, bytes uint64) []byte
+
+	records, bytes atomic.Uint64 // dropped, ever
+
+	mu       sync.Mutex
+	changed  sync.Cond
+	waiting  []byte // accepted and not yet taken by the writer
+	writing  int    // bytes that the writer has taken and not yet written
+	told     uint64 // dropped records that a notice has reported
+	toldSize uint64 // their bytes
+	flushing bool   // the process ends: a refused write is not tried again
+}
+
+// newLogSink starts a sink. notice is set before the first record.
+func newLogSink(fd, limit int) *logSink {
+	s := &logSink{fd: fd, limit: limit}
+	s.changed.L = &s.mu
+	go s.run()
+	return s
+}
+
+// Write takes a record in, or drops it. It implements io.Writer and never fails.
+func (s *logSink) Write(record []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// An empty buffer takes a record of any size, for there is no other way to write it.
+	if used := len(s.waiting) + s.writing; used > 0 && used+len(record) > s.limit {
+		s.records.Add(1)
+		s.bytes.Add(uint64(len(record)))
+		return len(record), nil
+	}
+	s.waiting = append(s.waiting, record...)
+	s.changed.Broadcast()
+	return len(record), nil
+}
+
+// Dropped is how much was dropped until now.
+func (s *logSink) Dropped() (records, bytes uint64) { return s.records.Load(), s.bytes.Load() }
+
+// Flush waits until everything is written, for the given time at most. Nothing is written after it.
+func (s *logSink) Flush(atMost time.Duration) {
+	late := false
+	alarm := time.AfterFunc(atMost, func() {
+		s.mu.Lock()
+		late = true
+		s.changed.Broadcast()
+		s.mu.Unlock()
+	})
+	defer alarm.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flushing = true
+	s.changed.Broadcast()
+	for !late && !s.idle() {
+		s.changed.Wait()
+	}
+}
+
+// idle tells whether there is nothing to write. Called with the lock held.
+func (s *logSink) idle() bool {
+	return len(s.waiting) == 0 && s.writing == 0 && s.told == s.records.Load()
+}
+
+// run writes what comes, for as long as the process lives.
+func (s *logSink) run() {
+	var spare []byte
+	s.mu.Lock()
+	for {
+		for len(s.waiting) == 0 && s.told == s.records.Load() {
+			s.changed.Wait()
+		}
+		batch := s.waiting
+		s.writing, s.waiting = len(batch), spare[:0]
+		records, size := s.records.Load()-s.told, s.bytes.Load()-s.toldSize
+		s.told, s.toldSize = s.told+records, s.toldSize+size
+		s.mu.Unlock()
+		if records > 0 && s.notice != nil { // what was dropped came after this batch and before anything newer
+			batch = append(batch, s.notice(records, size)...)
+		}
+		s.writeAll(batch)
+		if spare = batch[:0]; cap(spare) > 64<<10 {
+			spare = nil // a burst's buffer is not kept
+		}
+		s.mu.Lock() // held until the next batch is taken: nothing newer gets room before the notice of what was dropped
+		s.writing = 0
+		s.changed.Broadcast()
+	}
+}
+
+// writeAll writes a batch, however long that takes.
+func (s *logSink) writeAll(batch []byte) {
+	for len(batch) > 0 {
+		// Not by os.File: at a broken pipe on descriptor 1 or 2 that ends the process.
+		n, err := unix.Write(s.fd, batch)
+		if n > 0 {
+			batch = batch[n:]
+		}
+		switch err {
+		case nil, unix.EINTR:
+		case unix.EAGAIN: // somebody who shares the descriptor has made it non-blocking
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}, int(logRetry.Milliseconds()))
+		default:
+			if !s.pause() {
+				return
+			}
+		}
+	}
+}
+
+// pause waits before a refused write is tried again; false: it is not to be.
+func (s *logSink) pause() bool {
+	over := false
+	alarm := time.AfterFunc(logRetry, func() {
+		s.mu.Lock()
+		over = true
+		s.changed.Broadcast()
+		s.mu.Unlock()
+	})
+	defer alarm.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !over && !s.flushing {
+		s.changed.Wait()
+	}
+	return !s.flushing
+}
