@@ -40,10 +40,10 @@ func (c *cors) answer(ctx *fasthttp.RequestCtx) bool {
 		return false
 	case c.all:
 		h.Set(fasthttp.HeaderAccessControlAllowOrigin, "*")
-	case slices.Contains(c.origins, string(origin)):
+	case c.allows(origin):
 		h.SetBytesV(fasthttp.HeaderAccessControlAllowOrigin, origin)
 	default:
-		return false // served without a word of CORS: the browser keeps the answer from the page
+		return false // read without a word of CORS: the browser keeps the answer from the page; see foreignPage
 	}
 	if !ctx.IsOptions() || len(ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestMethod)) == 0 {
 		h.Set(fasthttp.HeaderAccessControlExposeHeaders, corsExposed)
@@ -57,3 +57,6 @@ func (c *cors) answer(ctx *fasthttp.RequestCtx) bool {
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	return true
 }
+
+// allows tells whether pages of that origin may call this server.
+func (c *cors) allows(origin []byte) bool { return c.all || slices.Contains(c.origins, string(origin)) }

@@ -7,7 +7,7 @@ type discoveryBody struct {
 	CogVersion            string `json:"cog_version"`
 	DocsURL               string `json:"docs_url"`
 	OpenAPIURL            string `json:"openapi_url"`
-	ShutdownURL           string `json:"shutdown_url"`
+	ShutdownURL           string `json:"shutdown_url,omitempty"`
 	HealthcheckURL        string `json:"healthcheck_url"`
 	PredictionsURL        string `json:"predictions_url"`
 	PredictionsIdempotent string `json:"predictions_idempotent_url"`
@@ -27,6 +27,9 @@ func (s *Server) discovery() fasthttp.RequestHandler {
 		PredictionsURL:        "/predictions",
 		PredictionsIdempotent: "/predictions/{prediction_id}",
 		PredictionsCancel:     "/predictions/{prediction_id}/cancel",
+	}
+	if s.opt.NoShutdown {
+		doc.ShutdownURL = ""
 	}
 	return func(ctx *fasthttp.RequestCtx) {
 		doc := doc

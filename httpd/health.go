@@ -29,6 +29,11 @@ func (s *Server) openAPI(ctx *fasthttp.RequestCtx) {
 
 // shutdown answers before anything ends, because Shutdown waits for the requests in flight.
 func (s *Server) shutdown(ctx *fasthttp.RequestCtx) {
+	if !s.opt.ShutdownFromAny && !local(ctx) {
+		s.detail(ctx, fasthttp.StatusForbidden, "Only a program on the server's own machine may shut it down, and not through a proxy. "+
+			"To allow every client that, start the server with --shutdown-from any")
+		return
+	}
 	literal(ctx, fasthttp.StatusOK, "{}")
 	s.svc.Shutdown()
 }

@@ -57,10 +57,13 @@ func (j *jobs) handle(ctx *fasthttp.RequestCtx) {
 		j.refuse(ctx, fasthttp.ErrBodyTooLarge)
 		return
 	}
-	if own := j.own(ctx); own != nil {
+	switch own := j.own(ctx); {
+	case own != nil:
 		ctx.SetUserValue(routeKey{}, string(ctx.Path()))
 		own(ctx)
-	} else {
+	case j.foreignPage(&ctx.Request.Header):
+		j.detail(ctx, fasthttp.StatusForbidden, "A browser sent this request for a page of another origin, which may not call this server")
+	default:
 		ctx.SetUserValue(routeKey{}, jobRoute)
 		j.carryOut(ctx)
 	}

@@ -43,8 +43,14 @@ type Options struct {
 	StreamComment time.Duration
 
 	// CORSOrigins are the origins ("https://example.com") whose pages may call this server from a
-	// browser; "*" stands for all. Default: none, and no CORS header is ever sent.
+	// browser; "*" stands for all. Default: none; no CORS header is ever sent, and what a foreign page would change is 403.
 	CORSOrigins []string
+
+	// NoShutdown: POST /shutdown is not found.
+	NoShutdown bool
+
+	// ShutdownFromAny lets every client shut the server down. Default: programs on this machine alone.
+	ShutdownFromAny bool
 
 	// Reload is asked by POST /reload, from this machine only, and must not wait; nil: the path is not found.
 	Reload func() error

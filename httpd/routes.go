@@ -49,7 +49,9 @@ func (s *Server) routes() fasthttp.RequestHandler {
 		get(path+"/{id}", k.get)
 		on(fasthttp.MethodPost, path+"/{id}/cancel", k.cancel)
 	}
-	on(fasthttp.MethodPost, "/shutdown", s.shutdown)
+	if !s.opt.NoShutdown {
+		on(fasthttp.MethodPost, "/shutdown", s.shutdown)
+	}
 	if s.opt.Reload != nil {
 		on(fasthttp.MethodPost, "/reload", s.reload)
 	}
@@ -66,7 +68,11 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.refuse(ctx, fasthttp.ErrBodyTooLarge)
 		return
 	}
-	if s.cors == nil || !s.cors.answer(ctx) {
+	switch {
+	case s.cors != nil && s.cors.answer(ctx):
+	case s.foreignPage(&ctx.Request.Header):
+		s.refuseForeign(ctx)
+	default:
 		s.route(ctx)
 	}
 	s.finishBody(ctx)

@@ -103,11 +103,12 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 		Prediction: predict.Options{History: s.streamHistory},
 	})
 	f.http = httpd.New(backend{f.svc, f.preloadHealth}, httpd.Options{
-		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, CORSOrigins: s.corsOrigins,
+		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, CORSOrigins: s.exposure.corsOrigins,
 		Docs: page.Handler(), Metrics: serveMetrics(f.metrics), OnRequest: f.metrics.Request, Reload: f.reloader(),
 		AccessLines: s.accessLines,
+		NoShutdown:  s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
 	})
-	if f.ln, f.address, err = listen(s.host, s.port); err != nil {
+	if f.ln, f.address, err = listen(s.exposure.address(), s.port); err != nil {
 		return nil, err
 	}
 	if err = f.hire(); err != nil {

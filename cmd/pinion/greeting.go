@@ -17,7 +17,11 @@ func (f *front) greet(to io.Writer) {
 		return
 	}
 	train := f.model.mode(f.s.mode) == "train"
-	address, socket, page := f.address, "", f.address+"/docs is a page to try it, or"
+	address, all := reachable(f.address)
+	socket, page := "", address+"/docs is a page to try it, or"
+	if all {
+		page = address + "/docs (the server listens on all addresses) is a page to try it, or"
+	}
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {
 		address, socket, page = "http://localhost", " --unix-socket "+quoteShell(path), "try it by"
 	}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listen opens the server's socket and says under which address it is reached.
+// listen opens the server's socket and says which address it is bound to; 0.0.0.0 stands for all of the machine's.
 func listen(host string, port int) (net.Listener, string, error) {
 	if path, ok := strings.CutPrefix(host, "unix:"); ok {
 		if err := removeStale(path); err != nil {
@@ -30,10 +30,20 @@ func listen(host string, port int) (net.Listener, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("read own address: %w", err)
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
+	if host == "" {
+		host = "::"
 	}
 	return ln, "http://" + net.JoinHostPort(host, picked), nil
+}
+
+// reachable is an address by which programs on this machine reach a server that is bound to address, which may stand for
+// all of the machine's: all is then true.
+func reachable(address string) (_ string, all bool) {
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return "http://" + net.JoinHostPort("127.0.0.1", port), true
+	}
+	return address, false
 }
 
 // removeStale removes a socket file that nobody listens on any more.

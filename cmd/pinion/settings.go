@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,20 +21,20 @@ import (
 // settings is everything that 'pinion serve' can be told. A flag counts before the environment
 // variable, and that before the default.
 type settings struct {
-	host, predictor, python, libPython string
-	port, concurrency, queue           int
-	setupTimeout, queueTimeout         time.Duration
-	cancelGrace, grace                 time.Duration
-	restart, logLevel, logFormat       string
-	maxBody                            int64
-	awaitExplicitShutdown              bool
-	denyPrivate                        bool
-	downloadSize                       int64
-	downloadFiles                      int
-	downloadTimeout, resultTTL         time.Duration
-	uploadURL, mode                    string
-	corsOrigins                        []string
-	accessLines                        int
+	predictor, python, libPython string
+	port, concurrency, queue     int
+	exposure                     exposureSettings
+	setupTimeout, queueTimeout   time.Duration
+	cancelGrace, grace           time.Duration
+	restart, logLevel, logFormat string
+	maxBody                      int64
+	awaitExplicitShutdown        bool
+	denyPrivate                  bool
+	downloadSize                 int64
+	downloadFiles                int
+	downloadTimeout, resultTTL   time.Duration
+	uploadURL, mode              string
+	accessLines                  int
 
 	weights, userAgent string
 	webhookToken       string
@@ -48,7 +49,7 @@ type settings struct {
 // bindFlags declares the flags of 'pinion serve'.
 func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.IntVarP(&s.port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
-	f.StringVar(&s.host, "host", "0.0.0.0", "address to listen on, or unix:/path")
+	s.exposure.bindFlags(f)
 	f.StringVar(&s.predictor, "predictor", "", "the predictor, as FILE.py:CLASS or FILE.py:FUNCTION (default: cog.yaml's)")
 	f.StringVar(&s.python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
 	f.StringVar(&s.libPython, "libpython", "", "the shared library of that Python (default: found from the interpreter)")
@@ -72,7 +73,6 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.mode, "x-mode", "predict", "predict, or train: then only the train function is loaded")
 	f.Int("threads", 0, "ignored: scripts that start Cog's server may give it, which ignores it too")
 	_ = f.MarkHidden("threads")
-	f.StringArrayVar(&s.corsOrigins, "cors-origin", nil, "an origin whose pages may call this server, as https://example.com; * for all; may be repeated")
 	f.Int64Var(&s.downloadSize, "max-download", 10<<30, "largest file in bytes that an input may name")
 	f.IntVar(&s.downloadFiles, "max-downloads", 1000, "how many files one request may name")
 	f.DurationVar(&s.downloadTimeout, "download-timeout", 30*time.Minute, "how long one download may take")
@@ -134,7 +134,7 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 	s.cog(f, env, "", "COG_USER_AGENT", func(v string) error { return setHeader(&s.userAgent, v) })
 	s.weights = env("COG_WEIGHTS")
 
-	ours := append(append(s.fleet.variables(), s.batch.variables()...), []ourVariable{
+	ours := slices.Concat(s.fleet.variables(), s.batch.variables(), s.exposure.variables(), []ourVariable{
 		{"python", "PINION_PYTHON", nil}, // locate reads it, for it says where from
 		{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
 		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
@@ -142,7 +142,7 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 		{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
 		{"restart", "PINION_RESTART", func(v string) error { s.restart = v; return nil }},
 		{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
-	}...)
+	})
 	for _, o := range ours {
 		v := env(o.name)
 		if v == "" || o.set == nil || o.flag != "" && f.Changed(o.flag) {
@@ -196,6 +196,9 @@ func (s *settings) check() error {
 		return err
 	}
 	if err := s.batch.check(); err != nil {
+		return err
+	}
+	if err := s.exposure.check(); err != nil {
 		return err
 	}
 	return checkFormat(s.logFormat)

@@ -11,6 +11,9 @@ import pytest
 
 SDK = pathlib.Path(__file__).resolve().parents[1]
 
+# Where Cog's server listens by default.
+EVERYWHERE = ["--host", "0.0.0.0"]
+
 
 def start(tmp_path, *flags: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -34,14 +37,14 @@ def binary(tmp_path) -> pathlib.Path:
 @pytest.mark.parametrize(
     ("flags", "want"),
     [
-        ([], []),
-        (["--threads", "4"], []),
+        ([], EVERYWHERE),
+        (["--threads", "4"], EVERYWHERE),
         (["--host=::", "--upload-url", "http://x.test/"],
          ["--host", "::", "--upload-url", "http://x.test/"]),
-        (["--x-mode", "train"], ["--x-mode", "train"]),
-        (["--await-explicit-shutdown", "true"], ["--await-explicit-shutdown"]),
-        (["--await-explicit-shutdown=1"], ["--await-explicit-shutdown"]),
-        (["--await-explicit-shutdown=false"], []),
+        (["--x-mode", "train"], [*EVERYWHERE, "--x-mode", "train"]),
+        (["--await-explicit-shutdown", "true"], [*EVERYWHERE, "--await-explicit-shutdown"]),
+        (["--await-explicit-shutdown=1"], [*EVERYWHERE, "--await-explicit-shutdown"]),
+        (["--await-explicit-shutdown=false"], EVERYWHERE),
     ],
 )  # fmt: skip
 def test_flags_are_those_of_the_binary(tmp_path, binary, flags, want):
@@ -58,6 +61,11 @@ def test_it_becomes_the_binary_in_the_same_folder(tmp_path, binary):
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     first = process.communicate()[0].splitlines()[0]
     assert first == f"{process.pid} {tmp_path}"
+
+
+def test_the_environment_names_the_address(tmp_path, binary):
+    done = start(tmp_path, PINION_HOST="127.0.0.1")
+    assert done.stdout.splitlines()[1:] == ["serve", "--python", sys.executable]
 
 
 def test_version(tmp_path, binary):

@@ -38,7 +38,7 @@ def main(given: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m cog.server.http", description="Cog HTTP server")
     parser.add_argument("-v", "--version", action="store_true", help="show the version and exit")
-    parser.add_argument("--host", help="address to listen on")
+    parser.add_argument("--host", help="address to listen on (default: PINION_HOST, else 0.0.0.0)")
     parser.add_argument(
         "--await-explicit-shutdown",
         type=_boolean,
@@ -64,6 +64,9 @@ def _command(options: argparse.Namespace) -> list[str]:
     if options.version:
         return ["version"]
     command = ["serve", "--python", sys.executable]
+    if options.host is None and not os.environ.get("PINION_HOST"):
+        # Start scripts of Cog's server expect that it is reached from other machines.
+        options.host = "0.0.0.0"  # noqa: S104
     for name in ("host", "x_mode", "upload_url"):
         value = getattr(options, name)
         if value is not None:

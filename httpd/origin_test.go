@@ -1,0 +1,126 @@
+package httpd
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestForeignPages goes through what browsers send.
+func TestForeignPages(t *testing.T) {
+	closed := New(newFake(), Options{})
+	open := New(newFake(), Options{CORSOrigins: []string{"https://a.example", "null"}})
+	all := New(newFake(), Options{CORSOrigins: []string{"*"}})
+	for _, c := range []struct {
+		server             *Server
+		method             string
+		site, origin, host string
+		foreign            bool
+	}{
+		{closed, "POST", "", "", "evil.example", false}, // no browser
+		{closed, "POST", "cross-site", "https://evil.example", "localhost:5000", true},
+		{closed, "POST", "same-site", "http://localhost:3000", "localhost:5000", true},
+		{closed, "POST", "cross-site", "", "localhost:5000", true},
+		{closed, "POST", "same-origin", "https://model.example", "127.0.0.1:5000", false}, // a proxy's Host
+		{closed, "POST", "same-origin", "null", "127.0.0.1:5000", false},
+		{closed, "POST", "none", "", "127.0.0.1:5000", false},
+		{closed, "POST", "rubbish", "http://127.0.0.1:5000", "127.0.0.1:5000", true},
+		{closed, "PUT", "", "https://evil.example", "localhost:5000", true},
+		{closed, "DELETE", "", "https://evil.example", "localhost:5000", true},
+		{closed, "GET", "cross-site", "https://evil.example", "localhost:5000", false},
+		{closed, "HEAD", "", "https://evil.example", "localhost:5000", false},
+		{closed, "OPTIONS", "", "https://evil.example", "localhost:5000", false},
+		{closed, "POST", "", "null", "localhost:5000", true},
+		{closed, "POST", "", "file://", "localhost:5000", true},
+		{closed, "POST", "", "http://", "", true},
+		{closed, "POST", "", "chrome-extension://abc", "abc", true},
+		{closed, "POST", "", "http://192.168.1.7:5000", "192.168.1.7:5000", false},
+		{closed, "POST", "", "http://192.168.1.7:5001", "192.168.1.7:5000", true},
+		{closed, "POST", "", "http://[fd00::1]:5000", "[fd00::1]:5000", false},
+		{closed, "POST", "", "http://192.168.1.7", "192.168.1.7:80", false},
+		{closed, "POST", "", "https://192.168.1.7", "192.168.1.7", false},
+		{closed, "POST", "", "http://GPU:5000", "gpu:5000", false},
+		{closed, "POST", "", "http://gpu.local:5000", "gpu.local:5000", false},
+		{closed, "POST", "", "http://x.home.arpa", "x.home.arpa", false},
+		{closed, "POST", "", "http://rebound.example:5000", "rebound.example:5000", true},
+		{closed, "POST", "", "http://rebound.example.:5000", "rebound.example.:5000", true},
+		{closed, "POST", "", "http://notlocal:5000", "notlocal:5000", false},
+		{closed, "POST", "", "http://evil.notlocal:5000", "evil.notlocal:5000", true},
+		{closed, "POST", "", "https://model.example", "model.example", false}, // its certificate is nobody else's
+		{open, "POST", "cross-site", "https://a.example", "localhost", false},
+		{open, "POST", "cross-site", "https://b.example", "localhost", true},
+		{open, "POST", "", "null", "localhost", false},
+		{all, "POST", "cross-site", "https://b.example", "localhost", false},
+	} {
+		var h fasthttp.RequestHeader
+		h.SetMethod(c.method)
+		h.SetHost(c.host)
+		if c.site != "" {
+			h.Set("Sec-Fetch-Site", c.site)
+		}
+		if c.origin != "" {
+			h.Set("Origin", c.origin)
+		}
+		if got := c.server.foreignPage(&h); got != c.foreign {
+			t.Errorf("%+v: foreign %v", c, got)
+		}
+	}
+}
+
+// TestShutdownPolicy: who may end the server.
+func TestShutdownPolicy(t *testing.T) {
+	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
+	remote := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}
+	for _, c := range []struct {
+		options Options
+		from    net.Addr
+		header  string
+		code    int
+	}{
+		{Options{}, loopback, "", 200},
+		{Options{}, &net.UnixAddr{Name: "@", Net: "unix"}, "", 200},
+		{Options{}, remote, "", 403},
+		{Options{}, loopback, "X-Forwarded-Host", 403},
+		{Options{}, loopback, "Fastly-Client-Ip", 403},
+		{Options{ShutdownFromAny: true}, remote, "", 200},
+		{Options{ShutdownFromAny: true}, loopback, "X-Forwarded-For", 200},
+		{Options{ShutdownFromAny: true}, loopback, "Origin", 403},
+		{Options{NoShutdown: true, ShutdownFromAny: true}, loopback, "", 404},
+	} {
+		f := newFake()
+		s := New(f, c.options)
+		var ctx fasthttp.RequestCtx
+		ctx.Init(&fasthttp.Request{}, c.from, nil)
+		ctx.Request.Header.SetMethod("POST")
+		ctx.Request.SetRequestURI("/shutdown")
+		if c.header != "" {
+			ctx.Request.Header.Set(c.header, "x")
+		}
+		s.handle(&ctx)
+		if got := ctx.Response.StatusCode(); got != c.code {
+			t.Errorf("%+v from %s, %q: got %d, want %d", c.options, c.from, c.header, got, c.code)
+		}
+		if heard := len(f.shutdowns) > 0; heard != (c.code == 200) {
+			t.Errorf("%+v from %s, %q: heard: %v", c.options, c.from, c.header, heard)
+		}
+	}
+}
+
+// FuzzOwnOrigin: whatever a page's origin is, over http a name that can be registered is never taken for the server's own.
+func FuzzOwnOrigin(f *testing.F) {
+	f.Add("rebound", ":5000")
+	f.Add("a.b", "")
+	f.Add("[::1]", ":80")
+	f.Fuzz(func(t *testing.T, label, port string) {
+		host := label + ".example" + port
+		if _, err := strconv.Atoi(strings.TrimPrefix(port, ":")); err != nil && port != "" || label == "" || strings.ContainsAny(label, ":[]/") {
+			t.Skip()
+		}
+		if ownOrigin("http://"+host, host) {
+			t.Errorf("%q can be registered", host)
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// listensAt is the address in the log of a server without --host.
+func listensAt(t *testing.T, wrap []string, env ...string) string {
+	t.Helper()
+	log := &harness.Log{}
+	words := append(append([]string{}, wrap...), harness.Binary(t), "serve", "--port", "0", "--log-format", "json",
+		"--python", harness.AnyPython(t).Path, "--predictor", "run.py:run")
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir = folder(t, "run.py", "def run() -> int:\n    return 1\n")
+	cmd.Env = append(append(harness.BareEnv(), "TMPDIR="+harness.ShortTempDir(t)), env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address := ""
+	harness.Eventually(t, "the server listens", func() bool {
+		line, ok := log.Find("listening")
+		address = line.Address
+		return ok
+	})
+	_ = cmd.Process.Kill() // its worker follows it
+	_ = cmd.Wait()
+	return address
+}
+
+// TestWhereAServerListensByDefault: on all addresses in a container, else for this machine alone; the log says which.
+func TestWhereAServerListensByDefault(t *testing.T) {
+	t.Parallel()
+	want := "http://127.0.0.1:"
+	for _, trace := range []string{"/.dockerenv", "/run/.containerenv"} {
+		if _, err := os.Stat(trace); err == nil {
+			want = "http://0.0.0.0:"
+		}
+	}
+	if got := listensAt(t, nil); !strings.HasPrefix(got, want) {
+		t.Errorf("it listens at %s, want %s", got, want)
+	}
+	if got := listensAt(t, nil, "PINION_HOST=127.0.0.2"); !strings.HasPrefix(got, "http://127.0.0.2:") {
+		t.Errorf("it listens at %s in spite of PINION_HOST", got)
+	}
+	wrap := []string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}
+	if exec.Command(wrap[0], append(wrap[1:], "true")...).Run() != nil {
+		t.Skip("this user may not make process namespaces")
+	}
+	if got := listensAt(t, wrap); !strings.HasPrefix(got, "http://0.0.0.0:") {
+		t.Errorf("as a container's first process it listens at %s", got)
+	}
+}
