@@ -87,6 +87,31 @@ func TestASecondSIGINTEndsAtOnce(t *testing.T) {
 	}
 }
 
+// TestASIGINTEndsAtOnceWhatASIGTERMBegan, whatever the server waits for: a prediction, or a worker that does not get on with leaving.
+func TestASIGINTEndsAtOnceWhatASIGTERMBegan(t *testing.T) {
+	t.Parallel()
+	for _, first := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--grace", "0"}})
+		s.Begin("slow", input{"how": "stuck"})
+		s.WaitLog("begun")
+		s.Signal(first)
+		drainBegun(s)
+		s.Signal(syscall.SIGINT)
+		s.Ended(130)
+
+		const source = "import atexit\n@atexit.register\ndef leave():\n    print('leaving', flush=True)\n    open('gate').read()\ndef run() -> str: ...\n"
+		s = harness.Ready(t, harness.Options{Dir: folder(t, "run.py", source)})
+		makeFIFO(t, s.Dir, "gate")
+		s.Signal(first)
+		s.WaitLog("leaving")
+		s.Signal(syscall.SIGINT)
+		s.Ended(130)
+		if _, told := s.Log.Find("interrupted again: ending at once"); !told {
+			t.Error("the SIGINT did not end the wait for the worker")
+		}
+	}
+}
+
 func TestSIGTERMCanBeLeftToTheShutdownRequest(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -135,8 +136,8 @@ func (e *engine) carryOut(req predict.Request, watch predict.Observer) (p *predi
 		select {
 		case err := <-ended:
 			return p, asked.any(), err
-		case <-e.signals:
-			if asked.again() {
+		case sig := <-e.signals:
+			if asked.again(sig) {
 				e.worker.Kill()
 			}
 			p.Cancel()
@@ -145,7 +146,10 @@ func (e *engine) carryOut(req predict.Request, watch predict.Observer) (p *predi
 }
 
 // interrupts counts a user's wishes for the end. The zero value has none.
-type interrupts struct{ first time.Time }
+type interrupts struct {
+	first time.Time
+	by    os.Signal // the first
+}
 
 // echo is how soon after the first a second signal is taken for the same wish: a launcher that has its own
 // group interrupted passes the signal on besides.
@@ -153,13 +157,14 @@ const echo = 500 * time.Millisecond
 
 func (i *interrupts) any() bool { return !i.first.IsZero() }
 
-// again notes a wish, and tells whether it is not the first.
-func (i *interrupts) again() bool {
+// again notes a wish, and tells whether it is not the first. A SIGINT after a SIGTERM is no echo: launchers pass a SIGINT on
+// as either, and a SIGTERM as it is.
+func (i *interrupts) again(sig os.Signal) bool {
 	if !i.any() {
-		i.first = time.Now()
+		i.first, i.by = time.Now(), sig
 		return false
 	}
-	return time.Since(i.first) > echo
+	return i.by == syscall.SIGTERM && sig == syscall.SIGINT || time.Since(i.first) > echo
 }
 
 // close lets the worker leave, and removes what there was on disk. A further interrupt kills the worker.

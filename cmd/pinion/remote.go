@@ -119,8 +119,8 @@ func (r *remote) ask(input []byte) (remoteAnswer, error) {
 		case d := <-done:
 			d.got.interrupted = asked.any()
 			return d.got, d.err
-		case <-signals:
-			if asked.again() {
+		case sig := <-signals:
+			if asked.again(sig) {
 				return remoteAnswer{}, &exitError{code: exitInterrupted}
 			}
 			if first {

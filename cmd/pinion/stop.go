@@ -20,7 +20,7 @@ func watchSignals(ignoreTerm bool) <-chan os.Signal {
 
 // drain ends the server in order: nothing more is taken in; what is in flight may finish within
 // the grace (0: any time), then it is cancelled; the answers go out; the workers leave. A SIGINT
-// meanwhile ends everything at once: false.
+// meanwhile, whatever signal came first, ends everything at once: false.
 func (f *front) drain(grace time.Duration) bool {
 	f.svc.Drain()
 	ctx, giveUp := context.WithCancel(context.Background())
@@ -59,8 +59,7 @@ func (f *front) drain(grace time.Duration) bool {
 		}
 	}
 	f.pool.Refuse(errStopping)
-	f.dismiss(false)
-	return f.deliver()
+	return f.dismiss(false) && f.deliver()
 }
 
 // deliver waits until the last webhooks are delivered or given up. A SIGINT meanwhile ends that: false.
@@ -87,8 +86,9 @@ func (f *front) deliver() bool {
 	}
 }
 
-// dismiss makes the workers leave, at once or when they are done, and waits until they are gone.
-func (f *front) dismiss(now bool) {
+// dismiss makes the workers leave, at once or when they are done, and waits until they are gone. A SIGINT meanwhile
+// kills them: false.
+func (f *front) dismiss(now bool) bool {
 	f.template.Close()
 	for _, w := range f.workers {
 		if now {
@@ -97,7 +97,26 @@ func (f *front) dismiss(now bool) {
 			w.Stop()
 		}
 	}
+	ordered := true
 	for _, w := range f.workers {
-		<-w.Done()
+		for gone := false; !gone; {
+			select {
+			case <-w.Done():
+				gone = true
+			case sig := <-f.signals:
+				if sig == syscall.SIGINT && ordered && !now {
+					ordered = false
+					f.log.Warn("interrupted again: ending at once")
+					f.killWorkers()
+				}
+			}
+		}
+	}
+	return ordered
+}
+
+func (f *front) killWorkers() {
+	for _, w := range f.workers {
+		w.Kill()
 	}
 }

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestWhatIsASecondInterrupt: an echo of the first is none, a SIGINT after a SIGTERM always is.
+func TestWhatIsASecondInterrupt(t *testing.T) {
+	const stop, key = syscall.SIGTERM, syscall.SIGINT
+	for _, c := range []struct {
+		first, second os.Signal
+		later         time.Duration
+		again         bool
+	}{
+		{key, key, 0, false}, {key, stop, 0, false}, {stop, stop, 0, false}, {stop, key, 0, true},
+		{key, key, 2 * echo, true}, {stop, stop, 2 * echo, true}, {key, stop, 2 * echo, true},
+	} {
+		var asked interrupts
+		if asked.again(c.first) {
+			t.Errorf("%v is a second one", c.first)
+		}
+		asked.first = asked.first.Add(-c.later)
+		if got := asked.again(c.second); got != c.again {
+			t.Errorf("%v, then after %s %v: %t", c.first, c.later, c.second, got)
+		}
+	}
+}
