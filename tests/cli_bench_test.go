@@ -112,13 +112,13 @@ func TestCLIBenchDrawsOnATerminal(t *testing.T) {
 func TestCLIBenchSaysWhyItDoesNot(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "run.py", benchModel)}
-	wantText(t, "a file", c.bad(t, 1, "bench", "--predictor", "run.py:picture"), "no value can be made up for image: give the input by -i or --json")
+	wantText(t, "a file", c.bad(t, 2, "bench", "--predictor", "run.py:picture"), "no value can be made up for image: give the input by -i or --json")
 	wantText(t, "a failure", c.bad(t, 1, "bench", "-i", "text=x", "-i", "n=3", "-i", "kind=b", "-i", "fail=true"),
 		"the first prediction does not succeed, so nothing was measured", "ValueError: as you wished")
-	wantText(t, "an unknown input", c.bad(t, 1, "bench", "-i", "nope=1"), `unknown input "nope"`)
+	wantText(t, "an unknown input", c.bad(t, 2, "bench", "-i", "nope=1"), `unknown input "nope"`)
 	wantText(t, "no server", c.bad(t, 1, "bench", "http://127.0.0.1:1"), "ask the server for its schema", "connection refused")
 	wantText(t, "flags for a server at a URL", c.bad(t, 2, "bench", "http://127.0.0.1:1", "--", "--workers", "2"), "leave out what follows --")
-	wantText(t, "a flag that serve does not know", c.bad(t, 1, "bench", "--", "--wrokers", "2"), "did you mean --workers?")
+	wantText(t, "a flag that serve does not know", c.bad(t, 2, "bench", "--", "--wrokers", "2"), "did you mean --workers?")
 	wantText(t, "no connections", c.bad(t, 2, "bench", "-c", "0"), "--connections 0: it is at least 1")
 	c.env = []string{"BREAK_SETUP=1"}
 	wantText(t, "a failed setup", c.bad(t, 1, "bench"), "the model cannot be set up", "RuntimeError: no weights here")

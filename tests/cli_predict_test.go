@@ -152,7 +152,7 @@ func TestCLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			got := c.bad(t, 1, append([]string{"predict"}, test.args...)...)
+			got := c.bad(t, 2, append([]string{"predict"}, test.args...)...)
 			wantText(t, "stderr", got, test.want...)
 			if strings.Contains(got, "setting up") {
 				t.Errorf("the model was set up:\n%s", got)
@@ -276,7 +276,7 @@ func TestCLIPredictAsksAServer(t *testing.T) {
 	wantText(t, "the output", got.stdout, `"file": "from a file"`)
 	wantText(t, "its logs", got.stderr, "predicting all")
 	wantText(t, "a failure", c.bad(t, 1, "predict", at, "-i", "how=fail"), `Prediction failed with status "failed": ValueError`)
-	wantText(t, "an unknown input", c.bad(t, 1, "predict", at, "-i", "nope=1"), `unknown input "nope"; valid inputs are: how`)
+	wantText(t, "an unknown input", c.bad(t, 2, "predict", at, "-i", "nope=1"), `unknown input "nope"; valid inputs are: how`)
 	wantText(t, "no training", c.bad(t, 1, "train", at), "it has no TrainingInput")
 	wantText(t, "no URL", c.bad(t, 2, "predict", "--url", "localhost"), "it is an http or https URL")
 	wantText(t, "nobody there", c.bad(t, 1, "predict", "--url", "http://127.0.0.1:1"), "connection refused")
@@ -303,7 +303,7 @@ func TestCLITrain(t *testing.T) {
 	if got.code != 0 || got.stdout != "trained 3\n" {
 		t.Errorf("it gives %+v", got)
 	}
-	wantText(t, "a missing input", c.bad(t, 1, "train"), `missing required input "epochs"`)
+	wantText(t, "a missing input", c.bad(t, 2, "train"), `missing required input "epochs"`)
 	wantText(t, "no train function", asker(t).bad(t, 2, "train"), "has no train function")
 }
 

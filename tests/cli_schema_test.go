@@ -84,7 +84,7 @@ func TestAStoredSchemaIsTheSchema(t *testing.T) {
 	stored := replaced(t, plain, `"x-order": 0`, `"x-order": 0, "maximum": 5`)
 	dir := folder(t, "run.py", source, ".cog/openapi_schema.json", stored)
 	sameJSON(t, "the command's", []byte(cli{dir: dir, python: "/nowhere"}.good(t, "schema")), stored)
-	wantText(t, "the command's check", cli{dir: dir}.bad(t, 1, "predict", "-i", "n=6"), "greater than the maximum of 5")
+	wantText(t, "the command's check", cli{dir: dir}.bad(t, 2, "predict", "-i", "n=6"), "greater than the maximum of 5")
 	s := harness.Ready(t, harness.Options{Dir: dir})
 	sameJSON(t, "the server's", s.Do(http.MethodGet, "/openapi.json", nil).Body, stored)
 	wantCode(t, "above the bound", s.Input(input{"n": 6}), http.StatusUnprocessableEntity)

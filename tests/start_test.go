@@ -184,8 +184,11 @@ func TestAPortThatIsTakenEndsTheStart(t *testing.T) {
 	defer taken.Close()
 	_, port, _ := net.SplitHostPort(taken.Addr().String()) // it is one of net's own
 	code, text := harness.Refused(t, harness.Options{Model: "echo.py:run", Args: []string{"--port", port}})
-	if code != 1 || !strings.Contains(text, port) || !strings.Contains(text, "in use") {
-		t.Errorf("exit code %d, %s", code, text)
+	owner := fmt.Sprintf("process %d (%s", os.Getpid(), harness.CommandLine(os.Getpid())[:20])
+	for _, want := range []string{port, "in use", owner, "-p 0", "PORT="} {
+		if code != 1 || !strings.Contains(text, want) {
+			t.Errorf("exit code %d, and no %q in %s", code, want, text)
+		}
 	}
 }
 

@@ -149,9 +149,12 @@ func (s *batchingSettings) check() error {
 		return fmt.Errorf("-grace %s: it is at least 0", s.grace)
 	}
 	if _, ok := parseLevel(s.logLevel); !ok {
-		return fmt.Errorf("-log-level %q: it is debug, info, warning or error", s.logLevel)
+		return fmt.Errorf("-log-level %q: it is %s", s.logLevel, logLevels)
 	}
-	return checkFormat(s.logFormat)
+	if err := checkFormat(s.logFormat); err != nil {
+		return fmt.Errorf("-log-format %w", err)
+	}
+	return nil
 }
 
 // gather is how long batches wait, as batching.Options says it.

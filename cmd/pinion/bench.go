@@ -74,6 +74,8 @@ func (b *benching) check(args, flags []string) error {
 		return fmt.Errorf("%d folders or URLs: one is measured at a time", len(args))
 	case len(args) == 1 && isHTTP(args[0]) && len(flags) > 0:
 		return errors.New("the server at a URL has its flags: leave out what follows --")
+	case len(args) == 1 && !isHTTP(args[0]) && strings.Contains(args[0], "://"):
+		return fmt.Errorf("%s: a server's address is an http or https URL", args[0])
 	case b.connections < 1:
 		return fmt.Errorf("--connections %d: it is at least 1", b.connections)
 	case b.rate < 0:
@@ -139,7 +141,7 @@ func (b *benching) measure(base string, stop <-chan struct{}) error {
 		input, err = b.input.read(f, os.Stdin)
 	}
 	if err != nil {
-		return err
+		return misused(err)
 	}
 	o := load.Options{
 		URL: base + "/predictions", Body: append(append([]byte(`{"input":`), input...), '}'), UserAgent: "pinion/" + version,

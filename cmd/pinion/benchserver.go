@@ -21,6 +21,7 @@ type ownServer struct {
 	address string
 	process *os.Process
 	ended   chan struct{} // closed: it has
+	misused bool          // it ended by exit code 2; read it when it has ended
 
 	mu   sync.Mutex
 	said strings.Builder // in its log, since the start
@@ -55,6 +56,7 @@ func startServer(args []string, stop <-chan struct{}) (*ownServer, error) {
 		}
 		s.read(log, listening)
 		_ = cmd.Wait() // what it said tells more
+		s.misused = cmd.ProcessState.ExitCode() == exitUsage
 	}()
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start the server: %w", err)
@@ -112,6 +114,9 @@ func (s *ownServer) ready(listening <-chan string, stop <-chan struct{}) error {
 		select {
 		case s.address = <-listening:
 		case <-s.ended:
+			if s.misused {
+				return misused(s.broken("the server ended"))
+			}
 			return s.broken("the server ended")
 		case <-stop:
 			return &exitError{code: exitInterrupted}

@@ -28,7 +28,7 @@ func newCheck() *cobra.Command {
 		Long: `Look for mistakes in the model in DIR (default: the current folder): in its cog.yaml, in its environment, in
 its interface, which is imported for that. With --setup the model is also set up, as a server does it. Each mistake
 is printed with its place and what to do about it; the exit code is 1 where there is any.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.run(folderOf(args))
 			if err := c.print(os.Stdout); err != nil {

@@ -55,9 +55,11 @@ func (s *fleetSettings) variables() []ourVariable {
 		{"hang-timeout", "PINION_HANG_TIMEOUT", func(v string) error { return setSeconds(&s.hangTimeout, v) }},
 		{"max-requests", "PINION_MAX_REQUESTS", func(v string) error { return setInt(&s.maxRequests, v, 0) }},
 		{"max-rss", "PINION_MAX_RSS", s.maxRSS.Set},
-		{"reload-strategy", "PINION_RELOAD_STRATEGY", func(v string) error { s.renewal = v; return nil }},
-		{"reload", "PINION_RELOAD", func(v string) (err error) { s.reload, err = strconv.ParseBool(v); return err }},
-		{"preload", "PINION_PRELOAD", func(v string) (err error) { s.preload, err = strconv.ParseBool(v); return err }},
+		{"reload-strategy", "PINION_RELOAD_STRATEGY", func(v string) error {
+			return setChoice(&s.renewal, v, string(supervise.StartFirst), string(supervise.StopFirst))
+		}},
+		{"reload", "PINION_RELOAD", func(v string) error { return setBool(&s.reload, v) }},
+		{"preload", "PINION_PRELOAD", func(v string) error { return setBool(&s.preload, v) }},
 		{"setup-retries", "PINION_SETUP_RETRIES", func(v string) error { return setInt(&s.setupRetries, v, 0) }},
 	}
 }

@@ -28,7 +28,7 @@ func newInit() *cobra.Command {
 		Short: "Make a new model's folder, which serves at once",
 		Long: `Make a starting project in DIR (default: the current folder): cog.yaml, run.py, requirements.txt and
 .dockerignore. What is there already is never overwritten.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return failed(start(folderOf(args)))
 		},

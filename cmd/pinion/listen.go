@@ -24,7 +24,7 @@ func listen(host string, port int) (net.Listener, string, error) {
 	}
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return nil, "", fmt.Errorf("listen on %s port %d: %w", host, port, err)
+		return nil, "", fmt.Errorf("listen on %s port %d: %w", host, port, takenError(err, port))
 	}
 	_, picked, err := net.SplitHostPort(ln.Addr().String())
 	if err != nil {

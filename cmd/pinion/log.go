@@ -34,6 +34,9 @@ func newServerLog(fd int, level slog.Level, console, colour bool) (*slog.Logger,
 // lastFlush is how long the end of the server waits for the log's reader.
 const lastFlush = time.Second
 
+// logLevels are the names that a user is told of.
+const logLevels = "debug, info, warning or error"
+
 // parseLevel reads a level by the names that Cog takes.
 func parseLevel(name string) (slog.Level, bool) {
 	switch strings.ToLower(name) {

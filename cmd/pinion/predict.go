@@ -55,11 +55,11 @@ func newTrain() *cobra.Command {
 }
 
 func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
-	cmd.Args = cobra.MaximumNArgs(1)
+	cmd.Args = oneFolder
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.input.isSet = cmd.Flags().Changed("json")
 		if err := checkPlace(a.output); err != nil {
-			return failed(err)
+			return misused(err)
 		}
 		a.screen = newScreen(os.Stderr)
 		defer a.screen.hide()
@@ -119,7 +119,8 @@ func (a *asking) read(document []byte) ([]byte, error) {
 		return nil, err
 	}
 	a.fields = f
-	return a.input.read(f, os.Stdin)
+	input, err := a.input.read(f, os.Stdin)
+	return input, misused(err)
 }
 
 // with makes the prediction with an engine, which it closes.

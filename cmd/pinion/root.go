@@ -30,8 +30,12 @@ func newRoot() *cobra.Command {
 	}
 	root.SetOut(nil)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return suggestFlag(cmd, err)
+		return flagError(cmd, err)
 	})
+	root.SetHelpCommand(newHelp())
+	root.Version = version
+	root.SetVersionTemplate(versions())
 	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newBatching(), newVersion())
+	refuseShells(root)
 	return root
 }

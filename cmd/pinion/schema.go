@@ -21,7 +21,7 @@ func newSchema() *cobra.Command {
 		Long: `Print the OpenAPI document of the model in DIR (default: the current folder), as the server answers it at
 /openapi.json: the file .cog/openapi_schema.json where there is one, else made from the source. The model is not
 imported where its source alone tells enough, so its packages need not be installed.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if input && output {
 				return fmt.Errorf("--input and --output: give one of them, or none for the whole document")

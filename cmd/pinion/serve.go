@@ -14,7 +14,7 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [DIR]",
 		Short: "Serve the model of a folder (default: the current one)",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.fleet.workersGiven = cmd.Flags().Changed("workers")
 			dir := "."

@@ -104,7 +104,7 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 	s.cog(f, env, "setup-timeout", "COG_SETUP_TIMEOUT", func(v string) error { return setSeconds(&s.setupTimeout, v) })
 	s.cog(f, env, "log-level", "COG_LOG_LEVEL", func(v string) error {
 		if _, ok := parseLevel(v); !ok {
-			return fmt.Errorf("%q is no log level", v)
+			return fmt.Errorf("%q: it is %s", v, logLevels)
 		}
 		s.logLevel = v
 		return nil
@@ -140,7 +140,9 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
 		{"access-log", "PINION_ACCESS_LOG", func(v string) error { return setInt(&s.accessLines, v, 0) }},
 		{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
-		{"restart", "PINION_RESTART", func(v string) error { s.restart = v; return nil }},
+		{"restart", "PINION_RESTART", func(v string) error {
+			return setChoice(&s.restart, v, string(supervise.OnCrash), string(supervise.Never))
+		}},
 		{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
 	})
 	for _, o := range ours {
@@ -190,7 +192,7 @@ func (s *settings) check() error {
 		return fmt.Errorf("--restart %q: it is on-crash or never", s.restart)
 	}
 	if _, ok := parseLevel(s.logLevel); !ok {
-		return fmt.Errorf("--log-level %q: it is debug, info, warning or error", s.logLevel)
+		return fmt.Errorf("--log-level %q: it is %s", s.logLevel, logLevels)
 	}
 	if err := s.fleet.check(); err != nil {
 		return err
@@ -201,7 +203,10 @@ func (s *settings) check() error {
 	if err := s.exposure.check(); err != nil {
 		return err
 	}
-	return checkFormat(s.logFormat)
+	if err := checkFormat(s.logFormat); err != nil {
+		return fmt.Errorf("--log-format %w", err)
+	}
+	return nil
 }
 
 // keepFor is how long ended predictions are kept, as predict.Retention says it.
@@ -227,7 +232,7 @@ func isHTTP(text string) bool {
 
 func checkFormat(v string) error {
 	if v != "" && v != "json" && v != "console" {
-		return fmt.Errorf("%q is no log format: it is json or console", v)
+		return fmt.Errorf("%q: it is json or console", v)
 	}
 	return nil
 }
@@ -235,7 +240,7 @@ func checkFormat(v string) error {
 func setInt(to *int, v string, least int) error {
 	n, err := strconv.Atoi(v)
 	if err != nil || n < least {
-		return fmt.Errorf("%q is no whole number of at least %d", v, least)
+		return fmt.Errorf("%q: it is a whole number of at least %d", v, least)
 	}
 	*to = n
 	return nil
@@ -260,7 +265,7 @@ func setSeconds(to *time.Duration, v string) error {
 	}
 	n, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(n >= 0 && n < 1e9) {
-		return fmt.Errorf("%q is no time in seconds", v)
+		return fmt.Errorf("%q: it is a number of seconds, or a time with its unit, as 500ms or 1m30s", v)
 	}
 	*to = time.Duration(n * float64(time.Second))
 	return nil

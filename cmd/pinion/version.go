@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -22,17 +23,22 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions that matter in a bug report",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := cmd.OutOrStdout()
-			fmt.Fprintf(out, "pinion %s (commit %s, %s)\ncog interface %s\n%s %s/%s\n",
-				version, commit, date, cogVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			for _, path := range []string{"github.com/valyala/fasthttp", "github.com/bytedance/sonic"} {
-				fmt.Fprintf(out, "%s %s\n", path, moduleVersion(path))
-			}
-			return nil
+			_, err := io.WriteString(cmd.OutOrStdout(), versions())
+			return err
 		},
 	}
+}
+
+// versions is what 'pinion version', --version and -v print.
+func versions() string {
+	text := fmt.Sprintf("pinion %s (commit %s, %s)\ncog interface %s\n%s %s/%s\n",
+		version, commit, date, cogVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	for _, path := range []string{"github.com/valyala/fasthttp", "github.com/bytedance/sonic"} {
+		text += fmt.Sprintf("%s %s\n", path, moduleVersion(path))
+	}
+	return text
 }
 
 func moduleVersion(path string) string {

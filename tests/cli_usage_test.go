@@ -1,0 +1,69 @@
+package tests
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCLIVersion(t *testing.T) {
+	t.Parallel()
+	want := cli{}.good(t, "version")
+	wantText(t, "the versions", want, "pinion ", "commit ", "cog interface ")
+	for _, flag := range []string{"--version", "-v"} {
+		if got := (cli{}).good(t, flag); got != want {
+			t.Errorf("%s prints %q, want %q", flag, got, want)
+		}
+	}
+}
+
+// TestCLIWrongUsage: exit code 2, one line that says what is allowed, and nothing on stdout.
+func TestCLIWrongUsage(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "run.py", "def run() -> str: ...\n")
+	for _, c := range []struct {
+		line string
+		env  string
+		want string
+	}{
+		{"help predikt", "", `unknown command "predikt"; did you mean predict?`},
+		{"help xyzzyx", "", `unknown command "xyzzyx"; 'pinion help' lists the commands`},
+		{"help serve nope", "", `pinion serve has no command "nope"`},
+		{"--versoin", "", "did you mean --version?"},
+		{"--nope-nope", "", "'pinion help' lists the commands"},
+		{"serve a b", "", "pinion serve takes one folder, not a, b"},
+		{"version now", "", "pinion version takes no argument, not now"},
+		{"completion korn", "", `no completion for "korn": the shells are bash, fish, powershell, zsh`},
+		{"serve --port http", "", `--port "http": it is a whole number`},
+		{"serve -p", "", "--port needs a value: a whole number"},
+		{"serve --grace 30", "", `--grace "30": it is a time with its unit, as 500ms, 30s or 1m30s`},
+		{"serve --reload=perhaps", "", `--reload "perhaps": it is true or false`},
+		{"bench --rate fast", "", `--rate "fast": it is a number`},
+		{"bench ftp://example.com", "", "ftp://example.com: a server's address is an http or https URL"},
+		{"serve --workers none", "", `--workers: "none": it is a whole number of at least 1`},
+		{"serve --max-rss lots", "", "--max-rss: \"lots\" is no size: it is a number of bytes, or one with KiB"},
+		{"serve --log-format xml", "", `--log-format "xml": it is json or console`},
+		{"serve --log-level loud", "", `--log-level "loud": it is debug, info, warning or error`},
+		{"serve --restart maybe", "", `--restart "maybe": it is on-crash or never`},
+		{"serve --reload-strategy both", "", `--reload-strategy "both": it is start-first or stop-first`},
+		{"serve --x-mode fly", "", `--x-mode "fly": it is predict or train`},
+		{"serve --gpus some", "", "--gpus some: "},
+		{"serve", "PINION_RESTART=maybe", `PINION_RESTART: "maybe": it is on-crash or never`},
+		{"serve", "PINION_RELOAD_STRATEGY=both", `PINION_RELOAD_STRATEGY: "both": it is start-first or stop-first`},
+		{"serve", "PINION_RELOAD=perhaps", `PINION_RELOAD: "perhaps": it is true or false`},
+		{"serve", "PINION_QUEUE=many", `PINION_QUEUE: "many": it is a whole number of at least 0`},
+		{"serve", "PINION_QUEUE_TIMEOUT=soon", `PINION_QUEUE_TIMEOUT: "soon": it is a number of seconds`},
+		{"serve", "PINION_BATCH_WAIT=soon", "PINION_BATCH_WAIT: "},
+		{"serve", "PINION_CUDA=maybe", `PINION_CUDA: "maybe": it is on or off`},
+		{"bench -- --wrokers 2", "", "did you mean --workers?"},
+		{"bench -i nope=1", "", `unknown input "nope"`},
+		{"batching --protocol udp", "", `-protocol "udp": it is unix or tcp`},
+	} {
+		t.Run(c.line+c.env, func(t *testing.T) {
+			t.Parallel()
+			got := cli{dir: dir, env: []string{c.env}}.run(t, strings.Fields(c.line)...)
+			if got.code != 2 || got.stdout != "" || !strings.Contains(got.stderr, c.want) {
+				t.Errorf("exit code %d, stdout %q; want 2 and %q in %s", got.code, got.stdout, c.want, got.stderr)
+			}
+		})
+	}
+}
