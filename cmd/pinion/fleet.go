@@ -32,7 +32,7 @@ func (s *fleetSettings) bindFlags(f *pflag.FlagSet) {
 	f.Var(&s.workers, "workers", "worker processes, or auto: one for each visible GPU, else 1 (PINION_WORKERS)")
 	f.StringVar(&s.gpus, "gpus", "", `all to every worker; "each": one of its own; or a list, "0;1;2,3" (PINION_GPUS; default: all)`)
 	f.DurationVar(&s.predictLimit, "predict-timeout", 0, "how long a prediction may run before it is cancelled and fails; 0: any time (PINION_PREDICT_TIMEOUT)")
-	f.DurationVar(&s.hangTimeout, "hang-timeout", time.Minute, "how long a worker may give no sign of life before it is replaced, however long its predictions take; 0: any time (PINION_HANG_TIMEOUT)")
+	f.DurationVar(&s.hangTimeout, "hang-timeout", time.Minute, "how long a worker may give no sign of life, or a free slot of it take no prediction, before it is replaced, however long predictions take; 0: any time (PINION_HANG_TIMEOUT)")
 	f.IntVar(&s.maxRequests, "max-requests", 0, "a worker is replaced after so many predictions; 0: never (PINION_MAX_REQUESTS)")
 	f.Var(&s.maxRSS, "max-rss", "a worker is replaced above so much memory, as 8GiB; 0: never (PINION_MAX_RSS)")
 	f.StringVar(&s.renewal, "reload-strategy", string(supervise.StartFirst), "start-first: a worker leaves when its successor is ready; stop-first: before that, where there is no memory for both (PINION_RELOAD_STRATEGY)")

@@ -103,9 +103,6 @@ func (p *Pool) putBack(back []*Call, now time.Time, d deliveries) deliveries {
 
 // requeue puts a call that lost its slot at the head of the queue. Called with the lock held.
 func (p *Pool) requeue(c *Call, now time.Time) {
-	if c.deadline.IsZero() { // until now it had not to wait
-		p.setDeadline(c, now)
-	}
 	p.enter(c, true, now)
 	switch {
 	case c.deadline.IsZero():

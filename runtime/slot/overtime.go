@@ -17,7 +17,8 @@ func (e *TimeoutError) Error() string {
 
 // How the time of a running call is kept: at each look a slot's running word either changed, and then a
 // new call runs at most since the look before, or it did not. So the way of a call costs nothing for it,
-// and a timeout is late by one look at most.
+// and a timeout is late by one look at most. A running word that names no call of the slot's says nothing: the model may
+// have written over it. Then the oldest call counts that cannot be taken back.
 const (
 	looks     = 20 // in the time that a call may take
 	firstLook = time.Millisecond
@@ -45,7 +46,8 @@ func (p *Pool) look() {
 			continue
 		}
 		busy = true
-		id := s.words.Running()
+		d = p.overrunAfter(s, now, d)
+		id := s.begun()
 		if id == 0 || id != s.seen {
 			s.seen, s.seenAt = id, now
 			continue
@@ -68,6 +70,36 @@ func (p *Pool) look() {
 	}
 	p.mu.Unlock()
 	d.deliver()
+}
+
+// begun is the id that the model has, or 0. Called with the lock held.
+func (s *Slot) begun() uint64 {
+	if id := s.words.Running(); s.names(id) {
+		return id
+	}
+	for _, c := range s.inOrder() {
+		if s.words.Claim(c.id) != ipc.ClaimQueued {
+			return c.id
+		}
+	}
+	return 0
+}
+
+// names tells whether an id is of a call or batch that the slot has. Called with the lock held.
+func (s *Slot) names(id uint64) bool {
+	return id != 0 && (s.outstanding(id) != nil || s.rideOf(id) != nil)
+}
+
+// overrunAfter cancels calls whose batch is done and whose answer takes too long: the model has a function for that too.
+// Called with the lock held.
+func (p *Pool) overrunAfter(s *Slot, now time.Time, d deliveries) deliveries {
+	for _, c := range s.riders {
+		if c != nil && c.ride != nil && c.ride.done && !c.canceling && now.Sub(c.ride.began) >= p.o.PredictTimeout {
+			c.overtime, c.canceling = true, true
+			d = append(d, p.cancelRider(c)...)
+		}
+	}
+	return d
 }
 
 // timedOut is the result of a call that was cancelled because it ran for too long: unless it got done all

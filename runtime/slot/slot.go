@@ -51,6 +51,8 @@ type Slot struct {
 	gone      bool          // it has left the pool
 	seen      uint64        // what ran at the last look: see overtime.go
 	seenAt    time.Time     // when that was first seen
+	stuck     uint64        // what it had not taken at the last look: see stalled.go
+	stuckFor  int           // looks in a row
 	draining  bool          // Detach waits for drained
 	drained   chan struct{} // closed where nothing more is to be read: with lost, or when draining and empty
 

@@ -10,13 +10,22 @@ import (
 
 const short = 20 * time.Millisecond
 
+// queueTimeout changes a pool's, for calls that come from now on.
+func (p *Pool) queueTimeout(d time.Duration) {
+	p.mu.Lock()
+	p.o.QueueTimeout = d
+	p.mu.Unlock()
+}
+
 func TestQueueTimeout(t *testing.T) {
 	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10, QueueTimeout: short})
+	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.lines[0]
-	running, window, waits := start(t, p, "running"), start(t, p, "window"), start(t, p, "waits")
+	running := start(t, p, "running")
 	begun := l.begin()
+	p.queueTimeout(short)
+	window, waits := start(t, p, "window"), start(t, p, "waits")
 	window.failed(predict.ErrQueueTimeout)
 	waits.failed(predict.ErrQueueTimeout)
 	// The time of one that runs is its own.
@@ -26,6 +35,7 @@ func TestQueueTimeout(t *testing.T) {
 	if r := l.expect(); !isFor(r, "window") || l.claim(r.id) {
 		t.Errorf("%s could be claimed after its time", r.body)
 	}
+	p.queueTimeout(0)
 	again := start(t, p, "again")
 	l.succeed(l.begin())
 	again.succeeded()
@@ -41,21 +51,24 @@ func TestQueueTimeoutWithoutWorkers(t *testing.T) {
 	empty(t, p)
 }
 
-// TestOneWithoutAWaitHasNoDeadline: a call that found an idle slot is the model's affair.
-func TestOneWithoutAWaitHasNoDeadline(t *testing.T) {
-	p := NewPool(Options{Queue: 10, QueueTimeout: time.Hour})
-	newWorker(t, p, 1)
-	first, second := start(t, p, "first"), start(t, p, "second")
-	if !locked(p, func() bool { return first.deadline.IsZero() && !second.deadline.IsZero() }) {
-		t.Errorf("deadlines %s and %s", first.deadline, second.deadline)
+// TestQueueTimeoutAtAFreeSlot: a worker that does not take what was handed to it does not hold it for longer than any
+// other wait may take.
+func TestQueueTimeoutAtAFreeSlot(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 10, QueueTimeout: short})
+	l := newWorker(t, p, 1).lines[0]
+	start(t, p, "handed over").failed(predict.ErrQueueTimeout)
+	if r := l.expect(); l.claim(r.id) {
+		t.Error("it could be claimed after its time")
 	}
-	p.Cancel(first.Call)
-	p.Cancel(second.Call)
-	first.failed(ErrCanceled)
-	second.failed(ErrCanceled)
+	p.queueTimeout(0)
+	f := start(t, p, "next") // the slot is as free as before
+	l.succeed(l.begin())
+	f.succeeded()
+	empty(t, p)
 }
 
-// TestTimeoutOfOneThatLostItsWorker: it had no deadline, for it had not to wait. Now it has.
+// TestTimeoutOfOneThatLostItsWorker: its time goes on where no worker is left.
 func TestTimeoutOfOneThatLostItsWorker(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10, QueueTimeout: short})
@@ -70,10 +83,11 @@ func TestTimeoutOfOneThatLostItsWorker(t *testing.T) {
 // exit, when nobody can tell whether the model has begun the call.
 func TestTimeoutWhileTheWorkerIsLost(t *testing.T) {
 	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10, QueueTimeout: short})
+	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running := start(t, p, "running")
 	w.lines[0].begin()
+	p.queueTimeout(short)
 	leading(t, running)
 	w.die()
 	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
@@ -100,10 +114,12 @@ func TestTimeoutWhileTheWorkerIsLost(t *testing.T) {
 // TestDeadlineKeepsRunningAtALostSlot: it passes after the judgement.
 func TestDeadlineKeepsRunningAtALostSlot(t *testing.T) {
 	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10, QueueTimeout: 10 * short})
+	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
-	running, window := start(t, p, "running"), start(t, p, "window")
+	running := start(t, p, "running")
 	w.lines[0].begin()
+	p.queueTimeout(10 * short)
+	window := start(t, p, "window")
 	w.die()
 	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
 	p.expire() // early: it must not forget the one at the lost slot

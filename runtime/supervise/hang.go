@@ -10,6 +10,9 @@ import (
 // code does not keep it from that. One that does not answer is stopped (SIGSTOP, a debugger, a frozen
 // group), or its control channel is not in order.
 //
+// That thread answers also where Python's loop is stuck: a coroutine that blocks, a model that took our sockets off the
+// loop or wrote over the shared page. So the slots are looked at as well: a free slot that does not take a call.
+//
 // Time is counted in questions, not by the clock: where this server itself was stopped, or the machine
 // asleep, one is due at most, and the answers that lie in the channel are read before the next.
 const hangQuestions = 4 // in the time that a worker may take to answer
@@ -30,6 +33,11 @@ func (l *liveWorker) question() {
 	}
 	if l.unanswered >= hangQuestions {
 		l.condemn(Hung, "it has not answered on its control channel for "+l.o.HangTimeout.String()+": it is stopped, or stuck as a whole")
+		return
+	}
+	if l.o.Pool.Stalled(l.slots) > hangQuestions {
+		l.condemn(Hung, "a free slot of it has not taken a prediction for "+l.o.HangTimeout.String()+
+			": its event loop is blocked, or does not read its channel any more")
 		return
 	}
 	l.unanswered++

@@ -45,3 +45,16 @@ func TestNoQuestionsWithoutATimeout(t *testing.T) {
 		t.Errorf("got %+v", st)
 	}
 }
+
+// TestStuckLoop: a worker whose control thread answers, but whose loop takes no call, is replaced, and the next has what it
+// had not begun.
+func TestStuckLoop(t *testing.T) {
+	s := act(t, "lives blind=1", func(o *Options) { o.HangTimeout = hangSoon })
+	s.until("ready", ready)
+	waits := s.ask("waits", `"which"`)
+	if r := waits.result(); r.Err != nil {
+		t.Errorf("what it had not begun ended with %+v", r)
+	}
+	st := s.until("another", func(st Status) bool { return ready(st) && st.Restarts == 1 })
+	says(t, "the last exit", st.LastExit, "killed by the server", "has not taken a prediction for 40ms")
+}

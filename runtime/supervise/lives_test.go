@@ -9,7 +9,8 @@ import (
 )
 
 // lives is a worker that answers with its generation, which a file counts, and what it was asked. Its argument
-// has it misbehave: "fails=N" in the setup of generation N, "deaf": it does not answer on its control channel.
+// has it misbehave: "fails=N" in the setup of generation N, "deaf": it does not answer on its control channel,
+// "blind=N": generation N reads no slot.
 func (a *actor) lives() {
 	generation := a.born()
 	a.begin(1)
@@ -21,6 +22,9 @@ func (a *actor) lives() {
 	go a.attend()
 	var grown []byte
 	requests := &actor{mem: a.mem}
+	if strings.Contains(a.arg+" ", fmt.Sprintf("blind=%d ", generation)) {
+		select {}
+	}
 	for {
 		id, body := requests.request(slots[0])
 		if !a.claim(0, id) {

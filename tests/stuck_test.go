@@ -1,0 +1,165 @@
+package tests
+
+import (
+	"net/http"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// stuckAsync takes four at once on one loop, which it can keep from taking more.
+const stuckAsync = `
+import asyncio
+import os
+
+from cog import BaseRunner, concurrent
+
+
+class Runner(BaseRunner):
+    @concurrent(max=4)
+    async def run(self, do: str = "") -> str:
+        if do == "block":
+            print("blocking")
+            open("gate").read()  # nobody opens it for writing
+        if do == "deafen":
+            loop = asyncio.get_running_loop()
+            for fd in range(3, 256):
+                loop.remove_reader(fd)
+        return str(os.getpid())
+`
+
+// overwriting writes over the page that it shares with the server: over the claim words once, or over the word that says
+// what runs for as long as the process lives.
+const overwriting = `
+import ctypes
+import os
+import threading
+import time
+
+HEADER, CLAIMS, WORDS = 4096, 128, 64
+
+
+def page() -> int:
+    for line in open("/proc/self/maps"):
+        if "pinion-page" in line:
+            return int(line.split("-")[0], 16)
+    raise RuntimeError("there is no shared page")
+
+
+def run(do: str = "") -> str:
+    if do == "claims":
+        print("waiting")
+        open("gate").read()
+        ctypes.memset(page() + HEADER + CLAIMS, 0, 8 * WORDS)
+    if do == "running":
+        word = ctypes.c_uint64.from_address(page() + HEADER)
+
+        def overwrite() -> None:
+            while True:
+                word.value = 0xDEADBEEF
+                time.sleep(0.001)
+
+        threading.Thread(target=overwrite, daemon=True).start()
+        time.sleep(3600)
+    return str(os.getpid())
+`
+
+// stuckCause is what the server says of a worker whose loop is stuck.
+const stuckCause = "a free slot of it has not taken a prediction for 400ms"
+
+// TestABlockedLoopIsReplaced: what the worker has begun fails with the cause, what waits for its loop goes to the next.
+func TestABlockedLoopIsReplaced(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{
+			Python: python.Path, Dir: folder(t, "run.py", stuckAsync), Model: "run.py:Runner",
+			Args: []string{"--hang-timeout", "400ms", "--queue", "4"},
+		})
+		makeFIFO(t, s.Dir, "gate")
+		first := s.Succeed(input{}).Text(t)
+		blocking := s.Begin("blocking", input{"do": "block"})
+		s.WaitLog("blocking")
+		if second := s.Succeed(input{}).Text(t); second == first {
+			t.Error("the blocked worker answers")
+		}
+		a := harness.Receive(t, blocking)
+		if a.Status != "failed" {
+			t.Errorf("the one that blocks: %s", a)
+		}
+		wantText(t, "error", a.Error, "killed by the server while running this prediction", stuckCause)
+		if got := scrape(t, s).value("pinion_worker_exits_total", "cause", "hang"); got != 1 {
+			t.Errorf("%v workers hung, want 1", got)
+		}
+	})
+}
+
+// TestALoopWithoutReadersIsReplaced: the model took our sockets off its loop.
+func TestALoopWithoutReadersIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir: folder(t, "run.py", stuckAsync), Model: "run.py:Runner", Args: []string{"--hang-timeout", "400ms", "--queue", "4"},
+	})
+	first := s.Succeed(input{"do": "deafen"}).Text(t)
+	if second := s.Succeed(input{}).Text(t); second == first {
+		t.Error("the deaf worker answers")
+	}
+	wantText(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, stuckCause)
+}
+
+// TestTimeLimitsHoldAtAStoppedWorker: a free slot does not keep a call beyond its time, nor a client that cancels.
+func TestTimeLimitsHoldAtAStoppedWorker(t *testing.T) {
+	t.Parallel()
+	s := fleet(t, harness.Options{Args: []string{"--queue", "4", "--queue-timeout", "300ms"}})
+	if err := syscall.Kill(s.Worker(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "one of the queue's time", s.Input(input{}), http.StatusRequestTimeout)
+	wantCode(t, "one of its own time", s.Create(map[string]any{"input": input{}}, "Pinion-Deadline", "0.2"), http.StatusRequestTimeout)
+	unlimited := fleet(t, harness.Options{Args: []string{"--queue", "4", "--queue-timeout", "0"}})
+	if err := syscall.Kill(unlimited.Worker(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	visit := unlimited.Visit("handed over", input{})
+	unlimited.Cancel("handed over")
+	if a := harness.Receive(t, visit.Answer); a.Status != "canceled" {
+		t.Errorf("cancelled: %s", a)
+	}
+	for _, server := range []*harness.Server{s, unlimited} {
+		if err := syscall.Kill(server.Worker(), syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAnOverwrittenPage: a prediction whose claim the model has overwritten is neither taken by the worker nor to be taken
+// back; it fails, and its worker is replaced.
+func TestAnOverwrittenPage(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir: folder(t, "run.py", overwriting), Args: []string{"--hang-timeout", "400ms", "--queue", "4"},
+	})
+	open := makeFIFO(t, s.Dir, "gate")
+	first := s.Begin("first", input{"do": "claims"})
+	s.WaitLog("waiting")
+	second := s.Visit("second", input{})
+	open()
+	if a := harness.Receive(t, first); a.Status != "succeeded" {
+		t.Errorf("the one that overwrites: %s", a)
+	}
+	a := harness.Receive(t, second.Answer)
+	wantText(t, "error", a.Error, stuckCause)
+	s.Succeed(input{})
+}
+
+// TestPredictTimeoutWithAnOverwrittenPage: the limit holds though nothing says what runs.
+func TestPredictTimeoutWithAnOverwrittenPage(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir: folder(t, "run.py", overwriting), Args: []string{"--predict-timeout", "300ms", "--cancel-grace", "300ms"},
+	})
+	a := s.Fail(input{"do": "running"})
+	wantText(t, "error", a.Error, "Prediction timed out: it ran for longer than 300ms")
+	s.WaitHealth("READY")
+	s.Succeed(input{})
+}
