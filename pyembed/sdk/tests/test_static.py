@@ -376,29 +376,29 @@ def test_the_program_tells_of_what_an_import_raises(tmp_path):
 
 
 def test_the_program_ends_what_takes_too_long(tmp_path):
-    from cog._worker import static_main
+    from cog._worker import static_fence
 
     (tmp_path / "run.py").write_text(
         "while True: str(1)\nN = 3\nwhile True: str(1)\ndef run(n: int = N) -> int: ...\n"
     )
-    with static_main._Fence(1):
+    with static_fence.Fence(1):
         predictor = read_predictor("run.py", str(tmp_path))
     assert predictor.signature.inputs[0].default == 3
 
 
 def test_a_statement_that_is_given_up_is_given_up_once():
-    from cog._worker import static_main
+    from cog._worker import static_fence
 
-    fence = static_main._Fence(1000)
+    fence = static_fence.Fence(1000)
     with fence:
-        with pytest.raises(static_main.Refusal):
+        with pytest.raises(static_fence.Refusal):
             fence._late()  # the statement
         try:
-            raise static_main.Refusal("it takes too long")
-        except static_main.Refusal:
-            for _ in range(static_main._SPARED):
+            raise static_fence.Refusal("it takes too long")
+        except static_fence.Refusal:
+            for _ in range(static_fence._SPARED):
                 fence._late()  # late alarms, while that is told
-            with pytest.raises(static_main.Refusal):
+            with pytest.raises(static_fence.Refusal):
                 fence._late()  # it does not end
 
 

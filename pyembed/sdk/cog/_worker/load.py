@@ -235,6 +235,8 @@ def _import(target: str, root: str) -> ModuleType:
         name = ".".join(parts)
     else:
         name = parts[-1]
+        if name in ("cog", "coglet"):
+            name += "_model"  # a file cog.py imports the package of that name
         _ensure_on_path(os.path.dirname(target))
     if _found_at(name) == os.path.realpath(target):
         __import__(name)

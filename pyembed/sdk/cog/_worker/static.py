@@ -13,14 +13,17 @@ import os
 from .._batch import BATCH_ATTRIBUTE
 from .load import LoadError, Predictor, _method_name, _pick
 from .signature import Source, unwrap
-from .static_module import StaticReader
+from .static_module import StaticReader, is_taken
 from .static_unknown import Refusal, find_unknown, is_unknown, refuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
-__all__ = ["Refusal", "read_predictor"]
+    Result = TypeVar("Result")
+
+__all__ = ["Refusal", "read_predictor", "static_problems"]
 
 
 def read_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
@@ -29,16 +32,34 @@ def read_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
     Takes what load.load_predictor takes. Raises Refusal where the source alone does not tell, and
     LoadError where the interface is not met.
     """
-    file, _, name = ref.partition(":")
-    if not file:
+    if not ref.partition(":")[0]:
         raise LoadError(f"reference {ref!r} names no file; write it as file.py:Name")
+    return _read(ref, root, mode, _predictor)
+
+
+def static_problems(ref: str, root: str, mode: str) -> list[dict[str, Any]]:
+    """Return all mistakes in the signature that ref names; [] where it has another fault."""
+    from .static_problems import signature_problems
+
+    def look(owner: Any, function: Any, mode: str, root: str) -> list[dict[str, Any]]:
+        return signature_problems(function, root + os.sep)
+
+    try:
+        return _read(ref, root, mode, look)
+    except (Refusal, LoadError):
+        return []  # the caller has what reading said
+
+
+def _read(ref: str, root: str, mode: str, then: Callable[[Any, Any, str, str], Result]) -> Result:
+    """Find the function that ref names and its owner, while the modules of the model are there."""
+    file, _, name = ref.partition(":")
     root = os.path.abspath(root)
     target = os.path.abspath(os.path.join(root, file))
     if not os.path.isfile(target):
         raise LoadError(f"reference {ref!r}: there is no file {target}")
     with StaticReader(root) as reader:
         try:
-            return _read(reader, target, name, mode, ref)
+            return then(*_find(reader, target, name, mode, ref), mode, root)
         except Refusal as refusal:
             raise reader.refusal_of(refusal) from None
         except LoadError:
@@ -49,7 +70,9 @@ def read_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
             raise reader.refusal_of(exc) from exc
 
 
-def _read(reader: StaticReader, target: str, name: str, mode: str, ref: str) -> Predictor:
+def _find(
+    reader: StaticReader, target: str, name: str, mode: str, ref: str
+) -> tuple[Any, Callable[..., Any]]:
     root, file = reader.root, ref.partition(":")[0]
     module = reader.read(_module_name(reader, target), target)
     thing = _pick(module, file, name, mode)
@@ -59,7 +82,7 @@ def _read(reader: StaticReader, target: str, name: str, mode: str, ref: str) -> 
         if not callable(thing):
             raise LoadError(f"{ref}: {name} is no class or function but {type(thing).__name__}")
         owner = thing if not hasattr(thing, "__code__") else None
-        return _predictor(owner, thing, mode, root)
+        return owner, thing
     method = _method_name(thing, file, mode)
     _check_init(thing, method)
     instance = _instance_of(thing)
@@ -68,7 +91,7 @@ def _read(reader: StaticReader, target: str, name: str, mode: str, ref: str) -> 
         refuse(function)
     if _has_batch(function):
         _check_around(instance, root)
-    return _predictor(instance, function, mode, root)
+    return instance, function
 
 
 def _has_batch(function: Any) -> bool:
@@ -91,9 +114,12 @@ def _module_name(reader: StaticReader, target: str) -> str:
     """Name a module as load does, and let its imports find what lies beside it."""
     relative = os.path.relpath(target, reader.root)
     parts = relative.removesuffix(".py").split(os.sep)
-    if len(parts) > 1 and all(part.isidentifier() for part in parts):
+    # A folder "cog" is not the package of that name.
+    if len(parts) > 1 and all(part.isidentifier() for part in parts) and not is_taken(parts[0]):
         reader.read_packages(parts[:-1])
         return ".".join(parts)
+    if is_taken(parts[-1]):
+        parts[-1] += "_model"
     folder = os.path.dirname(target)
     if folder not in reader.path:
         reader.path.append(folder)

@@ -8,6 +8,7 @@ Positions stay as they are in the file.
 from __future__ import annotations
 
 import ast
+import copy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ FAILED = "__static_failed__"  # what they call
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (*_FUNCTIONS, *_COMPREHENSIONS, ast.ClassDef, ast.Lambda)
+_EXITS = {"exit", "quit", "sys.exit", "os._exit"}
 _CATCH_ALL = {"BaseException"}
 _CATCH_IMPORT = {"ImportError", "ModuleNotFoundError", "Exception", *_CATCH_ALL}
 
@@ -29,12 +31,31 @@ class Statement:
 
     def __init__(self, node: ast.stmt) -> None:
         self.line = node.lineno
-        self.binds = sorted(set(_bound(node)))
+        self.annotates = _annotated_name(node)
+        binds = set(_bound(node))
+        if self.annotates and isinstance(node, ast.AnnAssign) and node.value is None:
+            binds.discard(self.annotates)  # a default is not what a failed annotation leaves
+        self.binds = sorted(binds)
+        self._parts = list(_parts(node)) if isinstance(node, ast.Try) else []
         # A definition changes nothing but what it binds.
         changes = not isinstance(node, (*_FUNCTIONS, ast.ClassDef))
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if changes else set()
         self.mentions = sorted(names.difference(self.binds))
         self.is_star = isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
+
+    def lost(self, line: int) -> list[str]:
+        """Return the names that are not known when the statement failed at a line.
+
+        A `try` keeps what its body had bound before, unless a later part may bind it anew.
+        """
+        before = [binds for end, binds in self._parts if end < line]
+        after = [binds for end, binds in self._parts if end >= line]
+        kept = {
+            name
+            for name, value in {name: value for binds in before for name, value in binds}.items()
+            if all(other == value for binds in after for n, other in binds if n == name)
+        }
+        return [name for name in self.binds if name not in kept]
 
 
 class Guarded:
@@ -58,22 +79,25 @@ class Guarded:
             return node  # a docstring is one only where it stands first
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
             return node
-        if isinstance(node, ast.AnnAssign) and in_class:
-            return node  # a class without one of its members is another class
         statement = Statement(node)
         if isinstance(node, ast.ClassDef):
             node.body = self._guard_all(node.body, in_class=True)
         elif isinstance(node, ast.If):
             node.body = self._guard_all(node.body, in_class)
             node.orelse = self._guard_all(node.orelse, in_class)
+        elif isinstance(node, ast.Try):
+            self._guard_inner_tries(node, in_class)
         self.statements.append(statement)
         call = ast.Call(
             func=ast.Name(id=FAILED, ctx=ast.Load()),
             args=[ast.Constant(value=len(self.statements) - 1)],
             keywords=[],
         )
+        instead: list[ast.stmt] = [ast.Expr(value=call)]
+        if in_class and isinstance(node, ast.FunctionDef) and node.name == "__init__":
+            instead.append(_bare(node))  # it is not called, but looked at
         handler = ast.ExceptHandler(
-            type=ast.Name(id=GUARD, ctx=ast.Load()), name=None, body=[ast.Expr(value=call)]
+            type=ast.Name(id=GUARD, ctx=ast.Load()), name=None, body=instead
         )
         body: list[ast.stmt] = [node]
         if isinstance(node, ast.While):
@@ -84,6 +108,13 @@ class Guarded:
         guarded = ast.Try(body=body, handlers=[handler], orelse=[], finalbody=[])
         _place(guarded, node)
         return guarded
+
+    def _guard_inner_tries(self, node: ast.Try, in_class: bool) -> None:
+        """Guard the `try` statements inside of one: their failing does not change its course."""
+        for body in (node.body, *(h.body for h in node.handlers), node.orelse, node.finalbody):
+            for at, inner in enumerate(body):
+                if isinstance(inner, ast.Try) and not any(_may_leave(h) for h in inner.handlers):
+                    body[at] = self._guard(inner, in_class)
 
 
 def _place(guarded: ast.Try, node: ast.stmt) -> None:
@@ -100,7 +131,9 @@ def _let_refusals_pass(node: Any) -> None:
     reraise = ast.ExceptHandler(
         type=ast.Name(id="__static_refusal__", ctx=ast.Load()), name=None, body=[ast.Raise()]
     )
-    if type(node).__name__ == "TryStar" or not any(_catches(h, _CATCH_ALL) for h in node.handlers):
+    if type(node).__name__ == "TryStar" or not any(
+        _catches(h.type, _CATCH_ALL) for h in node.handlers
+    ):
         return  # it catches none
     for inner in ast.walk(reraise):
         if isinstance(inner, (ast.expr, ast.stmt, ast.excepthandler)):
@@ -108,9 +141,71 @@ def _let_refusals_pass(node: Any) -> None:
     node.handlers.insert(0, reraise)
 
 
+def _bare(node: ast.FunctionDef) -> ast.FunctionDef:
+    """Return a function without what is evaluated when it is defined."""
+    bare = copy.deepcopy(node)
+    bare.decorator_list, bare.returns = [], None
+    arguments = bare.args
+    for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        each.annotation = None
+    for more in (arguments.vararg, arguments.kwarg):
+        if more is not None:
+            more.annotation = None
+    arguments.defaults = [ast.Constant(value=None) for _ in arguments.defaults]
+    arguments.kw_defaults = [d and ast.Constant(value=None) for d in arguments.kw_defaults]
+    return bare
+
+
+def _annotated_name(node: ast.stmt) -> str:
+    simple = isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    return node.target.id if simple else ""  # type: ignore[attr-defined]
+
+
+def _parts(node: ast.Try) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """Yield the last line of each part of a `try`, with the names that it binds, and to what.
+
+    To what is told of imports alone: a handler that imports the same again changes nothing.
+    """
+    parts: list[Any] = [*node.body, *node.handlers, *node.orelse, *node.finalbody]
+    for part in parts:
+        imported = dict(_imported(part))
+        names = sorted(set(_bound(part)))
+        yield part.end_lineno or 0, [(n, imported.get(n, f"{part.lineno}")) for n in names]
+
+
+def _imported(part: ast.AST) -> Iterator[tuple[str, str]]:
+    statements = part.body if isinstance(part, ast.ExceptHandler) else [part]
+    for node in statements:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                source = f"from {'.' * node.level}{node.module or ''} import {alias.name}"
+                yield alias.asname or alias.name, source
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                bound = alias.asname or alias.name.partition(".")[0]
+                yield bound, f"import {alias.name if alias.asname else bound}"
+
+
+def _may_leave(handler: ast.ExceptHandler) -> bool:
+    """Tell whether a handler may end in an exception of its own making."""
+    return any(isinstance(node, ast.Raise) for node in ast.walk(handler))
+
+
+def _always_leaves(handler: ast.ExceptHandler) -> bool:
+    """Tell whether the module's code does not go on after a handler."""
+    last = handler.body[-1]
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        return ast.unparse(last.value.func) in _EXITS
+    return isinstance(last, ast.Raise)
+
+
 def _optional_imports(node: ast.AST) -> Iterator[int]:
-    """Yield the lines of imports whose failure the model is prepared for."""
-    if not isinstance(node, ast.Try) or not any(_catches(h, _CATCH_IMPORT) for h in node.handlers):
+    """Yield the lines of imports that may fail without an end of the module."""
+    if isinstance(node, ast.Try):
+        catching = [h for h in node.handlers if _catches(h.type, _CATCH_IMPORT)]
+        if not catching or _always_leaves(catching[0]):
+            return
+    elif not isinstance(node, ast.With) or not any(_suppresses(item) for item in node.items):
         return
     for statement in node.body:
         for inner in ast.walk(statement):
@@ -118,10 +213,16 @@ def _optional_imports(node: ast.AST) -> Iterator[int]:
                 yield from range(inner.lineno, (inner.end_lineno or inner.lineno) + 1)
 
 
-def _catches(handler: ast.ExceptHandler, names: set[str]) -> bool:
-    if handler.type is None:
+def _suppresses(item: ast.withitem) -> bool:
+    call = item.context_expr
+    named = isinstance(call, ast.Call) and ast.unparse(call.func).endswith("suppress")
+    return named and any(_catches(each, _CATCH_IMPORT) for each in call.args)  # type: ignore[attr-defined]
+
+
+def _catches(caught: ast.expr | None, names: set[str]) -> bool:
+    if caught is None:
         return True
-    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(handler.type))
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(caught))
 
 
 def _bound(node: ast.AST) -> Iterator[str]:

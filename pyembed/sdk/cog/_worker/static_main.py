@@ -1,16 +1,19 @@
 """The program that the command runs to learn a model's document or its mistakes.
 
-Its one argument is JSON: {"root", "ref", "train", "how", "concurrency"?}, where ref and train are
-references or "", and how is one of
+Its one argument is JSON: {"root", "ref", "train", "how", "execute"?, "concurrency"?}, where ref and
+train are references or "", and how is one of
 
     auto     from the source alone; what it does not tell is imported
     static   from the source alone
     import   imported
     check    imported, and all mistakes in it
 
+A model whose files run commands or download when they are imported is imported only with execute.
+
 It answers with JSON on stdout, whatever the model prints there: {"document"?, "how", "problems",
-"refusals"}. A problem is {"file", "line", "what", "mend", "traceback"}; a refusal is a line that
-says why the source alone does not tell.
+"refusals", "commands"}. A problem is {"file", "line", "what", "mend", "traceback"}; a refusal is a
+line that says why the source alone does not tell; a command is a problem too, one for which the
+model was not imported.
 """
 
 from __future__ import annotations
@@ -22,59 +25,14 @@ import sys
 from .errors import traceback_text
 from .load import LoadError, Predictor, load_predictor
 from .schema import openapi
-from .static import Refusal, read_predictor
+from .static import Refusal, read_predictor, static_problems
+from .static_fence import PATIENCE, Fence, ImportGuard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     Problem = dict[str, Any]
-
-_PATIENCE = 10  # seconds that reading a source may take
-_SPARED = 20  # alarms while a statement is given up; more are of a `finally` that does not end
-# What the audit hook stops while a source is read. Opening a file is judged by its flags.
-_OUTSIDE = [
-    "ctypes.dlopen",
-    "fcntl.",
-    "ftplib.",
-    "http.",
-    "imaplib.",
-    "msvcrt.",
-    "nntplib.",
-    "os.chmod",
-    "os.chown",
-    "os.exec",
-    "os.fork",
-    "os.forkpty",
-    "os.kill",
-    "os.killpg",
-    "os.link",
-    "os.lockf",
-    "os.mkdir",
-    "os.posix_spawn",
-    "os.putenv",
-    "os.remove",
-    "os.rename",
-    "os.rmdir",
-    "os.setxattr",
-    "os.spawn",
-    "os.symlink",
-    "os.system",
-    "os.truncate",
-    "os.utime",
-    "poplib.",
-    "pty.",
-    "shutil.",
-    "signal.",
-    "smtplib.",
-    "socket.",
-    "sqlite3.",
-    "subprocess.",
-    "syslog.",
-    "telnetlib.",
-    "tempfile.",
-    "urllib.",
-]
 
 
 def main() -> None:
@@ -107,37 +65,74 @@ def _prepare(request: dict[str, Any]) -> None:
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    how, root = request["how"], request["root"]
+    how, root, execute = request["how"], request["root"], bool(request.get("execute"))
     asked = [(m, request[k]) for m, k in (("predict", "ref"), ("train", "train")) if request.get(k)]
-    answer: dict[str, Any] = {"how": "static", "problems": [], "refusals": []}
-    if how in ("auto", "static"):
-        loaded, told = {}, []
-        with _Fence(_PATIENCE):
-            for mode, ref in asked:
-                try:
-                    loaded[mode] = read_predictor(ref, root, mode)
-                except Refusal as refusal:
-                    answer["refusals"].append(str(refusal))
-                except LoadError as error:
-                    told.append(_told(error))
-        if not answer["refusals"] and not told:
-            answer["document"] = openapi(loaded.get("predict"), loaded.get("train"))
+    answer: dict[str, Any] = {"how": "static", "problems": [], "refusals": [], "commands": []}
+    if how == "check" and not execute:
+        answer["commands"] = _commands(asked, root)
+    if how in ("auto", "static") or answer["commands"]:
+        _read(answer, asked, root, how == "check")
+        if "document" in answer or answer["problems"] or how != "auto":
             return answer
-        if how == "static" or told:
-            answer["problems"] = told
-            return answer
+        if not execute:
+            answer["commands"] = _commands(asked, root)
+            if answer["commands"]:
+                return answer
+        print(f"{answer['refusals'][0]}; so the model is imported", file=sys.stderr)
+    _import(answer, asked, request)
+    return answer
+
+
+def _commands(asked: list[tuple[str, str]], root: str) -> list[Problem]:
+    """Return what the model's files do to the machine when they are imported."""
+    from .static_commands import find_commands
+
+    found = {}
+    for mode, ref in asked:
+        for command in find_commands(ref, root, mode):
+            found[command.file, command.line] = _command(command.file, command.line, str(command))
+    return list(found.values())
+
+
+def _command(file: str, line: int, what: str) -> Problem:
+    return {"file": file, "line": line, "what": what}
+
+
+def _read(answer: dict[str, Any], asked: list[tuple[str, str]], root: str, every: bool) -> None:
+    """Read the source, and nothing but that."""
+    loaded = {}
+    with Fence(PATIENCE):
+        for mode, ref in asked:
+            try:
+                loaded[mode] = read_predictor(ref, root, mode)
+            except Refusal as refusal:
+                answer["refusals"].append(str(refusal))
+            except LoadError as error:
+                more = static_problems(ref, root, mode) if every else []
+                answer["problems"] += more or [_told(error)]
+    if not answer["refusals"] and not answer["problems"]:
+        answer["document"] = openapi(loaded.get("predict"), loaded.get("train"))
+
+
+def _import(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[str, Any]) -> None:
+    """Import the model, unless it turns out to run commands then."""
+    every, root = request["how"] == "check", request["root"]
     answer["how"] = "import"
     loaded = {}
-    for mode, ref in asked:
-        predictor, problems = _load(ref, root, mode, how == "check")
-        answer["problems"] += problems
-        if predictor is not None:
-            loaded[mode] = predictor
-    if how == "check":
+    with ImportGuard(root, bool(request.get("execute"))) as guard:
+        for mode, ref in asked:
+            predictor, problems = _load(ref, root, mode, every)
+            answer["problems"] += problems
+            if predictor is not None:
+                loaded[mode] = predictor
+    if guard.stopped:
+        answer["commands"] = [_command(*stopped) for stopped in guard.stopped]
+        answer["problems"] = []
+        return
+    if every:
         answer["problems"] += _too_many(loaded.get("predict"), request.get("concurrency") or 0)
     if not answer["problems"]:
         answer["document"] = openapi(loaded.get("predict"), loaded.get("train"))
-    return answer
 
 
 def _load(ref: str, root: str, mode: str, every: bool) -> tuple[Predictor | None, list[Problem]]:
@@ -176,52 +171,3 @@ def _too_many(predictor: Predictor | None, wanted: int) -> list[Problem]:
             "mend": "write `async def`, or remove concurrency.max from cog.yaml",
         }
     ]
-
-
-class _Fence:
-    """Keeps what is read from reaching out of the process, and from going on for ever."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.closed = False
-        self.spared = 0  # alarms in a row that ended nothing
-
-    def __enter__(self) -> None:
-        import signal
-
-        signal.signal(signal.SIGALRM, self._late)
-        # More than once: what it ends is one statement, and the next may be as slow.
-        signal.setitimer(signal.ITIMER_REAL, self.seconds, 1)
-        sys.dont_write_bytecode = True
-        sys.addaudithook(self._audit)
-        self.closed = True
-
-    def __exit__(self, *exc: object) -> None:
-        import signal
-
-        self.closed = False
-        sys.dont_write_bytecode = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-    def _late(self, *_: object) -> None:
-        if isinstance(sys.exc_info()[1], Refusal) and self.spared < _SPARED:
-            # A statement is being given up, for which a busy machine may take its time. What is
-            # raised meanwhile would be nobody's.
-            import signal
-
-            self.spared += 1
-            signal.setitimer(signal.ITIMER_REAL, 0.05, 1)
-            return
-        self.spared = 0
-        raise Refusal(f"it takes more than {self.seconds} s")
-
-    def _audit(self, event: str, args: tuple[Any, ...]) -> None:
-        if not self.closed:
-            return
-        if event == "open":
-            flags = args[2] if isinstance(args[2], int) else 0
-            outside = bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
-        else:
-            outside = event.startswith(tuple(_OUTSIDE))
-        if outside:
-            raise Refusal("what reaches out of the process is not run when the source is only read")

@@ -8,7 +8,7 @@ import os
 import sys
 from types import ModuleType
 
-from .static_guard import FAILED, GUARD, Guarded
+from .static_guard import FAILED, GUARD, Guarded, Statement
 from .static_names import PURE, make_builtins, make_os, make_sys
 from .static_unknown import Refusal, Unknown, is_unknown
 
@@ -90,7 +90,9 @@ class StaticReader:
                 reason = str(self.refusal_of(error))
                 if statement.is_star and self.star is None:
                     self.star = Refusal(reason)
-                _forget(frame.f_locals, frame.f_globals, statement, reason)
+                at = error.__traceback__
+                line = at.tb_lineno if at is not None and at.tb_frame is frame else 0
+                _forget(frame.f_locals, frame.f_globals, statement, line, reason)
 
         space = vars(module)
         space["__builtins__"] = {
@@ -134,7 +136,7 @@ class StaticReader:
             return self._made["os"].path if wanted else self._made["os"]
         if name in ("os", "sys"):
             return self._made[name]
-        if top not in PURE and self._find_all(name):
+        if not is_taken(top) and self._find_all(name):
             return self._own_module(name, wanted)
         if top in PURE:
             try:
@@ -192,15 +194,24 @@ class StaticReader:
         return None
 
 
+def is_taken(name: str) -> bool:
+    """Tell whether a module of this name is not the model's own, whatever its folder holds."""
+    return name in PURE or name in ("os", "sys")
+
+
 def _installed(name: str) -> bool:
     finder = importlib.machinery.PathFinder
     return name in sys.stdlib_module_names or finder.find_spec(name) is not None
 
 
-def _forget(local: Any, module: Any, statement: Any, reason: str) -> None:
-    """Make unknown what a statement that failed would have bound or changed."""
-    for name in statement.binds:
+def _forget(local: Any, module: Any, statement: Statement, line: int, reason: str) -> None:
+    """Make unknown what a statement that failed at a line would have bound or changed."""
+    for name in statement.lost(line):
         local[name] = Unknown(name, reason)
+    if statement.annotates:
+        local.setdefault("__annotations__", {})[statement.annotates] = Unknown(
+            statement.annotates, reason
+        )
     for name in statement.mentions:
         for space in (local, module):
             value = space.get(name)

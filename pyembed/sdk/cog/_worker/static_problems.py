@@ -39,9 +39,14 @@ def every_problem(ref: str, root: str, mode: str) -> list[Problem]:
         )
         if isinstance(thing, type):
             thing = getattr(thing(), _method_name(thing, file, mode))
-        return [told(str(error)) for error in _signature_errors(thing, root + os.sep)]
+        return signature_problems(thing, root + os.sep)
     except Exception:
         return []  # the caller has what loading said
+
+
+def signature_problems(function: Any, root: str) -> list[Problem]:
+    """Return all mistakes in a function's signature."""
+    return [told(str(error)) for error in _signature_errors(function, root)]
 
 
 def _signature_errors(function: Any, root: str) -> list[LoadError]:

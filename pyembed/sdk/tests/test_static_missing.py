@@ -1,0 +1,215 @@
+"""The static reading of a model whose libraries are not installed: what it keeps all the same."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+import pytest
+
+from cog._worker.schema import openapi
+from cog._worker.static import Refusal, read_predictor
+
+CLASS = """
+from cog import BasePredictor, Input
+class Predictor(BasePredictor):
+    def predict(self, s: str = Input(default={default})) -> str: ...
+"""
+
+
+@pytest.fixture
+def default(tmp_path):
+    """Return a function that reads the default of an input after some statements."""
+
+    def read(before: str, expression: str):
+        source = textwrap.dedent(before) + CLASS.format(default=expression)
+        (tmp_path / "predict.py").write_text(source)
+        return read_predictor("predict.py", str(tmp_path)).signature.inputs[0].default
+
+    return read
+
+
+# What stands before the class, an expression, its value; or why that is not known.
+TRIES = {
+    "what came before a failed import": (
+        "try:\n    X = 'a'\n    import absent\n    Y = 'b'\nexcept Exception: print('why')\n",
+        "X",
+        "a",
+    ),
+    "what comes after one": (
+        "Y = 'c'\ntry:\n    import absent\n    Y = 'b'\nexcept Exception:\n    pass\n",
+        "Y",
+        Refusal,
+    ),
+    "what a handler binds anew": (
+        "try:\n    X = 'a'\n    import absent\nexcept ImportError:\n    X = 'b'\n",
+        "X",
+        Refusal,
+    ),
+    "what a handler imports again": (
+        "try:\n    from string import digits\n    import absent\n"
+        "except ImportError:\n    from string import digits\n    absent = None\n",
+        "digits",
+        "0123456789",
+    ),
+    "what else is bound": (
+        "X = 'a'\ntry:\n    import absent\nexcept ImportError:\n    pass\nelse:\n    X = 'b'\n",
+        "X",
+        Refusal,
+    ),
+    "a flag": (
+        "try:\n    import absent\n    HAS = 'yes'\nexcept ImportError:\n    HAS = 'no'\n",
+        "HAS",
+        Refusal,
+    ),
+    "an import that must succeed": (
+        "import sys\ntry:\n    import absent\n    X = 'a'\nexcept ImportError: sys.exit('why')\n",
+        "X",
+        "a",
+    ),
+    "an import that must succeed, or else": (
+        "try:\n    import absent\n    X = 'a'\nexcept ImportError:\n    raise RuntimeError\n",
+        "X",
+        "a",
+    ),
+    "a try in a try": (
+        "try:\n    try:\n        import absent\n    except ImportError:\n        absent = None\n"
+        "    X = 'a'\nexcept ImportError:\n    X = 'b'\n",
+        "X",
+        "a",
+    ),
+    "a suppressed error": (
+        "import contextlib\nX = 'a'\nwith contextlib.suppress(ImportError):\n"
+        "    import absent\n    X = 'b'\n",
+        "X",
+        Refusal,
+    ),
+    "two statements in one line": (
+        "try: X = 'a'; import absent; X = 'b'\nexcept ImportError: pass\n",
+        "X",
+        Refusal,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRIES)
+def test_imports_in_a_try(default, name):
+    before, expression, value = TRIES[name]
+    if value is Refusal:
+        with pytest.raises(Refusal, match="it depends on whether absent is installed"):
+            default(before, expression)
+    else:
+        assert default(before, expression) == value
+
+
+def test_cog_beside_a_library_that_is_not_installed(tmp_path):
+    """As public models have it, which install at their top what they then import in a `try`."""
+    (tmp_path / "predict.py").write_text(
+        """
+import os
+os.system("touch made && pip install absent")
+import torch
+from absent.arch import Network
+try:
+    from cog import BasePredictor, Input, Path
+    from absent import Enhancer
+except Exception:
+    print("please install cog and absent")
+
+class Predictor(BasePredictor):
+    def setup(self):
+        self.enhancer = Enhancer()
+    def predict(self, image: Path, scale: float = Input(default=2)) -> Path: ...
+"""
+    )
+    predictor = read_predictor("predict.py:Predictor", str(tmp_path))
+    assert [field.name for field in predictor.signature.inputs] == ["image", "scale"]
+    assert [file.name for file in tmp_path.iterdir()] == ["predict.py"]
+
+
+MEMBERS = [
+    "model: Foo",
+    "model: List[Foo]",
+    "model: Optional[Foo] = None",
+    "model: Dict[str, Foo] = {}",
+    "model: ClassVar[Foo] = Foo()",
+    "model: Callable[[Foo], Foo] = None",
+    "model: Missing",
+    "model: Optional[gone.Thing] = gone.thing",
+    "size: int = int(Foo.size)",
+    "size = int(Foo.size)",
+    "def __init__(self, foo: Optional[Foo] = Foo.x, *more: List[Foo], n: int = 1): ...",
+    "def setup(self, foo: Optional[Foo] = None) -> List[Foo]: ...",
+    "def helper(self, foo: Optional[Foo] = None) -> List[Foo]: ...",
+    "import absent\n    model: Optional[absent.Thing] = None",
+    "@dataclass\n    class Inner:\n        foo: Optional[Foo] = None",
+    "class Inner(Foo): ...",
+    "for x in Foo.all: y = x",
+]
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_names_in_the_body_of_a_class(tmp_path, member):
+    """What is not known of a member does not hide the class, which has its function anyway."""
+    (tmp_path / "predict.py").write_text(
+        f"""
+from typing import *
+from dataclasses import dataclass
+from absent import Foo
+try:
+    import gone
+except ImportError:
+    pass
+from cog import BasePredictor, Input
+class Predictor(BasePredictor):
+    {member}
+    def predict(self, s: str = Input(default="a")) -> str: ...
+"""
+    )
+    predictor = read_predictor("predict.py:Predictor", str(tmp_path))
+    assert [field.name for field in predictor.signature.inputs] == ["s"]
+
+
+@pytest.mark.parametrize("base", ["BaseModel", "object"])
+@pytest.mark.parametrize("member", ["foo: Optional[Foo] = None", "foo: List[Foo]", "foo: Missing"])
+def test_members_that_belong_to_the_document_are_refused(tmp_path, base, member):
+    decorator = "@dataclass" if base == "object" else ""
+    (tmp_path / "predict.py").write_text(
+        f"""
+from typing import *
+from dataclasses import dataclass
+from absent import Foo
+from cog import BaseModel, BasePredictor
+{decorator}
+class Output({base}):
+    n: int
+    {member}
+class Predictor(BasePredictor):
+    def predict(self) -> Output: ...
+"""
+    )
+    with pytest.raises(Refusal) as caught:
+        openapi(read_predictor("predict.py:Predictor", str(tmp_path)))
+    assert re.search(r"predict\.py:(9|11|12): ", str(caught.value)), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "ref", ["cog/predict.py:Predictor", "cog/cog.py:Predictor", "cog.py:Predictor"]
+)
+@pytest.mark.parametrize("package", [False, True])
+def test_a_folder_that_has_the_name_of_the_package(tmp_path, ref, package):
+    file = tmp_path / ref.partition(":")[0]
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(
+        """
+from cog import BasePredictor, Input
+from sizes_beside import SIZES
+class Predictor(BasePredictor):
+    def predict(self, n: int = Input(default=1, choices=SIZES)) -> str: ...
+"""
+    )
+    (file.parent / "sizes_beside.py").write_text("SIZES = [1, 2]\n")
+    if package and file.parent != tmp_path:
+        (file.parent / "__init__.py").write_text("raise RuntimeError('this is not to be run')\n")
+    schemas = openapi(read_predictor(ref, str(tmp_path)))["components"]["schemas"]
+    assert schemas["n"]["enum"] == [1, 2]
