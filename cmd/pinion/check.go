@@ -21,16 +21,22 @@ import (
 const healthPatience = 5 * time.Second
 
 func newCheck() *cobra.Command {
-	c := &check{}
+	c := &check{by: reader{how: readCheck}}
 	cmd := &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Look for mistakes in a model, without serving it",
 		Long: `Look for mistakes in the model in DIR (default: the current folder): in its cog.yaml, in its environment, in
-its interface, which is imported for that. With --setup the model is also set up, as a server does it. Each mistake
-is printed with its place and what to do about it; the exit code is 1 where there is any.`,
+its interface, which is imported for that unless its files then run commands or download: those are imported with
+--execute alone. With --setup the model is also set up, as a server does it. Each mistake is printed with its place and
+what to do about it; the exit code is 1 where there is any. What need not be a mistake is a warning.`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c.run(folderOf(args))
+			if err := c.by.check(); err != nil {
+				return err
+			}
+			if err := c.run(folderOf(args)); err != nil {
+				return err
+			}
 			if err := c.print(os.Stdout); err != nil {
 				return failed(err)
 			}
@@ -41,6 +47,7 @@ is printed with its place and what to do about it; the exit code is 1 where ther
 		},
 	}
 	c.subject.bindFlags(cmd.Flags())
+	c.by.bindFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&c.setup, "setup", false, "set the model up too")
 	cmd.Flags().BoolVar(&c.asJSON, "json", false, "print a JSON object")
 	return cmd
@@ -49,8 +56,11 @@ is printed with its place and what to do about it; the exit code is 1 where ther
 // check is what 'pinion check' finds.
 type check struct {
 	subject subject
-	setup   bool
-	asJSON  bool
+	by      reader
+	// readOnly: the source was looked at, and the model not imported.
+	readOnly bool
+	setup    bool
+	asJSON   bool
 
 	Folder    string    `json:"folder"`
 	Predictor string    `json:"predictor,omitempty"`
@@ -60,13 +70,15 @@ type check struct {
 	Inputs    []string  `json:"inputs,omitempty"`
 	SetUp     bool      `json:"set_up"`
 	Problems  []problem `json:"problems"`
+	Warnings  []problem `json:"warnings"` // what may be as it should be
 }
 
-func (c *check) add(p ...problem) { c.Problems = append(c.Problems, p...) }
+func (c *check) add(p ...problem)  { c.Problems = append(c.Problems, p...) }
+func (c *check) warn(p ...problem) { c.Warnings = append(c.Warnings, p...) }
 
 // run looks at one thing after the other, as far as one can be looked at without the one before.
-func (c *check) run(dir string) {
-	c.Problems = []problem{}
+func (c *check) run(dir string) error {
+	c.Problems, c.Warnings = []problem{}, []problem{}
 	c.Folder = dir
 	if abs, err := filepath.Abs(dir); err == nil {
 		c.Folder = abs
@@ -84,12 +96,13 @@ func (c *check) run(dir string) {
 	}
 	python := c.interpreter()
 	if m == nil || python == nil || !c.fileExists(m) {
-		return
+		return nil
 	}
-	document := c.source(m, python)
+	document, err := c.source(m, python)
 	if c.setup && document && len(c.Problems) == 0 {
 		c.setUp(m, python)
 	}
+	return err
 }
 
 func (c *check) fileExists(m *model) bool {
@@ -121,12 +134,16 @@ func (c *check) interpreter() *locate.Python {
 	return python
 }
 
-// source looks at the model's source and at the document that it brings.
-func (c *check) source(m *model, python *locate.Python) (good bool) {
-	r, err := readSource(m, python, readCheck)
+// source looks at the model's source and at the document that it brings. good: the model may be set up. The error is
+// for a user who interrupted it.
+func (c *check) source(m *model, python *locate.Python) (good bool, err error) {
+	r, err := readSource(m, python, c.by)
+	if exit, is := err.(*exitError); is {
+		return false, exit
+	}
 	if err != nil {
 		c.add(problem{What: err.Error()})
-		return false
+		return false, nil
 	}
 	for _, p := range r.Problems {
 		if p.File == "" { // it is about the reference itself
@@ -134,6 +151,8 @@ func (c *check) source(m *model, python *locate.Python) (good bool) {
 		}
 		c.add(p)
 	}
+	c.readOnly = r.How == "static"
+	c.notImported(r)
 	document := r.Document
 	stored, err := readStored(m.Dir)
 	if err != nil {
@@ -142,15 +161,35 @@ func (c *check) source(m *model, python *locate.Python) (good bool) {
 		document = stored
 	}
 	if document == nil {
-		return false
+		return c.setup && len(c.Problems) == 0, nil // the worker imports it
 	}
 	f, err := readFields(document, m.Ref == "")
 	if err != nil {
 		c.add(problem{File: storedSchema, What: err.Error(), Mend: "mend it, or remove it to have the schema made from the source"})
-		return false
+		return false, nil
 	}
 	c.Inputs = f.order
-	return true
+	return true, nil
+}
+
+// notImported says of a model that runs commands at its import what that means for the check. With --setup it means
+// nothing, for a worker imports the model then.
+func (c *check) notImported(r *reading) {
+	if c.setup {
+		return
+	}
+	for _, command := range r.Commands {
+		if r.Document != nil || len(r.Problems) > 0 {
+			command.Mend = "so its source alone was looked at; --execute imports it"
+			c.warn(command)
+			continue
+		}
+		command.Mend = "so it was not imported; --execute imports it all the same"
+		for _, refusal := range r.Refusals {
+			command.Mend += "\n    the source alone does not tell: " + refusal
+		}
+		c.add(command)
+	}
 }
 
 // setUp sets the model up in a worker, and asks for its health.
@@ -189,17 +228,36 @@ func (c *check) print(w io.Writer) error {
 	for _, p := range c.Problems {
 		fmt.Fprintln(w, p.Traceback+p.String())
 	}
-	switch n := len(c.Problems); {
-	case n == 1:
-		fmt.Fprintf(w, "1 problem in %s\n", c.Folder)
-	case n > 1:
-		fmt.Fprintf(w, "%d problems in %s\n", n, c.Folder)
-	default:
-		how := "loads"
-		if c.SetUp {
-			how = "loads and sets up"
-		}
-		fmt.Fprintf(w, "no problem: %s %s with Python %s (%s)\n", firstOf(c.Predictor, c.Train), how, c.Version, c.Python)
+	for _, p := range c.Warnings {
+		fmt.Fprintln(w, "warning: "+p.String())
 	}
+	warnings := ""
+	if n := len(c.Warnings); n > 0 {
+		warnings = " and " + counted(n, "warning")
+	}
+	if n := len(c.Problems); n > 0 {
+		fmt.Fprintf(w, "%s%s in %s\n", counted(n, "problem"), warnings, c.Folder)
+		return nil
+	}
+	fmt.Fprintf(w, "no problem%s: %s %s with Python %s (%s)\n", warnings, firstOf(c.Predictor, c.Train), c.how(), c.Version, c.Python)
 	return nil
+}
+
+// how is what is known of the model where there is no problem.
+func (c *check) how() string {
+	switch {
+	case c.SetUp:
+		return "loads and sets up"
+	case c.readOnly:
+		return "reads well"
+	}
+	return "loads"
+}
+
+// counted is a number of things, in words.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }

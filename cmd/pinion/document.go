@@ -9,6 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
 
 	"pinion/pyembed/locate"
 	"pinion/runtime/rawjson"
@@ -20,9 +23,33 @@ const storedSchema = ".cog/openapi_schema.json"
 
 // How a document is made from a source; cog/_worker/static_main.py knows the words.
 const (
-	readAuto  = "auto"  // from the source alone; what that does not tell is imported
-	readCheck = "check" // imported, and every mistake told
+	readAuto   = "auto"   // from the source alone; what that does not tell is imported
+	readStatic = "static" // from the source alone
+	readCheck  = "check"  // imported, and every mistake told
 )
+
+// reader is how a model's source is read.
+type reader struct {
+	how     string
+	execute bool          // import also what then runs commands or downloads
+	limit   time.Duration // how long it may take
+}
+
+// readLimit is how long reading a model may take where nothing else is said: an import of large libraries from a slow
+// disk takes minutes.
+const readLimit = 5 * time.Minute
+
+func (r *reader) bindFlags(f *pflag.FlagSet) {
+	f.BoolVar(&r.execute, "execute", false, "import the model also where its files then run commands or download")
+	f.DurationVar(&r.limit, "timeout", readLimit, "how long reading and importing the model may take")
+}
+
+func (r *reader) check() error {
+	if r.limit <= 0 {
+		return fmt.Errorf("--timeout %s: it is more than 0", r.limit)
+	}
+	return nil
+}
 
 // problem is one mistake in a model's folder.
 type problem struct {
@@ -52,40 +79,50 @@ type reading struct {
 	How      string          `json:"how"`      // "stored", "static" or "import"
 	Problems []problem       `json:"problems"`
 	Refusals []string        `json:"refusals"` // why the source alone does not tell
+	Commands []problem       `json:"commands"` // what importing the model would do to the machine, so it was not imported
 }
 
 // problemsError is a model whose source has mistakes.
 type problemsError struct{ reading *reading }
 
 func (e *problemsError) Error() string {
-	var b strings.Builder
-	for i, p := range e.reading.Problems {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		if p.Traceback != "" {
-			b.WriteString(p.Traceback)
-		}
-		b.WriteString(p.String())
+	var lines []string
+	for _, p := range e.reading.Problems {
+		lines = append(lines, p.Traceback+p.String())
+	}
+	for _, c := range e.reading.Commands {
+		lines = append(lines, c.String())
+	}
+	also := ""
+	if len(e.reading.Commands) > 0 {
+		lines = append(lines, notExecuted)
+	}
+	if len(lines) > 0 {
+		also = " either"
 	}
 	for _, r := range e.reading.Refusals {
-		b.WriteString("\nthe source alone does not tell either: " + r)
+		lines = append(lines, fmt.Sprintf("the source alone does not tell%s: %s", also, r))
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
-// readDocument is the model's OpenAPI document: the one that it brings, else made from its source. The error
-// is a *problemsError where the source has mistakes.
-func readDocument(m *model, python *locate.Python) (*reading, error) {
+const notExecuted = "    so the model is not imported; --execute imports it all the same"
+
+// readDocument is the model's OpenAPI document without importing it: the one that it brings, else made from its source
+// alone; nil where that does not tell. The error is a *problemsError where the source has mistakes.
+func readDocument(m *model, python *locate.Python) (json.RawMessage, error) {
 	document, err := readStored(m.Dir)
 	if err != nil || document != nil {
-		return &reading{Document: document, How: "stored"}, err
+		return document, err
 	}
-	r, err := readSource(m, python, readAuto)
-	if err == nil && r.Document == nil {
-		err = &problemsError{r}
+	r, err := readSource(m, python, reader{how: readStatic, limit: readLimit})
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	if len(r.Problems) > 0 {
+		return nil, &problemsError{r}
+	}
+	return r.Document, nil
 }
 
 // readStored is the document that a model brings, or nil.
@@ -109,14 +146,14 @@ func readStored(dir string) (json.RawMessage, error) {
 }
 
 // readSource has the model's source read by its Python, in a process of its own.
-func readSource(m *model, python *locate.Python, how string) (*reading, error) {
+func readSource(m *model, python *locate.Python, by reader) (*reading, error) {
 	sdk, done, err := lendSDK()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	request, err := json.Marshal(map[string]any{
-		"root": m.Dir, "ref": m.Ref, "train": m.Train, "how": how, "concurrency": m.Concurrency,
+		"root": m.Dir, "ref": m.Ref, "train": m.Train, "how": by.how, "execute": by.execute, "concurrency": m.Concurrency,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ask for the schema: %w", err)
@@ -126,7 +163,10 @@ func readSource(m *model, python *locate.Python, how string) (*reading, error) {
 	cmd.Dir = m.Dir
 	cmd.Env = withoutSecrets(supervise.WorkerEnv(m.Env))
 	cmd.Stderr = os.Stderr // what the model prints when it is imported
-	out, err := cmd.Output()
+	out, err := contained(cmd, by.limit)
+	if errors.Is(err, errInterrupted) {
+		return nil, &exitError{code: exitInterrupted}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the model with %s: %w", python.Executable, err)
 	}

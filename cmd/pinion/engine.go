@@ -28,6 +28,7 @@ type engine struct {
 	svc     *service.Service
 	worker  *supervise.Supervisor
 	signals <-chan os.Signal
+	loaded  chan []byte // gets the model's document when its module was imported
 }
 
 // newEngine makes an engine of a model; mode is "predict" or "train". Close it, whatever becomes of it.
@@ -36,7 +37,7 @@ func newEngine(m *model, python *locate.Python, mode string, log *slog.Logger) (
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
-	e := &engine{signals: watchSignals(false)}
+	e := &engine{signals: watchSignals(false), loaded: make(chan []byte, 1)}
 	if e.dir, err = makeRunDir(); err != nil {
 		return nil, err
 	}
@@ -74,12 +75,39 @@ func newEngine(m *model, python *locate.Python, mode string, log *slog.Logger) (
 		SetupTimeout: s.setupTimeout,
 		Pool:         pool,
 		Logger:       log,
-		OnLoaded:     storedFirst(m.Dir, log, e.svc.Loaded),
+		OnLoaded:     storedFirst(m.Dir, log, e.modelLoaded),
 		OnChange:     e.svc.Changed,
 	})
 	e.svc.Watch(e.worker)
 	go e.worker.Run()
 	return e, nil
+}
+
+// modelLoaded is told of the imported model, before its setup begins.
+func (e *engine) modelLoaded(l supervise.Loaded) {
+	e.svc.Loaded(l)
+	select {
+	case e.loaded <- l.Schema:
+	default: // another worker's
+	}
+}
+
+// described waits until the model is imported, and returns its document. The error is that of ready.
+func (e *engine) described() ([]byte, error) {
+	for {
+		select {
+		case document := <-e.loaded:
+			return document, nil
+		case <-e.svc.Changes():
+			if e.worker.Status().Defunct {
+				return nil, e.unready()
+			}
+		case <-e.worker.Done():
+			return nil, e.unready()
+		case <-e.signals:
+			return nil, errInterrupted
+		}
+	}
 }
 
 // settingsFromEnvironment is what the environment says to a command that has no such flags.

@@ -27,6 +27,9 @@ func main() {
 	if spec, ok := os.LookupEnv(supervise.EnvName); ok {
 		os.Exit(workerMain(spec))
 	}
+	if len(os.Args) > 2 && os.Args[1] == containArgument {
+		os.Exit(containMain(os.Args[2:]))
+	}
 	runtime.UnlockOSThread()
 	os.Exit(run(os.Args[1:]))
 }

@@ -93,13 +93,15 @@ func (a *asking) locally() error {
 		return &exitError{exitUsage, err}
 	}
 	a.screen.show("reading the model")
-	r, err := readDocument(m, python)
+	document, err := readDocument(m, python)
 	if err != nil {
 		return failed(err)
 	}
-	input, err := a.read(r.Document)
-	if err != nil {
-		return failed(err)
+	var input []byte
+	if document != nil {
+		if input, err = a.read(document); err != nil {
+			return failed(err)
+		}
 	}
 	mode := "predict"
 	if a.train {
@@ -109,7 +111,28 @@ func (a *asking) locally() error {
 	if err != nil {
 		return failed(err)
 	}
+	if document == nil { // the source alone does not tell, and the worker imports the model anyway
+		if input, err = a.readLoaded(e); err != nil {
+			return err
+		}
+	}
 	return a.with(e, input)
+}
+
+// readLoaded is the input, checked by what the worker says of the model once it is imported. Where it does not do, the
+// engine is closed, and the model is not set up.
+func (a *asking) readLoaded(e *engine) (input []byte, err error) {
+	document, err := e.described()
+	if err == nil {
+		input, err = a.read(document)
+	}
+	if err != nil {
+		e.close(true)
+	}
+	if errors.Is(err, errInterrupted) {
+		return nil, &exitError{code: exitInterrupted}
+	}
+	return input, failed(err)
 }
 
 // read is the input, checked.

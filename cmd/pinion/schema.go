@@ -14,23 +14,34 @@ import (
 
 func newSchema() *cobra.Command {
 	var s subject
-	var input, output, train bool
+	var input, output, train, static bool
+	by := reader{how: readAuto}
 	cmd := &cobra.Command{
 		Use:   "schema [DIR]",
 		Short: "Print the model's OpenAPI document",
 		Long: `Print the OpenAPI document of the model in DIR (default: the current folder), as the server answers it at
 /openapi.json: the file .cog/openapi_schema.json where there is one, else made from the source. The model is not
-imported where its source alone tells enough, so its packages need not be installed.`,
+imported where its source alone tells enough, so its packages need not be installed; it is never imported with
+--static. Where its files run commands or download when they are imported, that takes --execute.`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if input && output {
 				return fmt.Errorf("--input and --output: give one of them, or none for the whole document")
 			}
+			if err := by.check(); err != nil {
+				return err
+			}
+			if static {
+				if by.execute {
+					return fmt.Errorf("--static and --execute: give one of them")
+				}
+				by.how = readStatic
+			}
 			m, err := s.model(folderOf(args))
 			if err != nil {
 				return err
 			}
-			document, err := s.document(m, train)
+			document, err := s.document(m, train, by)
 			if err != nil {
 				return err
 			}
@@ -44,6 +55,8 @@ imported where its source alone tells enough, so its packages need not be instal
 		},
 	}
 	s.bindFlags(cmd.Flags())
+	by.bindFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&static, "static", false, "read the source alone: never import the model")
 	cmd.Flags().BoolVar(&input, "input", false, "only the schema of the input")
 	cmd.Flags().BoolVar(&output, "output", false, "only the schema of the output")
 	cmd.Flags().BoolVar(&train, "train", false, "with --input or --output: that of the train function")
@@ -51,7 +64,7 @@ imported where its source alone tells enough, so its packages need not be instal
 }
 
 // document is the OpenAPI document of a model.
-func (s *subject) document(m *model, train bool) ([]byte, error) {
+func (s *subject) document(m *model, train bool, by reader) ([]byte, error) {
 	if train {
 		if err := trains(m); err != nil {
 			return nil, err
@@ -64,7 +77,13 @@ func (s *subject) document(m *model, train bool) ([]byte, error) {
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
-	r, err := readDocument(m, python)
+	r, err := readSource(m, python, by)
+	if err == nil && r.Document == nil {
+		err = &problemsError{r}
+		if by.how == readStatic && len(r.Problems) == 0 {
+			err = fmt.Errorf("%w\n    without --static the model is imported where its source does not tell", err)
+		}
+	}
 	if err != nil {
 		return nil, failed(err)
 	}
