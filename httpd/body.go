@@ -31,7 +31,8 @@ func (s *Server) takeBody(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	}
 	size := int64(ctx.Request.Header.ContentLength())
 	if size < 0 {
-		return readAll(&bodyReader{from: stream, size: size, left: s.opt.MaxBody})
+		c, _ := ctx.Conn().(*conn)
+		return readAll(&bodyReader{from: stream, conn: c, size: size, left: s.opt.MaxBody})
 	}
 	var body []byte
 	if size <= spare.Max {
@@ -68,6 +69,7 @@ func readAll(r io.Reader) ([]byte, error) {
 // with a *bodyError.
 type bodyReader struct {
 	from io.Reader
+	conn *conn // nil: none of ours
 	size int64 // as announced; negative: not announced
 	read int64
 	left int64
@@ -85,7 +87,7 @@ func (r *bodyReader) Read(b []byte) (int, error) {
 		return 0, r.err
 	}
 	switch {
-	case err == io.EOF && r.read < r.size:
+	case err == io.EOF && (r.read < r.size || r.conn != nil && !r.conn.whole()):
 		err = &bodyError{io.ErrUnexpectedEOF}
 	case err != nil && err != io.EOF:
 		err = &bodyError{err}
@@ -107,7 +109,8 @@ type intake struct {
 // open begins to read a body. The caller closes what it gets; it reads from ctx.
 func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*intake, error) {
 	size := int64(ctx.Request.Header.ContentLength())
-	raw := &bodyReader{from: ctx.RequestBodyStream(), size: size, left: s.opt.MaxBody}
+	c, _ := ctx.Conn().(*conn)
+	raw := &bodyReader{from: ctx.RequestBodyStream(), conn: c, size: size, left: s.opt.MaxBody}
 	if raw.from == nil {
 		raw.from, raw.size = bytes.NewReader(ctx.Request.Body()), -1
 	}

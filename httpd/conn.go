@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -61,6 +62,10 @@ type conn struct {
 	between           bool // fasthttp has done with a request and not begun another
 	linger            bool // the client may still be sending
 
+	framing framing
+	handled uint64 // requests that reached a handler
+	late    bool   // a read has run into its deadline
+
 	quiet   atomic.Bool // no byte has come since a sweep found it idle
 	nudging sync.Mutex
 	nudged  bool         // guarded by nudging: the deadline in force was set by nudge
@@ -110,6 +115,9 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 }
 
 func (c *conn) Read(p []byte) (int, error) {
+	if c.framing.err != "" {
+		return 0, c.framing.err
+	}
 	if c.between {
 		// In this order: a Shutdown that found the connection active has set closing before.
 		if c.move(connIdle); c.srv.closing.Load() {
@@ -134,8 +142,24 @@ func (c *conn) Read(p []byte) (int, error) {
 			c.quiet.Store(false)
 		}
 		c.readWish = c.readWish.Add(time.Duration(n) * time.Second / bodyRate)
+		if n = c.framing.follow(p[:n]); c.framing.err != "" && n == 0 {
+			return 0, c.framing.err
+		}
+		return n, nil // an error comes again
 	}
+	var netErr net.Error
+	c.late = errors.As(err, &netErr) && netErr.Timeout()
 	return n, err
+}
+
+// whole tells whether the request that a handler has got last has come to its end. fasthttp takes a chunked body without
+// its last line for whole, be it that the client has left or that it stalls.
+func (c *conn) whole() bool { return c.framing.ended >= c.handled }
+
+// begin counts a request that a handler has got, and tells whether it is to be the connection's last.
+func (c *conn) begin() (last bool) {
+	c.handled++
+	return c.framing.lastAt != 0 && c.handled >= c.framing.lastAt
 }
 
 // read reads under the deadline that is wished for.

@@ -151,7 +151,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 	c, _ := ctx.Conn().(*conn)
 	var netErr net.Error
-	timeout := errors.As(err, &netErr) && netErr.Timeout()
+	timeout := errors.As(err, &netErr) && netErr.Timeout() || c != nil && c.late // fasthttp's errors of chunks hide their causes
 	if c != nil && !timeout {
 		c.linger = true // it may still be sending, and must be able to read this
 	}
@@ -169,6 +169,8 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &small):
 		s.detail(ctx, fasthttp.StatusRequestHeaderFieldsTooLarge,
 			fmt.Sprintf("The request's headers are larger than %d bytes", readBuffer))
+	case c != nil && c.framing.err != "":
+		s.detail(ctx, fasthttp.StatusBadRequest, "Malformed HTTP request: "+string(c.framing.err))
 	default:
 		// fasthttp's own words speak of its buffers; they are in the log at debug level.
 		s.detail(ctx, fasthttp.StatusBadRequest, "Malformed HTTP request: its first line, headers or body cannot be read")

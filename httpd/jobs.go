@@ -53,6 +53,8 @@ func (j *jobs) handle(ctx *fasthttp.RequestCtx) {
 		defer j.report(ctx) // after recovered
 	}
 	defer j.recovered(ctx)
+	c, counted := ctx.Conn().(*conn)
+	last := counted && c.begin()
 	if tooLarge(ctx) {
 		j.refuse(ctx, fasthttp.ErrBodyTooLarge)
 		return
@@ -69,7 +71,7 @@ func (j *jobs) handle(ctx *fasthttp.RequestCtx) {
 	}
 	j.finishBody(ctx)
 	ctx.Request.ReleaseBody(maxKept)
-	if j.closing.Load() {
+	if last || j.closing.Load() {
 		ctx.SetConnectionClose()
 	}
 }

@@ -64,6 +64,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		defer s.report(ctx) // after recovered
 	}
 	defer s.recovered(ctx)
+	c, counted := ctx.Conn().(*conn)
+	last := counted && c.begin()
 	if tooLarge(ctx) {
 		s.refuse(ctx, fasthttp.ErrBodyTooLarge)
 		return
@@ -78,7 +80,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	s.finishBody(ctx)
 	ctx.Request.ReleaseBody(maxKept)
 	s.render(ctx)
-	if s.closing.Load() {
+	if last || s.closing.Load() {
 		ctx.SetConnectionClose()
 	}
 }
