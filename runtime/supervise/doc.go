@@ -1,7 +1,8 @@
 // Package supervise keeps worker processes alive: it starts them, takes them through their setup,
 // gives their slots to the pool, reads what they write, judges each exit once, and starts the next.
 //
-// It promises: a worker never outlives the front; its exit is judged once and in words; no answer
+// It promises: a worker never outlives the front, but for one that SIGKILL does not end (it is frozen, or waits in a
+// driver), which is given up and runs nothing of the model's any more; its exit is judged once and in words; no answer
 // that it had sent is lost; every byte it wrote is in a prediction's logs, in the setup's, or in the
 // server's own.
 //

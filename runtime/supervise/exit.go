@@ -3,6 +3,7 @@ package supervise
 import (
 	"fmt"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +18,8 @@ type Exit struct {
 	// Shortage: whether it was for want of memory that it got a SIGKILL that was not this server's.
 	Shortage Shortage
 	Limit    int64 // of memory, in bytes; 0: none is known
+	// Stuck is how long after its end began the process was there still and was given up; 0: it has ended.
+	Stuck time.Duration
 	// Unknown: its exit status could not be had.
 	Unknown error
 }
@@ -32,6 +35,11 @@ const (
 // Cause says in words what became of the worker.
 func (e Exit) Cause(during string) string {
 	switch {
+	case e.Stuck > 0 && e.Killed != "":
+		return fmt.Sprintf("worker killed by the server %s: %s; it was not gone after %s, and was given up: "+
+			"it is frozen, or waits in a driver", during, e.Killed, e.Stuck)
+	case e.Stuck > 0:
+		return fmt.Sprintf("worker ended %s; its process was not gone after %s, and was given up: it waits in a driver", during, e.Stuck)
 	case e.Unknown != nil:
 		return fmt.Sprintf("worker ended %s, and how is not known: %v", during, e.Unknown)
 	case e.Killed != "" && e.Signal == syscall.SIGKILL:

@@ -229,7 +229,7 @@ func TestDying(t *testing.T) {
 func TestClosedBeforeItDied(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		t.Run(fmt.Sprint("closed first: ", first), func(t *testing.T) {
-			p := process{cmd: exec.Command("/bin/sleep", "60"), exited: make(chan struct{})}
+			p := process{cmd: exec.Command("/bin/sleep", "60"), exited: make(chan struct{}), ending: make(chan struct{})}
 			p.cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 			if err := p.cmd.Start(); err != nil {
 				t.Fatal(err)

@@ -81,6 +81,8 @@ func (l *liveWorker) run() {
 	defer pulse.Stop()
 	questions, noMore := l.questions()
 	defer noMore()
+	ending, late, urgent := l.process.ending, (<-chan time.Time)(nil), false
+	var began time.Time // the end of the process
 	for {
 		select {
 		case m, open := <-messages:
@@ -102,6 +104,17 @@ func (l *liveWorker) run() {
 			kill = nil
 			l.asked = true
 			l.condemn(Left, "the server is shutting down")
+			late, urgent = time.After(lastPatience), true
+		case <-ending:
+			ending, began = nil, time.Now()
+			if late == nil {
+				late = time.After(l.o.KillPatience)
+			}
+		case <-late:
+			if l.giveUp(time.Since(began), urgent) {
+				return
+			}
+			late = time.After(lastPatience)
 		case f := <-l.retiring:
 			l.withdraw(f)
 		case <-l.empty:

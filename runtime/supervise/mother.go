@@ -40,13 +40,15 @@ type mother struct {
 	ready   chan error    // one: nil, or why no worker can be forked
 	answers chan forked
 	exited  chan struct{} // closed once exit is set
+	gaveUp  chan struct{} // closed once nobody waits for its end any more, though it was killed
 	exit    Exit
 	orphans *Orphans
 	begot   atomic.Int64
 	rest    func() // logs the last lines, which are no whole ones
 
 	mu     sync.Mutex
-	reaped bool // the pid may be another's
+	reaped bool      // the pid may be another's
+	once   sync.Once // closes gaveUp
 }
 
 // forked is the body of a Forked frame.
@@ -59,7 +61,7 @@ type forked struct {
 func startMother(exe string, spec Spec, env []string, orphans *Orphans, note func(source, []byte)) (*mother, error) {
 	m := &mother{
 		spec: spec, env: env, orphans: orphans,
-		ready: make(chan error, 1), answers: make(chan forked, 1), exited: make(chan struct{}),
+		ready: make(chan error, 1), answers: make(chan forked, 1), exited: make(chan struct{}), gaveUp: make(chan struct{}),
 	}
 	task := spec
 	task.Template = true
@@ -140,7 +142,10 @@ func (m *mother) listen(began time.Time) {
 			}
 		})
 		if err != nil {
-			<-m.exited
+			select {
+			case <-m.exited:
+			case <-m.gaveUp:
+			}
 			m.settle(errors.New(m.cause("while it imported the model")))
 			return
 		}
@@ -213,6 +218,11 @@ func (m *mother) inherited(pid int) error {
 
 // cause says in words how the process ended.
 func (m *mother) cause(during string) string {
+	select {
+	case <-m.exited:
+	default:
+		return "its process was killed and has not ended: it is frozen, or waits in a driver"
+	}
 	text := strings.TrimPrefix(m.exit.Cause(during), "worker ")
 	if strings.HasPrefix(text, "killed") {
 		text = "was " + text
@@ -222,8 +232,10 @@ func (m *mother) cause(during string) string {
 
 func (m *mother) forked() bool { return m.begot.Load() > 0 }
 
-// end ends the process and returns when it is gone.
-func (m *mother) end() {
+// end ends the process and returns when it is gone, or was given up.
+func (m *mother) end() { m.endWithin(killPatience) }
+
+func (m *mother) endWithin(patience time.Duration) {
 	if m == nil {
 		return
 	}
@@ -232,7 +244,12 @@ func (m *mother) end() {
 		_ = unix.Kill(m.pid, unix.SIGKILL) // it has nothing to finish
 	}
 	m.mu.Unlock()
-	<-m.exited
+	select {
+	case <-m.exited:
+	case <-m.gaveUp:
+	case <-time.After(patience):
+		m.once.Do(func() { close(m.gaveUp) })
+	}
 	m.channel.Close()
 }
 

@@ -55,6 +55,7 @@ type process struct {
 	page    *ipc.Page
 	logs    *logs
 	exited  chan struct{} // closed once exit is set
+	ending  chan struct{} // closed once the process is to end, by a signal of ours or because it has closed a channel
 	orphans *Orphans      // knows of the process; may be nil
 
 	mu     sync.Mutex
@@ -62,7 +63,9 @@ type process struct {
 	killed string
 	fault  Verdict // that it was killed for
 	closed bool    // it closed a channel while it lived
+	gaveUp bool    // nobody waits for its end any more; exit is set
 	exit   Exit
+	once   sync.Once // closes ending
 
 	// running names the prediction that the worker has at this moment, for the server's log.
 	running atomic.Pointer[func() string]
@@ -71,7 +74,7 @@ type process struct {
 // start starts a worker process. It is forked from the template, where that is not nil and can; what came in the way
 // is written to the log by the template.
 func start(exe string, spec Spec, env []string, orphans *Orphans, from *Template, note noteFunc) (*process, error) {
-	p := &process{exited: make(chan struct{}), orphans: orphans}
+	p := &process{exited: make(chan struct{}), ending: make(chan struct{}), orphans: orphans}
 	control, theirs, err := ipc.Pair("control")
 	if err != nil {
 		return nil, err
@@ -159,6 +162,11 @@ func (p *process) wait() {
 	ws, err := p.reap()
 	p.orphans.waited(p.pid)
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer close(p.exited)
+	if p.gaveUp {
+		return
+	}
 	if p.closed && p.killed == "" { // its own control thread ends a worker that has lost the channel
 		p.killed, p.fault = closedWords, Protocol
 	}
@@ -168,8 +176,6 @@ func (p *process) wait() {
 	} else {
 		p.exit = Exit{Unknown: err} // somebody else has reaped it
 	}
-	p.mu.Unlock()
-	close(p.exited)
 }
 
 // reap takes the exit status of the process, which has ended.
@@ -212,7 +218,11 @@ func (p *process) end(fault Verdict, why string) {
 	}
 	_ = unix.Kill(p.pid, unix.SIGKILL)  // fails only for a process that has ended
 	_ = unix.Kill(-p.pid, unix.SIGKILL) // fails only where it left its group, or that is gone
+	p.isEnding()
 }
+
+// isEnding starts the time in which the process is to be gone.
+func (p *process) isEnding() { p.once.Do(func() { close(p.ending) }) }
 
 // closedGrace is how long a worker may live on after it closed a channel.
 const closedGrace = time.Second
@@ -226,6 +236,7 @@ const closedLook = 20 * time.Millisecond
 // Closed sees to it that a worker which closed a channel ends. Mostly it has died, and how is for
 // its wait status to say; one that lives on has closed descriptors that are not its own.
 func (p *process) Closed() {
+	p.isEnding()
 	go func() {
 		look := time.After(closedLook)
 		for {
@@ -238,6 +249,9 @@ func (p *process) Closed() {
 				p.mu.Unlock()
 				continue
 			case <-time.After(closedGrace):
+			}
+			if p.givenUp() {
+				return
 			}
 			if !p.dying() {
 				p.end(Protocol, closedWords)

@@ -42,6 +42,9 @@ type Options struct {
 	// StopPatience is how long a worker that is to leave may take for its atexit handlers and threads,
 	// once nothing is outstanding. Default 10 s.
 	StopPatience time.Duration
+	// KillPatience is how long a worker that was killed may take to end before it is given up: it is frozen, or waits in
+	// a driver. Default 3 s.
+	KillPatience time.Duration
 	// Fleet is what this worker has in common with others; nil: it is the only one.
 	Fleet *Fleet
 	// Linger: where no worker is to be started any more, Run waits for Renew, for another worker of the fleet
@@ -138,6 +141,9 @@ func New(o Options) *Supervisor {
 	}
 	if o.StopPatience <= 0 {
 		o.StopPatience = 10 * time.Second
+	}
+	if o.KillPatience <= 0 {
+		o.KillPatience = killPatience
 	}
 	if o.Fleet == nil {
 		o.Fleet = NewFleet(nil)

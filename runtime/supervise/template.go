@@ -150,7 +150,10 @@ func (t *Template) bear(spec Spec, env []string) (*mother, error) {
 
 // watch has another follow a template that dies.
 func (t *Template) watch(m *mother) {
-	<-m.exited
+	select {
+	case <-m.exited:
+	case <-m.gaveUp:
+	}
 	t.mu.Lock()
 	if t.closed || t.current != m {
 		t.mu.Unlock()
@@ -203,8 +206,8 @@ func (t *Template) Close() {
 	t.closed = true
 	current, coming := t.current, t.coming
 	t.mu.Unlock()
-	current.end()
-	coming.end()
+	current.endWithin(lastPatience)
+	coming.endWithin(lastPatience)
 }
 
 // fork forks a worker; false where it is to be started as ever.

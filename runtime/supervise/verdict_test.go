@@ -91,6 +91,8 @@ func TestVerdictOfAKill(t *testing.T) {
 		{Exit{Signal: unix.SIGKILL}, Killed},
 		{Exit{Signal: unix.SIGKILL, Killed: "it hung", Fault: Hung}, Hung},
 		{Exit{Signal: unix.SIGSEGV, Killed: "it hung", Fault: Hung}, Signaled}, // before it could be killed
+		{Exit{Killed: "it hung", Fault: Hung, Stuck: 3 * time.Second}, Unkillable},
+		{Exit{Stuck: 30 * time.Second}, Unkillable},
 		{Exit{Unknown: unix.ECHILD}, Unclear},
 	} {
 		if got := c.exit.Verdict(); got != c.want {
@@ -98,7 +100,7 @@ func TestVerdictOfAKill(t *testing.T) {
 		}
 	}
 	for fault, want := range map[slot.Fault]Verdict{slot.FaultStubborn: Stubborn, slot.FaultProtocol: Protocol} {
-		p := &process{reaped: false, pid: 1 << 30} // nobody's
+		p := &process{ending: make(chan struct{}), pid: 1 << 30} // nobody's
 		p.Kill(fault, "as a test")
 		if p.fault != want {
 			t.Errorf("fault %d is judged %s, want %s", fault, p.fault, want)
