@@ -15,7 +15,7 @@ from .alone import Alone
 from .encode import encode
 from .held import Held
 from .rides import Function, Item, Ride
-from .scope import Scope, within
+from .scope import Scope, follow_starts, within
 from .scope import current as variable
 from .setup import call_setup
 from .sync import fail
@@ -80,6 +80,7 @@ class BatchServer:
             answer_checks(self._predictor, None, alone=True)
         if not _px.slots(1):
             return
+        follow_starts()
         signal(SIGUSR1, self._on_cancel)
         self._loop()
         _px.flush(_SLOT)

@@ -19,6 +19,7 @@ from .streams import Shared, Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 # The prediction that this code runs for: its slot and id.
@@ -94,18 +95,30 @@ class Strays:
 
     def __init__(self) -> None:
         self.running: Scope | None = None
+        self._installed = False
         self._begun = {"stdout": "", "stderr": ""}  # the lines that strays have begun
         self._lock = RLock()
 
     def install(self) -> None:
-        """Make the standard streams ask from now on, unless they ask somebody already."""
-        if Shared.route is None:
-            Shared.route = self.write
+        """Make the standard streams ask from now on, after whom they ask already."""
+        if self._installed:
+            return
+        self._installed = True
+        before = Shared.route
+
+        def route(source: str, text: str) -> bool:
+            return (before is not None and before(source, text)) or self.write(source, text)
+
+        Shared.route = self.write if before is None else route
+
+    def is_stray(self) -> bool:
+        """Tell whether this code belongs to another prediction than the one that runs."""
+        scope = current.get()
+        return scope is not self.running and scope is not INACTIVE
 
     def write(self, source: str, text: str) -> bool:
         """Take text that is of another prediction than the one that runs."""
-        scope = current.get()
-        if scope is self.running or scope is INACTIVE or not isinstance(text, str):
+        if not self.is_stray() or not isinstance(text, str):
             return False
         if _px.is_child():
             return False  # it has no socket to the front
@@ -128,19 +141,22 @@ def _send(who: tuple[int, int], source: str, text: str) -> None:
 
 def follow_threads() -> None:
     """Make threads and executors run in the context of whoever started the work."""
+    import concurrent.futures.thread  # noqa: F401 - an event loop needs it
     import threading
-    from concurrent.futures import ThreadPoolExecutor
+    from functools import partial
+
+    from .pools import follow_pools
 
     start = threading.Thread.start
-    submit = ThreadPoolExecutor.submit
 
     def start_in_context(self: threading.Thread) -> None:
+        follow_pools(carry)
         run, context = self.run, copy_context()
         self.run = lambda: context.run(run)  # type: ignore[method-assign]
         start(self)
 
-    def submit_in_context(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return submit(self, copy_context().run, fn, *args, **kwargs)
+    def carry(function: Callable[..., Any]) -> Callable[..., Any]:
+        return partial(copy_context().run, function)
 
     threading.Thread.start = start_in_context  # type: ignore[method-assign]
-    ThreadPoolExecutor.submit = submit_in_context  # type: ignore[method-assign]
+    follow_pools(carry)

@@ -214,6 +214,38 @@ def current_scope() -> Scope:
     return _of_thread() if scope is INACTIVE else scope
 
 
+def follow_starts() -> None:
+    """Have the threads that predictions start carry their scopes, from now on: see `threads`.
+
+    Where nothing starts a thread this is all that it costs.
+    """
+    import _thread
+
+    threading = sys.modules.get("threading")  # it keeps the functions that it found at its import
+    for name in ("start_new_thread", "start_joinable_thread"):  # the second from Python 3.13 on
+        start = getattr(_thread, name, None)
+        if start is not None:
+            following = _following(start)
+            setattr(_thread, name, following)
+            if getattr(threading, "_" + name, None) is start:
+                setattr(threading, "_" + name, following)
+    if threading is not None and threading.active_count() > 1:
+        from .threads import follow_setup
+
+        follow_setup()
+
+
+def _following(start: Callable[..., Any]) -> Callable[..., Any]:
+    def start_thread(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+        if current.get() is INACTIVE and f"{__package__}.threads" not in sys.modules:
+            return start(function, *args, **named)  # no prediction's
+        from .threads import start_carrying
+
+        return start_carrying(start, function, args, named)
+
+    return start_thread
+
+
 def _of_thread() -> Scope:
     """Return the scope of a sync prediction for a thread that has none in its context."""
     worker = sys.modules.get("_px")

@@ -10,7 +10,7 @@ from . import errors
 from .coerce import make_prepare
 from .encode import GENERATOR, encode
 from .items import collect, settler
-from .scope import Scope
+from .scope import Scope, follow_starts
 from .scope import current as variable
 from .setup import run_setup
 from .wire import METRIC
@@ -73,6 +73,7 @@ class SyncServer:
             from .health import answer_checks
 
             answer_checks(self._main, None, alone=True)
+        follow_starts()
         signal(SIGUSR1, _px.on_cancel)
         _px.serve(self)
 
