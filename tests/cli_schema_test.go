@@ -1,7 +1,9 @@
 package tests
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"pinion/tests/harness"
@@ -95,4 +97,40 @@ func TestCLISchemaWithABrokenDocument(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "run.py", "def run() -> int: ...\n", ".cog/openapi_schema.json", "{")}
 	wantText(t, "the reason", c.bad(t, 1, "schema"), "openapi_schema.json", "mend it, or remove it")
+}
+
+// A document that the model brings and that disagrees with the source is used, and named by everything that reads it.
+func TestAStoredSchemaThatDisagreesWithTheSource(t *testing.T) {
+	t.Parallel()
+	const source = "from cog import Input\ndef run(n: int = Input(default=%s, ge=0), %s: str = 'a') -> int:\n    return n\n"
+	made := cli{dir: folder(t, "run.py", fmt.Sprintf(source, "20", "old"))}.good(t, "schema")
+	dir := folder(t, "run.py", fmt.Sprintf(source, "25", "new"), ".cog/openapi_schema.json", made)
+	want := []string{`default of input "n" is 20 in the file and 25 in the source`, `input "new" is in the source alone`, `input "old" is in the file alone`}
+
+	got := cli{dir: dir}.run(t, "schema")
+	sameJSON(t, "the document", []byte(got.stdout), made)
+	for _, text := range want {
+		wantText(t, "schema", got.stderr, "warning: .cog/openapi_schema.json disagrees with the source: "+text)
+		wantText(t, "check", cli{dir: dir}.good(t, "check"), "warning: .cog/openapi_schema.json: "+text, "no problem and 3 warnings")
+	}
+	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--workers", "2"}})
+	const text = "the model's own schema disagrees with its source, and is used"
+	line := s.WaitLog(text)
+	if line.Level != "WARN" {
+		t.Errorf("its level is %s", line.Level)
+	}
+	wantText(t, "the log", line.Raw, strings.ReplaceAll(strings.Join(want, "; "), `"`, `\"`))
+	harness.Eventually(t, "both workers are ready", func() bool {
+		workers := s.Health().Workers
+		return len(workers) == 2 && workers[0].State == "ready" && workers[1].State == "ready"
+	})
+	if n := s.Log.Count(text); n != 1 {
+		t.Errorf("two workers say so %d times", n)
+	}
+
+	dir = folder(t, "run.py", fmt.Sprintf(source, "20", "old"), ".cog/openapi_schema.json", made)
+	if got := (cli{dir: dir}).run(t, "schema"); got.code != 0 || got.stderr != "" {
+		t.Errorf("of one that agrees it says %q", got.stderr)
+	}
+	wantText(t, "check", cli{dir: dir}.good(t, "check"), "no problem: ")
 }

@@ -158,6 +158,7 @@ func (c *check) source(m *model, python *locate.Python) (good bool, err error) {
 	if err != nil {
 		c.add(problem{File: storedSchema, What: err.Error()})
 	} else if stored != nil {
+		c.compare(stored, document)
 		document = stored
 	}
 	if document == nil {
@@ -170,6 +171,16 @@ func (c *check) source(m *model, python *locate.Python) (good bool, err error) {
 	}
 	c.Inputs = f.order
 	return true, nil
+}
+
+// compare warns of a document that the model brings and that disagrees with its source.
+func (c *check) compare(stored, made []byte) {
+	if made == nil {
+		return
+	}
+	for _, difference := range compareSchemas(stored, made) {
+		c.warn(problem{File: storedSchema, What: difference, Mend: "the file is used; remove it to have the schema made from the source"})
+	}
 }
 
 // notImported says of a model that runs commands at its import what that means for the check. With --setup it means

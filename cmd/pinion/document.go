@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,9 +15,6 @@ import (
 	"pinion/runtime/rawjson"
 	"pinion/runtime/supervise"
 )
-
-// storedSchema is where a model may bring its own document, below its folder.
-const storedSchema = ".cog/openapi_schema.json"
 
 // How a document is made from a source; cog/_worker/static_main.py knows the words.
 const (
@@ -123,26 +118,6 @@ func readDocument(m *model, python *locate.Python) (json.RawMessage, error) {
 		return nil, &problemsError{r}
 	}
 	return r.Document, nil
-}
-
-// readStored is the document that a model brings, or nil.
-func readStored(dir string) (json.RawMessage, error) {
-	file := filepath.Join(dir, filepath.FromSlash(storedSchema))
-	data, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil {
-		data = bytes.TrimSpace(data)
-		err = rawjson.Check(data)
-	}
-	if err == nil && rawjson.KindOf(data) != rawjson.KindObject {
-		err = errors.New("it holds no JSON object")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w; mend it, or remove it to have the schema made from the source", file, err)
-	}
-	return data, nil
 }
 
 // readSource has the model's source read by its Python, in a process of its own.

@@ -75,7 +75,7 @@ func newEngine(m *model, python *locate.Python, mode string, log *slog.Logger) (
 		SetupTimeout: s.setupTimeout,
 		Pool:         pool,
 		Logger:       log,
-		OnLoaded:     storedFirst(m.Dir, log, e.modelLoaded),
+		OnLoaded:     (&storedDocument{dir: m.Dir, log: log}).first(e.modelLoaded),
 		OnChange:     e.svc.Changed,
 	})
 	e.svc.Watch(e.worker)
@@ -219,17 +219,4 @@ func (e *engine) clean() {
 		_ = e.files.Close() // the folder below is removed with all that is in it
 	}
 	_ = e.dir.Remove() // the next run sweeps it
-}
-
-// storedFirst has the document that a model brings stand in for the one that its worker made.
-func storedFirst(dir string, log *slog.Logger, next func(supervise.Loaded)) func(supervise.Loaded) {
-	return func(l supervise.Loaded) {
-		stored, err := readStored(dir)
-		if err != nil {
-			log.Error("the model's own schema is not used", "error", err)
-		} else if stored != nil {
-			l.Schema = []byte(stored)
-		}
-		next(l)
-	}
 }

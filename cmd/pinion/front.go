@@ -135,6 +135,7 @@ func (f *front) hire() error {
 	f.sdk = sdk
 	spec, env := f.work(f.model, f.python, sdk)
 	f.template = f.newTemplate(exe, spec, env)
+	stored := &storedDocument{dir: f.model.Dir, log: f.log}
 	for i := range f.plan.workers {
 		device, _ := f.plan.device(i)
 		w := supervise.New(supervise.Options{
@@ -157,7 +158,7 @@ func (f *front) hire() error {
 			Prepare:      f.keepSDK,
 			Pool:         f.pool,
 			Logger:       f.log,
-			OnLoaded:     storedFirst(f.model.Dir, f.log, f.svc.Loaded),
+			OnLoaded:     stored.first(f.svc.Loaded),
 			OnStart:      f.metrics.WorkerStarted,
 			OnExit:       func(v supervise.Verdict) { f.metrics.WorkerExited(string(v)) },
 			OnChange:     f.svc.Changed,

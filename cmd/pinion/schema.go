@@ -70,10 +70,17 @@ func (s *subject) document(m *model, train bool, by reader) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if document, err := readStored(m.Dir); err != nil || document != nil {
-		return document, failed(err) // no Python is needed for this
+	stored, err := readStored(m.Dir)
+	if err != nil {
+		return nil, failed(err)
 	}
 	python, err := locate.Interpreter(s.options(m))
+	if stored != nil { // no Python is needed for this
+		if err == nil {
+			err = compareStored(m, python, stored, by)
+		}
+		return stored, interrupted(err)
+	}
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
@@ -88,6 +95,27 @@ func (s *subject) document(m *model, train bool, by reader) ([]byte, error) {
 		return nil, failed(err)
 	}
 	return r.Document, nil
+}
+
+// compareStored warns of a document that disagrees with the source, as far as the source alone tells.
+func compareStored(m *model, python *locate.Python, stored []byte, by reader) error {
+	by.how = readStatic
+	r, err := readSource(m, python, by)
+	if err != nil || r.Document == nil {
+		return err
+	}
+	for _, difference := range compareSchemas(stored, r.Document) {
+		fmt.Fprintf(os.Stderr, "warning: %s disagrees with the source: %s\n", storedSchema, difference)
+	}
+	return nil
+}
+
+// interrupted is an error that a user's signal is the reason of, else nil.
+func interrupted(err error) error {
+	if exit, is := err.(*exitError); is && exit.code == exitInterrupted {
+		return err
+	}
+	return nil
 }
 
 // componentName is what the document calls an input or an output.

@@ -75,11 +75,13 @@ type Loaded struct {
 	Slots int    `json:"slots"`
 	Async bool   `json:"async"`
 	// Streaming: the predict function is @streaming. Train: there is a train function; Predict: a predict
-	// function beside it. Healthcheck: the model has a check of its own.
+	// function beside it. Healthcheck: the model has a check of its own. Excused: its types are faulty, and the document
+	// that it brings stands in for them.
 	Streaming   bool            `json:"streaming"`
 	Train       bool            `json:"train"`
 	Predict     bool            `json:"predict"`
 	Healthcheck bool            `json:"healthcheck"`
+	Excused     bool            `json:"excused"`
 	Batch       *Batching       `json:"batch"` // nil: each prediction runs by itself
 	Schema      json.RawMessage `json:"schema"`
 	Python      string          `json:"-"`

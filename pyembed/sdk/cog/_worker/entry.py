@@ -112,9 +112,12 @@ def _load(config: dict[str, Any]) -> Any:
     _px.set_cancel_type(CancelationException)
     root, training = config["root"], config.get("mode") == "train"
 
+    excused = []
+
     def excuse(fault: LoadError) -> bool:
         from .stored import is_excused  # most models have no fault
 
+        excused.append(fault)
         return is_excused(fault, root)
 
     predictor = None if training else load_predictor(config["ref"], root, "predict", excuse)
@@ -143,6 +146,7 @@ def _load(config: dict[str, Any]) -> Any:
             "train": trainer is not None,
             "predict": predictor is not None,
             "schema": openapi(predictor, trainer),
+            **({"excused": True} if excused else {}),
             **({"batch": plan.told()} if plan is not None else {}),
         },
     )
