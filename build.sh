@@ -77,7 +77,8 @@ stamp() {
   version=${PINION_VERSION:-$(git describe --tags --match 'v[0-9]*' 2>/dev/null || echo v0.1.0-dev)}
   if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
     commit=$(git rev-parse --short=12 HEAD)
-    git diff-index --quiet HEAD -- || commit+=-dirty
+    # Not diff-index, which takes a copied or touched file for a changed one; modes differ where a file system has none.
+    [[ -z $(git -c core.fileMode=false status --porcelain --untracked-files=no) ]] || commit+=-dirty
     seconds=${seconds:-$(git log -1 --format=%ct)}
   fi
   echo "-X main.version=${version#v} -X main.commit=$commit -X main.date=$(date -u -d "@${seconds:-0}" +%FT%TZ)"
@@ -96,6 +97,9 @@ cmd_build() {
   need_cc
   go_build bin/pinion
 }
+
+## stamp            the linker's flags that tell the binary its version
+cmd_stamp() { stamp; }
 
 ## repeatable       builds twice, from different folders with empty caches, and compares
 cmd_repeatable() {
