@@ -68,7 +68,7 @@ const (
 	KindHello       Kind = 32 // {"protocol":1,"pid":…,"python":"3.12.1","executable":"…"}
 	KindLoaded      Kind = 33 // {"cog":"…","slots":n,"async":…,"schema":{…}}
 	KindReady       Kind = 34 // {"seconds":…,"stdout":n,"stderr":n}
-	KindSetupFailed Kind = 35 // {"error":"…","seconds":…,"stdout":n,"stderr":n}
+	KindSetupFailed Kind = 35 // {"error":"…","seconds":…,"stdout":n,"stderr":n,"problem":{…}}
 	KindCUDA        Kind = 36 // the report of pyembed/cuda, at any time
 	KindHealthy     Kind = 37 // {"ok":true} or {"ok":false,"error":"…"}: the answer to the Health of that id
 	KindPong        Kind = 38 // no body: the answer to KindPing

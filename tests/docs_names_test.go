@@ -46,7 +46,7 @@ func contents(t *testing.T, patterns ...string) map[string]string {
 // TestFlagsThatTheDocumentsName are flags of some command.
 func TestFlagsThatTheDocumentsName(t *testing.T) {
 	t.Parallel()
-	help := ""
+	help := cli{}.good(t, "help")
 	for _, command := range []string{"serve", "predict", "train", "schema", "check", "bench", "init", "batching", "version"} {
 		help += cli{}.good(t, "help", command)
 	}

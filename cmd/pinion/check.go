@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/pyembed/locate"
+	"pinion/runtime/supervise"
 )
 
 // healthPatience is how long the model's own healthcheck may take in a check.
@@ -215,7 +216,7 @@ func (c *check) setUp(m *model, python *locate.Python) {
 	screen.show("setting the model up")
 	if err := e.ready(); err != nil {
 		e.close(true)
-		c.add(problem{What: err.Error(), Mend: "what the model printed stands above"})
+		c.add(setupProblem(e.worker.Status(), err))
 		return
 	}
 	defer e.close(false)
@@ -225,6 +226,16 @@ func (c *check) setUp(m *model, python *locate.Python) {
 	if err := e.worker.Healthcheck(ctx); err != nil {
 		c.add(problem{What: "the model's healthcheck: " + err.Error()})
 	}
+}
+
+// setupProblem is a setup that failed; its traceback was printed.
+func setupProblem(st supervise.Status, err error) problem {
+	p := problem{What: err.Error()}
+	if told := st.Setup.Problem; told != nil {
+		p = problem{File: told.File, Line: told.Line, What: "setup failed: " + told.What, Mend: told.Mend}
+	}
+	p.Mend = firstOf(p.Mend, "what the model printed stands above")
+	return p
 }
 
 // print prints what was found.

@@ -140,8 +140,12 @@ func (e *engine) ready() error {
 
 // unready is why the model cannot be set up; its traceback was printed.
 func (e *engine) unready() error {
-	if cause := e.worker.Status().LastExit; cause != "" {
-		return fmt.Errorf("setup failed: %s", cause)
+	st := e.worker.Status()
+	if p := st.Setup.Problem; p != nil && p.Mend != "" {
+		return fmt.Errorf("setup failed: %s\n    %s", p.What, p.Mend)
+	}
+	if st.LastExit != "" {
+		return fmt.Errorf("setup failed: %s", st.LastExit)
 	}
 	return e.svc.Ready()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"strconv"
 
 	"github.com/spf13/pflag"
 )
@@ -32,8 +31,8 @@ func (s *exposureSettings) bindFlags(f *pflag.FlagSet) {
 func (s *exposureSettings) variables() []ourVariable {
 	return []ourVariable{
 		{"host", "PINION_HOST", func(v string) error { s.host = v; return nil }},
-		{"shutdown-from", "PINION_SHUTDOWN_FROM", func(v string) error { s.shutdownFrom = v; return nil }},
-		{"no-shutdown", "PINION_NO_SHUTDOWN", func(v string) (err error) { s.noShutdown, err = strconv.ParseBool(v); return err }},
+		{"shutdown-from", "PINION_SHUTDOWN_FROM", func(v string) error { return setChoice(&s.shutdownFrom, v, fromLocal, fromAny) }},
+		{"no-shutdown", "PINION_NO_SHUTDOWN", func(v string) error { return setBool(&s.noShutdown, v) }},
 	}
 }
 

@@ -37,6 +37,7 @@ type front struct {
 	ln       net.Listener
 	workers  []*supervise.Supervisor
 	asked    chan struct{} // a token: a client asked for a shutdown
+	broken   chan struct{} // closed: the first setup has failed, which is to end the server
 	address  string
 	model    *model
 	python   *locate.Python
@@ -51,7 +52,7 @@ type front struct {
 }
 
 func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *slog.Logger, sink *logSink) (_ *front, err error) {
-	f := &front{s: s, log: log, sink: sink, model: m, python: python, plan: plan, asked: make(chan struct{}, 1)}
+	f := &front{s: s, log: log, sink: sink, model: m, python: python, plan: plan, asked: make(chan struct{}, 1), broken: make(chan struct{})}
 	if s.fleet.preload {
 		if err := adoptWorkers(); err != nil {
 			return nil, err
@@ -147,6 +148,7 @@ func (f *front) hire() error {
 			Restart:      supervise.Restart(f.s.restart),
 			SetupTimeout: f.s.setupTimeout,
 			SetupRetries: f.s.fleet.setupRetries,
+			TellsFailure: f.s.development.failsFast(),
 			HangTimeout:  f.s.fleet.hangTimeout,
 			MaxAnswers:   f.s.fleet.maxRequests,
 			MaxMemory:    int64(f.s.fleet.maxRSS),
@@ -222,38 +224,14 @@ func (f *front) run() int {
 		f.log.Error("the server's socket failed", "error", err)
 		f.dismiss(true)
 		code = exitFailure
+	case <-f.broken:
+		why := failure(f.workers[0].Status())
+		f.dismiss(true)
+		defer f.tellFailure(why)
+		code = exitFailure
 	}
 	f.clean()
 	return code
-}
-
-// announce tells those who wait for it that the model is ready: somebody at a terminal, and Kubernetes, where it
-// runs, by a file.
-func (f *front) announce() {
-	kubernetes, greets := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.greets()
-	if !kubernetes && !greets {
-		return
-	}
-	const dir, file = "/var/run/cog", "/var/run/cog/ready"
-	for range f.svc.Changes() {
-		if f.pool.Load().Slots == 0 {
-			continue
-		}
-		if greets {
-			f.greet(f.sink)
-		}
-		if !kubernetes {
-			return
-		}
-		err := os.MkdirAll(dir, 0o755)
-		if err == nil {
-			err = os.WriteFile(file, nil, 0o644)
-		}
-		if err != nil {
-			f.log.Warn("readiness file not written", "file", file, "error", err)
-		}
-		return
-	}
 }
 
 // clean removes what the server had on disk.

@@ -24,6 +24,7 @@ type settings struct {
 	predictor, python, libPython string
 	port, concurrency, queue     int
 	exposure                     exposureSettings
+	development                  developmentSettings
 	setupTimeout, queueTimeout   time.Duration
 	cancelGrace, grace           time.Duration
 	restart, logLevel, logFormat string
@@ -50,6 +51,7 @@ type settings struct {
 func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.IntVarP(&s.port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
 	s.exposure.bindFlags(f)
+	s.development.bindFlags(f)
 	f.StringVar(&s.predictor, "predictor", "", "the predictor, as FILE.py:CLASS or FILE.py:FUNCTION (default: cog.yaml's)")
 	f.StringVar(&s.python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
 	f.StringVar(&s.libPython, "libpython", "", "the shared library of that Python (default: found from the interpreter)")
@@ -134,7 +136,7 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 	s.cog(f, env, "", "COG_USER_AGENT", func(v string) error { return setHeader(&s.userAgent, v) })
 	s.weights = env("COG_WEIGHTS")
 
-	ours := slices.Concat(s.fleet.variables(), s.batch.variables(), s.exposure.variables(), []ourVariable{
+	ours := slices.Concat(s.fleet.variables(), s.batch.variables(), s.exposure.variables(), s.development.variables(), []ourVariable{
 		{"python", "PINION_PYTHON", nil}, // locate reads it, for it says where from
 		{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
 		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
@@ -217,11 +219,15 @@ func (s *settings) keepFor() time.Duration {
 	return s.resultTTL
 }
 
+// console tells whether the log is for people.
+func (s *settings) console() bool {
+	return s.logFormat == "console" || s.logFormat == "" && isTerminal(os.Stderr)
+}
+
 func (s *settings) logger() (*slog.Logger, *logSink) {
 	terminal := isTerminal(os.Stderr)
 	level, _ := parseLevel(s.logLevel) // checked
-	console := s.logFormat == "console" || s.logFormat == "" && terminal
-	return newServerLog(int(os.Stderr.Fd()), level, console, terminal && os.Getenv("NO_COLOR") == "")
+	return newServerLog(int(os.Stderr.Fd()), level, s.console(), terminal && os.Getenv("NO_COLOR") == "")
 }
 
 // isHTTP tells whether text is an absolute http or https URL.

@@ -87,6 +87,7 @@ func newHelp() *cobra.Command {
 				return fmt.Errorf("pinion %s has no command %q", about.Name(), rest[0])
 			}
 			about.InitDefaultHelpFlag()
+			about.InitDefaultVersionFlag()
 			return about.Help()
 		},
 	}

@@ -248,6 +248,7 @@ func (l *liveWorker) bury() ending {
 	case l.farewell != nil:
 		cause = l.farewell.why
 		l.o.Logger.Info("worker has left", "worker", l.o.Index, "pid", p.pid, "reason", cause)
+	case beforeReady && l.quiet():
 	default:
 		l.o.Logger.Error("worker ended", "worker", l.o.Index, "pid", p.pid, "cause", cause)
 	}

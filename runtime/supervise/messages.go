@@ -251,6 +251,7 @@ func (l *liveWorker) setupFailed(body []byte) error {
 	var failed struct {
 		Error          string
 		Stdout, Stderr uint64
+		Problem        *Problem
 	}
 	if err := json.Unmarshal(body, &failed); err != nil {
 		return fmt.Errorf("decode setup failure: %w", err)
@@ -259,10 +260,18 @@ func (l *liveWorker) setupFailed(body []byte) error {
 	l.stage = Gone
 	l.takeSetupLogs(failed.Stdout, failed.Stderr)
 	l.failed = failed.Error
+	if failed.Problem != nil {
+		l.addSetupLogs([]byte(failed.Problem.text() + "\n"))
+	}
 	l.change(func(st *Status) {
-		st.Setup.Completed, st.Setup.Failed, st.Setup.Logs = time.Now(), true, l.setupLogs()
+		st.Setup.Completed, st.Setup.Failed, st.Setup.Logs, st.Setup.Problem = time.Now(), true, l.setupLogs(), failed.Problem
 	})
-	l.o.Logger.Error("setup failed", "worker", l.o.Index, "error", failed.Error)
+	if !l.quiet() {
+		if failed.Problem != nil {
+			l.note(stderr, "", []byte(failed.Problem.text()))
+		}
+		l.o.Logger.Error("setup failed", "worker", l.o.Index, "error", failed.Error)
+	}
 	l.endSoon() // threads that the model started may keep it
 	return nil
 }

@@ -50,6 +50,8 @@ type Options struct {
 	// Linger: where no worker is to be started any more, Run waits for Renew, for another worker of the fleet
 	// that can be set up, or for the end.
 	Linger bool
+	// TellsFailure: whoever made the supervisor tells why no worker of the fleet could ever be set up. Then the log does not.
+	TellsFailure bool
 	// Batch is what an operator has to say about the model's batches.
 	Batch  batch.Override
 	Pool   *slot.Pool
@@ -93,6 +95,7 @@ type SetupStatus struct {
 	Completed time.Time // zero while it runs
 	Failed    bool
 	Logs      string
+	Problem   *Problem // why it failed, where the worker said so
 }
 
 // Status is what health says of one worker.
@@ -235,7 +238,9 @@ func (s *Supervisor) Run() {
 
 // linger is where no worker is to be started in place of the one that ended; true: one is after all.
 func (s *Supervisor) linger(cause string, setupFailed bool) bool {
-	s.o.Logger.Error("no worker will be started in its place", "worker", s.o.Index, "cause", cause)
+	if !setupFailed || !s.quiet() {
+		s.o.Logger.Error("no worker will be started in its place", "worker", s.o.Index, "cause", cause)
+	}
 	s.change(func(st *Status) { st.Defunct, st.SetupFailed = true, setupFailed })
 	if !s.o.Linger {
 		return false
@@ -250,13 +255,16 @@ func (s *Supervisor) linger(cause string, setupFailed bool) bool {
 	case <-s.kill:
 		return false
 	case <-proven:
-		s.o.Logger.Info("setup is tried again: another worker's went well", "worker", s.o.Index)
+		s.o.Logger.Info("setup is tried again: another worker's went well", "worker", s.o.Index, "cause", cause)
 	case why := <-s.wishes:
 		s.o.Logger.Info("a worker is started all the same", "worker", s.o.Index, "reason", why)
 	}
 	s.change(func(st *Status) { st.Defunct, st.SetupFailed = false, false })
 	return true
 }
+
+// quiet tells whether a failed setup is left to others to tell of.
+func (s *Supervisor) quiet() bool { return s.o.TellsFailure && !s.o.Fleet.proven() }
 
 // ending is what became of one process.
 type ending struct {

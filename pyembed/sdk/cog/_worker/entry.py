@@ -43,7 +43,7 @@ def main() -> None:
     try:
         served = _load(config)
     except BaseException as error:
-        _setup_failed(error, 0.0)
+        _setup_failed(config, error, 0.0)
         return
     if _px.is_child():
         _px.leave_child(None)  # the model's module forked, and the child came back
@@ -51,7 +51,7 @@ def main() -> None:
     try:
         served.setup(config)
     except BaseException as error:
-        _setup_failed(error, time.monotonic() - began)
+        _setup_failed(config, error, time.monotonic() - began)
         return
     if _px.is_child():
         _px.leave_child(None)  # so did setup
@@ -179,13 +179,21 @@ def _log_ends() -> dict[str, int]:
     return {"stdout": stdout, "stderr": stderr}
 
 
-def _setup_failed(error: BaseException, seconds: float) -> None:
+def _setup_failed(config: dict[str, Any], error: BaseException, seconds: float) -> None:
     if _px.is_child():
         _px.leave_child(error)
-    from .sync import fail
+    from .errors import describe
 
-    text = fail(error)
-    _px.control(SETUP_FAILED, {"error": text, "seconds": seconds, **_log_ends()})
+    text = describe(error)
+    try:
+        from .static_problems import failure
+
+        problem = failure(error, config["root"])
+    except BaseException:  # a model's exception may break anything that looks at it
+        problem = {"what": text}
+    _px.control(
+        SETUP_FAILED, {"error": text, "seconds": seconds, **_log_ends(), "problem": problem}
+    )
 
 
 def abort(error: BaseException) -> None:

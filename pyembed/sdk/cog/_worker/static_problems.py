@@ -7,7 +7,7 @@ import re
 
 from . import constraints
 from .annotations import Names
-from .errors import describe
+from .errors import _printable, describe, traceback_text
 from .load import LoadError, _import, _method_name, _pick
 from .signature import Source, _class_names, _field, _output, _parameters, unwrap
 
@@ -76,6 +76,15 @@ def told(text: str) -> Problem:
     file, line, what = split_place(text)
     what, _, mend = what.partition("; ")
     return {"file": file, "line": line, "what": what, "mend": mend}
+
+
+def failure(error: BaseException, root: str) -> Problem:
+    """Return why a model cannot be served, with the traceback of an exception of its own."""
+    if isinstance(error, LoadError):
+        return told(_printable(str(error)))
+    problem = mistake(error, root)
+    problem["traceback"] = traceback_text(error)
+    return problem
 
 
 def mistake(error: BaseException, root: str) -> Problem:

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"os"
+
+	"pinion/runtime/supervise"
+)
+
+// announce tells those who wait for it what became of the first setup: somebody at a terminal; Kubernetes, where it
+// runs, by a file; and run, where a failure is to end the server.
+func (f *front) announce() {
+	kubernetes, greets, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.greets(), f.s.development.failsFast()
+	if !kubernetes && !greets && !failFast {
+		return
+	}
+	for range f.svc.Changes() {
+		if f.pool.Load().Slots == 0 {
+			if failFast && f.svc.Health().Status == "SETUP_FAILED" {
+				close(f.broken)
+				return
+			}
+			continue
+		}
+		if greets {
+			f.greet(f.sink)
+		}
+		if kubernetes {
+			f.writeReadyFile()
+		}
+		return
+	}
+}
+
+func (f *front) writeReadyFile() {
+	const dir, file = "/var/run/cog", "/var/run/cog/ready"
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(file, nil, 0o644)
+	}
+	if err != nil {
+		f.log.Warn("readiness file not written", "file", file, "error", err)
+	}
+}
+
+// failure is why the model cannot be set up, as 'pinion check' says it.
+func failure(st supervise.Status) problem {
+	if st.Setup.Problem != nil {
+		return problem(*st.Setup.Problem)
+	}
+	return problem{What: st.LastExit, Mend: "what the model printed stands above"}
+}
+
+// tellFailure is the last that the server says when a setup that failed ends it. Nothing else has told of the cause.
+func (f *front) tellFailure(p problem) {
+	if !f.s.console() {
+		f.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "advice", p.Mend, "traceback", p.Traceback)
+		return
+	}
+	var text bytes.Buffer
+	text.WriteString("\npinion: the model cannot be set up\n\n")
+	switch {
+	case p.Traceback == "":
+		text.WriteString(p.String() + "\n")
+	case p.Mend == "":
+		text.WriteString(p.Traceback)
+	default:
+		text.WriteString(p.Traceback + "    " + p.Mend + "\n")
+	}
+	_, _ = f.sink.Write(text.Bytes()) // it never fails
+}

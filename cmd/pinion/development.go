@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"strconv"
+
+	"github.com/spf13/pflag"
+)
+
+// developmentSettings are for those who work on a model. By default some of them depend on whether stderr is a terminal.
+type developmentSettings struct {
+	failFast optionalBool
+}
+
+func (s *developmentSettings) bindFlags(f *pflag.FlagSet) {
+	f.Var(&s.failFast, "fail-fast", "end with exit code 1 when the setup fails at the start (PINION_FAIL_FAST; default: on a terminal)")
+	f.Lookup("fail-fast").NoOptDefVal = "true"
+}
+
+func (s *developmentSettings) variables() []ourVariable {
+	return []ourVariable{
+		{"fail-fast", "PINION_FAIL_FAST", s.failFast.Set},
+	}
+}
+
+// failsFast tells whether a setup that fails at the start ends the server. In a container it stays up, so that its health tells why.
+func (s *developmentSettings) failsFast() bool {
+	return s.failFast.or(isTerminal(os.Stderr))
+}
+
+// optionalBool is a switch that may have been left alone. It implements pflag.Value.
+type optionalBool struct{ given, on bool }
+
+// or is the switch, or, where it was left alone, the default.
+func (b *optionalBool) or(byDefault bool) bool {
+	if b.given {
+		return b.on
+	}
+	return byDefault
+}
+
+// Set reads a value.
+func (b *optionalBool) Set(v string) error {
+	b.given = true
+	return setBool(&b.on, v)
+}
+
+// String is the value; "" where there is none.
+func (b *optionalBool) String() string {
+	if !b.given {
+		return ""
+	}
+	return strconv.FormatBool(b.on)
+}
+
+// Type is what a flag's help calls the value.
+func (b *optionalBool) Type() string { return "bool" }

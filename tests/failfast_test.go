@@ -1,0 +1,100 @@
+package tests
+
+import (
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// serveOnTerminal starts 'pinion serve' with a terminal as stderr.
+func serveOnTerminal(t *testing.T, dir string, args ...string) (*exec.Cmd, *terminal) {
+	t.Helper()
+	term := newTerminal(t)
+	cmd, _, _ := cli{dir: dir}.start(t, append([]string{"serve", "-p", "0", "--host", "127.0.0.1"}, args...)...)
+	cmd.Stderr = term.program
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, term
+}
+
+// shown is what a terminal shows, with plain line ends and without colours.
+func (term *terminal) shown() string {
+	text := strings.ReplaceAll(term.String(), "\r\n", "\n")
+	for _, colour := range []string{"\x1b[0m", "\x1b[2m", "\x1b[92m", "\x1b[93m", "\x1b[91m"} {
+		text = strings.ReplaceAll(text, colour, "")
+	}
+	return text
+}
+
+// TestOnATerminalAFailedSetupEndsTheServer with exit code 1; the cause is the last that it says, once, and what to do.
+func TestOnATerminalAFailedSetupEndsTheServer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, source, once, last string
+	}{
+		{"exception", "class Runner:\n    def setup(self):\n        print('loading')\n        self.load()\n    def load(self): open('weights.bin')\n    def run(self) -> str: ...\n",
+			"Traceback (most recent call last):\n",
+			`FileNotFoundError: [Errno 2] No such file or directory: 'weights.bin'` + "\n"},
+		{"import", "import not_installed\ndef run() -> str: ...\n",
+			"ModuleNotFoundError: No module named 'not_installed'", "as with `python -m pip install not_installed`\n"},
+		{"signature", "def run(a: bytes) -> str: ...\n", "bytes is not supported",
+			`run.py:1: parameter "a" of run: bytes is not supported` + "\n    use cog.Path for binary data\n"},
+		{"syntax", "def run(\n", "SyntaxError: ", "    correct the line; Python cannot read the file\n"},
+		{"death", "import os\nclass Runner:\n    def setup(self): os._exit(9)\n    def run(self) -> str: ...\n",
+			"worker exited with code 9 during setup", "ended the process\n    what the model printed stands above\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cmd, term := serveOnTerminal(t, folder(t, "run.py", c.source), "--workers", "2")
+			_ = cmd.Wait() // ProcessState says how it ended
+			harness.Eventually(t, "all is there", func() bool { return strings.HasSuffix(term.shown(), c.last) })
+			text := term.shown()
+			if code := cmd.ProcessState.ExitCode(); code != 1 || strings.Count(text, c.once) != 1 {
+				t.Errorf("exit code %d, %d times %q in:\n%s", code, strings.Count(text, c.once), c.once, text)
+			}
+			if strings.Contains(text, "cog/_worker") || strings.Contains(text, "LoadError") {
+				t.Errorf("our own frames are in it:\n%s", text)
+			}
+		})
+	}
+}
+
+func TestFailFastIsSaidByFlagOrVariable(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "run.py", "class Runner:\n    def setup(self): raise ValueError('no weights')\n    def run(self) -> str: ...\n")
+	for _, o := range []harness.Options{{Args: []string{"--fail-fast"}}, {Env: []string{"PINION_FAIL_FAST=true"}}} {
+		o.Dir = dir
+		s := harness.Start(t, o)
+		s.Ended(1)
+		if n := strings.Count(s.Log.String(), "ValueError: no weights\\n"); n != 1 {
+			t.Errorf("the cause is there %d times: %s", n, s.Log)
+		}
+		lines := s.Log.Lines()
+		if last := lines[len(lines)-1]; last.Text != "setup failed" || last.Level != "ERROR" {
+			t.Errorf("the last line is %+v", last)
+		}
+	}
+	stays := harness.Start(t, harness.Options{Dir: dir, Args: []string{"--fail-fast=false"}})
+	stays.WaitHealth("SETUP_FAILED")
+
+	cmd, term := serveOnTerminal(t, dir, "--fail-fast=false")
+	harness.Eventually(t, "the setup has failed", func() bool { return strings.Contains(term.shown(), "no worker will be started in its place") })
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it had ended before: %v", err)
+	}
+}
+
+// TestFailFastIsForTheStart: a server that was ready once stays up.
+func TestFailFastIsForTheStart(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "setups.py:Second", Args: []string{"--fail-fast", "--restart", "never"}})
+	s.Fail(input{})
+	s.WaitHealth("DEFUNCT")
+}
