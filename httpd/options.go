@@ -52,8 +52,9 @@ type Options struct {
 	// ShutdownFromAny lets every client shut the server down. Default: programs on this machine alone.
 	ShutdownFromAny bool
 
-	// Reload is asked by POST /reload, from this machine only, and must not wait; nil: the path is not found.
-	Reload func() error
+	// Reload is asked by POST /reload, from this machine only, and must not wait. What it has to say beside its error is in the
+	// answer. Nil: the path is not found.
+	Reload func() (notice string, err error)
 
 	// OnRequest is told of each request that was answered: the pattern of its route ("/predictions/{id}"; "": none
 	// is its), its method ("OTHER": none that this server knows), its status code, and how long the answer took; of a

@@ -1,6 +1,10 @@
 package httpd
 
-import "github.com/valyala/fasthttp"
+import (
+	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/rawjson"
+)
 
 // reload has the workers replaced by such as have the model as it is now, and does not wait for that. Only a program
 // on this machine may ask.
@@ -9,11 +13,16 @@ func (s *Server) reload(ctx *fasthttp.RequestCtx) {
 		s.detail(ctx, fasthttp.StatusForbidden, "Only a program on the server's own machine may ask for a reload, and not through a proxy")
 		return
 	}
-	if err := s.opt.Reload(); err != nil {
+	notice, err := s.opt.Reload()
+	if err != nil {
 		s.detail(ctx, fasthttp.StatusInternalServerError, "The model is not reloaded: "+err.Error())
 		return
 	}
 	ctx.SetStatusCode(fasthttp.StatusAccepted)
 	ctx.Response.Header.SetContentType(contentJSON)
-	ctx.SetBodyString("{}")
+	body := []byte("{}")
+	if notice != "" {
+		body = append(rawjson.AppendQuoted([]byte(`{"warning":`), notice), '}')
+	}
+	ctx.SetBody(body)
 }

@@ -12,8 +12,9 @@ import (
 // TestReload: only who is on this machine is heard.
 func TestReload(t *testing.T) {
 	asked := 0
+	var notice string
 	var fail error
-	s := New(newFake(), Options{Reload: func() error { asked++; return fail }})
+	s := New(newFake(), Options{Reload: func() (string, error) { asked++; return notice, fail }})
 	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
 	for _, c := range []struct {
 		from   net.Addr
@@ -44,8 +45,23 @@ func TestReload(t *testing.T) {
 			t.Errorf("%s, %q: heard: %v", c.from, c.header, heard)
 		}
 	}
-	fail = errors.New("no such folder")
 	var ctx fasthttp.RequestCtx
+	for _, c := range []struct{ notice, body string }{
+		{"", "{}"},
+		{`the "binary" is gone`, `{"warning":"the \"binary\" is gone"}`},
+	} {
+		notice = c.notice
+		ctx = fasthttp.RequestCtx{}
+		ctx.Init(&fasthttp.Request{}, loopback, nil)
+		ctx.Request.Header.SetMethod("POST")
+		ctx.Request.SetRequestURI("/reload")
+		s.handle(&ctx)
+		if got := string(ctx.Response.Body()); got != c.body {
+			t.Errorf("the answer is %s, want %s", got, c.body)
+		}
+	}
+	fail = errors.New("no such folder")
+	ctx = fasthttp.RequestCtx{}
 	ctx.Init(&fasthttp.Request{}, loopback, nil)
 	ctx.Request.Header.SetMethod("POST")
 	ctx.Request.SetRequestURI("/reload")

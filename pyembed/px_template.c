@@ -175,7 +175,7 @@ static void become(void) {
   px_free(px_w.control.in);
   px_buf_free(&px_w.control.out);
   px_w.begotten = true;
-  prctl(PR_SET_NAME, tmpl.go_name);
+  prctl(PR_SET_NAME, "pinion");
   memset(config->title, 0, config->title_len);
   snprintf(config->title, config->title_len, "pinion: worker");
   if (dup2(tmpl.handles[2], 1) < 0 || dup2(tmpl.handles[3], 2) < 0) _exit(1);

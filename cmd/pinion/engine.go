@@ -56,16 +56,12 @@ func newEngine(m *model, python *locate.Python, mode string, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find own binary: %w", err)
-	}
 	pool := slot.NewPool(slot.Options{CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit})
 	e.svc = service.New(service.Options{
 		Pool: pool, Files: e.files, Logger: log, Version: map[string]string{}, OnShutdown: func() {},
 	})
 	e.worker = supervise.New(supervise.Options{
-		Exe: exe,
+		Exe: runningImage,
 		Spec: supervise.Spec{
 			Python: python.Executable, LibPython: python.LibPython, SDK: sdk, Root: m.Dir, Ref: m.Ref, Train: m.Train,
 			Mode: mode, Concurrency: m.Concurrency, Weights: s.weights, NoCUDA: s.noCUDA,

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -28,6 +27,7 @@ type front struct {
 	log      *slog.Logger
 	sink     *logSink // where log goes
 	dir      *runDir
+	image    image
 	files    *files.Store
 	pool     *slot.Pool
 	svc      *service.Service
@@ -126,22 +126,21 @@ func (f *front) hire() error {
 	if err != nil {
 		return err
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find own binary: %w", err)
+	if f.image, err = ownImage(); err != nil {
+		return err
 	}
 	if f.plan.warning != "" {
 		f.log.Warn(f.plan.warning)
 	}
 	f.sdk = sdk
 	spec, env := f.work(f.model, f.python, sdk)
-	f.template = f.newTemplate(exe, spec, env)
+	f.template = f.newTemplate(runningImage, spec, env)
 	stored := &storedDocument{dir: f.model.Dir, log: f.log}
 	for i := range f.plan.workers {
 		device, _ := f.plan.device(i)
 		w := supervise.New(supervise.Options{
 			Index:        i,
-			Exe:          exe,
+			Exe:          runningImage,
 			Spec:         spec,
 			Env:          f.withDevice(env, i),
 			Device:       device,

@@ -55,12 +55,16 @@ func (f *front) keepSDK(spec *supervise.Spec) error {
 }
 
 // reload replaces the workers, one after another, by such as have the model as it is now. It returns at once.
-// A folder that cannot be served is told of, and the workers stay.
-func (f *front) reload(why string) error {
+// A folder that cannot be served is told of, and the workers stay. So is a binary of another version, which no
+// worker will be of.
+func (f *front) reload(why string) (notice string, err error) {
 	m, err := findModel(f.model.Dir, f.s.predictor, os.Getenv)
 	if err != nil {
 		f.log.Error("the model is not reloaded", "error", err)
-		return err
+		return "", err
+	}
+	if notice = f.image.change(); notice != "" {
+		f.log.Warn(notice)
 	}
 	f.log.Info("reloading", "asked_by", why, "model", m.name())
 	spec, env := f.work(m, f.python, "")
@@ -70,15 +74,15 @@ func (f *front) reload(why string) error {
 			w.Renew("reload")
 		}
 	})
-	return nil
+	return notice, nil
 }
 
 // reloader is what POST /reload calls, where that is allowed.
-func (f *front) reloader() func() error {
+func (f *front) reloader() func() (string, error) {
 	if !f.s.fleet.reload {
 		return nil
 	}
-	return func() error { return f.reload("POST /reload") }
+	return func() (string, error) { return f.reload("POST /reload") }
 }
 
 // watchReload has SIGHUP reload the model. At a terminal it means that the terminal is gone, and ends the
@@ -91,7 +95,7 @@ func (f *front) watchReload() {
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() {
 		for range hangups {
-			_ = f.reload("SIGHUP") // it has told of its error
+			_, _ = f.reload("SIGHUP") // it has told of its error
 		}
 	}()
 }

@@ -6,6 +6,9 @@ import (
 	"os"
 	"runtime/debug"
 	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"pinion/pyembed"
 	"pinion/pyembed/cuda"
@@ -26,10 +29,18 @@ func workerMain(config string) int {
 		return templateMain(spec, config)
 	}
 	syscall.CloseOnExec(supervise.PageFD)
+	nameProcess()
 	if err := cuda.Start(cuda.Options{Disabled: spec.NoCUDA}); err != nil {
 		fmt.Fprintln(os.Stderr, "pinion worker:", err) // it serves without
 	}
 	return runPython("worker", spec, pyembed.Config{JSON: []byte(config), PageFD: supervise.PageFD})
+}
+
+// nameProcess gives this thread, by which ps and top name the process, the name of the binary: the kernel has named it by the
+// path that it was executed by, which is runningImage.
+func nameProcess() {
+	name := []byte("pinion\x00")
+	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0) // it is for people alone
 }
 
 // templateMain turns this process into a template: one that imports the model's modules, and forks workers.

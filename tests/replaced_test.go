@@ -1,0 +1,115 @@
+package tests
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// fromCopy serves the fleet's model by a copy of the binary, which the test may replace.
+func fromCopy(t *testing.T, args ...string) (s *harness.Server, binary string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), "pinion")
+	copyFile(t, harness.Binary(t), binary)
+	// $1 is the binary that the harness would start.
+	s = fleet(t, harness.Options{Args: args, Wrap: []string{"sh", "-c", `shift; exec "` + binary + `" "$@"`, "sh"}})
+	return s, binary
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	in, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = io.Copy(out, in); err == nil {
+		err = out.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replaceWorker kills the worker and waits until another answers.
+func replaceWorker(t *testing.T, s *harness.Server) {
+	t.Helper()
+	before := s.Worker()
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, "another worker is ready", func() bool {
+		h := s.Health()
+		return h.Status == "READY" && h.Workers[0].PID != before
+	})
+	s.Succeed(input{})
+}
+
+// TestTheBinaryIsReplaced under a running server: workers are started from the running one, and a reload tells.
+func TestTheBinaryIsReplaced(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"workers": {"--reload"}, "forked": {"--reload", "--preload"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, binary := fromCopy(t, args...)
+			reload := func() string {
+				t.Helper()
+				a := s.Do(http.MethodPost, "/reload", nil)
+				wantCode(t, "reload", a, http.StatusAccepted)
+				return string(a.Body)
+			}
+			if got := reload(); got != "{}" {
+				t.Errorf("before anything was replaced: %s", got)
+			}
+			aside := binary + ".new"
+			copyFile(t, harness.Binary(t), aside)
+			rename(t, aside, binary)
+			if got := reload(); got != "{}" {
+				t.Errorf("after the same was installed again: %s", got)
+			}
+			if err := os.WriteFile(aside, []byte("#!/bin/sh\nexit 99\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			rename(t, aside, binary)
+			replaceWorker(t, s)
+			if got := reload(); !strings.Contains(got, `{"warning":"the binary `+binary+` was replaced by another build`) {
+				t.Errorf("the answer does not tell: %s", got)
+			}
+			if err := os.Remove(binary); err != nil {
+				t.Fatal(err)
+			}
+			replaceWorker(t, s)
+			if got := reload(); !strings.Contains(got, `is gone`) {
+				t.Errorf("the answer does not tell: %s", got)
+			}
+			_, told := s.Log.First(func(l harness.Line) bool {
+				return l.Level == "WARN" && strings.Contains(l.Text, "was replaced by another build: workers are of this server's version")
+			})
+			if !told {
+				t.Error("the log does not tell")
+			}
+			comm, err := os.ReadFile("/proc/" + strconv.Itoa(s.Worker()) + "/comm")
+			if err != nil || string(comm) != "pinion\n" {
+				t.Errorf("the worker is named %q, %v", comm, err)
+			}
+		})
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
