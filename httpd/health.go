@@ -14,7 +14,11 @@ const healthBound = 5 * time.Second
 func (s *Server) health(ctx *fasthttp.RequestCtx) {
 	bound, cancel := context.WithTimeout(context.Background(), healthBound)
 	defer cancel()
-	s.encodeSeldom(ctx, fasthttp.StatusOK, s.svc.Health(bound))
+	h := s.svc.Health(bound)
+	if !s.authorized(&ctx.Request.Header) {
+		h = withoutDetails(h)
+	}
+	s.encodeSeldom(ctx, fasthttp.StatusOK, h)
 }
 
 func (s *Server) openAPI(ctx *fasthttp.RequestCtx) {

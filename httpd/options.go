@@ -46,6 +46,13 @@ type Options struct {
 	// browser; "*" stands for all. Default: none; no CORS header is ever sent, and what a foreign page would change is 403.
 	CORSOrigins []string
 
+	// Tokens are wanted of every request, but for probes and the paths in Public; else it is answered 401. A request for health
+	// without one gets the state and no details. Default: none are wanted.
+	Tokens *Tokens
+
+	// Public are paths, such as "/docs", that want no token.
+	Public []string
+
 	// NoShutdown: POST /shutdown is not found.
 	NoShutdown bool
 

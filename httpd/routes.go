@@ -15,47 +15,67 @@ import (
 // largest body that is copied rather than taken over.
 const maxKept = 64 << 10
 
-// routes makes the table of what there is.
-func (s *Server) routes() fasthttp.RequestHandler {
+// routeTable says what answers which method and path.
+type routeTable struct {
+	*Server
+	router *router.Router
+}
+
+// newRouteTable makes one in which nothing is found.
+func (s *Server) newRouteTable() routeTable {
 	r := router.New()
 	r.RedirectTrailingSlash = false // a path is right or it is 404: clients do not follow a POST's redirect
 	r.RedirectFixedPath = false
 	r.NotFound = s.notFound
 	r.MethodNotAllowed = s.methodNotAllowed
 	r.GlobalOPTIONS = s.options
+	return routeTable{s, r}
+}
 
-	on := func(method, path string, h fasthttp.RequestHandler) { r.Handle(method, path, s.named(path, h)) }
-	get := func(path string, h fasthttp.RequestHandler) {
-		on(fasthttp.MethodGet, path, h)
-		on(fasthttp.MethodHead, path, h) // fasthttp leaves the body away and keeps its length
+func (t routeTable) on(method, path string, h fasthttp.RequestHandler) {
+	t.router.Handle(method, path, t.named(path, h))
+}
+
+// get adds h where there is one.
+func (t routeTable) get(path string, h fasthttp.RequestHandler) {
+	if h != nil {
+		t.on(fasthttp.MethodGet, path, h)
+		t.on(fasthttp.MethodHead, path, h) // fasthttp leaves the body away and keeps its length
 	}
-	get("/", s.discovery())
-	get("/health-check", s.health)
-	get("/openapi.json", s.openAPI)
-	get("/livez", s.livez)
-	get("/readyz", s.readyz)
-	for path, h := range map[string]fasthttp.RequestHandler{"/docs": s.opt.Docs, "/metrics": s.opt.Metrics} {
-		if h != nil {
-			get(path, h)
-		}
-	}
+}
+
+// monitoring adds what a monitor asks for.
+func (t routeTable) monitoring() {
+	t.get(pathHealth, t.health)
+	t.get("/livez", t.livez)
+	t.get("/readyz", t.readyz)
+	t.get("/metrics", t.opt.Metrics)
+}
+
+// routes makes the table of what there is.
+func (s *Server) routes() fasthttp.RequestHandler {
+	r := s.newRouteTable()
+	r.monitoring()
+	r.get("/", s.discovery())
+	r.get("/openapi.json", s.openAPI)
+	r.get("/docs", s.opt.Docs)
 	for _, k := range []collection{
 		{s, predict.KindPrediction, "prediction", "Prediction"},
 		{s, predict.KindTraining, "training", "Training"},
 	} {
 		path := "/" + k.noun + "s"
-		on(fasthttp.MethodPost, path, k.create)
-		on(fasthttp.MethodPut, path+"/{id}", k.put)
-		get(path+"/{id}", k.get)
-		on(fasthttp.MethodPost, path+"/{id}/cancel", k.cancel)
+		r.on(fasthttp.MethodPost, path, k.create)
+		r.on(fasthttp.MethodPut, path+"/{id}", k.put)
+		r.get(path+"/{id}", k.get)
+		r.on(fasthttp.MethodPost, path+"/{id}/cancel", k.cancel)
 	}
 	if !s.opt.NoShutdown {
-		on(fasthttp.MethodPost, "/shutdown", s.shutdown)
+		r.on(fasthttp.MethodPost, "/shutdown", s.shutdown)
 	}
 	if s.opt.Reload != nil {
-		on(fasthttp.MethodPost, "/reload", s.reload)
+		r.on(fasthttp.MethodPost, "/reload", s.reload)
 	}
-	return r.Handler
+	return r.router.Handler
 }
 
 // handle is around every request.
@@ -74,6 +94,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	case s.cors != nil && s.cors.answer(ctx):
 	case s.foreignPage(&ctx.Request.Header):
 		s.refuseForeign(ctx)
+	case !s.admits(ctx):
+		s.refuseUnauthorized(ctx)
 	default:
 		s.route(ctx)
 	}

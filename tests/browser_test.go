@@ -23,6 +23,7 @@ const (
 var scenes = []struct {
 	name, model, train string
 	waits              bool // there is nothing to be ready for
+	tokens             bool // the server wants one of tokens below
 }{
 	{name: "form", model: "Form"},
 	{name: "errors", model: "Form"},
@@ -34,6 +35,7 @@ var scenes = []struct {
 	{name: "shapes", model: "Shapes"},
 	{name: "late", model: "Late", waits: true},
 	{name: "unset", model: "Unset", waits: true},
+	{name: "token", model: "Form", waits: true, tokens: true},
 	{name: "train", model: "Late", train: "page.py:train"},
 }
 
@@ -53,6 +55,9 @@ func TestThePageInABrowser(t *testing.T) {
 				}
 			}
 			o := harness.Options{Dir: dir, Model: "page.py:" + scene.model, Env: []string{"COG_TRAIN_TYPE_STUB=" + scene.train}}
+			if scene.tokens {
+				o.Args = []string{"--auth-token-file", tokenFile(t, "the-token-of-the-page")}
+			}
 			start := harness.Ready
 			if scene.waits {
 				start = harness.Start

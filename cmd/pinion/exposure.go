@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -13,6 +14,10 @@ type exposureSettings struct {
 	corsOrigins  []string
 	shutdownFrom string
 	noShutdown   bool
+	authFile     string
+	authPublic   []string
+	metricsHost  string // "": that of the server
+	metricsPort  int    // -1: none of its own
 }
 
 // Who may ask for a shutdown.
@@ -26,6 +31,11 @@ func (s *exposureSettings) bindFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&s.corsOrigins, "cors-origin", nil, "an origin whose pages may call this server, as https://example.com; * for all; may be repeated")
 	f.StringVar(&s.shutdownFrom, "shutdown-from", fromLocal, "local or any: who may POST /shutdown, programs on this machine or every client (PINION_SHUTDOWN_FROM)")
 	f.BoolVar(&s.noShutdown, "no-shutdown", false, "POST /shutdown is not found (PINION_NO_SHUTDOWN)")
+	f.StringVar(&s.authFile, "auth-token-file", "", "a file of bearer tokens, one a line; requests without one are refused (PINION_AUTH_TOKEN_FILE)")
+	f.StringSliceVar(&s.authPublic, "auth-public", []string{"docs"}, "pages that want no token: docs, openapi, metrics, or none (PINION_AUTH_PUBLIC)")
+	f.IntVar(&s.metricsPort, "metrics-port", -1, "a port for /metrics and the probes alone, without tokens; 0 picks a free one (PINION_METRICS_PORT; default: the server's own port)")
+	f.Lookup("metrics-port").DefValue = "0" // the usage text names the default
+	f.StringVar(&s.metricsHost, "metrics-host", "", "address to listen on with --metrics-port (PINION_METRICS_HOST; default: that of --host)")
 }
 
 func (s *exposureSettings) variables() []ourVariable {
@@ -33,6 +43,10 @@ func (s *exposureSettings) variables() []ourVariable {
 		{"host", "PINION_HOST", func(v string) error { s.host = v; return nil }},
 		{"shutdown-from", "PINION_SHUTDOWN_FROM", func(v string) error { return setChoice(&s.shutdownFrom, v, fromLocal, fromAny) }},
 		{"no-shutdown", "PINION_NO_SHUTDOWN", func(v string) error { return setBool(&s.noShutdown, v) }},
+		{"auth-token-file", "PINION_AUTH_TOKEN_FILE", func(v string) error { s.authFile = v; return nil }},
+		{"auth-public", "PINION_AUTH_PUBLIC", func(v string) error { s.authPublic = strings.Split(v, ","); return nil }},
+		{"metrics-port", "PINION_METRICS_PORT", func(v string) error { return setInt(&s.metricsPort, v, 0) }},
+		{"metrics-host", "PINION_METRICS_HOST", func(v string) error { s.metricsHost = v; return nil }},
 	}
 }
 
@@ -41,7 +55,44 @@ func (s *exposureSettings) check() error {
 	if s.shutdownFrom != fromLocal && s.shutdownFrom != fromAny {
 		return fmt.Errorf("--shutdown-from %q: it is local or any", s.shutdownFrom)
 	}
+	if s.metricsPort < -1 || s.metricsPort > 65535 {
+		return fmt.Errorf("--metrics-port %d: a port is 0 to 65535", s.metricsPort)
+	}
+	if s.metricsPort < 0 && s.metricsHost != "" {
+		return fmt.Errorf("--metrics-host %s: it wants --metrics-port", s.metricsHost)
+	}
+	if _, err := s.public(); err != nil {
+		return err
+	}
 	return nil
+}
+
+// public are the paths that want no token.
+func (s *exposureSettings) public() (paths []string, err error) {
+	for _, name := range s.authPublic {
+		switch name = strings.TrimSpace(name); name {
+		case "docs", "metrics":
+			paths = append(paths, "/"+name)
+		case "openapi":
+			paths = append(paths, "/openapi.json")
+		case "none":
+		default:
+			return nil, fmt.Errorf("--auth-public %q: it is docs, openapi, metrics or none", name)
+		}
+	}
+	return paths, nil
+}
+
+// monitorAddress is the address to listen on with --metrics-port.
+func (s *exposureSettings) monitorAddress() string {
+	switch {
+	case s.metricsHost != "":
+		return s.metricsHost
+	case strings.HasPrefix(s.address(), "unix:"):
+		return "127.0.0.1"
+	default:
+		return s.address()
+	}
 }
 
 // address is the address to listen on. A server that nobody configured is for its own machine. A container's own

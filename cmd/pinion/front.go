@@ -35,6 +35,9 @@ type front struct {
 	webhooks *webhook.Sender
 	http     *httpd.Server
 	ln       net.Listener
+	monitor  *httpd.Server // nil: metrics and probes have no port of their own
+	watched  net.Listener  // the monitor's
+	auth     *authFile     // nil: no token is wanted
 	workers  []*supervise.Supervisor
 	asked    chan struct{} // a token: a client asked for a shutdown
 	broken   chan struct{} // closed: the first setup has failed, which is to end the server
@@ -103,13 +106,26 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 		Keep:       predict.Retention{TTL: s.keepFor()},
 		Prediction: predict.Options{History: s.streamHistory},
 	})
+	if s.exposure.authFile != "" {
+		if f.auth, err = openAuthFile(s.exposure.authFile, f.log); err != nil {
+			return nil, err
+		}
+	}
+	public, err := s.exposure.public()
+	if err != nil {
+		return nil, err
+	}
 	f.http = httpd.New(backend{f.svc, f.preloadHealth}, httpd.Options{
 		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, CORSOrigins: s.exposure.corsOrigins,
-		Docs: page.Handler(), Metrics: serveMetrics(f.metrics), OnRequest: f.metrics.Request, Reload: f.reloader(),
+		Docs: page.Handler(), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Reload: f.reloader(),
+		Tokens: f.auth.tokens(), Public: public,
 		AccessLines: s.accessLines,
 		NoShutdown:  s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
 	})
 	if f.ln, f.address, err = listen(s.exposure.address(), s.port); err != nil {
+		return nil, err
+	}
+	if err = f.openMonitor(); err != nil {
 		return nil, err
 	}
 	if err = f.hire(); err != nil {
@@ -172,7 +188,9 @@ func (f *front) hire() error {
 
 // withoutSecrets leaves away what is for the front alone: a model, and whatever it starts, could tell it to anybody.
 func withoutSecrets(env []string) []string {
-	return slices.DeleteFunc(env, func(e string) bool { return strings.HasPrefix(e, "WEBHOOK_AUTH_TOKEN=") })
+	return slices.DeleteFunc(env, func(e string) bool {
+		return strings.HasPrefix(e, "WEBHOOK_AUTH_TOKEN=") || strings.HasPrefix(e, "PINION_AUTH_TOKEN=")
+	})
 }
 
 func (f *front) ask() {
@@ -184,8 +202,10 @@ func (f *front) ask() {
 
 // discard undoes newFront.
 func (f *front) discard(err error) error {
-	if f.ln != nil {
-		f.ln.Close()
+	for _, ln := range []net.Listener{f.ln, f.watched} {
+		if ln != nil {
+			ln.Close()
+		}
 	}
 	if f.files != nil {
 		f.files.Close()
@@ -196,8 +216,11 @@ func (f *front) discard(err error) error {
 
 // run serves until it is told to stop; it returns the exit code.
 func (f *front) run() int {
-	served := make(chan error, 1)
+	served := make(chan error, 2)
 	go func() { served <- f.http.Serve(f.ln) }()
+	if f.monitor != nil {
+		go func() { served <- f.monitor.Serve(f.watched) }()
+	}
 	if f.template != nil {
 		f.template.Start()
 	}
@@ -235,6 +258,7 @@ func (f *front) run() int {
 
 // clean removes what the server had on disk.
 func (f *front) clean() {
+	f.closeMonitor()
 	f.webhooks.Close()
 	f.svc.Close()
 	if err := f.files.Close(); err != nil {

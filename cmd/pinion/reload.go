@@ -56,8 +56,9 @@ func (f *front) keepSDK(spec *supervise.Spec) error {
 
 // reload replaces the workers, one after another, by such as have the model as it is now. It returns at once.
 // A folder that cannot be served is told of, and the workers stay. So is a binary of another version, which no
-// worker will be of.
+// worker will be of. The tokens are read anew in any case.
 func (f *front) reload(why string) (notice string, err error) {
+	f.auth.reload()
 	m, err := findModel(f.model.Dir, f.s.predictor, os.Getenv)
 	if err != nil {
 		f.log.Error("the model is not reloaded", "error", err)

@@ -48,9 +48,26 @@ func (a *asking) remotely() error {
 	return a.tell(got.answer, r.live)
 }
 
+// authorize gives a request the token that the server may want.
+func authorize(request *http.Request) {
+	if token := os.Getenv("PINION_AUTH_TOKEN"); token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+}
+
+// askRemote sends a request without a body.
+func askRemote(method, address string) (*http.Response, error) {
+	request, err := http.NewRequest(method, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	authorize(request)
+	return http.DefaultClient.Do(request)
+}
+
 // fetchDocument is a server's OpenAPI document.
 func fetchDocument(base string) ([]byte, error) {
-	response, err := http.Get(base + "/openapi.json")
+	response, err := askRemote(http.MethodGet, base+"/openapi.json")
 	if err != nil {
 		return nil, fmt.Errorf("ask the server for its schema: %w", err)
 	}
@@ -99,6 +116,7 @@ func (r *remote) ask(input []byte) (remoteAnswer, error) {
 		return remoteAnswer{}, fmt.Errorf("ask the server: %w", err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	authorize(request)
 	request.Header.Set("User-Agent", "pinion/"+version)
 	if r.stream {
 		request.Header.Set("Accept", "text/event-stream")
@@ -132,7 +150,7 @@ func (r *remote) ask(input []byte) (remoteAnswer, error) {
 }
 
 func (r *remote) cancel() {
-	response, err := http.Post(r.address+"/cancel", "application/json", nil)
+	response, err := askRemote(http.MethodPost, r.address+"/cancel")
 	if err == nil { // else the answer tells, or a second interrupt ends the waiting
 		response.Body.Close()
 	}

@@ -16,10 +16,14 @@ var frame []byte
 var style []byte
 
 //go:embed app.js
-var script []byte
+var app []byte
+
+//go:embed scripts/token.js
+var token []byte
 
 // Handler answers with the page.
 func Handler() fasthttp.RequestHandler {
+	script := append(bytes.Clone(token), app...)
 	body := bytes.Replace(frame, []byte("/*style*/"), style, 1)
 	body = bytes.Replace(body, []byte("/*script*/"), script, 1)
 	// The policy names the two by their digests: nothing else on the page may run, wherever it comes from.

@@ -266,6 +266,26 @@ def unset(look: Look) -> None:
     expect(look.page.locator("#logs")).to_contain_text("looking for the weights")
 
 
+def token(look: Look) -> None:
+    """Where the server wants a token the page asks for it, once, and again where it was wrong."""
+    look.refusals = [401]
+    look.load()
+    ask = look.page.locator("#token-dialog")
+    expect(ask).to_contain_text("wants a token")
+    ask.locator("input").fill("another token")
+    ask.get_by_role("button", name="Use it").click()
+    expect(ask).to_contain_text("does not know that token")
+    ask.locator("input").fill("the-token-of-the-page")
+    ask.get_by_role("button", name="Use it").click()
+    expect(look.input("prompt")).to_be_visible()
+    look.input("prompt").fill("x")
+    look.run()
+    look.ends("succeeded")
+    look.page.reload()
+    expect(look.input("prompt")).to_be_visible()
+    expect(ask).to_have_count(0)
+
+
 def train(look: Look) -> None:
     """A model with a train function has a form for it, too."""
     look.load()

@@ -9,14 +9,15 @@ import (
 
 // Line is one event of the server's log.
 type Line struct {
-	Level        string `json:"level"`
-	Text         string `json:"msg"`
-	Address      string `json:"address"`
-	PredictionID string `json:"prediction_id"`
-	Stream       string `json:"stream"`
-	Cause        string `json:"cause"`
-	Raw          string `json:"-"`
-	broken       bool   // no JSON: the front itself wrote what no log line is
+	Level          string `json:"level"`
+	Text           string `json:"msg"`
+	Address        string `json:"address"`
+	MetricsAddress string `json:"metrics_address"`
+	PredictionID   string `json:"prediction_id"`
+	Stream         string `json:"stream"`
+	Cause          string `json:"cause"`
+	Raw            string `json:"-"`
+	broken         bool   // no JSON: the front itself wrote what no log line is
 }
 
 // Log takes in what a server writes to stderr and stdout.

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+
+	"pinion/httpd"
+)
+
+const (
+	maxTokenFile = 1 << 20 // bytes
+	shortToken   = 16      // characters; one that is shorter can be guessed
+)
+
+// authFile is a file with the bearer tokens that the server takes, one a line.
+type authFile struct {
+	path string
+	log  *slog.Logger
+	mu   sync.Mutex // one read at a time
+	held httpd.Tokens
+}
+
+// openAuthFile reads the tokens.
+func openAuthFile(path string, log *slog.Logger) (*authFile, error) {
+	f := &authFile{path: path, log: log}
+	if err := f.read(); err != nil {
+		return nil, fmt.Errorf("--auth-token-file %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// tokens are those of the file; nil where there is none.
+func (f *authFile) tokens() *httpd.Tokens {
+	if f == nil {
+		return nil
+	}
+	return &f.held
+}
+
+// reload reads the file anew. One that cannot be used leaves the tokens as they are.
+func (f *authFile) reload() {
+	if f == nil {
+		return
+	}
+	if err := f.read(); err != nil {
+		f.log.Error("the tokens are not reloaded: those read before stay valid", "file", f.path, "error", err)
+	}
+}
+
+func (f *authFile) read() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	file, err := os.Open(f.path)
+	if err != nil {
+		return plainPathError(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return plainPathError(err)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxTokenFile+1))
+	if err != nil {
+		return plainPathError(err)
+	}
+	if len(text) > maxTokenFile {
+		return fmt.Errorf("it is larger than %d bytes", maxTokenFile)
+	}
+	tokens, err := parseTokens(string(text))
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o027 != 0 {
+		f.log.Warn("the token file is open to other users: set its mode to 0600", "file", f.path, "mode", fmt.Sprintf("%#o", mode.Perm()))
+	}
+	for i, token := range tokens {
+		if len(token) < shortToken {
+			f.log.Warn("a token is short enough to be guessed", "file", f.path, "token", i+1, "characters", len(token), "at_least", shortToken)
+		}
+	}
+	f.held.Set(tokens)
+	f.log.Info("tokens read", "file", f.path, "tokens", len(tokens))
+	return nil
+}
+
+// plainPathError takes the path, which the caller names, from an error.
+func plainPathError(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// parseTokens reads tokens, one a line. Empty lines count for nothing, nor do those that begin with #. No error shows a token.
+func parseTokens(text string) (tokens []string, err error) {
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if strings.ContainsFunc(line, func(r rune) bool { return !tokenRune(r) }) {
+			return nil, fmt.Errorf("line %d is no token: letters, digits and -._~+/= make one", i+1)
+		}
+		tokens = append(tokens, line)
+	}
+	if len(tokens) == 0 {
+		return nil, errors.New("there is no token in it")
+	}
+	return tokens, nil
+}
+
+// tokenRune tells whether r may be in a bearer token (RFC 6750, section 2.1).
+func tokenRune(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~+/=", r)
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd"
+)
+
+// openMonitor opens the port of --metrics-port, where one is wanted.
+func (f *front) openMonitor() (err error) {
+	if f.s.exposure.metricsPort < 0 {
+		return nil
+	}
+	var address string
+	if f.watched, address, err = listen(f.s.exposure.monitorAddress(), f.s.exposure.metricsPort); err != nil {
+		return err
+	}
+	f.monitor = httpd.NewMonitor(backend{f.svc, f.preloadHealth}, httpd.Options{
+		Logger: f.log, Metrics: serveMetrics(f.metrics), Concurrency: 256,
+	})
+	f.log.Info("metrics and probes have a port of their own", "metrics_address", address)
+	return nil
+}
+
+// mainMetrics answers /metrics on the server's own port, unless it has moved to the monitor's.
+func (f *front) mainMetrics() fasthttp.RequestHandler {
+	if f.s.exposure.metricsPort >= 0 {
+		return nil
+	}
+	return serveMetrics(f.metrics)
+}
+
+// monitorLinger is how long those who watch may take over their last request.
+const monitorLinger = time.Second
+
+// closeMonitor ends the monitor: last, so that a draining server is still watched.
+func (f *front) closeMonitor() {
+	if f.monitor == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), monitorLinger)
+	defer cancel()
+	if err := f.monitor.Shutdown(ctx); err != nil {
+		f.log.Debug("the metrics' port was closed with requests in flight", "error", err)
+	}
+}

@@ -1,0 +1,130 @@
+package httpd
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestTokens: which requests want a token, and what the others are told.
+func TestTokens(t *testing.T) {
+	const known, other = "a-token-of-this-server", "another-of-its-tokens"
+	var tokens Tokens
+	tokens.Set([]string{known, other})
+	page := func(ctx *fasthttp.RequestCtx) {}
+	f := newFake()
+	f.health = Health{
+		Status: "READY", Setup: &Setup{Status: "succeeded", Logs: "secret"}, Version: map[string]string{"pinion": "secret"},
+		Workers: []WorkerHealth{{PID: 7}}, UserHealthcheckErr: "secret",
+	}
+	s := New(f, Options{Tokens: &tokens, Public: []string{"/docs"}, Docs: page, Metrics: page, CORSOrigins: []string{"https://a.example"}})
+	for _, c := range []struct {
+		method, path, header string
+		code                 int
+	}{
+		{"GET", "/livez", "", 200},
+		{"GET", "/readyz", "", 200},
+		{"GET", "/health-check", "", 200},
+		{"HEAD", "/livez", "", 200},
+		{"GET", "/docs", "", 200},
+		{"GET", "/docs?x=1", "", 200},
+		{"GET", "/", "", 401},
+		{"GET", "/openapi.json", "", 401},
+		{"GET", "/metrics", "", 401},
+		{"GET", "/predictions/a", "", 401},
+		{"GET", "/nothing", "", 401}, // no one learns what there is
+		{"GET", "/docs/", "", 401},
+		{"GET", "/%64ocs", "", 401},
+		{"GET", "//docs", "", 401},
+		{"GET", "/docs/../metrics", "", 401},
+		{"POST", "/predictions", "", 401},
+		{"PUT", "/predictions/a", "", 401},
+		{"POST", "/predictions/a/cancel", "", 401},
+		{"POST", "/shutdown", "", 401},
+		{"OPTIONS", "/predictions", "", 401},
+		{"GET", "/metrics", "Bearer " + known, 200},
+		{"GET", "/metrics", "bearer  " + other, 200},
+		{"POST", "/predictions", "Bearer " + known, 200},
+		{"GET", "/metrics", "Bearer " + known[:len(known)-1], 401},
+		{"GET", "/metrics", "Bearer " + known + "x", 401},
+		{"GET", "/metrics", "Bearer ", 401},
+		{"GET", "/metrics", "Bearer", 401},
+		{"GET", "/metrics", known, 401},
+		{"GET", "/metrics", "Basic " + known, 401},
+	} {
+		var ctx fasthttp.RequestCtx
+		ctx.Init(&fasthttp.Request{}, nil, nil)
+		ctx.Request.Header.SetMethod(c.method)
+		ctx.Request.SetRequestURI(c.path)
+		ctx.Request.Header.SetHost("x")
+		if c.header != "" {
+			ctx.Request.Header.Set("Authorization", c.header)
+		}
+		s.handle(&ctx)
+		if got := ctx.Response.StatusCode(); got != c.code {
+			t.Errorf("%s %s, %q: got %d, want %d", c.method, c.path, c.header, got, c.code)
+		}
+		challenge := string(ctx.Response.Header.Peek("WWW-Authenticate"))
+		wrong := strings.Contains(challenge, "invalid_token")
+		if (challenge != "") != (c.code == 401) || wrong != (c.code == 401 && strings.HasPrefix(c.header, "Bearer ")) {
+			t.Errorf("%s %s, %q: the challenge is %q", c.method, c.path, c.header, challenge)
+		}
+		if body := string(ctx.Response.Body()); strings.Contains(body, "secret") || c.header != "" && strings.Contains(body, known) {
+			t.Errorf("%s %s, %q: got %s", c.method, c.path, c.header, body)
+		}
+	}
+	preflight := "OPTIONS /predictions HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n\r\n"
+	client := serve(t, f, Options{Tokens: &tokens, CORSOrigins: []string{"https://a.example"}}).dial(t)
+	client.send(preflight)
+	client.want(204) // a browser sends no token with it
+	client.send("POST /predictions HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\nContent-Length: 0\r\n\r\n")
+	if resp, _ := client.want(401); resp.Header.Get("Access-Control-Allow-Origin") == "" {
+		t.Error("the page cannot read why it was refused")
+	}
+	tokens.Set([]string{other})
+	client.send("GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + known + "\r\n\r\n")
+	client.want(401)
+	client.send("GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + other + "\r\n\r\n")
+	client.want(200)
+	client.send("GET /health-check HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + other + "\r\n\r\n")
+	if _, body := client.want(200); strings.Count(body, "secret") != 3 || !strings.Contains(body, `"pid":7`) {
+		t.Errorf("with a token health is %s", body)
+	}
+}
+
+// TestNoTokensNoAccess: an empty set takes nobody.
+func TestNoTokensNoAccess(t *testing.T) {
+	var tokens Tokens
+	if tokens.has(nil) || tokens.has([]byte("x")) {
+		t.Error("it takes a token")
+	}
+	tokens.Set(nil)
+	if tokens.has(nil) {
+		t.Error("it takes an empty token")
+	}
+}
+
+// TestMonitor: it has what those ask who watch, and nothing else.
+func TestMonitor(t *testing.T) {
+	var tokens Tokens
+	s := NewMonitor(newFake(), Options{Tokens: &tokens, Metrics: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("m 1") }})
+	for path, code := range map[string]int{
+		"/metrics": 200, "/livez": 200, "/readyz": 200, "/health-check": 200, "/": 404, "/predictions": 404, "/shutdown": 404, "/docs": 404, "/openapi.json": 404,
+	} {
+		for _, method := range []string{"GET", "POST"} {
+			want := code
+			if method == "POST" && code == 200 {
+				want = 405
+			}
+			var ctx fasthttp.RequestCtx
+			ctx.Init(&fasthttp.Request{}, nil, nil)
+			ctx.Request.Header.SetMethod(method)
+			ctx.Request.SetRequestURI(path)
+			s.handle(&ctx)
+			if got := ctx.Response.StatusCode(); got != want {
+				t.Errorf("%s %s: got %d, want %d", method, path, got, want)
+			}
+		}
+	}
+}

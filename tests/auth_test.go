@@ -1,0 +1,132 @@
+package tests
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// tokenFile is a file with these lines, which only its owner may read.
+func tokenFile(t *testing.T, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens")
+	writeTokens(t, path, lines...)
+	return path
+}
+
+// writeTokens replaces the file at path as a careful operator does: at once.
+func writeTokens(t *testing.T, path string, lines ...string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTokensFromAFile: they are wanted, changed by SIGHUP without a restart, kept where the new file is broken, and never in the log.
+func TestTokensFromAFile(t *testing.T) {
+	t.Parallel()
+	const first, second, third = "first-token-0123456789", "second-token-0123456789", "third-token-0123456789"
+	file := tokenFile(t, "# clients", first, "", second)
+	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--auth-token-file", file, "--access-log=1000"}})
+	ask := func(token string) int {
+		return s.Do(http.MethodPost, "/predictions", input{"do": []string{"return 1"}}, "Authorization", "Bearer "+token).Code
+	}
+	wantCode(t, "no token", s.Do(http.MethodPost, "/predictions", input{}), http.StatusUnauthorized)
+	for token, want := range map[string]int{first: 200, second: 200, third: 401, first[1:]: 401} {
+		if got := ask(token); got != want {
+			t.Errorf("%s: %d, want %d", token, got, want)
+		}
+	}
+	hangUp := func(says string) {
+		t.Helper()
+		seen := len(s.Log.Lines())
+		s.Signal(syscall.SIGHUP)
+		harness.Eventually(t, "the log says "+says, func() bool {
+			for _, line := range s.Log.Lines()[seen:] {
+				if line.Text == says {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	client := cli{dir: s.Dir, env: []string{"PINION_AUTH_TOKEN=" + first}}
+	wantText(t, "a client's answer", client.good(t, "predict", "--url", s.Address, "--json", `{"do":["return 1"]}`), "1")
+	writeTokens(t, file, second, third)
+	hangUp("tokens read")
+	for token, want := range map[string]int{first: 401, second: 200, third: 200} {
+		if got := ask(token); got != want {
+			t.Errorf("after a change, %s: %d, want %d", token, got, want)
+		}
+	}
+	for _, broken := range [][]string{{"# none"}, {"two words"}} {
+		writeTokens(t, file, broken...)
+		hangUp("the tokens are not reloaded: those read before stay valid")
+		if got := ask(third); got != 200 {
+			t.Errorf("with a broken file %d", got)
+		}
+	}
+	for _, token := range []string{first, second, third} {
+		if strings.Contains(s.Log.String(), token) {
+			t.Errorf("the log has a token:\n%s", s.Log)
+		}
+	}
+	if _, ok := s.Log.Find("the token file is open to other users: set its mode to 0600"); ok {
+		t.Errorf("it complains of a file with mode 0600")
+	}
+}
+
+// TestTokenFilesThatAreRefused: a server without usable tokens does not start; one whose file others can read says so.
+func TestTokenFilesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{tokenFile(t, "# none"), tokenFile(t, "a b"), "/nowhere/tokens"} {
+		code, text := harness.Refused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--auth-token-file", file}})
+		if code == 0 || !strings.Contains(text, "--auth-token-file "+file) {
+			t.Errorf("exit code %d: %s", code, text)
+		}
+	}
+	open := tokenFile(t, "short")
+	if err := os.Chmod(open, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Env: []string{"PINION_AUTH_TOKEN_FILE=" + open}})
+	for _, says := range []string{"the token file is open to other users: set its mode to 0600", "a token is short enough to be guessed"} {
+		if _, ok := s.Log.Find(says); !ok {
+			t.Errorf("the log does not say %s", says)
+		}
+	}
+}
+
+// TestAPortForMetrics: metrics move there, probes are on both, and no token is wanted.
+func TestAPortForMetrics(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-port", "0", "--auth-token-file", tokenFile(t, "a-token-0123456789")}})
+	line, ok := s.Log.Find("metrics and probes have a port of their own")
+	if !ok {
+		t.Fatalf("the log does not tell of the port:\n%s", s.Log)
+	}
+	for path, want := range map[string]int{"/metrics": 200, "/livez": 200, "/readyz": 200, "/health-check": 200, "/": 404, "/predictions/a": 404} {
+		a, err := http.Get(line.MetricsAddress + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Body.Close()
+		if a.StatusCode != want {
+			t.Errorf("GET %s there: %d, want %d", path, a.StatusCode, want)
+		}
+	}
+	wantCode(t, "metrics here", s.Do(http.MethodGet, "/metrics", nil, "Authorization", "Bearer a-token-0123456789"), http.StatusNotFound)
+	wantCode(t, "a probe here", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
+	code, text := harness.Refused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-host", "127.0.0.1"}})
+	if code != 2 || !strings.Contains(text, "--metrics-port") {
+		t.Errorf("--metrics-host alone: %d %s", code, text)
+	}
+}
