@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,7 +49,7 @@ func (p *pages) requests(t *testing.T) (lines []map[string]any) {
 // TestAccessLines: each request has one, which tells what it was and how it went, and nothing of what may be secret.
 func TestAccessLines(t *testing.T) {
 	log := &pages{}
-	c := serve(t, newFake(), Options{Logger: slog.New(slog.NewJSONHandler(log, nil)), AccessLines: 1000}).dial(t)
+	c := serve(t, newFake(), Options{Logger: slog.New(slog.NewJSONHandler(log, nil)), AccessLines: 1000, AccessProbes: true}).dial(t)
 	c.post(`{"id":"p1","input":{"s":"s3cr3t"}}`)
 	c.want(200)
 	c.send("GET /nowhere/" + strings.Repeat("x", 500) + "?token=s3cr3t HTTP/1.1\r\nHost: x\r\nAuthorization: s3cr3t\r\n\r\n")
@@ -78,6 +80,41 @@ func TestAccessLines(t *testing.T) {
 	}
 }
 
+// TestAccessLinesForPeople say it in one phrase, and probes have none.
+func TestAccessLinesForPeople(t *testing.T) {
+	log := &pages{}
+	c := serve(t, newFake(), Options{Logger: slog.New(slog.NewTextHandler(log, nil)), AccessLines: 1000, AccessText: true}).dial(t)
+	for _, probe := range []string{"livez", "readyz", "health-check"} {
+		c.send("GET /" + probe + " HTTP/1.1\r\nHost: x\r\n\r\n")
+		c.want(200)
+	}
+	c.post(`{"id":"p1","input":{}}`)
+	c.want(200)
+	c.send("GET /%1b[31m HTTP/1.1\r\nHost: x\r\n\r\n")
+	c.want(404)
+	var got []string
+	for line := range strings.Lines(log.text.String()) {
+		_, message, _ := strings.Cut(line, "level=INFO ")
+		got = append(got, regexp.MustCompile(` [0-9.]+(ns|µs|ms|s)\b`).ReplaceAllString(message, " TIME"))
+	}
+	want := []string{"msg=\"POST /predictions 200 TIME\" prediction_id=p1\n", `msg="GET \"/\\x1b[31m\" 404 TIME"` + "\n"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestTimesOfRequestsAreRounded to what a person reads.
+func TestTimesOfRequestsAreRounded(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 1499: "1µs", 123456: "123µs", 1234567: "1.23ms", 12345678: "12.3ms", 123456789: "123ms",
+		1234567890: "1.23s", 12345678901: "12.3s", 123456789012: "2m3.5s",
+	} {
+		if got := rounded(d).String(); got != want {
+			t.Errorf("%d ns is %s, want %s", d, got, want)
+		}
+	}
+}
+
 // TestNoAccessLines where none are wanted.
 func TestNoAccessLines(t *testing.T) {
 	log := &pages{}
@@ -91,8 +128,8 @@ func TestNoAccessLines(t *testing.T) {
 
 // TestAccessSample: of many requests as many lines are left as there may be, evenly spread, and all are accounted for.
 func TestAccessSample(t *testing.T) {
-	a := newAccess(slog.New(slog.DiscardHandler), 10)
-	newcomer := newAccess(slog.New(slog.DiscardHandler), 10)
+	a := newAccess(Options{Logger: slog.New(slog.DiscardHandler), AccessLines: 10})
+	newcomer := newAccess(Options{Logger: slog.New(slog.DiscardHandler), AccessLines: 10})
 	const perSecond, seconds = 1000, 5
 	admitted := make([]int, seconds)
 	last := time.Duration(0)
@@ -125,7 +162,7 @@ func TestAccessSample(t *testing.T) {
 	if first != 10 {
 		t.Errorf("%d lines at once, want 10", first)
 	}
-	if newAccess(nil, 0) != nil {
+	if newAccess(Options{}) != nil {
 		t.Error("no lines are wanted, and there are some")
 	}
 }
@@ -134,7 +171,7 @@ func TestAccessSample(t *testing.T) {
 func BenchmarkAccess(b *testing.B) {
 	for name, lines := range map[string]int{"left_out": 1, "written": 1e9} {
 		b.Run(name, func(b *testing.B) {
-			a := newAccess(slog.New(slog.NewJSONHandler(io.Discard, nil)), lines)
+			a := newAccess(Options{Logger: slog.New(slog.NewJSONHandler(io.Discard, nil)), AccessLines: lines})
 			var ctx fasthttp.RequestCtx
 			ctx.Init(&fasthttp.Request{}, nil, nil)
 			ctx.Request.SetRequestURI("/predictions")

@@ -71,6 +71,12 @@ type Options struct {
 	// AccessLines is how many lines a second the log may have of requests; what is beyond is left out. Default: none.
 	AccessLines int
 
+	// AccessProbes: requests of health and metrics have lines, too.
+	AccessProbes bool
+
+	// AccessText: the lines are for people. Method, path, status and time are the message, and the client is left out.
+	AccessText bool
+
 	// Docs answers GET /docs, and Metrics GET /metrics; nil: the path is not found.
 	Docs, Metrics fasthttp.RequestHandler
 }

@@ -61,7 +61,7 @@ func New(svc Service, o Options) *Server {
 		log:     o.Logger,
 		gone:    newWatcher(o.Logger),
 		cors:    newCORS(o.CORSOrigins),
-		access:  newAccess(o.Logger, o.AccessLines),
+		access:  newAccess(o),
 		slack:   min(time.Second, o.HeaderTimeout/16, o.IdleTimeout/16),
 		began:   time.Now(),
 		stop:    make(chan struct{}),

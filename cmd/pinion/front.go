@@ -115,12 +115,13 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 	if err != nil {
 		return nil, err
 	}
+	lines, probes := s.access()
 	f.http = httpd.New(backend{f.svc, f.preloadHealth}, httpd.Options{
 		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, CORSOrigins: s.exposure.corsOrigins,
 		Docs: page.Handler(), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Reload: f.reloader(),
 		Tokens: f.auth.tokens(), Public: public,
-		AccessLines: s.accessLines,
-		NoShutdown:  s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
+		AccessLines: lines, AccessProbes: probes, AccessText: s.console(),
+		NoShutdown: s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
 	})
 	if f.ln, f.address, err = listen(s.exposure.address(), s.port); err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ type settings struct {
 	downloadTimeout, resultTTL   time.Duration
 	uploadURL, mode              string
 	accessLines                  int
+	accessGiven                  bool // by flag or variable
 
 	weights, userAgent string
 	webhookToken       string
@@ -66,7 +67,7 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.restart, "restart", string(supervise.OnCrash), "on-crash or never: whether a dead worker is replaced (PINION_RESTART)")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
 	f.StringVar(&s.logFormat, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
-	f.IntVar(&s.accessLines, "access-log", 0, "log requests, at most so many lines a second; alone: 100 (PINION_ACCESS_LOG; default: none)")
+	f.IntVar(&s.accessLines, "access-log", 0, "log all requests, at most so many lines a second; alone: 100 (PINION_ACCESS_LOG; default: none, on a terminal 100 without probes)")
 	f.Lookup("access-log").NoOptDefVal = "100"
 	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
 	f.BoolVar(&s.awaitExplicitShutdown, "await-explicit-shutdown", false, "ignore SIGTERM: only SIGINT and POST /shutdown end the server")
@@ -136,11 +137,12 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 	s.cog(f, env, "", "COG_USER_AGENT", func(v string) error { return setHeader(&s.userAgent, v) })
 	s.weights = env("COG_WEIGHTS")
 
+	s.accessGiven = f.Changed("access-log")
 	ours := slices.Concat(s.fleet.variables(), s.batch.variables(), s.exposure.variables(), s.development.variables(), []ourVariable{
 		{"python", "PINION_PYTHON", nil}, // locate reads it, for it says where from
 		{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
 		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
-		{"access-log", "PINION_ACCESS_LOG", func(v string) error { return setInt(&s.accessLines, v, 0) }},
+		{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return setInt(&s.accessLines, v, 0) }},
 		{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
 		{"restart", "PINION_RESTART", func(v string) error {
 			return setChoice(&s.restart, v, string(supervise.OnCrash), string(supervise.Never))
@@ -218,6 +220,17 @@ func (s *settings) keepFor() time.Duration {
 	}
 	return s.resultTTL
 }
+
+// access is how many lines a second are logged of requests, and whether those of probes are among them.
+func (s *settings) access() (lines int, probes bool) {
+	if !s.accessGiven && s.console() && isTerminal(os.Stderr) {
+		return accessOnTerminal, false
+	}
+	return s.accessLines, true
+}
+
+// accessOnTerminal is how many lines a second a terminal gets.
+const accessOnTerminal = 100
 
 // console tells whether the log is for people.
 func (s *settings) console() bool {
