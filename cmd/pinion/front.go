@@ -103,6 +103,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 		Webhooks:   f.webhooks,
 		Observer:   observer{f.metrics},
 		UploadURL:  s.uploadURL,
+		Outputs:    outputChecks[s.validation.outputs],
 		Keep:       predict.Retention{TTL: s.keepFor()},
 		Prediction: predict.Options{History: s.streamHistory},
 	})

@@ -45,6 +45,7 @@ type settings struct {
 	noCUDA             bool
 	fleet              fleetSettings
 	batch              batchSettings
+	validation         validationSettings
 	warnings           []string // of Cog's variables with invalid values
 }
 
@@ -59,6 +60,7 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.concurrency, "concurrency", 0, "predictions at once in a worker; above 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
 	s.fleet.bindFlags(f)
 	s.batch.bindFlags(f)
+	s.validation.bindFlags(f)
 	f.IntVar(&s.queue, "queue", 0, "how many predictions may wait for a slot (PINION_QUEUE)")
 	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second, "how long one may wait (PINION_QUEUE_TIMEOUT)")
 	f.DurationVar(&s.setupTimeout, "setup-timeout", 0, "how long setup may take; 0: any time (COG_SETUP_TIMEOUT, seconds)")
@@ -138,17 +140,24 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 	s.weights = env("COG_WEIGHTS")
 
 	s.accessGiven = f.Changed("access-log")
-	ours := slices.Concat(s.fleet.variables(), s.batch.variables(), s.exposure.variables(), s.development.variables(), []ourVariable{
-		{"python", "PINION_PYTHON", nil}, // locate reads it, for it says where from
-		{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
-		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
-		{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return setInt(&s.accessLines, v, 0) }},
-		{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
-		{"restart", "PINION_RESTART", func(v string) error {
-			return setChoice(&s.restart, v, string(supervise.OnCrash), string(supervise.Never))
-		}},
-		{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
-	})
+	ours := slices.Concat(
+		s.fleet.variables(),
+		s.batch.variables(),
+		s.exposure.variables(),
+		s.development.variables(),
+		s.validation.variables(),
+		[]ourVariable{
+			{"python", "PINION_PYTHON", nil}, // locate reads it, for it says where from
+			{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
+			{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
+			{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return setInt(&s.accessLines, v, 0) }},
+			{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
+			{"restart", "PINION_RESTART", func(v string) error {
+				return setChoice(&s.restart, v, string(supervise.OnCrash), string(supervise.Never))
+			}},
+			{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
+		},
+	)
 	for _, o := range ours {
 		v := env(o.name)
 		if v == "" || o.set == nil || o.flag != "" && f.Changed(o.flag) {
@@ -205,6 +214,9 @@ func (s *settings) check() error {
 		return err
 	}
 	if err := s.exposure.check(); err != nil {
+		return err
+	}
+	if err := s.validation.check(); err != nil {
 		return err
 	}
 	if err := checkFormat(s.logFormat); err != nil {

@@ -21,6 +21,7 @@ type report struct {
 	stop     bool // looking further would cost too much
 	secret   bool // the values at hand must not be shown
 	quiet    bool // only whether there is a problem is of interest
+	kinds    bool // values are named by their kind
 }
 
 // add enters a problem of the value raw; format has one %s for it.
@@ -30,7 +31,10 @@ func (r *report) add(field string, raw []byte, format string, args ...any) {
 		return
 	}
 	shown := secretShown
-	if !r.secret {
+	switch {
+	case r.kinds:
+		shown = kindText(raw)
+	case !r.secret:
 		shown = show(raw)
 	}
 	if format == msgURL {

@@ -2,10 +2,9 @@ package schema
 
 import "slices"
 
-// mark finishes the nodes that fields reach: it tells each node what lies below it. It reports whether a schema contains itself without going into a member or an item, which
-// no value could satisfy and no walk would end in.
-func mark(roots []*node) (endless bool) {
-	var all []*node
+// mark finishes the nodes that roots reach, and returns them: it tells each node what lies below it. It reports whether a
+// schema contains itself without going into a member or an item, which no value could satisfy and no walk would end in.
+func mark(roots []*node) (all []*node, endless bool) {
 	seen := map[*node]bool{}
 	var gather func(n *node)
 	gather = func(n *node) {
@@ -23,7 +22,7 @@ func mark(roots []*node) (endless bool) {
 	}
 
 	if cyclic(all) {
-		return true
+		return nil, true
 	}
 	for changed := true; changed; {
 		changed = false
@@ -39,7 +38,7 @@ func mark(roots []*node) (endless bool) {
 			}
 		}
 	}
-	return false
+	return all, false
 }
 
 // cyclic tells whether a node among all judges the same value by way of itself.

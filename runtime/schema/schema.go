@@ -82,7 +82,7 @@ func compile(d *document, component string) (*Schema, error) {
 		nodes = append(nodes, s.fields[i].node)
 		s.byName = append(s.byName, i)
 	}
-	if mark(nodes) {
+	if _, endless := mark(nodes); endless {
 		return nil, fmt.Errorf("a schema contains itself")
 	}
 	slices.SortFunc(s.byName, func(a, b int) int { return strings.Compare(s.fields[a].name, s.fields[b].name) })

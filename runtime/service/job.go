@@ -25,6 +25,9 @@ type job struct {
 	outbox   *outbox        // nil: output files are not uploaded
 	outputs  *files.Outputs // nil: they are not handed over as they are
 	rides    bool           // with others, in a batch
+	model    *model         // that has it; nil until its files are there
+	refused  string         // what is wrong with its output, which fails it
+	items    int            // that it yielded, where somebody follows it
 
 	arrived   time.Time
 	transfers time.Duration // of files, before and after the model had it
@@ -95,6 +98,7 @@ func (j *job) submit(input []byte) {
 	s, p := j.service, j.p
 	call := slot.NewCall(predict.Clip(p.ID()), input, contextOf(&p.Request))
 	m := s.model.Load()
+	j.model = m
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
 	if m.batched && !call.Train {
 		j.rides, call.Key = true, keyOf(m.keys, input)
@@ -190,9 +194,11 @@ func (j *job) stop() {
 func (j *job) Started() { j.p.Begin(time.Now()) }
 
 func (j *job) Output(item []byte) {
-	if j.outbox == nil {
+	switch {
+	case !j.takesItem(item):
+	case j.outbox == nil:
 		j.p.Output(item)
-	} else {
+	default:
 		j.outbox.add(item)
 	}
 }
@@ -212,6 +218,9 @@ func (j *job) finish(r *slot.Result) error {
 	}
 	result.Logs = r.Logs
 	reason := failure(r)
+	if j.checkOutput(&result); j.refused != "" {
+		reason = reasonModel
+	}
 	if j.outbox != nil {
 		began, before := time.Now(), result.Status
 		j.outbox.settle(&result)

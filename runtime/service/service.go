@@ -30,6 +30,8 @@ type Options struct {
 	Observer Observer
 	// UploadURL is where output files are uploaded; "": they come as data URLs, unless a request says more.
 	UploadURL string
+	// Outputs says what happens to outputs that are not what the model's return annotation says.
+	Outputs OutputCheck
 	// Keep says how long ended predictions can be asked for.
 	Keep predict.Retention
 	// Prediction is what every prediction knows of its server.
@@ -61,6 +63,7 @@ type Service struct {
 type model struct {
 	openapi   []byte
 	inputs    [2]*schema.Schema // by predict.Kind; nil: its inputs are not checked
+	outputs   *outputs
 	streaming bool
 	training  bool
 	trainOnly bool // there is no predict function: who asks for a prediction gets a training
@@ -88,14 +91,19 @@ func (s *Service) Loaded(l supervise.Loaded) {
 	m := &model{
 		openapi: l.Schema, streaming: l.Streaming, training: l.Train, check: l.Healthcheck, cog: l.Cog, python: l.Python,
 	}
+	results := map[predict.Kind]string{}
 	if l.Train {
 		m.inputs[predict.KindTraining] = s.compile(l.Schema, "TrainingInput")
+		results[predict.KindTraining] = "TrainingOutput"
 	}
 	if m.trainOnly = l.Train && !l.Predict; m.trainOnly {
 		m.inputs[predict.KindPrediction] = m.inputs[predict.KindTraining]
+		results[predict.KindPrediction] = "TrainingOutput"
 	} else {
 		m.inputs[predict.KindPrediction] = s.compile(l.Schema, "Input")
+		results[predict.KindPrediction] = "Output"
 	}
+	m.outputs = s.compileOutputs(l.Schema, results)
 	if l.Batch != nil {
 		m.batched, m.keys = true, keysOf(l.Schema, l.Batch.Keys)
 	}

@@ -1,0 +1,93 @@
+package schema
+
+import (
+	"fmt"
+
+	"pinion/runtime/rawjson"
+)
+
+// Output is a compiled output schema: what the return annotation of a model says. Like a Schema it never changes.
+type Output struct {
+	whole *node
+	item  *node // what an iterator yields; nil where the output is no iterator, or may yield anything
+}
+
+// outputField is how a message calls the output; its parts follow behind a slash.
+const outputField = "output"
+
+// CompileOutput reads the OpenAPI document of a model and compiles its component for outputs ("Output",
+// "TrainingOutput"). A file's place counts as a string, be it a URL or what stands for one.
+func CompileOutput(openapi []byte, component string) (*Output, error) {
+	d, err := readDocument(openapi)
+	if err != nil {
+		return nil, err
+	}
+	o, err := d.compileOutput(component)
+	if err != nil {
+		return nil, fmt.Errorf("compile schema of %s: %w", component, err)
+	}
+	return o, nil
+}
+
+func (d *document) compileOutput(component string) (*Output, error) {
+	m, err := d.inputComponent(component)
+	if err != nil {
+		return nil, err
+	}
+	o := &Output{}
+	if o.whole, err = d.compile(m); err != nil {
+		return nil, err
+	}
+	all, endless := mark([]*node{o.whole})
+	if endless {
+		return nil, fmt.Errorf("a schema contains itself")
+	}
+	for _, n := range all {
+		n.uri = false
+	}
+	if m["x-cog-array-type"] == "iterator" {
+		o.item = o.whole.items
+	}
+	return o, nil
+}
+
+// Check returns what is wrong with an output, in words, or "".
+func (o *Output) Check(output []byte) string {
+	if o.whole.valid(output) {
+		return ""
+	}
+	return o.whole.fault(outputField, output)
+}
+
+// CheckItem is Check of one item that an iterator yielded.
+func (o *Output) CheckItem(index int, item []byte) string {
+	if o.item == nil || o.item.valid(item) {
+		return ""
+	}
+	return o.item.fault(fmt.Sprintf("%s/%d", outputField, index), item)
+}
+
+// fault is the first problem of a value. It names the kind of a value and never shows one, for it goes to the log as well.
+func (n *node) fault(field string, raw []byte) string {
+	r := report{kinds: true}
+	n.explain(&r, field, raw)
+	if len(r.problems) == 0 {
+		return ""
+	}
+	p := r.problems[0]
+	return p.Loc[len(p.Loc)-1] + ": " + p.Msg
+}
+
+// kindText is the kind of a value, for a message that must not show it.
+func kindText(raw []byte) string {
+	switch kind := rawjson.KindOf(raw); kind {
+	case rawjson.KindNull:
+		return "null"
+	case rawjson.KindBool:
+		return "a boolean"
+	case rawjson.KindArray, rawjson.KindObject:
+		return "an " + kind.String()
+	default:
+		return "a " + kind.String()
+	}
+}

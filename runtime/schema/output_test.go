@@ -1,0 +1,68 @@
+package schema
+
+import "testing"
+
+const outputs = `{"openapi": "3.0.2", "components": {"schemas": {
+	"Text": {"type": "string"},
+	"File": {"type": "string", "format": "uri"},
+	"Numbers": {"type": "array", "items": {"type": "number"}},
+	"Items": {"type": "array", "items": {"type": "string"}, "x-cog-array-type": "iterator"},
+	"Maybe": {"type": "integer", "nullable": true},
+	"Any": {"title": "Any"},
+	"Point": {"type": "object", "required": ["x"], "properties": {"x": {"type": "number"}, "label": {"type": "string"}}},
+	"Named": {"$ref": "#/components/schemas/Point"}
+}}}`
+
+func TestOutputs(t *testing.T) {
+	for _, c := range []struct{ component, output, want string }{
+		{"Text", `"a"`, ""},
+		{"Text", `null`, `output: null is not of type "string"`},
+		{"Text", `5`, `output: a number is not of type "string"`},
+		{"File", `"out.png"`, ""},
+		{"File", `true`, `output: a boolean is not of type "string"`},
+		{"Numbers", `[1,2.5]`, ""},
+		{"Numbers", `[1,"secret"]`, `output/1: a string is not of type "number"`},
+		{"Maybe", `null`, ""},
+		{"Maybe", `1.0`, ""},
+		{"Maybe", `1.5`, `output: a number is not of type "integer"`},
+		{"Any", `{"a":[null]}`, ""},
+		{"Point", `{"x":1,"more":2}`, ""},
+		{"Point", `{"label":"a"}`, `output/x: Field required`},
+		{"Named", `{"x":[]}`, `output/x: an array is not of type "number"`},
+	} {
+		o, err := CompileOutput([]byte(outputs), c.component)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := o.Check([]byte(c.output)); got != c.want {
+			t.Errorf("%s %s: got %q, want %q", c.component, c.output, got, c.want)
+		}
+	}
+}
+
+func TestItemsOfAnOutput(t *testing.T) {
+	o, err := CompileOutput([]byte(outputs), "Items")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := o.CheckItem(0, []byte(`"a"`)); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if got, want := o.CheckItem(7, []byte(`{}`)), `output/7: an object is not of type "string"`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, err := CompileOutput([]byte(outputs), "Nope"); err == nil {
+		t.Error("a component that is not there compiles")
+	}
+}
+
+func TestAGoodOutputCostsNoMemory(t *testing.T) {
+	o, err := CompileOutput([]byte(outputs), "Point")
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := []byte(`{"x":1,"label":"a"}`)
+	if n := testing.AllocsPerRun(100, func() { o.Check(output) }); n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+}

@@ -1,0 +1,91 @@
+package service
+
+import (
+	"sync/atomic"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/schema"
+)
+
+// OutputCheck says what happens to an output that the model's return annotation does not allow.
+type OutputCheck int
+
+const (
+	IgnoreOutputs OutputCheck = iota // outputs are not looked at
+	WarnOfOutputs                    // the first one is logged; larger ones than maxWarned are not looked at
+	RefuseOutputs                    // its prediction fails
+)
+
+// maxWarned is the largest output, in bytes, that is checked for the sake of a warning: a check takes about a
+// microsecond for a KiB.
+const maxWarned = 64 << 10
+
+// refusedOutput begins the error of a prediction whose output was refused.
+const refusedOutput = "the output is not what the return annotation says: "
+
+// outputs are what a model's functions may return.
+type outputs struct {
+	check   OutputCheck
+	schemas [2]*schema.Output // by predict.Kind; nil: anything
+	warned  atomic.Bool
+}
+
+// compileOutputs reads what the outputs of a model may be from its document.
+func (s *Service) compileOutputs(openapi []byte, names map[predict.Kind]string) *outputs {
+	o := &outputs{check: s.o.Outputs}
+	if o.check == IgnoreOutputs {
+		return o
+	}
+	for kind, name := range names {
+		compiled, err := schema.CompileOutput(openapi, name)
+		if err != nil {
+			s.o.Logger.Warn("the model's schema cannot be used: outputs are not checked", "schema", name, "error", err)
+		}
+		o.schemas[kind] = compiled
+	}
+	return o
+}
+
+// checkOutput looks at the output that a prediction ends with. What is refused fails it.
+func (j *job) checkOutput(r *predict.Result) {
+	if j.refused == "" && r.Status == predict.Succeeded && r.Output != nil {
+		j.refused = j.fault(r.Output, (*schema.Output).Check)
+	}
+	if j.refused != "" {
+		*r = predict.Result{
+			Status: predict.Failed, Error: refusedOutput + j.refused, Elapsed: r.Elapsed, Metrics: r.Metrics, Logs: r.Logs,
+		}
+	}
+}
+
+// takesItem tells whether a yielded item may be passed on. The first that may not ends the prediction.
+func (j *job) takesItem(item []byte) bool {
+	if j.refused != "" {
+		return false
+	}
+	index := j.items
+	j.items++
+	j.refused = j.fault(item, func(o *schema.Output, item []byte) string { return o.CheckItem(index, item) })
+	if j.refused != "" {
+		go j.stop() // the pool may be locked here
+	}
+	return j.refused == ""
+}
+
+// fault says why a value is refused, or "". A value that is only warned of is logged.
+func (j *job) fault(value []byte, check func(*schema.Output, []byte) string) string {
+	o := j.model.outputs
+	compiled := o.schemas[j.p.Request.Kind]
+	if compiled == nil || o.check == WarnOfOutputs && (len(value) > maxWarned || o.warned.Load()) {
+		return ""
+	}
+	fault := check(compiled, value)
+	if fault != "" && o.check == WarnOfOutputs {
+		if !o.warned.Swap(true) {
+			j.service.o.Logger.Warn("an output is not what the return annotation says; the outputs after it are not checked",
+				"prediction_id", predict.Clip(j.p.ID()), "problem", fault, "hint", "--validate-output error fails such predictions")
+		}
+		fault = ""
+	}
+	return fault
+}
