@@ -33,6 +33,7 @@ type shape struct {
 	Enum       []json.RawMessage `json:"enum"`
 	Nullable   bool              `json:"nullable"`
 	Properties map[string]*shape `json:"properties"`
+	Additional json.RawMessage   `json:"additionalProperties"` // false, true, or a shape
 	Required   []string          `json:"required"`
 	Order      int               `json:"x-order"`
 	Display    string            `json:"x-cog-array-display"`

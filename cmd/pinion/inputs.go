@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -225,22 +226,34 @@ func isJSON(text string) bool {
 	return text != "" && strings.TrimSpace(text) == text && rawjson.Check([]byte(text)) == nil
 }
 
+// stdinName is the name of a file that stands for stdin.
+const stdinName = "-"
+
 func readNamed(name string, stdin io.Reader) ([]byte, error) {
-	if name == "-" {
+	if name == stdinName {
 		return io.ReadAll(stdin)
 	}
 	return os.ReadFile(name)
 }
 
-// appendDataURL appends a file as a data URL, in quotes.
+// appendDataURL appends a file as a data URL with the file's name, in quotes. What comes from stdin ("-") has no name.
 func appendDataURL(dst []byte, name string, data []byte) []byte {
-	kind := mime.TypeByExtension(filepath.Ext(name))
-	if kind == "" {
+	extension := filepath.Ext(name)
+	kind := mime.TypeByExtension(extension)
+	switch {
+	case kind != "":
+	case name != stdinName && extension == "": // a type would become the name's extension
+		kind = "application/unknown"
+	default:
 		kind = http.DetectContentType(data)
 	}
 	kind = strings.ReplaceAll(kind, " ", "")
 	dst = append(dst, `"data:`...)
 	dst = append(dst, kind...)
+	if name != stdinName {
+		dst = append(dst, ";name="...)
+		dst = append(dst, strings.ReplaceAll(url.QueryEscape(filepath.Base(name)), "+", "%20")...)
+	}
 	dst = append(dst, ";base64,"...)
 	return append(base64.StdEncoding.AppendEncode(dst, data), '"')
 }

@@ -48,14 +48,15 @@ func (o *outputs) write(f *fields, output []byte) error {
 	}
 	items := f.resolve(f.output.Items)
 	switch {
-	case f.output.isFile() && isDataURL(output):
-		return o.writeFile(output, -1)
+	case rawjson.KindOf(output) == rawjson.KindString:
+		if _, _, ok := f.file(f.output, output); ok {
+			return o.writeFile(output, -1)
+		}
+		return o.writeText([]byte(rawjson.Text(output)))
 	case f.output.Type == "array" && items.isFile() && rawjson.KindOf(output) == rawjson.KindArray:
 		return o.writeFiles(output)
-	case rawjson.KindOf(output) == rawjson.KindString:
-		return o.writeText([]byte(rawjson.Text(output)))
 	}
-	return o.writeJSON(output)
+	return o.writeTree(f, output)
 }
 
 // writeJSON writes a value, indented by two.
