@@ -47,7 +47,7 @@ func newEngine(m *model, python *locate.Python, mode string, log *slog.Logger) (
 		}
 	}()
 	e.files, err = files.New(files.Options{
-		Root: e.dir.Files(), UserAgent: firstOf(s.userAgent, "pinion/"+version), Logger: log,
+		Root: e.dir.Files(), Remake: e.dir.RemakeFiles, UserAgent: firstOf(s.userAgent, "pinion/"+version), Logger: log,
 	})
 	if err != nil {
 		return nil, err

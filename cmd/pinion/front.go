@@ -78,10 +78,11 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 			err = f.discard(err)
 		}
 	}()
+	go f.dir.keepFresh()
 	f.metrics = f.newMetrics()
 	f.files, err = files.New(files.Options{
 		OnTransfer: f.metrics.Transfer,
-		Root:       f.dir.Files(), UserAgent: firstOf(s.userAgent, "pinion/"+version), DenyPrivate: s.denyPrivate, Logger: f.log,
+		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: firstOf(s.userAgent, "pinion/"+version), DenyPrivate: s.denyPrivate, Logger: f.log,
 		MaxFile: s.downloadSize, MaxFiles: s.downloadFiles, Timeout: s.downloadTimeout,
 	})
 	if err != nil {
@@ -267,7 +268,7 @@ func (f *front) clean() {
 		f.log.Warn("files not removed", "error", err)
 	}
 	if err := f.dir.Remove(); err != nil {
-		f.log.Warn("run folder not removed", "folder", f.dir.path, "error", err)
+		f.log.Warn("run folder not removed", "folder", f.dir.Path(), "error", err)
 	}
 	f.log.Info("stopped")
 }

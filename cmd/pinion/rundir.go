@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,8 +14,10 @@ import (
 // runDir is what a server has on disk while it runs: the predictions' folders, mostly.
 // A lock that ends with the process tells the folders of the living from leftovers.
 type runDir struct {
-	path string
-	lock *os.File
+	mu     sync.Mutex
+	path   string
+	lock   *os.File
+	folder *os.File // the folder itself, locked: systemd-tmpfiles leaves alone what is in it
 }
 
 const (
@@ -32,25 +35,122 @@ func makeRunDir() (*runDir, error) {
 		return nil, fmt.Errorf("make run folder: %w; set TMPDIR to a folder that can be written to", err)
 	}
 	d := &runDir{path: path}
-	if d.lock, err = makeLock(path); err != nil {
+	if err := d.take(); err != nil {
 		d.Remove()
-		return nil, fmt.Errorf("lock run folder: %w", err)
+		return nil, err
 	}
 	return d, nil
 }
 
 // SDK is the folder of the cog package, where it is not kept elsewhere.
-func (d *runDir) SDK() string { return filepath.Join(d.path, "sdk") }
+func (d *runDir) SDK() string { return filepath.Join(d.Path(), "sdk") }
 
 // Files is the folder of the predictions' files.
-func (d *runDir) Files() string { return filepath.Join(d.path, "files") }
+func (d *runDir) Files() string { return filepath.Join(d.Path(), "files") }
+
+// RemakeFiles makes the folder of the predictions' files again.
+func (d *runDir) RemakeFiles() (string, error) {
+	err := d.Keep()
+	return d.Files(), err
+}
+
+// Path is where the folder is. It changes where somebody has removed it and its name was taken since.
+func (d *runDir) Path() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.path
+}
+
+// Keep makes the folder again where somebody, a cleaner of temporary files say, has removed it or its lock.
+func (d *runDir) Keep() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.isThere() {
+		return nil
+	}
+	// Nobody else's folder is taken for it: whoever can write to TMPDIR may have made one of that name.
+	if err := os.Mkdir(d.path, 0o700); errors.Is(err, os.ErrExist) && !d.isOurs() {
+		path, err := os.MkdirTemp("", runDirPattern)
+		if err != nil {
+			return fmt.Errorf("make run folder: %w", err)
+		}
+		d.path = path
+	} else if err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("make run folder: %w", err)
+	}
+	d.letGo()
+	return d.take()
+}
+
+// isThere tells whether the folder is the one that was locked, and has its lock still. Called with the lock held.
+func (d *runDir) isThere() bool {
+	return d.isOurs() && same(filepath.Join(d.path, lockName), d.lock)
+}
+
+// isOurs tells whether the folder is the one that was locked. Called with the lock held.
+func (d *runDir) isOurs() bool { return same(d.path, d.folder) }
+
+// same tells whether a path is of an open file.
+func same(path string, open *os.File) bool {
+	there, err := os.Lstat(path)
+	if err != nil || open == nil {
+		return false
+	}
+	was, err := open.Stat()
+	return err == nil && os.SameFile(there, was)
+}
+
+// take locks the folder. Called with the lock held, or by one goroutine.
+func (d *runDir) take() (err error) {
+	if d.lock, err = makeLock(d.path); err != nil {
+		return fmt.Errorf("lock run folder: %w", err)
+	}
+	if d.folder, err = os.Open(d.path); err == nil {
+		err = unix.Flock(int(d.folder.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil {
+		return fmt.Errorf("lock run folder: %w", err)
+	}
+	return nil
+}
+
+// letGo closes what take has opened.
+func (d *runDir) letGo() {
+	for _, f := range []*os.File{d.lock, d.folder} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	d.lock, d.folder = nil, nil
+}
+
+// Refresh has the folder look as used just now: other cleaners than systemd's go by the times of files alone.
+func (d *runDir) Refresh(now time.Time) {
+	path := d.Path()
+	for _, pattern := range []string{"", lockName, "files", "files/*", "files/*/.lock"} {
+		found, _ := filepath.Glob(filepath.Join(path, pattern)) // fails for a bad pattern only
+		for _, name := range found {
+			_ = os.Chtimes(name, now, now) // it may be gone by now
+		}
+	}
+}
+
+// refreshEvery is the time between two calls of Refresh: cleaners count in days.
+const refreshEvery = time.Hour
+
+// keepFresh keeps the folder, for as long as the process lives.
+func (d *runDir) keepFresh() {
+	for range time.Tick(refreshEvery) {
+		d.Refresh(time.Now())
+	}
+}
 
 // Remove removes the folder.
 func (d *runDir) Remove() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	err := os.RemoveAll(d.path)
-	if d.lock != nil {
-		d.lock.Close()
-	}
+	d.letGo()
 	return err
 }
 

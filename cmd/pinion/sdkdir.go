@@ -21,6 +21,9 @@ func sdkDir(run *runDir) (string, error) {
 	if dir, err := cachedSDK(); err == nil {
 		return dir, nil
 	}
+	if err := run.Keep(); err != nil {
+		return "", err
+	}
 	dir := run.SDK()
 	if err := intact(dir); err == nil {
 		return dir, nil

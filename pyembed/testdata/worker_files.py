@@ -32,6 +32,7 @@ def test_files():
     """
     with Worker(source) as worker:
         folder = f"{worker.root}/uploads"
+        os.mkdir(folder)
         files = {"folder": folder, "token": "c0ffee"}
         frames = worker.run({}, files=files)
         items = outputs(frames)
@@ -54,6 +55,7 @@ def test_files():
 
         # The next prediction counts from 0 again; a list is one output; without `files`: data URLs.
         folder = f"{worker.root}/more"
+        os.mkdir(folder)
         frames = worker.run({"name": "b.txt"}, flags=0, files={**files, "folder": folder})
         assert frames[-1].kind == FAILED
         assert os.path.exists(f"{folder}/0/b.txt")

@@ -12,6 +12,8 @@ import (
 var (
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("the file store is closed")
+	// ErrFolderGone: somebody, a cleaner of temporary files say, has removed the prediction's folder.
+	ErrFolderGone = errors.New("the server's folder of temporary files was removed while the prediction used it")
 	// ErrTooMany: the input names more files than Options.MaxFiles.
 	ErrTooMany = errors.New("the input names too many files")
 	// ErrTooLarge: a file is larger than Options.MaxFile.

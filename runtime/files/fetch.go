@@ -3,7 +3,9 @@ package files
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +48,9 @@ func (s *Store) Fetch(ctx context.Context, id string, p predict.Prepared) (input
 	}
 	paths, err := s.fetchAll(ctx, path, p.Files)
 	if err != nil {
+		if !exists(path) {
+			err = ErrFolderGone
+		}
 		remove()
 		return nil, nothing, err
 	}
@@ -54,7 +59,13 @@ func (s *Store) Fetch(ctx context.Context, id string, p predict.Prepared) (input
 
 // makeFolder makes a folder for the prediction of that id. remove may be called any number of times.
 func (s *Store) makeFolder(id string) (path string, remove func(), err error) {
-	path, err = os.MkdirTemp(s.folder.path, folderName(id)+"-")
+	folder := s.current()
+	path, err = os.MkdirTemp(folder.path, folderName(id)+"-")
+	if errors.Is(err, fs.ErrNotExist) {
+		if folder, err = s.remake(folder); err == nil {
+			path, err = os.MkdirTemp(folder.path, folderName(id)+"-")
+		}
+	}
 	if err != nil {
 		return "", nil, fmt.Errorf("make folder of prediction: %w", err)
 	}

@@ -50,6 +50,46 @@ func (f *folder) remove() error {
 	return errors.Join(removeAll(f.path), f.lock.Close())
 }
 
+// current is the store's folder.
+func (s *Store) current() *folder {
+	s.place.Lock()
+	defer s.place.Unlock()
+	return s.folder
+}
+
+// remake makes the store's folder anew, unless that was done since somebody found it gone.
+func (s *Store) remake(gone *folder) (*folder, error) {
+	s.place.Lock()
+	defer s.place.Unlock()
+	if s.folder != gone {
+		return s.folder, nil
+	}
+	root, err := filepath.Dir(gone.path), error(nil)
+	if s.options.Remake != nil {
+		root, err = s.options.Remake()
+	}
+	if err == nil {
+		err = os.MkdirAll(root, 0o700)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made, err := makeFolder(root)
+	if err != nil {
+		return nil, err
+	}
+	s.options.Logger.Warn("the folder of temporary files was removed by somebody: it is made again", "was", gone.path, "now", made.path)
+	_ = gone.lock.Close() // of a file that is gone
+	s.folder = made
+	return made, nil
+}
+
+// exists tells whether a path is not known to be gone.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 func flock(file *os.File) error {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -57,6 +58,9 @@ func (f *outFolder) open(file string) (*os.File, error) {
 		return nil, ErrNoFile
 	}
 	root, err := os.OpenRoot(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrFolderGone
+	}
 	if err != nil {
 		return nil, err
 	}

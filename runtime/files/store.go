@@ -17,6 +17,8 @@ type Options struct {
 	// Root is the folder in which the store makes its own; it is created with mode 0700.
 	// Default: the system's folder for temporary files.
 	Root string
+	// Remake makes Root anew, where somebody has removed it, and says where it is then. Default: at the same place.
+	Remake func() (root string, err error)
 	// MaxFile is the most bytes that one file may have; negative: no limit. Default: 10 GiB.
 	MaxFile int64
 	// MaxFiles is the most files of one request; negative: no limit. Default: 1000.
@@ -75,12 +77,14 @@ func (o Options) withDefaults() Options {
 // Store makes the folders of predictions. Safe for concurrent use.
 type Store struct {
 	options   Options
-	folder    *folder
 	transport *http.Transport // of downloads
 	uploads   *http.Transport
 	ctx       context.Context // ends with Close
 	cancel    context.CancelCauseFunc
 	sleep     func(ctx context.Context, d time.Duration) // tests put their own in its place
+
+	place  sync.Mutex // guards folder, and is held while one is made
+	folder *folder
 
 	mu      sync.Mutex
 	closed  bool
@@ -121,6 +125,8 @@ func (s *Store) Close() error {
 	s.fetches.Wait()
 	s.transport.CloseIdleConnections()
 	s.uploads.CloseIdleConnections()
+	s.place.Lock()
+	defer s.place.Unlock()
 	if err := s.folder.remove(); err != nil {
 		return fmt.Errorf("close file store: %w", err)
 	}

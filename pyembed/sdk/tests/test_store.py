@@ -19,7 +19,9 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 
 @pytest.fixture
 def folder(tmp_path):
-    return tmp_path / "up"
+    path = tmp_path / "up"
+    path.mkdir()
+    return path
 
 
 @pytest.fixture
@@ -179,3 +181,12 @@ def test_a_url_that_was_never_fetched_stays_one(store):
 
     url = URLPath(source="https://example.com/a.png", filename="a.png", fileobj=io.BytesIO())
     assert store(url) == "https://example.com/a.png"
+
+
+def test_a_folder_that_was_removed_is_not_made_again(store, folder, tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text("x")
+    os.rmdir(folder)
+    with pytest.raises(OutputError, match="x.txt.* was removed while the prediction used it"):
+        encode(Path(path), store=store)
+    assert not os.path.exists(folder)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 30  # the most that one system call is asked to copy, in bytes
 _NAME_BYTES = 255  # of a file's name
+_REMOVED = "the server's folder of temporary files was removed while the prediction used it"
 # What copying within the kernel answers where these two files do not go together.
 _APART = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM}
 _RAW = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
@@ -110,7 +111,12 @@ class Store:
             name = f"{self._nameless}{suffix or extension(start) or '.bin'}"
             self._nameless += 1
         folder = f"{self._folder}/{number}"
-        os.makedirs(folder, exist_ok=True)
+        try:
+            os.mkdir(folder)  # not what is above it: the server makes that, for itself alone
+        except FileExistsError:
+            pass  # of a worker that died over this prediction
+        except FileNotFoundError:
+            raise OSError(_REMOVED) from None
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         target = os.open(f"{folder}/{name}", flags, 0o600)
         return f"pinion-file:{self._token}:{number}/{name}", target

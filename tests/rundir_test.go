@@ -1,0 +1,143 @@
+package tests
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// copyingModel reads its file, before or after somebody opens a FIFO, and returns one.
+const copyingModel = `
+from cog import Path
+
+
+def run(file: Path, gate: bool = False) -> Path:
+    if gate:
+        print("waiting")
+        open("gate").read()
+    out = Path("out.txt")
+    out.write_text(file.read_text().upper())
+    return out
+
+
+def produce(gate: bool = False) -> Path:
+    out = Path("out.txt")
+    out.write_text("made")
+    if gate:
+        print("waiting")
+        open("gate").read()
+    return out
+`
+
+const helloURL = "data:text/plain,hello"
+
+// runFolder is the folder that a server has under TMPDIR.
+func runFolder(t *testing.T, s *harness.Server) string {
+	t.Helper()
+	found, _ := filepath.Glob(filepath.Join(s.Tmp, "pinion-run-*")) // a fixed pattern
+	if len(found) != 1 {
+		t.Fatalf("run folders: %q", found)
+	}
+	return found[0]
+}
+
+// TestTheRunFolderIsRemoved, as a cleaner of temporary files does: it is made again, and only what was in use fails.
+func TestTheRunFolderIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", copyingModel), Args: []string{"--queue", "4"}})
+	open := makeFIFO(t, s.Dir, "gate")
+	wantText(t, "before", s.Succeed(input{"file": helloURL}).Text(t), "SEVMTE8=") // HELLO, in base64
+	inUse := s.Begin("in use", input{"file": helloURL, "gate": true})
+	s.WaitLog("waiting")
+	remove := func() {
+		t.Helper()
+		if err := os.RemoveAll(runFolder(t, s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove()
+	after := s.Begin("after", input{"file": helloURL})
+	s.WaitLog("the folder of temporary files was removed by somebody: it is made again")
+	open()
+	a := harness.Receive(t, inUse)
+	if a.Status != "failed" {
+		t.Errorf("the one whose file was removed: %s", a)
+	}
+	wantText(t, "error", a.Error, "No such file or directory")
+	if a := harness.Receive(t, after); a.Status != "succeeded" || !strings.Contains(a.Text(t), "SEVMTE8=") {
+		t.Errorf("the one after it: %s", a)
+	}
+	remove()
+	// What came in a request's own body is there before its prediction.
+	form := "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nhello\r\n--x--\r\n"
+	if a := s.Create(form, "Content-Type", "multipart/form-data; boundary=x"); a.Status != "succeeded" {
+		t.Errorf("a form: %s", a)
+	}
+	if err := syscall.Kill(s.Worker(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.Succeed(input{"file": helloURL})
+}
+
+// TestTheFolderOfOutputsIsRemoved: the prediction says so, not that some file is missing.
+func TestTheFolderOfOutputsIsRemoved(t *testing.T) {
+	t.Parallel()
+	store := httptest.NewServer(http.NotFoundHandler())
+	defer store.Close()
+	s := harness.Ready(t, harness.Options{
+		Dir: folder(t, "run.py", copyingModel), Model: "run.py:produce", Args: []string{"--upload-url", store.URL},
+	})
+	open := makeFIFO(t, s.Dir, "gate")
+	answer := s.Begin("in use", input{"gate": true})
+	s.WaitLog("waiting")
+	if err := os.RemoveAll(runFolder(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	open()
+	a := harness.Receive(t, answer)
+	if a.Status != "failed" {
+		t.Errorf("the one whose folder was removed: %s", a)
+	}
+	wantText(t, "error", a.Error, "out.txt", "folder of temporary files was removed")
+}
+
+// TestTheRunFolderWithoutTheCache holds the cog package too, which a new worker needs.
+func TestTheRunFolderWithoutTheCache(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:run", Env: []string{"XDG_CACHE_HOME=/dev/null/nothing"}, Args: []string{"--queue", "4"}})
+	if _, err := os.Stat(filepath.Join(runFolder(t, s), "sdk")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(runFolder(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	before := s.Worker()
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, "another worker is ready", func() bool {
+		h := s.Health()
+		return h.Status == "READY" && h.Workers[0].PID != before
+	})
+	wantCode(t, "the next", s.Do(http.MethodGet, "/", nil), http.StatusOK)
+}
+
+// TestTheRunFolderIsLocked: systemd-tmpfiles leaves alone what is in a folder that somebody has locked.
+func TestTheRunFolderIsLocked(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:run"})
+	f, err := os.Open(runFolder(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != syscall.EWOULDBLOCK {
+		t.Errorf("the folder can be locked: %v", err)
+	}
+}
