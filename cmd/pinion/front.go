@@ -84,6 +84,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 		OnTransfer: f.metrics.Transfer,
 		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: firstOf(s.userAgent, "pinion/"+version), DenyPrivate: s.denyPrivate, Logger: f.log,
 		MaxFile: s.downloadSize, MaxFiles: s.downloadFiles, Timeout: s.downloadTimeout,
+		DenyPrivateUploads: s.denyPrivateWebhooks,
 	})
 	if err != nil {
 		return nil, err
@@ -96,6 +97,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 	f.webhooks = webhook.New(webhook.Options{
 		OnDelivery: f.metrics.Webhook,
 		AuthToken:  s.webhookToken, UserAgent: "pinion/" + version, Throttle: s.webhookInterval, Logger: f.log,
+		DenyPrivate: s.denyPrivateWebhooks,
 	})
 	f.svc = service.New(service.Options{
 		Pool: f.pool, Files: f.files, Logger: f.log, Queue: s.queue > 0,

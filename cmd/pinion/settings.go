@@ -31,6 +31,7 @@ type settings struct {
 	maxBody                      int64
 	awaitExplicitShutdown        bool
 	denyPrivate                  bool
+	denyPrivateWebhooks          bool
 	downloadSize                 int64
 	downloadFiles                int
 	downloadTimeout, resultTTL   time.Duration
@@ -81,7 +82,8 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.Int64Var(&s.downloadSize, "max-download", 10<<30, "largest file in bytes that an input may name")
 	f.IntVar(&s.downloadFiles, "max-downloads", 1000, "how many files one request may name")
 	f.DurationVar(&s.downloadTimeout, "download-timeout", 30*time.Minute, "how long one download may take")
-	f.BoolVar(&s.denyPrivate, "deny-private-downloads", false, "never download inputs from addresses that are not public; webhooks and uploads go where they are told all the same")
+	f.BoolVar(&s.denyPrivate, "deny-private-downloads", false, "never download inputs from addresses that are not public (PINION_DENY_PRIVATE_DOWNLOADS)")
+	f.BoolVar(&s.denyPrivateWebhooks, "deny-private-webhooks", false, "never send webhooks, nor uploads to a request's output_file_prefix, to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
 }
 
 // fromEnvironment fills what no flag has set. An invalid value of one of Cog's variables is warned
@@ -155,6 +157,8 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 			{"restart", "PINION_RESTART", func(v string) error {
 				return setChoice(&s.restart, v, string(supervise.OnCrash), string(supervise.Never))
 			}},
+			{"deny-private-downloads", "PINION_DENY_PRIVATE_DOWNLOADS", func(v string) error { return setBool(&s.denyPrivate, v) }},
+			{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return setBool(&s.denyPrivateWebhooks, v) }},
 			{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
 		},
 	)

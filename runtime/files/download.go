@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"pinion/runtime/publicnet"
 )
 
 // newTransport makes what a store asks servers through. It is used without an http.Client, which
@@ -21,7 +23,7 @@ func newTransport(o Options, denied bool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	proxy := http.ProxyFromEnvironment
 	if denied {
-		dialer.Control = denyPrivate
+		dialer.Control = publicnet.Deny
 		proxy = nil
 	}
 	return &http.Transport{
@@ -140,14 +142,10 @@ func plain(err error) error {
 	if errors.As(err, &named) {
 		err = named.Err
 	}
-	var denied *deniedError
-	if errors.As(err, &denied) {
-		return denied
-	}
 	if errors.Is(err, io.EOF) {
 		return ErrTruncated
 	}
-	return err
+	return publicnet.Reason(err)
 }
 
 // newStatusError tells of a status without the server's own words.

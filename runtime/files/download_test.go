@@ -9,7 +9,6 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -260,30 +259,12 @@ func TestDenyPrivate(t *testing.T) {
 	t.Setenv("HTTP_PROXY", server.URL) // must not be asked
 	s := newStore(t, Options{DenyPrivate: true})
 	for _, u := range []string{server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1), strings.Replace(server.URL, "127.0.0.1", "[::ffff:127.0.0.1]", 1)} {
-		if err := refused(t, s, u); !errors.Is(err, ErrPrivate) || !strings.Contains(err.Error(), "the address is not public (") {
+		if err := refused(t, s, u); !errors.Is(err, ErrPrivate) || !strings.HasSuffix(err.Error(), ": the address is not public") {
 			t.Errorf("%s: %v", u, err)
 		}
 	}
 	fetched(t, s, "data:,x")
 	fetched(t, newStore(t, Options{}), server.URL) // allowed unless it is asked for
-}
-
-func TestPublic(t *testing.T) {
-	for text, want := range map[string]bool{
-		"1.1.1.1": true, "8.8.8.8": true, "2606:4700::1111": true, "::ffff:1.1.1.1": true, "172.32.0.1": true, "100.128.0.1": true,
-		"127.0.0.1": false, "127.9.9.9": false, "::1": false, "::ffff:127.0.0.1": false, "0.0.0.0": false, "0.1.2.3": false, "::": false,
-		"10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false, "::ffff:10.0.0.1": false, "fd00::1": false, "fc00::1": false,
-		"169.254.169.254": false, "fe80::1": false, "fe80::1%eth0": false, "fec0::1": false, "100.64.0.1": false, "192.0.0.170": false,
-		"198.18.0.1": false, "224.0.0.1": false, "ff02::1": false, "240.0.0.1": false, "255.255.255.255": false, "::7f00:1": false,
-		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "2001::1": false, "2001:db8::1": false, "203.0.113.1": false,
-	} {
-		if got := public(netip.MustParseAddr(text)); got != want {
-			t.Errorf("public(%s) = %v", text, got)
-		}
-	}
-	if err := denyPrivate("tcp", "not an address", nil); !errors.Is(err, ErrPrivate) {
-		t.Error(err)
-	}
 }
 
 // TestURLForms covers what schema lets through, or a caller might give without it.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/publicnet"
 )
 
 var (
@@ -25,8 +26,8 @@ var (
 	// ErrRedirects: a server redirected more often than Options.MaxRedirects, or to what is no
 	// http or https URL.
 	ErrRedirects = errors.New("the server's redirect cannot be followed")
-	// ErrPrivate: Options.DenyPrivate is set and the address is not a public one.
-	ErrPrivate = errors.New("the address is not public")
+	// ErrPrivate: Options.DenyPrivate or DenyPrivateUploads is set and the address is not a public one.
+	ErrPrivate = publicnet.ErrPrivate
 	// ErrTruncated: a server closed the connection before the file was complete.
 	ErrTruncated = errors.New("the server closed the connection before the file was complete")
 	// ErrCoding: what a server sent is not in the Content-Encoding that it names.

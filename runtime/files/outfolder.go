@@ -52,7 +52,8 @@ func numbered(file string) (number, name string, ok bool) {
 	return number, name, err == nil && name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
-// open opens a file by its number and name, "0/out.png". No link leads out of the folder, and nothing is waited for.
+// open opens a file by its number and name, "0/out.png". No link leads out of the folder, nothing is waited for, and what is no
+// regular file is ErrNoFile: a device may never end.
 func (f *outFolder) open(file string) (*os.File, error) {
 	if _, _, ok := numbered(file); !ok {
 		return nil, ErrNoFile
@@ -65,5 +66,11 @@ func (f *outFolder) open(file string) (*os.File, error) {
 		return nil, err
 	}
 	opened, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	return opened, errors.Join(err, root.Close())
+	if err = errors.Join(err, root.Close()); err != nil {
+		return nil, err
+	}
+	if info, err := opened.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(ErrNoFile, err, opened.Close())
+	}
+	return opened, nil
 }

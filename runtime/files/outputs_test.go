@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -27,6 +28,9 @@ func TestOutputsAreFoundOrInlined(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", filepath.Join(o.Folder(), "0", "link")); err != nil {
 		t.Fatal(err)
 	}
+	if err := syscall.Mkfifo(filepath.Join(o.Folder(), "0", "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	png := `"data:image/png;base64,` + base64.StdEncoding.EncodeToString([]byte("png")) + `"`
 	pdf := `"data:application/pdf;base64,` + base64.StdEncoding.EncodeToString([]byte("%PDF-1.4")) + `"`
 	for output, want := range map[string]struct{ name, kind, inline string }{
@@ -38,6 +42,7 @@ func TestOutputsAreFoundOrInlined(t *testing.T) {
 		"[" + mark("0/a.png") + "," + mark("1/ü") + "]":          {"", "", "[" + png + "," + pdf + "]"},
 		`"pinion-file:00000000000000000000000000000000:0/a.png"`: {"", "", `"pinion-file:00000000000000000000000000000000:0/a.png"`},
 		mark("0/link"):                                           {"", "", ""},
+		mark("0/pipe"):                                           {"", "", ""},
 		mark("0/missing"):                                        {"", "", ""},
 		mark("0/../1/ü"):                                         {"", "", ""},
 		mark("../../etc/passwd"):                                 {"", "", ""},

@@ -43,8 +43,9 @@ type Options struct {
 	// DenyPrivate refuses to connect to addresses that are not public (loopback, private networks,
 	// link-local with the metadata services of clouds), whatever name or redirect led there.
 	// Proxies from the environment are then not used, for the check would see only their address.
-	// It is about downloads alone: files are uploaded wherever they are asked to be.
 	DenyPrivate bool
+	// DenyPrivateUploads does the same for uploads, but for those whose Destination is Trusted.
+	DenyPrivateUploads bool
 	// OnTransfer is told of each download and upload that has ended: Download or Upload; Succeeded, Failed or
 	// Canceled; and the file's size in bytes, 0 unless it succeeded. It must not block. Default: none.
 	OnTransfer func(direction, outcome string, bytes int64)
@@ -79,6 +80,7 @@ type Store struct {
 	options   Options
 	transport *http.Transport // of downloads
 	uploads   *http.Transport
+	trusted   *http.Transport // of uploads to where the operator wants them; the same as uploads unless private addresses are denied
 	ctx       context.Context // ends with Close
 	cancel    context.CancelCauseFunc
 	sleep     func(ctx context.Context, d time.Duration) // tests put their own in its place
@@ -107,7 +109,10 @@ func New(o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make file store: %w", err)
 	}
-	s := &Store{options: o, folder: f, transport: newTransport(o, o.DenyPrivate), uploads: newTransport(o, false), sleep: sleep}
+	s := &Store{options: o, folder: f, transport: newTransport(o, o.DenyPrivate), uploads: newTransport(o, o.DenyPrivateUploads), sleep: sleep}
+	if s.trusted = s.uploads; o.DenyPrivateUploads {
+		s.trusted = newTransport(o, false)
+	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s, nil
 }
@@ -125,6 +130,7 @@ func (s *Store) Close() error {
 	s.fetches.Wait()
 	s.transport.CloseIdleConnections()
 	s.uploads.CloseIdleConnections()
+	s.trusted.CloseIdleConnections()
 	s.place.Lock()
 	defer s.place.Unlock()
 	if err := s.folder.remove(); err != nil {

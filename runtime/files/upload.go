@@ -19,6 +19,8 @@ type Destination struct {
 	// TraceParent and TraceState are passed on where they are not empty, and so is Prediction, the id of the one that made
 	// the files, as X-Prediction-Id.
 	TraceParent, TraceState, Prediction string
+	// Trusted: the operator named the prefix, not a client.
+	Trusted bool
 }
 
 // Upload PUTs the file at path and returns the URL by which clients find it: the Location header of the answer, else
@@ -174,7 +176,11 @@ func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *
 		password, _ := target.User.Password()
 		request.SetBasicAuth(target.User.Username(), password)
 	}
-	response, err := s.uploads.RoundTrip(request)
+	transport := s.uploads
+	if to.Trusted {
+		transport = s.trusted
+	}
+	response, err := transport.RoundTrip(request)
 	if err != nil {
 		if err = plain(err); errors.Is(err, ErrTruncated) {
 			err = ErrNoAnswer
@@ -213,7 +219,7 @@ func passing(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
 		// All else is the network's.
-		return !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrRedirects) && !errors.Is(err, ErrPrefix)
+		return !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrRedirects) && !errors.Is(err, ErrPrefix) && !errors.Is(err, ErrPrivate)
 	}
 	switch status.code {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,

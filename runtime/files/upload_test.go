@@ -393,11 +393,28 @@ func TestUploadAtClose(t *testing.T) {
 	}
 }
 
-// TestUploadToPrivate holds that DenyPrivate is about downloads alone.
+// TestUploadToPrivate: DenyPrivateUploads is about what clients ask for, redirects included, and DenyPrivate about downloads.
 func TestUploadToPrivate(t *testing.T) {
 	target := newStorage(t, nil)
-	s := newStore(t, Options{DenyPrivate: true})
-	if _, err := s.Upload(t.Context(), Destination{Prefix: target.URL}, writeFile(t, "f.txt", "c")); err != nil {
-		t.Error(err)
+	path := writeFile(t, "f.txt", "c")
+	for _, c := range []struct {
+		options Options
+		trusted bool
+		denied  bool
+	}{
+		{Options{DenyPrivate: true}, false, false},
+		{Options{DenyPrivateUploads: true}, true, false},
+		{Options{DenyPrivateUploads: true}, false, true},
+	} {
+		s := newStore(t, c.options)
+		for _, prefix := range []string{target.URL, strings.Replace(target.URL, "127.0.0.1", "localhost", 1)} {
+			_, err := s.Upload(t.Context(), Destination{Prefix: prefix, Trusted: c.trusted}, path)
+			if errors.Is(err, ErrPrivate) != c.denied || (err != nil) != c.denied {
+				t.Errorf("%+v to %s, trusted %v: %v", c.options, prefix, c.trusted, err)
+			}
+			if c.denied && !strings.HasSuffix(err.Error(), ": the address is not public") {
+				t.Errorf("the error is %v", err)
+			}
+		}
 	}
 }

@@ -41,8 +41,8 @@ func (s *Service) uploads(p *predict.Prediction) bool {
 func (s *Service) newOutbox(ctx context.Context, j *job) (*outbox, error) {
 	req := &j.p.Request
 	to := files.Destination{Prefix: req.OutputPrefix, TraceParent: req.TraceParent, TraceState: req.TraceState, Prediction: j.p.ID()}
-	if to.Prefix == "" {
-		to.Prefix = s.o.UploadURL
+	if to.Prefix == "" || to.Prefix == s.o.UploadURL {
+		to.Prefix, to.Trusted = s.o.UploadURL, true
 	}
 	uploads, err := s.o.Files.NewUploads(j.p.ID(), to)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/publicnet"
 )
 
 var (
@@ -21,6 +22,8 @@ var (
 	ErrURL = errors.New("not an http or https URL")
 	// ErrRedirect: the receiver redirected too often, or to what is no http or https URL.
 	ErrRedirect = errors.New("the receiver's redirect cannot be followed")
+	// ErrPrivate: Options.DenyPrivate is set and the address is not a public one.
+	ErrPrivate = publicnet.ErrPrivate
 )
 
 // StatusError is an answer by which an event was not taken in.
@@ -42,7 +45,7 @@ func passing(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
 		// All else is the network's.
-		return !errors.Is(err, ErrClosed) && !errors.Is(err, ErrURL) && !errors.Is(err, ErrRedirect)
+		return !errors.Is(err, ErrClosed) && !errors.Is(err, ErrURL) && !errors.Is(err, ErrRedirect) && !errors.Is(err, ErrPrivate)
 	}
 	switch status.Code {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
@@ -65,7 +68,7 @@ func plain(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {
 		return errors.New("the receiver closed the connection")
 	}
-	return err
+	return publicnet.Reason(err)
 }
 
 // origin is what a log may say of a URL.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/publicnet"
 )
 
 // Options say how webhooks are delivered. A zero field takes its default.
@@ -41,6 +42,9 @@ type Options struct {
 	// another try of completed; beyond them it is tried once. Defaults: 10 000, 256 MiB.
 	MaxRetries    int
 	MaxRetryBytes int64
+	// DenyPrivate refuses to connect to addresses that are not public, whatever name or redirect led there. Proxies from the
+	// environment are then not used, for the check would see only their address.
+	DenyPrivate bool
 	// OnDelivery, if set, is told how each delivery ended: the event by its name ("completed"), and
 	// Delivered, Failed or Dropped. It may be called with a prediction's lock held: it must not block, nor call
 	// one.
@@ -101,17 +105,21 @@ type Sender struct {
 // New makes a sender.
 func New(o Options) *Sender {
 	o = o.withDefaults()
-	s := &Sender{o: o, transport: newTransport(), now: time.Now, sleep: sleep}
+	s := &Sender{o: o, transport: newTransport(o.DenyPrivate), now: time.Now, sleep: sleep}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s
 }
 
 // newTransport makes the connections of a sender. One receiver may have many predictions' deliveries
 // at once, and if it hangs they must not eat up the process's descriptors.
-func newTransport() *http.Transport {
+func newTransport(denied bool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	proxy := http.ProxyFromEnvironment
+	if denied {
+		dialer.Control, proxy = publicnet.Deny, nil
+	}
 	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
+		Proxy:               proxy,
 		DialContext:         dialer.DialContext,
 		TLSHandshakeTimeout: 10 * time.Second,
 		MaxConnsPerHost:     1024,

@@ -241,3 +241,21 @@ func TestMany(t *testing.T) {
 		t.Errorf("%d ended", len(ended))
 	}
 }
+
+// TestDenyPrivate: a receiver on this machine gets nothing, whatever name it has, nothing is tried again, and the log names
+// no address.
+func TestDenyPrivate(t *testing.T) {
+	r := newReceiver(t, nil)
+	t.Setenv("HTTP_PROXY", r.URL) // must not be asked
+	for _, target := range []string{r.URL, strings.Replace(r.URL, "127.0.0.1", "localhost", 1)} {
+		s, log, outcomes := newSender(t, Options{DenyPrivate: true})
+		end(t, s, target)
+		if got := r.rest(); len(got) != 0 {
+			t.Errorf("%s got %d requests", target, len(got))
+		}
+		if outcomes.String() != "[completed failed:1]" || !strings.Contains(log.String(), ErrPrivate.Error()) ||
+			strings.Count(log.String(), "127.0.0.1") != strings.Count(target, "127.0.0.1") {
+			t.Errorf("%s: %s\n%s", target, outcomes, log)
+		}
+	}
+}

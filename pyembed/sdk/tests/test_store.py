@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import socket
 import tempfile
 
 import pytest
@@ -64,6 +65,31 @@ def test_large_and_empty_files(store, folder, tmp_path):
 
 def test_a_file_that_says_it_is_empty(store, folder):
     assert content(folder, store(Path("/proc/self/cmdline"))) != b""
+
+
+def test_what_is_no_regular_file(store, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.fspath(tmp_path / "socket"))
+        for path, kind in (
+            (tmp_path / "pipe", "a named pipe"),
+            (tmp_path / "socket", "a socket"),
+            ("/dev/zero", "a device"),
+            ("/dev/null", "a device"),
+        ):
+            for way in (store, None):
+                with pytest.raises(OutputError, match=f"is {kind}; only regular files"):
+                    encode(Path(path), store=way)
+    with open("/dev/zero", "rb") as zeroes:
+        for way in (store, None):
+            with pytest.raises(OutputError, match="'/dev/zero' is a device"):
+                encode(zeroes, store=way)
+
+
+def test_a_link_to_a_device(store, tmp_path):
+    (tmp_path / "link").symlink_to("/dev/zero")
+    with pytest.raises(OutputError, match="link' is a device"):
+        encode(Path(tmp_path / "link"), store=store)
 
 
 def test_copying_where_the_kernel_does_not(store, folder, tmp_path, monkeypatch):

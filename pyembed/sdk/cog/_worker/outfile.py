@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from .mime import media_type
 
@@ -43,14 +44,39 @@ def _url(name: str, content: bytes) -> str:
     return f"data:{media_type(name, content[:16])};base64,{encoded}"
 
 
+def open_regular(path: str | bytes) -> int:
+    """Open a file for reading, unless it is none that has an end.
+
+    A device may never end, a named pipe may never begin.
+    """
+    shown = os.fsdecode(path)
+    check_kind(os.stat(path).st_mode, shown)
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        check_kind(os.fstat(file).st_mode, shown)  # another may stand in its place by now
+    except FileProblem:
+        os.close(file)
+        raise
+    return file
+
+
+def check_kind(mode: int, name: str) -> None:
+    """Refuse everything but regular files."""
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise FileProblem(f"{name!r} is a folder; return its files, or an archive of them")
+    kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+    kind = kinds.get(stat.S_IFMT(mode), "a device")
+    raise FileProblem(f"{name!r} is {kind}; only regular files can be returned")
+
+
 def _read_path(name: str) -> bytes:
     try:
-        with open(name, "rb") as file:
+        with open(open_regular(name), "rb") as file:
             return file.read()
     except FileNotFoundError as exc:
         raise FileProblem(f"the file {name!r} does not exist") from exc
-    except IsADirectoryError as exc:
-        raise FileProblem(f"{name!r} is a folder; return its files, or an archive of them") from exc
     except (OSError, ValueError) as exc:
         raise FileProblem(f"the file {name!r} cannot be read: {exc}") from exc
 
@@ -63,6 +89,7 @@ def read_file(file: Any) -> tuple[str, bytes]:
         if name:
             return name, _read_path(name)
         raise FileProblem("the file object is closed, and has no name to open it by")
+    _refuse_device(file, name)
     try:
         if _can(file, "writable"):
             file.flush()  # what the model wrote last may still be in its buffer
@@ -89,3 +116,13 @@ def read_file(file: Any) -> tuple[str, bytes]:
 def _can(file: Any, ability: str) -> bool:
     method = getattr(file, ability, None)
     return callable(method) and bool(method())
+
+
+def _refuse_device(file: Any, name: str) -> None:
+    """Refuse what has no end. The end of a pipe comes with that of the program behind it."""
+    try:
+        mode = os.fstat(file.fileno()).st_mode
+    except Exception:  # it has no descriptor
+        return
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        check_kind(mode, name or type(file).__name__)

@@ -7,7 +7,7 @@ import io
 import os
 
 from .mime import extension
-from .outfile import FileProblem, is_unfetched, read_file
+from .outfile import FileProblem, check_kind, is_unfetched, open_regular, read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,17 +51,13 @@ class Store:
     def _copy_path(self, path: str | bytes) -> str:
         shown = os.fsdecode(path)
         try:
-            source = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            source = open_regular(path)
             try:
                 return self._copy(source, shown)
             finally:
                 os.close(source)
         except FileNotFoundError as exc:
             raise FileProblem(f"the file {shown!r} does not exist") from exc
-        except IsADirectoryError as exc:
-            raise FileProblem(
-                f"{shown!r} is a folder; return its files, or an archive of them"
-            ) from exc
         except (OSError, ValueError) as exc:
             raise FileProblem(f"the file {shown!r} cannot be copied: {exc}") from exc
 
@@ -69,6 +65,7 @@ class Store:
         try:
             if file.writable():
                 file.flush()  # what the model wrote last may still be in its buffer
+            check_kind(os.fstat(file.fileno()).st_mode, name or type(file).__name__)
             # Opened anew, for the object may be for writing only, and has a position of its own.
             return self._copy_path_as(f"/proc/self/fd/{file.fileno()}", name)
         except (OSError, ValueError) as exc:

@@ -1,25 +1,39 @@
-package files
+package publicnet
 
 import (
+	"errors"
+	"net"
 	"net/netip"
 	"slices"
 	"syscall"
 )
 
-// deniedError is ErrPrivate with the address that was refused.
-type deniedError struct{ address string }
+// ErrPrivate: the address is not a public one. It does not say which: that would tell a client what a name of the inner
+// network resolves to.
+var ErrPrivate = errors.New("the address is not public")
 
-func (e *deniedError) Error() string { return ErrPrivate.Error() + " (" + e.address + ")" }
-func (e *deniedError) Unwrap() error { return ErrPrivate }
-
-// denyPrivate is a net.Dialer.Control: it sees the very address that is connected to, after names
-// were resolved, so no second answer of a name server gets around it.
-func denyPrivate(_, address string, _ syscall.RawConn) error {
+// Deny is a net.Dialer.Control that refuses all but public addresses: it sees the very address that is connected to, after
+// names were resolved, so no second answer of a name server gets around it. Use it without proxies, which resolve
+// names themselves.
+func Deny(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || !public(at.Addr()) {
-		return &deniedError{address}
+	if err != nil || !Public(at.Addr()) {
+		return ErrPrivate
 	}
 	return nil
+}
+
+// Reason is ErrPrivate for an error of a connection that Deny refused; and it takes from an error of a name server that
+// server's address. Any other error is returned as it is.
+func Reason(err error) error {
+	var name *net.DNSError
+	switch {
+	case errors.Is(err, ErrPrivate):
+		return ErrPrivate
+	case errors.As(err, &name):
+		return &net.DNSError{Err: name.Err, Name: name.Name, IsTimeout: name.IsTimeout, IsTemporary: name.IsTemporary, IsNotFound: name.IsNotFound}
+	}
+	return err
 }
 
 // special are the networks that IANA's special-purpose registries keep from the public Internet
@@ -48,8 +62,8 @@ func special() []netip.Prefix {
 	}
 }
 
-// public tells whether a is an address of the public Internet.
-func public(a netip.Addr) bool {
+// Public tells whether a is an address of the public Internet.
+func Public(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	return a.IsGlobalUnicast() && !a.IsPrivate() &&
 		!slices.ContainsFunc(special(), func(p netip.Prefix) bool { return p.Contains(a) })
