@@ -1,10 +1,14 @@
 package httpd
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/openapi"
 )
 
 // healthBound is how long the model's own check may take, by the HTTP contract.
@@ -22,13 +26,33 @@ func (s *Server) health(ctx *fasthttp.RequestCtx) {
 }
 
 func (s *Server) openAPI(ctx *fasthttp.RequestCtx) {
-	doc, ok := s.svc.OpenAPI()
+	model, ok := s.svc.OpenAPI()
 	if !ok {
 		literal(ctx, fasthttp.StatusServiceUnavailable, `{"error":"OpenAPI schema not available"}`)
 		return
 	}
 	ctx.Response.Header.SetContentType(contentJSON)
-	ctx.Response.SetBodyRaw(doc)
+	ctx.Response.SetBodyRaw(s.document(model))
+}
+
+// completed is a model's document, and what was made of it.
+type completed struct{ model, whole []byte }
+
+// document is the model's document with what this server adds. It is made when it is first asked for.
+func (s *Server) document(model []byte) []byte {
+	if c := s.completed.Load(); c != nil && bytes.Equal(c.model, model) {
+		return c.whole
+	}
+	whole, err := openapi.Complete(model, openapi.Server{
+		Title: s.opt.ModelName, Docs: s.opt.Docs != nil, Metrics: s.opt.Metrics != nil, Reload: s.opt.Reload != nil, Shutdown: !s.opt.NoShutdown,
+		Tokens: s.opt.Tokens != nil, Public: append(probes[:], s.opt.Public...),
+	})
+	if err != nil { // a document that came with the model, and is none
+		s.log.Error("the OpenAPI document is served as it is", slog.Any("error", err))
+		whole = model
+	}
+	s.completed.Store(&completed{model, whole})
+	return whole
 }
 
 // shutdown answers before anything ends, because Shutdown waits for the requests in flight.

@@ -38,6 +38,9 @@ type Options struct {
 	// CogVersion is the version of the cog interface that GET / names.
 	CogVersion string
 
+	// ModelName is the title of the OpenAPI document. Default: as the model's document has it.
+	ModelName string
+
 	// StreamComment is after how much silence a stream sends a comment, so that proxies on the way
 	// do not take it for dead. Default: 15 s, by the HTTP contract.
 	StreamComment time.Duration

@@ -53,7 +53,7 @@ func (t routeTable) monitoring() {
 }
 
 // routes makes the table of what there is.
-func (s *Server) routes() fasthttp.RequestHandler {
+func (s *Server) routes() *router.Router {
 	r := s.newRouteTable()
 	r.monitoring()
 	r.get("/", s.discovery())
@@ -75,7 +75,7 @@ func (s *Server) routes() fasthttp.RequestHandler {
 	if s.opt.Reload != nil {
 		r.on(fasthttp.MethodPost, "/reload", s.reload)
 	}
-	return r.router.Handler
+	return r.router
 }
 
 // handle is around every request.

@@ -31,8 +31,11 @@ type Server struct {
 	cors   *cors           // nil: off
 	access *access         // nil: off
 	object predict.Encoder // writes prediction objects
-	slack  time.Duration   // how far a deadline may be off; see conn
-	began  time.Time       // from which moments are counted that are kept as numbers: by no clock that may be set
+
+	completed atomic.Pointer[completed] // the OpenAPI document; nil: nobody has asked
+
+	slack time.Duration // how far a deadline may be off; see conn
+	began time.Time     // from which moments are counted that are kept as numbers: by no clock that may be set
 
 	inflaters inflaters
 	deflaters deflaters
@@ -74,7 +77,7 @@ func New(svc Service, o Options) *Server {
 	s.parking.serve = func(c net.Conn) { _ = s.http.ServeConn(c) } // as of all connections, its error says nothing new
 	s.sweeper = time.AfterFunc(time.Hour, s.sweep)
 	s.sweeper.Stop()
-	s.route = s.routes()
+	s.route = s.routes().Handler
 	s.http = &fasthttp.Server{
 		Handler:            s.handle,
 		ErrorHandler:       s.malformed,

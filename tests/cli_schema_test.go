@@ -83,7 +83,7 @@ func TestAStoredSchemaIsTheSchema(t *testing.T) {
 	t.Parallel()
 	source := "def run(n: int) -> int:\n    return n\n"
 	plain := cli{dir: folder(t, "run.py", source)}.good(t, "schema")
-	stored := replaced(t, plain, `"x-order": 0`, `"x-order": 0, "maximum": 5`)
+	stored := strings.ReplaceAll(plain, `"x-order": 0`, `"x-order": 0, "maximum": 5`)
 	dir := folder(t, "run.py", source, ".cog/openapi_schema.json", stored)
 	sameJSON(t, "the command's", []byte(cli{dir: dir, python: "/nowhere"}.good(t, "schema")), stored)
 	wantText(t, "the command's check", cli{dir: dir}.bad(t, 2, "predict", "-i", "n=6"), "greater than the maximum of 5")

@@ -209,4 +209,6 @@ func (c *corpusCase) checkSchema(t *testing.T, s *harness.Server) {
 var fixedSchemas = map[string]bool{
 	"PredictionRequest": true, "PredictionResponse": true, "Status": true, "HTTPValidationError": true, "ValidationError": true,
 	"TrainingRequest": true, "TrainingResponse": true, "TrainingInput": true, "TrainingOutput": true,
+	"PredictionForm": true, "TrainingForm": true, "PredictionState": true, "TrainingState": true,
+	"ServerDetail": true, "ServerDiscovery": true, "ServerError": true, "ServerHealth": true, "ServerRefusal": true,
 }

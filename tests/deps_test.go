@@ -28,9 +28,10 @@ const (
 // tests may have.
 func drawn() map[string][]string {
 	return map[string][]string{
-		"cmd":               {"httpd", "httpd/page", "runtime/metrics", "runtime/batching", "runtime/service", "pyembed", "pyembed/nvml"},
-		"httpd":             {"runtime/predict", "httpd/msgpack", "runtime/spare", await},
+		"cmd":               {"httpd", "httpd/openapi", "httpd/page", "runtime/metrics", "runtime/batching", "runtime/service", "pyembed", "pyembed/nvml"},
+		"httpd":             {"runtime/predict", "httpd/msgpack", "httpd/openapi", "runtime/spare", await},
 		"httpd/msgpack":     {},
+		"httpd/openapi":     {},
 		"httpd/page":        {},
 		"runtime/service":   {"runtime/supervise", "runtime/schema", "runtime/files", "runtime/webhook"},
 		"runtime/supervise": {"runtime/slot"},

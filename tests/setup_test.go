@@ -148,7 +148,7 @@ func TestTheSchemaIsMadeFromTheSignature(t *testing.T) {
 	if err := decodeExact(a.Body, &doc); err != nil {
 		t.Fatal(err)
 	}
-	if doc.OpenAPI != "3.0.2" || doc.Info.Title != "Cog" {
+	if doc.OpenAPI != "3.0.2" || doc.Info.Title != filepath.Base(s.Dir) {
 		t.Errorf("document is %.200s", a.Body)
 	}
 	text := doc.Components.Schemas.Input.Properties["text"]

@@ -121,7 +121,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 	}
 	lines, probes := s.access()
 	f.http = httpd.New(backend{f.svc, f.preloadHealth}, httpd.Options{
-		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, CORSOrigins: s.exposure.corsOrigins,
+		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.title(), CORSOrigins: s.exposure.corsOrigins,
 		Docs: page.Handler(), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Reload: f.reloader(),
 		Tokens: f.auth.tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.console(),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 // model is where the predictor comes from.
 type model struct {
 	Dir         string   // absolute; the worker's working folder
+	Image       string   // from cog.yaml: the image that it is built to; "" for none
 	Ref         string   // "run.py:Runner"; "": there is only a train function
 	Train       string   // "train.py:train"; "" for none
 	Env         []string // NAME=value, from cog.yaml; without what the process' own environment has
@@ -22,6 +24,7 @@ type model struct {
 
 // cogYAML is what we honour of cog.yaml; keys that concern building an image are ignored.
 type cogYAML struct {
+	Image       string   `yaml:"image"`
 	Run         string   `yaml:"run"`
 	Predict     string   `yaml:"predict"`
 	Train       string   `yaml:"train"`
@@ -59,6 +62,7 @@ func findModel(dir, ref string, env func(string) string) (*model, error) {
 			return nil, fmt.Errorf("read %s: environment: %q is not NAME=value", file, e)
 		}
 	}
+	m.Image = y.Image
 	m.Env, m.Concurrency = unset(y.Environment), y.Concurrency.Max
 	m.Train = firstOf(env("COG_TRAIN_TYPE_STUB"), y.Train)
 	m.Ref = firstOf(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(abs))
@@ -94,6 +98,21 @@ func (m *model) getenv(name string) string {
 
 // name is the reference that stands for the model.
 func (m *model) name() string { return firstOf(m.Ref, m.Train) }
+
+// title is the model's name for people: that of its image, else of its folder.
+func (m *model) title() string {
+	image, _, _ := strings.Cut(m.Image, "@")
+	image, _, _ = strings.Cut(path.Base(image), ":")
+	if image != "." && image != "/" {
+		return image
+	}
+	switch folder := filepath.Base(m.Dir); folder {
+	case "src", "app", "/": // where images have their models, whatever they are
+		return "Model"
+	default:
+		return folder
+	}
+}
 
 // mode is what a worker is to load: "train" where that is asked for, or there is nothing else.
 func (m *model) mode(asked string) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/httpd/openapi"
 	"pinion/pyembed/locate"
 )
 
@@ -19,10 +20,10 @@ func newSchema() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema [DIR]",
 		Short: "Print the model's OpenAPI document",
-		Long: `Print the OpenAPI document of the model in DIR (default: the current folder), as the server answers it at
-/openapi.json: the file .cog/openapi_schema.json where there is one, else made from the source. The model is not
-imported where its source alone tells enough, so its packages need not be installed; it is never imported with
---static. Where its files run commands or download when they are imported, that takes --execute.`,
+		Long: `Print the OpenAPI document of the model in DIR (default: the current folder), as a server without further flags
+answers it at /openapi.json. The model's part is the file .cog/openapi_schema.json where there is one, else made from
+the source. The model is not imported where its source alone tells enough, so its packages need not be installed; it is
+never imported with --static. Where its files run commands or download when they are imported, that takes --execute.`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if input && output {
@@ -46,10 +47,13 @@ imported where its source alone tells enough, so its packages need not be instal
 				return err
 			}
 			train = train || m.Ref == "" // it has no other function
-			if input || output {
-				if document, err = component(document, componentName(output, train)); err != nil {
-					return failed(err)
-				}
+			if !input && !output {
+				document, err = openapi.Complete(document, served(m))
+			} else {
+				document, err = component(document, componentName(output, train))
+			}
+			if err != nil {
+				return failed(err)
 			}
 			return failed(printJSON(os.Stdout, document))
 		},
@@ -61,6 +65,11 @@ imported where its source alone tells enough, so its packages need not be instal
 	cmd.Flags().BoolVar(&output, "output", false, "only the schema of the output")
 	cmd.Flags().BoolVar(&train, "train", false, "with --input or --output: that of the train function")
 	return cmd
+}
+
+// served is what the document says of a server without flags.
+func served(m *model) openapi.Server {
+	return openapi.Server{Title: m.title(), Docs: true, Metrics: true, Shutdown: true}
 }
 
 // document is the OpenAPI document of a model.

@@ -1,0 +1,143 @@
+package openapi
+
+import "pinion/runtime/rawjson"
+
+// The functions below edit JSON that rawjson.Check has accepted, without decoding it: so everything that they do not touch
+// stays as it is written, in its order. Keys are compared as they are written between their quotes.
+
+// at is the value at a path of keys, or nil.
+func at(value []byte, path ...string) []byte {
+	for _, key := range path {
+		value = member(value, key)
+	}
+	return value
+}
+
+func member(object []byte, key string) []byte {
+	members := rawjson.Object(object)
+	for {
+		k, v, ok := members.Next()
+		if !ok {
+			return nil
+		}
+		if string(k) == key {
+			return v
+		}
+	}
+}
+
+// put returns object with value at a path of keys; objects on the way there are made.
+func put(object, value []byte, path ...string) []byte {
+	if len(path) == 0 {
+		return value
+	}
+	var w writer
+	found := false
+	members := rawjson.Object(object)
+	for {
+		k, v, ok := members.Next()
+		if !ok {
+			break
+		}
+		if string(k) == path[0] {
+			found, v = true, put(v, value, path[1:]...)
+		}
+		w.add(k, v)
+	}
+	if !found {
+		w.add([]byte(path[0]), put(nil, value, path[1:]...))
+	}
+	return w.end()
+}
+
+// remove returns object without what stands at a path of keys.
+func remove(object []byte, path ...string) []byte {
+	var w writer
+	members := rawjson.Object(object)
+	for {
+		k, v, ok := members.Next()
+		switch {
+		case !ok:
+			return w.end()
+		case string(k) != path[0]:
+			w.add(k, v)
+		case len(path) > 1:
+			w.add(k, remove(v, path[1:]...))
+		}
+	}
+}
+
+// merge returns what base says, and what more adds to it: members that base lacks, at any depth, and parameters that it does
+// not name.
+func merge(base, more []byte) []byte {
+	var w writer
+	members := rawjson.Object(base)
+	for {
+		k, v, ok := members.Next()
+		if !ok {
+			break
+		}
+		added := member(more, string(k))
+		switch {
+		case rawjson.KindOf(v) == rawjson.KindObject && rawjson.KindOf(added) == rawjson.KindObject:
+			v = merge(v, added)
+		case string(k) == "parameters" && rawjson.KindOf(added) == rawjson.KindArray:
+			v = mergeParameters(v, added)
+		}
+		w.add(k, v)
+	}
+	members = rawjson.Object(more)
+	for {
+		k, v, ok := members.Next()
+		if !ok {
+			return w.end()
+		}
+		if member(base, string(k)) == nil {
+			w.add(k, v)
+		}
+	}
+}
+
+func mergeParameters(base, more []byte) []byte {
+	out := []byte{'['}
+	named := map[string]bool{}
+	for _, list := range [][]byte{base, more} {
+		items := rawjson.Array(list)
+		for {
+			item, ok := items.Next()
+			if !ok {
+				break
+			}
+			name := string(member(item, "name"))
+			if named[name] {
+				continue
+			}
+			named[name] = true
+			if len(out) > 1 {
+				out = append(out, ',')
+			}
+			out = append(out, item...)
+		}
+	}
+	return append(out, ']')
+}
+
+// writer writes an object.
+type writer struct{ out []byte }
+
+func (w *writer) add(key, value []byte) {
+	if w.out == nil {
+		w.out = []byte{'{'}
+	} else {
+		w.out = append(w.out, ',')
+	}
+	w.out = append(append(append(w.out, '"'), key...), '"', ':')
+	w.out = append(w.out, value...)
+}
+
+func (w *writer) end() []byte {
+	if w.out == nil {
+		return []byte("{}")
+	}
+	return append(w.out, '}')
+}

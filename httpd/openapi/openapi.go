@@ -1,0 +1,153 @@
+package openapi
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"pinion/runtime/rawjson"
+)
+
+//go:embed server.json
+var serverPart []byte
+
+//go:embed predictions.json
+var predictionsPart []byte
+
+// Server is what a document is to say of the server.
+type Server struct {
+	// Title is the model's name; "": the document keeps its own.
+	Title string
+	// Docs, Metrics, Reload and Shutdown tell which of these routes there are.
+	Docs, Metrics, Reload, Shutdown bool
+	// Tokens tells that requests want a bearer token, but for those to the Public paths.
+	Tokens bool
+	Public []string
+}
+
+// Complete returns the model's document with what the server adds to it.
+func Complete(model []byte, s Server) ([]byte, error) {
+	model = bytes.TrimSpace(model)
+	if err := rawjson.Check(model); err != nil {
+		return nil, fmt.Errorf("complete the OpenAPI document: %w", err)
+	}
+	if rawjson.KindOf(model) != rawjson.KindObject {
+		return nil, fmt.Errorf("complete the OpenAPI document: it is no JSON object")
+	}
+	document := model
+	if title := at(model, "info", "title"); s.Title != "" && (title == nil || string(title) == `"Cog"`) {
+		document = put(document, rawjson.AppendQuoted(nil, s.Title), "info", "title")
+	}
+	for _, k := range []kind{
+		{"predictions", "Input", "PredictionForm"},
+		{"trainings", "TrainingInput", "TrainingForm"},
+	} {
+		if at(model, "paths", "/"+k.plural, "post") != nil {
+			document = merge(document, k.part(model))
+		}
+	}
+	document = merge(document, s.part())
+	if s.Tokens {
+		document = s.secure(document)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, document); err != nil {
+		return nil, fmt.Errorf("complete the OpenAPI document: %w", err)
+	}
+	return compact.Bytes(), nil
+}
+
+// part is what every server has, without the routes that this one has not.
+func (s Server) part() []byte {
+	part := serverPart
+	for path, there := range map[string]bool{"/docs": s.Docs, "/metrics": s.Metrics, "/reload": s.Reload, "/shutdown": s.Shutdown} {
+		if !there {
+			part = remove(part, "paths", path)
+		}
+	}
+	return part
+}
+
+// secure says which operations want a token, and that they answer 401 without one.
+func (s Server) secure(document []byte) []byte {
+	document = put(document, []byte(`{"type":"http","scheme":"bearer"}`), "components", "securitySchemes", "bearer")
+	unauthorized := []byte(`{"description":"The request has no token, or one that the server does not know","content":` +
+		`{"application/json":{"schema":{"$ref":"#/components/schemas/ServerDetail"}}}}`)
+	paths := rawjson.Object(at(document, "paths"))
+	for {
+		path, operations, ok := paths.Next()
+		if !ok {
+			return document
+		}
+		if slices.Contains(s.Public, string(path)) {
+			continue
+		}
+		methods := rawjson.Object(operations)
+		for {
+			method, _, ok := methods.Next()
+			if !ok {
+				break
+			}
+			place := []string{"paths", string(path), string(method)}
+			document = put(document, []byte(`[{"bearer":[]}]`), append(place, "security")...)
+			document = put(document, unauthorized, append(place, "responses", "401")...)
+		}
+	}
+}
+
+// kind is one of the two collections of a server.
+type kind struct {
+	plural string // "predictions"
+	input  string // the component of its input
+	form   string // the component of a multipart/form-data body
+}
+
+// part is what is added to the routes of a collection.
+func (k kind) part(model []byte) []byte {
+	part := predictionsPart
+	if k.plural == "trainings" {
+		part = bytes.ReplaceAll(part, []byte("prediction"), []byte("training"))
+		part = bytes.ReplaceAll(part, []byte("Prediction"), []byte("Training"))
+		part = bytes.ReplaceAll(part, []byte("/Output"), []byte("/TrainingOutput"))
+	}
+	if string(at(model, "paths", "/"+k.plural, "post", "x-cog-streaming")) != "true" {
+		for _, route := range [][2]string{{"/" + k.plural, "post"}, {"/" + k.plural + "/{" + k.plural[:len(k.plural)-1] + "_id}", "put"}} {
+			part = remove(part, "paths", route[0], route[1], "responses", "200", "content", "text/event-stream")
+		}
+	}
+	return put(part, formOf(model, k), "components", "schemas", k.form, "properties")
+}
+
+// formOf is the properties of a multipart/form-data body: files as they are, the other inputs as they are in JSON.
+func formOf(model []byte, k kind) []byte {
+	out := at(predictionsPart, "components", "schemas", "PredictionForm", "properties")
+	inputs := rawjson.Object(at(model, "components", "schemas", k.input, "properties"))
+	for {
+		name, schema, ok := inputs.Next()
+		if !ok {
+			return out
+		}
+		if at(out, string(name)) != nil {
+			continue // the key of a request goes before: such an input cannot be a part
+		}
+		out = put(out, formField(schema), string(name))
+	}
+}
+
+// formField is the schema of a part: that of the input, with files for URLs.
+func formField(schema []byte) []byte {
+	binary := []byte(`"binary"`)
+	if isURI(schema) {
+		return remove(put(schema, binary, "format"), "default")
+	}
+	if items := at(schema, "items"); isURI(items) {
+		return remove(put(schema, put(items, binary, "format"), "items"), "default")
+	}
+	return schema
+}
+
+func isURI(schema []byte) bool {
+	return string(at(schema, "type")) == `"string"` && string(at(schema, "format")) == `"uri"`
+}

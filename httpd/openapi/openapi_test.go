@@ -1,0 +1,230 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var all = Server{Title: "painter", Docs: true, Metrics: true, Reload: true, Shutdown: true}
+
+// documents are those that the SDK makes, as Cog does: streaming, without, with trainings, with nothing else.
+func documents(t *testing.T) map[string][]byte {
+	t.Helper()
+	files, err := filepath.Glob("../../pyembed/sdk/tests/golden/documents/*.json")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("%v: %q", err, files)
+	}
+	out := map[string][]byte{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[strings.TrimSuffix(filepath.Base(file), ".json")] = text
+	}
+	return out
+}
+
+func complete(t *testing.T, model []byte, s Server) []byte {
+	t.Helper()
+	whole, err := Complete(model, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return whole
+}
+
+func decode(t *testing.T, text []byte) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return v
+}
+
+// TestWhatTheModelSaysStays: who reads Cog's document finds everything of it in ours.
+func TestWhatTheModelSaysStays(t *testing.T) {
+	for name, model := range documents(t) {
+		before, after := decode(t, model), decode(t, complete(t, model, all))
+		before["info"].(map[string]any)["title"] = "painter"
+		holds(t, name, before, after)
+	}
+}
+
+// holds fails unless all that is in before is in after.
+func holds(t *testing.T, place string, before, after any) {
+	t.Helper()
+	switch b := before.(type) {
+	case map[string]any:
+		a, _ := after.(map[string]any)
+		for key, value := range b {
+			holds(t, place+"/"+key, value, a[key])
+		}
+	case []any:
+		a, _ := after.([]any)
+		if !strings.HasSuffix(place, "/parameters") && len(a) != len(b) || len(a) < len(b) {
+			t.Errorf("%s: %v became %v", place, before, after)
+			return
+		}
+		for i := range b {
+			holds(t, place, b[i], a[i])
+		}
+	default:
+		if !reflect.DeepEqual(before, after) {
+			t.Errorf("%s: %v became %v", place, before, after)
+		}
+	}
+}
+
+func TestACompleteDocumentStays(t *testing.T) {
+	for name, model := range documents(t) {
+		once := complete(t, model, all)
+		if twice := complete(t, once, all); !bytes.Equal(once, twice) {
+			t.Errorf("%s: it became %s", name, twice)
+		}
+		named := complete(t, bytes.Replace(model, []byte(`"Cog"`), []byte(`"its own"`), 1), all)
+		if title := string(at(named, "info", "title")); title != `"its own"` {
+			t.Errorf("%s: the title is %s", name, title)
+		}
+	}
+}
+
+// TestEveryReferenceLeadsSomewhere: and every operation has an id, and they differ.
+func TestEveryReferenceLeadsSomewhere(t *testing.T) {
+	for name, model := range documents(t) {
+		whole := decode(t, complete(t, model, all))
+		schemas := whole["components"].(map[string]any)["schemas"].(map[string]any)
+		var walk func(v any)
+		walk = func(v any) {
+			switch v := v.(type) {
+			case map[string]any:
+				if ref, ok := v["$ref"].(string); ok && schemas[strings.TrimPrefix(ref, "#/components/schemas/")] == nil {
+					t.Errorf("%s: %s leads nowhere", name, ref)
+				}
+				for _, inner := range v {
+					walk(inner)
+				}
+			case []any:
+				for _, inner := range v {
+					walk(inner)
+				}
+			}
+		}
+		walk(whole)
+		ids := map[string]string{}
+		for path, operations := range whole["paths"].(map[string]any) {
+			for method, operation := range operations.(map[string]any) {
+				id, _ := operation.(map[string]any)["operationId"].(string)
+				if ids[id] != "" || id == "" {
+					t.Errorf("%s: %s %s and %s have the id %q", name, method, path, ids[id], id)
+				}
+				ids[id] = method + " " + path
+			}
+		}
+	}
+}
+
+func TestRoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
+	models := documents(t)
+	create := []string{"paths", "/predictions", "post", "responses"}
+	stream := append(create, "200", "content", "text/event-stream")
+	for _, c := range []struct {
+		model string
+		s     Server
+		path  []string
+		want  bool
+	}{
+		{"prediction", all, []string{"paths", "/reload"}, true},
+		{"prediction", Server{}, []string{"paths", "/reload"}, false},
+		{"prediction", Server{}, []string{"paths", "/metrics"}, false},
+		{"prediction", Server{}, []string{"paths", "/readyz"}, true},
+		{"prediction", all, []string{"paths", "/trainings/{training_id}"}, false},
+		{"training", all, []string{"paths", "/predictions/{prediction_id}"}, false},
+		{"training", all, []string{"paths", "/trainings/{training_id}", "get", "responses", "404"}, true},
+		{"training", all, []string{"components", "schemas", "TrainingForm", "properties"}, true},
+		{"both", all, []string{"paths", "/trainings", "post", "responses", "429"}, true},
+		{"both", all, []string{"paths", "/trainings", "post", "responses", "200", "content", "text/event-stream"}, false},
+		{"prediction", all, stream, false},
+		{"streaming", all, stream, true},
+		{"streaming", all, []string{"paths", "/predictions/{prediction_id}", "put", "responses", "200", "content", "text/event-stream"}, true},
+	} {
+		whole := complete(t, models[c.model], c.s)
+		if got := at(whole, c.path...) != nil; got != c.want {
+			t.Errorf("%s, %+v: %q is there: %v", c.model, c.s, c.path, got)
+		}
+	}
+	whole := complete(t, models["prediction"], all)
+	for _, code := range []string{"200", "202", "400", "403", "406", "408", "409", "413", "415", "422", "429", "500", "502", "503"} {
+		if at(whole, append(create, code)...) == nil {
+			t.Errorf("a prediction lacks the status %s", code)
+		}
+	}
+	for _, media := range []string{"application/json", "application/msgpack", "multipart/form-data"} {
+		if at(whole, "paths", "/predictions", "post", "requestBody", "content", media, "schema") == nil {
+			t.Errorf("a request lacks the type %s", media)
+		}
+	}
+}
+
+// TestAFormHasFiles: an input that takes a URL is a file there; one that is called as a key of a request is left out.
+func TestAFormHasFiles(t *testing.T) {
+	model := []byte(`{"paths":{"/predictions":{"post":{}}},"components":{"schemas":{"Input":{"properties":{
+		"image":{"title":"Image","type":"string","format":"uri","default":"https://x/y.png"},
+		"others":{"type":"array","items":{"type":"string","format":"uri"}},
+		"steps":{"type":"integer","example":7},
+		"webhook":{"type":"integer"}}}}}}`)
+	got := at(complete(t, model, all), "components", "schemas", "PredictionForm", "properties")
+	for key, want := range map[string]string{
+		"image":   `{"title":"Image","type":"string","format":"binary"}`,
+		"others":  `{"type":"array","items":{"type":"string","format":"binary"}}`,
+		"steps":   `{"type":"integer","example":7}`,
+		"webhook": `{"title": "Webhook", "type": "string", "format": "uri"}`,
+	} {
+		var a, b any
+		if json.Unmarshal(at(got, key), &a) != nil || json.Unmarshal([]byte(want), &b) != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%s is %s, want %s", key, at(got, key), want)
+		}
+	}
+}
+
+func TestWhatIsNoDocumentIsRefused(t *testing.T) {
+	for _, text := range []string{"", "[]", "{", `{"a":1} x`} {
+		if whole, err := Complete([]byte(text), all); err == nil {
+			t.Errorf("%q became %s", text, whole)
+		}
+	}
+}
+
+// TestTokensAreASecurityScheme: operations that want a token say so, and what they answer without one.
+func TestTokensAreASecurityScheme(t *testing.T) {
+	model := documents(t)["both"]
+	tokens := all
+	tokens.Tokens, tokens.Public = true, []string{"/livez", "/docs"}
+	for _, c := range []struct {
+		s      Server
+		path   []string
+		wanted bool
+	}{
+		{all, []string{"/predictions", "post"}, false},
+		{tokens, []string{"/predictions", "post"}, true},
+		{tokens, []string{"/trainings/{training_id}", "get"}, true},
+		{tokens, []string{"/metrics", "get"}, true},
+		{tokens, []string{"/livez", "get"}, false},
+		{tokens, []string{"/docs", "get"}, false},
+	} {
+		whole := complete(t, model, c.s)
+		operation := at(whole, append([]string{"paths"}, c.path...)...)
+		if got := at(operation, "security") != nil && at(operation, "responses", "401") != nil; got != c.wanted {
+			t.Errorf("%q wants a token: %v", c.path, got)
+		}
+		if got := at(whole, "components", "securitySchemes", "bearer") != nil; got != c.s.Tokens {
+			t.Errorf("the scheme is there: %v", got)
+		}
+	}
+}

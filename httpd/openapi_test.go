@@ -1,0 +1,62 @@
+package httpd
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestTheDocumentDescribesEveryRoute: what the router has is in the document, and nothing else.
+func TestTheDocumentDescribesEveryRoute(t *testing.T) {
+	nothing := func(*fasthttp.RequestCtx) {}
+	for name, o := range map[string]Options{
+		"all":  {Docs: nothing, Metrics: nothing, Reload: func() (string, error) { return "", nil }},
+		"none": {NoShutdown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake()
+			f.schema = []byte(`{"openapi":"3.0.2","info":{"title":"Cog"},"paths":{"/predictions":{"post":{}},"/trainings":{"post":{}}}}`)
+			o.ModelName = "painter"
+			s := serve(t, f, o)
+			response, err := http.Get("http://" + s.addr + "/openapi.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			var document struct {
+				Info  struct{ Title string }
+				Paths map[string]map[string]any
+			}
+			if err := json.NewDecoder(response.Body).Decode(&document); err != nil {
+				t.Fatal(err)
+			}
+			if document.Info.Title != "painter" {
+				t.Errorf("the title is %q", document.Info.Title)
+			}
+			var described, served []string
+			for path, operations := range document.Paths {
+				for method := range operations {
+					path := strings.NewReplacer("{prediction_id}", "{id}", "{training_id}", "{id}").Replace(path)
+					described = append(described, strings.ToUpper(method)+" "+path)
+				}
+			}
+			for method, paths := range s.routes().List() {
+				if method == fasthttp.MethodHead { // GET without its body
+					continue
+				}
+				for _, path := range paths {
+					served = append(served, method+" "+path)
+				}
+			}
+			slices.Sort(described)
+			slices.Sort(served)
+			if !slices.Equal(described, served) {
+				t.Errorf("the document has\n%q, the server\n%q", described, served)
+			}
+		})
+	}
+}
