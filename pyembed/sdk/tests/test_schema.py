@@ -223,3 +223,37 @@ def test_secret_defaults_stay_out_of_messages(run):
     with pytest.raises(LoadError) as caught:
         run("a: list[Secret] = ['hunter2', 5]")
     assert "hunter2" not in str(caught.value)
+
+
+ABOUT = {
+    "class": (
+        'class Runner(BaseRunner):\n    """Paints.\n\n    In oil.\n    """\n'
+        '    def run(self, n: int) -> int:\n        """Runs."""\n',
+        "Paints.\n\nIn oil.",
+    ),
+    "method": (
+        'class Runner(BaseRunner):\n    def run(self, n: int) -> int:\n        """Runs."""\n',
+        "Runs.",
+    ),
+    "function": (
+        'def run(n: int) -> int:\n    """Adds.\n\n        Twice.\n    """\n',
+        "Adds.\n\nTwice.",
+    ),
+    "dataclass": (
+        "import dataclasses\n@dataclasses.dataclass\nclass Runner:\n    n: int = 0\n"
+        "    def run(self, n: int) -> int: ...\n",
+        None,
+    ),
+    "inherited": (
+        'class Base(BaseRunner):\n    """A base."""\n'
+        "class Runner(Base):\n    def run(self, n: int) -> int: ...\n",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ABOUT)
+def test_description_is_the_docstring(model, name):
+    source, want = ABOUT[name]
+    document = openapi(model("from cog import BaseRunner\n" + source))
+    assert document["info"].get("description") == want

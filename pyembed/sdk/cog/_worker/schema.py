@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .about import description
 from .forms import plain
 from .kinds import (
     Anything,
@@ -45,7 +46,12 @@ def openapi(predictor: Predictor | None, trainer: Predictor | None = None) -> Sc
     if trainer is not None:
         _add(schemas, trainer.signature, "TrainingInput", "TrainingOutput")
     streaming = predictor is not None and predictor.streaming
-    return envelope.document(schemas, predictor is not None, trainer is not None, streaming)
+    document = envelope.document(schemas, predictor is not None, trainer is not None, streaming)
+    subject = predictor or trainer
+    text = description(subject) if subject is not None else ""
+    if text:
+        document["info"]["description"] = text
+    return document
 
 
 def _add(schemas: Schema, signature: Signature, input_name: str, output_name: str) -> None:
@@ -139,6 +145,16 @@ RESERVED = frozenset(
         "Status",
         "HTTPValidationError",
         "ValidationError",
+        # The server adds these (httpd/openapi).
+        "PredictionForm",
+        "PredictionState",
+        "ServerDetail",
+        "ServerDiscovery",
+        "ServerError",
+        "ServerHealth",
+        "ServerRefusal",
+        "TrainingForm",
+        "TrainingState",
     }
 )
 

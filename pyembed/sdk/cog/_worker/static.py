@@ -135,7 +135,7 @@ def _instance_of(cls: Any) -> Any:
         if is_unknown(vars(base).get(name))
     ]
     if unknown:  # neither belongs to the document
-        cls = type(cls)(cls.__name__, (cls,), dict.fromkeys(unknown))
+        cls = type(cls)(cls.__name__, (cls,), {"__doc__": cls.__doc__, **dict.fromkeys(unknown)})
     return object.__new__(cls)
 
 
