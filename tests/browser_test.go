@@ -24,18 +24,29 @@ var scenes = []struct {
 	name, model, train string
 	waits              bool // there is nothing to be ready for
 	tokens             bool // the server wants one of tokens below
+	code               bool // the scene tells the code that the page shows
+	prepare            func(t *testing.T, dir, model string)
 }{
-	{name: "form", model: "Form"},
+	{name: "form", model: "Form", code: true},
+	{name: "labels", model: "Form"},
+	{name: "kept", model: "Form"},
+	{name: "kept_files", model: "Files"},
+	{name: "contrast", model: "Form"},
+	{name: "example", model: "Form", prepare: storeExample},
+	{name: "beside", model: "long"},
+	{name: "media", model: "Media"},
+	{name: "mixed", model: "Mixed", code: true},
+	{name: "awkward", model: "Awkward", code: true},
 	{name: "errors", model: "Form"},
 	{name: "narrow", model: "Form"},
-	{name: "stream", model: "Tokens"},
+	{name: "stream", model: "Tokens", code: true},
 	{name: "items", model: "Items"},
 	{name: "stop", model: "Slow"},
 	{name: "files", model: "Files"},
 	{name: "shapes", model: "Shapes"},
 	{name: "late", model: "Late", waits: true},
 	{name: "unset", model: "Unset", waits: true},
-	{name: "token", model: "Form", waits: true, tokens: true},
+	{name: "token", model: "Form", waits: true, tokens: true, code: true},
 	{name: "train", model: "Late", train: "page.py:train"},
 }
 
@@ -53,6 +64,9 @@ func TestThePageInABrowser(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "open"), nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
+			}
+			if scene.prepare != nil {
+				scene.prepare(t, dir, "page.py:"+scene.model)
 			}
 			o := harness.Options{Dir: dir, Model: "page.py:" + scene.model, Env: []string{"COG_TRAIN_TYPE_STUB=" + scene.train}}
 			if scene.tokens {
@@ -73,31 +87,116 @@ func TestThePageInABrowser(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &complaints)
 			}
-			if scene.name == "form" {
+			if scene.code {
 				codeWorks(t, out)
 			}
 		})
 	}
 }
 
-// codeWorks runs the requests that the page shows for elsewhere, and compares what they bring.
-func codeWorks(t *testing.T, shown []byte) {
+// storeExample gives a model a document with examples.
+func storeExample(t *testing.T, dir, model string) {
 	t.Helper()
-	var code struct {
-		Curl, Python string
-		Output       json.RawMessage
+	var document map[string]any
+	if err := json.Unmarshal([]byte(cli{dir: dir}.good(t, "schema", "--predictor", model)), &document); err != nil {
+		t.Fatal(err)
 	}
-	if err := json.Unmarshal(shown, &code); err != nil {
-		t.Fatalf("%v in %s", err, shown)
+	body := document
+	for _, key := range []string{"paths", "/predictions", "post", "requestBody", "content", "application/json"} {
+		body = body[key].(map[string]any)
 	}
-	out, err := exec.CommandContext(t.Context(), "bash", "-c", code.Curl).Output()
-	var p harness.Prediction
-	if err != nil || json.Unmarshal(out, &p) != nil {
-		t.Fatalf("%s\n%v: %s", code.Curl, err, out)
+	body["example"] = input{"input": input{"prompt": "a red fox", "steps": 7}}
+	body["examples"] = input{"night": input{"summary": "At night", "value": input{"input": input{"prompt": "a black fox"}}}}
+	if err := os.MkdirAll(filepath.Join(dir, ".cog"), 0o755); err != nil {
+		t.Fatal(err)
 	}
-	sameJSON(t, "what curl gets", p.Output, string(code.Output))
-	out, err = exec.CommandContext(t.Context(), harness.AnyPython(t).Path, "-c", code.Python+`; print(json.dumps(1))`).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "Euler") {
-		t.Errorf("%s\n%v: %s", code.Python, err, out)
+	file := filepath.Join(dir, ".cog", "openapi_schema.json")
+	if err := os.WriteFile(file, mustJSON(t, document), 0o644); err != nil {
+		t.Fatal(err)
 	}
+}
+
+// shownCode is what a scene tells of the code that the page shows.
+type shownCode struct {
+	Curl, Python, JavaScript string
+	Output                   json.RawMessage   // what the page got
+	Files                    map[string][]byte // what the code reads
+	Environment              map[string]string
+}
+
+// codeWorks pastes the code that the page shows into a shell, Python and Node.js, and compares what it gets with what the
+// page got.
+func codeWorks(t *testing.T, told []byte) {
+	t.Helper()
+	var shown shownCode
+	if err := json.Unmarshal(told, &shown); err != nil {
+		t.Fatalf("%v in %s", err, told)
+	}
+	dir := t.TempDir()
+	for name, content := range shown.Files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paste := func(code string, command ...string) string {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), command[0], command[1:]...)
+		c.Dir, c.Env, c.Stdin = dir, harness.BareEnv(), strings.NewReader(code)
+		for name, value := range shown.Environment {
+			c.Env = append(c.Env, name+"="+value)
+		}
+		var complaints strings.Builder
+		c.Stderr = &complaints
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("%s\n%v: %s%s", code, err, out, &complaints)
+		}
+		return string(out)
+	}
+	streams := strings.Contains(shown.Curl, "event-stream")
+	compare := func(what, out string) {
+		t.Helper()
+		if streams {
+			out = string(mustJSON(t, out))
+		} else {
+			out = lastLine(out)
+		}
+		sameJSON(t, "what "+what+" gets", []byte(out), string(shown.Output))
+	}
+	curl := paste(shown.Curl+"\n", "bash")
+	if !streams {
+		var p harness.Prediction
+		if err := json.Unmarshal([]byte(curl), &p); err != nil {
+			t.Fatalf("%s\n%v: %s", shown.Curl, err, curl)
+		}
+		sameJSON(t, "what curl gets", p.Output, string(shown.Output))
+	} else {
+		wantText(t, "what curl gets", curl, `"chunk":"word4 "`, "event: completed")
+	}
+	python, node := shown.Python+"\n", shown.JavaScript
+	if !streams {
+		python += "print()\nprint(json.dumps(prediction[\"output\"]))\n"
+		node += "console.log();\nconsole.log(JSON.stringify(prediction.output));\n"
+	}
+	// At its prompt, where a block ends with an empty line: as somebody pastes it.
+	compare("Python", paste(python, harness.AnyPython(t).Path, "-i", "-q"))
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Logf("the JavaScript is not run: %v", err)
+		return
+	}
+	compare("JavaScript", paste(node, "node", "--input-type=module"))
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
 }

@@ -122,7 +122,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 	lines, probes := s.access()
 	f.http = httpd.New(backend{f.svc, f.preloadHealth}, httpd.Options{
 		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.title(), CORSOrigins: s.exposure.corsOrigins,
-		Docs: page.Handler(), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Reload: f.reloader(),
+		Docs: page.Handler(m.title()), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Reload: f.reloader(),
 		Tokens: f.auth.tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.console(),
 		NoShutdown: s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,

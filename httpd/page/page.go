@@ -3,8 +3,9 @@ package page
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
+	"html"
 
 	"github.com/valyala/fasthttp"
 )
@@ -15,17 +16,22 @@ var frame []byte
 //go:embed style.css
 var style []byte
 
-//go:embed app.js
-var app []byte
+//go:embed scripts/*.js
+var scripts embed.FS
 
-//go:embed scripts/token.js
-var token []byte
+// scriptNames are the scripts in the order in which they run. They share one scope; all but the last only define things.
+func scriptNames() []string {
+	return []string{
+		"dom", "token", "api", "model", "controls", "files", "form", "memory", "media", "views", "result", "code", "run", "health", "start",
+	}
+}
 
-// Handler answers with the page.
-func Handler() fasthttp.RequestHandler {
-	script := append(bytes.Clone(token), app...)
+// Handler answers with the page of the model of that name.
+func Handler(name string) fasthttp.RequestHandler {
+	script := joinScripts()
 	body := bytes.Replace(frame, []byte("/*style*/"), style, 1)
 	body = bytes.Replace(body, []byte("/*script*/"), script, 1)
+	body = bytes.ReplaceAll(body, []byte("/*title*/"), []byte(html.EscapeString(name)))
 	// The policy names the two by their digests: nothing else on the page may run, wherever it comes from.
 	policy := "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; " +
 		"img-src * data: blob:; media-src * data: blob:; script-src " + digest(script) + "; style-src " + digest(style)
@@ -38,6 +44,21 @@ func Handler() fasthttp.RequestHandler {
 		h.Set("Cache-Control", "no-cache")
 		ctx.SetBody(body)
 	}
+}
+
+// joinScripts is one script of all, in a scope that is not the window's.
+func joinScripts() []byte {
+	var all bytes.Buffer
+	all.WriteString("\"use strict\";\n(() => {\n")
+	for _, name := range scriptNames() {
+		text, err := scripts.ReadFile("scripts/" + name + ".js")
+		if err != nil {
+			continue // a test holds the list to the folder
+		}
+		all.Write(text)
+	}
+	all.WriteString("})();\n")
+	return all.Bytes()
 }
 
 func digest(text []byte) string {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 // TestPage: it is one page, fetches nothing from elsewhere, and its policy allows just the script and the style in it.
 func TestPage(t *testing.T) {
 	var ctx fasthttp.RequestCtx
-	Handler()(&ctx)
+	Handler("a <b>")(&ctx)
 	body := ctx.Response.Body()
 	policy := string(ctx.Response.Header.Peek("Content-Security-Policy"))
 	for _, tag := range []string{"script", "style"} {
@@ -27,6 +28,9 @@ func TestPage(t *testing.T) {
 			t.Errorf("the policy %q lacks %q", policy, want)
 		}
 	}
+	if !bytes.Contains(body, []byte("<title>a &lt;b&gt;</title>")) {
+		t.Error("the page lacks the model's name")
+	}
 	if strings.Contains(policy, "unsafe") {
 		t.Errorf("the policy is %q", policy)
 	}
@@ -34,5 +38,21 @@ func TestPage(t *testing.T) {
 		if bytes.Contains(body, []byte(from)) {
 			t.Errorf("the page has %q", from)
 		}
+	}
+}
+
+// TestScripts: each file of the folder is in the page, once.
+func TestScripts(t *testing.T) {
+	entries, err := scripts.ReadDir("scripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var there []string
+	for _, e := range entries {
+		there = append(there, strings.TrimSuffix(e.Name(), ".js"))
+	}
+	named := slices.Sorted(slices.Values(scriptNames()))
+	if !slices.Equal(there, named) {
+		t.Errorf("the folder has %q, the page takes %q", there, named)
 	}
 }

@@ -68,9 +68,20 @@ class Look:
         return json.loads(self.page.locator("#json").text_content() or "")
 
     def code(self, language: str) -> str:
-        self.page.locator("#code-box").evaluate("e => e.open = true")
         self.page.get_by_role("button", name=language, exact=True).click()
         return self.page.locator("#code").text_content() or ""
+
+    def codes(self) -> dict[str, str]:
+        return {name.lower(): self.code(name) for name in ("curl", "Python", "JavaScript")}
+
+    def tell(self, output, files: dict[str, bytes] | None = None, environment: dict[str, str] | None = None) -> None:
+        """Tell the test the code that the page shows, what it needs, and what the page got."""
+        encoded = {name: base64.b64encode(content).decode() for name, content in (files or {}).items()}
+        print(json.dumps({**self.codes(), "output": output, "files": encoded, "environment": environment or {}}))
+
+    def in_sight(self, locator) -> bool:
+        box, size = locator.bounding_box(), self.page.viewport_size
+        return 0 <= box["y"] and box["y"] + box["height"] <= size["height"]
 
     def opens(self, gate: str = "open") -> None:
         (self.folder / gate).touch()
@@ -83,7 +94,7 @@ def form(look: Look) -> None:
     names = look.page.locator(".field").evaluate_all("all => all.map(e => e.querySelector('label').htmlFor)")
     assert names == ["in-" + n for n in ("prompt", "steps", "scale", "scheduler", "sure", "sizes", "token", "note")], names
     expect(look.page.get_by_text("What to <b>draw</b>")).to_be_visible()
-    expect(look.page.get_by_label("Prompt")).to_be_visible()
+    expect(look.page.get_by_label("prompt", exact=True)).to_be_visible()
     expect(look.input("steps")).to_have_value("20")
     expect(look.input("scale")).to_have_value("7.5")
     expect(look.input("scheduler")).to_have_value("0")
@@ -92,7 +103,7 @@ def form(look: Look) -> None:
     expect(look.input("note")).to_be_hidden()  # folded away: it is optional
 
     look.input("prompt").fill("a \"cat\" & it's <toy>")
-    look.page.get_by_label("Steps").nth(1).fill("33")  # the slider
+    look.page.get_by_label("steps, slider").fill("33")
     expect(look.input("steps")).to_have_value("33")
     look.input("scheduler").select_option("Euler")
     look.input("sure").check()
@@ -110,10 +121,9 @@ def form(look: Look) -> None:
     assert "12345" not in json.dumps(answer), "the secret is in the answer"
     expect(look.page.locator("#logs")).to_have_text("drawing a \"cat\" & it's <toy>\n", use_inner_text=False)
     expect(look.page.locator("#metrics")).to_contain_text("tokens")
-    expect(look.output).to_contain_text("scheduler: \"Euler\"")
-    for language in ("curl", "Python", "JavaScript"):
-        assert "/predictions" in look.code(language), language
-    print(json.dumps({"curl": look.code("curl"), "python": look.code("Python"), "output": want}))
+    expect(look.output).to_contain_text('scheduler: "Euler"')
+    assert not any("12345" in code for code in look.codes().values()), "the secret is in the code"
+    look.tell(output=want, environment={"TOKEN": "12345"})
     look.page.get_by_role("button", name="Reset").click()
     expect(look.input("prompt")).to_have_value("")
     expect(look.input("steps")).to_have_value("20")
@@ -152,6 +162,7 @@ def stream(look: Look) -> None:
     look.opens()
     look.ends("succeeded")
     expect(look.output).to_have_text("word0 word1 word2 word3 word4 ", use_inner_text=False)
+    look.tell(output="word0 word1 word2 word3 word4 ")
     look.input("n").fill("20000")
     look.run()
     look.ends("succeeded")
@@ -189,11 +200,11 @@ def files(look: Look) -> None:
     with tempfile.TemporaryDirectory() as folder:
         picture = pathlib.Path(folder, "in.png")
         picture.write_bytes(PNG)
-        look.page.get_by_label("Choose a file").nth(0).set_input_files(picture)
+        look.page.get_by_label("image: choose a file").set_input_files(picture)
         texts = [pathlib.Path(folder, name) for name in ("a.txt", "b.txt")]
         for text in texts:
             text.write_text(text.stem)
-        look.page.get_by_label("Choose a file").nth(1).set_input_files(texts)
+        look.page.get_by_label("others: choose a file").set_input_files(texts)
         expect(look.page.locator(".drop img")).to_be_visible()
         expect(look.page.get_by_text("b.txt, 1 bytes")).to_be_visible()
         look.run()
@@ -216,7 +227,8 @@ def files(look: Look) -> None:
 def downloaded(look: Look) -> str:
     """Return the text of the file that the output has a link for."""
     with look.page.expect_download() as download:
-        look.output.get_by_role("link", name="Download").click()
+        look.output.get_by_role("link", name="Download output-2.txt").click()
+    assert download.value.suggested_filename == "output-2.txt"
     return pathlib.Path(download.value.path()).read_text()
 
 
@@ -240,16 +252,21 @@ def shapes(look: Look) -> None:
     show("nothing")
     expect(look.output).to_be_empty()
     show("error", "failed")
-    expect(look.output).to_contain_text("ValueError: no <such> shape")
+    expect(look.page.locator("#failure .message")).to_have_text("ValueError: no <such> shape")
+    expect(look.page.locator("#failure .traceback")).to_be_visible()
+    expect(look.page.locator("#failure .traceback")).to_contain_text("page.py", use_inner_text=True)
+    expect(look.page.locator("#failure .traceback")).not_to_contain_text("noise before it")
+    expect(look.page.locator("#logs")).to_contain_text("noise before it")
     expect(look.page.locator("#logs")).to_contain_text("Traceback")
     assert look.page.title() != "broken in"
 
 
 def late(look: Look) -> None:
     """A page that was opened during setup has its form as soon as there is one, and says how things stand."""
-    look.refusals = [503]
     look.load()
     expect(look.page.locator("#health-text")).to_contain_text("STARTING")
+    expect(look.page.get_by_role("heading", level=1)).to_have_text(look.folder.name, use_inner_text=True)
+    expect(look.page.locator("#fields")).to_contain_text("being set up")
     look.opens()
     look.input("text").fill("here at last")
     expect(look.page.locator("#health-text")).to_contain_text("READY")
@@ -259,10 +276,14 @@ def late(look: Look) -> None:
 
 
 def unset(look: Look) -> None:
-    """A setup that failed is told with its logs."""
-    look.refusals = [503]
+    """A setup that failed is told with its traceback and its logs."""
     look.load()
     expect(look.page.locator("#health-text")).to_contain_text("SETUP_FAILED")
+    expect(look.page.locator("#state")).to_have_text("The model's setup failed")
+    expect(look.page.locator("#failure .message")).to_have_text("RuntimeError: no weights here")
+    expect(look.page.locator("#failure .traceback")).to_be_visible()
+    expect(look.page.locator("#failure .traceback")).to_contain_text("in setup")
+    expect(look.page.locator("#fields")).to_contain_text("could not be set up")
     expect(look.page.locator("#logs")).to_contain_text("looking for the weights")
 
 
@@ -271,6 +292,9 @@ def token(look: Look) -> None:
     look.refusals = [401]
     look.load()
     ask = look.page.locator("#token-dialog")
+    ask.get_by_role("button", name="Cancel").click()
+    expect(ask).to_have_count(0)
+    look.page.get_by_role("button", name="Give a token").click()
     expect(ask).to_contain_text("wants a token")
     ask.locator("input").fill("another token")
     ask.get_by_role("button", name="Use it").click()
@@ -281,6 +305,8 @@ def token(look: Look) -> None:
     look.input("prompt").fill("x")
     look.run()
     look.ends("succeeded")
+    assert not any("the-token" in code for code in look.codes().values()), "the token is in the code"
+    look.tell(look.answer()["output"], environment={"PINION_TOKEN": "the-token-of-the-page"})
     look.page.reload()
     expect(look.input("prompt")).to_be_visible()
     expect(ask).to_have_count(0)
@@ -306,7 +332,7 @@ def narrow(look: Look) -> None:
     look.input("prompt").fill("x" * 300)
     look.run()
     look.ends("succeeded")
-    for name in ("Logs", "Time and metrics", "The answer as JSON", "The same request elsewhere"):
+    for name in ("Logs", "Time and metrics", "The answer as JSON", "History of this visit"):
         look.page.locator("summary", has_text=name).click()
     width = look.page.evaluate("document.documentElement.scrollWidth")
     assert width <= 360, f"the page is {width} pixels wide"
@@ -315,6 +341,230 @@ def narrow(look: Look) -> None:
         ".filter(e => !e.labels?.length && !e.ariaLabel).map(e => e.outerHTML)"
     )
     assert not nameless, nameless
+
+
+    look.page.evaluate("scrollTo(0, 0)")
+    look.run()
+    look.ends("succeeded")
+    look.page.wait_for_function("() => { const b = document.querySelector('#state').getBoundingClientRect(); return b.top >= 0 && b.bottom <= innerHeight }")
+
+
+def beside(look: Look) -> None:
+    """On a wide screen the code is in sight from the start, and the result wherever in a long form Run is pressed."""
+    look.load()
+    assert look.in_sight(look.page.locator("#code")), "the code is out of sight"
+    look.input("o").scroll_into_view_if_needed()
+    look.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    button = look.page.get_by_role("button", name="Run")
+    assert look.in_sight(button)
+    button.focus()
+    look.page.keyboard.press("Enter")
+    look.ends("succeeded")
+    assert look.in_sight(look.page.locator("#state")), "the result is out of sight"
+    expect(button).to_be_focused()
+    assert look.page.evaluate("scrollY") > 0, "the page does not scroll: the form is too short for this"
+    look.input("a").scroll_into_view_if_needed()
+    look.page.evaluate("scrollTo(0, 0)")
+    assert look.in_sight(button), "Run is out of sight at the top of a long form"
+
+
+def media(look: Look) -> None:
+    """Files anywhere in the output are shown as what they are, and can be kept under a name."""
+    look.load()
+    expect(look.page.get_by_role("heading", level=1)).to_have_text(look.folder.name, use_inner_text=True)
+    expect(look.page.locator("#about")).to_have_text("Shows what it has.\n\nIn a second paragraph: <i>no markup</i>.", use_inner_text=True)
+    look.run()
+    look.ends("succeeded")
+    pictures = look.output.locator("img")
+    expect(pictures).to_have_count(4)
+    for i in range(4):
+        expect(pictures.nth(i)).to_be_visible()
+        assert pictures.nth(i).evaluate("e => e.decode().then(() => e.naturalWidth)") == 2
+    expect(look.output.locator("audio[controls]")).to_be_visible()
+    assert look.output.locator("audio").evaluate(
+        "e => new Promise(done => { e.readyState ? done(e.duration) : e.addEventListener('loadedmetadata', () => done(e.duration)) })"
+    ) == 0.1
+    expect(look.output.locator("video[controls]")).to_be_visible()
+    expect(look.output).to_contain_text("naïve <b>notes</b>")
+    expect(look.output).to_contain_text('{"a": [1, 2]}')
+    expect(look.output).to_contain_text("<script>document.title = 'broken in'</script>")
+    assert look.page.title() == look.folder.name
+    names = look.output.get_by_role("link").evaluate_all("all => all.map(e => e.download)")
+    assert names == [
+        "output-pictures-1.png", "output-pictures-2.png", "output-deep-mask.png", "output-deep-rows-1-crop.png", "output-sound.wav",
+        "output-film.webm", "output-texts-1.txt", "output-texts-2.json", "output-texts-3.html", "output-weights.bin",
+    ], names  # fmt: skip
+    with look.page.expect_download() as download:
+        look.output.get_by_role("link", name="output-weights.bin").click()
+    assert download.value.suggested_filename == "output-weights.bin"
+    assert pathlib.Path(download.value.path()).read_bytes() == b"\x00\x01"
+
+
+def labels(look: Look) -> None:
+    """Every input is labelled by its name, as the API and the code have it."""
+    look.load()
+    look.page.get_by_text("Optional inputs").click()
+    expect(look.input("note")).to_be_visible()
+    for name in ("prompt", "steps", "scale", "scheduler", "sure", "sizes", "token", "note"):
+        expect(look.page.locator(f"label[for=in-{name}]")).to_have_text(name)
+
+
+def kept(look: Look) -> None:
+    """A reload leaves the inputs as they are, but for secrets."""
+    look.load()
+    look.input("prompt").fill("a cat")
+    look.input("steps").fill("33")
+    look.input("scheduler").select_option("Euler")
+    look.input("sure").check()
+    look.input("sizes").fill("[3]")
+    look.page.get_by_text("Optional inputs").click()
+    look.input("note").fill("for later")
+    look.input("token").fill("12345")
+    look.page.reload()
+    expect(look.input("prompt")).to_have_value("a cat")
+    expect(look.input("steps")).to_have_value("33")
+    expect(look.page.get_by_label("steps, slider")).to_have_value("33")
+    expect(look.input("scheduler")).to_have_value("1")
+    expect(look.input("sure")).to_be_checked()
+    expect(look.input("sizes")).to_have_value("[3]")
+    expect(look.input("note")).to_have_value("for later")
+    expect(look.input("note")).to_be_visible()
+    expect(look.input("token")).to_have_value("")
+    assert "12345" not in look.page.evaluate("JSON.stringify([sessionStorage, localStorage])")
+    look.run()
+    look.ends("succeeded")
+    assert look.answer()["output"]["note"] == "for later"
+    look.page.get_by_role("button", name="Reset").click()
+    look.page.reload()
+    expect(look.input("prompt")).to_have_value("")
+
+
+def kept_files(look: Look) -> None:
+    """A reload keeps small files, forgets large ones, and the page works on."""
+    look.load()
+    with tempfile.TemporaryDirectory() as folder:
+        picture, large = pathlib.Path(folder, "in.png"), pathlib.Path(folder, "large.txt")
+        picture.write_bytes(PNG)
+        large.write_text("x" * 6_000_000)
+        look.page.get_by_label("image: choose a file").set_input_files(picture)
+        look.page.get_by_label("others: choose a file").set_input_files(large)
+        expect(look.page.get_by_text("large.txt, 6.0 MB")).to_be_visible()
+        look.page.reload()
+    expect(look.page.get_by_text(f"in.png, {len(PNG)} bytes")).to_be_visible()
+    assert look.page.get_by_text("large.txt").count() == 0
+    look.run()
+    look.ends("succeeded")
+    assert look.output.locator("img").evaluate("e => e.decode().then(() => e.naturalWidth)") == 2
+
+
+def mixed(look: Look) -> None:
+    """The code for a request with files reads them, and gets what the page gets."""
+    look.load()
+    files = {'it\'s "odd".png': PNG, "b c.txt": b"b", "$d.txt": b"d"}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            pathlib.Path(folder, name).write_bytes(content)
+        first, *others = [pathlib.Path(folder, name) for name in files]
+        look.page.get_by_label("image: choose a file").set_input_files(first)
+        look.page.get_by_label("others: choose a file").set_input_files(others)
+        expect(look.page.get_by_text("$d.txt, 1 bytes")).to_be_visible()
+    look.page.get_by_text("Optional inputs").click()
+    look.input("token").fill("it's $TOKEN")
+    look.run()
+    look.ends("succeeded")
+    output = look.answer()["output"]
+    assert output["others"] == ["b", "d"] and output["image"] == list(PNG) and output["token"] == 11, output
+    look.tell(output, files, {"TOKEN": "it's $TOKEN"})
+
+
+def awkward(look: Look) -> None:
+    """Names that are a request's keys and large integers are sent, shown and written into the code as they are."""
+    look.load()
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "in put.bin")
+        file.write_bytes(b"\x00\xff")
+        look.page.get_by_label("input: choose a file").set_input_files(file)
+        expect(look.page.get_by_text("in put.bin, 2 bytes")).to_be_visible()
+    look.run()
+    look.ends("succeeded")
+    output = look.answer()["output"]
+    assert output["bytes"] == [0, 255], output
+    look.tell(output, {"in put.bin": b"\x00\xff"})
+    look.input("seed").fill("18446744073709551615")
+    look.run()
+    expect(look.output).to_contain_text("seed: 18446744073709551615")
+    assert look.answer()["output"]["seed"] == 18446744073709551615
+    assert all("18446744073709551615" in code for code in look.codes().values())
+    look.page.reload()
+    expect(look.input("seed")).to_have_value("18446744073709551615")
+
+
+def example(look: Look) -> None:
+    """The document's examples fill the form in."""
+    look.load()
+    look.page.get_by_role("button", name="Example").click()
+    expect(look.input("prompt")).to_have_value("a red fox")
+    expect(look.input("steps")).to_have_value("7")
+    expect(look.page.locator("#code")).to_contain_text("a red fox")
+    look.page.get_by_role("button", name="At night").click()
+    expect(look.input("prompt")).to_have_value("a black fox")
+
+
+# Returns what has less contrast than WCAG 2.1 AA asks for: text by 1.4.3, the edges of inputs by 1.4.11.
+CONTRAST = """() => {
+    const channels = (color) => color.match(/[\\d.]+/g).map(Number);
+    const light = (c) => c.slice(0, 3).map((v) => v / 255)
+        .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05) };
+    const behind = (e) => {
+        for (; e; e = e.parentElement) {
+            const c = channels(getComputedStyle(e).backgroundColor);
+            if (c.length < 4 || c[3] > 0) return c;
+        }
+        return [255, 255, 255];
+    };
+    const faults = [];
+    let looked = 0;
+    for (const e of document.querySelectorAll("body *")) {
+        if (!e.checkVisibility() || e.closest("[aria-disabled=true], .unseen, .skip, noscript, option, svg")) continue;
+        const style = getComputedStyle(e);
+        const says = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+        if (says || e.matches("input, textarea, select")) {
+            looked++;
+            const found = ratio(channels(style.color), behind(e));
+            if (found < 4.5) faults.push(`${e.outerHTML.slice(0, 120)}: ${found.toFixed(2)}`);
+        }
+        if (e.placeholder && ratio(channels(getComputedStyle(e, "::placeholder").color), behind(e)) < 4.5) faults.push(`placeholder of ${e.id}`);
+        if (e.matches("input:not([type=checkbox], [type=radio], [type=range], [type=file]), textarea, select, button.plain")) {
+            if (e.closest("#history")) continue;
+            const found = ratio(channels(style.borderTopColor), behind(e.parentElement));
+            if (found < 3) faults.push(`edge of ${e.id || e.outerHTML.slice(0, 80)}: ${found.toFixed(2)}`);
+        }
+    }
+    return { faults, looked };
+}"""
+
+
+def contrast(look: Look) -> None:
+    """Text and edges have the contrast of WCAG AA, light and dark, whatever is shown."""
+    look.refusals = [422]
+    for scheme in ("light", "dark"):
+        look.page.emulate_media(color_scheme=scheme)
+        look.load()
+        for status, prompt in (("refused", None), ("succeeded", "a cat"), ("failed", "fail")):
+            if prompt is None:
+                look.input("steps").fill("77")
+            else:
+                look.input("prompt").fill(prompt)
+                look.input("steps").fill("7")
+            look.run()
+            look.ends(status)
+            look.page.evaluate("document.querySelectorAll('details').forEach((e) => (e.open = true))")
+            found = look.page.evaluate(CONTRAST)
+            assert not found["faults"], f"{scheme}, {status}: " + "\n".join(found["faults"])
+            assert found["looked"] > 40, found
+        look.page.get_by_role("button", name="Reset").click()
 
 
 def main() -> None:

@@ -3,13 +3,17 @@
 import base64
 import os
 import time
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Optional, Union
 
 from cog import BaseModel, BaseRunner, ConcatenateIterator, Input, Path, Secret, current_scope, streaming
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg=="
 )
+
+# A tenth of a second of nothing, 8000 samples a second.
+WAV = b"RIFF" + (36 + 800).to_bytes(4, "little") + b"WAVEfmt " + b"\x10\0\0\0\1\0\1\0" + (8000).to_bytes(4, "little")
+WAV += (8000).to_bytes(4, "little") + b"\1\0\x08\0data" + (800).to_bytes(4, "little") + b"\x80" * 800
 
 
 def wait_for(name: str) -> None:
@@ -32,6 +36,8 @@ class Form(BaseRunner):
         note: Optional[str] = None,
     ) -> dict[str, Any]:
         print("drawing", prompt)
+        if prompt == "fail":
+            raise ValueError("told to")
         current_scope().record_metric("tokens", 7)
         return {
             "prompt": prompt, "steps": steps, "scale": scale, "scheduler": scheduler, "sure": sure, "sizes": sizes,
@@ -63,6 +69,77 @@ class Slow(BaseRunner):
         return "never"
 
 
+class Media(BaseRunner):
+    """Shows what it has.
+
+    In a second paragraph: <i>no markup</i>.
+    """
+
+    def run(self) -> Any:
+        files = {
+            "one.png": PNG, "two.png": PNG, "beep.wav": WAV, "film.webm": b"no film", "notes.txt": "naïve <b>notes</b>".encode(),
+            "facts.json": b'{"a": [1, 2]}', "page.html": b"<script>document.title = 'broken in'</script>", "model.bin": b"\x00\x01",
+        }  # fmt: skip
+        for name, content in files.items():
+            Path(name).write_bytes(content)
+        return {
+            "pictures": [Path("one.png"), Path("two.png")],
+            "deep": {"mask": Path("one.png"), "rows": [{"score": 0.5, "crop": Path("two.png")}]},
+            "sound": Path("beep.wav"),
+            "film": Path("film.webm"),
+            "texts": [Path("notes.txt"), Path("facts.json"), Path("page.html")],
+            "weights": Path("model.bin"),
+        }
+
+
+class Awkward(BaseRunner):
+    """Inputs whose names are keys of a request, and values that JavaScript or a shell may spoil."""
+
+    def run(
+        self,
+        input: Path,
+        context: str = "$HOME `id` 'x' \\ \"y\"",
+        seed: int = 7,
+        anything: Union[str, int] = "5",
+        flags: list[bool] = [True, False],
+        token: Secret = Input(default=None),
+    ) -> dict[str, Any]:
+        secret = token.get_secret_value() if token else ""
+        return {
+            "bytes": list(input.read_bytes()), "context": context, "seed": seed, "anything": anything, "flags": flags,
+            "token": len(secret),
+        }  # fmt: skip
+
+
+class Mixed(BaseRunner):
+    """A file beside values of every simple type."""
+
+    def run(
+        self,
+        image: Path,
+        others: list[Path] = [],
+        prompt: str = "it's; \"so\" @x <y>\n$z",
+        steps: int = 3,
+        scale: float = 0.5,
+        sure: bool = True,
+        sizes: list[int] = [1, 2],
+        options: dict[str, Any] = {"a": None},
+        token: Secret = Input(default=None),
+    ) -> dict[str, Any]:
+        return {
+            "image": list(image.read_bytes()), "others": [other.read_text() for other in others], "prompt": prompt,
+            "steps": steps, "scale": scale, "sure": sure, "sizes": sizes, "options": options,
+            "token": len(token.get_secret_value()) if token else 0,
+        }  # fmt: skip
+
+
+def long(
+    a: str = "1", b: str = "2", c: str = "3", d: str = "4", e: str = "5", f: str = "6", g: str = "7", h: str = "8",
+    i: str = "9", j: str = "10", k: str = "11", l: str = "12", m: str = "13", n: str = "14", o: str = "15",
+) -> str:  # fmt: skip
+    return "\n".join([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] * 10)
+
+
 class Files(BaseRunner):
     def run(self, image: Path, others: list[Path] = []) -> list[Path]:
         Path("copy.png").write_bytes(image.read_bytes())
@@ -78,6 +155,7 @@ class Row(BaseModel):
 class Shapes(BaseRunner):
     def run(self, shape: str = Input(default="rows", choices=["rows", "vector", "markup", "nothing", "error"])) -> Any:
         if shape == "error":
+            print("Traceback (most recent call last):\n  noise before it")
             raise ValueError("no <such> shape")
         return {
             "rows": [Row(name="a", score=0.5), Row(name="b", score=0.25)],

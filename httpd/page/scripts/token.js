@@ -1,48 +1,45 @@
-"use strict";
-// Where the server wants a token (--auth-token-file), the page asks for it once and sends it with all of its requests. It is
-// kept for as long as this tab is open. It goes first: it puts itself between the rest of the page and fetch.
-(() => {
-  const plain = window.fetch.bind(window), kept = "pinion-token";
-  let asking = null; // the answer that is being waited for, by however many requests
+// The bearer token, where the server wants one (--auth-token-file). The page asks for it once, sends it with each of its
+// requests, and keeps it for as long as the tab is open.
 
-  const ask = (wrong) => (asking ??= new Promise((done) => {
-    const dialog = document.createElement("dialog"), form = document.createElement("form"), label = document.createElement("label");
-    const input = document.createElement("input"), send = document.createElement("button"), leave = document.createElement("button");
-    dialog.id = "token-dialog";
-    form.method = "dialog";
-    label.textContent = wrong ? "The server does not know that token. Token: " : "This server wants a token: ";
-    input.type = "password";
-    input.id = "token";
-    input.autocomplete = "off";
-    input.required = true;
-    send.textContent = "Use it";
-    leave.textContent = "Cancel";
-    leave.type = "button";
+const TOKEN_KEY = "pinion-token";
+const TOKEN_VARIABLE = "PINION_TOKEN"; // from which the shown code takes it
+
+let tokenAsked = null; // the answer that is waited for, by however many requests
+
+const tokenOf = () => sessionStorage.getItem(TOKEN_KEY);
+
+// fetchWithToken is fetch. Where the server refuses the request for want of a token, the user is asked for one, and the request
+// is made again; where the user gives none, its answer is the 401.
+async function fetchWithToken(path, options = {}) {
+  for (;;) {
+    const token = tokenOf();
+    const headers = new Headers(options.headers);
+    if (token) headers.set("Authorization", "Bearer " + token);
+    const response = await fetch(path, { ...options, headers });
+    if (response.status !== 401) return response;
+    // Another request may have brought a token meanwhile.
+    if (tokenOf() === token && !(await askForToken(Boolean(token)))) return response;
+  }
+}
+
+function askForToken(wasWrong) {
+  tokenAsked ??= new Promise((done) => {
+    const input = make("input", { id: "token", type: "password", autocomplete: "off", required: true });
+    const label = make("label", {}, wasWrong ? "The server does not know that token. Token: " : "This server wants a token: ", input);
+    const send = make("button", { value: "given" }, "Use it");
+    const leave = make("button", { type: "button", className: "plain" }, "Cancel");
+    const form = make("form", { method: "dialog" }, label, make("p", { className: "choices" }, send, leave));
+    const dialog = make("dialog", { id: "token-dialog" }, form);
     leave.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => {
       const token = dialog.returnValue === "given" ? input.value.trim() : "";
       dialog.remove();
-      asking = null;
-      if (token) sessionStorage.setItem(kept, token);
+      tokenAsked = null;
+      if (token) sessionStorage.setItem(TOKEN_KEY, token);
       done(token);
     });
-    form.addEventListener("submit", () => { dialog.returnValue = "given"; });
-    send.value = "given";
-    label.append(input);
-    form.append(label, send, leave);
-    dialog.append(form);
     document.body.append(dialog);
     dialog.showModal();
-  }));
-
-  window.fetch = async (resource, options = {}) => {
-    for (;;) {
-      const token = sessionStorage.getItem(kept), headers = new Headers(options.headers);
-      if (token) headers.set("Authorization", "Bearer " + token);
-      const response = await plain(resource, { ...options, headers });
-      if (response.status !== 401) return response;
-      // Another request may have brought a token meanwhile.
-      if (sessionStorage.getItem(kept) === token && !(await ask(token))) return response;
-    }
-  };
-})();
+  });
+  return tokenAsked;
+}

@@ -1,0 +1,36 @@
+// Requests to the server. All of them go through request(), so what every request must carry has one place.
+
+const request = (path, options) => fetchWithToken(path, options);
+
+// serverEvents yields the server-sent events of a response: {event, data}, with data parsed.
+async function* serverEvents(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const fields = {};
+      for (const line of block.split("\n")) {
+        const colon = line.indexOf(": "); // a comment begins with the colon
+        if (colon > 0) fields[line.slice(0, colon)] = (fields[line.slice(0, colon)] ?? "") + line.slice(colon + 2);
+      }
+      if (fields.event) yield { event: fields.event, data: parseExact(fields.data) };
+    }
+  }
+}
+
+// parseExact reads JSON, and keeps the digits of integers that JavaScript's numbers do not hold, where the browser can.
+function parseExact(text) {
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (key, value, context) => (typeof value === "number" && context?.source ? exactNumber(context.source) : value));
+}
+
+function exactNumber(text) {
+  const number = Number(text);
+  return /^-?\d+$/.test(text) && !Number.isSafeInteger(number) && JSON.rawJSON ? JSON.rawJSON(text) : number;
+}
+
+const isExact = (value) => JSON.isRawJSON?.(value) === true;

@@ -1,0 +1,86 @@
+// Files as inputs: a URL, or files that are dropped, pasted or chosen, which are sent as data URLs.
+
+// LocalFile is a file of the user's machine. The page knows its name, not its folder.
+class LocalFile {
+  constructor(name, type, size, data) {
+    this.name = name;
+    this.type = type;
+    this.size = size;
+    this.data = data; // a data URL
+  }
+  toJSON() {
+    return this.data;
+  }
+}
+
+async function readLocal(file) {
+  const data = await new Promise((done, failed) => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result);
+    reader.onerror = () => failed(reader.error);
+    reader.readAsDataURL(file);
+  });
+  return new LocalFile(file.name, file.type || "application/octet-stream", file.size, data);
+}
+
+function fileControl(id, name, schema, many) {
+  const url = make("input", { id, type: "text", placeholder: many ? "URLs, one after a space" : "https://…" });
+  if (typeof schema.default === "string") url.value = schema.default;
+  const pick = make("input", { type: "file", multiple: many, "aria-label": `${name}: choose a file` });
+  if (schema["x-cog-accept"]) pick.accept = schema["x-cog-accept"];
+  const hint = make("p", { className: "help" }, many ? "or drop, paste or choose files" : "or drop, paste or choose a file");
+  const shown = make("div", { className: "chosen" });
+  const element = make("div", { className: "drop" }, url, hint, pick, shown);
+  let files = [];
+  const show = (list) => {
+    files = list;
+    shown.replaceChildren(...files.map(preview));
+  };
+  const take = async (list) => {
+    if (!list.length) return;
+    url.value = "";
+    show(await Promise.all([...list].slice(0, many ? undefined : 1).map(readLocal)));
+    element.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  pick.addEventListener("change", (e) => {
+    e.stopPropagation();
+    take(pick.files);
+  });
+  url.addEventListener("input", () => show([]));
+  url.addEventListener("paste", (e) => {
+    if (!e.clipboardData.files.length) return;
+    e.preventDefault();
+    take(e.clipboardData.files);
+  });
+  element.addEventListener("dragover", (e) => {
+    e.preventDefault();
+    element.classList.add("over");
+  });
+  element.addEventListener("dragleave", () => element.classList.remove("over"));
+  element.addEventListener("drop", (e) => {
+    e.preventDefault();
+    element.classList.remove("over");
+    take(e.dataTransfer.files);
+  });
+  const values = () => (files.length ? files : url.value.trim() ? url.value.trim().split(/\s+/) : []);
+  return {
+    element,
+    get: () => (many ? (values().length ? values() : undefined) : values()[0]),
+    set: (value) => {
+      const all = (Array.isArray(value) ? value : [value]).filter(Boolean);
+      show(all.filter((v) => v instanceof LocalFile));
+      url.value = all.filter((v) => typeof v === "string").join(" ");
+    },
+  };
+}
+
+function preview(file) {
+  const name = make("p", { className: "help" }, `${file.name}, ${sizeText(file.size)}`);
+  if (!file.type.startsWith("image/")) return make("div", {}, name);
+  return make("div", {}, make("img", { src: file.data, alt: file.name }), name);
+}
+
+function sizeText(bytes) {
+  if (bytes < 1000) return `${bytes} bytes`;
+  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}

@@ -1,0 +1,90 @@
+// The form: one field for each input of the model, labelled with the input's name.
+
+let fields = []; // of the form as it stands
+
+// buildForm makes the form anew, with the defaults. formChanged is to be called once it has its values.
+function buildForm() {
+  const schema = inputSchema();
+  const required = new Set(schema.required ?? []);
+  fields = Object.entries(schema.properties ?? {})
+    .map(([name, s]) => makeField(name, resolve(s), required.has(name)))
+    .sort((a, b) => (a.schema["x-order"] ?? 0) - (b.schema["x-order"] ?? 0));
+  $("fields").replaceChildren(...fields.filter((f) => !f.folded).map((f) => f.element));
+  $("more").replaceChildren(...fields.filter((f) => f.folded).map((f) => f.element));
+  $("optional").hidden = !fields.some((f) => f.folded);
+  if (!fields.length) $("fields").replaceChildren(make("p", { className: "help" }, "This model has no inputs."));
+  const examples = modelExamples();
+  $("examples").hidden = !examples.length;
+  $("examples").replaceChildren(...examples.map(exampleButton));
+}
+
+function exampleButton(example) {
+  const button = make("button", { type: "button", className: "plain" }, example.name);
+  button.addEventListener("click", () => {
+    setInputs(example.input);
+    formChanged();
+  });
+  return button;
+}
+
+function makeField(name, schema, required) {
+  const id = "in-" + name;
+  const folded = !required && (schema.nullable || schema.deprecated) && schema.default === undefined;
+  const control = makeControl(id, name, schema, required);
+  const words = [typeOf(schema), required && "required", schema.deprecated && "deprecated"].filter(Boolean);
+  const label = make("label", { for: id }, make("code", {}, name));
+  const head = make("div", { className: "label" }, label, make("span", { className: "type" }, words.join(", ")));
+  const error = make("p", { className: "error", id: id + "-error" });
+  const element = make("div", { className: "field" }, head);
+  const described = [error.id];
+  if (schema.description && schema.description !== "An enumeration.") {
+    element.append(make("p", { className: "help", id: id + "-help" }, schema.description));
+    described.unshift(id + "-help");
+  }
+  const main = control.element.id === id ? control.element : control.element.querySelector("#" + CSS.escape(id));
+  main.setAttribute("aria-describedby", described.join(" "));
+  if (required) main.setAttribute("aria-required", "true");
+  element.append(control.element, error);
+  element.addEventListener("input", formChanged);
+  return { name, schema, folded, element, error, main, get: control.get, set: control.set };
+}
+
+// formChanged follows every change of an input.
+function formChanged() {
+  showCode();
+  rememberInputs();
+}
+
+// inputs are the values to send. Files, secrets and large integers stand in it as objects that JSON.stringify knows.
+const inputs = () => Object.fromEntries(fields.map((f) => [f.name, f.get()]).filter(([, value]) => value !== undefined));
+
+// setInputs shows values, and leaves the other inputs as they are.
+function setInputs(values) {
+  for (const field of fields) {
+    if (!(field.name in values) || values[field.name] === null) continue;
+    field.set(values[field.name]);
+    if (field.folded) $("optional").open = true;
+  }
+}
+
+// showProblems puts what the server refused beside the inputs, and goes to the first.
+function showProblems(problems) {
+  for (const problem of problems) {
+    const name = String(problem.loc?.[2] ?? "").split("/")[0];
+    const field = fields.find((f) => f.name === name);
+    if (!field) continue;
+    field.error.textContent = problem.msg;
+    field.element.classList.add("wrong");
+    field.main.setAttribute("aria-invalid", "true");
+    if (field.folded) $("optional").open = true;
+  }
+  fields.find((f) => f.element.classList.contains("wrong"))?.main.focus();
+}
+
+function clearProblems() {
+  for (const field of fields) {
+    field.error.textContent = "";
+    field.element.classList.remove("wrong");
+    field.main.removeAttribute("aria-invalid");
+  }
+}

@@ -1,0 +1,83 @@
+// How the server is, and what that means for the page: the form is there once the model is set up, and the setup's logs
+// are shown where it failed.
+
+const LOOKS = { READY: "good", BUSY: "busy", STARTING: "busy" };
+
+async function watchHealth() {
+  let health = null;
+  try {
+    health = await (await request("/health-check")).json();
+  } catch {
+    // not reachable, as the word will say
+  }
+  const look = health ? (LOOKS[health.status] ?? "bad") : "bad";
+  $("health-text").textContent = health ? [health.status, ...loadOf(health)].join(", ") : "not reachable";
+  document.querySelector("#health .dot").className = "dot " + look;
+  if (health?.status === "SETUP_FAILED") showFailedSetup(health.setup);
+  else if (health && !model.document && !tokenWithheld) await openForm(health);
+  setTimeout(watchHealth, document.hidden ? 30000 : look === "good" ? 5000 : 1000);
+}
+
+// loadOf says how much the server has to do.
+function loadOf(health) {
+  const words = [];
+  const workers = health.workers ?? [];
+  if (workers.length) {
+    const ready = workers.filter((w) => w.state === "ready").length;
+    words.push(`${ready} of ${workers.length} worker${workers.length === 1 ? "" : "s"} ready`);
+  }
+  if (health.queue?.length) words.push(`${health.queue.length} of ${health.queue.capacity} waiting`);
+  return words;
+}
+
+let tokenWithheld = false; // the user was asked for a token and gave none: no use in asking every second
+
+function withholdToken(health) {
+  tokenWithheld = true;
+  const button = make("button", { type: "button", className: "plain" }, "Give a token");
+  button.addEventListener("click", () => {
+    tokenWithheld = false;
+    openForm(health);
+  });
+  $("fields").append(make("p", {}, button));
+}
+
+// openForm shows the form, if the model is set up.
+async function openForm(health) {
+  if (!["READY", "BUSY", "UNHEALTHY", "DEFUNCT"].includes(health.status)) {
+    $("fields").textContent = "The model is being set up. The form will be here once that is done.";
+    return;
+  }
+  try {
+    await loadModel();
+  } catch (error) {
+    $("fields").textContent = error.message;
+    if (error.wantsToken) withholdToken(health);
+    return;
+  }
+  const { title, description } = model.document.info ?? {};
+  $("title").textContent = document.title = title || "Model";
+  $("code-box").hidden = false;
+  $("about").textContent = description ?? "";
+  $("kind").hidden = !(schemas().TrainingInput && schemas().Input);
+  if (!schemas().Input && schemas().TrainingInput) document.querySelector("[value=trainings]").checked = true;
+  buildForm();
+  recallInputs();
+  formChanged();
+  if ($("state").classList.contains("failed-setup")) {
+    clearResult();
+    $("state").className = "";
+    $("state").textContent = "Nothing has run yet.";
+  }
+}
+
+function showFailedSetup(setup) {
+  const logs = setup?.logs ?? "";
+  if (!model.document) $("fields").textContent = "The model could not be set up, so there is nothing to run.";
+  if (running || $("logs").textContent === logs) return;
+  clearResult();
+  $("state").className = "failed-setup";
+  $("state").textContent = $("announced").textContent = "The model's setup failed";
+  showFailure(tracebackOf(logs).split("\n").pop() || "The logs say why.", logs);
+  showLogs(logs);
+}

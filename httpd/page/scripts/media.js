@@ -1,0 +1,87 @@
+// Files in the output, as data URLs or addresses: pictures, players, texts, downloads. Nothing of them is run: a
+// picture is shown by <img>, all else is data.
+
+const IMAGES = ["png", "jpg", "jpeg", "gif", "webp", "avif", "svg", "bmp"];
+const SOUNDS = ["mp3", "wav", "ogg", "flac", "m4a", "opus"];
+const FILMS = ["mp4", "webm", "mov", "mkv"];
+const MAX_TEXT = 100_000; // characters of a text file that are shown
+const EXTENSIONS = {
+  "application/json": "json", "application/octet-stream": "bin", "application/pdf": "pdf", "application/zip": "zip",
+  "application/gzip": "gz", "application/xml": "xml", "audio/mpeg": "mp3", "audio/x-wav": "wav", "audio/vnd.wave": "wav",
+  "audio/mp4": "m4a", "image/jpeg": "jpg", "image/svg+xml": "svg", "image/vnd.microsoft.icon": "ico", "text/plain": "txt",
+  "text/markdown": "md", "text/javascript": "js", "video/quicktime": "mov", "video/x-matroska": "mkv",
+}; // where it is not what follows the slash
+
+const isDataURL = (text) => /^data:[^,]{0,200},/.test(text);
+const isAddress = (text) => /^https?:\/\/\S+$/.test(text);
+const isFileText = (text) => isDataURL(text) || (isAddress(text) && mediaKind(text) !== "");
+const mediaType = (url) => url.slice(5, url.search(/[;,]/)).toLowerCase() || "text/plain";
+
+// mediaKind is image, audio, video, or "" for a file or text of another kind.
+function mediaKind(text) {
+  const kind = /^data:(image|audio|video)\//i.exec(text)?.[1].toLowerCase();
+  if (kind || !isAddress(text)) return kind ?? "";
+  const ending = text.split(/[?#]/)[0].split(".").pop().toLowerCase();
+  if (IMAGES.includes(ending)) return "image";
+  if (SOUNDS.includes(ending)) return "audio";
+  return FILMS.includes(ending) ? "video" : "";
+}
+
+let objectURLs = []; // of what is shown now
+
+function releaseMedia() {
+  objectURLs.forEach((url) => URL.revokeObjectURL(url));
+  objectURLs = [];
+}
+
+// addressOf is a short URL for a file. A picture that may hold a script keeps its own: opened by itself it then has no
+// origin, and cannot reach this server.
+function addressOf(url, bytes, type) {
+  if (!bytes || type === "image/svg+xml") return url;
+  const made = URL.createObjectURL(new Blob([bytes], { type }));
+  objectURLs.push(made);
+  return made;
+}
+
+function fileView(url, name) {
+  const kind = mediaKind(url);
+  const bytes = isDataURL(url) ? dataOf(url) : null;
+  const type = bytes ? mediaType(url) : "";
+  const fileName = bytes ? `${name}.${extensionOf(type)}` : decodeURIComponent(url.split(/[?#]/)[0].split("/").pop());
+  const figure = make("figure", { className: "file" });
+  if (kind === "image") figure.append(make("img", { src: addressOf(url, bytes, type), alt: `Image ${fileName}` }));
+  else if (kind) figure.append(make(kind, { src: addressOf(url, bytes, type), controls: true, preload: "metadata", "aria-label": fileName }));
+  else if (isTextual(type)) figure.append(textFile(bytes, url));
+  // The link's type is no page's: whoever opens it in a tab gets a file all the same.
+  const link = make("a", { href: addressOf(url, bytes, "application/octet-stream"), download: fileName }, `Download ${fileName}`);
+  if (!bytes) Object.assign(link, { target: "_blank", rel: "noreferrer" });
+  figure.append(make("figcaption", {}, link, bytes ? ` ${type}, ${sizeText(bytes.length)}` : ""));
+  return figure;
+}
+
+// dataOf is the content of a data URL; what it cannot decode is taken as it stands.
+function dataOf(url) {
+  const comma = url.indexOf(",");
+  const content = url.slice(comma + 1);
+  try {
+    if (/;base64$/i.test(url.slice(0, comma))) return Uint8Array.from(atob(content), (c) => c.charCodeAt(0));
+    return new TextEncoder().encode(decodeURIComponent(content));
+  } catch {
+    return new TextEncoder().encode(content);
+  }
+}
+
+const isTextual = (type) => /^text\/|[/+](json|xml|yaml|csv|toml|javascript|x-ndjson|x-yaml)$/.test(type);
+
+function textFile(bytes, url) {
+  const charset = /;charset=([^;,]+)/i.exec(url.slice(0, 200))?.[1] ?? "utf-8";
+  let text;
+  try {
+    text = new TextDecoder(charset).decode(bytes);
+  } catch {
+    text = new TextDecoder().decode(bytes); // no charset that is known
+  }
+  return make("pre", { className: "text", tabIndex: 0 }, text.length > MAX_TEXT ? text.slice(0, MAX_TEXT) + "\n…" : text);
+}
+
+const extensionOf = (type) => EXTENSIONS[type] ?? (/^[a-z0-9]+\/(?:x-)?([a-z0-9]{1,8})$/.exec(type)?.[1] || "bin");

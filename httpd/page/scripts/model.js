@@ -1,0 +1,69 @@
+// What the OpenAPI document says of the model: its inputs, its output, its examples.
+
+const model = { document: null };
+
+// LoadError is that the server did not give its document.
+class LoadError extends Error {
+  constructor(status) {
+    super(status === 401 ? "This server wants a token." : "The model is not set up yet.");
+    this.wantsToken = status === 401;
+  }
+}
+
+// loadModel fetches the document. It is there once the model has been set up.
+async function loadModel() {
+  const response = await request("/openapi.json");
+  if (!response.ok) throw new LoadError(response.status);
+  model.document = parseExact(await response.text());
+}
+
+const schemas = () => model.document?.components?.schemas ?? {};
+
+// resolve follows $ref, and the allOf that stands around the $ref of an enum.
+function resolve(schema) {
+  if (schema.$ref) return { ...resolve(schemas()[schema.$ref.split("/").pop()] ?? {}), ...schema, $ref: undefined };
+  if (schema.allOf) {
+    const parts = schema.allOf.map(resolve).reduce((all, part) => ({ ...all, ...part }), {});
+    return { ...parts, ...schema, allOf: undefined };
+  }
+  return schema;
+}
+
+const isTraining = () => document.querySelector("[name=kind]:checked").value === "trainings";
+const collection = () => (isTraining() ? "trainings" : "predictions");
+const operation = () => model.document?.paths?.["/" + collection()]?.post ?? {};
+const inputSchema = () => resolve(schemas()[isTraining() ? "TrainingInput" : "Input"] ?? {});
+const outputSchema = () => resolve(schemas()[isTraining() ? "TrainingOutput" : "Output"] ?? {});
+const isStreaming = () => operation()["x-cog-streaming"] === true;
+const isText = () => outputSchema()["x-cog-array-display"] === "concatenate"; // its items are pieces of one text
+
+const isFile = (schema) => schema.type === "string" && schema.format === "uri";
+const isFileList = (schema) => schema.type === "array" && isFile(resolve(schema.items ?? {}));
+
+function isSecret(schema) {
+  const parts = [schema.items, ...(schema.anyOf ?? []), ...Object.values(schema.properties ?? {})];
+  return schema.format === "password" || parts.some((part) => part && isSecret(resolve(part)));
+}
+
+// modelExamples are the model's own examples: [{name, input}], from the document's `example` or `examples`.
+function modelExamples() {
+  const body = operation().requestBody?.content?.["application/json"] ?? {};
+  const named = Object.entries(body.examples ?? {}).map(([name, e]) => ({ name: e.summary ?? name, input: e.value?.input }));
+  if (body.example) named.unshift({ name: "Example", input: body.example.input });
+  return named.filter((example) => example.input);
+}
+
+// typeOf says in a few words what an input takes.
+function typeOf(schema) {
+  if (isFile(schema)) return "file";
+  if (isFileList(schema)) return "files";
+  if (schema.format === "password") return "secret";
+  if (schema.enum) return "choice";
+  if (schema.type === "array") return "list, as JSON";
+  if (schema.type === "object" || !schema.type) return "JSON";
+  const { minimum: low, maximum: high } = schema;
+  if (low !== undefined && high !== undefined) return `${schema.type}, ${low} to ${high}`;
+  if (low !== undefined) return `${schema.type}, from ${low}`;
+  if (high !== undefined) return `${schema.type}, up to ${high}`;
+  return schema.type;
+}

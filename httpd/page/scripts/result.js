@@ -1,0 +1,97 @@
+// The result of a run: its state, output, error, logs, times, and the answer as JSON.
+
+let copyable = ""; // the output as text
+
+const CUT = 2000; // characters of a text that the answer as JSON shows
+
+function clearResult() {
+  for (const id of ["logs", "json"]) $(id).textContent = "";
+  for (const id of ["logs-box", "json-box", "metrics-box", "copy-output"]) $(id).hidden = true;
+  for (const id of ["output", "failure", "metrics"]) $(id).replaceChildren();
+  releaseMedia();
+}
+
+function showResult({ result, seconds, asText }) {
+  clearResult();
+  $("state").replaceChildren(make("span", { className: result.status }, result.status), ` in ${durationText(seconds)}`);
+  $("announced").textContent = $("state").textContent;
+  showOutput(result.output, asText);
+  if (result.error) showFailure(result.error, result.logs ?? "");
+  showLogs(result.logs ?? "");
+  $("json").textContent = JSON.stringify(result, (key, v) => (typeof v === "string" && v.length > CUT ? v.slice(0, CUT) + "…" : v), 2);
+  $("json-box").hidden = false;
+  $("metrics").replaceChildren(...timesOf(result, seconds).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
+  $("metrics-box").hidden = false;
+  $("copy-output").hidden = result.output === undefined || result.output === null;
+  copyable = textOf(result.output, asText);
+}
+
+function textOf(output, asText) {
+  if (typeof output === "string") return output;
+  return asText && Array.isArray(output) ? output.join("") : (JSON.stringify(output, null, 2) ?? "");
+}
+
+function showOutput(value, asText) {
+  const to = $("output");
+  if (value === undefined || value === null) to.replaceChildren();
+  else if (asText && Array.isArray(value)) to.replaceChildren(make("div", { className: "text" }, value.join("")));
+  else to.replaceChildren(view(value, "output"));
+}
+
+// appendOutput shows what a stream brought after its first `from` items.
+function appendOutput(chunks, from, asText) {
+  if (from === 0) $("output").replaceChildren(make("div", { className: asText ? "text" : "items" }));
+  const box = $("output").firstChild;
+  if (asText) box.append(chunks.slice(from).join(""));
+  else box.append(...chunks.slice(from).map((chunk, i) => view(chunk, `output-${from + i + 1}`)));
+}
+
+// showFailure tells an error, and where it came from: the traceback stands in the logs.
+function showFailure(error, logs) {
+  const traceback = tracebackOf(logs);
+  $("failure").replaceChildren(make("p", { className: "message" }, error));
+  if (traceback) $("failure").append(make("pre", { className: "traceback", tabIndex: 0 }, traceback));
+}
+
+const TRACEBACK = /^[ +|]*(?:Exception Group )?Traceback \(most recent call last\):/gm;
+const CHAINED = /(?:direct cause of the following exception|another exception occurred):\s*$/;
+
+// tracebackOf is the last traceback in some logs, with those of the exceptions that led to it.
+function tracebackOf(logs) {
+  const starts = [...logs.matchAll(TRACEBACK)].map((match) => match.index);
+  let first = starts.length - 1;
+  while (first > 0 && CHAINED.test(logs.slice(starts[first - 1], starts[first]))) first--;
+  return first < 0 ? "" : logs.slice(starts[first]).trimEnd();
+}
+
+function showLogs(logs) {
+  $("logs").textContent = logs;
+  $("logs-box").hidden = !logs;
+}
+
+// timesOf says where the time went: [name, value] each.
+function timesOf(result, seconds) {
+  const { predict_time: predict, ...metrics } = result.metrics ?? {};
+  const rows = [["Total", durationText(seconds)]];
+  const waited = (Date.parse(result.started_at) - Date.parse(result.created_at)) / 1000;
+  if (waited >= 0) rows.push(["In the queue", durationText(waited)]);
+  if (predict !== undefined) {
+    rows.push(["In the model", durationText(predict)]);
+    rows.push(["Network and server", durationText(Math.max(0, seconds - predict - (waited || 0)))]);
+  }
+  for (const [name, value] of Object.entries(metrics)) rows.push([name, JSON.stringify(value)]);
+  return rows;
+}
+
+function durationText(seconds) {
+  if (seconds < 1) return `${(seconds * 1000).toFixed(seconds < 0.01 ? 2 : 0)} ms`;
+  return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
+}
+
+// revealResult scrolls to the result where its state is out of sight, as below the form on a telephone.
+function revealResult() {
+  const box = $("state").getBoundingClientRect();
+  if (box.top >= 0 && box.bottom <= innerHeight) return;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  $("result").scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
+}

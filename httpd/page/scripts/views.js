@@ -1,0 +1,96 @@
+// How values are shown: texts, media, lists, tables, vectors, trees. `name` is the value's place in the output, after
+// which its file is called.
+
+const MAX_ROWS = 1000;
+
+function view(value, name) {
+  if (typeof value === "string") return textView(value, name);
+  if (!value || typeof value !== "object" || isExact(value)) return make("div", { className: "text" }, JSON.stringify(value));
+  if (!Array.isArray(value)) return treeView(value, name, true);
+  if (value.length > 3 && value.every((x) => typeof x === "number")) return vectorView(value, name);
+  if (value.length && value.every(isRecord)) return tableView(value, name);
+  if (value.length && value.every((x) => typeof x === "string")) {
+    const gallery = value.every((x) => mediaKind(x) === "image");
+    return make("div", { className: gallery ? "gallery" : "items" }, ...value.map((x, i) => textView(x, `${name}-${i + 1}`)));
+  }
+  return treeView(value, name, true);
+}
+
+const isRecord = (x) => x && typeof x === "object" && !Array.isArray(x) && !isExact(x);
+
+// textView shows a string: what it refers to where it is a file, else itself.
+function textView(value, name) {
+  return isFileText(value) ? fileView(value, name) : make("div", { className: "text" }, value);
+}
+
+// inner shows a value within another: small ones on the line, files and lists of numbers as what they are.
+function inner(value, name) {
+  if (typeof value === "string") return isFileText(value) ? fileView(value, name) : JSON.stringify(value);
+  if (!value || typeof value !== "object" || isExact(value) || isSmall(value)) return JSON.stringify(value);
+  if (hasFile(value)) return view(value, name);
+  if (Array.isArray(value) && value.length > 3 && value.every((x) => typeof x === "number")) return vectorView(value, name);
+  return treeView(value, name, false);
+}
+
+// isSmall tells whether a value is as well read on one line.
+const isSmall = (value) => Object.keys(value).length <= 8 && !hasFile(value) && JSON.stringify(value).length <= 60;
+
+// hasFile tells whether there is a file in a value. It looks at some of each list only.
+function hasFile(value) {
+  if (typeof value === "string") return isFileText(value);
+  return Boolean(value) && typeof value === "object" && Object.values(value).slice(0, 100).some(hasFile);
+}
+
+function vectorView(numbers, name) {
+  const shown = numbers.slice(0, 10000);
+  const low = Math.min(...shown), high = Math.max(...shown), span = high - low || 1;
+  const draw = (tag, attributes, ...children) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.append(...children);
+    return element;
+  };
+  const line = draw("path", { d: "M" + shown.map((y, x) => `${x},${1 - (y - low) / span}`).join("L") });
+  const about = `${numbers.length} numbers from ${low} to ${high}`;
+  const svg = draw(
+    "svg",
+    { class: "vector", viewBox: `0 0 ${shown.length - 1} 1`, preserveAspectRatio: "none", role: "img", "aria-label": about },
+    line,
+  );
+  return make("div", {}, svg, make("p", { className: "help" }, about), treeView(numbers, name, false));
+}
+
+function tableView(rows, name) {
+  const keys = [...new Set(rows.flatMap(Object.keys))];
+  const cell = (row, key, i) => {
+    const value = row[key];
+    if (value === undefined) return make("td");
+    if (typeof value === "string" && !isFileText(value)) return make("td", {}, value);
+    return make("td", {}, hasFile(value) ? view(value, `${name}-${i + 1}-${key}`) : JSON.stringify(value));
+  };
+  const head = make("tr", {}, ...keys.map((key) => make("th", { scope: "col" }, key)));
+  const body = rows.slice(0, MAX_ROWS).map((row, i) => make("tr", {}, ...keys.map((key) => cell(row, key, i))));
+  const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...body));
+  return make("div", { className: "scrolls", tabIndex: 0 }, table, ...rest(rows.length));
+}
+
+function treeView(value, name, open) {
+  const entries = Object.entries(value);
+  const summary = Array.isArray(value) ? `list of ${entries.length}` : `object of ${entries.length}`;
+  const box = make("details", { open, className: "branch" }, make("summary", {}, summary));
+  const fill = () => {
+    if (box.children.length > 1) return;
+    const lines = entries
+      .slice(0, MAX_ROWS)
+      .map(([key, part]) => make("div", {}, make("span", { className: "key" }, key + ": "), inner(part, partName(name, value, key))));
+    box.append(make("div", { className: "tree" }, ...lines, ...rest(entries.length)));
+  };
+  box.addEventListener("toggle", fill);
+  if (open) fill();
+  return box;
+}
+
+// partName is what the file of a part is called: by its key, or by its number from 1.
+const partName = (name, value, key) => `${name}-${Array.isArray(value) ? Number(key) + 1 : key}`;
+
+const rest = (length) => (length > MAX_ROWS ? [make("p", { className: "help" }, `… and ${length - MAX_ROWS} more`)] : []);
