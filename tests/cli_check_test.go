@@ -2,6 +2,8 @@ package tests
 
 import (
 	"encoding/json"
+	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -25,6 +27,11 @@ func TestCLICheckFindsEveryMistake(t *testing.T) {
 				"5 problems in",
 			}},
 		{"no YAML", []string{"cog.yaml", "run: [\n"}, nil, []string{"cog.yaml:1: ", "mend the YAML", "1 problem in"}},
+		{"keys twice", []string{"cog.yaml", "run: run.py:run\nbuild:\n  gpu: false\n  gpu: true\nrun: run.py:run\n", "run.py", "def run() -> int: ...\n"}, nil, []string{
+			`cog.yaml:4: build: "gpu" is given twice, first in line 3`, `cog.yaml:5: "run" is given twice, first in line 1`, "2 problems in"}},
+		{"values", []string{"cog.yaml", "run: run.py:run\nconcurrency: 4\nenvironment:\n  A: b\n", "run.py", "def run(a: bytes) -> int: ...\n"}, nil, []string{
+			"cog.yaml:2: concurrency is a number, and should be a mapping", "cog.yaml:4: environment is a mapping, and should be a list",
+			"run.py:1: parameter \"a\" of run", "3 problems in"}},
 		{"no file", []string{"cog.yaml", "\nrun: gone.py:Runner\n"}, nil, []string{"cog.yaml:2: run: there is no file gone.py"}},
 		{"no class", []string{"cog.yaml", "run: run.py:Runner\n", "run.py", "def run() -> int: ...\n"}, nil, []string{
 			`cog.yaml:1: run.py has no "Runner"`, "it defines run"}},
@@ -93,4 +100,52 @@ func TestCLICheckOfAPythonThatIsNotThere(t *testing.T) {
 		t.Errorf("it ended with %d", got.code)
 	}
 	wantText(t, "stdout", got.stdout, "PINION_PYTHON names /nowhere/python", "give the path of a Python")
+}
+
+// What build: asks for and this machine does not have is warned of, with the line and a remedy: an image would have it.
+func TestCLICheckComparesTheMachine(t *testing.T) {
+	t.Parallel()
+	const file = `run: run.py:run
+build:
+  gpu: true
+  python_version: "3.9"
+  system_packages:
+    - "bash"
+    - "no-such-package-anywhere=1.2"
+  python_requirements: requirements.txt
+`
+	const requirements = `--extra-index-url https://example.com/simple
+pip>=1  # met
+pip==0.0.1
+No_Such.Package[extra]>=2 ; python_version >= "3"
+no-such-package; python_version < "3"
+git+https://example.com/no-such-package
+cog==0.1
+-r more.txt
+`
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		dir := folder(t, "cog.yaml", file, "run.py", "def run() -> int: ...\n", "requirements.txt", requirements, "more.txt", "\nno-such-package\n")
+		c := cli{python: python.Path, dir: dir, env: []string{"CUDA_VISIBLE_DEVICES="}}
+		got := c.good(t, "check")
+		wantText(t, "the versions", got, "warning: cog.yaml:3: build.gpu is true, and no GPU is visible here",
+			"warning: cog.yaml:4: build.python_version is 3.9, and the interpreter is Python 3.", "choose another with --python",
+			"warning: requirements.txt:3: pip ", " is installed, and pip==0.0.1 is asked for", "-m pip install pip==0.0.1",
+			"warning: requirements.txt:4: No_Such.Package is not installed",
+			"warning: more.txt:2: no-such-package is not installed", " -m pip install no-such-package", "no problem and ")
+		count := 5
+		if _, err := exec.LookPath("dpkg-query"); err == nil {
+			count++
+			wantText(t, "the packages", got, "warning: cog.yaml:7: build.system_packages: no-such-package-anywhere is not installed",
+				"apt-get install no-such-package-anywhere")
+		}
+		if n := strings.Count(got, "warning: "); n != count {
+			t.Errorf("%d warnings, want %d:\n%s", n, count, got)
+		}
+
+		good := strings.NewReplacer(`"3.9"`, fmt.Sprintf(`"3.%d"`, python.Minor), "gpu: true", "gpu: false",
+			`    - "no-such-package-anywhere=1.2"`+"\n", "", "  python_requirements: requirements.txt", "  python_packages: [pip, 'no-such-package==1']").Replace(file)
+		c.dir = folder(t, "cog.yaml", good, "run.py", "def run() -> int: ...\n")
+		got = c.good(t, "check")
+		wantText(t, "the other", got, "warning: cog.yaml:7: build.python_packages: no-such-package is not installed", "no problem and 1 warning")
+	})
 }

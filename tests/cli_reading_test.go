@@ -95,18 +95,21 @@ func TestCLISaysThatItImportsAModel(t *testing.T) {
 }
 
 // A model of which the source alone does not tell is imported by the worker that makes the prediction, and nowhere else.
+// A wrong input is refused without waiting for the setup.
 func TestCLIPredictExecutesAModelOnce(t *testing.T) {
 	t.Parallel()
-	source := undecidedModel(`os.system("echo >> times")`) + "class Runner:\n    def setup(self):\n        os.system('touch set-up')\n" +
-		"    def run(self, n: int = random.choice([3])) -> int:\n        return n\n"
-	c := cli{dir: folder(t, "run.py", source)}
+	model := func(setup string) string {
+		return "import threading\n" + undecidedModel(`os.system("echo >> times")`) + "class Runner:\n    def setup(self):\n        " + setup +
+			"\n    def run(self, n: int = random.choice([3])) -> int:\n        return n\n"
+	}
+	c := cli{dir: folder(t, "run.py", model("threading.Event().wait()"))}
 	wantText(t, "a wrong input", c.bad(t, 2, "predict", "-i", "x=1"), `unknown input "x"; valid inputs are: n`)
-	notThere(t, c.dir, "set-up")
+	c = cli{dir: folder(t, "run.py", model("pass"))}
 	if got := c.good(t, "predict"); got != "3\n" {
 		t.Errorf("it printed %q", got)
 	}
-	if times, err := os.ReadFile(filepath.Join(c.dir, "times")); err != nil || len(times) != 2 {
-		t.Errorf("two commands executed the model %d times: %v", len(times), err)
+	if times, err := os.ReadFile(filepath.Join(c.dir, "times")); err != nil || len(times) != 1 {
+		t.Errorf("it executed the model %d times: %v", len(times), err)
 	}
 	c.dir = folder(t, "run.py", undecidedModel("raise RuntimeError('no such thing')"))
 	wantText(t, "a broken one", c.bad(t, 1, "predict"), "RuntimeError: no such thing")

@@ -58,6 +58,7 @@ what to do about it; the exit code is 1 where there is any. What need not be a m
 type check struct {
 	subject subject
 	by      reader
+	file    *cogYAMLCheck
 	// readOnly: the source was looked at, and the model not imported.
 	readOnly bool
 	setup    bool
@@ -84,7 +85,8 @@ func (c *check) run(dir string) error {
 	if abs, err := filepath.Abs(dir); err == nil {
 		c.Folder = abs
 	}
-	c.add(cogYAMLProblems(c.Folder)...)
+	c.file = checkCogYAML(c.Folder)
+	c.add(c.file.problems...)
 	m, err := findModel(dir, c.subject.predictor, os.Getenv)
 	if err != nil {
 		if len(c.Problems) == 0 {
@@ -96,6 +98,13 @@ func (c *check) run(dir string) error {
 		c.Predictor, c.Train = m.Ref, m.Train
 	}
 	python := c.interpreter()
+	if err := c.file.machine(python); err != nil {
+		if exit, is := err.(*exitError); is {
+			return exit
+		}
+		c.add(problem{What: err.Error()})
+	}
+	c.warn(c.file.warnings...)
 	if m == nil || python == nil || !c.fileExists(m) {
 		return nil
 	}
@@ -148,7 +157,7 @@ func (c *check) source(m *model, python *locate.Python) (good bool, err error) {
 	}
 	for _, p := range r.Problems {
 		if p.File == "" { // it is about the reference itself
-			p.File, p.Line = cogYAMLLine(m)
+			p.File, p.Line = c.file.line()
 		}
 		c.add(p)
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,103 +18,200 @@ import (
 
 const cogFile = "cog.yaml"
 
-// knownKeys are the keys that a cog.yaml may have at its top, ours and those that concern building an image.
-func knownKeys() []string {
-	return []string{
-		"build", "concurrency", "description", "environment", "image", "model", "predict", "run", "tests", "train", "weights",
-	}
-}
-
-// cogYAMLProblems is every mistake in a folder's cog.yaml. No file is none.
-func cogYAMLProblems(dir string) []problem {
-	data, err := os.ReadFile(filepath.Join(dir, cogFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return []problem{{File: cogFile, What: err.Error(), Mend: "make it readable"}}
-	}
-	file, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return []problem{yamlError(err)}
-	}
-	c := &cogYAMLCheck{dir: dir, file: file}
-	var y cogYAML
-	if err := yaml.Unmarshal(data, &y); err != nil {
-		return append(c.problems, yamlError(err))
-	}
-	c.keys(data)
-	for _, key := range []struct{ name, ref string }{{"run", y.Run}, {"predict", y.Predict}, {"train", y.Train}} {
-		c.reference(key.name, key.ref)
-	}
-	for i, entry := range y.Environment {
-		if name, _, ok := strings.Cut(entry, "="); !ok || name == "" {
-			c.add(fmt.Sprintf("$.environment[%d]", i), fmt.Sprintf("environment: %q is not NAME=value", entry),
-				"write it as NAME=value, one in a line")
-		}
-	}
-	if y.Concurrency.Max < 0 {
-		c.add("$.concurrency.max", fmt.Sprintf("concurrency.max is %d", y.Concurrency.Max), "give a number of at least 1")
-	}
-	return c.problems
-}
-
+// cogYAMLCheck is what a look at a folder's cog.yaml finds.
 type cogYAMLCheck struct {
 	dir      string
-	file     *ast.File
+	root     *yamlNode // nil: there is no file, or none that can be read
 	problems []problem
+	warnings []problem
 }
 
-func (c *cogYAMLCheck) add(path, what, mend string) {
-	c.problems = append(c.problems, problem{File: cogFile, Line: c.line(path), What: what, Mend: mend})
-}
-
-// line is where a path begins in the file; 0 where it is not in it.
-func (c *cogYAMLCheck) line(path string) int {
-	p, err := yaml.PathString(path)
+// checkCogYAML looks for every mistake in a folder's cog.yaml. No file is none.
+func checkCogYAML(dir string) *cogYAMLCheck {
+	c := &cogYAMLCheck{dir: dir}
+	data, err := os.ReadFile(filepath.Join(dir, cogFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return c
+	}
 	if err != nil {
-		return 0
+		c.problems = []problem{{File: cogFile, What: err.Error(), Mend: "make it readable"}}
+		return c
 	}
-	node, err := p.FilterFile(c.file)
-	if err != nil || node == nil || node.GetToken() == nil {
-		return 0
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		c.problems = []problem{yamlError(err)}
+		return c
 	}
-	return node.GetToken().Position.Line
-}
-
-// keys finds misspelt keys. Others that we do not know are left to whoever does.
-func (c *cogYAMLCheck) keys(data []byte) {
-	var top yaml.MapSlice
-	if yaml.Unmarshal(data, &top) != nil {
-		return // no mapping; the caller has said so
-	}
-	for _, item := range top {
-		key := fmt.Sprint(item.Key)
-		if slices.Contains(knownKeys(), key) {
-			continue
-		}
-		for _, known := range knownKeys() {
-			if editDistance(key, known) <= 2 {
-				c.add("$."+key, fmt.Sprintf("%q is no key that is known", key), fmt.Sprintf("write %q, if that is what is meant", known))
-				break
+	c.documents(file)
+	if c.root != nil && c.root.kind != yamlNull {
+		c.value("", c.root, cogForm())
+		c.together()
+		for _, key := range []string{"run", "predict", "train"} {
+			if n := c.root.get(key); n != nil && n.kind == yamlText {
+				c.reference(key, n)
 			}
 		}
 	}
+	var y cogYAML
+	decoder := yaml.NewDecoder(bytes.NewReader(data), yaml.AllowDuplicateMapKey())
+	if err := decoder.Decode(&y); err != nil && len(c.problems) == 0 && !errors.Is(err, io.EOF) {
+		c.problems = append(c.problems, yamlError(err))
+	}
+	return c
+}
+
+// documents finds the document that counts, which is the first.
+func (c *cogYAMLCheck) documents(file *ast.File) {
+	for _, document := range file.Docs {
+		if document.Body == nil {
+			continue
+		}
+		if c.root == nil {
+			c.root = readYAML(document.Body)
+			continue
+		}
+		c.warn(document.Body.GetToken().Position.Line, "another YAML document begins here, and only the first is read",
+			"remove the line --- before it, or what follows")
+		return
+	}
+}
+
+func (c *cogYAMLCheck) add(line int, what, mend string) {
+	c.problems = append(c.problems, problem{File: cogFile, Line: line, What: what, Mend: mend})
+}
+
+func (c *cogYAMLCheck) warn(line int, what, mend string) {
+	c.warnings = append(c.warnings, problem{File: cogFile, Line: line, What: what, Mend: mend})
+}
+
+// tell is add or warn, by whom a mistake in a value concerns.
+func (c *cogYAMLCheck) tell(f *valueForm) func(line int, what, mend string) {
+	if f.serves {
+		return c.add
+	}
+	return c.warn
+}
+
+// value looks at the value of a key, and at all below it; path is "build.run", "" for the whole file.
+func (c *cogYAMLCheck) value(path string, n *yamlNode, f *valueForm) {
+	if !f.allows(n) {
+		what := path
+		if path == "" {
+			what, f = "the file", &valueForm{kinds: f.kinds, serves: true}
+		}
+		c.tell(f)(n.line, fmt.Sprintf("%s is %s, and should be %s", what, n.kind, f.wanted()), example(f))
+		return
+	}
+	if f.rule != nil && n.kind != yamlNull {
+		if what, mend := f.rule(n); what != "" {
+			c.tell(f)(n.line, path+": "+what, mend)
+		}
+	}
+	if f.item != nil {
+		for _, item := range n.items {
+			c.value(path, item, f.item)
+		}
+	}
+	c.keys(path, n, f)
+}
+
+// keys looks at the keys of a mapping.
+func (c *cogYAMLCheck) keys(path string, n *yamlNode, f *valueForm) {
+	known := slices.Sorted(maps.Keys(f.keys))
+	for _, entry := range n.entries {
+		if entry.again {
+			c.add(entry.line, fmt.Sprintf("%s%q is given twice, first in line %d", prefix(path), entry.key, entry.first), "remove one of them")
+			continue
+		}
+		form, is := f.keys[entry.key]
+		switch {
+		case f.keys == nil || strings.HasPrefix(entry.key, "x-"): // such as hold anchors
+		case is:
+			c.value(strings.TrimPrefix(path+"."+entry.key, "."), entry.value, form)
+		default:
+			c.unknownKey(path, entry, known)
+		}
+	}
+}
+
+// unknownKey is a problem where a key that serving needs was likely meant. Other keys may be known to somebody else: Cog
+// ignores those that it does not know.
+func (c *cogYAMLCheck) unknownKey(path string, entry yamlEntry, known []string) {
+	what := fmt.Sprintf("%s%q is no key that is known", prefix(path), entry.key)
+	near := nearest(entry.key, known)
+	mend := fmt.Sprintf("write %q, if that is what is meant", near)
+	switch {
+	case near != "" && path == "" && editDistance(entry.key, near) <= 2:
+		c.add(entry.line, what, mend)
+	case near != "":
+		c.warn(entry.line, what, mend)
+	default:
+		c.warn(entry.line, what, "it has no effect; the keys here are "+strings.Join(known, ", "))
+	}
+}
+
+// prefix stands before a key in messages.
+func prefix(path string) string {
+	if path == "" {
+		return ""
+	}
+	return path + ": "
+}
+
+// example is how to write a value.
+func example(f *valueForm) string {
+	switch f.kinds[0] {
+	case yamlMapping:
+		return "write its keys below it, each as key: value"
+	case yamlList:
+		return "write each item in a line of its own, as - item"
+	case yamlBool:
+		return "write true or false, without quotes"
+	case yamlNumber:
+		return "write a number, without quotes"
+	}
+	return "write a text, in quotes"
+}
+
+// together looks at keys that exclude each other.
+func (c *cogYAMLCheck) together() {
+	run, predict := c.root.get("run"), c.root.get("predict")
+	if run != nil && predict != nil && run.text != "" && predict.text != "" {
+		c.add(predict.line, "run and predict name the same thing, and both are given", "remove predict, its older name")
+	}
+	build := c.root.get("build")
+	packages, file := build.get("python_packages"), build.get("python_requirements")
+	if file != nil && file.text != "" {
+		if packages != nil && len(packages.items) > 0 {
+			c.warn(packages.line, "build: python_packages and python_requirements are both given, which Cog refuses", "list the packages in one of them")
+		}
+		if info, err := os.Stat(below(c.dir, file.text)); err != nil || info.IsDir() {
+			c.warn(file.line, fmt.Sprintf("build.python_requirements: there is no file %s", file.text), "make it, or name another one")
+		}
+	}
+}
+
+// below is a file that is named from a folder.
+func below(dir, file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(dir, file)
 }
 
 // reference checks that run:, predict: or train: names a file that is there.
-func (c *cogYAMLCheck) reference(key, ref string) {
-	if ref == "" {
+func (c *cogYAMLCheck) reference(key string, n *yamlNode) {
+	if n.text == "" {
 		return
 	}
-	file, name, named := strings.Cut(ref, ":")
+	file, name, named := strings.Cut(n.text, ":")
 	const form = "write it as FILE.py:NAME, the file below this folder and a class or function in it"
 	switch {
 	case file == "" || !strings.HasSuffix(file, ".py") || named && name == "":
-		c.add("$."+key, fmt.Sprintf("%s: %q is no reference", key, ref), form)
+		c.add(n.line, fmt.Sprintf("%s: %q is no reference", key, n.text), form)
 	default:
 		if info, err := os.Stat(filepath.Join(c.dir, file)); err != nil || info.IsDir() {
-			c.add("$."+key, fmt.Sprintf("%s: there is no file %s", key, file), form)
+			c.add(n.line, fmt.Sprintf("%s: there is no file %s", key, file), form)
 		}
 	}
 }
@@ -121,7 +221,7 @@ func (c *cogYAMLCheck) reference(key, ref string) {
 func guessModel(dir, ref string, env func(string) string) *model {
 	var y cogYAML
 	if data, err := os.ReadFile(filepath.Join(dir, cogFile)); err == nil {
-		_ = yaml.Unmarshal(data, &y) // as far as it can be read
+		_ = yaml.NewDecoder(bytes.NewReader(data), yaml.AllowDuplicateMapKey()).Decode(&y) // as far as it can be read
 	}
 	m := &model{Dir: dir, Train: firstOf(env("COG_TRAIN_TYPE_STUB"), y.Train), Concurrency: y.Concurrency.Max}
 	m.Ref = firstOf(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(dir))
@@ -137,20 +237,11 @@ func guessModel(dir, ref string, env func(string) string) *model {
 	return m
 }
 
-// cogYAMLLine is where a folder's cog.yaml names the predictor; nowhere where it does not.
-func cogYAMLLine(m *model) (file string, line int) {
-	data, err := os.ReadFile(filepath.Join(m.Dir, cogFile))
-	if err != nil {
-		return "", 0
-	}
-	parsed, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return "", 0
-	}
-	c := &cogYAMLCheck{file: parsed}
-	for _, key := range []string{"$.run", "$.predict", "$.train"} {
-		if line := c.line(key); line > 0 {
-			return cogFile, line
+// line is where the file names the predictor; nowhere where it does not.
+func (c *cogYAMLCheck) line() (file string, line int) {
+	for _, key := range []string{"run", "predict", "train"} {
+		if n := c.root.get(key); n != nil && n.text != "" {
+			return cogFile, n.line
 		}
 	}
 	return "", 0

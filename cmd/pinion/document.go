@@ -122,34 +122,42 @@ func readDocument(m *model, python *locate.Python) (json.RawMessage, error) {
 
 // readSource has the model's source read by its Python, in a process of its own.
 func readSource(m *model, python *locate.Python, by reader) (*reading, error) {
-	sdk, done, err := lendSDK()
-	if err != nil {
-		return nil, err
-	}
-	defer done()
 	request, err := json.Marshal(map[string]any{
 		"root": m.Dir, "ref": m.Ref, "train": m.Train, "how": by.how, "execute": by.execute, "concurrency": m.Concurrency,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ask for the schema: %w", err)
 	}
-	code := "import sys; sys.path[:1] = [" + pythonString(sdk) + "]; from cog._worker.static_main import main; main()"
-	cmd := exec.Command(python.Executable, "-c", code, string(request))
-	cmd.Dir = m.Dir
-	cmd.Env = withoutSecrets(supervise.WorkerEnv(m.Env))
-	cmd.Stderr = os.Stderr // what the model prints when it is imported
-	out, err := contained(cmd, by.limit)
-	if errors.Is(err, errInterrupted) {
-		return nil, &exitError{code: exitInterrupted}
-	}
+	out, err := runSDK(python, "static_main", m.Dir, withoutSecrets(supervise.WorkerEnv(m.Env)), request, by.limit)
 	if err != nil {
-		return nil, fmt.Errorf("read the model with %s: %w", python.Executable, err)
+		return nil, err
 	}
 	r := &reading{}
 	if err := json.Unmarshal(out, r); err != nil {
 		return nil, fmt.Errorf("read the model with %s: it answered %.200q: %w", python.Executable, out, err)
 	}
 	return r, nil
+}
+
+// runSDK runs the program of a module of cog._worker with a request, in a folder, and returns its answer.
+func runSDK(python *locate.Python, module, dir string, env []string, request []byte, limit time.Duration) ([]byte, error) {
+	sdk, done, err := lendSDK()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	code := "import sys; sys.path[:1] = [" + pythonString(sdk) + "]; from cog._worker." + module + " import main; main()"
+	cmd := exec.Command(python.Executable, "-c", code, string(request))
+	cmd.Dir, cmd.Env = dir, env
+	cmd.Stderr = os.Stderr // what the model prints when it is imported
+	out, err := contained(cmd, limit)
+	if errors.Is(err, errInterrupted) {
+		return nil, &exitError{code: exitInterrupted}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the model with %s: %w", python.Executable, err)
+	}
+	return out, nil
 }
 
 // pythonString is a string literal of Python's; JSON's are, but for what only JavaScript escapes.

@@ -1,0 +1,94 @@
+"""Whether what a requirements file asks for is installed."""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+
+import pytest
+
+from cog._worker import packages
+
+VERSION = metadata.version("pytest")
+
+
+@pytest.fixture(params=["packaging", "nothing"])
+def parser(request, monkeypatch):
+    """Compare versions with the package `packaging`, and where there is none."""
+    if request.param == "nothing":
+        monkeypatch.setattr(packages, "_packaging", lambda: None)
+    return request.param
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pytest",
+        "PyTest",
+        "pytest[dev]",
+        f"pytest=={VERSION}",
+        f"pytest == {VERSION}",
+        "pytest>=1",
+        "cog==0.0.1",
+        "coglet",
+        "no-such-package; python_version < '3'",
+    ],
+)
+def test_what_is_met(parser, text):
+    assert packages.missing(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("no-such-package", "no-such-package is not installed"),
+        ("No_Such.Package[x]>=2", "No_Such.Package is not installed"),
+        ("pytest==0.1", f"pytest {VERSION} is installed, and pytest==0.1 is asked for"),
+    ],
+)
+def test_what_is_missing(parser, text, what):
+    assert packages.missing(text) == what
+
+
+def test_versions_need_the_package_packaging():
+    assert packages.missing("pytest<1").endswith("is installed, and pytest<1 is asked for")
+    assert packages.missing(f"pytest!={VERSION}") != ""
+    assert packages.missing("not a requirement !!") == ""
+
+
+def test_lines_of_a_requirements_file(tmp_path):
+    (tmp_path / "requirements.txt").write_text(
+        "\ufeff# a comment\n"
+        "one==1 # why\n"
+        "-i https://example.com/simple\n"
+        "--find-links=https://example.com\n"
+        "two==2 \\\n    --hash=sha256:00\n"
+        "git+https://example.com/three#egg=three\n"
+        "https://example.com/four.whl\n"
+        "./five\n"
+        "-e .\n"
+        "six @ https://example.com/six.whl\n"
+        "${SEVEN}==1\n"
+        "-r below/more.txt\n"
+        "--requirement requirements.txt\n"
+    )
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "more.txt").write_text("\nseven\n-r gone.txt\n")
+    file = str(tmp_path / "requirements.txt")
+    assert list(packages.read_requirements(file, str(tmp_path), 1)) == [
+        ("requirements.txt", 2, "one==1"),
+        ("requirements.txt", 5, "two==2"),
+        ("requirements.txt", 11, "six @ https://example.com/six.whl"),
+        ("below/more.txt", 2, "seven"),
+        ("requirements.txt", 2, "one==1"),
+        ("requirements.txt", 5, "two==2"),
+        ("requirements.txt", 11, "six @ https://example.com/six.whl"),
+    ]
+
+
+def test_the_remedy_is_a_command():
+    (problem,) = packages._problems("no-such-package>=2", {"line": 3})
+    assert problem["line"] == 3
+    assert problem["mend"] == (
+        f"install it, as with `{sys.executable} -m pip install 'no-such-package>=2'`"
+    )
