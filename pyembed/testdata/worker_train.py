@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import tempfile
 
@@ -92,6 +93,7 @@ def test_training(predict, train):
             output = frames[-1].value["output"]
             assert output == {"weights": "data:application/octet-stream;base64,d3d3", "loss": 2.0}
         assert kinds(frames) == [STARTED, METRIC, SUCCEEDED]
+        os.mkdir(worker.root + "/up")
         files = {"folder": worker.root + "/up", "token": "t"}
         frames = worker.run({"steps": 3}, flags=TRAIN | EVENTS, files=files)
         assert frames[-1].value["output"]["weights"] == "pinion-file:t:0/weights.bin"
