@@ -184,7 +184,7 @@ func serveBatching(s *batchingSettings) error {
 		f.log.Debug("memory has a soft limit", "bytes", limit)
 	}
 	signals := watchSignals(false)
-	f.metrics = metrics.New(metrics.Options{Version: version, Load: f.load, Workers: f.workers, DroppedLogs: sink.Dropped})
+	f.metrics = metrics.New(metrics.Options{Version: version, Load: f.load, Workers: f.workers, DroppedLogs: sink.Dropped, SetsAside: true})
 	f.queue = batching.New(batching.Options{
 		MaxSize: s.size, Gather: s.gather(), Capacity: s.capacity, Timeout: time.Duration(s.timeout) * time.Millisecond,
 		MaxAnswer: s.maxBody, LeaveSockets: s.leaveSockets, Logger: f.log, Observer: batchingObserver{f.metrics},

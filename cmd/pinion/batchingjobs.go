@@ -54,6 +54,9 @@ func (o batchingObserver) Batch(size int, held time.Duration) { o.set.Batch(size
 // Connected implements batching.Observer.
 func (o batchingObserver) Connected() { o.set.WorkerStarted() }
 
+// SetAside implements batching.Observer.
+func (o batchingObserver) SetAside() { o.set.WorkerSetAside() }
+
 // Disconnected implements batching.Observer.
 func (o batchingObserver) Disconnected(failed bool) {
 	cause := metrics.ExitLeft

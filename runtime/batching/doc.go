@@ -14,9 +14,10 @@
 //   - What was cancelled or whose time is up is not sent. What was sent before that is carried out, and its
 //     answer dropped.
 //   - A connection that fails, or says what is not the protocol, ends alone. Its jobs go to another worker once, each
-//     in a batch of its own, because one of them may be what the worker died of; where there is no other worker, or
-//     that one is lost with it too, the job ends with 502. Jobs of which no byte had been sent wait on as if nothing
-//     had happened.
+//     in a batch of its own, because one of them may be what the worker died of; never to the worker that lost them.
+//     Where no other worker is in service, or that one is lost with it too, the job ends with 502. Jobs of which no byte
+//     had been sent wait on as if nothing had happened.
+//   - A worker that answers wrongly again and again is set aside for a while; see aside.go.
 //   - What a worker claims (lengths, counts) costs no memory before its bytes have come.
 //
 // # The protocol

@@ -46,7 +46,7 @@ type Job struct {
 
 	// Guarded by q.mu until done is closed, and not changed after that.
 	phase  jobPhase
-	tried  bool // a worker was lost with it
+	avoid  *worker // was lost with it, or left it unanswered; it goes to another one, once. nil: none was
 	status int
 	answer []byte
 	sent   time.Duration // when it left for a worker, the last time

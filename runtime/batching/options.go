@@ -56,6 +56,8 @@ type Observer interface {
 	// Connected and Disconnected tell of workers that have said that they are ready. failed: it did not just leave.
 	Connected()
 	Disconnected(failed bool)
+	// SetAside tells that a worker gets no batch for a while, for it answers wrongly again and again.
+	SetAside()
 }
 
 // End is how a job ended.
@@ -73,6 +75,7 @@ func (nobody) Refused()                 {}
 func (nobody) Batch(int, time.Duration) {}
 func (nobody) Connected()               {}
 func (nobody) Disconnected(bool)        {}
+func (nobody) SetAside()                {}
 
 func (o Options) withDefaults() Options {
 	if o.MaxSize <= 0 {

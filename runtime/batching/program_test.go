@@ -58,6 +58,7 @@ type witness struct {
 	batches           []int
 	connected, failed int
 	left              int
+	aside             int
 }
 
 func (w *witness) tell(f func()) {
@@ -82,11 +83,13 @@ func (w *witness) Disconnected(failed bool) {
 	})
 }
 
+func (w *witness) SetAside() { w.tell(func() { w.aside++ }) }
+
 // counts is what was told so far.
-type counts struct{ ended, refused, batches, connected, failed, left int }
+type counts struct{ ended, refused, batches, connected, failed, left, aside int }
 
 func (w *witness) counts() (c counts) {
-	w.tell(func() { c = counts{len(w.ends), w.refused, len(w.batches), w.connected, w.failed, w.left} })
+	w.tell(func() { c = counts{len(w.ends), w.refused, len(w.batches), w.connected, w.failed, w.left, w.aside} })
 	return c
 }
 

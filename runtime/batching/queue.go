@@ -18,6 +18,8 @@ type Queue struct {
 	batcher   *batch.Batcher[*Job]
 	workers   map[*worker]struct{} // those that have said that they are ready
 	idle      []*worker            // of these, those that have nothing to do; the longest idle first
+	retries   []*Job               // that a worker has lost: each goes to another one, alone
+	faults    map[int]standing     // of processes whose connection has ended over what they sent
 	all       map[*worker]struct{} // every connection
 	listeners []net.Listener
 	inFlight  int           // jobs that have not ended
@@ -36,7 +38,7 @@ func New(o Options) *Queue {
 	q := &Queue{
 		opt: o, began: time.Now(),
 		batcher: batch.New[*Job](o.policy()),
-		workers: map[*worker]struct{}{}, all: map[*worker]struct{}{},
+		workers: map[*worker]struct{}{}, all: map[*worker]struct{}{}, faults: map[int]standing{},
 	}
 	q.timer = time.AfterFunc(time.Hour, q.tick)
 	q.timer.Stop()
@@ -55,7 +57,7 @@ func (q *Queue) Submit(body []byte) (*Job, error) {
 	if q.closed {
 		return nil, ErrClosed
 	}
-	if q.batcher.Len() >= q.opt.Capacity {
+	if q.waiting() >= q.opt.Capacity {
 		q.opt.Observer.Refused()
 		return nil, ErrFull
 	}
@@ -76,7 +78,7 @@ func (q *Queue) giveUp(j *Job, status int, text string) {
 		return
 	}
 	now := q.now()
-	removed := q.batcher.Remove(&j.item)
+	removed := q.batcher.Remove(&j.item) || q.unretry(j)
 	q.end(j, now, status, []byte(text))
 	if removed {
 		q.dispatch(now)
@@ -98,6 +100,12 @@ func (q *Queue) end(j *Job, now time.Duration, status int, answer []byte) {
 
 // dispatch hands out what is to leave now. The lock is held.
 func (q *Queue) dispatch(now time.Duration) {
+	if q.inService(nil) == 0 {
+		for w := range q.workers {
+			q.unaside(w)
+		}
+	}
+	q.retry(now)
 	var again time.Duration
 	for again == 0 && len(q.idle) > 0 {
 		for _, it := range q.expired(now) {
@@ -113,9 +121,10 @@ func (q *Queue) dispatch(now time.Duration) {
 			again = end
 			break
 		}
-		q.scratch, again = q.batcher.Take(now, len(q.idle), len(q.workers), q.scratch[:0])
+		q.scratch, again = q.batcher.Take(now, len(q.idle), q.inService(nil), q.scratch[:0])
 		if len(q.scratch) > 0 {
-			q.hand(q.scratch, now)
+			q.hand(0, q.scratch, now, now-q.held)
+			q.held = 0
 			clear(q.scratch)
 		}
 	}
@@ -133,10 +142,14 @@ func (q *Queue) expired(now time.Duration) []*batch.Item[*Job] {
 	return q.batcher.Expire(now, nil)
 }
 
-// hand gives a batch to the worker that is idle for the longest time. The lock is held.
-func (q *Queue) hand(items []*batch.Item[*Job], now time.Duration) {
-	w := q.idle[0]
-	q.idle = slices.Delete(q.idle, 0, 1)
+// waiting is how many jobs no worker has. The lock is held.
+func (q *Queue) waiting() int { return q.batcher.Len() + len(q.retries) }
+
+// hand gives a batch, which was held back for so long, to an idle worker; the first is idle for the longest time. The lock
+// is held.
+func (q *Queue) hand(i int, items []*batch.Item[*Job], now, held time.Duration) {
+	w := q.idle[i]
+	q.idle = slices.Delete(q.idle, i, i+1)
 	n := w.fitting(items)
 	for _, it := range items[n:] {
 		q.batcher.PutBack(it)
@@ -147,8 +160,7 @@ func (q *Queue) hand(items []*batch.Item[*Job], now time.Duration) {
 		j.move(jobSent)
 		j.sent, l.jobs[i] = now, j
 	}
-	q.opt.Observer.Batch(n, now-q.held)
-	q.held = 0
+	q.opt.Observer.Batch(n, held)
 	w.move(workerBusy)
 	w.lot = l
 	w.give <- l // has room: a worker is idle again only when its writer has done with the batch before
@@ -200,7 +212,7 @@ type Load struct {
 func (q *Queue) Load() Load {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := Load{InFlight: q.inFlight, Queued: q.batcher.Len(), Capacity: q.opt.Capacity}
+	l := Load{InFlight: q.inFlight, Queued: q.waiting(), Capacity: q.opt.Capacity}
 	for w := range q.workers {
 		l.PIDs = append(l.PIDs, w.take.pid)
 	}
@@ -219,6 +231,10 @@ func (q *Queue) Close() {
 	for w := range q.all {
 		w.conn.Close()
 	}
+	for _, j := range q.retries {
+		q.end(j, q.now(), StatusLost, nil)
+	}
+	q.retries = nil
 	for q.batcher.Len() > 0 {
 		for _, it := range q.batcher.Expire(1<<62, nil) {
 			q.end(it.Value, q.now(), StatusLost, nil)

@@ -22,6 +22,7 @@ func TestWorkerMoves(t *testing.T) {
 	legal := map[[2]workerPhase]bool{
 		{workerFresh, workerIdle}: true, {workerFresh, workerGone}: true, {workerIdle, workerBusy}: true,
 		{workerIdle, workerGone}: true, {workerBusy, workerIdle}: true, {workerBusy, workerGone}: true,
+		{workerFresh, workerAside}: true, {workerBusy, workerAside}: true, {workerAside, workerIdle}: true, {workerAside, workerGone}: true,
 	}
 	for from := range workerPhases {
 		for to := range workerPhases {

@@ -17,15 +17,17 @@ const (
 	workerFresh workerPhase = iota // connected; it has not said that it is ready
 	workerIdle                     // waits for a batch
 	workerBusy                     // has one
+	workerAside                    // gets none for a while, see aside.go
 	workerGone                     // its connection has ended
 	workerPhases
 )
 
 // workerMoves is the one table of legal moves: workerMoves[from] has a bit for each legal target.
 var workerMoves = [workerPhases]uint8{
-	workerFresh: 1<<workerIdle | 1<<workerGone,
+	workerFresh: 1<<workerIdle | 1<<workerAside | 1<<workerGone,
 	workerIdle:  1<<workerBusy | 1<<workerGone,
-	workerBusy:  1<<workerIdle | 1<<workerGone,
+	workerBusy:  1<<workerIdle | 1<<workerAside | 1<<workerGone,
+	workerAside: 1<<workerIdle | 1<<workerGone,
 }
 
 // lot is a batch on its way to a worker.
@@ -47,8 +49,10 @@ type worker struct {
 	quit chan struct{} // closed when write has ended
 
 	// Guarded by q.mu.
-	phase workerPhase
-	lot   *lot // what it has; nil: nothing
+	phase    workerPhase
+	lot      *lot // what it has; nil: nothing
+	standing standing
+	back     *time.Timer // brings it back where it is set aside
 }
 
 // move takes w to another phase, where the table allows it.
@@ -110,11 +114,12 @@ func (w *worker) read() error {
 func (q *Queue) arrive(w *worker) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w.move(workerIdle)
+	now := q.now()
+	q.recall(w, now)
 	q.workers[w] = struct{}{}
-	q.idle = append(q.idle, w)
+	q.rest(w, now)
 	q.opt.Observer.Connected()
-	q.dispatch(q.now())
+	q.dispatch(now)
 }
 
 // resolve ends the jobs of a worker's batch with the answers to them.
@@ -124,6 +129,11 @@ func (q *Queue) resolve(w *worker, answers []answer) {
 	now := q.now()
 	l := w.lot
 	w.lot = nil
+	if slices.ContainsFunc(answers, func(a answer) bool { return a.none }) {
+		w.wrong(now)
+	} else {
+		w.right()
+	}
 	for i, j := range l.jobs {
 		switch a := answers[i]; {
 		case j.phase != jobSent: // it was given up meanwhile
@@ -134,30 +144,31 @@ func (q *Queue) resolve(w *worker, answers []answer) {
 		}
 	}
 	q.batcher.Ended(now, len(l.jobs), now-l.left)
-	w.move(workerIdle)
-	q.idle = append(q.idle, w)
+	q.rest(w, now)
 	q.dispatch(now)
 }
 
+// lostText is the body of a 502.
+const lostText = "No worker could answer this request"
+
 // lost takes back a job that w did not answer: another worker gets it once. The lock is held.
 func (q *Queue) lost(j *Job, w *worker, now time.Duration) {
-	others := len(q.workers)
-	if _, there := q.workers[w]; there {
-		others--
-	}
-	if j.tried || others == 0 || q.closed {
-		q.end(j, now, StatusLost, []byte("No worker could answer this request"))
+	if j.avoid != nil || q.closed {
+		q.end(j, now, StatusLost, []byte(lostText))
 		return
 	}
-	j.tried = true
-	j.item.Alone = true // a worker may have died of it: it is to take nobody with it
-	q.waitAgain(j, now)
+	j.avoid = w
+	q.waitAgain(j, now) // it ends where no other worker is in service
 }
 
 // waitAgain puts a job that was sent, or was to be, back into its place. The lock is held.
 func (q *Queue) waitAgain(j *Job, now time.Duration) {
 	j.with += now - j.sent
 	j.move(jobWaiting)
+	if j.avoid != nil { // a worker may have died of it: it goes alone
+		q.retries = append(q.retries, j)
+		return
+	}
 	q.batcher.PutBack(&j.item)
 }
 
@@ -167,12 +178,22 @@ func (w *worker) leave(err error) {
 	q.mu.Lock()
 	known := w.phase != workerFresh
 	w.move(workerGone)
+	if w.back != nil {
+		w.back.Stop()
+	}
 	delete(q.all, w)
 	delete(q.workers, w)
 	if i := slices.Index(q.idle, w); i >= 0 {
 		q.idle = slices.Delete(q.idle, i, i+1)
 	}
 	l, closed := w.lot, q.closed
+	if now := q.now(); known && !closed && !errors.Is(err, errLeft) { // it broke the protocol, or stalled
+		w.wrong(now)
+		q.remember(w, now)
+	}
+	if l == nil {
+		q.dispatch(q.now()) // jobs may wait for it alone
+	}
 	q.mu.Unlock()
 
 	close(w.give)

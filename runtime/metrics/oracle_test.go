@@ -92,6 +92,7 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 		Model:       func() (string, string) { return "3.12.1", "0.23" },
 		Load:        func() Load { return Load{InFlight: 3, Queued: 1, Capacity: 1e7, Slots: 2} },
 		Workers:     func() []Worker { return []Worker{{State: "ready", Setup: 1500 * time.Millisecond}, {State: "gone"}} },
+		SetsAside:   true,
 		DroppedLogs: func() (uint64, uint64) { return 3, 4096 },
 		GPUs:        func() []GPU { return []GPU{{"0", 1 << 33, 0.25}, {"GPU-é", 0, 1}, {"part", 7, -1}} },
 	})
@@ -178,6 +179,8 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	busy.WithLabelValues("GPU-é").Set(1)
 	s.WorkerStarted()
 	counters("pinion_worker_starts_total", "Worker processes started.").WithLabelValues().Inc()
+	s.WorkerSetAside()
+	counters("pinion_workers_set_aside_total", "Times that a worker was given nothing for a while, for it answered wrongly.").WithLabelValues().Inc()
 	s.WorkerExited(ExitCrash)
 	exits := counters("pinion_worker_exits_total", "Worker processes ended, by cause.", "cause")
 	for _, cause := range []string{ExitSetup, ExitCrash, ExitLeft} {

@@ -17,6 +17,8 @@ type Options struct {
 	ExitCauses []string
 	// DroppedLogs is how much of the server's log was dropped, for nobody took it.
 	DroppedLogs func() (records, bytes uint64)
+	// SetsAside: workers may be set aside, as those of pinion batching.
+	SetsAside bool
 	// GPUs are those that the model may use.
 	GPUs func() []GPU
 	// MaxModel bounds the names that the model may record. Default: 200.

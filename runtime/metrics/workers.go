@@ -21,6 +21,7 @@ const maxExits = 32
 // workers are the counters of worker processes.
 type workers struct {
 	starts counter
+	aside  counter
 	exits  table[string, counter]
 }
 
@@ -33,6 +34,9 @@ func (w *workers) init(causes []string) {
 // WorkerStarted records that a worker process was started.
 func (s *Set) WorkerStarted() { s.workers.starts.Add(1) }
 
+// WorkerSetAside records that a worker gets nothing for a while, for it answers wrongly.
+func (s *Set) WorkerSetAside() { s.workers.aside.Add(1) }
+
 // WorkerExited records that a worker process has ended, and why: one of Options.ExitCauses, or another word.
 func (s *Set) WorkerExited(cause string) {
 	if c := s.workers.exits.add(strings.Clone(cause), maxExits, newCounter[string]); c != nil {
@@ -41,7 +45,7 @@ func (s *Set) WorkerExited(cause string) {
 }
 
 // write adds what is known of the workers to the page.
-func (w *workers) write(p *page, now []Worker) {
+func (w *workers) write(p *page, now []Worker, setsAside bool) {
 	p.family("pinion_workers", typeGauge, "Worker processes by state.")
 	for _, state := range WorkerStates {
 		n := 0
@@ -58,6 +62,10 @@ func (w *workers) write(p *page, now []Worker) {
 	exits := w.exits.snapshot()
 	for _, cause := range slices.SortedFunc(maps.Keys(exits), cmp.Compare[string]) {
 		p.count("pinion_worker_exits_total", labels("cause", cause), exits[cause].Load())
+	}
+	if setsAside {
+		p.family("pinion_workers_set_aside_total", typeCounter, "Times that a worker was given nothing for a while, for it answered wrongly.")
+		p.count("pinion_workers_set_aside_total", "", w.aside.Load())
 	}
 	w.each(p, now)
 }

@@ -27,7 +27,7 @@ func (s *Set) Write(accept string) (contentType string, body []byte) {
 	if s.o.Workers != nil {
 		workers = s.o.Workers()
 	}
-	s.workers.write(p, workers)
+	s.workers.write(p, workers, s.o.SetsAside)
 	if s.o.GPUs != nil {
 		writeGPUs(p, s.o.GPUs())
 	}
