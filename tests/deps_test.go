@@ -28,7 +28,7 @@ const (
 // tests may have.
 func drawn() map[string][]string {
 	return map[string][]string{
-		"cmd":               {"httpd", "httpd/openapi", "httpd/page", "runtime/metrics", "runtime/batching", "runtime/service", "pyembed", "pyembed/nvml"},
+		"cmd":               {"httpd", "httpd/openapi", "httpd/page", "runtime/metrics", "runtime/batching", "runtime/service", "runtime/watch", "pyembed", "pyembed/nvml"},
 		"httpd":             {"runtime/predict", "httpd/msgpack", "httpd/openapi", "runtime/spare", await},
 		"httpd/msgpack":     {},
 		"httpd/openapi":     {},
@@ -47,6 +47,7 @@ func drawn() map[string][]string {
 		rawjson:             {},
 		await:               {},
 		"runtime/spare":     {},
+		"runtime/watch":     {await},
 		"ipc":               {"runtime/spare", await},
 		"pyembed":           {"pyembed/sdk", "pyembed/cuda", "pyembed/locate", cpy3},
 		"pyembed/sdk":       {},

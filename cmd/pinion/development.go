@@ -10,22 +10,26 @@ import (
 // developmentSettings are for those who work on a model. By default some of them depend on whether stderr is a terminal.
 type developmentSettings struct {
 	failFast optionalBool
+	watch    bool
 }
 
 func (s *developmentSettings) bindFlags(f *pflag.FlagSet) {
-	f.Var(&s.failFast, "fail-fast", "end with exit code 1 when the setup fails at the start (PINION_FAIL_FAST; default: on a terminal)")
+	f.Var(&s.failFast, "fail-fast", "end with exit code 1 when the setup fails at the start (PINION_FAIL_FAST; default: on a terminal without --watch)")
 	f.Lookup("fail-fast").NoOptDefVal = "true"
+	f.BoolVar(&s.watch, "watch", false, "reload the model when its source or configuration changes (PINION_WATCH)")
 }
 
 func (s *developmentSettings) variables() []ourVariable {
 	return []ourVariable{
 		{"fail-fast", "PINION_FAIL_FAST", s.failFast.Set},
+		{"watch", "PINION_WATCH", func(v string) error { return setBool(&s.watch, v) }},
 	}
 }
 
-// failsFast tells whether a setup that fails at the start ends the server. In a container it stays up, so that its health tells why.
+// failsFast tells whether a setup that fails at the start ends the server. In a container it stays up, so that its health tells
+// why, and with --watch, for the next change may mend it.
 func (s *developmentSettings) failsFast() bool {
-	return s.failFast.or(isTerminal(os.Stderr))
+	return s.failFast.or(isTerminal(os.Stderr) && !s.watch)
 }
 
 // optionalBool is a switch that may have been left alone. It implements pflag.Value.

@@ -18,6 +18,7 @@ import (
 	"pinion/runtime/service"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
+	"pinion/runtime/watch"
 	"pinion/runtime/webhook"
 )
 
@@ -49,6 +50,7 @@ type front struct {
 	orphans  *supervise.Orphans
 	template *supervise.Template // nil: none was asked for
 	reloads  reloads
+	watcher  *watch.Watcher   // of the model's folder; nil: there is none
 	sdkLock  sync.Mutex       // see keepSDK
 	sdk      string           // where hire found the cog package; "" after the first start
 	signals  <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
@@ -127,6 +129,9 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 		AccessLines: lines, AccessProbes: probes, AccessText: s.console(),
 		NoShutdown: s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
 	})
+	if f.watcher, err = f.newWatcher(); err != nil {
+		return nil, err
+	}
 	if f.ln, f.address, err = listen(s.exposure.address(), s.port); err != nil {
 		return nil, err
 	}
@@ -207,6 +212,7 @@ func (f *front) ask() {
 
 // discard undoes newFront.
 func (f *front) discard(err error) error {
+	f.closeWatcher()
 	for _, ln := range []net.Listener{f.ln, f.watched} {
 		if ln != nil {
 			ln.Close()
@@ -235,6 +241,7 @@ func (f *front) run() int {
 	easeHeap() // it begins with a cycle, which is in nobody's way while a worker starts
 	go f.announce()
 	f.watchReload()
+	f.followChanges()
 	code := exitOK
 	select {
 	case sig := <-f.signals:
@@ -263,6 +270,7 @@ func (f *front) run() int {
 
 // clean removes what the server had on disk.
 func (f *front) clean() {
+	f.closeWatcher()
 	f.closeMonitor()
 	f.webhooks.Close()
 	f.svc.Close()

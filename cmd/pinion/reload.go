@@ -58,6 +58,11 @@ func (f *front) keepSDK(spec *supervise.Spec) error {
 // A folder that cannot be served is told of, and the workers stay. So is a binary of another version, which no
 // worker will be of. The tokens are read anew in any case.
 func (f *front) reload(why string) (notice string, err error) {
+	return f.renew(why, func(w *supervise.Supervisor) { w.Renew("reload") })
+}
+
+// renew is reload, with the renewal of one worker.
+func (f *front) renew(why string, one func(*supervise.Supervisor)) (notice string, err error) {
 	f.auth.reload()
 	m, err := findModel(f.model.Dir, f.s.predictor, os.Getenv)
 	if err != nil {
@@ -72,7 +77,7 @@ func (f *front) reload(why string) (notice string, err error) {
 	f.reloads.begin(func() { f.template.Renew(spec, env) }, f.template != nil, func() {
 		for i, w := range f.workers {
 			w.Reset(spec, f.withDevice(env, i))
-			w.Renew("reload")
+			one(w)
 		}
 	})
 	return notice, nil

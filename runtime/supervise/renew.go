@@ -23,9 +23,20 @@ const pulseEvery = time.Second
 // Renew has the worker replaced by one of a new process, which takes over when it is ready; why is for the
 // log. Not one prediction is lost by it. Of the workers of a fleet one is renewed at a time. It returns at
 // once; a wish that comes while one waits counts as one.
-func (s *Supervisor) Renew(why string) {
+func (s *Supervisor) Renew(why string) { s.ask(wish{why: why}) }
+
+// RenewOnce is Renew, but a process that fails is not followed by another try: what it failed of is to be changed first.
+func (s *Supervisor) RenewOnce(why string) { s.ask(wish{why: why, once: true}) }
+
+// wish is that a worker be renewed, and why.
+type wish struct {
+	why  string
+	once bool // a failure ends it
+}
+
+func (s *Supervisor) ask(w wish) {
 	select {
-	case s.wishes <- why:
+	case s.wishes <- w:
 	default:
 	}
 }
@@ -54,8 +65,8 @@ type reign struct {
 	heir    *liveWorker // nil: none
 	back    backoff     // of heirs that fail
 
-	wishes  <-chan string // nil: there is one already
-	wish    string
+	wishes  <-chan wish // nil: there is one already
+	wish    wish
 	turn    chan struct{}    // to be entered for the wish's sake; nil: not wanted
 	follows bool             // the turn is still that of the process before
 	retired <-chan struct{}  // closed when the process that was replaced is gone
@@ -108,9 +119,9 @@ func (r *reign) step() (ending, bool) {
 
 // renew begins to do what was wished for.
 func (r *reign) renew() {
-	r.o.Logger.Info("worker is being renewed", "worker", r.o.Index, "reason", r.wish)
+	r.o.Logger.Info("worker is being renewed", "worker", r.o.Index, "reason", r.wish.why)
 	if r.o.Renewal == StopFirst {
-		r.current.retire(farewell{why: r.wish})
+		r.current.retire(farewell{why: r.wish.why})
 		return // its end comes out of its channel
 	}
 	r.heir = r.launch(true)
@@ -122,7 +133,7 @@ func (r *reign) renew() {
 func (r *reign) takeOver() {
 	old := r.current
 	r.current, r.heir = r.heir, nil
-	old.retire(farewell{why: r.wish, heir: r.current})
+	old.retire(farewell{why: r.wish.why, heir: r.current})
 	gone := make(chan struct{})
 	r.retired = gone
 	go func() {
@@ -138,6 +149,12 @@ func (r *reign) heirFailed(ended ending) {
 	r.Supervisor.heir = nil
 	r.mu.Unlock()
 	r.o.OnChange()
+	if r.wish.once {
+		r.o.Logger.Error("the worker's successor failed: the old one stays", "worker", r.o.Index, "cause", ended.cause)
+		r.pass()
+		r.wishes = r.Supervisor.wishes
+		return
+	}
 	delay, _ := r.back.died(time.Now(), false)
 	delay = max(delay, firstDelay)
 	r.o.Logger.Error("the worker's successor failed: the old one stays", "worker", r.o.Index, "cause", ended.cause, "next_try", delay.String())

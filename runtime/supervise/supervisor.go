@@ -121,7 +121,7 @@ type Supervisor struct {
 	stop   chan struct{} // closed: drain and end
 	kill   chan struct{} // closed: end now
 	done   chan struct{} // closed when the last process is gone
-	wishes chan string   // a token: renew the worker, and why
+	wishes chan wish     // a token: renew the worker
 	lives  sync.WaitGroup
 
 	stopOnce, killOnce sync.Once
@@ -155,7 +155,7 @@ func New(o Options) *Supervisor {
 	}
 	return &Supervisor{
 		o: o, stop: make(chan struct{}), kill: make(chan struct{}), done: make(chan struct{}),
-		wishes: make(chan string, 1), after: time.After, pulse: pulseEvery, next: o.Spec, nextEnv: o.Env,
+		wishes: make(chan wish, 1), after: time.After, pulse: pulseEvery, next: o.Spec, nextEnv: o.Env,
 	}
 }
 
@@ -256,8 +256,8 @@ func (s *Supervisor) linger(cause string, setupFailed bool) bool {
 		return false
 	case <-proven:
 		s.o.Logger.Info("setup is tried again: another worker's went well", "worker", s.o.Index, "cause", cause)
-	case why := <-s.wishes:
-		s.o.Logger.Info("a worker is started all the same", "worker", s.o.Index, "reason", why)
+	case w := <-s.wishes:
+		s.o.Logger.Info("a worker is started all the same", "worker", s.o.Index, "reason", w.why)
 	}
 	s.change(func(st *Status) { st.Defunct, st.SetupFailed = false, false })
 	return true

@@ -1,0 +1,95 @@
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// watchedModel says a word, and writes files as models do. Each word must be of the same length: Python alone would take the
+// bytecode of a file that was edited within a second for good.
+const watchedModel = `
+import helper
+class Runner:
+    def setup(self):
+        print("setting up", helper.WORD, flush=True)
+        if helper.WORD == "bad!": raise ValueError("no such word")
+    def run(self) -> str:
+        for name in ("output.png", "result.json", "log.txt"): open(name, "w").write("x")
+        return helper.WORD
+`
+
+func writeWord(t *testing.T, s *harness.Server, word string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(s.Dir, "helper.py"), []byte("WORD = '"+word+"'\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func answersWord(t *testing.T, s *harness.Server, word string) {
+	t.Helper()
+	sameJSON(t, "output", s.Succeed(input{}).Output, `"`+word+`"`)
+}
+
+func TestWatchReloadsWhatChanges(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"), Args: []string{"--watch"}})
+	answersWord(t, s, "one!")
+	restarts := 0
+	for _, word := range []string{"two!", "six!", "ten!"} {
+		writeWord(t, s, word)
+		restarts++
+		harness.Eventually(t, "a new worker serves", func() bool { return s.Health().Workers[0].Restarts == restarts })
+		answersWord(t, s, word)
+	}
+	count := 0
+	for _, l := range s.Log.Lines() {
+		if l.Text == "reloading" {
+			count++
+			wantText(t, "the line", l.Raw, `"asked_by":"helper.py changed"`)
+		}
+	}
+	if count != restarts {
+		t.Errorf("%d reloads, want %d: what the model writes is none", count, restarts)
+	}
+}
+
+// TestWatchKeepsTheOldWorkerWhereTheNewOneFails, tells why once, and goes on with the next change at once.
+func TestWatchKeepsTheOldWorkerWhereTheNewOneFails(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"), Args: []string{"--watch"}})
+	writeWord(t, s, "bad!")
+	line := s.WaitLog("the worker's successor failed: the old one stays")
+	if line.Cause != "ValueError: no such word" {
+		t.Errorf("the cause is %q", line.Cause)
+	}
+	answersWord(t, s, "one!")
+	writeWord(t, s, "two!")
+	harness.Eventually(t, "a new worker serves", func() bool { return s.Health().Workers[0].Restarts == 1 })
+	answersWord(t, s, "two!")
+	if n := s.Log.Count("setup failed"); n != 1 {
+		t.Errorf("the setup failed %d times", n)
+	}
+	if err := os.WriteFile(filepath.Join(s.Dir, "cog.yaml"), []byte("run: ["), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.WaitLog("the model is not reloaded")
+	answersWord(t, s, "two!")
+}
+
+func TestWatchMendsAStartThatFailed(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "run.py", watchedModel, "helper.py", "WORD = 'bad!'\n")
+	s := harness.Start(t, harness.Options{Dir: dir, Args: []string{"--watch"}})
+	s.WaitHealth("SETUP_FAILED")
+	writeWord(t, s, "one!")
+	s.WaitHealth("READY")
+	answersWord(t, s, "one!")
+
+	cmd, term := serveOnTerminal(t, folder(t, "run.py", "raise ValueError('at the top')\n"), "--watch")
+	harness.Eventually(t, "the setup has failed", func() bool { return strings.Contains(term.shown(), "no worker will be started in its place") })
+	term.end(t, cmd)
+}
