@@ -15,6 +15,7 @@ func (k collection) carryOut(ctx *fasthttp.RequestCtx, p *predict.Prediction, ho
 	if k.access != nil {
 		ctx.SetUserValue(idKey{}, p.ID())
 	}
+	warn(ctx, p.Warnings)
 	switch {
 	case how.mode == predict.Stream:
 		k.streamNew(ctx, p)

@@ -9,7 +9,8 @@ import (
 // What a browser may be told of this server.
 const (
 	corsMethods = "GET, HEAD, POST, PUT, OPTIONS"
-	corsExposed = "Content-Disposition, Retry-After, " + headerID + ", " + headerMetrics + ", " + headerRetry
+	corsExposed = "Content-Disposition, Retry-After, " + headerID + ", " + headerMetrics + ", " + headerRetry + ", " +
+		headerRequestID + ", " + headerWarning
 	corsMaxAge  = "600" // seconds for which a browser may keep the answer to a preflight
 )
 

@@ -103,7 +103,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		s.detail(ctx, fasthttp.StatusUnsupportedMediaType, media.reason)
 		return
 	case errors.As(err, &broken), errors.Is(err, fasthttp.ErrBodyTooLarge):
-		s.malformed(ctx, err)
+		s.answerMalformed(ctx, err)
 		s.leave(ctx)
 		return
 	case errors.As(err, &limit):
@@ -113,6 +113,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		s.detail(ctx, fasthttp.StatusBadRequest, err.Error())
 		return
 	case errors.As(err, &invalid):
+		warn(ctx, invalid.Warnings)
 		s.encode(ctx, fasthttp.StatusUnprocessableEntity, detailBody{invalid.Problems})
 		return
 	case errors.Is(err, predict.ErrInFlight): // no retry elsewhere: this server has it
@@ -149,6 +150,15 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 
 // malformed answers what fasthttp could not read as a request. It closes the connection after it.
 func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
+	if s.reports() {
+		defer s.report(ctx) // no handler does
+	}
+	echoRequestID(ctx)
+	s.answerMalformed(ctx, err)
+}
+
+// answerMalformed answers a request that did not come whole, or not in a readable form.
+func (s *Server) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
 	c, _ := ctx.Conn().(*conn)
 	var netErr net.Error
 	timeout := errors.As(err, &netErr) && netErr.Timeout() || c != nil && c.late // fasthttp's errors of chunks hide their causes
@@ -156,9 +166,6 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 		c.linger = true // it may still be sending, and must be able to read this
 	}
 	ctx.Request.ReleaseBody(maxKept) // what was read of a body that is too large
-	if s.reports() {
-		defer s.report(ctx)
-	}
 	var small *fasthttp.ErrSmallBuffer
 	switch {
 	case timeout:

@@ -53,6 +53,7 @@ func (j *jobs) handle(ctx *fasthttp.RequestCtx) {
 		defer j.report(ctx) // after recovered
 	}
 	defer j.recovered(ctx)
+	echoRequestID(ctx)
 	c, counted := ctx.Conn().(*conn)
 	last := counted && c.begin()
 	if tooLarge(ctx) {

@@ -84,6 +84,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		defer s.report(ctx) // after recovered
 	}
 	defer s.recovered(ctx)
+	echoRequestID(ctx)
 	c, counted := ctx.Conn().(*conn)
 	last := counted && c.begin()
 	if tooLarge(ctx) {
@@ -147,6 +148,7 @@ func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 	}
 	s.logPanic(r, slog.String("method", methodName(ctx.Method())), slog.String("path", predict.Clip(string(ctx.Path()))))
 	ctx.Response.Reset()
+	echoRequestID(ctx)
 	ctx.SetConnectionClose()
 	s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
 }

@@ -189,6 +189,7 @@ func (f *front) hire() error {
 			OnStart:      f.metrics.WorkerStarted,
 			OnExit:       func(v supervise.Verdict) { f.metrics.WorkerExited(string(v)) },
 			OnChange:     f.svc.Changed,
+			RequestOf:    f.svc.RequestOf,
 		})
 		f.workers = append(f.workers, w)
 		f.svc.Watch(w)

@@ -17,8 +17,8 @@ import (
 type Destination struct {
 	Prefix string // an http or https URL; a file goes to its path, a slash and the file's name
 	// TraceParent and TraceState are passed on where they are not empty, and so is Prediction, the id of the one that made
-	// the files, as X-Prediction-Id.
-	TraceParent, TraceState, Prediction string
+	// the files, as X-Prediction-Id, and RequestID as X-Request-Id.
+	TraceParent, TraceState, Prediction, RequestID string
 	// Trusted: the operator named the prefix, not a client.
 	Trusted bool
 }
@@ -169,6 +169,7 @@ func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *
 	passOn(header, "traceparent", to.TraceParent)
 	passOn(header, "tracestate", to.TraceState)
 	passOn(header, "X-Prediction-Id", to.Prediction)
+	passOn(header, "X-Request-Id", to.RequestID)
 	if file.size > expectAbove {
 		header.Set("Expect", "100-continue")
 	}

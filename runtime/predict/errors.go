@@ -79,7 +79,10 @@ const (
 )
 
 // ValidationError is everything that is wrong with a request's values.
-type ValidationError struct{ Problems []Problem }
+type ValidationError struct {
+	Problems []Problem
+	Warnings []string // of unknown inputs: see Prepared
+}
 
 func (e *ValidationError) Error() string {
 	parts := make([]string, len(e.Problems))

@@ -20,6 +20,7 @@ type Runner interface {
 // mutex; everything else is set before it is shared.
 type Prediction struct {
 	Request  Request
+	Warnings []string // of its input, for its client
 	told     bool
 	finished bool // guarded by the registry's lock: it is kept, and in flight no more
 

@@ -6,6 +6,8 @@ type Prepared struct {
 	Input []byte
 	// Unknown are the keys that were dropped, in order, each once; of very many only the first, and long ones cut (Clip).
 	Unknown []string
+	// Warnings say of Unknown, for the client, what they are and what may have been meant. They are printable ASCII.
+	Warnings []string
 	// Files are the values that name files, in the order in which they stand in Input.
 	Files []File
 }

@@ -68,6 +68,8 @@ type Request struct {
 	OutputPrefix string
 	// TraceParent and TraceState are the request's W3C trace headers, to be passed on.
 	TraceParent, TraceState string
+	// RequestID is the client's X-Request-Id, for logs and webhooks; "" where it sent none.
+	RequestID string
 	// Deadline is when it is too late to begin; zero: the server's own rule.
 	Deadline time.Time
 }

@@ -68,13 +68,13 @@ func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists) (Prepared, error
 			return s.PrepareWith(filled, rawjson.Lists{})
 		}
 	}
-	prepared := Prepared{Input: input, Unknown: unknown}
+	prepared := Prepared{Input: input, Unknown: unknown, Warnings: s.warnings(unknown)}
 	if changed {
 		prepared.Input = s.rewrite(input, spans)
 	}
 	if !good {
 		if problems := s.explain(prepared.Input, spans); len(problems) > 0 {
-			return Prepared{}, &predict.ValidationError{Problems: problems}
+			return Prepared{}, &predict.ValidationError{Problems: problems, Warnings: prepared.Warnings}
 		}
 	}
 	if s.files {

@@ -40,7 +40,7 @@ func (s *Service) uploads(p *predict.Prediction) bool {
 // newOutbox makes room for a prediction's output files. ctx ends the uploads.
 func (s *Service) newOutbox(ctx context.Context, j *job) (*outbox, error) {
 	req := &j.p.Request
-	to := files.Destination{Prefix: req.OutputPrefix, TraceParent: req.TraceParent, TraceState: req.TraceState, Prediction: j.p.ID()}
+	to := files.Destination{Prefix: req.OutputPrefix, TraceParent: req.TraceParent, TraceState: req.TraceState, Prediction: j.p.ID(), RequestID: req.RequestID}
 	if to.Prefix == "" || to.Prefix == s.o.UploadURL {
 		to.Prefix, to.Trusted = s.o.UploadURL, true
 	}

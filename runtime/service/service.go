@@ -53,6 +53,8 @@ type Service struct {
 	changed  chan struct{} // one token: the workers' states changed
 	check    shared
 	door     door
+	// A request with an X-Request-Id has come: until then nobody looks for one.
+	requestIDs atomic.Bool
 
 	mu      sync.Mutex
 	workers []*supervise.Supervisor
@@ -257,6 +259,10 @@ func (s *Service) create(req predict.Request) (*predict.Prediction, error) {
 	j := &job{service: s, prepared: prepared, arrived: now}
 	p := predict.New(id, req, now, j, s.o.Prediction)
 	j.p = p
+	p.Warnings = prepared.Warnings
+	if req.RequestID != "" && !s.requestIDs.Load() {
+		s.requestIDs.Store(true)
+	}
 	if err := s.registry.Add(p); err != nil {
 		return nil, err
 	}
@@ -288,7 +294,11 @@ func (s *Service) prepare(id string, req *predict.Request) (schema.Prepared, err
 	}
 	prepared, err := prepareInput(m.inputs[req.Kind], req)
 	if err == nil && len(prepared.Unknown) > 0 {
-		s.o.Logger.Warn("unknown inputs are dropped", "prediction_id", predict.Clip(id), "inputs", prepared.Unknown)
+		attrs := []any{"prediction_id", predict.Clip(id), "inputs", prepared.Unknown}
+		if req.RequestID != "" {
+			attrs = append(attrs, "request_id", req.RequestID)
+		}
+		s.o.Logger.Warn("unknown inputs are dropped", attrs...)
 		req.Input = prepared.Input // nor are they shown again: a misspelt name may have a secret's value
 	}
 	return prepared, err

@@ -67,6 +67,9 @@ type Options struct {
 	// nil: nobody counts them.
 	OnStart func()
 	OnExit  func(Verdict)
+	// RequestOf is the X-Request-Id of a prediction, "" where it has none; it is asked for each line of the model's log, with locks
+	// held: it must not block. nil: no line names any.
+	RequestOf func(prediction string) string
 	// OnChange is called after each change of Status, by one goroutine or another.
 	OnChange func()
 }
@@ -334,6 +337,11 @@ func (s *Supervisor) note(stream source, prediction string, line []byte) {
 	attrs := []any{"worker", s.o.Index, "stream", sourceNames[stream]}
 	if prediction != "" {
 		attrs = append(attrs, "prediction_id", prediction)
+		if s.o.RequestOf != nil {
+			if request := s.o.RequestOf(prediction); request != "" {
+				attrs = append(attrs, "request_id", request)
+			}
+		}
 	}
 	s.o.Logger.Info(string(line), attrs...)
 }

@@ -74,6 +74,7 @@ func (s *Sender) address(request *http.Request, d *delivery, target *url.URL) {
 	header.Set("User-Agent", s.o.UserAgent)
 	setTrace(header, "traceparent", d.prediction.Request.TraceParent)
 	setTrace(header, "tracestate", d.prediction.Request.TraceState)
+	setTrace(header, "X-Request-Id", d.prediction.Request.RequestID)
 	// Whoever answers with a redirect must not be able to send the token elsewhere.
 	trusted := target.Hostname() == d.target.Hostname() && (target.Scheme == d.target.Scheme || target.Scheme == "https")
 	switch {

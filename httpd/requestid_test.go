@@ -1,0 +1,84 @@
+package httpd
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"pinion/runtime/predict"
+)
+
+// lockedBuffer is a log that is read while others write it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.String()
+}
+
+// TestRequestIDs: they are in every answer, whatever it says, in the request that the service gets, and in the access log.
+func TestRequestIDs(t *testing.T) {
+	var log lockedBuffer
+	f := newFake()
+	s := serve(t, f, Options{Logger: slog.New(slog.NewJSONHandler(&log, nil)), AccessLines: 1000, MaxBody: 100, CORSOrigins: []string{"https://a.example"}})
+	client := s.dial(t)
+	for _, c := range []struct {
+		method, path, headers, body string
+		code                        int
+	}{
+		{"GET", "/", "", "", 200},
+		{"POST", "/predictions", "", "{}", 200},
+		{"POST", "/predictions", asStream, "{}", 200},
+		{"POST", "/predictions", "", "{", 400},
+		{"GET", "/nothing", "", "", 404},
+		{"POST", "/predictions", "Origin: https://evil.example\r\n", "{}", 403},
+		{"OPTIONS", "/predictions", "Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n", "", 204},
+		{"POST", "/predictions", "", strings.Repeat(" ", 101), 413},
+	} {
+		if c.code == 413 {
+			client = s.dial(t)
+		}
+		client.send(ask(c.method, c.path, "X-Request-ID: the id\r\n"+c.headers, c.body))
+		resp, _ := client.want(c.code)
+		if got := resp.Header.Get("X-Request-Id"); got != "the id" {
+			t.Errorf("%+v: %q comes back", c, got)
+		}
+	}
+	if got := f.request().RequestID; got != "the id" {
+		t.Errorf("the service gets %q", got)
+	}
+	for _, unusable := range []string{"", strings.Repeat("x", maxRequestID+1), "a\tb", "\xc3\xbc"} {
+		client := s.dial(t)
+		client.send(ask("GET", "/", "X-Request-Id: "+unusable+"\r\n", ""))
+		if resp, _ := client.want(200); resp.Header.Get("X-Request-Id") != "" {
+			t.Errorf("%q comes back", unusable)
+		}
+	}
+	if got := strings.Count(log.String(), `"request_id":"the id"`); got != 8 {
+		t.Errorf("%d lines of the log name it:\n%s", got, log.String())
+	}
+}
+
+// TestWarnings: each is a header, of a refusal too.
+func TestWarnings(t *testing.T) {
+	f := newFake()
+	f.refusal = &predict.ValidationError{Warnings: []string{"one", "two"}}
+	client := serve(t, f, Options{}).dial(t)
+	client.post("{}")
+	resp, _ := client.want(422)
+	if got := resp.Header.Values("Pinion-Warning"); len(got) != 2 || got[0] != "one" || got[1] != "two" {
+		t.Errorf("got %q", got)
+	}
+}

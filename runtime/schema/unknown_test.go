@@ -1,0 +1,44 @@
+package schema
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pinion/runtime/predict"
+)
+
+// TestUnknownInputsAreNamed: with what may have been meant, bounded, and in plain ASCII.
+func TestUnknownInputsAreNamed(t *testing.T) {
+	s := mustCompile(t, openapi(`{"type":"object","properties":{"prompt":{"type":"string"},"num_steps":{"type":"integer"},"x":{"type":"string"}}}`))
+	long := strings.Repeat("ü", 300)
+	for input, want := range map[string][]string{
+		`{"promt":"a"}`:                {`unknown input "promt"; did you mean "prompt"?`},
+		`{"prmopt":"a"}`:               {`unknown input "prmopt"; did you mean "prompt"?`},
+		`{"Prompt":"a"}`:               {`unknown input "Prompt"; did you mean "prompt"?`},
+		`{"num-steps":1,"prompt":"a"}`: {`unknown input "num-steps"; did you mean "num_steps"?`},
+		`{"y":1}`:                      {`unknown input "y"; did you mean "x"?`},
+		`{"something":1}`:              {`unknown input "something"`},
+		`{"a\nb\u00e9":1}`:             {`unknown input "a\nb\u00e9"`},
+		`{"` + long + `":1}`:           {`unknown input "` + strings.Repeat(`\u00fc`, 100) + `\u2026"`},
+		`{"prompt":"a"}`:               nil,
+		`{"A1":1,"A2":1,"A3":1,"A4":1,"A5":1,"A6":1,"A7":1}`: {
+			`unknown input "A1"`, `unknown input "A2"`, `unknown input "A3"`, `unknown input "A4"`, `unknown input "A5"`, "2 more unknown inputs",
+		},
+	} {
+		prepared, err := s.Prepare([]byte(input))
+		if err != nil {
+			t.Fatalf("%s: %v", input, err)
+		}
+		if !slices.Equal(prepared.Warnings, want) {
+			t.Errorf("%s: got %q, want %q", input, prepared.Warnings, want)
+		}
+	}
+	strict := mustCompile(t, openapi(`{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`))
+	_, err := strict.Prepare([]byte(`{"promt":"a"}`))
+	var invalid *predict.ValidationError
+	if !errors.As(err, &invalid) || !slices.Equal(invalid.Warnings, []string{`unknown input "promt"; did you mean "prompt"?`}) {
+		t.Errorf("got %+v", err)
+	}
+}
