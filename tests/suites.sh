@@ -111,6 +111,23 @@ make_schemathesis() {
   export PINION_TEST_SCHEMATHESIS=$cache/venvs/schemathesis/bin/python
 }
 
+# make_clients makes what the tests of generated clients need. They are skipped where the generators cannot be had.
+make_clients() {
+  local folder=$cache/clients made_from
+  if (make_venv "$(choose_python)" "$cache/venvs/clients" tests/requirements-clients.txt); then
+    export PINION_TEST_CLIENTS=$cache/venvs/clients/bin/python
+  fi
+  command -v npm >/dev/null || return 0
+  made_from=$(sha256sum tests/clients/package-lock.json)
+  if [[ $(cat "$folder/.made-from" 2>/dev/null) != "$made_from" ]]; then
+    mkdir -p "$folder"
+    cp tests/clients/package.json tests/clients/package-lock.json "$folder"
+    quietly npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts || return 0
+    echo "$made_from" >"$folder/.made-from"
+  fi
+  export PINION_TEST_CLIENTS_NPM=$folder
+}
+
 # has_valgrind tells whether valgrind is there, and the header by which it is told what to count.
 has_valgrind() { command -v valgrind >/dev/null && [[ -f /usr/include/valgrind/callgrind.h ]]; }
 
@@ -166,6 +183,7 @@ cmd_test() {
   instructions_suite
   make_schemathesis
   make_browser
+  make_clients
   whole_suite 50-whole bin/pinion
   suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
   end_tests

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"pinion/runtime/rawjson"
 )
@@ -41,8 +42,8 @@ func Complete(model []byte, s Server) ([]byte, error) {
 		document = put(document, rawjson.AppendQuoted(nil, s.Title), "info", "title")
 	}
 	for _, k := range []kind{
-		{"predictions", "Input", "PredictionForm"},
-		{"trainings", "TrainingInput", "TrainingForm"},
+		{"predictions", "Input", "Output", "PredictionForm"},
+		{"trainings", "TrainingInput", "TrainingOutput", "TrainingForm"},
 	} {
 		if at(model, "paths", "/"+k.plural, "post") != nil {
 			document = merge(document, k.part(model))
@@ -101,10 +102,12 @@ func (s Server) secure(document []byte) []byte {
 type kind struct {
 	plural string // "predictions"
 	input  string // the component of its input
+	output string // and of its output
 	form   string // the component of a multipart/form-data body
 }
 
-// part is what is added to the routes of a collection.
+// part is what is added to the routes of a collection. A type that the model never answers with is left out: in a typed client it
+// would stand beside every answer.
 func (k kind) part(model []byte) []byte {
 	part := predictionsPart
 	if k.plural == "trainings" {
@@ -112,9 +115,15 @@ func (k kind) part(model []byte) []byte {
 		part = bytes.ReplaceAll(part, []byte("Prediction"), []byte("Training"))
 		part = bytes.ReplaceAll(part, []byte("/Output"), []byte("/TrainingOutput"))
 	}
-	if string(at(model, "paths", "/"+k.plural, "post", "x-cog-streaming")) != "true" {
-		for _, route := range [][2]string{{"/" + k.plural, "post"}, {"/" + k.plural + "/{" + k.plural[:len(k.plural)-1] + "_id}", "put"}} {
-			part = remove(part, "paths", route[0], route[1], "responses", "200", "content", "text/event-stream")
+	streams := string(at(model, "paths", "/"+k.plural, "post", "x-cog-streaming")) == "true"
+	output := at(model, "components", "schemas", k.output)
+	file := isURI(output) || isURI(at(output, "items"))
+	one := "/" + k.plural + "/{" + strings.TrimSuffix(k.plural, "s") + "_id}"
+	for _, route := range [][2]string{{"/" + k.plural, "post"}, {one, "put"}, {one, "get"}} {
+		for media, there := range map[string]bool{"text/event-stream": streams, "application/octet-stream": file} {
+			if !there {
+				part = remove(part, "paths", route[0], route[1], "responses", "200", "content", media)
+			}
 		}
 	}
 	return put(part, formOf(model, k), "components", "schemas", k.form, "properties")

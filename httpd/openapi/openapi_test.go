@@ -172,6 +172,22 @@ func TestRoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 	}
 }
 
+// TestOnlyAFileIsAnsweredAsAFile: the output itself can be asked for where it may be a file.
+func TestOnlyAFileIsAnsweredAsAFile(t *testing.T) {
+	const uri = `{"type":"string","format":"uri"}`
+	for output, want := range map[string]bool{
+		uri: true, `{"type":"array","items":` + uri + `}`: true, `{"type":"string"}`: false, `{"type":"object"}`: false,
+	} {
+		model := []byte(`{"paths":{"/predictions":{"post":{}}},"components":{"schemas":{"Output":` + output + `}}}`)
+		for _, route := range [][2]string{{"/predictions", "post"}, {"/predictions/{prediction_id}", "put"}, {"/predictions/{prediction_id}", "get"}} {
+			content := at(complete(t, model, all), "paths", route[0], route[1], "responses", "200", "content")
+			if got := at(content, "application/octet-stream") != nil; got != want || at(content, "application/msgpack") == nil {
+				t.Errorf("%s, %s: %s", output, route, content)
+			}
+		}
+	}
+}
+
 // TestAFormHasFiles: an input that takes a URL is a file there; one that is called as a key of a request is left out.
 func TestAFormHasFiles(t *testing.T) {
 	model := []byte(`{"paths":{"/predictions":{"post":{}}},"components":{"schemas":{"Input":{"properties":{

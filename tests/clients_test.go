@@ -1,0 +1,124 @@
+package tests
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+// What tests of generated clients need: a Python that has the generator (tests/requirements-clients.txt), and a folder with
+// what npm made of tests/clients/package.json.
+const (
+	envPythonGenerator = "PINION_TEST_CLIENTS"
+	envNodeModules     = "PINION_TEST_CLIENTS_NPM"
+)
+
+// TestAGeneratedPythonClientWorks has openapi-python-client make a client of the document, and clients/client.py use it.
+func TestAGeneratedPythonClientWorks(t *testing.T) {
+	t.Parallel()
+	python := os.Getenv(envPythonGenerator)
+	if python == "" {
+		t.Skipf("%s names no Python with tests/requirements-clients.txt: ./build.sh test makes one where it can", envPythonGenerator)
+	}
+	s := painter(t, "Painter")
+	dir := t.TempDir()
+	document := fetchOpenAPI(t, s, dir)
+	config := filepath.Join(dir, "config.yml")
+	// Without hooks: they would format the client by a program that is not needed.
+	if err := os.WriteFile(config, []byte("package_name_override: painter\npost_hooks: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := runTool(t, dir, nil, python, "-m", "openapi_python_client", "generate", "--path", document, "--meta", "none",
+		"--config", config, "--output-path", "painter")
+	for line := range strings.Lines(out) {
+		// It has no codec for MessagePack, and says so; anything else would be missing from the client.
+		if strings.TrimSpace(line) == "Unsupported content type application/msgpack" {
+			continue
+		}
+		if strings.Contains(line, "Unsupported") || strings.Contains(line, "ERROR") || strings.Contains(line, "Unable") {
+			t.Errorf("openapi-python-client: %s", out)
+			break
+		}
+	}
+	if warned, known := strings.Count(out, "WARNING"), strings.Count(out, "application/msgpack\n"); warned > known {
+		t.Errorf("openapi-python-client has %d warnings, of MessagePack %d: %s", warned, known, out)
+	}
+	client, err := filepath.Abs("clients/client.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runTool(t, dir, []string{"PYTHONPATH=" + dir}, python, "-B", client, s.Address)
+}
+
+// TestAGeneratedTypeScriptClientWorks has openapi-typescript make types of the document, the compiler hold clients/*.ts to
+// them, and these ask the server by openapi-fetch.
+func TestAGeneratedTypeScriptClientWorks(t *testing.T) {
+	t.Parallel()
+	modules := os.Getenv(envNodeModules)
+	if modules == "" {
+		t.Skipf("%s names no folder with what tests/clients/package.json wants: ./build.sh test makes one where it can", envNodeModules)
+	}
+	for part, model := range map[string]string{"paint": "Painter", "speak": "Speaker"} {
+		t.Run(part, func(t *testing.T) {
+			t.Parallel()
+			s := painter(t, model)
+			dir := t.TempDir()
+			document := fetchOpenAPI(t, s, dir)
+			for _, name := range []string{part + ".ts", "node.d.ts", "package.json", "tsconfig.json"} {
+				text, err := os.ReadFile(filepath.Join("clients", name))
+				if err == nil {
+					err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Symlink(filepath.Join(modules, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+				t.Fatal(err)
+			}
+			tool := func(name string, arguments ...string) {
+				t.Helper()
+				runTool(t, dir, nil, filepath.Join("node_modules", ".bin", name), arguments...)
+			}
+			tool("openapi-typescript", document, "--output", "openapi.d.ts", "--default-non-nullable", "false")
+			tool("tsc")
+			runTool(t, dir, nil, "node", filepath.Join("out", part+".js"), s.Address)
+		})
+	}
+}
+
+func painter(t *testing.T, model string) *harness.Server {
+	t.Helper()
+	return harness.Ready(t, harness.Options{Model: "clients.py:" + model, Env: []string{"COG_TRAIN_TYPE_STUB=clients.py:train"}})
+}
+
+// fetchOpenAPI writes the server's document to a file.
+func fetchOpenAPI(t *testing.T, s *harness.Server, dir string) string {
+	t.Helper()
+	file := filepath.Join(dir, "openapi.json")
+	if err := os.WriteFile(file, s.Do(http.MethodGet, "/openapi.json", nil).Body, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// runTool runs a command in a folder, and returns what it prints.
+func runTool(t *testing.T, dir string, env []string, name string, arguments ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Dir, command.Env = dir, append(harness.BareEnv(), append(env, "NO_COLOR=1", "TMPDIR="+t.TempDir())...)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return string(out)
+}
