@@ -1,44 +1,28 @@
 package tests
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 
 	"pinion/tests/harness"
 )
 
-// freeze stops a process so that not even SIGKILL ends it, as one is that waits in a driver; the function that it
-// returns lets it go on. Only the first version of control groups has such a state.
+// freeze stops a process so that not even SIGKILL ends it; the function that it returns lets it go on.
 func freeze(t *testing.T, pid int) (thaw func()) {
 	t.Helper()
-	group := filepath.Join("/sys/fs/cgroup/freezer", fmt.Sprintf("pinion-test-%d-%d", os.Getpid(), pid))
-	if err := os.Mkdir(group, 0o700); err != nil {
-		t.Skipf("no process can be frozen here: %v", err)
+	if !harness.CanFreeze() {
+		t.Skip("no process can be frozen here")
 	}
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(group, name), []byte(text), 0); err != nil {
-			t.Errorf("write %s: %v", name, err)
-		}
+	letGo, err := harness.Freeze(pid)
+	if err != nil {
+		t.Fatal(err)
 	}
-	thawed := false
 	thaw = func() {
-		if !thawed {
-			thawed = true
-			write("freezer.state", "THAWED")
-			harness.Eventually(t, "the frozen process is gone", func() bool { return os.Remove(group) == nil })
+		if err := letGo(); err != nil {
+			t.Errorf("the frozen process is not gone: %v", err)
 		}
 	}
 	t.Cleanup(thaw)
-	write("cgroup.procs", strconv.Itoa(pid))
-	write("freezer.state", "FROZEN")
-	harness.Eventually(t, "the process is frozen", func() bool {
-		state, err := os.ReadFile(filepath.Join(group, "freezer.state"))
-		return err == nil && string(state) == "FROZEN\n"
-	})
 	return thaw
 }
 

@@ -18,9 +18,7 @@ func fromCopy(t *testing.T, args ...string) (s *harness.Server, binary string) {
 	t.Helper()
 	binary = filepath.Join(t.TempDir(), "pinion")
 	copyFile(t, harness.Binary(t), binary)
-	// $1 is the binary that the harness would start.
-	s = fleet(t, harness.Options{Args: args, Wrap: []string{"sh", "-c", `shift; exec "` + binary + `" "$@"`, "sh"}})
-	return s, binary
+	return fleet(t, harness.Options{Args: args, Binary: binary}), binary
 }
 
 func copyFile(t *testing.T, from, to string) {

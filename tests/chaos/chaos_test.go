@@ -41,13 +41,13 @@ const roundSize = 60
 func TestChaos(t *testing.T) {
 	seed := uint64(setting(t, "PINION_CHAOS_SEED", defaultSeed))
 	for _, sc := range []scene{
-		{name: "one", model: "Plain", slots: 1, workers: 1, faults: harness.Soak(1500, 22)},
+		{name: "one", model: "Plain", slots: 1, workers: 1, faults: harness.Soak(1500, 24)},
 		{name: "streams", model: "Stream", slots: 1, workers: 3, streams: true, faults: harness.Soak(1500, 32)},
 		{name: "tasks", model: "Tasks", slots: 4, workers: 2, faults: harness.Soak(1500, 26)},
-		{name: "task streams", model: "TaskStream", slots: 4, workers: 2, streams: true, faults: harness.Soak(1500, 24)},
+		{name: "task streams", model: "TaskStream", slots: 4, workers: 2, streams: true, faults: harness.Soak(1500, 26)},
 		// A slot of these has up to `batch` predictions: a worker's death may set back that many in each slot, and may
 		// cost one.
-		{name: "rides", model: "Batched", slots: 1, workers: 2, batch: 8, faults: harness.Soak(1500, 20)},
+		{name: "rides", model: "Batched", slots: 1, workers: 2, batch: 8, faults: harness.Soak(1500, 23)},
 		{name: "task rides", model: "BatchedTasks", slots: 1, workers: 2, batch: 8, faults: harness.Soak(1500, 14)},
 		{name: "rides around", model: "Around", slots: 1, workers: 2, batch: 8, around: true, faults: harness.Soak(1500, 16)},
 	} {

@@ -1,6 +1,7 @@
 // Package chaos lets everything go wrong at once: a server with a real Python under load, whose workers are killed,
 // stopped, robbed of their descriptors and of their memory and made to write rubbish, whose disk is full, whose webhooks
-// are stuck, whose clients leave, whose clock jumps, and which is told to reload. What cannot be had where it runs, a file
+// are stuck, whose clients leave, whose clock jumps, whose log nobody reads, whose binary and whose run folder are removed, and
+// which is told to reload. What cannot be had where it runs, a file
 // system, a control group and a clock of its own, is left out, and the log says so. PINION_SOAK=1 asks for 10 500 faults,
 // PINION_CHAOS_FAULTS for so many in each scene, PINION_CHAOS_SEED for those of another run, and PINION_CHAOS_KEEP names a
 // folder for what the checker saw where it complains. The seed decides about each request and each fault; what meets what

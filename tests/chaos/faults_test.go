@@ -32,6 +32,8 @@ func (g *rig) faults() []fault {
 		{"front paused", 4, (*rig).pauseFront},
 		{"reload", 6, (*rig).reload},
 		{"stuck webhooks", 3, (*rig).stickHooks},
+		{"log reader stops", 3, (*rig).stopReading},
+		{"binary replaced", 1, (*rig).replaceBinary},
 	}
 	if g.clocked {
 		list = append(list, fault{"clock", 6, (*rig).setClock})
@@ -41,6 +43,15 @@ func (g *rig) faults() []fault {
 	}
 	if g.limited {
 		list = append(list, fault{"exhaust", 3, func(g *rig, r *rand.Rand, id string) { g.commit(r, id, "exhaust") }})
+	}
+	if g.freezes {
+		list = append(list, fault{"freeze", harness.Soak(1, 1), (*rig).freeze})
+	}
+	if g.batch == 0 { // a batch with a file that is gone would raise, though nobody in it was to
+		list = append(list, fault{"run folder removed", 3, (*rig).removeRunFolder})
+	}
+	if g.slots > 1 { // of one slot a loop that is blocked is a slow prediction
+		list = append(list, fault{"block", 2, func(g *rig, r *rand.Rand, id string) { g.commit(r, id, "block") }})
 	}
 	for how, weight := range map[string]int{
 		"segv": 6, "leave": 8, "abort": 4, "kill": 8, "close_all": 2, "close_sockets": 4, "shut_sockets": 4,

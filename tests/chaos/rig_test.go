@@ -34,8 +34,10 @@ type rig struct {
 	seed    uint64
 	folder  string // of the journal
 	ownDisk bool
-	clocked bool // what the processes take for the time of day can be set
-	limited bool // the server has a memory limit of its own
+	clocked bool   // what the processes take for the time of day can be set
+	limited bool   // the server has a memory limit of its own
+	freezes bool   // processes can be frozen
+	binary  string // that the server was started from
 	hooks   *hooks
 	journal *journal
 
@@ -73,6 +75,11 @@ func newRig(t *testing.T, sc scene, seed uint64) *rig {
 			"--workers", strconv.Itoa(sc.workers), "--queue", "64", "--queue-timeout", "10m",
 			"--hang-timeout", "3s", "--predict-timeout", "10s", "--cancel-grace", "1s",
 		},
+	}
+	o.StopsReading = true
+	o.Binary = g.copyBinary()
+	if g.freezes = harness.CanFreeze(); !g.freezes {
+		t.Log("no process can be frozen: none outlives SIGKILL")
 	}
 	if sc.slots > 1 {
 		o.Args = append(o.Args, "--concurrency", strconv.Itoa(sc.slots))

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -30,6 +31,10 @@ type Options struct {
 	// Output is the server's stdout and stderr, where the test reads them by itself: Log stays empty then. Host must
 	// be unix:/path, for only the log would tell a port.
 	Output *os.File
+	// StopsReading lets the test stop the reader of the log (Server.StopReading).
+	StopsReading bool
+	// Binary is the program; default: Binary's.
+	Binary string
 	// Garbles says that the model writes rubbish to the server, whose complaint of that is no defect.
 	Garbles bool
 	// PortFromEnv leaves --port away.
@@ -52,9 +57,10 @@ type Server struct {
 	marker  string
 	cmd     *exec.Cmd
 	exited  chan struct{}
-	shared  bool // Tmp is the test's
-	lenient bool // Options.Garbles
-	ended   bool // it was waited for and looked at
+	shared  bool     // Tmp is the test's
+	lenient bool     // Options.Garbles
+	pipe    *logPipe // of Options.StopsReading
+	ended   bool     // it was waited for and looked at
 }
 
 // Start starts a server and waits until it listens.
@@ -139,7 +145,7 @@ func launch(t testing.TB, o Options) *Server {
 		arguments = append(arguments, "--preload")
 	}
 	s.marker = fmt.Sprintf("PINION_TEST_SERVER=%d-%s", os.Getpid(), filepath.Base(s.Tmp)+"-"+fmt.Sprint(time.Now().UnixNano()))
-	command := append(append(append([]string{}, o.Wrap...), Binary(t)), append(arguments, o.Args...)...)
+	command := append(append(append([]string{}, o.Wrap...), cmp.Or(o.Binary, Binary(t))), append(arguments, o.Args...)...)
 	s.cmd = exec.Command(command[0], command[1:]...)
 	s.cmd.Env = append(append(BareEnv(), "TMPDIR="+s.Tmp, s.marker), o.Env...)
 	s.cmd.Dir = s.Dir
@@ -147,14 +153,28 @@ func launch(t testing.TB, o Options) *Server {
 	if o.Output != nil {
 		s.cmd.Stdout, s.cmd.Stderr = o.Output, o.Output
 	}
+	if o.StopsReading {
+		var err error
+		if s.pipe, err = newLogPipe(s.Log); err != nil {
+			t.Fatal(err)
+		}
+		s.cmd.Stdout, s.cmd.Stderr = s.pipe.write, s.pipe.write
+	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	s.cmd.WaitDelay = time.Second // a daemon of the model's may hold the pipe open
-	if err := s.cmd.Start(); err != nil {
+	err := s.cmd.Start()
+	if s.pipe != nil {
+		s.pipe.write.Close()
+	}
+	if err != nil {
 		t.Fatalf("start the server: %v", err)
 	}
 	s.PID = s.cmd.Process.Pid
 	go func() {
 		_ = s.cmd.Wait() // ProcessState says how it ended
+		if s.pipe != nil {
+			s.pipe.wait()
+		}
 		close(s.exited)
 	}()
 	t.Cleanup(s.sweep)

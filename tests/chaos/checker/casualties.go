@@ -14,6 +14,8 @@ const (
 	raised         = "ValueError: "
 	whileItRan     = "while running this prediction"
 	closedByItself = "Bad file descriptor"
+	noFile         = "No such file or directory"
+	folderRemoved  = "was removed while the prediction used it"
 	outOfMemory    = "out of memory: the kernel ended it"
 )
 
@@ -46,6 +48,11 @@ func (v *verdict) failure(p *prediction, end *entry) {
 		v.counts["failed for want of disk"]++
 		if !p.asked.File || !v.overlaps(v.full, p.asked.At, end.At) {
 			v.complain("%s: there was room: %s", p.id, end.Error)
+		}
+	case strings.Contains(end.Error, noFile), strings.Contains(end.Error, folderRemoved):
+		v.counts["failed for want of their file"]++
+		if !p.asked.File || !v.overlaps(v.removed, p.asked.At, end.At) {
+			v.complain("%s: nobody removed its file: %s", p.id, end.Error)
 		}
 	case strings.HasPrefix(end.Error, timedOut):
 		v.counts["failed by time"]++

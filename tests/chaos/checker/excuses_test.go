@@ -9,7 +9,8 @@ import (
 // on the disk, h is canceled, j waits in a stopped worker while another comes first, k spoils the sockets of its worker
 // and l is lost behind that, m finds its descriptors closed, n takes too long in a harmed worker, o is lost before its
 // first line, p has a long output, q has another's warning in its logs, r is overtaken while its worker dies, the cancel
-// of v is lost, w ends while its worker writes how it dies, and y has its worker ended with x's, which took all memory.
+// of v is lost, w ends while its worker writes how it dies, y has its worker ended with x's, which took all memory, and the file
+// of z is removed.
 const (
 	hardJournal = `{"at":10,"what":"ask","id":"f","token":"tf","mode":"sync","items":-1,"do":"raise"}
 {"at":20,"what":"answer","id":"f","code":200,"status":"failed","error":"ValueError: tf"}
@@ -61,6 +62,10 @@ const (
 {"at":1101,"what":"ask","id":"y","token":"ty","mode":"sync","items":-1}
 {"at":1120,"what":"answer","id":"x","code":200,"status":"failed","error":"worker killed (SIGKILL) while running this prediction, out of memory: the kernel ended it (1 GiB)"}
 {"at":1130,"what":"answer","id":"y","code":200,"status":"failed","error":"worker killed (SIGKILL) while running this prediction, out of memory: the kernel ended it (1 GiB)"}
+{"at":1200,"what":"ask","id":"z","token":"tz","mode":"sync","items":-1,"file":true}
+{"at":1210,"what":"removed"}
+{"at":1220,"what":"answer","id":"z","code":200,"status":"failed","error":"FileNotFoundError: [Errno 2] No such file or directory: 'tz.txt'"}
+{"at":1230,"what":"remade"}
 `
 	hardLedger = `begun tf 8 15
 begun tp 8 235
@@ -91,6 +96,7 @@ done tw 15
 begun tx 16 1105
 harm tx 16 1106 exhaust
 begun ty 17 1107
+begun tz 8 1215
 `
 )
 
@@ -108,32 +114,35 @@ func TestEveryExcuseIsNeeded(t *testing.T) {
 		flags           []string
 		want            string
 	}{
-		"raised something else":     {journal: []string{"ValueError: tf", "ValueError: tg"}, want: `f: it failed: "ValueError: tg"`},
-		"raised nothing":            {journal: []string{`,"do":"raise"`, ""}, want: "f: it failed"},
-		"raised and succeeded":      {journal: []string{`"failed","error":"ValueError: tf"`, `"succeeded","output":"tf 8 ","length":7`}, ledger: []string{"begun tf 8 15\n", "begun tf 8 15\ndone tf 8\n"}, want: "f: it raised, and succeeded"},
-		"no file to find room for":  {journal: []string{`"tg","mode":"sync","items":-1,"file":true`, `"tg","mode":"sync","items":-1`}, want: "g: there was room"},
-		"room for the file":         {journal: []string{`{"at":100,"what":"full"}` + "\n", "", `{"at":150,"what":"empty"}` + "\n", ""}, want: "g: there was room"},
-		"a refusal with room":       {journal: []string{`"at":130,"what":"ask","id":"i"`, `"at":151,"what":"ask","id":"i"`, `"at":140,`, `"at":152,`}, want: "1 were refused"},
-		"refused and over":          {more: `{"at":990,"what":"look","id":"i","code":200,"status":"succeeded","output":"","length":2}` + "\n", want: "i: it was refused (507 no room) and is succeeded"},
-		"canceled by nobody":        {journal: []string{`{"at":180,"what":"cancel","id":"h"}` + "\n", ""}, want: "h (async): it was canceled, and nobody asked for that"},
-		"over and not over":         {more: `{"at":990,"what":"look","id":"h","code":200,"status":"processing"}` + "\n", want: "h: it was over, and is processing"},
-		"overtaken while all moved": {journal: []string{`{"at":200,"what":"harm","pid":9,"how":"stopped"}` + "\n", "", `{"at":250,"what":"mended","pid":9}` + "\n", ""}, want: "j: 1 that were asked for after"},
-		"overtaken after the stop":  {journal: []string{`"at":250,"what":"mended"`, `"at":201,"what":"mended"`}, want: "j: 1 that were asked for after"},
-		"overtaken before a death":  {journal: []string{`{"at":850,`, `{"at":815,`}, want: "r: 1 that were asked for after"},
-		"lost behind nothing":       {ledger: []string{"harm tk 10 311 rubbish", "harm tk 10 311 leave"}, want: "worker 10"},
-		"lost too far behind":       {flags: []string{"-behind", "1"}, want: "worker 10"},
-		"too slow in a sound one":   {ledger: []string{"harm tn 14 506 cut_off\n", ""}, want: "n: it timed out in worker 14, which nobody harmed"},
-		"closed by nobody":          {ledger: []string{"harm tm 11 406 close_all\n", ""}, want: `m: it failed: "OSError: Bad file descriptor"`},
-		"a cancel that nobody sent": {journal: []string{`{"at":920,"what":"cancel","id":"v"}` + "\n", ""}, want: "v: look: its logs are"},
-		"a fault without a blow":    {journal: []string{"segmentation fault", "killed"}, want: "w: answer: its logs are"},
-		"a fault before the blow":   {journal: []string{`"at":1010,`, `"at":1021,`}, want: "w: answer: its logs are"},
-		"memory enough":             {ledger: []string{"harm tx 16 1106 exhaust", "harm tx 16 1106 leave"}, want: "y: it failed in worker 17, which nobody harmed"},
-		"memory enough by then":     {ledger: []string{"harm tx 16 1106 exhaust", "harm tx 16 1131 exhaust"}, want: "y: it failed in worker 17, which nobody harmed"},
-		"another's long output":     {journal: []string{`"head":"\"tp 8`, `"head":"\"tq 8`}, want: `p: answer: the output begins with`},
-		"a long output that is cut": {journal: []string{`"length":5007`, `"length":5006`}, want: "the output has 5006 bytes, want 5007"},
-		"too many warnings":         {flags: []string{"-strays", "0"}, want: "1 have in their logs"},
-		"a text that is another's":  {journal: []string{`"output":"tu 8 "`, `"output":"tv 8 "`}, want: `u: answer: the output is`},
-		"a text that is no text":    {journal: []string{`"output":"tu 8 "`, `"output":[123456]`}, want: "u: answer: json"},
+		"raised something else":      {journal: []string{"ValueError: tf", "ValueError: tg"}, want: `f: it failed: "ValueError: tg"`},
+		"raised nothing":             {journal: []string{`,"do":"raise"`, ""}, want: "f: it failed"},
+		"raised and succeeded":       {journal: []string{`"failed","error":"ValueError: tf"`, `"succeeded","output":"tf 8 ","length":7`}, ledger: []string{"begun tf 8 15\n", "begun tf 8 15\ndone tf 8\n"}, want: "f: it raised, and succeeded"},
+		"no file to find room for":   {journal: []string{`"tg","mode":"sync","items":-1,"file":true`, `"tg","mode":"sync","items":-1`}, want: "g: there was room"},
+		"room for the file":          {journal: []string{`{"at":100,"what":"full"}` + "\n", "", `{"at":150,"what":"empty"}` + "\n", ""}, want: "g: there was room"},
+		"a refusal with room":        {journal: []string{`"at":130,"what":"ask","id":"i"`, `"at":151,"what":"ask","id":"i"`, `"at":140,`, `"at":152,`}, want: "1 were refused"},
+		"refused and over":           {more: `{"at":990,"what":"look","id":"i","code":200,"status":"succeeded","output":"","length":2}` + "\n", want: "i: it was refused (507 no room) and is succeeded"},
+		"canceled by nobody":         {journal: []string{`{"at":180,"what":"cancel","id":"h"}` + "\n", ""}, want: "h (async): it was canceled, and nobody asked for that"},
+		"over and not over":          {more: `{"at":990,"what":"look","id":"h","code":200,"status":"processing"}` + "\n", want: "h: it was over, and is processing"},
+		"overtaken while all moved":  {journal: []string{`{"at":200,"what":"harm","pid":9,"how":"stopped"}` + "\n", "", `{"at":250,"what":"mended","pid":9}` + "\n", ""}, want: "j: 1 that were asked for after"},
+		"overtaken after the stop":   {journal: []string{`"at":250,"what":"mended"`, `"at":201,"what":"mended"`}, want: "j: 1 that were asked for after"},
+		"overtaken before a death":   {journal: []string{`{"at":850,`, `{"at":815,`}, want: "r: 1 that were asked for after"},
+		"lost behind nothing":        {ledger: []string{"harm tk 10 311 rubbish", "harm tk 10 311 leave"}, want: "worker 10"},
+		"lost too far behind":        {flags: []string{"-behind", "1"}, want: "worker 10"},
+		"too slow in a sound one":    {ledger: []string{"harm tn 14 506 cut_off\n", ""}, want: "n: it timed out in worker 14, which nobody harmed"},
+		"closed by nobody":           {ledger: []string{"harm tm 11 406 close_all\n", ""}, want: `m: it failed: "OSError: Bad file descriptor"`},
+		"a cancel that nobody sent":  {journal: []string{`{"at":920,"what":"cancel","id":"v"}` + "\n", ""}, want: "v: look: its logs are"},
+		"a fault without a blow":     {journal: []string{"segmentation fault", "killed"}, want: "w: answer: its logs are"},
+		"a fault before the blow":    {journal: []string{`"at":1010,`, `"at":1021,`}, want: "w: answer: its logs are"},
+		"memory enough":              {ledger: []string{"harm tx 16 1106 exhaust", "harm tx 16 1106 leave"}, want: "y: it failed in worker 17, which nobody harmed"},
+		"memory enough by then":      {ledger: []string{"harm tx 16 1106 exhaust", "harm tx 16 1131 exhaust"}, want: "y: it failed in worker 17, which nobody harmed"},
+		"another's long output":      {journal: []string{`"head":"\"tp 8`, `"head":"\"tq 8`}, want: `p: answer: the output begins with`},
+		"a long output that is cut":  {journal: []string{`"length":5007`, `"length":5006`}, want: "the output has 5006 bytes, want 5007"},
+		"too many warnings":          {flags: []string{"-strays", "0"}, want: "1 have in their logs"},
+		"a text that is another's":   {journal: []string{`"output":"tu 8 "`, `"output":"tv 8 "`}, want: `u: answer: the output is`},
+		"a file that nobody removed": {journal: []string{`{"at":1210,"what":"removed"}` + "\n", "", `{"at":1230,"what":"remade"}` + "\n", ""}, want: "z: nobody removed its file"},
+		"a file that was back":       {journal: []string{`"at":1200,`, `"at":1231,`, `"at":1220,`, `"at":1240,`}, want: "z: nobody removed its file"},
+		"no file to be removed":      {journal: []string{`"tz","mode":"sync","items":-1,"file":true`, `"tz","mode":"sync","items":-1`}, want: "z: nobody removed its file"},
+		"a text that is no text":     {journal: []string{`"output":"tu 8 "`, `"output":[123456]`}, want: "u: answer: json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			journal := strings.NewReplacer(c.journal...).Replace(hardJournal) + c.more

@@ -22,6 +22,7 @@ import (
 //	harm    a process is about to be harmed from outside: pid, how
 //	mended  what was stopped goes on, or has been replaced: pid
 //	full    the disk is full from now on; until empty
+//	removed somebody removes the folder of temporary files; until remade
 type entry struct {
 	At     int64           `json:"at"` // nanoseconds of the monotonic clock, which all processes share
 	What   string          `json:"what"`
@@ -119,6 +120,7 @@ type record struct {
 	harmed      map[int]*harms
 	stopped     []span
 	full        []span
+	removed     []span
 	exhaustions []exhaustion
 	exhausted   []span   // in which a worker took all memory, and what the kernel may do about it
 	foreign     []string // tokens of those that were handed another's file
@@ -207,6 +209,12 @@ func (r *record) journal() func([]byte) error {
 			return nil
 		case "empty":
 			r.full[len(r.full)-1].to = e.At
+			return nil
+		case "removed":
+			r.removed = append(r.removed, span{e.At, far})
+			return nil
+		case "remade":
+			r.removed[len(r.removed)-1].to = e.At
 			return nil
 		}
 		p := r.predictions[e.ID]

@@ -80,6 +80,12 @@ def exhaust(_: random.Random) -> None:
         hoard.append(b"\x01" * (16 << 20))
 
 
+def block(_: random.Random) -> None:
+    """Keep the event loop from everything else."""
+    while True:
+        time.sleep(1)
+
+
 def close_all(_: random.Random) -> None:
     os.closerange(3, 4096)
     while True:
