@@ -79,7 +79,7 @@ func cogForm() *valueForm {
 		"concurrency": served(mapping(map[string]*valueForm{"default_target": served(count()), "max": served(count())})),
 		"description": text(nil),
 		"environment": served(&valueForm{kinds: []yamlKind{yamlList}, item: served(text(environmentRule))}),
-		"image":       text(nil),
+		"image":       served(text(nil)), // the page has the model's name from it
 		"model":       {},
 		"observability": served(mapping(map[string]*valueForm{
 			"config": {}, "metrics": metrics, "traces": traces,
@@ -117,10 +117,10 @@ func samplers() []string {
 	return []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
 }
 
-// count is a whole number of at least 1.
+// count is a number of at least 1.
 func count() *valueForm {
 	return &valueForm{kinds: []yamlKind{yamlNumber}, rule: func(n *yamlNode) (string, string) {
-		if v, err := strconv.Atoi(n.text); err != nil || v < 1 {
+		if !(n.number >= 1) {
 			return "it is " + n.text, "give a whole number of at least 1"
 		}
 		return "", ""

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,8 +174,11 @@ func example(f *valueForm) string {
 	return "write a text, in quotes"
 }
 
-// together looks at keys that exclude each other.
+// together looks at keys that exclude each other, and at values that are not used as they stand.
 func (c *cogYAMLCheck) together() {
+	if slots := c.root.get("concurrency").get("max"); slots != nil && slots.number > 1 && slots.number != math.Trunc(slots.number) {
+		c.warn(slots.line, fmt.Sprintf("concurrency.max: it is %s, and %.0f is used", slots.text, math.Trunc(slots.number)), "give a whole number")
+	}
 	run, predict := c.root.get("run"), c.root.get("predict")
 	if run != nil && predict != nil && run.text != "" && predict.text != "" {
 		c.add(predict.line, "run and predict name the same thing, and both are given", "remove predict, its older name")

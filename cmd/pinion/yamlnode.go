@@ -1,6 +1,13 @@
 package main
 
-import "github.com/goccy/go-yaml/ast"
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	yamltoken "github.com/goccy/go-yaml/token"
+)
 
 // yamlKind is what a value in a YAML file is.
 type yamlKind int
@@ -24,6 +31,7 @@ type yamlNode struct {
 	kind    yamlKind
 	line    int
 	text    string // of what is neither a mapping nor a list, as it is written
+	number  float64
 	entries []yamlEntry
 	items   []*yamlNode
 }
@@ -88,8 +96,8 @@ func (r *yamlReader) read(node ast.Node, depth int) *yamlNode {
 	if node == nil || depth > deepestYAML || r.nodes > mostYAML {
 		return out
 	}
-	if token := node.GetToken(); token != nil {
-		out.line, out.text = token.Position.Line, token.Value
+	if at := node.GetToken(); at != nil {
+		out.line, out.text = at.Position.Line, at.Value
 	}
 	switch n := node.(type) {
 	case *ast.AnchorNode:
@@ -118,8 +126,21 @@ func (r *yamlReader) read(node ast.Node, depth int) *yamlNode {
 		if literal, ok := n.(*ast.LiteralNode); ok {
 			out.text = literal.Value.Value
 		}
-	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		if number, ok := exponent(n); ok {
+			out.kind, out.number = yamlNumber, number
+		}
+	case *ast.IntegerNode:
 		out.kind = yamlNumber
+		switch value := n.Value.(type) {
+		case int64:
+			out.number = float64(value)
+		case uint64:
+			out.number = float64(value)
+		}
+	case *ast.FloatNode:
+		out.kind, out.number = yamlNumber, n.Value
+	case *ast.InfinityNode, *ast.NanNode:
+		out.kind, out.number = yamlNumber, math.NaN()
 	case *ast.BoolNode:
 		out.kind = yamlBool
 	case *ast.NullNode:
@@ -128,6 +149,16 @@ func (r *yamlReader) read(node ast.Node, depth int) *yamlNode {
 		out.kind = yamlOther
 	}
 	return out
+}
+
+// exponent is the number that a word without quotes is to Cog's YAML library, though not to ours: 4e0.
+func exponent(n ast.Node) (float64, bool) {
+	at := n.GetToken()
+	if at.Type != yamltoken.StringType || at.Value == "" || !strings.Contains("+-.0123456789", at.Value[:1]) {
+		return 0, false
+	}
+	number, err := strconv.ParseFloat(at.Value, 64)
+	return number, err == nil
 }
 
 // firstLine is where a mapping begins: its node stands at its first colon.
@@ -148,8 +179,8 @@ func (r *yamlReader) entry(to *yamlNode, value *ast.MappingValueNode, depth int)
 		}
 		return
 	}
-	token := value.Key.GetToken()
-	entry := yamlEntry{key: token.Value, line: token.Position.Line, value: r.read(value.Value, depth+1)}
+	at := value.Key.GetToken()
+	entry := yamlEntry{key: at.Value, line: at.Position.Line, value: r.read(value.Value, depth+1)}
 	for _, before := range to.entries {
 		if before.key == entry.key && !before.merged && !entry.again {
 			entry.again, entry.first = true, before.line

@@ -386,6 +386,16 @@ def test_the_program_ends_what_takes_too_long(tmp_path):
     assert predictor.signature.inputs[0].default == 3
 
 
+def test_the_program_ends_what_takes_too_much_memory(tmp_path):
+    (tmp_path / "run.py").write_text(
+        "import pathlib\nBIG = [0] * 10**10\nN = 3\n"
+        "with open('/dev/zero') as f: DATA = f.read()\n"
+        "DATA = pathlib.Path('/dev/zero').read_bytes()\n"
+        "def run(n: int = N) -> int: ...\n"
+    )
+    assert "document" in _ask(tmp_path, "run.py", "static")
+
+
 def test_a_statement_that_is_given_up_is_given_up_once():
     from cog._worker import static_fence
 

@@ -66,6 +66,8 @@ NOTHING = [
     "import subprocess\nclass Other:\n    def __init__(self):\n        subprocess.run(['x'])",
     "def system(x): ...\nsystem('x')",
     "def run(:",
+    "TEXT = " + "'a' + " * 3000 + "'b'",
+    "import os\nclass Tool:\n    def get(self): os.system('x')\ndef get(): ...\nget()",
 ]
 
 

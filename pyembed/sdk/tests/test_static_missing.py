@@ -84,6 +84,21 @@ TRIES = {
         "X",
         Refusal,
     ),
+    "a list that later statements change": (
+        "try:\n    X = ['a']\n    import absent\n    X.append('b')\nexcept ImportError: pass\n",
+        "X[0]",
+        Refusal,
+    ),
+    "a list that a handler changes": (
+        "try:\n    X = ['a']\n    import absent\nexcept ImportError:\n    X.clear()\n",
+        "X[0]",
+        Refusal,
+    ),
+    "a list that nothing changes": (
+        "try:\n    X = ['a']\n    import absent\nexcept ImportError: pass\n",
+        "X[0]",
+        "a",
+    ),
     "two statements in one line": (
         "try: X = 'a'; import absent; X = 'b'\nexcept ImportError: pass\n",
         "X",

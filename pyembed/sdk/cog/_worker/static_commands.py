@@ -13,6 +13,7 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _CLASSES = {"predict": ("Runner", "Predictor"), "train": ("Trainer",)}
@@ -130,11 +131,10 @@ class _Module:
         self.shown = os.path.relpath(file, search.root)
         self.names: dict[str, str] = {}  # what imports bound, by full name
         self.own: dict[str, str] = {}  # of those the model's own: the file of the module
-        self.defined = {
-            node.name: node
-            for node in ast.walk(tree)
-            if isinstance(node, (*_FUNCTIONS, ast.ClassDef))
-        }
+        self.defined: dict[str, Any] = {}
+        for node in ast.walk(tree):  # the outermost first
+            if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+                self.defined.setdefault(node.name, node)
         self.called: set[str] = set()
 
     def search(self, body: list[ast.stmt], cls: ast.ClassDef | None = None) -> None:
@@ -229,21 +229,21 @@ class _Module:
         return file
 
 
-def _run(node: ast.AST) -> Iterator[ast.AST]:
+def _run(statement: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes that are run where a statement is: not what a function holds."""
-    if isinstance(node, ast.If) and _is_for_others(node.test):
-        for statement in node.orelse:
-            yield from _run(statement)
-        return
-    yield node
-    if isinstance(node, (*_FUNCTIONS, ast.Lambda)):
-        inner: list[ast.AST] = [*node.args.defaults, *(d for d in node.args.kw_defaults if d)]
-        if isinstance(node, _FUNCTIONS):
-            inner += node.decorator_list
-    else:
-        inner = list(ast.iter_child_nodes(node))
-    for child in inner:
-        yield from _run(child)
+    left = [statement]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.If) and _is_for_others(node.test):
+            left += node.orelse
+            continue
+        yield node
+        if isinstance(node, (*_FUNCTIONS, ast.Lambda)):
+            left += [*node.args.defaults, *(d for d in node.args.kw_defaults if d)]
+            if isinstance(node, _FUNCTIONS):
+                left += node.decorator_list
+        else:
+            left += ast.iter_child_nodes(node)
 
 
 def _is_for_others(test: ast.expr) -> bool:

@@ -7,6 +7,7 @@ open. They are no sandbox against whoever wants to get out, but hold what a mode
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 from .static_unknown import Refusal
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 PATIENCE = 10  # seconds that reading a source may take
+_MEMORY = 4 << 30  # bytes of addresses that it may have
 _SPARED = 20  # alarms while a statement is given up; more are of a `finally` that does not end
 # What the audit hook stops while a source is read. Opening a file is judged by its flags.
 _OUTSIDE = [
@@ -69,6 +71,7 @@ class Fence:
         self.seconds = seconds
         self.closed = False
         self.spared = 0  # alarms in a row that ended nothing
+        self.memory = -1
 
     def __enter__(self) -> None:
         import signal
@@ -77,6 +80,7 @@ class Fence:
         # More than once: what it ends is one statement, and the next may be as slow.
         signal.setitimer(signal.ITIMER_REAL, self.seconds, 1)
         sys.dont_write_bytecode = True
+        self.memory = _limit_memory(_MEMORY)
         sys.addaudithook(self._audit)
         self.closed = True
 
@@ -85,6 +89,7 @@ class Fence:
 
         self.closed = False
         sys.dont_write_bytecode = False
+        _limit_memory(self.memory)
         signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _late(self, *_: object) -> None:
@@ -104,11 +109,31 @@ class Fence:
             return
         if event == "open":
             flags = args[2] if isinstance(args[2], int) else 0
-            outside = bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+            outside = bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)) or _is_device(args[0])
         else:
             outside = event.startswith(tuple(_OUTSIDE))
         if outside:
             raise Refusal("what reaches out of the process is not run when the source is only read")
+
+
+def _is_device(path: Any) -> bool:
+    """Tell whether a file may have no end, or keep who reads it waiting."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, TypeError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _limit_memory(most: int) -> int:
+    """Set the soft limit of this process's addresses, and return what it was."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard != resource.RLIM_INFINITY and (most > hard or most == resource.RLIM_INFINITY):
+        most = hard
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    return soft
 
 
 class ImportGuard:

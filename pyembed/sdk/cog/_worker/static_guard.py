@@ -36,26 +36,24 @@ class Statement:
         if self.annotates and isinstance(node, ast.AnnAssign) and node.value is None:
             binds.discard(self.annotates)  # a default is not what a failed annotation leaves
         self.binds = sorted(binds)
-        self._parts = list(_parts(node)) if isinstance(node, ast.Try) else []
+        self._parts = _parts(node) if isinstance(node, ast.Try) else []
         # A definition changes nothing but what it binds.
         changes = not isinstance(node, (*_FUNCTIONS, ast.ClassDef))
         names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if changes else set()
         self.mentions = sorted(names.difference(self.binds))
         self.is_star = isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
 
-    def lost(self, line: int) -> list[str]:
-        """Return the names that are not known when the statement failed at a line.
+    def lost(self, line: int) -> tuple[list[str], list[str]]:
+        """Return what is not known when the statement failed at a line: names, and what they hold.
 
         A `try` keeps what its body had bound before, unless a later part may bind it anew.
         """
-        before = [binds for end, binds in self._parts if end < line]
-        after = [binds for end, binds in self._parts if end >= line]
-        kept = {
-            name
-            for name, value in {name: value for binds in before for name, value in binds}.items()
-            if all(other == value for binds in after for n, other in binds if n == name)
-        }
-        return [name for name in self.binds if name not in kept]
+        before = {n: value for part in self._parts if part.end < line for n, value in part.binds}
+        after = [part for part in self._parts if part.end >= line]
+        anew = {n for part in after for n, value in part.binds if before.get(n) != value}
+        kept = before.keys() - anew
+        changed = [n for part in after for n in part.mentions if n in kept]
+        return [n for n in self.binds if n not in kept], [*self.mentions, *changed]
 
 
 class Guarded:
@@ -161,16 +159,23 @@ def _annotated_name(node: ast.stmt) -> str:
     return node.target.id if simple else ""  # type: ignore[attr-defined]
 
 
-def _parts(node: ast.Try) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Yield the last line of each part of a `try`, with the names that it binds, and to what.
+class _Part:
+    """A part of a `try`: its last line, the names that it binds, and to what, those that it uses.
 
     To what is told of imports alone: a handler that imports the same again changes nothing.
     """
-    parts: list[Any] = [*node.body, *node.handlers, *node.orelse, *node.finalbody]
-    for part in parts:
-        imported = dict(_imported(part))
-        names = sorted(set(_bound(part)))
-        yield part.end_lineno or 0, [(n, imported.get(n, f"{part.lineno}")) for n in names]
+
+    def __init__(self, node: Any) -> None:
+        self.end = node.end_lineno or 0
+        imported = dict(_imported(node))
+        self.binds = [
+            (n, imported.get(n, f"line {node.lineno}")) for n in sorted(set(_bound(node)))
+        ]
+        self.mentions = sorted({n.id for n in ast.walk(node) if isinstance(n, ast.Name)})
+
+
+def _parts(node: ast.Try) -> list[_Part]:
+    return [_Part(n) for n in (*node.body, *node.handlers, *node.orelse, *node.finalbody)]
 
 
 def _imported(part: ast.AST) -> Iterator[tuple[str, str]]:

@@ -206,13 +206,14 @@ def _installed(name: str) -> bool:
 
 def _forget(local: Any, module: Any, statement: Statement, line: int, reason: str) -> None:
     """Make unknown what a statement that failed at a line would have bound or changed."""
-    for name in statement.lost(line):
+    lost, changed = statement.lost(line)
+    for name in lost:
         local[name] = Unknown(name, reason)
     if statement.annotates:
         local.setdefault("__annotations__", {})[statement.annotates] = Unknown(
             statement.annotates, reason
         )
-    for name in statement.mentions:
+    for name in changed:
         for space in (local, module):
             value = space.get(name)
             if not is_unknown(value) and isinstance(value, _CHANGEABLE):
