@@ -56,12 +56,15 @@ const (
 	KindFailed    Kind = 17 // {"metrics":{…},"error":"…"}; ends the prediction
 	KindCanceled  Kind = 18 // {"metrics":{…}}; ends the prediction
 	KindLog       Kind = 19 // {"source":"stdout","data":"…"}: text that Python tells apart itself
-	KindLogMark   Kind = 20 // {"stdout":n,"stderr":n}: what the pipes hold up to here is this id's
+	KindLogMark   Kind = 20 // {"stdout":n,"stderr":n[,"own_stdout":n,"own_stderr":n]}: what the pipes hold up to here is this id's
 	KindStarted   Kind = 21 // no body: the model has it now; only with FlagEvents, like the next two
 	KindOutput    Kind = 22 // one item that the model yielded, any JSON value
 	KindMetric    Kind = 23 // {"name":"…","value":…,"mode":"replace"|"increment"|"append"}
 	KindPrepared  Kind = 24 // no body: what comes before its batch is done
 	KindBatchDone Kind = 25 // {"runs":n,"size":n,"failed":…}: the function has ended; nanos is what it took
+
+	KindLogPipe     Kind = 26 // no body: the read end of a pipe comes with it (FlagFile); nanos is 0 for stdout, 1 for stderr
+	KindLogPipesEnd Kind = 27 // no body: what comes through those pipes after the last mark is nobody's
 
 	// Worker to front, on the control channel.
 
@@ -104,6 +107,14 @@ type Frame struct {
 
 	owned  bool // Body is memory of its own
 	mapped bool // Body is a mapping
+	fd     int  // of a KindLogPipe, plus 1; 0: there is none
+}
+
+// Descriptor hands over the descriptor that came with the frame, or -1. Only a KindLogPipe has one.
+func (f *Frame) Descriptor() int {
+	fd := f.fd - 1
+	f.fd = 0
+	return fd
 }
 
 // Own returns the body for keeps and what gives it back (nil where there is nothing to give back).

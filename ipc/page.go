@@ -24,6 +24,9 @@ const (
 	offStdout   = 64  // two words: version, consumed
 	offStderr   = 128 // two words: version, consumed
 	offSpin     = 192 // for how long the worker may keep a core busy instead of waiting, in nanoseconds
+	offOwn      = 256 // stdout's two words, 64 bytes further stderr's: of pipes of a prediction's own
+	offOwnEnded = 384 // how many pairs of those the front has let go of
+	offOwnFull  = 392 // not 0: it follows so many of them that it takes no more
 	offRunning  = 0   // of a slot: the id that the model has, or 0
 	offCancel   = 64  // of a slot: the id that is to be cancelled
 	offClaims   = 128 // of a slot: Claims words
@@ -112,6 +115,27 @@ type Consumed struct{ version, bytes *atomic.Uint64 }
 // Stdout and Stderr are the counters of the two pipes.
 func (p *Page) Stdout() Consumed { return Consumed{p.word(offStdout), p.word(offStdout + 8)} }
 func (p *Page) Stderr() Consumed { return Consumed{p.word(offStderr), p.word(offStderr + 8)} }
+
+// Own are the counters of the pipes that a prediction has to itself.
+func (p *Page) Own() (stdout, stderr Consumed) {
+	return Consumed{p.word(offOwn), p.word(offOwn + 8)}, Consumed{p.word(offOwn + 64), p.word(offOwn + 72)}
+}
+
+// EndOwn lets the worker make the next pair of such pipes, which are counted from 0.
+func (p *Page) EndOwn() {
+	p.word(offOwn + 8).Store(0)
+	p.word(offOwn + 72).Store(0)
+	p.word(offOwnEnded).Add(1)
+}
+
+// SetOwnFull says whether the worker is to do without such pipes.
+func (p *Page) SetOwnFull(full bool) {
+	var word uint64
+	if full {
+		word = 1
+	}
+	p.word(offOwnFull).Store(word)
+}
 
 // Begin says that a read of the pipe begins.
 func (c Consumed) Begin() { c.version.Add(1) }

@@ -174,6 +174,8 @@ func (rd *reader) hand(handle func(*Frame)) {
 		unmap(rd.frame.Body)
 	case rd.frame.owned:
 		spare.Put(rd.frame.Body)
+	case rd.frame.fd > 0:
+		unix.Close(rd.frame.Descriptor())
 	}
 	rd.frame = Frame{}
 }
@@ -229,12 +231,16 @@ func (rd *reader) makeRoom(size int) {
 	rd.buf = buf
 }
 
-// attach gives a frame the descriptor that came with it: a memory file is its body; anything else
-// (a socket) is closed unread, for only a worker is ever passed one.
+// attach gives a frame the descriptor that came with it: a memory file is its body, a log pipe stays what it is;
+// anything else (a socket) is closed unread, for only a worker is ever passed one.
 func (rd *reader) attach(f *Frame) error {
 	fd, ok := rd.files.next()
 	if !ok {
 		return fmt.Errorf("%w: a file frame came without its descriptor", ErrProtocol)
+	}
+	if f.Kind == KindLogPipe {
+		f.fd = fd + 1
+		return nil
 	}
 	defer unix.Close(fd)
 	body, err := mapFile(fd)

@@ -43,7 +43,29 @@ static void abandon(struct px_channel *ch) {
   ch->broken = true;
 }
 
+// A stray's fork gives its child these streams. Of this thread, from before the fork on.
+static __thread int nobodys[2];
+static __thread bool decided;
+
+void px_fork_to(const int streams[2]) {
+  memcpy(nobodys, streams, sizeof nobodys);
+  decided = true;
+}
+
+static void before(void) {
+  if (!decided) px_pipes_before_child(nobodys, false);
+  decided = false;
+}
+
+static void before_in_template(void) {
+  px_template_look();
+  before();  // of a worker that was forked from it
+}
+
 static void in_child(void) {
+  if (!px_w.begetting && !atomic_load(&px_w.is_child))
+    for (int i = 0; i < 2; i++)
+      if (nobodys[i] >= 0 && px_w.page) dup2(nobodys[i], 1 + i);
   // Once: when the child forks in its turn, our numbers may be files of its own.
   if (!px_w.begetting && !atomic_exchange(&px_w.is_child, true)) {
     pthread_mutex_init(&px_w.mu, NULL);
@@ -53,7 +75,11 @@ static void in_child(void) {
     if (px_w.page) {  // else it is a template's, which has nothing else
       drop(&px_w.timer);
       for (int i = 0; i < px_w.nslots; i++) abandon(px_w.slots[i]);
-      for (int i = 0; i < 2; i++) drop(&px_w.log_fd[i]);
+      for (int i = 0; i < 2; i++) {
+        drop(&px_w.log_fd[i]);
+        if (px_w.own_fd[i] > 0) drop(&px_w.own_fd[i]);
+        if (px_w.nobodys[i] > 0) drop(&px_w.nobodys[i]);
+      }
     }
   }
   for (int sig = 1; sig < NSIG; sig++) {
@@ -65,7 +91,7 @@ static void in_child(void) {
 }
 
 int px_fork_hook(bool template) {
-  return pthread_atfork(template ? px_template_look : NULL, NULL, in_child) == 0 ? 0 : -1;
+  return pthread_atfork(template ? before_in_template : before, NULL, in_child) == 0 ? 0 : -1;
 }
 
 // exit_status is what Python exits with when the exception that is set ends it, and tells the user what Python tells.

@@ -93,14 +93,14 @@ void px_flush_stdio(void) {
   PyErr_Restore(type, value, trace);
 }
 
-static uint64_t position(int i) {
-  struct px_consumed *c = &px_w.page->logs[i];
+// position is how much was ever written into a pipe, of which c counts what the front took.
+static uint64_t position(struct px_consumed *c, int fd) {
   for (;;) {
     uint64_t before = atomic_load(&c->version);
     uint64_t taken = atomic_load(&c->bytes);
     int left = 0;
     if (before % 2 == 0) {
-      if (ioctl(px_w.log_fd[i], FIONREAD, &left) < 0) return taken;
+      if (ioctl(fd, FIONREAD, &left) < 0) return taken;
       if (atomic_load(&c->version) == before) return taken + (uint64_t)left;
     }
     sched_yield();  // the front is within a read, which does not wait
@@ -108,11 +108,27 @@ static uint64_t position(int i) {
 }
 
 void px_log_positions(uint64_t at[2]) {
-  for (int i = 0; i < 2; i++) at[i] = position(i);
+  for (int i = 0; i < 2; i++) at[i] = position(&px_w.page->logs[i], px_w.log_fd[i]);
 }
 
-// mark is px_log_mark with log_mu held.
-static int mark(struct px_channel *ch, uint64_t id) {
+// mark_own is px_log_mark_locked of a prediction that has pipes of its own.
+static int mark_own(struct px_channel *ch, uint64_t id) {
+  uint64_t at[2], own[2] = {0, 0};
+  px_log_positions(at);
+  for (int i = 0; i < 2; i++)
+    if (px_w.own_fd[i] >= 0) own[i] = position(&px_w.page->own[i], px_w.own_fd[i]);
+  if (memcmp(px_w.log_seen, at, sizeof at) == 0 && memcmp(px_w.own_seen, own, sizeof own) == 0) return 0;
+  memcpy(px_w.log_seen, at, sizeof at);
+  memcpy(px_w.own_seen, own, sizeof own);
+  char body[160];
+  int n = snprintf(body, sizeof body, "{\"stdout\":%llu,\"stderr\":%llu,\"own_stdout\":%llu,\"own_stderr\":%llu}",
+                   (unsigned long long)at[0], (unsigned long long)at[1], (unsigned long long)own[0],
+                   (unsigned long long)own[1]);
+  return px_channel_put(ch, PX_LOG_MARK, id, 0, body, (size_t)n);
+}
+
+int px_log_mark_locked(struct px_channel *ch, uint64_t id) {
+  if (atomic_load_explicit(&px_w.own, memory_order_relaxed)) return mark_own(ch, id);
   uint64_t at[2];
   px_log_positions(at);
   if (at[0] == px_w.log_seen[0] && at[1] == px_w.log_seen[1]) return 0;
@@ -126,7 +142,15 @@ static int mark(struct px_channel *ch, uint64_t id) {
 
 int px_log_mark(struct px_channel *ch, uint64_t id) {
   pthread_mutex_lock(&px_w.log_mu);
-  int status = mark(ch, id);
+  int status = px_log_mark_locked(ch, id);
+  pthread_mutex_unlock(&px_w.log_mu);
+  return status;
+}
+
+int px_log_end(struct px_channel *ch, uint64_t id) {
+  pthread_mutex_lock(&px_w.log_mu);
+  int status = px_log_mark_locked(ch, px_w.nslots == 1 ? id : 0);
+  if (atomic_load_explicit(&px_w.own, memory_order_relaxed)) px_pipes_end(ch);
   pthread_mutex_unlock(&px_w.log_mu);
   return status;
 }
@@ -150,7 +174,7 @@ bool px_log_live(void) {
   // Asked again under the lock: main takes it for the prediction's last mark, and goes on to the next one's
   // text only after that.
   uint64_t id = atomic_load(&px_w.log_watch);
-  if (id != 0) mark(px_w.slots[0], id);
+  if (id != 0) px_log_mark_locked(px_w.slots[0], id);
   pthread_mutex_unlock(&px_w.log_mu);
   return id != 0;
 }

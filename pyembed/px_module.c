@@ -229,6 +229,7 @@ PyObject *px_module_init(void) {
   if (status == 0) status = add_methods(module, px_task_methods);
   if (status == 0) status = add_methods(module, px_template_methods);
   if (status == 0) status = add_methods(module, px_request_methods);
+  if (status == 0) status = add_methods(module, px_pipes_methods);
   if (status == 0 && add_methods(module, px_batch_methods) == 0) return module;
   Py_DecRef(module);
   return NULL;

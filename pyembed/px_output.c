@@ -223,6 +223,15 @@ int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint64_t id, uint6
   return status;
 }
 
+void px_channel_put_fd(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, int fd) {
+  char h[PX_HEADER];
+  header(h, 0, kind, PX_FLAG_FILE, id, nanos);
+  struct iovec part = {h, PX_HEADER};
+  pthread_mutex_lock(&ch->mu);
+  send_directly(ch, &part, 1, fd);
+  pthread_mutex_unlock(&ch->mu);
+}
+
 // ---- the flusher -----------------------------------------------------------
 
 // set_timer sets the timer to what is due first. timer_mu is held.

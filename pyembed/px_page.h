@@ -56,7 +56,11 @@ struct px_page {
   uint64_t pad[7];
   struct px_consumed logs[2];  // stdout, stderr
   px_word spin;                // ns
-  uint64_t pad2[PX_PAGE_HEADER / 8 - 8 - 16 - 1];
+  uint64_t pad2[7];
+  struct px_consumed own[2];   // of a prediction's own pipes
+  px_word own_ended;           // how many pairs of them the front has let go of
+  px_word own_full;            // it follows so many that it takes no more
+  uint64_t pad3[PX_PAGE_HEADER / 8 - 8 - 16 - 8 - 16 - 2];
   struct px_slot_page slots[PX_MAX_SLOTS];
   struct px_out_page outs[PX_MAX_SLOTS];
 };

@@ -206,13 +206,14 @@ static PyObject *arm(PyObject *self, PyObject *unused) {
 // log(slot, id, source, text): a piece of a prediction's log that Python told
 // apart itself. It is sent in 200 µs at the latest, though the loop be blocked;
 // and it waits for the front where that is far behind, as a full pipe makes one wait.
+// With id 0 it is nobody's, and goes by the control channel, which is read always.
 static PyObject *log_text(PyObject *self, PyObject *args) {
   (void)self;
   int i;
   unsigned long long id;
   PyObject *source, *text;
   if (!PyArg_ParseTuple(args, "iKOO", &i, &id, &source, &text)) return NULL;
-  struct px_channel *ch = px_slot_of(i);
+  struct px_channel *ch = id ? px_slot_of(i) : &px_w.control;
   if (!ch) return NULL;
   struct px_buf body = {0};
   int status = px_buf_put(&body, "{\"source\":", 10);
@@ -230,7 +231,7 @@ static PyObject *log_text(PyObject *self, PyObject *args) {
     if (!PyErr_Occurred()) PyErr_NoMemory();
     return NULL;
   }
-  if (px_channel_backlog(ch) > PX_LOG_BACKLOG)
+  if (id == 0 || px_channel_backlog(ch) > PX_LOG_BACKLOG)
     px_flush_held(ch);
   else
     px_flusher_arm_for(ch);

@@ -33,6 +33,8 @@ enum px_kind {
   PX_METRIC = 23,
   PX_PREPARED = 24,
   PX_BATCH_DONE = 25,
+  PX_LOG_PIPE = 26,
+  PX_LOG_PIPES_END = 27,
   PX_CUDA = 36,
   PX_HEALTHY = 37,
   PX_PONG = 38,
@@ -116,6 +118,11 @@ struct px_worker {
   uint64_t looked;           // GIL: when a told prediction looked at the log pipes last, ns
   pthread_mutex_t log_mu;    // of log_seen, and of marks: they go out in the order of their positions
   uint64_t log_seen[2];      // positions last told to the front
+  _Atomic bool own;          // stdout and stderr are pipes of the prediction's own; the next four: see px_pipes.c. log_mu
+  int own_fd[2];             // our own duplicates of those, or -1
+  uint64_t own_seen[2];      // as log_seen
+  uint64_t own_ended;        // how many such pairs there were
+  int nobodys[2];            // pipes that are nobody's, or 0
   _Atomic uint64_t log_watch;  // the prediction whose logs are told as they come, or 0
   _Atomic bool is_child;     // this process was forked from the worker
   bool begetting;            // main: the fork that it is at makes a worker, and no child of the model's
@@ -168,6 +175,9 @@ int px_channel_put(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t na
 // px_channel_put_parts is px_channel_put of a body that lies in parts[1] to parts[n - 1], in this order; parts[0] is room
 // for the header. It uses parts up, and has no need of the bytes any more when it returns.
 int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, struct iovec *parts, int n);
+
+// px_channel_put_fd sends a frame without a body, and a descriptor with it. It waits for the front where the socket is full.
+void px_channel_put_fd(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, int fd);
 
 // px_channel_flush sends what is queued, waiting for the front if wait is set
 // (then not with the GIL held). true: nothing is left, or nobody to send it to.
@@ -281,6 +291,12 @@ void px_log_positions(uint64_t at[2]);
 // id, if anything does. 0 or -1 without memory.
 int px_log_mark(struct px_channel *ch, uint64_t id);
 
+// px_log_mark_locked is px_log_mark with log_mu held.
+int px_log_mark_locked(struct px_channel *ch, uint64_t id);
+
+// px_log_end is px_log_mark for the last time, where id's prediction is about to be answered.
+int px_log_end(struct px_channel *ch, uint64_t id);
+
 // px_log_idle tells the front that what was written since the last prediction ended is nobody's: threads and children
 // of an earlier one go on, and may write of it. Called before the next begins; only where one runs at a time, for
 // else the text is told apart in Python. GIL held; no exception. 0 or -1 without memory.
@@ -293,6 +309,24 @@ void px_log_unwatch(void);
 
 // px_log_live marks what the watched prediction wrote, if there is one: of the flusher. Whether there is.
 bool px_log_live(void);
+
+// ---- px_pipes.c -----------------------------------------------------------
+
+// px_pipes_before_child is called before this process makes a child: it gives the prediction that runs pipes of its own,
+// where one runs at a time. true: the code belongs to another prediction, and the child's stdout and stderr shall be
+// nobodys, where those are not -1. Any thread, with the GIL or without; nothing in a forked child or for a new worker.
+// errno is kept. Whose code it is can be told with the GIL alone: with take_gil a thread of Python's that has released it
+// waits for it. That is for vfork, before which CPython releases it; a library may hold a lock for which its owner waits.
+bool px_pipes_before_child(int nobodys[2], bool take_gil);
+
+// px_fork_to has the next fork of this thread, which it is about to make, give its child these streams.
+void px_fork_to(const int nobodys[2]);
+
+// px_pipes_end goes back to the worker's own pipes, after the last mark. With log_mu held.
+void px_pipes_end(struct px_channel *ch);
+
+// The functions that say whose code is whose: see px_pipes.c.
+extern PyMethodDef px_pipes_methods[];
 
 // ---- px_events.c ----------------------------------------------------------
 

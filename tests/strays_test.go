@@ -9,7 +9,9 @@ import (
 
 // strays are the ways of tests/models/strays.py to outlive a prediction.
 var strays = []string{
-	"thread", "thread_of_a_thread", "pool", "setups_pool", "thread_pool", "thread_pools_map",
+	"thread", "thread_of_a_thread", "pool", "setups_pool", "thread_pool", "thread_pools_map", "popen", "popen_in_a_session", "system",
+	"posix_spawn", "os_popen", "c_popen", "os_fork", "double_fork", "forked_process", "spawned_process", "forkserver_process",
+	"thread_that_spawns", "thread_that_forks",
 }
 
 // TestWhatOutlivesItsPredictionWritesIntoNoOther: a thread or a child that writes while the next prediction runs does so to the server's log,
@@ -25,7 +27,7 @@ func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 		logs  string
 	}{
 		{"Runner", nil, strays, "\nin between\nraw start\n", all},
-		{"Async", nil, append([]string{"task"}, strays...), "\nin between\nraw start\n", all},
+		{"Async", nil, append([]string{"task", "task_that_spawns"}, strays...), "\nin between\nraw start\n", all},
 		{"Async", []string{"--concurrency", "2"}, append([]string{"task", "task_that_spawns"}, strays...), "\n", "mine\nmine, last\n"},
 	} {
 		t.Run(strings.Join(append([]string{c.class}, c.args...), " "), func(t *testing.T) {
@@ -52,6 +54,47 @@ func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// TestChildrenOfSetupWriteForTheRunningPrediction, also after another one has made children of its own.
+func TestChildrenOfSetupWriteForTheRunningPrediction(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "strays.py:Setups"})
+	for range 3 {
+		s.Succeed(input{"start": "popen"})
+		if a := s.Succeed(input{}); a.Logs != "of setup: hello\n" {
+			t.Errorf("the logs are %q", a.Logs)
+		}
+	}
+}
+
+// TestACrashAfterChildren: the fault handler's words are the prediction's, though it had children, one of which lives on.
+func TestACrashAfterChildren(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "strays.py:Crashing"})
+	a := s.Input(input{})
+	if a.Status != "failed" || !strings.HasPrefix(a.Logs, "before\nof a child\nafter\nFatal Python error: Segmentation fault") {
+		t.Errorf("%s", a)
+	}
+}
+
+// TestPipesOfManyPredictions: no more are followed than there is a limit to, and none when their last writers are gone.
+func TestPipesOfManyPredictions(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "strays.py:Runner"})
+	front, worker := harness.Descriptors(t, s.PID), harness.Descriptors(t, s.Worker())
+	for range 2 {
+		for range 80 {
+			s.Succeed(input{"start": "sleeper"})
+		}
+		if n := harness.Descriptors(t, s.PID); n < front+128 || n > front+140 {
+			t.Errorf("with 80 children the front has %d files open, without them %d", n, front)
+		}
+		s.Succeed(input{"start": "wake_sleepers"})
+		harness.Eventually(t, "the pipes are closed", func() bool {
+			return harness.Descriptors(t, s.PID) <= front+4 && harness.Descriptors(t, s.Worker()) <= worker+4
 		})
 	}
 }

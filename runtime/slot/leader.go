@@ -116,6 +116,10 @@ func (s *Slot) frame(f *ipc.Frame) {
 		s.mark(f)
 	case f.Kind == ipc.KindLog:
 		s.log(f)
+	case f.Kind == ipc.KindLogPipe:
+		s.worker.LogPipe(f.Descriptor(), f.Nanos != 0)
+	case f.Kind == ipc.KindLogPipesEnd:
+		s.worker.LogPipesEnd()
 	case f.Kind == ipc.KindBatchDone:
 		s.batchDone(f)
 	case f.Kind == ipc.KindPrepared:
@@ -189,14 +193,22 @@ func (s *Slot) finish(f *ipc.Frame) {
 	p.mu.Unlock()
 }
 
+// LogPositions are how much was ever written to a worker's log pipes, and to those of the running prediction's own.
+type LogPositions struct {
+	Stdout    uint64 `json:"stdout"`
+	Stderr    uint64 `json:"stderr"`
+	OwnStdout uint64 `json:"own_stdout"`
+	OwnStderr uint64 `json:"own_stderr"`
+}
+
 // mark gives the frame's call what the log pipes hold up to here.
 func (s *Slot) mark(f *ipc.Frame) {
-	var at struct{ Stdout, Stderr uint64 }
+	var at LogPositions
 	if err := sonic.Unmarshal(f.Body, &at); err != nil {
 		s.violate("a log mark that cannot be read: %w", err)
 		return
 	}
-	s.addLogs(f.ID, s.worker.TakeLogs(s.nameOf(f.ID), at.Stdout, at.Stderr)...)
+	s.addLogs(f.ID, s.worker.TakeLogs(s.nameOf(f.ID), at)...)
 }
 
 // tell passes on what happens to the frame's call.

@@ -18,9 +18,13 @@ type Worker interface {
 	Kill(fault Fault, why string)
 	// Closed says that the worker's end of a channel is closed: it has died, or is to be ended soon.
 	Closed()
-	// TakeLogs returns what the model wrote up to these positions of its two pipes and was not
+	// TakeLogs returns what the model wrote up to these positions of its pipes and was not
 	// taken before, in order; prediction is whose it is, or "".
-	TakeLogs(prediction string, stdout, stderr uint64) []Text
+	TakeLogs(prediction string, at LogPositions) []Text
+	// LogPipe takes over a pipe that the running prediction has to itself. LogPipesEnd says that what else
+	// comes through it is nobody's.
+	LogPipe(fd int, stderr bool)
+	LogPipesEnd()
 	// Logged is told of text that came for a prediction through its slot's channel.
 	Logged(stream, prediction string, text []byte)
 }

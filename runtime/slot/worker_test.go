@@ -180,9 +180,13 @@ func (w *fakeWorker) write(text string) (position uint64) {
 	return uint64(len(w.text))
 }
 
-func (w *fakeWorker) TakeLogs(_ string, stdout, _ uint64) []Text {
-	return []Text{{"stdout", w.take(int(stdout))}}
+func (w *fakeWorker) TakeLogs(_ string, at LogPositions) []Text {
+	return []Text{{"stdout", w.take(int(at.Stdout))}}
 }
+
+func (w *fakeWorker) LogPipe(int, bool) { panic("a fake worker makes no children") }
+
+func (w *fakeWorker) LogPipesEnd() { panic("a fake worker makes no children") }
 
 func (w *fakeWorker) take(stdout int) []byte {
 	w.mu.Lock()

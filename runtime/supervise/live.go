@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"syscall"
@@ -148,6 +149,9 @@ func (l *liveWorker) listen(to chan<- message) {
 	defer close(to)
 	for {
 		err := l.process.control.Recv(func(f *ipc.Frame) {
+			if l.nobodys(f) {
+				return
+			}
 			body, release := f.Own()
 			if release != nil { // a mapped body: kept as memory of its own
 				body = append([]byte(nil), body...)
@@ -160,6 +164,24 @@ func (l *liveWorker) listen(to chan<- message) {
 			return
 		}
 	}
+}
+
+// nobodys takes in what the control channel has of the log: what belongs to no prediction comes here, for a slot's channel
+// is read while there is a prediction. It tells whether f was that.
+func (l *liveWorker) nobodys(f *ipc.Frame) bool {
+	switch f.Kind {
+	case ipc.KindLogPipe:
+		l.process.addPipe(f.Descriptor(), f.Nanos != 0, true)
+	case ipc.KindLog:
+		var text struct{ Source, Data string }
+		if json.Unmarshal(f.Body, &text) != nil {
+			return false // handle says that it cannot be
+		}
+		l.process.Logged(text.Source, "", []byte(text.Data))
+	default:
+		return false
+	}
+	return true
 }
 
 // leave asks the worker to go once it has nothing to do any more; the pool has let it drain.

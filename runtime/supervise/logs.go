@@ -13,22 +13,28 @@ import (
 	"pinion/runtime/slot"
 )
 
-// source is one of a worker's two streams.
+// source is one of the pipes that a worker writes to: its two streams, and those that a prediction with children has
+// to itself (ownpipes.go).
 type source int
 
 const (
 	stdout source = iota
 	stderr
+	ownStdout
+	ownStderr
 	sources
+	inherited = 2 // the first of them, which it starts with
 )
 
-var sourceNames = [sources]string{"stdout", "stderr"}
+var sourceNames = [sources]string{"stdout", "stderr", "stdout", "stderr"}
 
 const (
 	// logLimit bounds what is kept of unclaimed text: what one prediction writes beyond it is in the
 	// server's log only.
 	logLimit = 16 << 20
 	readSize = 64 << 10
+	// ownReadSize is for pipes that a prediction has to itself, which may live for long and carry little.
+	ownReadSize = 8 << 10
 
 	cutNotice = "\n[%d bytes of log were cut: %d MiB of it are kept]\n"
 )
@@ -36,15 +42,19 @@ const (
 // logs reads a worker's log pipes, all the time and, on demand, up to a position. What was read is
 // kept until it is claimed (Take, TakeAll).
 type logs struct {
-	mu     sync.Mutex
-	pipes  [sources]pipe
-	text   []chunk // unclaimed, in order of arrival
-	held   int     // bytes in text
-	server serverLog
-	done   sync.WaitGroup
+	mu      sync.Mutex
+	page    *ipc.Page
+	pipes   [sources]*pipe     // nil: the running prediction has no pipe of its own
+	orphans map[*pipe]struct{} // whose text is nobody's
+	text    []chunk            // unclaimed, in order of arrival
+	held    int                // bytes in text
+	server  serverLog
+	done    sync.WaitGroup
 }
 
 type pipe struct {
+	source   source
+	orphan   *lines // not nil: its text is nobody's
 	file     *os.File
 	raw      syscall.RawConn
 	counter  ipc.Consumed
@@ -61,31 +71,44 @@ type chunk struct {
 }
 
 // newLogs starts to read. It owns the files, which must be non-blocking.
-func newLogs(files [sources]*os.File, counters [sources]ipc.Consumed, note noteFunc, running func() string) (*logs, error) {
-	l := &logs{server: serverLog{records: recorder{note: note}, running: running}}
+func newLogs(files [inherited]*os.File, page *ipc.Page, note noteFunc, running func() string) (*logs, error) {
+	l := &logs{page: page, server: serverLog{records: recorder{note: note}, running: running}, orphans: map[*pipe]struct{}{}}
+	counters := [inherited]ipc.Consumed{page.Stdout(), page.Stderr()}
 	for i, f := range files {
-		raw, err := f.SyscallConn()
+		p, err := newPipe(source(i), f, counters[i])
 		if err != nil {
-			return nil, fmt.Errorf("watch log pipe: %w", err)
+			return nil, err
 		}
-		l.pipes[i] = pipe{file: f, raw: raw, counter: counters[i], buf: make([]byte, readSize)}
+		l.pipes[i] = p
 	}
-	for i := range l.pipes {
+	for _, p := range l.pipes[:inherited] {
 		l.done.Add(1)
-		go l.follow(source(i))
+		go l.follow(p)
 	}
 	return l, nil
 }
 
+func newPipe(s source, f *os.File, counter ipc.Consumed) (*pipe, error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("watch log pipe: %w", err)
+	}
+	size := readSize
+	if s >= inherited {
+		size = ownReadSize
+	}
+	return &pipe{source: s, file: f, raw: raw, counter: counter, buf: make([]byte, size)}, nil
+}
+
 // follow reads one pipe until it ends.
-func (l *logs) follow(s source) {
+func (l *logs) follow(p *pipe) {
 	defer l.done.Done()
 	ended := false
 	for !ended {
-		err := l.pipes[s].raw.Read(func(fd uintptr) bool {
+		err := p.raw.Read(func(fd uintptr) bool {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			n, again := l.read(s, int(fd))
+			n, again := l.read(p, int(fd))
 			ended = n == 0 && !again
 			return !again
 		})
@@ -93,14 +116,17 @@ func (l *logs) follow(s source) {
 			return // closed
 		}
 	}
+	l.dropOrphan(p)
 }
 
 // read is one read of a pipe. Called with the lock held. The pipe's counter brackets it, for the
 // worker works out from it how much it ever wrote.
-func (l *logs) read(s source, fd int) (n int, again bool) {
-	p := &l.pipes[s]
+func (l *logs) read(p *pipe, fd int) (n int, again bool) {
 	if p.closed {
 		return 0, false
+	}
+	if p.orphan != nil {
+		return p.readOrphan(fd)
 	}
 	for {
 		p.counter.Begin()
@@ -116,15 +142,16 @@ func (l *logs) read(s source, fd int) (n int, again bool) {
 			return 0, false
 		}
 		p.position += uint64(n)
-		l.keep(s, p.buf[:n])
+		l.keep(p, p.buf[:n])
 		l.tellSoon()
 		return n, false
 	}
 }
 
 // keep notes what was just read, and keeps it where there is room.
-func (l *logs) keep(s source, text []byte) {
-	c := chunk{source: s, begin: l.pipes[s].position - uint64(len(text)), end: l.pipes[s].position}
+func (l *logs) keep(p *pipe, text []byte) {
+	s := p.source
+	c := chunk{source: s, begin: p.position - uint64(len(text)), end: p.position}
 	fits := l.held+len(text) <= logLimit
 	if !fits { // the server's log has it nevertheless
 		l.tell()
@@ -132,7 +159,7 @@ func (l *logs) keep(s source, text []byte) {
 	}
 	if n := len(l.text); n > 0 && l.text[n-1].source == s && (l.text[n-1].text != nil) == fits {
 		c = l.text[n-1]
-		c.end = l.pipes[s].position
+		c.end = p.position
 		l.text = l.text[:n-1]
 	}
 	if fits {
@@ -147,11 +174,10 @@ func (l *logs) keep(s source, text []byte) {
 func (l *logs) Take(prediction string, to [sources]uint64) []slot.Text {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for s := range l.pipes {
-		p := &l.pipes[s]
-		for p.position < to[s] && !p.closed {
+	for s, p := range l.pipes {
+		for p != nil && p.position < to[s] && !p.closed {
 			n, again := 0, false
-			if err := p.raw.Control(func(fd uintptr) { n, again = l.read(source(s), int(fd)) }); err != nil {
+			if err := p.raw.Control(func(fd uintptr) { n, again = l.read(p, int(fd)) }); err != nil {
 				break
 			}
 			if n == 0 || again {
@@ -197,14 +223,16 @@ func (l *logs) claim(prediction string, to [sources]uint64) []slot.Text {
 func (l *logs) TakeAll() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for s := range l.pipes {
-		p := &l.pipes[s]
+	for _, p := range l.pipes {
+		if p == nil {
+			continue
+		}
 		left := 0
 		// The errors of both calls mean that there is nothing to read; read tells which of them.
 		_ = p.raw.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
 		for to := p.position + uint64(left); p.position < to && !p.closed; {
 			n, again := 0, false
-			err := p.raw.Control(func(fd uintptr) { n, again = l.read(source(s), int(fd)) })
+			err := p.raw.Control(func(fd uintptr) { n, again = l.read(p, int(fd)) })
 			if err != nil || again || n == 0 {
 				break
 			}
@@ -212,8 +240,12 @@ func (l *logs) TakeAll() []byte {
 	}
 	// The marks that told the streams' order died with the worker. Last words go to stderr (the fault
 	// handler's, an abort's), so what was printed before them comes first.
-	slices.SortStableFunc(l.text, func(a, b chunk) int { return int(a.source) - int(b.source) })
-	texts := l.claim(l.server.running(), [sources]uint64{^uint64(0), ^uint64(0)})
+	slices.SortStableFunc(l.text, func(a, b chunk) int { return int(a.source%inherited) - int(b.source%inherited) })
+	var end [sources]uint64
+	for s := range end {
+		end[s] = ^uint64(0)
+	}
+	texts := l.claim(l.server.running(), end)
 	l.server.end()
 	return joined(texts)
 }
@@ -221,15 +253,19 @@ func (l *logs) TakeAll() []byte {
 // Close stops reading.
 func (l *logs) Close() {
 	l.mu.Lock()
-	for s := range l.pipes {
-		l.pipes[s].closed = true
+	all := l.all()
+	for _, p := range all {
+		p.closed = true
+		if p.orphan != nil {
+			p.orphan.end()
+		}
 	}
 	l.server.end()
 	l.server.stop()
 	l.mu.Unlock()
 	// Without the lock: closing waits for the reads in progress, and those wait for the lock.
-	for s := range l.pipes {
-		l.pipes[s].file.Close()
+	for _, p := range all {
+		p.file.Close()
 	}
 	l.done.Wait()
 }

@@ -18,7 +18,7 @@ type piped struct {
 	*logs
 	t       *testing.T
 	page    *ipc.Page
-	ends    [sources]*os.File
+	ends    [inherited]*os.File
 	written [sources]uint64
 
 	mu    sync.Mutex
@@ -34,13 +34,13 @@ func newPiped(t *testing.T) *piped {
 		t.Fatal(err)
 	}
 	p := &piped{t: t, page: page}
-	var ours [sources]*os.File
+	var ours [inherited]*os.File
 	for i := range ours {
 		if ours[i], p.ends[i], err = logPipe(sourceNames[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p.logs, err = newLogs(ours, [sources]ipc.Consumed{page.Stdout(), page.Stderr()}, p.note, p.running)
+	p.logs, err = newLogs(ours, page, p.note, p.running)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestPositionsAreExact(t *testing.T) {
 		at = append(at, p.write(stdout, text))
 		if i%10 == 9 { // several lie there, and are claimed one after another
 			for k := i - 9; k <= i; k++ {
-				if got := string(joined(p.Take("", [sources]uint64{at[k], 0}))); got != want[k] {
+				if got := string(joined(p.Take("", [sources]uint64{at[k]}))); got != want[k] {
 					t.Fatalf("claim %d got %q, want %q", k, got, want[k])
 				}
 			}
@@ -225,7 +225,7 @@ func TestMoreThanIsKept(t *testing.T) {
 	p.write(stdout, "of the next\n")
 	await.Eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
 
-	half := [sources]uint64{logLimit / 2, 0} // within what was kept
+	half := [sources]uint64{logLimit / 2} // within what was kept
 	first := joined(p.Take("a", half))
 	if len(first) != logLimit/2 {
 		t.Errorf("the first half has %d bytes, want %d", len(first), logLimit/2)

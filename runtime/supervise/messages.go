@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/slot"
 )
 
 // What the worker says on its control channel. Most of it is said once, and so decoded by encoding/json: sonic first
@@ -178,7 +179,7 @@ func (l *liveWorker) logMark(body []byte) error {
 
 // takeSetupLogs claims what was written up to these positions for the setup.
 func (l *liveWorker) takeSetupLogs(stdout, stderr uint64) {
-	l.addSetupLogs(joined(l.process.TakeLogs("", stdout, stderr)))
+	l.addSetupLogs(joined(l.process.TakeLogs("", slot.LogPositions{Stdout: stdout, Stderr: stderr})))
 }
 
 func (l *liveWorker) addSetupLogs(text []byte) {

@@ -87,7 +87,7 @@ func start(exe string, spec Spec, env []string, orphans *Orphans, from *Template
 		return nil, err
 	}
 	p.page = page
-	var ours, ends [sources]*os.File
+	var ours, ends [inherited]*os.File
 	for i := range ours {
 		if ours[i], ends[i], err = logPipe(sourceNames[i]); err != nil {
 			p.discard(ours)
@@ -95,8 +95,7 @@ func start(exe string, spec Spec, env []string, orphans *Orphans, from *Template
 		}
 		defer ends[i].Close()
 	}
-	counters := [sources]ipc.Consumed{page.Stdout(), page.Stderr()}
-	if p.logs, err = newLogs(ours, counters, note, p.runs); err != nil {
+	if p.logs, err = newLogs(ours, page, note, p.runs); err != nil {
 		p.discard(ours)
 		return nil, err
 	}
@@ -111,7 +110,7 @@ func start(exe string, spec Spec, env []string, orphans *Orphans, from *Template
 	}
 	if err != nil {
 		p.logs.Close()
-		p.discard([sources]*os.File{})
+		p.discard([inherited]*os.File{})
 		return nil, fmt.Errorf("start worker process: %w", err)
 	}
 	p.pid = p.cmd.Process.Pid
@@ -135,7 +134,7 @@ func logPipe(name string) (read, write *os.File, err error) {
 }
 
 // discard gives back what a worker that was not started would have had.
-func (p *process) discard(pipes [sources]*os.File) {
+func (p *process) discard(pipes [inherited]*os.File) {
 	p.control.Close()
 	p.page.Close()
 	for _, f := range pipes {
@@ -285,9 +284,24 @@ func (p *process) exiting() (exiting, known bool) {
 }
 
 // TakeLogs claims what the worker wrote up to these positions for a prediction, or, "", for none.
-func (p *process) TakeLogs(prediction string, out, err uint64) []slot.Text {
-	return p.logs.Take(prediction, [sources]uint64{out, err})
+func (p *process) TakeLogs(prediction string, at slot.LogPositions) []slot.Text {
+	return p.logs.Take(prediction, [sources]uint64{at.Stdout, at.Stderr, at.OwnStdout, at.OwnStderr})
 }
+
+// LogPipe takes over a pipe of the running prediction's own.
+func (p *process) LogPipe(fd int, isStderr bool) { p.addPipe(fd, isStderr, false) }
+
+// addPipe takes over a pipe of the running prediction's own, or one that is nobody's.
+func (p *process) addPipe(fd int, isStderr, nobodys bool) {
+	s := ownStdout
+	if isStderr {
+		s = ownStderr
+	}
+	p.logs.add(s, fd, nobodys)
+}
+
+// LogPipesEnd makes the running prediction's own pipes nobody's.
+func (p *process) LogPipesEnd() { p.logs.endOwn() }
 
 // Logged passes text on that the worker told apart itself.
 func (p *process) Logged(stream, prediction string, text []byte) {

@@ -90,6 +90,13 @@ func (g *serverLog) flush(s source) {
 	}
 }
 
+// restart begins with a pipe that takes another one's place.
+func (g *serverLog) restart(s source) {
+	g.flush(s)
+	g.records.flush(recordKey{s, g.owner[s]})
+	g.told[s], g.owner[s] = 0, ""
+}
+
 // end hands on what is left.
 func (g *serverLog) end() {
 	for s := range g.partial {

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from cog import BaseRunner
 
+sleepers = []
 libc = ctypes.CDLL(None)
 WAIT = "while [ ! -e go ]; do sleep 0.01; done; "
 SAY = WAIT + "echo a stray says; echo a stray complains >&2; : >done"
@@ -107,6 +108,14 @@ class Starts:
     def forkserver_process(self) -> None:
         multiprocessing.get_context("forkserver").Process(target=say).start()
 
+    def sleeper(self) -> None:
+        sleepers.append(subprocess.Popen(["sleep", "1000"]))
+
+    def wake_sleepers(self) -> None:
+        while sleepers:
+            sleepers[-1].kill()
+            sleepers.pop().wait()
+
     def thread_that_spawns(self) -> None:
         threading.Thread(target=spawn_late).start()
 
@@ -169,6 +178,14 @@ class Async(Runner):
             await asyncio.sleep(0.005)
         child = await asyncio.create_subprocess_exec("sh", "-c", SAY)
         await child.wait()
+
+
+class Crashing(Runner):
+    def run(self) -> None:
+        print("before")
+        subprocess.run(["sh", "-c", "echo of a child; sleep 1000 &"], check=True)
+        print("after")
+        ctypes.string_at(0)
 
 
 class Setups(Runner):

@@ -32,6 +32,7 @@
   X(PyGILState_STATE, PyGILState_Ensure, (void)) \
   X(void, PyGILState_Release, (PyGILState_STATE)) \
   X(int, PyGILState_Check, (void)) \
+  X(PyThreadState *, PyGILState_GetThisThreadState, (void)) \
   X(void, PyOS_BeforeFork, (void)) \
   X(void, PyOS_AfterFork_Parent, (void)) \
   X(void, PyOS_AfterFork_Child, (void)) \

@@ -29,6 +29,7 @@
 #define PyGILState_Ensure (CPY3->PyGILState_Ensure)
 #define PyGILState_Release (CPY3->PyGILState_Release)
 #define PyGILState_Check (CPY3->PyGILState_Check)
+#define PyGILState_GetThisThreadState (CPY3->PyGILState_GetThisThreadState)
 #define PyOS_BeforeFork (CPY3->PyOS_BeforeFork)
 #define PyOS_AfterFork_Parent (CPY3->PyOS_AfterFork_Parent)
 #define PyOS_AfterFork_Child (CPY3->PyOS_AfterFork_Child)

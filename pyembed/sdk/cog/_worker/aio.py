@@ -23,7 +23,7 @@ from .encode import GENERATOR, encode
 from .items import collect, collect_async, settler
 from .logs import Router, Strays, follow_threads
 from .loop import new_loop
-from .scope import Scope, enter
+from .scope import INACTIVE, Scope, current, enter
 from .setup import call_setup
 from .sync import SyncServer, fail, hook, keep
 from .watch import Watch
@@ -170,6 +170,8 @@ class AsyncServer:
             SyncServer(self._predictor, self._trainer).serve()
             return
         (self._router or self._strays).install()
+        _px.whose(current, INACTIVE)
+        _px.whose_task(self._strays)
         if self._main is not None and self._main.healthcheck is not None:
             from .health import answer_checks
 

@@ -221,6 +221,9 @@ def follow_starts() -> None:
     """
     import _thread
 
+    import _px
+
+    _px.whose(current, INACTIVE)
     threading = sys.modules.get("threading")  # it keeps the functions that it found at its import
     for name in ("start_new_thread", "start_joinable_thread"):  # the second from Python 3.13 on
         start = getattr(_thread, name, None)

@@ -33,6 +33,7 @@ class _Local(_thread._local):
 
 
 _local = _Local()
+_px.whose_thread(_local)
 
 
 def scope_of_caller() -> Scope | None:

@@ -1,0 +1,43 @@
+package ipc
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestALogPipeIsHandedOver, once, and closed where nobody takes it.
+func TestALogPipeIsHandedOver(t *testing.T) {
+	noLeak(t)
+	var c *Conn
+	fd := rawEnd(t, &c)
+	defer unix.Close(fd)
+	for _, takes := range []bool{true, false} {
+		ours, theirs, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeAll(t, fd, AppendHeader(nil, KindLogPipe, FlagFile, 64, 0, 0), int(ours.Fd()))
+		ours.Close()
+		got := -1
+		err = c.Recv(func(f *Frame) {
+			if takes {
+				got = f.Descriptor()
+				if again := f.Descriptor(); again != -1 {
+					t.Errorf("the descriptor was handed over twice, as %d and %d", got, again)
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if takes {
+			unix.Close(got)
+		}
+		if _, err := theirs.WriteString("x"); err == nil {
+			t.Error("the read end is open still")
+		}
+		theirs.Close()
+	}
+}
