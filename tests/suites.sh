@@ -158,6 +158,19 @@ make_browser() {
   fi
 }
 
+# make_nginx names nginx to the test of the proxy's configuration. Debian's package is unpacked, not installed: installing it
+# would start a server on port 80. The test is skipped where there is none.
+make_nginx() {
+  local nginx
+  nginx=$(command -v nginx || echo "$cache/nginx/usr/sbin/nginx")
+  if [[ ! -x $nginx ]] && command -v apt-get >/dev/null; then
+    say "nginx is missing: unpacking Debian's into $cache/nginx"
+    mkdir -p "$cache/nginx"
+    (cd "$cache/nginx" && quietly apt-get download nginx && dpkg -x nginx_*.deb .) || true
+  fi
+  if "$nginx" -v >/dev/null 2>&1; then export PINION_TEST_NGINX=$nginx; fi
+}
+
 # whole_suite NAME BINARY [FLAG...] tests the binary from outside, never from go's cache: that does not know of the
 # binary and of the models that these tests start.
 whole_suite() {
@@ -184,6 +197,7 @@ cmd_test() {
   make_schemathesis
   make_browser
   make_clients
+  make_nginx
   whole_suite 50-whole bin/pinion
   suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
   end_tests
