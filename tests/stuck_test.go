@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"syscall"
 	"testing"
+	"time"
 
 	"pinion/tests/harness"
 )
@@ -162,4 +163,20 @@ func TestPredictTimeoutWithAnOverwrittenPage(t *testing.T) {
 	wantText(t, "error", a.Error, "Prediction timed out: it ran for longer than 300ms")
 	s.WaitHealth("READY")
 	s.Succeed(input{})
+}
+
+// TestASlowModelIsNotStuck: what waits behind a slow prediction has not been handed to a free slot.
+func TestASlowModelIsNotStuck(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", frozenModel), Args: []string{"--hang-timeout", "100ms", "--queue", "4"}})
+	open := makeFIFO(t, s.Dir, "gate")
+	slow := s.Begin("slow", input{"wait": true})
+	s.WaitLog("waiting")
+	next := s.Visit("next", input{})
+	time.Sleep(500 * time.Millisecond) // longer than a free slot may leave a prediction; nothing is to happen meanwhile
+	open()
+	first, second := harness.Receive(t, slow), harness.Receive(t, next.Answer)
+	if first.Status != "succeeded" || second.Status != "succeeded" || first.Text(t) != second.Text(t) {
+		t.Errorf("got %s and %s, want two successes of one worker", first, second)
+	}
 }

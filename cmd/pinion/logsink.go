@@ -14,6 +14,9 @@ const logBuffer = 8 << 20
 // logRetry is the time between two attempts to write to a descriptor that refuses: a full disk, a pipe without a reader.
 const logRetry = time.Second
 
+// logPiece is how much is written at once: Flush sees by it whether the reader goes on.
+const logPiece = 64 << 10
+
 // logSink writes the server's log to a descriptor. Write never blocks, whatever becomes of the log's reader: a goroutine
 // does the writing, and what exceeds the buffer is dropped and counted. Each Write is one record, written whole or not at all.
 type logSink struct {
@@ -31,6 +34,7 @@ type logSink struct {
 	told     uint64 // dropped records that a notice has reported
 	toldSize uint64 // their bytes
 	flushing bool   // the process ends: a refused write is not tried again
+	taken    uint64 // bytes that the descriptor took, ever
 }
 
 // newLogSink starts a sink. notice is set before the first record.
@@ -59,10 +63,10 @@ func (s *logSink) Write(record []byte) (int, error) {
 // Dropped is how much was dropped until now.
 func (s *logSink) Dropped() (records, bytes uint64) { return s.records.Load(), s.bytes.Load() }
 
-// Flush waits until everything is written, for the given time at most. Nothing is written after it.
-func (s *logSink) Flush(atMost time.Duration) {
+// Flush waits until everything is written, or the reader has taken nothing for so long: ten times as long in all at most.
+func (s *logSink) Flush(patience time.Duration) {
 	late := false
-	alarm := time.AfterFunc(atMost, func() {
+	alarm := time.AfterFunc(10*patience, func() {
 		s.mu.Lock()
 		late = true
 		s.changed.Broadcast()
@@ -73,7 +77,23 @@ func (s *logSink) Flush(atMost time.Duration) {
 	defer s.mu.Unlock()
 	s.flushing = true
 	s.changed.Broadcast()
-	for !late && !s.idle() {
+	for taken := ^uint64(0); !late && !s.idle() && taken != s.taken; {
+		taken = s.taken
+		s.waitFor(patience, func() bool { return late || s.idle() })
+	}
+}
+
+// waitFor waits until something is so, for the given time at most. Called with the lock held.
+func (s *logSink) waitFor(atMost time.Duration, so func() bool) {
+	over := false
+	alarm := time.AfterFunc(atMost, func() {
+		s.mu.Lock()
+		over = true
+		s.changed.Broadcast()
+		s.mu.Unlock()
+	})
+	defer alarm.Stop()
+	for !over && !so() {
 		s.changed.Wait()
 	}
 }
@@ -113,9 +133,12 @@ func (s *logSink) run() {
 func (s *logSink) writeAll(batch []byte) {
 	for len(batch) > 0 {
 		// Not by os.File: at a broken pipe on descriptor 1 or 2 that ends the process.
-		n, err := unix.Write(s.fd, batch)
+		n, err := unix.Write(s.fd, batch[:min(len(batch), logPiece)])
 		if n > 0 {
 			batch = batch[n:]
+			s.mu.Lock()
+			s.taken += uint64(n)
+			s.mu.Unlock()
 		}
 		switch err {
 		case nil, unix.EINTR:
@@ -131,18 +154,8 @@ func (s *logSink) writeAll(batch []byte) {
 
 // pause waits before a refused write is tried again; false: it is not to be.
 func (s *logSink) pause() bool {
-	over := false
-	alarm := time.AfterFunc(logRetry, func() {
-		s.mu.Lock()
-		over = true
-		s.changed.Broadcast()
-		s.mu.Unlock()
-	})
-	defer alarm.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !over && !s.flushing {
-		s.changed.Wait()
-	}
+	s.waitFor(logRetry, func() bool { return s.flushing })
 	return !s.flushing
 }

@@ -83,3 +83,23 @@ func TestSinkSurvivesABrokenPipe(t *testing.T) {
 	}
 	s.Flush(time.Minute)
 }
+
+// TestFlushWaitsForAReaderThatGoesOn: what was accepted is read to its end, however slowly, and nothing is written twice.
+func TestFlushWaitsForAReaderThatGoesOn(t *testing.T) {
+	s, read := sinkOnPipe(t, 1<<20)
+	const all = 5000
+	for i := range all {
+		_, _ = s.Write(fmt.Appendf(nil, "record %05d %s\n", i, bytes.Repeat([]byte("x"), 80)))
+	}
+	counted := make(chan int)
+	go func() {
+		n := 0
+		for lines := bufio.NewScanner(read); n < all && lines.Scan(); n++ {
+		}
+		counted <- n
+	}()
+	s.Flush(time.Minute)
+	if n := <-counted; n != all {
+		t.Errorf("%d records were read, want %d", n, all)
+	}
+}

@@ -37,7 +37,7 @@ func (l *liveWorker) question() {
 	}
 	if l.o.Pool.Stalled(l.slots) > hangQuestions {
 		l.condemn(Hung, "a free slot of it has not taken a prediction for "+l.o.HangTimeout.String()+
-			": its event loop is blocked, or does not read its channel any more")
+			": its event loop is blocked, or does not read its channel any more (--hang-timeout is the limit)")
 		return
 	}
 	l.unanswered++
