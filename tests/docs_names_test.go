@@ -11,7 +11,7 @@ import (
 )
 
 // foreignFlags are flags of other programs that the documents name.
-var foreignFlags = []string{"--build-arg", "--cap-add", "--compressed", "--leave-sockets", "--oom-score-adj", "--pids-limit", "--threads", "--time"}
+var foreignFlags = []string{"--build-arg", "--cap-add", "--compressed", "--default-non-nullable", "--leave-sockets", "--oom-score-adj", "--pids-limit", "--threads", "--time"}
 
 // allDocuments are the documents for users, and of the examples.
 func allDocuments(t *testing.T) map[string]string {

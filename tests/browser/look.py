@@ -222,6 +222,9 @@ def files(look: Look) -> None:
     expect(look.page.locator("#history li")).to_have_count(2)
     look.ends("succeeded")
     assert downloaded(look) == "c"
+    look.page.get_by_role("button", name="others: remove").click()
+    expect(look.page.get_by_text("c.txt, 1 bytes")).to_have_count(0)
+    assert "c.txt" not in look.code("curl")
 
 
 def downloaded(look: Look) -> str:
@@ -284,6 +287,7 @@ def unset(look: Look) -> None:
     expect(look.page.locator("#failure .traceback")).to_be_visible()
     expect(look.page.locator("#failure .traceback")).to_contain_text("in setup")
     expect(look.page.locator("#fields")).to_contain_text("could not be set up")
+    expect(look.page.get_by_role("button", name="Run")).to_have_count(0)
     expect(look.page.locator("#logs")).to_contain_text("looking for the weights")
 
 

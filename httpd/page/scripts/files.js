@@ -29,13 +29,20 @@ function fileControl(id, name, schema, many) {
   const pick = make("input", { type: "file", multiple: many, "aria-label": `${name}: choose a file` });
   if (schema["x-cog-accept"]) pick.accept = schema["x-cog-accept"];
   const hint = make("p", { className: "help" }, many ? "or drop, paste or choose files" : "or drop, paste or choose a file");
+  const remove = make("button", { type: "button", className: "plain", "aria-label": `${name}: remove` }, "Remove");
   const shown = make("div", { className: "chosen" });
   const element = make("div", { className: "drop" }, url, hint, pick, shown);
   let files = [];
   const show = (list) => {
     files = list;
-    shown.replaceChildren(...files.map(preview));
+    shown.replaceChildren(...files.map(preview), ...(files.length ? [remove] : []));
   };
+  remove.addEventListener("click", () => {
+    pick.value = "";
+    show([]);
+    element.dispatchEvent(new Event("input", { bubbles: true }));
+    url.focus();
+  });
   const take = async (list) => {
     if (!list.length) return;
     url.value = "";

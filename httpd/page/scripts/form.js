@@ -11,6 +11,7 @@ function buildForm() {
     .sort((a, b) => (a.schema["x-order"] ?? 0) - (b.schema["x-order"] ?? 0));
   $("fields").replaceChildren(...fields.filter((f) => !f.folded).map((f) => f.element));
   $("more").replaceChildren(...fields.filter((f) => f.folded).map((f) => f.element));
+  $("actions").hidden = false;
   $("optional").hidden = !fields.some((f) => f.folded);
   if (!fields.length) $("fields").replaceChildren(make("p", { className: "help" }, "This model has no inputs."));
   const examples = modelExamples();

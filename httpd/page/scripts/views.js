@@ -6,7 +6,7 @@ const MAX_ROWS = 1000;
 function view(value, name) {
   if (typeof value === "string") return textView(value, name);
   if (!value || typeof value !== "object" || isExact(value)) return make("div", { className: "text" }, JSON.stringify(value));
-  if (!Array.isArray(value)) return treeView(value, name, true);
+  if (!Array.isArray(value)) return linesOf(value, name);
   if (value.length > 3 && value.every((x) => typeof x === "number")) return vectorView(value, name);
   if (value.length && value.every(isRecord)) return tableView(value, name);
   if (value.length && value.every((x) => typeof x === "string")) {
@@ -75,19 +75,24 @@ function tableView(rows, name) {
 }
 
 function treeView(value, name, open) {
-  const entries = Object.entries(value);
-  const summary = Array.isArray(value) ? `list of ${entries.length}` : `object of ${entries.length}`;
+  const { length } = Object.keys(value);
+  const summary = Array.isArray(value) ? `list of ${length}` : `object of ${length}`;
   const box = make("details", { open, className: "branch" }, make("summary", {}, summary));
   const fill = () => {
-    if (box.children.length > 1) return;
-    const lines = entries
-      .slice(0, MAX_ROWS)
-      .map(([key, part]) => make("div", {}, make("span", { className: "key" }, key + ": "), inner(part, partName(name, value, key))));
-    box.append(make("div", { className: "tree" }, ...lines, ...rest(entries.length)));
+    if (box.children.length === 1) box.append(linesOf(value, name));
   };
   box.addEventListener("toggle", fill);
   if (open) fill();
   return box;
+}
+
+// linesOf shows each member of a list or an object on its own.
+function linesOf(value, name) {
+  const entries = Object.entries(value);
+  const lines = entries
+    .slice(0, MAX_ROWS)
+    .map(([key, part]) => make("div", {}, make("span", { className: "key" }, key + ": "), inner(part, partName(name, value, key))));
+  return make("div", { className: "tree" }, ...lines, ...rest(entries.length));
 }
 
 // partName is what the file of a part is called: by its key, or by its number from 1.
