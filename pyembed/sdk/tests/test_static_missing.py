@@ -155,6 +155,8 @@ MEMBERS = [
     "size = int(Foo.size)",
     "def __init__(self, foo: Optional[Foo] = Foo.x, *more: List[Foo], n: int = 1): ...",
     "def setup(self, foo: Optional[Foo] = None) -> List[Foo]: ...",
+    "def setup(self, weights: Foo): ...",
+    "def setup(self, weights: 'Foo'): ...",
     "def helper(self, foo: Optional[Foo] = None) -> List[Foo]: ...",
     "import absent\n    model: Optional[absent.Thing] = None",
     "@dataclass\n    class Inner:\n        foo: Optional[Foo] = None",
@@ -183,6 +185,33 @@ class Predictor(BasePredictor):
     )
     predictor = read_predictor("predict.py:Predictor", str(tmp_path))
     assert [field.name for field in predictor.signature.inputs] == ["s"]
+
+
+HEAD = "import absent\nfrom cog import BasePredictor\n"
+PREDICTOR = HEAD + "class Predictor(BasePredictor):\n    "
+# What cannot be told, and the line that says why: Python 3.10 has a decorator at its `def`.
+PLACES = {
+    HEAD + "from absent import Predictor\n": "3",
+    HEAD + "from absent import *\n": "3",
+    HEAD + "Predictor = absent.make()\n": "3",
+    HEAD
+    + "@absent.wrap\nclass Predictor(BasePredictor):\n    def predict(self) -> str: ...\n": "[34]",
+    HEAD + "class Predictor(absent.Base):\n    def predict(self) -> str: ...\n": "3",
+    PREDICTOR + "predict = absent.predict\n": "3",
+    PREDICTOR + "@absent.wrap\n    def predict(self) -> str: ...\n": "[45]",
+    PREDICTOR + "def predict(self, x: 'absent.X') -> str: ...\n": "4",
+    PREDICTOR + "def predict(self) -> 'absent.X': ...\n": "4",
+    PREDICTOR + "def predict(self) -> str: ...\n"
+    "    def __init__(self): self.predict = absent.x\n": "3",
+}
+
+
+@pytest.mark.parametrize("source", PLACES)
+def test_every_refusal_has_its_place(tmp_path, source):
+    (tmp_path / "predict.py").write_text(source)
+    with pytest.raises(Refusal) as caught:
+        read_predictor("predict.py", str(tmp_path))
+    assert re.match(rf"predict\.py:{PLACES[source]}: ", str(caught.value)), str(caught.value)
 
 
 @pytest.mark.parametrize("base", ["BaseModel", "object"])

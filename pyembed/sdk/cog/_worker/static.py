@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from .._batch import BATCH_ATTRIBUTE
-from .load import LoadError, Predictor, _method_name, _pick
+from .load import _DEFAULT_NAMES, LoadError, Predictor, _method_name, _pick
 from .signature import Source, unwrap
 from .static_module import StaticReader, is_taken
 from .static_unknown import Refusal, find_unknown, is_unknown, refuse
@@ -19,6 +19,7 @@ from .static_unknown import Refusal, find_unknown, is_unknown, refuse
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
     from typing import Any, TypeVar
 
     Result = TypeVar("Result")
@@ -58,10 +59,20 @@ def _read(ref: str, root: str, mode: str, then: Callable[[Any, Any, str, str], R
     if not os.path.isfile(target):
         raise LoadError(f"reference {ref!r}: there is no file {target}")
     with StaticReader(root) as reader:
+        at = reader.shown(target), 0  # where to look, unless a reason tells it better
         try:
-            return then(*_find(reader, target, name, mode, ref), mode, root)
+            module = reader.read(_module_name(reader, target), target)
+            at = at[0], reader.line_of(target, *([name] if name else _DEFAULT_NAMES[mode]))
+            owner, function = _find(module, name, mode, ref, root)
+            code = getattr(unwrap(function)[0], "__code__", None)
+            if code is not None:
+                at = reader.shown(code.co_filename), code.co_firstlineno
+            return then(owner, function, mode, root)
         except Refusal as refusal:
-            raise reader.refusal_of(refusal) from None
+            refusal = reader.refusal_of(refusal)
+            if not refusal.file:
+                refusal.file, refusal.line = at
+            raise refusal from None
         except LoadError:
             if reader.star is not None:
                 raise reader.star from None  # what is said to be missing may come from there
@@ -71,10 +82,9 @@ def _read(ref: str, root: str, mode: str, then: Callable[[Any, Any, str, str], R
 
 
 def _find(
-    reader: StaticReader, target: str, name: str, mode: str, ref: str
+    module: ModuleType, name: str, mode: str, ref: str, root: str
 ) -> tuple[Any, Callable[..., Any]]:
-    root, file = reader.root, ref.partition(":")[0]
-    module = reader.read(_module_name(reader, target), target)
+    file = ref.partition(":")[0]
     thing = _pick(module, file, name, mode)
     if is_unknown(thing):
         refuse(thing)
@@ -127,16 +137,18 @@ def _module_name(reader: StaticReader, target: str) -> str:
 
 
 def _instance_of(cls: Any) -> Any:
-    """Return an instance without running the class's __init__."""
-    unknown = [
-        name
-        for name in ("setup", "healthcheck")
-        for base in cls.__mro__
-        if is_unknown(vars(base).get(name))
-    ]
-    if unknown:  # neither belongs to the document
-        cls = type(cls)(cls.__name__, (cls,), {"__doc__": cls.__doc__, **dict.fromkeys(unknown)})
-    return object.__new__(cls)
+    """Return an instance without running the class's __init__.
+
+    It has neither setup nor healthcheck: they do not belong to the document, so what is not known
+    of them does no harm.
+    """
+    without = dict.fromkeys(("setup", "healthcheck"))
+    try:
+        instance = object.__new__(cls)
+        vars(instance).update(without)
+    except TypeError:  # it has slots
+        instance = object.__new__(type(cls)(cls.__name__, (cls,), without))
+    return instance
 
 
 def _check_init(cls: Any, method: str) -> None:

@@ -66,6 +66,7 @@ class Guarded:
         for node in ast.walk(tree):
             if isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
                 _let_refusals_pass(node)
+        self.lines = {name: node.lineno for node in tree.body for name in _bound(node)}
         tree.body = self._guard_all(tree.body, in_class=False)
         self.code = compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
 

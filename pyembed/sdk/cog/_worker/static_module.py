@@ -33,6 +33,7 @@ class StaticReader:
         self._own: set[str] = set()
         self._files: set[str] = set()
         self._before: dict[str, ModuleType | None] = {}
+        self._lines: dict[str, dict[str, int]] = {}  # of each file, where its names are bound
 
     def __enter__(self) -> StaticReader:
         return self
@@ -74,6 +75,7 @@ class StaticReader:
             guarded = Guarded(text, file)
         except SyntaxError as exc:
             raise Refusal(f"SyntaxError: {exc.msg}", "", self.shown(file), exc.lineno or 0) from exc
+        self._lines[file] = guarded.lines
 
         def load(
             name: str, space: Any = None, local: Any = None, wanted: Any = (), level: int = 0
@@ -118,6 +120,11 @@ class StaticReader:
         if not refusal.file and refusal.made_at[0] in self._files:
             refusal.file, refusal.line = self.shown(refusal.made_at[0]), refusal.made_at[1]
         return refusal
+
+    def line_of(self, file: str, *names: str) -> int:
+        """Return where a file last binds the first of the names that it binds at all; else 0."""
+        lines = self._lines.get(file, {})
+        return next((lines[name] for name in names if name in lines), 0)
 
     def shown(self, file: str) -> str:
         """Return a file as messages name it: below the model's folder."""

@@ -37,7 +37,8 @@ class Refusal(BaseException):
         self.line = line
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}: " if self.file else ""
+        line = f":{self.line}" if self.line else ""
+        where = f"{self.file}{line}: " if self.file else ""
         what = f"{self.expression}: " if self.expression else ""
         return f"{where}{what}{self.reason}"
 
