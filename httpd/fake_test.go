@@ -29,6 +29,7 @@ type fake struct {
 	waitErr  error // of Wait
 	panics   string
 	health   Health
+	example  *ExampleRun
 	schema   []byte
 	training bool
 	plain    bool  // the model does not stream
@@ -189,9 +190,11 @@ func (f *fake) Result(kind predict.Kind, id string) (predict.Record, bool) {
 func (f *fake) Ready() error                  { return f.notReady }
 func (f *fake) Defunct() error                { return f.defunct }
 func (f *fake) Health(context.Context) Health { return f.health }
-func (f *fake) OpenAPI() ([]byte, bool)       { return f.schema, f.schema != nil }
-func (f *fake) Shutdown()                     { f.shutdowns <- struct{}{} }
-func (f *fake) HasTraining() bool             { return f.training }
+
+func (f *fake) RunExample(context.Context) *ExampleRun { return f.example }
+func (f *fake) OpenAPI() ([]byte, bool)                { return f.schema, f.schema != nil }
+func (f *fake) Shutdown()                              { f.shutdowns <- struct{}{} }
+func (f *fake) HasTraining() bool                      { return f.training }
 
 func (f *fake) request() predict.Request {
 	f.mu.Lock()

@@ -19,10 +19,29 @@ func (s *Server) health(ctx *fasthttp.RequestCtx) {
 	bound, cancel := context.WithTimeout(context.Background(), healthBound)
 	defer cancel()
 	h := s.svc.Health(bound)
+	if run := s.runExample(ctx); run != nil {
+		if h.Example = run; !run.healthy() {
+			h.Status = "UNHEALTHY"
+		}
+	}
 	if !s.authorized(&ctx.Request.Header) {
 		h = withoutDetails(h)
 	}
 	s.encodeSeldom(ctx, fasthttp.StatusOK, h)
+}
+
+// exampleBound is how long a run of the model's example may take.
+const exampleBound = time.Minute
+
+// runExample runs the model's example where the request asks for that by the parameter "example"; else it is nil. Only who
+// may ask for a prediction may ask for this one.
+func (s *Server) runExample(ctx *fasthttp.RequestCtx) *ExampleRun {
+	if !ctx.QueryArgs().Has("example") || !s.authorized(&ctx.Request.Header) || s.foreign(&ctx.Request.Header) {
+		return nil
+	}
+	bound, cancel := context.WithTimeout(context.Background(), exampleBound)
+	defer cancel()
+	return s.svc.RunExample(bound)
 }
 
 func (s *Server) openAPI(ctx *fasthttp.RequestCtx) {
@@ -79,6 +98,10 @@ func (s *Server) livez(ctx *fasthttp.RequestCtx) {
 func (s *Server) readyz(ctx *fasthttp.RequestCtx) {
 	if err := s.svc.Ready(); err != nil {
 		s.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
+		return
+	}
+	if run := s.runExample(ctx); run != nil && !run.healthy() {
+		s.detail(ctx, fasthttp.StatusServiceUnavailable, "the model's example ended as "+run.Status+": "+run.Error)
 		return
 	}
 	literal(ctx, fasthttp.StatusOK, "{}")

@@ -17,9 +17,11 @@ const headerFetchSite = "Sec-Fetch-Site"
 // Sec-Fetch-Site counts first: no page can set it, and it is right behind proxies that change Host. Browsers send it to
 // https and loopback addresses only; for others Origin must be this server's own. Clients that are no browsers send neither.
 func (s *Server) foreignPage(h *fasthttp.RequestHeader) bool {
-	if h.IsGet() || h.IsHead() || h.IsOptions() {
-		return false
-	}
+	return !h.IsGet() && !h.IsHead() && !h.IsOptions() && s.foreign(h)
+}
+
+// foreign tells whether a browser sends a request, of any method, for such a page.
+func (s *Server) foreign(h *fasthttp.RequestHeader) bool {
 	site, origin := h.Peek(headerFetchSite), h.Peek(fasthttp.HeaderOrigin)
 	switch {
 	case len(site) == 0 && len(origin) == 0:

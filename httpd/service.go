@@ -34,6 +34,8 @@ type Service interface {
 	Defunct() error
 	// Health is the health document's content; ctx bounds the model's own check.
 	Health(ctx context.Context) Health
+	// RunExample carries out the model's own example, until ctx ends; nil: it gives none, or is not ready.
+	RunExample(ctx context.Context) *ExampleRun
 	// OpenAPI is the model's schema document, or false before setup has ended.
 	OpenAPI() ([]byte, bool)
 	// Shutdown begins a graceful shutdown, without waiting for its end.
@@ -48,13 +50,25 @@ type Health struct {
 	Setup              *Setup            `json:"setup,omitempty"`
 	Version            map[string]string `json:"version"`
 	UserHealthcheckErr string            `json:"user_healthcheck_error,omitempty"`
-	// Workers is an addition to Cog's document: one entry a worker process.
+	// Example is an addition to Cog's document, where a run of the model's example was asked for.
+	Example *ExampleRun `json:"example,omitempty"`
+	// Workers is an addition as well: one entry a worker process.
 	Workers []WorkerHealth `json:"workers,omitempty"`
 	// Queue is an addition as well; nil: predictions never wait.
 	Queue *Queue `json:"queue,omitempty"`
 	// Preload is an addition as well; nil: workers are not forked from a template.
 	Preload *Preload `json:"preload,omitempty"`
 }
+
+// ExampleRun is how a run of the model's own example ended.
+type ExampleRun struct {
+	Status      string  `json:"status"` // succeeded, failed, canceled, or busy: no slot was free
+	Error       string  `json:"error,omitempty"`
+	PredictTime float64 `json:"predict_time,omitempty"` // seconds
+}
+
+// healthy tells whether the run shows no fault of the model.
+func (r *ExampleRun) healthy() bool { return r.Status == "succeeded" || r.Status == "busy" }
 
 // Preload is the template from which workers are forked.
 type Preload struct {

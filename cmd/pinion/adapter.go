@@ -39,6 +39,15 @@ func (b backend) Health(context.Context) httpd.Health {
 	return out
 }
 
+// RunExample carries out the model's own example.
+func (b backend) RunExample(ctx context.Context) *httpd.ExampleRun {
+	r := b.Service.RunExample(ctx)
+	if r == nil {
+		return nil
+	}
+	return &httpd.ExampleRun{Status: r.Status, Error: r.Error, PredictTime: r.Elapsed.Seconds()}
+}
+
 func workerHealth(w supervise.Report) httpd.WorkerHealth {
 	out := httpd.WorkerHealth{
 		PID: w.PID, State: w.State.String(), CUDA: w.CUDA, LastExit: w.LastExit, Restarts: w.Restarts,

@@ -217,7 +217,7 @@ func (c *check) notImported(r *reading) {
 func (c *check) setUp(m *model, python *locate.Python) {
 	screen := newScreen(os.Stderr)
 	defer screen.hide()
-	e, err := newEngine(m, python, m.mode("predict"), slog.New(modelLog{screen}))
+	e, err := newEngine(m, python, m.mode("predict"), true, slog.New(modelLog{screen}))
 	if err != nil {
 		c.add(problem{What: err.Error()})
 		return

@@ -31,8 +31,9 @@ type engine struct {
 	loaded  chan []byte // gets the model's document when its module was imported
 }
 
-// newEngine makes an engine of a model; mode is "predict" or "train". Close it, whatever becomes of it.
-func newEngine(m *model, python *locate.Python, mode string, log *slog.Logger) (_ *engine, err error) {
+// newEngine makes an engine of a model; mode is "predict" or "train"; warmUp has its example run after
+// its setup. Close it, whatever becomes of it.
+func newEngine(m *model, python *locate.Python, mode string, warmUp bool, log *slog.Logger) (_ *engine, err error) {
 	s, err := settingsFromEnvironment(m.getenv)
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
@@ -64,7 +65,7 @@ func newEngine(m *model, python *locate.Python, mode string, log *slog.Logger) (
 		Exe: runningImage,
 		Spec: supervise.Spec{
 			Python: python.Executable, LibPython: python.LibPython, SDK: sdk, Root: m.Dir, Ref: m.Ref, Train: m.Train,
-			Mode: mode, Concurrency: m.Concurrency, Weights: s.weights, NoCUDA: s.noCUDA,
+			Mode: mode, Concurrency: m.Concurrency, Weights: s.weights, NoCUDA: s.noCUDA, NoWarmUp: !warmUp,
 		},
 		Env:          withoutSecrets(supervise.WorkerEnv(m.Env)),
 		Restart:      supervise.Never,

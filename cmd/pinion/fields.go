@@ -18,6 +18,7 @@ type fields struct {
 	order    []string // of declaration
 	named    map[string]*shape
 	required []string
+	example  json.RawMessage // inputs that the model gives as an example, or nil
 	compiled *schema.Schema
 	output   *shape // of the output
 }
@@ -66,7 +67,7 @@ func readFields(document []byte, train bool) (*fields, error) {
 	if f.compiled, err = schema.Compile(document, name); err != nil {
 		return nil, fmt.Errorf("read the model's schema: %w", err)
 	}
-	f.named, f.required = in.Properties, in.Required
+	f.named, f.required, f.example = in.Properties, in.Required, in.Example
 	f.order = slices.SortedFunc(maps.Keys(f.named), func(a, b string) int {
 		return cmp.Or(cmp.Compare(f.named[a].Order, f.named[b].Order), cmp.Compare(a, b))
 	})

@@ -32,13 +32,16 @@ func (f *front) greet(to io.Writer) {
 	}
 	input := []byte(`{…}`) // of what cannot be made up, as files cannot
 	if fields, err := readFields(document, train); err == nil {
-		if made, err := fields.sample(); err == nil {
+		if made, err := fields.sample(); err == nil && len(made) <= maxGreetedInput {
 			input = made
 		}
 	}
 	fmt.Fprintf(to, "  curl%s %s%s -H 'Content-Type: application/json' -d %s\n\n", socket, address, path,
 		quoteShell(`{"input": `+string(input)+`}`))
 }
+
+// maxGreetedInput is the longest input, in bytes, of the curl line: an example may hold a picture.
+const maxGreetedInput = 2000
 
 // quoteShell makes a word of a shell's of any text.
 func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -107,7 +107,7 @@ func (a *asking) locally() error {
 	if a.train {
 		mode = "train"
 	}
-	e, err := newEngine(m, python, mode, slog.New(modelLog{a.screen}))
+	e, err := newEngine(m, python, mode, false, slog.New(modelLog{a.screen}))
 	if err != nil {
 		return failed(err)
 	}

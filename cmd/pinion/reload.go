@@ -16,7 +16,7 @@ func (f *front) work(m *model, python *locate.Python, sdk string) (supervise.Spe
 	return supervise.Spec{
 		Python: python.Executable, LibPython: python.LibPython, SDK: sdk,
 		Root: m.Dir, Ref: m.Ref, Mode: m.mode(f.s.mode), Train: m.Train, Concurrency: f.concurrency(m),
-		Weights: f.s.weights, NoCUDA: f.s.noCUDA,
+		Weights: f.s.weights, NoCUDA: f.s.noCUDA, NoWarmUp: f.s.validation.noWarmUp,
 	}, withoutSecrets(supervise.WorkerEnv(m.Env))
 }
 

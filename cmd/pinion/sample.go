@@ -9,9 +9,12 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// sample makes an input of a schema: an example that it gives, else a value of the type. Inputs that have a default are left out,
-// for the server has it. A file cannot be made up.
+// sample is the model's own example. Where it gives none, one is made of the schema: for each input an example, else a value of
+// the type. Inputs that have a default are left out, for the server has it. A file cannot be made up.
 func (f *fields) sample() ([]byte, error) {
+	if f.example != nil {
+		return f.example, nil
+	}
 	required := map[string]bool{}
 	for _, name := range f.required {
 		required[name] = true

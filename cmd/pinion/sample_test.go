@@ -5,6 +5,19 @@ import (
 	"testing"
 )
 
+func TestTheModelsOwnExampleIsItsSample(t *testing.T) {
+	f, err := readFields([]byte(`{"openapi":"3.0.2","components":{"schemas":{
+		"Input":{"type":"object","properties":{"file":{"type":"string","format":"uri"}},"required":["file"],
+			"example":{"file":"data:,text"}},
+		"Output":{"type":"string"}}}}`), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if input, err := f.sample(); err != nil || string(input) != `{"file":"data:,text"}` {
+		t.Errorf("it is %s, %v", input, err)
+	}
+}
+
 // TestSamplesFitTheirSchema: what is made up for an input, or which input cannot be made up.
 func TestSamplesFitTheirSchema(t *testing.T) {
 	for _, c := range []struct{ name, schema, want string }{

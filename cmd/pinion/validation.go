@@ -15,16 +15,19 @@ var outputChecks = map[string]service.OutputCheck{
 
 // validationSettings say how the model is held to what it says of itself.
 type validationSettings struct {
-	outputs string
+	outputs  string
+	noWarmUp bool
 }
 
 func (s *validationSettings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.outputs, "validate-output", "warn", "off, warn or error: what happens to an output that the return annotation does not allow; warn logs the first (PINION_VALIDATE_OUTPUT)")
+	f.BoolVar(&s.noWarmUp, "no-warm-up", false, "do not run the model's example after its setup (PINION_NO_WARM_UP)")
 }
 
 func (s *validationSettings) variables() []ourVariable {
 	return []ourVariable{
 		{"validate-output", "PINION_VALIDATE_OUTPUT", s.setOutputs},
+		{"no-warm-up", "PINION_NO_WARM_UP", func(v string) error { return setBool(&s.noWarmUp, v) }},
 	}
 }
 

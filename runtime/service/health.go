@@ -44,7 +44,7 @@ func (s *Service) Health() Health {
 		h.Version["cog"] = m.cog
 		h.Version["python"] = m.python
 		if m.check && v.ready > 0 {
-			if err := s.check.run(s.checkWorkers); err != nil {
+			if err := s.check.do(s.checkWorkers); err != nil {
 				h.Status, h.ModelError = "UNHEALTHY", err.Error()
 			}
 		}

@@ -51,7 +51,8 @@ type Service struct {
 	draining atomic.Bool
 	model    atomic.Pointer[model]
 	changed  chan struct{} // one token: the workers' states changed
-	check    shared
+	check    shared[error]
+	examples shared[*ExampleRun]
 	door     door
 	// A request with an X-Request-Id has come: until then nobody looks for one.
 	requestIDs atomic.Bool
@@ -66,6 +67,7 @@ type model struct {
 	openapi   []byte
 	inputs    [2]*schema.Schema // by predict.Kind; nil: its inputs are not checked
 	outputs   *outputs
+	example   []byte // inputs that it gives as an example; nil: it gives none
 	streaming bool
 	training  bool
 	trainOnly bool // there is no predict function: who asks for a prediction gets a training
@@ -91,7 +93,7 @@ func (s *Service) Watch(w *supervise.Supervisor) {
 // Loaded takes in what a worker says of its model.
 func (s *Service) Loaded(l supervise.Loaded) {
 	m := &model{
-		openapi: l.Schema, streaming: l.Streaming, training: l.Train, check: l.Healthcheck, cog: l.Cog, python: l.Python,
+		openapi: l.Schema, streaming: l.Streaming, training: l.Train, check: l.Healthcheck, example: l.Example, cog: l.Cog, python: l.Python,
 	}
 	results := map[predict.Kind]string{}
 	if l.Train {

@@ -3,25 +3,25 @@ package service
 import "sync"
 
 // shared runs a function for all who ask for it while it runs. The zero value is ready.
-type shared struct {
+type shared[T any] struct {
 	mu      sync.Mutex
-	current *run
+	current *run[T]
 }
 
-type run struct {
-	done chan struct{}
-	err  error
+type run[T any] struct {
+	done   chan struct{}
+	result T
 }
 
-// run is f's result: of the run in progress, or of a new one.
-func (s *shared) run(f func() error) error {
+// do is f's result: of the run in progress, or of a new one.
+func (s *shared[T]) do(f func() T) T {
 	s.mu.Lock()
 	r := s.current
 	if r == nil {
-		r = &run{done: make(chan struct{})}
+		r = &run[T]{done: make(chan struct{})}
 		s.current = r
 		go func() {
-			r.err = f()
+			r.result = f()
 			s.mu.Lock()
 			s.current = nil
 			s.mu.Unlock()
@@ -30,5 +30,5 @@ func (s *shared) run(f func() error) error {
 	}
 	s.mu.Unlock()
 	<-r.done
-	return r.err
+	return r.result
 }

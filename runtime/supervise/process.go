@@ -41,6 +41,7 @@ type Spec struct {
 	Concurrency int    `json:"concurrency,omitempty"`
 	Weights     string `json:"weights,omitempty"`
 	NoCUDA      bool   `json:"no_cuda,omitempty"`
+	NoWarmUp    bool   `json:"no_warm_up,omitempty"` // the model's example is not run after its setup
 	// GPULost are words of errors after which a batch is not tried again in the same process.
 	GPULost []string `json:"gpu_lost,omitempty"`
 	// Template: it is to be no worker, but what workers are forked from; see the type of that name.

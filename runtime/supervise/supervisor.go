@@ -89,6 +89,7 @@ type Loaded struct {
 	Excused     bool            `json:"excused"`
 	Batch       *Batching       `json:"batch"` // nil: each prediction runs by itself
 	Schema      json.RawMessage `json:"schema"`
+	Example     json.RawMessage `json:"example"` // inputs, as a client sends them; nil: the model gives none
 	Python      string          `json:"-"`
 }
 

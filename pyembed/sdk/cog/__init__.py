@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ._batch import batch
     from ._decorators import concurrent, streaming
     from ._deprecated import ExperimentalFeatureWarning, emit_metric
+    from ._example import example
     from ._opaque import Opaque
     from ._worker.scope import current_scope
     from .exceptions import CancelationException
@@ -71,6 +72,7 @@ __all__ = [
     "concurrent",
     "current_scope",
     "emit_metric",
+    "example",
     "streaming",
 ]
 
@@ -95,6 +97,7 @@ _HOMES = {
     "concurrent": "cog._decorators",
     "current_scope": "cog._worker.scope",
     "emit_metric": "cog._deprecated",
+    "example": "cog._example",
     "streaming": "cog._decorators",
 }
 _SUBMODULES = (

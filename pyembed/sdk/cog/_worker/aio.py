@@ -164,6 +164,13 @@ class AsyncServer:
         if self._main.setup_is_async and result is not None:
             self._loop.run_until_complete(result)
 
+    def warm_up(self) -> None:
+        """Run the model's example, where it gives one, on the loop where it is async."""
+        if self._main is not None and self._main.example is not None:
+            from .warmup import warm_up
+
+            warm_up(self._main, self._main.example, self._loop if self._main.is_async else None)
+
     def serve(self) -> None:
         """Answer requests until the front closes the slots."""
         if self._main is not None and not self._main.is_async:  # only setup is

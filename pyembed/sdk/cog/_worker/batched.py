@@ -72,6 +72,13 @@ class BatchServer:
             asyncio.set_event_loop(loop)
             loop.run_until_complete(result)
 
+    def warm_up(self) -> None:
+        """Run the model's example, where it gives one."""
+        if self._predictor.example is not None:
+            from .warmup import warm_up
+
+            warm_up(self._predictor, self._predictor.example, None)
+
     def serve(self) -> None:
         """Answer requests until the front closes the slot."""
         if self._predictor.healthcheck is not None:

@@ -50,6 +50,8 @@ def main() -> None:
     began = time.monotonic()
     try:
         served.setup(config)
+        if not config.get("no_warm_up"):
+            served.warm_up()
     except BaseException as error:
         _setup_failed(config, error, time.monotonic() - began)
         return
@@ -135,6 +137,7 @@ def _load(config: dict[str, Any]) -> Any:
             "and takes one prediction at a time"
         )
     plan = predictor.plan if predictor is not None else None
+    example = predictor.example if predictor is not None else None
     _px.control(
         LOADED,
         {
@@ -146,6 +149,7 @@ def _load(config: dict[str, Any]) -> Any:
             "train": trainer is not None,
             "predict": predictor is not None,
             "schema": openapi(predictor, trainer),
+            **({"example": example.document} if example is not None else {}),
             **({"excused": True} if excused else {}),
             **({"batch": plan.told()} if plan is not None else {}),
         },

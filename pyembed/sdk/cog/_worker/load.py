@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .batching import Plan
+    from .examples import Example
 
 __all__ = ["LoadError", "Predictor", "load_predictor"]
 
 _CO_GENERATOR, _CO_COROUTINE, _CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
+
+_EXAMPLE_FILE = "cog_example.json"
 
 _DEFAULT_NAMES = {
     "predict": ("Runner", "Predictor", "run", "predict"),
@@ -42,12 +45,14 @@ class Predictor:
     setup               a callable, or None; setup_takes_weights, setup_is_async;
                         setup_weights_kind is the type that it wants them in
     healthcheck         a callable, or None; healthcheck_is_async
+    example             inputs that it gives as an example, None without
     plan                how it is called with a batch, None without @batch
     signature           its inputs and output: with @batch, those of one prediction
     """
 
     __slots__ = (
         "concurrency",
+        "example",
         "function",
         "has_concurrent",
         "healthcheck",
@@ -82,6 +87,7 @@ class Predictor:
         self.signature: Signature = (
             self.plan.signature if self.plan is not None else read_signature(function, root, excuse)
         )
+        self.example = _example(function, self.signature, root) if mode == "predict" else None
         self._read_flags()
         self.streaming = bool(_attribute(function, "__cog_streaming__", False))
         concurrency = _attribute(function, "__cog_concurrency__", None)
@@ -348,6 +354,15 @@ def _plan(instance: Any, function: Any, root: str) -> Plan | None:
     around = (getattr(instance, name, None) for name in ("preprocess", "postprocess"))
     pre, post = (step if callable(step) else None for step in around)
     return read_plan(function, options, pre, post, root)
+
+
+def _example(function: Any, signature: Signature, root: str) -> Example | None:
+    given = _attribute(function, "__cog_example__", None)
+    if given is None and not os.path.exists(os.path.join(root, _EXAMPLE_FILE)):
+        return None
+    from .examples import read_example  # most models have none
+
+    return read_example(given, signature, root)
 
 
 def _is_base_method(method: Any) -> bool:

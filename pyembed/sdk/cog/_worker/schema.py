@@ -43,6 +43,8 @@ def openapi(predictor: Predictor | None, trainer: Predictor | None = None) -> Sc
     schemas: Schema = {}
     if predictor is not None:
         _add(schemas, predictor.signature, "Input", "Output")
+        if predictor.example is not None:
+            schemas["Input"]["example"] = predictor.example.document
     if trainer is not None:
         _add(schemas, trainer.signature, "TrainingInput", "TrainingOutput")
     streaming = predictor is not None and predictor.streaming

@@ -67,6 +67,13 @@ class SyncServer:
         if self._main is not None:
             run_setup(self._main, config)
 
+    def warm_up(self) -> None:
+        """Run the model's example, where it gives one."""
+        if self._main is not None and self._main.example is not None:
+            from .warmup import warm_up
+
+            warm_up(self._main, self._main.example, None)
+
     def serve(self) -> None:
         """Answer requests until the front closes the slot."""
         if self._main is not None and self._main.healthcheck is not None:

@@ -1,0 +1,203 @@
+package tests
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// exampleHealth is what health says where the example was asked for.
+type exampleHealth struct {
+	Status  string `json:"status"`
+	Example *struct {
+		Status string `json:"status"`
+		Error  string `json:"error"`
+	} `json:"example"`
+	Setup struct {
+		Logs string `json:"logs"`
+	} `json:"setup"`
+}
+
+// readExampleHealth asks for health.
+func readExampleHealth(t *testing.T, s *harness.Server, path string) (h exampleHealth) {
+	t.Helper()
+	if a := s.Do(http.MethodGet, path, nil); json.Unmarshal(a.Body, &h) != nil {
+		t.Errorf("got %s", a)
+	}
+	return h
+}
+
+func TestAnExampleRunsBeforeTheModelIsReady(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		if !harness.Has(python, "numpy") {
+			t.Skip("the models want numpy")
+		}
+		for _, c := range []struct {
+			model string
+			list  bool
+			args  []string
+		}{
+			{"Sync", false, nil}, {"Sync", false, []string{"--preload"}}, {"Async", false, nil}, {"Generator", true, nil}, {"AsyncGenerator", true, nil},
+			{"Batch", false, nil}, {"AsyncBatch", false, nil}, {"Prepared", false, nil},
+		} {
+			t.Run(strings.Join(append([]string{c.model}, c.args...), " "), func(t *testing.T) {
+				t.Parallel()
+				s := harness.Ready(t, harness.Options{Python: python.Path, Model: "examples.py:" + c.model, Args: c.args})
+				want := `{"runs":2,"text":"mine"}`
+				if c.list {
+					want = "[" + want + "]"
+				}
+				if a := s.Succeed(input{"text": "mine"}); string(a.Output) != want || strings.Contains(a.Logs, "example") {
+					t.Errorf("got %s", a)
+				}
+				h := readExampleHealth(t, s, "/health-check")
+				if h.Setup.Logs != "set up\nrun with example\n" || h.Example != nil {
+					t.Errorf("health is %+v", h)
+				}
+				h = readExampleHealth(t, s, "/health-check?example")
+				if h.Status != "READY" || h.Example == nil || h.Example.Status != "succeeded" {
+					t.Errorf("health is %+v", h)
+				}
+				if a := s.Succeed(input{"text": "mine"}); !strings.Contains(string(a.Output), `"runs":4`) {
+					t.Errorf("got %s", a)
+				}
+				wantExample(t, s, `{"text":"example"}`)
+			})
+		}
+	})
+}
+
+// wantExample looks for the example in the document of a server.
+func wantExample(t *testing.T, s *harness.Server, want string) {
+	t.Helper()
+	var document struct {
+		Components struct {
+			Schemas struct {
+				Input struct {
+					Example json.RawMessage `json:"example"`
+				}
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	if a := s.Do(http.MethodGet, "/openapi.json", nil); json.Unmarshal(a.Body, &document) != nil {
+		t.Errorf("got %s", a)
+	}
+	if got := string(document.Components.Schemas.Input.Example); got != want {
+		t.Errorf("the document's example is %s, want %s", got, want)
+	}
+}
+
+func TestAModelThatFailsItsOwnExampleIsNotReady(t *testing.T) {
+	t.Parallel()
+	s := harness.Start(t, harness.Options{Model: "examples.py:Failing"})
+	s.WaitHealth("SETUP_FAILED")
+	h := readExampleHealth(t, s, "/health-check")
+	for _, want := range []string{"ValueError: it cannot do this", "the model's example failed"} {
+		if !strings.Contains(h.Setup.Logs, want) {
+			t.Errorf("the logs lack %q: %s", want, h.Setup.Logs)
+		}
+	}
+	off := harness.Ready(t, harness.Options{Model: "examples.py:Failing", Args: []string{"--no-warm-up"}})
+	off.Succeed(input{"text": "mine"})
+}
+
+func TestAnExampleShowsThatAModelIsBroken(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "examples.py:Ailing"})
+	s.Succeed(input{"text": "mine"})
+	wantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
+	a := s.Do(http.MethodGet, "/readyz?example", nil)
+	if a.Code != http.StatusServiceUnavailable || !strings.Contains(string(a.Body), "RuntimeError: the device is lost") {
+		t.Errorf("got %s", a)
+	}
+	h := readExampleHealth(t, s, "/health-check?example=1")
+	if h.Status != "UNHEALTHY" || h.Example.Status != "failed" || h.Example.Error != "RuntimeError: the device is lost" {
+		t.Errorf("health is %+v", h)
+	}
+	runs := s.Log.Count("run with example")
+	s.Do(http.MethodGet, "/health-check?example", nil, "Sec-Fetch-Site", "cross-site")
+	if n := s.Log.Count("run with example"); n != runs {
+		t.Error("a foreign page had it run")
+	}
+}
+
+func TestAnExampleOfFilesAndArrays(t *testing.T) {
+	t.Parallel()
+	python := harness.AnyPython(t)
+	if !harness.Has(python, "numpy") {
+		t.Skip("the model wants numpy")
+	}
+	s := harness.Ready(t, harness.Options{Model: "examples.py:Values"})
+	note, err := os.ReadFile(filepath.Join(s.Dir, "note.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Log.Count("run with "+strings.TrimSpace(string(note))+" 3.5 1") != 1 {
+		t.Error("it did not run once")
+	}
+	h := readExampleHealth(t, s, "/health-check?example")
+	if h.Example == nil || h.Example.Status != "succeeded" {
+		t.Errorf("health is %+v", h)
+	}
+}
+
+func TestAnExampleFromAFile(t *testing.T) {
+	t.Parallel()
+	dir := harness.Models(t)
+	file := filepath.Join(dir, "cog_example.json")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"text": "from the file"}`)
+	s := harness.Ready(t, harness.Options{Dir: dir, Model: "examples.py:FromFile"})
+	if s.Log.Count("run with from the file") != 1 {
+		t.Error("it did not run once")
+	}
+	wantExample(t, s, `{"text":"from the file"}`)
+	python := harness.AnyPython(t).Path
+	bench := exec.Command(harness.Binary(t), "bench", dir, "--predictor", "examples.py:FromFile", "--python", python, "-d", "1s", "--warmup", "0s", "-o", "-")
+	if out, err := bench.CombinedOutput(); err != nil {
+		bench = exec.Command(harness.Binary(t), "bench", "--help")
+		help, _ := bench.CombinedOutput()
+		t.Errorf("bench: %v\n%s\n%s", err, out, help)
+	}
+	for text, want := range map[string]string{
+		`{"text": }`: "cog_example.json is no JSON", `[1]`: "cog_example.json is no JSON object", `{}`: `lacks the required input "text"`,
+	} {
+		write(text)
+		s := harness.Start(t, harness.Options{Dir: dir, Model: "examples.py:FromFile"})
+		s.WaitHealth("SETUP_FAILED")
+		if !strings.Contains(s.Log.String(), strings.ReplaceAll(want, `"`, `\"`)) {
+			t.Errorf("%s: the log lacks %q", text, want)
+		}
+	}
+}
+
+func TestAFaultyExampleIsRefused(t *testing.T) {
+	t.Parallel()
+	for model, want := range map[string]string{
+		"Unknown": `has an unknown input "txt"; valid inputs are: text`,
+		"Wrong":   `input "text" is not of type str`,
+		"Missing": `input "file": `,
+		"Secret":  `has the secret input "token"`,
+	} {
+		t.Run(model, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Start(t, harness.Options{Model: "examples.py:" + model})
+			s.WaitHealth("SETUP_FAILED")
+			h := readExampleHealth(t, s, "/health-check")
+			if !strings.Contains(h.Setup.Logs, want) {
+				t.Errorf("the logs lack %q: %s", want, h.Setup.Logs)
+			}
+		})
+	}
+}
