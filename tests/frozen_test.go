@@ -119,3 +119,14 @@ func TestAFrozenTemplateIsGivenUp(t *testing.T) {
 	thaw()
 	s.Ended(0)
 }
+
+// TestAFrozenWorkerWithoutARestart leaves a server that says so.
+func TestAFrozenWorkerWithoutARestart(t *testing.T) {
+	t.Parallel()
+	s, answer, thaw := frozen(t, "--hang-timeout", "400ms", "--restart", "never")
+	if a := harness.Receive(t, answer); a.Status != "failed" {
+		t.Errorf("the prediction of the frozen worker: %s", a)
+	}
+	wantText(t, "last exit", s.WaitHealth("DEFUNCT").Workers[0].LastExit, "was given up")
+	thaw()
+}

@@ -174,3 +174,26 @@ func TestBatchingLogReaderLeaves(t *testing.T) {
 		t.Errorf("it ended with %v", err)
 	}
 }
+
+// TestAnErrorThatNobodyReads: the exit code is what it is, where the reader of stderr has left or stopped.
+func TestAnErrorThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(read, write *os.File){
+		"left": func(read, _ *os.File) { read.Close() },
+		"stopped": func(_, write *os.File) {
+			_, _ = unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, 4096)
+			_, _ = write.Write(make([]byte, 4096))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			write, read := stoppedReader(t)
+			spoil(read, write)
+			cmd := exec.Command(harness.Binary(t), "serve", filepath.Join(t.TempDir(), "none"))
+			cmd.Env, cmd.Stderr = harness.BareEnv(), write
+			if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 2 {
+				t.Errorf("it ended with %v, want exit code 2", err)
+			}
+		})
+	}
+}

@@ -47,7 +47,10 @@ func run(args []string) int {
 		code, err = e.code, e.err
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "pinion: "+err.Error())
+		// As the log: nobody may read it, and the exit code is to be known all the same.
+		stderr := newLogSink(int(os.Stderr.Fd()), logBuffer)
+		fmt.Fprintln(stderr, "pinion: "+err.Error())
+		stderr.Flush(lastFlush)
 	}
 	return code
 }

@@ -28,17 +28,25 @@ func (l *liveWorker) giveUp(after time.Duration, urgent bool) bool {
 	if !urgent && after < exitPatience && p.dying() {
 		return false
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.reaped { // how it ended is known at once
+	if !p.giveUp(after) {
 		return false
 	}
-	p.gaveUp = true
-	p.exit = Exit{Killed: p.killed, Fault: p.fault, Stuck: max(time.Millisecond, after.Round(100*time.Millisecond))}
 	l.o.Logger.Error("a worker was killed and its process has not ended: it is given up", "worker", l.o.Index, "pid", p.pid)
 	go func() {
 		<-p.exited
 		l.o.Logger.Info("a worker's process that was given up has ended", "worker", l.o.Index, "pid", p.pid)
 	}()
+	return true
+}
+
+// giveUp has the process count as ended; false: it has ended, and how is known at once.
+func (p *process) giveUp(after time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return false
+	}
+	p.gaveUp = true
+	p.exit = Exit{Killed: p.killed, Fault: p.fault, Stuck: max(time.Millisecond, after.Round(100*time.Millisecond))}
 	return true
 }
