@@ -148,6 +148,31 @@ CASES: dict[str, Case] = {
         before="class Config: ...",
     ),
     "annotated": case("a: Annotated[int, 'a note']"),
+    "annotated_input": case(
+        "a: Annotated[int, Input(ge=1)], b: Annotated[int, Input(ge=1)] = 3, "
+        "c: Annotated[Optional[int], Input(le=9, description='in it')] = None, "
+        "d: Annotated[int, Input(default=3, ge=1)] = Input(le=5, description='beside it'), "
+        "e: Optional[Annotated[str, Input(min_length=1)]] = None, "
+        "f: Annotated[str, Input(default='x', choices=['x', 'y'])] = ..., "
+        "g: 'Annotated[int, Input(description=\"first\"), Input(ge=1)]' = Input(default=None), "
+        "h: Annotated[Thing, Opaque, Input(description='d')] = Input()",
+        before="class Thing: ...",
+    ),
+    "opaque_shapes": case(
+        "a: Annotated[List[Thing], Opaque], b: Annotated[Optional[Thing], Opaque] = None, "
+        "c: Annotated[Optional[List[Thing]], Opaque] = None, "
+        "d: Annotated[list, Opaque] = Input(description='d'), "
+        "e: Optional[Annotated[list[Thing], Opaque]] = None, "
+        "f: Annotated[dict[str, Thing], Opaque] = Input(), "
+        "g: Annotated[Union[Thing, int], Opaque] = Input(), "
+        "h: Annotated['list[Unknown]', Opaque] = Input(), "
+        "i: Annotated['Unknown', Opaque] = Input(), "
+        "j: Annotated[abc.Sequence[Thing] | None, Opaque] = Input()",
+        "Annotated[List[Thing], Opaque]",
+        before="class Thing: ...",
+    ),
+    "private": case("_x: str, __y: int, _my_name_: int = 3, x__y: int = 2"),
+    "extras": case("a: int, *args: str, b: int = 2, **kwargs: int"),
     "typed_dict": case("place: Place", "Place", _TYPED),
     "newtype_and_alias": case(
         "a: UserId, b: Names",
@@ -259,15 +284,6 @@ REFUSALS: dict[str, tuple[Case, str]] = {
     "positional only": (case("x: int, /"), "it is positional only"),
     "unknown name": (case("x: 'Nope'"), "'Nope' cannot be read: name 'Nope' is not defined"),
     "broken quote": (case("x: 'list['"), "cannot be read: SyntaxError"),
-    "default of another type": (case("n: int = 'a'"), "the default 'a' is not of type int"),
-    "bool for int": (case("n: int = True"), "the default True is not of type int"),
-    "int for bool": (case("f: bool = 0"), "the default 0 is not of type bool"),
-    "int for str": (case("s: str = 3"), "the default 3 is not of type str"),
-    "fraction for int": (case("n: int = 2.5"), "the default 2.5 is not of type int"),
-    "str for list": (case("xs: list[str] = 'a'"), "the default 'a' is not of type list[str]"),
-    "wrong item": (case("xs: list[int] = [1, 'a']"), "is not of type int"),
-    "wrong value": (case("d: dict[str, int] = {'a': 'b'}"), "is not of type int"),
-    "union default": (case("x: Union[int, str] = [1]"), "the default [1] is not of type int | str"),
     "default below": (
         case("n: int = Input(0, ge=1)"),
         "the default 0 is less than the minimum of 1",
@@ -285,7 +301,6 @@ REFUSALS: dict[str, tuple[Case, str]] = {
         case("c: Color = 'green'", before=_COLOR),
         "is not one of ['red', 'blue']",
     ),
-    "secret default": (case("s: Secret = 5"), "the default is not of type Secret"),
     "bad pattern": (case("s: str = Input(regex='(')"), "regex '(' does not compile"),
     "bad pattern with a class": (
         case(r"s: str = Input(regex='(\\p{L}')"),
@@ -300,7 +315,6 @@ REFUSALS: dict[str, tuple[Case, str]] = {
     ),
     "length negative": (case("s: str = Input(min_length=-1)"), "a length is not negative"),
     "choices empty": (case("s: str = Input(choices=[])"), "choices is empty"),
-    "choices of another type": (case("s: str = Input(choices=[1])"), "choice 1 is not of type str"),
     "choices for Path": (
         case("p: Path = Input(choices=['a'])"),
         "choices cannot be given for Path",
@@ -325,5 +339,38 @@ REFUSALS: dict[str, tuple[Case, str]] = {
     "model member": (
         case(returns="Out", before="class Out(BaseModel):\n    raw: bytes"),
         "member 'raw': bytes is not supported",
+    ),
+}
+
+# What is served with a warning, and the warning.
+DOUBTS: dict[str, tuple[Case, str]] = {
+    "default of another type": (case("n: int = 'a'"), "the default 'a' is not of type int"),
+    "bool for int": (case("n: int = True"), "the default True is not of type int"),
+    "int for bool": (case("f: bool = 0"), "the default 0 is not of type bool"),
+    "int for str": (case("s: str = 3"), "the default 3 is not of type str"),
+    "fraction for int": (case("n: int = 2.5"), "the default 2.5 is not of type int"),
+    "str for list": (case("xs: list[str] = 'a'"), "the default 'a' is not of type list[str]"),
+    "wrong item": (case("xs: list[int] = [1, 'a']"), "is not of type int"),
+    "wrong value": (case("d: dict[str, int] = {'a': 'b'}"), "is not of type int"),
+    "union default": (case("x: Union[int, str] = [1]"), "the default [1] is not of type int | str"),
+    "secret default": (case("s: Secret = 5"), "the default is not of type Secret"),
+    "choices of another type": (
+        case("s: str = Input(choices=[1])"),
+        "the choices [1] are not of type str",
+    ),
+    "none for int": (case("n: int = None"), "its default is None and int has no None"),
+    "none for Path": (case("p: Path = Input(default=None)"), "write `Path | None`"),
+    "none for list": (case("p: list[str] = None"), "its default is None and list[str] has no None"),
+    "choices of a list": (
+        case("s: list[int] = Input(choices=['a', 1])"),
+        "the choices ['a'] are not of type int",
+    ),
+    "default of another type in its annotation": (
+        case("n: Annotated[int, Input(default='a')]"),
+        "the default 'a' is not of type int",
+    ),
+    "Input in a list": (
+        case("n: list[Annotated[int, Input(ge=1)]]"),
+        "Input() inside of list[int] has no effect",
     ),
 }

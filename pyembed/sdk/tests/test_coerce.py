@@ -51,6 +51,26 @@ def test_nothing_to_do(run, parameters):
     assert make_prepare(run(parameters).signature) is None
 
 
+def test_a_default_of_another_type_is_handed_over_as_it_is(prepare):
+    parameters = (
+        "a: str = Input(default=True), b: int = Input(default=2.5), c: Path = Input(default=3), "
+        "d: list[str] = Input(default='ab'), e: list[Path] = Input(default=[1]), "
+        "f: File = Input(7), g: str = Input(default=1, choices=[1, 2])"
+    )
+    wanted = {"a": True, "b": 2.5, "c": 3, "d": "ab", "e": [1], "f": 7, "g": 1}
+    same(prepare(parameters, {}), wanted)
+    prepare(parameters, {})["e"].append(2)
+    same(prepare(parameters, {}), wanted)
+    same(prepare("b: int = Input(default='a')", {"b": 3.0}), {"b": 3})
+
+
+def test_private_parameters_get_the_names_that_python_gave_them(model):
+    source = "from cog import *\nclass Runner:\n"
+    source += "    def run(self, __x: int, __y: str = Input('a')): ...\n"
+    prepare = make_prepare(model(source).signature)
+    same(prepare({"__x": 1.0}), {"_Runner__x": 1, "_Runner__y": "a"})
+
+
 def test_numbers(prepare):
     same(prepare("a: float, b: int", {"a": 1, "b": 1.0}), {"a": 1.0, "b": 1})
     same(prepare("a: float, b: int", {"a": 1.5, "b": 2**80}), {"a": 1.5, "b": 2**80})

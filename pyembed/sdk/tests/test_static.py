@@ -10,10 +10,11 @@ import textwrap
 from pathlib import Path as FilePath
 
 import pytest
-from signatures import CASES, PYDANTIC, REFUSALS
+from signatures import CASES, DOUBTS, PYDANTIC, REFUSALS
 from sources import function_source
 
 from cog._worker.load import LoadError
+from cog._worker.notices import notices
 from cog._worker.schema import openapi
 from cog._worker.static import Refusal, read_predictor
 
@@ -62,6 +63,15 @@ def test_faults_are_told_alike(model, tmp_path, name):
     with pytest.raises(LoadError) as static:
         read_predictor("predict.py", str(tmp_path))
     assert str(static.value) == str(imported.value)
+
+
+@pytest.mark.parametrize("name", DOUBTS)
+def test_doubts_are_told_alike(model, tmp_path, name):
+    parameters, _ = DOUBTS[name]
+    imported = model(function_source(*parameters))
+    static = read_predictor("predict.py", str(tmp_path))
+    assert notices(static, str(tmp_path)) == notices(imported, str(tmp_path)) != []
+    assert openapi(static) == openapi(imported)
 
 
 HEAVY = """\

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from .forms import UNION_TYPE, enum_of, is_form, plain, qualified, show
+from ..input import FieldInfo
+from .forms import enum_of, is_form, is_opaque, plain, qualified, show, union_args
 from .kinds import (
     Anything,
     Array,
@@ -35,7 +36,7 @@ _DEPTH = 50
 
 # Origins by qualified name: looking the classes up would import their modules,
 # and a model that uses them has imported them itself.
-_SEQUENCES = {"list", "collections.abc.Sequence", "collections.abc.MutableSequence"}
+SEQUENCES = {"list", "collections.abc.Sequence", "collections.abc.MutableSequence"}
 _COLLECTIONS = {
     "tuple",
     "set",
@@ -114,10 +115,11 @@ class Reader:
         self.names = names
         self.is_input = is_input
         self._open: list[object] = []
+        self._inputs: list[FieldInfo] = []  # wherever they stand
 
     def read(self, annotation: object) -> Kind:
         """Return the kind of an annotation, or raise Unsupported."""
-        annotation = self._resolve(annotation)
+        annotation = self.resolve(annotation, self._inputs)
         if len(self._open) > _DEPTH:
             raise Unsupported("the type is nested too deep")
         self._open.append(annotation)
@@ -126,14 +128,34 @@ class Reader:
         finally:
             self._open.pop()
 
-    def _resolve(self, annotation: Any) -> Any:
-        """Return what quotes, aliases and Annotated[...] stand for."""
+    def inputs_in(self, annotation: object) -> list[FieldInfo]:
+        """Return each Input() in Annotated[...] that is about the parameter itself."""
+        found: list[FieldInfo] = []
+        for _ in range(_DEPTH):
+            annotation = self.resolve(annotation, found)
+            if is_opaque(annotation):
+                found += _inputs_of(annotation)
+                return found
+            options = [arg for arg in union_args(annotation) if arg is not type(None)]
+            if len(options) != 1:
+                return found
+            annotation = options[0]
+        return found
+
+    def has_lost_inputs(self, used: list[FieldInfo]) -> bool:
+        """Tell whether an annotation that was read has an Input() that is none of those."""
+        return any(all(info is not other for other in used) for info in self._inputs)
+
+    def resolve(self, annotation: Any, inputs: list[FieldInfo] | None = None) -> Any:
+        """Return what quotes, aliases and Annotated[...] stand for; add each Input() to inputs."""
         for _ in range(_DEPTH):
             if isinstance(annotation, str):
                 annotation = self.names.evaluate(annotation)
             elif type(annotation).__name__ == "ForwardRef":
                 annotation = self.names.evaluate(annotation.__forward_arg__)
-            elif hasattr(annotation, "__metadata__") and not _is_opaque(annotation):
+            elif hasattr(annotation, "__metadata__") and not is_opaque(annotation):
+                if inputs is not None:
+                    inputs += _inputs_of(annotation)
                 annotation = annotation.__origin__
             elif hasattr(annotation, "__supertype__"):  # NewType
                 annotation = annotation.__supertype__
@@ -151,7 +173,7 @@ class Reader:
             return Scalar(name)
         if annotation is None or annotation is type(None):
             return self._none()
-        if isinstance(annotation, UNION_TYPE):
+        if union_args(annotation):
             return self._union(annotation)
         special = self._typing_form(annotation)
         if special is not None:
@@ -170,10 +192,12 @@ class Reader:
         if typing is None:
             return None
         origin = getattr(annotation, "__origin__", None)
-        if annotation is typing.Any or _is_opaque(annotation):
+        if annotation is typing.Any:
             return Anything(show(annotation))
-        if is_form(origin, "Union"):
-            return self._union(annotation)
+        if is_opaque(annotation):
+            from .opaque import read_opaque
+
+            return read_opaque(self, annotation)
         if is_form(origin, "Literal"):
             return self._literal(annotation)
         if isinstance(annotation, typing.TypeVar):
@@ -225,7 +249,7 @@ class Reader:
         if not isinstance(origin, type):
             raise Unsupported(f"{show(annotation)} is no type that can be used here")
         name = qualified(origin)
-        if name in _SEQUENCES:
+        if name in SEQUENCES:
             return Listing(show(annotation), self.read(args[0]) if args else Anything("Any"))
         if name in _MAPPINGS:
             return self._mapping(annotation, args)
@@ -239,7 +263,7 @@ class Reader:
             from . import ndarrays, records
 
             if records.coder_of(origin) is None:
-                return ndarrays.read_kind(annotation, self._resolve)
+                return ndarrays.read_kind(annotation, self.resolve)
         file = self._file(origin, annotation)
         if file is not None:
             return file
@@ -347,9 +371,8 @@ def _output_class(cls: type, name: str, shown: str) -> Kind | None:
     return None
 
 
-def _is_opaque(annotation: object) -> bool:
-    marks = getattr(annotation, "__metadata__", ())
-    return any(type(mark).__name__ == "_OpaqueMarker" for mark in marks)
+def _inputs_of(annotation: Any) -> list[FieldInfo]:
+    return [mark for mark in annotation.__metadata__ if type(mark) is FieldInfo]
 
 
 def _unsupported(annotation: object, name: str, is_input: bool) -> str:

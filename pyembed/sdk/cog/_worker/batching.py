@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from .annotations import _ARRAYS, _SEQUENCES, Names, Reader
+from .annotations import _ARRAYS, SEQUENCES, Names, Reader
 from .forms import qualified, show
 from .kinds import Array, Kind, Stream, Unsupported, Untyped
+from .parameters import Parameter, read_parameters
 from .signature import (
-    Parameter,
     Signature,
     Source,
     _class_names,
     _field,
     _output,
-    _parameters,
     read_signature,
     unwrap,
 )
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from .._batch import BatchOptions
 
-_RESULTS = _SEQUENCES | {"tuple", "collections.abc.Collection"}
+_RESULTS = SEQUENCES | {"tuple", "collections.abc.Collection"}
 _CO_GENERATOR, _CO_COROUTINE, _CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
 
 
@@ -63,7 +62,7 @@ class Plan:
             "max_size": self.options.max_size,
             "max_wait_ms": self.options.max_wait_ms,
             "isolate": self.options.isolate,
-            "keys": list(self.keys),
+            "keys": [f.name for f in self.signature.inputs if f.parameter in self.keys],
             "prepare": self.preprocess is not None,
         }
 
@@ -86,7 +85,7 @@ def read_plan(
     _refuse_yields(inner, source)
     if getattr(function, "__cog_streaming__", getattr(inner, "__cog_streaming__", False)):
         raise source.error("", "@batch and @streaming do not go together; take one of them away")
-    parameters, returns = _parameters(function, inner, bound, source)
+    parameters, returns = read_parameters(function, inner, bound, source)
     signature = Signature(source.qualname, [], Untyped("anything"), source.shown, source.line)
     if preprocess is None:
         batched, keys = _inputs(signature, parameters, names, source)
@@ -133,6 +132,10 @@ def _inputs(
             parameter = _one(parameter, item[0])
         field = _field(parameter, order, names, source)
         problem = constraints.problem(field)
+        if item is not None and not field.default_fits and not problem:
+            # Cog has no batches, so there is none to serve as Cog does.
+            fault = constraints.mismatch(field.kind, field.default)
+            problem = f"the default {fault}, and it is that of one element"
         if item is None and any(isinstance(part, Array) for part in field.kind.walk()):
             problem = (
                 f"an array is no key; let each prediction bring one: `list[{field.kind.name}]`"
@@ -167,7 +170,7 @@ def _one(parameter: Parameter, item: object) -> Parameter:
 def _item_of(annotation: object, names: Names, source: Source, name: str) -> tuple[object] | None:
     """Return T of list[T], None for any other type."""
     origin, args = _form(annotation, names, source, name)
-    if origin not in _SEQUENCES:
+    if origin not in SEQUENCES:
         return None
     if not args:
         raise source.error(
@@ -181,7 +184,7 @@ def _form(
 ) -> tuple[str, tuple[object, ...]]:
     """Return the qualified name of an annotation's class, and its arguments."""
     try:
-        resolved = Reader(names, is_input=False)._resolve(annotation)
+        resolved = Reader(names, is_input=False).resolve(annotation)
     except Unsupported as exc:
         raise source.error(name, str(exc)) from exc
     origin = getattr(resolved, "__origin__", None) or resolved
@@ -224,7 +227,7 @@ def _result_of(postprocess: Callable[..., Any], root: str) -> Kind:
     inner, bound = unwrap(postprocess)
     source = Source(inner, getattr(inner, "__qualname__", "postprocess"), root)
     names = Names(getattr(inner, "__globals__", {}), _class_names(postprocess))
-    parameters, returns = _parameters(postprocess, inner, bound, source)
+    parameters, returns = read_parameters(postprocess, inner, bound, source)
     if not parameters or any(not p.declared for p in parameters[1:]):
         raise source.error("", "it takes one parameter: an element of what the function returned")
     return _single(_output(returns, names, source), source)

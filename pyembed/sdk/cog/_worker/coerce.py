@@ -54,6 +54,10 @@ def make_prepare(signature: Signature) -> Prepare | None:
     lines: list[str] = []
     for field in signature.inputs:
         lines += _field_lines(writer, field)
+    for field in signature.inputs:
+        if field.parameter != field.name:
+            key, parameter = repr(field.name), repr(field.parameter)
+            lines.append(f"if {key} in d: d[{parameter}] = d.pop({key})")
     if not lines:
         return None
     writer.names["_explain"] = _explainer(signature)
@@ -172,13 +176,13 @@ def _default_expression(writer: _Writer, field: Field) -> str:
         return "None" if field.info.has_default and not field.native else ""
     if field.default is None:
         return "" if field.native else "None"
-    if isinstance(strip(field.kind), FileKind):
+    if field.default_fits and isinstance(strip(field.kind), FileKind):
         # A new file object each time: the last prediction may have closed its own.
         return f"{writer.refer(_opener(field.default))}()"
     path = strip(field.kind)
-    if isinstance(path, PathKind) and _is_url(field.default):
+    if field.default_fits and isinstance(path, PathKind) and _is_url(field.default):
         return f"{writer.refer(_fetcher(path, field.default, field.name))}()"
-    value = ready_default(field.kind, field.default)
+    value = default_of(field)
     if _is_frozen(value):
         return "" if field.native and value is field.default else writer.refer(value)
     if type(value) is list and value == []:
@@ -218,6 +222,13 @@ def _fetcher(kind: PathKind, url: str, name: str) -> Callable[[], Any]:
         return kind.type(fetched[0])
 
     return fetch
+
+
+def default_of(field: Field) -> Any:
+    """Return the default of an input as the function gets it, None where there is none."""
+    if not field.has_default or not field.default_fits:
+        return field.default
+    return ready_default(field.kind, field.default)
 
 
 def ready_default(kind: Kind, value: Any) -> Any:

@@ -50,10 +50,6 @@ def with_choices(kind: Kind, choices: list[Any]) -> tuple[Kind, str]:
         return Choice(kind.name, values, enum), ""
     if not isinstance(kind, Scalar):
         return kind, f"choices cannot be given for {kind.name}; only for str, int, float and bool"
-    for value in values:
-        problem = mismatch(kind, value)
-        if problem:
-            return kind, f"choice {value!r} {problem}"
     narrowed = Choice(kind.name, values)
     narrowed.base = kind.name
     return narrowed, ""
@@ -100,12 +96,60 @@ def _bad_default(field: Field) -> str:
     default = field.default
     if default is None:
         return ""
-    if any(isinstance(part, SecretKind) for part in field.kind.walk()):
-        # Its value must not show up in a message.
-        fault = mismatch(field.kind, default)
-        return f"the default {fault}" if fault else ""
-    fault = mismatch(field.kind, default) or _out_of_bounds(field.info, plain(default))
-    return f"the default {_short(default)} {fault}" if fault else ""
+    fault = _not_a_choice(field.kind, default) or _no_array(field.kind, default)
+    if not _has_secret(field.kind):
+        fault = fault or _out_of_bounds(field.info, plain(default))
+    return f"the default {_shown(field)}{fault}" if fault else ""
+
+
+def doubts(field: Field) -> list[str]:
+    """Return what is odd in a field's declaration, and served as Cog serves it."""
+    found = []
+    choice = field.choices
+    if field.info.choices is not None and choice is not None and choice.base is not None:
+        base = Scalar(choice.base)
+        odd = [value for value in choice.values if mismatch(base, value)]
+        if odd:
+            found.append(
+                f"the choices {_short(odd)} are not of type {base.name}, so no request can give "
+                f"one of them; write them as {base.name}"
+            )
+    if not field.default_fits and not _bad_default(field):
+        found.append(
+            f"the default {_shown(field)}{mismatch(field.kind, field.default)}; "
+            "the function gets it as it is written, and requests are checked by the type"
+        )
+    return found
+
+
+def _has_secret(kind: Kind) -> bool:
+    return any(isinstance(part, SecretKind) for part in kind.walk())
+
+
+def _shown(field: Field) -> str:
+    """Return a default with a space behind it; "" for a secret, which no message may hold."""
+    return "" if _has_secret(field.kind) else f"{_short(field.default)} "
+
+
+def _not_a_choice(kind: Kind, value: Any) -> str:
+    """Return that a default, or an item of it, is none of its choices, or ""."""
+    value = plain(value)
+    if isinstance(kind, Nullable):
+        return "" if value is None else _not_a_choice(kind.inner, value)
+    if isinstance(kind, Choice):
+        return mismatch(kind, value)
+    items: list[Any] = []
+    inner: Kind = kind
+    if isinstance(kind, Listing) and isinstance(value, (list, tuple)):
+        inner, items = kind.item, list(value)
+    elif isinstance(kind, Mapping) and isinstance(value, dict):
+        inner, items = kind.value, list(value.values())
+    return next((text for text in (_not_a_choice(inner, item) for item in items) if text), "")
+
+
+def _no_array(kind: Kind, value: Any) -> str:
+    inner = kind.inner if isinstance(kind, Nullable) else kind
+    return mismatch(inner, value) if isinstance(inner, Array) else ""
 
 
 def _out_of_bounds(info: FieldInfo, value: Any) -> str:

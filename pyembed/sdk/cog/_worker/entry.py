@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .load import Predictor
+
 
 def preload(unkept: bool) -> None:
     """Import what every worker needs, while its bytecode may be written.
@@ -126,6 +128,9 @@ def _load(config: dict[str, Any]) -> Any:
     trainer = None
     if config.get("train"):
         trainer = load_predictor(config["train"], root, "train", excuse)
+    for loaded in (predictor, trainer):
+        if loaded is not None and any(f.doubts or f.none_default for f in loaded.signature.inputs):
+            _note(loaded, root, config.get("none_defaults", ""))
     main = predictor or trainer
     if main is None:
         raise LoadError("there is no train function to serve")
@@ -176,6 +181,15 @@ def _load(config: dict[str, Any]) -> Any:
     from .sync import SyncServer
 
     return SyncServer(predictor, trainer)
+
+
+def _note(predictor: Predictor, root: str, none_defaults: str) -> None:
+    """Write to the log what is odd in the inputs of a model."""
+    from .notices import notices, settle_none_defaults  # most models have nothing of the kind
+
+    settle_none_defaults(predictor, none_defaults)
+    for line in notices(predictor, root):
+        print(f"cog: warning: {line}", file=sys.stderr)
 
 
 def _log_ends() -> dict[str, int]:

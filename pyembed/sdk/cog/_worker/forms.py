@@ -20,6 +20,19 @@ def is_form(origin: object, name: str) -> bool:
     )
 
 
+def is_opaque(annotation: object) -> bool:
+    """Tell whether an annotation is marked as `cog.Opaque`."""
+    marks = getattr(annotation, "__metadata__", ())
+    return any(type(mark).__name__ == "_OpaqueMarker" for mark in marks)
+
+
+def union_args(annotation: object) -> tuple[Any, ...]:
+    """Return the types of a union, or () where it is none."""
+    origin = getattr(annotation, "__origin__", None)
+    is_union = isinstance(annotation, UNION_TYPE) or is_form(origin, "Union")
+    return tuple(getattr(annotation, "__args__", ())) if is_union else ()
+
+
 def qualified(cls: type) -> str:
     """Return a class's name with its module, without one for builtins."""
     module = cls.__module__

@@ -9,7 +9,7 @@ import _px
 
 from ..errors import OutputError
 from . import errors
-from .coerce import make_prepare, ready_default
+from .coerce import default_of, make_prepare
 from .encode import encode
 from .scope import Scope
 from .sync import keep
@@ -141,9 +141,9 @@ class Function:
         self._plan = plan
         self.prepare = make_prepare(plan.signature)
         self.keys = tuple(
-            (field.name, ready_default(field.kind, field.default) if field.has_default else None)
+            (field.parameter, default_of(field))
             for field in plan.signature.inputs
-            if field.name in plan.keys
+            if field.parameter in plan.keys
         )
         self._batched = plan.batched
         self._needed = frozenset(plan.batched)

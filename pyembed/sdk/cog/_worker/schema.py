@@ -95,9 +95,11 @@ def _annotate(result: Schema, field: Field) -> None:
     info = field.info
     if info.description is not None:
         result["description"] = str(info.description)
-    if info.default is not None and not _holds_secret(field.kind):
+    if field.has_default and info.default is None:
+        result["default"] = None
+    elif info.default is not None and not _holds_secret(field.kind):
         default = _json_default(info.default)
-        if isinstance(default, float) and strip(field.kind).name == "int":
+        if isinstance(default, float) and strip(field.kind).name == "int" and default.is_integer():
             default = int(default)
         if default is not None:
             result["default"] = default

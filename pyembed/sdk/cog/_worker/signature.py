@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import LoadError
 from ..input import FieldInfo
 from .annotations import Names, Reader
+from .declared import read_declaration
 from .forms import show
 from .kinds import (
     Anything,
@@ -18,6 +19,7 @@ from .kinds import (
     Untyped,
     strip,
 )
+from .parameters import Parameter, input_name, read_parameters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,18 +35,27 @@ class Field:
     `default` is the value as the model wrote it; `has_default` says whether
     there is one, `required` whether a request must bring the input, `native`
     whether the call fills the default in, as it does with all but those of Input().
+    `none_default` says that the default is None, and the type does not have it.
+    `parameter` is the name by which the function takes the input. `default_fits`
+    is false for a default of another type, which the function gets as it is written.
+    `doubts` says what is odd in the declaration and served all the same.
     """
 
     __slots__ = (
         "choices",
         "default",
+        "default_fits",
+        "doubts",
         "has_default",
         "info",
         "kind",
         "name",
         "native",
+        "none_default",
         "order",
+        "parameter",
         "required",
+        "source",
     )
 
     def __init__(
@@ -58,18 +69,29 @@ class Field:
     ) -> None:
         if isinstance(kind, SecretKind) and declared and info.default is None:
             kind = Nullable("Secret | None", kind)
-        self.name = name
+        self.name = self.parameter = name
         self.order = order
-        self.kind = kind
         self.info = info
         self.native = native
         self.default: Any = info.default
+        self.default_fits = True
+        self.doubts: list[str] = []
+        self.source: Source | None = None
+        self._take(kind, declared)
+
+    def _take(self, kind: Kind, declared: bool) -> None:
+        self.kind = kind
         nullable = isinstance(kind, Nullable)
         # None says that the input may be left out only where the type has None.
-        self.has_default = info.default is not None or (declared and nullable)
+        self.has_default = self.default is not None or (declared and nullable)
+        self.none_default = declared and self.default is None and not nullable
         optional = isinstance(kind, Nullable) and not isinstance(kind.inner, OneOf)
         self.required = not (self.has_default or optional)
         self.choices = _choices(kind)
+
+    def allow_none(self) -> None:
+        """Make the input one that may be None, and is where a request leaves it out."""
+        self._take(Nullable(f"{self.kind.name} | None", self.kind), True)
 
     def __repr__(self) -> str:
         return f"<Field {self.name}: {self.kind.name}>"
@@ -93,21 +115,6 @@ class Signature:
         return f"<Signature {self.name}>"
 
 
-class Parameter:
-    """A parameter as the function declares it, before anything is made of it."""
-
-    __slots__ = ("annotated", "annotation", "declared", "default", "name")
-
-    def __init__(
-        self, name: str, annotated: bool, annotation: object, declared: bool, default: Any
-    ) -> None:
-        self.name = name
-        self.annotated = annotated
-        self.annotation = annotation
-        self.declared = declared
-        self.default = default
-
-
 class Source:
     """Where a function was written, for messages that point there."""
 
@@ -120,6 +127,11 @@ class Source:
 
     def error(self, parameter: str, message: str) -> LoadError:
         """Return the error for a parameter ("" for the function, "return" for its result)."""
+        return LoadError(self.locate(parameter, message))
+
+    def locate(self, parameter: str, message: str) -> str:
+        """Return a message with its place before it; see error()."""
+        parameter = input_name(parameter, self.qualname)
         line = self._line_of(parameter)
         where = f"{self.shown}:{line}: " if self.shown else ""
         if parameter == "return":
@@ -128,7 +140,7 @@ class Source:
             what = f'parameter "{parameter}" of {self.qualname}'
         else:
             what = self.qualname
-        return LoadError(f"{where}{what}: {message}")
+        return f"{where}{what}: {message}"
 
     def _line_of(self, parameter: str) -> int:
         """Return the line of a parameter; its function's where the source is not at hand."""
@@ -171,7 +183,7 @@ def read_signature(
     qualname = qualname.rpartition("<locals>.")[2]
     source = Source(inner, qualname, root)
     names = Names(getattr(inner, "__globals__", {}), _class_names(function))
-    parameters, returns = _parameters(function, inner, bound, source, excuse)
+    parameters, returns = read_parameters(function, inner, bound, source, excuse)
     inputs = []
     for order, parameter in enumerate(parameters):
         try:
@@ -270,83 +282,6 @@ def _is_partial(function: Any) -> bool:
     return type(function).__name__ == "partial" and hasattr(function, "func")
 
 
-def _parameters(
-    function: Any,
-    inner: Any,
-    bound: int,
-    source: Source,
-    excuse: Callable[[LoadError], bool] | None = None,
-) -> tuple[list[Parameter], tuple[bool, object]]:
-    """Return the named parameters and the return type; excuse is asked about *args and **kwargs."""
-    code = getattr(inner, "__code__", None)
-    if code is None or hasattr(inner, "__signature__"):
-        return _inspected(function, source, excuse)
-    try:
-        annotations = dict(inner.__annotations__)
-    except NameError as exc:  # 3.14 evaluates them here
-        raise source.error("", f"its annotations cannot be read: {exc}") from exc
-    if code.co_flags & (_CO_VARARGS | _CO_VARKEYWORDS):
-        _refuse_variable(source, excuse)
-    count = code.co_argcount
-    names = code.co_varnames[: count + code.co_kwonlyargcount]
-    defaults = inner.__defaults__ or ()
-    by_name = dict(zip(names[count - len(defaults) : count], defaults, strict=True))
-    by_name.update(inner.__kwdefaults__ or {})
-    found = []
-    for position, name in enumerate(names):
-        if position < bound:
-            continue
-        if position < code.co_posonlyargcount:
-            raise source.error(name, "it is positional only; inputs are passed by name")
-        found.append(
-            Parameter(
-                name, name in annotations, annotations.get(name), name in by_name, by_name.get(name)
-            )
-        )
-    return found, ("return" in annotations, annotations.get("return"))
-
-
-def _refuse_variable(source: Source, excuse: Callable[[LoadError], bool] | None) -> None:
-    fault = source.error(
-        "",
-        "it takes *args or **kwargs, so its inputs have no names and types; "
-        "declare each one (a decorator should use functools.wraps)",
-    )
-    if excuse is None or not excuse(fault):
-        raise fault
-
-
-def _inspected(
-    function: Any, source: Source, excuse: Callable[[LoadError], bool] | None
-) -> tuple[list[Parameter], tuple[bool, object]]:
-    """Read the parameters of partials and the like, which inspect knows how to do."""
-    import inspect
-
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError) as exc:
-        raise source.error("", f"its signature cannot be read: {exc}") from exc
-    found = []
-    for parameter in signature.parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            _refuse_variable(source, excuse)
-            continue
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            raise source.error(parameter.name, "it is positional only; inputs are passed by name")
-        declared = parameter.default is not parameter.empty
-        found.append(
-            Parameter(
-                parameter.name,
-                parameter.annotation is not parameter.empty,
-                parameter.annotation,
-                declared,
-                parameter.default if declared else None,
-            )
-        )
-    returned = signature.return_annotation
-    return found, (returned is not signature.empty, returned)
-
-
 def _field(parameter: Parameter, order: int, names: Names, source: Source) -> Field:
     name = parameter.name
     if not parameter.annotated:
@@ -354,25 +289,30 @@ def _field(parameter: Parameter, order: int, names: Names, source: Source) -> Fi
             name,
             f"it has no type; annotate it, as in `{name}: str`, so that requests can be checked",
         )
+    reader = Reader(names, is_input=True)
     try:
-        kind = Reader(names, is_input=True).read(parameter.annotation)
+        kind = reader.read(parameter.annotation)
+        declaration = read_declaration(parameter, reader)
     except Unsupported as exc:
         raise source.error(name, str(exc)) from exc
-    default = parameter.default
-    native = parameter.declared and not isinstance(default, FieldInfo)
-    if isinstance(default, FieldInfo):
-        info, declared = default, default.has_default
-    elif default is Ellipsis:  # it says that the input is required
-        info, declared, native = FieldInfo(), False, False
-    else:
-        info, declared = FieldInfo(default), parameter.declared
-    if info.choices is not None:
-        from . import constraints
+    info, doubts = declaration.info, []
+    if reader.has_lost_inputs(declaration.used):
+        doubts.append(
+            f"Input() inside of {show(parameter.annotation)} has no effect; "
+            "it must be about the whole parameter"
+        )
+    from . import constraints
 
+    if info.choices is not None:
         kind, problem = constraints.with_choices(kind, info.choices)
         if problem:
             raise source.error(name, problem)
-    return Field(name, order, kind, info, declared, native)
+    field = Field(name, order, kind, info, declaration.declared, declaration.native)
+    field.name = input_name(name, source.qualname)
+    field.source = source
+    field.default_fits = info.default is None or not constraints.mismatch(kind, info.default)
+    field.doubts = doubts + constraints.doubts(field)
+    return field
 
 
 def _anything(parameter: Parameter, order: int) -> Field:

@@ -1,7 +1,8 @@
 """The program that the command runs to learn a model's document or its mistakes.
 
-Its one argument is JSON: {"root", "ref", "train", "how", "execute"?, "concurrency"?}, where ref and
-train are references or "", and how is one of
+Its one argument is JSON: {"root", "ref", "train", "how", "execute"?, "concurrency"?,
+"none_defaults"?}, where ref and train are references or "", none_defaults is as the flag of the
+server, and how is one of
 
     auto     from the source alone; what it does not tell is imported
     static   from the source alone
@@ -11,9 +12,9 @@ train are references or "", and how is one of
 A model whose files run commands or download when they are imported is imported only with execute.
 
 It answers with JSON on stdout, whatever the model prints there: {"document"?, "how", "problems",
-"refusals", "commands"}. A problem is {"file", "line", "what", "mend", "traceback"}; a refusal is a
-line that says why the source alone does not tell; a command is a problem too, one for which the
-model was not imported.
+"warnings", "refusals", "commands"}. A problem is {"file", "line", "what", "mend", "traceback"}, and
+so is a warning, about what is served all the same; a refusal is a line that says why the source
+alone does not tell; a command is a problem too, one for which the model was not imported.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import sys
 
 from .errors import traceback_text
 from .load import LoadError, Predictor, load_predictor
+from .notices import notices, settle_none_defaults
 from .schema import openapi
 from .static import Refusal, read_predictor, static_problems
 from .static_fence import PATIENCE, Fence, ImportGuard
@@ -67,11 +69,17 @@ def _prepare(request: dict[str, Any]) -> None:
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     how, root, execute = request["how"], request["root"], bool(request.get("execute"))
     asked = [(m, request[k]) for m, k in (("predict", "ref"), ("train", "train")) if request.get(k)]
-    answer: dict[str, Any] = {"how": "static", "problems": [], "refusals": [], "commands": []}
+    answer: dict[str, Any] = {
+        "how": "static",
+        "problems": [],
+        "warnings": [],
+        "refusals": [],
+        "commands": [],
+    }
     if how == "check" and not execute:
         answer["commands"] = _commands(asked, root)
     if how in ("auto", "static") or answer["commands"]:
-        _read(answer, asked, root, how == "check")
+        _read(answer, asked, request)
         if "document" in answer or answer["problems"] or how != "auto":
             return answer
         if not execute:
@@ -98,8 +106,9 @@ def _command(file: str, line: int, what: str) -> Problem:
     return {"file": file, "line": line, "what": what}
 
 
-def _read(answer: dict[str, Any], asked: list[tuple[str, str]], root: str, every: bool) -> None:
+def _read(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[str, Any]) -> None:
     """Read the source, and nothing but that."""
+    every, root = request["how"] == "check", request["root"]
     loaded = {}
     with Fence(PATIENCE):
         for mode, ref in asked:
@@ -109,9 +118,19 @@ def _read(answer: dict[str, Any], asked: list[tuple[str, str]], root: str, every
                 answer["refusals"].append(str(refusal))
             except LoadError as error:
                 more = static_problems(ref, root, mode) if every else []
-                answer["problems"] += more or [_told(error)]
+                answer["problems"] += more or [_told(str(error))]
     if not answer["refusals"] and not answer["problems"]:
-        answer["document"] = openapi(loaded.get("predict"), loaded.get("train"))
+        _describe(answer, loaded, request)
+
+
+def _describe(
+    answer: dict[str, Any], loaded: dict[str, Predictor], request: dict[str, Any]
+) -> None:
+    """Add the document of what was loaded, and the warnings of its declarations."""
+    for predictor in loaded.values():
+        settle_none_defaults(predictor, request.get("none_defaults") or "")
+        answer["warnings"] += [_told(line) for line in notices(predictor, request["root"])]
+    answer["document"] = openapi(loaded.get("predict"), loaded.get("train"))
 
 
 def _import(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[str, Any]) -> None:
@@ -132,7 +151,7 @@ def _import(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[
     if every:
         answer["problems"] += _too_many(loaded.get("predict"), request.get("concurrency") or 0)
     if not answer["problems"]:
-        answer["document"] = openapi(loaded.get("predict"), loaded.get("train"))
+        _describe(answer, loaded, request)
 
 
 def _load(ref: str, root: str, mode: str, every: bool) -> tuple[Predictor | None, list[Problem]]:
@@ -144,17 +163,17 @@ def _load(ref: str, root: str, mode: str, every: bool) -> tuple[Predictor | None
         return load_predictor(ref, root, mode), []
     except LoadError as error:
         more = every_problem(ref, root, mode) if every else []
-        return None, more or [_told(error)]
+        return None, more or [_told(str(error))]
     except BaseException as error:
         problem = mistake(error, root)
         problem["traceback"] = traceback_text(error)
         return None, [problem]
 
 
-def _told(error: LoadError) -> Problem:
+def _told(text: str) -> Problem:
     from .static_problems import told
 
-    return told(str(error))
+    return told(text)
 
 
 def _too_many(predictor: Predictor | None, wanted: int) -> list[Problem]:

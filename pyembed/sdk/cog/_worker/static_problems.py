@@ -9,7 +9,8 @@ from . import constraints
 from .annotations import Names
 from .errors import _printable, describe, traceback_text
 from .load import LoadError, _import, _method_name, _pick
-from .signature import Source, _class_names, _field, _output, _parameters, unwrap
+from .parameters import read_parameters
+from .signature import Source, _class_names, _field, _output, unwrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _signature_errors(function: Any, root: str) -> list[LoadError]:
     qualname = (getattr(inner, "__qualname__", None) or repr(function)).rpartition("<locals>.")[2]
     source = Source(inner, qualname, root)
     names = Names(getattr(inner, "__globals__", {}), _class_names(function))
-    parameters, returns = _parameters(function, inner, bound, source)
+    parameters, returns = read_parameters(function, inner, bound, source)
     errors = []
     for order, parameter in enumerate(parameters):
         try:

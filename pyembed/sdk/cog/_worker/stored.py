@@ -12,6 +12,8 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ..errors import LoadError
 
 DOCUMENT = ".cog/openapi_schema.json"
@@ -25,9 +27,27 @@ def is_excused(fault: LoadError, root: str) -> bool:
     return True
 
 
+def required_inputs(root: str, mode: str) -> dict[str, bool]:
+    """Return each input of the document in the model's folder, and whether requests must bring it.
+
+    Where there is no document it is empty.
+    """
+    name = "TrainingInput" if mode == "train" else "Input"
+    try:
+        component = _read(os.path.join(root, DOCUMENT))["components"]["schemas"][name]
+        required = component.get("required", [])
+        return {key: key in required for key in component["properties"]}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return {}
+
+
 def _is_document(file: str) -> bool:
     try:
-        with open(file, encoding="utf-8") as stream:
-            return isinstance(json.load(stream), dict)
+        return isinstance(_read(file), dict)
     except (OSError, ValueError):
         return False
+
+
+def _read(file: str) -> Any:
+    with open(file, encoding="utf-8") as stream:
+        return json.load(stream)
