@@ -115,7 +115,8 @@ func (b *benching) run(target string, flags []string) error {
 func (b *benching) serveArguments(dir string, flags []string) []string {
 	args := []string{"serve", dir, "--host", "127.0.0.1", "--port", "0", "--log-level", "info", "--log-format", "json",
 		"--queue", fmt.Sprint(b.connections), "--queue-timeout", "1h"}
-	for flag, value := range map[string]string{"--predictor": b.subject.predictor, "--python": b.subject.python, "--libpython": b.subject.libPython} {
+	for flag, value := range map[string]string{"--predictor": b.subject.predictor, "--python": b.subject.python, "--libpython": b.subject.libPython,
+		"--none-defaults": string(b.subject.noneDefaults)} {
 		if value != "" {
 			args = append(args, flag, value)
 		}

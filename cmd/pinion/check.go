@@ -96,6 +96,9 @@ func (c *check) run(dir string) error {
 	}
 	if m != nil {
 		c.Predictor, c.Train = m.Ref, m.Train
+		if err := m.settleNoneDefaults(c.subject.noneDefaults); err != nil {
+			return misused(err)
+		}
 	}
 	python := c.interpreter()
 	if err := c.file.machine(python); err != nil {
@@ -161,10 +164,14 @@ func (c *check) source(m *model, python *locate.Python) (good bool, err error) {
 		}
 		c.add(p)
 	}
+	c.warn(r.Warnings...)
 	c.readOnly = r.How == "static"
 	c.notImported(r)
 	document := r.Document
 	stored, err := readStored(m.Dir)
+	if stored != nil && document != nil && m.NoneDefaults == noneOptional {
+		stored, err = withNoneDefaults(stored, document)
+	}
 	if err != nil {
 		c.add(problem{File: storedSchema, What: err.Error()})
 	} else if stored != nil {

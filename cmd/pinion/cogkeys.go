@@ -84,10 +84,11 @@ func cogForm() *valueForm {
 		"observability": served(mapping(map[string]*valueForm{
 			"config": {}, "metrics": metrics, "traces": traces,
 		})),
-		"predict": served(text(nil)),
-		"run":     served(text(nil)),
-		"tests":   {},
-		"train":   served(text(nil)),
+		"none_defaults": served(text(oneOf(string(noneRequired), string(noneOptional)))),
+		"predict":       served(text(nil)),
+		"run":           served(text(nil)),
+		"tests":         {},
+		"train":         served(text(nil)),
 		"weights": {kinds: []yamlKind{yamlList, yamlText}, item: &valueForm{
 			kinds: []yamlKind{yamlText, yamlMapping}, keys: map[string]*valueForm{"name": {}, "source": {}, "target": {}},
 		}},

@@ -181,7 +181,7 @@ func (c *cogYAMLCheck) together() {
 	}
 	run, predict := c.root.get("run"), c.root.get("predict")
 	if run != nil && predict != nil && run.text != "" && predict.text != "" {
-		c.add(predict.line, "run and predict name the same thing, and both are given", "remove predict, its older name")
+		c.add(predict.line, bothWhat, bothMend)
 	}
 	build := c.root.get("build")
 	packages, file := build.get("python_packages"), build.get("python_requirements")

@@ -31,7 +31,7 @@ func cogYAMLFindings(t *testing.T, text string) []string {
 func TestMistakesInCogYAML(t *testing.T) {
 	cases := []struct{ name, text, begin, end string }{
 		{"a misspelt key", "run: run.py:a\nconcurency:\n  max: 2\n", `cog.yaml:2: "concurency" is no key that is known`, `write "concurrency", if that is what is meant`},
-		{"an unknown key", "run: run.py:a\nlicence: MIT\n", `warning: cog.yaml:2: "licence" is no key that is known`, "the keys here are build, concurrency, description, environment, image, model, observability, predict, run, tests, train, weights"},
+		{"an unknown key", "run: run.py:a\nlicence: MIT\n", `warning: cog.yaml:2: "licence" is no key that is known`, "the keys here are build, concurrency, description, environment, image, model, none_defaults, observability, predict, run, tests, train, weights"},
 		{"of build", "build:\n  gpu: true\n  pyton_version: '3.12'\n", `warning: cog.yaml:3: build: "pyton_version" is no key that is known`, `write "python_version", if that is what is meant`},
 		{"of concurrency", "concurrency: {mx: 2}\n", `warning: cog.yaml:1: concurrency: "mx" is no key that is known`, `write "max", if that is what is meant`},
 		{"of observability", "observability:\n  trace:\n    enabled: true\n", `warning: cog.yaml:2: observability: "trace" is no key`, `write "traces", if that is what is meant`},
@@ -72,7 +72,7 @@ func TestMistakesInCogYAML(t *testing.T) {
 		{"a key twice", "run: run.py:a\nbuild:\n  gpu: true\nrun: run.py:b\n", `cog.yaml:4: "run" is given twice, first in line 1`, "remove one of them"},
 		{"a key twice below", "build:\n  gpu: true\n  gpu: false\n", `cog.yaml:3: build: "gpu" is given twice, first in line 2`, "remove one of them"},
 		{"two documents", "run: run.py:a\n---\npredict: run.py:b\n", "warning: cog.yaml:3: another YAML document begins here, and only the first is read", "or what follows"},
-		{"two names", "run: run.py:a\npredict: run.py:b\n", "cog.yaml:2: run and predict name the same thing", "remove predict, its older name"},
+		{"two names", "run: run.py:a\npredict: run.py:b\n", "cog.yaml:2: run and predict are both set, and Cog refuses that", "remove predict, for it is run that is served"},
 		{"two lists of packages", "build:\n  python_requirements: requirements.txt\n  python_packages:\n    - a\n", "warning: cog.yaml:4: build: python_packages and python_requirements", ""},
 		{"no such requirements", "build:\n  python_requirements: reqs.txt\n", "warning: cog.yaml:2: build.python_requirements: there is no file reqs.txt", ""},
 		{"no such file", "run: gone.py:a\n", "cog.yaml:1: run: there is no file gone.py", ""},

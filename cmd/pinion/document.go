@@ -73,6 +73,7 @@ type reading struct {
 	Document json.RawMessage `json:"document"` // OpenAPI; nil where there are problems
 	How      string          `json:"how"`      // "stored", "static" or "import"
 	Problems []problem       `json:"problems"`
+	Warnings []problem       `json:"warnings"` // of what is odd, and served all the same
 	Refusals []string        `json:"refusals"` // why the source alone does not tell
 	Commands []problem       `json:"commands"` // what importing the model would do to the machine, so it was not imported
 }
@@ -107,6 +108,9 @@ const notExecuted = "    so the model is not imported; --execute imports it all 
 // alone; nil where that does not tell. The error is a *problemsError where the source has mistakes.
 func readDocument(m *model, python *locate.Python) (json.RawMessage, error) {
 	document, err := readStored(m.Dir)
+	if document != nil && m.NoneDefaults == noneOptional {
+		return nil, nil // only the worker knows which of its inputs may be null
+	}
 	if err != nil || document != nil {
 		return document, err
 	}
@@ -124,6 +128,7 @@ func readDocument(m *model, python *locate.Python) (json.RawMessage, error) {
 func readSource(m *model, python *locate.Python, by reader) (*reading, error) {
 	request, err := json.Marshal(map[string]any{
 		"root": m.Dir, "ref": m.Ref, "train": m.Train, "how": by.how, "execute": by.execute, "concurrency": m.Concurrency,
+		"none_defaults": m.NoneDefaults,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ask for the schema: %w", err)

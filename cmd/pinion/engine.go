@@ -66,13 +66,14 @@ func newEngine(m *model, python *locate.Python, mode string, warmUp bool, log *s
 		Spec: supervise.Spec{
 			Python: python.Executable, LibPython: python.LibPython, SDK: sdk, Root: m.Dir, Ref: m.Ref, Train: m.Train,
 			Mode: mode, Concurrency: m.Concurrency, Weights: s.weights, NoCUDA: s.noCUDA, NoWarmUp: !warmUp,
+			NoneDefaults: string(m.NoneDefaults),
 		},
 		Env:          withoutSecrets(supervise.WorkerEnv(m.Env)),
 		Restart:      supervise.Never,
 		SetupTimeout: s.setupTimeout,
 		Pool:         pool,
 		Logger:       log,
-		OnLoaded:     (&storedDocument{dir: m.Dir, log: log}).first(e.modelLoaded),
+		OnLoaded:     (&storedDocument{dir: m.Dir, log: log, current: func() *model { return m }}).first(e.modelLoaded),
 		OnChange:     e.svc.Changed,
 	})
 	e.svc.Watch(e.worker)

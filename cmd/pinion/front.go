@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pinion/httpd"
@@ -44,6 +45,7 @@ type front struct {
 	broken   chan struct{} // closed: the first setup has failed, which is to end the server
 	address  string
 	model    *model
+	current  atomic.Pointer[model] // as it was last read
 	python   *locate.Python
 	plan     gpuPlan
 	fleet    *supervise.Fleet
@@ -159,9 +161,10 @@ func (f *front) hire() error {
 		f.log.Warn(f.plan.warning)
 	}
 	f.sdk = sdk
+	f.use(f.model)
 	spec, env := f.work(f.model, f.python, sdk)
 	f.template = f.newTemplate(runningImage, spec, env)
-	stored := &storedDocument{dir: f.model.Dir, log: f.log}
+	stored := &storedDocument{dir: f.model.Dir, log: f.log, current: f.current.Load}
 	for i := range f.plan.workers {
 		device, _ := f.plan.device(i)
 		w := supervise.New(supervise.Options{

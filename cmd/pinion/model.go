@@ -20,6 +20,10 @@ type model struct {
 	Train       string   // "train.py:train"; "" for none
 	Env         []string // NAME=value, from cog.yaml; without what the process' own environment has
 	Concurrency int      // from cog.yaml; 0: not said
+	// NoneDefaults is cog.yaml's, until settleNoneDefaults.
+	NoneDefaults noneDefaults
+	// Both: cog.yaml has run and predict.
+	Both bool
 }
 
 // cogYAML is what we honour of cog.yaml; keys that concern building an image are ignored.
@@ -32,7 +36,14 @@ type cogYAML struct {
 	Concurrency struct {
 		Max int `yaml:"max"`
 	} `yaml:"concurrency"`
+	NoneDefaults string `yaml:"none_defaults"`
 }
+
+// What is wrong with a cog.yaml that has two keys for one thing, and what to do about it.
+const (
+	bothWhat = "run and predict are both set, and Cog refuses that: only one of them can be"
+	bothMend = "remove predict, for it is run that is served"
+)
 
 // findModel reads a model's folder. ref is the flag --predictor, or "".
 func findModel(dir, ref string, env func(string) string) (*model, error) {
@@ -64,6 +75,12 @@ func findModel(dir, ref string, env func(string) string) (*model, error) {
 	}
 	m.Image = y.Image
 	m.Env, m.Concurrency = unset(y.Environment), y.Concurrency.Max
+	m.Both = y.Run != "" && y.Predict != ""
+	if y.NoneDefaults != "" {
+		if err := m.NoneDefaults.Set(y.NoneDefaults); err != nil {
+			return nil, fmt.Errorf("read %s: none_defaults: %w", file, err)
+		}
+	}
 	m.Train = firstOf(env("COG_TRAIN_TYPE_STUB"), y.Train)
 	m.Ref = firstOf(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(abs))
 	if m.Ref == "" && m.Train == "" {

@@ -17,7 +17,16 @@ func (f *front) work(m *model, python *locate.Python, sdk string) (supervise.Spe
 		Python: python.Executable, LibPython: python.LibPython, SDK: sdk,
 		Root: m.Dir, Ref: m.Ref, Mode: m.mode(f.s.mode), Train: m.Train, Concurrency: f.concurrency(m),
 		Weights: f.s.weights, NoCUDA: f.s.noCUDA, NoWarmUp: f.s.validation.noWarmUp,
+		NoneDefaults: string(m.NoneDefaults),
 	}, withoutSecrets(supervise.WorkerEnv(m.Env))
+}
+
+// use makes m the model that workers load from now on.
+func (f *front) use(m *model) {
+	f.current.Store(m)
+	if m.Both {
+		f.log.Warn(cogFile + ": " + bothWhat + "; " + bothMend)
+	}
 }
 
 // concurrency is what the model is told of it: a flag counts before its cog.yaml.
@@ -64,7 +73,7 @@ func (f *front) reload(why string) (notice string, err error) {
 // renew is reload, with the renewal of one worker.
 func (f *front) renew(why string, one func(*supervise.Supervisor)) (notice string, err error) {
 	f.auth.reload()
-	m, err := findModel(f.model.Dir, f.s.predictor, os.Getenv)
+	m, err := f.s.findModel(f.model.Dir)
 	if err != nil {
 		f.log.Error("the model is not reloaded", "error", err)
 		return "", err
@@ -72,6 +81,7 @@ func (f *front) renew(why string, one func(*supervise.Supervisor)) (notice strin
 	if notice = f.image.change(); notice != "" {
 		f.log.Warn(notice)
 	}
+	f.use(m)
 	f.log.Info("reloading", "asked_by", why, "model", m.name())
 	spec, env := f.work(m, f.python, "")
 	f.reloads.begin(func() { f.template.Renew(spec, env) }, f.template != nil, func() {

@@ -84,7 +84,7 @@ func (s *subject) document(m *model, train bool, by reader) ([]byte, error) {
 		return nil, failed(err)
 	}
 	python, err := locate.Interpreter(s.options(m))
-	if stored != nil { // no Python is needed for this
+	if stored != nil && m.NoneDefaults != noneOptional { // no Python is needed for this
 		if err == nil {
 			err = compareStored(m, python, stored, by)
 		}
@@ -103,6 +103,11 @@ func (s *subject) document(m *model, train bool, by reader) ([]byte, error) {
 	if err != nil {
 		return nil, failed(err)
 	}
+	if stored != nil {
+		document, err := withNoneDefaults(stored, r.Document)
+		warnOfStored(document, r.Document)
+		return document, failed(err)
+	}
 	return r.Document, nil
 }
 
@@ -113,10 +118,14 @@ func compareStored(m *model, python *locate.Python, stored []byte, by reader) er
 	if err != nil || r.Document == nil {
 		return err
 	}
-	for _, difference := range compareSchemas(stored, r.Document) {
+	warnOfStored(stored, r.Document)
+	return nil
+}
+
+func warnOfStored(stored, made []byte) {
+	for _, difference := range compareSchemas(stored, made) {
 		fmt.Fprintf(os.Stderr, "warning: %s disagrees with the source: %s\n", storedSchema, difference)
 	}
-	return nil
 }
 
 // interrupted is an error that a user's signal is the reason of, else nil.

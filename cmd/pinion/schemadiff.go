@@ -94,6 +94,9 @@ func (c components) plain(schema any) map[string]any {
 	if text, ok := out["description"].(string); ok && text == "An enumeration." {
 		delete(out, "description") // that of the type, made by its name
 	}
+	if value, ok := out["default"]; ok && value == nil {
+		delete(out, "default") // older Cog does not write it
+	}
 	for _, key := range []string{"nullable", "deprecated"} {
 		if out[key] == false {
 			delete(out, key)

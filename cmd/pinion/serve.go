@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +20,7 @@ func newServe() *cobra.Command {
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			m, err := findModel(dir, s.predictor, os.Getenv)
+			m, err := s.findModel(dir)
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}

@@ -44,6 +44,7 @@ type settings struct {
 	webhookInterval    time.Duration // between two webhooks of logs; negative: none
 	streamHistory      int           // events; negative: none
 	noCUDA             bool
+	noneDefaults       noneDefaults
 	fleet              fleetSettings
 	batch              batchSettings
 	validation         validationSettings
@@ -59,6 +60,7 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
 	f.StringVar(&s.libPython, "libpython", "", "the shared library of that Python (default: found from the interpreter)")
 	f.IntVar(&s.concurrency, "concurrency", 0, "predictions at once in a worker; above 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
+	s.noneDefaults.bindFlags(f)
 	s.fleet.bindFlags(f)
 	s.batch.bindFlags(f)
 	s.validation.bindFlags(f)
@@ -149,7 +151,8 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 		s.development.variables(),
 		s.validation.variables(),
 		[]ourVariable{
-			{"python", "PINION_PYTHON", nil}, // locate reads it, for it says where from
+			{"python", "PINION_PYTHON", nil},             // locate reads it, for it says where from
+			{"none-defaults", noneDefaultsVariable, nil}, // settleNoneDefaults reads it
 			{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
 			{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
 			{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return setInt(&s.accessLines, v, 0) }},
@@ -182,6 +185,15 @@ func (s *settings) cog(f *pflag.FlagSet, env func(string) string, flag, name str
 	if err := set(v); err != nil {
 		s.warnings = append(s.warnings, fmt.Sprintf("%s is ignored: %v", name, err))
 	}
+}
+
+// findModel reads a model's folder, and gives the model what the server is told of it.
+func (s *settings) findModel(dir string) (*model, error) {
+	m, err := findModel(dir, s.predictor, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.settleNoneDefaults(s.noneDefaults)
 }
 
 // check refuses what no flag or variable may say.

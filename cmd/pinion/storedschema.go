@@ -40,8 +40,9 @@ func readStored(dir string) (json.RawMessage, error) {
 
 // storedDocument has the document that a model brings stand in for those that its workers make.
 type storedDocument struct {
-	dir string
-	log *slog.Logger
+	dir     string
+	log     *slog.Logger
+	current func() *model // as it was last read
 
 	mu   sync.Mutex
 	said string // the differences that were last told of
@@ -51,6 +52,9 @@ type storedDocument struct {
 func (s *storedDocument) first(next func(supervise.Loaded)) func(supervise.Loaded) {
 	return func(l supervise.Loaded) {
 		stored, err := readStored(s.dir)
+		if stored != nil && s.current().NoneDefaults == noneOptional {
+			stored, err = withNoneDefaults(stored, l.Schema)
+		}
 		if err != nil {
 			s.log.Error("the model's own schema is not used", "error", err)
 		} else if stored != nil {

@@ -12,17 +12,22 @@ import (
 // subject is what the commands beside serve are about: a model's folder, and the Python that is to have it.
 type subject struct {
 	predictor, python, libPython string
+	noneDefaults                 noneDefaults
 }
 
 func (s *subject) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.predictor, "predictor", "", "the predictor, as FILE.py:CLASS or FILE.py:FUNCTION (default: cog.yaml's)")
 	f.StringVar(&s.python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
 	f.StringVar(&s.libPython, "libpython", "", "the shared library of that Python (default: found from the interpreter)")
+	s.noneDefaults.bindFlags(f)
 }
 
 // model reads the model's folder.
 func (s *subject) model(dir string) (*model, error) {
 	m, err := findModel(dir, s.predictor, os.Getenv)
+	if err == nil {
+		err = m.settleNoneDefaults(s.noneDefaults)
+	}
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}

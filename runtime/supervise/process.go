@@ -42,6 +42,8 @@ type Spec struct {
 	Weights     string `json:"weights,omitempty"`
 	NoCUDA      bool   `json:"no_cuda,omitempty"`
 	NoWarmUp    bool   `json:"no_warm_up,omitempty"` // the model's example is not run after its setup
+	// NoneDefaults is "optional" where inputs with the default None and a type without it may be null.
+	NoneDefaults string `json:"none_defaults,omitempty"`
 	// GPULost are words of errors after which a batch is not tried again in the same process.
 	GPULost []string `json:"gpu_lost,omitempty"`
 	// Template: it is to be no worker, but what workers are forked from; see the type of that name.

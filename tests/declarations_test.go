@@ -1,0 +1,121 @@
+package tests
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// oddDeclarations has what Cog serves and other servers may not.
+const oddDeclarations = `
+from typing import Annotated, List, Optional
+from cog import BaseRunner, Input, Opaque, Secret
+
+class Foreign: ...
+
+class Runner(BaseRunner):
+    def run(
+        self,
+        text: str,
+        *args: int,
+        log: str = True,
+        scale: str = Input(default=1, choices=[1, 2]),
+        steps: Annotated[int, Input(ge=1, le=9)] = 3,
+        many: Annotated[List[Foreign], Opaque] = Input(default=[]),
+        one: Annotated[Optional[Foreign], Opaque] = None,
+        note: Optional[str] = None,
+        key: Secret = None,
+        _hint: str = "h",
+        __seed: int = Input(default=7),
+        **kwargs: str,
+    ) -> str:
+        return repr((text, args, log, scale, steps, many, one, note, key, _hint, __seed, kwargs))
+`
+
+// TestOddDeclarationsAreServedAsCogServesThem: the properties are those of Cog's own generator, but for Annotated[...] with
+// Input(), which that refuses.
+func TestOddDeclarationsAreServedAsCogServesThem(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		c := cli{python: python.Path, dir: folder(t, "run.py", oddDeclarations)}
+		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: c.dir})
+		sameJSON(t, "the document", []byte(c.good(t, "schema", "--static")), string(s.Do(http.MethodGet, "/openapi.json", nil).Body))
+		sameJSON(t, "the input", []byte(c.good(t, "schema", "--static", "--input")), `{"title":"Input","type":"object","required":["text"],"properties":{
+			"text":{"title":"Text","type":"string","x-order":0},
+			"log":{"title":"Log","type":"string","default":true,"x-order":1},
+			"scale":{"allOf":[{"$ref":"#/components/schemas/scale"}],"default":1,"x-order":2},
+			"steps":{"title":"Steps","type":"integer","minimum":1,"maximum":9,"default":3,"x-order":3},
+			"many":{"title":"Many","type":"array","items":{"type":"object"},"default":[],"x-order":4},
+			"one":{"title":"One","type":"object","nullable":true,"default":null,"x-order":5},
+			"note":{"title":"Note","type":"string","nullable":true,"default":null,"x-order":6},
+			"key":{"title":"Key","type":"string","format":"password","writeOnly":true,"x-cog-secret":true,"nullable":true,"default":null,"x-order":7},
+			"_hint":{"title":"Hint","type":"string","default":"h","x-order":8},
+			"__seed":{"title":"Seed","type":"integer","default":7,"x-order":9}}}`)
+
+		const defaults = `('a', (), True, 1, 3, [], None, None, None, 'h', 7, {})`
+		if got := s.Succeed(input{"text": "a", "args": []int{1}, "kwargs": input{"x": 1}, "more": 2}).Text(t); got != defaults {
+			t.Errorf("the function got %s, want %s", got, defaults)
+		}
+		if got := strings.TrimSpace(c.good(t, "predict", "-i", "text=a")); got != defaults {
+			t.Errorf("pinion predict: the function got %s, want %s", got, defaults)
+		}
+		given := input{"text": "a", "log": "l", "steps": 9, "many": []any{input{"b": 1}}, "one": nil, "_hint": "i", "__seed": 8.0}
+		const want = `('a', (), 'l', 1, 9, [{'b': 1}], None, None, None, 'i', 8, {})`
+		if got := s.Succeed(given).Text(t); got != want {
+			t.Errorf("the function got %s, want %s", got, want)
+		}
+		for body, message := range map[string]string{
+			`{"steps":0}`: `0 is less than the minimum of 1`, `{"many":{}}`: `{} is not of type "array"`,
+			`{"many":[1]}`: `1 is not of type "object"`, `{"scale":"1"}`: `"1" is not one of [1,2]`, `{"log":true}`: `true is not of type "string"`,
+		} {
+			a := s.Create(`{"input":{"text":"a",` + body[1:] + `}`)
+			if found := problems(t, a); len(found) != 1 || found[0].Msg != message {
+				t.Errorf("%s is answered %s", body, a)
+			}
+		}
+		for _, name := range []string{"log", "scale"} {
+			waitLogged(t, s, `parameter "`+name+`" of Runner.run: the `)
+			if logs := s.Health().Setup.Logs; !strings.Contains(logs, `parameter "`+name+`" of Runner.run: the `) {
+				t.Errorf("setup.logs says nothing of %s: %s", name, logs)
+			}
+		}
+	})
+}
+
+func TestCLICheckWarnsOfOddDeclarations(t *testing.T) {
+	t.Parallel()
+	wantText(t, "stdout", cli{dir: folder(t, "run.py", oddDeclarations)}.good(t, "check"),
+		`warning: run.py:12: parameter "log" of Runner.run: the default True is not of type str`,
+		`warning: run.py:13: parameter "scale" of Runner.run: the choices [1, 2] are not of type str`,
+		"no problem and 2 warnings: run.py loads")
+}
+
+// TestBothRunAndPredict: Cog refuses such a cog.yaml. Here run is served, and its user told.
+func TestBothRunAndPredict(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t, "cog.yaml", "predict: old.py:run\nrun: run.py:run\n",
+		"run.py", "def run() -> str: return 'new'\n", "old.py", "def run() -> str: return 'old'\n")}
+	got := c.run(t, "check")
+	if got.code != 1 {
+		t.Errorf("check ended with %d", got.code)
+	}
+	wantText(t, "check", got.stdout, "cog.yaml:1: run and predict are both set, and Cog refuses that", "remove predict")
+	s := harness.Ready(t, harness.Options{Dir: c.dir})
+	waitLogged(t, s, "cog.yaml: run and predict are both set, and Cog refuses that")
+	if got := s.Succeed(input{}).Text(t); got != "new" {
+		t.Errorf("it is %s that is served", got)
+	}
+}
+
+// hasLogged tells whether the server's log has a line with this text in it.
+func hasLogged(s *harness.Server, text string) bool {
+	_, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, text) })
+	return found
+}
+
+func waitLogged(t *testing.T, s *harness.Server, text string) {
+	t.Helper()
+	harness.Eventually(t, "the log says "+text, func() bool { return hasLogged(s, text) })
+}

@@ -1,0 +1,183 @@
+package tests
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// noneDefaults is as many published models are: None is the default of what cannot be None.
+const noneDefaults = `
+from typing import List
+from cog import BaseRunner, Input, Path, batch
+
+class Runner(BaseRunner):
+    def run(self, seed: int = Input(default=None, ge=0), image: Path = None, size: str = Input(default=None, choices=["s", "m"])) -> str:
+        return f"{seed} {image} {size}"
+
+class Batched(BaseRunner):
+    @batch(max_size=2)
+    def run(self, seed: List[int] = Input(default=None), size: str = None) -> List[str]:
+        return [f"{s} {size}" for s in seed]
+
+def train(epochs: int = Input(default=None)) -> str:
+    return repr(epochs)
+`
+
+const (
+	noneCogYAML  = "run: run.py:Runner\ntrain: run.py:train\n"
+	noneOptional = `{"title":"Input","type":"object","properties":{
+		"seed":{"title":"Seed","type":"integer","minimum":0,"nullable":true,"default":null,"x-order":0},
+		"image":{"title":"Image","type":"string","format":"uri","nullable":true,"default":null,"x-order":1},
+		"size":{"allOf":[{"$ref":"#/components/schemas/size"}],"nullable":true,"default":null,"x-order":2}}}`
+)
+
+// wantNone asks for a prediction without inputs, with nulls, and with values.
+func wantNone(t *testing.T, s *harness.Server) {
+	t.Helper()
+	for _, body := range []any{input{}, input{"seed": nil, "image": "", "size": nil}} {
+		if got := s.Succeed(body).Text(t); got != "None None None" {
+			t.Errorf("the function got %s", got)
+		}
+	}
+	if got := s.Succeed(input{"seed": 3.0, "size": "m"}).Text(t); got != "3 None m" {
+		t.Errorf("the function got %s", got)
+	}
+	if found := problems(t, s.Input(input{"seed": -1})); found[0].Msg != "-1 is less than the minimum of 0" {
+		t.Errorf("a seed of -1: %v", found)
+	}
+}
+
+func TestNoneDefaultsAreRequiredAsWithCog(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "cog.yaml", noneCogYAML, "run.py", noneDefaults)
+	s := harness.Ready(t, harness.Options{Dir: dir})
+	var missing []string
+	for _, p := range problems(t, s.Input(input{})) {
+		missing = append(missing, p.Loc[2]+" "+p.Type)
+	}
+	if got := strings.Join(missing, ", "); got != "seed value_error.missing, image value_error.missing, size value_error.missing" {
+		t.Errorf("missing are %s", got)
+	}
+	check := cli{dir: dir}.good(t, "check")
+	for name, place := range map[string]string{"seed": "Runner.run", "image": "Runner.run", "size": "Runner.run", "epochs": "train"} {
+		line := `parameter "` + name + `" of ` + place + `: its default is None and `
+		wantText(t, "check", check, line)
+		waitLogged(t, s, line)
+	}
+	wantText(t, "check", check, "--none-defaults optional", "no problem and 4 warnings")
+}
+
+func TestNoneDefaultsMayBeOptional(t *testing.T) {
+	t.Parallel()
+	const flag, value = "--none-defaults", "optional"
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		c := cli{python: python.Path, dir: folder(t, "cog.yaml", noneCogYAML, "run.py", noneDefaults)}
+		sameJSON(t, "the static input", []byte(c.good(t, "schema", "--static", "--input", flag, value)), noneOptional)
+		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: c.dir, Args: []string{flag, value}})
+		sameJSON(t, "the document", []byte(c.good(t, "schema", flag, value)), string(s.Do(http.MethodGet, "/openapi.json", nil).Body))
+		wantNone(t, s)
+		if got := s.Do(http.MethodPost, "/trainings", input{"input": input{}}).Text(t); got != "None" {
+			t.Errorf("train got %s", got)
+		}
+		if logged := hasLogged(s, "its default is None"); logged {
+			t.Error("the log warns of what is as it is wanted")
+		}
+		wantText(t, "check", c.good(t, "check", flag, value), "no problem: ")
+		wantText(t, "predict", c.good(t, "predict", flag, value, "-i", "seed=4"), "4 None None")
+		wantText(t, "train", c.good(t, "train", flag, value), "None")
+	})
+}
+
+// TestNoneDefaultsOfAModelThatIsExecuted: its source alone does not tell what its inputs are.
+func TestNoneDefaultsOfAModelThatIsExecuted(t *testing.T) {
+	t.Parallel()
+	source := strings.Replace(noneDefaults, "ge=0", "ge=len(__import__('glob').glob('/nowhere'))", 1)
+	c := cli{dir: folder(t, "run.py", source), env: []string{"PINION_NONE_DEFAULTS=optional"}}
+	sameJSON(t, "the input", []byte(c.good(t, "schema", "--input")), noneOptional)
+}
+
+func TestNoneDefaultsOfBatches(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "run.py", noneDefaults)
+	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Batched", Args: []string{"--preload"}, Env: []string{"PINION_NONE_DEFAULTS=optional"}})
+	if got := s.Succeed(input{}).Text(t); got != "None None" {
+		t.Errorf("the function got %s", got)
+	}
+	if got := s.Succeed(input{"seed": 3, "size": "m"}).Text(t); got != "3 m" {
+		t.Errorf("the function got %s", got)
+	}
+}
+
+// TestNoneDefaultsInCogYAML: the flag counts before the variable, and that before the key, which a reload reads anew.
+func TestNoneDefaultsInCogYAML(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t, "cog.yaml", noneCogYAML+"none_defaults: optional\n", "run.py", noneDefaults)}
+	wantText(t, "the key", c.good(t, "check"), "no problem: ")
+	wantText(t, "the flag", c.good(t, "check", "--none-defaults", "required"), "4 warnings")
+	c.env = []string{"PINION_NONE_DEFAULTS=required"}
+	wantText(t, "the variable", c.good(t, "check"), "4 warnings")
+	wantText(t, "the flag", c.good(t, "check", "--none-defaults", "optional"), "no problem: ")
+
+	s := harness.Ready(t, harness.Options{Dir: c.dir})
+	wantNone(t, s)
+	if err := os.WriteFile(filepath.Join(c.dir, "cog.yaml"), []byte(noneCogYAML), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.Signal(syscall.SIGHUP)
+	waitLogged(t, s, "its default is None")
+	harness.Eventually(t, "the reloaded model asks for its inputs", func() bool { return s.Input(input{}).Code == http.StatusUnprocessableEntity })
+}
+
+// TestNoneDefaultsOfAStoredDocument: Cog wrote it, to whom such inputs are required.
+func TestNoneDefaultsOfAStoredDocument(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "cog.yaml", noneCogYAML, "run.py", noneDefaults)
+	document := cli{dir: dir}.good(t, "schema")
+	if err := os.MkdirAll(filepath.Join(dir, ".cog"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".cog/openapi_schema.json"), []byte(document), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := cli{dir: dir}
+	sameJSON(t, "the input", []byte(c.good(t, "schema", "--input", "--none-defaults", "optional")), noneOptional)
+	wantText(t, "predict", c.good(t, "predict", "--none-defaults", "optional"), "None None None")
+	wantText(t, "check", c.good(t, "check", "--none-defaults", "optional"), "no problem: ")
+	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--none-defaults", "optional"}})
+	wantNone(t, s)
+	wantText(t, "without", c.bad(t, 2, "predict"), `missing required input "seed"`)
+
+	older := strings.Replace(document, `"required": [`, `"once": [`, 1) // as older Cog wrote it: the inputs may be absent
+	if err := os.WriteFile(filepath.Join(dir, ".cog/openapi_schema.json"), []byte(older), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s = harness.Ready(t, harness.Options{Dir: dir})
+	if got := s.Succeed(input{}).Text(t); got != "None None None" {
+		t.Errorf("the function got %s", got)
+	}
+	if hasLogged(s, `parameter "seed"`) {
+		t.Error("the log warns of inputs that may be absent")
+	}
+}
+
+func TestNoneDefaultsThatAreNone(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t, "cog.yaml", noneCogYAML, "run.py", noneDefaults)}
+	const allowed = `"maybe": it is required or optional`
+	for _, command := range []string{"serve", "predict", "schema", "check", "train"} {
+		wantText(t, command, c.bad(t, 2, command, "--none-defaults", "maybe"), "--none-defaults: "+allowed)
+	}
+	c.env = []string{"PINION_NONE_DEFAULTS=maybe"}
+	for _, command := range []string{"serve", "predict", "schema", "check", "train"} {
+		wantText(t, command, c.bad(t, 2, command), "PINION_NONE_DEFAULTS: "+allowed)
+	}
+	c = cli{dir: folder(t, "cog.yaml", noneCogYAML+"none_defaults: maybe\n", "run.py", noneDefaults)}
+	wantText(t, "serve", c.bad(t, 2, "serve"), "none_defaults: "+allowed)
+	wantText(t, "check", c.run(t, "check").stdout, `cog.yaml:3: none_defaults: "maybe" is not known`, "write one of required, optional")
+}
