@@ -105,7 +105,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 	})
 	f.svc = service.New(service.Options{
 		Pool: f.pool, Files: f.files, Logger: f.log, Queue: s.queue > 0,
-		Version:    map[string]string{"pinion": version, "cog": cogVersion},
+		Version:    map[string]string{"pinion": version, "cog": cogVersion, "coglet": cogVersion},
 		OnShutdown: f.ask,
 		Webhooks:   f.webhooks,
 		Observer:   observer{f.metrics},

@@ -69,7 +69,7 @@ func (s *Store) download(ctx context.Context, folder, rawURL string) (path strin
 	if most >= 0 && response.ContentLength > most {
 		return "", ErrTooLarge
 	}
-	path = filepath.Join(folder, downloadName(first, response))
+	path = filepath.Join(folder, downloadName(first))
 	body, err := decoded(&progressReader{response.Body, progress}, response.Header.Values("Content-Encoding"))
 	if err != nil {
 		return "", err

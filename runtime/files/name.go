@@ -1,8 +1,6 @@
 package files
 
 import (
-	"mime"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -64,46 +62,13 @@ func extensionOf(name string) string {
 	return extension
 }
 
-// downloadName is the name of a downloaded file: as the URL has it, where that has an extension;
-// else as the server calls the file; else the URL's with an extension for the content's type.
-func downloadName(first *url.URL, response *http.Response) string {
-	name := lastSegment(first)
-	if extensionOf(name) != "" {
+// downloadName is the name of a downloaded file: as the URL has it. Where that has no extension there is none, as with Cog: what a
+// server says of the file is in no URL, and a model may go by the name.
+func downloadName(first *url.URL) string {
+	if name := lastSegment(first); name != "" {
 		return name
 	}
-	if given := safeName(baseName(dispositionName(response.Header.Get("Content-Disposition")))); given != "" {
-		name = given
-	}
-	if extensionOf(name) == "" && response.Request != nil {
-		if last := lastSegment(response.Request.URL); extensionOf(last) != "" { // after redirects
-			return last
-		}
-	}
-	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if err != nil {
-		kind = ""
-	}
-	return withExtension(name, kind)
-}
-
-// dispositionName is the file's name in a Content-Disposition header (RFC 6266), or "". Many servers write names with
-// spaces or other letters without quotes, or encode them as in mail (RFC 2047); browsers read these too.
-func dispositionName(header string) string {
-	_, parameters, err := mime.ParseMediaType(header)
-	name := parameters["filename"]
-	if err != nil {
-		const key = "filename="
-		at := strings.Index(strings.ToLower(header), key)
-		if at < 0 || at+len(key) > len(header) { // lower case may be longer
-			return ""
-		}
-		name, _, _ = strings.Cut(header[at+len(key):], ";")
-		name = strings.Trim(strings.TrimSpace(name), `"`)
-	}
-	if decoded, err := new(mime.WordDecoder).DecodeHeader(name); err == nil {
-		return decoded
-	}
-	return name
+	return "file"
 }
 
 // lastSegment is the last part of a URL's path as a safe name, without parameters behind the extension (cat.png;v=2).

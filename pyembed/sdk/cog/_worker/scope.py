@@ -56,15 +56,20 @@ class Scope:
         if value is None:
             self.delete_metric(key)
             return
-        if not isinstance(mode, (str, type(None))) or mode not in _MODES:
+        if not isinstance(key, str):
+            raise _no_text("key", key)
+        if not isinstance(mode, (str, type(None))):
+            raise _no_text("mode", mode)
+        if mode not in _MODES:
             raise TypeError(
-                f"metric {key!r}: mode is {mode!r}; it must be 'replace', 'incr' or 'append'"
+                f"Invalid metric mode: '{mode}'. Expected 'replace', 'incr', or 'append'."
             )
         mode = _MODES[mode]
         if self._values is None or key not in self._values:
+            _check_reserved(key)
             _check_name(key)
-        kind = _kind_of(key, value)
-        value = _snapshot(key, value)  # None: not a finite number
+        kind = _kind_of(value)
+        value = _snapshot(value)  # None: not a finite number
         self._apply(key, value, kind, mode)
         if self.hook is not None:
             self.hook(key, value, mode)
@@ -76,14 +81,14 @@ class Scope:
         known = kinds.get(key)
         if known is not None and known is not kind:
             raise TypeError(
-                f"metric {key!r} is of type {known.__name__} and cannot become "
-                f"{kind.__name__}; delete it first"
+                f"Metric '{key}' has type {known.__name__}, cannot set to {kind.__name__} "
+                "without deleting first"
             )
         if mode == "increment":
             if kind is not int and kind is not float:
-                raise TypeError(f"metric {key!r}: mode 'incr' adds numbers, not {kind.__name__}")
+                raise TypeError(f"Increment mode requires int or float, got {kind.__name__}")
             if isinstance(values.get(key), list):
-                raise TypeError(f"metric {key!r} holds a list; mode 'incr' adds to a number")
+                raise TypeError(f"Metric '{key}' holds a list, to which increment mode cannot add")
             held = values.get(key, 0)
             value = held if held is None or value is None else _finite(held + value)
         elif mode == "append":
@@ -104,6 +109,9 @@ class Scope:
 
     def delete_metric(self, key: str) -> None:
         """Forget a metric, its type, and all that is nested below its name."""
+        if not isinstance(key, str):
+            raise _no_text("key", key)
+        _check_name(key)
         if self._values is None or self._kinds is None:
             return
         below = key + "."
@@ -256,45 +264,64 @@ def _of_thread() -> Scope:
     return INACTIVE if scope is None else scope
 
 
+# What a metric breaks is said in the words of Cog's own runtime: clients and tests know them.
+
+
+def _no_text(argument: str, value: Any) -> TypeError:
+    return TypeError(
+        f"argument '{argument}': '{type(value).__name__}' object cannot be cast as 'str'"
+    )
+
+
+def _check_reserved(name: str) -> None:
+    if name == "predict_time":
+        raise ValueError("'predict_time' is reserved by the runtime")
+    if name.startswith("cog."):
+        raise ValueError("the 'cog.' prefix is reserved for system metrics")
+
+
 def _check_name(name: str) -> None:
     """Raise unless name is 1 to 4 dotted segments of the allowed form."""
-    if not isinstance(name, str):
-        raise TypeError(f"a metric's name must be a str, not {type(name).__name__}")
     if not name:
-        raise ValueError("a metric's name must not be empty")
-    if len(name) > _NAME_LIMIT:
+        raise ValueError("metric name must not be empty")
+    size = len(name.encode(errors="surrogatepass"))
+    if size > _NAME_LIMIT:
         raise ValueError(
-            f"metric name of {len(name)} characters: at most {_NAME_LIMIT} are allowed"
+            f"metric name must be {_NAME_LIMIT} characters or fewer (got {size} characters)"
         )
     segments = name.split(".")
     if len(segments) > _SEGMENT_LIMIT:
         raise ValueError(
-            f"metric {name!r} has {len(segments)} segments: at most {_SEGMENT_LIMIT} are allowed"
+            f"metric name must have at most {_SEGMENT_LIMIT} dot-separated segments "
+            f"(got {len(segments)})"
         )
-    for segment in segments:
-        problem = _segment_problem(segment)
-        if problem:
-            raise ValueError(f"metric {name!r}: {problem}")
-    if name == "predict_time" or name.startswith("cog."):
-        raise ValueError(f"metric {name!r} is reserved: the server records it itself")
+    for index, segment in enumerate(segments):
+        if segment:
+            problem = _segment_problem(segment)
+            if problem:
+                raise ValueError(f"metric name segment '{segment}' {problem}")
+        elif index == 0:
+            raise ValueError("metric name must not start with a dot")
+        elif index == len(segments) - 1:
+            raise ValueError("metric name must not end with a dot")
+        else:
+            raise ValueError("metric name must not contain empty segments (consecutive dots)")
 
 
 def _segment_problem(segment: str) -> str:
-    if not segment:
-        return "a dot must stand between two segments"
     if not segment[0].isalpha() or not segment[0].isascii():
-        return f"segment {segment!r} must begin with a letter a-z or A-Z"
+        return "must start with a letter"
+    before = ""
     for char in segment:
+        if char == before == "_":
+            return "must not contain consecutive underscores"
         if not (char.isascii() and (char.isalnum() or char == "_")):
-            return f"segment {segment!r} may not contain {char!r}"
-    if segment[-1] == "_":
-        return f"segment {segment!r} must end with a letter or digit"
-    if "__" in segment:
-        return f"segment {segment!r} may not contain two underscores in a row"
-    return ""
+            return f"contains invalid character '{char}'"
+        before = char
+    return "must end with a letter or digit" if before == "_" else ""
 
 
-def _kind_of(name: str, value: Any) -> type:
+def _kind_of(value: Any) -> type:
     kind = type(value)
     if kind in _KINDS:
         return kind
@@ -302,12 +329,12 @@ def _kind_of(name: str, value: Any) -> type:
         if isinstance(value, kind):
             return kind
     raise TypeError(
-        f"metric {name!r} cannot be of type {type(value).__name__}; "
-        "it must be bool, int, float, str, list or dict"
+        f"Unsupported metric value type: {type(value).__name__}. "
+        "Expected bool, int, float, str, list, or dict."
     )
 
 
-def _snapshot(name: str, value: Any) -> Any:
+def _snapshot(value: Any) -> Any:
     """Return value as plain JSON data that later changes in the model do not touch."""
     if value is None or type(value) in (bool, int, str):
         return value
@@ -318,17 +345,13 @@ def _snapshot(name: str, value: Any) -> Any:
     if isinstance(value, float):
         return _finite(float(value))
     if isinstance(value, list):
-        return [_snapshot(name, item) for item in value]
+        return [_snapshot(item) for item in value]
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str):
-                raise TypeError(
-                    f"metric {name!r}: keys of a dict must be str, not {type(key).__name__}"
-                )
-        return {str.__str__(key): _snapshot(name, item) for key, item in value.items()}
-    raise TypeError(
-        f"metric {name!r} holds a value of type {type(value).__name__}, which JSON has not"
-    )
+                raise TypeError(f"'{type(key).__name__}' object cannot be cast as 'str'")
+        return {str.__str__(key): _snapshot(item) for key, item in value.items()}
+    raise TypeError(f"Cannot convert {type(value).__name__} to JSON metric value")
 
 
 def _finite(value: Any) -> Any:
