@@ -1,8 +1,10 @@
 package tests
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -91,6 +93,30 @@ func TestAStoredSchemaIsTheSchema(t *testing.T) {
 	sameJSON(t, "the server's", s.Do(http.MethodGet, "/openapi.json", nil).Body, stored)
 	wantCode(t, "above the bound", s.Input(input{"n": 6}), http.StatusUnprocessableEntity)
 	sameJSON(t, "within", s.Succeed(input{"n": 5}).Output, "5")
+}
+
+// The document's title is the model's name: its image's, else its folder's, and its description the docstring.
+func TestCLISchemaNamesTheModel(t *testing.T) {
+	t.Parallel()
+	source := "def run(n: int) -> int:\n    \"\"\"Adds one.\"\"\"\n"
+	for image, want := range map[string]string{
+		"": "", "painter": "painter", "r8.im/me/painter": "painter", "localhost:5000/me/painter:v1": "painter",
+		"me/painter@sha256:1234": "painter",
+	} {
+		dir := folder(t, "run.py", source, "cog.yaml", "run: run.py:run\nimage: \""+image+"\"\n")
+		if want == "" {
+			want = filepath.Base(dir)
+		}
+		var document struct {
+			Info struct{ Title, Description string }
+		}
+		if err := json.Unmarshal([]byte(cli{dir: dir}.good(t, "schema")), &document); err != nil {
+			t.Fatal(err)
+		}
+		if document.Info.Title != want || document.Info.Description != "Adds one." {
+			t.Errorf("image %q: %+v, want %q", image, document.Info, want)
+		}
+	}
 }
 
 func TestCLISchemaWithABrokenDocument(t *testing.T) {

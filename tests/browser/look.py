@@ -350,7 +350,7 @@ def narrow(look: Look) -> None:
     look.page.evaluate("scrollTo(0, 0)")
     look.run()
     look.ends("succeeded")
-    look.page.wait_for_function("() => { const b = document.querySelector('#state').getBoundingClientRect(); return b.top >= 0 && b.bottom <= innerHeight }")
+    look.page.wait_for_function("() => { const b = document.querySelector('#state').getBoundingClientRect(); return b.top >= 0 && b.bottom <= innerHeight / 3 }")
 
 
 def beside(look: Look) -> None:

@@ -40,9 +40,10 @@ const isText = () => outputSchema()["x-cog-array-display"] === "concatenate"; //
 const isFile = (schema) => schema.type === "string" && schema.format === "uri";
 const isFileList = (schema) => schema.type === "array" && isFile(resolve(schema.items ?? {}));
 
-function isSecret(schema) {
+// isSecret tells whether there is a secret in what a schema describes; a schema may hold itself.
+function isSecret(schema, depth = 0) {
   const parts = [schema.items, ...(schema.anyOf ?? []), ...Object.values(schema.properties ?? {})];
-  return schema.format === "password" || parts.some((part) => part && isSecret(resolve(part)));
+  return schema.format === "password" || (depth < 8 && parts.some((part) => part && isSecret(resolve(part), depth + 1)));
 }
 
 // modelExamples are the model's own examples: [{name, input}], from the document's `example` or `examples`.

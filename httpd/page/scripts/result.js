@@ -88,10 +88,11 @@ function durationText(seconds) {
   return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
 }
 
-// revealResult scrolls to the result where its state is out of sight, as below the form on a telephone.
+// revealResult scrolls to the result where it is out of sight, or, below the form on a telephone, has little room.
 function revealResult() {
   const box = $("state").getBoundingClientRect();
-  if (box.top >= 0 && box.bottom <= innerHeight) return;
+  const narrow = matchMedia("(max-width: 56rem)").matches;
+  if (box.top >= 0 && box.bottom <= innerHeight / (narrow ? 3 : 1)) return;
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   $("result").scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
 }
