@@ -172,9 +172,11 @@ func TestCLIReadingHasATimeLimit(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "run.py", undecidedModel(lastingModel))}
 	wantText(t, "schema", c.bad(t, 1, "schema", "--execute", "--timeout", "5s"), "it took longer than 5s, and was ended; --timeout gives it more time")
-	for _, pid := range startedProcesses(t, c.dir, &bytes.Buffer{}) {
-		if isRunning(pid) {
-			t.Errorf("process %d runs after the command's end", pid)
+	if _, err := os.Stat(filepath.Join(c.dir, "pids")); err == nil { // a busy machine may not come so far in the time
+		for _, pid := range startedProcesses(t, c.dir, &bytes.Buffer{}) {
+			if isRunning(pid) {
+				t.Errorf("process %d runs after the command's end", pid)
+			}
 		}
 	}
 	got := c.run(t, "check", "--execute", "--timeout", "1ms")

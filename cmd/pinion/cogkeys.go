@@ -76,7 +76,7 @@ func cogForm() *valueForm {
 	}
 	return mapping(map[string]*valueForm{
 		"build":       build,
-		"concurrency": served(mapping(map[string]*valueForm{"default_target": served(count()), "max": served(count())})),
+		"concurrency": served(mapping(map[string]*valueForm{"default_target": {kinds: []yamlKind{yamlNumber}}, "max": served(count())})),
 		"description": text(nil),
 		"environment": served(&valueForm{kinds: []yamlKind{yamlList}, item: served(text(environmentRule))}),
 		"image":       served(text(nil)), // the page has the model's name from it
@@ -194,7 +194,7 @@ func cudaRule(n *yamlNode) (string, string) {
 
 // nearest is the word that a misspelt one is likely to mean, or "".
 func nearest(word string, words []string) string {
-	best, distance := "", min(max(2, len(word)/3), len(word)/2)+1
+	best, distance := "", min(max(2, len(word)/3), len(word)-1)+1
 	for _, other := range words {
 		if d := editDistance(word, other); d < distance {
 			best, distance = other, d

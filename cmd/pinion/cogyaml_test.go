@@ -31,6 +31,7 @@ func cogYAMLFindings(t *testing.T, text string) []string {
 func TestMistakesInCogYAML(t *testing.T) {
 	cases := []struct{ name, text, begin, end string }{
 		{"a misspelt key", "run: run.py:a\nconcurency:\n  max: 2\n", `cog.yaml:2: "concurency" is no key that is known`, `write "concurrency", if that is what is meant`},
+		{"letters in another order", "rnu: run.py:a\n", `cog.yaml:1: "rnu" is no key that is known`, `write "run", if that is what is meant`},
 		{"an unknown key", "run: run.py:a\nlicence: MIT\n", `warning: cog.yaml:2: "licence" is no key that is known`, "the keys here are build, concurrency, description, environment, image, model, none_defaults, observability, predict, run, tests, train, weights"},
 		{"of build", "build:\n  gpu: true\n  pyton_version: '3.12'\n", `warning: cog.yaml:3: build: "pyton_version" is no key that is known`, `write "python_version", if that is what is meant`},
 		{"of concurrency", "concurrency: {mx: 2}\n", `warning: cog.yaml:1: concurrency: "mx" is no key that is known`, `write "max", if that is what is meant`},
@@ -148,6 +149,19 @@ build:
 				t.Errorf("found %q", found)
 			}
 		})
+	}
+}
+
+func TestReadDebs(t *testing.T) {
+	got := readDebs("bash\tinstalled\t\nmawk\tinstalled\tawk, other (= 1.2)\ngone\tconfig-files\tgone-too\nnot a line\n")
+	for name, want := range map[string]bool{"bash": true, "mawk": true, "awk": true, "other": true, "gone": false, "gone-too": false, "not a line": false} {
+		if got[name] != want {
+			t.Errorf("%s: %v", name, got[name])
+		}
+	}
+	delete(got, "")
+	if len(got) != 4 {
+		t.Errorf("it holds %v", got)
 	}
 }
 

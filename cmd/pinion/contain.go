@@ -129,10 +129,16 @@ func killDescendants() {
 		if len(left) == 0 {
 			return
 		}
+		var killed []int
 		for _, pid := range left {
-			_ = unix.Kill(pid, unix.SIGKILL)
+			if err := unix.Kill(pid, unix.SIGKILL); err != unix.EPERM { // another user's, as of sudo
+				killed = append(killed, pid)
+			}
 		}
-		for _, pid := range left {
+		if len(killed) == 0 {
+			return
+		}
+		for _, pid := range killed {
 			for {
 				if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR {
 					break

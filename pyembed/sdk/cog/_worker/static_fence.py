@@ -164,7 +164,7 @@ class ImportGuard:
             return
         if event == "socket.connect":
             if type(args[1]) is tuple:  # not of a file
-                raise PermissionError("the network is not used when a schema is made")
+                raise PermissionError("a model is looked at without the network, unless --execute")
         elif event in _RUNNING:
             file, line = self._caller()
             if file or _installs(args):
