@@ -196,7 +196,7 @@ func serveBatching(s *batchingSettings) error {
 	if err != nil {
 		return &exitError{exitFailure, err}
 	}
-	clients, address, err := listen(s.host, s.port)
+	clients, address, err := listen(s.host, s.port, portSetting{"-port", ""})
 	if err != nil {
 		workers.Close()
 		return &exitError{exitFailure, err}

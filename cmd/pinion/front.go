@@ -134,7 +134,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 	if f.watcher, err = f.newWatcher(); err != nil {
 		return nil, err
 	}
-	if f.ln, f.address, err = listen(s.exposure.address(), s.port); err != nil {
+	if f.ln, f.address, err = listen(s.exposure.address(), s.port, portSetting{"-p", "PORT"}); err != nil {
 		return nil, err
 	}
 	if err = f.openMonitor(); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // listen opens the server's socket and says which address it is bound to; 0.0.0.0 stands for all of the machine's.
-func listen(host string, port int) (net.Listener, string, error) {
+func listen(host string, port int, by portSetting) (net.Listener, string, error) {
 	if path, ok := strings.CutPrefix(host, "unix:"); ok {
 		if err := removeStale(path); err != nil {
 			return nil, "", err
@@ -24,7 +24,7 @@ func listen(host string, port int) (net.Listener, string, error) {
 	}
 	ln, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return nil, "", fmt.Errorf("listen on %s port %d: %w", host, port, takenError(err, port))
+		return nil, "", fmt.Errorf("listen on %s port %d: %w", host, port, takenError(err, port, by))
 	}
 	_, picked, err := net.SplitHostPort(ln.Addr().String())
 	if err != nil {

@@ -15,7 +15,7 @@ func (f *front) openMonitor() (err error) {
 		return nil
 	}
 	var address string
-	if f.watched, address, err = listen(f.s.exposure.monitorAddress(), f.s.exposure.metricsPort); err != nil {
+	if f.watched, address, err = listen(f.s.exposure.monitorAddress(), f.s.exposure.metricsPort, portSetting{"--metrics-port", "PINION_METRICS_PORT"}); err != nil {
 		return err
 	}
 	f.monitor = httpd.NewMonitor(backend{f.svc, f.preloadHealth}, httpd.Options{

@@ -12,8 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// portSetting is how a user sets a port.
+type portSetting struct {
+	flag, variable string // variable "": there is none
+}
+
 // takenError says of an address that is in use by whom, as far as /proc tells, and what to do. Other errors it leaves as they are.
-func takenError(err error, port int) error {
+func takenError(err error, port int, by portSetting) error {
 	if !errors.Is(err, unix.EADDRINUSE) {
 		return err
 	}
@@ -21,7 +26,11 @@ func takenError(err error, port int) error {
 	if pid := portOwner(port); pid != 0 {
 		who = fmt.Sprintf("process %d (%s)", pid, commandLine(pid))
 	}
-	return fmt.Errorf("%w: by %s; end it, or choose another port with -p or PORT=: -p 0 takes a free one", err, who)
+	how := by.flag
+	if by.variable != "" {
+		how += " or " + by.variable + "="
+	}
+	return fmt.Errorf("%w: by %s; end it, or choose another port with %s: %s 0 takes a free one", err, who, how, by.flag)
 }
 
 // portOwner is the process that listens on a TCP port of this machine, or 0 where that cannot be seen.
