@@ -77,6 +77,7 @@ func (s *Slot) lead(c *Call) {
 			err, s.fault = s.fault, nil
 		}
 		s.out.deliver()
+		clear(s.out) // their inputs may be large, and the next delivery far away
 		s.out = s.out[:0]
 		for i, w := range s.woken {
 			w.poke()

@@ -20,5 +20,6 @@ func (s *Slot) salvage() {
 	s.woken = s.woken[:0]
 	p.mu.Unlock()
 	s.out.deliver()
+	clear(s.out)
 	s.out = s.out[:0]
 }
