@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -88,7 +89,14 @@ func (s *Server) answerWithin(ctx *fasthttp.RequestCtx, p *predict.Prediction, m
 	}
 	rec := p.Record()
 	s.object200(ctx, &rec, p)
-	ctx.SetStatusCode(fasthttp.StatusAccepted)
+	restate(ctx, fasthttp.StatusAccepted)
+}
+
+// restate gives an answer another status than 200, unless it was refused.
+func restate(ctx *fasthttp.RequestCtx, status int) {
+	if ctx.Response.StatusCode() == fasthttp.StatusOK {
+		ctx.SetStatusCode(status)
+	}
 }
 
 // ended waits until r has ended, at most that long, and tells whether it has.
@@ -169,23 +177,28 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 
 // object200 answers with a prediction object. A small one goes into the response's own buffer; a big one
 // is streamed from the record, because a copy of it would double its memory for as long as the client
-// takes to read it. p, if any, is released when the record is not needed any more.
+// takes to read it. p is released when the record is not needed any more.
 func (s *Server) object200(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	ctx.Response.Header.SetContentType(contentJSON)
 	if len(rec.Input)+len(rec.Output)+len(rec.Error)+len(rec.Logs)+len(rec.Metrics) > maxKept {
 		body := new(pieces)
-		if p != nil {
-			body.release = p.Release
-		}
 		body.parts[0] = s.object.AppendHead(nil, rec)
 		body.parts[1] = rec.Output
 		body.parts[2] = s.object.AppendTail(nil, rec)
+		made := cap(body.parts[0]) + cap(body.parts[2]) // beside the record itself
+		if !p.Afford(made) {
+			p.Release()
+			s.refuse(ctx, &roomError{int64(made), memory.ErrFull})
+			return
+		}
+		body.release = func() {
+			p.Refund(made)
+			p.Release()
+		}
 		ctx.Response.SetBodyStream(body, body.size())
 		return
 	}
 	ctx.Response.SwapBody(s.object.Append(ctx.Response.SwapBody(nil)[:0], rec))
-	if p != nil {
-		p.Release()
-	}
+	p.Release()
 }

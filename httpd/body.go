@@ -23,18 +23,27 @@ func (e *bodyError) Error() string { return "read the body: " + e.cause.Error() 
 func (e *bodyError) Unwrap() error { return e.cause }
 
 // takeBody is the request's whole body, for keeps: it aliases nothing that fasthttp uses again. It is at most as large
-// as it may be (headerReceived). The error is fasthttp.ErrBodyTooLarge or a *bodyError.
-func (s *Server) takeBody(ctx *fasthttp.RequestCtx) ([]byte, error) {
+// as it may be (headerReceived). charged is how many bytes of the memory budget it takes, which the caller frees. The error is
+// fasthttp.ErrBodyTooLarge, a *bodyError or a *roomError.
+func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (body []byte, charged int64, err error) {
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
-		return append([]byte(nil), ctx.Request.Body()...), nil
+		return append([]byte(nil), ctx.Request.Body()...), 0, nil
 	}
 	size := int64(ctx.Request.Header.ContentLength())
 	if size < 0 {
 		c, _ := ctx.Conn().(*conn)
-		return readAll(&bodyReader{from: stream, conn: c, size: size, left: s.opt.MaxBody})
+		l := lease{budget: s.opt.Memory}
+		body, err := l.readAll(&bodyReader{from: stream, conn: c, size: size, left: s.opt.MaxBody})
+		if err != nil {
+			l.shrink(l.bytes)
+		}
+		return body, l.bytes, err
 	}
-	var body []byte
+	charged = bodyCost(size)
+	if err := s.awaitRoom(ctx, charged); err != nil {
+		return nil, 0, err
+	}
 	if size <= spare.Max {
 		body = spare.Get(int(size))
 	} else {
@@ -42,27 +51,11 @@ func (s *Server) takeBody(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	}
 	if _, err := io.ReadFull(stream, body); err != nil {
 		spare.Put(body)
-		return nil, &bodyError{err}
+		s.opt.Memory.Free(charged)
+		return nil, 0, &bodyError{err}
 	}
 	_ = ctx.Request.CloseBodyStream() // it was read to its end: see finishBody
-	return body, nil
-}
-
-// readAll reads r without a copy of it in memory for long. It is bounded by r itself.
-func readAll(r io.Reader) ([]byte, error) {
-	body := make([]byte, 0, 4<<10)
-	for {
-		n, err := r.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
-		switch {
-		case err == io.EOF:
-			return body, nil
-		case err != nil:
-			return nil, err
-		case len(body) == cap(body):
-			body = append(make([]byte, 0, 2*cap(body)), body...)
-		}
-	}
+	return body, charged, nil
 }
 
 // bodyReader reads a body and says in which way it fails: with fasthttp.ErrBodyTooLarge after left bytes, or else
@@ -116,11 +109,19 @@ func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*intake, error
 	}
 	in := &intake{raw: raw, flat: raw, encoding: encoding, left: s.opt.MaxBody, done: func() {}}
 	if encoding != plain {
+		cost := int64(0)
+		if encoding == zstandard {
+			cost = inflateCost
+		}
+		if err := s.awaitRoom(ctx, cost); err != nil {
+			return nil, err
+		}
 		flat, done, err := s.inflaters.open(encoding, raw)
 		if err != nil {
+			s.opt.Memory.Free(cost)
 			return nil, in.explain(err)
 		}
-		in.flat, in.done = flat, done
+		in.flat, in.done = flat, func() { done(); s.opt.Memory.Free(cost) }
 	}
 	return in, nil
 }

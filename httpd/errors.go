@@ -13,6 +13,7 @@ import (
 	"github.com/bytedance/sonic"
 	"github.com/valyala/fasthttp"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -93,6 +94,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		broken   *bodyError
 		request  *requestError
 		limit    *predict.FileLimitError
+		room     *roomError
 		status   int
 	)
 	switch {
@@ -105,6 +107,9 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &broken), errors.Is(err, fasthttp.ErrBodyTooLarge):
 		s.answerMalformed(ctx, err)
 		s.leave(ctx)
+		return
+	case errors.Is(err, memory.ErrTooLarge):
+		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge, err.Error())
 		return
 	case errors.As(err, &limit):
 		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge, limit.Reason)
@@ -139,6 +144,9 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		status = fasthttp.StatusRequestTimeout
 	case errors.As(err, &notReady):
 		status = fasthttp.StatusServiceUnavailable
+	case errors.As(err, &room), errors.Is(err, memory.ErrFull):
+		status = fasthttp.StatusServiceUnavailable
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 	default:
 		s.log.Error("cannot take a prediction", slog.Any("error", err))
 		s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")

@@ -177,14 +177,14 @@ func (f *fake) Find(kind predict.Kind, id string) *predict.Prediction {
 	return f.registry.Get(kind, id)
 }
 
-func (f *fake) Result(kind predict.Kind, id string) (predict.Record, bool) {
+func (f *fake) Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool) {
 	p := f.registry.Find(kind, id)
-	if p == nil {
-		return predict.Record{}, false
+	if p == nil || !p.Look() {
+		return nil, predict.Record{}, false
 	}
 	rec := p.Record()
-	rec.Input = p.Request.Input
-	return rec, true
+	rec.Input = p.Input()
+	return p, rec, true
 }
 
 func (f *fake) Ready() error                  { return f.notReady }

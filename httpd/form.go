@@ -26,7 +26,7 @@ type form struct {
 
 // readForm reads a body in multipart/form-data. A part is an input of its name, or one of the keys of a request;
 // a part "input" of a JSON type has the inputs that no other part has. Files go to box as they come.
-func (k collection) readForm(in *intake, contentType string, box *inbox) (predict.Request, error) {
+func (k collection) readForm(in *intake, contentType string, box *inbox, room *lease) (predict.Request, error) {
 	_, params, err := mime.ParseMediaType(contentType)
 	boundary := params["boundary"]
 	if err != nil || boundary == "" || len(boundary) > 70 { // RFC 2046, section 5.1.1
@@ -47,11 +47,14 @@ func (k collection) readForm(in *intake, contentType string, box *inbox) (predic
 		if err != nil {
 			return predict.Request{}, badForm(err)
 		}
-		if err := f.add(part, box); err != nil {
+		if err := f.add(part, box, room); err != nil {
 			return predict.Request{}, err
 		}
 	}
 	if err := in.finish(); err != nil {
+		return predict.Request{}, err
+	}
+	if err := room.grow(room.bytes); err != nil { // for the input that is made of the fields
 		return predict.Request{}, err
 	}
 	if f.events != nil {
@@ -77,7 +80,7 @@ func badForm(err error) error {
 }
 
 // add takes a part in.
-func (f *form) add(part *multipart.Part, box *inbox) error {
+func (f *form) add(part *multipart.Part, box *inbox, room *lease) error {
 	_, disposition, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 	name := disposition["name"]
 	if err != nil || name == "" || !utf8.ValidString(name) {
@@ -93,8 +96,11 @@ func (f *form) add(part *multipart.Part, box *inbox) error {
 			return f.addFile(part, name, fileName, media, box)
 		}
 	}
-	text, err := io.ReadAll(part)
+	text, err := room.readAll(part)
+	var full *roomError
 	switch {
+	case errors.As(err, &full):
+		return err
 	case err != nil:
 		return badForm(err)
 	case !utf8.Valid(text):

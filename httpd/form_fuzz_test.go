@@ -48,7 +48,7 @@ func FuzzBody(f *testing.F) {
 				!errors.Is(err, errEmptyBody) && !errors.Is(err, fasthttp.ErrBodyTooLarge) {
 				t.Fatalf("an error of no known kind: %v", err)
 			}
-			discard(&req, new(bool))
+			k.discard(&req, new(bool))
 		} else {
 			files := 0
 			strict := func(name string, value []byte) {
@@ -69,7 +69,7 @@ func FuzzBody(f *testing.F) {
 			if files > 0 && req.Attachments.Path(files-1) == "" {
 				t.Fatalf("%d files are named that are not there", files)
 			}
-			discard(&req, new(bool))
+			k.discard(&req, new(bool))
 		}
 		if svc.open() != 0 {
 			t.Fatalf("a file is left after %v", err)

@@ -103,11 +103,12 @@ func (j *jobs) readyz(ctx *fasthttp.RequestCtx) {
 
 // carryOut makes a job of a request.
 func (j *jobs) carryOut(ctx *fasthttp.RequestCtx) {
-	body, err := j.takeBody(ctx)
+	body, charged, err := j.takeBody(ctx)
 	if err != nil {
 		j.refuse(ctx, err)
 		return
 	}
+	defer j.opt.Memory.Free(charged)
 	ctx.Response.Header.SetContentType(contentText)
 	if len(body) == 0 {
 		return

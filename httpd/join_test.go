@@ -29,8 +29,8 @@ func (v *vanishing) Find(predict.Kind, string) *predict.Prediction {
 	return predict.New("a", predict.Request{}, epoch, ended{}, predict.Options{}) // nobody was to be told of it
 }
 
-func (v *vanishing) Result(predict.Kind, string) (predict.Record, bool) {
-	return predict.Record{}, false
+func (v *vanishing) Result(predict.Kind, string) (*predict.Prediction, predict.Record, bool) {
+	return nil, predict.Record{}, false
 }
 
 func TestJoiningWhatEnds(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/memory"
 )
 
 // Options of a Server. A zero field takes its default.
@@ -79,6 +81,8 @@ type Options struct {
 
 	// AccessText: the lines are for people. Method, path, status and time are the message, and the client is left out.
 	AccessText bool
+	// Memory is what bodies and answers are charged to; nil: there is no limit.
+	Memory *memory.Budget
 
 	// Docs answers GET /docs, and Metrics GET /metrics; nil: the path is not found.
 	Docs, Metrics fasthttp.RequestHandler

@@ -14,6 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -27,7 +28,7 @@ const (
 )
 
 // answerFile answers with the output of a prediction that has ended itself, where that is one file of a type that
-// the client takes; else in JSON, and then a prediction that did not succeed is an error of HTTP too. It releases p, if any,
+// the client takes; else in JSON, and then a prediction that did not succeed is an error of HTTP too. It releases p
 // when its record is not needed any more.
 func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
 	h := &ctx.Response.Header
@@ -35,15 +36,19 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 	if rec.Status != predict.Succeeded {
 		s.object200(ctx, rec, p)
 		if rec.Status.Terminal() {
-			ctx.SetStatusCode(fasthttp.StatusBadGateway)
+			restate(ctx, fasthttp.StatusBadGateway)
 		}
 		return
 	}
-	if p != nil && p.File() != nil {
-		file := p.File()
+	if file := p.File(); file != nil {
 		content := io.NewSectionReader(file.Content, 0, file.Size)
 		if accepts(&ctx.Request.Header, file.Type, true) {
 			s.file200(ctx, rec, file.Type, file.Name, &fileBody{from: content, release: p.Release}, file.Size)
+			return
+		}
+		if need := int(3 * file.Size); !p.Afford(need) { // its content, and the text that is made of it
+			p.Release()
+			s.refuse(ctx, &roomError{int64(need), memory.ErrFull})
 			return
 		}
 		var err error
@@ -58,15 +63,12 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 	if !ok || !accepts(&ctx.Request.Header, media, true) {
 		s.object200(ctx, rec, p)
 		if !accepts(&ctx.Request.Header, contentJSON, false) && !accepts(&ctx.Request.Header, contentPack, false) {
-			ctx.SetStatusCode(fasthttp.StatusNotAcceptable)
+			restate(ctx, fasthttp.StatusNotAcceptable)
 		}
 		return
 	}
 	size := len(encoded)/4*3 - bytes.Count(encoded[max(0, len(encoded)-2):], []byte{'='})
-	body := &fileBody{from: base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded))}
-	if p != nil {
-		body.release = p.Release
-	}
+	body := &fileBody{from: base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded)), release: p.Release}
 	s.file200(ctx, rec, media, "output"+extension(media), body, int64(size))
 }
 

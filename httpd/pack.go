@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/msgpack"
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -23,7 +24,9 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding 
 	}
 	defer in.close()
 	box := &inbox{svc: k.svc}
+	room := &lease{budget: k.opt.Memory}
 	defer func() {
+		req.Charged = room.bytes
 		switch failed := in.failed(); {
 		case err == nil && box.Inbox != nil:
 			req.Attachments = box.Inbox
@@ -36,11 +39,11 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding 
 	}()
 	switch form {
 	case packBody:
-		return k.readPack(in, box)
+		return k.readPack(in, box, room)
 	case formBody:
-		return k.readForm(in, string(ctx.Request.Header.ContentType()), box)
+		return k.readForm(in, string(ctx.Request.Header.ContentType()), box, room)
 	}
-	body, err := readAll(in)
+	body, err := room.readAll(in)
 	if err != nil {
 		return req, err
 	}
@@ -48,10 +51,11 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding 
 }
 
 // readPack reads a body in MessagePack.
-func (k collection) readPack(in *intake, box *inbox) (predict.Request, error) {
+func (k collection) readPack(in *intake, box *inbox, room *lease) (predict.Request, error) {
 	body, err := msgpack.ToJSON(in, msgpack.Options{
 		Most: k.opt.MaxBody,
 		Bins: "input",
+		Grow: func(n int) error { return room.grow(int64(n)) },
 		Bin: func(dst []byte, from io.Reader) ([]byte, error) {
 			n, err := box.add("", "", from)
 			return predict.AppendStandIn(dst, n, ""), err
@@ -104,8 +108,19 @@ func (s *Server) render(ctx *fasthttp.RequestCtx) {
 func (s *Server) pack(ctx *fasthttp.RequestCtx) {
 	varies(&ctx.Response.Header, fasthttp.HeaderAccept)
 	var body []byte
+	var release func()
 	if big, ok := ctx.Response.BodyStream().(*pieces); ok {
-		body, _ = readAll(big) // from memory
+		cost := 2 * int64(big.size())
+		if !s.opt.Memory.Take(cost, cost) {
+			ctx.Response.ResetBody() // lets go of it
+			s.refuse(ctx, &roomError{cost, memory.ErrFull})
+			return
+		}
+		release = func() { s.opt.Memory.Free(cost) }
+		body = make([]byte, 0, big.size())
+		for _, part := range big.parts {
+			body = append(body, part...)
+		}
 	} else {
 		body = ctx.Response.Body()
 	}
@@ -114,6 +129,10 @@ func (s *Server) pack(ctx *fasthttp.RequestCtx) {
 		s.detail(ctx, fasthttp.StatusNotAcceptable, "The answer cannot be MessagePack: "+err.Error()+"; ask for JSON")
 		out, _ = msgpack.FromJSON(nil, ctx.Response.Body(), outputMember) // it has no numbers
 	}
-	ctx.Response.SetBodyRaw(out) // lets go of what it was made of
+	if release != nil {
+		ctx.Response.SetBodyStream(&pieces{parts: [3][]byte{out}, release: release}, len(out))
+	} else {
+		ctx.Response.SetBodyRaw(out)
+	}
 	ctx.Response.Header.SetContentType(contentPack)
 }

@@ -23,7 +23,7 @@ type collection struct {
 func (k collection) create(ctx *fasthttp.RequestCtx) {
 	req, how, err := k.read(ctx)
 	taken := false
-	defer discard(&req, &taken)
+	defer k.discard(&req, &taken)
 	if err != nil {
 		k.refuse(ctx, err)
 		return
@@ -54,7 +54,7 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 	}
 	req, how, err := k.read(ctx)
 	taken := false
-	defer discard(&req, &taken)
+	defer k.discard(&req, &taken)
 	if err == nil && req.ID != "" && req.ID != id {
 		var bad problems
 		bad.add(k.noun+" ID must match the ID supplied in the URL", "body", "id")
@@ -89,11 +89,15 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 	k.refuse(ctx, predict.ErrInFlight)
 }
 
-// discard removes the files of a request that no prediction has taken.
-func discard(req *predict.Request, taken *bool) {
-	if req.Attachments != nil && !*taken {
+// discard removes the files of a request that no prediction has taken, and frees its memory.
+func (s *Server) discard(req *predict.Request, taken *bool) {
+	if *taken {
+		return
+	}
+	if req.Attachments != nil {
 		req.Attachments.Close()
 	}
+	s.opt.Memory.Free(req.Charged)
 }
 
 // maxJoins bounds how often a PUT looks again because the prediction that it found had ended when it
@@ -107,11 +111,11 @@ func (k collection) get(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	if id, ok := pathID(ctx); ok {
-		if rec, ok := k.svc.Result(k.kind, id); ok {
+		if p, rec, ok := k.svc.Result(k.kind, id); ok {
 			if rec.Status == predict.Succeeded && rendered(&ctx.Request.Header, true) == asFile {
-				k.answerFile(ctx, &rec, nil)
+				k.answerFile(ctx, &rec, p)
 			} else {
-				k.object200(ctx, &rec, nil)
+				k.object200(ctx, &rec, p)
 			}
 			return
 		}
@@ -149,9 +153,10 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	var req predict.Request
 	if form == jsonBody && encoding == plain {
 		var body []byte
-		if body, err = k.takeBody(ctx); err == nil {
+		var charged int64
+		if body, charged, err = k.takeBody(ctx); err == nil {
 			req, err = readEnvelope(body, len(h.ContentType()) > 0)
-			req.Body = body
+			req.Body, req.Charged = body, charged
 		}
 	} else {
 		req, err = k.readOther(ctx, form, encoding)
@@ -203,11 +208,11 @@ func (k collection) join(ctx *fasthttp.RequestCtx, id string, how asked) bool {
 			return true
 		}
 	}
-	rec, ok := k.svc.Result(k.kind, id)
+	p, rec, ok := k.svc.Result(k.kind, id)
 	if !ok {
 		return false // it has ended since, and is not kept
 	}
-	k.object200(ctx, &rec, nil)
-	ctx.SetStatusCode(fasthttp.StatusAccepted)
+	k.object200(ctx, &rec, p)
+	restate(ctx, fasthttp.StatusAccepted)
 	return true
 }

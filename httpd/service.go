@@ -21,9 +21,9 @@ type Service interface {
 	Start(p *predict.Prediction)
 	// Find is the prediction in flight of that kind and id, or nil.
 	Find(kind predict.Kind, id string) *predict.Prediction
-	// Result is the state of a prediction that is in flight or has ended lately, its input with it,
-	// secrets hidden; false: there is none. The record's memory stays valid for as long as it is used.
-	Result(kind predict.Kind, id string) (predict.Record, bool)
+	// Result is a prediction that is in flight or has ended lately, with its state, its input with it, secrets hidden;
+	// false: there is none. The caller releases it when it does not need the record any more.
+	Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool)
 	// Cancel asks for the end of the prediction of that kind and id; false: none is in flight or remembered as
 	// canceled.
 	Cancel(kind predict.Kind, id string) bool
@@ -56,6 +56,8 @@ type Health struct {
 	Workers []WorkerHealth `json:"workers,omitempty"`
 	// Queue is an addition as well; nil: predictions never wait.
 	Queue *Queue `json:"queue,omitempty"`
+	// Memory is an addition as well: what the server's memory budget has to do.
+	Memory *Memory `json:"memory,omitempty"`
 	// Preload is an addition as well; nil: workers are not forked from a template.
 	Preload *Preload `json:"preload,omitempty"`
 }
@@ -69,6 +71,13 @@ type ExampleRun struct {
 
 // healthy tells whether the run shows no fault of the model.
 func (r *ExampleRun) healthy() bool { return r.Status == "succeeded" || r.Status == "busy" }
+
+// Memory is the state of the budget for what the server holds for its clients; see docs/memory.md.
+type Memory struct {
+	UsedBytes  int64  `json:"used_bytes"`
+	LimitBytes int64  `json:"limit_bytes"`
+	Evictions  uint64 `json:"evictions"` // ended predictions that were removed to make room
+}
 
 // Preload is the template from which workers are forked.
 type Preload struct {

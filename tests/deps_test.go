@@ -29,7 +29,7 @@ const (
 func drawn() map[string][]string {
 	return map[string][]string{
 		"cmd":               {"httpd", "httpd/openapi", "httpd/page", "runtime/metrics", "runtime/batching", "runtime/service", "runtime/watch", "pyembed", "pyembed/nvml"},
-		"httpd":             {"runtime/predict", "httpd/msgpack", "httpd/openapi", "runtime/spare", await},
+		"httpd":             {"runtime/predict", "runtime/memory", "httpd/msgpack", "httpd/openapi", "runtime/spare", await},
 		"httpd/msgpack":     {},
 		"httpd/openapi":     {},
 		"httpd/page":        {},
@@ -40,7 +40,8 @@ func drawn() map[string][]string {
 		"runtime/files":     {"runtime/predict", "runtime/publicnet"},
 		"runtime/webhook":   {"runtime/predict", "runtime/publicnet"},
 		"runtime/publicnet": {},
-		"runtime/predict":   {},
+		"runtime/predict":   {"runtime/memory"},
+		"runtime/memory":    {},
 		"runtime/batch":     {},
 		"runtime/batching":  {"runtime/batch", await},
 		"runtime/metrics":   {"runtime/predict"},

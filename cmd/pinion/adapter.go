@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pinion/httpd"
+	"pinion/runtime/memory"
 	"pinion/runtime/service"
 	"pinion/runtime/supervise"
 )
@@ -13,6 +14,7 @@ import (
 type backend struct {
 	*service.Service
 	preload func() *httpd.Preload
+	budget  *memory.Budget
 }
 
 var _ httpd.Service = backend{}
@@ -33,6 +35,8 @@ func (b backend) Health(context.Context) httpd.Health {
 		out.Workers = append(out.Workers, workerHealth(w))
 	}
 	out.Preload = b.preload()
+	m := b.budget.Stats()
+	out.Memory = &httpd.Memory{UsedBytes: m.Used, LimitBytes: m.Limit, Evictions: m.Evictions}
 	if h.QueueSize > 0 {
 		out.Queue = &httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}
 	}

@@ -180,7 +180,7 @@ func serveBatching(s *batchingSettings) error {
 	log, sink := (&settings{logLevel: s.logLevel, logFormat: s.logFormat}).logger()
 	defer sink.Flush(lastFlush)
 	f.log = log
-	if limit := heedMemoryLimit(); limit > 0 {
+	if limit := heedMemoryLimit(0); limit > 0 {
 		f.log.Debug("memory has a soft limit", "bytes", limit)
 	}
 	signals := watchSignals(false)
@@ -190,7 +190,7 @@ func serveBatching(s *batchingSettings) error {
 		MaxAnswer: s.maxBody, LeaveSockets: s.leaveSockets, Logger: f.log, Observer: batchingObserver{f.metrics},
 	})
 	f.http = httpd.NewJobs(batchingJobs{f.queue}, httpd.Options{
-		MaxBody: s.maxBody, Logger: f.log, Metrics: serveMetrics(f.metrics), OnRequest: f.metrics.Request,
+		MaxBody: s.maxBody, Logger: f.log, Metrics: serveMetrics(f.metrics), OnRequest: f.metrics.Request, Memory: newBudget(0),
 	})
 	workers, err := listenWorkers(s.protocol, s.address)
 	if err != nil {

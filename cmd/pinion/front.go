@@ -14,6 +14,7 @@ import (
 	"pinion/httpd/page"
 	"pinion/pyembed/locate"
 	"pinion/runtime/files"
+	"pinion/runtime/memory"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/service"
@@ -34,6 +35,8 @@ type front struct {
 	pool     *slot.Pool
 	svc      *service.Service
 	metrics  *metrics.Set
+	budget   *memory.Budget
+	heap     atomic.Pointer[heap] // nil before the model is being set up, and where it is the user's
 	webhooks *webhook.Sender
 	http     *httpd.Server
 	ln       net.Listener
@@ -67,7 +70,7 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 	}
 	f.orphans = reapOrphans()
 	f.fleet = supervise.NewFleet(f.orphans)
-	if limit := heedMemoryLimit(); limit > 0 {
+	if limit := heedMemoryLimit(int64(s.memoryBudget)); limit > 0 {
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
 	f.signals = watchSignals(s.awaitExplicitShutdown)
@@ -83,6 +86,8 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 		}
 	}()
 	go f.dir.keepFresh()
+	f.budget = newBudget(int64(s.memoryBudget))
+	f.budget.SetOnFree(func() { f.giveBack(quiet) })
 	f.metrics = f.newMetrics()
 	f.files, err = files.New(files.Options{
 		OnTransfer: f.metrics.Transfer,
@@ -99,8 +104,8 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 		Spin:    mayWait(plan.workers, cores()),
 	})
 	f.webhooks = webhook.New(webhook.Options{
-		OnDelivery: f.metrics.Webhook,
-		AuthToken:  s.webhookToken, UserAgent: "pinion/" + version, Throttle: s.webhookInterval, Logger: f.log,
+		OnDelivery: f.metrics.Webhook, Memory: f.budget,
+		AuthToken: s.webhookToken, UserAgent: "pinion/" + version, Throttle: s.webhookInterval, Logger: f.log,
 		DenyPrivate: s.denyPrivateWebhooks,
 	})
 	f.svc = service.New(service.Options{
@@ -111,7 +116,8 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 		Observer:   observer{f.metrics},
 		UploadURL:  s.uploadURL,
 		Outputs:    outputChecks[s.validation.outputs],
-		Keep:       predict.Retention{TTL: s.keepFor()},
+		Keep:       predict.Retention{TTL: s.keepFor(), OnQuiet: f.becameQuiet},
+		Memory:     f.budget,
 		Prediction: predict.Options{History: s.streamHistory},
 	})
 	if s.exposure.authFile != "" {
@@ -124,11 +130,11 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 		return nil, err
 	}
 	lines, probes := s.access()
-	f.http = httpd.New(backend{f.svc, f.preloadHealth}, httpd.Options{
+	f.http = httpd.New(backend{f.svc, f.preloadHealth, f.budget}, httpd.Options{
 		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.title(), CORSOrigins: s.exposure.corsOrigins,
 		Docs: page.Handler(m.title()), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Reload: f.reloader(),
 		Tokens: f.auth.tokens(), Public: public,
-		AccessLines: lines, AccessProbes: probes, AccessText: s.console(),
+		AccessLines: lines, AccessProbes: probes, AccessText: s.console(), Memory: f.budget,
 		NoShutdown: s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
 	})
 	if f.watcher, err = f.newWatcher(); err != nil {
@@ -242,7 +248,7 @@ func (f *front) run() int {
 	for _, w := range f.workers {
 		go w.Run()
 	}
-	easeHeap() // it begins with a cycle, which is in nobody's way while a worker starts
+	f.heap.Store(easeHeap()) // it begins with a cycle, which is in nobody's way while a worker starts
 	go f.announce()
 	f.watchReload()
 	f.followChanges()
@@ -270,6 +276,17 @@ func (f *front) run() int {
 	}
 	f.clean()
 	return code
+}
+
+// becameQuiet gives the memory of a busy time back, now that its predictions have been removed.
+func (f *front) becameQuiet() { f.giveBack(0) }
+
+// giveBack gives free memory back after that long. The collector does not run for every large body, and without it the memory
+// of the last ones would stay.
+func (f *front) giveBack(after time.Duration) {
+	if h := f.heap.Load(); h != nil {
+		h.restSoon(after)
+	}
 }
 
 // clean removes what the server had on disk.

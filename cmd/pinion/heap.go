@@ -61,6 +61,9 @@ func (h *heap) collected() {
 // piece.
 func (h *heap) rest() {
 	before := held()
+	h.mu.Lock()
+	h.rested = time.Now() // its own cycles are no reason to come again
+	h.mu.Unlock()
 	runtime.GC() // what pools keep outlives one cycle
 	debug.FreeOSMemory()
 	h.mu.Lock()
@@ -69,6 +72,13 @@ func (h *heap) rest() {
 	if before-held() > worthwhile {
 		h.timer.Reset(quiet)
 	}
+}
+
+// restSoon gives memory back after that long, unless the collector has something to do meanwhile.
+func (h *heap) restSoon(after time.Duration) {
+	h.mu.Lock()
+	h.timer.Reset(after)
+	h.mu.Unlock()
 }
 
 // held is how much memory Go has of the system, in bytes.

@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"golang.org/x/sys/unix"
+
+	"pinion/runtime/memory"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
 )
@@ -17,9 +20,9 @@ import (
 // works harder rather than let the heap grow. It is soft: nothing fails above it.
 const memoryShare = 2 // one half
 
-// heedMemoryLimit sets Go's soft limit by the control group's, unless GOMEMLIMIT says otherwise. It returns
-// what it set, or 0.
-func heedMemoryLimit() int64 {
+// heedMemoryLimit sets Go's soft limit by the control group's, unless GOMEMLIMIT says otherwise; budget is the memory budget that
+// was asked for, or 0. It returns what it set, or 0.
+func heedMemoryLimit(budget int64) int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
 	}
@@ -27,8 +30,34 @@ func heedMemoryLimit() int64 {
 	if limit <= 0 {
 		return 0
 	}
-	debug.SetMemoryLimit(limit / memoryShare)
-	return limit / memoryShare
+	soft := max(limit/memoryShare, budget+budget/4) // or it would collect all the time
+	debug.SetMemoryLimit(soft)
+	return soft
+}
+
+const (
+	// budgetShare is the memory budget's part of the memory that the front and its workers may have. Go's collector lets the heap
+	// become twice as large as what is in use: so the front stays within its half.
+	budgetShare = 4
+	// largestBudget is as large as a budget becomes that nobody has asked for, in bytes.
+	largestBudget = 1 << 30
+)
+
+// newBudget makes the memory budget; asked is its size in bytes, 0: a quarter of the control group's limit, or where it has none of
+// the machine's memory, and no more than largestBudget.
+func newBudget(asked int64) *memory.Budget {
+	if asked > 0 {
+		return memory.New(asked)
+	}
+	limit := supervise.MemoryLimit()
+	if limit <= 0 {
+		var info unix.Sysinfo_t
+		if unix.Sysinfo(&info) != nil {
+			return memory.New(largestBudget)
+		}
+		limit = int64(info.Totalram) * int64(info.Unit)
+	}
+	return memory.New(min(limit/budgetShare, largestBudget))
 }
 
 // cores is for how many CPUs there is time.

@@ -21,7 +21,11 @@ func (f *front) newMetrics() *metrics.Set {
 		Workers:     f.workersNow,
 		ExitCauses:  exitCauses(),
 		DroppedLogs: f.sink.Dropped,
-		GPUs:        func() []metrics.GPU { return gpusOf(gpus.Samples()) },
+		Memory: func() metrics.Memory {
+			m := f.budget.Stats()
+			return metrics.Memory{Used: m.Used, Limit: m.Limit, Evictions: m.Evictions, Refusals: m.Refusals}
+		},
+		GPUs: func() []metrics.GPU { return gpusOf(gpus.Samples()) },
 	})
 }
 

@@ -18,7 +18,7 @@ func (f *front) openMonitor() (err error) {
 	if f.watched, address, err = listen(f.s.exposure.monitorAddress(), f.s.exposure.metricsPort, portSetting{"--metrics-port", "PINION_METRICS_PORT"}); err != nil {
 		return err
 	}
-	f.monitor = httpd.NewMonitor(backend{f.svc, f.preloadHealth}, httpd.Options{
+	f.monitor = httpd.NewMonitor(backend{f.svc, f.preloadHealth, f.budget}, httpd.Options{
 		Logger: f.log, Metrics: serveMetrics(f.metrics), Concurrency: 256,
 	})
 	f.log.Info("metrics and probes have a port of their own", "metrics_address", address)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/ipc"
+	"pinion/runtime/memory"
 	"pinion/runtime/supervise"
 )
 
@@ -29,6 +30,7 @@ type settings struct {
 	cancelGrace, grace           time.Duration
 	restart, logLevel, logFormat string
 	maxBody                      int64
+	memoryBudget                 byteCount // 0: by the container's limit
 	awaitExplicitShutdown        bool
 	denyPrivate                  bool
 	denyPrivateWebhooks          bool
@@ -75,6 +77,7 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.accessLines, "access-log", 0, "log all requests, at most so many lines a second; alone: 100 (PINION_ACCESS_LOG; default: none, on a terminal 100 without probes)")
 	f.Lookup("access-log").NoOptDefVal = "100"
 	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
+	f.Var(&s.memoryBudget, "memory-budget", "how much the server may hold for its clients, as 512MiB; 0: a quarter of the container's memory, 1 GiB at most (PINION_MEMORY_BUDGET)")
 	f.BoolVar(&s.awaitExplicitShutdown, "await-explicit-shutdown", false, "ignore SIGTERM: only SIGINT and POST /shutdown end the server")
 	f.DurationVar(&s.resultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} knows an ended prediction; 0: not at all")
 	f.StringVar(&s.uploadURL, "upload-url", "", "where output files are uploaded (PUT); default: they are in the answer as data: URLs")
@@ -155,6 +158,7 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 			{"none-defaults", noneDefaultsVariable, nil}, // settleNoneDefaults reads it
 			{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
 			{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
+			{"memory-budget", "PINION_MEMORY_BUDGET", s.memoryBudget.Set},
 			{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return setInt(&s.accessLines, v, 0) }},
 			{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
 			{"restart", "PINION_RESTART", func(v string) error {
@@ -209,6 +213,8 @@ func (s *settings) check() error {
 		return fmt.Errorf("--access-log %d: it is at least 0", s.accessLines)
 	case s.maxBody < 1:
 		return fmt.Errorf("--max-body %d: it is at least 1", s.maxBody)
+	case s.memoryBudget != 0 && s.memoryBudget < memory.LeastBudget:
+		return fmt.Errorf("--memory-budget %d: it is 0 or at least %d bytes", s.memoryBudget, memory.LeastBudget)
 	case s.resultTTL < 0:
 		return fmt.Errorf("--result-ttl %s: it is at least 0", s.resultTTL)
 	case s.downloadSize < 1 || s.downloadFiles < 1 || s.downloadTimeout <= 0:

@@ -27,6 +27,8 @@ type Options struct {
 	Most int64
 	// Bins is the member of the document, a map, in which bin values may stand; elsewhere they are refused.
 	Bins string
+	// Grow is told that n bytes more are about to be held; nil: nobody is. Its error ends the reading.
+	Grow func(n int) error
 	// Bin appends the JSON that stands for a bin, whose content it reads from from, all of it.
 	Bin func(dst []byte, from io.Reader) ([]byte, error)
 }
@@ -66,6 +68,7 @@ type decoder struct {
 	out     []byte
 	scratch []byte // the text at hand
 	bins    bool   // a bin may stand here
+	told    int    // bytes that Grow was told of
 }
 
 // value reads the next value, which stands below depth maps and arrays.
@@ -124,6 +127,12 @@ func (d *decoder) room(n int) error {
 	if int64(len(d.out))+int64(n) > d.o.Most {
 		return ErrTooLarge
 	}
+	if held := cap(d.out) + cap(d.scratch); held > d.told && d.o.Grow != nil {
+		if err := d.o.Grow(held - d.told); err != nil {
+			return err
+		}
+		d.told = held
+	}
 	return nil
 }
 
@@ -160,6 +169,9 @@ func (d *decoder) text() error {
 			d.scratch = append(d.scratch, make([]byte, n)...)
 		}
 		d.scratch = d.scratch[:at+n]
+		if err := d.room(0); err != nil {
+			return err
+		}
 		if _, err := d.m.ReadFull(d.scratch[at:]); err != nil {
 			return err
 		}

@@ -94,6 +94,7 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 		Workers:     func() []Worker { return []Worker{{State: "ready", Setup: 1500 * time.Millisecond}, {State: "gone"}} },
 		SetsAside:   true,
 		DroppedLogs: func() (uint64, uint64) { return 3, 4096 },
+		Memory:      func() Memory { return Memory{Used: 5, Limit: 1 << 30, Evictions: 7, Refusals: 9} },
 		GPUs:        func() []GPU { return []GPU{{"0", 1 << 33, 0.25}, {"GPU-é", 0, 1}, {"part", 7, -1}} },
 	})
 
@@ -164,6 +165,10 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 
 	counters("pinion_log_dropped_records_total", "Records of the server's log that were dropped, for its reader did not take them.").WithLabelValues().Add(3)
 	counters("pinion_log_dropped_bytes_total", "Bytes of those records.").WithLabelValues().Add(4096)
+	gauge("pinion_memory_budget_bytes", "Bytes that the server may hold for its clients.").WithLabelValues().Set(1 << 30)
+	gauge("pinion_memory_used_bytes", "Bytes of the memory budget in use.").WithLabelValues().Set(5)
+	counters("pinion_memory_evictions_total", "Ended predictions removed to make room in the memory budget.").WithLabelValues().Add(7)
+	counters("pinion_memory_refusals_total", "Times that the memory budget had no room for something.").WithLabelValues().Add(9)
 	gauge("pinion_build_info", "Versions; the value is 1.", "version", "python", "cog").WithLabelValues(`v1"\`+"\n", "3.12.1", "0.23").Set(1)
 	gauge("pinion_predictions_in_flight", "Predictions taken in that have not ended, those that wait included.").WithLabelValues().Set(3)
 	gauge("pinion_queue_length", "Predictions that wait for a slot.").WithLabelValues().Set(1)

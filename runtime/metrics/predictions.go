@@ -14,13 +14,14 @@ const (
 	ReasonFiles       = "files"       // an input could not be fetched, or an output not be uploaded
 	ReasonCrash       = "crash"       // its worker died, or answered what cannot be read
 	ReasonTimeout     = "timeout"     // it ran, or waited, for longer than it may
+	ReasonMemory      = "memory"      // the memory budget had no room for it
 	ReasonCapacity    = "capacity"    // every slot was busy and the queue full; it was not taken in
 	ReasonUnavailable = "unavailable" // no worker: before setup, while it shuts down, when it is defunct
 )
 
 // reasons has those in the order of their counters. A failure for another reason counts as the model's.
 var reasons = [...]string{
-	ReasonModel, ReasonValidation, ReasonFiles, ReasonCrash, ReasonTimeout, ReasonCapacity, ReasonUnavailable,
+	ReasonModel, ReasonValidation, ReasonFiles, ReasonCrash, ReasonTimeout, ReasonCapacity, ReasonMemory, ReasonUnavailable,
 }
 
 // The outcomes of a prediction, beyond which there is one for each reason of a failure.

@@ -19,6 +19,8 @@ type Options struct {
 	DroppedLogs func() (records, bytes uint64)
 	// SetsAside: workers may be set aside, as those of pinion batching.
 	SetsAside bool
+	// Memory is what the memory budget has to do.
+	Memory func() Memory
 	// GPUs are those that the model may use.
 	GPUs func() []GPU
 	// MaxModel bounds the names that the model may record. Default: 200.
@@ -31,6 +33,13 @@ type Load struct {
 	Queued   int // those that wait
 	Capacity int // how many may wait
 	Slots    int // how many can be carried out at once
+}
+
+// Memory is the state of the memory budget.
+type Memory struct {
+	Used, Limit int64  // bytes
+	Evictions   uint64 // ended predictions that were removed to make room
+	Refusals    uint64 // bodies and predictions for which there was none
 }
 
 // Worker is one worker process.

@@ -32,6 +32,7 @@ func (s *Set) Write(accept string) (contentType string, body []byte) {
 		writeGPUs(p, s.o.GPUs())
 	}
 	s.writeLogs(p)
+	s.writeMemory(p)
 	s.writeWebhooks(p)
 	s.writeTransfers(p)
 	s.model.write(p)
@@ -70,6 +71,19 @@ func (s *Set) writeLogs(p *page) {
 	p.count("pinion_log_dropped_records_total", "", records)
 	p.family("pinion_log_dropped_bytes_total", typeCounter, "Bytes of those records.")
 	p.count("pinion_log_dropped_bytes_total", "", bytes)
+}
+
+func (s *Set) writeMemory(p *page) {
+	if s.o.Memory == nil {
+		return
+	}
+	m := s.o.Memory()
+	p.gauge("pinion_memory_budget_bytes", "Bytes that the server may hold for its clients.", float64(m.Limit))
+	p.gauge("pinion_memory_used_bytes", "Bytes of the memory budget in use.", float64(m.Used))
+	p.family("pinion_memory_evictions_total", typeCounter, "Ended predictions removed to make room in the memory budget.")
+	p.count("pinion_memory_evictions_total", "", m.Evictions)
+	p.family("pinion_memory_refusals_total", typeCounter, "Times that the memory budget had no room for something.")
+	p.count("pinion_memory_refusals_total", "", m.Refusals)
 }
 
 // prefersOpen tells whether an Accept header wants OpenMetrics rather than the text format, which whoever is not

@@ -24,6 +24,15 @@ type liveMetric struct {
 	open  bool   // value is a list in progress, which lacks its closing bracket
 }
 
+// size is about how many bytes the metrics take.
+func (l live) size() int {
+	n := 0
+	for i := range l {
+		n += 48 + len(l[i].name) + cap(l[i].value)
+	}
+	return n
+}
+
 // with is the metrics after one more event: {"name":…,"value":…,"mode":…}. The worker has checked it.
 func (l live) with(event []byte) live {
 	var e struct {

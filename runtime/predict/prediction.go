@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"pinion/runtime/memory"
 )
 
 // Runner is what carries a prediction out; the service supplies it.
@@ -19,12 +21,18 @@ type Runner interface {
 // Prediction is one prediction from acceptance to its last answer. Its record is guarded by its
 // mutex; everything else is set before it is shared.
 type Prediction struct {
-	Request  Request
+	Request  Request  // after the last Release only what GET shows is left of it; see compact
 	Warnings []string // of its input, for its client
 	told     bool
-	finished bool // guarded by the registry's lock: it is kept, and in flight no more
+	registry *Registry // that it was entered in
+	finished bool      // guarded by the registry's lock: it is kept, and in flight no more
+	charge   memory.Charge
 
 	mu        sync.Mutex
+	spent     int64  // bytes of the charge that are in use
+	overrun   bool   // what it yielded does not fit into the memory budget
+	gone      bool   // nothing of it is kept, and what Release has given back stands in its record
+	compacted int64  // bytes that are kept of it; 0: it is as it was while somebody held it
 	runner    Runner // nil once nobody holds the prediction
 	record    Record
 	yielded   uint64
@@ -45,6 +53,8 @@ type Options struct {
 	History int
 	// Version of the model, "" where it is not known.
 	Version string
+	// Memory bounds what predictions hold; nil: nothing does.
+	Memory *memory.Budget
 }
 
 // New makes a prediction in Starting. id must not be empty. It is held once.
@@ -61,6 +71,7 @@ func New(id string, req Request, now time.Time, runner Runner, o Options) *Predi
 			ID: id, Kind: req.Kind, Created: created, CreatedText: req.CreatedText, Version: o.Version,
 		},
 	}
+	p.charge.Open(o.Memory)
 	if p.told = req.told(); p.told {
 		p.feed = &feed{history: DefaultHistory}
 		if o.History != 0 {
@@ -162,24 +173,32 @@ func (p *Prediction) Begin(now time.Time) bool {
 }
 
 // Output adds an item that the model yielded. It copies it. It may wait for those who follow the prediction, for
-// 50 ms at most; see pace.go.
-func (p *Prediction) Output(item []byte) {
-	if crowd := p.output(item); crowd != nil {
+// 50 ms at most; see pace.go. false: the item does not fit into the memory budget; the prediction is to be ended, and fails.
+func (p *Prediction) Output(item []byte) bool {
+	crowd, fits := p.output(item)
+	if crowd != nil {
 		p.pace(crowd)
 	}
+	return fits
 }
 
-func (p *Prediction) output(item []byte) (crowd []*Subscription) {
+func (p *Prediction) output(item []byte) (crowd []*Subscription, fits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rec := &p.record
-	if rec.Status.Terminal() {
-		return nil
+	switch {
+	case rec.Status.Terminal():
+		return nil, true
+	case p.overrun:
+		return nil, false
+	case !p.growOutput(len(item) + 2):
+		p.overrun = true
+		return nil, false
 	}
 	if rec.Open {
 		rec.Output = append(rec.Output, ',')
 	} else {
-		rec.Output, rec.Open = append(rec.Output[:0:0], '['), true
+		rec.Output, rec.Open = append(rec.Output[:0], '['), true
 	}
 	begin := len(rec.Output)
 	rec.Output = append(rec.Output, item...)
@@ -188,7 +207,7 @@ func (p *Prediction) output(item []byte) (crowd []*Subscription) {
 	if p.feed != nil {
 		crowd = p.feed.crowded(nil)
 	}
-	return crowd
+	return crowd, true
 }
 
 // Log adds text that the model wrote to one of its streams. It copies it.
@@ -196,6 +215,10 @@ func (p *Prediction) Log(source string, text []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.record.Status.Terminal() || len(text) == 0 {
+		return
+	}
+	if p.feed != nil && !p.afford(len(text)) { // the copy that subscribers get
+		p.cut += len(text)
 		return
 	}
 	p.keepLogs(text)
@@ -207,24 +230,35 @@ func (p *Prediction) Log(source string, text []byte) {
 // keepLogs adds text to the record, as far as there is room. Called with the lock held.
 func (p *Prediction) keepLogs(text []byte) {
 	room := min(len(text), maxLogs-len(p.record.Logs))
+	if room > 0 && !p.growLogs(room) {
+		room = 0
+	}
 	p.record.Logs = append(p.record.Logs, text[:room]...)
 	p.cut += len(text) - room
 }
 
-// Metric tells of a metric: a JSON object of name, value and mode. It copies it.
-func (p *Prediction) Metric(metric []byte) {
+// Metric tells of a metric: a JSON object of name, value and mode. It copies it. false: it does not fit into the memory
+// budget; the prediction is to be ended, and fails.
+func (p *Prediction) Metric(metric []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.record.Status.Terminal() {
-		p.record.live = p.record.live.with(metric)
-		p.tell(Event{Kind: EventMetric, Data: append([]byte(nil), metric...)})
+	if p.record.Status.Terminal() {
+		return true
 	}
+	before, live := p.record.live.size(), p.record.live.with(metric)
+	if p.overrun || !p.afford(live.size()-before+len(metric)) {
+		p.overrun = true
+		return false
+	}
+	p.record.live = live
+	p.tell(Event{Kind: EventMetric, Data: append([]byte(nil), metric...)})
+	return true
 }
 
 // tell tells everybody of an event. Called with the lock held.
 func (p *Prediction) tell(e Event) {
 	if p.feed != nil {
-		p.feed.add(e)
+		p.spent += int64(p.feed.add(e, len(p.record.Output)))
 	}
 	for _, o := range p.observers {
 		o.Observe(p.record, e)
@@ -242,6 +276,7 @@ func (p *Prediction) End(r Result, now time.Time) bool {
 	p.finishOutput(&r)
 	rec.Status = r.Status
 	rec.Error = r.Error
+	p.spent -= int64(rec.live.size())
 	rec.Metrics, rec.live = r.Metrics, nil
 	if !p.told {
 		rec.Logs = r.Logs // bounded by whoever collected them
@@ -267,7 +302,7 @@ func (p *Prediction) End(r Result, now time.Time) bool {
 func (p *Prediction) finishOutput(r *Result) {
 	rec := &p.record
 	switch {
-	case rec.Open:
+	case rec.Open: // output has left room for this
 		rec.Output, rec.Open = append(rec.Output, ']'), false
 	case r.Yielded && r.Status == Succeeded:
 		rec.Output = []byte("[]")
@@ -289,8 +324,15 @@ func (p *Prediction) OnRelease(f func()) {
 // Hold keeps what the prediction holds until one more Release.
 func (p *Prediction) Hold() {
 	p.mu.Lock()
-	p.holds++
+	p.hold()
 	p.mu.Unlock()
+}
+
+// hold is Hold. Called with the lock held.
+func (p *Prediction) hold() {
+	if p.holds++; p.holds == 1 { // it was kept, and somebody looks at it
+		p.charge.Hold()
+	}
 }
 
 // Release says that one of those who hold the prediction has used its Record for the last time. With the
@@ -305,8 +347,16 @@ func (p *Prediction) Release() {
 	fs := p.release
 	// Its record may be kept for long, and all this must not be with it.
 	p.release, p.runner, p.feed, p.observers = nil, nil, nil, nil
+	bytes, first := p.compact()
 	p.mu.Unlock()
 	for i := len(fs) - 1; i >= 0; i-- {
 		fs[i]()
 	}
+	if bytes > 0 {
+		p.charge.Resize(bytes)
+	}
+	if first {
+		p.registry.keepReleased(p, int(bytes))
+	}
+	p.charge.Release()
 }

@@ -49,6 +49,9 @@ type Request struct {
 	// Body is the memory in which other slices lie, if it may be used again when the prediction is over and nobody can
 	// ask for it any more.
 	Body []byte
+	// Charged is how many bytes the server's memory budget was charged for the memory in which the slices lie. They are the
+	// prediction's once Create has succeeded, and the caller's to free until then.
+	Charged int64
 	// Form is what a form adds to Input, in its order; the schema reads it. Its slices are the request's own.
 	Form []FormField
 	// Attachments are the files that came in the request's body; nil: none did. Input, or Form, has a stand-in for

@@ -1,19 +1,31 @@
 package predict
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pinion/runtime/memory"
 )
 
 func enter(t *testing.T, r *Registry, kind Kind, id string) *Prediction {
 	t.Helper()
-	p := New(id, Request{ID: id, Kind: kind}, epoch, nil, Options{})
+	p := New(id, Request{ID: id, Kind: kind}, epoch, nil, Options{Memory: r.keep.Memory})
 	if err := r.Add(p); err != nil {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// end ends a prediction with an output of so many bytes, and releases it.
+func end(r *Registry, p *Prediction, bytes int) {
+	r.Finish(p, recordCost+bytes)
+	p.End(Result{Status: Succeeded, Output: make([]byte, bytes)}, time.Now())
+	p.Release()
 }
 
 // TestEndedArekept: for their time, and no longer; and their ids are free at once.
@@ -27,7 +39,7 @@ func TestEndedAreKept(t *testing.T) {
 			t.Error("one is in flight")
 		default:
 		}
-		r.Finish(p, 10)
+		end(r, p, 10)
 		<-idle
 		if r.Get(KindPrediction, "a") != nil || r.Find(KindPrediction, "a") != p || r.Len() != 0 || len(r.All()) != 0 {
 			t.Error("it is in flight, or not to be found")
@@ -41,7 +53,7 @@ func TestEndedAreKept(t *testing.T) {
 		if r.Find(KindPrediction, "a") != again {
 			t.Error("with the old one, the new one went")
 		}
-		r.Finish(again, 10)
+		end(r, again, 10)
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
 		if r.bytes != 0 || len(r.by) != 0 || r.Find(KindPrediction, "a") != nil {
@@ -52,19 +64,20 @@ func TestEndedAreKept(t *testing.T) {
 
 // TestRetentionIsBounded in number and in bytes.
 func TestRetentionIsBounded(t *testing.T) {
-	r := NewRegistry(Retention{TTL: time.Hour, Count: 100, Bytes: 1000})
+	const most = 200 * recordCost
+	r := NewRegistry(Retention{TTL: time.Hour, Count: 100, Bytes: most})
 	defer r.Close()
 	for i := range 1000 {
-		r.Finish(enter(t, r, KindPrediction, fmt.Sprint(i)), 1)
+		end(r, enter(t, r, KindPrediction, fmt.Sprint(i)), 1)
 	}
 	if len(r.by) != 100 || r.Find(KindPrediction, "899") != nil || r.Find(KindPrediction, "900") == nil {
 		t.Errorf("%d are kept", len(r.by))
 	}
-	r.Finish(enter(t, r, KindPrediction, "big"), 950)
-	if r.Find(KindPrediction, "big") == nil || r.bytes > 1000 || len(r.by) != 51 {
+	end(r, enter(t, r, KindPrediction, "big"), most-51*recordCost)
+	if r.Find(KindPrediction, "big") == nil || r.bytes > most || len(r.by) < 49 || len(r.by) > 51 {
 		t.Errorf("%d bytes in %d are kept", r.bytes, len(r.by))
 	}
-	r.Finish(enter(t, r, KindPrediction, "huge"), 1001)
+	end(r, enter(t, r, KindPrediction, "huge"), most)
 	if r.Find(KindPrediction, "huge") != nil || r.Find(KindPrediction, "big") == nil {
 		t.Error("one that never fits drove the others out")
 	}
@@ -78,13 +91,13 @@ func TestRetentionIsBounded(t *testing.T) {
 func TestAnonymousOnesAreFew(t *testing.T) {
 	r := NewRegistry(Retention{Anonymous: 10})
 	defer r.Close()
-	r.Finish(enter(t, r, KindPrediction, "named"), 1)
+	end(r, enter(t, r, KindPrediction, "named"), 1)
 	for i := range 1000 {
 		p := New(fmt.Sprint(i), Request{}, epoch, nil, Options{})
 		if err := r.Add(p); err != nil {
 			t.Fatal(err)
 		}
-		r.Finish(p, 1)
+		end(r, p, 1)
 	}
 	if len(r.by) != 11 || r.Find(KindPrediction, "named") == nil || r.Find(KindPrediction, "990") == nil {
 		t.Errorf("%d are kept", len(r.by))
@@ -101,8 +114,200 @@ func TestKindsHaveTheirOwnIDs(t *testing.T) {
 	if r.Get(KindPrediction, "a") != p || r.Get(KindTraining, "a") != q || r.Len() != 2 {
 		t.Error("they are mixed up")
 	}
-	r.Finish(p, 0)
+	end(r, p, 0)
 	if r.Find(KindPrediction, "a") != nil || r.Find(KindTraining, "a") != q {
 		t.Error("nothing is to be kept, or the wrong one went")
 	}
+}
+
+// TestAllThatIsKeptCounts: what was yielded, the error, logs, metrics and the input, whatever the end; and nothing else is
+// kept in memory, not the rest of the body.
+func TestAllThatIsKeptCounts(t *testing.T) {
+	const size = 10_000
+	text := bytes.Repeat([]byte("x"), size)
+	item := slices.Concat([]byte{'"'}, text, []byte{'"'})
+	for what, c := range map[string]struct {
+		before func(p *Prediction)
+		end    Result
+	}{
+		"yielded":            {func(p *Prediction) { p.Output(item) }, Result{Status: Succeeded, Yielded: true}},
+		"yielded, canceled":  {func(p *Prediction) { p.Output(item) }, Result{Status: Canceled}},
+		"yielded, failed":    {func(p *Prediction) { p.Output(item) }, Result{Status: Failed, Error: "x"}},
+		"returned":           {nil, Result{Status: Succeeded, Output: item}},
+		"the error":          {nil, Result{Status: Failed, Error: string(text)}},
+		"logs":               {func(p *Prediction) { p.Log("stdout", text) }, Result{Status: Succeeded}},
+		"logs with the end":  {nil, Result{Status: Succeeded, Logs: text}},
+		"metrics":            {nil, Result{Status: Succeeded, Metrics: item}},
+		"the input":          {func(p *Prediction) { p.Request.Input = item }, Result{Status: Succeeded}},
+		"yielded in 10 000s": {func(p *Prediction) { times(size/2, func() { p.Output([]byte("1")) }) }, Result{Status: Succeeded, Yielded: true}},
+	} {
+		b := memory.New(1 << 30)
+		r := NewRegistry(Retention{Memory: b})
+		p := New("a", Request{ID: "a", Body: make([]byte, 1<<20), Context: text, Webhook: string(text)}, epoch, nil, Options{Memory: b})
+		if err := r.Add(p); err != nil || !p.Take() {
+			t.Fatal(err)
+		}
+		if c.before != nil {
+			c.before(p)
+		}
+		r.Finish(p, 0)
+		p.End(c.end, time.Now())
+		output := bytes.Clone(p.Record().Output)
+		p.Release()
+		if got := b.Stats().Used; got < size || got > size+3*recordCost || got != int64(r.bytes) {
+			t.Errorf("%s: %d bytes are charged, and the registry has %d", what, got, r.bytes)
+		}
+		if p.Request.Body != nil || p.Request.Context != nil || p.Request.Webhook != "" || !bytes.Equal(p.Record().Output, output) {
+			t.Errorf("%s: the wrong parts are kept", what)
+		}
+		r.Close()
+		if got := b.Stats().Used; got != 0 {
+			t.Errorf("%s: %d bytes stay", what, got)
+		}
+	}
+}
+
+func times(n int, do func()) {
+	for range n {
+		do()
+	}
+}
+
+// TestOthersDriveTheEndedOut: the oldest first, and not what is being looked at.
+func TestOthersDriveTheEndedOut(t *testing.T) {
+	const item = 1 << 20
+	b := memory.New(32 << 20)
+	r := NewRegistry(Retention{Memory: b})
+	defer r.Close()
+	for i := range 7 {
+		end(r, enter(t, r, KindPrediction, fmt.Sprint(i)), item)
+	}
+	looked := r.Find(KindPrediction, "0")
+	if !looked.Look() {
+		t.Fatal("it is gone")
+	}
+	if !b.Take(23<<20, 23<<20) {
+		t.Fatal("there is no room beside what has ended")
+	}
+	if r.Find(KindPrediction, "0") != nil || r.Find(KindPrediction, "3") != nil || r.Find(KindPrediction, "4") == nil {
+		t.Errorf("not the oldest went, or the wrong number: %d are left", len(r.by))
+	}
+	if s := b.Stats(); s.Evictions != 4 || s.Used > 28<<20 {
+		t.Errorf("%+v", s)
+	}
+	if len(looked.Record().Output) != item {
+		t.Error("what is being looked at has lost its output")
+	}
+	before := b.Stats().Used
+	looked.Release()
+	if freed := before - b.Stats().Used; freed < item {
+		t.Errorf("its end freed %d bytes", freed)
+	}
+}
+
+// TestOneThatDoesNotFitEnds: with an error that stays to be found, and leaves the others alone.
+func TestOneThatDoesNotFitEnds(t *testing.T) {
+	b := memory.New(16 << 20)
+	r := NewRegistry(Retention{Memory: b})
+	defer r.Close()
+	p := enter(t, r, KindPrediction, "a")
+	if !p.Take() {
+		t.Fatal("no room to begin")
+	}
+	item := bytes.Repeat([]byte("x"), 1<<20)
+	n := 0
+	for p.Output(item) {
+		n++
+	}
+	if n < 6 || n > 14 || !p.Overran() || p.Output([]byte("1")) {
+		t.Errorf("it yielded %d MiB into 16 MiB", n)
+	}
+	small := enter(t, r, KindPrediction, "b")
+	if !small.Take() || !small.Output([]byte("1")) {
+		t.Error("a small one has no room beside it")
+	}
+	r.Finish(p, 0)
+	p.End(Result{Status: Failed, Error: "too much"}, time.Now())
+	p.Release()
+	kept := r.Find(KindPrediction, "a")
+	if kept == nil || kept.Record().Error != "too much" || kept.Record().Output != nil {
+		t.Errorf("%v is kept", kept)
+	}
+}
+
+// TestLogsAreCutWhereThereIsNoRoom rather than that their prediction ends.
+func TestLogsAreCutWhereThereIsNoRoom(t *testing.T) {
+	const limit = 16 << 20
+	b := memory.New(limit)
+	p := New("a", Request{ID: "a"}, epoch, nil, Options{Memory: b})
+	for range 20 {
+		p.Log("stdout", make([]byte, 1<<20))
+	}
+	p.End(Result{Status: Succeeded}, time.Now())
+	logs := string(p.Record().Logs)
+	if len(logs) > limit || !strings.Contains(logs[len(logs)-200:], "bytes of log were cut") {
+		t.Errorf("%d bytes of log: %q", len(logs), logs[max(0, len(logs)-200):])
+	}
+	if used := b.Stats().Used; used > limit {
+		t.Errorf("%d bytes are used", used)
+	}
+}
+
+// TestQuietRegistriesShrink: to the newest, once nobody has looked for a while, and tell of it.
+func TestQuietRegistriesShrink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		r := NewRegistry(Retention{Quiet: time.Minute, QuietBytes: 3 << 20, OnQuiet: func() { told++ }})
+		defer r.Close()
+		for i := range 10 {
+			end(r, enter(t, r, KindPrediction, fmt.Sprint(i)), 1<<20)
+		}
+		for range 5 {
+			time.Sleep(50 * time.Second)
+			if r.Find(KindPrediction, "0") == nil {
+				t.Fatal("it shrinks while somebody looks")
+			}
+		}
+		running := enter(t, r, KindPrediction, "running")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if len(r.by) != 11 || told != 0 {
+			t.Fatal("it shrinks while one runs")
+		}
+		end(r, running, 0)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if told != 1 || r.Find(KindPrediction, "7") != nil || r.Find(KindPrediction, "8") == nil || r.Find(KindPrediction, "running") == nil {
+			t.Errorf("%d bytes in %d are left, told %d times", r.bytes, len(r.by), told)
+		}
+	})
+}
+
+// TestEventsDoNotKeepOldMemory: as the output grows it moves, and what followers may still get must not hold all its former
+// places.
+func TestEventsDoNotKeepOldMemory(t *testing.T) {
+	p := New("a", Request{Mode: Stream}, epoch, nil, Options{})
+	s, err := p.Subscribe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range 500 {
+		p.Output(fmt.Appendf(nil, `"%0400d"`, i))
+	}
+	for i := range p.feed.ring {
+		if p.feed.ring[i].Data != nil {
+			t.Fatal("an output event has data of its own")
+		}
+	}
+	events, err := s.Next(make([]Event, 0, 1000), nil)
+	if err != nil || len(events) != 500 {
+		t.Fatalf("%d events, %v", len(events), err)
+	}
+	for i, e := range events {
+		if string(e.Data) != fmt.Sprintf(`"%0400d"`, i) {
+			t.Fatalf("event %d is %s", i, e.Data)
+		}
+	}
+	p.End(Result{Status: Succeeded, Yielded: true}, time.Now())
 }

@@ -1,6 +1,13 @@
 package predict
 
-import "io"
+import (
+	"io"
+
+	"pinion/runtime/memory"
+)
+
+// subscriberCost is about how many bytes a subscriber takes: its goroutine, what it has taken and not written, and its buffers.
+const subscriberCost = 32 << 10
 
 // Subscription follows a prediction's events. One goroutine uses it.
 type Subscription struct {
@@ -22,7 +29,7 @@ type Subscription struct {
 
 // Subscribe follows the prediction from its first event on, as far as these are kept; without a history, from
 // the next event on. It returns
-// ErrTooManySubscribers where MaxSubscribers follow it, and ErrNotTold where nobody asked for its events
+// ErrTooManySubscribers where MaxSubscribers follow it, memory.ErrFull where there is no memory for another, and ErrNotTold where nobody asked for its events
 // when it was made.
 func (p *Prediction) Subscribe() (*Subscription, error) {
 	p.mu.Lock()
@@ -33,10 +40,13 @@ func (p *Prediction) Subscribe() (*Subscription, error) {
 		return nil, ErrNotTold
 	case f == nil: // it ended meanwhile, and all that is left is its record
 		f = &feed{history: DefaultHistory}
-		f.add(Event{Kind: EventEnd})
+		f.add(Event{Kind: EventEnd}, 0)
 	}
 	if len(f.subs) >= MaxSubscribers {
 		return nil, ErrTooManySubscribers
+	}
+	if !p.afford(subscriberCost) {
+		return nil, memory.ErrFull
 	}
 	s := &Subscription{p: p, feed: f, wake: make(chan struct{}, 1), taken: make(chan struct{}, 1), joined: f.next}
 	switch {
@@ -66,7 +76,7 @@ func (s *Subscription) Next(dst []Event, stop <-chan struct{}) ([]Event, error) 
 			p.mu.Unlock()
 			return dst, s.missed
 		}
-		dst = f.since(dst, s.next)
+		dst = f.since(dst, s.next, p.record.Output)
 		s.next += uint64(len(dst) - before)
 		s.caughtUp()
 		ended := f.ended && s.next == f.next
@@ -109,6 +119,7 @@ func (s *Subscription) Close() {
 		return
 	}
 	s.closed = true
+	p.spent -= subscriberCost
 	s.caughtUp()
 	s.feed.leave(s)
 	abandoned := len(s.feed.subs) == 0 && p.Request.Mode == Stream && !p.record.Status.Terminal()

@@ -194,16 +194,21 @@ func (j *job) stop() {
 func (j *job) Started() { j.p.Begin(time.Now()) }
 
 func (j *job) Output(item []byte) {
-	switch {
-	case !j.takesItem(item):
-	case j.outbox == nil:
-		j.p.Output(item)
-	default:
+	if !j.takesItem(item) {
+		return
+	}
+	if j.outbox != nil {
 		j.outbox.add(item)
+	} else if !j.p.Output(item) {
+		go j.stop() // the pool must not be called from here
 	}
 }
 
-func (j *job) Metric(metric []byte) { j.p.Metric(metric) }
+func (j *job) Metric(metric []byte) {
+	if !j.p.Metric(metric) {
+		go j.stop()
+	}
+}
 
 func (j *job) Log(source string, text []byte) { j.p.Log(source, text) }
 
@@ -218,7 +223,9 @@ func (j *job) finish(r *slot.Result) error {
 	}
 	result.Logs = r.Logs
 	reason := failure(r)
-	if j.checkOutput(&result); j.refused != "" {
+	if !j.charge(r, &result) {
+		result, reason = s.overBudget(&result), reasonMemory
+	} else if j.checkOutput(&result); j.refused != "" {
 		reason = reasonModel
 	}
 	if j.outbox != nil {
@@ -233,7 +240,7 @@ func (j *job) finish(r *slot.Result) error {
 		j.handOver(&result)
 	}
 	if r.Release != nil {
-		if s.keeps(p, &result) { // it may outlive its answers
+		if !p.Told() && s.keeps(p, &result) { // it outlives its answers, and is not compacted
 			result.Output = bytes.Clone(result.Output)
 			result.Metrics = bytes.Clone(result.Metrics)
 			r.Release()
@@ -244,7 +251,7 @@ func (j *job) finish(r *slot.Result) error {
 	j.observe(&result, r.Waited, reason)
 	// Of what was not answered a part may still be on its way to a worker, from where it lies; so may what was moved, to
 	// the worker that it was taken from.
-	if body := p.Request.Body; len(body) >= spare.Min && r.Err == nil && !r.Moved && !s.keeps(p, &result) {
+	if body := p.Request.Body; len(body) >= spare.Min && r.Err == nil && !r.Moved && (p.Told() || !s.keeps(p, &result)) {
 		p.OnRelease(func() { spare.Put(body) })
 	}
 	s.ended(p, result)
@@ -283,7 +290,8 @@ const maxAnonymous = 16 << 10
 
 // size is about how many bytes are kept with a prediction that ended so.
 func size(p *predict.Prediction, r *predict.Result) int {
-	return 1<<10 + len(p.Request.Input) + len(p.Request.Context) + len(r.Output) + len(r.Logs) + len(r.Metrics)
+	in := max(cap(p.Request.Body), len(p.Request.Input)+len(p.Request.Context), int(p.Request.Charged))
+	return 1<<10 + in + len(r.Output) + len(r.Logs) + len(r.Metrics) + len(r.Error)
 }
 
 // keeps tells whether a prediction that ends so can be asked for afterwards.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/slot"
 )
@@ -28,6 +29,7 @@ const (
 	reasonTimeout     = "timeout"
 	reasonCapacity    = "capacity"
 	reasonUnavailable = "unavailable"
+	reasonMemory      = "memory"
 )
 
 // End is how a prediction ended.
@@ -85,6 +87,8 @@ func refusal(err error) string {
 		return reasonValidation
 	case errors.Is(err, predict.ErrBusy), errors.As(err, &full):
 		return reasonCapacity
+	case errors.Is(err, memory.ErrFull):
+		return reasonMemory
 	default:
 		return unavailable(err)
 	}

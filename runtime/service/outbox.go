@@ -25,9 +25,13 @@ type outbox struct {
 	err     error
 }
 
+// parcelCost is about how many bytes an item that waits takes beside its own: it may have a goroutine that uploads its files.
+const parcelCost = 4 << 10
+
 // parcel is one item.
 type parcel struct {
 	item []byte
+	cost int // bytes that the prediction was charged for it
 	err  error
 	done chan struct{} // closed when item is final; nil: it is
 }
@@ -60,10 +64,16 @@ func (o *outbox) add(item []byte) {
 	defer o.mu.Unlock()
 	named := bytes.Contains(item, []byte(o.uploads.Token()))
 	if !named && len(o.waiting) == 0 {
-		o.p.Output(item)
+		o.output(item)
 		return
 	}
-	c := &parcel{item: bytes.Clone(item)}
+	cost := len(item) + parcelCost
+	if !o.p.Afford(cost) {
+		o.p.Overrun()
+		go o.failed()
+		return
+	}
+	c := &parcel{item: bytes.Clone(item), cost: cost}
 	if named {
 		c.done = make(chan struct{})
 		go func() {
@@ -74,6 +84,13 @@ func (o *outbox) add(item []byte) {
 	o.waiting = append(o.waiting, c)
 	if len(o.waiting) == 1 {
 		go o.deliver()
+	}
+}
+
+// output tells of an item, and ends the prediction where the memory budget has no room for it. Called with the lock held.
+func (o *outbox) output(item []byte) {
+	if !o.p.Output(item) {
+		go o.failed()
 	}
 }
 
@@ -93,8 +110,10 @@ func (o *outbox) deliver() {
 			o.failed()
 		}
 		if o.err == nil {
-			o.p.Output(c.item)
+			o.output(c.item)
 		}
+		o.p.Refund(c.cost)
+		o.waiting[0] = nil
 		o.waiting = o.waiting[1:]
 	}
 	o.idle.Broadcast()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pinion/runtime/files"
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/schema"
 	"pinion/runtime/slot"
@@ -36,6 +37,8 @@ type Options struct {
 	Keep predict.Retention
 	// Prediction is what every prediction knows of its server.
 	Prediction predict.Options
+	// Memory is the budget of Keep and Prediction too; nil: there is no limit.
+	Memory *memory.Budget
 }
 
 // Notifier delivers webhooks.
@@ -80,6 +83,7 @@ type model struct {
 
 // New makes a service without workers.
 func New(o Options) *Service {
+	o.Keep.Memory, o.Prediction.Memory = o.Memory, o.Memory
 	return &Service{o: o, registry: predict.NewRegistry(o.Keep), changed: make(chan struct{}, 1)}
 }
 
@@ -181,20 +185,20 @@ func (s *Service) Find(kind predict.Kind, id string) *predict.Prediction {
 	return s.registry.Get(kind, id)
 }
 
-// Result is the record, with its input, of the prediction of that id, which is in flight or has ended not
-// long ago.
-func (s *Service) Result(kind predict.Kind, id string) (predict.Record, bool) {
+// Result is the prediction of that id, which is in flight or has ended not long ago, with its record and its input. It is held for
+// the caller.
+func (s *Service) Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool) {
 	p := s.registry.Find(kind, id)
-	if p == nil {
-		return predict.Record{}, false
+	if p == nil || !p.Look() {
+		return nil, predict.Record{}, false
 	}
 	rec := p.Record()
-	rec.Input = predict.ShowStandIns(p.Request.Input)
+	rec.Input = predict.ShowStandIns(p.Input())
 	rec.Place = s.Place(kind, id)
 	if m := s.model.Load(); m != nil && m.inputs[kind] != nil {
 		rec.Input = m.inputs[kind].Redact(rec.Input)
 	}
-	return rec, true
+	return p, rec, true
 }
 
 // Start carries a prediction out in the background. It has its place in the line then, unless it has files.
@@ -269,6 +273,11 @@ func (s *Service) create(req predict.Request) (*predict.Prediction, error) {
 		return nil, err
 	}
 	if err := s.o.Pool.Admit(); err != nil {
+		s.registry.Remove(p)
+		return nil, err
+	}
+	if err := j.take(); err != nil {
+		s.o.Pool.Leave()
 		s.registry.Remove(p)
 		return nil, err
 	}

@@ -31,6 +31,14 @@ func Get(n int) []byte {
 	return make([]byte, n, 1<<(class+lowest))
 }
 
+// Size is how many bytes of memory Get(n) takes.
+func Size(n int) int {
+	if n < Min || n > Max {
+		return n
+	}
+	return 1 << bits.Len(uint(n-1))
+}
+
 // Put takes in a slice that nobody uses any more. It need not be one of Get's.
 func Put(b []byte) {
 	if c := cap(b); c >= Min && c <= Max && c&(c-1) == 0 {

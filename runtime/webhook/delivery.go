@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
 
@@ -14,6 +15,7 @@ import (
 type item struct {
 	event  predict.Events // one of them
 	record predict.Record
+	cost   int64 // bytes that were charged for it
 }
 
 // eventName is the event's name in the contract.
@@ -45,6 +47,7 @@ type delivery struct {
 	logs      item   // the newest; its event is 0 while there is none
 	completed item   // alike
 	logged    int    // bytes of logs in the newest state of an EventLog
+	held      int64  // bytes that count as held since the prediction has ended
 	begun     bool   // start was queued
 	over      bool   // the prediction has ended
 	ended     time.Time
@@ -70,20 +73,20 @@ func (d *delivery) Observe(rec predict.Record, e predict.Event) {
 			return
 		}
 		d.begun = true
-		d.queue = append(d.queue, item{predict.OnStart, rec})
+		d.queue = append(d.queue, item{event: predict.OnStart, record: rec})
 	case predict.EventOutput:
 		if want&predict.OnOutput == 0 {
 			return
 		}
 		d.supersedeLogs()
-		d.push(item{predict.OnOutput, rec})
+		d.push(item{event: predict.OnOutput, record: rec})
 	case predict.EventLog:
 		d.logged = len(rec.Logs)
 		if want&predict.OnLogs == 0 {
 			return
 		}
 		d.supersedeLogs()
-		d.logs = item{predict.OnLogs, rec}
+		d.logs = item{event: predict.OnLogs, record: rec}
 	case predict.EventEnd:
 		d.end(rec, want)
 	default:
@@ -104,13 +107,30 @@ func (d *delivery) Observe(rec predict.Record, e predict.Event) {
 
 // push queues an output. Called with the lock held.
 func (d *delivery) push(it item) {
-	if last := len(d.queue) - 1; last+1 >= d.sender.o.MaxPending && d.queue[last].event == predict.OnOutput {
-		d.sender.o.OnDelivery(eventName(predict.OnOutput), Dropped)
-		d.queue[last] = it
-		return
+	last := len(d.queue) - 1
+	if last+1 < d.sender.o.MaxPending {
+		it.cost = recordCost
+		if last < 0 || !sameMemory(d.queue[last].record.Output, it.record.Output) { // as a record grows its memory moves
+			it.cost += int64(cap(it.record.Output))
+		}
+		if d.sender.o.Memory.Take(it.cost, it.cost) {
+			d.queue = append(d.queue, it)
+			return
+		}
+		it.cost = 0
 	}
-	d.queue = append(d.queue, it)
+	d.sender.o.OnDelivery(eventName(predict.OnOutput), Dropped)
+	if last >= 0 && d.queue[last].event == predict.OnOutput {
+		it.cost = d.queue[last].cost
+		d.queue[last] = it
+	}
 }
+
+// recordCost is about how many bytes a record takes that waits, beside what it shares with the prediction.
+const recordCost = 512
+
+// sameMemory tells whether two slices begin at the same place.
+func sameMemory(a, b []byte) bool { return cap(a) > 0 && cap(b) > 0 && &a[:1][0] == &b[:1][0] }
 
 // supersedeLogs takes logs back that are not delivered yet. Called with the lock held.
 func (d *delivery) supersedeLogs() {
@@ -124,13 +144,20 @@ func (d *delivery) supersedeLogs() {
 func (d *delivery) end(rec predict.Record, want predict.Events) {
 	d.over, d.ended = true, d.sender.now()
 	d.sender.count(0, 1)
+	if d.held = d.prediction.Held(); !d.sender.admit(d.held) {
+		d.held = 0
+		d.completed = item{event: predict.OnCompleted, record: predict.Record{}}
+		d.clear()
+		go d.complain(predict.OnCompleted, 0, memory.ErrFull) // writing a log line may block
+		return
+	}
 	switch {
 	case want&predict.OnCompleted != 0:
 		d.supersedeLogs()
-		d.completed = item{predict.OnCompleted, rec}
+		d.completed = item{event: predict.OnCompleted, record: rec}
 	case want&predict.OnLogs != 0 && len(rec.Logs) > d.logged: // text that came with the answer itself
 		d.supersedeLogs()
-		d.logs = item{predict.OnLogs, rec}
+		d.logs = item{event: predict.OnLogs, record: rec}
 	}
 }
 
@@ -144,6 +171,7 @@ func (d *delivery) run() {
 			s.sleep(s.ctx, wait, d.wake)
 		case it.event != 0:
 			d.deliver(it)
+			s.o.Memory.Free(it.cost)
 		case d.finish():
 			return
 		}
@@ -185,6 +213,7 @@ func (d *delivery) clear() {
 	for _, it := range append(d.queue, d.logs, d.completed) {
 		if it.event != 0 {
 			d.sender.o.OnDelivery(eventName(it.event), Dropped)
+			d.sender.o.Memory.Free(it.cost)
 		}
 	}
 	d.queue, d.logs, d.completed = nil, item{}, item{}
@@ -198,6 +227,7 @@ func (d *delivery) shorten() {
 	}
 	for len(d.queue) > keep {
 		d.sender.o.OnDelivery(eventName(d.queue[0].event), Dropped)
+		d.sender.o.Memory.Free(d.queue[0].cost)
 		d.queue[0] = item{}
 		d.queue = d.queue[1:]
 	}
@@ -211,13 +241,14 @@ func (d *delivery) finish() bool {
 		return false
 	}
 	d.running = false
-	over := d.over
+	over, held := d.over, d.held
 	d.mu.Unlock()
 	if !over {
 		d.sender.count(-1, 0)
 		return true
 	}
 	d.prediction.Release()
+	d.sender.dismiss(held)
 	d.sender.count(-1, -1)
 	return true
 }
@@ -226,8 +257,8 @@ func (d *delivery) finish() bool {
 func (d *delivery) deliver(it item) {
 	s := d.sender
 	retries := 0
-	if size := int64(len(it.record.Output) + len(it.record.Logs) + len(it.record.Metrics)); it.event == predict.OnCompleted && s.keep(size) {
-		defer s.unkeep(size)
+	if it.event == predict.OnCompleted && s.keep(d.held) {
+		defer s.unkeep(d.held)
 		retries = s.o.Retries
 	}
 	err := s.post(d, &it.record)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
 
@@ -17,6 +18,11 @@ func (s *Sender) post(d *delivery, rec *predict.Record) error {
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.o.Timeout, ErrTimeout)
 	defer cancel()
 	parts := s.render(rec)
+	made := int64(cap(parts[0]) + cap(parts[2])) // logs, mostly; the output is the record's own
+	if !s.o.Memory.Take(made, made) {
+		return memory.ErrFull
+	}
+	defer s.o.Memory.Free(made)
 	for target, redirects := d.target, 0; ; redirects++ {
 		next, err := s.exchange(ctx, d, target, parts)
 		if next == nil || err != nil {

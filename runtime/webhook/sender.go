@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/publicnet"
 )
@@ -38,13 +39,18 @@ type Options struct {
 	MaxRedirects int
 	// MaxPending is how many outputs of one prediction may wait. Default: 256.
 	MaxPending int
-	// MaxRetries and MaxRetryBytes bound the predictions, and the bytes of their records, that may wait for
-	// another try of completed; beyond them it is tried once. Defaults: 10 000, 256 MiB.
+	// MaxRetries and MaxRetryBytes bound the predictions, and the bytes that are held for them, that may wait for
+	// another try of completed; beyond them it is tried once. Defaults: 10 000, a quarter of Memory.
 	MaxRetries    int
 	MaxRetryBytes int64
 	// DenyPrivate refuses to connect to addresses that are not public, whatever name or redirect led there. Proxies from the
 	// environment are then not used, for the check would see only their address.
 	DenyPrivate bool
+	// MaxHeldBytes bounds what is held for ended predictions that have something to deliver, beyond which nothing more of
+	// them is delivered. Default: half of Memory.
+	MaxHeldBytes int64
+	// Memory is what is charged for deliveries beside what their predictions are charged for; nil: there is no limit.
+	Memory *memory.Budget
 	// OnDelivery, if set, is told how each delivery ended: the event by its name ("completed"), and
 	// Delivered, Failed or Dropped. It may be called with a prediction's lock held: it must not block, nor call
 	// one.
@@ -73,7 +79,8 @@ func (o Options) withDefaults() Options {
 	o.MaxRedirects = max(0, cmp.Or(o.MaxRedirects, 5))
 	o.MaxPending = max(1, cmp.Or(o.MaxPending, 256))
 	o.MaxRetries = cmp.Or(o.MaxRetries, 10_000)
-	o.MaxRetryBytes = cmp.Or(o.MaxRetryBytes, 256<<20)
+	o.MaxRetryBytes = cmp.Or(o.MaxRetryBytes, o.Memory.Quarter())
+	o.MaxHeldBytes = cmp.Or(o.MaxHeldBytes, 2*o.Memory.Quarter())
 	if o.OnDelivery == nil {
 		o.OnDelivery = func(string, string) {}
 	}
@@ -98,7 +105,8 @@ type Sender struct {
 	running int           // deliveries that have a goroutine
 	ended   int           // those of them whose prediction has ended
 	retries int           // those that may be tried again
-	bytes   int64         // of their records
+	bytes   int64         // that are held for those
+	held    int64         // bytes that are held for all of ended
 	changed chan struct{} // closed at the next fall of running or ended, where somebody waits
 }
 
@@ -207,6 +215,24 @@ func (s *Sender) count(running, ended int) {
 		close(s.changed)
 		s.changed = nil
 	}
+	s.mu.Unlock()
+}
+
+// admit counts in what is held for a prediction that has ended; false: it is too much. A lone one is never too large.
+func (s *Sender) admit(size int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held > 0 && s.held+size > s.o.MaxHeldBytes {
+		return false
+	}
+	s.held += size
+	return true
+}
+
+// dismiss is the end of admit.
+func (s *Sender) dismiss(size int64) {
+	s.mu.Lock()
+	s.held -= size
 	s.mu.Unlock()
 }
 

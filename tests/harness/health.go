@@ -33,6 +33,11 @@ type Health struct {
 		Length   int `json:"length"`
 		Capacity int `json:"capacity"`
 	} `json:"queue"`
+	Memory struct {
+		UsedBytes  int64 `json:"used_bytes"`
+		LimitBytes int64 `json:"limit_bytes"`
+		Evictions  int64 `json:"evictions"`
+	} `json:"memory"`
 	Preload *Preload `json:"preload"`
 }
 

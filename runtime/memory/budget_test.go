@@ -1,0 +1,180 @@
+package memory
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const mib = 1 << 20
+
+func TestMarks(t *testing.T) {
+	b := New(16 * mib)
+	var large, small Charge
+	large.Open(b)
+	small.Open(b)
+	if large.Grow(14*mib + 1) {
+		t.Error("a large one has more than seven eighths")
+	}
+	if !large.Grow(14*mib) || small.Grow(Small+1) || !small.Grow(Small) {
+		t.Error("the rest is not for small ones, or not for them alone")
+	}
+	if s := b.Stats(); s.Used != 14*mib+Small || s.Limit != 16*mib || s.Refusals != 2 {
+		t.Errorf("%+v", s)
+	}
+	large.Release()
+	small.Release()
+	if b.Stats().Used != 0 {
+		t.Errorf("%d bytes are left", b.Stats().Used)
+	}
+	if New(1).Stats().Limit != LeastBudget {
+		t.Error("a budget has no least size")
+	}
+}
+
+// TestBodiesWait for room, in their order, and not for ever.
+func TestBodiesWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(16 * mib)
+		if err := b.Wait(14*mib+1, time.Hour, nil); !errors.Is(err, ErrTooLarge) {
+			t.Error(err)
+		}
+		if err := b.Wait(12*mib, time.Hour, nil); err != nil { // alone it may have more than a half
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := b.Wait(mib, time.Second, nil); !errors.Is(err, ErrFull) || time.Since(began) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		if err := b.Wait(Small, time.Hour, nil); err != nil { // small ones go on meanwhile
+			t.Error(err)
+		}
+		b.Free(Small)
+		order := make(chan int, 3)
+		for i := range 3 {
+			go func() {
+				if err := b.Wait(5*mib, time.Hour, nil); err != nil {
+					t.Error(err)
+				}
+				order <- i
+			}()
+			synctest.Wait()
+		}
+		stop := make(chan struct{})
+		stopped := make(chan error)
+		go func() { stopped <- b.Wait(mib, time.Hour, stop) }()
+		synctest.Wait()
+		close(stop)
+		if err := <-stopped; !errors.Is(err, ErrFull) {
+			t.Error(err)
+		}
+		b.Free(12 * mib)
+		synctest.Wait()
+		if len(order) != 1 || <-order != 0 {
+			t.Error("not the first alone was served")
+		}
+		b.Free(5 * mib)
+		synctest.Wait()
+		b.Free(5 * mib)
+		if <-order != 1 || <-order != 2 {
+			t.Error("the others are served in another order")
+		}
+		b.Free(5 * mib)
+		if s := b.Stats(); s.Used != 0 || b.waiting.Load() != 0 {
+			t.Errorf("%+v, %d wait", s, b.waiting.Load())
+		}
+	})
+}
+
+// TestEvicts what is kept where that makes room, and leaves it alone where it does not.
+func TestEvicts(t *testing.T) {
+	b := New(16 * mib)
+	kept := make([]Charge, 8)
+	next := 0
+	b.SetEvict(func(bytes int64) bool {
+		if int64(len(kept)-next)*mib < bytes {
+			return false
+		}
+		for bytes > 0 {
+			bytes -= kept[next].Release()
+			next++
+		}
+		return true
+	})
+	for i := range kept {
+		kept[i].Open(b)
+		if !kept[i].Grow(mib) {
+			t.Fatal("no room")
+		}
+	}
+	kept[0].Hold() // an answer is made of it
+	if b.Take(15*mib, 15*mib) || next != 0 {
+		t.Errorf("%d were evicted for nothing", next)
+	}
+	if !b.Take(8*mib, 8*mib) || next != 3 { // the first frees nothing
+		t.Errorf("%d were evicted for 2 MiB", next)
+	}
+	kept[0].Release()
+	kept[0].Hold() // found before it was evicted
+	if got := b.Stats().Used; got != 14*mib {
+		t.Errorf("%d bytes are used", got)
+	}
+	kept[0].Resize(mib / 2)
+	kept[0].Release()
+	if got := b.Stats().Used; got != 13*mib {
+		t.Errorf("%d bytes are used", got)
+	}
+}
+
+// TestNeverAbove holds that no number of goroutines gets past the limit, and that all comes back.
+func TestNeverAbove(t *testing.T) {
+	const limit = LeastBudget
+	b := New(limit)
+	var all sync.WaitGroup
+	for seed := range uint64(8) {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(seed, 1))
+			for range 2000 {
+				n := random.Int64N(6 * mib)
+				if seed%2 == 0 {
+					if b.Wait(n, time.Minute, nil) != nil {
+						t.Error("not served within a minute")
+						return
+					}
+				} else if !b.Take(n, n) {
+					continue
+				}
+				if used := b.Stats().Used; used > limit {
+					t.Errorf("%d bytes are used", used)
+				}
+				b.Free(n)
+			}
+		})
+	}
+	all.Wait()
+	if used := b.Stats().Used; used != 0 {
+		t.Errorf("%d bytes are left", used)
+	}
+}
+
+// TestNoBudget: without one everything fits.
+func TestNoBudget(t *testing.T) {
+	var b *Budget
+	var c Charge
+	c.Open(b)
+	if err := b.Wait(1<<50, 0, nil); err != nil || !b.Take(1<<50, 1<<50) || !c.Grow(1<<50) || c.Bytes() != 1<<50 {
+		t.Error("something does not fit")
+	}
+	b.Free(1 << 50)
+	c.Resize(1)
+	c.Hold()
+	if c.Release() != 0 || c.Release() != 1 {
+		t.Error("what is released is not what was charged")
+	}
+	if b.Stats() != (Stats{}) {
+		t.Errorf("%+v", b.Stats())
+	}
+}

@@ -1,0 +1,221 @@
+package tests
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// hoarder is a model that gives its server much to hold.
+const hoarder = `
+from typing import Iterator
+from cog import BaseRunner, current_scope, streaming
+
+class Runner(BaseRunner):
+    @streaming
+    def run(self, n: int = 1, size: int = 1, error: int = 0, log: int = 0, metric: int = 0, text: str = "", gate: bool = False) -> Iterator[str]:
+        if gate:
+            with open("gate") as file:
+                file.read()
+        if log:
+            print("l" * log)
+        if metric:
+            current_scope().record_metric("m", "m" * metric)
+        for _ in range(n):
+            yield "x" * size
+        if error:
+            raise ValueError("e" * error)
+
+def returned(size: int = 1, text: str = "") -> str:
+    return "x" * size
+`
+
+// confined starts a server in a control group with so much memory, in MiB, and returns what its front has then.
+func confined(t *testing.T, model string, limit int64, args ...string) (s *harness.Server, resident int) {
+	t.Helper()
+	_, enter, ok := harness.MemoryGroup(t, limit<<20)
+	if !ok {
+		t.Skip("no control group can be made here")
+	}
+	s = harness.Ready(t, harness.Options{Dir: folder(t, "run.py", hoarder), Model: model, Wrap: enter, Args: args})
+	s.Succeed(input{})
+	return s, harness.Resident(t, s.PID)
+}
+
+// quiet waits until the front has about as much memory as it had.
+func quiet(t *testing.T, s *harness.Server, resident int) {
+	t.Helper()
+	if harness.Sanitized(t) {
+		return
+	}
+	harness.Eventually(t, "the front is back where it began", func() bool { return harness.Resident(t, s.PID) < resident+10<<20 })
+}
+
+// budget is what health says of the memory budget.
+func budget(t *testing.T, s *harness.Server) (used, limit, evictions int64) {
+	t.Helper()
+	m := s.Health().Memory
+	return m.UsedBytes, m.LimitBytes, m.Evictions
+}
+
+// TestWhatEndedDoesNotFillTheMemory: 300 MB of streams, errors, logs, metrics and inputs pass through a front that may have 64 MiB.
+func TestWhatEndedDoesNotFillTheMemory(t *testing.T) {
+	t.Parallel()
+	const group, width, each = 256, 8, 300
+	s, before := confined(t, "run.py:Runner", group)
+	if _, limit, _ := budget(t, s); limit != group/4<<20 {
+		t.Errorf("the budget is %d, want a quarter of %d MiB", limit, group)
+	}
+	var most atomic.Int64
+	clients(t, width, func(client int) error {
+		for i := range each {
+			in, accept, want := input{"n": 300, "size": 400}, "text/event-stream", "succeeded"
+			switch i % 6 {
+			case 1:
+				in, accept, want = input{"error": 100_000}, "application/json", "failed"
+			case 2:
+				in["error"], want = 10, "failed"
+			case 3:
+				in = input{"log": 100_000, "metric": 30_000}
+			case 4:
+				in = input{"text": strings.Repeat("t", 120_000)}
+			}
+			body := map[string]any{"input": in, "id": fmt.Sprintf("p%d-%d", client, i)}
+			a := s.Create(body, "Accept", accept)
+			for a.Code == http.StatusConflict || a.Code == http.StatusTooManyRequests { // one at a time
+				a = s.Create(body, "Accept", accept)
+			}
+			if a.Code != http.StatusOK || !bytes.Contains(a.Body, []byte(`"status":"`+want+`"`)) {
+				return fmt.Errorf("%v: %.300s", in, a.String())
+			}
+			if i%50 == 0 {
+				most.Store(max(most.Load(), int64(harness.Resident(t, s.PID))))
+			}
+		}
+		return nil
+	})
+	used, limit, evictions := budget(t, s)
+	if used > limit || used > limit/4+1<<20 || evictions == 0 {
+		t.Errorf("%d of %d bytes are used after %d evictions", used, limit, evictions)
+	}
+	if most.Load() > group/2<<20 && !harness.Sanitized(t) {
+		t.Errorf("the front had %d MiB", most.Load()>>20)
+	}
+	if a := s.Do("GET", fmt.Sprintf("/predictions/p0-%d", each-1), nil); a.Code != http.StatusOK {
+		t.Errorf("the last of them is not kept: %s", a)
+	}
+	metrics := string(s.Do("GET", "/metrics", nil).Body)
+	wantText(t, "the metrics", metrics, fmt.Sprintf("pinion_memory_budget_bytes %g", float64(limit)), "pinion_memory_used_bytes ", "pinion_memory_evictions_total ")
+	if strings.Contains(metrics, "pinion_memory_evictions_total 0\n") {
+		t.Error("the metrics do not count evictions")
+	}
+	quiet(t, s, before)
+}
+
+// TestBodiesShareTheMemory: many large requests at once do not fill it, whatever they are written in; each is answered, and
+// small ones are meanwhile.
+func TestBodiesShareTheMemory(t *testing.T) {
+	t.Parallel()
+	s, before := confined(t, "run.py:returned", 256, "--queue", "100", "--queue-timeout", "5m")
+	const many = 12
+	large := func(size int, headers ...string) func(int) error {
+		body := []byte(`{"input":{"text":"` + strings.Repeat("t", size) + `"}}`)
+		return func(int) error {
+			a := s.Create(io.MultiReader(bytes.NewReader(body)), headers...) // chunked: its length is not known
+			if len(headers) == 0 {
+				a = s.Create(body)
+			}
+			switch {
+			case a.Code == http.StatusOK && a.Status == "succeeded":
+			case a.Code == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "" && a.Header.Get("Pinion-Retry") == "elsewhere":
+			case a.Code == http.StatusRequestEntityTooLarge && size > 16<<20:
+			default:
+				return fmt.Errorf("%d bytes: %.300s", size, a.String())
+			}
+			return nil
+		}
+	}
+	stop := make(chan struct{})
+	small := make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-stop:
+				small <- n
+				return
+			default:
+			}
+			if a := s.Input(input{"text": "small"}); a.Code != http.StatusOK {
+				t.Errorf("a small one meanwhile: %.300s", a.String())
+			}
+			n++
+		}
+	}()
+	clients(t, many, large(15<<20))
+	clients(t, many, large(60_000_000))
+	clients(t, many, large(15<<20, "Pinion-Test", "chunked"))
+	close(stop)
+	if n := <-small; n == 0 {
+		t.Error("no small request was answered meanwhile")
+	}
+	harness.Eventually(t, "nothing is left in use", func() bool { used, _, _ := budget(t, s); return used < 9<<20 })
+	quiet(t, s, before)
+}
+
+// TestOnePredictionThatDoesNotFit ends with an error that says so, and leaves the others alone.
+func TestOnePredictionThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	s, before := confined(t, "run.py:Runner", 256, "--memory-budget", "16MiB")
+	for i, headers := range [][]string{nil, {"Accept", "text/event-stream"}, {"Prefer", "respond-async"}} {
+		id := fmt.Sprint("big", i)
+		a := s.Create(map[string]any{"id": id, "input": input{"n": 1000, "size": 100_000}}, headers...)
+		if a.Code != http.StatusOK && a.Code != http.StatusAccepted {
+			t.Errorf("%s: %.300s", id, a.String())
+		}
+		harness.Eventually(t, "it has failed", func() bool {
+			a = s.Do("GET", "/predictions/"+id, nil)
+			return a.Status == "failed"
+		})
+		if !strings.Contains(a.Error, "--memory-budget") || !strings.Contains(a.Error, "16 MiB") {
+			t.Errorf("its error is %q", a.Error)
+		}
+		if a := s.Succeed(input{"n": 3}); string(a.Output) != `["x","x","x"]` {
+			t.Errorf("one after it: %s", a)
+		}
+	}
+	if metrics := string(s.Do("GET", "/metrics", nil).Body); !strings.Contains(metrics, `reason="memory"`) {
+		t.Errorf("the metrics do not tell of it")
+	}
+	quiet(t, s, before)
+}
+
+// TestWebhooksThatWaitDoNotFillTheMemory: what a receiver does not take is dropped where it is too much, and the server serves on.
+func TestWebhooksThatWaitDoNotFillTheMemory(t *testing.T) {
+	t.Parallel()
+	var takes atomic.Bool
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !takes.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(receiver.Close)
+	defer takes.Store(true) // the server waits for the last of them before it ends
+	s, _ := confined(t, "run.py:Runner", 256)
+	for i := range 300 {
+		a := s.Create(map[string]any{"input": input{"n": 10, "size": 100_000}, "webhook": receiver.URL})
+		if a.Status != "succeeded" {
+			t.Fatalf("prediction %d: %.300s", i, a.String())
+		}
+	}
+	if used, limit, _ := budget(t, s); used > limit*3/4 {
+		t.Errorf("%d of %d bytes are used", used, limit)
+	}
+}
