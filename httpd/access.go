@@ -84,7 +84,7 @@ func (a *access) note(ctx *fasthttp.RequestCtx, took time.Duration) {
 	if id, ok := ctx.UserValue(idKey{}).(string); ok {
 		attrs = append(attrs, slog.String("prediction_id", predict.Clip(id)))
 	}
-	if id := requestID(&ctx.Request.Header); id != nil {
+	if id := requestID(ctx); id != nil {
 		attrs = append(attrs, slog.String("request_id", string(id)))
 	}
 	if left := a.left.Swap(0); left > 0 {

@@ -156,6 +156,12 @@ func (c *conn) Read(p []byte) (int, error) {
 // its last line for whole, be it that the client has left or that it stalls.
 func (c *conn) whole() bool { return c.framing.ended >= c.handled }
 
+// hasSeen tells whether a request may have one of these headers: those of connections that are not ours may have any.
+func hasSeen(ctx *fasthttp.RequestCtx, headers seenHeaders) bool {
+	c, ok := ctx.Conn().(*conn)
+	return !ok || c.framing.seen&headers != 0
+}
+
 // begin counts a request that a handler has got, and tells whether it is to be the connection's last.
 func (c *conn) begin() (last bool) {
 	c.handled++

@@ -11,7 +11,7 @@ const (
 	corsMethods = "GET, HEAD, POST, PUT, OPTIONS"
 	corsExposed = "Content-Disposition, Retry-After, " + headerID + ", " + headerMetrics + ", " + headerRetry + ", " +
 		headerRequestID + ", " + headerWarning
-	corsMaxAge  = "600" // seconds for which a browser may keep the answer to a preflight
+	corsMaxAge = "600" // seconds for which a browser may keep the answer to a preflight
 )
 
 // cors lets the pages of some origins call this server from a browser (the Fetch standard, section 3.2).

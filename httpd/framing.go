@@ -49,6 +49,15 @@ const (
 	maxDigits    = 18
 )
 
+// seenHeaders are headers that some request on a connection has had. Most connections never bring one of these, and then no
+// handler searches for them.
+type seenHeaders uint8
+
+const (
+	seenOrigin seenHeaders = 1 << iota // Origin or Sec-Fetch-Site
+	seenRequestID
+)
+
 // framing follows the requests of a connection, byte by byte, before fasthttp sees them. It refuses what two readers might
 // divide into requests in two ways (RFC 9112, section 11.2), such as a proxy and this server, so that nobody can hide a
 // request inside another's body. fasthttp is lenient in some of that.
@@ -56,6 +65,7 @@ const (
 // Only the goroutine that reads the connection uses it.
 type framing struct {
 	stage   framingStage
+	seen    seenHeaders
 	old     bool // HTTP/1.0
 	chunked bool
 	sized   bool         // there was a Content-Length
@@ -228,6 +238,10 @@ func (f *framing) header(line []byte) framingError {
 			return errCoding
 		}
 		f.chunked = true
+	case isHeader(name, fasthttp.HeaderOrigin, 'o'), isHeader(name, headerFetchSite, 's'):
+		f.seen |= seenOrigin
+	case isHeader(name, headerRequestID, 'x'):
+		f.seen |= seenRequestID
 	}
 	return ""
 }

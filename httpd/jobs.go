@@ -64,7 +64,7 @@ func (j *jobs) handle(ctx *fasthttp.RequestCtx) {
 	case own != nil:
 		ctx.SetUserValue(routeKey{}, string(ctx.Path()))
 		own(ctx)
-	case j.foreignPage(&ctx.Request.Header):
+	case j.foreignPage(ctx):
 		j.detail(ctx, fasthttp.StatusForbidden, "A browser sent this request for a page of another origin, which may not call this server")
 	default:
 		ctx.SetUserValue(routeKey{}, jobRoute)

@@ -16,8 +16,9 @@ const headerFetchSite = "Sec-Fetch-Site"
 //
 // Sec-Fetch-Site counts first: no page can set it, and it is right behind proxies that change Host. Browsers send it to
 // https and loopback addresses only; for others Origin must be this server's own. Clients that are no browsers send neither.
-func (s *Server) foreignPage(h *fasthttp.RequestHeader) bool {
-	return !h.IsGet() && !h.IsHead() && !h.IsOptions() && s.foreign(h)
+func (s *Server) foreignPage(ctx *fasthttp.RequestCtx) bool {
+	h := &ctx.Request.Header
+	return hasSeen(ctx, seenOrigin) && !h.IsGet() && !h.IsHead() && !h.IsOptions() && s.foreign(h)
 }
 
 // foreign tells whether a browser sends a request, of any method, for such a page.

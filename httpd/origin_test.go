@@ -55,7 +55,8 @@ func TestForeignPages(t *testing.T) {
 		{open, "POST", "", "null", "localhost", false},
 		{all, "POST", "cross-site", "https://b.example", "localhost", false},
 	} {
-		var h fasthttp.RequestHeader
+		var ctx fasthttp.RequestCtx
+		h := &ctx.Request.Header
 		h.SetMethod(c.method)
 		h.SetHost(c.host)
 		if c.site != "" {
@@ -64,7 +65,7 @@ func TestForeignPages(t *testing.T) {
 		if c.origin != "" {
 			h.Set("Origin", c.origin)
 		}
-		if got := c.server.foreignPage(&h); got != c.foreign {
+		if got := c.server.foreignPage(&ctx); got != c.foreign {
 			t.Errorf("%+v: foreign %v", c, got)
 		}
 	}

@@ -176,7 +176,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	if k.kind == predict.KindTraining && how.mode == predict.Stream {
 		return req, how, predict.ErrTrainingStream
 	}
-	req.RequestID = string(requestID(h))
+	req.RequestID = string(requestID(ctx))
 	if parent := h.Peek("Traceparent"); len(parent) > 0 && printable(parent) {
 		req.TraceParent = string(parent)
 		if state := bytes.Join(h.PeekAll("Tracestate"), []byte{','}); printable(state) {

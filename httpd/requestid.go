@@ -13,8 +13,11 @@ const (
 
 // requestID is the id that a request came with; nil: none, or one that is too long or not printable ASCII. None is made
 // here: a prediction has an id already.
-func requestID(h *fasthttp.RequestHeader) []byte {
-	id := h.Peek(headerRequestID)
+func requestID(ctx *fasthttp.RequestCtx) []byte {
+	if !hasSeen(ctx, seenRequestID) {
+		return nil
+	}
+	id := ctx.Request.Header.Peek(headerRequestID)
 	if len(id) == 0 || len(id) > maxRequestID || !printable(id) {
 		return nil
 	}
@@ -23,7 +26,7 @@ func requestID(h *fasthttp.RequestHeader) []byte {
 
 // echoRequestID puts a request's id into its answer.
 func echoRequestID(ctx *fasthttp.RequestCtx) {
-	if id := requestID(&ctx.Request.Header); id != nil {
+	if id := requestID(ctx); id != nil {
 		ctx.Response.Header.SetBytesV(headerRequestID, id)
 	}
 }

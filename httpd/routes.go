@@ -93,7 +93,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	switch {
 	case s.cors != nil && s.cors.answer(ctx):
-	case s.foreignPage(&ctx.Request.Header):
+	case s.foreignPage(ctx):
 		s.refuseForeign(ctx)
 	case !s.admits(ctx):
 		s.refuseUnauthorized(ctx)
