@@ -170,6 +170,9 @@ func (c *conn) begin() (last bool) {
 
 // read reads under the deadline that is wished for.
 func (c *conn) read(p []byte) (int, error) {
+	if len(c.watch.ahead) > 0 {
+		return c.srv.gone.take(&c.watch, p), nil
+	}
 	if d := c.readWish.Sub(c.readSet); d > c.srv.slack || d < -c.srv.slack {
 		if err := c.Conn.SetReadDeadline(c.readWish); err != nil {
 			return 0, err
@@ -213,6 +216,7 @@ func (c *conn) Close() error {
 		drain(c.Conn, total, silence)
 	}
 	c.move(connClosed)
+	c.srv.gone.dropAhead(&c.watch, len(c.watch.ahead))
 	err := c.Conn.Close()
 	c.srv.forget(c)
 	return err
@@ -224,7 +228,7 @@ func (c *conn) unread() bool {
 		return false
 	}
 	n, err := unix.IoctlGetInt(int(c.fd), unix.SIOCINQ)
-	return err == nil && n > 0
+	return err == nil && n > 0 || len(c.watch.ahead) > 0
 }
 
 // kill ends a connection that has no request under way; the goroutine that serves it then closes it. Where it

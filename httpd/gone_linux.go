@@ -14,21 +14,23 @@ import (
 type watchPhase uint8
 
 const (
-	watchIdle   watchPhase = iota // nothing to watch for
-	watchYoung                    // in the list; most requests end here
-	watchArmed                    // old enough to be in the epoll set
-	watchFiring                   // the client has left; its prediction is being cancelled
-	watchFired                    // it was
+	watchIdle    watchPhase = iota // nothing to watch for
+	watchYoung                     // in the list; most requests end here
+	watchArmed                     // old enough to be in the epoll set
+	watchReading                   // what the client sends behind its request is being read ahead
+	watchFiring                    // the client has left; its prediction is being cancelled
+	watchFired                     // it was
 	watchPhases
 )
 
 // watchMoves is the one table of legal moves: watchMoves[from] has a bit for each legal target.
 var watchMoves = [watchPhases]uint8{
-	watchIdle:   1 << watchYoung,
-	watchYoung:  1<<watchIdle | 1<<watchArmed,
-	watchArmed:  1<<watchIdle | 1<<watchFiring,
-	watchFiring: 1 << watchFired,
-	watchFired:  1 << watchIdle,
+	watchIdle:    1 << watchYoung,
+	watchYoung:   1<<watchIdle | 1<<watchArmed,
+	watchArmed:   1<<watchIdle | 1<<watchReading | 1<<watchFiring,
+	watchReading: 1<<watchArmed | 1<<watchFiring,
+	watchFiring:  1 << watchFired,
+	watchFired:   1 << watchIdle,
 }
 
 // youth is how long a prediction goes unwatched. Putting a descriptor into an epoll set and taking it
@@ -40,11 +42,13 @@ const youth = 20 * time.Millisecond
 type canceler interface{ Cancel() }
 
 // watch is one connection's place in a watcher. It lives in the conn; everything is guarded by
-// watcher.mu, but fd, which never changes.
+// watcher.mu, but ahead, and fd, which never changes.
 type watch struct {
 	fd         int32
 	phase      watchPhase
-	gen        int32 // which arming this is
+	gen        int32  // which arming this is
+	full       bool   // nothing more is read ahead
+	ahead      []byte // what was read ahead; the watcher's while watchReading, else the connection's
 	target     canceler
 	since      time.Time
 	prev, next *watch
@@ -76,11 +80,15 @@ type watcher struct {
 	ticking  bool // the timer runs
 	came     bool // somebody came since the last sweep
 	epfd     int  // -1 while not started, and after close
+	ahead    int  // bytes that were read ahead and not taken
+	mostEach int  // see mostAhead
+	mostAll  int
+	piece    []byte // run's own
 	ep       *os.File
 }
 
 func newWatcher(log *slog.Logger) *watcher {
-	w := &watcher{log: log, armed: make(map[int32]*watch), epfd: -1}
+	w := &watcher{log: log, armed: make(map[int32]*watch), epfd: -1, mostEach: mostAhead, mostAll: mostAheadAll}
 	w.fired = sync.NewCond(&w.mu)
 	w.timer = time.AfterFunc(time.Hour, w.sweep)
 	w.timer.Stop()
@@ -140,7 +148,7 @@ func (w *watcher) add(e *watch, p canceler, now time.Time) {
 func (w *watcher) remove(e *watch) (gone bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for e.phase == watchFiring {
+	for e.phase == watchFiring || e.phase == watchReading {
 		w.fired.Wait()
 	}
 	switch e.phase {
@@ -154,7 +162,7 @@ func (w *watcher) remove(e *watch) (gone bool) {
 		w.disarm(e)
 	}
 	e.move(watchIdle)
-	e.target = nil
+	e.target, e.full = nil, false
 	return gone
 }
 
@@ -207,13 +215,24 @@ func (w *watcher) armOldest(now time.Time) bool {
 		return true // closed: armed in name only
 	}
 	w.armed[e.fd] = e
-	// EPOLLHUP and EPOLLERR come unasked. Data does not wake us: it is the client's next request.
+	w.arm(e, unix.EPOLL_CTL_ADD)
+	return true
+}
+
+// arm enters e in the epoll set, or enters it again.
+func (w *watcher) arm(e *watch, how int) {
+	if w.epfd < 0 {
+		return
+	}
+	// EPOLLHUP and EPOLLERR come unasked.
 	ev := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLONESHOT, Fd: e.fd, Pad: e.gen}
-	if err := unix.EpollCtl(w.epfd, unix.EPOLL_CTL_ADD, int(e.fd), &ev); err != nil {
+	if !e.full {
+		ev.Events |= unix.EPOLLIN
+	}
+	if err := unix.EpollCtl(w.epfd, how, int(e.fd), &ev); err != nil {
 		delete(w.armed, e.fd)
 		w.log.Warn("cannot watch a client; its leaving will not cancel its prediction", "error", err)
 	}
-	return true
 }
 
 func (w *watcher) disarm(e *watch) {
@@ -230,12 +249,31 @@ func (w *watcher) run(ep *os.File) {
 	}
 }
 
-// fire cancels what the event is about, unless its watch has ended since: then its number may stand
-// for another request on the same connection, or for another connection.
+// fire cancels what the event is about, or reads ahead where the client is still there, unless its watch has ended since:
+// then its number may stand for another request on the same connection, or for another connection.
 func (w *watcher) fire(fd, gen int32) {
 	w.mu.Lock()
 	e := w.armed[fd]
-	if e == nil || e.gen != gen || !e.move(watchFiring) {
+	if e == nil || e.gen != gen {
+		w.mu.Unlock()
+		return
+	}
+	if !e.full && e.move(watchReading) {
+		room := max(0, min(w.mostEach-len(e.ahead), w.mostAll-w.ahead))
+		w.mu.Unlock()
+		n, open := w.readAhead(e, room)
+		w.mu.Lock()
+		w.ahead += n
+		if open {
+			e.full = n == room
+			e.move(watchArmed)
+			w.arm(e, unix.EPOLL_CTL_MOD)
+			w.fired.Broadcast()
+			w.mu.Unlock()
+			return
+		}
+	}
+	if !e.move(watchFiring) {
 		w.mu.Unlock()
 		return
 	}

@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -33,6 +34,7 @@ func (s *site) untilArmed(t *testing.T, n int) {
 // TestWatchMoves walks every pair of phases.
 func TestWatchMoves(t *testing.T) {
 	legal := map[[2]watchPhase]bool{
+		{watchArmed, watchReading}: true, {watchReading, watchArmed}: true, {watchReading, watchFiring}: true,
 		{watchIdle, watchYoung}: true, {watchYoung, watchIdle}: true, {watchYoung, watchArmed}: true,
 		{watchArmed, watchIdle}: true, {watchArmed, watchFiring}: true, {watchFiring, watchFired}: true,
 		{watchFired, watchIdle}: true,
@@ -58,6 +60,11 @@ func TestLeavingCancels(t *testing.T) {
 		"reset": func(c *client) { c.Conn.(*net.TCPConn).SetLinger(0); c.Close() },
 		"close behind another request": func(c *client) {
 			c.post(`{"id":"never read"}`)
+			c.Close()
+		},
+		// More than the socket's buffers hold: the end of the connection waits behind it.
+		"close behind much": func(c *client) {
+			c.send(strings.Repeat("x", 3<<20))
 			c.Close()
 		},
 	} {
@@ -352,4 +359,56 @@ func TestSweepStopsWhenNobodyComes(t *testing.T) {
 	}
 	w.mu.Unlock()
 	w.remove(e)
+}
+
+// aheadNow is how much was read ahead and not taken.
+func (s *site) aheadNow() int {
+	s.gone.mu.Lock()
+	defer s.gone.mu.Unlock()
+	return s.gone.ahead
+}
+
+// TestWhatIsReadAheadIsServed: requests that come behind one that runs are answered in their turn, within the bounds of
+// reading ahead and beyond them, and nothing of them is kept when the connection is gone.
+func TestWhatIsReadAheadIsServed(t *testing.T) {
+	big := `{"id":"second","input":{"text":"` + strings.Repeat("x", 1<<20) + `"}}`
+	for _, most := range []int{mostAhead, 1 << 16, 10, 0} {
+		f := newFake()
+		f.hold = true
+		s := serve(t, f, Options{})
+		s.gone.mostEach = most
+		c := s.dial(t)
+		c.post(`{"id":"first"}`)
+		first := wait(t, f.started, "the first prediction")
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			io.WriteString(c.Conn, postRequest(big)+postRequest(`{"id":"third"}`)) // an answer that is missing fails the test
+		}()
+		await.Eventually(t, "the bytes behind it are read ahead", func() bool { return s.aheadNow() >= min(most, len(big)) })
+		f.finish(first)
+		for _, id := range []string{"first", "second", "third"} {
+			if id != "first" {
+				p := wait(t, f.started, id)
+				if id == "second" && len(p.Request.Input) < 1<<20 {
+					t.Errorf("its input has %d bytes", len(p.Request.Input))
+				}
+				f.finish(p)
+			}
+			if _, body := c.want(200); !strings.Contains(body, id) {
+				t.Errorf("the answer to %s is %s", id, body)
+			}
+		}
+		wait(t, sent, "the client's writing")
+		// And what nobody takes any more is given up.
+		c.post(`{"id":"fourth"}`)
+		p := wait(t, f.started, "the fourth prediction")
+		c.send("Connection: close, in a way that is no request\n")
+		await.Eventually(t, "the rubbish is read ahead", func() bool { return s.aheadNow() > 0 || most == 0 })
+		f.finish(p)
+		c.want(200)
+		c.want(400)
+		c.ended()
+		await.Eventually(t, "nothing is kept", func() bool { return s.aheadNow() == 0 })
+	}
 }

@@ -1,0 +1,31 @@
+package tests
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestAClientThatLeavesBehindMuch: one that has sent more behind its request than the sockets hold is noticed, and its
+// prediction is cancelled.
+func TestAClientThatLeavesBehindMuch(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.Address, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const body = `{"input":{"do":["sleep"]}}`
+	if _, err := fmt.Fprintf(c, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+		t.Fatal(err)
+	}
+	s.WaitLog("sleeps")
+	if _, err := fmt.Fprint(c, strings.Repeat("x", 3<<20)); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	s.WaitLog("woken by a cancel")
+}
