@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -139,5 +140,24 @@ func TestTheRunFolderIsLocked(t *testing.T) {
 	defer f.Close()
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != syscall.EWOULDBLOCK {
 		t.Errorf("the folder can be locked: %v", err)
+	}
+}
+
+// TestNoHomeIsMade, where $HOME names a folder that is not there: by no command, and by no worker.
+func TestNoHomeIsMade(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	home := filepath.Join(folder, "home")
+	env := []string{"HOME=" + home, "XDG_CACHE_HOME="}
+	s := harness.Ready(t, harness.Options{Model: "echo.py:run", Env: env})
+	sameJSON(t, "output", s.Succeed(input{"value": input{}}).Output, `{}`)
+	s.Stop()
+	cmd := exec.Command(harness.Binary(t), "schema", s.Dir, "--predictor", "echo.py:run", "--python", harness.AnyPython(t).Path)
+	cmd.Env = append(harness.BareEnv(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("schema: %v\n%s", err, out)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("%v were made, %v", left, err)
 	}
 }

@@ -52,7 +52,7 @@ func cachedSDK() (string, error) {
 	if err := intact(dir); err == nil {
 		return dir, nil
 	}
-	if err := os.MkdirAll(parent, 0o700); err != nil {
+	if err := makeCache(parent); err != nil {
 		return "", err
 	}
 	// Written aside and moved into place, so that a half-written folder is never used; another
@@ -69,6 +69,21 @@ func cachedSDK() (string, error) {
 		return "", err
 	}
 	return dir, intact(dir)
+}
+
+// makeCache makes the folder for what is kept. It makes no home: in a container $HOME often names a folder that is not there,
+// and that another user of the container is to make.
+func makeCache(parent string) error {
+	if os.Getenv("XDG_CACHE_HOME") == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(home); err != nil {
+			return err
+		}
+	}
+	return os.MkdirAll(parent, 0o700)
 }
 
 // intact checks that a folder is ours alone to write, and holds every file of the package as it is
