@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 )
 
-// The patterns name *.py: a bare folder would drop __init__.py and every _name.py, silently.
+// The patterns name *.py: a bare folder would drop __init__.py and every _name.py, silently. METADATA is what
+// importlib.metadata reads the version from.
 //
-//go:embed cog/*.py cog/py.typed cog/_worker/*.py cog/server/*.py coglet/*.py
+//go:embed cog/*.py cog/py.typed cog/_worker/*.py cog/server/*.py coglet/*.py cog-0.23.1.dist-info/METADATA
 var files embed.FS
 
 // FS is the package's files.

@@ -77,6 +77,7 @@ def _prepare_process(config: dict[str, Any]) -> None:
         sys.path.remove("")
     sys.path.insert(1, config["root"])
     sys.argv = [(config["ref"] or config["train"]).partition(":")[0]]
+    _give_submodules()
     order_streams()
     sys.unraisablehook = unraisable
     if sys.version_info >= (3, 12) and sys.warnoptions:
@@ -87,6 +88,30 @@ def _prepare_process(config: dict[str, Any]) -> None:
         # as these are ignored anyway, and need no regular expression.
         warnings.filterwarnings("ignore", r".*fork\(\) may lead to deadlocks", DeprecationWarning)
     _extend_child_path()
+
+
+# Packages whose submodules are there without an import: see `submodules`.
+PACKAGES = ("concurrent", "email", "http", "importlib", "urllib")
+
+
+class _Finder:
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        """Find these packages as the other finders do, and have them extended."""
+        if name not in PACKAGES:
+            return None
+        from .submodules import find_extended
+
+        return find_extended(name, path, target, _Finder)
+
+
+def _give_submodules() -> None:
+    for name in PACKAGES:
+        if name in sys.modules:
+            from .submodules import extend
+
+            extend(sys.modules[name])
+    sys.meta_path.insert(0, _Finder)
 
 
 def _extend_child_path() -> None:
