@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import textwrap
+import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path as FilePath
 
@@ -21,6 +22,9 @@ def clean_imports() -> Iterator[None]:
     path = list(sys.path)
     coders = list(coder._order)
     sys.dont_write_bytecode = True
+    # typing keeps what it made, and from Python 3.14 on gives `Union[str, int]` for `Union[int, str]`.
+    for forget in typing._cleanups:  # type: ignore[attr-defined]
+        forget()
     yield
     forget_models()
     sys.path[:] = path

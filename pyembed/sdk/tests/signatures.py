@@ -264,6 +264,7 @@ REFUSALS: dict[str, tuple[Case, str]] = {
     "complex": (case("x: complex"), "complex is not supported; use str, int"),
     "class": (case("x: Thing", before="class Thing: ..."), "Thing is not supported; use str"),
     "none": (case("x: None"), "None alone is no input"),
+    "a union of nothing": (case("x: Union"), "Union"),
     "iterator": (case("x: Iterator[str]"), "an iterator can only be the whole output"),
     "type variable": (
         case("x: T", before="T = TypeVar('T')"),

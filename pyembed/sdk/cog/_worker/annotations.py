@@ -5,7 +5,17 @@ from __future__ import annotations
 import sys
 
 from ..input import FieldInfo
-from .forms import enum_of, is_form, is_opaque, plain, qualified, show, union_args
+from .forms import (
+    arguments,
+    enum_of,
+    is_form,
+    is_opaque,
+    origin_of,
+    plain,
+    qualified,
+    show,
+    union_args,
+)
 from .kinds import (
     Anything,
     Array,
@@ -161,7 +171,7 @@ class Reader:
                 annotation = annotation.__supertype__
             elif type(annotation).__name__ == "TypeAliasType":  # type X = ...
                 annotation = annotation.__value__
-            elif type(getattr(annotation, "__origin__", None)).__name__ == "TypeAliasType":
+            elif type(origin_of(annotation)).__name__ == "TypeAliasType":
                 annotation = annotation.__origin__.__value__[annotation.__args__]  # X[...]
             else:
                 return annotation
@@ -191,7 +201,7 @@ class Reader:
         typing = sys.modules.get("typing")
         if typing is None:
             return None
-        origin = getattr(annotation, "__origin__", None)
+        origin = origin_of(annotation)
         if annotation is typing.Any:
             return Anything(show(annotation))
         if is_opaque(annotation):
@@ -243,9 +253,8 @@ class Reader:
         return Nullable(choice.name, choice) if len(kept) < len(values) else choice
 
     def _class(self, annotation: object) -> Kind:
-        origin = getattr(annotation, "__origin__", None) or annotation
-        args: tuple[object, ...] = getattr(annotation, "__args__", ())
-        args = tuple(arg for arg in args if type(arg).__name__ != "TypeVar")
+        origin = origin_of(annotation) or annotation
+        args = tuple(arg for arg in arguments(annotation) if type(arg).__name__ != "TypeVar")
         if not isinstance(origin, type):
             raise Unsupported(f"{show(annotation)} is no type that can be used here")
         name = qualified(origin)
@@ -287,7 +296,7 @@ class Reader:
         item = self.read(args[0]) if args else Anything("Any")
         if isinstance(item, Untyped):
             raise Unsupported(f"{show(annotation)}: an iterator of None yields nothing to send")
-        name = getattr(getattr(annotation, "__origin__", None) or annotation, "__name__", "")
+        name = getattr(origin_of(annotation) or annotation, "__name__", "")
         return Stream(show(annotation), item, concatenate, name.startswith("Async"))
 
     def _collection(self, annotation: object, args: tuple[object, ...]) -> Kind:

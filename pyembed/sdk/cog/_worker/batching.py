@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .annotations import _ARRAYS, SEQUENCES, Names, Reader
-from .forms import qualified, show
+from .forms import arguments, origin_of, qualified, show
 from .kinds import Array, Kind, Stream, Unsupported, Untyped
 from .parameters import Parameter, read_parameters
 from .signature import (
@@ -187,8 +187,8 @@ def _form(
         resolved = Reader(names, is_input=False).resolve(annotation)
     except Unsupported as exc:
         raise source.error(name, str(exc)) from exc
-    origin = getattr(resolved, "__origin__", None) or resolved
-    args: tuple[object, ...] = getattr(resolved, "__args__", ())
+    origin = origin_of(resolved) or resolved
+    args = arguments(resolved)
     args = tuple(arg for arg in args if type(arg).__name__ != "TypeVar")
     return (qualified(origin) if isinstance(origin, type) else ""), args
 

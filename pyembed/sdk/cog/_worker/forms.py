@@ -26,11 +26,24 @@ def is_opaque(annotation: object) -> bool:
     return any(type(mark).__name__ == "_OpaqueMarker" for mark in marks)
 
 
+def origin_of(annotation: object) -> Any:
+    """Return what a form was made of, as list of `list[int]`; None of what is no form.
+
+    From Python 3.14 on `typing.Union` is a class, and has descriptors where its instances have an
+    origin and arguments.
+    """
+    return None if annotation is UNION_TYPE else getattr(annotation, "__origin__", None)
+
+
+def arguments(annotation: object) -> tuple[Any, ...]:
+    """Return the arguments of a form, as int of `list[int]`; none of what is no form."""
+    return () if annotation is UNION_TYPE else getattr(annotation, "__args__", ())
+
+
 def union_args(annotation: object) -> tuple[Any, ...]:
     """Return the types of a union, or () where it is none."""
-    origin = getattr(annotation, "__origin__", None)
-    is_union = isinstance(annotation, UNION_TYPE) or is_form(origin, "Union")
-    return tuple(getattr(annotation, "__args__", ())) if is_union else ()
+    is_union = isinstance(annotation, UNION_TYPE) or is_form(origin_of(annotation), "Union")
+    return arguments(annotation) if is_union else ()
 
 
 def qualified(cls: type) -> str:
@@ -53,9 +66,9 @@ def show(annotation: object) -> str:
     if quoted is not None:
         return str(quoted)
     if hasattr(annotation, "__metadata__"):
-        return show(getattr(annotation, "__origin__", None))
-    origin = getattr(annotation, "__origin__", None)
-    args: tuple[object, ...] = getattr(annotation, "__args__", ())
+        return show(origin_of(annotation))
+    origin = origin_of(annotation)
+    args = arguments(annotation)
     if isinstance(annotation, UNION_TYPE) or is_form(origin, "Union"):
         return " | ".join(show(arg) for arg in args)
     if is_form(origin, "Literal"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from .forms import qualified, show
+from .forms import arguments, origin_of, qualified, show
 from .kinds import Array, Kind, Listing, Mapping, Nullable, Record, Unsupported, strip
 
 TYPE_CHECKING = False
@@ -59,7 +59,7 @@ def read_kind(annotation: object, resolve: Callable[[Any], Any]) -> Array:
     resolve says what quotes and aliases stand for.
     """
     name = show(annotation)
-    args = [resolve(arg) for arg in getattr(annotation, "__args__", ())]
+    args = [resolve(arg) for arg in arguments(annotation)]
     shape, dtype = (*args, None, None)[:2]
     if getattr(shape, "__origin__", shape) not in (None, tuple, int) and not _says_nothing(shape):
         raise Unsupported(f"{name}: {show(shape)} is no shape; write numpy.typing.NDArray[...]")
@@ -77,8 +77,8 @@ def _is_variable(part: object) -> bool:
 
 
 def _dimensions_of(shape: object) -> int:
-    lengths = getattr(shape, "__args__", None)
-    if getattr(shape, "__origin__", None) is not tuple or not lengths:
+    lengths = arguments(shape)
+    if origin_of(shape) is not tuple or not lengths:
         return 0
     if any(length is Ellipsis or _is_variable(length) for length in lengths):
         return 0
@@ -91,7 +91,7 @@ def _dtype(name: str, dtype: object, resolve: Callable[[Any], Any]) -> str:
     origin: Any = getattr(dtype, "__origin__", dtype)
     if not isinstance(origin, type) or qualified(origin) != "numpy.dtype":
         raise Unsupported(f"{name}: {show(dtype)} is no dtype; write numpy.typing.NDArray[...]")
-    scalar = resolve((*getattr(dtype, "__args__", ()), None)[0])
+    scalar = resolve((*arguments(dtype), None)[0])
     if _says_nothing(scalar):
         return ""
     scalar = getattr(scalar, "__origin__", scalar)  # floating[Any]

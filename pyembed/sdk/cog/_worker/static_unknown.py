@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import sys
 
+from .forms import arguments
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
@@ -261,8 +263,8 @@ def find_unknown(value: Any, depth: int = 20) -> Unknown | None:
         parts += value
     elif type(value).__name__ == "FieldInfo":
         parts += [getattr(value, name) for name in value.__match_args__]
-    elif hasattr(value, "__args__"):
-        parts += value.__args__
+    else:
+        parts += arguments(value)
     for part in parts:
         inner = find_unknown(part, depth - 1)
         if inner is not None:
