@@ -123,7 +123,7 @@ func TestBatchingLatency(t *testing.T) {
 
 func TestBatchingTimeout(t *testing.T) {
 	t.Parallel()
-	b := startBatching(t, "tcp", "-timeout", "50")
+	b := startBatching(t, "tcp", "-timeout", "2000")
 	w := b.worker()
 	slow := b.begin("slow")
 	items := w.take("slow")

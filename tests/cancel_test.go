@@ -45,11 +45,10 @@ func TestACancelEndsEveryKindOfWaiting(t *testing.T) {
 			}
 			if how == "subprocess" {
 				_, after, _ := strings.Cut(a.Logs, "child ")
-				if fields := strings.Fields(after); len(fields) > 0 && after != a.Logs {
-					child, err := strconv.Atoi(fields[0])
-					if err == nil && harness.Alive(child) {
-						t.Errorf("the child %d lives", child)
-					}
+				number, _, _ := strings.Cut(after, "\n")
+				child, err := strconv.Atoi(number)
+				if err != nil || harness.Alive(child) {
+					t.Errorf("the child of %q lives, or is not named", a.Logs)
 				}
 			}
 			wantCode(t, "cancel afterwards", s.Cancel(how), http.StatusOK)

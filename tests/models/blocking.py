@@ -92,9 +92,19 @@ class Runner(BaseRunner):
         server.accept()
 
     def subprocess(self) -> None:
-        code = "echo child $$; exec sleep 1000"
-        self.begun()
-        subprocess.run(["sh", "-c", code], check=True)
+        begun = self.begun
+
+        class Child(subprocess.Popen):  # tells of itself once it runs: a cancel before that leaves it behind
+            def communicate(self, *args: object, **kwargs: object) -> object:
+                begun()
+                print("child", self.pid)
+                return super().communicate(*args, **kwargs)
+
+        popen, subprocess.Popen = subprocess.Popen, Child
+        try:
+            subprocess.run(["sleep", "1000"], check=True)
+        finally:
+            subprocess.Popen = popen
 
     def pipe(self) -> None:
         read, self.write = os.pipe()
