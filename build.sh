@@ -4,6 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly cache=$PWD/.cache
+readonly python_versions='3.10 to 3.15' # of CPython, which are tested
 
 say() { printf 'build.sh: %s\n' "$*" >&2; }
 
@@ -135,7 +136,7 @@ def loads(path):
 
 name = "libpython%d.%d.so.1.0" % sys.version_info[:2]
 folders = [f + "/" for f in (sysconfig.get_config_var("LIBDIR"), sys.base_prefix + "/lib") if f] + [""]
-if sys.implementation.name != "cpython" or not (3, 10) <= sys.version_info < (3, 15):
+if sys.implementation.name != "cpython" or not (3, 10) <= sys.version_info < (3, 16):
     status = "unsupported"
 elif sysconfig.get_config_var("Py_GIL_DISABLED"):
     status = "free-threaded"
@@ -147,7 +148,7 @@ print(status, "%d.%d.%d" % sys.version_info[:3], sys.base_prefix, sys.executable
 # pythons [PREFERRED...] prints what probe says of each installed interpreter, one line an installation.
 pythons() {
   local candidate
-  for candidate in "$@" python3 python3.{14,13,12,11,10} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3 \
+  for candidate in "$@" python3 python3.{15,14,13,12,11,10} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3 \
     /usr/bin/python3.[0-9]* /usr/local/bin/python3.[0-9]* "$HOME"/.local/share/uv/python/*/bin/python3; do
     if [[ $candidate != *-config ]] && command -v "$candidate" >/dev/null; then
       probe "$candidate" || true # a shim of a version manager may stand for nothing
@@ -169,7 +170,7 @@ choose_python() {
     found=$(pythons)
   fi
   awk '$1 == "ok" { print $4; found = 1; exit } END { exit !found }' <<<"$found" ||
-    die "no CPython from 3.10 to 3.14 with a shared libpython was found; there are: ${found//$'\n'/; }"
+    die "no CPython from $python_versions with a shared libpython was found; there are: ${found//$'\n'/; }"
 }
 
 # make_venv PYTHON FOLDER REQUIREMENTS makes a virtual environment, unless it is there and was made from the same.
@@ -326,6 +327,8 @@ cmd_clean() {
   find . -name __pycache__ -type d -prune -exec rm -rf {} +
 }
 
+# shellcheck source=tests/pythons.sh
+source tests/pythons.sh
 # shellcheck source=tests/suites.sh
 source tests/suites.sh
 

@@ -36,6 +36,7 @@ type batching struct {
 // must leave with exit status 0 at SIGTERM.
 func startBatching(t testing.TB, protocol string, arguments ...string) *batching {
 	t.Helper()
+	harness.AnyPython(t) // its workers bring their own
 	b := &batching{t: t, log: &harness.Log{}, ended: make(chan struct{}), dir: harness.ShortTempDir(t), protocol: protocol}
 	address := filepath.Join(b.dir, "batching.socket")
 	if protocol == "tcp" {

@@ -24,6 +24,7 @@ import (
 // because there is no way to PyPI, the test is skipped.
 func ventuPython(t testing.TB) string {
 	t.Helper()
+	harness.AnyPython(t) // ventu brings its own
 	made := makeVentu()
 	if made.skip != "" {
 		t.Skip(made.skip)

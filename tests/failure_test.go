@@ -52,7 +52,7 @@ func TestAnExceptionFailsItsPredictionAlone(t *testing.T) {
 		thread := s.Succeed(input{"name": "thread"})
 		wantText(t, "thread", thread.Logs, "Exception in thread", "ModelError: in a thread")
 		unraisable := s.Succeed(input{"name": "unraisable"})
-		wantText(t, "unraisable", unraisable.Logs, "Exception ignored in", "ModelError: in __del__")
+		wantText(t, "unraisable", unraisable.Logs, "Exception ignored", "ModelError: in __del__")
 		var count int
 		s.Succeed(input{}).Decode(t, &count)
 		if count != calls+4 || s.Worker() != worker {

@@ -50,30 +50,51 @@ go_events() {
 # packages PATTERN fills the array list with the packages whose path matches.
 packages() { mapfile -t list < <(go list -tags "$tags" ./... | grep -E "$1"); }
 
-# make_test_pythons fills the array venvs with a virtual environment for each interpreter that can be embedded. Beside
-# each lies one with pydantic 1, where the tests of the corpus look for it.
+# make_test_pythons fills two arrays with virtual environments of the interpreters that can be embedded: venvs, of those
+# that every test is run with, and smoke_venvs, of the others, which serve one model of each kind (tests/smoke_test.go).
+# The first are the oldest and, where no root file system has newer ones (newest_suites), the newest.
 make_test_pythons() {
-  local status version executable
-  venvs=()
+  local status version executable found=()
+  venvs=() smoke_venvs=()
   while read -r status version _ executable; do
     if [[ $status != ok ]]; then
       [[ $status == unsupported ]] || say "left out: $executable, Python $version ($status)"
-    elif (make_venv "$executable" "$cache/venvs/$version" tests/requirements.txt &&
-      make_venv "$executable" "$cache/venvs/$version-pydantic1" tests/requirements-pydantic1.txt); then
-      venvs+=("$cache/venvs/$version")
+    elif (make_venv "$executable" "$cache/venvs/$version" tests/requirements.txt); then
+      found+=("$cache/venvs/$version")
     else
       say "left out: $executable, Python $version (no virtual environment could be made)"
     fi
-  done < <(pythons)
-  [[ ${#venvs[@]} -gt 0 ]] || die "there is no Python to test with: CPython 3.10 to 3.14 with a shared libpython"
+  done < <(pythons | sort -k 2,2V)
+  [[ ${#found[@]} -gt 0 ]] || die "there is no Python to test with: CPython $python_versions with a shared libpython"
+  venvs=("${found[0]}") smoke_venvs=("${found[@]:1}")
+  if [[ ${#found[@]} -gt 1 ]] && ! can_make_newest_root; then
+    venvs+=("${found[-1]}")
+    smoke_venvs=("${found[@]:1:${#found[@]}-2}")
+  fi
+  # Beside each lies one with pydantic 1, where the tests of the corpus look for it.
+  for executable in "${venvs[@]}"; do
+    make_venv "$executable/bin/python" "$executable-pydantic1" tests/requirements-pydantic1.txt
+  done
 }
 
-# start_tests prepares a run: the tools, the Pythons, an empty folder for the results.
-start_tests() {
+# joined PREFIX... prints what the tests read as a list of interpreters.
+joined() {
+  local list
+  list=$(printf ':%s/bin/python' "$@")
+  [[ $# == 0 ]] || echo "${list#:}"
+}
+
+# need_test_tools finds what every test needs.
+need_test_tools() {
   # These would hide faults of buffering and caches, or point at another Python than the tests mean.
   unset PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV PINION_PYTHON PORT
   need_go
   need_cc
+}
+
+# start_tests prepares a run: the tools, the Pythons, an empty folder for the results.
+start_tests() {
+  need_test_tools
   choose_python >/dev/null # installs one where there is none
   make_test_pythons
   make_venv "$(choose_python)" "$cache/venvs/models" tests/requirements-models.txt
@@ -134,11 +155,11 @@ has_valgrind() { command -v valgrind >/dev/null && [[ -f /usr/include/valgrind/c
 # instructions_suite counts the instructions of a request, as tests/instructions/doc.go says. By itself: each of its
 # processes wants a processor. Where valgrind cannot be had the test says so and is skipped.
 instructions_suite() {
-  local valgrind='' interpreters
+  local valgrind=''
   has_valgrind || (install valgrind valgrind) || true
   if has_valgrind; then valgrind=valgrind; fi
-  interpreters=$(printf ':%s/bin/python' "${venvs[@]}")
-  go_suite 45-instructions PINION_BIN="$PWD/bin/pinion" PINION_TEST_PYTHONS="${interpreters#:}" \
+  go_suite 45-instructions PINION_BIN="$PWD/bin/pinion" \
+    PINION_TEST_PYTHONS="$(joined "${venvs[@]}" "${smoke_venvs[@]}")" \
     PINION_TEST_VALGRIND="$valgrind" -count=1 -timeout 30m ./tests/instructions
 }
 
@@ -174,14 +195,47 @@ make_nginx() {
 # whole_suite NAME BINARY [FLAG...] tests the binary from outside, never from go's cache: that does not know of the
 # binary and of the models that these tests start.
 whole_suite() {
-  local name=$1 binary=$2 interpreters
+  local name=$1 binary=$2
   shift 2
-  interpreters=$(printf ':%s/bin/python' "${venvs[@]}")
-  go_suite "$name" PINION_BIN="$PWD/$binary" PINION_TEST_PYTHONS="${interpreters#:}" \
+  go_suite "$name" PINION_BIN="$PWD/$binary" PINION_TEST_PYTHONS="$(joined "${venvs[@]}")" \
+    PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" \
     PINION_TEST_MODELS_PYTHON="$cache/venvs/models/bin/python" -count=1 -timeout 20m "$@" ./tests/...
 }
 
-## test             every test, in each Python from 3.10 on that is installed; the last line counts them
+# newest_suites runs what tests each Python with the newest ones, in their root file system. Without root they are left
+# out. What is found inside is counted with the rest, for the results lie in this folder.
+newest_suites() {
+  if ! can_make_newest_root; then
+    say "left out: Python ${newest_pythons// / and }, whose root file system only root can make"
+    return
+  fi
+  suite 50-newest-root make_newest_root
+  [[ -d $newest_root ]] || return 0
+  in_newest_root ./build.sh inside_newest_root || echo "$? 0" >"$results/51-newest.rc"
+}
+
+# cmd_inside_newest_root is for newest_suites.
+cmd_inside_newest_root() {
+  pythons() { # none of those that the home folder has
+    local version
+    for version in $newest_pythons; do probe "/usr/bin/python$version"; done
+  }
+  need_test_tools
+  make_test_pythons
+  python_suites 30-pyembed
+  sdk_suites
+  go_suite 55-whole-newest PINION_BIN="$PWD/bin/pinion" PINION_TEST_PYTHONS="$(joined "${venvs[@]}")" \
+    PINION_TEST_EACH_PYTHON_ONLY=1 -count=1 -timeout 20m ./tests
+}
+
+# make_free_threaded makes the interpreter that tests/start_test.go wants refused.
+make_free_threaded() {
+  suite 15-free-threaded make_free_threaded_python
+  export PINION_TEST_FREE_THREADED=$free_threaded_python/bin/python3
+}
+
+## test             every test, in the oldest Python that is installed and in Debian's newest, a smoke test in the others;
+##                  the last line counts them
 cmd_test() {
   start_tests
   suite 10-build cmd_build
@@ -198,8 +252,18 @@ cmd_test() {
   make_browser
   make_clients
   make_nginx
+  make_free_threaded
   whole_suite 50-whole bin/pinion
+  newest_suites
   suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
+  end_tests
+}
+
+## newest           the tests of each Python with Debian's newest ones, in a root file system of their own
+cmd_newest() {
+  start_tests
+  suite 10-build cmd_build
+  newest_suites
   end_tests
 }
 

@@ -13,9 +13,11 @@ import (
 
 // The variables by which the whole run is told what to test with.
 const (
-	envBinary  = "PINION_BIN"
-	envPythons = "PINION_TEST_PYTHONS"
-	envSoak    = "PINION_SOAK"
+	envBinary       = "PINION_BIN"
+	envPythons      = "PINION_TEST_PYTHONS"
+	envSmokePythons = "PINION_TEST_SMOKE_PYTHONS"
+	envEachOnly     = "PINION_TEST_EACH_PYTHON_ONLY"
+	envSoak         = "PINION_SOAK"
 
 	envCache = "PINION_TEST_CACHE" // of this run alone, from Main to BareEnv
 )

@@ -52,9 +52,13 @@ func Pythons(t testing.TB) []Python {
 	return found
 }
 
-// AnyPython is the interpreter for tests where its version does not matter.
+// AnyPython is the interpreter for tests where its version does not matter. Such a test is skipped in a run for the
+// sake of further Pythons.
 func AnyPython(t testing.TB) Python {
 	t.Helper()
+	if os.Getenv(envEachOnly) == "1" {
+		t.Skip("its Python does not matter, and this run is for what tests each Python")
+	}
 	return Pythons(t)[0]
 }
 
@@ -63,6 +67,13 @@ func OldestPython(t testing.TB) Python { t.Helper(); return slices.MinFunc(Pytho
 
 // NewestPython is the other end.
 func NewestPython(t testing.TB) Python { t.Helper(); return slices.MaxFunc(Pythons(t), byVersion) }
+
+// SmokePythons are the interpreters that serve only one model of each kind: those that PINION_TEST_SMOKE_PYTHONS lists,
+// and those that are tested in full.
+func SmokePythons(t testing.TB) []Python {
+	t.Helper()
+	return append(usable(os.Getenv(envSmokePythons)), Pythons(t)...)
+}
 
 func byVersion(a, b Python) int { return a.Minor - b.Minor }
 
@@ -79,20 +90,23 @@ func EachPython(t *testing.T, test func(t *testing.T, python Python)) {
 
 // pythons asks every candidate once.
 var pythons = sync.OnceValue(func() []Python {
-	var found []Python
 	listed := os.Getenv(envPythons)
-	candidates := strings.Split(listed, ":")
 	if listed == "" {
-		candidates, _ = filepath.Glob(filepath.Join(os.Getenv("HOME"), ".pyenv/versions/3.1[0-9].*/bin/python3")) // a fixed pattern
-		candidates = append(candidates, "/usr/bin/python3")
+		candidates, _ := filepath.Glob(filepath.Join(os.Getenv("HOME"), ".pyenv/versions/3.1[0-9].*/bin/python3")) // a fixed pattern
+		listed = strings.Join(append(candidates, "/usr/bin/python3"), ":")
 	}
-	for _, path := range candidates {
+	return usable(listed)
+})
+
+// usable are the interpreters of a list that can be embedded.
+func usable(list string) (found []Python) {
+	for _, path := range strings.Split(list, ":") {
 		if p, ok := ask(path); ok && p.Shared {
 			found = append(found, p)
 		}
 	}
 	return found
-})
+}
 
 // ask starts an interpreter and asks what it is.
 func ask(path string) (Python, bool) {

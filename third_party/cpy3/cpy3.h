@@ -1,4 +1,4 @@
-// The C API of CPython 3.10 to 3.14 as a table filled at run time, for C code
+// The C API of CPython 3.10 to 3.15 as a table filled at run time, for C code
 // that is compiled without Python.h and linked without libpython.
 //
 // A file that wants the API under its natural names says where its copy of

@@ -1,7 +1,7 @@
 // Package python3 gives a Go program the C API of whichever CPython it finds
 // when it runs: it opens libpython with dlopen and fills a table of functions
 // by dlsym. It is built without Python.h and without libpython, and one binary
-// works with CPython 3.10 to 3.14.
+// works with CPython 3.10 to 3.15.
 //
 // It stands in for github.com/go-python/cpy3 under that import path and with
 // that package's name; README.md says why and what differs. There are three

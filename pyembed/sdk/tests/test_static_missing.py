@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 
 import pytest
 
+from cog._worker.load import LoadError
 from cog._worker.schema import openapi
 from cog._worker.static import Refusal, read_predictor
 
@@ -232,7 +234,9 @@ class Predictor(BasePredictor):
     def predict(self) -> Output: ...
 """
     )
-    with pytest.raises(Refusal) as caught:
+    # From Python 3.14 on annotations are evaluated by whoever asks: only then a name is missing.
+    late = member == "foo: Missing" and sys.version_info >= (3, 14)
+    with pytest.raises(LoadError if late else Refusal) as caught:
         openapi(read_predictor("predict.py:Predictor", str(tmp_path)))
     assert re.search(r"predict\.py:(9|11|12): ", str(caught.value)), str(caught.value)
 
