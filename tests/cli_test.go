@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -146,13 +145,4 @@ func TestCLIInitOverwritesNothing(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(c.dir, "requirements.txt")); err != nil || string(text) != "mine" {
 		t.Errorf("requirements.txt holds %q: %v", text, err)
 	}
-}
-
-// replaced is text with one part of it changed, which must be there.
-func replaced(t testing.TB, text, old, new string) string {
-	t.Helper()
-	if !strings.Contains(text, old) {
-		t.Fatalf("there is no %q in %s", old, text)
-	}
-	return strings.Replace(text, old, new, 1)
 }

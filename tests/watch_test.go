@@ -17,6 +17,7 @@ class Runner:
     def setup(self):
         print("setting up", helper.WORD, flush=True)
         if helper.WORD == "bad!": raise ValueError("no such word")
+        if helper.WORD == "slow": open("gate").read()
     def run(self) -> str:
         for name in ("output.png", "result.json", "log.txt"): open(name, "w").write("x")
         return helper.WORD
@@ -78,6 +79,31 @@ func TestWatchKeepsTheOldWorkerWhereTheNewOneFails(t *testing.T) {
 	}
 	s.WaitLog("the model is not reloaded")
 	answersWord(t, s, "two!")
+}
+
+// TestWatchGivesUpASetupForANewerChange: nobody waits for a setup whose source has changed meanwhile, or hangs.
+func TestWatchGivesUpASetupForANewerChange(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--watch"}, {"--watch", "--workers", "2"}} {
+		s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"), Args: args})
+		makeFIFO(t, s.Dir, "gate")
+		workers := len(s.Health().Workers)
+		harness.Eventually(t, "all workers are ready", func() bool { return s.Log.Count("setting up one!") == workers })
+		writeWord(t, s, "slow")
+		s.WaitLog("setting up slow")
+		answersWord(t, s, "one!")
+		writeWord(t, s, "two!")
+		harness.Eventually(t, "new workers serve", func() bool { return s.Log.Count("setting up two!") == workers })
+		harness.Eventually(t, "the old ones are gone", func() bool {
+			for _, w := range s.Health().Workers {
+				if w.Restarts != 1 || w.State != "ready" {
+					return false
+				}
+			}
+			return true
+		})
+		answersWord(t, s, "two!")
+	}
 }
 
 func TestWatchMendsAStartThatFailed(t *testing.T) {

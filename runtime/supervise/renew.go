@@ -25,7 +25,8 @@ const pulseEvery = time.Second
 // once; a wish that comes while one waits counts as one.
 func (s *Supervisor) Renew(why string) { s.ask(wish{why: why}) }
 
-// RenewOnce is Renew, but a process that fails is not followed by another try: what it failed of is to be changed first.
+// RenewOnce is Renew for a model that has changed. A process that fails is not followed by another try: what it failed of is to be
+// changed first. One that is still being set up when the next wish comes is given up for that.
 func (s *Supervisor) RenewOnce(why string) { s.ask(wish{why: why, once: true}) }
 
 // wish is that a worker be renewed, and why.
@@ -67,6 +68,7 @@ type reign struct {
 
 	wishes  <-chan wish // nil: there is one already
 	wish    wish
+	newer   *wish            // takes the place of wish, whose heir was told to leave; nil: there is none
 	turn    chan struct{}    // to be entered for the wish's sake; nil: not wanted
 	follows bool             // the turn is still that of the process before
 	retired <-chan struct{}  // closed when the process that was replaced is gone
@@ -77,8 +79,15 @@ type reign struct {
 func (r *reign) step() (ending, bool) {
 	var heirReady <-chan struct{}
 	var heirEnded <-chan ending
+	var newer <-chan wish
 	if r.heir != nil {
 		heirReady, heirEnded = r.heir.readied, r.heir.ended
+		switch {
+		case r.newer != nil:
+			heirReady = nil // it may have become ready before it heard
+		case r.wish.once:
+			newer = r.Supervisor.wishes
+		}
 	}
 	var settled <-chan struct{}
 	if r.follows {
@@ -90,6 +99,10 @@ func (r *reign) step() (ending, bool) {
 		r.pass()
 	case r.wish = <-r.wishes:
 		r.wishes, r.turn = nil, r.o.Fleet.turn
+	case w := <-newer:
+		r.o.Logger.Info("the worker's successor is given up for a newer one", "worker", r.o.Index, "reason", w.why)
+		r.newer = &w
+		r.heir.retire(farewell{why: w.why})
 	case r.turn <- struct{}{}:
 		r.turn, r.mine = nil, true
 		r.renew()
@@ -149,6 +162,11 @@ func (r *reign) heirFailed(ended ending) {
 	r.Supervisor.heir = nil
 	r.mu.Unlock()
 	r.o.OnChange()
+	if r.newer != nil {
+		r.wish, r.newer = *r.newer, nil
+		r.renew()
+		return
+	}
 	if r.wish.once {
 		r.o.Logger.Error("the worker's successor failed: the old one stays", "worker", r.o.Index, "cause", ended.cause)
 		r.pass()
