@@ -17,6 +17,8 @@ class _OpaqueMarker:
 Opaque = _OpaqueMarker()
 """Marks a type as any JSON object: its structure is neither shown nor checked.
 
+Of a list it is each element that is, and of Optional what may also be null.
+
 >>> from typing import Annotated
 >>> from cog import Opaque
 >>> class Config: ...

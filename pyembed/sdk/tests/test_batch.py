@@ -145,6 +145,26 @@ class TestInputs:
         with pytest.raises(LoadError, match=r'model.py:3: parameter "a" of run: .*default'):
             plan("def run(a: list[str] = ['x']) -> list[str]: ...\n")
 
+    def test_an_input_in_the_annotation_is_about_one_element(self, plan):
+        source = (
+            "from typing import Annotated\n"
+            "def run(a: Annotated[list[str], Input(description='d', max_length=3)], "
+            "b: list[Annotated[int, Input(ge=1)]] = 3, c: list[str] = ...) -> list[str]: ...\n"
+        )
+        a, b, c = plan(source).signature.inputs
+        assert (a.info.description, a.info.max_length, a.required) == ("d", 3, True)
+        assert (b.info.ge, b.default, b.native, b.required) == (1, 3, False, False)
+        assert c.required
+
+    def test_a_default_of_none_may_be_made_optional(self, plan):
+        signature = plan(
+            "def run(a: list[int] = None, b: str = None) -> list[str]: ...\n"
+        ).signature
+        for field in signature.inputs:
+            assert (field.required, field.none_default) == (True, True)
+            field.allow_none()
+            assert (field.required, field.has_default, field.default) == (False, True, None)
+
     def test_none_as_a_default(self, plan):
         (field,) = plan(
             "def run(a: 'list[str | None]' = None) -> list[str]: ...\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .annotations import _ARRAYS, SEQUENCES, Names, Reader
+from .declared import read_declaration
 from .forms import arguments, origin_of, qualified, show
 from .kinds import Array, Kind, Stream, Unsupported, Untyped
 from .parameters import Parameter, read_parameters
@@ -129,7 +130,7 @@ def _inputs(
             keys.append(name)
         else:
             batched.append(name)
-            parameter = _one(parameter, item[0])
+            parameter = _one(parameter, item[0], names)
         field = _field(parameter, order, names, source)
         problem = constraints.problem(field)
         if item is not None and not field.default_fits and not problem:
@@ -152,19 +153,13 @@ def _inputs(
     return tuple(batched), tuple(keys)
 
 
-def _one(parameter: Parameter, item: object) -> Parameter:
+def _one(parameter: Parameter, item: object, names: Names) -> Parameter:
     """Return a batched parameter as one prediction sees it.
 
     Its default is one element's, and never left to the call, which takes a list.
     """
-    from ..input import FieldInfo
-
-    default: Any = parameter.default
-    if parameter.declared and not isinstance(default, FieldInfo):
-        info = FieldInfo(default)
-        object.__setattr__(info, "has_default", True)
-        default = info
-    return Parameter(parameter.name, True, item, parameter.declared, default)
+    info = read_declaration(parameter, Reader(names, is_input=True)).info
+    return Parameter(parameter.name, True, item, parameter.declared, info)
 
 
 def _item_of(annotation: object, names: Names, source: Source, name: str) -> tuple[object] | None:
