@@ -29,6 +29,7 @@ function exampleButton(example) {
 }
 
 function makeField(name, schema, required) {
+  if (schema.default === null) schema = { ...schema, default: undefined }; // what an input that is left out gets
   const id = "in-" + name;
   const folded = !required && (schema.nullable || schema.deprecated) && schema.default === undefined;
   const control = makeControl(id, name, schema, required);
