@@ -103,3 +103,28 @@ func TestFlushWaitsForAReaderThatGoesOn(t *testing.T) {
 		t.Errorf("%d records were read, want %d", n, all)
 	}
 }
+
+// TestSinkOnANonBlockingDescriptor: somebody who shares the descriptor may have made it so.
+func TestSinkOnANonBlockingDescriptor(t *testing.T) {
+	s, read := sinkOnPipe(t, 1<<20)
+	if err := unix.SetNonblock(s.fd, true); err != nil {
+		t.Fatal(err)
+	}
+	const all = 500
+	for i := range all {
+		_, _ = s.Write(fmt.Appendf(nil, "record %05d %s\n", i, bytes.Repeat([]byte("x"), 80)))
+	}
+	lines := bufio.NewScanner(read)
+	for i := range all {
+		var got int
+		if !lines.Scan() {
+			t.Fatalf("the log ends at %d: %v", i, lines.Err())
+		}
+		if _, err := fmt.Sscanf(lines.Text(), "record %d", &got); err != nil || got != i {
+			t.Fatalf("got %.40q, want record %d", lines.Text(), i)
+		}
+	}
+	if records, _ := s.Dropped(); records > 0 {
+		t.Errorf("%d were dropped", records)
+	}
+}

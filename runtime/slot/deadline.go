@@ -10,11 +10,18 @@ import (
 // the whole queue.
 const expireEvery = time.Millisecond
 
-// setDeadline starts the clock of a call that has to wait. Called with the lock held.
-func (p *Pool) setDeadline(c *Call, now time.Time) {
+// freeSlotWait is how long a call may wait at a free slot where QueueTimeout is less: that its worker has to wake up is no
+// queue, and takes milliseconds on a busy machine.
+const freeSlotWait = time.Second
+
+// setDeadline starts the clock of a call. free: it is handed to a free slot. Called with the lock held.
+func (p *Pool) setDeadline(c *Call, now time.Time, free bool) {
 	c.deadline = c.Deadline
-	if p.o.QueueTimeout > 0 {
-		if latest := now.Add(p.o.QueueTimeout); c.deadline.IsZero() || latest.Before(c.deadline) {
+	if wait := p.o.QueueTimeout; wait > 0 {
+		if free {
+			wait = max(wait, freeSlotWait)
+		}
+		if latest := now.Add(wait); c.deadline.IsZero() || latest.Before(c.deadline) {
 			c.deadline = latest
 		}
 	}

@@ -41,7 +41,7 @@ const (
 type Options struct {
 	// Queue is how many calls may wait beyond those that have a slot; 0: none.
 	Queue int
-	// QueueTimeout is how long a call may wait before the model has it, at a free slot too; 0: for ever.
+	// QueueTimeout is how long a call may wait before the model has it, at a free slot a second at least; 0: for ever.
 	QueueTimeout time.Duration
 	// CancelGrace is how long a cancelled call may go on before its worker is killed. Default 10 s.
 	CancelGrace time.Duration
@@ -155,7 +155,7 @@ func (p *Pool) Submit(c *Call) {
 		return
 	}
 	s := p.choose()
-	p.setDeadline(c, now) // also where a slot is free: its worker may not take the call
+	p.setDeadline(c, now, s != nil && s.count == 0) // also where a slot is free: its worker may not take the call
 	if s == nil {
 		p.enter(c, false, now)
 		d := p.form(nil)

@@ -57,7 +57,11 @@ func TestQueueTimeoutAtAFreeSlot(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10, QueueTimeout: short})
 	l := newWorker(t, p, 1).lines[0]
+	began := time.Now()
 	start(t, p, "handed over").failed(predict.ErrQueueTimeout)
+	if took := time.Since(began); took < freeSlotWait {
+		t.Errorf("it ended after %s: its worker may have been waking up", took)
+	}
 	if r := l.expect(); l.claim(r.id) {
 		t.Error("it could be claimed after its time")
 	}
@@ -95,7 +99,7 @@ func TestTimeoutWhileTheWorkerIsLost(t *testing.T) {
 	window := newFlight(t, p, "window")
 	locked(p, func() bool {
 		window.pool, window.since = p, time.Now()
-		p.setDeadline(window.Call, window.since)
+		p.setDeadline(window.Call, window.since, false)
 		w.slots[0].assign(window.Call)
 		return true
 	})
