@@ -261,3 +261,55 @@ class Predictor(BasePredictor):
         (file.parent / "__init__.py").write_text("raise RuntimeError('this is not to be run')\n")
     schemas = openapi(read_predictor(ref, str(tmp_path)))["components"]["schemas"]
     assert schemas["n"]["enum"] == [1, 2]
+
+
+REGISTRY = """
+MODELS = {"first": 1}
+def register(name):
+    def wrap(function):
+        MODELS[name] = function
+        return function
+    return wrap
+def more(name):
+    MODELS.setdefault(name, 2)
+def names():
+    return sorted(MODELS)
+"""
+# What fills a registry, and what its keys are then; None where that cannot be told.
+FILLED = {
+    "import plugins.a": ["a", "first"],
+    "import importlib\nimportlib.import_module('plugins.a')": ["a", "first"],
+    "from importlib import import_module\nimport_module('.a', 'plugins')": ["a", "first"],
+    "import importlib, pkgutil, plugins\nfor info in pkgutil.iter_modules(plugins.__path__):\n"
+    "    importlib.import_module(f'plugins.{info.name}')": ["a", "b", "first"],
+    "import importlib, absent\nfor name in absent.names: importlib.import_module(name)": None,
+    "import absent\nfor name in absent.names: __import__(name)": None,
+    "import importlib, absent\ndef load():\n    for name in absent.names:\n"
+    "        importlib.import_module(name)\nload()": None,
+    "import absent\nfor name in absent.names: registry.more(name)": None,
+    "import absent\nfrom registry import more\nfor name in absent.names: more(name)": None,
+    "import absent\nfrom registry import register\n@register(str(absent.name))\ndef f(): ...": None,
+    "import absent\nx = registry.names() + list(absent.names)": ["first"],
+    "import absent\nfrom registry import names\nx = names() + list(absent.names)": ["first"],
+}
+
+
+@pytest.mark.parametrize("fill", FILLED)
+def test_registries(tmp_path, fill):
+    """A list that a statement which is given up may have filled is not known."""
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "__init__.py").write_text("")
+    for name in "ab":
+        text = f"from registry import register\n@register({name!r})\ndef model(): ...\n"
+        (tmp_path / "plugins" / f"{name}.py").write_text(text)
+    (tmp_path / "registry.py").write_text(REGISTRY)
+    (tmp_path / "predict.py").write_text(
+        f"from cog import Input\nimport registry\n{fill}\n"
+        "def run(x: str = Input(choices=sorted(registry.MODELS))) -> str: ...\n"
+    )
+    if FILLED[fill] is None:
+        with pytest.raises(Refusal, match=r"absent"):
+            read_predictor("predict.py", str(tmp_path))
+        return
+    schemas = openapi(read_predictor("predict.py", str(tmp_path)))["components"]["schemas"]
+    assert schemas["x"]["enum"] == FILLED[fill]

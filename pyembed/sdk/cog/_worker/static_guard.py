@@ -37,9 +37,11 @@ class Statement:
             binds.discard(self.annotates)  # a default is not what a failed annotation leaves
         self.binds = sorted(binds)
         self._parts = _parts(node) if isinstance(node, ast.Try) else []
-        # A definition changes nothing but what it binds.
-        changes = not isinstance(node, (*_FUNCTIONS, ast.ClassDef))
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if changes else set()
+        # A definition changes nothing but what it binds, unless its decorators do.
+        defines = isinstance(node, (*_FUNCTIONS, ast.ClassDef))
+        runs = node.decorator_list if defines else [node]  # type: ignore[attr-defined]
+        self.uses = [*_used(*runs), *_attributes(*runs)]
+        names = set() if defines else set(_used(node))
         self.mentions = sorted(names.difference(self.binds))
         self.is_star = isinstance(node, ast.ImportFrom) and node.names[0].name == "*"
 
@@ -172,7 +174,17 @@ class _Part:
         self.binds = [
             (n, imported.get(n, f"line {node.lineno}")) for n in sorted(set(_bound(node)))
         ]
-        self.mentions = sorted({n.id for n in ast.walk(node) if isinstance(n, ast.Name)})
+        self.mentions = _used(node)
+
+
+def _attributes(*nodes: ast.AST) -> list[str]:
+    return sorted(
+        {n.attr for node in nodes for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    )
+
+
+def _used(*nodes: ast.AST) -> list[str]:
+    return sorted({n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)})
 
 
 def _parts(node: ast.Try) -> list[_Part]:

@@ -8,15 +8,16 @@ import os
 import sys
 from types import ModuleType
 
+from .static_effects import CHANGEABLE, forget_changed
 from .static_guard import FAILED, GUARD, Guarded, Statement
-from .static_names import PURE, make_builtins, make_os, make_sys
+from .static_names import PURE, make_builtins, make_importlib, make_os, make_pkgutil, make_sys
 from .static_unknown import Refusal, Unknown, is_unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_CHANGEABLE = (list, dict, set, bytearray)
+_PARTIAL = ("importlib", "os", "pkgutil", "sys")  # modules of which a part is there
 
 
 class StaticReader:
@@ -30,6 +31,8 @@ class StaticReader:
         self.path = [root]
         self.star: Refusal | None = None  # a `from x import *` that hides what is defined
         self._made: dict[str, ModuleType] = {"os": make_os(), "sys": make_sys(self.path)}
+        self._made["importlib"] = make_importlib(self._import_named)
+        self._made["pkgutil"] = make_pkgutil()
         self._own: set[str] = set()
         self._files: set[str] = set()
         self._before: dict[str, ModuleType | None] = {}
@@ -94,6 +97,7 @@ class StaticReader:
                     self.star = Refusal(reason)
                 at = error.__traceback__
                 line = at.tb_lineno if at is not None and at.tb_frame is frame else 0
+                self._forget_changed(statement, frame, reason)
                 _forget(frame.f_locals, frame.f_globals, statement, line, reason)
 
         space = vars(module)
@@ -104,6 +108,12 @@ class StaticReader:
             FAILED: failed,
         }
         exec(guarded.code, space)  # noqa: S102, this is what the reading is
+
+    def _forget_changed(self, statement: Statement, frame: Any, reason: str) -> None:
+        importlib = self._made["importlib"]
+        imports = (importlib, vars(importlib)["import_module"])
+        own = [self._made[name] for name in self._own]
+        forget_changed(statement.uses, frame.f_locals, frame.f_globals, imports, own, reason)
 
     def refusal_of(self, error: BaseException) -> Refusal:
         """Return why the reading ended, with the innermost place in the model where it did."""
@@ -141,8 +151,8 @@ class StaticReader:
         top = name.partition(".")[0]
         if name == "os.path":
             return self._made["os"].path if wanted else self._made["os"]
-        if name in ("os", "sys"):
-            return self._made[name]
+        if name in _PARTIAL or (top in _PARTIAL and not wanted):
+            return self._made[top]
         if not is_taken(top) and self._find_all(name):
             return self._own_module(name, wanted)
         if top in PURE:
@@ -152,6 +162,10 @@ class StaticReader:
                 if top in sys.stdlib_module_names or top in ("cog", "coglet"):
                     raise
         return self._foreign(name, top, wanted, opt)
+
+    def _import_named(self, name: str) -> Any:
+        """Import a module whose name the model has made, and return that module itself."""
+        return self._import(name, {}, ("__name__",), 0, False)
 
     def _foreign(self, name: str, top: str, wanted: tuple[str, ...], optional: bool) -> Unknown:
         if optional and top not in sys.builtin_module_names and not _installed(top):
@@ -203,7 +217,7 @@ class StaticReader:
 
 def is_taken(name: str) -> bool:
     """Tell whether a module of this name is not the model's own, whatever its folder holds."""
-    return name in PURE or name in ("os", "sys")
+    return name in PURE or name in _PARTIAL
 
 
 def _installed(name: str) -> bool:
@@ -223,5 +237,5 @@ def _forget(local: Any, module: Any, statement: Statement, line: int, reason: st
     for name in changed:
         for space in (local, module):
             value = space.get(name)
-            if not is_unknown(value) and isinstance(value, _CHANGEABLE):
+            if not is_unknown(value) and isinstance(value, CHANGEABLE):
                 space[name] = Unknown(name, reason)

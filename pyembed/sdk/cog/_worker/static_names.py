@@ -134,3 +134,33 @@ def make_sys(path: list[str]) -> ModuleType:
         setattr(module, name, getattr(sys, name))
     vars(module)["path"] = path
     return module
+
+
+def make_importlib(load: Callable[[str], Any]) -> ModuleType:
+    """Return `importlib` with import_module alone, which load carries out."""
+    module = _Partial("importlib")
+
+    def import_module(name: str, package: str | None = None) -> Any:
+        if name.startswith("."):
+            level = len(name) - len(name.lstrip("."))
+            above = str(package or "").split(".")
+            name = ".".join([*above[: len(above) - level + 1], name[level:]])
+        return load(name)
+
+    vars(module)["import_module"] = import_module
+    return module
+
+
+def make_pkgutil() -> ModuleType:
+    """Return `pkgutil` with what finds modules in folders that are known."""
+    module = _Partial("pkgutil")
+
+    def iter_modules(path: Any = None, prefix: str = "") -> Any:
+        if path is None:
+            raise Refusal("what is installed is not known here", "pkgutil.iter_modules()")
+        import pkgutil
+
+        return pkgutil.iter_modules(path, prefix)
+
+    vars(module)["iter_modules"] = iter_modules
+    return module
