@@ -108,7 +108,7 @@ func (p page) said(expression string) (numbers []float64) {
 func near(t *testing.T, what string, said, measured, unit float64) {
 	t.Helper()
 	if math.Abs(said-measured) > unit*0.51 {
-		t.Errorf("%s: README says %g, docs/benchmarks.md has %g", what, said, measured)
+		t.Errorf("%s: %g is said, and %g was measured", what, said, measured)
 	}
 }
 
@@ -150,6 +150,27 @@ func TestTheFiguresOfTheREADME(t *testing.T) {
 			near(t, name+"'s batches, "+column, batches[k*5+i], bench.figure("Batches that take", "Rates by the bare handler's", name, column), 0.01)
 		}
 	}
+}
+
+// TestTheFiguresOfThePerformancePage that others have too are theirs.
+func TestTheFiguresOfThePerformancePage(t *testing.T) {
+	t.Parallel()
+	performance, readme, bench := readPage(t, "../docs/performance.md"), readPage(t, "../README.md"), readPage(t, "../docs/benchmarks.md")
+	rates := performance.said(`is (\d+ 000) to (\d+ 000) a second there instead of \d+ 000, ours ([\d.]+) of it instead of ([\d.]+), MOSEC's a tenth of ours`)
+	share := func(name string) float64 { return bench.figure("Echo", "Share of", name, "64 conn.") }
+	if bare := bench.figure("Echo", "Right answers", "bare fasthttp + sonic", "64 conn."); bare < rates[0] || bare > rates[1] {
+		t.Errorf("the bare handler's rate is %g, and said to be from %g to %g", bare, rates[0], rates[1])
+	}
+	near(t, "our share", rates[2], share("Pinion"), 0.01)
+	near(t, "our share on the faster machine", rates[3], readme.figure("Benchmark", "", "sync model", "a faster one"), 0.01)
+	near(t, "MOSEC's part", 10, share("Pinion")/share("MOSEC"), 1)
+	lone := performance.said(`with two cores (\d+) and (\d+), for Pinion stays awake`)
+	for i, name := range []string{"Pinion", "bare fasthttp + sonic"} {
+		near(t, name+"'s median", lone[i], 1000*bench.figure("Echo", "Median and", name, "1 conn."), 1)
+	}
+	aims := performance.said(`at one connection (\d+) µs above its median; at 64 connections ([\d.]+) of its`)
+	near(t, "the aim for the median", aims[0], bench.figure("Aims", "", "echo, 1 connection: median above the bare handler's", "aim"), 1)
+	near(t, "the aim for the share", aims[1], bench.figure("Aims", "", "echo, 64 connections, sync: share of the bare rate", "aim"), 0.01)
 }
 
 // TestTheStreamsOfTheREADME are those of docs/benchmarks.md, and no promise above the tables is larger than what they have.
