@@ -113,12 +113,13 @@ func (r *recorder) line(s source, prediction string, line []byte) {
 		}
 		r.flush(key)
 	}
-	t = &traceback{}
-	to := t.next(line)
+	var none traceback // most lines begin none, and need no memory
+	to := none.next(line)
 	if to == noTraceback {
 		r.note(s, prediction, line)
 		return
 	}
+	t = &traceback{}
 	t.add(line, to)
 	if r.held == nil {
 		r.held = map[recordKey]*traceback{}

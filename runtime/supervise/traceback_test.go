@@ -80,6 +80,15 @@ func TestATracebackIsOneRecord(t *testing.T) {
 	}
 }
 
+// TestALineOfNoTracebackNeedsNoMemory.
+func TestALineOfNoTracebackNeedsNoMemory(t *testing.T) {
+	r := recorder{note: func(source, string, []byte) {}}
+	line := []byte("a line as models print them")
+	if n := testing.AllocsPerRun(100, func() { r.line(stdout, "a", line) }); n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+}
+
 // TestTracebacksOfSeveralAtOnce are told apart.
 func TestTracebacksOfSeveralAtOnce(t *testing.T) {
 	got := map[string]string{}
