@@ -107,6 +107,10 @@ func TestBothRunAndPredict(t *testing.T) {
 	if got := s.Succeed(input{}).Text(t); got != "new" {
 		t.Errorf("it is %s that is served", got)
 	}
+	s = harness.Ready(t, harness.Options{Dir: c.dir, Model: "old.py:run"})
+	if hasLogged(s, "run and predict are both set") {
+		t.Error("the server warns of a file that does not count")
+	}
 }
 
 // hasLogged tells whether the server's log has a line with this text in it.

@@ -229,6 +229,7 @@ func guessModel(dir, ref string, env func(string) string) *model {
 	}
 	m := &model{Dir: dir, Train: firstOf(env("COG_TRAIN_TYPE_STUB"), y.Train), Concurrency: y.Concurrency.Max}
 	m.Ref = firstOf(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(dir))
+	_ = m.NoneDefaults.Set(y.NoneDefaults)
 	for _, entry := range y.Environment {
 		if name, _, ok := strings.Cut(entry, "="); ok && name != "" {
 			m.Env = append(m.Env, entry)

@@ -22,7 +22,7 @@ type model struct {
 	Concurrency int      // from cog.yaml; 0: not said
 	// NoneDefaults is cog.yaml's, until settleNoneDefaults.
 	NoneDefaults noneDefaults
-	// Both: cog.yaml has run and predict.
+	// Both: cog.yaml has run and predict, and run is what counts.
 	Both bool
 }
 
@@ -75,7 +75,6 @@ func findModel(dir, ref string, env func(string) string) (*model, error) {
 	}
 	m.Image = y.Image
 	m.Env, m.Concurrency = unset(y.Environment), y.Concurrency.Max
-	m.Both = y.Run != "" && y.Predict != ""
 	if y.NoneDefaults != "" {
 		if err := m.NoneDefaults.Set(y.NoneDefaults); err != nil {
 			return nil, fmt.Errorf("read %s: none_defaults: %w", file, err)
@@ -83,6 +82,7 @@ func findModel(dir, ref string, env func(string) string) (*model, error) {
 	}
 	m.Train = firstOf(env("COG_TRAIN_TYPE_STUB"), y.Train)
 	m.Ref = firstOf(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(abs))
+	m.Both = y.Run != "" && y.Predict != "" && m.Ref == y.Run
 	if m.Ref == "" && m.Train == "" {
 		return nil, fmt.Errorf("%s names no predictor: write \"run: run.py:Runner\" into its cog.yaml, "+
 			"or give --predictor FILE.py:CLASS", abs)
