@@ -22,6 +22,8 @@ True
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator as AsyncIterator
+
     from . import coder as coder
     from . import errors as errors
     from . import exceptions as exceptions
@@ -80,6 +82,7 @@ __all__ = [
 # pathlib, typing, dataclasses and what they pull in, some 20 ms.
 _HOMES = {
     "AsyncConcatenateIterator": "cog._iterators",
+    "AsyncIterator": "cog._iterators",
     "BaseModel": "cog.model",
     "BasePredictor": "cog.predictor",
     "BaseRunner": "cog.predictor",

@@ -64,3 +64,7 @@ class Coder:
 
 
 _order: dict[type[Coder], None] = {}
+
+
+# Models that were made for an early runtime import these for their effect, which is built in today.
+dataclass_coder = json_coder = set_coder = Coder()

@@ -96,3 +96,31 @@ def load_predictor_from_ref(ref: str) -> BaseRunner | Callable[..., Any]:
 
     thing: BaseRunner | Callable[..., Any] = load_thing(ref, ".")
     return thing
+
+
+def has_setup_weights(predictor: BaseRunner) -> bool:
+    """Tell whether the setup of a model takes weights.
+
+    >>> from cog.predictor import BaseRunner, has_setup_weights
+    >>> has_setup_weights(BaseRunner())
+    True
+    """
+    from ._worker.load import takes_weights
+
+    return takes_weights(predictor.setup)
+
+
+def extract_setup_weights(predictor: BaseRunner) -> Path | str | None:
+    """Return the weights that the environment names: ``COG_WEIGHTS``, else ``./weights``.
+
+    >>> from cog.predictor import BaseRunner, extract_setup_weights
+    >>> extract_setup_weights(BaseRunner()) is None
+    True
+    """
+    import os
+
+    from ._path import Path
+
+    if os.environ.get("COG_WEIGHTS"):
+        return os.environ["COG_WEIGHTS"]
+    return Path("weights") if os.path.exists("weights") else None

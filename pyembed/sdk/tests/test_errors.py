@@ -103,7 +103,7 @@ def test_traceback_of_an_error_of_ours(model):
     text = traceback_text(caught(predictor.function))
     assert "scope.py" not in text
     assert 'record_metric("!", 1)' in text
-    assert "ValueError: metric '!'" in text
+    assert "ValueError: metric name segment '!'" in text
 
 
 def test_traceback_without_frames():

@@ -371,6 +371,11 @@ def _is_base_method(method: Any) -> bool:
     return base is not None and function is base.BaseRunner.setup
 
 
+def takes_weights(setup: Any) -> bool:
+    """Tell whether a setup function takes weights."""
+    return _weights_of(setup)[0]
+
+
 def _weights_of(setup: Any) -> tuple[bool, Kind | None]:
     """Tell whether setup() takes weights, and of which type."""
     from .annotations import Names, Reader
