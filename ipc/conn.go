@@ -100,6 +100,13 @@ func (c *Conn) QueueFlagged(kind Kind, flags uint8, id uint64, parts ...[]byte) 
 // Flush writes what is queued.
 func (c *Conn) Flush() error { return c.write.flush() }
 
+// Unread is how much of what was sent the other side has not read yet: in bytes of the kernel's memory, or 0 where that
+// cannot be told.
+func (c *Conn) Unread() (n int) {
+	_ = c.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }) // an error leaves 0
+	return n
+}
+
 // SendFile sends a frame without a body that passes fd on; fd is closed afterwards.
 func (c *Conn) SendFile(kind Kind, id uint64, fd int) error {
 	if err := c.write.enqueueFile(AppendHeader(nil, kind, FlagFile, id, 0, 0), fd); err != nil {

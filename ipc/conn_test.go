@@ -329,3 +329,23 @@ func TestClose(t *testing.T) {
 		}
 	})
 }
+
+// TestUnread: it tells of what lies in the socket, and of nothing once that was read.
+func TestUnread(t *testing.T) {
+	near, far := ends(t)
+	if n := near.Unread(); n != 0 {
+		t.Errorf("%d bytes are unread before anything was sent", n)
+	}
+	if err := near.Send(KindPing, 1); err != nil {
+		t.Fatal(err)
+	}
+	if n := near.Unread(); n < HeaderSize {
+		t.Errorf("%d bytes are unread, want %d at least", n, HeaderSize)
+	}
+	if err := far.Recv(func(*Frame) {}); err != nil {
+		t.Fatal(err)
+	}
+	if n := near.Unread(); n != 0 {
+		t.Errorf("%d bytes are unread after all was read", n)
+	}
+}

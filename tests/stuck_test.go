@@ -180,3 +180,41 @@ func TestASlowModelIsNotStuck(t *testing.T) {
 		t.Errorf("got %s and %s, want two successes of one worker", first, second)
 	}
 }
+
+// stuckBatches prepares each item in a thread, and may block its loop after a batch.
+const stuckBatches = `
+import asyncio
+import os
+import time
+
+import cog
+from cog import BaseRunner
+
+
+class Runner(BaseRunner):
+    def preprocess(self, do: str = "") -> str:
+        return do
+
+    @cog.batch(max_size=4)
+    async def run(self, items: list) -> list:
+        if "block" in items:
+            asyncio.get_running_loop().call_later(0.1, time.sleep, 3600)
+        return items
+
+    def postprocess(self, output: str) -> str:
+        return str(os.getpid())
+`
+
+// TestALoopThatReadsNoItemsIsReplaced: what is to be prepared has not been claimed by anybody, and is not lost all the same.
+func TestALoopThatReadsNoItemsIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Dir: folder(t, "run.py", stuckBatches), Model: "run.py:Runner", Args: []string{"--hang-timeout", "400ms", "--queue", "4"},
+	})
+	first := s.Succeed(input{"do": "block"}).Text(t)
+	harness.Eventually(t, "another worker answers", func() bool {
+		a := s.Input(input{})
+		return a.Status == "succeeded" && a.Text(t) != first
+	})
+	wantText(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, stuckCause)
+}

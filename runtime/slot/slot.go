@@ -53,6 +53,7 @@ type Slot struct {
 	seenAt    time.Time     // when that was first seen
 	stuck     uint64        // what it had not taken at the last look: see stalled.go
 	stuckFor  int           // looks in a row
+	unread    int           // what its worker had not read at the last look
 	draining  bool          // Detach waits for drained
 	drained   chan struct{} // closed where nothing more is to be read: with lost, or when draining and empty
 

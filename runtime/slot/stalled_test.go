@@ -136,3 +136,20 @@ func TestPredictTimeoutAfterABatch(t *testing.T) {
 	f.tookTooLong()
 	empty(t, p)
 }
+
+// TestStalledBeforeABatch: a worker that does not read what it is to prepare is stuck; one that prepares is busy.
+func TestStalledBeforeABatch(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 10})
+	r := newRider(t, p, preparing())
+	f := start(t, p, "1")
+	r.stalls(1)
+	r.stalls(2)
+	one := r.hold("1")
+	r.stalls(0)
+	r.stalls(0)
+	r.prepared(one)
+	r.arrive(r.begin("1"))
+	f.succeeded()
+	r.clean()
+}
