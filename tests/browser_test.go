@@ -3,6 +3,10 @@ package tests
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,13 +30,17 @@ var scenes = []struct {
 	tokens             bool // the server wants one of tokens below
 	code               bool // the scene tells the code that the page shows
 	prepare            func(t *testing.T, dir, model string)
+	args               []string
+	scene              string // default: name
+	prefix             string // that a proxy puts before all paths
 }{
 	{name: "form", model: "Form", code: true},
 	{name: "labels", model: "Form"},
 	{name: "kept", model: "Form"},
 	{name: "kept_files", model: "Files"},
 	{name: "contrast", model: "Form"},
-	{name: "example", model: "Form", prepare: storeExample},
+	{name: "example", model: "Exemplary", code: true},
+	{name: "examples", model: "Form", prepare: storeExample},
 	{name: "beside", model: "long"},
 	{name: "media", model: "Media"},
 	{name: "mixed", model: "Mixed", code: true},
@@ -42,6 +50,8 @@ var scenes = []struct {
 	{name: "stream", model: "Tokens", code: true},
 	{name: "items", model: "Items"},
 	{name: "stop", model: "Slow"},
+	{name: "queue", model: "Slow", args: []string{"--queue", "4"}},
+	{name: "prefix", scene: "stream", model: "Tokens", prefix: "/models/speaker", code: true},
 	{name: "files", model: "Files"},
 	{name: "shapes", model: "Shapes"},
 	{name: "late", model: "Late", waits: true},
@@ -69,6 +79,7 @@ func TestThePageInABrowser(t *testing.T) {
 				scene.prepare(t, dir, "page.py:"+scene.model)
 			}
 			o := harness.Options{Dir: dir, Model: "page.py:" + scene.model, Env: []string{"COG_TRAIN_TYPE_STUB=" + scene.train}}
+			o.Args = scene.args
 			if scene.tokens {
 				o.Args = []string{"--auth-token-file", tokenFile(t, "the-token-of-the-page")}
 			}
@@ -79,7 +90,14 @@ func TestThePageInABrowser(t *testing.T) {
 			s := start(t, o)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			command := exec.CommandContext(ctx, python, "-B", "browser/look.py", chromium, scene.name, s.Address, dir)
+			address, function := s.Address, scene.name
+			if scene.prefix != "" {
+				address = proxied(t, s.Address, scene.prefix)
+			}
+			if scene.scene != "" {
+				function = scene.scene
+			}
+			command := exec.CommandContext(ctx, python, "-B", "browser/look.py", chromium, function, address, dir)
 			command.Env = append(harness.BareEnv(), "TMPDIR="+t.TempDir())
 			var complaints strings.Builder
 			command.Stderr = &complaints
@@ -92,6 +110,18 @@ func TestThePageInABrowser(t *testing.T) {
 			}
 		})
 	}
+}
+
+// proxied is the address of a proxy that has a server below a prefix.
+func proxied(t *testing.T, address, prefix string) string {
+	t.Helper()
+	target, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(http.StripPrefix(prefix, httputil.NewSingleHostReverseProxy(target)))
+	t.Cleanup(proxy.Close)
+	return proxy.URL + prefix
 }
 
 // storeExample gives a model a document with examples.

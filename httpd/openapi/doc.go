@@ -8,9 +8,8 @@
 //   - A document that is complete already stays as it is: a model may bring what `pinion schema` printed.
 //   - Every $ref that is added leads to a component that is added with it.
 //
-// The additions are written as OpenAPI, in server.json and predictions.json; the latter also serves for trainings. An
-// example of the model belongs to the model's document, as the `example` or the `examples` of the request's body; the form
-// of a multipart body gets the examples of the single inputs.
+// The additions are written as OpenAPI, in server.json and predictions.json; the latter also serves for trainings. The
+// model's own example is in its part, as the `example` of its input.
 //
 // It knows neither the server nor the network. httpd and cmd import it.
 package openapi

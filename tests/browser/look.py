@@ -184,6 +184,11 @@ def stop(look: Look) -> None:
     look.run()
     look.page.get_by_role("button", name="Stop").click()  # at once
     look.ends("canceled")
+    look.run()
+    expect(look.page.locator("#logs")).to_have_text("sleeping\n", use_inner_text=False)  # while it runs
+    expect(look.page.locator("#state")).to_contain_text("Running")
+    look.page.get_by_role("button", name="Stop").click()
+    look.ends("canceled")
     for press in (lambda: look.page.get_by_role("button", name="Stop").click(), lambda: look.page.keyboard.press("Escape")):
         look.run()
         expect(look.page.locator("#health-text")).to_contain_text("BUSY")
@@ -192,6 +197,19 @@ def stop(look: Look) -> None:
         expect(look.page.get_by_role("button", name="Run")).to_be_enabled()
         expect(look.page.get_by_role("button", name="Stop")).to_be_disabled()
         expect(look.page.locator("#logs")).to_have_text("sleeping\n", use_inner_text=False)
+
+
+def queue(look: Look) -> None:
+    """Who waits is told the place in the queue."""
+    look.refusals = [404]
+    look.page.request.post(look.url + "/predictions", data={"id": "first", "input": {}}, headers={"Prefer": "respond-async"})
+    look.load()
+    look.run()
+    expect(look.page.locator("#state")).to_contain_text("Waiting, place 1 in the queue")
+    look.page.request.post(look.url + "/predictions/first/cancel")
+    expect(look.page.locator("#state")).to_contain_text("Running")
+    look.page.get_by_role("button", name="Stop").click()
+    look.ends("canceled")
 
 
 def files(look: Look) -> None:
@@ -504,7 +522,25 @@ def awkward(look: Look) -> None:
 
 
 def example(look: Look) -> None:
-    """The document's examples fill the form in."""
+    """The model's own example fills the form in, its files too; the code works once they are saved."""
+    look.load()
+    look.page.get_by_role("button", name="Example").click()
+    expect(look.input("prompt")).to_have_value("a red fox")
+    expect(look.input("steps")).to_have_value("7")
+    expect(look.page.get_by_text("image.txt, ")).to_be_visible()
+    with look.page.expect_download() as download:
+        look.page.get_by_role("link", name="Save").click()
+    assert download.value.suggested_filename == "image.txt"
+    content = pathlib.Path(download.value.path()).read_bytes()
+    look.run()
+    look.ends("succeeded")
+    output = look.answer()["output"]
+    assert output == "a red fox, 7: " + content.decode(), output
+    look.tell(output, {"image.txt": content})
+
+
+def examples(look: Look) -> None:
+    """The examples of a document that comes with the model fill the form in."""
     look.load()
     look.page.get_by_role("button", name="Example").click()
     expect(look.input("prompt")).to_have_value("a red fox")

@@ -5,7 +5,7 @@ import os
 import time
 from typing import Any, Iterator, Optional, Union
 
-from cog import BaseModel, BaseRunner, ConcatenateIterator, Input, Path, Secret, current_scope, streaming
+from cog import BaseModel, BaseRunner, ConcatenateIterator, Input, Path, Secret, current_scope, example, streaming
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg=="
@@ -109,6 +109,14 @@ class Awkward(BaseRunner):
             "bytes": list(input.read_bytes()), "context": context, "seed": seed, "anything": anything, "flags": flags,
             "token": len(secret),
         }  # fmt: skip
+
+
+class Exemplary(BaseRunner):
+    """Gives an example of its inputs."""
+
+    @example(prompt="a red fox", image="note.txt", steps=7)
+    def run(self, prompt: str, image: Path, steps: int = 3, style: Optional[str] = None) -> str:
+        return f"{prompt}, {steps}: {image.read_text()}"
 
 
 class Mixed(BaseRunner):

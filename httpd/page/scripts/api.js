@@ -1,6 +1,9 @@
 // Requests to the server. All of them go through request(), so what every request must carry has one place.
 
-const request = (path, options) => fetchWithToken(path, options);
+// serverURL is the address of a path. A proxy may have put a prefix before all paths, the page's own too.
+const serverURL = (path) => new URL("." + path, location.href).href;
+
+const request = (path, options) => fetchWithToken(serverURL(path), options);
 
 // serverEvents yields the server-sent events of a response: {event, data}, with data parsed.
 async function* serverEvents(response) {

@@ -6,7 +6,7 @@ const CODE = { curl: curlCode, python: pythonCode, javascript: javascriptCode };
 function showCode() {
   if (!model.document) return;
   const chosen = document.querySelector("[data-code][aria-pressed=true]").dataset.code;
-  $("code").textContent = CODE[chosen](location.origin + "/" + collection(), inputs());
+  $("code").textContent = CODE[chosen](serverURL("/" + collection()), inputs());
 }
 
 // literal writes a value as JSON does, over several lines where one would be long. leaf(value) writes what is no list and

@@ -13,6 +13,14 @@ class LocalFile {
   }
 }
 
+// ofDataURL is a file that came with the model's example. It has no name there, and is not on the user's machine.
+function ofDataURL(url, name) {
+  const type = mediaType(url);
+  const file = new LocalFile(`${name}.${extensionOf(type)}`, type, dataOf(url).length, url);
+  file.isGiven = true;
+  return file;
+}
+
 async function readLocal(file) {
   const data = await new Promise((done, failed) => {
     const reader = new FileReader();
@@ -74,7 +82,8 @@ function fileControl(id, name, schema, many) {
     element,
     get: () => (many ? (values().length ? values() : undefined) : values()[0]),
     set: (value) => {
-      const all = (Array.isArray(value) ? value : [value]).filter(Boolean);
+      const given = (Array.isArray(value) ? value : [value]).filter(Boolean);
+      const all = given.map((v, i) => (typeof v === "string" && isDataURL(v) ? ofDataURL(v, many ? `${name}-${i + 1}` : name) : v));
       show(all.filter((v) => v instanceof LocalFile));
       url.value = all.filter((v) => typeof v === "string").join(" ");
     },
@@ -83,6 +92,7 @@ function fileControl(id, name, schema, many) {
 
 function preview(file) {
   const name = make("p", { className: "help" }, `${file.name}, ${sizeText(file.size)}`);
+  if (file.isGiven) name.append(" ", make("a", { href: file.data, download: file.name }, "Save")); // for the code, which reads it
   if (!file.type.startsWith("image/")) return make("div", {}, name);
   return make("div", {}, make("img", { src: file.data, alt: file.name }), name);
 }

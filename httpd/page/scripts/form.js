@@ -38,13 +38,13 @@ function makeField(name, schema, required) {
   const head = make("div", { className: "label" }, label, make("span", { className: "type" }, words.join(", ")));
   const error = make("p", { className: "error", id: id + "-error" });
   const element = make("div", { className: "field" }, head);
-  const described = [error.id];
+  const texts = [error.id];
   if (schema.description && schema.description !== "An enumeration.") {
     element.append(make("p", { className: "help", id: id + "-help" }, schema.description));
-    described.unshift(id + "-help");
+    texts.unshift(id + "-help");
   }
   const main = control.element.id === id ? control.element : control.element.querySelector("#" + CSS.escape(id));
-  main.setAttribute("aria-describedby", described.join(" "));
+  main.setAttribute("aria-describedby", texts.join(" "));
   if (required) main.setAttribute("aria-required", "true");
   element.append(control.element, error);
   element.addEventListener("input", formChanged);

@@ -46,11 +46,13 @@ function isSecret(schema, depth = 0) {
   return schema.format === "password" || (depth < 8 && parts.some((part) => part && isSecret(resolve(part), depth + 1)));
 }
 
-// modelExamples are the model's own examples: [{name, input}], from the document's `example` or `examples`.
+// modelExamples are the model's own examples: [{name, input}]. `@cog.example` is that of the input's schema; a document that
+// comes with the model may have others at the request's body.
 function modelExamples() {
   const body = operation().requestBody?.content?.["application/json"] ?? {};
   const named = Object.entries(body.examples ?? {}).map(([name, e]) => ({ name: e.summary ?? name, input: e.value?.input }));
-  if (body.example) named.unshift({ name: "Example", input: body.example.input });
+  const own = body.example?.input ?? inputSchema().example;
+  if (own) named.unshift({ name: "Example", input: own });
   return named.filter((example) => example.input);
 }
 

@@ -14,12 +14,14 @@ async function run() {
   clearResult();
   showProgress();
   revealResult();
+  const body = JSON.stringify({ id, input: mine.input });
+  if (!streams && body.length < MAX_WATCHED) watch(mine);
   let result;
   try {
     const response = await request("/" + mine.kind, {
       method: "POST",
       headers: { "Content-Type": "application/json", ...(streams ? { Accept: "text/event-stream" } : {}) },
-      body: JSON.stringify({ id, input: mine.input }),
+      body,
     });
     if (response.headers.get("Content-Type")?.startsWith("text/event-stream")) result = await follow(response, mine);
     else result = answerOf(response, parseExact(await response.text()));
@@ -44,6 +46,22 @@ async function follow(response, mine) {
   return { status: "failed", error: "The stream ended early." };
 }
 
+const WATCH_EVERY = 1000; // milliseconds
+const MAX_WATCHED = 200_000; // characters of a request: its state repeats the input
+
+// watch shows what a model without a stream has done so far: its logs, and before that its place in the queue.
+async function watch(mine) {
+  for (;;) {
+    await new Promise((done) => setTimeout(done, WATCH_EVERY));
+    if (running !== mine) return;
+    const response = await request(`/${mine.kind}/${encodeURIComponent(mine.id)}`).catch(() => null);
+    if (!response?.ok || running !== mine) continue; // the server may not have the request yet
+    const state = await response.json();
+    mine.place = state.queue_position;
+    mine.logs = state.logs ?? "";
+  }
+}
+
 // answerOf makes a result of an answer, also of a refusal.
 function answerOf(response, answer) {
   if (response.ok) return answer;
@@ -59,7 +77,8 @@ function showProgress() {
   const seconds = (performance.now() - running.began) / 1000;
   const count = running.chunks.length;
   const rate = count ? `, ${count} items, ${(count / Math.max(0.1, seconds)).toFixed(0)} a second` : "";
-  $("state").textContent = `Running, ${seconds.toFixed(1)} s${rate}`;
+  const doing = running.place ? `Waiting, place ${running.place} in the queue` : "Running";
+  $("state").textContent = `${doing}, ${seconds.toFixed(1)} s${rate}`;
   if (count > running.shown) {
     appendOutput(running.chunks, running.shown, running.asText);
     running.shown = count;

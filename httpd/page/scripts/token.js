@@ -10,12 +10,12 @@ const tokenOf = () => sessionStorage.getItem(TOKEN_KEY);
 
 // fetchWithToken is fetch. Where the server refuses the request for want of a token, the user is asked for one, and the request
 // is made again; where the user gives none, its answer is the 401.
-async function fetchWithToken(path, options = {}) {
+async function fetchWithToken(url, options = {}) {
   for (;;) {
     const token = tokenOf();
     const headers = new Headers(options.headers);
     if (token) headers.set("Authorization", "Bearer " + token);
-    const response = await fetch(path, { ...options, headers });
+    const response = await fetch(url, { ...options, headers });
     if (response.status !== 401) return response;
     // Another request may have brought a token meanwhile.
     if (tokenOf() === token && !(await askForToken(Boolean(token)))) return response;
