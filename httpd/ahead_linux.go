@@ -4,33 +4,36 @@ import "golang.org/x/sys/unix"
 
 // A client that leaves is noticed by the end of its bytes. Where it has sent another request behind the one that is carried
 // out, that end lies behind those bytes, and where they do not fit into the socket's buffers it never arrives. So a
-// watch reads them ahead, within these bounds; beyond them it waits for the end alone.
+// watch reads them ahead, as far as the memory budget has room; beyond that it waits for the end alone.
 const (
-	mostAhead    = 8 << 20  // bytes of one connection: more than the kernel lets a client's own buffer grow to
-	mostAheadAll = 64 << 20 // and of all
-	aheadPiece   = 64 << 10
+	mostAhead  = 8 << 20 // bytes of one connection: more than the kernel lets a client's own buffer grow to
+	aheadPiece = 64 << 10
 )
 
-// readAhead takes what lies in e's socket. The caller has moved e to watchReading, so nobody else reads there. open: the
-// client has not ended its side.
-func (w *watcher) readAhead(e *watch, room int) (n int, open bool) {
+// readAhead takes what lies in e's socket, and tells how much that is; full: there is no room for more. The caller has moved
+// e to watchReading, so nobody else reads there. open: the client has not ended its side.
+func (w *watcher) readAhead(e *watch) (n int, full, open bool) {
 	if w.piece == nil {
 		w.piece = make([]byte, aheadPiece)
 	}
-	for n < room {
-		k, err := unix.Read(int(e.fd), w.piece[:min(len(w.piece), room-n)])
+	for {
+		want := min(len(w.piece), w.mostEach-len(e.ahead))
+		if want <= 0 || !w.budget.Take(int64(want), int64(len(e.ahead)+want)) {
+			return n, true, true
+		}
+		k, err := unix.Read(int(e.fd), w.piece[:want])
+		w.budget.Free(int64(want - max(0, k)))
 		switch {
 		case k > 0:
 			e.ahead = append(e.ahead, w.piece[:k]...)
 			n += k
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:
-			return n, true
+			return n, false, true
 		default: // the end, or an error, which the connection's next read finds as well
-			return n, false
+			return n, false, false
 		}
 	}
-	return n, true
 }
 
 // take moves bytes that were read ahead of a request to p. Only the goroutine that serves e's connection calls it, while
@@ -52,4 +55,5 @@ func (w *watcher) dropAhead(e *watch, n int) {
 	w.mu.Lock()
 	w.ahead -= n
 	w.mu.Unlock()
+	w.budget.Free(int64(n))
 }

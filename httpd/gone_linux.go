@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/runtime/memory"
 )
 
 // watchPhase is where the watch of one connection stands.
@@ -77,18 +79,18 @@ type watcher struct {
 	armed    map[int32]*watch // by descriptor
 	gen      int32            // counts the armings, so that a late event is told from one that counts
 	timer    *time.Timer
-	ticking  bool // the timer runs
-	came     bool // somebody came since the last sweep
-	epfd     int  // -1 while not started, and after close
-	ahead    int  // bytes that were read ahead and not taken
-	mostEach int  // see mostAhead
-	mostAll  int
-	piece    []byte // run's own
+	ticking  bool           // the timer runs
+	came     bool           // somebody came since the last sweep
+	epfd     int            // -1 while not started, and after close
+	ahead    int            // bytes that were read ahead and not taken
+	mostEach int            // see mostAhead
+	budget   *memory.Budget // nil: no bound
+	piece    []byte         // run's own
 	ep       *os.File
 }
 
-func newWatcher(log *slog.Logger) *watcher {
-	w := &watcher{log: log, armed: make(map[int32]*watch), epfd: -1, mostEach: mostAhead, mostAll: mostAheadAll}
+func newWatcher(log *slog.Logger, budget *memory.Budget) *watcher {
+	w := &watcher{log: log, armed: make(map[int32]*watch), epfd: -1, mostEach: mostAhead, budget: budget}
 	w.fired = sync.NewCond(&w.mu)
 	w.timer = time.AfterFunc(time.Hour, w.sweep)
 	w.timer.Stop()
@@ -259,13 +261,12 @@ func (w *watcher) fire(fd, gen int32) {
 		return
 	}
 	if !e.full && e.move(watchReading) {
-		room := max(0, min(w.mostEach-len(e.ahead), w.mostAll-w.ahead))
 		w.mu.Unlock()
-		n, open := w.readAhead(e, room)
+		n, full, open := w.readAhead(e)
 		w.mu.Lock()
 		w.ahead += n
 		if open {
-			e.full = n == room
+			e.full = full
 			e.move(watchArmed)
 			w.arm(e, unix.EPOLL_CTL_MOD)
 			w.fired.Broadcast()

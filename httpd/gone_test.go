@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/tests/await"
 )
@@ -232,7 +233,7 @@ func pair(t testing.TB) (ours, theirs int) {
 }
 
 func newTestWatcher(t *testing.T) *watcher {
-	w := newWatcher(slog.New(slog.DiscardHandler))
+	w := newWatcher(slog.New(slog.DiscardHandler), nil)
 	if err := w.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -410,5 +411,40 @@ func TestWhatIsReadAheadIsServed(t *testing.T) {
 		c.want(400)
 		c.ended()
 		await.Eventually(t, "nothing is kept", func() bool { return s.aheadNow() == 0 })
+	}
+}
+
+// TestReadingAheadIsCharged: what is read ahead counts in the memory budget until it is taken, and without room nothing is read.
+func TestReadingAheadIsCharged(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
+	if _, err := unix.Write(fds[1], make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	budget := memory.New(0)
+	w := newWatcher(slog.New(slog.DiscardHandler), budget)
+	e := &watch{fd: int32(fds[0])}
+	all := budget.Stats().Limit
+	if !budget.Take(all, 1) {
+		t.Fatal("an empty budget has no room")
+	}
+	if n, full, open := w.readAhead(e); n != 0 || !full || !open {
+		t.Errorf("without room: %d bytes, full %v, open %v", n, full, open)
+	}
+	budget.Free(all)
+	n, full, open := w.readAhead(e)
+	if used := budget.Stats().Used; n != 1000 || full || !open || used != 1000 {
+		t.Errorf("%d bytes, full %v, open %v; %d bytes are charged", n, full, open, used)
+	}
+	w.ahead += n // as fire does
+	if got := w.take(e, make([]byte, 600)); got != 600 || budget.Stats().Used != 400 {
+		t.Errorf("%d bytes are taken, %d are charged", got, budget.Stats().Used)
+	}
+	w.dropAhead(e, len(e.ahead))
+	if used := budget.Stats().Used; used != 0 || w.ahead != 0 || e.ahead != nil {
+		t.Errorf("%d bytes are charged, %d counted, %d kept", used, w.ahead, len(e.ahead))
 	}
 }

@@ -62,7 +62,7 @@ func New(svc Service, o Options) *Server {
 		svc:     svc,
 		opt:     o,
 		log:     o.Logger,
-		gone:    newWatcher(o.Logger),
+		gone:    newWatcher(o.Logger, o.Memory),
 		cors:    newCORS(o.CORSOrigins),
 		access:  newAccess(o),
 		slack:   min(time.Second, o.HeaderTimeout/16, o.IdleTimeout/16),
