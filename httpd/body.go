@@ -189,6 +189,13 @@ func (s *Server) finishBody(ctx *fasthttp.RequestCtx) {
 	s.leave(ctx)
 }
 
+// leaveUnread answers at once where a body is still coming, which may be large: its client need not send it first.
+func (s *Server) leaveUnread(ctx *fasthttp.RequestCtx) {
+	if ctx.RequestBodyStream() != nil {
+		s.leave(ctx)
+	}
+}
+
 // leave ends the connection after the answer, which the client can read although it may still be sending.
 func (s *Server) leave(ctx *fasthttp.RequestCtx) {
 	ctx.SetConnectionClose()

@@ -109,6 +109,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		s.leave(ctx)
 		return
 	case errors.Is(err, memory.ErrTooLarge):
+		s.leaveUnread(ctx)
 		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge, err.Error())
 		return
 	case errors.As(err, &limit):
@@ -147,6 +148,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &room), errors.Is(err, memory.ErrFull):
 		status = fasthttp.StatusServiceUnavailable
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+		s.leaveUnread(ctx)
 	default:
 		s.log.Error("cannot take a prediction", slog.Any("error", err))
 		s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")

@@ -44,6 +44,8 @@ var (
 	ErrPrefix = errors.New("the URL to upload to is not an http or https URL")
 	// ErrNoAnswer: the server closed the connection before it answered.
 	ErrNoAnswer = errors.New("the server closed the connection without an answer")
+	// ErrNoRoom: an output file is larger than the memory that there is for its text.
+	ErrNoRoom = errors.New("there is no memory for the output file as a data URL")
 	// ErrNoFile: an output names a file that the worker did not leave.
 	ErrNoFile = errors.New("the file is not there")
 )

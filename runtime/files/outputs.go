@@ -63,8 +63,9 @@ func (o *Outputs) Only(output []byte) *predict.OutFile {
 	}
 }
 
-// Inline is output with a data URL in place of each file.
-func (o *Outputs) Inline(output []byte) ([]byte, error) {
+// Inline is output with a data URL in place of each file. room is asked for the memory of each, in bytes; where there is none the
+// error is ErrNoRoom.
+func (o *Outputs) Inline(output []byte, room func(bytes int) bool) ([]byte, error) {
 	marks := findMarks(output, o.mark)
 	if len(marks) == 0 {
 		return output, nil
@@ -76,6 +77,10 @@ func (o *Outputs) Inline(output []byte) ([]byte, error) {
 		file, err := o.open(m.file)
 		if err != nil {
 			return nil, fmt.Errorf("read output file %s: %w", strconv.Quote(cut(m.file)), diskError(err))
+		}
+		if info, err := file.Stat(); err == nil && !room(3*int(info.Size())) { // the content, and its text, which grows as it is made
+			file.Close()
+			return nil, ErrNoRoom
 		}
 		content, err := io.ReadAll(file)
 		kind := typeOf(filepath.Base(m.file), file)

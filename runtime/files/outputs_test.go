@@ -2,6 +2,7 @@ package files
 
 import (
 	"encoding/base64"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -59,8 +60,14 @@ func TestOutputsAreFoundOrInlined(t *testing.T) {
 			}
 			file.Content.Close()
 		}
-		if got, err := o.Inline([]byte(output)); string(got) != want.inline || (err == nil) != (want.inline != "") {
+		asked := 0
+		room := func(bytes int) bool { asked += bytes; return true }
+		if got, err := o.Inline([]byte(output), room); string(got) != want.inline || (err == nil) != (want.inline != "") {
 			t.Errorf("%s becomes %s, %v", output, got, err)
+		}
+		none := func(int) bool { return false }
+		if _, err := o.Inline([]byte(output), none); asked > 0 && !errors.Is(err, ErrNoRoom) {
+			t.Errorf("%s without room for %d bytes: %v", output, asked, err)
 		}
 	}
 	o.Close()

@@ -73,6 +73,9 @@ func (b *Budget) Stats() Stats {
 	return Stats{Limit: b.limit, Used: b.used.Load(), Evictions: b.evictions.Load(), Refusals: b.refusals.Load()}
 }
 
+// Waiting is how many wait for room.
+func (b *Budget) Waiting() int { return int(b.waiting.Load()) }
+
 // Evicted counts ended predictions that were removed to make room.
 func (b *Budget) Evicted(n int) {
 	if b != nil {

@@ -1,6 +1,9 @@
 package service
 
 import (
+	"errors"
+
+	"pinion/runtime/files"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -34,7 +37,11 @@ func (j *job) handOver(r *predict.Result) {
 		j.p.SetFile(file)
 		return
 	}
-	output, err := j.outputs.Inline(r.Output)
+	output, err := j.outputs.Inline(r.Output, j.p.Afford)
+	if errors.Is(err, files.ErrNoRoom) {
+		*r = j.service.overBudget(r)
+		return
+	}
 	if err != nil {
 		r.Status, r.Output, r.Error = predict.Failed, nil, err.Error()
 		return

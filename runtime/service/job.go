@@ -237,7 +237,10 @@ func (j *job) finish(r *slot.Result) error {
 		}
 	}
 	if j.outputs != nil {
-		j.handOver(&result)
+		before := result.Status
+		if j.handOver(&result); result.Status != before {
+			reason = reasonFiles
+		}
 	}
 	if r.Release != nil {
 		if !p.Told() && s.keeps(p, &result) { // it outlives its answers, and is not compacted

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
 
@@ -257,5 +259,52 @@ func TestDenyPrivate(t *testing.T) {
 			strings.Count(log.String(), "127.0.0.1") != strings.Count(target, "127.0.0.1") {
 			t.Errorf("%s: %s\n%s", target, outcomes, log)
 		}
+	}
+}
+
+// TestWhatWaitsIsBounded holds that outputs that wait are charged, with the memory that each state keeps, that they are merged
+// where there is no room for them, and that of ended predictions beyond the bound nothing more is delivered: their memory is free.
+func TestWhatWaitsIsBounded(t *testing.T) {
+	handler, entered, open := gate(t)
+	r := newReceiver(t, handler)
+	b := memory.New(16 << 20)
+	s, log, outcomes := newSender(t, Options{Memory: b, MaxHeldBytes: 3 << 20})
+	item := bytes.Repeat([]byte("1"), 100_000)
+	var all []*subject
+	for range 2 {
+		p := &subject{predict.New("p1", predict.Request{ID: "p1", Webhook: r.URL, WebhookEvents: predict.AllEvents}, time.Now(), nil,
+			predict.Options{Memory: b}), make(chan struct{})}
+		p.OnRelease(func() { close(p.released) })
+		s.Attach(p.Prediction)
+		if !p.Take() {
+			t.Fatal("no room")
+		}
+		p.Begin(time.Now())
+		<-entered // start is being delivered: all that follows waits
+		for range 20 {
+			p.Output(item)
+		}
+		all = append(all, p)
+	}
+	if used := b.Stats().Used; used < 2*2_000_000 || used > 16<<20 {
+		t.Errorf("%d bytes are charged", used)
+	}
+	all[0].Afford(2 << 20)
+	all[1].Afford(2 << 20)
+	all[0].yielded()
+	all[1].yielded() // too much beside the other
+	open()
+	for _, p := range all {
+		p.gone(t)
+	}
+	drain(t, s)
+	if n := strings.Count(log.String(), "memory budget is used up"); n != 1 {
+		t.Errorf("the log tells %d times: %s", n, log)
+	}
+	if got := outcomes.String(); !strings.Contains(got, "completed delivered:1") || !strings.Contains(got, "completed dropped:1") {
+		t.Errorf("outcomes are %s", got)
+	}
+	if used := b.Stats().Used; used != 0 || s.held != 0 {
+		t.Errorf("%d bytes stay, %d are held", used, s.held)
 	}
 }

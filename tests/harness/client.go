@@ -3,6 +3,7 @@ package harness
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -59,6 +60,11 @@ func (a Answer) Decode(t testing.TB, to any) {
 
 // Do sends a request. body may be nil, []byte, string, io.Reader, or anything that becomes JSON.
 func (s *Server) Do(method, path string, body any, headers ...string) Answer {
+	return s.DoContext(context.Background(), method, path, body, headers...)
+}
+
+// DoContext is Do for a client that leaves at the end of ctx.
+func (s *Server) DoContext(ctx context.Context, method, path string, body any, headers ...string) Answer {
 	var reader io.Reader
 	switch b := body.(type) {
 	case nil:
@@ -75,7 +81,7 @@ func (s *Server) Do(method, path string, body any, headers ...string) Answer {
 		}
 		reader = bytes.NewReader(text)
 	}
-	request, err := http.NewRequest(method, s.base+path, reader)
+	request, err := http.NewRequestWithContext(ctx, method, s.base+path, reader)
 	if err != nil {
 		return Answer{Err: err}
 	}
