@@ -43,6 +43,25 @@ func TestLogsAreWhatWasWrittenInItsOrder(t *testing.T) {
 	})
 }
 
+// TestRawWritesInTurns: each stream is whole and in its order. Between the two no order is promised.
+func TestRawWritesInTurns(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "printing.py"})
+	const n = 2000
+	lines := strings.SplitAfter(s.Succeed(input{"what": "turns", "n": n}).Logs, "\n")
+	if len(lines) != 2*n+1 {
+		t.Fatalf("%d lines, want %d", len(lines)-1, 2*n)
+	}
+	next := map[string]int{"out": 0, "err": 0}
+	for _, line := range lines[:2*n] {
+		stream := line[:3]
+		if want := fmt.Sprintf("%s %d\n", stream, next[stream]); line != want {
+			t.Fatalf("a line is %q, want %q", line, want)
+		}
+		next[stream]++
+	}
+}
+
 func TestLogsOfMegabytesAreKeptWhole(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "printing.py"})

@@ -84,5 +84,11 @@ class Runner(BaseRunner):
             print("captured")
         print("seen", repr(kept.getvalue()))
 
+    def turns(self, n: int) -> None:
+        """Both streams in quick turns, without a word from Python's."""
+        for i in range(n):
+            os.write(1, b"out %d\n" % i)
+            os.write(2, b"err %d\n" % i)
+
     def accents(self, n: int) -> None:
         print("grün \U0001f600")
