@@ -23,7 +23,7 @@ const (
 	envChromium   = "PINION_TEST_CHROMIUM"
 )
 
-// scenes are the functions of browser/look.py, each with the model of models/page.py that it looks at.
+// scenes are the functions of browser/*_scenes.py, each with the model of models/page.py that it looks at.
 var scenes = []struct {
 	name, model, train string
 	waits              bool // there is nothing to be ready for

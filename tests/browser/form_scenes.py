@@ -1,0 +1,272 @@
+"""Scenes about the form: what it is made of, what it keeps, and what it says when there is no model to run."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import tempfile
+
+from page import PNG, Look
+from playwright.sync_api import expect
+
+
+def form(look: Look) -> None:
+    """The form is made of the schema, in its order; what is filled in arrives."""
+    look.load()
+    expect(look.page.locator("#health-text")).to_contain_text("READY")
+    names = look.page.locator(".field").evaluate_all("all => all.map(e => e.querySelector('label').htmlFor)")
+    assert names == ["in-" + n for n in ("prompt", "steps", "scale", "scheduler", "sure", "sizes", "token", "note")], names
+    expect(look.page.get_by_text("What to <b>draw</b>")).to_be_visible()
+    expect(look.page.get_by_label("prompt", exact=True)).to_be_visible()
+    expect(look.input("steps")).to_have_value("20")
+    expect(look.input("scale")).to_have_value("7.5")
+    expect(look.input("scheduler")).to_have_value("0")
+    expect(look.input("sizes")).to_have_value("[1,2]")
+    expect(look.input("token")).to_have_attribute("type", "password")
+    expect(look.input("note")).to_be_hidden()  # folded away: it is optional
+
+    look.input("prompt").fill("a \"cat\" & it's <toy>")
+    look.page.get_by_label("steps, slider").fill("33")
+    expect(look.input("steps")).to_have_value("33")
+    look.input("scheduler").select_option("Euler")
+    look.input("sure").check()
+    look.input("sizes").fill("[3]")
+    look.page.get_by_text("Optional inputs").click()
+    look.input("token").fill("12345")
+    look.input("prompt").press("Control+Enter")
+    look.ends("succeeded")
+    answer = look.answer()
+    want = {
+        "prompt": "a \"cat\" & it's <toy>", "steps": 33, "scale": 7.5, "scheduler": "Euler", "sure": True, "sizes": [3],
+        "token": 5, "note": None,
+    }  # fmt: skip
+    assert answer["output"] == want, answer
+    assert "12345" not in json.dumps(answer), "the secret is in the answer"
+    expect(look.page.locator("#logs")).to_have_text("drawing a \"cat\" & it's <toy>\n", use_inner_text=False)
+    expect(look.page.locator("#metrics")).to_contain_text("tokens")
+    expect(look.output).to_contain_text('scheduler: "Euler"')
+    assert not any("12345" in code for code in look.codes().values()), "the secret is in the code"
+    look.tell(output=want, environment={"TOKEN": "12345"})
+    look.page.get_by_role("button", name="Reset").click()
+    expect(look.input("prompt")).to_have_value("")
+    expect(look.input("steps")).to_have_value("20")
+
+
+def errors(look: Look) -> None:
+    """What the server refuses is shown at its input, and gone with the next run."""
+    look.refusals = [422]
+    look.load()
+    look.input("steps").fill("77")
+    look.input("sizes").fill("nonsense")
+    look.run()
+    expect(look.page.locator("#state")).to_contain_text("refused")
+    expect(look.page.locator("#in-steps-error")).to_contain_text("maximum of 50")
+    expect(look.page.locator("#in-sizes-error")).not_to_be_empty()
+    expect(look.input("steps")).to_be_focused()
+    look.input("prompt").fill("x")
+    look.input("steps").fill("7")
+    look.input("sizes").fill("[]")
+    look.run()
+    look.ends("succeeded")
+    expect(look.page.locator("#in-steps-error")).to_be_empty()
+    entries = look.page.locator("#history li")
+    expect(entries).to_have_count(2)
+    look.page.get_by_text("History of this visit").click()
+    entries.nth(1).get_by_role("button").click()
+    expect(look.page.locator("#state")).to_contain_text("refused")
+
+
+def late(look: Look) -> None:
+    """A page that was opened during setup has its form as soon as there is one, and says how things stand."""
+    look.load()
+    expect(look.page.locator("#health-text")).to_contain_text("STARTING")
+    expect(look.page.get_by_role("heading", level=1)).to_have_text(look.folder.name, use_inner_text=True)
+    expect(look.page.locator("#fields")).to_contain_text("being set up")
+    look.opens()
+    look.input("text").fill("here at last")
+    expect(look.page.locator("#health-text")).to_contain_text("READY")
+    look.run()
+    look.ends("succeeded")
+    expect(look.output).to_have_text("here at last")
+
+
+def unset(look: Look) -> None:
+    """A setup that failed is told with its traceback and its logs."""
+    look.load()
+    expect(look.page.locator("#health-text")).to_contain_text("SETUP_FAILED")
+    expect(look.page.locator("#state")).to_have_text("The model's setup failed")
+    expect(look.page.locator("#failure .message")).to_have_text("RuntimeError: no weights here")
+    expect(look.page.locator("#failure .traceback")).to_be_visible()
+    expect(look.page.locator("#failure .traceback")).to_contain_text("in setup")
+    expect(look.page.locator("#fields")).to_contain_text("could not be set up")
+    expect(look.page.get_by_role("button", name="Run")).to_have_count(0)
+    expect(look.page.locator("#logs")).to_contain_text("looking for the weights")
+
+
+def token(look: Look) -> None:
+    """Where the server wants a token the page asks for it, once, and again where it was wrong."""
+    look.refusals = [401]
+    look.load()
+    ask = look.page.locator("#token-dialog")
+    ask.get_by_role("button", name="Cancel").click()
+    expect(ask).to_have_count(0)
+    look.page.get_by_role("button", name="Give a token").click()
+    expect(ask).to_contain_text("wants a token")
+    ask.locator("input").fill("another token")
+    ask.get_by_role("button", name="Use it").click()
+    expect(ask).to_contain_text("does not know that token")
+    ask.locator("input").fill("the-token-of-the-page")
+    ask.get_by_role("button", name="Use it").click()
+    expect(look.input("prompt")).to_be_visible()
+    look.input("prompt").fill("x")
+    look.run()
+    look.ends("succeeded")
+    assert not any("the-token" in code for code in look.codes().values()), "the token is in the code"
+    look.tell(look.answer()["output"], environment={"PINION_TOKEN": "the-token-of-the-page"})
+    look.page.reload()
+    expect(look.input("prompt")).to_be_visible()
+    expect(ask).to_have_count(0)
+
+
+def train(look: Look) -> None:
+    """A model with a train function has a form for it, too."""
+    look.load()
+    look.page.get_by_label("Train").check()
+    expect(look.input("epochs")).to_have_value("2")
+    look.run()
+    look.ends("succeeded")
+    expect(look.output).to_have_text("trained 2")
+    look.page.get_by_label("Predict").check()
+    expect(look.input("text")).to_be_visible()
+
+
+def narrow(look: Look) -> None:
+    """On a telephone nothing stands out to the side, and every control has a name."""
+    look.page.set_viewport_size({"width": 360, "height": 640})
+    look.page.emulate_media(color_scheme="dark")
+    look.load()
+    look.input("prompt").fill("x" * 300)
+    look.run()
+    look.ends("succeeded")
+    for name in ("Logs", "Time and metrics", "The answer as JSON", "History of this visit"):
+        look.page.locator("summary", has_text=name).click()
+    width = look.page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 360, f"the page is {width} pixels wide"
+    nameless = look.page.evaluate(
+        "[...document.querySelectorAll('main input, main select, main textarea')]"
+        ".filter(e => !e.labels?.length && !e.ariaLabel).map(e => e.outerHTML)"
+    )
+    assert not nameless, nameless
+
+
+    look.page.evaluate("scrollTo(0, 0)")
+    look.run()
+    look.ends("succeeded")
+    look.page.wait_for_function(
+        "() => { const b = document.querySelector('#state').getBoundingClientRect(); return b.top >= 0 && b.bottom <= innerHeight / 3 }"
+    )
+
+
+def beside(look: Look) -> None:
+    """On a wide screen the code is in sight from the start, and the result wherever in a long form Run is pressed."""
+    look.load()
+    assert look.in_sight(look.page.locator("#code")), "the code is out of sight"
+    look.input("o").scroll_into_view_if_needed()
+    look.page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    button = look.page.get_by_role("button", name="Run")
+    assert look.in_sight(button)
+    button.focus()
+    look.page.keyboard.press("Enter")
+    look.ends("succeeded")
+    assert look.in_sight(look.page.locator("#state")), "the result is out of sight"
+    expect(button).to_be_focused()
+    assert look.page.evaluate("scrollY") > 0, "the page does not scroll: the form is too short for this"
+    look.input("a").scroll_into_view_if_needed()
+    look.page.evaluate("scrollTo(0, 0)")
+    assert look.in_sight(button), "Run is out of sight at the top of a long form"
+
+
+def labels(look: Look) -> None:
+    """Every input is labelled by its name, as the API and the code have it."""
+    look.load()
+    look.page.get_by_text("Optional inputs").click()
+    expect(look.input("note")).to_be_visible()
+    for name in ("prompt", "steps", "scale", "scheduler", "sure", "sizes", "token", "note"):
+        expect(look.page.locator(f"label[for=in-{name}]")).to_have_text(name)
+
+
+def kept(look: Look) -> None:
+    """A reload leaves the inputs as they are, but for secrets."""
+    look.load()
+    look.input("prompt").fill("a cat")
+    look.input("steps").fill("33")
+    look.input("scheduler").select_option("Euler")
+    look.input("sure").check()
+    look.input("sizes").fill("[3]")
+    look.page.get_by_text("Optional inputs").click()
+    look.input("note").fill("for later")
+    look.input("token").fill("12345")
+    look.page.reload()
+    expect(look.input("prompt")).to_have_value("a cat")
+    expect(look.input("steps")).to_have_value("33")
+    expect(look.page.get_by_label("steps, slider")).to_have_value("33")
+    expect(look.input("scheduler")).to_have_value("1")
+    expect(look.input("sure")).to_be_checked()
+    expect(look.input("sizes")).to_have_value("[3]")
+    expect(look.input("note")).to_have_value("for later")
+    expect(look.input("note")).to_be_visible()
+    expect(look.input("token")).to_have_value("")
+    assert "12345" not in look.page.evaluate("JSON.stringify([sessionStorage, localStorage])")
+    look.run()
+    look.ends("succeeded")
+    assert look.answer()["output"]["note"] == "for later"
+    look.page.get_by_role("button", name="Reset").click()
+    look.page.reload()
+    expect(look.input("prompt")).to_have_value("")
+
+
+def kept_files(look: Look) -> None:
+    """A reload keeps small files, forgets large ones, and the page works on."""
+    look.load()
+    with tempfile.TemporaryDirectory() as folder:
+        picture, large = pathlib.Path(folder, "in.png"), pathlib.Path(folder, "large.txt")
+        picture.write_bytes(PNG)
+        large.write_text("x" * 6_000_000)
+        look.page.get_by_label("image: choose a file").set_input_files(picture)
+        look.page.get_by_label("others: choose a file").set_input_files(large)
+        expect(look.page.get_by_text("large.txt, 6.0 MB")).to_be_visible()
+        look.page.reload()
+    expect(look.page.get_by_text(f"in.png, {len(PNG)} bytes")).to_be_visible()
+    assert look.page.get_by_text("large.txt").count() == 0
+    look.run()
+    look.ends("succeeded")
+    assert look.output.locator("img").evaluate("e => e.decode().then(() => e.naturalWidth)") == 2
+
+
+def example(look: Look) -> None:
+    """The model's own example fills the form in, its files too; the code works once they are saved."""
+    look.load()
+    look.page.get_by_role("button", name="Example").click()
+    expect(look.input("prompt")).to_have_value("a red fox")
+    expect(look.input("steps")).to_have_value("7")
+    expect(look.page.get_by_text("image.txt, ")).to_be_visible()
+    with look.page.expect_download() as download:
+        look.page.get_by_role("link", name="Save").click()
+    assert download.value.suggested_filename == "image.txt"
+    content = pathlib.Path(download.value.path()).read_bytes()
+    look.run()
+    look.ends("succeeded")
+    output = look.answer()["output"]
+    assert output == "a red fox, 7: " + content.decode(), output
+    look.tell(output, {"image.txt": content})
+
+
+def examples(look: Look) -> None:
+    """The examples of a document that comes with the model fill the form in."""
+    look.load()
+    look.page.get_by_role("button", name="Example").click()
+    expect(look.input("prompt")).to_have_value("a red fox")
+    expect(look.input("steps")).to_have_value("7")
+    expect(look.page.locator("#code")).to_contain_text("a red fox")
+    look.page.get_by_role("button", name="At night").click()
+    expect(look.input("prompt")).to_have_value("a black fox")
