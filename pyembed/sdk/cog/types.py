@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ._path import Path, URLPath
     from ._secret import Secret
 
-    Weights = Union[Path, str]
+    Weights = Union[Path, str]  # noqa: UP007, a value at run time on Python 3.10
 
 __all__ = [
     "FILENAME_ILLEGAL_CHARS",

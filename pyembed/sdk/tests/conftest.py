@@ -22,7 +22,7 @@ def clean_imports() -> Iterator[None]:
     path = list(sys.path)
     coders = list(coder._order)
     sys.dont_write_bytecode = True
-    # typing keeps what it made, and from Python 3.14 on gives `Union[str, int]` for `Union[int, str]`.
+    # typing keeps what it made. From Python 3.14 on it gives one union for another in a new order.
     for forget in typing._cleanups:  # type: ignore[attr-defined]
         forget()
     yield

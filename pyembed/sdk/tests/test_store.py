@@ -213,6 +213,6 @@ def test_a_folder_that_was_removed_is_not_made_again(store, folder, tmp_path):
     path = tmp_path / "x.txt"
     path.write_text("x")
     os.rmdir(folder)
-    with pytest.raises(OutputError, match="x.txt.* was removed while the prediction used it"):
+    with pytest.raises(OutputError, match=r"x\.txt.* was removed while the prediction used it"):
         encode(Path(path), store=store)
     assert not os.path.exists(folder)

@@ -12,8 +12,6 @@ from contextvars import ContextVar, copy_context
 from io import TextIOWrapper
 from threading import RLock
 
-import _px
-
 from .scope import INACTIVE, Scope, current
 from .streams import Shared, Stream
 
@@ -21,6 +19,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    _px: Any = None  # a user's type checker does not find it
+else:
+    import _px
 
 # The prediction that this code runs for: its slot and id.
 owner: ContextVar[tuple[int, int] | None] = ContextVar("pinion_owner", default=None)

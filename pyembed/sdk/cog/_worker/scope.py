@@ -229,7 +229,7 @@ def follow_starts() -> None:
     """
     import _thread
 
-    import _px
+    _px: Any = __import__("_px")  # a user's type checker does not find it
 
     _px.whose(current, INACTIVE)
     threading = sys.modules.get("threading")  # it keeps the functions that it found at its import

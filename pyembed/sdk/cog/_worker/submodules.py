@@ -59,7 +59,7 @@ def extend(module: ModuleType) -> None:
     """Give a package its submodules, to be imported when they are asked for."""
     package, names = module.__name__, SUBMODULES[module.__name__]
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> Any:  # noqa: N807, the module's own
         if name in names:
             __import__(f"{package}.{name}")
             return sys.modules[f"{package}.{name}"]

@@ -14,8 +14,6 @@ from __future__ import annotations
 import _thread
 from functools import partial
 
-import _px
-
 from .logs import Strays
 from .pools import follow_pools
 from .scope import INACTIVE, Scope, current
@@ -24,6 +22,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    _px: Any = None  # a user's type checker does not find it
+else:
+    import _px
 
 
 class _Local(_thread._local):
