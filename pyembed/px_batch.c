@@ -145,7 +145,7 @@ int px_ride_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, i
   px_log_unwatch();
   char body[80];
   int n = snprintf(body, sizeof body, "{\"runs\":%d,\"size\":%d,\"failed\":%s}", runs, size, failed ? "true" : "false");
-  int status = px_log_end(ch, id);
+  int status = px_log_end(ch, id, failed);
   atomic_store(&ch->page->running, 0);
   ch->current = 0;
   if (status == 0) status = px_channel_put(ch, PX_BATCH_DONE, id, nanos, body, (size_t)n);

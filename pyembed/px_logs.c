@@ -111,8 +111,8 @@ void px_log_positions(uint64_t at[2]) {
   for (int i = 0; i < 2; i++) at[i] = position(&px_w.page->logs[i], px_w.log_fd[i]);
 }
 
-// mark_own is px_log_mark_locked of a prediction that has pipes of its own.
-static int mark_own(struct px_channel *ch, uint64_t id) {
+// mark_own is mark of a prediction that has pipes of its own.
+static int mark_own(struct px_channel *ch, uint64_t id, const char *more) {
   uint64_t at[2], own[2] = {0, 0};
   px_log_positions(at);
   for (int i = 0; i < 2; i++)
@@ -121,24 +121,27 @@ static int mark_own(struct px_channel *ch, uint64_t id) {
   memcpy(px_w.log_seen, at, sizeof at);
   memcpy(px_w.own_seen, own, sizeof own);
   char body[160];
-  int n = snprintf(body, sizeof body, "{\"stdout\":%llu,\"stderr\":%llu,\"own_stdout\":%llu,\"own_stderr\":%llu}",
+  int n = snprintf(body, sizeof body, "{\"stdout\":%llu,\"stderr\":%llu,\"own_stdout\":%llu,\"own_stderr\":%llu%s}",
                    (unsigned long long)at[0], (unsigned long long)at[1], (unsigned long long)own[0],
-                   (unsigned long long)own[1]);
+                   (unsigned long long)own[1], more);
   return px_channel_put(ch, PX_LOG_MARK, id, 0, body, (size_t)n);
 }
 
-int px_log_mark_locked(struct px_channel *ch, uint64_t id) {
-  if (atomic_load_explicit(&px_w.own, memory_order_relaxed)) return mark_own(ch, id);
+// mark is px_log_mark_locked with more members of its body, each behind a comma.
+static int mark(struct px_channel *ch, uint64_t id, const char *more) {
+  if (atomic_load_explicit(&px_w.own, memory_order_relaxed)) return mark_own(ch, id, more);
   uint64_t at[2];
   px_log_positions(at);
   if (at[0] == px_w.log_seen[0] && at[1] == px_w.log_seen[1]) return 0;
   px_w.log_seen[0] = at[0];
   px_w.log_seen[1] = at[1];
   char body[80];
-  int n = snprintf(body, sizeof body, "{\"stdout\":%llu,\"stderr\":%llu}", (unsigned long long)at[0],
-                   (unsigned long long)at[1]);
+  int n = snprintf(body, sizeof body, "{\"stdout\":%llu,\"stderr\":%llu%s}", (unsigned long long)at[0],
+                   (unsigned long long)at[1], more);
   return px_channel_put(ch, PX_LOG_MARK, id, 0, body, (size_t)n);
 }
+
+int px_log_mark_locked(struct px_channel *ch, uint64_t id) { return mark(ch, id, ""); }
 
 int px_log_mark(struct px_channel *ch, uint64_t id) {
   pthread_mutex_lock(&px_w.log_mu);
@@ -147,9 +150,9 @@ int px_log_mark(struct px_channel *ch, uint64_t id) {
   return status;
 }
 
-int px_log_end(struct px_channel *ch, uint64_t id) {
+int px_log_end(struct px_channel *ch, uint64_t id, bool failed) {
   pthread_mutex_lock(&px_w.log_mu);
-  int status = px_log_mark_locked(ch, px_w.nslots == 1 ? id : 0);
+  int status = mark(ch, px_w.nslots == 1 ? id : 0, failed ? ",\"traceback\":true" : "");
   if (atomic_load_explicit(&px_w.own, memory_order_relaxed)) px_pipes_end(ch);
   pthread_mutex_unlock(&px_w.log_mu);
   return status;

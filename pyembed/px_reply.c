@@ -180,7 +180,7 @@ int px_put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nan
 static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_loans *loans) {
   px_flush_stdio();
   px_log_unwatch();
-  if (px_log_end(ch, id) < 0) {
+  if (px_log_end(ch, id, kind == PX_FAILED) < 0) {
     PyErr_NoMemory();
     return -1;
   }

@@ -295,7 +295,8 @@ int px_log_mark(struct px_channel *ch, uint64_t id);
 int px_log_mark_locked(struct px_channel *ch, uint64_t id);
 
 // px_log_end is px_log_mark for the last time, where id's prediction is about to be answered.
-int px_log_end(struct px_channel *ch, uint64_t id);
+// failed: what was written since the mark before, if anything, ends with the traceback of that.
+int px_log_end(struct px_channel *ch, uint64_t id, bool failed);
 
 // px_log_idle tells the front that what was written since the last prediction ended is nobody's: threads and children
 // of an earlier one go on, and may write of it. Called before the next begins; only where one runs at a time, for

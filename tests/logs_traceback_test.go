@@ -27,7 +27,15 @@ def run(how: str) -> str:
             traceback.print_exc()
         print("after", file=sys.stderr)
         return ""
+    if how == "lines":
+        try:
+            raise ValueError("one\n\ntwo")
+        except ValueError:
+            print("a line", file=sys.stderr)
+            raise RuntimeError("three\nTraceback of another program\nfour")
     return look(how)
+async def single(how: str) -> str:
+    return run(how)
 @concurrent(max=4)
 async def several(how: str) -> str:
     await asyncio.sleep(0)
@@ -41,7 +49,7 @@ class Broken:
 			strings.Contains(l.Text, "\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback")
 	}
 	dir := folder(t, "run.py", source)
-	for _, name := range []string{"run", "several"} {
+	for _, name := range []string{"run", "single", "several"} {
 		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + name})
 		wantCode(t, "a failure", s.Input(input{"how": "it"}), 200)
 		harness.Eventually(t, "the traceback is in the log", func() bool { _, ok := s.Log.First(isWhole); return ok })
@@ -56,6 +64,24 @@ class Broken:
 		}
 		if s.Log.Count("before") != 2 || s.Log.Count("after") != 1 {
 			t.Errorf("the lines around it are not as they were")
+		}
+	}
+	for _, name := range []string{"run", "single"} {
+		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + name})
+		a := s.Fail(input{"how": "lines"})
+		if !strings.HasSuffix(a.Logs, "RuntimeError: three\nTraceback of another program\nfour\n") {
+			t.Errorf("got %s", a)
+		}
+		s.Stop()
+		var texts []string
+		for _, l := range s.Log.Lines() {
+			if l.Stream == "stderr" {
+				texts = append(texts, l.Text)
+			}
+		}
+		if got := strings.Join(texts, "|"); len(texts) != 3 || !strings.HasPrefix(got, "before|a line|Traceback (most") ||
+			!strings.Contains(got, "\nValueError: one\n\ntwo\n\nDuring handling") || !strings.HasSuffix(got, "\nRuntimeError: three\nTraceback of another program\nfour") {
+			t.Errorf("%s: the log has %d records: %s", name, len(texts), got)
 		}
 	}
 	s := harness.Start(t, harness.Options{Dir: dir, Model: "run.py:Broken"})

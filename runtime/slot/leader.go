@@ -200,6 +200,8 @@ type LogPositions struct {
 	Stderr    uint64 `json:"stderr"`
 	OwnStdout uint64 `json:"own_stdout"`
 	OwnStderr uint64 `json:"own_stderr"`
+	// Traceback: the prediction has failed, and its traceback is the last that was written.
+	Traceback bool `json:"traceback"`
 }
 
 // mark gives the frame's call what the log pipes hold up to here.

@@ -170,8 +170,8 @@ func (l *logs) keep(p *pipe, text []byte) {
 }
 
 // Take claims all text up to these positions for a prediction ("": for none), reading it where it still
-// lies in the pipes.
-func (l *logs) Take(prediction string, to [sources]uint64) []slot.Text {
+// lies in the pipes. traceback: a traceback in it, with all that follows, is one record of the server's log.
+func (l *logs) Take(prediction string, to [sources]uint64, traceback bool) []slot.Text {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s, p := range l.pipes {
@@ -185,6 +185,8 @@ func (l *logs) Take(prediction string, to [sources]uint64) []slot.Text {
 			}
 		}
 	}
+	l.server.records.whole = traceback
+	defer func() { l.server.records.whole = false }()
 	return l.claim(prediction, to)
 }
 

@@ -87,7 +87,9 @@ func (p *piped) write(s source, text string) uint64 {
 }
 
 // take claims up to where both streams are now.
-func (p *piped) take(prediction string) string { return string(joined(p.Take(prediction, p.written))) }
+func (p *piped) take(prediction string) string {
+	return string(joined(p.Take(prediction, p.written, false)))
+}
 
 // TestPositionsAreExact: each claim gets what was written up to its position, be it read already or not, and not
 // a byte more.
@@ -101,7 +103,7 @@ func TestPositionsAreExact(t *testing.T) {
 		at = append(at, p.write(stdout, text))
 		if i%10 == 9 { // several lie there, and are claimed one after another
 			for k := i - 9; k <= i; k++ {
-				if got := string(joined(p.Take("", [sources]uint64{at[k]}))); got != want[k] {
+				if got := string(joined(p.Take("", [sources]uint64{at[k]}, false))); got != want[k] {
 					t.Fatalf("claim %d got %q, want %q", k, got, want[k])
 				}
 			}
@@ -141,7 +143,7 @@ func TestClaimsDoNotMix(t *testing.T) {
 	await.Eventually(t, "all is read", func() bool {
 		return p.page.Stdout().Bytes() == p.written[stdout] && p.page.Stderr().Bytes() == p.written[stderr]
 	})
-	if got := string(joined(p.Take("a", at))); got != "out of a\n" {
+	if got := string(joined(p.Take("a", at, false))); got != "out of a\n" {
 		t.Errorf("a got %q", got)
 	}
 	if got := p.take("b"); got != "out of b\nerr of b\n" && got != "err of b\nout of b\n" {
@@ -218,7 +220,7 @@ func TestMoreThanIsKept(t *testing.T) {
 	chunk := strings.Repeat(line, 64)
 	for range (logLimit + 1<<20) / len(chunk) {
 		p.write(stdout, chunk)
-		p.Take("", [sources]uint64{}) // reads on, claims nothing
+		p.Take("", [sources]uint64{}, false) // reads on, claims nothing
 		await.Eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
 	}
 	at := p.written
@@ -226,11 +228,11 @@ func TestMoreThanIsKept(t *testing.T) {
 	await.Eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
 
 	half := [sources]uint64{logLimit / 2} // within what was kept
-	first := joined(p.Take("a", half))
+	first := joined(p.Take("a", half, false))
 	if len(first) != logLimit/2 {
 		t.Errorf("the first half has %d bytes, want %d", len(first), logLimit/2)
 	}
-	second := string(joined(p.Take("a", at)))
+	second := string(joined(p.Take("a", at, false)))
 	notice := fmt.Sprintf(cutNotice, 1<<20, logLimit>>20)
 	if !strings.HasSuffix(second, "x\n"+notice) || len(second) != logLimit/2+len(notice) {
 		t.Errorf("the rest has %d bytes that end with %q", len(second), second[max(0, len(second)-80):])

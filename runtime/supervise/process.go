@@ -288,7 +288,7 @@ func (p *process) exiting() (exiting, known bool) {
 
 // TakeLogs claims what the worker wrote up to these positions for a prediction, or, "", for none.
 func (p *process) TakeLogs(prediction string, at slot.LogPositions) []slot.Text {
-	return p.logs.Take(prediction, [sources]uint64{at.Stdout, at.Stderr, at.OwnStdout, at.OwnStderr})
+	return p.logs.Take(prediction, [sources]uint64{at.Stdout, at.Stderr, at.OwnStdout, at.OwnStderr}, at.Traceback)
 }
 
 // LogPipe takes over a pipe of the running prediction's own.

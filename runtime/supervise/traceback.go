@@ -100,6 +100,8 @@ type recordKey struct {
 type recorder struct {
 	note noteFunc
 	held map[recordKey]*traceback // those whose end has not been seen
+	// whole: a traceback ends with the text that is taken in, so that an exception's message may have several lines.
+	whole bool
 }
 
 // line takes in one line.
@@ -107,7 +109,11 @@ func (r *recorder) line(s source, prediction string, line []byte) {
 	key := recordKey{s, prediction}
 	t := r.held[key]
 	if t != nil {
-		if to := t.next(line); to != noTraceback && len(t.text)+len(line) < lineLimit {
+		to := t.next(line)
+		if r.whole && t.state >= tracebackDone {
+			to = tracebackDone
+		}
+		if to != noTraceback && len(t.text)+len(line) < lineLimit {
 			t.add(line, to)
 			return
 		}

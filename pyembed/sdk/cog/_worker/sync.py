@@ -116,6 +116,11 @@ def fail(error: BaseException) -> str:
     exception from here would leave the prediction without an answer.
     """
     try:
+        sys.stderr.flush()
+        _px.log_switch()
+    except BaseException:
+        pass  # the front cannot tell where the traceback begins
+    try:
         sys.stderr.write(errors.traceback_text(error))
     except BaseException:
         pass  # the model closed or replaced its stderr
