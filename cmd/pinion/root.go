@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 )
@@ -16,6 +16,7 @@ const shortHelp = `Pinion serves a Python machine-learning model over HTTP, with
 `
 
 func newRoot() *cobra.Command {
+	asked := false // for the version
 	root := &cobra.Command{
 		Use:                        "pinion",
 		Short:                      "Serve a Python model over HTTP",
@@ -24,17 +25,22 @@ func newRoot() *cobra.Command {
 		SuggestionsMinimumDistance: 2,
 		Args:                       noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprint(cmd.OutOrStdout(), shortHelp)
-			return nil
+			text := shortHelp
+			if asked {
+				text = versions()
+			}
+			_, err := io.WriteString(cmd.OutOrStdout(), text)
+			return err
 		},
 	}
+	// Not cobra's own flag: its template would bring text/template along, which keeps the linker from leaving out
+	// methods that nobody calls, a quarter of the binary.
+	root.Flags().BoolVarP(&asked, "version", "v", false, "print the versions that matter in a bug report")
 	root.SetOut(nil)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return flagError(cmd, err)
 	})
 	root.SetHelpCommand(newHelp())
-	root.Version = version
-	root.SetVersionTemplate(versions())
 	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newBatching(), newVersion())
 	refuseShells(root)
 	return root
