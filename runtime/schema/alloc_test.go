@@ -35,3 +35,14 @@ func TestAllocations(t *testing.T) {
 		}
 	}
 }
+
+func TestAGoodOutputCostsNoMemory(t *testing.T) {
+	o, err := CompileOutput([]byte(outputs), "Point")
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := []byte(`{"x":1,"label":"a"}`)
+	if n := testing.AllocsPerRun(100, func() { o.Check(output) }); n != 0 {
+		t.Errorf("%g allocations", n)
+	}
+}

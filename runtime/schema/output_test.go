@@ -55,14 +55,3 @@ func TestItemsOfAnOutput(t *testing.T) {
 		t.Error("a component that is not there compiles")
 	}
 }
-
-func TestAGoodOutputCostsNoMemory(t *testing.T) {
-	o, err := CompileOutput([]byte(outputs), "Point")
-	if err != nil {
-		t.Fatal(err)
-	}
-	output := []byte(`{"x":1,"label":"a"}`)
-	if n := testing.AllocsPerRun(100, func() { o.Check(output) }); n != 0 {
-		t.Errorf("%g allocations", n)
-	}
-}
