@@ -39,9 +39,10 @@ install() {
     die "$what is missing, and this failed: ${apt[*]} (see $cache/install.log)"
 }
 
+# quietly runs a command with its output in a file, one at a time: the tests install from several processes.
 quietly() {
   mkdir -p "$cache"
-  DEBIAN_FRONTEND=noninteractive "$@" >"$cache/install.log" 2>&1 </dev/null
+  DEBIAN_FRONTEND=noninteractive flock "$cache/install.lock" "$@" >"$cache/install.log" 2>&1 </dev/null
 }
 
 # need_go puts a Go that can build this module first on the PATH. A Go from 1.21 on fetches the right one by itself.
@@ -71,7 +72,7 @@ need_cc() {
 
 # ---- build ----
 
-# stamp prints the linker's flags that tell the binary its version. All of it comes from git, so that two builds of
+# stamp prints the linker's flags with the version. All of it comes from git, so that two builds of
 # one commit are the same file; outside a git checkout PINION_VERSION and SOURCE_DATE_EPOCH say it.
 stamp() {
   local version commit=unknown seconds=${SOURCE_DATE_EPOCH:-}
@@ -99,7 +100,7 @@ cmd_build() {
   go_build bin/pinion
 }
 
-## stamp            the linker's flags that tell the binary its version
+## stamp            the linker's flags with the version
 cmd_stamp() { stamp; }
 
 ## repeatable       builds twice, from different folders with empty caches, and compares
@@ -280,7 +281,7 @@ need_lint_tools() {
   make_venv "$python" "$cache/lint" tests/requirements-lint.txt
 }
 
-# ruff COMMAND... checks or formats the Python files. The SDK has settings of its own, in its pyproject.toml.
+# ruff COMMAND... checks or formats the Python files. The SDK has its settings in its pyproject.toml.
 ruff() {
   local status=0
   "$cache/lint/bin/ruff" "$@" --no-cache pyembed/sdk || status=1

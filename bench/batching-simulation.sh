@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Writes docs/batching-simulation.md and its plot, from the simulations of runtime/batch.
+# Writes docs/explanation/batching-simulation.md and its plot, from the simulations of runtime/batch.
 # Needs Go, and a Python with matplotlib: PYTHON=… names it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 data=$(mktemp -d)
 trap 'rm -rf "$data"' EXIT
 go test ./runtime/batch -count 1 -run '^TestReport$' -args -report "$data"
-"${PYTHON:-python3}" bench/batching-simulation.py "$data/batching-simulation.csv" docs/batching-simulation.svg
-cp "$data/batching-simulation.md" docs/
+"${PYTHON:-python3}" bench/batching-simulation.py "$data/batching-simulation.csv" docs/explanation/batching-simulation.svg
+cp "$data/batching-simulation.md" docs/explanation/

@@ -5,7 +5,7 @@
 #   bench/cuda.sh [--runs N] [--python PATH] [--size N]
 #
 # PATH is the Python of the model (default: that which pinion would take); with torch installed there the model
-# multiplies by torch, else by libcublas, else it only moves memory. The figures go into docs/cuda.md.
+# multiplies by torch, else by libcublas, else it only moves memory. The figures go into docs/explanation/cuda.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec python3 bench/cuda/measure.py --pinion bin/pinion "$@"

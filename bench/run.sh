@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures Pinion beside its peers and writes docs/benchmarks.md: bench/run.sh [--rows echo,…] [--peers pinion,mosec,…]
+# Measures Pinion beside its peers and writes docs/reference/benchmarks.md: bench/run.sh [--rows echo,…] [--peers pinion,mosec,…]
 # (bench/run.sh --help lists the rest). Installs the peers at pinned versions into .cache/bench; wants an idle machine.
 # BENCH_PYTHON is the Python of all servers, 3.10 to 3.13 (default: python3.12, else python3).
 set -euo pipefail

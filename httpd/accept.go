@@ -6,7 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// rendering is the form of an answer.
+// rendering is the format of an answer.
 type rendering uint8
 
 const (
@@ -17,9 +17,8 @@ const (
 
 const contentPack = "application/msgpack"
 
-// rendered is the form in which the client likes best to be answered (RFC 9110, section 12.5.1): of equal weights a
-// type that is named goes before a range of all, and then the first. Where nothing that it accepts is known it is JSON.
-// files: the output itself may be asked for.
+// rendered returns the format that the client prefers (RFC 9110, section 12.5.1). Of equal weights a named type wins over
+// "*/*", then the first one. Without a known type it is JSON. files: the output itself is a choice.
 func rendered(h *fasthttp.RequestHeader, files bool) rendering {
 	first := h.Peek(fasthttp.HeaderAccept)
 	if len(first) == 0 || string(first) == "*/*" || string(first) == contentJSON {
@@ -47,7 +46,7 @@ func rendered(h *fasthttp.RequestHeader, files bool) rendering {
 	return best
 }
 
-// varies says that the answer depends on a header of the request.
+// varies adds a request header to Vary.
 func varies(h *fasthttp.ResponseHeader, name string) {
 	for _, known := range h.PeekAll(fasthttp.HeaderVary) {
 		if string(known) == name {
@@ -57,7 +56,7 @@ func varies(h *fasthttp.ResponseHeader, name string) {
 	h.Add(fasthttp.HeaderVary, name)
 }
 
-// renderingOf is the form that an item of Accept asks for. named: it is more than a range of all types.
+// renderingOf returns the format of an item of Accept. named: it is not a range of all types.
 func renderingOf(name []byte) (form rendering, named, known bool) {
 	switch top, sub, _ := bytes.Cut(name, []byte{'/'}); {
 	case bytes.EqualFold(top, []byte("image")), bytes.EqualFold(top, []byte("audio")), bytes.EqualFold(top, []byte("video")):
@@ -77,8 +76,7 @@ func renderingOf(name []byte) (form rendering, named, known bool) {
 	}
 }
 
-// isPack tells whether a media type is that of MessagePack, by the name that IANA has for it, or
-// by those that libraries use.
+// isPack reports whether a media type is MessagePack: the IANA name, or one that libraries use.
 func isPack(contentType []byte) bool {
 	t, _, _ := bytes.Cut(contentType, []byte{';'})
 	switch string(bytes.ToLower(trim(t))) {
@@ -88,11 +86,11 @@ func isPack(contentType []byte) bool {
 	return false
 }
 
-// accepts tells whether the client takes an answer of that type. An octet-stream is any file.
+// accepts reports whether the client accepts that type. application/octet-stream accepts any file.
 func accepts(h *fasthttp.RequestHeader, contentType string, file bool) bool {
 	t, _, _ := bytes.Cut([]byte(contentType), []byte{';'})
 	top, sub, _ := bytes.Cut(trim(t), []byte{'/'})
-	best, weight := -1, 0 // the most specific item says it
+	best, weight := -1, 0 // the most specific item decides
 	for _, line := range h.PeekAll(fasthttp.HeaderAccept) {
 		for len(line) > 0 {
 			var item []byte
@@ -118,7 +116,7 @@ func accepts(h *fasthttp.RequestHeader, contentType string, file bool) bool {
 	return weight > 0
 }
 
-// quality is the weight among parameters, in thousandths; 1000 where there is none, and where it cannot be read.
+// quality returns the weight in thousandths; 1000 if it is absent or invalid.
 func quality(params []byte) int {
 	for len(params) > 0 {
 		var param []byte

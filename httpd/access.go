@@ -17,23 +17,23 @@ import (
 	"pinion/runtime/predict"
 )
 
-// access writes a line of the log for requests, at most so many a second: what is beyond is left out evenly, and the
-// next line says how many that were. A request that is left out costs one look at the clock and two atomic operations.
+// access logs requests, up to a rate. Beyond it lines are left out evenly, and the next line says how many. A request without
+// a line costs one clock read and two atomic operations.
 type access struct {
 	log   *slog.Logger
 	text  bool          // for people
-	quiet bool          // probes have no lines
-	every time.Duration // between two lines, in the long run
-	begun time.Time     // times count from here, by a clock that is never set
+	quiet bool          // probes are not logged
+	every time.Duration // average time between two lines
+	begun time.Time     // the zero of next, by the monotonic clock
 
-	next atomic.Int64 // when the line after the newest is due, were they evenly spread
-	left atomic.Int64 // requests without a line since the last one
+	next atomic.Int64 // when the next line would be due if lines were evenly spread
+	left atomic.Int64 // requests since the last line that were left out
 }
 
-// burst is how much of the lines may come at once.
+// burst is how much of the rate may be used at once.
 const burst = time.Second
 
-// newAccess makes what the options want; nil: no lines are wanted.
+// newAccess returns the log that the options describe; nil: none.
 func newAccess(o Options) *access {
 	if o.AccessLines <= 0 {
 		return nil
@@ -42,11 +42,11 @@ func newAccess(o Options) *access {
 		log: o.Logger, text: o.AccessText, quiet: !o.AccessProbes,
 		every: max(1, time.Second/time.Duration(o.AccessLines)), begun: time.Now(),
 	}
-	a.next.Store(-int64(burst)) // so that the first second has its burst too
+	a.next.Store(-int64(burst)) // so that the first second may burst too
 	return a
 }
 
-// admits tells whether a request at this moment gets a line. It is the generic cell rate algorithm of ATM.
+// admits reports whether a request now gets a line. It is the generic cell rate algorithm of ATM.
 func (a *access) admits(now time.Duration) bool {
 	for {
 		next := a.next.Load()
@@ -61,10 +61,10 @@ func (a *access) admits(now time.Duration) bool {
 	}
 }
 
-// idKey is where a request's context has the id of the prediction that it made.
+// idKey is the key of the prediction's id in a request's context.
 type idKey struct{}
 
-// note writes a line. It has nothing of what may be secret: no query, no header, no body.
+// note writes a line. The line has nothing that may be secret: no query, no header, no body.
 func (a *access) note(ctx *fasthttp.RequestCtx, took time.Duration) {
 	if a.quiet && isProbe(ctx.Path()) || !a.admits(time.Since(a.begun)) {
 		return
@@ -77,7 +77,7 @@ func (a *access) note(ctx *fasthttp.RequestCtx, took time.Duration) {
 	} else {
 		attrs = append(attrs, slog.String("method", method), slog.String("path", path), slog.Int("status", status),
 			slog.Float64("seconds", took.Seconds()))
-		if host, _, err := net.SplitHostPort(ctx.RemoteAddr().String()); err == nil { // a unix socket's client has none
+		if host, _, err := net.SplitHostPort(ctx.RemoteAddr().String()); err == nil { // a unix socket's client has no address
 			attrs = append(attrs, slog.String("client", host))
 		}
 	}
@@ -93,7 +93,7 @@ func (a *access) note(ctx *fasthttp.RequestCtx, took time.Duration) {
 	a.log.LogAttrs(context.Background(), slog.LevelInfo, message, attrs...)
 }
 
-// isProbe tells whether a path is asked by machines, again and again.
+// isProbe reports whether a path is a probe or metrics.
 func isProbe(path []byte) bool {
 	switch string(path) {
 	case "/livez", "/readyz", "/health-check", "/metrics":
@@ -102,7 +102,7 @@ func isProbe(path []byte) bool {
 	return false
 }
 
-// onTerminal is a path as a terminal may show it: a client must not be able to write control sequences there.
+// onTerminal escapes a path for a terminal: a client must not write control sequences there.
 func onTerminal(path string) string {
 	if strings.ContainsFunc(path, func(r rune) bool { return r == utf8.RuneError || r == ' ' || !unicode.IsPrint(r) }) {
 		return strconv.Quote(path)
@@ -110,7 +110,7 @@ func onTerminal(path string) string {
 	return path
 }
 
-// rounded is a time with about three digits.
+// rounded rounds a time to about three digits.
 func rounded(d time.Duration) time.Duration {
 	for unit := time.Second; unit > time.Microsecond; unit /= 10 {
 		if d >= 10*unit {

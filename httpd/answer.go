@@ -11,7 +11,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// carryOut carries p out, which Create returned, and answers as its client asked. It releases p.
+// carryOut runs p, which Create returned, answers in the mode that the client asked for, and releases p.
 func (k collection) carryOut(ctx *fasthttp.RequestCtx, p *predict.Prediction, how asked) {
 	if k.access != nil {
 		ctx.SetUserValue(idKey{}, p.ID())
@@ -35,12 +35,12 @@ func (k collection) carryOut(ctx *fasthttp.RequestCtx, p *predict.Prediction, ho
 	}
 }
 
-// streamNew follows p and carries it out.
+// streamNew subscribes to p and runs it.
 func (k collection) streamNew(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 	r := newRun(k.Server, p)
-	sub, err := p.Subscribe() // before it runs, so that nothing is missed
+	sub, err := p.Subscribe() // before it runs, so that no event is missed
 	if err != nil {
-		p.Cancel() // its place is taken, and only carrying it out gives that back
+		p.Cancel() // only a run gives its slot back
 		r.start(nil)
 		p.Release()
 		k.refuse(ctx, err)
@@ -49,9 +49,9 @@ func (k collection) streamNew(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 	k.stream(ctx, p, sub, r)
 }
 
-// answerAtEnd carries p out on this goroutine, and cancels it where its client leaves meanwhile.
+// answerAtEnd runs p on this goroutine, and cancels it if the client disconnects.
 func (s *Server) answerAtEnd(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
-	handed := false // to answer, which releases it
+	handed := false // answer releases p
 	defer func() {
 		if !handed {
 			p.Release()
@@ -67,14 +67,14 @@ func (s *Server) answerAtEnd(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 
 func (s *Server) await(ctx *fasthttp.RequestCtx, p *predict.Prediction) error {
 	if c, ok := ctx.Conn().(*conn); ok && c.fd >= 0 {
-		s.gone.add(&c.watch, p, ctx.Time())
-		defer s.gone.remove(&c.watch)
+		s.watcher.add(&c.watch, p, ctx.Time())
+		defer s.watcher.remove(&c.watch)
 	}
 	return p.Wait()
 }
 
-// answerWithin answers with p's end, or after most with the state that there is, and then p goes on. While
-// the client waits it may leave, which cancels p as it does where there is no bound.
+// answerWithin answers with p's result, or after most with its current state; p then continues. If the client disconnects
+// while it waits, p is canceled.
 func (s *Server) answerWithin(ctx *fasthttp.RequestCtx, p *predict.Prediction, most time.Duration) {
 	r := newRun(s, p)
 	r.start(nil)
@@ -92,18 +92,18 @@ func (s *Server) answerWithin(ctx *fasthttp.RequestCtx, p *predict.Prediction, m
 	restate(ctx, fasthttp.StatusAccepted)
 }
 
-// restate gives an answer another status than 200, unless it was refused.
+// restate replaces the status of an answer, unless it is a refusal.
 func restate(ctx *fasthttp.RequestCtx, status int) {
 	if ctx.Response.StatusCode() == fasthttp.StatusOK {
 		ctx.SetStatusCode(status)
 	}
 }
 
-// ended waits until r has ended, at most that long, and tells whether it has.
+// ended waits up to most for the end of r, and reports whether it has ended.
 func (s *Server) ended(ctx *fasthttp.RequestCtx, r *run, most time.Duration) bool {
 	if c, ok := ctx.Conn().(*conn); ok && c.fd >= 0 {
-		s.gone.add(&c.watch, r.p, ctx.Time())
-		defer s.gone.remove(&c.watch)
+		s.watcher.add(&c.watch, r.p, ctx.Time())
+		defer s.watcher.remove(&c.watch)
 	}
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -115,21 +115,19 @@ func (s *Server) ended(ctx *fasthttp.RequestCtx, r *run, most time.Duration) boo
 	}
 }
 
-// run is a prediction that a goroutine of its own carries out, because its request's has something else to
-// do.
+// run is a prediction that a separate goroutine runs, because the request's goroutine streams or waits with a limit.
 type run struct {
 	s    *Server
 	p    *predict.Prediction
 	done chan struct{} // closed at its end
-	err  error         // why it was refused after all; valid once done is closed
+	err  error         // why it was refused; valid once done is closed
 }
 
 func newRun(s *Server, p *predict.Prediction) *run {
 	return &run{s: s, p: p, done: make(chan struct{})}
 }
 
-// start begins to carry it out, and holds the prediction for as long as that takes. then, if any, is called
-// when done is closed.
+// start starts the run, and holds the prediction until its end. then, if not nil, is called after done is closed.
 func (r *run) start(then func()) {
 	r.p.Hold()
 	go func() {
@@ -148,7 +146,7 @@ func (r *run) start(then func()) {
 	}()
 }
 
-// refused tells whether it has ended with an error.
+// refused reports whether it has ended with an error.
 func (r *run) refused() bool {
 	select {
 	case <-r.done:
@@ -158,15 +156,14 @@ func (r *run) refused() bool {
 	}
 }
 
-// errPanic: carrying a prediction out panicked. The log says where.
+// errPanic: the run of a prediction panicked. The log has the stack.
 var errPanic = errors.New("panic while a prediction was carried out")
 
-// answer writes the prediction object of one that has ended, which ctx asked for, and releases p when its record is not needed
-// any more.
+// answer writes the prediction object of an ended prediction, and releases p after the last use of its record.
 func (s *Server) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 	rec := p.Record()
 	if rec.Status != predict.Succeeded {
-		rec.Output = nil // what it yielded before is for streams and webhooks
+		rec.Output = nil // items of a failed prediction go only to streams and webhooks
 	}
 	if p.Request.WantFile {
 		s.answerFile(ctx, &rec, p)
@@ -175,19 +172,18 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 	s.object200(ctx, &rec, p)
 }
 
-// object200 answers with a prediction object. A small one goes into the response's own buffer; a big one
-// is streamed from the record, because a copy of it would double its memory for as long as the client
-// takes to read it. p is released when the record is not needed any more.
+// object200 answers with a prediction object. A small one goes into the response's buffer. A large one is streamed from the
+// record, because a copy would double its memory while the client reads. It releases p after the last use of the record.
 func (s *Server) object200(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	ctx.Response.Header.SetContentType(contentJSON)
-	if len(rec.Input)+len(rec.Output)+len(rec.Error)+len(rec.Logs)+len(rec.Metrics) > maxKept {
-		body := new(pieces)
+	if len(rec.Input)+len(rec.Output)+len(rec.Error)+len(rec.Logs)+len(rec.Metrics) > maxReused {
+		body := new(sliceBody)
 		body.parts[0] = s.object.AppendHead(nil, rec)
 		body.parts[1] = rec.Output
 		body.parts[2] = s.object.AppendTail(nil, rec)
-		made := cap(body.parts[0]) + cap(body.parts[2]) // beside the record itself
-		if !p.Afford(made) {
+		made := cap(body.parts[0]) + cap(body.parts[2]) // besides the record
+		if !p.Charge(made) {
 			p.Release()
 			s.refuse(ctx, &roomError{int64(made), memory.ErrFull})
 			return

@@ -10,9 +10,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Tokens are the bearer tokens (RFC 6750) that a server takes. Safe for concurrent use.
+// Tokens are the bearer tokens (RFC 6750) that a server accepts. Safe for concurrent use.
 type Tokens struct {
-	digests atomic.Pointer[[][sha256.Size]byte] // not the tokens: equal lengths take equal times to compare
+	digests atomic.Pointer[[][sha256.Size]byte] // digests have equal lengths, so comparisons take equal time
 }
 
 // Set replaces the tokens.
@@ -24,7 +24,7 @@ func (t *Tokens) Set(tokens []string) {
 	t.digests.Store(&digests)
 }
 
-// has tells whether token is one of them, in a time that does not depend on which, nor on how much of it is right.
+// has reports whether token is one of them, in constant time.
 func (t *Tokens) has(token []byte) bool {
 	digests := t.digests.Load()
 	if digests == nil {
@@ -37,12 +37,12 @@ func (t *Tokens) has(token []byte) bool {
 	return found == 1
 }
 
-// probes are the paths that never want a token: those who ask them, such as a kubelet, have none.
+// probes are the paths that never require a token: a kubelet, for example, has none.
 var probes = [...]string{"/livez", "/readyz", pathHealth}
 
 const pathHealth = "/health-check"
 
-// authorized tells whether a request has one of the tokens, where any are wanted.
+// authorized reports whether a request has a valid token, or none is required.
 func (s *Server) authorized(h *fasthttp.RequestHeader) bool {
 	if s.opt.Tokens == nil {
 		return true
@@ -51,14 +51,14 @@ func (s *Server) authorized(h *fasthttp.RequestHeader) bool {
 	return ok && s.opt.Tokens.has(token)
 }
 
-// bearer is the token of a request.
+// bearer returns the token of a request.
 func bearer(h *fasthttp.RequestHeader) ([]byte, bool) {
 	scheme, token, ok := bytes.Cut(h.Peek(fasthttp.HeaderAuthorization), []byte{' '})
 	return trim(token), ok && bytes.EqualFold(scheme, []byte("Bearer"))
 }
 
-// admits tells whether a request may be served: it has a token, or its path wants none. The path is compared as the
-// router does, before anything in it is decoded.
+// admits reports whether a request may be served: it has a token, or its path requires none. The path is compared before it
+// is decoded, as the router does.
 func (s *Server) admits(ctx *fasthttp.RequestCtx) bool {
 	if s.authorized(&ctx.Request.Header) {
 		return true
@@ -77,7 +77,7 @@ func (s *Server) refuseUnauthorized(ctx *fasthttp.RequestCtx) {
 	s.detail(ctx, fasthttp.StatusUnauthorized, detail)
 }
 
-// withoutDetails is what a client without a token may know of a server's health.
+// withoutDetails returns the health that a client without a token may see.
 func withoutDetails(h Health) Health {
 	out := Health{Status: h.Status, Version: map[string]string{}}
 	if h.Setup != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestTokens: which requests want a token, and what the others are told.
+// TestTokens: which requests want a token, and what the others get.
 func TestTokens(t *testing.T) {
 	const known, other = "a-token-of-this-server", "another-of-its-tokens"
 	var tokens Tokens
@@ -93,7 +93,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestNoTokensNoAccess: an empty set takes nobody.
+// TestNoTokensNoAccess: an empty set accepts no token.
 func TestNoTokensNoAccess(t *testing.T) {
 	var tokens Tokens
 	if tokens.has(nil) || tokens.has([]byte("x")) {

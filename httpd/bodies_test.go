@@ -15,10 +15,10 @@ import (
 
 // shown is what a service got, on one line.
 func shown(req predict.Request) string {
-	out := string(predict.ShowStandIns(req.Input))
+	out := string(predict.ShowPlaceholders(req.Input))
 	for _, f := range req.Form {
 		if f.Form == predict.FieldFile {
-			f.Value = predict.ShowStandIns(f.Value)
+			f.Value = predict.ShowPlaceholders(f.Value)
 		}
 		out += fmt.Sprintf(" %s:%d=%s", f.Name, f.Form, f.Value)
 	}
@@ -66,7 +66,7 @@ func TestFormsBecomeRequests(t *testing.T) {
 					t.Errorf("got %+v", req)
 				}
 				var files []string
-				if box, ok := req.Attachments.(*tray); ok {
+				if box, ok := req.Attachments.(*fakeAttachments); ok {
 					files = box.names
 				}
 				if strings.Join(files, "|") != strings.Join(c.files, "|") {
@@ -74,7 +74,7 @@ func TestFormsBecomeRequests(t *testing.T) {
 				}
 				wait(t, f.released, "the release")
 				if n := f.open(); n != 0 {
-					t.Errorf("%d inboxes are left open", n)
+					t.Errorf("%d attachment stores are left open", n)
 				}
 			}
 		})
@@ -157,8 +157,8 @@ func TestNothingIsLeftOfWhatFails(t *testing.T) {
 			conn.send(c.request)
 			conn.want(c.status)
 			s.closed(t) // by then the handler has returned
-			if f.open() != 0 || len(f.trays) == 0 && c.status != 413 {
-				t.Errorf("%d of %d inboxes are left", f.open(), len(f.trays))
+			if f.open() != 0 || len(f.attached) == 0 && c.status != 413 {
+				t.Errorf("%d of %d attachment stores are left", f.open(), len(f.attached))
 			}
 		})
 	}
@@ -173,13 +173,13 @@ func TestNothingIsLeftOfWhatFails(t *testing.T) {
 		second.send(put)
 		second.want(202)
 		if f.open() != 1 {
-			t.Errorf("%d inboxes are open", f.open())
+			t.Errorf("%d attachment stores are open", f.open())
 		}
 		f.finish(p)
 		first.want(200)
 		s.closed(t)
 		if f.open() != 0 {
-			t.Errorf("%d inboxes are left", f.open())
+			t.Errorf("%d attachment stores are left", f.open())
 		}
 	})
 	t.Run("the client leaves", func(t *testing.T) {
@@ -282,14 +282,14 @@ func TestFilesOnDiskAreSent(t *testing.T) {
 		f := newFake()
 		f.runs = func(p *predict.Prediction) {
 			if !p.Request.WantFile {
-				t.Error("nobody says that a file is wanted")
+				t.Error("no request wants a file")
 			}
 			file, err := os.Open(path)
 			if err != nil {
 				t.Error(err)
 			}
 			p.OnRelease(func() { file.Close() })
-			p.SetFile(&predict.OutFile{Content: file, Name: "töne.wav", Type: "audio/wav", Size: int64(len(whole)), Listed: true})
+			p.SetFile(&predict.OutputFile{Content: file, Name: "töne.wav", Type: "audio/wav", Size: int64(len(whole)), Listed: true})
 		}
 		c := serve(t, f, Options{}).dial(t)
 		for range 2 {

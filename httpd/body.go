@@ -2,71 +2,140 @@ package httpd
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/runtime/spare"
+	"pinion/ipc/bufpool"
+	"pinion/runtime/predict"
 )
 
-// maxDrained is how much of a body that nobody wanted is read, so that its connection can be used again.
+// maxDrained is how many bytes of an unwanted body are read, so that its connection can be reused.
 const maxDrained = 256 << 10
 
-// bodyError: the body did not arrive whole. Its cause is the connection's.
+// bodyError means that the body did not arrive completely.
 type bodyError struct{ cause error }
 
 func (e *bodyError) Error() string { return "read the body: " + e.cause.Error() }
 
-// Unwrap is the cause.
+// Unwrap returns the connection's error.
 func (e *bodyError) Unwrap() error { return e.cause }
 
-// takeBody is the request's whole body, for keeps: it aliases nothing that fasthttp uses again. It is at most as large
-// as it may be (headerReceived). charged is how many bytes of the memory budget it takes, which the caller frees. The error is
-// fasthttp.ErrBodyTooLarge, a *bodyError or a *roomError.
-func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (body []byte, charged int64, err error) {
+// received is a request's complete body, in memory or a file that fasthttp does not reuse.
+type received struct {
+	data    []byte
+	charged int64     // bytes of the memory budget; the caller frees them
+	disk    *diskBody // the file that holds data; nil: data is memory
+}
+
+// request reads the envelope of a prediction request. typed: the client declared the body as JSON.
+func (b received) request(typed bool) (predict.Request, error) {
+	req, err := readEnvelope(b.data, typed)
+	req.Charged = b.charged
+	if b.disk != nil {
+		req.Disk = b.disk
+	} else {
+		req.Body = b.data
+	}
+	return req, err
+}
+
+// takeBody reads the whole body, into a file if it is large and the memory budget has no room. headerReceived has checked its
+// size. The error is fasthttp.ErrBodyTooLarge, a *bodyError or a *roomError.
+func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (received, error) {
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
-		return append([]byte(nil), ctx.Request.Body()...), 0, nil
+		return received{data: append([]byte(nil), ctx.Request.Body()...)}, nil
 	}
 	size := int64(ctx.Request.Header.ContentLength())
 	if size < 0 {
 		c, _ := ctx.Conn().(*conn)
-		l := lease{budget: s.opt.Memory}
-		body, err := l.readAll(&bodyReader{from: stream, conn: c, size: size, left: s.opt.MaxBody})
+		room := lease{budget: s.opt.Memory}
+		body, err := s.readUnsized(&bodyReader{from: stream, conn: c, size: size, left: s.opt.MaxBody}, &room)
 		if err != nil {
-			l.shrink(l.bytes)
+			room.shrink(room.bytes)
+			return received{}, err
 		}
-		return body, l.bytes, err
+		body.charged = room.bytes
+		return body, nil
 	}
-	charged = bodyCost(size)
-	if err := s.awaitRoom(ctx, charged); err != nil {
-		return nil, 0, err
+	cost := bodyCost(size)
+	if size < diskFrom || !s.opt.Memory.TryBody(cost, cost) {
+		if size >= diskFrom {
+			if file, err := s.spool(size); file != nil || err != nil {
+				return readToDisk(ctx, file, size, err)
+			}
+		}
+		if err := s.awaitRoom(ctx, cost); err != nil {
+			return received{}, err
+		}
 	}
-	if size <= spare.Max {
-		body = spare.Get(int(size))
+	var data []byte
+	if size <= bufpool.Max {
+		data = bufpool.Get(int(size))
 	} else {
-		body = make([]byte, size) // what has not come yet costs no memory: its pages are touched as it comes
+		data = make([]byte, size) // pages are touched only when their bytes arrive
 	}
-	if _, err := io.ReadFull(stream, body); err != nil {
-		spare.Put(body)
-		s.opt.Memory.Free(charged)
-		return nil, 0, &bodyError{err}
+	if _, err := io.ReadFull(stream, data); err != nil {
+		bufpool.Put(data)
+		s.opt.Memory.Free(cost)
+		return received{}, &bodyError{err}
 	}
-	_ = ctx.Request.CloseBodyStream() // it was read to its end: see finishBody
-	return body, charged, nil
+	_ = ctx.Request.CloseBodyStream() // read to its end; see finishBody
+	return received{data: data, charged: cost}, nil
 }
 
-// bodyReader reads a body and says in which way it fails: with fasthttp.ErrBodyTooLarge after left bytes, or else
-// with a *bodyError.
+// readToDisk reads a body of that size in bytes into file. err is the error of making the file.
+func readToDisk(ctx *fasthttp.RequestCtx, file *os.File, size int64, err error) (received, error) {
+	if err != nil {
+		return received{}, err
+	}
+	stream := ctx.RequestBodyStream()
+	disk, err := toDisk(file, nil, io.LimitReader(stream, size))
+	if full := (*roomError)(nil); err != nil && !errors.As(err, &full) {
+		return received{}, &bodyError{err}
+	} else if err != nil {
+		return received{}, err
+	}
+	if int64(len(disk.data)) < size {
+		disk.Unmap(true)
+		return received{}, &bodyError{io.ErrUnexpectedEOF}
+	}
+	_ = ctx.Request.CloseBodyStream()
+	return received{data: disk.data, disk: disk}, nil
+}
+
+// readUnsized reads a body of unknown length into memory that is charged to room. When the budget has no room, the body moves to disk.
+func (s *Server) readUnsized(r io.Reader, room *lease) (received, error) {
+	data, err := room.readAll(r)
+	var full *roomError
+	if !errors.As(err, &full) {
+		return received{data: data}, err
+	}
+	file, failed := s.spool(0)
+	if failed != nil || file == nil {
+		return received{}, cmp.Or(failed, err)
+	}
+	disk, err := toDisk(file, data, r)
+	if err != nil {
+		return received{}, err
+	}
+	room.shrink(room.bytes)
+	return received{data: disk.data, disk: disk}, nil
+}
+
+// bodyReader reads a body and classifies its errors: fasthttp.ErrBodyTooLarge after left bytes, else a *bodyError.
 type bodyReader struct {
 	from io.Reader
-	conn *conn // nil: none of ours
+	conn *conn // nil: not one of our connections
 	size int64 // as announced; negative: not announced
 	read int64
 	left int64
-	err  error // what it ended with
+	err  error // the first error, which every later Read returns
 }
 
 func (r *bodyReader) Read(b []byte) (int, error) {
@@ -89,25 +158,25 @@ func (r *bodyReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// intake is a body that is read piece by piece, inflated where its client has compressed it.
-type intake struct {
-	raw      *bodyReader // what came
-	flat     io.Reader   // what it is; raw itself where it is not compressed
+// decodedBody reads a body as a stream, and inflates it where the client compressed it.
+type decodedBody struct {
+	raw      *bodyReader // the bytes on the wire
+	flat     io.Reader   // the inflated bytes; raw itself where the body is not compressed
 	encoding coding
-	left     int64  // of what it is, in bytes
-	done     func() // gives back what inflates it
-	err      error  // what it ended with
+	left     int64  // how many inflated bytes may still come
+	done     func() // returns the inflater
+	err      error  // the first error, which every later Read returns
 }
 
-// open begins to read a body. The caller closes what it gets; it reads from ctx.
-func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*intake, error) {
+// open begins to read the body of ctx. The caller closes it.
+func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*decodedBody, error) {
 	size := int64(ctx.Request.Header.ContentLength())
 	c, _ := ctx.Conn().(*conn)
 	raw := &bodyReader{from: ctx.RequestBodyStream(), conn: c, size: size, left: s.opt.MaxBody}
 	if raw.from == nil {
 		raw.from, raw.size = bytes.NewReader(ctx.Request.Body()), -1
 	}
-	in := &intake{raw: raw, flat: raw, encoding: encoding, left: s.opt.MaxBody, done: func() {}}
+	in := &decodedBody{raw: raw, flat: raw, encoding: encoding, left: s.opt.MaxBody, done: func() {}}
 	if encoding != plain {
 		cost := int64(0)
 		if encoding == zstandard {
@@ -126,7 +195,7 @@ func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*intake, error
 	return in, nil
 }
 
-func (in *intake) Read(b []byte) (int, error) {
+func (in *decodedBody) Read(b []byte) (int, error) {
 	if in.err != nil {
 		return 0, in.err
 	}
@@ -141,8 +210,8 @@ func (in *intake) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// explain is what a failure is due to: the connection, the size, or else what inflates found.
-func (in *intake) explain(err error) error {
+// explain returns the cause of a failed read: the connection, the size, or invalid compressed data.
+func (in *decodedBody) explain(err error) error {
 	switch {
 	case in.raw.err != nil && in.raw.err != io.EOF:
 		return in.raw.err
@@ -152,30 +221,30 @@ func (in *intake) explain(err error) error {
 	return &requestError{fmt.Sprintf("The body is not valid %s, as its Content-Encoding says: %v", in.encoding, err)}
 }
 
-// failed is why reading has ended, other than at the body's end; nil: it has not.
-func (in *intake) failed() error {
+// failed is the error that ended reading before the body's end, or nil.
+func (in *decodedBody) failed() error {
 	if in.err == io.EOF {
 		return nil
 	}
 	return in.err
 }
 
-// finish reads what is left after the part of the body that says something.
-func (in *intake) finish() error {
+// finish reads the rest of the body and discards it.
+func (in *decodedBody) finish() error {
 	_, err := io.Copy(io.Discard, in)
 	return err
 }
 
-// close gives back what reading took.
-func (in *intake) close() { in.done() }
+// close returns the inflater and its memory.
+func (in *decodedBody) close() { in.done() }
 
-// requestError is a body that cannot be read: 400.
+// requestError means that the body is invalid: 400.
 type requestError struct{ reason string }
 
 func (e *requestError) Error() string { return e.reason }
 
-// finishBody makes sure that what is left of a body is never taken for the next request: it is read and thrown
-// away, or the connection ends.
+// finishBody keeps the rest of a body from being parsed as the next request: it discards the rest, or ends the
+// connection.
 func (s *Server) finishBody(ctx *fasthttp.RequestCtx) {
 	stream := ctx.RequestBodyStream()
 	if stream == nil || ctx.Response.ConnectionClose() {
@@ -189,14 +258,14 @@ func (s *Server) finishBody(ctx *fasthttp.RequestCtx) {
 	s.leave(ctx)
 }
 
-// leaveUnread answers at once where a body is still coming, which may be large: its client need not send it first.
+// leaveUnread lets the server answer before a body that is still arriving, which may be large, was received.
 func (s *Server) leaveUnread(ctx *fasthttp.RequestCtx) {
 	if ctx.RequestBodyStream() != nil {
 		s.leave(ctx)
 	}
 }
 
-// leave ends the connection after the answer, which the client can read although it may still be sending.
+// leave closes the connection after the answer. The client can read the answer even while it is still sending.
 func (s *Server) leave(ctx *fasthttp.RequestCtx) {
 	ctx.SetConnectionClose()
 	if c, ok := ctx.Conn().(*conn); ok {

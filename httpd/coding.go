@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// coding is a content coding that this server reads and writes.
+// coding is a content coding (RFC 9110) that this server reads and writes.
 type coding uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	zstandard
 )
 
-// String is its name in headers.
+// String returns its name in headers.
 func (c coding) String() string {
 	switch c {
 	case gzipped:
@@ -30,14 +30,14 @@ func (c coding) String() string {
 	return "identity"
 }
 
-// readableCodings is what Accept-Encoding says of requests.
+// readableCodings is the Accept-Encoding for request bodies.
 const readableCodings = "gzip, zstd"
 
-// maxWindow bounds the memory of a zstd body, in bytes. RFC 8878 asks for at least 8 MiB, and it is what all levels
-// of the reference implementation keep to but for --ultra and --long.
+// maxWindow bounds the window of a zstd body, in bytes. RFC 8878 recommends at least 8 MiB; the reference implementation
+// exceeds it only with --ultra and --long.
 const maxWindow = 8 << 20
 
-// codingOf is the coding that a Content-Encoding names; false: one that is not read.
+// codingOf returns the coding that a Content-Encoding names; false: an unknown one.
 func codingOf(header []byte) (coding, bool) {
 	switch name := bytes.ToLower(trim(header)); string(name) {
 	case "", "identity":
@@ -50,10 +50,10 @@ func codingOf(header []byte) (coding, bool) {
 	return plain, false
 }
 
-// inflaters keeps readers of compressed bodies for reuse. The zero value is ready.
+// inflaters is a pool of readers of compressed bodies. The zero value is ready.
 type inflaters struct{ gzip, zstd sync.Pool }
 
-// open begins to read from. done gives the reader back.
+// open begins to read from. done returns the reader to the pool.
 func (p *inflaters) open(c coding, from io.Reader) (r io.Reader, done func(), err error) {
 	if c == gzipped {
 		z, _ := p.gzip.Get().(*gzip.Reader)
@@ -67,7 +67,7 @@ func (p *inflaters) open(c coding, from io.Reader) (r io.Reader, done func(), er
 	}
 	z, _ := p.zstd.Get().(*zstd.Decoder)
 	if z == nil {
-		// One at a time, so that it starts no goroutine.
+		// A concurrency of 1 starts no goroutine.
 		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, nil, err
@@ -77,21 +77,21 @@ func (p *inflaters) open(c coding, from io.Reader) (r io.Reader, done func(), er
 		return nil, nil, err
 	}
 	return z, func() {
-		_ = z.Reset(nil) // lets go of from
+		_ = z.Reset(nil) // drops from
 		p.zstd.Put(z)
 	}, nil
 }
 
-// writer is what compresses an answer.
+// writer compresses an answer.
 type writer interface {
 	io.WriteCloser
 	Reset(to io.Writer)
 }
 
-// deflaters keeps writers of compressed answers for reuse. The zero value is ready.
+// deflaters is a pool of writers of compressed answers. The zero value is ready.
 type deflaters struct{ gzip, zstd sync.Pool }
 
-// open begins to write to to. done gives the writer back.
+// open begins to write to to. done returns the writer to the pool.
 func (p *deflaters) open(c coding, to io.Writer) (w writer, done func()) {
 	pool := &p.gzip
 	if c == zstandard {
@@ -99,8 +99,7 @@ func (p *deflaters) open(c coding, to io.Writer) (w writer, done func()) {
 	}
 	w, _ = pool.Get().(writer)
 	if w == nil {
-		// The fastest levels: an answer is compressed once, while its client waits. The options are valid, so there
-		// is no error.
+		// The fastest levels, because the client waits. The options are valid, so there is no error.
 		if c == zstandard {
 			w, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 				zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
@@ -115,12 +114,11 @@ func (p *deflaters) open(c coding, to io.Writer) (w writer, done func()) {
 	}
 }
 
-// minCompressed is the size in bytes from which on an answer is compressed: below, it fits into one packet
-// anyway.
+// minCompressed is the least size of a compressed answer in bytes: a smaller one fits into one packet.
 const minCompressed = 1 << 10
 
-// compress compresses the answer where it is worth it and its client asks for it. Streams of events never are:
-// an event must not wait in a compressor for the next.
+// compress compresses the answer if it is large enough and the client accepts it. Event streams are never compressed: an
+// event must not wait in a compressor for the next.
 func (s *Server) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 	h := &ctx.Response.Header
 	size := h.ContentLength()
@@ -136,8 +134,8 @@ func (s *Server) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 		return
 	}
 	if ctx.Response.IsBodyStream() {
-		big, ok := ctx.Response.BodyStream().(*pieces)
-		if !ok || !ctx.Request.Header.IsHTTP11() { // its length is not known, so it must be sent in chunks
+		big, ok := ctx.Response.BodyStream().(*sliceBody)
+		if !ok || !ctx.Request.Header.IsHTTP11() { // the length is unknown, so chunks are required
 			return
 		}
 		body := &squeezed{from: big.move()}
@@ -156,7 +154,7 @@ func (s *Server) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 	ctx.Response.SetBodyRaw(out.Bytes())
 }
 
-// compressible tells whether content of that type gets smaller.
+// compressible reports whether content of that type gets smaller.
 func compressible(contentType []byte) bool {
 	t, _, _ := bytes.Cut(contentType, []byte{';'})
 	switch t = bytes.ToLower(trim(t)); string(t) {
@@ -168,7 +166,7 @@ func compressible(contentType []byte) bool {
 	return bytes.HasPrefix(t, []byte("text/"))
 }
 
-// bestCoding is the coding that an Accept-Encoding header likes best.
+// bestCoding returns the coding that an Accept-Encoding header prefers.
 func bestCoding(asked []byte) coding {
 	best, most := plain, 0
 	rest := 0 // of *
@@ -192,15 +190,15 @@ func bestCoding(asked []byte) coding {
 			best, most = c, weight
 		}
 	}
-	if rest > most && !named[gzipped] { // whoever takes anything can surely read gzip
+	if rest > most && !named[gzipped] { // a client that accepts any coding reads gzip
 		return gzipped
 	}
 	return best
 }
 
-// squeezed is a body that is compressed as it is read.
+// squeezed is a body that is compressed while it is read.
 type squeezed struct {
-	from  *pieces
+	from  *sliceBody
 	to    writer // writes to out
 	done  func()
 	out   bytes.Buffer
@@ -233,7 +231,7 @@ func (z *squeezed) Read(b []byte) (int, error) {
 	return z.out.Read(b)
 }
 
-// Close gives back what compresses, and closes the body. fasthttp calls it once.
+// Close returns the writer and closes the body. fasthttp calls it once.
 func (z *squeezed) Close() error {
 	z.done()
 	return z.from.Close()

@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connPhase is where a connection stands.
+// connPhase is the state of a connection.
 type connPhase uint32
 
 const (
-	connFresh     connPhase = iota // accepted; no byte has come
+	connFresh     connPhase = iota // accepted; no byte received
 	connIdle                       // between requests
-	connParked                     // the same, and fasthttp has done with it; see parking
-	connActive                     // a request is being read, carried out or answered
-	connLingering                  // answered for the last time; what still comes is thrown away
-	connClosed                     // closed
+	connParked                     // between requests, and released by fasthttp; see parking
+	connActive                     // a request is being read, run or answered
+	connLingering                  // the last answer is sent; received bytes are discarded
+	connClosed
 	connPhases
 )
 
@@ -36,41 +36,40 @@ var connMoves = [connPhases]uint32{
 }
 
 const (
-	writePiece    = 256 << 10        // most bytes of one write under one deadline
-	bodyRate      = 4 << 10          // bytes of a body that earn another second
-	lingerTotal   = 30 * time.Second // longest wait for a client to stop sending
-	lingerSilence = 5 * time.Second  // and longest wait for its next byte
+	maxWrite      = 256 << 10        // most bytes of one write under one deadline
+	bodyRate      = 4 << 10          // bytes of a body that add a second to the deadline
+	lingerTotal   = 30 * time.Second // longest wait for the client to stop sending
+	lingerSilence = 5 * time.Second  // longest wait for its next byte
 	lingerClosing = time.Second      // both, while the server is closing
 )
 
-// conn is a connection as fasthttp sees it. Beside what net.Conn does it keeps the raw descriptor
-// and the place for the client-gone watch, so that a request allocates neither; sets deadlines only
-// when they matter; and closes in a way that lets the client read the last answer.
+// conn is a connection as fasthttp sees it. It keeps the raw descriptor and the disconnect watch, so that a request
+// allocates neither, sets few deadlines, and closes so that the client can read the last answer.
 //
-// Only the goroutine that serves it calls its methods, but for kill and abort.
+// Only the goroutine that serves it calls its methods, except kill, abort and wakeRead.
 type conn struct {
 	net.Conn
 	srv   *Server
-	fd    int32 // -1 where there is none; valid until Close
+	fd    int32 // -1: none; valid until Close
 	phase atomic.Uint32
 	watch watch
 
-	// fasthttp asks for a new deadline twice a request, and each costs a runtime timer. So the wish is
-	// noted, and applied before a read and only where it differs from the one in force by the slack.
-	readWish, readSet time.Time
-	writeSet          time.Time
-	between           bool // fasthttp has done with a request and not begun another
-	linger            bool // the client may still be sending
+	// fasthttp sets a deadline twice a request, and each costs a runtime timer. So readWanted is applied before a read, and
+	// only if it differs from readSet, the one in force, by more than Server.deadlineTolerance.
+	readWanted, readSet time.Time
+	writeSet            time.Time
+	between             bool // fasthttp has finished a request and not begun another
+	linger              bool // the client may still be sending
 
 	framing framing
 	handled uint64 // requests that reached a handler
-	late    bool   // a read has run into its deadline
+	late    bool   // a read exceeded its deadline
 
-	quiet   atomic.Bool // no byte has come since a sweep found it idle
-	nudging sync.Mutex
-	nudged  bool         // guarded by nudging: the deadline in force was set by nudge
-	parked  int32        // guarded by parking.mu: which parking this is
-	until   atomic.Int64 // while parked: when it has been idle for long enough, in nanoseconds from Server.began
+	quiet  atomic.Bool // no byte received since a sweep found it idle
+	wakeMu sync.Mutex
+	woken  bool         // guarded by wakeMu: wakeRead set the deadline in force
+	parked int32        // guarded by parking.mu: the generation of this parking
+	until  atomic.Int64 // while parked: when its idle timeout ends, in nanoseconds since Server.began
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -84,7 +83,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	return c
 }
 
-// move takes c to another phase, where the table allows it.
+// move changes c's phase if the table allows it, and reports whether it did.
 func (c *conn) move(to connPhase) bool {
 	for {
 		from := c.phase.Load()
@@ -99,18 +98,17 @@ func (c *conn) move(to connPhase) bool {
 
 func (c *conn) is(p connPhase) bool { return connPhase(c.phase.Load()) == p }
 
-// connState follows fasthttp from request to request. It only notes: a connection is idle once the next
-// request has to be waited for (Read), because until then answers to pipelined requests may lie in
-// fasthttp's buffer. For the same reason a first request is told by its first byte: fasthttp calls a
-// silent connection active.
+// connState records fasthttp's state. The phase changes in Read: a connection is idle only when Read waits for the next
+// request, because until then answers to pipelined requests may be in fasthttp's buffer. A first request begins with its
+// first byte: fasthttp calls a silent connection active.
 func connState(nc net.Conn, state fasthttp.ConnState) {
-	if c, ok := nc.(*conn); ok && state != fasthttp.StateClosed { // it may be parked, and served again by now
+	if c, ok := nc.(*conn); ok && state != fasthttp.StateClosed { // when closed, it may be parked, or already served again
 		c.between = state == fasthttp.StateIdle
 	}
 }
 
 func (c *conn) SetReadDeadline(t time.Time) error {
-	c.readWish = t
+	c.readWanted = t
 	return nil
 }
 
@@ -119,17 +117,17 @@ func (c *conn) Read(p []byte) (int, error) {
 		return 0, c.framing.err
 	}
 	if c.between {
-		// In this order: a Shutdown that found the connection active has set closing before.
+		// In this order: a Shutdown that found the connection active has already set closing.
 		if c.move(connIdle); c.srv.closing.Load() {
 			return 0, io.EOF
 		}
 	}
 	n, err := c.read(p)
-	for err != nil && n == 0 && c.wasNudged(err) {
+	for err != nil && n == 0 && c.wasWoken(err) {
 		c.readSet = time.Time{}
-		c.until.Store(int64(c.readWish.Sub(c.srv.began)))
+		c.until.Store(int64(c.readWanted.Sub(c.srv.began)))
 		if c.between && c.move(connParked) {
-			return 0, io.EOF // fasthttp now closes it, which parks it
+			return 0, io.EOF // fasthttp calls Close, which parks it
 		}
 		n, err = c.read(p)
 	}
@@ -141,43 +139,43 @@ func (c *conn) Read(p []byte) (int, error) {
 		if c.quiet.Load() {
 			c.quiet.Store(false)
 		}
-		c.readWish = c.readWish.Add(time.Duration(n) * time.Second / bodyRate)
+		c.readWanted = c.readWanted.Add(time.Duration(n) * time.Second / bodyRate)
 		if n = c.framing.follow(p[:n]); c.framing.err != "" && n == 0 {
 			return 0, c.framing.err
 		}
-		return n, nil // an error comes again
+		return n, nil // the next Read returns the error again
 	}
 	var netErr net.Error
 	c.late = errors.As(err, &netErr) && netErr.Timeout()
 	return n, err
 }
 
-// whole tells whether the request that a handler has got last has come to its end. fasthttp takes a chunked body without
-// its last line for whole, be it that the client has left or that it stalls.
+// whole reports whether the current request was received completely. fasthttp accepts a chunked body without its last
+// line, after a disconnect or a stall.
 func (c *conn) whole() bool { return c.framing.ended >= c.handled }
 
-// hasSeen tells whether a request may have one of these headers: those of connections that are not ours may have any.
+// hasSeen reports whether a request may have one of these headers. On connections that are not ours it may have any.
 func hasSeen(ctx *fasthttp.RequestCtx, headers seenHeaders) bool {
 	c, ok := ctx.Conn().(*conn)
 	return !ok || c.framing.seen&headers != 0
 }
 
-// begin counts a request that a handler has got, and tells whether it is to be the connection's last.
+// begin counts a request, and reports whether it is the connection's last.
 func (c *conn) begin() (last bool) {
 	c.handled++
 	return c.framing.lastAt != 0 && c.handled >= c.framing.lastAt
 }
 
-// read reads under the deadline that is wished for.
+// read reads under the deadline readWanted.
 func (c *conn) read(p []byte) (int, error) {
 	if len(c.watch.ahead) > 0 {
-		return c.srv.gone.take(&c.watch, p), nil
+		return c.srv.watcher.take(&c.watch, p), nil
 	}
-	if d := c.readWish.Sub(c.readSet); d > c.srv.slack || d < -c.srv.slack {
-		if err := c.Conn.SetReadDeadline(c.readWish); err != nil {
+	if d := c.readWanted.Sub(c.readSet); d > c.srv.deadlineTolerance || d < -c.srv.deadlineTolerance {
+		if err := c.Conn.SetReadDeadline(c.readWanted); err != nil {
 			return 0, err
 		}
-		c.readSet = c.readWish
+		c.readSet = c.readWanted
 	}
 	return c.Conn.Read(p)
 }
@@ -192,7 +190,7 @@ func (c *conn) Write(p []byte) (int, error) {
 				return written, err
 			}
 		}
-		n, err := c.Conn.Write(p[:min(len(p), writePiece)])
+		n, err := c.Conn.Write(p[:min(len(p), maxWrite)])
 		written += n
 		p = p[n:]
 		if err != nil || len(p) == 0 {
@@ -201,9 +199,9 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 }
 
-// Close closes the connection for good. Closing a socket with unread bytes in it resets the
-// connection, and the reset throws away what the client has not yet read: so where there are any, it
-// ends the sending side, and waits a while for the client to end its own. One that is to be parked stays open.
+// Close closes the connection, or parks it. Closing a socket with unread bytes resets the connection, and the client loses
+// what it has not yet read. So with unread bytes Close ends the sending side, and waits briefly for the client to end its
+// own.
 func (c *conn) Close() error {
 	if c.is(connParked) && c.srv.parking.add(c) {
 		return nil
@@ -216,13 +214,13 @@ func (c *conn) Close() error {
 		drain(c.Conn, total, silence)
 	}
 	c.move(connClosed)
-	c.srv.gone.dropAhead(&c.watch, len(c.watch.ahead))
+	c.srv.watcher.dropAhead(&c.watch, len(c.watch.ahead))
 	err := c.Conn.Close()
 	c.srv.forget(c)
 	return err
 }
 
-// unread tells whether bytes lie in the socket. Only while active: then nobody else closes it.
+// unread reports whether the socket has unread bytes. Only while active: then no other goroutine closes it.
 func (c *conn) unread() bool {
 	if c.fd < 0 {
 		return false
@@ -231,8 +229,8 @@ func (c *conn) unread() bool {
 	return err == nil && n > 0 || len(c.watch.ahead) > 0
 }
 
-// kill ends a connection that has no request under way; the goroutine that serves it then closes it. Where it
-// is parked it has none: true, and the caller forgets it. Safe from any goroutine.
+// kill ends a connection without a request in flight; the goroutine that serves it then closes it. A parked connection has
+// no goroutine: kill closes it and returns true, and the caller forgets it. Safe from any goroutine.
 func (c *conn) kill() (parked bool) {
 	for {
 		from := connPhase(c.phase.Load())
@@ -250,12 +248,12 @@ func (c *conn) kill() (parked bool) {
 	}
 }
 
-// abort breaks off a write that waits for a client that has left. Safe from any goroutine, as long as c is
-// not closed: the watch on c, whose end waits for this, makes sure of that.
+// abort interrupts a write to a client that has disconnected. Safe from any goroutine while c is open: the end of the watch
+// waits for this call.
 func (c *conn) abort() { c.Conn.SetWriteDeadline(time.Unix(1, 0)) }
 
-// drain ends the sending side of nc and reads until the other side has ended its own, at most total
-// and at most silence without a byte. Connections that cannot be half closed are left alone.
+// drain ends the sending side of nc and reads until the other side has ended its own, at most total, and at most silence
+// without a byte. It does nothing on connections that cannot be half closed.
 func drain(nc net.Conn, total, silence time.Duration) {
 	half, ok := nc.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {

@@ -6,22 +6,22 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// What a browser may be told of this server.
+// The CORS headers of this server.
 const (
 	corsMethods = "GET, HEAD, POST, PUT, OPTIONS"
 	corsExposed = "Content-Disposition, Retry-After, " + headerID + ", " + headerMetrics + ", " + headerRetry + ", " +
 		headerRequestID + ", " + headerWarning
-	corsMaxAge = "600" // seconds for which a browser may keep the answer to a preflight
+	corsMaxAge = "600" // seconds for which a browser may cache a preflight's answer
 )
 
-// cors lets the pages of some origins call this server from a browser (the Fetch standard, section 3.2).
-// Cookies are not allowed: nothing here is told apart by them.
+// cors lets pages of some origins call this server from a browser (the Fetch standard, section 3.2). Cookies are not
+// allowed: the server uses none.
 type cors struct {
 	all     bool
 	origins []string
 }
 
-// newCORS is nil where no origin may.
+// newCORS returns nil if no origin is allowed.
 func newCORS(origins []string) *cors {
 	if len(origins) == 0 {
 		return nil
@@ -29,11 +29,11 @@ func newCORS(origins []string) *cors {
 	return &cors{all: slices.Contains(origins, "*"), origins: origins}
 }
 
-// answer adds what the origin of a request may have, and answers a preflight; it tells whether it did.
+// answer adds the CORS headers for a request's origin. It answers a preflight, and reports whether it was one.
 func (c *cors) answer(ctx *fasthttp.RequestCtx) bool {
 	h := &ctx.Response.Header
 	if !c.all {
-		h.Add(fasthttp.HeaderVary, fasthttp.HeaderOrigin) // also where there is none: caches must know
+		h.Add(fasthttp.HeaderVary, fasthttp.HeaderOrigin) // also without an Origin: caches must know
 	}
 	origin := ctx.Request.Header.Peek(fasthttp.HeaderOrigin)
 	switch {
@@ -44,7 +44,7 @@ func (c *cors) answer(ctx *fasthttp.RequestCtx) bool {
 	case c.allows(origin):
 		h.SetBytesV(fasthttp.HeaderAccessControlAllowOrigin, origin)
 	default:
-		return false // read without a word of CORS: the browser keeps the answer from the page; see foreignPage
+		return false // without CORS headers, the browser hides the answer from the page; see foreignPage
 	}
 	if !ctx.IsOptions() || len(ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestMethod)) == 0 {
 		h.Set(fasthttp.HeaderAccessControlExposeHeaders, corsExposed)
@@ -52,12 +52,12 @@ func (c *cors) answer(ctx *fasthttp.RequestCtx) bool {
 	}
 	h.Set(fasthttp.HeaderAccessControlAllowMethods, corsMethods)
 	if wanted := ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestHeaders); len(wanted) > 0 {
-		h.SetBytesV(fasthttp.HeaderAccessControlAllowHeaders, wanted) // any: no header means anything dangerous here
+		h.SetBytesV(fasthttp.HeaderAccessControlAllowHeaders, wanted) // any header: none is dangerous here
 	}
 	h.Set(fasthttp.HeaderAccessControlMaxAge, corsMaxAge)
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	return true
 }
 
-// allows tells whether pages of that origin may call this server.
+// allows reports whether pages of that origin may call this server.
 func (c *cors) allows(origin []byte) bool { return c.all || slices.Contains(c.origins, string(origin)) }

@@ -8,15 +8,14 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// headerDeadline says until when it makes sense to begin a prediction.
+// headerDeadline is the header that says until when a prediction may begin.
 const headerDeadline = "Pinion-Deadline"
 
-// maxDeadline is the longest time in seconds that is taken for one.
+// maxDeadline is the longest deadline in seconds.
 const maxDeadline = 1e9
 
-// readDeadline is the deadline that a request has: so many seconds from now, or a time as RFC 3339 has it, which is that
-// many seconds from now by the clock as it is. So all deadlines have one measure, and a clock that is set later moves
-// none of them before another. Zero: it has none.
+// readDeadline reads a request's deadline: seconds from now, or an RFC 3339 time. A time is converted to a duration at once,
+// so that later changes of the clock do not reorder deadlines. Zero: none.
 func readDeadline(h *fasthttp.RequestHeader, now func() time.Time) (time.Time, error) {
 	raw := h.Peek(headerDeadline)
 	if len(raw) == 0 {

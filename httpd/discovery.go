@@ -2,7 +2,7 @@ package httpd
 
 import "github.com/valyala/fasthttp"
 
-// discoveryBody is the answer to GET /. Where it names what does not exist yet, so does Cog's.
+// discoveryBody is the answer to GET /. Like Cog's, it names some routes before they exist.
 type discoveryBody struct {
 	CogVersion            string `json:"cog_version"`
 	DocsURL               string `json:"docs_url"`
@@ -33,7 +33,7 @@ func (s *Server) discovery() fasthttp.RequestHandler {
 	}
 	return func(ctx *fasthttp.RequestCtx) {
 		doc := doc
-		if s.svc.HasTraining() { // known once the model is loaded, so it is asked each time
+		if s.svc.HasTraining() { // known only after the model is loaded
 			doc.TrainingsURL = "/trainings"
 			doc.TrainingsIdempotent = "/trainings/{training_id}"
 			doc.TrainingsCancel = "/trainings/{training_id}/cancel"

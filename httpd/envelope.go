@@ -13,22 +13,20 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// eventNames are what a webhook can be told of, as a message shows them.
+// eventNames are the webhook events, as a message shows them.
 const eventNames = `["start","output","logs","completed"]`
 
-// errEmptyBody: a request said that it sends JSON, and sent nothing.
+// errEmptyBody: a request with a JSON content type has an empty body.
 var errEmptyBody = errors.New("invalid JSON at byte 0: the body is empty; send {}, or leave the Content-Type away")
 
-// envelope is a request's body with the value of each key that counts, as it stands there; nil where
-// it is absent or null.
+// envelope is the raw value of each known key of a request's body; nil where the key is absent or null.
 type envelope struct {
 	context, created, id, input, prefix, webhook, webhookEvents []byte
-	inputAt                                                     int // where input begins in the body
+	inputAt                                                     int // offset of input in the body
 }
 
-// readEnvelope reads the body of a create request. What it returns aliases body. claimed: a content
-// type said that there is one. The error is a *rawjson.SyntaxError, errEmptyBody or a
-// *predict.ValidationError.
+// readEnvelope reads the body of a create request. The result aliases body. claimed: the request has a content type. The
+// error is a *rawjson.SyntaxError, errEmptyBody or a *predict.ValidationError.
 func readEnvelope(body []byte, claimed bool) (predict.Request, error) {
 	if len(body) == 0 {
 		if claimed {
@@ -43,7 +41,7 @@ func readEnvelope(body []byte, claimed bool) (predict.Request, error) {
 	return readObject(body, lists)
 }
 
-// readObject reads the body of a create request that is known to be JSON, with these lists in it.
+// readObject reads the body of a create request that is valid JSON, with these lists in it.
 func readObject(body []byte, lists rawjson.Lists) (predict.Request, error) {
 	if rawjson.KindOf(body) != rawjson.KindObject {
 		var bad problems
@@ -58,11 +56,11 @@ func readObject(body []byte, lists rawjson.Lists) (predict.Request, error) {
 	return e.request(lists)
 }
 
-// request is what the envelope asks for. lists are those of the body.
+// request converts the envelope to a request. lists are those of the body.
 func (e *envelope) request(lists rawjson.Lists) (predict.Request, error) {
 	var req predict.Request
 	var bad problems
-	// In the order of the names, which is the order of the problems.
+	// In the order of the names, because problems are reported in that order.
 	if bad.want("context", e.context, rawjson.KindObject) {
 		bad.checkStrings("context", e.context)
 		req.Context = e.context
@@ -73,7 +71,7 @@ func (e *envelope) request(lists rawjson.Lists) (predict.Request, error) {
 	if req.Input, req.Lists = e.input, lists.From(e.inputAt); e.input == nil {
 		req.Input, req.Lists = []byte("{}"), rawjson.Lists{}
 	}
-	if rawjson.KindOf(req.Input) != rawjson.KindObject { // as a whole it is a field of its own
+	if rawjson.KindOf(req.Input) != rawjson.KindObject { // the input as a whole is a field too
 		bad.addKind(req.Input, rawjson.KindObject, "body", "input", "__root__")
 	}
 	req.OutputPrefix = bad.readURL("output_file_prefix", e.prefix)
@@ -89,7 +87,7 @@ func (e *envelope) request(lists rawjson.Lists) (predict.Request, error) {
 	return req, bad.err()
 }
 
-// set notes a member where its key counts; its value begins at that offset.
+// set stores a member if its key is known. at is the offset of its value.
 func (e *envelope) set(key, value []byte, at int) {
 	if rawjson.KindOf(value) == rawjson.KindNull {
 		value = nil
@@ -115,15 +113,15 @@ func (e *envelope) set(key, value []byte, at int) {
 	}
 }
 
-// readTime reads a created_at, and gives it also as it is written. What is not an RFC 3339 time that can be
-// written again as one in UTC is ignored, as the contract has it.
+// readTime reads a created_at, and returns its text too. By the contract, a value that is not an RFC 3339 time, or cannot
+// be written as one in UTC, is ignored.
 func readTime(raw []byte) (time.Time, string) {
 	var t time.Time
 	if rawjson.KindOf(raw) != rawjson.KindString {
 		return time.Time{}, ""
 	}
 	text := rawjson.Text(raw)
-	// The grammar takes small letters, Go's parser does not. Capital letters mean the same here.
+	// The grammar allows lower case, which Go's parser does not.
 	if t.UnmarshalText([]byte(strings.ToUpper(text))) != nil {
 		return time.Time{}, ""
 	}
@@ -134,7 +132,7 @@ func readTime(raw []byte) (time.Time, string) {
 	return t, text
 }
 
-// problems collects what is wrong with a body.
+// problems collects the errors of a body.
 type problems []predict.Problem
 
 func (p *problems) add(msg string, loc ...string) {
@@ -148,7 +146,7 @@ func (p problems) err() error {
 	return &predict.ValidationError{Problems: p}
 }
 
-// want tells whether a value is there and of its kind; of another kind it is a problem.
+// want reports whether a value is present and of its kind. Another kind is a problem.
 func (p *problems) want(name string, value []byte, kind rawjson.Kind) bool {
 	if value == nil {
 		return false
@@ -160,7 +158,7 @@ func (p *problems) want(name string, value []byte, kind rawjson.Kind) bool {
 	return false
 }
 
-// addKind notes a value of the wrong kind.
+// addKind adds a value of the wrong kind.
 func (p *problems) addKind(value []byte, want rawjson.Kind, loc ...string) {
 	p.add(quote(value)+` is not of type "`+want.String()+`"`, loc...)
 }
@@ -171,7 +169,7 @@ func (p *problems) readID(raw []byte) string {
 	return id
 }
 
-// readURL reads a URL that the server is to call; "" where there is none, or an empty one, as from a client whose setting is empty.
+// readURL reads a URL that the server will call. "": absent, or empty, as some clients send it.
 func (p *problems) readURL(name string, raw []byte) string {
 	if !p.want(name, raw, rawjson.KindString) {
 		return ""
@@ -181,20 +179,20 @@ func (p *problems) readURL(name string, raw []byte) string {
 		return ""
 	}
 	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		p.add(predict.HideCredentials(quote(raw))+" is not an http or https URL", "body", name)
+		p.add(predict.RedactCredentials(quote(raw))+" is not an http or https URL", "body", name)
 		return ""
 	}
 	return text
 }
 
-// checkStrings wants each member of object to be a string, of equal keys the last.
+// checkStrings requires each member of object to be a string. Of equal keys the last counts.
 func (p *problems) checkStrings(name string, object []byte) {
 	type fault struct {
 		key   string
-		value []byte // nil: made good by a later member
+		value []byte // nil: a later member is a string
 	}
 	var faults []fault
-	var at map[string]int // made for the first fault: good requests pay nothing for it
+	var at map[string]int // made for the first fault, so that valid requests pay nothing
 	members := rawjson.Object(object)
 	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
 		isString := rawjson.KindOf(value) == rawjson.KindString
@@ -228,7 +226,7 @@ func (p *problems) checkStrings(name string, object []byte) {
 	}
 }
 
-// readEvents wants each item of array to be the name of an event, and collects them.
+// readEvents requires each item of array to be the name of an event, and collects them.
 func (p *problems) readEvents(name string, array []byte) predict.Events {
 	var events predict.Events
 	items := rawjson.Array(array)
@@ -245,7 +243,7 @@ func (p *problems) readEvents(name string, array []byte) predict.Events {
 	}
 }
 
-// eventNamed is the event that a JSON value names, or 0.
+// eventNamed returns the event that a JSON value names, or 0.
 func eventNamed(item []byte) predict.Events {
 	if rawjson.KindOf(item) != rawjson.KindString {
 		return 0
@@ -263,13 +261,13 @@ func eventNamed(item []byte) predict.Events {
 	return 0
 }
 
-// maxProblems bounds an answer: a body can hold millions of them, and nobody reads so many.
+// maxProblems bounds an answer: a body can have millions of problems.
 const maxProblems = 100
 
-// quote is a JSON value as a message shows it.
+// quote returns a JSON value as a message shows it.
 func quote(raw []byte) string {
 	if most := (maxShown + 2) * utf8.UTFMax; len(raw) > most {
-		// Cut first what may be 100 MiB, between two characters, with one more left than clip leaves.
+		// Cut first, because the value may be 100 MiB: between two characters, and with one more than clip leaves.
 		raw = raw[:most]
 		for len(raw) > 0 && !utf8.RuneStart(raw[len(raw)-1]) {
 			raw = raw[:len(raw)-1]

@@ -21,27 +21,26 @@ import (
 const (
 	contentJSON = "application/json"
 
-	// headerRetry tells a balancer that a refusal left nothing behind: it may ask another replica.
+	// headerRetry tells a load balancer that the request had no effect: it may ask another replica.
 	headerRetry = "Pinion-Retry"
 	elsewhere   = "elsewhere"
 )
 
-// encoder writes the answers that are structs. It is never changed. Invalid UTF-8 in a string, as a
-// model's output can hold, becomes U+FFFD.
+// encoder writes the answers that are structs. Invalid UTF-8, which a model's text may contain, becomes U+FFFD.
 var encoder = sonic.Config{SortMapKeys: true, ValidateString: true, NoEncoderNewline: true}.Froze()
 
-// detailBody is what most errors look like; Detail is a sentence or the problems of a 422.
+// detailBody is the body of most errors. Detail is a sentence, or the problems of a 422.
 type detailBody struct {
 	Detail any `json:"detail"`
 }
 
-// refusalBody is a prediction that was not taken.
+// refusalBody is the body of a refused prediction.
 type refusalBody struct {
 	Error  string `json:"error"`
 	Status string `json:"status"`
 }
 
-// errorBody is a refusal that is about no prediction.
+// errorBody is the body of a refusal without a prediction.
 type errorBody struct {
 	Error string `json:"error"`
 }
@@ -52,8 +51,8 @@ func (s *Server) encode(ctx *fasthttp.RequestCtx, status int, v any) {
 	s.encoded(ctx, status, body, err)
 }
 
-// encodeSeldom is encode for what is asked for a few times a minute at most, and at the start of a server, where an
-// answer is waited for: the encoder's first answer of a type takes 10 ms, which it makes machine code in.
+// encodeSeldom is encode for rare answers, which clients also request at start: sonic compiles an encoder on the first use
+// of a type, which takes 10 ms.
 func (s *Server) encodeSeldom(ctx *fasthttp.RequestCtx, status int, v any) {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
@@ -72,7 +71,7 @@ func (s *Server) encoded(ctx *fasthttp.RequestCtx, status int, body []byte, err 
 	ctx.Response.SetBodyRaw(body)
 }
 
-// literal answers with JSON that is there already.
+// literal answers with constant JSON.
 func literal(ctx *fasthttp.RequestCtx, status int, body string) {
 	ctx.SetStatusCode(status)
 	ctx.Response.Header.SetContentType(contentJSON)
@@ -122,7 +121,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		warn(ctx, invalid.Warnings)
 		s.encode(ctx, fasthttp.StatusUnprocessableEntity, detailBody{invalid.Problems})
 		return
-	case errors.Is(err, predict.ErrInFlight): // no retry elsewhere: this server has it
+	case errors.Is(err, predict.ErrInFlight): // no headerRetry: this server runs it
 		s.encode(ctx, fasthttp.StatusConflict, refusalBody{err.Error(), predict.Failed.String()})
 		return
 	case errors.Is(err, predict.ErrNoTraining):
@@ -131,7 +130,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	case errors.Is(err, predict.ErrNotStreaming), errors.Is(err, predict.ErrTrainingStream):
 		s.encode(ctx, fasthttp.StatusNotAcceptable, errorBody{err.Error()})
 		return
-	case errors.Is(err, predict.ErrTooManySubscribers): // here too: no other server has its events
+	case errors.Is(err, predict.ErrTooManySubscribers): // no headerRetry: no other server has its events
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 		s.encode(ctx, fasthttp.StatusTooManyRequests, refusalBody{err.Error(), predict.Failed.String()})
 		return
@@ -158,24 +157,24 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	s.encode(ctx, status, refusalBody{err.Error(), predict.Failed.String()})
 }
 
-// malformed answers what fasthttp could not read as a request. It closes the connection after it.
+// malformed answers a request that fasthttp could not parse. fasthttp then closes the connection.
 func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 	if s.reports() {
-		defer s.report(ctx) // no handler does
+		defer s.report(ctx) // no handler runs
 	}
 	echoRequestID(ctx)
 	s.answerMalformed(ctx, err)
 }
 
-// answerMalformed answers a request that did not come whole, or not in a readable form.
+// answerMalformed answers a request that is incomplete or malformed.
 func (s *Server) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
 	c, _ := ctx.Conn().(*conn)
 	var netErr net.Error
-	timeout := errors.As(err, &netErr) && netErr.Timeout() || c != nil && c.late // fasthttp's errors of chunks hide their causes
+	timeout := errors.As(err, &netErr) && netErr.Timeout() || c != nil && c.late // fasthttp hides the causes of chunk errors
 	if c != nil && !timeout {
-		c.linger = true // it may still be sending, and must be able to read this
+		c.linger = true // the client may still be sending, and must be able to read this
 	}
-	ctx.Request.ReleaseBody(maxKept) // what was read of a body that is too large
+	ctx.Request.ReleaseBody(maxReused) // the part of a too large body that was read
 	var small *fasthttp.ErrSmallBuffer
 	switch {
 	case timeout:
@@ -189,17 +188,16 @@ func (s *Server) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
 	case c != nil && c.framing.err != "":
 		s.detail(ctx, fasthttp.StatusBadRequest, "Malformed HTTP request: "+string(c.framing.err))
 	default:
-		// fasthttp's own words speak of its buffers; they are in the log at debug level.
+		// fasthttp's message is about its buffers; it is in the log at debug level.
 		s.detail(ctx, fasthttp.StatusBadRequest, "Malformed HTTP request: its first line, headers or body cannot be read")
 	}
 }
 
-// headerTooLarge marks a request whose body is too large. No client gains anything by sending it.
+// headerTooLarge marks a request whose body is too large. A client that sends it only gets its own request refused.
 const headerTooLarge = "Pinion-Body-Too-Large"
 
-// headerReceived sees a request's header before its body is read. fasthttp begins to read a body before there is a
-// handler to refuse it, or asks a client for it that wants to know first: so one that is too large is made to look
-// like none, and handle says no at once.
+// headerReceived runs before a request's body is read. fasthttp starts to read a body, or answers 100 Continue, before a
+// handler can refuse it. So headerReceived hides a body that is too large, and handle refuses the request.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if int64(h.ContentLength()) > s.opt.MaxBody {
 		h.Del(fasthttp.HeaderExpect)
@@ -209,7 +207,7 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 	return fasthttp.RequestConfig{}
 }
 
-// tooLarge tells whether headerReceived has found the request's body too large.
+// tooLarge reports whether headerReceived found the request's body too large.
 func tooLarge(ctx *fasthttp.RequestCtx) bool {
 	h := &ctx.Request.Header
 	return h.ContentLength() == 0 && ctx.RequestBodyStream() != nil && len(h.Peek(headerTooLarge)) > 0

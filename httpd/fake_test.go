@@ -14,8 +14,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// patience is how long a test waits for what must come. It only bounds a failing test.
-const patience = 60 * time.Second
+// testTimeout is how long a test waits for what must come. It only bounds a failing test.
+const testTimeout = 60 * time.Second
 
 // epoch is when everything happens that a golden answer shows.
 var epoch = time.Date(2026, 11, 21, 9, 30, 0, 123456000, time.UTC)
@@ -40,16 +40,16 @@ type fake struct {
 	runs     func(p *predict.Prediction) // called at the start of each run
 
 	registry  *predict.Registry
-	started   chan *predict.Prediction // every held run
+	started   chan *predict.Prediction // every run on hold
 	canceled  chan string              // the id of every cancel that reached the runner
 	released  chan string              // the id of every release
 	shutdowns chan struct{}
 
-	noInbox error // of every file that comes
-	mu      sync.Mutex
-	trays   []*tray
-	held    map[*predict.Prediction]chan predict.Result
-	last    predict.Request
+	attachError error // of every file that comes
+	mu          sync.Mutex
+	attached    []*fakeAttachments
+	onHold      map[*predict.Prediction]chan predict.Result
+	last        predict.Request
 }
 
 func newFake() *fake {
@@ -60,7 +60,7 @@ func newFake() *fake {
 		canceled:  make(chan string, 4096),
 		released:  make(chan string, 4096),
 		shutdowns: make(chan struct{}, 16),
-		held:      make(map[*predict.Prediction]chan predict.Result),
+		onHold:    make(map[*predict.Prediction]chan predict.Result),
 	}
 }
 
@@ -90,7 +90,7 @@ func (f *fake) Create(req predict.Request) (*predict.Prediction, error) {
 	}
 	if f.hold {
 		f.mu.Lock()
-		f.held[p] = make(chan predict.Result, 2)
+		f.onHold[p] = make(chan predict.Result, 2)
 		f.mu.Unlock()
 	}
 	if req.Attachments != nil {
@@ -99,7 +99,7 @@ func (f *fake) Create(req predict.Request) (*predict.Prediction, error) {
 	p.OnRelease(func() {
 		select {
 		case f.released <- id:
-		default: // nobody counts that many
+		default: // more are not counted
 		}
 	})
 	return p, nil
@@ -129,7 +129,7 @@ func (f *fake) Run(p *predict.Prediction) error {
 	}
 	if f.hold {
 		f.mu.Lock()
-		ended := f.held[p]
+		ended := f.onHold[p]
 		f.mu.Unlock()
 		f.started <- p
 		result = <-ended
@@ -138,10 +138,10 @@ func (f *fake) Run(p *predict.Prediction) error {
 	return nil
 }
 
-// end is how a held prediction ends.
+// end is how a prediction on hold ends.
 func (f *fake) end(p *predict.Prediction, r predict.Result) {
 	f.mu.Lock()
-	ended := f.held[p]
+	ended := f.onHold[p]
 	f.mu.Unlock()
 	ended <- r
 }
@@ -179,7 +179,7 @@ func (f *fake) Find(kind predict.Kind, id string) *predict.Prediction {
 
 func (f *fake) Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool) {
 	p := f.registry.Find(kind, id)
-	if p == nil || !p.Look() {
+	if p == nil || !p.TryHold() {
 		return nil, predict.Record{}, false
 	}
 	rec := p.Record()
@@ -208,7 +208,7 @@ func wait[T any](t testing.TB, c <-chan T, what string) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatalf("waited in vain for %s", what)
 		panic("unreachable")
 	}
@@ -235,7 +235,7 @@ func serveOn(t testing.TB, svc Service, o Options, ln net.Listener) *site {
 	s := &site{Server: New(svc, o), addr: ln.Addr().String(), served: make(chan error, 1)}
 	go func() { s.served <- s.Serve(ln) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)
@@ -258,7 +258,7 @@ func (s *site) dial(t testing.TB) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { nc.Close() })
-	nc.SetDeadline(time.Now().Add(patience))
+	nc.SetDeadline(time.Now().Add(testTimeout))
 	return &client{t: t, Conn: nc, br: bufio.NewReader(nc)}
 }
 
@@ -323,7 +323,7 @@ func newTee(c *client, raw io.Writer) *bufio.Reader {
 	return bufio.NewReader(io.TeeReader(c.br, raw))
 }
 
-// ended tells that the server closed the connection, whether by a FIN or a reset.
+// ended checks that the server closed the connection, by a FIN or a reset.
 func (c *client) ended() {
 	c.t.Helper()
 	b, err := c.br.ReadByte()

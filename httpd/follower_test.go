@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// told is one event as a client of a stream gets it.
-type told struct {
+// streamEvent is one event as a client of a stream gets it.
+type streamEvent struct {
 	name, data string // name "" is a comment
 }
 
@@ -34,12 +34,12 @@ func (c *client) follow() *follower {
 }
 
 // next reads one event; false at the stream's end.
-func (f *follower) next() (told, bool) {
+func (f *follower) next() (streamEvent, bool) {
 	f.t.Helper()
-	var e told
+	var e streamEvent
 	for {
 		line, err := f.br.ReadString('\n')
-		if err == io.EOF && line == "" && e == (told{}) {
+		if err == io.EOF && line == "" && e == (streamEvent{}) {
 			return e, false
 		}
 		if err != nil {
@@ -70,7 +70,7 @@ func (f *follower) want(name, data string) {
 }
 
 // rest reads all that is left.
-func (f *follower) rest() (events []told) {
+func (f *follower) rest() (events []streamEvent) {
 	f.t.Helper()
 	for {
 		e, ok := f.next()

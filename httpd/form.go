@@ -17,24 +17,24 @@ import (
 // maxParts bounds how many parts a form may have.
 const maxParts = 10_000
 
-// form is what a multipart/form-data body says (RFC 7578).
+// form is the content of a multipart/form-data body (RFC 7578).
 type form struct {
 	envelope envelope
-	events   [][]byte // the names in webhook_events_filter, where its parts are no JSON
+	events   [][]byte // the names in webhook_events_filter, if its parts are not JSON
 	fields   []predict.FormField
 }
 
-// readForm reads a body in multipart/form-data. A part is an input of its name, or one of the keys of a request;
-// a part "input" of a JSON type has the inputs that no other part has. Files go to box as they come.
-func (k collection) readForm(in *intake, contentType string, box *inbox, room *lease) (predict.Request, error) {
+// readForm reads a multipart/form-data body. A part is an input, or a key of the request, by its name. A part "input" of a
+// JSON type has the remaining inputs. Files go to files as they arrive.
+func (k collection) readForm(in *decodedBody, contentType string, files *attachments, room *lease) (predict.Request, error) {
 	_, params, err := mime.ParseMediaType(contentType)
 	boundary := params["boundary"]
 	if err != nil || boundary == "" || len(boundary) > 70 { // RFC 2046, section 5.1.1
 		return predict.Request{}, &requestError{"The Content-Type multipart/form-data lacks its boundary parameter, or it cannot be read"}
 	}
 	var f form
-	// The reader takes the end of the body for the end of the form, even inside of a part's header. So it gets
-	// another error there; and the line's end after the last boundary, which a client may leave away.
+	// The reader accepts the end of the body as the end of the form, even inside a part's header. So it gets another error
+	// there, after a line end, which clients may omit after the last boundary.
 	parts := multipart.NewReader(io.MultiReader(in, strings.NewReader("\r\n"), cutOff{}), boundary)
 	for n := 0; ; n++ {
 		part, err := parts.NextRawPart()
@@ -47,14 +47,14 @@ func (k collection) readForm(in *intake, contentType string, box *inbox, room *l
 		if err != nil {
 			return predict.Request{}, badForm(err)
 		}
-		if err := f.add(part, box, room); err != nil {
+		if err := f.add(part, files, room); err != nil {
 			return predict.Request{}, err
 		}
 	}
 	if err := in.finish(); err != nil {
 		return predict.Request{}, err
 	}
-	if err := room.grow(room.bytes); err != nil { // for the input that is made of the fields
+	if err := room.grow(room.bytes); err != nil { // for the input made of the fields
 		return predict.Request{}, err
 	}
 	if f.events != nil {
@@ -65,12 +65,12 @@ func (k collection) readForm(in *intake, contentType string, box *inbox, room *l
 	return req, err
 }
 
-// cutOff is what follows a form that ended too early.
+// cutOff is the error that follows the end of a body.
 type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// badForm is what the reader of a form says of it.
+// badForm is the error of an invalid form.
 func badForm(err error) error {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "multipart: "), "NextPart: ")
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -79,8 +79,8 @@ func badForm(err error) error {
 	return &requestError{"invalid multipart/form-data: " + predict.Clip(text)}
 }
 
-// add takes a part in.
-func (f *form) add(part *multipart.Part, box *inbox, room *lease) error {
+// add reads a part.
+func (f *form) add(part *multipart.Part, files *attachments, room *lease) error {
 	_, disposition, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 	name := disposition["name"]
 	if err != nil || name == "" || !utf8.ValidString(name) {
@@ -93,7 +93,7 @@ func (f *form) add(part *multipart.Part, box *inbox, room *lease) error {
 	fileName, isFile := disposition["filename"]
 	if isFile || kind != "" && !inJSON && !strings.HasPrefix(media, "text/") {
 		if !inJSON || !isKey(name) {
-			return f.addFile(part, name, fileName, media, box)
+			return f.addFile(part, name, fileName, media, files)
 		}
 	}
 	text, err := room.readAll(part)
@@ -121,8 +121,8 @@ func (f *form) add(part *multipart.Part, box *inbox, room *lease) error {
 	return nil
 }
 
-// addFile takes in a file. A browser sends one without a name and a content for a field that was left empty.
-func (f *form) addFile(part io.Reader, name, fileName, media string, box *inbox) error {
+// addFile reads a file. For an empty field, a browser sends a file without a name and content.
+func (f *form) addFile(part io.Reader, name, fileName, media string, files *attachments) error {
 	var first [1]byte
 	n, err := io.ReadFull(part, first[:])
 	switch {
@@ -131,19 +131,19 @@ func (f *form) addFile(part io.Reader, name, fileName, media string, box *inbox)
 	case err != nil && err != io.EOF:
 		return badForm(err)
 	}
-	number, err := box.add(fileName, media, io.MultiReader(bytes.NewReader(first[:n]), part))
+	number, err := files.add(fileName, media, io.MultiReader(bytes.NewReader(first[:n]), part))
 	if err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = badForm(err)
 		}
 		return err
 	}
-	value := predict.AppendStandIn(nil, number, fileName)
+	value := predict.AppendPlaceholder(nil, number, fileName)
 	f.fields = append(f.fields, predict.FormField{Name: name, Form: predict.FieldFile, Value: value})
 	return nil
 }
 
-// isKey tells whether a part's name is that of a key of a request.
+// isKey reports whether a part's name is a key of a request.
 func isKey(name string) bool {
 	switch name {
 	case "id", "input", "context", "created_at", "output_file_prefix", "webhook", "webhook_events_filter":
@@ -152,7 +152,7 @@ func isKey(name string) bool {
 	return false
 }
 
-// addKey takes in a key of the request. An empty one counts as absent: forms send what was not filled in.
+// addKey reads a key of the request. An empty one counts as absent: forms send empty fields.
 func (f *form) addKey(name string, text []byte, inJSON bool) error {
 	trimmed := bytes.TrimSpace(text)
 	if len(trimmed) == 0 {

@@ -12,8 +12,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// FuzzBody reads bodies of every kind: whatever they are, what a service would get is strict JSON but for
-// stand-ins of files that are there, and after an error no file is left.
+// FuzzBody reads bodies of every kind: what a service would get is always strict JSON but for
+// placeholders of files that are there, and after an error no file is left.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
 		formText(`name="a"; filename="b"`, "x", `name="id"`, "y"), formText("name=\"input\"\r\nContent-Type: application/json", `{"a":1}`),
@@ -38,7 +38,7 @@ func FuzzBody(f *testing.F) {
 			ctx.Request.Header.SetContentEncoding([]string{"gzip", "zstd"}[kind%2])
 		}
 		ctx.Request.SetBodyStream(bytes.NewReader(body), len(body))
-		svc.trays = nil
+		svc.attached = nil
 		req, _, err := k.read(ctx)
 		if err != nil {
 			var syntax *rawjson.SyntaxError
@@ -52,8 +52,8 @@ func FuzzBody(f *testing.F) {
 		} else {
 			files := 0
 			strict := func(name string, value []byte) {
-				files += predict.CountStandIns(value)
-				if err := rawjson.Check(predict.ShowStandIns(value)); err != nil {
+				files += predict.CountPlaceholders(value)
+				if err := rawjson.Check(predict.ShowPlaceholders(value)); err != nil {
 					t.Fatalf("%s is %q: %v", name, value, err)
 				}
 			}

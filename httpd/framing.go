@@ -6,7 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// framingError is why a connection's bytes are not one clear row of requests.
+// framingError is why a connection's bytes are not an unambiguous sequence of requests.
 type framingError string
 
 func (e framingError) Error() string { return string(e) }
@@ -29,18 +29,18 @@ const (
 	errLongTrailers framingError = "a trailer is too long"
 )
 
-// framingStage is what the next byte belongs to.
+// framingStage is which part of a request the next byte belongs to.
 type framingStage uint8
 
 const (
-	atStart     framingStage = iota // a request's first line, or the empty lines that may come before it
+	atStart     framingStage = iota // a request's first line, or empty lines before it
 	atHeader                        // a header line, or the empty line after the last
 	atBody                          // a body with a Content-Length
 	atChunkSize                     // a chunk's first line
 	atChunkData
 	atChunkEnd // the line end after a chunk's data
 	atTrailer  // a trailer line, or the empty line after the last
-	atEnd      // nothing more counts: the last request said close, or fasthttp refuses what has come
+	atEnd      // the rest is ignored: the last request said close, or fasthttp refuses it
 )
 
 const (
@@ -49,8 +49,7 @@ const (
 	maxDigits    = 18
 )
 
-// seenHeaders are headers that some request on a connection has had. Most connections never bring one of these, and then no
-// handler searches for them.
+// seenHeaders are rare headers that a request on the connection had. Without them, handlers need not search for them.
 type seenHeaders uint8
 
 const (
@@ -58,9 +57,9 @@ const (
 	seenRequestID
 )
 
-// framing follows the requests of a connection, byte by byte, before fasthttp sees them. It refuses what two readers might
-// divide into requests in two ways (RFC 9112, section 11.2), such as a proxy and this server, so that nobody can hide a
-// request inside another's body. fasthttp is lenient in some of that.
+// framing parses the boundaries of a connection's requests before fasthttp sees them. It refuses bytes that a proxy and
+// this server might split into requests differently (RFC 9112, section 11.2), so that no client can smuggle a request in
+// another's body. fasthttp is too lenient for that.
 //
 // Only the goroutine that reads the connection uses it.
 type framing struct {
@@ -69,19 +68,19 @@ type framing struct {
 	old     bool // HTTP/1.0
 	chunked bool
 	sized   bool         // there was a Content-Length
-	last    bool         // the request said that it is the last
-	left    int64        // bytes of the body, or of the chunk's data, that have not come
+	last    bool         // the request is the connection's last
+	left    int64        // missing bytes of the body, or of the chunk's data
 	heads   uint64       // requests whose headers have ended
-	ended   uint64       // requests that have come whole
-	lastAt  uint64       // which of them was the last; 0: none so far
-	pending []byte       // a line that has not come whole
+	ended   uint64       // requests that were received completely
+	lastAt  uint64       // number of the last request; 0: none so far
+	pending []byte       // an incomplete line
 	err     framingError // "": none
 }
 
-// follow looks at the next bytes. It returns how many of them may be passed on: all, unless err is set. Of a request whose
-// headers are wrong and that begins here that is one byte: without any fasthttp would close the connection without an answer.
+// follow parses the next bytes, and returns how many may be passed on: all, unless err is set. Of a request with invalid
+// headers it passes one byte on: without any, fasthttp would close the connection without an answer.
 func (f *framing) follow(p []byte) int {
-	begins := -1 // where the request of which headers are read begins in p
+	begins := -1 // offset in p of the request whose headers are read
 	for i := 0; i < len(p); {
 		switch f.stage {
 		case atEnd:
@@ -133,7 +132,7 @@ func (f *framing) follow(p []byte) int {
 	return len(p)
 }
 
-// keep keeps the beginning of a line.
+// keep stores the beginning of a line.
 func (f *framing) keep(part []byte) framingError {
 	long := len(f.pending) + len(part)
 	switch {
@@ -149,7 +148,7 @@ func (f *framing) keep(part []byte) framingError {
 	return ""
 }
 
-// line takes a whole line.
+// line parses a complete line.
 func (f *framing) line(line []byte) framingError {
 	n := len(line) - 2
 	if n < 0 || line[n] != '\r' {
@@ -198,7 +197,7 @@ func (f *framing) firstLine(line []byte) framingError {
 	return ""
 }
 
-// headerName is the length of a header line's name. Its other bytes are fasthttp's to check.
+// headerName returns the length of a header line's name. fasthttp checks its other bytes.
 func headerName(line []byte) (int, framingError) {
 	for i, c := range line {
 		switch {
@@ -213,7 +212,7 @@ func headerName(line []byte) (int, framingError) {
 	return 0, errHeaderName
 }
 
-// isHeader compares a header's name; name begins with that small letter.
+// isHeader compares a header's name without regard to case.
 func isHeader(name []byte, want string, first byte) bool {
 	return len(name) == len(want) && name[0]|0x20 == first && (string(name) == want || bytes.EqualFold(name, []byte(want)))
 }
@@ -246,8 +245,8 @@ func (f *framing) header(line []byte) framingError {
 	return ""
 }
 
-// wholeHead takes a request's first line and headers where p begins with all of them and nothing is wrong, and returns
-// their length; else it takes nothing. It is follow's quicker way: one search a line.
+// wholeHead is follow's fast path: if p begins with a complete, valid request head it parses it and returns its length, with
+// one search a line; else it returns 0.
 func (f *framing) wholeHead(p []byte) int {
 	for at, lines := 0, 0; ; lines++ {
 		n := bytes.IndexByte(p[at:], '\r')
@@ -287,7 +286,7 @@ func (f *framing) contentLength(value []byte) framingError {
 	return ""
 }
 
-// connection reads a list of options. fasthttp knows close only where it stands alone.
+// connection reads a list of options. fasthttp recognizes close only if it is the only one.
 func (f *framing) connection(value []byte) {
 	for len(value) > 0 {
 		var option []byte
@@ -343,7 +342,7 @@ func (f *framing) chunkSize(line []byte) framingError {
 	return ""
 }
 
-// endRequest expects the next one.
+// endRequest expects the next request.
 func (f *framing) endRequest() {
 	f.ended++
 	f.stage, f.chunked, f.sized, f.left = atStart, false, false, 0

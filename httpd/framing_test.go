@@ -191,8 +191,8 @@ func (r *reader) byNetHTTP() bool {
 	return err == nil
 }
 
-// FuzzFraming: whatever framing lets pass, fasthttp and net/http divide into the same requests, or refuse; and its verdict is
-// the same in whatever pieces the bytes come.
+// FuzzFraming: what framing passes, fasthttp and net/http divide into the same requests, or refuse; and its result is
+// the same for any split of the bytes.
 func FuzzFraming(f *testing.F) {
 	for _, seed := range []string{
 		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2;a\r\n{}\r\n0\r\nA: b\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n",

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// FuzzRequest sends raw bytes and ends its side: whatever they are, each answer must be well-formed
+// FuzzRequest sends raw bytes and ends its side: each answer must be well-formed
 // HTTP with a JSON body, and then the server must close. A unix socket stands in for TCP because an
 // in-memory connection cannot be half closed, and the end of the input must reach the server.
 func FuzzRequest(f *testing.F) {
@@ -51,7 +51,7 @@ func FuzzRequest(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer nc.Close()
-		nc.SetDeadline(time.Now().Add(patience))
+		nc.SetDeadline(time.Now().Add(testTimeout))
 		nc.Write(raw) // it may have closed already, for what came first
 		nc.(*net.UnixConn).CloseWrite()
 		got, err := io.ReadAll(nc)

@@ -31,7 +31,7 @@ func prefer(preferences ...string) string {
 	return b.String()
 }
 
-func held(f *fake) { f.hold = true }
+func onHold(f *fake) { f.hold = true }
 
 // holds starts a prediction that stays in flight; its client waits for it.
 func holds(request string) func(t *testing.T, s *site, f *fake) {
@@ -64,7 +64,7 @@ func cancels(path string) func(t *testing.T, s *site, f *fake) {
 	}
 }
 
-// yields makes a run yield these items, and stay in flight where it is held.
+// yields makes a run yield these items, and stay in flight when on hold.
 func yields(items ...string) func(p *predict.Prediction) {
 	return func(p *predict.Prediction) {
 		for _, item := range items {
@@ -96,7 +96,7 @@ func goldenModes() []goldenCase {
 			set: func(f *fake) { f.hold, f.runs = true, yields(`"one"`, `{"n":2}`) }},
 		{name: "wait_ended", request: ask("POST", "/predictions", prefer(`wait="600"`), `{"id":"a"}`)},
 		{name: "wait_failed", request: ask("POST", "/predictions", prefer("wait=600"), `{"id":"a"}`), set: failing},
-		{name: "wait_canceled", request: ask("POST", "/predictions", prefer("wait=600"), `{"id":"a"}`), set: held, during: cancels(a)},
+		{name: "wait_canceled", request: ask("POST", "/predictions", prefer("wait=600"), `{"id":"a"}`), set: onHold, during: cancels(a)},
 		{name: "wait_queue_timeout", request: ask("POST", "/predictions", prefer("wait=600"), `{"id":"a"}`),
 			set: func(f *fake) { f.waitErr = predict.ErrQueueTimeout }},
 
@@ -137,7 +137,7 @@ func goldenModes() []goldenCase {
 func goldenStreams() []goldenCase {
 	const put, a = "PUT", "/predictions/a"
 	stream := ask("POST", "/predictions", asStream, `{"id":"a","input":{"n":1}}`)
-	tells := func(p *predict.Prediction) {
+	emits := func(p *predict.Prediction) {
 		p.Output([]byte(`"one"`))
 		p.Log("stdout", []byte("a \"line\"\xff\n"))
 		p.Metric([]byte(`{"name":"tokens","value":2,"mode":"increment"}`))
@@ -145,7 +145,7 @@ func goldenStreams() []goldenCase {
 		p.Output([]byte("{\"two\":\n[2]}"))
 	}
 	return []goldenCase{
-		{name: "stream", request: stream, set: func(f *fake) { f.result, f.runs = yielded, tells }},
+		{name: "stream", request: stream, set: func(f *fake) { f.result, f.runs = yielded, emits }},
 		{name: "stream_put", request: ask(put, a, "Accept: application/json;q=0.5, Text/Event-Stream;q=0.9\r\n", ""),
 			set: func(f *fake) { f.result, f.runs = yielded, yields("1") }},
 		{name: "stream_before_async", request: ask("POST", "/predictions", asStream+"Prefer: respond-async\r\n", `{"id":"a"}`),
@@ -156,13 +156,13 @@ func goldenStreams() []goldenCase {
 			f.result = predict.Result{Status: predict.Failed, Error: "ValueError: no", Metrics: []byte(`{"predict_time":0.1}`)}
 		}},
 		{name: "stream_canceled", request: stream, set: func(f *fake) { f.hold, f.runs = true, yields("1") }, during: cancels(a)},
-		{name: "stream_http10", request: strings.Replace(stream, "HTTP/1.1", "HTTP/1.0", 1), set: func(f *fake) { f.result, f.runs = yielded, tells }},
+		{name: "stream_http10", request: strings.Replace(stream, "HTTP/1.1", "HTTP/1.0", 1), set: func(f *fake) { f.result, f.runs = yielded, emits }},
 		{name: "stream_not_streaming", request: stream, set: func(f *fake) { f.plain = true }},
 		{name: "stream_not_streaming_in_flight", request: ask(put, a, asStream, `{}`), set: func(f *fake) { f.plain = true },
 			before: holds(ask(put, a, asJSON, `{}`))},
 		{name: "stream_busy", request: stream, set: func(f *fake) { f.refusal = predict.ErrBusy }},
 		{name: "stream_queue_timeout", request: stream, set: func(f *fake) { f.waitErr = predict.ErrQueueTimeout }},
-		{name: "stream_joined", request: ask(put, a, asStream, `{}`), set: func(f *fake) { f.result, f.runs = yielded, tells },
+		{name: "stream_joined", request: ask(put, a, asStream, `{}`), set: func(f *fake) { f.result, f.runs = yielded, emits },
 			before: holds(ask(put, a, asJSON, `{}`)), during: finishes},
 		{name: "stream_truncated", request: ask(put, a, asStream, `{}`), set: func(f *fake) { f.history, f.runs = 2, yields("1", "2", "3") },
 			before: holds(ask(put, a, asJSON, `{}`))},

@@ -11,10 +11,10 @@ import (
 	"pinion/httpd/openapi"
 )
 
-// healthBound is how long the model's own check may take, by the HTTP contract.
+// healthBound is how long the model's health check may take, by the HTTP contract.
 const healthBound = 5 * time.Second
 
-// health always answers 200: the state is in the body.
+// health always answers 200; the status is in the body.
 func (s *Server) health(ctx *fasthttp.RequestCtx) {
 	bound, cancel := context.WithTimeout(context.Background(), healthBound)
 	defer cancel()
@@ -30,11 +30,11 @@ func (s *Server) health(ctx *fasthttp.RequestCtx) {
 	s.encodeSeldom(ctx, fasthttp.StatusOK, h)
 }
 
-// exampleBound is how long a run of the model's example may take.
+// exampleBound bounds a run of the model's example.
 const exampleBound = time.Minute
 
-// runExample runs the model's example where the request asks for that by the parameter "example"; else it is nil. Only who
-// may ask for a prediction may ask for this one.
+// runExample runs the model's example if the request has the parameter "example"; else it returns nil. It requires the same
+// permission as a prediction.
 func (s *Server) runExample(ctx *fasthttp.RequestCtx) *ExampleRun {
 	if !ctx.QueryArgs().Has("example") || !s.authorized(&ctx.Request.Header) || s.foreign(&ctx.Request.Header) {
 		return nil
@@ -54,10 +54,10 @@ func (s *Server) openAPI(ctx *fasthttp.RequestCtx) {
 	ctx.Response.SetBodyRaw(s.document(model))
 }
 
-// completed is a model's document, and what was made of it.
+// completed is a model's document, and the document that this server made of it.
 type completed struct{ model, whole []byte }
 
-// document is the model's document with what this server adds. It is made when it is first asked for.
+// document returns the model's document with this server's additions. It is made at the first request.
 func (s *Server) document(model []byte) []byte {
 	if c := s.completed.Load(); c != nil && bytes.Equal(c.model, model) {
 		return c.whole
@@ -66,7 +66,7 @@ func (s *Server) document(model []byte) []byte {
 		Title: s.opt.ModelName, Docs: s.opt.Docs != nil, Metrics: s.opt.Metrics != nil, Reload: s.opt.Reload != nil, Shutdown: !s.opt.NoShutdown,
 		Tokens: s.opt.Tokens != nil, Public: append(probes[:], s.opt.Public...),
 	})
-	if err != nil { // a document that came with the model, and is none
+	if err != nil { // the model brought an invalid document
 		s.log.Error("the OpenAPI document is served as it is", slog.Any("error", err))
 		whole = model
 	}
@@ -74,7 +74,7 @@ func (s *Server) document(model []byte) []byte {
 	return whole
 }
 
-// shutdown answers before anything ends, because Shutdown waits for the requests in flight.
+// shutdown answers before the server ends, because Shutdown waits for the requests in flight.
 func (s *Server) shutdown(ctx *fasthttp.RequestCtx) {
 	if !s.opt.ShutdownFromAny && !local(ctx) {
 		s.detail(ctx, fasthttp.StatusForbidden, "Only a program on the server's own machine may shut it down, and not through a proxy. "+
@@ -85,7 +85,7 @@ func (s *Server) shutdown(ctx *fasthttp.RequestCtx) {
 	s.svc.Shutdown()
 }
 
-// livez tells that the server answers, and that it is not beyond help.
+// livez answers 200 unless the server is defunct.
 func (s *Server) livez(ctx *fasthttp.RequestCtx) {
 	if err := s.svc.Defunct(); err != nil {
 		s.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
@@ -94,7 +94,7 @@ func (s *Server) livez(ctx *fasthttp.RequestCtx) {
 	literal(ctx, fasthttp.StatusOK, "{}")
 }
 
-// readyz tells whether predictions are taken, or why not.
+// readyz answers 200 if predictions are accepted, or says why not.
 func (s *Server) readyz(ctx *fasthttp.RequestCtx) {
 	if err := s.svc.Ready(); err != nil {
 		s.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())

@@ -4,41 +4,41 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Jobs is what a server for bodies needs of the queue behind it. The statuses of its jobs are HTTP's.
+// Jobs is the queue behind a server of NewJobs. The statuses of its jobs are HTTP statuses.
 type Jobs interface {
-	// Submit takes a body in and keeps it. false: it does not, because too many wait or it was closed.
+	// Submit enqueues a body, which it then owns. false: the queue is full or closed.
 	Submit(body []byte) (Job, bool)
-	// Ready is nil where jobs are carried out, or says why not.
+	// Ready says why jobs are not run; nil: they are.
 	Ready() error
 }
 
-// Job is a body on its way.
+// Job is an enqueued body.
 type Job interface {
-	// Wait waits for the job's end. What it returns stays valid.
+	// Wait waits for the job's end. The answer stays valid.
 	Wait() (status int, answer []byte)
-	// Cancel ends it, because nobody waits any more.
+	// Cancel ends the job, because its client has disconnected.
 	Cancel()
 }
 
-// contentText is what all answers to bodies are said to be, whatever a worker made: clients of the service that is
-// stood in for know no other.
+// contentText is the type of all answers of jobs. The service that NewJobs replaces, github.com/kemingy/batching, sends no
+// other.
 const contentText = "text/plain; charset=utf-8"
 
 // chunked is the length that fasthttp gives a body whose length is not announced.
 const chunked = -1
 
-// jobRoute is the route of all jobs, as OnRequest is told it.
+// jobRoute is the route of all jobs in OnRequest.
 const jobRoute = "/"
 
-// jobs answers every method and path with a job, but for a few paths of GET that are the server's own.
+// jobs answers every method and path with a job, except a few GET paths of the server.
 type jobs struct {
 	*Server
 	queue Jobs
 }
 
-// NewJobs makes a server of which every request is a job: its body goes to the queue, whatever its method, path and
-// headers, and the answer comes from there. An empty body is answered with an empty one. Only GET of /livez,
-// /readyz and, where Options has it, /metrics is the server's own.
+// NewJobs returns a server that makes every request a job: its body goes to the queue, for any method, path and headers,
+// and the answer comes from there. An empty body gets an empty answer. Only GET of /livez, /readyz and, if Options has it,
+// /metrics is answered by the server.
 func NewJobs(queue Jobs, o Options) *Server {
 	s := New(nil, o)
 	j := &jobs{Server: s, queue: queue}
@@ -46,8 +46,7 @@ func NewJobs(queue Jobs, o Options) *Server {
 	return s
 }
 
-// handle is around every request. Unlike Server.handle it leaves the answer as it is: nothing is translated or
-// compressed.
+// handle wraps every request. Unlike Server.handle it does not translate or compress the answer.
 func (j *jobs) handle(ctx *fasthttp.RequestCtx) {
 	if j.reports() {
 		defer j.report(ctx) // after recovered
@@ -71,13 +70,13 @@ func (j *jobs) handle(ctx *fasthttp.RequestCtx) {
 		j.carryOut(ctx)
 	}
 	j.finishBody(ctx)
-	ctx.Request.ReleaseBody(maxKept)
+	ctx.Request.ReleaseBody(maxReused)
 	if last || j.closing.Load() {
 		ctx.SetConnectionClose()
 	}
 }
 
-// own is what answers the server's own paths; nil: this is none.
+// own returns the handler of a path of the server, or nil.
 func (j *jobs) own(ctx *fasthttp.RequestCtx) fasthttp.RequestHandler {
 	if !ctx.IsGet() && !ctx.IsHead() || ctx.Request.Header.ContentLength() > 0 || ctx.Request.Header.ContentLength() == chunked {
 		return nil
@@ -101,14 +100,15 @@ func (j *jobs) readyz(ctx *fasthttp.RequestCtx) {
 	literal(ctx, fasthttp.StatusOK, "{}")
 }
 
-// carryOut makes a job of a request.
+// carryOut runs a request as a job.
 func (j *jobs) carryOut(ctx *fasthttp.RequestCtx) {
-	body, charged, err := j.takeBody(ctx)
+	taken, err := j.takeBody(ctx)
 	if err != nil {
 		j.refuse(ctx, err)
 		return
 	}
-	defer j.opt.Memory.Free(charged)
+	defer j.opt.Memory.Free(taken.charged)
+	body := taken.data
 	ctx.Response.Header.SetContentType(contentText)
 	if len(body) == 0 {
 		return
@@ -123,20 +123,20 @@ func (j *jobs) carryOut(ctx *fasthttp.RequestCtx) {
 	}
 	status, answer := j.await(ctx, job)
 	if status == fasthttp.StatusRequestTimeout {
-		ctx.SetConnectionClose() // as clients know it
+		ctx.SetConnectionClose() // as the batching service does
 	}
 	ctx.SetStatusCode(status)
 	ctx.Response.SetBodyRaw(answer)
 }
 
-// await waits for a job, and cancels it where its client leaves meanwhile.
+// await waits for a job, and cancels it if its client disconnects.
 func (j *jobs) await(ctx *fasthttp.RequestCtx, job Job) (int, []byte) {
 	if c, ok := ctx.Conn().(*conn); ok && c.fd >= 0 {
-		j.gone.add(&c.watch, job, ctx.Time())
-		defer j.gone.remove(&c.watch)
+		j.watcher.add(&c.watch, job, ctx.Time())
+		defer j.watcher.remove(&c.watch)
 	}
 	return job.Wait()
 }
 
-// livez tells that the server answers: its workers come and go by themselves.
+// livez says that the server answers. It does not depend on workers.
 func (j *jobs) livez(ctx *fasthttp.RequestCtx) { literal(ctx, fasthttp.StatusOK, "{}") }

@@ -18,11 +18,11 @@ type fakeJobs struct {
 	submitted chan *fakeJob
 }
 
-// fakeJob ends when it is told how, or is cancelled.
+// fakeJob ends when the test says how, or is canceled.
 type fakeJob struct {
-	body      string
-	end       chan int
-	cancelled chan struct{}
+	body     string
+	end      chan int
+	canceled chan struct{}
 }
 
 func (f *fakeJobs) Ready() error { return f.down }
@@ -46,7 +46,7 @@ func (j *fakeJob) Wait() (int, []byte) {
 }
 
 func (j *fakeJob) Cancel() {
-	close(j.cancelled)
+	close(j.canceled)
 	j.end <- 499
 }
 
@@ -63,7 +63,7 @@ func serveJobs(t *testing.T, queue *fakeJobs, o Options) string {
 	go func() { served <- s.Serve(ln) }()
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
 		if err := errors.Join(s.Shutdown(ctx), <-served); err != nil {
 			t.Error(err)
@@ -92,7 +92,7 @@ func jobsRequest(t *testing.T, method, url, body string) (*http.Response, string
 
 func TestJobs(t *testing.T) {
 	var routes []string
-	queue := &fakeJobs{down: errors.New("nobody is there")}
+	queue := &fakeJobs{down: errors.New("no worker is there")}
 	address := "http://" + serveJobs(t, queue, Options{MaxBody: 100, OnRequest: func(route, method string, code int, _ time.Duration) {
 		routes = append(routes, fmt.Sprint(method, " ", route, " ", code))
 	}})
@@ -110,7 +110,7 @@ func TestJobs(t *testing.T) {
 		{"GET", "/", "", 200, ""},
 		{"GET", "/metrics", "", 200, ""}, // the options have none
 		{"GET", "/livez", "", 200, "{}"},
-		{"GET", "/readyz", "", 503, `{"detail":"nobody is there"}`},
+		{"GET", "/readyz", "", 503, `{"detail":"no worker is there"}`},
 		{"POST", "/", "end 408", 408, "answer to end 408"},
 		{"POST", "/", "full", 429, "Too many requests wait for a worker"},
 		{"POST", "/", big, 413, `{"detail":"The request body is larger than 100 bytes, which is the most this server takes"}`},
@@ -133,7 +133,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestJobBodies: what a queue is given stays as it was, whatever comes on the same connection after it.
+// TestJobBodies: a queued body is not changed by later requests on its connection.
 func TestJobBodies(t *testing.T) {
 	queue := &fakeJobs{}
 	address := "http://" + serveJobs(t, queue, Options{})
@@ -152,7 +152,7 @@ func TestJobBodies(t *testing.T) {
 	}
 }
 
-// TestJobOfAClientThatLeft is cancelled.
+// TestJobOfAClientThatLeft is canceled.
 func TestJobOfAClientThatLeft(t *testing.T) {
 	queue := &fakeJobs{}
 	conn, err := net.Dial("tcp", serveJobs(t, queue, Options{}))
@@ -163,8 +163,8 @@ func TestJobOfAClientThatLeft(t *testing.T) {
 	j := <-queue.submitted
 	conn.Close()
 	select {
-	case <-j.cancelled:
-	case <-time.After(patience):
+	case <-j.canceled:
+	case <-time.After(testTimeout):
 		t.Fatal("the job goes on")
 	}
 }

@@ -26,7 +26,7 @@ func (v *vanishing) Find(predict.Kind, string) *predict.Prediction {
 	if v.left.Load() <= 0 {
 		return nil
 	}
-	return predict.New("a", predict.Request{}, epoch, ended{}, predict.Options{}) // nobody was to be told of it
+	return predict.New("a", predict.Request{}, epoch, ended{}, predict.Options{}) // it emits no events
 }
 
 func (v *vanishing) Result(predict.Kind, string) (*predict.Prediction, predict.Record, bool) {
@@ -48,10 +48,10 @@ func TestJoiningWhatEnds(t *testing.T) {
 	}
 }
 
-// crowded is a Service whose predictions have followers before their maker can follow them.
-type crowded struct{ *fake }
+// subscribed is a Service whose predictions have followers before their maker can follow them.
+type subscribed struct{ *fake }
 
-func (c crowded) Create(req predict.Request) (*predict.Prediction, error) {
+func (c subscribed) Create(req predict.Request) (*predict.Prediction, error) {
 	p, err := c.fake.Create(req)
 	for range predict.MaxSubscribers {
 		if _, err := p.Subscribe(); err != nil {
@@ -61,11 +61,11 @@ func (c crowded) Create(req predict.Request) (*predict.Prediction, error) {
 	return p, err
 }
 
-// TestCrowdedOut: a prediction that its maker cannot follow is ended, and its place given back.
-func TestCrowdedOut(t *testing.T) {
+// TestTooManySubscribers: a prediction that its maker cannot follow is ended, and its place given back.
+func TestTooManySubscribers(t *testing.T) {
 	f := newFake()
 	f.hold = true
-	c := serve(t, crowded{f}, Options{}).dial(t)
+	c := serve(t, subscribed{f}, Options{}).dial(t)
 	c.send(streamRequest("a"))
 	c.want(429)
 	wait(t, f.canceled, "the cancel")
@@ -76,7 +76,7 @@ func TestCrowdedOut(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepTheConnection: whatever a request is answered, the next one on its connection is answered
+// TestErrorsKeepTheConnection: after any answer, the next request on its connection is answered
 // too, or the answer before says that none will be.
 func TestErrorsKeepTheConnection(t *testing.T) {
 	for _, c := range allGolden() {

@@ -25,7 +25,7 @@ func TestLeavingAStreamCancels(t *testing.T) {
 				c.follow().want("start", "")
 				leave(c)
 				if id := wait(t, f.canceled, "the cancel"); id != "left" {
-					t.Errorf("cancelled %q", id)
+					t.Errorf("canceled %q", id)
 				}
 				wait(t, f.released, "the release")
 			})
@@ -33,7 +33,7 @@ func TestLeavingAStreamCancels(t *testing.T) {
 	}
 }
 
-// TestLeavingWhileStalledCancels: the stream's goroutine is in a write that nobody takes.
+// TestLeavingWhileStalledCancels: the stream's goroutine is in a write that is not read.
 func TestLeavingWhileStalledCancels(t *testing.T) {
 	f := newFake()
 	f.hold = true
@@ -71,7 +71,7 @@ func TestLastSubscriberCancels(t *testing.T) {
 	s.untilArmed(t, 1)
 	p.Output([]byte("1")) // it goes on
 	if len(f.canceled) != 0 {
-		t.Fatal("cancelled, and somebody follows it")
+		t.Fatal("canceled, and it has a subscriber")
 	}
 	others[2].Close()
 	wait(t, f.canceled, "the cancel")
@@ -125,7 +125,7 @@ func TestWhoseLeavingCancels(t *testing.T) {
 
 // open is how many connections the server has.
 func (s *site) open() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.conns)
+	s.conns.mu.Lock()
+	defer s.conns.mu.Unlock()
+	return len(s.conns.open)
 }

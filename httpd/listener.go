@@ -11,17 +11,17 @@ import (
 // errTooMany: Options.Concurrency connections are open.
 var errTooMany = errors.New("too many connections")
 
-// tooManyAnswer is what the connection above the limit is told.
+// tooManyAnswer is the answer to a connection above the limit.
 const tooManyAnswer = "HTTP/1.1 503 Service Unavailable\r\n" +
 	"Content-Type: application/json\r\nContent-Length: 33\r\nConnection: close\r\n" +
 	headerRetry + ": " + elsewhere + "\r\n\r\n" +
 	`{"detail":"Too many connections"}`
 
-// maxRejecting bounds the goroutines that refuse connections; above it they are just closed.
+// maxRejecting bounds the goroutines that refuse connections; beyond it connections are closed without an answer.
 const maxRejecting = 64
 
-// listener hands fasthttp connections that the server has adopted, and survives what is no reason to
-// stop serving: fasthttp takes any error of Accept for the end.
+// listener gives fasthttp the connections that the server adopted. It retries after temporary errors, because fasthttp ends
+// at any error of Accept.
 type listener struct {
 	net.Listener
 	srv *Server
@@ -35,7 +35,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			switch {
 			case l.srv.closing.Load():
 				return nil, io.EOF
-			case !passing(err):
+			case !temporary(err):
 				return nil, err
 			}
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
@@ -61,8 +61,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// passing tells whether an error of accept(2) concerns one connection, or a shortage that may end.
-func passing(err error) bool {
+// temporary reports whether an error of accept(2) concerns one connection, or a shortage that may end.
+func temporary(err error) bool {
 	for _, e := range []error{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
 		syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EPERM, syscall.EPROTO,
@@ -74,15 +74,15 @@ func passing(err error) bool {
 	return false
 }
 
-// reject tells a connection that there is no room, without holding up the next one.
+// reject answers a connection above the limit, on another goroutine.
 func (s *Server) reject(nc net.Conn) {
-	s.mu.Lock()
-	crowded := s.rejecting >= maxRejecting
-	if !crowded {
-		s.rejecting++
+	s.conns.mu.Lock()
+	overLimit := s.conns.rejecting >= maxRejecting
+	if !overLimit {
+		s.conns.rejecting++
 	}
-	s.mu.Unlock()
-	if crowded {
+	s.conns.mu.Unlock()
+	if overLimit {
 		nc.Close()
 		return
 	}
@@ -92,8 +92,8 @@ func (s *Server) reject(nc net.Conn) {
 			drain(nc, time.Second, time.Second)
 		}
 		nc.Close()
-		s.mu.Lock()
-		s.rejecting--
-		s.mu.Unlock()
+		s.conns.mu.Lock()
+		s.conns.rejecting--
+		s.conns.mu.Unlock()
 	}()
 }

@@ -8,15 +8,15 @@ import (
 
 const contentSSE = "text/event-stream"
 
-// mediaError is a body in a form that this server does not read.
+// mediaError is a body in a format that this server does not read.
 type mediaError struct {
 	reason   string
-	encoding bool // it is about the Content-Encoding
+	encoding bool // the Content-Encoding is the reason
 }
 
 func (e *mediaError) Error() string { return e.reason }
 
-// bodyForm is how a request's body is written.
+// bodyForm is the format of a request's body.
 type bodyForm uint8
 
 const (
@@ -25,7 +25,7 @@ const (
 	formBody          // multipart/form-data
 )
 
-// formOf tells how a request's body is written and compressed, or why it is not one that is read.
+// formOf returns the format and compression of a request's body, or why it is not read.
 func formOf(h *fasthttp.RequestHeader) (bodyForm, coding, error) {
 	var form bodyForm
 	switch t := h.ContentType(); {
@@ -48,14 +48,14 @@ func formOf(h *fasthttp.RequestHeader) (bodyForm, coding, error) {
 	return form, plain, nil
 }
 
-// isForm tells whether a Content-Type says multipart/form-data.
+// isForm reports whether a Content-Type is multipart/form-data.
 func isForm(contentType []byte) bool {
 	t, _, _ := bytes.Cut(contentType, []byte{';'})
 	return bytes.EqualFold(trim(t), []byte("multipart/form-data"))
 }
 
-// isJSON tells whether a Content-Type says JSON. None says so too; parameters do not matter, as JSON
-// is always UTF-8.
+// isJSON reports whether a Content-Type is JSON. An absent one counts as JSON. Parameters are ignored, since JSON is always
+// UTF-8.
 func isJSON(contentType []byte) bool {
 	if len(contentType) == 0 || string(contentType) == contentJSON {
 		return true
@@ -81,7 +81,7 @@ func isJSON(contentType []byte) bool {
 	return true
 }
 
-// isToken tells whether b may stand in a token of RFC 9110, section 5.6.2; b is not upper case.
+// isToken reports whether b may be in a token of RFC 9110, section 5.6.2; b is not upper case.
 func isToken(b byte) bool {
 	switch {
 	case 'a' <= b && b <= 'z', '0' <= b && b <= '9':

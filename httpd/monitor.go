@@ -1,7 +1,7 @@
 package httpd
 
-// NewMonitor makes a server that answers the probes and Options.Metrics only, and wants no token: for a port of its own, which
-// only those who watch the server can reach.
+// NewMonitor returns a server that answers only probes and Options.Metrics, and requires no token. It is for a separate port
+// that only monitoring can reach.
 func NewMonitor(svc Service, o Options) *Server {
 	o.Tokens = nil
 	s := New(svc, o)

@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -11,80 +12,81 @@ import (
 
 // Options of a Server. A zero field takes its default.
 type Options struct {
-	// MaxBody is the largest request body in bytes; a larger one is answered 413.
-	// Default: 100 MiB.
+	// MaxBody is the largest request body in bytes; the answer to a larger one is 413. Default: 100 MiB.
 	MaxBody int64
 
-	// HeaderTimeout is how long a client may take over a request's header. Its body may take longer:
-	// each 4 KiB that arrive earn another second, so that slow uploads pass and stalled ones end.
-	// Past it the answer is 408. Default: 60 s.
+	// HeaderTimeout is how long a client may take to send a request's header. Each 4 KiB of a body add a second, so that
+	// slow uploads pass and stalled ones end. After it the answer is 408. Default: 60 s.
 	HeaderTimeout time.Duration
 
-	// IdleTimeout is how long a connection may stay open between requests. The default, 650 s, is
-	// longer than the load balancers of the large clouds keep theirs (at most 600 s): the side that
-	// sends requests must be the one that closes first, or some requests meet a closed connection.
+	// IdleTimeout is how long a connection may stay open between requests. The default, 650 s, exceeds that of the load
+	// balancers of the large clouds (at most 600 s): if the server closed first, some requests would meet a closed
+	// connection.
 	IdleTimeout time.Duration
 
-	// WriteTimeout bounds how long a client may take none of an answer: a piece of at most 256 KiB
-	// that is not taken within it ends the connection (it may end after half of it). Default: 60 s.
+	// WriteTimeout ends a connection whose client takes no bytes of an answer: each part of at most 256 KiB must be written
+	// within it (or half of it, at the least). Default: 60 s.
 	WriteTimeout time.Duration
 
-	// Concurrency is how many connections may be open at once; one more is answered 503.
-	// Default: 16384.
+	// Concurrency is how many connections may be open at once; one more gets 503. Default: 16384.
 	Concurrency int
 
-	// Logger gets panics and refused connections, and at debug level what fasthttp has to say.
-	// Default: none.
+	// Logger receives panics and refused connections, and fasthttp's logs at debug level. Default: none.
 	Logger *slog.Logger
 
 	// CogVersion is the version of the cog interface that GET / names.
 	CogVersion string
 
-	// ModelName is the title of the OpenAPI document. Default: as the model's document has it.
+	// ModelName is the title of the OpenAPI document. Default: the title in the model's document.
 	ModelName string
 
-	// StreamComment is after how much silence a stream sends a comment, so that proxies on the way
-	// do not take it for dead. Default: 15 s, by the HTTP contract.
+	// StreamComment is after how much silence a stream sends a comment, so that proxies do not close it. Default: 15 s, by
+	// the HTTP contract.
 	StreamComment time.Duration
 
 	// CORSOrigins are the origins ("https://example.com") whose pages may call this server from a
-	// browser; "*" stands for all. Default: none; no CORS header is ever sent, and what a foreign page would change is 403.
+	// browser; "*" stands for all. Default: none: no CORS headers, and a foreign page's request that changes state gets 403.
 	CORSOrigins []string
 
-	// Tokens are wanted of every request, but for probes and the paths in Public; else it is answered 401. A request for health
-	// without one gets the state and no details. Default: none are wanted.
+	// Tokens are required of every request except probes and the paths in Public; else the answer is 401. A health request
+	// without one gets the status and no details. Default: none are required.
 	Tokens *Tokens
 
-	// Public are paths, such as "/docs", that want no token.
+	// Public are paths, for example "/docs", that require no token.
 	Public []string
 
-	// NoShutdown: POST /shutdown is not found.
+	// NoShutdown: the answer to POST /shutdown is 404.
 	NoShutdown bool
 
-	// ShutdownFromAny lets every client shut the server down. Default: programs on this machine alone.
+	// ShutdownFromAny lets every client shut the server down. Default: only programs on this machine.
 	ShutdownFromAny bool
 
-	// Reload is asked by POST /reload, from this machine only, and must not wait. What it has to say beside its error is in the
-	// answer. Nil: the path is not found.
+	// Reload is called by POST /reload, from this machine only, and must not block. Its notice is in the answer. Nil: the
+	// answer is 404.
 	Reload func() (notice string, err error)
 
-	// OnRequest is told of each request that was answered: the pattern of its route ("/predictions/{id}"; "": none
-	// is its), its method ("OTHER": none that this server knows), its status code, and how long the answer took; of a
-	// stream, its beginning. It must not block. Default: none.
+	// OnRequest receives each answered request: the pattern of its route ("/predictions/{id}"; "": no route), its method
+	// ("OTHER": unknown), its status code, and how long the answer took (of a stream, until its start). It must not block.
+	// Default: none.
 	OnRequest func(route, method string, code int, took time.Duration)
 
-	// AccessLines is how many lines a second the log may have of requests; what is beyond is left out. Default: none.
+	// AccessLines is how many requests a second are logged; more are left out. Default: none.
 	AccessLines int
 
-	// AccessProbes: requests of health and metrics have lines, too.
+	// AccessProbes: requests for health and metrics are logged too.
 	AccessProbes bool
 
-	// AccessText: the lines are for people. Method, path, status and time are the message, and the client is left out.
+	// AccessText: access lines are for people. Method, path, status and time are the message, and the client is left out.
+
 	AccessText bool
-	// Memory is what bodies and answers are charged to; nil: there is no limit.
+	// Memory is the budget for bodies and answers; nil: no limit.
 	Memory *memory.Budget
 
-	// Docs answers GET /docs, and Metrics GET /metrics; nil: the path is not found.
+	// Spool makes a file for a large body (of that size in bytes, or 0 for an unknown one) when Memory has no room for it.
+	// It returns nil where the server has no disk. Default: such bodies wait, or are refused.
+	Spool func(size int64) (*os.File, error)
+
+	// Docs answers GET /docs, and Metrics GET /metrics; nil: 404.
 	Docs, Metrics fasthttp.RequestHandler
 }
 

@@ -10,18 +10,18 @@ import (
 
 const headerFetchSite = "Sec-Fetch-Site"
 
-// foreignPage tells whether a browser sends a request that changes something for a page of another origin, which
-// Options.CORSOrigins does not name. CORS alone does not stop such a request: a form, or a fetch without a preflight, is
-// carried out, and the browser only keeps the answer from the page.
+// foreignPage reports whether a request that changes state comes from a browser page of another origin that
+// Options.CORSOrigins does not name. CORS alone does not stop it: a form, or a fetch without a preflight, is executed, and
+// the browser only hides the answer.
 //
-// Sec-Fetch-Site counts first: no page can set it, and it is right behind proxies that change Host. Browsers send it to
-// https and loopback addresses only; for others Origin must be this server's own. Clients that are no browsers send neither.
+// Sec-Fetch-Site counts first: no page can set it, and it is right even behind proxies that change Host. Browsers send it
+// only to https and loopback addresses; elsewhere Origin must be this server. Other clients send neither header.
 func (s *Server) foreignPage(ctx *fasthttp.RequestCtx) bool {
 	h := &ctx.Request.Header
 	return hasSeen(ctx, seenOrigin) && !h.IsGet() && !h.IsHead() && !h.IsOptions() && s.foreign(h)
 }
 
-// foreign tells whether a browser sends a request, of any method, for such a page.
+// foreign reports whether a request, of any method, comes from such a page.
 func (s *Server) foreign(h *fasthttp.RequestHeader) bool {
 	site, origin := h.Peek(headerFetchSite), h.Peek(fasthttp.HeaderOrigin)
 	switch {
@@ -30,13 +30,13 @@ func (s *Server) foreign(h *fasthttp.RequestHeader) bool {
 	case s.cors != nil && s.cors.allows(origin):
 		return false
 	case len(site) > 0:
-		return string(site) != "same-origin" && string(site) != "none" // none: the user's own doing
+		return string(site) != "same-origin" && string(site) != "none" // none: the user typed the address
 	default:
 		return !ownOrigin(string(origin), string(h.Host()))
 	}
 }
 
-// refuseForeign answers a request of which foreignPage is true.
+// refuseForeign answers a request for which foreignPage is true.
 func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
 	origin := ctx.Request.Header.Peek(fasthttp.HeaderOrigin)
 	remedy := "--cors-origin ORIGIN"
@@ -47,10 +47,10 @@ func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
 		"To allow that origin, start the server with "+remedy)
 }
 
-// ownOrigin tells whether origin is that of a page which a server named host serves itself.
+// ownOrigin reports whether origin is that of a page which the server named host serves.
 //
-// A page at http://name whose name was made to resolve to this machine (DNS rebinding) looks the same. So a name must
-// be one that strangers cannot register; https is safe because the stranger has no certificate for a proxy's name.
+// With DNS rebinding, an attacker's page at http://name looks the same. So the name must be one that cannot be registered.
+// https is safe, because the attacker has no certificate for the name.
 func ownOrigin(origin, host string) bool {
 	scheme, authority, ok := strings.Cut(strings.ToLower(origin), "://")
 	if !ok || authority == "" || scheme != "http" && scheme != "https" {
@@ -66,10 +66,10 @@ func ownOrigin(origin, host string) bool {
 	return scheme == "https" || unregistrable(authority)
 }
 
-// privateDomains are the top-level domains of names for one's own network. None can be registered.
+// privateDomains are the top-level domains for private networks. None can be registered.
 var privateDomains = [...]string{"localhost", "local", "internal", "lan", "home.arpa"}
 
-// unregistrable tells whether an authority is an IP address, or a name that nobody can register in the public DNS.
+// unregistrable reports whether an authority is an IP address, or a name that cannot be registered in the public DNS.
 func unregistrable(authority string) bool {
 	name := authority
 	if host, _, err := net.SplitHostPort(authority); err == nil {
@@ -87,14 +87,14 @@ func unregistrable(authority string) bool {
 	return false
 }
 
-// forwarding are the headers by which proxies say for whom they ask, besides those that begin with X-Forwarded.
+// forwarding are the headers with which proxies name their client, besides X-Forwarded-*.
 var forwarding = [...]string{
 	"Via", "Forwarded", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For",
 	"X-Envoy-External-Address", "Cf-Connecting-Ip", "True-Client-Ip", "Fastly-Client-Ip", "Fly-Client-Ip",
 }
 
-// local tells whether a request comes from a program on this machine: not through a proxy on it, and not from a browser, in
-// which a page of anybody's may run.
+// local reports whether a request comes from a program on this machine, but not from a proxy or a browser: a browser may run
+// any page.
 func local(ctx *fasthttp.RequestCtx) bool {
 	for key := range ctx.Request.Header.All() {
 		if len(key) > 11 && bytes.EqualFold(key[:11], []byte("X-Forwarded")) ||
@@ -110,7 +110,7 @@ func local(ctx *fasthttp.RequestCtx) bool {
 	switch from := ctx.RemoteAddr().(type) {
 	case *net.TCPAddr:
 		to, ok := ctx.LocalAddr().(*net.TCPAddr)
-		return from.IP.IsLoopback() || ok && from.IP.Equal(to.IP) // the machine's own address, asked from itself
+		return from.IP.IsLoopback() || ok && from.IP.Equal(to.IP) // this machine's address, from itself
 	case *net.UnixAddr:
 		return true
 	default:

@@ -49,7 +49,7 @@ func TestForeignPages(t *testing.T) {
 		{closed, "POST", "", "http://rebound.example.:5000", "rebound.example.:5000", true},
 		{closed, "POST", "", "http://notlocal:5000", "notlocal:5000", false},
 		{closed, "POST", "", "http://evil.notlocal:5000", "evil.notlocal:5000", true},
-		{closed, "POST", "", "https://model.example", "model.example", false}, // its certificate is nobody else's
+		{closed, "POST", "", "https://model.example", "model.example", false}, // only it has this certificate
 		{open, "POST", "cross-site", "https://a.example", "localhost", false},
 		{open, "POST", "cross-site", "https://b.example", "localhost", true},
 		{open, "POST", "", "null", "localhost", false},
@@ -110,7 +110,7 @@ func TestShutdownPolicy(t *testing.T) {
 	}
 }
 
-// FuzzOwnOrigin: whatever a page's origin is, over http a name that can be registered is never taken for the server's own.
+// FuzzOwnOrigin: for any origin of a page, over http a name that can be registered is never taken for the server's own.
 func FuzzOwnOrigin(f *testing.F) {
 	f.Add("rebound", ":5000")
 	f.Add("a.b", "")

@@ -12,53 +12,53 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// outputMember is the member of a prediction object in which files may be.
+// outputMember is the member of a prediction object that may have files.
 const outputMember = "output"
 
-// readOther reads the body of a create request that is more than plain JSON. The files in it, if any, are in the
-// request's Attachments; after an error there are none.
+// readOther reads the body of a create request that is not plain JSON. Its files are the request's Attachments; after an
+// error they are removed.
 func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding coding) (req predict.Request, err error) {
 	in, err := k.open(ctx, encoding)
 	if err != nil {
 		return req, err
 	}
 	defer in.close()
-	box := &inbox{svc: k.svc}
+	files := &attachments{svc: k.svc}
 	room := &lease{budget: k.opt.Memory}
 	defer func() {
 		req.Charged = room.bytes
 		switch failed := in.failed(); {
-		case err == nil && box.Inbox != nil:
-			req.Attachments = box.Inbox
+		case err == nil && files.Attachments != nil:
+			req.Attachments = files.Attachments
 		case err != nil:
-			box.close()
+			files.close()
 			if failed != nil {
-				err = failed // whatever the format's reader made of it
+				err = failed // the body's error, not the format reader's
 			}
 		}
 	}()
 	switch form {
 	case packBody:
-		return k.readPack(in, box, room)
+		return k.readPack(in, files, room)
 	case formBody:
-		return k.readForm(in, string(ctx.Request.Header.ContentType()), box, room)
+		return k.readForm(in, string(ctx.Request.Header.ContentType()), files, room)
 	}
-	body, err := room.readAll(in)
+	body, err := k.readUnsized(in, room)
 	if err != nil {
 		return req, err
 	}
-	return readEnvelope(body, len(ctx.Request.Header.ContentType()) > 0)
+	return body.request(len(ctx.Request.Header.ContentType()) > 0)
 }
 
 // readPack reads a body in MessagePack.
-func (k collection) readPack(in *intake, box *inbox, room *lease) (predict.Request, error) {
+func (k collection) readPack(in *decodedBody, files *attachments, room *lease) (predict.Request, error) {
 	body, err := msgpack.ToJSON(in, msgpack.Options{
 		Most: k.opt.MaxBody,
 		Bins: "input",
 		Grow: func(n int) error { return room.grow(int64(n)) },
 		Bin: func(dst []byte, from io.Reader) ([]byte, error) {
-			n, err := box.add("", "", from)
-			return predict.AppendStandIn(dst, n, ""), err
+			n, err := files.add("", "", from)
+			return predict.AppendPlaceholder(dst, n, ""), err
 		},
 	})
 	var syntax *msgpack.SyntaxError
@@ -73,27 +73,7 @@ func (k collection) readPack(in *intake, box *inbox, room *lease) (predict.Reque
 	return readObject(body, rawjson.Lists{})
 }
 
-// inbox asks the service for a place when the first file comes.
-type inbox struct {
-	svc Service
-	predict.Inbox
-}
-
-func (b *inbox) add(name, mediaType string, from io.Reader) (int, error) {
-	if b.Inbox == nil {
-		b.Inbox = b.svc.Inbox()
-	}
-	return b.Inbox.Add(name, mediaType, from)
-}
-
-func (b *inbox) close() {
-	if b.Inbox != nil {
-		b.Inbox.Close()
-	}
-}
-
-// render puts an answer into the form that its client asks for. Requests that ask for none pay two looks at
-// their headers.
+// render converts an answer to the format that its client prefers. Other requests pay two header lookups.
 func (s *Server) render(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Request.Header
 	if rendered(h, false) == asPack && string(ctx.Response.Header.ContentType()) == contentJSON {
@@ -104,15 +84,15 @@ func (s *Server) render(ctx *fasthttp.RequestCtx) {
 	}
 }
 
-// pack turns an answer in JSON into MessagePack.
+// pack converts an answer from JSON to MessagePack.
 func (s *Server) pack(ctx *fasthttp.RequestCtx) {
 	varies(&ctx.Response.Header, fasthttp.HeaderAccept)
 	var body []byte
 	var release func()
-	if big, ok := ctx.Response.BodyStream().(*pieces); ok {
+	if big, ok := ctx.Response.BodyStream().(*sliceBody); ok {
 		cost := 2 * int64(big.size())
 		if !s.opt.Memory.Take(cost, cost) {
-			ctx.Response.ResetBody() // lets go of it
+			ctx.Response.ResetBody() // releases the record
 			s.refuse(ctx, &roomError{cost, memory.ErrFull})
 			return
 		}
@@ -125,12 +105,12 @@ func (s *Server) pack(ctx *fasthttp.RequestCtx) {
 		body = ctx.Response.Body()
 	}
 	out, err := msgpack.FromJSON(make([]byte, 0, len(body)), body, outputMember)
-	if err != nil { // rather none than another number
+	if err != nil { // an error, rather than a wrong number
 		s.detail(ctx, fasthttp.StatusNotAcceptable, "The answer cannot be MessagePack: "+err.Error()+"; ask for JSON")
-		out, _ = msgpack.FromJSON(nil, ctx.Response.Body(), outputMember) // it has no numbers
+		out, _ = msgpack.FromJSON(nil, ctx.Response.Body(), outputMember) // without numbers, this cannot fail
 	}
 	if release != nil {
-		ctx.Response.SetBodyStream(&pieces{parts: [3][]byte{out}, release: release}, len(out))
+		ctx.Response.SetBodyStream(&sliceBody{parts: [3][]byte{out}, release: release}, len(out))
 	} else {
 		ctx.Response.SetBodyRaw(out)
 	}

@@ -12,27 +12,26 @@ import (
 )
 
 const (
-	// parkAbove is how many connections may be open before any is parked: what fewer hold is not worth it.
+	// parkAbove is how many connections may be open before idle ones are parked: fewer hold too little memory.
 	parkAbove = 256
-	// sweepEvery is the time between two looks at the connections. One that was idle from one look to the next is
-	// parked.
+	// sweepEvery is the time between two sweeps. A connection that was idle from one to the next is parked.
 	sweepEvery = time.Second
 )
 
-// parking is where connections wait that nobody has used for a while. A connection that fasthttp serves holds a
-// goroutine, its two buffers and its context, 22 KiB in all, between two requests as well. One that is parked has
-// left fasthttp, which takes it for closed, and is a descriptor in an epoll set until something comes.
+// parking holds idle connections. A connection that fasthttp serves keeps a goroutine, two buffers and a context, 22 KiB in
+// all, even between requests. A parked one is only a descriptor in an epoll set until bytes arrive; fasthttp considers it
+// closed.
 type parking struct {
 	serve func(net.Conn) // serves a connection again
 
 	mu   sync.Mutex
 	by   map[int32]*conn
-	gen  int32 // counts those that came, so that a late event is told from one that counts
+	gen  int32 // counts the parkings, so that a late event can be recognized
 	epfd int   // -1 while not started, and after close
 	ep   *os.File
 }
 
-// start makes the epoll set and the goroutine that reads it. Only the first call does anything.
+// start makes the epoll set and starts the goroutine that reads it. Only the first call has an effect.
 func (k *parking) start() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -48,7 +47,7 @@ func (k *parking) start() error {
 	return nil
 }
 
-// close ends the goroutine. What is parked is not served any more.
+// close ends the goroutine. Parked connections are not served again.
 func (k *parking) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -58,11 +57,11 @@ func (k *parking) close() {
 	}
 }
 
-// add takes a connection that fasthttp has done with; false: it cannot, and it is to be closed.
+// add parks a connection that fasthttp has released; false: it cannot, and the caller closes it.
 func (k *parking) add(c *conn) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.epfd < 0 || !c.is(connParked) { // killed meanwhile, and its descriptor may be another's
+	if k.epfd < 0 || !c.is(connParked) { // killed meanwhile, and its descriptor may be reused
 		return false
 	}
 	k.gen++
@@ -75,7 +74,7 @@ func (k *parking) add(c *conn) bool {
 	return true
 }
 
-// wake has a connection served again on which something came.
+// wake serves a connection again after bytes have arrived.
 func (k *parking) wake(fd, gen int32) {
 	k.mu.Lock()
 	c := k.by[fd]
@@ -90,7 +89,7 @@ func (k *parking) wake(fd, gen int32) {
 	go k.serve(c)
 }
 
-// evict closes a connection if it is parked. The caller forgets it then.
+// evict closes a connection if it is parked, and reports whether it was. The caller then forgets it.
 func (k *parking) evict(c *conn) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -104,15 +103,15 @@ func (k *parking) evict(c *conn) bool {
 	return true
 }
 
-// sweep parks the connections that were idle at the last sweep and ever since, where there are many, and closes
-// those whose time is over. It comes again as long as there is something to do.
+// sweep parks the connections that have been idle since the last sweep, if many are open, and closes parked ones whose idle
+// timeout has ended. It sets its timer again while it has work.
 func (s *Server) sweep() {
 	now := int64(time.Since(s.began))
 	var idle, late []*conn
-	s.mu.Lock()
-	many := len(s.conns) > s.parkAbove
+	s.conns.mu.Lock()
+	many := len(s.conns.open) > s.conns.parkAbove
 	left := many
-	for c := range s.conns {
+	for c := range s.conns.open {
 		switch connPhase(c.phase.Load()) {
 		case connIdle:
 			if many && c.fd >= 0 && c.quiet.Swap(true) {
@@ -125,13 +124,13 @@ func (s *Server) sweep() {
 			}
 		}
 	}
-	s.sweeping = left && !s.closing.Load()
-	if s.sweeping {
-		s.sweeper.Reset(sweepEvery)
+	s.conns.sweeping = left && !s.closing.Load()
+	if s.conns.sweeping {
+		s.conns.sweeper.Reset(sweepEvery)
 	}
-	s.mu.Unlock()
+	s.conns.mu.Unlock()
 	for _, c := range idle {
-		c.nudge()
+		c.wakeRead()
 	}
 	for _, c := range late {
 		if s.parking.evict(c) {
@@ -140,42 +139,42 @@ func (s *Server) sweep() {
 	}
 }
 
-// mind begins to sweep where there are many connections. Called with the lock held.
-func (s *Server) mind() {
-	if len(s.conns) > s.parkAbove && !s.sweeping {
-		s.sweeping = true
-		s.sweeper.Reset(sweepEvery)
+// startSweeping starts the sweep if many connections are open. Called with the lock held.
+func (s *Server) startSweeping() {
+	if len(s.conns.open) > s.conns.parkAbove && !s.conns.sweeping {
+		s.conns.sweeping = true
+		s.conns.sweeper.Reset(sweepEvery)
 	}
 }
 
-// nudge makes a connection's goroutine, which waits for the next request, park it. Where a request has come in
-// the meantime the read that is broken off is made again. Safe from any goroutine.
-func (c *conn) nudge() {
-	c.nudging.Lock()
-	defer c.nudging.Unlock()
-	c.nudged = true
+// wakeRead interrupts the read of a connection's goroutine, so that it parks the connection. If a request has arrived
+// meanwhile the read is repeated. Safe from any goroutine.
+func (c *conn) wakeRead() {
+	c.wakeMu.Lock()
+	defer c.wakeMu.Unlock()
+	c.woken = true
 	_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // fails once it is closed
 }
 
-// wasNudged tells whether the read that has failed with err was broken off by nudge.
-func (c *conn) wasNudged(err error) bool {
+// wasWoken reports whether the read that failed with err was interrupted by wakeRead.
+func (c *conn) wasWoken(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}
-	c.nudging.Lock()
-	defer c.nudging.Unlock()
-	was := c.nudged
-	c.nudged = false
-	return was
+	c.wakeMu.Lock()
+	defer c.wakeMu.Unlock()
+	woken := c.woken
+	c.woken = false
+	return woken
 }
 
-// newEpoll makes an epoll set that waits in Go's poller, so that it costs nothing, however many wait in it.
+// newEpoll makes an epoll set that waits in Go's poller, so that it costs nothing while idle.
 func newEpoll() (int, *os.File, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return -1, nil, err
 	}
-	// os.NewFile gives a descriptor to Go's poller only where it is marked so. Nobody reads this one.
+	// os.NewFile gives a descriptor to Go's poller only if it is non-blocking.
 	if err := unix.SetNonblock(fd, true); err != nil {
 		unix.Close(fd)
 		return -1, nil, err
@@ -183,7 +182,7 @@ func newEpoll() (int, *os.File, error) {
 	return fd, os.NewFile(uintptr(fd), "epoll"), nil
 }
 
-// readEpoll hands on events until the set is closed (nil) or cannot be read.
+// readEpoll handles events until the set is closed (nil) or cannot be read.
 func readEpoll(ep *os.File, handle func(fd, gen int32)) error {
 	rc, err := ep.SyscallConn()
 	if err != nil {

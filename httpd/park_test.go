@@ -16,9 +16,9 @@ import (
 // lot starts a server that parks every connection that two sweeps find idle.
 func lot(t *testing.T, f *fake, o Options) *site {
 	s := serve(t, f, o)
-	s.mu.Lock()
-	s.parkAbove = 0
-	s.mu.Unlock()
+	s.conns.mu.Lock()
+	s.conns.parkAbove = 0
+	s.conns.mu.Unlock()
 	return s
 }
 
@@ -80,14 +80,14 @@ func TestParkedConnectionsKeepTheirTime(t *testing.T) {
 	if n := s.parkedNow(); n != 1 {
 		t.Fatalf("%d are parked, want 1: it has an hour", n)
 	}
-	s.mu.Lock()
-	for c := range s.conns {
+	s.conns.mu.Lock()
+	for c := range s.conns.open {
 		if left := time.Until(s.began.Add(time.Duration(c.until.Load()))); left < 50*time.Minute || left > time.Hour {
 			t.Errorf("%v are left to it", left)
 		}
 		c.until.Store(int64(time.Since(s.began) - time.Second))
 	}
-	s.mu.Unlock()
+	s.conns.mu.Unlock()
 	s.sweep()
 	c.ended()
 	if n := s.open(); n != 0 {
@@ -109,7 +109,7 @@ func TestShutdownClosesParkedConnections(t *testing.T) {
 }
 
 // TestOnlyIdleConnectionsAreParked: one that has not sent a byte, one within a request's header, one within its
-// body and one that waits for its answer are nudged, and nothing comes of it.
+// body and one that waits for its answer are woken, and nothing comes of it.
 func TestOnlyIdleConnectionsAreParked(t *testing.T) {
 	f := newFake()
 	f.hold = true
@@ -122,14 +122,14 @@ func TestOnlyIdleConnectionsAreParked(t *testing.T) {
 	p := wait(t, f.started, "the prediction")
 	await.Eventually(t, "all are known", func() bool { return s.open() == 4 })
 	for range 10 {
-		s.mu.Lock()
+		s.conns.mu.Lock()
 		all := make([]*conn, 0, 4)
-		for c := range s.conns {
+		for c := range s.conns.open {
 			all = append(all, c)
 		}
-		s.mu.Unlock()
+		s.conns.mu.Unlock()
 		for _, c := range all {
-			c.nudge()
+			c.wakeRead()
 		}
 		s.sweep()
 	}

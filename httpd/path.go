@@ -17,24 +17,22 @@ const (
 	idPattern = `^[^/\u0000-\u001f\u007f-\u009f]*$`
 )
 
-// pathID is the id in a request's path; false where its escapes cannot be decoded: it names nothing.
+// pathID returns the id in a request's path; false: its escapes are invalid.
 func pathID(ctx *fasthttp.RequestCtx) (string, bool) {
 	segment, _ := ctx.UserValue("id").(string)
-	// Decoding copies where it changes something; where it does not, the id is a part of the request's
-	// buffer and must not outlive it.
+	// Decoding copies only if it changes something. Otherwise the id is part of the request's buffer and must be copied.
 	id, err := url.PathUnescape(segment)
 	return strings.Clone(id), err == nil
 }
 
-// checkID says what is wrong with an id that a path names for a new prediction.
+// checkID says what is wrong with the id in the path of a new prediction.
 func (k collection) checkID(id string) error {
 	var bad problems
 	bad.checkID(id, func() string { return quote(rawjson.AppendQuoted(nil, id)) }, "path", k.noun+"_id")
 	return bad.err()
 }
 
-// checkID wants id to be one: it becomes a part of paths, and a key of logs and folders. shown is how a
-// message shows it.
+// checkID requires a valid id: it becomes a part of paths, logs and folder names. shown returns it for a message.
 func (p *problems) checkID(id string, shown func() string, where, name string) {
 	switch {
 	case id == "":

@@ -10,16 +10,15 @@ import (
 	"pinion/runtime/predict"
 )
 
-// collection is what stands under /predictions or under /trainings: the two differ in their kind and in
-// the words of their answers.
+// collection is the routes under /predictions or /trainings. The two differ in their kind and their messages.
 type collection struct {
 	*Server
 	kind  predict.Kind
-	noun  string // "prediction"; with an s it is the path
+	noun  string // "prediction"; the path has the plural
 	title string // "Prediction"
 }
 
-// create answers POST: a new prediction, carried out and answered as its client asks.
+// create answers POST: it creates and runs a prediction.
 func (k collection) create(ctx *fasthttp.RequestCtx) {
 	req, how, err := k.read(ctx)
 	taken := false
@@ -37,7 +36,7 @@ func (k collection) create(ctx *fasthttp.RequestCtx) {
 	k.carryOut(ctx, p, how)
 }
 
-// put answers PUT: as create, but where the id is in flight the client joins that prediction.
+// put answers PUT: like create, but if the id is in flight the client joins that prediction.
 func (k collection) put(ctx *fasthttp.RequestCtx) {
 	if k.unserved() {
 		k.notFound(ctx)
@@ -66,7 +65,7 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 	}
 	req.ID, req.Idempotent = id, true
 	for range maxJoins {
-		// For a stream the service is asked first: it knows whether the model has any.
+		// For a stream, Create is called first: it checks whether the model streams.
 		if how.mode != predict.Stream && k.join(ctx, id, how) {
 			return
 		}
@@ -79,7 +78,7 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		case errors.Is(err, predict.ErrNotStreaming), errors.Is(err, predict.ErrNoTraining):
 			k.refuse(ctx, err)
 			return
-		case k.join(ctx, id, how): // whatever is wrong with this request, that one is in flight
+		case k.join(ctx, id, how): // in flight: the error of this request does not matter
 			return
 		case !errors.Is(err, predict.ErrInFlight):
 			k.refuse(ctx, err)
@@ -89,7 +88,7 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 	k.refuse(ctx, predict.ErrInFlight)
 }
 
-// discard removes the files of a request that no prediction has taken, and frees its memory.
+// discard removes the files of a request that became no prediction, and frees its memory.
 func (s *Server) discard(req *predict.Request, taken *bool) {
 	if *taken {
 		return
@@ -97,11 +96,13 @@ func (s *Server) discard(req *predict.Request, taken *bool) {
 	if req.Attachments != nil {
 		req.Attachments.Close()
 	}
+	if req.Disk != nil {
+		req.Disk.Unmap(true)
+	}
 	s.opt.Memory.Free(req.Charged)
 }
 
-// maxJoins bounds how often a PUT looks again because the prediction that it found had ended when it
-// came to join it.
+// maxJoins bounds how often a PUT retries because the prediction in flight ended before it could join.
 const maxJoins = 100
 
 // get answers GET with the state of a prediction.
@@ -123,7 +124,7 @@ func (k collection) get(ctx *fasthttp.RequestCtx) {
 	k.detail(ctx, fasthttp.StatusNotFound, k.title+" not found")
 }
 
-// cancel answers at once; the prediction's own request tells how it ended.
+// cancel answers at once. The request that created the prediction gets its result.
 func (k collection) cancel(ctx *fasthttp.RequestCtx) {
 	if k.unserved() {
 		k.notFound(ctx)
@@ -137,10 +138,10 @@ func (k collection) cancel(ctx *fasthttp.RequestCtx) {
 	literal(ctx, fasthttp.StatusOK, "{}")
 }
 
-// unserved tells whether the model has nothing of this kind.
+// unserved reports whether the model lacks this kind.
 func (k collection) unserved() bool { return k.kind == predict.KindTraining && !k.svc.HasTraining() }
 
-// read reads a create request, as far as it stands in its headers and its body.
+// read reads the headers and the body of a create request.
 func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, error) {
 	if k.unserved() {
 		return predict.Request{}, asked{}, predict.ErrNoTraining
@@ -152,11 +153,9 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	}
 	var req predict.Request
 	if form == jsonBody && encoding == plain {
-		var body []byte
-		var charged int64
-		if body, charged, err = k.takeBody(ctx); err == nil {
-			req, err = readEnvelope(body, len(h.ContentType()) > 0)
-			req.Body, req.Charged = body, charged
+		var body received
+		if body, err = k.takeBody(ctx); err == nil {
+			req, err = body.request(len(h.ContentType()) > 0)
 		}
 	} else {
 		req, err = k.readOther(ctx, form, encoding)
@@ -171,7 +170,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	req.Kind, req.Mode = k.kind, how.mode
 	req.WantFile = rendered(h, true) == asFile
 	if how.bounded {
-		req.Mode = predict.Async // it goes on when its client has waited enough
+		req.Mode = predict.Async // it continues after the client's wait
 	}
 	if k.kind == predict.KindTraining && how.mode == predict.Stream {
 		return req, how, predict.ErrTrainingStream
@@ -186,7 +185,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	return req, how, nil
 }
 
-// join answers a PUT with the prediction of that id that is in flight; false: there is none.
+// join answers a PUT with the prediction in flight with that id; false: there is none.
 func (k collection) join(ctx *fasthttp.RequestCtx, id string, how asked) bool {
 	p := k.svc.Find(k.kind, id)
 	if p == nil {
@@ -199,7 +198,7 @@ func (k collection) join(ctx *fasthttp.RequestCtx, id string, how asked) bool {
 		case err == nil:
 			k.stream(ctx, p, sub, nil)
 			return true
-		case errors.Is(err, predict.ErrNotTold): // it has ended since, and its events are gone
+		case errors.Is(err, predict.ErrNotObserved): // it ended meanwhile, and its events are freed
 			p.Release()
 			return false
 		default:
@@ -210,7 +209,7 @@ func (k collection) join(ctx *fasthttp.RequestCtx, id string, how asked) bool {
 	}
 	p, rec, ok := k.svc.Result(k.kind, id)
 	if !ok {
-		return false // it has ended since, and is not kept
+		return false // it ended meanwhile, and is not retained
 	}
 	k.object200(ctx, &rec, p)
 	restate(ctx, fasthttp.StatusAccepted)

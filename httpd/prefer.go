@@ -10,17 +10,16 @@ import (
 	"pinion/runtime/predict"
 )
 
-// asked is how a client wants to be answered.
+// asked is the mode of answer that a client asks for.
 type asked struct {
 	mode predict.Mode
-	// bounded: it waits for at most wait, then takes the state that there is.
+	// bounded: it waits for at most wait, then gets the current state.
 	bounded bool
 	wait    time.Duration
 }
 
-// readMode reads it from the headers: a stream where Accept lists one, or else what Prefer says
-// (RFC 7240). respond-async goes before wait. Nothing is copied and nothing is refused: a preference
-// that cannot be read is one that this server does not know.
+// readMode reads the mode: a stream if Accept lists one, else what Prefer says (RFC 7240). respond-async takes precedence
+// over wait. Invalid preferences are ignored.
 func readMode(h *fasthttp.RequestHeader) asked {
 	if len(h.Peek(fasthttp.HeaderAccept)) > 0 {
 		for _, line := range h.PeekAll(fasthttp.HeaderAccept) {
@@ -37,13 +36,13 @@ func readMode(h *fasthttp.RequestHeader) asked {
 		for len(line) > 0 {
 			var item []byte
 			item, line = cutUnquoted(line, ',')
-			item, _ = cutUnquoted(item, ';') // of its parameters none is known
+			item, _ = cutUnquoted(item, ';') // no parameter is known
 			name, value, _ := bytes.Cut(item, []byte{'='})
 			name, value = trim(name), trim(value)
 			switch {
 			case bytes.EqualFold(name, []byte("respond-async")):
 				return asked{mode: predict.Async}
-			case bytes.EqualFold(name, []byte("wait")) && !a.bounded: // of equal ones the first counts
+			case bytes.EqualFold(name, []byte("wait")) && !a.bounded: // the first one counts
 				a.wait, a.bounded = readSeconds(value)
 			}
 		}
@@ -51,7 +50,7 @@ func readMode(h *fasthttp.RequestHeader) asked {
 	return a
 }
 
-// listsStream tells whether a line of Accept names text/event-stream, and not with a weight of zero.
+// listsStream reports whether a line of Accept names text/event-stream with a weight above zero.
 func listsStream(line []byte) bool {
 	for len(line) > 0 {
 		var item []byte
@@ -67,7 +66,7 @@ func listsStream(line []byte) bool {
 	return false
 }
 
-// readSeconds reads a number of seconds, in quotes or without.
+// readSeconds reads a number of seconds, quoted or not.
 func readSeconds(value []byte) (time.Duration, bool) {
 	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {
 		value = value[1 : n-1]
@@ -81,12 +80,12 @@ func readSeconds(value []byte) (time.Duration, bool) {
 		if b < '0' || b > '9' {
 			return 0, false
 		}
-		seconds = min(seconds*10+int64(b-'0'), most/10-1) // longer than the server will live
+		seconds = min(seconds*10+int64(b-'0'), most/10-1) // longer than any server runs
 	}
 	return time.Duration(seconds) * time.Second, true
 }
 
-// cutUnquoted cuts b at the first sep outside of a quoted string.
+// cutUnquoted cuts b at the first sep outside a quoted string.
 func cutUnquoted(b []byte, sep byte) (before, after []byte) {
 	quoted := false
 	for i := 0; i < len(b); i++ {

@@ -56,7 +56,7 @@ func TestModes(t *testing.T) {
 		}
 		got := readMode(&h)
 		if got.bounded && got.wait > 365*24*time.Hour && c.want.wait == years {
-			got.wait = years // any time that nobody waits for
+			got.wait = years // longer than any wait
 		}
 		if got != c.want {
 			t.Errorf("Accept %q, Prefer %q: %+v, want %+v", c.accept, c.prefer, got, c.want)

@@ -6,8 +6,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// reload has the workers replaced by such as have the model as it is now, and does not wait for that. Only a program
-// on this machine may ask.
+// reload replaces the workers by new ones that load the model as it is now, and does not wait. Only a program on this
+// machine may call it.
 func (s *Server) reload(ctx *fasthttp.RequestCtx) {
 	if !local(ctx) {
 		s.detail(ctx, fasthttp.StatusForbidden, "Only a program on the server's own machine may ask for a reload, and not through a proxy")

@@ -6,25 +6,25 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// routeKey is where a request's context has the pattern of its route.
+// routeKey is the key of a request's route pattern in its context.
 type routeKey struct{}
 
-// named is h, and lets OnRequest know of its route.
+// named wraps h and stores its route for OnRequest.
 func (s *Server) named(route string, h fasthttp.RequestHandler) fasthttp.RequestHandler {
 	if s.opt.OnRequest == nil {
 		return h
 	}
-	var key, value any = routeKey{}, route // made once: a request allocates nothing for it
+	var key, value any = routeKey{}, route // made once, so that a request does not allocate
 	return func(ctx *fasthttp.RequestCtx) {
 		ctx.SetUserValue(key, value)
 		h(ctx)
 	}
 }
 
-// reports tells whether anybody wants to know of requests.
+// reports reports whether requests are counted or logged.
 func (s *Server) reports() bool { return s.opt.OnRequest != nil || s.access != nil }
 
-// report tells OnRequest and the log of a request that was answered.
+// report passes an answered request to OnRequest and the log.
 func (s *Server) report(ctx *fasthttp.RequestCtx) {
 	took := time.Since(ctx.Time())
 	if s.access != nil {
@@ -37,7 +37,7 @@ func (s *Server) report(ctx *fasthttp.RequestCtx) {
 	s.opt.OnRequest(route, methodName(ctx.Method()), ctx.Response.StatusCode(), took)
 }
 
-// methodName is one of a few constants: clients must not be able to make names.
+// methodName returns one of a few constants, so that clients cannot create new label values.
 func methodName(method []byte) string {
 	for _, known := range [...]string{
 		fasthttp.MethodPost, fasthttp.MethodGet, fasthttp.MethodPut, fasthttp.MethodHead, fasthttp.MethodOptions,

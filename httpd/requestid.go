@@ -3,16 +3,16 @@ package httpd
 import "github.com/valyala/fasthttp"
 
 const (
-	// headerRequestID is by which clients and proxies find a request again: in its answer, in logs, in its webhooks.
+	// headerRequestID identifies a request for clients and proxies: in its answer, in logs and in webhooks.
 	headerRequestID = "X-Request-Id"
 	maxRequestID    = 200 // bytes
 
-	// headerWarning says what a client may have meant otherwise, once for each.
+	// headerWarning tells a client about an unknown input, one header for each.
 	headerWarning = "Pinion-Warning"
 )
 
-// requestID is the id that a request came with; nil: none, or one that is too long or not printable ASCII. None is made
-// here: a prediction has an id already.
+// requestID returns the request's X-Request-Id; nil: none, or one that is too long or not printable ASCII. The server
+// generates none: a prediction has an id.
 func requestID(ctx *fasthttp.RequestCtx) []byte {
 	if !hasSeen(ctx, seenRequestID) {
 		return nil
@@ -24,14 +24,14 @@ func requestID(ctx *fasthttp.RequestCtx) []byte {
 	return id
 }
 
-// echoRequestID puts a request's id into its answer.
+// echoRequestID copies a request's id to its answer.
 func echoRequestID(ctx *fasthttp.RequestCtx) {
 	if id := requestID(ctx); id != nil {
 		ctx.Response.Header.SetBytesV(headerRequestID, id)
 	}
 }
 
-// warn puts warnings into an answer.
+// warn adds warnings to an answer.
 func warn(ctx *fasthttp.RequestCtx, warnings []string) {
 	for _, w := range warnings {
 		ctx.Response.Header.Add(headerWarning, w)

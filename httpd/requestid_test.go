@@ -28,7 +28,7 @@ func (b *lockedBuffer) String() string {
 	return b.all.String()
 }
 
-// TestRequestIDs: they are in every answer, whatever it says, in the request that the service gets, and in the access log.
+// TestRequestIDs: they are in every answer, in the request that the service gets, and in the access log.
 func TestRequestIDs(t *testing.T) {
 	var log lockedBuffer
 	f := newFake()

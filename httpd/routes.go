@@ -11,20 +11,19 @@ import (
 	"pinion/runtime/predict"
 )
 
-// maxKept is the largest buffer that stays with a connection from one request to the next, and the
-// largest body that is copied rather than taken over.
-const maxKept = 64 << 10
+// maxReused is the largest buffer that a connection reuses for its next request, and the largest body that is copied.
+const maxReused = 64 << 10
 
-// routeTable says what answers which method and path.
+// routeTable maps methods and paths to handlers.
 type routeTable struct {
 	*Server
 	router *router.Router
 }
 
-// newRouteTable makes one in which nothing is found.
+// newRouteTable returns an empty table.
 func (s *Server) newRouteTable() routeTable {
 	r := router.New()
-	r.RedirectTrailingSlash = false // a path is right or it is 404: clients do not follow a POST's redirect
+	r.RedirectTrailingSlash = false // clients do not follow a redirect of a POST
 	r.RedirectFixedPath = false
 	r.NotFound = s.notFound
 	r.MethodNotAllowed = s.methodNotAllowed
@@ -36,15 +35,15 @@ func (t routeTable) on(method, path string, h fasthttp.RequestHandler) {
 	t.router.Handle(method, path, t.named(path, h))
 }
 
-// get adds h where there is one.
+// get adds h, unless it is nil.
 func (t routeTable) get(path string, h fasthttp.RequestHandler) {
 	if h != nil {
 		t.on(fasthttp.MethodGet, path, h)
-		t.on(fasthttp.MethodHead, path, h) // fasthttp leaves the body away and keeps its length
+		t.on(fasthttp.MethodHead, path, h) // fasthttp omits the body and keeps its length
 	}
 }
 
-// monitoring adds what a monitor asks for.
+// monitoring adds the routes for monitoring.
 func (t routeTable) monitoring() {
 	t.get(pathHealth, t.health)
 	t.get("/livez", t.livez)
@@ -52,7 +51,7 @@ func (t routeTable) monitoring() {
 	t.get("/metrics", t.opt.Metrics)
 }
 
-// routes makes the table of what there is.
+// routes returns the server's routes.
 func (s *Server) routes() *router.Router {
 	r := s.newRouteTable()
 	r.monitoring()
@@ -78,7 +77,7 @@ func (s *Server) routes() *router.Router {
 	return r.router
 }
 
-// handle is around every request.
+// handle wraps every request.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	if s.reports() {
 		defer s.report(ctx) // after recovered
@@ -101,7 +100,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.route(ctx)
 	}
 	s.finishBody(ctx)
-	ctx.Request.ReleaseBody(maxKept)
+	ctx.Request.ReleaseBody(maxReused)
 	s.render(ctx)
 	if last || s.closing.Load() {
 		ctx.SetConnectionClose()
@@ -112,8 +111,7 @@ func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
 	s.detail(ctx, fasthttp.StatusNotFound, "Not Found")
 }
 
-// trainingless tells whether a request is for trainings, and the model has none: then nothing is there,
-// whatever the method.
+// trainingless reports whether a request is for trainings and the model has none: then every method gets 404.
 func (s *Server) trainingless(ctx *fasthttp.RequestCtx) bool {
 	const path = "/trainings"
 	rest, ok := bytes.CutPrefix(ctx.Request.URI().PathOriginal(), []byte(path))
@@ -139,8 +137,7 @@ func (s *Server) options(ctx *fasthttp.RequestCtx) {
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 }
 
-// recovered turns a panic into an answer. fasthttp has no such net: without this one request would
-// end the process.
+// recovered turns a panic into an answer. Without it, one request could end the process: fasthttp does not recover.
 func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 	r := recover()
 	if r == nil {

@@ -16,67 +16,69 @@ import (
 	"pinion/runtime/predict"
 )
 
-// readBuffer bounds a request's line and headers: proxies that tell who somebody is send some 10 KiB. A connection in use has as
-// much memory, of which it touches what it needs.
+// readBuffer bounds a request's line and headers: authenticating proxies send some 10 KiB. Each connection in use has a
+// buffer of this size, and touches only the pages it needs.
 const readBuffer = 32 << 10
 
 // Server answers HTTP for one Service. Its methods may be called from any goroutine.
 type Server struct {
-	svc    Service
-	opt    Options
-	log    *slog.Logger
-	http   *fasthttp.Server
-	route  fasthttp.RequestHandler
-	gone   *watcher
-	cors   *cors           // nil: off
-	access *access         // nil: off
-	object predict.Encoder // writes prediction objects
+	svc     Service
+	opt     Options
+	log     *slog.Logger
+	http    *fasthttp.Server
+	route   fasthttp.RequestHandler
+	watcher *watcher
+	cors    *cors           // nil: off
+	access  *access         // nil: off
+	object  predict.Encoder // writes prediction objects
 
-	completed atomic.Pointer[completed] // the OpenAPI document; nil: nobody has asked
+	completed atomic.Pointer[completed] // the OpenAPI document; nil: not yet requested
 
-	slack time.Duration // how far a deadline may be off; see conn
-	began time.Time     // from which moments are counted that are kept as numbers: by no clock that may be set
+	deadlineTolerance time.Duration // how far a deadline may be off; see conn
+	began             time.Time     // the zero of times that are stored as monotonic nanoseconds
 
 	inflaters inflaters
 	deflaters deflaters
 
 	closing atomic.Bool
 	stop    chan struct{} // closed when closing begins
-	drained chan struct{} // closed when, after that, no connection is left
+	drained chan struct{} // closed when, after that, no connection is open
 
-	mu        sync.Mutex
-	conns     map[*conn]struct{} // every open connection
-	listeners []net.Listener
-	rejecting int // refused connections that are still being told so
-	sweeping  bool
-	sweeper   *time.Timer
-	parkAbove int // see the constant
-
+	conns   connTable
 	parking parking
 }
 
-// New makes a server for svc.
+// connTable has the server's connections. mu guards the other fields.
+type connTable struct {
+	mu        sync.Mutex
+	open      map[*conn]struct{}
+	listeners []net.Listener
+	rejecting int // refused connections that are still being answered
+	sweeping  bool
+	sweeper   *time.Timer
+	parkAbove int // see the constant
+}
+
+// New returns a server for svc.
 func New(svc Service, o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
-		svc:     svc,
-		opt:     o,
-		log:     o.Logger,
-		gone:    newWatcher(o.Logger, o.Memory),
-		cors:    newCORS(o.CORSOrigins),
-		access:  newAccess(o),
-		slack:   min(time.Second, o.HeaderTimeout/16, o.IdleTimeout/16),
-		began:   time.Now(),
-		stop:    make(chan struct{}),
-		drained: make(chan struct{}),
-		conns:   make(map[*conn]struct{}),
-
-		parkAbove: parkAbove,
-		parking:   parking{by: make(map[int32]*conn), epfd: -1},
+		svc:               svc,
+		opt:               o,
+		log:               o.Logger,
+		watcher:           newWatcher(o.Logger, o.Memory),
+		cors:              newCORS(o.CORSOrigins),
+		access:            newAccess(o),
+		deadlineTolerance: min(time.Second, o.HeaderTimeout/16, o.IdleTimeout/16),
+		began:             time.Now(),
+		stop:              make(chan struct{}),
+		drained:           make(chan struct{}),
+		conns:             connTable{open: make(map[*conn]struct{}), parkAbove: parkAbove},
+		parking:           parking{by: make(map[int32]*conn), epfd: -1},
 	}
-	s.parking.serve = func(c net.Conn) { _ = s.http.ServeConn(c) } // as of all connections, its error says nothing new
-	s.sweeper = time.AfterFunc(time.Hour, s.sweep)
-	s.sweeper.Stop()
+	s.parking.serve = func(c net.Conn) { _ = s.http.ServeConn(c) }
+	s.conns.sweeper = time.AfterFunc(time.Hour, s.sweep)
+	s.conns.sweeper.Stop()
 	s.route = s.routes().Handler
 	s.http = &fasthttp.Server{
 		Handler:            s.handle,
@@ -88,12 +90,12 @@ func New(svc Service, o Options) *Server {
 		ReadTimeout:        o.HeaderTimeout,
 		IdleTimeout:        o.IdleTimeout,
 		ReadBufferSize:     readBuffer,
-		// Our listener counts, so that the one too many gets an answer in JSON.
+		// Our listener enforces the limit, so that a refused connection gets an answer in JSON.
 		Concurrency: 2 * o.Concurrency,
-		// Bodies go from the connection to where they belong: files to disk. finishBody minds what is left.
+		// Bodies are streamed: files go straight to disk. finishBody discards the rest.
 		StreamRequestBody:            true,
 		DisablePreParseMultipartForm: true,
-		// The goroutines of connections that were parked are not kept for long.
+		// The goroutines of parked connections end soon.
 		MaxIdleWorkerDuration: 2 * time.Second,
 		NoDefaultServerHeader: true,
 		NoDefaultContentType:  true,
@@ -102,55 +104,54 @@ func New(svc Service, o Options) *Server {
 	return s
 }
 
-// Serve answers the connections of ln until Shutdown, then returns nil; any other end of ln is an
-// error. It may be called once for each of several listeners.
+// Serve answers the connections of ln until Shutdown, then returns nil; any other end of ln is an error. It may be called
+// for several listeners.
 func (s *Server) Serve(ln net.Listener) error {
-	s.mu.Lock()
+	s.conns.mu.Lock()
 	if s.closing.Load() {
-		s.mu.Unlock()
+		s.conns.mu.Unlock()
 		ln.Close()
 		return nil
 	}
-	if err := errors.Join(s.gone.start(), s.parking.start()); err != nil {
-		s.mu.Unlock()
+	if err := errors.Join(s.watcher.start(), s.parking.start()); err != nil {
+		s.conns.mu.Unlock()
 		ln.Close()
 		return err
 	}
-	s.listeners = append(s.listeners, ln)
-	s.mu.Unlock()
+	s.conns.listeners = append(s.conns.listeners, ln)
+	s.conns.mu.Unlock()
 	if err := s.http.Serve(&listener{Listener: ln, srv: s}); err != nil {
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	}
 	return nil
 }
 
-// Shutdown stops accepting, closes the connections that have nothing under way, and waits until the
-// requests in flight have been answered and their connections closed. Where ctx ends first it returns
-// the context's error and leaves them as they are.
+// Shutdown stops accepting, closes idle connections, and waits until the requests in flight are answered and their
+// connections closed. If ctx ends first it returns the context's error and leaves them open.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.mu.Lock()
+	s.conns.mu.Lock()
 	if !s.closing.Swap(true) {
 		close(s.stop)
-		for _, ln := range s.listeners {
+		for _, ln := range s.conns.listeners {
 			ln.Close()
 		}
-		if len(s.conns) == 0 {
+		if len(s.conns.open) == 0 {
 			close(s.drained)
 		}
 	}
 	var parked []*conn
-	for c := range s.conns {
+	for c := range s.conns.open {
 		if c.kill() {
 			parked = append(parked, c)
 		}
 	}
-	s.mu.Unlock()
+	s.conns.mu.Unlock()
 	for _, c := range parked {
 		s.forget(c)
 	}
 	select {
 	case <-s.drained:
-		s.gone.close()
+		s.watcher.close()
 		s.parking.close()
 		return nil
 	case <-ctx.Done():
@@ -158,36 +159,36 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 }
 
-// adopt enters a connection that was accepted. io.EOF: the server is closing. errTooMany: it is full.
+// adopt registers an accepted connection. The error is io.EOF while the server is closing, or errTooMany.
 func (s *Server) adopt(nc net.Conn) (*conn, error) {
 	c := newConn(s, nc)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.conns.mu.Lock()
+	defer s.conns.mu.Unlock()
 	if s.closing.Load() {
 		return nil, io.EOF
 	}
-	if len(s.conns) >= s.opt.Concurrency {
+	if len(s.conns.open) >= s.opt.Concurrency {
 		return nil, errTooMany
 	}
-	s.conns[c] = struct{}{}
-	s.mind()
+	s.conns.open[c] = struct{}{}
+	s.startSweeping()
 	return c, nil
 }
 
-// forget takes out a connection that was closed.
+// forget removes a closed connection.
 func (s *Server) forget(c *conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.conns[c]; !known {
+	s.conns.mu.Lock()
+	defer s.conns.mu.Unlock()
+	if _, known := s.conns.open[c]; !known {
 		return
 	}
-	delete(s.conns, c)
-	if s.closing.Load() && len(s.conns) == 0 {
+	delete(s.conns.open, c)
+	if s.closing.Load() && len(s.conns.open) == 0 {
 		close(s.drained)
 	}
 }
 
-// quietLogger receives what fasthttp logs. Any stranger can cause it, so it stays at debug level.
+// quietLogger writes fasthttp's logs at debug level, because any client can cause them.
 type quietLogger struct{ log *slog.Logger }
 
 func (l quietLogger) Printf(format string, args ...any) {

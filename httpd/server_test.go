@@ -13,20 +13,20 @@ import (
 )
 
 func TestRequestOutlivesItsConnection(t *testing.T) {
-	for _, size := range []int{10, maxKept - 100, maxKept + 100, 1 << 20} {
+	for _, size := range []int{10, maxReused - 100, maxReused + 100, 1 << 20} {
 		t.Run(strconv.Itoa(size), func(t *testing.T) {
 			f := newFake()
 			c := serve(t, f, Options{}).dial(t)
 			input := `{"s":"` + strings.Repeat("a", size) + `"}`
 			c.post(`{"id":"first","input":` + input + `,"context":{"k":"v"}}`)
 			c.want(200)
-			kept := f.request()
+			first := f.request()
 			for range 3 { // the next requests are read into the same buffers
 				c.post(`{"id":"other","input":{"s":"` + strings.Repeat("b", size) + `"}}`)
 				c.want(200)
 			}
-			if kept.ID != "first" || string(kept.Input) != input || string(kept.Context) != `{"k":"v"}` {
-				t.Errorf("the first request changed: id %q, context %q, input %.40q", kept.ID, kept.Context, kept.Input)
+			if first.ID != "first" || string(first.Input) != input || string(first.Context) != `{"k":"v"}` {
+				t.Errorf("the first request changed: id %q, context %q, input %.40q", first.ID, first.Context, first.Input)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestReleaseWhenTheReaderLeavesABigAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
-	wait(t, f.released, "the release of an answer that nobody reads")
+	wait(t, f.released, "the release of an answer that is not read")
 }
 
 func TestHeadIsGetWithoutBody(t *testing.T) {
@@ -163,7 +163,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%s: %s", c.id, body)
 		}
 		if id := wait(t, f.canceled, "the cancel"); id != c.id {
-			t.Errorf("cancelled %q, want %q", id, c.id)
+			t.Errorf("canceled %q, want %q", id, c.id)
 		}
 	}
 }

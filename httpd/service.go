@@ -8,39 +8,37 @@ import (
 
 // Service is what the HTTP layer needs of the server behind it.
 type Service interface {
-	// Create takes a prediction or training in: validates it, registers it, and claims its place. It
-	// returns one of the refusals of package predict (ErrInFlight, ErrBusy, ErrNotStreaming,
-	// ErrNoTraining, *QueueFullError, *NotReadyError, *ValidationError), or a prediction of which the
-	// caller must call Wait, where its Mode is Sync, or else hand it to Start; and, in either case, Release.
+	// Create validates a prediction or training, registers it and claims its slot or place in the queue. The error is a
+	// refusal of package predict (ErrInFlight, ErrBusy, ErrNotStreaming, ErrNoTraining, *QueueFullError, *NotReadyError,
+	// *ValidationError) or memory.ErrFull. The caller must call Wait, or pass the prediction to Start, and then Release.
 	Create(req predict.Request) (*predict.Prediction, error)
-	// Inbox is a place for the files that come in a request's own body. Whoever asked closes it, unless Create has
-	// taken it over with the request.
-	Inbox() predict.Inbox
-	// Start carries a prediction out in the background, and holds it for itself (Prediction.Hold) until
-	// its end. Where the prediction is refused after all, it ends as failed. Start does not block.
+	// NewAttachments returns an empty store for the files that a request's body carries. The caller closes it, unless
+	// Create took it over with the request.
+	NewAttachments() Attachments
+	// Start runs a prediction in the background, with its own Hold until the end. A prediction that is refused after all ends
+	// as failed. Start does not block.
 	Start(p *predict.Prediction)
-	// Find is the prediction in flight of that kind and id, or nil.
+	// Find returns the prediction in flight of that kind and id, or nil.
 	Find(kind predict.Kind, id string) *predict.Prediction
-	// Result is a prediction that is in flight or has ended lately, with its state, its input with it, secrets hidden;
-	// false: there is none. The caller releases it when it does not need the record any more.
+	// Result returns a prediction in flight or retained, and its record with the input, secrets redacted; false: there is
+	// none. The caller releases it after the last use of the record.
 	Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool)
-	// Cancel asks for the end of the prediction of that kind and id; false: none is in flight or remembered as
-	// canceled.
+	// Cancel cancels the prediction of that kind and id; false: none is in flight or retained as canceled.
 	Cancel(kind predict.Kind, id string) bool
-	// Ready is nil where predictions are taken, or says why not: not set up, draining, or defunct.
+	// Ready says why no prediction is accepted: not set up, draining, or defunct; nil: they are.
 	Ready() error
 
-	// Defunct is nil, or why no prediction will ever be taken again unless somebody sees to it.
+	// Defunct says why the server cannot recover without an operator; nil: it is not defunct.
 	Defunct() error
-	// Health is the health document's content; ctx bounds the model's own check.
+	// Health returns the health document; ctx bounds the model's health check.
 	Health(ctx context.Context) Health
-	// RunExample carries out the model's own example, until ctx ends; nil: it gives none, or is not ready.
+	// RunExample runs the model's example until ctx ends; nil: there is none, or the model is not ready.
 	RunExample(ctx context.Context) *ExampleRun
-	// OpenAPI is the model's schema document, or false before setup has ended.
+	// OpenAPI returns the model's schema document; false: setup has not ended.
 	OpenAPI() ([]byte, bool)
-	// Shutdown begins a graceful shutdown, without waiting for its end.
+	// Shutdown begins a graceful shutdown and does not wait.
 	Shutdown()
-	// HasTraining tells whether the model has a training interface.
+	// HasTraining reports whether the model has a training interface.
 	HasTraining() bool
 }
 
@@ -50,36 +48,34 @@ type Health struct {
 	Setup              *Setup            `json:"setup,omitempty"`
 	Version            map[string]string `json:"version"`
 	UserHealthcheckErr string            `json:"user_healthcheck_error,omitempty"`
-	// Example is an addition to Cog's document, where a run of the model's example was asked for.
-	Example *ExampleRun `json:"example,omitempty"`
-	// Workers is an addition as well: one entry a worker process.
+	// Example and the members below are additions to Cog's document. Example is set if the request asked for a run.
+	Example *ExampleRun    `json:"example,omitempty"`
 	Workers []WorkerHealth `json:"workers,omitempty"`
-	// Queue is an addition as well; nil: predictions never wait.
-	Queue *Queue `json:"queue,omitempty"`
-	// Memory is an addition as well: what the server's memory budget has to do.
+	// Queue is nil if predictions never wait.
+	Queue  *Queue  `json:"queue,omitempty"`
 	Memory *Memory `json:"memory,omitempty"`
-	// Preload is an addition as well; nil: workers are not forked from a template.
+	// Preload is nil if workers are not forked from a preload process.
 	Preload *Preload `json:"preload,omitempty"`
 }
 
-// ExampleRun is how a run of the model's own example ended.
+// ExampleRun is the result of a run of the model's example.
 type ExampleRun struct {
 	Status      string  `json:"status"` // succeeded, failed, canceled, or busy: no slot was free
 	Error       string  `json:"error,omitempty"`
 	PredictTime float64 `json:"predict_time,omitempty"` // seconds
 }
 
-// healthy tells whether the run shows no fault of the model.
+// healthy reports whether the run shows no fault of the model.
 func (r *ExampleRun) healthy() bool { return r.Status == "succeeded" || r.Status == "busy" }
 
-// Memory is the state of the budget for what the server holds for its clients; see docs/memory.md.
+// Memory is the state of the memory budget; see docs/explanation/memory.md.
 type Memory struct {
 	UsedBytes  int64  `json:"used_bytes"`
 	LimitBytes int64  `json:"limit_bytes"`
 	Evictions  uint64 `json:"evictions"` // ended predictions that were removed to make room
 }
 
-// Preload is the template from which workers are forked.
+// Preload is the preload process from which workers are forked.
 type Preload struct {
 	State  string `json:"state"` // importing, ready, refused or gone
 	PID    int    `json:"pid,omitempty"`
@@ -95,30 +91,29 @@ type Setup struct {
 	Logs        string `json:"logs"`
 }
 
-// WorkerHealth is one worker process as an operator sees it.
+// WorkerHealth is the state of one worker process.
 type WorkerHealth struct {
 	PID   int    `json:"pid,omitempty"`
 	State string `json:"state"` // starting, setup, ready, draining, gone
-	// CUDA is the driver's report, a JSON object as the worker made it.
+	// CUDA is the worker's report about its GPUs.
 	CUDA map[string]any `json:"cuda,omitempty"`
-	// LastExit says in words how the process before this one ended.
+	// LastExit says how the previous process ended.
 	LastExit string `json:"last_exit,omitempty"`
 	Restarts int    `json:"restarts"`
-	// Device is the GPUs that it was given, as CUDA_VISIBLE_DEVICES has them; "": all.
+	// Device is its CUDA_VISIBLE_DEVICES; "": all GPUs.
 	Device string `json:"device,omitempty"`
-	// Busy is how many of its slots have predictions, and BusySince (RFC 3339) when the oldest of them began at the
-	// earliest.
+	// Busy is how many of its slots have predictions. BusySince (RFC 3339) is the earliest time at which the oldest began.
 	Busy      int    `json:"busy"`
 	BusySince string `json:"busy_since,omitempty"`
-	// Served is how many predictions this process has answered.
+	// Served is how many predictions the process has answered.
 	Served int `json:"served"`
 	// MemoryBytes is its resident memory.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
-	// Successor is the state of the process that is to take its place.
+	// Successor is the state of the process that will replace it.
 	Successor string `json:"successor,omitempty"`
 }
 
-// Queue is how many predictions wait that no worker has room for.
+// Queue is how many predictions wait for a slot.
 type Queue struct {
 	Length   int `json:"length"`
 	Capacity int `json:"capacity"`

@@ -8,10 +8,10 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// The events of a stream as the HTTP contract has them. Each is appended whole to a buffer; of what can be
-// big, the JSON that a model made, the caller may write the bytes themselves between head and tail.
+// The events of a stream, as the HTTP contract defines them. Small events are appended whole. For a model's JSON, which can
+// be large, the caller may write the bytes between head and tail.
 
-// comment keeps a connection alive and means nothing to its client.
+// comment keeps a connection alive; clients ignore it.
 const comment = ": keep-alive\n\n"
 
 const (
@@ -26,7 +26,7 @@ func appendStart(dst []byte, id string) []byte {
 	return append(dst, ",\"status\":\"processing\"}\n\n"...)
 }
 
-// appendOutputTail is what stands after the chunk.
+// appendOutputTail appends what follows the item.
 func appendOutputTail(dst []byte, index uint64) []byte {
 	dst = append(dst, ",\"index\":"...)
 	dst = strconv.AppendUint(dst, index, 10)
@@ -55,8 +55,8 @@ func appendMissed(dst []byte, err *predict.MissedError) []byte {
 	return append(dst, "}\n\n"...)
 }
 
-// oneLine is JSON without line breaks, which would end a data line. In JSON they can only be space
-// between two tokens. What has none, as all that comes from a worker, is not copied.
+// oneLine removes line breaks, which would end a data line. In JSON they can only be space between tokens. JSON without any,
+// which workers send, is not copied.
 func oneLine(json []byte) []byte {
 	if bytes.IndexByte(json, '\n') < 0 && bytes.IndexByte(json, '\r') < 0 {
 		return json

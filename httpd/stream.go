@@ -14,53 +14,51 @@ import (
 )
 
 const (
-	// batch is how many events are taken at once, where so many are there.
-	batch = 256
-	// flushAt is how many bytes are gathered, where so many are there, before they are written. JSON
-	// of at least half of it is written from where it lies.
+	// maxEvents is how many events are rendered at once.
+	maxEvents = 256
+	// flushAt is how many bytes are gathered before they are written. JSON of at least half of it is written without a copy.
 	flushAt = 64 << 10
-	// chunkHead is the room for a chunk's size and its line's end, before the chunk's bytes.
+	// chunkHead is the room for a chunk's size line, before the chunk's bytes.
 	chunkHead = 16 + len("\r\n")
 )
 
-// errLeft: the client of a stream has gone, or takes nothing any more.
-var errLeft = errors.New("the client has left")
+// errDisconnected: the client of a stream has disconnected, or no longer reads.
+var errDisconnected = errors.New("the client has left")
 
-// stream answers one client with the events of one prediction. It is the response's body: fasthttp calls
-// WriteTo on the goroutine that serves the connection, and that goroutine waits for the events, renders
-// what is there into one buffer and writes it to the connection itself, in one chunk and one call.
+// stream answers one client with the events of one prediction. It is the response's body: fasthttp calls WriteTo on the
+// goroutine that serves the connection. That goroutine waits for events, renders all pending ones into one buffer and
+// writes it to the connection as one chunk in one call.
 //
-// It holds its prediction and its subscription until Close. Only that goroutine calls its methods, but
-// for Cancel and poke.
+// It holds its prediction and its subscription until Close. Only that goroutine calls its methods, except Cancel and notify.
 type stream struct {
 	s   *Server
 	c   net.Conn
 	p   *predict.Prediction
 	sub *predict.Subscription
-	run *run // nil: another request carries the prediction out
+	run *run // nil: another request runs the prediction
 
-	chunked bool // HTTP/1.1; a client of HTTP/1.0 reads until the connection ends
+	chunked bool // HTTP/1.1; an HTTP/1.0 client reads until the connection ends
 	ended   bool // the last event was rendered
 	closed  bool
 	watched bool
 
 	events []predict.Event
-	buf    []byte // chunkHead bytes of room, then what is to be written
-	tail   []byte // what stands after the JSON that a model made; empty between two events
+	buf    []byte // chunkHead bytes of room, then the bytes to write
+	tail   []byte // what follows the model's JSON; empty between two events
 	wrote  time.Time
 	timer  *time.Timer // for the comments
 
-	gone  atomic.Bool
-	wake  chan struct{} // one token: look at gone, at run and at the clock
-	ready bool          // events holds what is to be rendered next
+	disconnected atomic.Bool
+	wake         chan struct{} // one token: look at disconnected, at run and at the clock
+	ready        bool          // events holds what is to be rendered next
 }
 
-// stream answers with p's events, and carries p out where r is given. It takes over sub and a hold on p.
+// stream answers with p's events, and runs p if r is not nil. It takes over sub and a hold on p.
 func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub *predict.Subscription, r *run) {
 	st := &stream{
 		s: k.Server, c: ctx.Conn(), p: p, sub: sub, run: r,
 		chunked: ctx.Request.Header.IsHTTP11(),
-		events:  make([]predict.Event, 0, batch),
+		events:  make([]predict.Event, 0, maxEvents),
 		buf:     make([]byte, chunkHead, 4<<10),
 		wrote:   time.Now(),
 		wake:    make(chan struct{}, 1),
@@ -72,37 +70,37 @@ func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub 
 		}
 	}()
 	if c, ok := st.c.(*conn); ok && c.fd >= 0 {
-		k.gone.add(&c.watch, st, ctx.Time())
+		k.watcher.add(&c.watch, st, ctx.Time())
 		st.watched = true
 	}
-	st.timer = time.AfterFunc(k.opt.StreamComment, st.poke)
+	st.timer = time.AfterFunc(k.opt.StreamComment, st.notify)
 	if r != nil {
-		r.start(st.poke) // of one that is refused after all there may be no event
+		r.start(st.notify) // a prediction that is refused may emit no event
 		if err := st.first(); err != nil {
 			k.refuse(ctx, err)
 			return
 		}
-	} // else it is in flight, and the head need not wait: without a history the next event may be long in coming
+	} // else it is in flight: the head does not wait for the next event, which may take long
 	handed = true
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	h := &ctx.Response.Header
 	h.SetContentType(contentSSE)
 	h.Set(fasthttp.HeaderCacheControl, "no-cache")
-	h.Set("X-Accel-Buffering", "no") // nginx would collect the events else
+	h.Set("X-Accel-Buffering", "no") // nginx would otherwise buffer the events
 	if st.chunked {
-		ctx.Response.ImmediateHeaderFlush = true // also what lies before it, so that WriteTo may go around
+		ctx.Response.ImmediateHeaderFlush = true // flushes earlier answers too, so that WriteTo may bypass the buffer
 		ctx.Response.SetBodyStream(st, -1)
 		return
 	}
-	// fasthttp has no bodies without a length but chunked ones, which HTTP/1.0 does not know.
+	// fasthttp sends a body without a length only in chunks, which HTTP/1.0 lacks.
 	h.SetContentLength(-2)
 	head := append([]byte(nil), h.Header()...)
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) { st.writeBare(head) })
 }
 
-// first waits for the first events of its own request's prediction, so that one that is refused after all can be
-// answered so: the status goes out with the first of them, or in time for the first comment.
+// first waits for the first events of its request's prediction, so that a refusal can still set the status. The status is
+// sent with the first event, or in time for the first comment.
 func (st *stream) first() error {
 	var err error
 	st.events, err = st.sub.Next(st.events, st.wake)
@@ -114,15 +112,15 @@ func (st *stream) first() error {
 			return st.run.err
 		}
 	case errors.Is(err, predict.ErrStopped):
-		st.poke() // whatever it was about, follow looks at it again
+		st.notify() // follow handles the wake-up again
 		if st.run.refused() {
 			return st.run.err
 		}
 	}
-	return nil // an error of another kind comes again
+	return nil // another error comes again
 }
 
-// WriteTo writes all events, each as soon as it is there.
+// WriteTo writes all events as they happen.
 func (st *stream) WriteTo(io.Writer) (int64, error) {
 	defer st.Close()
 	return 0, st.follow()
@@ -134,7 +132,7 @@ func (st *stream) SupportsBodyWriteTo() bool { return true }
 // Read is never called.
 func (st *stream) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// writeBare is the whole answer to a client of HTTP/1.0.
+// writeBare writes the whole answer to an HTTP/1.0 client.
 func (st *stream) writeBare(head []byte) {
 	defer st.Close()
 	defer func() {
@@ -143,7 +141,7 @@ func (st *stream) writeBare(head []byte) {
 		}
 	}()
 	if c, ok := st.c.(*conn); ok {
-		c.writeSet = time.Time{} // fasthttp has taken the deadlines away
+		c.writeSet = time.Time{} // fasthttp has removed the deadlines
 	}
 	if _, err := st.c.Write(head); err == nil {
 		_ = st.follow() // the connection ends either way
@@ -166,25 +164,25 @@ func (st *stream) follow() error {
 		st.events, err = st.sub.Next(st.events[:0], st.wake)
 		var missed *predict.MissedError
 		switch {
-		case st.gone.Load():
-			return errLeft
+		case st.disconnected.Load():
+			return errDisconnected
 		case err == nil:
 			st.ready = true
 		case errors.Is(err, predict.ErrStopped):
-			if err := st.awoken(); err != nil || st.ended {
+			if err := st.handleWake(); err != nil || st.ended {
 				return err
 			}
 		case errors.As(err, &missed):
 			st.buf = appendMissed(st.buf, missed)
 			return st.flush()
-		default: // io.EOF: it was told before
+		default: // io.EOF: the last event was written
 			return nil
 		}
 	}
 }
 
-// awoken looks at what a token may be about.
-func (st *stream) awoken() error {
+// handleWake handles a token: a refused run, or time for a comment.
+func (st *stream) handleWake() error {
 	if st.run != nil && st.run.refused() && !st.p.Record().Status.Terminal() {
 		rec := st.p.Record()
 		rec.Status, rec.Error = predict.Failed, st.run.err.Error()
@@ -202,7 +200,7 @@ func (st *stream) awoken() error {
 	return nil
 }
 
-// render writes the events that were taken.
+// render writes the events in st.events.
 func (st *stream) render() error {
 	for i := range st.events {
 		e := &st.events[i]
@@ -244,8 +242,8 @@ func (st *stream) complete(rec *predict.Record) error {
 	return st.flush()
 }
 
-// add appends JSON that a model made, and the tail. Where they are big they are written with all that lies
-// before them, in one chunk, without a copy.
+// add appends a model's JSON and the tail. If they are large they are written without a copy, in one chunk with the bytes
+// before them.
 func (st *stream) add(json []byte) error {
 	if len(json)+len(st.tail) >= flushAt/2 {
 		return st.write(json)
@@ -255,7 +253,7 @@ func (st *stream) add(json []byte) error {
 	return nil
 }
 
-// flush writes what was gathered.
+// flush writes the gathered bytes.
 func (st *stream) flush() error {
 	if len(st.buf) == chunkHead {
 		return nil
@@ -263,10 +261,10 @@ func (st *stream) flush() error {
 	return st.write(nil)
 }
 
-// write writes what was gathered, json and the tail as one chunk, and begins the next one.
+// write writes the gathered bytes, json and the tail as one chunk, and begins the next one.
 func (st *stream) write(json []byte) error {
-	if st.gone.Load() {
-		return errLeft
+	if st.disconnected.Load() {
+		return errDisconnected
 	}
 	begin := chunkHead
 	if st.chunked {
@@ -287,13 +285,13 @@ func (st *stream) write(json []byte) error {
 	}
 	st.wrote = time.Now()
 	st.buf, st.tail = st.buf[:chunkHead], st.tail[:0]
-	if cap(st.buf) > 4*flushAt { // logs and metrics of any size go through it
+	if cap(st.buf) > 4*flushAt { // large logs and metrics grew it
 		st.buf = make([]byte, chunkHead, flushAt)
 	}
 	return nil
 }
 
-// putChunkSize writes a chunk's first line so that it ends where chunkHead does, and returns where it begins.
+// putChunkSize writes a chunk's size line so that it ends at chunkHead, and returns its offset.
 func putChunkSize(buf []byte, size int) int {
 	var text [16]byte
 	digits := strconv.AppendUint(text[:0], uint64(size), 16)
@@ -303,8 +301,8 @@ func putChunkSize(buf []byte, size int) int {
 	return begin
 }
 
-// Close ends the subscription and lets go of the prediction. fasthttp calls it where it could not write
-// even the header; else it has been called.
+// Close ends the subscription and releases the prediction. fasthttp calls it if it could not write even the header; else
+// WriteTo has called it.
 func (st *stream) Close() error {
 	if st.closed {
 		return nil
@@ -314,25 +312,25 @@ func (st *stream) Close() error {
 		st.timer.Stop()
 	}
 	if st.watched {
-		st.s.gone.remove(&st.c.(*conn).watch)
+		st.s.watcher.remove(&st.c.(*conn).watch)
 	}
 	st.sub.Close()
 	st.p.Release()
 	return nil
 }
 
-// Cancel is called when the client has left (see watcher). It does not wait: the stream's own goroutine
-// ends the subscription, and a write that nobody takes is broken off.
+// Cancel is called when the client has disconnected (see watcher). It does not wait: it interrupts a blocked write, and the
+// stream's goroutine ends the subscription.
 func (st *stream) Cancel() {
-	st.gone.Store(true)
-	st.poke()
+	st.disconnected.Store(true)
+	st.notify()
 	if c, ok := st.c.(*conn); ok {
 		c.abort()
 	}
 }
 
-// poke makes the stream's goroutine look around, where it waits for events.
-func (st *stream) poke() {
+// notify wakes the stream's goroutine from its wait for events.
+func (st *stream) notify() {
 	select {
 	case st.wake <- struct{}{}:
 	default:

@@ -194,7 +194,7 @@ func TestSlowReaderMissesEvents(t *testing.T) {
 	st := c.follow()
 	st.want("start", "")
 	close(begun)
-	wait(t, yielding, "the model, although nobody reads")
+	wait(t, yielding, "the model, although no client reads")
 	p := wait(t, f.started, "the prediction")
 	events := st.rest()
 	for i, e := range events[:len(events)-1] {
@@ -211,9 +211,9 @@ func TestSlowReaderMissesEvents(t *testing.T) {
 		missed.Error != "SSE stream lagged; events were dropped" || missed.Skipped <= 0 || missed.Skipped > n {
 		t.Errorf("it ends with %v: %v", last, err)
 	}
-	// It was the only one, so nobody follows the prediction any more.
+	// It was the only one, so the prediction has no subscriber.
 	if id := wait(t, f.canceled, "the cancel"); id != p.ID() {
-		t.Errorf("cancelled %q", id)
+		t.Errorf("canceled %q", id)
 	}
 	c.send(ask("GET", "/livez", "", ""))
 	c.want(200)

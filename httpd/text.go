@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxShown is how many characters of a client's value an error message repeats.
+// maxShown is how many characters of a client's value an error message shows.
 const maxShown = 200
 
 // clip cuts s after n characters.
@@ -23,12 +23,12 @@ func clip(s string, n int) string {
 	return s
 }
 
-// show is a header's value in quotes, with what is not printable escaped.
+// show returns a header's value in quotes, with unprintable characters escaped.
 func show(b []byte) string {
 	return strconv.QuoteToGraphic(clip(string(bytes.ToValidUTF8(b, []byte(string(utf8.RuneError)))), maxShown))
 }
 
-// printable tells whether b is plain ASCII, as every header may carry it.
+// printable reports whether b is printable ASCII, as a header value requires.
 func printable(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' || c > '~' {

@@ -11,7 +11,7 @@ import (
 
 // sendBuffer is the room, in bytes, that is asked for each end's frames which the other has not read, so that a batch of
 // some size can lie before a worker that is busy. Linux gives twice as much as is asked for, up to twice net.core.wmem_max;
-// what nobody asked for is half of what that has at first.
+// the default is half of what that is at first.
 const sendBuffer = 1 << 20
 
 // Pair makes a connected pair of stream sockets: the front's end, ready for Go's poller, and the
@@ -83,12 +83,18 @@ func (c *Conn) Queue(kind Kind, id uint64, parts ...[]byte) error {
 
 // QueueFlagged is Queue of a frame with flags.
 func (c *Conn) QueueFlagged(kind Kind, flags uint8, id uint64, parts ...[]byte) error {
+	return c.QueueIn(nil, kind, flags, id, parts...)
+}
+
+// QueueIn is QueueFlagged with a body above InlineMax in a file that create makes, given the body's size in bytes. Without create, or
+// where that makes none, the body goes to a memory file.
+func (c *Conn) QueueIn(create func(size int64) (*os.File, error), kind Kind, flags uint8, id uint64, parts ...[]byte) error {
 	size := 0
 	for _, p := range parts {
 		size += len(p)
 	}
 	if size > InlineMax {
-		fd, err := bodyFile(parts)
+		fd, err := bodyFile(create, size, parts)
 		if err != nil {
 			return err
 		}
@@ -119,21 +125,8 @@ func (c *Conn) SendFile(kind Kind, id uint64, fd int) error {
 // during its call only, unless taken with Own. The error is ErrClosed once the other side is gone.
 // It is ErrInterrupted after Interrupt, and then nothing was lost.
 func (c *Conn) Recv(handle func(*Frame)) error {
-	_, err := c.RecvSoon(0, handle)
+	_, err := c.RecvBusyPoll(0, handle)
 	return err
-}
-
-// RecvSoon is Recv for what is expected within that time: for so long it keeps a core and asks, which spares it the time that
-// to be woken takes. It tells whether it had to wait after that. While it asks it does not see an Interrupt, and a Close waits for it.
-func (c *Conn) RecvSoon(within time.Duration, handle func(*Frame)) (waited bool, err error) {
-	c.read.spin, c.read.waited = within, false
-	err = c.read.recv(handle)
-	if err == ErrInterrupted {
-		if err := c.file.SetReadDeadline(time.Time{}); err != nil {
-			return c.read.waited, ErrClosed
-		}
-	}
-	return c.read.waited, err
 }
 
 // Interrupt makes the Recv in progress return ErrInterrupted, or else the next one.
@@ -141,12 +134,27 @@ func (c *Conn) Interrupt() {
 	_ = c.file.SetReadDeadline(time.Unix(1, 0)) // fails only once closed, and then Recv ends anyway
 }
 
-// bodyFile makes a memory file that holds parts.
-func bodyFile(parts [][]byte) (int, error) {
+// bodyFile makes a file that holds parts, which have that size: by create, or else a memory file.
+func bodyFile(create func(size int64) (*os.File, error), size int, parts [][]byte) (int, error) {
+	if create != nil {
+		if file, err := create(int64(size)); err == nil && file != nil {
+			defer file.Close()
+			if fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3); err == nil {
+				if fd, err = fill(fd, parts); err == nil {
+					return fd, nil
+				} // else the disk is full
+			}
+		}
+	}
 	fd, err := unix.MemfdCreate("pinion-body", unix.MFD_CLOEXEC)
 	if err != nil {
-		return -1, fmt.Errorf("create memory file: %w", err)
+		return -1, fmt.Errorf("create body file: %w", err)
 	}
+	return fill(fd, parts)
+}
+
+// fill writes parts to a file and returns it. It closes the file if that fails.
+func fill(fd int, parts [][]byte) (int, error) {
 	for _, p := range parts {
 		for len(p) > 0 {
 			n, err := unix.Write(fd, p)
@@ -155,7 +163,7 @@ func bodyFile(parts [][]byte) (int, error) {
 			}
 			if err != nil {
 				unix.Close(fd)
-				return -1, fmt.Errorf("write memory file: %w", err)
+				return -1, fmt.Errorf("write body file: %w", err)
 			}
 			p = p[n:]
 		}

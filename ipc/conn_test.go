@@ -42,7 +42,7 @@ func TestBodiesOfEverySizeArrive(t *testing.T) {
 	}
 }
 
-// TestABatchLiesBeforeABusyWorker: what a batch of some size takes is sent though nobody reads yet, from both ends.
+// TestABatchLiesBeforeABusyWorker: what a batch of some size takes is sent before the other side reads, from both ends.
 func TestABatchLiesBeforeABusyWorker(t *testing.T) {
 	noLeak(t)
 	front, end, err := Pair("test")
@@ -277,7 +277,7 @@ func TestClose(t *testing.T) {
 	})
 	t.Run("ends what Send left to be written", func(t *testing.T) {
 		noLeak(t)
-		a, _ := ends(t) // nobody reads
+		a, _ := ends(t) // the other end does not read
 		for i := range uint64(10) {
 			if err := a.Send(KindPredict, i, filled(InlineMax+int(i%2), i)); err != nil {
 				t.Fatal(err)
@@ -330,7 +330,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestUnread: it tells of what lies in the socket, and of nothing once that was read.
+// TestUnread: Unread counts what lies in the socket, until it is read.
 func TestUnread(t *testing.T) {
 	near, far := ends(t)
 	if n := near.Unread(); n != 0 {

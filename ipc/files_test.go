@@ -2,6 +2,7 @@ package ipc
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +24,7 @@ func TestDescriptorsStayWithTheirFrames(t *testing.T) {
 				id := sender*frames + n
 				var err error
 				if withFile(id) {
-					fd, ferr := bodyFile([][]byte{filled(10+int(id), id)})
+					fd, ferr := bodyFile(nil, 0, [][]byte{filled(10+int(id), id)})
 					if ferr != nil {
 						t.Error(ferr)
 						return
@@ -101,7 +102,7 @@ func TestSendFilePassesADescriptor(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreNoBodies: only memory files are bodies. Whatever else comes is closed.
+// TestFilesThatAreNoBodies: only memory files are bodies. Other descriptors are closed.
 func TestFilesThatAreNoBodies(t *testing.T) {
 	noLeak(t)
 	var a *Conn
@@ -181,7 +182,7 @@ func TestDescriptorsOutOfPlace(t *testing.T) {
 	}
 }
 
-// TestCloseClosesUnclaimedDescriptors: one that came with half a frame belongs to nobody yet.
+// TestCloseClosesUnclaimedDescriptors: one that came with half a frame has no owner yet.
 func TestCloseClosesUnclaimedDescriptors(t *testing.T) {
 	noLeak(t)
 	var a *Conn
@@ -199,5 +200,39 @@ func TestCloseClosesUnclaimedDescriptors(t *testing.T) {
 	a.Close()
 	if a.read.files.len() != 0 {
 		t.Error("the descriptor was not closed")
+	}
+}
+
+// TestQueueIn: a large body goes to the file that the caller makes, and to a memory file where it makes none or that is full.
+func TestQueueIn(t *testing.T) {
+	noLeak(t)
+	body := filled(InlineMax+1, 7)
+	var used *os.File
+	for what, create := range map[string]func(int64) (*os.File, error){
+		"a file": func(size int64) (*os.File, error) {
+			if size != int64(len(body)) {
+				t.Errorf("a file of %d bytes is asked for", size)
+			}
+			file, err := os.CreateTemp(t.TempDir(), "")
+			used = file
+			return file, err
+		},
+		"none":        func(int64) (*os.File, error) { return nil, errors.New("full") },
+		"a full disk": func(int64) (*os.File, error) { return os.OpenFile("/dev/full", os.O_RDWR, 0) },
+	} {
+		a, b := ends(t)
+		if err := a.QueueIn(create, KindPredict, 0, 7, body[:9], body[9:]); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if err := a.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		got := receive(t, b, 1)[0]
+		if want := (message{Kind: KindPredict, Flags: FlagFile, ID: 7, Body: body}); !got.equal(want) {
+			t.Errorf("%s: got another body", what)
+		}
+	}
+	if used == nil || used.Fd() != ^uintptr(0) {
+		t.Error("the file stays open")
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"pinion/runtime/spare"
+	"pinion/ipc/bufpool"
 )
 
 // HeaderSize is the length of a frame's header in bytes:
@@ -34,68 +34,11 @@ const (
 	FlagEvents = 1 << 1
 	// FlagTrain, on a Predict: it is the train function that is meant.
 	FlagTrain = 1 << 2
-	// FlagHeld, on a Predict: it waits for the Batch that names it.
-	FlagHeld = 1 << 3
+	// FlagBatchItem, on a Predict: it waits for the Batch that names it.
+	FlagBatchItem = 1 << 3
 
-	flags = FlagFile | FlagEvents | FlagTrain | FlagHeld
+	flags = FlagFile | FlagEvents | FlagTrain | FlagBatchItem
 )
-
-// Kind says what a frame means. The values are the protocol: never reuse one.
-type Kind uint8
-
-const (
-	// Front to worker, on a slot's channel.
-
-	KindPredict Kind = 1 // {"input":{…},"context":{…},"files":{"folder":"…","token":"…"}}
-	KindBatch   Kind = 2 // {"ids":[…]}: run these together; id is the batch's own
-	KindDrop    Kind = 3 // {"ids":[…]}: nobody wants these any more
-
-	// Worker to front, on a slot's channel.
-
-	KindSucceeded Kind = 16 // {"metrics":{…},"output":…}; ends the prediction
-	KindFailed    Kind = 17 // {"metrics":{…},"error":"…"}; ends the prediction
-	KindCanceled  Kind = 18 // {"metrics":{…}}; ends the prediction
-	KindLog       Kind = 19 // {"source":"stdout","data":"…"}: text that Python tells apart itself
-	KindLogMark   Kind = 20 // {"stdout":n,"stderr":n[,"own_stdout":n,"own_stderr":n]}: what the pipes hold up to here is this id's
-	KindStarted   Kind = 21 // no body: the model has it now; only with FlagEvents, like the next two
-	KindOutput    Kind = 22 // one item that the model yielded, any JSON value
-	KindMetric    Kind = 23 // {"name":"…","value":…,"mode":"replace"|"increment"|"append"}
-	KindPrepared  Kind = 24 // no body: what comes before its batch is done
-	KindBatchDone Kind = 25 // {"runs":n,"size":n,"failed":…}: the function has ended; nanos is what it took
-
-	KindLogPipe     Kind = 26 // no body: the read end of a pipe comes with it (FlagFile); nanos is 0 for stdout, 1 for stderr
-	KindLogPipesEnd Kind = 27 // no body: what comes through those pipes after the last mark is nobody's
-
-	// Worker to front, on the control channel.
-
-	KindHello       Kind = 32 // {"protocol":1,"pid":…,"python":"3.12.1","executable":"…"}
-	KindLoaded      Kind = 33 // {"cog":"…","slots":n,"async":…,"schema":{…}}
-	KindReady       Kind = 34 // {"seconds":…,"stdout":n,"stderr":n}
-	KindSetupFailed Kind = 35 // {"error":"…","seconds":…,"stdout":n,"stderr":n,"problem":{…}}
-	KindCUDA        Kind = 36 // the report of pyembed/cuda, at any time
-	KindHealthy     Kind = 37 // {"ok":true} or {"ok":false,"error":"…"}: the answer to the Health of that id
-	KindPong        Kind = 38 // no body: the answer to KindPing
-
-	// Template to front, on the template's channel.
-
-	KindTemplate Kind = 39 // {}: workers may be forked; {"refused":"…"}: none can be, and why
-	KindForked   Kind = 40 // {"pid":…} or {"error":"…"}: the answer to KindFork
-
-	// Front to worker, on the control channel.
-
-	KindSlot     Kind = 48 // no body: id is the slot's index; the socket comes with it (FlagFile)
-	KindShutdown Kind = 49 // {}: finish what runs, then leave
-	KindHealth   Kind = 50 // {}: run the model's healthcheck; id is the front's serial number
-	KindPing     Kind = 51 // no body: a sign of life is asked for
-
-	// Front to template, on the template's channel.
-
-	KindHandle Kind = 52 // no body: id is the place of the descriptor that comes with it (FlagFile), among a worker's
-	KindFork   Kind = 53 // {"spec":{…},"env":{…}}: fork a worker that has the handles sent before
-)
-
-// Ends tells whether a frame of this kind ends its prediction.
-func (k Kind) Ends() bool { return k >= KindSucceeded && k <= KindCanceled }
 
 // Frame is one message. It is valid during the call that hands it on, and so is Body unless Own is called.
 type Frame struct {
@@ -127,7 +70,7 @@ func (f *Frame) Own() (body []byte, release func()) {
 	case f.owned:
 		b := f.Body
 		f.owned = false // the receiver's now
-		return b, func() { spare.Put(b) }
+		return b, func() { bufpool.Put(b) }
 	default:
 		return append([]byte(nil), f.Body...), nil
 	}

@@ -83,7 +83,7 @@ func streams(f *testing.F) {
 	}
 }
 
-// FuzzDecodeFrames: whatever comes, the reader hands on exactly the frames that lie in it, up to the first
+// FuzzDecodeFrames: for any bytes, the reader hands on exactly the frames that lie in it, up to the first
 // that breaks the protocol, and it does so however the stream is cut.
 func FuzzDecodeFrames(f *testing.F) {
 	streams(f)

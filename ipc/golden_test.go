@@ -20,26 +20,40 @@ var update = flag.Bool("update", false, "write the golden files, and the example
 type example struct {
 	name string
 	message
-	byFront bool // it is Conn that makes it; else C does
+	byFront bool              // it is Conn that makes it; else C does
+	send    func(*Conn) error // how the front makes it; nil: Conn's general functions
 }
 
 // examples has at least one frame of each kind. The bodies are what the two sides write, to the byte.
 func examples() []example {
 	id := MakeID(1, 0)
 	worker := func(name string, kind Kind, id, nanos uint64, body string) example {
-		return example{name, message{Kind: kind, ID: id, Nanos: nanos, Body: []byte(body)}, false}
+		return example{name, message{Kind: kind, ID: id, Nanos: nanos, Body: []byte(body)}, false, nil}
 	}
-	front := func(name string, kind Kind, flags uint8, id uint64, body string) example {
-		return example{name, message{Kind: kind, Flags: flags, ID: id, Body: []byte(body)}, true}
+	front := func(name string, kind Kind, flags uint8, id uint64, body string, send func(*Conn) error) example {
+		return example{name, message{Kind: kind, Flags: flags, ID: id, Body: []byte(body)}, true, send}
 	}
+	predict := func(id uint64, flags uint8, input, context string) func(*Conn) error {
+		return func(c *Conn) error {
+			var more []byte
+			if context != "" {
+				more = []byte(context)
+			}
+			if err := c.QueuePredict(id, flags, nil, []byte(input), more, nil); err != nil {
+				return err
+			}
+			return c.Flush()
+		}
+	}
+	device := "1"
 	return []example{
-		front("predict", KindPredict, 0, id, `{"input":{"s":"world"}}`),
-		front("predict-context", KindPredict, 0, id, `{"input":{"s":"world"},"context":{"user":"ann"}}`),
-		front("predict-train", KindPredict, FlagEvents|FlagTrain, id, `{"input":{"steps":3}}`),
-		front("predict-file", KindPredict, FlagFile, id, ``),
-		front("predict-held", KindPredict, FlagHeld, 128, `{"input":{"text":"one"}}`),
-		front("batch", KindBatch, 0, 320, `{"ids":[128,192,256]}`),
-		front("drop", KindDrop, 0, 192, `{"ids":[192]}`),
+		front("predict", KindPredict, 0, id, `{"input":{"s":"world"}}`, predict(id, 0, `{"s":"world"}`, "")),
+		front("predict-context", KindPredict, 0, id, `{"input":{"s":"world"},"context":{"user":"ann"}}`, predict(id, 0, `{"s":"world"}`, `{"user":"ann"}`)),
+		front("predict-train", KindPredict, FlagEvents|FlagTrain, id, `{"input":{"steps":3}}`, predict(id, FlagEvents|FlagTrain, `{"steps":3}`, "")),
+		front("predict-file", KindPredict, FlagFile, id, ``, nil),
+		front("predict-batch-item", KindPredict, FlagBatchItem, 128, `{"input":{"text":"one"}}`, predict(128, FlagBatchItem, `{"text":"one"}`, "")),
+		front("batch", KindBatch, 0, 320, `{"ids":[128,192,256]}`, func(c *Conn) error { return c.Send(KindBatch, 320, IDs(128, 192, 256)) }),
+		front("drop", KindDrop, 0, 192, `{"ids":[192]}`, func(c *Conn) error { return c.Send(KindDrop, 192, IDs(192)) }),
 		worker("succeeded", KindSucceeded, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"output":"hello world"}`),
 		worker("failed", KindFailed, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"error":"ValueError: no such voice"}`),
 		worker("canceled", KindCanceled, id, 500_000_000, `{"metrics":{"predict_time":0.5,"steps":12}}`),
@@ -51,7 +65,7 @@ func examples() []example {
 		worker("metric", KindMetric, id, 0, `{"name":"tokens","value":1,"mode":"increment"}`),
 		worker("prepared", KindPrepared, 128, 0, ``),
 		worker("batch-done", KindBatchDone, 320, 5_300_000, `{"runs":1,"size":3,"failed":false}`),
-		{"log-pipe", message{Kind: KindLogPipe, Flags: FlagFile, ID: id, Nanos: 1}, false},
+		{"log-pipe", message{Kind: KindLogPipe, Flags: FlagFile, ID: id, Nanos: 1}, false, nil},
 		worker("log-pipes-end", KindLogPipesEnd, 0, 0, ``),
 		worker("hello", KindHello, 0, 0, `{"protocol":1,"pid":4711,"python":"3.13.0","executable":"/usr/bin/python3"}`),
 		worker("loaded", KindLoaded, 0, 0, `{"cog":"0.23.0","slots":1,"async":false,"schema":{"openapi":"3.0.2"}}`),
@@ -59,15 +73,17 @@ func examples() []example {
 		worker("setup-failed", KindSetupFailed, 0, 0, `{"error":"KeyError: 'w'","seconds":0.25,"stdout":0,"stderr":1024,"problem":{"file":"run.py","line":7,"what":"KeyError: 'w'","mend":"","traceback":"…"}}`),
 		worker("cuda", KindCUDA, 0, 0, `{"state":"absent","devices":[],"seconds":0.000512,"steps":{"load":0.000512,"init":0,"context":0}}`),
 		worker("healthy", KindHealthy, 7, 0, `{"ok":false,"error":"the healthcheck returned False"}`),
-		front("health", KindHealth, 0, 7, `{}`),
+		front("health", KindHealth, 0, 7, `{}`, func(c *Conn) error { return c.SendHealth(7) }),
 		worker("pong", KindPong, 7, 0, ``),
-		front("ping", KindPing, 0, 7, ``),
-		worker("template", KindTemplate, 0, 0, `{"refused":"its import leaves 1 thread running (watcher)"}`),
+		front("ping", KindPing, 0, 7, ``, nil),
+		worker("preloaded", KindPreloaded, 0, 0, `{"refused":"its import leaves 1 thread running (watcher)"}`),
 		worker("forked", KindForked, 0, 0, `{"pid":4711}`),
-		front("handle", KindHandle, FlagFile, 2, ``),
-		front("fork", KindFork, 0, 0, `{"spec":{"ref":"predict.py"},"env":{"CUDA_VISIBLE_DEVICES":"1","LANG":null}}`),
-		front("slot", KindSlot, FlagFile, 0, ``),
-		front("shutdown", KindShutdown, 0, 0, `{}`),
+		front("handle", KindHandle, FlagFile, 2, ``, nil),
+		front("fork", KindFork, 0, 0, `{"config":{"python":"","libpython":"","sdk":"","root":"","ref":"predict.py","mode":""},"env":{"CUDA_VISIBLE_DEVICES":"1","LANG":null}}`, func(c *Conn) error {
+			return c.SendFork(ForkRequest{WorkerConfig{Ref: "predict.py"}, map[string]*string{"CUDA_VISIBLE_DEVICES": &device, "LANG": nil}})
+		}),
+		front("slot", KindSlot, FlagFile, 0, ``, nil),
+		front("shutdown", KindShutdown, 0, 0, `{}`, (*Conn).SendShutdown),
 	}
 }
 
@@ -123,7 +139,9 @@ func sent(t *testing.T, e example, n int) []byte {
 	defer unix.Close(fd)
 	var err error
 	switch {
-	case e.Kind == KindSlot:
+	case e.send != nil:
+		err = e.send(c)
+	case e.Kind == KindSlot, e.Kind == KindHandle:
 		err = c.SendFile(e.Kind, e.ID, memoryFile(t, nil))
 	case e.Flags == FlagFile:
 		err = c.Send(e.Kind, e.ID, filled(InlineMax+1, 1))
@@ -163,7 +181,7 @@ func TestDecodeGolden(t *testing.T) {
 	}
 }
 
-// TestEveryKindHasAnExample keeps the examples complete, and the folder free of what nobody checks.
+// TestEveryKindHasAnExample keeps the examples complete, and the folder without other files.
 func TestEveryKindHasAnExample(t *testing.T) {
 	missing := kinds(t)
 	var names []string

@@ -138,7 +138,7 @@ func TestPageOfTheWorker(t *testing.T) {
 		"stdout's bytes":      {page["logs"] + consumed["bytes"], offStdout + 8},
 		"stderr's version":    {page["logs"] + consumed[""] + consumed["version"], offStderr},
 		"stderr's bytes":      {page["logs"] + consumed[""] + consumed["bytes"], offStderr + 8},
-		"spin":                {page["spin"], offSpin},
+		"busy_poll":           {page["busy_poll"], offBusyPoll},
 		"own stdout's bytes":  {page["own"] + consumed["bytes"], offOwn + 8},
 		"own stderr's bytes":  {page["own"] + consumed[""] + consumed["bytes"], offOwn + 64 + 8},
 		"own pipes ended":     {page["own_ended"], offOwnEnded},
@@ -163,7 +163,7 @@ func TestPageOfTheWorker(t *testing.T) {
 // kinds are the names of the kinds in frame.go, with their values.
 func kinds(t *testing.T) map[string]uint64 {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "frame.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "kind.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,20 +202,20 @@ func TestKindsOfTheWorker(t *testing.T) {
 	for _, m := range cEnum.FindAllStringSubmatch(enum, -1) {
 		theirs[m[1]] = number(t, m[2])
 	}
-	text, err := os.ReadFile("../pyembed/sdk/cog/_worker/wire.py")
+	text, err := os.ReadFile("../pyembed/sdk/cog/_worker/serve/wire.py")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range regexp.MustCompile(`(?m)^([A-Z_]+) = (\d+)$`).FindAllStringSubmatch(string(text), -1) {
 		theirs[m[1]] = number(t, m[2])
 	}
-	flags := map[string]uint64{"EVENTS": FlagEvents, "TRAIN": FlagTrain, "HELD": FlagHeld}
+	flags := map[string]uint64{"EVENTS": FlagEvents, "TRAIN": FlagTrain, "BATCH_ITEM": FlagBatchItem}
 	for name, value := range flags {
 		if theirs[name] != value {
 			t.Errorf("the worker's flag %s is %d, and here %d", name, theirs[name], value)
 		}
 		if !strings.Contains(headerText(t), fmt.Sprintf("#define PX_FLAG_%s %d\n", name, value)) {
-			t.Errorf("px_worker.h lacks the flag %s, %d", name, value)
+			t.Errorf("px_frame.h lacks the flag %s, %d", name, value)
 		}
 		delete(theirs, name)
 	}
@@ -235,7 +235,7 @@ func TestKindsOfTheWorker(t *testing.T) {
 
 func headerText(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../pyembed/px_worker.h")
+	text, err := os.ReadFile("../pyembed/px_frame.h")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func number(t *testing.T, s string) uint64 {
 }
 
 func TestFramesOfTheWorker(t *testing.T) {
-	h := readHeader(t, "../pyembed/px_worker.h")
+	h := readHeader(t, "../pyembed/px_frame.h")
 	for name, want := range map[string]uint64{
 		"PX_HEADER": HeaderSize, "PX_FLAG_FILE": FlagFile, "PX_INLINE_MAX": InlineMax,
 	} {

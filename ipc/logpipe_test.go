@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestALogPipeIsHandedOver, once, and closed where nobody takes it.
+// TestALogPipeIsHandedOver, once, and closed if it is not taken.
 func TestALogPipeIsHandedOver(t *testing.T) {
 	noLeak(t)
 	var c *Conn

@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"os"
 	"sync/atomic"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +22,7 @@ const (
 	offMagic    = 0
 	offStdout   = 64  // two words: version, consumed
 	offStderr   = 128 // two words: version, consumed
-	offSpin     = 192 // for how long the worker may keep a core busy instead of waiting, in nanoseconds
+	offBusyPoll = 192 // for how long the worker may keep a core busy instead of waiting, in nanoseconds
 	offOwn      = 256 // stdout's two words, 64 bytes further stderr's: of pipes of a prediction's own
 	offOwnEnded = 384 // how many pairs of those the front has let go of
 	offOwnFull  = 392 // not 0: it follows so many of them that it takes no more
@@ -116,20 +115,20 @@ type Consumed struct{ version, bytes *atomic.Uint64 }
 func (p *Page) Stdout() Consumed { return Consumed{p.word(offStdout), p.word(offStdout + 8)} }
 func (p *Page) Stderr() Consumed { return Consumed{p.word(offStderr), p.word(offStderr + 8)} }
 
-// Own are the counters of the pipes that a prediction has to itself.
-func (p *Page) Own() (stdout, stderr Consumed) {
+// PredictionPipes are the counters of the pipes that a prediction has to itself.
+func (p *Page) PredictionPipes() (stdout, stderr Consumed) {
 	return Consumed{p.word(offOwn), p.word(offOwn + 8)}, Consumed{p.word(offOwn + 64), p.word(offOwn + 72)}
 }
 
-// EndOwn lets the worker make the next pair of such pipes, which are counted from 0.
-func (p *Page) EndOwn() {
+// EndPredictionPipes lets the worker make the next pair of such pipes, which are counted from 0.
+func (p *Page) EndPredictionPipes() {
 	p.word(offOwn + 8).Store(0)
 	p.word(offOwn + 72).Store(0)
 	p.word(offOwnEnded).Add(1)
 }
 
-// SetOwnFull says whether the worker is to do without such pipes.
-func (p *Page) SetOwnFull(full bool) {
+// SetPredictionPipesFull says whether the worker is to do without such pipes.
+func (p *Page) SetPredictionPipesFull(full bool) {
 	var word uint64
 	if full {
 		word = 1
@@ -160,10 +159,6 @@ type Slot struct {
 func (p *Page) Slot(i int) Slot {
 	return Slot{p, pageHeader + i*pageSlot, pageHeader + MaxSlots*pageSlot + i*pageOut}
 }
-
-// Spin lets the slot's worker, while it is sent requests one by one and each soon after the last answer, ask its sockets for
-// so long before it sleeps until something comes.
-func (s Slot) Spin(d time.Duration) { s.page.word(offSpin).Store(uint64(d)) }
 
 // unsent is what a worker that is dead had queued in the slot's channel, from that position of the stream on.
 func (s Slot) unsent(position uint64) []byte {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pinion/runtime/spare"
+	"pinion/ipc/bufpool"
 )
 
 // reader is the receiving half of a Conn. One goroutine at a time uses it.
@@ -21,7 +21,7 @@ type reader struct {
 
 	buf   []byte // what came in, from r to w not yet handled
 	r, w  int
-	files inbox
+	files descriptors
 
 	big     []byte // a body that gets memory of its own, being filled
 	bigHas  int
@@ -36,8 +36,8 @@ type reader struct {
 	n   int
 	err error
 
-	spin   time.Duration // how long to ask again before waiting
-	waited bool          // that was not long enough
+	busyPoll time.Duration // how long to poll before blocking
+	blocked  bool          // nothing came while it polled
 
 	total uint64 // bytes that ever came
 }
@@ -47,21 +47,7 @@ const firstBuffer = 64 << 10
 func (rd *reader) init(raw syscall.RawConn) {
 	rd.raw = raw
 	rd.buf = make([]byte, firstBuffer)
-	rd.poll = func(fd uintptr) bool { return rd.receive(fd) || rd.spins(fd) }
-}
-
-// spins asks until something has come or the time for that is over; false means: nothing did.
-func (rd *reader) spins(fd uintptr) bool {
-	if rd.spin > 0 {
-		for end := time.Now().Add(rd.spin); time.Now().Before(end); {
-			if rd.receive(fd) {
-				return true
-			}
-		}
-		rd.spin = 0 // once
-	}
-	rd.waited = true
-	return false
+	rd.poll = func(fd uintptr) bool { return rd.receive(fd) || rd.pollBusily(fd) }
 }
 
 // receive is one recvmsg; false means: not readable yet. The message header is kept in the reader
@@ -173,7 +159,7 @@ func (rd *reader) hand(handle func(*Frame)) {
 	case rd.frame.mapped:
 		unmap(rd.frame.Body)
 	case rd.frame.owned:
-		spare.Put(rd.frame.Body)
+		bufpool.Put(rd.frame.Body)
 	case rd.frame.fd > 0:
 		unix.Close(rd.frame.Descriptor())
 	}
@@ -195,7 +181,7 @@ func (rd *reader) frames(handle func(*Frame)) error {
 				return err
 			}
 		case h.length >= ownedMin:
-			body := spare.Get(int(h.length))
+			body := bufpool.Get(int(h.length))
 			have := copy(body, rd.buf[rd.r+HeaderSize:rd.w])
 			rd.r += HeaderSize + have
 			if have < len(body) {

@@ -42,7 +42,7 @@ func rawEnd(t testing.TB, c **Conn) int {
 }
 
 func guard(t testing.TB, c *Conn) {
-	late := time.AfterFunc(await.Patience, func() { c.Close() })
+	late := time.AfterFunc(await.Timeout, func() { c.Close() })
 	t.Cleanup(func() {
 		late.Stop()
 		c.Close()
@@ -138,7 +138,7 @@ func readAll(t testing.TB, fd, n int) []byte {
 // memoryFile makes a memory file that holds body.
 func memoryFile(t testing.TB, body []byte) int {
 	t.Helper()
-	fd, err := bodyFile([][]byte{body})
+	fd, err := bodyFile(nil, 0, [][]byte{body})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writer is the sending half of a Conn: a combining writer. Whoever finds no write in progress
-// writes its own frame and all that others queue meanwhile; where the socket is full, a goroutine
-// of its own finishes, so that no request waits behind another's body.
+// writer is the sending half of a Conn: a combining writer. A goroutine that finds no write in progress writes its own frame
+// and all that others queue meanwhile. If the socket is full, a new goroutine finishes, so that no request waits behind
+// another's body.
 type writer struct {
 	raw syscall.RawConn
 
@@ -20,13 +20,13 @@ type writer struct {
 	closed  bool
 	err     error
 
-	cur  batch    // being written; what is out of its parts is cut off
-	done int      // bytes of its data that are out
-	gone int      // and how many of its parts
-	stop error    // why cur cannot be finished
-	out  [][]byte // what a write is given, to be used again
-	once func(fd uintptr)
-	wait func(fd uintptr) bool
+	cur       batch    // being written; what is out of its parts is cut off
+	done      int      // bytes of its data that are out
+	partsDone int      // and how many of its parts
+	stop      error    // why cur cannot be finished
+	out       [][]byte // what a write is given, to be used again
+	once      func(fd uintptr)
+	wait      func(fd uintptr) bool
 }
 
 // largePart is from how many bytes on a part of a body is not copied: a copy costs as much as the socket's own, and its
@@ -139,7 +139,7 @@ func (w *writer) drain() error {
 	w.active = true
 	for len(w.pending.data) > 0 && w.failed() == nil {
 		w.pending, w.cur = w.cur, w.pending
-		w.done, w.gone = 0, 0
+		w.done, w.partsDone = 0, 0
 		w.mu.Unlock()
 		if err := w.raw.Control(w.once); err != nil {
 			w.stop = ErrClosed
@@ -177,7 +177,7 @@ func (w *writer) retire() {
 }
 
 // finished tells whether all of cur is out.
-func (w *writer) finished() bool { return w.done == len(w.cur.data) && w.gone == len(w.cur.parts) }
+func (w *writer) finished() bool { return w.done == len(w.cur.data) && w.partsDone == len(w.cur.parts) }
 
 // push writes cur from done on, until it or the socket's room ends.
 func (w *writer) push(fd int) {
@@ -199,11 +199,11 @@ func (w *writer) push(fd int) {
 func (w *writer) write(fd int) (int, error) {
 	to := len(w.cur.data)
 	if files := w.cur.files; len(files) > 0 {
-		if to = files[0].offset; to == w.done && !w.cur.hasPart(w.gone, to) {
+		if to = files[0].offset; to == w.done && !w.cur.hasPart(w.partsDone, to) {
 			return w.writeFile(fd)
 		}
 	}
-	w.out = w.cur.gather(w.out[:0], w.done, w.gone, to)
+	w.out = w.cur.gather(w.out[:0], w.done, w.partsDone, to)
 	var n int
 	var err error
 	if len(w.out) == 1 {
@@ -218,8 +218,8 @@ func (w *writer) write(fd int) (int, error) {
 // writeFile writes the descriptor whose turn it is, and what follows it up to the next piece.
 func (w *writer) writeFile(fd int) (int, error) {
 	to := len(w.cur.data)
-	if w.gone < len(w.cur.parts) {
-		to = w.cur.parts[w.gone].offset
+	if w.partsDone < len(w.cur.parts) {
+		to = w.cur.parts[w.partsDone].offset
 	}
 	if len(w.cur.files) > 1 {
 		to = min(to, w.cur.files[1].offset)
@@ -239,16 +239,16 @@ func (b *batch) hasPart(number, offset int) bool {
 }
 
 // gather appends what goes out next to list: the data from done to to, and between it the parts that belong there.
-func (b *batch) gather(list [][]byte, done, gone, to int) [][]byte {
-	for ; b.hasPart(gone, to) && len(list) < maxVector-2; gone++ {
-		p := b.parts[gone]
+func (b *batch) gather(list [][]byte, done, partsDone, to int) [][]byte {
+	for ; b.hasPart(partsDone, to) && len(list) < maxVector-2; partsDone++ {
+		p := b.parts[partsDone]
 		if p.offset > done {
 			list = append(list, b.data[done:p.offset])
 		}
 		list = append(list, p.data)
 		done = p.offset
 	}
-	if !b.hasPart(gone, to) && to > done {
+	if !b.hasPart(partsDone, to) && to > done {
 		list = append(list, b.data[done:to])
 	}
 	return list
@@ -257,11 +257,11 @@ func (b *batch) gather(list [][]byte, done, gone, to int) [][]byte {
 // advance notes that n bytes more are out.
 func (w *writer) advance(n int) {
 	for n > 0 {
-		if w.gone == len(w.cur.parts) {
+		if w.partsDone == len(w.cur.parts) {
 			w.done += n
 			return
 		}
-		p := &w.cur.parts[w.gone]
+		p := &w.cur.parts[w.partsDone]
 		small := min(n, p.offset-w.done)
 		w.done += small
 		n -= small
@@ -269,7 +269,7 @@ func (w *writer) advance(n int) {
 		p.data = p.data[k:]
 		n -= k
 		if len(p.data) == 0 {
-			w.gone++
+			w.partsDone++
 		}
 	}
 }

@@ -1,12 +1,10 @@
-// Package pyembed is a worker's inside: it turns the process that calls Main into a CPython
-// interpreter that serves a model. All of cgo and C of the project is here, in its sub-package cuda,
-// and in third_party/cpy3.
+// Package pyembed is the inside of a worker: it turns the process that calls Main into a CPython interpreter that serves a
+// model. With Config.Preloader the process serves nothing: it imports the model and forks workers (px_preload.c).
 //
-// It promises: no Python.h and no linked libpython; one binary for CPython 3.10 and up; Python owns
-// the process's main thread; no Go runs in the serving of a request, and Python never calls into Go
-// (a forked child that did would hang); what C allocates is counted.
+// It promises: no Python.h and no linked libpython; one binary for CPython 3.10 and up; Python owns the process's main
+// thread; no Go runs while a request is served, and Python never calls into Go, which would hang a forked child; what C
+// allocates is counted.
 //
-// A template (px_template.c) is such a process that serves nothing: it imports the model and forks workers.
-//
-// Only cmd imports it. Its C side of the protocol with the front is described in ipc/PROTOCOL.md.
+// Other C is in its sub-packages cuda and nvml, in cmd/pinion/timerslack and in third_party/cpy3. Only cmd/pinion imports
+// this package. ipc/PROTOCOL.md describes its protocol with the front.
 package pyembed

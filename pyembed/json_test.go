@@ -73,8 +73,8 @@ func TestJSONKeys(t *testing.T) {
 	check(t, "keys", "")
 }
 
-func TestJSONLoans(t *testing.T) {
-	check(t, "loans", "")
+func TestJSONBorrowed(t *testing.T) {
+	check(t, "borrowed", "")
 }
 
 func TestJSONArrays(t *testing.T) {

@@ -25,7 +25,7 @@ sys.path.insert(0, "testdata")
 from jsontest_cases import check_cut, check_dump, check_load
 from jsontest_properties import floats, fuzz, properties
 from jsontest_bounds import keys, long_numbers, no_memory, speed
-from jsontest_loans import loans
+from jsontest_borrowed import borrowed
 from jsontest_arrays import arrays, no_arrays, places
 `
 

@@ -16,29 +16,29 @@ type Config struct {
 	Python    string // the interpreter's path, unresolved, so that a venv is found by it
 	LibPython string // what to dlopen
 	SDK       string // the folder that holds the cog package
-	JSON      []byte // for cog._worker.entry, as it is
+	JSON      []byte // for cog._worker.main, as it is
 	ControlFD int
 	PageFD    int
 	// CUDAReport is cuda.ReportFunc's result, or nil.
 	CUDAReport unsafe.Pointer
-	// Template, where it is not nil, makes the process no worker, but one that imports the model and forks workers.
-	Template *Template
+	// Preloader, where it is not nil, makes the process no worker, but one that imports the model and forks workers.
+	Preloader *Preloader
 }
 
-// Template is what a template needs besides.
-type Template struct {
+// Preloader is what the preload process needs besides.
+type Preloader struct {
 	// Title is where the process's name lies, as ps shows it: os.Args[0]. Workers write theirs over it.
 	Title string
-	// CUDAStart and CUDAOptions are cuda.Later's results: a worker calls the one with the other.
+	// CUDAStart and CUDAOptions are cuda.StartFunc's results: a worker calls the one with the other.
 	CUDAStart, CUDAOptions unsafe.Pointer
 }
 
-// bootstrap is the first Python that runs. It must stay one line: its frame is in tracebacks. The
-// package's folder is ours, so its bytecode is kept there whatever PYTHONDONTWRITEBYTECODE says of the
-// model's: without it, compiling takes longer than the rest of the start.
+// bootstrap is the first Python that runs. It must stay one line: its frame is in tracebacks. The folder of the package is
+// ours, so its bytecode is always written there, even with PYTHONDONTWRITEBYTECODE: compiling takes longer than the rest of
+// the start.
 const bootstrap = "import sys; sys.path.insert(0, %q); keep = sys.dont_write_bytecode; " +
-	"sys.dont_write_bytecode = False; from cog._worker import entry; " +
-	"entry.preload(keep); sys.dont_write_bytecode = keep; entry.main()"
+	"sys.dont_write_bytecode = False; from cog._worker import main; " +
+	"main.preload(keep); sys.dont_write_bytecode = keep; main.main()"
 
 // Main turns the process into the worker. It must be called on the process's first thread, locked
 // to it; it returns Python's exit status when the interpreter has ended. An error means that
@@ -56,7 +56,7 @@ func Main(c Config) (int, error) {
 	config.cuda_report = c.CUDAReport
 	config.control_fd = C.int(c.ControlFD)
 	config.page_fd = C.int(c.PageFD)
-	if t := c.Template; t != nil {
+	if t := c.Preloader; t != nil {
 		// The kernel's copy of the arguments, which Go's string only refers to: no memory of Go's.
 		config.title = (*C.char)(unsafe.Pointer(unsafe.StringData(t.Title)))
 		config.title_len = C.size_t(len(t.Title))

@@ -1,8 +1,8 @@
 // The functions with which Python serves a batched model: Python keeps the items, C moves the bytes.
 //
-// An item is one prediction; a ride is a batch as the front formed it, and has a claim word where an
-// item has none. All of them with the GIL held. reply_item, prepared and tell_item from any thread of Python's;
-// frames from the one that reads the slot; the rest on the main thread.
+// An item is one prediction. A batch is one run of the function as the front formed it; it has a claim word, and its items
+// have none. All functions: GIL held. reply_item, prepared and emit_item may be called from any Python thread, frames from
+// the one that reads the slot, the rest on the main thread.
 #include "px_worker.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 
 #define PX_KEEP_ANSWER ((size_t)1 << 20)
 
-// A buffer for the next answer. It is taken while it is in use, for the encoder runs Python code, and with it
-// other threads that answer. GIL held.
-static struct px_buf spare;
+// A buffer that is used again. An answer takes it: the encoder runs Python code, and other threads may answer meanwhile.
+// GIL held.
+static struct px_buf reused;
 
 PyObject *px_frame_tuple(uint8_t kind, uint64_t id, uint8_t flags, PyObject *message, PyObject *error) {
   PyObject *items[] = {PyLong_FromLong(kind), PyLong_FromUnsignedLongLong(id), PyLong_FromLong(flags),
@@ -63,8 +63,8 @@ int px_fill(struct px_channel *ch, bool wait) {
   }
 }
 
-// frames(slot, wait) -> [(kind, id, flags, message, error), …], or None at the end: all frames that are there; if wait
-// is set, at least one.
+// frames(slot, wait) -> [(kind, id, flags, message, error), …], or None at the end: all frames that are there; with wait at
+// least one.
 static PyObject *frames(PyObject *self, PyObject *args) {
   (void)self;
   int i, wait, n;
@@ -106,24 +106,24 @@ static PyObject *set_scope(PyObject *self, PyObject *scope) {
   Py_RETURN_NONE;
 }
 
-// watch(id): what a ride writes is told as it comes, where one ride runs at a time.
+// watch(id): what a batch writes is marked as it comes, if there is one slot.
 static PyObject *watch(PyObject *self, PyObject *id) {
   (void)self;
-  uint64_t ride = PyLong_AsUnsignedLongLong(id);
+  uint64_t batch = PyLong_AsUnsignedLongLong(id);
   if (PyErr_Occurred()) return NULL;
-  if (px_w.nslots == 1) px_log_watch(ride);
+  if (px_w.nslots == 1) px_log_watch(batch);
   Py_RETURN_NONE;
 }
 
-// tell_item(slot, id, kind, value): tells what happens to an item; value None: without a body.
-static PyObject *tell_item(PyObject *self, PyObject *args) {
+// emit_item(slot, id, kind, value): sends an event of an item; value None: without a body.
+static PyObject *emit_item(PyObject *self, PyObject *args) {
   (void)self;
   int i, kind;
   unsigned long long id;
   PyObject *value;
   if (!PyArg_ParseTuple(args, "iKiO", &i, &id, &kind, &value)) return NULL;
   struct px_channel *ch = px_slot_of(i);
-  if (!ch || px_tell_item(ch, (uint8_t)kind, id, value == Py_None ? NULL : value) < 0) return NULL;
+  if (!ch || px_emit_item(ch, (uint8_t)kind, id, value == Py_None ? NULL : value) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
@@ -136,11 +136,11 @@ static PyObject *prepared(PyObject *self, PyObject *args) {
   struct px_channel *ch = px_slot_of(i);
   if (!ch) return NULL;
   if (px_channel_put(ch, PX_PREPARED, id, 0, "", 0) < 0) return PyErr_NoMemory();
-  px_flush_held(ch);
+  px_flush_with_gil(ch);
   Py_RETURN_NONE;
 }
 
-int px_ride_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, int size, bool failed) {
+int px_batch_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, int size, bool failed) {
   px_flush_stdio();
   px_log_unwatch();
   char body[80];
@@ -156,20 +156,20 @@ int px_ride_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, i
   return 0;
 }
 
-// batch_done(slot, ride, nanos, runs, size, failed): see px_ride_done. It leaves soon, whatever the answers take that follow.
+// batch_done(slot, batch, nanos, runs, size, failed): see px_batch_done. It leaves soon, even if the answers take long.
 static PyObject *batch_done(PyObject *self, PyObject *args) {
   (void)self;
   int i, runs, size, failed;
   unsigned long long id, nanos;
   if (!PyArg_ParseTuple(args, "iKKiip", &i, &id, &nanos, &runs, &size, &failed)) return NULL;
   struct px_channel *ch = px_slot_of(i);
-  if (!ch || px_ride_done(ch, id, nanos, runs, size, failed) < 0) return NULL;
+  if (!ch || px_batch_done(ch, id, nanos, runs, size, failed) < 0) return NULL;
   if (size > 1) px_flusher_arm_for(ch);
   Py_RETURN_NONE;
 }
 
-// reply_item(slot, id, kind, value, nanos, metrics, encode, fail): the answer to an item, as px_reply makes it, but for
-// what belongs to the ride: the logs, and the word that says what runs.
+// reply_item(slot, id, kind, value, nanos, metrics, encode, fail): the answer to an item, as px_reply makes it, without
+// what belongs to the batch: the logs, and the word that says what runs.
 static PyObject *reply_item(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
   if (n != 8) return PyErr_Format(PyExc_TypeError, "reply_item takes 8 arguments, not %zd", n);
@@ -179,21 +179,21 @@ static PyObject *reply_item(PyObject *self, PyObject *const *args, Py_ssize_t n)
   if (PyErr_Occurred()) return NULL;
   struct px_channel *ch = px_slot_of(i);
   if (!ch) return NULL;
-  struct px_buf b = px_buf_take(&spare);
+  struct px_buf b = px_buf_take(&reused);
   int status = px_build_answer(&b, &kind, args[3], nanos, args[5], args[6], args[7]);
   if (status == 0) status = px_put_answer(ch, kind, id, nanos, &b);
   if (status < 0 && kind == PX_SUCCEEDED) {  // it is built, and so large that it takes a file
     status = px_build_failure(&b, &kind, args[3], nanos, args[5], args[6], args[7]);
     if (status == 0) status = px_put_answer(ch, kind, id, nanos, &b);
   }
-  px_buf_give_back(&spare, &b, PX_KEEP_ANSWER);
+  px_buf_give_back(&reused, &b, PX_KEEP_ANSWER);
   if (status < 0) return NULL;
   Py_RETURN_NONE;
 }
 
-Py_ssize_t px_reply_riders(struct px_channel *ch, PyObject *ids, PyObject *values, uint64_t nanos, PyObject *metrics,
+Py_ssize_t px_reply_batch(struct px_channel *ch, PyObject *ids, PyObject *values, uint64_t nanos, PyObject *metrics,
                            PyObject *encode) {
-  struct px_buf b = px_buf_take(&spare);
+  struct px_buf b = px_buf_take(&reused);
   Py_ssize_t done = 0, count = PyList_Size(ids);
   int status = count < 0 ? -1 : px_begin_answer(&b, nanos, metrics, encode);
   size_t head = b.len;
@@ -205,31 +205,31 @@ Py_ssize_t px_reply_riders(struct px_channel *ch, PyObject *ids, PyObject *value
         px_put_answer(ch, PX_SUCCEEDED, name, nanos, &b) < 0)
       break;
   }
-  px_buf_give_back(&spare, &b, PX_KEEP_ANSWER);
-  PyErr_Clear();  // reply_item meets it again
+  px_buf_give_back(&reused, &b, PX_KEEP_ANSWER);
+  PyErr_Clear();  // reply_item raises it again
   return done;
 }
 
-// reply_riders(slot, ids, values, nanos, metrics, encode) -> n: see px_reply_riders; reply_item is for those from n on.
-static PyObject *reply_riders(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+// reply_batch(slot, ids, values, nanos, metrics, encode) -> n: see px_reply_batch; reply_item is for those from n on.
+static PyObject *reply_batch(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
-  if (n != 6) return PyErr_Format(PyExc_TypeError, "reply_riders takes 6 arguments, not %zd", n);
+  if (n != 6) return PyErr_Format(PyExc_TypeError, "reply_batch takes 6 arguments, not %zd", n);
   int i = (int)PyLong_AsLong(args[0]);
   uint64_t nanos = PyLong_AsUnsignedLongLong(args[3]);
   if (PyErr_Occurred()) return NULL;
   struct px_channel *ch = px_slot_of(i);
   if (!ch) return NULL;
-  return PyLong_FromSsize_t(px_reply_riders(ch, args[1], args[2], nanos, args[4], args[5]));
+  return PyLong_FromSsize_t(px_reply_batch(ch, args[1], args[2], nanos, args[4], args[5]));
 }
 
 PyMethodDef px_batch_methods[] = {
     {"frames", frames, METH_VARARGS, NULL},
     {"set_scope", set_scope, METH_O, NULL},
     {"watch", watch, METH_O, NULL},
-    {"tell_item", tell_item, METH_VARARGS, NULL},
+    {"emit_item", emit_item, METH_VARARGS, NULL},
     {"prepared", prepared, METH_VARARGS, NULL},
     {"batch_done", batch_done, METH_VARARGS, NULL},
     {"reply_item", (PyCFunction)(void (*)(void))reply_item, METH_FASTCALL, NULL},
-    {"reply_riders", (PyCFunction)(void (*)(void))reply_riders, METH_FASTCALL, NULL},
+    {"reply_batch", (PyCFunction)(void (*)(void))reply_batch, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -1,5 +1,5 @@
-// The control thread: takes slot sockets in, hears of the end, and ends the
-// process when the front is gone, whatever Python is doing.
+// The control thread: it takes in slot sockets, answers pings, and ends the process when the front is gone. It does not
+// depend on Python.
 #include "px_worker.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// front_gone ends the worker and every process it started: nobody is left to serve.
-static void front_gone(void) {
+// front_exited ends the worker and every process that it started.
+static void front_exited(void) {
   if (getpgrp() == getpid()) kill(0, SIGKILL);
   _exit(1);
 }
@@ -18,7 +18,7 @@ static void add_slot(int fd) {
   struct px_channel *ch = px_w.nslots < PX_MAX_SLOTS ? px_malloc(sizeof *ch) : NULL;
   if (ch && px_channel_init(ch, fd, &px_w.page->slots[px_w.nslots], &px_w.page->outs[px_w.nslots]) == 0) {
     px_w.slots[px_w.nslots++] = ch;
-  } else {  // the front sees the socket close, and judges
+  } else {  // the front sees the socket close
     px_free(ch);
     close(fd);
     px_w.stopping = true;
@@ -36,7 +36,7 @@ static void stop(void) {
   pthread_mutex_unlock(&px_w.mu);
 }
 
-// answer gives the front the sign of life that it asked for, whatever Python is doing.
+// answer sends the front a sign of life.
 static void answer(uint64_t id) {
   if (px_channel_put(&px_w.control, PX_PONG, id, 0, "", 0) == 0) px_channel_flush(&px_w.control, true);
 }
@@ -64,7 +64,7 @@ static void *control(void *unused) {
   for (;;) {
     int n = px_channel_fill(ch, true);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) front_gone();
+    if (n <= 0) front_exited();
     struct px_frame f;
     while ((n = px_channel_next(ch, &f)) > 0) {
       if (f.kind == PX_SLOT && f.fd >= 0) add_slot(f.fd);
@@ -73,7 +73,7 @@ static void *control(void *unused) {
       if (f.kind == PX_PING) answer(f.id);
       px_frame_done(&f);
     }
-    if (n < 0) front_gone();
+    if (n < 0) front_exited();
   }
   return NULL;
 }

@@ -1,4 +1,4 @@
-// What a prediction tells while it runs.
+// Events of a prediction while it runs.
 #include "px_worker.h"
 
 #include <errno.h>
@@ -6,25 +6,24 @@
 #include "px_json.h"
 
 #define PX_KEEP_ITEM ((size_t)256 << 10)
-#define PX_TELL_ALONE ((size_t)64 << 10)  // bodies that may have to wait for the front
+#define PX_EMIT_ALONE ((size_t)64 << 10)  // bodies that may have to wait for the front
 
-// A buffer for the next event. It is taken while it is in use, for the encoder
-// may run code of the model's that tells something itself. GIL held.
-static struct px_buf spare;
+// A buffer that is used again. An event takes it: the encoder may run code of the model's that emits an event too. GIL held.
+static struct px_buf reused;
 
-// tell sends one frame. GIL held; it is released where the front is far behind. 0, or -1 with an exception.
-static int tell(struct px_channel *ch, uint8_t kind, uint64_t id, const char *body, size_t len) {
+// emit sends one frame. GIL held; it is released while the front is far behind. 0, or -1 with an exception.
+static int emit(struct px_channel *ch, uint8_t kind, uint64_t id, const char *body, size_t len) {
   int status;
-  if (len > PX_TELL_ALONE) {
+  if (len > PX_EMIT_ALONE) {
     PyThreadState *state = PyEval_SaveThread();
-    status = px_channel_tell(ch, kind, id, body, len);
+    status = px_channel_emit(ch, kind, id, body, len);
     int saved = errno;
     if (status >= 0) px_channel_flush(ch, true);
     PyEval_RestoreThread(state);
     errno = saved;
   } else {
-    status = px_channel_tell(ch, kind, id, body, len);
-    if (status > 0) px_flush_held(ch);
+    status = px_channel_emit(ch, kind, id, body, len);
+    if (status > 0) px_flush_with_gil(ch);
   }
   if (status >= 0) return 0;
   PyErr_Format(PyExc_OSError, "send %zu bytes of an output: %s", len, strerror(errno));
@@ -33,11 +32,11 @@ static int tell(struct px_channel *ch, uint8_t kind, uint64_t id, const char *bo
 
 int px_started(struct px_channel *ch, uint64_t id) {
   if (px_w.nslots == 1) px_log_watch(id);
-  return tell(ch, PX_STARTED, id, "", 0);
+  return emit(ch, PX_STARTED, id, "", 0);
 }
 
-// dump_item writes an item that px_json_dumps refused: the encoder goes over the whole of it, and its errors say
-// where in the output the trouble lies.
+// dump_item writes an item that px_json_dumps refused. The encoder visits the whole item, so its errors say where in the
+// output the problem is.
 static int dump_item(struct px_buf *b, PyObject *value, PyObject *encode, Py_ssize_t index) {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;  // a cancel
   PyErr_Clear();
@@ -49,37 +48,37 @@ static int dump_item(struct px_buf *b, PyObject *value, PyObject *encode, Py_ssi
   return status;
 }
 
-int px_tell(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, PyObject *encode, Py_ssize_t index) {
-  struct px_buf b = px_buf_take(&spare);
+int px_emit(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, PyObject *encode, Py_ssize_t index) {
+  struct px_buf b = px_buf_take(&reused);
   b.len = 0;
   int status = px_json_dumps(&b, value, encode);
   if (status < 0 && index >= 0 && encode) status = dump_item(&b, value, encode, index);
   if (status == 0 && px_w.nslots == 1) status = px_log_look(ch, id);  // what was printed before it comes before it
-  // Asked again: Python code ran, and of a thread of the model's the prediction may have ended meanwhile.
-  if (status == 0 && ch->current == id) status = tell(ch, kind, id, b.data, b.len);
-  px_buf_give_back(&spare, &b, PX_KEEP_ITEM);
+  // Checked again: Python code ran, and the prediction of a leftover thread may have ended meanwhile.
+  if (status == 0 && ch->current == id) status = emit(ch, kind, id, b.data, b.len);
+  px_buf_give_back(&reused, &b, PX_KEEP_ITEM);
   return status;
 }
 
-int px_tell_item(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value) {
-  if (!value) return tell(ch, kind, id, "", 0);
-  struct px_buf b = px_buf_take(&spare);
+int px_emit_item(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value) {
+  if (!value) return emit(ch, kind, id, "", 0);
+  struct px_buf b = px_buf_take(&reused);
   b.len = 0;
   int status = px_json_dumps(&b, value, NULL);
-  if (status == 0) status = tell(ch, kind, id, b.data, b.len);
-  px_buf_give_back(&spare, &b, PX_KEEP_ITEM);
+  if (status == 0) status = emit(ch, kind, id, b.data, b.len);
+  px_buf_give_back(&reused, &b, PX_KEEP_ITEM);
   return status;
 }
 
-// interrupt ends a generator by the exception that is set. An item: it goes on nevertheless; NULL: it has
-// ended, in order or with the exception that is set.
+// interrupt ends a generator by the exception that is set. An item: the generator goes on; NULL: it has ended, normally or
+// with the exception that is set.
 static PyObject *interrupt(PyObject *iterator) {
   bool cancel = px_w.cancel_type && PyErr_ExceptionMatches(px_w.cancel_type);
   PyObject *raised = px_raised();
   if (!raised) return NULL;
   PyObject *item = NULL;
   if (cancel && PyObject_HasAttrString(iterator, "throw")) {
-    // The model sees it where it stands, as it would have if it had been at work.
+    // The model sees it at its yield, as it would at any other statement.
     item = PyObject_CallMethod(iterator, "throw", "O", raised);
     if (!item && PyErr_ExceptionMatches(PyExc_StopIteration)) PyErr_Clear();
   } else {
@@ -96,10 +95,10 @@ PyObject *px_yield_all(struct px_channel *ch, uint64_t id, PyObject *iterable, P
   if (!iterator) return NULL;
   PyObject *item = PyIter_Next(iterator);
   for (Py_ssize_t n = 0; item; n++) {
-    if (atomic_load(&px_w.is_child)) px_leave_child();
-    int status = px_tell(ch, PX_OUTPUT, id, item, encode, n);
+    if (atomic_load(&px_w.is_child)) px_exit_child();
+    int status = px_emit(ch, PX_OUTPUT, id, item, encode, n);
     Py_DecRef(item);
-    // An iterator that runs no Python code would never come to hear of it.
+    // An iterator that runs no Python code would never notice a cancel.
     if (status == 0 && px_is_canceled(ch->page, id)) status = PyErr_CheckSignals();
     item = status == 0 ? PyIter_Next(iterator) : interrupt(iterator);
   }

@@ -21,8 +21,8 @@ void px_signals_default(void) {
   }
 }
 
-// ours tells whether a handler lies in libpython or a library that the model
-// loaded; the rest is Go's, and waits for goroutines that no child has.
+// ours tells whether a handler lies in libpython or a library that the model loaded. Go's handlers wait for goroutines that
+// no child has.
 static bool ours(void (*handler)(int)) {
   Dl_info at, self;
   if (!dladdr((void *)(uintptr_t)handler, &at) || !at.dli_fbase) return false;
@@ -35,50 +35,49 @@ static void drop(int *fd) {
   *fd = -1;
 }
 
-// abandon makes a channel one that nobody listens to. Its mutex is made anew:
-// a thread that the child has not may have held it at the fork.
+// abandon closes a channel in a forked child. It makes a new mutex: a thread that the child does not have may have held the
+// old one at the fork.
 static void abandon(struct px_channel *ch) {
   drop(&ch->fd);
   pthread_mutex_init(&ch->mu, NULL);
   ch->broken = true;
 }
 
-// A stray's fork gives its child these streams. Of this thread, from before the fork on.
-static __thread int nobodys[2];
+// A leftover's fork gives its child these streams. Of this thread, from before the fork on.
+static __thread int unattributed[2];
 static __thread bool decided;
 
 void px_fork_to(const int streams[2]) {
-  memcpy(nobodys, streams, sizeof nobodys);
+  memcpy(unattributed, streams, sizeof unattributed);
   decided = true;
 }
 
 static void before(void) {
-  if (!decided) px_pipes_before_child(nobodys, false);
+  if (!decided) px_pipes_before_child(unattributed, false);
   decided = false;
 }
 
-static void before_in_template(void) {
-  px_template_look();
+static void before_in_preload(void) {
+  px_preload_find_threads();
   before();  // of a worker that was forked from it
 }
 
 static void in_child(void) {
-  if (!px_w.begetting && !atomic_load(&px_w.is_child))
+  if (!px_w.forking_worker && !atomic_load(&px_w.is_child))
     for (int i = 0; i < 2; i++)
-      if (nobodys[i] >= 0 && px_w.page) dup2(nobodys[i], 1 + i);
-  // Once: when the child forks in its turn, our numbers may be files of its own.
-  if (!px_w.begetting && !atomic_exchange(&px_w.is_child, true)) {
+      if (unattributed[i] >= 0 && px_w.page) dup2(unattributed[i], 1 + i);
+  // Once: when the child forks again, these descriptors may be files of its own.
+  if (!px_w.forking_worker && !atomic_exchange(&px_w.is_child, true)) {
     pthread_mutex_init(&px_w.mu, NULL);
     pthread_mutex_init(&px_w.log_mu, NULL);
-    pthread_mutex_init(&px_w.timer_mu, NULL);
+    px_flusher_abandon();
     abandon(&px_w.control);
-    if (px_w.page) {  // else it is a template's, which has nothing else
-      drop(&px_w.timer);
+    if (px_w.page) {  // else it is the preload process's child, which has nothing else
       for (int i = 0; i < px_w.nslots; i++) abandon(px_w.slots[i]);
       for (int i = 0; i < 2; i++) {
         drop(&px_w.log_fd[i]);
         if (px_w.own_fd[i] > 0) drop(&px_w.own_fd[i]);
-        if (px_w.nobodys[i] > 0) drop(&px_w.nobodys[i]);
+        if (px_w.unattributed[i] > 0) drop(&px_w.unattributed[i]);
       }
     }
   }
@@ -90,11 +89,11 @@ static void in_child(void) {
   }
 }
 
-int px_fork_hook(bool template) {
-  return pthread_atfork(template ? before_in_template : before, NULL, in_child) == 0 ? 0 : -1;
+int px_fork_hook(bool preload) {
+  return pthread_atfork(preload ? before_in_preload : before, NULL, in_child) == 0 ? 0 : -1;
 }
 
-// exit_status is what Python exits with when the exception that is set ends it, and tells the user what Python tells.
+// exit_status prints the exception that is set as Python does, and returns the status that Python would exit with.
 static int exit_status(void) {
   if (!PyErr_ExceptionMatches(PyExc_SystemExit)) {
     PyErr_Print();
@@ -110,7 +109,7 @@ static int exit_status(void) {
   return 1;
 }
 
-void px_leave_child(void) {
+void px_exit_child(void) {
   int status = PyErr_Occurred() ? exit_status() : 0;
   PyErr_Clear();
   px_flush_stdio();

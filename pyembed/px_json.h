@@ -7,7 +7,7 @@
 //
 // What is read and written is RFC 8259, and no more:
 //   - nesting of arrays and objects up to PX_JSON_DEPTH;
-//   - integers of up to PX_JSON_DIGITS digits, whatever the process's
+//   - integers of up to PX_JSON_DIGITS digits, independent of the process's
 //     sys.set_int_max_str_digits is, which is neither asked nor changed;
 //   - floats correctly rounded; beyond the range of a double: refused;
 //   - UTF-8 without byte order mark; lone surrogates are refused both as
@@ -61,7 +61,7 @@ PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arr
 //
 // 0, or -1 with an exception set, and then out->len is what it was:
 // ValueError (NaN, infinity, a lone surrogate, too deep or cyclic, too many
-// digits), TypeError (no JSON for this type or key), MemoryError, or whatever
+// digits), TypeError (no JSON for this type or key), MemoryError, or what
 // fallback and items() raised, unchanged. The texts of the first two end with
 // the place in o, such as `, at ["boxes"][3]`, unless that is o itself.
 //
@@ -70,12 +70,12 @@ PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arr
 // lists, what is there when an element's turn comes is written.
 int px_json_dumps(struct px_buf *out, PyObject *o, PyObject *fallback);
 
-// Loans: long strings without escapes that are not copied, but lent by their str. The text is the buffer with each in its
+// Loans: long strings without escapes that are not copied, but str by their str. The text is the buffer with each in its
 // place. A copy of a long string costs as much as the socket's own.
-#define PX_LOAN_MIN ((size_t)64 << 10)  // bytes of UTF-8; shorter strings are copied
-#define PX_LOANS 15                     // as are those that come after so many
+#define PX_BORROW_MIN ((size_t)64 << 10)  // bytes of UTF-8; shorter strings are copied
+#define PX_BORROWED_MAX 15                     // as are those that come after so many
 
-struct px_loan {
+struct px_borrowed_str {
   size_t at;  // it belongs in front of this byte of the buffer
   const char *data;
   size_t len;
@@ -83,17 +83,17 @@ struct px_loan {
 };
 
 // In the order of the text. With n = 0 there are none. One owner at a time, as of the buffer.
-struct px_loans {
+struct px_borrowed {
   int n;
-  struct px_loan list[PX_LOANS];
+  struct px_borrowed_str list[PX_BORROWED_MAX];
 };
 
-// px_json_lend is px_json_dumps that adds the long strings to loans, but for keys; NULL: it is px_json_dumps. The
-// caller gives back what was lent, after an error too: the buffer is then what it was, and they belong nowhere.
-int px_json_lend(struct px_buf *out, struct px_loans *loans, PyObject *o, PyObject *fallback);
+// px_json_borrow is px_json_dumps that adds the long strings to borrowed, but for keys; NULL: it is px_json_dumps. The
+// caller gives back what was borrowed, after an error too: the buffer is then what it was, and they belong nowhere.
+int px_json_borrow(struct px_buf *out, struct px_borrowed *borrowed, PyObject *o, PyObject *fallback);
 
-// px_json_give_back drops all references. It may run Python code; an exception that is set stays set.
-void px_json_give_back(struct px_loans *loans);
+// px_json_release drops all references. It may run Python code; an exception that is set stays set.
+void px_json_release(struct px_borrowed *borrowed);
 
 // px_json_put_string appends the n bytes at s, which must be UTF-8, as a JSON
 // string with its quotes. No GIL needed, no Python error; 0, or -1 without memory.

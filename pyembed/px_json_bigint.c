@@ -124,7 +124,7 @@ int px_json_write_bigint(struct px_buf *out, PyObject *o, const char **why) {
   size_t used, room;
   int rc = -1, negative;
 
-  // PyNumber_Index gives an exact int, of whatever subclass o is: no method of it is called.
+  // PyNumber_Index gives an exact int, also of a subclass, without a call of its methods.
   PyObject *text = NULL, *exact = PyNumber_Index(o);
   if (exact) text = PyNumber_ToBase(exact, 16);
   if (text) hex = PyUnicode_AsUTF8AndSize(text, &length);

@@ -20,7 +20,7 @@ typedef unsigned __int128 wide;
 static const uint64_t five[MAX_POWER + 1] = {POWERS(AS_IT_IS)};
 
 // 2**191 / f, cut down, where f is shifted until its highest bit is set, so
-// that it has 128 bits. (For f = 1 it would have more; nobody asks for that.)
+// that it has 128 bits. (For f = 1, which is not used, it would have more.)
 #define SHIFTED(f) ((uint64_t)(f) << __builtin_clzll(f))
 #define INVERSE(f) {(uint64_t)(((wide)1 << 127) / SHIFTED(f)), (uint64_t)((((wide)1 << 127) % SHIFTED(f) << 64) / SHIFTED(f))},
 static const struct inverse {

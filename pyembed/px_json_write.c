@@ -26,7 +26,7 @@ struct walk {
 
 struct writer {
   struct px_buf *out;
-  struct px_loans *loans;  // NULL: all is copied
+  struct px_borrowed *borrowed;  // NULL: all is copied
   PyObject *fallback;
   int depth;
   struct walk *walks;
@@ -93,22 +93,22 @@ static int surrogate_error(struct writer *w, PyObject *str) {
   return fail(w, PyExc_ValueError, text);
 }
 
-// lend writes the quotes of a str, between which its n bytes at s belong. These lie in the str itself or in a copy that
+// borrow writes the quotes of a str, between which its n bytes at s belong. These lie in the str itself or in a copy that
 // it keeps.
-static int lend(struct writer *w, struct px_loans *loans, PyObject *o, const char *s, size_t n) {
+static int borrow(struct writer *w, struct px_borrowed *borrowed, PyObject *o, const char *s, size_t n) {
   if (px_buf_put(w->out, "\"\"", 2) < 0) return no_memory();
-  loans->list[loans->n++] = (struct px_loan){w->out->len - 1, s, n, Py_NewRef(o)};
+  borrowed->list[borrowed->n++] = (struct px_borrowed_str){w->out->len - 1, s, n, Py_NewRef(o)};
   return 0;
 }
 
-// write_str writes a str, which loans may take; NULL: it is copied.
-static int write_str(struct writer *w, PyObject *o, struct px_loans *loans) {
+// write_str writes a str, which borrowed may take; NULL: it is copied.
+static int write_str(struct writer *w, PyObject *o, struct px_borrowed *borrowed) {
   Py_ssize_t length;
   const char *s = PyUnicode_AsUTF8AndSize(o, &length);
   if (!s) return surrogate_error(w, o);
   size_t n = (size_t)length;
-  if (n >= PX_LOAN_MIN && loans && loans->n < PX_LOANS && px_json_scan(s, s + n) == s + n)
-    return lend(w, loans, o, s, n);
+  if (n >= PX_BORROW_MIN && borrowed && borrowed->n < PX_BORROWED_MAX && px_json_scan(s, s + n) == s + n)
+    return borrow(w, borrowed, o, s, n);
   return px_json_put_string(w->out, s, n) < 0 ? no_memory() : 0;
 }
 
@@ -247,7 +247,7 @@ done:
 static int write_mapping(struct writer *w, PyObject *o) {
   int rc = -1;
   if (enter(w) < 0) return -1;
-  PyObject *items = PyMapping_Items(o);  // a new list that nobody else has
+  PyObject *items = PyMapping_Items(o);  // a new list of our own
   if (!items) goto done;
   Py_ssize_t n = PyList_Size(items);
   for (Py_ssize_t i = 0; i < n; i++) {
@@ -270,7 +270,7 @@ done:
 // is_enum tells whether o is a member of an Enum: 1, 0, or -1 with an error set.
 static int is_enum(struct writer *w, PyObject *o) {
   if (!w->enum_type) {
-    // Where nobody imported enum, nothing is one; importing it here would cost every worker.
+    // If enum is not imported, nothing is a member; importing it here would cost every worker.
     PyObject *name = PyUnicode_InternFromString("enum");
     PyObject *module = name ? PyDict_GetItemWithError(PyImport_GetModuleDict(), name) : NULL;
     Py_DecRef(name);
@@ -315,7 +315,7 @@ static int write_other(struct writer *w, PyObject *o) {
   member = is_enum(w, o);
   if (member < 0) goto done;
   if (member && w->fallback) rc = write_by_fallback(w, o);
-  else if (PyUnicode_Check(o)) rc = write_str(w, o, w->loans);
+  else if (PyUnicode_Check(o)) rc = write_str(w, o, w->borrowed);
   else if (PyLong_Check(o)) rc = write_int(w, o);
   else if (PyFloat_Check(o)) rc = write_float(w, o);
   else if (PyList_Check(o)) rc = write_array(w, o, 0);
@@ -330,7 +330,7 @@ done:
 // write_value writes o, a reference to which may be borrowed from its container.
 static int write_value(struct writer *w, PyObject *o) {
   PyTypeObject *type = Py_TYPE(o);
-  if (type == &PyUnicode_Type) return write_str(w, o, w->loans);
+  if (type == &PyUnicode_Type) return write_str(w, o, w->borrowed);
   if (type == &PyLong_Type) return write_int(w, o);
   if (type == &PyFloat_Type) return write_float(w, o);
   if (type == &PyDict_Type) return write_dict(w, o);
@@ -341,19 +341,19 @@ static int write_value(struct writer *w, PyObject *o) {
   return write_other(w, o);
 }
 
-void px_json_give_back(struct px_loans *loans) {
-  while (loans->n > 0) Py_DecRef(loans->list[--loans->n].owner);
+void px_json_release(struct px_borrowed *borrowed) {
+  while (borrowed->n > 0) Py_DecRef(borrowed->list[--borrowed->n].owner);
 }
 
 int px_json_dumps(struct px_buf *out, PyObject *o, PyObject *fallback) {
-  return px_json_lend(out, NULL, o, fallback);
+  return px_json_borrow(out, NULL, o, fallback);
 }
 
-int px_json_lend(struct px_buf *out, struct px_loans *loans, PyObject *o, PyObject *fallback) {
+int px_json_borrow(struct px_buf *out, struct px_borrowed *borrowed, PyObject *o, PyObject *fallback) {
   struct writer w;
   size_t before = out->len;
   w.out = out;
-  w.loans = loans;
+  w.borrowed = borrowed;
   w.fallback = fallback;
   w.depth = 0;
   w.walks = NULL;

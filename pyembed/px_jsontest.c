@@ -58,30 +58,30 @@ static PyObject *dumps(PyObject *self, PyObject *args) {
   return result;
 }
 
-// lend(o, fallback=None) gives the pieces of the JSON: the buffer's and, at each odd index, what was lent.
-static PyObject *lend(PyObject *self, PyObject *args) {
+// borrow(o, fallback=None) gives the pieces of the JSON: the buffer's and, at each odd index, what was borrowed.
+static PyObject *borrow(PyObject *self, PyObject *args) {
   (void)self;
   PyObject *o, *fallback = NULL, *pieces = NULL;
   struct px_buf out = {0};
-  struct px_loans loans = {0};
+  struct px_borrowed borrowed = {0};
 
   if (!PyArg_ParseTuple(args, "O|O", &o, &fallback)) return NULL;
-  int status = px_json_lend(&out, &loans, o, fallback == Py_None ? NULL : fallback);
+  int status = px_json_borrow(&out, &borrowed, o, fallback == Py_None ? NULL : fallback);
   if (status == 0) pieces = PyList_New(0);
   size_t at = 0;
-  for (int i = 0; pieces && i <= loans.n; i++) {
-    struct px_loan end = {.at = out.len}, *loan = i < loans.n ? &loans.list[i] : &end;
-    PyObject *piece = PyBytes_FromStringAndSize(out.data + at, (Py_ssize_t)(loan->at - at));
-    PyObject *lent = loan->data ? PyBytes_FromStringAndSize(loan->data, (Py_ssize_t)loan->len) : NULL;
-    if (!piece || PyList_Append(pieces, piece) < 0 || (lent && PyList_Append(pieces, lent) < 0)) {
+  for (int i = 0; pieces && i <= borrowed.n; i++) {
+    struct px_borrowed_str end = {.at = out.len}, *one = i < borrowed.n ? &borrowed.list[i] : &end;
+    PyObject *piece = PyBytes_FromStringAndSize(out.data + at, (Py_ssize_t)(one->at - at));
+    PyObject *str = one->data ? PyBytes_FromStringAndSize(one->data, (Py_ssize_t)one->len) : NULL;
+    if (!piece || PyList_Append(pieces, piece) < 0 || (str && PyList_Append(pieces, str) < 0)) {
       Py_DecRef(pieces);
       pieces = NULL;
     }
     Py_XDECREF(piece);
-    Py_XDECREF(lent);
-    at = loan->at;
+    Py_XDECREF(str);
+    at = one->at;
   }
-  px_json_give_back(&loans);
+  px_json_release(&borrowed);
   px_buf_free(&out);
   return pieces;
 }
@@ -158,7 +158,7 @@ static PyObject *make_module(void) {
       {"loads", loads, METH_O, NULL},
       {"loads_arrays", loads_arrays, METH_VARARGS, NULL},
       {"dumps", dumps, METH_VARARGS, NULL},
-      {"lend", lend, METH_VARARGS, NULL},
+      {"borrow", borrow, METH_VARARGS, NULL},
       {"pin", pin, METH_O, NULL},
       {"clear", clear, METH_NOARGS, NULL},
       {"live", live, METH_NOARGS, NULL},

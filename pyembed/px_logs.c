@@ -1,10 +1,8 @@
 // Which bytes of the log pipes belong to which prediction.
 //
-// The front reads the pipes all the time, so nobody can tell by looking into a
-// pipe what a prediction wrote. But what was ever written is what the front
-// took (a counter in the shared page) plus what still lies in the pipe
-// (FIONREAD). The front brackets each read with a version that is odd while
-// it reads; a pair read under one even version is exact.
+// The front reads the pipes all the time, so their content does not show what a prediction wrote. The number of bytes ever
+// written does: it is what the front took (a counter in the shared page) plus what still lies in the pipe (FIONREAD). The
+// front brackets each read with a version that is odd meanwhile; two values read under one even version are exact.
 #include "px_worker.h"
 
 #include <fcntl.h>
@@ -22,13 +20,13 @@ int px_logs_init(void) {
   return 0;
 }
 
-// What native code and other processes write shows in the pipes alone, and asking these before each of many
-// thousand events would cost more than all the rest: so they are asked no more often than this, and such text may
-// stand behind events of that time. For what Python's streams or C's took the place is exact.
+// The text of native code and other processes shows only in the pipes. To look there before each of many thousand events
+// would cost more than the rest, so px_log_look does so at most this often, and such text may come after events of that
+// time. The place of text from Python's or C's streams is exact.
 #define PX_LOOK 10000  // ns
 
-// flush_stream flushes one of Python's streams; its errors are dropped, but for what is no Exception: -1 with it set.
-// Those of our own (_worker/streams.py) have a way that is shorter, for a prediction's end, and hold nothing if none of them
+// flush_stream flushes one of Python's streams and drops errors; -1 with an exception that is no Exception.
+// Those of our own (_worker/logs/streams.py) have a way that is shorter, for a prediction's end, and hold nothing if none of them
 // was written to, which wrote says.
 static int flush_stream(PyObject *stream, bool at_end, bool wrote) {
   static PyObject *flush, *settle;  // made once
@@ -43,14 +41,14 @@ static int flush_stream(PyObject *stream, bool at_end, bool wrote) {
   Py_XDECREF(done);
   Py_DecRef(stream);
   if (done) return 0;
-  px_w.wrote = true;  // it may have kept something
+  px_w.wrote = true;  // it may still hold text
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;  // a cancel
-  PyErr_Clear();  // closed, or broken: its affair
+  PyErr_Clear();  // closed or broken
   return 0;
 }
 
-// flush_python flushes sys.stdout and sys.stderr, and ours behind what a model has put there. As flush_stream; at a
-// prediction's end nothing is the model's.
+// flush_python flushes sys.stdout and sys.stderr, and our streams if the model has replaced them, as flush_stream. At a
+// prediction's end all exceptions are dropped.
 static int flush_python(bool at_end) {
   static const char *const called[] = {"stdout", "stderr", "__stdout__", "__stderr__"};
   static PyObject *names[4], *sys;
@@ -60,7 +58,7 @@ static int flush_python(bool at_end) {
       if (!names[i] && !(names[i] = PyUnicode_InternFromString(called[i]))) return -1;
     if (!module || !(sys = PyModule_GetDict(module))) return -1;
   }
-  // Reset before: what is written meanwhile, also by what is flushed, has it looked at once more.
+  // Reset first: what is written meanwhile, even by a flush, sets it again.
   bool wrote = px_w.wrote;
   px_w.wrote = false;
   for (int i = 0; i < 4; i++) {
@@ -79,8 +77,7 @@ int px_flush_model(void) {
 }
 
 void px_flush_c(void) {
-  // Not fflush(NULL): it waits for the lock of every stream of the process, and
-  // a thread of the model's that reads from one holds that for as long as it waits.
+  // Not fflush(NULL): it waits for the locks of all streams, and a thread that reads from one holds its lock meanwhile.
   if (__fpending(stdout) > 0) fflush(stdout);
   if (__fpending(stderr) > 0) fflush(stderr);
 }
@@ -103,7 +100,7 @@ static uint64_t position(struct px_consumed *c, int fd) {
       if (ioctl(fd, FIONREAD, &left) < 0) return taken;
       if (atomic_load(&c->version) == before) return taken + (uint64_t)left;
     }
-    sched_yield();  // the front is within a read, which does not wait
+    sched_yield();  // the front is in a read, which does not block
   }
 }
 
@@ -111,7 +108,7 @@ void px_log_positions(uint64_t at[2]) {
   for (int i = 0; i < 2; i++) at[i] = position(&px_w.page->logs[i], px_w.log_fd[i]);
 }
 
-// mark_own is mark of a prediction that has pipes of its own.
+// mark_own is mark for a prediction that has pipes of its own.
 static int mark_own(struct px_channel *ch, uint64_t id, const char *more) {
   uint64_t at[2], own[2] = {0, 0};
   px_log_positions(at);
@@ -174,8 +171,7 @@ void px_log_unwatch(void) { atomic_store(&px_w.log_watch, 0); }
 bool px_log_live(void) {
   if (atomic_load(&px_w.log_watch) == 0) return false;
   pthread_mutex_lock(&px_w.log_mu);
-  // Asked again under the lock: main takes it for the prediction's last mark, and goes on to the next one's
-  // text only after that.
+  // Read again under the lock: main takes the lock for the prediction's last mark, before the next one's text.
   uint64_t id = atomic_load(&px_w.log_watch);
   if (id != 0) px_log_mark_locked(px_w.slots[0], id);
   pthread_mutex_unlock(&px_w.log_mu);

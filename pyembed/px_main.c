@@ -11,7 +11,7 @@
 
 #include "px_worker.h"
 
-struct px_worker px_w = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .timer_mu = PTHREAD_MUTEX_INITIALIZER};
+struct px_worker px_w = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static int failed(const char *what) {
   fprintf(stderr, "pinion worker: %s: %s\n", what, strerror(errno));
@@ -46,26 +46,26 @@ int px_main(const struct px_config *config) {
     fprintf(stderr, "pinion worker: the table of Python functions was built from another header\n");
     return 1;
   }
-  px_mem_settle();
-  // Waits end when they are over and not up to 50 µs later, which the kernel allows itself to save power: those of the
-  // model, of its event loop, of its queues. Threads and children inherit it. Where it is refused, it stays as it was.
+  px_mem_configure();
+  // The kernel may end waits up to 50 µs late to save power. The model's waits end on time: those of its event loop and
+  // queues too. Threads and children inherit this; if it is refused, nothing changes.
   prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
   px_w.config = config->json;
   *(void **)&px_w.cuda_report = config->cuda_report;
-  bool template = config->title != NULL;
-  if (template) {
-    if (px_template_init(config) < 0) return failed("make the template's channel");
+  bool preload = config->title != NULL;
+  if (preload) {
+    if (px_preload_init(config) < 0) return failed("make the preload process's channel");
   } else if (px_connect(config->control_fd, config->page_fd) != 0) {
     return 1;
   }
   px_signals_default();
-  if (px_fork_hook(template) < 0) return failed("register the fork hook");
-  if (!template && px_start_threads() < 0) return failed("start threads");
+  if (px_fork_hook(preload) < 0) return failed("register the fork hook");
+  if (!preload && px_start_threads() < 0) return failed("start threads");
   if (PyImport_AppendInittab("_px", px_module_init) < 0) return failed("register _px");
   char *argv[] = {(char *)config->python, "-c", (char *)config->bootstrap, NULL};
   int status = Py_BytesMain(3, argv);
   px_flush_c();  // Go's exit does not
   // A fork has none of the threads that Go counts on.
-  if (px_w.begotten || atomic_load(&px_w.is_child)) _exit(status);
+  if (px_w.forked || atomic_load(&px_w.is_child)) _exit(status);
   return status;
 }

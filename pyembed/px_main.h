@@ -11,8 +11,8 @@ struct px_config {
   const char *json;       // for the bootstrap, as _px.config; valid until the process ends
   void *cuda_report;      // cuda.ReportFunc, or NULL
   int control_fd, page_fd;
-  // For a template, whose workers start CUDA, and not it; title is NULL in a worker.
-  char *title;  // where the process's own name lies, as ps shows it, of title_len bytes
+  // For the preload process, which leaves CUDA to its workers; title is NULL in a worker.
+  char *title;  // where the process's name lies, as ps shows it, of title_len bytes
   size_t title_len;
   int (*cuda_start)(const void *);  // NULL: it is not to be started
   const void *cuda_options;

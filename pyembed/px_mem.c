@@ -24,13 +24,13 @@ static int must_fail(void) {
 static int must_fail(void) { return 0; }
 #endif
 
-// How much memory at the end of the heap stays with the process, and from which size on a piece has a mapping of its
-// own. glibc's own limits follow what was freed last: a body of a megabyte is then asked of the kernel anew, a page at
-// a time, for each request, which takes longer than all else that is done with it.
+// How much memory at the end of the heap stays with the process, and from which size on a piece has its own mapping. glibc's
+// limits follow what was freed last. For a body of a megabyte it would ask the kernel for each page in each request, which
+// takes longer than the rest of the request.
 #define PX_TRIM (64 << 20)
 #define PX_MAP (32 << 20)
 
-void px_mem_settle(void) {
+void px_mem_configure(void) {
   extern char **environ;
   for (char **e = environ; *e; e++)
     if (!strncmp(*e, "MALLOC_", 7) || !strncmp(*e, "GLIBC_TUNABLES=", 15) || !strncmp(*e, "LD_PRELOAD=", 11)) return;
@@ -43,7 +43,7 @@ void px_mem_settle(void) {
 
 // ease asks for huge pages in a piece that has a mapping of its own: to make twelve thousand pages ready takes longer
 // than to fill them. Where the kernel has none, nothing changes.
-static void ease(void *p, size_t n) {
+static void use_huge_pages(void *p, size_t n) {
   uintptr_t from = ((uintptr_t)p + PX_HUGE - 1) & ~(PX_HUGE - 1), to = ((uintptr_t)p + n) & ~(PX_HUGE - 1);
   int saved = errno;
   if (from < to) madvise((void *)from, to - from, MADV_HUGEPAGE);
@@ -54,12 +54,12 @@ void *px_malloc(size_t n) { return px_realloc(NULL, n); }
 
 void *px_realloc(void *p, size_t n) {
   if (must_fail()) return NULL;
-  void *q = realloc(p, n ? n : 1);  // realloc(p, 0) may free p, and then nobody knows who owns it
+  void *q = realloc(p, n ? n : 1);  // realloc(p, 0) may free p
   if (q && !p) {
     atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&total, 1, memory_order_relaxed);
   }
-  if (q && n >= PX_MAP) ease(q, n);
+  if (q && n >= PX_MAP) use_huge_pages(q, n);
   return q;
 }
 

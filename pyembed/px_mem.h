@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
-// px_mem_settle lets the process keep some memory that it freed, unless somebody has told malloc something. Once, before
+// px_mem_configure lets the process keep some memory that it freed, unless the environment configures malloc. Once, before
 // there are threads.
-void px_mem_settle(void);
+void px_mem_configure(void);
 
 // px_malloc returns n bytes (one, where n is 0) or NULL. The caller owns them; px_free.
 void *px_malloc(size_t n);
@@ -50,8 +50,8 @@ void px_buf_trim(struct px_buf *b, size_t keep);
 // px_buf_free frees the room and leaves b as {0}.
 void px_buf_free(struct px_buf *b);
 
-// px_buf_take takes the buffer that a place has kept, or an empty one: whoever has it may run Python code, and with it
-// others that want the same. Whoever calls sees to it, by the GIL or a lock, that one thread at a time does.
+// px_buf_take takes the kept buffer, or an empty one: the caller may run Python code, and so other code that wants the same
+// buffer. The GIL or a lock must keep other threads out of the call itself.
 static inline struct px_buf px_buf_take(struct px_buf *place) {
   struct px_buf b = *place;
   *place = (struct px_buf){0};

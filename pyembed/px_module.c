@@ -56,60 +56,58 @@ static PyObject *log_positions(PyObject *self, PyObject *unused) {
   return Py_BuildValue("KK", (unsigned long long)px_w.log_seen[0], (unsigned long long)px_w.log_seen[1]);
 }
 
-// log_switch(): the model goes over from one of its streams to the other. What
-// both pipes hold so far comes before what follows, which nobody could tell
-// from the pipes alone. The caller has flushed Python's side.
-static PyObject *log_switch(PyObject *self, PyObject *unused) {
+// log_switched(): the model changes from one of its streams to the other. It marks what both pipes hold so far: the pipes
+// alone do not show their order. The caller has flushed Python's side.
+static PyObject *log_switched(PyObject *self, PyObject *unused) {
   (void)self;
   (void)unused;
-  if (!px_w.page || atomic_load(&px_w.is_child)) Py_RETURN_NONE;  // a template's text is nobody's
+  if (!px_w.page || atomic_load(&px_w.is_child)) Py_RETURN_NONE;  // the text of an import belongs to no prediction
   px_flush_c();
-  // Not the page's running: a traceback is written when that is over.
+  // Not the page's running word: a traceback is written after it is 0.
   uint64_t current = px_w.nslots == 1 ? px_w.slots[0]->current : 0;
-  if (current == 0 && px_w.nslots > 0) Py_RETURN_NONE;  // between predictions: nobody's
+  if (current == 0 && px_w.nslots > 0) Py_RETURN_NONE;  // between predictions
   if (px_log_mark(current ? px_w.slots[0] : &px_w.control, current) < 0) return PyErr_NoMemory();
   Py_RETURN_NONE;
 }
 
-// wrote(): the model writes to one of Python's streams.
-static PyObject *wrote(PyObject *self, PyObject *unused) {
+// note_write(): the model writes to one of Python's streams.
+static PyObject *note_write(PyObject *self, PyObject *unused) {
   (void)self;
   (void)unused;
   px_w.wrote = true;
   Py_RETURN_NONE;
 }
 
-// set_stream_type(type): whose streams call wrote, and have a method settle.
+// set_stream_type(type): the type of our streams, which call note_write and have a method settle.
 static PyObject *set_stream_type(PyObject *self, PyObject *type) {
   (void)self;
   px_w.stream_type = (PyTypeObject *)Py_NewRef(type);
   Py_RETURN_NONE;
 }
 
-uint64_t px_cancel_heard(struct px_channel *ch) {
+uint64_t px_take_cancel(struct px_channel *ch) {
   uint64_t running = atomic_load(&ch->page->running), word = atomic_load(&ch->page->cancel);
-  if (running == 0 || (word & ~PX_CANCEL_AGAIN) != running || word == ch->heard) return 0;
-  ch->heard = word;
+  if (running == 0 || (word & ~PX_CANCEL_AGAIN) != running || word == ch->cancel_taken) return 0;
+  ch->cancel_taken = word;
   return running;
 }
 
-// hear_again(): the exception of a cancel was lost; the front's next signal is to raise another one.
-static PyObject *hear_again(PyObject *self, PyObject *unused) {
+// renew_cancel(): the exception of a cancel was lost; the front's next signal is to raise another one.
+static PyObject *renew_cancel(PyObject *self, PyObject *unused) {
   (void)self;
   (void)unused;
-  for (int i = 0; i < px_w.nslots; i++) px_w.slots[i]->heard = 0;
+  for (int i = 0; i < px_w.nslots; i++) px_w.slots[i]->cancel_taken = 0;
   Py_RETURN_NONE;
 }
 
-// on_cancel(signum, frame): the handler of the cancel signal for synchronous
-// predictions. It runs on the main thread, between two bytecodes or where a
-// system call was interrupted, so that what it finds running is what it hits.
+// on_cancel(signum, frame): the handler of the cancel signal for synchronous predictions. It runs on the main thread,
+// between two bytecodes or after an interrupted system call, so what it finds running is what it interrupts.
 static PyObject *on_cancel(PyObject *self, PyObject *args) {
   (void)self;
   (void)args;
   if (atomic_load(&px_w.is_child)) Py_RETURN_NONE;
   for (int i = 0; i < px_w.nslots; i++) {
-    if (px_cancel_heard(px_w.slots[i])) {
+    if (px_take_cancel(px_w.slots[i])) {
       PyErr_SetString(px_w.cancel_type, "the prediction was canceled");
       return NULL;
     }
@@ -158,16 +156,16 @@ static PyObject *is_child(PyObject *self, PyObject *unused) {
   return PyBool_FromLong(atomic_load(&px_w.is_child));
 }
 
-// leave_child(exception): ends a forked child that came back from the model's code, by this exception or with None.
-static PyObject *leave_child(PyObject *self, PyObject *raised) {
+// exit_child(exception): ends a forked child that came back from the model's code, by this exception or with None.
+static PyObject *exit_child(PyObject *self, PyObject *raised) {
   (void)self;
   if (raised != Py_None) PyErr_SetObject((PyObject *)raised->ob_type, raised);
-  px_leave_child();
+  px_exit_child();
   Py_RETURN_NONE;
 }
 
-// only(list, type) -> bool: whether it is a list with nothing in it but objects of just that type.
-static PyObject *only(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+// is_list_of(list, type) -> bool: whether it is a list with nothing in it but objects of just that type.
+static PyObject *is_list_of(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
   if (n != 2 || args[0]->ob_type != &PyList_Type) Py_RETURN_FALSE;
   Py_ssize_t size = PyList_Size(args[0]);
@@ -181,20 +179,20 @@ static PyMethodDef methods[] = {
     {"dumps", dumps, METH_VARARGS, NULL},
     {"control", control, METH_VARARGS, NULL},
     {"log_positions", log_positions, METH_NOARGS, NULL},
-    {"log_switch", log_switch, METH_NOARGS, NULL},
-    {"wrote", wrote, METH_NOARGS, NULL},
+    {"log_switched", log_switched, METH_NOARGS, NULL},
+    {"note_write", note_write, METH_NOARGS, NULL},
     {"set_stream_type", set_stream_type, METH_O, NULL},
     {"on_cancel", on_cancel, METH_VARARGS, NULL},
-    {"hear_again", hear_again, METH_NOARGS, NULL},
+    {"renew_cancel", renew_cancel, METH_NOARGS, NULL},
     {"set_cancel_type", set_cancel_type, METH_O, NULL},
     {"memory", memory, METH_NOARGS, NULL},
     {"idle", idle, METH_NOARGS, NULL},
     {"next_health", next_health, METH_NOARGS, NULL},
     {"is_child", is_child, METH_NOARGS, NULL},
-    {"leave_child", leave_child, METH_O, NULL},
-    {"only", (PyCFunction)(void (*)(void))only, METH_FASTCALL, NULL},
+    {"exit_child", exit_child, METH_O, NULL},
+    {"is_list_of", (PyCFunction)(void (*)(void))is_list_of, METH_FASTCALL, NULL},
     {"serve", px_serve, METH_O, NULL},
-    {"serve_rides", px_serve_rides, METH_O, NULL},
+    {"serve_batches", px_serve_batches, METH_O, NULL},
     {"scope", px_scope, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -224,10 +222,10 @@ PyObject *px_module_init(void) {
   PyObject *config = PyBytes_FromString(px_w.config);
   int status = config ? PyObject_SetAttrString(module, "config", config) : -1;
   if (config) Py_DecRef(config);
-  px_w.yielded = PyUnicode_FromString("what was yielded");  // told apart by identity
+  px_w.yielded = PyUnicode_FromString("what was yielded");  // compared by identity
   if (status == 0) status = px_w.yielded ? PyObject_SetAttrString(module, "YIELDED", px_w.yielded) : -1;
   if (status == 0) status = add_methods(module, px_task_methods);
-  if (status == 0) status = add_methods(module, px_template_methods);
+  if (status == 0) status = add_methods(module, px_preload_methods);
   if (status == 0) status = add_methods(module, px_request_methods);
   if (status == 0) status = add_methods(module, px_pipes_methods);
   if (status == 0 && add_methods(module, px_batch_methods) == 0) return module;

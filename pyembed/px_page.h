@@ -55,7 +55,7 @@ struct px_page {
   px_word magic;
   uint64_t pad[7];
   struct px_consumed logs[2];  // stdout, stderr
-  px_word spin;                // ns
+  px_word busy_poll;           // ns
   uint64_t pad2[7];
   struct px_consumed own[2];   // of a prediction's own pipes
   px_word own_ended;           // how many pairs of them the front has let go of

@@ -1,11 +1,10 @@
 // A prediction's own log pipes.
 //
-// A child inherits stdout and stderr and writes to them for as long as it lives, which may be longer than its prediction.
-// So before a prediction makes its first child the process goes over to two pipes of the prediction's own, and back when
-// it ends: what comes through those after that is nobody's, and what the next prediction writes is its own to the byte.
-// The front reads them; the worker tells it their read ends.
+// A child inherits stdout and stderr, and may write to them after its prediction has ended. So before a prediction makes
+// its first child, the process changes to two pipes of the prediction's own, and back when it ends. What comes through
+// those later is unattributed, and the next prediction's logs are exact to the byte. The front gets the read ends.
 //
-// A thread or task that outlived its prediction gives its children pipes that are nobody's from the beginning.
+// Code that outlived its prediction, a thread or task, is "leftover": its children get unattributed pipes.
 #define _GNU_SOURCE  // pipe2
 #include "px_worker.h"
 
@@ -15,17 +14,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PX_PATIENCE 1000000000  // ns for the front to let go of the last prediction's pipes
+#define PX_PIPES_TIMEOUT 1000000000  // ns for the front to let go of the last prediction's pipes
 
 // Set once, by Python, under the GIL.
 static struct {
   PyObject *variable, *none;  // the context variable of scopes, and what it holds outside of predictions
   PyObject *local;            // holds the scope of a thread, as its attribute scope; NULL: no thread has one
-  PyObject *strays;           // has the scope of the prediction that runs as its attribute running; NULL: px_w.scope is it
+  PyObject *owner;           // has the scope of the prediction that runs as its attribute running; NULL: px_w.scope is it
 } who;
 
-// whose(variable, none): where the scope of code is found. whose_thread(local), whose_task(strays): see above.
-static PyObject *whose(PyObject *self, PyObject *args) {
+// use_scope_variable(variable, none): where the scope of code is found. use_thread_scopes(local), use_task_owner(owner): see above.
+static PyObject *use_scope_variable(PyObject *self, PyObject *args) {
   (void)self;
   if (!PyArg_ParseTuple(args, "OO", &who.variable, &who.none)) return NULL;
   Py_IncRef(who.variable);
@@ -33,41 +32,34 @@ static PyObject *whose(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-static PyObject *whose_thread(PyObject *self, PyObject *local) {
+static PyObject *use_thread_scopes(PyObject *self, PyObject *local) {
   (void)self;
   who.local = Py_NewRef(local);
   Py_RETURN_NONE;
 }
 
-static PyObject *whose_task(PyObject *self, PyObject *strays) {
+static PyObject *use_task_owner(PyObject *self, PyObject *owner) {
   (void)self;
-  who.strays = Py_NewRef(strays);
+  who.owner = Py_NewRef(owner);
   Py_RETURN_NONE;
 }
 
-PyMethodDef px_pipes_methods[] = {
-    {"whose", whose, METH_VARARGS, NULL},
-    {"whose_thread", whose_thread, METH_O, NULL},
-    {"whose_task", whose_task, METH_O, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-// is_stray tells whether the code of this thread belongs to a prediction that has ended. Without the GIL nobody can tell.
-// It runs no Python code: a signal's handler would raise where nobody takes it.
-static bool is_stray(struct px_channel *ch) {
+// is_leftover tells whether the code of this thread belongs to a prediction that has ended; false without the GIL. It runs
+// no Python code: a signal handler could raise there.
+static bool is_leftover(struct px_channel *ch) {
   if (!who.variable || !PyGILState_Check()) return false;
   PyObject *scope = NULL, *running = NULL;
   if (PyContextVar_Get(who.variable, NULL, &scope) == 0 && scope == who.none && who.local) {
     Py_DecRef(scope);
     scope = PyObject_GetAttrString(who.local, "scope");
   }
-  if (who.strays) running = PyObject_GetAttrString(who.strays, "running");
+  if (who.owner) running = PyObject_GetAttrString(who.owner, "running");
   PyErr_Clear();
-  PyObject *now = who.strays ? running : px_w.scope;  // running is set until the next one begins
-  bool stray = scope && scope != who.none && scope != Py_None && (scope != now || ch->current == 0);
+  PyObject *now = who.owner ? running : px_w.scope;  // running is set until the next one begins
+  bool leftover = scope && scope != who.none && scope != Py_None && (scope != now || ch->current == 0);
   Py_XDECREF(scope);
   Py_XDECREF(running);
-  return stray;
+  return leftover;
 }
 
 // same tells whether two descriptors are of one pipe.
@@ -76,7 +68,35 @@ static bool same(int a, int b) {
   return a >= 0 && b >= 0 && fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-// make makes a pipe whose read end the front gets, by the control channel where it is nobody's. Its write end, or -1.
+// is_log(fd) -> bool: whether descriptor 1 or 2 still is a log pipe, and not what the model has put in its place.
+static PyObject *is_log(PyObject *self, PyObject *number) {
+  (void)self;
+  long fd = PyLong_AsLong(number);
+  if (PyErr_Occurred()) return NULL;
+  if (fd != 1 && fd != 2) Py_RETURN_FALSE;
+  pthread_mutex_lock(&px_w.log_mu);
+  bool is = same((int)fd, px_w.log_fd[fd - 1]) || (atomic_load(&px_w.own) && same((int)fd, px_w.own_fd[fd - 1]));
+  pthread_mutex_unlock(&px_w.log_mu);
+  return PyBool_FromLong(is);
+}
+
+// is_leftover() -> bool: whether a child of this code belongs to a prediction that has ended.
+static PyObject *call_is_leftover(PyObject *self, PyObject *unused) {
+  (void)self;
+  (void)unused;
+  return PyBool_FromLong(px_w.nslots == 1 && !atomic_load(&px_w.is_child) && is_leftover(px_w.slots[0]));
+}
+
+PyMethodDef px_pipes_methods[] = {
+    {"is_leftover", call_is_leftover, METH_NOARGS, NULL},
+    {"is_log", is_log, METH_O, NULL},
+    {"use_scope_variable", use_scope_variable, METH_VARARGS, NULL},
+    {"use_thread_scopes", use_thread_scopes, METH_O, NULL},
+    {"use_task_owner", use_task_owner, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+// make makes a pipe and sends the front its read end: by the control channel, if it is unattributed. Its write end, or -1.
 static int make(struct px_channel *ch, uint64_t id, int source) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) < 0) return -1;
@@ -87,9 +107,9 @@ static int make(struct px_channel *ch, uint64_t id, int source) {
   return end;
 }
 
-// is_free waits until the front has let go of the pipes before. With log_mu held.
+// is_free waits until the front has released the previous pipes. With log_mu held.
 static bool is_free(struct px_channel *ch) {
-  uint64_t until = px_now() + PX_PATIENCE;
+  uint64_t until = px_now() + PX_PIPES_TIMEOUT;
   while (atomic_load(&px_w.page->own_ended) != px_w.own_ended) {
     px_channel_flush(ch, false);
     if (px_now() > until) return false;
@@ -98,7 +118,7 @@ static bool is_free(struct px_channel *ch) {
   return atomic_load(&px_w.page->own_full) == 0;
 }
 
-// go_over gives the running prediction pipes of its own. With log_mu held.
+// go_over changes to pipes of the running prediction's own. With log_mu held.
 static void go_over(struct px_channel *ch, uint64_t id) {
   if (!is_free(ch)) return;
   px_log_mark_locked(ch, id);  // what lies in the others comes before
@@ -112,29 +132,29 @@ static void go_over(struct px_channel *ch, uint64_t id) {
   atomic_store(&px_w.own, px_w.own_fd[0] >= 0 || px_w.own_fd[1] >= 0);
 }
 
-bool px_pipes_before_child(int nobodys[2], bool take_gil) {
-  nobodys[0] = nobodys[1] = -1;
-  if (!px_w.page || px_w.begetting || atomic_load(&px_w.is_child) || px_w.nslots != 1) return false;
+bool px_pipes_before_child(int unattributed[2], bool take_gil) {
+  unattributed[0] = unattributed[1] = -1;
+  if (!px_w.page || px_w.forking_worker || atomic_load(&px_w.is_child) || px_w.nslots != 1) return false;
   struct px_channel *ch = px_w.slots[0];
   int error = errno;
   bool taken = take_gil && PyGILState_GetThisThreadState() && !PyGILState_Check();
   PyGILState_STATE state = taken ? PyGILState_Ensure() : PyGILState_UNLOCKED;
-  bool stray = is_stray(ch);
+  bool leftover = is_leftover(ch);
   if (taken) PyGILState_Release(state);
   pthread_mutex_lock(&px_w.log_mu);
   uint64_t id = __atomic_load_n(&ch->current, __ATOMIC_RELAXED);
-  if (stray) {
+  if (leftover) {
     for (int i = 0; i < 2; i++) {
-      if (px_w.nobodys[i] == 0 && (px_w.nobodys[i] = make(&px_w.control, 0, i)) < 0) px_w.nobodys[i] = 0;
-      if (px_w.nobodys[i] > 0 && same(1 + i, atomic_load(&px_w.own) && px_w.own_fd[i] >= 0 ? px_w.own_fd[i] : px_w.log_fd[i]))
-        nobodys[i] = px_w.nobodys[i];
+      if (px_w.unattributed[i] == 0 && (px_w.unattributed[i] = make(&px_w.control, 0, i)) < 0) px_w.unattributed[i] = 0;
+      if (px_w.unattributed[i] > 0 && same(1 + i, atomic_load(&px_w.own) && px_w.own_fd[i] >= 0 ? px_w.own_fd[i] : px_w.log_fd[i]))
+        unattributed[i] = px_w.unattributed[i];
     }
   } else if (id != 0 && !atomic_load(&px_w.own)) {
     go_over(ch, id);
   }
   pthread_mutex_unlock(&px_w.log_mu);
   errno = error;
-  return nobodys[0] >= 0 || nobodys[1] >= 0;
+  return unattributed[0] >= 0 || unattributed[1] >= 0;
 }
 
 void px_pipes_end(struct px_channel *ch) {

@@ -61,7 +61,7 @@ PyObject *px_failure(PyObject *fail) {
     Py_DecRef(raised);
   }
   if (text) return text;
-  PyErr_Clear();  // the answer matters more than why it cannot be described
+  PyErr_Clear();  // the answer matters more than its text
   return PyUnicode_FromString("RuntimeError: the prediction failed, and there was no memory to say how");
 }
 
@@ -73,11 +73,11 @@ int px_begin_answer(struct px_buf *b, uint64_t nanos, PyObject *metrics, PyObjec
   return -1;
 }
 
-// end_answer is px_end_answer, with loans or NULL.
-static int end_answer(struct px_buf *b, struct px_loans *loans, uint8_t kind, PyObject *value, PyObject *encode) {
+// end_answer is px_end_answer, with borrowed or NULL.
+static int end_answer(struct px_buf *b, struct px_borrowed *borrowed, uint8_t kind, PyObject *value, PyObject *encode) {
   if (kind != PX_CANCELED && value != px_w.yielded) {
     if (put(b, kind == PX_SUCCEEDED ? ",\"output\":" : ",\"error\":") < 0) goto memory;
-    if (px_json_lend(b, loans, value, kind == PX_SUCCEEDED ? encode : NULL) < 0) return -1;
+    if (px_json_borrow(b, borrowed, value, kind == PX_SUCCEEDED ? encode : NULL) < 0) return -1;
   }
   if (put(b, "}") < 0) goto memory;
   return 0;
@@ -90,23 +90,23 @@ int px_end_answer(struct px_buf *b, uint8_t kind, PyObject *value, PyObject *enc
   return end_answer(b, NULL, kind, value, encode);
 }
 
-// build makes a whole answer; it leaves no loans where it fails.
-static int build(struct px_buf *b, struct px_loans *loans, uint8_t kind, PyObject *value, uint64_t nanos,
+// build makes a whole answer; it leaves no borrowed where it fails.
+static int build(struct px_buf *b, struct px_borrowed *borrowed, uint8_t kind, PyObject *value, uint64_t nanos,
                  PyObject *metrics, PyObject *encode) {
   int status = px_begin_answer(b, nanos, metrics, encode);
-  if (status == 0) status = end_answer(b, loans, kind, value, encode);
-  if (status < 0 && loans) px_json_give_back(loans);
+  if (status == 0) status = end_answer(b, borrowed, kind, value, encode);
+  if (status < 0 && borrowed) px_json_release(borrowed);
   return status;
 }
 
 // build_encoded runs the encoder over the whole output: slower than the fallback
 // of the writer, but its errors say where in the output the trouble lies.
-static int build_encoded(struct px_buf *b, struct px_loans *loans, PyObject *value, uint64_t nanos, PyObject *metrics,
+static int build_encoded(struct px_buf *b, struct px_borrowed *borrowed, PyObject *value, uint64_t nanos, PyObject *metrics,
                          PyObject *encode) {
   PyErr_Clear();
   PyObject *plain = PyObject_CallFunctionObjArgs(encode, value, NULL);
   if (!plain) return -1;
-  int status = build(b, loans, PX_SUCCEEDED, plain, nanos, metrics, encode);
+  int status = build(b, borrowed, PX_SUCCEEDED, plain, nanos, metrics, encode);
   Py_DecRef(plain);
   return status;
 }
@@ -129,12 +129,12 @@ int px_build_failure(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t 
   return status;
 }
 
-// build_answer is px_build_answer, with loans or NULL; there are none in a failure.
-static int build_answer(struct px_buf *b, struct px_loans *loans, uint8_t *kind, PyObject *value, uint64_t nanos,
+// build_answer is px_build_answer, with borrowed or NULL; there are none in a failure.
+static int build_answer(struct px_buf *b, struct px_borrowed *borrowed, uint8_t *kind, PyObject *value, uint64_t nanos,
                         PyObject *metrics, PyObject *encode, PyObject *fail) {
-  int status = build(b, loans, *kind, value, nanos, metrics, encode);
+  int status = build(b, borrowed, *kind, value, nanos, metrics, encode);
   if (status < 0 && *kind == PX_SUCCEEDED && value != px_w.yielded)
-    status = build_encoded(b, loans, value, nanos, metrics, encode);
+    status = build_encoded(b, borrowed, value, nanos, metrics, encode);
   return status < 0 ? px_build_failure(b, kind, value, nanos, metrics, encode, fail) : 0;
 }
 
@@ -143,18 +143,18 @@ int px_build_answer(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t n
   return build_answer(b, NULL, kind, value, nanos, metrics, encode, fail);
 }
 
-// put_answer is px_put_answer of b with what was lent to it.
+// put_answer is px_put_answer of b with what was borrowed to it.
 static int put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_buf *b,
-                      const struct px_loans *loans) {
-  struct iovec parts[1 + 2 * PX_LOANS + 1];  // the header, and the buffer around what was lent
+                      const struct px_borrowed *borrowed) {
+  struct iovec parts[1 + 2 * PX_BORROWED_MAX + 1];  // the header, and the buffer around what was borrowed
   int n = 1, status;
   size_t at = 0, size = b->len;
-  for (int i = 0; i < loans->n; i++) {
-    const struct px_loan *lent = &loans->list[i];
-    parts[n++] = (struct iovec){b->data + at, lent->at - at};
-    parts[n++] = (struct iovec){(char *)lent->data, lent->len};
-    at = lent->at;
-    size += lent->len;
+  for (int i = 0; i < borrowed->n; i++) {
+    const struct px_borrowed_str *str = &borrowed->list[i];
+    parts[n++] = (struct iovec){b->data + at, str->at - at};
+    parts[n++] = (struct iovec){(char *)str->data, str->len};
+    at = str->at;
+    size += str->len;
   }
   parts[n++] = (struct iovec){b->data + at, b->len - at};
   if (size > PX_RELEASE_ABOVE) {
@@ -171,13 +171,13 @@ static int put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t
 }
 
 int px_put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_buf *b) {
-  static const struct px_loans none;
+  static const struct px_borrowed none;
   return put_answer(ch, kind, id, nanos, b, &none);
 }
 
 // submit queues the answer that was built, after the mark of what was written until now: with one slot that is the
-// prediction's, with several what lies in the pipes is nobody's.
-static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_loans *loans) {
+// prediction's, with several it is unattributed.
+static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_borrowed *borrowed) {
   px_flush_stdio();
   px_log_unwatch();
   if (px_log_end(ch, id, kind == PX_FAILED) < 0) {
@@ -186,19 +186,19 @@ static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nan
   }
   atomic_store(&ch->page->running, 0);
   ch->current = 0;
-  return put_answer(ch, kind, id, nanos, &scratch, loans);
+  return put_answer(ch, kind, id, nanos, &scratch, borrowed);
 }
 
 int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, uint64_t nanos, PyObject *metrics,
              PyObject *encode, PyObject *fail) {
-  struct px_loans loans;
-  loans.n = 0;
-  int status = build_answer(&scratch, &loans, &kind, value, nanos, metrics, encode, fail);
-  if (status == 0) status = submit(ch, kind, id, nanos, &loans);
-  px_json_give_back(&loans);
+  struct px_borrowed borrowed;
+  borrowed.n = 0;
+  int status = build_answer(&scratch, &borrowed, &kind, value, nanos, metrics, encode, fail);
+  if (status == 0) status = submit(ch, kind, id, nanos, &borrowed);
+  px_json_release(&borrowed);
   if (status < 0 && kind == PX_SUCCEEDED) {  // it is built, and so large that it takes a file
     status = px_build_failure(&scratch, &kind, value, nanos, metrics, encode, fail);
-    if (status == 0) status = submit(ch, kind, id, nanos, &loans);
+    if (status == 0) status = submit(ch, kind, id, nanos, &borrowed);
   }
   px_buf_trim(&scratch, PX_KEEP_SCRATCH);
   return status;

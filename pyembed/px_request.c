@@ -29,9 +29,9 @@ static int add_arrays(PyObject *codes) {
   return status;
 }
 
-// arrays(codes): the inputs of predictions that codes names are lists of numbers, to be given as (data, shape): see
+// use_arrays(codes): the inputs of predictions that codes names are lists of numbers, to be given as (data, shape): see
 // px_json_loads_arrays. Those beyond the first PX_JSON_ARRAYS stay lists.
-static PyObject *set_arrays(PyObject *self, PyObject *codes) {
+static PyObject *use_arrays(PyObject *self, PyObject *codes) {
   (void)self;
   if (!arrays.within && !(arrays.within = PyUnicode_InternFromString("input"))) return NULL;
   if (add_arrays(codes) < 0) return NULL;
@@ -39,6 +39,6 @@ static PyObject *set_arrays(PyObject *self, PyObject *codes) {
 }
 
 PyMethodDef px_request_methods[] = {
-    {"arrays", set_arrays, METH_O, NULL},
+    {"use_arrays", use_arrays, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

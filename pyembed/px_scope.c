@@ -15,7 +15,7 @@ void px_scopes_free(struct px_scopes *s) {
   Py_XDECREF(s->variable);
   Py_XDECREF(s->values_name);
   Py_XDECREF(s->context_name);
-  Py_XDECREF(s->spare);
+  Py_XDECREF(s->unused);
 }
 
 // open_context enters a copy of the context, with a scope in it. The copy, or NULL with an exception.
@@ -35,12 +35,8 @@ static PyObject *open_context(struct px_scopes *s, PyObject *scope) {
 
 PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **around) {
   PyObject *scope = NULL;
-  if (s->spare && !context) {
-    scope = s->spare;
-    s->spare = NULL;
-  } else {
-    scope = PyObject_CallFunctionObjArgs(s->make, context ? context : Py_None, NULL);
-  }
+  if (!context) scope = px_scope_reuse(s);
+  if (!scope) scope = PyObject_CallFunctionObjArgs(s->make, context ? context : Py_None, NULL);
   if (!scope) return NULL;
   *around = open_context(s, scope);
   if (*around) return px_w.scope = scope;
@@ -48,7 +44,7 @@ PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **arou
   return NULL;
 }
 
-PyObject *px_scope_leave(struct px_scopes *s, bool told, PyObject *scope, PyObject *around) {
+PyObject *px_scope_leave(struct px_scopes *s, bool observed, PyObject *scope, PyObject *around) {
   PyObject *type, *value, *trace, *values, *context, *metrics = NULL;
   PyErr_Fetch(&type, &value, &trace);
   px_w.scope = NULL;
@@ -57,13 +53,10 @@ PyObject *px_scope_leave(struct px_scopes *s, bool told, PyObject *scope, PyObje
   values = PyObject_GetAttr(scope, s->values_name);
   context = values ? PyObject_GetAttr(scope, s->context_name) : NULL;
   if (values && values != Py_None) metrics = PyObject_CallMethod(scope, "collected", NULL);
-  if (!told && values == Py_None && context == Py_None && !s->spare && scope->ob_refcnt == 1)
-    s->spare = scope;
-  else
-    Py_DecRef(scope);
+  if (observed || values != Py_None || context != Py_None || !px_scope_keep(s, scope)) Py_DecRef(scope);
   Py_XDECREF(values);
   Py_XDECREF(context);
-  PyErr_Restore(type, value, trace);  // drops what went wrong here
+  PyErr_Restore(type, value, trace);  // drops an error of this function
   return metrics;
 }
 

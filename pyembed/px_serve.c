@@ -1,5 +1,4 @@
-// The serve loop of a synchronous predict function: everything between two
-// system calls happens here, on the main thread.
+// The serve loop of a synchronous predict function, on the main thread.
 //
 //   handler.functions            the predict function and the train function; None: there is none. Of each:
 //     predict(**input)           the model's function
@@ -13,7 +12,7 @@
 //   handler.variable             the context variable that holds it meanwhile
 //   handler.encode(value)        what is no JSON, as what is
 //   handler.keep(files)          such an encoder that keeps files for the front to upload
-//   handler.hook(id)             what a scope calls with each metric, where they are told
+//   handler.hook(id)             what a scope calls with each metric, if events are wanted
 //   handler.fail(exception)      writes the traceback to the log; returns the error's text
 #include "px_worker.h"
 
@@ -23,9 +22,8 @@
 
 #include "px_json.h"
 
-// Answers of predictions that take less than PX_FAST wait for those that
-// follow at once, for one write; never longer than PX_HOLD, which main sees to
-// between two predictions, and the flusher when one is slower than expected.
+// The answer of a prediction that takes less than PX_FAST ns waits for those that follow at once, to share a write. It never
+// waits longer than PX_HOLD ns: main sends it between two predictions, or the flusher if one is slower than expected.
 #define PX_FAST 30000
 #define PX_HOLD 30000
 
@@ -117,7 +115,7 @@ struct call {
   struct px_channel *ch;
   uint64_t id;
   const struct function *function;
-  bool told;         // the front wants to know what happens meanwhile
+  bool observed;     // events are wanted
   PyObject *encode;  // borrowed or own, see own_encode
   bool own_encode;
 };
@@ -152,7 +150,7 @@ static PyObject *call_model(struct handler *h, struct call *c, PyObject *input) 
   result = PyObject_Call(f->predict, h->no_args, input);
   if (result) result = settle(h, c, result);
   if (result && f->collect) {
-    output = c->told ? px_yield_all(c->ch, c->id, result, c->encode)
+    output = c->observed ? px_yield_all(c->ch, c->id, result, c->encode)
                      : PyObject_CallFunctionObjArgs(f->collect, result, c->encode, NULL);
     Py_DecRef(result);
   } else {
@@ -162,7 +160,7 @@ static PyObject *call_model(struct handler *h, struct call *c, PyObject *input) 
   return output;
 }
 
-// use_files has output files kept for the front. 0, or -1 with an exception.
+// use_files keeps output files for the front. 0, or -1 with an exception.
 static int use_files(struct handler *h, struct call *c, PyObject *files) {
   c->encode = PyObject_CallFunctionObjArgs(h->keep, files, NULL);
   c->own_encode = c->encode != NULL;
@@ -170,7 +168,7 @@ static int use_files(struct handler *h, struct call *c, PyObject *files) {
   return c->own_encode ? 0 : -1;
 }
 
-// follow makes a scope tell its metrics.
+// follow makes a scope emit its metrics.
 static int follow(struct handler *h, struct call *c, PyObject *scope) {
   PyObject *id = PyLong_FromUnsignedLongLong(c->id);
   PyObject *hook = id ? PyObject_CallFunctionObjArgs(h->hook, id, NULL) : NULL;
@@ -192,8 +190,8 @@ static bool is_asyncio_cancel(PyObject *type) {
   return is;
 }
 
-// is_cancel tells whether the exception that is set ends its prediction as canceled, whoever raised it: a model that
-// gives up in this way has not failed, and its clients know it by that status from coglet.
+// is_cancel tells whether the exception that is set ends its prediction as canceled. The model may have raised it: with
+// coglet, too, its clients then see that status.
 static bool is_cancel(void) {
   if (px_w.cancel_type && PyErr_ExceptionMatches(px_w.cancel_type)) return true;
   PyObject *type, *value, *trace;
@@ -221,10 +219,10 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   int status = -1;
   PyObject *scope = NULL, *around = NULL, *metrics = NULL, *output = NULL, *input = NULL, *context = NULL;
   uint64_t began = px_now(), took = 0;
-  struct call c = {.ch = ch, .id = f->id, .told = f->flags & PX_FLAG_EVENTS, .encode = h->encode,
+  struct call c = {.ch = ch, .id = f->id, .observed = f->flags & PX_FLAG_EVENTS, .encode = h->encode,
                    .function = &h->functions[f->flags & PX_FLAG_TRAIN ? 1 : 0]};
 
-  if (c.told && px_started(ch, f->id) < 0) PyErr_Clear();  // the answer says more
+  if (c.observed && px_started(ch, f->id) < 0) PyErr_Clear();  // the answer reports the problem
   PyObject *message = px_request_read(f);
   if (message) {
     input = PyDict_GetItemWithError(message, h->input_key);
@@ -235,14 +233,14 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
     }
     if (!input) PyErr_SetString(PyExc_ValueError, "a request without an input");
     else if (!files || use_files(h, &c, files) == 0) scope = px_scope_enter(&h->scopes, context, &around);
-    if (scope && (!c.told || follow(h, &c, scope) == 0)) output = call_model(h, &c, input);
+    if (scope && (!c.observed || follow(h, &c, scope) == 0)) output = call_model(h, &c, input);
   }
-  if (atomic_load(&px_w.is_child)) px_leave_child();
+  if (atomic_load(&px_w.is_child)) px_exit_child();
   took = px_now() - began;
   atomic_store(&ch->page->running, 0);
   h->mean = h->mean ? h->mean + took / 8 - h->mean / 8 : took;
 
-  if (scope) metrics = px_scope_leave(&h->scopes, c.told, scope, around);
+  if (scope) metrics = px_scope_leave(&h->scopes, c.observed, scope, around);
   if (output)
     status = px_reply(ch, PX_SUCCEEDED, f->id, output, took, metrics, c.encode, h->fail);
   else
@@ -255,15 +253,15 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   return status;
 }
 
-// before_call sends what should not wait for the prediction that is about to run.
+// before_call sends answers that should not wait for the prediction that is about to run.
 static void before_call(struct handler *h, struct px_channel *ch) {
   pthread_mutex_lock(&ch->mu);
-  bool held = ch->out.len > 0;
+  bool queued = ch->out.len > 0;
   uint64_t since = ch->unsent_since;
   pthread_mutex_unlock(&ch->mu);
-  if (!held) return;
+  if (!queued) return;
   if (h->mean > PX_FAST || px_now() - since > PX_HOLD)
-    px_flush_held(ch);
+    px_flush_with_gil(ch);
   else
     px_flusher_arm_for(ch);
 }
@@ -295,9 +293,9 @@ PyObject *px_serve(PyObject *self, PyObject *o) {
       if (status < 0) goto out;
     }
     if (n == 0) {
-      px_flush_held(ch);
+      px_flush_with_gil(ch);
       n = px_fill(ch, true);
-      // Only after a wait: in the instant between two that lie ready nobody writes much.
+      // Only after a wait: between two requests that lie ready there is no time for much text.
       if (n > 0 && px_log_idle(ch) < 0) {
         PyErr_NoMemory();
         goto out;
@@ -312,7 +310,7 @@ PyObject *px_serve(PyObject *self, PyObject *o) {
   }
   result = Py_NewRef(Py_None);
 out:
-  px_flush_held(ch);  // answers that were held for others
+  px_flush_with_gil(ch);  // answers that waited for others
   handler_free(&h);
   return result;
 }

@@ -1,8 +1,8 @@
-// Knowing of a child before there is one.
+// Functions that make a child, so that the running prediction gets its own log pipes before.
 //
-// glibc tells of a fork by pthread_atfork alone: not of vfork, by which Python's subprocess starts programs, nor of what it makes
-// of its own clone, as posix_spawn does. Those are defined here again: the linker finds the program's own first, for
-// Python and all libraries alike. Each does what glibc's does, and has the prediction's own log pipes made before.
+// glibc announces a fork only to pthread_atfork. It does not announce vfork, by which Python's subprocess starts programs,
+// nor its own clone, as in posix_spawn. These functions are therefore defined here again; the linker finds the program's
+// first, for Python and all libraries. Each makes the pipes and calls glibc's.
 #define _GNU_SOURCE  // RTLD_NEXT
 #include "px_worker.h"
 
@@ -16,28 +16,28 @@
 
 #define PX_VISIBLE __attribute__((visibility("default")))
 
-// Of a stray's child the streams are changed in the child where it is forked, and for as long as the call takes
-// where it is not: what other threads write by themselves meanwhile is nobody's as well.
-struct loan {
-  int kept[2];  // the streams' own, or -1
+// A child of leftover code (see px_pipes.c) gets other streams. A fork changes them in the child. Without a fork they are
+// changed in this process for as long as the call takes; what other threads write meanwhile is unattributed too.
+struct redirect {
+  int saved[2];  // the process's own streams, or -1
 };
 
-static void lend(struct loan *l) {
-  int nobodys[2];
-  l->kept[0] = l->kept[1] = -1;
-  if (!px_pipes_before_child(nobodys, false)) return;
+static void begin_redirect(struct redirect *r) {
+  int unattributed[2];
+  r->saved[0] = r->saved[1] = -1;
+  if (!px_pipes_before_child(unattributed, false)) return;
   for (int i = 0; i < 2; i++) {
-    if (nobodys[i] < 0 || (l->kept[i] = fcntl(1 + i, F_DUPFD_CLOEXEC, 3)) < 0) continue;
-    dup2(nobodys[i], 1 + i);
+    if (unattributed[i] < 0 || (r->saved[i] = fcntl(1 + i, F_DUPFD_CLOEXEC, 3)) < 0) continue;
+    dup2(unattributed[i], 1 + i);
   }
 }
 
-static void give_back(const struct loan *l) {
+static void end_redirect(const struct redirect *r) {
   int error = errno;
   for (int i = 0; i < 2; i++) {
-    if (l->kept[i] < 0) continue;
-    dup2(l->kept[i], 1 + i);
-    close(l->kept[i]);
+    if (r->saved[i] < 0) continue;
+    dup2(r->saved[i], 1 + i);
+    close(r->saved[i]);
   }
   errno = error;
 }
@@ -47,10 +47,10 @@ PX_VISIBLE int posix_spawn(pid_t *restrict pid, const char *restrict path, const
   typedef int call(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], char *const[]);
   call *next;
   *(void **)&next = dlsym(RTLD_NEXT, "posix_spawn");
-  struct loan l;
-  lend(&l);
+  struct redirect r;
+  begin_redirect(&r);
   int status = next(pid, path, actions, attr, argv, env);
-  give_back(&l);
+  end_redirect(&r);
   return status;
 }
 
@@ -59,10 +59,10 @@ PX_VISIBLE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file
   typedef int call(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], char *const[]);
   call *next;
   *(void **)&next = dlsym(RTLD_NEXT, "posix_spawnp");
-  struct loan l;
-  lend(&l);
+  struct redirect r;
+  begin_redirect(&r);
   int status = next(pid, file, actions, attr, argv, env);
-  give_back(&l);
+  end_redirect(&r);
   return status;
 }
 
@@ -70,35 +70,36 @@ PX_VISIBLE FILE *popen(const char *command, const char *modes) {
   typedef FILE *call(const char *, const char *);
   call *next;
   *(void **)&next = dlsym(RTLD_NEXT, "popen");
-  struct loan l;
-  lend(&l);
+  struct redirect r;
+  begin_redirect(&r);
   FILE *stream = next(command, modes);
-  give_back(&l);
+  end_redirect(&r);
   return stream;
 }
 
-// Of system only the beginning is seen: a loan would last for as long as the command.
+// system redirects nothing: that would last for as long as the command.
 PX_VISIBLE int system(const char *command) {
   typedef int call(const char *);
   call *next;
   *(void **)&next = dlsym(RTLD_NEXT, "system");
-  int nobodys[2];
-  if (command) px_pipes_before_child(nobodys, false);
+  int unattributed[2];
+  if (command) px_pipes_before_child(unattributed, false);
   return next(command);
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
-// px_vfork_next is what vfork goes on with: fork for a stray, whose child is then changed by in_child of px_fork.c.
+// px_vfork_next is the function that vfork continues with: fork for leftover code, whose child in_child of px_fork.c then
+// changes.
 __attribute__((used)) void *px_vfork_next(void) {
-  int nobodys[2], error = errno;
-  bool stray = px_pipes_before_child(nobodys, true);
-  if (stray) px_fork_to(nobodys);
-  void *next = dlsym(RTLD_NEXT, stray ? "fork" : "vfork");
+  int unattributed[2], error = errno;
+  bool leftover = px_pipes_before_child(unattributed, true);
+  if (leftover) px_fork_to(unattributed);
+  void *next = dlsym(RTLD_NEXT, leftover ? "fork" : "vfork");
   errno = error;
   return next;
 }
 
-// vfork returns twice, in one frame of the stack: so it is jumped to, and this has no frame of its own by then.
+// vfork returns twice in one stack frame. So this jumps to it, and has no frame left by then.
 #ifdef __x86_64__
 __asm__(
     ".text\n.globl vfork\n.type vfork, @function\nvfork:\n"

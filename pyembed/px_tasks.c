@@ -101,13 +101,13 @@ static bool quiet(void) {
 // wait(fd, seconds): waits until there is something to read from fd, or so many seconds; None: for ever.
 static PyObject *wait_for(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
-  static unsigned prompt;  // of the loop, which is one
+  static unsigned short_waits;  // of the one loop
   if (n != 2) return PyErr_Format(PyExc_TypeError, "wait takes 2 arguments, not %zd", n);
   long fd = PyLong_AsLong(args[0]);
   double seconds = args[1] == Py_None ? -1 : PyFloat_AsDouble(args[1]);
   if (PyErr_Occurred()) return NULL;
   int64_t most = seconds < 0 ? -1 : seconds < PX_LONG ? (int64_t)(seconds * 1e9) + 1 : (int64_t)PX_LONG * 1000000000;
-  unsigned *of_quiet = quiet() ? &prompt : NULL;
+  unsigned *of_quiet = quiet() ? &short_waits : NULL;
   PyThreadState *state = PyEval_SaveThread();
   int status = px_wait((int)fd, of_quiet, most);
   PyEval_RestoreThread(state);
@@ -116,7 +116,7 @@ static PyObject *wait_for(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 }
 
 // claim(slot, id, at_once=False) -> bool: takes a request for the model; False: the front took it back. at_once: the one
-// before has just ended, and since then nobody has written much.
+// before has just ended, so there is no text in between.
 static PyObject *claim(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
   if (n < 2 || n > 3) return PyErr_Format(PyExc_TypeError, "claim takes 2 or 3 arguments, not %zd", n);
@@ -144,7 +144,7 @@ static PyObject *reply(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   Py_RETURN_NONE;
 }
 
-// started(slot, id): tells that the model has a prediction now.
+// started(slot, id): reports that the model has a prediction now.
 static PyObject *started(PyObject *self, PyObject *args) {
   (void)self;
   int i;
@@ -155,10 +155,10 @@ static PyObject *started(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-// tell(slot, id, kind, value, encode, index): tells what happens to a prediction, if it still runs; see px_tell.
-static PyObject *tell(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+// emit(slot, id, kind, value, encode, index): sends an event of a prediction that still runs; see px_emit.
+static PyObject *emit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
-  if (n != 6) return PyErr_Format(PyExc_TypeError, "tell takes 6 arguments, not %zd", n);
+  if (n != 6) return PyErr_Format(PyExc_TypeError, "emit takes 6 arguments, not %zd", n);
   long i = PyLong_AsLong(args[0]), kind = PyLong_AsLong(args[2]);
   uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
   PyObject *value = args[3], *encode = args[4];
@@ -167,13 +167,13 @@ static PyObject *tell(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   struct px_channel *ch = px_slot_of((int)i);
   if (!ch) return NULL;
   if (ch->current == id && !atomic_load(&px_w.is_child) &&
-      px_tell(ch, (uint8_t)kind, id, value, encode == Py_None ? NULL : encode, index) < 0)
+      px_emit(ch, (uint8_t)kind, id, value, encode == Py_None ? NULL : encode, index) < 0)
     return NULL;
   Py_RETURN_NONE;
 }
 
-// tell_all(slot, id, items, encode): tells every item of an iterable as it comes; see px_yield_all.
-static PyObject *tell_all(PyObject *self, PyObject *args) {
+// emit_all(slot, id, items, encode): emits every item of an iterable as it comes; see px_yield_all.
+static PyObject *emit_all(PyObject *self, PyObject *args) {
   (void)self;
   int i;
   unsigned long long id;
@@ -190,29 +190,29 @@ static PyObject *flush(PyObject *self, PyObject *slot) {
   if (PyErr_Occurred()) return NULL;
   struct px_channel *ch = px_slot_of((int)i);
   if (!ch) return NULL;
-  px_flush_held(ch);
+  px_flush_with_gil(ch);
   Py_RETURN_NONE;
 }
 
-// arm(): answers still queued in 100 to 200 µs are then sent by the flusher, though the loop be blocked. What was queued
-// when it was called before is gone.
-static PyObject *arm(PyObject *self, PyObject *unused) {
+// arm_flusher(): answers still queued in 100 to 200 µs are then sent by the flusher, though the loop be blocked. What was queued
+// at the last call must be sent.
+static PyObject *arm_flusher(PyObject *self, PyObject *unused) {
   (void)self;
   (void)unused;
   px_flusher_arm_loop();
   Py_RETURN_NONE;
 }
 
-// log(slot, id, source, text): a piece of a prediction's log that Python told
-// apart itself. It is sent in 200 µs at the latest, though the loop be blocked;
-// and it waits for the front where that is far behind, as a full pipe makes one wait.
-// With id 0 it is nobody's, and goes by the control channel, which is read always.
+// log(slot, id, source, text, traceback=False): a piece of a prediction's log that Python has separated. It leaves within
+// 200 µs, even if the loop is blocked. It waits for the front if that is far behind, as a write to a full pipe does. With
+// id 0 the text is unattributed and goes by the control channel, which the front always reads. traceback: from the traceback
+// in it on, the text is one record of the server's log.
 static PyObject *log_text(PyObject *self, PyObject *args) {
   (void)self;
-  int i;
+  int i, traceback = 0;
   unsigned long long id;
   PyObject *source, *text;
-  if (!PyArg_ParseTuple(args, "iKOO", &i, &id, &source, &text)) return NULL;
+  if (!PyArg_ParseTuple(args, "iKOO|p", &i, &id, &source, &text, &traceback)) return NULL;
   struct px_channel *ch = id ? px_slot_of(i) : &px_w.control;
   if (!ch) return NULL;
   struct px_buf body = {0};
@@ -220,6 +220,7 @@ static PyObject *log_text(PyObject *self, PyObject *args) {
   if (status == 0) status = px_json_dumps(&body, source, NULL);
   if (status == 0) status = px_buf_put(&body, ",\"data\":", 8);
   if (status == 0) status = px_json_dumps(&body, text, NULL);
+  if (status == 0 && traceback) status = px_buf_put(&body, ",\"traceback\":true", 17);
   if (status == 0) status = px_buf_putc(&body, '}');
   if (status == 0) {
     PyThreadState *state = body.len > PX_LOG_ALONE ? PyEval_SaveThread() : NULL;
@@ -232,19 +233,19 @@ static PyObject *log_text(PyObject *self, PyObject *args) {
     return NULL;
   }
   if (id == 0 || px_channel_backlog(ch) > PX_LOG_BACKLOG)
-    px_flush_held(ch);
+    px_flush_with_gil(ch);
   else
     px_flusher_arm_for(ch);
   Py_RETURN_NONE;
 }
 
-// canceled() -> [(slot, id), …]: the running predictions whose end was asked for, each once; see px_cancel_heard.
+// canceled() -> [(slot, id), …]: the running predictions whose end was asked for, each once; see px_take_cancel.
 static PyObject *canceled(PyObject *self, PyObject *unused) {
   (void)self;
   (void)unused;
   PyObject *list = PyList_New(0);
   for (int i = 0; list && i < px_w.nslots; i++) {
-    uint64_t id = px_cancel_heard(px_w.slots[i]);
+    uint64_t id = px_take_cancel(px_w.slots[i]);
     if (id == 0) continue;
     PyObject *pair = Py_BuildValue("iK", i, (unsigned long long)id);
     if (!pair || PyList_Append(list, pair) < 0) {
@@ -271,9 +272,9 @@ PyMethodDef px_task_methods[] = {
     {"wait", (PyCFunction)(void (*)(void))wait_for, METH_FASTCALL, NULL},
     {"claim", (PyCFunction)(void (*)(void))claim, METH_FASTCALL, NULL},
     {"reply", (PyCFunction)(void (*)(void))reply, METH_FASTCALL, NULL},
-    {"started", started, METH_VARARGS, NULL}, {"tell_all", tell_all, METH_VARARGS, NULL},
-    {"tell", (PyCFunction)(void (*)(void))tell, METH_FASTCALL, NULL},
-    {"flush", flush, METH_O, NULL},     {"arm", arm, METH_NOARGS, NULL},
+    {"started", started, METH_VARARGS, NULL}, {"emit_all", emit_all, METH_VARARGS, NULL},
+    {"emit", (PyCFunction)(void (*)(void))emit, METH_FASTCALL, NULL},
+    {"flush", flush, METH_O, NULL},     {"arm_flusher", arm_flusher, METH_NOARGS, NULL},
     {"log", log_text, METH_VARARGS, NULL},    {"canceled", canceled, METH_NOARGS, NULL},
     {"is_canceled", is_canceled, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -22,7 +22,7 @@ func (term *terminal) address(t *testing.T) string {
 	return found[1]
 }
 
-// end ends a server that was started on a terminal.
+// end ends a server that was started on a terminal, and waits until all that it wrote is read.
 func (term *terminal) end(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -31,9 +31,14 @@ func (term *terminal) end(t *testing.T, cmd *exec.Cmd) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, term.shown())
 	}
+	const mark = "the server has ended\n"
+	if _, err := term.program.WriteString(mark); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, "all is read", func() bool { return strings.HasSuffix(term.shown(), mark) })
 }
 
-// TestATerminalShowsRequests by default, but those of probes; --access-log tells of all, or, with 0, of none.
+// TestATerminalShowsRequests by default, but not probes. --access-log shows all requests, or, with 0, none.
 func TestATerminalShowsRequests(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", "def run() -> str: return 'x'\n")

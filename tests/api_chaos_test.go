@@ -27,12 +27,12 @@ type chaos struct {
 	s        *harness.Server
 	receiver *httptest.Server
 
-	mu     sync.Mutex
-	ends   map[string]map[string]bool // by id: the terminal states that anybody was told of
-	told   map[string]int             // by id: how often a receiver took completed in
-	tries  map[string]int             // by id: how often completed was refused
-	random *rand.Rand                 // of the receiver
-	faults []string
+	mu        sync.Mutex
+	ends      map[string]map[string]bool // by id: the terminal states that any client got
+	delivered map[string]int             // by id: how often a receiver took completed in
+	tries     map[string]int             // by id: how often completed was refused
+	random    *rand.Rand                 // of the receiver
+	faults    []string
 }
 
 // fault notes what must not be.
@@ -80,11 +80,11 @@ func (c *chaos) receive(w http.ResponseWriter, r *http.Request) {
 	if refuse && (!isHook || over(p.Status)) {
 		c.tries[id]++
 	}
-	if isHook && c.told[id] > 0 {
+	if isHook && c.delivered[id] > 0 {
 		c.faults = append(c.faults, fmt.Sprintf("%s: %s is told after completed was taken in", id, p.Status))
 	}
 	if !refuse && over(p.Status) {
-		c.told[id]++
+		c.delivered[id]++
 	}
 	c.mu.Unlock()
 	switch {
@@ -232,6 +232,7 @@ func (c *chaos) follow(a ask, body io.Reader) error {
 // TestAPIChaos: predictions in every mode, with clients that leave, webhooks and uploads that fail half of the time, and
 // workers that are killed. Each has one terminal state, each terminal webhook arrives once, and nothing is left.
 func TestAPIChaos(t *testing.T) {
+	harness.Full(t)
 	for model, more := range map[string][]string{"Runner": nil, "Async": {"--concurrency", "8"}} {
 		t.Run(model, func(t *testing.T) {
 			testChaos(t, harness.Options{
@@ -244,7 +245,7 @@ func TestAPIChaos(t *testing.T) {
 
 func testChaos(t *testing.T, o harness.Options) {
 	c := &chaos{
-		ends: map[string]map[string]bool{}, told: map[string]int{}, tries: map[string]int{},
+		ends: map[string]map[string]bool{}, delivered: map[string]int{}, tries: map[string]int{},
 		random: rand.New(rand.NewPCG(chaosSeed, 1<<32)),
 	}
 	c.receiver = httptest.NewServer(http.HandlerFunc(c.receive))
@@ -360,7 +361,7 @@ func (c *chaos) settle(t *testing.T, all []ask) {
 			harness.Eventually(t, "the webhook of "+a.id+" is told", func() bool {
 				c.mu.Lock()
 				defer c.mu.Unlock()
-				return c.told[a.id] > 0
+				return c.delivered[a.id] > 0
 			})
 		}
 	}
@@ -374,7 +375,7 @@ func (c *chaos) settle(t *testing.T, all []ask) {
 			c.faults = append(c.faults, fmt.Sprintf("%s ended in %v", id, states))
 		}
 	}
-	for id, n := range c.told {
+	for id, n := range c.delivered {
 		if n != 1 {
 			c.faults = append(c.faults, fmt.Sprintf("the webhook of %s took completed in %d times", id, n))
 		}

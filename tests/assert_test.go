@@ -16,7 +16,7 @@ import (
 // input is what a test gives to a model.
 type input = map[string]any
 
-// sameJSON fails unless got is the JSON document want, whatever its spacing and the order of its keys. Numbers are
+// sameJSON fails unless got is the JSON document want, with any spacing and any order of its keys. Numbers are
 // compared by their digits.
 func sameJSON(t testing.TB, what string, got []byte, want string) {
 	t.Helper()

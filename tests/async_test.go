@@ -28,20 +28,20 @@ func TestAsyncPredictionsRunAtOnceUpToTheNumberOfSlots(t *testing.T) {
 			t.Errorf("the setup's logs are %q", logs)
 		}
 		sameJSON(t, "same loop", s.Succeed(input{"what": "same_loop"}).Output, `true`)
-		var visits []*harness.Visit
+		var requests []*harness.Request
 		for _, name := range numbered("wait", n-1) {
-			visits = append(visits, s.Visit(name, input{"what": "meet", "n": n}))
+			requests = append(requests, s.Request(name, input{"what": "meet", "n": n}))
 		}
 		if status := s.Health().Status; status != "READY" {
 			t.Errorf("with a slot left, health is %s", status)
 		}
 		last := s.Begin("last", input{"what": "meet", "n": n}) // they end only if all n are inside at once
-		for _, v := range visits {
+		for _, v := range requests {
 			sameJSON(t, "most inside", harness.Receive(t, v.Answer).Output, fmt.Sprint(n))
 		}
 		harness.Receive(t, last)
 		for _, name := range numbered("busy", n) {
-			visits = append(visits, s.Visit(name, input{"what": "wait", "name": name}))
+			requests = append(requests, s.Request(name, input{"what": "wait", "name": name}))
 		}
 		if status := s.Health().Status; status != "BUSY" {
 			t.Errorf("with no slot left, health is %s", status)
@@ -57,20 +57,20 @@ func TestAsyncPredictionsRunAtOnceUpToTheNumberOfSlots(t *testing.T) {
 func TestTheDecoratorSaysHowManyRunAtOnce(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "tasks.py:Four"})
-	var visits []*harness.Visit
+	var requests []*harness.Request
 	for _, name := range numbered("p", 3) {
-		visits = append(visits, s.Visit(name, input{"n": 4}))
+		requests = append(requests, s.Request(name, input{"n": 4}))
 	}
 	s.Succeed(input{"n": 4})
-	for _, v := range visits {
+	for _, v := range requests {
 		if a := harness.Receive(t, v.Answer); a.Status != "succeeded" {
 			t.Errorf("got %s", a)
 		}
 	}
 }
 
-// TestTextOfConcurrentPredictionsIsToldApart: from the task itself, its tasks, threads and executors.
-func TestTextOfConcurrentPredictionsIsToldApart(t *testing.T) {
+// TestTextOfConcurrentPredictionsIsSeparated: from the task itself, its tasks, threads and executors.
+func TestTextOfConcurrentPredictionsIsSeparated(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := asyncServer(t, python, 4)
@@ -95,7 +95,7 @@ func TestTextOfConcurrentPredictionsIsToldApart(t *testing.T) {
 		if a := s.Succeed(input{"what": "nothing"}); a.Logs != "" {
 			t.Errorf("a later one has logs: %q", a.Logs)
 		}
-		// With one prediction inside a line says whose it is; here, written around Python, nobody can tell.
+		// With one prediction inside a line says whose it is; here, written around Python, it is unknown.
 		s.Succeed(input{"what": "raw", "name": "eve"})
 		s.WaitLog("eve raw")
 		if a := s.Succeed(input{"what": "nothing"}); a.Logs != "" {
@@ -105,7 +105,7 @@ func TestTextOfConcurrentPredictionsIsToldApart(t *testing.T) {
 }
 
 // TestWhatAPredictionLeavesBehindIsNotTheNextOnes: neither what its tasks and threads write, nor, where several run at
-// once, what nobody can tell apart.
+// once, what it is unknown apart.
 func TestWhatAPredictionLeavesBehindIsNotTheNextOnes(t *testing.T) {
 	t.Parallel()
 	for slots, raw := range map[int]string{1: "eve raw\n", 3: ""} {
@@ -156,9 +156,9 @@ func TestACancelEndsATaskAndLeavesBystandersAlone(t *testing.T) {
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := asyncServer(t, python, 6)
 		worker := s.Worker()
-		bystanders := []*harness.Visit{
-			s.Visit("bystander", input{"what": "wait", "name": "bystander"}),
-			s.Visit("meeting", input{"what": "meet", "n": 6}),
+		bystanders := []*harness.Request{
+			s.Request("bystander", input{"what": "wait", "name": "bystander"}),
+			s.Request("meeting", input{"what": "meet", "n": 6}),
 		}
 		s.WaitLog("begun bystander")
 		for _, how := range []string{"wait", "process", "in_thread", "busy", "block"} {
@@ -178,7 +178,7 @@ func TestACancelEndsATaskAndLeavesBystandersAlone(t *testing.T) {
 			}
 		}
 		for _, name := range numbered("more", 3) {
-			bystanders = append(bystanders, s.Visit(name, input{"what": "meet", "n": 6}))
+			bystanders = append(bystanders, s.Request(name, input{"what": "meet", "n": 6}))
 		}
 		s.Succeed(input{"what": "meet", "n": 6})
 		for _, v := range bystanders[1:] { // they were inside all the time
@@ -204,12 +204,12 @@ func TestATaskThatSwallowsItsCancelEndsTheWorkerAfterTheGrace(t *testing.T) {
 	bystander := s.Begin("bystander", input{"what": "wait", "name": "b"})
 	s.WaitLog("begun s")
 	s.WaitLog("begun b")
-	waiting := s.Visit("waiting", input{"name": "waited"})
+	waiting := s.Request("waiting", input{"name": "waited"})
 	wantCode(t, "cancel", s.Cancel("swallowing"), http.StatusOK)
 	if a := harness.Receive(t, swallowing); a.Status != "canceled" {
 		t.Errorf("got %s", a)
 	}
-	// It shared the worker: the only one that suffers, and it is told why.
+	// It shared the worker: the only one that suffers, and its error says why.
 	if a := harness.Receive(t, bystander); a.Status != "failed" || !strings.Contains(a.Error, "cancel") {
 		t.Errorf("bystander: %s", a)
 	}
@@ -224,9 +224,9 @@ func TestATaskThatSwallowsItsCancelEndsTheWorkerAfterTheGrace(t *testing.T) {
 func TestAClientThatLeavesCancelsItsTask(t *testing.T) {
 	t.Parallel()
 	s := asyncServer(t, harness.AnyPython(t), 3)
-	visit := s.Visit("left", input{"what": "wait", "name": "left"})
+	request := s.Request("left", input{"what": "wait", "name": "left"})
 	s.WaitLog("begun left")
-	visit.Leave()
+	request.Leave()
 	s.WaitLog("canceled left")
 	s.WaitLog("finally left")
 	s.Succeed(input{})
@@ -268,8 +268,8 @@ func TestADeathFailsEveryRunningPredictionOfAnAsyncWorker(t *testing.T) {
 	two := s.Begin("two", input{"what": "wait", "name": "two"})
 	s.WaitLog("begun one")
 	s.WaitLog("begun two")
-	dying := s.Visit("dying", input{"what": "die", "n": 4})
-	waiting := s.Visit("waiting", input{"name": "waited"}) // all slots are taken: it lies in a socket or in the queue
+	dying := s.Request("dying", input{"what": "die", "n": 4})
+	waiting := s.Request("waiting", input{"name": "waited"}) // all slots are taken: it lies in a socket or in the queue
 	if err := syscall.Kill(s.Worker(), syscall.SIGABRT); err != nil {
 		t.Fatal(err)
 	}

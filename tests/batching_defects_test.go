@@ -72,11 +72,11 @@ func TestBatchingRubbish(t *testing.T) {
 		bad, other := b.worker(), b.worker()
 		b.waitMetric(readyWorkers, "2")
 		one, two := b.begin("one"), b.begin("two")
-		_, held := bad.take(), other.take() // each has one of the two
+		_, taken := bad.take(), other.take() // each has one of the two
 		bad.send([]byte("\x00\x00\x00\x05hello"))
-		bad.dismissed()
+		bad.disconnected()
 		b.waitMetric(queueLength, "1") // its job waits for the other one
-		other.echo(held)
+		other.echo(taken)
 		other.run()
 		b.want(<-one, 200, "one!")
 		b.want(<-two, 200, "two!")
@@ -84,7 +84,7 @@ func TestBatchingRubbish(t *testing.T) {
 	})
 }
 
-// TestBatchingBadBeginning: so did a stranger at the workers' socket.
+// TestBatchingBadBeginning: so did an unknown program at the workers' socket.
 func TestBatchingBadBeginning(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "tcp")
@@ -105,13 +105,13 @@ func TestBatchingReset(t *testing.T) {
 	dying, other := b.worker(), b.worker()
 	b.waitMetric(readyWorkers, "2")
 	one, two := b.begin("one"), b.begin("two")
-	_, held := dying.take(), other.take()
+	_, taken := dying.take(), other.take()
 	if err := dying.conn.(*net.TCPConn).SetLinger(0); err != nil {
 		t.Fatal(err)
 	}
 	dying.conn.Close()
 	b.waitMetric(readyWorkers, "1")
-	other.echo(held)
+	other.echo(taken)
 	other.run()
 	b.want(<-one, 200, "one!")
 	b.want(<-two, 200, "two!")
@@ -120,8 +120,8 @@ func TestBatchingReset(t *testing.T) {
 	}
 }
 
-// TestBatchingLostTwice: the client learns it at once, not at its timeout.
-func TestBatchingLostTwice(t *testing.T) {
+// TestBatchingAJobWhoseWorkerDiesTwice: the client learns it at once, not at its timeout.
+func TestBatchingAJobWhoseWorkerDiesTwice(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-timeout", "3600000")
 	one := b.worker()
@@ -151,8 +151,8 @@ func TestBatchingLateIsNotSent(t *testing.T) {
 	<-answer
 }
 
-// TestBatchingClientGone: so was the job of a client that had left.
-func TestBatchingClientGone(t *testing.T) {
+// TestBatchingClientDisconnects: so was the job of a client that had left.
+func TestBatchingClientDisconnects(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-timeout", "3600000")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(b.base, "http://"))
@@ -174,8 +174,8 @@ func TestBatchingClientGone(t *testing.T) {
 	}
 }
 
-// TestBatchingLoneRequest: it always waited for the whole of -latency.
-func TestBatchingLoneRequest(t *testing.T) {
+// TestBatchingSingleRequest: it always waited for the whole of -latency.
+func TestBatchingSingleRequest(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix")
 	b.worker().run()
@@ -184,14 +184,14 @@ func TestBatchingLoneRequest(t *testing.T) {
 		b.want(b.post("x"), 200, "x!")
 	}
 	// The original held each for 10 ms. On a machine whose time is another's, arrivals may look as if waiting could pay.
-	if held, err := strconv.ParseFloat(b.metric("pinion_batch_wait_seconds_sum"), 64); err != nil || held > 0.1 {
-		t.Errorf("50 lone requests were held for %v s, %v", held, err)
+	if taken, err := strconv.ParseFloat(b.metric("pinion_batch_wait_seconds_sum"), 64); err != nil || taken > 0.1 {
+		t.Errorf("50 lone requests were held for %v s, %v", taken, err)
 	}
 }
 
-// TestBatchingNoAnswerIsLost: a fast worker's answer could come before the job was in the books, and then the
+// TestBatchingEveryAnswerArrives: a fast worker's answer could come before the job was in the books, and then the
 // client got 408: a few of a hundred thousand.
-func TestBatchingNoAnswerIsLost(t *testing.T) {
+func TestBatchingEveryAnswerArrives(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-timeout", "3600000", "-batch", "2")
 	for range 4 {
@@ -228,7 +228,7 @@ func TestBatchingShutdown(t *testing.T) {
 	w.echo(w.take("waits"))
 	b.want(<-sent, 200, "sent!")
 	b.want(<-waits, 200, "waits!")
-	w.dismissed()
+	w.disconnected()
 	harness.Eventually(t, "the server ends", b.hasEnded)
 	if code := b.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("exit code %d", code)

@@ -280,7 +280,7 @@ func (w *wireWorker) run() {
 }
 
 // dismissed waits until the server has ended a worker's connection.
-func (w *wireWorker) dismissed() {
+func (w *wireWorker) disconnected() {
 	w.b.t.Helper()
 	_ = w.conn.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := io.Copy(io.Discard, w.conn); err != nil {

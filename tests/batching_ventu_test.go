@@ -3,13 +3,11 @@ package tests
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -20,83 +18,11 @@ import (
 
 // The real ventu 0.4.5 as worker of `pinion batching`: the whole list of what must be compatible.
 
-// ventuPython is an interpreter with ventu, in a virtual environment that is kept from run to run. Where it cannot be made
-// because there is no way to PyPI, the test is skipped.
+// ventuPython is an interpreter with ventu.
 func ventuPython(t testing.TB) string {
 	t.Helper()
 	harness.AnyPython(t) // ventu brings its own
-	made := makeVentu()
-	if made.skip != "" {
-		t.Skip(made.skip)
-	}
-	if made.err != nil {
-		t.Fatal(made.err)
-	}
-	return made.python
-}
-
-type ventuMade struct {
-	python, skip string
-	err          error
-}
-
-var makeVentu = sync.OnceValue(func() (made ventuMade) {
-	const list = "../examples/ventu/requirements.txt"
-	folder, err := filepath.Abs("../.cache/venvs/ventu")
-	if err != nil {
-		return ventuMade{err: err}
-	}
-	wanted, err := os.ReadFile(list)
-	if err != nil {
-		return ventuMade{err: err}
-	}
-	python := filepath.Join(folder, "bin", "python")
-	note := filepath.Join(folder, ".made-from")
-	if was, _ := os.ReadFile(note); string(was) == string(wanted) && exec.Command(python, "-c", "import ventu").Run() == nil {
-		return ventuMade{python: python}
-	}
-	found := pythonsForVentu()
-	if len(found) == 0 {
-		return ventuMade{err: fmt.Errorf("there is no Python to make an environment for ventu with")}
-	}
-	if out, err := exec.Command(found[0], "-m", "venv", "--clear", folder).CombinedOutput(); err != nil {
-		return ventuMade{err: fmt.Errorf("make an environment for ventu: %w\n%s", err, out)}
-	}
-	out, err := exec.Command(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", list).CombinedOutput()
-	if err != nil {
-		if reason := unreachable(); reason != "" {
-			return ventuMade{skip: "ventu cannot be installed, for PyPI cannot be reached: " + reason}
-		}
-		return ventuMade{err: fmt.Errorf("install ventu: %w\n%s", err, out)}
-	}
-	return ventuMade{python: python, err: os.WriteFile(note, wanted, 0o600)}
-})
-
-// pythonsForVentu are interpreters that pydantic 1 runs on.
-func pythonsForVentu() (paths []string) {
-	for _, name := range []string{"python3.12", "python3.11", "python3.10", "python3"} {
-		if path, err := exec.LookPath(name); err == nil && exec.Command(path, "-c", "import venv, ensurepip").Run() == nil {
-			paths = append(paths, path)
-		}
-	}
-	return paths
-}
-
-// unreachable says why the package index does not answer; "": it does.
-func unreachable() string {
-	index := os.Getenv("PIP_INDEX_URL")
-	if index == "" {
-		index = "https://pypi.org/simple"
-	}
-	response, err := http.Get(strings.TrimSuffix(index, "/") + "/ventu/")
-	if err != nil {
-		return err.Error()
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return response.Status
-	}
-	return ""
+	return harness.Tool(t, "venvs/ventu/bin/python")
 }
 
 // ventu starts an unmodified ventu service as worker and waits until it is connected.
@@ -211,7 +137,7 @@ func TestVentuLarge(t *testing.T) {
 	bothProtocols(t, func(t *testing.T, protocol string) {
 		b := startBatching(t, protocol, "-timeout", "60000")
 		worker := b.ventu()
-		if line, told := b.log.First(func(l harness.Line) bool { return l.Level == "WARN" }); told {
+		if line, found := b.log.First(func(l harness.Line) bool { return l.Level == "WARN" }); found {
 			t.Skipf("this system does not let one process set another's socket options: %s", line.Raw)
 		}
 		for range 3 {
@@ -263,7 +189,7 @@ func TestVentuLeavesSocketsAlone(t *testing.T) {
 	})
 }
 
-// TestVentuWorkers: two share the load; the death of one costs nobody but what it died of.
+// TestVentuWorkers: two share the load; the death of one costs only the job it died of.
 func TestVentuWorkers(t *testing.T) {
 	ventuPython(t)
 	bothProtocols(t, func(t *testing.T, protocol string) {
@@ -296,7 +222,7 @@ func TestVentuWorkers(t *testing.T) {
 	})
 }
 
-// TestVentuLate: who computes too long answers nobody, and goes on.
+// TestVentuLate: a worker that computes too long answers no job, and goes on.
 func TestVentuLate(t *testing.T) {
 	ventuPython(t)
 	t.Parallel()
@@ -331,7 +257,7 @@ func TestVentuMsgpack(t *testing.T) {
 	}
 }
 
-// TestVentuExample runs what the example's README tells its reader to run, and compares what is shown.
+// TestVentuExample runs what the example's README has its reader run, and compares what is shown.
 func TestVentuExample(t *testing.T) {
 	python := ventuPython(t)
 	t.Parallel()

@@ -24,7 +24,7 @@ func TestTheBenchmarkKeepsItsFigures(t *testing.T) {
 // TestThePageOfBenchmarksNamesRowsThatExist holds each command of the page to the rows that there are, and each row to the page.
 func TestThePageOfBenchmarksNamesRowsThatExist(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/benchmarks.md")
+	page, err := os.ReadFile("../docs/reference/benchmarks.md")
 	if err != nil {
 		t.Fatal(err)
 	}

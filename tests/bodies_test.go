@@ -58,7 +58,7 @@ func logged(a harness.Answer, word string) string {
 	return ""
 }
 
-func gone(t *testing.T, folder string) {
+func removed(t *testing.T, folder string) {
 	t.Helper()
 	if folder == "" {
 		t.Fatal("the model has told no folder")
@@ -96,7 +96,7 @@ func TestFormsReachTheModel(t *testing.T) {
 		if names, given := logged(a, "names"), logged(a, "given"); names != c.names || given != c.given {
 			t.Errorf("%.200v: the model had %q and %q", c.parts, names, given)
 		}
-		gone(t, logged(a, "folder"))
+		removed(t, logged(a, "folder"))
 	}
 }
 

@@ -17,18 +17,12 @@ import (
 	"pinion/tests/harness"
 )
 
-// What tests of the page need: a Python that has playwright (tests/requirements-browser.txt), and a Chromium.
-const (
-	envPlaywright = "PINION_TEST_PLAYWRIGHT"
-	envChromium   = "PINION_TEST_CHROMIUM"
-)
-
 // scenes are the functions of browser/*_scenes.py, each with the model of models/page.py that it looks at.
 var scenes = []struct {
 	name, model, train string
 	waits              bool // there is nothing to be ready for
 	tokens             bool // the server wants one of tokens below
-	code               bool // the scene tells the code that the page shows
+	code               bool // the scene reports the code that the page shows
 	prepare            func(t *testing.T, dir, model string)
 	args               []string
 	scene              string // default: name
@@ -36,8 +30,8 @@ var scenes = []struct {
 }{
 	{name: "form", model: "Form", code: true},
 	{name: "labels", model: "Form"},
-	{name: "kept", model: "Form"},
-	{name: "kept_files", model: "Files"},
+	{name: "stored", model: "Form"},
+	{name: "stored_files", model: "Files"},
 	{name: "contrast", model: "Form"},
 	{name: "example", model: "Exemplary", code: true},
 	{name: "examples", model: "Form", prepare: storeExample},
@@ -63,10 +57,9 @@ var scenes = []struct {
 // TestThePageInABrowser looks at /docs in a real browser, as browser/look.py says.
 func TestThePageInABrowser(t *testing.T) {
 	t.Parallel()
-	python, chromium := os.Getenv(envPlaywright), os.Getenv(envChromium)
-	if python == "" || chromium == "" {
-		t.Skipf("%s and %s name no Python with playwright and no Chromium: ./build.sh test installs them where it can", envPlaywright, envChromium)
-	}
+	harness.Full(t)
+	python := harness.Tool(t, "venvs/playwright/bin/python")
+	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 	for _, scene := range scenes {
 		t.Run(scene.name, func(t *testing.T) {
 			dir := harness.Models(t)
@@ -146,7 +139,7 @@ func storeExample(t *testing.T, dir, model string) {
 	}
 }
 
-// shownCode is what a scene tells of the code that the page shows.
+// shownCode is what a scene reports of the code that the page shows.
 type shownCode struct {
 	Curl, Python, JavaScript string
 	Output                   json.RawMessage   // what the page got
@@ -156,11 +149,11 @@ type shownCode struct {
 
 // codeWorks pastes the code that the page shows into a shell, Python and Node.js, and compares what it gets with what the
 // page got.
-func codeWorks(t *testing.T, told []byte) {
+func codeWorks(t *testing.T, printed []byte) {
 	t.Helper()
 	var shown shownCode
-	if err := json.Unmarshal(told, &shown); err != nil {
-		t.Fatalf("%v in %s", err, told)
+	if err := json.Unmarshal(printed, &shown); err != nil {
+		t.Fatalf("%v in %s", err, printed)
 	}
 	dir := t.TempDir()
 	for name, content := range shown.Files {

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -82,14 +83,15 @@ func TestACancelThatGoesNowhereIsRepeated(t *testing.T) {
 	}
 }
 
-// TestACancelledModelCleansUp: the exception comes once, whatever signals come after it.
-func TestACancelledModelCleansUp(t *testing.T) {
+// TestACanceledModelCleansUp: the exception comes once, although signals come after it.
+func TestACanceledModelCleansUp(t *testing.T) {
 	t.Parallel()
+	slow := regexp.MustCompile(`(?m)^Warning: async code has blocked the event loop.*\n(?:  .*\n)*`) // with its stack, on a busy machine
 	for _, class := range []string{"Plain", "Stream", "Task", "Blocking", "TaskStream", "Batch", "TaskBatch"} {
 		s := harness.Ready(t, harness.Options{Model: "cleaning.py:" + class})
 		worker := s.Worker()
 		a := cancelBegun(t, s, class, input{"wanted": true})
-		if a.Status != "canceled" || a.Logs != "begun\nclean\n" {
+		if a.Status != "canceled" || slow.ReplaceAllString(a.Logs, "") != "begun\nclean\n" {
 			t.Errorf("%s: %s, and its logs are %q", class, a, a.Logs)
 		}
 		if s.Succeed(input{"wanted": false}); s.Worker() != worker {
@@ -98,8 +100,8 @@ func TestACancelledModelCleansUp(t *testing.T) {
 	}
 }
 
-// TestWhatIsCancelledIsCanceled, as with Cog, whatever the model makes of it.
-func TestWhatIsCancelledIsCanceled(t *testing.T) {
+// TestCanceledPredictionsEndCanceled, as with Cog, also where the model handles the exception.
+func TestCanceledPredictionsEndCanceled(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "blocking.py"})
 	worker := s.Worker()
@@ -123,9 +125,9 @@ func TestACancelThatDoesNotHelpEndsTheWorkerAfterTheGrace(t *testing.T) {
 	for _, how := range []string{"swallow_all", "stuck"} {
 		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--cancel-grace", "1s", "--queue", "5"}})
 		worker := s.Worker()
-		before := s.Visit("running", input{"how": how})
+		before := s.Request("running", input{"how": how})
 		s.WaitLog("begun")
-		waiting := s.Visit("waiting", input{"token": "waited"})
+		waiting := s.Request("waiting", input{"token": "waited"})
 		wantCode(t, "cancel", s.Cancel("running"), http.StatusOK)
 		wantCode(t, "cancel again", s.Cancel("running"), http.StatusOK)
 		if a := harness.Receive(t, before.Answer); a.Status != "canceled" || !strings.HasPrefix(a.Logs, "begun\n") {
@@ -147,17 +149,17 @@ func TestACancelOfWhatWaitsNeverReachesTheModel(t *testing.T) {
 	open := makeFIFO(t, s.Dir, "gate")
 	first := s.Begin("first", input{"token": "first", "gate": "gate"})
 	s.WaitLog("waiting first")
-	visits := map[string]*harness.Visit{}
+	requests := map[string]*harness.Request{}
 	names := numbered("waiting", 9)
 	for _, name := range names {
-		visits[name] = s.Visit(name, input{"token": name})
+		requests[name] = s.Request(name, input{"token": name})
 	}
 	for i, name := range names {
 		if i%3 == 0 {
 			continue // stays
 		}
 		wantCode(t, "cancel of "+name, s.Cancel(name), http.StatusOK)
-		a := harness.Receive(t, visits[name].Answer) // at once: the model is busy and need not be asked
+		a := harness.Receive(t, requests[name].Answer) // at once: the model is busy and need not be asked
 		if a.Code != http.StatusOK || a.Status != "canceled" || a.Logs != "" {
 			t.Errorf("%s: %s", name, a)
 		}
@@ -167,7 +169,7 @@ func TestACancelOfWhatWaitsNeverReachesTheModel(t *testing.T) {
 	harness.Receive(t, first)
 	for i, name := range names {
 		if i%3 == 0 {
-			if a := harness.Receive(t, visits[name].Answer); a.Status != "succeeded" {
+			if a := harness.Receive(t, requests[name].Answer); a.Status != "succeeded" {
 				t.Errorf("%s: %s", name, a)
 			}
 		}

@@ -80,9 +80,9 @@ func TestPoolsStayFromOnePredictionToTheNext(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"fork", "spawn"} {
 		s := harness.Ready(t, harness.Options{Model: "children.py"})
-		first := string(s.Succeed(input{"what": "kept_workers", "method": method}).Output)
+		first := string(s.Succeed(input{"what": "pool_workers", "method": method}).Output)
 		for range 3 {
-			if pid := string(s.Succeed(input{"what": "kept_workers", "method": method}).Output); pid != first {
+			if pid := string(s.Succeed(input{"what": "pool_workers", "method": method}).Output); pid != first {
 				t.Errorf("%s: the pool's process is %s, it was %s", method, pid, first)
 			}
 		}
@@ -100,7 +100,7 @@ func TestADaemonNeitherHoldsTheServerNorItsSocketsOpen(t *testing.T) {
 	if !harness.Alive(daemon) {
 		t.Fatal("the daemon has not outlived its prediction")
 	}
-	// The daemon has a session of its own, so it outlives the worker; the server must see the worker's end all the same.
+	// The daemon has its own session, so it outlives the worker; the server must see the worker's end all the same.
 	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

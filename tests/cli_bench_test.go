@@ -124,7 +124,7 @@ func TestCLIBenchSaysWhyItDoesNot(t *testing.T) {
 	wantText(t, "a failed setup", c.bad(t, 1, "bench"), "the model cannot be set up", "RuntimeError: no weights here")
 }
 
-// TestCLIBenchIsInterrupted: it tells what it has, and its server is gone.
+// TestCLIBenchIsInterrupted: it prints what it has, and its server has ended.
 func TestCLIBenchIsInterrupted(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "run.py", benchModel)}

@@ -246,7 +246,7 @@ func TestCLIPredictPrintsAStreamOffATerminalAsAList(t *testing.T) {
 	sameJSON(t, "the output", []byte(c.good(t, "run", "-i", "n=2")), `["token0 ", "token1 "]`)
 }
 
-func TestCLIPredictIsCancelled(t *testing.T) {
+func TestCLIPredictIsCanceled(t *testing.T) {
 	t.Parallel()
 	c := asker(t)
 	cmd, _, _ := c.start(t, "predict", "-i", "how=wait")

@@ -32,7 +32,7 @@ class Predictor(BasePredictor):
         ...
 `
 
-// undecidedModel is one of which the source alone does not tell; before is what runs at its import.
+// undecidedModel is one whose source alone does not decide; before is what runs at its import.
 func undecidedModel(before string) string {
 	return "import os, random\n" + before + "\ndef run(n: int = random.choice([3])) -> int:\n    return n\n"
 }
@@ -94,7 +94,7 @@ func TestCLISaysThatItImportsAModel(t *testing.T) {
 	wantText(t, "stderr", got.stderr, "run.py:3: random.choice(…): random is not imported", "so the model is imported")
 }
 
-// A model of which the source alone does not tell is imported by the worker that makes the prediction, and nowhere else.
+// A model whose source alone does not decide is imported by the worker that makes the prediction, and nowhere else.
 // A wrong input is refused without waiting for the setup.
 func TestCLIPredictExecutesAModelOnce(t *testing.T) {
 	t.Parallel()
@@ -222,7 +222,7 @@ func startedProcesses(t *testing.T, dir string, said *bytes.Buffer) (pids []int)
 	return pids
 }
 
-// isRunning tells whether a process is there, and not only its exit status.
+// isRunning reports whether a process is there, and not only its exit status.
 func isRunning(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -262,7 +262,7 @@ func TestAModelThatHasTheNameOfThePackage(t *testing.T) {
 	}
 }
 
-// The process in between is no command of its own to a user.
+// The process in between is not a command for users.
 func TestTheContainingProcessNeedsItsLifeline(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(harness.Binary(t), "--contain-program", "sleep", "3600")

@@ -2,8 +2,11 @@ package tests
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,6 +48,22 @@ func TestCLISchemaOfAModelWhosePackagesAreNotInstalled(t *testing.T) {
 		sameJSON(t, "the output", []byte(c.good(t, "schema", "--output")), `{"title":"Output","type":"string","format":"uri"}`)
 		wantText(t, "the document", c.good(t, "schema"), `"scheduler"`, `"ddim"`, `"euler"`)
 	})
+}
+
+// A type inside Opaque need not be known, and reading the source changes nothing: a statement that would is given up.
+func TestCLISchemaStaticOfAnOpaqueTypeWithoutItsPackage(t *testing.T) {
+	t.Parallel()
+	const source = "import os, pathlib\nfrom typing import Annotated, List, Optional\nfrom absent import Thing\n" +
+		"from cog import Opaque\nos.system('touch made')\npathlib.Path('made').touch()\n" +
+		"def run(a: Annotated[List[Thing], Opaque], b: Annotated[Optional[Thing], Opaque] = None) -> Annotated[Thing, Opaque]: ...\n"
+	c := cli{dir: folder(t, "run.py", source)}
+	wantText(t, "the input", c.good(t, "schema", "--static", "--input"), `"items":`, `"nullable": true`)
+	sameJSON(t, "the output", []byte(c.good(t, "schema", "--static", "--output")), `{"title":"Output","type":"object"}`)
+	if _, err := os.Stat(filepath.Join(c.dir, "made")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("reading the source made a file: %v", err)
+	}
+	unmarked := strings.ReplaceAll(source, "Opaque]", "'text']")
+	wantText(t, "without Opaque", cli{dir: folder(t, "run.py", unmarked)}.bad(t, 1, "schema", "--static"), "absent.Thing: absent is not imported")
 }
 
 func TestCLISchemaSaysWhyThereIsNone(t *testing.T) {

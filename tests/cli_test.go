@@ -29,7 +29,7 @@ type cli struct {
 }
 
 // cliPatience is when a command is given up.
-const cliPatience = 2 * time.Minute
+const cliTimeout = 2 * time.Minute
 
 func (c cli) start(t testing.TB, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
@@ -38,7 +38,7 @@ func (c cli) start(t testing.TB, args ...string) (cmd *exec.Cmd, stdout, stderr 
 		python = harness.AnyPython(t).Path
 	}
 	tmp := harness.ShortTempDir(t)
-	ctx, cancel := context.WithTimeout(context.Background(), cliPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), cliTimeout)
 	t.Cleanup(cancel)
 	cmd = exec.CommandContext(ctx, harness.Binary(t), args...)
 	cmd.Dir = c.dir

@@ -13,20 +13,10 @@ import (
 	"pinion/tests/harness"
 )
 
-// What tests of generated clients need: a Python that has the generator (tests/requirements-clients.txt), and a folder with
-// what npm made of tests/clients/package.json.
-const (
-	envPythonGenerator = "PINION_TEST_CLIENTS"
-	envNodeModules     = "PINION_TEST_CLIENTS_NPM"
-)
-
 // TestAGeneratedPythonClientWorks has openapi-python-client make a client of the document, and clients/client.py use it.
 func TestAGeneratedPythonClientWorks(t *testing.T) {
 	t.Parallel()
-	python := os.Getenv(envPythonGenerator)
-	if python == "" {
-		t.Skipf("%s names no Python with tests/requirements-clients.txt: ./build.sh test makes one where it can", envPythonGenerator)
-	}
+	python := harness.Tool(t, "venvs/clients/bin/python")
 	s := painter(t, "Painter")
 	dir := t.TempDir()
 	document := fetchOpenAPI(t, s, dir)
@@ -61,10 +51,7 @@ func TestAGeneratedPythonClientWorks(t *testing.T) {
 // them, and these ask the server by openapi-fetch.
 func TestAGeneratedTypeScriptClientWorks(t *testing.T) {
 	t.Parallel()
-	modules := os.Getenv(envNodeModules)
-	if modules == "" {
-		t.Skipf("%s names no folder with what tests/clients/package.json wants: ./build.sh test makes one where it can", envNodeModules)
-	}
+	modules := harness.Tool(t, "clients/node_modules")
 	for part, model := range map[string]string{"paint": "Painter", "speak": "Speaker"} {
 		t.Run(part, func(t *testing.T) {
 			t.Parallel()
@@ -80,7 +67,7 @@ func TestAGeneratedTypeScriptClientWorks(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := os.Symlink(filepath.Join(modules, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+			if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 				t.Fatal(err)
 			}
 			tool := func(name string, arguments ...string) {

@@ -72,7 +72,7 @@ func TestAJumpOfTheClockEndsNothing(t *testing.T) {
 				"--predict-timeout", "5m", "--hang-timeout", "5m", "--queue", "8", "--queue-timeout", "10m",
 			}})
 			worker := s.Worker()
-			running := s.Visit("running", input{"wait": true})
+			running := s.Request("running", input{"wait": true})
 			s.WaitLog("begun")
 			begun := time.Now()
 			waiting := make(chan harness.Answer, 3)

@@ -18,7 +18,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// gated is a model that tells of its stdin, or waits.
+// gated is a model that describes its stdin, or waits.
 const gated = `
 import os
 import sys
@@ -57,9 +57,9 @@ func TestTheFirstProcessOfAContainerStops(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", gated), Wrap: wrap})
 		open := makeFIFO(t, s.Dir, "gate")
-		var running *harness.Visit
+		var running *harness.Request
 		if busy {
-			running = s.Visit("running", input{})
+			running = s.Request("running", input{})
 			s.WaitLog("begun")
 		}
 		if err := syscall.Kill(childOf(t, s.PID), syscall.SIGTERM); err != nil {
@@ -76,7 +76,7 @@ func TestTheFirstProcessOfAContainerStops(t *testing.T) {
 	}
 }
 
-// TestWorkersDoNotReadTheServersStdin: it is nobody's, be it a terminal, a pipe or a file.
+// TestWorkersDoNotReadTheServersStdin, be it a terminal, a pipe or a file.
 func TestWorkersDoNotReadTheServersStdin(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", gated, "stdin.txt", "for nobody\n")
@@ -145,8 +145,8 @@ func TestServeOnATerminal(t *testing.T) {
 	}
 }
 
-// TestTheServersGreetingWorks: what it says at a terminal that one may type answers a prediction.
-func TestTheServersGreetingWorks(t *testing.T) {
+// TestTheServersUsageHintWorks: what it says at a terminal that one may type answers a prediction.
+func TestTheServersUsageHintWorks(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")

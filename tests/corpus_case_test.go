@@ -32,7 +32,7 @@ type corpusCase struct {
 	LogLacks    []string `json:"log_lacks"`
 	LogsLack    []string `json:"logs_lack"`
 	SameWorker  bool     `json:"same_worker"`  // no step may end the worker
-	StoppedLogs []string `json:"stopped_logs"` // lines of the server's log, in this order, once it was told to end
+	StoppedLogs []string `json:"stopped_logs"` // lines of the server's log, in this order, once it was to end
 	name        string
 }
 
@@ -72,7 +72,7 @@ func readCase(name string) (*corpusCase, error) {
 	return c, nil
 }
 
-// run serves the model in one variant, as a test of its own.
+// run serves the model in one variant, as a subtest.
 func (c *corpusCase) run(t *testing.T, v variant) {
 	for _, module := range c.Modules {
 		if !v.has(module) {

@@ -77,11 +77,11 @@ func matchObject(got any, want map[string]any) string {
 		return fmt.Sprintf("%.200v is no object with %d members", got, len(want))
 	}
 	for name, value := range want {
-		held, there := g[name]
+		pattern, there := g[name]
 		if !there {
 			return fmt.Sprintf("no %q", name)
 		}
-		if problem := match(held, value); problem != "" {
+		if problem := match(pattern, value); problem != "" {
 			return fmt.Sprintf(".%s: %s", name, problem)
 		}
 	}

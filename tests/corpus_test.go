@@ -84,21 +84,7 @@ func variants(t *testing.T, python harness.Python) []variant {
 }
 
 // modelsPython is the interpreter that has the libraries of tests/requirements-models.txt.
-func modelsPython(t *testing.T) string {
-	t.Helper()
-	listed := os.Getenv("PINION_TEST_MODELS_PYTHON")
-	path := listed
-	if path == "" {
-		path, _ = filepath.Abs("../.cache/venvs/models/bin/python") // the working folder is there
-	}
-	if _, err := os.Stat(path); err != nil {
-		if listed != "" {
-			t.Fatal(err)
-		}
-		t.Skip("needs the environment of tests/requirements-models.txt, which ./build.sh test makes")
-	}
-	return path
-}
+func modelsPython(t *testing.T) string { return harness.Tool(t, "venvs/models/bin/python") }
 
 // optionalModules are those that cases name as needed.
 var optionalModules = []string{"PIL", "aiohttp", "anyio", "httpx", "numpy", "onnxruntime", "pydantic", "tqdm"}

@@ -159,7 +159,7 @@ func TestAQueueHoldsItsNumberAndNoMore(t *testing.T) {
 	s.WaitLog("waiting first")
 	waiting := []<-chan harness.Answer{first}
 	for _, name := range numbered("waiting", 3) {
-		waiting = append(waiting, s.Visit(name, input{"token": name}).Answer)
+		waiting = append(waiting, s.Request(name, input{"token": name}).Answer)
 	}
 	full := s.Input(input{"token": "probe"})
 	wantCode(t, "full", full, 429)
@@ -179,7 +179,7 @@ func TestAQueueHoldsItsNumberAndNoMore(t *testing.T) {
 
 func TestAPredictionThatWaitsTooLongNeverReachesTheModel(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "20", "--queue-timeout", "100ms"}})
+	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "20", "--queue-timeout", "1s"}})
 	open := makeFIFO(t, s.Dir, "gate")
 	first := s.Begin("first", input{"token": "first", "gate": "gate"})
 	s.WaitLog("waiting first")
@@ -207,9 +207,9 @@ func TestAPredictionThatWaitsTooLongNeverReachesTheModel(t *testing.T) {
 func TestAClientThatLeavesCancels(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "blocking.py"})
-	visit := s.Visit("left", input{"how": "sleep"})
+	request := s.Request("left", input{"how": "sleep"})
 	s.WaitLog("begun")
-	visit.Leave()
+	request.Leave()
 	s.WaitLog("canceled in sleep")
 	s.WaitLog("finally sleep")
 	s.WaitHealth("READY")
@@ -227,7 +227,7 @@ func TestAClientThatLeavesAQueuedPredictionKeepsItFromTheModel(t *testing.T) {
 	first := s.Begin("first", input{"token": "first", "gate": "gate"})
 	s.WaitLog("waiting first")
 	for _, name := range numbered("left", 4) { // some lie in the worker's socket, some in the queue
-		s.Visit(name, input{"token": name}).Leave()
+		s.Request(name, input{"token": name}).Leave()
 	}
 	for _, name := range numbered("left", 4) {
 		harness.Eventually(t, name+" is canceled", func() bool {

@@ -139,10 +139,10 @@ func servedMetrics(t *testing.T) (served families, labels map[string][]string) {
 	return served, labels
 }
 
-// TestTheDocumentListsWhatIsServed: docs/metrics.md has a row for each metric of ours, with its type and its labels.
+// TestTheDocumentListsWhatIsServed: docs/reference/metrics.md has a row for each metric of ours, with its type and its labels.
 func TestTheDocumentListsWhatIsServed(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../docs/metrics.md")
+	text, err := os.ReadFile("../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func familyOf(families map[string][]string, name string) string {
 	return ""
 }
 
-// servesSample tells whether a sample's name matches a pattern.
+// servesSample reports whether a sample's name matches a pattern.
 func servesSample(served families, pattern string) bool {
 	re := regexp.MustCompile("^(?:" + pattern + ")$")
 	for name, family := range served {

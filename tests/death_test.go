@@ -53,7 +53,7 @@ func TestAWorkersDeathFailsItsPredictionWithTheCause(t *testing.T) {
 	})
 }
 
-// TestTheFaultHandlersTextFollowsWhatWasPrinted: the two come by different pipes, and nobody was left to mark an order.
+// TestTheFaultHandlersTextFollowsWhatWasPrinted: the two come by different pipes, and the dead worker marked no order.
 func TestTheFaultHandlersTextFollowsWhatWasPrinted(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
@@ -117,9 +117,9 @@ func TestWhatWaitedIsAnsweredByTheNextWorkerExactlyOnce(t *testing.T) {
 		first := s.Begin("first", input{"token": "first", "gate": "gate", "how": "abort"})
 		s.WaitLog("waiting first")
 		old := s.Worker()
-		var waiting []*harness.Visit
+		var waiting []*harness.Request
 		for _, name := range numbered("waiting", 12) {
-			waiting = append(waiting, s.Visit(name, input{"token": name}))
+			waiting = append(waiting, s.Request(name, input{"token": name}))
 		}
 		open()
 		if a := harness.Receive(t, first); a.Status != "failed" || !strings.Contains(a.Error, "SIGABRT") {
@@ -167,9 +167,9 @@ func TestWithoutRestartsTheServerIsDefunct(t *testing.T) {
 	open := makeFIFO(t, s.Dir, "gate")
 	first := s.Begin("first", input{"token": "first", "gate": "gate", "how": "segfault"})
 	s.WaitLog("waiting first")
-	var waiting []*harness.Visit
+	var waiting []*harness.Request
 	for _, name := range numbered("waiting", 5) {
-		waiting = append(waiting, s.Visit(name, input{"token": name}))
+		waiting = append(waiting, s.Request(name, input{"token": name}))
 	}
 	open()
 	if a := harness.Receive(t, first); a.Status != "failed" || !strings.Contains(a.Error, "SIGSEGV") {

@@ -92,7 +92,7 @@ func TestCLICheckWarnsOfOddDeclarations(t *testing.T) {
 		"no problem and 2 warnings: run.py loads")
 }
 
-// TestBothRunAndPredict: Cog refuses such a cog.yaml. Here run is served, and its user told.
+// TestBothRunAndPredict: Cog refuses such a cog.yaml. Here run is served, and the log says so.
 func TestBothRunAndPredict(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "cog.yaml", "predict: old.py:run\nrun: run.py:run\n",
@@ -113,7 +113,7 @@ func TestBothRunAndPredict(t *testing.T) {
 	}
 }
 
-// hasLogged tells whether the server's log has a line with this text in it.
+// hasLogged reports whether the server's log has a line with this text in it.
 func hasLogged(s *harness.Server, text string) bool {
 	_, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, text) })
 	return found

@@ -8,67 +8,97 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
 	"testing"
 )
 
-const (
-	cpy3    = "github.com/go-python/cpy3"
-	rawjson = "runtime/rawjson"
-	await   = "tests/await"
-)
-
-// drawn is the drawing of imports in ARCHITECTURE.md: a package may import what stands below it, directly or further
-// down. Folders that hold several packages of one kind (cmd, tests, bench) stand here as one, but for tests/await, which all
-// tests may have.
-func drawn() map[string][]string {
-	return map[string][]string{
-		"cmd":               {"httpd", "httpd/openapi", "httpd/page", "runtime/metrics", "runtime/batching", "runtime/service", "runtime/watch", "pyembed", "pyembed/nvml"},
-		"httpd":             {"runtime/predict", "runtime/memory", "httpd/msgpack", "httpd/openapi", "runtime/spare", await},
-		"httpd/msgpack":     {},
-		"httpd/openapi":     {},
-		"httpd/page":        {},
-		"runtime/service":   {"runtime/supervise", "runtime/schema", "runtime/files", "runtime/webhook"},
-		"runtime/supervise": {"runtime/slot"},
-		"runtime/slot":      {"runtime/predict", "runtime/batch", "ipc", await},
-		"runtime/schema":    {"runtime/predict"},
-		"runtime/files":     {"runtime/predict", "runtime/publicnet"},
-		"runtime/webhook":   {"runtime/predict", "runtime/publicnet"},
-		"runtime/publicnet": {},
-		"runtime/predict":   {"runtime/memory"},
-		"runtime/memory":    {},
-		"runtime/batch":     {},
-		"runtime/batching":  {"runtime/batch", await},
-		"runtime/metrics":   {"runtime/predict"},
-		rawjson:             {},
-		await:               {},
-		"runtime/spare":     {},
-		"runtime/watch":     {await},
-		"ipc":               {"runtime/spare", await},
-		"pyembed":           {"pyembed/sdk", "pyembed/cuda", "pyembed/locate", cpy3},
-		"pyembed/sdk":       {},
-		"pyembed/cuda":      {},
-		"pyembed/nvml":      {},
-		"pyembed/locate":    {},
-		cpy3:                {},
-		"tests":             {},
-		"bench":             {"runtime/predict"},
-	}
-}
-
-// importsNothing are the packages that may not even import rawjson, the leaf that is open to all others.
-func importsNothing() []string { return []string{rawjson, cpy3} }
-
-// onlyInTests are the packages that no program is to hold.
-func onlyInTests() []string { return []string{await} }
+const architecture = "ARCHITECTURE.md"
 
 // mayUseC are the packages whose Go files may say `import "C"`.
-func mayUseC() []string { return []string{"pyembed", "pyembed/cuda", "pyembed/nvml", cpy3} }
+func mayUseC() []string {
+	return []string{"cmd/pinion/timerslack", "pyembed", "pyembed/cuda", "pyembed/nvml", "third_party/cpy3"}
+}
+
+// An importTable is the table of packages in ARCHITECTURE.md: by the name of a row, the packages that it may import.
+//
+// A name is a folder of this checkout; "bench/..." stands for all packages in bench and below it that have no row. The
+// last cell of a row holds names in backticks, or one of the words below.
+type importTable map[string][]string
+
+const (
+	allPackages = "all"
+	noPackages  = "nothing of ours"
+)
+
+// readImportTable reads the first table whose last heading is "may import".
+func readImportTable(text string) (importTable, error) {
+	_, text, found := strings.Cut(text, "| may import |\n")
+	if !found {
+		return nil, errors.New(`read table of packages: no table has the heading "may import"`)
+	}
+	names := regexp.MustCompile("`([^`]+)`")
+	table := importTable{}
+	for line := range strings.Lines(text) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) < 3 {
+			break // the table's end
+		}
+		pkg, imports := strings.Trim(cells[0], " `"), strings.TrimSpace(cells[len(cells)-1])
+		if strings.Trim(pkg, "-") == "" {
+			continue // the line under the heading
+		}
+		if table[pkg] != nil {
+			return nil, fmt.Errorf("read table of packages: %s has two rows", pkg)
+		}
+		table[pkg] = []string{}
+		for _, m := range names.FindAllStringSubmatch(imports, -1) {
+			table[pkg] = append(table[pkg], m[1])
+		}
+		words := strings.Trim(names.ReplaceAllString(imports, ""), ", ")
+		switch {
+		case words == allPackages && len(table[pkg]) == 0:
+			table[pkg] = []string{allPackages}
+		case words == noPackages && len(table[pkg]) == 0:
+		case words == "" && len(table[pkg]) > 0:
+		default:
+			return nil, fmt.Errorf("read table of packages: the row of %s ends with %q; want names in backticks, %q or %q", pkg, imports, noPackages, allPackages)
+		}
+	}
+	return table, nil
+}
+
+// row returns the name of the row that stands for the package.
+func (table importTable) row(pkg string) (string, bool) {
+	if _, ok := table[pkg]; ok {
+		return pkg, true
+	}
+	top, _, _ := strings.Cut(pkg, "/")
+	_, ok := table[top+"/..."]
+	return top + "/...", ok
+}
+
+// below returns every row that can be reached from this one.
+func (table importTable) below(row string) map[string]bool {
+	reached := map[string]bool{}
+	var walk func(string)
+	walk = func(from string) {
+		for _, next := range table[from] {
+			if !reached[next] {
+				reached[next] = true
+				walk(next)
+			}
+		}
+	}
+	walk(row)
+	return reached
+}
 
 // A listed is a package as `go list -json` describes it.
 type listed struct {
@@ -76,76 +106,65 @@ type listed struct {
 	Dir          string
 	GoFiles      []string
 	CgoFiles     []string
-	TestGoFiles  []string
-	XTestGoFiles []string
 	Imports      []string
 	TestImports  []string
 	XTestImports []string
 }
 
-// name is the package's name in the drawing, and ours is false for packages of others.
-func name(importPath string) (name string, ours bool) {
-	if importPath == cpy3 {
-		return cpy3, true
-	}
-	name, ours = strings.CutPrefix(importPath, "pinion/")
-	if !ours {
-		return "", false
-	}
-	if name == await {
-		return name, true
-	}
-	if top, _, _ := strings.Cut(name, "/"); slices.Contains([]string{"cmd", "tests", "bench"}, top) {
-		return top, true
-	}
-	return name, true
-}
-
-// below returns what the package may import: everything that can be reached from it in the drawing.
-func below(drawing map[string][]string, pkg string) map[string]bool {
-	reached := map[string]bool{}
-	var walk func(string)
-	walk = func(p string) {
-		for _, next := range drawing[p] {
-			if !reached[next] {
-				reached[next] = true
-				walk(next)
-			}
-		}
-	}
-	walk(pkg)
-	return reached
-}
-
-// violations returns a line for each way in which the packages break the rules, sorted.
-func violations(drawing map[string][]string, packages []listed) []string {
+// violations returns a sentence for each difference between the table and the packages, sorted. Programs import what
+// their row names; tests also what those rows name in turn, and tests/await.
+func violations(table importTable, packages map[string]listed) []string {
 	var out []string
 	complain := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	for _, p := range packages {
-		from, ours := name(p.ImportPath)
-		if !ours {
+	folders := map[string]string{} // by import path
+	for folder, p := range packages {
+		folders[p.ImportPath] = folder
+	}
+	used := map[string][]string{} // by row, the rows that its packages import
+	for folder, p := range packages {
+		row, ok := table.row(folder)
+		if !ok {
+			complain("package %s has no row in the table of packages: add one to "+architecture, folder)
 			continue
 		}
-		if _, known := drawing[from]; !known {
-			complain("%s has no place in the drawing of imports", p.ImportPath)
-			continue
+		if used[row] == nil {
+			used[row] = []string{}
 		}
-		if len(p.CgoFiles) > 0 && !slices.Contains(mayUseC(), from) {
-			complain(`%s says import "C" in %s`, p.ImportPath, strings.Join(p.CgoFiles, ", "))
+		if len(p.CgoFiles) > 0 && !slices.Contains(mayUseC(), folder) {
+			complain(`package %s says import "C" in %s: only %s may`, folder, strings.Join(p.CgoFiles, ", "), strings.Join(mayUseC(), ", "))
 		}
+		open := slices.Contains(table[row], allPackages)
 		for _, imported := range p.Imports {
-			if to, ours := name(imported); ours && slices.Contains(onlyInTests(), to) {
-				complain("%s imports %s, which is for tests", p.ImportPath, imported)
+			to, ours := folders[imported]
+			if !ours {
+				continue
+			}
+			toRow, _ := table.row(to)
+			used[row] = append(used[row], toRow)
+			switch {
+			case toRow == row:
+			case strings.HasPrefix(to, "tests/"):
+				complain("package %s imports %s, which is for tests alone", folder, to)
+			case !open && !slices.Contains(table[row], toRow):
+				complain("package %s imports %s: remove the import, or add `%s` to the row of `%s` in "+architecture, folder, to, toRow, row)
 			}
 		}
-		allowed := below(drawing, from)
-		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
-			to, ours := name(imported)
-			switch {
-			case !ours, to == from, allowed[to]:
-			case to == rawjson && !slices.Contains(importsNothing(), from):
-			default:
-				complain("%s imports %s", p.ImportPath, imported)
+		below := table.below(row)
+		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
+			to, ours := folders[imported]
+			if toRow, _ := table.row(to); ours && toRow != row && to != "tests/await" && !open && !below[toRow] {
+				complain("a test of package %s imports %s, which the row of `%s` in "+architecture+" does not reach", folder, to, row)
+			}
+		}
+	}
+	for row, allowed := range table {
+		if used[row] == nil {
+			complain("the row of `%s` in "+architecture+" stands for no package: remove it", row)
+			continue
+		}
+		for _, name := range allowed {
+			if name != allPackages && !slices.Contains(used[row], name) {
+				complain("the row of `%s` in "+architecture+" names `%s`, which it does not import: remove the name", row, name)
 			}
 		}
 	}
@@ -153,47 +172,73 @@ func violations(drawing map[string][]string, packages []listed) []string {
 	return slices.Compact(out)
 }
 
-func TestImportsRunOneWay(t *testing.T) {
-	for _, tags := range []string{"", "pinion_test"} {
-		packages := list(t, tags)
-		for _, v := range violations(drawn(), packages) {
-			t.Errorf("tags %q: %s", tags, v)
-		}
+// TestImportsAreThoseOfTheTable compares the table in ARCHITECTURE.md with the code.
+func TestImportsAreThoseOfTheTable(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", architecture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := readImportTable(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := list(t, "")
+	for folder, tagged := range list(t, "pinion_test") {
+		plain := packages[folder]
+		tagged.Imports = slices.Concat(tagged.Imports, plain.Imports)
+		packages[folder] = tagged
+	}
+	for _, v := range violations(table, packages) {
+		t.Error(v)
 	}
 }
 
+const exampleTable = "| package | duty | may import |\n|---|---|---|\n" +
+	"| `cmd` | wires | all |\n" +
+	"| `httpd` | HTTP | `predict` |\n" +
+	"| `predict` | states | `json` |\n" +
+	"| `json` | reads | nothing of ours |\n" +
+	"| `tests/...` | tests | nothing of ours |\n" +
+	"\n| another | table |\n"
+
 func TestViolationsAreFound(t *testing.T) {
-	imports := func(from string, to ...string) listed { return listed{ImportPath: from, Imports: to} }
+	table, err := readImportTable(exampleTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	imports := func(to ...string) listed { return listed{Imports: to} }
 	cases := []struct {
-		name string
-		pkg  listed
-		want string // a part of the one complaint; empty for none
+		name    string
+		changed map[string]listed
+		want    string // a part of the one complaint; empty for none
 	}{
-		{"downwards", imports("pinion/runtime/slot", "pinion/ipc", "fmt", "github.com/valyala/fasthttp"), ""},
-		{"further down", imports("pinion/runtime/service", "pinion/ipc", "pinion/runtime/predict"), ""},
-		{"the open leaf", imports("pinion/httpd", "pinion/runtime/rawjson"), ""},
-		{"a command", imports("pinion/cmd/pinion", "pinion/pyembed", "pinion/httpd", "pinion/ipc"), ""},
-		{"its own package, from an external test", listed{ImportPath: "pinion/ipc", XTestImports: []string{"pinion/ipc"}}, ""},
-		{"C in its place", listed{ImportPath: cpy3, CgoFiles: []string{"cgo.go"}}, ""},
+		{"as drawn", nil, ""},
+		{"a package of others", map[string]listed{"json": imports("fmt", "github.com/valyala/fasthttp")}, ""},
+		{"a test of what is further down", map[string]listed{"httpd": {Imports: []string{"m/predict"}, TestImports: []string{"m/json"}}}, ""},
+		{"its own package, from an external test", map[string]listed{"json": {XTestImports: []string{"m/json"}}}, ""},
+		{"the tests' own in a test", map[string]listed{"json": {TestImports: []string{"m/tests/await"}}}, ""},
 
-		{"the tests' own", listed{ImportPath: "pinion/runtime/slot", TestImports: []string{"pinion/tests/await"}}, ""},
-
-		{"the tests' own in a program", imports("pinion/runtime/slot", "pinion/tests/await"), "which is for tests"},
-		{"upwards", imports("pinion/ipc", "pinion/runtime/slot"), "pinion/ipc imports pinion/runtime/slot"},
-		{"sideways", imports("pinion/httpd", "pinion/runtime/service"), "imports pinion/runtime/service"},
-		{"httpd sees ipc", imports("pinion/httpd", "pinion/ipc"), "pinion/httpd imports pinion/ipc"},
-		{"pyembed outside cmd", imports("pinion/runtime/supervise", "pinion/pyembed"), "imports pinion/pyembed"},
-		{"in a test", listed{ImportPath: "pinion/runtime/slot", TestImports: []string{"pinion/pyembed"}}, "imports pinion/pyembed"},
-		{"in an external test", listed{ImportPath: "pinion/ipc", XTestImports: []string{"pinion/httpd"}}, "imports pinion/httpd"},
-		{"cpy3 and the open leaf", imports(cpy3, "pinion/runtime/rawjson"), "imports pinion/runtime/rawjson"},
-		{"cpy3 looks back", imports(cpy3, "pinion/ipc"), cpy3 + " imports pinion/ipc"},
-		{"a command imported", imports("pinion/httpd", "pinion/cmd/pinion"), "imports pinion/cmd/pinion"},
-		{"a package nobody drew", imports("pinion/runtime/util"), "no place"},
-		{"C elsewhere", listed{ImportPath: "pinion/ipc", CgoFiles: []string{"fast.go"}}, `import "C" in fast.go`},
+		{"not in the row", map[string]listed{"json": imports("m/predict")}, "add `predict` to the row of `json`"},
+		{"further down", map[string]listed{"httpd": imports("m/predict", "m/json")}, "add `json` to the row of `httpd`"},
+		{"in the row, not used", map[string]listed{"predict": imports()}, "names `json`, which it does not import"},
+		{"no row", map[string]listed{"util": imports()}, "package util has no row"},
+		{"the tests' own in a program", map[string]listed{"json": imports("m/tests/await")}, "which is for tests alone"},
+		{"the tests' own in one that may import all", map[string]listed{"cmd": imports("m/tests/await")}, "which is for tests alone"},
+		{"upwards in a test", map[string]listed{"json": {TestImports: []string{"m/httpd"}}}, "a test of package json imports httpd"},
+		{"upwards in an external test", map[string]listed{"json": {XTestImports: []string{"m/httpd"}}}, "a test of package json imports httpd"},
+		{"C elsewhere", map[string]listed{"json": {CgoFiles: []string{"fast.go"}}}, `import "C" in fast.go`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := violations(drawn(), []listed{c.pkg})
+			packages := map[string]listed{
+				"cmd": imports("m/httpd"), "httpd": imports("m/predict"), "predict": imports("m/json"), "json": imports(), "tests/await": imports(),
+			}
+			maps.Copy(packages, c.changed)
+			for folder, p := range packages {
+				p.ImportPath = "m/" + folder
+				packages[folder] = p
+			}
+			got := violations(table, packages)
 			if c.want == "" && len(got) > 0 {
 				t.Errorf("complains of a lawful package: %q", got)
 			}
@@ -202,21 +247,33 @@ func TestViolationsAreFound(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a row without a package", func(t *testing.T) {
+		got := violations(importTable{"gone": {}}, nil)
+		if len(got) != 1 || !strings.Contains(got[0], "stands for no package") {
+			t.Errorf("got %q, want one complaint of the row", got)
+		}
+	})
 }
 
-func TestDrawingHasNoCycle(t *testing.T) {
-	for pkg := range drawn() {
-		if below(drawn(), pkg)[pkg] {
-			t.Errorf("%s stands below itself", pkg)
+func TestTableOfPackagesThatCannotBeRead(t *testing.T) {
+	for _, text := range []string{
+		"| package | duty |\n",
+		"| p | d | may import |\n| `a` | x | predict |\n",
+		"| p | d | may import |\n| `a` | x | `b` and others |\n",
+		"| p | d | may import |\n| `a` | x | |\n",
+		"| p | d | may import |\n| `a` | x | `b`, nothing of ours |\n",
+		"| p | d | may import |\n| `a` | x | `b` |\n| `a` | x | `c` |\n",
+	} {
+		if table, err := readImportTable(text); err == nil {
+			t.Errorf("%q gave %v, want an error", text, table)
 		}
 	}
 }
 
 func TestEverythingElseBuildsWithoutC(t *testing.T) {
 	var pure []string
-	for _, p := range list(t, "") {
-		from, _ := name(p.ImportPath)
-		if from != "cmd" && !slices.Contains(mayUseC(), from) && len(p.GoFiles) > 0 {
+	for folder, p := range list(t, "") {
+		if !strings.HasPrefix(folder, "cmd/") && !slices.Contains(mayUseC(), folder) && len(p.GoFiles) > 0 {
 			pure = append(pure, p.ImportPath)
 		}
 	}
@@ -274,12 +331,16 @@ func checkDoc(dir string) error {
 	return nil
 }
 
-// list returns the packages of this module and of third_party/cpy3.
-func list(t *testing.T, tags string) []listed {
+// list returns the packages of this module and of third_party/cpy3, by their folder in the checkout.
+func list(t *testing.T, tags string) map[string]listed {
 	t.Helper()
 	// Without cgo the go command would not tell which files say import "C".
-	decoder := json.NewDecoder(bytes.NewReader(goTool(t, "1", "list", "-tags", tags, "-json", "./...", cpy3)))
-	var out []listed
+	decoder := json.NewDecoder(bytes.NewReader(goTool(t, "1", "list", "-tags", tags, "-json", "./...", "github.com/go-python/cpy3")))
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]listed{}
 	for {
 		var p listed
 		err := decoder.Decode(&p)
@@ -289,7 +350,11 @@ func list(t *testing.T, tags string) []listed {
 		if err != nil {
 			t.Fatalf("read go list: %v", err)
 		}
-		out = append(out, p)
+		folder, err := filepath.Rel(root, p.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[folder] = p
 	}
 	if len(out) == 0 {
 		t.Fatal("go list found no package")

@@ -1,9 +1,14 @@
-// Package tests holds what is tested from outside: the built binary, started with real Pythons, and the house rules
-// that no single package can hold by itself, such as the direction of imports.
+// Package tests tests the built binary from outside, with real Pythons. It also checks house rules that no single
+// package can check, such as the imports between packages.
 //
-// The tests that start the binary read PINION_BIN, its path, and PINION_TEST_PYTHONS, a list of interpreters divided
-// by colons, each with the packages of requirements.txt; `./build.sh test` makes both. PINION_TEST_SMOKE_PYTHONS lists more,
-// which are only smoke tested. With PINION_TEST_EACH_PYTHON_ONLY=1 only what tests each Python runs. With PINION_TEST_PRELOAD=1 all servers
-// have --preload, and every test is one of forked workers. Nothing imports this package,
-// and it imports nothing of this module.
+// These variables choose what a run tests; ./build.sh test sets them:
+//
+//	PINION_BIN                      the binary; without it the tests build one
+//	PINION_TEST_PYTHONS             interpreters with the packages of requirements.txt, with colons between them
+//	PINION_TEST_SMOKE_PYTHONS       more, which serve one model of each kind
+//	PINION_TEST_EACH_PYTHON_ONLY=1  only the tests that run with each interpreter
+//	PINION_TEST_FULL=1              the tests of ./build.sh test-full too
+//	PINION_TEST_PRELOAD=1           every server has --preload, so every worker is forked
+//
+// The tests import harness, conformance and await, and no other package of this module. No package imports this one.
 package tests

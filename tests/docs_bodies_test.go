@@ -17,7 +17,7 @@ import (
 // file, and a folder that is read-only will do.
 func TestTheModelOfTheBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Dir: modelOf(t, "../docs/bodies.md"), Args: []string{"--workers", "2", "--queue", "20"}})
+	s := harness.Ready(t, harness.Options{Dir: modelOf(t, "../docs/how-to/bodies.md"), Args: []string{"--workers", "2", "--queue", "20"}})
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {

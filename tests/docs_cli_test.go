@@ -12,7 +12,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// catModel is what the commands of docs/cli.md are about.
+// catModel is what the commands of docs/reference/cli.md are about.
 const catModel = `
 from typing import Any, Optional
 from cog import BaseRunner, Path
@@ -25,7 +25,7 @@ def train(data: Path, epochs: int = 1) -> str:
     return f"{epochs} epochs"
 `
 
-// TestCommandsOfTheCLIDocumentWork runs each command line of docs/cli.md, and the examples of each command's --help, in the
+// TestCommandsOfTheCLIDocumentWork runs each command line of docs/reference/cli.md, and the examples of each command's --help, in the
 // folder of a model. Measurements are cut short.
 func TestCommandsOfTheCLIDocumentWork(t *testing.T) {
 	t.Parallel()

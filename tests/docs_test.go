@@ -18,11 +18,11 @@ import (
 // documents are the texts for users whose commands are held to. Those of the other examples have tests of their own.
 func documents(t *testing.T) []string {
 	t.Helper()
-	found, err := filepath.Glob("../docs/*.md")
+	found, err := filepath.Glob("../docs/*/*.md")
 	if err != nil || len(found) == 0 {
 		t.Fatalf("no documents: %v", err)
 	}
-	return append(found, "../README.md", "../examples/hello/README.md")
+	return append(found, "../README.md", "../CONTRIBUTING.md", "../docs/experiments.md", "../examples/hello/README.md")
 }
 
 // command is a line of a document that a reader may type, and the output shown below it.
@@ -59,7 +59,7 @@ func commands(t *testing.T) []command {
 	return found
 }
 
-// TestCommandsOfTheDocumentsWork runs what the documents tell a reader to run: build.sh's commands must be
+// TestCommandsOfTheDocumentsWork runs what the documents have a reader run: build.sh's commands must be
 // in its help (they run elsewhere: this test is one of them), servers must accept their command
 // line, and each curl line must be answered, as shown where an answer is shown.
 func TestCommandsOfTheDocumentsWork(t *testing.T) {
@@ -137,10 +137,10 @@ func curl(t *testing.T, server *harness.Server, c command) {
 	t.Helper()
 	line := strings.ReplaceAll(c.line, "localhost:5000", server.Address)
 	if strings.Contains(line, "https://example.com/hook") {
-		told := make(chan struct{}, 10)
-		receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told <- struct{}{} }))
+		delivered := make(chan struct{}, 10)
+		receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { delivered <- struct{}{} }))
 		t.Cleanup(receiver.Close)
-		defer harness.Eventually(t, "the webhook comes", func() bool { return len(told) > 0 }) // or the server tries again until it stops
+		defer harness.Eventually(t, "the webhook comes", func() bool { return len(delivered) > 0 }) // or the server tries again until it stops
 		line = strings.ReplaceAll(line, "https://example.com/hook", receiver.URL)
 	}
 	run := exec.Command("bash", "-c", line+" -s --fail-with-body")

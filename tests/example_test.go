@@ -139,7 +139,9 @@ func TestAnExampleOfFilesAndArrays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Log.Count("run with "+strings.TrimSpace(string(note))+" 3.5 1") != 1 {
+	text := "run with " + strings.TrimSpace(string(note)) + " 3.5 1"
+	s.WaitLog(text)
+	if s.Log.Count(text) != 1 {
 		t.Error("it did not run once")
 	}
 	h := readExampleHealth(t, s, "/health-check?example")

@@ -18,7 +18,7 @@ func dataURL(kind, content string) string {
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))
 }
 
-// received is what the model filing.py tells of its files.
+// received is what the model filing.py says of its files.
 type received struct {
 	Types    []string `json:"types"`
 	Absolute []bool   `json:"absolute"`
@@ -69,7 +69,7 @@ func TestDataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
 func TestBeginsWithItsFiles(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "filing.py:Runner", Args: []string{"--queue", "4"}})
-	told := make(chan harness.Prediction, 8)
+	hooks := make(chan harness.Prediction, 8)
 	asked, answer := make(chan string, 4), make(chan int)
 	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -81,7 +81,7 @@ func TestBeginsWithItsFiles(t *testing.T) {
 		if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
 			t.Errorf("read a webhook: %v", err)
 		}
-		told <- p
+		hooks <- p
 	}))
 	defer outside.Close()
 	create := func(id string) {
@@ -96,7 +96,7 @@ func TestBeginsWithItsFiles(t *testing.T) {
 	status := func(id string) string { return s.Do(http.MethodGet, "/predictions/"+id, nil).Status }
 
 	create("first")
-	if p := harness.Receive(t, told); p.ID != "first" || p.Status != "processing" {
+	if p := harness.Receive(t, hooks); p.ID != "first" || p.Status != "processing" {
 		t.Errorf("while its file is fetched: %+v", p)
 	}
 	create("second")
@@ -107,7 +107,7 @@ func TestBeginsWithItsFiles(t *testing.T) {
 	answer <- http.StatusOK
 	seen := map[string][]string{"first": {"processing"}}
 	for range 3 {
-		p := harness.Receive(t, told)
+		p := harness.Receive(t, hooks)
 		seen[p.ID] = append(seen[p.ID], p.Status)
 	}
 	if got := fmt.Sprint(seen); got != "map[first:[processing failed] second:[processing succeeded]]" && got != "map[first:[processing succeeded] second:[failed]]" {

@@ -26,7 +26,7 @@ func freeze(t *testing.T, pid int) (thaw func()) {
 	return thaw
 }
 
-// frozenModel waits until somebody opens a FIFO that nobody opens.
+// frozenModel waits for a FIFO that is never opened.
 const frozenModel = `
 import os
 
@@ -51,7 +51,7 @@ func frozen(t *testing.T, args ...string) (s *harness.Server, answer <-chan harn
 // TestAFrozenWorkerIsGivenUp: what it had begun fails, another takes its place, and its end is noticed when it comes.
 func TestAFrozenWorkerIsGivenUp(t *testing.T) {
 	t.Parallel()
-	s, answer, thaw := frozen(t, "--hang-timeout", "400ms", "--queue", "4")
+	s, answer, thaw := frozen(t, "--hang-timeout", "1s", "--queue", "4")
 	next := s.Begin("next", input{})
 	a := harness.Receive(t, answer)
 	if a.Status != "failed" {
@@ -80,7 +80,7 @@ func TestAFrozenWorkerDoesNotHoldTheShutdown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, _, thaw := frozen(t, "--hang-timeout", "0", "--grace", "300ms", "--cancel-grace", "300ms")
+			s, _, thaw := frozen(t, "--hang-timeout", "0", "--grace", "1s", "--cancel-grace", "1s")
 			for i, sig := range end.signals {
 				if i > 0 {
 					drainBegun(s)
@@ -90,15 +90,15 @@ func TestAFrozenWorkerDoesNotHoldTheShutdown(t *testing.T) {
 			s.Wait()
 			thaw()
 			s.Ended(end.code)
-			if _, told := s.Log.Find("a worker was killed and its process has not ended: it is given up"); !told {
+			if _, found := s.Log.Find("a worker was killed and its process has not ended: it is given up"); !found {
 				t.Error("the log does not tell")
 			}
 		})
 	}
 }
 
-// TestAFrozenTemplateIsGivenUp: workers are started as ever, and the server ends.
-func TestAFrozenTemplateIsGivenUp(t *testing.T) {
+// TestAFrozenPreloadProcessIsGivenUp: workers are started the ordinary way, and the server ends.
+func TestAFrozenPreloadProcessIsGivenUp(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", frozenModel), Args: []string{"--preload"}})
 	thaw := freeze(t, s.Health().Preload.PID)
@@ -110,7 +110,7 @@ func TestAFrozenTemplateIsGivenUp(t *testing.T) {
 		a := s.Input(input{})
 		return a.Status == "succeeded" && a.Text(t) != first
 	})
-	harness.Eventually(t, "there is another template", func() bool {
+	harness.Eventually(t, "there is another preload process", func() bool {
 		p := s.Health().Preload
 		return p != nil && p.State == "ready"
 	})
@@ -123,7 +123,7 @@ func TestAFrozenTemplateIsGivenUp(t *testing.T) {
 // TestAFrozenWorkerWithoutARestart leaves a server that says so.
 func TestAFrozenWorkerWithoutARestart(t *testing.T) {
 	t.Parallel()
-	s, answer, thaw := frozen(t, "--hang-timeout", "400ms", "--restart", "never")
+	s, answer, thaw := frozen(t, "--hang-timeout", "1s", "--restart", "never")
 	if a := harness.Receive(t, answer); a.Status != "failed" {
 		t.Errorf("the prediction of the frozen worker: %s", a)
 	}

@@ -9,7 +9,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// moody is a model whose check hangs as often as it is told.
+// moody is a model whose check hangs as often as its settings say.
 const moody = `
 import os
 

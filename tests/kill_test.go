@@ -13,13 +13,13 @@ import (
 
 // TestAKilledWorkerFailsOnlyWhatItRan: sixteen clients ask all the time, and the worker is killed again and again.
 // Each kill costs one prediction at most, the one that ran; answers that were ready, also those that waited to be
-// sent together, arrive; what was not begun is answered by the next worker. The model's ledger tells of each
+// sent together, arrive; what was not begun is answered by the next worker. The model's ledger has each
 // prediction where it was begun and where it was done.
 func TestAKilledWorkerFailsOnlyWhatItRan(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "ledger.py", Args: []string{"--queue", "32"}})
-		clients := flock(s, 16, func(client, n int) any { return input{"token": fmt.Sprintf("%d-%d", client, n)} })
+		clients := startClients(s, 16, func(client, n int) any { return input{"token": fmt.Sprintf("%d-%d", client, n)} })
 		rounds := harness.Soak(300, 12)
 		for range rounds {
 			clients.more(t, 300)
@@ -30,7 +30,7 @@ func TestAKilledWorkerFailsOnlyWhatItRan(t *testing.T) {
 			harness.Eventually(t, "another worker is there", func() bool { pid := s.Worker0(); return pid != 0 && pid != worker })
 		}
 		clients.more(t, 300)
-		failed := clients.leave()
+		failed := clients.stopAll()
 		if len(failed) > rounds {
 			t.Errorf("%d kills cost %d predictions", rounds, len(failed))
 		}
@@ -45,8 +45,8 @@ func TestAKilledWorkerFailsOnlyWhatItRan(t *testing.T) {
 				t.Errorf("%s was begun %d times", token, n)
 			}
 		}
-		if lost := len(begun) - len(done); lost > len(failed) {
-			t.Errorf("%d were begun and not done, and %d failed", lost, len(failed))
+		if unfinished := len(begun) - len(done); unfinished > len(failed) {
+			t.Errorf("%d were begun and not done, and %d failed", unfinished, len(failed))
 		}
 		// A worker may be killed when it has taken a prediction, and before the model's first line.
 		if answered := clients.answered(); len(begun) < answered || len(begun) > answered+len(failed) {

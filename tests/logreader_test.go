@@ -33,7 +33,7 @@ func droppedRecords(t *testing.T, s *harness.Server) float64 {
 	return scrape(t, s).value("pinion_log_dropped_records_total")
 }
 
-// socketPath is a --host in a folder of its own.
+// socketPath is a --host in its own folder.
 func socketPath(t *testing.T) string { return "unix:" + filepath.Join(harness.ShortTempDir(t), "http") }
 
 // stoppedReader is a pipe whose reader takes nothing until resume, and then everything.
@@ -63,7 +63,7 @@ func TestLogReaderLeaves(t *testing.T) {
 	s.Ended(0)
 }
 
-// TestLogReaderStops: what the reader does not take is dropped, counted and, when the reader is back, told of. Meanwhile
+// TestLogReaderStops: what the reader does not take is dropped, counted and, when the reader is back, logged. Meanwhile
 // predictions, probes and the shutdown go on.
 func TestLogReaderStops(t *testing.T) {
 	t.Parallel()
@@ -80,8 +80,8 @@ func TestLogReaderStops(t *testing.T) {
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = io.Copy(log, read) })
 	harness.Eventually(t, "the log tells of what was dropped", func() bool {
-		_, told := log.Find("log records were dropped: the log's reader did not take them")
-		return told
+		_, found := log.Find("log records were dropped: the log's reader did not take them")
+		return found
 	})
 	for _, line := range log.Lines() {
 		if !strings.HasPrefix(line.Raw, "{") || !strings.HasSuffix(line.Raw, "}") && len(line.Raw) < 4<<10 {
@@ -92,7 +92,7 @@ func TestLogReaderStops(t *testing.T) {
 	s.Ended(0)
 	write.Close()
 	reading.Wait()
-	if _, told := log.Find("stopped"); !told {
+	if _, found := log.Find("stopped"); !found {
 		t.Errorf("the log of a reader that is back lacks the end")
 	}
 }
@@ -138,7 +138,7 @@ func TestLogOnAStoppedTerminal(t *testing.T) {
 	s.Ended(0)
 }
 
-// TestBatchingLogReaderLeaves: the same of `pinion batching`, whose log tells of workers that come and go.
+// TestBatchingLogReaderLeaves: the same of `pinion batching`, whose log names workers that come and go.
 func TestBatchingLogReaderLeaves(t *testing.T) {
 	t.Parallel()
 	write, read := stoppedReader(t)

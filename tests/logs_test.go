@@ -62,7 +62,7 @@ func TestRawWritesInTurns(t *testing.T) {
 	}
 }
 
-func TestLogsOfMegabytesAreKeptWhole(t *testing.T) {
+func TestLogsOfMegabytesStayWhole(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "printing.py"})
 	const n = 5000 // 5 MB; a pipe holds 64 KiB
@@ -78,8 +78,8 @@ func TestLogsOfMegabytesAreKeptWhole(t *testing.T) {
 	}
 }
 
-// TestTheServersLogTellsWhoseALineIs: also for predictions that end before anybody has looked.
-func TestTheServersLogTellsWhoseALineIs(t *testing.T) {
+// TestTheServersLogNamesThePrediction: also for predictions that end before anybody has looked.
+func TestTheServersLogNamesThePrediction(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "printing.py"})
 	for i := range 50 {
@@ -131,7 +131,7 @@ func TestConcurrentClientsNeverSeeEachOthersLogs(t *testing.T) {
 }
 
 // TestTextBetweenPredictionsIsNobodys: what the threads and children of one prediction write once it has ended is not
-// told to the client of the next.
+// sent to the client of the next.
 func TestTextBetweenPredictionsIsNobodys(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"Runner", "Async"} {

@@ -66,7 +66,7 @@ class Broken:
 			t.Errorf("the lines around it are not as they were")
 		}
 	}
-	for _, name := range []string{"run", "single"} {
+	for _, name := range []string{"run", "single", "several"} {
 		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + name})
 		a := s.Fail(input{"how": "lines"})
 		if !strings.HasSuffix(a.Logs, "RuntimeError: three\nTraceback of another program\nfour\n") {

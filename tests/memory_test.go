@@ -2,13 +2,17 @@ package tests
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 
 	"pinion/tests/harness"
 )
@@ -119,8 +123,8 @@ func TestWhatEndedDoesNotFillTheMemory(t *testing.T) {
 	quiet(t, s, before)
 }
 
-// TestBodiesShareTheMemory: many large requests at once do not fill it, whatever they are written in; each is answered, and
-// small ones are meanwhile.
+// TestBodiesShareTheMemory: many large requests at once do not fill it, in any format. Each is answered,
+// and so are small ones meanwhile.
 func TestBodiesShareTheMemory(t *testing.T) {
 	t.Parallel()
 	s, before := confined(t, "run.py:returned", 256, "--queue", "100", "--queue-timeout", "5m")
@@ -135,7 +139,6 @@ func TestBodiesShareTheMemory(t *testing.T) {
 			switch {
 			case a.Code == http.StatusOK && a.Status == "succeeded":
 			case a.Code == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "" && a.Header.Get("Pinion-Retry") == "elsewhere":
-			case a.Code == http.StatusRequestEntityTooLarge && size > 16<<20:
 			default:
 				return fmt.Errorf("%d bytes: %.300s", size, a.String())
 			}
@@ -162,11 +165,44 @@ func TestBodiesShareTheMemory(t *testing.T) {
 	clients(t, many, large(15<<20))
 	clients(t, many, large(60_000_000))
 	clients(t, many, large(15<<20, "Pinion-Test", "chunked"))
+	clients(t, many, large(60_000_000, "Pinion-Test", "chunked"))
 	close(stop)
 	if n := <-small; n == 0 {
 		t.Error("no small request was answered meanwhile")
 	}
 	harness.Eventually(t, "nothing is left in use", func() bool { used, _, _ := budget(t, s); return used < 9<<20 })
+	quiet(t, s, before)
+}
+
+// TestBodiesBeyondTheMemoryGoToDisk: six bodies at once, of which none fits into the budget, are predictions like others. Nothing
+// of them is left on disk.
+func TestBodiesBeyondTheMemoryGoToDisk(t *testing.T) {
+	t.Parallel()
+	s, before := confined(t, "run.py:returned", 200, "--queue", "100")
+	text := []byte(strings.Repeat("t", 60_000_000))
+	clients(t, 6, func(client int) error {
+		body := slices.Concat([]byte(`{"input":{"text":"`), text, []byte(`"}}`))
+		a := s.Create(io.MultiReader(bytes.NewReader(body))) // chunked
+		if client%2 == 0 {
+			a = s.Create(body)
+		}
+		if a.Code != http.StatusOK || a.Status != "succeeded" {
+			return fmt.Errorf("client %d: %.300s", client, a.String())
+		}
+		return nil
+	})
+	refused := slices.Concat([]byte(`{"input":{"size":"no number","text":"`), text, []byte(`"}}`))
+	if a := s.Create(refused); a.Code != http.StatusUnprocessableEntity {
+		t.Errorf("input that is not valid: %.300s", a.String())
+	}
+	cut := io.MultiReader(bytes.NewReader(refused[:50<<20]), iotest.ErrReader(errors.New("left")))
+	if a := s.Create(cut); a.Err == nil {
+		t.Errorf("a client that leaves: %.300s", a.String())
+	}
+	harness.Eventually(t, "the files are gone", func() bool {
+		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.PID))
+		return err == nil && !bytes.Contains(maps, []byte(s.Tmp))
+	})
 	quiet(t, s, before)
 }
 

@@ -18,7 +18,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// metered is a model that ends in every way and records what it is told.
+// metered is a model that ends in every way and records what its input asks for.
 const metered = `
 import os
 import signal
@@ -114,7 +114,7 @@ func (f families) ends(mode, status, reason string) float64 {
 	return f.value("pinion_predictions_total", "mode", mode, "status", status, "reason", reason)
 }
 
-func TestMetricsTellHowPredictionsEnded(t *testing.T) {
+func TestMetricsCountHowPredictionsEnded(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: meteredModel(t), Model: "metered.py:Runner"})
@@ -248,7 +248,7 @@ func TestMetricsOfTimeouts(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir: meteredModel(t), Model: "metered.py:Runner",
-		Args: []string{"--queue", "4", "--queue-timeout", "1ms", "--predict-timeout", "3s"},
+		Args: []string{"--queue", "4", "--queue-timeout", "1s", "--predict-timeout", "3s"},
 	})
 	blocked := s.Begin("b", input{"how": "block"})
 	s.WaitLog("begun")

@@ -94,7 +94,7 @@ func TestNoneDefaultsMayBeOptional(t *testing.T) {
 	})
 }
 
-// TestNoneDefaultsOfAModelThatIsExecuted: its source alone does not tell what its inputs are.
+// TestNoneDefaultsOfAModelThatIsExecuted: its source alone does not say what its inputs are.
 func TestNoneDefaultsOfAModelThatIsExecuted(t *testing.T) {
 	t.Parallel()
 	source := strings.Replace(noneDefaults, "ge=0", "ge=len(__import__('glob').glob('/nowhere'))", 1)
@@ -134,7 +134,7 @@ func TestNoneDefaultsInCogYAML(t *testing.T) {
 	harness.Eventually(t, "the reloaded model asks for its inputs", func() bool { return s.Input(input{}).Code == http.StatusUnprocessableEntity })
 }
 
-// TestNoneDefaultsOfAStoredDocument: Cog wrote it, to whom such inputs are required.
+// TestNoneDefaultsOfAStoredDocument: Cog wrote it, and such inputs are required there.
 func TestNoneDefaultsOfAStoredDocument(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "cog.yaml", noneCogYAML, "run.py", noneDefaults)

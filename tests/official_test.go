@@ -7,7 +7,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheOfficialPackageMayBeInstalled: a model gets our cog, and so do its children, whatever its environment has.
+// TestTheOfficialPackageMayBeInstalled: a model gets our cog, and so do its children, in any environment.
 func TestTheOfficialPackageMayBeInstalled(t *testing.T) {
 	t.Parallel()
 	python := modelsPython(t)

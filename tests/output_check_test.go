@@ -10,7 +10,7 @@ import (
 
 const refusedOutput = "the output is not what the return annotation says: "
 
-func TestAnOutputIsHeldToItsAnnotation(t *testing.T) {
+func TestAnOutputMustMatchItsAnnotation(t *testing.T) {
 	t.Parallel()
 	for model, problem := range map[string]string{
 		"Text":   `output: a number is not of type "string"`,

@@ -14,7 +14,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// preloaded serves preloaded.py from a template.
+// preloaded serves preloaded.py with a preload process.
 func preloaded(t testing.TB, o harness.Options) *harness.Server {
 	t.Helper()
 	if o.Model == "" {
@@ -25,12 +25,12 @@ func preloaded(t testing.TB, o harness.Options) *harness.Server {
 	return harness.Ready(t, o)
 }
 
-// template is what health says of the template.
-func template(t testing.TB, s *harness.Server) harness.Preload {
+// preloadProcess is what health says of the preload process.
+func preloadProcess(t testing.TB, s *harness.Server) harness.Preload {
 	t.Helper()
 	h := s.Health()
 	if h.Preload == nil {
-		t.Fatalf("health has nothing of a template: %+v", h)
+		t.Fatalf("health has nothing of a preload process: %+v", h)
 	}
 	return *h.Preload
 }
@@ -55,6 +55,20 @@ func kill(t testing.TB, pid int) {
 	}
 }
 
+// oomScore is by how much the kernel prefers to end a process when memory is short.
+func oomScore(t testing.TB, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	score, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return score
+}
+
 func TestAForkedWorkerSkipsTheImport(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
@@ -77,15 +91,15 @@ func TestAForkedWorkerSkipsTheImport(t *testing.T) {
 					seen[string(harness.Receive(t, second).Output)] = true
 				}
 			}
-			if by := imports(t, s, 1); by[0] != strconv.Itoa(template(t, s).PID) {
-				t.Errorf("it was imported by %v, and the template is %+v", by, template(t, s))
+			if by := imports(t, s, 1); by[0] != strconv.Itoa(preloadProcess(t, s).PID) {
+				t.Errorf("it was imported by %v, and the preload process is %+v", by, preloadProcess(t, s))
 			}
-			if got := template(t, s); got.State != "ready" || got.Forked != 5 {
-				t.Errorf("health says %+v of the template", got)
+			if got := preloadProcess(t, s); got.State != "ready" || got.Forked != 5 {
+				t.Errorf("health says %+v of the preload process", got)
 			}
 			wantText(t, "setup's logs", h.Setup.Logs, "setting up\n")
 			if strings.Contains(h.Setup.Logs, "import") {
-				t.Errorf("what the template wrote is in a worker's setup logs: %q", h.Setup.Logs)
+				t.Errorf("what the preload process wrote is in a worker's setup logs: %q", h.Setup.Logs)
 			}
 			if line, _ := s.Log.Find("importing"); !strings.Contains(line.Raw, `"template":true`) {
 				t.Errorf("the server's log has not what the import wrote: %q", line.Raw)
@@ -106,6 +120,9 @@ func TestAForkedWorkerIsAWorker(t *testing.T) {
 			sameJSON(t, "place", s.Succeed(input{"what": "place"}).Output, fmt.Sprintf(
 				`{"parent":%d,"group":true,"main":true,"threads":["MainThread"],"native":true,"argv":["preloaded.py"],
 				"title":"pinion: worker","template":false}`, s.PID))
+			if front, worker := oomScore(t, s.PID), oomScore(t, s.Worker()); worker != min(front+300, 1000) {
+				t.Errorf("the worker's oom_score_adj is %d, the front's %d", worker, front)
+			}
 			if got := s.Succeed(input{"what": "speak"}); got.Logs != "to the descriptor\nto stdout\nto stderr\n" {
 				t.Errorf("logs are %q", got.Logs)
 			}
@@ -130,7 +147,11 @@ func TestAForkedWorkerIsAWorker(t *testing.T) {
 			wantText(t, "error", harness.Receive(t, sleeping).Error, "worker killed (SIGKILL) while running this prediction")
 			s.Succeed(input{})
 			// The spawned processes import the model on their own.
-			for _, pid := range lines(t, s, "set-up.txt") {
+			setUp := lines(t, s, "set-up.txt")
+			if len(setUp) == 0 {
+				t.Error("no worker was set up")
+			}
+			for _, pid := range setUp {
 				if slices.Contains(lines(t, s, "imported.txt"), pid) {
 					t.Errorf("worker %s has imported the model", pid)
 				}
@@ -176,9 +197,9 @@ func TestAReloadImportsTheChangedCodeOnce(t *testing.T) {
 	t.Parallel()
 	s := preloaded(t, harness.Options{Args: []string{"--workers", "2"}})
 	allReady(t, s, 2, 0)
-	old := template(t, s).PID
+	old := preloadProcess(t, s).PID
 	editFile(t, filepath.Join(s.Dir, "preloaded.py"), "GENERATION = 1 ", "GENERATION = 2  #")
-	kill(t, s.Worker()) // the template has the code as it was
+	kill(t, s.Worker()) // the preload process has the code as it was
 	allReady(t, s, 2, 1)
 	sameJSON(t, "before the reload", s.Succeed(input{"what": "generation"}).Output, `1`)
 	s.Signal(syscall.SIGHUP)
@@ -187,8 +208,8 @@ func TestAReloadImportsTheChangedCodeOnce(t *testing.T) {
 		sameJSON(t, "after the reload", s.Succeed(input{"what": "generation"}).Output, `2`)
 	}
 	imports(t, s, 2)
-	if got := template(t, s); got.State != "ready" || got.PID == old || harness.Alive(old) {
-		t.Errorf("the template is %+v, it was %d", got, old)
+	if got := preloadProcess(t, s); got.State != "ready" || got.PID == old || harness.Alive(old) {
+		t.Errorf("the preload process is %+v, it was %d", got, old)
 	}
 }
 
@@ -207,8 +228,8 @@ func editFile(t testing.TB, file, from, to string) {
 	}
 }
 
-// TestATemplateThatCannotForkIsRefused, and the model is served all the same.
-func TestATemplateThatCannotForkIsRefused(t *testing.T) {
+// TestAPreloadProcessThatCannotForkIsRefused, and the model is served all the same.
+func TestAPreloadProcessThatCannotForkIsRefused(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for at, reason := range map[string]string{
@@ -217,11 +238,11 @@ func TestATemplateThatCannotForkIsRefused(t *testing.T) {
 		} {
 			s := preloaded(t, harness.Options{Python: python.Path, Env: []string{"AT_IMPORT=" + at}})
 			s.Succeed(input{})
-			got := template(t, s)
+			got := preloadProcess(t, s)
 			if got.State != "refused" || !strings.Contains(got.Reason, reason) || got.PID != 0 || got.Forked != 0 {
-				t.Errorf("%s: health says %+v of the template", at, got)
+				t.Errorf("%s: health says %+v of the preload process", at, got)
 			}
-			line, _ := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "no template") })
+			line, _ := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "no preload process") })
 			if line.Level != "WARN" || !strings.Contains(line.Raw, reason) {
 				t.Errorf("%s: the log says %q", at, line.Raw)
 			}
@@ -233,21 +254,21 @@ func TestATemplateThatCannotForkIsRefused(t *testing.T) {
 	})
 }
 
-func TestATemplateWhoseThreadsAreGoneIsNotRefused(t *testing.T) {
+func TestAPreloadProcessWhoseThreadsHaveEndedIsNotRefused(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"passing thread", "thread that ends before a fork", "fork", "handle children"} {
 		s := preloaded(t, harness.Options{Env: []string{"AT_IMPORT=" + at}})
 		s.Succeed(input{})
 		kill(t, s.Worker())
 		s.Succeed(input{})
-		if got := template(t, s); got.State != "ready" || got.Forked != 2 {
-			t.Errorf("%s: health says %+v of the template", at, got)
+		if got := preloadProcess(t, s); got.State != "ready" || got.Forked != 2 {
+			t.Errorf("%s: health says %+v of the preload process", at, got)
 		}
 		imports(t, s, 1)
 	}
 }
 
-func TestATemplateWithCUDAIsRefused(t *testing.T) {
+func TestAPreloadProcessWithCUDAIsRefused(t *testing.T) {
 	t.Parallel()
 	cc, err := exec.LookPath("cc")
 	if err != nil {
@@ -259,8 +280,8 @@ func TestATemplateWithCUDAIsRefused(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s := preloaded(t, harness.Options{Env: []string{"AT_IMPORT=cuda", "FAKE_CUDA=" + library}})
-	if got := template(t, s); got.State != "refused" || !strings.Contains(got.Reason, "starts CUDA") {
-		t.Errorf("health says %+v of the template", got)
+	if got := preloadProcess(t, s); got.State != "refused" || !strings.Contains(got.Reason, "starts CUDA") {
+		t.Errorf("health says %+v of the preload process", got)
 	}
 	s.Succeed(input{})
 }
@@ -277,35 +298,35 @@ func TestAnImportThatFailsIsReportedAsEver(t *testing.T) {
 		if at == "raise" {
 			wantText(t, "setup's logs", h.Setup.Logs, "importing", "Traceback", "RuntimeError: it cannot be imported today")
 		}
-		if got := template(t, s); got.State != "refused" || !strings.Contains(got.Reason, reason) {
-			t.Errorf("%s: health says %+v of the template", at, got)
+		if got := preloadProcess(t, s); got.State != "refused" || !strings.Contains(got.Reason, reason) {
+			t.Errorf("%s: health says %+v of the preload process", at, got)
 		}
 	}
 }
 
-func TestATemplateThatDiesIsReplaced(t *testing.T) {
+func TestAPreloadProcessThatDiesIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := preloaded(t, harness.Options{})
-	worker, old := s.Worker(), template(t, s).PID
+	worker, old := s.Worker(), preloadProcess(t, s).PID
 	kill(t, old)
-	harness.Eventually(t, "there is another template", func() bool {
-		got := template(t, s)
+	harness.Eventually(t, "there is another preload process", func() bool {
+		got := preloadProcess(t, s)
 		return got.State == "ready" && got.PID != old
 	})
 	sameJSON(t, "the worker", s.Succeed(input{}).Output, strconv.Itoa(worker))
 	kill(t, worker)
 	s.Succeed(input{})
-	if got := template(t, s); got.Forked != 2 {
-		t.Errorf("health says %+v of the template", got)
+	if got := preloadProcess(t, s); got.Forked != 2 {
+		t.Errorf("health says %+v of the preload process", got)
 	}
 	imports(t, s, 2)
 }
 
-// TestATemplateDoesNotOutliveItsServer, whatever it is doing.
-func TestATemplateDoesNotOutliveItsServer(t *testing.T) {
+// TestAPreloadProcessDoesNotOutliveItsServer in any state.
+func TestAPreloadProcessDoesNotOutliveItsServer(t *testing.T) {
 	t.Parallel()
 	s := preloaded(t, harness.Options{})
-	old, worker := template(t, s).PID, s.Worker()
+	old, worker := preloadProcess(t, s).PID, s.Worker()
 	s.Signal(syscall.SIGKILL)
 	s.Killed()
 	harness.Eventually(t, "both end", func() bool { return !harness.Alive(old) && !harness.Alive(worker) })
@@ -323,7 +344,7 @@ func TestATemplateDoesNotOutliveItsServer(t *testing.T) {
 	}
 }
 
-func TestWithoutATemplateHealthHasNone(t *testing.T) {
+func TestWithoutAPreloadProcessHealthHasNone(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("PINION_TEST_PRELOAD") != "" {
 		t.Skip("all servers have one")

@@ -24,10 +24,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// envNginx names nginx, which ./build.sh test finds or fetches.
-const envNginx = "PINION_TEST_NGINX"
-
-// behind is a model that streams, waits and tells of its cancel.
+// behind is a model that streams, waits and prints its cancel.
 const behind = `
 import time
 from typing import Iterator
@@ -55,11 +52,11 @@ func makeCertificate(t *testing.T, name, certFile, keyFile string) *x509.CertPoo
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{
+	unsigned := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{name}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	cert, err := x509.CreateCertificate(rand.Reader, unsigned, unsigned, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,10 +81,7 @@ func makeCertificate(t *testing.T, name, certFile, keyFile string) *x509.CertPoo
 // startNginx runs deploy/nginx/pinion.conf in front of a server, on a socket in place of port 443, and returns a client for it.
 func startNginx(t *testing.T, server string) *http.Client {
 	t.Helper()
-	nginx := os.Getenv(envNginx)
-	if nginx == "" {
-		t.Skipf("%s names no nginx: ./build.sh test fetches it where it can", envNginx)
-	}
+	nginx := harness.Tool(t, "nginx/usr/sbin/nginx", "nginx")
 	text, err := os.ReadFile("../deploy/nginx/pinion.conf")
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +132,7 @@ func startNginx(t *testing.T, server string) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-// TestBehindAProxyWithTLS: what docs/security.md says of the configuration in deploy/nginx is so.
+// TestBehindAProxyWithTLS: what docs/how-to/security.md says of the configuration in deploy/nginx is so.
 func TestBehindAProxyWithTLS(t *testing.T) {
 	t.Parallel()
 	const token, origin = "the-token-of-the-proxy-test", "https://models.example.com"
@@ -203,4 +197,21 @@ func TestBehindAProxyWithTLS(t *testing.T) {
 	ask(ctx, "POST", "/predictions", `{"input":{"how":"sleep"}}`, "Authorization", bearer, "Accept", "text/event-stream", "Content-Type", "application/json")
 	leave()
 	s.WaitLog("canceled behind the proxy")
+}
+
+// TestTheProxyOfTheDocuments: docs/how-to/production.md shows the configuration in deploy/nginx, without its comments.
+func TestTheProxyOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	lines := func(path string) (found []string) {
+		for line := range strings.Lines(readPage(t, path).text) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				found = append(found, line)
+			}
+		}
+		return found
+	}
+	config, page := strings.Join(lines("../deploy/nginx/pinion.conf"), "\n"), strings.Join(lines("../docs/how-to/production.md"), "\n")
+	if !strings.Contains(page, config) {
+		t.Errorf("the page does not show this configuration:\n%s", config)
+	}
 }

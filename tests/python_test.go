@@ -232,7 +232,7 @@ func TestStandardStreamsAreUsable(t *testing.T) {
 func TestAModelMayHandleSignalsThatWeDoNotUse(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "facts.py:kept_signals"})
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "facts.py:saved_signals"})
 		sameJSON(t, "output", s.Succeed(input{}).Output, `["SIGUSR2", "SIGHUP", "SIGALRM", "SIGTERM", "SIGINT"]`)
 	})
 }

@@ -11,19 +11,21 @@ readonly newest_suite=forky
 readonly newest_pythons='3.14 3.15'
 readonly newest_root=$kept/debian-$newest_suite
 
-# can_make_newest_root tells whether this is a user and a system that can make it and run commands in it.
+# can_make_newest_root reports whether this is a user and a system that can make it and run commands in it.
 can_make_newest_root() { [[ $(id -u) == 0 && ! -e /.pinion-newest-root && -x /usr/bin/apt-get && -x /usr/bin/unshare ]]; }
 
 # make_newest_root makes the root file system with newest_pythons, a C compiler and git, unless it is there. Only root
-# can: 90 seconds, 800 MB.
+# can: 90 seconds, 800 MB. It waits for another process that is at it.
 make_newest_root() {
   local packages=gcc,libc6-dev,ca-certificates,curl,git,procps version
+  mkdir -p "$kept"
+  exec 9>"$kept/lock"
+  flock 9
   [[ -d $newest_root ]] && return
   for version in $newest_pythons; do packages+=,python$version-venv,libpython$version; done
   command -v debootstrap >/dev/null || (install debootstrap debootstrap) || return
-  mkdir -p "$kept"
   rm -rf "$newest_root.new"
-  # The last argument is a script of debootstrap's that exists whatever the age of this system.
+  # The last argument is a script of debootstrap that exists on systems of any age.
   debootstrap --variant=minbase --include="$packages" "$newest_suite" "$newest_root.new" "$debian" sid &&
     touch "$newest_root.new/.pinion-newest-root" && mv "$newest_root.new" "$newest_root"
 }
@@ -78,7 +80,7 @@ compile_python() (
     mkdir -p "$kept" && rm -rf "$free_threaded_python" && mv "$installed" "$free_threaded_python"
 )
 
-# fetch_source FOLDER PACKAGE downloads a source package, with lists of packages of its own: the system's are left as
+# fetch_source FOLDER PACKAGE downloads a source package, with its own lists of packages: the system's are left as
 # they are.
 fetch_source() {
   local apt=(-o "Dir::State::lists=$1/lists" -o "Dir::Cache=$1/cache" -o "Dir::Etc::sourcelist=$1/debian.sources"

@@ -11,7 +11,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestTheReadinessFileAppearsUnderKubernetes once the server is ready, and not before. The server has a /var/run of its own.
+// TestTheReadinessFileAppearsUnderKubernetes once the server is ready, and not before. The server has its own /var/run.
 func TestTheReadinessFileAppearsUnderKubernetes(t *testing.T) {
 	t.Parallel()
 	wrap := []string{"unshare", "--mount", "sh", "-c", `mount -t tmpfs none /var/run && exec "$@"`, "sh"}

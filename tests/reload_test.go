@@ -36,16 +36,16 @@ func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "32", "--workers", "2"}})
 	allReady(t, s, 2, 0)
-	clients := flock(s, 8, plain)
+	clients := startClients(s, 8, plain)
 	for generation := 2; generation <= 4; generation++ {
 		edit(t, s, generation)
 		s.Signal(syscall.SIGHUP)
 		allReady(t, s, 2, 2*(generation-1))
-		if got := tell(t, s.Succeed(input{})); got.generation != strconv.Itoa(generation) {
+		if got := workerOf(t, s.Succeed(input{})); got.generation != strconv.Itoa(generation) {
 			t.Errorf("generation %s answers, want %d", got.generation, generation)
 		}
 	}
-	for _, a := range clients.leave() {
+	for _, a := range clients.stopAll() {
 		t.Errorf("one was lost: %s", a)
 	}
 }
@@ -58,17 +58,17 @@ func TestReloadLetsWhatRunsFinish(t *testing.T) {
 	running := s.Begin("running", input{"gate": "gate", "token": "running"})
 	s.WaitLog("waiting running")
 	old := strconv.Itoa(s.Worker())
-	waiting := s.Visit("waiting", input{})
+	waiting := s.Request("waiting", input{})
 	edit(t, s, 2)
 	s.Signal(syscall.SIGHUP)
-	if got := tell(t, harness.Receive(t, waiting.Answer)); got.generation != "2" || got.pid == old {
+	if got := workerOf(t, harness.Receive(t, waiting.Answer)); got.generation != "2" || got.pid == old {
 		t.Errorf("what waited was answered by %+v", got)
 	}
-	if got := tell(t, s.Succeed(input{})); got.generation != "2" {
+	if got := workerOf(t, s.Succeed(input{})); got.generation != "2" {
 		t.Errorf("a new one was answered by %+v", got)
 	}
 	open()
-	if got := tell(t, harness.Receive(t, running)); got.generation != "1" || got.pid != old {
+	if got := workerOf(t, harness.Receive(t, running)); got.generation != "1" || got.pid != old {
 		t.Errorf("what ran was answered by %+v", got)
 	}
 }
@@ -76,16 +76,16 @@ func TestReloadLetsWhatRunsFinish(t *testing.T) {
 func TestReloadStopFirst(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "32", "--reload-strategy", "stop-first"}})
-	clients := flock(s, 4, plain)
+	clients := startClients(s, 4, plain)
 	clients.more(t, 20)
 	edit(t, s, 2)
 	s.Signal(syscall.SIGHUP)
 	allReady(t, s, 1, 1)
 	clients.more(t, 20)
-	for _, a := range clients.leave() {
+	for _, a := range clients.stopAll() {
 		t.Errorf("one was lost: %s", a)
 	}
-	if got := tell(t, s.Succeed(input{})); got.generation != "2" {
+	if got := workerOf(t, s.Succeed(input{})); got.generation != "2" {
 		t.Errorf("generation %s answers", got.generation)
 	}
 }
@@ -104,20 +104,20 @@ func TestAReloadThatFailsChangesNothing(t *testing.T) {
 		_, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "the worker's successor failed") })
 		return found
 	})
-	if got := tell(t, s.Succeed(input{})); got.generation != "1" {
+	if got := workerOf(t, s.Succeed(input{})); got.generation != "1" {
 		t.Errorf("generation %s answers", got.generation)
 	}
 	if err := os.Remove(broken); err != nil {
 		t.Fatal(err)
 	}
 	allReady(t, s, 1, 1)
-	if got := tell(t, s.Succeed(input{})); got.generation != "2" {
+	if got := workerOf(t, s.Succeed(input{})); got.generation != "2" {
 		t.Errorf("generation %s answers", got.generation)
 	}
 }
 
-// TestAModelThatWasMendedIsServed: SETUP_FAILED is not for ever.
-func TestAModelThatWasMendedIsServed(t *testing.T) {
+// TestAModelThatWasRepairedIsServed: SETUP_FAILED is not for ever.
+func TestAModelThatWasRepairedIsServed(t *testing.T) {
 	t.Parallel()
 	dir := harness.Models(t)
 	broken := filepath.Join(dir, "broken.txt")
@@ -151,7 +151,7 @@ func TestReloadByRequest(t *testing.T) {
 	edit(t, s, 2)
 	wantCode(t, "reload", s.Do(http.MethodPost, "/reload", nil), http.StatusAccepted)
 	allReady(t, s, 1, 1)
-	if got := tell(t, s.Succeed(input{})); got.generation != "2" {
+	if got := workerOf(t, s.Succeed(input{})); got.generation != "2" {
 		t.Errorf("generation %s answers", got.generation)
 	}
 	wantCode(t, "from elsewhere", s.Do(http.MethodPost, "/reload", nil, "X-Forwarded-For", "192.0.2.1"), http.StatusForbidden)

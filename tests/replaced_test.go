@@ -54,7 +54,7 @@ func replaceWorker(t *testing.T, s *harness.Server) {
 	})
 }
 
-// TestTheBinaryIsReplaced under a running server: workers are started from the running one, and a reload tells.
+// TestTheBinaryIsReplaced under a running server: workers are started from the running one, and a reload logs it.
 func TestTheBinaryIsReplaced(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"workers": {"--reload"}, "forked": {"--reload", "--preload"}} {
@@ -70,16 +70,16 @@ func TestTheBinaryIsReplaced(t *testing.T) {
 			if got := reload(); got != "{}" {
 				t.Errorf("before anything was replaced: %s", got)
 			}
-			aside := binary + ".new"
-			copyFile(t, harness.Binary(t), aside)
-			rename(t, aside, binary)
+			replacement := binary + ".new"
+			copyFile(t, harness.Binary(t), replacement)
+			rename(t, replacement, binary)
 			if got := reload(); got != "{}" {
 				t.Errorf("after the same was installed again: %s", got)
 			}
-			if err := os.WriteFile(aside, []byte("#!/bin/sh\nexit 99\n"), 0o755); err != nil {
+			if err := os.WriteFile(replacement, []byte("#!/bin/sh\nexit 99\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			rename(t, aside, binary)
+			rename(t, replacement, binary)
 			replaceWorker(t, s)
 			if got := reload(); !strings.Contains(got, `{"warning":"the binary `+binary+` was replaced by another build`) {
 				t.Errorf("the answer does not tell: %s", got)
@@ -91,10 +91,10 @@ func TestTheBinaryIsReplaced(t *testing.T) {
 			if got := reload(); !strings.Contains(got, `is gone`) {
 				t.Errorf("the answer does not tell: %s", got)
 			}
-			_, told := s.Log.First(func(l harness.Line) bool {
+			_, found := s.Log.First(func(l harness.Line) bool {
 				return l.Level == "WARN" && strings.Contains(l.Text, "was replaced by another build: workers are of this server's version")
 			})
-			if !told {
+			if !found {
 				t.Error("the log does not tell")
 			}
 			comm, err := os.ReadFile("/proc/" + strconv.Itoa(s.Worker()) + "/comm")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -13,9 +12,6 @@ import (
 
 	"pinion/tests/harness"
 )
-
-// envSchemathesis names the Python that has schemathesis (tests/requirements-schemathesis.txt).
-const envSchemathesis = "PINION_TEST_SCHEMATHESIS"
 
 // schemathesisChecks are those of its checks that the server is held to. What the document says of a request is what Cog says: not
 // the rules for ids and URLs. So positive_data_acceptance is left out, and negative_data_rejection because by the contract a
@@ -28,7 +24,8 @@ const schemathesisChecks = "not_a_server_error,status_code_conformance,content_t
 // and look at the answers.
 func TestSchemathesisFindsNothing(t *testing.T) {
 	t.Parallel()
-	python := schemathesis(t)
+	harness.Full(t)
+	python := harness.Tool(t, "venvs/schemathesis/bin/python")
 	hello, err := filepath.Abs("../examples/hello")
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +45,7 @@ func TestSchemathesisFindsNothing(t *testing.T) {
 			defer cancel()
 			command := exec.CommandContext(ctx, python, "-m", "schemathesis.cli", "run", s.Address+"/openapi.json",
 				"--checks", schemathesisChecks, "--phases", "coverage,fuzzing", "--generation-deterministic",
-				"--max-examples", toText(harness.Soak(2000, 20)), "--suppress-health-check", "all", "--no-color")
+				"--max-examples", toText(harness.Soak(2000, 200)), "--suppress-health-check", "all", "--no-color")
 			hooks, err := filepath.Abs("schemathesis")
 			if err != nil {
 				t.Fatal(err)
@@ -66,21 +63,4 @@ func TestSchemathesisFindsNothing(t *testing.T) {
 			}
 		})
 	}
-}
-
-// schemathesis is the Python that has it. Without one the test is left out: it is not among the requirements of the
-// Pythons that models run in.
-func schemathesis(t *testing.T) string {
-	python := os.Getenv(envSchemathesis)
-	if python == "" {
-		python = "../.cache/schemathesis/bin/python"
-	}
-	python, err := filepath.Abs(python)
-	if err == nil {
-		_, err = os.Stat(python)
-	}
-	if err != nil {
-		t.Skipf("%s names no Python with tests/requirements-schemathesis.txt: %v", envSchemathesis, err)
-	}
-	return python
 }

@@ -12,7 +12,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// The secrets that are planted, each in a place of its own. All begin alike, so that one look finds any of them.
+// The secrets that are planted, each in its own place. All begin alike, so that one look finds any of them.
 const (
 	planted        = "s3cr3t"
 	secretKey      = planted + "-key-xyz"
@@ -27,7 +27,7 @@ const (
 	maskedSecret   = "**********"
 )
 
-// spy is a receiver that keeps what it is told and shows that it knows the secrets.
+// spy is a receiver that keeps what it gets and shows that it knows the secrets.
 type spy struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -157,13 +157,13 @@ func TestSecretsAppearNowhere(t *testing.T) {
 		}
 	}
 
-	// A webhook that is not taken in, at nobody's address too.
-	lost := request("lost", nil)
-	lost["webhook"] = spy.url("/hook-refused", secretHook)
-	note("webhook refused", s.Create(lost))
-	lost["id"], lost["webhook_events_filter"] = "lost2", []string{"start"}
-	lost["webhook"] = "http://user:" + secretPassword + "@127.0.0.1:1/" + "?token=" + secretHook
-	note("webhook to nobody", s.Create(lost))
+	// A webhook that is not taken in, at an address without a listener too.
+	refused := request("lost", nil)
+	refused["webhook"] = spy.url("/hook-refused", secretHook)
+	note("webhook refused", s.Create(refused))
+	refused["id"], refused["webhook_events_filter"] = "lost2", []string{"start"}
+	refused["webhook"] = "http://user:" + secretPassword + "@127.0.0.1:1/" + "?token=" + secretHook
+	note("webhook to nobody", s.Create(refused))
 	note("schema", s.Do("GET", "/openapi.json", nil))
 	note("canceled", s.Cancel("none"))
 	s.Stop() // when the last webhooks are delivered

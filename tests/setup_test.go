@@ -22,7 +22,7 @@ func TestASetupThatFailsLeavesTheServerUpWithItsLogs(t *testing.T) {
 		{"exit", "setups.py:Exiting", nil, []string{"SystemExit: cannot go on"}},
 		{"crash", "setups.py:Crashing", nil, []string{"about to crash\n", "Segmentation fault", "setups.py", "worker killed by SIGSEGV during setup"}},
 		{"vanished", "setups.py:Vanishing", nil, []string{"worker exited with code 9 during setup"}},
-		{"timeout", "setups.py:Hanging", []string{"--setup-timeout", "1s"}, []string{"hanging\n", "1s"}},
+		{"timeout", "setups.py:Hanging", []string{"--setup-timeout", "5s"}, []string{"hanging\n", "5s"}},
 		{"concurrency of a sync model", "setups.py:plain", []string{"--concurrency", "2"}, []string{"concurrency of 2", "async", "setups.py:plain"}},
 		{"no such file", "nowhere.py:Runner", nil, []string{"nowhere.py"}},
 		{"no such class", "setups.py:Nobody", nil, []string{"Nobody", "Well"}},
@@ -73,7 +73,7 @@ func TestSetupRunsOnceBeforeTheFirstPredictionAndItsStatePersists(t *testing.T) 
 func TestWhatImportAndSetupWriteIsInTheSetupsLogs(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("PINION_TEST_PRELOAD") != "" {
-		t.Skip("what the import writes is the template's")
+		t.Skip("what the import writes is the preload process's")
 	}
 	s := harness.Ready(t, harness.Options{Model: "loud.py"})
 	var want strings.Builder

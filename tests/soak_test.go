@@ -16,7 +16,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// The long runs. Each is a quick one unless PINION_SOAK=1 asks for its full length; none is parallel, for they take
+// The long runs. ./build.sh test-full runs them, quick ones unless PINION_SOAK=1 asks for their full length. None is parallel, for they take
 // all that the machine has.
 
 // clients runs n closed loops at once until each has returned, and fails the test with what the first ones complain of.
@@ -40,6 +40,7 @@ func clients(t *testing.T, n int, loop func(client int) error) {
 
 // TestSoakCancelStorm: each prediction returns its own token, or is canceled if and only if that was asked for.
 func TestSoakCancelStorm(t *testing.T) {
+	harness.Full(t)
 	for _, c := range []struct {
 		name, model string
 		python      harness.Python
@@ -105,6 +106,7 @@ func TestSoakCancelStorm(t *testing.T) {
 
 // TestSoakKilledWorkers: under load every request is answered once, and the model runs none twice.
 func TestSoakKilledWorkers(t *testing.T) {
+	harness.Full(t)
 	s := harness.Ready(t, harness.Options{Model: "counting.py", Args: []string{"--queue", "64", "--queue-timeout", "10m"}})
 	kills := harness.Soak(200, 5)
 	const width = 16
@@ -185,6 +187,7 @@ func TestSoakKilledWorkers(t *testing.T) {
 
 // TestSoakMemoryAndDescriptorsStayFlat over many predictions, those that fail, log and are cancelled among them.
 func TestSoakMemoryAndDescriptorsStayFlat(t *testing.T) {
+	harness.Full(t)
 	if harness.Sanitized(t) {
 		t.Skip("a sanitizer keeps memory as it likes")
 	}

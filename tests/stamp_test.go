@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"pinion/tests/harness"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +24,9 @@ func inFolder(t *testing.T, dir string, words ...string) string {
 }
 
 // TestABuildOfACleanCloneSaysItsCommit, also where the clone was copied, touched, made with other modes, or built in before;
-// a change of a tracked file is told of.
+// a change of a tracked file is marked.
 func TestABuildOfACleanCloneSaysItsCommit(t *testing.T) {
+	harness.Full(t)
 	t.Parallel()
 	if err := exec.Command("git", "-C", "..", "rev-parse", "HEAD").Run(); err != nil {
 		t.Skipf("this is no checkout of git: %v", err)

@@ -160,7 +160,7 @@ func TestTheModelComesFromFlagVariableOrCogYAML(t *testing.T) {
 func TestServesOnAUnixSocket(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(harness.ShortTempDir(t), "socket")
-	// One that a dead server left: a socket file that nobody listens on.
+	// One that a dead server left: a socket file without a listener.
 	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
 	if err != nil {
 		t.Fatal(err)
@@ -282,8 +282,8 @@ func TestTheRunFolderOfAKilledServerIsRemovedByTheNext(t *testing.T) {
 	}
 }
 
-// TestTheKeptPackageIsUsedOnlyWhereItCanBeTrusted: no folder to keep it in, and one in which something was changed.
-func TestTheKeptPackageIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
+// TestTheCachedPackageIsUsedOnlyWhereItCanBeTrusted: no folder to keep it in, and one in which something was changed.
+func TestTheCachedPackageIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
 	t.Parallel()
 	serve := func(cache string) {
 		t.Helper()
@@ -294,17 +294,17 @@ func TestTheKeptPackageIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
 	serve("/dev/null/nothing")
 	cache := t.TempDir()
 	serve(cache)
-	kept, _ := filepath.Glob(filepath.Join(cache, "pinion", "*", "cog", "__init__.py")) // a fixed pattern
-	if len(kept) != 1 {
-		t.Fatalf("kept are %q", kept)
+	cached, _ := filepath.Glob(filepath.Join(cache, "pinion", "*", "cog", "__init__.py")) // a fixed pattern
+	if len(cached) != 1 {
+		t.Fatalf("kept are %q", cached)
 	}
-	if err := os.WriteFile(kept[0], []byte("raise SystemExit('changed')\n"), 0o600); err != nil {
+	if err := os.WriteFile(cached[0], []byte("raise SystemExit('changed')\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	serve(cache)
 }
 
-// TestTheServersVariablesMayStandInCogYAML: Cog makes them part of the image, and whoever starts that may say otherwise.
+// TestTheServersVariablesMayStandInCogYAML: Cog makes them part of the image, and the environment may say otherwise.
 func TestTheServersVariablesMayStandInCogYAML(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", `

@@ -10,7 +10,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// drainBegun waits until a server that was told to end says so.
+// drainBegun waits until a server that is to end says so.
 func drainBegun(s *harness.Server) { s.WaitLog("shutting down") }
 
 func TestSIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
@@ -29,10 +29,10 @@ func TestSIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "9"}})
 			open := makeFIFO(t, s.Dir, "gate")
-			visits := []*harness.Visit{s.Visit("first", input{"token": "first", "gate": "gate"})}
+			requests := []*harness.Request{s.Request("first", input{"token": "first", "gate": "gate"})}
 			s.WaitLog("waiting first")
 			for _, name := range numbered("waiting", 4) {
-				visits = append(visits, s.Visit(name, input{"token": name}))
+				requests = append(requests, s.Request(name, input{"token": name}))
 			}
 			late := s.Connect()
 			end(s)
@@ -44,7 +44,7 @@ func TestSIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 				}
 			}
 			open()
-			for _, v := range visits {
+			for _, v := range requests {
 				if a := harness.Receive(t, v.Answer); a.Status != "succeeded" {
 					t.Errorf("got %s", a)
 				}
@@ -60,10 +60,10 @@ func TestSIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 	}
 }
 
-func TestWhatOutlastsTheGraceIsCancelled(t *testing.T) {
+func TestWhatOutlastsTheGraceIsCanceled(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"sleep", "swallow_all"} {
-		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--grace", "200ms", "--cancel-grace", "1s"}})
+		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--grace", "1s", "--cancel-grace", "1s"}})
 		answer := s.Begin("slow", input{"how": how})
 		s.WaitLog("begun")
 		s.Signal(syscall.SIGTERM)
@@ -87,7 +87,7 @@ func TestASecondSIGINTEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestASIGINTEndsAtOnceWhatASIGTERMBegan, whatever the server waits for: a prediction, or a worker that does not get on with leaving.
+// TestASIGINTEndsAtOnceWhatASIGTERMBegan, while the server waits for a prediction or for a worker that does not end.
 func TestASIGINTEndsAtOnceWhatASIGTERMBegan(t *testing.T) {
 	t.Parallel()
 	for _, first := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
@@ -106,7 +106,7 @@ func TestASIGINTEndsAtOnceWhatASIGTERMBegan(t *testing.T) {
 		s.WaitLog("leaving")
 		s.Signal(syscall.SIGINT)
 		s.Ended(130)
-		if _, told := s.Log.Find("interrupted again: ending at once"); !told {
+		if _, found := s.Log.Find("interrupted again: ending at once"); !found {
 			t.Error("the SIGINT did not end the wait for the worker")
 		}
 	}
@@ -181,7 +181,7 @@ func TestAKilledFrontTakesItsWorkersAndTheirChildrenAlong(t *testing.T) {
 	starting.Killed()
 	idle := harness.Ready(t, harness.Options{Model: "children.py"})
 	idle.Succeed(input{"what": "background"})
-	idle.Succeed(input{"what": "kept_workers", "method": "fork"})
+	idle.Succeed(input{"what": "pool_workers", "method": "fork"})
 	idle.Signal(syscall.SIGKILL)
 	idle.Killed()
 }

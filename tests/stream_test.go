@@ -14,7 +14,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// subscriber is a client of a stream, on a connection of its own.
+// subscriber is a client of a stream, on its own connection.
 type subscriber struct {
 	conn   net.Conn
 	answer *http.Response
@@ -107,7 +107,7 @@ func TestAStreamHasItsNumberOfSubscribersAndNoMore(t *testing.T) {
 }
 
 // TestASlowReaderHoldsNobodyUp: subscribers that take nothing neither hold up the model nor the others, nor do they cost
-// memory without bound; each is told how much it missed.
+// memory without bound; each learns how much it missed.
 func TestASlowReaderHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	const items, size, slow = 20_000, 1 << 10, 32

@@ -67,7 +67,7 @@ def run(do: str = "") -> str:
 `
 
 // stuckCause is what the server says of a worker whose loop is stuck.
-const stuckCause = "a free slot of it has not taken a prediction for 400ms"
+const stuckCause = "a free slot of it has not taken a prediction for 1s"
 
 // TestABlockedLoopIsReplaced: what the worker has begun fails with the cause, what waits for its loop goes to the next.
 func TestABlockedLoopIsReplaced(t *testing.T) {
@@ -75,7 +75,7 @@ func TestABlockedLoopIsReplaced(t *testing.T) {
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{
 			Python: python.Path, Dir: folder(t, "run.py", stuckAsync), Model: "run.py:Runner",
-			Args: []string{"--hang-timeout", "400ms", "--queue", "4"},
+			Args: []string{"--hang-timeout", "1s", "--queue", "4"},
 		})
 		makeFIFO(t, s.Dir, "gate")
 		first := s.Succeed(input{}).Text(t)
@@ -99,7 +99,7 @@ func TestABlockedLoopIsReplaced(t *testing.T) {
 func TestALoopWithoutReadersIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir: folder(t, "run.py", stuckAsync), Model: "run.py:Runner", Args: []string{"--hang-timeout", "400ms", "--queue", "4"},
+		Dir: folder(t, "run.py", stuckAsync), Model: "run.py:Runner", Args: []string{"--hang-timeout", "1s", "--queue", "4"},
 	})
 	first := s.Succeed(input{"do": "deafen"}).Text(t)
 	if second := s.Succeed(input{}).Text(t); second == first {
@@ -111,19 +111,19 @@ func TestALoopWithoutReadersIsReplaced(t *testing.T) {
 // TestTimeLimitsHoldAtAStoppedWorker: a free slot does not keep a call beyond its time, nor a client that cancels.
 func TestTimeLimitsHoldAtAStoppedWorker(t *testing.T) {
 	t.Parallel()
-	s := fleet(t, harness.Options{Args: []string{"--queue", "4", "--queue-timeout", "300ms"}})
+	s := fleet(t, harness.Options{Args: []string{"--queue", "4", "--queue-timeout", "1s"}})
 	if err := syscall.Kill(s.Worker(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "one of the queue's time", s.Input(input{}), http.StatusRequestTimeout)
-	wantCode(t, "one of its own time", s.Create(map[string]any{"input": input{}}, "Pinion-Deadline", "0.2"), http.StatusRequestTimeout)
+	wantCode(t, "one of its own time", s.Create(map[string]any{"input": input{}}, "Pinion-Deadline", "1"), http.StatusRequestTimeout)
 	unlimited := fleet(t, harness.Options{Args: []string{"--queue", "4", "--queue-timeout", "0"}})
 	if err := syscall.Kill(unlimited.Worker(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	visit := unlimited.Visit("handed over", input{})
+	request := unlimited.Request("handed over", input{})
 	unlimited.Cancel("handed over")
-	if a := harness.Receive(t, visit.Answer); a.Status != "canceled" {
+	if a := harness.Receive(t, request.Answer); a.Status != "canceled" {
 		t.Errorf("cancelled: %s", a)
 	}
 	for _, server := range []*harness.Server{s, unlimited} {
@@ -138,12 +138,12 @@ func TestTimeLimitsHoldAtAStoppedWorker(t *testing.T) {
 func TestAnOverwrittenPage(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir: folder(t, "run.py", overwriting), Args: []string{"--hang-timeout", "400ms", "--queue", "4"},
+		Dir: folder(t, "run.py", overwriting), Args: []string{"--hang-timeout", "1s", "--queue", "4"},
 	})
 	open := makeFIFO(t, s.Dir, "gate")
 	first := s.Begin("first", input{"do": "claims"})
 	s.WaitLog("waiting")
-	second := s.Visit("second", input{})
+	second := s.Request("second", input{})
 	open()
 	if a := harness.Receive(t, first); a.Status != "succeeded" {
 		t.Errorf("the one that overwrites: %s", a)
@@ -157,10 +157,10 @@ func TestAnOverwrittenPage(t *testing.T) {
 func TestPredictTimeoutWithAnOverwrittenPage(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir: folder(t, "run.py", overwriting), Args: []string{"--predict-timeout", "300ms", "--cancel-grace", "300ms"},
+		Dir: folder(t, "run.py", overwriting), Args: []string{"--predict-timeout", "1s", "--cancel-grace", "1s"},
 	})
 	a := s.Fail(input{"do": "running"})
-	wantText(t, "error", a.Error, "Prediction timed out: it ran for longer than 300ms")
+	wantText(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
 	s.WaitHealth("READY")
 	s.Succeed(input{})
 }
@@ -168,12 +168,12 @@ func TestPredictTimeoutWithAnOverwrittenPage(t *testing.T) {
 // TestASlowModelIsNotStuck: what waits behind a slow prediction has not been handed to a free slot.
 func TestASlowModelIsNotStuck(t *testing.T) {
 	t.Parallel()
-	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", frozenModel), Args: []string{"--hang-timeout", "100ms", "--queue", "4"}})
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", frozenModel), Args: []string{"--hang-timeout", "1s", "--queue", "4"}})
 	open := makeFIFO(t, s.Dir, "gate")
 	slow := s.Begin("slow", input{"wait": true})
 	s.WaitLog("waiting")
-	next := s.Visit("next", input{})
-	time.Sleep(500 * time.Millisecond) // longer than a free slot may leave a prediction; nothing is to happen meanwhile
+	next := s.Request("next", input{})
+	time.Sleep(3 * time.Second) // longer than a free slot may leave a prediction; nothing is to happen meanwhile
 	open()
 	first, second := harness.Receive(t, slow), harness.Receive(t, next.Answer)
 	if first.Status != "succeeded" || second.Status != "succeeded" || first.Text(t) != second.Text(t) {
@@ -209,7 +209,7 @@ class Runner(BaseRunner):
 func TestALoopThatReadsNoItemsIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir: folder(t, "run.py", stuckBatches), Model: "run.py:Runner", Args: []string{"--hang-timeout", "400ms", "--queue", "4"},
+		Dir: folder(t, "run.py", stuckBatches), Model: "run.py:Runner", Args: []string{"--hang-timeout", "1s", "--queue", "4"},
 	})
 	first := s.Succeed(input{"do": "block"}).Text(t)
 	harness.Eventually(t, "another worker answers", func() bool {

@@ -8,6 +8,7 @@
 readonly results=$cache/results
 readonly tags=pinion_test # turns on the test helpers of pyembed in C, for test files may not use cgo
 readonly without_c='^pinion/(httpd|ipc|runtime)/?'
+readonly with_c='^pinion/cmd/'
 
 # suite NAME COMMAND... runs a part of the tests and says how it went. What it prints becomes the suite's log; files
 # that the command writes to $results/NAME.json or .xml count test by test.
@@ -17,7 +18,7 @@ suite() {
   say "$name ..."
   ("$@") >"$results/$name.log" 2>&1 </dev/null || status=$?
   echo "$status $((SECONDS - began))" >"$results/$name.rc"
-  "$cache/report" "$results" "$name" || true # the last line of the run will tell
+  "$cache/report" "$results" "$name" || true # the last line of the run says
 }
 
 # go_suite NAME [VARIABLE=VALUE...] ARGUMENT... is a suite of `go test` with the arguments.
@@ -28,53 +29,85 @@ go_suite() {
     settings+=("$1")
     shift
   done
-  suite "$name" go_events "$results/$name.json" env "${settings[@]}" go test -json -p 2 "$@"
+  suite "$name" go_events "$results/$name" env "${settings[@]}" go test -json -p 2 "$@"
 }
 
-# go_events FILE COMMAND... writes what the command prints to FILE, and leaves its complaints in the log. Tests that fail
-# are run once more, by themselves: on a busy machine a bound can be missed that is not what the test is about. What
-# fails twice has failed; what passes then is named in the log.
+# go_events FILE COMMAND... writes what the command prints to FILE.json, and leaves its complaints in the log. A test that
+# fails has failed. It is run once more, into FILE.again, so that the report can say whether it is a flake.
 go_events() {
   local file=$1 failed status=0
   shift
-  "$@" >"$file" || status=$?
-  [[ $status != 0 ]] || return 0
-  failed=$(grep '"Action":"fail"' "$file" | grep -o '"Test":"[^"/]*' | cut -d'"' -f4 | sort -u | paste -sd'|')
-  [[ -n $failed ]] || return "$status"
-  echo "once more: $failed" >&2
-  "$@" -run "^($failed)\$" >"$file.again" || return "$status"
-  { grep -vE "\"Test\":\"($failed)[\"/]" "$file" | grep -v '"Action":"fail"'; cat "$file.again"; } >"$file.both"
-  mv "$file.both" "$file"
+  "$@" >"$file.json" || status=$?
+  failed=$(grep '"Action":"fail"' "$file.json" | grep -o '"Test":"[^"/]*' | cut -d'"' -f4 | sort -u | paste -sd'|')
+  [[ -z $failed ]] || "$@" -run "^($failed)\$" >"$file.again" || true
+  return "$status"
 }
 
 # packages PATTERN fills the array list with the packages whose path matches.
 packages() { mapfile -t list < <(go list -tags "$tags" ./... | grep -E "$1"); }
 
-# make_test_pythons fills two arrays with virtual environments of the interpreters that can be embedded: venvs, of those
-# that every test is run with, and smoke_venvs, of the others, which serve one model of each kind (tests/smoke_test.go).
-# The first are the oldest and, where no root file system has newer ones (newest_suites), the newest.
+# full reports whether this run has every test with every interpreter. With PINION_TEST_FULL=1 it has every test (harness.Full).
+full() { [[ ${PINION_TEST_FULL:-} == all ]]; }
+
+# make_test_pythons makes virtual environments of the interpreters that can be embedded, and fills two arrays: venvs are
+# those that every test runs with, smoke_venvs serve one model of each kind (tests/smoke_test.go).
 make_test_pythons() {
-  local status version executable found=()
-  venvs=() smoke_venvs=()
+  local status version executable folder requirements minor='' i found=() folders=() processes=()
   while read -r status version _ executable; do
-    if [[ $status != ok ]]; then
-      [[ $status == unsupported ]] || say "left out: $executable, Python $version ($status)"
-    elif (make_venv "$executable" "$cache/venvs/$version" tests/requirements.txt); then
-      found+=("$cache/venvs/$version")
-    else
-      say "left out: $executable, Python $version (no virtual environment could be made)"
-    fi
+    case $status in
+      ok) found+=("$version $executable") ;;
+      unsupported) ;;
+      *) say "left out: $executable, Python $version ($status)" ;;
+    esac
   done < <(pythons | sort -k 2,2V)
   [[ ${#found[@]} -gt 0 ]] || die "there is no Python to test with: CPython $python_versions with a shared libpython"
-  venvs=("${found[0]}") smoke_venvs=("${found[@]:1}")
-  if [[ ${#found[@]} -gt 1 ]] && ! can_make_newest_root; then
-    venvs+=("${found[-1]}")
-    smoke_venvs=("${found[@]:1:${#found[@]}-2}")
-  fi
-  # Beside each lies one with pydantic 1, where the tests of the corpus look for it.
-  for executable in "${venvs[@]}"; do
-    make_venv "$executable/bin/python" "$executable-pydantic1" tests/requirements-pydantic1.txt
+  for i in "${!found[@]}"; do
+    read -r version executable <<<"${found[i]}"
+    if every_test "$i" "${#found[@]}"; then
+      folder=$cache/venvs/$version requirements=tests/requirements.txt
+    elif [[ ${version%.*} != "$minor" ]]; then
+      folder=$cache/venvs/$version-smoke requirements=tests/requirements-smoke.txt
+    else
+      continue
+    fi
+    minor=${version%.*}
+    make_venv "$executable" "$folder" "$requirements" &
+    processes+=($!) folders+=("$folder")
   done
+  venvs=() smoke_venvs=()
+  for i in "${!folders[@]}"; do
+    if ! wait "${processes[i]}"; then
+      say "left out: ${folders[i]} could not be made"
+    elif [[ ${folders[i]} == *-smoke ]]; then
+      smoke_venvs+=("${folders[i]}")
+    else
+      venvs+=("${folders[i]}")
+    fi
+  done
+  [[ ${#venvs[@]} -gt 0 ]] || die "no virtual environment could be made"
+}
+
+# every_test INDEX COUNT reports whether every test runs with this interpreter, one of COUNT from the oldest to the newest.
+# A short run takes the oldest and the newest. The newest is in the root file system of newest_suites, where that can be.
+every_test() {
+  full && return
+  if [[ -e /.pinion-newest-root ]]; then
+    [[ $1 == $(($2 - 1)) ]]
+  else
+    [[ $1 == 0 ]] || { [[ $1 == $(($2 - 1)) ]] && ! can_make_newest_root; }
+  fi
+}
+
+# make_models makes the environments for models that need more packages.
+make_models() {
+  suite 05-models make_venv "$(choose_python)" "$cache/venvs/models" tests/requirements-models.txt
+  make_pydantic1
+}
+
+# make_pydantic1 makes one with pydantic 1 beside each of venvs.
+make_pydantic1() {
+  local venv
+  for venv in "${venvs[@]}"; do make_venv "$venv/bin/python" "$venv-pydantic1" tests/requirements-pydantic1.txt; done
 }
 
 # joined PREFIX... prints what the tests read as a list of interpreters.
@@ -97,10 +130,32 @@ start_tests() {
   need_test_tools
   choose_python >/dev/null # installs one where there is none
   make_test_pythons
-  make_venv "$(choose_python)" "$cache/venvs/models" tests/requirements-models.txt
   rm -rf "$results"
   mkdir -p "$results"
   go build -o "$cache/report" ./tests/cmd/report
+}
+
+declare -A lanes # the processes of those that run, by name
+
+# lane NAME COMMAND... runs a row of suites beside what follows, in its own process group.
+lane() {
+  trap end_lanes EXIT
+  set -m
+  ("${@:2}") </dev/null &
+  set +m
+  lanes[$1]=$!
+}
+
+# end_lanes ends the lanes of a run that ends early.
+end_lanes() {
+  local process
+  for process in "${lanes[@]}"; do kill -TERM -- "-$process" 2>/dev/null || true; done
+}
+
+# await_lane NAME waits for its end. One that ends early has failed.
+await_lane() {
+  wait "${lanes[$1]}" || echo "$? 0" >"$results/$1.rc"
+  unset "lanes[$1]"
 }
 
 # end_tests prints what failed and the summary line; its status is that of the whole run.
@@ -112,7 +167,7 @@ python_suites() {
   shift
   for venv in "${venvs[@]}"; do
     go_suite "$name-${venv##*/}" PINION_TEST_PYTHON="$venv/bin/python" \
-      -tags "$tags" "$@" ./pyembed/... github.com/go-python/cpy3/...
+      -vet=off -tags "$tags" "$@" ./pyembed/... github.com/go-python/cpy3/...
   done
 }
 
@@ -126,70 +181,64 @@ sdk_suites() {
   done
 }
 
-# make_schemathesis makes the environment of the tests that use it.
-make_schemathesis() {
-  make_venv "$(choose_python)" "$cache/venvs/schemathesis" tests/requirements-schemathesis.txt
-  export PINION_TEST_SCHEMATHESIS=$cache/venvs/schemathesis/bin/python
+# make_tools makes what some tests of the whole need beside an interpreter. Tests whose tool cannot be had are skipped.
+make_tools() {
+  local python
+  python=$(choose_python)
+  make_models
+  make_venv "$python" examples/ocr/.venv examples/ocr/requirements.txt || true # for the demo
+  make_nginx || true
+  make_venv "${venvs[0]}/bin/python" "$cache/venvs/ventu" examples/ventu/requirements.txt || true # wants an old Python
+  full || return 0
+  make_venv "$python" "$cache/venvs/clients" tests/requirements-clients.txt || true
+  make_clients || true
+  make_venv "$python" "$cache/venvs/schemathesis" tests/requirements-schemathesis.txt || true
+  make_venv "$python" "$cache/venvs/playwright" tests/requirements-browser.txt || true
+  make_chromium || true
+  suite 15-free-threaded make_free_threaded_python
 }
 
-# make_clients makes what the tests of generated clients need. They are skipped where the generators cannot be had.
+# make_clients installs the packages of the generated TypeScript client.
 make_clients() {
   local folder=$cache/clients made_from
-  if (make_venv "$(choose_python)" "$cache/venvs/clients" tests/requirements-clients.txt); then
-    export PINION_TEST_CLIENTS=$cache/venvs/clients/bin/python
-  fi
   command -v npm >/dev/null || return 0
   made_from=$(sha256sum tests/clients/package-lock.json)
-  if [[ $(cat "$folder/.made-from" 2>/dev/null) != "$made_from" ]]; then
-    mkdir -p "$folder"
-    cp tests/clients/package.json tests/clients/package-lock.json "$folder"
-    quietly npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts || return 0
-    echo "$made_from" >"$folder/.made-from"
-  fi
-  export PINION_TEST_CLIENTS_NPM=$folder
+  [[ $(cat "$folder/.made-from" 2>/dev/null) != "$made_from" ]] || return 0
+  mkdir -p "$folder"
+  cp tests/clients/package.json tests/clients/package-lock.json "$folder"
+  quietly npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts && echo "$made_from" >"$folder/.made-from"
 }
 
-# has_valgrind tells whether valgrind is there, and the header by which it is told what to count.
+# make_chromium installs a browser for the tests of the page at /docs.
+make_chromium() {
+  local candidate
+  for candidate in chromium-headless-shell chromium chromium-browser google-chrome-stable google-chrome; do
+    command -v "$candidate" && return
+  done
+  (install "a browser" chromium-headless-shell)
+}
+
+# make_nginx unpacks Debian's package. Installing it would start a server on port 80.
+make_nginx() {
+  if command -v nginx || [[ -x $cache/nginx/usr/sbin/nginx ]]; then return; fi
+  say "nginx is missing: unpacking Debian's into $cache/nginx"
+  mkdir -p "$cache/nginx"
+  (cd "$cache/nginx" && quietly apt-get download nginx && dpkg -x nginx_*.deb .)
+}
+
+# has_valgrind reports whether valgrind is there, and the header that marks what to count.
 has_valgrind() { command -v valgrind >/dev/null && [[ -f /usr/include/valgrind/callgrind.h ]]; }
 
-# instructions_suite counts the instructions of a request, as tests/instructions/doc.go says. By itself: each of its
-# processes wants a processor. Where valgrind cannot be had the test says so and is skipped.
+# instructions_suite counts the instructions of a request, as tests/instructions/doc.go says. Where valgrind cannot be had
+# the test says so and is skipped.
 instructions_suite() {
-  local valgrind=''
+  local valgrind='' counted=("${venvs[@]}" "${smoke_venvs[@]}")
+  full || [[ ${#counted[@]} == 1 ]] || counted=("${counted[0]}" "${counted[-1]}")
   has_valgrind || (install valgrind valgrind) || true
   if has_valgrind; then valgrind=valgrind; fi
   go_suite 45-instructions PINION_BIN="$PWD/bin/pinion" \
-    PINION_TEST_PYTHONS="$(joined "${venvs[@]}" "${smoke_venvs[@]}")" \
+    PINION_TEST_PYTHONS="$(joined "${counted[@]}")" \
     PINION_TEST_VALGRIND="$valgrind" -count=1 -timeout 30m ./tests/instructions
-}
-
-# make_browser makes the environment of the tests that look at the page at /docs. They are skipped where there is no Chromium
-# and none can be installed, and where there is no playwright for the system.
-make_browser() {
-  local candidate chromium=
-  for candidate in chromium-headless-shell chromium chromium-browser google-chrome-stable google-chrome; do
-    chromium=$(command -v "$candidate") && break
-  done
-  if [[ -z $chromium ]] && (install "a browser" chromium-headless-shell); then
-    chromium=$(command -v chromium-headless-shell || true)
-  fi
-  [[ -n $chromium ]] || return 0
-  if (make_venv "$(choose_python)" "$cache/venvs/playwright" tests/requirements-browser.txt); then
-    export PINION_TEST_CHROMIUM=$chromium PINION_TEST_PLAYWRIGHT=$cache/venvs/playwright/bin/python
-  fi
-}
-
-# make_nginx names nginx to the test of the proxy's configuration. Debian's package is unpacked, not installed: installing it
-# would start a server on port 80. The test is skipped where there is none.
-make_nginx() {
-  local nginx
-  nginx=$(command -v nginx || echo "$cache/nginx/usr/sbin/nginx")
-  if [[ ! -x $nginx ]] && command -v apt-get >/dev/null; then
-    say "nginx is missing: unpacking Debian's into $cache/nginx"
-    mkdir -p "$cache/nginx"
-    (cd "$cache/nginx" && quietly apt-get download nginx && dpkg -x nginx_*.deb .) || true
-  fi
-  if "$nginx" -v >/dev/null 2>&1; then export PINION_TEST_NGINX=$nginx; fi
 }
 
 # whole_suite NAME BINARY [FLAG...] tests the binary from outside, never from go's cache: that does not know of the
@@ -197,10 +246,13 @@ make_nginx() {
 whole_suite() {
   local name=$1 binary=$2
   shift 2
+  [[ ! -x $free_threaded_python/bin/python3 ]] || export PINION_TEST_FREE_THREADED=$free_threaded_python/bin/python3
   go_suite "$name" PINION_BIN="$PWD/$binary" PINION_TEST_PYTHONS="$(joined "${venvs[@]}")" \
-    PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" \
-    PINION_TEST_MODELS_PYTHON="$cache/venvs/models/bin/python" -count=1 -timeout 20m "$@" ./tests/...
+    PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" -vet=off -count=1 -timeout 40m "$@" ./tests/...
 }
+
+# begin_newest_root begins what newest_suites waits for, and leaves it to them to fail.
+begin_newest_root() { ! can_make_newest_root || make_newest_root >"$cache/newest-root.log" 2>&1 || true; }
 
 # newest_suites runs what tests each Python with the newest ones, in their root file system. Without root they are left
 # out. What is found inside is counted with the rest, for the results lie in this folder.
@@ -222,45 +274,54 @@ cmd_inside_newest_root() {
   }
   need_test_tools
   make_test_pythons
+  make_pydantic1
   python_suites 30-pyembed
   sdk_suites
   go_suite 55-whole-newest PINION_BIN="$PWD/bin/pinion" PINION_TEST_PYTHONS="$(joined "${venvs[@]}")" \
-    PINION_TEST_EACH_PYTHON_ONLY=1 -count=1 -timeout 20m ./tests
+    PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" PINION_TEST_EACH_PYTHON_ONLY=1 \
+    -vet=off -count=1 -timeout 20m ./tests
 }
 
-# make_free_threaded makes the interpreter that tests/start_test.go wants refused.
-make_free_threaded() {
-  suite 15-free-threaded make_free_threaded_python
-  export PINION_TEST_FREE_THREADED=$free_threaded_python/bin/python3
-}
-
-## test             every test, in the oldest Python that is installed and in Debian's newest, a smoke test in the others;
-##                  the last line counts them
+## test             the tests, in at most 8 minutes on two cores: all with the oldest and the newest Python, and a model of
+##                  each kind with the others; the last line counts them
 cmd_test() {
   start_tests
+  lane 05-tools make_tools
+  lane 06-newest-root begin_newest_root
   suite 10-build cmd_build
+  lane 30-pythons python_lane
   suite 11-gofmt gofmt_check
   suite 12-vet go vet -tags "$tags" ./... github.com/go-python/cpy3/...
   packages "$without_c"
-  go_suite 20-without-c CGO_ENABLED=0 "${list[@]}"
-  packages "$without_c|^pinion/cmd/"
-  go_suite 21-with-c "${list[@]}"
+  go_suite 20-without-c CGO_ENABLED=0 -vet=off "${list[@]}"
+  if full; then packages "$without_c|$with_c"; else packages "$with_c"; fi
+  go_suite 21-with-c -vet=off "${list[@]}"
+  instructions_suite
+  await_lane 05-tools
+  whole_suite 50-whole bin/pinion -parallel 4 # most of them wait
+  suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
+  await_lane 30-pythons
+  await_lane 06-newest-root
+  end_tests
+}
+
+# python_lane tests what embeds Python, in each that gets every test.
+python_lane() {
   python_suites 30-pyembed
   sdk_suites
-  instructions_suite
-  make_schemathesis
-  make_browser
-  make_clients
-  make_nginx
-  make_free_threaded
-  whole_suite 50-whole bin/pinion
   newest_suites
-  suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
-  end_tests
+}
+
+## test-full        the same with every Python that is installed, and what takes longer: chaos, soak, the page in a browser,
+##                  Schemathesis, generated clients, a clean clone's build, a Python without a GIL, runtime built with C
+cmd_test-full() {
+  export PINION_TEST_FULL=all
+  cmd_test
 }
 
 ## newest           the tests of each Python with Debian's newest ones, in a root file system of their own
 cmd_newest() {
+  export PINION_TEST_FULL=all
   start_tests
   suite 10-build cmd_build
   newest_suites
@@ -269,6 +330,7 @@ cmd_newest() {
 
 ## instructions     the instructions a request costs in the worker, against those recorded (PINION_RECORD=1 records)
 cmd_instructions() {
+  export PINION_TEST_FULL=all
   start_tests
   suite 10-build cmd_build
   instructions_suite
@@ -277,7 +339,9 @@ cmd_instructions() {
 
 ## race             the Go tests under the race detector, and those of the whole with a binary built for it
 cmd_race() {
+  export PINION_TEST_FULL=1
   start_tests
+  make_models
   suite 10-build go_build bin/pinion-race -race
   packages "$without_c|^pinion/cmd/"
   go_suite 21-with-c -race "${list[@]}"
@@ -288,7 +352,9 @@ cmd_race() {
 
 ## asan             the C code, and the whole with it, under AddressSanitizer and UndefinedBehaviorSanitizer
 cmd_asan() {
+  export PINION_TEST_FULL=1
   start_tests
+  make_models
   # One after the other: with both of gcc's runtimes in a process, neither minds log_path for what UBSan finds.
   export ASAN_OPTIONS UBSAN_OPTIONS PYTHONMALLOC CGO_CFLAGS CGO_LDFLAGS
   # Python keeps memory until its end, and asks for too much of it on purpose. The fatal signals are left to
@@ -317,7 +383,7 @@ sanitized_suites() {
   whole_suite "50-whole-$name" "bin/pinion-$name"
 }
 
-# no_findings fails where a sanitizer wrote of an error. Warnings, such as of a refused allocation, are no findings.
+# no_findings fails where a sanitizer wrote of an error. Warnings, as of a refused allocation, are no findings.
 no_findings() {
   local findings
   findings=$(grep -lE 'ERROR: |runtime error: ' "$results"/finding-* 2>/dev/null) || return 0
@@ -325,7 +391,7 @@ no_findings() {
   return 1
 }
 
-## fuzz [SECONDS]   each fuzz target, 60 s unless told otherwise
+## fuzz [SECONDS]   each fuzz target, 60 s by default
 cmd_fuzz() {
   start_tests
   local seconds=${1:-60} file target targets name
@@ -350,9 +416,10 @@ fuzz_one() {
 
 ## soak             the tests of the whole at full length: cancel storms, 10 500 faults, memory over many predictions
 cmd_soak() {
+  export PINION_TEST_FULL=1 PINION_SOAK=1
   start_tests
   suite 10-build cmd_build
-  export PINION_SOAK=1
+  make_models
   whole_suite 80-soak bin/pinion -timeout 120m
   end_tests
 }

@@ -58,7 +58,7 @@ func TestWatchReloadsWhatChanges(t *testing.T) {
 	}
 }
 
-// TestWatchKeepsTheOldWorkerWhereTheNewOneFails, tells why once, and goes on with the next change at once.
+// TestWatchKeepsTheOldWorkerWhereTheNewOneFails, logs why once, and goes on with the next change at once.
 func TestWatchKeepsTheOldWorkerWhereTheNewOneFails(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"), Args: []string{"--watch"}})
@@ -81,7 +81,7 @@ func TestWatchKeepsTheOldWorkerWhereTheNewOneFails(t *testing.T) {
 	answersWord(t, s, "two!")
 }
 
-// TestWatchGivesUpASetupForANewerChange: nobody waits for a setup whose source has changed meanwhile, or hangs.
+// TestWatchGivesUpASetupForANewerChange: a setup whose source has changed, or that hangs, is not waited for.
 func TestWatchGivesUpASetupForANewerChange(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--watch"}, {"--watch", "--workers", "2"}} {
@@ -106,7 +106,7 @@ func TestWatchGivesUpASetupForANewerChange(t *testing.T) {
 	}
 }
 
-func TestWatchMendsAStartThatFailed(t *testing.T) {
+func TestWatchRepairsAStartThatFailed(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", watchedModel, "helper.py", "WORD = 'bad!'\n")
 	s := harness.Start(t, harness.Options{Dir: dir, Args: []string{"--watch"}})

@@ -34,7 +34,7 @@ func TestAnAnswerComesWhateverItIsMadeOf(t *testing.T) {
 			s := reviewed(t, "", model)
 			pid := s.Worker()
 			wantText(t, "error", s.Fail(input{"what": "huge_metric"}).Error, "100000 digits")
-			wantText(t, "error", s.Fail(input{"what": "stubborn"}).Error, "Stubborn")
+			wantText(t, "error", s.Fail(input{"what": "unprintable"}).Error, "Unprintable")
 			wantText(t, "error", s.Fail(input{"what": "no_output"}).Error, "OutputError")
 			s.Succeed(input{})
 			if model == "plain.py:Runner" {

@@ -51,7 +51,7 @@ class Driver:
         flags, active = c_uint(), c_int()
         try:
             self.call("cuDevicePrimaryCtxGetState", self.device(), byref(flags), byref(active))
-        except CudaError:  # not initialised: nobody has
+        except CudaError:  # not initialised
             return False
         return active.value != 0
 

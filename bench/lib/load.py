@@ -64,7 +64,7 @@ class Load:
         values = {k: float(v) for k, v in (part.split("=") for part in found[1].split())}
         right = values["requests"] - values["refused"]
         spent = processes.cpu(pids) - before
-        self.judge(values, right)
+        self.classify(values, right)
         return {
             "rate": right / values["us"] * 1e6,
             "refused": values["refused"] / max(1, values["requests"]),
@@ -77,7 +77,7 @@ class Load:
         with self.start(rate, connections, seconds) as run:
             text = run.communicate()[0]
         values: dict[str, float] = json.loads(text)
-        self.judge(values, values["ok"])
+        self.classify(values, values["ok"])
         total = values["ok"] + values["refused"]
         return {
             **{k: values[k] for k in ("rate", "p50", "p90", "p99", "max")},
@@ -93,7 +93,7 @@ class Load:
         )
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
-    def judge(self, values: dict[str, float], right: float) -> None:
+    def classify(self, values: dict[str, float], right: float) -> None:
         """Fail the row for wrong answers."""
         if values["wrong"] or values["errors"]:
             raise BenchError(f"{self.server.peer.title}: {values}\n{self.server.said()}")

@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BENCH = ROOT / "bench"
 CACHE = ROOT / ".cache/bench"
-RESULTS = ROOT / "docs/benchmarks"
-PAGE = ROOT / "docs/benchmarks.md"
+RESULTS = ROOT / "docs/reference/benchmarks"
+PAGE = ROOT / "docs/reference/benchmarks.md"
 
 
 @dataclass

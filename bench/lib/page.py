@@ -1,4 +1,4 @@
-"""The page: docs/benchmarks.md, and its plots, from what was measured."""
+"""The page: docs/reference/benchmarks.md, and its plots, from what was measured."""
 
 from __future__ import annotations
 
@@ -12,38 +12,36 @@ from lib.rows import ALL
 from lib.rows.base import Row
 
 HEAD = """\
-# Measured against others
+# Measured beside other servers
 
     bench/run.sh
 
-wrote this page: it installs the other servers at the versions that `bench/peers/*/requirements.txt` pins, into environments of their own
-(`.cache/bench`), checks that each gives right answers, loads them in turn, keeps every sample in `docs/benchmarks/ROW.json`, and
-makes these tables. It takes about half an hour. One row, some servers, another length:
+measured these figures and wrote this page. It installs the other servers in the versions that `bench/peers/*/requirements.txt` pins, each in its own
+environment (`.cache/bench`). It checks that each server answers correctly, loads them in turn, keeps every sample in
+`docs/reference/benchmarks/ROW.json`, and makes these tables. A full run takes about half an hour. You can choose rows, servers and length:
 
     bench/run.sh --rows echo,bodies --peers pinion,mosec --rounds 5 --seconds 5
 
-A row that is measured anew replaces its part of the page, and leaves the rest. `bench/run.sh --help` lists what there is.
+A new measurement of a row replaces its part of the page. `bench/run.sh --help` lists rows and servers.
 
 ## How to read it
 
-* **Ratios, not rates.** Clients and servers share the CPUs, so absolute figures are the machine's. The servers of a row are up
-  at the same time and loaded in turn, one load each in every round; a ratio is the median of the ratios within the rounds. (Ray
-  Serve is busy when it has nothing to do: it is measured afterwards, with the yardstick again.)
-* **The yardstick** is `bench/bare`: a fasthttp handler that decodes the same JSON with sonic and answers the prediction object
-  that Pinion answers. It has no worker, no queue, no Python.
-* **Right answers only.** Before a load each server must refuse inputs of a wrong type and answer 64 different requests at once,
-  each with its own. During it each answer is looked at; one wrong answer, and the server is out of that row, which
-  then says so.
-* **409, 429 and 503 do not count** for rates; their share is told. coglet has no queue: it answers 409 when its slots are taken, and for a
-  moment after each answer too, since it frees a slot after it has sent. Its rates at several connections are those of its right
-  answers; its latencies are mostly those of refusals.
-* **The same for all**: one worker process (but where a row says two), one thread for onnxruntime, access logs off, the same Python, inputs
-  validated (Pinion, coglet: the schema; FastAPI, LitServe, BentoML, Ray Serve: pydantic's strict types; MOSEC: msgspec), a warm-up
-  before each row. FastAPI's model runs in the server's own process: nothing is isolated there.
-* **Settings that differ from a server's defaults**: Pinion and MOSEC have queues of 1 024 (MOSEC's default); MOSEC's limits of 3 s and 10 MiB and
-  LitServe's and BentoML's of time are raised; Ray Serve may have 256 requests in progress; uvicorn has uvloop and httptools.
-* **What favours Pinion**: its authors chose the rows, wrote the others' services, and know its settings best. The services are in
-  `bench/peers`, some dozen lines each; corrections are welcome.
+* **Ratios, not rates.** Clients and servers share the CPUs, so absolute figures belong to this machine. The servers of a row run at the same time. Each round
+  loads each server once, in turn. A ratio is the median of the ratios of the rounds. (Ray Serve uses CPU when idle, so it is measured afterwards, with the
+  yardstick again.)
+* **The yardstick** is `bench/bare`: a fasthttp handler that decodes the same JSON with sonic and answers the same prediction object as Pinion. It has no
+  worker, no queue and no Python.
+* **Correct answers only.** Before a load, each server must refuse inputs of a wrong type and answer 64 different requests at once, each with its own
+  answer. Every answer under load is checked. One wrong answer excludes the server from the row, and the row says so.
+* **409, 429 and 503 do not count** as answers; their share is shown. coglet has no queue. It answers 409 when its slots are busy, and briefly after each
+  answer, because it frees a slot after it has sent. Its rates at several connections count correct answers; its latencies are mostly those of refusals.
+* **The same for all**: one worker process (unless a row says two), one thread for onnxruntime, access logs off, the same Python, validated inputs (Pinion,
+  coglet: the schema; FastAPI, LitServe, BentoML, Ray Serve: pydantic's strict types; MOSEC: msgspec), a warm-up before each row. FastAPI's model runs in the
+  server's process, without isolation.
+* **Settings that differ from a server's defaults**: Pinion and MOSEC have queues of 1 024 (MOSEC's default). MOSEC's limits of 3 s and 10 MiB and the time
+  limits of LitServe and BentoML are raised. Ray Serve may have 256 requests in progress. uvicorn uses uvloop and httptools.
+* **What favours Pinion**: its authors chose the rows, wrote the services of the others, and know Pinion's settings best. The services are in `bench/peers`,
+  a few dozen lines each; corrections are welcome.
 """
 
 

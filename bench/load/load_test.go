@@ -18,7 +18,7 @@ func against(t *testing.T, answer http.HandlerFunc) load {
 	address := strings.TrimPrefix(server.URL, "http://")
 	return load{
 		client: &fasthttp.HostClient{Addr: address, MaxIdemponentCallAttempts: 1}, url: server.URL,
-		expect: []byte("right"), connections: 1, length: 50 * time.Millisecond, patience: time.Minute,
+		expect: []byte("right"), connections: 1, length: 50 * time.Millisecond, drainLimit: time.Minute,
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// load is what is asked of whom.
+// load is the request, the server, and how often it is asked.
 type load struct {
 	client      *fasthttp.HostClient
 	url         string
@@ -25,7 +25,7 @@ type load struct {
 	connections int
 	rate        float64 // requests a second; 0: a closed loop
 	length      time.Duration
-	patience    time.Duration // how long after that what was due may still be sent
+	drainLimit  time.Duration // how long after that what was due may still be sent
 }
 
 // tally is what came of it, of one connection and then of all.
@@ -54,7 +54,7 @@ func main() {
 	l.body, l.expect, l.url = body, []byte(expect), "http://"+l.client.Addr+l.url
 	l.client.MaxConns = l.connections
 	l.length = time.Duration(seconds * float64(time.Second))
-	l.patience = l.length
+	l.drainLimit = l.length
 	begin := time.Now()
 	all := l.run(begin)
 	if err := report(all, time.Since(begin)); err != nil {
@@ -66,14 +66,14 @@ func main() {
 // run has every connection ask until the time is up. What was due by then and could not be sent soon after is given up: the
 // count of answers tells that the server did not keep up.
 func (l *load) run(begin time.Time) *tally {
-	dues := make(chan time.Time, int(l.rate*l.length.Seconds())+1)
+	schedule := make(chan time.Time, int(l.rate*l.length.Seconds())+1)
 	if l.rate > 0 {
-		go l.tick(begin, dues)
+		go l.tick(begin, schedule)
 	}
 	var group sync.WaitGroup
 	parts := make([]tally, l.connections)
 	for i := range parts {
-		group.Go(func() { l.connection(begin, dues, &parts[i]) })
+		group.Go(func() { l.connection(begin, schedule, &parts[i]) })
 	}
 	group.Wait()
 	all := &tally{}
@@ -88,10 +88,10 @@ func (l *load) run(begin time.Time) *tally {
 
 // tick tells when requests are due. Go's own timers would be up to a millisecond late on an idle machine, for they end with
 // the poller's wait; a thread's sleep is not.
-func (l *load) tick(begin time.Time, dues chan<- time.Time) {
-	defer close(dues)
+func (l *load) tick(begin time.Time, schedule chan<- time.Time) {
+	defer close(schedule)
 	runtime.LockOSThread()
-	for n := range cap(dues) {
+	for n := range cap(schedule) {
 		due := begin.Add(time.Duration(float64(n) / l.rate * float64(time.Second)))
 		if due.Sub(begin) >= l.length {
 			return
@@ -100,20 +100,20 @@ func (l *load) tick(begin time.Time, dues chan<- time.Time) {
 			spec := syscall.NsecToTimespec(int64(wait))
 			_ = syscall.Nanosleep(&spec, nil)
 		}
-		dues <- due
+		schedule <- due
 	}
 }
 
 // connection asks, one after the other.
-func (l *load) connection(begin time.Time, dues <-chan time.Time, t *tally) {
+func (l *load) connection(begin time.Time, schedule <-chan time.Time, t *tally) {
 	if l.rate == 0 {
 		for time.Since(begin) < l.length {
 			l.ask(t, time.Now())
 		}
 		return
 	}
-	for due := range dues {
-		if time.Since(begin) >= l.length+l.patience {
+	for due := range schedule {
+		if time.Since(begin) >= l.length+l.drainLimit {
 			return
 		}
 		l.ask(t, due)

@@ -44,7 +44,7 @@ func main() {
 }
 
 // run starts the server, measures, prints, and ends it.
-func (s setting) run() (result verdict, err error) {
+func (s setting) run() (result outcome, err error) {
 	arguments := []string{
 		"serve", "bench/models/wait", "--predictor", "run.py:Runner", "--log-level", "error",
 		"--workers", strconv.Itoa(s.workers), "--queue", strconv.Itoa(s.queue),

@@ -44,26 +44,26 @@ func at(times []time.Duration, part float64) time.Duration {
 // What is promised: accepted work keeps its latency, but for this much more; what is refused is refused by then; the
 // throughput keeps this much of its peak.
 const (
-	keptLatency    = 1.1
-	refusedWithin  = time.Millisecond
-	keptThroughput = 0.95
+	latencyBound    = 1.1
+	refusedWithin   = time.Millisecond
+	throughputBound = 0.95
 )
 
 // stolenTooMuch: a machine whose host gave more of its CPU time than this to others was stopped for milliseconds again and
 // again, and the slowest hundredth of the answers tells of that and not of the server.
 const stolenTooMuch = 0.005
 
-// verdict is what a run showed, and the exit code.
-type verdict int
+// outcome is the result of a run, and the exit code.
+type outcome int
 
 const (
-	kept    verdict = 0
-	notKept verdict = 1
-	unknown verdict = 3 // nothing: too much was stolen
+	fulfilled outcome = 0
+	broken    outcome = 1
+	unknown   outcome = 3 // nothing: too much was stolen
 )
 
 // report prints both parts, how they compare, and which promise was not kept.
-func report(out io.Writer, s setting, peak, over *tally) verdict {
+func report(out io.Writer, s setting, peak, over *tally) outcome {
 	fmt.Fprintf(out, "%d workers, %d may wait, a prediction takes %v; for %v, load of the machine %s, of its CPU time %.1f %% taken by other machines\n",
 		s.workers, s.queue, s.takes, s.length, machineLoad(), 100*s.stolen)
 	fmt.Fprintf(out, "%-28s %12s %12s %8s\n", "", "peak", fmt.Sprintf("%g times", s.times), "ratio")
@@ -92,20 +92,20 @@ func report(out io.Writer, s setting, peak, over *tally) verdict {
 		fmt.Fprintf(out, "NOTHING SHOWN: other machines took more than %g %% of the CPU time; measure again\n", 100*stolenTooMuch)
 		return unknown
 	case len(missed) > 0:
-		return notKept
+		return broken
 	default:
-		return kept
+		return fulfilled
 	}
 }
 
 // missed are the promises that were not kept.
 func missed(peak, over *tally) (list []string) {
-	if over.rate() < keptThroughput*peak.rate() {
-		list = append(list, fmt.Sprintf("throughput keeps %g of its peak", keptThroughput))
+	if over.rate() < throughputBound*peak.rate() {
+		list = append(list, fmt.Sprintf("throughput keeps %g of its peak", throughputBound))
 	}
 	for _, part := range []float64{0.5, 0.99} {
-		if float64(at(over.accepted, part)) > keptLatency*float64(at(peak.accepted, part)) {
-			list = append(list, fmt.Sprintf("p%g of what is accepted grows by no more than a factor of %g", part*100, keptLatency))
+		if float64(at(over.accepted, part)) > latencyBound*float64(at(peak.accepted, part)) {
+			list = append(list, fmt.Sprintf("p%g of what is accepted grows by no more than a factor of %g", part*100, latencyBound))
 		}
 		if at(over.refused, part) > refusedWithin {
 			list = append(list, fmt.Sprintf("p%g of what is refused is refused within %v", part*100, refusedWithin))

@@ -21,7 +21,7 @@ func good() (peak, over *tally) {
 func TestAKeptPromise(t *testing.T) {
 	var out bytes.Buffer
 	peak, over := good()
-	if report(&out, setting{times: 10}, peak, over) != kept || strings.Contains(out.String(), "NOT KEPT") {
+	if report(&out, setting{times: 10}, peak, over) != fulfilled || strings.Contains(out.String(), "NOT KEPT") {
 		t.Errorf("not kept:\n%s", out.String())
 	}
 }
@@ -39,8 +39,8 @@ func TestABrokenPromiseIsTold(t *testing.T) {
 		peak, over := good()
 		spoil(peak, over)
 		var out bytes.Buffer
-		if report(&out, setting{times: 10}, peak, over) != notKept || !strings.Contains(out.String(), "NOT KEPT: "+want) {
-			t.Errorf("%s is not told:\n%s", want, out.String())
+		if report(&out, setting{times: 10}, peak, over) != broken || !strings.Contains(out.String(), "NOT KEPT: "+want) {
+			t.Errorf("%s is missing in:\n%s", want, out.String())
 		}
 	}
 }

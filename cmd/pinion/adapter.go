@@ -19,6 +19,9 @@ type backend struct {
 
 var _ httpd.Service = backend{}
 
+// NewAttachments returns a store for the files of a request's body.
+func (b backend) NewAttachments() httpd.Attachments { return b.Service.NewAttachments() }
+
 // Health puts the service's health into the words of the HTTP contract.
 func (b backend) Health(context.Context) httpd.Health {
 	h := b.Service.Health()

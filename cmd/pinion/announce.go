@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"os"
 
+	"pinion/cmd/pinion/internal/model"
 	"pinion/runtime/supervise"
 )
 
 // announce tells those who wait for it what became of the first setup: somebody at a terminal; Kubernetes, where it
 // runs, by a file; and run, where a failure is to end the server.
 func (f *front) announce() {
-	kubernetes, greets, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.greets(), f.s.development.failsFast()
-	if !kubernetes && !greets && !failFast {
+	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.wantsUsageHint(), f.s.development.failsFast()
+	if !kubernetes && !wantsUsageHint && !failFast {
 		return
 	}
 	for range f.svc.Changes() {
@@ -22,8 +23,8 @@ func (f *front) announce() {
 			}
 			continue
 		}
-		if greets {
-			f.greet(f.sink)
+		if wantsUsageHint {
+			f.writeUsageHint(f.sink)
 		}
 		if kubernetes {
 			f.writeReadyFile()
@@ -44,15 +45,15 @@ func (f *front) writeReadyFile() {
 }
 
 // failure is why the model cannot be set up, as 'pinion check' says it.
-func failure(st supervise.Status) problem {
+func failure(st supervise.Status) model.Problem {
 	if st.Setup.Problem != nil {
-		return problem(*st.Setup.Problem)
+		return model.Problem(*st.Setup.Problem)
 	}
-	return problem{What: st.LastExit, Mend: "what the model printed stands above"}
+	return model.Problem{What: st.LastExit, Mend: "what the model printed stands above"}
 }
 
-// tellFailure is the last that the server says when a setup that failed ends it. Nothing else has told of the cause.
-func (f *front) tellFailure(p problem) {
+// reportFailure writes why the setup failed, when that ends the server.
+func (f *front) reportFailure(p model.Problem) {
 	if !f.s.console() {
 		f.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "advice", p.Mend, "traceback", p.Traceback)
 		return

@@ -19,10 +19,10 @@ const (
 
 // authFile is a file with the bearer tokens that the server takes, one a line.
 type authFile struct {
-	path string
-	log  *slog.Logger
-	mu   sync.Mutex // one read at a time
-	held httpd.Tokens
+	path    string
+	log     *slog.Logger
+	mu      sync.Mutex // one read at a time
+	current httpd.Tokens
 }
 
 // openAuthFile reads the tokens.
@@ -39,7 +39,7 @@ func (f *authFile) tokens() *httpd.Tokens {
 	if f == nil {
 		return nil
 	}
-	return &f.held
+	return &f.current
 }
 
 // reload reads the file anew. One that cannot be used leaves the tokens as they are.
@@ -83,7 +83,7 @@ func (f *authFile) read() error {
 			f.log.Warn("a token is short enough to be guessed", "file", f.path, "token", i+1, "characters", len(token), "at_least", shortToken)
 		}
 	}
-	f.held.Set(tokens)
+	f.current.Set(tokens)
 	f.log.Info("tokens read", "file", f.path, "tokens", len(tokens))
 	return nil
 }

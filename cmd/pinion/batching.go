@@ -14,15 +14,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/listener"
+	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/nearest"
 	"pinion/httpd"
 	"pinion/runtime/batch"
-	"pinion/runtime/batching"
 	"pinion/runtime/metrics"
+	"pinion/runtime/ventu"
 )
 
 const batchingHelp = `Gather HTTP requests into batches for workers that connect by themselves, as github.com/kemingy/batching does it: a
 drop-in for that service. Workers are ventu services in socket mode, or any program that speaks the protocol.
-docs/batching-dropin.md says what differs. Flags may have one dash or two.
+docs/how-to/batching-dropin.md says what differs. Flags may have one dash or two.
 
 Usage:
   pinion batching [flags]
@@ -56,7 +59,7 @@ func newBatching() *cobra.Command {
 	return cmd
 }
 
-// batchingSettings is everything that 'pinion batching' can be told.
+// batchingSettings are the flags of 'pinion batching'.
 type batchingSettings struct {
 	address, protocol, host string
 	size, capacity, port    int
@@ -75,9 +78,9 @@ func (s *batchingSettings) flags() *flag.FlagSet {
 	f.StringVar(&s.address, "address", "batching.socket", "where workers connect: the `path` of a unix socket, or host:port")
 	f.StringVar(&s.protocol, "protocol", "unix", "unix or tcp")
 	f.IntVar(&s.size, "batch", 32, "largest batch, 1 to 4096")
-	f.IntVar(&s.capacity, "capacity", 1024, "how many requests may wait for a worker; one more is answered 429")
-	f.IntVar(&s.latency, "latency", 10, "`ms` for which a batch that is not full waits for more; where it is not given, the wait adapts\n"+
-		"to the workers and the load, and a lone request leaves at once")
+	f.IntVar(&s.capacity, "capacity", 1024, "how many requests may wait for a worker; when it is full, the answer is 429")
+	f.IntVar(&s.latency, "latency", 10, "`ms` for which a batch that is not full waits for more; without this flag the wait adapts\n"+
+		"to the workers and the load, and a single request is sent at once")
 	f.IntVar(&s.timeout, "timeout", 5000, "`ms` after which a request is answered 408")
 	f.StringVar(&s.host, "host", "0.0.0.0", "address to listen on for HTTP, or unix:/path")
 	f.IntVar(&s.port, "port", 8080, "port to listen on for HTTP; 0 picks a free one and prints it")
@@ -118,7 +121,7 @@ func suggestGoFlag(f *flag.FlagSet, args []string, err error) error {
 	}
 	best, distance := "", len(name)/2+1
 	f.VisitAll(func(known *flag.Flag) {
-		if d := editDistance(name, known.Name); d < distance {
+		if d := nearest.Distance(name, known.Name); d < distance {
 			best, distance = known.Name, d
 		}
 	})
@@ -143,13 +146,13 @@ func (s *batchingSettings) check() error {
 		return fmt.Errorf("-timeout %d: it is at least 1", s.timeout)
 	case s.port < 0 || s.port > 65535:
 		return fmt.Errorf("-port %d: a port is 0 to 65535", s.port)
-	case s.maxBody < 1 || s.maxBody > batching.LargestBody:
-		return fmt.Errorf("-max-body %d: it is 1 to %d", s.maxBody, batching.LargestBody)
+	case s.maxBody < 1 || s.maxBody > ventu.LargestBody:
+		return fmt.Errorf("-max-body %d: it is 1 to %d", s.maxBody, ventu.LargestBody)
 	case s.grace < 0:
 		return fmt.Errorf("-grace %s: it is at least 0", s.grace)
 	}
-	if _, ok := parseLevel(s.logLevel); !ok {
-		return fmt.Errorf("-log-level %q: it is %s", s.logLevel, logLevels)
+	if _, ok := logsink.ParseLevel(s.logLevel); !ok {
+		return fmt.Errorf("-log-level %q: it is %s", s.logLevel, logsink.Levels)
 	}
 	if err := checkFormat(s.logFormat); err != nil {
 		return fmt.Errorf("-log-format %w", err)
@@ -157,10 +160,10 @@ func (s *batchingSettings) check() error {
 	return nil
 }
 
-// gather is how long batches wait, as batching.Options says it.
+// gather is how long batches wait, as ventu.Options says it.
 func (s *batchingSettings) gather() time.Duration {
 	if !s.latencyGiven {
-		return batching.Adaptive
+		return ventu.Adaptive
 	}
 	return time.Duration(s.latency) * time.Millisecond
 }
@@ -169,7 +172,7 @@ func (s *batchingSettings) gather() time.Duration {
 type batchingFront struct {
 	s       *batchingSettings
 	log     *slog.Logger
-	queue   *batching.Queue
+	queue   *ventu.Queue
 	http    *httpd.Server
 	metrics *metrics.Set
 	served  chan error // why a socket failed
@@ -178,14 +181,14 @@ type batchingFront struct {
 func serveBatching(s *batchingSettings) error {
 	f := &batchingFront{s: s, served: make(chan error, 2)}
 	log, sink := (&settings{logLevel: s.logLevel, logFormat: s.logFormat}).logger()
-	defer sink.Flush(lastFlush)
+	defer sink.Flush(logsink.FlushTimeout)
 	f.log = log
-	if limit := heedMemoryLimit(0); limit > 0 {
+	if limit := applyMemoryLimit(0); limit > 0 {
 		f.log.Debug("memory has a soft limit", "bytes", limit)
 	}
 	signals := watchSignals(false)
 	f.metrics = metrics.New(metrics.Options{Version: version, Load: f.load, Workers: f.workers, DroppedLogs: sink.Dropped, SetsAside: true})
-	f.queue = batching.New(batching.Options{
+	f.queue = ventu.New(ventu.Options{
 		MaxSize: s.size, Gather: s.gather(), Capacity: s.capacity, Timeout: time.Duration(s.timeout) * time.Millisecond,
 		MaxAnswer: s.maxBody, LeaveSockets: s.leaveSockets, Logger: f.log, Observer: batchingObserver{f.metrics},
 	})
@@ -196,7 +199,7 @@ func serveBatching(s *batchingSettings) error {
 	if err != nil {
 		return &exitError{exitFailure, err}
 	}
-	clients, address, err := listen(s.host, s.port, portSetting{"-port", ""})
+	clients, address, err := listener.Listen(s.host, s.port, listener.PortSetting{Flag: "-port", Variable: ""})
 	if err != nil {
 		workers.Close()
 		return &exitError{exitFailure, err}
@@ -213,7 +216,7 @@ func serveBatching(s *batchingSettings) error {
 
 // waitText says how long batches wait.
 func (f *batchingFront) waitText() string {
-	if g := f.s.gather(); g != batching.Adaptive {
+	if g := f.s.gather(); g != ventu.Adaptive {
 		return g.String()
 	}
 	return "adaptive"
@@ -222,7 +225,7 @@ func (f *batchingFront) waitText() string {
 // listenWorkers opens the socket that workers connect to.
 func listenWorkers(protocol, address string) (net.Listener, error) {
 	if protocol == "unix" {
-		if err := removeStale(address); err != nil {
+		if err := listener.RemoveStale(address); err != nil {
 			return nil, err
 		}
 	}
@@ -233,7 +236,7 @@ func listenWorkers(protocol, address string) (net.Listener, error) {
 	return ln, nil
 }
 
-// run serves until it is told to stop; it returns the exit code.
+// run serves until the server stops; it returns the exit code.
 func (f *batchingFront) run(signals <-chan os.Signal) int {
 	code := exitOK
 	select {

@@ -4,13 +4,13 @@ import (
 	"time"
 
 	"pinion/httpd"
-	"pinion/runtime/batching"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
+	"pinion/runtime/ventu"
 )
 
 // batchingJobs is the queue as httpd wants it.
-type batchingJobs struct{ *batching.Queue }
+type batchingJobs struct{ *ventu.Queue }
 
 var _ httpd.Jobs = batchingJobs{}
 
@@ -23,19 +23,19 @@ func (b batchingJobs) Submit(body []byte) (httpd.Job, bool) {
 // batchingObserver tells the metrics what the queue does. To them a job is a prediction.
 type batchingObserver struct{ set *metrics.Set }
 
-var _ batching.Observer = batchingObserver{}
+var _ ventu.Observer = batchingObserver{}
 
-// Ended implements batching.Observer.
-func (o batchingObserver) Ended(e batching.End) {
+// Ended implements ventu.Observer.
+func (o batchingObserver) Ended(e ventu.End) {
 	end := metrics.End{Status: predict.Failed, Total: e.Total, Queue: e.Queue, Predict: e.Worker}
 	switch e.Status {
-	case batching.StatusDone:
+	case ventu.StatusDone:
 		end.Status = predict.Succeeded
-	case batching.StatusGone:
+	case ventu.StatusCanceled:
 		end.Status = predict.Canceled
-	case batching.StatusInvalid:
+	case ventu.StatusInvalid:
 		end.Reason = metrics.ReasonValidation
-	case batching.StatusTimeout:
+	case ventu.StatusTimeout:
 		end.Reason = metrics.ReasonTimeout
 	default:
 		end.Reason = metrics.ReasonCrash
@@ -43,21 +43,21 @@ func (o batchingObserver) Ended(e batching.End) {
 	o.set.Ended(end)
 }
 
-// Refused implements batching.Observer.
+// Refused implements ventu.Observer.
 func (o batchingObserver) Refused() {
 	o.set.Refused(predict.KindPrediction, predict.Sync, metrics.ReasonCapacity)
 }
 
-// Batch implements batching.Observer.
+// Batch implements ventu.Observer.
 func (o batchingObserver) Batch(size int, held time.Duration) { o.set.Batch(size, held) }
 
-// Connected implements batching.Observer.
+// Connected implements ventu.Observer.
 func (o batchingObserver) Connected() { o.set.WorkerStarted() }
 
-// SetAside implements batching.Observer.
-func (o batchingObserver) SetAside() { o.set.WorkerSetAside() }
+// Suspended implements ventu.Observer.
+func (o batchingObserver) Suspended() { o.set.WorkerSetAside() }
 
-// Disconnected implements batching.Observer.
+// Disconnected implements ventu.Observer.
 func (o batchingObserver) Disconnected(failed bool) {
 	cause := metrics.ExitLeft
 	if failed {

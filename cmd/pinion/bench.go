@@ -12,18 +12,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/load"
+	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/terminal"
 )
 
 // benching is 'pinion bench'.
 type benching struct {
-	subject     subject
-	input       inputFlags
+	flags       modelFlags
+	input       modelio.InputFlags
 	connections int
 	rate        float64
 	length      time.Duration
 	warmup      time.Duration
 	output      string
-	screen      *screen
+	screen      *terminal.Screen
 }
 
 func newBench() *cobra.Command {
@@ -47,17 +49,17 @@ The input is made of the schema's examples, and of values of the right types. -i
 			if err := b.check(args, flags); err != nil {
 				return err
 			}
-			b.input.isSet = cmd.Flags().Changed("json")
+			b.input.IsSet = cmd.Flags().Changed("json")
 			if b.rate > 0 && !cmd.Flags().Changed("connections") {
 				b.connections = 256
 			}
-			b.screen = newScreen(os.Stderr)
-			defer b.screen.hide()
+			b.screen = terminal.NewScreen(os.Stderr)
+			defer b.screen.Hide()
 			return failed(b.run(folderOf(args), flags))
 		},
 	}
-	b.subject.bindFlags(cmd.Flags())
-	b.input.bindFlags(cmd.Flags())
+	b.flags.bindFlags(cmd.Flags())
+	b.input.BindFlags(cmd.Flags())
 	f := cmd.Flags()
 	f.Lookup("json").Usage = "the whole input: a JSON object, @file, or - for stdin"
 	f.IntVarP(&b.connections, "connections", "c", 8, "connections; with --rate at most so many (then default: 256)")
@@ -95,13 +97,13 @@ func (b *benching) run(target string, flags []string) error {
 	go func() {
 		<-signals
 		close(stop)
-		<-signals // whoever does not want to wait for the last answers
+		<-signals // a second signal does not wait for the last answers
 		os.Exit(exitInterrupted)
 	}()
 	if isHTTP(target) {
 		return b.measure(strings.TrimRight(target, "/"), stop)
 	}
-	b.screen.show("setting the model up")
+	b.screen.Show("setting the model up")
 	s, err := startServer(b.serveArguments(target, flags), stop)
 	if err != nil {
 		return err
@@ -110,13 +112,13 @@ func (b *benching) run(target string, flags []string) error {
 	return b.measure(s.address, stop)
 }
 
-// serveArguments are those of the server of this command's own. Whatever has a connection may wait for its turn, as
-// long as it takes: a place that is missing would be measured as errors.
+// serveArguments are those of the server that this command starts. Its queue holds a prediction of every connection, without a
+// time limit: a full queue would be measured as errors.
 func (b *benching) serveArguments(dir string, flags []string) []string {
 	args := []string{"serve", dir, "--host", "127.0.0.1", "--port", "0", "--log-level", "info", "--log-format", "json",
 		"--queue", fmt.Sprint(b.connections), "--queue-timeout", "1h"}
-	for flag, value := range map[string]string{"--predictor": b.subject.predictor, "--python": b.subject.python, "--libpython": b.subject.libPython,
-		"--none-defaults": string(b.subject.noneDefaults)} {
+	for flag, value := range map[string]string{"--predictor": b.flags.predictor, "--python": b.flags.python, "--libpython": b.flags.libPython,
+		"--none-defaults": string(b.flags.noneDefaults)} {
 		if value != "" {
 			args = append(args, flag, value)
 		}
@@ -126,20 +128,20 @@ func (b *benching) serveArguments(dir string, flags []string) []string {
 
 // measure finds the input, tries it once, and measures.
 func (b *benching) measure(base string, stop <-chan struct{}) error {
-	b.screen.show("reading the schema")
+	b.screen.Show("reading the schema")
 	document, err := fetchDocument(base)
 	if err != nil {
 		return err
 	}
-	f, err := readFields(document, false)
+	f, err := modelio.ReadFields(document, false)
 	if err != nil {
 		return err
 	}
 	var input []byte
-	if len(b.input.pairs) == 0 && !b.input.isSet {
-		input, err = f.sample()
+	if len(b.input.Pairs) == 0 && !b.input.IsSet {
+		input, err = f.Sample()
 	} else {
-		input, err = b.input.read(f, os.Stdin)
+		input, err = b.input.Read(f, os.Stdin)
 	}
 	if err != nil {
 		return misused(err)
@@ -151,10 +153,10 @@ func (b *benching) measure(base string, stop <-chan struct{}) error {
 	if err := try(o); err != nil {
 		return err
 	}
-	b.screen.show("measuring")
+	b.screen.Show("measuring")
 	r := load.Run(o)
-	b.screen.hide()
-	return b.tell(report{target: base, input: input, asked: o, got: r})
+	b.screen.Hide()
+	return b.report(report{target: base, input: input, asked: o, got: r})
 }
 
 // try asks once: an input that does not do would be measured for nothing.

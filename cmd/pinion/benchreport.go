@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"pinion/cmd/pinion/internal/load"
+	"pinion/cmd/pinion/internal/terminal"
 )
 
-// report is what 'pinion bench' tells.
+// report is the result of 'pinion bench'.
 type report struct {
 	target string
 	input  []byte
@@ -21,11 +22,11 @@ type report struct {
 	got    *load.Result
 }
 
-// tell prints the report. No success at all is a failure.
-func (b *benching) tell(r report) error {
+// report prints the report. No success at all is a failure.
+func (b *benching) report(r report) error {
 	if b.output != "-" {
 		r.write(os.Stdout)
-		if isTerminal(os.Stdout) {
+		if terminal.IsTerminal(os.Stdout) {
 			r.draw(os.Stdout)
 		}
 	}
@@ -50,7 +51,7 @@ func (b *benching) tell(r report) error {
 	return nil
 }
 
-// quantiles are those that are told.
+// quantiles are those in the report.
 var quantiles = []struct {
 	name string
 	q    float64

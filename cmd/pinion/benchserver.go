@@ -37,7 +37,7 @@ func startServer(args []string, stop <-chan struct{}) (*ownServer, error) {
 		return nil, fmt.Errorf("find own binary: %w", err)
 	}
 	cmd := exec.Command(exe, args...)
-	// A Ctrl-C is this command's to hear. Where it is killed, the server is told to end.
+	// Ctrl-C goes to this command alone. If this command is killed, the server gets SIGTERM.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	log, err := cmd.StderrPipe()
 	if err != nil {

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,15 +14,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/schemadiff"
+	"pinion/cmd/pinion/internal/terminal"
 	"pinion/pyembed/locate"
 	"pinion/runtime/supervise"
 )
 
-// healthPatience is how long the model's own healthcheck may take in a check.
-const healthPatience = 5 * time.Second
+// healthTimeout is how long the model's own healthcheck may take in a check.
+const healthTimeout = 5 * time.Second
 
 func newCheck() *cobra.Command {
-	c := &check{by: reader{how: readCheck}}
+	c := &check{by: model.Reader{How: model.ReadCheck}}
 	cmd := &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Look for mistakes in a model, without serving it",
@@ -32,7 +37,7 @@ its interface, which is imported for that unless its files then run commands or 
 what to do about it; the exit code is 1 where there is any. What need not be a mistake is a warning.`,
 		Args: oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.by.check(); err != nil {
+			if err := c.by.Check(); err != nil {
 				return err
 			}
 			if err := c.run(folderOf(args)); err != nil {
@@ -47,8 +52,8 @@ what to do about it; the exit code is 1 where there is any. What need not be a m
 			return nil
 		},
 	}
-	c.subject.bindFlags(cmd.Flags())
-	c.by.bindFlags(cmd.Flags())
+	c.flags.bindFlags(cmd.Flags())
+	c.by.BindFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&c.setup, "setup", false, "set the model up too")
 	cmd.Flags().BoolVar(&c.asJSON, "json", false, "print a JSON object")
 	return cmd
@@ -56,58 +61,58 @@ what to do about it; the exit code is 1 where there is any. What need not be a m
 
 // check is what 'pinion check' finds.
 type check struct {
-	subject subject
-	by      reader
-	file    *cogYAMLCheck
+	flags modelFlags
+	by    model.Reader
+	file  *model.CogYAMLReport
 	// readOnly: the source was looked at, and the model not imported.
 	readOnly bool
 	setup    bool
 	asJSON   bool
 
-	Folder    string    `json:"folder"`
-	Predictor string    `json:"predictor,omitempty"`
-	Train     string    `json:"train,omitempty"`
-	Python    string    `json:"python,omitempty"`
-	Version   string    `json:"python_version,omitempty"`
-	Inputs    []string  `json:"inputs,omitempty"`
-	SetUp     bool      `json:"set_up"`
-	Problems  []problem `json:"problems"`
-	Warnings  []problem `json:"warnings"` // what may be as it should be
+	Folder    string          `json:"folder"`
+	Predictor string          `json:"predictor,omitempty"`
+	Train     string          `json:"train,omitempty"`
+	Python    string          `json:"python,omitempty"`
+	Version   string          `json:"python_version,omitempty"`
+	Inputs    []string        `json:"inputs,omitempty"`
+	SetUp     bool            `json:"set_up"`
+	Problems  []model.Problem `json:"problems"`
+	Warnings  []model.Problem `json:"warnings"` // what may be as it should be
 }
 
-func (c *check) add(p ...problem)  { c.Problems = append(c.Problems, p...) }
-func (c *check) warn(p ...problem) { c.Warnings = append(c.Warnings, p...) }
+func (c *check) add(p ...model.Problem)  { c.Problems = append(c.Problems, p...) }
+func (c *check) warn(p ...model.Problem) { c.Warnings = append(c.Warnings, p...) }
 
 // run looks at one thing after the other, as far as one can be looked at without the one before.
 func (c *check) run(dir string) error {
-	c.Problems, c.Warnings = []problem{}, []problem{}
+	c.Problems, c.Warnings = []model.Problem{}, []model.Problem{}
 	c.Folder = dir
 	if abs, err := filepath.Abs(dir); err == nil {
 		c.Folder = abs
 	}
-	c.file = checkCogYAML(c.Folder)
-	c.add(c.file.problems...)
-	m, err := findModel(dir, c.subject.predictor, os.Getenv)
+	c.file = model.CheckCogYAML(c.Folder)
+	c.add(c.file.Problems...)
+	m, err := model.Find(dir, c.flags.predictor, os.Getenv)
 	if err != nil {
 		if len(c.Problems) == 0 {
-			c.add(problem{What: err.Error()})
+			c.add(model.Problem{What: err.Error()})
 		}
-		m = guessModel(c.Folder, c.subject.predictor, os.Getenv)
+		m = model.Guess(c.Folder, c.flags.predictor, os.Getenv)
 	}
 	if m != nil {
 		c.Predictor, c.Train = m.Ref, m.Train
-		if err := m.settleNoneDefaults(c.subject.noneDefaults); err != nil {
+		if err := m.SettleNoneDefaults(c.flags.noneDefaults); err != nil {
 			return misused(err)
 		}
 	}
 	python := c.interpreter()
-	if err := c.file.machine(python); err != nil {
-		if exit, is := err.(*exitError); is {
-			return exit
+	if err := c.file.CheckMachine(python); err != nil {
+		if errors.Is(err, contain.ErrInterrupted) {
+			return failed(err)
 		}
-		c.add(problem{What: err.Error()})
+		c.add(model.Problem{What: err.Error()})
 	}
-	c.warn(c.file.warnings...)
+	c.warn(c.file.Warnings...)
 	if m == nil || python == nil || !c.fileExists(m) {
 		return nil
 	}
@@ -118,25 +123,25 @@ func (c *check) run(dir string) error {
 	return err
 }
 
-func (c *check) fileExists(m *model) bool {
-	file, _, _ := strings.Cut(m.name(), ":")
+func (c *check) fileExists(m *model.Model) bool {
+	file, _, _ := strings.Cut(m.Name(), ":")
 	_, err := os.Stat(filepath.Join(m.Dir, file))
 	if err != nil && len(c.Problems) == 0 {
-		c.add(problem{What: fmt.Sprintf("%s: there is no file %s in %s", m.name(), file, m.Dir), Mend: "name the predictor as FILE.py:NAME"})
+		c.add(model.Problem{What: fmt.Sprintf("%s: there is no file %s in %s", m.Name(), file, m.Dir), Mend: "name the predictor as FILE.py:NAME"})
 	}
 	return err == nil
 }
 
 // interpreter finds the interpreter and its library, or says why there is none.
 func (c *check) interpreter() *locate.Python {
-	o := locate.Options{Python: c.subject.python, LibPython: c.subject.libPython, Dir: c.Folder}
+	o := locate.Options{Python: c.flags.python, LibPython: c.flags.libPython, Dir: c.Folder}
 	python, err := locate.Find(o)
-	var told *locate.Error
+	var notFound *locate.Error
 	switch {
-	case errors.As(err, &told):
-		c.add(problem{What: told.What, Mend: told.Do})
+	case errors.As(err, &notFound):
+		c.add(model.Problem{What: notFound.What, Mend: notFound.Do})
 	case err != nil:
-		c.add(problem{What: err.Error()})
+		c.add(model.Problem{What: err.Error()})
 	}
 	if err != nil { // without a library the source can be looked at all the same
 		if python, err = locate.Interpreter(o); err != nil {
@@ -149,18 +154,18 @@ func (c *check) interpreter() *locate.Python {
 
 // source looks at the model's source and at the document that it brings. good: the model may be set up. The error is
 // for a user who interrupted it.
-func (c *check) source(m *model, python *locate.Python) (good bool, err error) {
-	r, err := readSource(m, python, c.by)
-	if exit, is := err.(*exitError); is {
-		return false, exit
+func (c *check) source(m *model.Model, python *locate.Python) (good bool, err error) {
+	r, err := model.ReadSource(m, python, c.by)
+	if errors.Is(err, contain.ErrInterrupted) {
+		return false, failed(err)
 	}
 	if err != nil {
-		c.add(problem{What: err.Error()})
+		c.add(model.Problem{What: err.Error()})
 		return false, nil
 	}
 	for _, p := range r.Problems {
 		if p.File == "" { // it is about the reference itself
-			p.File, p.Line = c.file.line()
+			p.File, p.Line = c.file.PredictorLine()
 		}
 		c.add(p)
 	}
@@ -168,12 +173,12 @@ func (c *check) source(m *model, python *locate.Python) (good bool, err error) {
 	c.readOnly = r.How == "static"
 	c.notImported(r)
 	document := r.Document
-	stored, err := readStored(m.Dir)
-	if stored != nil && document != nil && m.NoneDefaults == noneOptional {
-		stored, err = withNoneDefaults(stored, document)
+	stored, err := model.ReadStored(m.Dir)
+	if stored != nil && document != nil && m.NoneDefaults == model.NoneOptional {
+		stored, err = model.WithNoneDefaults(stored, document)
 	}
 	if err != nil {
-		c.add(problem{File: storedSchema, What: err.Error()})
+		c.add(model.Problem{File: model.StoredSchema, What: err.Error()})
 	} else if stored != nil {
 		c.compare(stored, document)
 		document = stored
@@ -181,12 +186,12 @@ func (c *check) source(m *model, python *locate.Python) (good bool, err error) {
 	if document == nil {
 		return c.setup && len(c.Problems) == 0, nil // the worker imports it
 	}
-	f, err := readFields(document, m.Ref == "")
+	f, err := modelio.ReadFields(document, m.Ref == "")
 	if err != nil {
-		c.add(problem{File: storedSchema, What: err.Error(), Mend: "mend it, or remove it to have the schema made from the source"})
+		c.add(model.Problem{File: model.StoredSchema, What: err.Error(), Mend: "mend it, or remove it to have the schema made from the source"})
 		return false, nil
 	}
-	c.Inputs = f.order
+	c.Inputs = f.Order
 	return true, nil
 }
 
@@ -195,14 +200,14 @@ func (c *check) compare(stored, made []byte) {
 	if made == nil {
 		return
 	}
-	for _, difference := range compareSchemas(stored, made) {
-		c.warn(problem{File: storedSchema, What: difference, Mend: "the file is used; remove it to have the schema made from the source"})
+	for _, difference := range schemadiff.Compare(stored, made) {
+		c.warn(model.Problem{File: model.StoredSchema, What: difference, Mend: "the file is used; remove it to have the schema made from the source"})
 	}
 }
 
 // notImported says of a model that runs commands at its import what that means for the check. With --setup it means
 // nothing, for a worker imports the model then.
-func (c *check) notImported(r *reading) {
+func (c *check) notImported(r *model.Reading) {
 	if c.setup {
 		return
 	}
@@ -221,15 +226,15 @@ func (c *check) notImported(r *reading) {
 }
 
 // setUp sets the model up in a worker, and asks for its health.
-func (c *check) setUp(m *model, python *locate.Python) {
-	screen := newScreen(os.Stderr)
-	defer screen.hide()
-	e, err := newEngine(m, python, m.mode("predict"), true, slog.New(modelLog{screen}))
+func (c *check) setUp(m *model.Model, python *locate.Python) {
+	screen := terminal.NewScreen(os.Stderr)
+	defer screen.Hide()
+	e, err := newLocalRunner(m, python, m.Mode("predict"), true, terminal.NewModelLog(screen))
 	if err != nil {
-		c.add(problem{What: err.Error()})
+		c.add(model.Problem{What: err.Error()})
 		return
 	}
-	screen.show("setting the model up")
+	screen.Show("setting the model up")
 	if err := e.ready(); err != nil {
 		e.close(true)
 		c.add(setupProblem(e.worker.Status(), err))
@@ -237,20 +242,20 @@ func (c *check) setUp(m *model, python *locate.Python) {
 	}
 	defer e.close(false)
 	c.SetUp = true
-	ctx, cancel := context.WithTimeout(context.Background(), healthPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
 	if err := e.worker.Healthcheck(ctx); err != nil {
-		c.add(problem{What: "the model's healthcheck: " + err.Error()})
+		c.add(model.Problem{What: "the model's healthcheck: " + err.Error()})
 	}
 }
 
 // setupProblem is a setup that failed; its traceback was printed.
-func setupProblem(st supervise.Status, err error) problem {
-	p := problem{What: err.Error()}
-	if told := st.Setup.Problem; told != nil {
-		p = problem{File: told.File, Line: told.Line, What: "setup failed: " + told.What, Mend: told.Mend}
+func setupProblem(st supervise.Status, err error) model.Problem {
+	p := model.Problem{What: err.Error()}
+	if setup := st.Setup.Problem; setup != nil {
+		p = model.Problem{File: setup.File, Line: setup.Line, What: "setup failed: " + setup.What, Mend: setup.Mend}
 	}
-	p.Mend = firstOf(p.Mend, "what the model printed stands above")
+	p.Mend = cmp.Or(p.Mend, "what the model printed stands above")
 	return p
 }
 
@@ -261,7 +266,7 @@ func (c *check) print(w io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("print JSON: %w", err)
 		}
-		return printJSON(w, text)
+		return modelio.PrintJSON(w, text)
 	}
 	for _, p := range c.Problems {
 		fmt.Fprintln(w, p.Traceback+p.String())
@@ -277,7 +282,7 @@ func (c *check) print(w io.Writer) error {
 		fmt.Fprintf(w, "%s%s in %s\n", counted(n, "problem"), warnings, c.Folder)
 		return nil
 	}
-	fmt.Fprintf(w, "no problem%s: %s %s with Python %s (%s)\n", warnings, firstOf(c.Predictor, c.Train), c.how(), c.Version, c.Python)
+	fmt.Fprintf(w, "no problem%s: %s %s with Python %s (%s)\n", warnings, cmp.Or(c.Predictor, c.Train), c.how(), c.Version, c.Python)
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/terminal"
 )
 
 // developmentSettings are for those who work on a model. By default some of them depend on whether stderr is a terminal.
@@ -29,7 +31,7 @@ func (s *developmentSettings) variables() []ourVariable {
 // failsFast tells whether a setup that fails at the start ends the server. In a container it stays up, so that its health tells
 // why, and with --watch, for the next change may mend it.
 func (s *developmentSettings) failsFast() bool {
-	return s.failFast.or(isTerminal(os.Stderr) && !s.watch)
+	return s.failFast.or(terminal.IsTerminal(os.Stderr) && !s.watch)
 }
 
 // optionalBool is a switch that may have been left alone. It implements pflag.Value.

@@ -30,9 +30,9 @@ func (s *exposureSettings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.host, "host", "", "address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
 	f.StringArrayVar(&s.corsOrigins, "cors-origin", nil, "an origin whose pages may call this server, as https://example.com; * for all; may be repeated")
 	f.StringVar(&s.shutdownFrom, "shutdown-from", fromLocal, "local or any: who may POST /shutdown, programs on this machine or every client (PINION_SHUTDOWN_FROM)")
-	f.BoolVar(&s.noShutdown, "no-shutdown", false, "POST /shutdown is not found (PINION_NO_SHUTDOWN)")
-	f.StringVar(&s.authFile, "auth-token-file", "", "a file of bearer tokens, one a line; requests without one are refused (PINION_AUTH_TOKEN_FILE)")
-	f.StringSliceVar(&s.authPublic, "auth-public", []string{"docs"}, "pages that want no token: docs, openapi, metrics, or none (PINION_AUTH_PUBLIC)")
+	f.BoolVar(&s.noShutdown, "no-shutdown", false, "do not serve POST /shutdown (PINION_NO_SHUTDOWN)")
+	f.StringVar(&s.authFile, "auth-token-file", "", "file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
+	f.StringSliceVar(&s.authPublic, "auth-public", []string{"docs"}, "pages that need no token: docs, openapi, metrics, or none (PINION_AUTH_PUBLIC)")
 	f.IntVar(&s.metricsPort, "metrics-port", -1, "a port for /metrics and the probes alone, without tokens; 0 picks a free one (PINION_METRICS_PORT; default: the server's own port)")
 	f.Lookup("metrics-port").DefValue = "0" // the usage text names the default
 	f.StringVar(&s.metricsHost, "metrics-host", "", "address to listen on with --metrics-port (PINION_METRICS_HOST; default: that of --host)")
@@ -95,8 +95,8 @@ func (s *exposureSettings) monitorAddress() string {
 	}
 }
 
-// address is the address to listen on. A server that nobody configured is for its own machine. A container's own
-// network decides who reaches it, and its loopback address would be reached by nobody.
+// address is the address to listen on. The default is this machine alone, but all addresses in a container: its network
+// decides who reaches it, and its loopback address cannot be reached from outside.
 func (s *exposureSettings) address() string {
 	switch {
 	case s.host != "":

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/cmd/pinion/internal/listener"
+)
 
 // TestInContainer: any one trace of a container's is enough.
 func TestInContainer(t *testing.T) {
@@ -39,7 +43,7 @@ func TestReachable(t *testing.T) {
 		{"http://gpu:5000", "http://gpu:5000", false},
 		{"unix:/s", "unix:/s", false},
 	} {
-		if got, all := reachable(c.bound); got != c.want || all != c.all {
+		if got, all := listener.Reachable(c.bound); got != c.want || all != c.all {
 			t.Errorf("%s: %s, %v", c.bound, got, all)
 		}
 	}

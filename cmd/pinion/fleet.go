@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/gpus"
 	"pinion/runtime/supervise"
 )
 
@@ -30,15 +31,15 @@ type fleetSettings struct {
 func (s *fleetSettings) bindFlags(f *pflag.FlagSet) {
 	s.workers = 1
 	f.Var(&s.workers, "workers", "worker processes, or auto: one for each visible GPU, else 1 (PINION_WORKERS)")
-	f.StringVar(&s.gpus, "gpus", "", `all to every worker; "each": one of its own; or a list, "0;1;2,3" (PINION_GPUS; default: all)`)
+	f.StringVar(&s.gpus, "gpus", "", `all: every worker sees all GPUs; each: one GPU each; or a list, "0;1;2,3" (PINION_GPUS; default: all)`)
 	f.DurationVar(&s.predictLimit, "predict-timeout", 0, "how long a prediction may run before it is cancelled and fails; 0: any time (PINION_PREDICT_TIMEOUT)")
-	f.DurationVar(&s.hangTimeout, "hang-timeout", time.Minute, "how long a worker may give no sign of life, or a free slot of it take no prediction, before it is replaced, however long predictions take; 0: any time (PINION_HANG_TIMEOUT)")
-	f.IntVar(&s.maxRequests, "max-requests", 0, "a worker is replaced after so many predictions; 0: never (PINION_MAX_REQUESTS)")
-	f.Var(&s.maxRSS, "max-rss", "a worker is replaced above so much memory, as 8GiB; 0: never (PINION_MAX_RSS)")
-	f.StringVar(&s.renewal, "reload-strategy", string(supervise.StartFirst), "start-first: a worker leaves when its successor is ready; stop-first: before that, where there is no memory for both (PINION_RELOAD_STRATEGY)")
+	f.DurationVar(&s.hangTimeout, "hang-timeout", time.Minute, "how long a worker may give no sign of life, or not begin a prediction that one of its free slots was given, before it is replaced, however long predictions take; 0: any time (PINION_HANG_TIMEOUT)")
+	f.IntVar(&s.maxRequests, "max-requests", 0, "replace a worker after this number of predictions; 0: never (PINION_MAX_REQUESTS)")
+	f.Var(&s.maxRSS, "max-rss", "replace a worker that uses more memory, as 8GiB; 0: never (PINION_MAX_RSS)")
+	f.StringVar(&s.renewal, "reload-strategy", string(supervise.StartFirst), "start-first: a worker stops when its successor is ready; stop-first: it stops before, for models that fit into memory once (PINION_RELOAD_STRATEGY)")
 	f.BoolVar(&s.reload, "reload", false, "allow POST /reload, from this machine only: new workers on the changed model (PINION_RELOAD)")
-	f.BoolVar(&s.preload, "preload", false, "import the model's modules once, in a process of its own from which workers are forked (PINION_PRELOAD)")
-	f.IntVar(&s.setupRetries, "setup-retries", 0, "how often a setup that fails is tried again before any has gone well (PINION_SETUP_RETRIES)")
+	f.BoolVar(&s.preload, "preload", false, "import the model's modules once, in a preload process from which workers are forked (PINION_PRELOAD)")
+	f.IntVar(&s.setupRetries, "setup-retries", 0, "how often a failed setup is retried until the first one succeeds (PINION_SETUP_RETRIES)")
 }
 
 // ourVariable is one of our environment variables, and the flag that counts before it.
@@ -82,8 +83,8 @@ func (s *fleetSettings) check() error {
 }
 
 // plan shares out the GPUs.
-func (s *fleetSettings) plan() (gpuPlan, error) {
-	plan, err := planGPUs(s.gpus, int(s.workers), s.workersGiven, visible())
+func (s *fleetSettings) plan() (gpus.Plan, error) {
+	plan, err := gpus.MakePlan(s.gpus, int(s.workers), s.workersGiven, gpus.Visible())
 	if err != nil {
 		err = fmt.Errorf("--gpus %s: %w", s.gpus, err)
 	}

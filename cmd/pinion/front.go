@@ -1,15 +1,21 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"log/slog"
 	"net"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"pinion/cmd/pinion/internal/gpus"
+	"pinion/cmd/pinion/internal/heap"
+	"pinion/cmd/pinion/internal/listener"
+	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/rundir"
 	"pinion/httpd"
 	"pinion/httpd/page"
 	"pinion/pyembed/locate"
@@ -26,42 +32,42 @@ import (
 
 // front is the wired server.
 type front struct {
-	s        *settings
-	log      *slog.Logger
-	sink     *logSink // where log goes
-	dir      *runDir
-	image    image
-	files    *files.Store
-	pool     *slot.Pool
-	svc      *service.Service
-	metrics  *metrics.Set
-	budget   *memory.Budget
-	heap     atomic.Pointer[heap] // nil before the model is being set up, and where it is the user's
-	webhooks *webhook.Sender
-	http     *httpd.Server
-	ln       net.Listener
-	monitor  *httpd.Server // nil: metrics and probes have no port of their own
-	watched  net.Listener  // the monitor's
-	auth     *authFile     // nil: no token is wanted
-	workers  []*supervise.Supervisor
-	asked    chan struct{} // a token: a client asked for a shutdown
-	broken   chan struct{} // closed: the first setup has failed, which is to end the server
-	address  string
-	model    *model
-	current  atomic.Pointer[model] // as it was last read
-	python   *locate.Python
-	plan     gpuPlan
-	fleet    *supervise.Fleet
-	orphans  *supervise.Orphans
-	template *supervise.Template // nil: none was asked for
-	reloads  reloads
-	watcher  *watch.Watcher   // of the model's folder; nil: there is none
-	sdkLock  sync.Mutex       // see keepSDK
-	sdk      string           // where hire found the cog package; "" after the first start
-	signals  <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
+	s         *settings
+	log       *slog.Logger
+	sink      *logsink.Sink // where log goes
+	dir       *rundir.Dir
+	image     image
+	files     *files.Store
+	pool      *slot.Pool
+	svc       *service.Service
+	metrics   *metrics.Set
+	budget    *memory.Budget
+	heap      atomic.Pointer[heap.Heap] // nil before the model is being set up, and where it is the user's
+	webhooks  *webhook.Sender
+	http      *httpd.Server
+	ln        net.Listener
+	monitor   *httpd.Server // nil: metrics and probes have no port of their own
+	watched   net.Listener  // the monitor's
+	auth      *authFile     // nil: no token is wanted
+	workers   []*supervise.Supervisor
+	asked     chan struct{} // a token: a client asked for a shutdown
+	broken    chan struct{} // closed: the first setup has failed, which is to end the server
+	address   string
+	model     *model.Model
+	current   atomic.Pointer[model.Model] // as it was last read
+	python    *locate.Python
+	plan      gpus.Plan
+	fleet     *supervise.Fleet
+	orphans   *supervise.Orphans
+	preloader *supervise.Preloader // nil: none was asked for
+	reloads   reloads
+	watcher   *watch.Watcher   // of the model's folder; nil: there is none
+	sdkLock   sync.Mutex       // see keepSDK
+	sdk       string           // where makeSupervisors found the cog package; "" after the first start
+	signals   <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
 }
 
-func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *slog.Logger, sink *logSink) (_ *front, err error) {
+func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan, log *slog.Logger, sink *logsink.Sink) (_ *front, err error) {
 	f := &front{s: s, log: log, sink: sink, model: m, python: python, plan: plan, asked: make(chan struct{}, 1), broken: make(chan struct{})}
 	if s.fleet.preload {
 		if err := adoptWorkers(); err != nil {
@@ -70,14 +76,14 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 	}
 	f.orphans = reapOrphans()
 	f.fleet = supervise.NewFleet(f.orphans)
-	if limit := heedMemoryLimit(int64(s.memoryBudget)); limit > 0 {
+	if limit := applyMemoryLimit(int64(s.memoryBudget)); limit > 0 {
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
 	f.signals = watchSignals(s.awaitExplicitShutdown)
 	for _, w := range s.warnings {
 		f.log.Warn(w)
 	}
-	if f.dir, err = makeRunDir(); err != nil {
+	if f.dir, err = rundir.Make(); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -85,13 +91,13 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 			err = f.discard(err)
 		}
 	}()
-	go f.dir.keepFresh()
+	go f.dir.KeepFresh()
 	f.budget = newBudget(int64(s.memoryBudget))
-	f.budget.SetOnFree(func() { f.giveBack(quiet) })
+	f.budget.SetOnFree(func() { f.giveBack(heap.QuietTime) })
 	f.metrics = f.newMetrics()
 	f.files, err = files.New(files.Options{
 		OnTransfer: f.metrics.Transfer,
-		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: firstOf(s.userAgent, "pinion/"+version), DenyPrivate: s.denyPrivate, Logger: f.log,
+		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(s.userAgent, "pinion/"+version), DenyPrivate: s.denyPrivate, Logger: f.log,
 		MaxFile: s.downloadSize, MaxFiles: s.downloadFiles, Timeout: s.downloadTimeout,
 		DenyPrivateUploads: s.denyPrivateWebhooks,
 	})
@@ -100,8 +106,8 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 	}
 	f.pool = slot.NewPool(slot.Options{
 		Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit,
-		OnBatch: f.metrics.Batch,
-		Spin:    mayWait(plan.workers, cores()),
+		OnBatch:  f.metrics.Batch,
+		BusyPoll: busyPolling(s.busyPoll, plan.Workers, cores()),
 	})
 	f.webhooks = webhook.New(webhook.Options{
 		OnDelivery: f.metrics.Webhook, Memory: f.budget,
@@ -131,86 +137,55 @@ func newFront(s *settings, m *model, python *locate.Python, plan gpuPlan, log *s
 	}
 	lines, probes := s.access()
 	f.http = httpd.New(backend{f.svc, f.preloadHealth, f.budget}, httpd.Options{
-		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.title(), CORSOrigins: s.exposure.corsOrigins,
-		Docs: page.Handler(m.title()), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Reload: f.reloader(),
+		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
+		Docs: page.Handler(m.Title()), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Reload: f.reloader(),
 		Tokens: f.auth.tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.console(), Memory: f.budget,
+		Spool:      spool(f.files),
 		NoShutdown: s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
 	})
 	if f.watcher, err = f.newWatcher(); err != nil {
 		return nil, err
 	}
-	if f.ln, f.address, err = listen(s.exposure.address(), s.port, portSetting{"-p", "PORT"}); err != nil {
+	if f.ln, f.address, err = listener.Listen(s.exposure.address(), s.port, listener.PortSetting{Flag: "-p", Variable: "PORT"}); err != nil {
 		return nil, err
 	}
 	if err = f.openMonitor(); err != nil {
 		return nil, err
 	}
-	if err = f.hire(); err != nil {
+	if err = f.makeSupervisors(); err != nil {
 		return nil, err
 	}
-	f.log.Info("listening", "address", f.address, "model", m.name(), "python", python.Executable,
+	f.log.Info("listening", "address", f.address, "model", m.Name(), "python", python.Executable,
 		"python_version", python.Version, "python_from", python.Source)
 	return f, nil
 }
 
-// hire makes the supervisors of the workers.
-func (f *front) hire() error {
-	sdk, err := sdkDir(f.dir)
+// makeSupervisors makes the supervisors of the workers.
+func (f *front) makeSupervisors() error {
+	sdk, err := rundir.SDK(f.dir)
 	if err != nil {
 		return err
 	}
 	if f.image, err = ownImage(); err != nil {
 		return err
 	}
-	if f.plan.warning != "" {
-		f.log.Warn(f.plan.warning)
+	if f.plan.Warning != "" {
+		f.log.Warn(f.plan.Warning)
 	}
 	f.sdk = sdk
 	f.use(f.model)
-	spec, env := f.work(f.model, f.python, sdk)
-	f.template = f.newTemplate(runningImage, spec, env)
 	stored := &storedDocument{dir: f.model.Dir, log: f.log, current: f.current.Load}
-	for i := range f.plan.workers {
-		device, _ := f.plan.device(i)
-		w := supervise.New(supervise.Options{
-			Index:        i,
-			Exe:          runningImage,
-			Spec:         spec,
-			Env:          f.withDevice(env, i),
-			Device:       device,
-			Restart:      supervise.Restart(f.s.restart),
-			SetupTimeout: f.s.setupTimeout,
-			SetupRetries: f.s.fleet.setupRetries,
-			TellsFailure: f.s.development.failsFast(),
-			HangTimeout:  f.s.fleet.hangTimeout,
-			MaxAnswers:   f.s.fleet.maxRequests,
-			MaxMemory:    int64(f.s.fleet.maxRSS),
-			Renewal:      supervise.Renewal(f.s.fleet.renewal),
-			Batch:        f.s.batch.override(),
-			Fleet:        f.fleet,
-			Template:     f.template,
-			Linger:       true,
-			Prepare:      f.keepSDK,
-			Pool:         f.pool,
-			Logger:       f.log,
-			OnLoaded:     stored.first(f.svc.Loaded),
-			OnStart:      f.metrics.WorkerStarted,
-			OnExit:       func(v supervise.Verdict) { f.metrics.WorkerExited(string(v)) },
-			OnChange:     f.svc.Changed,
-			RequestOf:    f.svc.RequestOf,
-		})
-		f.workers = append(f.workers, w)
-		f.svc.Watch(w)
+	o := f.workerOptions(f.model, sdk, stored.first(f.svc.Loaded))
+	o.Preloader = f.newPreloader(o.Spec, o.Env)
+	f.preloader = o.Preloader
+	env := o.Env
+	for i := range f.plan.Workers {
+		o.Index, o.Env = i, f.withDevice(env, i)
+		o.Device, _ = f.plan.Device(i)
+		f.workers = append(f.workers, f.svc.Supervise(o))
 	}
 	return nil
-}
-
-// withoutSecrets leaves away what is for the front alone: a model, and whatever it starts, could tell it to anybody.
-func withoutSecrets(env []string) []string {
-	return slices.DeleteFunc(env, func(e string) bool {
-		return strings.HasPrefix(e, "WEBHOOK_AUTH_TOKEN=") || strings.HasPrefix(e, "PINION_AUTH_TOKEN=")
-	})
 }
 
 func (f *front) ask() {
@@ -235,20 +210,20 @@ func (f *front) discard(err error) error {
 	return err
 }
 
-// run serves until it is told to stop; it returns the exit code.
+// run serves until the server stops; it returns the exit code.
 func (f *front) run() int {
 	served := make(chan error, 2)
 	go func() { served <- f.http.Serve(f.ln) }()
 	if f.monitor != nil {
 		go func() { served <- f.monitor.Serve(f.watched) }()
 	}
-	if f.template != nil {
-		f.template.Start()
+	if f.preloader != nil {
+		f.preloader.Start()
 	}
 	for _, w := range f.workers {
 		go w.Run()
 	}
-	f.heap.Store(easeHeap()) // it begins with a cycle, which is in nobody's way while a worker starts
+	f.heap.Store(heap.New()) // it begins with a collection, which disturbs nothing while a worker starts
 	go f.announce()
 	f.watchReload()
 	f.followChanges()
@@ -266,12 +241,12 @@ func (f *front) run() int {
 		}
 	case err := <-served:
 		f.log.Error("the server's socket failed", "error", err)
-		f.dismiss(true)
+		f.stopWorkers(true)
 		code = exitFailure
 	case <-f.broken:
 		why := failure(f.workers[0].Status())
-		f.dismiss(true)
-		defer f.tellFailure(why)
+		f.stopWorkers(true)
+		defer f.reportFailure(why)
 		code = exitFailure
 	}
 	f.clean()
@@ -285,7 +260,7 @@ func (f *front) becameQuiet() { f.giveBack(0) }
 // of the last ones would stay.
 func (f *front) giveBack(after time.Duration) {
 	if h := f.heap.Load(); h != nil {
-		h.restSoon(after)
+		h.ReleaseSoon(after)
 	}
 }
 
@@ -304,9 +279,20 @@ func (f *front) clean() {
 	f.log.Info("stopped")
 }
 
-// refusal is why nothing is taken in any more.
+// errStopping refuses new predictions while the server stops.
 var errStopping = &predict.NotReadyError{Reason: "The server is shutting down"}
 
 // lastWait is how long after their cancelling the last predictions may take, beyond the grace that a
 // cancel itself has.
 const lastWait = 5 * time.Second
+
+// spool returns how request bodies go to disk. Where temporary files lie in memory they do not.
+func spool(store *files.Store) func(size int64) (*os.File, error) {
+	return func(size int64) (*os.File, error) {
+		file, err := store.Spool(size)
+		if errors.Is(err, files.ErrNoDisk) {
+			return nil, nil
+		}
+		return file, err
+	}
+}

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// image is the binary of this process. Workers are started from the running image, whatever became of the file since: an
+// image is the binary of this process. Workers are started from the running image, not from the file: an
 // upgrade replaces it under a server that runs, and a worker of another version speaks another protocol.
 type image struct {
 	path string // of the file that this process was started from

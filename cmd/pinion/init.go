@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"pinion/cmd/pinion/internal/model"
 )
 
 //go:embed starter/cog.yaml starter/run.py starter/requirements.txt starter/dockerignore
@@ -18,7 +20,7 @@ var starter embed.FS
 // starterFiles are the files of a new model, by the name that each has there.
 func starterFiles() [][2]string {
 	return [][2]string{
-		{cogFile, "cog.yaml"}, {"run.py", "run.py"}, {"requirements.txt", "requirements.txt"}, {".dockerignore", "dockerignore"},
+		{model.CogFile, "cog.yaml"}, {"run.py", "run.py"}, {"requirements.txt", "requirements.txt"}, {".dockerignore", "dockerignore"},
 	}
 }
 
@@ -41,7 +43,7 @@ func start(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make folder %s: %w", dir, err)
 	}
-	for _, name := range []string{cogFile, "run.py", "predict.py"} {
+	for _, name := range []string{model.CogFile, "run.py", "predict.py"} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return fmt.Errorf("%s has a %s already, and nothing is overwritten; choose another folder", dir, name)
 		}

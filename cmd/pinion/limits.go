@@ -20,9 +20,9 @@ import (
 // works harder rather than let the heap grow. It is soft: nothing fails above it.
 const memoryShare = 2 // one half
 
-// heedMemoryLimit sets Go's soft limit by the control group's, unless GOMEMLIMIT says otherwise; budget is the memory budget that
+// applyMemoryLimit sets Go's soft limit by the control group's, unless GOMEMLIMIT says otherwise; budget is the memory budget that
 // was asked for, or 0. It returns what it set, or 0.
-func heedMemoryLimit(budget int64) int64 {
+func applyMemoryLimit(budget int64) int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
 	}
@@ -39,7 +39,7 @@ const (
 	// budgetShare is the memory budget's part of the memory that the front and its workers may have. Go's collector lets the heap
 	// become twice as large as what is in use: so the front stays within its half.
 	budgetShare = 4
-	// largestBudget is as large as a budget becomes that nobody has asked for, in bytes.
+	// largestBudget bounds the default budget, in bytes.
 	largestBudget = 1 << 30
 )
 
@@ -69,8 +69,17 @@ func cores() int {
 	return n
 }
 
-// mayWait is who may keep a core busy while it waits: the front beside a worker, and the workers where there is a core for each
-// and one for the front.
-func mayWait(workers, cores int) slot.Spin {
-	return slot.Spin{Front: cores > 1, Workers: cores > workers, Pressure: supervise.CPUPressure()}
+// The values of --busy-poll.
+const (
+	busyPollAuto = "auto"
+	busyPollOff  = "off"
+)
+
+// busyPolling says who may busy-poll: the front if a CPU is left for a worker, and the workers if each has a CPU and one is
+// left for the front.
+func busyPolling(mode string, workers, cores int) slot.BusyPoll {
+	if mode == busyPollOff {
+		return slot.BusyPoll{}
+	}
+	return slot.BusyPoll{Front: cores > 1, Workers: cores > workers, Pressure: supervise.CPUPressure()}
 }

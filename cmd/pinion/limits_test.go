@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-func TestWhoMayWaitBusily(t *testing.T) {
+func TestBusyPolling(t *testing.T) {
 	for _, c := range []struct {
 		workers, cores int
 		front, each    bool
@@ -13,9 +13,12 @@ func TestWhoMayWaitBusily(t *testing.T) {
 		{2, 3, true, true},
 		{8, 4, true, false},
 	} {
-		got := mayWait(c.workers, c.cores)
+		got := busyPolling(busyPollAuto, c.workers, c.cores)
 		if got.Front != c.front || got.Workers != c.each {
 			t.Errorf("%d workers, %d cores: %v for the front, %v for workers", c.workers, c.cores, got.Front, got.Workers)
 		}
+	}
+	if got := busyPolling(busyPollOff, 1, 8); got.Front || got.Workers || got.Pressure != nil {
+		t.Errorf("off: %+v", got)
 	}
 }

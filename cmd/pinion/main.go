@@ -6,6 +6,9 @@ import (
 	"runtime"
 	"strconv"
 
+	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/logsink"
+	_ "pinion/cmd/pinion/timerslack" // its constructor runs before Go starts
 	"pinion/runtime/supervise"
 )
 
@@ -27,8 +30,8 @@ func main() {
 	if spec, ok := os.LookupEnv(supervise.EnvName); ok {
 		os.Exit(workerMain(spec))
 	}
-	if len(os.Args) > 2 && os.Args[1] == containArgument {
-		os.Exit(containMain(os.Args[2:]))
+	if len(os.Args) > 2 && os.Args[1] == contain.Argument {
+		os.Exit(contain.Main(os.Args[2:]))
 	}
 	runtime.UnlockOSThread()
 	os.Exit(run(os.Args[1:]))
@@ -47,10 +50,10 @@ func run(args []string) int {
 		code, err = e.code, e.err
 	}
 	if err != nil {
-		// As the log: nobody may read it, and the exit code is to be known all the same.
-		stderr := newLogSink(int(os.Stderr.Fd()), logBuffer)
+		// As for the log: a stderr without a reader must not keep the process from its exit code.
+		stderr := logsink.Open(int(os.Stderr.Fd()), logsink.BufferSize)
 		fmt.Fprintln(stderr, "pinion: "+err.Error())
-		stderr.Flush(lastFlush)
+		stderr.Flush(logsink.FlushTimeout)
 	}
 	return code
 }

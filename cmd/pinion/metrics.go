@@ -29,7 +29,7 @@ func (f *front) newMetrics() *metrics.Set {
 	})
 }
 
-// modelVersions is what build_info says of the model's side: nothing of Python before a worker has told it.
+// modelVersions is what build_info says of the model's side: empty for Python until a worker has reported it.
 func (f *front) modelVersions() (python, cog string) {
 	for _, w := range f.workers {
 		if st := w.Status(); st.Python != "" {
@@ -43,7 +43,7 @@ func (f *front) modelVersions() (python, cog string) {
 func (f *front) load() metrics.Load {
 	l := f.pool.Load()
 	return metrics.Load{
-		InFlight: l.InFlight, Queued: max(0, l.InFlight-l.Places), Capacity: f.pool.Queue(), Slots: l.Slots,
+		InFlight: l.InFlight, Queued: max(0, l.InFlight-l.Capacity), Capacity: f.pool.Queue(), Slots: l.Slots,
 	}
 }
 
@@ -86,8 +86,8 @@ func gpusOf(samples []nvml.Sample) []metrics.GPU {
 
 // exitCauses are the words for a worker's exit.
 func exitCauses() (causes []string) {
-	for _, v := range supervise.Verdicts() {
-		causes = append(causes, string(v))
+	for _, c := range supervise.ExitCauses() {
+		causes = append(causes, string(c))
 	}
 	return causes
 }

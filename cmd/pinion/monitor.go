@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/cmd/pinion/internal/listener"
 	"pinion/httpd"
 )
 
@@ -15,7 +16,7 @@ func (f *front) openMonitor() (err error) {
 		return nil
 	}
 	var address string
-	if f.watched, address, err = listen(f.s.exposure.monitorAddress(), f.s.exposure.metricsPort, portSetting{"--metrics-port", "PINION_METRICS_PORT"}); err != nil {
+	if f.watched, address, err = listener.Listen(f.s.exposure.monitorAddress(), f.s.exposure.metricsPort, listener.PortSetting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}); err != nil {
 		return err
 	}
 	f.monitor = httpd.NewMonitor(backend{f.svc, f.preloadHealth, f.budget}, httpd.Options{

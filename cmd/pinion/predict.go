@@ -3,28 +3,29 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/terminal"
 	"pinion/pyembed/locate"
 	"pinion/runtime/predict"
-	"pinion/runtime/rawjson"
 )
 
 // asking is 'pinion predict' and 'pinion train': one prediction, or training.
 type asking struct {
-	subject subject
-	input   inputFlags
-	output  string
-	url     string
-	train   bool
+	flags  modelFlags
+	input  modelio.InputFlags
+	output string
+	url    string
+	train  bool
 
 	dir    string
-	screen *screen
-	fields *fields
+	screen *terminal.Screen
+	fields *modelio.Fields
 }
 
 func newPredict() *cobra.Command {
@@ -57,12 +58,12 @@ func newTrain() *cobra.Command {
 func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = oneFolder
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		a.input.isSet = cmd.Flags().Changed("json")
-		if err := checkPlace(a.output); err != nil {
+		a.input.IsSet = cmd.Flags().Changed("json")
+		if err := modelio.CheckFile(a.output); err != nil {
 			return misused(err)
 		}
-		a.screen = newScreen(os.Stderr)
-		defer a.screen.hide()
+		a.screen = terminal.NewScreen(os.Stderr)
+		defer a.screen.Hide()
 		a.dir = folderOf(args)
 		if a.url != "" {
 			if len(args) > 0 {
@@ -72,8 +73,8 @@ func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
 		}
 		return a.locally()
 	}
-	a.subject.bindFlags(cmd.Flags())
-	a.input.bindFlags(cmd.Flags())
+	a.flags.bindFlags(cmd.Flags())
+	a.input.BindFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&a.output, "output", "o", "", "the `file` to write the output to; - prints that of a file")
 	cmd.Flags().StringVar(&a.url, "url", "", "ask the server at this address instead, as http://localhost:5000")
 	return cmd
@@ -81,19 +82,19 @@ func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
 
 // locally makes the prediction in a worker of this command's own.
 func (a *asking) locally() error {
-	m, err := a.subject.model(a.dir)
+	m, err := a.flags.model(a.dir)
 	if err != nil {
 		return err
 	}
 	if err := has(m, a.train); err != nil {
 		return err
 	}
-	python, err := locate.Find(a.subject.options(m))
+	python, err := locate.Find(a.flags.options(m))
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	a.screen.show("reading the model")
-	document, err := readDocument(m, python)
+	a.screen.Show("reading the model")
+	document, err := model.ReadDocument(m, python)
 	if err != nil {
 		return failed(err)
 	}
@@ -107,7 +108,7 @@ func (a *asking) locally() error {
 	if a.train {
 		mode = "train"
 	}
-	e, err := newEngine(m, python, mode, false, slog.New(modelLog{a.screen}))
+	e, err := newLocalRunner(m, python, mode, false, terminal.NewModelLog(a.screen))
 	if err != nil {
 		return failed(err)
 	}
@@ -120,16 +121,16 @@ func (a *asking) locally() error {
 }
 
 // readLoaded is the input, checked by what the worker says of the model once it is imported. Where it does not do, the
-// engine is closed, and the model is not set up.
-func (a *asking) readLoaded(e *engine) (input []byte, err error) {
-	document, err := e.described()
+// runner is closed, and the model is not set up.
+func (a *asking) readLoaded(e *localRunner) (input []byte, err error) {
+	document, err := e.document()
 	if err == nil {
 		input, err = a.read(document)
 	}
 	if err != nil {
 		e.close(true)
 	}
-	if errors.Is(err, errInterrupted) {
+	if errors.Is(err, contain.ErrInterrupted) {
 		return nil, &exitError{code: exitInterrupted}
 	}
 	return input, failed(err)
@@ -137,37 +138,37 @@ func (a *asking) readLoaded(e *engine) (input []byte, err error) {
 
 // read is the input, checked.
 func (a *asking) read(document []byte) ([]byte, error) {
-	f, err := readFields(document, a.train)
+	f, err := modelio.ReadFields(document, a.train)
 	if err != nil {
 		return nil, err
 	}
 	a.fields = f
-	input, err := a.input.read(f, os.Stdin)
+	input, err := a.input.Read(f, os.Stdin)
 	return input, misused(err)
 }
 
-// with makes the prediction with an engine, which it closes.
-func (a *asking) with(e *engine, input []byte) error {
-	a.screen.show("setting the model up")
+// with makes the prediction with a local runner, which it closes.
+func (a *asking) with(e *localRunner, input []byte) error {
+	a.screen.Show("setting the model up")
 	if err := e.ready(); err != nil {
 		e.close(true)
-		if errors.Is(err, errInterrupted) {
+		if errors.Is(err, contain.ErrInterrupted) {
 			return &exitError{code: exitInterrupted}
 		}
 		return failed(err)
 	}
-	a.screen.show(a.verb())
+	a.screen.Show(a.verb())
 	req := predict.Request{Input: input}
 	if a.train {
 		req.Kind = predict.KindTraining
 	}
-	live := newTokens(a.screen, os.Stdout)
+	live := terminal.NewTokens(a.screen, os.Stdout)
 	var watch predict.Observer
 	if a.isLive() {
 		watch = live
 	}
-	p, interrupted, err := e.carryOut(req, watch)
-	live.finish()
+	p, interrupted, err := e.run(req, watch)
+	live.Finish()
 	if err != nil {
 		e.close(true)
 		return failed(err)
@@ -181,8 +182,8 @@ func (a *asking) with(e *engine, input []byte) error {
 		answer.output = append(rec.Output[:len(rec.Output):len(rec.Output)], ']')
 	}
 	e.close(false) // the model's last words come before the output
-	a.screen.hide()
-	err = a.tell(answer, live)
+	a.screen.Hide()
+	err = a.report(answer, live)
 	p.Release()
 	return err
 }
@@ -196,7 +197,7 @@ func (a *asking) verb() string {
 
 // isLive tells whether tokens are to appear as they come.
 func (a *asking) isLive() bool {
-	return !a.input.isSet && a.output == "" && a.fields.isText() && isTerminal(os.Stdout)
+	return !a.input.IsSet && a.output == "" && a.fields.IsText() && terminal.IsTerminal(os.Stdout)
 }
 
 // answer is how a prediction ended.
@@ -209,21 +210,21 @@ type answer struct {
 	interrupted bool
 }
 
-// tell prints what came of a prediction. live has what was printed before its end.
-func (a *asking) tell(got answer, live *tokens) error {
-	o := &outputs{file: a.output, stdout: os.Stdout, stderr: os.Stderr}
-	if live.printed {
+// report prints what came of a prediction. live has what was printed before its end.
+func (a *asking) report(got answer, live *terminal.Tokens) error {
+	o := &modelio.Outputs{File: a.output, Stdout: os.Stdout, Stderr: os.Stderr}
+	if live.Printed {
 		fmt.Fprintln(os.Stdout)
 	}
 	var err error
 	switch {
-	case a.input.isSet:
-		err = o.writeJSON(got.object)
-	case got.status != predict.Succeeded.String() || live.printed:
+	case a.input.IsSet:
+		err = o.WriteJSON(got.object)
+	case got.status != predict.Succeeded.String() || live.Printed:
 	case a.isLive():
-		err = o.writeText([]byte(joined(got.output)))
+		err = o.WriteText([]byte(terminal.Joined(got.output)))
 	default:
-		err = o.write(a.fields, got.output)
+		err = o.Write(a.fields, got.output)
 	}
 	if err != nil {
 		return failed(err)
@@ -244,22 +245,4 @@ func (a *asking) noun() string {
 		return "Training"
 	}
 	return "Prediction"
-}
-
-// joined is the text that the items of a list make together.
-func joined(list []byte) string {
-	var text strings.Builder
-	items := rawjson.Array(list)
-	for item, ok := items.Next(); ok; item, ok = items.Next() {
-		text.WriteString(token(item))
-	}
-	return text.String()
-}
-
-// token is one item as text.
-func token(item []byte) string {
-	if rawjson.KindOf(item) == rawjson.KindString {
-		return rawjson.Text(item)
-	}
-	return string(item)
 }

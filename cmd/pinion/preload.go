@@ -8,10 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/httpd"
+	"pinion/ipc"
 	"pinion/runtime/supervise"
 )
 
-// adoptWorkers makes this process the parent of workers that its template forks, as it is of those that it starts. Any
+// adoptWorkers makes this process the parent of workers that its preload process forks, as it is of those that it starts. Any
 // other process that loses its parent becomes its child too, as in a container; see reapOrphans.
 func adoptWorkers() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
@@ -20,23 +21,23 @@ func adoptWorkers() error {
 	return nil
 }
 
-// newTemplate makes the template, where one was asked for.
-func (f *front) newTemplate(exe string, spec supervise.Spec, env []string) *supervise.Template {
+// newPreloader makes the preloader, where one was asked for.
+func (f *front) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Preloader {
 	if !f.s.fleet.preload {
 		return nil
 	}
-	return supervise.NewTemplate(supervise.TemplateOptions{
-		Exe: exe, Spec: spec, Env: env, Timeout: f.s.setupTimeout, Orphans: f.orphans, Logger: f.log,
+	return supervise.NewPreloader(supervise.PreloaderOptions{
+		Exe: runningImage, Spec: spec, Env: env, Timeout: f.s.setupTimeout, Orphans: f.orphans, Logger: f.log,
 		Prepare: f.keepSDK, OnChange: f.svc.Changed,
 	})
 }
 
-// preloadHealth is what health says of the template.
+// preloadHealth is what health says of the preload process.
 func (f *front) preloadHealth() *httpd.Preload {
-	if f.template == nil {
+	if f.preloader == nil {
 		return nil
 	}
-	st := f.template.Status()
+	st := f.preloader.Status()
 	return &httpd.Preload{State: st.State, PID: st.PID, Reason: st.Reason, Forked: st.Forked}
 }
 
@@ -46,9 +47,9 @@ type reloads struct {
 	mu     sync.Mutex
 }
 
-// begin replaces the workers: at once, or where there is a template when that has been replaced, which takes as long
+// begin replaces the workers: at once, or where there is a preload process when that has been replaced, which takes as long
 // as the model's import.
-func (r *reloads) begin(template func(), wait bool, workers func()) {
+func (r *reloads) begin(preload func(), wait bool, workers func()) {
 	if !wait {
 		workers()
 		return
@@ -58,7 +59,7 @@ func (r *reloads) begin(template func(), wait bool, workers func()) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.newest.Load() == number {
-			template()
+			preload()
 			workers()
 		}
 	}()

@@ -7,39 +7,24 @@ import (
 	"strings"
 	"syscall"
 
-	"pinion/pyembed/locate"
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/terminal"
+	"pinion/ipc"
 	"pinion/runtime/supervise"
 )
 
-// work is what workers are told of their task: the model as it lies in its folder now.
-func (f *front) work(m *model, python *locate.Python, sdk string) (supervise.Spec, []string) {
-	return supervise.Spec{
-		Python: python.Executable, LibPython: python.LibPython, SDK: sdk,
-		Root: m.Dir, Ref: m.Ref, Mode: m.mode(f.s.mode), Train: m.Train, Concurrency: f.concurrency(m),
-		Weights: f.s.weights, NoCUDA: f.s.noCUDA, NoWarmUp: f.s.validation.noWarmUp,
-		NoneDefaults: string(m.NoneDefaults),
-	}, withoutSecrets(supervise.WorkerEnv(m.Env))
-}
-
 // use makes m the model that workers load from now on.
-func (f *front) use(m *model) {
+func (f *front) use(m *model.Model) {
 	f.current.Store(m)
 	if m.Both {
-		f.log.Warn(cogFile + ": " + bothWhat + "; " + bothMend)
+		f.log.Warn(model.CogFile + ": " + model.BothWhat + "; " + model.BothMend)
 	}
-}
-
-// concurrency is what the model is told of it: a flag counts before its cog.yaml.
-func (f *front) concurrency(m *model) int {
-	if f.s.concurrency != 0 {
-		return f.s.concurrency
-	}
-	return m.Concurrency
 }
 
 // withDevice gives a worker its GPUs, where it has any of its own.
 func (f *front) withDevice(env []string, i int) []string {
-	device, own := f.plan.device(i)
+	device, own := f.plan.Device(i)
 	if !own {
 		return env
 	}
@@ -49,13 +34,13 @@ func (f *front) withDevice(env []string, i int) []string {
 }
 
 // keepSDK sees before each start that the folder of the cog package is still there and as it should be. The first
-// follows at once upon hire's own look.
-func (f *front) keepSDK(spec *supervise.Spec) error {
+// follows at once upon makeSupervisors's own look.
+func (f *front) keepSDK(spec *ipc.WorkerConfig) error {
 	f.sdkLock.Lock()
 	defer f.sdkLock.Unlock()
 	dir, err := f.sdk, error(nil)
 	if f.sdk = ""; dir == "" {
-		dir, err = sdkDir(f.dir)
+		dir, err = rundir.SDK(f.dir)
 	}
 	if err == nil {
 		spec.SDK = dir
@@ -64,7 +49,7 @@ func (f *front) keepSDK(spec *supervise.Spec) error {
 }
 
 // reload replaces the workers, one after another, by such as have the model as it is now. It returns at once.
-// A folder that cannot be served is told of, and the workers stay. So is a binary of another version, which no
+// If the folder cannot be served, the log says so and the workers stay. The log also names a binary of another version, which no
 // worker will be of. The tokens are read anew in any case.
 func (f *front) reload(why string) (notice string, err error) {
 	return f.renew(why, func(w *supervise.Supervisor) { w.Renew("reload") })
@@ -82,11 +67,11 @@ func (f *front) renew(why string, one func(*supervise.Supervisor)) (notice strin
 		f.log.Warn(notice)
 	}
 	f.use(m)
-	f.log.Info("reloading", "asked_by", why, "model", m.name())
-	spec, env := f.work(m, f.python, "")
-	f.reloads.begin(func() { f.template.Renew(spec, env) }, f.template != nil, func() {
+	f.log.Info("reloading", "asked_by", why, "model", m.Name())
+	o := f.workerOptions(m, "", nil)
+	f.reloads.begin(func() { f.preloader.Renew(o.Spec, o.Env) }, f.preloader != nil, func() {
 		for i, w := range f.workers {
-			w.Reset(spec, f.withDevice(env, i))
+			w.Reset(o.Spec, f.withDevice(o.Env, i))
 			one(w)
 		}
 	})
@@ -104,14 +89,14 @@ func (f *front) reloader() func() (string, error) {
 // watchReload has SIGHUP reload the model. At a terminal it means that the terminal is gone, and ends the
 // server as ever; and where it was set to be ignored, as nohup does, it is.
 func (f *front) watchReload() {
-	if isTerminal(os.Stdin) || isTerminal(os.Stderr) || signal.Ignored(syscall.SIGHUP) {
+	if terminal.IsTerminal(os.Stdin) || terminal.IsTerminal(os.Stderr) || signal.Ignored(syscall.SIGHUP) {
 		return
 	}
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() {
 		for range hangups {
-			_, _ = f.reload("SIGHUP") // it has told of its error
+			_, _ = f.reload("SIGHUP") // it has logged its error
 		}
 	}()
 }

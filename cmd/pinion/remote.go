@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"pinion/cmd/pinion/internal/terminal"
 	"pinion/runtime/predict"
 )
 
@@ -33,19 +35,19 @@ func (a *asking) remotely() error {
 	if a.train {
 		plural = "/trainings/"
 	}
-	r := &remote{address: base + plural + predict.NewID(time.Now()), live: newTokens(a.screen, os.Stdout)}
+	r := &remote{address: base + plural + predict.NewID(time.Now()), live: terminal.NewTokens(a.screen, os.Stdout)}
 	r.stream = a.isLive() && bytes.Contains(document, []byte(`"x-cog-streaming"`))
-	a.screen.show(a.verb())
+	a.screen.Show(a.verb())
 	got, err := r.ask(input)
-	r.live.finish()
-	a.screen.hide()
+	r.live.Finish()
+	a.screen.Hide()
 	if err != nil {
 		return failed(err)
 	}
 	if got.logs != "" {
 		fmt.Fprint(os.Stderr, strings.TrimSuffix(got.logs, "\n")+"\n")
 	}
-	return a.tell(got.answer, r.live)
+	return a.report(got.answer, r.live)
 }
 
 // authorize gives a request the token that the server may want.
@@ -93,14 +95,14 @@ func complaint(response *http.Response, body []byte) string {
 	if json.Unmarshal(said.Detail, &detail) != nil {
 		detail = string(said.Detail)
 	}
-	return response.Status + ": " + firstOf(said.Error, detail, "it says no more")
+	return response.Status + ": " + cmp.Or(said.Error, detail, "it says no more")
 }
 
 // remote is one prediction of a server's.
 type remote struct {
 	address string // of the prediction
 	stream  bool
-	live    *tokens
+	live    *terminal.Tokens
 }
 
 type remoteAnswer struct {
@@ -213,7 +215,7 @@ func (r *remote) follow(body io.Reader) (remoteAnswer, error) {
 			if err := json.Unmarshal(data, &o); err != nil {
 				return remoteAnswer{}, fmt.Errorf("read the server's stream: %w", err)
 			}
-			r.live.add(o.Chunk)
+			r.live.Add(o.Chunk)
 		case "completed":
 			return readPrediction(data)
 		case "error":

@@ -34,7 +34,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	// Not cobra's own flag: its template would bring text/template along, which keeps the linker from leaving out
-	// methods that nobody calls, a quarter of the binary.
+	// unused methods, a quarter of the binary.
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the versions that matter in a bug report")
 	root.SetOut(nil)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/model"
 	"pinion/pyembed/locate"
 )
 
@@ -24,7 +26,7 @@ func newServe() *cobra.Command {
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
-			if err := s.fromEnvironment(cmd.Flags(), m.getenv); err != nil {
+			if err := s.fromEnvironment(cmd.Flags(), m.Getenv); err != nil {
 				return err
 			}
 			return serve(&s, m)
@@ -35,7 +37,7 @@ func newServe() *cobra.Command {
 }
 
 // serve finds what the model is to be served with, before anything listens, and serves it.
-func serve(s *settings, m *model) error {
+func serve(s *settings, m *model.Model) error {
 	if s.mode == "train" && m.Train == "" {
 		return &exitError{exitUsage, fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir)}
 	}
@@ -48,7 +50,7 @@ func serve(s *settings, m *model) error {
 		return &exitError{exitUsage, err}
 	}
 	log, sink := s.logger()
-	defer sink.Flush(lastFlush)
+	defer sink.Flush(logsink.FlushTimeout)
 	f, err := newFront(s, m, python, plan, log, sink)
 	if err != nil {
 		return &exitError{exitFailure, err}

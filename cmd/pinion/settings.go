@@ -14,13 +14,15 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/terminal"
 	"pinion/ipc"
 	"pinion/runtime/memory"
 	"pinion/runtime/supervise"
 )
 
-// settings is everything that 'pinion serve' can be told. A flag counts before the environment
-// variable, and that before the default.
+// settings are the flags and variables of 'pinion serve'. A flag overrides the variable, and the variable the default.
 type settings struct {
 	predictor, python, libPython string
 	port, concurrency, queue     int
@@ -29,6 +31,7 @@ type settings struct {
 	setupTimeout, queueTimeout   time.Duration
 	cancelGrace, grace           time.Duration
 	restart, logLevel, logFormat string
+	busyPoll                     string // auto or off
 	maxBody                      int64
 	memoryBudget                 byteCount // 0: by the container's limit
 	awaitExplicitShutdown        bool
@@ -46,7 +49,7 @@ type settings struct {
 	webhookInterval    time.Duration // between two webhooks of logs; negative: none
 	streamHistory      int           // events; negative: none
 	noCUDA             bool
-	noneDefaults       noneDefaults
+	noneDefaults       model.NoneDefaults
 	fleet              fleetSettings
 	batch              batchSettings
 	validation         validationSettings
@@ -62,30 +65,31 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
 	f.StringVar(&s.libPython, "libpython", "", "the shared library of that Python (default: found from the interpreter)")
 	f.IntVar(&s.concurrency, "concurrency", 0, "predictions at once in a worker; above 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
-	s.noneDefaults.bindFlags(f)
+	s.noneDefaults.BindFlags(f)
 	s.fleet.bindFlags(f)
 	s.batch.bindFlags(f)
 	s.validation.bindFlags(f)
 	f.IntVar(&s.queue, "queue", 0, "how many predictions may wait for a slot (PINION_QUEUE)")
-	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second, "how long one may wait (PINION_QUEUE_TIMEOUT)")
+	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second, "how long a prediction may wait for a slot (PINION_QUEUE_TIMEOUT)")
 	f.DurationVar(&s.setupTimeout, "setup-timeout", 0, "how long setup may take; 0: any time (COG_SETUP_TIMEOUT, seconds)")
 	f.DurationVar(&s.cancelGrace, "cancel-grace", 10*time.Second, "how long a cancelled prediction may go on before its worker is killed (PINION_CANCEL_GRACE)")
 	f.DurationVar(&s.grace, "grace", 30*time.Second, "how long predictions in flight may go on after SIGINT or SIGTERM")
 	f.StringVar(&s.restart, "restart", string(supervise.OnCrash), "on-crash or never: whether a dead worker is replaced (PINION_RESTART)")
+	f.StringVar(&s.busyPoll, "busy-poll", busyPollAuto, "auto or off: whether idle CPUs poll for requests that come one by one, which answers them sooner (PINION_BUSY_POLL)")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
 	f.StringVar(&s.logFormat, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
-	f.IntVar(&s.accessLines, "access-log", 0, "log all requests, at most so many lines a second; alone: 100 (PINION_ACCESS_LOG; default: none, on a terminal 100 without probes)")
+	f.IntVar(&s.accessLines, "access-log", 0, "log requests, up to this number of lines a second; without a number: 100 (PINION_ACCESS_LOG; default: none, on a terminal 100 without probes)")
 	f.Lookup("access-log").NoOptDefVal = "100"
 	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
-	f.Var(&s.memoryBudget, "memory-budget", "how much the server may hold for its clients, as 512MiB; 0: a quarter of the container's memory, 1 GiB at most (PINION_MEMORY_BUDGET)")
+	f.Var(&s.memoryBudget, "memory-budget", "memory for what the server holds for its clients, as 512MiB; 0: a quarter of the container's memory, 1 GiB at most (PINION_MEMORY_BUDGET)")
 	f.BoolVar(&s.awaitExplicitShutdown, "await-explicit-shutdown", false, "ignore SIGTERM: only SIGINT and POST /shutdown end the server")
-	f.DurationVar(&s.resultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} knows an ended prediction; 0: not at all")
-	f.StringVar(&s.uploadURL, "upload-url", "", "where output files are uploaded (PUT); default: they are in the answer as data: URLs")
-	f.StringVar(&s.mode, "x-mode", "predict", "predict, or train: then only the train function is loaded")
-	f.Int("threads", 0, "ignored: scripts that start Cog's server may give it, which ignores it too")
+	f.DurationVar(&s.resultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} answers for an ended prediction; 0: not at all")
+	f.StringVar(&s.uploadURL, "upload-url", "", "URL prefix to which output files are uploaded with PUT (default: the answer holds them as data: URLs)")
+	f.StringVar(&s.mode, "x-mode", "predict", "predict; or train, which loads the train function alone")
+	f.Int("threads", 0, "ignored, as by Cog's server")
 	_ = f.MarkHidden("threads")
-	f.Int64Var(&s.downloadSize, "max-download", 10<<30, "largest file in bytes that an input may name")
-	f.IntVar(&s.downloadFiles, "max-downloads", 1000, "how many files one request may name")
+	f.Int64Var(&s.downloadSize, "max-download", 10<<30, "largest input file to download, in bytes")
+	f.IntVar(&s.downloadFiles, "max-downloads", 1000, "most files that one request may name")
 	f.DurationVar(&s.downloadTimeout, "download-timeout", 30*time.Minute, "how long one download may take")
 	f.BoolVar(&s.denyPrivate, "deny-private-downloads", false, "never download inputs from addresses that are not public (PINION_DENY_PRIVATE_DOWNLOADS)")
 	f.BoolVar(&s.denyPrivateWebhooks, "deny-private-webhooks", false, "never send webhooks, nor uploads to a request's output_file_prefix, to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
@@ -115,8 +119,8 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 	})
 	s.cog(f, env, "setup-timeout", "COG_SETUP_TIMEOUT", func(v string) error { return setSeconds(&s.setupTimeout, v) })
 	s.cog(f, env, "log-level", "COG_LOG_LEVEL", func(v string) error {
-		if _, ok := parseLevel(v); !ok {
-			return fmt.Errorf("%q: it is %s", v, logLevels)
+		if _, ok := logsink.ParseLevel(v); !ok {
+			return fmt.Errorf("%q: it is %s", v, logsink.Levels)
 		}
 		s.logLevel = v
 		return nil
@@ -154,13 +158,14 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 		s.development.variables(),
 		s.validation.variables(),
 		[]ourVariable{
-			{"python", "PINION_PYTHON", nil},             // locate reads it, for it says where from
-			{"none-defaults", noneDefaultsVariable, nil}, // settleNoneDefaults reads it
+			{"python", "PINION_PYTHON", nil},                   // locate reads it, for it says where from
+			{"none-defaults", model.NoneDefaultsVariable, nil}, // settleNoneDefaults reads it
 			{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
 			{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
 			{"memory-budget", "PINION_MEMORY_BUDGET", s.memoryBudget.Set},
 			{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return setInt(&s.accessLines, v, 0) }},
 			{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
+			{"busy-poll", "PINION_BUSY_POLL", func(v string) error { return setChoice(&s.busyPoll, v, busyPollAuto, busyPollOff) }},
 			{"restart", "PINION_RESTART", func(v string) error {
 				return setChoice(&s.restart, v, string(supervise.OnCrash), string(supervise.Never))
 			}},
@@ -191,13 +196,13 @@ func (s *settings) cog(f *pflag.FlagSet, env func(string) string, flag, name str
 	}
 }
 
-// findModel reads a model's folder, and gives the model what the server is told of it.
-func (s *settings) findModel(dir string) (*model, error) {
-	m, err := findModel(dir, s.predictor, os.Getenv)
+// findModel reads a model's folder and applies the settings that concern it.
+func (s *settings) findModel(dir string) (*model.Model, error) {
+	m, err := model.Find(dir, s.predictor, os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	return m, m.settleNoneDefaults(s.noneDefaults)
+	return m, m.SettleNoneDefaults(s.noneDefaults)
 }
 
 // check refuses what no flag or variable may say.
@@ -223,11 +228,13 @@ func (s *settings) check() error {
 		return fmt.Errorf("--x-mode %q: it is predict or train", s.mode)
 	case s.uploadURL != "" && !isHTTP(s.uploadURL):
 		return fmt.Errorf("--upload-url %q: it is an http or https URL", s.uploadURL)
+	case s.busyPoll != busyPollAuto && s.busyPoll != busyPollOff:
+		return fmt.Errorf("--busy-poll %q: it is %s or %s", s.busyPoll, busyPollAuto, busyPollOff)
 	case s.restart != string(supervise.OnCrash) && s.restart != string(supervise.Never):
 		return fmt.Errorf("--restart %q: it is on-crash or never", s.restart)
 	}
-	if _, ok := parseLevel(s.logLevel); !ok {
-		return fmt.Errorf("--log-level %q: it is %s", s.logLevel, logLevels)
+	if _, ok := logsink.ParseLevel(s.logLevel); !ok {
+		return fmt.Errorf("--log-level %q: it is %s", s.logLevel, logsink.Levels)
 	}
 	if err := s.fleet.check(); err != nil {
 		return err
@@ -257,7 +264,7 @@ func (s *settings) keepFor() time.Duration {
 
 // access is how many lines a second are logged of requests, and whether those of probes are among them.
 func (s *settings) access() (lines int, probes bool) {
-	if !s.accessGiven && s.console() && isTerminal(os.Stderr) {
+	if !s.accessGiven && s.console() && terminal.IsTerminal(os.Stderr) {
 		return accessOnTerminal, false
 	}
 	return s.accessLines, true
@@ -268,13 +275,13 @@ const accessOnTerminal = 100
 
 // console tells whether the log is for people.
 func (s *settings) console() bool {
-	return s.logFormat == "console" || s.logFormat == "" && isTerminal(os.Stderr)
+	return s.logFormat == "console" || s.logFormat == "" && terminal.IsTerminal(os.Stderr)
 }
 
-func (s *settings) logger() (*slog.Logger, *logSink) {
-	terminal := isTerminal(os.Stderr)
-	level, _ := parseLevel(s.logLevel) // checked
-	return newServerLog(int(os.Stderr.Fd()), level, s.console(), terminal && os.Getenv("NO_COLOR") == "")
+func (s *settings) logger() (*slog.Logger, *logsink.Sink) {
+	terminal := terminal.IsTerminal(os.Stderr)
+	level, _ := logsink.ParseLevel(s.logLevel) // checked
+	return logsink.New(int(os.Stderr.Fd()), level, s.console(), terminal && os.Getenv("NO_COLOR") == "")
 }
 
 // isHTTP tells whether text is an absolute http or https URL.

@@ -20,7 +20,7 @@ func watchSignals(ignoreTerm bool) <-chan os.Signal {
 
 // drain ends the server in order: nothing more is taken in; what is in flight may finish within
 // the grace (0: any time), then it is cancelled; the answers go out; the workers leave. A SIGINT
-// meanwhile, whatever signal came first, ends everything at once: false.
+// meanwhile ends everything at once, also after a SIGTERM: false.
 func (f *front) drain(grace time.Duration) bool {
 	f.svc.Drain()
 	ctx, giveUp := context.WithCancel(context.Background())
@@ -31,7 +31,7 @@ func (f *front) drain(grace time.Duration) bool {
 		if err := f.http.Shutdown(ctx); err != nil {
 			f.log.Warn("connections were closed with requests in flight", "error", err)
 		}
-		select { // those that nobody waits for at a connection
+		select { // predictions without a connection that waits for them
 		case <-f.svc.Idle():
 		case <-ctx.Done():
 		}
@@ -53,13 +53,13 @@ func (f *front) drain(grace time.Duration) bool {
 		case sig := <-f.signals:
 			if sig == syscall.SIGINT {
 				f.log.Warn("interrupted again: ending at once")
-				f.dismiss(true)
+				f.stopWorkers(true)
 				return false
 			}
 		}
 	}
 	f.pool.Refuse(errStopping)
-	return f.dismiss(false) && f.deliver()
+	return f.stopWorkers(false) && f.deliver()
 }
 
 // deliver waits until the last webhooks are delivered or given up. A SIGINT meanwhile ends that: false.
@@ -86,10 +86,10 @@ func (f *front) deliver() bool {
 	}
 }
 
-// dismiss makes the workers leave, at once or when they are done, and waits until they are gone. A SIGINT meanwhile
+// stopWorkers makes the workers leave, at once or when they are done, and waits until they are gone. A SIGINT meanwhile
 // kills them: false.
-func (f *front) dismiss(now bool) bool {
-	f.template.Close()
+func (f *front) stopWorkers(now bool) bool {
+	f.preloader.Close()
 	for _, w := range f.workers {
 		if now {
 			w.Kill()
@@ -99,10 +99,10 @@ func (f *front) dismiss(now bool) bool {
 	}
 	ordered := true
 	for _, w := range f.workers {
-		for gone := false; !gone; {
+		for exited := false; !exited; {
 			select {
 			case <-w.Done():
-				gone = true
+				exited = true
 			case sig := <-f.signals:
 				if sig == syscall.SIGINT && ordered && !now {
 					ordered = false

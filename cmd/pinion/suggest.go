@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/nearest"
 )
 
 // suggestFlag names the flag that is nearest to a misspelt one.
@@ -17,7 +19,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	name := unknown.GetSpecifiedName()
 	best, distance := "", len(name)/2+1
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := editDistance(name, f.Name); d < distance {
+		if d := nearest.Distance(name, f.Name); d < distance {
 			best, distance = f.Name, d
 		}
 	})
@@ -38,7 +40,7 @@ func noCommand(root *cobra.Command, args []string) error {
 	best, distance := "", len(args[0])/2+1
 	for _, c := range root.Commands() {
 		for _, name := range append([]string{c.Name()}, c.Aliases...) {
-			if d := editDistance(args[0], name); d < distance && !c.Hidden {
+			if d := nearest.Distance(args[0], name); d < distance && !c.Hidden {
 				best, distance = name, d
 			}
 		}
@@ -47,24 +49,4 @@ func noCommand(root *cobra.Command, args []string) error {
 		return fmt.Errorf("unknown command %q; 'pinion help' lists the commands", args[0])
 	}
 	return fmt.Errorf("unknown command %q; did you mean %s?", args[0], best)
-}
-
-// editDistance is the Levenshtein distance of two short strings, in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

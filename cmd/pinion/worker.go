@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pinion/ipc"
 	"pinion/pyembed"
 	"pinion/pyembed/cuda"
 	"pinion/runtime/supervise"
@@ -20,13 +20,13 @@ func workerMain(config string) int {
 	// The model and its children must see neither the role nor our descriptors.
 	os.Unsetenv(supervise.EnvName)
 	syscall.CloseOnExec(supervise.ControlFD)
-	var spec supervise.Spec
-	if err := json.Unmarshal([]byte(config), &spec); err != nil {
+	spec, err := ipc.ParseWorkerConfig([]byte(config))
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "pinion: this process is to be a worker, which only 'pinion serve' can start:", err)
 		return exitUsage
 	}
-	if spec.Template {
-		return templateMain(spec, config)
+	if spec.Preload {
+		return preloadMain(spec, config)
 	}
 	syscall.CloseOnExec(supervise.PageFD)
 	nameProcess()
@@ -43,17 +43,17 @@ func nameProcess() {
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0) // it is for people alone
 }
 
-// templateMain turns this process into a template: one that imports the model's modules, and forks workers.
-func templateMain(spec supervise.Spec, config string) int {
+// preloadMain turns this process into a preload process: it imports the model's modules, and forks workers.
+func preloadMain(spec ipc.WorkerConfig, config string) int {
 	// Nothing of Go's is to be done in it ever: its threads stay as few as they are, and asleep.
 	debug.SetGCPercent(-1)
-	start, options := cuda.Later(cuda.Options{Disabled: spec.NoCUDA})
-	template := &pyembed.Template{Title: os.Args[0], CUDAStart: start, CUDAOptions: options}
-	return runPython("template", spec, pyembed.Config{JSON: []byte(config), Template: template})
+	start, options := cuda.StartFunc(cuda.Options{Disabled: spec.NoCUDA})
+	preloader := &pyembed.Preloader{Title: os.Args[0], CUDAStart: start, CUDAOptions: options}
+	return runPython("preload", spec, pyembed.Config{JSON: []byte(config), Preloader: preloader})
 }
 
 // runPython hands this thread to Python, with what c says and what is the same in both roles.
-func runPython(role string, spec supervise.Spec, c pyembed.Config) int {
+func runPython(role string, spec ipc.WorkerConfig, c pyembed.Config) int {
 	c.Python, c.LibPython, c.SDK = spec.Python, spec.LibPython, spec.SDK
 	c.ControlFD, c.CUDAReport = supervise.ControlFD, cuda.ReportFunc()
 	code, err := pyembed.Main(c)

@@ -16,25 +16,24 @@ import (
 // ErrTooLarge: the JSON would be larger than Options.Most.
 var ErrTooLarge = errors.New("the MessagePack body is too large as JSON")
 
-// SyntaxError says why a document is not read.
+// SyntaxError says why a document is refused.
 type SyntaxError struct{ Reason string }
 
 func (e *SyntaxError) Error() string { return "invalid MessagePack: " + e.Reason }
 
 // Options of ToJSON.
 type Options struct {
-	// Most is how many bytes of JSON may come of a document.
+	// Most bounds the JSON, in bytes.
 	Most int64
-	// Bins is the member of the document, a map, in which bin values may stand; elsewhere they are refused.
+	// Bins is the member of the document, a map, that may have bin values; elsewhere they are refused.
 	Bins string
-	// Grow is told that n bytes more are about to be held; nil: nobody is. Its error ends the reading.
+	// Grow is called before n more bytes are allocated, unless it is nil. Its error ends the reading.
 	Grow func(n int) error
-	// Bin appends the JSON that stands for a bin, whose content it reads from from, all of it.
+	// Bin reads the whole content of a bin from from, and appends the JSON that stands for it.
 	Bin func(dst []byte, from io.Reader) ([]byte, error)
 }
 
-// ToJSON reads r, which holds one value and nothing else, as JSON. The error is a *SyntaxError, ErrTooLarge, one of
-// r or one of o.Bin.
+// ToJSON converts r, which has exactly one value, to JSON. The error is a *SyntaxError, ErrTooLarge, one of r, o.Bin or o.Grow.
 func ToJSON(r io.Reader, o Options) ([]byte, error) {
 	source := &source{from: r}
 	d := &decoder{m: msgp.NewReaderSize(source, 16<<10), o: o}
@@ -45,7 +44,7 @@ func ToJSON(r io.Reader, o Options) ([]byte, error) {
 		}
 	}
 	if source.err != nil {
-		err = source.err // whatever the reader makes of it
+		err = source.err // the cause of the reader's error
 	}
 	var syntax *SyntaxError
 	var unread msgp.Error
@@ -66,12 +65,12 @@ type decoder struct {
 	m       *msgp.Reader
 	o       Options
 	out     []byte
-	scratch []byte // the text at hand
-	bins    bool   // a bin may stand here
-	told    int    // bytes that Grow was told of
+	scratch []byte // the current text
+	bins    bool   // a bin is allowed here
+	charged int    // bytes that Grow was called for
 }
 
-// value reads the next value, which stands below depth maps and arrays.
+// value reads the next value, below depth maps and arrays.
 func (d *decoder) value(depth int) error {
 	kind, err := d.m.NextType()
 	if err != nil {
@@ -122,16 +121,16 @@ func (d *decoder) value(depth int) error {
 	return &SyntaxError{"it has an extension type, timestamps among them; write a time as a text (RFC 3339)"}
 }
 
-// room tells whether n more bytes may be written.
+// room returns an error if n more bytes may not be written.
 func (d *decoder) room(n int) error {
 	if int64(len(d.out))+int64(n) > d.o.Most {
 		return ErrTooLarge
 	}
-	if held := cap(d.out) + cap(d.scratch); held > d.told && d.o.Grow != nil {
-		if err := d.o.Grow(held - d.told); err != nil {
+	if size := cap(d.out) + cap(d.scratch); size > d.charged && d.o.Grow != nil {
+		if err := d.o.Grow(size - d.charged); err != nil {
 			return err
 		}
-		d.told = held
+		d.charged = size
 	}
 	return nil
 }
@@ -146,12 +145,12 @@ func (d *decoder) float(v float64, err error) error {
 	start := len(d.out)
 	d.out = strconv.AppendFloat(d.out, v, 'g', -1, 64)
 	if !bytes.ContainsAny(d.out[start:], ".e") {
-		d.out = append(d.out, ".0"...) // or it would be a whole number there, and -0 none
+		d.out = append(d.out, ".0"...) // else it would become an integer, and -0 would be lost
 	}
 	return nil
 }
 
-// text reads a str. Its length is believed only as far as its bytes come.
+// text reads a str. Memory grows with its bytes, not with its announced length.
 func (d *decoder) text() error {
 	size, err := d.m.ReadStringHeader()
 	if err != nil {
@@ -258,7 +257,7 @@ func (d *decoder) object(depth int) error {
 	return d.room(0)
 }
 
-// source keeps the error of a reader, which the format's own reader may put into its own words.
+// source stores the error of a reader, which the format's reader may replace.
 type source struct {
 	from io.Reader
 	err  error

@@ -1,15 +1,14 @@
-// Package msgpack turns MessagePack into the JSON that the server works on, and its answers back.
+// Package msgpack converts MessagePack to the JSON that the server works on, and its answers back.
 //
-// It promises:
+// Guarantees:
 //
-//   - What ToJSON writes is strict JSON (package rawjson), but for what its caller writes for a bin: text is
-//     UTF-8 and escaped, keys are text, numbers are finite, nothing nests deeper than rawjson.MaxDepth.
-//   - Nothing is believed of the sizes that a document claims: memory grows with the bytes that came, and
-//     the JSON is bounded. The content of a bin passes through and is never held.
-//   - FromJSON takes what rawjson.Check accepts, and fails only over integers that MessagePack does not have.
+//   - ToJSON writes strict JSON (package rawjson), except what its caller writes for a bin: text is escaped UTF-8, keys are
+//     text, numbers are finite, and nothing nests deeper than rawjson.MaxDepth.
+//   - Memory grows with the bytes received, not with the sizes that a document claims, and the JSON is bounded. The content
+//     of a bin is streamed and never stored.
+//   - FromJSON accepts what rawjson.Check accepts, and fails only on integers that MessagePack lacks.
 //
-// Extension types, timestamps among them, are refused: JSON has none. The format's own reading and writing are those of
-// github.com/tinylib/msgp.
+// Extension types, for example timestamps, are refused: JSON has none. github.com/tinylib/msgp reads and writes the format.
 //
 // It imports rawjson; httpd imports it.
 package msgpack

@@ -12,9 +12,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// FromJSON appends json, which rawjson.Check accepts, as MessagePack. In the member of the document that is named
-// files, data URLs in base64 become bin: their content. All numbers but integers become float 64. The error is
-// ErrLongInteger, and then what was appended is of no use.
+// FromJSON appends json, which rawjson.Check accepts, as MessagePack. In the member named files, base64 data URLs become bin
+// values. All numbers but integers become float 64. After ErrLongInteger, the only error, the appended bytes are invalid.
 func FromJSON(dst, json []byte, files string) ([]byte, error) {
 	p := packer{files: files}
 	dst = p.appendValue(dst, bytes.TrimSpace(json), atTop)
@@ -24,16 +23,16 @@ func FromJSON(dst, json []byte, files string) ([]byte, error) {
 	return dst, nil
 }
 
-// ErrLongInteger is an integer of more than 64 bits, which MessagePack does not have. As a float it would be another.
+// ErrLongInteger is an integer of more than 64 bits, which MessagePack lacks. A float would change its value.
 var ErrLongInteger = errors.New("an integer has more than 64 bits, which MessagePack does not have")
 
 // packer packs one document.
 type packer struct {
-	files string // the member in which files are
-	long  bool   // it has met an integer that is too long
+	files string // the member that has files
+	long  bool   // there was an integer of more than 64 bits
 }
 
-// Where a value stands.
+// The position of a value.
 const (
 	atTop = iota
 	inside
@@ -85,7 +84,7 @@ func (p *packer) appendValue(dst, raw []byte, where int) []byte {
 	}
 }
 
-// appendText appends what stands between the quotes of a string.
+// appendText appends the text of a string, without its quotes.
 func appendText(dst, text []byte) []byte {
 	if bytes.IndexByte(text, '\\') >= 0 {
 		return msgp.AppendString(dst, rawjson.KeyText(text))
@@ -107,13 +106,13 @@ func appendString(dst, raw []byte, files bool) []byte {
 			if err == nil && n == size {
 				return dst[:content+n]
 			}
-			dst = dst[:at] // a text after all
+			dst = dst[:at] // not base64: a text
 		}
 	}
 	return appendText(dst, text)
 }
 
-// base64Of is the base64 of a data URL; false: text is none.
+// base64Of returns the base64 of a data URL; false: text is not one.
 func base64Of(text []byte) ([]byte, bool) {
 	const scheme, mark = "data:", ";base64"
 	if len(text) < len(scheme) || !bytes.EqualFold(text[:len(scheme)], []byte(scheme)) || uint64(len(text)) > 1<<32 {
@@ -136,6 +135,6 @@ func (p *packer) appendNumber(dst, raw []byte) []byte {
 		}
 		p.long = p.long || string(raw) != "-0"
 	}
-	v, _ := strconv.ParseFloat(string(raw), 64) // beyond its range it is infinite
+	v, _ := strconv.ParseFloat(string(raw), 64) // beyond the range it is infinite
 	return msgp.AppendFloat64(dst, v)
 }

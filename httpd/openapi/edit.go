@@ -2,10 +2,10 @@ package openapi
 
 import "pinion/runtime/rawjson"
 
-// The functions below edit JSON that rawjson.Check has accepted, without decoding it: so everything that they do not touch
-// stays as it is written, in its order. Keys are compared as they are written between their quotes.
+// The functions below edit JSON that rawjson.Check has accepted, without decoding it, so that all other bytes and their order
+// do not change. Keys are compared in their escaped form.
 
-// at is the value at a path of keys, or nil.
+// at returns the value at a path of keys, or nil.
 func at(value []byte, path ...string) []byte {
 	for _, key := range path {
 		value = member(value, key)
@@ -26,7 +26,7 @@ func member(object []byte, key string) []byte {
 	}
 }
 
-// put returns object with value at a path of keys; objects on the way there are made.
+// put returns object with value at a path of keys. It makes missing objects on the way.
 func put(object, value []byte, path ...string) []byte {
 	if len(path) == 0 {
 		return value
@@ -50,7 +50,7 @@ func put(object, value []byte, path ...string) []byte {
 	return w.end()
 }
 
-// remove returns object without what stands at a path of keys.
+// remove returns object without the value at a path of keys.
 func remove(object []byte, path ...string) []byte {
 	var w writer
 	members := rawjson.Object(object)
@@ -67,8 +67,7 @@ func remove(object []byte, path ...string) []byte {
 	}
 }
 
-// merge returns what base says, and what more adds to it: members that base lacks, at any depth, and parameters that it does
-// not name.
+// merge returns base with the members of more that base lacks, at any depth, and with the parameters that it does not name.
 func merge(base, more []byte) []byte {
 	var w writer
 	members := rawjson.Object(base)

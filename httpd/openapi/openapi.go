@@ -17,18 +17,18 @@ var serverPart []byte
 //go:embed predictions.json
 var predictionsPart []byte
 
-// Server is what a document is to say of the server.
+// Server describes the server for the document.
 type Server struct {
-	// Title is the model's name; "": the document keeps its own.
+	// Title is the model's name; "": the document's title does not change.
 	Title string
-	// Docs, Metrics, Reload and Shutdown tell which of these routes there are.
+	// Docs, Metrics, Reload and Shutdown: the route exists.
 	Docs, Metrics, Reload, Shutdown bool
-	// Tokens tells that requests want a bearer token, but for those to the Public paths.
+	// Tokens: requests require a bearer token, except those to the Public paths.
 	Tokens bool
 	Public []string
 }
 
-// Complete returns the model's document with what the server adds to it.
+// Complete returns the model's document with the server's additions.
 func Complete(model []byte, s Server) ([]byte, error) {
 	model = bytes.TrimSpace(model)
 	if err := rawjson.Check(model); err != nil {
@@ -60,7 +60,7 @@ func Complete(model []byte, s Server) ([]byte, error) {
 	return compact.Bytes(), nil
 }
 
-// part is what every server has, without the routes that this one has not.
+// part returns the additions of every server, without the routes that this one lacks.
 func (s Server) part() []byte {
 	part := serverPart
 	for path, there := range map[string]bool{"/docs": s.Docs, "/metrics": s.Metrics, "/reload": s.Reload, "/shutdown": s.Shutdown} {
@@ -71,7 +71,7 @@ func (s Server) part() []byte {
 	return part
 }
 
-// secure says which operations want a token, and that they answer 401 without one.
+// secure marks the operations that require a token, and adds their answer 401.
 func (s Server) secure(document []byte) []byte {
 	document = put(document, []byte(`{"type":"http","scheme":"bearer"}`), "components", "securitySchemes", "bearer")
 	unauthorized := []byte(`{"description":"The request has no token, or one that the server does not know","content":` +
@@ -106,8 +106,8 @@ type kind struct {
 	form   string // the component of a multipart/form-data body
 }
 
-// part is what is added to the routes of a collection. A type that the model never answers with is left out: in a typed client it
-// would stand beside every answer.
+// part returns the additions to the routes of a collection. It leaves out media types that the model never answers with,
+// because typed clients would list them for each answer.
 func (k kind) part(model []byte) []byte {
 	part := predictionsPart
 	if k.plural == "trainings" {
@@ -129,7 +129,7 @@ func (k kind) part(model []byte) []byte {
 	return put(part, formOf(model, k), "components", "schemas", k.form, "properties")
 }
 
-// formOf is the properties of a multipart/form-data body: files as they are, the other inputs as they are in JSON.
+// formOf returns the properties of a multipart/form-data body: files as binary, the other inputs as in JSON.
 func formOf(model []byte, k kind) []byte {
 	out := at(predictionsPart, "components", "schemas", "PredictionForm", "properties")
 	inputs := rawjson.Object(at(model, "components", "schemas", k.input, "properties"))
@@ -139,13 +139,13 @@ func formOf(model []byte, k kind) []byte {
 			return out
 		}
 		if at(out, string(name)) != nil {
-			continue // the key of a request goes before: such an input cannot be a part
+			continue // the request's key takes precedence: such an input cannot be a part
 		}
 		out = put(out, formField(schema), string(name))
 	}
 }
 
-// formField is the schema of a part: that of the input, with files for URLs.
+// formField returns the schema of a part: that of the input, with files for URLs.
 func formField(schema []byte) []byte {
 	binary := []byte(`"binary"`)
 	if isURI(schema) {

@@ -1,6 +1,6 @@
-// Package page is the playground at /docs: one HTML page that makes a form of the model's schema, runs predictions
-// and shows what comes back. The page is in the binary and fetches nothing from elsewhere; what a model returns is
-// only ever shown as text, media or data, never run as HTML.
+// Package page is the playground at /docs: one HTML page that makes a form of the model's schema, runs predictions and
+// shows their results. The page is embedded and loads nothing from other servers. It shows a model's output as text, media
+// or data, and never runs it as HTML.
 //
-// It knows the public HTTP API alone. Only cmd imports it.
+// It uses only the public HTTP API. Only cmd imports it.
 package page

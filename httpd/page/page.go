@@ -19,7 +19,7 @@ var style []byte
 //go:embed scripts/*.js
 var scripts embed.FS
 
-// scriptNames are the scripts in the order in which they run. They share one scope; all but the last only define things.
+// scriptNames are the scripts in the order in which they run. They share one scope; only the last one runs code.
 func scriptNames() []string {
 	return []string{
 		"dom", "token", "api", "model", "controls", "files", "form", "memory", "media", "views", "result", "code", "run", "health", "start",
@@ -32,7 +32,7 @@ func Handler(name string) fasthttp.RequestHandler {
 	body := bytes.Replace(frame, []byte("/*style*/"), style, 1)
 	body = bytes.Replace(body, []byte("/*script*/"), script, 1)
 	body = bytes.ReplaceAll(body, []byte("/*title*/"), []byte(html.EscapeString(name)))
-	// The policy names the two by their digests: nothing else on the page may run, wherever it comes from.
+	// The policy names both by digest, so that nothing else on the page can run.
 	policy := "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; " +
 		"img-src * data: blob:; media-src * data: blob:; script-src " + digest(script) + "; style-src " + digest(style)
 	return func(ctx *fasthttp.RequestCtx) {
@@ -46,14 +46,14 @@ func Handler(name string) fasthttp.RequestHandler {
 	}
 }
 
-// joinScripts is one script of all, in a scope that is not the window's.
+// joinScripts joins all scripts in one scope, which is not the window's.
 func joinScripts() []byte {
 	var all bytes.Buffer
 	all.WriteString("\"use strict\";\n(() => {\n")
 	for _, name := range scriptNames() {
 		text, err := scripts.ReadFile("scripts/" + name + ".js")
 		if err != nil {
-			continue // a test holds the list to the folder
+			continue // a test compares the list with the folder
 		}
 		all.Write(text)
 	}

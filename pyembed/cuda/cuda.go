@@ -21,11 +21,11 @@ import (
 	"unsafe"
 )
 
-// Later returns what a process forked from this one starts the driver with, without Go: the address of
+// StartFunc returns what a process forked from this one starts the driver with, without Go: the address of
 // int px_cuda_start(const struct px_cuda_options *), and its argument, which is never freed. Both are nil with
 // Options.Disabled. What is said of a GPU that is not found leaves CUDA_VISIBLE_DEVICES out: that of the other
 // process is not known.
-func Later(o Options) (start, options unsafe.Pointer) {
+func StartFunc(o Options) (start, options unsafe.Pointer) {
 	if o.Disabled {
 		return nil, nil
 	}

@@ -5,7 +5,7 @@
 // The worker's Go part calls Start before it hands its thread to Python. From then
 // on everything is C, in this folder's px_cuda files: Python must never call into
 // Go, so the report, too, is written in C, and ReportFunc hands the address of that
-// function to whoever registers Python's built-in module (C symbols of one cgo
+// function to the code that registers Python's built-in module (C symbols of one cgo
 // package can't be linked from another).
 //
 // What Start promises:
@@ -18,8 +18,8 @@
 //   - The side thread takes no signals, knows nothing of Python and is never joined,
 //     so that a driver that hangs holds up neither the start nor the exit.
 //   - A forked child sees the state "forked": CUDA does not work across fork.
-//   - Each failure is told with what happened, what it means and what to do; the table
-//     is in meanings.go and docs/cuda.md.
+//   - Each failure is reported with what happened, what it means and what to do; the table
+//     is in meanings.go and docs/explanation/cuda.md.
 //   - The C code allocates nothing.
 //
 // There is one CUDA driver in a process and so one state, which lives in C

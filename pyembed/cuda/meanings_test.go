@@ -80,14 +80,14 @@ func TestLevel(t *testing.T) {
 
 // TestDocs: the table in the documentation is this one.
 func TestDocs(t *testing.T) {
-	text, err := os.ReadFile("../../docs/cuda.md")
+	text, err := os.ReadFile("../../docs/explanation/cuda.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range Meanings() {
 		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + strings.ReplaceAll(m.Hint, "|", `\|`) + " |" // else it would end the cell
 		if !strings.Contains(string(text), row) {
-			t.Errorf("docs/cuda.md has no row\n%s", row)
+			t.Errorf("docs/explanation/cuda.md has no row\n%s", row)
 		}
 	}
 }

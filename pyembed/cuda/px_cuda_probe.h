@@ -7,7 +7,7 @@
 // The step that is under way: what a hanging start is said to hang in.
 enum px_cuda_step { PX_CUDA_LOADING, PX_CUDA_INITIALISING, PX_CUDA_LISTING, PX_CUDA_CONTEXT, PX_CUDA_STEPS };
 
-// Told before each step; runs on the probing thread.
+// Called before each step; runs on the probing thread.
 typedef void (*px_cuda_on_step)(enum px_cuda_step step);
 
 // Looks a hint up; gives the state that goes with the key in state (of unknown keys those of

@@ -128,8 +128,8 @@ static void after_fork_in_child(void)
 {
   if (fork_holds_load_lock)
     pthread_mutex_unlock(&cuda.load_lock);
-  // The side thread is not here, its locks may be held by nobody, and CUDA refuses to work in a
-  // fork: from here on the state is all that is looked at.
+  // The side thread does not exist here, its locks may stay locked, and CUDA refuses to work in a fork. From here on only
+  // the state is read.
   atomic_store(&cuda.forked, 1);
 }
 
@@ -140,7 +140,7 @@ static void on_step(enum px_cuda_step step)
     pthread_mutex_unlock(&cuda.load_lock);
 }
 
-// Stores the result and wakes whoever waits. An illegal state would be a fault of this package: it
+// Stores the result and wakes the waiting threads. An illegal state would be a fault of this package: it
 // is reported as failed rather than lost.
 static void finish(const struct px_cuda_report *result)
 {
@@ -185,7 +185,7 @@ static int make_thread(void)
   int err = pthread_attr_init(&attr);
   if (err)
     return err;
-  // Detached: nobody joins it, since a driver that hangs would then hold up the exit.
+  // Detached: joining it would delay the exit if the driver hangs.
   pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
   side_thread_mask(&mask);
   pthread_sigmask(SIG_SETMASK, &mask, &old);

@@ -16,8 +16,8 @@ func Start(o Options) error {
 	return fmt.Errorf("start CUDA driver: %w", ErrNoCgo)
 }
 
-// Later has nothing to start.
-func Later(Options) (start, options unsafe.Pointer) { return nil, nil }
+// StartFunc has nothing to start.
+func StartFunc(Options) (start, options unsafe.Pointer) { return nil, nil }
 
 // Wait returns at once: nothing was started.
 func Wait(context.Context) (Report, error) { return Snapshot() }

@@ -52,7 +52,7 @@ func (f *finder) identify(path string) (*interpreter, error) {
 // where they do not tell it.
 func (f *finder) fromHeaders(path string) (*interpreter, error) {
 	in := &interpreter{path: path, venv: readVenv(path)}
-	if in.venv != nil && in.venv.gone() {
+	if in.venv != nil && in.venv.baseRemoved() {
 		return nil, fail(ErrNoPython,
 			"make it again with python3 -m venv --clear "+in.venv.dir,
 			"the virtual environment %s was made from a Python in %s, which is no longer there", in.venv.dir, in.venv.home)

@@ -48,9 +48,9 @@ func readVenv(executable string) *venv {
 	return nil
 }
 
-// gone tells whether the Python that the environment was made from is no longer
+// baseRemoved tells whether the Python that the environment was made from is no longer
 // there: it then has no standard library and can't start.
-func (e *venv) gone() bool {
+func (e *venv) baseRemoved() bool {
 	if e.home == "" {
 		return false
 	}

@@ -6,7 +6,7 @@
 //
 // What a Sampler promises:
 //
-//   - Samples never waits for longer than Options.Patience. A driver in trouble can take seconds over an answer, or
+//   - Samples never waits for longer than Options.Timeout. A driver in trouble can take seconds over an answer, or
 //     never give one: then there is no answer, one goroutine waits for the driver, and no second one ever does.
 //   - A GPU that cannot be read, for it fell off the bus, is left out; a number that a GPU does not have, as parts of
 //     one (MIG) have no utilization, is negative.

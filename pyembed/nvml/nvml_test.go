@@ -31,7 +31,7 @@ func fakeLibrary(t *testing.T) string {
 const long = time.Minute // bounds only what fails
 
 func TestSamples(t *testing.T) {
-	s := New(Options{Library: fakeLibrary(t), Patience: long})
+	s := New(Options{Library: fakeLibrary(t), Timeout: long})
 	for range 3 {
 		want := []Sample{{0, 5 << 30, 0.75}, {2, 1 << 30, -0.01}}
 		if got := s.Samples(); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -41,26 +41,26 @@ func TestSamples(t *testing.T) {
 }
 
 func TestNoLibrary(t *testing.T) {
-	if got := New(Options{Library: filepath.Join(t.TempDir(), "none.so"), Patience: long}).Samples(); len(got) != 0 {
+	if got := New(Options{Library: filepath.Join(t.TempDir(), "none.so"), Timeout: long}).Samples(); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
-	if got := New(Options{Library: "libm.so.6", Patience: long}).Samples(); len(got) != 0 { // it has none of the functions
+	if got := New(Options{Library: "libm.so.6", Timeout: long}).Samples(); len(got) != 0 { // it has none of the functions
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestBrokenDriver(t *testing.T) {
 	t.Setenv("FAKE_NVML_BROKEN", "1")
-	if got := New(Options{Library: fakeLibrary(t), Patience: long}).Samples(); len(got) != 0 {
+	if got := New(Options{Library: fakeLibrary(t), Timeout: long}).Samples(); len(got) != 0 {
 		t.Errorf("got %v", got)
 	}
 }
 
-// TestHangingDriver: nobody waits for it for long, it is asked once, and what it says in the end counts.
+// TestHangingDriver: Samples waits only for its timeout, asks once, and uses a late answer.
 func TestHangingDriver(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	t.Setenv("FAKE_NVML_GATE", gate)
-	s := New(Options{Library: fakeLibrary(t), Patience: time.Millisecond})
+	s := New(Options{Library: fakeLibrary(t), Timeout: time.Millisecond})
 	for range 3 {
 		if got := s.Samples(); got != nil {
 			t.Errorf("got %v of a driver that hangs", got)
@@ -76,7 +76,7 @@ func TestHangingDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-l.done
-	s.o.Patience = long
+	s.o.Timeout = long
 	if got := s.Samples(); len(got) != 2 {
 		t.Errorf("got %v of a driver that is well again", got)
 	}

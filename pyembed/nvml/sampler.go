@@ -14,8 +14,8 @@ type Sample struct {
 
 // Options of a Sampler. A zero field takes its default.
 type Options struct {
-	Library  string        // default "libnvidia-ml.so.1"
-	Patience time.Duration // how long Samples may take. Default 200 ms
+	Library string        // default "libnvidia-ml.so.1"
+	Timeout time.Duration // how long Samples may take. Default 200 ms
 }
 
 // Sampler reads the GPUs. Its methods may be called by any goroutine.
@@ -39,8 +39,8 @@ func New(o Options) *Sampler {
 	if o.Library == "" {
 		o.Library = "libnvidia-ml.so.1"
 	}
-	if o.Patience <= 0 {
-		o.Patience = 200 * time.Millisecond
+	if o.Timeout <= 0 {
+		o.Timeout = 200 * time.Millisecond
 	}
 	return &Sampler{o: o, read: reader(o.Library)}
 }
@@ -59,7 +59,7 @@ func (s *Sampler) Samples() []Sample {
 	if late { // it was waited for long enough
 		return nil
 	}
-	timer := time.NewTimer(s.o.Patience)
+	timer := time.NewTimer(s.o.Timeout)
 	defer timer.Stop()
 	select {
 	case <-l.done:

@@ -8,7 +8,7 @@ import struct
 from front import ENDS, LOG, LOG_MARK, PREDICT, Worker
 
 BATCH, DROP, PREPARED, BATCH_DONE = 2, 3, 24, 25
-HELD = 8
+BATCH_ITEM = 8
 
 
 class BatchWorker(Worker):
@@ -19,7 +19,7 @@ class BatchWorker(Worker):
         self.serial += 1
         id = self.serial * 64 + self.serial % 64
         body = json.dumps({"input": input, **more}).encode()
-        self.slots[slot].send(PREDICT, id, body, flags | HELD)
+        self.slots[slot].send(PREDICT, id, body, flags | BATCH_ITEM)
         return id
 
     def claim(self, slot=0, state=1):

@@ -3,44 +3,44 @@ package batch
 import "time"
 
 const (
-	// gapMemory is how many gaps are remembered: with that many all count half. Enough for several rounds
-	// of 32 clients, few enough to follow a load that changes within a second.
+	// gapMemory is how many gaps are remembered; with that many, all weights are halved. It covers several rounds of 32
+	// clients, and still follows a load that changes within a second.
 	gapMemory = 256
-	// servedMemory is the same for returns, in items that ended.
+	// servedMemory is the same for returns, in ended items.
 	servedMemory = 512
-	// doubt is the weight of "it never comes", so that few samples are not believed.
+	// doubt is the weight of "it never arrives", so that a few samples decide nothing.
 	doubt = 2
-	// sameRate is the rate at which the average over keys forgets.
+	// sameRate is the decay rate of the average over keys.
 	sameRate = 1.0 / 64
 )
 
-// Arrivals learns when more may come. The zero value is ready, and expects nothing.
+// Arrivals learns when more items may arrive. The zero value is ready, and expects nothing.
 type Arrivals struct {
-	gaps  histogram     // from one arrival to the next, where a worker was idle meanwhile
-	last  time.Duration // the latest arrival
-	began bool          // there was one
-	asked bool          // a worker was idle since
-	key   string        // its key
-	same  float64       // how often an arrival had the key of the one before
+	gaps histogram     // from one arrival to the next, if a worker was idle meanwhile
+	last time.Duration // the latest arrival
+	any  bool          // there was an arrival
+	idle bool          // a worker was idle since
+	key  string        // its key
+	same float64       // how often an arrival had the key of the one before
 
-	returns histogram     // from a batch's end to each arrival until the next end
-	served  float64       // items that ended, by the same measure
-	ended   time.Duration // the latest end
-	size    int           // items that ended then
-	back    int           // arrivals since
-	after   bool          // nothing has come since
+	returns   histogram     // from a batch's end to each arrival until the next end
+	served    float64       // items that ended, halved with returns
+	ended     time.Duration // the latest end
+	size      int           // items that ended then
+	returned  int           // arrivals since
+	noneSince bool          // nothing has arrived since
 }
 
-// Came tells of an arrival.
-func (a *Arrivals) Came(now time.Duration, key string) {
-	if a.began && a.asked {
+// Arrived reports an arrival.
+func (a *Arrivals) Arrived(now time.Duration, key string) {
+	if a.any && a.idle {
 		if a.gaps.total >= gapMemory {
 			a.gaps.halve()
 		}
 		a.gaps.add(now - a.last)
 	}
 	switch {
-	case !a.began:
+	case !a.any:
 		a.same = 1
 	case key == a.key:
 		a.same += (1 - a.same) * sameRate
@@ -49,45 +49,45 @@ func (a *Arrivals) Came(now time.Duration, key string) {
 	}
 	if a.size > 0 {
 		a.returns.add(now - a.ended)
-		a.back++
+		a.returned++
 	}
-	a.last, a.key, a.began, a.asked, a.after = now, key, true, false, false
+	a.last, a.key, a.any, a.idle, a.noneSince = now, key, true, false, false
 }
 
-// Asked tells that a worker is idle.
-func (a *Arrivals) Asked() { a.asked = a.asked || !a.after }
+// WorkerIdle reports that a worker is idle.
+func (a *Arrivals) WorkerIdle() { a.idle = a.idle || !a.noneSince }
 
-// Ended tells of the end of a batch of n.
+// Ended reports the end of a batch of n.
 func (a *Arrivals) Ended(now time.Duration, n int) {
 	if a.served >= servedMemory {
 		a.served /= 2
 		a.returns.halve()
 	}
 	a.served += float64(n)
-	a.ended, a.size, a.back, a.after = now, n, 0, true
+	a.ended, a.size, a.returned, a.noneSince = now, n, 0, true
 }
 
-// A stake is what there is to win and to lose by waiting.
+// stake is what a wait can win and lose.
 type stake struct {
 	now     time.Duration
-	most    time.Duration // the longest wait
+	bound   time.Duration // the longest wait
 	ready   int           // items that would leave now
 	room    int           // items that could join them
-	waiting float64       // who is delayed
-	share   float64       // of those who come may so many join
-	delay   float64       // what a delay counts
-	only    bool          // there is one worker: those of its last batch are all who may come back
+	waiting float64       // items that the wait delays
+	share   float64       // of the arrivals that can join
+	delay   float64       // the weight of a delay
+	only    bool          // there is one worker: its last batch alone predicts the returns
 	cost    *Cost
 }
 
-// wait is how long it pays to wait from now on; 0: not at all.
-func (a *Arrivals) wait(s stake) time.Duration {
+// bestWait is how long it pays to wait from now on; 0: not at all.
+func (a *Arrivals) bestWait(s stake) time.Duration {
 	switch {
-	case s.most <= 0:
+	case s.bound <= 0:
 		return 0
-	case a.after:
+	case a.noneSince:
 		return a.forReturns(s)
-	case !a.began:
+	case !a.any:
 		return 0
 	case s.only:
 		return max(a.forNext(s), a.forReturns(s))
@@ -96,54 +96,54 @@ func (a *Arrivals) wait(s stake) time.Duration {
 	}
 }
 
-// forNext is how long it pays to wait for the next arrival, by the time that has passed since the last.
+// forNext is how long it pays to wait for the next arrival, given the time since the last one.
 func (a *Arrivals) forNext(s stake) time.Duration {
 	passed := s.now - a.last
-	open := a.gaps.after(passed) + doubt
-	left := open // of that, what has not come by then
+	notYet := a.gaps.after(passed) + doubt
+	remaining := notYet // of that, what has not arrived by then
 	saving := s.share * s.cost.saving(s.ready, 1)
-	crowd := s.delay * (s.waiting + 1)
+	delayed := s.delay * (s.waiting + 1)
 	var best time.Duration
-	var gain, most float64
+	var gain, bestGain float64
 	for bin, from := binOf(passed), passed; bin < bins; bin++ {
-		to := min(edge(bin+1), passed+s.most)
+		to := min(edge(bin+1), passed+s.bound)
 		if to <= from {
 			break
 		}
-		// While we wait from here to there it may come, on the average in the middle.
+		// The item may arrive between from and to, on average in the middle.
 		come := a.gaps.between(bin, from, to)
-		gain += (saving*come - crowd*float64(to-from)*(left-come/2)) / open
-		left -= come
-		if gain > most {
-			best, most = to-passed, gain
+		gain += (saving*come - delayed*float64(to-from)*(remaining-come/2)) / notYet
+		remaining -= come
+		if gain > bestGain {
+			best, bestGain = to-passed, gain
 		}
 		from = to
 	}
 	return best
 }
 
-// forReturns is how long it pays to wait for those whose predictions have just ended and who have not come back since, by
-// the time that has passed.
+// forReturns is how long it pays to wait for clients whose predictions have just ended and that have not returned, given the
+// time since that end.
 func (a *Arrivals) forReturns(s stake) time.Duration {
-	missing := float64(a.size - a.back)
+	missing := float64(a.size - a.returned)
 	passed := s.now - a.ended
-	late := a.served - a.returns.total + a.returns.after(passed) // of those who ever ended, who had not come back by then
+	late := a.served - a.returns.total + a.returns.after(passed) // items that ended and whose clients had not returned by then
 	if missing <= 0 || late <= 0 {
 		return 0
 	}
 	each := missing / (late + doubt)
 	missing = min(missing, float64(s.room))
 	var best time.Duration
-	var come, most float64
+	var come, bestGain float64
 	for bin, from := binOf(passed), passed; bin < bins && come < missing; bin++ {
-		to := min(edge(bin+1), passed+s.most)
+		to := min(edge(bin+1), passed+s.bound)
 		if to <= from {
 			break
 		}
 		come = min(missing, come+each*a.returns.between(bin, from, to))
 		saving := s.share * s.cost.saving(s.ready, max(1, int(come+0.5)))
-		if gain := saving*come - s.delay*(s.waiting+1+come)*float64(to-passed); gain > most {
-			best, most = to-passed, gain
+		if gain := saving*come - s.delay*(s.waiting+1+come)*float64(to-passed); gain > bestGain {
+			best, bestGain = to-passed, gain
 		}
 		from = to
 	}

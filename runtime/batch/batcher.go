@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// decider is what Batcher needs of a policy.
+// decider is what a Batcher needs of a policy.
 type decider interface{ Decide(View) Decision }
 
-// Batcher holds what waits for one model's workers. Its methods are not safe for concurrent use.
+// Batcher has the items that wait for one model's workers. Its methods are not safe for concurrent use.
 type Batcher[T any] struct {
-	policy   decider
-	maxSize  int
-	cost     Cost
-	arrivals Arrivals
-	all      queue[T]
-	groups   map[string]*group[T]
-	due      deadlines[T]
-	spare    *group[T] // the last that was emptied, to be used again
-	serial   uint64
-	takes    uint64
+	policy     decider
+	maxSize    int
+	cost       Cost
+	arrivals   Arrivals
+	all        queue[T]
+	groups     map[string]*group[T]
+	byDeadline deadlines[T]
+	emptied    *group[T] // the last group that was emptied, for reuse
+	serial     uint64
+	takes      uint64
 }
 
 // New makes an empty batcher. The options have been checked (Options.Check).
@@ -40,39 +40,39 @@ func (b *Batcher[T]) Len() int { return b.all.len }
 // Cost is what the batcher has learned about the cost of batches.
 func (b *Batcher[T]) Cost() *Cost { return &b.cost }
 
-// Add takes in an item that arrives now. If a worker is idle, Take is called next.
+// Add adds an item that arrives now. If a worker is idle, the owner calls Take next.
 func (b *Batcher[T]) Add(it *Item[T], now time.Duration) {
 	b.serial++
 	it.arrived, it.serial = now, b.serial
-	b.arrivals.Came(now, it.Key)
-	b.enter(it, false)
+	b.arrivals.Arrived(now, it.Key)
+	b.insert(it, false)
 }
 
-// PutBack takes in again what Take gave out, in its old place: no model has seen it, or its worker died and it is
-// to run once more, Alone. It is no arrival.
-func (b *Batcher[T]) PutBack(it *Item[T]) { b.enter(it, true) }
+// PutBack returns an item that Take gave out to its old position: no model has seen it, or its worker died and it runs once
+// more, Alone. It does not count as an arrival.
+func (b *Batcher[T]) PutBack(it *Item[T]) { b.insert(it, true) }
 
-func (b *Batcher[T]) enter(it *Item[T], front bool) {
+func (b *Batcher[T]) insert(it *Item[T], front bool) {
 	g := b.groups[it.Key]
 	if g == nil || it.Alone {
-		if g = b.spare; g == nil {
+		if g = b.emptied; g == nil {
 			g = &group[T]{queue: queue[T]{of: ownLinks[T]}}
 		}
-		b.spare = nil
-		g.key, g.alone, g.holding = it.Key, it.Alone, false
+		b.emptied = nil
+		g.key, g.alone, g.held = it.Key, it.Alone, false
 		if !it.Alone {
 			b.groups[it.Key] = g
 		}
 	}
-	it.group, it.spot = g, -1
+	it.group, it.heapIndex = g, -1
 	g.insert(it, front)
 	b.all.insert(it, front)
 	if it.Deadline > 0 {
-		heap.Push(&b.due, it)
+		heap.Push(&b.byDeadline, it)
 	}
 }
 
-// Remove takes an item out: its prediction was cancelled. It returns false where the item is not waiting.
+// Remove takes an item out, for example because its prediction was canceled. It returns false if the item does not wait.
 func (b *Batcher[T]) Remove(it *Item[T]) bool {
 	g := it.group
 	if g == nil {
@@ -80,8 +80,8 @@ func (b *Batcher[T]) Remove(it *Item[T]) bool {
 	}
 	g.remove(it)
 	b.all.remove(it)
-	if it.spot >= 0 {
-		heap.Remove(&b.due, it.spot)
+	if it.heapIndex >= 0 {
+		heap.Remove(&b.byDeadline, it.heapIndex)
 	}
 	it.group = nil
 	if g.len == 0 {
@@ -89,15 +89,15 @@ func (b *Batcher[T]) Remove(it *Item[T]) bool {
 			delete(b.groups, g.key)
 		}
 		g.key = ""
-		b.spare = g
+		b.emptied = g
 	}
 	return true
 }
 
-// Expire takes out every item whose deadline has come and appends it to dst, the earliest deadline first.
+// Expire takes out every item whose deadline has passed and appends it to dst, the earliest deadline first.
 func (b *Batcher[T]) Expire(now time.Duration, dst []*Item[T]) []*Item[T] {
-	for len(b.due) > 0 && b.due[0].Deadline <= now {
-		it := b.due[0]
+	for len(b.byDeadline) > 0 && b.byDeadline[0].Deadline <= now {
+		it := b.byDeadline[0]
 		b.Remove(it)
 		dst = append(dst, it)
 	}
@@ -106,42 +106,40 @@ func (b *Batcher[T]) Expire(now time.Duration, dst []*Item[T]) []*Item[T] {
 
 // NextDeadline is the first deadline of all that wait; 0: none has one.
 func (b *Batcher[T]) NextDeadline() time.Duration {
-	if len(b.due) == 0 {
+	if len(b.byDeadline) == 0 {
 		return 0
 	}
-	return b.due[0].Deadline
+	return b.byDeadline[0].Deadline
 }
 
-// Take is asked for a worker that is idle, one of so many (1 ≤ idle ≤ workers), whenever one becomes idle, something arrives
-// or is removed, or the moment comes that the last Take named. It appends the batch to run now to dst. Where there
-// is none but something waits, it returns the moment at which to ask again; otherwise 0. After a batch for one
-// idle worker it is asked again for the next.
+// Take asks for a batch for an idle worker, one of so many (1 ≤ idle ≤ workers), and appends it to dst. If there is none but
+// items wait, it returns the time at which to ask again; otherwise 0. The owner asks when a worker becomes idle, an item
+// arrives or is removed, or that time comes; after a batch it asks again for the next idle worker.
 func (b *Batcher[T]) Take(now time.Duration, idle, workers int, dst []*Item[T]) ([]*Item[T], time.Duration) {
 	b.takes++
-	b.arrivals.Asked()
+	b.arrivals.WorkerIdle()
 	var again time.Duration
-	// The key with the oldest item comes first. One that is held keeps a worker for itself: the next key is
-	// looked at only for another one.
+	// The key with the oldest item comes first. A held key reserves a worker: the next key needs another one.
 	for it := b.all.head; it != nil && idle > 0; it = it.all.next {
 		g := it.group
-		if g.seen == b.takes {
+		if g.lastTake == b.takes {
 			continue
 		}
-		g.seen = b.takes
+		g.lastTake = b.takes
 		if g.alone {
-			return b.leave(g, 1, dst), 0
+			return b.takeFrom(g, 1, dst), 0
 		}
-		if !g.holding {
-			g.held = now
+		if !g.held {
+			g.holdStart = now
 		}
 		d := b.policy.Decide(View{
-			Now: now, Ready: g.len, Waiting: b.all.len, Idle: idle, Workers: workers, Held: g.held,
+			Now: now, Ready: g.len, Waiting: b.all.len, Idle: idle, Workers: workers, HoldStart: g.holdStart,
 			Deadline: b.NextDeadline(), Cost: &b.cost, Arrivals: &b.arrivals,
 		})
 		if d.Run > 0 {
-			return b.leave(g, d.Run, dst), 0
+			return b.takeFrom(g, d.Run, dst), 0
 		}
-		g.holding = true
+		g.held = true
 		if again == 0 || d.Until < again {
 			again = d.Until
 		}
@@ -150,8 +148,8 @@ func (b *Batcher[T]) Take(now time.Duration, idle, workers int, dst []*Item[T]) 
 	return dst, again
 }
 
-// TakeAhead is asked for a worker that is busy, and appends to dst a batch that may lie ready for it: one that
-// will not grow, because it is full, and that is next in turn.
+// TakeAhead asks for a batch for a busy worker, to lie ready for it, and appends it to dst: the next batch in turn, if it is
+// full and so cannot grow.
 func (b *Batcher[T]) TakeAhead(dst []*Item[T]) []*Item[T] {
 	if b.all.head == nil {
 		return dst
@@ -159,16 +157,16 @@ func (b *Batcher[T]) TakeAhead(dst []*Item[T]) []*Item[T] {
 	g := b.all.head.group
 	switch {
 	case g.alone:
-		return b.leave(g, 1, dst)
+		return b.takeFrom(g, 1, dst)
 	case g.len >= b.maxSize:
-		return b.leave(g, b.maxSize, dst)
+		return b.takeFrom(g, b.maxSize, dst)
 	}
 	return dst
 }
 
 // leave takes the first n items of a group.
-func (b *Batcher[T]) leave(g *group[T], n int, dst []*Item[T]) []*Item[T] {
-	g.holding = false
+func (b *Batcher[T]) takeFrom(g *group[T], n int, dst []*Item[T]) []*Item[T] {
+	g.held = false
 	for it, i := g.head, 0; i < n; i++ {
 		next := it.own.next
 		b.Remove(it)
@@ -178,8 +176,8 @@ func (b *Batcher[T]) leave(g *group[T], n int, dst []*Item[T]) []*Item[T] {
 	return dst
 }
 
-// Ended tells that a batch of n has ended, and what it took of the worker's time. Where that says nothing about
-// the cost, because the batch failed or was interrupted, took is below 0.
+// Ended reports the end of a batch of n, and how long it took. A negative took says nothing about the cost: the batch failed
+// or was interrupted.
 func (b *Batcher[T]) Ended(now time.Duration, n int, took time.Duration) {
 	b.cost.Learn(n, took)
 	b.arrivals.Ended(now, n)

@@ -14,7 +14,7 @@ func values(batch []*Item[int]) []int {
 	return all
 }
 
-// add puts items with these values and one key in, all at the same moment.
+// add adds items with these values and one key, all at one time.
 func add(b *Batcher[int], key string, now time.Duration, all ...int) []*Item[int] {
 	var items []*Item[int]
 	for _, v := range all {
@@ -35,7 +35,7 @@ func want(t *testing.T, b *Batcher[int], now time.Duration, expected ...int) []*
 	return batch
 }
 
-func TestALoneItemLeavesAtOnce(t *testing.T) {
+func TestSingleItemLeavesAtOnce(t *testing.T) {
 	b := New[int](Options{MaxSize: 8})
 	add(b, "", 0, 1)
 	want(t, b, 0, 1)
@@ -106,7 +106,7 @@ func TestPutBackKeepsThePlace(t *testing.T) {
 	want(t, b, 0, 4)
 }
 
-func TestAloneRidesAlone(t *testing.T) {
+func TestAloneLeavesAlone(t *testing.T) {
 	b := New[int](Options{MaxSize: 4})
 	batch := add(b, "", 0, 1, 2)
 	add(b, "", 0, 3, 4)
@@ -122,10 +122,10 @@ func TestAloneRidesAlone(t *testing.T) {
 	want(t, b, 0, 5, 6)
 }
 
-// always holds everything until a moment.
-type always struct{ until time.Duration }
+// holdUntil holds all items until that time.
+type holdUntil struct{ until time.Duration }
 
-func (a always) Decide(v View) Decision {
+func (a holdUntil) Decide(v View) Decision {
 	if v.Now < a.until && v.Ready < 3 {
 		return Decision{Until: a.until}
 	}
@@ -133,7 +133,7 @@ func (a always) Decide(v View) Decision {
 }
 
 func TestHeldKeyKeepsOneWorkerForItself(t *testing.T) {
-	b := newBatcher[int](3, always{until: 10 * ms})
+	b := newBatcher[int](3, holdUntil{until: 10 * ms})
 	add(b, "held", 0, 1)
 	add(b, "full", 0, 2, 3, 4)
 	if batch, again := b.Take(0, 1, 1, nil); len(batch) != 0 || again != 10*ms {
@@ -183,19 +183,19 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// spy notes what it is shown and does as it is told.
-type spy struct {
+// recorder records what it is shown, and decides as say says.
+type recorder struct {
 	views []View
 	say   Decision
 }
 
-func (s *spy) Decide(v View) Decision {
+func (s *recorder) Decide(v View) Decision {
 	s.views = append(s.views, v)
 	return s.say
 }
 
 func TestHoldCountsFromTheFirstRefusal(t *testing.T) {
-	s := &spy{say: Decision{Until: 10 * ms}}
+	s := &recorder{say: Decision{Until: 10 * ms}}
 	b := newBatcher[int](8, s)
 	items := add(b, "", 0, 1, 2, 3)
 	for _, now := range []time.Duration{ms, 2 * ms} {
@@ -203,12 +203,12 @@ func TestHoldCountsFromTheFirstRefusal(t *testing.T) {
 	}
 	b.Remove(items[0])
 	s.say = Decision{Run: 1}
-	want(t, b, 3*ms, 2) // 3 is left behind, and is held anew
+	want(t, b, 3*ms, 2) // 3 stays, and starts a new hold
 	s.say = Decision{Until: 10 * ms}
 	b.Take(5*ms, 1, 1, nil)
-	for i, held := range []time.Duration{ms, ms, ms, 5 * ms} {
-		if got := s.views[i].Held; got != held {
-			t.Errorf("question %d: held since %v, want %v", i, got, held)
+	for i, holdStart := range []time.Duration{ms, ms, ms, 5 * ms} {
+		if got := s.views[i].HoldStart; got != holdStart {
+			t.Errorf("question %d: held since %v, want %v", i, got, holdStart)
 		}
 	}
 }

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// beamWidth is how many partial schedules of as many items are kept.
+// beamWidth is how many partial schedules of the same number of items are followed.
 const beamWidth = 12
 
 // partial is a schedule of the first items: when its last batch ends, and the sum of all latencies.
 type partial struct{ end, sum time.Duration }
 
-// clairvoyant is the mean latency of a schedule that is made in the knowledge of all arrivals, for one worker and
-// first come, first served. It is the best that a beam search finds: no worse than the best possible by much, and
-// better than what anybody can do who does not know what comes.
+// clairvoyant is the mean latency of a schedule that knows all arrivals in advance, for one worker and first come, first
+// served. A beam search finds it: it is close to the best possible, and better than any policy that does not know the
+// arrivals.
 func clairvoyant(at []time.Duration, p price, maxSize int) time.Duration {
 	beams := make([][]partial, len(at)+1)
 	beams[0] = []partial{{}}
@@ -43,8 +43,7 @@ func clairvoyant(at []time.Duration, p price, maxSize int) time.Duration {
 	return best / time.Duration(len(at))
 }
 
-// thin drops the schedules that end later and have waited longer than others, and of the rest all but a few,
-// evenly.
+// thin drops the schedules that end later and have waited longer than others, and returns an even selection of the rest.
 func thin(beam []partial) []partial {
 	slices.SortFunc(beam, func(a, b partial) int {
 		if a.end != b.end {
@@ -52,25 +51,25 @@ func thin(beam []partial) []partial {
 		}
 		return int(a.sum - b.sum)
 	})
-	kept := beam[:0]
+	best := beam[:0]
 	for _, s := range beam {
-		if len(kept) == 0 || s.sum < kept[len(kept)-1].sum {
-			kept = append(kept, s)
+		if len(best) == 0 || s.sum < best[len(best)-1].sum {
+			best = append(best, s)
 		}
 	}
-	if len(kept) <= beamWidth {
-		return kept
+	if len(best) <= beamWidth {
+		return best
 	}
 	few := make([]partial, beamWidth)
 	for i := range few {
-		few[i] = kept[i*(len(kept)-1)/(beamWidth-1)]
+		few[i] = best[i*(len(best)-1)/(beamWidth-1)]
 	}
 	return few
 }
 
-// mostAnswers bounds the answers a second that so many closed clients can get from one worker. Where batches have
-// a mean size of n it answers at most n/C(n), and with a mean think time of z clients get at most clients/(z +
-// C(n)), by Little's law. The bound is the best over n of the smaller of the two.
+// mostAnswers bounds the answers a second that so many closed clients can get from one worker. Where batches have a mean size
+// of n it answers at most n/C(n), and with a mean think time of z clients get at most clients/(z + C(n)), by Little's law. The
+// bound is the best over n of the smaller of the two.
 func mostAnswers(clients int, think time.Duration, p price, maxSize int) float64 {
 	best := 0.0
 	for n := 1; n <= min(clients, maxSize); n++ {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Sizes fall into classes, four in each doubling, that end at powers of two, for there real devices have their
-// steps: 1, 2, 3, 4, 5, 6, 7, 8, 9-10, 11-12, 13-14, 15-16, 17-20 …
+// Sizes fall into classes, four in each doubling. They end at powers of two, where real devices have their steps: 1, 2, 3, 4,
+// 5, 6, 7, 8, 9-10, 11-12, 13-14, 15-16, 17-20 …
 const classes = 4*10 + 4
 
 // classOf is the class of a size.
@@ -29,31 +29,30 @@ func largest(class int) int {
 	return (class&3 + 5) << e
 }
 
-// sample is what is known of one class.
+// sample is what is known about one class.
 type sample struct {
 	size   float64 // mean number of items
 	took   float64 // mean time, ns
-	weight float64 // how many batches say so, at most costTrust
+	weight float64 // how many batches it rests on, at most costTrust
 	at     int     // serial number of the last of them
 }
 
 const (
-	costRate  = 1.0 / 8 // the rate at which a class's means forget
+	costRate  = 1.0 / 8 // the decay rate of a class's means
 	costTrust = 8       // more batches than this do not make its means more certain
-	costAge   = 1 << 12 // batches after which a class that was not seen again counts half
+	costAge   = 1 << 12 // batches after which the weight of a class that was not seen again has halved
 )
 
-// Cost learns what a batch takes, by its size: the mean of each class of sizes, and through all of them the line a
-// + b·n, which speaks where a class has not been seen. A class is remembered while other sizes come: a long load
-// of full batches alone would say nothing about a and b. The zero value is ready, and takes every batch to be
-// free.
+// Cost learns how long a batch takes, by its size: the mean of each class of sizes, and a line a + b·n through all of them for
+// classes that have not been seen. A class is remembered while other sizes come, because full batches alone say nothing about
+// a and b. The zero value is ready; to it every batch is free.
 type Cost struct {
 	samples [classes]sample
 	serial  int
 	a, b    float64 // ns
 }
 
-// Learn takes in what a batch of n took.
+// Learn takes in how long a batch of n took.
 func (c *Cost) Learn(n int, took time.Duration) {
 	if n < 1 || took < 0 {
 		return
@@ -68,7 +67,7 @@ func (c *Cost) Learn(n int, took time.Duration) {
 	c.fit()
 }
 
-// trust is how much a class's means are worth by now.
+// trust is the weight of a class's means now.
 func (c *Cost) trust(s *sample) float64 {
 	if s.weight == 0 {
 		return 0
@@ -76,8 +75,8 @@ func (c *Cost) trust(s *sample) float64 {
 	return s.weight * math.Exp2(-float64(c.serial-s.at)/costAge)
 }
 
-// fit draws the line: weighted least squares, with a and b at least 0. Where all batches were of one size all of
-// their time is taken for a.
+// fit fits the line: weighted least squares, with a and b at least 0. If all batches had one size, all of their time counts as
+// a.
 func (c *Cost) fit() {
 	var w, x, y, xx, xy float64
 	for i := range c.samples {
@@ -101,19 +100,19 @@ func (c *Cost) fit() {
 // Line is the line a + b·n.
 func (c *Cost) Line() (a, b time.Duration) { return time.Duration(c.a), time.Duration(c.b) }
 
-// Of is what a batch of n is expected to take.
+// Of is how long a batch of n is expected to take.
 func (c *Cost) Of(n int) time.Duration { return time.Duration(c.of(n)) }
 
 func (c *Cost) of(n int) float64 {
 	line := c.a + c.b*float64(n)
 	s := &c.samples[classOf(n)]
-	// The class's own mean, moved along the line to n; the more batches say so, the more it counts.
+	// The class's own mean, moved along the line to n. It counts the more, the more batches it rests on.
 	own := max(0, s.took+c.b*(float64(n)-s.size))
 	t := c.trust(s)
 	return line + (own-line)*t/(t+1)
 }
 
-// saving is the worker's time, ns, that it saves to run n together with others instead of after them.
+// saving is the worker's time, ns, that running n together with others saves over running n after them.
 func (c *Cost) saving(others, n int) float64 { return c.of(others) + c.of(n) - c.of(others+n) }
 
 const (
@@ -121,10 +120,9 @@ const (
 	splitTrust = 2    // batches of such a size
 )
 
-// BestOf is how many of so many that are ready are best run at once: all, unless fewer, and at least half, take
-// clearly less time each; the rest is then better left for the next batch. It looks only at sizes that were seen.
-// The advantage must be clear, because a batch that leaves a few behind without reason is what makes clients fall
-// apart.
+// BestOf is how many of the ready items are best run at once: all, unless fewer, and at least half, take clearly less time
+// each. It looks only at sizes that were seen. The advantage must be clear, because a batch that leaves a few items behind
+// without need splits the clients in two groups.
 func (c *Cost) BestOf(ready int) int {
 	best, least := ready, splitBelow*c.of(ready)/float64(ready)
 	for class := classOf((ready + 1) / 2); largest(class) < ready; class++ {

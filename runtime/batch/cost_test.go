@@ -120,7 +120,7 @@ func TestBestOf(t *testing.T) {
 			t.Errorf("steps: %d of %d, want %d", got, ready, want)
 		}
 	}
-	// The same where the step to come is known and no batch of 16 was met: nothing is left behind on a guess.
+	// The same where the step to come is known and no batch of 16 was met: no item stays behind on a guess.
 	if got := taught(steps(), 1, 20, 32).BestOf(20); got != 20 {
 		t.Errorf("16 was never met, and %d of 20 leave", got)
 	}

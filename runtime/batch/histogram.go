@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The bins of a histogram: four in each doubling of the time, from 256 ns to a minute and more; what is longer
-// counts as the longest. An expectation is off by a tenth at most.
+// The bins of a histogram: four in each doubling of the time, from 256 ns to over a minute. A longer time counts in the last
+// bin. An expectation is off by a tenth at most.
 const (
 	binBits = 8 // the first bins are 1<<binBits ns wide
 	bins    = 4 * 28
@@ -37,13 +37,13 @@ func edge(bin int) time.Duration {
 	return time.Duration(bin&3+4) << (e + binBits)
 }
 
-// add takes in one sample.
+// add adds one sample.
 func (h *histogram) add(d time.Duration) {
 	h.weight[binOf(d)]++
 	h.total++
 }
 
-// halve makes all samples so far count half.
+// halve halves the weight of all samples so far.
 func (h *histogram) halve() {
 	for i := range h.weight {
 		h.weight[i] /= 2

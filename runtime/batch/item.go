@@ -2,38 +2,38 @@ package batch
 
 import "time"
 
-// Item is one prediction that waits. Its owner sets the exported fields before Batcher.Add and leaves them alone
-// until the item has left; an item belongs to one Batcher.
+// Item is one prediction that waits. Its owner sets the exported fields before Batcher.Add and does not change them until the
+// item has left. An item belongs to one Batcher.
 type Item[T any] struct {
 	Value T
-	// Key: items ride together only where their keys are equal.
+	// Key: items share a batch only if their keys are equal.
 	Key string
-	// Deadline is the moment from which Expire takes the item out; 0: none.
+	// Deadline is the time from which Expire takes the item out; 0: none.
 	Deadline time.Duration
-	// Alone has it ride by itself: it may be what killed a worker.
+	// Alone: the item leaves as a batch of one, because it may have crashed a worker.
 	Alone bool
 
-	arrived time.Duration
-	serial  uint64
-	group   *group[T] // nil while it is not waiting
-	spot    int       // in the heap of deadlines; -1: not there
-	all     links[T]  // in order of arrival, of all keys
-	own     links[T]  // in order of arrival, of its key
+	arrived   time.Duration
+	serial    uint64
+	group     *group[T] // nil while it is not waiting
+	heapIndex int       // in the heap of deadlines; -1: not there
+	all       links[T]  // in order of arrival, of all keys
+	own       links[T]  // in order of arrival, of its key
 }
 
-// Arrived is the moment of the item's Add.
+// Arrived is the time of the item's Add.
 func (it *Item[T]) Arrived() time.Duration { return it.arrived }
 
 type links[T any] struct{ prev, next *Item[T] }
 
-// group is what waits of one key. It lives as long as it has items.
+// group is the waiting items of one key. It exists while it has items.
 type group[T any] struct {
 	queue[T]
-	key     string
-	alone   bool
-	held    time.Duration // when a worker was first refused
-	holding bool
-	seen    uint64 // the Take that looked at it last
+	key       string
+	alone     bool
+	holdStart time.Duration // when an idle worker was first refused
+	held      bool
+	lastTake  uint64 // the number of the last Take that looked at it
 }
 
 // queue is a list of items in order of arrival, through the links that of returns.
@@ -46,8 +46,7 @@ type queue[T any] struct {
 func allLinks[T any](it *Item[T]) *links[T] { return &it.all }
 func ownLinks[T any](it *Item[T]) *links[T] { return &it.own }
 
-// insert puts an item in its place by serial number. It looks for it from the front where front is set, else from
-// the end.
+// insert inserts an item by its serial number. It searches from the front if front is set, else from the end.
 func (q *queue[T]) insert(it *Item[T], front bool) {
 	var prev, next *Item[T]
 	if front {
@@ -96,13 +95,13 @@ func (d deadlines[T]) Len() int           { return len(d) }
 func (d deadlines[T]) Less(i, j int) bool { return d[i].Deadline < d[j].Deadline }
 func (d deadlines[T]) Swap(i, j int) {
 	d[i], d[j] = d[j], d[i]
-	d[i].spot, d[j].spot = i, j
+	d[i].heapIndex, d[j].heapIndex = i, j
 }
 
 // Push implements heap.Interface.
 func (d *deadlines[T]) Push(x any) {
 	it := x.(*Item[T])
-	it.spot = len(*d)
+	it.heapIndex = len(*d)
 	*d = append(*d, it)
 }
 
@@ -112,6 +111,6 @@ func (d *deadlines[T]) Pop() any {
 	it := old[len(old)-1]
 	old[len(old)-1] = nil
 	*d = old[:len(old)-1]
-	it.spot = -1
+	it.heapIndex = -1
 	return it
 }

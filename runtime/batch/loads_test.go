@@ -28,8 +28,8 @@ func (p price) capacity(maxSize int) float64 {
 	return best
 }
 
-// A load brings items. Open: at moments that do not depend on the server. Closed: from clients that send their next
-// one when they have had an answer and a think time has passed.
+// load generates items. Open: at times that do not depend on the server. Closed: from clients that send their next one a think
+// time after an answer.
 type load struct {
 	name    string
 	open    func(r *rand.Rand, n int) []time.Duration
@@ -45,7 +45,7 @@ type fixedWait struct {
 
 // Decide implements decider.
 func (f fixedWait) Decide(v View) Decision {
-	if end := v.Held + f.wait; v.Ready < f.maxSize && v.Now < end {
+	if end := v.HoldStart + f.wait; v.Ready < f.maxSize && v.Now < end {
 		return Decision{Until: end}
 	}
 	return Decision{Run: min(v.Ready, f.maxSize)}
@@ -69,8 +69,7 @@ func poisson(rate float64) func(*rand.Rand, int) []time.Duration {
 	}
 }
 
-// bursty brings bursts of geometric length, mean items and gap apart, at moments of their own, so many items a
-// second in all.
+// bursty brings bursts of geometric length, mean items and gap apart, at random times, so many items a second in all.
 func bursty(rate float64, mean float64, gap time.Duration) func(*rand.Rand, int) []time.Duration {
 	return func(r *rand.Rand, n int) []time.Duration {
 		at := make([]time.Duration, 0, n)

@@ -10,20 +10,20 @@ import (
 const LargestSize = 4096
 
 var (
-	// ErrSize says that a batch's size is not between 1 and LargestSize.
+	// ErrSize: a batch's size is not between 1 and LargestSize.
 	ErrSize = errors.New("batch size must be between 1 and 4096")
-	// ErrWait says that a batch's wait is neither "adaptive" nor a duration of zero or more.
+	// ErrWait: a batch's wait is neither "adaptive" nor a duration of zero or more.
 	ErrWait = errors.New(`batch wait must be "adaptive" or a duration such as 2ms, 0 or more`)
 )
 
 // Wait bounds how long work may be held back from an idle worker. The zero Wait is adaptive.
 type Wait struct {
 	fixed bool
-	most  time.Duration
+	bound time.Duration
 }
 
 // AtMost is a fixed bound; zero or less never waits.
-func AtMost(d time.Duration) Wait { return Wait{fixed: true, most: max(0, d)} }
+func AtMost(d time.Duration) Wait { return Wait{fixed: true, bound: max(0, d)} }
 
 // ParseWait reads what String writes, or any duration of zero or more.
 func ParseWait(text string) (Wait, error) {
@@ -41,27 +41,26 @@ func (w Wait) String() string {
 	if !w.fixed {
 		return "adaptive"
 	}
-	return w.most.String()
+	return w.bound.String()
 }
 
-// The bounds of the adaptive wait: for all waits of a batch together an absolute one and a share of the batch's own
-// time, and a share of it for the wait for each next arrival.
+// The bounds of the adaptive wait: for all waits of a batch together, absolute and as a share of the batch's expected
+// duration; and for the wait for each next arrival, as a share of that duration.
 const (
-	adaptiveMost = 5 * time.Millisecond
-	totalShare   = 0.5
-	nextShare    = 0.1
+	adaptiveBound = 5 * time.Millisecond
+	totalShare    = 0.5
+	nextShare     = 0.1
 )
 
-// end is the moment at which a batch that is expected to take cost leaves at the latest: it was first held at
-// held, and last is the latest arrival.
-func (w Wait) end(held, last, cost time.Duration) time.Duration {
+// end is the latest time at which a batch leaves that is expected to take cost. last is the latest arrival.
+func (w Wait) end(holdStart, last, cost time.Duration) time.Duration {
 	if w.fixed {
-		return held + w.most
+		return holdStart + w.bound
 	}
 	return min(
-		held+adaptiveMost,
-		held+time.Duration(totalShare*float64(cost)),
-		max(held, last)+time.Duration(nextShare*float64(cost)),
+		holdStart+adaptiveBound,
+		holdStart+time.Duration(totalShare*float64(cost)),
+		max(holdStart, last)+time.Duration(nextShare*float64(cost)),
 	)
 }
 
@@ -73,13 +72,13 @@ type Options struct {
 	MaxWait Wait
 }
 
-// Override is what an operator has to say about a model's options.
+// Override is what an operator changes in a model's options.
 type Override struct {
 	MaxSize int   // 0: as the author says
 	MaxWait *Wait // nil: as the author says
 }
 
-// With returns the options as an operator wants them.
+// With returns the options with an operator's changes.
 func (o Options) With(v Override) Options {
 	if v.MaxSize != 0 {
 		o.MaxSize = v.MaxSize
@@ -90,7 +89,7 @@ func (o Options) With(v Override) Options {
 	return o
 }
 
-// Check returns ErrSize where MaxSize cannot be.
+// Check returns ErrSize if MaxSize is out of range.
 func (o Options) Check() error {
 	if o.MaxSize < 1 || o.MaxSize > LargestSize {
 		return fmt.Errorf("%w, not %d", ErrSize, o.MaxSize)

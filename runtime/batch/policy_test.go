@@ -8,7 +8,7 @@ import (
 // A scene is a View of one worker that is idle at 1 s, with some experience.
 func scene(ready int, teach func(a *Arrivals)) View {
 	v := View{
-		Now: time.Second, Ready: ready, Waiting: ready, Idle: 1, Held: time.Second,
+		Now: time.Second, Ready: ready, Waiting: ready, Idle: 1, HoldStart: time.Second,
 		Cost: taught(line("", 20*ms, 100*us), 1, 8, 32), Arrivals: &Arrivals{},
 	}
 	if teach != nil {
@@ -21,8 +21,8 @@ func scene(ready int, teach func(a *Arrivals)) View {
 func every(gap time.Duration) func(*Arrivals) {
 	return func(a *Arrivals) {
 		for i := 100; i >= 0; i-- {
-			a.Came(time.Second-time.Duration(i)*gap, "")
-			a.Asked()
+			a.Arrived(time.Second-time.Duration(i)*gap, "")
+			a.WorkerIdle()
 		}
 	}
 }
@@ -34,7 +34,7 @@ func back(n int, delay time.Duration) func(*Arrivals) {
 			at := time.Second - time.Duration(i)*20*ms
 			a.Ended(at, n)
 			for range n {
-				a.Came(at+delay, "")
+				a.Arrived(at+delay, "")
 			}
 		}
 		a.Ended(time.Second, n)
@@ -71,7 +71,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestDecideWaitsNoLongerThanItPays(t *testing.T) {
-	// All are back within 300 µs; what is not there by then does not come.
+	// All are back within 300 µs; an item that has not arrived by then does not come.
 	d := policy().Decide(scene(1, back(31, 300*us)))
 	if wait := d.Until - time.Second; wait < 300*us || wait > 500*us {
 		t.Errorf("waits %v", wait)
@@ -85,11 +85,11 @@ func TestDecideWaitsNoLongerThanItPays(t *testing.T) {
 
 func TestDecideKeepsTheBounds(t *testing.T) {
 	v := scene(1, every(500*us))
-	v.Held = v.Now - 5*ms
+	v.HoldStart = v.Now - 5*ms
 	if d := policy().Decide(v); d.Run != 1 {
 		t.Errorf("held for 5 ms: %+v", d)
 	}
-	v.Held = v.Now
+	v.HoldStart = v.Now
 	never := Policy{Options{MaxSize: 32, MaxWait: AtMost(0)}}
 	if d := never.Decide(v); d.Run != 1 {
 		t.Errorf("never waits: %+v", d)
@@ -125,8 +125,8 @@ func TestDecideWithOthersAround(t *testing.T) {
 	// The keys of the arrivals take turns: what comes next is of another key.
 	v = scene(2, func(a *Arrivals) {
 		for i := 300; i >= 0; i-- {
-			a.Came(time.Second-time.Duration(i)*500*us, string(rune('a'+i%2)))
-			a.Asked()
+			a.Arrived(time.Second-time.Duration(i)*500*us, string(rune('a'+i%2)))
+			a.WorkerIdle()
 		}
 	})
 	v.Waiting = 3

@@ -8,34 +8,34 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A crowd drives a Batcher at random and holds it to a model that is as plain as can be: the list of what waits,
-// in order of arrival. Time is the simulator's: it goes on by random steps.
-type crowd struct {
+// randomOwner drives a Batcher at random and compares it with a simple model: the list of waiting items in order of arrival.
+// Simulated time advances by random steps.
+type randomOwner struct {
 	b       *Batcher[int]
 	o       Options
 	now     time.Duration
 	workers int
 	running [][]*Item[int]           // one for each busy worker
 	waiting []*Item[int]             // the model, in order of arrival
-	left    map[*Item[int]]int       // how often each left for good: in a batch, removed or expired
+	ended   map[*Item[int]]int       // how often each left for good: in a batch, removed or expired
 	refused map[string]time.Duration // when a key whose oldest item is the oldest of all was first refused
-	wake    time.Duration            // when to ask again; 0: nothing is held
+	wake    time.Duration            // when to ask again; 0: no item is held
 	next    int
 }
 
-func newCrowd(t *rapid.T) *crowd {
+func newRandomOwner(t *rapid.T) *randomOwner {
 	o := Options{MaxSize: rapid.IntRange(1, 6).Draw(t, "max size")}
 	if rapid.Bool().Draw(t, "fixed") {
 		o.MaxWait = AtMost(time.Duration(rapid.IntRange(0, 20).Draw(t, "max wait, ms")) * ms)
 	}
-	return &crowd{
+	return &randomOwner{
 		b: New[int](o), o: o, workers: rapid.IntRange(1, 3).Draw(t, "workers"),
-		left: map[*Item[int]]int{}, refused: map[string]time.Duration{},
+		ended: map[*Item[int]]int{}, refused: map[string]time.Duration{},
 	}
 }
 
-// add brings a few items.
-func (c *crowd) add(t *rapid.T) {
+// add adds a few items.
+func (c *randomOwner) add(t *rapid.T) {
 	for range rapid.IntRange(1, 4).Draw(t, "arrivals") {
 		it := &Item[int]{Value: c.next, Key: rapid.SampledFrom([]string{"a", "a", "a", "b", "c"}).Draw(t, "key")}
 		if rapid.IntRange(0, 4).Draw(t, "has deadline") == 0 {
@@ -48,29 +48,29 @@ func (c *crowd) add(t *rapid.T) {
 	c.dispatch(t)
 }
 
-// pass lets time go by: to the moment the batcher named, or another.
-func (c *crowd) pass(t *rapid.T) {
+// advance advances the time: to the one that the batcher named, or another.
+func (c *randomOwner) advance(t *rapid.T) {
 	step := time.Duration(rapid.IntRange(1, 4000).Draw(t, "step, µs")) * us
 	if c.wake > c.now && (step%2 == 0 || c.now+step > c.wake) {
-		step = c.wake - c.now // its owner has a timer: it is never late
+		step = c.wake - c.now // the owner's timer is never late
 	}
 	c.now += step
 	c.dispatch(t)
 }
 
 // end ends a batch.
-func (c *crowd) end(t *rapid.T) {
+func (c *randomOwner) end(t *rapid.T) {
 	if batch := c.stop(t); batch != nil {
 		for _, it := range batch {
-			c.leave(t, it)
+			c.noteEnd(t, it)
 		}
 		c.b.Ended(c.now, len(batch), time.Duration(rapid.IntRange(1, 20).Draw(t, "took, ms"))*ms)
 		c.dispatch(t)
 	}
 }
 
-// die loses a worker: some of its items were never seen and go back; the others are tried alone, once, or fail.
-func (c *crowd) die(t *rapid.T) {
+// loseWorker loses a worker. Items that it never saw go back; the others run once more, alone, or fail.
+func (c *randomOwner) loseWorker(t *rapid.T) {
 	batch := c.stop(t)
 	if batch == nil {
 		return
@@ -79,22 +79,22 @@ func (c *crowd) die(t *rapid.T) {
 	for _, it := range slices.Backward(batch) {
 		seen := rapid.Bool().Draw(t, "seen")
 		if seen && it.Alone {
-			c.leave(t, it)
+			c.noteEnd(t, it)
 			continue
 		}
 		it.Alone = it.Alone || seen
 		c.b.PutBack(it)
-		place := slices.IndexFunc(c.waiting, func(w *Item[int]) bool { return w.Value > it.Value })
-		if place < 0 {
-			place = len(c.waiting)
+		position := slices.IndexFunc(c.waiting, func(w *Item[int]) bool { return w.Value > it.Value })
+		if position < 0 {
+			position = len(c.waiting)
 		}
-		c.waiting = slices.Insert(c.waiting, place, it)
+		c.waiting = slices.Insert(c.waiting, position, it)
 	}
 	c.dispatch(t)
 }
 
 // stop takes the batch of a busy worker.
-func (c *crowd) stop(t *rapid.T) []*Item[int] {
+func (c *randomOwner) stop(t *rapid.T) []*Item[int] {
 	if len(c.running) == 0 {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (c *crowd) stop(t *rapid.T) []*Item[int] {
 }
 
 // cancel removes an item that waits.
-func (c *crowd) cancel(t *rapid.T) {
+func (c *randomOwner) cancel(t *rapid.T) {
 	if len(c.waiting) == 0 {
 		return
 	}
@@ -115,13 +115,13 @@ func (c *crowd) cancel(t *rapid.T) {
 		t.Fatalf("%d waits and cannot be removed", it.Value)
 	}
 	c.waiting = slices.Delete(c.waiting, i, i+1)
-	c.leave(t, it)
+	c.noteEnd(t, it)
 	c.dispatch(t)
 }
 
-func (c *crowd) leave(t *rapid.T, it *Item[int]) {
-	c.left[it]++
-	if c.left[it] > 1 {
+func (c *randomOwner) noteEnd(t *rapid.T, it *Item[int]) {
+	c.ended[it]++
+	if c.ended[it] > 1 {
 		t.Fatalf("%d left twice", it.Value)
 	}
 	if c.b.Remove(it) {
@@ -130,17 +130,17 @@ func (c *crowd) leave(t *rapid.T, it *Item[int]) {
 }
 
 // dispatch does what an owner does after each event.
-func (c *crowd) dispatch(t *rapid.T) {
+func (c *randomOwner) dispatch(t *rapid.T) {
 	for _, it := range c.b.Expire(c.now, nil) {
 		if it.Deadline > c.now || it.Deadline == 0 {
 			t.Fatalf("%d expired at %v, its deadline is %v", it.Value, c.now, it.Deadline)
 		}
-		c.take(t, it)
-		c.leave(t, it)
+		c.forget(t, it)
+		c.noteEnd(t, it)
 	}
 	for key := range c.refused {
 		if !slices.ContainsFunc(c.waiting, func(w *Item[int]) bool { return w.Key == key && !w.Alone }) {
-			delete(c.refused, key) // what comes of that key is held anew
+			delete(c.refused, key) // the next item of that key starts a new hold
 		}
 	}
 	c.wake = 0
@@ -148,25 +148,25 @@ func (c *crowd) dispatch(t *rapid.T) {
 		idle := c.workers - len(c.running)
 		batch, again := c.b.Take(c.now, idle, c.workers, nil)
 		if len(batch) == 0 {
-			c.nothing(t, again)
+			c.checkHeld(t, again)
 			return
 		}
-		c.batch(t, batch, idle)
+		c.checkBatch(t, batch, idle)
 	}
 	if ahead := c.b.TakeAhead(nil); len(ahead) > 0 {
 		if len(ahead) < c.o.MaxSize && !ahead[0].Alone {
 			t.Fatalf("%d of %d lie ahead", len(ahead), c.o.MaxSize)
 		}
-		c.batch(t, ahead, 1)
+		c.checkBatch(t, ahead, 1)
 		c.running = c.running[:len(c.running)-1]
 		for _, it := range ahead {
-			c.leave(t, it)
+			c.noteEnd(t, it)
 		}
 	}
 }
 
-// take removes an item from the model.
-func (c *crowd) take(t *rapid.T, it *Item[int]) {
+// forget removes an item from the model.
+func (c *randomOwner) forget(t *rapid.T, it *Item[int]) {
 	i := slices.Index(c.waiting, it)
 	if i < 0 {
 		t.Fatalf("%d came out and was not waiting", it.Value)
@@ -174,8 +174,8 @@ func (c *crowd) take(t *rapid.T, it *Item[int]) {
 	c.waiting = slices.Delete(c.waiting, i, i+1)
 }
 
-// nothing is checked where an idle worker was given nothing.
-func (c *crowd) nothing(t *rapid.T, again time.Duration) {
+// checkHeld checks that an idle worker may get nothing.
+func (c *randomOwner) checkHeld(t *rapid.T, again time.Duration) {
 	if len(c.waiting) == 0 {
 		if again != 0 {
 			t.Fatalf("nothing waits, and Take is to be asked again at %v", again)
@@ -192,17 +192,17 @@ func (c *crowd) nothing(t *rapid.T, again time.Duration) {
 		since = c.now
 		c.refused[oldest.Key] = since
 	}
-	bound := adaptiveMost
+	bound := adaptiveBound
 	if c.o.MaxWait.fixed {
-		bound = c.o.MaxWait.most
+		bound = c.o.MaxWait.bound
 	}
 	if c.now >= since+bound {
 		t.Fatalf("%d is held for %v, the bound is %v", oldest.Value, c.now-since, bound)
 	}
 }
 
-// batch is checked where a worker was given one.
-func (c *crowd) batch(t *rapid.T, batch []*Item[int], idle int) {
+// checkBatch checks a batch that a worker got.
+func (c *randomOwner) checkBatch(t *rapid.T, batch []*Item[int], idle int) {
 	first := batch[0]
 	if !first.Alone {
 		delete(c.refused, first.Key)
@@ -214,26 +214,26 @@ func (c *crowd) batch(t *rapid.T, batch []*Item[int], idle int) {
 	if oldest := c.waiting[0]; idle == 1 && oldest != first {
 		t.Fatalf("%d leaves before %d, which is older", first.Value, oldest.Value)
 	}
-	var mates []*Item[int] // who might ride, in order
+	var sameKey []*Item[int] // in order
 	for _, w := range c.waiting {
 		if w.Key == first.Key && !w.Alone {
-			mates = append(mates, w)
+			sameKey = append(sameKey, w)
 		}
 	}
 	switch {
 	case first.Alone && len(batch) != 1:
-		t.Fatalf("%d is to ride alone, with %d others", first.Value, len(batch)-1)
-	case !first.Alone && !slices.Equal(batch, mates[:min(len(batch), len(mates))]):
-		t.Fatalf("%v leave, of %v", values(batch), values(mates))
+		t.Fatalf("%d is to leave alone, and leaves with %d others", first.Value, len(batch)-1)
+	case !first.Alone && !slices.Equal(batch, sameKey[:min(len(batch), len(sameKey))]):
+		t.Fatalf("%v leave, of %v", values(batch), values(sameKey))
 	}
 	for _, it := range batch {
-		c.take(t, it)
+		c.forget(t, it)
 	}
 	c.running = append(c.running, batch)
 }
 
 // check holds at all times.
-func (c *crowd) check(t *rapid.T) {
+func (c *randomOwner) check(t *rapid.T) {
 	if c.b.Len() != len(c.waiting) {
 		t.Fatalf("%d wait, the model has %d", c.b.Len(), len(c.waiting))
 	}
@@ -247,12 +247,12 @@ func (c *crowd) check(t *rapid.T) {
 		t.Fatalf("the first deadline is %v, the model's %v", got, first)
 	}
 	if len(c.waiting) > 0 && len(c.running) < c.workers && c.wake == 0 {
-		t.Fatal("something waits, a worker is idle, and nothing wakes anybody")
+		t.Fatal("something waits, a worker is idle, and no time to ask again is set")
 	}
 }
 
 // drain ends everything and looks for what is missing.
-func (c *crowd) drain(t *rapid.T) {
+func (c *randomOwner) drain(t *rapid.T) {
 	for rounds := 0; len(c.waiting) > 0 || len(c.running) > 0; rounds++ {
 		if rounds > 10*c.next+10 {
 			t.Fatalf("%d still wait", len(c.waiting))
@@ -265,25 +265,25 @@ func (c *crowd) drain(t *rapid.T) {
 			c.dispatch(t)
 		}
 	}
-	if len(c.left) != c.next {
-		t.Fatalf("%d of %d left", len(c.left), c.next)
+	if len(c.ended) != c.next {
+		t.Fatalf("%d of %d left", len(c.ended), c.next)
 	}
-	if len(c.b.groups) > 0 || len(c.b.due) > 0 || c.b.all.head != nil {
+	if len(c.b.groups) > 0 || len(c.b.byDeadline) > 0 || c.b.all.head != nil {
 		t.Fatal("an empty batcher holds something")
 	}
 }
 
 func TestBatcherKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := newCrowd(t)
+		c := newRandomOwner(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"add": c.add, "pass": c.pass, "pass on": c.pass, "end": c.end, "die": c.die, "cancel": c.cancel, "": c.check,
+			"add": c.add, "pass": c.advance, "pass on": c.advance, "end": c.end, "die": c.loseWorker, "cancel": c.cancel, "": c.check,
 		})
 		c.drain(t)
 	})
 }
 
-// A key that few use is not starved: while a popular one is always full, its only item goes next.
+// TestRareKeyIsNotStarved: while the queue of a popular key is always full, the only item of a rare one goes in its turn.
 func TestRareKeyIsNotStarved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := New[int](Options{MaxSize: 4})

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// report writes docs/batching-simulation.md and the data of its plot; bench/batching-simulation.sh calls it.
+// report writes docs/explanation/batching-simulation.md and the data of its plot; bench/batching-simulation.sh calls it.
 var report = flag.String("report", "", "the folder to write batching-simulation.md and batching-simulation.csv to")
 
 const reportItems = 30000
@@ -116,54 +116,57 @@ func writeCurves(path string) error {
 	return file.Close()
 }
 
-const preface = `# When a batch leaves: a simulation
+const preface = `# When a batch is dispatched: a simulation
 
-The rule that decides when a batch leaves is ` + "`runtime/batch`" + `, whose documentation states it. Here it is driven by a
-discrete-event simulator and compared with what other servers do: leave at once, or wait for a full batch, for a fixed time
-from the moment at which something is there and the worker is free. The rule has nothing to set; it learns the cost of batches
-and the arrivals as it goes. Its few constants were chosen with the help of these simulations and are the same in all of them.
+` + "`runtime/batch`" + ` decides when a batch is dispatched; its documentation states the rule. This page drives the rule with a discrete-event simulator. It
+compares the rule with other servers' rules: dispatch at once, or wait a fixed time for a full batch, from the moment at which an item is there and the
+worker is free. The rule has no setting; it learns the cost of batches and the arrivals. Its few constants were chosen with these simulations and are the same
+in all of them.
 
-` + "`bench/batching-simulation.sh`" + ` writes this page and its plot. ` + "`go test ./runtime/batch`" + ` runs the same simulations, shorter, and
-fails where the rule is more than 2 % worse than no wait, or more than 5 % worse than the best fixed wait. (With eight other random
-seeds both held. Of the 99th percentile, see below, the worst that was seen then is 10.5 % above: bursts of 8 at 10 %.)
+` + "`bench/batching-simulation.sh`" + ` writes this page and its plot. ` + "`go test ./runtime/batch`" + ` runs shorter simulations. It fails if the rule is more than 2 % worse
+than no wait, or more than 5 % worse than the best fixed wait. (With eight other random seeds both held. The worst 99th percentile then was 10.5 % above that of
+no wait: bursts of 8 at 10 %.)
 
 ![Latency and throughput against load](batching-simulation.svg)
 
 ## The metric
 
-Under an open load, where arrivals do not depend on the server, all policies answer the same number of requests, so what
-differs is latency: the table gives the mean and the 99th percentile. Under a closed load, where a client sends its next request
-when it has had its answer, it is throughput; the mean latency then is clients divided by throughput, less the think time, and says the
-same. The asserted bounds are on the mean and on throughput. The 99th percentile is bounded to 6 % above that of no wait: it depends
-on few bursts, and under steady arrivals at a flat cost even a wait that pays for the mean stands in full in the latency of those
-who came just after a batch had left.
+* **Open load**: arrivals do not depend on the server. All rules answer the same number of requests, so they differ in latency. The tables give its mean and
+  99th percentile.
+* **Closed load**: a client sends its next request after its answer. The tables give throughput. The mean latency is clients divided by throughput, less the
+  think time, and says the same.
+
+The tests limit the mean and the throughput. They limit the 99th percentile to 6 % above that of no wait, because it depends on few bursts. Under steady arrivals
+at a flat cost, even a wait that improves the mean adds its full length to the latency of items that come just after a batch.
 
 ## The setting
 
-One worker; at most 32 in a batch; the time of each batch is its cost ± 5 %; 30 000 requests, the first tenth not counted.
-Loads in percent of what the worker can do at most:
+One worker; at most 32 items in a batch; each batch takes its cost ± 5 %; 30 000 requests, the first tenth not counted. Loads are in percent of the
+worker's maximum.
 
-* *Poisson*: memoryless arrivals.
-* *bursts of 8*: bursts of geometric length, 8 on the average, 20 µs apart on the average.
-* *on and off*: Poisson at 80 % for 200 ms, then at 2 % for 300 ms.
-* *clients*: a closed loop. An answer takes 50 µs, and as much again on the average, until the same client's next request is there.
-* *clients that think*: the same with a random (exponential) think time of 2 ms.
+| load | arrivals |
+|---|---|
+| Poisson | memoryless |
+| bursts of 8 | bursts of geometric length, 8 on average, 20 µs apart on average |
+| on and off | Poisson at 80 % for 200 ms, then at 2 % for 300 ms |
+| clients | closed: an answer takes 50 µs, and the client's next request as long again on average |
+| clients that think | the same with a random (exponential) think time of 2 ms |
 
-*bound*, open: a schedule made in the knowledge of all arrivals, found by a beam search. Closed: the largest throughput that
-Little's law and the cost of batches allow, which no policy need be able to reach.
+*bound* for an open load is a schedule that knows all arrivals, found by a beam search. For a closed load it is the largest throughput that Little's law and
+the cost of batches allow; a rule may be unable to reach it.
 
 ## Results
 
-*adaptive* is absolute: mean and 99th percentile of the latency, or requests a second. The other columns are ratios to it: of latencies above 1
-they are worse than adaptive, of throughputs below 1.
+*adaptive* is absolute: mean and 99th percentile of the latency, or requests a second. The other columns are ratios to it. A latency above 1 is worse than
+adaptive; so is a throughput below 1.
 
 `
 
 const epilogue = `## Where it is not the best
 
-* A closed loop of 48 clients that think, with at most 32 in a batch and the stepped cost: up to a tenth behind a wait of 5 ms, which
-  happens to fill every batch. The rule sees that one more costs nothing there, but counts the delay of the 24 that wait.
-* It takes time to learn. Under a stepped cost it runs 16 of 20 only after it has met batches of about 16; a closed
-  loop in which those are rare takes up to 20 s to get there.
-* Several workers: within 5 % of no wait under all these loads, with two and four workers and three of the costs; the test ` + "`TestSeveralWorkers`" + ` holds it to that.
+* A closed loop of 48 clients that think, with at most 32 in a batch and the stepped cost: up to a tenth behind a wait of 5 ms, which happens to fill every
+  batch. There one more item costs nothing, but the rule counts the delay of the 24 that wait.
+* Learning takes time. Under a stepped cost the rule dispatches 16 of 20 only after it has met batches of about 16. A closed loop in which those are rare
+  takes up to 20 s to get there.
+* Several workers: within 5 % of no wait under all these loads, with two and four workers and three of the costs; the test ` + "`TestSeveralWorkers`" + ` checks it.
 `

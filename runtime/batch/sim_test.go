@@ -41,7 +41,7 @@ const (
 
 type event struct {
 	at     time.Duration
-	serial int // of those at one moment the first pushed comes first
+	serial int // of events at one time the first pushed comes first
 	kind   eventKind
 	who    int
 }

@@ -27,8 +27,8 @@ func fixedWaits() []rival {
 	}
 }
 
-// worse is how much worse a is than b: latency under an open load, where both answer as much as comes; throughput
-// under a closed one, where latency is clients divided by throughput and says the same.
+// worse is how much worse a is than b: latency under an open load, where both answer as much as comes; throughput under a
+// closed one, where latency is clients divided by throughput and says the same.
 func worse(l load, a, b outcome) float64 {
 	if l.open != nil {
 		return float64(a.mean) / float64(b.mean)
@@ -36,8 +36,8 @@ func worse(l load, a, b outcome) float64 {
 	return b.rate / a.rate
 }
 
-// What the rule is held to. The 99th percentile has a wider margin than the mean: it is a statistic of few bursts,
-// and a wait that is worth it for the mean stands in full in the latency of those who were unlucky before.
+// What the rule is held to. The 99th percentile has a wider margin than the mean: it is a statistic of few bursts, and a wait
+// that is worth it for the mean stands in full in the latency of those who were unlucky before.
 const (
 	beyondNoWait = 1.02 // against no wait, by the mean or throughput
 	beyondFixed  = 1.05 // against the best of the fixed waits
@@ -79,13 +79,13 @@ func TestRuleMeetsTheBars(t *testing.T) {
 			t.Errorf("%d clients: %.3f of the optimum, want %.2f", clients, share, bar)
 		}
 		if unbatched := p.of(1); clients == 1 && o.p50 > unbatched+unbatched*3/100 {
-			t.Errorf("a lone client: p50 %v, want at most 3 %% above %v", o.p50, unbatched)
+			t.Errorf("a single client: p50 %v, want at most 3 %% above %v", o.p50, unbatched)
 		}
 	}
 }
 
-// Clients that come back together, however they came first, end up in one batch: not in two that take turns.
-func TestReturningClientsRideTogether(t *testing.T) {
+// TestReturningClientsShareABatch: clients that return together end up in one batch, not in two that take turns.
+func TestReturningClientsShareABatch(t *testing.T) {
 	for _, p := range []price{line("5 ms", 5*ms, 0), line("1 ms", ms, 0), line("1 ms + 0.05 ms·n", ms, 50*us)} {
 		for _, clients := range []int{2, 8, 31, 32} {
 			o := run{price: p, load: returning(clients), policy: adaptive().policy, maxSize: simSize, workers: 1, items: 8000, seed: 3}.do()
@@ -96,8 +96,8 @@ func TestReturningClientsRideTogether(t *testing.T) {
 	}
 }
 
-// Clients whose answers and requests take a while, one after another, are waited for as by a fixed wait that is known to be
-// long enough: a gap among them that is longer than usual does not end the wait.
+// TestStragglersAreWaitedFor: clients that return one after another are waited for as with a fixed wait that is long enough.
+// An unusually long gap does not end the wait.
 func TestStragglersAreWaitedFor(t *testing.T) {
 	for _, p := range []price{line("5 ms", 5*ms, 0), line("5 ms + 0.1 ms·n", 5*ms, 100*us)} {
 		for clients, spread := range map[int]time.Duration{8: ms, 16: ms, 32: 1500 * us, 40: 1500 * us} {
@@ -161,8 +161,8 @@ func TestRuleFollowsTheLoad(t *testing.T) {
 	}
 }
 
-// The simulator is held to what is known of queues: with batches of one, exponential gaps and a fixed service time
-// it is M/D/1, whose mean wait is rho/(2·(1-rho)) service times (Pollaczek and Khinchine).
+// The simulator is held to what is known of queues: with batches of one, exponential gaps and a fixed service time it is
+// M/D/1, whose mean wait is rho/(2·(1-rho)) service times (Pollaczek and Khinchine).
 func TestSimulatorAgainstTheory(t *testing.T) {
 	p := line("", ms, 0)
 	for _, rho := range []float64{0.3, 0.6, 0.8} {
@@ -177,9 +177,8 @@ func TestSimulatorAgainstTheory(t *testing.T) {
 	}
 }
 
-// Nobody is better than one who knows everything: a policy that were would show a defect of the simulator or the
-// bound.
-func TestNobodyBeatsTheBounds(t *testing.T) {
+// TestBoundsHold: no policy is better than the clairvoyant bound; otherwise the simulator or the bound is wrong.
+func TestBoundsHold(t *testing.T) {
 	p := line("", 5*ms, 100*us)
 	for _, l := range loads(p.capacity(simSize)) {
 		bound := 0.0

@@ -12,12 +12,11 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// maxCodings is how many codings one file may be in: each costs a buffer, and nobody uses more than one.
+// maxCodings bounds the codings of a file, because each costs a buffer.
 const maxCodings = 4
 
-// decoded is body without its codings, as the values of its Content-Encoding headers name them: objects are stored in
-// gzip on S3 and elsewhere, and the models of Cog get what is inside. A coding that is not known is left as it is, and
-// so are those that were put on before it.
+// decoded decodes a body by its Content-Encoding headers: objects on S3 may be stored in gzip, and Cog decodes them. It stops
+// at an unknown coding.
 func decoded(body io.Reader, headers []string) (io.Reader, error) {
 	codings := strings.FieldsFunc(strings.ToLower(strings.Join(headers, ",")), func(r rune) bool {
 		return r == ',' || r == ' ' || r == '\t'
@@ -25,7 +24,7 @@ func decoded(body io.Reader, headers []string) (io.Reader, error) {
 	if len(codings) > maxCodings {
 		return nil, ErrCoding
 	}
-	for _, coding := range slices.Backward(codings) { // the last one was put on last
+	for _, coding := range slices.Backward(codings) { // the last one was applied last
 		if coding == "identity" {
 			continue
 		}
@@ -54,7 +53,7 @@ func open(coding string, from *bufio.Reader) (io.Reader, error) {
 	return gzip.NewReader(from)
 }
 
-// openDeflate reads zlib's format, which the word stands for, and also bare DEFLATE, which some servers mean by it.
+// openDeflate reads zlib's format, which "deflate" means, and bare DEFLATE, which some servers send.
 func openDeflate(from *bufio.Reader) (io.Reader, error) {
 	const method, window = 8, 7
 	head, err := from.Peek(2)
@@ -64,7 +63,7 @@ func openDeflate(from *bufio.Reader) (io.Reader, error) {
 	return flate.NewReader(from), nil
 }
 
-// decodingReader turns what a decoder finds wrong into ErrCoding, or ErrTruncated.
+// decodingReader converts a decoder's errors to ErrCoding or ErrTruncated.
 type decodingReader struct{ from io.Reader }
 
 func (r *decodingReader) Read(b []byte) (int, error) {

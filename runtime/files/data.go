@@ -15,7 +15,7 @@ func isData(rawURL string) bool {
 	return len(rawURL) >= len("data:") && strings.EqualFold(rawURL[:len("data:")], "data:")
 }
 
-// saveData writes what a data URL (RFC 2397) holds to a file in folder and returns its path.
+// saveData writes the content of a data URL (RFC 2397) to a file in folder, and returns its path.
 func saveData(folder, rawURL string, most int64) (string, error) {
 	head, body, ok := strings.Cut(rawURL[len("data:"):], ",")
 	if !ok {
@@ -25,7 +25,7 @@ func saveData(folder, rawURL string, most int64) (string, error) {
 	path := filepath.Join(folder, dataName(media))
 	var from io.Reader = &percentReader{text: body}
 	if encoded {
-		if most >= 0 && int64(len(body)/4) > most { // percent escapes make it three times as long
+		if most >= 0 && int64(len(body)/4) > most { // percent escapes may triple the length
 			return "", ErrTooLarge
 		}
 		from = &base64Reader{from: percentReader{text: body}}
@@ -33,7 +33,7 @@ func saveData(folder, rawURL string, most int64) (string, error) {
 	return path, save(path, from, most)
 }
 
-// cutBase64 takes the ";base64" from the end of a data URL's head.
+// cutBase64 removes ";base64" from the end of a data URL's head.
 func cutBase64(head string) (media string, encoded bool) {
 	if at := strings.LastIndexByte(head, ';'); at >= 0 && strings.EqualFold(strings.TrimSpace(head[at+1:]), "base64") {
 		return head[:at], true
@@ -41,7 +41,7 @@ func cutBase64(head string) (media string, encoded bool) {
 	return head, false
 }
 
-// dataName is the name of the file for a media type with its parameters; "" means text.
+// dataName returns the file name for a media type with its parameters; "" is text.
 func dataName(media string) string {
 	media = strings.TrimSpace(media)
 	if media == "" || media[0] == ';' {
@@ -62,7 +62,7 @@ func dataName(media string) string {
 	return withExtension("", kind)
 }
 
-// unescape is s without percent escapes, or s where it has wrong ones.
+// unescape decodes percent escapes; if one is invalid it returns s.
 func unescape(s string) string {
 	if text, err := url.PathUnescape(s); err == nil {
 		return text
@@ -70,7 +70,7 @@ func unescape(s string) string {
 	return s
 }
 
-// percentReader reads text with its percent escapes decoded; what is no escape stands for itself.
+// percentReader decodes percent escapes, and copies all other text.
 type percentReader struct{ text string }
 
 func (r *percentReader) Read(b []byte) (int, error) {
@@ -120,18 +120,18 @@ func hexByte(s string) (byte, bool) {
 	return c, true
 }
 
-// base64Reader decodes base64 as senders write it: padded, too much so or not at all, with space in it, of the standard
-// alphabet or of that for URLs.
+// base64Reader decodes the variants of base64 that clients send: with any padding, with white space, in the standard or the
+// URL alphabet.
 type base64Reader struct {
 	from percentReader
 
-	symbols [chunk]byte // cleaned, not yet decoded
+	symbols [chunk]byte // normalized, not yet decoded
 	have    int
 	decoded [chunk]byte
 	ready   []byte // decoded, not yet read
 	padding int
 	done    bool
-	odd     bool // something was met that the standard decoder does not read
+	odd     bool // the standard decoder cannot read it
 }
 
 const chunk = 32 << 10 // a multiple of 4
@@ -152,8 +152,7 @@ func (r *base64Reader) Read(b []byte) (int, error) {
 
 // fill decodes the next chunk.
 func (r *base64Reader) fill() error {
-	// Nearly always there is nothing to clean, and the decoder can read the URL itself. The end,
-	// with its padding, is left to the careful way.
+	// Fast path: nearly always the standard decoder can read the URL. The end, with its padding, takes the slow path.
 	if text := r.from.text; !r.odd && len(text) > chunk {
 		n, err := base64.RawStdEncoding.Decode(r.decoded[:], unsafe.Slice(unsafe.StringData(text), chunk))
 		if err == nil && n == chunk/4*3 {
@@ -190,7 +189,7 @@ func (r *base64Reader) fill() error {
 	return nil
 }
 
-// clean leaves in b only symbols of the standard alphabet and returns how many there are.
+// clean reduces b to symbols of the standard alphabet, and returns how many there are.
 func (r *base64Reader) clean(b []byte) (n int, bad bool) {
 	for _, c := range b {
 		switch {

@@ -151,7 +151,7 @@ func FuzzSafeName(f *testing.F) {
 	})
 }
 
-// FuzzData holds that whatever is encoded comes back, and that nothing else is taken for base64.
+// FuzzData holds that encoded content is decoded again, and that nothing else is accepted as base64.
 func FuzzData(f *testing.F) {
 	f.Add([]byte("abc"), "image/png;x=y", true)
 	f.Add([]byte{0, 0xff, '%'}, ";charset=,", false)

@@ -1,12 +1,9 @@
-// Package files makes a prediction's folders: the files that its input names by URL are downloaded or
-// decoded into one before the model runs, those of its output are uploaded from another, and each is removed,
-// with everything that the model left there, when the prediction is over.
+// Package files makes a prediction's folders. Files that an input names by URL are downloaded or decoded into one before
+// the model runs; output files are uploaded from another. Each folder is removed with all its content after the prediction.
 //
-// It promises: all files of a request are fetched at once, and all of a chunk of output uploaded at once; limits
-// on size, number and time hold whatever a server sends; a failed Fetch leaves nothing on disk; cleanup may be
-// called any number of times from any goroutine; no name on disk is chosen by a client without being made safe,
-// and no mark in an output names a file outside of its prediction's folder; errors never show credentials, query
-// strings or data; a redirect leads to http and https only.
-//
-// It imports predict and rawjson; the service imports it.
+// Guarantees: the files of a request are fetched concurrently, and those of an output uploaded concurrently. Limits on
+// size, number and time hold for any server. A failed Fetch leaves nothing on disk. A cleanup may be called any number of
+// times, from any goroutine. Client-chosen names are made safe before they are used on disk, and no mark in an output names
+// a file outside its prediction's folder. Errors never show credentials, query strings or data. A redirect leads only to
+// http and https.
 package files

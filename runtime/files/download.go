@@ -17,8 +17,8 @@ import (
 	"pinion/runtime/publicnet"
 )
 
-// newTransport makes what a store asks servers through. It is used without an http.Client, which
-// would follow redirects, and put the targets that it could not read into its errors.
+// newTransport returns a store's HTTP transport. It is used without an http.Client, which would follow redirects and show
+// their targets in its errors.
 func newTransport(o Options, denied bool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	proxy := http.ProxyFromEnvironment
@@ -35,8 +35,8 @@ func newTransport(o Options, denied bool) *http.Transport {
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: 1 << 20,
 		ForceAttemptHTTP2:      true,
-		// No coding is asked for: most servers then send files as they lie there. Some send what was stored in a
-		// coding in spite of that; decoded reads it.
+		// Without an Accept-Encoding most servers send files as they are stored. Some stored files are compressed anyway;
+		// decoded reads those.
 		DisableCompression: true,
 	}
 }
@@ -47,7 +47,7 @@ func (s *Store) download(ctx context.Context, folder, rawURL string) (path strin
 	ctx, progress, stop := s.limit(ctx)
 	defer stop()
 	defer func() {
-		// Whatever the network made of it, the reason is that we gave up.
+		// The cause is the limit, not the network error that it led to.
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -77,8 +77,8 @@ func (s *Store) download(ctx context.Context, folder, rawURL string) (path strin
 	return path, save(path, body, most)
 }
 
-// limit puts the limits of one transfer on ctx: Options.Timeout, and Options.Stall from one call of progress to the
-// next. stop ends both.
+// limit adds the limits of one transfer to ctx: Options.Timeout, and Options.Stall between two calls of progress. stop ends
+// both.
 func (s *Store) limit(ctx context.Context) (limited context.Context, progress, stop func()) {
 	timed, stopTime := context.WithCancel(ctx)
 	if s.options.Timeout > 0 {
@@ -93,7 +93,7 @@ func (s *Store) limit(ctx context.Context) (limited context.Context, progress, s
 	return limited, func() { timer.Reset(stall) }, func() { timer.Stop(); cancel(nil); stopTime() }
 }
 
-// get asks for u and follows redirects. The caller closes the body.
+// get requests u and follows redirects. The caller closes the body.
 func (s *Store) get(ctx context.Context, u *url.URL, progress func()) (*http.Response, error) {
 	for redirects := 0; ; redirects++ {
 		if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
@@ -129,16 +129,16 @@ func (s *Store) get(ctx context.Context, u *url.URL, progress func()) (*http.Res
 		if err := response.Body.Close(); err != nil {
 			return nil, err
 		}
-		// The target may be a signed URL, so no error may hold it.
+		// The target may be a signed URL, so errors must not show it.
 		if u, err = u.Parse(location); err != nil || redirects >= max(0, s.options.MaxRedirects) {
 			return nil, ErrRedirects
 		}
 	}
 }
 
-// plain takes from an error of net/http what says nothing to a client.
+// plain removes the URL from an error of net/http.
 func plain(err error) error {
-	var named *url.Error // holds the URL with all its parts
+	var named *url.Error // has the whole URL
 	if errors.As(err, &named) {
 		err = named.Err
 	}
@@ -148,7 +148,7 @@ func plain(err error) error {
 	return publicnet.Reason(err)
 }
 
-// newStatusError tells of a status without the server's own words.
+// newStatusError returns a status with its standard text, not the server's.
 func newStatusError(code int) *StatusError {
 	text := strconv.Itoa(code)
 	if words := http.StatusText(code); words != "" {
@@ -157,7 +157,7 @@ func newStatusError(code int) *StatusError {
 	return &StatusError{text, code}
 }
 
-// progressReader tells of each read that brought something.
+// progressReader calls progress after each read of some bytes.
 type progressReader struct {
 	from     io.Reader
 	progress func()
@@ -171,7 +171,7 @@ func (r *progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// save writes what from holds to a new file, at most most bytes of it unless that is negative.
+// save writes from to a new file, at most most bytes unless most is negative.
 func save(path string, from io.Reader, most int64) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -190,7 +190,7 @@ func save(path string, from io.Reader, most int64) error {
 	return diskError(err)
 }
 
-// diskError takes the local path from an error of the file system: clients get to see these.
+// diskError removes the local path from an error of the file system, because clients see it.
 func diskError(err error) error {
 	var onDisk *fs.PathError
 	if errors.As(err, &onDisk) {
@@ -199,7 +199,7 @@ func diskError(err error) error {
 	return err
 }
 
-// limitReader fails with ErrTooLarge once more than left bytes came.
+// limitReader fails with ErrTooLarge after more than left bytes.
 type limitReader struct {
 	from io.Reader
 	left int64

@@ -241,11 +241,11 @@ func TestLength(t *testing.T) {
 
 // TestCredentialsAndRedirects holds that the credentials of a URL go to no other host.
 func TestCredentialsAndRedirects(t *testing.T) {
-	tell := func(w http.ResponseWriter, r *http.Request) {
+	serveHost := func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Header.Get("Authorization"), r.Referer())
 	}
-	there := serve(t, map[string]http.HandlerFunc{"/": tell})
-	here := serve(t, map[string]http.HandlerFunc{"/away": redirect(there.URL), "/near": redirect("/tell"), "/tell": tell})
+	there := serve(t, map[string]http.HandlerFunc{"/": serveHost})
+	here := serve(t, map[string]http.HandlerFunc{"/away": redirect(there.URL), "/near": redirect("/serveHost"), "/serveHost": serveHost})
 	s := newStore(t, Options{})
 	for path, want := range map[string]string{"/away": "", "/near": "Basic dTpw"} {
 		if _, contents := fetched(t, s, strings.Replace(here.URL, "://", "://u:p@", 1)+path); contents[0] != want {

@@ -13,8 +13,8 @@ import (
 var (
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("the file store is closed")
-	// ErrFolderGone: somebody, a cleaner of temporary files say, has removed the prediction's folder.
-	ErrFolderGone = errors.New("the server's folder of temporary files was removed while the prediction used it")
+	// ErrFolderMissing: another program, for example a cleaner of temporary files, removed the prediction's folder.
+	ErrFolderMissing = errors.New("the server's folder of temporary files was removed while the prediction used it")
 	// ErrTooMany: the input names more files than Options.MaxFiles.
 	ErrTooMany = errors.New("the input names too many files")
 	// ErrTooLarge: a file is larger than Options.MaxFile.
@@ -23,34 +23,33 @@ var (
 	ErrStalled = errors.New("the server stopped sending")
 	// ErrTimeout: a download took longer than Options.Timeout.
 	ErrTimeout = errors.New("the download took too long")
-	// ErrRedirects: a server redirected more often than Options.MaxRedirects, or to what is no
-	// http or https URL.
+	// ErrRedirects: a server redirected more often than Options.MaxRedirects, or to a URL that is not http or https.
 	ErrRedirects = errors.New("the server's redirect cannot be followed")
 	// ErrPrivate: Options.DenyPrivate or DenyPrivateUploads is set and the address is not a public one.
 	ErrPrivate = publicnet.ErrPrivate
 	// ErrTruncated: a server closed the connection before the file was complete.
 	ErrTruncated = errors.New("the server closed the connection before the file was complete")
-	// ErrCoding: what a server sent is not in the Content-Encoding that it names.
+	// ErrCoding: the content does not match its Content-Encoding.
 	ErrCoding = errors.New("the content is not what its Content-Encoding says")
 	// ErrDataURL: a data URL is not well formed.
 	ErrDataURL = errors.New("the data URL is invalid")
-	// ErrScheme: a URL is none that files are fetched from.
+	// ErrScheme: the URL is not an http, https or data URL.
 	ErrScheme = errors.New("not an http, https or data URL")
 )
 
 // Of uploads.
 var (
-	// ErrPrefix: what files are to be uploaded to is no http or https URL.
+	// ErrPrefix: the upload URL is not an http or https URL.
 	ErrPrefix = errors.New("the URL to upload to is not an http or https URL")
 	// ErrNoAnswer: the server closed the connection before it answered.
 	ErrNoAnswer = errors.New("the server closed the connection without an answer")
-	// ErrNoRoom: an output file is larger than the memory that there is for its text.
+	// ErrNoRoom: the memory budget has no room for an output file as a data URL.
 	ErrNoRoom = errors.New("there is no memory for the output file as a data URL")
-	// ErrNoFile: an output names a file that the worker did not leave.
+	// ErrNoFile: an output names a file that the worker did not write.
 	ErrNoFile = errors.New("the file is not there")
 )
 
-// StatusError is an answer that holds no file, or by which a file was not taken in.
+// StatusError is an error status of a download or upload.
 type StatusError struct {
 	Status string // "404 Not Found"
 	code   int
@@ -58,7 +57,7 @@ type StatusError struct {
 
 func (e *StatusError) Error() string { return "the server answered " + e.Status }
 
-// FetchError is a file that could not be had.
+// FetchError is a file that could not be fetched.
 type FetchError struct {
 	Field string // as in predict.File
 	URL   string // without credentials, query, fragment or data
@@ -86,7 +85,7 @@ func (e *UploadError) Error() string {
 // Unwrap is the cause.
 func (e *UploadError) Unwrap() error { return e.Cause }
 
-// redact is raw for the eyes of anybody: it still says where the file should have come from.
+// redact returns the part of a URL that may be shown: its origin and path.
 func redact(raw string) string {
 	if isData(raw) {
 		head := raw[:min(len(raw), 80)]
@@ -103,5 +102,5 @@ func redact(raw string) string {
 	return cut(u.String())
 }
 
-// cut is text for an error: clients and other servers make it as long as they like.
+// cut shortens text of clients and other servers for an error.
 func cut(s string) string { return predict.Clip(s) }

@@ -17,18 +17,17 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Fetch brings the files of p to disk, but for those that are there, and returns its input with local paths in
-// place of the URLs. The input is p.Input itself where it names no files. cleanup removes the prediction's folder; it
-// is never nil, and after an error there is nothing left to remove.
+// Fetch stores the files of p on disk and returns its input with local paths instead of URLs. Without files it returns
+// p.Input itself. cleanup removes the prediction's folder. It is never nil, and after an error it has nothing to remove.
 //
-// The error is a *FetchError, ErrTooMany, ErrClosed, what ended ctx, or one of the file system.
+// The error is a *FetchError, ErrTooMany, ErrClosed, the cause of ctx's end, or one of the file system.
 func (s *Store) Fetch(ctx context.Context, id string, p predict.Prepared) (input []byte, cleanup func(), err error) {
 	nothing := func() {}
 	if len(p.Files) == 0 {
 		return p.Input, nothing, nil
 	}
 	if !slices.ContainsFunc(p.Files, func(f predict.File) bool { return f.Path == "" }) {
-		paths := make([]string, len(p.Files)) // all of them came with the request
+		paths := make([]string, len(p.Files)) // all are attachments
 		for i := range paths {
 			paths[i] = p.Files[i].Path
 		}
@@ -49,7 +48,7 @@ func (s *Store) Fetch(ctx context.Context, id string, p predict.Prepared) (input
 	paths, err := s.fetchAll(ctx, path, p.Files)
 	if err != nil {
 		if !exists(path) {
-			err = ErrFolderGone
+			err = ErrFolderMissing
 		}
 		remove()
 		return nil, nothing, err
@@ -57,7 +56,7 @@ func (s *Store) Fetch(ctx context.Context, id string, p predict.Prepared) (input
 	return replace(p, paths), remove, nil
 }
 
-// makeFolder makes a folder for the prediction of that id. remove may be called any number of times.
+// makeFolder makes a folder for the prediction with that id. remove may be called any number of times.
 func (s *Store) makeFolder(id string) (path string, remove func(), err error) {
 	folder := s.current()
 	path, err = os.MkdirTemp(folder.path, folderName(id)+"-")
@@ -76,7 +75,7 @@ func (s *Store) makeFolder(id string) (path string, remove func(), err error) {
 	}), nil
 }
 
-// fetchAll brings every file into a folder of its own below path. The first failure ends the rest.
+// fetchAll fetches each file to a separate folder below path. The first failure ends the rest.
 func (s *Store) fetchAll(ctx context.Context, path string, list []predict.File) ([]string, error) {
 	paths := make([]string, len(list))
 	err := s.each(ctx, len(list), func(ctx context.Context, i int) (err error) {
@@ -89,8 +88,8 @@ func (s *Store) fetchAll(ctx context.Context, path string, list []predict.File) 
 	return paths, nil
 }
 
-// each calls do for every number below n, Options.Parallel of them at once, and returns the first error: it ends the
-// rest, as the end of ctx and of the store do.
+// each calls do for every number below n, Options.Parallel at a time, and returns the first error. An error ends the rest, as
+// do the end of ctx and Close.
 func (s *Store) each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -139,7 +138,7 @@ func (s *Store) fetchOne(ctx context.Context, folder string, file predict.File) 
 	return path, nil
 }
 
-// replace writes the input of p with paths in place of its URLs.
+// replace returns the input of p with paths instead of URLs.
 func replace(p predict.Prepared, paths []string) []byte {
 	order := make([]int, len(p.Files))
 	size := len(p.Input)

@@ -339,7 +339,7 @@ func TestClose(t *testing.T) {
 		_, _, err := s.Fetch(context.Background(), "id", prepared(t, server.URL+"/block"))
 		ended <- err
 	}()
-	_, kept, err := s.Fetch(t.Context(), "kept", prepared(t, "data:,x"))
+	_, cleanup, err := s.Fetch(t.Context(), "fetched", prepared(t, "data:,x"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func TestClose(t *testing.T) {
 	if _, err := os.Stat(s.folder.path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Stat: %v", err)
 	}
-	kept() // after the store: nothing to do, no complaint
+	cleanup() // after the store: nothing to do, no complaint
 	if _, _, err := s.Fetch(t.Context(), "id", prepared(t, "data:,x")); !errors.Is(err, ErrClosed) {
 		t.Errorf("Fetch after Close: %v", err)
 	}

@@ -13,11 +13,11 @@ import (
 // folderPrefix begins the names of the stores' folders.
 const folderPrefix = "pinion-files-"
 
-// lockName is a file that the owner of a folder keeps locked as long as it lives. The kernel lets
-// go of the lock however the process ends, so a folder whose lock is free belongs to nobody.
+// lockName is a file that the owner of a folder locks. The kernel releases the lock when the process ends in any way, so a
+// folder whose lock is free has no owner.
 const lockName = ".lock"
 
-// folder is a store's own folder.
+// folder is a store's folder.
 type folder struct {
 	path string
 	lock *os.File
@@ -28,8 +28,7 @@ func makeFolder(root string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Locked before it gets its name: another process that looks at it meanwhile sees no lock file
-	// and leaves the folder alone.
+	// The file is locked before it gets its name: without a lock file, other processes ignore the folder.
 	draft := filepath.Join(path, lockName+"-draft")
 	lock, err := os.OpenFile(draft, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err == nil {
@@ -50,21 +49,21 @@ func (f *folder) remove() error {
 	return errors.Join(removeAll(f.path), f.lock.Close())
 }
 
-// current is the store's folder.
+// current returns the store's folder.
 func (s *Store) current() *folder {
-	s.place.Lock()
-	defer s.place.Unlock()
+	s.folderMu.Lock()
+	defer s.folderMu.Unlock()
 	return s.folder
 }
 
-// remake makes the store's folder anew, unless that was done since somebody found it gone.
-func (s *Store) remake(gone *folder) (*folder, error) {
-	s.place.Lock()
-	defer s.place.Unlock()
-	if s.folder != gone {
+// remake makes the store's folder again, unless another call has already replaced the missing one.
+func (s *Store) remake(missing *folder) (*folder, error) {
+	s.folderMu.Lock()
+	defer s.folderMu.Unlock()
+	if s.folder != missing {
 		return s.folder, nil
 	}
-	root, err := filepath.Dir(gone.path), error(nil)
+	root, err := filepath.Dir(missing.path), error(nil)
 	if s.options.Remake != nil {
 		root, err = s.options.Remake()
 	}
@@ -78,13 +77,13 @@ func (s *Store) remake(gone *folder) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.options.Logger.Warn("the folder of temporary files was removed by somebody: it is made again", "was", gone.path, "now", made.path)
-	_ = gone.lock.Close() // of a file that is gone
+	s.options.Logger.Warn("the folder of temporary files was removed by somebody: it is made again", "was", missing.path, "now", made.path)
+	_ = missing.lock.Close() // its file is already removed
 	s.folder = made
 	return made, nil
 }
 
-// exists tells whether a path is not known to be gone.
+// exists reports whether a path exists, or may exist.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
@@ -94,8 +93,7 @@ func flock(file *os.File) error {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
-// removeStale removes the folders in root whose owners are gone. Nothing depends on it, so what
-// goes wrong is only logged.
+// removeStale removes the folders in root whose owners have exited. Errors are only logged.
 func removeStale(root string, logger *slog.Logger) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -115,14 +113,14 @@ func removeStale(root string, logger *slog.Logger) {
 func removeIfStale(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return ignoreGone(err)
+		return ignoreMissing(err)
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Getuid() {
-		return nil // not ours, whatever its name
+		return nil // another user's folder
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		return ignoreGone(err)
+		return ignoreMissing(err)
 	}
 	if err := flock(lock); err != nil {
 		return lock.Close() // in use
@@ -130,19 +128,19 @@ func removeIfStale(path string) error {
 	return errors.Join(removeAll(path), lock.Close())
 }
 
-func ignoreGone(err error) error {
+func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-// removeAll is os.RemoveAll for a folder in which a model may have taken away its own rights.
+// removeAll is os.RemoveAll for a folder in which a model may have removed write permissions.
 func removeAll(path string) error {
 	if os.RemoveAll(path) == nil {
 		return nil
 	}
-	// What goes wrong in the walk is met again by the second try.
+	// The second RemoveAll reports the errors that the walk ignores.
 	_ = filepath.WalkDir(path, func(at string, entry fs.DirEntry, _ error) error {
 		if entry != nil && entry.IsDir() {
 			_ = os.Chmod(at, 0o700)

@@ -25,7 +25,7 @@ func TestStale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{folderPrefix + "young", "other"} { // one without a lock yet, and a stranger
+	for _, name := range []string{folderPrefix + "young", "other"} { // one without a lock yet, and a folder of another kind
 		if err := os.Mkdir(filepath.Join(root, name), 0o700); err != nil {
 			t.Fatal(err)
 		}

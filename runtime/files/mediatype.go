@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// mediaType is an extension and a media type that it goes with.
+// mediaType is an extension and one of its media types.
 type mediaType struct{ extension, name string }
 
-// mediaTypes is the table of them. Of an extension's types the first is the one to use, and of a type's extensions
-// too. The table is our own because the one of package mime depends on the machine, and models look at extensions.
+// mediaTypes is the table of extensions. The first type of an extension is used, and the first extension of a type. It does
+// not use package mime, whose table depends on the machine, because models check extensions.
 func mediaTypes() []mediaType {
 	return []mediaType{
 		{".gz", "application/gzip"},
@@ -129,7 +129,7 @@ func mediaTypes() []mediaType {
 	}
 }
 
-// extensionFor is the extension by which a media type goes, or "".
+// extensionFor returns the extension of a media type, or "".
 func extensionFor(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	for _, t := range mediaTypes() {
@@ -140,7 +140,7 @@ func extensionFor(name string) string {
 	return ""
 }
 
-// typeOf is the media type of a file with that name and content: by its extension, else by how it begins.
+// typeOf returns the media type of a file, by its extension, else by its first bytes.
 func typeOf(name string, content io.ReaderAt) string {
 	extension := strings.ToLower(extensionOf(name))
 	for _, t := range mediaTypes() {
@@ -148,7 +148,7 @@ func typeOf(name string, content io.ReaderAt) string {
 			return t.name
 		}
 	}
-	var head [512]byte // all that DetectContentType looks at
+	var head [512]byte // as much as DetectContentType reads
 	n, err := content.ReadAt(head[:], 0)
 	if err != nil && err != io.EOF {
 		return "application/octet-stream"

@@ -8,15 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the longest name of a file, in bytes; file systems allow 255, and models like to
-// append to names.
+// maxName bounds a file name, in bytes. File systems allow 255, and models may append to names.
 const maxName = 150
 
-// maxFolderName is how much of a prediction's id its folder shows.
+// maxFolderName is how many bytes of a prediction's id are in its folder's name.
 const maxFolderName = 40
 
-// folderName is the readable part of a prediction's folder. Ids are chosen by clients, so only
-// plain characters of them are used; what makes the name unique comes after it.
+// folderName is the readable part of a folder's name. Clients choose ids, so only plain characters are used. A unique suffix
+// follows it.
 func folderName(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
@@ -26,8 +25,8 @@ func folderName(id string) string {
 	}, id[:min(len(id), maxFolderName)])
 }
 
-// safeName is name as the name of a file in a folder: no separators, nothing that a terminal or a
-// shell's pattern would hide, and not too long. "" means that nothing of it is left.
+// safeName makes a safe file name: no separators, nothing that a terminal or a shell pattern would hide, and not too long.
+// "": no character remains.
 func safeName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r == '/' || r == '\\' || !unicode.IsPrint(r) {
@@ -48,7 +47,7 @@ func safeName(name string) string {
 	return strings.TrimRight(name[:n], ". ") + extension
 }
 
-// extensionOf is the extension of name with its dot, or "" where what follows the last dot is none.
+// extensionOf returns the extension of name with its dot, or "".
 func extensionOf(name string) string {
 	extension := filepath.Ext(name)
 	if len(extension) < 2 || len(extension) > 16 || len(extension) == len(name) {
@@ -62,8 +61,8 @@ func extensionOf(name string) string {
 	return extension
 }
 
-// downloadName is the name of a downloaded file: as the URL has it. Where that has no extension there is none, as with Cog: what a
-// server says of the file is in no URL, and a model may go by the name.
+// downloadName is the name of a downloaded file, from its URL. Without an extension in the URL it has none, as with Cog, even
+// if the server sends a media type.
 func downloadName(first *url.URL) string {
 	if name := lastSegment(first); name != "" {
 		return name
@@ -71,7 +70,7 @@ func downloadName(first *url.URL) string {
 	return "file"
 }
 
-// lastSegment is the last part of a URL's path as a safe name, without parameters behind the extension (cat.png;v=2).
+// lastSegment returns the last part of a URL's path as a safe name, without parameters after the extension (cat.png;v=2).
 func lastSegment(u *url.URL) string {
 	segment := u.EscapedPath()
 	segment = segment[strings.LastIndexByte(segment, '/')+1:]
@@ -84,12 +83,12 @@ func lastSegment(u *url.URL) string {
 	return name
 }
 
-// baseName is what follows the last separator of either kind.
+// baseName returns the part after the last slash or backslash.
 func baseName(name string) string {
 	return name[strings.LastIndexAny(name, `/\`)+1:]
 }
 
-// withExtension gives name the extension of a media type where it has none; "" becomes "file".
+// withExtension adds the extension of a media type if name has none; "" becomes "file".
 func withExtension(name, kind string) string {
 	if name == "" {
 		name = "file"

@@ -11,17 +11,17 @@ import (
 	"syscall"
 )
 
-// outFolder is where a worker puts the output files of one prediction. It copies each to <path>/<number>/<name> and puts
-// "pinion-file:<token>:<number>/<name>" in its place. The token is made for this prediction, so that no client's text is
-// ever taken for a mark.
+// outFolder is where a worker writes the output files of one prediction. It copies each to <path>/<number>/<name> and
+// replaces it in the output by a mark, "pinion-file:<token>:<number>/<name>". The token is random, so that no client's text
+// can be a mark.
 type outFolder struct {
 	path   string
 	token  string // 32 hexadecimal digits
-	mark   []byte // how a mark begins in JSON, with its quote
+	mark   []byte // the begin of a mark in JSON, with its quote
 	remove func() // may be called any number of times
 }
 
-// newOutFolder makes the folder for the prediction of that id. The error is ErrClosed or one of the file system.
+// newOutFolder makes the folder for the prediction with that id. The error is ErrClosed or one of the file system.
 func (s *Store) newOutFolder(id string) (outFolder, error) {
 	if !s.enter() {
 		return outFolder{}, ErrClosed
@@ -35,32 +35,32 @@ func (s *Store) newOutFolder(id string) (outFolder, error) {
 	return outFolder{path: path, token: token, mark: markOf(token), remove: remove}, nil
 }
 
-// newToken makes 32 hexadecimal digits that nobody can guess.
+// newToken returns 32 random hexadecimal digits.
 func newToken() string {
 	var secret [16]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	return hex.EncodeToString(secret[:])
 }
 
-// markOf is how a mark begins in JSON, with its quote.
+// markOf returns the begin of a mark in JSON, with its quote.
 func markOf(token string) []byte { return []byte(`"` + markPrefix + token + ":") }
 
-// numbered takes "0/out.png" apart into the file's number and name; false: no worker of ours names a file so.
+// numbered splits "0/out.png" into the file's number and name; false: our workers never send such a name.
 func numbered(file string) (number, name string, ok bool) {
 	number, name, _ = strings.Cut(file, "/")
 	_, err := strconv.ParseUint(number, 10, 32)
 	return number, name, err == nil && name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
-// open opens a file by its number and name, "0/out.png". No link leads out of the folder, nothing is waited for, and what is no
-// regular file is ErrNoFile: a device may never end.
+// open opens a file by its number and name, "0/out.png". It follows no link out of the folder and does not block. A file that
+// is not regular is ErrNoFile: a device may never end.
 func (f *outFolder) open(file string) (*os.File, error) {
 	if _, _, ok := numbered(file); !ok {
 		return nil, ErrNoFile
 	}
 	root, err := os.OpenRoot(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrFolderGone
+		return nil, ErrFolderMissing
 	}
 	if err != nil {
 		return nil, err

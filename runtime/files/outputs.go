@@ -13,12 +13,12 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Outputs is the output files of one prediction that are handed to its client as they are. Its worker puts them
-// where it puts those that are uploaded (see Uploads).
+// Outputs are the output files of a prediction that its client gets as they are. The worker writes them like those of
+// Uploads.
 type Outputs struct{ outFolder }
 
-// NewOutputs makes the folder for the output files of the prediction of that id; Close removes it. The error is ErrClosed or
-// one of the file system.
+// NewOutputs makes the folder for the output files of the prediction with that id; Close removes it. The error is ErrClosed
+// or one of the file system.
 func (s *Store) NewOutputs(id string) (*Outputs, error) {
 	folder, err := s.newOutFolder(id)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Store) NewOutputs(id string) (*Outputs, error) {
 	return &Outputs{folder}, nil
 }
 
-// Folder is where the worker puts the files.
+// Folder is where the worker writes the files.
 func (o *Outputs) Folder() string { return o.path }
 
 // Token is 32 hexadecimal digits.
@@ -36,35 +36,35 @@ func (o *Outputs) Token() string { return o.token }
 // Close removes the files. It may be called any number of times.
 func (o *Outputs) Close() { o.remove() }
 
-// Only is the file that an output is, alone or alone in a list; nil: it is anything else. The caller closes its
-// content.
-func (o *Outputs) Only(output []byte) *predict.OutFile {
+// Only opens the file that an output consists of, alone or alone in a list; nil: the output is anything else. The caller
+// calls done after its last read.
+func (o *Outputs) Only(output []byte) (only *predict.OutputFile, done func()) {
 	marks := findMarks(output, o.mark)
 	if len(marks) != 1 {
-		return nil
+		return nil, nil
 	}
 	around := string(output[:marks[0].start]) + string(output[marks[0].end:])
 	listed := len(around) < 64 && rawjson.KindOf(output) == rawjson.KindArray && strings.Trim(around, "[] \t\r\n") == "" && strings.Count(around, "[") == 1
 	if !listed && strings.TrimSpace(around) != "" {
-		return nil
+		return nil, nil
 	}
 	file, err := o.open(marks[0].file)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		file.Close()
-		return nil
+		return nil, nil
 	}
 	name := filepath.Base(marks[0].file)
-	return &predict.OutFile{
+	return &predict.OutputFile{
 		Content: file, Name: name, Type: typeOf(name, file), Size: info.Size(), Listed: listed,
-	}
+	}, func() { _ = file.Close() }
 }
 
-// Inline is output with a data URL in place of each file. room is asked for the memory of each, in bytes; where there is none the
-// error is ErrNoRoom.
+// Inline returns output with a data URL instead of each file. It calls room for the memory of each, in bytes; if that returns
+// false, the error is ErrNoRoom.
 func (o *Outputs) Inline(output []byte, room func(bytes int) bool) ([]byte, error) {
 	marks := findMarks(output, o.mark)
 	if len(marks) == 0 {
@@ -78,7 +78,7 @@ func (o *Outputs) Inline(output []byte, room func(bytes int) bool) ([]byte, erro
 		if err != nil {
 			return nil, fmt.Errorf("read output file %s: %w", strconv.Quote(cut(m.file)), diskError(err))
 		}
-		if info, err := file.Stat(); err == nil && !room(3*int(info.Size())) { // the content, and its text, which grows as it is made
+		if info, err := file.Stat(); err == nil && !room(3*int(info.Size())) { // the content, and its growing text
 			file.Close()
 			return nil, ErrNoRoom
 		}

@@ -49,7 +49,7 @@ func TestOutputsAreFoundOrInlined(t *testing.T) {
 		mark("../../etc/passwd"):                                 {"", "", ""},
 		`[]`:                                                     {"", "", `[]`},
 	} {
-		file := o.Only([]byte(output))
+		file, done := o.Only([]byte(output))
 		switch {
 		case file == nil && want.name != "", file != nil && (file.Name != want.name || file.Type != want.kind || file.Listed != (output[0] == ' ')):
 			t.Errorf("%s is %+v", output, file)
@@ -58,7 +58,7 @@ func TestOutputsAreFoundOrInlined(t *testing.T) {
 			if err != nil || int64(len(content)) != file.Size {
 				t.Errorf("%s holds %q, %v", output, content, err)
 			}
-			file.Content.Close()
+			done()
 		}
 		asked := 0
 		room := func(bytes int) bool { asked += bytes; return true }

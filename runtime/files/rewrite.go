@@ -9,25 +9,25 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// markPrefix begins a string of an output that stands for a file: markPrefix, the token, ":", the file's number, "/"
+// markPrefix begins a mark, a string in an output that stands for a file: markPrefix, the token, ":", the file's number, "/"
 // and its name.
 const markPrefix = "pinion-file:"
 
-// Uploads is the output files of one prediction. Its worker copies each to Folder()/<number>/<name> and puts
-// "pinion-file:<Token()>:<number>/<name>" in its place; Resolve puts the file's URL there.
+// Uploads are the output files of a prediction that are uploaded. The worker copies each to Folder()/<number>/<name> and
+// replaces it by a mark; Resolve replaces the mark by the file's URL.
 //
-// A nil *Uploads is that of a prediction whose files are not uploaded: it costs nothing. Safe for concurrent use.
+// A nil *Uploads is for a prediction whose files are not uploaded. Safe for concurrent use.
 type Uploads struct {
 	outFolder
 	store  *Store
 	to     Destination
-	places chan struct{} // as many as files may be under way
+	slots  chan struct{} // a token for each running upload
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
 
-// NewUploads makes the folder for the output files of the prediction of that id; Close removes it. It returns nil
-// where to has no prefix. The error is ErrPrefix, ErrClosed or one of the file system.
+// NewUploads makes the folder for the output files of the prediction with that id; Close removes it. It returns nil if to
+// has no prefix. The error is ErrPrefix, ErrClosed or one of the file system.
 func (s *Store) NewUploads(id string, to Destination) (*Uploads, error) {
 	if to.Prefix == "" {
 		return nil, nil
@@ -39,12 +39,12 @@ func (s *Store) NewUploads(id string, to Destination) (*Uploads, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &Uploads{outFolder: folder, store: s, to: to, places: make(chan struct{}, s.options.Parallel)}
+	u := &Uploads{outFolder: folder, store: s, to: to, slots: make(chan struct{}, s.options.Parallel)}
 	u.ctx, u.cancel = context.WithCancelCause(context.Background())
 	return u, nil
 }
 
-// Folder is where the worker puts the files; "" of nil.
+// Folder is where the worker writes the files; "" for nil.
 func (u *Uploads) Folder() string {
 	if u == nil {
 		return ""
@@ -52,7 +52,7 @@ func (u *Uploads) Folder() string {
 	return u.path
 }
 
-// Token is 32 hexadecimal digits; "" of nil.
+// Token is 32 hexadecimal digits; "" for nil.
 func (u *Uploads) Token() string {
 	if u == nil {
 		return ""
@@ -60,7 +60,7 @@ func (u *Uploads) Token() string {
 	return u.token
 }
 
-// Close ends what is being uploaded and removes the folder. It may be called any number of times.
+// Close ends the uploads and removes the folder. It may be called any number of times.
 func (u *Uploads) Close() {
 	if u == nil {
 		return
@@ -69,9 +69,9 @@ func (u *Uploads) Close() {
 	u.remove()
 }
 
-// Resolve uploads the files that chunk names, Options.Parallel of all calls at once, and returns chunk with their URLs
-// in place of the marks; chunk itself, where it has none. Chunk is valid JSON (package rawjson). A file is removed once it
-// is uploaded, so each mark resolves once. The error is an *UploadError, ErrClosed, or what ended ctx.
+// Resolve uploads the files that chunk names, Options.Parallel of all calls at a time, and returns chunk with URLs instead of
+// marks. Without marks it returns chunk itself. Chunk is valid JSON (package rawjson). A file is removed after its upload, so
+// each mark resolves once. The error is an *UploadError, ErrClosed, or the cause of ctx's end.
 func (u *Uploads) Resolve(ctx context.Context, chunk []byte) ([]byte, error) {
 	if u == nil {
 		return chunk, nil
@@ -90,8 +90,8 @@ func (u *Uploads) Resolve(ctx context.Context, chunk []byte) ([]byte, error) {
 	urls := make([]string, len(marks))
 	err := u.store.each(ctx, len(marks), func(ctx context.Context, i int) (err error) {
 		select {
-		case u.places <- struct{}{}:
-			defer func() { <-u.places }()
+		case u.slots <- struct{}{}:
+			defer func() { <-u.slots }()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -121,26 +121,26 @@ func (u *Uploads) upload(ctx context.Context, file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The disk is wanted back before the prediction's end; then all of it goes anyway.
+	// Frees the disk early. The prediction's end removes the rest.
 	_ = os.RemoveAll(filepath.Join(u.path, number))
 	return found, nil
 }
 
-// place is where a mark stands in a chunk, with its quotes.
-type place struct {
+// mark is a mark in a chunk: its offsets, with its quotes, and its file.
+type mark struct {
 	start, end int
 	file       string // "0/out.png"
 }
 
-// findMarks finds the marks that begin so: whole strings that are values.
-func findMarks(chunk, mark []byte) (found []place) {
+// findMarks finds the marks that begin with prefix: whole strings that are values.
+func findMarks(chunk, prefix []byte) (found []mark) {
 	for from := 0; ; {
-		at := bytes.Index(chunk[from:], mark)
+		at := bytes.Index(chunk[from:], prefix)
 		if at < 0 {
 			return found
 		}
 		start := from + at
-		from = start + len(mark)
+		from = start + len(prefix)
 		backslashes := 0
 		for i := start; i > 0 && chunk[i-1] == '\\'; i-- {
 			backslashes++
@@ -152,12 +152,12 @@ func findMarks(chunk, mark []byte) (found []place) {
 		if end < 0 || isKey(chunk[end:]) {
 			continue
 		}
-		found = append(found, place{start, end, rawjson.KeyText(chunk[from : end-1])})
+		found = append(found, mark{start, end, rawjson.KeyText(chunk[from : end-1])})
 		from = end
 	}
 }
 
-// stringEnd is the index after the closing quote of the string that from stands in, or -1.
+// stringEnd returns the index after the closing quote of the string that from is in, or -1.
 func stringEnd(b []byte, from int) int {
 	for i := from; i < len(b); i++ {
 		switch b[i] {
@@ -170,7 +170,7 @@ func stringEnd(b []byte, from int) int {
 	return -1
 }
 
-// isKey tells whether what follows a string makes it an object's key.
+// isKey reports whether the bytes after a string make it an object's key.
 func isKey(rest []byte) bool {
 	rest = bytes.TrimLeft(rest, " \t\r\n")
 	return len(rest) > 0 && rest[0] == ':'

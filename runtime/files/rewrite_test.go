@@ -78,9 +78,9 @@ func TestResolve(t *testing.T) {
 	if left := list(t, u.Folder()); len(left) != 0 {
 		t.Errorf("left after the uploads: %q", left)
 	}
-	lone := leave(t, u, 4, "é.txt", "5")
-	if got, err := u.Resolve(t.Context(), []byte(lone)); err != nil || string(got) != at("%C3%A9.txt") {
-		t.Errorf("Resolve(%s) = %s, %v", lone, got, err)
+	single := leave(t, u, 4, "é.txt", "5")
+	if got, err := u.Resolve(t.Context(), []byte(single)); err != nil || string(got) != at("%C3%A9.txt") {
+		t.Errorf("Resolve(%s) = %s, %v", single, got, err)
 	}
 }
 
@@ -236,9 +236,9 @@ func TestUploadsClose(t *testing.T) {
 	}
 }
 
-// FuzzMarks holds that find finds exactly the strings that are marks and values, in whatever JSON.
+// FuzzMarks holds that findMarks finds exactly the strings that are marks and values, in any JSON.
 func FuzzMarks(f *testing.F) {
-	mark := markOf("t")
+	prefix := markOf("t")
 	for _, seed := range []string{
 		`"pinion-file:t:0/a"`, `["\"pinion-file:t:0/a\"","\\","pinion-file:t:1/\"b\\"]`, `{"pinion-file:t:0/a" : "pinion-file:t:1/b"}`, `[["pinion-file:t:"],"pinion-file:t"]`,
 	} {
@@ -248,15 +248,15 @@ func FuzzMarks(f *testing.F) {
 		if rawjson.Check(chunk) != nil {
 			return
 		}
-		var want []place
+		var want []mark
 		walk(chunk, 0, func(start, end int) {
 			// A string that spells the prefix with escapes is none of ours.
-			if raw := chunk[start:end]; bytes.HasPrefix(raw, mark) {
-				want = append(want, place{start, end, strings.TrimPrefix(rawjson.Text(raw), "pinion-file:t:")})
+			if raw := chunk[start:end]; bytes.HasPrefix(raw, prefix) {
+				want = append(want, mark{start, end, strings.TrimPrefix(rawjson.Text(raw), "pinion-file:t:")})
 			}
 		})
-		if got := findMarks(chunk, mark); fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("find(%s) = %v, want %v", chunk, got, want)
+		if got := findMarks(chunk, prefix); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("findMarks(%s) = %v, want %v", chunk, got, want)
 		}
 	})
 }

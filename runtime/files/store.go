@@ -12,44 +12,42 @@ import (
 	"time"
 )
 
-// Options say where files go and what a transfer may cost. A zero field takes its default.
+// Options say where files are stored, and limit transfers. A zero field takes its default.
 type Options struct {
-	// Root is the folder in which the store makes its own; it is created with mode 0700.
-	// Default: the system's folder for temporary files.
+	// Root is the folder in which the store makes its folder; it is created with mode 0700. Default: the system's folder for
+	// temporary files.
 	Root string
-	// Remake makes Root anew, where somebody has removed it, and says where it is then. Default: at the same place.
+	// Remake makes Root again after another program removed it, and returns its path. Default: the same path.
 	Remake func() (root string, err error)
-	// MaxFile is the most bytes that one file may have; negative: no limit. Default: 10 GiB.
+	// MaxFile is the largest size of a file in bytes; negative: no limit. Default: 10 GiB.
 	MaxFile int64
-	// MaxFiles is the most files of one request; negative: no limit. Default: 1000.
+	// MaxFiles is how many files a request may have; negative: no limit. Default: 1000.
 	MaxFiles int
-	// Parallel is how many files of one prediction are fetched, or uploaded, at the same time. Default: 8.
+	// Parallel is how many files of a prediction are fetched, or uploaded, at a time. Default: 8.
 	Parallel int
-	// Timeout is how long one download, or one try of an upload, may take; negative: no limit.
-	// Default: 30 min.
+	// Timeout bounds a download, or one try of an upload; negative: no limit. Default: 30 min.
 	Timeout time.Duration
-	// Stall is how long a server may send nothing, or take nothing of an upload; negative: no limit.
-	// Default: 60 s.
+	// Stall is how long a server may neither send nor receive a byte; negative: no limit. Default: 60 s.
 	Stall time.Duration
 	// MaxRedirects is how many redirects one transfer may follow; negative: none. Default: 10.
 	MaxRedirects int
-	// Retries is how often an upload is tried again; negative: never. Default: 12.
+	// Retries is how often an upload is retried; negative: never. Default: 12.
 	Retries int
-	// Backoff is the wait before an upload's first retry; each further one is twice as long, up to
-	// MaxBackoff. Defaults: 100 ms, and 2 min.
+	// Backoff is the wait before an upload's first retry. It doubles with each retry, up to MaxBackoff. Defaults: 100 ms and
+	// 2 min.
 	Backoff, MaxBackoff time.Duration
-	// UserAgent is what transfers call themselves. Default: "pinion".
+	// UserAgent is the User-Agent of transfers. Default: "pinion".
 	UserAgent string
-	// DenyPrivate refuses to connect to addresses that are not public (loopback, private networks,
-	// link-local with the metadata services of clouds), whatever name or redirect led there.
-	// Proxies from the environment are then not used, for the check would see only their address.
+	// DenyPrivate refuses connections to addresses that are not public (loopback, private networks, link-local with the
+	// metadata services of clouds), after redirects too. Proxies from the environment are then not used, because the check
+	// would only see their address.
 	DenyPrivate bool
-	// DenyPrivateUploads does the same for uploads, but for those whose Destination is Trusted.
+	// DenyPrivateUploads does the same for uploads, except those whose Destination is Trusted.
 	DenyPrivateUploads bool
-	// OnTransfer is told of each download and upload that has ended: Download or Upload; Succeeded, Failed or
-	// Canceled; and the file's size in bytes, 0 unless it succeeded. It must not block. Default: none.
+	// OnTransfer receives the end of each transfer: Download or Upload; Succeeded, Failed or Canceled; and the file's size in
+	// bytes, 0 unless it succeeded. It must not block. Default: none.
 	OnTransfer func(direction, outcome string, bytes int64)
-	// Logger gets what no caller can be told: a folder that could not be removed. Default: none.
+	// Logger logs what no caller gets as an error: for example, a folder that could not be removed. Default: none.
 	Logger *slog.Logger
 }
 
@@ -80,21 +78,20 @@ type Store struct {
 	options   Options
 	transport *http.Transport // of downloads
 	uploads   *http.Transport
-	trusted   *http.Transport // of uploads to where the operator wants them; the same as uploads unless private addresses are denied
+	trusted   *http.Transport // of uploads to the operator's URL; uploads itself unless DenyPrivateUploads is set
 	ctx       context.Context // ends with Close
 	cancel    context.CancelCauseFunc
-	sleep     func(ctx context.Context, d time.Duration) // tests put their own in its place
+	sleep     func(ctx context.Context, d time.Duration) // tests replace it
 
-	place  sync.Mutex // guards folder, and is held while one is made
-	folder *folder
+	folderMu sync.Mutex // guards folder, and is held while one is made
+	folder   *folder
 
 	mu      sync.Mutex
 	closed  bool
-	fetches sync.WaitGroup // calls of Fetch and Upload under way; joined under mu
+	fetches sync.WaitGroup // running calls; Add is called under mu
 }
 
-// New makes a store. It also removes what stores of processes that were killed left in the same
-// root.
+// New returns a store. It also removes the folders that killed processes left in the same root.
 func New(o Options) (*Store, error) {
 	o = o.withDefaults()
 	root, err := filepath.Abs(o.Root)
@@ -117,7 +114,7 @@ func New(o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends what is being fetched and uploaded, and removes everything that the store put on disk.
+// Close ends all transfers, and removes the store's folder.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	closed := s.closed
@@ -131,15 +128,15 @@ func (s *Store) Close() error {
 	s.transport.CloseIdleConnections()
 	s.uploads.CloseIdleConnections()
 	s.trusted.CloseIdleConnections()
-	s.place.Lock()
-	defer s.place.Unlock()
+	s.folderMu.Lock()
+	defer s.folderMu.Unlock()
 	if err := s.folder.remove(); err != nil {
 		return fmt.Errorf("close file store: %w", err)
 	}
 	return nil
 }
 
-// enter counts a call in, unless the store is closed.
+// enter counts a running call, unless the store is closed.
 func (s *Store) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,17 +6,17 @@ import (
 	"os"
 )
 
-// Which way a transfer went, and how it ended.
+// The direction and outcome of a transfer.
 const (
 	Download = "download"
 	Upload   = "upload"
 
 	Succeeded = "succeeded"
 	Failed    = "failed"
-	Canceled  = "canceled" // by its prediction's end, or the store's
+	Canceled  = "canceled" // the prediction or the store ended
 )
 
-// transferred tells Options.OnTransfer of one file; size is what it has, where it is there.
+// transferred passes a transfer to Options.OnTransfer. size is the file's, if it succeeded.
 func (s *Store) transferred(direction string, size int64, err error) {
 	if s.options.OnTransfer == nil {
 		return
@@ -31,7 +31,7 @@ func (s *Store) transferred(direction string, size int64, err error) {
 	}
 }
 
-// sizeOf is the size of a file that was just written, or 0.
+// sizeOf returns the size of a file, or 0.
 func sizeOf(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// Destination is where files are uploaded to.
+// Destination is where files are uploaded.
 type Destination struct {
 	Prefix string // an http or https URL; a file goes to its path, a slash and the file's name
-	// TraceParent and TraceState are passed on where they are not empty, and so is Prediction, the id of the one that made
-	// the files, as X-Prediction-Id, and RequestID as X-Request-Id.
+	// These headers are sent if not empty: TraceParent, TraceState, Prediction (its id) as X-Prediction-Id, and RequestID as
+	// X-Request-Id.
 	TraceParent, TraceState, Prediction, RequestID string
 	// Trusted: the operator named the prefix, not a client.
 	Trusted bool
 }
 
-// Upload PUTs the file at path and returns the URL by which clients find it: the Location header of the answer, else
-// where the last redirect led, both without query and credentials. The file is streamed with its Content-Length; its type
-// is that of its name, else of its content.
+// Upload PUTs the file at path and returns its public URL: the Location header of the answer, else the target of the last
+// redirect, without query and credentials. The file is streamed with its Content-Length. Its type comes from its name, else
+// from its content.
 //
-// Connection errors, silence for Options.Stall, and the statuses 429, 500, 502, 503 and 504 are tried again.
-// Redirects 301, 302, 307 and 308 are followed with the same PUT; 303 means that the file was taken in. The error is
-// an *UploadError, ErrClosed, or what ended ctx.
+// Connection errors, silence for Options.Stall, and the statuses 429, 500, 502, 503 and 504 are retried. Redirects 301, 302,
+// 307 and 308 are followed with the same PUT; 303 is a success. The error is an *UploadError, ErrClosed, or the cause of
+// ctx's end.
 func (s *Store) Upload(ctx context.Context, to Destination, path string) (string, error) {
 	return s.upload(ctx, to, filepath.Base(path), func() (*os.File, error) {
-		return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us up
+		return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe must not block
 	})
 }
 
@@ -62,7 +62,7 @@ func (s *Store) upload(ctx context.Context, to Destination, name string, open fu
 		if found, err = s.tryUpload(ctx, to, target, file); err == nil {
 			return found, nil
 		}
-		if ctx.Err() == nil && tries <= s.options.Retries && passing(err) {
+		if ctx.Err() == nil && tries <= s.options.Retries && temporary(err) {
 			s.options.Logger.Debug("upload will be tried again", "file", name, "to", redact(to.Prefix), "error", err)
 			s.sleep(ctx, s.backoff(tries))
 			continue
@@ -74,11 +74,11 @@ func (s *Store) upload(ctx context.Context, to Destination, name string, open fu
 	}
 }
 
-// fileURL is the URL of a file of that name below prefix.
+// fileURL returns the URL of a file below prefix.
 func fileURL(prefix, name string) (*url.URL, error) {
 	u, err := url.Parse(prefix)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return nil, ErrPrefix // without the URL, which may hold a secret
+		return nil, ErrPrefix // without the URL, which may have a secret
 	}
 	u.Fragment, u.RawFragment = "", ""
 	u.RawPath = strings.TrimSuffix(u.EscapedPath(), "/") + "/" + url.PathEscape(name)
@@ -95,11 +95,11 @@ type source struct {
 	kind string
 }
 
-// openRegular opens a file and looks at it.
+// openRegular opens a regular file.
 func openRegular(open func() (*os.File, error)) (*source, error) {
 	file, err := open()
 	if err != nil {
-		return nil, ErrNoFile // the path is nobody's business
+		return nil, ErrNoFile // without the path, which clients must not see
 	}
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
@@ -111,15 +111,15 @@ func openRegular(open func() (*os.File, error)) (*source, error) {
 
 func (f *source) close() { _ = f.file.Close() } // nothing was written
 
-// open reads the file from its start; each try has a reader of its own, for the transport may still read for the last.
+// open returns a reader from the file's start. Each try gets a new one, because the transport may still use the last one.
 func (f *source) open(progress func()) io.ReadCloser {
 	if f.size == 0 {
-		return http.NoBody // net/http takes any other body of length 0 for one of unknown length
+		return http.NoBody // for net/http, any other body of length 0 has an unknown length
 	}
 	return io.NopCloser(&progressReader{io.NewSectionReader(f.file, 0, f.size), progress})
 }
 
-// tryUpload sends a file once, over redirects.
+// tryUpload sends a file once, and follows redirects.
 func (s *Store) tryUpload(ctx context.Context, to Destination, target *url.URL, file *source) (found string, err error) {
 	ctx, progress, stop := s.limit(ctx)
 	defer stop()
@@ -151,18 +151,18 @@ func (s *Store) tryUpload(ctx context.Context, to Destination, target *url.URL, 
 	}
 }
 
-// expectAbove is the size from which on a server is asked before the file is sent, in bytes: one that refuses or
-// redirects need not take it, and its answer is not lost in a broken connection.
+// expectAbove is the size in bytes above which a request waits for 100 Continue: a server that refuses or redirects need not
+// receive the file, and its answer is not lost with the connection.
 const expectAbove = 1 << 20
 
-// put makes one request. The answer's body is closed.
+// put makes one request, and closes the answer's body.
 func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *source, progress func()) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, target.String(), file.open(progress))
 	if err != nil {
 		return nil, ErrPrefix
 	}
 	request.ContentLength = file.size
-	request.GetBody = func() (io.ReadCloser, error) { return file.open(progress), nil } // for a connection found dead
+	request.GetBody = func() (io.ReadCloser, error) { return file.open(progress), nil } // for a retry after a dead connection
 	header := request.Header
 	header.Set("User-Agent", s.options.UserAgent)
 	header.Set("Content-Type", file.kind)
@@ -189,19 +189,19 @@ func (s *Store) put(ctx context.Context, to Destination, target *url.URL, file *
 		return nil, err
 	}
 	progress()
-	_, _ = io.CopyN(io.Discard, response.Body, 4<<10) // so that the connection can be used again; its text means nothing
+	_, _ = io.CopyN(io.Discard, response.Body, 4<<10) // so that the connection can be reused; the text is ignored
 	_ = response.Body.Close()
 	return response, nil
 }
 
-// passOn sets a header to what a client sent, unless net/http would refuse the whole request for it.
+// passOn forwards a client's header, unless net/http would refuse the whole request for it.
 func passOn(header http.Header, name, value string) {
 	if value != "" && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
 		header.Set(name, value)
 	}
 }
 
-// foundAt is the URL of a file that was PUT to target and answered with that Location.
+// foundAt returns the URL of a file that was PUT to target, where the answer had that Location.
 func foundAt(target *url.URL, location string) string {
 	at := target
 	if location != "" {
@@ -215,11 +215,11 @@ func foundAt(target *url.URL, location string) string {
 	return found.String()
 }
 
-// passing tells whether another try may succeed where one ended with err.
-func passing(err error) bool {
+// temporary reports whether a retry may succeed after err.
+func temporary(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
-		// All else is the network's.
+		// All others are network errors.
 		return !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrRedirects) && !errors.Is(err, ErrPrefix) && !errors.Is(err, ErrPrivate)
 	}
 	switch status.code {
@@ -230,7 +230,7 @@ func passing(err error) bool {
 	return false
 }
 
-// backoff is how long to wait after the given number of tries.
+// backoff returns how long to wait after that many tries.
 func (s *Store) backoff(tries int) time.Duration {
 	wait := s.options.Backoff
 	for range tries - 1 {
@@ -239,7 +239,7 @@ func (s *Store) backoff(tries int) time.Duration {
 	return min(wait, s.options.MaxBackoff)
 }
 
-// sleep returns after d, or at the end of ctx.
+// sleep returns after d, or when ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -295,7 +295,7 @@ func TestUploadRefused(t *testing.T) {
 	}
 }
 
-// TestUploadOfNoFile holds that only a file that is there is uploaded, and that no local path is told.
+// TestUploadOfNoFile holds that only a file that is there is uploaded, and that no local path is shown.
 func TestUploadOfNoFile(t *testing.T) {
 	target := newStorage(t, nil)
 	s := newStore(t, Options{})

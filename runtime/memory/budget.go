@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// Least is the size in bytes below which a request body is not counted: its connection's own buffers are larger.
+	// Least is the size in bytes below which a request body is not counted: the buffers of its connection are larger.
 	Least = 4 << 10
-	// Small is how many bytes a holder may have and still count as small.
+	// Small is the size in bytes up to which a charge counts as small.
 	Small = 64 << 10
 	// LeastBudget is the smallest budget, in bytes.
 	LeastBudget = 16 << 20
-	// Large is how many bytes must come free at once for OnFree to be called.
+	// Large is how many bytes must be freed at once for OnFree to be called.
 	Large = 1 << 20
 )
 
 var (
-	// ErrFull: there is no room at the moment.
+	// ErrFull: there is no room now.
 	ErrFull = errors.New("the server's memory budget is used up")
-	// ErrTooLarge: it would not fit if there were nothing else.
+	// ErrTooLarge: it does not fit into an empty budget.
 	ErrTooLarge = errors.New("it is larger than the server's memory budget allows")
 )
 
-// Budget is how many bytes a server may hold for its clients. A nil *Budget has no limit.
+// Budget limits the bytes that a server holds for its clients. A nil *Budget has no limit.
 type Budget struct {
 	limit     int64
 	used      atomic.Int64
@@ -37,31 +37,30 @@ type Budget struct {
 
 	waiting atomic.Int32 // len(waiters)
 	mu      sync.Mutex
-	waiters []*waiter // the first is the next to be served
+	waiters []*waiter // the first is next
 }
 
-// waiter is somebody who waits for room.
-type waiter struct{ look chan struct{} } // one token: try again
+// waiter is a call of Wait.
+type waiter struct{ look chan struct{} } // holds a token: try again
 
-// New makes a budget of so many bytes, LeastBudget at the least.
+// New makes a budget of limit bytes, at least LeastBudget.
 func New(limit int64) *Budget { return &Budget{limit: max(limit, LeastBudget)} }
 
-// SetEvict says how room is made: evict removes what is kept of ended predictions until so many bytes are free, and returns
-// whether it removed anything. It is called before the budget is used, and what it calls must not block.
+// SetEvict sets how room is made: evict removes ended predictions until so many bytes are free, and returns whether it removed
+// any. It must not block. Call SetEvict before the budget is used.
 func (b *Budget) SetEvict(evict func(bytes int64) bool) {
 	if b != nil {
 		b.evict = evict
 	}
 }
 
-// SetOnFree says who is told when much has come free: its memory can go back to the system once it was collected. It is called
-// before the budget is used; f must not block.
+// SetOnFree sets what is called when Large bytes or more were freed. f must not block. Call it before the budget is used.
 func (b *Budget) SetOnFree(f func()) { b.onFree = f }
 
 // Stats is the state of a budget.
 type Stats struct {
 	Limit, Used int64  // bytes
-	Evictions   uint64 // ended predictions that were removed to make room
+	Evictions   uint64 // ended predictions that were evicted
 	Refusals    uint64 // charges for which there was no room
 }
 
@@ -73,17 +72,17 @@ func (b *Budget) Stats() Stats {
 	return Stats{Limit: b.limit, Used: b.used.Load(), Evictions: b.evictions.Load(), Refusals: b.refusals.Load()}
 }
 
-// Waiting is how many wait for room.
+// Waiting returns how many calls of Wait wait for room.
 func (b *Budget) Waiting() int { return int(b.waiting.Load()) }
 
-// Evicted counts ended predictions that were removed to make room.
+// Evicted counts ended predictions that were evicted.
 func (b *Budget) Evicted(n int) {
 	if b != nil {
 		b.evictions.Add(uint64(n))
 	}
 }
 
-// Quarter is the share of ended predictions, and of webhooks that wait for another try.
+// Quarter is the limit in bytes for ended predictions, and for webhooks that wait for another try.
 func (b *Budget) Quarter() int64 {
 	if b == nil {
 		return 256 << 20
@@ -91,7 +90,7 @@ func (b *Budget) Quarter() int64 {
 	return b.limit / 4
 }
 
-// Most is how many bytes a single holder may have: ErrTooLarge is about more.
+// Most is the largest charge in bytes; more is ErrTooLarge.
 func (b *Budget) Most() int64 {
 	if b == nil {
 		return math.MaxInt64
@@ -99,7 +98,7 @@ func (b *Budget) Most() int64 {
 	return b.limit - b.limit/8
 }
 
-// markFor is how far a charge that makes its holder's total so large may fill the budget.
+// markFor returns how far a charge may fill the budget that makes its holder's total so large.
 func (b *Budget) markFor(total int64) int64 {
 	if total <= Small {
 		return b.limit
@@ -107,7 +106,7 @@ func (b *Budget) markFor(total int64) int64 {
 	return b.Most()
 }
 
-// take counts n bytes in where they fit below mark.
+// take charges n bytes if they fit below mark.
 func (b *Budget) take(n, mark int64) bool {
 	for {
 		used := b.used.Load()
@@ -123,7 +122,7 @@ func (b *Budget) take(n, mark int64) bool {
 	}
 }
 
-// takeNew counts n bytes of a body in, which make it so large.
+// takeNew charges n more bytes of a body, which make it total bytes large.
 func (b *Budget) takeNew(n, total int64) bool {
 	if half := b.limit / 2; total > Small && total <= half {
 		return b.take(n, half)
@@ -131,17 +130,20 @@ func (b *Budget) takeNew(n, total int64) bool {
 	return b.take(n, b.markFor(total))
 }
 
-// TakeBody counts n bytes more of a body in, which make it so large: up to half of the budget, or more where it has the budget
-// almost to itself. It does not wait.
+// TryBody charges n more bytes of a body, which make it total bytes large: up to half of the budget, or more if little else is
+// charged. It does not wait. false counts as no refusal: the caller can store the body elsewhere.
+func (b *Budget) TryBody(n, total int64) bool { return b == nil || b.takeNew(n, total) }
+
+// TakeBody is TryBody for a body that cannot be stored elsewhere: false counts as a refusal.
 func (b *Budget) TakeBody(n, total int64) bool {
-	if b == nil || b.takeNew(n, total) {
+	if b.TryBody(n, total) {
 		return true
 	}
 	b.refusals.Add(1)
 	return false
 }
 
-// Take counts n bytes in, which make their holder's total so large, or returns false where they do not fit. It does not wait.
+// Take charges n bytes, which make their holder's total so large; false: they do not fit. It does not wait.
 func (b *Budget) Take(n, total int64) bool {
 	if b == nil || b.take(n, b.markFor(total)) {
 		return true
@@ -161,7 +163,7 @@ func (b *Budget) Free(n int64) {
 	}
 }
 
-// Changed has whoever waits for room look again. It is called when memory becomes evictable.
+// Changed makes the first call of Wait look again. Call it when memory has become evictable.
 func (b *Budget) Changed() {
 	if b == nil || b.waiting.Load() == 0 {
 		return
@@ -171,7 +173,7 @@ func (b *Budget) Changed() {
 	b.mu.Unlock()
 }
 
-// wakeFirst is called with the lock held.
+// wakeFirst makes the first waiter look again. Called with the lock held.
 func (b *Budget) wakeFirst() {
 	if len(b.waiters) == 0 {
 		return
@@ -182,8 +184,8 @@ func (b *Budget) wakeFirst() {
 	}
 }
 
-// Wait counts a new body of n bytes in, and waits for room at most that long; closing stop ends the wait. The error is ErrFull
-// or ErrTooLarge. Whoever waits must hold nothing: it could be what another waits for.
+// Wait charges a new body of n bytes, and waits for room at most that long; closing stop ends the wait. The error is ErrFull or
+// ErrTooLarge. The caller must hold no other charge, or two callers could wait for each other.
 func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 	if b == nil {
 		return nil
@@ -201,7 +203,7 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 	b.waiting.Store(int32(len(b.waiters)))
 	b.wakeFirst() // it may be w; and the room may have come just before
 	b.mu.Unlock()
-	defer b.leave(w)
+	defer b.remove(w)
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	for {
@@ -219,8 +221,8 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 	}
 }
 
-// leave takes w out of the line, and lets the next one look.
-func (b *Budget) leave(w *waiter) {
+// remove removes w from the queue, and lets the next one look.
+func (b *Budget) remove(w *waiter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, other := range b.waiters {

@@ -89,41 +89,41 @@ func TestBodiesWait(t *testing.T) {
 	})
 }
 
-// TestEvicts what is kept where that makes room, and leaves it alone where it does not.
+// TestEvicts: what is retained is evicted if that makes room, and stays if it does not.
 func TestEvicts(t *testing.T) {
 	b := New(16 * mib)
-	kept := make([]Charge, 8)
+	retained := make([]Charge, 8)
 	next := 0
 	b.SetEvict(func(bytes int64) bool {
-		if int64(len(kept)-next)*mib < bytes {
+		if int64(len(retained)-next)*mib < bytes {
 			return false
 		}
 		for bytes > 0 {
-			bytes -= kept[next].Release()
+			bytes -= retained[next].Release()
 			next++
 		}
 		return true
 	})
-	for i := range kept {
-		kept[i].Open(b)
-		if !kept[i].Grow(mib) {
+	for i := range retained {
+		retained[i].Open(b)
+		if !retained[i].Grow(mib) {
 			t.Fatal("no room")
 		}
 	}
-	kept[0].Hold() // an answer is made of it
+	retained[0].Hold() // an answer is made of it
 	if b.Take(15*mib, 15*mib) || next != 0 {
 		t.Errorf("%d were evicted for nothing", next)
 	}
 	if !b.Take(8*mib, 8*mib) || next != 3 { // the first frees nothing
 		t.Errorf("%d were evicted for 2 MiB", next)
 	}
-	kept[0].Release()
-	kept[0].Hold() // found before it was evicted
+	retained[0].Release()
+	retained[0].Hold() // found before it was evicted
 	if got := b.Stats().Used; got != 14*mib {
 		t.Errorf("%d bytes are used", got)
 	}
-	kept[0].Resize(mib / 2)
-	kept[0].Release()
+	retained[0].Resize(mib / 2)
+	retained[0].Release()
 	if got := b.Stats().Used; got != 13*mib {
 		t.Errorf("%d bytes are used", got)
 	}

@@ -2,24 +2,23 @@ package memory
 
 import "sync/atomic"
 
-// Charge is what one piece of work has of a budget. It counts until its last holder releases it. The zero Charge is of no
-// budget; Open gives it one.
+// Charge is what one piece of work uses of a budget, until its last holder releases it. Open it first.
 type Charge struct {
 	budget  *Budget // nil: only counted
 	bytes   atomic.Int64
 	holders atomic.Int32
 }
 
-// Open gives the charge a budget and one holder. It is called once, before anything else.
+// Open gives the charge a budget and one holder. Call it once, first.
 func (c *Charge) Open(b *Budget) {
 	c.budget = b
 	c.holders.Store(1)
 }
 
-// Bytes is how much is charged.
+// Bytes returns how much is charged.
 func (c *Charge) Bytes() int64 { return c.bytes.Load() }
 
-// Grow charges n bytes more, or returns false where they do not fit. Only a holder calls it.
+// Grow charges n more bytes; false: they do not fit. Only a holder may call it.
 func (c *Charge) Grow(n int64) bool {
 	if !c.budget.Take(n, c.bytes.Load()+n) {
 		return false
@@ -28,11 +27,10 @@ func (c *Charge) Grow(n int64) bool {
 	return true
 }
 
-// Adopt takes over n bytes that Budget.Wait or Budget.Take has counted.
+// Adopt takes over n bytes that Budget.Wait or Budget.Take has charged.
 func (c *Charge) Adopt(n int64) { c.bytes.Add(n) }
 
-// Resize makes the charge n bytes: less is always possible, and more is charged even where there is no room, because the
-// memory is there already. Only a holder calls it.
+// Resize sets the charge to n bytes. It never fails: if it grows, the memory is allocated already. Only a holder may call it.
 func (c *Charge) Resize(n int64) {
 	before := c.bytes.Swap(n)
 	switch {
@@ -44,14 +42,14 @@ func (c *Charge) Resize(n int64) {
 	}
 }
 
-// Hold adds a holder. Where there was none, the charge counts again.
+// Hold adds a holder. The first one charges the bytes again.
 func (c *Charge) Hold() {
 	if c.holders.Add(1) == 1 && c.budget != nil {
 		c.budget.used.Add(c.bytes.Load())
 	}
 }
 
-// Release says that one holder is done. It returns how many bytes that freed: none, while others hold the charge.
+// Release removes a holder. It returns how many bytes that freed: 0 while there are others.
 func (c *Charge) Release() int64 {
 	if c.holders.Add(-1) > 0 {
 		return 0

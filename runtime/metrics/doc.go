@@ -1,30 +1,28 @@
-// Package metrics counts and times what the server does, and writes it as Prometheus reads it.
+// Package metrics counts and times what the server does, and writes it in Prometheus' formats.
 //
-// It promises:
+// Guarantees:
 //
-//   - Recording never blocks and, but for a label or name that is new, never allocates: a plain prediction costs
-//     a dozen atomic additions. Nothing is aggregated before somebody asks.
-//   - What exists elsewhere (predictions in flight, workers, memory) is asked for when the page is written, by the
-//     functions of Options. A function that is nil, or has nothing to say, leaves its series away.
-//   - The number of series is bounded whatever clients, receivers and models send: unknown methods and routes
-//     beyond the bound become "other", names of the model's beyond Options.MaxModel are dropped and counted.
-//   - One histogram is read bucket by bucket while others add to it: its count is the sum of its buckets, and its
-//     sum may be ahead of, or behind, by what was recorded meanwhile.
+//   - Recording never blocks, and allocates only for a new label or name: a plain prediction costs a dozen atomic
+//     additions. Nothing is aggregated before the page is read.
+//   - State of other packages (predictions in flight, workers, memory) is read through the functions of Options when the
+//     page is written. A function that is nil, or returns nothing, leaves out its series.
+//   - The number of series is bounded for any clients, receivers and models: unknown methods and excess routes become
+//     "other"; a model's names beyond Options.MaxModel are dropped and counted.
+//   - A histogram is read bucket by bucket while others add to it: its count is the sum of its buckets, and its sum may
+//     differ by the observations made meanwhile.
 //
 // # Formats
 //
-// The text format 0.0.4, and OpenMetrics 1.0 for those who prefer it in their Accept header. Tests hold both,
-// byte for byte, to github.com/prometheus/client_golang.
+// The text format 0.0.4, and OpenMetrics 1.0 for clients that prefer it in Accept. Tests compare both, byte for byte, with
+// github.com/prometheus/client_golang.
 //
-// That library itself stays out of the binary, which is every worker too: linking it costs each process 0.6 to 1 ms
-// of package initialisation (protobuf descriptors, the default registry), where this package costs nothing, and
-// 9.8 MB of binary, half of what it has without. github.com/VictoriaMetrics/metrics 1.35, the newest that the module
-// proxy resolves, has neither histograms with fixed buckets nor OpenMetrics.
+// That library is not linked, because each worker has the same binary: it costs a process 0.6 to 1 ms of package
+// initialisation (protobuf descriptors, the default registry) and 9.8 MB, half the size of the binary without it.
+// github.com/VictoriaMetrics/metrics 1.35, the newest that the module proxy resolves, lacks histograms with fixed buckets
+// and OpenMetrics.
 //
 // # GPUs
 //
-// gpu_memory_used_bytes and gpu_utilization_ratio are written where Options.GPUs supplies them: cmd/pinion has them from
-// NVML, which this package, free of cgo, does not know.
-//
-// It imports predict and rawjson; cmd/pinion joins it to the others.
+// gpu_memory_used_bytes and gpu_utilization_ratio are written if Options.GPUs is set: cmd/pinion reads them from NVML,
+// because this package is free of cgo.
 package metrics

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// writeGo adds what there is to know of Go's runtime, by the names that Go programs usually have for it. Reading it
-// stops the program for some 20 µs. (The package runtime/metrics would not, but its initialisation would be every
-// worker's too.)
+// writeGo adds the state of Go's runtime, under the usual names. Reading it stops the program for about 20 µs. Package
+// runtime/metrics would not, but each worker would pay its initialisation.
 func writeGo(p *page) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

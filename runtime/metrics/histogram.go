@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// seconds are the bounds of all histograms of times: 100 µs to 10 min.
+// seconds are the bounds of the histograms of times: 100 µs to 10 min.
 func seconds() []time.Duration {
 	const µs, ms, s = time.Microsecond, time.Millisecond, time.Second
 	return []time.Duration{
@@ -18,14 +18,14 @@ func seconds() []time.Duration {
 // sizes are the bounds of the histogram of batch sizes.
 func sizes() []time.Duration { return []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024} }
 
-// histogram counts whole numbers, nanoseconds or items, by the first of its bounds that is not below them.
+// histogram counts integers, nanoseconds or items, by the first bound that is not below them.
 type histogram struct {
-	per     float64 // how many are 1 on the page
+	per     float64 // the unit: this many are 1 on the page
 	bounds  []time.Duration
 	labels  []string // le="…", of each bound and of infinity
 	open    []string // the same in OpenMetrics
 	buckets []atomic.Uint64
-	sum     atomic.Int64 // in nanoseconds it holds 292 years
+	sum     atomic.Int64 // in nanoseconds it can count 292 years
 }
 
 func newHistogram(bounds []time.Duration, per float64) *histogram {
@@ -41,18 +41,18 @@ func newHistogram(bounds []time.Duration, per float64) *histogram {
 	return h
 }
 
-// like is an empty histogram of the same bounds, which it shares.
+// like returns an empty histogram that shares the bounds.
 func (h *histogram) like() *histogram {
 	return &histogram{per: h.per, bounds: h.bounds, labels: h.labels, open: h.open, buckets: make([]atomic.Uint64, len(h.buckets))}
 }
 
-// newTimes is a histogram of times.
+// newTimes returns a histogram of times.
 func newTimes() *histogram { return newHistogram(seconds(), 1e9) }
 
-// value is a whole number as the page has it.
+// value converts an integer to the page's unit.
 func (h *histogram) value(n int64) float64 { return float64(n) / h.per }
 
-// observe counts n; a negative one, which only a clock that was set can bring about, is 0.
+// observe counts n; a negative one, after a change of the clock, counts as 0.
 func (h *histogram) observe(n time.Duration) {
 	n = max(n, 0)
 	low, high := 0, len(h.bounds)
@@ -82,7 +82,7 @@ func (h *histogram) write(p *page, name, labels string) {
 	p.whole(name+"_count", labels, count)
 }
 
-// count is how many were counted.
+// count returns how many were counted.
 func (h *histogram) count() (n uint64) {
 	for i := range h.buckets {
 		n += h.buckets[i].Load()

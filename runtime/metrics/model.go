@@ -12,21 +12,20 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// maxName bounds the length of a name that the model records, and maxDepth how deep its parts are nested. cog's own
-// limits are 128 characters and 4 parts.
+// maxName bounds the length of a model's metric name, and maxDepth its nesting. The cog package allows 128 characters and 4
+// parts.
 const (
 	maxName  = 128
 	maxDepth = 8
 )
 
-// model is what the model records of its predictions: of each name how many predictions have recorded it, and the
-// sum of what they have.
+// model holds the metrics that the model recorded: for each name, how many predictions recorded it, and their sum.
 type model struct {
 	names   table[string, summary]
 	dropped counter
 }
 
-// summary is one name's. Its two are not added to at once: a reader may see the one without the other.
+// summary is one name's count and sum. They are not added atomically: a reader may see only one of them.
 type summary struct {
 	count counter
 	sum   atomic.Uint64 // the bits of a float64
@@ -42,13 +41,13 @@ func (s *summary) observe(v float64) {
 	s.count.Add(1)
 }
 
-// isOurs tells whether the server records a metric itself, in every prediction or in those that ride in batches.
+// isOurs reports whether the server records the metric, in each prediction or in those of batches.
 func isOurs(key string) bool {
 	return key == "predict_time" || key == "batch_size" || key == "queue_time"
 }
 
-// Recorded takes in what a prediction's metrics, a JSON object, say beside those: the numbers. Those in
-// objects have the names that lead to them, joined by underscores.
+// Recorded adds the numbers in a prediction's metrics, a JSON object, except the server's. A number in nested objects has
+// their names, joined by underscores.
 func (s *Set) Recorded(metrics []byte) {
 	var name [maxName]byte
 	s.model.object(name[:0], metrics, 0, s.o.MaxModel)
@@ -76,8 +75,8 @@ func (m *model) object(name, object []byte, depth, most int) {
 	}
 }
 
-// appendName appends a part of a name, with an underscore for whatever a metric's name cannot have. It does not
-// grow the name's memory; false: there is no room.
+// appendName appends a part of a name, with underscores for invalid characters. It does not grow the slice; false: there is no
+// room.
 func appendName(name, key []byte) ([]byte, bool) {
 	if len(name)+1+len(key) > cap(name) {
 		return nil, false
@@ -95,7 +94,7 @@ func appendName(name, key []byte) ([]byte, bool) {
 	return name, true
 }
 
-// number takes in one number. A sum that can fall is none to Prometheus, so what is negative is not shown.
+// number adds one number. It ignores negative ones, because Prometheus requires sums that never fall.
 func (m *model) number(name, value []byte, most int) {
 	v, err := strconv.ParseFloat(string(value), 64)
 	if err != nil || v < 0 {
@@ -113,8 +112,8 @@ func (m *model) number(name, value []byte, most int) {
 	s.observe(v)
 }
 
-// taken tells whether a new name is that of a series of another, or the other way round: "tokens_count" beside
-// "tokens". Two that come at the same moment are not told apart, and only ambiguous.
+// taken reports whether a new name collides with a series of another name: "tokens_count" and "tokens". Two names that are
+// added at the same moment may both pass, and are then ambiguous.
 func (m *model) taken(name string) bool {
 	all := m.names.snapshot()
 	for _, suffix := range []string{"_sum", "_count"} {

@@ -63,7 +63,7 @@ func blocks(page string) map[string]string {
 	return all
 }
 
-// TestThePageIsWhatPrometheusOwnLibraryWrites: the same events, told to both.
+// TestThePageIsWhatPrometheusOwnLibraryWrites: the same events, recorded in both.
 func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	r := prometheus.NewRegistry()
 	buckets := func() (b []float64) {
@@ -117,7 +117,7 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	}
 
 	random := rand.New(rand.NewPCG(1, 2))
-	// Multiples of 2^-9 s, below 2^12 s: their sums are exact as floats, whatever the order.
+	// Multiples of 2^-9 s, below 2^12 s: their sums are exact as floats, in any order.
 	duration := func() time.Duration {
 		return time.Duration(random.Uint64N(1<<random.Uint64N(22))) * (time.Second >> 9)
 	}

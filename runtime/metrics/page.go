@@ -14,13 +14,13 @@ const (
 	typeSummary   = "summary"
 )
 
-// page is the text that is being written.
+// page is the text of the metrics page.
 type page struct {
 	b    []byte
 	open bool // OpenMetrics
 }
 
-// family begins one. help has neither a backslash nor a line break.
+// family begins a family. help has no backslash and no line break.
 func (p *page) family(name, kind, help string) {
 	if p.open && kind == typeCounter {
 		name = strings.TrimSuffix(name, "_total")
@@ -51,7 +51,7 @@ func (p *page) float(name, labels string, v float64) {
 	p.b = append(appendFloat(p.b, v, p.open), '\n')
 }
 
-// gauge adds a gauge that has no labels, or whose labels are these.
+// gauge adds a gauge, with these labels if any.
 func (p *page) gauge(name, help string, v float64) {
 	p.family(name, typeGauge, help)
 	p.float(name, "", v)
@@ -72,7 +72,7 @@ func (p *page) end() {
 	}
 }
 
-// appendFloat appends a number as the format wants it: in OpenMetrics a float shows that it is one.
+// appendFloat appends a number in the page's format: OpenMetrics requires a point or an exponent.
 func appendFloat(b []byte, v float64, open bool) []byte {
 	switch {
 	case math.IsNaN(v):
@@ -90,7 +90,7 @@ func appendFloat(b []byte, v float64, open bool) []byte {
 	return b
 }
 
-// labels are pairs of names and values, as they stand between the braces.
+// labels returns pairs of names and values in the format between the braces.
 func labels(pairs ...string) string {
 	var b strings.Builder
 	escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
@@ -103,7 +103,7 @@ func labels(pairs ...string) string {
 	return b.String()
 }
 
-// join adds a label to others.
+// join adds a label.
 func join(labels, more string) string {
 	if labels == "" {
 		return more

@@ -7,24 +7,24 @@ import (
 	"pinion/runtime/predict"
 )
 
-// Why a prediction failed, or was never taken in.
+// Why a prediction failed or was refused.
 const (
 	ReasonModel       = "model"       // the model raised an exception
-	ReasonValidation  = "validation"  // its input does not fit the model's schema; it was not taken in
-	ReasonFiles       = "files"       // an input could not be fetched, or an output not be uploaded
-	ReasonCrash       = "crash"       // its worker died, or answered what cannot be read
-	ReasonTimeout     = "timeout"     // it ran, or waited, for longer than it may
-	ReasonMemory      = "memory"      // the memory budget had no room for it
-	ReasonCapacity    = "capacity"    // every slot was busy and the queue full; it was not taken in
-	ReasonUnavailable = "unavailable" // no worker: before setup, while it shuts down, when it is defunct
+	ReasonValidation  = "validation"  // refused: its input does not match the model's schema
+	ReasonFiles       = "files"       // an input could not be fetched, or an output could not be uploaded
+	ReasonCrash       = "crash"       // its worker exited, or sent an invalid answer
+	ReasonTimeout     = "timeout"     // it exceeded its runtime or queue limit
+	ReasonMemory      = "memory"      // the memory budget had no room
+	ReasonCapacity    = "capacity"    // refused: every slot was busy and the queue was full
+	ReasonUnavailable = "unavailable" // no worker: before setup, during shutdown, or defunct
 )
 
-// reasons has those in the order of their counters. A failure for another reason counts as the model's.
+// reasons are those in the order of their counters. An unknown reason counts as the model's.
 var reasons = [...]string{
 	ReasonModel, ReasonValidation, ReasonFiles, ReasonCrash, ReasonTimeout, ReasonCapacity, ReasonMemory, ReasonUnavailable,
 }
 
-// The outcomes of a prediction, beyond which there is one for each reason of a failure.
+// The outcomes of a prediction. After them there is one for each reason of a failure.
 const (
 	outcomeSucceeded = iota
 	outcomeCanceled
@@ -37,18 +37,18 @@ var (
 	modeNames = [...]string{predict.Sync: "sync", predict.Async: "async", predict.Stream: "stream"}
 )
 
-// End is how a prediction ended that was taken in.
+// End is the end of an accepted prediction.
 type End struct {
 	Kind   predict.Kind
 	Mode   predict.Mode
 	Status predict.Status // Succeeded, Failed or Canceled
 	Reason string         // of a failure
-	// Total is the time from when it was taken in to its end.
+	// Total is the time from acceptance to the end.
 	Total time.Duration
-	// Queue is the part of it in which every slot was busy; Files that in which files were transferred before
-	// or after the model had it; Predict that in which the model had it, 0 where it never had.
+	// Queue is the part in which every slot was busy, Files the part in which files were transferred before or after the
+	// model ran, and Predict the part in which the model ran, 0 if it never did.
 	Queue, Files, Predict time.Duration
-	// Metrics is a JSON object: predict_time and what the model recorded. It is not kept.
+	// Metrics is a JSON object: predict_time and what the model recorded. It is not retained.
 	Metrics []byte
 }
 
@@ -72,7 +72,7 @@ func (s *Set) Ended(e End) {
 	c := &s.predictions
 	c.count(e.Kind, e.Mode, outcomeOf(e.Status, e.Reason))
 	s.Recorded(e.Metrics)
-	if e.Kind != predict.KindPrediction { // which takes hours, and would hide what the others take
+	if e.Kind != predict.KindPrediction { // trainings take hours, and would hide the predictions' times
 		c.training.observe(e.Total)
 		return
 	}
@@ -84,7 +84,7 @@ func (s *Set) Ended(e End) {
 	}
 }
 
-// Refused records that a prediction was not taken in, and why.
+// Refused records a refused prediction and the reason.
 func (s *Set) Refused(kind predict.Kind, mode predict.Mode, reason string) {
 	s.predictions.count(kind, mode, outcomeOf(predict.Failed, reason))
 }
@@ -110,7 +110,7 @@ func outcomeOf(status predict.Status, reason string) int {
 	return outcomeFailed
 }
 
-// outcomeNames are the labels status and reason of an outcome.
+// outcomeNames returns the labels status and reason of an outcome.
 func outcomeNames(outcome int) (status, reason string) {
 	switch outcome {
 	case outcomeSucceeded:
@@ -126,7 +126,7 @@ func (c *predictions) write(p *page) {
 	for kind, help := range [...]string{"Predictions ended or refused.", "Trainings ended or refused."} {
 		name := "pinion_" + kindNames[kind] + "s_total"
 		if kind != int(predict.KindPrediction) && c.idle(kind) {
-			continue // most models have none
+			continue // most models have no trainings
 		}
 		p.family(name, typeCounter, help)
 		for mode := range modeNames {
@@ -154,7 +154,7 @@ func (c *predictions) write(p *page) {
 	}
 }
 
-// idle tells whether nothing of a kind was ever counted.
+// idle reports whether a kind was never counted.
 func (c *predictions) idle(kind int) bool {
 	for mode := range modeNames {
 		for outcome := range outcomes {
@@ -166,7 +166,7 @@ func (c *predictions) idle(kind int) bool {
 	return true
 }
 
-// batches are those of predictions that the model was given together.
+// batches are the counters of batches.
 type batches struct {
 	any  atomic.Bool
 	size *histogram
@@ -175,8 +175,8 @@ type batches struct {
 
 func (b *batches) init() { b.size, b.wait = newHistogram(sizes(), 1), newTimes() }
 
-// Batch records that the model was given so many predictions at once, for which the oldest of them was held back
-// so long. Until the first of them there are no series of batches.
+// Batch records a batch: how many predictions it had, and how long the oldest of them waited for it. The series of batches
+// appear with the first batch.
 func (s *Set) Batch(size int, wait time.Duration) {
 	s.batches.size.observe(time.Duration(size))
 	s.batches.wait.observe(wait)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// userHz is the unit of times in /proc/PID/stat, per second: the kernel has fixed it for user space.
+// userHz is the unit of times in /proc/PID/stat, per second. The kernel fixes it for user space.
 const userHz = 100
 
-// process is what /proc tells of one.
+// process is a process's state in /proc.
 type process struct {
 	ok                bool
 	cpu               float64 // seconds
@@ -18,13 +18,13 @@ type process struct {
 	started           float64 // seconds after boot
 }
 
-// readProcess reads of a process: its number, or "self". Where there is none, or no /proc, it is not ok.
+// readProcess reads a process by its number, or "self". Without the process, or /proc, it is not ok.
 func readProcess(pid string) (p process) {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
 		return p
 	}
-	// proc_pid_stat(5): pid (name) state … ; the name may hold anything. From the state on, counted from 0:
+	// proc_pid_stat(5): pid (name) state … ; the name may have any characters. From the state on, counted from 0:
 	// 11 utime, 12 stime, 19 starttime, 20 vsize, 21 rss in pages.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 22 {
@@ -43,7 +43,7 @@ func readProcess(pid string) (p process) {
 	}
 }
 
-// bootTime is when the machine was started, in seconds since 1970; 0 where that is not known.
+// bootTime is when the machine was started, in seconds since 1970; 0 if unknown.
 func bootTime() float64 {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -51,11 +51,11 @@ func bootTime() float64 {
 	}
 	_, rest, _ := strings.Cut(string(text), "\nbtime ")
 	line, _, _ := strings.Cut(rest, "\n")
-	n, _ := strconv.ParseFloat(line, 64) // 0 where it is no number
+	n, _ := strconv.ParseFloat(line, 64) // 0 if it is not a number
 	return n
 }
 
-// descriptors is how many files this process has open, and how many it may; false: that is not known.
+// descriptors returns how many files this process has open, and its limit; false: unknown.
 func descriptors() (open, most float64, ok bool) {
 	folder, err := os.Open("/proc/self/fd")
 	if err != nil {
@@ -72,11 +72,11 @@ func descriptors() (open, most float64, ok bool) {
 	if len(fields) == 0 {
 		return 0, 0, false
 	}
-	most, err = strconv.ParseFloat(fields[0], 64)    // the soft one
-	return float64(len(names) - 1), most, err == nil // without the folder itself
+	most, err = strconv.ParseFloat(fields[0], 64)    // the soft limit
+	return float64(len(names) - 1), most, err == nil // without the descriptor of the folder
 }
 
-// writeProcess adds this process, by the names that Prometheus's clients usually have for it.
+// writeProcess adds this process, under the usual names.
 func writeProcess(p *page) {
 	self := readProcess("self")
 	if !self.ok {

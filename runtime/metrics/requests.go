@@ -9,31 +9,29 @@ import (
 	"time"
 )
 
-// maxRequests bounds the combinations of route, method and code: there are some 25 routes and methods, with few
-// codes each.
+// maxRequests bounds the combinations of route, method and code. There are about 25 routes and methods, with few codes each.
 const maxRequests = 500
 
-// maxCodes is how many codes there are, beyond maxRequests, for all other requests.
+// maxCodes bounds the codes of all other requests, beyond maxRequests.
 const maxCodes = 501
 
-// other stands for what is not told apart.
+// other is the label for the rest.
 const other = "other"
 
-// requestKey is the labels of a request.
+// requestKey has the labels of a request.
 type requestKey struct {
 	route, method string
 	code          int
 }
 
-// requests are those with one combination of labels; how many they are is the histogram's count.
+// requests are the requests with one combination of labels; the histogram has their count.
 type requests struct {
 	labels string
 	took   *histogram
 }
 
-// Request records that a request was answered: the pattern of its route, as "/predictions/{id}" ("": no route is
-// its), method, status code, and the time from its arrival to its answer; of a stream, to its beginning. The strings
-// are not kept.
+// Request records an answered request: its route's pattern, for example "/predictions/{id}" ("": no route), method, status
+// code, and the time to its answer (of a stream, to its start). The strings are not retained.
 func (s *Set) Request(route, method string, code int, took time.Duration) {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
@@ -50,7 +48,7 @@ func (s *Set) Request(route, method string, code int, took time.Duration) {
 	r.took.observe(took)
 }
 
-// newRequest is the child of a combination that has not been seen.
+// newRequest returns the entry of a new combination.
 func (s *Set) newRequest(key requestKey) *requests {
 	fresh := func(k requestKey) *requests {
 		return &requests{
@@ -59,7 +57,7 @@ func (s *Set) newRequest(key requestKey) *requests {
 		}
 	}
 	if key.code < 100 || key.code > 599 {
-		key.code = 0 // there is no such status
+		key.code = 0 // not a valid status
 	}
 	if r := s.requests.add(key, maxRequests, fresh); r != nil {
 		return r

@@ -2,61 +2,61 @@ package metrics
 
 import "time"
 
-// Options of a Set. Each function may be nil, and is called whenever the page is written, by any goroutine.
+// Options of a Set. Each function may be nil. It is called when the page is written, by any goroutine.
 type Options struct {
-	// Version is the server's.
+	// Version is the server's version.
 	Version string
-	// Model is what is known of the model's side; either may be "".
+	// Model returns the versions on the model's side; either may be "".
 	Model func() (python, cog string)
-	// Load is how much of the server is taken.
+	// Load returns the server's load.
 	Load func() Load
-	// Workers are the worker processes, in the order of their numbers.
+	// Workers returns the worker processes, in the order of their numbers.
 	Workers func() []Worker
-	// ExitCauses are the causes of a worker's exit that are written even where none has ended so. Default: ExitSetup,
+	// ExitCauses are the causes of a worker's exit that are always written, even with a count of 0. Default: ExitSetup,
 	// ExitCrash and ExitLeft.
 	ExitCauses []string
-	// DroppedLogs is how much of the server's log was dropped, for nobody took it.
+	// DroppedLogs returns how much of the server's log was dropped because its reader was too slow.
 	DroppedLogs func() (records, bytes uint64)
 	// SetsAside: workers may be set aside, as those of pinion batching.
 	SetsAside bool
-	// Memory is what the memory budget has to do.
+	// Memory returns the state of the memory budget.
 	Memory func() Memory
-	// GPUs are those that the model may use.
+	// GPUs returns the GPUs that the model may use.
 	GPUs func() []GPU
 	// MaxModel bounds the names that the model may record. Default: 200.
 	MaxModel int
 }
 
-// Load is how much of the server is taken.
+// Load is the server's load.
 type Load struct {
-	InFlight int // predictions taken in and not ended, those that wait included
-	Queued   int // those that wait
-	Capacity int // how many may wait
-	Slots    int // how many can be carried out at once
+	InFlight int // predictions that have not ended, queued ones included
+	Queued   int // queued predictions
+	Capacity int // of the queue
+	Slots    int // how many predictions can run at a time
 }
 
 // Memory is the state of the memory budget.
 type Memory struct {
 	Used, Limit int64  // bytes
 	Evictions   uint64 // ended predictions that were removed to make room
-	Refusals    uint64 // bodies and predictions for which there was none
+	Refusals    uint64 // bodies and predictions that did not fit
 }
 
 // Worker is one worker process.
 type Worker struct {
 	State string        // one of WorkerStates
-	PID   int           // 0: there is none
-	Setup time.Duration // of the newest setup that has ended; 0: none has
+	PID   int           // 0: none
+	Setup time.Duration // of the latest finished setup; 0: none
 }
 
-// WorkerStates are the states of a worker, which are written even where none is in them.
+// WorkerStates are the states of a worker. All are written, even with a count of 0.
 var WorkerStates = [...]string{"starting", "setup", "ready", "draining", "gone"}
 
-// GPU is what a GPU has to do.
+// GPU is the state of a GPU.
 type GPU struct {
 	Name        string  // its number or identifier
 	MemoryUsed  int64   // bytes, of all processes
-	Utilization float64 // 0 to 1; negative: the GPU does not tell
+	Utilization float64 // 0 to 1; negative: unknown
 }
 
 // Set is the metrics of one server. Its methods may be called by any goroutine at any time.
@@ -71,7 +71,7 @@ type Set struct {
 	model       model
 }
 
-// New makes a set in which nothing has happened.
+// New returns an empty set.
 func New(o Options) *Set {
 	if o.MaxModel <= 0 {
 		o.MaxModel = 200

@@ -6,17 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// counter only ever grows.
+// counter never falls.
 type counter struct{ atomic.Uint64 }
 
-// table holds a child for each combination of labels. Looking one up takes no lock: the map is copied whenever a key
-// is added, which is seldom. The zero value is ready.
+// table has an entry for each combination of labels. A lookup takes no lock, because the map is copied when a key is added,
+// which is rare. The zero value is ready.
 type table[K comparable, V any] struct {
-	mu  sync.Mutex // held by those who add
+	mu  sync.Mutex // held during add
 	all atomic.Pointer[map[K]*V]
 }
 
-// snapshot is the map as it is now, not to be written.
+// snapshot returns the current map: do not write to it.
 func (t *table[K, V]) snapshot() map[K]*V {
 	if m := t.all.Load(); m != nil {
 		return *m
@@ -24,7 +24,7 @@ func (t *table[K, V]) snapshot() map[K]*V {
 	return nil
 }
 
-// add returns the child of the key, which it makes where there is none; nil: there are most of them already.
+// add returns the key's entry, and makes it if needed; nil: the table is full.
 func (t *table[K, V]) add(key K, most int, make func(K) *V) *V {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Bounds of what only this server's own code names.
+// Bounds of label values that only this server's code sets.
 const (
 	maxDeliveries = 64
 	maxTransfers  = 32
 )
 
-// delivery is the labels of a webhook's delivery.
+// delivery has the labels of a webhook's delivery.
 type delivery struct{ event, outcome string }
 
-// Webhook records how the delivery of an event to a webhook ended.
+// Webhook records the outcome of an event's delivery to a webhook.
 func (s *Set) Webhook(event, outcome string) {
 	key := delivery{event, outcome}
 	c := s.webhooks.snapshot()[key]
@@ -30,8 +30,7 @@ func (s *Set) Webhook(event, outcome string) {
 
 func newCounter[K comparable](K) *counter { return new(counter) }
 
-// foreseeDeliveries makes the counters that there will be: the first of something is an increase only where there
-// was a zero.
+// foreseeDeliveries makes the known counters at 0: Prometheus sees a first event as an increase only after a 0.
 func (s *Set) foreseeDeliveries() {
 	for _, event := range []string{"start", "output", "logs", "completed"} {
 		for _, outcome := range []string{"delivered", "failed", "dropped"} {
@@ -50,13 +49,13 @@ func (s *Set) writeWebhooks(p *page) {
 	}
 }
 
-// transfer is the labels of a file's transfer.
+// transfer has the labels of a file's transfer.
 type transfer struct{ direction, outcome string }
 
-// transfers are those with one combination of labels.
+// transfers are the transfers with one combination of labels.
 type transfers struct{ files, bytes counter }
 
-// Transfer records how the download or upload of a file ended, and how many of its bytes were transferred.
+// Transfer records the outcome of a download or upload, and how many bytes were transferred.
 func (s *Set) Transfer(direction, outcome string, bytes int64) {
 	t := s.files.snapshot()[transfer{direction, outcome}]
 	if t == nil {

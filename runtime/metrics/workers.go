@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Why a worker process ended, where no more is known of it.
+// Why a worker process exited.
 const (
 	ExitSetup = "setup" // before it was ready
-	ExitCrash = "crash" // it was to stay
-	ExitLeft  = "left"  // it was to leave: for a successor, or with the server
+	ExitCrash = "crash" // unexpectedly
+	ExitLeft  = "left"  // as requested: for a successor, or with the server
 )
 
-// maxExits bounds the causes, which only this server's own code names.
+// maxExits bounds the causes, which only this server's code sets.
 const maxExits = 32
 
 // workers are the counters of worker processes.
 type workers struct {
-	starts counter
-	aside  counter
-	exits  table[string, counter]
+	starts   counter
+	setAside counter
+	exits    table[string, counter]
 }
 
 func (w *workers) init(causes []string) {
@@ -31,20 +31,20 @@ func (w *workers) init(causes []string) {
 	}
 }
 
-// WorkerStarted records that a worker process was started.
+// WorkerStarted records the start of a worker process.
 func (s *Set) WorkerStarted() { s.workers.starts.Add(1) }
 
-// WorkerSetAside records that a worker gets nothing for a while, for it answers wrongly.
-func (s *Set) WorkerSetAside() { s.workers.aside.Add(1) }
+// WorkerSetAside records that a worker gets no work for a while, because its answers were invalid.
+func (s *Set) WorkerSetAside() { s.workers.setAside.Add(1) }
 
-// WorkerExited records that a worker process has ended, and why: one of Options.ExitCauses, or another word.
+// WorkerExited records the exit of a worker process, and its cause: one of Options.ExitCauses, or another word.
 func (s *Set) WorkerExited(cause string) {
 	if c := s.workers.exits.add(strings.Clone(cause), maxExits, newCounter[string]); c != nil {
 		c.Add(1)
 	}
 }
 
-// write adds what is known of the workers to the page.
+// write adds the workers to the page.
 func (w *workers) write(p *page, now []Worker, setsAside bool) {
 	p.family("pinion_workers", typeGauge, "Worker processes by state.")
 	for _, state := range WorkerStates {
@@ -65,12 +65,12 @@ func (w *workers) write(p *page, now []Worker, setsAside bool) {
 	}
 	if setsAside {
 		p.family("pinion_workers_set_aside_total", typeCounter, "Times that a worker was given nothing for a while, for it answered wrongly.")
-		p.count("pinion_workers_set_aside_total", "", w.aside.Load())
+		p.count("pinion_workers_set_aside_total", "", w.setAside.Load())
 	}
 	w.each(p, now)
 }
 
-// each adds what is of one worker. What cannot be had, for there is no process, has no sample.
+// each adds the series of each worker. Without a process there is no sample.
 func (w *workers) each(p *page, now []Worker) {
 	processes := make([]process, len(now))
 	for i, worker := range now {

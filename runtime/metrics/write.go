@@ -11,7 +11,7 @@ const (
 	contentOpen = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 )
 
-// Write is the page, in the format that the Accept header asks for, and its content type.
+// Write returns the page in the format that the Accept header prefers, and its content type.
 func (s *Set) Write(accept string) (contentType string, body []byte) {
 	p := &page{open: prefersOpen(accept)}
 	contentType = contentText
@@ -86,8 +86,8 @@ func (s *Set) writeMemory(p *page) {
 	p.count("pinion_memory_refusals_total", "", m.Refusals)
 }
 
-// prefersOpen tells whether an Accept header wants OpenMetrics rather than the text format, which whoever is not
-// particular gets. Of OpenMetrics there is version 1.0.0 (0.0.1, its draft, reads the same).
+// prefersOpen reports whether an Accept header prefers OpenMetrics to the text format, the default. Versions 1.0.0 and 0.0.1,
+// its draft, read the same.
 func prefersOpen(accept string) bool {
 	open, text := 0.0, 0.0
 	for part := range strings.SplitSeq(accept, ",") {
@@ -97,7 +97,7 @@ func prefersOpen(accept string) bool {
 			name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
 			switch strings.ToLower(name) {
 			case "q":
-				q, _ = strconv.ParseFloat(value, 64) // 0 where it is no number
+				q, _ = strconv.ParseFloat(value, 64) // 0 if it is not a number
 			case "version":
 				version = strings.Trim(value, `"`)
 			}

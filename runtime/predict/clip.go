@@ -2,11 +2,11 @@ package predict
 
 import "unicode/utf8"
 
-// MaxShown is how many bytes of a text that a client sent appear in a log line or in an error.
+// MaxShown is how many bytes of a client's text a log line or an error shows.
 const MaxShown = 200
 
-// Clip returns text as a log line or an error may show it: at most MaxShown bytes, cut between two characters, and "…" where
-// something is missing. What it cuts off is not kept in memory.
+// Clip shortens text for a log line or an error to MaxShown bytes, cuts it between two characters, and appends "…". The
+// result of a cut does not keep the rest in memory.
 func Clip(text string) string {
 	if len(text) <= MaxShown {
 		return text

@@ -16,8 +16,8 @@ func TestClip(t *testing.T) {
 		for shift := range utf8.UTFMax {
 			long := strings.Repeat("x", shift) + strings.Repeat(c, 1000)
 			got := Clip(long)
-			kept, cut := strings.CutSuffix(got, "…")
-			if !cut || !strings.HasPrefix(long, kept) || len(kept) > MaxShown || len(kept) < MaxShown-utf8.UTFMax {
+			begin, cut := strings.CutSuffix(got, "…")
+			if !cut || !strings.HasPrefix(long, begin) || len(begin) > MaxShown || len(begin) < MaxShown-utf8.UTFMax {
 				t.Errorf("%d bytes of %q became %d", len(long), c, len(got))
 			}
 			if utf8.ValidString(long) != utf8.ValidString(got) {

@@ -7,12 +7,11 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Encoder writes records as the prediction object of the HTTP contract. The zero value is ready; it is
-// safe for concurrent use.
+// Encoder writes records as the prediction object of the HTTP contract. The zero value is ready. It is safe for
+// concurrent use.
 //
-// The object is made in three parts: what stands before the output, the output's own bytes (where
-// there are any), and what stands after. So an output never passes through an encoder.
-type Encoder struct{ stamps stamper }
+// The object has three parts: the head, the output's own bytes, and the tail. So an output is never encoded again.
+type Encoder struct{ timestamps timestamper }
 
 // Append appends the whole object.
 func (e *Encoder) Append(dst []byte, rec *Record) []byte {
@@ -35,7 +34,7 @@ func (e *Encoder) AppendHead(dst []byte, rec *Record) []byte {
 	switch {
 	case rec.Output != nil:
 		dst = append(dst, `,"output":`...)
-	case rec.Status == Succeeded: // it returned nothing, which is a value too
+	case rec.Status == Succeeded: // the model returned None
 		dst = append(dst, `,"output":null`...)
 	}
 	return dst
@@ -56,16 +55,16 @@ func (e *Encoder) AppendTail(dst []byte, rec *Record) []byte {
 	case rec.Metrics != nil:
 		dst = append(dst, `,"metrics":`...)
 		dst = append(dst, rec.Metrics...)
-	case rec.Status.Terminal(): // it never came to a worker that could tell
+	case rec.Status.Terminal(): // no worker reported metrics
 		dst = append(dst, `,"metrics":{"predict_time":`...)
 		dst = strconv.AppendFloat(dst, rec.seconds(), 'f', -1, 64)
 		dst = append(dst, '}')
-	default: // Cog's clients look into it while the prediction runs, too
+	default: // Cog's clients read metrics while the prediction runs, too
 		dst = rec.live.appendTo(append(dst, `,"metrics":`...))
 	}
-	if rec.Place > 0 {
+	if rec.QueuePosition > 0 {
 		dst = append(dst, `,"queue_position":`...)
-		dst = strconv.AppendInt(dst, int64(rec.Place), 10)
+		dst = strconv.AppendInt(dst, int64(rec.QueuePosition), 10)
 	}
 	if rec.Version != "" {
 		dst = append(dst, `,"version":`...)
@@ -87,11 +86,11 @@ func (e *Encoder) appendTime(dst []byte, key string, t time.Time) []byte {
 		return dst
 	}
 	dst = append(dst, key...)
-	dst = e.stamps.append(dst, t)
+	dst = e.timestamps.append(dst, t)
 	return append(dst, '"')
 }
 
-// seconds is how long the model had a prediction, as far as its record tells.
+// seconds is how long the prediction ran, by the times of its record.
 func (rec *Record) seconds() float64 {
 	if rec.Started.IsZero() || rec.Completed.IsZero() {
 		return 0

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Refusals: why a prediction was not taken. Each leaves nothing behind.
+// Refusals: why a prediction was not accepted. Nothing of it remains.
 var (
 	// ErrInFlight: a prediction of that id is in flight.
 	ErrInFlight = errors.New("a prediction with this ID is already in flight")
-	// ErrBusy: every slot is taken and the queue is off.
+	// ErrBusy: every slot is in use and the queue is off.
 	ErrBusy = errors.New("At capacity - all prediction slots busy")
-	// ErrQueueTimeout: the deadline passed before a slot was free; the model never saw it.
+	// ErrQueueTimeout: the deadline passed before a slot was free. The model never received the prediction.
 	ErrQueueTimeout = errors.New("Timed out in the queue before a prediction slot was free")
 )
 
-// ErrNotStreaming: a stream was asked for, of a model that has none.
+// ErrNotStreaming: the request asks for a stream, and the model does not stream.
 var ErrNotStreaming = errors.New("This model does not support streaming responses. " +
 	"Add @cog.streaming to predict() to enable SSE.")
 
-// ErrTrainingStream: a stream was asked for, of a training.
+// ErrTrainingStream: the request asks for a stream of a training.
 var ErrTrainingStream = errors.New("Training endpoints do not support streaming responses.")
 
 // ErrNoTraining: the model has no training interface.
@@ -28,19 +28,19 @@ var ErrNoTraining = errors.New("this model has no training interface")
 
 // Why a prediction cannot be followed.
 var (
-	// ErrTooManySubscribers: MaxSubscribers follow it.
+	// ErrTooManySubscribers: it has MaxSubscribers already.
 	ErrTooManySubscribers = errors.New("too many subscribers follow this prediction")
-	// ErrNotTold: nobody asked for its events when it was made.
-	ErrNotTold = errors.New("the events of this prediction are not recorded")
-	// ErrStopped: the subscriber itself asked for the end.
+	// ErrNotObserved: its request did not ask for events, so none are recorded.
+	ErrNotObserved = errors.New("the events of this prediction are not recorded")
+	// ErrStopped: the caller stopped the subscription.
 	ErrStopped = errors.New("the subscription was stopped")
 )
 
-// MissedError says that a subscriber was too slow, or came too late, for events that are not kept any more.
+// MissedError means that a subscriber was too slow, or subscribed too late, for events that are no longer stored.
 type MissedError struct {
-	// Replay: they were gone when it came.
+	// Replay: the events were dropped before it subscribed.
 	Replay  bool
-	Skipped uint64 // how many it missed
+	Skipped uint64 // how many events it missed
 }
 
 func (e *MissedError) Error() string {
@@ -50,17 +50,17 @@ func (e *MissedError) Error() string {
 	return "SSE stream lagged; events were dropped"
 }
 
-// FileLimitError: a file that came in a request's body is not taken, because of its size or their number.
+// FileLimitError: a request's body has too many files, or one that is too large.
 type FileLimitError struct{ Reason string }
 
 func (e *FileLimitError) Error() string { return e.Reason }
 
-// NotReadyError says why the server takes no predictions: not set up, draining, or defunct.
+// NotReadyError says why the server accepts no predictions: not set up, draining, or defunct.
 type NotReadyError struct{ Reason string }
 
 func (e *NotReadyError) Error() string { return e.Reason }
 
-// QueueFullError is a full queue, with the time after which a retry makes sense.
+// QueueFullError means that the queue is full. RetryAfter is when a retry makes sense.
 type QueueFullError struct{ RetryAfter time.Duration }
 
 func (e *QueueFullError) Error() string { return "The queue is full" }
@@ -78,10 +78,10 @@ const (
 	TypeValue   = "value_error"
 )
 
-// ValidationError is everything that is wrong with a request's values.
+// ValidationError lists all that is wrong with a request's values.
 type ValidationError struct {
 	Problems []Problem
-	Warnings []string // of unknown inputs: see Prepared
+	Warnings []string // about unknown inputs; see Prepared
 }
 
 func (e *ValidationError) Error() string {

@@ -10,10 +10,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"pinion/runtime/logtext"
 )
 
-// told makes a prediction whose events are told.
-func told(o Options) *Prediction {
+// observed returns a prediction that emits events.
+func observed(o Options) *Prediction {
 	return New("a", Request{ID: "a", Mode: Stream}, epoch, &runner{}, o)
 }
 
@@ -37,7 +39,7 @@ func drain(t *testing.T, s *Subscription) (events []string, err error) {
 	}
 }
 
-// watcher notes what it is told.
+// watcher records the events it receives.
 type watcher struct {
 	events  []string
 	records []Record
@@ -60,9 +62,9 @@ func (w *watcher) outputs() []string {
 	return all
 }
 
-// TestEveryEventIsTold to who came first, who came late, and the observers, in one order.
-func TestEveryEventIsTold(t *testing.T) {
-	p := told(Options{})
+// TestEveryEventIsEmitted to an early subscriber, a late one and the observers, in one order.
+func TestEveryEventIsEmitted(t *testing.T) {
+	p := observed(Options{})
 	var w watcher
 	p.Watch(&w)
 	first, err := p.Subscribe()
@@ -88,7 +90,7 @@ func TestEveryEventIsTold(t *testing.T) {
 	if !slices.Equal(w.events, want) {
 		t.Errorf("the observer got %q", w.events)
 	}
-	// What it kept of each moment is still what it was.
+	// Each record it saw is unchanged.
 	if got, want := w.outputs(), []string{"", "", `["x"]`, `["x"]`, `["x","y"]`, `["x","y"]`}; !slices.Equal(got, want) {
 		t.Errorf("the records had the outputs %q, want %q", got, want)
 	}
@@ -101,7 +103,7 @@ func TestEveryEventIsTold(t *testing.T) {
 // TestOutputOfWhatEndsBadly: what was yielded stays, and the list is closed.
 func TestOutputOfWhatEndsBadly(t *testing.T) {
 	for _, status := range []Status{Failed, Canceled} {
-		p := told(Options{})
+		p := observed(Options{})
 		p.Begin(epoch)
 		p.Output([]byte("1"))
 		p.End(Result{Status: status, Error: "e"}, epoch)
@@ -109,7 +111,7 @@ func TestOutputOfWhatEndsBadly(t *testing.T) {
 			t.Errorf("%s: %s, open: %v", status, rec.Output, rec.Open)
 		}
 	}
-	p := told(Options{})
+	p := observed(Options{})
 	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
 	if rec := p.Record(); string(rec.Output) != "[]" {
 		t.Errorf("nothing was yielded: %s", rec.Output)
@@ -123,12 +125,12 @@ func TestOutputOfWhatEndsBadly(t *testing.T) {
 
 // TestReturnedOutputIsAnEvent of its own for observers.
 func TestReturnedOutputIsAnEvent(t *testing.T) {
-	p := told(Options{})
+	p := observed(Options{})
 	var w watcher
 	p.Watch(&w)
 	p.End(Result{Status: Succeeded, Output: []byte("7")}, epoch)
 	if want := []string{"1 0  7", "4 0  "}; !slices.Equal(w.events, want) {
-		t.Errorf("told %q, want %q", w.events, want)
+		t.Errorf("got %q, want %q", w.events, want)
 	}
 }
 
@@ -139,7 +141,7 @@ func TestReplayIsBounded(t *testing.T) {
 		events  int
 		replay  uint64 // skipped
 	}{{0, 1024, 0}, {0, 1025, 1}, {0, 5000, 5000 - 1024}, {10, 10, 0}, {10, 12, 2}, {4000, 4000, 0}, {4000, 4001, 1}} {
-		p := told(Options{History: c.history})
+		p := observed(Options{History: c.history})
 		for i := range c.events {
 			p.Output(fmt.Append(nil, i))
 		}
@@ -161,9 +163,9 @@ func TestReplayIsBounded(t *testing.T) {
 	}
 }
 
-// TestNoReplay: without a history whoever joins follows from there on, and has the end of what has ended.
+// TestNoReplay: without a history a subscriber gets the events from then on, or the last one of a prediction that ended.
 func TestNoReplay(t *testing.T) {
-	p := told(Options{History: -1})
+	p := observed(Options{History: -1})
 	first, err := p.Subscribe()
 	if err != nil {
 		t.Fatal(err)
@@ -194,9 +196,9 @@ func TestNoReplay(t *testing.T) {
 	}
 }
 
-// TestSlowSubscriber: who is more than its buffer behind is told so, and nobody waits for it.
+// TestSlowSubscriber: one that lags by more than its buffer gets a *MissedError, and Output does not wait for it again.
 func TestSlowSubscriber(t *testing.T) {
-	p := told(Options{})
+	p := observed(Options{})
 	slow, _ := p.Subscribe()
 	quick, _ := p.Subscribe()
 	p.Begin(epoch)
@@ -226,7 +228,7 @@ func TestSlowSubscriber(t *testing.T) {
 
 // TestQuickSubscriberKeepsUp with a model that is faster than its turns come: it is waited for.
 func TestQuickSubscriberKeepsUp(t *testing.T) {
-	p := told(Options{})
+	p := observed(Options{})
 	s, err := p.Subscribe()
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +281,7 @@ func TestLastSubscriberCancels(t *testing.T) {
 }
 
 func TestTooManySubscribers(t *testing.T) {
-	p := told(Options{})
+	p := observed(Options{})
 	var last *Subscription
 	for range MaxSubscribers {
 		s, err := p.Subscribe()
@@ -295,14 +297,14 @@ func TestTooManySubscribers(t *testing.T) {
 	if _, err := p.Subscribe(); err != nil {
 		t.Errorf("one has left: %v", err)
 	}
-	if _, err := New("a", Request{}, epoch, nil, Options{}).Subscribe(); err != ErrNotTold {
-		t.Errorf("nobody can know of it: %v", err)
+	if _, err := New("a", Request{}, epoch, nil, Options{}).Subscribe(); err != ErrNotObserved {
+		t.Errorf("a prediction without events has a subscriber: %v", err)
 	}
 }
 
 // TestSubscriberThatStops while it waits.
 func TestSubscriberThatStops(t *testing.T) {
-	p := told(Options{})
+	p := observed(Options{})
 	s, _ := p.Subscribe()
 	stop := make(chan struct{})
 	close(stop)
@@ -313,7 +315,7 @@ func TestSubscriberThatStops(t *testing.T) {
 
 // TestSubscribersInParallel: each sees each event once, in order, whenever it came.
 func TestSubscribersInParallel(t *testing.T) {
-	p := told(Options{History: 1 << 16})
+	p := observed(Options{History: 1 << 16})
 	var wg sync.WaitGroup
 	var seen [8]atomic.Uint64
 	for i := range seen {
@@ -358,20 +360,20 @@ func TestSubscribersInParallel(t *testing.T) {
 
 // TestLogsAreBounded, and what was cut is said.
 func TestLogsAreBounded(t *testing.T) {
-	p := told(Options{})
+	p := observed(Options{})
 	line := []byte(strings.Repeat("x", 1<<20))
 	for range 20 {
 		p.Log("stdout", line)
 	}
 	p.End(Result{Status: Succeeded}, epoch)
 	logs := p.Record().Logs
-	if want := "\n[4194304 bytes of log were cut: a prediction keeps 16 MiB of it]\n"; len(logs) != maxLogs+len(want) || !strings.HasSuffix(string(logs), want) {
+	if want := "\n[4194304 bytes of log were cut: 16 MiB of it are kept]\n"; len(logs) != logtext.Max+len(want) || !strings.HasSuffix(string(logs), want) {
 		t.Errorf("%d bytes, ending in %q", len(logs), logs[len(logs)-80:])
 	}
 }
 
 func TestDone(t *testing.T) {
-	p := told(Options{})
+	p := observed(Options{})
 	done := p.Done()
 	select {
 	case <-done:
@@ -381,14 +383,14 @@ func TestDone(t *testing.T) {
 	p.End(Result{Status: Failed}, epoch)
 	<-done
 	<-p.Done()
-	late := told(Options{})
+	late := observed(Options{})
 	late.End(Result{Status: Failed}, epoch)
 	<-late.Done()
 }
 
 // TestHolds: what it held is given back with the last release.
 func TestHolds(t *testing.T) {
-	p := told(Options{})
+	p := observed(Options{})
 	given := 0
 	p.OnRelease(func() { given++ })
 	p.Hold()

@@ -3,71 +3,71 @@ package predict
 import "slices"
 
 const (
-	// DefaultHistory is how many of its last events a prediction keeps for those who join it late.
+	// DefaultHistory is how many of its last events a prediction stores for late subscribers.
 	DefaultHistory = 1024
-	// subscriberBuffer is how many of the events since it came a subscriber may be behind.
+	// subscriberBuffer is how many events a subscriber may lag behind, of those since it subscribed.
 	subscriberBuffer = 1024
-	// MaxSubscribers is how many may follow one prediction at the same time.
+	// MaxSubscribers is how many subscribers one prediction may have at a time.
 	MaxSubscribers = 1024
 )
 
-// eventCost is about how many bytes the ring needs for an event, beside its data.
+// eventCost is about how many bytes the ring needs for an event besides its data.
 const eventCost = 128
 
-// feed is the last events of one prediction and who follows them. Guarded by the prediction's lock.
+// feed is the last events of one prediction, and its subscribers. Guarded by the prediction's lock.
 type feed struct {
-	history uint64   // how many events a late subscriber may have
-	ring    []stored // the last events; event n lies at n modulo its capacity, once it is full
+	history uint64   // how many past events a late subscriber receives
+	ring    []stored // the last events; event n is at index n % size() once the ring is full
 	next    uint64   // number of the next event
 	ended   bool
 	subs    []*Subscription
 }
 
-// size is how many events the ring holds at most: what somebody who joins may have, and may then be behind.
+// size is the ring's capacity: the history of a late subscriber, and its buffer.
 func (f *feed) size() uint64 { return f.history + subscriberBuffer }
 
-// stored is an event in the ring. The data of an output is not kept here but stands in the record, up to end: as the record
-// grows its memory moves, and each event would keep a copy of all that was there before.
+// stored is an event in the ring. An output's data stays in the record, where it ends at end: the record's memory moves as
+// it grows, and a slice here would keep an old copy of the whole output alive.
 type stored struct {
 	Event
 	end, size int
 }
 
-// add takes an event in, and returns by how many bytes that makes the feed larger. end is where the data of an output ends in
-// the record's output. The data of other events was charged before.
+// add stores an event, and returns by how many bytes the feed grew. end is where an output's data ends in the record. The
+// data of other events is already charged.
 func (f *feed) add(e Event, end int) (grown int) {
-	kept := stored{Event: e}
+	entry := stored{Event: e}
 	if e.Kind == EventOutput {
-		kept.Data, kept.end, kept.size = nil, end, len(e.Data)
+		entry.Data, entry.end, entry.size = nil, end, len(e.Data)
 	}
 	if n := f.size(); uint64(len(f.ring)) < n {
-		f.ring = append(f.ring, kept)
+		f.ring = append(f.ring, entry)
 		grown = eventCost
 	} else {
 		grown = -len(f.ring[f.next%n].Data)
-		f.ring[f.next%n] = kept
+		f.ring[f.next%n] = entry
 	}
 	f.next++
 	f.ended = e.Kind == EventEnd
 	for _, s := range f.subs {
-		s.poke()
+		s.notify()
 	}
 	return grown
 }
 
-// since appends the events from number n on to dst, as many as fit. They must still be there. output is the record's.
+// since appends events to dst from number n on, as many as fit. They must still be stored. output is the record's.
 func (f *feed) since(dst []Event, n uint64, output []byte) []Event {
 	for ; n < f.next && len(dst) < cap(dst); n++ {
-		kept := &f.ring[n%f.size()]
-		dst = append(dst, kept.Event)
-		if kept.Kind == EventOutput {
-			dst[len(dst)-1].Data = output[kept.end-kept.size : kept.end : kept.end]
+		e := &f.ring[n%f.size()]
+		dst = append(dst, e.Event)
+		if e.Kind == EventOutput {
+			dst[len(dst)-1].Data = output[e.end-e.size : e.end : e.end]
 		}
 	}
 	return dst
 }
 
-func (f *feed) leave(s *Subscription) {
+func (f *feed) remove(s *Subscription) {
 	if i := slices.Index(f.subs, s); i >= 0 {
 		f.subs = slices.Delete(f.subs, i, i+1)
 	}

@@ -7,13 +7,11 @@ import (
 	"time"
 )
 
-// idEncoding is base32 in lower case, without padding: 16 bytes are 26 characters. The alphabet is
-// "extended hex" (RFC 4648, section 7): the usual one has its digits after its letters, and texts made
-// with it do not sort like the bytes.
+// idEncoding is base32 in lower case, without padding: 16 bytes become 26 characters. The "extended hex" alphabet
+// (RFC 4648, section 7) sorts like the bytes; the usual one, with digits after letters, does not.
 var idEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// NewID makes an id: a UUID of version 7 (RFC 9562), so that ids sort by time, in base32. Ids tell
-// predictions apart; they are not secrets.
+// NewID returns a UUID of version 7 (RFC 9562) in base32, so that ids sort by time. Ids are not secrets.
 func NewID(now time.Time) string {
 	var id [16]byte
 	binary.BigEndian.PutUint64(id[:8], uint64(now.UnixMilli())<<16|0x7000|rand.Uint64()&0x0fff)

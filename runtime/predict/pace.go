@@ -2,18 +2,17 @@ package predict
 
 import "time"
 
-// A model can yield faster than the goroutine that writes to a client gets its turn, and the client is then
-// not to blame. So whoever tells of an item that leaves a subscriber more than half of its buffer behind waits for it,
-// a little: meanwhile items gather in the worker's socket and in the worker, and the model goes on. A client that
-// does not take half a buffer within paceLimit is slow; it is not waited for again, and misses what its buffer
-// cannot hold.
+// A model can yield faster than the scheduler runs a client's goroutine, which is not the client's fault. So Output waits
+// briefly for a subscriber that lags by more than half of its buffer. Meanwhile items gather in the socket and the
+// worker, and the model continues. A client that does not catch up within paceLimit is slow: Output never waits for it
+// again, and it misses what its buffer cannot hold.
 const (
 	paceAbove = subscriberBuffer / 2
 	paceLimit = 50 * time.Millisecond
 )
 
-// crowded lists the subscribers that are worth waiting for. Called with the lock held.
-func (f *feed) crowded(dst []*Subscription) []*Subscription {
+// laggingSubscribers appends the subscribers to wait for. Called with the lock held.
+func (f *feed) laggingSubscribers(dst []*Subscription) []*Subscription {
 	for _, s := range f.subs {
 		if !s.slow && s.missed == nil && f.next-max(s.next, s.joined) > paceAbove {
 			s.paced = true
@@ -23,34 +22,34 @@ func (f *feed) crowded(dst []*Subscription) []*Subscription {
 	return dst
 }
 
-// pace waits until these have caught up, or are slow.
-func (p *Prediction) pace(crowd []*Subscription) {
+// pace waits until the lagging subscribers have caught up, and marks those that have not as slow.
+func (p *Prediction) pace(lagging []*Subscription) {
 	limit := time.NewTimer(paceLimit)
 	defer limit.Stop()
 	late := false
-	for _, s := range crowd {
+	for _, s := range lagging {
 		if !late {
 			select {
-			case <-s.taken:
+			case <-s.resumed:
 				continue
 			case <-limit.C:
 				late = true
 			}
 		}
 		p.mu.Lock()
-		if s.paced { // it has not come back
+		if s.paced { // it has not caught up
 			s.paced, s.slow = false, true
 		}
 		p.mu.Unlock()
 	}
 }
 
-// caughtUp lets pace go on. Called with the lock held.
+// caughtUp lets pace continue if s lags no more. Called with the lock held.
 func (s *Subscription) caughtUp() {
 	if s.paced && (s.closed || s.feed.next-max(s.next, s.joined) <= paceAbove) {
 		s.paced = false
 		select {
-		case s.taken <- struct{}{}:
+		case s.resumed <- struct{}{}:
 		default:
 		}
 	}

@@ -1,16 +1,16 @@
 package predict
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
+	"pinion/runtime/logtext"
 	"pinion/runtime/memory"
 )
 
-// Runner is what carries a prediction out; the service supplies it.
+// Runner executes a prediction; the service supplies it.
 type Runner interface {
-	// Submit enters p in the line, unless something has to be done for it first; Run then finds it there.
+	// Submit enters p in the queue, unless something must be done first; Run then finds it there.
 	Submit(p *Prediction)
 	// Run blocks until p has ended or was refused.
 	Run(p *Prediction) error
@@ -18,46 +18,55 @@ type Runner interface {
 	Cancel(p *Prediction)
 }
 
-// Prediction is one prediction from acceptance to its last answer. Its record is guarded by its
-// mutex; everything else is set before it is shared.
+// Prediction is one prediction from acceptance to its last answer. mu guards all fields after it; those before it are set
+// before the prediction is shared.
 type Prediction struct {
-	Request  Request  // after the last Release only what GET shows is left of it; see compact
-	Warnings []string // of its input, for its client
-	told     bool
-	registry *Registry // that it was entered in
-	finished bool      // guarded by the registry's lock: it is kept, and in flight no more
-	charge   memory.Charge
+	Request  Request  // after the last Release only what GET shows remains; see compact
+	Warnings []string // about its input, for its client
+	observed bool     // its events may be wanted before its end
+	registry *Registry
+	finished bool          // guarded by the registry's lock: it is retained, and no longer in flight
+	charge   memory.Charge // safe for concurrent use
 
-	mu        sync.Mutex
-	spent     int64  // bytes of the charge that are in use
-	overrun   bool   // what it yielded does not fit into the memory budget
-	gone      bool   // nothing of it is kept, and what Release has given back stands in its record
-	compacted int64  // bytes that are kept of it; 0: it is as it was while somebody held it
-	runner    Runner // nil once nobody holds the prediction
-	record    Record
-	yielded   uint64
-	cut       int // bytes of its logs that were dropped
-	canceled  bool
-	file      *OutFile // nil: the output is what the record says
-	feed      *feed    // nil: nobody can want to know of its events, or nobody holds it any more
-	observers []Observer
-	done      chan struct{} // made when somebody asks
-	holds     int           // who has not had its last answer
-	release   []func()      // what to give back with the last of these
+	mu       sync.Mutex
+	usage    usage
+	runner   Runner // nil after the last Release
+	record   Record
+	file     *OutputFile // nil: the record has the output
+	logsCut  int         // bytes of its logs that were dropped
+	canceled bool
+	done     chan struct{} // made by the first call of Done
+	events   events
+	holds    int      // calls of Release that are due
+	release  []func() // run by the last Release
 }
 
-// Options of a prediction that its server knows.
+// usage is what a prediction uses of its charge.
+type usage struct {
+	bytes      int64
+	overBudget bool  // something it yielded did not fit into the memory budget
+	compacted  int64 // size after compact; 0: not compacted
+	dropped    bool  // not retained: its memory was freed by the last Release
+}
+
+// events is who receives a prediction's events.
+type events struct {
+	feed      *feed // nil: not observed, or after the last Release
+	observers []Observer
+	yielded   uint64
+}
+
+// Options are the server's settings for each prediction.
 type Options struct {
-	// History is how many of the last events those who join it late may have; negative: none, and they
-	// follow it from there on; 0: the default.
+	// History is how many past events a late subscriber receives. Negative: none; 0: the default.
 	History int
-	// Version of the model, "" where it is not known.
+	// Version of the model, "" if unknown.
 	Version string
-	// Memory bounds what predictions hold; nil: nothing does.
+	// Memory bounds the memory of predictions; nil: no bound.
 	Memory *memory.Budget
 }
 
-// New makes a prediction in Starting. id must not be empty. It is held once.
+// New returns a prediction in Starting with one hold. id must not be empty.
 func New(id string, req Request, now time.Time, runner Runner, o Options) *Prediction {
 	created := req.Created
 	if created.IsZero() {
@@ -72,46 +81,45 @@ func New(id string, req Request, now time.Time, runner Runner, o Options) *Predi
 		},
 	}
 	p.charge.Open(o.Memory)
-	if p.told = req.told(); p.told {
-		p.feed = &feed{history: DefaultHistory}
+	if p.observed = req.observed(); p.observed {
+		p.events.feed = &feed{history: DefaultHistory}
 		if o.History != 0 {
-			p.feed.history = uint64(max(0, o.History))
+			p.events.feed.history = uint64(max(0, o.History))
 		}
 	}
 	return p
 }
 
-// ID is the prediction's id.
+// ID returns the prediction's id.
 func (p *Prediction) ID() string { return p.record.ID } // never changes
 
-// Runner is what carries the prediction out; nil once nobody holds it.
+// Runner returns what executes the prediction; nil after the last Release.
 func (p *Prediction) Runner() Runner {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.runner
 }
 
-// Told tells whether the prediction's events are to be told as they happen.
-func (p *Prediction) Told() bool { return p.told }
+// Observed reports whether the prediction's events are emitted as they happen.
+func (p *Prediction) Observed() bool { return p.observed }
 
-// Watch adds an observer. It is called before the prediction is carried out.
+// Watch adds an observer. It is called before Submit and Wait.
 func (p *Prediction) Watch(o Observer) {
 	p.mu.Lock()
-	p.observers = append(p.observers, o)
+	p.events.observers = append(p.events.observers, o)
 	p.mu.Unlock()
 }
 
-// Submit enters the prediction in the line of those that wait for the model, unless its files have to be fetched first: who comes
-// after it is served after it. Whoever calls it calls Wait next.
+// Submit enters the prediction in the queue at its position by arrival, unless its files must be fetched first. Its
+// caller calls Wait next.
 func (p *Prediction) Submit() {
 	if runner := p.Runner(); runner != nil {
 		runner.Submit(p)
 	}
 }
 
-// Wait carries the prediction out and returns when it has ended (nil) or was refused after all
-// (ErrQueueTimeout, NotReadyError). Exactly one goroutine calls it, once: it is that goroutine
-// that moves the bytes.
+// Wait executes the prediction and returns when it has ended (nil) or was refused after all (ErrQueueTimeout,
+// NotReadyError). Exactly one goroutine calls it, once: that goroutine moves the bytes.
 func (p *Prediction) Wait() error {
 	p.mu.Lock()
 	runner := p.runner
@@ -132,8 +140,7 @@ func (p *Prediction) Done() <-chan struct{} {
 	return p.done
 }
 
-// Cancel asks for the prediction's end; Wait returns when it has come. Safe at any time, from any
-// goroutine, any number of times.
+// Cancel asks for the prediction's end and does not wait for it. Safe at any time, from any goroutine, any number of times.
 func (p *Prediction) Cancel() {
 	p.mu.Lock()
 	first := !p.canceled && !p.record.Status.Terminal()
@@ -145,14 +152,14 @@ func (p *Prediction) Cancel() {
 	}
 }
 
-// CancelAsked tells whether Cancel was called.
+// CancelAsked reports whether Cancel was called.
 func (p *Prediction) CancelAsked() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.canceled
 }
 
-// Record is a copy of the prediction's public state. Its slices are shared and not to be written.
+// Record returns a copy of the prediction's public state. Its slices are shared: do not write to them.
 func (p *Prediction) Record() Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,36 +170,35 @@ func (p *Prediction) Record() Record {
 func (p *Prediction) Begin(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.record.Status.CanMove(Processing) {
+	if !p.record.Status.move(Processing) {
 		return false
 	}
-	p.record.Status = Processing
 	p.record.Started = now
-	p.tell(Event{Kind: EventStart})
+	p.emit(Event{Kind: EventStart})
 	return true
 }
 
-// Output adds an item that the model yielded. It copies it. It may wait for those who follow the prediction, for
-// 50 ms at most; see pace.go. false: the item does not fit into the memory budget; the prediction is to be ended, and fails.
+// Output adds a copy of an item that the model yielded. It may wait up to 50 ms for lagging subscribers; see pace.go. It
+// returns false where the item does not fit into the memory budget: the caller then ends the prediction, which fails.
 func (p *Prediction) Output(item []byte) bool {
-	crowd, fits := p.output(item)
-	if crowd != nil {
-		p.pace(crowd)
+	lagging, fits := p.output(item)
+	if lagging != nil {
+		p.pace(lagging)
 	}
 	return fits
 }
 
-func (p *Prediction) output(item []byte) (crowd []*Subscription, fits bool) {
+func (p *Prediction) output(item []byte) (lagging []*Subscription, fits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rec := &p.record
 	switch {
 	case rec.Status.Terminal():
 		return nil, true
-	case p.overrun:
+	case p.usage.overBudget:
 		return nil, false
 	case !p.growOutput(len(item) + 2):
-		p.overrun = true
+		p.usage.overBudget = true
 		return nil, false
 	}
 	if rec.Open {
@@ -202,43 +208,43 @@ func (p *Prediction) output(item []byte) (crowd []*Subscription, fits bool) {
 	}
 	begin := len(rec.Output)
 	rec.Output = append(rec.Output, item...)
-	p.tell(Event{Kind: EventOutput, Index: p.yielded, Data: rec.Output[begin:len(rec.Output):len(rec.Output)]})
-	p.yielded++
-	if p.feed != nil {
-		crowd = p.feed.crowded(nil)
+	p.emit(Event{Kind: EventOutput, Index: p.events.yielded, Data: rec.Output[begin:len(rec.Output):len(rec.Output)]})
+	p.events.yielded++
+	if p.events.feed != nil {
+		lagging = p.events.feed.laggingSubscribers(nil)
 	}
-	return crowd, true
+	return lagging, true
 }
 
-// Log adds text that the model wrote to one of its streams. It copies it.
+// Log adds a copy of text that the model wrote to one of its streams.
 func (p *Prediction) Log(source string, text []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.record.Status.Terminal() || len(text) == 0 {
 		return
 	}
-	if p.feed != nil && !p.afford(len(text)) { // the copy that subscribers get
-		p.cut += len(text)
+	if p.events.feed != nil && !p.chargeLocked(len(text)) { // the copy for subscribers
+		p.logsCut += len(text)
 		return
 	}
-	p.keepLogs(text)
-	if p.feed != nil || p.observers != nil {
-		p.tell(Event{Kind: EventLog, Source: source, Data: append([]byte(nil), text...)})
+	p.appendLogs(text)
+	if p.events.feed != nil || p.events.observers != nil {
+		p.emit(Event{Kind: EventLog, Source: source, Data: append([]byte(nil), text...)})
 	}
 }
 
-// keepLogs adds text to the record, as far as there is room. Called with the lock held.
-func (p *Prediction) keepLogs(text []byte) {
-	room := min(len(text), maxLogs-len(p.record.Logs))
+// appendLogs adds text to the record, as far as there is room. Called with the lock held.
+func (p *Prediction) appendLogs(text []byte) {
+	room := min(len(text), logtext.Max-len(p.record.Logs))
 	if room > 0 && !p.growLogs(room) {
 		room = 0
 	}
 	p.record.Logs = append(p.record.Logs, text[:room]...)
-	p.cut += len(text) - room
+	p.logsCut += len(text) - room
 }
 
-// Metric tells of a metric: a JSON object of name, value and mode. It copies it. false: it does not fit into the memory
-// budget; the prediction is to be ended, and fails.
+// Metric adds a copy of a metric, a JSON object of name, value and mode. It returns false where the metric does not fit
+// into the memory budget: the caller then ends the prediction, which fails.
 func (p *Prediction) Metric(metric []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,82 +252,79 @@ func (p *Prediction) Metric(metric []byte) bool {
 		return true
 	}
 	before, live := p.record.live.size(), p.record.live.with(metric)
-	if p.overrun || !p.afford(live.size()-before+len(metric)) {
-		p.overrun = true
+	if p.usage.overBudget || !p.chargeLocked(live.size()-before+len(metric)) {
+		p.usage.overBudget = true
 		return false
 	}
 	p.record.live = live
-	p.tell(Event{Kind: EventMetric, Data: append([]byte(nil), metric...)})
+	p.emit(Event{Kind: EventMetric, Data: append([]byte(nil), metric...)})
 	return true
 }
 
-// tell tells everybody of an event. Called with the lock held.
-func (p *Prediction) tell(e Event) {
-	if p.feed != nil {
-		p.spent += int64(p.feed.add(e, len(p.record.Output)))
+// emit passes an event to the feed and the observers. Called with the lock held.
+func (p *Prediction) emit(e Event) {
+	if p.events.feed != nil {
+		p.usage.bytes += int64(p.events.feed.add(e, len(p.record.Output)))
 	}
-	for _, o := range p.observers {
+	for _, o := range p.events.observers {
 		o.Observe(p.record, e)
 	}
 }
 
-// End moves the prediction to its end. Only the first call has an effect; it returns whether it was.
+// End ends the prediction. Only the first call has an effect and returns true.
 func (p *Prediction) End(r Result, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !r.Status.Terminal() || !p.record.Status.CanMove(r.Status) {
+	rec := &p.record
+	if !r.Status.Terminal() || !rec.Status.canMove(r.Status) {
 		return false
 	}
-	rec := &p.record
-	p.finishOutput(&r)
-	rec.Status = r.Status
+	p.finishOutput(&r) // emits an event before the status changes
+	rec.Status.move(r.Status)
 	rec.Error = r.Error
-	p.spent -= int64(rec.live.size())
+	p.usage.bytes -= int64(rec.live.size())
 	rec.Metrics, rec.live = r.Metrics, nil
-	if !p.told {
-		rec.Logs = r.Logs // bounded by whoever collected them
+	if !p.observed {
+		rec.Logs = r.Logs // the caller has bounded them
 	} else {
-		p.keepLogs(r.Logs)
+		p.appendLogs(r.Logs)
 	}
-	if p.cut > 0 {
-		rec.Logs = fmt.Appendf(rec.Logs, "\n[%d bytes of log were cut: a prediction keeps %d MiB of it]\n", p.cut, maxLogs>>20)
-	}
+	rec.Logs = logtext.AppendNotice(rec.Logs, p.logsCut)
 	rec.Completed = now
 	if rec.Started.IsZero() && r.Elapsed > 0 {
 		rec.Started = now.Add(-r.Elapsed)
 	}
-	p.tell(Event{Kind: EventEnd})
+	p.emit(Event{Kind: EventEnd})
 	if p.done != nil {
 		close(p.done)
 	}
 	return true
 }
 
-// finishOutput makes the record's output final. What was yielded before a failure stays. Called with the
-// lock held.
+// finishOutput makes the record's output final. Items that were yielded before a failure stay. Called with the lock held.
 func (p *Prediction) finishOutput(r *Result) {
 	rec := &p.record
 	switch {
-	case rec.Open: // output has left room for this
+	case rec.Open: // output reserved room for the bracket
 		rec.Output, rec.Open = append(rec.Output, ']'), false
 	case r.Yielded && r.Status == Succeeded:
 		rec.Output = []byte("[]")
 	case r.Output != nil:
 		rec.Output = r.Output
-		if r.Status == Succeeded && len(p.observers) > 0 && string(r.Output) != "null" { // a webhook is told of a returned output too
-			p.tell(Event{Kind: EventOutput, Index: 0, Data: r.Output})
+		if r.Status == Succeeded && len(p.events.observers) > 0 && string(r.Output) != "null" { // webhooks send a returned output too
+			p.emit(Event{Kind: EventOutput, Index: 0, Data: r.Output})
 		}
 	}
 }
 
-// OnRelease registers what is given back with the last Release (a folder, a mapping), last in first out.
+// OnRelease registers a cleanup for the last Release (of a folder or a mapping). Cleanups run last in, first out.
 func (p *Prediction) OnRelease(f func()) {
 	p.mu.Lock()
 	p.release = append(p.release, f)
 	p.mu.Unlock()
 }
 
-// Hold keeps what the prediction holds until one more Release.
+// Hold adds a hold: one more Release is then due.
 func (p *Prediction) Hold() {
 	p.mu.Lock()
 	p.hold()
@@ -330,13 +333,22 @@ func (p *Prediction) Hold() {
 
 // hold is Hold. Called with the lock held.
 func (p *Prediction) hold() {
-	if p.holds++; p.holds == 1 { // it was kept, and somebody looks at it
+	if p.holds++; p.holds == 1 { // it was retained, and is being read
 		p.charge.Hold()
 	}
 }
 
-// Release says that one of those who hold the prediction has used its Record for the last time. With the
-// last of them it gives back what the prediction held.
+// TryHold adds a hold to a prediction that was found in the registry. It returns false where its memory is already freed.
+func (p *Prediction) TryHold() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.usage.dropped {
+		p.hold()
+	}
+	return !p.usage.dropped
+}
+
+// Release ends one hold; its caller does not read the Record any more. The last Release frees what the prediction holds.
 func (p *Prediction) Release() {
 	p.mu.Lock()
 	p.holds--
@@ -344,19 +356,25 @@ func (p *Prediction) Release() {
 		p.mu.Unlock()
 		return
 	}
-	fs := p.release
-	// Its record may be kept for long, and all this must not be with it.
-	p.release, p.runner, p.feed, p.observers = nil, nil, nil, nil
+	cleanups := p.release
+	p.release, p.runner, p.events.feed, p.events.observers = nil, nil, nil, nil // the record may be retained for long
 	bytes, first := p.compact()
 	p.mu.Unlock()
-	for i := len(fs) - 1; i >= 0; i-- {
-		fs[i]()
+	for i := len(cleanups) - 1; i >= 0; i-- {
+		cleanups[i]()
 	}
 	if bytes > 0 {
 		p.charge.Resize(bytes)
 	}
 	if first {
-		p.registry.keepReleased(p, int(bytes))
+		p.registry.retainReleased(p, int(bytes))
 	}
 	p.charge.Release()
+}
+
+// Input returns the input as its client sent it.
+func (p *Prediction) Input() []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.Request.Input
 }

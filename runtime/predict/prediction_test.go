@@ -91,7 +91,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestElapsedDatesTheStart where nobody saw it: the worker says how long it took.
+// TestElapsedDatesTheStart where Begin was not called: the worker reports how long it took.
 func TestElapsedDatesTheStart(t *testing.T) {
 	p := New("a", Request{}, epoch, &runner{}, Options{})
 	p.End(Result{Status: Failed, Elapsed: 3 * time.Second}, epoch.Add(10*time.Second))
@@ -109,7 +109,7 @@ func TestCancelReachesTheRunnerOnce(t *testing.T) {
 	r := &runner{}
 	p := New("a", Request{}, epoch, r, Options{})
 	if p.CancelAsked() {
-		t.Error("nobody asked yet")
+		t.Error("CancelAsked before Cancel")
 	}
 	var wg sync.WaitGroup
 	for range 50 {

@@ -1,22 +1,22 @@
 package predict
 
-// Prepared is an input that its model may get.
+// Prepared is an input that was validated for its model.
 type Prepared struct {
-	// Input is the JSON object for the model. It may be the client's own bytes.
+	// Input is the JSON object for the model. It may be the client's bytes.
 	Input []byte
-	// Unknown are the keys that were dropped, in order, each once; of very many only the first, and long ones cut (Clip).
+	// Unknown are the dropped keys in order, each once. Long keys are clipped, and of very many only the first are listed.
 	Unknown []string
-	// Warnings say of Unknown, for the client, what they are and what may have been meant. They are printable ASCII.
+	// Warnings tell the client about Unknown, and which input may have been meant. They are printable ASCII.
 	Warnings []string
-	// Files are the values that name files, in the order in which they stand in Input.
+	// Files are the values that name files, in the order of Input.
 	Files []File
 }
 
 // File is a value of an input that names a file.
 type File struct {
 	Field      string // "image", "images/0"
-	Start, End int    // where the string, with its quotes, stands in Prepared.Input
-	URL        string // an http, https or data URL; may alias Prepared.Input; "" of an attached file
+	Start, End int    // offsets of the string, with its quotes, in Prepared.Input
+	URL        string // an http, https or data URL; may alias Prepared.Input; "" for an attached file
 	Attached   int    // the attached file's number, where URL is ""
-	Path       string // where it lies already; "": it is to be fetched
+	Path       string // where the file is; "": it must be fetched
 }

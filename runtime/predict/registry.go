@@ -7,21 +7,21 @@ import (
 	"pinion/runtime/memory"
 )
 
-// Retention says how long ended predictions are kept, and how many. A zero field takes its default.
+// Retention says how long and how many ended predictions are retained. A zero field takes its default.
 type Retention struct {
-	TTL   time.Duration // default 10 min; negative: none is kept
+	TTL   time.Duration // default 10 min; negative: none is retained
 	Count int           // default 10 000
-	// Anonymous is how many are kept beside of those whose id nobody knew before they ended: few ask for them
-	// again. Default 500.
+	// Anonymous is how many predictions are retained besides whose id no client knew before they ended: clients rarely
+	// ask for them again. Default 500.
 	Anonymous int
-	Bytes     int // of all that is kept of them together; default: a quarter of Memory
-	// Quiet is after how long without a prediction, and without a look at one, no more than QuietBytes of the newest are
-	// kept. Default 30 s.
+	Bytes     int // of all retained predictions; default: a quarter of Memory
+	// Quiet is how long the server must be idle (no prediction, no look at one) before only QuietBytes of the newest are
+	// retained. Default 30 s.
 	Quiet      time.Duration
 	QuietBytes int // default 4 MiB
-	// OnQuiet is called when that has freed memory; nil: nobody is. It must not block.
+	// OnQuiet is called when that has freed memory. It must not block.
 	OnQuiet func()
-	// Memory is what ended predictions are charged to. Where others need the room the oldest of them are removed.
+	// Memory is the budget for retained predictions. The oldest are evicted when it needs room.
 	Memory *memory.Budget
 }
 
@@ -50,19 +50,19 @@ func (r Retention) withDefaults() Retention {
 	return r
 }
 
-// Registry holds the predictions in flight, and for a while those that have ended, by id.
+// Registry holds the predictions in flight, and those that ended recently, by id.
 type Registry struct {
-	keep Retention
+	retention Retention
 
 	mu       sync.Mutex
 	by       map[key]*Prediction
 	inFlight int
-	idle     chan struct{} // closed when none is in flight; nil: nobody waits for that
-	shelves  [2]shelf      // of the ended: anonymous ones, and all others
-	bytes    int           // on both
-	timer    *time.Timer   // removes what is too old; nil while nothing is kept
-	active   time.Time     // when a prediction last ended or was looked at
-	quiet    *time.Timer   // see becameQuiet; nil: nothing has happened since it was
+	idle     chan struct{}   // closed when none is in flight; nil: no caller waits
+	retained [2]retainedList // ended predictions: anonymous ones, and all others
+	bytes    int             // of both lists
+	timer    *time.Timer     // expires old predictions; nil while none is retained
+	active   time.Time       // when a prediction last ended or was looked at
+	quiet    *time.Timer     // see becameQuiet; nil: idle since its last run
 	closed   bool
 }
 
@@ -71,47 +71,49 @@ type key struct {
 	id   string
 }
 
-// shelf holds ended predictions, the oldest first, from head on.
-type shelf struct {
-	kept []kept
-	head int
+// retainedList is a queue of ended predictions, the oldest first.
+type retainedList struct {
+	entries []retained
+	head    int
 }
 
-type kept struct {
+// retained is an ended prediction. key repeats the prediction's: forget would otherwise wait for a cold cache line.
+type retained struct {
 	p     *Prediction
+	key   key
 	until time.Time
 	bytes int
 }
 
-func (s *shelf) len() int { return len(s.kept) - s.head }
+func (l *retainedList) len() int { return len(l.entries) - l.head }
 
-// oldest is the first on the shelf, or nil.
-func (s *shelf) oldest() *kept {
-	if s.len() == 0 {
+// oldest returns the first entry, or nil.
+func (l *retainedList) oldest() *retained {
+	if l.len() == 0 {
 		return nil
 	}
-	return &s.kept[s.head]
+	return &l.entries[l.head]
 }
 
-// drop takes the oldest off the shelf.
-func (s *shelf) drop() {
-	s.kept[s.head] = kept{}
-	s.head++
-	if s.head > 64 && s.head > len(s.kept)/2 {
-		n := copy(s.kept, s.kept[s.head:])
-		clear(s.kept[n:])
-		s.kept, s.head = s.kept[:n], 0
+// drop removes the oldest entry.
+func (l *retainedList) drop() {
+	l.entries[l.head] = retained{}
+	l.head++
+	if l.head > 64 && l.head > len(l.entries)/2 {
+		n := copy(l.entries, l.entries[l.head:])
+		clear(l.entries[n:])
+		l.entries, l.head = l.entries[:n], 0
 	}
 }
 
-// NewRegistry makes an empty registry.
-func NewRegistry(keep Retention) *Registry {
-	r := &Registry{keep: keep.withDefaults(), by: make(map[key]*Prediction)}
-	r.keep.Memory.SetEvict(r.evict)
+// NewRegistry returns an empty registry.
+func NewRegistry(retention Retention) *Registry {
+	r := &Registry{retention: retention.withDefaults(), by: make(map[key]*Prediction)}
+	r.retention.Memory.SetEvict(r.evict)
 	return r
 }
 
-// Add enters p, or returns ErrInFlight where its id is taken. An ended prediction of that id is forgotten.
+// Add enters p, or returns ErrInFlight where its id is in flight. It replaces an ended prediction of that id.
 func (r *Registry) Add(p *Prediction) error {
 	k := key{p.record.Kind, p.record.ID}
 	r.mu.Lock()
@@ -125,7 +127,7 @@ func (r *Registry) Add(p *Prediction) error {
 	return nil
 }
 
-// Remove takes p, which is in flight, out.
+// Remove removes p, which is in flight.
 func (r *Registry) Remove(p *Prediction) {
 	k := key{p.record.Kind, p.record.ID}
 	r.mu.Lock()
@@ -136,7 +138,7 @@ func (r *Registry) Remove(p *Prediction) {
 	}
 }
 
-// leave counts one out. Called with the lock held.
+// leave counts one less in flight. Called with the lock held.
 func (r *Registry) leave() {
 	r.inFlight--
 	if r.inFlight == 0 && r.idle != nil {
@@ -145,7 +147,7 @@ func (r *Registry) leave() {
 	}
 }
 
-// Idle is closed once none is in flight.
+// Idle returns a channel that is closed once none is in flight.
 func (r *Registry) Idle() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,94 +163,94 @@ func (r *Registry) Idle() <-chan struct{} {
 	return idle
 }
 
-// Finish says that p is in flight no more. Where it may still be asked for, its record is kept: of one whose id was known
-// before, after its last Release; of others from now on, and that must then hold no memory that Release gives back. bytes is
-// how large those are.
+// Finish takes p out of flight and retains it for later requests. An observed prediction is retained after its last Release,
+// any other from now on: its bytes must then be no memory that Release frees.
 func (r *Registry) Finish(p *Prediction, bytes int) {
 	now := time.Now()
-	fits := p.told
+	fits := p.observed
 	if !fits {
 		more := int64(bytes) - p.charge.Bytes()
-		fits = bytes <= r.keep.Bytes && (more <= 0 || p.charge.Grow(more)) // without the lock: it may evict
+		fits = bytes <= r.retention.Bytes && (more <= 0 || p.charge.Grow(more)) // without the lock, because it may evict
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.leave()
 	r.active = now
-	if r.keep.TTL < 0 || r.closed || !fits {
+	if r.retention.TTL < 0 || r.closed || !fits {
 		delete(r.by, key{p.record.Kind, p.record.ID})
 		return
 	}
 	p.finished = true
-	if !p.told {
-		r.shelve(p, 0, bytes, now)
+	if !p.observed {
+		r.retain(p, 0, bytes, now)
 	}
 }
 
-// keepReleased keeps p, which has ended and was released for the last time; it is bytes large.
-func (r *Registry) keepReleased(p *Prediction, bytes int) {
+// retainReleased retains p after its end and its last Release; bytes is its size.
+func (r *Registry) retainReleased(p *Prediction, bytes int) {
 	now := time.Now()
 	k := key{p.record.Kind, p.record.ID}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.by[k] != p || !p.finished: // it is not to be kept, or a new one has its id
-	case bytes > r.keep.Bytes || r.closed:
+	case r.by[k] != p || !p.finished: // not to be retained, or a new one has its id
+	case bytes > r.retention.Bytes || r.closed:
 		delete(r.by, k)
 	default:
-		r.shelve(p, 1, bytes, now)
+		r.retain(p, 1, bytes, now)
 	}
 }
 
-// shelve keeps p for a while. Called with the lock held.
-func (r *Registry) shelve(p *Prediction, on, bytes int, now time.Time) {
+// retain adds p to a list. Called with the lock held.
+func (r *Registry) retain(p *Prediction, list, bytes int, now time.Time) {
 	p.charge.Hold()
-	r.shelves[on].kept = append(r.shelves[on].kept, kept{p, now.Add(r.keep.TTL), bytes})
+	l := &r.retained[list]
+	l.entries = append(l.entries, retained{p, key{p.record.Kind, p.record.ID}, now.Add(r.retention.TTL), bytes})
 	r.bytes += bytes
 	r.purge(now)
-	r.keep.Memory.Changed()
+	r.retention.Memory.Changed()
 	if r.timer == nil {
-		r.timer = time.AfterFunc(r.keep.TTL, r.expire)
+		r.timer = time.AfterFunc(r.retention.TTL, r.expire)
 	}
 	if r.quiet == nil {
-		r.quiet = time.AfterFunc(r.keep.Quiet, r.becameQuiet)
+		r.quiet = time.AfterFunc(r.retention.Quiet, r.becameQuiet)
 	}
 }
 
-// expire removes what is too old.
+// expire removes the predictions whose TTL is over.
 func (r *Registry) expire() {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.purge(now)
 	r.timer = nil
-	if s := r.oldest(); s != nil && !r.closed {
-		r.timer = time.AfterFunc(s.oldest().until.Sub(now), r.expire)
+	if l := r.oldest(); l != nil && !r.closed {
+		r.timer = time.AfterFunc(l.oldest().until.Sub(now), r.expire)
 	}
 }
 
-// becameQuiet removes all but the newest once nobody has asked for anything for a while.
+// becameQuiet removes all but the newest once the server was idle for Retention.Quiet.
 func (r *Registry) becameQuiet() {
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
 		return
 	}
-	if wait := r.keep.Quiet - time.Since(r.active); wait > 0 || r.inFlight > 0 {
-		r.quiet.Reset(max(wait, r.keep.Quiet/4))
+	if wait := r.retention.Quiet - time.Since(r.active); wait > 0 || r.inFlight > 0 {
+		r.quiet.Reset(max(wait, r.retention.Quiet/4))
 		r.mu.Unlock()
 		return
 	}
 	r.quiet = nil
-	for s := r.oldest(); s != nil && r.bytes > r.keep.QuietBytes; s = r.oldest() {
-		r.forget(s)
+	for l := r.oldest(); l != nil && r.bytes > r.retention.QuietBytes; l = r.oldest() {
+		r.forget(l)
 	}
 	r.mu.Unlock()
-	r.keep.OnQuiet()
+	r.retention.OnQuiet()
 }
 
-// evict removes the oldest until so many bytes are free, and tells whether it removed any. Where all of them are fewer it
-// leaves them alone.
+// evict removes the oldest until that many bytes are free, and reports whether it removed any. Where all of them together
+// are smaller it removes none.
 func (r *Registry) evict(bytes int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -256,54 +258,53 @@ func (r *Registry) evict(bytes int64) bool {
 		return false
 	}
 	n := 0
-	for s := r.oldest(); s != nil && bytes > 0; s = r.oldest() {
-		bytes -= r.forget(s)
+	for l := r.oldest(); l != nil && bytes > 0; l = r.oldest() {
+		bytes -= r.forget(l)
 		n++
 	}
-	r.keep.Memory.Evicted(n)
+	r.retention.Memory.Evicted(n)
 	return n > 0
 }
 
-// oldest is the shelf with the prediction that ended first; nil: nothing is kept. Called with the lock held.
-func (r *Registry) oldest() (first *shelf) {
-	for i := range r.shelves {
-		s := &r.shelves[i]
-		if k := s.oldest(); k != nil && (first == nil || k.until.Before(first.oldest().until)) {
-			first = s
+// oldest returns the list with the prediction that ended first; nil: none is retained. Called with the lock held.
+func (r *Registry) oldest() (first *retainedList) {
+	for i := range r.retained {
+		l := &r.retained[i]
+		if e := l.oldest(); e != nil && (first == nil || e.until.Before(first.oldest().until)) {
+			first = l
 		}
 	}
 	return first
 }
 
-// purge forgets what is too old or too much. Called with the lock held.
+// purge removes predictions that are too old or too many. Called with the lock held.
 func (r *Registry) purge(now time.Time) {
-	most := [2]int{r.keep.Anonymous, r.keep.Count}
-	for i := range r.shelves {
-		s := &r.shelves[i]
-		for k := s.oldest(); k != nil && (!k.until.After(now) || s.len() > most[i]); k = s.oldest() {
-			r.forget(s)
+	most := [2]int{r.retention.Anonymous, r.retention.Count}
+	for i := range r.retained {
+		l := &r.retained[i]
+		for e := l.oldest(); e != nil && (!e.until.After(now) || l.len() > most[i]); e = l.oldest() {
+			r.forget(l)
 		}
 	}
-	for s := r.oldest(); s != nil && r.bytes > r.keep.Bytes; s = r.oldest() {
-		r.forget(s)
-		r.keep.Memory.Evicted(1)
+	for l := r.oldest(); l != nil && r.bytes > r.retention.Bytes; l = r.oldest() {
+		r.forget(l)
+		r.retention.Memory.Evicted(1)
 	}
 }
 
-// forget takes the oldest of a shelf out, and returns how many bytes that frees. Called with the lock held.
-func (r *Registry) forget(s *shelf) int64 {
-	k := s.oldest()
-	at := key{k.p.record.Kind, k.p.record.ID}
-	if r.by[at] == k.p { // else a new one has its id
-		delete(r.by, at)
+// forget removes the oldest of a list, and returns how many bytes that frees. Called with the lock held.
+func (r *Registry) forget(l *retainedList) int64 {
+	e := l.oldest()
+	if r.by[e.key] == e.p { // else a new one has its id
+		delete(r.by, e.key)
 	}
-	r.bytes -= k.bytes
-	freed := k.p.charge.Release()
-	s.drop()
+	r.bytes -= e.bytes
+	freed := e.p.charge.Release()
+	l.drop()
 	return freed
 }
 
-// Get finds the prediction in flight of that id, or nil.
+// Get returns the prediction in flight with that id, or nil.
 func (r *Registry) Get(kind Kind, id string) *Prediction {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -313,7 +314,7 @@ func (r *Registry) Get(kind Kind, id string) *Prediction {
 	return nil
 }
 
-// Find finds the prediction of that id, in flight or kept, or nil.
+// Find returns the prediction with that id, in flight or retained, or nil.
 func (r *Registry) Find(kind Kind, id string) *Prediction {
 	now := time.Now()
 	r.mu.Lock()
@@ -323,14 +324,14 @@ func (r *Registry) Find(kind Kind, id string) *Prediction {
 	return r.by[key{kind, id}]
 }
 
-// Len is how many are in flight.
+// Len returns how many are in flight.
 func (r *Registry) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.inFlight
 }
 
-// All is a snapshot of those in flight.
+// All returns those in flight.
 func (r *Registry) All() []*Prediction {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -343,7 +344,7 @@ func (r *Registry) All() []*Prediction {
 	return all
 }
 
-// Close forgets what is kept, and keeps no more.
+// Close drops the retained predictions, and retains no more.
 func (r *Registry) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -353,7 +354,7 @@ func (r *Registry) Close() {
 			timer.Stop()
 		}
 	}
-	for s := r.oldest(); s != nil; s = r.oldest() {
-		r.forget(s)
+	for l := r.oldest(); l != nil; l = r.oldest() {
+		r.forget(l)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Kind tells predictions from trainings. Each has ids of its own.
+// Kind separates predictions from trainings. Each kind has its own ids.
 type Kind uint8
 
 const (
@@ -14,16 +14,16 @@ const (
 	KindTraining
 )
 
-// Mode is how the client wants to be answered.
+// Mode is how the client wants the answer.
 type Mode uint8
 
 const (
-	Sync   Mode = iota // with the result
-	Async              // at once; the result is polled for, or comes by webhook
-	Stream             // with the events as they happen
+	Sync   Mode = iota // the result
+	Async              // an immediate answer; the client polls, or gets a webhook
+	Stream             // the events as they happen
 )
 
-// Events is a set of the events that a webhook is told of.
+// Events is a set of the events that a webhook sends.
 type Events uint8
 
 const (
@@ -35,50 +35,57 @@ const (
 	AllEvents = OnStart | OnOutput | OnLogs | OnCompleted
 )
 
-// Request is what a client asks for, as httpd read it. All byte slices are the request's own:
-// they stay valid for the life of the prediction.
+// Request is a client's request as httpd read it. Its byte slices stay valid for the life of the prediction.
 type Request struct {
-	ID   string // "" lets the service make one
+	ID   string // "": the service generates one
 	Kind Kind
 	Mode Mode
-	// Idempotent: it was asked for by PUT, so that others may join it.
+	// Idempotent: the request is a PUT, so other requests may join the prediction.
 	Idempotent bool
 	Input      []byte        // a JSON object, strictly valid (package rawjson)
-	Lists      rawjson.Lists // where long lists stand in Input, as it came
+	Lists      rawjson.Lists // offsets of long lists in Input, as the client sent it
 	Context    []byte        // a JSON object of strings, or nil
-	// Body is the memory in which other slices lie, if it may be used again when the prediction is over and nobody can
-	// ask for it any more.
+	// Body is the buffer that the other slices share, if it may be reused once the prediction is neither running nor
+	// retained.
 	Body []byte
-	// Charged is how many bytes the server's memory budget was charged for the memory in which the slices lie. They are the
-	// prediction's once Create has succeeded, and the caller's to free until then.
+	// Disk is the file that holds the other slices; nil: memory holds them. The caller unmaps it, unless Create succeeded:
+	// then the prediction owns it.
+	Disk DiskBody
+	// Charged is how many bytes of the memory budget the slices take. The caller frees them, unless Create succeeded:
+	// then the prediction owns them.
 	Charged int64
-	// Form is what a form adds to Input, in its order; the schema reads it. Its slices are the request's own.
+	// Form are the fields that a form adds to Input, in order; the schema reads them.
 	Form []FormField
-	// Attachments are the files that came in the request's body; nil: none did. Input, or Form, has a stand-in for
-	// each (AppendStandIn). They are the prediction's once Create has succeeded, and the caller's until then.
+	// Attachments are the files of the request's body; nil: none. Input, or Form, has a placeholder for each. The caller
+	// closes them, unless Create succeeded: then the prediction owns them.
 	Attachments Attachments
-	// Created is the client's created_at where it gave one; zero: now. CreatedText is that as it was
-	// written, to be echoed; "" where it was not given.
+	// Created is the client's created_at; zero: now. CreatedText is its text, which answers echo.
 	Created     time.Time
 	CreatedText string
-	// WantFile: the client takes an output file as it is. Where nobody else can ask for the prediction, it is given in
-	// Prediction.File, and Record.Output means nothing.
+	// WantFile: the client accepts an output file as it is. If no other client can ask for the prediction, the file is in
+	// Prediction.File, and Record.Output has no meaning.
 	WantFile bool
-	// Webhook is the URL to be told of WebhookEvents; "" for none.
+	// Webhook is the URL that receives WebhookEvents; "": none.
 	Webhook       string
 	WebhookEvents Events
-	// OutputPrefix is the URL to which output files are uploaded; "": the server's own, if it has one.
+	// OutputPrefix is the URL to which output files are uploaded; "": the server's, if it has one.
 	OutputPrefix string
-	// TraceParent and TraceState are the request's W3C trace headers, to be passed on.
+	// TraceParent and TraceState are the request's W3C trace headers, which the model and uploads receive.
 	TraceParent, TraceState string
-	// RequestID is the client's X-Request-Id, for logs and webhooks; "" where it sent none.
+	// RequestID is the client's X-Request-Id, for logs and webhooks; "" if it sent none.
 	RequestID string
-	// Deadline is when it is too late to begin; zero: the server's own rule.
+	// Deadline is when it is too late to begin; zero: the server's default.
 	Deadline time.Time
 }
 
-// told tells whether anybody may want to know of the prediction before its end: whoever has its id can
-// join it or look at it, and nobody has the id of a plain request before its answer.
-func (r *Request) told() bool {
+// DiskBody is a request body in a file.
+type DiskBody interface {
+	// Unmap frees the file. unused: no code refers to the body's bytes any more, so their addresses can be reused.
+	Unmap(unused bool)
+}
+
+// observed reports whether a client may ask for the prediction before its end. No client knows the id of a plain
+// synchronous request before its answer, so such a prediction emits no events.
+func (r *Request) observed() bool {
 	return r.Mode != Sync || r.Idempotent || r.ID != "" || r.Webhook != ""
 }

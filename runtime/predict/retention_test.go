@@ -14,7 +14,7 @@ import (
 
 func enter(t *testing.T, r *Registry, kind Kind, id string) *Prediction {
 	t.Helper()
-	p := New(id, Request{ID: id, Kind: kind}, epoch, nil, Options{Memory: r.keep.Memory})
+	p := New(id, Request{ID: id, Kind: kind}, epoch, nil, Options{Memory: r.retention.Memory})
 	if err := r.Add(p); err != nil {
 		t.Fatal(err)
 	}
@@ -28,8 +28,8 @@ func end(r *Registry, p *Prediction, bytes int) {
 	p.Release()
 }
 
-// TestEndedArekept: for their time, and no longer; and their ids are free at once.
-func TestEndedAreKept(t *testing.T) {
+// TestEndedAreRetained for their TTL, and no longer; their ids are free at once.
+func TestEndedAreRetained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRegistry(Retention{TTL: time.Minute})
 		p := enter(t, r, KindPrediction, "a")
@@ -71,11 +71,11 @@ func TestRetentionIsBounded(t *testing.T) {
 		end(r, enter(t, r, KindPrediction, fmt.Sprint(i)), 1)
 	}
 	if len(r.by) != 100 || r.Find(KindPrediction, "899") != nil || r.Find(KindPrediction, "900") == nil {
-		t.Errorf("%d are kept", len(r.by))
+		t.Errorf("%d are retained", len(r.by))
 	}
 	end(r, enter(t, r, KindPrediction, "big"), most-51*recordCost)
 	if r.Find(KindPrediction, "big") == nil || r.bytes > most || len(r.by) < 49 || len(r.by) > 51 {
-		t.Errorf("%d bytes in %d are kept", r.bytes, len(r.by))
+		t.Errorf("%d bytes in %d are retained", r.bytes, len(r.by))
 	}
 	end(r, enter(t, r, KindPrediction, "huge"), most)
 	if r.Find(KindPrediction, "huge") != nil || r.Find(KindPrediction, "big") == nil {
@@ -100,9 +100,9 @@ func TestAnonymousOnesAreFew(t *testing.T) {
 		end(r, p, 1)
 	}
 	if len(r.by) != 11 || r.Find(KindPrediction, "named") == nil || r.Find(KindPrediction, "990") == nil {
-		t.Errorf("%d are kept", len(r.by))
+		t.Errorf("%d are retained", len(r.by))
 	}
-	if n := cap(r.shelves[0].kept); n > 512 {
+	if n := cap(r.retained[0].entries); n > 512 {
 		t.Errorf("the shelf has %d places", n)
 	}
 }
@@ -116,13 +116,12 @@ func TestKindsHaveTheirOwnIDs(t *testing.T) {
 	}
 	end(r, p, 0)
 	if r.Find(KindPrediction, "a") != nil || r.Find(KindTraining, "a") != q {
-		t.Error("nothing is to be kept, or the wrong one went")
+		t.Error("one was retained, or the wrong one was removed")
 	}
 }
 
-// TestAllThatIsKeptCounts: what was yielded, the error, logs, metrics and the input, whatever the end; and nothing else is
-// kept in memory, not the rest of the body.
-func TestAllThatIsKeptCounts(t *testing.T) {
+// TestRetainedBytesCount: output, error, logs, metrics and the input, for each status; the rest of the body is freed.
+func TestRetainedBytesCount(t *testing.T) {
 	const size = 10_000
 	text := bytes.Repeat([]byte("x"), size)
 	item := slices.Concat([]byte{'"'}, text, []byte{'"'})
@@ -144,7 +143,7 @@ func TestAllThatIsKeptCounts(t *testing.T) {
 		b := memory.New(1 << 30)
 		r := NewRegistry(Retention{Memory: b})
 		p := New("a", Request{ID: "a", Body: make([]byte, 1<<20), Context: text, Webhook: string(text)}, epoch, nil, Options{Memory: b})
-		if err := r.Add(p); err != nil || !p.Take() {
+		if err := r.Add(p); err != nil || !p.Reserve() {
 			t.Fatal(err)
 		}
 		if c.before != nil {
@@ -158,7 +157,7 @@ func TestAllThatIsKeptCounts(t *testing.T) {
 			t.Errorf("%s: %d bytes are charged, and the registry has %d", what, got, r.bytes)
 		}
 		if p.Request.Body != nil || p.Request.Context != nil || p.Request.Webhook != "" || !bytes.Equal(p.Record().Output, output) {
-			t.Errorf("%s: the wrong parts are kept", what)
+			t.Errorf("%s: the wrong parts are retained", what)
 		}
 		r.Close()
 		if got := b.Stats().Used; got != 0 {
@@ -183,7 +182,7 @@ func TestOthersDriveTheEndedOut(t *testing.T) {
 		end(r, enter(t, r, KindPrediction, fmt.Sprint(i)), item)
 	}
 	looked := r.Find(KindPrediction, "0")
-	if !looked.Look() {
+	if !looked.TryHold() {
 		t.Fatal("it is gone")
 	}
 	if !b.Take(23<<20, 23<<20) {
@@ -211,7 +210,7 @@ func TestOneThatDoesNotFitEnds(t *testing.T) {
 	r := NewRegistry(Retention{Memory: b})
 	defer r.Close()
 	p := enter(t, r, KindPrediction, "a")
-	if !p.Take() {
+	if !p.Reserve() {
 		t.Fatal("no room to begin")
 	}
 	item := bytes.Repeat([]byte("x"), 1<<20)
@@ -219,19 +218,19 @@ func TestOneThatDoesNotFitEnds(t *testing.T) {
 	for p.Output(item) {
 		n++
 	}
-	if n < 6 || n > 14 || !p.Overran() || p.Output([]byte("1")) {
+	if n < 6 || n > 14 || !p.OverBudget() || p.Output([]byte("1")) {
 		t.Errorf("it yielded %d MiB into 16 MiB", n)
 	}
 	small := enter(t, r, KindPrediction, "b")
-	if !small.Take() || !small.Output([]byte("1")) {
+	if !small.Reserve() || !small.Output([]byte("1")) {
 		t.Error("a small one has no room beside it")
 	}
 	r.Finish(p, 0)
 	p.End(Result{Status: Failed, Error: "too much"}, time.Now())
 	p.Release()
-	kept := r.Find(KindPrediction, "a")
-	if kept == nil || kept.Record().Error != "too much" || kept.Record().Output != nil {
-		t.Errorf("%v is kept", kept)
+	ended := r.Find(KindPrediction, "a")
+	if ended == nil || ended.Record().Error != "too much" || ended.Record().Output != nil {
+		t.Errorf("%v is retained", ended)
 	}
 }
 
@@ -253,11 +252,11 @@ func TestLogsAreCutWhereThereIsNoRoom(t *testing.T) {
 	}
 }
 
-// TestQuietRegistriesShrink: to the newest, once nobody has looked for a while, and tell of it.
+// TestQuietRegistriesShrink: to the newest after Quiet, and call OnQuiet.
 func TestQuietRegistriesShrink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := 0
-		r := NewRegistry(Retention{Quiet: time.Minute, QuietBytes: 3 << 20, OnQuiet: func() { told++ }})
+		calls := 0
+		r := NewRegistry(Retention{Quiet: time.Minute, QuietBytes: 3 << 20, OnQuiet: func() { calls++ }})
 		defer r.Close()
 		for i := range 10 {
 			end(r, enter(t, r, KindPrediction, fmt.Sprint(i)), 1<<20)
@@ -271,14 +270,14 @@ func TestQuietRegistriesShrink(t *testing.T) {
 		running := enter(t, r, KindPrediction, "running")
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if len(r.by) != 11 || told != 0 {
+		if len(r.by) != 11 || calls != 0 {
 			t.Fatal("it shrinks while one runs")
 		}
 		end(r, running, 0)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if told != 1 || r.Find(KindPrediction, "7") != nil || r.Find(KindPrediction, "8") == nil || r.Find(KindPrediction, "running") == nil {
-			t.Errorf("%d bytes in %d are left, told %d times", r.bytes, len(r.by), told)
+		if calls != 1 || r.Find(KindPrediction, "7") != nil || r.Find(KindPrediction, "8") == nil || r.Find(KindPrediction, "running") == nil {
+			t.Errorf("%d bytes in %d are left, OnQuiet ran %d times", r.bytes, len(r.by), calls)
 		}
 	})
 }
@@ -295,8 +294,8 @@ func TestEventsDoNotKeepOldMemory(t *testing.T) {
 	for i := range 500 {
 		p.Output(fmt.Appendf(nil, `"%0400d"`, i))
 	}
-	for i := range p.feed.ring {
-		if p.feed.ring[i].Data != nil {
+	for i := range p.events.feed.ring {
+		if p.events.feed.ring[i].Data != nil {
 			t.Fatal("an output event has data of its own")
 		}
 	}

@@ -2,17 +2,37 @@ package predict
 
 import "testing"
 
+// TestMoves walks every pair of statuses. Begin and End are the only moves that production code makes, so each is tried
+// from every status.
 func TestMoves(t *testing.T) {
 	legal := map[[2]Status]bool{
 		{Starting, Processing}: true,
-		{Processing, Starting}: true, // its worker died before the model had it
 		{Starting, Succeeded}:  true, {Starting, Failed}: true, {Starting, Canceled}: true,
 		{Processing, Succeeded}: true, {Processing, Failed}: true, {Processing, Canceled}: true,
 	}
-	for from := Status(0); from <= statuses; from++ { // one beyond, which is none
+	for from := Status(0); from <= statuses; from++ { // one beyond the last, which has no moves
 		for to := Status(0); to <= statuses; to++ {
-			if got := from.CanMove(to); got != legal[[2]Status{from, to}] {
-				t.Errorf("%s to %s: %v", from, to, got)
+			want := from
+			if legal[[2]Status{from, to}] {
+				want = to
+			}
+			at := from
+			if moved := at.move(to); moved != (want == to && from != to) || at != want {
+				t.Errorf("%s to %s: moved %v, now %s", from, to, moved, at)
+			}
+			p := New("a", Request{}, epoch, nil, Options{})
+			p.record.Status = from
+			moved := false
+			switch to {
+			case Starting:
+				continue // no method moves there
+			case Processing:
+				moved = p.Begin(epoch)
+			default:
+				moved = p.End(Result{Status: to}, epoch)
+			}
+			if moved != legal[[2]Status{from, to}] || p.Record().Status != want {
+				t.Errorf("a prediction, %s to %s: moved %v, now %s", from, to, moved, p.Record().Status)
 			}
 		}
 	}

@@ -6,53 +6,51 @@ import (
 	"pinion/runtime/memory"
 )
 
-// subscriberCost is about how many bytes a subscriber takes: its goroutine, what it has taken and not written, and its buffers.
+// subscriberCost is about how many bytes a subscriber takes: its goroutine, its unwritten events, and its buffers.
 const subscriberCost = 32 << 10
 
 // Subscription follows a prediction's events. One goroutine uses it.
 type Subscription struct {
 	p    *Prediction
 	feed *feed
-	wake chan struct{} // one token: look again
+	wake chan struct{} // one token: there are new events
 	// One token: it has caught up; see pace.
-	taken chan struct{}
+	resumed chan struct{}
 
 	// Guarded by p.mu.
-	next    uint64 // number of the event that is due
-	joined  uint64 // number of the first event that it did not come too late for
+	next    uint64 // number of the next event to return
+	joined  uint64 // number of the first event since Subscribe
 	waiting bool
-	missed  *MissedError // why it cannot be followed from its beginning
+	missed  *MissedError // why the first events are missing
 	closed  bool
 	paced   bool // pace waits for it
-	slow    bool // nobody waits for it any more
+	slow    bool // pace never waits for it again
 }
 
-// Subscribe follows the prediction from its first event on, as far as these are kept; without a history, from
-// the next event on. It returns
-// ErrTooManySubscribers where MaxSubscribers follow it, memory.ErrFull where there is no memory for another, and ErrNotTold where nobody asked for its events
-// when it was made.
+// Subscribe follows the prediction from its first stored event on; without a history, from the next event on. The error
+// is ErrTooManySubscribers, memory.ErrFull or ErrNotObserved.
 func (p *Prediction) Subscribe() (*Subscription, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f := p.feed
+	f := p.events.feed
 	switch {
-	case !p.told:
-		return nil, ErrNotTold
-	case f == nil: // it ended meanwhile, and all that is left is its record
+	case !p.observed:
+		return nil, ErrNotObserved
+	case f == nil: // it has ended, and only its record remains
 		f = &feed{history: DefaultHistory}
 		f.add(Event{Kind: EventEnd}, 0)
 	}
 	if len(f.subs) >= MaxSubscribers {
 		return nil, ErrTooManySubscribers
 	}
-	if !p.afford(subscriberCost) {
+	if !p.chargeLocked(subscriberCost) {
 		return nil, memory.ErrFull
 	}
-	s := &Subscription{p: p, feed: f, wake: make(chan struct{}, 1), taken: make(chan struct{}, 1), joined: f.next}
+	s := &Subscription{p: p, feed: f, wake: make(chan struct{}, 1), resumed: make(chan struct{}, 1), joined: f.next}
 	switch {
-	case f.history == 0 && f.ended: // the last event has the whole prediction
+	case f.history == 0 && f.ended: // the last event carries the whole record
 		s.next = f.next - 1
-	case f.history == 0: // replay is off: it follows from here on
+	case f.history == 0: // replay is off
 		s.next = f.next
 	case f.next > f.history:
 		s.missed = &MissedError{Replay: true, Skipped: f.next - f.history}
@@ -61,9 +59,8 @@ func (p *Prediction) Subscribe() (*Subscription, error) {
 	return s, nil
 }
 
-// Next appends the events that have come to dst, at most as many as it has room for; where there are
-// none it waits. The error is io.EOF after the last event, ErrStopped when stop is closed, and
-// *MissedError when events were lost: nothing comes after it.
+// Next appends new events to dst, up to its capacity, and waits where there are none. The error is io.EOF after the last
+// event, ErrStopped when stop is closed or has a token, and *MissedError when events were dropped: no event follows it.
 func (s *Subscription) Next(dst []Event, stop <-chan struct{}) ([]Event, error) {
 	p, before := s.p, len(dst)
 	for {
@@ -97,8 +94,8 @@ func (s *Subscription) Next(dst []Event, stop <-chan struct{}) ([]Event, error) 
 	}
 }
 
-// poke tells a waiting subscriber that there is something new. Called with the lock held.
-func (s *Subscription) poke() {
+// notify wakes a waiting subscriber. Called with the lock held.
+func (s *Subscription) notify() {
 	if !s.waiting {
 		return
 	}
@@ -109,8 +106,8 @@ func (s *Subscription) poke() {
 	}
 }
 
-// Close ends the subscription. When the last one of a prediction that a stream request made is closed
-// before its end, nobody waits for the prediction any more, and it is cancelled.
+// Close ends the subscription. A prediction of a stream request is canceled when its last subscription closes before its
+// end.
 func (s *Subscription) Close() {
 	p := s.p
 	p.mu.Lock()
@@ -119,9 +116,9 @@ func (s *Subscription) Close() {
 		return
 	}
 	s.closed = true
-	p.spent -= subscriberCost
+	p.usage.bytes -= subscriberCost
 	s.caughtUp()
-	s.feed.leave(s)
+	s.feed.remove(s)
 	abandoned := len(s.feed.subs) == 0 && p.Request.Mode == Stream && !p.record.Status.Terminal()
 	p.mu.Unlock()
 	if abandoned {

@@ -8,13 +8,12 @@ import (
 	"syscall"
 )
 
-// ErrPrivate: the address is not a public one. It does not say which: that would tell a client what a name of the inner
-// network resolves to.
+// ErrPrivate: the address is not public. It does not show the address, because a client could learn how internal names
+// resolve.
 var ErrPrivate = errors.New("the address is not public")
 
-// Deny is a net.Dialer.Control that refuses all but public addresses: it sees the very address that is connected to, after
-// names were resolved, so no second answer of a name server gets around it. Use it without proxies, which resolve
-// names themselves.
+// Deny is a net.Dialer.Control that refuses all but public addresses. It checks the resolved address of the connection, so a
+// second DNS answer cannot bypass it. Use it without proxies, which resolve names themselves.
 func Deny(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !Public(at.Addr()) {
@@ -23,8 +22,8 @@ func Deny(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Reason is ErrPrivate for an error of a connection that Deny refused; and it takes from an error of a name server that
-// server's address. Any other error is returned as it is.
+// Reason returns ErrPrivate for a connection that Deny refused, and removes the DNS server's address from its errors. It
+// returns any other error unchanged.
 func Reason(err error) error {
 	var name *net.DNSError
 	switch {
@@ -36,8 +35,8 @@ func Reason(err error) error {
 	return err
 }
 
-// special are the networks that IANA's special-purpose registries keep from the public Internet
-// and net/netip has no question for, and those that carry an IPv4 address inside.
+// special are the networks that IANA's special-purpose registries exclude from the public Internet and that net/netip does
+// not test, and those that embed an IPv4 address.
 func special() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("0.0.0.0/8"),       // this network
@@ -62,7 +61,7 @@ func special() []netip.Prefix {
 	}
 }
 
-// Public tells whether a is an address of the public Internet.
+// Public reports whether a is an address of the public Internet.
 func Public(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	return a.IsGlobalUnicast() && !a.IsPrivate() &&

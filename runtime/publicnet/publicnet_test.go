@@ -28,7 +28,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// TestReason: neither the address that was refused nor that of the name server is told.
+// TestReason: neither the address that was refused nor that of the name server is shown.
 func TestReason(t *testing.T) {
 	d := net.Dialer{Control: Deny}
 	_, err := d.DialContext(context.Background(), "tcp", "127.0.0.1:1")

@@ -6,12 +6,11 @@ import (
 	"strconv"
 )
 
-// MaxDepth is how deep arrays and objects may nest: "[]" is one deep. The worker's reader has the
-// same bound, and encodings of such a document fit every stack on the way.
+// MaxDepth bounds the nesting of arrays and objects: "[]" is one deep. The worker's reader has the same bound, so that such
+// documents fit its stack.
 const MaxDepth = 500
 
-// Check tells whether b is one strict JSON document, surrounded by nothing but space.
-// The error is a *SyntaxError. Constant memory, one pass.
+// Check returns an error, a *SyntaxError, unless b is exactly one strict JSON document. It makes one pass in constant memory.
 func Check(b []byte) error {
 	at, reason := scan(b, nil)
 	if reason == "" {
@@ -20,27 +19,27 @@ func Check(b []byte) error {
 	return &SyntaxError{Offset: at, Reason: reason}
 }
 
-// Reasons that more than one place gives.
+// Reasons that several functions give.
 const (
-	reasonEnd     = "unexpected end"
-	reasonChar    = "unexpected character"
-	reasonNumber  = "invalid number"
-	reasonRange   = "number out of the range of a double"
-	reasonUTF8    = "invalid UTF-8"
-	reasonEscape  = "invalid escape"
-	reasonControl = "unescaped control character in string"
-	reasonLone    = "lone surrogate escape"
-	reasonDepth   = "nested too deeply"
-	reasonBOM     = "byte order mark"
-	reasonTail    = "unexpected data after the value"
+	reasonEnd       = "unexpected end"
+	reasonChar      = "unexpected character"
+	reasonNumber    = "invalid number"
+	reasonRange     = "number out of the range of a double"
+	reasonUTF8      = "invalid UTF-8"
+	reasonEscape    = "invalid escape"
+	reasonControl   = "unescaped control character in string"
+	reasonSurrogate = "lone surrogate escape"
+	reasonDepth     = "nested too deeply"
+	reasonBOM       = "byte order mark"
+	reasonTail      = "unexpected data after the value"
 )
 
-// scan is Check without the error value: where it stopped, and why ("" when all is well); lists, if any, are noted.
-// The open containers are bits of a fixed stack (1: object), so hostile nesting costs nothing.
+// scan is Check without the error value: it returns where it stopped, and why ("": valid). It records long lists in lists,
+// unless that is nil. The open containers are bits of a fixed stack (1: object), so deep nesting costs nothing.
 func scan(b []byte, lists *Lists) (int, string) {
 	var open [(MaxDepth + 63) / 64]uint64
 	depth := 0
-	opened, first := 0, 0 // the container that was opened last, and its first value
+	opened, first := 0, 0 // offsets of the container opened last and of its first value
 	i := skipSpace(b, 0)
 	if i == 0 && len(b) >= 3 && b[0] == 0xEF && b[1] == 0xBB && b[2] == 0xBF {
 		return 0, reasonBOM
@@ -72,7 +71,7 @@ value:
 			return len(b), reasonEnd
 		}
 		first = i
-		if b[i] == c+2 { // '}' and ']' stand two after their partners in ASCII
+		if b[i] == c+2 { // in ASCII, '}' and ']' follow their partners by two
 			i++
 			depth--
 			break
@@ -166,7 +165,7 @@ key:
 	goto value
 }
 
-// skipSpace is the first index from i on that holds no JSON space, or len(b).
+// skipSpace returns the first index from i on that is not JSON space, or len(b).
 func skipSpace(b []byte, i int) int {
 	for ; i < len(b); i++ {
 		if c := b[i]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
@@ -180,7 +179,7 @@ func hasWord(b []byte, i int, word string) bool {
 	return len(b)-i >= len(word) && string(b[i:i+len(word)]) == word
 }
 
-// wordEnd finds where a misspelt literal leaves its word.
+// wordEnd returns the first byte at which a misspelt literal differs from its word.
 func wordEnd(b []byte, i int, word string) (int, string) {
 	for k := 0; k < len(word); k++ {
 		if i+k >= len(b) {
@@ -193,8 +192,8 @@ func wordEnd(b []byte, i int, word string) (int, string) {
 	return i, reasonChar
 }
 
-// scanNumbers goes over the numbers that follow one that ends before i in an array, as long as nothing but a comma, and a
-// space maybe, stands between them. It is what long lists are made of.
+// scanNumbers scans the numbers of an array that follow the one before i, as long as only a comma, and perhaps one space,
+// separates them. It is the fast path for long lists.
 func scanNumbers(b []byte, i int) (int, string) {
 	for len(b)-i > 2 && b[i] == ',' {
 		next := i + 1
@@ -212,8 +211,8 @@ func scanNumbers(b []byte, i int) (int, string) {
 	return i, ""
 }
 
-// scanNumber goes over the number that begins at i and returns the index after it. One with a fraction or an exponent is a
-// double wherever it is read, so it has to be in a double's range; a whole number may have any size.
+// scanNumber scans the number at i and returns the index after it. A number with a fraction or an exponent is read as a double
+// everywhere, so it must be in a double's range; an integer may have any size.
 func scanNumber(b []byte, i int) (int, string) {
 	start, far := i, false
 	if b[i] == '-' {
@@ -259,13 +258,13 @@ func scanNumber(b []byte, i int) (int, string) {
 	return i, ""
 }
 
-// nearDigits is how many digits before the point may stand with an exponent of two digits and surely be in a double's range.
+// nearDigits is how many digits before the point are surely in a double's range with an exponent of two digits.
 const nearDigits = 200
 
-// overflows tells whether a number is out of a double's range.
+// overflows reports whether a number is out of a double's range.
 func overflows(number []byte) bool {
 	_, err := strconv.ParseFloat(string(number), 64)
-	return err != nil // nothing but the range, for the form is that of JSON
+	return err != nil // only the range: the syntax is valid
 }
 
 func numberEnd(b []byte, i int) (int, string) {
@@ -275,11 +274,11 @@ func numberEnd(b []byte, i int) (int, string) {
 	return i, reasonNumber
 }
 
-// skipDigits is the first index from i on that holds no digit, or len(b).
+// skipDigits returns the first index from i on that is not a digit, or len(b).
 func skipDigits(b []byte, i int) int {
 	for len(b)-i >= 8 {
-		x := binary.LittleEndian.Uint64(b[i:]) ^ ones*'0' // digits become 0 to 9, all else more
-		m := (x | (x + ones*(0x80-10))) & highs           // a carry marks only bytes above one that is marked
+		x := binary.LittleEndian.Uint64(b[i:]) ^ ones*'0' // digits become 0 to 9, other bytes more
+		m := (x | (x + ones*(0x80-10))) & highs           // a carry can only mark bytes above a marked one
 		if m != 0 {
 			return i + bits.TrailingZeros64(m)>>3
 		}

@@ -11,7 +11,7 @@ import (
 
 // strict is what Check must say, by way of the standard library and plain loops.
 func strict(b []byte) bool {
-	return json.Valid(b) && utf8.Valid(b) && depth(b) <= MaxDepth && !loneSurrogate(b) && !outOfRange(b)
+	return json.Valid(b) && utf8.Valid(b) && depth(b) <= MaxDepth && !unpairedSurrogate(b) && !outOfRange(b)
 }
 
 func depth(b []byte) int {
@@ -50,8 +50,8 @@ func outOfRange(b []byte) bool {
 	}
 }
 
-// loneSurrogate looks at each run of \u escapes of a valid document as UTF-16.
-func loneSurrogate(b []byte) bool {
+// unpairedSurrogate looks at each run of \u escapes of a valid document as UTF-16.
+func unpairedSurrogate(b []byte) bool {
 	high := false // the escape before was a high surrogate
 	for i := 0; i < len(b); i++ {
 		if b[i] == '\\' && b[i+1] == 'u' {
@@ -144,11 +144,11 @@ func TestCheck(t *testing.T) {
 		{`"\x41"`, 2, reasonEscape},
 		{`"\u12g4"`, 5, reasonEscape},
 		{`"\u12`, 5, reasonEnd},
-		{`"\ud800"`, 1, reasonLone},
-		{`"\ud800\n"`, 1, reasonLone},
-		{`"\ud800\u0041"`, 1, reasonLone},
-		{`"\ud800\ud800"`, 1, reasonLone},
-		{`"\udc00"`, 1, reasonLone},
+		{`"\ud800"`, 1, reasonSurrogate},
+		{`"\ud800\n"`, 1, reasonSurrogate},
+		{`"\ud800\u0041"`, 1, reasonSurrogate},
+		{`"\ud800\ud800"`, 1, reasonSurrogate},
+		{`"\udc00"`, 1, reasonSurrogate},
 		{`"\ud800\u12x4"`, 11, reasonEscape},
 		{"\"a\nb\"", 2, reasonControl},
 		{"\"abcdefghijklmnopqrstuvwxyz0123456789\x1f\"", 37, reasonControl},
@@ -158,7 +158,7 @@ func TestCheck(t *testing.T) {
 		{"\"\xed\xa0\x80\"", 1, reasonUTF8},      // a surrogate in UTF-8
 		{"\"é\xf4\x90\x80\x80\"", 3, reasonUTF8}, // above U+10FFFF
 		{"{\"\xff\":1}", 2, reasonUTF8},
-		{"\"é\xff\\x\"", 3, reasonUTF8}, // the first fault is the one that is told
+		{"\"é\xff\\x\"", 3, reasonUTF8}, // the first fault is reported
 		{"\"é\xff\n\"", 3, reasonUTF8},
 		{"\"é\\x\xff\"", 4, reasonEscape},
 		{"\"é\n\xff\"", 3, reasonControl},

@@ -2,10 +2,10 @@ package rawjson
 
 import "strconv"
 
-// SyntaxError says where a document breaks the rules of Check, and how.
+// SyntaxError says where and how a document breaks the rules of Check.
 type SyntaxError struct {
-	Offset int    // the byte at which it can't go on; the length of the document for a missing end
-	Reason string // lower case, without the place: "unexpected end", "invalid UTF-8"
+	Offset int    // of the first invalid byte; the length of the document if its end is missing
+	Reason string // lower case, without the offset: "unexpected end", "invalid UTF-8"
 }
 
 func (e *SyntaxError) Error() string {

@@ -2,23 +2,23 @@ package rawjson
 
 import "math"
 
-// longList is from how many bytes on a list of numbers is worth remembering.
+// longList is the least size in bytes of a list of numbers that is recorded.
 const longList = 256
 
-// maxLists is how many are remembered.
+// maxLists is how many lists are recorded.
 const maxLists = 4
 
-// Lists tells where the first long arrays of numbers stand in a document that was checked, so that readers need not go over
-// them again. The zero value knows of none, which is always right.
+// Lists has the offsets of the first long arrays of numbers in a checked document, so that readers can skip them. The zero
+// value has none, which is always valid.
 type Lists struct {
 	count uint32
 	known [maxLists]listAt
 }
 
-// listAt is where an array stands, with its brackets.
+// listAt has the offsets of an array, with its brackets.
 type listAt struct{ start, end uint32 }
 
-// CheckLists is Check that notes the long arrays of numbers.
+// CheckLists is Check, and records the long arrays of numbers.
 func CheckLists(b []byte) (Lists, error) {
 	var l Lists
 	at, reason := scan(b, &l)
@@ -28,7 +28,7 @@ func CheckLists(b []byte) (Lists, error) {
 	return Lists{}, &SyntaxError{Offset: at, Reason: reason}
 }
 
-// From is what l tells of the part of its document that begins at offset.
+// From returns the lists of the part of the document that begins at offset.
 func (l *Lists) From(offset int) Lists {
 	var part Lists
 	for _, at := range l.known[:l.count] {
@@ -39,10 +39,10 @@ func (l *Lists) From(offset int) Lists {
 	return part
 }
 
-// Is tells whether l knows that from start to end there is an array of numbers.
+// Is reports whether l has an array of numbers from start to end.
 func (l *Lists) Is(start, end int) bool { return end > start && l.end(start) == end }
 
-// end is where the array that begins at start ends, or 0 if l does not know of it.
+// end returns the end of the array that begins at start, or 0 if l does not have it.
 func (l *Lists) end(start int) int {
 	for _, at := range l.known[:l.count] {
 		if int(at.start) == start {

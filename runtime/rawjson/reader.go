@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// Kind is what a JSON value is.
+// Kind is the kind of a JSON value.
 type Kind uint8
 
-// The kinds of value. Invalid is what no value begins with.
+// The kinds of value. KindInvalid: the first byte begins no value.
 const (
 	KindInvalid Kind = iota
 	KindNull
@@ -21,7 +21,7 @@ const (
 
 var kindNames = [...]string{"invalid", "null", "boolean", "number", "string", "array", "object"}
 
-// String is the name that JSON Schema gives the kind; a number is "number".
+// String returns the kind's name in JSON Schema; a number is "number".
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -29,7 +29,7 @@ func (k Kind) String() string {
 	return kindNames[0]
 }
 
-// KindOf tells what the value v is by its first byte.
+// KindOf returns the kind of the value v by its first byte.
 func KindOf(v []byte) Kind {
 	i := skipSpace(v, 0)
 	if i >= len(v) {
@@ -52,28 +52,27 @@ func KindOf(v []byte) Kind {
 	return KindInvalid
 }
 
-// ObjectReader walks over the members of an object. The zero value has none.
+// ObjectReader iterates over the members of an object. The zero value has none.
 type ObjectReader struct{ list }
 
-// ArrayReader walks over the items of an array. The zero value has none.
+// ArrayReader iterates over the items of an array. The zero value has none.
 type ArrayReader struct{ list }
 
-// list is a place inside a container.
+// list is a position inside a container.
 type list struct {
 	b     []byte
-	i     int   // where the next member begins, or the comma before it
-	value int   // where the value last returned begins
+	i     int   // offset of the next member, or of the comma before it
+	value int   // offset of the value returned last
 	lists Lists // of b
 }
 
-// Object begins to read v; a value of another kind has no members.
+// Object returns a reader of v; a value of another kind has no members.
 func Object(v []byte) ObjectReader { return ObjectReader{begin(v, '{')} }
 
-// Array begins to read v; a value of another kind has no items.
+// Array returns a reader of v; a value of another kind has no items.
 func Array(v []byte) ArrayReader { return ArrayReader{begin(v, '[')} }
 
-// ObjectWith is Object for a v of which lists are known: they are not gone over again. Lists of another document make no
-// more sense than bytes that were not checked.
+// ObjectWith is Object for a v with known lists, which it does not scan again. The lists must be of v.
 func ObjectWith(v []byte, lists Lists) ObjectReader {
 	r := Object(v)
 	r.lists = lists
@@ -88,8 +87,8 @@ func begin(v []byte, c byte) list {
 	return list{b: v, i: i + 1}
 }
 
-// Next is the next member: its key as it stands between the quotes (still escaped; see KeyText)
-// and its value without the space around it. ok is false after the last one.
+// Next returns the next member: its key without quotes (still escaped; see KeyText) and its value without surrounding space.
+// ok is false after the last one.
 func (r *ObjectReader) Next() (key, value []byte, ok bool) {
 	b := r.b
 	i := r.member()
@@ -108,7 +107,7 @@ func (r *ObjectReader) Next() (key, value []byte, ok bool) {
 	return key, value, ok
 }
 
-// Next is the next item, without the space around it. ok is false after the last one.
+// Next returns the next item, without surrounding space. ok is false after the last one.
 func (r *ArrayReader) Next() (value []byte, ok bool) {
 	i := r.member()
 	if i >= len(r.b) || r.b[i] == ']' {
@@ -118,10 +117,10 @@ func (r *ArrayReader) Next() (value []byte, ok bool) {
 	return r.take(i)
 }
 
-// Offset is where the value that Next last returned begins in the reader's argument.
+// Offset returns the offset of the last value of Next in the reader's argument.
 func (l *list) Offset() int { return l.value }
 
-// member goes to the next member: over space and the comma.
+// member skips space and the comma before the next member.
 func (l *list) member() int {
 	i := skipSpace(l.b, l.i)
 	if i < len(l.b) && l.b[i] == ',' {
@@ -142,7 +141,7 @@ func (l *list) take(i int) ([]byte, bool) {
 	return l.b[i:end], true
 }
 
-// skipValue is the index after the value at i, over checked bytes.
+// skipValue returns the index after the value at i, in checked bytes.
 func skipValue(b []byte, i int, lists *Lists) int {
 	if i >= len(b) {
 		return i
@@ -161,20 +160,19 @@ func skipValue(b []byte, i int, lists *Lists) int {
 	return i
 }
 
-// skipContainer is the index after the container that begins at i. It needs only count
-// brackets outside of strings, but for the lists that are known.
+// skipContainer returns the index after the container at i. It counts brackets outside strings, and skips known lists.
 func skipContainer(b []byte, i int, lists *Lists) int {
 	depth := 0
 	for i < len(b) {
 		if len(b)-i >= 8 {
 			x := binary.LittleEndian.Uint64(b[i:])
-			// With this bit '[' becomes '{' and ']' becomes '}'; a quote stays one, and the
-			// character that becomes a quote can't stand in checked bytes.
+			// This bit makes '[' a '{' and ']' a '}'. A quote does not change, and the character that becomes a quote is
+			// not in checked bytes.
 			x |= ones * 0x20
 			m := (equal(x, '"') | equal(x, '{') | equal(x, '}')) & highs
 			if m == 0 {
 				i += 8
-				if i < len(b) && b[i]-'0' < 10 { // maybe a long list of numbers
+				if i < len(b) && b[i]-'0' < 10 { // perhaps a long list of numbers
 					i += flat(b[i:])
 				}
 				continue

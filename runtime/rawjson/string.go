@@ -7,39 +7,37 @@ import (
 	"unicode/utf8"
 )
 
-// Eight bytes are looked at as one word. The tests below set the high bit of each byte that
-// passes; a borrow may set it wrongly in bytes above the lowest one that passes, never below, so
-// the lowest set bit is always right ("Bit Twiddling Hacks", S. E. Anderson, "haszero").
+// Eight bytes are tested as one word. A test sets the high bit of each byte that passes. A borrow may set it wrongly in bytes
+// above the lowest one that passes, never below: so the lowest set bit is always right ("Bit Twiddling Hacks", S. E.
+// Anderson, "haszero").
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
 )
 
-// equal marks the bytes of x that are c.
+// equal marks the bytes of x that equal c.
 func equal(x uint64, c byte) uint64 {
 	x ^= ones * uint64(c)
 	return (x - ones) &^ x
 }
 
-// special marks the bytes that interrupt the reading of a string: the quote, the backslash and
-// control characters.
+// special marks the bytes that are not plain text of a string: the quote, the backslash and control characters.
 func special(x uint64) uint64 {
 	below := (x - ones*0x20) &^ x
 	return (below | equal(x, '"') | equal(x, '\\')) & highs
 }
 
-// run is how many bytes plain looks at together.
+// run is how many bytes plain tests at a time.
 const run = 256
 
-// After so many words without anything special a long run is tried for.
+// After this many words without a special byte, scanString tries plain.
 const (
 	minWait = 4
 	maxWait = 64
 )
 
-// plain goes over as much of b as has nothing special in it, in whole runs, and tells whether there is anything but
-// ASCII in that. The two bytes that end or interrupt a string are looked for by what the runtime has for it, which takes 32
-// bytes at a time; what is left, control characters, takes few steps a word.
+// plain returns how much of b, in whole runs, has no special byte, and whether it has bytes other than ASCII. The quote and
+// the backslash are found by the runtime's assembler, 32 bytes at a time; control characters take few steps a word.
 func plain(b []byte) (n int, foreign uint64) {
 	for len(b)-n >= run {
 		block := b[n : n+run]
@@ -63,16 +61,16 @@ func plain(b []byte) (n int, foreign uint64) {
 	return n, foreign
 }
 
-// scanString goes over the rest of a string from i, the byte after its opening quote, and returns
-// the index after its closing quote, or the place of a fault and its reason.
+// scanString scans the rest of a string from i, the byte after its opening quote. It returns the index after its closing
+// quote, or the offset and reason of a fault.
 func scanString(b []byte, i int) (int, string) {
 	start := i
-	foreign := uint64(0) // its high bits tell whether anything but ASCII was met
+	foreign := uint64(0) // high bits are set if there was a byte other than ASCII
 	wait := minWait
 	for {
 		for n := 0; len(b)-i >= 8; n++ {
 			if n > wait && len(b)-i >= run {
-				// A long plain run (base64) may be. Where there was none, the next is looked for later.
+				// This may be a long plain run (base64). If not, the next attempt comes later.
 				ran, other := plain(b[i:])
 				foreign |= other
 				i += ran
@@ -122,8 +120,7 @@ func scanString(b []byte, i int) (int, string) {
 	}
 }
 
-// scanned ends the reading of a string at i, where reason stands unless a fault in the encoding of
-// b[start:i] comes before it.
+// scanned ends the scan of a string at i with reason, unless b[start:i] is invalid UTF-8.
 func scanned(b []byte, start, i int, foreign uint64, reason string) (int, string) {
 	if foreign&highs != 0 && !utf8.Valid(b[start:i]) {
 		for start < i {
@@ -141,8 +138,7 @@ func scanned(b []byte, start, i int, foreign uint64, reason string) (int, string
 	return i, reason
 }
 
-// scanEscape goes over the escape at i (its backslash) and returns the index after it; an escaped
-// surrogate pair counts as one.
+// scanEscape scans the escape at i (its backslash) and returns the index after it. An escaped surrogate pair is one escape.
 func scanEscape(b []byte, i int) (int, string) {
 	if i+1 >= len(b) {
 		return len(b), reasonEnd
@@ -162,17 +158,17 @@ func scanEscape(b []byte, i int) (int, string) {
 	case u < surrogates || u > lowMax:
 		return i + 6, ""
 	case u >= lowMin:
-		return i, reasonLone
+		return i, reasonSurrogate
 	}
 	if i+7 >= len(b) || b[i+6] != '\\' || b[i+7] != 'u' {
-		return i, reasonLone
+		return i, reasonSurrogate
 	}
 	low, ok := hex4(b, i+8)
 	if !ok {
 		return hexEnd(b, i+8)
 	}
 	if low < lowMin || low > lowMax {
-		return i, reasonLone
+		return i, reasonSurrogate
 	}
 	return i + 12, ""
 }
@@ -210,7 +206,7 @@ func hexDigit(c byte) (rune, bool) {
 	return 0, false
 }
 
-// hexEnd finds the first byte from i on that is no hexadecimal digit.
+// hexEnd returns the first index from i on that is not a hexadecimal digit.
 func hexEnd(b []byte, i int) (int, string) {
 	for ; i < len(b); i++ {
 		if _, ok := hexDigit(b[i]); !ok {
@@ -220,11 +216,11 @@ func hexEnd(b []byte, i int) (int, string) {
 	return len(b), reasonEnd
 }
 
-// maxPiece is how many bytes are gone over without a chance for Go's scheduler.
+// maxPiece is how many bytes are scanned without a preemption point for Go's scheduler.
 const maxPiece = 256 << 10
 
-// skipString is the index after the string whose first byte inside the quotes is at i, over
-// checked bytes; len(b) where it has no end.
+// skipString returns the index after the string whose first byte inside the quotes is at i, in checked bytes; len(b) if it
+// has no end.
 func skipString(b []byte, i int) int {
 	start := i
 	for {
@@ -237,8 +233,8 @@ func skipString(b []byte, i int) int {
 			i += 8
 		}
 		{
-			// Not short: the assembler of the standard library is faster from here on. It cannot be interrupted, and the
-			// collector waits for it: hence piece by piece.
+			// For a long string the standard library's assembler is faster. It cannot be preempted, and the garbage collector
+			// waits for it, so the string is scanned in pieces.
 			n := bytes.IndexByte(b[i:min(i+maxPiece, len(b))], '"')
 			if n < 0 {
 				if i += maxPiece; i >= len(b) {
@@ -249,7 +245,7 @@ func skipString(b []byte, i int) int {
 			i += n
 		}
 	quote:
-		// The quote is escaped when an odd number of backslashes stands before it.
+		// The quote is escaped if an odd number of backslashes precedes it.
 		j := i
 		for j > start && b[j-1] == '\\' {
 			j--

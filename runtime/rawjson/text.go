@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// Text is the text of the string value raw (with its quotes).
+// Text returns the text of the string value raw (with its quotes).
 func Text(raw []byte) string {
 	if len(raw) < 2 {
 		return ""
@@ -14,8 +14,7 @@ func Text(raw []byte) string {
 	return KeyText(raw[1 : len(raw)-1])
 }
 
-// KeyText is the text of a key as ObjectReader gives it, or of what stands between the quotes of
-// a string.
+// KeyText returns the text of a key from ObjectReader, or of a string without its quotes.
 func KeyText(key []byte) string {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return string(key)
@@ -25,12 +24,12 @@ func KeyText(key []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
-// KeyIs tells whether the text of key is name.
+// KeyIs reports whether the text of key is name.
 func KeyIs(key []byte, name string) bool {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return string(key) == name
 	}
-	// Each character takes at most six times its size when escaped.
+	// An escaped character is at most six times as long.
 	if len(key) > 6*len(name) || len(key) < len(name) {
 		return false
 	}
@@ -38,7 +37,7 @@ func KeyIs(key []byte, name string) bool {
 	return string(AppendText(space[:0], key)) == name
 }
 
-// AppendText appends the text of key, as KeyText gives it.
+// AppendText appends the text of key; see KeyText.
 func AppendText(dst, key []byte) []byte {
 	for {
 		n := bytes.IndexByte(key, '\\')
@@ -69,7 +68,7 @@ func AppendText(dst, key []byte) []byte {
 	}
 }
 
-// unicodeEscape reads what follows a \u, and a second escape where the first is a high surrogate.
+// unicodeEscape reads the digits after a \u, and a second escape if the first is a high surrogate.
 func unicodeEscape(b []byte) (rune, []byte) {
 	r, ok := hex4(b, 0)
 	if !ok {
@@ -77,7 +76,7 @@ func unicodeEscape(b []byte) (rune, []byte) {
 	}
 	b = b[4:]
 	if r < surrogates || r >= lowMin || len(b) < 6 {
-		return r, b // utf8.AppendRune turns a lone surrogate to U+FFFD
+		return r, b // utf8.AppendRune writes U+FFFD for a lone surrogate
 	}
 	low, ok := hex4(b, 2)
 	if !ok {
@@ -86,8 +85,7 @@ func unicodeEscape(b []byte) (rune, []byte) {
 	return (r-surrogates)<<10 + (low - lowMin) + 0x10000, b[6:]
 }
 
-// AppendQuoted appends s as a JSON string. What is not UTF-8 in s becomes U+FFFD, one for each
-// byte, so that the result always passes Check.
+// AppendQuoted appends s as a JSON string. Each invalid byte of UTF-8 becomes U+FFFD, so that the result always passes Check.
 func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -116,7 +114,7 @@ func AppendQuoted(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// AppendQuotedBytes is AppendQuoted for bytes, without a copy of them.
+// AppendQuotedBytes is AppendQuoted for bytes, which it does not copy.
 func AppendQuotedBytes(dst, s []byte) []byte {
 	return AppendQuoted(dst, unsafe.String(unsafe.SliceData(s), len(s)))
 }

@@ -43,7 +43,7 @@ func TestAgrees(t *testing.T) {
 	}
 }
 
-// byLibrary has the oracle judge the one property of s.
+// byLibrary validates the one property of s with the oracle.
 func byLibrary(t *testing.T, openapi []byte, s *Schema) *foreign {
 	t.Helper()
 	d, err := readDocument(openapi)
@@ -65,11 +65,11 @@ func byLibrary(t *testing.T, openapi []byte, s *Schema) *foreign {
 	return f
 }
 
-func problemsOf(judge interface {
+func problemsOf(part interface {
 	explain(*report, string, []byte)
 }, raw []byte) []string {
 	var r report
-	judge.explain(&r, "x", raw)
+	part.explain(&r, "x", raw)
 	var list []string
 	for _, p := range r.problems {
 		list = append(list, fmt.Sprintf("%s %s %s", p.Type, p.Loc[2], p.Msg))

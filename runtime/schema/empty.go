@@ -2,13 +2,13 @@ package schema
 
 import "pinion/runtime/rawjson"
 
-// emptyText is what web forms send for a file that was not chosen.
+// emptyText is what web forms send for an empty file field.
 const emptyText = `""`
 
-// withoutEmptyFiles is input with null for each file that a client left empty, where the schema takes null; where it does not,
-// but lets the field be absent, the field is left out. ok tells whether there was any. Only an input that is not valid needs this.
+// withoutEmptyFiles replaces each empty file by null if the schema accepts null, else removes the field if it may be absent.
+// ok reports whether there was one. Only invalid inputs need this.
 func (s *Schema) withoutEmptyFiles(input []byte, spans []span) (out []byte, ok bool) {
-	replaced := make(map[int][]byte) // by field; nil: it is left out
+	replaced := make(map[int][]byte) // by field; nil: removed
 	for i := range s.fields {
 		f, at := &s.fields[i], spans[i]
 		if at.end == 0 || !f.node.hasURI {
@@ -43,8 +43,8 @@ func (s *Schema) withoutEmptyFiles(input []byte, spans []span) (out []byte, ok b
 	}
 }
 
-// withoutEmpty is the value that the field is to have instead of raw, nil for none; ok tells whether it is to have another.
-// A list of files of which none was chosen comes as an empty text, or as a list with one.
+// withoutEmpty returns the value that replaces raw, nil for none; ok reports whether raw is replaced. Forms send an empty list
+// of files as an empty text, or as a list with one.
 func (f *field) withoutEmpty(raw []byte) (value []byte, ok bool) {
 	isEmpty := string(raw) == emptyText
 	if rawjson.KindOf(raw) == rawjson.KindArray {
@@ -63,7 +63,7 @@ func (f *field) withoutEmpty(raw []byte) (value []byte, ok bool) {
 	return nil, f.mayBeAbsent
 }
 
-// withoutEmptyItems is the list raw with null for its empty files, where the items may be null.
+// withoutEmptyItems replaces the empty files of the list raw by null, if its items may be null.
 func (n *node) withoutEmptyItems(raw []byte) (out []byte, changed bool) {
 	out = append(out, '[')
 	i := 0
@@ -82,7 +82,7 @@ func (n *node) withoutEmptyItems(raw []byte) (out []byte, changed bool) {
 	}
 }
 
-// isOneEmpty tells whether raw is a list of one empty text.
+// isOneEmpty reports whether raw is a list of one empty text.
 func isOneEmpty(raw []byte) bool {
 	r := rawjson.Array(raw)
 	first, _ := r.Next()

@@ -10,21 +10,20 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// maxProblems is how many value problems one answer lists: a list of a million wrong items needs
-// no million entries.
+// maxProblems bounds the value problems of an answer: a list may have a million invalid items.
 const maxProblems = 100
 
 // report collects problems.
 type report struct {
 	problems []predict.Problem
 	more     bool // there were more than maxProblems
-	stop     bool // looking further would cost too much
-	secret   bool // the values at hand must not be shown
-	quiet    bool // only whether there is a problem is of interest
-	kinds    bool // values are named by their kind
+	stop     bool // a further search would cost too much
+	secret   bool // the current values must not be shown
+	quiet    bool // only find out whether there is a problem
+	kinds    bool // messages show kinds, not values
 }
 
-// add enters a problem of the value raw; format has one %s for it.
+// add adds a problem of the value raw; the first %s of format is the value.
 func (r *report) add(field string, raw []byte, format string, args ...any) {
 	if r.quiet {
 		r.stop = true
@@ -38,7 +37,7 @@ func (r *report) add(field string, raw []byte, format string, args ...any) {
 		shown = show(raw)
 	}
 	if format == msgURL {
-		shown = predict.HideCredentials(shown)
+		shown = predict.RedactCredentials(shown)
 	}
 	r.addText(rootOr(field), predict.TypeValue, fmt.Sprintf(format, append([]any{shown}, args...)...))
 }
@@ -55,7 +54,7 @@ func (r *report) addText(field, kind, msg string) {
 	r.problems = append(r.problems, problem(field, kind, msg))
 }
 
-// full tells whether there is no use in looking for more.
+// full reports whether the search may stop.
 func (r *report) full() bool { return r.more || r.stop }
 
 func problem(field, kind, msg string) predict.Problem {
@@ -64,7 +63,7 @@ func problem(field, kind, msg string) predict.Problem {
 
 const missingText = "Field required"
 
-// The messages, but for those of bounds and of rare keywords; the first %s is the value.
+// The messages, except those of bounds and of rare keywords. The first %s is the value.
 const (
 	msgType        = "%s is not of type %s"
 	msgTypes       = "%s is not of types %s"
@@ -79,7 +78,7 @@ const (
 	msgAnyOf       = "%s is not valid under any of the schemas listed in the 'anyOf' keyword"
 )
 
-// limit is the message of a bound: four keywords, one sentence.
+// message returns the message of one of the four bounds.
 func (b *bound) message() string {
 	than, end := "less than", "minimum"
 	if b.upper {
@@ -91,7 +90,7 @@ func (b *bound) message() string {
 	return "%s is " + than + " the " + end + " of %s"
 }
 
-// count is "1 character", "2 characters".
+// count returns "1 character", "2 characters".
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -99,8 +98,7 @@ func count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// explain enters what is wrong with raw. What fails its type, enum or URL is not looked at
-// further: the rest would only say it again.
+// explain adds the problems of raw. After a wrong type, enum or URL it stops: more problems would repeat the first.
 func (n *node) explain(r *report, field string, raw []byte) {
 	kind := rawjson.KindOf(raw)
 	switch {
@@ -148,7 +146,7 @@ func (n *node) explain(r *report, field string, raw []byte) {
 	}
 }
 
-// accepts is the exact verdict.
+// accepts reports exactly whether raw is valid; see valid.
 func (n *node) accepts(raw []byte) bool {
 	if n.rare == nil && n.valid(raw) {
 		return true
@@ -158,7 +156,7 @@ func (n *node) accepts(raw []byte) bool {
 	return !r.stop
 }
 
-// accepting tells how many of the branches accept raw, as far as two.
+// accepting returns how many of the branches accept raw, at most two.
 func accepting(branches []*node, raw []byte) int {
 	n := 0
 	for _, branch := range branches {
@@ -199,7 +197,7 @@ func (n *node) explainString(r *report, field string, raw []byte) {
 	switch ok, err := n.pattern.match(text); {
 	case err != nil:
 		r.add(field, raw, msgPatternSlow, n.pattern.text)
-		r.stop = true // a list of such values would hold the server for as long as it is
+		r.stop = true // a list of such values would take too long
 	case !ok:
 		r.add(field, raw, msgPattern, n.pattern.text)
 	}
@@ -227,7 +225,7 @@ func (n *node) explainArray(r *report, field string, raw []byte) {
 	}
 }
 
-// item is the schema of the item at a place, or nil.
+// item returns the schema of the item at that index, or nil.
 func (n *node) item(at int) *node {
 	if n.rare != nil && at < len(n.rare.prefix) {
 		return n.rare.prefix[at]
@@ -235,7 +233,7 @@ func (n *node) item(at int) *node {
 	return n.items
 }
 
-// below is the path of a member of field.
+// below returns the path of a member of field.
 func below(field, member string) string {
 	if field == "" {
 		return member
@@ -243,7 +241,7 @@ func below(field, member string) string {
 	return field + "/" + member
 }
 
-// members is what an object holds once the last of equal keys has won, in order.
+// members returns the members of an object in order. Of equal keys the last counts.
 func members(raw []byte) (keys []string, values map[string][]byte) {
 	values = map[string][]byte{}
 	for o := rawjson.Object(raw); ; {
@@ -284,7 +282,7 @@ func (n *node) explainObject(r *report, field string, raw []byte) {
 	}
 }
 
-// member is the schemas of the member of that key, and whether it has one of its own.
+// member returns the schemas for the member with that key. known: a property or a pattern names it.
 func (n *node) member(key string) (parts []*node, known bool) {
 	if i := slices.IndexFunc(n.properties, func(p property) bool { return p.name == key }); i >= 0 {
 		parts = append(parts, n.properties[i].node)
@@ -306,7 +304,7 @@ func addMissing(r *report, field, name string) {
 	r.addText(below(field, pointer(name)), predict.TypeMissing, missingText)
 }
 
-// rootOr is field, or the name of the input as a whole.
+// rootOr returns field, or the name of the whole input.
 func rootOr(field string) string {
 	if field == "" {
 		return rootField
@@ -314,7 +312,7 @@ func rootOr(field string) string {
 	return field
 }
 
-// unexpectedText is the message for keys that a closed object does not know.
+// unexpectedText is the message for unknown keys of a closed object.
 func unexpectedText(keys []string) string {
 	slices.Sort(keys)
 	were := "was"

@@ -8,11 +8,10 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Form is input, a JSON object, with the fields of a form added to it; a field goes before a member of the same
-// name. A form writes all values as text, so each is read by the type that the schema says: "3" is a number for
-// an integer and a text for a string; arrays and objects are written as JSON; several values of one name are a list,
-// and one value stands alone in the list that the schema asks for. What cannot be read stays text, so that
-// Prepare can say what is wrong with it.
+// Form returns input, a JSON object, with the fields of a form. A field replaces a member of the same name. A form's values
+// are text, so each is read by its type in the schema: "3" is a number for an integer, and a text for a string. Arrays and
+// objects are JSON. Several values of one name are a list, and so is a single value where the schema requires a list. A
+// value that cannot be read stays text, so that Prepare reports it.
 func (s *Schema) Form(input []byte, fields []predict.FormField) []byte {
 	if len(fields) == 0 {
 		return input
@@ -32,14 +31,14 @@ func (s *Schema) Form(input []byte, fields []predict.FormField) []byte {
 	for _, f := range fields {
 		values := named[f.Name]
 		if values == nil {
-			continue // written with the first of them
+			continue // written with the first one of that name
 		}
 		named[f.Name] = nil
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
 		out = append(rawjson.AppendQuoted(out, f.Name), ':')
-		n := &node{} // of an unknown field, which will be dropped
+		n := &node{} // an unknown field, which Prepare drops
 		if at := slices.IndexFunc(s.fields, func(known field) bool { return known.name == f.Name }); at >= 0 {
 			n = s.fields[at].node
 		}
@@ -48,12 +47,12 @@ func (s *Schema) Form(input []byte, fields []predict.FormField) []byte {
 	return append(out, '}')
 }
 
-// appendForm appends the values of one field as n wants them.
+// appendForm appends the values of one field in the type of n.
 func (n *node) appendForm(out []byte, values []predict.FormField) []byte {
 	kinds := n.kinds()
 	const text, array = 1 << rawjson.KindString, 1 << rawjson.KindArray
 	one := &values[0]
-	listed := kinds&array != 0 && kinds&text == 0 // nothing but a list will do
+	listed := kinds&array != 0 && kinds&text == 0 // n requires a list
 	switch {
 	case len(values) > 1:
 	case listed && one.Form == predict.FieldText && isJSON(one.Value, rawjson.KindArray),
@@ -78,7 +77,7 @@ func (n *node) appendField(out []byte, f *predict.FormField) []byte {
 	return n.appendText(out, f.Value)
 }
 
-// appendText appends a text as the value that n wants.
+// appendText appends a text in the type of n.
 func (n *node) appendText(out, text []byte) []byte {
 	kinds := n.kinds()
 	takes := func(k rawjson.Kind) bool { return kinds&(1<<k) != 0 }
@@ -98,7 +97,7 @@ func (n *node) appendText(out, text []byte) []byte {
 	case takes(rawjson.KindNull) && (len(trimmed) == 0 || string(trimmed) == "null"):
 		return append(out, "null"...)
 	case literal:
-		return append(out, trimmed...) // the wrong one: Prepare says why
+		return append(out, trimmed...) // of the wrong kind: Prepare reports it
 	}
 	return rawjson.AppendQuotedBytes(out, text)
 }
@@ -107,12 +106,12 @@ func isJSON(text []byte, kind rawjson.Kind) bool {
 	return rawjson.KindOf(text) == kind && rawjson.Check(bytes.TrimSpace(text)) == nil
 }
 
-// isWord tells whether text is one of the words, in letters of any case.
+// isWord reports whether text is one of the words, in any case.
 func isWord(text []byte, words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return bytes.EqualFold(text, []byte(word)) })
 }
 
-// kinds are the kinds of value that n says it takes, a bit for each rawjson.Kind; 0 where it says nothing.
+// kinds returns the kinds of value that n accepts, a bit for each rawjson.Kind; 0: not specified.
 func (n *node) kinds() uint16 {
 	kinds := n.types.kinds
 	for _, part := range n.allOf {
@@ -131,7 +130,7 @@ func (n *node) kinds() uint16 {
 	return kinds
 }
 
-// choices are the schemas of which one is to hold.
+// choices returns the schemas of which one must hold.
 func (n *node) choices() []*node {
 	if n.rare == nil {
 		return n.anyOf
@@ -139,7 +138,7 @@ func (n *node) choices() []*node {
 	return slices.Concat(n.anyOf, n.rare.oneOf)
 }
 
-// formItem is the schema of the items of the list that n takes.
+// formItem returns the schema of the items of the list that n accepts.
 func (n *node) formItem() *node {
 	if n.items != nil {
 		return n.items

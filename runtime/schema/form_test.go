@@ -27,7 +27,7 @@ func formOf(t *testing.T, s *Schema, input string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		f := predict.FormField{Name: pairs[i], Value: []byte(pairs[i+1])}
 		switch {
-		case predict.IsStandIn(f.Value):
+		case predict.IsPlaceholder(f.Value):
 			f.Form = predict.FieldFile
 		case strings.HasPrefix(pairs[i+1], "json:"):
 			f.Form, f.Value = predict.FieldJSON, f.Value[len("json:"):]
@@ -87,7 +87,7 @@ func TestFormJoinsFields(t *testing.T) {
 
 func TestAttachedFilesStandWhereFilesMay(t *testing.T) {
 	s := formSchemaOf(t)
-	zero, one := string(predict.AppendStandIn(nil, 0, `a"b.png`)), string(predict.AppendStandIn(nil, 1, ""))
+	zero, one := string(predict.AppendPlaceholder(nil, 0, `a"b.png`)), string(predict.AppendPlaceholder(nil, 1, ""))
 	for _, c := range []struct {
 		pairs []string
 		files []string // field and number
@@ -111,7 +111,7 @@ func TestAttachedFilesStandWhereFilesMay(t *testing.T) {
 				what = string(rune('0' + f.Attached))
 			}
 			got = append(got, f.Field+" "+what)
-			if raw := p.Input[f.Start:f.End]; f.URL == "" && !predict.IsStandIn(raw) {
+			if raw := p.Input[f.Start:f.End]; f.URL == "" && !predict.IsPlaceholder(raw) {
 				t.Errorf("%q: a file stands at %q", c.pairs, raw)
 			}
 		}
@@ -123,7 +123,7 @@ func TestAttachedFilesStandWhereFilesMay(t *testing.T) {
 
 func TestAttachedFilesElsewhereAreRefused(t *testing.T) {
 	s := formSchemaOf(t)
-	file := string(predict.AppendStandIn(nil, 0, `a "b".txt`))
+	file := string(predict.AppendPlaceholder(nil, 0, `a "b".txt`))
 	for input, want := range map[string]string{
 		`{"s":` + file + `}`:                  `body.input.s: file "a \"b\".txt" is given for an input that takes no file`,
 		`{"any":{"x":[1,` + file + `]}}`:      `body.input.any: file "a \"b\".txt" is given for an input that takes no file`,
@@ -139,7 +139,7 @@ func TestAttachedFilesElsewhereAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzForm holds that a form always becomes strict JSON, in which no text is a stand-in.
+// FuzzForm holds that a form always becomes strict JSON, in which no text is a placeholder.
 func FuzzForm(f *testing.F) {
 	f.Add("i", "3", "l", "[1]")
 	f.Add("fs", "data:,x", "fs", "\"\x000:x\"")

@@ -36,7 +36,7 @@ func FuzzPrepare(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) { checkPrepare(t, s, input, "k") })
 }
 
-// checkPrepare holds what is true of Prepare and Redact whatever the input. The field secret, where
+// checkPrepare holds what is true of Prepare and Redact for any input. The field secret, where
 // there is one, is all that s hides.
 func checkPrepare(t *testing.T, s *Schema, input []byte, secret string) {
 	var object map[string]json.RawMessage
@@ -100,7 +100,7 @@ func checkPrepareWith(t *testing.T, s *Schema, input []byte, want Prepared, want
 	}
 }
 
-// FuzzCompile gives hostile schemas: each must compile to something that judges, or be refused.
+// FuzzCompile gives hostile schemas: each must compile to a schema that validates, or be refused.
 func FuzzCompile(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":["string","null"],"pattern":"^a","minLength":1}`, `{"oneOf":[{"const":1},false,{"enum":[[1]]}],"x-order":0}`,

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// annotation tells whether a keyword says nothing about which values are valid.
+// annotation reports whether a keyword does not restrict values.
 func annotation(keyword string) bool {
 	switch keyword {
 	case "title", "description", "default", "deprecated", "example", "examples", "readOnly", "writeOnly",
@@ -19,9 +19,8 @@ func annotation(keyword string) bool {
 	return strings.HasPrefix(keyword, "x-")
 }
 
-// rareKeyword compiles a keyword that the SDK never writes. What is no keyword says nothing, as
-// JSON Schema has it; what is one and can't be judged is refused, for a model should not get what
-// its schema forbids.
+// rareKeyword compiles a keyword that the SDK never writes. By JSON Schema, unknown words are ignored. A known but unsupported
+// keyword is an error, because a model must not get a value that its schema forbids.
 func (d *document) rareKeyword(n *node, keyword string, v any) (err error) {
 	k := n.rare
 	if k == nil {
@@ -35,7 +34,7 @@ func (d *document) rareKeyword(n *node, keyword string, v any) (err error) {
 		number, _ := v.(json.Number)
 		value := new(big.Rat)
 		if number != "" && !huge([]byte(number)) {
-			value.SetString(string(number)) // stays 0 where it fails
+			value.SetString(string(number)) // stays 0 after an error
 		}
 		if value.Sign() <= 0 {
 			return fmt.Errorf("%s is not a number above 0", jsonText(v))
@@ -167,7 +166,7 @@ func (d *document) object(n *node, m map[string]any) error {
 	return nil
 }
 
-// place is where s stands in list, or the length of list.
+// place returns the index of s in list, or the length of list.
 func place(list []string, s string) int {
 	if i := slices.Index(list, s); i >= 0 {
 		return i

@@ -2,8 +2,8 @@ package schema
 
 import "slices"
 
-// mark finishes the nodes that roots reach, and returns them: it tells each node what lies below it. It reports whether a
-// schema contains itself without going into a member or an item, which no value could satisfy and no walk would end in.
+// mark finishes the nodes that roots reach, and returns them: it sets hasURI and hasSecret of each. endless: a schema contains
+// itself without a member or item between, so no value could be checked.
 func mark(roots []*node) (all []*node, endless bool) {
 	seen := map[*node]bool{}
 	var gather func(n *node)
@@ -41,25 +41,25 @@ func mark(roots []*node) (all []*node, endless bool) {
 	return all, false
 }
 
-// cyclic tells whether a node among all judges the same value by way of itself.
+// cyclic reports whether a node among all applies itself to the same value.
 func cyclic(all []*node) bool {
 	const open, done = 1, 2
 	state := map[*node]int{}
-	var visit func(n *node) bool
-	visit = func(n *node) bool {
+	var walk func(n *node) bool
+	walk = func(n *node) bool {
 		state[n] = open
 		for _, child := range n.inPlace() {
-			if state[child] == open || state[child] == 0 && visit(child) {
+			if state[child] == open || state[child] == 0 && walk(child) {
 				return true
 			}
 		}
 		state[n] = done
 		return false
 	}
-	return slices.ContainsFunc(all, func(n *node) bool { return state[n] == 0 && visit(n) })
+	return slices.ContainsFunc(all, func(n *node) bool { return state[n] == 0 && walk(n) })
 }
 
-// inPlace are the schemas that judge the same value as n.
+// inPlace returns the schemas that apply to the same value as n.
 func (n *node) inPlace() []*node {
 	list := append(append([]*node{}, n.allOf...), n.anyOf...)
 	if n.rare != nil {
@@ -68,7 +68,7 @@ func (n *node) inPlace() []*node {
 	return list
 }
 
-// children are all schemas directly below n.
+// children returns all schemas directly below n.
 func (n *node) children() []*node {
 	list := n.inPlace()
 	for _, p := range n.properties {

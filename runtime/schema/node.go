@@ -7,11 +7,11 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// node is one schema, compiled. Its zero value accepts everything. A nil pattern, bound or node is
-// a keyword that is not there; so is a length of -1.
+// node is a compiled schema. The zero value accepts everything. A nil pattern, bound or node, and a length of -1, stand for an
+// absent keyword.
 type node struct {
 	types    types
-	nullable bool     // null is accepted whatever else is said
+	nullable bool     // null is accepted in any case
 	enum     []any    // as decoded, numbers as json.Number, arrays and objects as compound
 	uri      bool     // a string must be an http, https or data URL
 	secret   bool     // values are never shown
@@ -25,17 +25,16 @@ type node struct {
 
 	items      *node
 	properties []property
-	additional *node // for the keys that are not in properties
+	additional *node // for keys that are not in properties
 	closed     bool  // other keys are refused
 	required   uint64
 
-	rare *rare // keywords that the SDK never writes, or nil
+	rare *rare // keywords that the SDK never writes; nil: none
 
-	hasURI, hasSecret bool // it, or a node below it, is one
+	hasURI, hasSecret bool // uri or secret, here or below
 }
 
-// property is a member that an object's schema names. Required ones come first: the bit i of
-// node.required belongs to properties[i].
+// property is a member that an object's schema names. Required ones come first: bit i of node.required is for properties[i].
 type property struct {
 	name string
 	node *node
@@ -63,13 +62,13 @@ type types struct {
 
 // bound is one of minimum, maximum, exclusiveMinimum and exclusiveMaximum.
 type bound struct {
-	text      string // as the schema has it
+	text      string // as in the schema
 	value     decimal
 	upper     bool
 	exclusive bool
 }
 
-// holds tells whether d keeps the bound.
+// holds reports whether d is within the bound.
 func (b *bound) holds(d decimal) bool {
 	c := d.compare(b.value)
 	if b.upper {
@@ -78,7 +77,7 @@ func (b *bound) holds(d decimal) bool {
 	return c > 0 || c == 0 && !b.exclusive
 }
 
-// find is the property of that key, or nil.
+// find returns the property with that key, or nil.
 func (n *node) find(key []byte) (int, *node) {
 	for i := range n.properties {
 		if rawjson.KeyIs(key, n.properties[i].name) {
@@ -88,9 +87,8 @@ func (n *node) find(key []byte) (int, *node) {
 	return -1, nil
 }
 
-// valid tells whether raw keeps n, without a word why and without allocating. It never says so
-// wrongly; it may refuse what is right where an object holds a key twice and only the last one
-// counts. explain knows better.
+// valid reports whether raw is valid, without a reason and without allocations. true is always right. false may be wrong for
+// an object with equal keys, of which only the last counts; explain is exact.
 func (n *node) valid(raw []byte) bool {
 	if n.rare != nil {
 		return n.accepts(raw)
@@ -133,7 +131,7 @@ func (n *node) valid(raw []byte) bool {
 	return len(n.anyOf) == 0
 }
 
-// accept tells whether the type keyword lets a value pass.
+// accept reports whether the type keyword accepts a value.
 func (t *types) accept(kind rawjson.Kind, raw []byte) bool {
 	if t.kinds == 0 {
 		return true
@@ -153,7 +151,7 @@ func isInteger(raw []byte) bool {
 	return true
 }
 
-// listed tells whether raw is one of the enum. Numbers are equal by value.
+// listed reports whether raw is one of the enum. Numbers are compared by value.
 func (n *node) listed(kind rawjson.Kind, raw []byte) bool {
 	for _, option := range n.enum {
 		switch option := option.(type) {
@@ -195,7 +193,7 @@ func (n *node) validString(text []byte) bool {
 
 func (n *node) validLength(text []byte) bool {
 	if n.minLength < 0 && (n.maxLength < 0 || len(text) <= n.maxLength) {
-		return true // never more characters than bytes
+		return true // there are never more characters than bytes
 	}
 	size := length(text)
 	return size >= n.minLength && (n.maxLength < 0 || size <= n.maxLength)
@@ -231,14 +229,14 @@ func (n *node) validArray(raw []byte) bool {
 	return count >= n.minItems && (n.maxItems < 0 || count <= n.maxItems)
 }
 
-// validNumbers tells whether raw, an array of nothing but numbers, keeps n, as long as n says no more than that of arrays.
+// validNumbers reports whether raw, an array of only numbers, is valid, if n only restricts numbers and lengths.
 func (n *node) validNumbers(raw []byte) bool {
 	return n.rare == nil && n.enum == nil && len(n.allOf) == 0 && len(n.anyOf) == 0 &&
 		n.types.accept(rawjson.KindArray, raw) && n.fitNumbers(raw)
 }
 
-// fitNumbers tells whether the items of raw, an array of nothing but numbers, and their number keep n. It is several times
-// as fast as asking for each.
+// fitNumbers reports whether the items of raw, an array of only numbers, and their count are valid. It is several times as
+// fast as a check of each item.
 func (n *node) fitNumbers(raw []byte) bool {
 	if n.items != nil && (!n.items.takesNumbers() || n.items.types.whole && !rawjson.Whole(raw)) {
 		return false
@@ -250,7 +248,7 @@ func (n *node) fitNumbers(raw []byte) bool {
 	return count >= n.minItems && (n.maxItems < 0 || count <= n.maxItems)
 }
 
-// takesNumbers tells whether every number keeps n, or every whole one, so that it needs not be asked for each.
+// takesNumbers reports whether n accepts every number, or every integer, so that items need no check.
 func (n *node) takesNumbers() bool {
 	return n.rare == nil && n.enum == nil && len(n.bounds) == 0 && len(n.allOf) == 0 && len(n.anyOf) == 0 &&
 		(n.types.kinds == 0 || n.types.kinds&(1<<rawjson.KindNumber) != 0)

@@ -1,15 +1,15 @@
 package schema
 
-// decimal is a JSON number as it was written, read so that it compares exactly whatever its size:
-// the value is 0.d1d2d3… times ten to the power exp. It holds no copy of the digits.
+// decimal is a JSON number of any size that compares exactly: its value is 0.d1d2d3… times ten to the power exp. It does not
+// copy the digits.
 type decimal struct {
-	digits   []byte // from the first digit that is not 0 to the last; may hold the point; empty: zero
+	digits   []byte // from the first nonzero digit to the last; may have the point; empty: zero
 	exp      int64
 	negative bool
 }
 
-// farExponent is where exponents are cut. Two numbers cut at the same end compare by their digits,
-// which is wrong only for numbers that no machine could write out.
+// farExponent is the limit of exponents. Numbers beyond it compare by their digits, which is wrong only for numbers that are
+// too long to write out.
 const farExponent = 1 << 50
 
 // parseDecimal reads raw, a number of a checked document.
@@ -20,7 +20,7 @@ func parseDecimal(raw []byte) decimal {
 		d.negative = true
 		i++
 	}
-	first, last, point := -1, -1, -1 // the places of significant digits and of the point
+	first, last, point := -1, -1, -1 // offsets of significant digits and of the point
 	end := len(raw)
 	for ; i < len(raw); i++ {
 		c := raw[i]
@@ -79,7 +79,7 @@ func parseExponent(raw []byte) int64 {
 	return e
 }
 
-// isInteger tells whether the value has no fraction: 1.0 and 1e2 have none.
+// isInteger reports whether the value has no fraction, like 1.0 and 1e2.
 func (d decimal) isInteger() bool {
 	n := int64(len(d.digits))
 	for _, c := range d.digits {
@@ -91,7 +91,7 @@ func (d decimal) isInteger() bool {
 	return n == 0 || n <= d.exp
 }
 
-// compare is -1, 0 or 1 as d is less than, equal to or greater than o.
+// compare returns -1, 0 or 1 if d is less than, equal to or greater than o.
 func (d decimal) compare(o decimal) int {
 	if s, t := d.sign(), o.sign(); s != t {
 		if s < t {
@@ -118,7 +118,7 @@ func (d decimal) sign() int {
 	return 1
 }
 
-// compareSize compares two values that are not 0 without their signs.
+// compareSize compares the absolute values of two nonzero numbers.
 func (d decimal) compareSize(o decimal) int {
 	switch {
 	case d.exp < o.exp:
@@ -141,7 +141,7 @@ func (d decimal) compareSize(o decimal) int {
 			a, b = a[1:], b[1:]
 		}
 	}
-	// Neither ends with 0 or the point, so the longer one is the larger.
+	// Neither ends with 0 or the point, so the longer one is larger.
 	switch {
 	case len(a) > len(b):
 		return 1
@@ -151,14 +151,13 @@ func (d decimal) compareSize(o decimal) int {
 	return 0
 }
 
-// maxDigits and maxExponent bound the numbers that are computed with (multipleOf and the like):
-// big.Rat would write out every digit of 1e999999999.
+// maxDigits and maxExponent bound the numbers for arithmetic (multipleOf): big.Rat would store every digit of 1e999999999.
 const (
 	maxDigits   = 20_000
 	maxExponent = 20_000
 )
 
-// huge tells whether raw is beyond those bounds.
+// huge reports whether raw exceeds those bounds.
 func huge(raw []byte) bool {
 	if len(raw) > maxDigits {
 		return true

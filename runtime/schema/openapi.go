@@ -12,12 +12,12 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// document is an OpenAPI document, as far as input schemas need it.
+// document is the part of an OpenAPI document that schemas need.
 type document struct {
 	schemas map[string]any // components.schemas; numbers are json.Number
-	// modern: OpenAPI 3.1, where what stands beside a $ref counts. In 3.0 it is ignored.
+	// modern: OpenAPI 3.1, where keywords beside a $ref count. In 3.0 they are ignored.
 	modern bool
-	nodes  map[string]*node // what components were compiled to
+	nodes  map[string]*node // compiled components
 }
 
 const refPrefix = "#/components/schemas/"
@@ -44,7 +44,7 @@ func readDocument(openapi []byte) (*document, error) {
 	}, nil
 }
 
-// component finds a component by reference.
+// component returns the component of a reference.
 func (d *document) component(ref any) (name string, schema any, err error) {
 	text, _ := ref.(string)
 	name, ok := strings.CutPrefix(text, refPrefix)
@@ -55,8 +55,8 @@ func (d *document) component(ref any) (name string, schema any, err error) {
 	return name, schema, nil
 }
 
-// reference is the node of a component, compiled when it is first met. It may not be filled yet
-// where a schema refers to itself; see mark.
+// reference returns the node of a component, and compiles it at the first use. In a schema that refers to itself it may not be
+// filled yet; see mark.
 func (d *document) reference(ref any) (*node, error) {
 	name, schema, err := d.component(ref)
 	if err != nil {
@@ -117,7 +117,7 @@ func (d *document) fill(n *node, schema any) error {
 			return nil
 		}
 	}
-	// In one order, so that a document with several mistakes always names the same one.
+	// In a fixed order, so that a document with several errors always reports the same one.
 	for _, keyword := range sortedKeys(m) {
 		if err := d.keyword(n, m, keyword); err != nil {
 			return fmt.Errorf("%s: %w", keyword, err)
@@ -140,7 +140,7 @@ func (d *document) keyword(n *node, m map[string]any, keyword string) (err error
 	case "x-cog-secret":
 		n.secret = n.secret || v == true
 	case "minimum", "maximum":
-		other, _ := m["exclusiveM"+keyword[1:]].(bool) // OpenAPI 3.0: a flag beside the bound
+		other, _ := m["exclusiveM"+keyword[1:]].(bool) // OpenAPI 3.0: a flag with the bound
 		err = n.compileBound(v, keyword == "maximum", other)
 	case "exclusiveMinimum", "exclusiveMaximum":
 		if _, flag := v.(bool); !flag {
@@ -172,7 +172,7 @@ func (d *document) keyword(n *node, m map[string]any, keyword string) (err error
 		branches, nullable := withoutNull(v)
 		n.nullable = n.nullable || nullable
 		n.anyOf, err = d.compileAll(keyword, branches)
-		if nullable && len(n.anyOf) == 1 { // no choice is left: its own messages say more
+		if nullable && len(n.anyOf) == 1 { // a single branch: its messages are more specific
 			n.allOf, n.anyOf = append(n.allOf, n.anyOf...), nil
 		}
 	case "properties", "required", "additionalProperties", "$ref", "nullable": // see object, fill
@@ -237,7 +237,7 @@ func (n *node) compileBound(v any, upper, exclusive bool) error {
 	return nil
 }
 
-// compileSize reads a length; what is beyond an int is as good as its largest value.
+// compileSize reads a length, at most the largest int.
 func compileSize(v any) (int, error) {
 	number, _ := v.(json.Number)
 	d := parseDecimal([]byte(number))
@@ -251,7 +251,7 @@ func compileSize(v any) (int, error) {
 	return int(f), nil
 }
 
-// withoutNull takes the branch that says only {"type": "null"} out of an anyOf.
+// withoutNull removes the branch {"type": "null"} from an anyOf.
 func withoutNull(v any) (branches any, nullable bool) {
 	list, ok := v.([]any)
 	if !ok {

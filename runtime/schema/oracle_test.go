@@ -26,7 +26,7 @@ type library struct {
 	doc      map[string]any // what is compiled: the components, and what add was given
 }
 
-// foreign is one schema that the oracle judges.
+// foreign is one schema that the oracle validates.
 type foreign struct {
 	schema *jsonschema.Schema
 	doc    map[string]any // for what messages say of the schema
@@ -115,7 +115,7 @@ func (f *foreign) explain(r *report, field string, raw []byte) {
 
 var errHuge = errors.New("number out of range")
 
-// decode builds the value that the library judges. Numbers that it could not compute with are
+// decode builds the value that the library validates. Numbers that it could not compute with are
 // refused: it writes out every digit of 1e999999999.
 func decode(raw []byte) (any, error) {
 	if hugeIn(raw) {

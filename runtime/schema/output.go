@@ -6,17 +6,17 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Output is a compiled output schema: what the return annotation of a model says. Like a Schema it never changes.
+// Output is the compiled output schema, from a model's return annotation. Like a Schema it never changes.
 type Output struct {
 	whole *node
-	item  *node // what an iterator yields; nil where the output is no iterator, or may yield anything
+	item  *node // an iterator's items; nil: not an iterator, or any items
 }
 
-// outputField is how a message calls the output; its parts follow behind a slash.
+// outputField names the output in messages; its parts follow after a slash.
 const outputField = "output"
 
-// CompileOutput reads the OpenAPI document of a model and compiles its component for outputs ("Output",
-// "TrainingOutput"). A file's place counts as a string, be it a URL or what stands for one.
+// CompileOutput compiles the output component ("Output", "TrainingOutput") of a model's OpenAPI document. A file is a string: a
+// URL or a mark.
 func CompileOutput(openapi []byte, component string) (*Output, error) {
 	d, err := readDocument(openapi)
 	if err != nil {
@@ -51,7 +51,7 @@ func (d *document) compileOutput(component string) (*Output, error) {
 	return o, nil
 }
 
-// Check returns what is wrong with an output, in words, or "".
+// Check returns the first problem of an output, or "".
 func (o *Output) Check(output []byte) string {
 	if o.whole.valid(output) {
 		return ""
@@ -59,7 +59,7 @@ func (o *Output) Check(output []byte) string {
 	return o.whole.fault(outputField, output)
 }
 
-// CheckItem is Check of one item that an iterator yielded.
+// CheckItem is Check for an item that an iterator yielded.
 func (o *Output) CheckItem(index int, item []byte) string {
 	if o.item == nil || o.item.valid(item) {
 		return ""
@@ -67,7 +67,7 @@ func (o *Output) CheckItem(index int, item []byte) string {
 	return o.item.fault(fmt.Sprintf("%s/%d", outputField, index), item)
 }
 
-// fault is the first problem of a value. It names the kind of a value and never shows one, for it goes to the log as well.
+// fault returns the first problem of a value. It shows the kind and not the value, because it is logged too.
 func (n *node) fault(field string, raw []byte) string {
 	r := report{kinds: true}
 	n.explain(&r, field, raw)
@@ -78,7 +78,7 @@ func (n *node) fault(field string, raw []byte) string {
 	return p.Loc[len(p.Loc)-1] + ": " + p.Msg
 }
 
-// kindText is the kind of a value, for a message that must not show it.
+// kindText returns the kind of a value, for a message that must not show the value.
 func kindText(raw []byte) string {
 	switch kind := rawjson.KindOf(raw); kind {
 	case rawjson.KindNull:

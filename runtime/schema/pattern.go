@@ -13,22 +13,20 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// patternTimeout bounds one search that has to backtrack; the library looks at its clock about ten
-// times a second.
+// patternTimeout bounds a backtracking search. The library checks its clock about ten times a second.
 const patternTimeout = 500 * time.Millisecond
 
-// errPatternSlow: a pattern could not be decided within its bounds.
+// errPatternSlow: a search exceeded patternTimeout.
 var errPatternSlow = errors.New("the pattern took too long")
 
-// pattern is the value of a pattern keyword: found anywhere in the text unless it is anchored.
+// pattern is the value of a pattern keyword. It matches anywhere in the text unless it is anchored.
 //
-// What patterns mean is what Python's re and ECMA-262 agree on; where they differ: \d, \w and \b
-// know ASCII (ECMA), \s knows Unicode's space (ECMA), "." is anything but \n (Python), "$" is the
-// very end (ECMA), and the syntax may be of either. Go's regexp does most patterns, in linear time
-// and without allocating; what it can't express (lookaround, backreferences, atomic groups) is left
-// to regexp2, which backtracks and is therefore bounded.
+// The syntax is that of Python's re or of ECMA-262. Where they differ in meaning: \d, \w and \b are ASCII (ECMA), \s is
+// Unicode's space (ECMA), "." is anything but \n (Python), and "$" is the end of the text (ECMA). Go's regexp runs most
+// patterns, in linear time and without allocations. The rest (lookaround, backreferences, atomic groups) runs in regexp2,
+// which backtracks and is therefore bounded.
 type pattern struct {
-	text string // as the schema has it
+	text string // as in the schema
 	fast *regexp.Regexp
 	full *regexp2.Regexp
 }
@@ -46,7 +44,7 @@ func compilePattern(text string) (*pattern, error) {
 	return &pattern{text: text, full: full}, nil
 }
 
-// match searches what stands between the quotes of a string value. The error is errPatternSlow.
+// match searches the content of a string value, without its quotes. The error is errPatternSlow.
 func (p *pattern) match(text []byte) (bool, error) {
 	if p.fast != nil && bytes.IndexByte(text, '\\') < 0 {
 		return p.fast.Match(text), nil
@@ -68,14 +66,14 @@ func (p *pattern) matchString(s string) (bool, error) {
 // String and MatchString make a pattern a jsonschema.Regexp.
 func (p *pattern) String() string { return p.text }
 
-// MatchString is match for a plain string; what can't be decided does not match.
+// MatchString is match for a plain string. A search that takes too long does not match.
 func (p *pattern) MatchString(s string) bool {
 	ok, err := p.matchString(s)
 	return ok && err == nil
 }
 
-// translatePattern writes text in the syntax that Go's regexp and regexp2's RE2 mode share. It
-// need not find mistakes: what it does not know it leaves to them.
+// translatePattern translates text to the syntax that Go's regexp and regexp2's RE2 mode share. They report the errors that it
+// does not find.
 func translatePattern(text string) string {
 	t := translator{in: text}
 	for t.i < len(t.in) {
@@ -113,7 +111,7 @@ func translatePattern(text string) string {
 	return t.out.String()
 }
 
-// translator is a pattern half translated.
+// translator is a pattern during its translation.
 type translator struct {
 	in  string
 	i   int
@@ -126,7 +124,7 @@ func (t *translator) put(n int) {
 	t.i += n
 }
 
-// space is what \s means to ECMA-262, and notSpace the rest, for the inside of a bracket expression.
+// space is ECMA-262's \s, and notSpace its complement, inside a bracket expression.
 const (
 	space = `\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
 
@@ -140,7 +138,7 @@ func (t *translator) class() {
 	if t.at('^') {
 		t.put(1)
 	}
-	if t.at(']') { // first, it stands for itself
+	if t.at(']') { // as the first character it is literal
 		t.out.WriteString(`\]`)
 		t.i++
 	}
@@ -162,7 +160,7 @@ func (t *translator) class() {
 
 func (t *translator) at(c byte) bool { return t.i < len(t.in) && t.in[t.i] == c }
 
-// escape copies the escape that begins here.
+// escape copies the escape at the current position.
 func (t *translator) escape(inClass bool) {
 	if t.i+1 >= len(t.in) {
 		t.put(1)
@@ -181,13 +179,13 @@ func (t *translator) escape(inClass bool) {
 		t.out.WriteString(set)
 	case c == 'b' && inClass:
 		t.out.WriteString(`\x08`)
-	case c == 'Z' && !inClass: // Python's very end
+	case c == 'Z' && !inClass: // Python's end of the text
 		t.out.WriteString(`\z`)
 	case c == 'u' || c == 'U' || c == 'x':
 		if t.codePoint(c) {
 			return
 		}
-		t.out.WriteByte(c) // no digits: the letter itself, as ECMA-262 has it
+		t.out.WriteByte(c) // no digits: the letter itself, as in ECMA-262
 	case c == 'c' && t.i+2 < len(t.in) && t.in[t.i+2]|0x20 >= 'a' && t.in[t.i+2]|0x20 <= 'z':
 		fmt.Fprintf(&t.out, `\x%02x`, t.in[t.i+2]&0x1f)
 		t.i++
@@ -196,7 +194,7 @@ func (t *translator) escape(inClass bool) {
 	case c >= '1' && c <= '9', strings.IndexByte("AdDwWbBnrtfvakpPz", c) >= 0:
 		t.put(2)
 		return
-	case c|0x20 >= 'a' && c|0x20 <= 'z', c >= 0x80: // an escape that means nothing
+	case c|0x20 >= 'a' && c|0x20 <= 'z', c >= 0x80: // an unknown escape
 		t.out.WriteByte(c)
 	default:
 		t.put(2)
@@ -238,7 +236,7 @@ func isHex(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }
 
-// isBound tells whether s goes on as "5}".
+// isBound reports whether s continues like "5}".
 func isBound(s string) bool {
 	n := strings.IndexByte(s, '}')
 	return n > 0 && strings.Trim(s[:n], "0123456789") == ""

@@ -9,31 +9,31 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Prepared is an input that its model may get, and File a value in it that names a file.
+// Prepared is a validated input, and File a value in it that names a file.
 type (
 	Prepared = predict.Prepared
 	File     = predict.File
 )
 
-// maxUnknown bounds what a client can make the server log: so many names, of predict.MaxShown bytes each.
+// maxUnknown bounds how many unknown names, of predict.MaxShown bytes each, a client can make the server log.
 const maxUnknown = 100
 
-// rootField stands for the input as a whole in a problem.
+// rootField names the whole input in a problem.
 const rootField = "__root__"
 
-// inlineFields is for how many fields Prepare needs no memory of its own.
+// inlineFields is up to how many fields Prepare allocates no spans.
 const inlineFields = 24
 
-// span is where the value of a field stands; the zero span is an absent one.
+// span has the offsets of a field's value; the zero span is an absent one.
 type span struct{ start, end int }
 
-// Prepare makes input, a JSON object that rawjson.Check accepted, fit for the model; nil stands
-// for an empty object. The error is a *predict.ValidationError.
+// Prepare validates input, a JSON object that rawjson.Check accepted, and prepares it for the model. nil is an empty object.
+// The error is a *predict.ValidationError.
 func (s *Schema) Prepare(input []byte) (Prepared, error) {
 	return s.PrepareWith(input, rawjson.Lists{})
 }
 
-// PrepareWith is Prepare of an input of which lists are known.
+// PrepareWith is Prepare for an input with known lists.
 func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists) (Prepared, error) {
 	if len(input) == 0 {
 		input = []byte("{}")
@@ -90,8 +90,8 @@ func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists) (Prepared, error
 	return prepared, nil
 }
 
-// read finds where the fields stand in input; the last of equal keys counts. It reports whether
-// something must be left out, and the keys that no field has.
+// read finds the fields in input; the last of equal keys counts. changed: members must be dropped. unknown are the keys
+// without a field.
 func (s *Schema) read(input []byte, lists rawjson.Lists, spans []span) (changed bool, unknown []string) {
 	next := 0
 	for r := rawjson.ObjectWith(input, lists); ; next++ {
@@ -113,8 +113,8 @@ func (s *Schema) read(input []byte, lists rawjson.Lists, spans []span) (changed 
 	}
 }
 
-// find is the field of that key, or -1. Clients send fields in the order of the schema, so that is
-// looked at first.
+// find returns the field with that key, or -1. It first tries the next field of the schema, because clients send fields in that
+// order.
 func (s *Schema) find(key []byte, next int) int {
 	if next < len(s.fields) && string(key) == s.fields[next].name {
 		return next
@@ -130,8 +130,8 @@ func (s *Schema) find(key []byte, next int) int {
 	return -1
 }
 
-// rewrite writes the input that holds what spans name, in the client's order, and null for what
-// is absent; spans are moved to it.
+// rewrite returns the input with the fields of spans, in the client's order, and with null for absent ones. It moves spans to
+// the result.
 func (s *Schema) rewrite(input []byte, spans []span) []byte {
 	out := make([]byte, 1, len(input)+16*len(s.fields)+2)
 	out[0] = '{'
@@ -164,7 +164,7 @@ func (s *Schema) rewrite(input []byte, spans []span) []byte {
 	return append(out, '}')
 }
 
-// explain lists what is wrong with input: values by name of their field, then what is missing.
+// explain lists the problems of input: values by field name, then missing fields.
 func (s *Schema) explain(input []byte, spans []span) []predict.Problem {
 	var values report
 	rootDone := s.root == nil

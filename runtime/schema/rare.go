@@ -6,12 +6,12 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// rare holds the keywords of JSON Schema 2020-12 that the SDK never writes, but that an OpenAPI
-// document from elsewhere may have. A nil pointer, and a size of -1, is a keyword that is not there.
+// rare has the keywords of JSON Schema 2020-12 that the SDK never writes, but another OpenAPI document may have. A nil pointer,
+// and a size of -1, stand for an absent keyword.
 type rare struct {
 	refuse    bool   // the schema false
 	constant  string // canonical form
-	constText string // as the schema has it
+	constText string // as in the schema
 
 	multipleOf     *big.Rat
 	multipleOfText string
@@ -22,7 +22,7 @@ type rare struct {
 	minContains, maxContains int
 
 	minProperties, maxProperties int
-	required                     []string // those that node.required has no bit for
+	required                     []string // those without a bit in node.required
 	patterns                     []patternProperty
 	names                        *node
 	dependentRequired            []dependency
@@ -47,7 +47,7 @@ func newRare() *rare {
 	return &rare{minContains: -1, maxContains: -1, minProperties: -1, maxProperties: -1}
 }
 
-// inPlace are the schemas that judge the same value.
+// inPlace returns the schemas that apply to the same value.
 func (k *rare) inPlace() []*node {
 	list := append([]*node{}, k.oneOf...)
 	for _, n := range []*node{k.not, k.when, k.then, k.otherwise} {
@@ -61,7 +61,7 @@ func (k *rare) inPlace() []*node {
 	return list
 }
 
-// below are the schemas that judge members, items or keys.
+// below returns the schemas that apply to members, items or keys.
 func (k *rare) below() []*node {
 	list := append([]*node{}, k.prefix...)
 	for _, n := range []*node{k.contains, k.names} {
@@ -75,7 +75,7 @@ func (k *rare) below() []*node {
 	return list
 }
 
-// The messages of rare keywords; the first %s is the value.
+// The messages of rare keywords. The first %s is the value.
 const (
 	msgRefused    = "%s is not allowed"
 	msgConst      = "%s is not %s"
@@ -90,8 +90,7 @@ const (
 	msgNot        = "%s is valid under the schema of the 'not' keyword"
 )
 
-// explainValue enters what is wrong with raw as a value of any kind; false means that nothing else
-// need be looked at.
+// explainValue adds the problems of raw that do not depend on its kind; false: the other keywords need no check.
 func (k *rare) explainValue(r *report, field string, raw []byte) bool {
 	switch {
 	case k.refuse:
@@ -185,7 +184,7 @@ func (k *rare) explainObject(r *report, field string, raw []byte, keys []string,
 	}
 }
 
-// explainBranches enters what oneOf, not, and if with then and else have against raw.
+// explainBranches adds the problems of oneOf, not, and if with then and else.
 func (k *rare) explainBranches(r *report, field string, raw []byte) {
 	if len(k.oneOf) > 0 {
 		switch accepting(k.oneOf, raw) {
@@ -203,7 +202,7 @@ func (k *rare) explainBranches(r *report, field string, raw []byte) {
 	}
 }
 
-// branch is the schema that if chooses, or nil.
+// branch returns the schema that if selects, or nil.
 func (k *rare) branch(raw []byte) *node {
 	switch {
 	case k.when == nil:

@@ -6,8 +6,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Redact is input with every secret in it replaced by "**********"; the argument itself where it
-// holds none. It errs on the side of hiding.
+// Redact replaces every secret in input by "**********"; without secrets it returns input itself. In doubt it redacts.
 func (s *Schema) Redact(input []byte) []byte {
 	if !s.secrets {
 		return input
@@ -35,7 +34,7 @@ func (s *Schema) Redact(input []byte) []byte {
 	return append(out, input[from:]...)
 }
 
-// secrets appends where secrets stand in raw, which stands at base, in order. null hides nothing.
+// secrets appends the offsets of the secrets in raw, which is at offset base, in order. null is no secret.
 func (n *node) secrets(hide []span, raw []byte, base int) []span {
 	kind := rawjson.KindOf(raw)
 	if !n.hasSecret || kind == rawjson.KindNull {
@@ -46,9 +45,9 @@ func (n *node) secrets(hide []span, raw []byte, base int) []span {
 		return whole
 	}
 	switch part, where := n.secretPart(); where {
-	case secretHere: // one schema of the same value knows which part of it is secret
+	case secretHere: // one schema of the same value says which part is secret
 		return part.secrets(hide, raw, base)
-	case secretMixed: // more than one may say so, or one that is hard to follow: all of it is
+	case secretMixed: // several schemas may say so: the whole value is secret
 		return whole
 	}
 	switch kind {
@@ -81,14 +80,14 @@ func (n *node) secrets(hide []span, raw []byte, base int) []span {
 	return whole
 }
 
-// Where the secrets of a node are: below it, in one schema of the same value, or in several places.
+// Where the secrets of a node are: below it, in one schema of the same value, or in several schemas.
 const (
 	secretBelow = iota
 	secretHere
 	secretMixed
 )
 
-// secretPart tells where the secrets of n are, and the schema for secretHere.
+// secretPart returns where the secrets of n are, and the schema for secretHere.
 func (n *node) secretPart() (part *node, where int) {
 	if n.rare != nil && slices.ContainsFunc(slices.Concat(n.rare.inPlace(), n.rare.below()), hasSecret) ||
 		slices.ContainsFunc(n.anyOf, hasSecret) {

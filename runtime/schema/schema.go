@@ -15,9 +15,9 @@ import (
 type Schema struct {
 	fields  []field // in the order of declaration
 	byName  []int   // indices of fields, sorted by name
-	root    *node   // what the schema says of the input as a whole, or nil
-	files   bool    // some field may name files
-	secrets bool    // some field may hold secrets
+	root    *node   // the constraints on the whole input, or nil
+	files   bool    // a field may name files
+	secrets bool    // a field may have secrets
 }
 
 // field is one property of the input.
@@ -27,11 +27,10 @@ type field struct {
 	required bool
 	addNull  bool // an absent value becomes null
 
-	mayBeAbsent bool // and then has no default in the schema
+	mayBeAbsent bool // and has no default in the schema
 }
 
-// Compile reads the OpenAPI document of a model and compiles the named component of it ("Input",
-// "TrainingInput").
+// Compile compiles the named component ("Input", "TrainingInput") of a model's OpenAPI document.
 func Compile(openapi []byte, component string) (*Schema, error) {
 	d, err := readDocument(openapi)
 	if err != nil {
@@ -97,7 +96,7 @@ func compile(d *document, component string) (*Schema, error) {
 	return s, nil
 }
 
-// inputComponent finds the component, which may be a reference to another.
+// inputComponent returns the component, which may be a reference to another.
 func (d *document) inputComponent(component string) (map[string]any, error) {
 	schema, ok := d.schemas[component]
 	if !ok {
@@ -129,7 +128,7 @@ func (d *document) compileField(name string, schema any, required []string) (fie
 	return f, nil
 }
 
-// compileRoot compiles what the component says beside its fields; nil where it says nothing.
+// compileRoot compiles the component's keywords besides its fields; nil: none.
 func (d *document) compileRoot(m map[string]any) (*node, error) {
 	rest := map[string]any{}
 	for keyword, v := range m {
@@ -147,14 +146,13 @@ func (d *document) compileRoot(m map[string]any) (*node, error) {
 	return d.compile(rest)
 }
 
-// saysNull tells whether a schema names null as a value, itself or by reference. Accepting it
-// because nothing is said does not count.
+// saysNull reports whether a schema names null as a value, itself or by reference. A schema without a type does not count.
 func (n *node) saysNull() bool {
 	return n.nullable || n.types.kinds&(1<<rawjson.KindNull) != 0 ||
 		n.types.kinds == 0 && len(n.allOf) == 1 && n.allOf[0].saysNull()
 }
 
-// order is where a property stands in the signature.
+// order returns the position of a property in the signature.
 func order(schema any) float64 {
 	m, _ := schema.(map[string]any)
 	number, _ := m["x-order"].(json.Number)

@@ -7,7 +7,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// inner is what stands between the quotes of a string value.
+// inner returns a string value without its quotes.
 func inner(raw []byte) []byte {
 	if len(raw) < 2 {
 		return nil
@@ -15,8 +15,8 @@ func inner(raw []byte) []byte {
 	return raw[1 : len(raw)-1]
 }
 
-// unit is the length of what stands for one character at the front of text, which is not empty:
-// a code point in UTF-8, an escape, or an escaped surrogate pair.
+// unit returns the length of the first character of text, which is not empty: a code point in UTF-8, an escape, or an escaped
+// surrogate pair.
 func unit(text []byte) int {
 	if text[0] != '\\' {
 		_, size := utf8.DecodeRune(text)
@@ -25,7 +25,7 @@ func unit(text []byte) int {
 	n := 2
 	if len(text) > 6 && text[1] == 'u' {
 		n = 6
-		// \ud800 to \udbff: its other half follows, for the text was checked.
+		// \ud800 to \udbff: its other half follows, because the text is checked.
 		if text[2]|0x20 == 'd' && (text[3] == '8' || text[3] == '9' || text[3]|0x20 == 'a' || text[3]|0x20 == 'b') {
 			n = 12
 		}
@@ -35,7 +35,7 @@ func unit(text []byte) int {
 	return min(n, len(text))
 }
 
-// length counts the code points of what stands between quotes.
+// length counts the code points of a string without its quotes.
 func length(text []byte) int {
 	n := 0
 	for {
@@ -49,13 +49,13 @@ func length(text []byte) int {
 	}
 }
 
-// maxShown is how many characters of a client's value a message may hold.
+// maxShown is how many characters of a client's value a message shows.
 const maxShown = 200
 
-// secretShown stands in messages and echoes for what must not be seen.
+// secretShown replaces secrets in messages and echoes.
 const secretShown = `"**********"`
 
-// show is raw for a message: without space, cut to maxShown characters.
+// show returns raw for a message: without space, cut to maxShown characters.
 func show(raw []byte) string {
 	var out []byte
 	shown := 0
@@ -64,9 +64,9 @@ func show(raw []byte) string {
 		case ' ', '\t', '\r', '\n':
 			i++
 		case '"':
-			// As much of the string as may be shown, its escapes in one form.
+			// As much of the string as is shown, with one form of escapes.
 			i++
-			if i < len(raw) && raw[i] == 0 { // the stand-in of an attached file is shown by the file's name
+			if i < len(raw) && raw[i] == 0 { // a placeholder: show the file's name
 				out = append(out, "file "...)
 				i += bytes.IndexByte(raw[i:], ':') + 1
 			}
@@ -89,7 +89,7 @@ func show(raw []byte) string {
 	return cut(string(out))
 }
 
-// cut is s, or its first maxShown characters and a mark.
+// cut returns s, or its first maxShown characters and an ellipsis.
 func cut(s string) string {
 	if len(s) <= maxShown {
 		return s

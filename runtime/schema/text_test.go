@@ -45,7 +45,7 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// TestShow holds that messages show 200 characters and no more, whatever they are and however
+// TestShow holds that messages show 200 characters and no more, for any kind and however
 // large the value is.
 func TestShow(t *testing.T) {
 	for _, c := range []string{"a", "é", "😀", "\n", `\`} {

@@ -7,10 +7,10 @@ import (
 
 const (
 	maxWarnings = 5  // unknown inputs that an answer names
-	maxSpelled  = 64 // bytes of a name that is compared with others
+	maxSpelled  = 64 // longest name in bytes that is compared with others
 )
 
-// warnings says of unknown inputs what they are and what may have been meant. The names are cut already.
+// warnings returns a warning for each unknown input, with the input that may have been meant. The names are already clipped.
 func (s *Schema) warnings(unknown []string) (warnings []string) {
 	for i, name := range unknown {
 		if i == maxWarnings {
@@ -25,7 +25,7 @@ func (s *Schema) warnings(unknown []string) (warnings []string) {
 	return warnings
 }
 
-// nearest is the input whose name differs least from that one, and in a third of it at most; "" if there is none.
+// nearest returns the input whose name differs least, by a third at most; "": none.
 func (s *Schema) nearest(name string) (near string) {
 	if len(name) > maxSpelled {
 		return ""
@@ -41,11 +41,12 @@ func (s *Schema) nearest(name string) (near string) {
 	return near
 }
 
-// misspelt is how many letters must be added, left out, replaced or swapped with the next to make b of a (the optimal string
-// alignment distance).
+// misspelt returns the optimal string alignment distance of a and b: how many letters must be added, removed, replaced or
+// swapped with the next. b has at most maxSpelled bytes.
 func misspelt(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
+	var rows [3][maxSpelled + 1]int
+	before, last, row := rows[0][:], rows[1][:], rows[2][:]
+	for j := range len(b) + 1 {
 		last[j] = j
 	}
 	for i := 1; i <= len(a); i++ {

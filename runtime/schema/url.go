@@ -12,13 +12,13 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// isFileURL tells whether what stands between quotes is a URL that files can be had from. How the
-// data of a data URL is encoded is left to package files.
+// isFileURL reports whether a string without its quotes is a URL from which files can be fetched. Package files checks the
+// content of data URLs.
 func isFileURL(text []byte) bool {
 	if len(text) > 0 && text[0] == 0 {
-		return true // the stand-in of an attached file: no client can write that byte
+		return true // a placeholder: no client can send that byte
 	}
-	// The scheme alone is looked at first, for the rest may be megabytes.
+	// Check only the scheme first, because the rest may be megabytes.
 	head := text[:min(len(text), len(`\u0068`)*len("https://"))]
 	if bytes.IndexByte(head, '\\') >= 0 || !hasScheme(text, "data:") && bytes.IndexByte(text, '\\') >= 0 {
 		text = rawjson.AppendText(nil, text)
@@ -37,7 +37,7 @@ func hasScheme(text []byte, scheme string) bool {
 	return len(text) >= len(scheme) && strings.EqualFold(string(text[:len(scheme)]), scheme)
 }
 
-// alias is the text of a string value, without a copy where it has no escapes.
+// alias returns the text of a string value, without a copy if it has no escapes.
 func alias(raw []byte) string {
 	text := inner(raw)
 	if bytes.IndexByte(text, '\\') >= 0 {
@@ -46,15 +46,15 @@ func alias(raw []byte) string {
 	return unsafe.String(unsafe.SliceData(text), len(text))
 }
 
-// collect appends the files that raw names. raw is valid and stands at base in the input. A file
-// may come twice where several schemas judge the same value.
+// collect appends the files that raw names. raw is valid and at offset base in the input. A file may be appended twice if
+// several schemas apply to the same value.
 func (n *node) collect(list []File, raw []byte, base int, field string) []File {
 	if !n.hasURI {
 		return list
 	}
 	switch rawjson.KindOf(raw) {
 	case rawjson.KindString:
-		if number, _, ok := predict.ReadStandIn(raw); ok && n.uri {
+		if number, _, ok := predict.ReadPlaceholder(raw); ok && n.uri {
 			return append(list, File{Field: field, Start: base, End: base + len(raw), Attached: number})
 		}
 		if n.uri {
@@ -72,7 +72,7 @@ func (n *node) collect(list []File, raw []byte, base int, field string) []File {
 			}
 		}
 	case rawjson.KindObject:
-		last := map[string]int{} // where the one of equal keys stands that counts
+		last := map[string]int{} // offset of the last of equal keys
 		for r := rawjson.Object(raw); ; {
 			key, _, ok := r.Next()
 			if !ok {
@@ -113,7 +113,7 @@ func (n *node) collect(list []File, raw []byte, base int, field string) []File {
 	return list
 }
 
-// pointer escapes a key for a field's path, as JSON pointers do.
+// pointer escapes a key for a field's path, like a JSON pointer.
 func pointer(key string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
 }

@@ -8,14 +8,14 @@ import (
 	"pinion/runtime/slot"
 )
 
-// charge charges a worker's answer to the prediction; false: it does not fit into the memory budget, or what was yielded before
-// did not. Then its memory is given back.
+// charge charges a worker's answer to the prediction. It returns false, and frees the answer, where the answer or an
+// earlier item does not fit into the memory budget.
 func (j *job) charge(r *slot.Result, result *predict.Result) bool {
 	n := cap(r.Body) + len(result.Error)
-	if !j.p.Told() { // else the prediction has charged them
+	if !j.p.Observed() { // else the prediction charged them
 		n += cap(r.Logs)
 	}
-	if !j.p.Overran() && (n < memory.Least || j.p.Afford(n)) {
+	if !j.p.OverBudget() && (n < memory.Least || j.p.Charge(n)) {
 		return true
 	}
 	if r.Release != nil {
@@ -25,7 +25,7 @@ func (j *job) charge(r *slot.Result, result *predict.Result) bool {
 	return false
 }
 
-// overBudget is the result of a prediction that the memory budget has no room for.
+// overBudget is the result of a prediction that does not fit into the memory budget.
 func (s *Service) overBudget(r *predict.Result) predict.Result {
 	return predict.Result{
 		Status: predict.Failed, Elapsed: r.Elapsed,
@@ -34,19 +34,19 @@ func (s *Service) overBudget(r *predict.Result) predict.Result {
 	}
 }
 
-// take charges a new prediction to the memory budget, with what its input takes beside its body; the error is memory.ErrFull.
-func (j *job) take() error {
-	if !j.p.Take() {
+// reserve charges a new prediction, and its input if that is a copy. The error is memory.ErrFull.
+func (j *job) reserve() error {
+	if !j.p.Reserve() {
 		return memory.ErrFull
 	}
-	if made := cap(j.prepared.Input); made >= memory.Least && !aliases(j.prepared.Input, j.p.Request.Input) && !j.p.Afford(made) {
-		j.p.GiveBack()
+	if size := cap(j.prepared.Input); size >= memory.Least && !aliases(j.prepared.Input, j.p.Request.Input) && !j.p.Charge(size) {
+		j.p.Unreserve()
 		return memory.ErrFull
 	}
 	return nil
 }
 
-// aliases tells whether part begins where whole does.
+// aliases reports whether both slices begin at the same byte.
 func aliases(part, whole []byte) bool {
 	return len(part) > 0 && len(whole) > 0 && &part[0] == &whole[0]
 }

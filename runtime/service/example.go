@@ -9,23 +9,23 @@ import (
 	"pinion/runtime/predict"
 )
 
-// ExampleRun is how a run of the model's own example ended.
+// ExampleRun is the result of a run of the model's example.
 type ExampleRun struct {
-	// Status is succeeded, failed, canceled, or busy: there was no place for it.
+	// Status is succeeded, failed, canceled, or busy: no slot was free.
 	Status string
 	Error  string
-	// Elapsed is the time in the model.
+	// Elapsed is how long the model ran.
 	Elapsed time.Duration
 }
 
-// statusBusy says that the example had no place. It tells nothing of the model.
+// statusBusy means that no slot was free. It says nothing about the model.
 const statusBusy = "busy"
 
-// RunExample carries out the model's own example, as a client's prediction. It is nil where the model has none, or is not
-// ready. Those who ask at the same time share a run; the end of the first one's ctx cancels it.
+// RunExample runs the model's example like a client's prediction. It returns nil where the model has none or is not ready.
+// Concurrent callers share a run; the end of the first caller's ctx cancels it.
 func (s *Service) RunExample(ctx context.Context) *ExampleRun {
 	m := s.model.Load()
-	if m == nil || m.example == nil || s.takes() != nil {
+	if m == nil || m.example == nil || s.Ready() != nil {
 		return nil
 	}
 	return s.examples.do(func() *ExampleRun { return s.runExample(ctx, m.example) })

@@ -11,31 +11,31 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// Health is the state of the server at one moment. It is derived from the workers, never stored.
+// Health is the state of the server at one moment, derived from its workers.
 type Health struct {
 	// Status is one of the words of the HTTP contract: STARTING, READY, BUSY, SETUP_FAILED, DEFUNCT,
 	// UNHEALTHY.
 	Status string
-	// ModelError is what the model's own check says is wrong; "" where nothing is.
+	// ModelError is the error of the model's health check; "": none.
 	ModelError string
-	// Setup is the newest setup of the first worker.
+	// Setup is the latest setup of the first worker.
 	Setup   supervise.SetupStatus
 	Version map[string]string
 	Workers []supervise.Report
-	// Queued is how many predictions wait for a slot, of QueueSize at most.
+	// Queued is how many predictions wait for a slot; QueueSize is the limit.
 	Queued, QueueSize int
 }
 
-// checkTimeout is how long the model's own check may take.
+// checkTimeout bounds the model's health check.
 const checkTimeout = 5 * time.Second
 
-// Health reports the state of the server. The model's own check runs where it has one and is ready;
-// requests that overlap share one run of it.
+// Health reports the state of the server. It runs the model's health check, if any, while a worker is ready. Concurrent
+// callers share a run.
 func (s *Service) Health() Health {
 	v := s.view()
 	load := s.o.Pool.Load()
 	h := Health{
-		Status: v.status(load), Workers: s.reports(), Version: maps.Clone(s.o.Version), Queued: max(0, load.InFlight-load.Places), QueueSize: s.o.Pool.Queue(),
+		Status: v.status(load), Workers: s.reports(), Version: maps.Clone(s.o.Version), Queued: max(0, load.InFlight-load.Capacity), QueueSize: s.o.Pool.Queue(),
 	}
 	if len(v.workers) > 0 {
 		h.Setup = v.workers[0].Setup
@@ -52,7 +52,7 @@ func (s *Service) Health() Health {
 	return h
 }
 
-// checkWorkers runs the model's own check in each worker, one after the other: the first complaint.
+// checkWorkers runs the model's health check in each worker, one by one, and returns the first error.
 func (s *Service) checkWorkers() error {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
@@ -71,7 +71,7 @@ func (s *Service) checkWorkers() error {
 	return nil
 }
 
-// view is the workers' statuses, counted.
+// view is the statuses of the workers, with counts.
 type view struct {
 	workers        []supervise.Status
 	ready, defunct int
@@ -95,7 +95,7 @@ func (s *Service) view() view {
 	return v
 }
 
-// setupFailed tells whether the workers are gone because the model cannot be set up.
+// setupFailed reports whether a worker exited because its setup failed.
 func (v view) setupFailed() bool {
 	for _, w := range v.workers {
 		if w.SetupFailed {
@@ -107,7 +107,7 @@ func (v view) setupFailed() bool {
 
 func (v view) status(load slot.Load) string {
 	switch {
-	case v.ready > 0 && load.Slots > 0 && load.InFlight >= load.Places:
+	case v.ready > 0 && load.Slots > 0 && load.InFlight >= load.Capacity:
 		return "BUSY"
 	case v.ready > 0:
 		return "READY"
@@ -120,7 +120,7 @@ func (v view) status(load slot.Load) string {
 	}
 }
 
-// reason says why no prediction is taken.
+// reason says why no prediction is accepted.
 func (v view) reason() string {
 	switch {
 	case v.defunct < len(v.workers) || len(v.workers) == 0:

@@ -9,32 +9,32 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/ipc/bufpool"
 	"pinion/runtime/files"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/schema"
 	"pinion/runtime/slot"
-	"pinion/runtime/spare"
 )
 
-// job carries one prediction out. It implements predict.Runner and slot.Teller.
+// job runs one prediction. It implements predict.Runner and slot.EventSink.
 type job struct {
 	service  *Service
 	p        *predict.Prediction
 	prepared schema.Prepared
-	outbox   *outbox        // nil: output files are not uploaded
-	outputs  *files.Outputs // nil: they are not handed over as they are
-	rides    bool           // with others, in a batch
-	model    *model         // that has it; nil until its files are there
+	uploader *uploader      // nil: output files are not uploaded
+	outputs  *files.Outputs // nil: an output file is not answered as it is
+	batched  bool           // runs in a batch
+	model    *model         // nil until submit
 	refused  string         // what is wrong with its output, which fails it
-	items    int            // that it yielded, where somebody follows it
+	items    int            // yielded items, if it is observed
 
 	arrived   time.Time
-	transfers time.Duration // of files, before and after the model had it
+	transfers time.Duration // of files, before and after the model ran
 
 	mu     sync.Mutex
-	call   *slot.Call         // nil until its files are there
-	abort  context.CancelFunc // of the transfers in progress
+	call   *slot.Call         // nil until submit
+	abort  context.CancelFunc // aborts the transfers in progress
 	cancel bool
 }
 
@@ -45,12 +45,12 @@ func (j *job) Submit(*predict.Prediction) {
 	}
 }
 
-// transfersFirst tells whether files are to be fetched, or room to be made for some, before the model can have it.
+// transfersFirst reports whether files must be fetched, or an output folder made, before the model can run.
 func (j *job) transfersFirst() bool {
 	return len(j.prepared.Files) > 0 || j.service.uploads(j.p) || j.service.handsOver(j.p)
 }
 
-// Run carries p out and returns when it has ended. By then its place is free, and its id too.
+// Run runs p and returns when it has ended. By then its slot and its id are free.
 func (j *job) Run(*predict.Prediction) error {
 	if j.call == nil {
 		input, err := j.prepared.Input, error(nil)
@@ -73,18 +73,18 @@ func (j *job) Run(*predict.Prediction) error {
 	return j.finish(&j.call.Result)
 }
 
-// beginFetching begins the prediction with the transfer of its files, where a slot is free for it, as with Cog. Where it would
-// wait for one it begins when the model has it, as others do.
+// beginFetching moves the prediction to processing when its files are fetched, if a slot is free, as Cog does. Else it begins
+// when a worker has it.
 func (j *job) beginFetching(now time.Time) {
-	if load := j.service.o.Pool.Load(); len(j.prepared.Files) > 0 && load.InFlight <= load.Places {
+	if load := j.service.o.Pool.Load(); len(j.prepared.Files) > 0 && load.InFlight <= load.Capacity {
 		j.p.Begin(now)
 	}
 }
 
-// filesFailed ends a prediction whose files are not there.
+// filesFailed ends a prediction whose files could not be fetched.
 func (j *job) filesFailed(err error) {
 	s := j.service
-	s.o.Pool.Leave()
+	s.o.Pool.Withdraw()
 	result := predict.Result{Status: predict.Failed, Error: err.Error()}
 	if errors.Is(err, context.Canceled) {
 		result = predict.Result{Status: predict.Canceled}
@@ -93,7 +93,15 @@ func (j *job) filesFailed(err error) {
 	s.ended(j.p, result)
 }
 
-// submit hands the prediction over to the workers; whoever calls it waits for the call next.
+// isRead reports whether no worker may still be receiving the input from the front's memory. That is certain only after a normal
+// answer, and only if the call was sent once.
+func (j *job) isRead() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.call == nil || j.call.Result.Err == nil && !j.call.Result.Resent
+}
+
+// submit enters the prediction in the pool. Its caller waits for the call next.
 func (j *job) submit(input []byte) {
 	s, p := j.service, j.p
 	call := slot.NewCall(predict.Clip(p.ID()), input, contextOf(&p.Request))
@@ -101,20 +109,23 @@ func (j *job) submit(input []byte) {
 	j.model = m
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
 	if m.batched && !call.Train {
-		j.rides, call.Key = true, keyOf(m.keys, input)
-		if len(j.prepared.Files) > 0 || j.outputs != nil || j.outbox != nil {
-			p.Hold() // its files: the model may have them after its end, with those of others
-			call.Gone = func() { go p.Release() }
+		j.batched, call.Key = true, keyOf(m.keys, input)
+		if len(j.prepared.Files) > 0 || j.outputs != nil || j.uploader != nil {
+			p.Hold() // the model may read its files after its end, until the whole batch is settled
+			call.OnSettled = func() { go p.Release() }
 		}
 	}
 	call.Deadline = p.Request.Deadline
-	if p.Told() {
-		call.Tell = j
+	if p.Request.Disk != nil {
+		call.BodyFile = s.o.Files.Spool
 	}
-	if j.outbox != nil {
-		call.Files = filesMember(j.outbox.uploads)
+	if p.Observed() {
+		call.Events = j
+	}
+	if j.uploader != nil {
+		call.Files = ipc.FilesMember(j.uploader.uploads.Folder(), j.uploader.uploads.Token())
 	} else if j.outputs != nil {
-		call.Files = filesMember(j.outputs)
+		call.Files = ipc.FilesMember(j.outputs.Folder(), j.outputs.Token())
 	}
 	j.mu.Lock()
 	j.call = call
@@ -136,8 +147,7 @@ func (j *job) abortWith(abort context.CancelFunc) {
 	}
 }
 
-// files brings a prediction's files to its folder and returns its input with their paths, and makes room
-// for those that are to be uploaded.
+// files fetches a prediction's files and returns its input with their paths. It also makes the folder for output files.
 func (j *job) files(ctx context.Context) ([]byte, error) {
 	s, p := j.service, j.p
 	input := j.prepared.Input
@@ -150,11 +160,11 @@ func (j *job) files(ctx context.Context) ([]byte, error) {
 		input = fetched
 	}
 	if s.uploads(p) {
-		o, err := s.newOutbox(ctx, j)
+		o, err := s.newUploader(ctx, j)
 		if err != nil {
 			return nil, err
 		}
-		j.outbox = o
+		j.uploader = o
 	} else if s.handsOver(p) {
 		o, err := s.o.Files.NewOutputs(p.ID())
 		if err != nil {
@@ -180,7 +190,7 @@ func (j *job) Cancel(*predict.Prediction) {
 	}
 }
 
-// stop ends the call, whose prediction has failed elsewhere.
+// stop cancels the call of a prediction that failed in the front.
 func (j *job) stop() {
 	j.mu.Lock()
 	call := j.call
@@ -190,17 +200,17 @@ func (j *job) stop() {
 	}
 }
 
-// Started implements slot.Teller, and so do the next three.
+// Started implements slot.EventSink, as do the next three methods.
 func (j *job) Started() { j.p.Begin(time.Now()) }
 
 func (j *job) Output(item []byte) {
-	if !j.takesItem(item) {
+	if !j.acceptsItem(item) {
 		return
 	}
-	if j.outbox != nil {
-		j.outbox.add(item)
+	if j.uploader != nil {
+		j.uploader.add(item)
 	} else if !j.p.Output(item) {
-		go j.stop() // the pool must not be called from here
+		go j.stop() // the pool holds its lock during this call
 	}
 }
 
@@ -228,58 +238,64 @@ func (j *job) finish(r *slot.Result) error {
 	} else if j.checkOutput(&result); j.refused != "" {
 		reason = reasonModel
 	}
-	if j.outbox != nil {
-		began, before := time.Now(), result.Status
-		j.outbox.settle(&result)
-		j.transfers += time.Since(began)
-		if result.Status != before {
-			reason = reasonFiles
-		}
+	if !j.finishFiles(&result) {
+		reason = reasonFiles
 	}
-	if j.outputs != nil {
-		before := result.Status
-		if j.handOver(&result); result.Status != before {
-			reason = reasonFiles
-		}
-	}
-	if r.Release != nil {
-		if !p.Told() && s.keeps(p, &result) { // it outlives its answers, and is not compacted
-			result.Output = bytes.Clone(result.Output)
-			result.Metrics = bytes.Clone(result.Metrics)
-			r.Release()
-		} else {
-			p.OnRelease(r.Release)
-		}
-	}
+	j.releaseAnswer(r, &result)
 	j.observe(&result, r.Waited, reason)
-	// Of what was not answered a part may still be on its way to a worker, from where it lies; so may what was moved, to
-	// the worker that it was taken from.
-	if body := p.Request.Body; len(body) >= spare.Min && r.Err == nil && !r.Moved && (p.Told() || !s.keeps(p, &result)) {
-		p.OnRelease(func() { spare.Put(body) })
+	if body := p.Request.Body; len(body) >= bufpool.Min && j.isRead() && (p.Observed() || !s.retains(p, &result)) {
+		p.OnRelease(func() { bufpool.Put(body) })
 	}
 	s.ended(p, result)
 	return nil
 }
 
-// read is a call's result as the prediction's; begun: its worker may have begun it.
+// finishFiles uploads or hands over the files of an output. It returns false where that failed the prediction.
+func (j *job) finishFiles(result *predict.Result) bool {
+	before := result.Status
+	if j.uploader != nil {
+		began := time.Now()
+		j.uploader.settle(result)
+		j.transfers += time.Since(began)
+	}
+	if j.outputs != nil {
+		j.handOver(result)
+	}
+	return result.Status == before
+}
+
+// releaseAnswer frees the memory of a worker's answer, now or with the prediction.
+func (j *job) releaseAnswer(r *slot.Result, result *predict.Result) {
+	switch {
+	case r.Release == nil:
+	case !j.p.Observed() && j.service.retains(j.p, result): // retained without compaction: it must not point into r.Body
+		result.Output = bytes.Clone(result.Output)
+		result.Metrics = bytes.Clone(result.Metrics)
+		r.Release()
+	default:
+		j.p.OnRelease(r.Release)
+	}
+}
+
+// read converts a call's result. begun: the worker may have begun the prediction.
 func (j *job) read(r *slot.Result) (result predict.Result, begun bool) {
 	if r.Err == nil {
-		result = read(r, j.p.Told())
-		if r.Canceled { // as with Cog, also where the model returned all the same, or raised something else
+		result = readAnswer(r, j.p.Observed())
+		if r.Canceled { // as with Cog, even if the model returned or raised another exception
 			result.Status, result.Output, result.Yielded, result.Error = predict.Canceled, nil, false, ""
 		}
-		if j.rides {
+		if j.batched {
 			result.Metrics = withQueueTime(result.Metrics, r.Waited)
 		}
 		return result, true
 	}
-	var lost *slot.LostError
+	var exited *slot.WorkerExitError
 	var late *slot.TimeoutError
 	switch {
 	case errors.Is(r.Err, slot.ErrCanceled):
 		return predict.Result{Status: predict.Canceled, Elapsed: r.Elapsed}, true
-	case errors.As(r.Err, &lost):
-		return predict.Result{Status: predict.Failed, Error: lost.Cause, Elapsed: r.Elapsed}, true
+	case errors.As(r.Err, &exited):
+		return predict.Result{Status: predict.Failed, Error: exited.Cause, Elapsed: r.Elapsed}, true
 	case errors.As(r.Err, &late):
 		return predict.Result{Status: predict.Failed, Error: late.Error(), Elapsed: r.Elapsed}, true
 	default: // ErrQueueTimeout, NotReadyError
@@ -287,24 +303,24 @@ func (j *job) read(r *slot.Result) (result predict.Result, begun bool) {
 	}
 }
 
-// maxAnonymous is the largest prediction, in bytes, that is kept though its client gave it no id and was
-// answered: it is unlikely to be asked for again.
+// maxAnonymous is the largest prediction in bytes that is retained although its client gave no id and has its answer: it is
+// unlikely to be requested again.
 const maxAnonymous = 16 << 10
 
-// size is about how many bytes are kept with a prediction that ended so.
+// size estimates how many bytes a retained prediction takes.
 func size(p *predict.Prediction, r *predict.Result) int {
 	in := max(cap(p.Request.Body), len(p.Request.Input)+len(p.Request.Context), int(p.Request.Charged))
 	return 1<<10 + in + len(r.Output) + len(r.Logs) + len(r.Metrics) + len(r.Error)
 }
 
-// keeps tells whether a prediction that ends so can be asked for afterwards.
-func (s *Service) keeps(p *predict.Prediction, r *predict.Result) bool {
-	return p.Told() || p.File() == nil && size(p, r) <= maxAnonymous
+// retains reports whether a prediction with this result can be requested afterwards.
+func (s *Service) retains(p *predict.Prediction, r *predict.Result) bool {
+	return p.Observed() || p.File() == nil && size(p, r) <= maxAnonymous
 }
 
-// ended makes a prediction's end known. Its id is free before anybody learns of it.
+// ended publishes a prediction's end. Its id is free before a client can see the end.
 func (s *Service) ended(p *predict.Prediction, r predict.Result) {
-	if s.keeps(p, &r) {
+	if s.retains(p, &r) {
 		s.registry.Finish(p, size(p, &r))
 	} else {
 		s.registry.Remove(p)
@@ -312,43 +328,20 @@ func (s *Service) ended(p *predict.Prediction, r predict.Result) {
 	p.End(r, time.Now())
 }
 
-// The parts of a worker's answer that are the same in all.
-var (
-	openMetrics = []byte(`{"metrics":`)
-	thenOutput  = []byte(`,"output":`)
-	thenError   = []byte(`,"error":`)
-	closeBrace  = []byte(`}`)
-)
-
-// read takes a worker's answer apart: {"metrics":{…}}, then "output" or "error". The worker writes it
-// without a space, and an output of any size is not looked at. A success without an output means what was
-// yielded, which only a prediction that is told has.
-func read(r *slot.Result, told bool) predict.Result {
-	result := predict.Result{Elapsed: r.Elapsed}
-	members := rawjson.Object(r.Body)
-	_, metrics, ok := members.Next()
-	rest, opened := bytes.CutPrefix(r.Body, openMetrics)
-	rest, closed := bytes.CutSuffix(rest, closeBrace)
-	if !ok || !opened || !closed || members.Offset() != len(openMetrics) || len(metrics) > len(rest) {
-		return unreadable(r)
-	}
-	result.Metrics = metrics
-	rest = rest[len(metrics):]
+// readAnswer reads the result in a worker's answer. A success without an output stands for the yielded items, which only
+// an observed prediction has.
+func readAnswer(r *slot.Result, observed bool) predict.Result {
+	a, ok := ipc.ParseAnswer(r.Kind, r.Body)
+	result := predict.Result{Elapsed: r.Elapsed, Metrics: a.Metrics}
 	switch r.Kind {
 	case ipc.KindSucceeded:
-		result.Status = predict.Succeeded
-		if result.Yielded = told && len(rest) == 0; !result.Yielded {
-			result.Output, ok = bytes.CutPrefix(rest, thenOutput)
-			ok = ok && len(result.Output) > 0
-		}
+		result.Status, result.Output = predict.Succeeded, a.Output
+		result.Yielded = observed && a.Output == nil
+		ok = ok && (observed || a.Output != nil)
 	case ipc.KindFailed:
-		result.Status = predict.Failed
-		rest, ok = bytes.CutPrefix(rest, thenError)
-		ok = ok && rawjson.KindOf(rest) == rawjson.KindString
-		result.Error = rawjson.Text(rest)
+		result.Status, result.Error = predict.Failed, rawjson.Text(a.Error)
 	default:
 		result.Status = predict.Canceled
-		ok = len(rest) == 0
 	}
 	if !ok {
 		return unreadable(r)
@@ -356,7 +349,7 @@ func read(r *slot.Result, told bool) predict.Result {
 	return result
 }
 
-// unreadable is the result of an answer that no worker of ours sends.
+// unreadable is the result of an answer that our workers never send.
 func unreadable(r *slot.Result) predict.Result {
 	return predict.Result{
 		Status: predict.Failed, Elapsed: r.Elapsed,

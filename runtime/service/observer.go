@@ -10,17 +10,17 @@ import (
 	"pinion/runtime/slot"
 )
 
-// Observer is told of the ends of predictions. It is called by the goroutine that carries the prediction out, before
-// anybody else learns of its end: it must not block.
+// Observer receives the ends of predictions. The goroutine that runs the prediction calls it before the end is visible to
+// clients: it must not block.
 type Observer interface {
-	// Ended: a prediction that was taken in has ended.
+	// Ended: an accepted prediction has ended.
 	Ended(e End)
-	// Refused: one was not taken in; reason is one of the reasons below. What is wrong with the request itself (an id
-	// that is in flight, a mode that the model does not have) is not told.
+	// Refused: a prediction was not accepted, for one of the reasons below. A mistake in the request itself (an id that is
+	// in flight, a mode that the model lacks) is not reported.
 	Refused(kind predict.Kind, mode predict.Mode, reason string)
 }
 
-// Why a prediction failed or was not taken in.
+// Why a prediction failed or was not accepted.
 const (
 	reasonModel       = "model"
 	reasonValidation  = "validation"
@@ -38,17 +38,17 @@ type End struct {
 	Mode   predict.Mode
 	Status predict.Status // Succeeded, Failed or Canceled
 	Reason string         // of a failure
-	// Total is the time from when it was taken in to its end.
+	// Total is the time from acceptance to the end.
 	Total time.Duration
-	// Queue is the part of it in which every slot was busy; Files that in which files were transferred before
-	// or after the model had it; Predict that in which the model had it, 0 where it never had.
+	// Queue is the part in which every slot was busy, Files the part in which files were transferred before or after the
+	// model ran, and Predict the part in which the model ran, 0 if it never did.
 	Queue, Files, Predict time.Duration
-	// Metrics is a JSON object: predict_time and what the model recorded. It is valid during the call only.
+	// Metrics is a JSON object: predict_time and what the model recorded. It is valid only during the call.
 	Metrics []byte
 }
 
-// observe tells the observer of the job's end. waited is for how long it waited for a slot; of what the model never
-// had it is not known otherwise than that it is all the time but that for its files.
+// observe reports the job's end to the observer. waited is its time in the queue. Where the model never ran it counts all
+// time but that of the files.
 func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
 	o := j.service.o.Observer
 	if o == nil {
@@ -68,7 +68,7 @@ func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
 	o.Ended(e)
 }
 
-// refused tells the observer of a refusal.
+// refused reports a refusal to the observer.
 func (s *Service) refused(req *predict.Request, err error) {
 	if s.o.Observer == nil {
 		return
@@ -102,12 +102,12 @@ func unavailable(err error) string {
 	return ""
 }
 
-// failure is why a call failed that has this result.
+// failure is why the call with this result failed.
 func failure(r *slot.Result) string {
 	switch {
 	case r.Err == nil && r.Kind == ipc.KindFailed:
 		return reasonModel
-	case r.Err == nil, errors.Is(r.Err, slot.ErrWorker): // an answer that cannot be read is no model's doing
+	case r.Err == nil, errors.Is(r.Err, slot.ErrWorkerExit): // an invalid answer is not the model's fault
 		return reasonCrash
 	case unavailable(r.Err) != "":
 		return reasonUnavailable

@@ -7,17 +7,16 @@ import (
 	"pinion/runtime/schema"
 )
 
-// OutputCheck says what happens to an output that the model's return annotation does not allow.
+// OutputCheck says what happens to an output that does not match the model's return annotation.
 type OutputCheck int
 
 const (
-	IgnoreOutputs OutputCheck = iota // outputs are not looked at
-	WarnOfOutputs                    // the first one is logged; larger ones than maxWarned are not looked at
-	RefuseOutputs                    // its prediction fails
+	IgnoreOutputs OutputCheck = iota // outputs are not checked
+	WarnOfOutputs                    // the first mismatch is logged; outputs above maxWarned are not checked
+	RefuseOutputs                    // a mismatch fails its prediction
 )
 
-// maxWarned is the largest output, in bytes, that is checked for the sake of a warning: a check takes about a
-// microsecond for a KiB.
+// maxWarned is the largest output in bytes that is checked only for a warning. A check takes about 1 µs per KiB.
 const maxWarned = 64 << 10
 
 // refusedOutput begins the error of a prediction whose output was refused.
@@ -30,7 +29,7 @@ type outputs struct {
 	warned  atomic.Bool
 }
 
-// compileOutputs reads what the outputs of a model may be from its document.
+// compileOutputs compiles the output schemas of a model's document.
 func (s *Service) compileOutputs(openapi []byte, names map[predict.Kind]string) *outputs {
 	o := &outputs{check: s.o.Outputs}
 	if o.check == IgnoreOutputs {
@@ -46,7 +45,7 @@ func (s *Service) compileOutputs(openapi []byte, names map[predict.Kind]string) 
 	return o
 }
 
-// checkOutput looks at the output that a prediction ends with. What is refused fails it.
+// checkOutput checks the final output of a prediction. A refused output fails it.
 func (j *job) checkOutput(r *predict.Result) {
 	if j.refused == "" && r.Status == predict.Succeeded && r.Output != nil {
 		j.refused = j.fault(r.Output, (*schema.Output).Check)
@@ -58,8 +57,8 @@ func (j *job) checkOutput(r *predict.Result) {
 	}
 }
 
-// takesItem tells whether a yielded item may be passed on. The first that may not ends the prediction.
-func (j *job) takesItem(item []byte) bool {
+// acceptsItem reports whether a yielded item may be emitted. The first refused item ends the prediction.
+func (j *job) acceptsItem(item []byte) bool {
 	if j.refused != "" {
 		return false
 	}
@@ -67,12 +66,12 @@ func (j *job) takesItem(item []byte) bool {
 	j.items++
 	j.refused = j.fault(item, func(o *schema.Output, item []byte) string { return o.CheckItem(index, item) })
 	if j.refused != "" {
-		go j.stop() // the pool may be locked here
+		go j.stop() // the pool may be locked by the caller
 	}
 	return j.refused == ""
 }
 
-// fault says why a value is refused, or "". A value that is only warned of is logged.
+// fault says why a value is refused, or "". With WarnOfOutputs it logs the fault instead.
 func (j *job) fault(value []byte, check func(*schema.Output, []byte) string) string {
 	o := j.model.outputs
 	compiled := o.schemas[j.p.Request.Kind]

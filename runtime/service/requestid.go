@@ -2,9 +2,9 @@ package service
 
 import "pinion/runtime/predict"
 
-// RequestOf is the X-Request-Id of a prediction in flight, "" where it has none. It does not block.
+// RequestOf returns the X-Request-Id of a prediction in flight, or "". It does not block.
 func (s *Service) RequestOf(id string) string {
-	if !s.requestIDs.Load() { // most servers are never sent any
+	if !s.requestIDs.Load() { // most servers never receive one
 		return ""
 	}
 	for _, kind := range []predict.Kind{predict.KindPrediction, predict.KindTraining} {

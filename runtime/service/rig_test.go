@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/ipc"
 	"pinion/runtime/files"
 	"pinion/runtime/predict"
 	"pinion/runtime/slot"
@@ -63,11 +64,10 @@ func build(t *testing.T, ref string, queue int, restart supervise.Restart) *hous
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.worker = supervise.New(supervise.Options{
-		Exe: exe, Spec: supervise.Spec{Ref: ref, Root: h.dir}, Env: supervise.WorkerEnv(nil), Restart: restart,
-		Pool: h.pool, Logger: slog.New(slog.DiscardHandler), OnLoaded: h.Loaded, OnChange: h.Changed,
+	h.worker = h.Supervise(supervise.Options{
+		Exe: exe, Spec: ipc.WorkerConfig{Ref: ref, Root: h.dir}, Env: supervise.WorkerEnv(nil),
+		Policy: supervise.Policy{Restart: restart},
 	})
-	h.Watch(h.worker)
 	go h.worker.Run()
 	return h
 }
@@ -101,7 +101,7 @@ func (h *house) ended(done <-chan error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(await.Patience):
+	case <-time.After(await.Timeout):
 		h.t.Fatalf("it does not end\n%s", await.Stacks())
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pinion/ipc"
 	"pinion/runtime/files"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -19,45 +20,45 @@ type Options struct {
 	Pool   *slot.Pool
 	Files  *files.Store
 	Logger *slog.Logger
-	// Queue tells whether predictions may wait: they may then be taken while a worker restarts.
+	// Queue: predictions may wait, so they are also accepted while a worker restarts.
 	Queue bool
-	// Version is what health says of this server: "pinion", "cog" and so on.
+	// Version is the version section of the health document: "pinion", "cog" and so on.
 	Version map[string]string
 	// OnShutdown is called when a client asks for a shutdown. It must not block.
 	OnShutdown func()
-	// Webhooks delivers what predictions with a webhook have to tell; nil: nobody is told.
+	// Webhooks delivers the events of predictions with a webhook; nil: no webhooks.
 	Webhooks Notifier
-	// Observer is told of the ends of predictions; nil: nobody is.
+	// Observer receives the ends of predictions; nil: none.
 	Observer Observer
-	// UploadURL is where output files are uploaded; "": they come as data URLs, unless a request says more.
+	// UploadURL is where output files are uploaded; "": they become data URLs, unless a request names a URL.
 	UploadURL string
-	// Outputs says what happens to outputs that are not what the model's return annotation says.
+	// Outputs says what happens to outputs that do not match the model's return annotation.
 	Outputs OutputCheck
-	// Keep says how long ended predictions can be asked for.
+	// Keep says how long ended predictions are retained.
 	Keep predict.Retention
-	// Prediction is what every prediction knows of its server.
+	// Prediction has the server's settings for each prediction.
 	Prediction predict.Options
-	// Memory is the budget of Keep and Prediction too; nil: there is no limit.
+	// Memory is the budget, for Keep and Prediction too; nil: no limit.
 	Memory *memory.Budget
 }
 
 // Notifier delivers webhooks.
 type Notifier interface {
-	// Attach follows a prediction, whose Request names a webhook, before it is carried out.
+	// Attach follows a prediction whose Request names a webhook. It is called before the prediction runs.
 	Attach(p *predict.Prediction)
 }
 
-// Service carries predictions out. It implements httpd.Service.
+// Service runs predictions. cmd adapts it to httpd.Service.
 type Service struct {
 	o        Options
 	registry *predict.Registry
 	draining atomic.Bool
 	model    atomic.Pointer[model]
 	changed  chan struct{} // one token: the workers' states changed
-	check    shared[error]
-	examples shared[*ExampleRun]
-	door     door
-	// A request with an X-Request-Id has come: until then nobody looks for one.
+	check    singleflight[error]
+	examples singleflight[*ExampleRun]
+	gate     gate
+	// requestIDs: a request with an X-Request-Id has come. Until then RequestOf need not search.
 	requestIDs atomic.Bool
 
 	mu      sync.Mutex
@@ -65,37 +66,45 @@ type Service struct {
 	ready   bool // a worker was ready at least once
 }
 
-// model is what the workers said of the model.
+// model is what the workers reported about the model.
 type model struct {
 	openapi   []byte
-	inputs    [2]*schema.Schema // by predict.Kind; nil: its inputs are not checked
+	inputs    [2]*schema.Schema // by predict.Kind; nil: inputs are not checked
 	outputs   *outputs
-	example   []byte // inputs that it gives as an example; nil: it gives none
+	example   []byte // its example input; nil: none
 	streaming bool
 	training  bool
-	trainOnly bool // there is no predict function: who asks for a prediction gets a training
-	check     bool // it has a healthcheck of its own
-	batched   bool // its predictions ride together
+	trainOnly bool // there is no predict function: a prediction runs the training
+	check     bool // it has a health check
+	batched   bool // its predictions run in batches
 	keys      []key
 	cog       string
 	python    string
 }
 
-// New makes a service without workers.
+// New returns a service without workers.
 func New(o Options) *Service {
 	o.Keep.Memory, o.Prediction.Memory = o.Memory, o.Memory
 	return &Service{o: o, registry: predict.NewRegistry(o.Keep), changed: make(chan struct{}, 1)}
 }
 
-// Watch tells the service of a worker. Its OnLoaded and OnChange are to be Loaded and Changed.
-func (s *Service) Watch(w *supervise.Supervisor) {
+// Supervise makes the supervisor of another worker of the service's, which reports to it: its pool, logger and hooks are
+// set here. OnLoaded, if set, must call Loaded. The caller runs it.
+func (s *Service) Supervise(o supervise.Options) *supervise.Supervisor {
+	o.Pool, o.Logger = s.o.Pool, s.o.Logger
+	o.Hooks.OnChange, o.Hooks.RequestOf = s.Changed, s.RequestOf
+	if o.Hooks.OnLoaded == nil {
+		o.Hooks.OnLoaded = s.Loaded
+	}
+	w := supervise.New(o)
 	s.mu.Lock()
 	s.workers = append(s.workers, w)
 	s.mu.Unlock()
+	return w
 }
 
-// Loaded takes in what a worker says of its model.
-func (s *Service) Loaded(l supervise.Loaded) {
+// Loaded stores what a worker reports about its model.
+func (s *Service) Loaded(l ipc.Loaded) {
 	m := &model{
 		openapi: l.Schema, streaming: l.Streaming, training: l.Train, check: l.Healthcheck, example: l.Example, cog: l.Cog, python: l.Python,
 	}
@@ -118,18 +127,18 @@ func (s *Service) Loaded(l supervise.Loaded) {
 	s.model.Store(m)
 }
 
-// compile is the schema of that name, or nil where it cannot be used.
+// compile returns the schema of that name, or nil where it cannot be used.
 func (s *Service) compile(openapi []byte, name string) *schema.Schema {
 	compiled, err := schema.Compile(openapi, name)
 	if err != nil {
-		// A schema file that came with the model; the SDK's own is tested against this compiler.
+		// The model brought its schema file: the SDK's schemas are tested against this compiler.
 		s.o.Logger.Error("the model's schema cannot be used: inputs are not checked", "schema", name, "error", err)
 		return nil
 	}
 	return compiled
 }
 
-// Changed is told that a worker's status changed.
+// Changed is called when a worker's status changed.
 func (s *Service) Changed() {
 	select {
 	case s.changed <- struct{}{}:
@@ -141,36 +150,36 @@ func (s *Service) Changed() {
 		s.ready = true
 		s.mu.Unlock()
 	}
-	s.mind()
+	s.updateGate()
 }
 
-// Changes has a token after the workers' states changed.
+// Changes returns a channel that has a token after the workers' states changed.
 func (s *Service) Changes() <-chan struct{} { return s.changed }
 
-// Drain lets no prediction in any more.
+// Drain makes the service refuse new predictions.
 func (s *Service) Drain() { s.draining.Store(true) }
 
-// CancelAll asks for the end of every prediction in flight.
+// CancelAll cancels every prediction in flight.
 func (s *Service) CancelAll() {
 	for _, p := range s.registry.All() {
 		p.Cancel()
 	}
 }
 
-// InFlight is how many predictions have not ended.
+// InFlight returns how many predictions are in flight.
 func (s *Service) InFlight() int { return s.registry.Len() }
 
-// Shutdown passes a client's wish on.
+// Shutdown calls Options.OnShutdown.
 func (s *Service) Shutdown() { s.o.OnShutdown() }
 
-// HasTraining tells whether the model has a training interface.
+// HasTraining reports whether the model has a training interface.
 func (s *Service) HasTraining() bool {
 	m := s.model.Load()
 	return m != nil && m.training
 }
 
-// Cancel asks for the end of the prediction of that id. true: it is in flight, or remembered as canceled, so that a client
-// that asks again learns that its wish was heard.
+// Cancel cancels the prediction with that id. It returns true if the prediction is in flight, or is retained as canceled: so
+// a client that repeats its request gets the same answer.
 func (s *Service) Cancel(kind predict.Kind, id string) bool {
 	if p := s.registry.Get(kind, id); p != nil {
 		p.Cancel()
@@ -180,28 +189,27 @@ func (s *Service) Cancel(kind predict.Kind, id string) bool {
 	return p != nil && p.Record().Status == predict.Canceled
 }
 
-// Find is the prediction in flight of that id, or nil.
+// Find returns the prediction in flight with that id, or nil.
 func (s *Service) Find(kind predict.Kind, id string) *predict.Prediction {
 	return s.registry.Get(kind, id)
 }
 
-// Result is the prediction of that id, which is in flight or has ended not long ago, with its record and its input. It is held for
-// the caller.
+// Result returns the prediction with that id, in flight or retained, with its record and its input. The caller releases it.
 func (s *Service) Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool) {
 	p := s.registry.Find(kind, id)
-	if p == nil || !p.Look() {
+	if p == nil || !p.TryHold() {
 		return nil, predict.Record{}, false
 	}
 	rec := p.Record()
-	rec.Input = predict.ShowStandIns(p.Input())
-	rec.Place = s.Place(kind, id)
+	rec.Input = predict.ShowPlaceholders(p.Input())
+	rec.QueuePosition = s.QueuePosition(kind, id)
 	if m := s.model.Load(); m != nil && m.inputs[kind] != nil {
 		rec.Input = m.inputs[kind].Redact(rec.Input)
 	}
 	return p, rec, true
 }
 
-// Start carries a prediction out in the background. It has its place in the line then, unless it has files.
+// Start runs a prediction in the background. It is queued when Start returns, unless it has files to fetch.
 func (s *Service) Start(p *predict.Prediction) {
 	p.Hold()
 	p.Submit()
@@ -211,13 +219,10 @@ func (s *Service) Start(p *predict.Prediction) {
 	}()
 }
 
-// Idle is closed once no prediction is in flight.
+// Idle returns a channel that is closed once no prediction is in flight.
 func (s *Service) Idle() <-chan struct{} { return s.registry.Idle() }
 
-// Ready is nil where predictions are taken, or why not.
-func (s *Service) Ready() error { return s.takes() }
-
-// Defunct is nil, or why the server is defunct. One whose setup has failed is not: its logs are to be read.
+// Defunct says why the server is defunct; nil: it is not. A failed setup is another state: its logs can still be read.
 func (s *Service) Defunct() error {
 	if v := s.view(); v.status(slot.Load{}) == "DEFUNCT" {
 		return &predict.NotReadyError{Reason: v.reason()}
@@ -225,10 +230,10 @@ func (s *Service) Defunct() error {
 	return nil
 }
 
-// Close forgets the predictions that have ended.
+// Close drops the retained predictions.
 func (s *Service) Close() { s.registry.Close() }
 
-// OpenAPI is the model's schema document, once setup has ended well.
+// OpenAPI returns the model's schema document, once setup has succeeded.
 func (s *Service) OpenAPI() ([]byte, bool) {
 	m := s.model.Load()
 	if m == nil || !s.wasReady() {
@@ -237,7 +242,7 @@ func (s *Service) OpenAPI() ([]byte, bool) {
 	return m.openapi, true
 }
 
-// Create takes a prediction in, or refuses it. The caller must call Wait of what it gets.
+// Create accepts a prediction, or refuses it. The caller must then call Wait, or Start.
 func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
 	p, err := s.create(req)
 	if err != nil {
@@ -247,7 +252,7 @@ func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
 }
 
 func (s *Service) create(req predict.Request) (*predict.Prediction, error) {
-	if err := s.takes(); err != nil {
+	if err := s.Ready(); err != nil {
 		return nil, err
 	}
 	id := req.ID
@@ -276,13 +281,16 @@ func (s *Service) create(req predict.Request) (*predict.Prediction, error) {
 		s.registry.Remove(p)
 		return nil, err
 	}
-	if err := j.take(); err != nil {
-		s.o.Pool.Leave()
+	if err := j.reserve(); err != nil {
+		s.o.Pool.Withdraw()
 		s.registry.Remove(p)
 		return nil, err
 	}
 	if req.Attachments != nil {
 		p.OnRelease(req.Attachments.Close)
+	}
+	if req.Disk != nil {
+		p.OnRelease(func() { req.Disk.Unmap(j.isRead()) })
 	}
 	if req.Webhook != "" && s.o.Webhooks != nil {
 		s.o.Webhooks.Attach(p)
@@ -290,7 +298,7 @@ func (s *Service) create(req predict.Request) (*predict.Prediction, error) {
 	return p, nil
 }
 
-// prepare checks what is asked for against the model, and makes the input that it may get.
+// prepare checks the request against the model and prepares its input.
 func (s *Service) prepare(id string, req *predict.Request) (schema.Prepared, error) {
 	m := s.model.Load()
 	switch {
@@ -310,13 +318,13 @@ func (s *Service) prepare(id string, req *predict.Request) (schema.Prepared, err
 			attrs = append(attrs, "request_id", req.RequestID)
 		}
 		s.o.Logger.Warn("unknown inputs are dropped", attrs...)
-		req.Input = prepared.Input // nor are they shown again: a misspelt name may have a secret's value
+		req.Input = prepared.Input // never show unknown inputs: a misspelt name may carry a secret
 	}
 	return prepared, err
 }
 
-// takes is nil where a prediction may be taken in now, or the reason why not.
-func (s *Service) takes() error {
+// Ready says why no prediction is accepted now; nil: predictions are accepted.
+func (s *Service) Ready() error {
 	if s.draining.Load() {
 		return errStopping()
 	}
@@ -325,12 +333,12 @@ func (s *Service) takes() error {
 	}
 	v := s.view()
 	if s.o.Queue && s.wasReady() && v.defunct < len(v.workers) {
-		return nil // a worker restarts; there is a queue to wait in
+		return nil // a worker restarts, and the queue is open
 	}
 	return &predict.NotReadyError{Reason: v.reason()}
 }
 
-// wasReady tells whether a worker was ever ready. One may be, and its supervisor not have said so yet.
+// wasReady reports whether a worker was ever ready. Its supervisor may not have called Changed yet.
 func (s *Service) wasReady() bool {
 	s.mu.Lock()
 	ready := s.ready

@@ -292,7 +292,7 @@ func TestCancelDuringFetch(t *testing.T) {
 	h.run("b", `{"s":"x"}`)
 }
 
-// TestAnswersThatCannotBeRead: whatever a worker sends, the front says so and goes on.
+// TestAnswersThatCannotBeRead: an invalid answer fails its prediction and nothing else.
 func TestAnswersThatCannotBeRead(t *testing.T) {
 	good := map[ipc.Kind]string{
 		ipc.KindSucceeded: `{"metrics":{"predict_time":1},"output":[1,2]}`,
@@ -305,19 +305,19 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 		ipc.KindCanceled:  {Status: predict.Canceled},
 	}
 	for kind, body := range good {
-		got := read(&slot.Result{Kind: kind, Body: []byte(body), Elapsed: time.Second}, false)
+		got := readAnswer(&slot.Result{Kind: kind, Body: []byte(body), Elapsed: time.Second}, false)
 		w := want[kind]
 		if got.Status != w.Status || !bytes.Equal(got.Output, w.Output) || got.Error != w.Error ||
 			string(got.Metrics) != `{"predict_time":1}` || got.Elapsed != time.Second {
 			t.Errorf("%s: got %+v", body, got)
 		}
 		for n := range body { // every one that was cut
-			if got := read(&slot.Result{Kind: kind, Body: []byte(body[:n])}, false); got.Status != predict.Failed {
+			if got := readAnswer(&slot.Result{Kind: kind, Body: []byte(body[:n])}, false); got.Status != predict.Failed {
 				t.Errorf("%q: got %+v", body[:n], got)
 			}
 		}
 		for other := range good {
-			if got := read(&slot.Result{Kind: other, Body: []byte(body)}, false); other != kind && got.Status != predict.Failed {
+			if got := readAnswer(&slot.Result{Kind: other, Body: []byte(body)}, false); other != kind && got.Status != predict.Failed {
 				t.Errorf("kind %d with %s: got %+v", other, body, got)
 			}
 		}
@@ -329,21 +329,21 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 		"\x00\x01\x02", `{"metrics":{}}}`, `{"metrics":{}}` + "\n",
 	} {
 		for _, kind := range []ipc.Kind{ipc.KindSucceeded, ipc.KindFailed} {
-			if got := read(&slot.Result{Kind: kind, Body: []byte(body)}, false); got.Status != predict.Failed || !strings.Contains(got.Error, "cannot be read") {
+			if got := readAnswer(&slot.Result{Kind: kind, Body: []byte(body)}, false); got.Status != predict.Failed || !strings.Contains(got.Error, "cannot be read") {
 				t.Errorf("kind %d, %q: got %+v", kind, body, got)
 			}
 		}
 	}
 }
 
-// TestYielded: the answer of an iterator whose items were told has no output of its own.
+// TestYielded: the answer of an iterator whose items were emitted has no output of its own.
 func TestYielded(t *testing.T) {
 	body := []byte(`{"metrics":{"predict_time":1}}`)
-	if got := read(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, true); got.Status != predict.Succeeded || !got.Yielded || got.Output != nil {
+	if got := readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, true); got.Status != predict.Succeeded || !got.Yielded || got.Output != nil {
 		t.Errorf("got %+v", got)
 	}
-	if got := read(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, false); got.Status != predict.Failed {
-		t.Errorf("nobody was told of items, and got %+v", got)
+	if got := readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, false); got.Status != predict.Failed {
+		t.Errorf("no items were emitted, and got %+v", got)
 	}
 }
 
@@ -352,7 +352,7 @@ func TestChangesHasAToken(t *testing.T) {
 	for h.Health().Status != "READY" {
 		select {
 		case <-h.Changes():
-		case <-time.After(await.Patience):
+		case <-time.After(await.Timeout):
 			t.Fatal("no token came")
 		}
 	}

@@ -7,14 +7,14 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// The W3C trace headers, as the model finds them in its context.
+// The W3C trace headers, as keys of the model's context.
 const (
 	traceParent = "traceparent"
 	traceState  = "tracestate"
 )
 
-// contextOf is the context that the model gets: the client's, and its request's trace headers, so that a model can
-// make its work part of the client's trace. What the client itself has put there under these names counts.
+// contextOf returns the model's context: the client's, and the request's trace headers, so that a model can continue the
+// client's trace. Entries that the client set under these names take precedence.
 func contextOf(req *predict.Request) []byte {
 	if req.TraceParent == "" {
 		return req.Context

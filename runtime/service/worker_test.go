@@ -2,7 +2,6 @@ package service
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -21,8 +20,8 @@ import (
 // TestMain makes this binary the worker of its own tests: the spec's Ref says what it does.
 func TestMain(m *testing.M) {
 	if config, ok := os.LookupEnv(supervise.EnvName); ok {
-		var spec supervise.Spec
-		if err := json.Unmarshal([]byte(config), &spec); err != nil {
+		spec, err := ipc.ParseWorkerConfig([]byte(config))
+		if err != nil {
 			os.Exit(1)
 		}
 		(&worker{}).main(spec.Ref)

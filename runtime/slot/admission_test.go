@@ -18,21 +18,21 @@ func TestAdmissionWithoutAQueue(t *testing.T) {
 		t.Errorf("a pool without slots says %v, want ErrBusy", err)
 	}
 	w := newWorker(t, p, 2)
-	first := newFlight(t, p, "first")
-	newFlight(t, p, "second")
+	first := newTestCall(t, p, "first")
+	newTestCall(t, p, "second")
 	if err := p.Admit(); err != predict.ErrBusy {
 		t.Errorf("a full pool says %v, want ErrBusy", err)
 	}
-	if l := p.Load(); l != (Load{Slots: 2, Places: 2, InFlight: 2}) {
+	if l := p.Load(); l != (Load{Slots: 2, Capacity: 2, InFlight: 2}) {
 		t.Errorf("the load is %+v", l)
 	}
-	p.Leave() // one changes its mind
-	second := newFlight(t, p, "third")
-	for _, f := range []*flight{first, second} {
+	p.Withdraw() // one is not submitted
+	second := newTestCall(t, p, "third")
+	for _, f := range []*testCall{first, second} {
 		p.Submit(f.Call)
 		f.wait()
 	}
-	for _, l := range w.lines {
+	for _, l := range w.ends {
 		l.succeed(l.begin())
 	}
 	first.succeeded()
@@ -40,8 +40,8 @@ func TestAdmissionWithoutAQueue(t *testing.T) {
 	empty(t, p)
 }
 
-// TestPlaceIsFreeBeforeTheAnswer: a client that waits for its answer before it asks again is never too early.
-func TestPlaceIsFreeBeforeTheAnswer(t *testing.T) {
+// TestCapacityIsFreeBeforeTheAnswer: a client that sends its next request after an answer is never refused.
+func TestCapacityIsFreeBeforeTheAnswer(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{})
 	w := newWorker(t, p, 1)
@@ -56,17 +56,17 @@ func TestAdmissionWithAQueue(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 3})
 	w := newWorker(t, p, 1)
-	l := w.lines[0]
+	l := w.ends[0]
 	// The model takes 10 s each time, it says.
 	slow := start(t, p, "slow")
 	l.answer(ipc.KindSucceeded, l.begin().id, 10*time.Second, string(body("slow")))
 	slow.succeeded()
 
-	var flights []*flight
+	var flights []*testCall
 	for i := range 4 { // one in the slot, one more in its window, two in the queue
 		flights = append(flights, start(t, p, fmt.Sprint(i)))
 	}
-	if got := p.Load(); got != (Load{Slots: 1, Places: 1, InFlight: 4, Queued: 2}) {
+	if got := p.Load(); got != (Load{Slots: 1, Capacity: 1, InFlight: 4, Queued: 2}) {
 		t.Errorf("the load is %+v", got)
 	}
 	var full *predict.QueueFullError
@@ -85,7 +85,7 @@ func TestAdmissionWithAQueue(t *testing.T) {
 
 func TestRetryAfterIsAtLeastASecond(t *testing.T) {
 	p := NewPool(Options{Queue: 1})
-	start := newFlight(t, p, "waits for a worker")
+	start := newTestCall(t, p, "waits for a worker")
 	var full *predict.QueueFullError
 	if err := p.Admit(); !errors.As(err, &full) || full.RetryAfter != time.Second {
 		t.Errorf("got %+v", err)
@@ -96,16 +96,16 @@ func TestRetryAfterIsAtLeastASecond(t *testing.T) {
 	empty(t, p)
 }
 
-// TestQueueOfAPoolWithoutWorkers: what waits for the first worker is given to it.
+// TestQueueOfAPoolWithoutWorkers: the first worker gets the calls that wait for it.
 func TestQueueOfAPoolWithoutWorkers(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 5})
-	var flights []*flight
+	var flights []*testCall
 	for i := range 5 {
 		flights = append(flights, start(t, p, fmt.Sprint(i)))
 	}
 	parked(t, flights...)
-	l := newWorker(t, p, 1).lines[0]
+	l := newWorker(t, p, 1).ends[0]
 	for i, f := range flights {
 		r := l.begin()
 		if !isFor(r, fmt.Sprint(i)) {
@@ -121,10 +121,10 @@ func TestRefuse(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
-	l := w.lines[0]
+	l := w.ends[0]
 	reason := &predict.NotReadyError{Reason: "for the test"}
 	running, window, waits := start(t, p, "running"), start(t, p, "window"), start(t, p, "waits")
-	late := newFlight(t, p, "late")
+	late := newTestCall(t, p, "late")
 	begun := l.begin()
 	p.Refuse(reason)
 	waits.failed(reason)
@@ -147,19 +147,19 @@ func TestRefuse(t *testing.T) {
 	again.succeeded()
 }
 
-// TestRefuseMeetsALostWorker: calls that come back from a dead worker while nothing is let in any more.
-func TestRefuseMeetsALostWorker(t *testing.T) {
+// TestRefuseAndWorkerExit: calls of a dead worker are ended while the pool refuses calls.
+func TestRefuseAndWorkerExit(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
-	w.lines[0].begin()
+	w.ends[0].begin()
 	reason := &predict.NotReadyError{Reason: "for the test"}
 	p.Refuse(reason)
-	if had := w.bury("died"); had != 1 {
+	if had := w.terminate("died"); had != 1 {
 		t.Errorf("the model had %d calls, want 1", had)
 	}
-	running.failed(ErrWorker)
+	running.failed(ErrWorkerExit)
 	window.failed(reason)
 	empty(t, p)
 }

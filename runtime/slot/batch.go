@@ -6,222 +6,269 @@ import (
 	"pinion/runtime/batch"
 )
 
-// Batch says how the predictions of a model ride together.
-type Batch struct {
+// BatchOptions say how the predictions of a model are batched.
+type BatchOptions struct {
 	batch.Options
-	// Prepare: the worker prepares each before it can ride. It goes there ahead of its ride, and stays.
+	// Prepare: the worker prepares each item before it can be in a batch. The item goes there ahead of its batch.
 	Prepare bool
-	// Isolate: what rode with others in a worker that died runs once more, alone.
+	// Isolate: an item runs once more, alone, if a worker died of a batch that it was in with others.
 	Isolate bool
 }
 
-// places is how many calls a slot can have, the running ones and those that gather meanwhile.
-func (b *Batch) places() int {
+// slotCapacity is how many calls a slot can have: a running batch, and one that gathers meanwhile.
+func (b *BatchOptions) slotCapacity() int {
 	if b == nil {
 		return 1
 	}
 	return 2 * b.MaxSize
 }
 
-// A call that waits is in the queue always, and in the line as well where it may ride. The queue knows the order,
-// the deadlines, and the calls that ride with nobody; the line knows who leaves together, and when. Where each is
-// prepared by a worker first, there is a line for each slot, of those that are prepared; nobody waits in both.
+// dispatcher forms batches of the calls that wait. A waiting call is always in the admission queue, which knows the order and
+// the deadlines; a call that can be batched is in the batch queue as well, which decides what leaves together, and when. If
+// workers prepare items, each slot has a batch queue of the items that it has prepared, and the pool has none. Guarded by
+// pool.mu.
+type dispatcher struct {
+	pool    *Pool
+	workers int                   // with slots, whose calls are batched
+	queue   *batch.Batcher[*Call] // nil: there never was such a worker, or it prepares items
+	options batch.Options         // of queue
+	timer   *batchTimer           // nil: a wait ends with the next arrival or answer
+	origin  time.Time             // of the queues' time
+	scratch []*batch.Item[*Call]
+}
 
-// enter puts a call among those that wait. Called with the lock held.
-func (p *Pool) enter(c *Call, front bool, now time.Time) {
-	c.state = queued
-	if front {
-		p.queue.putBack(c)
-	} else {
-		p.queue.pushBack(c)
-	}
-	p.meter.begin(now)
-	if p.line != nil && !c.Train {
-		c.enterLine(p.line, front, p.moment(now))
+// sinceOrigin is a time as the batch queues have it.
+func (b *dispatcher) sinceOrigin(t time.Time) time.Duration { return t.Sub(b.origin) }
+
+// add puts a call that waits into the batch queue, if there is one for it.
+func (b *dispatcher) add(c *Call, again bool, now time.Time) {
+	if b.queue != nil && !c.Train {
+		b.addTo(b.queue, c, again, now)
 	}
 }
 
-func (c *Call) enterLine(line *batch.Batcher[*Call], again bool, now time.Duration) {
-	if c.line != line { // its number there was another line's
-		c.line, c.item = line, batch.Item[*Call]{Deadline: c.item.Deadline}
+// addTo puts a call into a batch queue: by the time of its arrival if it was there before.
+func (b *dispatcher) addTo(queue *batch.Batcher[*Call], c *Call, again bool, now time.Time) {
+	m := &c.batch
+	if m.queue != queue { // its serial number was another queue's
+		m.queue, m.item = queue, batch.Item[*Call]{Deadline: m.item.Deadline}
 	}
-	c.item.Value, c.item.Key, c.item.Alone = c, c.Key, c.alone
+	m.item.Value, m.item.Key, m.item.Alone = c, c.Key, m.alone
 	if again {
-		line.PutBack(&c.item)
+		queue.PutBack(&m.item)
 	} else {
-		line.Add(&c.item, now)
+		queue.Add(&m.item, b.sinceOrigin(now))
 	}
 }
 
-// unqueue takes a call out of those that wait. Called with the lock held.
-func (p *Pool) unqueue(c *Call) {
-	p.queue.remove(c)
-	if p.line != nil {
-		p.line.Remove(&c.item)
-	}
-	if p.queue.len == 0 {
-		p.meter.pause(time.Now())
+// remove takes a call out of the batch queue.
+func (b *dispatcher) remove(c *Call) {
+	if b.queue != nil {
+		b.queue.Remove(&c.batch.item)
 	}
 }
 
-// moment is a time as the lines have it.
-func (p *Pool) moment(now time.Time) time.Duration { return now.Sub(p.origin) }
-
-// useLine makes the line of a model whose calls ride as b says. Called with the lock held.
-func (p *Pool) useLine(b *Batch, now time.Time) {
-	if p.line != nil && p.lineOf == b.Options {
+// addWorker gets ready for a worker whose calls are batched as o says.
+func (b *dispatcher) addWorker(o *BatchOptions) {
+	switch {
+	case o == nil && b.workers == 0:
+		b.queue = nil
 		return
-	}
-	p.line, p.lineOf = batch.New[*Call](b.Options), b.Options
-	for c := p.queue.head; c != nil; c = c.next {
-		if !c.Train {
-			c.enterLine(p.line, false, p.moment(now))
+	case o == nil:
+		return
+	case !o.Prepare && (b.queue == nil || b.options != o.Options):
+		b.queue, b.options = batch.New[*Call](o.Options), o.Options
+		now := time.Now()
+		for c := b.pool.admission.queue.head; c != nil; c = c.next {
+			b.add(c, false, now)
 		}
 	}
+	if b.workers++; b.workers == 1 {
+		b.timer, _ = newBatchTimer(b.timerFired) // fails where no descriptor is left
+	}
 }
 
-// form sends off what can ride, for every slot whose calls do. Called with the lock held, whenever one of them may
-// have become idle or something came, left or is due.
-func (p *Pool) form(d deliveries) deliveries {
-	if p.batched == 0 {
+// removeWorker: a worker whose calls are batched has left the pool.
+func (b *dispatcher) removeWorker() {
+	if b.workers--; b.workers == 0 {
+		b.timer.stop()
+		b.timer = nil
+	}
+}
+
+// timerFired is called by the timer, without the lock.
+func (b *dispatcher) timerFired() {
+	b.pool.locked(func() deliveries {
+		if b.timer != nil {
+			b.timer.firesAt = 0
+		}
+		return b.dispatch(nil)
+	})
+}
+
+// dispatch sends off the batches that are due. It is called when a slot may have become idle, when a call came or left, and
+// when the timer fires.
+func (b *dispatcher) dispatch(d deliveries) deliveries {
+	if b.workers == 0 {
 		return d
 	}
-	now := p.moment(time.Now())
-	var ask time.Duration
-	d = p.stage(d)
-	for _, s := range p.slots {
-		if s.line == nil || !s.vacant() {
-			continue
-		}
-		var again time.Duration
-		if p.riding, again = s.line.Take(now, 1, 1, p.riding[:0]); len(p.riding) > 0 {
-			d = s.board(p.riding, d)
-		} else if again > 0 && (ask == 0 || again < ask) {
-			ask = again
-		}
-	}
-	for p.line != nil {
-		s, idle := p.idleRider()
+	now := b.sinceOrigin(time.Now())
+	d, ask := b.dispatchPrepared(b.sendItems(d), now)
+	for b.queue != nil {
+		s, idle := b.idleSlot()
 		if s == nil {
-			d = p.ahead(d)
+			d = b.dispatchAhead(d)
 			break
 		}
-		if p.stealRide(s, &d) { // it is older than what waits
+		if b.steal(s, &d) { // it is older than what waits
 			continue
 		}
-		if head := p.queue.head; head != nil && head.Train {
-			p.unqueue(head)
+		if head := b.pool.admission.queue.head; head != nil && head.Train {
+			b.pool.dequeue(head)
 			d = append(d, s.assign(head))
 			continue
 		}
 		var again time.Duration
-		if p.riding, again = p.line.Take(now, idle, p.batched, p.riding[:0]); len(p.riding) > 0 {
-			d = s.board(p.riding, d)
-			continue
+		if b.scratch, again = b.queue.Take(now, idle, b.workers, b.scratch[:0]); len(b.scratch) == 0 {
+			ask = earlier(ask, again)
+			break
 		}
-		if again > 0 && (ask == 0 || again < ask) {
-			ask = again
-		}
-		break
+		d = s.dispatch(b.scratch, d)
 	}
-	p.clock.ring(ask, now)
-	clear(p.riding)
+	b.timer.set(ask, now)
+	clear(b.scratch)
 	return d
 }
 
-// vacant tells whether the slot has neither a ride nor a call that runs by itself.
-func (s *Slot) vacant() bool { return len(s.rides) == 0 && s.plain == 0 && !s.lost }
+// dispatchPrepared sends off batches of prepared items. It returns when to ask again, or 0.
+func (b *dispatcher) dispatchPrepared(d deliveries, now time.Duration) (_ deliveries, ask time.Duration) {
+	for _, s := range b.pool.slots {
+		if s.batches.prepared == nil || !s.hasNothingToRun() {
+			continue
+		}
+		var again time.Duration
+		if b.scratch, again = s.batches.prepared.Take(now, 1, 1, b.scratch[:0]); len(b.scratch) > 0 {
+			d = s.dispatch(b.scratch, d)
+		}
+		ask = earlier(ask, again)
+	}
+	return d, ask
+}
 
-// idleRider is the slot for the next ride, of the worker that has least to do, and how many are idle.
-func (p *Pool) idleRider() (best *Slot, idle int) {
-	for _, s := range p.slots {
-		if s.crew.batch == nil || s.line != nil || s.leaving || !s.vacant() {
+// earlier is the earlier of two times, of which 0 is none.
+func earlier(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// hasNothingToRun tells whether an open slot has neither a batch nor a call outside of one.
+func (s *Slot) hasNothingToRun() bool {
+	return len(s.batches.runs) == 0 && s.window.count == 0 && !s.ch.closed
+}
+
+// takesBatches tells whether the slot may get batches from the pool's batch queue.
+func (s *Slot) takesBatches() bool {
+	return s.worker.batching != nil && s.batches.prepared == nil && s.takesCalls()
+}
+
+// idleSlot is the slot for the next batch, of the worker with the fewest calls, and how many slots are idle.
+func (b *dispatcher) idleSlot() (best *Slot, idle int) {
+	for _, s := range b.pool.slots {
+		if !s.takesBatches() || !s.hasNothingToRun() {
 			continue
 		}
 		idle++
-		if best == nil || s.crew.busy < best.crew.busy {
+		if best == nil || s.worker.outstanding < best.worker.outstanding {
 			best = s
 		}
 	}
 	return best, idle
 }
 
-// ahead gives slots that have one ride a second one, which will not grow any more. A call that rides with nobody, and
-// is next, must find a slot at rest: nothing is laid before it.
-func (p *Pool) ahead(d deliveries) deliveries {
-	if head := p.queue.head; head == nil || head.Train {
+// dispatchAhead gives slots with one batch a second one that will not grow any more. A train call that is next must find an
+// idle slot: no batch goes ahead of it.
+func (b *dispatcher) dispatchAhead(d deliveries) deliveries {
+	if head := b.pool.admission.queue.head; head == nil || head.Train {
 		return d
 	}
-	for _, s := range p.slots {
-		if s.crew.batch == nil || s.line != nil || s.leaving || s.lost || len(s.rides) != 1 || s.plain > 0 {
+	for _, s := range b.pool.slots {
+		if !s.takesBatches() || len(s.batches.runs) != 1 || s.window.count > 0 {
 			continue
 		}
-		if p.riding = p.line.TakeAhead(p.riding[:0]); len(p.riding) == 0 {
+		if b.scratch = b.queue.TakeAhead(b.scratch[:0]); len(b.scratch) == 0 {
 			break
 		}
-		d = s.board(p.riding, d)
+		d = s.dispatch(b.scratch, d)
 	}
 	return d
 }
 
-// stealRide moves a ride that another slot has not begun to an idle one.
-func (p *Pool) stealRide(to *Slot, d *deliveries) bool {
-	for _, s := range p.slots {
-		if s == to || s.line != nil || s.lost || len(s.rides) < 2 { // of a crew without batches it has none
+// steal moves a batch that another slot has not begun to an idle one.
+func (b *dispatcher) steal(to *Slot, d *deliveries) bool {
+	for _, s := range b.pool.slots {
+		runs := s.batches.runs
+		if s == to || s.batches.prepared != nil || s.ch.closed || len(runs) < 2 {
 			continue
 		}
-		r := s.rides[len(s.rides)-1]
-		if r.live <= to.crew.batch.MaxSize && s.words.Revoke(r.id) {
-			calls := s.unboard(r)
-			items := p.riding[:0]
-			for _, c := range calls {
-				items = append(items, &c.item)
-			}
-			p.riding = items
-			*d = to.board(items, *d)
-			return true
+		r := runs[len(runs)-1]
+		if r.live > to.worker.batching.MaxSize || !s.ch.words.Revoke(r.id) {
+			continue
 		}
+		b.scratch = b.scratch[:0]
+		for _, c := range s.takeBackRun(r) {
+			b.scratch = append(b.scratch, &c.batch.item)
+		}
+		*d = to.dispatch(b.scratch, *d)
+		return true
 	}
 	return false
 }
 
-// stage gives calls to the workers that are to prepare them, to each about two rides full.
-func (p *Pool) stage(d deliveries) deliveries {
-	for p.queue.head != nil {
-		c := p.queue.head
-		var best *Slot
-		for _, s := range p.slots {
-			if s.line == nil || s.lost || s.leaving || c.Train && !s.vacant() {
-				continue
-			}
-			if c.suspect && s.crew.busy > 0 || s.crew.isolates() {
-				continue
-			}
-			if s.count < s.crew.batch.places() && (best == nil || s.count < best.count) {
-				best = s
-			}
-		}
+// sendItems sends calls to the workers that are to prepare them, about two full batches to each.
+func (b *dispatcher) sendItems(d deliveries) deliveries {
+	p := b.pool
+	for p.admission.queue.head != nil {
+		c := p.admission.queue.head
+		best := b.slotToPrepare(c)
 		if best == nil {
 			break
 		}
-		p.unqueue(c)
+		p.dequeue(c)
 		if c.Train {
 			d = append(d, best.assign(c))
 		} else {
-			d = best.take(c, d)
+			d = best.sendItem(c, d)
 		}
 	}
 	return d
 }
 
-// isolates tells whether the worker has a call that is to have nobody beside it.
-func (w *crew) isolates() bool {
-	if w.busy != 1 {
+// slotToPrepare is the slot with the fewest calls that may get c before any batch, or nil.
+func (b *dispatcher) slotToPrepare(c *Call) (best *Slot) {
+	for _, s := range b.pool.slots {
+		if s.batches.prepared == nil || !s.takesCalls() || c.Train && !s.hasNothingToRun() {
+			continue
+		}
+		if c.batch.suspect && s.worker.outstanding > 0 || s.worker.hasSuspect() {
+			continue
+		}
+		if s.outstanding < s.worker.batching.slotCapacity() && (best == nil || s.outstanding < best.outstanding) {
+			best = s
+		}
+	}
+	return best
+}
+
+// hasSuspect tells whether the worker has a call that is to have no other beside it.
+func (w *workerSlots) hasSuspect() bool {
+	if w.outstanding != 1 {
 		return false
 	}
 	for _, s := range w.slots {
-		for _, c := range s.riders {
-			if c != nil && c.suspect {
+		for _, c := range s.batches.items {
+			if c != nil && c.batch.suspect {
 				return true
 			}
 		}
@@ -229,60 +276,19 @@ func (w *crew) isolates() bool {
 	return false
 }
 
-// unstage takes back what a worker that can serve no more has prepared, or is to; but not the call of that id in that
-// slot, which has its answer.
-func (p *Pool) unstage(of *Slot, answered uint64) {
-	p.mu.Lock()
+// takeBackItems requeues the items in no batch of a worker that is unusable from now on, but for the one of that id in a slot,
+// which has its answer.
+func (p *Pool) takeBackItems(w *workerSlots, of *Slot, answered uint64) (d deliveries) {
 	var back []*Call
-	var d deliveries
-	for _, s := range of.crew.slots {
-		for id, c := range s.riders {
-			if c == nil || c.ride != nil || s.lost || s == of && id == answered {
+	for _, s := range w.slots {
+		for id, c := range s.batches.items {
+			if c == nil || c.batch.run != nil || s.ch.closed || s == of && id == answered {
 				continue
 			}
-			s.release(c)
-			s.recall(c)
-			d = s.drop(id, d)
+			s.takeBack(c)
+			d = s.sendDrop(id, d)
 			back = append(back, c)
 		}
 	}
-	d = p.putBack(back, time.Now(), d)
-	p.mu.Unlock()
-	d.deliver()
-}
-
-// willBatch makes ready for a worker whose calls ride as b says. Called with the lock held.
-func (p *Pool) willBatch(b *Batch) {
-	switch {
-	case b == nil && p.batched == 0:
-		p.line = nil
-		return
-	case b == nil:
-		return
-	case !b.Prepare:
-		p.useLine(b, time.Now())
-	}
-	if p.batched++; p.batched == 1 {
-		// Without a clock, which wants a descriptor, a wait ends with the next arrival or answer.
-		p.clock, _ = newClock(p.rung)
-	}
-}
-
-// batchesNoMore is told that such a worker has left the pool.
-func (p *Pool) batchesNoMore() {
-	if p.batched--; p.batched == 0 {
-		p.clock.stop()
-		p.clock = nil
-	}
-}
-
-// rung is called by the clock.
-func (p *Pool) rung() {
-	p.mu.Lock()
-	if p.clock != nil {
-		p.clock.set = 0
-	}
-	d := p.form(nil)
-	p.mu.Unlock()
-	d.deliver()
+	return p.requeueAll(back, time.Now(), d)
 }

@@ -1,7 +1,8 @@
 package slot
 
 import (
-	"fmt"
+	"errors"
+	"os"
 	"sync"
 	"time"
 
@@ -13,29 +14,30 @@ import (
 type state uint8
 
 const (
-	fresh    state = iota // not submitted
-	queued                // waits in the pool's queue
-	assigned              // handed to a slot
-	ended                 // Result is final
+	fresh      state = iota // not submitted
+	queued                  // in the pool's queue
+	assigned                // handed to a slot
+	unassigned              // taken off its slot: to be queued, assigned or ended before the lock is given back
+	ended                   // Result is final
 )
 
-// moves is the table of legal moves; assigned falls back to queued when its worker is lost before
-// the model had it.
-var moves = [...][]state{
-	fresh:    {queued, assigned, ended},
-	queued:   {assigned, ended},
-	assigned: {queued, ended},
-	ended:    {},
+// moves is the table of legal moves: for each state, a bit for each state that may follow.
+var moves = [...]uint8{
+	fresh:      1<<queued | 1<<assigned | 1<<ended,
+	queued:     1<<assigned | 1<<ended,
+	assigned:   1 << unassigned,
+	unassigned: 1<<queued | 1<<assigned | 1<<ended,
+	ended:      0,
 }
 
-// canMove tells whether a call may go from one state to another.
-func canMove(from, to state) bool {
-	for _, s := range moves[from] {
-		if s == to {
-			return true
-		}
+// moveTo makes a move that the table allows. Another one is a bug: it is refused, and counted for the tests.
+func (c *Call) moveTo(to state) bool {
+	if moves[c.state]&(1<<to) == 0 {
+		c.pool.illegalMoves++
+		return false
 	}
-	return false
+	c.state = to
+	return true
 }
 
 // Result is how a call ended.
@@ -44,19 +46,19 @@ type Result struct {
 	Kind ipc.Kind
 	// Body is the reply's fragment of the prediction object.
 	Body []byte
-	// Release gives Body back; nil where nothing is to be given back.
+	// Release gives the memory of Body back; nil where nothing is to be given back.
 	Release func()
 	// Logs is what the model wrote while it had the call.
 	Logs []byte
 	// Elapsed is how long the model had the call.
 	Elapsed time.Duration
-	// Waited is for how long before that its slot, or every slot, had others; 0 where the model never had it.
+	// Waited is how long the call waited for a slot or behind other calls; 0 where the model never had it.
 	Waited time.Duration
-	// Moved: it was sent to more than one slot, of which the answer shows for one alone that the call's bytes are read.
-	Moved bool
-	// Canceled: somebody had asked for its end, whatever its model made of that.
+	// Resent: the call was sent to several slots. Its answer proves for one of them only that the call's bytes were read.
+	Resent bool
+	// Canceled: the call's end was asked for, even if the model ended in another way.
 	Canceled bool
-	// Err: ErrCanceled, predict.ErrQueueTimeout, *LostError, *TimeoutError, *predict.NotReadyError.
+	// Err: ErrCanceled, predict.ErrQueueTimeout, *WorkerExitError, *TimeoutError, *predict.NotReadyError.
 	Err error
 }
 
@@ -66,63 +68,70 @@ type Text struct {
 	Text   []byte
 }
 
-// Teller is told what happens to a call as it happens. Its methods are called in order, by the goroutine
-// that reads the slot's socket and at times with the pool's lock held: they must neither block nor call the pool.
-// What they are given is valid during the call only.
-type Teller interface {
+// EventSink receives the events of a running call, in order. The goroutine that reads the slot's socket calls it, sometimes
+// with the pool's lock held: a method must neither block nor call the pool. Its argument is valid until it returns.
+type EventSink interface {
 	Started()
 	Output(item []byte)
 	Metric(metric []byte)
 	Log(source string, text []byte)
 }
 
-// Call is one prediction on its way through a pool. All but Result is set before Pool.Submit and not
-// changed afterwards; Result is read after Wait.
+// Call is one prediction on its way through a pool. The exported fields but Result are set before Pool.Submit and do not
+// change afterwards; Result is read after Wait.
 type Call struct {
 	Input   []byte // a JSON object
 	Context []byte // a JSON object, or nil
 	Files   []byte // where output files go: the member "files" of the request, or nil
 	Name    string // the prediction's id, for the log
-	Train   bool   // it is the train function that is called
-	// Tell is told what happens meanwhile, logs included; nil: the model is not asked to, and the logs are
-	// in the Result.
-	Tell Teller
-	// Deadline ends the call where the model has not begun it by then; zero: the pool's own rule alone.
+	Train   bool   // the call is for the train function
+	// BodyFile makes the file that carries a large request to the worker. Nil: a memory file. See ipc.Conn.QueueIn.
+	BodyFile func(size int64) (*os.File, error)
+	// Events receives the call's events, logs included. Nil: the worker sends none, and the Result has the logs.
+	Events EventSink
+	// Deadline ends the call if the model has not begun it by then. Zero: Options.QueueTimeout alone.
 	Deadline time.Time
-	// Key: of a model whose predictions ride together those do whose keys are equal.
+	// Key: calls share a batch only if their keys are equal.
 	Key string
-	// Gone, where it is not nil, is called once, when the call has ended and the model can have nothing of it any more:
-	// one that is canceled while others ride is with them until all of them are done. The pool's lock is held: it must
-	// neither block nor call the pool.
-	Gone   func()
-	Result Result
+	// OnSettled is called once, when the call has ended and its worker has answered for it. A canceled call stays with its
+	// batch until the worker is done with that. It must neither block nor call the pool. May be nil.
+	OnSettled func()
+	Result    Result
 
 	pool *Pool
-	wake chan struct{} // one token: look again
 
 	// Guarded by pool.mu.
-	state     state
-	slot      *Slot
-	id        uint64 // of its frames, while assigned
-	moved     bool   // it had another before
-	since     time.Time
-	deadline  time.Time
-	canceling bool
-	overtime  bool  // it is cancelled because it ran for too long
-	parked    bool  // its goroutine sleeps on wake
-	following bool  // in slot.followers
-	leads     *Slot // whose leader it is
-	grace     *time.Timer
-	logs      []byte
-	cut       int           // bytes of logs that were dropped
-	lines     [2]lineLength // of stdout and stderr
-	item      batch.Item[*Call]
-	ride      *ride                 // that it is on, until it has its answer
-	alone     bool                  // it rides by itself: it was with others when a worker died
-	ready     bool                  // its worker has prepared it
-	suspect   bool                  // it was with a worker that died, to be prepared: the next has nobody beside it
-	line      *batch.Batcher[*Call] // that its item was in last
+	state      state
+	slot       *Slot
+	id         uint64 // of its frames, while assigned
+	resent     bool   // an earlier slot had it too
+	since      time.Time
+	deadline   time.Time
+	canceling  bool
+	overLimit  bool // it is canceled because it ran for longer than Options.PredictTimeout
+	graceTimer *time.Timer
+	waiter     waiter
+	logs       callLogs
+	batch      batchItem
 	links
+}
+
+// waiter is the goroutine in Call.Wait.
+type waiter struct {
+	wake      chan struct{} // one token: look again
+	parked    bool          // it sleeps on wake
+	following bool          // it is in the followers of its slot's channel
+	leads     *channel      // that it reads
+}
+
+// batchItem is what a call has as a member of a batch.
+type batchItem struct {
+	item     batch.Item[*Call]
+	queue    *batch.Batcher[*Call] // that the item was in last
+	run      *batchRun             // that the call is in, until it is answered
+	alone    bool                  // it runs alone: a worker died of a batch that it was in
+	prepared bool                  // its worker has prepared it
+	suspect  bool                  // a worker died that was to prepare it: the next worker gets no other call beside it
 }
 
 // links makes a Call a member of one list at a time.
@@ -130,97 +139,25 @@ type links struct{ prev, next *Call }
 
 // NewCall makes a call.
 func NewCall(name string, input, context []byte) *Call {
-	return &Call{Name: name, Input: input, Context: context, wake: wakes.Get().(chan struct{})}
+	return &Call{Name: name, Input: input, Context: context, waiter: waiter{wake: wakes.Get().(chan struct{})}}
 }
 
-// wakes are the channels of calls that have ended. A token that comes late makes another call look once more,
-// which does no harm.
+// wakes are the channels of calls that have ended. A late token makes another call look once more, which is harmless.
 var wakes = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 
-// poke wakes the goroutine in Wait; harmless where it is awake already.
-func (c *Call) poke() {
+// wake wakes the goroutine in Wait. It is harmless if that is awake.
+func (c *Call) wake() {
 	select {
-	case c.wake <- struct{}{}:
+	case c.waiter.wake <- struct{}{}:
 	default:
 	}
 }
 
-// maxLogs is how much of its logs a call keeps, in bytes. The server's own log has the rest.
-const maxLogs = 16 << 20
-
-// addLogs tells of text of the model's, or keeps it as far as there is room. Called with the lock held.
-func (c *Call) addLogs(source string, text []byte) {
-	line := &c.lines[0]
-	if source == "stderr" {
-		line = &c.lines[1]
+// withLimit is r, or a TimeoutError where the call was canceled at its runtime limit and did not succeed.
+func (c *Call) withLimit(r Result) Result {
+	if !c.overLimit || r.Kind == ipc.KindSucceeded || r.Err != nil && !errors.Is(r.Err, ErrCanceled) {
+		return r
 	}
-	text = line.trim(text)
-	if c.Tell != nil {
-		c.Tell.Log(source, text)
-		return
-	}
-	room := min(len(text), maxLogs-len(c.logs))
-	c.logs = append(c.logs, text[:room]...)
-	c.cut += len(text) - room
-}
-
-// takeLogs is the call's logs, with a word about what was dropped. Called with the lock held.
-func (c *Call) takeLogs() []byte {
-	logs := c.logs
-	if c.cut > 0 {
-		logs = fmt.Appendf(logs, "\n[%d bytes of log were cut: a prediction keeps %d MiB of it]\n", c.cut, maxLogs>>20)
-	}
-	c.logs = nil
-	return logs
-}
-
-// list is a first-in first-out list of calls.
-type list struct {
-	head, tail *Call
-	len        int
-}
-
-func (l *list) pushBack(c *Call) {
-	c.prev, c.next = l.tail, nil
-	if l.tail == nil {
-		l.head = c
-	} else {
-		l.tail.next = c
-	}
-	l.tail = c
-	l.len++
-}
-
-// putBack enters a call in its place by the time at which it came, which is not far from the head.
-func (l *list) putBack(c *Call) {
-	c.prev, c.next = nil, l.head
-	for c.next != nil && c.next.since.Before(c.since) {
-		c.prev, c.next = c.next, c.next.next
-	}
-	if c.prev == nil {
-		l.head = c
-	} else {
-		c.prev.next = c
-	}
-	if c.next == nil {
-		l.tail = c
-	} else {
-		c.next.prev = c
-	}
-	l.len++
-}
-
-func (l *list) remove(c *Call) {
-	if c.prev == nil {
-		l.head = c.next
-	} else {
-		c.prev.next = c.next
-	}
-	if c.next == nil {
-		l.tail = c.prev
-	} else {
-		c.next.prev = c.prev
-	}
-	c.prev, c.next = nil, nil
-	l.len--
+	r.Kind, r.Err = 0, &TimeoutError{After: c.pool.o.PredictTimeout}
+	return r
 }

@@ -7,19 +7,55 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/runtime/logtext"
 )
 
+// TestMoves walks every pair of states: a move that the table allows is one that the package makes, and any other is refused
+// and counted.
 func TestMoves(t *testing.T) {
-	legal := map[[2]state]bool{
-		{fresh, queued}: true, {fresh, assigned}: true, {fresh, ended}: true, // refused by Submit
-		{queued, assigned}: true, {queued, ended}: true,
-		{assigned, queued}: true, // its worker died before the model had it
-		{assigned, ended}:  true,
+	made := map[[2]state]func(p *Pool, s *Slot, c *Call){
+		{fresh, queued}:   func(p *Pool, _ *Slot, c *Call) { p.enqueue(c, false, time.Now()) },
+		{fresh, assigned}: func(_ *Pool, s *Slot, c *Call) { s.assign(c) },
+		{fresh, ended}:    func(p *Pool, _ *Slot, c *Call) { p.end(c, Result{}) },
+		{queued, assigned}: func(p *Pool, s *Slot, c *Call) {
+			p.dequeue(c)
+			s.assign(c)
+		},
+		{queued, ended}:        func(p *Pool, _ *Slot, c *Call) { p.end(c, Result{}) },
+		{assigned, unassigned}: func(_ *Pool, s *Slot, c *Call) { s.takeBack(c) },
+		{unassigned, queued}:   func(p *Pool, _ *Slot, c *Call) { p.requeue(c, time.Now()) },
+		{unassigned, assigned}: func(_ *Pool, s *Slot, c *Call) { s.assign(c) },
+		{unassigned, ended}:    func(p *Pool, _ *Slot, c *Call) { p.end(c, Result{}) },
 	}
+	path := map[state][]state{queued: {queued}, assigned: {assigned}, unassigned: {assigned, unassigned}, ended: {ended}}
 	for from := fresh; from <= ended; from++ {
 		for to := fresh; to <= ended; to++ {
-			if got := canMove(from, to); got != legal[[2]state{from, to}] {
-				t.Errorf("from %d to %d: %v", from, to, got)
+			p := NewPool(Options{})
+			s := newWorker(t, p, 1).slots[0]
+			c := NewCall("a", nil, nil)
+			c.pool = p
+			at := fresh
+			for _, next := range path[from] {
+				made[[2]state{at, next}](p, s, c)
+				at = next
+			}
+			move, legal := made[[2]state{from, to}]
+			if !legal {
+				move = func(*Pool, *Slot, *Call) { c.moveTo(to) }
+			}
+			if c.state != from || p.illegalMoves != 0 {
+				t.Fatalf("on the way to %d: state %d, %d illegal moves", from, c.state, p.illegalMoves)
+			}
+			move(p, s, c)
+			switch {
+			case legal && (c.state != to || p.illegalMoves != 0):
+				t.Errorf("from %d to %d: state %d, %d illegal moves", from, to, c.state, p.illegalMoves)
+			case !legal && (c.state != from || p.illegalMoves != 1):
+				t.Errorf("the table allows an unknown move from %d to %d", from, to)
+			}
+			if c.state != ended { // a worker's exit waits for its calls
+				p.end(c, Result{})
 			}
 		}
 	}
@@ -51,22 +87,22 @@ func TestList(t *testing.T) {
 	}
 	l.pushBack(calls[1])
 	l.pushBack(calls[2])
-	l.putBack(calls[0])
+	l.insertByArrival(calls[0])
 	l.pushBack(calls[4])
 	check(0, 1, 2, 4)
-	l.putBack(calls[3])
+	l.insertByArrival(calls[3])
 	check(0, 1, 2, 3, 4)
 	for _, c := range []int{2, 4, 0} {
 		l.remove(calls[c])
 	}
 	check(1, 3)
-	l.putBack(calls[4])
+	l.insertByArrival(calls[4])
 	check(1, 3, 4)
 	for _, c := range []int{1, 4, 3} {
 		l.remove(calls[c])
 	}
 	check()
-	l.putBack(calls[4])
+	l.insertByArrival(calls[4])
 	check(4)
 }
 
@@ -76,9 +112,9 @@ func TestLogsAreBounded(t *testing.T) {
 		c.addLogs("stdout", bytes.Repeat([]byte("x\n"), 1<<19))
 	}
 	c.addLogs("stdout", []byte("end"))
-	logs := c.takeLogs()
-	notice := "\n[1048579 bytes of log were cut: a prediction keeps 16 MiB of it]\n"
-	if !strings.HasSuffix(string(logs), notice) || len(logs) != maxLogs+len(notice) {
+	logs := c.logs.take()
+	notice := "\n[1048579 bytes of log were cut: 16 MiB of it are kept]\n"
+	if !strings.HasSuffix(string(logs), notice) || len(logs) != logtext.Max+len(notice) {
 		t.Errorf("%d bytes that end with %q", len(logs), logs[len(logs)-100:])
 	}
 }

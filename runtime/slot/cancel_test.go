@@ -13,9 +13,9 @@ func TestCancelBeforeSubmit(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{})
 	newWorker(t, p, 1)
-	f := newFlight(t, p, "a")
+	f := newTestCall(t, p, "a")
 	p.Cancel(f.Call)
-	p.Cancel(f.Call) // as often as one likes
+	p.Cancel(f.Call) // again does nothing
 	p.Submit(f.Call)
 	f.wait()
 	f.failed(ErrCanceled)
@@ -25,8 +25,8 @@ func TestCancelBeforeSubmit(t *testing.T) {
 func TestCancelInTheQueue(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
-	l := newWorker(t, p, 1).lines[0]
-	var flights []*flight
+	l := newWorker(t, p, 1).ends[0]
+	var flights []*testCall
 	for _, name := range []string{"running", "window", "first", "second", "third"} {
 		flights = append(flights, start(t, p, name))
 	}
@@ -44,12 +44,12 @@ func TestCancelInTheQueue(t *testing.T) {
 	empty(t, p)
 }
 
-// TestCancelInTheWindow: the worker has the request and not begun it. It never will, and the room is given on.
+// TestCancelInTheWindow: the worker has the request and has not begun it. It never will, and another call gets the room.
 func TestCancelInTheWindow(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
-	l := w.lines[0]
+	l := w.ends[0]
 	running, window, waits := start(t, p, "running"), start(t, p, "window"), start(t, p, "waits")
 	begun := l.begin()
 	p.Cancel(window.Call)
@@ -70,17 +70,17 @@ func TestCancelInTheWindow(t *testing.T) {
 	empty(t, p)
 }
 
-// TestCancelMakesRoomForTheWaiting: an idle slot takes another's waiting call when its own was cancelled.
+// TestCancelMakesRoomForTheWaiting: a slot whose call was canceled takes another slot's waiting call.
 func TestCancelMakesRoomForTheWaiting(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 2)
-	var flights []*flight
+	var flights []*testCall
 	for _, name := range []string{"a", "b", "c", "d"} {
 		flights = append(flights, start(t, p, name))
 	}
 	parked(t, flights...)
-	on := func(s *Slot) (of []*flight) {
+	on := func(s *Slot) (of []*testCall) {
 		for _, f := range flights {
 			if locked(p, func() bool { return f.slot == s }) {
 				of = append(of, f)
@@ -88,14 +88,14 @@ func TestCancelMakesRoomForTheWaiting(t *testing.T) {
 		}
 		return of
 	}
-	busy := w.lines[0].begin()
+	busy := w.ends[0].begin()
 	for _, f := range on(w.slots[1]) { // nothing of it has begun
 		p.Cancel(f.Call)
 		f.failed(ErrCanceled)
 	}
-	moved := w.lines[1].begin()
-	w.lines[1].succeed(moved)
-	w.lines[0].succeed(busy)
+	moved := w.ends[1].begin()
+	w.ends[1].succeed(moved)
+	w.ends[0].succeed(busy)
 	for _, f := range flights {
 		if f.result().Err == nil {
 			f.succeeded()
@@ -117,7 +117,7 @@ func TestCancelOfARunningCall(t *testing.T) {
 			await.NoLeak(t)
 			p := NewPool(Options{CancelGrace: time.Hour})
 			w := newWorker(t, p, 1)
-			l := w.lines[0]
+			l := w.ends[0]
 			f := start(t, p, "running")
 			r := l.begin()
 			p.Cancel(f.Call)
@@ -128,7 +128,7 @@ func TestCancelOfARunningCall(t *testing.T) {
 			if got := f.result(); got.Err != nil || got.Kind != c.kind || !got.Canceled || string(got.Body) != c.body || got.Elapsed != time.Second {
 				t.Errorf("got %+v", got)
 			}
-			p.Cancel(f.Call) // does nothing any more
+			p.Cancel(f.Call) // it has ended: this does nothing
 			empty(t, p)
 			if k := w.kills(); len(k) != 0 {
 				t.Errorf("the worker was killed: %q", k)
@@ -137,7 +137,7 @@ func TestCancelOfARunningCall(t *testing.T) {
 			next := start(t, p, "next")
 			r = l.begin()
 			if l.canceled(r.id) {
-				t.Error("the next call is cancelled too")
+				t.Error("the next call is canceled too")
 			}
 			l.succeed(r)
 			next.succeeded()
@@ -145,12 +145,12 @@ func TestCancelOfARunningCall(t *testing.T) {
 	}
 }
 
-// TestCancelIsRepeated: one signal may be swallowed.
+// TestCancelIsRepeated: the model may miss a signal.
 func TestCancelIsRepeated(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{CancelGrace: time.Hour})
 	w := newWorker(t, p, 1)
-	l := w.lines[0]
+	l := w.ends[0]
 	f := start(t, p, "running")
 	r := l.begin()
 	p.Cancel(f.Call)
@@ -162,50 +162,50 @@ func TestCancelIsRepeated(t *testing.T) {
 	empty(t, p)
 }
 
-// TestCancelThatIsSwallowed: after the grace the worker is killed, the call canceled all the same, and its
-// neighbour in another slot fails for it.
-func TestCancelThatIsSwallowed(t *testing.T) {
+// TestCancelTimeout: after the grace the worker is killed. The call is canceled all the same, and its neighbour in another
+// slot fails.
+func TestCancelTimeout(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{CancelGrace: time.Millisecond, Queue: 10})
 	w := newWorker(t, p, 2)
 	a, b := start(t, p, "a"), start(t, p, "b")
-	stubborn, neighbour := a, b
-	l, other := w.lines[0], w.lines[1]
+	ignoring, neighbour := a, b
+	l, other := w.ends[0], w.ends[1]
 	if r := l.begin(); !isFor(r, "a") {
-		stubborn, neighbour = b, a
+		ignoring, neighbour = b, a
 	}
 	other.begin()
 	w.write("the last words\n")
-	p.Cancel(stubborn.Call)
+	p.Cancel(ignoring.Call)
 	await.Eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
 	if k := w.kills(); !strings.Contains(k[0], "did not end within 1ms") {
 		t.Errorf("killed because: %q", k)
 	}
 	waits := start(t, p, "waits") // in the window of one that dies
-	if had := w.bury("it was killed"); had != 2 {
+	if had := w.terminate("it was killed"); had != 2 {
 		t.Errorf("the model had %d calls, want 2", had)
 	}
-	stubborn.failed(ErrCanceled)
-	if r := stubborn.result(); string(r.Logs) != "the last words\n" || r.Elapsed <= 0 {
+	ignoring.failed(ErrCanceled)
+	if r := ignoring.result(); string(r.Logs) != "the last words\n" || r.Elapsed <= 0 {
 		t.Errorf("logs %q, %s", r.Logs, r.Elapsed)
 	}
-	neighbour.failed(ErrWorker)
+	neighbour.failed(ErrWorkerExit)
 	if err := neighbour.result().Err; err.Error() != "it was killed" {
 		t.Errorf("the cause is %q", err)
 	}
-	second := newWorker(t, p, 1).lines[0]
+	second := newWorker(t, p, 1).ends[0]
 	second.succeed(second.begin())
 	waits.succeeded()
 	empty(t, p)
 }
 
-// TestCancelWhileTheWorkerIsLost: between the end of a channel and the judgement of the exit.
-func TestCancelWhileTheWorkerIsLost(t *testing.T) {
+// TestCancelBeforeDetach: between the end of a channel and Detach.
+func TestCancelBeforeDetach(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
-	w.lines[0].begin()
+	w.ends[0].begin()
 	w.write("from running\n")
 	w.die()
 	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
@@ -214,7 +214,7 @@ func TestCancelWhileTheWorkerIsLost(t *testing.T) {
 	if l := p.Load(); l.InFlight != 2 {
 		t.Error("a call ended before it was known what became of it")
 	}
-	if had := w.bury("died"); had != 1 {
+	if had := w.terminate("died"); had != 1 {
 		t.Errorf("the model had %d calls, want 1", had)
 	}
 	running.failed(ErrCanceled)

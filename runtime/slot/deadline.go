@@ -6,15 +6,20 @@ import (
 	"pinion/runtime/predict"
 )
 
-// expireEvery is the least time between two looks for calls whose deadline has passed: each goes through
-// the whole queue.
+// expireEvery is the least time between two searches for late calls: each search goes through the whole queue.
 const expireEvery = time.Millisecond
 
-// freeSlotWait is how long a call may wait at a free slot where QueueTimeout is less: that its worker has to wake up is no
-// queue, and takes milliseconds on a busy machine.
+// freeSlotWait is how long a call may wait at a free slot if QueueTimeout is less. A sleeping worker takes milliseconds to
+// wake up on a busy machine, and that is not the wait of a queue.
 const freeSlotWait = time.Second
 
-// setDeadline starts the clock of a call. free: it is handed to a free slot. Called with the lock held.
+// deadlines is the timer for the first deadline of all calls. Guarded by pool.mu.
+type deadlines struct {
+	timer *time.Timer // nil while there is no deadline
+	at    time.Time
+}
+
+// setDeadline sets a call's deadline. free: a free slot gets the call.
 func (p *Pool) setDeadline(c *Call, now time.Time, free bool) {
 	c.deadline = c.Deadline
 	if wait := p.o.QueueTimeout; wait > 0 {
@@ -26,28 +31,27 @@ func (p *Pool) setDeadline(c *Call, now time.Time, free bool) {
 		}
 	}
 	if !c.deadline.IsZero() {
-		c.item.Deadline = p.moment(c.deadline)
-		p.wakeAt(c.deadline, now)
+		c.batch.item.Deadline = p.batches.sinceOrigin(c.deadline)
+		p.expireAt(c.deadline, now)
 	}
 }
 
-// wakeAt sees to it that expire is called then. Called with the lock held.
-func (p *Pool) wakeAt(t, now time.Time) {
+// expireAt has expireLate called at t.
+func (p *Pool) expireAt(t, now time.Time) {
 	switch {
-	case p.timer == nil:
-		p.timer = time.AfterFunc(t.Sub(now), p.expire)
-	case t.Before(p.timerAt):
-		p.timer.Reset(t.Sub(now))
+	case p.deadlines.timer == nil:
+		p.deadlines.timer = time.AfterFunc(t.Sub(now), func() { p.locked(p.expireLate) })
+	case t.Before(p.deadlines.at):
+		p.deadlines.timer.Reset(t.Sub(now))
 	default:
 		return
 	}
-	p.timerAt = t
+	p.deadlines.at = t
 }
 
-// expire ends the calls whose deadline has passed and that the model has not begun.
-func (p *Pool) expire() {
-	p.mu.Lock()
-	p.timer = nil
+// expireLate ends the calls whose deadline has passed and that the model has not begun.
+func (p *Pool) expireLate() (d deliveries) {
+	p.deadlines.timer = nil
 	now := time.Now()
 	var next time.Time
 	late := func(c *Call) bool {
@@ -62,30 +66,35 @@ func (p *Pool) expire() {
 		}
 		return true
 	}
-	for c := p.queue.head; c != nil; {
+	for c := p.admission.queue.head; c != nil; {
 		after := c.next
 		if late(c) {
 			p.end(c, Result{Err: predict.ErrQueueTimeout})
 		}
 		c = after
 	}
-	var d deliveries
 	for _, s := range p.slots {
-		for _, c := range s.calls {
-			if c != nil && late(c) && !s.lost && s.words.Revoke(c.id) {
+		for _, c := range s.window.calls {
+			if c != nil && late(c) && !s.ch.closed && s.ch.words.Revoke(c.id) {
 				p.end(c, Result{Err: predict.ErrQueueTimeout})
 			}
 		}
-		if s.crew.batch == nil {
+		if s.worker.batching == nil {
 			d = s.refill(d)
 		} else {
-			d = p.expireRiders(s, late, now, d)
+			d = p.expireItems(s, late, now, d)
 		}
 	}
-	d = p.form(d)
+	d = p.batches.dispatch(d)
 	if !next.IsZero() {
-		p.wakeAt(later(next, now.Add(expireEvery)), now)
+		p.expireAt(later(next, now.Add(expireEvery)), now)
 	}
-	p.mu.Unlock()
-	d.deliver()
+	return d
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

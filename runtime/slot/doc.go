@@ -1,14 +1,18 @@
-// Package slot decides which slot carries which prediction, and is the front's side of each slot's
-// channel: admission, the queue, the window of requests that lie in a worker's socket, their claim
-// words, cancelling, and what becomes of them when a worker is lost.
+// Package slot hands predictions to the slots of the workers, and is the front's side of each slot's socket.
 //
-// It promises: what was admitted ends exactly once; the model sees a prediction at most once; no
-// prediction waits behind a busy slot while another is idle; a place is free again before the
-// answer that freed it is seen by anybody.
+// It has three parts, under the one lock of Pool:
 //
-// A slot is idle (nothing outstanding), leased (one or more outstanding), or lost with its worker.
-// Everything is guarded by the one lock of Pool; no call that can block is made under it.
+//	admission   which calls enter, the queue of those without a slot, their deadlines
+//	channel     one slot's socket: the leader that reads it, its frames, the window of requests in it
+//	dispatcher  which calls leave together as a batch, for models with batches
 //
-// runtime/supervise attaches and detaches workers; runtime/service submits calls. It knows frames
-// (ipc) but neither processes nor HTTP.
+// It promises: an admitted call ends exactly once; the model sees a prediction at most once, unless BatchOptions.Isolate says
+// otherwise; no call waits behind a busy slot while another slot is idle; capacity is free again before the answer that frees
+// it is visible.
+//
+// A slot is idle (no call outstanding), leased (one or more outstanding), or closed (its worker is lost). No call that can
+// block is made under the lock.
+//
+// runtime/supervise attaches and detaches workers; runtime/service submits calls. The package knows frames (ipc), but neither
+// processes nor HTTP.
 package slot

@@ -1,22 +1,32 @@
 package slot
 
-import "errors"
-
-var (
-	// ErrCanceled: the call was cancelled before the model saw it.
-	ErrCanceled = errors.New("canceled before it was started")
-	// ErrWorker marks a LostError.
-	ErrWorker = errors.New("worker lost")
+import (
+	"errors"
+	"fmt"
+	"time"
 )
 
-// LostError ends a call whose worker died while it had it. Its fate is the worker's: the slot is
-// lost with it.
-type LostError struct {
-	// Cause says in words what became of the worker.
+var (
+	// ErrCanceled: the call was canceled before the model saw it.
+	ErrCanceled = errors.New("canceled before it was started")
+	// ErrWorkerExit marks a WorkerExitError.
+	ErrWorkerExit = errors.New("worker lost")
+)
+
+// WorkerExitError ends a call whose worker died while it had the call.
+type WorkerExitError struct {
+	// Cause says in words why the worker died.
 	Cause string
 }
 
-func (e *LostError) Error() string { return e.Cause }
+func (e *WorkerExitError) Error() string { return e.Cause }
 
-// Unwrap makes errors.Is(err, ErrWorker) true.
-func (e *LostError) Unwrap() error { return ErrWorker }
+// Unwrap makes errors.Is(err, ErrWorkerExit) true.
+func (e *WorkerExitError) Unwrap() error { return ErrWorkerExit }
+
+// TimeoutError ends a call that the model had for longer than Options.PredictTimeout.
+type TimeoutError struct{ After time.Duration }
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("Prediction timed out: it ran for longer than %s", e.After)
+}

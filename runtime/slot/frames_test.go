@@ -11,37 +11,37 @@ import (
 	"pinion/tests/await"
 )
 
-// TestViolations: what no worker should send is its end, and its calls are dealt with like those of any dead one.
+// TestViolations: a worker that violates the protocol is killed, and its calls end like those of any dead worker.
 func TestViolations(t *testing.T) {
 	for name, c := range map[string]struct {
-		send func(l *line, r request)
+		send func(l *slotEnd, r request)
 		says string
 	}{
-		"an answer to nobody": {func(l *line, r request) {
+		"an answer to an unknown id": {func(l *slotEnd, r request) {
 			l.answer(ipc.KindSucceeded, r.id+ipc.Claims, 0, "{}")
 		}, "not outstanding"},
-		"an answer to an id of another word": {func(l *line, r request) {
+		"an answer to an id of another word": {func(l *slotEnd, r request) {
 			l.answer(ipc.KindSucceeded, r.id^1, 0, "{}")
 		}, "not outstanding"},
-		"a frame that only the front sends": {func(l *line, r request) {
+		"a frame that only the front sends": {func(l *slotEnd, r request) {
 			l.answer(ipc.KindPredict, r.id, 0, "{}")
-		}, "a frame of kind 1 on a slot's channel"},
-		"a frame of the control channel": {func(l *line, r request) {
+		}, "a frame of kind Predict on a slot's channel"},
+		"a frame of the control channel": {func(l *slotEnd, r request) {
 			l.answer(ipc.KindReady, 0, 0, "{}")
-		}, "a frame of kind 34 on a slot's channel"},
-		"a kind that nobody knows": {func(l *line, r request) {
+		}, "a frame of kind Ready on a slot's channel"},
+		"an unknown kind": {func(l *slotEnd, r request) {
 			l.answer(200, r.id, 0, "{}")
-		}, "a frame of kind 200 on a slot's channel"},
-		"a mark that is no JSON": {func(l *line, r request) {
+		}, "a frame of kind unknown (200) on a slot's channel"},
+		"a mark that is no JSON": {func(l *slotEnd, r request) {
 			l.answer(ipc.KindLogMark, r.id, 0, "{")
 		}, "a log mark that cannot be read"},
-		"a log that is no JSON": {func(l *line, r request) {
+		"a log that is no JSON": {func(l *slotEnd, r request) {
 			l.answer(ipc.KindLog, r.id, 0, `{"source":1}`)
 		}, "a log frame that cannot be read"},
-		"no frame at all": {func(l *line, r request) {
+		"no frame at all": {func(l *slotEnd, r request) {
 			writeAll(l.w.t, l.fd, bytes.Repeat([]byte("x"), 100))
 		}, "protocol violated: header 78"},
-		"a file frame without a file": {func(l *line, r request) {
+		"a file frame without a file": {func(l *slotEnd, r request) {
 			writeAll(l.w.t, l.fd, ipc.AppendHeader(nil, ipc.KindSucceeded, ipc.FlagFile, r.id, 0, 0))
 		}, "without its descriptor"},
 	} {
@@ -50,7 +50,7 @@ func TestViolations(t *testing.T) {
 			p := NewPool(Options{Queue: 10})
 			w := newWorker(t, p, 1)
 			running, window := start(t, p, "running"), start(t, p, "window")
-			c.send(w.lines[0], w.lines[0].begin())
+			c.send(w.ends[0], w.ends[0].begin())
 			await.Eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
 			if k := w.kills(); len(k) != 1 || !strings.Contains(k[0], c.says) || !strings.Contains(k[0], "protocol violated") {
 				t.Errorf("killed because: %q, want %q", k, c.says)
@@ -58,9 +58,9 @@ func TestViolations(t *testing.T) {
 			if w.closings.Load() != 0 {
 				t.Error("it was also taken for one that closed its channel")
 			}
-			w.bury("killed")
-			running.failed(ErrWorker)
-			l := newWorker(t, p, 1).lines[0]
+			w.terminate("killed")
+			running.failed(ErrWorkerExit)
+			l := newWorker(t, p, 1).ends[0]
 			l.succeed(l.begin())
 			window.succeeded()
 			empty(t, p)
@@ -74,40 +74,40 @@ func TestSecondAnswer(t *testing.T) {
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	first, second := start(t, p, "first"), start(t, p, "second")
-	r := w.lines[0].begin()
-	w.lines[0].succeed(r)
-	w.lines[0].succeed(r)
+	r := w.ends[0].begin()
+	w.ends[0].succeed(r)
+	w.ends[0].succeed(r)
 	first.succeeded()
 	await.Eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
-	w.bury("killed")
-	l := newWorker(t, p, 1).lines[0]
+	w.terminate("killed")
+	l := newWorker(t, p, 1).ends[0]
 	l.succeed(l.begin())
 	second.succeeded()
 	empty(t, p)
 }
 
-// TestAnswerToWhatWasTakenBack is a violation: the claim word forbade it.
+// TestAnswerToWhatWasTakenBack: an answer to a revoked call is a violation.
 func TestAnswerToWhatWasTakenBack(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
-	begun := w.lines[0].begin()
+	begun := w.ends[0].begin()
 	p.Cancel(window.Call)
 	window.failed(ErrCanceled)
-	w.lines[0].succeed(w.lines[0].expect())
+	w.ends[0].succeed(w.ends[0].expect())
 	await.Eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
-	w.lines[0].succeed(begun) // too late
-	w.bury("killed")
-	running.failed(ErrWorker)
+	w.ends[0].succeed(begun) // too late
+	w.terminate("killed")
+	running.failed(ErrWorkerExit)
 	empty(t, p)
 }
 
-// TestContextIsPassedOn: the body of a request has what the call has.
+// TestContextIsPassedOn: the body of a request has all parts of its call.
 func TestContextIsPassedOn(t *testing.T) {
 	p := NewPool(Options{Queue: 10})
-	l := newWorker(t, p, 1).lines[0]
-	f := &flight{NewCall("a", []byte(`{"s":"world"}`), []byte(`{"user":"ann"}`)), t, make(chan struct{})}
+	l := newWorker(t, p, 1).ends[0]
+	f := &testCall{NewCall("a", []byte(`{"s":"world"}`), []byte(`{"user":"ann"}`)), t, make(chan struct{})}
 	if err := p.Admit(); err != nil {
 		t.Fatal(err)
 	}
@@ -124,17 +124,17 @@ func TestContextIsPassedOn(t *testing.T) {
 func TestLargeBodies(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
-	l := newWorker(t, p, 1).lines[0]
+	l := newWorker(t, p, 1).ends[0]
 	for _, size := range []int{ipc.InlineMax - 20, ipc.InlineMax + 1, 20 << 20} {
 		input := append(append([]byte(`"`), bytes.Repeat([]byte("x"), size)...), '"')
-		f := &flight{NewCall("large", input, nil), t, make(chan struct{})}
+		f := &testCall{NewCall("large", input, nil), t, make(chan struct{})}
 		if err := p.Admit(); err != nil {
 			t.Fatal(err)
 		}
 		p.Submit(f.Call)
 		f.wait()
 		r := l.begin()
-		if want := slices.Concat(openInput, input, closeBrace); !bytes.Equal(r.body, want) {
+		if want := slices.Concat([]byte(`{"input":`), input, []byte(`}`)); !bytes.Equal(r.body, want) {
 			t.Errorf("%d bytes came as %d", len(want), len(r.body))
 		}
 		sent := make(chan struct{})
@@ -157,12 +157,12 @@ func TestLargeBodies(t *testing.T) {
 	empty(t, p)
 }
 
-// TestLogs: those of a pipe are claimed by their mark, those that the worker tells apart come as frames.
+// TestLogs: text of a pipe is claimed by its mark; text that the worker attributes comes in frames.
 func TestLogs(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
-	l := w.lines[0]
+	l := w.ends[0]
 	f := start(t, p, "talks")
 	r := l.begin()
 	send := func(kind ipc.Kind, id uint64, body string) {

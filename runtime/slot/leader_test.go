@@ -8,63 +8,62 @@ import (
 	"pinion/tests/await"
 )
 
-// roomy gives a slot a window of n.
-func roomy(p *Pool, s *Slot, n int) {
+// setWindow gives a slot a window of n.
+func setWindow(p *Pool, s *Slot, n int) {
 	p.mu.Lock()
-	s.window = n
+	s.window.size = n
 	p.mu.Unlock()
 }
 
-// asleep makes a call that waits at its slot and whose goroutine sleeps on, though it may be woken: what
-// happens between a wake-up and the moment at which the goroutine runs. awake starts it.
-func asleep(f *flight) {
+// asleep makes a call whose goroutine has been woken at its slot and does not run yet. awake starts that goroutine.
+func asleep(f *testCall) {
 	p := f.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f.slot.follow(f.Call)
-	f.Call.parked = true
+	f.slot.ch.follow(f.Call)
+	f.Call.waiter.parked = true
 }
 
-func awake(f *flight) {
+func awake(f *testCall) {
 	go func() {
-		<-f.wake
+		<-f.waiter.wake
 		f.pool.mu.Lock()
-		f.Call.parked = false
+		f.Call.waiter.parked = false
 		f.pool.mu.Unlock()
 		f.Wait()
 		close(f.done)
 	}()
 }
 
-// crowd is a slot with a leader, who has begun, and two followers, the first of which sleeps a deep sleep.
-func crowd(t *testing.T, p *Pool) (l *line, leader, deep, other *flight) {
+// leaderAndFollowers is a slot with a leader, whose call has begun, and two followers, the first of them asleep.
+func leaderAndFollowers(t *testing.T, p *Pool) (l *slotEnd, leader, deep, other *testCall) {
 	t.Helper()
 	w := newWorker(t, p, 1)
-	roomy(p, w.slots[0], 8)
+	setWindow(p, w.slots[0], 8)
 	leader = start(t, p, "leader")
 	leading(t, leader)
-	deep = newFlight(t, p, "deep")
+	deep = newTestCall(t, p, "deep")
 	p.Submit(deep.Call)
 	asleep(deep)
 	other = start(t, p, "other")
 	parked(t, other)
-	return w.lines[0], leader, deep, other
+	return w.ends[0], leader, deep, other
 }
 
-// TestNextLeaderHasEnded: the leader leaves and names the next, whose call ends before it has come to itself.
-// Somebody must read for those that are left.
+// TestNextLeaderHasEnded: the leader promotes the next one, whose call ends before its goroutine runs. Another one must read
+// for the rest.
 func TestNextLeaderHasEnded(t *testing.T) {
-	for name, end := range map[string]func(*Pool, *flight){
-		"canceled": func(p *Pool, f *flight) { p.Cancel(f.Call) },
-		"timed out": func(p *Pool, f *flight) {
+	for name, end := range map[string]func(*Pool, *testCall){
+		"canceled": func(p *Pool, f *testCall) { p.Cancel(f.Call) },
+		"timed out": func(p *Pool, f *testCall) {
 			locked(p, func() bool { f.deadline = time.Now(); return true })
-			p.expire()
+			p.locked(p.expireLate)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			await.NoLeak(t)
 			p := NewPool(Options{Queue: 10})
-			l, leader, deep, other := crowd(t, p)
+			l, leader, deep, other := leaderAndFollowers(t, p)
 			l.succeed(l.begin())
 			leader.succeeded()
 			end(p, deep)
@@ -83,10 +82,10 @@ func TestNextLeaderHasEnded(t *testing.T) {
 func TestNextLeaderIsStolen(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
-	l, leader, deep, other := crowd(t, p)
+	l, leader, deep, other := leaderAndFollowers(t, p)
 	l.succeed(l.begin())
 	leader.succeeded()
-	idle := newWorker(t, p, 1).lines[0]
+	idle := newWorker(t, p, 1).ends[0]
 	r := idle.begin()
 	if !isFor(r, "deep") {
 		t.Fatalf("the idle slot got %s", r.body)
@@ -100,14 +99,14 @@ func TestNextLeaderIsStolen(t *testing.T) {
 }
 
 // TestNextLeaderLosesItsWorker: the same with a worker that dies.
-func TestNextLeaderLosesItsWorker(t *testing.T) {
+func TestNextLeaderAndWorkerExit(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
-	l, leader, deep, other := crowd(t, p)
+	l, leader, deep, other := leaderAndFollowers(t, p)
 	l.succeed(l.begin())
 	leader.succeeded()
-	l.w.bury("died")
-	second := newWorker(t, p, 1).lines[0]
+	l.w.terminate("died")
+	second := newWorker(t, p, 1).ends[0]
 	second.succeed(second.begin())
 	awake(deep)
 	deep.succeeded()
@@ -116,18 +115,17 @@ func TestNextLeaderLosesItsWorker(t *testing.T) {
 	empty(t, p)
 }
 
-// TestLeaderIsStolen: the call whose goroutine reads moves to another slot. Its goroutine follows it there,
-// and those it leaves are not forgotten.
+// TestLeaderIsStolen: the leader's call moves to another slot. Its goroutine follows, and its slot gets a new leader.
 func TestLeaderIsStolen(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
-	a := newWorker(t, p, 1).lines[0]
-	first := newFlight(t, p, "first")
+	a := newWorker(t, p, 1).ends[0]
+	first := newTestCall(t, p, "first")
 	p.Submit(first.Call)
 	begun := a.begin()
-	second := start(t, p, "second") // the model has not begun it, and its goroutine reads: first's is not there yet
+	second := start(t, p, "second") // the model has not begun it, and its goroutine leads: first's is not there yet
 	leading(t, second)
-	b := newWorker(t, p, 1).lines[0]
+	b := newWorker(t, p, 1).ends[0]
 	r := b.begin()
 	if !isFor(r, "second") {
 		t.Fatalf("the idle slot got %s", r.body)
@@ -143,20 +141,19 @@ func TestLeaderIsStolen(t *testing.T) {
 	empty(t, p)
 }
 
-// TestLeaderEnds: the call whose goroutine reads ends without an answer, and its goroutine must not sleep in
-// the socket.
+// TestLeaderEnds: the leader's call ends without an answer, and its goroutine must not stay in the socket.
 func TestLeaderEnds(t *testing.T) {
-	for name, end := range map[string]func(*Pool, *flight){
-		"canceled": func(p *Pool, f *flight) { p.Cancel(f.Call) },
-		"timed out": func(p *Pool, f *flight) {
+	for name, end := range map[string]func(*Pool, *testCall){
+		"canceled": func(p *Pool, f *testCall) { p.Cancel(f.Call) },
+		"timed out": func(p *Pool, f *testCall) {
 			locked(p, func() bool { f.deadline = time.Now(); return true })
-			p.expire()
+			p.locked(p.expireLate)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			await.NoLeak(t)
 			p := NewPool(Options{Queue: 10})
-			l := newWorker(t, p, 1).lines[0]
+			l := newWorker(t, p, 1).ends[0]
 			f := start(t, p, "first")
 			leading(t, f)
 			end(p, f)
@@ -171,14 +168,14 @@ func TestLeaderEnds(t *testing.T) {
 	}
 }
 
-// TestOneReadWakesAll: the answers of one read reach all who wait for them, in whatever order they come.
+// TestOneReadWakesAll: the answers of one read reach all calls, in any order.
 func TestOneReadWakesAll(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 40})
 	w := newWorker(t, p, 1)
-	roomy(p, w.slots[0], 32)
-	l := w.lines[0]
-	var flights []*flight
+	setWindow(p, w.slots[0], 32)
+	l := w.ends[0]
+	var flights []*testCall
 	var requests []request
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 		flights = append(flights, start(t, p, name))
@@ -201,8 +198,8 @@ func TestOneReadWakesAll(t *testing.T) {
 func TestAnswerBeforeWait(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
-	l := newWorker(t, p, 1).lines[0]
-	early := newFlight(t, p, "early")
+	l := newWorker(t, p, 1).ends[0]
+	early := newTestCall(t, p, "early")
 	p.Submit(early.Call)
 	other := start(t, p, "other")
 	leading(t, other)

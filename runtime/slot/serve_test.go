@@ -9,12 +9,12 @@ import (
 	"pinion/ipc"
 )
 
-// serve has a goroutine for each slot do with its requests what act says, until the front closes the slot or
-// the worker dies; the channel is closed when all have ended.
-func (w *fakeWorker) serve(act func(*line, request)) <-chan struct{} {
+// serve has a goroutine for each slot call act with its requests, until the front closes the slot or the worker dies. The
+// channel is closed when all goroutines have ended.
+func (w *fakeWorker) serve(act func(*slotEnd, request)) <-chan struct{} {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
-	for _, l := range w.lines {
+	for _, l := range w.ends {
 		wg.Go(func() {
 			for {
 				r, err := l.next()
@@ -32,9 +32,9 @@ func (w *fakeWorker) serve(act func(*line, request)) <-chan struct{} {
 	return done
 }
 
-// hangUp ends a worker whose goroutines serve: they see the end, and only then are the sockets closed.
+// hangUp ends a worker whose goroutines serve: its sockets are closed when they have ended.
 func (w *fakeWorker) hangUp(served <-chan struct{}) {
-	for _, l := range w.lines {
+	for _, l := range w.ends {
 		_ = unix.Shutdown(l.fd, unix.SHUT_RDWR) // fails where the front was first
 	}
 	<-served
@@ -42,7 +42,7 @@ func (w *fakeWorker) hangUp(served <-chan struct{}) {
 }
 
 // echo answers with what it was asked.
-func echo(l *line, r request) {
+func echo(l *slotEnd, r request) {
 	if l.claim(r.id) {
 		l.word(atRunning).Store(0)
 		_ = l.send(ipc.KindSucceeded, r.id, time.Microsecond, r.body) // fails where the front has closed the slot

@@ -1,7 +1,7 @@
 package slot
 
 import (
-	"math/bits"
+	"cmp"
 	"slices"
 	"time"
 
@@ -9,193 +9,209 @@ import (
 	"pinion/runtime/batch"
 )
 
-// The window is how many requests lie in a slot's socket, the running one included: enough that
-// the worker never runs dry while an answer travels (about 100 µs there and back; twice that for
-// safety), and no more, for what lies there is harder to move elsewhere.
-const (
-	windowSpan = 200 * time.Microsecond
-	minWindow  = 2
-	maxWindow  = 32
-)
-
 // Slot is the front's side of one slot of a worker.
 type Slot struct {
 	pool   *Pool
-	worker Worker
-	conn   *ipc.Conn
-	words  ipc.Slot
+	worker *workerSlots
+	ch     channel
 
 	// Guarded by pool.mu.
-	calls     [ipc.Claims]*Call     // by claim index
-	free      uint64                // a bit for each unused claim index
-	count     int                   // calls outstanding
-	plain     int                   // of those, how many run by themselves
-	riders    map[uint64]*Call      // the others, by id; nil: the worker's answer is due, and nobody waits for it
-	partings  map[uint64]func()     // of those that have ended, to be called with their answer
-	rides     []*ride               // those that are not done, in their order
-	line      *batch.Batcher[*Call] // of what the worker has prepared; nil: it prepares nothing
-	serial    uint64
-	mean      time.Duration // moving average of the time that the model has a call
-	window    int
-	spinRest  int           // see spin.go
-	granted   time.Duration // for how long its worker may spin
-	leader    *Call         // whose goroutine reads the socket
-	followers list          // whose goroutines wait for their answers
-	resting   bool          // in pool.idle, perhaps idle no more
-	held      int           // requests queued and not yet flushed: see flows
-	served    bool          // it had a success
-	freed     time.Time     // when its last call ended, or it was made
-	lost      bool
-	crew      *crew         // of its worker
-	leaving   bool          // it gets no call any more
-	gone      bool          // it has left the pool
-	seen      uint64        // what ran at the last look: see overtime.go
-	seenAt    time.Time     // when that was first seen
-	stuck     uint64        // what it had not taken at the last look: see stalled.go
-	stuckFor  int           // looks in a row
-	unread    int           // what its worker had not read at the last look
-	draining  bool          // Detach waits for drained
-	drained   chan struct{} // closed where nothing more is to be read: with lost, or when draining and empty
-
-	// Of the leader.
-	onFrame func(*ipc.Frame)
-	out     deliveries
-	woken   []*Call
-	fault   error
+	window      window
+	batches     slotBatches
+	outstanding int         // calls, those of batches included
+	freed       time.Time   // when its last call ended, or it was made
+	served      bool        // it had a success
+	listedIdle  bool        // it is in pool.idle, perhaps idle no more
+	retiring    bool        // it gets no call any more
+	removed     bool        // it has left the pool
+	running     lastRunning // see runtimelimit.go
+	stall       stall       // see stalled.go
+	pollPause   int         // see busypoll.go
+	granted     time.Duration
 }
 
-func newSlot(p *Pool, w Worker, conn *ipc.Conn, words ipc.Slot) *Slot {
+func newSlot(p *Pool, w *workerSlots, conn *ipc.Conn, words ipc.Slot) *Slot {
 	s := &Slot{
-		pool: p, worker: w, conn: conn, words: words,
-		free: ^uint64(0), window: minWindow, drained: make(chan struct{}),
-		freed: time.Now(),
+		pool: p, worker: w,
+		ch:     channel{conn: conn, words: words, drained: make(chan struct{})},
+		window: window{free: ^uint64(0), size: minWindow},
+		freed:  time.Now(),
 	}
-	s.onFrame = s.frame
+	if w.batching != nil {
+		s.batches.items, s.batches.onAnswered = make(map[uint64]*Call), make(map[uint64]func())
+		if w.batching.Prepare {
+			s.batches.prepared = batch.New[*Call](w.batching.Options)
+		}
+	}
+	s.ch.onFrame = s.handleFrame
 	return s
 }
 
-// assign gives the slot a call; what it returns is to be queued and flushed without the lock.
-// Called with the lock held.
+// assign gives the slot a call. The delivery is to be queued and flushed without the lock.
 func (s *Slot) assign(c *Call) delivery {
-	i := bits.TrailingZeros64(s.free)
-	s.free &^= 1 << i
-	s.serial++
-	c.moved = c.moved || c.id != 0
-	c.id = ipc.MakeID(s.serial, i)
-	c.state, c.slot = assigned, s
-	s.calls[i] = c
-	s.plain++
-	s.count++
-	s.crew.busy++
-	s.pool.watch()
-	s.words.Queue(c.id)
-	s.attend(c)
-	return delivery{conn: s.conn, id: c.id, call: c}
+	id := s.window.newClaim()
+	s.bind(c, id)
+	s.window.add(c)
+	s.pool.watchRuntime()
+	s.ch.words.Queue(id)
+	return delivery{conn: s.ch.conn, id: id, call: c}
 }
 
-// attend has a call's goroutine wait here, if it waits already. Called with the lock held.
-func (s *Slot) attend(c *Call) {
-	switch {
-	case !c.parked:
-	case s.leader != nil:
-		s.follow(c)
-	default:
-		s.appoint(c) // somebody must read this slot's socket
-	}
+// bind makes a call the slot's, under that id.
+func (s *Slot) bind(c *Call, id uint64) {
+	c.resent = c.resent || c.id != 0
+	c.moveTo(assigned)
+	c.id, c.slot = id, s
+	s.outstanding++
+	s.worker.outstanding++
+	s.ch.attend(c)
 }
 
-// release takes a call off the slot. Called with the lock held.
-func (s *Slot) release(c *Call) {
-	if s.riders[c.id] == c {
-		s.alight(c)
+// unassign takes a call off the slot.
+func (s *Slot) unassign(c *Call) {
+	if s.batches.items[c.id] == c {
+		s.batches.removeItem(c)
 	} else {
-		i := ipc.ClaimIndex(c.id)
-		s.calls[i] = nil
-		s.free |= 1 << i
-		s.plain--
+		s.window.remove(c)
 	}
-	s.count--
-	s.crew.busy--
-	s.unfollow(c)
+	c.moveTo(unassigned)
 	c.slot = nil
-	if s.count == 0 && s.draining {
-		s.dry()
+	s.outstanding--
+	s.worker.outstanding--
+	s.ch.unfollow(c)
+	if s.outstanding == 0 && s.ch.draining {
+		s.ch.signalDrained()
 	}
-	s.seeOff()
-	s.rest()
+	s.removeWhenDrained()
+	s.listIdle()
 }
 
-// seeOff lets a slot that is to leave go, once it has nothing to do. Called with the lock held.
-func (s *Slot) seeOff() {
-	if s.leaving && s.count == 0 && len(s.rides) == 0 {
-		s.pool.leave(s)
-	}
+// takeBack takes a call off the slot that goes on elsewhere.
+func (s *Slot) takeBack(c *Call) {
+	s.unassign(c)
+	s.ch.demote(c)
 }
 
-// rest enters an idle slot among those that the next call may have.
-func (s *Slot) rest() {
-	if s.count == 0 && !s.lost && !s.leaving && !s.resting && s.crew.batch == nil {
-		s.resting = true
+// call is the outstanding call of that id, or nil.
+func (s *Slot) call(id uint64) *Call {
+	if c := s.window.calls[ipc.ClaimIndex(id)]; c != nil && c.id == id {
+		return c
+	}
+	return s.batches.items[id]
+}
+
+// callsOf is the outstanding call of that id, or the calls of the batch of that id.
+func (s *Slot) callsOf(id uint64) []*Call {
+	if c := s.call(id); c != nil {
+		return []*Call{c}
+	}
+	if r := s.batches.run(id); r != nil {
+		return r.waiting()
+	}
+	return nil
+}
+
+// has tells whether an id is of a call or batch of the slot.
+func (s *Slot) has(id uint64) bool {
+	return id != 0 && (s.call(id) != nil || s.batches.run(id) != nil)
+}
+
+// waits tells whether the model has not begun an outstanding call.
+func (s *Slot) waits(c *Call) bool {
+	if s.batches.items[c.id] != c {
+		return s.ch.words.Claim(c.id) == ipc.ClaimQueued
+	}
+	r := c.batch.run
+	return r == nil || !r.done && s.ch.words.Claim(r.id) == ipc.ClaimQueued
+}
+
+// takesCalls tells whether the slot may get another call.
+func (s *Slot) takesCalls() bool { return !s.ch.closed && !s.retiring }
+
+// isIdle tells whether the slot is free for a call.
+func (s *Slot) isIdle() bool { return s.outstanding == 0 && s.takesCalls() }
+
+// listIdle lists an idle slot for the next call.
+func (s *Slot) listIdle() {
+	if s.isIdle() && !s.listedIdle && s.worker.batching == nil {
+		s.listedIdle = true
 		s.pool.idle = append(s.pool.idle, s)
 	}
 }
 
-// refill gives the slot what waits: from the queue up to its window, or, where it is idle and the
-// queue is empty, half of what lies unbegun in the fullest other slot. Called with the lock held.
+// removeWhenDrained removes a retiring slot once it has nothing to do.
+func (s *Slot) removeWhenDrained() {
+	if s.retiring && s.outstanding == 0 && len(s.batches.runs) == 0 {
+		s.pool.removeSlot(s)
+	}
+}
+
+// choose finds the slot for the next call: an idle one; else the one with the fewest outstanding calls that has room in its
+// window; else none.
+func (p *Pool) choose() *Slot {
+	if s := p.chooseIdle(); s != nil {
+		return s
+	}
+	var best *Slot
+	for _, s := range p.slots {
+		if s.takesCalls() && s.worker.batching == nil && s.outstanding < s.window.size && (best == nil || s.outstanding < best.outstanding) {
+			best = s
+		}
+	}
+	return best
+}
+
+// chooseIdle takes a slot off the list of idle ones: of the worker with the fewest calls, the slot used last, because its
+// caches are warm.
+func (p *Pool) chooseIdle() *Slot {
+	for n := len(p.idle); n > 0; n = len(p.idle) {
+		best := n - 1
+		for i := best - 1; i >= 0 && p.workers > 1 && p.idle[best].worker.outstanding > 0; i-- {
+			if s := p.idle[i]; s.isIdle() && s.worker.outstanding < p.idle[best].worker.outstanding {
+				best = i
+			}
+		}
+		s := p.idle[best]
+		p.idle[best] = p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		s.listedIdle = false
+		if s.isIdle() {
+			return s
+		}
+	}
+	return nil
+}
+
+// refill gives the slot what waits: from the queue up to its window, or, if it is idle and the queue is empty, half of what
+// lies unbegun in another slot.
 func (s *Slot) refill(d deliveries) deliveries {
 	p := s.pool
-	if s.lost {
+	if s.ch.closed {
 		return d
 	}
-	if s.crew.batch != nil {
-		return p.form(d)
+	if s.worker.batching != nil {
+		return p.batches.dispatch(d)
 	}
-	if s.leaving {
-		return s.unhold(d)
+	if s.retiring {
+		return s.ch.flushDelayed(d)
 	}
-	for s.count < s.window && p.queue.head != nil {
-		c := p.queue.head
-		p.unqueue(c)
+	for s.outstanding < s.window.size && p.admission.queue.head != nil {
+		c := p.admission.queue.head
+		p.dequeue(c)
 		d = append(d, s.assign(c))
 	}
-	if s.count == 0 && len(p.slots) > 1 {
+	if s.outstanding == 0 && len(p.slots) > 1 {
 		d = s.steal(d)
 	}
-	s.rest()
-	return s.unhold(d)
+	s.listIdle()
+	return s.ch.flushDelayed(d)
 }
 
-// A request need not be written by itself where the worker has enough to do and answers fast: it
-// is held for the next flush of the leader, which comes with the next answers. For that, answers must be
-// due: of requests that are on their way and not held themselves. Where such are taken back, nothing may
-// come of them, so whoever does that unholds.
-const (
-	holdAbove = 4                     // requests on their way
-	holdBelow = 50 * time.Microsecond // average time of a prediction
-	holdSize  = 4 << 10               // bytes: copied under the lock
-)
-
-// flows tells whether d, just assigned, can be held. Called with the lock held.
-func (s *Slot) flows(d delivery) bool {
-	return s.leader != nil && s.count-1-s.held >= holdAbove && s.mean > 0 && s.mean < holdBelow &&
-		d.size() <= holdSize
-}
-
-// unhold has the requests that are held sent with d. Called with the lock held.
-func (s *Slot) unhold(d deliveries) deliveries {
-	if s.held == 0 {
-		return d
-	}
-	s.held = 0
-	return append(d, delivery{conn: s.conn})
-}
-
-// steal moves waiting calls to this idle slot, from the fullest other one, or from any where that one's
-// have all begun.
+// steal moves waiting calls to this idle slot: from the fullest other one, or, if all of its calls have begun, from any.
 func (s *Slot) steal(d deliveries) deliveries {
 	var fullest *Slot
 	for _, v := range s.pool.slots {
-		if v != s && !v.lost && v.crew.batch == nil && v.count > 1 && (fullest == nil || v.count > fullest.count) {
+		if s.canStealFrom(v) && (fullest == nil || v.outstanding > fullest.outstanding) {
 			fullest = v
 		}
 	}
@@ -204,124 +220,65 @@ func (s *Slot) steal(d deliveries) deliveries {
 	}
 	d = s.stealFrom(fullest, d)
 	for _, v := range s.pool.slots {
-		if s.count > 0 {
+		if s.outstanding > 0 {
 			break
 		}
-		if v != s && v != fullest && !v.lost && v.crew.batch == nil && v.count > 1 {
+		if v != fullest && s.canStealFrom(v) {
 			d = s.stealFrom(v, d)
 		}
 	}
 	return d
 }
 
+func (s *Slot) canStealFrom(v *Slot) bool {
+	return v != s && !v.ch.closed && v.worker.batching == nil && v.outstanding > 1
+}
+
 // stealFrom moves half of what lies unbegun in a slot, the oldest first.
 func (s *Slot) stealFrom(from *Slot, d deliveries) deliveries {
-	want := from.count / 2
-	for _, c := range from.inOrder() {
+	want := from.outstanding / 2
+	for _, c := range from.window.oldestFirst() {
 		if want == 0 {
 			break
 		}
-		if !from.words.Revoke(c.id) {
+		if !from.ch.words.Revoke(c.id) {
 			continue // the model has it
 		}
-		from.release(c)
-		from.recall(c)
+		from.takeBack(c)
 		d = append(d, s.assign(c))
 		want--
 	}
-	return from.unhold(d)
+	return from.ch.flushDelayed(d)
 }
 
-// inOrder lists the outstanding calls, the oldest first.
-func (s *Slot) inOrder() []*Call {
-	calls := make([]*Call, 0, s.count)
-	for _, c := range s.calls {
-		if c != nil {
-			calls = append(calls, c)
+// Served tells whether the slot ever had a success.
+func (s *Slot) Served() bool { return underLock(s.pool, func() bool { return s.served }) }
+
+// Running is the name of the call that the model has now, or of the first that it has ended and whose answer is still on its
+// way; "" if there is neither. For a dead worker it is what the worker had, until Detach.
+func (s *Slot) Running() string { return underLock(s.pool, s.runningName) }
+
+func (s *Slot) runningName() string {
+	words := s.ch.words
+	if words == (ipc.Slot{}) { // the page is gone
+		return ""
+	}
+	if calls := s.callsOf(words.Running()); len(calls) > 0 {
+		return names(calls)
+	}
+	for _, c := range s.window.oldestFirst() {
+		if words.Claim(c.id) == ipc.ClaimRunning {
+			return c.Name
 		}
 	}
-	slices.SortFunc(calls, func(a, b *Call) int {
-		if a.id < b.id {
-			return -1
-		}
-		return 1
-	})
-	return calls
-}
-
-// learn takes the time of one call into the slot's average and sets its window by it.
-func (s *Slot) learn(took time.Duration) {
-	if s.mean == 0 {
-		s.mean = took
-	} else {
-		s.mean += (took - s.mean) / 8
-	}
-	s.window = maxWindow
-	if s.mean > 0 {
-		s.window = int(min(maxWindow, max(minWindow, windowSpan/s.mean)))
-	}
-}
-
-// delivery is a request that is to be sent; without an id, only what was queued before it is.
-type delivery struct {
-	conn *ipc.Conn
-	id   uint64
-	call *Call
-	held bool     // it is to ride
-	kind ipc.Kind // not 0: it is no request but this, with that body
-	body []byte
-}
-
-// size is how many bytes of the client's are in the request.
-func (d delivery) size() int { return len(d.call.Input) + len(d.call.Context) }
-
-var (
-	openInput   = []byte(`{"input":`)
-	thenContext = []byte(`,"context":`)
-	thenFiles   = []byte(`,"files":`)
-	closeBrace  = []byte(`}`)
-)
-
-// queue puts the request's frame among those to be sent. An error means that the worker is gone;
-// the call is then dealt with by Detach, like all others of its slot.
-func (d delivery) queue() {
-	c := d.call
-	if d.kind != 0 {
-		_ = d.conn.Queue(d.kind, d.id, d.body)
-		return
-	}
-	var flags uint8
-	if d.held {
-		flags |= ipc.FlagHeld
-	}
-	if c.Tell != nil {
-		flags |= ipc.FlagEvents
-	}
-	if c.Train {
-		flags |= ipc.FlagTrain
-	}
-	parts := append(make([][]byte, 0, 7), openInput, c.Input)
-	if c.Context != nil {
-		parts = append(parts, thenContext, c.Context)
-	}
-	if c.Files != nil {
-		parts = append(parts, thenFiles, c.Files)
-	}
-	_ = d.conn.QueueFlagged(ipc.KindPredict, flags, d.id, append(parts, closeBrace)...)
-}
-
-func (d delivery) flush() { _ = d.conn.Flush() }
-
-// deliveries are sent together: one write a connection.
-type deliveries []delivery
-
-func (ds deliveries) deliver() {
-	for i, d := range ds {
-		if d.id != 0 {
-			d.queue()
-		}
-		if i+1 == len(ds) || ds[i+1].conn != d.conn {
-			d.flush()
+	for _, r := range s.batches.runs {
+		if words.Claim(r.id) == ipc.ClaimRunning {
+			return names(r.waiting())
 		}
 	}
+	return ""
+}
+
+func sortByID(calls []*Call) {
+	slices.SortFunc(calls, func(a, b *Call) int { return cmp.Compare(a.id, b.id) })
 }

@@ -16,7 +16,7 @@ func (w *fakeWorker) stalls(want int) {
 	}
 }
 
-// TestStalled: only a free slot that does not take the same call counts, look by look.
+// TestStalled: only a free slot that does not take the same call counts, check by check.
 func TestStalled(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
@@ -25,16 +25,16 @@ func TestStalled(t *testing.T) {
 	first := start(t, p, "first")
 	w.stalls(1)
 	w.stalls(2)
-	r := w.lines[0].begin()
+	r := w.ends[0].begin()
 	w.stalls(0)
-	second := start(t, p, "second") // it waits behind the first, for however long
+	second := start(t, p, "second") // it waits behind the first
 	w.stalls(0)
 	w.stalls(0)
-	w.lines[0].succeed(r)
+	w.ends[0].succeed(r)
 	first.succeeded()
 	w.stalls(1)
 	w.stalls(2)
-	w.lines[0].succeed(w.lines[0].begin())
+	w.ends[0].succeed(w.ends[0].begin())
 	second.succeeded()
 	w.stalls(0)
 	empty(t, p)
@@ -46,7 +46,7 @@ func TestStalledBesideABusySlot(t *testing.T) {
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 2)
 	first := start(t, p, "first")
-	busy, free := w.lines[0], w.lines[1]
+	busy, free := w.ends[0], w.ends[1]
 	if locked(p, func() bool { return first.slot == w.slots[1] }) {
 		busy, free = free, busy
 	}
@@ -70,17 +70,17 @@ func TestStalledByAnotherCall(t *testing.T) {
 	for range 3 {
 		f := start(t, p, "one of many")
 		w.stalls(1)
-		w.lines[0].succeed(w.lines[0].begin())
+		w.ends[0].succeed(w.ends[0].begin())
 		f.succeeded()
 	}
 }
 
-// TestStalledByAnOverwrittenClaim: the worker skips such a call and goes on, and nobody can take it back.
+// TestStalledByAnOverwrittenClaim: the worker skips such a call and goes on, and the front cannot revoke it.
 func TestStalledByAnOverwrittenClaim(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
-	l := w.lines[0]
+	l := w.ends[0]
 	first, second := start(t, p, "first"), start(t, p, "second")
 	l.word(atClaims + 8*ipc.ClaimIndex(l.expect().id)).Store(0)
 	r := l.begin()
@@ -89,8 +89,8 @@ func TestStalledByAnOverwrittenClaim(t *testing.T) {
 	l.succeed(r)
 	second.succeeded()
 	w.stalls(3)
-	w.bury("its page was overwritten")
-	first.lostWith("its page was overwritten")
+	w.terminate("its page was overwritten")
+	first.failedWithExit("its page was overwritten")
 	empty(t, p)
 }
 
@@ -98,58 +98,58 @@ func TestStalledByAnOverwrittenClaim(t *testing.T) {
 func TestStalledBatch(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
-	r := newRider(t, p, rides())
+	r := newBatchWorker(t, p, batchesOfThree())
 	f := start(t, p, "1")
-	ride := r.gather()
+	batch := r.batch()
 	r.stalls(1)
 	r.stalls(2)
-	if !r.line.claim(ride.id) {
+	if !r.end.claim(batch.id) {
 		t.Fatal("the batch was taken back")
 	}
 	r.stalls(0)
-	r.arrive(ride)
+	r.answerAll(batch)
 	f.succeeded()
 	r.stalls(0)
 }
 
-// TestPredictTimeoutWithAnOverwrittenPage: the model writes over what says that it runs.
+// TestPredictTimeoutWithAnOverwrittenPage: the model overwrites its running word.
 func TestPredictTimeoutWithAnOverwrittenPage(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{PredictTimeout: short, CancelGrace: short})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "scribbles")
-	w.lines[0].begin()
-	w.lines[0].word(atRunning).Store(0xdeadbeef)
+	w.ends[0].begin()
+	w.ends[0].word(atRunning).Store(0xdeadbeef)
 	await.Eventually(t, "the worker is killed", func() bool { return len(w.kills()) > 0 })
-	w.bury("killed by the server")
+	w.terminate("killed by the server")
 	f.tookTooLong()
 	empty(t, p)
 }
 
-// TestPredictTimeoutAfterABatch: what the model does with a result when its batch is done has the same limit.
+// TestPredictTimeoutAfterABatch: a model's postprocess has the same limit.
 func TestPredictTimeoutAfterABatch(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10, PredictTimeout: short, CancelGrace: time.Hour})
-	r := newRider(t, p, rides())
+	r := newBatchWorker(t, p, batchesOfThree())
 	f := start(t, p, "1")
-	r.over(r.begin("1"))
+	r.done(r.begin("1"))
 	f.tookTooLong()
 	empty(t, p)
 }
 
-// TestStalledBeforeABatch: a worker that does not read what it is to prepare is stuck; one that prepares is busy.
+// TestStalledBeforeABatch: a worker that does not read its items is stuck; one that prepares is busy.
 func TestStalledBeforeABatch(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
-	r := newRider(t, p, preparing())
+	r := newBatchWorker(t, p, preparing())
 	f := start(t, p, "1")
 	r.stalls(1)
 	r.stalls(2)
-	one := r.hold("1")
+	one := r.item("1")
 	r.stalls(0)
 	r.stalls(0)
 	r.prepared(one)
-	r.arrive(r.begin("1"))
+	r.answerAll(r.begin("1"))
 	f.succeeded()
-	r.clean()
+	r.noneLeft()
 }

@@ -17,54 +17,54 @@ import (
 	"pinion/tests/await"
 )
 
-// storm is a pool in bad weather: workers that die, answers that do not come, cancels and deadlines at every
-// moment. What the workers did is written down, to be compared with what the callers were told.
-type storm struct {
+// stressTest is a pool under faults: workers that die, answers that do not come, cancels and deadlines at any time. It records
+// what the workers did, and compares that with the results of the calls.
+type stressTest struct {
 	t    *testing.T
 	pool *Pool
 	stop chan struct{}
 
 	mu    sync.Mutex
-	begun map[string]int    // how often a worker began a call
-	calls map[string]*asked // in flight
+	begun map[string]int             // how often a worker began a call
+	calls map[string]*cancelableCall // in flight
 }
 
-// asked is a call whose end may have been asked for.
-type asked struct {
+// cancelableCall is a call that may have been canceled.
+type cancelableCall struct {
 	*Call
 	pool *Pool
 	flag atomic.Bool
 }
 
-func (a *asked) cancel() {
+func (a *cancelableCall) cancel() {
 	a.flag.Store(true)
 	a.pool.Cancel(a.Call)
 }
 
 const (
-	stormWorkers = 3
-	stormSlots   = 2
-	stormClients = 16
-	stormWaves   = 250
+	stressWorkers = 3
+	stressSlots   = 2
+	stressClients = 16
+	stressRounds  = 250
 )
 
-// TestStorm: every call ends exactly once and with its own answer, and none is begun twice, whatever happens.
-func TestStorm(t *testing.T) {
+// TestStress: every call ends exactly once and with its own answer, and none is begun twice.
+func TestStress(t *testing.T) {
 	await.NoLeak(t)
-	s := &storm{
+	s := &stressTest{
 		t:     t,
 		pool:  NewPool(Options{Queue: 8, QueueTimeout: 20 * time.Millisecond, CancelGrace: 3 * time.Millisecond}),
 		stop:  make(chan struct{}),
 		begun: make(map[string]int),
-		calls: make(map[string]*asked),
+		calls: make(map[string]*cancelableCall),
 	}
 	var workers sync.WaitGroup
-	for i := range stormWorkers {
-		workers.Go(func() { s.employ(uint64(i)) })
+	for i := range stressWorkers {
+		workers.Go(func() { s.runWorkers(uint64(i)) })
 	}
 	var total tally
-	for wave := range stormWaves {
-		s.wave(wave, &total)
+	for wave := range stressRounds {
+		s.round(wave, &total)
 	}
 	close(s.stop)
 	workers.Wait()
@@ -75,28 +75,27 @@ func TestStorm(t *testing.T) {
 			t.Errorf("%s was begun %d times", name, n)
 		}
 	}
-	if total.succeeded == 0 || total.canceled == 0 || total.lost == 0 {
-		t.Errorf("the weather was too good: %+v", total)
+	if total.succeeded == 0 || total.canceled == 0 || total.workerExits == 0 {
+		t.Errorf("too little went wrong: %+v", total)
 	}
 }
 
 // tally is how calls ended.
-type tally struct{ succeeded, canceled, lost, late, refused int }
+type tally struct{ succeeded, canceled, workerExits, late, refused int }
 
 func (a *tally) add(b tally) {
 	a.succeeded += b.succeeded
 	a.canceled += b.canceled
-	a.lost += b.lost
+	a.workerExits += b.workerExits
 	a.late += b.late
 	a.refused += b.refused
 }
 
-// wave has every client make a call, and waits for all: no later one may be what wakes a call that was
-// forgotten.
-func (s *storm) wave(number int, total *tally) {
+// round has every client make a call, and waits for all of them: no later call may be what wakes an earlier one.
+func (s *stressTest) round(number int, total *tally) {
 	s.t.Helper()
 	var clients sync.WaitGroup
-	for i := range stormClients {
+	for i := range stressClients {
 		clients.Go(func() {
 			var n tally
 			s.client(fmt.Sprintf("%d/%d", number, i), rand.New(rand.NewPCG(uint64(number), uint64(i))), &n)
@@ -112,46 +111,46 @@ func (s *storm) wave(number int, total *tally) {
 	}()
 	select {
 	case <-over:
-	case <-time.After(await.Patience):
-		s.t.Fatalf("a call was forgotten\n%s", await.Stacks())
+	case <-time.After(await.Timeout):
+		s.t.Fatalf("a call did not end\n%s", await.Stacks())
 	}
 }
 
-// client makes a call, and perhaps gives it up.
-func (s *storm) client(name string, r *rand.Rand, n *tally) {
+// client makes a call, and perhaps cancels it.
+func (s *stressTest) client(name string, r *rand.Rand, n *tally) {
 	for s.pool.Admit() != nil {
 		n.refused++
-		time.Sleep(time.Duration(r.IntN(300)) * time.Microsecond) // as a client does that was told to
+		time.Sleep(time.Duration(r.IntN(300)) * time.Microsecond) // as a refused client does
 	}
 	input := `{"name":"` + name + `"}`
 	if r.IntN(40) == 0 {
-		input = fmt.Sprintf(`{"name":%q,"much":%q}`, name, make([]byte, 20<<10)) // not at once in the socket
+		input = fmt.Sprintf(`{"name":%q,"much":%q}`, name, make([]byte, 20<<10)) // too large for one write
 	}
 	c := NewCall(name, []byte(input), nil)
-	a := &asked{Call: c, pool: s.pool}
+	a := &cancelableCall{Call: c, pool: s.pool}
 	s.mu.Lock()
 	s.calls[name] = a
 	s.mu.Unlock()
-	var giveUp *time.Timer
+	var timer *time.Timer
 	switch r.IntN(12) {
 	case 0:
 		a.cancel()
-	case 1, 2, 3: // at any moment of its life
-		giveUp = time.AfterFunc(time.Duration(r.IntN(2000))*time.Microsecond, a.cancel)
+	case 1, 2, 3: // at any time
+		timer = time.AfterFunc(time.Duration(r.IntN(2000))*time.Microsecond, a.cancel)
 	}
 	s.pool.Submit(c)
 	if r.IntN(10) == 0 {
-		runtime.Gosched() // others may read its answer
+		runtime.Gosched() // other goroutines may read its answer
 	}
 	c.Wait()
-	if giveUp != nil {
-		giveUp.Stop()
+	if timer != nil {
+		timer.Stop()
 	}
-	s.judge(c, input, a.flag.Load(), n)
+	s.check(c, input, a.flag.Load(), n)
 }
 
-// judge compares what the caller was told with what the workers did.
-func (s *storm) judge(c *Call, input string, asked bool, n *tally) {
+// check compares the result of a call with what the workers did.
+func (s *stressTest) check(c *Call, input string, canceled bool, n *tally) {
 	s.mu.Lock()
 	begun := s.begun[c.Name]
 	delete(s.calls, c.Name)
@@ -165,11 +164,11 @@ func (s *storm) judge(c *Call, input string, asked bool, n *tally) {
 		}
 	case err == nil && c.Result.Kind == ipc.KindCanceled, errors.Is(err, ErrCanceled):
 		n.canceled++
-		if !asked {
-			s.t.Errorf("%s was canceled, and nobody asked for it", c.Name)
+		if !canceled {
+			s.t.Errorf("%s was canceled without a request", c.Name)
 		}
-	case errors.Is(err, ErrWorker):
-		n.lost++
+	case errors.Is(err, ErrWorkerExit):
+		n.workerExits++
 		if begun != 1 {
 			s.t.Errorf("%s: %v, and it was begun %d times", c.Name, err, begun)
 		}
@@ -186,16 +185,16 @@ func (s *storm) judge(c *Call, input string, asked bool, n *tally) {
 	}
 }
 
-// employ runs workers, one after another, as supervise does.
-func (s *storm) employ(seed uint64) {
+// runWorkers runs workers, one after another, as supervise does.
+func (s *stressTest) runWorkers(seed uint64) {
 	for n := uint64(0); ; n++ {
-		w := prepareWorker(s.t, s.pool, stormSlots)
+		w := prepareWorker(s.t, s.pool, stressSlots)
 		dies := make(chan struct{})
 		var once sync.Once
 		die := func() { once.Do(func() { close(dies) }) }
 		w.onKill = die
 		w.attach()
-		served := w.serve((&mood{storm: s, die: die, r: rand.New(rand.NewPCG(seed, n))}).act)
+		served := w.serve((&faultyWorker{stressTest: s, die: die, r: rand.New(rand.NewPCG(seed, n))}).act)
 		stopped := false
 		select {
 		case <-dies:
@@ -203,51 +202,51 @@ func (s *storm) employ(seed uint64) {
 			stopped = true
 		}
 		w.hangUp(served)
-		w.bury("died")
+		w.terminate("died")
 		if stopped {
 			return
 		}
 	}
 }
 
-// mood is how a worker behaves; its slots share it.
-type mood struct {
-	*storm
+// faultyWorker is how a worker behaves; its slots share it.
+type faultyWorker struct {
+	*stressTest
 	die func()
 
 	mu sync.Mutex
 	r  *rand.Rand
 }
 
-func (m *mood) roll(n int) int {
+func (m *faultyWorker) roll(n int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.r.IntN(n)
 }
 
-func (m *mood) act(l *line, r request) {
+func (m *faultyWorker) act(l *slotEnd, r request) {
 	switch m.roll(100) {
 	case 0: // before it began this one
-		m.fall(l)
+		m.crash(l)
 		return
-	case 1: // it lies there, and the front may think of it what it likes
+	case 1: // the front may take it back meanwhile
 		time.Sleep(time.Duration(m.roll(5000)) * time.Microsecond)
 	}
 	if !l.claim(r.id) {
 		return
 	}
-	m.storm.mu.Lock()
+	m.stressTest.mu.Lock()
 	m.begun[nameOf(r)]++
-	m.storm.mu.Unlock()
+	m.stressTest.mu.Unlock()
 	switch k := m.roll(100); {
-	case k == 0: // in the midst of it
-		m.fall(l)
+	case k == 0: // while the call runs
+		m.crash(l)
 		return
 	case k == 1:
-		m.swallow(l, r)
+		m.ignoreCancel(l, r)
 		return
 	case k < 10:
-		if m.linger(l, r) {
+		if m.runSlowly(l, r) {
 			return
 		}
 	case k < 15:
@@ -255,26 +254,26 @@ func (m *mood) act(l *line, r request) {
 	}
 	l.word(atRunning).Store(0)
 	_ = l.send(ipc.KindSucceeded, r.id, time.Duration(m.roll(200))*time.Microsecond, r.body)
-	if m.roll(200) == 0 { // with its answer out
-		m.fall(l)
+	if m.roll(200) == 0 { // after its answer
+		m.crash(l)
 	}
 }
 
-// fall is the worker's death: its sockets close, and whoever runs it hears of it.
-func (m *mood) fall(l *line) {
-	for _, x := range l.w.lines {
+// crash closes the worker's sockets, and ends it.
+func (m *faultyWorker) crash(l *slotEnd) {
+	for _, x := range l.w.ends {
 		_ = unix.Shutdown(x.fd, unix.SHUT_RDWR)
 	}
 	m.die()
 }
 
-// swallow is a call that never ends, nor hears of its cancel, which somebody asks for at last. No other
-// call is cancelled for taking long: one that was forgotten would show.
-func (m *mood) swallow(l *line, r request) {
-	m.storm.mu.Lock()
+// ignoreCancel is a call that is canceled and never ends. No other call is canceled for taking long, so a call that was
+// forgotten is noticed.
+func (m *faultyWorker) ignoreCancel(l *slotEnd, r request) {
+	m.stressTest.mu.Lock()
 	a := m.calls[nameOf(r)]
-	m.storm.mu.Unlock()
-	if a != nil { // else it has been lost with this worker
+	m.stressTest.mu.Unlock()
+	if a != nil { // else it has ended with this worker
 		a.cancel()
 	}
 	for {
@@ -284,8 +283,8 @@ func (m *mood) swallow(l *line, r request) {
 	}
 }
 
-// linger takes its time, and ends early where that is asked for: then it says so.
-func (m *mood) linger(l *line, r request) (answered bool) {
+// runSlowly runs a call that ends early if it is canceled. It tells whether it has answered then.
+func (m *faultyWorker) runSlowly(l *slotEnd, r request) (answered bool) {
 	for range m.roll(20) {
 		time.Sleep(100 * time.Microsecond)
 		if l.canceled(r.id) {
@@ -299,6 +298,6 @@ func (m *mood) linger(l *line, r request) (answered bool) {
 
 func nameOf(r request) string {
 	var name string
-	_, _ = fmt.Sscanf(string(r.body), `{"input":{"name":%q`, &name) // "" is begun too often then
+	_, _ = fmt.Sscanf(string(r.body), `{"input":{"name":%q`, &name) // "" is then begun too often
 	return name
 }

@@ -10,7 +10,7 @@ import (
 
 const short = 20 * time.Millisecond
 
-// queueTimeout changes a pool's, for calls that come from now on.
+// queueTimeout changes a pool's timeout, for later calls.
 func (p *Pool) queueTimeout(d time.Duration) {
 	p.mu.Lock()
 	p.o.QueueTimeout = d
@@ -21,14 +21,14 @@ func TestQueueTimeout(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
-	l := w.lines[0]
+	l := w.ends[0]
 	running := start(t, p, "running")
 	begun := l.begin()
 	p.queueTimeout(short)
 	window, waits := start(t, p, "window"), start(t, p, "waits")
 	window.failed(predict.ErrQueueTimeout)
 	waits.failed(predict.ErrQueueTimeout)
-	// The time of one that runs is its own.
+	// The timeout does not apply to a running call.
 	l.succeed(begun)
 	running.succeeded()
 	empty(t, p)
@@ -41,22 +41,21 @@ func TestQueueTimeout(t *testing.T) {
 	again.succeeded()
 }
 
-// TestQueueTimeoutWithoutWorkers: nobody is there to take it.
+// TestQueueTimeoutWithoutWorkers: no worker takes the calls.
 func TestQueueTimeoutWithoutWorkers(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10, QueueTimeout: short})
-	for _, name := range []string{"first", "second"} { // the timer works more than once
+	for _, name := range []string{"first", "second"} { // the timer fires more than once
 		start(t, p, name).failed(predict.ErrQueueTimeout)
 	}
 	empty(t, p)
 }
 
-// TestQueueTimeoutAtAFreeSlot: a worker that does not take what was handed to it does not hold it for longer than any
-// other wait may take.
+// TestQueueTimeoutAtAFreeSlot: the timeout also ends a call that a free slot's worker does not take.
 func TestQueueTimeoutAtAFreeSlot(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10, QueueTimeout: short})
-	l := newWorker(t, p, 1).lines[0]
+	l := newWorker(t, p, 1).ends[0]
 	began := time.Now()
 	start(t, p, "handed over").failed(predict.ErrQueueTimeout)
 	if took := time.Since(began); took < freeSlotWait {
@@ -72,31 +71,31 @@ func TestQueueTimeoutAtAFreeSlot(t *testing.T) {
 	empty(t, p)
 }
 
-// TestTimeoutOfOneThatLostItsWorker: its time goes on where no worker is left.
-func TestTimeoutOfOneThatLostItsWorker(t *testing.T) {
+// TestTimeoutAfterWorkerExit: the timeout of a call goes on when no worker is left.
+func TestTimeoutAfterWorkerExit(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10, QueueTimeout: short})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "first")
-	w.bury("died before it began anything")
+	w.terminate("died before it began anything")
 	f.failed(predict.ErrQueueTimeout)
 	empty(t, p)
 }
 
-// TestTimeoutWhileTheWorkerIsLost: the deadline passes between the end of a channel and the judgement of the
-// exit, when nobody can tell whether the model has begun the call.
-func TestTimeoutWhileTheWorkerIsLost(t *testing.T) {
+// TestTimeoutBeforeDetach: the deadline passes between the end of a channel and Detach, when it is unknown whether the model
+// has begun the call.
+func TestTimeoutBeforeDetach(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running := start(t, p, "running")
-	w.lines[0].begin()
+	w.ends[0].begin()
 	p.queueTimeout(short)
 	leading(t, running)
 	w.die()
 	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
-	// At the lost slot, with a deadline: as one that was submitted just before.
-	window := newFlight(t, p, "window")
+	// At the closed slot, with a deadline: like a call that was submitted just before.
+	window := newTestCall(t, p, "window")
 	locked(p, func() bool {
 		window.pool, window.since = p, time.Now()
 		p.setDeadline(window.Call, window.since, false)
@@ -105,30 +104,30 @@ func TestTimeoutWhileTheWorkerIsLost(t *testing.T) {
 	})
 	window.wait()
 	await.Eventually(t, "its time is over", func() bool {
-		return locked(p, func() bool { return p.timer == nil && window.deadline.Before(time.Now()) })
+		return locked(p, func() bool { return p.deadlines.timer == nil && window.deadline.Before(time.Now()) })
 	})
-	if had := w.bury("died"); had != 1 {
+	if had := w.terminate("died"); had != 1 {
 		t.Errorf("the model had %d calls, want 1", had)
 	}
-	running.failed(ErrWorker)
+	running.failed(ErrWorkerExit)
 	window.failed(predict.ErrQueueTimeout)
 	empty(t, p)
 }
 
-// TestDeadlineKeepsRunningAtALostSlot: it passes after the judgement.
-func TestDeadlineKeepsRunningAtALostSlot(t *testing.T) {
+// TestDeadlineBeforeDetach: the deadline passes after Detach.
+func TestDeadlineBeforeDetach(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running := start(t, p, "running")
-	w.lines[0].begin()
+	w.ends[0].begin()
 	p.queueTimeout(10 * short)
 	window := start(t, p, "window")
 	w.die()
 	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
-	p.expire() // early: it must not forget the one at the lost slot
-	w.bury("died")
-	running.failed(ErrWorker)
+	p.locked(p.expireLate) // early: it must not forget the call at the closed slot
+	w.terminate("died")
+	running.failed(ErrWorkerExit)
 	window.failed(predict.ErrQueueTimeout)
 	empty(t, p)
 }

@@ -12,44 +12,44 @@ import (
 	"pinion/tests/await"
 )
 
-// TestWindowFollowsTheModel: a slot's socket holds what the worker can do while an answer travels.
+// TestWindowFollowsTheModel: the window is what the worker can do while an answer travels.
 func TestWindowFollowsTheModel(t *testing.T) {
 	for took, want := range map[time.Duration]int{
 		0: maxWindow, time.Nanosecond: maxWindow, 6 * time.Microsecond: maxWindow, 10 * time.Microsecond: 20,
 		50 * time.Microsecond: 4, 100 * time.Microsecond: minWindow, time.Second: minWindow, time.Hour: minWindow,
 	} {
-		s := &Slot{window: minWindow}
-		s.learn(took)
-		if s.window != want {
-			t.Errorf("%s a call: a window of %d, want %d", took, s.window, want)
+		w := window{size: minWindow}
+		w.learn(took)
+		if w.size != want {
+			t.Errorf("%s a call: a window of %d, want %d", took, w.size, want)
 		}
 	}
-	s := &Slot{window: minWindow}
+	w := window{size: minWindow}
 	for range 100 {
-		s.learn(time.Microsecond)
+		w.learn(time.Microsecond)
 	}
-	if s.window != maxWindow {
-		t.Errorf("fast for long: %d, want %d", s.window, maxWindow)
+	if w.size != maxWindow {
+		t.Errorf("fast for long: %d, want %d", w.size, maxWindow)
 	}
-	for n := 0; s.window > minWindow; n++ {
-		s.learn(time.Second)
+	for n := 0; w.size > minWindow; n++ {
+		w.learn(time.Second)
 		if n > 2 {
-			t.Fatalf("slow %d times, and the window is still %d", n, s.window)
+			t.Fatalf("slow %d times, and the window is still %d", n, w.size)
 		}
 	}
 }
 
-// TestWindowIsFilled: as many requests as the window holds lie in the socket, and no more.
+// TestWindowIsFilled: the socket has as many requests as the window allows, and no more.
 func TestWindowIsFilled(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 100})
 	w := newWorker(t, p, 1)
-	l := w.lines[0]
-	var flights []*flight
+	l := w.ends[0]
+	var flights []*testCall
 	for i := range 50 {
 		flights = append(flights, start(t, p, fmt.Sprint(i)))
 	}
-	outstanding := func() int { return locked(p, func() int { return w.slots[0].count }) }
+	outstanding := func() int { return locked(p, func() int { return w.slots[0].outstanding }) }
 	if got := outstanding(); got != minWindow {
 		t.Errorf("%d lie in the slot that has not learnt yet, want %d", got, minWindow)
 	}
@@ -75,8 +75,8 @@ func TestWindowIsFilled(t *testing.T) {
 func TestFirstComeFirstServed(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
-	l := newWorker(t, p, 1).lines[0]
-	var flights []*flight
+	l := newWorker(t, p, 1).ends[0]
+	var flights []*testCall
 	for i := range 12 {
 		flights = append(flights, start(t, p, fmt.Sprint(i)))
 	}
@@ -90,13 +90,12 @@ func TestFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// TestIdleSlotFirst: no call waits behind a busy slot while another is idle, and of the idle ones the last
-// used is taken.
+// TestIdleSlotFirst: no call waits behind a busy slot while another is idle; of the idle slots the last used one is taken.
 func TestIdleSlotFirst(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 3)
-	used := func(f *flight) int {
+	used := func(f *testCall) int {
 		return locked(p, func() int { return slices.Index(w.slots, f.slot) })
 	}
 	a, b, c := start(t, p, "a"), start(t, p, "b"), start(t, p, "c")
@@ -105,66 +104,65 @@ func TestIdleSlotFirst(t *testing.T) {
 		t.Fatalf("three calls got the slots %v", slots)
 	}
 	warm := used(b)
-	for _, l := range w.lines {
+	for _, l := range w.ends {
 		if l.index != warm {
 			l.succeed(l.begin())
 		}
 	}
 	a.succeeded()
 	c.succeeded()
-	w.lines[warm].succeed(w.lines[warm].begin())
+	w.ends[warm].succeed(w.ends[warm].begin())
 	b.succeeded()
 	for i := range 5 {
 		f := start(t, p, fmt.Sprint("again", i))
 		if got := used(f); got != warm {
 			t.Errorf("slot %d was taken, want the last used, %d", got, warm)
 		}
-		w.lines[warm].succeed(w.lines[warm].begin())
+		w.ends[warm].succeed(w.ends[warm].begin())
 		f.succeeded()
 	}
 }
 
-// TestIdleSlotSteals: what waits behind a call that takes long goes to the slot that is done first.
+// TestIdleSlotSteals: calls that wait behind a long one go to the slot that is idle first.
 func TestIdleSlotSteals(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 2)
-	var flights []*flight
+	var flights []*testCall
 	for _, name := range []string{"a", "b", "c", "d"} {
 		flights = append(flights, start(t, p, name))
 	}
-	slow, fast := w.lines[0], w.lines[1]
-	held := slow.begin()
+	slow, fast := w.ends[0], w.ends[1]
+	running := slow.begin()
 	for range 2 {
 		fast.succeed(fast.begin())
 	}
-	moved := fast.begin() // its own are done: this one waited behind held
-	if skipped := slow.expect(); string(skipped.body) != string(moved.body) || slow.claim(skipped.id) {
+	stolen := fast.begin() // its own are done: this one waited behind running
+	if skipped := slow.expect(); string(skipped.body) != string(stolen.body) || slow.claim(skipped.id) {
 		t.Errorf("the slow slot could still claim %s", skipped.body)
 	}
-	fast.succeed(moved)
-	slow.succeed(held)
+	fast.succeed(stolen)
+	slow.succeed(running)
 	for _, f := range flights {
 		f.succeeded()
 	}
 	empty(t, p)
 }
 
-// TestIdleSlotStealsWhereThereIsSomething: the fullest slot may have begun all that it holds; what waits
-// elsewhere must not stay there for that.
-func TestIdleSlotStealsWhereThereIsSomething(t *testing.T) {
+// TestIdleSlotStealsFromAnySlot: the fullest slot may have begun all of its calls; then calls that wait elsewhere are stolen.
+func TestIdleSlotStealsFromAnySlot(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 2)
 	for _, s := range w.slots {
-		roomy(p, s, 8)
+		setWindow(p, s, 8)
 	}
-	var flights []*flight
+	var flights []*testCall
 	for i := range 5 { // three at one slot, two at the other
 		flights = append(flights, start(t, p, fmt.Sprint(i)))
 	}
-	full, other := w.lines[0], w.lines[1]
-	if locked(p, func() bool { return w.slots[1].count == 3 }) {
+	full, other := w.ends[0], w.ends[1]
+	if locked(p, func() bool { return w.slots[1].outstanding == 3 }) {
 		full, other = other, full
 	}
 	var requests []request
@@ -172,7 +170,7 @@ func TestIdleSlotStealsWhereThereIsSomething(t *testing.T) {
 		requests = append(requests, full.begin())
 	}
 	running := other.begin()
-	third := newWorker(t, p, 1).lines[0] // idle from the start
+	third := newWorker(t, p, 1).ends[0] // idle from the start
 	third.succeed(third.begin())
 	for _, r := range requests {
 		full.succeed(r)
@@ -184,21 +182,21 @@ func TestIdleSlotStealsWhereThereIsSomething(t *testing.T) {
 	empty(t, p)
 }
 
-// TestHalfIsStolen: an idle slot takes half of what waits, so that it is not back at once for more.
+// TestHalfIsStolen: an idle slot takes half of what waits, so that it need not steal again at once.
 func TestHalfIsStolen(t *testing.T) {
 	await.NoLeak(t)
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 1)
-	roomy(p, w.slots[0], 8)
-	var flights []*flight
+	setWindow(p, w.slots[0], 8)
+	var flights []*testCall
 	for i := range 8 {
 		flights = append(flights, start(t, p, fmt.Sprint(i)))
 	}
-	slow := w.lines[0]
-	held := slow.begin()
+	slow := w.ends[0]
+	running := slow.begin()
 	second := newWorker(t, p, 1)
-	fast := second.lines[0]
-	counts := locked(p, func() [2]int { return [2]int{w.slots[0].count, second.slots[0].count} })
+	fast := second.ends[0]
+	counts := locked(p, func() [2]int { return [2]int{w.slots[0].outstanding, second.slots[0].outstanding} })
 	if counts != [2]int{4, 4} {
 		t.Errorf("the slots hold %v, want four each", counts)
 	}
@@ -209,15 +207,15 @@ func TestHalfIsStolen(t *testing.T) {
 		}
 		fast.succeed(r)
 	}
-	slow.succeed(held)
+	slow.succeed(running)
 	for _, f := range flights {
 		f.succeeded()
 	}
 	empty(t, p)
 }
 
-// inSocket is how many bytes lie unread in a worker's socket.
-func inSocket(t *testing.T, l *line) int {
+// inSocket is how many bytes in a worker's socket are unread.
+func inSocket(t *testing.T, l *slotEnd) int {
 	t.Helper()
 	n, err := unix.IoctlGetInt(l.fd, unix.TIOCINQ)
 	if err != nil {
@@ -226,11 +224,11 @@ func inSocket(t *testing.T, l *line) int {
 	return n
 }
 
-// fast is a slot whose model is fast, with n calls on their way and a leader.
-func fast(t *testing.T, p *Pool, n int) (w *fakeWorker, flights []*flight) {
+// fast is a slot of a fast model, with n calls on their way and a leader.
+func fast(t *testing.T, p *Pool, n int) (w *fakeWorker, flights []*testCall) {
 	t.Helper()
 	w = newWorker(t, p, 1)
-	l := w.lines[0]
+	l := w.ends[0]
 	first := start(t, p, "first")
 	r := l.begin()
 	l.answer(ipc.KindSucceeded, r.id, time.Microsecond, string(r.body))
@@ -242,29 +240,28 @@ func fast(t *testing.T, p *Pool, n int) (w *fakeWorker, flights []*flight) {
 	return w, flights
 }
 
-// TestHeldRequests: where the worker has enough to do, a request waits for the next write, and comes with it
-// whatever that is.
-func TestHeldRequests(t *testing.T) {
+// TestDelayedRequests: a request to a busy worker waits for the next write, and is sent with it, for any reason of that write.
+func TestDelayedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
-		next func(t *testing.T, p *Pool, l *line, flights []*flight)
+		next func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall)
 	}{
-		"an answer": {func(t *testing.T, p *Pool, l *line, flights []*flight) {
+		"an answer": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) {
 			l.succeed(l.begin())
 			flights[0].succeeded()
 		}},
-		"a cancel": {func(t *testing.T, p *Pool, l *line, flights []*flight) {
+		"a cancel": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) {
 			p.Cancel(flights[0].Call)
 			flights[0].failed(ErrCanceled)
 		}},
-		"a cancel of its own": {func(t *testing.T, p *Pool, l *line, flights []*flight) {
+		"a cancel of its own": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) {
 			p.Cancel(flights[len(flights)-1].Call)
 			flights[len(flights)-1].failed(ErrCanceled)
 		}},
-		"a timeout": {func(t *testing.T, p *Pool, l *line, flights []*flight) {
+		"a timeout": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) {
 			locked(p, func() bool { flights[0].deadline = time.Now(); return true })
-			p.expire()
+			p.locked(p.expireLate)
 		}},
-		"a thief": {func(t *testing.T, p *Pool, l *line, flights []*flight) {
+		"a thief": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) {
 			thief := newWorker(t, p, 1)
 			served := thief.serve(echo)
 			t.Cleanup(func() { thief.hangUp(served) })
@@ -273,20 +270,20 @@ func TestHeldRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			await.NoLeak(t)
 			p := NewPool(Options{Queue: 40})
-			w, flights := fast(t, p, holdAbove)
-			l, s := w.lines[0], w.slots[0]
+			w, flights := fast(t, p, delayAbove)
+			l, s := w.ends[0], w.slots[0]
 			before := inSocket(t, l)
-			held := start(t, p, "held")
-			if n := locked(p, func() int { return s.held }); n != 1 || inSocket(t, l) != before {
-				t.Fatalf("%d are held, and %d bytes more in the socket", n, inSocket(t, l)-before)
+			delayed := start(t, p, "delayed")
+			if n := locked(p, func() int { return s.ch.unflushed }); n != 1 || inSocket(t, l) != before {
+				t.Fatalf("%d are delayed, and %d bytes more in the socket", n, inSocket(t, l)-before)
 			}
-			flights = append(flights, held)
-			parked(t, held)
+			flights = append(flights, delayed)
+			parked(t, delayed)
 			c.next(t, p, l, flights)
-			if n := locked(p, func() int { return s.held }); n != 0 {
-				t.Errorf("%d are still held", n)
+			if n := locked(p, func() int { return s.ch.unflushed }); n != 0 {
+				t.Errorf("%d are still delayed", n)
 			}
-			served := w.serve(echo) // the held one has come, or it never ends
+			served := w.serve(echo) // the delayed one was sent, or it never ends
 			for _, f := range flights {
 				if f.result().Err == nil {
 					f.succeeded()
@@ -298,18 +295,18 @@ func TestHeldRequests(t *testing.T) {
 	}
 }
 
-// TestNotHeld: a request is written at once where nobody else's answer is due.
-func TestNotHeld(t *testing.T) {
+// TestNotDelayed: a request is written at once if no other call's answer is due.
+func TestNotDelayed(t *testing.T) {
 	p := NewPool(Options{Queue: 40})
-	w, flights := fast(t, p, holdAbove-1)
-	l := w.lines[0]
+	w, flights := fast(t, p, delayAbove-1)
+	l := w.ends[0]
 	before := inSocket(t, l)
 	flights = append(flights, start(t, p, "next"))
 	if inSocket(t, l) == before {
-		t.Error("the fourth was held")
+		t.Error("the fourth was delayed")
 	}
 	parked(t, flights...)
-	large := &flight{NewCall("large", append(append([]byte(`"`), make([]byte, holdSize)...), '"'), nil), t, make(chan struct{})}
+	large := &testCall{NewCall("large", append(append([]byte(`"`), make([]byte, delaySize)...), '"'), nil), t, make(chan struct{})}
 	if err := p.Admit(); err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +314,7 @@ func TestNotHeld(t *testing.T) {
 	p.Submit(large.Call)
 	large.wait()
 	if inSocket(t, l) == before {
-		t.Error("a large one was held")
+		t.Error("a large one was delayed")
 	}
 	for range flights {
 		l.succeed(l.begin())

@@ -24,23 +24,23 @@ const (
 	atRunning  = 0
 	atCancel   = 64
 	atClaims   = 128
-	atSpin     = 192 // of the page
+	atBusyPoll = 192 // of the page
 )
 
-// fakeWorker is a worker within the test: the far ends of its slots, a mapping of the page of its own, and
-// what the pool told it. A test, or a goroutine of serve, plays the part of the C loop.
+// fakeWorker is a worker within the test: the far ends of its slots, a mapping of the page of its own, and what the pool did
+// with it. A test, or a goroutine of serve, acts as the C loop.
 type fakeWorker struct {
 	t     testing.TB
 	pool  *Pool
 	page  *ipc.Page
 	mem   []byte
-	lines []*line
+	ends  []*slotEnd
 	slots []*Slot
 
 	interrupts atomic.Int64
 	closings   atomic.Int64
-	alarms     Alarms
-	batch      *Batch
+	hooks      Hooks
+	batch      *BatchOptions
 	onKill     func() // may be set before the worker is used; must not block
 
 	mu     sync.Mutex
@@ -50,8 +50,8 @@ type fakeWorker struct {
 	taken  int
 }
 
-// line is the worker's end of one slot.
-type line struct {
+// slotEnd is the worker's end of one slot.
+type slotEnd struct {
 	w     *fakeWorker
 	index int
 	fd    int
@@ -87,24 +87,24 @@ func prepareWorker(t testing.TB, p *Pool, n int) *fakeWorker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &fakeWorker{t: t, pool: p, page: page, mem: mem, lines: make([]*line, n)}
-	for i := range w.lines {
-		w.lines[i] = &line{w: w, index: i, fd: -1}
+	w := &fakeWorker{t: t, pool: p, page: page, mem: mem, ends: make([]*slotEnd, n)}
+	for i := range w.ends {
+		w.ends[i] = &slotEnd{w: w, index: i, fd: -1}
 	}
-	t.Cleanup(func() { w.bury("the test is over") })
+	t.Cleanup(func() { w.terminate("the test is over") })
 	return w
 }
 
-// spin is for how long the front lets the worker keep a core busy.
-func (w *fakeWorker) spin() time.Duration {
-	return time.Duration(atomic.LoadUint64((*uint64)(unsafe.Pointer(&w.mem[atSpin]))))
+// busyPoll is for how long the front lets the worker poll.
+func (w *fakeWorker) busyPoll() time.Duration {
+	return time.Duration(atomic.LoadUint64((*uint64)(unsafe.Pointer(&w.mem[atBusyPoll]))))
 }
 
 // attach makes the sockets, and gives the pool its ends.
 func (w *fakeWorker) attach() {
 	w.t.Helper()
-	conns := make([]*ipc.Conn, len(w.lines))
-	for i, l := range w.lines {
+	conns := make([]*ipc.Conn, len(w.ends))
+	for i, l := range w.ends {
 		conn, theirs, err := ipc.Pair("slot")
 		if err != nil {
 			w.t.Fatal(err)
@@ -115,24 +115,24 @@ func (w *fakeWorker) attach() {
 		}
 		theirs.Close()
 		// A test that waits for a frame which never comes is to fail, not to hang.
-		late := unix.NsecToTimeval(int64(await.Patience))
+		late := unix.NsecToTimeval(int64(await.Timeout))
 		if err := unix.SetsockoptTimeval(l.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &late); err != nil {
 			w.t.Fatal(err)
 		}
 	}
-	w.slots = w.pool.Attach(w, conns, w.page, w.alarms, w.batch)
+	w.slots = w.pool.Attach(w, conns, w.page, w.hooks, w.batch)
 }
 
 // die closes the worker's ends, as its death does.
 func (w *fakeWorker) die() {
-	for _, l := range w.lines {
+	for _, l := range w.ends {
 		l.close()
 	}
 }
 
-func (l *line) close() {
+func (l *slotEnd) close() {
 	l.once.Do(func() {
-		// A goroutine of serve may be reading: shut down first, so that it ends, and close when it has.
+		// A goroutine of serve may be reading: the shutdown ends it before the descriptor is closed.
 		_ = unix.Shutdown(l.fd, unix.SHUT_RDWR)
 		unix.Close(l.fd)
 		for _, fd := range l.fds {
@@ -141,13 +141,13 @@ func (l *line) close() {
 	})
 }
 
-// bury ends the worker for good, as supervise does; a second time it does nothing.
-func (w *fakeWorker) bury(cause string) (had int) {
+// terminate ends the worker and detaches its slots, as supervise does; a second time it does nothing.
+func (w *fakeWorker) terminate(cause string) (had int) {
 	if w.page == nil {
 		return 0
 	}
 	w.die()
-	had = w.pool.Detach(w.slots, Autopsy{Cause: cause, Logs: w.rest})
+	had = w.pool.Detach(w.slots, WorkerExit{Cause: cause, Logs: w.rest})
 	_ = unix.Munmap(w.mem) // it was mapped
 	w.page.Close()
 	w.page, w.mem = nil, nil
@@ -180,7 +180,7 @@ func (w *fakeWorker) write(text string) (position uint64) {
 	return uint64(len(w.text))
 }
 
-func (w *fakeWorker) TakeLogs(_ string, at LogPositions) []Text {
+func (w *fakeWorker) TakeLogs(_ string, at ipc.LogMark) []Text {
 	return []Text{{"stdout", w.take(int(at.Stdout))}}
 }
 
@@ -199,18 +199,18 @@ func (w *fakeWorker) take(stdout int) []byte {
 
 func (w *fakeWorker) rest() []byte { return w.take(1 << 62) }
 
-func (w *fakeWorker) Logged(stream, prediction string, text []byte) {
+func (w *fakeWorker) Logged(stream, prediction string, text []byte, _ bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.logged = append(w.logged, fmt.Sprintf("%s %s %s", stream, prediction, text))
 }
 
-func (l *line) word(at int) *atomic.Uint64 {
+func (l *slotEnd) word(at int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&l.w.mem[pageHeader+l.index*pageSlot+at]))
 }
 
 // claim takes a request for the model, unless the front took it back: px_claim.
-func (l *line) claim(id uint64) bool {
+func (l *slotEnd) claim(id uint64) bool {
 	l.word(atRunning).Store(id)
 	if l.word(atClaims+8*ipc.ClaimIndex(id)).CompareAndSwap(id<<2|uint64(ipc.ClaimQueued), id<<2|uint64(ipc.ClaimRunning)) {
 		return true
@@ -220,10 +220,10 @@ func (l *line) claim(id uint64) bool {
 }
 
 // canceled tells whether the front asked for the end of id.
-func (l *line) canceled(id uint64) bool { return l.word(atCancel).Load() == id }
+func (l *slotEnd) canceled(id uint64) bool { return l.word(atCancel).Load() == id }
 
 // next reads one frame; io.EOF once the front is gone.
-func (l *line) next() (request, error) {
+func (l *slotEnd) next() (request, error) {
 	for {
 		if len(l.buf) >= ipc.HeaderSize {
 			n := int(binary.LittleEndian.Uint32(l.buf))
@@ -257,7 +257,7 @@ func (l *line) next() (request, error) {
 	}
 }
 
-func (l *line) collect(oob []byte) error {
+func (l *slotEnd) collect(oob []byte) error {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	for i := 0; i < len(messages) && err == nil; i++ {
 		var fds []int
@@ -267,7 +267,7 @@ func (l *line) collect(oob []byte) error {
 	return err
 }
 
-func (l *line) attach(r *request) error {
+func (l *slotEnd) attach(r *request) error {
 	if len(l.fds) == 0 {
 		return fmt.Errorf("a file frame without its descriptor")
 	}
@@ -290,7 +290,7 @@ func (l *line) attach(r *request) error {
 }
 
 // expect reads the next request; the test fails where there is none.
-func (l *line) expect() request {
+func (l *slotEnd) expect() request {
 	l.w.t.Helper()
 	r, err := l.next()
 	if err != nil || r.kind != ipc.KindPredict {
@@ -300,7 +300,7 @@ func (l *line) expect() request {
 }
 
 // begin reads the next request that the front has not taken back, and claims it.
-func (l *line) begin() request {
+func (l *slotEnd) begin() request {
 	l.w.t.Helper()
 	for {
 		if r := l.expect(); l.claim(r.id) {
@@ -310,7 +310,7 @@ func (l *line) begin() request {
 }
 
 // send sends a frame. The error means that the front has closed its end.
-func (l *line) send(kind ipc.Kind, id uint64, took time.Duration, body []byte) error {
+func (l *slotEnd) send(kind ipc.Kind, id uint64, took time.Duration, body []byte) error {
 	var flags uint8
 	var rights []byte
 	b := ipc.AppendHeader(nil, kind, 0, id, uint64(took), len(body))
@@ -345,7 +345,7 @@ func (l *line) send(kind ipc.Kind, id uint64, took time.Duration, body []byte) e
 }
 
 // answer ends a prediction; the test fails where the front does not listen.
-func (l *line) answer(kind ipc.Kind, id uint64, took time.Duration, body string) {
+func (l *slotEnd) answer(kind ipc.Kind, id uint64, took time.Duration, body string) {
 	l.w.t.Helper()
 	l.word(atRunning).Store(0)
 	if err := l.send(kind, id, took, []byte(body)); err != nil {
@@ -354,7 +354,7 @@ func (l *line) answer(kind ipc.Kind, id uint64, took time.Duration, body string)
 }
 
 // succeed answers as an echo: with what it was asked.
-func (l *line) succeed(r request) {
+func (l *slotEnd) succeed(r request) {
 	l.w.t.Helper()
 	l.answer(ipc.KindSucceeded, r.id, time.Millisecond, string(r.body))
 }

@@ -4,18 +4,19 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// group is a control group that bounds what this process may have, by its folder; "" where there is none.
+// group is a control group that limits this process.
 type group struct {
-	folder string // of this process's group
-	root   string // of the hierarchy, as far as it is seen here
+	folder string // of the group; "": there is none
+	root   string // of the hierarchy, as far as it is mounted here
 	v2     bool
 }
 
-// Of a group's limits, those of memory and of CPU time.
+// The limits of a group on memory and on CPU time.
 type (
 	memoryGroup group
 	cpuGroup    group
@@ -23,9 +24,9 @@ type (
 
 func findMemoryGroup(root string) memoryGroup { return memoryGroup(findGroup(root, "memory")) }
 
-// findGroup finds this process's, under root ("/", but in tests), for what that controller bounds.
+// findGroup finds the group of this process that a controller limits. root is "/", but in tests.
 func findGroup(root, controller string) group {
-	groups, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // without it there is none
+	groups, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // without it there is no group
 	mounts, _ := os.ReadFile(filepath.Join(root, "proc/self/mountinfo"))
 	var v1Path, v2Path string
 	for line := range strings.Lines(string(groups)) { // cgroups(7): number:controllers:path
@@ -34,7 +35,7 @@ func findGroup(root, controller string) group {
 		case len(parts) < 3:
 		case parts[0] == "0" && parts[1] == "":
 			v2Path = parts[2]
-		case hasItem(parts[1], controller):
+		case slices.Contains(strings.Split(parts[1], ","), controller):
 			v1Path = parts[2]
 		}
 	}
@@ -47,7 +48,7 @@ func findGroup(root, controller string) group {
 			continue
 		}
 		switch {
-		case after[0] == "cgroup" && hasItem(after[2], controller) && v1Path != "":
+		case after[0] == "cgroup" && slices.Contains(strings.Split(after[2], ","), controller) && v1Path != "":
 			return group{folder: inMount(root, before[4], before[3], v1Path), root: filepath.Join(root, before[4])}
 		case after[0] == "cgroup2" && v2Path != "":
 			found = group{folder: inMount(root, before[4], before[3], v2Path), root: filepath.Join(root, before[4]), v2: true}
@@ -56,25 +57,16 @@ func findGroup(root, controller string) group {
 	return found
 }
 
-func hasItem(list, item string) bool {
-	for x := range strings.SplitSeq(list, ",") {
-		if x == item {
-			return true
-		}
-	}
-	return false
-}
-
-// inMount is the folder of a group: its path is as the host sees it, and mountRoot what of that is mounted.
+// inMount returns the folder of a group. Its path is the host's; mountRoot is the part of the hierarchy that is mounted.
 func inMount(root, mount, mountRoot, group string) string {
 	rest, under := strings.CutPrefix(group, strings.TrimSuffix(mountRoot, "/"))
 	if !under || strings.HasPrefix(rest, "/..") {
-		rest = "" // a group outside of what is mounted: that is its namespace's root
+		rest = "" // the group is outside of what is mounted, which is its namespace's root
 	}
 	return filepath.Join(root, mount, path.Clean("/"+rest))
 }
 
-// levels are the folders of the group and of those around it, for a limit of any of them holds.
+// levels yields the folders of the group and of its ancestors; the limits of all of them apply.
 func (g group) levels(yield func(folder string) bool) {
 	if g.folder == "" {
 		return
@@ -86,7 +78,7 @@ func (g group) levels(yield func(folder string) bool) {
 	}
 }
 
-// limit is the most memory that this process and its siblings may have, in bytes; 0: no limit is known.
+// limit returns how much memory this process and its siblings may have, in bytes; 0: no limit is known.
 func (g memoryGroup) limit() (limit int64) {
 	file := "memory.limit_in_bytes"
 	if g.v2 {
@@ -102,7 +94,7 @@ func (g memoryGroup) limit() (limit int64) {
 	return limit
 }
 
-// limit is how many CPUs' time this process and its siblings may have; 0: no limit is known.
+// limit returns how many CPUs' time this process and its siblings may have; 0: no limit is known.
 func (g cpuGroup) limit() (limit float64) {
 	files := []string{"cpu.cfs_quota_us", "cpu.cfs_period_us"}
 	if g.v2 {
@@ -126,7 +118,7 @@ func (g cpuGroup) limit() (limit float64) {
 	return limit
 }
 
-// kills is how many processes of the group the kernel has ended for want of memory; false: it does not say.
+// kills returns how many processes of the group the kernel has ended for lack of memory; false: it does not say.
 func (g memoryGroup) kills() (n uint64, ok bool) {
 	if g.folder == "" {
 		return 0, false
@@ -148,10 +140,8 @@ func (g memoryGroup) kills() (n uint64, ok bool) {
 	return 0, false
 }
 
-// MemoryLimit is the most memory in bytes that this process and its workers may have together, by their
-// control group; 0: there is no limit.
+// MemoryLimit returns how much memory the control group allows this process and its workers, in bytes; 0: no limit.
 func MemoryLimit() int64 { return findMemoryGroup("/").limit() }
 
-// CPULimit is how many CPUs' time this process and its workers may have together, by their control group; 0: there
-// is no limit.
+// CPULimit returns how many CPUs' time the control group allows this process and its workers; 0: no limit.
 func CPULimit() float64 { return cpuGroup(findGroup("/", "cpu")).limit() }

@@ -111,26 +111,26 @@ func TestCPULimit(t *testing.T) {
 func TestOOMWatch(t *testing.T) {
 	root := tree(t, map[string]string{"memory.events": "oom_kill 5\n", "memory.max": "1048576\n"})
 	w := newOOMWatch(memoryGroup{folder: root, root: root, v2: true})
-	verdict := func(want Shortage) {
+	expect := func(want Shortage) {
 		t.Helper()
-		if got := w.verdict(); got != want {
-			t.Errorf("the verdict is %d, want %d", got, want)
+		if got := w.killed(); got != want {
+			t.Errorf("the shortage is %d, want %d", got, want)
 		}
 	}
-	verdict(ShortageNo)
+	expect(ShortageNo)
 	if err := os.WriteFile(filepath.Join(root, "memory.events"), []byte("oom_kill 6\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	verdict(ShortageYes)
-	w.pulse()
-	verdict(ShortageYes)
-	w.pulse()
-	verdict(ShortageNo)
+	expect(ShortageYes)
+	w.look()
+	expect(ShortageYes)
+	w.look()
+	expect(ShortageNo)
 	if w.limit != 1<<20 {
 		t.Errorf("the limit is %d", w.limit)
 	}
 	if err := os.Remove(filepath.Join(root, "memory.events")); err != nil {
 		t.Fatal(err)
 	}
-	verdict(ShortageUnknown)
+	expect(ShortageUnknown)
 }

@@ -1,14 +1,16 @@
-// Package supervise keeps worker processes alive: it starts them, takes them through their setup,
-// gives their slots to the pool, reads what they write, judges each exit once, and starts the next.
+// Package supervise keeps worker processes alive: it starts them, takes them through their setup, gives their slots to the
+// pool, reads what they write, classifies each exit, and starts the next.
 //
-// It promises: a worker never outlives the front, but for one that SIGKILL does not end (it is frozen, or waits in a
-// driver), which is given up and runs nothing of the model's any more; its exit is judged once and in words; no answer
-// that it had sent is lost; every byte it wrote is in a prediction's logs, in the setup's, or in the
-// server's own.
+// It promises:
 //
-// A Template, where one is asked for, is a process that has imported the model and forks workers, which are this
-// process's children nevertheless, and are kept like those that it starts.
+//   - A worker never outlives the front. The exception is one that SIGKILL does not end, because it is frozen or waits in a
+//     driver: it is given up, and runs nothing of the model's any more.
+//   - Each exit is classified once, and described in words.
+//   - No answer that a worker sent is lost.
+//   - Every byte that a worker wrote is in the logs of a prediction or of the setup, or in the server's own.
 //
-// A worker is starting, setup, ready, draining, gone. runtime/service reads these states and
-// nothing else of it. It imports runtime/slot and ipc.
+// A Preloader keeps a process that has imported the model and forks workers. These become this process's children and are
+// kept like those that it starts.
+//
+// A worker is starting, setup, ready, draining or exited (state.go).
 package supervise

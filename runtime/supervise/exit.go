@@ -10,21 +10,17 @@ import (
 
 // Exit is how a worker process ended.
 type Exit struct {
-	Signal syscall.Signal // 0 where it exited by itself
-	Code   int            // its exit code, where it did
-	// Killed is why this server killed it, or "", and Fault that in one word.
-	Killed string
-	Fault  Verdict
-	// Shortage: whether it was for want of memory that it got a SIGKILL that was not this server's.
-	Shortage Shortage
-	Limit    int64 // of memory, in bytes; 0: none is known
-	// Stuck is how long after its end began the process was there still and was given up; 0: it has ended.
-	Stuck time.Duration
-	// Unknown: its exit status could not be had.
-	Unknown error
+	Signal   syscall.Signal // 0: it exited by itself
+	Code     int            // its exit code, if it did
+	Killed   string         // why this server killed it; "": it did not
+	Fault    ExitCause      // the same, classified
+	Shortage Shortage       // whether a SIGKILL by another was for lack of memory
+	Limit    int64          // of memory, in bytes; 0: none is known
+	Stuck    time.Duration  // it was given up so long after its end began; 0: it has ended
+	Unknown  error          // why its exit status could not be read
 }
 
-// during is what the worker was doing when it ended.
+// What the worker was doing when it ended.
 const (
 	duringStart   = "before its setup began"
 	duringSetup   = "during setup"
@@ -32,16 +28,16 @@ const (
 	duringIdle    = "between predictions"
 )
 
-// Cause says in words what became of the worker.
-func (e Exit) Cause(during string) string {
+// Describe says in words how the worker ended.
+func (e Exit) Describe(during string) string {
 	switch {
 	case e.Stuck > 0 && e.Killed != "":
-		return fmt.Sprintf("worker killed by the server %s: %s; it was not gone after %s, and was given up: "+
+		return fmt.Sprintf("worker killed by the server %s: %s; it had not ended after %s and was given up: "+
 			"it is frozen, or waits in a driver", during, e.Killed, e.Stuck)
 	case e.Stuck > 0:
-		return fmt.Sprintf("worker ended %s; its process was not gone after %s, and was given up: it waits in a driver", during, e.Stuck)
+		return fmt.Sprintf("worker ended %s; its process had not ended after %s and was given up: it waits in a driver", during, e.Stuck)
 	case e.Unknown != nil:
-		return fmt.Sprintf("worker ended %s, and how is not known: %v", during, e.Unknown)
+		return fmt.Sprintf("worker ended %s; its exit status cannot be read: %v", during, e.Unknown)
 	case e.Killed != "" && e.Signal == syscall.SIGKILL:
 		return fmt.Sprintf("worker killed by the server %s: %s", during, e.Killed)
 	case e.Signal == syscall.SIGKILL && e.Shortage == ShortageYes:
@@ -55,7 +51,7 @@ func (e Exit) Cause(during string) string {
 			"by its count the kernel has ended none here that was out of memory", during)
 	case e.Signal == syscall.SIGKILL:
 		return fmt.Sprintf("worker killed (SIGKILL) %s, likely out of memory: "+
-			"the kernel or the container's limit ends a process so; else somebody killed it", during)
+			"the kernel or the container's limit ends a process so; else another process killed it", during)
 	case e.Signal != 0:
 		return fmt.Sprintf("worker killed by %s %s%s", signalName(e.Signal), during, hint(e.Signal))
 	case e.Code == 0:
@@ -73,7 +69,7 @@ func signalName(s syscall.Signal) string {
 	return fmt.Sprintf("signal %d", int(s))
 }
 
-// hint says what usually brings a signal about.
+// hint says what usually causes a signal.
 func hint(s syscall.Signal) string {
 	switch s {
 	case syscall.SIGSEGV, syscall.SIGBUS:

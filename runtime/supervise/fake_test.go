@@ -1,7 +1,6 @@
 package supervise
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -16,8 +15,8 @@ import (
 // TestMain makes this binary the worker of its own tests: the spec's Ref says how it misbehaves.
 func TestMain(m *testing.M) {
 	if config, ok := os.LookupEnv(EnvName); ok {
-		var spec Spec
-		if err := json.Unmarshal([]byte(config), &spec); err != nil {
+		spec, err := ipc.ParseWorkerConfig([]byte(config))
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -49,7 +48,7 @@ func fakeWorker(mode string) int {
 	case "garbage":
 		_, _ = unix.Write(ControlFD, []byte(strings.Repeat("rubbish ", 10)))
 		return untilClosed(control)
-	case "stranger":
+	case "another-version":
 		say(ipc.KindHello, `{"protocol":99}`)
 		return untilClosed(control)
 	}
@@ -84,7 +83,7 @@ func fakeWorker(mode string) int {
 			}
 		}
 		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
-	case "stubborn":
+	case "ignores-shutdown":
 		for {
 			if err := control.Recv(func(*ipc.Frame) {}); err != nil {
 				return 0

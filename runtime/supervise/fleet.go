@@ -1,31 +1,26 @@
 package supervise
 
-import "sync"
-
-// Fleet is what the workers of one server have in common. A nil *Orphans is allowed.
+// Fleet is what the workers of one server share.
 type Fleet struct {
-	turn     chan struct{} // has room for the one that is being renewed
-	provenBy chan struct{} // closed once a worker was ready
-	once     sync.Once
-	orphans  *Orphans
+	turn     chan struct{} // holds a token while a worker is being renewed
+	provenBy latch         // closed once any worker was ready: the model can be set up
+	orphans  *Orphans      // may be nil
 	memory   memoryGroup
-	gpu      *gpuJudge
+	gpu      *gpuErrors
 }
 
-// NewFleet makes a fleet of no workers. orphans, where it is not nil, is told which processes are ours.
+// NewFleet makes a fleet without workers. orphans, if not nil, learns which processes are waited for.
 func NewFleet(orphans *Orphans) *Fleet {
 	return &Fleet{
-		turn: make(chan struct{}, 1), provenBy: make(chan struct{}), orphans: orphans, memory: findMemoryGroup("/"),
-		gpu: newGPUJudge(),
+		turn: make(chan struct{}, 1), provenBy: newLatch(), orphans: orphans, memory: findMemoryGroup("/"),
+		gpu: newGPUErrors(),
 	}
 }
 
-// prove is told that a worker is ready: the model can be set up.
-func (f *Fleet) prove() { f.once.Do(func() { close(f.provenBy) }) }
-
+// proven tells whether any worker was ever ready.
 func (f *Fleet) proven() bool {
 	select {
-	case <-f.provenBy:
+	case <-f.provenBy.closed:
 		return true
 	default:
 		return false

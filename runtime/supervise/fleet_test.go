@@ -8,7 +8,7 @@ import (
 // TestSetupThatFailsSometimes: where another worker's setup went well, the model is not to blame.
 func TestSetupThatFailsSometimes(t *testing.T) {
 	fleet := NewFleet(nil)
-	bad := act(t, "lives fails=1", func(o *Options) { o.Fleet, o.Linger = fleet, true })
+	bad := act(t, "lives fails=1", func(o *Options) { o.Fleet, o.Policy.Linger = fleet, true })
 	st := bad.until("defunct", defunct)
 	if !st.SetupFailed {
 		t.Errorf("got %+v", st)
@@ -30,7 +30,7 @@ func TestSetupThatFailsSometimes(t *testing.T) {
 
 // TestSetupRetries: a model is given that many more chances.
 func TestSetupRetries(t *testing.T) {
-	s := act(t, "lives fails=1 fails=2", func(o *Options) { o.SetupRetries = 2 })
+	s := act(t, "lives fails=1 fails=2", func(o *Options) { o.Policy.SetupRetries = 2 })
 	st := s.until("ready", ready)
 	if st.Restarts != 2 || st.Defunct {
 		t.Errorf("got %+v", st)
@@ -38,7 +38,7 @@ func TestSetupRetries(t *testing.T) {
 	s.Stop()
 	s.over()
 
-	s = act(t, "lives fails=1 fails=2 fails=3", func(o *Options) { o.SetupRetries = 2 })
+	s = act(t, "lives fails=1 fails=2 fails=3", func(o *Options) { o.Policy.SetupRetries = 2 })
 	if st := s.over(); !st.SetupFailed || st.Restarts != 2 {
 		t.Errorf("got %+v", st)
 	}
@@ -47,7 +47,7 @@ func TestSetupRetries(t *testing.T) {
 // TestLinger: a server whose model could not be set up serves once that is mended.
 func TestLinger(t *testing.T) {
 	for _, restart := range []Restart{OnCrash, Never} {
-		s := act(t, "lives fails=1", func(o *Options) { o.Linger, o.Restart = true, restart })
+		s := act(t, "lives fails=1", func(o *Options) { o.Policy.Linger, o.Policy.Restart = true, restart })
 		s.until("defunct", defunct)
 		s.Renew("it is mended")
 		st := s.until("ready", ready)
@@ -62,7 +62,7 @@ func TestLinger(t *testing.T) {
 // TestLingerEnds with Stop or Kill.
 func TestLingerEnds(t *testing.T) {
 	for _, end := range []func(*stage){func(s *stage) { s.Stop() }, func(s *stage) { s.Kill() }} {
-		s := act(t, "lives fails=1", func(o *Options) { o.Linger = true })
+		s := act(t, "lives fails=1", func(o *Options) { o.Policy.Linger = true })
 		s.until("defunct", defunct)
 		select {
 		case <-s.Done():

@@ -2,51 +2,51 @@ package supervise
 
 import "time"
 
-// A process may outlive SIGKILL: its control group is frozen, or one of its threads waits in a driver. The signal stays
-// pending, so nothing of the model's runs any more; but nobody knows when the process is gone. So it is given up: its
-// predictions fail, another takes its place, and the server ends without it.
+// A process may outlive SIGKILL: its control group is frozen, or one of its threads waits in a driver. It runs nothing of the
+// model's any more, but its end may never come. So it is given up: its predictions fail, another process replaces it, and the
+// server ends without it.
 const (
-	// killPatience is how long a process may take to end before it is given up.
-	killPatience = 3 * time.Second
-	// exitPatience is the same for one that is on its way out: a driver that frees a GPU's memory takes seconds.
-	exitPatience = 30 * time.Second
-	// lastPatience is the same where the server itself is to end at once.
-	lastPatience = time.Second
+	// killTimeout is how long a killed process may take to end before it is given up.
+	killTimeout = 3 * time.Second
+	// exitTimeout is the same for one that is exiting: a driver takes seconds to free a GPU's memory.
+	exitTimeout = 30 * time.Second
+	// lastTimeout is the same if the server is to end at once.
+	lastTimeout = time.Second
 )
 
-// givenUp tells whether nobody waits for the process's end any more.
-func (p *process) givenUp() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.gaveUp
-}
-
-// giveUp gives up a process whose end began so long ago, unless it has ended, or is on its way out and has time left.
-// Where the server is to end at once, only one that has ended is waited for.
-func (l *liveWorker) giveUp(after time.Duration, urgent bool) bool {
-	p := l.process
-	if !urgent && after < exitPatience && p.dying() {
+// giveUp gives up a process whose end began that long ago. It returns false if the process has ended, or is exiting and has
+// time left; urgent: an exiting one has none, because the server is to end at once.
+func (w *worker) giveUp(after time.Duration, urgent bool) bool {
+	p := w.process
+	if !urgent && after < exitTimeout && p.child.dying() {
 		return false
 	}
 	if !p.giveUp(after) {
 		return false
 	}
-	l.o.Logger.Error("a worker was killed and its process has not ended: it is given up", "worker", l.o.Index, "pid", p.pid)
+	w.sup.o.Logger.Error("a worker was killed and its process has not ended: it is given up", "worker", w.sup.o.Index, "pid", p.child.pid)
 	go func() {
-		<-p.exited
-		l.o.Logger.Info("a worker's process that was given up has ended", "worker", l.o.Index, "pid", p.pid)
+		<-p.child.exited
+		w.sup.o.Logger.Info("a worker's process that was given up has ended", "worker", w.sup.o.Index, "pid", p.child.pid)
 	}()
 	return true
 }
 
-// giveUp has the process count as ended; false: it has ended, and how is known at once.
+// giveUp treats the process as ended; false: it has ended, and its exit is known at once.
 func (p *process) giveUp(after time.Duration) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.reaped {
+	p.child.mu.Lock()
+	defer p.child.mu.Unlock()
+	if p.child.reaped {
 		return false
 	}
 	p.gaveUp = true
-	p.exit = Exit{Killed: p.killed, Fault: p.fault, Stuck: max(time.Millisecond, after.Round(100*time.Millisecond))}
+	p.child.exit = Exit{Killed: p.killed, Fault: p.fault, Stuck: max(time.Millisecond, after.Round(100*time.Millisecond))}
 	return true
+}
+
+// givenUp tells whether the process counts as ended though it has not.
+func (p *process) givenUp() bool {
+	p.child.mu.Lock()
+	defer p.child.mu.Unlock()
+	return p.gaveUp
 }

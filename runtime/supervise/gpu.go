@@ -6,72 +6,72 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bytedance/sonic"
+	"pinion/ipc"
 )
 
 //go:embed gpu_signs.tsv
-var gpuSignText string // says itself what it holds and where that is from
+var gpuSignText string // the file says what it holds and where that is from
 
 const lostGPU = "its GPU context is lost, and every later prediction would fail: "
 
-// gpuError is an error after which a CUDA context is of no use.
+// gpuError is an error after which a CUDA context cannot be used.
 type gpuError struct {
 	names [2]string
 	text  string
 }
 
-// gpuLibrary is how a library words such an error.
+// gpuLibrary is how a library reports such an error.
 type gpuLibrary struct {
 	types []string // of its exceptions
 	form  string
 }
 
-// gpuJudge tells by an error whether its process has lost its GPU context.
-type gpuJudge struct {
+// gpuErrors recognises the errors of a process that has lost its GPU context.
+type gpuErrors struct {
 	errors    []gpuError
 	libraries []gpuLibrary
 }
 
-func newGPUJudge() *gpuJudge {
-	j := &gpuJudge{}
+func newGPUErrors() *gpuErrors {
+	g := &gpuErrors{}
 	for line := range strings.Lines(gpuSignText) {
 		switch f := strings.Split(strings.TrimSpace(line), "\t"); f[0] {
 		case "error":
-			j.errors = append(j.errors, gpuError{[2]string{f[2], f[3]}, f[4]})
+			g.errors = append(g.errors, gpuError{[2]string{f[2], f[3]}, f[4]})
 		case "library":
-			j.libraries = append(j.libraries, gpuLibrary{strings.Split(f[1], ","), f[2]})
+			g.libraries = append(g.libraries, gpuLibrary{strings.Split(f[1], ","), f[2]})
 		}
 	}
-	return j
+	return g
 }
 
-// words are those by which such an error is known, in all of its forms.
-func (j *gpuJudge) words() []string {
+// words are the names and texts of such errors.
+func (g *gpuErrors) words() []string {
 	var words []string
-	for _, e := range j.errors {
+	for _, e := range g.errors {
 		words = append(append(words, e.names[:]...), e.text)
 	}
 	return words
 }
 
-// fatal judges the body of a failure. It is strict about where the words stand, for an error may quote what
-// a client sent, and no client may end a worker.
-func (j *gpuJudge) fatal(body []byte) bool {
-	_, rest, _ := bytes.Cut(body, []byte(`,"error":"`)) // quotes within the metrics before it are escaped
+// fatal tells whether the body of a failure is such an error. It is strict about where the words stand: an error may quote
+// a client, and no client may end a worker.
+func (g *gpuErrors) fatal(body []byte) bool {
+	rest := ipc.FailureText(body)
 	if !slices.ContainsFunc([]string{"CU", "Cu", "cu"}, func(word string) bool { return bytes.Contains(rest, []byte(word)) }) {
-		return false // most are not, and need not be decoded
+		return false // most failures; they need no decoding
 	}
 	kind, message, _ := strings.Cut(errorOf(body), ": ")
 	kind = kind[strings.LastIndexByte(kind, '.')+1:]
-	for _, l := range j.libraries {
-		if slices.Contains(l.types, kind) && slices.ContainsFunc(j.errors, func(e gpuError) bool { return l.says(message, e) }) {
+	for _, l := range g.libraries {
+		if slices.Contains(l.types, kind) && slices.ContainsFunc(g.errors, func(e gpuError) bool { return l.says(message, e) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// says tells whether a message is the library's word for that error.
+// says tells whether a message is how the library reports that error.
 func (l gpuLibrary) says(message string, e gpuError) bool {
 	return slices.ContainsFunc(e.names[:], func(name string) bool {
 		form := strings.NewReplacer("{text}", e.text, "{name}", name).Replace(l.form)
@@ -87,12 +87,12 @@ func (l gpuLibrary) says(message string, e gpuError) bool {
 	})
 }
 
-// errorOf is the error's text in the body of a failure; the body as it is where it has none.
+// errorOf returns the first line of the error in the body of a failure, or the body if it has none.
 func errorOf(body []byte) string {
-	var failure struct{ Error string }
-	if err := sonic.Unmarshal(body, &failure); err != nil || failure.Error == "" {
+	text := ipc.FailureError(body)
+	if text == "" {
 		return string(body)
 	}
-	line, _, _ := strings.Cut(failure.Error, "\n")
+	line, _, _ := strings.Cut(text, "\n")
 	return line
 }

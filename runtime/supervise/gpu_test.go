@@ -17,7 +17,7 @@ func failure(t *testing.T, text string) []byte {
 }
 
 func TestGPUSigns(t *testing.T) {
-	j := newGPUJudge()
+	j := newGPUErrors()
 	for _, text := range []string{
 		"RuntimeError: CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be asynchronously reported at some other API call",
 		"torch.AcceleratorError: CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in the documentation",
@@ -64,7 +64,7 @@ func TestGPUSigns(t *testing.T) {
 
 // TestGPUSignList: each row is whole, and no row is without a source.
 func TestGPUSignList(t *testing.T) {
-	j := newGPUJudge()
+	j := newGPUErrors()
 	if len(j.errors) < 10 || len(j.libraries) < 5 {
 		t.Fatalf("%d errors, %d libraries", len(j.errors), len(j.libraries))
 	}

@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -10,20 +9,19 @@ import (
 	"pinion/ipc"
 )
 
-// checks are the model's own health checks that were asked for and not answered.
+// checks are the health checks of the model that are not answered yet.
 type checks struct {
 	mu     sync.Mutex
 	serial uint64
 	asked  map[uint64]chan<- error
-	conn   *ipc.Conn // the control channel of the worker that is ready; nil: none is
+	conn   *ipc.Conn // the control channel of the ready worker; nil: there is none
 }
 
 // errNoWorker: there is no worker to ask.
 var errNoWorker = errors.New("no worker is ready")
 
-// Healthcheck runs the model's own check in the worker: nil, or what it says is wrong. It returns
-// ctx's error where that ends first; an answer that comes later counts for nobody. Without a worker
-// that is ready there is nothing to say: nil.
+// Healthcheck runs the model's health check in the worker, and returns what the check says is wrong, or ctx's error if that
+// ends first. Without a ready worker it returns nil.
 func (s *Supervisor) Healthcheck(ctx context.Context) error {
 	answer := make(chan error, 1)
 	id, err := s.checks.ask(answer)
@@ -52,7 +50,7 @@ func (c *checks) ask(answer chan<- error) (uint64, error) {
 	if c.asked == nil {
 		c.asked = make(map[uint64]chan<- error)
 	}
-	if err := c.conn.Send(ipc.KindHealth, c.serial, []byte("{}")); err != nil {
+	if err := c.conn.SendHealth(c.serial); err != nil {
 		return 0, err
 	}
 	c.asked[c.serial] = answer
@@ -65,15 +63,14 @@ func (c *checks) forget(id uint64) {
 	c.mu.Unlock()
 }
 
-// open says which worker is to be asked. What an earlier one was asked is answered by nobody: its end says
-// more than its check could.
+// open sets which worker is asked. Checks of an earlier one succeed: its end says more than they could.
 func (c *checks) open(conn *ipc.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn(conn)
 }
 
-// close says that a worker is to be asked no more; another may be by now.
+// close ends the checks of a worker, unless another is asked already.
 func (c *checks) close(conn *ipc.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,6 +79,7 @@ func (c *checks) close(conn *ipc.Conn) {
 	}
 }
 
+// turn ends all checks. Called with the lock held.
 func (c *checks) turn(conn *ipc.Conn) {
 	c.conn = conn
 	for id, answer := range c.asked {
@@ -90,25 +88,22 @@ func (c *checks) turn(conn *ipc.Conn) {
 	}
 }
 
-// answered takes in what a worker says.
+// answered takes in a worker's answer.
 func (c *checks) answered(id uint64, body []byte) error {
-	var said struct {
-		OK    bool
-		Error string
-	}
-	if err := json.Unmarshal(body, &said); err != nil {
-		return fmt.Errorf("decode health: %w", err)
+	report, err := ipc.ParseHealthy(body)
+	if err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	answer := c.asked[id]
 	delete(c.asked, id)
 	switch {
-	case answer == nil: // nobody waits any more
-	case said.OK:
+	case answer == nil: // forgotten
+	case report.OK:
 		answer <- nil
 	default:
-		answer <- errors.New(said.Error)
+		answer <- errors.New(report.Error)
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestReplacement(t *testing.T) {
 	}
 	s.Stop()
 	s.over()
-	if want := []State{Starting, Setup, Ready, Gone, Starting, Setup, Ready, Draining, Gone}; !slices.Equal(s.states, want) {
+	if want := []State{Starting, Setup, Ready, Exited, Starting, Setup, Ready, Draining, Exited}; !slices.Equal(s.states, want) {
 		t.Errorf("it was %v, want %v", s.states, want)
 	}
 }
@@ -87,7 +87,7 @@ func TestSetupThatFailsLater(t *testing.T) {
 
 // TestLogOfALongPrediction: the server's log has what it says while it runs, and with its name.
 func TestLogOfALongPrediction(t *testing.T) {
-	s := act(t, "talks", func(o *Options) { o.Restart = Never })
+	s := act(t, "talks", func(o *Options) { o.Policy.Restart = Never })
 	s.until("ready", ready)
 	c := s.ask("long", `{}`)
 	await.Eventually(t, "its line is there", func() bool { return slices.Contains(s.journal.lines(), "stdout long still at it") })
@@ -136,7 +136,7 @@ func TestStopAndKill(t *testing.T) {
 			before := s.Status().LastExit
 			c.stop(s)
 			st := s.over()
-			if st.State != Gone || st.Defunct || st.PID != 0 || st.LastExit != before {
+			if st.State != Exited || st.Defunct || st.PID != 0 || st.LastExit != before {
 				t.Errorf("got %+v", st)
 			}
 			if load := s.pool.Load(); load.Slots != 0 {
@@ -146,9 +146,9 @@ func TestStopAndKill(t *testing.T) {
 	}
 }
 
-// TestStubbornWorker ignores that it is to leave.
-func TestStubbornWorker(t *testing.T) {
-	s := act(t, "says 32 33 34", func(o *Options) { o.StopPatience = 20 * time.Millisecond })
+// TestWorkerThatIgnoresShutdown is killed after its timeout.
+func TestWorkerThatIgnoresShutdown(t *testing.T) {
+	s := act(t, "says 32 33 34", func(o *Options) { o.Timeouts.Stop = 20 * time.Millisecond })
 	s.until("ready", ready)
 	s.Stop()
 	st := s.over()
@@ -162,7 +162,7 @@ func TestWorkerThatCannotStart(t *testing.T) {
 	s := act(t, "", func(o *Options) { o.Exe = "/nonexistent/pinion" })
 	st := s.over()
 	says(t, "the last exit", st.LastExit, "start worker process", "no such file")
-	if !st.Defunct || !st.SetupFailed || !st.Setup.Failed || st.Setup.Logs != st.LastExit || st.State != Gone {
+	if !st.Defunct || !st.SetupFailed || !st.Setup.Failed || st.Setup.Logs != st.LastExit || st.State != Exited {
 		t.Errorf("got %+v", st)
 	}
 }
@@ -172,7 +172,7 @@ func TestWorkerThatCannotStart(t *testing.T) {
 func TestGrandchild(t *testing.T) {
 	for _, manner := range []string{"quiet", "noisy"} {
 		t.Run(manner, func(t *testing.T) {
-			s := act(t, "leaves-child "+manner, func(o *Options) { o.Restart = Never })
+			s := act(t, "leaves-child "+manner, func(o *Options) { o.Policy.Restart = Never })
 			s.until("ready", ready)
 			var pid int
 			await.Eventually(t, "the child is there", func() bool {
@@ -186,7 +186,7 @@ func TestGrandchild(t *testing.T) {
 			t.Cleanup(func() { _ = unix.Kill(-pid, unix.SIGKILL) }) // the noisy one has ended by itself
 			c := s.ask("doomed", `{}`)
 			st := s.over()
-			says(t, "the judgement", st.LastExit, "worker killed (SIGKILL) while running this prediction")
+			says(t, "the exit", st.LastExit, "worker killed (SIGKILL) while running this prediction")
 			if r := c.result(); r.Err == nil || r.Err.Error() != st.LastExit {
 				t.Errorf("the prediction ended with %+v", r)
 			}

@@ -10,11 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
+	"pinion/runtime/logtext"
 	"pinion/runtime/slot"
 )
 
-// source is one of the pipes that a worker writes to: its two streams, and those that a prediction with children has
-// to itself (ownpipes.go).
+// source is one of the pipes that a worker writes to: its two streams, and those of a prediction with children
+// (predictionpipes.go).
 type source int
 
 const (
@@ -23,44 +24,39 @@ const (
 	ownStdout
 	ownStderr
 	sources
-	inherited = 2 // the first of them, which it starts with
+	inherited = 2 // the first of them, which the worker starts with
 )
 
 var sourceNames = [sources]string{"stdout", "stderr", "stdout", "stderr"}
 
 const (
-	// logLimit bounds what is kept of unclaimed text: what one prediction writes beyond it is in the
-	// server's log only.
-	logLimit = 16 << 20
 	readSize = 64 << 10
-	// ownReadSize is for pipes that a prediction has to itself, which may live for long and carry little.
+	// ownReadSize is for the pipes of predictions, which may live long and carry little.
 	ownReadSize = 8 << 10
-
-	cutNotice = "\n[%d bytes of log were cut: %d MiB of it are kept]\n"
 )
 
-// logs reads a worker's log pipes, all the time and, on demand, up to a position. What was read is
-// kept until it is claimed (Take, TakeAll).
+// logs reads a worker's log pipes: all the time and, on demand, up to a position. It keeps what it has read until that is
+// claimed (Take, TakeAll).
 type logs struct {
-	mu      sync.Mutex
-	page    *ipc.Page
-	pipes   [sources]*pipe     // nil: the running prediction has no pipe of its own
-	orphans map[*pipe]struct{} // whose text is nobody's
-	text    []chunk            // unclaimed, in order of arrival
-	held    int                // bytes in text
-	server  serverLog
-	done    sync.WaitGroup
+	mu           sync.Mutex
+	page         *ipc.Page
+	pipes        [sources]*pipe // nil: the running prediction has no pipes
+	unattributed unattributed
+	text         []chunk // unclaimed, in order of arrival
+	retained     int     // bytes in text
+	server       serverLog
+	done         sync.WaitGroup
 }
 
 type pipe struct {
-	source   source
-	orphan   *lines // not nil: its text is nobody's
-	file     *os.File
-	raw      syscall.RawConn
-	counter  ipc.Consumed
-	position uint64 // bytes read so far
-	closed   bool
-	buf      []byte
+	source       source
+	unattributed *lines // not nil: its text belongs to no prediction
+	file         *os.File
+	raw          syscall.RawConn
+	counter      ipc.Consumed
+	position     uint64 // bytes read so far
+	closed       bool
+	buf          []byte
 }
 
 // chunk is what one source wrote between two positions.
@@ -72,7 +68,7 @@ type chunk struct {
 
 // newLogs starts to read. It owns the files, which must be non-blocking.
 func newLogs(files [inherited]*os.File, page *ipc.Page, note noteFunc, running func() string) (*logs, error) {
-	l := &logs{page: page, server: serverLog{records: recorder{note: note}, running: running}, orphans: map[*pipe]struct{}{}}
+	l := &logs{page: page, unattributed: newUnattributed(), server: serverLog{records: recorder{note: note}, running: running}}
 	counters := [inherited]ipc.Consumed{page.Stdout(), page.Stderr()}
 	for i, f := range files {
 		p, err := newPipe(source(i), f, counters[i])
@@ -116,22 +112,20 @@ func (l *logs) follow(p *pipe) {
 			return // closed
 		}
 	}
-	l.dropOrphan(p)
+	l.forget(p)
 }
 
-// read is one read of a pipe. Called with the lock held. The pipe's counter brackets it, for the
-// worker works out from it how much it ever wrote.
+// read reads a pipe once; again: it is empty. Called with the lock held.
 func (l *logs) read(p *pipe, fd int) (n int, again bool) {
 	if p.closed {
 		return 0, false
 	}
-	if p.orphan != nil {
-		return p.readOrphan(fd)
+	buf := p.buf
+	if p.unattributed != nil {
+		buf = l.unattributed.buf
 	}
 	for {
-		p.counter.Begin()
-		n, err := unix.Read(fd, p.buf)
-		p.counter.End(max(n, 0))
+		n, err := p.readCounted(fd, buf)
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -140,21 +134,47 @@ func (l *logs) read(p *pipe, fd int) (n int, again bool) {
 		case err != nil || n == 0:
 			p.closed = true
 			return 0, false
+		case p.unattributed != nil:
+			_, _ = p.unattributed.Write(buf[:n]) // never fails
+		default:
+			p.position += uint64(n)
+			l.retain(p, buf[:n])
+			l.logSoon()
 		}
-		p.position += uint64(n)
-		l.keep(p, p.buf[:n])
-		l.tellSoon()
 		return n, false
 	}
 }
 
-// keep notes what was just read, and keeps it where there is room.
-func (l *logs) keep(p *pipe, text []byte) {
+// readCounted brackets a read by the pipe's counter, from which the worker works out how much it ever wrote. The counter of
+// an unattributed pipe is the next prediction's.
+func (p *pipe) readCounted(fd int, buf []byte) (int, error) {
+	if p.unattributed != nil {
+		return unix.Read(fd, buf)
+	}
+	p.counter.Begin()
+	n, err := unix.Read(fd, buf)
+	p.counter.End(max(n, 0))
+	return n, err
+}
+
+// readTo reads a pipe up to a position, or until it is empty. Called with the lock held.
+func (l *logs) readTo(p *pipe, position uint64) {
+	for p.position < position && !p.closed {
+		n, again := 0, false
+		err := p.raw.Control(func(fd uintptr) { n, again = l.read(p, int(fd)) })
+		if err != nil || n == 0 || again {
+			return
+		}
+	}
+}
+
+// retain keeps what was just read, if there is room, and notes in any case that it was written.
+func (l *logs) retain(p *pipe, text []byte) {
 	s := p.source
 	c := chunk{source: s, begin: p.position - uint64(len(text)), end: p.position}
-	fits := l.held+len(text) <= logLimit
+	fits := l.retained+len(text) <= logtext.Max
 	if !fits { // the server's log has it nevertheless
-		l.tell()
+		l.logRetained()
 		l.server.add(s, l.server.running(), c.end, text)
 	}
 	if n := len(l.text); n > 0 && l.text[n-1].source == s && (l.text[n-1].text != nil) == fits {
@@ -164,25 +184,19 @@ func (l *logs) keep(p *pipe, text []byte) {
 	}
 	if fits {
 		c.text = append(c.text, text...)
-		l.held += len(text)
+		l.retained += len(text)
 	}
 	l.text = append(l.text, c)
 }
 
-// Take claims all text up to these positions for a prediction ("": for none), reading it where it still
-// lies in the pipes. traceback: a traceback in it, with all that follows, is one record of the server's log.
+// Take claims all text up to these positions for a prediction ("": for none), and reads what still lies in the pipes.
+// traceback: a traceback in it, with all that follows, is one record of the server's log.
 func (l *logs) Take(prediction string, to [sources]uint64, traceback bool) []slot.Text {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s, p := range l.pipes {
-		for p != nil && p.position < to[s] && !p.closed {
-			n, again := 0, false
-			if err := p.raw.Control(func(fd uintptr) { n, again = l.read(p, int(fd)) }); err != nil {
-				break
-			}
-			if n == 0 || again {
-				break // cannot be: a position was written before it was told
-			}
+		if p != nil {
+			l.readTo(p, to[s]) // all of it lies there: a position is sent after the text was written
 		}
 	}
 	l.server.records.whole = traceback
@@ -190,19 +204,19 @@ func (l *logs) Take(prediction string, to [sources]uint64, traceback bool) []slo
 	return l.claim(prediction, to)
 }
 
-// claim takes out of the kept text what lies before the positions. Called with the lock held.
+// claim removes the text before the positions and returns it. Called with the lock held.
 func (l *logs) claim(prediction string, to [sources]uint64) []slot.Text {
 	var claimed []slot.Text
-	var cut uint64
+	var dropped uint64
 	rest := l.text[:0]
 	for _, c := range l.text {
 		n := min(c.end, max(c.begin, to[c.source])) - c.begin
 		if c.text == nil {
-			cut += n
+			dropped += n
 		} else {
 			if n > 0 {
 				claimed = append(claimed, slot.Text{Source: sourceNames[c.source], Text: c.text[:n]})
-				l.held -= int(n)
+				l.retained -= int(n)
 			}
 			l.server.add(c.source, prediction, c.begin+n, c.text[:n])
 			c.text = c.text[n:]
@@ -212,16 +226,16 @@ func (l *logs) claim(prediction string, to [sources]uint64) []slot.Text {
 		}
 	}
 	l.server.records.complete()
-	clear(l.text[len(rest):]) // what is claimed must not be kept alive from here
+	clear(l.text[len(rest):]) // claimed text must not be kept alive from here
 	l.text = rest
-	if cut > 0 {
-		claimed = append(claimed, slot.Text{Source: sourceNames[stderr], Text: fmt.Appendf(nil, cutNotice, cut, logLimit>>20)})
+	if dropped > 0 {
+		claimed = append(claimed, slot.Text{Source: sourceNames[stderr], Text: logtext.AppendNotice(nil, int(dropped))})
 	}
 	return claimed
 }
 
-// TakeAll reads what is left of a dead worker's pipes and claims it. It neither waits for those of its
-// children that still hold an end, nor follows what they go on writing.
+// TakeAll reads what an exited worker has left in its pipes and claims it. It does not wait for children that still hold an
+// end, nor read what they go on writing.
 func (l *logs) TakeAll() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,19 +243,13 @@ func (l *logs) TakeAll() []byte {
 		if p == nil {
 			continue
 		}
-		left := 0
-		// The errors of both calls mean that there is nothing to read; read tells which of them.
-		_ = p.raw.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
-		for to := p.position + uint64(left); p.position < to && !p.closed; {
-			n, again := 0, false
-			err := p.raw.Control(func(fd uintptr) { n, again = l.read(p, int(fd)) })
-			if err != nil || again || n == 0 {
-				break
-			}
-		}
+		available := 0
+		// Errors mean that there is nothing to read, which readTo finds out.
+		_ = p.raw.Control(func(fd uintptr) { available, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+		l.readTo(p, p.position+uint64(available))
 	}
-	// The marks that told the streams' order died with the worker. Last words go to stderr (the fault
-	// handler's, an abort's), so what was printed before them comes first.
+	// No mark says how the rest of the two streams interleaves. The last text of a process goes to stderr (the fault
+	// handler's, an abort's), so stdout comes first.
 	slices.SortStableFunc(l.text, func(a, b chunk) int { return int(a.source%inherited) - int(b.source%inherited) })
 	var end [sources]uint64
 	for s := range end {
@@ -258,21 +266,21 @@ func (l *logs) Close() {
 	all := l.all()
 	for _, p := range all {
 		p.closed = true
-		if p.orphan != nil {
-			p.orphan.end()
+		if p.unattributed != nil {
+			p.unattributed.end()
 		}
 	}
 	l.server.end()
 	l.server.stop()
 	l.mu.Unlock()
-	// Without the lock: closing waits for the reads in progress, and those wait for the lock.
+	// Without the lock: closing waits for the reads in progress, which wait for the lock.
 	for _, p := range all {
 		p.file.Close()
 	}
 	l.done.Wait()
 }
 
-// joined is the texts in one.
+// joined concatenates the texts.
 func joined(texts []slot.Text) []byte {
 	var all []byte
 	for _, t := range texts {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pinion/ipc"
+	"pinion/runtime/logtext"
 	"pinion/tests/await"
 )
 
@@ -70,7 +71,7 @@ func (p *piped) running() string {
 	return p.runs
 }
 
-func (p *piped) told() []string {
+func (p *piped) logged() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.lines)
@@ -149,8 +150,8 @@ func TestClaimsDoNotMix(t *testing.T) {
 	if got := p.take("b"); got != "out of b\nerr of b\n" && got != "err of b\nout of b\n" {
 		t.Errorf("b got %q", got)
 	}
-	if want := []string{"stderr b err of b", "stdout a out of a", "stdout b out of b"}; !slices.Equal(slices.Sorted(slices.Values(p.told())), want) {
-		t.Errorf("the server's log has %q, want %q", p.told(), want)
+	if want := []string{"stderr b err of b", "stdout a out of a", "stdout b out of b"}; !slices.Equal(slices.Sorted(slices.Values(p.logged())), want) {
+		t.Errorf("the server's log has %q, want %q", p.logged(), want)
 	}
 }
 
@@ -166,25 +167,25 @@ func TestLinesOfTheServersLog(t *testing.T) {
 	p.write(stderr, "c's\n")
 	p.TakeAll()
 	want := []string{"stdout a half of a line", "stdout a another", "stdout a ", "stdout a half", "stdout b b's \xff\xfe", "stderr  c's", "stdout b b's end"}
-	if got := p.told(); !slices.Equal(got, want) {
+	if got := p.logged(); !slices.Equal(got, want) {
 		t.Errorf("the server's log has %q, want %q", got, want)
 	}
 }
 
-// TestTextThatNobodyClaims is told after a while, as of the one that runs; and what is claimed later is not told twice.
-func TestTextThatNobodyClaims(t *testing.T) {
+// TestUnclaimedText is logged after a delay, as the running prediction.s, and not again when it is claimed.
+func TestUnclaimedText(t *testing.T) {
 	p := newPiped(t)
 	p.mu.Lock()
 	p.runs = "long"
 	p.mu.Unlock()
 	p.write(stdout, "first\nhalf")
-	await.Eventually(t, "it is told", func() bool { return slices.Equal(p.told(), []string{"stdout long first"}) })
+	await.Eventually(t, "it is logged", func() bool { return slices.Equal(p.logged(), []string{"stdout long first"}) })
 	p.write(stdout, ", the other\nlast\n")
 	if got := p.take("long"); got != "first\nhalf, the other\nlast\n" {
 		t.Errorf("the claim got %q", got)
 	}
-	if want := []string{"stdout long first", "stdout long half, the other", "stdout long last"}; !slices.Equal(p.told(), want) {
-		t.Errorf("the server's log has %q, want %q", p.told(), want)
+	if want := []string{"stdout long first", "stdout long half, the other", "stdout long last"}; !slices.Equal(p.logged(), want) {
+		t.Errorf("the server's log has %q, want %q", p.logged(), want)
 	}
 }
 
@@ -192,7 +193,7 @@ func TestTextThatNobodyClaims(t *testing.T) {
 func TestLongLine(t *testing.T) {
 	p := newPiped(t)
 	p.mu.Lock()
-	p.runs = "a" // a slow machine may have the text told before it is claimed
+	p.runs = "a" // a slow machine may log the text before it is claimed
 	p.mu.Unlock()
 	var got string
 	for range 9 << 4 { // 9 MiB without an end
@@ -204,11 +205,11 @@ func TestLongLine(t *testing.T) {
 	if want := strings.Repeat("x", 9<<20) + "the end\n"; got != want {
 		t.Errorf("%d bytes were claimed, want %d: a prediction's logs have the line whole", len(got), len(want))
 	}
-	notice := " [cut: the line is longer than 4 MiB]"
+	notice := logtext.LineNotice
 	long := fmt.Sprintf("stdout a %d bytes that end with %s", 4<<20+len(notice), notice[len(notice)-30:])
 	rest := fmt.Sprintf("stdout a %d bytes that end with %s", 1<<20+7, strings.Repeat("x", 23)+"the end")
-	if want := []string{long, long, rest}; !slices.Equal(p.told(), want) {
-		t.Errorf("the server's log has %q, want %q", p.told(), want)
+	if want := []string{long, long, rest}; !slices.Equal(p.logged(), want) {
+		t.Errorf("the server's log has %q, want %q", p.logged(), want)
 	}
 }
 
@@ -218,7 +219,7 @@ func TestMoreThanIsKept(t *testing.T) {
 	p := newPiped(t)
 	line := strings.Repeat("x", 1023) + "\n"
 	chunk := strings.Repeat(line, 64)
-	for range (logLimit + 1<<20) / len(chunk) {
+	for range (logtext.Max + 1<<20) / len(chunk) {
 		p.write(stdout, chunk)
 		p.Take("", [sources]uint64{}, false) // reads on, claims nothing
 		await.Eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
@@ -227,21 +228,21 @@ func TestMoreThanIsKept(t *testing.T) {
 	p.write(stdout, "of the next\n")
 	await.Eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
 
-	half := [sources]uint64{logLimit / 2} // within what was kept
+	half := [sources]uint64{logtext.Max / 2} // within what was kept
 	first := joined(p.Take("a", half, false))
-	if len(first) != logLimit/2 {
-		t.Errorf("the first half has %d bytes, want %d", len(first), logLimit/2)
+	if len(first) != logtext.Max/2 {
+		t.Errorf("the first half has %d bytes, want %d", len(first), logtext.Max/2)
 	}
 	second := string(joined(p.Take("a", at, false)))
-	notice := fmt.Sprintf(cutNotice, 1<<20, logLimit>>20)
-	if !strings.HasSuffix(second, "x\n"+notice) || len(second) != logLimit/2+len(notice) {
+	notice := string(logtext.AppendNotice(nil, 1<<20))
+	if !strings.HasSuffix(second, "x\n"+notice) || len(second) != logtext.Max/2+len(notice) {
 		t.Errorf("the rest has %d bytes that end with %q", len(second), second[max(0, len(second)-80):])
 	}
 	if got := p.take("b"); !strings.HasPrefix(got, "\n[12 bytes of log were cut") && got != "of the next\n" {
 		t.Errorf("the next has %q", got)
 	}
-	if n := count(p.told(), "stdout  "+"1023 bytes that end with "+strings.Repeat("x", 30)); n+count(p.told(), "stdout a 1023 bytes that end with "+strings.Repeat("x", 30)) != (logLimit+1<<20)/1024 {
-		t.Errorf("the server's log has %d lines", len(p.told()))
+	if n := count(p.logged(), "stdout  "+"1023 bytes that end with "+strings.Repeat("x", 30)); n+count(p.logged(), "stdout a 1023 bytes that end with "+strings.Repeat("x", 30)) != (logtext.Max+1<<20)/1024 {
+		t.Errorf("the server's log has %d lines", len(p.logged()))
 	}
 	// There is room again.
 	p.write(stdout, "and more\n")
@@ -250,7 +251,7 @@ func TestMoreThanIsKept(t *testing.T) {
 	}
 }
 
-// TestTakeAll ends though somebody writes on, and takes what lies there.
+// TestTakeAll takes what lies there, and ends though a grandchild writes on.
 func TestTakeAll(t *testing.T) {
 	p := newPiped(t)
 	p.write(stdout, "last words\n")

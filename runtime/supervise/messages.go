@@ -2,208 +2,175 @@ package supervise
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"pinion/ipc"
-	"pinion/runtime/slot"
 )
 
-// What the worker says on its control channel. Most of it is said once, and so decoded by encoding/json: sonic first
-// makes machine code for each type, which takes it a thousand times as long as the message is worth.
-
 // expects tells whether a message of this kind may come now.
-func (l *liveWorker) expects(kind ipc.Kind) bool {
+func (w *worker) expects(kind ipc.Kind) bool {
 	switch kind {
 	case ipc.KindHello:
-		return !l.greeted
+		return !w.setup.hello
 	case ipc.KindLoaded:
-		return l.greeted && l.stage == Starting
+		return w.setup.hello && w.setup.stage == Starting
 	case ipc.KindReady:
-		return l.stage == Setup
+		return w.setup.stage == Setup
 	case ipc.KindSetupFailed:
-		return l.greeted && (l.stage == Starting || l.stage == Setup)
+		return w.setup.hello && (w.setup.stage == Starting || w.setup.stage == Setup)
 	default:
 		return true
 	}
 }
 
-// handle acts on one message. An error ends the worker.
-func (l *liveWorker) handle(m message) error {
+// handle acts on one message of the control channel. An error ends the worker.
+func (w *worker) handle(m message) error {
 	switch {
-	case l.condemned:
+	case w.terminated:
 		return nil
 	case errors.Is(m.err, ipc.ErrClosed):
-		l.process.Closed()
+		w.process.Closed()
 		return nil
 	case m.err != nil:
 		return m.err
-	case !l.expects(m.kind):
-		return fmt.Errorf("%w: a control frame of kind %d, out of turn", ipc.ErrProtocol, m.kind)
+	case !w.expects(m.kind):
+		return fmt.Errorf("%w: a control frame of kind %s, out of turn", ipc.ErrProtocol, m.kind)
 	}
 	switch m.kind {
 	case ipc.KindHello:
-		return l.hello(m.body)
+		return w.hello(m.body)
 	case ipc.KindLoaded:
-		return l.load(m.body)
+		return w.load(m.body)
 	case ipc.KindLogMark:
-		return l.logMark(m.body)
+		return w.logMark(m.body)
 	case ipc.KindReady:
-		return l.ready(m.body)
+		return w.ready(m.body)
 	case ipc.KindCUDA:
-		return l.cuda(m.body)
+		return w.cuda(m.body)
 	case ipc.KindPong:
-		l.unanswered = 0
+		w.pings.unanswered = 0
 		return nil
 	case ipc.KindSetupFailed:
-		return l.setupFailed(m.body)
+		return w.setupFailed(m.body)
 	case ipc.KindHealthy:
-		return l.checks.answered(m.id, m.body)
+		return w.sup.checks.answered(m.id, m.body)
 	default:
-		return fmt.Errorf("%w: a control frame of kind %d", ipc.ErrProtocol, m.kind)
+		return fmt.Errorf("%w: a control frame of kind %s", ipc.ErrProtocol, m.kind)
 	}
 }
 
-func (l *liveWorker) hello(body []byte) error {
-	var hello struct {
-		Protocol           int
-		Python, Executable string
-	}
-	if err := json.Unmarshal(body, &hello); err != nil {
-		return fmt.Errorf("decode hello: %w", err)
-	}
-	if hello.Protocol != 1 {
-		return fmt.Errorf("%w: protocol %d of another version", ipc.ErrProtocol, hello.Protocol)
-	}
-	l.greeted = true
-	l.loaded.Python = hello.Python
-	l.change(func(st *Status) { st.Python = hello.Python })
-	l.o.Logger.Debug("worker runs Python", "worker", l.o.Index, "python", hello.Python, "executable", hello.Executable)
-	return nil
-}
-
-// load takes in what the worker says of its model, which it goes on to set up.
-func (l *liveWorker) load(body []byte) error {
-	if err := json.Unmarshal(body, &l.loaded); err != nil {
-		return fmt.Errorf("decode loaded: %w", err)
-	}
-	if l.loaded.Slots < 1 || l.loaded.Slots > ipc.MaxSlots {
-		return fmt.Errorf("a concurrency of %d is out of bounds: 1 to %d", l.loaded.Slots, ipc.MaxSlots)
-	}
-	if l.loaded.Batch != nil {
-		b, err := l.loaded.Batch.with(l.o.Batch)
-		if err != nil {
-			return err
-		}
-		l.batch = b
-	}
-	l.mu.Lock()
-	heir := l.heir
-	l.mu.Unlock()
-	if !heir { // else the old worker still serves the old model
-		l.tell()
-	}
-	l.stage, l.during = Setup, duringSetup
-	if !l.asked {
-		l.move(Setup)
-	}
-	return nil
-}
-
-// tell says what the model is, once.
-func (l *liveWorker) tell() {
-	if !l.told {
-		l.told = true
-		l.o.OnLoaded(l.loaded)
-	}
-}
-
-func (l *liveWorker) ready(body []byte) error {
-	var ready struct {
-		Seconds        float64
-		Stdout, Stderr uint64
-	}
-	if err := json.Unmarshal(body, &ready); err != nil {
-		return fmt.Errorf("decode ready: %w", err)
-	}
-	l.alarm = nil
-	l.stage = Ready
-	l.takeSetupLogs(ready.Stdout, ready.Stderr)
-	l.change(func(st *Status) {
-		st.Setup.Completed, st.Setup.Logs = time.Now(), l.setupLogs()
-	})
-	if l.asked {
-		return nil
-	}
-	conns, err := l.passSlots()
+// hello takes in which Python the worker runs.
+func (w *worker) hello(body []byte) error {
+	hello, err := ipc.ParseHello(body)
 	if err != nil {
 		return err
 	}
-	l.tell()
-	slots := l.o.Pool.Attach(l.process, conns, l.process.page, l.alarms(), l.batch)
-	l.mu.Lock()
-	l.slots = slots
-	l.mu.Unlock()
-	if len(l.slots) == 1 {
-		running := l.slots[0].Running
-		l.process.running.Store(&running)
-	}
-	l.during = duringPredict
-	if l.loaded.Healthcheck {
-		l.checks.open(l.process.control)
-	}
-	l.move(Ready)
-	l.o.Fleet.prove()
-	close(l.readied)
-	l.o.Logger.Info("worker ready", "worker", l.o.Index, "pid", l.process.pid, "python", l.loaded.Python,
-		"slots", l.loaded.Slots, "setup_seconds", ready.Seconds)
+	w.setup.hello = true
+	w.setup.model.Python = hello.Python
+	w.change(func(st *ProcessStatus) { st.Python = hello.Python })
+	w.sup.o.Logger.Debug("worker runs Python", "worker", w.sup.o.Index, "python", hello.Python, "executable", hello.Executable)
 	return nil
 }
 
-// logMark takes what was written up to here during setup: the marks keep the two streams in order.
-func (l *liveWorker) logMark(body []byte) error {
-	var at struct{ Stdout, Stderr uint64 }
-	if err := json.Unmarshal(body, &at); err != nil {
-		return fmt.Errorf("decode log mark: %w", err)
+// load takes in the model that the worker has imported, and begins its setup.
+func (w *worker) load(body []byte) error {
+	loaded, err := ipc.ParseLoaded(body)
+	if err != nil {
+		return err
 	}
-	if l.stage == Starting || l.stage == Setup {
-		l.takeSetupLogs(at.Stdout, at.Stderr)
+	loaded.Python = w.setup.model.Python
+	w.setup.model = loaded
+	if w.setup.model.Batch != nil {
+		b, err := batchOptions(w.setup.model.Batch, w.sup.o.Batch)
+		if err != nil {
+			return err
+		}
+		w.setup.batch = b
+	}
+	w.sup.mu.Lock()
+	successor := w.successor
+	w.sup.mu.Unlock()
+	if !successor { // else the old worker still serves the old model
+		w.announce()
+	}
+	w.setup.stage, w.activity = Setup, duringSetup
+	if !w.stopping {
+		w.move(Setup, nil)
 	}
 	return nil
 }
 
-// takeSetupLogs claims what was written up to these positions for the setup.
-func (l *liveWorker) takeSetupLogs(stdout, stderr uint64) {
-	l.addSetupLogs(joined(l.process.TakeLogs("", slot.LogPositions{Stdout: stdout, Stderr: stderr})))
-}
-
-func (l *liveWorker) addSetupLogs(text []byte) {
-	room := min(len(text), logLimit-len(l.setup))
-	l.setup = append(l.setup, text[:room]...)
-	l.setupCut += len(text) - room
-}
-
-// setupLogs is what the worker wrote until its setup ended, as JSON can hold it.
-func (l *liveWorker) setupLogs() string {
-	logs := strings.ToValidUTF8(string(l.setup), "\uFFFD")
-	if l.setupCut > 0 {
-		logs += fmt.Sprintf(cutNotice, l.setupCut, logLimit>>20)
+// announce reports the model, once.
+func (w *worker) announce() {
+	if !w.setup.announced {
+		w.setup.announced = true
+		w.sup.o.Hooks.OnLoaded(w.setup.model)
 	}
-	return logs
 }
 
-// cuda takes in what became of CUDA's start in the worker.
-func (l *liveWorker) cuda(body []byte) error {
-	var report map[string]any
-	if err := json.Unmarshal(body, &report); err != nil {
-		return fmt.Errorf("decode CUDA report: %w", err)
+// ready gives the worker its slots: it takes predictions from now on.
+func (w *worker) ready(body []byte) error {
+	ready, err := ipc.ParseReady(body)
+	if err != nil {
+		return err
 	}
-	l.change(func(st *Status) { st.CUDA = report })
+	w.setup.late = nil
+	w.setup.stage = Ready
+	w.takeSetupLogs(ready.LogMark)
+	w.change(func(st *ProcessStatus) {
+		st.Setup.Completed, st.Setup.Logs = time.Now(), w.setup.text()
+	})
+	if w.stopping {
+		return nil
+	}
+	conns, err := w.passSlots()
+	if err != nil {
+		return err
+	}
+	w.announce()
+	slots := w.sup.o.Pool.Attach(w.process, conns, w.process.page, w.slotHooks(), w.setup.batch)
+	w.sup.mu.Lock()
+	w.slots = slots
+	w.sup.mu.Unlock()
+	if len(w.slots) == 1 {
+		running := w.slots[0].Running
+		w.process.running.Store(&running)
+	}
+	w.activity = duringPredict
+	if w.setup.model.Healthcheck {
+		w.sup.checks.open(w.process.control)
+	}
+	w.move(Ready, nil)
+	w.sup.o.Fleet.provenBy.close()
+	w.readied.close()
+	w.sup.o.Logger.Info("worker ready", "worker", w.sup.o.Index, "pid", w.process.child.pid, "python", w.setup.model.Python,
+		"slots", w.setup.model.Slots, "setup_seconds", ready.Seconds)
+	return nil
+}
+
+// logMark takes what was written until now during setup. Marks keep the two streams in order.
+func (w *worker) logMark(body []byte) error {
+	at, err := ipc.ParseLogMark(body)
+	if err != nil {
+		return err
+	}
+	if w.setup.stage == Starting || w.setup.stage == Setup {
+		w.takeSetupLogs(at)
+	}
+	return nil
+}
+
+// cuda takes in the report of CUDA's start in the worker.
+func (w *worker) cuda(body []byte) error {
+	report, err := ipc.ParseCUDA(body)
+	if err != nil {
+		return err
+	}
+	w.change(func(st *ProcessStatus) { st.CUDA = report })
 	level := slog.LevelWarn
 	hint, _ := report["hint"].(string)
 	switch state, _ := report["state"].(string); state {
@@ -216,18 +183,18 @@ func (l *liveWorker) cuda(body []byte) error {
 	case "ready", "no_device":
 		level = slog.LevelInfo
 	}
-	l.o.Logger.Log(context.Background(), level, "CUDA", "worker", l.o.Index, "report", report)
+	w.sup.o.Logger.Log(context.Background(), level, "CUDA", "worker", w.sup.o.Index, "report", report)
 	return nil
 }
 
 // passSlots makes the slots' socketpairs and sends the worker its ends.
-func (l *liveWorker) passSlots() ([]*ipc.Conn, error) {
-	conns := make([]*ipc.Conn, 0, l.loaded.Slots)
-	for i := range l.loaded.Slots {
+func (w *worker) passSlots() ([]*ipc.Conn, error) {
+	conns := make([]*ipc.Conn, 0, w.setup.model.Slots)
+	for i := range w.setup.model.Slots {
 		conn, theirs, err := ipc.Pair(fmt.Sprintf("slot %d", i))
 		if err == nil {
 			conns = append(conns, conn)
-			err = l.passSlot(i, theirs)
+			err = w.passSlot(i, theirs)
 		}
 		if err != nil {
 			for _, c := range conns {
@@ -239,45 +206,11 @@ func (l *liveWorker) passSlots() ([]*ipc.Conn, error) {
 	return conns, nil
 }
 
-func (l *liveWorker) passSlot(i int, theirs *os.File) error {
+func (w *worker) passSlot(i int, theirs *os.File) error {
 	defer theirs.Close()
 	fd, err := dup(theirs)
 	if err != nil {
 		return err
 	}
-	return l.process.control.SendFile(ipc.KindSlot, uint64(i), fd)
-}
-
-func (l *liveWorker) setupFailed(body []byte) error {
-	var failed struct {
-		Error          string
-		Stdout, Stderr uint64
-		Problem        *Problem
-	}
-	if err := json.Unmarshal(body, &failed); err != nil {
-		return fmt.Errorf("decode setup failure: %w", err)
-	}
-	l.alarm = nil
-	l.stage = Gone
-	l.takeSetupLogs(failed.Stdout, failed.Stderr)
-	l.failed = failed.Error
-	if failed.Problem != nil {
-		l.addSetupLogs([]byte(failed.Problem.text() + "\n"))
-	}
-	l.change(func(st *Status) {
-		st.Setup.Completed, st.Setup.Failed, st.Setup.Logs, st.Setup.Problem = time.Now(), true, l.setupLogs(), failed.Problem
-	})
-	if !l.quiet() {
-		if failed.Problem != nil {
-			l.note(stderr, "", []byte(failed.Problem.text()))
-		}
-		l.o.Logger.Error("setup failed", "worker", l.o.Index, "error", failed.Error)
-	}
-	l.endSoon() // threads that the model started may keep it
-	return nil
-}
-
-// endSoon ends a worker that is leaving and does not get on with it.
-func (l *liveWorker) endSoon() {
-	time.AfterFunc(l.o.StopPatience, func() { l.process.end(Left, "it did not leave when it should have") })
+	return w.process.control.SendFile(ipc.KindSlot, uint64(i), fd)
 }

@@ -7,23 +7,22 @@ import (
 	"strings"
 )
 
-// Shortage is whether a process was ended for want of memory.
+// Shortage says whether the kernel ended a process for lack of memory.
 type Shortage uint8
 
 const (
 	ShortageUnknown Shortage = iota // the kernel does not say
-	ShortageNo                      // it has ended none lately
+	ShortageNo                      // it has ended none recently
 	ShortageYes                     // it has
 )
 
-// oomWatch tells by the kernel's counter whether it ended processes of this control group lately. The
-// counter is the group's, so a kill is believed to be of the worker that died by SIGKILL within some
-// seconds of it.
+// oomWatch tells by the kernel's counter whether it ended processes of this control group recently. The counter is the
+// group's, so a kill is attributed to the worker that died by SIGKILL within some seconds of it.
 type oomWatch struct {
 	group        memoryGroup
 	limit        int64
 	known        bool
-	older, newer uint64 // the counter at the pulse before the last, and at the last
+	older, newer uint64 // the counter at the look before the last, and at the last
 }
 
 func newOOMWatch(g memoryGroup) *oomWatch {
@@ -33,15 +32,15 @@ func newOOMWatch(g memoryGroup) *oomWatch {
 	return w
 }
 
-// pulse is called every few seconds.
-func (w *oomWatch) pulse() {
+// look is called every few seconds.
+func (w *oomWatch) look() {
 	if n, ok := w.group.kills(); ok {
 		w.older, w.newer = w.newer, n
 	}
 }
 
-// verdict is asked right after a process has died by SIGKILL.
-func (w *oomWatch) verdict() Shortage {
+// killed is called right after a process has died by SIGKILL.
+func (w *oomWatch) killed() Shortage {
 	n, ok := w.group.kills()
 	switch {
 	case !ok || !w.known:
@@ -53,13 +52,13 @@ func (w *oomWatch) verdict() Shortage {
 	}
 }
 
-// expendableBy is by how many thousandths of the memory there is a worker seems larger than it is, where the kernel looks
-// for a process to end. Browsers give the same to their pages.
-const expendableBy, mostExpendable = 300, 1000
+// oomScoreAdjust is what a worker's oom_score_adj exceeds the front's by, in thousandths of the memory. Browsers give the same
+// to their pages.
+const oomScoreAdjust, oomScoreMost = 300, 1000
 
-// expendable has the kernel end a worker before the front where memory is short: with a worker goes what it runs, with the
-// front go all. What the worker starts inherits it. Where it cannot be had the kernel takes the largest, as ever.
-func expendable(pid int) {
+// preferForOOM makes the kernel end a worker before the front when memory is short: without the front, all workers end. What
+// the worker starts inherits it. If it fails, the kernel picks the largest process.
+func preferForOOM(pid int) {
 	text, err := os.ReadFile("/proc/self/oom_score_adj")
 	if err != nil {
 		return
@@ -68,12 +67,12 @@ func expendable(pid int) {
 	if err != nil {
 		return
 	}
-	adjusted := strconv.Itoa(min(own+expendableBy, mostExpendable))
-	// Raising it needs no rights; fails where the process has ended, or /proc is not to be written.
+	adjusted := strconv.Itoa(min(own+oomScoreAdjust, oomScoreMost))
+	// Raising it needs no rights; it fails if the process has ended or /proc is read-only.
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(adjusted), 0)
 }
 
-// bytesText is a size for people.
+// bytesText formats a size for people.
 func bytesText(n int64) string {
 	switch {
 	case n >= 1<<30:

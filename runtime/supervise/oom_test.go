@@ -25,10 +25,10 @@ func TestTheKernelTakesAWorkerFirst(t *testing.T) {
 	s := act(t, "echoes", nil)
 	s.until("ready", ready)
 	own, worker := score("self"), score(fmt.Sprint(s.Status().PID))
-	if own >= mostExpendable {
+	if own >= oomScoreMost {
 		t.Skip("this process is what the kernel takes first already")
 	}
-	if want := min(own+expendableBy, mostExpendable); worker != want {
+	if want := min(own+oomScoreAdjust, oomScoreMost); worker != want {
 		t.Errorf("the worker's score is changed by %d, the front's by %d; want %d", worker, own, want)
 	}
 	s.Stop()

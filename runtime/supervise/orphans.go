@@ -11,15 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Orphans reaps processes that this one did not start and that became its children all the same, as
-// every orphan of a container becomes its first process's. What it did start is left to those who wait
-// for it.
+// Orphans reaps processes that became this one's children though it did not start them, as every orphan of a container
+// becomes a child of its first process. It leaves processes that were started to those who wait for them.
 type Orphans struct {
 	mu  sync.Mutex
-	own map[int]struct{} // processes that somebody waits for
+	own map[int]struct{} // processes that are waited for elsewhere
 }
 
-// NewOrphans makes one that knows of no process.
+// NewOrphans makes an Orphans without processes.
 func NewOrphans() *Orphans { return &Orphans{own: make(map[int]struct{})} }
 
 // start starts a command that its caller waits for. A nil o only starts it.
@@ -27,7 +26,7 @@ func (o *Orphans) start(cmd *exec.Cmd) error {
 	if o == nil {
 		return cmd.Start()
 	}
-	o.mu.Lock() // so that no look for orphans finds a child whose number is not known yet
+	o.mu.Lock() // so that Reap finds no child whose number is not known yet
 	defer o.mu.Unlock()
 	err := cmd.Start()
 	if err == nil {
@@ -36,7 +35,7 @@ func (o *Orphans) start(cmd *exec.Cmd) error {
 	return err
 }
 
-// adopt is start for a process that another has started for its caller, and that is this one's child by then.
+// adopt is start for a process that another process forks for the caller; it must be a child of this one by then.
 func (o *Orphans) adopt(start func() (pid int, err error)) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -47,7 +46,7 @@ func (o *Orphans) adopt(start func() (pid int, err error)) (int, error) {
 	return pid, err
 }
 
-// waited is told that a command was waited for.
+// waited says that a process was waited for.
 func (o *Orphans) waited(pid int) {
 	if o == nil {
 		return
@@ -73,14 +72,14 @@ func (o *Orphans) Reap() (n int) {
 	return n
 }
 
-// zombies are the ended children of a process that nobody has waited for.
+// zombies returns the ended children of a process that are not reaped.
 func zombies(parent int) (pids []int) {
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return nil // no /proc, no orphans to be found
+		return nil // without /proc no orphan can be found
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // what was read of it counts
+	names, _ := dir.Readdirnames(-1) // after an error, what was read counts
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
@@ -93,8 +92,8 @@ func zombies(parent int) (pids []int) {
 	return pids
 }
 
-// statOf is /proc/PID/stat from the state on, or nil where there is no such process. proc_pid_stat(5): pid,
-// (name), state, ppid, pgrp, session, tty, tpgid, flags …; the name may hold anything.
+// statOf returns the fields of /proc/PID/stat from the state on; nil: there is no such process. proc_pid_stat(5): pid,
+// (name), state, ppid, pgrp, session, tty, tpgid, flags …; the name may hold any character.
 func statOf(pid int) []string {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -103,7 +102,7 @@ func statOf(pid int) []string {
 	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 }
 
-// resident is the memory of a process in bytes, or 0.
+// resident returns the resident memory of a process in bytes; 0: unknown.
 func resident(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
@@ -113,6 +112,6 @@ func resident(pid int) int64 {
 	if len(fields) < 2 {
 		return 0
 	}
-	pages, _ := strconv.ParseInt(fields[1], 10, 64) // 0 where it is no number
+	pages, _ := strconv.ParseInt(fields[1], 10, 64) // 0 if it is no number
 	return pages * int64(os.Getpagesize())
 }

@@ -111,8 +111,8 @@ func TestReapWhileWorkersComeAndGo(t *testing.T) {
 	}
 }
 
-// TestJudgementBesideAReaper: the exits of workers are judged as ever.
-func TestJudgementBesideAReaper(t *testing.T) {
+// TestExitBesideAReaper: the exits of workers are classified as without one.
+func TestExitBesideAReaper(t *testing.T) {
 	adopt(t)
 	o := NewOrphans()
 	s := act(t, "dies-idle 42", func(opts *Options) { opts.Fleet = NewFleet(o) })

@@ -11,9 +11,9 @@ import (
 // userTick is the unit of /proc/stat's times: USER_HZ is 100 wherever Go runs.
 const userTick = 10 * time.Millisecond
 
-// CPUPressure finds what tells for how long, ever, something has waited for a CPU that another had: the kernel's pressure stall
-// information, of this process's control group where there is one, else of the machine, and, where the machine is a virtual
-// one, what its host gave to others. The function that it returns reads them; false: the kernel does not tell.
+// CPUPressure returns a function that reads for how long, in total, threads have waited for a CPU. It sums the kernel's
+// pressure stall information, of this process's control group or else of the machine, and the time that the host of a
+// virtual machine gave to others. false: the kernel does not say.
 func CPUPressure() func() (time.Duration, bool) { return cpuPressure("/") }
 
 func cpuPressure(root string) func() (time.Duration, bool) {
@@ -39,9 +39,9 @@ func readable(name string) bool {
 	return true
 }
 
-// someStalled is the time in which at least one thread waited, as the kernel's Documentation/accounting/psi.rst has it.
+// someStalled returns the time in which at least one thread waited (Documentation/accounting/psi.rst of the kernel).
 func someStalled(name string) (time.Duration, bool) {
-	text, _ := os.ReadFile(name) // without it nothing is told
+	text, _ := os.ReadFile(name) // false if there is none
 	for line := range strings.Lines(string(text)) {
 		rest, some := strings.CutPrefix(line, "some ")
 		_, total, _ := strings.Cut(rest, " total=")
@@ -53,9 +53,9 @@ func someStalled(name string) (time.Duration, bool) {
 	return 0, false
 }
 
-// stolen is the time, of all CPUs together, for which they were ready to run and their host let others (proc_stat(5)).
+// stolen returns the time, summed over CPUs, in which the host ran others instead (proc_stat(5)).
 func stolen(name string) time.Duration {
-	text, _ := os.ReadFile(name) // without it there is none
+	text, _ := os.ReadFile(name) // 0 if there is none
 	line, _, _ := strings.Cut(string(text), "\n")
 	// cpu user nice system idle iowait irq softirq steal …
 	if fields := strings.Fields(line); len(fields) > 8 && fields[0] == "cpu" {

@@ -21,7 +21,7 @@ func TestCPUPressure(t *testing.T) {
 			"proc/self/cgroup": "0::/pod\n", "proc/self/mountinfo": v2Mount,
 			"sys/fs/cgroup/pod/cpu.pressure": pressure("1500000"), "proc/pressure/cpu": pressure("2"),
 		}, 1500 * time.Millisecond, true},
-		"version 2, not told for groups": {map[string]string{
+		"version 2, unknown for groups": {map[string]string{
 			"proc/self/cgroup": "0::/pod\n", "proc/self/mountinfo": v2Mount, "proc/pressure/cpu": pressure("2"),
 		}, 2 * time.Microsecond, true},
 		"version 1": {map[string]string{
@@ -32,7 +32,7 @@ func TestCPUPressure(t *testing.T) {
 			"proc/pressure/cpu": pressure("5000000"), "proc/stat": "cpu  1 2 3 4 5 6 7 250 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
 		}, 7500 * time.Millisecond, true},
 		"an old kernel's statistics": {map[string]string{"proc/pressure/cpu": pressure("6"), "proc/stat": "cpu  1 2 3 4\n"}, 6 * time.Microsecond, true},
-		"not told":                   {map[string]string{}, 0, false},
+		"unknown":                    {map[string]string{}, 0, false},
 		"nonsense":                   {map[string]string{"proc/pressure/cpu": "some total=much\nother total=5"}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,11 +3,7 @@ package supervise
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"strconv"
-	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,62 +18,34 @@ const (
 	PageFD    = 4
 )
 
-// EnvName is the environment variable that makes the binary a worker; it holds its Spec as JSON,
-// and is removed before the model could see it.
+// EnvName is the environment variable that makes the binary a worker. It holds an ipc.WorkerConfig as JSON, and is removed
+// before the model could see it.
 const EnvName = "PINION_WORKER"
 
-// CancelSignal is what makes a worker look at its cancel words. Go must never be notified of it.
+// CancelSignal makes a worker look at its cancel words. Go must never handle it.
 const CancelSignal = unix.SIGUSR1
 
-// Spec is what a worker is told of its task. cog._worker.entry reads the same document.
-type Spec struct {
-	Python      string `json:"python"`
-	LibPython   string `json:"libpython"`
-	SDK         string `json:"sdk"`
-	Root        string `json:"root"`
-	Ref         string `json:"ref"`
-	Mode        string `json:"mode"`
-	Train       string `json:"train,omitempty"` // the train function's reference
-	Concurrency int    `json:"concurrency,omitempty"`
-	Weights     string `json:"weights,omitempty"`
-	NoCUDA      bool   `json:"no_cuda,omitempty"`
-	NoWarmUp    bool   `json:"no_warm_up,omitempty"` // the model's example is not run after its setup
-	// NoneDefaults is "optional" where inputs with the default None and a type without it may be null.
-	NoneDefaults string `json:"none_defaults,omitempty"`
-	// GPULost are words of errors after which a batch is not tried again in the same process.
-	GPULost []string `json:"gpu_lost,omitempty"`
-	// Template: it is to be no worker, but what workers are forked from; see the type of that name.
-	Template bool `json:"template,omitempty"`
-}
-
-// process is one worker process. It implements slot.Worker.
+// process is a worker process with its channels. It implements slot.Worker.
 type process struct {
-	cmd     *exec.Cmd // nil: it was forked from a template
-	pid     int
+	child   child
 	control *ipc.Conn
 	page    *ipc.Page
 	logs    *logs
-	exited  chan struct{} // closed once exit is set
-	ending  chan struct{} // closed once the process is to end, by a signal of ours or because it has closed a channel
-	orphans *Orphans      // knows of the process; may be nil
+	ending  latch // closed once the process is to end: it was killed, or has closed a channel
 
-	mu     sync.Mutex
-	reaped bool // the pid may be another's
-	killed string
-	fault  Verdict // that it was killed for
-	closed bool    // it closed a channel while it lived
-	gaveUp bool    // nobody waits for its end any more; exit is set
-	exit   Exit
-	once   sync.Once // closes ending
+	// Guarded by the child's lock.
+	killed string    // why this server killed it; "": it did not
+	fault  ExitCause // the same, classified
+	closed bool      // it closed a channel and lived on
+	gaveUp bool      // its end is no longer waited for; child.exit is set
 
-	// running names the prediction that the worker has at this moment, for the server's log.
-	running atomic.Pointer[func() string]
+	running atomic.Pointer[func() string] // names the prediction that the worker runs, for the server's log
 }
 
-// start starts a worker process. It is forked from the template, where that is not nil and can; what came in the way
-// is written to the log by the template.
-func start(exe string, spec Spec, env []string, orphans *Orphans, from *Template, note noteFunc) (*process, error) {
-	p := &process{exited: make(chan struct{}), ending: make(chan struct{}), orphans: orphans}
+// start starts a worker process, by a fork of the preload process if there is one. If that fails, the preloader logs why
+// and the worker is started the ordinary way.
+func start(exe string, t task, orphans *Orphans, from *Preloader, note noteFunc) (*process, error) {
+	p := &process{child: child{orphans: orphans, exited: make(chan struct{})}, ending: newLatch()}
 	control, theirs, err := ipc.Pair("control")
 	if err != nil {
 		return nil, err
@@ -102,27 +70,29 @@ func start(exe string, spec Spec, env []string, orphans *Orphans, from *Template
 		p.discard(ours)
 		return nil, err
 	}
-	if pid, ok := from.fork(spec, env, [...]*os.File{theirs, page.File(), ends[stdout], ends[stderr]}); ok {
-		p.pid = pid
+	if pid, ok := from.fork(t, [...]*os.File{theirs, page.File(), ends[stdout], ends[stderr]}); ok {
+		p.child.pid = pid
+		preferForOOM(pid)
 		go p.wait()
 		return p, nil
 	}
-	if p.cmd, err = roleCommand("worker", exe, spec, env, theirs, page.File()); err == nil {
-		p.cmd.Stdout, p.cmd.Stderr = ends[stdout], ends[stderr]
-		err = orphans.start(p.cmd)
+	cmd, err := roleCommand("worker", exe, t, theirs, page.File())
+	if err == nil {
+		cmd.Stdout, cmd.Stderr = ends[stdout], ends[stderr]
+		err = orphans.start(cmd)
 	}
 	if err != nil {
 		p.logs.Close()
 		p.discard([inherited]*os.File{})
 		return nil, fmt.Errorf("start worker process: %w", err)
 	}
-	p.pid = p.cmd.Process.Pid
-	expendable(p.pid)
+	p.child.cmd, p.child.pid = cmd, cmd.Process.Pid
+	preferForOOM(p.child.pid)
 	go p.wait()
 	return p, nil
 }
 
-// logPipe makes a pipe whose read end, the front's, does not block.
+// logPipe makes a pipe whose read end, the front's, is non-blocking.
 func logPipe(name string) (read, write *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -136,16 +106,16 @@ func logPipe(name string) (read, write *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), name), os.NewFile(uintptr(fds[1]), name), nil
 }
 
-// discard gives back what a worker that was not started would have had.
+// discard frees what a worker that was not started would have had.
 func (p *process) discard(pipes [inherited]*os.File) {
 	p.control.Close()
 	p.page.Close()
 	for _, f := range pipes {
-		f.Close() // of a nil file: an error, and nothing else
+		f.Close() // a nil file is allowed
 	}
 }
 
-// runs names the prediction that the worker has at this moment, where that can be told.
+// runs names the prediction that the worker runs, or "" if that is not known.
 func (p *process) runs() string {
 	if f := p.running.Load(); f != nil {
 		return (*f)()
@@ -153,166 +123,113 @@ func (p *process) runs() string {
 	return ""
 }
 
-// wait judges the exit. Signals are stopped before the process is reaped, so that none ever goes
-// to a stranger that got its number.
+// wait waits for the process's end and records its exit.
 func (p *process) wait() {
-	untilEnded(p.pid)
-	p.mu.Lock()
-	_ = unix.Kill(-p.pid, unix.SIGKILL) // what it started ends with it; the group may be empty
-	p.reaped = true
-	p.mu.Unlock()
-	ws, err := p.reap()
-	p.orphans.waited(p.pid)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	defer close(p.exited)
+	ws, err := p.child.wait()
+	p.child.mu.Lock()
+	defer p.child.mu.Unlock()
+	defer close(p.child.exited)
 	if p.gaveUp {
 		return
 	}
-	if p.closed && p.killed == "" { // its own control thread ends a worker that has lost the channel
-		p.killed, p.fault = closedWords, Protocol
+	if p.closed && p.killed == "" { // a worker that has lost the channel ends itself, by its control thread
+		p.killed, p.fault = closedReason, CauseProtocol
 	}
 	if err == nil {
-		p.exit = exitOf(ws, p.killed)
-		p.exit.Fault = p.fault
+		p.child.exit = exitOf(ws, p.killed)
+		p.child.exit.Fault = p.fault
 	} else {
-		p.exit = Exit{Unknown: err} // somebody else has reaped it
+		p.child.exit = Exit{Unknown: err} // another has reaped it
 	}
-}
-
-// reap takes the exit status of the process, which has ended.
-func (p *process) reap() (syscall.WaitStatus, error) {
-	if p.cmd == nil {
-		var ws unix.WaitStatus
-		_, err := unix.Wait4(p.pid, &ws, 0, nil)
-		return syscall.WaitStatus(ws), err
-	}
-	return reapCommand(p.cmd)
 }
 
 // Interrupt makes the worker's main thread look at its cancel words.
 func (p *process) Interrupt() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.reaped {
-		_ = unix.Tgkill(p.pid, p.pid, CancelSignal) // fails only for a process that is ending
-	}
+	p.child.signal(func(pid int) { _ = unix.Tgkill(pid, pid, CancelSignal) }) // fails only for a process that is ending
 }
 
-// Kill is end, for the pool.
+// Kill terminates the worker for the pool.
 func (p *process) Kill(fault slot.Fault, why string) {
-	if fault == slot.FaultStubborn {
-		p.end(Stubborn, why)
+	if fault == slot.FaultCancelTimeout {
+		p.terminate(CauseCancelTimeout, why)
 		return
 	}
-	p.end(Protocol, why)
+	p.terminate(CauseProtocol, why)
 }
 
-// end ends the worker and all it started, at once.
-func (p *process) end(fault Verdict, why string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.reaped {
-		return
-	}
-	if p.killed == "" {
-		p.killed, p.fault = why, fault
-	}
-	_ = unix.Kill(p.pid, unix.SIGKILL)  // fails only for a process that has ended
-	_ = unix.Kill(-p.pid, unix.SIGKILL) // fails only where it left its group, or that is gone
-	p.isEnding()
+// terminate kills the worker and all that it started. The first cause counts.
+func (p *process) terminate(cause ExitCause, why string) {
+	p.child.signal(func(pid int) {
+		if p.killed == "" {
+			p.killed, p.fault = why, cause
+		}
+		_ = unix.Kill(pid, unix.SIGKILL)  // fails only for a process that has ended
+		_ = unix.Kill(-pid, unix.SIGKILL) // fails only if it left its group, or that has ended
+		p.ending.close()
+	})
 }
 
-// isEnding starts the time in which the process is to be gone.
-func (p *process) isEnding() { p.once.Do(func() { close(p.ending) }) }
+const (
+	// closedGrace is how long a worker may live on after it closed a channel.
+	closedGrace = time.Second
+	// closedLook is how long after that a process that has died is certainly seen to exit.
+	closedLook = 20 * time.Millisecond
+	// closedReason is why a worker that closed a channel ends.
+	closedReason = "it closed its channel to the server and lived on"
+)
 
-// closedGrace is how long a worker may live on after it closed a channel.
-const closedGrace = time.Second
-
-// closedWords are why a worker ends that closed a channel.
-const closedWords = "it closed its channel to the server and lived on"
-
-// closedLook is how long after a channel was closed a process that has died is on its way out for certain.
-const closedLook = 20 * time.Millisecond
-
-// Closed sees to it that a worker which closed a channel ends. Mostly it has died, and how is for
-// its wait status to say; one that lives on has closed descriptors that are not its own.
+// Closed ends a worker that has closed a channel. Most have died, and their wait status says how; one that lives on has
+// closed descriptors that are not its own.
 func (p *process) Closed() {
-	p.isEnding()
+	p.ending.close()
 	go func() {
 		look := time.After(closedLook)
 		for {
 			select {
-			case <-p.exited:
+			case <-p.child.exited:
 				return
 			case <-look:
-				p.mu.Lock()
-				p.closed = p.closed || !p.reaped && p.living()
-				p.mu.Unlock()
+				p.child.signal(func(int) { p.closed = p.closed || p.child.living() })
 				continue
 			case <-time.After(closedGrace):
 			}
 			if p.givenUp() {
 				return
 			}
-			if !p.dying() {
-				p.end(Protocol, closedWords)
+			if !p.child.dying() {
+				p.terminate(CauseProtocol, closedReason)
 			}
 		}
 	}()
 }
 
-// dying tells whether the process is on its way out, which takes seconds where a driver has much to
-// free: how it ends is decided, and must not be taken for this server's doing.
-func (p *process) dying() bool {
-	exiting, known := p.exiting()
-	return known && exiting
-}
-
-// living tells whether the process is certainly not on its way out.
-func (p *process) living() bool {
-	exiting, known := p.exiting()
-	return known && !exiting
-}
-
-// exiting is what the kernel says, where it can be read.
-func (p *process) exiting() (exiting, known bool) {
-	const flag = 0x4 // PF_EXITING of the kernel's include/linux/sched.h
-	fields := statOf(p.pid)
-	if len(fields) < 7 {
-		return false, false
-	}
-	flags, err := strconv.ParseUint(fields[6], 10, 64)
-	return flags&flag != 0, err == nil
-}
-
 // TakeLogs claims what the worker wrote up to these positions for a prediction, or, "", for none.
-func (p *process) TakeLogs(prediction string, at slot.LogPositions) []slot.Text {
+func (p *process) TakeLogs(prediction string, at ipc.LogMark) []slot.Text {
 	return p.logs.Take(prediction, [sources]uint64{at.Stdout, at.Stderr, at.OwnStdout, at.OwnStderr}, at.Traceback)
 }
 
-// LogPipe takes over a pipe of the running prediction's own.
+// LogPipe takes over a pipe of the running prediction.
 func (p *process) LogPipe(fd int, isStderr bool) { p.addPipe(fd, isStderr, false) }
 
-// addPipe takes over a pipe of the running prediction's own, or one that is nobody's.
-func (p *process) addPipe(fd int, isStderr, nobodys bool) {
+// addPipe takes over a pipe of the running prediction, or one whose output is unattributed.
+func (p *process) addPipe(fd int, isStderr, unattributed bool) {
 	s := ownStdout
 	if isStderr {
 		s = ownStderr
 	}
-	p.logs.add(s, fd, nobodys)
+	p.logs.add(s, fd, unattributed)
 }
 
-// LogPipesEnd makes the running prediction's own pipes nobody's.
+// LogPipesEnd makes what else comes through the running prediction's pipes unattributed.
 func (p *process) LogPipesEnd() { p.logs.endOwn() }
 
-// Logged passes text on that the worker told apart itself.
-func (p *process) Logged(stream, prediction string, text []byte) {
+// Logged logs text that the worker attributed itself.
+func (p *process) Logged(stream, prediction string, text []byte, traceback bool) {
 	s := stdout
 	if stream == sourceNames[stderr] {
 		s = stderr
 	}
-	p.logs.Logged(s, prediction, text)
+	p.logs.Logged(s, prediction, text, traceback)
 }
 
 // dup duplicates a descriptor, for a send that takes it over.

@@ -90,8 +90,8 @@ func enact(t *testing.T, ref string, change func(*Options)) *stage {
 	s.supervised = prepare(t, ref, func(o *Options) {
 		o.Logger = slog.New(s.journal)
 		o.Pool = slot.NewPool(slot.Options{Queue: 100})
-		changed := o.OnChange
-		o.OnChange = func() {
+		changed := o.Hooks.OnChange
+		o.Hooks.OnChange = func() {
 			s.note()
 			changed()
 		}
@@ -126,7 +126,7 @@ func (s *stage) over() Status {
 	s.t.Helper()
 	select {
 	case <-s.Done():
-	case <-time.After(await.Patience):
+	case <-time.After(await.Timeout):
 		s.t.Fatalf("it does not end: %+v\n%s", s.Status(), await.Stacks())
 	}
 	return s.Status()
@@ -158,7 +158,7 @@ func (c *call) result() *slot.Result {
 	c.t.Helper()
 	select {
 	case <-c.done:
-	case <-time.After(await.Patience):
+	case <-time.After(await.Timeout):
 		c.t.Fatalf("%s does not end\n%s", c.Name, await.Stacks())
 	}
 	return &c.Result

@@ -49,7 +49,7 @@ func scenes() map[string]func(*actor) {
 }
 
 // play is the process's main function where the spec names a scene.
-func play(spec Spec) {
+func play(spec ipc.WorkerConfig) {
 	name, arg, _ := strings.Cut(spec.Ref, " ")
 	scene, ok := scenes()[name]
 	if !ok {
@@ -113,7 +113,7 @@ func (a *actor) goodOnce() {
 // talks says something in a prediction that does not end.
 func (a *actor) talks() {
 	slots := a.ready(1)
-	a.heed()
+	a.watchControl()
 	id, _ := a.request(slots[0])
 	a.claim(0, id)
 	a.print(1, "still at it\n")
@@ -204,7 +204,7 @@ func (a *actor) writes() {
 	a.mark(ControlFD, 0)
 	a.print(1, "three, \xff\xfe")
 	slots := a.becomeReady(1)
-	a.heed()
+	a.watchControl()
 	for {
 		id, body := a.request(slots[0])
 		a.claim(0, id)
@@ -222,7 +222,7 @@ func (a *actor) writes() {
 // echoes answers with what it was asked, and dies where the argument is in it.
 func (a *actor) echoes() {
 	slots := a.ready(1)
-	a.heed()
+	a.watchControl()
 	for {
 		id, body := a.request(slots[0])
 		if !a.claim(0, id) {
@@ -260,8 +260,8 @@ func (a *actor) becomeReady(slots int) (fds []int) {
 	return fds
 }
 
-// heed ends the process when the front is gone or wants it to leave: nothing else comes when it has its slots.
-func (a *actor) heed() {
+// watchControl ends the process when the front has exited or asks it to leave; no other message comes once it has its slots.
+func (a *actor) watchControl() {
 	go func() {
 		for {
 			if _, err := unix.Read(ControlFD, make([]byte, 100)); err != unix.EINTR {

@@ -3,59 +3,62 @@ package supervise
 import (
 	"bytes"
 	"time"
+
+	"pinion/runtime/logtext"
 )
 
-// noteFunc writes a line of a worker's to the server's log, with the prediction that it belongs to, or "".
+// noteFunc writes a line of a worker's to the server's log, with its prediction or "".
 type noteFunc func(s source, prediction string, line []byte)
 
-const (
-	// lineLimit is the longest line of the server's log in bytes.
-	lineLimit = 4 << 20
-	// tellAfter is how long text waits for a mark that says whose it is. What the front reads may have been
-	// written by a prediction that ended since, whose mark is on its way: only after a while it is safe to
-	// say that it is of the one that runs. One that runs longer has its lines in the log while it runs.
-	tellAfter = 100 * time.Millisecond
-)
+// logDelay is how long text waits for the mark that says whose it is. A prediction that has just ended may have written it,
+// and its mark may be on its way. Text that is older belongs to the running prediction.
+const logDelay = 100 * time.Millisecond
 
-// serverLog is what the server's own log is told of a worker's text: lines, each once and with the prediction
-// that wrote it. It is guarded by the lock of its logs.
+// serverLog passes a worker's text on to the server's log: each line once, with the prediction that wrote it. Guarded by the
+// lock of its logs.
 type serverLog struct {
 	records recorder
-	running func() string // the prediction that the model has at this moment, or ""
+	running func() string // the prediction that the model runs, or ""
 
-	told    [sources]uint64 // positions up to which it has the text
-	partial [sources][]byte // of a line that is not complete
-	owner   [sources]string // whose that is
-	timer   *time.Timer     // nil: nothing waits
+	logged  [sources]uint64 // positions up to which it has the text
+	partial [sources][]byte // the begin of a line that is not complete
+	owner   [sources]string // the prediction that wrote it
+	timer   *time.Timer     // nil: no text waits
 	stopped bool
 }
 
-// Logged takes in whole lines that the worker told apart itself.
-func (l *logs) Logged(s source, prediction string, text []byte) {
+// Logged logs whole lines that the worker attributed itself. traceback: a traceback in them, with all that follows, is one
+// record.
+func (l *logs) Logged(s source, prediction string, text []byte, traceback bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.server.records.whole = traceback
 	for line := range bytes.Lines(text) {
 		l.server.records.line(s, prediction, bytes.TrimSuffix(line, []byte("\n")))
+	}
+	if traceback {
+		l.server.records.whole = false
+		l.server.records.flush(recordKey{s, prediction})
 	}
 	switch {
 	case l.server.stopped:
 		l.server.records.end()
-	case len(l.server.records.held) > 0:
-		l.tellSoon()
+	case len(l.server.records.pending) > 0:
+		l.logSoon()
 	}
 }
 
-// add tells what of a text that ends at a position was not told yet.
+// add logs what is new of a text that ends at a position.
 func (g *serverLog) add(s source, prediction string, end uint64, text []byte) {
-	if end <= g.told[s] {
+	if end <= g.logged[s] {
 		return
 	}
-	fresh := min(uint64(len(text)), end-g.told[s])
-	g.told[s] = end
+	fresh := min(uint64(len(text)), end-g.logged[s])
+	g.logged[s] = end
 	g.lines(s, prediction, text[uint64(len(text))-fresh:])
 }
 
-// lines hands complete lines on, and what is too long in pieces.
+// lines logs complete lines, and a line that is too long in pieces.
 func (g *serverLog) lines(s source, prediction string, text []byte) {
 	if prediction != g.owner[s] {
 		g.flush(s)
@@ -66,8 +69,8 @@ func (g *serverLog) lines(s source, prediction string, text []byte) {
 		i := bytes.IndexByte(text, '\n')
 		if i < 0 {
 			g.partial[s] = append(g.partial[s], text...)
-			if len(g.partial[s]) >= lineLimit {
-				g.partial[s] = append(g.partial[s], " [cut: the line is longer than 4 MiB]"...)
+			if len(g.partial[s]) >= logtext.MaxLine {
+				g.partial[s] = append(g.partial[s], logtext.LineNotice...)
 				g.flush(s)
 			}
 			return
@@ -82,7 +85,7 @@ func (g *serverLog) lines(s source, prediction string, text []byte) {
 	}
 }
 
-// flush hands on a line that will not be completed.
+// flush logs a line that will not be completed.
 func (g *serverLog) flush(s source) {
 	if len(g.partial[s]) > 0 {
 		g.records.line(s, g.owner[s], g.partial[s])
@@ -90,14 +93,14 @@ func (g *serverLog) flush(s source) {
 	}
 }
 
-// restart begins with a pipe that takes another one's place.
+// restart prepares for another pipe of this source.
 func (g *serverLog) restart(s source) {
 	g.flush(s)
 	g.records.flush(recordKey{s, g.owner[s]})
-	g.told[s], g.owner[s] = 0, ""
+	g.logged[s], g.owner[s] = 0, ""
 }
 
-// end hands on what is left.
+// end logs what remains.
 func (g *serverLog) end() {
 	for s := range g.partial {
 		g.flush(source(s))
@@ -105,7 +108,7 @@ func (g *serverLog) end() {
 	g.records.end()
 }
 
-// stop keeps the timer from coming again.
+// stop keeps the timer from firing again.
 func (g *serverLog) stop() {
 	g.stopped = true
 	if g.timer != nil {
@@ -113,8 +116,8 @@ func (g *serverLog) stop() {
 	}
 }
 
-// tell hands all on that is kept and was not told, as of the prediction that runs. Called with the lock held.
-func (l *logs) tell() {
+// logRetained logs the text that is retained, as the running prediction's. Called with the lock held.
+func (l *logs) logRetained() {
 	prediction := l.server.running()
 	for _, c := range l.text {
 		if c.text != nil {
@@ -123,18 +126,18 @@ func (l *logs) tell() {
 	}
 }
 
-// tellSoon sees to it that what was read is told though no mark come. Called with the lock held.
-func (l *logs) tellSoon() {
+// logSoon logs what was read after a delay, in case that no mark comes. Called with the lock held.
+func (l *logs) logSoon() {
 	if l.server.timer != nil || l.server.stopped {
 		return
 	}
-	l.server.timer = time.AfterFunc(tellAfter, func() {
+	l.server.timer = time.AfterFunc(logDelay, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.server.timer = nil; !l.server.stopped {
-			l.tell()
+			l.logRetained()
 			if l.server.records.settle() {
-				l.tellSoon() // the rest of a traceback may be on its way
+				l.logSoon() // the rest of a traceback may be on its way
 			}
 		}
 	})

@@ -1,29 +1,32 @@
 package supervise
 
-// State is where a worker process stands.
+import "slices"
+
+// State is the state of a worker process.
 type State uint8
 
 const (
-	Starting State = iota // the process was started; Python is coming up, the model is imported
+	Starting State = iota // Python starts and imports the model
 	Setup                 // the model's setup runs
 	Ready                 // it takes predictions
-	Draining              // it finishes what it has
-	Gone                  // it has ended
+	Draining              // it finishes the predictions that it has
+	Exited                // it has ended
 	states
 )
 
+// The names of states, as health shows them.
 var stateNames = [states]string{"starting", "setup", "ready", "draining", "gone"}
 
-// stateMoves is the table of legal moves of one process.
+// stateMoves is the table of legal moves.
 var stateMoves = [states][]State{
-	Starting: {Setup, Draining, Gone},
-	Setup:    {Ready, Draining, Gone},
-	Ready:    {Draining, Gone},
-	Draining: {Gone},
-	Gone:     {},
+	Starting: {Setup, Draining, Exited},
+	Setup:    {Ready, Draining, Exited},
+	Ready:    {Draining, Exited},
+	Draining: {Exited},
+	Exited:   {},
 }
 
-// String is the state's name, as health shows it.
+// String returns the state's name.
 func (s State) String() string {
 	if s < states {
 		return stateNames[s]
@@ -32,14 +35,19 @@ func (s State) String() string {
 }
 
 // canMove tells whether a worker may go from s to t.
-func (s State) canMove(t State) bool {
-	if s >= states {
-		return false
-	}
-	for _, legal := range stateMoves[s] {
-		if legal == t {
-			return true
+func (s State) canMove(t State) bool { return s < states && slices.Contains(stateMoves[s], t) }
+
+// move takes the worker to a state, and makes the change that belongs to it at the same moment; change may be nil. No other
+// code sets a state. A move that the table does not have is a defect in this package: it is logged and not made.
+func (w *worker) move(to State, change func(*ProcessStatus)) {
+	w.change(func(st *ProcessStatus) {
+		if !st.State.canMove(to) {
+			w.sup.o.Logger.Error("illegal worker state change", "worker", w.sup.o.Index, "from", st.State, "to", to)
+			return
 		}
-	}
-	return false
+		st.State = to
+		if change != nil {
+			change(st)
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pinion/ipc"
 	"pinion/runtime/slot"
 )
 
@@ -19,7 +20,7 @@ type supervised struct {
 	t       *testing.T
 	pool    *slot.Pool
 	changes chan struct{}
-	loaded  chan Loaded
+	loaded  chan ipc.Loaded
 }
 
 // prepare makes a supervisor; Run is for the caller to start. The test ends with it killed.
@@ -29,17 +30,17 @@ func prepare(t *testing.T, mode string, change func(*Options)) *supervised {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &supervised{t: t, changes: make(chan struct{}, 1), loaded: make(chan Loaded, 100)}
+	s := &supervised{t: t, changes: make(chan struct{}, 1), loaded: make(chan ipc.Loaded, 100)}
 	o := Options{
-		Exe: exe, Spec: Spec{Ref: mode, Root: t.TempDir()}, Env: WorkerEnv(nil), Pool: slot.NewPool(slot.Options{}),
-		Logger:   slog.New(slog.DiscardHandler),
-		OnLoaded: func(l Loaded) { s.loaded <- l },
-		OnChange: func() {
-			select {
-			case s.changes <- struct{}{}:
-			default:
-			}
-		},
+		Exe: exe, Spec: ipc.WorkerConfig{Ref: mode, Root: t.TempDir()}, Env: WorkerEnv(nil), Pool: slot.NewPool(slot.Options{}),
+		Logger: slog.New(slog.DiscardHandler),
+	}
+	o.Hooks.OnLoaded = func(l ipc.Loaded) { s.loaded <- l }
+	o.Hooks.OnChange = func() {
+		select {
+		case s.changes <- struct{}{}:
+		default:
+		}
 	}
 	if change != nil {
 		change(&o)
@@ -100,7 +101,7 @@ func TestReadyAndStop(t *testing.T) {
 	if err := unix.Kill(pid, 0); err != unix.ESRCH {
 		t.Errorf("the worker's process is still there: %v", err)
 	}
-	if st := s.Status(); st.State != Gone || st.LastExit != "" || st.Defunct {
+	if st := s.Status(); st.State != Exited || st.LastExit != "" || st.Defunct {
 		t.Errorf("after a clean stop: %+v", st)
 	}
 	if load := s.pool.Load(); load.Slots != 0 {
@@ -111,18 +112,18 @@ func TestReadyAndStop(t *testing.T) {
 // TestSetupThatFails: each way not to get ready ends the worker for good, in words.
 func TestSetupThatFails(t *testing.T) {
 	for mode, want := range map[string]string{
-		"exit":     "exited with code 7 before its setup began",
-		"garbage":  "protocol violated",
-		"stranger": "protocol 99",
-		"greedy":   "out of bounds",
-		"fail":     "ValueError: no weights",
-		"crash":    "killed by SIGTERM during setup",
-		"hang":     "timed out",
+		"exit":            "exited with code 7 before its setup began",
+		"garbage":         "protocol violated",
+		"another-version": "protocol 99",
+		"greedy":          "out of bounds",
+		"fail":            "ValueError: no weights",
+		"crash":           "killed by SIGTERM during setup",
+		"hang":            "timed out",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			s := supervise(t, mode, func(o *Options) {
 				if mode == "hang" {
-					o.SetupTimeout = 200 * time.Millisecond
+					o.Timeouts.Setup = 200 * time.Millisecond
 				}
 			})
 			st := s.until("defunct", defunct)
@@ -152,7 +153,7 @@ func TestWorkerIsReplaced(t *testing.T) {
 
 // TestNever: with that policy none follows.
 func TestNever(t *testing.T) {
-	s := supervise(t, "die", func(o *Options) { o.Restart = Never })
+	s := supervise(t, "die", func(o *Options) { o.Policy.Restart = Never })
 	st := s.until("defunct", defunct)
 	if st.SetupFailed || st.Restarts != 0 {
 		t.Errorf("status = %+v", st)
@@ -162,7 +163,7 @@ func TestNever(t *testing.T) {
 
 // TestKill ends a worker that would not leave.
 func TestKill(t *testing.T) {
-	s := supervise(t, "stubborn", nil)
+	s := supervise(t, "ignores-shutdown", nil)
 	s.until("ready", ready)
 	s.Stop()
 	s.until("draining", func(st Status) bool { return st.State == Draining })

@@ -2,6 +2,8 @@ package supervise
 
 import (
 	"bytes"
+
+	"pinion/runtime/logtext"
 )
 
 // tracebackState is which line of a traceback is expected next.
@@ -11,7 +13,7 @@ const (
 	noTraceback      tracebackState = iota
 	tracebackFrames                 // lines of frames, then the exception's own line
 	tracebackGroup                  // lines of an exception group, all indented
-	tracebackDone                   // the exception's line was there; a blank line may lead to the exception that followed
+	tracebackDone                   // after the exception's line; a blank line may lead to the next exception
 	tracebackGap                    // that blank line
 	tracebackLink                   // the sentence that joins two tracebacks
 	tracebackLinkGap                // the blank line after it
@@ -21,8 +23,8 @@ const (
 type traceback struct {
 	state tracebackState
 	text  []byte
-	sure  int  // how much of text belongs to the traceback for certain
-	grown bool // a line was added since the last call of recorder.settle
+	sure  int  // how much of text certainly belongs to the traceback
+	grown bool // a line was added since the last recorder.settle
 }
 
 var (
@@ -90,30 +92,31 @@ func (t *traceback) add(line []byte, to tracebackState) {
 	}
 }
 
-// recordKey says whose lines may belong to one traceback.
+// recordKey says which lines may belong to one traceback.
 type recordKey struct {
 	source     source
 	prediction string
 }
 
-// recorder makes records of lines: a traceback is one, any other line is one of its own.
+// recorder makes records of lines: a traceback is one record, as is any other line.
 type recorder struct {
 	note noteFunc
-	held map[recordKey]*traceback // those whose end has not been seen
-	// whole: a traceback ends with the text that is taken in, so that an exception's message may have several lines.
+	// pending are the tracebacks whose end was not seen.
+	pending map[recordKey]*traceback
+	// whole: a traceback ends with the text, so that an exception's message may have several lines.
 	whole bool
 }
 
 // line takes in one line.
 func (r *recorder) line(s source, prediction string, line []byte) {
 	key := recordKey{s, prediction}
-	t := r.held[key]
+	t := r.pending[key]
 	if t != nil {
 		to := t.next(line)
 		if r.whole && t.state >= tracebackDone {
 			to = tracebackDone
 		}
-		if to != noTraceback && len(t.text)+len(line) < lineLimit {
+		if to != noTraceback && len(t.text)+len(line) < logtext.MaxLine {
 			t.add(line, to)
 			return
 		}
@@ -127,19 +130,19 @@ func (r *recorder) line(s source, prediction string, line []byte) {
 	}
 	t = &traceback{}
 	t.add(line, to)
-	if r.held == nil {
-		r.held = map[recordKey]*traceback{}
+	if r.pending == nil {
+		r.pending = map[recordKey]*traceback{}
 	}
-	r.held[key] = t
+	r.pending[key] = t
 }
 
-// flush hands on what is held of a key. Lines that turned out to be none of the traceback's are records again.
+// flush logs what is pending of a key. Lines that are not certain to belong to the traceback are records.
 func (r *recorder) flush(key recordKey) {
-	t := r.held[key]
+	t := r.pending[key]
 	if t == nil {
 		return
 	}
-	delete(r.held, key)
+	delete(r.pending, key)
 	r.note(key.source, key.prediction, t.text[:t.sure])
 	if rest := t.text[t.sure:]; len(rest) > 0 {
 		for line := range bytes.SplitSeq(rest[1:], []byte("\n")) {
@@ -148,30 +151,30 @@ func (r *recorder) flush(key recordKey) {
 	}
 }
 
-// settle hands on what no line was added to since the last call, and tells whether something is still held.
-func (r *recorder) settle() (held bool) {
-	for key, t := range r.held {
+// settle logs the tracebacks that have not grown since the last call, and tells whether others are pending.
+func (r *recorder) settle() (pending bool) {
+	for key, t := range r.pending {
 		if t.grown {
 			t.grown = false
 		} else {
 			r.flush(key)
 		}
 	}
-	return len(r.held) > 0
+	return len(r.pending) > 0
 }
 
-// complete hands on the tracebacks whose exception is known.
+// complete logs the tracebacks whose exception is known.
 func (r *recorder) complete() {
-	for key, t := range r.held {
+	for key, t := range r.pending {
 		if t.state >= tracebackGroup {
 			r.flush(key)
 		}
 	}
 }
 
-// end hands on all that is held.
+// end logs all that is pending.
 func (r *recorder) end() {
-	for key := range r.held {
+	for key := range r.pending {
 		r.flush(key)
 	}
 }

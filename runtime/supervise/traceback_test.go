@@ -47,7 +47,7 @@ OSError`
 SyntaxError: invalid syntax`
 )
 
-// TestATracebackIsOneRecord whatever stands around it; every other line is a record of its own, empty ones too.
+// TestATracebackIsOneRecord between any lines; every other line is a record, also an empty one.
 func TestATracebackIsOneRecord(t *testing.T) {
 	chainedToGroup := plainTraceback + "\n\nDuring handling of the above exception, another exception occurred:\n\n" + groupTraceback
 	for name, want := range map[string][]string{
@@ -89,7 +89,7 @@ func TestALineOfNoTracebackNeedsNoMemory(t *testing.T) {
 	}
 }
 
-// TestTracebacksOfSeveralAtOnce are told apart.
+// TestTracebacksOfSeveralAtOnce are not mixed.
 func TestTracebacksOfSeveralAtOnce(t *testing.T) {
 	got := map[string]string{}
 	r := recorder{note: func(_ source, prediction string, text []byte) { got[prediction] += string(text) }}
@@ -110,7 +110,7 @@ func TestATracebackInPieces(t *testing.T) {
 	for line := range strings.SplitSeq(plainTraceback, "\n") {
 		r.line(stderr, "", []byte(line))
 		if !r.settle() {
-			t.Fatalf("nothing is held after %q", line)
+			t.Fatalf("nothing is pending after %q", line)
 		}
 	}
 	if r.settle() || !slices.Equal(got, []string{plainTraceback}) {
@@ -124,19 +124,19 @@ func TestTracebacksOfPipes(t *testing.T) {
 	p := newPiped(t)
 	p.write(stderr, short+"\n")
 	p.take("a")
-	if want := []string{"stderr a " + short}; !slices.Equal(p.told(), want) {
-		t.Errorf("the server's log has %q, want %q", p.told(), want)
+	if want := []string{"stderr a " + short}; !slices.Equal(p.logged(), want) {
+		t.Errorf("the server's log has %q, want %q", p.logged(), want)
 	}
 	p.write(stderr, short+"\n")
-	await.Eventually(t, "it is told", func() bool { return len(p.told()) == 2 })
-	if got := p.told()[1]; got != "stderr  "+short {
+	await.Eventually(t, "it is logged", func() bool { return len(p.logged()) == 2 })
+	if got := p.logged()[1]; got != "stderr  "+short {
 		t.Errorf("the server's log has %q", got)
 	}
 	p.write(stderr, short)
 	p.take("b")
 	p.write(stderr, "\n")
 	p.take("c")
-	if got := p.told()[2:]; !slices.Equal(got, []string{"stderr b " + short, "stderr c "}) {
+	if got := p.logged()[2:]; !slices.Equal(got, []string{"stderr b " + short, "stderr c "}) {
 		t.Errorf("the server's log has %q", got)
 	}
 }
@@ -145,15 +145,15 @@ func TestTracebacksOfPipes(t *testing.T) {
 func TestTracebacksThatTheWorkerTellsApart(t *testing.T) {
 	short := "Traceback (most recent call last):\n  File \"x\"\nE: x"
 	p := newPiped(t)
-	p.Logged(stderr, "a", []byte(short+"\n"))
-	p.Logged(stderr, "b", []byte("of b\n"))
-	await.Eventually(t, "both are told", func() bool { return len(p.told()) == 2 })
-	if want := []string{"stderr b of b", "stderr a " + short}; !slices.Equal(p.told(), want) {
-		t.Errorf("the server's log has %q, want %q", p.told(), want)
+	p.Logged(stderr, "a", []byte(short+"\n"), false)
+	p.Logged(stderr, "b", []byte("of b\n"), false)
+	await.Eventually(t, "both are logged", func() bool { return len(p.logged()) == 2 })
+	if want := []string{"stderr b of b", "stderr a " + short}; !slices.Equal(p.logged(), want) {
+		t.Errorf("the server's log has %q, want %q", p.logged(), want)
 	}
 	p.logs.Close()
-	p.Logged(stderr, "a", []byte(short+"\n"))
-	if len(p.told()) != 3 {
-		t.Errorf("after the end the server's log has %q", p.told())
+	p.Logged(stderr, "a", []byte(short+"\n"), false)
+	if len(p.logged()) != 3 {
+		t.Errorf("after the end the server's log has %q", p.logged())
 	}
 }

@@ -1,9 +1,8 @@
 // Package watch tells which source and configuration files of a model's folder have changed.
 //
-// It promises: a change is reported once its content is another than before and nothing has been written for a moment, so
-// a save is one report whatever the editor does for it; a file that is saved unchanged is none. It looks at *.py,
-// cog.yaml, pyproject.toml, requirements*.txt and .cog/openapi_schema.json. What a model writes, such as pictures and
-// caches, is none of these. Hidden folders, virtual environments, __pycache__, node_modules and site-packages are left out.
+// A change is reported once, when the file's content differs and nothing has been written for a moment. So a save is one report,
+// however the editor writes it. It looks at *.py, cog.yaml, pyproject.toml, requirements*.txt and .cog/openapi_schema.json. It
+// leaves out hidden folders, virtual environments, __pycache__, node_modules and site-packages.
 //
 // It imports nothing of ours.
 package watch

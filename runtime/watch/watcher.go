@@ -15,7 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settleTime is how long nothing may be written before a change is looked at: editors save in several steps.
+// settleTime is how long nothing must be written before changes are looked at: editors save in several steps.
 const settleTime = 100 * time.Millisecond
 
 // Watcher watches one folder. Close it.
@@ -25,16 +25,16 @@ type Watcher struct {
 	changes chan []string
 	done    chan struct{}
 
-	// Of run's goroutine.
+	// Used by run's goroutine.
 	known   map[string]sum  // the files below dir, as they were last reported
 	pending map[string]bool // paths with events that were not looked at
-	report  map[string]bool // changed, and not yet taken by the reader
+	report  map[string]bool // names that have changed and were not read from changes
 	faults  func(error)
 }
 
 type sum [sha256.Size]byte
 
-// New begins to watch dir. What is in it now is not reported. faults is told, by another goroutine, what cannot be watched.
+// New begins to watch dir. What is in it now is not reported. Another goroutine calls faults with what cannot be watched.
 func New(dir string, faults func(error)) (*Watcher, error) {
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -55,8 +55,7 @@ func New(dir string, faults func(error)) (*Watcher, error) {
 	return w, nil
 }
 
-// Changes has the names of changed files, below the folder and sorted, in one list for all that changed until it is read. It is
-// closed after Close.
+// Changes yields sorted lists of changed files, relative to the folder: all that changed until it is read. Close closes it.
 func (w *Watcher) Changes() <-chan []string { return w.changes }
 
 // Close ends the watching.
@@ -89,7 +88,7 @@ func (w *Watcher) run() {
 			if !open {
 				return
 			}
-			if errors.Is(err, fsnotify.ErrEventOverflow) { // what was missed is not known
+			if errors.Is(err, fsnotify.ErrEventOverflow) { // events were missed
 				w.descend(w.dir)
 				settled.Reset(settleTime)
 				continue
@@ -103,17 +102,16 @@ func (w *Watcher) run() {
 	}
 }
 
-// note takes in that something happened to a path, and tells whether it matters: a model may write other files all the time. A
-// folder that has come is watched at once.
+// note takes in an event of a path, and tells whether it matters. A new folder is watched at once.
 func (w *Watcher) note(path string) bool {
 	name, err := filepath.Rel(w.dir, path)
 	if err != nil {
 		return false
 	}
-	// fsnotify goes on calling the folders in a renamed one by their old names.
+	// fsnotify still reports the folders in a renamed one by their old names.
 	for _, watched := range w.events.WatchList() {
-		if strings.HasPrefix(watched, path+string(filepath.Separator)) && isGone(watched) {
-			_ = w.events.Remove(watched) // it may have gone meanwhile
+		if strings.HasPrefix(watched, path+string(filepath.Separator)) && isMissing(watched) {
+			_ = w.events.Remove(watched) // fails if it was removed meanwhile
 		}
 	}
 	matters := isSource(name)
@@ -130,22 +128,22 @@ func (w *Watcher) note(path string) bool {
 	return matters
 }
 
-func isGone(path string) bool {
+func isMissing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// isBelow tells whether a name is that of something in a folder.
+// isBelow tells whether a name lies in a folder.
 func isBelow(name, folder string) bool {
 	return strings.HasPrefix(name, folder+string(filepath.Separator))
 }
 
-// descend watches the folders at and below a path, and has their files looked at.
+// descend watches the folders at and below a path, and marks their files as pending.
 func (w *Watcher) descend(path string) {
 	_ = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error { // the function returns no other error
 		switch {
 		case err != nil:
-			return nil // it is gone, or cannot be read, as for Python
+			return nil // it is missing or unreadable, and so it is for Python
 		case entry.IsDir() && path != w.dir && ignored(path):
 			return filepath.SkipDir
 		case entry.IsDir():
@@ -159,7 +157,7 @@ func (w *Watcher) descend(path string) {
 	})
 }
 
-// settle looks at what had events, and reports what is not as it was.
+// settle looks at the paths with events, and reports the files that differ.
 func (w *Watcher) settle() {
 	for path := range w.pending {
 		name, err := filepath.Rel(w.dir, path)
@@ -169,7 +167,7 @@ func (w *Watcher) settle() {
 		if isSource(name) {
 			w.look(name)
 		}
-		for inside := range w.known { // a folder that has gone, or has taken another's place
+		for inside := range w.known { // of a folder that was removed or replaced
 			if isBelow(inside, name) {
 				w.look(inside)
 			}
@@ -178,7 +176,7 @@ func (w *Watcher) settle() {
 	clear(w.pending)
 }
 
-// look compares one file with what is known of it.
+// look compares one file with its last report.
 func (w *Watcher) look(name string) {
 	before, was := w.known[name]
 	text, err := os.ReadFile(filepath.Join(w.dir, name))
@@ -192,13 +190,13 @@ func (w *Watcher) look(name string) {
 	}
 }
 
-// isSource tells whether a file below the folder is one of those that a reload is for.
+// isSource tells whether a change of this file is a reason to reload.
 func isSource(name string) bool {
 	base := filepath.Base(name)
 	switch {
 	case name == filepath.Join(".cog", "openapi_schema.json"):
 		return true
-	case strings.HasPrefix(base, "."): // editors' own, such as .#run.py
+	case strings.HasPrefix(base, "."): // an editor's, like .#run.py
 		return false
 	case filepath.Ext(base) == ".py", base == "cog.yaml", base == "pyproject.toml":
 		return true
@@ -206,7 +204,7 @@ func isSource(name string) bool {
 	return strings.HasPrefix(base, "requirements") && filepath.Ext(base) == ".txt"
 }
 
-// ignored tells whether a folder holds nothing that a model's author edits.
+// ignored tells whether a folder holds no files that a model's author edits.
 func ignored(path string) bool {
 	switch base := filepath.Base(path); {
 	case base == "__pycache__", base == "node_modules", base == "site-packages":

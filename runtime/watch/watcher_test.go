@@ -65,7 +65,7 @@ func (w *watched) want(names ...string) {
 		select {
 		case list := <-w.Changes():
 			got = append(got, list...)
-		case <-time.After(await.Patience):
+		case <-time.After(await.Timeout):
 			w.t.Fatalf("reported were %q, want %q", got, names)
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"pinion/runtime/predict"
 )
 
-// item is an event that is to be delivered.
+// item is an event to deliver.
 type item struct {
 	event  predict.Events // one of them
 	record predict.Record
-	cost   int64 // bytes that were charged for it
+	cost   int64 // bytes charged for it
 }
 
-// eventName is the event's name in the contract.
+// eventName returns the event's name in the contract.
 func eventName(e predict.Events) string {
 	switch e {
 	case predict.OnStart:
@@ -33,34 +33,33 @@ func eventName(e predict.Events) string {
 
 // delivery is the webhook of one prediction. It is a predict.Observer.
 //
-// What is to be delivered stands in three places, in the order of its age: queue, logs, completed. Every state holds
-// all text that was logged until then, so a newer state supersedes logs; outputs and start are not superseded unless
-// they are too many.
+// Pending events are in three fields, the oldest first: queue, logs, completed. Every record has all text logged until
+// then, so a newer event supersedes logs. Outputs are superseded only when there are too many.
 type delivery struct {
 	sender     *Sender
 	prediction *predict.Prediction
 	target     *url.URL
-	wake       chan struct{} // one token: look again
+	wake       chan struct{} // one token: there is a new event
 
 	mu        sync.Mutex
 	queue     []item // start and outputs
-	logs      item   // the newest; its event is 0 while there is none
-	completed item   // alike
-	logged    int    // bytes of logs in the newest state of an EventLog
-	held      int64  // bytes that count as held since the prediction has ended
+	logs      item   // the newest; event 0: none
+	completed item   // event 0: none
+	logged    int    // bytes of logs in the record of the last EventLog
+	reserved  int64  // bytes reserved since the prediction's end
 	begun     bool   // start was queued
 	over      bool   // the prediction has ended
 	ended     time.Time
-	running   bool // there is a goroutine
+	running   bool // run is running
 
-	// The goroutine's own.
+	// Used only by run.
 	lastLogs time.Time // when logs were last sent
 	warned   bool      // a failure was logged
 }
 
-// Observe takes an event in. It is called with the prediction's lock held.
+// Observe enters an event. It is called with the prediction's lock held.
 func (d *delivery) Observe(rec predict.Record, e predict.Event) {
-	rec.Input = nil // shown to nobody but who asks for it
+	rec.Input = nil // not sent in webhooks
 	want := d.prediction.Request.WebhookEvents
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,7 +68,7 @@ func (d *delivery) Observe(rec predict.Record, e predict.Event) {
 	}
 	switch e.Kind {
 	case predict.EventStart:
-		if want&predict.OnStart == 0 || d.begun { // it begins twice when its first worker dies early
+		if want&predict.OnStart == 0 || d.begun {
 			return
 		}
 		d.begun = true
@@ -97,7 +96,7 @@ func (d *delivery) Observe(rec predict.Record, e predict.Event) {
 		d.running = true
 		d.sender.count(1, 0)
 		go d.run()
-	case e.Kind != predict.EventLog: // which does not shorten the wait for its turn
+	case e.Kind != predict.EventLog: // logs wait for Throttle
 		select {
 		case d.wake <- struct{}{}:
 		default:
@@ -110,7 +109,7 @@ func (d *delivery) push(it item) {
 	last := len(d.queue) - 1
 	if last+1 < d.sender.o.MaxPending {
 		it.cost = recordCost
-		if last < 0 || !sameMemory(d.queue[last].record.Output, it.record.Output) { // as a record grows its memory moves
+		if last < 0 || !sameMemory(d.queue[last].record.Output, it.record.Output) { // a growing output moves
 			it.cost += int64(cap(it.record.Output))
 		}
 		if d.sender.o.Memory.Take(it.cost, it.cost) {
@@ -126,13 +125,13 @@ func (d *delivery) push(it item) {
 	}
 }
 
-// recordCost is about how many bytes a record takes that waits, beside what it shares with the prediction.
+// recordCost is about how many bytes a waiting record takes, besides what it shares with the prediction.
 const recordCost = 512
 
-// sameMemory tells whether two slices begin at the same place.
+// sameMemory reports whether two slices begin at the same address.
 func sameMemory(a, b []byte) bool { return cap(a) > 0 && cap(b) > 0 && &a[:1][0] == &b[:1][0] }
 
-// supersedeLogs takes logs back that are not delivered yet. Called with the lock held.
+// supersedeLogs drops the pending logs. Called with the lock held.
 func (d *delivery) supersedeLogs() {
 	if d.logs.event != 0 {
 		d.sender.o.OnDelivery(eventName(predict.OnLogs), Dropped)
@@ -140,28 +139,28 @@ func (d *delivery) supersedeLogs() {
 	}
 }
 
-// end takes the last event in. Called with the lock held.
+// end enters the last event. Called with the lock held.
 func (d *delivery) end(rec predict.Record, want predict.Events) {
 	d.over, d.ended = true, d.sender.now()
 	d.sender.count(0, 1)
-	if d.held = d.prediction.Held(); !d.sender.admit(d.held) {
-		d.held = 0
+	if d.reserved = d.prediction.Charged(); !d.sender.reserve(d.reserved) {
+		d.reserved = 0
 		d.completed = item{event: predict.OnCompleted, record: predict.Record{}}
 		d.clear()
-		go d.complain(predict.OnCompleted, 0, memory.ErrFull) // writing a log line may block
+		go d.logFailure(predict.OnCompleted, 0, memory.ErrFull) // a log line may block
 		return
 	}
 	switch {
 	case want&predict.OnCompleted != 0:
 		d.supersedeLogs()
 		d.completed = item{event: predict.OnCompleted, record: rec}
-	case want&predict.OnLogs != 0 && len(rec.Logs) > d.logged: // text that came with the answer itself
+	case want&predict.OnLogs != 0 && len(rec.Logs) > d.logged: // text that came with the answer
 		d.supersedeLogs()
 		d.logs = item{event: predict.OnLogs, record: rec}
 	}
 }
 
-// run delivers until there is nothing left.
+// run delivers until no event is pending.
 func (d *delivery) run() {
 	s := d.sender
 	for {
@@ -178,7 +177,7 @@ func (d *delivery) run() {
 	}
 }
 
-// next takes what is due out of its place, or tells how long to wait for it. Neither: there is nothing.
+// next removes and returns the next event, or says how long to wait for it. Neither: no event is pending.
 func (d *delivery) next() (it item, wait time.Duration) {
 	s := d.sender
 	d.mu.Lock()
@@ -208,7 +207,7 @@ func (d *delivery) next() (it item, wait time.Duration) {
 	return it, 0
 }
 
-// clear drops all that waits. Called with the lock held.
+// clear drops all pending events. Called with the lock held.
 func (d *delivery) clear() {
 	for _, it := range append(d.queue, d.logs, d.completed) {
 		if it.event != 0 {
@@ -219,7 +218,7 @@ func (d *delivery) clear() {
 	d.queue, d.logs, d.completed = nil, item{}, item{}
 }
 
-// shorten drops the queue but for its newest state, and that too where completed is to come. Called with the lock held.
+// shorten drops the queue except its newest event, and that too if completed is pending. Called with the lock held.
 func (d *delivery) shorten() {
 	keep := 1
 	if d.completed.event != 0 {
@@ -233,7 +232,7 @@ func (d *delivery) shorten() {
 	}
 }
 
-// finish ends the goroutine unless something came meanwhile, and lets the prediction go after its end.
+// finish ends the goroutine unless there is a new event. After the prediction's end it releases the prediction.
 func (d *delivery) finish() bool {
 	d.mu.Lock()
 	if len(d.queue) > 0 || d.logs.event != 0 || d.completed.event != 0 {
@@ -241,30 +240,30 @@ func (d *delivery) finish() bool {
 		return false
 	}
 	d.running = false
-	over, held := d.over, d.held
+	over, reserved := d.over, d.reserved
 	d.mu.Unlock()
 	if !over {
 		d.sender.count(-1, 0)
 		return true
 	}
 	d.prediction.Release()
-	d.sender.dismiss(held)
+	d.sender.unreserve(reserved)
 	d.sender.count(-1, -1)
 	return true
 }
 
-// deliver sends one event and tells how that ended.
+// deliver sends one event, and reports the outcome.
 func (d *delivery) deliver(it item) {
 	s := d.sender
 	retries := 0
-	if it.event == predict.OnCompleted && s.keep(d.held) {
-		defer s.unkeep(d.held)
+	if it.event == predict.OnCompleted && s.reserveRetry(d.reserved) {
+		defer s.unreserveRetry(d.reserved)
 		retries = s.o.Retries
 	}
 	err := s.post(d, &it.record)
 	tries := 1
-	for ; err != nil && tries <= retries && passing(err); tries++ {
-		s.o.Logger.Debug("webhook will be told again", "prediction_id", predict.Clip(d.prediction.ID()), "receiver", origin(d.target), "error", shown(err))
+	for ; err != nil && tries <= retries && temporary(err); tries++ {
+		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(d.prediction.ID()), "receiver", origin(d.target), "error", shown(err))
 		s.sleep(s.ctx, s.backoff(tries, err), nil)
 		if s.ctx.Err() != nil {
 			err = context.Cause(s.ctx)
@@ -277,17 +276,17 @@ func (d *delivery) deliver(it item) {
 		return
 	}
 	if errors.Is(err, ErrTimeout) {
-		// Each output that waits would cost a receiver that does not answer its whole timeout.
+		// Each further output would wait for the whole timeout of a receiver that does not answer.
 		d.mu.Lock()
 		d.shorten()
 		d.mu.Unlock()
 	}
-	d.complain(it.event, tries, err)
+	d.logFailure(it.event, tries, err)
 	s.o.OnDelivery(eventName(it.event), Failed)
 }
 
-// complain logs a failure: aloud where completed is lost, and for the first of a prediction's others.
-func (d *delivery) complain(event predict.Events, tries int, err error) {
+// logFailure logs a failed event: completed as an error, the first of a prediction's others as a warning.
+func (d *delivery) logFailure(event predict.Events, tries int, err error) {
 	log := d.sender.o.Logger.Debug
 	switch {
 	case event == predict.OnCompleted:
@@ -299,7 +298,7 @@ func (d *delivery) complain(event predict.Events, tries int, err error) {
 	log("webhook was not told", "prediction_id", predict.Clip(d.prediction.ID()), "event", eventName(event), "receiver", origin(d.target), "tries", tries, "error", shown(err))
 }
 
-// backoff is how long to wait after the given number of tries, the last of which ended with err.
+// backoff returns how long to wait after that many tries, the last of which ended with err.
 func (s *Sender) backoff(tries int, err error) time.Duration {
 	wait := s.o.Backoff
 	for range tries - 1 {

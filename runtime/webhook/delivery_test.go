@@ -10,8 +10,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// told is a hook in short: its status, output and logs.
-func told(h hook) string {
+// brief returns a hook in short: its status, output and logs.
+func brief(h hook) string {
 	return fmt.Sprintf("%s %s %q", h.Body.Status, h.Body.Output, h.Body.Logs)
 }
 
@@ -19,14 +19,14 @@ func equal(t *testing.T, got []hook, want ...string) {
 	t.Helper()
 	var short []string
 	for _, h := range got {
-		short = append(short, told(h))
+		short = append(short, brief(h))
 	}
 	if strings.Join(short, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(short, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestOrder holds that each event is told with the state of its moment, in order, completed last.
+// TestOrder holds that each event is sent with its state, in order, completed last.
 func TestOrder(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, outcomes := newSender(t, Options{})
@@ -36,7 +36,7 @@ func TestOrder(t *testing.T) {
 		p.Output(fmt.Appendf(nil, `{"n":%d}`, i))
 	}
 	p.yielded()
-	p.gone(t)
+	p.wantReleased(t)
 	drain(t, s)
 	want := []string{`processing  ""`}
 	list := ""
@@ -56,7 +56,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestReturned holds what is told of a prediction that returns.
+// TestReturned holds what is sent of a prediction that returns.
 func TestReturned(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{})
@@ -82,7 +82,7 @@ func TestFallsBack(t *testing.T) {
 	hooks := r.rest()
 	equal(t, hooks, `processing  ""`, `failed  ""`)
 	if hooks[0].Body.Input != nil {
-		t.Error("the input is told")
+		t.Error("the input is sent")
 	}
 }
 
@@ -104,7 +104,7 @@ func TestFilters(t *testing.T) {
 		p.Metric([]byte(`{"name":"x","value":1,"mode":"replace"}`))
 		p.Output([]byte("2"))
 		p.yielded()
-		p.gone(t)
+		p.wantReleased(t)
 		drain(t, s)
 		equal(t, r.rest(), want...)
 	}
@@ -139,13 +139,13 @@ func TestThrottle(t *testing.T) {
 		} else {
 			equal(t, []hook{r.next(t)}, `succeeded 1 "abbbcd"`)
 		}
-		p.gone(t)
+		p.wantReleased(t)
 		drain(t, s)
 		equal(t, r.rest())
 	}
 }
 
-// TestLogsWithTheAnswer holds that text that comes only with the end is told too.
+// TestLogsWithTheAnswer holds that text that comes only with the end is sent too.
 func TestLogsWithTheAnswer(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{Throttle: -1})
@@ -155,7 +155,7 @@ func TestLogsWithTheAnswer(t *testing.T) {
 	equal(t, []hook{r.next(t)}, `processing  "a"`)
 	p.End(predict.Result{Status: predict.Failed, Error: "x", Logs: []byte("b")}, time.Now())
 	p.Release()
-	p.gone(t)
+	p.wantReleased(t)
 	equal(t, r.rest(), `failed  "ab"`)
 }
 
@@ -232,7 +232,7 @@ func TestBoundedQueue(t *testing.T) {
 	open()
 	drain(t, s)
 	hooks := r.rest()
-	if len(hooks) != 5 || told(hooks[1]) != `processing [1] ""` || told(hooks[2]) != `processing [1,1] ""` || len(hooks[3].Body.Output) != 20_001 || hooks[4].Body.Status != "succeeded" {
+	if len(hooks) != 5 || brief(hooks[1]) != `processing [1] ""` || brief(hooks[2]) != `processing [1,1] ""` || len(hooks[3].Body.Output) != 20_001 || hooks[4].Body.Status != "succeeded" {
 		t.Errorf("%d hooks: %.1000v", len(hooks), hooks)
 	}
 }
@@ -251,7 +251,7 @@ func TestGoroutineOnlyWhileNeeded(t *testing.T) {
 	p.log("a")
 	equal(t, []hook{r.next(t)}, `processing  "a"`)
 	p.succeed("1")
-	p.gone(t)
+	p.wantReleased(t)
 }
 
 // TestNoWebhook holds that a prediction without one is left alone.
@@ -267,7 +267,7 @@ func TestNoWebhook(t *testing.T) {
 		p := attach(t, s, request)
 		p.Begin(time.Now())
 		p.succeed("1")
-		p.gone(t)
+		p.wantReleased(t)
 	}
 	drain(t, s)
 	if strings.Count(log.String(), "not an http or https URL") != 3 || strings.Contains(log.String(), "secret") {

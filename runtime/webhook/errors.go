@@ -20,16 +20,16 @@ var (
 	ErrTimeout = errors.New("the receiver did not answer in time")
 	// ErrURL: not an http or https URL.
 	ErrURL = errors.New("not an http or https URL")
-	// ErrRedirect: the receiver redirected too often, or to what is no http or https URL.
+	// ErrRedirect: the receiver redirected too often, or to a URL that is not http or https.
 	ErrRedirect = errors.New("the receiver's redirect cannot be followed")
 	// ErrPrivate: Options.DenyPrivate is set and the address is not a public one.
 	ErrPrivate = publicnet.ErrPrivate
 )
 
-// StatusError is an answer by which an event was not taken in.
+// StatusError is an answer with which the receiver refused an event.
 type StatusError struct {
 	Code       int
-	RetryAfter time.Duration // what the receiver asked for; 0: nothing
+	RetryAfter time.Duration // 0: none
 }
 
 func (e *StatusError) Error() string {
@@ -40,11 +40,11 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// passing tells whether another try may succeed where one ended with err.
-func passing(err error) bool {
+// temporary reports whether a retry may succeed after err.
+func temporary(err error) bool {
 	var status *StatusError
 	if !errors.As(err, &status) {
-		// All else is the network's.
+		// All others are network errors.
 		return !errors.Is(err, ErrClosed) && !errors.Is(err, ErrURL) && !errors.Is(err, ErrRedirect) && !errors.Is(err, ErrPrivate)
 	}
 	switch status.Code {
@@ -55,8 +55,7 @@ func passing(err error) bool {
 	return false
 }
 
-// plain is an error of net/http without the URL that it may hold, and with the reason of ctx's end where
-// that is what it comes from.
+// plain returns an error of net/http without its URL, or the cause of ctx's end.
 func plain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -71,8 +70,8 @@ func plain(ctx context.Context, err error) error {
 	return publicnet.Reason(err)
 }
 
-// origin is what a log may say of a URL.
+// origin returns the part of a URL that a log may show.
 func origin(u *url.URL) string { return predict.Clip(u.Scheme + "://" + u.Host) }
 
-// shown is an error for the log: net repeats the host, which a client chose.
+// shown clips an error for the log: it may have the host, which a client chose.
 func shown(err error) string { return predict.Clip(err.Error()) }

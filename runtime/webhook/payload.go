@@ -5,21 +5,21 @@ import (
 	"sync"
 )
 
-// payload is the body of one request: parts, one after the other. The transport may go on reading after RoundTrip
-// has returned, and the parts may be memory that is unmapped then; detach takes them away.
+// payload is the body of one request, in parts. The transport may read after RoundTrip has returned, when the parts may be
+// unmapped: detach prevents that.
 type payload struct {
-	mu    sync.Mutex
-	parts [3][]byte
-	gone  bool
+	mu       sync.Mutex
+	parts    [3][]byte
+	detached bool
 }
 
-// open begins to read from the start.
+// open returns a reader from the start.
 func (p *payload) open() *payloadReader { return &payloadReader{from: p} }
 
-// detach ends all reading. No part is looked at after it has returned.
+// detach ends all reading. No part is read after it has returned.
 func (p *payload) detach() {
 	p.mu.Lock()
-	p.gone, p.parts = true, [3][]byte{}
+	p.detached, p.parts = true, [3][]byte{}
 	p.mu.Unlock()
 }
 
@@ -33,7 +33,7 @@ func (r *payloadReader) Read(to []byte) (int, error) {
 	p := r.from
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.gone {
+	if p.detached {
 		return 0, io.ErrClosedPipe
 	}
 	for ; r.part < len(p.parts); r.part, r.at = r.part+1, 0 {
@@ -46,5 +46,5 @@ func (r *payloadReader) Read(to []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Close has nothing to do: the transport may still open the payload again.
+// Close does nothing: the transport may open the payload again.
 func (r *payloadReader) Close() error { return nil }

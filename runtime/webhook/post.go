@@ -13,12 +13,12 @@ import (
 	"pinion/runtime/predict"
 )
 
-// post tries once to deliver a record: it follows redirects, within Options.Timeout in all.
+// post tries once to deliver a record. It follows redirects, and takes Options.Timeout at most.
 func (s *Sender) post(d *delivery, rec *predict.Record) error {
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.o.Timeout, ErrTimeout)
 	defer cancel()
 	parts := s.render(rec)
-	made := int64(cap(parts[0]) + cap(parts[2])) // logs, mostly; the output is the record's own
+	made := int64(cap(parts[0]) + cap(parts[2])) // mostly logs; the output is not copied
 	if !s.o.Memory.Take(made, made) {
 		return memory.ErrFull
 	}
@@ -35,14 +35,14 @@ func (s *Sender) post(d *delivery, rec *predict.Record) error {
 	}
 }
 
-// render makes the body. The output, which may be large, is not copied.
+// render returns the body. It does not copy the output, which may be large.
 func (s *Sender) render(rec *predict.Record) [3][]byte {
 	head := s.encoder.AppendHead(make([]byte, 0, 256), rec)
 	tail := s.encoder.AppendTail(make([]byte, 0, 512+len(rec.Logs)+len(rec.Metrics)), rec)
 	return [3][]byte{head, rec.Output, tail}
 }
 
-// exchange makes one request. It returns where that is redirected to, or nil.
+// exchange makes one request. It returns the target of a redirect, or nil.
 func (s *Sender) exchange(ctx context.Context, d *delivery, target *url.URL, parts [3][]byte) (next *url.URL, err error) {
 	sent := &payload{parts: parts}
 	defer sent.detach()
@@ -51,7 +51,7 @@ func (s *Sender) exchange(ctx context.Context, d *delivery, target *url.URL, par
 		return nil, ErrURL
 	}
 	request.ContentLength = int64(len(parts[0]) + len(parts[1]) + len(parts[2]))
-	request.GetBody = func() (io.ReadCloser, error) { return sent.open(), nil } // for a connection found dead
+	request.GetBody = func() (io.ReadCloser, error) { return sent.open(), nil } // for a retry after a dead connection
 	s.address(request, d, target)
 	response, err := s.transport.RoundTrip(request)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Sender) address(request *http.Request, d *delivery, target *url.URL) {
 	setTrace(header, "traceparent", d.prediction.Request.TraceParent)
 	setTrace(header, "tracestate", d.prediction.Request.TraceState)
 	setTrace(header, "X-Request-Id", d.prediction.Request.RequestID)
-	// Whoever answers with a redirect must not be able to send the token elsewhere.
+	// A redirect must not send the token to another host.
 	trusted := target.Hostname() == d.target.Hostname() && (target.Scheme == d.target.Scheme || target.Scheme == "https")
 	switch {
 	case s.o.AuthToken != "" && trusted:
@@ -92,14 +92,14 @@ func (s *Sender) address(request *http.Request, d *delivery, target *url.URL) {
 	}
 }
 
-// setTrace passes a header of the prediction's request on, unless net/http would refuse the whole delivery for it.
+// setTrace forwards a header of the prediction's request, unless net/http would refuse the whole delivery for it.
 func setTrace(header http.Header, name, value string) {
 	if value != "" && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
 		header.Set(name, value)
 	}
 }
 
-// retryAfter is the wait that a Retry-After header asks for: seconds, or a date.
+// retryAfter reads a Retry-After header: seconds, or a date.
 func retryAfter(header string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -110,14 +110,14 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return 0
 }
 
-// maxAnswer is how much of an answer's body is read, in bytes, and maxAnswerTime for how long, so that its connection
-// can be used again. Its text means nothing.
+// maxAnswer and maxAnswerTime bound how much of an answer's body is read, so that its connection can be reused. Its text is
+// ignored.
 const (
 	maxAnswer     = 4 << 10
 	maxAnswerTime = time.Second
 )
 
-// discard ends an answer.
+// discard reads the rest of an answer and closes it.
 func discard(response *http.Response) {
 	timer := time.AfterFunc(maxAnswerTime, func() { _ = response.Body.Close() })
 	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer)

@@ -32,7 +32,7 @@ func end(t *testing.T, s *Sender, webhook string) {
 	t.Helper()
 	p := attach(t, s, predict.Request{Webhook: webhook, WebhookEvents: completed})
 	p.succeed("1")
-	p.gone(t)
+	p.wantReleased(t)
 	drain(t, s)
 }
 
@@ -72,8 +72,8 @@ func TestRetries(t *testing.T) {
 		t.Errorf("%d tries", len(hooks))
 	}
 	for _, h := range hooks {
-		if told(h) != `succeeded 1 ""` {
-			t.Errorf("a try is %s", told(h))
+		if brief(h) != `succeeded 1 ""` {
+			t.Errorf("a try is %s", brief(h))
 		}
 	}
 	want := "[100ms 200ms 400ms 800ms 1.6s 3.2s 6.4s 12.8s 25.6s 51.2s 1m42.4s 2m0s]"
@@ -149,7 +149,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestConnectionErrors are retried: nobody there at first, and connections closed without an answer.
+// TestConnectionErrors are retried: no receiver at first, and connections closed without an answer.
 func TestConnectionErrors(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -226,7 +226,7 @@ func TestRedirects(t *testing.T) {
 			}
 			all := append(here, there...)
 			for _, h := range all {
-				if h.Method != http.MethodPost || told(h) != `succeeded 1 ""` {
+				if h.Method != http.MethodPost || brief(h) != `succeeded 1 ""` {
 					t.Errorf("a request is %s %s", h.Method, h.Raw)
 				}
 			}
@@ -302,8 +302,8 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 }
 
-// TestPayloadIsLetGo holds that no part is read after detach, by whoever still reads.
-func TestPayloadIsLetGo(t *testing.T) {
+// TestPayloadIsDetached holds that no part is read after detach, by a reader that is still open.
+func TestPayloadIsDetached(t *testing.T) {
 	p := &payload{parts: [3][]byte{[]byte("ab"), nil, []byte("cd")}}
 	for range 2 { // it can be sent again
 		if all, err := io.ReadAll(p.open()); err != nil || string(all) != "abcd" {

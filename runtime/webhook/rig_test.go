@@ -88,7 +88,7 @@ func (r *receiver) rest() (all []hook) {
 	}
 }
 
-// outcomes counts what OnDelivery is told.
+// outcomes counts the calls of OnDelivery.
 type outcomes struct {
 	mu sync.Mutex
 	by map[string]int
@@ -110,14 +110,14 @@ func (o *outcomes) String() string {
 }
 
 // newSender makes a sender that the test's end closes. log gets all that it logs.
-func newSender(t *testing.T, o Options) (s *Sender, log *journal, told *outcomes) {
+func newSender(t *testing.T, o Options) (s *Sender, log *journal, counts *outcomes) {
 	t.Helper()
-	log, told = &journal{}, &outcomes{}
+	log, counts = &journal{}, &outcomes{}
 	o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	o.OnDelivery = told.add
+	o.OnDelivery = counts.add
 	s = New(o)
 	t.Cleanup(s.Close)
-	return s, log, told
+	return s, log, counts
 }
 
 // journal is a log that can be read while it is written.
@@ -178,7 +178,7 @@ func drain(t *testing.T, s *Sender) {
 }
 
 // gone waits until p let go of what it held.
-func (p *subject) gone(t *testing.T) {
+func (p *subject) wantReleased(t *testing.T) {
 	t.Helper()
 	select {
 	case <-p.released:

@@ -21,49 +21,47 @@ import (
 type Options struct {
 	// AuthToken is sent as `Authorization: Bearer`. Default: none.
 	AuthToken string
-	// UserAgent is what deliveries call themselves. Default: "pinion".
+	// UserAgent is the User-Agent of deliveries. Default: "pinion".
 	UserAgent string
 	// Throttle is the least time between two deliveries of logs of one prediction; negative: none.
 	// Default: 500 ms.
 	Throttle time.Duration
-	// Timeout is how long one try may take. It is also how long after the end of a prediction outputs
-	// may still be delivered before completed supersedes those that wait. Default: 30 s.
+	// Timeout bounds one try. It is also how long after a prediction's end outputs are still delivered; then completed
+	// supersedes them. Default: 30 s.
 	Timeout time.Duration
-	// Retries is how often completed is tried again; negative: never. Default: 12.
+	// Retries is how often completed is retried; negative: never. Default: 12.
 	Retries int
-	// Backoff is the wait before the first retry; each further one is twice as long, up to
-	// MaxBackoff. A Retry-After that asks for more is honoured up to MaxBackoff. Defaults: 100 ms, and 2 min,
-	// with which twelve retries take five and a half minutes at least.
+	// Backoff is the wait before the first retry. It doubles with each retry, up to MaxBackoff. A longer Retry-After is
+	// respected, up to MaxBackoff. Defaults: 100 ms and 2 min, so that twelve retries take at least 5.5 min.
 	Backoff, MaxBackoff time.Duration
 	// MaxRedirects is how many redirects one try may follow; negative: none. Default: 5.
 	MaxRedirects int
 	// MaxPending is how many outputs of one prediction may wait. Default: 256.
 	MaxPending int
-	// MaxRetries and MaxRetryBytes bound the predictions, and the bytes that are held for them, that may wait for
-	// another try of completed; beyond them it is tried once. Defaults: 10 000, a quarter of Memory.
+	// MaxRetries and MaxRetryBytes bound the predictions that wait for a retry of completed, and their memory; beyond them
+	// completed is tried once. Defaults: 10 000, a quarter of Memory.
 	MaxRetries    int
 	MaxRetryBytes int64
-	// DenyPrivate refuses to connect to addresses that are not public, whatever name or redirect led there. Proxies from the
-	// environment are then not used, for the check would see only their address.
+	// DenyPrivate refuses connections to addresses that are not public, after redirects too. Proxies from the environment are
+	// then not used, because the check would only see their address.
 	DenyPrivate bool
-	// MaxHeldBytes bounds what is held for ended predictions that have something to deliver, beyond which nothing more of
-	// them is delivered. Default: half of Memory.
-	MaxHeldBytes int64
-	// Memory is what is charged for deliveries beside what their predictions are charged for; nil: there is no limit.
+	// MaxPendingBytes bounds the memory of ended predictions with pending events; the events of further ones are dropped.
+	// Default: half of Memory.
+	MaxPendingBytes int64
+	// Memory is the budget for deliveries, besides the charges of their predictions; nil: no limit.
 	Memory *memory.Budget
-	// OnDelivery, if set, is told how each delivery ended: the event by its name ("completed"), and
-	// Delivered, Failed or Dropped. It may be called with a prediction's lock held: it must not block, nor call
-	// one.
+	// OnDelivery, if set, receives the outcome of each delivery: the event's name ("completed"), and Delivered, Failed or
+	// Dropped. It may be called with a prediction's lock held: it must not block or call a prediction.
 	OnDelivery func(event, outcome string)
-	// Logger is told of deliveries that failed. Default: none.
+	// Logger logs failed deliveries. Default: none.
 	Logger *slog.Logger
 }
 
 // The outcomes of a delivery.
 const (
-	Delivered = "delivered" // the receiver took it in
-	Failed    = "failed"    // it did not, and it will not be asked again
-	Dropped   = "dropped"   // it was not asked: a newer state took its place, or the sender was closed
+	Delivered = "delivered" // the receiver accepted it
+	Failed    = "failed"    // the receiver did not accept it, and it is not retried
+	Dropped   = "dropped"   // not sent: a newer event superseded it, or the sender was closed
 )
 
 func (o Options) withDefaults() Options {
@@ -80,7 +78,7 @@ func (o Options) withDefaults() Options {
 	o.MaxPending = max(1, cmp.Or(o.MaxPending, 256))
 	o.MaxRetries = cmp.Or(o.MaxRetries, 10_000)
 	o.MaxRetryBytes = cmp.Or(o.MaxRetryBytes, o.Memory.Quarter())
-	o.MaxHeldBytes = cmp.Or(o.MaxHeldBytes, 2*o.Memory.Quarter())
+	o.MaxPendingBytes = cmp.Or(o.MaxPendingBytes, 2*o.Memory.Quarter())
 	if o.OnDelivery == nil {
 		o.OnDelivery = func(string, string) {}
 	}
@@ -97,20 +95,20 @@ type Sender struct {
 	encoder   predict.Encoder
 	ctx       context.Context // ends with Close
 	cancel    context.CancelCauseFunc
-	// Tests put their own in place of these.
+	// Tests replace these.
 	now   func() time.Time
 	sleep func(ctx context.Context, d time.Duration, wake <-chan struct{})
 
-	mu      sync.Mutex
-	running int           // deliveries that have a goroutine
-	ended   int           // those of them whose prediction has ended
-	retries int           // those that may be tried again
-	bytes   int64         // that are held for those
-	held    int64         // bytes that are held for all of ended
-	changed chan struct{} // closed at the next fall of running or ended, where somebody waits
+	mu         sync.Mutex
+	running    int           // deliveries with a goroutine
+	ended      int           // those whose prediction has ended
+	retries    int           // those that may be retried
+	retryBytes int64         // of retries
+	reserved   int64         // bytes of ended
+	changed    chan struct{} // closed when running or ended falls; nil: no caller waits
 }
 
-// New makes a sender.
+// New returns a sender.
 func New(o Options) *Sender {
 	o = o.withDefaults()
 	s := &Sender{o: o, transport: newTransport(o.DenyPrivate), now: time.Now, sleep: sleep}
@@ -118,8 +116,8 @@ func New(o Options) *Sender {
 	return s
 }
 
-// newTransport makes the connections of a sender. One receiver may have many predictions' deliveries
-// at once, and if it hangs they must not eat up the process's descriptors.
+// newTransport returns the transport of a sender. It bounds the connections to a host, so that a receiver that hangs does not
+// exhaust the process's descriptors.
 func newTransport(denied bool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	proxy := http.ProxyFromEnvironment
@@ -133,8 +131,8 @@ func newTransport(denied bool) *http.Transport {
 		MaxConnsPerHost:     1024,
 		MaxIdleConnsPerHost: 256,
 		MaxIdleConns:        1024,
-		// Most events are tried once, so they had better not meet a connection that the receiver is just
-		// closing; servers keep idle ones for 5 s and more.
+		// Most events are tried once, so they must not meet a connection that the receiver is about to close. Servers keep
+		// idle ones for 5 s or more.
 		IdleConnTimeout:        2 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
 		ForceAttemptHTTP2:      true,
@@ -142,9 +140,8 @@ func newTransport(denied bool) *http.Transport {
 	}
 }
 
-// Attach has p's webhook told of its events and holds p until that is done. Call it before p is carried out,
-// and only where that is certain: p's end releases it. A request without a webhook, or one that filters every
-// event out, costs nothing.
+// Attach delivers p's events to its webhook, and holds p until that is done. Call it before p runs, and only if p will run:
+// p's end releases the hold. A request without a webhook, or whose filter excludes all events, costs nothing.
 func (s *Sender) Attach(p *predict.Prediction) {
 	if p.Request.Webhook == "" || p.Request.WebhookEvents&predict.AllEvents == 0 {
 		return
@@ -153,15 +150,15 @@ func (s *Sender) Attach(p *predict.Prediction) {
 	if err == nil {
 		err = sendable(target)
 	}
-	if err != nil { // httpd checks it; its text may hold anything
-		s.o.Logger.Warn("webhook cannot be told", "prediction_id", predict.Clip(p.ID()), "error", ErrURL)
+	if err != nil { // httpd has checked it; the log must not show it
+		s.o.Logger.Warn("cannot deliver webhook events", "prediction_id", predict.Clip(p.ID()), "error", ErrURL)
 		return
 	}
 	p.Hold()
 	p.Watch(&delivery{sender: s, prediction: p, target: target, wake: make(chan struct{}, 1)})
 }
 
-// sendable tells why nothing can be sent to u.
+// sendable returns an error if nothing can be sent to u.
 func sendable(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return ErrURL
@@ -169,8 +166,7 @@ func sendable(u *url.URL) error {
 	return nil
 }
 
-// Drain waits until everything is delivered, or given up, of the predictions that have ended. It returns what
-// ended ctx before that.
+// Drain waits until the events of ended predictions are delivered or dropped. If ctx ends first it returns its cause.
 func (s *Sender) Drain(ctx context.Context) error {
 	if err := s.wait(ctx, func() int { return s.ended }); err != nil {
 		return fmt.Errorf("deliver webhooks: %w", err)
@@ -178,14 +174,14 @@ func (s *Sender) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Close ends all deliveries, and those of predictions that end later before they begin.
+// Close ends all deliveries. Events of predictions that end later are dropped.
 func (s *Sender) Close() {
 	s.cancel(ErrClosed)
-	_ = s.wait(context.Background(), func() int { return s.running }) // whose goroutines end at once
+	_ = s.wait(context.Background(), func() int { return s.running })
 	s.transport.CloseIdleConnections()
 }
 
-// wait returns when count is zero, or ctx at its end.
+// wait returns when count is zero, or when ctx ends.
 func (s *Sender) wait(ctx context.Context, count func() int) error {
 	for {
 		s.mu.Lock()
@@ -206,7 +202,7 @@ func (s *Sender) wait(ctx context.Context, count func() int) error {
 	}
 }
 
-// count adds to the numbers of deliveries that run, and of those of ended predictions.
+// count adds to running and ended.
 func (s *Sender) count(running, ended int) {
 	s.mu.Lock()
 	s.running += running
@@ -218,46 +214,45 @@ func (s *Sender) count(running, ended int) {
 	s.mu.Unlock()
 }
 
-// admit counts in what is held for a prediction that has ended; false: it is too much. A lone one is never too large.
-func (s *Sender) admit(size int64) bool {
+// reserve reserves memory for an ended prediction; false: it is too much. A single one is never too large.
+func (s *Sender) reserve(size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held > 0 && s.held+size > s.o.MaxHeldBytes {
+	if s.reserved > 0 && s.reserved+size > s.o.MaxPendingBytes {
 		return false
 	}
-	s.held += size
+	s.reserved += size
 	return true
 }
 
-// dismiss is the end of admit.
-func (s *Sender) dismiss(size int64) {
+// unreserve undoes reserve.
+func (s *Sender) unreserve(size int64) {
 	s.mu.Lock()
-	s.held -= size
+	s.reserved -= size
 	s.mu.Unlock()
 }
 
-// keep counts a record in that may have to wait for another try; false: there are too many. A lone one is never
-// too large.
-func (s *Sender) keep(size int64) bool {
+// reserveRetry reserves a record that may wait for a retry; false: there are too many. A single one is never too large.
+func (s *Sender) reserveRetry(size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.retries >= s.o.MaxRetries || s.retries > 0 && s.bytes+size > s.o.MaxRetryBytes {
+	if s.retries >= s.o.MaxRetries || s.retries > 0 && s.retryBytes+size > s.o.MaxRetryBytes {
 		return false
 	}
 	s.retries++
-	s.bytes += size
+	s.retryBytes += size
 	return true
 }
 
-// unkeep is the end of keep.
-func (s *Sender) unkeep(size int64) {
+// unreserveRetry undoes reserveRetry.
+func (s *Sender) unreserveRetry(size int64) {
 	s.mu.Lock()
 	s.retries--
-	s.bytes -= size
+	s.retryBytes -= size
 	s.mu.Unlock()
 }
 
-// sleep returns after d, at a token of wake, or at the end of ctx.
+// sleep returns after d, at a token of wake, or when ctx ends.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

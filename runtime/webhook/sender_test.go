@@ -16,7 +16,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// TestHangingReceiver holds that one that does not answer delays nobody else, not even others at the same host.
+// TestHangingReceiver holds that a receiver that does not answer delays no other, not even at the same host.
 func TestHangingReceiver(t *testing.T) {
 	handler, entered, open := gate(t)
 	hanging := newReceiver(t, func(w http.ResponseWriter, r *http.Request) {
@@ -39,14 +39,14 @@ func TestHangingReceiver(t *testing.T) {
 	for _, webhook := range []string{other.URL, hanging.URL + "/"} {
 		p := attach(t, s, predict.Request{Webhook: webhook, WebhookEvents: completed})
 		p.succeed("1")
-		p.gone(t)
+		p.wantReleased(t)
 	}
 	if got := outcomes.String(); got != "[completed delivered:2]" {
 		t.Errorf("outcomes %s", got)
 	}
 	open()
 	for _, p := range all {
-		p.gone(t)
+		p.wantReleased(t)
 	}
 	if got := outcomes.String(); got != "[completed delivered:2 start delivered:300]" {
 		t.Errorf("outcomes %s", got)
@@ -133,7 +133,7 @@ func TestDrain(t *testing.T) {
 	}
 	open()
 	drained.Wait()
-	p.gone(t)
+	p.wantReleased(t)
 	equal(t, r.rest(), `succeeded 1 ""`)
 	idle.succeed("2")
 	drain(t, s)
@@ -153,11 +153,11 @@ func TestClose(t *testing.T) {
 	refused := attach(t, s, predict.Request{ID: "refused", Webhook: "http://127.0.0.1:1/", WebhookEvents: completed})
 	refused.succeed("1") // which waits for its next try, sooner or later
 	s.Close()
-	hanging.gone(t)
-	refused.gone(t)
+	hanging.wantReleased(t)
+	refused.wantReleased(t)
 	later.Begin(time.Now())
 	later.succeed("1")
-	later.gone(t)
+	later.wantReleased(t)
 	drain(t, s)
 	if got := outcomes.String(); !strings.Contains(got, "start failed:1") || !strings.Contains(got, "completed ") || strings.Contains(got, "delivered") || strings.Contains(log.String(), "secret") {
 		t.Errorf("outcomes %s, logged %s", got, log)
@@ -168,38 +168,38 @@ func TestClose(t *testing.T) {
 // TestRetryBudget holds that no more predictions than allowed wait for another try, in number and in bytes.
 func TestRetryBudget(t *testing.T) {
 	s, _, _ := newSender(t, Options{MaxRetries: 3, MaxRetryBytes: 100})
-	if !s.keep(1000) {
+	if !s.reserveRetry(1000) {
 		t.Error("a lone record is too large")
 	}
-	if s.keep(1) {
+	if s.reserveRetry(1) {
 		t.Error("there is room in bytes")
 	}
-	s.unkeep(1000)
+	s.unreserveRetry(1000)
 	for i := range 5 {
-		if got, want := s.keep(10), i < 3; got != want {
+		if got, want := s.reserveRetry(10), i < 3; got != want {
 			t.Errorf("the record number %d has room: %v", i, got)
 		}
 	}
 	for range 3 {
-		s.unkeep(10)
+		s.unreserveRetry(10)
 	}
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	s, _, outcomes := newSender(t, Options{MaxRetries: 1, Retries: 2})
 	newClock(s, true)
-	if !s.keep(1) {
+	if !s.reserveRetry(1) {
 		t.Fatal("no room")
 	}
 	end(t, s, r.URL)
 	if n := len(r.rest()); n != 1 || outcomes.String() != "[completed failed:1]" {
 		t.Errorf("%d tries, outcomes %s", n, outcomes)
 	}
-	s.unkeep(1)
+	s.unreserveRetry(1)
 	end(t, s, r.URL)
 	if n := len(r.rest()); n != 3 {
 		t.Errorf("%d tries with room", n)
 	}
-	if s.retries != 0 || s.bytes != 0 {
-		t.Errorf("%d retries, %d bytes are left", s.retries, s.bytes)
+	if s.retries != 0 || s.retryBytes != 0 {
+		t.Errorf("%d retries, %d bytes are left", s.retries, s.retryBytes)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestMany(t *testing.T) {
 		}
 		w.Header().Set("Taken", "1")
 	})
-	s, _, told := newSender(t, Options{Backoff: time.Millisecond, Throttle: time.Millisecond})
+	s, _, outcomes := newSender(t, Options{Backoff: time.Millisecond, Throttle: time.Millisecond})
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
@@ -224,18 +224,18 @@ func TestMany(t *testing.T) {
 				p.Output([]byte("1"))
 			}
 			p.yielded()
-			p.gone(t)
+			p.wantReleased(t)
 		})
 	}
 	all.Wait()
 	drain(t, s)
-	if !strings.Contains(told.String(), "completed delivered:100 ") || strings.Contains(told.String(), "completed failed") {
-		t.Errorf("outcomes %s", told)
+	if !strings.Contains(outcomes.String(), "completed delivered:100 ") || strings.Contains(outcomes.String(), "completed failed") {
+		t.Errorf("outcomes %s", outcomes)
 	}
 	ended := map[string]bool{}
 	for _, h := range r.rest() {
 		if ended[h.Body.ID] && h.Body.Status != "succeeded" {
-			t.Errorf("%s was told %s after its end", h.Body.ID, h.Body.Status)
+			t.Errorf("%s got %s after its end", h.Body.ID, h.Body.Status)
 		}
 		ended[h.Body.ID] = ended[h.Body.ID] || h.Body.Status == "succeeded"
 	}
@@ -244,7 +244,7 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestDenyPrivate: a receiver on this machine gets nothing, whatever name it has, nothing is tried again, and the log names
+// TestDenyPrivate: a receiver on this machine gets nothing under any name, nothing is tried again, and the log names
 // no address.
 func TestDenyPrivate(t *testing.T) {
 	r := newReceiver(t, nil)
@@ -268,7 +268,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	handler, entered, open := gate(t)
 	r := newReceiver(t, handler)
 	b := memory.New(16 << 20)
-	s, log, outcomes := newSender(t, Options{Memory: b, MaxHeldBytes: 3 << 20})
+	s, log, outcomes := newSender(t, Options{Memory: b, MaxPendingBytes: 3 << 20})
 	item := bytes.Repeat([]byte("1"), 100_000)
 	var all []*subject
 	for range 2 {
@@ -276,7 +276,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 			predict.Options{Memory: b}), make(chan struct{})}
 		p.OnRelease(func() { close(p.released) })
 		s.Attach(p.Prediction)
-		if !p.Take() {
+		if !p.Reserve() {
 			t.Fatal("no room")
 		}
 		p.Begin(time.Now())
@@ -289,13 +289,13 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	if used := b.Stats().Used; used < 2*2_000_000 || used > 16<<20 {
 		t.Errorf("%d bytes are charged", used)
 	}
-	all[0].Afford(2 << 20)
-	all[1].Afford(2 << 20)
+	all[0].Charge(2 << 20)
+	all[1].Charge(2 << 20)
 	all[0].yielded()
 	all[1].yielded() // too much beside the other
 	open()
 	for _, p := range all {
-		p.gone(t)
+		p.wantReleased(t)
 	}
 	drain(t, s)
 	if n := strings.Count(log.String(), "memory budget is used up"); n != 1 {
@@ -304,7 +304,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	if got := outcomes.String(); !strings.Contains(got, "completed delivered:1") || !strings.Contains(got, "completed dropped:1") {
 		t.Errorf("outcomes are %s", got)
 	}
-	if used := b.Stats().Used; used != 0 || s.held != 0 {
-		t.Errorf("%d bytes stay, %d are held", used, s.held)
+	if used := b.Stats().Used; used != 0 || s.reserved != 0 {
+		t.Errorf("%d bytes stay, %d are reserved", used, s.reserved)
 	}
 }

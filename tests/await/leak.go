@@ -8,7 +8,7 @@ import (
 
 // NoLeak fails the test where it ends with more descriptors or goroutines than it has now. What else must be gone by
 // then is looked at by the functions, in their order, when those are.
-func NoLeak(t testing.TB, gone ...func()) {
+func NoLeak(t testing.TB, checks ...func()) {
 	t.Helper()
 	r, w, err := os.Pipe() // Go's poller opens descriptors of its own with the first that it watches
 	if err != nil {
@@ -21,7 +21,7 @@ func NoLeak(t testing.TB, gone ...func()) {
 		Eventually(t, "the goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
 		Eventually(t, "the descriptors are closed", func() bool { return len(descriptors(t)) <= fds },
 			func() any { return descriptors(t) })
-		for _, look := range gone {
+		for _, look := range checks {
 			look()
 		}
 	})

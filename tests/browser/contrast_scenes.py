@@ -41,7 +41,7 @@ CONTRAST = """() => {
 
 
 def contrast(look: Look) -> None:
-    """Text and edges have the contrast of WCAG AA, light and dark, whatever is shown."""
+    """Text and edges have the contrast of WCAG AA, light and dark, in every state."""
     look.refusals = [422]
     for scheme in ("light", "dark"):
         look.page.emulate_media(color_scheme=scheme)

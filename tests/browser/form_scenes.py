@@ -46,7 +46,7 @@ def form(look: Look) -> None:
     expect(look.page.locator("#metrics")).to_contain_text("tokens")
     expect(look.output).to_contain_text('scheduler: "Euler"')
     assert not any("12345" in code for code in look.codes().values()), "the secret is in the code"
-    look.tell(output=want, environment={"TOKEN": "12345"})
+    look.report(output=want, environment={"TOKEN": "12345"})
     look.page.get_by_role("button", name="Reset").click()
     expect(look.input("prompt")).to_have_value("")
     expect(look.input("steps")).to_have_value("20")
@@ -91,7 +91,7 @@ def late(look: Look) -> None:
 
 
 def unset(look: Look) -> None:
-    """A setup that failed is told with its traceback and its logs."""
+    """A setup that failed is shown with its traceback and its logs."""
     look.load()
     expect(look.page.locator("#health-text")).to_contain_text("SETUP_FAILED")
     expect(look.page.locator("#state")).to_have_text("The model's setup failed")
@@ -122,7 +122,7 @@ def token(look: Look) -> None:
     look.run()
     look.ends("succeeded")
     assert not any("the-token" in code for code in look.codes().values()), "the token is in the code"
-    look.tell(look.answer()["output"], environment={"PINION_TOKEN": "the-token-of-the-page"})
+    look.report(look.answer()["output"], environment={"PINION_TOKEN": "the-token-of-the-page"})
     look.page.reload()
     expect(look.input("prompt")).to_be_visible()
     expect(ask).to_have_count(0)
@@ -195,7 +195,7 @@ def labels(look: Look) -> None:
         expect(look.page.locator(f"label[for=in-{name}]")).to_have_text(name)
 
 
-def kept(look: Look) -> None:
+def stored(look: Look) -> None:
     """A reload leaves the inputs as they are, but for secrets."""
     look.load()
     look.input("prompt").fill("a cat")
@@ -225,7 +225,7 @@ def kept(look: Look) -> None:
     expect(look.input("prompt")).to_have_value("")
 
 
-def kept_files(look: Look) -> None:
+def stored_files(look: Look) -> None:
     """A reload keeps small files, forgets large ones, and the page works on."""
     look.load()
     with tempfile.TemporaryDirectory() as folder:
@@ -258,7 +258,7 @@ def example(look: Look) -> None:
     look.ends("succeeded")
     output = look.answer()["output"]
     assert output == "a red fox, 7: " + content.decode(), output
-    look.tell(output, {"image.txt": content})
+    look.report(output, {"image.txt": content})
 
 
 def examples(look: Look) -> None:

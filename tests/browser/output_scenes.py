@@ -19,7 +19,7 @@ def stream(look: Look) -> None:
     look.opens()
     look.ends("succeeded")
     expect(look.output).to_have_text("word0 word1 word2 word3 word4 ", use_inner_text=False)
-    look.tell(output="word0 word1 word2 word3 word4 ")
+    look.report(output="word0 word1 word2 word3 word4 ")
     look.input("n").fill("20000")
     look.run()
     look.ends("succeeded")
@@ -56,7 +56,7 @@ def stop(look: Look) -> None:
 
 
 def queue(look: Look) -> None:
-    """Who waits is told the place in the queue."""
+    """A waiting prediction shows its place in the queue."""
     look.page.request.post(look.url + "/predictions", data={"id": "first", "input": {}}, headers={"Prefer": "respond-async"})
     look.load()
     look.run()
@@ -186,7 +186,7 @@ def mixed(look: Look) -> None:
     look.ends("succeeded")
     output = look.answer()["output"]
     assert output["others"] == ["b", "d"] and output["image"] == list(PNG) and output["token"] == 11, output
-    look.tell(output, files, {"TOKEN": "it's $TOKEN"})
+    look.report(output, files, {"TOKEN": "it's $TOKEN"})
 
 
 def awkward(look: Look) -> None:
@@ -201,7 +201,7 @@ def awkward(look: Look) -> None:
     look.ends("succeeded")
     output = look.answer()["output"]
     assert output["bytes"] == [0, 255], output
-    look.tell(output, {"in put.bin": b"\x00\xff"})
+    look.report(output, {"in put.bin": b"\x00\xff"})
     look.input("seed").fill("18446744073709551615")
     look.run()
     expect(look.output).to_contain_text("seed: 18446744073709551615")

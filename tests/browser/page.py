@@ -69,7 +69,7 @@ class Look:
     def codes(self) -> dict[str, str]:
         return {name.lower(): self.code(name) for name in ("curl", "Python", "JavaScript")}
 
-    def tell(self, output, files: dict[str, bytes] | None = None, environment: dict[str, str] | None = None) -> None:
+    def report(self, output, files: dict[str, bytes] | None = None, environment: dict[str, str] | None = None) -> None:
         """Tell the test the code that the page shows, what it needs, and what the page got."""
         encoded = {name: base64.b64encode(content).decode() for name, content in (files or {}).items()}
         print(json.dumps({**self.codes(), "output": output, "files": encoded, "environment": environment or {}}))

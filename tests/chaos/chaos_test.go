@@ -32,13 +32,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// defaultSeed is that of the runs that nobody asked another of.
+// defaultSeed is for runs without PINION_CHAOS_SEED.
 const defaultSeed = 6
 
 // roundSize is how many faults lie between two looks of the checker.
 const roundSize = 60
 
 func TestChaos(t *testing.T) {
+	harness.Full(t)
 	seed := uint64(setting(t, "PINION_CHAOS_SEED", defaultSeed))
 	for _, sc := range []scene{
 		{name: "one", model: "Plain", slots: 1, workers: 1, faults: harness.Soak(1500, 24)},
@@ -47,12 +48,12 @@ func TestChaos(t *testing.T) {
 		{name: "task streams", model: "TaskStream", slots: 4, workers: 2, streams: true, faults: harness.Soak(1500, 26)},
 		// A slot of these has up to `batch` predictions: a worker's death may set back that many in each slot, and may
 		// cost one.
-		{name: "rides", model: "Batched", slots: 1, workers: 2, batch: 8, faults: harness.Soak(1500, 23)},
-		{name: "task rides", model: "BatchedTasks", slots: 1, workers: 2, batch: 8, faults: harness.Soak(1500, 14)},
-		{name: "rides around", model: "Around", slots: 1, workers: 2, batch: 8, around: true, faults: harness.Soak(1500, 16)},
+		{name: "batch", model: "Batched", slots: 1, workers: 2, batch: 8, faults: harness.Soak(1500, 23)},
+		{name: "task batch", model: "BatchedTasks", slots: 1, workers: 2, batch: 8, faults: harness.Soak(1500, 14)},
+		{name: "batch stages", model: "Around", slots: 1, workers: 2, batch: 8, around: true, faults: harness.Soak(1500, 16)},
 	} {
 		t.Run(sc.name, func(t *testing.T) {
-			t.Parallel() // most of the time somebody waits for a worker
+			t.Parallel() // most of the time a client waits for a worker
 			t.Logf("seed %d", seed)
 			g := newRig(t, sc, seed)
 			before := g.measure() // idle: later on there are goroutines that wait 10 s for another connection

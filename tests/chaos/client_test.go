@@ -16,7 +16,7 @@ import (
 )
 
 // patience is when a client gives up: what it waits for will never come.
-const patience = 60 * time.Second
+const timeout = 60 * time.Second
 
 // pause lies between two looks.
 const pause = 5 * time.Millisecond
@@ -30,7 +30,7 @@ func (g *rig) carryOut(q request, waitsForHook bool) {
 		g.mu.Unlock()
 	}
 	if q.leave > 0 {
-		g.visit(q)
+		g.sendAndLeave(q)
 		return
 	}
 	a := g.send(q)
@@ -75,7 +75,7 @@ func (g *rig) send(q request) harness.Answer {
 			return a
 		}
 	}
-	g.note(told("answer", q.id, a.Code, a.Prediction))
+	g.note(observed("answer", q.id, a.Code, a.Prediction))
 	return a
 }
 
@@ -89,8 +89,8 @@ func completed(stream []byte) (p harness.Prediction, err error) {
 	return p, json.Unmarshal(line, &p)
 }
 
-// visit sends one on a connection of its own, and leaves.
-func (g *rig) visit(q request) {
+// sendAndLeave sends one on its own connection, and disconnects.
+func (g *rig) sendAndLeave(q request) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(g.s.Address, "http://"))
 	if err != nil {
 		g.note(entry{What: "broken", ID: q.id, Error: err.Error()})
@@ -121,7 +121,7 @@ func (g *rig) lookBack(id string) {
 	g.unresolved = append(g.unresolved, id)
 }
 
-// await asks for a prediction until it has ended, and notes what it is told at last.
+// await asks for a prediction until it has ended, and notes the last answer.
 func (g *rig) await(id string) {
 	var a harness.Answer
 	err := until(func() bool {
@@ -135,20 +135,20 @@ func (g *rig) await(id string) {
 		g.note(entry{What: "broken", ID: id, Error: "it does not end: " + err.Error()})
 		return
 	}
-	g.note(told("look", id, a.Code, a.Prediction))
+	g.note(observed("look", id, a.Code, a.Prediction))
 }
 
 func over(status string) bool {
 	return status == "succeeded" || status == "failed" || status == "canceled"
 }
 
-var errPatience = errors.New("it was waited for long enough")
+var errTimeout = errors.New("it was waited for long enough")
 
 // until waits for a state, on any goroutine.
 func until(reached func() bool) error {
-	for end := time.Now().Add(patience); !reached(); time.Sleep(pause) {
+	for end := time.Now().Add(timeout); !reached(); time.Sleep(pause) {
 		if time.Now().After(end) {
-			return errPatience
+			return errTimeout
 		}
 	}
 	return nil

@@ -1,16 +1,16 @@
 // Package chaos lets everything go wrong at once: a server with a real Python under load, whose workers are killed,
 // stopped, robbed of their descriptors and of their memory and made to write rubbish, whose disk is full, whose webhooks
-// are stuck, whose clients leave, whose clock jumps, whose log nobody reads, whose binary and whose run folder are removed, and
-// which is told to reload. What cannot be had where it runs, a file
-// system, a control group and a clock of its own, is left out, and the log says so. PINION_SOAK=1 asks for 10 500 faults,
+// are stuck, whose clients leave, whose clock jumps, whose log is not read, whose binary and whose run folder are removed, and
+// which reloads. What cannot be had where it runs, a file
+// system, a control group and its own clock, is left out, and the log says so. PINION_SOAK=1 asks for 10 500 faults,
 // PINION_CHAOS_FAULTS for so many in each scene, PINION_CHAOS_SEED for those of another run, and PINION_CHAOS_KEEP names a
 // folder for what the checker saw where it complains. The seed decides about each request and each fault; what meets what
 // is the machine's matter.
 //
-// Half of the scenes have a model that takes predictions together: there one that rode with a worker's murderer is to
-// succeed on its second ride.
+// Half of the scenes have a model that takes predictions together: there an item whose batch lost its worker is to
+// succeed when it is tried again.
 //
-// The clients judge nothing. They write a journal of what they asked for and were told, the model writes a ledger, and
+// The clients decide nothing. They write a journal of what they asked for and got, the model writes a ledger, and
 // the program in the folder checker, which imports nothing of the server or of this package, says from the two
 // whether every promise was kept.
 //

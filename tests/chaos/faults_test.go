@@ -47,7 +47,7 @@ func (g *rig) faults() []fault {
 	if g.freezes {
 		list = append(list, fault{"freeze", harness.Soak(1, 1), (*rig).freeze})
 	}
-	if g.batch == 0 { // a batch with a file that is gone would raise, though nobody in it was to
+	if g.batch == 0 { // a batch with a missing file would raise, though no item was to
 		list = append(list, fault{"run folder removed", 3, (*rig).removeRunFolder})
 	}
 	if g.slots > 1 { // of one slot a loop that is blocked is a slow prediction
@@ -83,7 +83,7 @@ func (g *rig) stop(r *rand.Rand, _ string) {
 		if until(func() bool { return !g.has(pid) }) != nil {
 			g.complain("worker %d is stopped, and not replaced", pid)
 		}
-		g.mend(pid)
+		g.resume(pid)
 	})
 }
 
@@ -97,7 +97,7 @@ func (g *rig) pauseWorker(r *rand.Rand, _ string) {
 	g.background.Go(func() {
 		time.Sleep(length) // this is the fault
 		_ = syscall.Kill(pid, syscall.SIGCONT)
-		g.mend(pid)
+		g.resume(pid)
 	})
 }
 
@@ -117,14 +117,14 @@ func (g *rig) halt(r *rand.Rand) int {
 	}
 	g.harm(pid, "stopped")
 	if syscall.Kill(pid, syscall.SIGSTOP) != nil {
-		g.mend(pid)
+		g.resume(pid)
 		return 0
 	}
 	return pid
 }
 
 // mend notes that what was stopped goes on, or has been replaced.
-func (g *rig) mend(pid int) {
+func (g *rig) resume(pid int) {
 	g.journal.note(entry{What: "mended", PID: pid})
 	g.mu.Lock()
 	defer g.mu.Unlock()

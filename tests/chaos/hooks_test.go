@@ -65,7 +65,7 @@ func (h *hooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refused[id]++
 	}
 	h.mu.Unlock()
-	e := told("hook", id, 0, p)
+	e := observed("hook", id, 0, p)
 	e.Taken = !refuse
 	h.journal(e) // before the answer, or the next delivery could be noted first
 	switch {

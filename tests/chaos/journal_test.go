@@ -26,7 +26,7 @@ type entry struct {
 	Hook   bool            `json:"hook,omitempty"`
 	File   bool            `json:"file,omitempty"`
 	Key    int             `json:"key,omitempty"`
-	Ride   int             `json:"ride,omitempty"`
+	Batch  int             `json:"batch,omitempty"`
 	Wait   float64         `json:"wait,omitempty"`
 	Took   *float64        `json:"took,omitempty"`
 	Code   int             `json:"code,omitempty"`
@@ -44,11 +44,11 @@ type entry struct {
 // longOutput is from how many bytes on an output is not kept, but for its head.
 const longOutput, headLength = 4096, 200
 
-// told makes an entry of what the server said of a prediction.
-func told(what, id string, code int, p harness.Prediction) entry {
+// observed makes an entry of what the server said of a prediction.
+func observed(what, id string, code int, p harness.Prediction) entry {
 	e := entry{What: what, ID: id, Code: code, Status: p.Status, Error: p.Error, Logs: p.Logs, Length: len(p.Output)}
 	if size, ok := p.Metrics["batch_size"].(float64); ok {
-		e.Ride = int(size)
+		e.Batch = int(size)
 	}
 	if took, ok := p.Metrics["predict_time"].(float64); ok {
 		e.Took = &took

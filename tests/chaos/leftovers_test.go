@@ -93,34 +93,34 @@ func (g *rig) measure() (m measures) {
 // open, come with the first request of their kind; fasthttp's wait 10 s for another connection, for which the short run
 // has no time; a thread that once waited in the kernel stays, put aside.
 const (
-	slackDescriptors = 2
-	slackGoroutines  = 4
-	slackThreads     = 12
-	slackWaiting     = 2 // the thread that asks for events, and the one that has just answered
+	extraDescriptors = 2
+	extraGoroutines  = 4
+	extraThreads     = 12
+	extraWaiting     = 2 // the thread that asks for events, and the one that has just answered
 )
 
 // slackMemory is how much the front may have grown: what it keeps of ended predictions, and its collector's breathing.
-const slackMemory = 192 << 20
+const extraMemory = 192 << 20
 
 // nothingIsLeft fails unless the server is as it was.
 func (g *rig) nothingIsLeft(before measures) {
 	g.t.Helper()
 	var m measures
-	more := slackGoroutines + harness.Soak(0, 2*width)
+	more := extraGoroutines + harness.Soak(0, 2*width)
 	err := until(func() bool {
 		m = g.measure()
-		return m.descriptors <= before.descriptors+slackDescriptors && m.goroutines <= before.goroutines+more && m.pages <= before.pages &&
-			m.processes <= before.processes && m.zombies == 0 && slices.Equal(m.files, before.files) && len(m.waiting) <= len(before.waiting)+slackWaiting
+		return m.descriptors <= before.descriptors+extraDescriptors && m.goroutines <= before.goroutines+more && m.pages <= before.pages &&
+			m.processes <= before.processes && m.zombies == 0 && slices.Equal(m.files, before.files) && len(m.waiting) <= len(before.waiting)+extraWaiting
 	})
 	g.t.Logf("before %+v", before)
 	g.t.Logf("after  %+v", m)
 	if err != nil {
 		g.t.Errorf("something is left: %+v, and before it was %+v", m, before)
 	}
-	if m.threads > before.threads+slackThreads {
+	if m.threads > before.threads+extraThreads {
 		g.t.Errorf("the front has %d threads, and had %d", m.threads, before.threads)
 	}
-	if m.resident > before.resident+slackMemory && !harness.Sanitized(g.t) {
+	if m.resident > before.resident+extraMemory && !harness.Sanitized(g.t) {
 		g.t.Errorf("the front has %d MiB, and had %d", m.resident>>20, before.resident>>20)
 	}
 }

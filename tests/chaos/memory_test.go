@@ -20,7 +20,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// hoarder makes as much as it is told to.
+// hoarder makes as much as its input asks for.
 const hoarder = `
 from typing import Iterator
 from cog import BaseRunner, current_scope, streaming
@@ -39,13 +39,14 @@ class Runner(BaseRunner):
 // The memory of the scene, in bytes: the group's, and by how much the front may be larger at the end than at its start.
 const (
 	scarce      = 256 << 20
-	slackAtRest = 10 << 20
+	extraAtRest = 10 << 20
 )
 
 // TestChaosOfMemory: large bodies, streams, logs, errors and webhooks come at once to a server in a small control group, some
 // clients leave in the middle, receivers fail, workers are killed. Nothing but the worker may die of it; each request has an answer that
 // the documents know; and when all is over the front is as small as it was.
 func TestChaosOfMemory(t *testing.T) {
+	harness.Full(t)
 	t.Parallel()
 	seed := uint64(setting(t, "PINION_CHAOS_SEED", defaultSeed))
 	t.Logf("seed %d", seed)
@@ -90,7 +91,7 @@ func TestChaosOfMemory(t *testing.T) {
 		t.Errorf("%+v", h.Memory)
 	}
 	harness.Eventually(t, "the front is as small as it was", func() bool {
-		return harness.Sanitized(t) || harness.Resident(t, s.PID) < before+slackAtRest
+		return harness.Sanitized(t) || harness.Resident(t, s.PID) < before+extraAtRest
 	})
 }
 

@@ -18,7 +18,7 @@ type request struct {
 	file            bool
 	leave           int // the client leaves: 1 at once, n after it has read n-2 bytes of the answer; 0: never
 	cancel          bool
-	key             int // they ride together only where it is equal
+	key             int // a batch has one
 }
 
 // source is the random numbers of one part of a round.
@@ -76,18 +76,18 @@ func (g *rig) newRequest(round, client, n int) request {
 		q.do = "raise"
 	}
 	if g.batch > 0 {
-		g.ride(&q, r)
+		g.batched(&q, r)
 	}
 	return q
 }
 
-// ride makes it one for a model that takes several together.
-func (g *rig) ride(q *request, r *rand.Rand) {
+// batched makes it one for a model that takes several together.
+func (g *rig) batched(q *request, r *rand.Rand) {
 	ways := []string{"raise", "raise", "refuse"}
 	if g.around {
 		ways = append(ways, "before", "after")
 	} else if r.IntN(4) == 0 {
-		q.key = 1 // which nobody else has most of the time
+		q.key = 1 // a key that is rarely shared
 	}
 	if q.do == "raise" {
 		q.do = ways[r.IntN(len(ways))]

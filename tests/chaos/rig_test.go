@@ -21,7 +21,7 @@ type scene struct {
 	name, model    string
 	slots, workers int
 	streams        bool
-	batch          int  // how many ride together; 0: nobody does
+	batch          int  // the largest batch; 0: there are none
 	around         bool // with preprocess and postprocess
 	faults         int
 }
@@ -35,7 +35,7 @@ type rig struct {
 	folder  string // of the journal
 	ownDisk bool
 	clocked bool   // what the processes take for the time of day can be set
-	limited bool   // the server has a memory limit of its own
+	limited bool   // the server has its own memory limit
 	freezes bool   // processes can be frozen
 	binary  string // that the server was started from
 	hooks   *hooks
@@ -46,14 +46,14 @@ type rig struct {
 	mu         sync.Mutex
 	good       map[int]bool // workers that had a success, and were not harmed since
 	halted     map[int]bool // workers that are stopped now
-	told       int          // answers
+	observed   int          // answers
 	done       map[string]bool
 	hooked     map[string]bool // ids with a webhook: whether they were taken in
 	unresolved []string        // ids of those whose clients left
 	complaints []string
 }
 
-// width is how many clients ask at once, and wide where they are to ride together.
+// width is how many clients ask at once, and wide where they are to fill batches.
 const width, wide = 8, 20
 
 // inNamespace makes the server's TMPDIR a small file system that goes with its last process.
@@ -95,7 +95,7 @@ func newRig(t *testing.T, sc scene, seed uint64) *rig {
 		t.Log("no file system of its own can be mounted: the disk is never full")
 	}
 	// The kernel, in haste, may end another process beside the one that it should: with one worker, the front. And a
-	// sanitizer needs memory of its own.
+	// sanitizer needs more memory.
 	if sc.workers > 1 && !harness.Sanitized(t) {
 		g.limit(&o)
 	}
@@ -121,7 +121,7 @@ func (sc scene) clients() int {
 	return width
 }
 
-// limit gives the server a memory limit of its own.
+// limit gives the server its own memory limit.
 func (g *rig) limit(o *harness.Options) {
 	if _, enter, ok := harness.MemoryGroup(g.t, memory); ok {
 		o.Wrap, g.limited = append(o.Wrap, enter...), true
@@ -158,7 +158,7 @@ func (g *rig) note(e entry) {
 	g.journal.note(e)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.told++
+	g.observed++
 	g.done[e.ID] = true
 	if _, ok := g.hooked[e.ID]; ok && (e.Code == http.StatusOK || e.Code == http.StatusAccepted) {
 		g.hooked[e.ID] = true
@@ -190,9 +190,9 @@ func (g *rig) harm(pid int, how string) {
 	delete(g.good, pid)
 }
 
-// more waits until the clients were told so many more things.
+// more waits until the clients got so many more answers.
 func (g *rig) more(n int) {
-	count := func() int { g.mu.Lock(); defer g.mu.Unlock(); return g.told }
+	count := func() int { g.mu.Lock(); defer g.mu.Unlock(); return g.observed }
 	target := count() + n
 	if until(func() bool { return count() >= target }) != nil {
 		g.complain("nobody is answered any more")
@@ -207,7 +207,7 @@ func (g *rig) health() (h harness.Health, err error) {
 	return h, json.Unmarshal(a.Body, &h)
 }
 
-// has tells whether a process serves.
+// has reports whether a process serves.
 func (g *rig) has(pid int) bool {
 	h, err := g.health()
 	if err != nil {

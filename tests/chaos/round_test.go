@@ -39,7 +39,7 @@ func (g *rig) round(number int, plan []fault) {
 	clients.Wait()
 	g.background.Wait()
 	g.settle()
-	g.judge(number)
+	g.check(number)
 }
 
 // lookBackAfter is how many requests later a client looks at one that it left: long before the server forgets it.
@@ -74,7 +74,7 @@ func (g *rig) client(round, client int, stop <-chan struct{}) {
 	}
 }
 
-// settle waits until the server rests, and asks for what nobody knows the end of.
+// settle waits until the server rests, and asks for predictions whose end is unknown.
 func (g *rig) settle() {
 	g.t.Helper()
 	var h harness.Health
@@ -92,7 +92,7 @@ func (g *rig) settle() {
 	}
 }
 
-// rests tells whether nothing is going on.
+// rests reports whether nothing is going on.
 func (g *rig) rests(h harness.Health) bool {
 	for _, w := range h.Workers {
 		if w.State != "ready" || w.Successor != "" || w.Busy > 0 {
@@ -102,17 +102,17 @@ func (g *rig) rests(h harness.Health) bool {
 	return len(h.Workers) == g.workers && h.Queue.Length == 0
 }
 
-// judge runs the checker.
-func (g *rig) judge(round int) {
+// check runs the checker.
+func (g *rig) check(round int) {
 	g.t.Helper()
 	g.journal.close(g.t)
 	// A cancel that comes between the making of a coroutine and its first step leaves a warning in other logs.
 	unsent := 0
 	if g.around {
-		unsent = g.batch // of rides that are over, while their items are finished one by one
+		unsent = g.batch // of ended batches, while their items are finished one by one
 	}
 	command := exec.Command(checker, "-slots", strconv.Itoa(g.slots), "-batch", strconv.Itoa(g.batch),
-		"-unsent", strconv.Itoa(unsent), "-swallowed", strconv.Itoa(g.batch), "-strays", "6", g.journal.name, g.ledger())
+		"-unsent", strconv.Itoa(unsent), "-swallowed", strconv.Itoa(g.batch), "-foreign-coroutines", "6", g.journal.name, g.ledger())
 	out, err := command.CombinedOutput()
 	if err != nil || testing.Verbose() {
 		g.t.Logf("round %d of %s, seed %d:\n%s", round, g.name, g.seed, out)

@@ -17,6 +17,7 @@ import (
 // clients wait for it with all sockets full, and for longer than a worker may be silent. When it goes on, everybody is
 // answered what is theirs, and no worker was taken for dead.
 func TestAStoppedFrontWithFullSockets(t *testing.T) {
+	harness.Full(t)
 	t.Parallel()
 	for _, sc := range []scene{
 		{name: "streams", model: "Stream", slots: 1, workers: 2, streams: true},
@@ -30,7 +31,7 @@ func TestAStoppedFrontWithFullSockets(t *testing.T) {
 }
 
 // hangTimeout is how long a worker may be silent, and silence is longer.
-const hangTimeout, silence = "500ms", 900 * time.Millisecond
+const hangTimeout, silence = "1s", 2 * time.Second
 
 func testStoppedFront(t *testing.T, sc scene) {
 	args := []string{"--workers", "2", "--queue", "256", "--hang-timeout", hangTimeout}

@@ -27,7 +27,7 @@ func (g *rig) copyBinary() string {
 	return g.binary
 }
 
-// stopReading has nobody read the server's log for a while.
+// stopReading stops reading the server's log for a while.
 func (g *rig) stopReading(r *rand.Rand, _ string) {
 	defer g.s.StopReading()()
 	g.more(10 + r.IntN(30))
@@ -88,6 +88,6 @@ func (g *rig) freeze(r *rand.Rand, _ string) {
 		if err := thaw(); err != nil {
 			g.complain("worker %d does not end: %v", pid, err)
 		}
-		g.mend(pid)
+		g.resume(pid)
 	})
 }

@@ -11,16 +11,16 @@
 //	> METHOD PATH [HEADER…] [BODY]      a request; a header is Name:value, and a body is JSON unless Content-Type: says
 //	                                    otherwise. @name is the content of a file
 //	< CODE [HEADER…] [[has] BODY]       its answer. A header without a value must not be there
-//	begin NAME METHOD PATH …            a request in the background, on a connection of its own
+//	begin NAME METHOD PATH …            a request in the background, on its own connection
 //	raw NAME BYTES                      bytes on a connection of that name, with the escapes of a Go string
 //	end NAME CODE [HEADER…] [BODY]      the next answer on that connection; `end NAME closed` where the server ends it
 //	event NAME TYPE [has] DATA          the next event of a stream; `event NAME closed` where it ends
 //	leave NAME                          closes the connection, as a client does that goes away
 //	until METHOD PATH CODE [has] BODY   repeats a request until that is the answer
-//	log TEXT                            waits for a line of the server's log, such as what a model printed
+//	log TEXT                            waits for a line of the server's log
 //	gate NAME, open NAME                a named pipe in the model's folder at which the model waits, and its opening
 //	file NAME TEXT                      a file in the model's folder
-//	receiver NAME                       an HTTP server, whose URL is $NAME; it answers 200 unless told otherwise
+//	receiver NAME                       an HTTP server, whose URL is $NAME; it answers 200 by default
 //	reply NAME PATH CODE [HEADER…] [BODY]  how it answers the next request for that path, and, when no more is told, those
 //	                                    after it. Instead of CODE: hang (until `release NAME`), cut (half of the body)
 //	received NAME METHOD PATH [HEADER…] [[has] BODY]  the next request that it got; `received NAME nothing` if none

@@ -26,7 +26,7 @@ func meaning(name string) string {
 	return `[\s\S]*?`
 }
 
-// fits tells whether text is what the pattern says, byte for byte but for its blanks.
+// fits reports whether text is what the pattern says, byte for byte but for its blanks.
 func fits(pattern, text string) bool {
 	var expression strings.Builder
 	expression.WriteString(`\A`)
@@ -40,7 +40,7 @@ func fits(pattern, text string) bool {
 	return regexp.MustCompile(expression.String()).MatchString(text)
 }
 
-// has tells why JSON text does not have all that a pattern names; nil: it has.
+// has says why JSON text does not have all that a pattern names; nil: it has.
 func has(pattern, text string) error {
 	var want, got any
 	if err := decode(pattern, &want); err != nil {

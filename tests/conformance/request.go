@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// channel is a connection of its own.
+// channel is one connection.
 type channel struct {
 	conn    net.Conn
 	reader  *bufio.Reader
@@ -65,7 +65,7 @@ func (s *script) dial() (*channel, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil { // a request that hangs fails its script
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil { // a request that hangs fails its script
 		return nil, err
 	}
 	return &channel{conn: conn, reader: bufio.NewReader(conn)}, nil

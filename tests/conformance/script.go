@@ -29,8 +29,8 @@ type script struct {
 	ts        *testscript.TestScript
 	group     *group
 	server    *harness.Server
-	own       *harness.Options // what start was told
-	ended     bool             // the server was told to end, and it was looked at
+	own       *harness.Options // the arguments of start
+	ended     bool             // the server was to end, and its end was checked
 	seen      int              // lines of the server's log when the script began
 	answer    answer           // of the last >
 	channels  map[string]*channel
@@ -78,7 +78,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 // errUsage: a command has too few arguments.
 var errUsage = errors.New("it wants other arguments: see the package's documentation")
 
-// options reads what serve and start are told.
+// options reads the arguments of serve and start.
 func options(args []string) (harness.Options, error) {
 	var o harness.Options
 	if len(args) == 0 {
@@ -144,17 +144,17 @@ func (s *script) health(args []string) error {
 
 // wait waits for a state, and says what it waited for where that does not come.
 func (s *script) wait(what string, reached func() bool) error {
-	for end := time.Now().Add(patience); !reached(); time.Sleep(pause) {
+	for end := time.Now().Add(timeout); !reached(); time.Sleep(pause) {
 		if time.Now().After(end) {
-			return fmt.Errorf("not within %s: %s", patience, what)
+			return fmt.Errorf("not within %s: %s", timeout, what)
 		}
 	}
 	return nil
 }
 
 const (
-	patience = 40 * time.Second // far more than the slowest machine needs
-	pause    = 2 * time.Millisecond
+	timeout = 40 * time.Second // far more than the slowest machine needs
+	pause   = 2 * time.Millisecond
 )
 
 func (s *script) log(args []string) error {

@@ -11,12 +11,13 @@ import (
 	"testing"
 )
 
-// The variables by which the whole run is told what to test with.
+// The variables that say what to test with.
 const (
 	envBinary       = "PINION_BIN"
 	envPythons      = "PINION_TEST_PYTHONS"
 	envSmokePythons = "PINION_TEST_SMOKE_PYTHONS"
 	envEachOnly     = "PINION_TEST_EACH_PYTHON_ONLY"
+	envFull         = "PINION_TEST_FULL"
 	envSoak         = "PINION_SOAK"
 
 	envCache = "PINION_TEST_CACHE" // of this run alone, from Main to BareEnv
@@ -59,7 +60,7 @@ func Binary(t testing.TB) string {
 	return file
 }
 
-// Sanitized tells whether the binary was built with -race or -asan, which use memory as they please.
+// Sanitized reports whether the binary was built with -race or -asan, which use memory as they please.
 func Sanitized(t testing.TB) bool {
 	t.Helper()
 	info, err := buildinfo.ReadFile(Binary(t))
@@ -72,6 +73,33 @@ func Sanitized(t testing.TB) bool {
 		}
 	}
 	return false
+}
+
+// Full skips a test that ./build.sh test leaves to ./build.sh test-full.
+func Full(t testing.TB) {
+	t.Helper()
+	if os.Getenv(envFull) == "" && os.Getenv(envSoak) == "" {
+		t.Skipf("./build.sh test-full runs it, as %s=1 does", envFull)
+	}
+}
+
+// Tool is a file that ./build.sh test or test-full makes in .cache, or else a program on the PATH. Without any of them the test is skipped.
+func Tool(t testing.TB, made string, programs ...string) string {
+	t.Helper()
+	file, err := filepath.Abs(filepath.Join("..", ".cache", made))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file); err == nil && made != "" {
+		return file
+	}
+	for _, program := range programs {
+		if path, err := exec.LookPath(program); err == nil {
+			return path
+		}
+	}
+	t.Skipf("neither %s nor any of %q is there: ./build.sh test-full makes it where it can", file, programs)
+	return ""
 }
 
 // Soak is full where the long runs are asked for, else quick.

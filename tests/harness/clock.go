@@ -84,7 +84,7 @@ func (v *vdso) change(pid, handle int, memory *os.File) (err error) {
 			err = e
 		}
 	}()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		stopped, within, err := v.look(pid)
 		switch {
 		case err != nil:
@@ -102,10 +102,10 @@ func (v *vdso) change(pid, handle int, memory *os.File) (err error) {
 			}
 		}
 	}
-	return fmt.Errorf("it does not stop within %s", patience)
+	return fmt.Errorf("it does not stop within %s", timeout)
 }
 
-// look tells whether every thread stands still, and whether one of them does so within what is to be written over.
+// look reports whether every thread stands still, and whether one of them does so within what is to be written over.
 func (v *vdso) look(pid int) (stopped, within bool, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil || len(threads) == 0 {

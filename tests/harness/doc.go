@@ -1,7 +1,7 @@
 // Package harness starts the real binary with a real Python, talks to it over HTTP, and sees to it that nothing of it
 // is left behind.
 //
-// It promises: every process that a test's server started has ended when the test has, whatever became of the test;
+// It promises: every process that a test's server started has ended when the test has, also when it failed;
 // a server that left with another exit status than the one asked for, left its run folder, left a process, or wrote
 // something to its log that only a defect writes, fails its test; a test that failed shows the log.
 //

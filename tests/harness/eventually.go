@@ -7,7 +7,7 @@ import (
 )
 
 // patience says when a state that does not come is given up: far beyond what the slowest machine needs.
-const patience = 60 * time.Second
+const timeout = 60 * time.Second
 
 // pause lies between two looks at a state.
 const pause = 5 * time.Millisecond
@@ -21,12 +21,12 @@ func Eventually(t testing.TB, what string, reached func() bool) {
 }
 
 func until(reached func() bool) error {
-	for end := time.Now().Add(patience); ; time.Sleep(pause) {
+	for end := time.Now().Add(timeout); ; time.Sleep(pause) {
 		if reached() {
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("not within %s", patience)
+			return fmt.Errorf("not within %s", timeout)
 		}
 	}
 }

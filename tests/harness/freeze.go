@@ -35,7 +35,7 @@ func Freeze(pid int) (thaw func() error, err error) {
 	})
 }
 
-// CanFreeze tells whether processes can be frozen here.
+// CanFreeze reports whether processes can be frozen here.
 func CanFreeze() bool {
 	probe := filepath.Join("/sys/fs/cgroup/freezer", fmt.Sprintf("pinion-probe-%d", os.Getpid()))
 	if os.Mkdir(probe, 0o700) != nil {

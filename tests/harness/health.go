@@ -41,7 +41,7 @@ type Health struct {
 	Preload *Preload `json:"preload"`
 }
 
-// Preload is what health says of the template.
+// Preload is what health says of the preload process.
 type Preload struct {
 	State  string `json:"state"`
 	PID    int    `json:"pid"`

@@ -80,7 +80,7 @@ func (l *Log) First(fits func(Line) bool) (Line, bool) {
 	return Line{}, false
 }
 
-// Count tells how many lines have this text.
+// Count returns how many lines have this text.
 func (l *Log) Count(text string) int {
 	n := 0
 	for _, line := range l.Lines() {
@@ -105,7 +105,7 @@ func (l *Log) String() string {
 }
 
 // defect is a line that only a defect of the server writes, or "". interrupted: it was not let finish; garbled: its
-// workers may have said what nobody understands.
+// workers may have said what the front does not understand.
 func (l *Log) defect(interrupted, garbled bool) string {
 	for _, line := range l.Lines() {
 		if line.broken {
@@ -113,10 +113,10 @@ func (l *Log) defect(interrupted, garbled bool) string {
 		}
 		for _, text := range []string{
 			"illegal worker state change", "panic in a request", "cannot take a prediction", "cannot encode an answer",
-			lastWords, "files not removed", "run folder not removed", "it did not leave when asked to",
+			lastMessages, "files not removed", "run folder not removed", "it did not leave when asked to",
 			"the model's schema cannot be used", unfinished,
 		} {
-			if interrupted && text == unfinished || garbled && text == lastWords {
+			if interrupted && text == unfinished || garbled && text == lastMessages {
 				continue
 			}
 			if line.Level != "INFO" && strings.Contains(line.Raw, text) {
@@ -128,6 +128,6 @@ func (l *Log) defect(interrupted, garbled bool) string {
 }
 
 const (
-	unfinished = "connections were closed with requests in flight"
-	lastWords  = "worker's last words"
+	unfinished   = "connections were closed with requests in flight"
+	lastMessages = "the last messages of a worker cannot be used"
 )

@@ -27,7 +27,7 @@ func marked(text string) []int {
 	return pids
 }
 
-// Alive tells whether a process is there; a zombie, which only waits to be reaped, is not.
+// Alive reports whether a process is there; a zombie, which only waits to be reaped, is not.
 func Alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -95,7 +95,7 @@ func Maps(t testing.TB, pid int) string {
 	return string(maps)
 }
 
-// Zombies are the processes below a server that have ended and that nobody has waited for.
+// Zombies are the processes below a server that have ended and were not waited for.
 func Zombies(s *Server) (pids []int) {
 	children := map[int][]int{}
 	dead := map[int]bool{}

@@ -68,11 +68,14 @@ func OldestPython(t testing.TB) Python { t.Helper(); return slices.MinFunc(Pytho
 // NewestPython is the other end.
 func NewestPython(t testing.TB) Python { t.Helper(); return slices.MaxFunc(Pythons(t), byVersion) }
 
-// SmokePythons are the interpreters that serve only one model of each kind: those that PINION_TEST_SMOKE_PYTHONS lists,
-// and those that are tested in full.
+// SmokePythons are the interpreters that serve only one model of each kind: those that PINION_TEST_SMOKE_PYTHONS lists.
+// Without any they are those that are tested in full.
 func SmokePythons(t testing.TB) []Python {
 	t.Helper()
-	return append(usable(os.Getenv(envSmokePythons)), Pythons(t)...)
+	if listed := usable(os.Getenv(envSmokePythons)); len(listed) > 0 {
+		return listed
+	}
+	return Pythons(t)
 }
 
 func byVersion(a, b Python) int { return a.Minor - b.Minor }
@@ -161,7 +164,7 @@ func RunPython(t testing.TB, python, folder string, env []string, arguments ...s
 	return out
 }
 
-// Has tells whether an interpreter has a module.
+// Has reports whether an interpreter has a module.
 func Has(python Python, module string) bool {
 	command := exec.Command(python.Path, "-c", "import "+module)
 	command.Env = BareEnv()

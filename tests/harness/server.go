@@ -192,7 +192,7 @@ func (s *Server) connect() {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		}
 	}
-	s.client = &http.Client{Transport: transport, Timeout: 5 * patience} // a request that hangs fails its test
+	s.client = &http.Client{Transport: transport, Timeout: 5 * timeout} // a request that hangs fails its test
 }
 
 func (s *Server) hasExited() bool {
@@ -228,7 +228,7 @@ func (s *Server) Stop() {
 	s.Ended(0)
 }
 
-// Ended waits for the end of a server that was told to end, and checks its exit code and what it left.
+// Ended waits for the end of a server that is to end, and checks its exit code and what it left.
 func (s *Server) Ended(code int) {
 	s.t.Helper()
 	s.ended = true
@@ -292,7 +292,7 @@ const exitInterrupted = 130
 // shownLog is how much of a log's begin and end a failed test shows.
 const shownLog = 4000
 
-// sweep ends what is left of a server whatever happened, and shows its log where the test failed.
+// sweep ends what is left of a server, and shows its log where the test failed.
 func (s *Server) sweep() {
 	for _, pid := range marked(s.marker) {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may end by itself meanwhile
@@ -309,7 +309,7 @@ func (s *Server) sweep() {
 	}
 }
 
-// serial numbers what must have names of its own.
+// serial numbers what needs a unique name.
 var serial atomic.Int64
 
 // ShortTempDir makes a folder whose path is short enough for the sockets that multiprocessing makes in it.

@@ -25,7 +25,7 @@ const roomSize = 128
 // jumpSize is how long a jump is.
 const jumpSize = 5
 
-// clockNames are the functions that tell the time of day.
+// clockNames are the functions that return the time of day.
 var clockNames = [3]string{"__vdso_clock_gettime", "__vdso_gettimeofday", "__vdso_time"}
 
 // clockCode does the same by a call of the system, and adds the seconds. Where it says 0, 0, 0, 0 comes how far off
@@ -120,7 +120,7 @@ func (v *vdso) code() (text []byte, starts [3]uint64) {
 	return text[:roomSize], starts
 }
 
-// within tells whether what stands there will be written over.
+// within reports whether what stands there will be written over.
 func (v *vdso) within(at uint64) bool {
 	for _, entry := range v.entries {
 		if entry < at && at < entry+jumpSize {

@@ -3,6 +3,7 @@ package instructions
 import (
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -52,11 +53,56 @@ func readRecord(t *testing.T) *record {
 	return r
 }
 
-// of gives the counts of a build; nil where there are none.
-func (r *record) of(build string) map[string]int {
+// nearest returns the recorded build that shares most with this one, and its counts; nil: nothing is recorded.
+func (r *record) nearest(build string) (name string, counts map[string]int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.builds[build]
+	best := math.MinInt
+	for _, candidate := range slices.Sorted(maps.Keys(r.builds)) {
+		if likeness := alike(build, candidate); likeness > best {
+			name, best = candidate, likeness
+		}
+	}
+	return name, r.builds[name]
+}
+
+// alike measures how much two builds share. The minor version of Python counts most: each has an interpreter of its own.
+func alike(a, b string) int {
+	as, bs := strings.Split(a, ","), strings.Split(b, ",")
+	likeness := -100 * max(minorOf(a)-minorOf(b), minorOf(b)-minorOf(a))
+	for i := range min(len(as), len(bs)) {
+		if as[i] == bs[i] {
+			likeness++
+		}
+	}
+	return likeness
+}
+
+func minorOf(build string) int {
+	_, version, _ := strings.Cut(build, ".")
+	minor, _, _ := strings.Cut(version, ".")
+	n, _ := strconv.Atoi(minor)
+	return n
+}
+
+// TestNearestBuild: another compiler's build of the same Python, else the nearest version.
+func TestNearestBuild(t *testing.T) {
+	r := record{builds: map[string]map[string]int{
+		"3.10.13,x86_64,gcc-12.2.0,glibc-2.36,plain,ours-gcc-12.2.0": {"echo": 1},
+		"3.12.1,x86_64,gcc-12.2.0,glibc-2.36,plain,ours-gcc-12.2.0":  {"echo": 2},
+		"3.12.1,x86_64,gcc-12.2.0,glibc-2.36,pgo,ours-gcc-12.2.0":    {"echo": 3},
+	}}
+	for build, want := range map[string]int{
+		"3.10.13,x86_64,gcc-12.2.0,glibc-2.36,plain,ours-gcc-12.2.0": 1,
+		"3.10.2,x86_64,clang-17,glibc-2.39,pgo,ours-gcc-14.1.0":      1,
+		"3.12.9,x86_64,gcc-13.1.0,glibc-2.36,pgo,ours-gcc-13.1.0":    3,
+		"3.14.0,x86_64,gcc-12.2.0,glibc-2.36,plain,ours-gcc-12.2.0":  2,
+		"3.12.1,aarch64,gcc-12.2.0,glibc-2.36,pgo,ours-gcc-12.2.0":   3,
+	} {
+		if _, counts := r.nearest(build); counts["echo"] != want {
+			t.Errorf("%s is compared with %v, want %d", build, counts, want)
+		}
+	}
 }
 
 func (r *record) set(build string, counts map[string]int) {
@@ -72,7 +118,7 @@ func (r *record) write(t *testing.T) {
 	row := func(name string, cells ...any) {
 		fmt.Fprintf(&text, "%-66s", name)
 		for _, cell := range cells {
-			fmt.Fprintf(&text, " %12v", cell)
+			fmt.Fprintf(&text, " %13v", cell)
 		}
 		text.WriteByte('\n')
 	}

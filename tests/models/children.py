@@ -85,11 +85,11 @@ class Runner(BaseRunner):
             worker.join()
         return [sorted(n for n, _ in got.values()), {parent for _, parent in got.values()} == {os.getpid()} or method != "fork"]
 
-    def kept_workers(self, method: str) -> int:
+    def pool_workers(self, method: str) -> int:
         """Workers that stay from one prediction to the next."""
-        if not hasattr(self, "kept"):
-            self.kept = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method))
-        return self.kept.submit(os.getpid).result()
+        if not hasattr(self, "kept_pool"):
+            self.kept_pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method))
+        return self.kept_pool.submit(os.getpid).result()
 
     def manager(self, method: str) -> list:
         with multiprocessing.get_context(method).Manager() as manager:

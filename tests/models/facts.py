@@ -74,7 +74,7 @@ def streams() -> dict:
     }
 
 
-def kept_signals() -> list:
+def saved_signals() -> list:
     """The model's own handlers, for signals that the runtime does not use."""
     import time
 

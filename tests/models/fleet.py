@@ -1,5 +1,6 @@
 """Tells of the process that serves it, and gets into several kinds of trouble."""
 
+import ctypes
 import os
 import signal
 import time
@@ -8,7 +9,7 @@ from cog import BaseRunner
 
 GENERATION = 1  # a test changes it in the file
 
-held = []
+memory = []
 
 
 class Runner(BaseRunner):
@@ -43,7 +44,7 @@ class Runner(BaseRunner):
         time.sleep(1000)
 
     def compute(self) -> None:
-        sum(range(60_000_000))  # in C, with Python's lock held
+        ctypes.PyDLL(None).sleep(3)  # in C, with Python's lock held
 
     def swallow(self) -> None:
         while True:
@@ -53,7 +54,7 @@ class Runner(BaseRunner):
                 pass
 
     def grow(self) -> None:
-        held.append(bytearray(os.urandom(1 << 20) * 200))
+        memory.append(bytearray(os.urandom(1 << 20) * 200))
 
     def grow_without_end(self) -> None:
         while True:

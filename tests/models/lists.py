@@ -37,13 +37,13 @@ class Waits(BaseRunner):
 
     def input_on_a_pipe(self) -> None:
         read, self.write = os.pipe()
-        kept = sys.stdin
+        saved = sys.stdin
         sys.stdin = os.fdopen(read)
         try:
             begun()
             input("prompt> ")
         finally:
-            sys.stdin = kept
+            sys.stdin = saved
 
     def numpy_loop(self) -> None:
         import numpy
@@ -200,36 +200,36 @@ class Writes(BaseRunner):
     def captured_descriptor(self, n: int) -> None:
         """Native output caught by putting a file in the place of descriptor 1, and back."""
         print("before", flush=True)
-        kept = os.dup(1)
+        saved = os.dup(1)
         with tempfile.TemporaryFile() as file:
             os.dup2(file.fileno(), 1)
             try:
                 os.write(1, b"native\n")
                 print("python", flush=True)
             finally:
-                os.dup2(kept, 1)
-                os.close(kept)
+                os.dup2(saved, 1)
+                os.close(saved)
             file.seek(0)
             print("caught", file.read())
 
     def nowhere(self, n: int) -> None:
-        kept = sys.stdout
+        saved = sys.stdout
         with open(os.devnull, "w") as sys.stdout:
             print("not to be seen")
-        sys.stdout = kept
+        sys.stdout = saved
         print("seen")
 
     def closed_descriptor(self, n: int) -> None:
         """What is written after stderr's descriptor was closed has nowhere to go, and nothing breaks."""
-        kept = os.dup(2)
+        saved = os.dup(2)
         os.close(2)
         try:
             with contextlib.suppress(OSError):
                 os.write(2, b"lost")
             print("stdout is there")
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(saved, 2)
+            os.close(saved)
 
     def flood(self, n: int) -> None:
         """n times 10 kB."""

@@ -13,7 +13,7 @@ from cog import BaseRunner
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.uint8]]
 
 
-def told(array: Any) -> dict[str, Any]:
+def described(array: Any) -> dict[str, Any]:
     """What an array is, in JSON; then it is written to, as a model's own may be."""
     assert isinstance(array, np.ndarray)
     result = {"dtype": str(array.dtype), "shape": array.shape, "content": array.tolist()}
@@ -29,22 +29,22 @@ class Sync(BaseRunner):
         any: np.ndarray = [1, 2],
         several: list[NDArray[np.int64]] = [],
     ) -> Any:
-        result = {"x": told(x), "any": told(any), "several": [told(one) for one in several]}
+        result = {"x": described(x), "any": described(any), "several": [described(one) for one in several]}
         if m is not None:
-            result["m"] = told(m)
+            result["m"] = described(m)
         return result
 
 
 class Async(BaseRunner):
     @cog.concurrent(max=2)
     async def run(self, x: NDArray[np.float32]) -> Any:
-        return {"x": told(x)}
+        return {"x": described(x)}
 
 
 class Batched(BaseRunner):
     @cog.batch(max_size=4)
     def run(self, x: list[NDArray[np.float32]], times: int = 1) -> list[Any]:
-        return [{"x": told(one), "times": times} for one in x]
+        return [{"x": described(one), "times": times} for one in x]
 
 
 class Prepared(BaseRunner):
@@ -53,13 +53,13 @@ class Prepared(BaseRunner):
 
     @cog.batch(max_size=4)
     def run(self, items: list[Any]) -> list[Any]:
-        return [{"x": told(one - 1)} for one in items]
+        return [{"x": described(one - 1)} for one in items]
 
 
 class AsyncBatched(BaseRunner):
     @cog.batch(max_size=4)
     async def run(self, x: list[NDArray[np.float32]]) -> list[Any]:
-        return [{"x": told(one)} for one in x]
+        return [{"x": described(one)} for one in x]
 
 
 def learn(x: list[float]) -> Any:

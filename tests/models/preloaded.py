@@ -115,7 +115,7 @@ class Runner(BaseRunner):
             "native": threading.get_native_id() == os.getpid(),
             "argv": sys.argv,
             "title": open("/proc/self/cmdline").read().strip("\0"),
-            "template": open("/proc/self/comm").read() == "px-template\n",
+            "template": open("/proc/self/comm").read() == "px-preload\n",
         }
 
     def children(self) -> list:

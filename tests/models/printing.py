@@ -79,10 +79,10 @@ class Runner(BaseRunner):
         import contextlib
         import io
 
-        kept = io.StringIO()
-        with contextlib.redirect_stdout(kept):
+        captured = io.StringIO()
+        with contextlib.redirect_stdout(captured):
             print("captured")
-        print("seen", repr(kept.getvalue()))
+        print("seen", repr(captured.getvalue()))
 
     def turns(self, n: int) -> None:
         """Both streams in quick turns, without a word from Python's."""

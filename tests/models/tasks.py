@@ -134,21 +134,21 @@ class Runner(BaseRunner):
         """Leaves a task and a thread behind, which write when the next prediction has begun."""
 
         async def late() -> None:
-            await self.gone.wait()
+            await self.finished.wait()
             print(name, "late", "task")
 
         self.late = asyncio.create_task(late())
-        gone = threading.Event()
-        self.thread = threading.Thread(target=lambda: (gone.wait(), print(name, "late", "thread")))
+        finished = threading.Event()
+        self.thread = threading.Thread(target=lambda: (finished.wait(), print(name, "late", "thread")))
         self.thread.start()
-        self.gone, self.thread_gone = asyncio.Event(), gone
+        self.finished, self.thread_finished = asyncio.Event(), finished
 
     async def see(self, name: str, n: int) -> None:
         """Lets what leave left behind write, and native code beside it."""
         print(name, "begins")
-        self.gone.set()
+        self.finished.set()
         await self.late
-        self.thread_gone.set()
+        self.thread_finished.set()
         await asyncio.to_thread(self.thread.join)
         os.write(1, f"{name} raw\n".encode())
         print(name, "ends")

@@ -15,8 +15,8 @@
 // compiles there. Without CPY3, only the types and the table are declared.
 //
 // cgo links each package by itself, so the address cannot be a symbol of this
-// package: Go hands it over at run time (Library.Table), and its user checks
-// `size` once, since a stale object file would call through the wrong slots.
+// package. Go hands it over at run time (Library.Table), and the user checks
+// `size` once: a stale object file would call through the wrong slots.
 //
 // The layout of no object is used but the head of PyObject, which is the same
 // in every build with a GIL; cpy3_open refuses the others.
@@ -41,7 +41,7 @@ typedef struct cpy3_frame PyFrameObject;
 typedef struct cpy3_code PyCodeObject;
 
 typedef struct cpy3_object {
-  Py_ssize_t ob_refcnt;  // not to be touched: Py_IncRef and Py_DecRef know immortal objects
+  Py_ssize_t ob_refcnt;  // never written: Py_IncRef and Py_DecRef know immortal objects. Read by pyembed/px_scopereuse.c alone
   PyTypeObject *ob_type;
 } PyObject;
 
@@ -170,7 +170,7 @@ enum { Py_DTSF_SIGN = 1, Py_DTSF_ADD_DOT_0 = 2, Py_DTSF_ALT = 4 };
 #include "cpy3_funcs.h"
 
 struct cpy3_api {
-  size_t size;       // sizeof(struct cpy3_api) of whoever filled it
+  size_t size;       // sizeof(struct cpy3_api) where the table was filled
   int major, minor;  // of the library, e.g. 3, 12
 
 #define X(ret, name, args) ret(*name) args;

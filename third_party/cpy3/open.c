@@ -44,7 +44,7 @@ static const char *fill(void *lib, struct cpy3_api *api) {
 // judge says whether this library can be used at all, before any of its
 // symbols is asked for: an old or foreign library should be called so, rather
 // than be blamed for the first function that it lacks.
-static enum cpy3_status judge(void *lib, struct cpy3_api *api, char *detail, size_t n) {
+static enum cpy3_status check(void *lib, struct cpy3_api *api, char *detail, size_t n) {
   STORE(api->Py_GetVersion, dlsym(lib, "Py_GetVersion"));
   if (!api->Py_GetVersion) {
     snprintf(detail, n, "it has no Py_GetVersion");
@@ -89,7 +89,7 @@ enum cpy3_status cpy3_open(const char *path, struct cpy3_api **out, char *detail
     status = CPY3_NO_LIBRARY;
     goto done;
   }
-  status = judge(lib, api, detail, n);
+  status = check(lib, api, detail, n);
   if (status != CPY3_OK) goto done;
   missing = fill(lib, api);
   if (missing) {

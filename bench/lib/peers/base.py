@@ -23,7 +23,7 @@ class Setting:
     port: int
     workers: int = 1
     wait_ms: str = ""  # how long a batch may wait; empty: the server's default
-    folder: Path = Path()  # an empty one, for whatever the server needs
+    folder: Path = Path()  # an empty folder for the server
 
 
 class Peer:
@@ -31,7 +31,7 @@ class Peer:
 
     name = ""
     title = ""
-    package = ""  # whose version is told
+    package = ""  # whose version is reported
     works: tuple[str, ...] = ()
     alone = False  # it works while it idles, and must not run beside others
     start_seconds = 60

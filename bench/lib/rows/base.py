@@ -19,7 +19,8 @@ class Row:
     title = ""
     work = "echo"
     workers = 1
-    peers: tuple[str, ...] = ()  # the first is the yardstick: it is measured whatever --peers says
+    # The first is the yardstick: it is always measured, also without --peers.
+    peers: tuple[str, ...] = ()
     text = ""  # for the page: what is measured, and what may mislead
 
     def __init__(self) -> None:

@@ -27,10 +27,9 @@ class Beside(Row):
     workers = 2
     peers = ("bare", "pinion", "coglet-async32", "mosec", "litserve", "bentoml", "fastapi")
     text = """\
-Echo of 16 characters 400 times a second by the clock, alone and while another client echoes 50 MB again and again. Two workers
-each (coglet: 32 async slots, it has one worker), so that there is a free slot. Both clients share the machine with the server.
-So the last column has the same small requests to the bare handler, which has nothing else to do, while the server of the line has the
-large one: what the machine leaves to anybody."""
+Echo of 16 characters at a fixed rate of 400 a second, alone and while another client echoes 50 MB again and again. Each server has two workers
+(coglet: 32 async slots in one worker), so one slot is free. Both clients share the machine with the server. The last column shows what the machine
+allows: the same small requests to an idle bare handler while the server of the line has the large one."""
 
     def __init__(self) -> None:
         super().__init__()

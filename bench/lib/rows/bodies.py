@@ -22,8 +22,8 @@ class Bodies(Row):
     title = "Bodies of 1 kB to 10 MB, in and out"
     peers = ("bare", "pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
     text = """\
-The echo model with a long string, one connection, wrk. The client's time is in it, which the ratios to the bare handler, that decodes and
-encodes the same with sonic, share. MOSEC reads and writes JSON with msgspec here, FastAPI, LitServe and BentoML with pydantic's own."""
+The echo model with a long string, one connection, wrk. Latencies and ratios include the client's time. The bare handler decodes and encodes the same
+string with sonic. MOSEC reads and writes JSON with msgspec here; FastAPI, LitServe and BentoML use pydantic's own code."""
 
     def points(self, options: Options) -> list[str]:
         """Return sizes."""

@@ -26,8 +26,8 @@ class Cancel(Row):
     work = "cancel"
     peers = ("pinion", "coglet")
     text = """\
-From the request to cancel a prediction to the answer of the one who waits for it. The prediction would take two seconds, in a loop of
-Python or in one `time.sleep`. The others have no cancel; where a client leaves, MOSEC, LitServe and BentoML compute to the end."""
+From the request to cancel a prediction to the answer of the client that waits for it. The prediction would take two seconds, in a Python loop
+or in one `time.sleep`. The others have no cancel. If a client disconnects, MOSEC, LitServe and BentoML compute to the end."""
 
     def points(self, options: Options) -> list[str]:
         """Return what it does meanwhile."""

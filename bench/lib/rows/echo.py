@@ -24,9 +24,9 @@ class Echo(Row):
         *("litserve", "bentoml", "fastapi", "ray", "ventu", "pinion-batching"),
     )
     text = """\
-wrk, one thread, a closed loop: a connection asks when it was answered. The model returns its input, so that what is measured
-is everything but a model. Pinion, coglet and the bare handler answer a whole prediction object (id, times, metrics); the others
-answer `{"output": …}` alone. Latencies are those of all answers, refusals among them."""
+wrk with one thread in a closed loop: a connection sends its next request after its answer. The model returns its input, so the row measures
+everything except a model. Pinion, coglet and the bare handler answer a whole prediction object (id, times, metrics). The others answer only
+`{"output": …}`. Latencies include refusals."""
 
     def points(self, options: Options) -> list[str]:
         """Return numbers of connections."""

@@ -26,10 +26,10 @@ class Idle(Row):
     title = "10 000 idle connections"
     peers = ("bare", "pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
     text = """\
-Each connection asks once and stays open. Memory is that of all the server's processes (PSS), with them after ten seconds of
-silence; the rate is that of wrk on 64 other connections before and meanwhile, the median of three loads each. A connection is lost when its server has closed it by the end: uvicorn's servers (FastAPI, LitServe,
-BentoML) close idle connections after 5 s unless they are told otherwise. A bare fasthttp needs some 16 kB for each; Pinion parks
-those that are silent, and needs that only for those that are not."""
+Each connection sends one request and stays open. Memory is that of all processes of the server (PSS), with the connections after ten seconds of silence. The
+rate is that of wrk on 64 other connections, before and meanwhile, the median of three loads each. A connection is lost if the server has closed it by the
+end; uvicorn's servers (FastAPI, LitServe, BentoML) close idle connections after 5 s by default. A bare fasthttp needs about 16 kB for each connection; Pinion
+parks idle ones and needs that only for the others."""
 
     def points(self, options: Options) -> list[str]:
         """There is one."""

@@ -54,9 +54,8 @@ class Onnx(Loop):
     connections = ("1", "16")
     peers = ("pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
     text = """\
-RapidOCR's classifier of text directions (0.6 MB of weights, from the wheel of rapidocr 3.10.0) on onnxruntime, one thread, one
-picture a request: 12 kB of base64 in JSON. No batches. In FastAPI it is a `def`, which runs in the thread pool: it would block
-the server otherwise."""
+RapidOCR's classifier of text directions (0.6 MB of weights, from the wheel of rapidocr 3.10.0) on onnxruntime, one thread. A request is one
+picture, 12 kB of base64 in JSON. No batches. In FastAPI it is a `def`, which runs in the thread pool; an `async def` would block the server."""
 
 
 class Await(Loop):
@@ -68,9 +67,8 @@ class Await(Loop):
     connections = ("1", "64")
     peers = ("pinion", "coglet", "litserve", "bentoml", "fastapi")
     text = """\
-`await asyncio.sleep(0.001)`, then the input is returned; 64 predictions at once are allowed everywhere. uvloop's timers (FastAPI,
-LitServe) are finer than asyncio's, which Pinion and coglet run models on: asyncio rounds up to whole milliseconds. MOSEC has no
-async workers."""
+The model awaits `asyncio.sleep(0.001)` and returns its input. All servers allow 64 predictions at once. FastAPI and LitServe use uvloop, whose timers
+are finer than asyncio's; Pinion and coglet run models on asyncio, which rounds up to whole milliseconds. MOSEC has no async workers."""
 
 
 OPTIMUM = {n: 1000 * b / (5 + 0.1 * b) for n in (1, 8, 32, 64, 256) for b in [min(n, 32)]}
@@ -86,11 +84,11 @@ class Batch(Loop):
     peers = ("bare", "pinion", "mosec", "litserve", "bentoml", "ventu", "pinion-batching")
     waits: ClassVar = {"mosec": "2", "litserve": "2", "ventu": "2"}
     text = """\
-The model sleeps, so that what is measured is how well batches are made. Pinion's wait is not set, it adapts; so does BentoML's. The
-others' is 2 ms, which did better for them than their defaults. Pinion asks the kernel to end the model's waits punctually, which gives
-it some 50 µs of each sleep, 1 % at one client. The optimum is n/(5 ms + 0.1 ms·n) with n clients, and 3 902 a second from
-32 on; with 64 and more a server can reach it, with fewer all clients must come back together. How near this machine lets anybody
-come is what the bare handler shows: it sleeps itself, without Python or a worker, and knows how many clients there are."""
+The model sleeps, so the row measures how well a server forms batches. The waits of Pinion and BentoML adapt. The others wait 2 ms, which was better
+for them than their defaults. Pinion asks the kernel to end the model's waits punctually, which saves about 50 µs of each sleep, 1 % at one client.
+The optimum is n/(5 ms + 0.1 ms·n) for n clients, and 3 902 a second from 32 clients on. With 64 and more a server can reach it; with fewer, all
+clients must return together. The bare handler shows how near this machine allows a server to come: it sleeps itself, without Python or a worker,
+and knows the number of clients."""
 
     def wanted(self, peer: Peer) -> dict[str, Any]:
         """Set the longest wait of a batch."""
@@ -141,8 +139,7 @@ class BatchDefault(Batch):
     peers = ("pinion", "mosec", "litserve", "ray", "ventu")
     waits: ClassVar = {}
     text = """\
-As above with each server's own defaults for the wait (MOSEC, Ray Serve and batching 10 ms, LitServe none). BentoML is above: it was
-left at its defaults there too."""
+As above with each server's default wait (MOSEC, Ray Serve and batching 10 ms, LitServe none). BentoML had its defaults above too."""
 
 
 class OnnxBatch(Batch):
@@ -158,11 +155,10 @@ class OnnxBatch(Batch):
     )
     waits: ClassVar = {"litserve": "2"}
     text = """\
-A perceptron 784-256-10 with random weights on onnxruntime, one thread; a request is 784 numbers in JSON, 15 kB, the answer the class.
-Each server's model makes one array of a batch's lists; Pinion's second one declares its input as an array, which the others have
-nothing for, and gets no lists. Pinion has nothing set but the size. MOSEC stands here with its
-default wait of 10 ms, with 2 ms, with 1 ms, the least that it takes, and without batches; LitServe waits 2 ms, BentoML adapts, FastAPI
-makes no batches."""
+A perceptron 784-256-10 with random weights on onnxruntime, one thread. A request is 784 numbers in JSON, 15 kB; the answer is the class. Each
+server's model makes one array from the lists of a batch. Pinion's second model declares its input as an array and gets no lists; the others have no
+such inputs. Pinion has only the size set. MOSEC has its default wait of 10 ms, 2 ms, 1 ms (its minimum), and no batches. LitServe waits 2 ms, BentoML
+adapts, FastAPI makes no batches."""
 
     def run(self, options: Options) -> None:
         """Write the network first."""

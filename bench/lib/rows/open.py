@@ -19,10 +19,10 @@ class Open(Row):
     title = "Echo by the clock"
     peers = ("bare", "pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
     text = """\
-`bench/load` sends at a fixed rate, whatever becomes of earlier requests, over at most 256 connections; a request's time counts from the
-moment at which it was due, so that a server that stalls is charged for all who wait (no coordinated omission). The client's
-own lateness, 0.1 to 0.2 ms for waking up, is in all figures. Where less than 95 % of the rate was answered, the server did not keep up, and
-no time is given: it is as long as the queue was allowed to grow."""
+`bench/load` sends requests at a fixed rate over at most 256 connections, independent of earlier requests. A request's time counts from the moment at
+which it was due, so a server that stalls is charged for everyone who waits (no coordinated omission). All figures include the client's own
+lateness, 0.1 to 0.2 ms. If a server answered less than 95 % of the rate, it did not keep up, and no time is given: it would depend on the length of
+the queue."""
 
     def points(self, options: Options) -> list[str]:
         """Return rates."""

@@ -31,8 +31,8 @@ class Start(Row):
         *("ventu", "pinion-batching"),
     )
     text = """\
-From the start of the process to the first right answer of the echo model, asked for every 3 ms; files are in the page cache. Two seconds
-later: memory of all its processes (PSS, shared pages divided among those that share them) and the CPU time that it takes with nothing to do."""
+From the start of the process to the first correct answer of the echo model, with a request every 3 ms; files are in the page cache. Two seconds
+later: memory of all processes (PSS: shared pages are divided among the processes that share them) and CPU time at rest."""
 
     def points(self, options: Options) -> list[str]:
         """There is one."""

@@ -24,10 +24,10 @@ class Stream(Row):
     work = "stream"
     peers = ("pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
     text = """\
-A generator that does nothing but yield `"token "`; one client, a connection for each stream, tokens counted. The time of the connection
-and of the first token is in the rate, which matters for 1 000 tokens and not for 20 000. Pinion, coglet and FastAPI send
-server-sent events with a JSON object each (FastAPI's made by `json.dumps`), MOSEC events with the bare text, LitServe
-and BentoML the bare text. Pinion sends each token when it was yielded; those that are yielded within 30 µs share a write."""
+A generator only yields `"token "`. One client opens a connection for each stream and counts tokens. The rate includes the time of the connection and
+of the first token, which matters for 1 000 tokens but not for 20 000. Pinion, coglet and FastAPI send server-sent events with a JSON object each
+(FastAPI by `json.dumps`), MOSEC sends events with plain text, LitServe and BentoML send plain text. Pinion sends each token when the model yields it;
+tokens within 30 µs share a write."""
 
     def points(self, options: Options) -> list[str]:
         """Return lengths."""

@@ -78,8 +78,8 @@ __all__ = [
     "streaming",
 ]
 
-# Where each public name lives. Loading it all at once would cost a worker
-# pathlib, typing, dataclasses and what they pull in, some 20 ms.
+# The module of each public name. Importing all of them takes about 20 ms, mostly for
+# pathlib, typing and dataclasses.
 _HOMES = {
     "AsyncConcatenateIterator": "cog._iterators",
     "AsyncIterator": "cog._iterators",
@@ -119,7 +119,7 @@ _SUBMODULES = (
 if not TYPE_CHECKING:  # to a type checker an unknown name is an error
 
     def __getattr__(name: str) -> object:
-        """Import the module that defines name, and keep the name here for the next use."""
+        """Import the module that defines name, and store the name here for the next use."""
         import sys
 
         home = _HOMES.get(name)
@@ -134,7 +134,7 @@ if not TYPE_CHECKING:  # to a type checker an unknown name is an error
         if name == "ExperimentalFeatureWarning":
             from . import _deprecated
 
-            # Not kept in globals: the notice belongs to the use, and is given once.
+            # Not stored in globals: an import alone gives no notice, a use does.
             return _deprecated.experimental_feature_warning()
         raise AttributeError(f"module 'cog' has no attribute {name!r}")
 

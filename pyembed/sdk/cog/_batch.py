@@ -1,4 +1,4 @@
-"""The decorator that has predictions ride together, and what it was told."""
+"""The decorator @batch and its options."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _CO_GENERATOR, _CO_ASYNC_GENERATOR = 0x20, 0x200
 
 
 class BatchOptions:
-    """What `batch` was told.
+    """The options of `batch`.
 
     max_size     the largest batch
-    max_wait_ms  how long work may be held back from an idle worker, in
+    max_wait_ms  how long an idle worker may wait for a larger batch, in
                  milliseconds; None is adaptive
-    isolate      whether a batch that raises is tried again in halves, so that
+    isolate      whether a batch that raises runs again in halves, so that
                  only the predictions at fault fail
-    workers      how many threads run preprocess and postprocess
+    workers      number of threads that run preprocess and postprocess
     """
 
     __slots__ = ("isolate", "max_size", "max_wait_ms", "workers")
@@ -54,8 +54,8 @@ class BatchOptions:
         self.workers = workers
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
-        return f"BatchOptions({told})"
+        options = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"BatchOptions({options})"
 
 
 def _check_int(name: str, value: object, most: int) -> None:
@@ -68,15 +68,15 @@ def _check_int(name: str, value: object, most: int) -> None:
 def batch(
     *, max_size: int, max_wait_ms: float | None = None, isolate: bool = True, workers: int = 2
 ) -> Callable[[_F], _F]:
-    """Let up to max_size predictions ride together in one call.
+    """Run up to max_size predictions as a batch, in one call.
 
     A parameter annotated `list[T]` is batched: each prediction brings one T.
-    Predictions ride together only where all other parameters are equal. The
-    function returns one result for each, in the same order; an element that is an
-    exception fails that prediction alone.
+    All other parameters are equal in a batch. The function returns one result
+    for each prediction, in the same order; an element that is an exception
+    fails that prediction alone.
 
-    Raises TypeError and ValueError for options that cannot be, and TypeError
-    for a generator, whose output belongs to one prediction.
+    Raises TypeError and ValueError for invalid options, and TypeError for a
+    generator, whose output belongs to one prediction.
 
     >>> from cog import BaseRunner, batch
     >>> class Runner(BaseRunner):

@@ -1,4 +1,4 @@
-"""Dataclasses that come without the import of dataclasses."""
+"""Dataclasses without the import of dataclasses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class DataclassView:
-    """Makes a class a frozen dataclass to those who ask, without importing dataclasses.
+    """Makes a class look like a frozen dataclass, without importing dataclasses.
 
     dataclasses brings the inspect module with it, and `Input` and `Secret` run in the
     signatures of many models. The attributes that mark a dataclass are therefore taken from

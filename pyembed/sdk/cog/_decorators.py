@@ -1,4 +1,4 @@
-"""Decorators that say how a predict function may be run."""
+"""Decorators that set how a predict function runs."""
 
 from __future__ import annotations
 

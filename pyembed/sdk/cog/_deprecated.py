@@ -1,4 +1,4 @@
-"""Names that old models still import. Each says so once, on stderr, and works."""
+"""Names that old models still import. Each works, and gives a notice once, on stderr."""
 
 from __future__ import annotations
 

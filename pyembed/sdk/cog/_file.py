@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _HTTP = ("http://", "https://")
-_TIMEOUT = 10  # seconds in which nothing comes
+_TIMEOUT = 10  # seconds without data
 
 
 class File(io.IOBase):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 FILENAME_ILLEGAL_CHARS = {"\0", "/"}
-"""What no name of a file may hold on Linux.
+"""Characters that a file name on Linux may not contain.
 
 >>> from cog.types import FILENAME_ILLEGAL_CHARS
 >>> "/" in FILENAME_ILLEGAL_CHARS

@@ -15,7 +15,7 @@ _URL_SCHEMES = ("http:", "https:", "data:")
 class Path(pathlib.PosixPath):
     """A `pathlib.Path` that stands for a file in the interface of a model.
 
-    As an input it is a local file, whatever URL the client sent. As an output
+    As an input it is a local file, also for a URL of the client. As an output
     the file is handed to the client; it must exist when the function returns.
 
     >>> from cog import BaseRunner, Path

@@ -2,7 +2,7 @@
 
 
 class CancelationException(BaseException):
-    """Raised in a sync predict function when its prediction is cancelled.
+    """Raised in a sync predict function when its prediction is canceled.
 
     Not an `Exception`, so that ``except Exception`` does not swallow it. Clean
     up and raise it again; async functions see `asyncio.CancelledError` instead.

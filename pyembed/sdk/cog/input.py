@@ -13,7 +13,7 @@ _UNSET = type("_Unset", (), {"__slots__": (), "__repr__": lambda self: "..."})()
 
 
 class FieldInfo:
-    """What `Input` was told about a parameter: a frozen dataclass.
+    """The arguments of `Input` for a parameter: a frozen dataclass.
 
     >>> from cog import FieldInfo, Input
     >>> Input(default=3, ge=1) == FieldInfo(default=3, ge=1)

@@ -92,20 +92,20 @@ def load_predictor_from_ref(ref: str) -> BaseRunner | Callable[..., Any]:
     >>> upscaler = load_predictor_from_ref("upscaler.py:Upscaler")  # doctest: +SKIP
     >>> upscaler.setup()  # doctest: +SKIP
     """
-    from ._worker.load import load_thing
+    from ._worker.model.load import load_thing
 
     thing: BaseRunner | Callable[..., Any] = load_thing(ref, ".")
     return thing
 
 
 def has_setup_weights(predictor: BaseRunner) -> bool:
-    """Tell whether the setup of a model takes weights.
+    """Return whether the setup of a model takes weights.
 
     >>> from cog.predictor import BaseRunner, has_setup_weights
     >>> has_setup_weights(BaseRunner())
     True
     """
-    from ._worker.load import takes_weights
+    from ._worker.model.load import takes_weights
 
     return takes_weights(predictor.setup)
 

@@ -17,10 +17,10 @@ __all__ = ["suppress_output"]
 
 @contextmanager
 def suppress_output() -> Generator[None, None, None]:
-    """Drop what is written to stdout and stderr, by Python, C code and child processes.
+    """Drop what Python, C code and child processes write to stdout and stderr.
 
-    It is the whole process that is silent: text of other threads, and of other
-    predictions of an async model, is dropped as well.
+    It silences the whole process: text of other threads, and of other
+    predictions of an async model, is dropped too.
 
     >>> from cog.suppress_output import suppress_output
     >>> with suppress_output():
@@ -34,7 +34,7 @@ def suppress_output() -> Generator[None, None, None]:
 
 
 class _Silence:
-    """The one silence of the process, which predictions may begin and end in any order."""
+    """The state of the process, shared by predictions that begin and end in any order."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -66,12 +66,12 @@ class _Silence:
         sys.stdout = sys.stderr = nowhere
         shared = _shared()
         if shared is not None:
-            # A logging handler holds one of the worker's streams, which may not write to 1 and 2.
+            # A logging handler has one of the worker's streams, which may not write to 1 and 2.
             self._route, shared.route = shared.route, _drop
 
     def _open(self) -> None:
         sys.stdout, sys.stderr = self._streams
-        self._flush()  # whatever is held back belongs to the silence
+        self._flush()  # drop what the buffers hold
         for fd, copy in self._copies:
             os.dup2(copy, fd)
             os.close(copy)
@@ -81,7 +81,7 @@ class _Silence:
         self._nowhere.close()
 
     def _flush(self) -> None:
-        """Have all that Python and C hold back written to where it goes now."""
+        """Flush the buffers of Python and C."""
         for stream in self._streams:
             try:
                 stream.flush()
@@ -99,8 +99,8 @@ _silence = _Silence()
 
 
 def _shared() -> Any:
-    """Return what a worker's two streams have in common, None elsewhere."""
-    streams = sys.modules.get("cog._worker.streams")
+    """Return the state that a worker's two streams share, None outside of a worker."""
+    streams = sys.modules.get("cog._worker.logs.streams")
     return streams.Shared if streams is not None else None
 
 

@@ -52,7 +52,7 @@ if not TYPE_CHECKING:  # to a type checker an unknown name is an error
             if name == "ExperimentalFeatureWarning":
                 import cog
 
-                return cog.ExperimentalFeatureWarning  # not kept: see there
+                return cog.ExperimentalFeatureWarning  # not stored: see there
             if name == "Weights":
                 return _weights()
             if name in _FILENAME:

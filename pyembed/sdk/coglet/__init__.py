@@ -1,4 +1,4 @@
-"""What the official ``cog`` package expects of the runtime below it.
+"""The runtime that the official ``cog`` package expects.
 
 Models import `cog`; this module exists so that other software which asks for
 the runtime by name finds it.
@@ -25,7 +25,7 @@ class _Server:
 
     @property
     def active(self) -> bool:
-        """Tell whether this process is a worker: only there is the module ``_px`` built in."""
+        """Return whether this process is a worker: only there is the module ``_px`` built in."""
         return "_px" in sys.modules
 
     def __repr__(self) -> str:

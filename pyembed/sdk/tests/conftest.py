@@ -13,7 +13,7 @@ import pytest
 from sources import function_source
 
 from cog import coder
-from cog._worker.load import Predictor, load_predictor
+from cog._worker.model.load import Predictor, load_predictor
 
 
 @pytest.fixture(autouse=True)
@@ -35,12 +35,12 @@ def clean_imports() -> Iterator[None]:
 
 def forget_models() -> None:
     """Drop the modules that were imported from folders of tests."""
-    gone = []
+    removed = []
     for name, module in list(sys.modules.items()):
         places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
         if any(place and "/pytest-" in str(place) for place in places):
-            gone.append(name)
-    for name in gone:  # later, for the path of a package is looked up through its parent
+            removed.append(name)
+    for name in removed:  # later, for the path of a package is looked up through its parent
         del sys.modules[name]
     # Files written within one tick of the file system's clock look unchanged.
     importlib.invalidate_caches()

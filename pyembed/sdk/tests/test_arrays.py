@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cog._worker.encode import encode
+from cog._worker.values.encode import encode
 from cog.errors import OutputError
 
 np = pytest.importorskip("numpy")

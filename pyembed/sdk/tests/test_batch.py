@@ -8,15 +8,15 @@ import pytest
 
 import cog
 from cog._batch import BATCH_ATTRIBUTE, BatchOptions
-from cog._worker.batching import read_plan
+from cog._worker.batch.plan import read_plan
 from cog.errors import LoadError
 
 
-def mark(**told):
+def mark(**options):
     def run(text: list[str]) -> list[str]:
         return text
 
-    return getattr(cog.batch(**told)(run), BATCH_ATTRIBUTE)
+    return getattr(cog.batch(**options)(run), BATCH_ATTRIBUTE)
 
 
 class TestOptions:
@@ -33,7 +33,7 @@ class TestOptions:
         assert mark(max_size=4096, max_wait_ms=0).max_wait_ms == 0
 
     @pytest.mark.parametrize(
-        ("told", "error", "message"),
+        ("options", "error", "message"),
         [
             ({"max_size": 0}, ValueError, "max_size must be between 1 and 4096, not 0"),
             ({"max_size": 4097}, ValueError, "between 1 and 4096"),
@@ -49,9 +49,9 @@ class TestOptions:
             ({}, TypeError, "max_size"),
         ],
     )
-    def test_refused(self, told, error, message):
+    def test_refused(self, options, error, message):
         with pytest.raises(error, match=message):
-            cog.batch(**told)
+            cog.batch(**options)
 
     def test_wants_its_parentheses(self):
         with pytest.raises(TypeError):

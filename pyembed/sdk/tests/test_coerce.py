@@ -10,7 +10,7 @@ import pytest
 from signatures import _COLOR, _LEVEL, _POINT_CODER, _TYPED
 
 from cog import Path, Secret
-from cog._worker.coerce import make_prepare
+from cog._worker.values.coerce import make_prepare
 from cog.errors import InputError
 
 
@@ -96,7 +96,7 @@ def test_lists_with_nothing_to_convert_stay_as_they_are(prepare, monkeypatch):
         asked.append(kind)
         return type(values) is list and all(type(v) is kind for v in values)
 
-    monkeypatch.setattr("cog._worker.coerce._only", only)
+    monkeypatch.setattr("cog._worker.values.coerce._only", only)
     for values in ({"a": [1.5, 2.0], "b": [1, 2], "c": [[0.5], []]}, {"a": [], "b": [], "c": []}):
         found = prepare("a: list[float], b: list[int], c: list[list[float]]", values)
         assert all(found[name] is values[name] for name in "ab")
@@ -281,7 +281,7 @@ def test_errors_of_a_coder_pass_through(prepare):
         prepare("p: Point", {"p": {}}, _POINT_CODER)
 
 
-def test_order_and_unknown_keys_are_kept(run):
+def test_order_and_unknown_keys_stay(run):
     step = make_prepare(run("a: float, b: float").signature)
     assert list(step({"b": 1, "zzz": 2, "a": 3})) == ["b", "zzz", "a"]
 

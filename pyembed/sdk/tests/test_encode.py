@@ -19,7 +19,7 @@ import uuid
 import pytest
 
 from cog import BaseModel, Path, Secret, URLPath
-from cog._worker.encode import encode
+from cog._worker.values.encode import encode
 from cog.coder import Coder
 from cog.errors import OutputError
 
@@ -165,7 +165,7 @@ def test_refusals(value, message):
     assert str(caught.value).startswith(message)
 
 
-def test_place_begins_where_it_is_told():
+def test_place_begins_with_the_given_one():
     with pytest.raises(OutputError, match=r"^output\[3\]\.a is of type bytes"):
         encode({"a": b""}, place="output[3]")
 
@@ -221,7 +221,7 @@ class Proxy:
         return dict
 
 
-def test_what_tells_its_members_as_pydantic_does():
+def test_members_of_an_object_like_a_pydantic_model():
     assert encode(Dumping({"x": (1,)})) == {"x": [1]}
     assert encode([Dumping("text"), Dumping(Dumping(None))]) == ["text", None]
     assert encode({"d": Dicting()}) == {"d": {"mine": [1, 1]}}
@@ -233,14 +233,14 @@ def test_what_tells_its_members_as_pydantic_does():
         encode(Dumping)
 
 
-def test_what_tells_itself_for_ever():
+def test_an_object_whose_members_never_end():
     endless = Dumping(None)
     endless.found = endless
     with pytest.raises(OutputError, match=r"^output\[0\] never becomes JSON data"):
         encode([endless])
 
 
-def test_a_coder_comes_before_what_an_object_tells_of_itself():
+def test_a_coder_comes_before_the_members_of_an_object():
     class Coded(Dumping):
         pass
 

@@ -52,7 +52,7 @@ def test_syntax_error():
     assert describe(exc) == traceback.format_exception_only(type(exc), exc)[-1].strip()
 
 
-def test_guesses_are_kept():
+def test_guesses_of_python_are_shown():
     exc = caught(lambda: {}.itms)
     assert describe(exc).startswith("AttributeError: 'dict' object has no attribute 'itms'")
     assert describe(exc) == traceback.format_exception_only(type(exc), exc)[-1].strip()

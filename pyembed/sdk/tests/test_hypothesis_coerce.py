@@ -35,8 +35,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cog import Opaque, Path, Secret
-from cog._worker.coerce import make_prepare
-from cog._worker.signature import read_signature
+from cog._worker.schema.signature import read_signature
+from cog._worker.values.coerce import make_prepare
 from cog.coder import Coder
 
 repeatable = settings(derandomize=True, deadline=None, database=None, max_examples=200)
@@ -323,7 +323,7 @@ def test_values_of_one_type_do_not_meet(pair, data):
     if one is None or two is None or prepare is None:
         return
     first = prepare({"p": copy.deepcopy(one)})["p"]
-    kept = copy.deepcopy(first)
+    before = copy.deepcopy(first)
     second = prepare({"p": copy.deepcopy(two)})["p"]
-    assert same(first, kept)
+    assert same(first, before)
     assert same(second, reference(kind, two))

@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cog import BaseModel, Path, Secret
-from cog._worker.encode import encode
+from cog._worker.values.encode import encode
 from cog.errors import OutputError
 
 repeatable = settings(derandomize=True, deadline=None, database=None, max_examples=250)

@@ -46,8 +46,10 @@ def test_what_models_import_first_loads_no_standard_library():
 
 
 def test_worker_modules_load_no_standard_library():
-    names = "load, schema, coerce, encode, scope, errors"
-    loaded = loaded_by(f"from cog._worker import {names}")
+    loaded = loaded_by(
+        "from cog._worker import errors, scope; from cog._worker.model import load; "
+        "from cog._worker.schema import document; from cog._worker.values import coerce, encode"
+    )
     assert {name for name in loaded if not name.startswith("cog")} <= {"__future__", "_contextvars"}
 
 
@@ -59,9 +61,10 @@ def test_serving_a_simple_model_loads_nothing_heavy(tmp_path):
         "        return text * n\n"
     )
     loaded = loaded_by(
-        "from cog._worker import load, schema, coerce, encode, scope; "
+        "from cog._worker import scope; from cog._worker.model import load; "
+        "from cog._worker.schema import document; from cog._worker.values import coerce, encode; "
         f"p = load.load_predictor('run.py:Runner', {str(tmp_path)!r}); "
-        "d = schema.openapi(p); f = coerce.make_prepare(p.signature); "
+        "d = document.openapi(p); f = coerce.make_prepare(p.signature); "
         "t = scope.enter(scope.Scope(None)); encode.encode([p.function(**f({'text': 'a'}))])"
     )
     assert loaded & HEAVY == set()
@@ -77,11 +80,11 @@ def test_a_worker_starts_with_nothing_but_what_the_interpreter_has(tmp_path):
     loaded = loaded_by(
         "px = sys.modules['_px'] = type(sys)('_px'); "
         "px.__getattr__ = lambda name: lambda *given: False; "
-        "from cog._worker import entry; entry.preload(False); "
+        "from cog._worker import main; main.preload(False); "
         f"config = {{'root': {str(tmp_path)!r}, 'ref': 'run.py:Runner'}}; "
-        "entry._prepare_process(config); entry._load(config).setup(config)"
+        "main._prepare_process(config); main._load(config).setup(config)"
     )
-    assert "cog._worker.sync" in loaded
+    assert "cog._worker.serve.sync" in loaded
     # An interpreter of Python 3.14 starts without io, which every model that opens a file loads.
     few = {"__future__", "_contextvars", "_px", "faulthandler", "io", "run"}
     assert {name for name in loaded if not name.startswith("cog")} <= few

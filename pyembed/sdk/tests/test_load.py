@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from cog._worker.load import LoadError, load_predictor
+from cog._worker.model.load import LoadError, load_predictor
 
 CLASS = """
 from cog import BasePredictor, BaseRunner
@@ -260,7 +260,7 @@ class TestModules:
         )
         write(tmp_path, {"predict.py": source})
         script = (
-            "import sys; sys.path.remove(''); from cog._worker.load import load_predictor; "
+            "import sys; sys.path.remove(''); from cog._worker.model.load import load_predictor; "
             f"p = load_predictor('predict.py', {str(tmp_path)!r}); print(p.function(n=4))"
         )
         done = subprocess.run(
@@ -312,7 +312,7 @@ class TestFlags:
         )
         predictor = model(source, "run.py")
         assert predictor.plan is not None
-        assert predictor.plan.told() == {
+        assert predictor.plan.summary() == {
             "max_size": 4,
             "max_wait_ms": None,
             "isolate": True,
@@ -324,7 +324,7 @@ class TestFlags:
         assert not predictor.is_async
         more = "    def preprocess(self, n: int) -> str: return str(n)\n"
         around = model(source.replace(", up: bool = True", "") + more, "run.py")
-        assert around.plan.told()["prepare"] is True
+        assert around.plan.summary()["prepare"] is True
         assert [field.name for field in around.signature.inputs] == ["n"]
         is_async = model(source.replace("def run", "async def run"), "run.py")
         assert is_async.is_async

@@ -8,12 +8,12 @@ import typing
 import pytest
 import typing_extensions
 
-from cog._worker import ndarrays
-from cog._worker.annotations import Names, Reader
-from cog._worker.coerce import make_prepare
-from cog._worker.kinds import Array, Unsupported
-from cog._worker.schema import fragment
-from cog._worker.static import read_predictor
+from cog._worker.schema.annotations import Names, Reader
+from cog._worker.schema.document import fragment
+from cog._worker.schema.types import Array, Unsupported
+from cog._worker.static.reader import read_predictor
+from cog._worker.values import ndarrays
+from cog._worker.values.coerce import make_prepare
 from cog.errors import InputError, LoadError
 
 np = pytest.importorskip("numpy")
@@ -305,7 +305,7 @@ def run(x: list[NDArray[np.float32]], y: {{}}) -> list[float]:
         model(source.format("NDArray[np.int8] = [1]"), "predict.py:run")
 
 
-def test_the_source_alone_tells(tmp_path):
+def test_the_source_alone_is_enough(tmp_path):
     """It gives the document that importing gives, without numpy."""
     declared = [
         ("a", "np.ndarray", ("", 0)),

@@ -7,7 +7,7 @@ from importlib import metadata
 
 import pytest
 
-from cog._worker import packages
+from cog._worker.model import packages
 
 VERSION = metadata.version("pytest")
 

@@ -7,8 +7,8 @@ import pytest
 from sources import function_source
 
 from cog import Path, Secret
-from cog._worker.encode import encode
-from cog._worker.schema import openapi
+from cog._worker.schema.document import openapi
+from cog._worker.values.encode import encode
 from cog.errors import OutputError
 
 pydantic = pytest.importorskip("pydantic")

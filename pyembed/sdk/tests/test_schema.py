@@ -10,9 +10,9 @@ import pytest
 from signatures import CASES, DOUBTS, PYDANTIC, REFUSALS
 from sources import function_source
 
-from cog._worker.load import LoadError
-from cog._worker.notices import notices
-from cog._worker.schema import openapi
+from cog._worker.model.load import LoadError
+from cog._worker.model.notices import notices
+from cog._worker.schema.document import openapi
 
 GOLDEN = FilePath(__file__).parent / "golden"
 UPDATE = os.environ.get("PINION_UPDATE_GOLDEN") == "1"
@@ -23,7 +23,7 @@ FIXED = {
 
 
 def check(name: str, found: object) -> None:
-    """Compare with a golden file; or write it, when told to."""
+    """Compare with a golden file; or write it, if asked to."""
     file = GOLDEN / f"{name}.json"
     text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
     if UPDATE:

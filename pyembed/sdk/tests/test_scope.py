@@ -25,7 +25,7 @@ def test_current_scope_is_that_of_the_prediction(scope):
     assert current_scope().context == {"tenant": "a"}
 
 
-def test_outside_nothing_is_kept():
+def test_outside_nothing_is_stored():
     outside = current_scope()
     outside.record_metric("a", 1)
     outside.metrics["b"] = object()
@@ -98,7 +98,7 @@ def test_dict_keys_must_be_strings(scope):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_not_finite_is_null(scope, value):
-    """As with coglet: what JSON has no number for is null, and a metric of its own is then none."""
+    """As with coglet: a value that JSON cannot hold is null, and deletes a metric of its name."""
     events = []
     scope.hook = lambda *event: events.append(event)
     scope.record_metric("gone", 1.5)

@@ -27,7 +27,7 @@ def start(tmp_path, *flags: str, **env: str) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture
 def binary(tmp_path) -> pathlib.Path:
-    """Make a program that tells what it was started with."""
+    """Make a program that prints its arguments."""
     file = tmp_path / "pinion"
     file.write_text('#!/bin/sh\necho "$$ $PWD"\nprintf "%s\\n" "$@"\n')
     file.chmod(0o755)

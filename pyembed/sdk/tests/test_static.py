@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 import sys
 import textwrap
 from pathlib import Path as FilePath
@@ -12,11 +10,12 @@ from pathlib import Path as FilePath
 import pytest
 from signatures import CASES, DOUBTS, PYDANTIC, REFUSALS
 from sources import function_source
+from static_program import ask
 
-from cog._worker.load import LoadError
-from cog._worker.notices import notices
-from cog._worker.schema import openapi
-from cog._worker.static import Refusal, read_predictor
+from cog._worker.model.load import LoadError
+from cog._worker.model.notices import notices
+from cog._worker.schema.document import openapi
+from cog._worker.static.reader import Refusal, read_predictor
 
 REPOSITORY = FilePath(__file__).resolve().parents[3]
 
@@ -55,7 +54,7 @@ def test_methods(agree, name):
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_faults_are_told_alike(model, tmp_path, name):
+def test_faults_are_alike(model, tmp_path, name):
     parameters, _ = REFUSALS[name]
     source = function_source(*parameters)
     with pytest.raises(LoadError) as imported:
@@ -66,7 +65,7 @@ def test_faults_are_told_alike(model, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", DOUBTS)
-def test_doubts_are_told_alike(model, tmp_path, name):
+def test_doubts_are_alike(model, tmp_path, name):
     parameters, _ = DOUBTS[name]
     imported = model(function_source(*parameters))
     static = read_predictor("predict.py", str(tmp_path))
@@ -199,19 +198,9 @@ def test_without_what_it_imports_is_what_an_import_gives(heavy, tmp_path):
 
 
 def _imported(folder: FilePath, ref: str):
-    answer = _ask(folder, ref, "import")
+    answer = ask(folder, ref, "import")
     assert not answer["problems"], answer
     return answer["document"]
-
-
-def _ask(folder: FilePath, ref: str, how: str, train: str = ""):
-    """Run the program that the command runs, which also keeps what a model does at import away."""
-    request = json.dumps({"root": str(folder), "ref": ref, "train": train, "how": how})
-    sdk = str(REPOSITORY / "pyembed" / "sdk")
-    code = f"import sys; sys.path[:1] = [{sdk!r}]\nfrom cog._worker.static_main import main; main()"
-    command = [sys.executable, "-c", code, request]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=60)
-    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +218,7 @@ def _ask(folder: FilePath, ref: str, how: str, train: str = ""):
     ],
 )  # fmt: skip
 def test_refusals(heavy, old, new, reason):
-    """Every case in which the source alone does not tell; the reason says where and why."""
+    """Cases in which the source alone is not enough; the reason says where and why."""
     with pytest.raises(Refusal) as caught:
         heavy(old, new)
     assert re.search(reason, str(caught.value)), str(caught.value)
@@ -290,7 +279,7 @@ def test_a_missing_file_and_a_broken_one(tmp_path):
         read_predictor("predict.py", str(tmp_path))
 
 
-# Of the repository's models: those of which the source does not tell, and why.
+# Of the repository's models: those whose source is not enough, and why.
 REFUSED = {
     "tests/models/syntax.py": "SyntaxError",
 }
@@ -323,103 +312,12 @@ def test_models_of_the_repository(name):
             read_predictor(ref, str(folder))
         return
     static = openapi(read_predictor(ref, str(folder)))
-    answer = _ask(folder, ref, "import")
+    answer = ask(folder, ref, "import")
     missing = [p["what"] for p in answer["problems"] if p["what"].startswith("ModuleNotFound")]
     if missing:
         pytest.skip(f"{missing[0]}: the static reading alone was tested")
     assert answer["problems"] == []
     assert static == answer["document"]
-
-
-def test_the_program_falls_back_to_the_import(tmp_path):
-    (tmp_path / "run.py").write_text(
-        "import random\ndef run(n: int = random.choice([3])) -> int: ...\n"
-    )
-    assert _ask(tmp_path, "run.py", "static")["refusals"] == [
-        "run.py:2: random.choice(…): random is not imported when the source is only read"
-    ]
-    answer = _ask(tmp_path, "run.py", "auto")
-    assert answer["how"] == "import"
-    properties = answer["document"]["components"]["schemas"]["Input"]["properties"]
-    assert properties["n"]["default"] == 3
-
-
-def test_the_program_keeps_what_is_read_inside(tmp_path):
-    (tmp_path / "run.py").write_text(
-        """
-import pathlib
-from cog import Path
-pathlib.Path("made").mkdir()
-Path("written").write_text("x")
-print("this is no JSON")
-def run(n: int = 1) -> int: ...
-"""
-    )
-    assert "document" in _ask(tmp_path, "run.py", "static")
-    assert [file.name for file in tmp_path.iterdir()] == ["run.py"]
-
-
-def test_the_program_takes_trainings(tmp_path):
-    (tmp_path / "run.py").write_text("def run(n: int) -> int: ...\ndef train(m: int) -> str: ...\n")
-    schemas = _ask(tmp_path, "run.py", "static", "run.py:train")["document"]["components"][
-        "schemas"
-    ]
-    assert list(schemas["TrainingInput"]["properties"]) == ["m"]
-
-
-def test_the_program_finds_every_mistake(tmp_path):
-    (tmp_path / "run.py").write_text(
-        "from cog import Input\n"
-        "def run(\n    a: bytes,\n    b,\n    c: int = Input(default=9, le=3),\n    d: int = 1,\n"
-        ") -> 'int | None': ...\n"
-    )
-    problems = _ask(tmp_path, "run.py", "check")["problems"]
-    assert [(p["file"], p["line"]) for p in problems] == [("run.py", n) for n in (3, 4, 5, 7)]
-    assert problems[0]["mend"] == "use cog.Path for binary data"
-
-
-def test_the_program_tells_of_what_an_import_raises(tmp_path):
-    (tmp_path / "run.py").write_text("\nimport not_there_at_all\n")
-    (problem,) = _ask(tmp_path, "run.py", "check")["problems"]
-    assert (problem["file"], problem["line"]) == ("run.py", 2)
-    assert "pip install not_there_at_all" in problem["mend"]
-
-
-def test_the_program_ends_what_takes_too_long(tmp_path):
-    from cog._worker import static_fence
-
-    (tmp_path / "run.py").write_text(
-        "while True: str(1)\nN = 3\nwhile True: str(1)\ndef run(n: int = N) -> int: ...\n"
-    )
-    with static_fence.Fence(1):
-        predictor = read_predictor("run.py", str(tmp_path))
-    assert predictor.signature.inputs[0].default == 3
-
-
-def test_the_program_ends_what_takes_too_much_memory(tmp_path):
-    (tmp_path / "run.py").write_text(
-        "import pathlib\nBIG = [0] * 10**10\nN = 3\n"
-        "with open('/dev/zero') as f: DATA = f.read()\n"
-        "DATA = pathlib.Path('/dev/zero').read_bytes()\n"
-        "def run(n: int = N) -> int: ...\n"
-    )
-    assert "document" in _ask(tmp_path, "run.py", "static")
-
-
-def test_a_statement_that_is_given_up_is_given_up_once():
-    from cog._worker import static_fence
-
-    fence = static_fence.Fence(1000)
-    with fence:
-        with pytest.raises(static_fence.Refusal):
-            fence._late()  # the statement
-        try:
-            raise static_fence.Refusal("it takes too long")
-        except static_fence.Refusal:
-            for _ in range(static_fence._SPARED):
-                fence._late()  # late alarms, while that is told
-            with pytest.raises(static_fence.Refusal):
-                fence._late()  # it does not end
 
 
 def test_a_module_that_exits(tmp_path):

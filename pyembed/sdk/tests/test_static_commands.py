@@ -10,14 +10,14 @@ from pathlib import Path as FilePath
 
 import pytest
 
-from cog._worker.static_commands import find_commands
+from cog._worker.static.commands import find_commands
 
 SDK = FilePath(__file__).resolve().parents[1]
 
 
 @pytest.fixture
 def commands(tmp_path):
-    """Return a function that writes files and tells the commands that importing the first runs."""
+    """Return a function that writes files and returns the commands that the first one runs."""
 
     def find(source: str, files: dict[str, str] | None = None) -> list[str]:
         for name, text in {"predict.py": source, **(files or {})}.items():
@@ -119,7 +119,7 @@ def test_commands_of_the_models_other_files(commands):
 def _ask(folder: FilePath, how: str, **more: object):
     request = {"root": str(folder), "ref": "predict.py", "train": "", "how": how, **more}
     code = (
-        f"import sys; sys.path[:1] = [{str(SDK)!r}]; import cog._worker.static_main as m; m.main()"
+        f"import sys; sys.path[:1] = [{str(SDK)!r}]; import cog._worker.static.main as m; m.main()"
     )
     command = [sys.executable, "-c", code, json.dumps(request)]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=60)

@@ -8,9 +8,9 @@ import textwrap
 
 import pytest
 
-from cog._worker.load import LoadError
-from cog._worker.schema import openapi
-from cog._worker.static import Refusal, read_predictor
+from cog._worker.model.load import LoadError
+from cog._worker.schema.document import openapi
+from cog._worker.static.reader import Refusal, read_predictor
 
 CLASS = """
 from cog import BasePredictor, Input
@@ -119,6 +119,60 @@ def test_imports_in_a_try(default, name):
         assert default(before, expression) == value
 
 
+# Types of an input of which a part is not installed, and the schema that each has.
+ONE = {"type": "object"}
+OPAQUE = {
+    "Annotated[Thing, Opaque]": ONE,
+    "Annotated['Thing', Opaque]": ONE,
+    "Annotated[absent.Of[int], Opaque]": ONE,
+    "Annotated[Dict[str, Thing], Opaque]": ONE,
+    "Annotated[Union[Thing, int], Opaque]": ONE,
+    "Annotated[List[Thing], Opaque]": {"type": "array", "items": ONE},
+    "Annotated[list[absent.Thing], Opaque]": {"type": "array", "items": ONE},
+    "Annotated[List['Thing'], Opaque]": {"type": "array", "items": ONE},
+    "Annotated[Optional[Thing], Opaque]": {**ONE, "nullable": True},
+    "Annotated[Thing | None, Opaque]": {**ONE, "nullable": True},
+    "Annotated[None | Thing, Opaque]": {**ONE, "nullable": True},
+    "Optional[Annotated[Thing, Opaque]]": {**ONE, "nullable": True},
+    "Annotated[Thing, Opaque, Input(description=Thing.text)]": Refusal,
+    "Annotated[Thing, Input(description='x')]": Refusal,
+    "Annotated[dict, Thing]": ONE,
+    "List[Thing]": Refusal,
+    "Optional[Thing]": Refusal,
+    "Union[int, List[Thing]]": Refusal,
+}
+
+
+@pytest.mark.parametrize("quoted", [False, True])
+@pytest.mark.parametrize("annotation", OPAQUE)
+def test_opaque_types_of_a_library_that_is_not_installed(tmp_path, annotation, quoted):
+    (tmp_path / "predict.py").write_text(
+        f"from __future__ import {'annotations' if quoted else 'division'}\n"
+        "from typing import Annotated, Dict, List, Optional, Union\nimport absent\n"
+        "from absent import Thing\nfrom cog import Input, Opaque\n"
+        f"def predict(a: {annotation}) -> Annotated[List[Thing], Opaque]: ...\n"
+    )
+    want = OPAQUE[annotation]
+    if want is Refusal:
+        with pytest.raises(Refusal, match=r"predict\.py:6: absent\.Thing"):
+            read_predictor("predict.py", str(tmp_path))
+        return
+    schemas = openapi(read_predictor("predict.py", str(tmp_path)))["components"]["schemas"]
+    shown = schemas["Input"]["properties"]["a"]
+    assert {n: v for n, v in shown.items() if n not in ("title", "x-order")} == want
+    assert schemas["Output"] == {"title": "Output", "type": "array", "items": ONE}
+
+
+@pytest.mark.parametrize(
+    "look", ["typing.get_args(Thing)", "isinstance(Thing, type)", "str(Thing)"]
+)
+def test_what_an_unknown_type_is_stays_unknown(default, look):
+    before = "import typing\nfrom absent import Thing\n"
+    with pytest.raises(Refusal, match="absent is not imported"):
+        default(before, f"'a' if {look} else 'b'")
+    assert default(before, "'b' if typing.List[Thing] is None else 'a'") == "a"
+
+
 def test_cog_beside_a_library_that_is_not_installed(tmp_path):
     """As public models have it, which install at their top what they then import in a `try`."""
     (tmp_path / "predict.py").write_text(
@@ -191,7 +245,7 @@ class Predictor(BasePredictor):
 
 HEAD = "import absent\nfrom cog import BasePredictor\n"
 PREDICTOR = HEAD + "class Predictor(BasePredictor):\n    "
-# What cannot be told, and the line that says why: Python 3.10 has a decorator at its `def`.
+# What stays unknown, and the line that says why: Python 3.10 has a decorator at its `def`.
 PLACES = {
     HEAD + "from absent import Predictor\n": "3",
     HEAD + "from absent import *\n": "3",
@@ -234,7 +288,7 @@ class Predictor(BasePredictor):
     def predict(self) -> Output: ...
 """
     )
-    # From Python 3.14 on annotations are evaluated by whoever asks: only then a name is missing.
+    # From Python 3.14 on annotations are evaluated at their first use: a name is missing only then.
     late = member == "foo: Missing" and sys.version_info >= (3, 14)
     with pytest.raises(LoadError if late else Refusal) as caught:
         openapi(read_predictor("predict.py:Predictor", str(tmp_path)))
@@ -275,7 +329,7 @@ def more(name):
 def names():
     return sorted(MODELS)
 """
-# What fills a registry, and what its keys are then; None where that cannot be told.
+# What fills a registry, and what its keys are then; None if that stays unknown.
 FILLED = {
     "import plugins.a": ["a", "first"],
     "import importlib\nimportlib.import_module('plugins.a')": ["a", "first"],

@@ -11,8 +11,8 @@ import tempfile
 import pytest
 
 from cog import Path
-from cog._worker.encode import encode
-from cog._worker.store import Store
+from cog._worker.values.encode import encode
+from cog._worker.values.store import Store
 from cog.errors import OutputError
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)

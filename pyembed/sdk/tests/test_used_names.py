@@ -10,7 +10,7 @@ import pytest
 from test_import import SDK
 
 # In how many public files it was seen at least, not in Cog itself: look-ups of "from MODULE import"
-# tell of ten files each. 0: it was in none of them, and is here because Cog has or had it.
+# return ten files each. 0: it was in none of them, and Cog has or had it.
 USED = {
     "cog": {
         "AsyncConcatenateIterator": 4, "AsyncIterator": 2, "BaseModel": 10, "BasePredictor": 10,

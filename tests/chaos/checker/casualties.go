@@ -8,7 +8,7 @@ import (
 
 // What a failed prediction may say.
 const (
-	lostPrefix     = "worker " // killed …, exited …, ended …
+	deathPrefix    = "worker " // killed …, exited …, ended …
 	timedOut       = "Prediction timed out"
 	noSpace        = "no space left on device"
 	raised         = "ValueError: "
@@ -24,7 +24,7 @@ const (
 const haste = int64(5e9)
 
 // failure looks at one that failed.
-func (v *verdict) failure(p *prediction, end *entry) {
+func (v *findings) failure(p *prediction, end *entry) {
 	pid := p.last().pid
 	if pid != 0 && v.harmed[pid] == nil && strings.Contains(end.Error, outOfMemory) && v.overlaps(v.exhausted, p.asked.At, end.At) {
 		v.counts["workers that the kernel ended beside another"]++
@@ -35,7 +35,7 @@ func (v *verdict) failure(p *prediction, end *entry) {
 	case fails(p.asked.Do) && end.Error == raised+p.asked.Token:
 		v.counts["failed by themselves"]++
 		v.raisedAlone(p)
-	case strings.HasPrefix(end.Error, lostPrefix):
+	case strings.HasPrefix(end.Error, deathPrefix):
 		switch {
 		case !strings.Contains(end.Error, whileItRan):
 			v.complain("%s: it ended with its worker, with the words %q", p.id, end.Error)
@@ -76,7 +76,7 @@ func (p *prediction) wherever() []int {
 }
 
 // casualties: a death costs those that ran, and no others.
-func (v *verdict) casualties() {
+func (v *findings) casualties() {
 	begun, finished := map[int]int{}, map[int]int{} // by worker
 	nowhere, unseen := 0, 0
 	for _, p := range v.order {
@@ -84,22 +84,22 @@ func (v *verdict) casualties() {
 		if end == nil {
 			continue
 		}
-		lost := end.Status == "failed" && strings.HasPrefix(end.Error, lostPrefix)
-		if harms := p.asked.Do != "" && !fails(p.asked.Do); lost || harms {
+		diedWith := end.Status == "failed" && strings.HasPrefix(end.Error, deathPrefix)
+		if harms := p.asked.Do != "" && !fails(p.asked.Do); diedWith || harms {
 			for _, pid := range p.wherever() {
 				if h := v.harmed[pid]; h != nil {
 					h.until = max(h.until, end.At) // the answer of one that closed its sockets is had from its memory, at the end
 				}
 			}
 		}
-		if !lost {
+		if !diedWith {
 			continue
 		}
 		v.counts["lost with a worker"]++
 		switch {
 		case len(p.runs) == 0:
 			nowhere++
-		case p.ride() != nil && len(p.ride().first.members) > 1:
+		case p.lastCall() != nil && len(p.lastCall().first.members) > 1:
 			unseen++
 		case len(p.done) > 0:
 			v.counts["of these done"]++
@@ -115,25 +115,25 @@ func (v *verdict) casualties() {
 	}
 	v.counts["of these before the model's first line"] = nowhere
 	if most := v.limits.slots * len(v.harmed); unseen > most {
-		v.complain("%d rode with others and failed with their worker, and were not tried again; only %d workers died", unseen, most)
+		v.complain("%d were in a batch and failed with their worker, and were not tried again; only %d workers died", unseen, most)
 	}
 	total, most := nowhere+unseen, 0
 	for pid, h := range v.harmed {
-		lost := begun[pid] + finished[pid]
-		total += lost
+		diedWith := begun[pid] + finished[pid]
+		total += diedWith
 		allowed := v.limits.slots + v.limits.unsent
 		if h.rubbish {
 			allowed = v.limits.slots * v.limits.behind
 		}
 		most += allowed
-		if over := lost - v.limits.slots; over > 0 {
+		if over := diedWith - v.limits.slots; over > 0 {
 			v.counts["beyond the slots of their worker"] += over
 			if h.rubbish {
 				v.counts["of these behind rubbish"] += over
 			}
 		}
-		if lost > allowed {
-			v.complain("worker %d (%+v): %d failed with it, %d of them done; no more than %d may", pid, *h, lost, finished[pid], allowed)
+		if diedWith > allowed {
+			v.complain("worker %d (%+v): %d failed with it, %d of them done; no more than %d may", pid, *h, diedWith, finished[pid], allowed)
 		}
 		// Two at once cannot have been begun and not done in one slot.
 		if begun[pid] > v.limits.slots {
@@ -148,7 +148,7 @@ func (v *verdict) casualties() {
 // line: first come, first served. A prediction that was taken in, as its client has read, before another was asked
 // for, begins before that other; but for those that lie ahead in the sockets of several workers, one of which may get
 // no processor for a moment.
-func (v *verdict) line() {
+func (v *findings) line() {
 	idle := slices.Clone(v.stopped) // spans in which what lay with a worker did not move
 	for _, h := range v.harmed {
 		if h.own {
@@ -196,7 +196,7 @@ func compare(a, b int64) int {
 
 // takenIn is when the client knew that the server has it, before it was over; 0: it never did.
 func (p *prediction) takenIn() int64 {
-	for _, e := range p.told {
+	for _, e := range p.observed {
 		if e.What == "answer" && e.Code == 202 {
 			return e.At
 		}

@@ -9,32 +9,32 @@ import (
 
 // limits are how much is allowed of what cannot be none.
 type limits struct {
-	slots     int // predictions, or rides of them, at once in a worker
-	batch     int // predictions in a ride; 0: there are none
-	unsent    int // finished ones that a death may cost beyond those that ran, each
-	swallowed int // of a ride that is over, answers that a death may take along: those queued beyond the shared page
-	behind    int // predictions that a slot may have lost behind rubbish
-	refused   int // refusals in all
-	strays    int // answers with Python's warning of a canceled prediction's coroutine
-	overtaken int // by how many that came later a prediction may be overtaken, where it waits longer than
-	late      time.Duration
+	slots             int // predictions, or batches of them, at once in a worker
+	batch             int // predictions in a batch; 0: there are no batches
+	unsent            int // finished ones that a death may cost beyond those that ran, each
+	swallowed         int // of an ended batch, answers that a death may take along: those queued beyond the shared page
+	behind            int // predictions that a slot may have lost behind rubbish
+	refused           int // refusals in all
+	foreignCoroutines int // answers with Python's warning of a canceled prediction's coroutine
+	overtaken         int // by how many that came later a prediction may be overtaken, where it waits longer than
+	late              time.Duration
 }
 
-// verdict is what was found.
-type verdict struct {
+// findings are what is wrong, and counts.
+type findings struct {
 	broken []string
 	counts map[string]int
 	limits limits
 	*record
 }
 
-func (v *verdict) complain(format string, args ...any) {
+func (v *findings) complain(format string, args ...any) {
 	v.broken = append(v.broken, fmt.Sprintf(format, args...))
 }
 
 // check looks at everything.
-func check(r *record, l limits) *verdict {
-	v := &verdict{record: r, limits: l, counts: map[string]int{"harmed workers": len(r.harmed)}}
+func check(r *record, l limits) *findings {
+	v := &findings{record: r, limits: l, counts: map[string]int{"harmed workers": len(r.harmed)}}
 	for _, token := range r.foreign {
 		v.complain("%s: the model was handed another prediction's file", r.tokens[token].id)
 	}
@@ -46,14 +46,14 @@ func check(r *record, l limits) *verdict {
 	}
 	v.casualties()
 	if l.batch > 0 {
-		v.rides()
+		v.batches()
 	}
 	v.line()
 	if n := v.counts["refused"]; n > l.refused {
 		v.complain("%d were refused, and no more than %d may be", n, l.refused)
 	}
-	if n := v.counts["warned of another's coroutine"]; n > l.strays {
-		v.complain("%d have in their logs what Python says of another's coroutine, and no more than %d may", n, l.strays)
+	if n := v.counts["warned of another's coroutine"]; n > l.foreignCoroutines {
+		v.complain("%d have in their logs what Python says of another's coroutine, and no more than %d may", n, l.foreignCoroutines)
 	}
 	return v
 }
@@ -64,7 +64,7 @@ func terminal(status string) bool {
 
 // end returns the terminal state of a prediction, or nil.
 func (p *prediction) end() *entry {
-	for _, e := range p.told {
+	for _, e := range p.observed {
 		if e.Code != 0 && e.Code != 200 && e.Code != 202 {
 			continue
 		}
@@ -77,7 +77,7 @@ func (p *prediction) end() *entry {
 
 // refusal returns the answer that says it was not taken, or nil.
 func (p *prediction) refusal() *entry {
-	for _, e := range p.told {
+	for _, e := range p.observed {
 		if e.What == "answer" && e.Code != 200 && e.Code != 202 {
 			return e
 		}
@@ -86,7 +86,7 @@ func (p *prediction) refusal() *entry {
 }
 
 // prediction looks at one.
-func (v *verdict) prediction(p *prediction) {
+func (v *findings) prediction(p *prediction) {
 	v.counts["predictions"]++
 	if len(p.runs) > 1 && v.limits.batch == 0 {
 		v.complain("%s: the model began it %d times: %v", p.id, len(p.runs), p.runs)
@@ -109,7 +109,7 @@ func (v *verdict) prediction(p *prediction) {
 		v.notRun(p, "was never taken")
 		return
 	case end == nil:
-		v.complain("%s (%s): it has no terminal state; it was told %s", p.id, p.asked.Mode, tell(p.told))
+		v.complain("%s (%s): it has no terminal state; it was observed as %s", p.id, p.asked.Mode, describe(p.observed))
 		return
 	}
 	v.counts[end.Status]++
@@ -128,16 +128,16 @@ func (v *verdict) prediction(p *prediction) {
 	}
 }
 
-func tell(told []*entry) string {
+func describe(observed []*entry) string {
 	var parts []string
-	for _, e := range told {
+	for _, e := range observed {
 		parts = append(parts, fmt.Sprintf("%s %d %s", e.What, e.Code, e.Status))
 	}
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
 // refused looks at one that was not taken in.
-func (v *verdict) refused(p *prediction, refusal *entry) {
+func (v *findings) refused(p *prediction, refusal *entry) {
 	if v.overlaps(v.full, p.asked.At, refusal.At) && p.asked.File && refusal.Code >= 500 {
 		v.counts["refused for want of disk"]++
 	} else {
@@ -147,15 +147,15 @@ func (v *verdict) refused(p *prediction, refusal *entry) {
 	v.notRun(p, fmt.Sprintf("was refused (%d)", refusal.Code))
 }
 
-func (v *verdict) notRun(p *prediction, why string) {
+func (v *findings) notRun(p *prediction, why string) {
 	if len(p.runs) > 0 {
 		v.complain("%s (%s): it %s, and the model ran it", p.id, p.asked.Mode, why)
 	}
 }
 
-// agreement: whoever was told of its end was told the same.
-func (v *verdict) agreement(p *prediction, end *entry) {
-	for _, e := range p.told {
+// agreement: all who learned of its end learned the same.
+func (v *findings) agreement(p *prediction, end *entry) {
+	for _, e := range p.observed {
 		if e.What != "hook" && e.Code != 200 && e.Code != 202 {
 			v.complain("%s: it is %s, and later not known: %d", p.id, end.Status, e.Code)
 		}
@@ -168,8 +168,8 @@ func (v *verdict) agreement(p *prediction, end *entry) {
 			v.complain("%s: %s says %s %q, and %s %s %q", p.id, end.What, end.Status, end.Error, e.What, e.Status, e.Error)
 		}
 	}
-	for i, e := range p.told {
-		before := p.told[:i]
+	for i, e := range p.observed {
+		before := p.observed[:i]
 		if e.What == "look" && !terminal(e.Status) && slices.ContainsFunc(before, func(b *entry) bool {
 			return b.What == "look" && terminal(b.Status)
 		}) {
@@ -179,12 +179,12 @@ func (v *verdict) agreement(p *prediction, end *entry) {
 }
 
 // webhook: completed is taken in once, as the last.
-func (v *verdict) webhook(p *prediction) {
+func (v *findings) webhook(p *prediction) {
 	if !p.asked.Hook {
 		return
 	}
 	taken := 0
-	for _, e := range p.told {
+	for _, e := range p.observed {
 		if e.What != "hook" {
 			continue
 		}
@@ -202,8 +202,8 @@ func (v *verdict) webhook(p *prediction) {
 }
 
 // success: it ran to its end, once or, where a worker died, at last, and what it was answered is its own.
-func (v *verdict) success(p *prediction, end *entry) {
-	if c := p.ride(); c != nil && !c.ended || c == nil && (len(p.runs) != 1 || len(p.done) != 1) {
+func (v *findings) success(p *prediction, end *entry) {
+	if c := p.lastCall(); c != nil && !c.ended || c == nil && (len(p.runs) != 1 || len(p.done) != 1) {
 		v.complain("%s: it succeeded, was begun %d times and done %d times", p.id, len(p.runs), len(p.done))
 		return
 	}
@@ -214,9 +214,9 @@ func (v *verdict) success(p *prediction, end *entry) {
 	// asyncio, whose sockets were spoiled too, may have complained; and while a thread that is not Python's writes what
 	// Python did at a signal, a prediction may end.
 	sound := func(e *entry) bool { return h == nil || !h.rubbish && (h.dumped == 0 || e.At < h.dumped) }
-	for _, e := range p.told {
+	for _, e := range p.observed {
 		if e.Status == "succeeded" {
-			if err := own(p, e, sound(e), v.mayTalk(p)); err == errStray {
+			if err := own(p, e, sound(e), v.mayTalk(p)); err == errForeignCoroutine {
 				v.counts["warned of another's coroutine"]++
 			} else if err == errIgnored {
 				v.counts["cancels lost in a callback"]++
@@ -227,13 +227,13 @@ func (v *verdict) success(p *prediction, end *entry) {
 	}
 }
 
-// mayTalk tells whether the worker in which it rode first may have written more than the model's own lines.
-func (v *verdict) mayTalk(p *prediction) bool {
+// mayTalk reports whether the worker of its first batch may have written more than the model's own lines.
+func (v *findings) mayTalk(p *prediction) bool {
 	h := v.harmed[p.runs[0].pid]
 	return len(p.runs) > 1 && h != nil && (h.rubbish || h.cries || h.dumped != 0)
 }
 
-// fails tells whether a prediction is to fail by itself.
+// fails reports whether a prediction is to fail by itself.
 func fails(do string) bool {
 	switch do {
 	case "raise", "refuse", "before", "after":
@@ -242,7 +242,7 @@ func fails(do string) bool {
 	return false
 }
 
-// overlaps tells whether a time meets one of the spans.
-func (v *verdict) overlaps(spans []span, from, to int64) bool {
+// overlaps reports whether a time meets one of the spans.
+func (v *findings) overlaps(spans []span, from, to int64) bool {
 	return slices.ContainsFunc(spans, func(s span) bool { return s.from <= to && from <= s.to })
 }

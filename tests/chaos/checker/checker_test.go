@@ -110,8 +110,8 @@ func TestEveryBrokenPromiseIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeJudgedIsNoSuccess.
-func TestWhatCannotBeJudgedIsNoSuccess(t *testing.T) {
+// TestWhatCannotBeCheckedIsNoSuccess.
+func TestWhatCannotBeCheckedIsNoSuccess(t *testing.T) {
 	for name, texts := range map[string][2]string{
 		"nothing":          {"", ""},
 		"no JSON":          {"{\n", ""},
@@ -139,7 +139,7 @@ func TestWhatCannotBeJudgedIsNoSuccess(t *testing.T) {
 // TestAnExhaustionLasts until its worker has died, however long that took, and for a while after that.
 func TestAnExhaustionLasts(t *testing.T) {
 	const second = int64(1e9)
-	slow := &prediction{told: []*entry{{At: 9 * second, Status: "failed"}}}
+	slow := &prediction{observed: []*entry{{At: 9 * second, Status: "failed"}}}
 	for _, c := range []struct {
 		by *prediction
 		to int64

@@ -5,8 +5,8 @@ const rounding = 20e-6
 
 // durations: for as long as the server says that the model had a prediction, the model did have it, at least as long as it
 // slept where it came to its end, and that is part of what its client waited.
-func (v *verdict) durations(p *prediction) {
-	for _, e := range p.told {
+func (v *findings) durations(p *prediction) {
+	for _, e := range p.observed {
 		if e.Took == nil {
 			continue
 		}

@@ -101,7 +101,7 @@ begun tz 8 1215
 )
 
 func TestHardTimesInWhichAllIsWell(t *testing.T) {
-	if code, said := tryOut(t, hardJournal, hardLedger, "-overtaken", "0", "-late", "0", "-strays", "1"); code != 0 || said != "" {
+	if code, said := tryOut(t, hardJournal, hardLedger, "-overtaken", "0", "-late", "0", "-foreign-coroutines", "1"); code != 0 || said != "" {
 		t.Errorf("code %d: %s", code, said)
 	}
 }
@@ -137,7 +137,7 @@ func TestEveryExcuseIsNeeded(t *testing.T) {
 		"memory enough by then":      {ledger: []string{"harm tx 16 1106 exhaust", "harm tx 16 1131 exhaust"}, want: "y: it failed in worker 17, which nobody harmed"},
 		"another's long output":      {journal: []string{`"head":"\"tp 8`, `"head":"\"tq 8`}, want: `p: answer: the output begins with`},
 		"a long output that is cut":  {journal: []string{`"length":5007`, `"length":5006`}, want: "the output has 5006 bytes, want 5007"},
-		"too many warnings":          {flags: []string{"-strays", "0"}, want: "1 have in their logs"},
+		"too many warnings":          {flags: []string{"-foreign-coroutines", "0"}, want: "1 have in their logs"},
 		"a text that is another's":   {journal: []string{`"output":"tu 8 "`, `"output":"tv 8 "`}, want: `u: answer: the output is`},
 		"a file that nobody removed": {journal: []string{`{"at":1210,"what":"removed"}` + "\n", "", `{"at":1230,"what":"remade"}` + "\n", ""}, want: "z: nobody removed its file"},
 		"a file that was back":       {journal: []string{`"at":1200,`, `"at":1231,`, `"at":1220,`, `"at":1240,`}, want: "z: nobody removed its file"},
@@ -150,7 +150,7 @@ func TestEveryExcuseIsNeeded(t *testing.T) {
 			if journal == hardJournal && ledger == hardLedger && c.flags == nil {
 				t.Fatal("the case spoils nothing")
 			}
-			code, said := tryOut(t, journal, ledger, append([]string{"-overtaken", "0", "-late", "0", "-strays", "1"}, c.flags...)...)
+			code, said := tryOut(t, journal, ledger, append([]string{"-overtaken", "0", "-late", "0", "-foreign-coroutines", "1"}, c.flags...)...)
 			if code != 1 || !strings.Contains(said, c.want) {
 				t.Errorf("code %d, want 1 and %q:\n%s", code, c.want, said)
 			}

@@ -13,7 +13,7 @@ import (
 // entry is a line of the journal. What is what:
 //
 //	ask     a request leaves its client: id, token, mode, do, pad, items, says, hook, file, key, wait
-//	answer  what was answered: code, and status, output, length, error, logs, ride, took where it is a prediction
+//	answer  what was answered: code, and status, output, length, error, logs, batch, took where it is a prediction
 //	broken  the connection ended without an answer: error
 //	left    the client closes its connection, and wants no answer
 //	cancel  the client asks for the end
@@ -35,10 +35,10 @@ type entry struct {
 	Says   bool            `json:"says"`
 	Hook   bool            `json:"hook"`
 	File   bool            `json:"file"`
-	Key    int             `json:"key"`  // they ride together only where it is equal
-	Ride   int             `json:"ride"` // with how many it rode, as the answer says
-	Wait   float64         `json:"wait"` // seconds that the model sleeps over it
-	Took   *float64        `json:"took"` // seconds that the model had it, as the answer says
+	Key    int             `json:"key"`   // a batch has one
+	Batch  int             `json:"batch"` // the size of its batch, as the answer says
+	Wait   float64         `json:"wait"`  // seconds that the model sleeps over it
+	Took   *float64        `json:"took"`  // seconds that the model had it, as the answer says
 	Code   int             `json:"code"`
 	Status string          `json:"status"`
 	Output json.RawMessage `json:"output"` // left out where it is long
@@ -53,16 +53,16 @@ type entry struct {
 
 // prediction is all that is known of one.
 type prediction struct {
-	id     string
-	asked  *entry
-	told   []*entry // answers, hooks and looks, in the order in which they came
-	left   bool
-	cancel bool
-	broken string
-	runs   []run   // or rides
-	done   []int   // the processes that did it
-	harms  []int   // the processes that it harmed, also before it was begun and after it was done
-	calls  []*call // in which the model had it together with others
+	id       string
+	asked    *entry
+	observed []*entry // answers, hooks and looks, in the order in which they came
+	left     bool
+	cancel   bool
+	broken   string
+	runs     []run   // or batches
+	done     []int   // the processes that did it
+	harms    []int   // the processes that it harmed, also before it was begun and after it was done
+	calls    []*call // in which the model had it together with others
 }
 
 // run is one time that the model began it.
@@ -111,7 +111,7 @@ func (x exhaustion) span() span {
 	return span{x.at, died + haste}
 }
 
-// record is what the two files tell.
+// record is what the two files say.
 type record struct {
 	predictions map[string]*prediction // by id
 	order       []*prediction          // as they were asked for
@@ -124,7 +124,7 @@ type record struct {
 	exhaustions []exhaustion
 	exhausted   []span   // in which a worker took all memory, and what the kernel may do about it
 	foreign     []string // tokens of those that were handed another's file
-	unknown     []string // tokens in the ledger that nobody asked for
+	unknown     []string // tokens in the ledger that no client asked for
 }
 
 func (r *record) harm(pid int) *harms {
@@ -223,7 +223,7 @@ func (r *record) journal() func([]byte) error {
 		}
 		switch e.What {
 		case "answer", "hook", "look":
-			p.told = append(p.told, e)
+			p.observed = append(p.observed, e)
 		case "broken":
 			p.broken = e.Error
 		case "left":
@@ -284,7 +284,7 @@ func (r *record) ledger(line []byte) error {
 	return nil
 }
 
-// cries tells whether a harm leaves words of others than the model in the logs.
+// cries reports whether a harm leaves words of others than the model in the logs.
 func cries(how string) bool {
 	switch how {
 	case "segv", "abort", "exhaust", "close_all":
@@ -293,7 +293,7 @@ func cries(how string) bool {
 	return false
 }
 
-// spoils tells whether a harm leaves the process running, while its answers no longer arrive.
+// spoils reports whether a harm leaves the process running, while its answers no longer arrive.
 func spoils(how string) bool {
 	switch how {
 	case "rubbish", "forged", "oversized", "cut_off", "close_sockets", "shut_sockets":

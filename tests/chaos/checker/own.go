@@ -15,12 +15,12 @@ const neverAwaited = "' was never awaited"
 const ignored = "Exception ignored in: "
 
 var (
-	errStray   = errors.New("it has Python's word on a canceled prediction's coroutine in its logs")
-	errIgnored = errors.New("its cancel was lost in a callback")
+	errForeignCoroutine = errors.New("it has Python's word on a canceled prediction's coroutine in its logs")
+	errIgnored          = errors.New("its cancel was lost in a callback")
 )
 
 // own fails unless what was answered is the prediction's own, to the last byte that is known; the logs as well, where
-// their worker was sound. Before those of a second ride may stand some of the first, and with talk anything.
+// their worker was sound. Before those of a second batch may stand some of the first, and with talk anything.
 func own(p *prediction, e *entry, sound, talk bool) error {
 	text := fmt.Sprintf("%s %d ", p.asked.Token, p.last().pid)
 	if p.asked.Items < 0 {
@@ -34,18 +34,18 @@ func own(p *prediction, e *entry, sound, talk bool) error {
 	if p.asked.Says {
 		want = p.asked.Token + "\n"
 	}
-	if c := p.ride(); c != nil {
-		want = c.says() // what the model prints is everybody's that rides
+	if c := p.lastCall(); c != nil {
+		want = c.says() // each item of a batch has all that the model prints
 		if first := p.calls[0]; first.pid != c.pid {
 			before = first.says() // a part of which may have come before that worker died
 		}
-		if e.Ride != len(c.first.members) {
-			return fmt.Errorf("it rode with %d, it says, and the model had %d", e.Ride, len(c.first.members))
+		if e.Batch != len(c.first.members) {
+			return fmt.Errorf("its batch has %d, it says, and the model had %d", e.Batch, len(c.first.members))
 		}
 	}
 	if rest, ok := strings.CutSuffix(e.Logs, want); sound && (!ok || !talk && !strings.HasPrefix(before, rest)) {
 		if strings.Contains(e.Logs, neverAwaited) {
-			return errStray
+			return errForeignCoroutine
 		}
 		if (p.left || p.cancel) && strings.Contains(e.Logs, ignored) {
 			return errIgnored

@@ -1,4 +1,4 @@
-"""The same for predictions that ride together, each call of the model a line of the ledger as well.
+"""The same for batches, each call of the model a line of the ledger as well.
 
 "batch NUMBER PID NANOSECONDS KEY TOKEN..." is a call, "raised NUMBER PID" and "ended NUMBER PID" say how it came to its
 end. With preprocess and postprocess nothing else is written by them: what they do to the process is "harm", as ever.
@@ -19,7 +19,7 @@ from chaos import Ledger, answer
 from cog import BaseRunner, Input, Path, batch
 
 MOST = 8
-chaos.LINE = 256  # bytes, still a part of any page: as many tokens as ride
+chaos.LINE = 256  # bytes, still a part of any page: as many tokens as a batch has
 
 
 class Log(Ledger):
@@ -112,7 +112,7 @@ class BatchedTasks(BaseRunner):
 
 
 def in_run(item: dict) -> str:
-    """What it does while it rides."""
+    """What it does in its batch."""
     return item["do"] if item["at"] == 1 or item["do"] in ("raise", "refuse") else ""
 
 

@@ -7,8 +7,11 @@
 //
 //	NAME.rc      the runner's exit status and its seconds, "0 12"; a suite without it never ended and has failed
 //	NAME.json    the output of `go test -json`
+//	NAME.again   the same of a second run of the tests that failed
 //	NAME.xml     a JUnit document, as pytest writes it
 //	NAME.log     what else the runner printed; without .json and .xml the suite is a single check
+//
+// A test that fails in NAME.json and passes in NAME.again is reported as a flake, and counts as a failure.
 //
 // Only leaves are counted: a Go test with subtests stands for nothing itself, unless it failed though all of them
 // passed. A package that does not build, a test that a crash or a timeout cut off, and a runner that reports an

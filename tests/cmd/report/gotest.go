@@ -110,19 +110,19 @@ func (run *goRun) parent(test *goTest) *goTest {
 			return run.test(test.pkg, "")
 		}
 		above = above[:cut]
-		// A name may hold slashes of its own; the test above it is one that has begun.
+		// A name may hold slashes; the test above it is one that has begun.
 		if parent := run.tests[[2]string{test.pkg, above}]; parent != nil {
 			return parent
 		}
 	}
 }
 
-// results judges the tests once all events are read.
+// results classifies the tests once all events are read.
 func (run *goRun) results() []result {
 	var out []result
 	// A child stands after its parent, so walking backwards meets each test after all that could explain it.
 	for i := len(run.order) - 1; i >= 0; i-- {
-		if r, counts := run.judge(run.order[i]); counts {
+		if r, counts := run.classify(run.order[i]); counts {
 			out = append(out, r)
 		}
 	}
@@ -132,8 +132,8 @@ func (run *goRun) results() []result {
 	return out
 }
 
-// judge says whether the test counts, and as what; a failure blames its parents.
-func (run *goRun) judge(test *goTest) (result, bool) {
+// classify says whether the test counts, and as what; a failure blames its parents.
+func (run *goRun) classify(test *goTest) (result, bool) {
 	name := strings.TrimSuffix(test.pkg+"."+test.name, ".")
 	isPackage := test.name == ""
 	switch {

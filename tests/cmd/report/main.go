@@ -62,7 +62,11 @@ func printFailures(w io.Writer, s suite, withOutput bool) {
 		if r.outcome != failed {
 			continue
 		}
-		fmt.Fprintf(w, "FAILED %s: %s\n", s.name, r.name)
+		if r.flake {
+			fmt.Fprintf(w, "FLAKE %s: %s (failed, then passed when run once more)\n", s.name, r.name)
+		} else {
+			fmt.Fprintf(w, "FAILED %s: %s\n", s.name, r.name)
+		}
 		if withOutput {
 			for line := range strings.Lines(strings.TrimRight(r.output, "\n") + "\n") {
 				fmt.Fprint(w, "    ", line)

@@ -15,6 +15,7 @@ const (
 type result struct {
 	name    string
 	outcome outcome
+	flake   bool   // it failed, and passed when it was run once more
 	output  string // what it printed; kept for failures only
 }
 

@@ -67,6 +67,21 @@ func TestSuite(t *testing.T) {
 		{"a failure that the status hides", map[string]string{"s.rc": "0 1", "s.json": events("run p TestA", "fail p TestA")},
 			"0 passed, 1 failed", nil},
 
+		{"a flake", map[string]string{"s.rc": "1 1", "s.json": events(
+			"run p TestA", "output p TestA late", "fail p TestA", "run p TestB", "output p TestB wrong", "fail p TestB", "fail p"),
+			"s.again": events("run p TestA", "pass p TestA", "run p TestB", "fail p TestB", "fail p")},
+			"0 passed, 2 failed", []string{"FLAKE s: p.TestA (", "late", "FAILED s: p.TestB", "wrong"}},
+		{"a flake of a parent", map[string]string{"s.rc": "1 1", "s.json": events(
+			"run p TestA", "run p TestA/x", "pass p TestA/x", "output p TestA late", "fail p TestA", "fail p"),
+			"s.again": events("run p TestA", "run p TestA/x", "pass p TestA/x", "pass p TestA", "pass p")},
+			"1 passed, 1 failed", []string{"FLAKE s: p.TestA (", "late"}},
+		{"a subtest that fails twice", map[string]string{"s.rc": "1 1", "s.json": events(
+			"run p TestA", "run p TestA/x", "fail p TestA/x", "run p TestA/y", "pass p TestA/y", "fail p TestA", "fail p"),
+			"s.again": events("run p TestA", "run p TestA/x", "fail p TestA/x", "run p TestA/y", "pass p TestA/y", "fail p TestA", "fail p")},
+			"1 passed, 1 failed", []string{"FAILED s: p.TestA/x"}},
+		{"a second run cut off", map[string]string{"s.rc": "1 1", "s.json": events("run p TestA", "fail p TestA", "fail p"),
+			"s.again": events("run p TestA")}, "0 passed, 1 failed", []string{"FAILED s: p.TestA"}},
+
 		{"pytest", map[string]string{"s.rc": "1 1", "s.xml": junitMixed}, "1 passed, 2 failed, 1 skipped",
 			[]string{"tests.test_a.test_bad", "assert 1 == 2", "said", "in teardown"}},
 		{"pytest with one suite as its root", map[string]string{"s.rc": "0 1", "s.xml": `<testsuite><testcase name="a"/></testsuite>`},
@@ -103,6 +118,19 @@ func TestReportEndsWithTheSummaryLine(t *testing.T) {
 		t.Errorf("report = %v, %v; want a failure and no error", ok, err)
 	}
 	if want := "FAILED 20-b: 20-b\n1 passed, 1 failed\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestReportNamesAFlakeAndFails(t *testing.T) {
+	dir := write(t, map[string]string{"a.rc": "1 1", "a.json": events("run p TestA", "fail p TestA", "run p TestB", "pass p TestB", "fail p"),
+		"a.again": events("run p TestA", "pass p TestA", "pass p")})
+	var out strings.Builder
+	ok, err := report(&out, dir, nil)
+	if ok || err != nil {
+		t.Errorf("report = %v, %v; want a failure and no error", ok, err)
+	}
+	if want := "FLAKE a: p.TestA (failed, then passed when run once more)\n1 passed, 1 failed\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

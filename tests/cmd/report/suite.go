@@ -41,7 +41,7 @@ func suiteNames(dir string) ([]string, error) {
 	return names, nil
 }
 
-// readSuite reads the files of one suite. Whatever is wrong with them is a failure of the suite, never an error.
+// readSuite reads the files of one suite. A file that cannot be read is a failure of the suite, never an error.
 func readSuite(dir, name string) suite {
 	s := suite{name: name}
 	log := readLog(filepath.Join(dir, name+".log"))
@@ -73,6 +73,12 @@ func readSuite(dir, name string) suite {
 		}
 	}
 
+	again, err := readFile(filepath.Join(dir, name+".again"), readGoTests)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		fail(err.Error())
+	}
+	markFlakes(s.results, again)
+
 	var t tally
 	t.add(s.results)
 	switch {
@@ -84,6 +90,19 @@ func readSuite(dir, name string) suite {
 		fail("the suite holds no test")
 	}
 	return s
+}
+
+// markFlakes marks the failures whose test passed in the second run.
+func markFlakes(results, again []result) {
+	for i := range results {
+		name, passedAgain, failedAgain := results[i].name, false, false
+		for _, r := range again {
+			same := r.name == name
+			passedAgain = passedAgain || r.outcome == passed && (same || strings.HasPrefix(r.name, name+"/"))
+			failedAgain = failedAgain || r.outcome == failed && same
+		}
+		results[i].flake = results[i].outcome == failed && passedAgain && !failedAgain
+	}
 }
 
 // parseStatus splits "STATUS SECONDS".

@@ -58,7 +58,7 @@ def ask(worker, text, flags):
     assert frames[-1].kind == SUCCEEDED, frames
 
 
-def ride(worker, texts, flags):
+def batch(worker, texts, flags):
     """Have texts answered in one ride; one text is a ride of its own."""
     texts = [texts] if isinstance(texts, str) else texts
     result = worker.ride([{"text": text} for text in texts], flags=flags)
@@ -109,8 +109,8 @@ def main():
     with Worker(STREAM) as worker:
         count(worker, "stream-item", "200", 2, per=200, flags=EVENTS)
     with BatchWorker(BATCH) as worker:
-        count(worker, "ride-1", SHORT, 60, ask=ride)
-        count(worker, "ride-32-item", [SHORT] * 32, 10, per=32, ask=ride)
+        count(worker, "batch-1", SHORT, 60, ask=batch)
+        count(worker, "batch-32-item", [SHORT] * 32, 10, per=32, ask=batch)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
   // The folder is the checkout's: no bytecode is left in it.
   snprintf(bootstrap, sizeof bootstrap,
            "import sys; sys.dont_write_bytecode = True; sys.path.insert(0, '%s'); "
-           "from cog._worker import entry; entry.preload(False); entry.main()",
+           "from cog._worker import main; main.preload(False); main.main()",
            argv[3]);
   struct px_config config = {
       .api = api, .python = argv[1], .bootstrap = bootstrap, .json = strdup(json), .control_fd = 3, .page_fd = 4};

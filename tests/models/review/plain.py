@@ -9,7 +9,7 @@ import threading
 from cog import BaseRunner, current_scope
 
 
-class Stubborn(Exception):
+class Unprintable(Exception):
     """Cannot even be looked at."""
 
     def __str__(self) -> str:
@@ -18,7 +18,7 @@ class Stubborn(Exception):
 
 class Runner(BaseRunner):
     def setup(self) -> None:
-        self.held: list[int] = []
+        self.descriptors: list[int] = []
 
     def run(self, what: str = "nothing") -> object:
         return getattr(self, what)()
@@ -34,8 +34,8 @@ class Runner(BaseRunner):
         current_scope().record_metric("count", 10**200000)
         raise ValueError("the model's own")
 
-    def stubborn(self) -> None:
-        raise Stubborn
+    def unprintable(self) -> None:
+        raise Unprintable
 
     def no_output(self) -> object:
         return object()
@@ -85,13 +85,13 @@ class Runner(BaseRunner):
         if pid == 0:
             opened = [fd for _ in range(4) for fd in os.pipe()]
             if os.fork() == 0:
-                lost = []
+                closed = []
                 for fd in opened:
                     try:
                         os.fstat(fd)
                     except OSError:
-                        lost.append(fd)
-                os.write(writing, repr(lost).encode())
+                        closed.append(fd)
+                os.write(writing, repr(closed).encode())
                 os._exit(0)
             os.wait()
             os._exit(0)
@@ -111,12 +111,12 @@ class Runner(BaseRunner):
         resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
         try:
             while True:
-                self.held.append(os.dup(0))
+                self.descriptors.append(os.dup(0))
         except OSError:
             return "x" * (17 << 20)
 
     def free_descriptors(self) -> None:
-        for fd in self.held:
+        for fd in self.descriptors:
             os.close(fd)
 
     def memory(self) -> int:

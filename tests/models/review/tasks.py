@@ -13,7 +13,7 @@ logging.basicConfig(level=logging.INFO, format="%(message)s")
 early = sys.stdout
 
 
-class Stubborn(Exception):
+class Unprintable(Exception):
     def __str__(self) -> str:
         raise SystemExit(3)
 
@@ -43,8 +43,8 @@ class Runner(BaseRunner):
     async def huge_metric(self, name: str) -> None:
         current_scope().record_metric("count", 10**200000)
 
-    async def stubborn(self, name: str) -> None:
-        raise Stubborn
+    async def unprintable(self, name: str) -> None:
+        raise Unprintable
 
     async def exit_in_task(self, name: str) -> str:
         await asyncio.wait([asyncio.create_task(leave(SystemExit))])

@@ -20,8 +20,8 @@ func (g *generator) prepare() (*fasthttp.Request, *fasthttp.Response) {
 	return request, &fasthttp.Response{}
 }
 
-// judge takes an answer apart: how long the model had the prediction, or else what failed.
-func judge(response *fasthttp.Response, err error) (predicted time.Duration, failure string) {
+// classify takes an answer apart: how long the model had the prediction, or else what failed.
+func classify(response *fasthttp.Response, err error) (predicted time.Duration, failure string) {
 	switch {
 	case errors.Is(err, fasthttp.ErrConnectionClosed):
 		return 0, "no answer: the server closed the connection"

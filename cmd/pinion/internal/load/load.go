@@ -113,7 +113,7 @@ func (p *part) connection() {
 		}
 		err := p.client.Do(request, response)
 		ended := time.Now()
-		predicted, failure := judge(response, err)
+		predicted, failure := classify(response, err)
 		if failure != "" {
 			own.Failures[failure]++
 			if err != nil {

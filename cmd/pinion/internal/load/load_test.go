@@ -69,7 +69,7 @@ func TestAnswersAreRead(t *testing.T) {
 	}
 }
 
-// TestClosedLoop: at most so many are asked at once, and failures are told by kind.
+// TestClosedLoop: at most so many are asked at once, and failures are counted by kind.
 func TestClosedLoop(t *testing.T) {
 	var asked, now, most atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -126,7 +126,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// TestOpenLoopPaysForAStop: a server that answers nothing for a second owes that second to whatever was due meanwhile.
+// TestOpenLoopPaysForAStop: a server that answers nothing for a second adds that second to the requests that were due meanwhile.
 func TestOpenLoopPaysForAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &part{generator: &generator{Options: Options{Rate: 10}}, begin: time.Now(), end: time.Now().Add(2 * time.Second)}

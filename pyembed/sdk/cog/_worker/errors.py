@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from traceback import TracebackException
     from types import FrameType
 
-# Everything under here is the runtime's own: the cog package and its worker.
+# Files below this folder are the runtime's own.
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def describe(exc: BaseException) -> str:
-    """Return an exception as the last line of its traceback has it.
+    """Return an exception as in the last line of its traceback.
 
     >>> describe(ValueError("no such size"))
     'ValueError: no such size'
@@ -22,8 +22,7 @@ def describe(exc: BaseException) -> str:
     'KeyError'
     """
     if isinstance(exc, (NameError, AttributeError, ImportError)):
-        # Python completes these with a guess ("Did you mean"), which only the
-        # traceback module can make.
+        # Only the traceback module can add Python's guess ("Did you mean").
         text = _with_guess(exc)
         if text:
             return _printable(text)
@@ -47,18 +46,18 @@ def traceback_text(exc: BaseException) -> str:
         _drop_own_frames(report, 0)
         return _printable("".join(report.format()))
     except Exception as problem:
-        # A model's exception may break anything that looks at it.
+        # A model's exception may break code that looks at it.
         return f"{describe(exc)}\n(its traceback cannot be shown: {describe(problem)})\n"
 
 
 def stack_text(frame: FrameType) -> str:
-    """Return the stack of a thread as a traceback has it, without the runtime's own frames."""
+    """Return the stack of a thread in the form of a traceback, without the runtime's own frames."""
     import traceback
 
     stack = traceback.StackSummary.extract(traceback.walk_stack(frame))
     stack.reverse()
-    kept = [entry for entry in stack if not _is_own(entry.filename)]
-    return _printable("".join(traceback.StackSummary.from_list(kept).format()))
+    shown = [entry for entry in stack if not _is_own(entry.filename)]
+    return _printable("".join(traceback.StackSummary.from_list(shown).format()))
 
 
 def _with_guess(exc: BaseException) -> str:
@@ -72,11 +71,11 @@ def _with_guess(exc: BaseException) -> str:
 
 
 def _drop_own_frames(report: TracebackException, depth: int) -> None:
-    """Remove our frames from a report and all that it was caused by."""
+    """Remove our frames from a report and from those of its causes."""
     if depth > 100:
         return
-    kept = [frame for frame in report.stack if not _is_own(frame.filename)]
-    report.stack[:] = kept
+    shown = [frame for frame in report.stack if not _is_own(frame.filename)]
+    report.stack[:] = shown
     nested = [report.__cause__, report.__context__, *(getattr(report, "exceptions", None) or ())]
     for inner in nested:
         if inner is not None:
@@ -84,7 +83,7 @@ def _drop_own_frames(report: TracebackException, depth: int) -> None:
 
 
 def _is_own(filename: str) -> bool:
-    # <cog ...> is code that coerce.py generates; <string> is the bootstrap.
+    # <cog ...> is code that values/coerce.py generates; <string> is the bootstrap.
     return filename.startswith((_OWN, "<cog ")) or filename == "<string>"
 
 

@@ -25,12 +25,11 @@ _SEGMENT_LIMIT = 4
 class Scope:
     """One prediction's metrics and context.
 
-    `hook`, where set, is called after each change with the metric's name, its
+    `hook`, if set, is called after each change with the metric's name, its
     value (None: deleted) and the mode "replace", "increment" or "append".
     """
 
-    # Defaults on the class: making a scope sets one attribute, and most
-    # predictions use no more. It is made in every prediction.
+    # Defaults on the class: each prediction makes a scope, which sets one attribute.
     _values: dict[str, Any] | None = None
     _kinds: dict[str, type] | None = None
     _dotted = False
@@ -89,12 +88,12 @@ class Scope:
                 raise TypeError(f"Increment mode requires int or float, got {kind.__name__}")
             if isinstance(values.get(key), list):
                 raise TypeError(f"Metric '{key}' holds a list, to which increment mode cannot add")
-            held = values.get(key, 0)
-            value = held if held is None or value is None else _finite(held + value)
+            before = values.get(key, 0)
+            value = before if before is None or value is None else _finite(before + value)
         elif mode == "append":
-            # One item more, as list.append has it: a list is an item like another.
-            held = values.get(key, [])
-            value = [*(held if isinstance(held, list) else [held]), value]
+            # As list.append: a list is one item.
+            before = values.get(key, [])
+            value = [*(before if isinstance(before, list) else [before]), value]
         elif value is None:
             values.pop(key, None)
             kinds[key] = kind
@@ -102,24 +101,24 @@ class Scope:
         if "." in key:
             self._dotted = True
         if self._dotted:
-            # Where "a" and "a.b" clash the later one wins, so order matters.
+            # The later one of "a" and "a.b" wins, so order matters.
             values.pop(key, None)
         values[key] = value
         kinds[key] = kind
 
     def delete_metric(self, key: str) -> None:
-        """Forget a metric, its type, and all that is nested below its name."""
+        """Delete a metric, its type, and the metrics below its name."""
         if not isinstance(key, str):
             raise _no_text("key", key)
         _check_name(key)
         if self._values is None or self._kinds is None:
             return
         below = key + "."
-        gone = [name for name in self._kinds if name == key or name.startswith(below)]
-        for name in gone:
+        deleted = [name for name in self._kinds if name == key or name.startswith(below)]
+        for name in deleted:
             self._values.pop(name, None)
             del self._kinds[name]
-        if gone and self.hook is not None:
+        if deleted and self.hook is not None:
             self.hook(key, None, "replace")
 
     def collected(self) -> dict[str, Any]:
@@ -134,7 +133,7 @@ class Scope:
             level = result
             for name in parents:
                 inner = level.get(name)
-                # A copy, for the dict may be a recorded value.
+                # A copy, because the dict may be a recorded value.
                 level[name] = inner = dict(inner) if isinstance(inner, dict) else {}
                 level = inner
             level[last] = value
@@ -164,7 +163,7 @@ class MetricRecorder:
         self._scope.record_metric(key, value, mode)
 
     def delete(self, key: str) -> None:
-        """Forget a metric."""
+        """Delete a metric."""
         self._scope.delete_metric(key)
 
     def __setitem__(self, key: str, value: Any) -> None:
@@ -180,7 +179,7 @@ class MetricRecorder:
 
 
 class _Inactive(Scope):
-    """The scope outside of predictions: everything is accepted, nothing is kept."""
+    """The scope outside of predictions: it accepts everything and stores nothing."""
 
     @property
     def context(self) -> dict[str, str]:
@@ -196,11 +195,11 @@ class _Inactive(Scope):
 INACTIVE = _Inactive()
 current: ContextVar[Scope] = ContextVar("cog_scope", default=INACTIVE)
 
-enter = current.set  # for the rest of a context: a task's own
+enter = current.set  # for the rest of a task's context
 
 
 def within(scope: Scope, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Call a function in a scope, in a context of its own: what it sets there does not stay."""
+    """Call a function in a scope and a copy of the context: variables that it sets are dropped."""
     context = copy_context()
     context.run(enter, scope)
     return context.run(function, *args, **named)
@@ -209,9 +208,9 @@ def within(scope: Scope, function: Callable[..., Any], *args: Any, **named: Any)
 def current_scope() -> Scope:
     """Return the scope of the running prediction.
 
-    It follows tasks, and threads: where predictions run one at a time every
-    thread's is that of the one that runs, else that of the thread's creator's.
-    Outside of a prediction its metrics go nowhere and its context is empty.
+    Tasks and threads inherit it from their creator. If predictions run one at a
+    time, other threads get that of the running prediction. Outside of a
+    prediction its metrics are dropped and its context is empty.
 
     >>> from cog import current_scope
     >>> current_scope().record_metric("tokens", 3)
@@ -223,16 +222,16 @@ def current_scope() -> Scope:
 
 
 def follow_starts() -> None:
-    """Have the threads that predictions start carry their scopes, from now on: see `threads`.
+    """Make threads that predictions start carry their scopes: see `logs.threads`.
 
-    Where nothing starts a thread this is all that it costs.
+    That module is imported when a prediction starts a thread.
     """
     import _thread
 
-    _px: Any = __import__("_px")  # a user's type checker does not find it
+    _px: Any = __import__("_px")  # type checkers of users do not find it
 
-    _px.whose(current, INACTIVE)
-    threading = sys.modules.get("threading")  # it keeps the functions that it found at its import
+    _px.use_scope_variable(current, INACTIVE)
+    threading = sys.modules.get("threading")  # it has copies of the functions
     for name in ("start_new_thread", "start_joinable_thread"):  # the second from Python 3.13 on
         start = getattr(_thread, name, None)
         if start is not None:
@@ -241,16 +240,16 @@ def follow_starts() -> None:
             if getattr(threading, "_" + name, None) is start:
                 setattr(threading, "_" + name, following)
     if threading is not None and threading.active_count() > 1:
-        from .threads import follow_setup
+        from .logs.threads import follow_setup
 
         follow_setup()
 
 
 def _following(start: Callable[..., Any]) -> Callable[..., Any]:
     def start_thread(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
-        if current.get() is INACTIVE and f"{__package__}.threads" not in sys.modules:
-            return start(function, *args, **named)  # no prediction's
-        from .threads import start_carrying
+        if current.get() is INACTIVE and f"{__package__}.logs.threads" not in sys.modules:
+            return start(function, *args, **named)  # of no prediction
+        from .logs.threads import start_carrying
 
         return start_carrying(start, function, args, named)
 
@@ -258,13 +257,13 @@ def _following(start: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_thread() -> Scope:
-    """Return the scope of a sync prediction for a thread that has none in its context."""
+    """Return the scope of a synchronous prediction, for a thread without one in its context."""
     worker = sys.modules.get("_px")
     scope: Scope | None = worker.scope() if worker is not None else None
     return INACTIVE if scope is None else scope
 
 
-# What a metric breaks is said in the words of Cog's own runtime: clients and tests know them.
+# The messages are those of Cog's own runtime, which clients and tests know.
 
 
 def _no_text(argument: str, value: Any) -> TypeError:
@@ -335,7 +334,7 @@ def _kind_of(value: Any) -> type:
 
 
 def _snapshot(value: Any) -> Any:
-    """Return value as plain JSON data that later changes in the model do not touch."""
+    """Return a value as plain JSON data, copied so that the model cannot change it."""
     if value is None or type(value) in (bool, int, str):
         return value
     if isinstance(value, str):
@@ -355,7 +354,7 @@ def _snapshot(value: Any) -> Any:
 
 
 def _finite(value: Any) -> Any:
-    """Return a number, None for one that JSON has not: a loss that is NaN ends no prediction."""
+    """Return a number, or None for NaN and infinities, which JSON does not have."""
     return None if isinstance(value, float) and not (-_HUGE <= value <= _HUGE) else value
 
 

@@ -1,8 +1,7 @@
 """``python -m cog.server.http``, as start scripts have it: becomes `pinion serve` in that folder.
 
-The program is the one that ``PINION_BINARY`` names, else `pinion` on the PATH. It takes the
-process over, and serves with the interpreter that ran this. All else that it goes by, such as
-``PORT``, is in the environment or in cog.yaml.
+It executes the program that ``PINION_BINARY`` names, else `pinion` on the PATH, which serves with
+this interpreter. Other settings, for example ``PORT``, are in the environment or in cog.yaml.
 """
 
 from __future__ import annotations

@@ -36,4 +36,7 @@ class Runner(BaseRunner):
         os.kill(os.getpid(), signal.SIGUSR2)
         pid = os.posix_spawn("/bin/true", ["true"], os.environ)
         os.waitpid(pid, 0)
+        until = time.monotonic() + 10
+        while not self.children and time.monotonic() < until:  # another thread may get the signal first
+            time.sleep(0.001)
         return {"dumps": len(dumps), "children": self.children}

@@ -1,0 +1,64 @@
+package listener
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Listen opens the server's socket and says which address it is bound to; 0.0.0.0 stands for all of the machine's.
+func Listen(host string, port int, by PortSetting) (net.Listener, string, error) {
+	if path, ok := strings.CutPrefix(host, "unix:"); ok {
+		if err := RemoveStale(path); err != nil {
+			return nil, "", err
+		}
+		ln, err := net.Listen("unix", path)
+		if err != nil {
+			return nil, "", fmt.Errorf("listen on %s: %w", host, err)
+		}
+		return ln, host, nil
+	}
+	ln, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return nil, "", fmt.Errorf("listen on %s port %d: %w", host, port, takenError(err, port, by))
+	}
+	_, picked, err := net.SplitHostPort(ln.Addr().String())
+	if err != nil {
+		return nil, "", fmt.Errorf("read own address: %w", err)
+	}
+	if host == "" {
+		host = "::"
+	}
+	return ln, "http://" + net.JoinHostPort(host, picked), nil
+}
+
+// Reachable is an address by which programs on this machine reach a server that is bound to address, which may stand for
+// all of the machine's: all is then true.
+func Reachable(address string) (_ string, all bool) {
+	host, port, err := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return "http://" + net.JoinHostPort("127.0.0.1", port), true
+	}
+	return address, false
+}
+
+// RemoveStale removes a socket file without a listener.
+func RemoveStale(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&os.ModeSocket == 0 {
+		return nil // nothing there, or nothing of ours: Listen says what is wrong
+	}
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		conn.Close()
+		return fmt.Errorf("listen on unix:%s: %w", path, unix.EADDRINUSE)
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("remove stale socket: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+
+	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/gpus"
+	"pinion/pyembed/locate"
+)
+
+// machineLimit is how long this machine may take to say what it has.
+const machineLimit = time.Minute
+
+// CheckMachine warns of what build: asks for and this machine does not have: an image would have it, and a model that is
+// served without it fails.
+func (c *CogYAMLReport) CheckMachine(python *locate.Python) error {
+	build := c.root.get("build")
+	if build == nil || build.kind != yamlMapping {
+		return nil
+	}
+	c.gpu(build.get("gpu"), gpus.Visible())
+	if n := build.get("system_packages"); n != nil && len(n.items) > 0 {
+		debs, err := installedDebs()
+		if err != nil {
+			return err
+		}
+		c.systemPackages(n, debs)
+	}
+	if python == nil {
+		return nil
+	}
+	c.pythonVersion(build.get("python_version"), python)
+	return c.pythonPackages(build, python)
+}
+
+func (c *CogYAMLReport) gpu(n *yamlNode, visible []string) {
+	if n.isTrue() && len(visible) == 0 {
+		c.warn(n.line, "build.gpu is true, and no GPU is visible here", "check the driver and CUDA_VISIBLE_DEVICES, or serve where there is one")
+	}
+}
+
+func (c *CogYAMLReport) pythonVersion(n *yamlNode, python *locate.Python) {
+	if n == nil || python.Version == "" || !pythonVersion.MatchString(strings.TrimSpace(n.text)) {
+		return
+	}
+	wanted, has := strings.Split(strings.TrimSpace(n.text), "."), strings.Split(python.Version, ".")
+	for i := range min(len(wanted), len(has)) {
+		if wanted[i] != has[i] {
+			c.warn(n.line, fmt.Sprintf("build.python_version is %s, and the interpreter is Python %s (%s)", strings.TrimSpace(n.text), python.Version, python.Executable),
+				"choose another with --python, or write the version into cog.yaml that the model is served with")
+			return
+		}
+	}
+}
+
+// installedDebs are the Debian packages of this machine, those that others stand for included; nil where dpkg cannot tell.
+func installedDebs() (map[string]bool, error) {
+	cmd := exec.Command("dpkg-query", "--show", "--showformat", "${Package}\t${db:Status-Status}\t${Provides}\n")
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	out, err := contain.Output(cmd, machineLimit)
+	if errors.Is(err, contain.ErrInterrupted) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, nil // another distribution
+	}
+	return readDebs(string(out)), nil
+}
+
+// readDebs reads what dpkg-query writes: a line of a name, a status, and names with versions that it stands for.
+func readDebs(list string) map[string]bool {
+	debs := map[string]bool{}
+	for line := range strings.Lines(list) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(fields) != 3 || fields[1] != "installed" {
+			continue
+		}
+		debs[fields[0]] = true
+		for provided := range strings.SplitSeq(fields[2], ",") {
+			name, _, _ := strings.Cut(strings.TrimSpace(provided), " ")
+			debs[name] = true
+		}
+	}
+	return debs
+}
+
+// debName is the name at the beginning of what apt-get install takes.
+var debName = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]+$`)
+
+func (c *CogYAMLReport) systemPackages(n *yamlNode, installed map[string]bool) {
+	if len(installed) == 0 {
+		return
+	}
+	for _, item := range n.items {
+		name := strings.TrimSpace(item.text)
+		if i := strings.IndexAny(name, "=:/"); i >= 0 {
+			name = name[:i] // of a version, an architecture, a release
+		}
+		if debName.MatchString(name) && !installed[name] {
+			c.warn(item.line, fmt.Sprintf("build.system_packages: %s is not installed", name), "apt-get install "+name)
+		}
+	}
+}
+
+// pythonPackages asks the interpreter for what python_packages and python_requirements name.
+func (c *CogYAMLReport) pythonPackages(build *yamlNode, python *locate.Python) error {
+	var packages []string
+	var lines []int
+	if list := build.get("python_packages"); list != nil {
+		for _, item := range list.items {
+			packages, lines = append(packages, item.text), append(lines, item.line)
+		}
+	}
+	requirements := ""
+	if file := build.get("python_requirements"); file != nil {
+		requirements = file.text
+	}
+	if len(packages) == 0 && requirements == "" {
+		return nil
+	}
+	request, err := json.Marshal(map[string]any{"root": c.dir, "requirements": requirements, "packages": append([]string{}, packages...)})
+	if err != nil {
+		return err
+	}
+	out, err := runSDK(python, "model.packages", c.dir, os.Environ(), request, machineLimit)
+	if err != nil {
+		return err
+	}
+	var found []Problem
+	if err := json.Unmarshal(out, &found); err != nil {
+		return fmt.Errorf("ask %s for its packages: it answered %.200q: %w", python.Executable, out, err)
+	}
+	for _, p := range found {
+		if p.File == "" {
+			p.File, p.Line, p.What = CogFile, lines[p.Line], "build.python_packages: "+p.What
+		}
+		c.Warnings = append(c.Warnings, p)
+	}
+	return nil
+}

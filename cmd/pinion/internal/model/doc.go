@@ -1,0 +1,10 @@
+// Package model reads a model's folder from outside, without a worker: cog.yaml, the predictor's reference, and the OpenAPI
+// document, stored or made from the source.
+//
+//	Find, Guess      the folder's settings, strict or as far as they can be read
+//	CheckCogYAML     every mistake in cog.yaml, with its line and the remedy
+//	ReadStored       the document that the model brings
+//	ReadSource       the document from the source; Python runs in a process of its own, see package contain
+//
+// Errors that end with contain.ErrInterrupted mean that the user stopped the command.
+package model

@@ -1,0 +1,184 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/rundir"
+	"pinion/pyembed/locate"
+	"pinion/runtime/rawjson"
+	"pinion/runtime/supervise"
+)
+
+// How a document is made from a source; cog/_worker/static/main.py knows the words.
+const (
+	ReadAuto   = "auto"   // from the source alone; what that does not tell is imported
+	ReadStatic = "static" // from the source alone
+	ReadCheck  = "check"  // imported, and every mistake reported
+)
+
+// Reader is how a model's source is read.
+type Reader struct {
+	How     string
+	Execute bool          // import also what then runs commands or downloads
+	limit   time.Duration // How long it may take
+}
+
+// readLimit is how long reading a model may take where nothing else is said: an import of large libraries from a slow
+// disk takes minutes.
+const readLimit = 5 * time.Minute
+
+func (r *Reader) BindFlags(f *pflag.FlagSet) {
+	f.BoolVar(&r.Execute, "execute", false, "import the model also where its files then run commands or download")
+	f.DurationVar(&r.limit, "timeout", readLimit, "how long reading and importing the model may take")
+}
+
+func (r *Reader) Check() error {
+	if r.limit <= 0 {
+		return fmt.Errorf("--timeout %s: it is more than 0", r.limit)
+	}
+	return nil
+}
+
+// Problem is one mistake in a model's folder.
+type Problem struct {
+	File      string `json:"file,omitempty"` // below the folder
+	Line      int    `json:"line,omitempty"`
+	What      string `json:"what"`
+	Mend      string `json:"mend,omitempty"`
+	Traceback string `json:"traceback,omitempty"`
+}
+
+func (p Problem) String() string {
+	text := p.What
+	if p.File != "" && p.Line > 0 {
+		text = fmt.Sprintf("%s:%d: %s", p.File, p.Line, text)
+	} else if p.File != "" {
+		text = p.File + ": " + text
+	}
+	if p.Mend != "" {
+		text += "\n    " + p.Mend
+	}
+	return text
+}
+
+// Reading is what a model's source says.
+type Reading struct {
+	Document json.RawMessage `json:"document"` // OpenAPI; nil where there are problems
+	How      string          `json:"how"`      // "stored", "static" or "import"
+	Problems []Problem       `json:"problems"`
+	Warnings []Problem       `json:"warnings"` // of what is odd, and served all the same
+	Refusals []string        `json:"refusals"` // why the source alone does not tell
+	Commands []Problem       `json:"commands"` // what importing the model would do to the machine, so it was not imported
+}
+
+// ProblemsError is a model whose source has mistakes.
+type ProblemsError struct{ Reading *Reading }
+
+func (e *ProblemsError) Error() string {
+	var lines []string
+	for _, p := range e.Reading.Problems {
+		lines = append(lines, p.Traceback+p.String())
+	}
+	for _, c := range e.Reading.Commands {
+		lines = append(lines, c.String())
+	}
+	also := ""
+	if len(e.Reading.Commands) > 0 {
+		lines = append(lines, notExecuted)
+	}
+	if len(lines) > 0 {
+		also = " either"
+	}
+	for _, r := range e.Reading.Refusals {
+		lines = append(lines, fmt.Sprintf("the source alone does not tell%s: %s", also, r))
+	}
+	return strings.Join(lines, "\n")
+}
+
+const notExecuted = "    so the model is not imported; --execute imports it all the same"
+
+// ReadDocument is the model's OpenAPI document without importing it: the one that it brings, else made from its source
+// alone; nil where that does not tell. The error is a *ProblemsError where the source has mistakes.
+func ReadDocument(m *Model, python *locate.Python) (json.RawMessage, error) {
+	document, err := ReadStored(m.Dir)
+	if document != nil && m.NoneDefaults == NoneOptional {
+		return nil, nil // only the worker knows which of its inputs may be null
+	}
+	if err != nil || document != nil {
+		return document, err
+	}
+	r, err := ReadSource(m, python, Reader{How: ReadStatic, limit: readLimit})
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Problems) > 0 {
+		return nil, &ProblemsError{r}
+	}
+	return r.Document, nil
+}
+
+// ReadSource has the model's source read by its Python, in a process of its own.
+func ReadSource(m *Model, python *locate.Python, by Reader) (*Reading, error) {
+	request, err := json.Marshal(map[string]any{
+		"root": m.Dir, "ref": m.Ref, "train": m.Train, "how": by.How, "execute": by.Execute, "concurrency": m.Concurrency,
+		"none_defaults": m.NoneDefaults,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask for the schema: %w", err)
+	}
+	out, err := runSDK(python, "static.main", m.Dir, WithoutSecrets(supervise.WorkerEnv(m.Env)), request, by.limit)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reading{}
+	if err := json.Unmarshal(out, r); err != nil {
+		return nil, fmt.Errorf("read the model with %s: it answered %.200q: %w", python.Executable, out, err)
+	}
+	return r, nil
+}
+
+// runSDK runs the program of a module of cog._worker with a request, in a folder, and returns its answer.
+func runSDK(python *locate.Python, module, dir string, env []string, request []byte, limit time.Duration) ([]byte, error) {
+	sdk, done, err := borrowSDK()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	code := "import sys; sys.path[:1] = [" + pythonString(sdk) + "]; from cog._worker." + module + " import main; main()"
+	cmd := exec.Command(python.Executable, "-c", code, string(request))
+	cmd.Dir, cmd.Env = dir, env
+	cmd.Stderr = os.Stderr // what the model prints when it is imported
+	out, err := contain.Output(cmd, limit)
+	if err != nil && !errors.Is(err, contain.ErrInterrupted) {
+		err = fmt.Errorf("read the model with %s: %w", python.Executable, err)
+	}
+	return out, err
+}
+
+// pythonString is a string literal of Python's; JSON's are, but for what only JavaScript escapes.
+func pythonString(s string) string { return string(rawjson.AppendQuoted(nil, s)) }
+
+// borrowSDK is a folder that holds the cog package until done is called.
+func borrowSDK() (dir string, done func(), err error) {
+	if dir, err := rundir.CachedSDK(); err == nil {
+		return dir, func() {}, nil
+	}
+	run, err := rundir.Make()
+	if err != nil {
+		return "", nil, err
+	}
+	if dir, err = rundir.SDK(run); err != nil {
+		run.Remove()
+		return "", nil, err
+	}
+	return dir, func() { run.Remove() }, nil
+}

@@ -1,0 +1,158 @@
+package model
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Model is where the predictor comes from.
+type Model struct {
+	Dir         string   // absolute; the worker's working folder
+	Image       string   // from cog.yaml: the image that it is built to; "" for none
+	Ref         string   // "run.py:Runner"; "": there is only a train function
+	Train       string   // "train.py:train"; "" for none
+	Env         []string // NAME=value, from cog.yaml; without what the process' own environment has
+	Concurrency int      // from cog.yaml; 0: not said
+	// NoneDefaults is cog.yaml's, until settleNoneDefaults.
+	NoneDefaults NoneDefaults
+	// Both: cog.yaml has run and predict, and run is what counts.
+	Both bool
+}
+
+// cogYAML is what we honour of cog.yaml; keys that concern building an image are ignored.
+type cogYAML struct {
+	Image       string   `yaml:"image"`
+	Run         string   `yaml:"run"`
+	Predict     string   `yaml:"predict"`
+	Train       string   `yaml:"train"`
+	Environment []string `yaml:"environment"`
+	Concurrency struct {
+		Max int `yaml:"max"`
+	} `yaml:"concurrency"`
+	NoneDefaults string `yaml:"none_defaults"`
+}
+
+// What is wrong with a cog.yaml that has two keys for one thing, and what to do about it.
+const (
+	BothWhat = "run and predict are both set, and Cog refuses that: only one of them can be"
+	BothMend = "remove predict, for it is run that is served"
+)
+
+// Find reads a model's folder. ref is the flag --predictor, or "".
+func Find(dir, ref string, env func(string) string) (*Model, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find folder %s: %w", dir, err)
+	}
+	if info, err := os.Stat(abs); err != nil {
+		return nil, fmt.Errorf("find model folder: %w", err)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a folder: name the one that holds cog.yaml", dir)
+	}
+	m := &Model{Dir: abs}
+	file := filepath.Join(abs, "cog.yaml")
+	var y cogYAML
+	data, err := os.ReadFile(file)
+	switch {
+	case err == nil:
+		if err := yaml.Unmarshal(data, &y); err != nil {
+			return nil, fmt.Errorf("read %s: %w", file, err)
+		}
+	case !errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	for _, e := range y.Environment {
+		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
+			return nil, fmt.Errorf("read %s: environment: %q is not NAME=value", file, e)
+		}
+	}
+	m.Image = y.Image
+	m.Env, m.Concurrency = unset(y.Environment), y.Concurrency.Max
+	if y.NoneDefaults != "" {
+		if err := m.NoneDefaults.Set(y.NoneDefaults); err != nil {
+			return nil, fmt.Errorf("read %s: none_defaults: %w", file, err)
+		}
+	}
+	m.Train = cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.Train)
+	m.Ref = cmp.Or(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(abs))
+	m.Both = y.Run != "" && y.Predict != "" && m.Ref == y.Run
+	if m.Ref == "" && m.Train == "" {
+		return nil, fmt.Errorf("%s names no predictor: write \"run: run.py:Runner\" into its cog.yaml, "+
+			"or give --predictor FILE.py:CLASS", abs)
+	}
+	return m, nil
+}
+
+// unset is the entries whose variables the process does not have. Cog makes those of cog.yaml part of the image, where
+// what a container is started with counts before them.
+func unset(entries []string) []string {
+	return slices.DeleteFunc(slices.Clone(entries), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		_, set := os.LookupEnv(name)
+		return set
+	})
+}
+
+// Getenv is os.Getenv with the model's own environment beneath: the server's variables may stand in cog.yaml, too.
+func (m *Model) Getenv(name string) string {
+	if value, ok := os.LookupEnv(name); ok {
+		return value
+	}
+	for _, entry := range slices.Backward(m.Env) { // of two the last counts, as for the worker
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// Name is the reference that stands for the model.
+func (m *Model) Name() string { return cmp.Or(m.Ref, m.Train) }
+
+// Title is the model's name for people: that of its image, else of its folder.
+func (m *Model) Title() string {
+	image, _, _ := strings.Cut(m.Image, "@")
+	image, _, _ = strings.Cut(path.Base(image), ":")
+	if image != "." && image != "/" {
+		return image
+	}
+	switch folder := filepath.Base(m.Dir); folder {
+	case "src", "app", "/": // the usual folders of models in images
+		return "Model"
+	default:
+		return folder
+	}
+}
+
+// Mode is what a worker is to load: "train" where that is asked for, or there is nothing else.
+func (m *Model) Mode(asked string) string {
+	if m.Ref == "" {
+		return "train"
+	}
+	return asked
+}
+
+// conventional is the file that holds the predictor where nothing names one.
+func conventional(dir string) string {
+	for _, name := range []string{"run.py", "predict.py"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// WithoutSecrets removes what is for the front alone: a model, or a process that it starts, could disclose it.
+func WithoutSecrets(env []string) []string {
+	return slices.DeleteFunc(env, func(e string) bool {
+		return strings.HasPrefix(e, "WEBHOOK_AUTH_TOKEN=") || strings.HasPrefix(e, "PINION_AUTH_TOKEN=")
+	})
+}

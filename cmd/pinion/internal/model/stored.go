@@ -1,0 +1,35 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"pinion/runtime/rawjson"
+)
+
+// StoredSchema is where a model may bring its own document, below its folder.
+const StoredSchema = ".cog/openapi_schema.json"
+
+// ReadStored is the document that a model brings, or nil.
+func ReadStored(dir string) (json.RawMessage, error) {
+	file := filepath.Join(dir, filepath.FromSlash(StoredSchema))
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		data = bytes.TrimSpace(data)
+		err = rawjson.Check(data)
+	}
+	if err == nil && rawjson.KindOf(data) != rawjson.KindObject {
+		err = errors.New("it holds no JSON object")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w; mend it, or remove it to have the schema made from the source", file, err)
+	}
+	return data, nil
+}

@@ -1,0 +1,32 @@
+package nearest
+
+// Word is the word that a misspelt one is likely to mean, or "".
+func Word(word string, words []string) string {
+	best, distance := "", min(max(2, len(word)/3), len(word)-1)+1
+	for _, other := range words {
+		if d := Distance(word, other); d < distance {
+			best, distance = other, d
+		}
+	}
+	return best
+}
+
+// Distance is the Levenshtein distance of two short strings, in bytes.
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

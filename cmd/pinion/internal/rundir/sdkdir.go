@@ -1,0 +1,130 @@
+package rundir
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"pinion/pyembed/sdk"
+)
+
+// SDK is a folder that holds the cog package. It is kept from one run to the next, under the
+// user's cache and named by its content, for the sake of the bytecode that Python leaves beside the
+// sources: compiling them anew takes longer than all else that a worker does to start. Where there
+// is no such folder, or it does not hold exactly what it should, the run's own folder serves.
+func SDK(run *Dir) (string, error) {
+	if dir, err := CachedSDK(); err == nil {
+		return dir, nil
+	}
+	if err := run.Keep(); err != nil {
+		return "", err
+	}
+	dir := run.SDK()
+	if err := intact(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return "", fmt.Errorf("remove folder of the cog package: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make folder of the cog package: %w", err)
+	}
+	return dir, sdk.Write(dir)
+}
+
+// CachedSDK finds or makes the kept folder.
+func CachedSDK() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum, err := sdkSum()
+	if err != nil {
+		return "", err
+	}
+	parent := filepath.Join(cache, "pinion")
+	dir := filepath.Join(parent, "sdk-"+sum)
+	if err := intact(dir); err == nil {
+		return dir, nil
+	}
+	if err := makeCache(parent); err != nil {
+		return "", err
+	}
+	// Written aside and moved into place, so that a half-written folder is never used; another
+	// server that starts at the same moment may have been first.
+	fresh, err := os.MkdirTemp(parent, "new-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(fresh)
+	if err := sdk.Write(fresh); err != nil {
+		return "", err
+	}
+	if err := os.Rename(fresh, dir); err != nil && intact(dir) != nil {
+		return "", err
+	}
+	return dir, intact(dir)
+}
+
+// makeCache makes the folder for what is kept. It makes no home: in a container $HOME often names a folder that is not there,
+// and that another user of the container is to make.
+func makeCache(parent string) error {
+	if os.Getenv("XDG_CACHE_HOME") == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(home); err != nil {
+			return err
+		}
+	}
+	return os.MkdirAll(parent, 0o700)
+}
+
+// intact checks that a folder is ours alone to write, and holds every file of the package as it is
+// in this binary.
+func intact(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() || !ownedByUs(info) || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s is not a folder of this user alone", dir)
+	}
+	return eachFile(func(name string, want []byte) error {
+		have, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err == nil && !bytes.Equal(have, want) {
+			err = fmt.Errorf("%s was changed", name)
+		}
+		return err
+	})
+}
+
+// sdkSum names the content of the package, which never changes while the process runs.
+var sdkSum = sync.OnceValues(func() (string, error) {
+	h := sha256.New()
+	err := eachFile(func(name string, data []byte) error {
+		fmt.Fprintf(h, "%s %d\n", name, len(data))
+		h.Write(data)
+		return nil
+	})
+	return hex.EncodeToString(h.Sum(nil)[:8]), err
+})
+
+func eachFile(do func(name string, data []byte) error) error {
+	return fs.WalkDir(sdk.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(sdk.FS(), name)
+		if err != nil {
+			return err
+		}
+		return do(name, data)
+	})
+}

@@ -1,0 +1,2 @@
+// Package schemadiff describes how a stored OpenAPI document differs from the one made from the model's source.
+package schemadiff

@@ -1,0 +1,127 @@
+package terminal
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Screen is stderr with a line of progress at its end, on a terminal.
+type Screen struct {
+	mu    sync.Mutex
+	w     io.Writer
+	live  bool // there is a terminal, and it may be drawn on
+	label string
+	began time.Time
+	drawn bool
+	stop  chan struct{} // closed: no progress; nil: there is none
+}
+
+const (
+	spinnerPause = 100 * time.Millisecond
+	eraseLine    = "\r\x1b[K"
+)
+
+func NewScreen(f *os.File) *Screen {
+	return &Screen{w: f, live: IsTerminal(f) && os.Getenv("NO_COLOR") == ""}
+}
+
+// Show begins a phase: what happens, and for how long already.
+func (s *Screen) Show(label string) {
+	if !s.live {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.label, s.began = label, time.Now()
+	if s.stop == nil {
+		s.stop = make(chan struct{})
+		go s.animate(s.stop)
+	}
+}
+
+// Hide ends the progress; what is written from now on stands alone.
+func (s *Screen) Hide() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop != nil {
+		close(s.stop)
+		s.stop = nil
+	}
+	s.erase()
+}
+
+func (s *Screen) animate(stop chan struct{}) {
+	marks := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+	tick := time.NewTicker(spinnerPause)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		s.mu.Lock()
+		if s.stop == stop {
+			fmt.Fprintf(s.w, "%s%c %s %.1f s", eraseLine, marks[i%len(marks)], s.label, time.Since(s.began).Seconds())
+			s.drawn = true
+		}
+		s.mu.Unlock()
+	}
+}
+
+// Write writes above the progress.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	return s.w.Write(p)
+}
+
+func (s *Screen) erase() {
+	if s.drawn {
+		io.WriteString(s.w, eraseLine)
+		s.drawn = false
+	}
+}
+
+// modelLog is a log that lets through what the model wrote, as it wrote it, and faults of ours that nothing
+// else tells of. It implements slog.Handler.
+type modelLog struct{ w io.Writer }
+
+func NewModelLog(w io.Writer) *slog.Logger { return slog.New(modelLog{w}) }
+
+func (h modelLog) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
+
+func (h modelLog) Handle(_ context.Context, r slog.Record) error {
+	stream, worker := false, false
+	r.Attrs(func(a slog.Attr) bool {
+		stream = stream || a.Key == "stream"
+		worker = worker || a.Key == "worker"
+		return true
+	})
+	switch {
+	case stream:
+		_, err := io.WriteString(h.w, r.Message+"\n")
+		return err
+	case r.Level >= slog.LevelError && !worker: // a worker's end is the prediction's error
+		_, err := fmt.Fprintf(h.w, "pinion: %s\n", r.Message)
+		return err
+	}
+	return nil
+}
+
+func (h modelLog) WithAttrs([]slog.Attr) slog.Handler { return h }
+func (h modelLog) WithGroup(string) slog.Handler      { return h }
+
+// IsTerminal tells whether f is a terminal.
+func IsTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

@@ -1,0 +1,94 @@
+package terminal
+
+import (
+	"io"
+	"strings"
+	"sync"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Tokens prints what a prediction yields as it comes. It implements predict.Observer, which must not block as
+// a terminal may: what has come is printed by a goroutine of its own.
+type Tokens struct {
+	screen *Screen
+	to     io.Writer
+
+	mu      sync.Mutex
+	pending []byte
+	closed  bool
+	change  sync.Cond
+	done    chan struct{}
+	Printed bool // read it after finish
+}
+
+func NewTokens(s *Screen, to io.Writer) *Tokens {
+	t := &Tokens{screen: s, to: to, done: make(chan struct{})}
+	t.change.L = &t.mu
+	go t.follow()
+	return t
+}
+
+// Observe takes in what was yielded.
+func (t *Tokens) Observe(_ predict.Record, e predict.Event) {
+	if e.Kind == predict.EventOutput {
+		t.Add(e.Data)
+	}
+}
+
+// Add takes one item in, which is JSON.
+func (t *Tokens) Add(item []byte) {
+	t.mu.Lock()
+	t.pending = append(t.pending, token(item)...)
+	t.mu.Unlock()
+	t.change.Signal()
+}
+
+// Finish returns when everything is printed.
+func (t *Tokens) Finish() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.change.Signal()
+	<-t.done
+}
+
+func (t *Tokens) follow() {
+	defer close(t.done)
+	for {
+		t.mu.Lock()
+		for len(t.pending) == 0 && !t.closed {
+			t.change.Wait()
+		}
+		text := t.pending
+		t.pending = nil
+		t.mu.Unlock()
+		if len(text) == 0 {
+			return
+		}
+		if !t.Printed {
+			t.Printed = true
+			t.screen.Hide()
+		}
+		t.to.Write(text) // a terminal that is gone ends the command by its own signal
+	}
+}
+
+// Joined is the text that the items of a list make together.
+func Joined(list []byte) string {
+	var text strings.Builder
+	items := rawjson.Array(list)
+	for item, ok := items.Next(); ok; item, ok = items.Next() {
+		text.WriteString(token(item))
+	}
+	return text.String()
+}
+
+// token is one item as text.
+func token(item []byte) string {
+	if rawjson.KindOf(item) == rawjson.KindString {
+		return rawjson.Text(item)
+	}
+	return string(item)
+}

@@ -1,0 +1,3 @@
+package timerslack
+
+import "C"

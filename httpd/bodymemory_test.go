@@ -1,0 +1,122 @@
+package httpd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/runtime/memory"
+	"pinion/runtime/predict"
+	"pinion/tests/await"
+)
+
+const mib = 1 << 20
+
+// TestBodiesAreCharged in every form, for as long as they are held, and refused where there is no room: at once where their length is
+// not known, for good where they could never fit. The charge is freed after any outcome.
+func TestBodiesAreCharged(t *testing.T) {
+	text := strings.Repeat("x", 3*mib)
+	object := `{"input":{"s":"` + text + `"}}`
+	packed := "\x81\xa5input\x81\xa1s\xdb\x00\x30\x00\x00" + text
+	chunked := func(body string) string {
+		return fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body)
+	}
+	sized := func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }
+	const inJSON = "Content-Type: application/json\r\n"
+	for what, c := range map[string]struct {
+		rest  string
+		known bool // its length is: it may wait
+	}{
+		"plain":   {inJSON + sized(object), true},
+		"chunked": {inJSON + chunked(object), false},
+		"gzip":    {inJSON + "Content-Encoding: gzip\r\n" + sized(squeeze("gzip", object)), false},
+		"zstd":    {inJSON + "Content-Encoding: zstd\r\n" + sized(squeeze("zstd", object)), false},
+		"msgpack": {packType + sized(packed), false},
+		"a form":  {formType + sized(formText(`name="s"`, text)), false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := memory.New(32 * mib)
+			f := newFake()
+			var during int64
+			f.runs = func(*predict.Prediction) { during = b.Stats().Used }
+			site := serve(t, f, Options{Memory: b})
+			send := func() *client {
+				conn := site.dial(t)
+				go func() { _, _ = io.WriteString(conn, "POST /predictions HTTP/1.1\r\nHost: x\r\n"+c.rest) }() // the server may not take it
+				return conn
+			}
+			send().want(200)
+			if during < 3*mib || during > 12*mib {
+				t.Errorf("%d bytes are charged while it runs", during)
+			}
+			b.Free(f.request().Charged) // the service's to do
+			if used := b.Stats().Used; used != 0 {
+				t.Errorf("%d bytes stay", used)
+			}
+			f.refusal = &predict.ValidationError{}
+			send().want(422)
+			if used := b.Stats().Used; used != 0 {
+				t.Errorf("%d bytes stay after a refusal", used)
+			}
+			f.refusal = nil
+			if !b.Take(27*mib, 27*mib) {
+				t.Fatal("no room")
+			}
+			conn := send()
+			if c.known || what == "zstd" { // which needs room before it is read
+				await.Eventually(t, "it waits", func() bool { return b.Waiting() == 1 })
+				b.Free(27 * mib)
+				conn.want(200)
+				b.Free(f.request().Charged)
+			} else {
+				answer, body := conn.want(http.StatusServiceUnavailable)
+				if answer.Header.Get("Retry-After") != "1" || answer.Header.Get(headerRetry) != elsewhere || !strings.Contains(body, "--memory-budget") {
+					t.Errorf("%v %s", answer.Header, body)
+				}
+				b.Free(27 * mib)
+			}
+			if used := b.Stats().Used; used != 0 {
+				t.Errorf("%d bytes stay at the end", used)
+			}
+		})
+	}
+	site := serve(t, newFake(), Options{Memory: memory.New(16 * mib)})
+	conn := site.dial(t)
+	conn.send("POST /predictions HTTP/1.1\r\nHost: x\r\n" + inJSON + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", 15*mib, text[:16<<10]))
+	if _, body := conn.want(http.StatusRequestEntityTooLarge); !strings.Contains(body, "--memory-budget") {
+		t.Error(body)
+	}
+}
+
+// TestAnswersAreCharged: what is made for an answer beside the record counts until it is sent, and where there is no room for it the
+// answer is 503.
+func TestAnswersAreCharged(t *testing.T) {
+	b := memory.New(16 * mib)
+	f := newFake()
+	f.result = predict.Result{Status: predict.Succeeded, Output: []byte(`"` + strings.Repeat("x", 3*mib) + `"`)}
+	site := serve(t, f, Options{Memory: b})
+	const ask = "POST /predictions HTTP/1.1\r\nHost: x\r\nAccept: application/msgpack\r\nContent-Length: 2\r\n\r\n{}"
+	conn := site.dial(t)
+	conn.send(ask)
+	if answer, body := conn.want(200); answer.Header.Get("Content-Type") != contentPack || len(body) < 3*mib {
+		t.Errorf("%v with %d bytes", answer.Header, len(body))
+	}
+	conn.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n") // by now the answer before it is through
+	conn.want(200)
+	if used := b.Stats().Used; used != 0 {
+		t.Errorf("%d bytes stay", used)
+	}
+	if !b.Take(12*mib, 12*mib) {
+		t.Fatal("no room")
+	}
+	conn.send(ask)
+	if answer, _ := conn.want(http.StatusServiceUnavailable); answer.Header.Get("Retry-After") != "1" {
+		t.Errorf("%v", answer.Header)
+	}
+	if err := (&roomError{1, memory.ErrFull}); !errors.Is(err, memory.ErrFull) {
+		t.Error("its cause is lost")
+	}
+}

@@ -1,0 +1,20 @@
+//go:build !race
+
+// The race detector has pools drop some of what they are given.
+
+package bufpool
+
+import "testing"
+
+// TestSliceIsReused: a round allocates no memory for the body itself.
+func TestSliceIsReused(t *testing.T) {
+	Put(Get(1 << 20))
+	result := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			Put(Get(1 << 20))
+		}
+	})
+	if each := result.AllocedBytesPerOp(); each > 1<<10 {
+		t.Errorf("a round allocates %d bytes", each)
+	}
+}

@@ -1,0 +1,6 @@
+// Package bufpool is a pool of large byte slices. For a body of a megabyte, allocating memory (asking for it, zeroing
+// it, touching its pages) costs more than a copy of the body does. Thousands of bodies of a few kilobytes a second
+// would keep the garbage collector busy.
+//
+// It is a leaf: any package may import it. The garbage collector may free what the pool holds at any time.
+package bufpool

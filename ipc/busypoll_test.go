@@ -1,0 +1,111 @@
+package ipc
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/tests/await"
+)
+
+// polling waits until a Recv keeps its core.
+func polling(t *testing.T) {
+	t.Helper()
+	await.Eventually(t, "a read asks again and again", func() bool {
+		return strings.Contains(await.Stacks(), "(*reader).pollBusily")
+	})
+}
+
+// TestRecvBusyPollAsks: what comes while it asks is handed on.
+func TestRecvBusyPollAsks(t *testing.T) {
+	noLeak(t)
+	a, b := ends(t)
+	body := filled(100, 1)
+	done := make(chan error, 1)
+	var got []message
+	go func() {
+		waited, err := b.RecvBusyPoll(time.Hour, func(f *Frame) { got = append(got, keep(f)) })
+		if waited {
+			t.Error("it says that it waited")
+		}
+		done <- err
+	}()
+	polling(t)
+	if err := a.Send(KindPredict, 1, body); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil || len(got) != 1 || !got[0].equal(message{Kind: KindPredict, ID: 1, Body: body}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// TestRecvBusyPollAsksOnce: a Recv after it does not, nor does what is left of it when it had its frame.
+func TestRecvBusyPollAsksOnce(t *testing.T) {
+	noLeak(t)
+	a, b := ends(t)
+	if err := a.Send(KindPredict, 1); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	handle := func(*Frame) { n++ }
+	if waited, err := b.RecvBusyPoll(time.Hour, handle); waited || err != nil { // had at once
+		t.Fatal(waited, err)
+	}
+	b.Interrupt()
+	if err := b.Recv(handle); !errors.Is(err, ErrInterrupted) || n != 1 {
+		t.Errorf("%d frames, then %v; want one, then an interruption", n, err)
+	}
+}
+
+// TestRecvBusyPollWaits: when the time is over it is a Recv like any other.
+func TestRecvBusyPollWaits(t *testing.T) {
+	noLeak(t)
+	a, b := ends(t)
+	n := 0
+	receive := func() chan error {
+		done := make(chan error, 1)
+		go func() {
+			waited, err := b.RecvBusyPoll(time.Microsecond, func(*Frame) { n++ })
+			if !waited {
+				t.Error("it does not say that it waited")
+			}
+			done <- err
+		}()
+		await.Eventually(t, "the read waits", func() bool { return strings.Contains(await.Stacks(), "IO wait") })
+		return done
+	}
+	done := receive()
+	if err := a.Send(KindPredict, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil || n != 1 {
+		t.Errorf("%d frames, %v", n, err)
+	}
+	done = receive()
+	b.Interrupt()
+	if err := <-done; !errors.Is(err, ErrInterrupted) {
+		t.Errorf("interrupted: %v", err)
+	}
+	done = receive()
+	a.Close()
+	if err := <-done; !errors.Is(err, ErrClosed) {
+		t.Errorf("the other side closed: %v", err)
+	}
+}
+
+// TestRecvBusyPollSeesTheEnd of the other side while it asks.
+func TestRecvBusyPollSeesTheEnd(t *testing.T) {
+	noLeak(t)
+	a, b := ends(t)
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.RecvBusyPoll(time.Hour, func(*Frame) {})
+		done <- err
+	}()
+	polling(t)
+	a.Close()
+	if err := <-done; !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
+	}
+}

@@ -1,0 +1,84 @@
+package ipc
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// WorkerConfig is the task of a worker or preload process. It travels as JSON in the environment variable PINION_WORKER, or
+// in a Fork frame; cog._worker.main reads the same document.
+type WorkerConfig struct {
+	Python      string `json:"python"`
+	LibPython   string `json:"libpython"`
+	SDK         string `json:"sdk"`
+	Root        string `json:"root"`
+	Ref         string `json:"ref"`
+	Mode        string `json:"mode"`
+	Train       string `json:"train,omitempty"` // the train function's reference
+	Concurrency int    `json:"concurrency,omitempty"`
+	Weights     string `json:"weights,omitempty"`
+	NoCUDA      bool   `json:"no_cuda,omitempty"`
+	NoWarmUp    bool   `json:"no_warm_up,omitempty"` // the model's example is not run after its setup
+	// NoneDefaults is "optional" where inputs with the default None and a type without it may be null.
+	NoneDefaults string `json:"none_defaults,omitempty"`
+	// GPULost are words of errors after which a batch is not tried again in the same process.
+	GPULost []string `json:"gpu_lost,omitempty"`
+	// Preload: the process imports the model and forks workers, and serves nothing itself.
+	Preload bool `json:"preload,omitempty"`
+}
+
+// Encode returns the config as JSON.
+func (c WorkerConfig) Encode() ([]byte, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode worker config: %w", err)
+	}
+	return text, nil
+}
+
+// ParseWorkerConfig decodes what Encode returned.
+func ParseWorkerConfig(text []byte) (WorkerConfig, error) {
+	return parseOnce[WorkerConfig](text, "worker config")
+}
+
+// ForkRequest is the body of a Fork frame.
+type ForkRequest struct {
+	Config WorkerConfig `json:"config"`
+	// Env is what differs from the preload process's environment; null: not set.
+	Env map[string]*string `json:"env"`
+}
+
+// SendFork asks the preload process to fork a worker.
+func (c *Conn) SendFork(r ForkRequest) error {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode fork request: %w", err)
+	}
+	return c.Send(KindFork, 0, body)
+}
+
+// ParsePreloaded decodes the body of a Preloaded frame: why no worker can be forked, or "".
+func ParsePreloaded(body []byte) (refused string, err error) {
+	m, err := parseOnce[struct{ Refused string }](body, "end of a preload")
+	return m.Refused, err
+}
+
+// Forked is the body of a Forked frame.
+type Forked struct {
+	PID   int    `json:"pid"`
+	Error string `json:"error"` // why there is no worker
+}
+
+// ParseForked decodes the body of a Forked frame.
+func ParseForked(body []byte) (Forked, error) {
+	return parseOnce[Forked](body, "answer to a fork request")
+}
+
+// parseOnce decodes a message that comes once in a process's life. It uses encoding/json: sonic makes machine code for
+// each type first, which costs a thousand times as much as such a message.
+func parseOnce[T any](body []byte, name string) (m T, err error) {
+	if err = json.Unmarshal(body, &m); err != nil {
+		err = fmt.Errorf("decode %s: %w", name, err)
+	}
+	return m, err
+}

@@ -1,0 +1,73 @@
+package ipc
+
+import (
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// descriptors are those that came in, in order, until their frames claim them. They have their own lock, because Close may
+// come at any time and must leave none behind.
+type descriptors struct {
+	mu     sync.Mutex
+	fds    []int
+	closed bool
+}
+
+// take collects the descriptors of one message.
+func (in *descriptors) take(msg *unix.Msghdr, oob []byte) error {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return fmt.Errorf("%w: control message: %w", ErrProtocol, err)
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for i := range messages {
+		fds, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			return fmt.Errorf("%w: descriptors: %w", ErrProtocol, err)
+		}
+		in.fds = append(in.fds, fds...)
+	}
+	if in.closed {
+		in.closeAll()
+	}
+	if msg.Flags&unix.MSG_CTRUNC != 0 {
+		return fmt.Errorf("%w: too many descriptors in one message", ErrProtocol)
+	}
+	return nil
+}
+
+// next takes out the oldest descriptor.
+func (in *descriptors) next() (fd int, ok bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if len(in.fds) == 0 {
+		return -1, false
+	}
+	fd = in.fds[0]
+	in.fds = in.fds[1:]
+	return fd, true
+}
+
+func (in *descriptors) len() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.fds)
+}
+
+func (in *descriptors) close() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	in.closeAll()
+}
+
+// closeAll closes what was not claimed. Called with the lock held.
+func (in *descriptors) closeAll() {
+	for _, fd := range in.fds {
+		unix.Close(fd)
+	}
+	in.fds = nil
+}

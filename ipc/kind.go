@@ -1,0 +1,79 @@
+package ipc
+
+import "strconv"
+
+// Kind says what a frame means. The values are the protocol: never reuse one.
+type Kind uint8
+
+const (
+	// Front to worker, on a slot's channel.
+
+	KindPredict Kind = 1 // {"input":{…},"context":{…},"files":{"folder":"…","token":"…"}}
+	KindBatch   Kind = 2 // {"ids":[…]}: run these together; id is the batch's own
+	KindDrop    Kind = 3 // {"ids":[…]}: these are not wanted any more
+
+	// Worker to front, on a slot's channel.
+
+	KindSucceeded Kind = 16 // {"metrics":{…},"output":…}; ends the prediction
+	KindFailed    Kind = 17 // {"metrics":{…},"error":"…"}; ends the prediction
+	KindCanceled  Kind = 18 // {"metrics":{…}}; ends the prediction
+	KindLog       Kind = 19 // {"source":"stdout","data":"…"}: text that Python has separated
+	KindLogMark   Kind = 20 // {"stdout":n,"stderr":n[,"own_stdout":n,"own_stderr":n]}: what the pipes hold up to here is this id's
+	KindStarted   Kind = 21 // no body: the model has it now; only with FlagEvents, like the next two
+	KindOutput    Kind = 22 // one item that the model yielded, any JSON value
+	KindMetric    Kind = 23 // {"name":"…","value":…,"mode":"replace"|"increment"|"append"}
+	KindPrepared  Kind = 24 // no body: what comes before its batch is done
+	KindBatchDone Kind = 25 // {"runs":n,"size":n,"failed":…}: the function has ended; nanos is what it took
+
+	KindLogPipe     Kind = 26 // no body: the read end of a pipe comes with it (FlagFile); nanos is 0 for stdout, 1 for stderr
+	KindLogPipesEnd Kind = 27 // no body: what comes through those pipes after the last mark is unattributed
+
+	// Worker to front, on the control channel.
+
+	KindHello       Kind = 32 // {"protocol":1,"pid":…,"python":"3.12.1","executable":"…"}
+	KindLoaded      Kind = 33 // {"cog":"…","slots":n,"async":…,"schema":{…}}
+	KindReady       Kind = 34 // {"seconds":…,"stdout":n,"stderr":n}
+	KindSetupFailed Kind = 35 // {"error":"…","seconds":…,"stdout":n,"stderr":n,"problem":{…}}
+	KindCUDA        Kind = 36 // the report of pyembed/cuda, at any time
+	KindHealthy     Kind = 37 // {"ok":true} or {"ok":false,"error":"…"}: the answer to the Health of that id
+	KindPong        Kind = 38 // no body: the answer to KindPing
+
+	// Preload process to front, on its channel.
+
+	KindPreloaded Kind = 39 // {}: workers may be forked; {"refused":"…"}: none can be, and why
+	KindForked    Kind = 40 // {"pid":…} or {"error":"…"}: the answer to KindFork
+
+	// Front to worker, on the control channel.
+
+	KindSlot     Kind = 48 // no body: id is the slot's index; the socket comes with it (FlagFile)
+	KindShutdown Kind = 49 // {}: finish what runs, then leave
+	KindHealth   Kind = 50 // {}: run the model's healthcheck; id is the front's serial number
+	KindPing     Kind = 51 // no body: a sign of life is asked for
+
+	// Front to preload process, on its channel.
+
+	KindHandle Kind = 52 // no body: id is the place of the descriptor that comes with it (FlagFile), among a worker's
+	KindFork   Kind = 53 // {"config":{…},"env":{…}}: fork a worker that has the handles sent before
+)
+
+// kindNames are the kinds as PROTOCOL.md names them.
+var kindNames = [...]string{
+	KindPredict: "Predict", KindBatch: "Batch", KindDrop: "Drop",
+	KindSucceeded: "Succeeded", KindFailed: "Failed", KindCanceled: "Canceled", KindLog: "Log", KindLogMark: "LogMark",
+	KindStarted: "Started", KindOutput: "Output", KindMetric: "Metric", KindPrepared: "Prepared", KindBatchDone: "BatchDone",
+	KindLogPipe: "LogPipe", KindLogPipesEnd: "LogPipesEnd",
+	KindHello: "Hello", KindLoaded: "Loaded", KindReady: "Ready", KindSetupFailed: "SetupFailed", KindCUDA: "CUDA",
+	KindHealthy: "Healthy", KindPong: "Pong", KindPreloaded: "Preloaded", KindForked: "Forked",
+	KindSlot: "Slot", KindShutdown: "Shutdown", KindHealth: "Health", KindPing: "Ping", KindHandle: "Handle", KindFork: "Fork",
+}
+
+// String is the kind's name, or its number where no version of the protocol has it.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) && kindNames[k] != "" {
+		return kindNames[k]
+	}
+	return "unknown (" + strconv.Itoa(int(k)) + ")"
+}
+
+// Ends tells whether a frame of this kind ends its prediction.
+func (k Kind) Ends() bool { return k >= KindSucceeded && k <= KindCanceled }

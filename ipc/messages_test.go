@@ -1,0 +1,145 @@
+package ipc
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// exampleBody is the body of an example of PROTOCOL.md.
+func exampleBody(t *testing.T, name string) []byte {
+	t.Helper()
+	for _, e := range examples() {
+		if e.name == name {
+			return e.Body
+		}
+	}
+	t.Fatalf("no example %s", name)
+	return nil
+}
+
+// TestMessages: the bodies that PROTOCOL.md shows are understood.
+func TestMessages(t *testing.T) {
+	parsed := func(m any, err error) any {
+		if err != nil {
+			t.Error(err)
+		}
+		return m
+	}
+	body := func(name string) []byte { return exampleBody(t, name) }
+	for name, c := range map[string]struct{ got, want any }{
+		"log":             {parsed(ParseLog(body("log"))), Log{Source: "stdout", Data: "step 1\n"}},
+		"log-mark":        {parsed(ParseLogMark(body("log-mark"))), LogMark{Stdout: 512}},
+		"log-mark-failed": {parsed(ParseLogMark(body("log-mark-failed"))), LogMark{Stdout: 512, Stderr: 80, Traceback: true}},
+		"batch-done":      {parsed(ParseBatchDone(body("batch-done"))), BatchDone{Runs: 1}},
+		"hello":           {parsed(ParseHello(body("hello"))), Hello{1, "3.13.0", "/usr/bin/python3"}},
+		"loaded":          {parsed(ParseLoaded(body("loaded"))), Loaded{Cog: "0.23.0", Slots: 1, Schema: []byte(`{"openapi":"3.0.2"}`)}},
+		"ready":           {parsed(ParseReady(body("ready"))), Ready{0.25, LogMark{Stdout: 512}}},
+		"setup-failed": {parsed(ParseSetupFailed(body("setup-failed"))), SetupFailed{"KeyError: 'w'", LogMark{Stderr: 1024},
+			&Problem{File: "run.py", Line: 7, What: "KeyError: 'w'", Traceback: "…"}}},
+		"healthy":   {parsed(ParseHealthy(body("healthy"))), Healthy{Error: "the healthcheck returned False"}},
+		"preloaded": {parsed(ParsePreloaded(body("preloaded"))), "its import leaves 1 thread running (watcher)"},
+		"forked":    {parsed(ParseForked(body("forked"))), Forked{PID: 4711}},
+		"failure":   {FailureError(body("failed")), "ValueError: no such voice"},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("%s: got %+v, want %+v", name, c.got, c.want)
+		}
+	}
+	if report, err := ParseCUDA(body("cuda")); err != nil || report["state"] != "absent" {
+		t.Errorf("cuda: got %v, %v", report, err)
+	}
+	config := WorkerConfig{Python: "python3", Ref: "run.py", GPULost: []string{"CUDA error"}, Preload: true}
+	text, err := config.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ParseWorkerConfig(text); err != nil || !reflect.DeepEqual(got, config) {
+		t.Errorf("config: got %+v, %v", got, err)
+	}
+}
+
+// TestMessagesThatNoWorkerSends are errors.
+func TestMessagesThatNoWorkerSends(t *testing.T) {
+	failed := func(_ any, err error) error { return err }
+	for name, err := range map[string]error{
+		"hello":     failed(ParseHello([]byte(`[]`))),
+		"loaded":    failed(ParseLoaded([]byte(`{"slots":"one"}`))),
+		"slots":     failed(ParseLoaded([]byte(`{"slots":0}`))),
+		"more":      failed(ParseLoaded([]byte(`{"slots":1001}`))),
+		"ready":     failed(ParseReady(nil)),
+		"log":       failed(ParseLog([]byte(`{"source":1}`))),
+		"mark":      failed(ParseLogMark([]byte(`{"stdout":-1}`))),
+		"batchdone": failed(ParseBatchDone([]byte(`{`))),
+		"forked":    failed(ParseForked([]byte(`{"pid":"x"}`))),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := ParseHello([]byte(`{"protocol":2}`)); !errors.Is(err, ErrProtocol) {
+		t.Errorf("another version: %v, want ErrProtocol", err)
+	}
+}
+
+func TestParseAnswer(t *testing.T) {
+	for _, c := range []struct {
+		kind                   Kind
+		body                   string
+		metrics, output, error string
+	}{
+		{KindSucceeded, `{"metrics":{"predict_time":0.1},"output":{"a":[1]}}`, `{"predict_time":0.1}`, `{"a":[1]}`, ""},
+		{KindSucceeded, `{"metrics":{"predict_time":0.1}}`, `{"predict_time":0.1}`, "", ""},
+		{KindSucceeded, `{"metrics":{"a":{"b}":"\\\"]}"}},"output":null}`, `{"a":{"b}":"\\\"]}"}}`, "null", ""},
+		{KindFailed, `{"metrics":{},"error":"x"}`, `{}`, "", `"x"`},
+		{KindCanceled, `{"metrics":{"n":[{}]}}`, `{"n":[{}]}`, "", ""},
+	} {
+		a, ok := ParseAnswer(c.kind, []byte(c.body))
+		if !ok || string(a.Metrics) != c.metrics || string(a.Output) != c.output || string(a.Error) != c.error {
+			t.Errorf("%s %s: got %q, %v", c.kind, c.body, a, ok)
+		}
+	}
+	for _, c := range []struct {
+		kind Kind
+		body string
+	}{
+		{KindSucceeded, ``},
+		{KindSucceeded, `{}`},
+		{KindSucceeded, `{"metrics":}`},
+		{KindSucceeded, `{"metrics":1}`},
+		{KindSucceeded, `{"metrics":{"a":"}`},
+		{KindSucceeded, `{"metrics":{},"output":}`},
+		{KindSucceeded, `{"metrics":{},"outpu":1}`},
+		{KindSucceeded, `{"output":1,"metrics":{}}`},
+		{KindSucceeded, ` {"metrics":{},"output":1}`},
+		{KindSucceeded, `{"metrics":{},"output":1`},
+		{KindFailed, `{"metrics":{}}`},
+		{KindFailed, `{"metrics":{},"error":1}`},
+		{KindFailed, `{"metrics":{},"error":"}`},
+		{KindCanceled, `{"metrics":{},"output":1}`},
+	} {
+		if a, ok := ParseAnswer(c.kind, []byte(c.body)); ok {
+			t.Errorf("%s %s: got %q", c.kind, c.body, a)
+		}
+	}
+}
+
+func TestEveryKindHasItsName(t *testing.T) {
+	for name, value := range kinds(t) {
+		if got := Kind(value).String(); got != name {
+			t.Errorf("kind %d is called %s, want %s", value, got, name)
+		}
+	}
+	for _, none := range []Kind{0, 4, 254} {
+		if got := none.String(); !strings.HasPrefix(got, "unknown (") {
+			t.Errorf("kind %d is called %s", none, got)
+		}
+	}
+}
+
+func TestFilesMember(t *testing.T) {
+	if got, want := string(FilesMember(`/a"b`, "t")), `{"folder":"/a\"b","token":"t"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,169 @@
+package ipc
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/bytedance/sonic"
+)
+
+// Messages of a slot's channel.
+
+var (
+	openInput   = []byte(`{"input":`)
+	nextContext = []byte(`,"context":`)
+	nextFiles   = []byte(`,"files":`)
+	openMetrics = []byte(`{"metrics":`)
+	nextOutput  = []byte(`,"output":`)
+	nextError   = []byte(`,"error":`)
+	closeBrace  = []byte(`}`)
+)
+
+// QueuePredict queues a Predict frame. input and context are JSON objects, files is FilesMember's; nil: there is none. They
+// must stay as they are until the other side has them: see Send. create makes the file of a large body: see QueueIn.
+func (c *Conn) QueuePredict(id uint64, flags uint8, create func(size int64) (*os.File, error), input, context, files []byte) error {
+	parts := append(make([][]byte, 0, 7), openInput, input)
+	if context != nil {
+		parts = append(parts, nextContext, context)
+	}
+	if files != nil {
+		parts = append(parts, nextFiles, files)
+	}
+	return c.QueueIn(create, KindPredict, flags, id, append(parts, closeBrace)...)
+}
+
+// FilesMember is the member "files" of a request whose output files the front takes from that folder.
+func FilesMember(folder, token string) []byte {
+	member, _ := json.Marshal(struct { // two strings always can be encoded
+		Folder string `json:"folder"`
+		Token  string `json:"token"`
+	}{folder, token})
+	return member
+}
+
+// IDs is the body of a Batch or Drop frame.
+func IDs(ids ...uint64) []byte {
+	body := append(make([]byte, 0, 16+20*len(ids)), `{"ids":[`...)
+	for i, id := range ids {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = strconv.AppendUint(body, id, 10)
+	}
+	return append(body, `]}`...)
+}
+
+// LogMark is the body of a LogMark frame: how much was ever written to a worker's log pipes, and to those of the running
+// prediction. Everything up to there belongs to the frame's prediction.
+type LogMark struct {
+	Stdout    uint64 `json:"stdout"`
+	Stderr    uint64 `json:"stderr"`
+	OwnStdout uint64 `json:"own_stdout"`
+	OwnStderr uint64 `json:"own_stderr"`
+	// Traceback: the prediction has failed, and its traceback is the last that was written.
+	Traceback bool `json:"traceback"`
+}
+
+// ParseLogMark decodes the body of a LogMark frame.
+func ParseLogMark(body []byte) (LogMark, error) { return parse[LogMark](body, "log mark") }
+
+// Log is the body of a Log frame.
+type Log struct {
+	Source string // "stdout" or "stderr"
+	Data   string
+	// Traceback: the prediction has failed, and its traceback ends here.
+	Traceback bool
+}
+
+// ParseLog decodes the body of a Log frame.
+func ParseLog(body []byte) (Log, error) { return parse[Log](body, "log") }
+
+// BatchDone is the body of a BatchDone frame.
+type BatchDone struct {
+	Runs   int // how often the function was called
+	Failed bool
+}
+
+// ParseBatchDone decodes the body of a BatchDone frame.
+func ParseBatchDone(body []byte) (BatchDone, error) { return parse[BatchDone](body, "end of a batch") }
+
+// Answer is the body of a frame that ends a prediction. Each member is JSON.
+type Answer struct {
+	Metrics []byte
+	Output  []byte // nil: there is none, or it was sent in Output frames
+	Error   []byte // of a Failed frame: a string
+}
+
+// ParseAnswer takes apart the body of a frame of that kind; false: no worker sends it. The worker writes metrics first and
+// no space, so an output of any size is not looked at.
+func ParseAnswer(kind Kind, body []byte) (a Answer, ok bool) {
+	rest, opened := bytes.CutPrefix(body, openMetrics)
+	rest, closed := bytes.CutSuffix(rest, closeBrace)
+	end := objectEnd(rest)
+	if !opened || !closed || end < 0 {
+		return a, false
+	}
+	a.Metrics, rest = rest[:end], rest[end:]
+	switch {
+	case kind == KindFailed:
+		a.Error, ok = bytes.CutPrefix(rest, nextError)
+		ok = ok && len(a.Error) >= 2 && a.Error[0] == '"' && a.Error[len(a.Error)-1] == '"'
+	case kind == KindSucceeded && len(rest) > 0:
+		a.Output, ok = bytes.CutPrefix(rest, nextOutput)
+		ok = ok && len(a.Output) > 0
+	default:
+		ok = len(rest) == 0
+	}
+	return a, ok
+}
+
+// objectEnd is the length of the JSON object that b begins with, or -1.
+func objectEnd(b []byte) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		if depth == 0 {
+			return -1
+		}
+	}
+	return -1
+}
+
+// FailureText is the error in the body of a Failed frame, not decoded; nil where there is none. Quotes within the metrics
+// before it are escaped.
+func FailureText(body []byte) []byte {
+	_, text, _ := bytes.Cut(body, []byte(`,"error":"`))
+	return text
+}
+
+// FailureError is the error in the body of a Failed frame, decoded; "" where there is none.
+func FailureError(body []byte) string {
+	m, err := parse[struct{ Error string }](body, "failure")
+	if err != nil {
+		return ""
+	}
+	return m.Error
+}
+
+// parse decodes a message that may come with each prediction.
+func parse[T any](body []byte, name string) (m T, err error) {
+	if err = sonic.Unmarshal(body, &m); err != nil {
+		err = fmt.Errorf("decode %s: %w", name, err)
+	}
+	return m, err
+}

@@ -1,0 +1,131 @@
+package ipc
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Messages of the control channel, in the order in which a worker's life has them.
+
+// protocol is the version of the protocol that both sides speak.
+const protocol = 1
+
+// Hello is the body of a Hello frame.
+type Hello struct {
+	Protocol           int
+	Python, Executable string
+}
+
+// ParseHello decodes the body of a Hello frame. Another version of the protocol is ErrProtocol.
+func ParseHello(body []byte) (Hello, error) {
+	m, err := parseOnce[Hello](body, "hello")
+	if err == nil && m.Protocol != protocol {
+		err = fmt.Errorf("%w: protocol %d of another version", ErrProtocol, m.Protocol)
+	}
+	return m, err
+}
+
+// Loaded is the body of a Loaded frame: what a worker reports of its model.
+type Loaded struct {
+	Cog   string `json:"cog"`
+	Slots int    `json:"slots"`
+	Async bool   `json:"async"`
+	// Streaming: the predict function is @streaming. Train: there is a train function; Predict: a predict
+	// function beside it. Healthcheck: the model has a check of its own. Excused: its types are faulty, and the document
+	// that it brings stands in for them.
+	Streaming   bool            `json:"streaming"`
+	Train       bool            `json:"train"`
+	Predict     bool            `json:"predict"`
+	Healthcheck bool            `json:"healthcheck"`
+	Excused     bool            `json:"excused"`
+	Batch       *Batching       `json:"batch"` // nil: each prediction runs by itself
+	Schema      json.RawMessage `json:"schema"`
+	Example     json.RawMessage `json:"example"` // inputs, as a client sends them; nil: the model gives none
+	Python      string          `json:"-"`       // its version, from the worker's Hello
+}
+
+// Batching is how a model's predictions are batched.
+type Batching struct {
+	MaxSize   int      `json:"max_size"`
+	MaxWaitMS *float64 `json:"max_wait_ms"` // nil: adaptive
+	Isolate   bool     `json:"isolate"`
+	Keys      []string `json:"keys"`    // the inputs in which all of a batch are equal
+	Prepare   bool     `json:"prepare"` // it has a preprocess
+}
+
+// ParseLoaded decodes the body of a Loaded frame.
+func ParseLoaded(body []byte) (Loaded, error) {
+	m, err := parseOnce[Loaded](body, "loaded")
+	if err == nil && (m.Slots < 1 || m.Slots > MaxSlots) {
+		err = fmt.Errorf("a concurrency of %d is out of bounds: 1 to %d", m.Slots, MaxSlots)
+	}
+	return m, err
+}
+
+// Ready is the body of a Ready frame.
+type Ready struct {
+	Seconds float64 // that setup took
+	LogMark
+}
+
+// ParseReady decodes the body of a Ready frame.
+func ParseReady(body []byte) (Ready, error) { return parseOnce[Ready](body, "ready") }
+
+// SetupFailed is the body of a SetupFailed frame.
+type SetupFailed struct {
+	Error string
+	LogMark
+	Problem *Problem
+}
+
+// ParseSetupFailed decodes the body of a SetupFailed frame.
+func ParseSetupFailed(body []byte) (SetupFailed, error) {
+	return parseOnce[SetupFailed](body, "setup failure")
+}
+
+// Problem is why a model cannot be set up, as `pinion check` reports it.
+type Problem struct {
+	File      string `json:"file"` // below the model's folder; "": it is about no file
+	Line      int    `json:"line"`
+	What      string `json:"what"`
+	Mend      string `json:"mend"`      // what to do about it; "": unknown
+	Traceback string `json:"traceback"` // of an exception of the model's own; "": there is none
+}
+
+// Text is the problem as the setup's logs have it, without a newline at its end.
+func (p *Problem) Text() string {
+	if p.Traceback != "" {
+		return strings.TrimSuffix(p.Traceback, "\n")
+	}
+	text := p.What
+	if p.File != "" {
+		text = fmt.Sprintf("%s:%d: %s", p.File, p.Line, text)
+	}
+	if p.Mend != "" {
+		text += "; " + p.Mend
+	}
+	return text
+}
+
+// ParseCUDA decodes the body of a CUDA frame: the report of pyembed/cuda.
+func ParseCUDA(body []byte) (map[string]any, error) {
+	return parseOnce[map[string]any](body, "CUDA report")
+}
+
+// SendHealth asks for the model's own check; the answer is a Healthy frame with that id.
+func (c *Conn) SendHealth(id uint64) error { return c.Send(KindHealth, id, emptyObject) }
+
+// Healthy is the body of a Healthy frame.
+type Healthy struct {
+	OK    bool
+	Error string
+}
+
+// ParseHealthy decodes the body of a Healthy frame.
+func ParseHealthy(body []byte) (Healthy, error) { return parseOnce[Healthy](body, "health") }
+
+// SendShutdown asks the worker to finish what its slots hold, and to leave.
+func (c *Conn) SendShutdown() error { return c.Send(KindShutdown, 0, emptyObject) }
+
+var emptyObject = []byte("{}")

@@ -1,0 +1,125 @@
+package ipc
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// outlived is a channel to a worker that has died with frames unsent: these are all bytes of its stream, of which
+// the first so many were sent, and those from begin on lie in the page.
+func outlived(t *testing.T, stream []byte, sent, begin int) (got []message, err error) {
+	t.Helper()
+	p, err := NewPage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var c *Conn
+	fd := rawEnd(t, &c)
+	const slot = 3
+	at := pageHeader + MaxSlots*pageSlot + slot*pageOut
+	copy(p.mem[at+offOutData:at+pageOut], stream[begin:])
+	p.word(at + offOutBegin).Store(uint64(begin))
+	p.word(at + offOutLen).Store(uint64(len(stream) - begin))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for rest := stream[:sent]; len(rest) > 0; {
+			n, err := unix.Write(fd, rest)
+			if err != nil && err != unix.EINTR {
+				return
+			}
+			rest = rest[max(n, 0):]
+		}
+		unix.Close(fd)
+	}()
+	keep := func(f *Frame) { got = append(got, message{f.Kind, f.Flags, f.ID, f.Nanos, bytes.Clone(f.Body)}) }
+	for err == nil {
+		err = c.Recv(keep)
+	}
+	<-done
+	if !errors.Is(err, ErrClosed) {
+		t.Fatalf("the channel ended with %v", err)
+	}
+	return got, c.RecvUnsent(p.Slot(slot), keep)
+}
+
+// TestUnsent: wherever the worker was cut off, every frame that it had queued arrives, once.
+func TestUnsent(t *testing.T) {
+	noLeak(t)
+	var stream []byte
+	var ends []int
+	for i := range 5 {
+		body := bytes.Repeat([]byte{byte('a' + i)}, 50*i)
+		stream = append(stream, wire(KindSucceeded, 0, uint64(i), 7, body)...)
+		ends = append(ends, len(stream))
+	}
+	for begin := 0; begin <= ends[1]; begin += ends[1] {
+		for sent := begin; sent <= len(stream); sent++ {
+			got, err := outlived(t, stream, sent, begin)
+			if err != nil {
+				t.Fatalf("cut off at %d: %v", sent, err)
+			}
+			if len(got) != 5 {
+				t.Fatalf("cut off at %d: got %d frames", sent, len(got))
+			}
+			for i, m := range got {
+				if m.ID != uint64(i) || len(m.Body) != 50*i {
+					t.Fatalf("cut off at %d: frame %d is %+v", sent, i, m)
+				}
+			}
+		}
+	}
+}
+
+// TestUnsentOfALargeFrame, whose body has memory of its own.
+func TestUnsentOfALargeFrame(t *testing.T) {
+	noLeak(t)
+	body := filled(ownedMin+5000, 3)
+	stream := append(wire(KindSucceeded, 0, 1, 0, body), wire(KindFailed, 0, 2, 0, []byte("x"))...)
+	begin := len(stream) - 10_000
+	for _, sent := range []int{begin, begin + 1, len(stream) - 30, len(stream)} {
+		got, err := outlived(t, stream, sent, begin)
+		if err != nil || len(got) != 2 || !bytes.Equal(got[0].Body, body) || got[1].ID != 2 {
+			t.Errorf("cut off at %d: got %d frames, %v", sent, len(got), err)
+		}
+	}
+}
+
+// TestUnsentOfNothing: what is said to lie in the page does not fit what came.
+func TestUnsentOfNothing(t *testing.T) {
+	p, err := NewPage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	const at = pageHeader + MaxSlots*pageSlot
+	for _, c := range []struct{ begin, length, position uint64 }{
+		{0, 0, 0}, {10, 5, 9}, {10, 5, 16}, {0, pageOut, 0}, {0, ^uint64(0), 5}, {^uint64(0), 1, 0},
+	} {
+		p.word(at + offOutBegin).Store(c.begin)
+		p.word(at + offOutLen).Store(c.length)
+		if rest := p.Slot(0).unsent(c.position); len(rest) != 0 {
+			t.Errorf("%+v: got %d bytes", c, len(rest))
+		}
+	}
+	p.word(at + offOutBegin).Store(10)
+	p.word(at + offOutLen).Store(5)
+	for position, want := range map[uint64]int{10: 5, 12: 3, 15: 0} {
+		if rest := p.Slot(0).unsent(position); len(rest) != want {
+			t.Errorf("from %d: got %d bytes, want %d", position, len(rest), want)
+		}
+	}
+}
+
+// TestUnsentOfRubbish: if a dying worker left rubbish, that is an error and does no harm.
+func TestUnsentOfRubbish(t *testing.T) {
+	noLeak(t)
+	got, err := outlived(t, append(wire(KindSucceeded, 0, 1, 0, nil), bytes.Repeat([]byte{0xff}, 100)...), 0, 0)
+	if len(got) != 1 || !errors.Is(err, ErrProtocol) {
+		t.Errorf("got %d frames, %v", len(got), err)
+	}
+}

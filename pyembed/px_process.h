@@ -1,0 +1,64 @@
+// The process: its threads, its signals, its forks.
+#ifndef PX_PROCESS_H
+#define PX_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "px_python.h"
+
+// ---- px_main.c --------------------------------------------------------------
+
+// px_connect ties the process to the front; its stdout and stderr must be its pipes. 0, or 1 after a line on stderr.
+int px_connect(int control_fd, int page_fd);
+
+// px_start_threads starts our threads with every signal blocked: Python's signals are for its main thread. 0 or -1.
+int px_start_threads(void);
+
+// ---- px_control.c -----------------------------------------------------------
+
+// px_control_start starts the control thread. 0 or -1.
+int px_control_start(void);
+
+// px_cuda_reporter_start starts a thread that sends the front the report of CUDA's start, and ends. 0 or -1.
+int px_cuda_reporter_start(void);
+
+// px_wait_slots waits until the front has passed n slot sockets. No GIL. Their number; less than n if the worker is to leave.
+int px_wait_slots(int n);
+
+// px_wait_health waits until the front asks for the model's own check. No GIL. The question's id, or 0 if the worker is to
+// leave.
+uint64_t px_wait_health(void);
+
+// ---- px_fork.c --------------------------------------------------------------
+
+// px_signals_default restores the default action of the signals that Go took, except those of Go's scheduler. Before our
+// threads run.
+void px_signals_default(void);
+
+// px_fork_hook registers what a forked child does first, and what the preload process does last before it forks. It is
+// called before Python starts: hooks run in the reverse order of their registration, so the model's run earlier. 0 or -1.
+int px_fork_hook(bool preload);
+
+// px_fork_to makes these streams stdout and stderr of the next child that this thread forks.
+void px_fork_to(const int streams[2]);
+
+// px_exit_child ends a forked child that came back to the serve loop. GIL held; an exception may be set: SystemExit gives
+// the exit code. Never returns.
+void px_exit_child(void);
+
+// ---- px_preload.c -----------------------------------------------------------
+
+struct px_config;
+
+// px_preload_init makes the process a preload process. Its control channel is its only tie to the front, and it runs none
+// of our threads. 0 or -1.
+int px_preload_init(const struct px_config *config);
+
+// px_preload_find_threads notes, last before a fork that makes a worker, which threads the fork will lack.
+void px_preload_find_threads(void);
+
+// The functions of the preload process.
+extern PyMethodDef px_preload_methods[];
+
+#endif

@@ -1,0 +1,53 @@
+// Serving: the loops in C, and the functions by which Python serves what they do not.
+#ifndef PX_SERVE_H
+#define PX_SERVE_H
+
+#include "px_channel.h"
+#include "px_python.h"
+
+// px_serve is serve(handler), in px_serve.c; px_serve_batches is serve_batches(handler), in px_batchserve.c.
+PyObject *px_serve(PyObject *self, PyObject *handler);
+PyObject *px_serve_batches(PyObject *self, PyObject *handler);
+
+extern PyMethodDef px_task_methods[];     // px_tasks.c, for an event loop
+extern PyMethodDef px_batch_methods[];    // px_batch.c, for batches
+extern PyMethodDef px_request_methods[];  // px_request.c: how requests are read
+
+// ---- px_batch.c -------------------------------------------------------------
+
+// px_batch_done queues that the function has ended a batch of size items, after so many runs. The answers that follow at
+// once leave with it. GIL held. 0, or -1 with an exception.
+int px_batch_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, int size, bool failed);
+
+// px_reply_batch queues the answers of items that succeeded, with the same time and metrics. It returns how many it could
+// make, and sets no exception. ids and values are lists of the caller's own. GIL held.
+Py_ssize_t px_reply_batch(struct px_channel *ch, PyObject *ids, PyObject *values, uint64_t nanos, PyObject *metrics,
+                          PyObject *encode);
+
+// px_frame_tuple is a frame as Python has it: (kind, id, flags, message, error). It takes both references; NULL stands for
+// None. GIL held. New reference, or NULL with an exception.
+PyObject *px_frame_tuple(uint8_t kind, uint64_t id, uint8_t flags, PyObject *message, PyObject *error);
+
+// px_frame_read is the tuple of a received frame: error is None, or the exception of a body that cannot be read.
+PyObject *px_frame_read(const struct px_frame *f);
+
+// px_fill is px_channel_fill with the GIL held on entry and exit, released while it waits. It never returns EINTR.
+int px_fill(struct px_channel *ch, bool wait);
+
+// ---- px_request.c, px_tasks.c, px_module.c ----------------------------------
+
+// px_request_read is the JSON of a received frame. In a request for a prediction, the inputs that use_arrays() named become
+// arrays. GIL held. New reference, or NULL with an exception.
+PyObject *px_request_read(const struct px_frame *f);
+
+// px_slot_of is the channel of slot i, or NULL with an exception. GIL held.
+struct px_channel *px_slot_of(int i);
+
+// px_take_cancel is the id that runs on a channel, if the front asked for its end and no signal handler has acted on that
+// yet; else 0. A second cancel must not interrupt the clean-up after the first. GIL held.
+uint64_t px_take_cancel(struct px_channel *ch);
+
+// px_module_init makes the module _px.
+PyObject *px_module_init(void);
+
+#endif

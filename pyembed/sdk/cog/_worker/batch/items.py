@@ -1,0 +1,289 @@
+"""Items, which are single predictions, and the batches that the front forms of them."""
+
+from __future__ import annotations
+
+import _px
+
+from ...errors import OutputError
+from .. import errors
+from ..scope import Scope
+from ..serve.sync import keep
+from ..serve.wire import CANCELED, EVENTS, FAILED, METRIC, STARTED, SUCCEEDED
+from ..values.coerce import default_of, make_prepare
+from ..values.encode import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .plan import Plan
+
+_NO_LIST = (str, bytes, bytearray, memoryview, dict, set, frozenset)
+
+
+class Item:
+    """One prediction, from the front's request to its answer."""
+
+    # Defaults on the class: making an item sets what every one has.
+    inputs: Any = None  # what it brings to the function
+    value: Any = None  # its element of the result
+    error: BaseException | None = None  # why it fails, and the others do not
+    text: str | None = None  # why it fails with others
+    dropped = False  # it was canceled: its result is not wanted
+    unprepared = False  # its preprocess has not ended
+    batch: Batch | None = None
+    scope: Scope | None = None  # of its preprocess and postprocess
+    encoder: Any = staticmethod(encode)
+
+    def __init__(
+        self, slot: int, id: int, flags: int, message: Any, error: BaseException | None
+    ) -> None:
+        self.slot = slot
+        self.id = id
+        self.observed = flags & EVENTS
+        self.message = message
+        if error is not None:
+            self.error = error
+
+    def fail(self, error: BaseException) -> str:
+        """Write an exception's traceback to this item's log, and return its one-line form."""
+        try:
+            text = errors.traceback_text(error)
+            _px.log(
+                self.slot, self.id, "stderr", text.encode(errors="backslashreplace").decode(), True
+            )
+        except BaseException:
+            pass  # the answer matters more
+        return one_line(error)
+
+    def is_fine(self) -> bool:
+        """Return whether it has an element of the result, and that is wanted."""
+        return not self.dropped and self.error is None and self.text is None
+
+    def is_usual(self) -> bool:
+        """Return whether its answer is its element of the result, and the batch's metrics."""
+        return self.is_fine() and self.scope is None and self.encoder is encode
+
+    def answer(self, nanos: int, metrics: dict[str, Any] | None) -> None:
+        """Queue the answer that the item's state calls for."""
+        kind, value = SUCCEEDED, self.value
+        if self.scope is not None:
+            metrics = {**(metrics or {}), **self.scope.collected()}
+        if self.dropped:
+            kind, value = CANCELED, None
+        elif self.error is not None:
+            kind, value = FAILED, self.fail(self.error)
+        elif self.text is not None:
+            kind, value = FAILED, self.text
+        _px.reply_item(self.slot, self.id, kind, value, nanos, metrics, self.encoder, self.fail)
+
+    def cancel(self) -> None:
+        """Queue the answer of an item that does not run."""
+        self.dropped = True
+        self.answer(0, None)
+
+    def emit_metric(self, name: str, value: Any, mode: str) -> None:
+        """Send a metric to the front."""
+        try:
+            metric = {"name": name, "value": value, "mode": mode}
+            _px.emit_item(self.slot, self.id, METRIC, metric)
+        except ValueError:
+            pass  # a single surrogate: the answer leaves the metric out as well
+
+
+class Batch:
+    """A batch on its way through the function."""
+
+    def __init__(self, id: int, items: list[Item]) -> None:
+        self.id = id
+        self.items = items
+        self.scope = Scope()
+        self.unprepared = 0  # of its items
+        self.runs = 0
+        self.size = 0
+        self.failed = False
+        self.nanos = 0
+
+    def begin(self, items: list[Item]) -> None:
+        """Take note that the function runs now, and send the events that clients observe."""
+        self.size = len(items)
+        observers = [item for item in items if item.observed]
+        if not observers:
+            return
+        _px.watch(self.id)
+        for item in observers:
+            _px.emit_item(item.slot, item.id, STARTED, None)
+
+        def hook(name: str, value: Any, mode: str) -> None:
+            for item in observers:
+                item.emit_metric(name, value, mode)
+
+        self.scope.hook = hook
+
+    def take_items(self) -> list[Item]:
+        """Return the items and drop them here: item and batch must not refer to each other."""
+        items, self.items = self.items, []
+        self.scope.hook = None
+        return items
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the metrics that all its items have."""
+        return {"batch_size": self.size, **self.scope.collected()}
+
+
+class Function:
+    """The batched function: what goes in, what comes out, and what an error means."""
+
+    def __init__(self, plan: Plan, call: Callable[..., Any], fatal: tuple[str, ...]) -> None:
+        self.call = call
+        self._plan = plan
+        self.prepare = make_prepare(plan.signature)
+        self.keys = tuple(
+            (field.parameter, default_of(field))
+            for field in plan.signature.inputs
+            if field.parameter in plan.keys
+        )
+        self._batched = plan.batched
+        self._needed = frozenset(plan.batched)
+        self._fatal = fatal  # texts of errors after which this worker must run nothing
+        self._last_result = plan.postprocess is None  # elements of the result are the outputs
+
+    def read(self, item: Item) -> None:
+        """Set the inputs of an item from its request, or its error."""
+        try:
+            if item.error is not None or item.inputs is not None:
+                return
+            message = item.message
+            if "files" in message:
+                item.encoder = keep(message["files"])
+            inputs = message["input"]
+            if self.prepare is not None:
+                inputs = self.prepare(inputs)
+            item.inputs = inputs
+        except BaseException as error:
+            item.error = error
+
+    def runnable(self, items: list[Item]) -> list[Item]:
+        """Return the items that have valid inputs and are not dropped."""
+        if self._plan.preprocess is None:
+            needed = self._needed
+            for item in items:
+                self.read(item)
+                if item.error is None and not needed <= item.inputs.keys():
+                    item.error = TypeError(f"missing input: {needed - item.inputs.keys()}")
+        return [item for item in items if item.error is None and not item.dropped]
+
+    def parts(self, items: list[Item]) -> list[list[Item]]:
+        """Return the items in parts with equal keys.
+
+        There is one part, unless a reload of the model changed the keys.
+        """
+        keys = self.keys
+        if not keys:
+            return [items]
+        parts: list[list[Item]] = []
+        for item in items:
+            for part in reversed(parts):
+                first, own = part[0].inputs, item.inputs
+                if all(first.get(name, other) == own.get(name, other) for name, other in keys):
+                    part.append(item)
+                    break
+            else:
+                parts.append([item])
+        parts.reverse()
+        return parts
+
+    def arguments(self, part: list[Item]) -> dict[str, Any]:
+        """Return the keyword arguments of one call."""
+        if self._plan.preprocess is not None:
+            return {self._batched[0]: [item.inputs for item in part]}
+        first = part[0].inputs
+        arguments = {name: first[name] for name in self._plan.keys if name in first}
+        for name in self._batched:
+            arguments[name] = [item.inputs[name] for item in part]
+        return arguments
+
+    def take(self, part: list[Item], result: Any) -> None:
+        """Give each item its element of a result; raise OutputError if their number differs."""
+        if type(result) is not list and type(result) is not tuple:
+            result = self._elements(result, len(part))
+        if len(result) != len(part):
+            raise OutputError(_length(len(result), len(part)))
+        for item, value in zip(part, result, strict=True):
+            if isinstance(value, BaseException):
+                item.error = value
+            else:
+                item.value = value
+
+    def _elements(self, result: Any, count: int) -> list[Any]:
+        has = getattr(type(result), "__len__", None) and hasattr(result, "__getitem__")
+        if not has or isinstance(result, _NO_LIST):
+            kind = "None" if result is None else f"a {type(result).__qualname__}"
+            raise OutputError(
+                f"output is {kind}; a function with @batch returns a list of {count}, "
+                "one for each prediction of the batch"
+            )
+        try:
+            length = len(result)
+        except TypeError as exc:  # an array without a dimension
+            raise OutputError(f"output has no length, for a batch of {count}") from exc
+        if length != count:
+            raise OutputError(_length(length, count))
+        if self._last_result and hasattr(result, "is_cuda") and hasattr(result, "cpu"):
+            result = result.cpu()  # one copy instead of one for each element
+        return [result[i] for i in range(count)]
+
+    def refuse(
+        self, batch: Batch, part: list[Item], remaining: list[list[Item]], error: BaseException
+    ) -> list[list[Item]]:
+        """Handle a failed run of a part; return the parts to run, the last first."""
+        batch.failed = True
+        fatal = isinstance(error, Exception) and self._is_fatal(error)
+        if fatal and remaining:  # this worker must not run the others
+            part = [*part, *(item for other in remaining for item in other)]
+            remaining = []
+        if len(part) > 1 and not fatal and self._may_run_again(error):
+            half = len(part) // 2
+            return [*remaining, part[half:], part[:half]]
+        if len(part) == 1 and len(batch.items) > 1:
+            part[0].error = error
+        else:
+            fail_together(part, error)
+        return remaining
+
+    def _is_fatal(self, error: Exception) -> bool:
+        text = one_line(error)
+        return any(each in text for each in self._fatal)
+
+    def _may_run_again(self, error: BaseException) -> bool:
+        # An OutputError is a defect of the function: halves of the part would fail too.
+        return (
+            self._plan.options.isolate
+            and isinstance(error, Exception)
+            and not isinstance(error, OutputError)
+        )
+
+
+def fail_together(part: list[Item], error: BaseException) -> None:
+    """Fail all items with one error, whose traceback goes to the log once."""
+    from ..serve.sync import fail
+
+    text = fail(error)
+    for item in part:
+        item.text = text
+
+
+def one_line(error: BaseException) -> str:
+    """Return an exception's one-line form. Never raises."""
+    try:
+        return errors.describe(error)
+    except BaseException:
+        return f"{type(error).__qualname__}: <its message cannot be shown>"
+
+
+def _length(got: int, wanted: int) -> str:
+    return (
+        f"output has {got} elements for a batch of {wanted}; a function with @batch returns "
+        "one for each prediction, in the same order"
+    )

@@ -1,0 +1,298 @@
+"""Serving a synchronous function with @batch: one slot, one batch at a time, on the main thread.
+
+`px_batchserve.c` runs the loop and the plain batches. This module handles the others.
+"""
+
+from __future__ import annotations
+
+from threading import Thread
+from time import perf_counter_ns
+
+import _px
+
+from ...exceptions import CancelationException
+from ..scope import Scope, follow_starts, within
+from ..scope import current as variable
+from ..serve.sync import call_setup, fail
+from ..serve.wire import CANCELED, FAILED, SUCCEEDED, TRAIN
+from ..values.encode import encode
+from .items import Batch, Function, Item
+from .pending import PendingItems
+from .train import TrainRequest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from signal import SIGUSR1, signal
+    from typing import Any
+
+    from ..model.load import Predictor
+    from .pending import Frame, Request
+    from .plan import Plan
+    from .stages import Stages
+
+    Outcome = tuple[Any, BaseException | None]  # what a function returned, or raised
+else:
+    from _signal import SIGUSR1, signal
+
+_SLOT = 0
+
+
+class BatchServer:
+    """A model without preprocess and postprocess: the main thread does everything.
+
+    `_px.serve_batches` uses the attributes without an underscore.
+    """
+
+    def __init__(
+        self, predictor: Predictor, plan: Plan, trainer: Predictor | None, fatal: tuple[str, ...]
+    ) -> None:
+        self._predictor = predictor
+        self._plan = plan
+        self._trainer = trainer
+        self._function = Function(plan, predictor.function, fatal)
+        self._pending = PendingItems(_SLOT, None, self._ready)
+        self.function = predictor.function
+        self.prepare = self._function.prepare
+        self.batched = plan.batched
+        self.keys = self._function.keys
+        self.scope = Scope
+        self.variable = variable
+        self.encode = encode
+        self.inside = False  # the main thread is in the model's function
+        self._canceled = 0  # the id of the batch or training that was canceled last
+
+    def setup(self, config: dict[str, Any]) -> None:
+        """Run the model's setup function, which may be async."""
+        result = call_setup(self._predictor, config)
+        if self._predictor.setup_is_async and result is not None:
+            import asyncio
+
+            loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(loop)
+            loop.run_until_complete(result)
+
+    def warm_up(self) -> None:
+        """Run the model's example, if it has one."""
+        if self._predictor.example is not None:
+            from ..serve.warmup import warm_up
+
+            warm_up(self._predictor, self._predictor.example, None)
+
+    def serve(self) -> None:
+        """Answer requests until the front closes the slot."""
+        if self._predictor.healthcheck is not None:
+            from ..serve.health import answer_checks
+
+            answer_checks(self._predictor, None, alone=True)
+        if not _px.slots(1):
+            return
+        follow_starts()
+        signal(SIGUSR1, self._on_cancel)
+        self._loop()
+        _px.flush(_SLOT)
+
+    def _loop(self) -> None:
+        _px.serve_batches(self)
+
+    def hand_over(self, frames: list[Frame]) -> None:
+        """Carry out frames that C does not handle."""
+        waiting = self._pending.sort(frames)
+        while waiting:
+            self._carry_out(waiting.pop(0))
+            if waiting:  # read drops that came meanwhile
+                waiting += self._pending.sort(_px.frames(_SLOT, False) or ())
+
+    def resume(
+        self,
+        id: int,
+        frames: list[Frame],
+        scope: Scope,
+        result: Any,
+        raised: BaseException | None,
+        nanos: int,
+    ) -> None:
+        """Finish a batch whose first run returned something C does not handle, or raised."""
+        batch = Batch(id, self._pending.take_ready(frames))
+        batch.scope = scope
+        self._run_batch(batch, (result, raised), nanos)
+
+    def answer_rest(
+        self, frames: list[Frame], values: list[Any], nanos: int, metrics: dict[str, Any]
+    ) -> None:
+        """Answer the rest of a batch: the first value is not plain JSON."""
+        for item, value in zip(self._pending.take_ready(frames), values, strict=True):
+            item.value = value
+            self._pending.answer(item, nanos, metrics)
+
+    def _ready(self, batch: Batch) -> None:
+        raise AssertionError("nothing is prepared here")
+
+    def _carry_out(self, request: Request) -> None:
+        id, flags, message, error = request
+        if isinstance(message, Batch):
+            self._pending.waiting.discard(message)
+            if _px.claim(_SLOT, id):
+                self._run_batch(message)
+            else:
+                self._pending.revoke(message)
+        elif _px.claim(_SLOT, id):
+            function = self._trainer if flags & TRAIN else None
+            self._train(id, TrainRequest(function, id, flags, message, error))
+        # Before the next request, which may run for long.
+        _px.flush(_SLOT)
+
+    def _run_batch(self, batch: Batch, first: Outcome | None = None, nanos: int = 0) -> None:
+        """Carry out a batch; first is the outcome of a run that took nanos, if there was one."""
+        items = self._function.runnable(batch.items)
+        if items:
+            batch.begin(items)
+            _px.set_scope(batch.scope)  # for threads of the model's
+            began = perf_counter_ns()
+            canceled = within(batch.scope, self._run_parts, batch, items, first)
+            batch.nanos = perf_counter_ns() - began + nanos
+            _px.set_scope(None)
+        else:
+            canceled = False
+        _px.batch_done(_SLOT, batch.id, batch.nanos, batch.runs, batch.size, batch.failed)
+        if canceled:
+            for item in batch.items:
+                item.dropped = True
+        self._answer(batch)
+
+    def _answer(self, batch: Batch) -> None:
+        self._pending.answer_all(batch)
+
+    def _run_parts(self, batch: Batch, items: list[Item], outcome: Outcome | None) -> bool:
+        """Call the function for each part; return whether the batch was canceled.
+
+        outcome, if given, takes the place of the first call.
+        """
+        function = self._function
+        parts = self._function.parts(items)
+        while parts:
+            part = parts.pop()
+            batch.runs += 1
+            raised: BaseException | None = None
+            try:
+                if outcome is not None:
+                    result, raised = outcome
+                else:
+                    result = self._call(batch.id, function.call, function.arguments(part))
+                if raised is None:
+                    function.take(part, result)
+            except BaseException as error:
+                self.inside = False
+                raised = error
+            outcome = None
+            if _px.is_child():
+                _px.exit_child(raised)
+            if raised is None:
+                continue
+            if self._canceled == batch.id and isinstance(raised, CancelationException):
+                return True
+            parts = function.refuse(batch, part, parts, raised)
+        return False
+
+    def _call(self, id: int, function: Any, arguments: dict[str, Any]) -> Any:
+        # _on_cancel raises while inside is set, so that must be within this try.
+        try:
+            self.inside = True
+            if self._canceled == id:
+                raise CancelationException("the prediction was canceled")
+            return function(**arguments)
+        finally:
+            self.inside = False
+
+    def _train(self, id: int, call: TrainRequest) -> None:
+        """Carry out a request to the train function."""
+        kind, value = SUCCEEDED, None
+        _px.set_scope(call.scope)
+        began = perf_counter_ns()
+        try:
+            value = within(call.scope, self._call, id, call.run, {})
+        except BaseException as raised:
+            self.inside = False
+            if _px.is_child():
+                _px.exit_child(raised)
+            if self._canceled == id and isinstance(raised, CancelationException):
+                kind = CANCELED
+            else:
+                kind, value = FAILED, fail(raised)
+        if _px.is_child():
+            _px.exit_child(None)
+        took = perf_counter_ns() - began
+        _px.set_scope(None)
+        metrics = call.scope.collected() or None
+        _px.reply(_SLOT, id, kind, value, took, metrics, call.encoder, fail)
+
+    def _on_cancel(self, signum: int, frame: Any) -> None:
+        """Interrupt the function if the front cancels what it runs."""
+        if _px.is_child():
+            return
+        for _, id in _px.canceled():
+            self._canceled = id
+            if self.inside:
+                raise CancelationException("the prediction was canceled")
+            _px.renew_cancel()  # C may be about to call the function, and checks again
+
+
+class StagedBatchServer(BatchServer):
+    """The same with preprocess or postprocess, which threads run while the main thread computes.
+
+    Another thread reads frames, so that items are prepared meanwhile.
+    """
+
+    def __init__(
+        self, predictor: Predictor, plan: Plan, trainer: Predictor | None, fatal: tuple[str, ...]
+    ) -> None:
+        super().__init__(predictor, plan, trainer, fatal)
+        from queue import SimpleQueue
+
+        from .stages import Stages
+
+        self._stages: Stages = Stages(plan, self._function, None)
+        prepare = self._stages.prepare if plan.preprocess is not None else None
+        self._pending = PendingItems(_SLOT, prepare, self._ready)
+        # Requests to run; None when the front closed the slot; or the error of the reader.
+        self._work: SimpleQueue[Request | BaseException | None] = SimpleQueue()
+
+    def serve(self) -> None:
+        """Answer requests until the front closes the slot."""
+        self._stages.start()
+        super().serve()
+
+    def _loop(self) -> None:
+        Thread(target=self._read, name="batch-reader", daemon=True).start()
+        ended = False
+        while not ended or self._pending.waiting:
+            work = self._work.get()
+            if isinstance(work, BaseException):
+                raise work
+            if work is None:
+                ended = True
+            else:
+                self._carry_out(work)
+        self._stages.finish()
+
+    def _read(self) -> None:
+        try:
+            while (frames := _px.frames(_SLOT, True)) is not None:
+                for request in self._pending.sort(frames):
+                    self._work.put(request)
+            self._work.put(None)
+        except BaseException as error:
+            self._work.put(error)
+
+    def _ready(self, batch: Batch) -> None:
+        self._work.put((batch.id, 0, batch, None))
+
+    def _answer(self, batch: Batch) -> None:
+        if self._plan.postprocess is None:
+            super()._answer(batch)
+            return
+        metrics = batch.metrics()
+        for item in batch.take_items():
+            if item.is_fine():
+                self._stages.complete(self._pending, item, batch.nanos, metrics)
+            else:
+                self._pending.answer(item, batch.nanos, metrics)

@@ -1,0 +1,120 @@
+"""Running preprocess and postprocess in threads, one call for each item."""
+
+from __future__ import annotations
+
+from collections import deque
+from queue import SimpleQueue
+from threading import Thread
+from time import perf_counter_ns
+
+import _px
+
+from ..logs.router import Router, follow_threads
+from ..scope import Scope, within
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .items import Function, Item
+    from .pending import PendingItems
+    from .plan import Plan
+
+
+class Stages:
+    """The threads and their work. Postprocess goes first: it completes answers."""
+
+    def __init__(self, plan: Plan, function: Function, router: Router | None) -> None:
+        self._plan = plan
+        self._function = function
+        self._router = router or Router()
+        self._installed = router is not None  # by its owner
+        self._before: deque[tuple[PendingItems, Item]] = deque()
+        self._after: deque[tuple[PendingItems, Item, int, dict[str, Any]]] = deque()
+        self._tokens: SimpleQueue[bool] = SimpleQueue()  # one for each task; False ends a thread
+        self._threads: list[Thread] = []
+
+    def start(self) -> None:
+        """Start the threads."""
+        if not self._installed:
+            self._router.install()
+        follow_threads()
+        for number in range(self._plan.options.workers):
+            thread = Thread(target=self._run, name=f"batch-{number}", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def finish(self) -> None:
+        """Finish all work and end the threads."""
+        for _ in self._threads:
+            self._tokens.put(False)
+        for thread in self._threads:
+            thread.join()
+
+    def prepare(self, pending: PendingItems, item: Item) -> None:
+        """Queue an item for preprocess."""
+        self._before.append((pending, item))
+        self._tokens.put(True)
+
+    def complete(
+        self, pending: PendingItems, item: Item, nanos: int, metrics: dict[str, Any]
+    ) -> None:
+        """Queue an item for postprocess and its answer."""
+        self._after.append((pending, item, nanos, metrics))
+        self._tokens.put(True)
+
+    def _run(self) -> None:
+        from ..main import abort
+
+        try:
+            while self._tokens.get():
+                # There are as many tokens as entries, so one of the two deques is not empty.
+                try:
+                    last = self._after.popleft()
+                except IndexError:
+                    self._prepare_one(*self._before.popleft())
+                else:
+                    self._complete_one(*last)
+        except BaseException as error:
+            abort(error)  # an item would never be answered
+
+    def _prepare_one(self, pending: PendingItems, item: Item) -> None:
+        began = perf_counter_ns()
+        if not item.dropped:
+            self._function.read(item)
+            if item.error is None:
+                item.inputs = self._call(item, self._plan.preprocess, **item.inputs)
+        if pending.prepared(item):
+            item.answer(perf_counter_ns() - began, None)
+            _px.flush(pending.slot)
+
+    def _complete_one(
+        self, pending: PendingItems, item: Item, nanos: int, metrics: dict[str, Any]
+    ) -> None:
+        if not item.dropped:
+            item.value = self._call(item, self._plan.postprocess, item.value)
+        pending.answer(item, nanos, metrics)
+        _px.flush(pending.slot)
+
+    def _call(
+        self, item: Item, function: Callable[..., Any] | None, *args: Any, **named: Any
+    ) -> Any:
+        """Call a function of the model's for an item, in its scope and with its log."""
+        if function is None:
+            return None
+        if item.scope is None:
+            item.scope = Scope(item.message.get("context"))
+            if item.observed:
+                item.scope.hook = item.emit_metric
+        who = (item.slot, item.id)
+        self._router.begin(who)
+        value = raised = None
+        try:
+            value = within(item.scope, function, *args, **named)
+        except BaseException as error:
+            item.error = raised = error
+        if _px.is_child():
+            _px.exit_child(raised)
+        self._router.end(who)
+        return value

@@ -1,0 +1,1 @@
+"""Which prediction each line of output belongs to."""

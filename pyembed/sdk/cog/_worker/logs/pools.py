@@ -1,0 +1,46 @@
+"""Pools of threads, whose work belongs to the prediction that submits it."""
+
+from __future__ import annotations
+
+import sys
+from functools import wraps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Carry = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+# Module: the class of the pool, and its methods whose first argument, func, runs in a thread.
+_POOLS = {
+    "concurrent.futures.thread": ("ThreadPoolExecutor", ("submit",)),
+    "multiprocessing.pool": ("ThreadPool", ("apply_async", "_map_async", "imap", "imap_unordered")),
+}
+_followed: set[str] = set()
+
+
+def follow_pools(carry: Carry) -> None:
+    """Make the pools that are imported apply carry to functions that are submitted.
+
+    Also called at the start of each thread: a pool that is imported later starts one for its first
+    work.
+    """
+    for name, (pool, methods) in _POOLS.items():
+        if name in sys.modules and name not in _followed:
+            _followed.add(name)
+            cls = getattr(sys.modules[name], pool)
+            for method in methods:
+                setattr(cls, method, _carrying(getattr(cls, method), carry))
+
+
+def _carrying(method: Callable[..., Any], carry: Carry) -> Callable[..., Any]:
+    @wraps(method)
+    def submit(self: Any, *args: Any, **named: Any) -> Any:
+        if args:
+            args = (carry(args[0]), *args[1:])
+        elif "func" in named:
+            named["func"] = carry(named["func"])
+        return method(self, *args, **named)
+
+    return submit

@@ -1,0 +1,215 @@
+"""Sending output to the log of its prediction.
+
+If predictions run one at a time, all text in the log pipes belongs to the running
+one. If they are concurrent, text for `sys.stdout` and `sys.stderr` goes to the
+prediction in whose context it is written. The rest is unattributed: it stays in
+the pipes, for the worker's log.
+"""
+
+from __future__ import annotations
+
+import os
+from contextvars import ContextVar, copy_context
+from functools import wraps
+from io import TextIOWrapper
+from threading import RLock, get_ident, main_thread
+
+from ..scope import INACTIVE, Scope, current
+from .streams import Buffer, Shared, Stream, Traceback, decoded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    _px: Any = None  # type checkers of users do not find it
+else:
+    import _px
+
+# Slot and id of the prediction that this code runs for.
+owner: ContextVar[tuple[int, int] | None] = ContextVar("pinion_owner", default=None)
+
+
+_SOURCES = {1: "stdout", 2: "stderr"}
+
+# A partial line waits for its end, up to this many characters.
+_LONGEST = 8192
+
+
+class Router:
+    """Sends text to the prediction in whose context it is written, in whole lines."""
+
+    def __init__(self) -> None:
+        # For each prediction in progress, the source and the text of its partial line.
+        self._live: dict[tuple[int, int], list[str]] = {}
+        self._lock = RLock()  # a signal handler may print as well
+
+    def install(self) -> None:
+        """Make the standard streams use this router."""
+        Shared.route = self.write
+
+        def flush(stream: Any) -> None:
+            who = owner.get()
+            if who in self._live:  # the text in the stream is not this prediction's
+                self.flush(who)
+            else:
+                TextIOWrapper.flush(stream)
+
+        Stream.flush = flush  # type: ignore[assignment,method-assign]
+        # A forked child prints into the pipes: it has no socket to the front.
+        os.register_at_fork(after_in_child=self._live.clear)
+
+    def begin(self, who: tuple[int, int]) -> None:
+        """Attribute what this context writes to a prediction."""
+        self._live[who] = ["", ""]
+        owner.set(who)
+
+    def end(self, who: tuple[int, int]) -> None:
+        """Send the rest of a prediction's text. What threads write later is unattributed."""
+        self.flush(who)
+        self._live.pop(who, None)
+
+    def write(self, source: str, text: str) -> bool:
+        """Take the text of a prediction in progress; return whether it was one."""
+        who = owner.get()
+        begun = None if who is None else self._live.get(who)
+        if who is None or begun is None or not isinstance(text, str):
+            return False
+        with self._lock:
+            if begun[0] != source:
+                self.flush(who)
+            lines, line = _whole(begun[1] + text)
+            begun[:] = source, line
+            _send(who, source, lines, isinstance(text, Traceback))
+        return True
+
+    def flush(self, who: tuple[int, int]) -> None:
+        """Send a prediction's partial line."""
+        begun = self._live.get(who)
+        if begun is not None and begun[1]:
+            with self._lock:
+                line, begun[1] = begun[1], ""
+                _send(who, begun[0], line)
+
+
+class LeftoverOutput:
+    """Keeps the output of tasks that outlive their prediction out of the running one's log.
+
+    If predictions run one at a time, text in the pipes belongs to the running one. Text of leftover
+    tasks is unattributed and goes to the worker's log.
+
+    running     the scope of the running prediction, or of the last one
+    """
+
+    def __init__(self) -> None:
+        self.running: Scope | None = None
+        self._installed = False
+        self._begun = {"stdout": "", "stderr": ""}  # partial lines
+        self._lock = RLock()
+
+    def install(self) -> None:
+        """Make the standard streams ask this object, after a router that they already use."""
+        if self._installed:
+            return
+        self._installed = True
+        before = Shared.route
+
+        def route(source: str, text: str) -> bool:
+            return (before is not None and before(source, text)) or self.write(source, text)
+
+        Shared.route = self.write if before is None else route
+        self._keep_from_flushing(Stream)
+        self._keep_from_flushing(Buffer)
+        self._follow_raw_writes()
+
+    def _keep_from_flushing(self, stream: Any) -> None:
+        """Leave the buffered text to the running prediction, which wrote it."""
+        flush = stream.flush
+
+        def flush_if_running(stream: Any) -> None:
+            if not self._takes():
+                flush(stream)
+
+        stream.flush = flush_if_running
+
+    def _follow_raw_writes(self) -> None:
+        """Make the functions of `os` that write to the pipes or start a shell ask too."""
+        write, writev, system = os.write, os.writev, os.system
+
+        @wraps(write)
+        def routed_write(fd: int, data: Any, /) -> int:
+            if fd in _SOURCES and self._takes() and _px.is_log(fd):
+                data = memoryview(data)
+                self.write(_SOURCES[fd], decoded(data))
+                return int(data.nbytes)
+            return write(fd, data)
+
+        @wraps(writev)
+        def routed_writev(fd: int, buffers: Any, /) -> int:
+            if fd in _SOURCES and self._takes():
+                return routed_write(fd, b"".join(buffers))
+            return writev(fd, buffers)
+
+        @wraps(system)
+        def routed_system(command: Any) -> int:
+            # Another thread may become leftover within system, which gives the GIL back.
+            if get_ident() == main_thread().ident and not _px.is_leftover():
+                return system(command)
+            # A child of system would have the running prediction's streams.
+            pid = os.posix_spawn("/bin/sh", ["sh", "-c", command], os.environ)
+            return os.waitpid(pid, 0)[1]
+
+        os.write, os.writev, os.system = routed_write, routed_writev, routed_system
+
+    def _takes(self) -> bool:
+        """Return whether the text of this code must not go into the pipes."""
+        return self.is_leftover() and not _px.is_child()  # a child has no socket to the front
+
+    def is_leftover(self) -> bool:
+        """Return whether this code belongs to a prediction that is not running."""
+        scope = current.get()
+        return scope is not self.running and scope is not INACTIVE
+
+    def write(self, source: str, text: str) -> bool:
+        """Take text of a leftover task; return whether it was one."""
+        if not isinstance(text, str) or not self._takes():
+            return False
+        with self._lock:
+            lines, self._begun[source] = _whole(self._begun[source] + text)
+            _send((0, 0), source, lines)
+        return True
+
+
+def _whole(text: str) -> tuple[str, str]:
+    """Return the whole lines of a text, and its partial last line."""
+    end = len(text) if len(text) > _LONGEST else text.rfind("\n") + 1
+    return text[:end], text[end:]
+
+
+def _send(who: tuple[int, int], source: str, text: str, traceback: bool = False) -> None:
+    if text:
+        text = text.encode(errors="backslashreplace").decode()
+        _px.log(who[0], who[1], source, text, traceback)
+
+
+def follow_threads() -> None:
+    """Make threads and executors run in the context of the code that starts the work."""
+    import concurrent.futures.thread  # noqa: F401 - an event loop needs it
+    import threading
+    from functools import partial
+
+    from .pools import follow_pools
+
+    start = threading.Thread.start
+
+    def start_in_context(self: threading.Thread) -> None:
+        follow_pools(carry)
+        run, context = self.run, copy_context()
+        self.run = lambda: context.run(run)  # type: ignore[method-assign]
+        start(self)
+
+    def carry(function: Callable[..., Any]) -> Callable[..., Any]:
+        return partial(copy_context().run, function)
+
+    threading.Thread.start = start_in_context  # type: ignore[method-assign]
+    follow_pools(carry)

@@ -1,0 +1,112 @@
+"""The standard streams of a worker, which keep the order of stdout and stderr.
+
+They are two pipes, and their reader cannot know which of two lines came first.
+So when the model changes from one stream to the other, the worker sends the front
+the positions in both.
+"""
+
+from __future__ import annotations
+
+import sys
+from io import BufferedWriter, TextIOWrapper
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    _px: Any = None  # type checkers of users do not find it
+else:
+    import _px
+
+
+class Stream(TextIOWrapper):
+    """A standard stream that records a change from the other stream.
+
+    It also records writes, as its buffer does. The worker flushes only after a write.
+    """
+
+    source = ""  # "stdout" or "stderr"
+
+    # The worker calls this at the end of a prediction. A router has sent its text by then, so its
+    # own flush is not needed.
+    settle = TextIOWrapper.flush
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Use the flush of a model's subclass."""
+        super().__init_subclass__(**kwargs)
+        cls.settle = cls.flush
+
+    def write(self, text: str, /) -> int:
+        """Write text, as `TextIOWrapper.write` does."""
+        route = Shared.route
+        if route is not None and route(self.source, text):
+            return len(text)
+        if Shared.last is not self:
+            _take_over(self)
+        _px.note_write()
+        return super().write(text)
+
+
+class Buffer(BufferedWriter):
+    """The binary buffer of a standard stream, to which a model may write bytes."""
+
+    source = ""  # "stdout" or "stderr"
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes, as `BufferedWriter.write` does."""
+        route = Shared.route
+        if route is not None:
+            raw = memoryview(data)
+            if route(self.source, decoded(raw)):
+                return raw.nbytes
+        _px.note_write()
+        return super().write(data)
+
+
+class Traceback(str):
+    """The traceback of a failed prediction, which is one record of the server's log."""
+
+
+class Shared:
+    """The state that the two streams share."""
+
+    last: Any = None  # the stream of the last write
+    # Takes a source and a text, and returns whether it sent the text elsewhere. The streams call
+    # it: if they were replaced instead, logging handlers would still use the old ones.
+    route: Callable[[str, str], bool] | None = None
+
+
+def decoded(data: Any) -> str:
+    """Return bytes that a model writes to its log as text."""
+    return bytes(data).decode(errors="backslashreplace")
+
+
+def _take_over(stream: Stream) -> None:
+    other, Shared.last = Shared.last, stream
+    try:
+        if other is not None:
+            other.flush()
+    except Exception:
+        pass  # the model closed it
+    _px.log_switched()
+
+
+def order_streams() -> None:
+    """Replace sys.stdout and sys.stderr and their buffers by ours."""
+    _px.set_stream_type(Stream)
+    for name in ("stdout", "stderr"):
+        old = getattr(sys, name)
+        if old is None:
+            continue
+        # Logs are JSON and so UTF-8. No character is an error or is dropped, with any
+        # locale and PYTHONIOENCODING.
+        behind = old.detach()
+        if type(behind) is BufferedWriter:  # else it has no buffer
+            behind = Buffer(behind.detach())
+            behind.source = name
+        new = Stream(behind, "utf-8", "backslashreplace", "\n", line_buffering=True)
+        new.mode = "w"  # type: ignore[misc]
+        new.source = name
+        setattr(sys, name, new)
+        setattr(sys, "__" + name + "__", new)

@@ -1,0 +1,275 @@
+"""The worker's program: load the predictor, set it up, serve, exit."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+import time
+
+import _px
+
+from .logs.streams import order_streams
+from .serve.wire import HELLO, LOADED, READY, SETUP_FAILED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+    from typing import Any
+
+    from .model.load import Predictor
+
+
+def preload(forbidden: bool) -> None:
+    """Import what every worker needs, while Python writes bytecode.
+
+    forbidden says that Python writes none afterwards, as the model's environment asks.
+    """
+    if forbidden:
+        from .serve.bytecode import cache_bytecode
+
+        cache_bytecode(os.path.dirname(os.path.dirname(__file__)))
+    from . import scope  # noqa: F401
+    from .model import load  # noqa: F401
+    from .schema import document  # noqa: F401
+    from .serve import sync  # noqa: F401
+    from .values import coerce, encode  # noqa: F401
+
+
+def main() -> None:
+    """Run the worker. The bootstrap calls this on the interpreter's main thread."""
+    config = _px.loads(_px.config)
+    _prepare_process(config)
+    if config.get("preload"):
+        from .serve.preloader import preload_model
+
+        config = preload_model(
+            config
+        )  # from here on this is a worker, forked from the preload process
+    _px.control(HELLO, _hello())
+    try:
+        served = _load(config)
+    except BaseException as error:
+        _setup_failed(config, error, 0.0)
+        return
+    if _px.is_child():
+        _px.exit_child(None)  # the model's module forked, and this is the child
+    began = time.monotonic()
+    try:
+        served.setup(config)
+        if not config.get("no_warm_up"):
+            served.warm_up()
+    except BaseException as error:
+        _setup_failed(config, error, time.monotonic() - began)
+        return
+    if _px.is_child():
+        _px.exit_child(None)  # setup forked
+    _px.control(READY, {"seconds": time.monotonic() - began, **_log_ends()})
+    try:
+        served.serve()
+    except BaseException as error:
+        abort(error)
+
+
+def _prepare_process(config: dict[str, Any]) -> None:
+    # A fault prints a Python traceback and then kills the process by its signal:
+    # C restored the default handlers before the interpreter started.
+    faulthandler.enable()
+    # sys.path[0] is the cog package's folder, from the bootstrap. The "" of "-c" after
+    # it becomes the model's folder, as under "python run.py".
+    if "" in sys.path:
+        sys.path.remove("")
+    sys.path.insert(1, config["root"])
+    sys.argv = [(config["ref"] or config["train"]).partition(":")[0]]
+    _give_submodules()
+    order_streams()
+    sys.unraisablehook = _unraisable
+    if sys.version_info >= (3, 12) and sys.warnoptions:
+        import warnings
+
+        # Every fork would warn about our threads, which the fork hook handles. Without -W
+        # these warnings are ignored anyway.
+        warnings.filterwarnings("ignore", r".*fork\(\) may lead to deadlocks", DeprecationWarning)
+    _extend_child_path()
+
+
+_CANCELS = ("CancelationException", "CancelledError")
+
+
+def _unraisable(args: UnraisableHookArgs) -> None:
+    """Print an exception of a `__del__` or a callback as Python does, and raise a cancel again."""
+    sys.__unraisablehook__(args)
+    if getattr(args.exc_type, "__name__", "") in _CANCELS:  # it may be None
+        _px.renew_cancel()
+
+
+# Packages whose submodules need no import: see `serve.submodules`.
+PACKAGES = ("concurrent", "email", "http", "importlib", "urllib")
+
+
+class _Finder:
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        """Find these packages with the other finders, and extend them."""
+        if name not in PACKAGES:
+            return None
+        from .serve.submodules import find_extended
+
+        return find_extended(name, path, target, _Finder)
+
+
+def _give_submodules() -> None:
+    for name in PACKAGES:
+        if name in sys.modules:
+            from .serve.submodules import extend
+
+            extend(sys.modules[name])
+    sys.meta_path.insert(0, _Finder)
+
+
+def _extend_child_path() -> None:
+    """Make Python processes that the model starts import the same `cog`."""
+    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    rest = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = here + os.pathsep + rest if rest else here
+
+
+def _hello() -> dict[str, Any]:
+    return {
+        "protocol": 1,
+        "pid": os.getpid(),
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "executable": sys.executable or "",
+    }
+
+
+def _load(config: dict[str, Any]) -> Any:
+    """Import the predictor, describe it to the front, and return its server."""
+    from cog.exceptions import CancelationException
+
+    from .model.load import LoadError, load_predictor
+
+    _px.set_cancel_type(CancelationException)
+    root, training = config["root"], config.get("mode") == "train"
+    excused = []
+
+    def excuse(fault: LoadError) -> bool:
+        from .model.stored import is_excused  # most models have no fault
+
+        excused.append(fault)
+        return is_excused(fault, root)
+
+    predictor = None if training else load_predictor(config["ref"], root, "predict", excuse)
+    trainer = None
+    if config.get("train"):
+        trainer = load_predictor(config["train"], root, "train", excuse)
+    for loaded in (predictor, trainer):
+        if loaded is not None and any(f.doubts or f.none_default for f in loaded.signature.inputs):
+            _note(loaded, root, config.get("none_defaults", ""))
+    main = predictor or trainer
+    if main is None:
+        raise LoadError("there is no train function to serve")
+    slots = config.get("concurrency") or main.concurrency
+    if slots > 1 and not main.is_async:
+        raise LoadError(
+            f"a concurrency of {slots} needs an async predict function: "
+            f"{config['train'] if training else config['ref']} is synchronous "
+            "and takes one prediction at a time"
+        )
+    description = {"slots": slots, **_describe(main, predictor, trainer)}
+    _px.control(LOADED, {**description, "excused": True} if excused else description)
+    if predictor is not None and "numpy" in sys.modules:
+        from .values import ndarrays
+
+        _px.use_arrays(ndarrays.codes(predictor.signature))
+    if predictor is not None and predictor.plan is not None:
+        return _batch_server(predictor, trainer, slots, tuple(config.get("gpu_lost") or ()))
+    if main.is_async or main.setup_is_async:
+        from .serve.aio import AsyncServer
+
+        return AsyncServer(predictor, trainer, slots)
+    from .serve.sync import SyncServer
+
+    return SyncServer(predictor, trainer)
+
+
+def _describe(
+    main: Predictor, predictor: Predictor | None, trainer: Predictor | None
+) -> dict[str, Any]:
+    """Return what the front needs to know about a model."""
+    from cog import __version__
+
+    from .schema.document import openapi
+
+    plan = predictor.plan if predictor is not None else None
+    example = predictor.example if predictor is not None else None
+    return {
+        "cog": __version__,
+        "async": main.is_async,
+        "streaming": main.streaming,
+        "healthcheck": main.healthcheck is not None,
+        "train": trainer is not None,
+        "predict": predictor is not None,
+        "schema": openapi(predictor, trainer),
+        **({"example": example.document} if example is not None else {}),
+        **({"batch": plan.summary()} if plan is not None else {}),
+    }
+
+
+def _batch_server(
+    predictor: Predictor, trainer: Predictor | None, slots: int, fatal: tuple[str, ...]
+) -> Any:
+    """Return the server of a function with @batch. fatal are texts of fatal errors."""
+    plan: Any = predictor.plan
+    if predictor.is_async:
+        from .batch.aio_server import AsyncBatchServer
+
+        return AsyncBatchServer(predictor, plan, trainer, slots, fatal)
+    from .batch.server import BatchServer, StagedBatchServer
+
+    staged = plan.preprocess is not None or plan.postprocess is not None
+    return (StagedBatchServer if staged else BatchServer)(predictor, plan, trainer, fatal)
+
+
+def _note(predictor: Predictor, root: str, none_defaults: str) -> None:
+    """Write notices about the inputs of a model to the log."""
+    from .model.notices import notices, settle_none_defaults  # most models have nothing of the kind
+
+    settle_none_defaults(predictor, none_defaults)
+    for line in notices(predictor, root):
+        print(f"cog: warning: {line}", file=sys.stderr)
+
+
+def _log_ends() -> dict[str, int]:
+    stdout, stderr = _px.log_positions()
+    return {"stdout": stdout, "stderr": stderr}
+
+
+def _setup_failed(config: dict[str, Any], error: BaseException, seconds: float) -> None:
+    if _px.is_child():
+        _px.exit_child(error)
+    from .errors import describe
+
+    text = describe(error)
+    try:
+        from .model.problems import failure
+
+        problem = failure(error, config["root"])
+    except BaseException:  # a model's exception may break anything that looks at it
+        problem = {"what": text}
+    _px.control(
+        SETUP_FAILED, {"error": text, "seconds": seconds, **_log_ends(), "problem": problem}
+    )
+
+
+def abort(error: BaseException) -> None:
+    """End a worker that cannot serve any more.
+
+    It ends at once: the front waits for its answers, and threads of the model could keep an orderly
+    shutdown from ending.
+    """
+    try:
+        sys.__excepthook__(type(error), error, error.__traceback__)
+        _px.log_positions()  # flushes
+    finally:
+        os._exit(1)

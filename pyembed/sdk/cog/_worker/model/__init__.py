@@ -1,0 +1,1 @@
+"""Loading a model, and what it says about itself."""

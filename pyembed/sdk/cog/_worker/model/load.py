@@ -1,0 +1,402 @@
+"""From a reference, for example ``predict.py:Predictor``, to a loaded model."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ...errors import LoadError
+from ..schema.signature import Signature, outermost, read_signature, unwrap
+from ..schema.types import Kind, PathKind, Stream, strip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from ..batch.plan import Plan
+    from .examples import Example
+
+__all__ = ["LoadError", "Predictor", "load_predictor"]
+
+_CO_GENERATOR, _CO_COROUTINE, _CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
+
+_EXAMPLE_FILE = "cog_example.json"
+
+_DEFAULT_NAMES = {
+    "predict": ("Runner", "Predictor", "run", "predict"),
+    "train": ("Trainer", "train"),
+}
+
+
+class Predictor:
+    """A loaded model.
+
+    instance            the model's object, None for a plain function
+    function            what to call with the inputs as keywords
+    is_async            calling it returns a coroutine or an async iterator
+    is_generator        calling it returns an iterator
+    returns_items       it is no generator, and may return items in any form
+    is_async_generator  calling it returns an async iterator; a coroutine whose
+                        output is a Stream returns one too, once awaited
+    streaming           it has @streaming
+    concurrency         the max of @concurrent, 1 without; has_concurrent tells them apart
+    setup               a callable, or None; setup_takes_weights, setup_is_async;
+                        setup_weights_kind is the type that it wants them in
+    healthcheck         a callable, or None; healthcheck_is_async
+    example             its example inputs, or None
+    plan                how to call it with a batch, None without @batch
+    signature           its inputs and output: with @batch, those of one prediction
+    """
+
+    __slots__ = (
+        "concurrency",
+        "example",
+        "function",
+        "has_concurrent",
+        "healthcheck",
+        "healthcheck_is_async",
+        "instance",
+        "is_async",
+        "is_async_generator",
+        "is_generator",
+        "mode",
+        "plan",
+        "returns_items",
+        "setup",
+        "setup_is_async",
+        "setup_takes_weights",
+        "setup_weights_kind",
+        "signature",
+        "streaming",
+    )
+
+    def __init__(
+        self,
+        instance: Any,
+        function: Callable[..., Any],
+        mode: str,
+        root: str,
+        excuse: Callable[[LoadError], bool] | None = None,
+    ) -> None:
+        self.instance = instance
+        self.function = function
+        self.mode = mode
+        self.plan = _plan(instance, function, root) if mode == "predict" else None
+        self.signature: Signature = (
+            self.plan.signature if self.plan is not None else read_signature(function, root, excuse)
+        )
+        self.example = _example(function, self.signature, root) if mode == "predict" else None
+        self._read_flags()
+        self.streaming = bool(_attribute(function, "__cog_streaming__", False))
+        concurrency = _attribute(function, "__cog_concurrency__", None)
+        self.has_concurrent = concurrency is not None
+        self.concurrency: int = concurrency if concurrency is not None else 1
+        self._read_setup()
+        healthcheck = getattr(instance, "healthcheck", None)
+        self.healthcheck: Callable[..., Any] | None = healthcheck if callable(healthcheck) else None
+        self.healthcheck_is_async = _is_coroutine_function(self.healthcheck)
+        if self.streaming and not isinstance(self.signature.output, Stream):
+            raise LoadError(
+                f"{self.signature.file}:{self.signature.line}: {self.signature.name}: @streaming "
+                f"wants an iterator as the return type, not {self.signature.output.name}; "
+                "annotate it with Iterator[...] or ConcatenateIterator[str]"
+            )
+
+    def _read_flags(self) -> None:
+        flags = _flags(self.function)
+        output = self.signature.output
+        # A plain function that returns an iterator is called like a generator.
+        plain = not flags & (_CO_COROUTINE | _CO_GENERATOR | _CO_ASYNC_GENERATOR)
+        returns_sync = plain and isinstance(output, Stream) and not output.is_async
+        returns_async = plain and isinstance(output, Stream) and output.is_async
+        self.returns_items = not flags & (_CO_GENERATOR | _CO_ASYNC_GENERATOR)
+        self.is_generator = bool(flags & _CO_GENERATOR) or returns_sync
+        self.is_async_generator = bool(flags & _CO_ASYNC_GENERATOR) or returns_async
+        self.is_async = self.is_async_generator or bool(flags & _CO_COROUTINE)
+
+    def _read_setup(self) -> None:
+        self.setup: Callable[..., Any] | None = None
+        self.setup_takes_weights = False
+        self.setup_weights_kind: Kind | None = None
+        setup = getattr(self.instance, "setup", None)
+        if setup is not None and not _is_base_method(setup):
+            self.setup = setup
+            self.setup_takes_weights, self.setup_weights_kind = _weights_of(setup)
+        self.setup_is_async = _is_coroutine_function(self.setup)
+
+    def weights_argument(self, value: str) -> Any:
+        """Return the weights in the type that setup() wants: a path, or the str itself."""
+        if isinstance(self.setup_weights_kind, PathKind):
+            if self.setup_weights_kind.type.__module__.startswith("cog."):
+                import cog
+
+                return cog.Path.validate(value)
+            return self.setup_weights_kind.type(value)
+        return value
+
+    def __repr__(self) -> str:
+        return f"<Predictor {self.signature.name}>"
+
+
+def load_predictor(
+    ref: str,
+    root: str,
+    mode: str = "predict",
+    excuse: Callable[[LoadError], bool] | None = None,
+) -> Predictor:
+    """Import the model that ref names and return it, ready for its setup.
+
+    ref is a file below root, optionally with a colon and the name of a class or
+    function in it. Raises LoadError for faults of the interface, except types
+    that are excused (`read_signature`). Exceptions of the model pass through.
+    """
+    root = os.path.abspath(root)
+    module = import_model(ref, root)
+    file, _, name = ref.partition(":")
+    thing = _pick(module, file, name, mode)
+    if not isinstance(thing, type):
+        if not callable(thing):
+            raise LoadError(f"{ref}: {name} is no class or function but {type(thing).__name__}")
+        owner = thing if not hasattr(thing, "__code__") else None
+        return Predictor(owner, thing, mode, root + os.sep, excuse)
+    method = _method_name(thing, file, mode)
+    instance = thing()
+    return Predictor(instance, getattr(instance, method), mode, root + os.sep, excuse)
+
+
+def load_thing(ref: str, root: str) -> Any:
+    """Return an instance of the class that ref names, without its setup, or the function."""
+    file, _, name = ref.partition(":")
+    thing = _pick(import_model(ref, root), file, name, "predict")
+    if not callable(thing):
+        raise LoadError(f"{ref}: {name} is no class or function but {type(thing).__name__}")
+    return thing() if isinstance(thing, type) else thing
+
+
+def import_model(ref: str, root: str) -> ModuleType:
+    """Import the file that ref names. Raises as `load_predictor` does."""
+    file = ref.partition(":")[0]
+    if not file:
+        raise LoadError(f"reference {ref!r} names no file; write it as file.py:Name")
+    target = os.path.abspath(os.path.join(root, file))
+    if not os.path.isfile(target):
+        raise LoadError(f"reference {ref!r}: there is no file {target}")
+    return _import(target, os.path.abspath(root))
+
+
+def _pick(module: ModuleType, file: str, name: str, mode: str) -> Any:
+    if name:
+        if not hasattr(module, name):
+            raise LoadError(f'{file} has no "{name}"; {_defined(module)}')
+        return getattr(module, name)
+    names = _DEFAULT_NAMES.get(mode, _DEFAULT_NAMES["predict"])
+    for candidate in names:
+        if hasattr(module, candidate):
+            return getattr(module, candidate)
+    wanted = " nor ".join(names)
+    raise LoadError(f"{file} has neither {wanted}; {_defined(module)}")
+
+
+def _defined(module: ModuleType) -> str:
+    own = [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+    return "it defines " + ", ".join(own) if own else "it defines no class or function"
+
+
+def _method_name(cls: type, file: str, mode: str) -> str:
+    """Return which method of a class makes the predictions."""
+    base = sys.modules.get("cog.predictor")
+    ours: tuple[type, ...] = (base.BaseRunner, base.BasePredictor) if base is not None else ()
+
+    def defines(name: str) -> bool:
+        return any(name in vars(c) for c in cls.__mro__ if c not in ours and c is not object)
+
+    where = f"{file}: {cls.__name__}"
+    if mode == "train" and defines("train"):
+        return "train"
+    run, predict = defines("run"), defines("predict")
+    if run and predict:
+        raise LoadError(f"{where} must define either run() or predict(), not both")
+    if not run and not predict:
+        raise LoadError(f"{where} must define run() (or predict(), its older name)")
+    return "run" if run else "predict"
+
+
+def _import(target: str, root: str) -> ModuleType:
+    """Import a file as an ordinary module and return it.
+
+    Child processes must find it under its name, for unpickling and
+    multiprocessing's spawn.
+    """
+    _ensure_on_path(root)
+    relative = os.path.relpath(target, root)
+    parts = relative[: -len(".py")].split(os.sep) if relative.endswith(".py") else [relative]
+    if parts[0] != os.pardir and len(parts) > 1 and _is_package_path(parts, root):
+        name = ".".join(parts)
+    else:
+        name = parts[-1]
+        if name in ("cog", "coglet"):
+            name += "_model"  # a file cog.py imports the package of that name
+        _ensure_on_path(os.path.dirname(target))
+    if _found_at(name) == os.path.realpath(target):
+        __import__(name)
+        module = sys.modules[name]
+        if _same_file(module, target):
+            if name != parts[-1] and not _found_at(parts[-1]):
+                sys.modules[parts[-1]] = module  # its name in pickles that were made under Cog
+            return module
+    return _import_by_spec(name, target)
+
+
+def _is_package_path(parts: list[str], root: str) -> bool:
+    """Import the packages above a file; return False if they are not below root."""
+    if not all(part.isidentifier() for part in parts):
+        return False
+    for depth in range(1, len(parts)):
+        name = ".".join(parts[:depth])
+        folder = os.path.realpath(os.path.join(root, *parts[:depth]))
+        spec = _spec(name)
+        places = getattr(spec, "submodule_search_locations", None) or ()
+        if folder not in (os.path.realpath(place) for place in places):
+            return False
+        __import__(name)
+    return True
+
+
+def _found_at(name: str) -> str:
+    """Return the file that an import of this name would load, or ""."""
+    loaded = sys.modules.get(name)
+    if loaded is not None:
+        return os.path.realpath(getattr(loaded, "__file__", None) or "?")
+    origin = getattr(_spec(name), "origin", None)
+    return os.path.realpath(origin) if origin else ""
+
+
+def _spec(name: str) -> Any:
+    """Find a module as the import statement would, without importing it."""
+    loaded = sys.modules.get(name)
+    if loaded is not None:
+        return getattr(loaded, "__spec__", None)
+    parent = name.rpartition(".")[0]
+    path = getattr(sys.modules.get(parent), "__path__", None) if parent else None
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)  # very old finders have another method
+        spec = find(name, path) if find is not None else None
+        if spec is not None:
+            return spec
+    return None
+
+
+def _import_by_spec(name: str, target: str) -> ModuleType:
+    """Load a file whose module name is taken by another module."""
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location(name, target)
+    if spec is None or spec.loader is None:
+        raise LoadError(f"{target} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(name)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        if before is None:
+            del sys.modules[name]
+        else:
+            sys.modules[name] = before
+        raise
+    return module
+
+
+def _ensure_on_path(folder: str) -> None:
+    if not any(os.path.realpath(entry or ".") == os.path.realpath(folder) for entry in sys.path):
+        # Behind the first entry, which is where the cog package lies.
+        sys.path.insert(1, folder)
+
+
+def _same_file(module: ModuleType, target: str) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and os.path.realpath(file) == os.path.realpath(target)
+
+
+def _flags(function: Any) -> int:
+    """Return the code flags of the function that a call runs."""
+    function, _ = outermost(function)
+    while hasattr(function, "func") and type(function).__name__ == "partial":
+        function, _ = outermost(function.func)
+    code = getattr(function, "__code__", None)
+    flags: int = code.co_flags if code is not None else 0
+    return flags
+
+
+def _is_coroutine_function(function: Any) -> bool:
+    return function is not None and bool(_flags(function) & _CO_COROUTINE)
+
+
+def _attribute(function: Any, name: str, default: Any) -> Any:
+    """Return an attribute that a decorator set, also below other decorators."""
+    inner, _ = unwrap(function)
+    return getattr(function, name, getattr(inner, name, default))
+
+
+def _plan(instance: Any, function: Any, root: str) -> Plan | None:
+    options = _attribute(function, "__cog_batch__", None)
+    if options is None:
+        return None
+    from ..batch.plan import read_plan
+
+    stages = (getattr(instance, name, None) for name in ("preprocess", "postprocess"))
+    pre, post = (step if callable(step) else None for step in stages)
+    return read_plan(function, options, pre, post, root)
+
+
+def _example(function: Any, signature: Signature, root: str) -> Example | None:
+    given = _attribute(function, "__cog_example__", None)
+    if given is None and not os.path.exists(os.path.join(root, _EXAMPLE_FILE)):
+        return None
+    from .examples import read_example  # most models have none
+
+    return read_example(given, signature, root)
+
+
+def _is_base_method(method: Any) -> bool:
+    base = sys.modules.get("cog.predictor")
+    function = getattr(method, "__func__", method)
+    return base is not None and function is base.BaseRunner.setup
+
+
+def takes_weights(setup: Any) -> bool:
+    """Return whether a setup function takes weights."""
+    return _weights_of(setup)[0]
+
+
+def _weights_of(setup: Any) -> tuple[bool, Kind | None]:
+    """Return whether setup() takes weights, and of which type."""
+    from ..schema.annotations import Names, Reader
+    from ..schema.types import Unsupported
+
+    inner, bound = unwrap(setup)
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        return False, None
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if "weights" not in names[bound:]:
+        return False, None
+    annotation = getattr(inner, "__annotations__", {}).get("weights")
+    if annotation is None:
+        return True, None
+    try:
+        kind = Reader(Names(getattr(inner, "__globals__", {})), is_input=False).read(annotation)
+    except Unsupported:
+        return True, None
+    kind = strip(kind)
+    # `Path | str` gets a path.
+    for option in kind.children() or (kind,):
+        if isinstance(option, PathKind):
+            return True, option
+    return True, kind

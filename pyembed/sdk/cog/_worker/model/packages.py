@@ -1,0 +1,140 @@
+"""Whether the packages that a model needs are installed for this interpreter.
+
+The command runs `main` with one argument, JSON: {"root", "requirements", "packages"}. requirements
+is a file in pip's format or "", packages are lines of such a file. The answer is a list of
+{"file"?, "line", "what", "mend"}; for packages the line is the index in the list.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from importlib import metadata
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+_NAME = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)")
+_EXACT = re.compile(r"^[A-Za-z0-9._-]+\s*(?:\[[^]]*\])?\s*==\s*([A-Za-z0-9.!+_-]+)\s*$")
+_OURS = {"cog", "coglet"}  # the server brings them
+
+
+def main() -> None:
+    """Answer the request in argv."""
+    request = json.loads(sys.argv[1])
+    problems = []
+    for line, text in enumerate(request["packages"]):
+        problems += _problems(text, {"line": line})
+    if request["requirements"]:
+        file = os.path.join(request["root"], request["requirements"])
+        for name, line, text in read_requirements(file, request["root"]):
+            problems += _problems(text, {"file": name, "line": line})
+    json.dump(problems, sys.stdout)
+
+
+def _problems(text: str, place: dict[str, Any]) -> list[dict[str, Any]]:
+    what = missing(text)
+    if not what:
+        return []
+    mend = f"install it, as with `{sys.executable} -m pip install {_quoted(text)}`"
+    return [{**place, "what": what, "mend": mend}]
+
+
+def _quoted(text: str) -> str:
+    import shlex
+
+    return shlex.quote(text.strip())
+
+
+def read_requirements(file: str, root: str, depth: int = 5) -> Iterator[tuple[str, int, str]]:
+    """Yield the file, the line and the text of each requirement, with those of included files.
+
+    Options, URLs, paths and variables are skipped.
+    """
+    try:
+        with open(file, encoding="utf-8-sig", errors="replace") as stream:
+            lines = stream.read().splitlines()
+    except OSError:
+        return
+    shown = os.path.relpath(file, root)
+    number = 0
+    while number < len(lines):
+        first, text = number + 1, lines[number]
+        while text.endswith("\\") and number + 1 < len(lines):
+            number += 1
+            text = text[:-1] + lines[number]
+        number += 1
+        text = re.sub(r"(^|\s)#.*", "", text).strip()
+        included = re.match(r"(?:-r|--requirement)[\s=]*(\S+)", text)
+        if included and depth > 0:
+            below = os.path.join(os.path.dirname(file), included[1])
+            yield from read_requirements(below, root, depth - 1)
+            continue
+        text = re.split(r"\s--", text)[0].strip()  # for example hashes
+        if text and not text.startswith("-") and "${" not in text and _names_package(text):
+            yield shown, first, text
+
+
+def _names_package(text: str) -> bool:
+    before, _, marked = text.partition("@")
+    if marked and _NAME.fullmatch(before.partition("[")[0].strip()):
+        return True  # name @ https://…
+    return "/" not in before and ":" not in before and bool(_NAME.match(text))
+
+
+def missing(text: str) -> str:
+    """Return how a requirement is not met, "" if it is met or unclear.
+
+    >>> missing("a-package-that-is-not-there>=2")
+    'a-package-that-is-not-there is not installed'
+    """
+    name, allows, is_wanted = _parsed(text)
+    if not name or name.lower().replace("_", "-") in _OURS or not is_wanted:
+        return ""
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return f"{name} is not installed"
+    if version is None or allows(version):
+        return ""
+    return f"{name} {version} is installed, and {text.strip()} is asked for"
+
+
+def _parsed(text: str) -> tuple[str, Callable[[str], bool], bool]:
+    """Return a requirement's name, a check of versions, and whether its marker applies.
+
+    The package `packaging` compares versions, or the copy in pip. Without both, only exact versions
+    are compared, as text.
+    """
+    requirements = _packaging()
+    if requirements is not None:
+        try:
+            parsed = requirements.Requirement(text)
+        except requirements.InvalidRequirement:
+            return "", bool, False
+        wanted = parsed.marker is None or parsed.marker.evaluate({"extra": ""})
+        return parsed.name, lambda v: parsed.specifier.contains(v, prereleases=True), wanted
+    found = _NAME.match(text)
+    exact = _EXACT.match(text)
+    if found is None or ";" in text:
+        return "", bool, False
+
+    def allows(version: str) -> bool:
+        return exact is None or exact[1] in (version, version.partition("+")[0])
+
+    return found[1], allows, True
+
+
+def _packaging() -> Any:
+    import importlib
+
+    for name in ("packaging", "pip._vendor.packaging", "setuptools._vendor.packaging"):
+        try:
+            return importlib.import_module(name + ".requirements")
+        except ImportError:
+            continue
+    return None

@@ -1,0 +1,117 @@
+"""All mistakes in a model's interface. Loading the model stops at the first."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ..errors import _printable, describe, traceback_text
+from ..schema import constraints
+from ..schema.annotations import Names
+from ..schema.parameters import read_parameters
+from ..schema.signature import Source, _class_names, _field, _output, unwrap
+from .load import LoadError, _import, _method_name, _pick
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Problem = dict[str, Any]
+
+_PLACE = re.compile(r"^([^\s:]+\.py):(\d+): (.*)$", re.DOTALL)
+
+
+def split_place(text: str) -> tuple[str, int, str]:
+    """Return the file, the line and the rest of a message that begins with them.
+
+    >>> split_place("run.py:3: it has no type")
+    ('run.py', 3, 'it has no type')
+    """
+    found = _PLACE.match(text)
+    return (found[1], int(found[2]), found[3]) if found else ("", 0, text)
+
+
+def every_problem(ref: str, root: str, mode: str) -> list[Problem]:
+    """Return all mistakes in the signature that ref names; [] if it has another fault."""
+    try:
+        file, _, name = ref.partition(":")
+        thing: Any = _pick(
+            _import(os.path.abspath(os.path.join(root, file)), root), file, name, mode
+        )
+        if isinstance(thing, type):
+            thing = getattr(thing(), _method_name(thing, file, mode))
+        return signature_problems(thing, root + os.sep)
+    except Exception:
+        return []  # the caller has the error of loading
+
+
+def signature_problems(function: Any, root: str) -> list[Problem]:
+    """Return all mistakes in a function's signature."""
+    return [problem_of(str(error)) for error in _signature_errors(function, root)]
+
+
+def _signature_errors(function: Any, root: str) -> list[LoadError]:
+    inner, bound = unwrap(function)
+    qualname = (getattr(inner, "__qualname__", None) or repr(function)).rpartition("<locals>.")[2]
+    source = Source(inner, qualname, root)
+    names = Names(getattr(inner, "__globals__", {}), _class_names(function))
+    parameters, returns = read_parameters(function, inner, bound, source)
+    errors = []
+    for order, parameter in enumerate(parameters):
+        try:
+            problem = constraints.problem(_field(parameter, order, names, source))
+        except LoadError as error:
+            errors.append(error)
+        else:
+            if problem:
+                errors.append(source.error(parameter.name, problem))
+    try:
+        _output(returns, names, source)
+    except LoadError as error:
+        errors.append(error)
+    return errors
+
+
+def problem_of(text: str) -> Problem:
+    """Return a message of ours as a problem: before "; " is the fault, behind it the advice."""
+    file, line, what = split_place(text)
+    what, _, mend = what.partition("; ")
+    return {"file": file, "line": line, "what": what, "mend": mend}
+
+
+def failure(error: BaseException, root: str) -> Problem:
+    """Return why a model cannot be served, with the traceback of its own exception."""
+    if isinstance(error, LoadError):
+        return problem_of(_printable(str(error)))
+    problem = mistake(error, root)
+    problem["traceback"] = traceback_text(error)
+    return problem
+
+
+def mistake(error: BaseException, root: str) -> Problem:
+    """Return an exception of the model as a problem, at its innermost line in the model."""
+    file, line = "", 0
+    at = error.__traceback__
+    while at is not None:
+        name = os.path.abspath(at.tb_frame.f_code.co_filename)
+        if name.startswith(root + os.sep):
+            file, line = name[len(root) + 1 :], at.tb_lineno
+        at = at.tb_next
+    if isinstance(error, SyntaxError) and error.filename:
+        file, line = error.filename, error.lineno or 0
+        if file.startswith(root + os.sep):
+            file = file[len(root) + 1 :]
+    return {"file": file, "line": line, "what": describe(error), "mend": _advice(error)}
+
+
+def _advice(error: BaseException) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        import sys
+
+        package = error.name.partition(".")[0]
+        return f"install it for {sys.executable}, as with `python -m pip install {package}`"
+    if isinstance(error, SyntaxError):
+        return "correct the line; Python cannot read the file"
+    if isinstance(error, ImportError):
+        return "correct the import, or install a version that has it"
+    return ""

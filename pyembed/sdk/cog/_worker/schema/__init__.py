@@ -1,0 +1,1 @@
+"""From a function's annotations to its OpenAPI document."""

@@ -1,0 +1,97 @@
+"""Looking into annotations without importing typing: forms, arguments, names, spelling."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+UNION_TYPE = type(int | str)
+
+
+def is_form(origin: object, name: str) -> bool:
+    """Return whether origin is a special form of typing or typing_extensions."""
+    return origin is not None and any(
+        origin is getattr(sys.modules[module], name, None)
+        for module in ("typing", "typing_extensions")
+        if module in sys.modules
+    )
+
+
+def is_opaque(annotation: object) -> bool:
+    """Return whether an annotation is marked as `cog.Opaque`."""
+    marks = getattr(annotation, "__metadata__", ())
+    return any(type(mark).__name__ == "_OpaqueMarker" for mark in marks)
+
+
+def origin_of(annotation: object) -> Any:
+    """Return the origin of a form, for example list of `list[int]`; None for other values.
+
+    From Python 3.14 on `typing.Union` is a class with descriptors of these names.
+    """
+    return None if annotation is UNION_TYPE else getattr(annotation, "__origin__", None)
+
+
+def arguments(annotation: object) -> tuple[Any, ...]:
+    """Return the arguments of a form, for example int of `list[int]`; () for other values."""
+    return () if annotation is UNION_TYPE else getattr(annotation, "__args__", ())
+
+
+def union_args(annotation: object) -> tuple[Any, ...]:
+    """Return the types of a union, () for other values."""
+    is_union = isinstance(annotation, UNION_TYPE) or is_form(origin_of(annotation), "Union")
+    return arguments(annotation) if is_union else ()
+
+
+def qualified(cls: type) -> str:
+    """Return a class's name with its module, without one for builtins."""
+    module = cls.__module__
+    return cls.__qualname__ if module == "builtins" else f"{module}.{cls.__qualname__}"
+
+
+def show(annotation: object) -> str:
+    """Return an annotation as in source code, the same on every Python version.
+
+    >>> show(list[int]), show(int | None)
+    ('list[int]', 'int | None')
+    """
+    if annotation is None or annotation is type(None):
+        return "None"
+    if isinstance(annotation, str):
+        return annotation
+    quoted = getattr(annotation, "__forward_arg__", None)
+    if quoted is not None:
+        return str(quoted)
+    if hasattr(annotation, "__metadata__"):
+        return show(origin_of(annotation))
+    origin = origin_of(annotation)
+    args = arguments(annotation)
+    if isinstance(annotation, UNION_TYPE) or is_form(origin, "Union"):
+        return " | ".join(show(arg) for arg in args)
+    if is_form(origin, "Literal"):
+        return f"Literal[{', '.join(repr(arg) for arg in args)}]"
+    name = getattr(origin or annotation, "__name__", None) or repr(annotation)
+    if not args or origin is None:
+        return str(name)
+    inner = ", ".join("..." if arg is Ellipsis else show(arg) for arg in args)
+    return f"{name}[{inner}]"
+
+
+def plain(value: Any) -> Any:
+    """Return the value behind an enum member, or the value itself."""
+    enum = sys.modules.get("enum")
+    if enum is not None and isinstance(value, enum.Enum):
+        return value.value
+    return value
+
+
+def enum_of(values: tuple[Any, ...]) -> type | None:
+    """Return the Enum class of all values but None, if they have one."""
+    enum = sys.modules.get("enum")
+    types = {type(value) for value in values if value is not None}
+    if enum is None or len(types) != 1:
+        return None
+    found = types.pop()
+    return found if issubclass(found, enum.Enum) else None

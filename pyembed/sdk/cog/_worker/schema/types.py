@@ -1,0 +1,241 @@
+"""Kinds: the types of inputs and outputs that the interface distinguishes.
+
+An annotation becomes a tree of kinds once, when the model is loaded. The schema,
+the checks of defaults and the conversion of inputs use that tree.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ...coder import Coder
+
+
+class Unsupported(Exception):
+    """An annotation without a kind; the message says why and what to use."""
+
+
+class Kind:
+    """A type. `name` is its name in messages."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def children(self) -> tuple[Kind, ...]:
+        """Return the kinds that this one is made of."""
+        return ()
+
+    def walk(self) -> Iterator[Kind]:
+        """Yield this kind and all below it."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+
+class Scalar(Kind):
+    """One of str, int, float, bool; `name` says which."""
+
+    __slots__ = ()
+
+
+class Anything(Kind):
+    """Any JSON object: Any, object, a bare dict, or marked as `cog.Opaque`."""
+
+    __slots__ = ()
+
+
+class Untyped(Kind):
+    """An output of unknown type, or None."""
+
+    __slots__ = ()
+
+
+class Text(Kind):
+    """An output that becomes a string of a format: a date, a UUID, a Decimal."""
+
+    __slots__ = ("format",)
+
+    def __init__(self, name: str, format: str) -> None:
+        super().__init__(name)
+        self.format = format
+
+
+class PathKind(Kind):
+    """A file on disk. `type` is the class that the model expects."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, name: str, type: type) -> None:
+        super().__init__(name)
+        self.type = type
+
+
+class FileKind(Kind):
+    """An open file."""
+
+    __slots__ = ()
+
+
+class SecretKind(Kind):
+    """A string that is masked everywhere but in the model."""
+
+    __slots__ = ()
+
+
+class Choice(Kind):
+    """One of some values. `base` is their JSON type, None if they differ.
+
+    `enum` is the Enum class of the values, if they have one.
+    """
+
+    __slots__ = ("base", "enum", "values")
+
+    def __init__(self, name: str, values: list[Any], enum: type | None = None) -> None:
+        super().__init__(name)
+        self.values = values
+        self.enum = enum
+        self.base = common_base(values)
+
+
+class Listing(Kind):
+    """A list; for outputs also a tuple or a set."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, name: str, item: Kind) -> None:
+        super().__init__(name)
+        self.item = item
+
+    def children(self) -> tuple[Kind, ...]:
+        return (self.item,)
+
+
+class Array(Kind):
+    """An input that the model gets as a numpy array.
+
+    `dtype` is the name of its dtype, "" for any; `dimensions` their number, 0 for any.
+    """
+
+    __slots__ = ("dimensions", "dtype")
+
+    def __init__(self, name: str, dtype: str, dimensions: int) -> None:
+        super().__init__(name)
+        self.dtype = dtype
+        self.dimensions = dimensions
+
+
+class Mapping(Kind):
+    """A dict with values of one kind."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, name: str, value: Kind) -> None:
+        super().__init__(name)
+        self.value = value
+
+    def children(self) -> tuple[Kind, ...]:
+        return (self.value,)
+
+
+class Member:
+    """One entry of a `Record`."""
+
+    __slots__ = ("kind", "name", "required")
+
+    def __init__(self, name: str, kind: Kind, required: bool) -> None:
+        self.name = name
+        self.kind = kind
+        self.required = required
+
+
+class Record(Kind):
+    """An object with known members: a TypedDict, a dataclass, a pydantic model."""
+
+    __slots__ = ("is_dict", "members")
+
+    def __init__(self, name: str, members: list[Member], is_dict: bool) -> None:
+        super().__init__(name)
+        self.members = members
+        self.is_dict = is_dict
+
+    def children(self) -> tuple[Kind, ...]:
+        return tuple(member.kind for member in self.members)
+
+
+class Coded(Kind):
+    """A type of the model that a registered Coder converts."""
+
+    __slots__ = ("coder",)
+
+    def __init__(self, name: str, coder: Coder) -> None:
+        super().__init__(name)
+        self.coder = coder
+
+
+class Nullable(Kind):
+    """A kind or None."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, name: str, inner: Kind) -> None:
+        super().__init__(name)
+        self.inner = inner
+
+    def children(self) -> tuple[Kind, ...]:
+        return (self.inner,)
+
+
+class OneOf(Kind):
+    """A union of JSON types."""
+
+    __slots__ = ("options",)
+
+    def __init__(self, name: str, options: list[Kind]) -> None:
+        super().__init__(name)
+        self.options = options
+
+    def children(self) -> tuple[Kind, ...]:
+        return tuple(self.options)
+
+
+class Stream(Kind):
+    """An output of items from an iterator or an async iterator."""
+
+    __slots__ = ("concatenate", "is_async", "item")
+
+    def __init__(self, name: str, item: Kind, concatenate: bool, is_async: bool) -> None:
+        super().__init__(name)
+        self.item = item
+        self.concatenate = concatenate
+        self.is_async = is_async
+
+    def children(self) -> tuple[Kind, ...]:
+        return (self.item,)
+
+
+def strip(kind: Kind) -> Kind:
+    """Return the kind without Nullable."""
+    return kind.inner if isinstance(kind, Nullable) else kind
+
+
+def common_base(values: list[Any]) -> str | None:
+    """Return the one scalar type that all values have, or None.
+
+    >>> common_base([1, 2.5])
+    'float'
+    >>> common_base(["a", 1]) is None
+    True
+    """
+    names = {type(value).__name__ for value in values}
+    if names == {"int", "float"}:
+        return "float"
+    name = names.pop() if len(names) == 1 else ""
+    return name if name in ("str", "int", "float", "bool") else None

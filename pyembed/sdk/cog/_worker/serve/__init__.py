@@ -1,0 +1,1 @@
+"""Serving predictions: the loops of a worker, its setup, health and preload process."""

@@ -1,0 +1,456 @@
+"""Serving an async predict function: one event loop, one task for each prediction.
+
+The loop reads the sockets of the slots. It starts all requests that are there at
+once (`eager`), and sends answers that are ready at the same time together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import deque
+from contextvars import copy_context
+from time import perf_counter_ns
+from types import CoroutineType
+
+import _px
+
+from ...exceptions import CancelationException
+from ..logs.router import LeftoverOutput, Router, follow_threads
+from ..scope import INACTIVE, Scope, current, enter
+from ..values.coerce import make_prepare
+from ..values.encode import GENERATOR, encode
+from ..values.iterators import collect, collect_async, settler
+from .eager import eager_start
+from .loop import new_loop
+from .sync import SyncServer, call_setup, fail, hook, keep
+from .watch import Watch
+from .wire import CANCELED, EVENTS, FAILED, OUTPUT, SUCCEEDED, TRAIN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..model.load import Predictor
+
+# Answers wait at most this long, in nanoseconds, to be sent with others.
+_HOLD_NS = 30_000
+# The same if at least _MANY requests wait in the slot.
+_HOLD_MANY_NS = 120_000
+_MANY = 8
+
+# Types that are no iterators: their attributes need no look.
+_PLAIN = frozenset((str, int, float, bool, dict, type(None)))
+
+# Stands for a slot's task while its first step runs, before `launch` returns the task.
+_BEGINNING: Any = object()
+
+
+class Slot:
+    """One slot: its socket, the requests that wait in it, and its task."""
+
+    __slots__ = (
+        "canceled",
+        "coroutine",
+        "fd",
+        "id",
+        "index",
+        "inside",
+        "is_sync",
+        "pending",
+        "task",
+    )
+
+    def __init__(self, index: int, fd: int) -> None:
+        self.index = index
+        self.fd = fd
+        self.pending: deque[tuple[int, int, Any, BaseException | None]] = deque()
+        self.id = 0
+        self.task: asyncio.Task[None] | None = None  # or _BEGINNING
+        self.coroutine: Any = None  # of the task
+        self.inside = False  # the task is in the model's code
+        self.is_sync = False  # that code is synchronous: a train function
+        # The id that was canceled last. The page does not keep it: a late cancel of
+        # an earlier prediction overwrites its word.
+        self.canceled = 0
+
+
+class Function:
+    """A function of the model and what its call needs."""
+
+    __slots__ = ("call", "collect", "is_async", "prepare", "settle")
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.call = predictor.function
+        self.is_async = predictor.is_async
+        self.prepare = make_prepare(predictor.signature)
+        self.collect = collect if predictor.is_generator else None
+        self.settle = settler(predictor)
+
+
+class AsyncServer:
+    """The event loop and its slots."""
+
+    def __init__(self, predictor: Predictor | None, trainer: Predictor | None, slots: int) -> None:
+        self._predictor = predictor
+        self._main = predictor or trainer
+        self._count = slots
+        self._functions = (
+            Function(predictor) if predictor is not None else None,
+            Function(trainer) if trainer is not None else None,
+        )
+        self._trainer = trainer
+        self._loop = new_loop()
+        self._launch = eager_start(self._loop)
+        self._slots: list[Slot] = []
+        self._dirty: set[int] = set()  # slots with unsent answers
+        self._unsent_since = 0
+        self._armed = False  # the flusher will send them
+        self._resuming = False  # _resume is scheduled
+        self._ended: list[Slot] = []  # slots for _resume
+        self._starting = False  # a task runs its first step, within _pump
+        self._context = copy_context()
+        # Python attributes the output of concurrent predictions, not the log pipes.
+        self._router = Router() if slots > 1 else None
+        self._leftovers = LeftoverOutput()
+        self._watch = Watch(self._loop, self._is_busy)
+        self._open = 0  # sockets that the front has not closed
+        self._defect: BaseException | None = None  # what ends the worker
+
+    def setup(self, config: dict[str, Any]) -> None:
+        """Run the model's setup function, on the loop if it is async."""
+        asyncio.set_event_loop(self._loop)
+        if self._main is None:
+            return
+        result = call_setup(self._main, config)
+        if self._main.setup_is_async and result is not None:
+            self._loop.run_until_complete(result)
+
+    def warm_up(self) -> None:
+        """Run the model's example, if it has one; on the loop if it is async."""
+        if self._main is not None and self._main.example is not None:
+            from .warmup import warm_up
+
+            warm_up(self._main, self._main.example, self._loop if self._main.is_async else None)
+
+    def serve(self) -> None:
+        """Answer requests until the front closes the slots."""
+        if self._main is not None and not self._main.is_async:  # only setup is
+            SyncServer(self._predictor, self._trainer).serve()
+            return
+        (self._router or self._leftovers).install()
+        _px.use_scope_variable(current, INACTIVE)
+        _px.use_task_owner(self._leftovers)
+        if self._main is not None and self._main.healthcheck is not None:
+            from .health import answer_checks
+
+            answer_checks(self._main, self._loop, alone=self._router is None)
+        follow_threads()
+        self._slots = [Slot(i, fd) for i, fd in enumerate(_px.slots(self._count))]
+        signal.signal(signal.SIGUSR1, self._on_cancel)
+        self._watch.start()
+        self._open = len(self._slots)
+        for slot in self._slots:
+            self._loop.add_reader(slot.fd, self._readable, slot)
+        # The model may stop the loop, and SystemExit or KeyboardInterrupt of a task leaves it. Then
+        # other predictions must go on, so only this server ends it.
+        while not self._finished():
+            try:
+                self._loop.run_forever()
+            except (SystemExit, KeyboardInterrupt) as error:
+                if _px.is_child():
+                    _px.exit_child(error)
+                fail(error)
+            if self._defect is not None:
+                raise self._defect
+        self._flush()
+        self._close()
+
+    def _runs(self) -> bool:
+        """Return whether a prediction is in progress."""
+        return any(slot.task is not None for slot in self._slots)
+
+    def _is_busy(self) -> bool:
+        """Return whether predictions are in progress, and none is synchronous."""
+        return self._runs() and not any(slot.is_sync for slot in self._slots)
+
+    def _finished(self) -> bool:
+        """Return whether the front has closed every slot and has all its answers."""
+        return self._open == 0 and not self._runs() and not any(s.pending for s in self._slots)
+
+    def _close(self) -> None:
+        """Cancel the tasks that the model left on the loop, as asyncio.run does."""
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        self._loop.run_until_complete(_settled(tasks))
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    def _give_up(self, error: BaseException) -> None:
+        """End the worker after a defect: the front answers its predictions."""
+        if _px.is_child():
+            _px.exit_child(error)
+        self._defect = error
+        self._loop.stop()
+
+    def _readable(self, slot: Slot) -> None:
+        try:
+            requests = _px.receive(slot.index)
+            if requests is None:
+                self._loop.remove_reader(slot.fd)
+                self._open -= 1
+                if self._finished():
+                    self._loop.stop()
+                return
+            slot.pending.extend(requests)
+            self._pump(slot)
+            if self._dirty and not self._resuming:
+                self._flush()
+        except BaseException as error:
+            self._give_up(error)
+
+    def _pump(self, slot: Slot) -> None:
+        """Start the requests of a slot, until one does not end at once."""
+        pending, launch = slot.pending, self._launch
+        before = False  # a prediction has just ended here
+        while pending and slot.task is None:
+            id, flags, message, error = pending.popleft()
+            if not _px.claim(slot.index, id, before):
+                self._revoked(slot, message)
+                continue
+            before = True
+            slot.id = id
+            slot.inside = False
+            slot.task = _BEGINNING
+            if not self._watch.awake:
+                self._watch.wake()
+            if self._dirty and not self._armed:
+                self._arm()  # the prediction may block the loop
+            slot.coroutine = coroutine = self._one(slot, id, flags, message, error)
+            if launch is not None:
+                self._starting = True
+                task = launch(coroutine, self._loop)
+                self._starting = False
+                if slot.task is _BEGINNING:
+                    slot.task = task
+            else:
+                slot.task = self._loop.create_task(coroutine)
+            hold = _HOLD_NS if len(pending) < _MANY else _HOLD_MANY_NS
+            if self._dirty and perf_counter_ns() - self._unsent_since > hold:
+                self._flush()
+
+    async def _one(
+        self, slot: Slot, id: int, flags: int, message: Any, error: BaseException | None
+    ) -> None:
+        """Carry out one prediction. This is its task."""
+        began = perf_counter_ns()
+        scope = Scope(message.get("context") if message else None)
+        enter(scope)  # the context is this task's: nothing to restore
+        self._leftovers.running = scope
+        if self._router is not None:
+            self._router.begin((slot.index, id))
+        kind = FAILED
+        value: Any = None
+        function: Function | None = None
+        observed = flags & EVENTS
+        encoder: Any = encode
+        try:
+            if observed:
+                scope.hook = hook(id, slot.index)
+                _px.started(slot.index, id)
+            if message and "files" in message:
+                encoder = keep(message["files"])
+            # _on_cancel raises while inside is set, so that must be within this try.
+            try:
+                slot.inside = True
+                if slot.canceled == id:
+                    raise asyncio.CancelledError
+                if error is not None:
+                    raise error
+                kwargs = message["input"]
+                function = self._functions[1 if flags & TRAIN else 0]
+                if function is None:
+                    raise RuntimeError("this model has no such function")
+                slot.is_sync = not function.is_async
+                if function.prepare is not None:
+                    kwargs = function.prepare(kwargs)
+                value = function.call(**kwargs)
+                if type(value) is CoroutineType or hasattr(value, "__await__"):
+                    value = await value
+                if type(value) not in _PLAIN and hasattr(value, "__aiter__"):
+                    if observed:
+                        value = await self._emit_all(slot, id, value, encoder)
+                    else:
+                        value = await collect_async(value, encoder)
+                else:
+                    if function.settle is not None and type(value) is not list:
+                        value = function.settle(value, encoder)
+                    elif type(value) is GENERATOR and function.collect is None:
+                        value = collect(value, encoder)
+                    if function.collect is not None:
+                        if observed:
+                            value = _px.emit_all(slot.index, id, value, encoder)
+                        else:
+                            value = function.collect(value, encoder)
+            finally:
+                slot.inside = slot.is_sync = False
+            kind = SUCCEEDED
+        except BaseException as raised:
+            if _px.is_child():
+                _px.exit_child(raised)
+            if _is_cancel(raised, function, slot, id):
+                kind = CANCELED
+            else:
+                value = fail(raised)
+        if _px.is_child():
+            _px.exit_child(None)
+        try:
+            self._answer(slot, id, kind, value, perf_counter_ns() - began, scope, encoder)
+        except BaseException as escaped:
+            self._give_up(escaped)
+
+    async def _emit_all(self, slot: Slot, id: int, items: Any, encoder: Any) -> Any:
+        """Send each item as it comes."""
+        index, number = 0, slot.index
+        who = (number, id)
+        router = self._router
+        iterator = items.__aiter__()
+        try:
+            async for item in iterator:
+                if router is not None:
+                    router.flush(who)
+                _px.emit(number, id, OUTPUT, item, encoder, index)
+                index += 1
+        except BaseException as raised:
+            await _interrupt(iterator, raised)
+            raise
+        return _px.YIELDED
+
+    def _answer(
+        self, slot: Slot, id: int, kind: int, value: Any, took: int, scope: Scope, encoder: Any
+    ) -> None:
+        """Queue a prediction's answer and let its slot go on."""
+        self._release(slot, id)
+        metrics = None if scope._values is None else scope.collected()
+        _px.reply(slot.index, id, kind, value, took, metrics, encoder, fail)
+        self._continue(slot, took)
+
+    def _revoked(self, slot: Slot, message: Any) -> None:
+        """Take note that the front revoked a request."""
+
+    def _release(self, slot: Slot, id: int) -> None:
+        """Free a slot whose prediction has ended; its answer follows."""
+        slot.task = None
+        if self._router is not None:
+            self._router.end((slot.index, id))
+        if not self._dirty:
+            self._unsent_since = perf_counter_ns()
+        self._dirty.add(slot.index)
+
+    def _continue(self, slot: Slot, took: int) -> None:
+        """Let a slot go on, and see that queued answers are sent."""
+        if self._starting:
+            return  # _pump goes on
+        if self._launch is None:
+            # The next task must not inherit this task's context.
+            self._context.run(self._pump, slot)
+        if not self._resuming:
+            self._resuming = True
+            self._loop.call_soon(self._resume, context=self._context)
+        if took > _HOLD_NS or self._runs():
+            self._arm()  # other tasks come before _resume, and may block the loop
+        if self._launch is not None:
+            self._ended.append(slot)
+
+    def _resume(self) -> None:
+        """Go on with slots whose predictions have ended, and send queued answers."""
+        try:
+            self._go_on()
+            if self._finished():
+                self._loop.stop()
+        except BaseException as error:
+            self._give_up(error)
+
+    def _go_on(self) -> None:
+        self._resuming = False
+        ended, self._ended = self._ended, []
+        for slot in ended:
+            self._pump(slot)
+        if not self._dirty:
+            return
+        busy = self._launch is None and any(
+            slot.task is not None and not slot.inside for slot in self._slots
+        )
+        if busy and perf_counter_ns() - self._unsent_since < _HOLD_NS:
+            # Tasks that start now may end at once, and their answers share the write.
+            self._resuming = True
+            self._loop.call_soon(self._resume, context=self._context)
+        else:
+            self._flush()
+
+    def _arm(self) -> None:
+        """Have the flusher send the answers if the loop is blocked."""
+        if not self._armed:
+            self._armed = True
+            _px.arm_flusher()
+
+    def _flush(self) -> None:
+        self._armed = False
+        dirty, self._dirty = self._dirty, set()
+        for index in dirty:
+            _px.flush(index)
+
+    def _on_cancel(self, signum: int, frame: Any) -> None:
+        """Cancel the tasks of the predictions that the front names, each once."""
+        for index, id in _px.canceled():
+            slot = self._slots[index]
+            if slot.id != id:
+                continue
+            slot.canceled = id
+            if not slot.inside:
+                pass  # the model's code has not started, and will not
+            elif slot.coroutine.cr_running:
+                # It blocks the loop: interrupt the call.
+                if slot.is_sync:
+                    raise CancelationException("the prediction was canceled")
+                raise asyncio.CancelledError
+            else:
+                self._loop.call_soon_threadsafe(self._cancel, slot, id)
+
+    def _cancel(self, slot: Slot, id: int) -> None:
+        if slot.id == id and slot.task is not None:
+            slot.task.cancel()
+
+
+def _is_cancel(raised: BaseException, function: Function | None, slot: Slot, id: int) -> bool:
+    """Return whether an exception ends its prediction as canceled.
+
+    A model may raise it itself and is canceled then, as with coglet: CancelledError in an async
+    function, CancelationException in others. The wrong one is a failure unless the front asked for
+    the cancel.
+    """
+    if isinstance(raised, asyncio.CancelledError):
+        return True
+    if not isinstance(raised, CancelationException):
+        return False
+    is_sync = function is not None and not function.is_async
+    return is_sync or slot.canceled == id or _px.is_canceled(slot.index, id)
+
+
+async def _interrupt(iterator: Any, raised: BaseException) -> None:
+    """Close an async generator, so that its finally blocks run."""
+    if isinstance(raised, asyncio.CancelledError) and hasattr(iterator, "athrow"):
+        # Raise it where the generator waits, as if it had been running.
+        try:
+            await iterator.athrow(raised)
+        except StopAsyncIteration:
+            pass
+    if hasattr(iterator, "aclose"):
+        await iterator.aclose()
+
+
+async def _settled(tasks: set[asyncio.Task[Any]]) -> None:
+    """Wait for the end of tasks."""
+    if tasks:
+        await asyncio.wait(tasks)

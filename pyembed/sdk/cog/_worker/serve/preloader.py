@@ -1,0 +1,115 @@
+"""The preload process: it imports the model's modules once and forks workers.
+
+It makes no predictor and runs no setup: each worker does that.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+import _px
+
+from ..model.load import import_model
+from .wire import PRELOADED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Device files that a process has open and that its forks cannot use.
+_DEVICES = ("/dev/nvidia", "/dev/kfd")
+
+
+def preload_model(config: dict[str, Any]) -> dict[str, Any]:
+    """Import the model and fork workers. Return in each worker, with its config.
+
+    The preload process never returns: the model's atexit functions are for the workers.
+    """
+    refused = _import(config)
+    if _px.is_child():
+        _px.exit_child(None)  # the model's module forked, and this is the child
+    refused = refused or _why_not()
+    _px.control(PRELOADED, {"refused": refused} if refused else {})
+    if refused:
+        os._exit(0)
+    if "asyncio" in sys.modules:
+        from . import aio  # noqa: F401 - likely needed, and slow to import
+    # The collector writes to the objects that it visits: each worker would copy their pages.
+    gc.collect()
+    gc.freeze()
+    body = _px.fork_workers()
+    if body is None:  # the server has exited
+        os._exit(0)
+    request = _px.loads(body)
+    for name, value in request["env"].items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    _reseed()
+    _px.start_worker()
+    worker: dict[str, Any] = request["config"]
+    return worker
+
+
+def _import(config: dict[str, Any]) -> str:
+    """Import the model's files. Return why that fails, or ""."""
+    refs = [config["train"]] if config.get("train") else []
+    if config.get("mode") != "train" and config["ref"]:
+        refs.insert(0, config["ref"])
+    try:
+        for ref in refs:
+            import_model(ref, config["root"])
+    except BaseException as error:
+        if _px.is_child():
+            _px.exit_child(error)
+        return f"its import raises {type(error).__name__}: {error}"
+    return ""
+
+
+def _why_not() -> str:
+    """Return why no worker may be forked, or ""."""
+    devices = _open_devices()
+    if _px.cuda_started() or devices:
+        which = f" ({', '.join(devices)})" if devices else ""
+        return (
+            f"its import starts CUDA or opens a GPU{which}, which does not work in a fork: "
+            "leave that to setup()"
+        )
+    threads = _threads(_px.foreign_threads())
+    if threads:
+        number = "1 thread" if len(threads) == 1 else f"{len(threads)} threads"
+        return (
+            f"its import leaves {number} running ({', '.join(threads)}), "
+            "which a fork would not have: start them in setup()"
+        )
+    return ""
+
+
+def _open_devices() -> list[str]:
+    found = set()
+    for fd in os.listdir("/proc/self/fd"):
+        try:
+            path = os.readlink("/proc/self/fd/" + fd)
+        except OSError:
+            continue  # the descriptor of listdir
+        if path.startswith(_DEVICES):
+            found.add(path)
+    return sorted(found)
+
+
+def _threads(running: list[tuple[int, str]]) -> list[str]:
+    """Return names of threads: Python's if it started them, else the kernel's."""
+    threading = sys.modules.get("threading")
+    known = {t.native_id: t.name for t in threading.enumerate()} if threading else {}
+    plain = "one without a name"
+    return [known.get(tid) or (plain if name == "px-preload" else name) for tid, name in running]
+
+
+def _reseed() -> None:
+    """Seed NumPy's generator, as Python does its own: workers must draw different numbers."""
+    seed = getattr(sys.modules.get("numpy.random"), "seed", None)
+    if seed is not None:
+        seed()

@@ -1,0 +1,145 @@
+"""Serving a synchronous predict function: `px_serve.c` runs the loop."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import _px
+
+from .. import errors
+from ..logs.streams import Traceback
+from ..scope import Scope, follow_starts
+from ..scope import current as variable
+from ..values.coerce import make_prepare
+from ..values.encode import GENERATOR, encode
+from ..values.iterators import collect, settler
+from .wire import METRIC
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from signal import SIGUSR1, signal
+    from typing import Any
+
+    from ..model.load import Predictor
+else:
+    from _signal import SIGUSR1, signal  # signal imports enum, which takes 3 ms
+
+
+class Function:
+    """A function of the model, with the attributes that `_px.serve` uses."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.predict = predictor.function
+        self.prepare = make_prepare(predictor.signature)
+        self.collect = collect if predictor.is_generator else None
+        self.settle = settler(predictor)
+        if predictor.is_async:  # a train function beside a synchronous predict function
+            from .bridge import Bridge
+
+            bridge = Bridge(predictor.function)
+            if predictor.is_async_generator:
+                self.predict, self.collect, self.settle = bridge.iterate, collect, None
+            else:
+                self.predict = bridge.run
+
+
+class SyncServer:
+    """The attributes that `_px.serve` looks up once and calls."""
+
+    def __init__(self, predictor: Predictor | None, trainer: Predictor | None) -> None:
+        self._main = predictor or trainer
+        self.functions = (
+            Function(predictor) if predictor is not None else None,
+            Function(trainer) if trainer is not None else None,
+        )
+        self.scope = Scope
+        self.variable = variable
+        self.encode = encode
+        self.keep = keep
+        self.hook = hook
+        self.fail = fail
+        self.generator = GENERATOR
+        self.draw = collect
+
+    def setup(self, config: dict[str, Any]) -> None:
+        """Run the model's setup function."""
+        if self._main is not None:
+            call_setup(self._main, config)
+
+    def warm_up(self) -> None:
+        """Run the model's example, if it has one."""
+        if self._main is not None and self._main.example is not None:
+            from .warmup import warm_up
+
+            warm_up(self._main, self._main.example, None)
+
+    def serve(self) -> None:
+        """Answer requests until the front closes the slot."""
+        if self._main is not None and self._main.healthcheck is not None:
+            from .health import answer_checks
+
+            answer_checks(self._main, None, alone=True)
+        follow_starts()
+        signal(SIGUSR1, _px.on_cancel)
+        _px.serve(self)
+
+
+def call_setup(predictor: Predictor, config: dict[str, Any]) -> Any:
+    """Call setup, if there is one. It may return a coroutine.
+
+    `setup(weights)` gets COG_WEIGHTS, else ./weights if that exists.
+    """
+    if predictor.setup is None:
+        return None
+    if not predictor.setup_takes_weights:
+        return predictor.setup()
+    weights: str | None = config.get("weights") or None
+    if weights is None and os.path.exists("weights"):
+        weights = "weights"
+    return predictor.setup(weights=None if weights is None else predictor.weights_argument(weights))
+
+
+def hook(id: int, slot: int = 0) -> Callable[[str, Any, str], None]:
+    """Return a function that sends a metric of a prediction to the front."""
+
+    def emit(name: str, value: Any, mode: str) -> None:
+        try:
+            _px.emit(slot, id, METRIC, {"name": name, "value": value, "mode": mode}, None, -1)
+        except ValueError:
+            pass  # a single surrogate: the answer leaves the metric out as well
+
+    return emit
+
+
+def keep(files: dict[str, str]) -> Callable[..., Any]:
+    """Return an `encode` that stores output files, which the front uploads."""
+    from ..values.store import Store
+
+    store = Store(files["folder"], files["token"])
+
+    def keeping(value: Any, place: str = "output") -> Any:
+        return encode(value, place, store)
+
+    return keeping
+
+
+def fail(error: BaseException) -> str:
+    """Write an exception's traceback to the log and return its one-line form.
+
+    Never raises, even if the model's exception or its streams do: the prediction needs an answer.
+    """
+    try:
+        sys.stderr.flush()
+        _px.log_switched()
+    except BaseException:
+        pass  # the front cannot tell where the traceback begins
+    try:
+        sys.stderr.write(Traceback(errors.traceback_text(error)))
+    except BaseException:
+        pass  # the model closed or replaced its stderr
+    try:
+        return errors.describe(error)
+    except BaseException:
+        return f"{type(error).__qualname__}: <its message cannot be shown>"

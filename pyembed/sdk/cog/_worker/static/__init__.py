@@ -1,0 +1,1 @@
+"""Reading a model's source without running it."""

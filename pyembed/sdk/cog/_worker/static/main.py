@@ -1,0 +1,191 @@
+"""The program that `pinion schema` and `pinion check` run to get a model's document or mistakes.
+
+Its argument is JSON: {"root", "ref", "train", "how", "execute"?, "concurrency"?, "none_defaults"?}.
+ref and train are references or "", none_defaults is the server's flag, and how is one of
+
+    auto     read the source; import the model if that is not enough
+    static   read the source
+    import   import the model
+    check    import the model and report all mistakes
+
+A model whose import runs commands or downloads is imported only with execute.
+
+The answer is JSON on stdout: {"document"?, "how", "problems", "warnings", "refusals", "commands"}.
+Output of the model goes to stderr. A problem is {"file", "line", "what", "mend", "traceback"}. A
+warning is a problem that does not stop the model from being served. A command is a problem that
+prevented the import. A refusal is a line that says why the source is not enough.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from ..errors import traceback_text
+from ..model.load import LoadError, Predictor, load_predictor
+from ..model.notices import notices, settle_none_defaults
+from ..schema.document import openapi
+from .fence import READ_SECONDS, Fence, ImportGuard
+from .reader import Refusal, read_predictor, static_problems
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Problem = dict[str, Any]
+
+
+def main() -> None:
+    """Answer the request in argv."""
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
+    os.dup2(2, 1)
+    request = json.loads(sys.argv[1])
+    process = os.getpid()
+    _prepare(request)
+    result = _answer(request)
+    if os.getpid() != process:
+        os._exit(0)  # the model's module forked, and this is the child
+    with answer:
+        json.dump(result, answer, ensure_ascii=False)
+        answer.flush()
+        # End without the model's threads and exit handlers.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _prepare(request: dict[str, Any]) -> None:
+    """Set up the process like a worker."""
+    if "" in sys.path:
+        sys.path.remove("")
+    sys.argv = [(request["ref"] or request["train"]).partition(":")[0]]
+    here = os.path.abspath(os.path.join(__file__, "../../../.."))
+    rest = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = here + os.pathsep + rest if rest else here
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    how, root, execute = request["how"], request["root"], bool(request.get("execute"))
+    asked = [(m, request[k]) for m, k in (("predict", "ref"), ("train", "train")) if request.get(k)]
+    answer: dict[str, Any] = {
+        "how": "static",
+        "problems": [],
+        "warnings": [],
+        "refusals": [],
+        "commands": [],
+    }
+    if how == "check" and not execute:
+        answer["commands"] = _commands(asked, root)
+    if how in ("auto", "static") or answer["commands"]:
+        _read(answer, asked, request)
+        if "document" in answer or answer["problems"] or how != "auto":
+            return answer
+        if not execute:
+            answer["commands"] = _commands(asked, root)
+            if answer["commands"]:
+                return answer
+        print(f"{answer['refusals'][0]}; so the model is imported", file=sys.stderr)
+    _import(answer, asked, request)
+    return answer
+
+
+def _commands(asked: list[tuple[str, str]], root: str) -> list[Problem]:
+    """Return the commands and downloads of the model's import."""
+    from .commands import find_commands
+
+    found = {}
+    for mode, ref in asked:
+        for command in find_commands(ref, root, mode):
+            found[command.file, command.line] = _command(command.file, command.line, str(command))
+    return list(found.values())
+
+
+def _command(file: str, line: int, what: str) -> Problem:
+    return {"file": file, "line": line, "what": what}
+
+
+def _read(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[str, Any]) -> None:
+    """Read the source without an import."""
+    every, root = request["how"] == "check", request["root"]
+    loaded = {}
+    with Fence(READ_SECONDS):
+        for mode, ref in asked:
+            try:
+                loaded[mode] = read_predictor(ref, root, mode)
+            except Refusal as refusal:
+                answer["refusals"].append(str(refusal))
+            except LoadError as error:
+                more = static_problems(ref, root, mode) if every else []
+                answer["problems"] += more or [_problem(str(error))]
+    if not answer["refusals"] and not answer["problems"]:
+        _describe(answer, loaded, request)
+
+
+def _describe(
+    answer: dict[str, Any], loaded: dict[str, Predictor], request: dict[str, Any]
+) -> None:
+    """Add the document of the loaded model, and its warnings."""
+    for predictor in loaded.values():
+        settle_none_defaults(predictor, request.get("none_defaults") or "")
+        answer["warnings"] += [_problem(line) for line in notices(predictor, request["root"])]
+    answer["document"] = openapi(loaded.get("predict"), loaded.get("train"))
+
+
+def _import(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[str, Any]) -> None:
+    """Import the model, unless the import runs commands."""
+    every, root = request["how"] == "check", request["root"]
+    answer["how"] = "import"
+    loaded = {}
+    with ImportGuard(root, bool(request.get("execute"))) as guard:
+        for mode, ref in asked:
+            predictor, problems = _load(ref, root, mode, every)
+            answer["problems"] += problems
+            if predictor is not None:
+                loaded[mode] = predictor
+    if guard.stopped:
+        answer["commands"] = [_command(*stopped) for stopped in guard.stopped]
+        answer["problems"] = []
+        return
+    if every:
+        answer["problems"] += _too_many(loaded.get("predict"), request.get("concurrency") or 0)
+    if not answer["problems"]:
+        _describe(answer, loaded, request)
+
+
+def _load(ref: str, root: str, mode: str, every: bool) -> tuple[Predictor | None, list[Problem]]:
+    from ..model.problems import every_problem, mistake
+
+    if root not in sys.path:
+        sys.path.insert(1, root)
+    try:
+        return load_predictor(ref, root, mode), []
+    except LoadError as error:
+        more = every_problem(ref, root, mode) if every else []
+        return None, more or [_problem(str(error))]
+    except BaseException as error:
+        problem = mistake(error, root)
+        problem["traceback"] = traceback_text(error)
+        return None, [problem]
+
+
+def _problem(text: str) -> Problem:
+    from ..model.problems import problem_of
+
+    return problem_of(text)
+
+
+def _too_many(predictor: Predictor | None, wanted: int) -> list[Problem]:
+    """Return the mistake of a concurrency above 1 for a synchronous function."""
+    if predictor is None or predictor.is_async or wanted <= 1:
+        return []
+    signature = predictor.signature
+    return [
+        {
+            "file": signature.file,
+            "line": signature.line,
+            "what": f"a concurrency of {wanted} needs an async function, "
+            f"and {signature.name} is not",
+            "mend": "write `async def`, or remove concurrency.max from cog.yaml",
+        }
+    ]

@@ -1,0 +1,201 @@
+"""A model's `Predictor` from its source, without foreign imports.
+
+`module` evaluates the modules of the model. The result is the `Predictor` that an import gives, so
+the same code reads signatures and writes schemas. If the source alone is not enough, a `Refusal`
+says why.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..._batch import BATCH_ATTRIBUTE
+from ..model.load import _DEFAULT_NAMES, LoadError, Predictor, _method_name, _pick
+from ..schema.annotations import Names
+from ..schema.signature import Source, _class_names, unwrap
+from ..schema.types import Unsupported
+from .module import StaticReader, is_taken
+from .unknown import Refusal, find_unknown, is_unknown, refuse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any, TypeVar
+
+    Result = TypeVar("Result")
+
+__all__ = ["Refusal", "read_predictor", "static_problems"]
+
+
+def read_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
+    """Return the model that ref names, for its document: its instance is not initialised.
+
+    Raises Refusal if the source alone is not enough, and LoadError for faults of the interface, as
+    model.load.load_predictor does.
+    """
+    if not ref.partition(":")[0]:
+        raise LoadError(f"reference {ref!r} names no file; write it as file.py:Name")
+    return _read(ref, root, mode, _predictor)
+
+
+def static_problems(ref: str, root: str, mode: str) -> list[dict[str, Any]]:
+    """Return all mistakes in the signature that ref names; [] if it has another fault."""
+    from ..model.problems import signature_problems
+
+    def look(owner: Any, function: Any, mode: str, root: str) -> list[dict[str, Any]]:
+        return signature_problems(function, root + os.sep)
+
+    try:
+        return _read(ref, root, mode, look)
+    except (Refusal, LoadError):
+        return []  # the caller has the error of reading
+
+
+def _read(ref: str, root: str, mode: str, then: Callable[[Any, Any, str, str], Result]) -> Result:
+    """Call then with the function that ref names and its owner, while the modules exist."""
+    file, _, name = ref.partition(":")
+    root = os.path.abspath(root)
+    target = os.path.abspath(os.path.join(root, file))
+    if not os.path.isfile(target):
+        raise LoadError(f"reference {ref!r}: there is no file {target}")
+    with StaticReader(root) as reader:
+        at = reader.shown(target), 0  # the place of a refusal without one
+        try:
+            module = reader.read(_module_name(reader, target), target)
+            at = at[0], reader.line_of(target, *([name] if name else _DEFAULT_NAMES[mode]))
+            owner, function = _find(module, name, mode, ref, root)
+            code = getattr(unwrap(function)[0], "__code__", None)
+            if code is not None:
+                at = reader.shown(code.co_filename), code.co_firstlineno
+            return then(owner, function, mode, root)
+        except Refusal as refusal:
+            refusal = reader.refusal_of(refusal)
+            if not refusal.file:
+                refusal.file, refusal.line = at
+            raise refusal from None
+        except LoadError:
+            if reader.star is not None:
+                raise reader.star from None  # the missing name may come from there
+            raise
+        except (Exception, SystemExit) as exc:
+            raise reader.refusal_of(exc) from exc
+
+
+def _find(
+    module: ModuleType, name: str, mode: str, ref: str, root: str
+) -> tuple[Any, Callable[..., Any]]:
+    file = ref.partition(":")[0]
+    thing = _pick(module, file, name, mode)
+    if is_unknown(thing):
+        refuse(thing)
+    if not isinstance(thing, type):
+        if not callable(thing):
+            raise LoadError(f"{ref}: {name} is no class or function but {type(thing).__name__}")
+        owner = thing if not hasattr(thing, "__code__") else None
+        return owner, thing
+    method = _method_name(thing, file, mode)
+    _check_init(thing, method)
+    instance = _instance_of(thing)
+    function = getattr(instance, method)
+    if is_unknown(function):
+        refuse(function)
+    if _has_batch(function):
+        _check_stages(instance, root)
+    return instance, function
+
+
+def _has_batch(function: Any) -> bool:
+    inner, _ = unwrap(function)
+    return hasattr(function, BATCH_ATTRIBUTE) or hasattr(inner, BATCH_ATTRIBUTE)
+
+
+def _check_stages(instance: Any, root: str) -> None:
+    """Refuse unknown values in preprocess and postprocess."""
+    for name in ("preprocess", "postprocess"):
+        _check_init(type(instance), name)
+        function = getattr(instance, name, None)
+        if function is not None and is_unknown(function):
+            refuse(function)
+        if callable(function):
+            _check_values(function, root)
+
+
+def _module_name(reader: StaticReader, target: str) -> str:
+    """Return a module's name as model.load does; its imports find files beside it."""
+    relative = os.path.relpath(target, reader.root)
+    parts = relative.removesuffix(".py").split(os.sep)
+    # A folder "cog" is not the package of that name.
+    if len(parts) > 1 and all(part.isidentifier() for part in parts) and not is_taken(parts[0]):
+        reader.read_packages(parts[:-1])
+        return ".".join(parts)
+    if is_taken(parts[-1]):
+        parts[-1] += "_model"
+    folder = os.path.dirname(target)
+    if folder not in reader.path:
+        reader.path.append(folder)
+    return parts[-1]
+
+
+def _instance_of(cls: Any) -> Any:
+    """Return an instance without running the class's __init__.
+
+    It has no setup and no healthcheck: they are not in the document, and may be unknown.
+    """
+    without = dict.fromkeys(("setup", "healthcheck"))
+    try:
+        instance = object.__new__(cls)
+        vars(instance).update(without)
+    except TypeError:  # it has slots
+        instance = object.__new__(type(cls)(cls.__name__, (cls,), without))
+    return instance
+
+
+def _check_init(cls: Any, method: str) -> None:
+    """Refuse a class whose __init__ replaces the method."""
+    import dis
+
+    for base in cls.__mro__:
+        code = getattr(vars(base).get("__init__"), "__code__", None)
+        for step in dis.get_instructions(code) if code is not None else ():
+            if step.opname == "STORE_ATTR" and step.argval == method:
+                raise Refusal(
+                    f"{base.__name__}.__init__ sets {method}, and is not run", f"self.{method}"
+                )
+
+
+def _predictor(owner: Any, function: Any, mode: str, root: str) -> Predictor:
+    _check_values(function, root)
+    return Predictor(owner, function, mode, root + os.sep)
+
+
+def _check_values(function: Any, root: str) -> None:
+    """Refuse unknown values in a signature, with the parameter's line."""
+    bound, (function, _) = function, unwrap(function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    source = Source(function, function.__qualname__, root)
+    names = Names(function.__globals__, _class_names(bound))
+    values = dict(function.__kwdefaults__ or {})
+    defaults = function.__defaults__ or ()
+    named = code.co_varnames[: code.co_argcount]
+    values.update(zip(named[len(named) - len(defaults) :], defaults, strict=True))
+    annotations = {n: _unquoted(value, names) for n, value in function.__annotations__.items()}
+    for name, value in (*annotations.items(), *values.items()):
+        unknown = find_unknown(value)
+        if unknown is not None:
+            raise Refusal(
+                unknown._static_why,
+                unknown._static_path,
+                source.shown,
+                source._line_of(name),
+            )
+
+
+def _unquoted(annotation: Any, names: Names) -> Any:
+    """Return the value of a quoted annotation; the annotation itself if it has none."""
+    try:
+        return names.evaluate(annotation) if type(annotation) is str else annotation
+    except Unsupported:
+        return annotation

@@ -1,0 +1,1 @@
+"""Inputs and outputs: from JSON to Python and back."""

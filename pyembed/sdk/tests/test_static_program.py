@@ -1,0 +1,185 @@
+"""The program that reads a model's source, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from static_program import ask, ask_with_output
+
+from cog._worker.static.reader import read_predictor
+
+
+def test_the_program_falls_back_to_the_import(tmp_path):
+    (tmp_path / "run.py").write_text(
+        "import random\ndef run(n: int = random.choice([3])) -> int: ...\n"
+    )
+    assert ask(tmp_path, "run.py", "static")["refusals"] == [
+        "run.py:2: random.choice(…): random is not imported when the source is only read"
+    ]
+    answer = ask(tmp_path, "run.py", "auto")
+    assert answer["how"] == "import"
+    properties = answer["document"]["components"]["schemas"]["Input"]["properties"]
+    assert properties["n"]["default"] == 3
+
+
+def test_the_program_keeps_what_is_read_inside(tmp_path):
+    (tmp_path / "run.py").write_text(
+        """
+import pathlib
+from cog import Path
+pathlib.Path("made").mkdir()
+Path("written").write_text("x")
+print("this is no JSON")
+def run(n: int = 1) -> int: ...
+"""
+    )
+    assert "document" in ask(tmp_path, "run.py", "static")
+    assert [file.name for file in tmp_path.iterdir()] == ["run.py"]
+
+
+# Statements that would change something outside of the process; `os` is Python's own, by a detour.
+OUTSIDE = """
+open("made", "w")
+open("kept", "r+").write("x")
+io.open("made", "w")
+io.FileIO("made", "w")
+pathlib.Path("made").touch()
+pathlib.Path("made").write_bytes(b"x")
+pathlib.Path("kept").unlink()
+pathlib.Path("kept").rename("made")
+pathlib.Path("kept").chmod(0o777)
+pathlib.Path("made").symlink_to("kept")
+cog.Path("made").mkdir(parents=True)
+json.dump({}, open("made", "w"))
+os.open("made", os.O_CREAT)
+os.link("kept", "made")
+os.truncate("kept", 0)
+os.utime("kept", (1, 1))
+os.mkfifo("made")
+os.mknod("made")
+os.system("touch made")
+os.popen("touch made").read()
+os.posix_spawn("/bin/touch", ["touch", "made"], {})
+os.execv("/bin/touch", ["touch", "made"])
+os.fork()
+os.kill(os.getppid(), 10)
+os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)
+os.write(1, b"LEAK"), os.write(2, b"LEAK")
+os.writev(2, [b"LEAK"])
+[os.write(number, b"LEAK") for number in range(3, 20)]
+os._exit(3)
+os.abort()
+print("LEAK")
+sys.stderr.write("LEAK")
+sys.exit(3)
+raise SystemExit
+exec("open('made', 'w')")
+subprocess.run(["touch", "made"])
+shutil.copy("kept", "made")
+urllib.request.urlretrieve("http://127.0.0.1:9/", "made")
+load("subprocess").run(["touch", "made"])
+load("ctypes").CDLL(None).system(b"touch made")
+load("socket").create_connection(("127.0.0.1", 9))
+load("sqlite3").connect("made")
+load("tempfile").mkdtemp(dir=".")
+load("shutil").copy("kept", "made")
+cog.Path.validate("http://127.0.0.1:9/made")
+cog.suppress_output.suppress_output().__enter__()
+type("Writing", (), {"__del__": lambda self: open("made", "w")})()
+class InItsBody: open("made", "w")
+class InADecorator: here = property(open("made", "w"))
+def in_a_default(file=open("made", "w")): ...
+with open("made", "w") as file: ...
+for _ in [0]: open("made", "w")
+if True: open("made", "w")
+try: open("made", "w")
+except BaseException: pass
+finally: open("made", "w")
+from helper import N
+"""
+
+
+def test_the_static_reading_changes_nothing_outside_of_its_process(tmp_path):
+    source = (
+        "import inspect, io, json, os, pathlib, shutil, subprocess, sys, urllib.request, cog\n"
+        "import cog.suppress_output\nload, os = inspect.importlib.import_module, inspect.os\n"
+        f"{OUTSIDE}def run(n: int = N) -> int: ...\n"
+    )
+    (tmp_path / "run.py").write_text(source)
+    (tmp_path / "helper.py").write_text("open('made', 'w')\nN = 3\n")
+    (tmp_path / "kept").write_text("kept")
+    before = {file.name: (file.stat(), file.read_bytes()) for file in tmp_path.iterdir()}
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    answer, said = ask_with_output(tmp_path, "run.py", "static")
+    schemas = answer["document"]["components"]["schemas"]
+    assert schemas["Input"]["properties"]["n"]["default"] == 3
+    assert "LEAK" not in said
+    assert {f.name: f.read_bytes() for f in tmp_path.iterdir()} == {
+        n: b for n, (_, b) in before.items()
+    }
+    for name, (was, _) in before.items():
+        now = (tmp_path / name).stat()
+        assert (now.st_ino, now.st_mode, now.st_mtime) == (was.st_ino, was.st_mode, was.st_mtime)
+    assert os.getpriority(os.PRIO_PROCESS, 0) == priority
+
+
+def test_the_program_takes_trainings(tmp_path):
+    (tmp_path / "run.py").write_text("def run(n: int) -> int: ...\ndef train(m: int) -> str: ...\n")
+    schemas = ask(tmp_path, "run.py", "static", "run.py:train")["document"]["components"]["schemas"]
+    assert list(schemas["TrainingInput"]["properties"]) == ["m"]
+
+
+def test_the_program_finds_every_mistake(tmp_path):
+    (tmp_path / "run.py").write_text(
+        "from cog import Input\n"
+        "def run(\n    a: bytes,\n    b,\n    c: int = Input(default=9, le=3),\n    d: int = 1,\n"
+        ") -> 'int | None': ...\n"
+    )
+    problems = ask(tmp_path, "run.py", "check")["problems"]
+    assert [(p["file"], p["line"]) for p in problems] == [("run.py", n) for n in (3, 4, 5, 7)]
+    assert problems[0]["mend"] == "use cog.Path for binary data"
+
+
+def test_the_program_reports_what_an_import_raises(tmp_path):
+    (tmp_path / "run.py").write_text("\nimport not_there_at_all\n")
+    (problem,) = ask(tmp_path, "run.py", "check")["problems"]
+    assert (problem["file"], problem["line"]) == ("run.py", 2)
+    assert "pip install not_there_at_all" in problem["mend"]
+
+
+def test_the_program_ends_what_takes_too_long(tmp_path):
+    from cog._worker.static import fence
+
+    (tmp_path / "run.py").write_text(
+        "while True: str(1)\nN = 3\nwhile True: str(1)\ndef run(n: int = N) -> int: ...\n"
+    )
+    with fence.Fence(1):
+        predictor = read_predictor("run.py", str(tmp_path))
+    assert predictor.signature.inputs[0].default == 3
+
+
+def test_the_program_ends_what_takes_too_much_memory(tmp_path):
+    (tmp_path / "run.py").write_text(
+        "import pathlib\nBIG = [0] * 10**10\nN = 3\n"
+        "with open('/dev/zero') as f: DATA = f.read()\n"
+        "DATA = pathlib.Path('/dev/zero').read_bytes()\n"
+        "def run(n: int = N) -> int: ...\n"
+    )
+    assert "document" in ask(tmp_path, "run.py", "static")
+
+
+def test_a_statement_that_is_given_up_is_given_up_once():
+    from cog._worker.static import fence
+
+    fenced = fence.Fence(1000)
+    with fenced:
+        with pytest.raises(fence.Refusal):
+            fenced._late()  # the statement
+        try:
+            raise fence.Refusal("it takes too long")
+        except fence.Refusal:
+            for _ in range(fence._LATE_ALARMS):
+                fenced._late()  # late alarms, while that propagates
+            with pytest.raises(fence.Refusal):
+                fenced._late()  # it does not end

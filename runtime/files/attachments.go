@@ -1,0 +1,102 @@
+package files
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"pinion/runtime/predict"
+)
+
+// Attachments are the files that a request's body carries. They go to disk while the body is read, to a folder
+// like those of predictions. It implements httpd.Attachments.
+type Attachments struct {
+	store  *Store
+	folder string // "": there was no file yet
+	remove func()
+	paths  []string
+}
+
+// NewAttachments returns an empty store. Nothing is on disk before the first file, and nothing after Close.
+func (s *Store) NewAttachments() *Attachments { return &Attachments{store: s} }
+
+// Add implements httpd.Attachments. The error is that of from, a *predict.FileLimitError, ErrClosed or one of the disk.
+func (a *Attachments) Add(name, mediaType string, from io.Reader) (int, error) {
+	s, number := a.store, len(a.paths)
+	if most := s.options.MaxFiles; most >= 0 && number >= most {
+		return 0, &predict.FileLimitError{Reason: fmt.Sprintf("The request has more than %d files, which is the most this server takes", most)}
+	}
+	if !s.enter() {
+		return 0, ErrClosed
+	}
+	defer s.fetches.Done()
+	if a.folder == "" {
+		folder, remove, err := s.makeFolder("upload")
+		if err != nil {
+			return 0, diskError(err)
+		}
+		a.folder, a.remove = folder, remove
+	}
+	folder := filepath.Join(a.folder, strconv.Itoa(number))
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return 0, diskError(err)
+	}
+	own := safeName(baseName(name))
+	if own == "" {
+		own = withExtension("", mediaType)
+	}
+	path := filepath.Join(folder, own)
+	source := &sourceReader{from: from, left: s.options.MaxFile}
+	if err := save(path, source, -1); err != nil {
+		switch {
+		case source.large:
+			return 0, &predict.FileLimitError{Reason: fmt.Sprintf(
+				"The file %s is larger than %d bytes, which is the most this server takes", strconv.Quote(cut(name)), s.options.MaxFile)}
+		case source.err != nil:
+			return 0, source.err // and not as save tells it, in words for downloads
+		}
+		return 0, err
+	}
+	a.paths = append(a.paths, path)
+	return number, nil
+}
+
+// Path implements predict.Attachments.
+func (a *Attachments) Path(number int) string {
+	if number < 0 || number >= len(a.paths) {
+		return ""
+	}
+	return a.paths[number]
+}
+
+// Close implements predict.Attachments.
+func (a *Attachments) Close() {
+	if a.remove != nil {
+		a.remove()
+	}
+}
+
+// sourceReader reads what a client sends and keeps why that ended.
+type sourceReader struct {
+	from  io.Reader
+	left  int64 // negative from the start: no limit
+	large bool
+	err   error
+}
+
+func (r *sourceReader) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
+	if r.left >= 0 {
+		if int64(n) > r.left {
+			r.large = true
+			return 0, ErrTooLarge
+		}
+		r.left -= int64(n)
+	}
+	return n, err
+}

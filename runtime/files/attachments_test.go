@@ -1,0 +1,140 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"pinion/runtime/predict"
+)
+
+func inboxStore(t *testing.T, o Options) (*Store, string) {
+	t.Helper()
+	o.Root = t.TempDir()
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, s.folder.path
+}
+
+// left are the names in a store's folder, but for its lock.
+func left(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != lockName {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+func TestInboxKeepsFilesUntilItIsClosed(t *testing.T) {
+	s, folder := inboxStore(t, Options{})
+	in := s.NewAttachments()
+	if got := left(t, folder); len(got) > 0 {
+		t.Errorf("an empty attachments has made %q", got)
+	}
+	for i, c := range []struct{ name, kind, want string }{
+		{"photo.png", "image/jpeg", "photo.png"},
+		{"../../etc/passwd", "", "passwd"},
+		{`C:\fakepath\ü b.txt`, "", "ü b.txt"},
+		{"", "image/png", "file.png"},
+		{"..", "audio/wav; x=1", "file"},
+		{"noext", "image/webp", "noext"},
+		{strings.Repeat("x", 400) + ".bin", "", strings.Repeat("x", maxName-4) + ".bin"},
+		{"a\x00b\nc", "", "a_b_c"},
+	} {
+		content := bytes.Repeat([]byte{byte(i)}, 100_000*i)
+		n, err := in.Add(c.name, c.kind, bytes.NewReader(content))
+		if err != nil || n != i {
+			t.Fatalf("%q: %d, %v", c.name, n, err)
+		}
+		got, err := os.ReadFile(in.Path(n))
+		if err != nil || !bytes.Equal(got, content) || filepath.Base(in.Path(n)) != c.want {
+			t.Errorf("%q lies in %s with %d bytes: %v", c.name, in.Path(n), len(got), err)
+		}
+	}
+	if in.Path(-1) != "" || in.Path(8) != "" {
+		t.Error("files that never came have a path")
+	}
+	in.Close()
+	in.Close()
+	if got := left(t, folder); len(got) > 0 {
+		t.Errorf("%q are left", got)
+	}
+}
+
+func TestInboxRefuses(t *testing.T) {
+	s, folder := inboxStore(t, Options{MaxFile: 10, MaxFiles: 2})
+	broken := errors.New("broken")
+	in := s.NewAttachments()
+	var limit *predict.FileLimitError
+	if _, err := in.Add("big.bin", "", strings.NewReader("12345678901")); !errors.As(err, &limit) || !strings.Contains(limit.Reason, `"big.bin"`) {
+		t.Errorf("a big file: %v", err)
+	}
+	in.Close()
+	in = s.NewAttachments()
+	for range 2 {
+		if _, err := in.Add("", "", strings.NewReader("1234567890")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := in.Add("", "", strings.NewReader("")); !errors.As(err, &limit) {
+		t.Errorf("a third file: %v", err)
+	}
+	in.Close()
+	for _, cause := range []error{broken, io.ErrUnexpectedEOF} {
+		in := s.NewAttachments()
+		if _, err := in.Add("x", "", io.MultiReader(strings.NewReader("12"), iotest.ErrReader(cause))); err != cause {
+			t.Errorf("a client that breaks off with %v: %v", cause, err)
+		}
+		in.Close()
+	}
+	if got := left(t, folder); len(got) > 0 {
+		t.Errorf("%q are left", got)
+	}
+	in = s.NewAttachments()
+	s.Close()
+	if _, err := in.Add("x", "", strings.NewReader("")); err != ErrClosed {
+		t.Errorf("after the store's end: %v", err)
+	}
+	in.Close()
+}
+
+func TestFetchTakesFilesThatAreThere(t *testing.T) {
+	s, folder := inboxStore(t, Options{})
+	input := `{"a":"X","b":"data:text/plain,hi"}`
+	at := func(part string) (int, int) {
+		i := strings.Index(input, part)
+		return i, i + len(part)
+	}
+	a0, a1 := at(`"X"`)
+	b0, b1 := at(`"data:text/plain,hi"`)
+	there := predict.File{Field: "a", Start: a0, End: a1, Path: `/in/"0"/x.png`}
+	got, cleanup, err := s.Fetch(context.Background(), "p", predict.Prepared{Input: []byte(input), Files: []predict.File{there}})
+	if err != nil || string(got) != `{"a":"/in/\"0\"/x.png","b":"data:text/plain,hi"}` {
+		t.Fatalf("%s, %v", got, err)
+	}
+	cleanup()
+	if l := left(t, folder); len(l) > 0 {
+		t.Errorf("%q were made for nothing", l)
+	}
+	got, cleanup, err = s.Fetch(context.Background(), "p", predict.Prepared{Input: []byte(input),
+		Files: []predict.File{there, {Field: "b", Start: b0, End: b1, URL: "data:text/plain,hi"}}})
+	if err != nil || !strings.HasPrefix(string(got), `{"a":"/in/\"0\"/x.png","b":"`+folder) {
+		t.Fatalf("%s, %v", got, err)
+	}
+	cleanup()
+}

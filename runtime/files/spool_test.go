@@ -1,0 +1,50 @@
+package files
+
+import (
+	"errors"
+	"io"
+	"os"
+	"testing"
+)
+
+// TestSpool makes files that have no name, and refuses one that the disk has no room for.
+func TestSpool(t *testing.T) {
+	s, folder := inboxStore(t, Options{})
+	file, err := s.Spool(1 << 20)
+	if errors.Is(err, ErrNoDisk) {
+		t.Skip("the folder of temporary files lies in memory")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := left(t, folder); len(names) > 0 {
+		t.Errorf("the folder has %v", names)
+	}
+	if _, err := file.WriteString("body"); err != nil {
+		t.Error(err)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		t.Error(err)
+	}
+	if text, err := io.ReadAll(file); err != nil || string(text) != "body" {
+		t.Errorf("it has %q, %v", text, err)
+	}
+	file.Close()
+	if _, err := s.Spool(1 << 60); !errors.Is(err, ErrDiskFull) {
+		t.Errorf("a body of an EiB: %v", err)
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	if file, err = s.Spool(0); err != nil {
+		t.Errorf("after somebody has removed the folder: %v", err)
+	} else {
+		file.Close()
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Spool(0); !errors.Is(err, ErrClosed) {
+		t.Errorf("of a closed store: %v", err)
+	}
+}

@@ -1,0 +1,5 @@
+// Package logtext bounds what is kept of a model's logs: Max bytes of a prediction's or a setup's, and MaxLine bytes of a
+// line. A notice says how much was dropped; the server's own log has the rest.
+//
+// It imports nothing of ours.
+package logtext

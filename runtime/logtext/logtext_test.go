@@ -1,0 +1,65 @@
+package logtext
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestText keeps no more than Max bytes and says so, each time that it is asked.
+func TestText(t *testing.T) {
+	var text Text
+	text.Add([]byte("begin"))
+	if got := string(text.Bytes()); got != "begin" {
+		t.Errorf("got %q", got)
+	}
+	text.Add(make([]byte, Max))
+	text.Add([]byte("more"))
+	for range 2 {
+		got := text.Bytes()
+		if want := "\n[9 bytes of log were cut: 16 MiB of it are kept]\n"; len(got) != Max+len(want) || string(got[Max:]) != want {
+			t.Errorf("%d bytes that end with %q, want %d and %q", len(got), got[max(0, len(got)-60):], Max, want)
+		}
+	}
+}
+
+// TestNoticesNameTheLimits: the line's notice is a constant, so it could name another number.
+func TestNoticesNameTheLimits(t *testing.T) {
+	if want := fmt.Sprintf("longer than %d MiB", MaxLine>>20); !strings.Contains(LineNotice, want) {
+		t.Errorf("the notice is %q, the limit %d", LineNotice, MaxLine)
+	}
+}
+
+// TestTheLimitsAreDefinedOnce: no other code has notices, and so limits, of its own.
+func TestTheLimitsAreDefinedOnce(t *testing.T) {
+	var found []string
+	for _, root := range []string{"../../runtime", "../../httpd", "../../ipc", "../../cmd", "../../pyembed"} {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			switch ext := filepath.Ext(path); {
+			case ext != ".go" && ext != ".py" && ext != ".c" && ext != ".h":
+				return nil
+			case strings.HasSuffix(path, "_test.go"), strings.Contains(path, "tests"):
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			for _, notice := range []string{"of log were cut", "[cut: "} {
+				if strings.Contains(string(text), notice) {
+					found = append(found, path)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "../../runtime/logtext/logtext.go"; fmt.Sprint(found) != fmt.Sprint([]string{want, want}) {
+		t.Errorf("notices are in %v, want both in %s alone", found, want)
+	}
+}

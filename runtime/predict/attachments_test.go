@@ -1,0 +1,47 @@
+package predict
+
+import (
+	"bytes"
+	"testing"
+
+	"pinion/runtime/rawjson"
+)
+
+func TestStandInsAreReadAndShown(t *testing.T) {
+	for _, name := range []string{"", "photo.png", `a"b\c`, "ünïcode 🙂.bin", "new\nline", "0:x", "\xff"} {
+		raw := AppendPlaceholder(nil, 17, name)
+		number, got, ok := ReadPlaceholder(raw)
+		shown := rawjson.Text(rawjson.AppendQuoted(nil, name))
+		if !ok || number != 17 || got != shown || !IsPlaceholder(raw) {
+			t.Errorf("%q is read as %d %q %v", name, number, got, ok)
+		}
+		if rawjson.Check(raw) == nil {
+			t.Errorf("%q is valid JSON: a client can write it", raw)
+		}
+		input := bytes.Join([][]byte{[]byte(`{"a":`), raw, []byte(`,"b":[`), raw, []byte(`,1]}`)}, nil)
+		if n := CountPlaceholders(input); n != 2 {
+			t.Errorf("%d placeholders are counted", n)
+		}
+		members := rawjson.Object(input)
+		if _, value, _ := members.Next(); !bytes.Equal(value, raw) {
+			t.Errorf("%q is found as %q", raw, value)
+		}
+		got2 := ShowPlaceholders(input)
+		want := string(rawjson.AppendQuoted(nil, name))
+		if string(got2) != `{"a":`+want+`,"b":[`+want+`,1]}` || rawjson.Check(got2) != nil {
+			t.Errorf("shown as %q", got2)
+		}
+	}
+}
+
+func TestNoJSONIsAStandIn(t *testing.T) {
+	for _, raw := range []string{`"\u00000:x"`, `""`, `"0:x"`, `{}`, ``, `"`} {
+		if _, _, ok := ReadPlaceholder([]byte(raw)); ok || IsPlaceholder([]byte(raw)) || CountPlaceholders([]byte(raw)) != 0 {
+			t.Errorf("%s is taken for a placeholder", raw)
+		}
+	}
+	plain := []byte(`{"a":"\u0000"}`)
+	if got := ShowPlaceholders(plain); &got[0] != &plain[0] {
+		t.Error("an input without files is copied")
+	}
+}

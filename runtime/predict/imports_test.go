@@ -1,0 +1,35 @@
+package predict
+
+import (
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestNoIO: the package opens no files and no connections, and writes no logs.
+func TestNoIO(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	forbidden := []string{"bufio", "log", "net", "os", "path", "syscall"}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range parsed.Imports {
+			name, _ := strconv.Unquote(spec.Path.Value)
+			if top, _, _ := strings.Cut(name, "/"); slices.Contains(forbidden, top) {
+				t.Errorf("%s imports %s", file, name)
+			}
+		}
+	}
+}

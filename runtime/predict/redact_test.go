@@ -1,0 +1,18 @@
+package predict
+
+import "testing"
+
+func TestHideCredentials(t *testing.T) {
+	for text, want := range map[string]string{
+		`"ftp://ann:secret@host/a?token=x"`: `"ftp://…@host/a?…"`,
+		`"ftp://host/a"`:                    `"ftp://host/a"`,
+		`"nourl"`:                           `"nourl"`,
+		`"s3://key:pa@ss@host"`:             `"s3://…@host"`,
+		`"file?name"`:                       `"file?…"`,
+		"":                                  "",
+	} {
+		if got := RedactCredentials(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package service
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pinion/runtime/predict"
+)
+
+// TestAFileThatComesTooLate: a server that has given up waiting for its clients refuses what they still send.
+func TestAFileThatComesTooLate(t *testing.T) {
+	h := build(t, "good", 0, "")
+	h.until("READY")
+	box := h.NewAttachments()
+	defer box.Close()
+	if _, err := box.Add("a.txt", "text/plain", strings.NewReader("in time")); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.o.Files.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var refused *predict.NotReadyError
+	if _, err := box.Add("b.txt", "text/plain", strings.NewReader("late")); !errors.As(err, &refused) || refused.Reason != "The server is shutting down" {
+		t.Errorf("got %v, want a refusal", err)
+	}
+}

@@ -1,0 +1,65 @@
+package service
+
+import (
+	"sync"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/supervise"
+)
+
+// gate is the admission gate of the pool: it is closed while no worker can become ready.
+type gate struct {
+	mu     sync.Mutex // held while the workers are inspected, so that the last inspection wins
+	closed bool
+}
+
+// updateGate closes the gate when every worker is defunct, and opens it when one is started again.
+func (s *Service) updateGate() {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	v := s.view()
+	defunct := v.defunct == len(v.workers) && len(v.workers) > 0
+	switch {
+	case defunct:
+		s.o.Pool.Refuse(&predict.NotReadyError{Reason: v.reason()})
+	case s.gate.closed && !s.draining.Load():
+		s.o.Pool.Refuse(nil)
+	}
+	s.gate.closed = defunct
+}
+
+// reports returns a report of each worker.
+func (s *Service) reports() []supervise.Report {
+	s.mu.Lock()
+	workers := s.workers
+	s.mu.Unlock()
+	reports := make([]supervise.Report, len(workers))
+	for i, w := range workers {
+		reports[i] = w.Report()
+	}
+	return reports
+}
+
+// queuePosition is the prediction's position in the queue, from 1; 0: it is not queued.
+func (j *job) queuePosition() int {
+	j.mu.Lock()
+	call := j.call
+	j.mu.Unlock()
+	if call == nil {
+		return 0
+	}
+	return j.service.o.Pool.QueuePosition(call)
+}
+
+// QueuePosition is the position in the queue of the prediction with that id, from 1; 0: it is not queued.
+func (s *Service) QueuePosition(kind predict.Kind, id string) int {
+	p := s.registry.Get(kind, id)
+	if p == nil {
+		return 0
+	}
+	j, ok := p.Runner().(*job)
+	if !ok { // it has ended
+		return 0
+	}
+	return j.queuePosition()
+}

@@ -1,0 +1,36 @@
+package service
+
+import (
+	"errors"
+
+	"pinion/runtime/files"
+	"pinion/runtime/predict"
+)
+
+// handsOver reports whether a prediction's output file is answered as it is. An observed prediction has other readers, who
+// need its output as JSON.
+func (s *Service) handsOver(p *predict.Prediction) bool {
+	return p.Request.WantFile && !p.Observed() && !s.uploads(p)
+}
+
+// handOver answers an output that is one file with that file. In other outputs, files become data URLs.
+func (j *job) handOver(r *predict.Result) {
+	if r.Status != predict.Succeeded || r.Output == nil {
+		return
+	}
+	if file, done := j.outputs.Only(r.Output); file != nil {
+		j.p.OnRelease(done)
+		j.p.SetFile(file)
+		return
+	}
+	output, err := j.outputs.Inline(r.Output, j.p.Charge)
+	if errors.Is(err, files.ErrNoRoom) {
+		*r = j.service.overBudget(r)
+		return
+	}
+	if err != nil {
+		r.Status, r.Output, r.Error = predict.Failed, nil, err.Error()
+		return
+	}
+	r.Output = output
+}

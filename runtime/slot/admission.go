@@ -1,0 +1,141 @@
+package slot
+
+import (
+	"slices"
+	"time"
+
+	"pinion/runtime/predict"
+)
+
+// admission decides which calls enter the pool, and has the queue of those without a slot. Guarded by pool.mu.
+type admission struct {
+	limit      int   // Options.Queue
+	capacity   int   // calls that the slots can have
+	inFlight   int   // calls admitted and not ended
+	refusal    error // why no call is admitted; nil: the pool is open
+	queue      list
+	throughput throughput
+}
+
+// retryAfter estimates when the queue of now will have begun, at least a second: by the throughput, or while that is unknown
+// by the time that the model takes in each slot.
+func (a *admission) retryAfter(slots []*Slot) time.Duration {
+	each := a.throughput.perCall()
+	if each == 0 {
+		var rate float64 // calls a second
+		for _, s := range slots {
+			if s.window.mean > 0 {
+				rate += 1 / s.window.mean.Seconds()
+			}
+		}
+		if rate > 0 {
+			each = time.Duration(float64(time.Second) / rate)
+		}
+	}
+	wait := each * time.Duration(a.queue.len+1)
+	return max(time.Second, wait.Round(time.Second))
+}
+
+// endRefused ends the calls in the queue of a closed pool.
+func (p *Pool) endRefused() {
+	for a := &p.admission; a.refusal != nil && a.queue.head != nil; {
+		p.end(a.queue.head, Result{Err: a.refusal})
+	}
+}
+
+// enqueue puts a call into the queue, and into the batch queue if it can be batched.
+func (p *Pool) enqueue(c *Call, byArrival bool, now time.Time) {
+	c.moveTo(queued)
+	if byArrival {
+		p.admission.queue.insertByArrival(c)
+	} else {
+		p.admission.queue.pushBack(c)
+	}
+	p.admission.throughput.start(now)
+	p.batches.add(c, byArrival, now)
+}
+
+// dequeue takes a call out of the queues. Its state is the caller's business.
+func (p *Pool) dequeue(c *Call) {
+	p.batches.remove(c)
+	p.admission.queue.remove(c)
+	if p.admission.queue.len == 0 {
+		p.admission.throughput.pause(time.Now())
+	}
+}
+
+// requeueAll queues calls that were taken off their slots, in the order of their arrival, and gives free slots what waits.
+func (p *Pool) requeueAll(calls []*Call, now time.Time, d deliveries) deliveries {
+	slices.SortStableFunc(calls, func(a, b *Call) int { return a.since.Compare(b.since) })
+	for _, c := range slices.Backward(calls) {
+		p.requeue(c, now)
+	}
+	p.endRefused()
+	for _, s := range p.slots {
+		if s.worker.batching == nil {
+			d = s.refill(d)
+		}
+	}
+	return p.batches.dispatch(d)
+}
+
+// requeue queues a call that was taken off its slot, or ends it if its deadline has passed.
+func (p *Pool) requeue(c *Call, now time.Time) {
+	p.enqueue(c, true, now)
+	switch {
+	case c.deadline.IsZero():
+	case c.deadline.After(now):
+		p.expireAt(c.deadline, now) // the timer may have passed over it
+	default:
+		p.end(c, Result{Err: predict.ErrQueueTimeout})
+	}
+}
+
+// reject returns why a call ends as soon as it is submitted, or nil.
+func (p *Pool) reject(c *Call, now time.Time) error {
+	switch {
+	case c.canceling:
+		return ErrCanceled
+	case p.admission.refusal != nil:
+		return p.admission.refusal
+	case !c.Deadline.IsZero() && !c.Deadline.After(now):
+		return predict.ErrQueueTimeout
+	}
+	return nil
+}
+
+// position is QueuePosition.
+func (p *Pool) position(c *Call) int {
+	position := 1
+	switch c.state {
+	case queued:
+		for x := c.prev; x != nil; x = x.prev {
+			position++
+		}
+	case assigned:
+		if c.slot.ch.closed || !c.slot.waits(c) {
+			return 0
+		}
+	default:
+		return 0
+	}
+	for _, s := range p.slots {
+		if s.ch.closed {
+			continue
+		}
+		before := func(x *Call) bool {
+			return x != nil && x != c && s.waits(x) && (c.state == queued || x.since.Before(c.since))
+		}
+		for _, x := range s.window.calls {
+			if before(x) {
+				position++
+			}
+		}
+		for _, x := range s.batches.items {
+			if before(x) {
+				position++
+			}
+		}
+	}
+	return position
+}

@@ -1,0 +1,297 @@
+package slot
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+	"pinion/tests/await"
+)
+
+func TestCancelInRunningBatch(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := r.startTogether("1", "2", "3")
+	tr := r.begin("1", "2", "3")
+	parked(t, fs...)
+	for i := range 2 { // at once, the leader too
+		p.Cancel(fs[i].Call)
+		fs[i].failed(ErrCanceled)
+		r.dropped(tr.items[i])
+	}
+	if n := r.interrupts.Load(); n != 0 {
+		t.Errorf("the worker was interrupted %d times, and somebody still waits", n)
+	}
+	r.done(tr)
+	r.answer(ipc.KindCanceled, tr.items[0])
+	r.answer(ipc.KindSucceeded, tr.items[1]) // the cancel came too late
+	r.answer(ipc.KindSucceeded, tr.items[2])
+	succeeded(fs[2])
+	r.noneLeft()
+	if n := len(r.slots[0].batches.items); n != 0 {
+		t.Errorf("%d answers are still expected", n)
+	}
+}
+
+func TestCancelAfterTheFunctionHasEnded(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	f := start(t, p, "1")
+	tr := r.begin("1")
+	r.done(tr)
+	await.Eventually(t, "the end is known", func() bool { return locked(p, func() bool { return len(r.slots[0].batches.runs) == 0 }) })
+	p.Cancel(f.Call)
+	f.failed(ErrCanceled)
+	r.dropped(tr.items[0])
+	r.answer(ipc.KindSucceeded, tr.items[0])
+	next := start(t, p, "2")
+	r.answerAll(r.begin("2"))
+	next.succeeded()
+	r.noneLeft()
+}
+
+func TestCancelOfAllInterrupts(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := r.startTogether("1", "2")
+	tr := r.begin("1", "2")
+	p.Cancel(fs[0].Call)
+	p.Cancel(fs[1].Call)
+	fs[0].failed(ErrCanceled)
+	if r.interrupts.Load() == 0 || !r.end.canceled(tr.id) {
+		t.Errorf("%d interrupts; the cancel word does not name the batch %#x", r.interrupts.Load(), tr.id)
+	}
+	r.dropped(tr.items[0])
+	before := locked(p, func() time.Duration { return p.batches.queue.Cost().Of(2) })
+	r.doneAfter(tr, time.Hour, 1, false)
+	r.answer(ipc.KindCanceled, tr.items[0])
+	r.answer(ipc.KindCanceled, tr.items[1])
+	if res := fs[1].result(); res.Kind != ipc.KindCanceled || res.Err != nil {
+		t.Errorf("kind %d, error %v", res.Kind, res.Err)
+	}
+	if after := locked(p, func() time.Duration { return p.batches.queue.Cost().Of(2) }); after != before {
+		t.Errorf("an interrupted batch taught that two cost %s; it was %s", after, before)
+	}
+	r.noneLeft()
+	if k := r.kills(); len(k) != 0 {
+		t.Errorf("killed: %q", k)
+	}
+}
+
+func TestCancelTimeoutOfBatch(t *testing.T) {
+	p := NewPool(Options{CancelGrace: 5 * time.Millisecond})
+	r := newBatchWorker(t, p, batchesOfThree())
+	f := start(t, p, "1")
+	r.begin("1")
+	p.Cancel(f.Call)
+	await.Eventually(t, "the worker is killed", func() bool { return len(r.kills()) > 0 })
+	if had := r.terminate("killed"); had != 1 {
+		t.Errorf("it had %d", had)
+	}
+	f.failed(ErrCanceled)
+	empty(t, p)
+}
+
+func TestRuntimeLimitOfBatch(t *testing.T) {
+	p := NewPool(Options{Queue: 9, PredictTimeout: 20 * time.Millisecond})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := r.startTogether("1", "2")
+	tr := r.begin("1", "2")
+	await.Eventually(t, "it is canceled", func() bool { return r.end.canceled(tr.id) })
+	r.done(tr)
+	for _, it := range tr.items {
+		r.answer(ipc.KindCanceled, it)
+	}
+	for _, f := range fs {
+		var late *TimeoutError
+		if res := f.result(); !errors.As(res.Err, &late) || res.Kind != 0 {
+			t.Errorf("%s: kind %d, error %v", f.Name, res.Kind, res.Err)
+		}
+	}
+	r.noneLeft()
+}
+
+// Each call that the dead worker's model had runs once more, alone. If its worker dies again, it fails with the cause.
+func TestWorkerExitWithBatch(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := r.startTogether("1", "2", "3", "4", "5", "6", "7")
+	r.begin("1", "2", "3")
+	r.batch() // the others have not begun
+	parked(t, fs...)
+	r.write("dying words")
+	if had := r.terminate("died"); had != 3 {
+		t.Errorf("it had %d", had)
+	}
+	r = newBatchWorker(t, p, batchesOfThree())
+	r.answerAll(r.begin("1"))
+	r.begin("2")
+	if had := r.terminate("died again"); had != 1 {
+		t.Errorf("it had %d", had)
+	}
+	r = newBatchWorker(t, p, batchesOfThree())
+	r.answerAll(r.begin("3"))
+	r.answerAll(r.begin("4", "5", "6"))
+	r.answerAll(r.begin("7"))
+	fs[1].failedWithExit("died again")
+	succeeded(fs[0], fs[2], fs[3], fs[4], fs[5], fs[6])
+	r.noneLeft()
+}
+
+func TestWorkerExitWithoutIsolation(t *testing.T) {
+	b := batchesOfThree()
+	b.Isolate = false
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, b)
+	fs := r.startTogether("1", "2", "3", "4")
+	r.begin("1", "2", "3")
+	p.Cancel(fs[0].Call)
+	r.write("dying words")
+	if had := r.terminate("died"); had != 2 {
+		t.Errorf("it had %d", had)
+	}
+	fs[0].failed(ErrCanceled)
+	fs[1].failedWithExit("died")
+	fs[2].failedWithExit("died")
+	if string(fs[1].Result.Logs) != "dying words" {
+		t.Errorf("its log is %q", fs[1].Result.Logs)
+	}
+	r = newBatchWorker(t, p, b)
+	r.answerAll(r.begin("4"))
+	fs[3].succeeded()
+	r.noneLeft()
+}
+
+// A single item has crashed its worker: it does not run again.
+func TestWorkerExitWithBatchOfOne(t *testing.T) {
+	p := NewPool(Options{})
+	r := newBatchWorker(t, p, batchesOfThree())
+	f := start(t, p, "1")
+	r.begin("1")
+	r.terminate("died")
+	f.failedWithExit("died")
+	empty(t, p)
+}
+
+// While the pool refuses calls no item runs again: all fail with the cause.
+func TestWorkerExitWithBatchWhileRefusing(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := r.startTogether("1", "2")
+	r.begin("1", "2")
+	p.Refuse(errors.New("the server is shutting down"))
+	r.terminate("died")
+	fs[0].failedWithExit("died")
+	fs[1].failedWithExit("died")
+	empty(t, p)
+}
+
+// Items that were answered have ended; the others run again.
+func TestWorkerExitBeforeAllAnswers(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := r.startTogether("1", "2", "3")
+	tr := r.begin("1", "2", "3")
+	r.done(tr)
+	r.answer(ipc.KindSucceeded, tr.items[1])
+	if had := r.terminate("died"); had != 2 {
+		t.Errorf("it had %d", had)
+	}
+	fs[1].succeeded()
+	r = newBatchWorker(t, p, batchesOfThree())
+	r.answerAll(r.begin("1"))
+	r.answerAll(r.begin("3"))
+	succeeded(fs...)
+	r.noneLeft()
+}
+
+func TestBatchViolations(t *testing.T) {
+	for name, send := range map[string]func(*batchWorker, receivedBatch){
+		"before the end": func(r *batchWorker, tr receivedBatch) { r.answer(ipc.KindSucceeded, tr.items[0]) },
+		"twice": func(r *batchWorker, tr receivedBatch) {
+			r.answerAll(tr)
+			r.items[tr.items[0].id] = tr.items[0]
+			r.answer(17, tr.items[0])
+		},
+		"the end twice":      func(r *batchWorker, tr receivedBatch) { r.done(tr); r.done(tr) },
+		"the end of another": func(r *batchWorker, tr receivedBatch) { r.done(receivedBatch{id: tr.id + 64}) },
+		"prepared":           func(r *batchWorker, tr receivedBatch) { r.prepared(tr.items[0]) },
+		"rubbish": func(r *batchWorker, tr receivedBatch) {
+			_ = r.end.send(ipc.KindBatchDone, tr.id, 0, []byte(`{"runs":`))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := NewPool(Options{Queue: 9})
+			r := newBatchWorker(t, p, batchesOfThree())
+			start(t, p, "0")
+			tr := r.begin("0")
+			rest := startAll(t, p, "1")
+			parked(t, rest...)
+			send(r, tr)
+			if name == "twice" {
+				r.begin("1")
+			}
+			await.Eventually(t, "the worker is killed", func() bool { return len(r.kills()) > 0 })
+			r.terminate("killed")
+			if name != "twice" {
+				r = newBatchWorker(t, p, batchesOfThree())
+				r.answerAll(r.begin("1"))
+			}
+			rest[0].result()
+			empty(t, p)
+		})
+	}
+}
+
+// OnSettled of a canceled item waits until its worker has answered for it: the rest of its batch still runs.
+func TestOnSettled(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	settled := make(map[string]int) // guarded by the pool's lock
+	count := func(name string) int {
+		n := 0
+		locked(p, func() bool { n = settled[name]; return true })
+		return n
+	}
+	begin := func(name string) *testCall {
+		return startWith(t, p, name, func(c *Call) { c.OnSettled = func() { settled[name]++ } })
+	}
+	zero := begin("0")
+	tr := r.begin("0")
+	fs := []*testCall{begin("1"), begin("2"), begin("3")}
+	parked(t, fs...)
+	p.Cancel(fs[2].Call)
+	fs[2].failed(ErrCanceled)
+	if n := count("3"); n != 1 {
+		t.Errorf("3, which has no worker, settled %d times", n)
+	}
+	r.answerAll(tr)
+	zero.succeeded()
+	r.revoked("1", "2", "3")
+	tr = r.begin("1", "2")
+	p.Cancel(fs[0].Call)
+	fs[0].failed(ErrCanceled)
+	r.dropped(tr.items[0])
+	if n := count("1"); n != 0 {
+		t.Errorf("1, which is still in a batch, settled %d times", n)
+	}
+	r.done(tr)
+	r.answer(ipc.KindCanceled, tr.items[0])
+	r.answer(ipc.KindSucceeded, tr.items[1])
+	fs[1].succeeded()
+	await.Eventually(t, "1 settles", func() bool { return count("1") == 1 })
+	last := []*testCall{begin("4"), begin("5")}
+	r.begin("4")
+	r.terminate("died")
+	last[0].failedWithExit("died")
+	await.Eventually(t, "4 settles with its worker", func() bool { return count("4") == 1 })
+	r = newBatchWorker(t, p, batchesOfThree())
+	r.answerAll(r.begin("5"))
+	last[1].succeeded()
+	for _, name := range []string{"0", "2", "5"} {
+		await.Eventually(t, name+" settles", func() bool { return count(name) == 1 })
+	}
+	r.noneLeft()
+}

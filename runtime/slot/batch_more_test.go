@@ -1,0 +1,195 @@
+package slot
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+	"pinion/tests/await"
+)
+
+// recordedEvents is an EventSink that records its events.
+type recordedEvents struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (n *recordedEvents) add(words ...string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, strings.Join(words, " "))
+}
+
+func (n *recordedEvents) Started()                       { n.add("started") }
+func (n *recordedEvents) Output(item []byte)             { n.add("output", string(item)) }
+func (n *recordedEvents) Metric(metric []byte)           { n.add("metric", string(metric)) }
+func (n *recordedEvents) Log(source string, text []byte) { n.add(source, string(text)) }
+
+// What the function wrote belongs to all items, and what an item's own steps wrote to that item.
+func TestLogsOfBatch(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	zero := start(t, p, "0")
+	tr := r.begin("0")
+	events := &recordedEvents{}
+	fs := startAll(t, p, "1", "2")
+	fs = append(fs, startWith(t, p, "3", func(c *Call) { c.Events = events }))
+	r.answerAll(tr)
+	zero.succeeded()
+	tr = r.begin("1", "2", "3")
+	flags := []uint8{ipc.FlagBatchItem, ipc.FlagBatchItem, ipc.FlagBatchItem | ipc.FlagEvents}
+	for i, it := range tr.items {
+		if it.flags != flags[i] {
+			t.Errorf("%s has flags %d, want %d", it.body, it.flags, flags[i])
+		}
+	}
+	frame := func(kind ipc.Kind, id uint64, body string) {
+		t.Helper()
+		if err := r.end.send(kind, id, 0, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	frame(ipc.KindStarted, tr.items[2].id, "")
+	frame(ipc.KindMetric, tr.items[2].id, `{"name":"m"}`)
+	r.write("ours\n")
+	frame(ipc.KindLogMark, tr.id, `{"stdout":5,"stderr":0}`)
+	r.done(tr)
+	frame(ipc.KindLog, tr.items[0].id, `{"source":"stdout","data":"mine\n"}`)
+	for _, it := range tr.items {
+		r.answer(ipc.KindSucceeded, it)
+	}
+	succeeded(fs...)
+	for i, want := range []string{"ours\nmine\n", "ours\n", ""} {
+		if got := string(fs[i].Result.Logs); got != want {
+			t.Errorf("%s logged %q, want %q", fs[i].Name, got, want)
+		}
+	}
+	if want := []string{"started", `metric {"name":"m"}`, "stdout ours\n"}; !slices.Equal(events.all, want) {
+		t.Errorf("got the events %q, want %q", events.all, want)
+	}
+	r.noneLeft()
+}
+
+// A call that cannot be batched gets its turn, though there is always a full batch that could go ahead of it.
+func TestTrainingAmongBatches(t *testing.T) {
+	p := NewPool(Options{Queue: 20})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := startAll(t, p, "1")
+	tr := r.begin("1")
+	training := startWith(t, p, "train", func(c *Call) { c.Train = true })
+	fs = append(fs, startAll(t, p, "2", "3", "4", "5", "6", "7")...)
+	inSlot(t, r, 1, 7)
+	if n := p.QueuePosition(training.Call); n != 1 {
+		t.Errorf("the training has position %d", n)
+	}
+	r.answerAll(tr)
+	q := r.read()
+	if q.kind != ipc.KindPredict || q.flags != ipc.FlagTrain || nameOf(q) != "train" || !r.end.claim(q.id) {
+		t.Fatalf("got kind %d, flags %d, %s", q.kind, q.flags, q.body)
+	}
+	inSlot(t, r, 0, 6)
+	r.end.succeed(q)
+	training.succeeded()
+	r.answerAll(r.begin("2", "3", "4"))
+	r.answerAll(r.begin("5", "6", "7"))
+	succeeded(fs...)
+	r.noneLeft()
+}
+
+func TestTrainingWithPreparation(t *testing.T) {
+	p := NewPool(Options{Queue: 20})
+	r := newBatchWorker(t, p, preparing())
+	fs := startAll(t, p, "1")
+	r.prepared(r.item("1"))
+	tr := r.begin("1")
+	training := startWith(t, p, "train", func(c *Call) { c.Train = true })
+	fs = append(fs, start(t, p, "2"))
+	r.done(tr)
+	q := r.read() // before the batch's answer
+	if q.kind != ipc.KindPredict || q.flags != ipc.FlagTrain || !r.end.claim(q.id) {
+		t.Fatalf("got kind %d, flags %d, %s", q.kind, q.flags, q.body)
+	}
+	r.answer(ipc.KindSucceeded, tr.items[0])
+	two := r.item("2")
+	r.prepared(two)
+	await.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].batch.prepared }) })
+	inSlot(t, r, 0, 0)
+	p.Cancel(training.Call)
+	if !r.end.canceled(q.id) {
+		t.Error("the training is not canceled")
+	}
+	r.end.answer(ipc.KindCanceled, q.id, time.Second, "{}")
+	r.answerAll(r.begin("2"))
+	succeeded(fs...)
+	if res := training.result(); res.Kind != ipc.KindCanceled {
+		t.Errorf("kind %d, error %v", res.Kind, res.Err)
+	}
+	r.noneLeft()
+}
+
+// A queued training that is canceled lets those behind it go.
+func TestCanceledTrainingMakesWay(t *testing.T) {
+	p := NewPool(Options{Queue: 20})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := startAll(t, p, "1")
+	tr := r.begin("1")
+	training := startWith(t, p, "train", func(c *Call) { c.Train = true })
+	fs = append(fs, startAll(t, p, "2", "3", "4")...)
+	p.Cancel(training.Call)
+	training.failed(ErrCanceled)
+	next := r.batch() // ahead
+	r.answerAll(tr)
+	if !r.end.claim(next.id) {
+		t.Fatal("it was taken back")
+	}
+	r.answerAll(next)
+	succeeded(fs...)
+	r.noneLeft()
+}
+
+// Frames that a dead worker did not send end a batch, and one of its items.
+func TestAnswersOfBatchOutliveWorker(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 9})
+	fs := startAll(t, p, "1", "2", "3")
+	r := newBatchWorker(t, p, batchesOfThree())
+	tr := r.begin("1", "2", "3")
+	parked(t, fs...)
+	unsent := frame(ipc.KindBatchDone, tr.id, []byte(`{"runs":1,"size":3,"failed":false}`))
+	r.end.leaveUnsent(append(unsent, frame(ipc.KindSucceeded, tr.items[0].id, tr.items[0].body)...))
+	if had := r.terminate("killed"); had != 2 {
+		t.Errorf("it had %d", had)
+	}
+	r = newBatchWorker(t, p, batchesOfThree())
+	r.answerAll(r.begin("2"))
+	r.answerAll(r.begin("3"))
+	succeeded(fs...)
+	r.noneLeft()
+}
+
+func TestWorkerLoadWithBatches(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := r.startTogether("1", "2")
+	tr := r.begin("1", "2")
+	if got := r.slots[0].Running(); got != "1,2" {
+		t.Errorf("it runs %q", got)
+	}
+	if v := p.WorkerLoad(r.slots); v.Answered != 1 || v.Busy != 2 || v.Since.IsZero() {
+		t.Errorf("load %+v", v)
+	}
+	p.Cancel(fs[0].Call)
+	if got := r.slots[0].Running(); got != "2" {
+		t.Errorf("it runs %q", got)
+	}
+	r.dropped(tr.items[0])
+	r.answerAll(tr)
+	fs[1].succeeded()
+	if v := p.WorkerLoad(r.slots); v.Busy != 0 || !v.Since.IsZero() {
+		t.Errorf("load %+v", v)
+	}
+	r.noneLeft()
+}

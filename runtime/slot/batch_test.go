@@ -1,0 +1,295 @@
+package slot
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+	"pinion/runtime/batch"
+	"pinion/runtime/predict"
+	"pinion/tests/await"
+)
+
+func TestSingleRequestLeavesAtOnce(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{})
+	r := newBatchWorker(t, p, batchesOfThree())
+	for _, name := range []string{"a", "b"} {
+		f := start(t, p, name)
+		r.answerAll(r.begin(name))
+		f.succeeded()
+		if f.Result.Elapsed != time.Millisecond {
+			t.Errorf("it took %s", f.Result.Elapsed)
+		}
+	}
+	r.noneLeft()
+}
+
+func TestArrivalsGatherWhileAWorkerIsBusy(t *testing.T) {
+	var sizes []int
+	b := batchesOfThree()
+	b.MaxSize = 8
+	p := NewPool(Options{OnBatch: func(size int, _ time.Duration) { sizes = append(sizes, size) }})
+	r := newBatchWorker(t, p, b)
+	first := start(t, p, "1")
+	tr := r.begin("1")
+	fs := startAll(t, p, "2", "3", "4")
+	parked(t, append(fs, first)...)
+	inSlot(t, r, 1, 3)
+	r.done(tr) // they leave before its answer
+	next := r.begin("2", "3", "4")
+	r.answer(ipc.KindSucceeded, tr.items[0])
+	r.answerAll(next)
+	succeeded(append(fs, first)...)
+	r.noneLeft()
+	if !slices.Equal(sizes, []int{1, 3}) {
+		t.Errorf("batches of %v", sizes)
+	}
+}
+
+func TestKeysNeverMix(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := []*testCall{startKeyed(t, p, "0", "x")}
+	tr := r.begin("0")
+	for _, name := range []string{"a1", "b1", "a2", "a3", "b2", "a4"} {
+		fs = append(fs, startKeyed(t, p, name, name[:1]))
+	}
+	for _, want := range [][]string{{"a1", "a2", "a3"}, {"b1", "b2"}, {"a4"}} {
+		r.answerAll(tr)
+		tr = r.begin(want...)
+	}
+	r.answerAll(tr)
+	succeeded(fs...)
+	r.noneLeft()
+}
+
+func TestFullBatchLiesAhead(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := startAll(t, p, "1", "2", "3", "4", "5", "6", "7", "8")
+	tr := r.begin("1")
+	next := r.batch() // it lies in the worker before the first has ended
+	if !slices.Equal(next.names(), []string{"2", "3", "4"}) {
+		t.Errorf("ahead lies %q", next.names())
+	}
+	inSlot(t, r, 2, 4)
+	r.answerAll(tr)
+	if !r.end.claim(next.id) {
+		t.Fatal("the batch was taken back")
+	}
+	last := r.batch()
+	r.answerAll(next)
+	if !r.end.claim(last.id) {
+		t.Fatal("the batch was taken back")
+	}
+	r.answerAll(last)
+	r.answerAll(r.begin("8"))
+	succeeded(fs...)
+	r.noneLeft()
+}
+
+// An idle worker gets the batch that waits behind another one in a busy worker, before later calls.
+func TestBatchAheadMovesToIdleWorker(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 9})
+	busy := newBatchWorker(t, p, batchesOfThree())
+	fs := startAll(t, p, "1", "2", "3", "4", "5")
+	parked(t, fs...)
+	tr := busy.begin("1")
+	inSlot(t, busy, 2, 1)
+	idle := newBatchWorker(t, p, batchesOfThree())
+	other := idle.begin("2", "3", "4")
+	busy.revoked("2", "3", "4")
+	busy.answerAll(tr)
+	busy.answerAll(busy.begin("5"))
+	idle.answerAll(other)
+	succeeded(fs...)
+	busy.noneLeft()
+	idle.noneLeft()
+	await.Eventually(t, "the answers to what was taken back are read", func() bool {
+		f := start(t, p, "again") // its goroutine reads them
+		r := idle
+		if locked(p, func() bool { return f.slot == busy.slots[0] }) {
+			r = busy
+		}
+		r.answerAll(r.begin("again"))
+		f.succeeded()
+		return locked(p, func() bool { return len(busy.slots[0].batches.items) == 0 })
+	})
+}
+
+func TestCancelInBatchAhead(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := startAll(t, p, "1", "2", "3", "4", "5")
+	parked(t, fs...)
+	tr := r.begin("1")
+	p.Cancel(fs[2].Call)
+	fs[2].failed(ErrCanceled)
+	inSlot(t, r, 2, 0) // the others and the next are full again
+	r.revoked("2", "3", "4")
+	r.answerAll(tr)
+	r.answerAll(r.begin("2", "4", "5"))
+	succeeded(fs[0], fs[1], fs[3], fs[4])
+	r.noneLeft()
+}
+
+// While the pool refuses calls, a batch that lies in a worker stays there.
+func TestCancelInBatchAheadWhileRefusing(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := startAll(t, p, "1", "2", "3", "4", "5")
+	parked(t, fs...)
+	tr := r.begin("1")
+	stopped := &predict.NotReadyError{}
+	p.Refuse(stopped)
+	fs[4].failed(stopped)
+	p.Cancel(fs[2].Call)
+	fs[2].failed(ErrCanceled)
+	r.answerAll(tr)
+	next := r.begin("2", "3", "4")
+	r.dropped(next.items[1])
+	r.done(next)
+	r.answer(ipc.KindSucceeded, next.items[0])
+	r.answer(ipc.KindCanceled, next.items[1])
+	r.answer(ipc.KindSucceeded, next.items[2])
+	succeeded(fs[0], fs[1], fs[3])
+	r.noneLeft()
+}
+
+// Two calls of a batch that lies ahead are late, one after the other; the third runs.
+func TestDeadlinesInBatchAhead(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	r := newBatchWorker(t, p, batchesOfThree())
+	first := start(t, p, "1")
+	tr := r.begin("1")
+	var late []*testCall
+	for i, name := range []string{"2", "3"} {
+		late = append(late, startWith(t, p, name, func(c *Call) {
+			c.Deadline = time.Now().Add(time.Duration(50+100*i) * time.Millisecond)
+		}))
+	}
+	last := start(t, p, "4")
+	inSlot(t, r, 2, 0)
+	late[0].failed(predict.ErrQueueTimeout)
+	late[1].failed(predict.ErrQueueTimeout)
+	r.revoked("2", "3", "4")
+	r.answerAll(tr)
+	r.answerAll(r.begin("4"))
+	succeeded(first, last)
+	r.noneLeft()
+}
+
+func TestBatchAheadOfRetiringWorker(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	old := newBatchWorker(t, p, batchesOfThree())
+	fs := startAll(t, p, "1", "2", "3", "4", "5")
+	parked(t, fs...)
+	tr := old.begin("1")
+	drained := p.Retire(old.slots)
+	old.revoked("2", "3", "4")
+	inSlot(t, old, 1, 4)
+	b := batchesOfThree()
+	b.MaxSize = 2 // the new version of the model
+	fresh := newBatchWorker(t, p, b)
+	next := fresh.begin("2", "3")
+	old.answerAll(tr)
+	<-drained
+	fresh.answerAll(next)
+	fresh.answerAll(fresh.begin("4", "5"))
+	succeeded(fs...)
+	fresh.noneLeft()
+	old.noneLeft()
+}
+
+// Calls of a retired worker are queued by their arrival, before later ones, though their serial numbers are higher.
+func TestReloadKeepsTheOrder(t *testing.T) {
+	p := NewPool(Options{Queue: 9})
+	old := newBatchWorker(t, p, batchesOfThree())
+	for _, name := range []string{"a", "b", "c", "d"} {
+		f := start(t, p, name)
+		old.answerAll(old.begin(name))
+		f.succeeded()
+	}
+	fs := startAll(t, p, "1", "2", "3", "4", "5")
+	parked(t, fs...)
+	begun := old.begin("1")
+	b := batchesOfThree()
+	b.MaxSize = 2
+	fresh := newBatchWorker(t, p, b) // the batch ahead is too large for it
+	tr := fresh.begin("5")
+	p.Retire(old.slots)
+	fs = append(fs, startAll(t, p, "6", "7")...)
+	fresh.answerAll(tr)
+	for _, names := range [][]string{{"2", "3"}, {"4", "6"}, {"7"}} {
+		fresh.answerAll(fresh.begin(names...))
+	}
+	old.answerAll(begun)
+	succeeded(fs...)
+	fresh.noneLeft()
+}
+
+func TestCapacityWithBatches(t *testing.T) {
+	p := NewPool(Options{Queue: 2})
+	r := newBatchWorker(t, p, batchesOfThree())
+	fs := startAll(t, p, "1", "2", "3", "4", "5", "6", "7", "8")
+	if l := p.Load(); l != (Load{Slots: 1, Capacity: 6, InFlight: 8, Queued: 4}) {
+		t.Errorf("the load is %+v", l)
+	}
+	if err, ok := p.Admit().(*predict.QueueFullError); !ok {
+		t.Errorf("a full pool says %v", err)
+	}
+	tr := r.begin("1")
+	for i, want := range []int{0, 1, 2, 3, 4, 5, 6, 7} {
+		if i < 4 && i > 0 {
+			want = 1 + i - 1
+		}
+		if got := p.QueuePosition(fs[i].Call); got != want {
+			t.Errorf("%s has position %d, want %d", fs[i].Name, got, want)
+		}
+	}
+	for len(fs) > 0 {
+		r.answerAll(tr)
+		succeeded(fs[:len(tr.items)]...)
+		if fs = fs[len(tr.items):]; len(fs) > 0 {
+			tr = r.batch()
+			if !r.end.claim(tr.id) {
+				t.Fatal("the batch was taken back")
+			}
+		}
+	}
+	r.noneLeft()
+}
+
+// A hold of the policy ends by the timer.
+func TestHoldEnds(t *testing.T) {
+	await.NoLeak(t)
+	holds := make(chan time.Duration, 1)
+	p := NewPool(Options{OnBatch: func(_ int, d time.Duration) { holds <- d }})
+	p.batches.origin = time.Now().Add(-time.Hour)
+	b := batchesOfThree()
+	b.MaxWait = batch.AtMost(2 * time.Second)
+	r := newBatchWorker(t, p, b)
+	locked(p, func() bool { // the queue has learned that more calls arrive soon and are worth a wait
+		for i := range 20 {
+			it, at := &batch.Item[*Call]{}, time.Duration(i)*200*time.Millisecond
+			p.batches.queue.Add(it, at)
+			p.batches.queue.Take(at, 1, 1, nil)
+			if p.batches.queue.Remove(it); p.batches.queue.Len() > 0 {
+				t.Error("an item is left in the queue")
+			}
+			p.batches.queue.Ended(at+time.Millisecond, 1, 10*time.Second)
+		}
+		return true
+	})
+	f := start(t, p, "a")
+	inSlot(t, r, 0, 1)
+	r.answerAll(r.begin("a"))
+	f.succeeded()
+	if d := <-holds; d <= 0 {
+		t.Errorf("it was held back for %s", d)
+	}
+	r.noneLeft()
+}

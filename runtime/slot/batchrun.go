@@ -1,0 +1,157 @@
+package slot
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"pinion/ipc"
+	"pinion/runtime/batch"
+)
+
+// batchRun is a batch that a slot has: calls that the model gets in one run of its function. It has one claim word, so it
+// begins as a whole or not at all. Its items lie in the worker before it. Each item has an id, and each id gets exactly one
+// answer, even if its call waits no more.
+type batchRun struct {
+	id          uint64
+	calls       []*Call // those that had not ended when it was dispatched
+	live        int     // of those, how many have not ended
+	sentAt      time.Time
+	holdTime    time.Duration // for how long the first item was held back for others though the slot was idle
+	began       time.Time     // known once it is done
+	done        bool          // the function has ended; answers may still come
+	interrupted bool          // its duration says nothing
+}
+
+// waiting lists the calls that wait for the batch's end.
+func (r *batchRun) waiting() []*Call {
+	calls := make([]*Call, 0, r.live)
+	for _, c := range r.calls {
+		if c.batch.run == r {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// maxNames is how many predictions a line of the log names at most.
+const maxNames = 8
+
+// names are the ids of predictions, for the log.
+func names(calls []*Call) string {
+	var ids []string
+	for i, c := range calls {
+		if i == maxNames {
+			ids = append(ids, "…")
+			break
+		}
+		ids = append(ids, c.Name)
+	}
+	return strings.Join(ids, ",")
+}
+
+// slotBatches is the batches of a slot and their items. Guarded by pool.mu.
+type slotBatches struct {
+	items      map[uint64]*Call      // by id; nil: its answer is due, and its call has ended
+	onAnswered map[uint64]func()     // of ended calls: to be called with their answers
+	runs       []*batchRun           // those that are not done, in their order
+	prepared   *batch.Batcher[*Call] // the items that the worker has prepared; nil: it prepares none
+}
+
+// run is the batch of that id which is not done, or nil.
+func (b *slotBatches) run(id uint64) *batchRun {
+	for _, r := range b.runs {
+		if r.id == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// removeItem takes a call out of the items; its answer may still come.
+func (b *slotBatches) removeItem(c *Call) {
+	b.items[c.id] = nil
+	if b.prepared != nil {
+		b.prepared.Remove(&c.batch.item)
+	}
+	if c.batch.run != nil {
+		c.batch.run.live--
+		c.batch.run = nil
+	}
+}
+
+// answered takes in that the worker has answered for an item. It tells whether that answer was due.
+func (b *slotBatches) answered(id uint64) (due bool) {
+	_, due = b.items[id]
+	delete(b.items, id)
+	if f := b.onAnswered[id]; f != nil {
+		delete(b.onAnswered, id)
+		f()
+	}
+	return due
+}
+
+// settleAll: the worker is dead, and answers no more.
+func (b *slotBatches) settleAll() {
+	for _, f := range b.onAnswered {
+		f()
+	}
+	clear(b.onAnswered)
+}
+
+// sendItem sends the worker a call that it keeps until its batch is dispatched.
+func (s *Slot) sendItem(c *Call, d deliveries) deliveries {
+	s.bind(c, s.window.newID())
+	c.batch.prepared = false
+	s.batches.items[c.id] = c
+	return append(d, delivery{conn: s.ch.conn, id: c.id, call: c, forBatch: true})
+}
+
+// sendDrop tells the worker that a call's answer is wanted no more.
+func (s *Slot) sendDrop(id uint64, d deliveries) deliveries {
+	return append(d, delivery{conn: s.ch.conn, id: id, kind: ipc.KindDrop, body: ipc.IDs(id)})
+}
+
+// dispatch sends calls off as one batch: calls of the queue, or items that this slot has prepared.
+func (s *Slot) dispatch(items []*batch.Item[*Call], d deliveries) deliveries {
+	p := s.pool
+	r := &batchRun{calls: make([]*Call, 0, len(items)), live: len(items), sentAt: time.Now()}
+	ids := make([]uint64, 0, len(items))
+	for _, it := range items {
+		c := it.Value
+		if len(s.batches.runs) == 0 {
+			r.holdTime = max(r.holdTime, r.sentAt.Sub(later(s.freed, later(c.since, p.batches.origin.Add(it.Arrived())))))
+		}
+		if c.state == queued {
+			p.dequeue(c)
+		}
+		if c.slot == nil {
+			d = s.sendItem(c, d)
+		}
+		c.batch.run = r
+		r.calls = append(r.calls, c)
+		ids = append(ids, c.id)
+	}
+	clear(items) // they may be the dispatcher's scratch
+	r.id = s.window.newClaim()
+	s.batches.runs = append(s.batches.runs, r)
+	s.ch.words.Queue(r.id)
+	p.watchRuntime()
+	return append(d, delivery{conn: s.ch.conn, id: r.id, kind: ipc.KindBatch, body: ipc.IDs(ids...)})
+}
+
+// removeRun takes a batch off the slot.
+func (s *Slot) removeRun(r *batchRun) {
+	s.batches.runs = slices.DeleteFunc(s.batches.runs, func(x *batchRun) bool { return x == r })
+	s.window.freeClaim(r.id)
+}
+
+// takeBackRun takes a revoked batch and its calls off the slot.
+func (s *Slot) takeBackRun(r *batchRun) []*Call {
+	calls := r.waiting()
+	s.removeRun(r)
+	for _, c := range calls {
+		s.takeBack(c)
+	}
+	return calls
+}

@@ -1,0 +1,109 @@
+package slot
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/tests/await"
+)
+
+// timerTest is a timer and its time, which begins with it.
+type timerTest struct {
+	*batchTimer
+	mu     sync.Mutex // the pool's
+	origin time.Time
+	fired  chan time.Duration
+}
+
+func newTimerTest(t *testing.T) *timerTest {
+	b := &timerTest{origin: time.Now(), fired: make(chan time.Duration, 100)}
+	var err error
+	if b.batchTimer, err = newBatchTimer(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.firesAt = 0
+		b.fired <- b.now()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.stop)
+	return b
+}
+
+func (b *timerTest) now() time.Duration { return time.Since(b.origin) }
+
+// at sets the timer to fire after so much time, 0: not at all. It returns when that is, and when the timer fires.
+func (b *timerTest) at(after time.Duration) (at, firesAt time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	if after > 0 {
+		at = now + after
+	}
+	b.set(at, now)
+	return at, b.firesAt
+}
+
+// wait returns when it fired.
+func (b *timerTest) wait(t *testing.T) time.Duration {
+	t.Helper()
+	select {
+	case at := <-b.fired:
+		return at
+	case <-time.After(await.Timeout):
+		t.Fatal("it never fires")
+		return 0
+	}
+}
+
+// fires sets the timer, checks that it is set anew, and waits for it.
+func (b *timerTest) fires(t *testing.T, after time.Duration) {
+	t.Helper()
+	want, set := b.at(after)
+	if set != want {
+		t.Errorf("set for %s, want %s", set, want)
+	}
+	if at := b.wait(t); at < want {
+		t.Errorf("it fired at %s, want %s", at, want)
+	}
+}
+
+// TestTimerFires in time, and not before.
+func TestTimerFires(t *testing.T) {
+	await.NoLeak(t)
+	b := newTimerTest(t)
+	for range 20 {
+		b.fires(t, 300*time.Microsecond)
+	}
+}
+
+// TestTimerIsLeftAlone if it fires soon enough, and set anew if it does not or has fired.
+func TestTimerIsLeftAlone(t *testing.T) {
+	await.NoLeak(t)
+	b := newTimerTest(t)
+	first, _ := b.at(time.Hour)
+	if later, set := b.at(2 * time.Hour); set != first {
+		t.Errorf("it fires at %s, and is wanted at %s: set for %s", first, later, set)
+	}
+	if sooner, set := b.at(time.Minute); set != sooner {
+		t.Errorf("it is wanted at %s: set for %s", sooner, set)
+	}
+	b.fires(t, time.Microsecond)
+	b.fires(t, time.Millisecond)
+}
+
+// TestTimerIsUnset: 0 unsets it.
+func TestTimerIsUnset(t *testing.T) {
+	await.NoLeak(t)
+	b := newTimerTest(t)
+	b.at(time.Hour)
+	_, set := b.at(0)
+	var left unix.ItimerSpec
+	if err := unix.TimerfdGettime(b.fd, &left); err != nil || set != 0 || left.Value.Nano() != 0 {
+		t.Errorf("unset, and set for %s; the timer has %d ns to go, %v", set, left.Value.Nano(), err)
+	}
+	b.fires(t, time.Millisecond)
+}

@@ -1,0 +1,194 @@
+package slot
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+	"pinion/tests/await"
+)
+
+// TestPollsOnlyForSingleShortCalls: the leader polls while short calls come one by one, and otherwise not.
+func TestPollsOnlyForSingleShortCalls(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 10, BusyPoll: BusyPoll{Front: true}})
+	w := newWorker(t, p, 1)
+	l := w.ends[0]
+	serial := 0
+	begin := func() (*testCall, request) {
+		serial++
+		f := start(t, p, fmt.Sprint(serial))
+		return f, l.begin()
+	}
+	carryOut := func(n int, took time.Duration) {
+		for range n {
+			f, r := begin()
+			l.answer(ipc.KindSucceeded, r.id, took, string(r.body))
+			f.succeeded()
+		}
+	}
+	// budget is the leader's for the next call, with so many others in flight.
+	budget := func(with int) time.Duration {
+		var fs []*testCall
+		var rs []request
+		for range 1 + with {
+			f, r := begin()
+			fs, rs = append(fs, f), append(rs, r)
+		}
+		defer func() {
+			for i, r := range rs {
+				l.answer(ipc.KindSucceeded, r.id, time.Microsecond, string(r.body))
+				fs[i].succeeded()
+			}
+		}()
+		return locked(p, func() time.Duration {
+			w.slots[0].pollPause = 0 // earlier calls may have set it
+			return w.slots[0].pollBudget()
+		})
+	}
+
+	if got := budget(0); got != 0 {
+		t.Errorf("the first call of all: %s", got)
+	}
+	carryOut(pollAfter, time.Microsecond)
+	if got := budget(0); got != pollFor {
+		t.Errorf("after %d single calls: %s, want %s", pollAfter, got, pollFor)
+	}
+	if got := budget(1); got != 0 {
+		t.Errorf("beside another: %s", got)
+	}
+	carryOut(pollAfter-2, time.Microsecond)
+	if got := budget(0); got != 0 {
+		t.Errorf("soon after there was another: %s", got)
+	}
+	carryOut(1, time.Microsecond)
+	if got := budget(0); got != pollFor {
+		t.Errorf("after %d single calls again: %s, want %s", pollAfter, got, pollFor)
+	}
+	carryOut(100, 2*pollBelow)
+	if got := budget(0); got != 0 {
+		t.Errorf("the model takes %s: %s", 2*pollBelow, got)
+	}
+	carryOut(100, time.Microsecond)
+	p.o.BusyPoll.Front = false
+	if got := budget(0); got != 0 {
+		t.Errorf("no core for it: %s", got)
+	}
+	empty(t, p)
+}
+
+// TestPollPause: an answer that outlasts the budget pauses polling.
+func TestPollPause(t *testing.T) {
+	s := &Slot{pool: &Pool{o: Options{BusyPoll: BusyPoll{Front: true}}, singles: pollAfter}, window: window{mean: time.Microsecond}}
+	s.polled(s.pollBudget(), false)
+	if got := s.pollBudget(); got != pollFor {
+		t.Fatalf("the answer came in time: %s, want %s", got, pollFor)
+	}
+	s.polled(pollFor, true)
+	for i := range pollPauseCalls {
+		got := s.pollBudget()
+		if got != 0 {
+			t.Errorf("call %d after one that took longer: %s", i+1, got)
+		}
+		s.polled(got, true)
+	}
+	if got := s.pollBudget(); got != pollFor {
+		t.Errorf("after that: %s, want %s", got, pollFor)
+	}
+}
+
+// TestPollingLeaderReadsAnswers that come while it polls, and those that come later.
+func TestPollingLeaderReadsAnswers(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{BusyPoll: BusyPoll{Front: true}})
+	w := newWorker(t, p, 1)
+	l := w.ends[0]
+	for i := range 10 * pollAfter {
+		f := start(t, p, fmt.Sprint(i))
+		r := l.begin()
+		if i%8 == 7 { // the budget is over
+			leading(t, f)
+			await.Eventually(t, "the leader waits", func() bool { return strings.Contains(await.Stacks(), "IO wait") })
+		}
+		l.answer(ipc.KindSucceeded, r.id, time.Microsecond, string(r.body))
+		f.succeeded()
+	}
+	empty(t, p)
+}
+
+// TestCPUPressure: from one sample to the next.
+func TestCPUPressure(t *testing.T) {
+	at := time.Now()
+	last := cpuPressure{sampled: at, waited: time.Minute, sampling: true, high: true}
+	for _, c := range []struct {
+		name           string
+		passed, waited time.Duration
+		known, high    bool
+	}{
+		{"as much as there may be", time.Second, 750 * time.Millisecond, true, false},
+		{"more", time.Second, 751 * time.Millisecond, true, true},
+		{"of several CPUs", time.Second, 5 * time.Second, true, true},
+		{"none", time.Second, 0, true, false},
+		{"after a pause", 2 * time.Second, 2 * time.Second, true, false},
+		{"unknown", time.Second, time.Second, false, false},
+	} {
+		now := at.Add(c.passed)
+		got := last.next(now, last.waited+c.waited, c.known)
+		if want := (cpuPressure{sampled: now, waited: last.waited + c.waited, high: c.high}); got != want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, want)
+		}
+	}
+	if got := (cpuPressure{}).next(at, time.Hour, true); got.high {
+		t.Error("the first sample is high")
+	}
+}
+
+// TestNoPollingUnderCPUPressure: neither a worker nor the front polls under CPU pressure; both do again when it ends.
+func TestNoPollingUnderCPUPressure(t *testing.T) {
+	await.NoLeak(t)
+	var waited, each atomic.Int64 // each sample finds so much more
+	pressure := func() (time.Duration, bool) { return time.Duration(waited.Add(each.Load())), true }
+	p := NewPool(Options{BusyPoll: BusyPoll{Front: true, Workers: true, Pressure: pressure}})
+	w := newWorker(t, p, 1)
+	l := w.ends[0]
+	serial := 0
+	carryOut := func() {
+		serial++
+		f := start(t, p, fmt.Sprint(serial))
+		r := l.begin()
+		l.answer(ipc.KindSucceeded, r.id, time.Microsecond, string(r.body))
+		f.succeeded()
+	}
+	// expect has samples taken, as if a second had passed since the last, until both sides behave as they should.
+	expect := func(when string, worker, front time.Duration) {
+		t.Helper()
+		await.Eventually(t, fmt.Sprintf("%s: the worker may poll for %s, and the front polls for %s", when, worker, front), func() bool {
+			locked(p, func() bool { p.cpuPressure.sampled = time.Now().Add(-pressureEvery); return true })
+			carryOut()
+			carryOut()
+			got := locked(p, func() time.Duration {
+				w.slots[0].pollPause = 0 // earlier calls may have set it
+				return w.slots[0].pollBudget()
+			})
+			return got == front && w.busyPoll() == worker
+		})
+	}
+
+	if got := w.busyPoll(); got != 0 {
+		t.Errorf("before the first call the worker may poll for %s", got)
+	}
+	for range 2 * pollAfter {
+		carryOut()
+	}
+	expect("at first", workerPollFor, pollFor)
+	each.Store(int64(time.Hour))
+	expect("under pressure", 0, 0)
+	each.Store(0)
+	expect("when that is over", workerPollFor, pollFor)
+	locked(p, func() bool { p.o.BusyPoll.Workers = false; return true })
+	expect("without a core for the worker", 0, pollFor)
+	empty(t, p)
+}

@@ -1,0 +1,55 @@
+package slot
+
+import "time"
+
+// signalEvery is the time between two signals to a call that does not end. A signal interrupts what C code waits for; the code
+// may then wait for the next thing.
+const signalEvery = 100 * time.Millisecond
+
+// lastSignal is how long before its worker is killed the model of a canceled call gets the exception for the second time.
+// Until then the model has had it once, and may be cleaning up.
+func (p *Pool) lastSignal() time.Duration { return min(p.o.CancelGrace/4, 2*time.Second) }
+
+// cancelLocked cancels a call that is queued or assigned.
+func (p *Pool) cancelLocked(c *Call) deliveries {
+	if c.state == queued {
+		p.end(c, Result{Err: ErrCanceled})
+		return p.batches.dispatch(nil) // other calls may have waited for it
+	}
+	s := c.slot
+	if s.ch.closed {
+		return nil // Detach finds the mark
+	}
+	if s.batches.items[c.id] == c {
+		return p.cancelItem(c)
+	}
+	if s.ch.words.Revoke(c.id) {
+		p.end(c, Result{Err: ErrCanceled})
+		return s.refill(nil)
+	}
+	p.signalCancel(c, time.Now().Add(p.o.CancelGrace))
+	return nil
+}
+
+// signalCancel signals a running call, again and again, until it ends or the grace is over.
+func (p *Pool) signalCancel(c *Call, until time.Time) {
+	s, id, target := c.slot, c.id, c.id
+	if r := c.batch.run; r != nil {
+		r.interrupted = true
+		target = r.id // the id by which the worker knows what it runs
+	}
+	s.ch.words.SetCancel(target, time.Until(until) <= p.lastSignal())
+	s.worker.process.Interrupt()
+	c.graceTimer = time.AfterFunc(min(signalEvery, p.lastSignal()), func() {
+		p.locked(func() deliveries {
+			switch {
+			case c.state != assigned || c.slot != s || c.id != id || s.ch.closed:
+			case time.Now().Before(until):
+				p.signalCancel(c, until)
+			default:
+				s.worker.process.Kill(FaultCancelTimeout, "a canceled prediction did not end within "+p.o.CancelGrace.String())
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,95 @@
+package slot
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"pinion/ipc"
+)
+
+// channel is the front's end of one slot's socket: who reads it, and what is written to it.
+type channel struct {
+	conn *ipc.Conn
+
+	// Guarded by pool.mu.
+	words     ipc.Slot      // claim, running and cancel words
+	leader    *Call         // whose goroutine reads the socket
+	followers list          // whose goroutines wait for their answers
+	closed    bool          // nothing more is read: its worker is lost
+	unflushed int           // delayed requests: see mayDelay
+	draining  bool          // Detach waits for drained
+	drained   chan struct{} // closed when nothing more is to be read: with closed, or when draining and no call is outstanding
+
+	// Of the leader.
+	onFrame func(*ipc.Frame)
+	out     deliveries // to send after the frames that were read together
+	woken   []*Call    // to wake then
+	fault   error      // what the worker sent against the protocol
+}
+
+// protocolError notes what the worker should never have sent. The leader closes the channel for it.
+func (ch *channel) protocolError(format string, args ...any) {
+	if ch.fault == nil {
+		ch.fault = fmt.Errorf("%w: "+format, append([]any{ipc.ErrProtocol}, args...)...)
+	}
+}
+
+// afterFrames sends and wakes what the frames read together have caused. The leader calls it without the lock.
+func (ch *channel) afterFrames() {
+	ch.out.deliver()
+	clear(ch.out) // their inputs may be large, and the next delivery far away
+	ch.out = ch.out[:0]
+	for i, c := range ch.woken {
+		c.wake()
+		ch.woken[i] = nil
+	}
+	ch.woken = ch.woken[:0]
+}
+
+// closeWith marks the slot's channel as closed. Its calls stay until Detach knows why the worker exited.
+func (s *Slot) closeWith(err error) {
+	if s.ch.closed {
+		return
+	}
+	s.ch.closed = true
+	s.ch.signalDrained()
+	if errors.Is(err, ipc.ErrClosed) {
+		s.worker.process.Closed()
+	} else {
+		s.worker.process.Kill(FaultProtocol, err.Error()) // it lives, and its frames are unusable
+	}
+}
+
+// signalDrained lets drain return.
+func (ch *channel) signalDrained() {
+	select {
+	case <-ch.drained:
+	default:
+		close(ch.drained)
+	}
+}
+
+// A small request to a fast and busy worker is not written by itself. It waits for the leader's next flush, which comes with
+// the next answers. So answers must be due: of requests that are on their way and are not delayed themselves. Who takes such
+// requests back flushes the delayed ones.
+const (
+	delayAbove = 4                     // requests on their way
+	delayBelow = 50 * time.Microsecond // average time of a prediction
+	delaySize  = 4 << 10               // bytes: they are copied under the lock
+)
+
+// mayDelay tells whether d, just assigned, can wait for the leader's next flush.
+func (s *Slot) mayDelay(d delivery) bool {
+	return s.ch.leader != nil && s.outstanding-1-s.ch.unflushed >= delayAbove && s.window.mean > 0 && s.window.mean < delayBelow &&
+		d.size() <= delaySize
+}
+
+// flushDelayed has the delayed requests sent with d.
+func (ch *channel) flushDelayed(d deliveries) deliveries {
+	if ch.unflushed == 0 {
+		return d
+	}
+	ch.unflushed = 0
+	return append(d, delivery{conn: ch.conn})
+}

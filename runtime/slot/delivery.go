@@ -1,0 +1,53 @@
+package slot
+
+import "pinion/ipc"
+
+// delivery is a frame to send, with or without the lock. Without an id, only what was queued before it is sent.
+type delivery struct {
+	conn     *ipc.Conn
+	id       uint64
+	call     *Call    // whose request it is
+	forBatch bool     // the worker keeps the request until its batch is dispatched
+	kind     ipc.Kind // not 0: it is no request but this, with that body
+	body     []byte
+}
+
+// size is how many bytes of the client's are in the request.
+func (d delivery) size() int { return len(d.call.Input) + len(d.call.Context) }
+
+// queue puts the frame among those to be sent. It ignores errors: they mean that the worker has exited, and Detach deals with
+// all calls of its slots.
+func (d delivery) queue() {
+	c := d.call
+	if d.kind != 0 {
+		_ = d.conn.Queue(d.kind, d.id, d.body)
+		return
+	}
+	var flags uint8
+	if d.forBatch {
+		flags |= ipc.FlagBatchItem
+	}
+	if c.Events != nil {
+		flags |= ipc.FlagEvents
+	}
+	if c.Train {
+		flags |= ipc.FlagTrain
+	}
+	_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Input, c.Context, c.Files)
+}
+
+func (d delivery) flush() { _ = d.conn.Flush() }
+
+// deliveries are sent together: one write for each run of deliveries to a connection.
+type deliveries []delivery
+
+func (ds deliveries) deliver() {
+	for i, d := range ds {
+		if d.id != 0 {
+			d.queue()
+		}
+		if i+1 == len(ds) || ds[i+1].conn != d.conn {
+			d.flush()
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package slot
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/ipc"
+	"pinion/tests/await"
+)
+
+func TestDetach(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 1)
+	setWindow(p, w.slots[0], 4)
+	var flights []*testCall
+	for i := range 7 { // four in the socket, three in the queue
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+	}
+	parked(t, flights...)
+	l := w.ends[0]
+	l.begin()
+	w.write("what it wrote before it died\n")
+	if had := w.terminate("worker killed by SIGSEGV"); had != 1 {
+		t.Errorf("the model had %d calls, want 1", had)
+	}
+	flights[0].failed(ErrWorkerExit)
+	r := flights[0].result()
+	if r.Err.Error() != "worker killed by SIGSEGV" || string(r.Logs) != "what it wrote before it died\n" || r.Elapsed <= 0 {
+		t.Errorf("got %v, logs %q, took %s", r.Err, r.Logs, r.Elapsed)
+	}
+	if got := p.Load(); got != (Load{InFlight: 6, Queued: 6}) {
+		t.Errorf("the load is %+v", got)
+	}
+	second := newWorker(t, p, 1).ends[0]
+	for i, f := range flights[1:] {
+		r := second.begin()
+		if want := fmt.Sprint(i + 1); !isFor(r, want) {
+			t.Errorf("got %s, want %s", r.body, want)
+		}
+		second.succeed(r)
+		f.succeeded()
+		if len(f.Result.Logs) > 0 {
+			t.Errorf("%s has the logs of the dead worker: %q", f.Name, f.Result.Logs)
+		}
+	}
+	empty(t, p)
+}
+
+// TestDetachRequeues: calls that a dead worker had not begun go to other workers, in the order of their arrival, over all of
+// its slots.
+func TestDetachRequeues(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 3)
+	var flights []*testCall
+	for i := range 9 { // two in each slot, three in the queue
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+	}
+	parked(t, flights...)
+	lives := newWorker(t, p, 1).ends[0] // it takes one of the queue, or steals
+	if had := w.terminate("died"); had != 0 {
+		t.Errorf("the model had %d calls, want none", had)
+	}
+	seen := make(map[string]bool)
+	last := ""
+	for n := range flights {
+		r := lives.begin()
+		if n > 2 && string(r.body) < last { // the first two were in its window before
+			t.Errorf("%s came after %s", r.body, last)
+		}
+		if last = string(r.body); seen[last] {
+			t.Errorf("%s came twice", last)
+		}
+		seen[last] = true
+		lives.succeed(r)
+	}
+	for _, f := range flights {
+		f.succeeded()
+	}
+	empty(t, p)
+}
+
+// TestUnreadAnswersOfDeadWorker: answers that lie in the socket when the worker dies are delivered, with their logs.
+func TestUnreadAnswersOfDeadWorker(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 1)
+	l := w.ends[0]
+	done, running := newTestCall(t, p, "done"), newTestCall(t, p, "running")
+	p.Submit(done.Call)
+	p.Submit(running.Call) // no goroutine reads the socket yet
+	r := l.begin()
+	at := w.write("of done\n")
+	if err := l.send(ipc.KindLogMark, r.id, 0, fmt.Appendf(nil, `{"stdout":%d,"stderr":0}`, at)); err != nil {
+		t.Fatal(err)
+	}
+	l.succeed(r)
+	l.begin()
+	w.write("of running\n")
+	w.die()
+	detached := make(chan int)
+	go func() { detached <- w.terminate("died") }()
+	done.wait()
+	running.wait()
+	done.succeeded()
+	running.failed(ErrWorkerExit)
+	if got := string(done.Result.Logs); got != "of done\n" {
+		t.Errorf("the logs of the one that was done: %q", got)
+	}
+	if got := string(running.Result.Logs); got != "of running\n" {
+		t.Errorf("the logs of the one that ran: %q", got)
+	}
+	if had := <-detached; had != 1 {
+		t.Errorf("the model had %d calls, want 1", had)
+	}
+	if !w.slots[0].Served() {
+		t.Error("its success does not count")
+	}
+	empty(t, p)
+}
+
+// TestGrandchildKeepsTheSocket: the worker has exited, and its socket stays open.
+func TestGrandchildKeepsTheSocket(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 3)
+	var flights []*testCall
+	var leaked []int
+	for i, l := range w.ends {
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+		fd, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaked = append(leaked, fd)
+	}
+	for _, l := range w.ends {
+		l.begin()
+		unix.Close(l.fd)
+		l.once.Do(func() {})
+	}
+	if had := w.terminate("died"); had != 3 {
+		t.Errorf("the model had %d calls, want 3", had)
+	}
+	for _, f := range flights {
+		f.failed(ErrWorkerExit)
+	}
+	for _, fd := range leaked {
+		unix.Close(fd)
+	}
+	empty(t, p)
+}
+
+// TestIdleWorkerDies: no goroutine reads at an idle slot, so the next call finds the worker dead.
+func TestIdleWorkerDies(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 1)
+	start(t, p, "first").serveOne(w.ends[0])
+	w.die()
+	f := start(t, p, "second") // before the front knows
+	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
+	if had := w.terminate("died idle"); had != 0 {
+		t.Errorf("the model had %d calls, want none", had)
+	}
+	l := newWorker(t, p, 1).ends[0]
+	l.succeed(l.begin())
+	f.succeeded()
+	empty(t, p)
+}
+
+func (f *testCall) serveOne(l *slotEnd) {
+	f.t.Helper()
+	l.succeed(l.begin())
+	f.succeeded()
+}
+
+// TestDeadSlotsAreForgotten: no slot of a dead worker stays in the pool.
+func TestDeadSlotsAreForgotten(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 20})
+	old := newWorker(t, p, 1)
+	for i := range 20 {
+		next := newWorker(t, p, 1)
+		old.terminate("died")
+		start(t, p, fmt.Sprint(i)).serveOne(next.ends[0])
+		old = next
+	}
+	if n := locked(p, func() int { return len(p.slots) + len(p.idle) }); n != 2 {
+		t.Errorf("the pool holds on to %d slots, want the live one twice", n)
+	}
+}
+
+func TestRunningAndServed(t *testing.T) {
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 1)
+	l, s := w.ends[0], w.slots[0]
+	if s.Running() != "" || s.Served() {
+		t.Errorf("a new slot runs %q and has served: %v", s.Running(), s.Served())
+	}
+	f := start(t, p, "first")
+	r := l.begin()
+	if got := s.Running(); got != "first" {
+		t.Errorf("it runs %q, want first", got)
+	}
+	l.answer(ipc.KindFailed, r.id, time.Millisecond, `{"metrics":{},"error":"x"}`)
+	f.result()
+	if s.Running() != "" || s.Served() {
+		t.Errorf("after a failure it runs %q and has served: %v", s.Running(), s.Served())
+	}
+	start(t, p, "second").serveOne(l)
+	if !s.Served() {
+		t.Error("after a success it has not served")
+	}
+	w.terminate("died")
+	if s.Running() != "" {
+		t.Errorf("a closed slot runs %q", s.Running())
+	}
+}
+
+// TestDetachWaitsForAnswersOnly: once all answers are read, Detach waits no more.
+func TestDetachWaitsForAnswersOnly(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 1)
+	l, s := w.ends[0], w.slots[0]
+	f := newTestCall(t, p, "first")
+	p.Submit(f.Call)
+	l.succeed(l.begin())
+	keep, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 3) // so that the channel stays open
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(keep)
+	l.once.Do(func() { unix.Close(l.fd) })
+	detached := make(chan int)
+	go func() { detached <- w.terminate("died") }()
+	await.Eventually(t, "Detach waits", func() bool { return locked(p, func() bool { return s.ch.draining }) })
+	f.wait()
+	f.succeeded()
+	if had := <-detached; had != 0 {
+		t.Errorf("the model had %d calls, want none", had)
+	}
+	select {
+	case <-s.ch.drained:
+	default:
+		t.Error("Detach waited for its time to be over")
+	}
+}

@@ -1,0 +1,149 @@
+package slot
+
+import (
+	"time"
+
+	"pinion/ipc"
+)
+
+// handleFrame handles one frame from the worker. It and the handlers run in the leader, without the lock.
+func (s *Slot) handleFrame(f *ipc.Frame) {
+	switch {
+	case f.Kind.Ends():
+		s.handleAnswer(f)
+	case f.Kind == ipc.KindLogMark:
+		s.handleLogMark(f)
+	case f.Kind == ipc.KindLog:
+		s.handleLog(f)
+	case f.Kind == ipc.KindLogPipe:
+		s.worker.process.LogPipe(f.Descriptor(), f.Nanos != 0)
+	case f.Kind == ipc.KindLogPipesEnd:
+		s.worker.process.LogPipesEnd()
+	case f.Kind == ipc.KindBatchDone:
+		s.handleBatchDone(f)
+	case f.Kind == ipc.KindPrepared:
+		s.pool.mu.Lock()
+		s.itemPrepared(f.ID)
+		s.pool.mu.Unlock()
+	case f.Kind == ipc.KindStarted, f.Kind == ipc.KindOutput, f.Kind == ipc.KindMetric:
+		s.handleEvent(f)
+	default:
+		s.ch.protocolError("a frame of kind %s on a slot's channel", f.Kind)
+	}
+}
+
+// handleAnswer ends the frame's call and refills the slot.
+func (s *Slot) handleAnswer(f *ipc.Frame) {
+	p := s.pool
+	r := Result{Kind: f.Kind, Elapsed: time.Duration(f.Nanos)}
+	r.Body, r.Release = f.Own()
+	s.worker.checkFatal(s, f, r.Body)
+	p.mu.Lock()
+	c := s.call(f.ID)
+	batched := c != nil && s.batches.items[f.ID] == c
+	if c == nil || batched && c.batch.run != nil && !c.batch.run.done {
+		due := c == nil && s.batches.answered(f.ID)
+		p.mu.Unlock()
+		if r.Release != nil {
+			r.Release()
+		}
+		switch {
+		case c != nil: // its batch would have no call left to be read for
+			s.ch.protocolError("an answer to %#x before the end of its batch", f.ID)
+		case !due:
+			s.ch.protocolError("an answer to %#x, which is not outstanding", f.ID) // ids are never shared
+		}
+		return
+	}
+	if batched {
+		r.Waited = c.waitedInBatch(r.Elapsed)
+	} else {
+		r.Waited = later(c.since, s.freed).Sub(c.since)
+	}
+	p.finish(c, r)
+	if c.waiter.parked { // else it is this goroutine's own, or not yet waited for
+		s.ch.woken = append(s.ch.woken, c)
+	}
+	now := time.Now()
+	s.served = s.served || f.Kind == ipc.KindSucceeded
+	s.worker.countAnswer()
+	p.admission.throughput.callEnded(now)
+	if batched {
+		if s.batches.prepared != nil { // there is room for another item
+			s.ch.out = p.batches.dispatch(s.ch.out)
+		}
+		s.batches.answered(f.ID)
+	} else {
+		s.freed = now
+		s.window.learn(r.Elapsed)
+		s.ch.out = s.refill(s.ch.out)
+	}
+	p.mu.Unlock()
+}
+
+// handleLogMark gives the frame's call what the log pipes hold up to the mark.
+func (s *Slot) handleLogMark(f *ipc.Frame) {
+	at, err := ipc.ParseLogMark(f.Body)
+	if err != nil {
+		s.ch.protocolError("a log mark that cannot be read: %w", err)
+		return
+	}
+	s.addLogs(f.ID, s.worker.process.TakeLogs(s.nameOf(f.ID), at)...)
+}
+
+// handleLog gives the frame's call a piece of text that the worker has attributed to it.
+func (s *Slot) handleLog(f *ipc.Frame) {
+	text, err := ipc.ParseLog(f.Body)
+	if err != nil {
+		s.ch.protocolError("a log frame that cannot be read: %w", err)
+		return
+	}
+	s.addLogs(f.ID, Text{text.Source, []byte(text.Data)})
+	s.worker.process.Logged(text.Source, s.nameOf(f.ID), []byte(text.Data), text.Traceback)
+}
+
+// handleBatchDone ends the frame's batch; the answers of its items may still come.
+func (s *Slot) handleBatchDone(f *ipc.Frame) {
+	end, err := ipc.ParseBatchDone(f.Body)
+	if err != nil {
+		s.ch.protocolError("the end of a batch that cannot be read: %w", err)
+		return
+	}
+	s.pool.mu.Lock()
+	s.batchDone(f.ID, time.Duration(f.Nanos), end)
+	s.pool.mu.Unlock()
+}
+
+// handleEvent passes an event on to the frame's call.
+func (s *Slot) handleEvent(f *ipc.Frame) {
+	s.pool.mu.Lock()
+	c := s.call(f.ID)
+	s.pool.mu.Unlock()
+	switch {
+	case c == nil: // it has ended
+	case c.Events == nil:
+		s.ch.protocolError("a frame of kind %s for %#x, which wants no events", f.Kind, f.ID)
+	case f.Kind == ipc.KindStarted:
+		c.Events.Started()
+	case f.Kind == ipc.KindOutput:
+		c.Events.Output(f.Body)
+	default:
+		c.Events.Metric(f.Body)
+	}
+}
+
+// nameOf, called without the lock, is the name of an outstanding call, the names of a batch, or "".
+func (s *Slot) nameOf(id uint64) string {
+	return underLock(s.pool, func() string { return names(s.callsOf(id)) })
+}
+
+// addLogs, called without the lock, adds to the logs of an outstanding call, or of all calls of a batch.
+func (s *Slot) addLogs(id uint64, texts ...Text) {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	for _, c := range s.callsOf(id) {
+		for _, t := range texts {
+			c.addLogs(t.Source, t.Text)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package slot
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"pinion/ipc"
+	"pinion/tests/await"
+)
+
+// Where a slot's unsent bytes lie in the page; ipc/PROTOCOL.md draws it.
+const (
+	atUnsent   = pageHeader + ipc.MaxSlots*pageSlot
+	unsentSize = 16384
+	unsentData = 64
+)
+
+// leaveUnsent leaves these bytes unsent in the page, as a worker that dies.
+func (l *slotEnd) leaveUnsent(unsent []byte) {
+	at := atUnsent + l.index*unsentSize
+	copy(l.w.mem[at+unsentData:], unsent)
+	(*atomic.Uint64)(unsafe.Pointer(&l.w.mem[at+8])).Store(uint64(len(unsent)))
+}
+
+// frame is an answer as it stands in a stream.
+func frame(kind ipc.Kind, id uint64, body []byte) []byte {
+	return append(ipc.AppendHeader(nil, kind, 0, id, uint64(time.Millisecond), len(body)), body...)
+}
+
+// TestUnsentAnswersOfDeadWorker: calls whose answers were ready get them, the leader and a follower alike. The call that ran
+// fails, and the one behind it is queued again.
+func TestUnsentAnswersOfDeadWorker(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 1)
+	setWindow(p, w.slots[0], 8)
+	var flights []*testCall
+	for i := range 5 {
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+	}
+	parked(t, flights...)
+	l := w.ends[0]
+	var unsent []byte
+	for range 3 {
+		r := l.begin()
+		unsent = append(unsent, frame(ipc.KindSucceeded, r.id, r.body)...)
+	}
+	l.begin()
+	l.leaveUnsent(unsent)
+	if had := w.terminate("worker killed by SIGKILL"); had != 1 {
+		t.Errorf("the model had %d calls, want 1", had)
+	}
+	for _, f := range flights[:3] {
+		f.succeeded()
+	}
+	flights[3].failed(ErrWorkerExit)
+	next := newWorker(t, p, 1).ends[0]
+	next.succeed(next.begin())
+	flights[4].succeeded()
+	empty(t, p)
+}
+
+// TestInvalidRestOfDeadWorker: invalid bytes are ignored, and the calls fail with the cause of the exit.
+func TestInvalidRestOfDeadWorker(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 20})
+	w := newWorker(t, p, 1)
+	f := start(t, p, "a")
+	leading(t, f)
+	l := w.ends[0]
+	l.begin()
+	l.leaveUnsent(append(frame(ipc.KindSucceeded, 4711, nil), 1, 2, 3))
+	w.terminate("worker killed by SIGKILL")
+	f.failed(ErrWorkerExit)
+	if kills := w.kills(); len(kills) != 0 {
+		t.Errorf("it was killed once more: %q", kills)
+	}
+	empty(t, p)
+}

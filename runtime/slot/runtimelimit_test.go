@@ -1,0 +1,99 @@
+package slot
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+	"pinion/tests/await"
+)
+
+// tookTooLong checks that a call ended at the runtime limit.
+func (f *testCall) tookTooLong() {
+	f.t.Helper()
+	var timeout *TimeoutError
+	if r := f.result(); !errors.As(r.Err, &timeout) || timeout.After != f.pool.o.PredictTimeout || r.Kind != 0 {
+		f.t.Errorf("%s: kind %d, error %v", f.Name, r.Kind, r.Err)
+	}
+}
+
+// cancelAsked waits until the front asks for the end of a call.
+func (l *slotEnd) cancelAsked(id uint64) {
+	l.w.t.Helper()
+	await.Eventually(l.w.t, "its end is asked for", func() bool { return l.canceled(id) })
+}
+
+// TestPredictTimeout: a call that runs for too long is canceled, and fails unless the model succeeds all the same.
+func TestPredictTimeout(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 4, PredictTimeout: time.Second, CancelGrace: time.Hour})
+	l := newWorker(t, p, 1).ends[0]
+	for kind, end := range map[ipc.Kind]func(*testCall){
+		ipc.KindCanceled:  (*testCall).tookTooLong,
+		ipc.KindFailed:    (*testCall).tookTooLong,
+		ipc.KindSucceeded: func(f *testCall) { f.result() },
+	} {
+		f, next := start(t, p, "running"), start(t, p, "next")
+		r := l.begin()
+		l.cancelAsked(r.id)
+		l.answer(kind, r.id, time.Second, "{}")
+		end(f)
+		if kind == ipc.KindSucceeded && f.Result.Err != nil {
+			t.Errorf("it got done, and ended with %v", f.Result.Err)
+		}
+		if took := f.Result.Elapsed; took != time.Second {
+			t.Errorf("it took %s", took)
+		}
+		r = l.begin() // waiting does not count
+		if l.canceled(r.id) {
+			t.Error("the next was canceled as well")
+		}
+		l.succeed(r)
+		next.succeeded()
+	}
+	empty(t, p)
+}
+
+// TestPredictTimeoutKillsTheWorker: a call that does not end when it is canceled ends with its worker.
+func TestPredictTimeoutKillsTheWorker(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{PredictTimeout: short, CancelGrace: short})
+	w := newWorker(t, p, 1)
+	f := start(t, p, "deep in C")
+	w.ends[0].begin()
+	await.Eventually(t, "the worker is killed", func() bool { return len(w.kills()) > 0 })
+	w.terminate("killed by the server")
+	f.tookTooLong()
+	empty(t, p)
+}
+
+// TestTrainingHasNoLimit: a training is not canceled, while other calls of its slot are.
+func TestTrainingHasNoLimit(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 4, PredictTimeout: short})
+	w := newWorker(t, p, 2)
+	unhurried := newTestCall(t, p, "unhurried")
+	unhurried.Train = true
+	p.Submit(unhurried.Call)
+	unhurried.wait()
+	other := start(t, p, "other")
+	var theirs request
+	var at *slotEnd
+	for _, l := range w.ends {
+		r := l.begin()
+		if isFor(r, "other") {
+			l.cancelAsked(r.id) // by then the training had as much time
+			l.answer(ipc.KindCanceled, r.id, time.Second, "{}")
+		} else {
+			theirs, at = r, l
+		}
+	}
+	other.tookTooLong()
+	if at.canceled(theirs.id) {
+		t.Error("it was canceled")
+	}
+	at.succeed(theirs)
+	unhurried.succeeded()
+	empty(t, p)
+}

@@ -1,0 +1,112 @@
+package slot
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+	"pinion/tests/await"
+)
+
+// testCall is a call whose goroutine waits for it.
+type testCall struct {
+	*Call
+	t    testing.TB
+	done chan struct{}
+}
+
+// newTestCall is an admitted call that is not submitted.
+func newTestCall(t testing.TB, p *Pool, name string) *testCall {
+	t.Helper()
+	if err := p.Admit(); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return &testCall{NewCall(name, []byte(`{"name":"`+name+`"}`), nil), t, make(chan struct{})}
+}
+
+// wait starts the call's goroutine.
+func (f *testCall) wait() {
+	go func() {
+		f.Wait()
+		close(f.done)
+	}()
+}
+
+// start admits and submits a call, and has a goroutine wait for it.
+func start(t testing.TB, p *Pool, name string) *testCall {
+	t.Helper()
+	f := newTestCall(t, p, name)
+	p.Submit(f.Call)
+	f.wait()
+	return f
+}
+
+// result waits for the call's end.
+func (f *testCall) result() *Result {
+	f.t.Helper()
+	select {
+	case <-f.done:
+	case <-time.After(await.Timeout):
+		f.t.Fatalf("%s has not ended\n%s", f.Name, await.Stacks())
+	}
+	return &f.Result
+}
+
+// succeeded checks that the call's own answer came.
+func (f *testCall) succeeded() {
+	f.t.Helper()
+	r := f.result()
+	if r.Err != nil || r.Kind != ipc.KindSucceeded || string(r.Body) != string(body(f.Name)) {
+		f.t.Errorf("%s: kind %d, body %q, error %v", f.Name, r.Kind, r.Body, r.Err)
+	}
+}
+
+// failed checks that the call ended with an error.
+func (f *testCall) failed(want error) {
+	f.t.Helper()
+	if r := f.result(); !errors.Is(r.Err, want) || r.Kind != 0 {
+		f.t.Errorf("%s: kind %d, error %v; want %v", f.Name, r.Kind, r.Err, want)
+	}
+}
+
+// body is what a worker gets for the call of that name.
+func body(name string) []byte { return []byte(`{"input":{"name":"` + name + `"}}`) }
+
+func isFor(r request, name string) bool { return string(r.body) == string(body(name)) }
+
+// locked runs f under the pool's lock.
+func locked[T any](p *Pool, f func() T) T {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return f()
+}
+
+// parked waits until the calls' goroutines sleep or read.
+func parked(t testing.TB, fs ...*testCall) {
+	t.Helper()
+	for _, f := range fs {
+		await.Eventually(t, f.Name+" waits", func() bool {
+			return locked(f.pool, func() bool { return f.Call.waiter.parked || f.slot != nil && f.waiter.leads == &f.slot.ch })
+		})
+	}
+}
+
+// leading waits until the call's goroutine is its slot's leader.
+func leading(t testing.TB, f *testCall) {
+	t.Helper()
+	await.Eventually(t, f.Name+" leads", func() bool {
+		return locked(f.pool, func() bool { return f.slot != nil && f.slot.ch.leader == f.Call && !f.Call.waiter.parked })
+	})
+}
+
+// empty checks that nothing is left in a pool, and that every move of a call was legal.
+func empty(t testing.TB, p *Pool) {
+	t.Helper()
+	if n := locked(p, func() int { return p.illegalMoves }); n != 0 {
+		t.Errorf("%d moves that the table forbids", n)
+	}
+	if l := p.Load(); l.InFlight != 0 || l.Queued != 0 {
+		t.Errorf("the pool still holds %d calls, %d of them in its queue", l.InFlight, l.Queued)
+	}
+}

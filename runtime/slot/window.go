@@ -1,0 +1,79 @@
+package slot
+
+import (
+	"math/bits"
+	"time"
+
+	"pinion/ipc"
+)
+
+// The window is how many requests lie in a slot's socket, the running one included: enough that the worker has the next one
+// while an answer travels (about 100 µs there and back; twice that for safety). More would be harder to move to another slot.
+const (
+	windowSpan = 200 * time.Microsecond
+	minWindow  = 2
+	maxWindow  = 32
+)
+
+// window is the calls in a slot's socket that are in no batch, with their claim words. Guarded by pool.mu.
+type window struct {
+	calls  [ipc.Claims]*Call // by claim index
+	free   uint64            // a bit for each unused claim index
+	count  int               // calls
+	serial uint64            // of the last id
+	size   int               // how many calls there may be
+	mean   time.Duration     // moving average of the time that the model has a call
+}
+
+// newID is an id without a claim word.
+func (w *window) newID() uint64 {
+	w.serial++
+	return ipc.MakeID(w.serial, 0)
+}
+
+// newClaim is an id with its own claim word, until freeClaim.
+func (w *window) newClaim() uint64 {
+	i := bits.TrailingZeros64(w.free)
+	w.free &^= 1 << i
+	w.serial++
+	return ipc.MakeID(w.serial, i)
+}
+
+func (w *window) freeClaim(id uint64) { w.free |= 1 << ipc.ClaimIndex(id) }
+
+// add puts a call under its id into the window.
+func (w *window) add(c *Call) {
+	w.calls[ipc.ClaimIndex(c.id)] = c
+	w.count++
+}
+
+func (w *window) remove(c *Call) {
+	w.calls[ipc.ClaimIndex(c.id)] = nil
+	w.freeClaim(c.id)
+	w.count--
+}
+
+// oldestFirst lists the calls in the order of their ids.
+func (w *window) oldestFirst() []*Call {
+	calls := make([]*Call, 0, w.count)
+	for _, c := range w.calls {
+		if c != nil {
+			calls = append(calls, c)
+		}
+	}
+	sortByID(calls)
+	return calls
+}
+
+// learn takes the time of one call into the average, and sets the size by it.
+func (w *window) learn(took time.Duration) {
+	if w.mean == 0 {
+		w.mean = took
+	} else {
+		w.mean += (took - w.mean) / 8
+	}
+	w.size = maxWindow
+	if w.mean > 0 {
+		w.size = int(min(maxWindow, max(minWindow, windowSpan/w.mean)))
+	}
+}

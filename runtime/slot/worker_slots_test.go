@@ -1,0 +1,237 @@
+package slot
+
+import (
+	"bytes"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+	"pinion/tests/await"
+)
+
+// isClosed tells whether a channel was closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// TestRetire: a worker finishes what it has begun; the rest goes to the other worker in its order.
+func TestRetire(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 20})
+	old := newWorker(t, p, 1)
+	setWindow(p, old.slots[0], 8)
+	var flights []*testCall
+	for i := range 7 { // all in the socket
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+	}
+	parked(t, flights[1:]...)
+	begun := old.ends[0].begin()
+	fresh := newWorker(t, p, 1)
+	empty0 := p.Retire(old.slots)
+	if isClosed(empty0) {
+		t.Fatal("it is said to have nothing to do")
+	}
+	for i, f := range flights[1:] {
+		r := fresh.ends[0].begin()
+		if want := fmt.Sprint(i + 1); !isFor(r, want) {
+			t.Errorf("got %s, want %s", r.body, want)
+		}
+		fresh.ends[0].succeed(r)
+		f.succeeded()
+	}
+	if got := p.Load(); got.Slots != 2 || got.InFlight != 1 { // a slot for what still runs, or other calls would be refused
+		t.Errorf("the load is %+v", got)
+	}
+	old.ends[0].succeed(begun)
+	flights[0].succeeded()
+	await.Eventually(t, "nothing is outstanding", func() bool { return isClosed(empty0) })
+	if got := p.Load(); got.Slots != 1 {
+		t.Errorf("the load is %+v", got)
+	}
+	if had := old.terminate("it has left"); had != 0 {
+		t.Errorf("it had %d calls", had)
+	}
+	again := start(t, p, "again")
+	fresh.ends[0].succeed(fresh.ends[0].begin())
+	again.succeeded()
+	empty(t, p)
+}
+
+// TestRetireIdleOrDeadWorker: the channel is closed at once, every time.
+func TestRetireIdleOrDeadWorker(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{})
+	idle, dead := newWorker(t, p, 3), newWorker(t, p, 2)
+	dead.terminate("it died")
+	for _, slots := range [][]*Slot{idle.slots, idle.slots, dead.slots, nil} {
+		if !isClosed(p.Retire(slots)) {
+			t.Error("it is said to have something to do")
+		}
+	}
+	if got := p.Load(); got.Slots != 0 {
+		t.Errorf("the load is %+v", got)
+	}
+}
+
+// TestRetireAndExit: the worker dies while it finishes its calls.
+func TestRetireAndExit(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 4})
+	w := newWorker(t, p, 1)
+	running, waits := start(t, p, "running"), start(t, p, "waits")
+	parked(t, waits)
+	w.ends[0].begin()
+	left := p.Retire(w.slots)
+	if had := w.terminate("worker killed by SIGSEGV"); had != 1 {
+		t.Errorf("the model had %d calls, want 1", had)
+	}
+	running.failed(ErrWorkerExit)
+	if !isClosed(left) {
+		t.Error("it is said to have something to do")
+	}
+	l := newWorker(t, p, 1).ends[0]
+	l.succeed(l.begin())
+	waits.succeeded()
+	empty(t, p)
+}
+
+// TestRetireUnderLoad: workers are replaced, and no call fails.
+func TestRetireUnderLoad(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 64})
+	w := newWorker(t, p, 2)
+	served := w.serve(echo)
+	var stop atomic.Bool
+	var calls atomic.Int64
+	done := make(chan struct{})
+	const clients = 16
+	for i := range clients {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for n := 0; !stop.Load(); n++ {
+				f := start(t, p, fmt.Sprintf("%d-%d", i, n))
+				f.succeeded()
+				calls.Add(1)
+			}
+		}()
+	}
+	for range 20 {
+		began := calls.Load()
+		await.Eventually(t, "calls are answered", func() bool { return calls.Load() > began+50 })
+		next := newWorker(t, p, 2)
+		nextServed := next.serve(echo)
+		left := p.Retire(w.slots)
+		await.Eventually(t, "it has nothing to do", func() bool { return isClosed(left) })
+		w.hangUp(served)
+		if had := w.terminate("it has left"); had != 0 {
+			t.Errorf("it had %d calls", had)
+		}
+		w, served = next, nextServed
+	}
+	stop.Store(true)
+	for range clients {
+		<-done
+	}
+	w.hangUp(served)
+	empty(t, p)
+}
+
+// TestHooks: the answers are counted, and one that shows that its worker is unusable retires it.
+func TestHooks(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 4})
+	w := prepareWorker(t, p, 1)
+	var reached atomic.Int64
+	unusable := make(chan string, 1)
+	w.hooks = Hooks{
+		MaxRequests: 2, MaxRequestsReached: func() { reached.Add(1) },
+		IsFatal:     func(body []byte) bool { return bytes.Contains(body, []byte("lost")) },
+		FatalAnswer: func(body []byte) { unusable <- string(body) },
+	}
+	w.attach()
+	l := w.ends[0]
+	for i := range 3 {
+		f := start(t, p, fmt.Sprint(i))
+		l.answer(ipc.KindFailed, l.begin().id, time.Millisecond, "an ordinary failure")
+		f.result()
+		if want := int64(min(1, i)); reached.Load() != want { // with the second, and once
+			t.Errorf("after %d answers the hook was called %d times", i+1, reached.Load())
+		}
+	}
+	first, second := start(t, p, "first"), start(t, p, "second")
+	parked(t, second)
+	l.answer(ipc.KindFailed, l.begin().id, time.Millisecond, "the context is lost")
+	if r := first.result(); string(r.Body) != "the context is lost" || r.Err != nil {
+		t.Errorf("got %+v", r)
+	}
+	if got := <-unusable; got != "the context is lost" {
+		t.Errorf("the hook got %q", got)
+	}
+	if r := l.expect(); l.claim(r.id) {
+		t.Error("the unusable worker could begin another call")
+	}
+	other := newWorker(t, p, 1).ends[0]
+	other.succeed(other.begin())
+	second.succeeded()
+	if v := p.WorkerLoad(w.slots); v.Answered != 4 || v.Busy != 0 || !v.Since.IsZero() {
+		t.Errorf("its vitals are %+v", v)
+	}
+	empty(t, p)
+}
+
+func TestWorkerLoad(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 4})
+	w := newWorker(t, p, 2)
+	before := time.Now()
+	a, b := start(t, p, "a"), start(t, p, "b")
+	v := p.WorkerLoad(w.slots)
+	if v.Busy != 2 || v.Answered != 0 || v.Since.Before(before) || v.Since.After(time.Now()) {
+		t.Errorf("got %+v", v)
+	}
+	for _, l := range w.ends {
+		l.succeed(l.begin())
+	}
+	a.succeeded()
+	b.succeeded()
+	if v := p.WorkerLoad(w.slots); v.Busy != 0 || v.Answered != 2 || !v.Since.IsZero() {
+		t.Errorf("got %+v", v)
+	}
+	if v := p.WorkerLoad(nil); v != (WorkerLoad{}) {
+		t.Errorf("got %+v of no slots", v)
+	}
+}
+
+// TestLeastLoadedWorker: the next call gets an idle slot of the worker with the fewest calls.
+func TestLeastLoadedWorker(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{})
+	workers := []*fakeWorker{newWorker(t, p, 3), newWorker(t, p, 3), newWorker(t, p, 3)}
+	var flights []*testCall
+	for i := range 9 {
+		flights = append(flights, start(t, p, fmt.Sprint(i)))
+		var busy []int
+		for _, w := range workers {
+			busy = append(busy, p.WorkerLoad(w.slots).Busy)
+		}
+		if least, most := min(busy[0], busy[1], busy[2]), max(busy[0], busy[1], busy[2]); most-least > 1 {
+			t.Errorf("after %d calls the workers have %v", i+1, busy)
+		}
+	}
+	for _, w := range workers {
+		for _, l := range w.ends {
+			l.succeed(l.begin())
+		}
+	}
+	for _, f := range flights {
+		f.succeeded()
+	}
+	empty(t, p)
+}

@@ -1,0 +1,299 @@
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/ipc"
+	"pinion/runtime/slot"
+	"pinion/tests/await"
+)
+
+// deaths are ways to end, and the words for them.
+func deaths() map[string][]string {
+	return map[string][]string{
+		"SEGV": {"worker killed by SIGSEGV", "a memory fault in native code"},
+		"BUS":  {"worker killed by SIGBUS", "a memory fault in native code"},
+		"ABRT": {"worker killed by SIGABRT", "native code aborted"},
+		"ILL":  {"worker killed by SIGILL", "an instruction that this CPU does not have"},
+		"FPE":  {"worker killed by SIGFPE", "an arithmetic fault"},
+		"TERM": {"worker killed by SIGTERM"},
+		"KILL": {"worker killed (SIGKILL)", "out of memory"},
+		"0":    {"worker exited with code 0", "the model's code ended the process"},
+		"42":   {"worker exited with code 42", "the model's code, or a library it uses"},
+	}
+}
+
+// TestDeathInSetup is a failed setup, whose logs tell all.
+func TestDeathInSetup(t *testing.T) {
+	for how, words := range deaths() {
+		t.Run(how, func(t *testing.T) {
+			s := act(t, "dies-in-setup "+how, nil)
+			st := s.over()
+			says(t, "the exit", st.LastExit, append(words, "during setup")...)
+			if !st.Defunct || !st.SetupFailed || !st.Setup.Failed || st.Setup.Completed.IsZero() || st.State != Exited || st.PID != 0 {
+				t.Errorf("got %+v", st)
+			}
+			if want := "loading\nFatal Python error: in setup\n" + st.LastExit + "\n"; st.Setup.Logs != want {
+				t.Errorf("the setup's logs are %q, want %q", st.Setup.Logs, want)
+			}
+			if want := []State{Starting, Setup, Exited}; fmt.Sprint(s.states) != fmt.Sprint(want) {
+				t.Errorf("it was %v, want %v", s.states, want)
+			}
+		})
+	}
+}
+
+// TestDeathInAPrediction fails it, with the cause and the logs.
+func TestDeathInAPrediction(t *testing.T) {
+	for how, words := range deaths() {
+		t.Run(how, func(t *testing.T) {
+			s := act(t, "dies-running "+how, func(o *Options) { o.Policy.Restart = Never })
+			s.until("ready", ready)
+			c := s.ask("doomed", `{}`)
+			s.over()
+			r := c.result()
+			lost, ok := r.Err.(*slot.WorkerExitError)
+			if !ok {
+				t.Fatalf("it ended with %+v", r)
+			}
+			says(t, "the cause", lost.Cause, append(words, "while running this prediction")...)
+			if got := string(r.Logs); got != "Fatal Python error: in predict\n" {
+				t.Errorf("its logs are %q", got)
+			}
+			if st := s.Status(); st.LastExit != lost.Cause || !st.Defunct || st.SetupFailed || st.Setup.Failed {
+				t.Errorf("got %+v", st)
+			}
+		})
+	}
+}
+
+// TestDeathBetweenPredictions fails no prediction.
+func TestDeathBetweenPredictions(t *testing.T) {
+	for how, words := range deaths() {
+		t.Run(how, func(t *testing.T) {
+			s := act(t, "dies-idle "+how, func(o *Options) { o.Policy.Restart = Never })
+			st := s.over()
+			says(t, "the exit", st.LastExit, append(words, "between predictions")...)
+			if !st.Defunct || st.SetupFailed || st.Setup.Failed {
+				t.Errorf("got %+v", st)
+			}
+			if want := []State{Starting, Setup, Ready, Exited}; fmt.Sprint(s.states) != fmt.Sprint(want) {
+				t.Errorf("it was %v, want %v", s.states, want)
+			}
+		})
+	}
+}
+
+// TestSetupTimeout: neither a process that says nothing nor a setup without an end lasts.
+func TestSetupTimeout(t *testing.T) {
+	for ref, state := range map[string]State{"silent": Starting, "says 32": Starting, "says 32 33": Setup} {
+		t.Run(ref, func(t *testing.T) {
+			s := act(t, ref, func(o *Options) { o.Timeouts.Setup = 300 * time.Millisecond })
+			st := s.over()
+			if st.LastExit != "Setup timed out after 300ms" || !st.SetupFailed || st.Setup.Logs != st.LastExit+"\n" {
+				t.Errorf("got %+v", st)
+			}
+			// On a busy machine it may not come as far as state.
+			if got := fmt.Sprint(unique(s.states)); got != fmt.Sprint(unique([]State{Starting, state, Exited})) && got != fmt.Sprint([]State{Starting, Exited}) {
+				t.Errorf("it was %s", got)
+			}
+		})
+	}
+}
+
+func unique(states []State) (u []State) {
+	for _, s := range states {
+		if len(u) == 0 || u[len(u)-1] != s {
+			u = append(u, s)
+		}
+	}
+	return u
+}
+
+// TestFramesOutOfTurn: a worker that does not keep the order is not to be trusted with predictions.
+func TestFramesOutOfTurn(t *testing.T) {
+	kinds := func(k ...ipc.Kind) (ref string) {
+		ref = "says"
+		for _, kind := range k {
+			ref += fmt.Sprintf(" %d", kind)
+		}
+		return ref
+	}
+	for name, ref := range map[string]string{
+		"a second hello":             kinds(ipc.KindHello, ipc.KindHello),
+		"loaded before hello":        kinds(ipc.KindLoaded),
+		"ready before loaded":        kinds(ipc.KindHello, ipc.KindReady),
+		"loaded twice":               kinds(ipc.KindHello, ipc.KindLoaded, ipc.KindLoaded),
+		"a failure before hello":     kinds(ipc.KindSetupFailed),
+		"a kind of a slot's channel": kinds(ipc.KindHello, ipc.KindSucceeded),
+		"a kind that is not known":   kinds(ipc.KindHello, 77),
+		"a kind of the front's":      kinds(ipc.KindHello, ipc.KindShutdown),
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := act(t, ref, nil).over()
+			says(t, "the exit", st.LastExit, "worker killed by the server", "protocol violated: a control frame of kind")
+			if !st.SetupFailed {
+				t.Errorf("got %+v", st)
+			}
+		})
+	}
+	t.Run("ready twice", func(t *testing.T) {
+		s := act(t, kinds(ipc.KindHello, ipc.KindLoaded, ipc.KindReady, ipc.KindReady), func(o *Options) { o.Policy.Restart = Never })
+		st := s.over()
+		says(t, "the exit", st.LastExit, "worker killed by the server", "protocol violated: a control frame of kind Ready")
+		if load := s.pool.Load(); load.Slots != 0 {
+			t.Errorf("%d slots are left", load.Slots)
+		}
+	})
+	t.Run("ready after a failure", func(t *testing.T) {
+		s := act(t, "fails-and-lies lies", nil)
+		st := s.over()
+		if !st.SetupFailed || st.LastExit != "ValueError: no weights" || st.Setup.Completed.IsZero() {
+			t.Errorf("got %+v", st)
+		}
+	})
+}
+
+// TestFailedSetupThatStays: threads that the model started may keep the process. Health must come to its end.
+func TestFailedSetupThatStays(t *testing.T) {
+	s := act(t, "fails-and-lies", func(o *Options) { o.Timeouts.Stop = 20 * time.Millisecond })
+	st := s.over()
+	if !st.SetupFailed || !st.Defunct || st.LastExit != "ValueError: no weights" {
+		t.Errorf("got %+v", st)
+	}
+}
+
+// TestClosedChannels: a worker that lives on behind a closed channel cannot be used, nor does it say anything.
+func TestClosedChannels(t *testing.T) {
+	for _, when := range []string{"start", "setup", "ready"} {
+		t.Run("control, at "+when, func(t *testing.T) {
+			s := act(t, "closes-control "+when, func(o *Options) { o.Policy.Restart = Never })
+			st := s.over()
+			says(t, "the exit", st.LastExit, "worker killed by the server", "closed its channel to the server and lived on")
+			if st.SetupFailed != (when != "ready") {
+				t.Errorf("got %+v", st)
+			}
+		})
+	}
+	t.Run("a slot's", func(t *testing.T) {
+		s := act(t, "closes-slot", func(o *Options) { o.Policy.Restart = Never })
+		s.until("ready", ready)
+		c := s.ask("waits", `{}`)
+		st := s.over()
+		says(t, "the exit", st.LastExit, "worker killed by the server", "closed its channel to the server and lived on")
+		// It had not begun it: the call waits for the next worker, of which there is none.
+		s.pool.Cancel(c.Call)
+		if r := c.result(); r.Err != slot.ErrCanceled {
+			t.Errorf("it ended with %+v", r)
+		}
+	})
+}
+
+// TestWorkerThatLeftItsGroup is killed all the same.
+func TestWorkerThatLeftItsGroup(t *testing.T) {
+	s := act(t, "leaves-group", nil)
+	await.Eventually(t, "it has left", func() bool { return len(s.journal.lines()) > 0 })
+	s.Kill()
+	st := s.over()
+	if st.State != Exited || st.PID != 0 {
+		t.Errorf("got %+v", st)
+	}
+}
+
+// TestDying: how a process on its way out ends is not this server's doing any more.
+func TestDying(t *testing.T) {
+	me := child{pid: os.Getpid()}
+	if me.dying() {
+		t.Error("this process is dying, it says")
+	}
+	cmd := exec.Command("/bin/sh", "-c", "exit 3")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := child{pid: cmd.Process.Pid}
+	await.Eventually(t, "it has ended, and is not reaped", c.dying)
+	if err := cmd.Wait(); err == nil {
+		t.Error("it ended well")
+	}
+	if c.dying() {
+		t.Error("a process that has ended is dying")
+	}
+}
+
+// TestClosedBeforeItDied: a worker that loses its channel ends itself before the server does; one that dies loses it too.
+func TestClosedBeforeItDied(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		t.Run(fmt.Sprint("closed first: ", first), func(t *testing.T) {
+			cmd := exec.Command("/bin/sleep", "60")
+			cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			p := process{child: child{cmd: cmd, pid: cmd.Process.Pid, exited: make(chan struct{})}, ending: newLatch()}
+			if first {
+				p.Closed()
+				await.Eventually(t, "it is seen to live on", func() bool {
+					p.child.mu.Lock()
+					defer p.child.mu.Unlock()
+					return p.closed
+				})
+			}
+			if err := unix.Kill(p.child.pid, unix.SIGKILL); err != nil {
+				t.Error(err)
+			}
+			await.Eventually(t, "it is dying", p.child.dying)
+			if !first {
+				p.Closed()
+			}
+			p.wait()
+			want := CauseKilled
+			if first {
+				want = CauseProtocol
+			}
+			if got := p.child.exit.Cause(); got != want || (p.child.exit.Killed != "") != first {
+				t.Errorf("it is %s, by %q", got, p.child.exit.Killed)
+			}
+		})
+	}
+}
+
+// TestUnknownEnd: another has reaped the process.
+func TestUnknownEnd(t *testing.T) {
+	says(t, "the exit", Exit{Unknown: unix.ECHILD}.Describe(duringIdle), "worker ended between predictions", "no child processes")
+}
+
+// TestExitInWords holds that each way to end says what happened, when, and why.
+func TestExitInWords(t *testing.T) {
+	status := func(n int) syscall.WaitStatus { return syscall.WaitStatus(n) }
+	for name, c := range map[string]struct {
+		exit Exit
+		want []string
+	}{
+		"segfault":                {exitOf(status(11|0x80), ""), []string{"SIGSEGV", "memory fault", duringPredict}},
+		"abort":                   {exitOf(status(6), ""), []string{"SIGABRT", "native code aborted"}},
+		"kill -9":                 {exitOf(status(9), ""), []string{"killed (SIGKILL)", "out of memory"}},
+		"killed by us":            {exitOf(status(9), "it hung"), []string{"killed by the server", "it hung"}},
+		"died before we did":      {exitOf(status(11), "it hung"), []string{"SIGSEGV"}},
+		"exit 3":                  {exitOf(status(3<<8), ""), []string{"exited with code 3"}},
+		"exit 0":                  {exitOf(status(0), ""), []string{"exited with code 0"}},
+		"a signal without a name": {exitOf(status(63), ""), []string{"signal 63"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cause := c.exit.Describe(duringPredict)
+			for _, want := range append(slices.Clone(c.want), duringPredict) {
+				if !strings.Contains(cause, want) {
+					t.Errorf("%q does not say %q", cause, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,246 @@
+package supervise
+
+import (
+	"bytes"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pinion/ipc"
+)
+
+// generation asks a worker for its number.
+func (s *stage) generation(name string) string {
+	s.t.Helper()
+	r := s.ask(name, `"which"`).result()
+	if r.Err != nil || r.Kind != ipc.KindSucceeded {
+		s.t.Fatalf("%s ended with %+v", name, r)
+	}
+	_, rest, _ := bytes.Cut(r.Body, []byte(`"output":"`))
+	return string(bytes.TrimSuffix(rest, []byte(`"}`)))
+}
+
+// settled is a worker that was renewed so often, and is alone.
+func settled(restarts int) func(Status) bool {
+	return func(st Status) bool { return ready(st) && st.Restarts == restarts && st.Successor == nil }
+}
+
+// TestRenew: the new process takes over, and not one of those who ask all the time is refused or fails.
+func TestRenew(t *testing.T) {
+	s := act(t, "lives", nil)
+	s.until("ready", ready)
+	var stop atomic.Bool
+	const clients = 8
+	done := make(chan struct{})
+	for i := range clients {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for n := 0; !stop.Load(); n++ {
+				if r := s.ask(fmt.Sprintf("%d-%d", i, n), `"again"`).result(); r.Err != nil || r.Kind != ipc.KindSucceeded {
+					t.Errorf("%d-%d ended with %+v", i, n, r)
+					return
+				}
+			}
+		}()
+	}
+	for n := range 3 {
+		s.Renew("the test wants it")
+		s.until("renewed", settled(n+1))
+	}
+	stop.Store(true)
+	for range clients {
+		<-done
+	}
+	if got := s.generation("last"); got != "4" {
+		t.Errorf("generation %s answers, want 4", got)
+	}
+	if st := s.Status(); st.LastExit != "" || st.Defunct {
+		t.Errorf("got %+v", st)
+	}
+	s.Stop()
+	s.over()
+	if len(s.pauses) != 0 {
+		t.Errorf("there were pauses: %v", s.pauses)
+	}
+}
+
+// TestRenewedIsAlone: by the time that a new worker is shown, the old one has left the pool.
+func TestRenewedIsAlone(t *testing.T) {
+	var s *stage
+	var slots atomic.Int64 // when it was shown first
+	s = enact(t, "lives", func(o *Options) {
+		changed := o.Hooks.OnChange
+		o.Hooks.OnChange = func() {
+			if s.Status().Restarts == 1 {
+				slots.CompareAndSwap(0, int64(s.pool.Load().Slots))
+			}
+			changed()
+		}
+	})
+	go s.Run()
+	s.until("ready", ready)
+	s.Renew("the test wants it")
+	s.until("renewed", settled(1))
+	if got := slots.Load(); got != 1 {
+		t.Errorf("the new worker was shown with %d workers in the pool", got)
+	}
+}
+
+// TestRenewStopFirst: the old process is gone before the new one is started.
+func TestRenewStopFirst(t *testing.T) {
+	s := act(t, "lives", func(o *Options) { o.Policy.Renewal = StopFirst })
+	s.until("ready", ready)
+	s.Renew("the test wants it")
+	s.until("renewed", settled(1))
+	if got := s.generation("last"); got != "2" {
+		t.Errorf("generation %s answers, want 2", got)
+	}
+	s.Stop()
+	s.over()
+	want := []State{Starting, Setup, Ready, Draining, Exited, Starting, Setup, Ready, Draining, Exited}
+	if fmt.Sprint(s.states) != fmt.Sprint(want) {
+		t.Errorf("it was %v, want %v", s.states, want)
+	}
+}
+
+// TestSuccessorThatFails: the old process stays, and another is tried.
+func TestSuccessorThatFails(t *testing.T) {
+	s := act(t, "lives fails=2 fails=3", nil)
+	s.until("ready", ready)
+	s.Renew("the test wants it")
+	s.until("renewed", settled(1))
+	if got := s.generation("last"); got != "4" {
+		t.Errorf("generation %s answers, want 4", got)
+	}
+	s.Stop()
+	s.over()
+	if want := fmt.Sprint([]time.Duration{time.Second, time.Second}); fmt.Sprint(s.pauses) != want {
+		t.Errorf("the pauses were %v, want %v", s.pauses, want)
+	}
+}
+
+// TestRenewalTakesTurns: of two workers of a fleet one is renewed at a time.
+func TestRenewalTakesTurns(t *testing.T) {
+	for _, order := range []Renewal{StartFirst, StopFirst} {
+		fleet := NewFleet(nil)
+		first := act(t, "lives", func(o *Options) { o.Fleet, o.Policy.Renewal = fleet, order })
+		second := act(t, "lives", func(o *Options) { o.Fleet, o.Policy.Renewal = fleet, order })
+		first.until("ready", ready)
+		second.until("ready", ready)
+		fleet.turn <- struct{}{} // of another supervisor
+		first.Renew("turn")
+		second.Renew("turn")
+		if a, b := first.Status(), second.Status(); a.Successor != nil || b.Successor != nil || !ready(a) || !ready(b) {
+			t.Errorf("renewed out of turn: %+v, %+v", a, b)
+		}
+		<-fleet.turn
+		first.until("renewed", settled(1))
+		second.until("renewed", settled(1))
+		first.Stop()
+		second.Stop()
+		first.over()
+		second.over()
+		if len(fleet.turn) != 0 {
+			t.Error("somebody kept the turn")
+		}
+	}
+}
+
+// TestMaxRequests: a worker is renewed after that many.
+func TestMaxRequests(t *testing.T) {
+	s := act(t, "lives", func(o *Options) { o.Policy.MaxRequests = 5 })
+	s.until("ready", ready)
+	for i := range 12 {
+		s.generation(fmt.Sprint(i))
+		s.until("renewed where it is time", func(st Status) bool { return settled((i + 1) / 5)(st) })
+	}
+	if got := s.generation("last"); got != "3" {
+		t.Errorf("generation %s answers, want 3", got)
+	}
+}
+
+// TestMaxMemory: a worker that has too much is renewed, and the others are not.
+func TestMaxMemory(t *testing.T) {
+	s := enact(t, "lives", func(o *Options) { o.Policy.MaxMemory = 120 << 20 })
+	s.memoryInterval = time.Millisecond
+	go s.Run()
+	s.until("ready", ready)
+	s.generation("small")
+	s.ask("large", `"grow"`).result()
+	s.until("renewed", settled(1))
+	if got := s.generation("last"); got != "2" {
+		t.Errorf("generation %s answers, want 2", got)
+	}
+}
+
+// TestReset: the next process is another.
+func TestReset(t *testing.T) {
+	s := act(t, "lives", nil)
+	s.until("ready", ready)
+	spec := s.o.Spec
+	spec.Ref = "echoes"
+	s.Reset(spec, WorkerEnv(nil))
+	s.Renew("it has changed")
+	s.until("renewed", settled(1))
+	if r := s.ask("a", `"a"`).result(); string(r.Body) != `{"input":"a"}` {
+		t.Errorf("got %s", r.Body)
+	}
+}
+
+// TestPrepare is asked before each start, and may say no.
+func TestPrepare(t *testing.T) {
+	var starts atomic.Int64
+	s := act(t, "dies-idle KILL", func(o *Options) {
+		o.Hooks.Prepare = func(spec *ipc.WorkerConfig) error {
+			if starts.Add(1) == 3 {
+				return fmt.Errorf("no room on the disk")
+			}
+			if starts.Load() == 4 {
+				spec.Ref = "lives"
+			}
+			return nil
+		}
+	})
+	st := s.until("the fourth", func(st Status) bool { return ready(st) && st.Restarts == 3 })
+	says(t, "the last exit", st.LastExit, "no room on the disk")
+	s.generation("a")
+}
+
+// TestDeathBesideASuccessor: the process dies while the one that is to follow it comes up.
+func TestDeathBesideASuccessor(t *testing.T) {
+	s := act(t, "echoes deadly", func(o *Options) { o.Timeouts.Hang = 0 })
+	s.until("ready", ready)
+	spec := s.o.Spec
+	spec.Ref = "silent" // never ready
+	s.Reset(spec, WorkerEnv(nil))
+	s.Renew("the test wants it")
+	s.until("its successor comes up", func(st Status) bool { return st.Successor != nil })
+	c := s.ask("deadly", `"deadly"`)
+	if r := c.result(); r.Err == nil {
+		t.Errorf("it ended with %+v", r)
+	}
+	s.until("the successor is the worker", func(st Status) bool { return st.Restarts == 1 && st.Successor == nil && st.State == Starting })
+	s.Kill()
+	s.over()
+}
+
+// TestLostGPU: a worker that says so is replaced after its answer, which counts as a death.
+func TestLostGPU(t *testing.T) {
+	s := act(t, "lives", nil)
+	s.until("ready", ready)
+	s.generation("good")
+	if r := s.ask("bad", `"illegal"`).result(); r.Kind != ipc.KindFailed || r.Err != nil {
+		t.Errorf("it ended with %+v", r)
+	}
+	st := s.until("another", settled(1))
+	says(t, "the last exit", st.LastExit, "GPU context is lost", "an illegal memory access was encountered")
+	if got := s.generation("next"); got != "2" {
+		t.Errorf("generation %s answers, want 2", got)
+	}
+	s.Stop()
+	s.over()
+	if want := fmt.Sprint([]time.Duration{0}); fmt.Sprint(s.pauses) != want {
+		t.Errorf("the pauses were %v, want %v", s.pauses, want)
+	}
+}

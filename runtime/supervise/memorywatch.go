@@ -1,0 +1,29 @@
+package supervise
+
+import "fmt"
+
+// memoryWatch looks at the memory of one process.
+type memoryWatch struct {
+	oom      *oomWatch
+	looks    int
+	exceeded bool // it was found to have more than its limit
+}
+
+// oomLooks is for how many looks, at least, a memory kill by the kernel is remembered.
+const oomLooks = 5
+
+// checkMemory renews a worker that has more memory than its limit.
+func (w *worker) checkMemory() {
+	m := &w.memory
+	if m.looks++; m.looks%oomLooks == 0 {
+		m.oom.look()
+	}
+	limit := w.sup.o.Policy.MaxMemory
+	if limit <= 0 || w.setup.stage != Ready || m.exceeded {
+		return
+	}
+	if has := resident(w.process.child.pid); has > limit {
+		m.exceeded = true
+		w.sup.Renew(fmt.Sprintf("it has %s of memory, more than %s", bytesText(has), bytesText(limit)))
+	}
+}

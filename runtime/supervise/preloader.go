@@ -1,0 +1,241 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"pinion/ipc"
+)
+
+// Preloader keeps a preload process: it has imported the model's modules, and workers are forked from it. While there is
+// none, because it was refused, has exited or is still importing, workers are started the ordinary way.
+//
+// The front must be a child subreaper (prctl) and have Orphans: that makes it the parent of forked workers.
+// A nil *Preloader never has a process.
+type Preloader struct {
+	o PreloaderOptions
+
+	renewing sync.Mutex // held while the process is being replaced
+
+	mu      sync.Mutex
+	closed  bool
+	current *preloadProcess // nil: none
+	next    *preloadProcess // the one that is importing the model, or nil
+	status  PreloaderStatus
+	back    backoff
+	settled latch // closed once the first process is ready or refused
+}
+
+// PreloaderOptions configure a Preloader.
+type PreloaderOptions struct {
+	Exe     string
+	Spec    ipc.WorkerConfig // of its workers
+	Env     []string         // of its workers, without what differs between them
+	Timeout time.Duration
+	Orphans *Orphans
+	Logger  *slog.Logger
+	// Prepare is called before each start, as Options.Prepare is.
+	Prepare func(*ipc.WorkerConfig) error
+	// OnChange is called after each change of Status.
+	OnChange func()
+}
+
+// The states of a preload process, as health shows them.
+const (
+	PreloaderImporting = "importing"
+	PreloaderReady     = "ready"
+	PreloaderRefused   = "refused" // no worker can be forked; Reason says why
+	PreloaderExited    = "gone"    // it exited; another follows after a delay, unless too many did
+)
+
+// PreloaderStatus is what health says of the preload process.
+type PreloaderStatus struct {
+	State  string
+	PID    int
+	Reason string // why it was refused, or exited
+	Forked int    // workers that were ever forked
+}
+
+// NewPreloader makes a Preloader; Start begins its work.
+func NewPreloader(o PreloaderOptions) *Preloader {
+	return &Preloader{o: o, settled: newLatch(), status: PreloaderStatus{State: PreloaderImporting}}
+}
+
+// Status is a copy of the current status.
+func (p *Preloader) Status() PreloaderStatus {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status
+}
+
+// Start starts the first process, and returns at once.
+func (p *Preloader) Start() {
+	go func() {
+		p.Renew(p.o.Spec, p.o.Env)
+		p.settled.close()
+	}()
+}
+
+// Renew starts a process that imports the modules anew, and returns when it is ready or refused. Until then workers are
+// forked from the old process.
+func (p *Preloader) Renew(spec ipc.WorkerConfig, env []string) {
+	p.renewing.Lock()
+	defer p.renewing.Unlock()
+	p.mu.Lock()
+	p.o.Spec, p.o.Env = spec, env
+	old := p.current
+	p.mu.Unlock()
+	next, err := p.launch(spec, env)
+	p.mu.Lock()
+	p.next = nil
+	if p.closed {
+		p.mu.Unlock()
+		next.end()
+		return
+	}
+	if p.current = next; err == nil {
+		p.status.State, p.status.PID, p.status.Reason = PreloaderReady, next.child.pid, ""
+	} else {
+		p.status.State, p.status.PID, p.status.Reason = PreloaderRefused, 0, err.Error()
+	}
+	p.mu.Unlock()
+	old.end()
+	p.o.OnChange()
+	if err != nil {
+		p.o.Logger.Warn("no preload process: each worker imports the model itself", "reason", err)
+		return
+	}
+	p.o.Logger.Info("preload process ready", "pid", next.child.pid, "import_seconds", next.took.Seconds())
+	go p.watch(next)
+}
+
+// launch starts a process and waits until it has imported the model. It returns an error if no worker can be forked.
+func (p *Preloader) launch(spec ipc.WorkerConfig, env []string) (*preloadProcess, error) {
+	if p.o.Prepare != nil {
+		if err := p.o.Prepare(&spec); err != nil {
+			return nil, err
+		}
+	}
+	m, err := startPreloadProcess(p.o.Exe, task{spec, env}, p.o.Orphans, p.note)
+	if err != nil {
+		return nil, err
+	}
+	var late <-chan time.Time
+	if p.o.Timeout > 0 {
+		late = time.After(p.o.Timeout)
+	}
+	p.mu.Lock()
+	p.next = m // so that Close finds it
+	closed := p.closed
+	p.mu.Unlock()
+	if closed {
+		m.end()
+	}
+	select {
+	case err = <-m.ready:
+	case <-late:
+		err = fmt.Errorf("its import was not done after %s", p.o.Timeout)
+	}
+	if err != nil {
+		m.end()
+		return nil, err
+	}
+	return m, nil
+}
+
+// watch replaces a process that exits.
+func (p *Preloader) watch(m *preloadProcess) {
+	select {
+	case <-m.child.exited:
+	case <-m.gaveUp.closed:
+	}
+	p.mu.Lock()
+	if p.closed || p.current != m {
+		p.mu.Unlock()
+		return
+	}
+	cause := m.cause("after the import")
+	p.current = nil
+	p.status.State, p.status.PID, p.status.Reason = PreloaderExited, 0, cause
+	delay, again := p.back.died(time.Now(), m.forked())
+	spec, env := p.o.Spec, p.o.Env
+	p.mu.Unlock()
+	m.end()
+	p.o.OnChange()
+	p.o.Logger.Error("the preload process has ended: each worker imports the model itself", "cause", cause, "another", again)
+	if again {
+		time.AfterFunc(delay, func() { p.follow(spec, env) })
+	}
+}
+
+// follow is Renew, unless there is a process again.
+func (p *Preloader) follow(spec ipc.WorkerConfig, env []string) {
+	p.mu.Lock()
+	needed := !p.closed && p.current == nil && p.status.State == PreloaderExited
+	p.mu.Unlock()
+	if needed {
+		p.Renew(spec, env)
+	}
+}
+
+// await waits until the first process is ready or refused; false: stop or kill came first.
+func (p *Preloader) await(stop, kill <-chan struct{}) bool {
+	if p == nil {
+		return true
+	}
+	select {
+	case <-p.settled.closed:
+		return true
+	case <-stop:
+	case <-kill:
+	}
+	return false
+}
+
+// Close ends the process.
+func (p *Preloader) Close() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.closed = true
+	current, next := p.current, p.next
+	p.mu.Unlock()
+	current.endWithin(lastTimeout)
+	next.endWithin(lastTimeout)
+}
+
+// fork forks a worker; false: it must be started the ordinary way.
+func (p *Preloader) fork(t task, handles [handles]*os.File) (pid int, ok bool) {
+	if p == nil {
+		return 0, false
+	}
+	p.mu.Lock()
+	m := p.current
+	ready := p.status.State == PreloaderReady && m != nil && m.fits(t.spec)
+	p.mu.Unlock()
+	if !ready {
+		return 0, false
+	}
+	pid, err := p.o.Orphans.adopt(func() (int, error) { return m.fork(t, handles) })
+	if err != nil {
+		p.o.Logger.Warn("no worker could be forked: it is started the ordinary way", "error", err)
+		if !errors.Is(err, errNotForked) {
+			m.end() // it may be stuck; watch starts another
+		}
+		return 0, false
+	}
+	p.mu.Lock()
+	p.status.Forked++
+	p.mu.Unlock()
+	return pid, true
+}
+
+// note logs a line that the model's modules wrote during their import. The field's name is public.
+func (p *Preloader) note(stream source, line []byte) {
+	p.o.Logger.Info(string(line), "template", true, "stream", sourceNames[stream])
+}

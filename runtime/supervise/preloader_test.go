@@ -1,0 +1,100 @@
+package supervise
+
+import (
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pinion/ipc"
+)
+
+func TestDifferencesOfEnvironments(t *testing.T) {
+	from := []string{"LANG=C", "KEPT=1", "TWICE=old", "TWICE=new", "EMPTY="}
+	to := []string{"KEPT=1", "TWICE=new", "CUDA_VISIBLE_DEVICES=2", "EMPTY=x=y", "no variable"}
+	got := map[string]string{}
+	for name, value := range differences(from, to) {
+		if got[name] = "(unset)"; value != nil {
+			got[name] = *value
+		}
+	}
+	want := map[string]string{"LANG": "(unset)", "CUDA_VISIBLE_DEVICES": "2", "EMPTY": "x=y"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestAPreloadProcessIsForItsOwnModel: a worker with another model, or another Python, is not forked from it.
+func TestAPreloadProcessIsForItsOwnModel(t *testing.T) {
+	m := &preloadProcess{task: task{spec: ipc.WorkerConfig{Python: "python", Root: "/model", Ref: "predict.py", SDK: "/one"}}}
+	for what, c := range map[string]struct {
+		change func(*ipc.WorkerConfig)
+		fits   bool
+	}{
+		"the same":                 {func(*ipc.WorkerConfig) {}, true},
+		"another copy of the SDK":  {func(s *ipc.WorkerConfig) { s.SDK = "/two" }, true},
+		"other weights":            {func(s *ipc.WorkerConfig) { s.Weights = "weights" }, true},
+		"another concurrency":      {func(s *ipc.WorkerConfig) { s.Concurrency = 4 }, true},
+		"another file":             {func(s *ipc.WorkerConfig) { s.Ref = "other.py" }, false},
+		"a train function besides": {func(s *ipc.WorkerConfig) { s.Train = "train.py:train" }, false},
+		"another Python":           {func(s *ipc.WorkerConfig) { s.Python = "python3" }, false},
+		"CUDA left to the model":   {func(s *ipc.WorkerConfig) { s.NoCUDA = true }, false},
+	} {
+		spec := m.task.spec
+		c.change(&spec)
+		if got := m.fits(spec); got != c.fits {
+			t.Errorf("%s: %t", what, got)
+		}
+	}
+}
+
+func TestLinesAreLoggedWhole(t *testing.T) {
+	var got []string
+	l := newLines(stdout, func(_ source, line []byte) { got = append(got, string(line)) })
+	for _, text := range []string{"one\ntw", "o\n\nth", "ree"} {
+		if n, err := l.Write([]byte(text)); n != len(text) || err != nil {
+			t.Errorf("wrote %d of %d bytes: %v", n, len(text), err)
+		}
+	}
+	l.end()
+	if want := []string{"one", "two", "", "three"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestNoPreloader: a nil one has no process and blocks no start.
+func TestNoPreloader(t *testing.T) {
+	var none *Preloader
+	if !none.await(nil, nil) {
+		t.Error("it is waited for")
+	}
+	if _, ok := none.fork(task{}, [handles]*os.File{}); ok {
+		t.Error("it has forked")
+	}
+	none.Close()
+	var ended *preloadProcess
+	ended.end()
+}
+
+// TestAnAdoptedProcessIsNoOrphan: its adopter waits for it.
+func TestAnAdoptedProcessIsNoOrphan(t *testing.T) {
+	o := NewOrphans()
+	cmd := exec.Command("true")
+	pid, err := o.adopt(func() (int, error) {
+		err := cmd.Start()
+		return cmd.Process.Pid, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for statOf(pid)[0] != "Z" {
+	}
+	if n := o.Reap(); n != 0 {
+		t.Errorf("%d orphans were reaped", n)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	o.waited(pid)
+}

@@ -1,0 +1,248 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pinion/ipc"
+)
+
+// handles is how many descriptors a forked worker is given: control, page, stdout, stderr.
+const handles = 4
+
+// forkTimeout is how long a fork may take; it copies the page tables twice.
+const forkTimeout = 10 * time.Second
+
+// errNotForked: the preload process answered that it forked no worker.
+var errNotForked = errors.New("the preload process forked no worker")
+
+// preloadProcess is one such process. Of a nil one there is nothing to end.
+type preloadProcess struct {
+	child   child
+	channel *ipc.Conn
+	task    task
+	took    time.Duration // by its start and the import
+	ready   chan error    // gets one value: nil, or why no worker can be forked
+	answers chan ipc.Forked
+	gaveUp  latch // closed once it was killed and its end is no longer waited for
+	forks   atomic.Int64
+	flush   func() // logs what its last line without a newline has
+}
+
+// startPreloadProcess starts a process; its ready tells when it can fork.
+func startPreloadProcess(exe string, t task, orphans *Orphans, note func(source, []byte)) (*preloadProcess, error) {
+	m := &preloadProcess{
+		child: child{orphans: orphans, exited: make(chan struct{})}, task: t,
+		ready: make(chan error, 1), answers: make(chan ipc.Forked, 1), gaveUp: newLatch(),
+	}
+	t.spec.Preload = true
+	channel, theirs, err := ipc.Pair("preload")
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	if m.child.cmd, err = roleCommand("preload", exe, t, theirs); err != nil {
+		channel.Close()
+		return nil, err
+	}
+	m.channel = channel
+	out, errs := newLines(stdout, note), newLines(stderr, note)
+	m.child.cmd.Stdout, m.child.cmd.Stderr = out, errs
+	m.child.cmd.WaitDelay = time.Second // a process that the import started may hold the pipes
+	// It has no thread that would notice the front's exit during the import.
+	m.child.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	m.flush = func() { out.end(); errs.end() }
+	began := time.Now()
+	started := make(chan error)
+	go m.run(started)
+	if err := <-started; err != nil {
+		channel.Close()
+		return nil, fmt.Errorf("start preload process: %w", err)
+	}
+	go m.listen(began)
+	return m, nil
+}
+
+// run starts the process and waits for its end, on one thread: the kernel kills the process when the thread that started
+// it ends (Pdeathsig).
+func (m *preloadProcess) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := m.child.orphans.start(m.child.cmd); err != nil {
+		started <- err
+		return
+	}
+	m.child.pid = m.child.cmd.Process.Pid
+	started <- nil
+	ws, err := m.child.wait()
+	m.flush()
+	if err == nil {
+		m.child.exit = exitOf(ws, "")
+	}
+	close(m.child.exited)
+}
+
+// listen reads the process's channel until it ends.
+func (m *preloadProcess) listen(began time.Time) {
+	for {
+		err := m.channel.Recv(func(f *ipc.Frame) {
+			switch f.Kind {
+			case ipc.KindPreloaded:
+				refused, err := ipc.ParsePreloaded(f.Body)
+				if refused != "" {
+					err = errors.New(refused)
+				}
+				m.took = time.Since(began)
+				m.settle(err)
+			case ipc.KindForked:
+				a, err := ipc.ParseForked(f.Body)
+				if err != nil {
+					a.Error = err.Error()
+				}
+				select {
+				case m.answers <- a:
+				default: // fork has stopped waiting for it
+				}
+			}
+		})
+		if err != nil {
+			select {
+			case <-m.child.exited:
+			case <-m.gaveUp.closed:
+			}
+			m.settle(errors.New(m.cause("while it imported the model")))
+			return
+		}
+	}
+}
+
+// settle ends the wait for the import; only the first call counts.
+func (m *preloadProcess) settle(err error) {
+	select {
+	case m.ready <- err:
+	default:
+	}
+}
+
+// imports is the part of a WorkerConfig that an import depends on.
+type imports struct {
+	python, library, root, ref, train, mode string
+	noCUDA                                  bool
+}
+
+func importOf(s ipc.WorkerConfig) imports {
+	return imports{s.Python, s.LibPython, s.Root, s.Ref, s.Train, s.Mode, s.NoCUDA}
+}
+
+// fits tells whether a worker with this spec may be forked.
+func (m *preloadProcess) fits(spec ipc.WorkerConfig) bool {
+	return importOf(m.task.spec) == importOf(spec)
+}
+
+// fork forks a worker with these descriptors; when it returns, the worker is the front's child. The caller holds the
+// lock of Orphans, so one call runs at a time.
+func (m *preloadProcess) fork(t task, files [handles]*os.File) (int, error) {
+	for i, f := range files {
+		fd, err := dup(f)
+		if err != nil {
+			return 0, err
+		}
+		if err := m.channel.SendFile(ipc.KindHandle, uint64(i), fd); err != nil {
+			return 0, fmt.Errorf("pass a worker's descriptors to the preload process: %w", err)
+		}
+	}
+	if err := m.channel.SendFork(ipc.ForkRequest{Config: t.spec, Env: differences(m.task.env, t.env)}); err != nil {
+		return 0, fmt.Errorf("ask the preload process for a worker: %w", err)
+	}
+	select {
+	case a := <-m.answers:
+		if a.Error != "" {
+			return 0, fmt.Errorf("%w: %s", errNotForked, a.Error)
+		}
+		return a.PID, m.inherited(a.PID)
+	case <-m.child.exited:
+		return 0, errors.New("the preload process has ended")
+	case <-time.After(forkTimeout):
+		return 0, fmt.Errorf("the preload process has not forked a worker within %s", forkTimeout)
+	}
+}
+
+// inherited checks that a worker is this process's child; otherwise it could not be waited for.
+func (m *preloadProcess) inherited(pid int) error {
+	if f := statOf(pid); len(f) < 2 || f[1] != strconv.Itoa(os.Getpid()) {
+		_ = unix.Kill(pid, unix.SIGKILL)
+		return fmt.Errorf("%w that is this server's child: the system has no child subreapers", errNotForked)
+	}
+	m.forks.Add(1)
+	return nil
+}
+
+// cause says in words how the process ended.
+func (m *preloadProcess) cause(during string) string {
+	select {
+	case <-m.child.exited:
+	default:
+		return "its process was killed and has not ended: it is frozen, or waits in a driver"
+	}
+	text := strings.TrimPrefix(m.child.exit.Describe(during), "worker ")
+	if strings.HasPrefix(text, "killed") {
+		text = "was " + text
+	}
+	return "its process " + text
+}
+
+// forked tells whether it has ever forked a worker, which counts as a success.
+func (m *preloadProcess) forked() bool { return m.forks.Load() > 0 }
+
+// end kills the process and returns when it has exited, or was given up.
+func (m *preloadProcess) end() { m.endWithin(killTimeout) }
+
+func (m *preloadProcess) endWithin(timeout time.Duration) {
+	if m == nil {
+		return
+	}
+	m.child.signal(func(pid int) { _ = unix.Kill(pid, unix.SIGKILL) }) // it has nothing to finish
+	select {
+	case <-m.child.exited:
+	case <-m.gaveUp.closed:
+	case <-time.After(timeout):
+		m.gaveUp.close()
+	}
+	m.channel.Close()
+}
+
+// differences are the variables to change to turn one environment into another. Of two entries with one name the last counts.
+func differences(from, to []string) map[string]*string {
+	old, now := variables(from), variables(to)
+	diff := make(map[string]*string)
+	for name, value := range now {
+		if was, set := old[name]; !set || was != value {
+			diff[name] = &value
+		}
+	}
+	for name := range old {
+		if _, set := now[name]; !set {
+			diff[name] = nil
+		}
+	}
+	return diff
+}
+
+func variables(env []string) map[string]string {
+	m := make(map[string]string, len(env))
+	for _, e := range env {
+		if name, value, ok := strings.Cut(e, "="); ok {
+			m[name] = value
+		}
+	}
+	return m
+}

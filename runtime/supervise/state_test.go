@@ -1,0 +1,71 @@
+package supervise
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestStateMoves walks every pair of states: a worker makes the legal moves, and refuses and logs the others.
+func TestStateMoves(t *testing.T) {
+	legal := map[[2]State]bool{
+		{Starting, Setup}: true, {Starting, Draining}: true, {Starting, Exited}: true,
+		{Setup, Ready}: true, {Setup, Draining}: true, {Setup, Exited}: true,
+		{Ready, Draining}: true, {Ready, Exited}: true,
+		{Draining, Exited}: true,
+	}
+	for from := State(0); from <= states; from++ {
+		for to := State(0); to <= states; to++ {
+			log := &journal{}
+			w := newWorker(New(Options{Logger: slog.New(log), Hooks: Hooks{OnChange: func() {}}}), false)
+			w.status.State = from
+			changed := false
+			w.move(to, func(*ProcessStatus) { changed = true })
+			want, moved := from, legal[[2]State{from, to}]
+			if moved {
+				want = to
+			}
+			if got := w.status.State; got != want || changed != moved || (len(log.mistakes()) == 0) != moved {
+				t.Errorf("%v to %v: it is %v, want %v; changed %v, logged %q", from, to, got, want, changed, log.mistakes())
+			}
+		}
+		if known := from < states; known == (from.String() == "unknown") {
+			t.Errorf("state %d is called %q", from, from)
+		}
+	}
+}
+
+// TestOneFunctionSetsTheState: no code but worker.move assigns a worker's state, so none evades the table.
+func TestOneFunctionSetsTheState(t *testing.T) {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") || e.Name() == "preloader.go" {
+			continue // a preload process has states of its own
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if assignment, ok := n.(*ast.AssignStmt); ok {
+				for _, left := range assignment.Lhs {
+					if x, ok := left.(*ast.SelectorExpr); ok && x.Sel.Name == "State" {
+						found = append(found, e.Name())
+					}
+				}
+			}
+			return true
+		})
+	}
+	if len(found) != 1 || found[0] != "state.go" {
+		t.Errorf("the state is set in %v, want once, in state.go", found)
+	}
+}

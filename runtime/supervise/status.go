@@ -1,0 +1,94 @@
+package supervise
+
+import (
+	"time"
+
+	"pinion/ipc"
+	"pinion/runtime/slot"
+)
+
+// SetupStatus is how the newest setup went.
+type SetupStatus struct {
+	Started   time.Time
+	Completed time.Time // zero while it runs
+	Failed    bool
+	Logs      string
+	Problem   *ipc.Problem // why it failed, if the worker said so
+}
+
+// ProcessStatus is the part of a Status that belongs to one process.
+type ProcessStatus struct {
+	State  State
+	PID    int
+	Setup  SetupStatus
+	Python string
+	CUDA   map[string]any
+}
+
+// Status is what health says of one worker.
+type Status struct {
+	ProcessStatus
+	LastExit    string // how the last process ended that was not asked to, in words; "": none did
+	Restarts    int    // processes after the first
+	Successor   *State // of the process that is to take over; nil: there is none
+	Defunct     bool   // it has ended and none is started in its place
+	SetupFailed bool   // it is defunct because its setup failed, and none ever worked
+}
+
+// Status returns a copy of the current status.
+func (s *Supervisor) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.status
+	if s.current != nil {
+		st.ProcessStatus = s.current.status
+	}
+	if s.successor != nil {
+		state := s.successor.status.State
+		st.Successor = &state
+	}
+	return st
+}
+
+// change changes the part of the status that outlives a process.
+func (s *Supervisor) change(f func(*Status)) {
+	s.mu.Lock()
+	f(&s.status)
+	s.mu.Unlock()
+	s.o.Hooks.OnChange()
+}
+
+// change changes the status of this process.
+func (w *worker) change(f func(*ProcessStatus)) {
+	w.sup.mu.Lock()
+	f(&w.status)
+	w.sup.mu.Unlock()
+	w.sup.o.Hooks.OnChange()
+}
+
+// Report is a Status and the figures that are looked up for it.
+type Report struct {
+	Status
+	Device string    // its GPUs; "": all
+	Busy   int       // slots with a call
+	Since  time.Time // when the oldest of these calls could begin; zero: there is none
+	Served int       // answers of its process
+	Memory int64     // resident bytes of its process; 0: unknown
+}
+
+// Report returns the status and its figures.
+func (s *Supervisor) Report() Report {
+	r := Report{Status: s.Status(), Device: s.o.Device}
+	s.mu.Lock()
+	var slots []*slot.Slot
+	if s.current != nil {
+		slots = s.current.slots
+	}
+	s.mu.Unlock()
+	load := s.o.Pool.WorkerLoad(slots)
+	r.Served, r.Busy, r.Since = load.Answered, min(load.Busy, len(slots)), load.Since
+	if r.PID != 0 {
+		r.Memory = resident(r.PID)
+	}
+	return r
+}

@@ -1,0 +1,307 @@
+package supervise
+
+import (
+	"slices"
+	"syscall"
+	"time"
+
+	"pinion/ipc"
+	"pinion/runtime/slot"
+)
+
+// lastRead is how long the control channel of an exited worker is read. What it sent lies in the socket already; only a
+// descriptor that leaked to a grandchild can keep its other end open.
+const lastRead = time.Second
+
+// worker is one worker process while it lives. Its methods run in one goroutine, unless they say otherwise.
+type worker struct {
+	sup      *Supervisor
+	process  *process
+	setup    setup
+	memory   memoryWatch
+	pings    pings
+	activity string // what it does, for Exit.Describe
+
+	stopping   bool            // it was asked to leave, with the server
+	terminated bool            // it was killed: its messages do not count any more
+	retirement *retirement     // why it is to leave; nil: it may stay
+	drained    <-chan struct{} // closed when it has no calls any more; nil: it may get some
+
+	// Guarded by the supervisor's lock.
+	status    ProcessStatus
+	slots     []*slot.Slot // nil until it is ready
+	successor bool         // it is to take over from another
+
+	readied  latch           // closed when it has its slots
+	retiring chan retirement // requests to leave
+	ended    chan outcome    // gets one value
+}
+
+// retirement is why a process is to leave while the server goes on.
+type retirement struct {
+	why       string
+	fault     bool    // it can serve no more, which counts as a death
+	successor *worker // it takes over at once; nil: none
+}
+
+// outcome is how one process ended.
+type outcome struct {
+	cause   string
+	stopped bool // it was asked to end, with the server
+	retired bool // it was asked to leave for another
+	served  bool // it had a success
+	worked  bool // it was ready
+}
+
+func newWorker(s *Supervisor, successor bool) *worker {
+	w := &worker{
+		sup: s, activity: duringStart, successor: successor, memory: memoryWatch{oom: newOOMWatch(s.o.Fleet.memory)},
+		readied: newLatch(), retiring: make(chan retirement, 2), ended: make(chan outcome, 1),
+	}
+	w.status.Setup.Started = time.Now()
+	return w
+}
+
+// run handles the events of the worker until its process has ended, or is given up.
+func (w *worker) run() {
+	control := make(chan message, 16)
+	go w.listen(control)
+	messages, stop, kill := control, w.sup.stop.closed, w.sup.kill.closed
+	memory := time.NewTicker(w.sup.memoryInterval)
+	defer memory.Stop()
+	pings, stopPings := w.pingTimes()
+	defer stopPings()
+	ending, late, urgent := w.process.ending.closed, (<-chan time.Time)(nil), false
+	var began time.Time // the end of the process
+	for {
+		select {
+		case m, open := <-messages:
+			if !open {
+				messages = nil
+				continue
+			}
+			if err := w.handle(m); err != nil {
+				w.terminate(CauseProtocol, err.Error())
+			}
+		case <-w.setup.late:
+			w.setupTimedOut()
+		case <-stop:
+			stop = nil
+			w.leave()
+		case <-kill:
+			kill = nil
+			w.stopping = true
+			w.terminate(CauseLeft, "the server is shutting down")
+			late, urgent = time.After(lastTimeout), true
+		case <-ending:
+			ending, began = nil, time.Now()
+			if late == nil {
+				late = time.After(w.sup.o.Timeouts.Kill)
+			}
+		case <-late:
+			if w.giveUp(time.Since(began), urgent) {
+				return
+			}
+			late = time.After(lastTimeout)
+		case r := <-w.retiring:
+			w.retire(r)
+		case <-w.drained:
+			w.drained = nil
+			w.shutdown()
+		case <-memory.C:
+			w.checkMemory()
+		case <-pings:
+			w.ping()
+		case <-w.process.child.exited:
+			w.handleLast(control)
+			return
+		}
+	}
+}
+
+// handleLast handles what the worker sent before its process ended.
+func (w *worker) handleLast(control <-chan message) {
+	late := time.AfterFunc(lastRead, func() { w.process.control.Close() })
+	defer late.Stop()
+	for m := range control {
+		if err := w.handle(m); err != nil {
+			w.sup.o.Logger.Error("the last messages of a worker cannot be used", "worker", w.sup.o.Index, "error", err)
+		}
+	}
+}
+
+// terminate kills the worker.
+func (w *worker) terminate(cause ExitCause, why string) {
+	w.terminated = true
+	w.process.terminate(cause, why)
+}
+
+// message is a frame of the control channel, or why no other will come.
+type message struct {
+	kind ipc.Kind
+	id   uint64
+	body []byte
+	err  error
+}
+
+// listen reads the control channel until it ends; the reason is the last message.
+func (w *worker) listen(to chan<- message) {
+	defer close(to)
+	for {
+		err := w.process.control.Recv(func(f *ipc.Frame) {
+			if w.takeUnattributed(f) {
+				return
+			}
+			body, release := f.Own()
+			if release != nil { // a mapped body: copied
+				body = append([]byte(nil), body...)
+				release()
+			}
+			to <- message{kind: f.Kind, id: f.ID, body: body}
+		})
+		if err != nil {
+			to <- message{err: err}
+			return
+		}
+	}
+}
+
+// takeUnattributed takes in the frames of output that belongs to no prediction, and tells whether f was one. They come by
+// the control channel because slots are read only while there is a prediction.
+func (w *worker) takeUnattributed(f *ipc.Frame) bool {
+	switch f.Kind {
+	case ipc.KindLogPipe:
+		w.process.addPipe(f.Descriptor(), f.Nanos != 0, true)
+	case ipc.KindLog:
+		text, err := ipc.ParseLog(f.Body)
+		if err != nil {
+			return false // handle refuses it
+		}
+		w.process.Logged(text.Source, "", []byte(text.Data), false)
+	default:
+		return false
+	}
+	return true
+}
+
+// leave asks the worker to end once it has no predictions; the pool drains.
+func (w *worker) leave() {
+	w.stopping = true
+	if w.retirement == nil {
+		w.move(Draining, nil)
+	}
+	if w.slots == nil { // it serves nothing yet, and may be deep in its setup
+		w.terminate(CauseLeft, "the server is shutting down")
+		return
+	}
+	w.shutdown()
+}
+
+// requestRetirement asks the process to finish what it has and to leave. Any goroutine may call it; it does not block.
+func (w *worker) requestRetirement(r retirement) {
+	select {
+	case w.retiring <- r:
+	default: // requests enough wait already
+	}
+}
+
+// retire lets the process finish what it has begun, and then leave, while the server goes on.
+func (w *worker) retire(r retirement) {
+	if r.successor != nil {
+		defer w.sup.promote(r.successor) // only now: the pool gives this one nothing more
+	}
+	if w.retirement != nil || w.stopping || w.terminated {
+		return
+	}
+	w.retirement = &r
+	if w.slots == nil {
+		w.terminate(CauseLeft, r.why)
+		return
+	}
+	if r.successor == nil { // else the successor's state is shown
+		w.move(Draining, nil)
+	}
+	w.drained = w.sup.o.Pool.Retire(w.slots)
+}
+
+// shutdown asks a worker that has no predictions to end.
+func (w *worker) shutdown() {
+	_ = w.process.control.SendShutdown() // fails only if it has ended
+	w.terminateLater()
+}
+
+// terminateLater kills the worker if it has not ended by itself in time.
+func (w *worker) terminateLater() {
+	time.AfterFunc(w.sup.o.Timeouts.Stop, func() { w.process.terminate(CauseLeft, "it did not leave when it should have") })
+}
+
+// finish classifies the exit, settles the worker's calls, and closes its channels.
+func (w *worker) finish() outcome {
+	p := w.process
+	exit := &p.child.exit
+	w.sup.checks.close(p.control)
+	if exit.Signal == syscall.SIGKILL && exit.Killed == "" {
+		exit.Shortage, exit.Limit = w.memory.oom.killed(), w.memory.oom.limit
+	}
+	cause := exit.Describe(w.activity)
+	if w.setup.failure != "" {
+		cause = w.setup.failure
+	}
+	worked := w.activity == duringPredict
+	// Before Detach answers its calls: a client that asks again at once must find the worker exited, and why.
+	if worked && !w.busy() {
+		w.exited(exit.Describe(duringIdle))
+	} else {
+		w.exited(cause)
+	}
+	var rest []byte
+	logs := func() []byte { rest = p.logs.TakeAll(); return rest }
+	had := w.sup.o.Pool.Detach(w.slots, slot.WorkerExit{Cause: cause, Logs: logs})
+	if had == 0 && worked { // its last answers lay in its sockets
+		cause = exit.Describe(duringIdle)
+		w.setLastExit(cause)
+	}
+	p.logs.Close()
+	p.control.Close()
+	p.page.Close()
+	if !worked {
+		w.failSetup(cause, rest)
+	}
+	switch {
+	case w.stopping:
+	case w.retirement != nil:
+		cause = w.retirement.why
+		w.sup.o.Logger.Info("worker has left", "worker", w.sup.o.Index, "pid", p.child.pid, "reason", cause)
+	case !worked && w.sup.hidesSetupFailure():
+	default:
+		w.sup.o.Logger.Error("worker ended", "worker", w.sup.o.Index, "pid", p.child.pid, "cause", cause)
+	}
+	w.sup.o.Hooks.OnExit(w.exitCause())
+	return outcome{
+		cause: cause, stopped: w.stopping, worked: worked,
+		retired: w.retirement != nil && !w.retirement.fault,
+		served:  slices.ContainsFunc(w.slots, (*slot.Slot).Served),
+	}
+}
+
+// busy tells whether the model had a prediction when the process ended.
+func (w *worker) busy() bool {
+	return slices.ContainsFunc(w.slots, func(s *slot.Slot) bool { return s.Running() != "" })
+}
+
+// exited shows that the process has ended, and how if it was not asked to.
+func (w *worker) exited(cause string) {
+	w.move(Exited, func(st *ProcessStatus) { st.PID = 0 })
+	w.setLastExit(cause)
+}
+
+// setLastExit shows how the process ended, unless it was asked to.
+func (w *worker) setLastExit(cause string) {
+	switch {
+	case w.stopping || w.retirement != nil && !w.retirement.fault:
+		return
+	case w.retirement != nil:
+		cause = w.retirement.why
+	}
+	w.sup.change(func(st *Status) { st.LastExit = cause })
+}

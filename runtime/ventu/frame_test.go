@@ -1,0 +1,57 @@
+package ventu
+
+import (
+	"bytes"
+	"encoding/binary"
+	"regexp"
+	"testing"
+)
+
+// TestEncode holds what is written to another library's reading of it, at every size at which a header changes.
+func TestEncode(t *testing.T) {
+	many := func(n, size int) (bodies [][]byte) {
+		for i := range n {
+			bodies = append(bodies, bytes.Repeat([]byte{byte(i)}, size))
+		}
+		return bodies
+	}
+	for _, bodies := range [][][]byte{
+		many(1, 1), many(1, 255), many(1, 256), many(1, 65535), many(1, 65536), many(1, 100_000),
+		many(15, 3), many(16, 3), many(300, 1000), many(4096, 1), many(9, 20_000),
+		{make([]byte, 9000), []byte("small"), make([]byte, 90_000), []byte("between"), make([]byte, 8192), make([]byte, 8193)},
+	} {
+		jobs := make([]*Job, len(bodies))
+		for i, body := range bodies {
+			jobs[i] = &Job{id: newID(), body: body}
+		}
+		buffers, size := encode(jobs)
+		message := bytes.Join(buffers, nil)
+		if len(message) != size || int(binary.BigEndian.Uint32(message)) != size-lengthSize {
+			t.Fatalf("%d bodies: %d bytes, said to be %d, length field %d", len(bodies), len(message), size, binary.BigEndian.Uint32(message))
+		}
+		if size <= oneBuffer && len(buffers) != 1 {
+			t.Errorf("%d bodies of %d bytes together come in %d buffers", len(bodies), size, len(buffers))
+		}
+		items, err := parse(message[lengthSize:])
+		if err != nil || len(items) != len(jobs) {
+			t.Fatalf("%d bodies: %d items, %v", len(bodies), len(items), err)
+		}
+		for i, it := range items {
+			if it.id != string(jobs[i].id[:]) || it.body != string(jobs[i].body) {
+				t.Errorf("%d bodies: item %d is not as it was", len(bodies), i)
+			}
+		}
+	}
+}
+
+func TestIDs(t *testing.T) {
+	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	seen := map[id]bool{}
+	for range 1000 {
+		v := newID()
+		if !uuid.Match(v[:]) || seen[v] {
+			t.Fatalf("%s is no new UUID", v[:])
+		}
+		seen[v] = true
+	}
+}

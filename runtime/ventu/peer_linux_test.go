@@ -1,0 +1,51 @@
+package ventu
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+)
+
+// TestPeers: both ends of these connections are this process's.
+func TestPeers(t *testing.T) {
+	networks(t, func(t *testing.T, network string) {
+		r := newRig(t, network, Options{})
+		w := r.worker()
+		if pids := r.Load().PIDs; len(pids) != 1 || pids[0] != os.Getpid() {
+			t.Errorf("the worker's processes are %v, want %d", pids, os.Getpid())
+		}
+		w.run()
+		r.submit("a").ends(200, "re: a")
+	})
+}
+
+func TestProcAddr(t *testing.T) {
+	for text, want := range map[string]string{
+		"0100007F:1F90":                         "127.0.0.1:8080",
+		"0000000000000000FFFF00000100007F:0050": "127.0.0.1:80",
+		"00000000000000000000000001000000:0001": "[::1]:1",
+	} {
+		if got := procAddr(text); got != netip.MustParseAddrPort(want) {
+			t.Errorf("%s is %s, want %s", text, got, want)
+		}
+	}
+	for _, text := range []string{"", "0100007F", "0100007F:", "xx:1F90", "010000:1F90", "0100007F0100007F:1F90"} {
+		if got := procAddr(text); got.IsValid() {
+			t.Errorf("%q is %s", text, got)
+		}
+	}
+}
+
+// TestOtherProgramsAreLeftAlone: this process has no ventu, so its sockets stay as they are.
+func TestOtherProgramsAreLeftAlone(t *testing.T) {
+	if hasVentu(os.Getpid()) {
+		t.Error("this process is taken for ventu")
+	}
+	here, far := net.Pipe()
+	defer here.Close()
+	defer far.Close()
+	if p := peerOf(here); p.pid != 0 || p.fd != -1 {
+		t.Errorf("the other end of a pipe is %+v", p)
+	}
+}

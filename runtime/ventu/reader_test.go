@@ -1,0 +1,195 @@
+package ventu
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/tinylib/msgp/msgp"
+)
+
+// talk is a connection on which a worker has said all that it says.
+type talk struct{ io.Reader }
+
+func (talk) SetReadDeadline(time.Time) error { return nil }
+
+// jobsOf makes jobs with ids of one repeated character.
+func jobsOf(names string) (jobs []*Job) {
+	for _, c := range names {
+		jobs = append(jobs, &Job{id: id([]byte(strings.Repeat(string(c), idLength)))})
+	}
+	return jobs
+}
+
+// readAnswers reads one message.
+func readAnswers(from io.Reader, most int64, jobs []*Job) ([]answer, error) {
+	r := newReader(&stallReader{conn: talk{from}, bound: time.Hour}, most)
+	n, err := r.length()
+	if err != nil {
+		return nil, err
+	}
+	return r.answers(n, jobs)
+}
+
+// TestEncodings reads every form that a str, bin or map may have, byte by byte.
+func TestEncodings(t *testing.T) {
+	a, b := strings.Repeat("a", idLength), strings.Repeat("b", idLength)
+	str := func(form byte, text string) []byte {
+		n := len(text)
+		switch form {
+		case msgStr8, msgBin8:
+			return append([]byte{form, byte(n)}, text...)
+		case msgStr16, msgBin16:
+			return append(binary.BigEndian.AppendUint16([]byte{form}, uint16(n)), text...)
+		case msgStr32, msgBin32:
+			return append(binary.BigEndian.AppendUint32([]byte{form}, uint32(n)), text...)
+		}
+		return append([]byte{fixStr | byte(n)}, text...)
+	}
+	maps := map[string][]byte{"fix": {0x82}, "16": {msgMap16, 0, 2}, "32": {msgMap32, 0, 0, 0, 2}}
+	forms := []byte{msgStr8, msgStr16, msgStr32, msgBin8, msgBin16, msgBin32, fixStr}
+	for name, head := range maps {
+		for _, key := range forms[:6] {
+			for _, value := range forms {
+				message := append(append([]byte{}, head...), str(key, b)...)
+				message = append(message, str(value, "B")...)
+				message = append(append(message, str(key, a)...), str(value, "A")...)
+				got, err := readAnswers(iotest.OneByteReader(bytes.NewReader(framed(message))), 100, jobsOf("ab"))
+				if err != nil || string(got[0].body) != "A" || string(got[1].body) != "B" {
+					t.Errorf("map %s, keys %#x, values %#x: %v, %v", name, key, value, got, err)
+				}
+			}
+		}
+	}
+}
+
+// TestRepeatedAnswer: the first counts.
+func TestRepeatedAnswer(t *testing.T) {
+	a := strings.Repeat("a", idLength)
+	got, err := readAnswers(bytes.NewReader(framed(pairs(a, "first", a, "second"))), 100, jobsOf("a"))
+	if err != nil || string(got[0].body) != "first" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestErrorIDOfNoAnswer: an id that is an error but has no answer has none.
+func TestErrorIDOfNoAnswer(t *testing.T) {
+	a := strings.Repeat("a", idLength)
+	got, err := readAnswers(bytes.NewReader(framed(pairs("error_ids", a))), 100, jobsOf("a"))
+	if err != nil || !got[0].none {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestClaimsCostNoMemory: what is announced and does not come is not allocated.
+func TestClaimsCostNoMemory(t *testing.T) {
+	a := strings.Repeat("a", idLength)
+	message := append(msgp.AppendString([]byte{0x81}, a), msgBin32, 0x7f, 0xff, 0xff, 0x00)
+	message = append([]byte{0x7f, 0xff, 0xff, 0xff}, message...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := readAnswers(bytes.NewReader(append(message, "some"...)), 1<<31, jobsOf("a"))
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, errDisconnected) {
+		t.Errorf("error %v, want errDisconnected", err)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
+		t.Errorf("%d bytes were allocated", got)
+	}
+}
+
+// FuzzWorker has a worker say anything. Whatever is taken for an answer must be what another library reads there.
+func FuzzWorker(f *testing.F) {
+	a, b := strings.Repeat("a", idLength), strings.Repeat("b", idLength)
+	f.Add(pairs(a, "1", b, "2"))
+	f.Add(pairs(b, "2", "error_ids", b, a, "1"))
+	f.Add(msgp.AppendNil(msgp.AppendString([]byte{0x81}, a)))
+	f.Add([]byte{msgMap32, 0, 0, 0, 1, msgStr32, 0, 0, 0, 1, 'x', msgBin32, 0, 0, 0, 0})
+	f.Add(append([]byte{0x81}, append(msgp.AppendString(nil, a), msgBin16, 0xff, 0xff)...))
+	f.Add([]byte{0x80})
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, message []byte) {
+		jobs := jobsOf("ab")
+		got, err := readAnswers(iotest.HalfReader(bytes.NewReader(framed(message))), 1<<20, jobs)
+		want, bad, ok := oracle(message)
+		if (err == nil) != ok {
+			t.Fatalf("%x: error %v, but the other library reads it: %v", message, err, ok)
+		}
+		if err != nil {
+			return
+		}
+		for i, j := range jobs {
+			body, there := want[string(j.id[:])]
+			status := StatusDone
+			if bad[string(j.id[:])] {
+				status = StatusInvalid
+			}
+			if got[i].none == there || there && (string(got[i].body) != body || got[i].status != status) {
+				t.Fatalf("%x: answer %d is %+v, want %q there %v, status %d", message, i, got[i], body, there, status)
+			}
+		}
+		// What follows on the connection is the next message.
+		r := newReader(&stallReader{conn: talk{bytes.NewReader(append(framed(message), 0, 0, 0, 7))}}, 1<<20)
+		if n, err := r.length(); err == nil {
+			r.answers(n, jobs)
+		}
+		if n, err := r.length(); n != 7 || err != nil {
+			t.Fatalf("%x: the next message has length %d, %v", message, n, err)
+		}
+	})
+}
+
+// oracle reads a message by msgp. ok: it is well-formed by the protocol.
+func oracle(b []byte) (answers map[string]string, bad map[string]bool, ok bool) {
+	answers, bad = map[string]string{}, map[string]bool{}
+	text := func() (string, bool) {
+		switch msgp.NextType(b) {
+		case msgp.StrType:
+			s, rest, err := msgp.ReadStringZC(b)
+			b = rest
+			return string(s), err == nil
+		case msgp.BinType:
+			s, rest, err := msgp.ReadBytesZC(b)
+			b = rest
+			return string(s), err == nil
+		case msgp.NilType:
+			rest, err := msgp.ReadNilBytes(b)
+			b = rest
+			return "", err == nil
+		}
+		return "", false
+	}
+	if msgp.NextType(b) != msgp.MapType {
+		return nil, nil, false
+	}
+	n, b, err := msgp.ReadMapHeaderBytes(b)
+	if err != nil {
+		return nil, nil, false
+	}
+	var ids string
+	for range n {
+		key, ok := text()
+		if !ok || len(key) > maxKey {
+			return nil, nil, false
+		}
+		value, ok := text()
+		if !ok {
+			return nil, nil, false
+		}
+		if key == errorIDs {
+			ids = value
+		} else if _, again := answers[key]; !again {
+			answers[key] = value
+		}
+	}
+	for ; len(ids) >= idLength; ids = ids[idLength:] {
+		bad[ids[:idLength]] = true
+	}
+	return answers, bad, len(b) == 0 && ids == ""
+}

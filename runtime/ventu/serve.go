@@ -1,0 +1,63 @@
+package ventu
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+)
+
+// Serve takes in the workers that connect to ln until Close, then returns nil; any other end of ln is an error. It may
+// be called once for each of several listeners.
+func (q *Queue) Serve(ln net.Listener) error {
+	q.mu.Lock()
+	q.listeners = append(q.listeners, ln)
+	if q.closed {
+		ln.Close()
+	}
+	q.mu.Unlock()
+	var pause time.Duration
+	for {
+		conn, err := ln.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			if !q.enter() {
+				conn.Close()
+				return nil
+			}
+			go q.serve(conn)
+		case errors.Is(err, net.ErrClosed) && errors.Is(q.Ready(), ErrClosed):
+			return nil
+		case !short(err):
+			return fmt.Errorf("accept workers on %s: %w", ln.Addr(), err)
+		default:
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			q.opt.Logger.Warn("cannot take a worker's connection; will try again", "error", err, "in", pause)
+			time.Sleep(pause)
+		}
+	}
+}
+
+// enter counts one more connection; false: the queue is closed.
+func (q *Queue) enter() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed {
+		q.running.Add(1)
+	}
+	return !q.closed
+}
+
+// short tells whether an error of accept(2) concerns one connection, or a shortage that may end.
+func short(err error) bool {
+	for _, e := range []error{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EPERM, syscall.EPROTO,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,392 @@
+package tests
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// batched serves a class of batches.py.
+func batched(t testing.TB, class string, python harness.Python, args ...string) *harness.Server {
+	t.Helper()
+	return harness.Ready(t, harness.Options{Python: python.Path, Model: "batches.py:" + class, Args: args})
+}
+
+// batches are the lines that the model has written down.
+func batches(t testing.TB, s *harness.Server) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.Dir, "batches.txt"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// closeGate has a prediction run until open is called.
+func closeGate(t testing.TB, s *harness.Server) (gate <-chan harness.Answer, open func()) {
+	t.Helper()
+	gate = s.Begin("gate", input{"text": "gate"})
+	harness.Eventually(t, "the gate is closed", func() bool {
+		return slices.ContainsFunc(batches(t, s), func(line string) bool { return strings.Contains(line, "gate") })
+	})
+	return gate, func() {
+		if err := os.WriteFile(filepath.Join(s.Dir, "gate"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// gathered waits until so many predictions are in flight.
+func gathered(t testing.TB, s *harness.Server, n int) {
+	t.Helper()
+	want := fmt.Sprintf("\npinion_predictions_in_flight %d\n", n)
+	harness.Eventually(t, fmt.Sprintf("%d are in flight", n), func() bool {
+		return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), want)
+	})
+}
+
+// beginAll begins a prediction for each input, one after the other, behind a gate.
+func beginAll(t testing.TB, s *harness.Server, inputs ...input) map[string]<-chan harness.Answer {
+	t.Helper()
+	answers := map[string]<-chan harness.Answer{}
+	for i, in := range inputs {
+		answers[fmt.Sprint(in["text"])] = s.Begin(fmt.Sprintf("item-%d", i), in)
+		gathered(t, s, i+2)
+	}
+	return answers
+}
+
+func texts(values ...string) []input {
+	inputs := make([]input, len(values))
+	for i, v := range values {
+		inputs[i] = input{"text": v}
+	}
+	return inputs
+}
+
+// receiveAll returns the answers, by their texts.
+func receiveAll(t testing.TB, answers map[string]<-chan harness.Answer) map[string]harness.Answer {
+	t.Helper()
+	all := map[string]harness.Answer{}
+	for text, a := range answers {
+		all[text] = harness.Receive(t, a)
+	}
+	return all
+}
+
+func says(t testing.TB, a harness.Answer, want string) {
+	t.Helper()
+	if a.Status != "succeeded" || a.Text(t) != want {
+		t.Errorf("got %s, want %q", a, want)
+	}
+}
+
+func blames(t testing.TB, a harness.Answer, want string) {
+	t.Helper()
+	if a.Status != "failed" || !strings.Contains(a.Error, want) {
+		t.Errorf("got %s, want the error %q", a, want)
+	}
+}
+
+// TestWaitingPredictionsAreABatch: what comes while the model is busy leaves together, in order, with equal keys, and each
+// prediction has its own answer.
+func TestWaitingPredictionsAreABatch(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for _, class := range []string{"Runner", "Tasks"} {
+			s := batched(t, class, python)
+			gate, open := closeGate(t, s)
+			answers := beginAll(t, s, input{"text": "a"}, input{"text": "b", "times": 2}, input{"text": "c", "times": 1}, input{"text": "d", "times": 2})
+			open()
+			harness.Receive(t, gate)
+			all := receiveAll(t, answers)
+			for text, want := range map[string]string{"a": "A", "b": "BB", "c": "C", "d": "DD"} {
+				says(t, all[text], want)
+				if m := all[text].Metrics; m["batch_size"] != 2.0 || m["queue_time"] == nil || m["predict_time"] == nil {
+					t.Errorf("%s: metrics are %v", text, m)
+				}
+				if logs := all[text].Logs; logs != "batch of 2\n" {
+					t.Errorf("%s: logs are %q", text, logs)
+				}
+			}
+			if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a c", "2 b d"}) {
+				t.Errorf("%s: the model had %q", class, got)
+			}
+		}
+	})
+}
+
+// TestABatchHasItsSize: more than the largest batch leave as several; an operator may want smaller ones.
+func TestABatchHasItsSize(t *testing.T) {
+	t.Parallel()
+	for largest, args := range map[int][]string{8: nil, 3: {"--batch-size", "3", "--queue", "20"}} {
+		s := batched(t, "Runner", harness.AnyPython(t), args...)
+		gate, open := closeGate(t, s)
+		answers := beginAll(t, s, texts("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")...)
+		open()
+		harness.Receive(t, gate)
+		for text, a := range receiveAll(t, answers) {
+			says(t, a, strings.ToUpper(text))
+		}
+		lines := batches(t, s)[1:]
+		if len(lines) != (10+largest-1)/largest {
+			t.Errorf("largest %d: the model had %q", largest, lines)
+		}
+	}
+}
+
+// TestABadItemFailsAlone, whether it is returned or raised; the rest of its batch is run again.
+func TestABadItemFailsAlone(t *testing.T) {
+	t.Parallel()
+	for _, class := range []string{"Runner", "Tasks"} {
+		s := batched(t, class, harness.AnyPython(t))
+		gate, open := closeGate(t, s)
+		answers := beginAll(t, s, texts("a", "raise-1", "b", "bad-1", "c")...)
+		open()
+		harness.Receive(t, gate)
+		all := receiveAll(t, answers)
+		for _, text := range []string{"a", "b", "c"} {
+			says(t, all[text], strings.ToUpper(text))
+		}
+		blames(t, all["raise-1"], "ValueError: no raise-1 here")
+		blames(t, all["bad-1"], "bad-1 alone")
+	}
+}
+
+// TestWithoutIsolationAllFail with the cause.
+func TestWithoutIsolationAllFail(t *testing.T) {
+	t.Parallel()
+	s := batched(t, "Unforgiving", harness.AnyPython(t))
+	gate, open := closeGate(t, s)
+	answers := beginAll(t, s, texts("a", "raise-1", "b")...)
+	open()
+	harness.Receive(t, gate)
+	for _, a := range receiveAll(t, answers) {
+		blames(t, a, "ValueError: no raise-1 here")
+	}
+	if got := batches(t, s); !slices.Equal(got, []string{"gate", "a raise-1 b"}) {
+		t.Errorf("the model had %q", got)
+	}
+}
+
+// TestAResultOfAnotherLengthFailsTheBatch and says both numbers.
+func TestAResultOfAnotherLengthFailsTheBatch(t *testing.T) {
+	t.Parallel()
+	s := batched(t, "Runner", harness.AnyPython(t))
+	gate, open := closeGate(t, s)
+	answers := beginAll(t, s, texts("a", "short", "b")...)
+	open()
+	harness.Receive(t, gate)
+	for _, a := range receiveAll(t, answers) {
+		blames(t, a, "3")
+		blames(t, a, "2")
+	}
+}
+
+// TestADeathInABatch: its items run once more, one by one; the one at fault fails with the cause.
+func TestADeathInABatch(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := batched(t, "Runner", python)
+		gate, open := closeGate(t, s)
+		answers := beginAll(t, s, texts("a", "die", "b")...)
+		open()
+		harness.Receive(t, gate)
+		all := receiveAll(t, answers)
+		says(t, all["a"], "A")
+		says(t, all["b"], "B")
+		blames(t, all["die"], "exit")
+		if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a die b", "1 a", "1 die", "1 b"}) {
+			t.Errorf("the model had %q", got)
+		}
+	})
+}
+
+// killWorker kills the first worker, once there is one.
+func killWorker(t testing.TB, s *harness.Server) {
+	t.Helper()
+	harness.Eventually(t, "a worker is there", func() bool {
+		pid := s.Worker0()
+		return pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil
+	})
+}
+
+// TestAKilledBatchComesBack: the worker is killed from outside while a batch of three runs.
+func TestAKilledBatchComesBack(t *testing.T) {
+	t.Parallel()
+	s := batched(t, "Runner", harness.AnyPython(t))
+	answers := map[string]<-chan harness.Answer{"gate": s.Begin("gate", input{"text": "gate"})}
+	gathered(t, s, 1)
+	for i, text := range []string{"a", "b"} {
+		answers[text] = s.Begin(text, input{"text": text})
+		gathered(t, s, i+2)
+	}
+	harness.Eventually(t, "the gate is closed", func() bool { return slices.Contains(batches(t, s), "1 gate") })
+	if err := os.WriteFile(filepath.Join(s.Dir, "gate"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	killWorker(t, s) // it may have ended them by now
+	all := receiveAll(t, answers)
+	says(t, all["a"], "A")
+	says(t, all["b"], "B")
+}
+
+// TestCancelInABatch: before it starts the prediction is taken out; while it runs it is answered at once, and the others
+// get what they wait for; when no item is left the function itself is interrupted.
+func TestCancelInABatch(t *testing.T) {
+	t.Parallel()
+	for _, class := range []string{"Runner", "Tasks"} {
+		s := batched(t, class, harness.AnyPython(t))
+		gate, open := closeGate(t, s)
+		answers := beginAll(t, s, texts("a", "b")...)
+		if a := s.Cancel("item-0"); a.Code != http.StatusOK {
+			t.Fatalf("cancel: %s", a)
+		}
+		if a := harness.Receive(t, answers["a"]); a.Status != "canceled" {
+			t.Errorf("%s: cancelled before it started: %s", class, a)
+		}
+		open()
+		harness.Receive(t, gate)
+		says(t, harness.Receive(t, answers["b"]), "B")
+		if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 b"}) {
+			t.Errorf("%s: the model had %q", class, got)
+		}
+		if err := os.Remove(filepath.Join(s.Dir, "gate")); err != nil {
+			t.Fatal(err)
+		}
+
+		// The last of a running batch.
+		single := s.Begin("lone", input{"text": "gate"})
+		harness.Eventually(t, "it runs", func() bool { return len(batches(t, s)) == 3 })
+		s.Cancel("lone")
+		if a := harness.Receive(t, single); a.Status != "canceled" {
+			t.Errorf("%s: cancelled while it ran: %s", class, a)
+		}
+		says(t, s.Succeed(input{"text": "next"}), "NEXT")
+		if s.Health().Workers[0].Restarts != 0 {
+			t.Errorf("%s: the worker was replaced", class)
+		}
+	}
+}
+
+// TestStages: preprocess and postprocess run once for each prediction, whose logs, metrics and errors are its own.
+func TestStages(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := batched(t, "Stages", python)
+		gate, open := closeGate(t, s)
+		names := []string{"a", "bb", "refuse", "ccc"}
+		answers := beginAll(t, s, texts(names[:2]...)...)
+		answers["refuse"] = s.Begin("refuse", input{"text": "refuse"})
+		blames(t, harness.Receive(t, answers["refuse"]), "ValueError: refuse is refused")
+		delete(answers, "refuse")
+		open()
+		harness.Receive(t, gate)
+		all := receiveAll(t, answers)
+		for _, name := range []string{"a", "bb"} {
+			var out map[string]string
+			all[name].Decode(t, &out)
+			upper := strings.ToUpper(name) + "!"
+			if !maps.Equal(out, map[string]string{"text": upper}) || all[name].Status != "succeeded" {
+				t.Errorf("%s: %s", name, all[name])
+			}
+			if m := all[name].Metrics; m["letters"] != float64(len(name)) || m["batch_size"] != 2.0 {
+				t.Errorf("%s: metrics are %v", name, m)
+			}
+			if logs, want := all[name].Logs, "before "+name+"\nafter "+upper+"\n"; logs != want {
+				t.Errorf("%s: logs are %q, want %q", name, logs, want)
+			}
+		}
+		count := map[string]int{}
+		for _, line := range batches(t, s) {
+			count[line]++
+		}
+		for _, line := range []string{"before a", "before bb", "run a! bb!", "after A!", "after BB!", "before refuse"} {
+			if count[line] != 1 {
+				t.Errorf("%q stands %d times in %q", line, count[line], batches(t, s))
+			}
+		}
+	})
+}
+
+// TestBatchesOfAFleet: with several workers, deaths and reloads, each prediction has its own answer.
+func TestBatchesOfAFleet(t *testing.T) {
+	t.Parallel()
+	for _, class := range []string{"Runner", "Tasks", "Stages"} {
+		s := batched(t, class, harness.AnyPython(t), "--workers", "2", "--queue", "64", "--reload")
+		clients := startClients(s, 16, func(client, n int) any { return input{"text": fmt.Sprintf("%d-%d", client, n)} })
+		for range 3 {
+			clients.more(t, 100)
+			killWorker(t, s)
+			clients.more(t, 100)
+			s.Do(http.MethodPost, "/reload", nil)
+		}
+		clients.more(t, 200)
+		for _, a := range clients.stopAll() {
+			if a.Status != "failed" || !strings.Contains(a.Error, "SIGKILL") {
+				t.Errorf("%s: %s", class, a)
+			}
+		}
+	}
+}
+
+// TestEveryModeIsBatched: asynchronous predictions with webhooks, forms, MessagePack and deadlines in one batch, and what is
+// too late is not in it.
+func TestEveryModeIsBatched(t *testing.T) {
+	t.Parallel()
+	hooks := make(chan harness.Prediction, 8)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var p harness.Prediction
+		if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
+			t.Errorf("read a webhook: %v", err)
+		}
+		hooks <- p
+	}))
+	defer receiver.Close()
+	s := batched(t, "Runner", harness.AnyPython(t))
+	gate, open := closeGate(t, s)
+	hooked := map[string]any{"id": "hooked", "input": input{"text": "a"}, "webhook": receiver.URL, "webhook_events_filter": []string{"start", "completed"}}
+	if a := s.Create(hooked, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
+		t.Fatalf("respond-async: %s", a)
+	}
+	answers := map[string]chan harness.Answer{}
+	ask := func(name string, body any, headers ...string) {
+		answer := make(chan harness.Answer, 1)
+		answers[name] = answer
+		go func() { answer <- s.Do(http.MethodPost, "/predictions", body, headers...) }()
+	}
+	ask("form", "--x\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\nb\r\n--x--\r\n", "Content-Type", "multipart/form-data; boundary=x")
+	gathered(t, s, 3)
+	ask("packed", "\x81\xa5input\x81\xa4text\xa1c", "Content-Type", "application/msgpack")
+	gathered(t, s, 4)
+	ask("late", map[string]any{"input": input{"text": "late"}}, "Pinion-Deadline", "0.05")
+	if a := <-answers["late"]; a.Code != http.StatusRequestTimeout {
+		t.Errorf("late: %s", a)
+	}
+	open()
+	harness.Receive(t, gate)
+	says(t, <-answers["form"], "B")
+	says(t, <-answers["packed"], "C")
+	if start := <-hooks; start.Status != "starting" && start.Status != "processing" {
+		t.Errorf("the first webhook tells %+v", start)
+	}
+	if end := <-hooks; end.Status != "succeeded" || string(end.Output) != `"A"` || end.Metrics["batch_size"] != 3.0 || end.Logs != "batch of 3\n" {
+		t.Errorf("the last webhook tells %+v", end)
+	}
+	if a := s.Do(http.MethodGet, "/predictions/hooked", nil); a.Status != "succeeded" || a.Text(t) != "A" {
+		t.Errorf("asked for afterwards: %s", a)
+	}
+	if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a b c"}) {
+		t.Errorf("the model had %q", got)
+	}
+}

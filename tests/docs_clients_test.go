@@ -1,0 +1,46 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// program finds the indented code of a document that begins with a comment that names its file, and the output shown below it.
+func program(t *testing.T, document, comment string) (code, prints string) {
+	t.Helper()
+	text := readPage(t, document).text
+	m := regexp.MustCompile(`(?m)^    ` + regexp.QuoteMeta(comment) + `\n((?:(?:    .*)?\n)+)prints\n\n((?:    .*\n)+)`).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("%s has no program %s with what it prints", document, comment)
+	}
+	outdent := regexp.MustCompile(`(?m)^    `)
+	return outdent.ReplaceAllString(m[1], ""), outdent.ReplaceAllString(m[2], "")
+}
+
+// TestClientsOfTheDocumentsWork runs the clients that docs/how-to/clients.md shows, and compares what they print.
+func TestClientsOfTheDocumentsWork(t *testing.T) {
+	t.Parallel()
+	const document = "../docs/how-to/clients.md"
+	s := harness.Ready(t, harness.Options{Dir: modelOf(t, document)})
+	for comment, run := range map[string]string{"# client.py": harness.AnyPython(t).Path, "// client.mjs": "node"} {
+		t.Run(comment, func(t *testing.T) {
+			if _, err := exec.LookPath(run); err != nil {
+				t.Skipf("there is no %s", run)
+			}
+			code, prints := program(t, document, comment)
+			file := filepath.Join(t.TempDir(), comment[strings.LastIndex(comment, " ")+1:])
+			if err := os.WriteFile(file, []byte(strings.Replace(code, "http://localhost:5000", s.Address, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out := runTool(t, filepath.Dir(file), nil, run, file); out != prints {
+				t.Errorf("it prints\n%s\nand the document shows\n%s", out, prints)
+			}
+		})
+	}
+}

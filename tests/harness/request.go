@@ -1,0 +1,114 @@
+package harness
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+)
+
+// A Request is a prediction on its own connection.
+type Request struct {
+	Answer <-chan Answer
+	conn   net.Conn
+}
+
+// Leave closes the connection without waiting for the answer.
+func (v *Request) Leave() { v.conn.Close() }
+
+// Request makes a prediction and returns once the server has it. To know that it has, the same request is sent twice:
+// the one that is refused, because its id is in flight, says that the other one is.
+func (s *Server) Request(id string, input any) *Request {
+	s.t.Helper()
+	requests := [2]*Request{s.request(id, input), s.request(id, input)}
+	var accepted *Request
+	Eventually(s.t, "the server has "+id, func() bool {
+		for i, v := range requests {
+			select {
+			case a := <-v.Answer:
+				if a.Code != http.StatusConflict {
+					s.t.Fatalf("%s is answered before it is known to be there: %s", id, a)
+				}
+				accepted = requests[1-i]
+				return true
+			default:
+			}
+		}
+		return false
+	})
+	return accepted
+}
+
+func (s *Server) request(id string, input any) *Request {
+	s.t.Helper()
+	body, err := json.Marshal(map[string]any{"id": id, "input": input})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	conn, answer := s.dial(), make(chan Answer, 1)
+	go func() {
+		_, _ = fmt.Fprintf(conn, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
+			"Content-Length: %d\r\n\r\n%s", len(body), body) // a read that fails tells
+		answer <- readAnswer(bufio.NewReader(conn))
+	}()
+	return &Request{Answer: answer, conn: conn}
+}
+
+// Raw sends bytes on its own connection and reads n answers.
+func (s *Server) Raw(request string, n int) []Answer {
+	s.t.Helper()
+	conn := s.dial()
+	go func() { _, _ = io.WriteString(conn, request) }() // the answers tell whether it came
+	reader := bufio.NewReader(conn)
+	var answers []Answer
+	for range n {
+		a := readAnswer(reader)
+		if a.Err != nil {
+			s.t.Fatalf("read answer %d: %v", len(answers), a.Err)
+		}
+		answers = append(answers, a)
+	}
+	return answers
+}
+
+func (s *Server) dial() net.Conn {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// Connection is a connection that stays open.
+type Connection struct {
+	conn   net.Conn
+	reader *bufio.Reader
+}
+
+// Connect makes a connection that the server has accepted: it has answered one request on it.
+func (s *Server) Connect() *Connection {
+	s.t.Helper()
+	conn := s.dial()
+	c := &Connection{conn, bufio.NewReader(conn)}
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		s.t.Fatal(err)
+	}
+	if a := readAnswer(c.reader); a.Code != http.StatusOK {
+		s.t.Fatalf("got %s", a)
+	}
+	return c
+}
+
+// Send makes a prediction on the connection.
+func (c *Connection) Send(body string) Answer {
+	if _, err := fmt.Fprintf(c.conn, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
+		"Content-Length: %d\r\n\r\n%s", len(body), body); err != nil {
+		return Answer{Err: err}
+	}
+	return readAnswer(c.reader)
+}

@@ -1,0 +1,115 @@
+package tests
+
+import (
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// leftoverThreads are the ways of tests/models/leftover_threads.py to outlive a prediction.
+var leftoverThreads = []string{
+	"thread", "thread_of_a_thread", "pool", "setups_pool", "thread_pool", "thread_pools_map", "popen", "popen_in_a_session", "system",
+	"posix_spawn", "os_popen", "c_popen", "os_fork", "double_fork", "forked_process", "spawned_process", "forkserver_process",
+	"thread_that_spawns", "thread_that_forks", "thread_of_bytes", "thread_of_a_shell",
+}
+
+// TestWhatOutlivesItsPredictionWritesIntoNoOther: a thread or a child that writes while the next prediction runs does so to the server's log,
+// unattributed. The next one's own text is whole, its children's and C's too, where one runs at a time.
+func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
+	t.Parallel()
+	all := "mine\nraw\nbegun, ended\nmy child's\nC's\nmine, last\n"
+	for _, c := range []struct {
+		class string
+		args  []string
+		kinds []string
+		begin string // the logs of the one that starts it, but for its kind
+		logs  string
+	}{
+		{"Runner", nil, leftoverThreads, "\nin between\nraw start\n", all},
+		{"Async", nil, append([]string{"task", "task_that_spawns"}, leftoverThreads...), "\nin between\nraw start\n", all},
+		{"Async", []string{"--concurrency", "2"}, append([]string{"task", "task_that_spawns"}, leftoverThreads...), "\n", "mine\nbegun, ended\nmine, last\n"},
+	} {
+		t.Run(strings.Join(append([]string{c.class}, c.args...), " "), func(t *testing.T) {
+			t.Parallel()
+			harness.EachPython(t, func(t *testing.T, python harness.Python) {
+				s := harness.Ready(t, harness.Options{Python: python.Path, Model: "leftover_threads.py:" + c.class, Args: c.args})
+				for i, kind := range c.kinds {
+					if a := s.Succeed(input{"start": kind}); a.Logs != "starts "+kind+c.begin {
+						t.Errorf("%s: the logs of the prediction that starts it are %q", kind, a.Logs)
+					}
+					if a := s.Succeed(input{}); a.Logs != c.logs {
+						t.Fatalf("%s: the next prediction's logs are %q, want %q", kind, a.Logs, c.logs)
+					}
+					for _, text := range []string{"a stray says", "a stray complains"} {
+						harness.Eventually(t, kind+": the stray's text in the server's log", func() bool {
+							n := 0
+							for _, l := range s.Log.Lines() {
+								if strings.HasSuffix(l.Text, text) && l.PredictionID == "" {
+									n++
+								}
+							}
+							return n == i+1
+						})
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestChildrenOfSetupWriteForTheRunningPrediction, also after another one has made children.
+func TestChildrenOfSetupWriteForTheRunningPrediction(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Setups"})
+	for range 3 {
+		s.Succeed(input{"start": "popen"})
+		if a := s.Succeed(input{}); a.Logs != "of setup: hello\n" {
+			t.Errorf("the logs are %q", a.Logs)
+		}
+	}
+}
+
+// TestACrashAfterChildren: the fault handler's words are the prediction's, though it had children, one of which lives on.
+func TestACrashAfterChildren(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Crashing"})
+	a := s.Input(input{})
+	if a.Status != "failed" || !strings.HasPrefix(a.Logs, "before\nof a child\nafter\nFatal Python error: Segmentation fault") {
+		t.Errorf("%s", a)
+	}
+}
+
+// TestTextOfAChildAfterManyOthers: 80 predictions have left a child each, and the text of the next such child stays apart.
+func TestTextOfAChildAfterManyOthers(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Runner"})
+	for range 80 {
+		s.Succeed(input{"start": "sleeper"})
+	}
+	s.Succeed(input{"start": "popen"})
+	a := s.Succeed(input{})
+	s.Succeed(input{"start": "wake_sleepers"})
+	if want := "mine\nraw\nbegun, ended\nmy child's\nC's\nmine, last\n"; a.Logs != want {
+		t.Errorf("the logs are %q, want %q", a.Logs, want)
+	}
+}
+
+// TestPipesOfManyPredictions: no more are followed than a quarter of the descriptors, and none when their last writers are gone.
+func TestPipesOfManyPredictions(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Runner", Wrap: []string{"sh", "-c", `ulimit -n 512; exec "$@"`, "sh"}})
+	front, worker := harness.Descriptors(t, s.PID), harness.Descriptors(t, s.Worker())
+	for range 2 {
+		for range 80 {
+			s.Succeed(input{"start": "sleeper"})
+		}
+		if n := harness.Descriptors(t, s.PID); n < front+128 || n > front+140 {
+			t.Errorf("with 80 children the front has %d files open, without them %d", n, front)
+		}
+		s.Succeed(input{"start": "wake_sleepers"})
+		harness.Eventually(t, "the pipes are closed", func() bool {
+			return harness.Descriptors(t, s.PID) <= front+4 && harness.Descriptors(t, s.Worker()) <= worker+4
+		})
+	}
+}

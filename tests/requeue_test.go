@@ -1,0 +1,53 @@
+package tests
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestAnswersThatWaitToBeSentOutliveTheirWorker: those of predictions that take next to no time share a write. Here
+// the one behind them kills the worker before it.
+func TestAnswersThatWaitToBeSentOutliveTheirWorker(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := fleet(t, harness.Options{Python: python.Path, Args: []string{"--queue", "32"}})
+		for round := range 5 {
+			clients := startClients(s, 8, plain) // so that the worker knows how fast it is
+			clients.more(t, 500)
+			for _, a := range clients.stopAll() {
+				t.Errorf("round %d: got %s", round, a)
+			}
+			worker := s.Worker()
+			if err := syscall.Kill(worker, syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			var before, after []*harness.Request
+			for _, name := range numbered(fmt.Sprintf("before-%d-", round), 5) {
+				before = append(before, s.Request(name, input{}))
+			}
+			deadly := s.Request(fmt.Sprint("deadly-", round), input{"do": "kill"})
+			for _, name := range numbered(fmt.Sprintf("after-%d-", round), 5) {
+				after = append(after, s.Request(name, input{}))
+			}
+			if err := syscall.Kill(worker, syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			if a := harness.Receive(t, deadly.Answer); a.Status != "failed" || !strings.Contains(a.Error, "worker killed (SIGKILL) while running this prediction") {
+				t.Errorf("round %d: the deadly one: %s", round, a)
+			}
+			for i, v := range append(before, after...) {
+				a := harness.Receive(t, v.Answer)
+				if a.Status != "succeeded" {
+					t.Errorf("round %d: number %d: %s", round, i, a)
+				} else if old := workerOf(t, a).pid == strconv.Itoa(worker); old != (i < len(before)) {
+					t.Errorf("round %d: number %d was answered by the wrong worker", round, i)
+				}
+			}
+		}
+	})
+}
