@@ -32,8 +32,8 @@ go_suite() {
   suite "$name" go_events "$results/$name" env "${settings[@]}" go test -json -p 2 "$@"
 }
 
-# go_events FILE COMMAND... writes what the command prints to FILE.json, and leaves its complaints in the log. A test that
-# fails has failed. It is run once more, into FILE.again, so that the report can say whether it is a flake.
+# go_events FILE COMMAND... writes what the command prints to FILE.json, and leaves its complaints in the log. Tests that
+# fail are run once more, into FILE.again. The report names those that pass then as flakes.
 go_events() {
   local file=$1 failed status=0
   shift

@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// maxFlakes is how many flakes a run may have. More of them are a fault of the tests or of the product.
+const maxFlakes = 5
+
 func main() {
 	if len(os.Args) < 2 {
 		fmt.Fprintln(os.Stderr, "usage: report DIR [SUITE...]")
@@ -23,7 +26,7 @@ func main() {
 }
 
 // report prints about the named suites or, with none named, about all of them with the summary line last. It
-// returns false where a test failed or none ran.
+// returns false where a test failed, too many were flaky, or none ran.
 func report(w io.Writer, dir string, names []string) (bool, error) {
 	whole := len(names) == 0
 	if whole {
@@ -44,9 +47,12 @@ func report(w io.Writer, dir string, names []string) (bool, error) {
 		}
 	}
 	if whole {
+		if total.flaky > maxFlakes {
+			fmt.Fprintf(w, "FAILED: %d tests are flaky; at most %d may be\n", total.flaky, maxFlakes)
+		}
 		fmt.Fprintln(w, total)
 	}
-	return total.failed == 0 && total.passed > 0, nil
+	return total.failed == 0 && total.flaky <= maxFlakes && total.passed+total.flaky > 0, nil
 }
 
 // printSuite prints one line about a suite.
@@ -56,16 +62,16 @@ func printSuite(w io.Writer, s suite) {
 	fmt.Fprintf(w, "%-28s %s (%d s)\n", s.name, t, s.seconds)
 }
 
-// printFailures names what failed in a suite, and shows what it printed where that is asked for.
+// printFailures names what failed or was flaky in a suite, and shows what it printed where that is asked for.
 func printFailures(w io.Writer, s suite, withOutput bool) {
 	for _, r := range s.results {
-		if r.outcome != failed {
-			continue
-		}
-		if r.flake {
-			fmt.Fprintf(w, "FLAKE %s: %s (failed, then passed when run once more)\n", s.name, r.name)
-		} else {
+		switch r.outcome {
+		case failed:
 			fmt.Fprintf(w, "FAILED %s: %s\n", s.name, r.name)
+		case flaky:
+			fmt.Fprintf(w, "FLAKE %s: %s (failed, then passed when run once more)\n", s.name, r.name)
+		default:
+			continue
 		}
 		if withOutput {
 			for line := range strings.Lines(strings.TrimRight(r.output, "\n") + "\n") {

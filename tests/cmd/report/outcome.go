@@ -8,6 +8,7 @@ type outcome int
 const (
 	passed outcome = iota
 	failed
+	flaky // failed, then passed when it was run once more
 	skipped
 )
 
@@ -15,12 +16,11 @@ const (
 type result struct {
 	name    string
 	outcome outcome
-	flake   bool   // it failed, and passed when it was run once more
-	output  string // what it printed; kept for failures only
+	output  string // what it printed; kept for failures and flakes only
 }
 
 // A tally counts results.
-type tally struct{ passed, failed, skipped int }
+type tally struct{ passed, failed, flaky, skipped int }
 
 // add counts the results.
 func (t *tally) add(results []result) {
@@ -30,15 +30,17 @@ func (t *tally) add(results []result) {
 			t.passed++
 		case failed:
 			t.failed++
+		case flaky:
+			t.flaky++
 		case skipped:
 			t.skipped++
 		}
 	}
 }
 
-// String is the summary line.
+// String is the summary line. A flake has passed in the end.
 func (t tally) String() string {
-	line := fmt.Sprintf("%d passed, %d failed", t.passed, t.failed)
+	line := fmt.Sprintf("%d passed, %d failed", t.passed+t.flaky, t.failed)
 	if t.skipped > 0 {
 		line += fmt.Sprintf(", %d skipped", t.skipped)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,11 +71,11 @@ func TestSuite(t *testing.T) {
 		{"a flake", map[string]string{"s.rc": "1 1", "s.json": events(
 			"run p TestA", "output p TestA late", "fail p TestA", "run p TestB", "output p TestB wrong", "fail p TestB", "fail p"),
 			"s.again": events("run p TestA", "pass p TestA", "run p TestB", "fail p TestB", "fail p")},
-			"0 passed, 2 failed", []string{"FLAKE s: p.TestA (", "late", "FAILED s: p.TestB", "wrong"}},
+			"1 passed, 1 failed", []string{"FLAKE s: p.TestA (", "late", "FAILED s: p.TestB", "wrong"}},
 		{"a flake of a parent", map[string]string{"s.rc": "1 1", "s.json": events(
 			"run p TestA", "run p TestA/x", "pass p TestA/x", "output p TestA late", "fail p TestA", "fail p"),
 			"s.again": events("run p TestA", "run p TestA/x", "pass p TestA/x", "pass p TestA", "pass p")},
-			"1 passed, 1 failed", []string{"FLAKE s: p.TestA (", "late"}},
+			"2 passed, 0 failed", []string{"FLAKE s: p.TestA (", "late"}},
 		{"a subtest that fails twice", map[string]string{"s.rc": "1 1", "s.json": events(
 			"run p TestA", "run p TestA/x", "fail p TestA/x", "run p TestA/y", "pass p TestA/y", "fail p TestA", "fail p"),
 			"s.again": events("run p TestA", "run p TestA/x", "fail p TestA/x", "run p TestA/y", "pass p TestA/y", "fail p TestA", "fail p")},
@@ -122,16 +123,32 @@ func TestReportEndsWithTheSummaryLine(t *testing.T) {
 	}
 }
 
-func TestReportNamesAFlakeAndFails(t *testing.T) {
+func TestReportNamesFlakes(t *testing.T) {
 	dir := write(t, map[string]string{"a.rc": "1 1", "a.json": events("run p TestA", "fail p TestA", "run p TestB", "pass p TestB", "fail p"),
 		"a.again": events("run p TestA", "pass p TestA", "pass p")})
 	var out strings.Builder
 	ok, err := report(&out, dir, nil)
-	if ok || err != nil {
+	if !ok || err != nil {
+		t.Errorf("report = %v, %v; want success", ok, err)
+	}
+	if want := "FLAKE a: p.TestA (failed, then passed when run once more)\n2 passed, 0 failed\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestManyFlakesFail(t *testing.T) {
+	var first, again []string
+	for i := range maxFlakes + 1 {
+		first = append(first, fmt.Sprintf("run p Test%d", i), fmt.Sprintf("fail p Test%d", i))
+		again = append(again, fmt.Sprintf("run p Test%d", i), fmt.Sprintf("pass p Test%d", i))
+	}
+	dir := write(t, map[string]string{"a.rc": "1 1", "a.json": events(first...), "a.again": events(again...)})
+	var out strings.Builder
+	if ok, err := report(&out, dir, nil); ok || err != nil {
 		t.Errorf("report = %v, %v; want a failure and no error", ok, err)
 	}
-	if want := "FLAKE a: p.TestA (failed, then passed when run once more)\n1 passed, 1 failed\n"; out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
+	if want := "FAILED: 6 tests are flaky; at most 5 may be\n6 passed, 0 failed\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got %q, want it to end with %q", out.String(), want)
 	}
 }
 

@@ -82,7 +82,7 @@ func readSuite(dir, name string) suite {
 	var t tally
 	t.add(s.results)
 	switch {
-	case status != 0 && t.failed == 0:
+	case status != 0 && t.failed+t.flaky == 0:
 		fail(fmt.Sprintf("exit status %d", status))
 	case !hasTests && t.failed == 0:
 		s.results = append(s.results, result{name: name, outcome: passed})
@@ -101,7 +101,9 @@ func markFlakes(results, again []result) {
 			passedAgain = passedAgain || r.outcome == passed && (same || strings.HasPrefix(r.name, name+"/"))
 			failedAgain = failedAgain || r.outcome == failed && same
 		}
-		results[i].flake = results[i].outcome == failed && passedAgain && !failedAgain
+		if results[i].outcome == failed && passedAgain && !failedAgain {
+			results[i].outcome = flaky
+		}
 	}
 }
 
