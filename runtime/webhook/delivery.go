@@ -112,7 +112,7 @@ func (d *delivery) push(it item) {
 		if last < 0 || !sameMemory(d.queue[last].record.Output, it.record.Output) { // a growing output moves
 			it.cost += int64(cap(it.record.Output))
 		}
-		if d.sender.o.Memory.Take(it.cost, it.cost) {
+		if d.sender.charge(it.cost) {
 			d.queue = append(d.queue, it)
 			return
 		}
@@ -170,7 +170,7 @@ func (d *delivery) run() {
 			s.sleep(s.ctx, wait, d.wake)
 		case it.event != 0:
 			d.deliver(it)
-			s.o.Memory.Free(it.cost)
+			s.uncharge(it.cost)
 		case d.finish():
 			return
 		}
@@ -212,7 +212,7 @@ func (d *delivery) clear() {
 	for _, it := range append(d.queue, d.logs, d.completed) {
 		if it.event != 0 {
 			d.sender.o.OnDelivery(eventName(it.event), Dropped)
-			d.sender.o.Memory.Free(it.cost)
+			d.sender.uncharge(it.cost)
 		}
 	}
 	d.queue, d.logs, d.completed = nil, item{}, item{}
@@ -226,7 +226,7 @@ func (d *delivery) shorten() {
 	}
 	for len(d.queue) > keep {
 		d.sender.o.OnDelivery(eventName(d.queue[0].event), Dropped)
-		d.sender.o.Memory.Free(d.queue[0].cost)
+		d.sender.uncharge(d.queue[0].cost)
 		d.queue[0] = item{}
 		d.queue = d.queue[1:]
 	}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pinion/runtime/memory"
@@ -45,7 +46,8 @@ type Options struct {
 	// DenyPrivate refuses connections to addresses that are not public, after redirects too. Proxies from the environment are
 	// then not used, because the check would only see their address.
 	DenyPrivate bool
-	// MaxPendingBytes bounds the memory of ended predictions with pending events; the events of further ones are dropped.
+	// MaxPendingBytes bounds the memory of ended predictions with pending events; the events of further ones are dropped. Waiting
+	// outputs may take half as much beside it.
 	// Default: half of Memory.
 	MaxPendingBytes int64
 	// Memory is the budget for deliveries, besides the charges of their predictions; nil: no limit.
@@ -98,6 +100,8 @@ type Sender struct {
 	// Tests replace these.
 	now   func() time.Time
 	sleep func(ctx context.Context, d time.Duration, wake <-chan struct{})
+
+	outputs atomic.Int64 // bytes of outputs that wait
 
 	mu         sync.Mutex
 	running    int           // deliveries with a goroutine
@@ -230,6 +234,23 @@ func (s *Sender) unreserve(size int64) {
 	s.mu.Lock()
 	s.reserved -= size
 	s.mu.Unlock()
+}
+
+// charge charges an output that waits; false: outputs take half of MaxPendingBytes, or there is no room.
+func (s *Sender) charge(bytes int64) bool {
+	if s.outputs.Add(bytes) <= s.o.MaxPendingBytes/2 && s.o.Memory.Take(bytes, bytes) {
+		return true
+	}
+	s.outputs.Add(-bytes)
+	return false
+}
+
+// uncharge undoes charge. The cost of an item that was not charged is 0.
+func (s *Sender) uncharge(bytes int64) {
+	if bytes > 0 {
+		s.outputs.Add(-bytes)
+		s.o.Memory.Free(bytes)
+	}
 }
 
 // reserveRetry reserves a record that may wait for a retry; false: there are too many. A single one is never too large.

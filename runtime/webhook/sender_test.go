@@ -289,6 +289,9 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	if used := b.Stats().Used; used < 2*2_000_000 || used > 16<<20 {
 		t.Errorf("%d bytes are charged", used)
 	}
+	if waiting := s.outputs.Load(); waiting == 0 || waiting > 3<<20/2 {
+		t.Errorf("outputs that wait take %d bytes, want at most half of MaxPendingBytes", waiting)
+	}
 	all[0].Charge(2 << 20)
 	all[1].Charge(2 << 20)
 	all[0].yielded()
@@ -304,7 +307,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	if got := outcomes.String(); !strings.Contains(got, "completed delivered:1") || !strings.Contains(got, "completed dropped:1") {
 		t.Errorf("outcomes are %s", got)
 	}
-	if used := b.Stats().Used; used != 0 || s.reserved != 0 {
-		t.Errorf("%d bytes stay, %d are reserved", used, s.reserved)
+	if used := b.Stats().Used; used != 0 || s.reserved != 0 || s.outputs.Load() != 0 {
+		t.Errorf("%d bytes stay, %d are reserved, %d are of outputs", used, s.reserved, s.outputs.Load())
 	}
 }
