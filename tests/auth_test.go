@@ -109,10 +109,7 @@ func TestTokenFilesThatAreRefused(t *testing.T) {
 func TestAPortForMetrics(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-port", "0", "--auth-token-file", tokenFile(t, "a-token-0123456789")}})
-	line, ok := s.Log.Find("metrics and probes have a port of their own")
-	if !ok {
-		t.Fatalf("the log does not tell of the port:\n%s", s.Log)
-	}
+	line := s.WaitLog("metrics and probes have a port of their own")
 	for path, want := range map[string]int{"/metrics": 200, "/livez": 200, "/readyz": 200, "/health-check": 200, "/": 404, "/predictions/a": 404} {
 		a, err := http.Get(line.MetricsAddress + path)
 		if err != nil {

@@ -13,9 +13,11 @@ import (
 // cancelBegun begins a prediction, waits until the model is in it, cancels it, and returns its answer.
 func cancelBegun(t *testing.T, s *harness.Server, id string, in input) harness.Answer {
 	t.Helper()
-	before := s.Log.Count("begun")
 	answer := s.Begin(id, in)
-	harness.Eventually(t, id+" begins", func() bool { return s.Log.Count("begun") > before })
+	harness.Eventually(t, id+" begins", func() bool {
+		_, begun := s.Log.First(func(l harness.Line) bool { return l.Text == "begun" && l.PredictionID == id })
+		return begun
+	})
 	a := s.Cancel(id)
 	wantCode(t, "cancel of "+id, a, http.StatusOK)
 	if string(a.Body) != "{}" {

@@ -243,9 +243,7 @@ func TestWorkersAreRecycledUnderLoad(t *testing.T) {
 	for _, a := range clients.stopAll() {
 		t.Errorf("one was lost: %s", a)
 	}
-	if _, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Raw, "it has answered 200 predictions") }); !found {
-		t.Error("the log does not say why")
-	}
+	harness.Eventually(t, "the log says why", func() bool { return strings.Contains(s.Log.String(), "it has answered 200 predictions") })
 }
 
 func TestAWorkerWithTooMuchMemoryIsReplaced(t *testing.T) {

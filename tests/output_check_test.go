@@ -64,11 +64,13 @@ func TestAWrongOutputIsWarnedOfOnce(t *testing.T) {
 	for range 3 {
 		s.Succeed(input{"good": false})
 	}
+	s.Stop() // then its log is whole
 	if n := strings.Count(s.Log.String(), warning); n != 1 {
 		t.Errorf("%d warnings", n)
 	}
 	off := harness.Ready(t, harness.Options{Model: "wrong.py:Text", Env: []string{"PINION_VALIDATE_OUTPUT=off"}})
 	off.Succeed(input{"good": false})
+	off.Stop()
 	if strings.Contains(off.Log.String(), warning) {
 		t.Error("it is warned of, though that is off")
 	}

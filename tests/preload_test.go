@@ -101,7 +101,7 @@ func TestAForkedWorkerSkipsTheImport(t *testing.T) {
 			if strings.Contains(h.Setup.Logs, "import") {
 				t.Errorf("what the preload process wrote is in a worker's setup logs: %q", h.Setup.Logs)
 			}
-			if line, _ := s.Log.Find("importing"); !strings.Contains(line.Raw, `"template":true`) {
+			if line := s.WaitLog("importing"); !strings.Contains(line.Raw, `"template":true`) {
 				t.Errorf("the server's log has not what the import wrote: %q", line.Raw)
 			}
 			s.Stop()

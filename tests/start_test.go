@@ -328,7 +328,7 @@ environment:
 	s := harness.Ready(t, harness.Options{Dir: dir, Env: []string{"GIVEN=from outside", "EMPTY="}})
 	sameJSON(t, "output", s.Succeed(input{}).Output,
 		`["https://example.com/weights.tar","https://example.com/weights.tar","from outside","","second"]`)
-	if line, _ := s.Log.Find("worker ready"); !strings.Contains(line.Raw, `"slots":3`) {
+	if line := s.WaitLog("worker ready"); !strings.Contains(line.Raw, `"slots":3`) {
 		t.Errorf("the worker is not that of cog.yaml: %s", line.Raw)
 	}
 	s = harness.Ready(t, harness.Options{Dir: dir, Env: []string{"COG_MAX_CONCURRENCY=1", "COG_WEIGHTS=other"}})
