@@ -42,7 +42,7 @@ type panel struct {
 
 func readDashboard(t *testing.T) dashboard {
 	t.Helper()
-	text, err := os.ReadFile("../deploy/grafana/pinion.json")
+	text, err := os.ReadFile("../deploy/observability/grafana/dashboards/pinion.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +58,7 @@ var seldom = map[string][]string{
 	"pinion_batch_size":                {},
 	"pinion_batch_wait_seconds":        {},
 	"pinion_gpu_memory_used_bytes":     {"gpu"},
+	"pinion_gpu_memory_total_bytes":    {"gpu"},
 	"pinion_gpu_utilization_ratio":     {"gpu"},
 	"pinion_trainings_total":           {"mode", "reason", "status"},
 	"pinion_training_duration_seconds": {},

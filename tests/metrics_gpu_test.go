@@ -30,6 +30,9 @@ func TestMetricsOfGPUs(t *testing.T) {
 	if got := f.value("pinion_gpu_utilization_ratio", "gpu", "0"); got != 0.75 || len(f["pinion_gpu_utilization_ratio"].GetMetric()) != 1 {
 		t.Errorf("the utilization is %v", f["pinion_gpu_utilization_ratio"])
 	}
+	if got := f.value("pinion_gpu_memory_total_bytes", "gpu", "0"); got != 80<<30 {
+		t.Errorf("all memory is %v bytes", got)
+	}
 	s.Succeed(input{"text": "served all the same"})
 
 	without := harness.Ready(t, harness.Options{Model: "echo.py:text", Env: []string{"LD_LIBRARY_PATH=" + folder, "FAKE_NVML_BROKEN=1"}})

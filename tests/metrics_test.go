@@ -213,6 +213,41 @@ func wantWorkers(t *testing.T, f families, cause, python string) {
 	}
 }
 
+// TestMetricsOfOutputs: the first item is timed from the prediction's arrival, each other one from the one before. Predictions
+// that emit no events while they run are not timed.
+func TestMetricsOfOutputs(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, "run.py", `from typing import Iterator
+import time
+from cog import streaming
+
+@streaming
+def run(items: int = 1, wait: float = 0) -> Iterator[str]:
+    for n in range(items):
+        time.sleep(wait)
+        yield str(n)
+`)
+	s := harness.Ready(t, harness.Options{Dir: dir})
+	s.Succeed(input{"items": 3})
+	if f := scrape(t, s); f["pinion_time_to_first_output_seconds"] == nil || f.value("pinion_time_to_first_output_seconds") != 0 {
+		t.Errorf("a prediction without events: %v", f["pinion_time_to_first_output_seconds"])
+	}
+	wantCode(t, "an id", s.Create(map[string]any{"id": "a", "input": input{"items": 4, "wait": 0.02}}), http.StatusOK)
+	wantCode(t, "a stream", s.Create(map[string]any{"input": input{"items": 2}}, "Accept", "text/event-stream"), http.StatusOK)
+	wantCode(t, "no items", s.Create(map[string]any{"id": "b", "input": input{"items": 0}}), http.StatusOK)
+	f := scrape(t, s)
+	first, next := f.value("pinion_time_to_first_output_seconds"), f.value("pinion_time_per_output_seconds")
+	if first != 2 || next != 3+1 {
+		t.Errorf("%v first items and %v others, want 2 and 4", first, next)
+	}
+	if took := f.sum("pinion_time_to_first_output_seconds"); took < 0.02 {
+		t.Errorf("the first items came after %v s, and one took 0.02 s", took)
+	}
+	if took := f.sum("pinion_time_per_output_seconds"); took < 3*0.02 {
+		t.Errorf("the others came after %v s, and three took 0.02 s each", took)
+	}
+}
+
 // TestMetricsOfTheQueue: what waits is seen to wait, and its time is part of the whole.
 func TestMetricsOfTheQueue(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -73,13 +74,20 @@ type observer struct{ *metrics.Set }
 
 var _ service.Observer = observer{}
 
-func (o observer) Ended(e service.End) { o.Set.Ended(metrics.End(e)) }
+func (o observer) Ended(e service.End) {
+	o.Set.Ended(metrics.End{
+		Kind: e.Kind, Mode: e.Mode, Status: e.Status, Reason: e.Reason,
+		Total: e.Total, Queue: e.Queue, Files: e.Files, Predict: e.Predict, Metrics: e.Metrics,
+	})
+}
+
+func (o observer) FirstOutput(after time.Duration) { o.Set.FirstOutput(after, nil) }
 
 // gpusOf are the GPUs as the metrics want them.
 func gpusOf(samples []nvml.Sample) []metrics.GPU {
 	gpus := make([]metrics.GPU, len(samples))
 	for i, s := range samples {
-		gpus[i] = metrics.GPU{Name: strconv.Itoa(s.Index), MemoryUsed: s.MemoryUsed, Utilization: s.Utilization}
+		gpus[i] = metrics.GPU{Name: strconv.Itoa(s.Index), MemoryUsed: s.MemoryUsed, MemoryTotal: s.MemoryTotal, Utilization: s.Utilization}
 	}
 	return gpus
 }

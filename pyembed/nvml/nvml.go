@@ -29,7 +29,10 @@ func reader(library string) func() []Sample {
 		samples := make([]Sample, n)
 		for i := range samples {
 			f := &found[i]
-			samples[i] = Sample{Index: int(f.index), MemoryUsed: int64(f.memory_used), Utilization: float64(f.utilization) / 100}
+			samples[i] = Sample{
+				Index: int(f.index), MemoryUsed: int64(f.memory_used), MemoryTotal: int64(f.memory_total),
+				Utilization: float64(f.utilization) / 100,
+			}
 		}
 		return samples
 	}

@@ -33,7 +33,7 @@ const long = time.Minute // bounds only what fails
 func TestSamples(t *testing.T) {
 	s := New(Options{Library: fakeLibrary(t), Timeout: long})
 	for range 3 {
-		want := []Sample{{0, 5 << 30, 0.75}, {2, 1 << 30, -0.01}}
+		want := []Sample{{0, 5 << 30, 80 << 30, 0.75}, {2, 1 << 30, 80 << 30, -0.01}}
 		if got := s.Samples(); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("got %v, want %v", got, want)
 		}

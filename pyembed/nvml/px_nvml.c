@@ -42,6 +42,7 @@ size_t px_nvml_read(const struct px_nvml *nvml, struct px_nvml_sample *samples, 
       continue;
     samples[read].index = i;
     samples[read].memory_used = memory.used;
+    samples[read].memory_total = memory.total;
     samples[read].utilization = nvml->utilization(device, &utilization) ? -1 : (int)utilization.gpu;
     read++;
   }

@@ -26,7 +26,8 @@ struct px_nvml {
 
 struct px_nvml_sample {
   unsigned int index;
-  unsigned long long memory_used;  // bytes
+  unsigned long long memory_used;   // bytes
+  unsigned long long memory_total;  // bytes
   int utilization;                 // percent; -1: the GPU does not tell
 };
 

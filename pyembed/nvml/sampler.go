@@ -9,6 +9,7 @@ import (
 type Sample struct {
 	Index       int     // as nvidia-smi numbers them
 	MemoryUsed  int64   // bytes, of all processes
+	MemoryTotal int64   // bytes
 	Utilization float64 // 0 to 1; negative: the GPU does not tell
 }
 

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// writeGo adds the state of Go's runtime, under the usual names. Reading it stops the program for about 20 µs. Package
+// gatherGo adds the state of Go's runtime, under the usual names. Reading it stops the program for about 20 µs. Package
 // runtime/metrics would not, but each worker would pay its initialisation.
-func writeGo(p *page) {
+func gatherGo(g *gathered) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	writePauses(p)
+	gatherPauses(g)
 	threads, _ := runtime.ThreadCreateProfile(nil)
-	p.family("go_info", typeGauge, "The version of Go; the value is 1.")
-	p.float("go_info", labels("version", runtime.Version()), 1)
-	for _, g := range []struct {
+	g.family("go_info", Gauge, "The version of Go; the value is 1.")
+	g.value(1, "version", runtime.Version())
+	for _, of := range []struct {
 		name, help string
 		v          float64
 	}{
@@ -31,9 +31,9 @@ func writeGo(p *page) {
 		{"go_memstats_stack_inuse_bytes", "Memory in use by goroutines' stacks, in bytes.", float64(m.StackInuse)},
 		{"go_memstats_sys_bytes", "Memory had from the operating system, in bytes.", float64(m.Sys)},
 	} {
-		p.gauge(g.name, g.help, g.v)
+		g.gauge(of.name, of.help, of.v)
 	}
-	for _, c := range []struct {
+	for _, of := range []struct {
 		name, help string
 		v          uint64
 	}{
@@ -41,21 +41,18 @@ func writeGo(p *page) {
 		{"go_memstats_mallocs_total", "Objects allocated on the heap.", m.Mallocs},
 		{"go_memstats_frees_total", "Objects freed.", m.Frees},
 	} {
-		p.family(c.name, typeCounter, c.help)
-		p.count(c.name, "", c.v)
+		g.counter(of.name, of.help, of.v)
 	}
 }
 
-// writePauses adds the garbage collector's pauses.
-func writePauses(p *page) {
+// gatherPauses adds the garbage collector's pauses.
+func gatherPauses(g *gathered) {
 	stats := debug.GCStats{PauseQuantiles: make([]time.Duration, 5)}
 	debug.ReadGCStats(&stats)
-	const name = "go_gc_duration_seconds"
-	p.family(name, typeSummary, "Pauses of the program for garbage collection.")
+	o := &Observations{Count: uint64(stats.NumGC), Sum: stats.PauseTotal.Seconds()}
 	for i, pause := range stats.PauseQuantiles {
-		quantile := appendFloat(nil, float64(i)/float64(len(stats.PauseQuantiles)-1), p.open)
-		p.float(name, `quantile="`+string(quantile)+`"`, pause.Seconds())
+		o.Quantiles = append(o.Quantiles, Quantile{float64(i) / float64(len(stats.PauseQuantiles)-1), pause.Seconds()})
 	}
-	p.float(name+"_sum", "", stats.PauseTotal.Seconds())
-	p.whole(name+"_count", "", uint64(stats.NumGC))
+	g.family("go_gc_duration_seconds", Summary, "Pauses of the program for garbage collection.")
+	g.sample(Sample{Summary: o})
 }

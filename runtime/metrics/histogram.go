@@ -18,46 +18,70 @@ func seconds() []time.Duration {
 // sizes are the bounds of the histogram of batch sizes.
 func sizes() []time.Duration { return []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024} }
 
+// bounds are the buckets of histograms.
+type bounds struct {
+	per    float64 // the unit: this many are 1 to readers
+	of     []time.Duration
+	values []float64
+	text   []string // le="…", of each bound and of infinity
+	open   []string // the same in OpenMetrics
+}
+
 // histogram counts integers, nanoseconds or items, by the first bound that is not below them.
 type histogram struct {
-	per     float64 // the unit: this many are 1 on the page
-	bounds  []time.Duration
-	labels  []string // le="…", of each bound and of infinity
-	open    []string // the same in OpenMetrics
-	buckets []atomic.Uint64
-	sum     atomic.Int64 // in nanoseconds it can count 292 years
+	*bounds
+	buckets   []atomic.Uint64
+	sum       atomic.Int64                               // in nanoseconds it can count 292 years
+	exemplars atomic.Pointer[[]atomic.Pointer[Exemplar]] // of the buckets; nil: no trace was sampled
 }
 
-func newHistogram(bounds []time.Duration, per float64) *histogram {
-	h := &histogram{per: per, bounds: bounds, buckets: make([]atomic.Uint64, len(bounds)+1)}
-	for i := range h.buckets {
+func newHistogram(of []time.Duration, per float64) *histogram {
+	b := &bounds{per: per, of: of}
+	for i := range len(of) + 1 {
 		le := math.Inf(1)
-		if i < len(bounds) {
-			le = h.value(int64(bounds[i]))
+		if i < len(of) {
+			le = b.value(int64(of[i]))
+			b.values = append(b.values, le)
 		}
-		h.labels = append(h.labels, `le="`+string(appendFloat(nil, le, false))+`"`)
-		h.open = append(h.open, `le="`+string(appendFloat(nil, le, true))+`"`)
+		b.text = append(b.text, `le="`+string(appendFloat(nil, le, false))+`"`)
+		b.open = append(b.open, `le="`+string(appendFloat(nil, le, true))+`"`)
 	}
-	return h
+	return b.histogram()
 }
 
-// like returns an empty histogram that shares the bounds.
-func (h *histogram) like() *histogram {
-	return &histogram{per: h.per, bounds: h.bounds, labels: h.labels, open: h.open, buckets: make([]atomic.Uint64, len(h.buckets))}
+// histogram returns an empty histogram with these bounds.
+func (b *bounds) histogram() *histogram {
+	return &histogram{bounds: b, buckets: make([]atomic.Uint64, len(b.of)+1)}
 }
 
 // newTimes returns a histogram of times.
 func newTimes() *histogram { return newHistogram(seconds(), 1e9) }
 
-// value converts an integer to the page's unit.
-func (h *histogram) value(n int64) float64 { return float64(n) / h.per }
+// value converts an integer to the readers' unit.
+func (b *bounds) value(n int64) float64 { return float64(n) / b.per }
 
 // observe counts n; a negative one, after a change of the clock, counts as 0.
-func (h *histogram) observe(n time.Duration) {
+func (h *histogram) observe(n time.Duration) { h.add(n) }
+
+// observeIn counts n, which belongs to a sampled trace unless that is nil.
+func (h *histogram) observeIn(n time.Duration, trace *Trace) {
+	bucket := h.add(n)
+	if trace == nil {
+		return
+	}
+	if h.exemplars.Load() == nil {
+		of := make([]atomic.Pointer[Exemplar], len(h.buckets))
+		h.exemplars.CompareAndSwap(nil, &of)
+	}
+	(*h.exemplars.Load())[bucket].Store(&Exemplar{Trace: *trace, Value: h.value(int64(max(n, 0))), At: time.Now()})
+}
+
+// add counts n and returns its bucket.
+func (h *histogram) add(n time.Duration) (bucket int) {
 	n = max(n, 0)
-	low, high := 0, len(h.bounds)
+	low, high := 0, len(h.of)
 	for low < high {
-		if mid := int(uint(low+high) >> 1); h.bounds[mid] < n {
+		if mid := int(uint(low+high) >> 1); h.of[mid] < n {
 			low = mid + 1
 		} else {
 			high = mid
@@ -65,21 +89,43 @@ func (h *histogram) observe(n time.Duration) {
 	}
 	h.buckets[low].Add(1)
 	h.sum.Add(int64(n))
+	return low
 }
 
-// write adds the histogram's samples to the page.
-func (h *histogram) write(p *page, name, labels string) {
-	le := h.labels
-	if p.open {
-		le = h.open
+// distribution is the histogram's state now.
+func (h *histogram) distribution() *Distribution { return sumOf(h) }
+
+// sumOf is the state of several histograms with the same bounds together.
+func sumOf(all ...*histogram) *Distribution {
+	d := &Distribution{bounds: all[0].bounds, Counts: make([]uint64, len(all[0].buckets))}
+	var sum int64
+	for _, h := range all {
+		for i := range h.buckets {
+			n := h.buckets[i].Load()
+			d.Counts[i] += n
+			d.Count += n
+		}
+		sum += h.sum.Load()
+		d.addExemplars(h)
 	}
-	count := uint64(0)
-	for i := range h.buckets {
-		count += h.buckets[i].Load()
-		p.whole(name+"_bucket", join(labels, le[i]), count)
+	d.Sum = d.bounds.value(sum)
+	return d
+}
+
+// addExemplars keeps the newest exemplar of each bucket.
+func (d *Distribution) addExemplars(h *histogram) {
+	of := h.exemplars.Load()
+	if of == nil {
+		return
 	}
-	p.float(name+"_sum", labels, h.value(h.sum.Load()))
-	p.whole(name+"_count", labels, count)
+	if d.Exemplars == nil {
+		d.Exemplars = make([]*Exemplar, len(d.Counts))
+	}
+	for i := range *of {
+		if e := (*of)[i].Load(); e != nil && (d.Exemplars[i] == nil || e.At.After(d.Exemplars[i].At)) {
+			d.Exemplars[i] = e
+		}
+	}
 }
 
 // count returns how many were counted.

@@ -124,15 +124,12 @@ func (m *model) taken(name string) bool {
 	return false
 }
 
-func (m *model) write(p *page) {
+func (m *model) gather(g *gathered) {
 	all := m.names.snapshot()
 	for _, name := range slices.SortedFunc(maps.Keys(all), cmp.Compare[string]) {
-		full := "pinion_model_" + name
-		p.family(full, typeSummary, "Recorded by the model.")
-		p.float(full+"_sum", "", math.Float64frombits(all[name].sum.Load()))
-		p.whole(full+"_count", "", all[name].count.Load())
+		g.family("pinion_model_"+name, Summary, "Recorded by the model.")
+		g.sample(Sample{Summary: &Observations{Count: all[name].count.Load(), Sum: math.Float64frombits(all[name].sum.Load())}})
 	}
-	p.family("pinion_dropped_model_values_total", typeCounter,
-		"Numbers recorded by the model that are not shown: negative, or under too many, too long or ambiguous names.")
-	p.count("pinion_dropped_model_values_total", "", m.dropped.Load())
+	g.counter("pinion_dropped_model_values_total",
+		"Numbers recorded by the model that are not shown: negative, or under too many, too long or ambiguous names.", m.dropped.Load())
 }

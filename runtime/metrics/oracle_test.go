@@ -95,7 +95,7 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 		SetsAside:   true,
 		DroppedLogs: func() (uint64, uint64) { return 3, 4096 },
 		Memory:      func() Memory { return Memory{Used: 5, Limit: 1 << 30, Evictions: 7, Refusals: 9} },
-		GPUs:        func() []GPU { return []GPU{{"0", 1 << 33, 0.25}, {"GPU-é", 0, 1}, {"part", 7, -1}} },
+		GPUs:        func() []GPU { return []GPU{{"0", 1 << 33, 1 << 34, 0.25}, {"GPU-é", 0, 8, 1}, {"part", 7, 0, -1}} },
 	})
 
 	requests := counters("pinion_http_requests_total", "Requests answered.", "route", "method", "code")
@@ -179,6 +179,9 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 	used.WithLabelValues("0").Set(1 << 33)
 	used.WithLabelValues("GPU-é").Set(0)
 	used.WithLabelValues("part").Set(7)
+	ofGPUs := gauge("pinion_gpu_memory_total_bytes", "Memory of the GPU.", "gpu")
+	ofGPUs.WithLabelValues("0").Set(1 << 34)
+	ofGPUs.WithLabelValues("GPU-é").Set(8)
 	busy := gauge("pinion_gpu_utilization_ratio", "Part of the time in which the GPU had work, 0 to 1.", "gpu")
 	busy.WithLabelValues("0").Set(0.25)
 	busy.WithLabelValues("GPU-é").Set(1)

@@ -1,17 +1,10 @@
 package metrics
 
 import (
+	"encoding/hex"
 	"math"
 	"strconv"
 	"strings"
-)
-
-// The types of a family.
-const (
-	typeCounter   = "counter"
-	typeGauge     = "gauge"
-	typeHistogram = "histogram"
-	typeSummary   = "summary"
 )
 
 // page is the text of the metrics page.
@@ -20,19 +13,41 @@ type page struct {
 	open bool // OpenMetrics
 }
 
-// family begins a family. help has no backslash and no line break.
-func (p *page) family(name, kind, help string) {
-	if p.open && kind == typeCounter {
+// family adds a family.
+func (p *page) family(f *Family) {
+	name := f.Name
+	if p.open && f.Kind == Counter {
 		name = strings.TrimSuffix(name, "_total")
 	}
-	p.b = append(append(append(append(append(p.b, "# HELP "...), name...), ' '), help...), '\n')
-	p.b = append(append(append(append(append(p.b, "# TYPE "...), name...), ' '), kind...), '\n')
+	p.b = append(append(append(append(append(p.b, "# HELP "...), name...), ' '), f.Help...), '\n')
+	p.b = append(append(append(append(append(p.b, "# TYPE "...), name...), ' '), f.Kind...), '\n')
+	for i := range f.Samples {
+		s := &f.Samples[i]
+		labels := labelText(s.Labels)
+		switch f.Kind {
+		case Histogram:
+			p.histogram(f.Name, labels, s.Histogram)
+		case Summary:
+			p.summary(f.Name, labels, s.Summary)
+		case Counter:
+			p.count(f.Name, labels, s.Value)
+		default:
+			p.float(f.Name, labels, s.Value)
+		}
+	}
 }
 
+// maxWhole is the largest count that is written with all its digits: beyond it a float skips some numbers.
+const maxWhole = 1 << 53
+
 // count adds a sample of a counter.
-func (p *page) count(name, labels string, n uint64) {
+func (p *page) count(name, labels string, v float64) {
+	if v != math.Trunc(v) || v > maxWhole {
+		p.float(name, labels, v)
+		return
+	}
 	p.begin(name, labels)
-	p.b = strconv.AppendUint(p.b, n, 10)
+	p.b = strconv.AppendUint(p.b, uint64(v), 10)
 	if p.open {
 		p.b = append(p.b, ".0"...)
 	}
@@ -51,10 +66,41 @@ func (p *page) float(name, labels string, v float64) {
 	p.b = append(appendFloat(p.b, v, p.open), '\n')
 }
 
-// gauge adds a gauge, with these labels if any.
-func (p *page) gauge(name, help string, v float64) {
-	p.family(name, typeGauge, help)
-	p.float(name, "", v)
+// histogram adds the samples of a histogram.
+func (p *page) histogram(name, labels string, d *Distribution) {
+	le := d.bounds.text
+	if p.open {
+		le = d.bounds.open
+	}
+	count := uint64(0)
+	for i, n := range d.Counts {
+		count += n
+		p.begin(name+"_bucket", join(labels, le[i]))
+		p.b = strconv.AppendUint(p.b, count, 10)
+		if p.open && d.Exemplars != nil && d.Exemplars[i] != nil {
+			p.exemplar(d.Exemplars[i])
+		}
+		p.b = append(p.b, '\n')
+	}
+	p.float(name+"_sum", labels, d.Sum)
+	p.whole(name+"_count", labels, d.Count)
+}
+
+// exemplar adds an exemplar to the sample before it.
+func (p *page) exemplar(e *Exemplar) {
+	p.b = hex.AppendEncode(append(p.b, ` # {trace_id="`...), e.Trace.ID[:])
+	p.b = hex.AppendEncode(append(p.b, `",span_id="`...), e.Trace.Span[:])
+	p.b = append(appendFloat(append(p.b, `"} `...), e.Value, true), ' ')
+	p.b = strconv.AppendFloat(p.b, float64(e.At.UnixMilli())/1e3, 'f', 3, 64)
+}
+
+// summary adds the samples of a summary.
+func (p *page) summary(name, labels string, o *Observations) {
+	for _, q := range o.Quantiles {
+		p.float(name, join(labels, `quantile="`+string(appendFloat(nil, q.Part, p.open))+`"`), q.Value)
+	}
+	p.float(name+"_sum", labels, o.Sum)
+	p.whole(name+"_count", labels, o.Count)
 }
 
 func (p *page) begin(name, labels string) {
@@ -90,15 +136,18 @@ func appendFloat(b []byte, v float64, open bool) []byte {
 	return b
 }
 
-// labels returns pairs of names and values in the format between the braces.
-func labels(pairs ...string) string {
+// labelText returns labels in the format between the braces.
+func labelText(labels []Label) string {
+	if len(labels) == 0 {
+		return ""
+	}
 	var b strings.Builder
 	escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
-	for i := 0; i+1 < len(pairs); i += 2 {
+	for i, l := range labels {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(pairs[i] + `="` + escape.Replace(strings.ToValidUTF8(pairs[i+1], "\uFFFD")) + `"`)
+		b.WriteString(l.Name + `="` + escape.Replace(strings.ToValidUTF8(l.Value, "\uFFFD")) + `"`)
 	}
 	return b.String()
 }

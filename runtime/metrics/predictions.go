@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"sync/atomic"
 	"time"
 
 	"pinion/runtime/predict"
@@ -30,6 +29,7 @@ const (
 	outcomeCanceled
 	outcomeFailed
 	outcomes = outcomeFailed + len(reasons)
+	statuses = outcomeFailed + 1
 )
 
 var (
@@ -50,44 +50,69 @@ type End struct {
 	Queue, Files, Predict time.Duration
 	// Metrics is a JSON object: predict_time and what the model recorded. It is not retained.
 	Metrics []byte
+	// Trace is the prediction's span; nil: it has none, or its trace is not sampled.
+	Trace *Trace
 }
 
 // predictions are the counters and times of predictions.
 type predictions struct {
-	ended    [len(kindNames)][len(modeNames)][outcomes]counter
-	total    *histogram
-	predict  *histogram
-	queue    *histogram
-	overhead *histogram
-	training *histogram
+	ended       [len(kindNames)][len(modeNames)][outcomes]counter // refused ones too
+	refused     [len(kindNames)][outcomes]counter
+	total       [len(kindNames)][statuses]*histogram
+	predict     *histogram
+	queue       *histogram
+	overhead    *histogram
+	firstOutput *histogram
+	perOutput   *histogram
 }
 
 func (c *predictions) init() {
-	c.total = newTimes()
-	c.predict, c.queue, c.overhead, c.training = c.total.like(), c.total.like(), c.total.like(), c.total.like()
+	c.predict = newTimes()
+	for _, h := range []**histogram{&c.queue, &c.overhead, &c.firstOutput, &c.perOutput} {
+		*h = c.predict.bounds.histogram()
+	}
+	for kind := range c.total {
+		for status := range c.total[kind] {
+			c.total[kind][status] = c.predict.bounds.histogram()
+		}
+	}
 }
 
 // Ended records a prediction's end.
 func (s *Set) Ended(e End) {
 	c := &s.predictions
-	c.count(e.Kind, e.Mode, outcomeOf(e.Status, e.Reason))
+	outcome := outcomeOf(e.Status, e.Reason)
+	c.count(e.Kind, e.Mode, outcome)
 	s.Recorded(e.Metrics)
+	if int(e.Kind) < len(kindNames) {
+		c.total[e.Kind][min(outcome, outcomeFailed)].observeIn(e.Total, e.Trace)
+	}
 	if e.Kind != predict.KindPrediction { // trainings take hours, and would hide the predictions' times
-		c.training.observe(e.Total)
 		return
 	}
-	c.total.observe(e.Total)
-	c.queue.observe(e.Queue)
+	c.queue.observeIn(e.Queue, e.Trace)
 	if e.Predict > 0 {
-		c.predict.observe(e.Predict)
-		c.overhead.observe(e.Total - e.Queue - e.Files - e.Predict)
+		c.predict.observeIn(e.Predict, e.Trace)
+		c.overhead.observeIn(e.Total-e.Queue-e.Files-e.Predict, e.Trace)
 	}
 }
 
 // Refused records a refused prediction and the reason.
 func (s *Set) Refused(kind predict.Kind, mode predict.Mode, reason string) {
-	s.predictions.count(kind, mode, outcomeOf(predict.Failed, reason))
+	outcome := outcomeOf(predict.Failed, reason)
+	s.predictions.count(kind, mode, outcome)
+	if int(kind) < len(kindNames) {
+		s.predictions.refused[kind][outcome].Add(1)
+	}
 }
+
+// FirstOutput records the time from a prediction's admission to the first item that its model yielded; trace as in End.
+func (s *Set) FirstOutput(after time.Duration, trace *Trace) {
+	s.predictions.firstOutput.observeIn(after, trace)
+}
+
+// NextOutput records the time between two items of a prediction.
+func (s *Set) NextOutput(after time.Duration) { s.predictions.perOutput.observe(after) }
 
 func (c *predictions) count(kind predict.Kind, mode predict.Mode, outcome int) {
 	if int(kind) < len(kindNames) && int(mode) < len(modeNames) {
@@ -122,36 +147,34 @@ func outcomeNames(outcome int) (status, reason string) {
 	}
 }
 
-func (c *predictions) write(p *page) {
+func (c *predictions) gather(g *gathered) {
 	for kind, help := range [...]string{"Predictions ended or refused.", "Trainings ended or refused."} {
-		name := "pinion_" + kindNames[kind] + "s_total"
 		if kind != int(predict.KindPrediction) && c.idle(kind) {
 			continue // most models have no trainings
 		}
-		p.family(name, typeCounter, help)
+		g.family("pinion_"+kindNames[kind]+"s_total", Counter, help)
 		for mode := range modeNames {
 			for outcome := range outcomes {
 				status, reason := outcomeNames(outcome)
-				p.count(name, labels("mode", modeNames[mode], "reason", reason, "status", status), c.ended[kind][mode][outcome].Load())
+				g.value(float64(c.ended[kind][mode][outcome].Load()), "mode", modeNames[mode], "reason", reason, "status", status)
 			}
 		}
 	}
-	for _, h := range []struct {
-		name, help string
-		h          *histogram
-	}{
-		{"pinion_prediction_duration_seconds", "Time from a prediction's admission to its end.", c.total},
-		{"pinion_predict_seconds", "Time for which the model had a prediction.", c.predict},
-		{"pinion_queue_seconds", "Time for which a prediction waited because every slot was busy.", c.queue},
-		{"pinion_overhead_seconds", "Time that the server added to a prediction: neither queue nor files nor model.", c.overhead},
-		{"pinion_training_duration_seconds", "Time from a training's admission to its end.", c.training},
-	} {
-		if h.h == c.training && h.h.count() == 0 {
-			continue
-		}
-		p.family(h.name, typeHistogram, h.help)
-		h.h.write(p, h.name, "")
+	g.total("pinion_prediction_duration_seconds", "Time from a prediction's admission to its end.", c.total[predict.KindPrediction])
+	g.histogram("pinion_predict_seconds", "Time for which the model had a prediction.", c.predict)
+	g.histogram("pinion_queue_seconds", "Time for which a prediction waited because every slot was busy.", c.queue)
+	g.histogram("pinion_overhead_seconds", "Time that the server added to a prediction: neither queue nor files nor model.", c.overhead)
+	g.histogram("pinion_time_to_first_output_seconds", "Time from a prediction's admission to the first item that the model yielded.", c.firstOutput)
+	g.histogram("pinion_time_per_output_seconds", "Time between two items that the model yielded.", c.perOutput)
+	if !c.idle(int(predict.KindTraining)) {
+		g.total("pinion_training_duration_seconds", "Time from a training's admission to its end.", c.total[predict.KindTraining])
 	}
+}
+
+// total adds the times of all statuses together.
+func (g *gathered) total(name, help string, of [statuses]*histogram) {
+	g.family(name, Histogram, help)
+	g.sample(Sample{Histogram: sumOf(of[:]...)})
 }
 
 // idle reports whether a kind was never counted.
@@ -164,31 +187,4 @@ func (c *predictions) idle(kind int) bool {
 		}
 	}
 	return true
-}
-
-// batches are the counters of batches.
-type batches struct {
-	any  atomic.Bool
-	size *histogram
-	wait *histogram
-}
-
-func (b *batches) init() { b.size, b.wait = newHistogram(sizes(), 1), newTimes() }
-
-// Batch records a batch: how many predictions it had, and how long the oldest of them waited for it. The series of batches
-// appear with the first batch.
-func (s *Set) Batch(size int, wait time.Duration) {
-	s.batches.size.observe(time.Duration(size))
-	s.batches.wait.observe(wait)
-	s.batches.any.Store(true)
-}
-
-func (b *batches) write(p *page) {
-	if !b.any.Load() {
-		return
-	}
-	p.family("pinion_batch_size", typeHistogram, "Predictions that the model was given at once.")
-	b.size.write(p, "pinion_batch_size", "")
-	p.family("pinion_batch_wait_seconds", typeHistogram, "Time for which a batch's oldest prediction was held back for others.")
-	b.wait.write(p, "pinion_batch_wait_seconds", "")
 }

@@ -76,21 +76,21 @@ func descriptors() (open, most float64, ok bool) {
 	return float64(len(names) - 1), most, err == nil // without the descriptor of the folder
 }
 
-// writeProcess adds this process, under the usual names.
-func writeProcess(p *page) {
+// gatherProcess adds this process, under the usual names.
+func gatherProcess(g *gathered) {
 	self := readProcess("self")
 	if !self.ok {
 		return
 	}
-	p.family("process_cpu_seconds_total", typeCounter, "CPU time of this process, in seconds.")
-	p.float("process_cpu_seconds_total", "", self.cpu)
+	g.family("process_cpu_seconds_total", Counter, "CPU time of this process, in seconds.")
+	g.value(self.cpu)
 	if open, most, ok := descriptors(); ok {
-		p.gauge("process_max_fds", "File descriptors that it may have open.", most)
-		p.gauge("process_open_fds", "File descriptors that it has open.", open)
+		g.gauge("process_max_fds", "File descriptors that it may have open.", most)
+		g.gauge("process_open_fds", "File descriptors that it has open.", open)
 	}
-	p.gauge("process_resident_memory_bytes", "Resident memory, in bytes.", self.resident)
+	g.gauge("process_resident_memory_bytes", "Resident memory, in bytes.", self.resident)
 	if boot := bootTime(); boot > 0 {
-		p.gauge("process_start_time_seconds", "When it was started, in seconds since 1970.", boot+self.started)
+		g.gauge("process_start_time_seconds", "When it was started, in seconds since 1970.", boot+self.started)
 	}
-	p.gauge("process_virtual_memory_bytes", "Virtual memory, in bytes.", self.virtual)
+	g.gauge("process_virtual_memory_bytes", "Virtual memory, in bytes.", self.virtual)
 }

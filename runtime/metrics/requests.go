@@ -26,7 +26,7 @@ type requestKey struct {
 
 // requests are the requests with one combination of labels; the histogram has their count.
 type requests struct {
-	labels string
+	labels []Label
 	took   *histogram
 }
 
@@ -52,8 +52,8 @@ func (s *Set) Request(route, method string, code int, took time.Duration) {
 func (s *Set) newRequest(key requestKey) *requests {
 	fresh := func(k requestKey) *requests {
 		return &requests{
-			labels: labels("code", strconv.Itoa(k.code), "method", k.method, "route", k.route),
-			took:   s.predictions.total.like(),
+			labels: pairs("code", strconv.Itoa(k.code), "method", k.method, "route", k.route),
+			took:   s.predictions.queue.bounds.histogram(),
 		}
 	}
 	if key.code < 100 || key.code > 599 {
@@ -65,8 +65,8 @@ func (s *Set) newRequest(key requestKey) *requests {
 	return s.requests.add(requestKey{other, other, key.code}, maxRequests+maxCodes, fresh)
 }
 
-// write adds the requests to the page.
-func (s *Set) writeRequests(p *page) {
+// gatherRequests adds the requests.
+func (s *Set) gatherRequests(g *gathered) {
 	all := s.requests.snapshot()
 	keys := slices.SortedFunc(maps.Keys(all), func(a, b requestKey) int {
 		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.method, b.method), cmp.Compare(a.route, b.route))
@@ -74,12 +74,12 @@ func (s *Set) writeRequests(p *page) {
 	if len(keys) == 0 {
 		return
 	}
-	p.family("pinion_http_requests_total", typeCounter, "Requests answered.")
+	g.family("pinion_http_requests_total", Counter, "Requests answered.")
 	for _, k := range keys {
-		p.count("pinion_http_requests_total", all[k].labels, all[k].took.count())
+		g.sample(Sample{Labels: all[k].labels, Value: float64(all[k].took.count())})
 	}
-	p.family("pinion_http_request_duration_seconds", typeHistogram, "Time from a request's arrival to its answer; of a stream, to its beginning.")
+	g.family("pinion_http_request_duration_seconds", Histogram, "Time from a request's arrival to its answer; of a stream, to its beginning.")
 	for _, k := range keys {
-		all[k].took.write(p, "pinion_http_request_duration_seconds", all[k].labels)
+		g.sample(Sample{Labels: all[k].labels, Histogram: all[k].took.distribution()})
 	}
 }

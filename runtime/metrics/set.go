@@ -56,6 +56,7 @@ var WorkerStates = [...]string{"starting", "setup", "ready", "draining", "gone"}
 type GPU struct {
 	Name        string  // its number or identifier
 	MemoryUsed  int64   // bytes, of all processes
+	MemoryTotal int64   // bytes; 0: unknown
 	Utilization float64 // 0 to 1; negative: unknown
 }
 

@@ -256,6 +256,7 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 		"a plain prediction":   func() { plain(s, plainMetrics) },
 		"one that records":     func() { plain(s, recorded) },
 		"a refusal":            func() { s.Refused(predict.KindPrediction, predict.Sync, ReasonCapacity) },
+		"outputs":              func() { s.FirstOutput(time.Second, nil); s.NextOutput(time.Millisecond) },
 		"a batch":              func() { s.Batch(8, time.Millisecond) },
 		"a webhook's delivery": func() { s.Webhook("completed", "delivered") },
 		"a transfer":           func() { s.Transfer("upload", "succeeded", 1<<20) },

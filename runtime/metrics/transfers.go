@@ -39,13 +39,13 @@ func (s *Set) foreseeDeliveries() {
 	}
 }
 
-func (s *Set) writeWebhooks(p *page) {
+func (s *Set) gatherWebhooks(g *gathered) {
 	all := s.webhooks.snapshot()
-	p.family("pinion_webhook_deliveries_total", typeCounter, "Deliveries to webhooks that have ended, retries not counted.")
+	g.family("pinion_webhook_deliveries_total", Counter, "Deliveries to webhooks that have ended, retries not counted.")
 	for _, k := range slices.SortedFunc(maps.Keys(all), func(a, b delivery) int {
 		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.outcome, b.outcome))
 	}) {
-		p.count("pinion_webhook_deliveries_total", labels("event", k.event, "outcome", k.outcome), all[k].Load())
+		g.value(float64(all[k].Load()), "event", k.event, "outcome", k.outcome)
 	}
 }
 
@@ -77,17 +77,17 @@ func (s *Set) foreseeTransfers() {
 	}
 }
 
-func (s *Set) writeTransfers(p *page) {
+func (s *Set) gatherTransfers(g *gathered) {
 	all := s.files.snapshot()
 	keys := slices.SortedFunc(maps.Keys(all), func(a, b transfer) int {
 		return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.outcome, b.outcome))
 	})
-	p.family("pinion_file_transfers_total", typeCounter, "Files whose download or upload has ended.")
+	g.family("pinion_file_transfers_total", Counter, "Files whose download or upload has ended.")
 	for _, k := range keys {
-		p.count("pinion_file_transfers_total", labels("direction", k.direction, "outcome", k.outcome), all[k].files.Load())
+		g.value(float64(all[k].files.Load()), "direction", k.direction, "outcome", k.outcome)
 	}
-	p.family("pinion_file_transfer_bytes_total", typeCounter, "Bytes of files that were downloaded or uploaded.")
+	g.family("pinion_file_transfer_bytes_total", Counter, "Bytes of files that were downloaded or uploaded.")
 	for _, k := range keys {
-		p.count("pinion_file_transfer_bytes_total", labels("direction", k.direction, "outcome", k.outcome), all[k].bytes.Load())
+		g.value(float64(all[k].bytes.Load()), "direction", k.direction, "outcome", k.outcome)
 	}
 }

@@ -44,9 +44,9 @@ func (s *Set) WorkerExited(cause string) {
 	}
 }
 
-// write adds the workers to the page.
-func (w *workers) write(p *page, now []Worker, setsAside bool) {
-	p.family("pinion_workers", typeGauge, "Worker processes by state.")
+// gather adds the workers.
+func (w *workers) gather(g *gathered, now []Worker, setsAside bool) {
+	g.family("pinion_workers", Gauge, "Worker processes by state.")
 	for _, state := range WorkerStates {
 		n := 0
 		for _, worker := range now {
@@ -54,24 +54,22 @@ func (w *workers) write(p *page, now []Worker, setsAside bool) {
 				n++
 			}
 		}
-		p.float("pinion_workers", labels("state", state), float64(n))
+		g.value(float64(n), "state", state)
 	}
-	p.family("pinion_worker_starts_total", typeCounter, "Worker processes started.")
-	p.count("pinion_worker_starts_total", "", w.starts.Load())
-	p.family("pinion_worker_exits_total", typeCounter, "Worker processes ended, by cause.")
+	g.counter("pinion_worker_starts_total", "Worker processes started.", w.starts.Load())
+	g.family("pinion_worker_exits_total", Counter, "Worker processes ended, by cause.")
 	exits := w.exits.snapshot()
 	for _, cause := range slices.SortedFunc(maps.Keys(exits), cmp.Compare[string]) {
-		p.count("pinion_worker_exits_total", labels("cause", cause), exits[cause].Load())
+		g.value(float64(exits[cause].Load()), "cause", cause)
 	}
 	if setsAside {
-		p.family("pinion_workers_set_aside_total", typeCounter, "Times that a worker was given nothing for a while, for it answered wrongly.")
-		p.count("pinion_workers_set_aside_total", "", w.setAside.Load())
+		g.counter("pinion_workers_set_aside_total", "Times that a worker was given nothing for a while, for it answered wrongly.", w.setAside.Load())
 	}
-	w.each(p, now)
+	w.each(g, now)
 }
 
 // each adds the series of each worker. Without a process there is no sample.
-func (w *workers) each(p *page, now []Worker) {
+func (w *workers) each(g *gathered, now []Worker) {
 	processes := make([]process, len(now))
 	for i, worker := range now {
 		if worker.PID > 0 {
@@ -79,52 +77,63 @@ func (w *workers) each(p *page, now []Worker) {
 		}
 	}
 	for _, f := range []struct {
-		name, kind, help string
-		of               func(i int) (float64, bool)
+		name string
+		kind Kind
+		help string
+		of   func(i int) (float64, bool)
 	}{
-		{"pinion_worker_setup_seconds", typeGauge, "Time that the newest setup took.", func(i int) (float64, bool) {
+		{"pinion_worker_setup_seconds", Gauge, "Time that the newest setup took.", func(i int) (float64, bool) {
 			return now[i].Setup.Seconds(), now[i].Setup > 0
 		}},
-		{"pinion_worker_memory_bytes", typeGauge, "Resident memory of the worker's process.", func(i int) (float64, bool) {
+		{"pinion_worker_memory_bytes", Gauge, "Resident memory of the worker's process.", func(i int) (float64, bool) {
 			return processes[i].resident, processes[i].ok
 		}},
-		{"pinion_worker_cpu_seconds_total", typeCounter, "CPU time of the worker's process, without its children's.", func(i int) (float64, bool) {
+		{"pinion_worker_cpu_seconds_total", Counter, "CPU time of the worker's process, without its children's.", func(i int) (float64, bool) {
 			return processes[i].cpu, processes[i].ok
 		}},
 	} {
-		begun := false
-		for i := range now {
-			v, ok := f.of(i)
-			if !ok {
-				continue
-			}
-			if !begun {
-				begun = true
-				p.family(f.name, f.kind, f.help)
-			}
-			p.float(f.name, labels("worker", strconv.Itoa(i)), v)
-		}
+		gatherEach(g, f.name, f.kind, f.help, len(now), func(i int) (v float64, known bool, label Label) {
+			v, known = f.of(i)
+			return v, known, Label{"worker", strconv.Itoa(i)}
+		})
 	}
 }
 
-// writeGPUs adds the GPUs.
-func writeGPUs(p *page, gpus []GPU) {
-	if len(gpus) == 0 {
-		return
+// gatherGPUs adds the GPUs. What is not known of a GPU has no sample.
+func gatherGPUs(g *gathered, gpus []GPU) {
+	for _, f := range []struct {
+		name, help string
+		of         func(GPU) (v float64, known bool)
+	}{
+		{"pinion_gpu_memory_used_bytes", "Memory in use on the GPU, by all processes.", func(gpu GPU) (float64, bool) {
+			return float64(gpu.MemoryUsed), true
+		}},
+		{"pinion_gpu_memory_total_bytes", "Memory of the GPU.", func(gpu GPU) (float64, bool) {
+			return float64(gpu.MemoryTotal), gpu.MemoryTotal > 0
+		}},
+		{"pinion_gpu_utilization_ratio", "Part of the time in which the GPU had work, 0 to 1.", func(gpu GPU) (float64, bool) {
+			return gpu.Utilization, gpu.Utilization >= 0
+		}},
+	} {
+		gatherEach(g, f.name, Gauge, f.help, len(gpus), func(i int) (v float64, known bool, label Label) {
+			v, known = f.of(gpus[i])
+			return v, known, Label{"gpu", gpus[i].Name}
+		})
 	}
-	p.family("pinion_gpu_memory_used_bytes", typeGauge, "Memory in use on the GPU, by all processes.")
-	for _, g := range gpus {
-		p.float("pinion_gpu_memory_used_bytes", labels("gpu", g.Name), float64(g.MemoryUsed))
-	}
+}
+
+// gatherEach adds a family with a sample for each of n things; without a known one it adds nothing.
+func gatherEach(g *gathered, name string, kind Kind, help string, n int, of func(i int) (v float64, known bool, label Label)) {
 	begun := false
-	for _, g := range gpus {
-		if g.Utilization < 0 {
+	for i := range n {
+		v, known, label := of(i)
+		if !known {
 			continue
 		}
 		if !begun {
 			begun = true
-			p.family("pinion_gpu_utilization_ratio", typeGauge, "Part of the time in which the GPU had work, 0 to 1.")
+			g.family(name, kind, help)
 		}
-		p.float("pinion_gpu_utilization_ratio", labels("gpu", g.Name), g.Utilization)
+		g.value(v, label.Name, label.Value)
 	}
 }

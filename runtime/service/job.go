@@ -28,6 +28,7 @@ type job struct {
 	model    *model         // nil until submit
 	refused  string         // what is wrong with its output, which fails it
 	items    int            // yielded items, if it is observed
+	yielded  time.Duration  // from its arrival to the newest of them
 
 	arrived   time.Time
 	transfers time.Duration // of files, before and after the model ran
@@ -207,6 +208,7 @@ func (j *job) Output(item []byte) {
 	if !j.acceptsItem(item) {
 		return
 	}
+	j.observeItem()
 	if j.uploader != nil {
 		j.uploader.add(item)
 	} else if !j.p.Output(item) {

@@ -18,6 +18,10 @@ type Observer interface {
 	// Refused: a prediction was not accepted, for one of the reasons below. A mistake in the request itself (an id that is
 	// in flight, a mode that the model lacks) is not reported.
 	Refused(kind predict.Kind, mode predict.Mode, reason string)
+	// FirstOutput: the model yielded the first item of an observed prediction, that long after its acceptance.
+	FirstOutput(after time.Duration)
+	// NextOutput: the model yielded another item, that long after the one before.
+	NextOutput(after time.Duration)
 }
 
 // Why a prediction failed or was not accepted.
@@ -66,6 +70,21 @@ func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
 		e.Queue = e.Total - e.Files
 	}
 	o.Ended(e)
+}
+
+// observeItem reports a yielded item to the observer. Trainings are not timed.
+func (j *job) observeItem() {
+	o := j.service.o.Observer
+	if o == nil || j.p.Request.Kind != predict.KindPrediction {
+		return
+	}
+	now := time.Since(j.arrived)
+	if j.items == 1 {
+		o.FirstOutput(now)
+	} else {
+		o.NextOutput(now - j.yielded)
+	}
+	j.yielded = now
 }
 
 // refused reports a refusal to the observer.

@@ -1,0 +1,115 @@
+package metrics
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"pinion/runtime/predict"
+)
+
+// aTrace is a span of a trace.
+func aTrace(n byte) *Trace { return &Trace{ID: [16]byte{15: n}, Span: [8]byte{7: n}} }
+
+// TestExemplarsAreWrittenAsPrometheusOwnLibraryDoes: in OpenMetrics only, the latest of each bucket.
+func TestExemplarsAreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
+	s := New(Options{})
+	for i, predicted := range []time.Duration{3 * time.Second, 20 * time.Microsecond, 4 * time.Second} {
+		s.Ended(End{Status: predict.Succeeded, Total: time.Hour, Predict: predicted, Trace: aTrace(byte(i))})
+	}
+	s.Ended(End{Status: predict.Succeeded, Total: time.Hour, Predict: 5 * time.Second}) // its trace is not sampled
+	const name = "pinion_predict_seconds"
+	if text := lines(s, name); strings.Contains(text, "trace_id") {
+		t.Errorf("the text format has no exemplars:\n%s", text)
+	}
+	_, page := s.Write(accepts["openmetrics"])
+	theirs := &dto.MetricFamily{Name: new(name), Help: new("h"), Type: dto.MetricType_HISTOGRAM.Enum()}
+	h := &dto.Histogram{SampleCount: new(uint64(4)), SampleSum: new(12.00002)}
+	d := s.predictions.predict.distribution()
+	count := uint64(0)
+	for i, bound := range d.Bounds() {
+		count += d.Counts[i]
+		b := &dto.Bucket{UpperBound: new(bound), CumulativeCount: new(count)}
+		if e := d.Exemplars[i]; e != nil {
+			b.Exemplar = &dto.Exemplar{
+				Label: []*dto.LabelPair{
+					{Name: new("trace_id"), Value: new(fmt.Sprintf("%x", e.Trace.ID))},
+					{Name: new("span_id"), Value: new(fmt.Sprintf("%x", e.Trace.Span))},
+				},
+				Value: new(e.Value), Timestamp: timestamppb.New(e.At.Truncate(time.Millisecond)),
+			}
+		}
+		h.Bucket = append(h.Bucket, b)
+	}
+	theirs.Metric = []*dto.Metric{{Histogram: h}}
+	var want bytes.Buffer
+	if err := expfmt.NewEncoder(&want, expfmt.NewFormat(expfmt.TypeOpenMetrics)).Encode(theirs); err != nil {
+		t.Fatal(err)
+	}
+	got := 0
+	for line := range strings.SplitSeq(want.String(), "\n") {
+		if !strings.Contains(line, "trace_id") {
+			continue
+		}
+		got++
+		if !bytes.Contains(page, []byte(line)) && !bytes.Contains(page, []byte(withMillis(line))) {
+			t.Errorf("the page lacks\n%s", line)
+		}
+	}
+	if got != 2 || d.Exemplars[0].Trace != *aTrace(1) {
+		t.Errorf("%d buckets have an exemplar, want 2: 20 µs, and the later of 3 s and 4 s", got)
+	}
+}
+
+// withMillis gives an exemplar's time the three digits that ours always has.
+func withMillis(line string) string {
+	at := strings.LastIndexByte(line, ' ')
+	var seconds float64
+	fmt.Sscan(line[at+1:], &seconds)
+	return fmt.Sprintf("%s %.3f", line[:at], seconds)
+}
+
+func TestTheTimesOfOutputs(t *testing.T) {
+	s := New(Options{})
+	s.FirstOutput(time.Second, aTrace(1))
+	s.NextOutput(10 * time.Millisecond)
+	s.NextOutput(30 * time.Millisecond)
+	for _, want := range []string{
+		"pinion_time_to_first_output_seconds_count 1",
+		"pinion_time_to_first_output_seconds_sum 1",
+		"pinion_time_per_output_seconds_count 2",
+		"pinion_time_per_output_seconds_sum 0.04",
+	} {
+		name, _, _ := strings.Cut(want, " ")
+		if got := lines(s, name); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestTimesOfAllEndsAreOneHistogram: they are kept apart by status, and shown together.
+func TestTimesOfAllEndsAreOneHistogram(t *testing.T) {
+	s := New(Options{})
+	for i, status := range []predict.Status{predict.Succeeded, predict.Failed, predict.Canceled} {
+		s.Ended(End{Status: status, Reason: ReasonCrash, Total: time.Second, Trace: aTrace(byte(i))})
+	}
+	f := s.predictions.total[predict.KindPrediction]
+	d := sumOf(f[:]...)
+	if d.Count != 3 || d.Sum != 3 {
+		t.Errorf("%d of %v s, want 3 of 3 s", d.Count, d.Sum)
+	}
+	for i, e := range d.Exemplars {
+		if e != nil && e.Trace != *aTrace(2) {
+			t.Errorf("bucket %d shows trace %v, which is not the latest", i, e.Trace)
+		}
+	}
+	if got, want := lines(s, "pinion_prediction_duration_seconds_count"), "pinion_prediction_duration_seconds_count 3"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,116 @@
+package metrics
+
+import "time"
+
+// Kind is the type of a family.
+type Kind string
+
+// The kinds of families.
+const (
+	Counter   Kind = "counter"
+	Gauge     Kind = "gauge"
+	Histogram Kind = "histogram"
+	Summary   Kind = "summary"
+)
+
+// Family is a metric with all its samples.
+type Family struct {
+	Name, Help string // Help has no backslash and no line break
+	Kind       Kind
+	Samples    []Sample
+}
+
+// Sample is what a metric is for one combination of labels.
+type Sample struct {
+	Labels    []Label
+	Value     float64       // of a counter or a gauge
+	Histogram *Distribution // of a histogram
+	Summary   *Observations // of a summary
+}
+
+// Label is a name and a value.
+type Label struct{ Name, Value string }
+
+// Observations is the count and the sum of observations, and their quantiles, if any.
+type Observations struct {
+	Count     uint64
+	Sum       float64
+	Quantiles []Quantile
+}
+
+// Quantile is a value of which a part, 0 to 1, of the observations is not above.
+type Quantile struct{ Part, Value float64 }
+
+// Distribution is a histogram at one moment.
+type Distribution struct {
+	bounds    *bounds
+	Counts    []uint64 // of each bucket alone; the last one is above all bounds
+	Count     uint64   // the sum of Counts
+	Sum       float64
+	Exemplars []*Exemplar // the latest of each bucket, nil for none; empty: no bucket has one
+}
+
+// Bounds are the upper bounds of the buckets, without infinity. Do not write to them.
+func (d *Distribution) Bounds() []float64 { return d.bounds.values }
+
+// Exemplar is an observation in a sampled trace.
+type Exemplar struct {
+	Trace Trace
+	Value float64
+	At    time.Time
+}
+
+// Trace is a span of a sampled trace.
+type Trace struct {
+	ID   [16]byte
+	Span [8]byte
+}
+
+// gathered is the families that were gathered so far.
+type gathered []Family
+
+// family begins a family.
+func (g *gathered) family(name string, kind Kind, help string) {
+	*g = append(*g, Family{Name: name, Kind: kind, Help: help})
+}
+
+// sample adds a sample to the newest family.
+func (g *gathered) sample(s Sample) {
+	f := &(*g)[len(*g)-1]
+	f.Samples = append(f.Samples, s)
+}
+
+// value adds a counter's or gauge's value to the newest family. labels are pairs of names and values.
+func (g *gathered) value(v float64, labels ...string) {
+	g.sample(Sample{Labels: pairs(labels...), Value: v})
+}
+
+// gauge adds a gauge without labels.
+func (g *gathered) gauge(name, help string, v float64) {
+	g.family(name, Gauge, help)
+	g.value(v)
+}
+
+// counter adds a counter without labels.
+func (g *gathered) counter(name, help string, n uint64) {
+	g.family(name, Counter, help)
+	g.value(float64(n))
+}
+
+// histogram adds a histogram without labels.
+func (g *gathered) histogram(name, help string, h *histogram) {
+	g.family(name, Histogram, help)
+	g.sample(Sample{Histogram: h.distribution()})
+}
+
+// pairs are labels from pairs of names and values.
+func pairs(of ...string) []Label {
+	if len(of) == 0 {
+		return nil
+	}
+	labels := make([]Label, 0, len(of)/2)
+	for i := 0; i+1 < len(of); i += 2 {
+		labels = append(labels, Label{of[i], of[i+1]})
+	}
+	return labels
+}

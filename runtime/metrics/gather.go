@@ -1,0 +1,67 @@
+package metrics
+
+// Gather returns all metrics as they are now.
+func (s *Set) Gather() []Family {
+	var g gathered
+	s.gatherBuild(&g)
+	s.gatherRequests(&g)
+	s.predictions.gather(&g)
+	s.gatherLoad(&g)
+	s.batches.gather(&g)
+	var workers []Worker
+	if s.o.Workers != nil {
+		workers = s.o.Workers()
+	}
+	s.workers.gather(&g, workers, s.o.SetsAside)
+	if s.o.GPUs != nil {
+		gatherGPUs(&g, s.o.GPUs())
+	}
+	s.gatherLogs(&g)
+	s.gatherMemory(&g)
+	s.gatherWebhooks(&g)
+	s.gatherTransfers(&g)
+	s.model.gather(&g)
+	gatherGo(&g)
+	gatherProcess(&g)
+	return g
+}
+
+func (s *Set) gatherBuild(g *gathered) {
+	var python, cog string
+	if s.o.Model != nil {
+		python, cog = s.o.Model()
+	}
+	g.family("pinion_build_info", Gauge, "Versions; the value is 1.")
+	g.value(1, "cog", cog, "python", python, "version", s.o.Version)
+}
+
+func (s *Set) gatherLoad(g *gathered) {
+	if s.o.Load == nil {
+		return
+	}
+	l := s.o.Load()
+	g.gauge("pinion_predictions_in_flight", "Predictions taken in that have not ended, those that wait included.", float64(l.InFlight))
+	g.gauge("pinion_queue_length", "Predictions that wait for a slot.", float64(l.Queued))
+	g.gauge("pinion_queue_capacity", "Predictions that may wait for a slot.", float64(l.Capacity))
+	g.gauge("pinion_slots", "Predictions that the workers there are can carry out at once.", float64(l.Slots))
+}
+
+func (s *Set) gatherLogs(g *gathered) {
+	if s.o.DroppedLogs == nil {
+		return
+	}
+	records, bytes := s.o.DroppedLogs()
+	g.counter("pinion_log_dropped_records_total", "Records of the server's log that were dropped, for its reader did not take them.", records)
+	g.counter("pinion_log_dropped_bytes_total", "Bytes of those records.", bytes)
+}
+
+func (s *Set) gatherMemory(g *gathered) {
+	if s.o.Memory == nil {
+		return
+	}
+	m := s.o.Memory()
+	g.gauge("pinion_memory_budget_bytes", "Bytes that the server may hold for its clients.", float64(m.Limit))
+	g.gauge("pinion_memory_used_bytes", "Bytes of the memory budget in use.", float64(m.Used))
+	g.counter("pinion_memory_evictions_total", "Ended predictions removed to make room in the memory budget.", m.Evictions)
+	g.counter("pinion_memory_refusals_total", "Times that the memory budget had no room for something.", m.Refusals)
+}
