@@ -26,6 +26,7 @@ import (
 	"pinion/runtime/service"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
+	"pinion/runtime/telemetry"
 	"pinion/runtime/watch"
 	"pinion/runtime/webhook"
 )
@@ -41,6 +42,7 @@ type front struct {
 	pool      *slot.Pool
 	svc       *service.Service
 	metrics   *metrics.Set
+	telemetry *telemetry.Telemetry // nil: it is off
 	budget    *memory.Budget
 	heap      atomic.Pointer[heap.Heap] // nil before the model is being set up, and where it is the user's
 	webhooks  *webhook.Sender
@@ -95,6 +97,9 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 	f.budget = newBudget(int64(s.memoryBudget))
 	f.budget.SetOnFree(func() { f.giveBack(heap.QuietTime) })
 	f.metrics = f.newMetrics()
+	if f.telemetry, err = f.startTelemetry(); err != nil {
+		return nil, err
+	}
 	f.files, err = files.New(files.Options{
 		OnTransfer: f.metrics.Transfer,
 		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(s.userAgent, "pinion/"+version), DenyPrivate: s.denyPrivate, Logger: f.log,
@@ -206,6 +211,7 @@ func (f *front) discard(err error) error {
 	if f.files != nil {
 		f.files.Close()
 	}
+	f.telemetry.Stop()
 	f.dir.Remove()
 	return err
 }
@@ -277,6 +283,7 @@ func (f *front) clean() {
 		f.log.Warn("run folder not removed", "folder", f.dir.Path(), "error", err)
 	}
 	f.log.Info("stopped")
+	f.telemetry.Stop()
 }
 
 // errStopping refuses new predictions while the server stops.

@@ -8,6 +8,7 @@ import (
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/pyembed/locate"
+	"pinion/runtime/telemetry"
 )
 
 func newServe() *cobra.Command {
@@ -27,6 +28,9 @@ func newServe() *cobra.Command {
 				return &exitError{exitUsage, err}
 			}
 			if err := s.fromEnvironment(cmd.Flags(), m.Getenv); err != nil {
+				return err
+			}
+			if s.telemetry, err = telemetry.Read(m.Getenv, m.Observability); err != nil {
 				return err
 			}
 			return serve(&s, m)

@@ -20,6 +20,7 @@ import (
 	"pinion/ipc"
 	"pinion/runtime/memory"
 	"pinion/runtime/supervise"
+	"pinion/runtime/telemetry"
 )
 
 // settings are the flags and variables of 'pinion serve'. A flag overrides the variable, and the variable the default.
@@ -53,6 +54,7 @@ type settings struct {
 	fleet              fleetSettings
 	batch              batchSettings
 	validation         validationSettings
+	telemetry          *telemetry.Config
 	warnings           []string // of Cog's variables with invalid values
 }
 

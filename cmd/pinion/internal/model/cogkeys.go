@@ -32,7 +32,11 @@ func (f *valueForm) allows(n *yamlNode) bool {
 
 // isTrue tells whether a value is true, in either version of YAML.
 func (n *yamlNode) isTrue() bool {
-	return n != nil && slices.Contains([]string{"true", "y", "yes", "on"}, strings.ToLower(n.text)) && (n.kind == yamlBool || n.kind == yamlText)
+	return n != nil && isOldTrue(n.text) && (n.kind == yamlBool || n.kind == yamlText)
+}
+
+func isOldTrue(text string) bool {
+	return slices.Contains([]string{"true", "y", "yes", "on"}, strings.ToLower(text))
 }
 
 // isOldBool tells whether a word is a boolean of YAML 1.1, which Cog takes for one where it wants one.
@@ -84,7 +88,7 @@ func cogForm() *valueForm {
 		"image":       served(text(nil)), // the page has the model's name from it
 		"model":       {},
 		"observability": served(mapping(map[string]*valueForm{
-			"config": {}, "metrics": metrics, "traces": traces,
+			"config": served(text(nil)), "metrics": metrics, "traces": traces,
 		})),
 		"none_defaults": served(text(oneOf(string(noneRequired), string(NoneOptional)))),
 		"predict":       served(text(nil)),

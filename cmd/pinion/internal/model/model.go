@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"pinion/runtime/telemetry"
 )
 
 // Model is where the predictor comes from.
@@ -23,6 +25,8 @@ type Model struct {
 	Concurrency int      // from cog.yaml; 0: not said
 	// NoneDefaults is cog.yaml's, until settleNoneDefaults.
 	NoneDefaults NoneDefaults
+	// Observability is cog.yaml's, not checked yet.
+	Observability telemetry.CogYAML
 	// Both: cog.yaml has run and predict, and run is what counts.
 	Both bool
 }
@@ -37,7 +41,8 @@ type cogYAML struct {
 	Concurrency struct {
 		Max int `yaml:"max"`
 	} `yaml:"concurrency"`
-	NoneDefaults string `yaml:"none_defaults"`
+	NoneDefaults  string        `yaml:"none_defaults"`
+	Observability observability `yaml:"observability"`
 }
 
 // What is wrong with a cog.yaml that has two keys for one thing, and what to do about it.
@@ -74,7 +79,7 @@ func Find(dir, ref string, env func(string) string) (*Model, error) {
 			return nil, fmt.Errorf("read %s: environment: %q is not NAME=value", file, e)
 		}
 	}
-	m.Image = y.Image
+	m.Image, m.Observability = y.Image, y.Observability.settings()
 	m.Env, m.Concurrency = unset(y.Environment), y.Concurrency.Max
 	if y.NoneDefaults != "" {
 		if err := m.NoneDefaults.Set(y.NoneDefaults); err != nil {

@@ -1,0 +1,222 @@
+package telemetry
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// CogYAML is what cog.yaml says under observability.
+type CogYAML struct {
+	Traces  Traces
+	Metrics Metrics
+	// Config is the file of the hooks, below the model's folder; "" for none.
+	Config string
+}
+
+// Traces is observability.traces. Enabled is nil where cog.yaml does not say it.
+type Traces struct {
+	Enabled                                   *bool
+	Sampler, SamplerArg, Header, HeaderFormat string
+}
+
+// Metrics is observability.metrics.
+type Metrics struct{ Enabled *bool }
+
+// The samplers, by OpenTelemetry's names.
+const (
+	alwaysOn       = "always_on"
+	alwaysOff      = "always_off"
+	byRatio        = "traceidratio"
+	parentOrOn     = "parentbased_always_on"
+	parentOrOff    = "parentbased_always_off"
+	parentOrRatio  = "parentbased_traceidratio"
+	headerW3C      = "w3c"
+	headerJaeger   = "jaeger"
+	exporterOTLP   = "otlp"
+	exporterNone   = "none"
+	propagateTrace = "tracecontext"
+)
+
+func samplers() []string {
+	return []string{alwaysOn, alwaysOff, byRatio, parentOrOn, parentOrOff, parentOrRatio}
+}
+
+// Config is which signals are sent, where to, and how. The zero value sends nothing.
+type Config struct {
+	// Traces, Metrics and Logs say where a signal goes; nil: it is not sent.
+	Traces, Metrics, Logs *Exporter
+
+	Sampler string
+	Ratio   float64 // of the samplers by ratio
+	// Propagate: W3C headers of requests are read, and contexts are passed on.
+	Propagate bool
+	// Header is another header that carries the context; "" for none. Jaeger: it has Jaeger's form instead of W3C's.
+	Header string
+	Jaeger bool
+	// Files: uploads and downloads carry the context too.
+	Files bool
+
+	// Hooks is the file with the model's own providers; "" for none.
+	Hooks string
+
+	Service  string            // service.name
+	Resource map[string]string // further attributes
+
+	SpanBatch, LogBatch         Batch
+	MetricInterval, MetricLimit time.Duration
+
+	// Warnings are for the log: settings that do nothing.
+	Warnings []string
+}
+
+// Batch is how spans or log records wait to be sent. 0 stands for OpenTelemetry's default.
+type Batch struct {
+	Delay, Timeout time.Duration
+	Queue, Size    int
+}
+
+// OpenTelemetry's defaults for spans.
+const (
+	defaultQueue = 2048
+	defaultSize  = 512
+)
+
+// On tells whether any signal is sent.
+func (c *Config) On() bool { return c.Traces != nil || c.Metrics != nil || c.Logs != nil }
+
+// Read reads the settings. Variables override cog.yaml, OpenTelemetry's variables override Cog's.
+func Read(getenv func(string) string, y CogYAML) (*Config, error) {
+	e := &environment{get: getenv}
+	c := &Config{}
+	c.readTraces(e, y.Traces)
+	c.readMetrics(e, y.Metrics)
+	c.Logs = e.exporter(signalLogs, false)
+	c.Files = e.is("PINION_TRACE_FILES", true)
+	_, c.Hooks = e.first("COG_OBSERVABILITY_CONFIG")
+	c.Hooks = cmp.Or(c.Hooks, y.Config)
+	c.readResource(e)
+	c.SpanBatch = e.batch("OTEL_BSP_")
+	c.LogBatch = e.batch("OTEL_BLRP_")
+	if e.is("OTEL_SDK_DISABLED", true) {
+		c.Traces, c.Metrics, c.Logs, c.Warnings = nil, nil, nil, nil
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	return c, nil
+}
+
+func (c *Config) readTraces(e *environment, y Traces) {
+	asked := e.is("COG_TRACE_CONFIGURED", true) || y.Enabled != nil && *y.Enabled
+	refused := e.is("COG_TRACE_ENABLED", false) || y.Enabled != nil && !*y.Enabled
+	c.Traces = e.exporter(signalTraces, refused)
+	otherwise := parentOrOn
+	if asked {
+		otherwise = parentOrOff // Cog's default
+	}
+	sampler := withDefault(e, "cog.yaml: observability.traces.sampler", y.Sampler, "OTEL_TRACES_SAMPLER", "COG_TRACE_SAMPLER")
+	c.Sampler = sampler.choice(otherwise, samplers(), sampler.names...)
+	e.take(sampler)
+
+	arg := withDefault(e, "cog.yaml: observability.traces.sampler_arg", y.SamplerArg, "OTEL_TRACES_SAMPLER_ARG", "COG_TRACE_SAMPLER_ARG")
+	c.Ratio = 1
+	if name, value := arg.first(arg.names...); name != "" {
+		ratio, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(ratio >= 0 && ratio <= 1) {
+			arg.fail(name, value, "a ratio from 0 to 1")
+		}
+		c.Ratio = ratio
+	}
+	e.take(arg)
+
+	header := withDefault(e, "cog.yaml: observability.traces.trace_header", y.Header, "COG_TRACE_HEADER")
+	name, value := header.first(header.names...)
+	if c.Header = value; value != "" && strings.ContainsFunc(value, notInHeaderName) {
+		header.fail(name, value, "the name of an HTTP header, such as X-Trace")
+	}
+	e.take(header)
+
+	format := withDefault(e, "cog.yaml: observability.traces.trace_header_format", y.HeaderFormat, "COG_TRACE_HEADER_FORMAT")
+	c.Jaeger = format.choice(headerW3C, []string{headerW3C, headerJaeger}, format.names...) == headerJaeger
+	e.take(format)
+
+	c.readPropagators(e)
+	if asked && !refused && c.Traces == nil && e.exporterName(signalTraces) != exporterNone {
+		c.Warnings = append(c.Warnings, "traces are asked for, and none are sent: set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector")
+	}
+}
+
+func (c *Config) readPropagators(e *environment) {
+	name, value := e.first("OTEL_PROPAGATORS")
+	allowed := []string{propagateTrace, "baggage", "none"}
+	c.Propagate = name == ""
+	for word := range strings.SplitSeq(value, ",") {
+		word = strings.TrimSpace(word)
+		if name != "" && !slices.Contains(allowed, word) {
+			e.fail(name, value, "a list of "+oneOf(allowed))
+		}
+		c.Propagate = c.Propagate || word == propagateTrace
+	}
+}
+
+func (c *Config) readMetrics(e *environment, y Metrics) {
+	asked := e.is("COG_METRICS_CONFIGURED", true) || y.Enabled != nil && *y.Enabled
+	refused := e.is("COG_METRICS_ENABLED", false) || y.Enabled != nil && !*y.Enabled
+	c.Metrics = e.exporter(signalMetrics, refused)
+	c.MetricInterval = e.milliseconds("OTEL_METRIC_EXPORT_INTERVAL")
+	c.MetricLimit = e.milliseconds("OTEL_METRIC_EXPORT_TIMEOUT")
+	if asked && !refused && c.Metrics == nil && e.exporterName(signalMetrics) != exporterNone {
+		c.Warnings = append(c.Warnings, "metrics are asked for, and none are sent: set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector")
+	}
+}
+
+func (c *Config) readResource(e *environment) {
+	c.Resource = e.pairs(false, "OTEL_RESOURCE_ATTRIBUTES")
+	_, name := e.first("OTEL_SERVICE_NAME")
+	c.Service = cmp.Or(name, c.Resource["service.name"], "cog")
+	delete(c.Resource, "service.name")
+}
+
+// batch reads the variables that begin with a prefix.
+func (e *environment) batch(prefix string) Batch {
+	b := Batch{
+		Delay: e.milliseconds(prefix + "SCHEDULE_DELAY"), Timeout: e.milliseconds(prefix + "EXPORT_TIMEOUT"),
+		Queue: e.count("a whole number of at least 1", prefix+"MAX_QUEUE_SIZE"), Size: e.count("a whole number of at least 1", prefix+"MAX_EXPORT_BATCH_SIZE"),
+	}
+	if queue, size := cmp.Or(b.Queue, defaultQueue), b.Size; size > queue && e.err == nil {
+		e.err = fmt.Errorf("%sMAX_EXPORT_BATCH_SIZE: %d: it is at most %sMAX_QUEUE_SIZE, which is %d", prefix, size, prefix, queue)
+	}
+	b.Queue = cmp.Or(b.Queue, defaultQueue)
+	b.Size = min(cmp.Or(b.Size, defaultSize), b.Queue)
+	return b
+}
+
+// layered reads variables with a value of cog.yaml beneath.
+type layered struct {
+	environment
+	names []string
+}
+
+func withDefault(e *environment, key, value string, names ...string) *layered {
+	return &layered{names: append(names, key), environment: environment{get: func(name string) string {
+		if name == key {
+			return value
+		}
+		return e.get(name)
+	}}}
+}
+
+// take adopts the error of a reader.
+func (e *environment) take(l *layered) {
+	if e.err == nil {
+		e.err = l.err
+	}
+}
+
+func notInHeaderName(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+}

@@ -1,0 +1,117 @@
+package telemetry
+
+import (
+	"strings"
+	"testing"
+)
+
+func env(pairs ...string) func(string) string {
+	values := map[string]string{}
+	for _, p := range pairs {
+		name, value, _ := strings.Cut(p, "=")
+		values[name] = value
+	}
+	return func(name string) string { return values[name] }
+}
+
+// TestWrongSettingsAreNamed: the error has the variable, its value and what is allowed.
+func TestWrongSettingsAreNamed(t *testing.T) {
+	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318"
+	yes := true
+	for _, c := range []struct {
+		set  string
+		yaml Traces
+		want string
+	}{
+		{set: "OTEL_TRACES_EXPORTER=zipkin", want: `OTEL_TRACES_EXPORTER: "zipkin": it is otlp or none`},
+		{set: "OTEL_METRICS_EXPORTER=prometheus", want: `OTEL_METRICS_EXPORTER: "prometheus": it is otlp or none`},
+		{set: "OTEL_LOGS_EXPORTER=console", want: `OTEL_LOGS_EXPORTER: "console": it is otlp or none`},
+		{set: "OTEL_EXPORTER_OTLP_PROTOCOL=http/json", want: `OTEL_EXPORTER_OTLP_PROTOCOL: "http/json": it is http/protobuf, grpc or http`},
+		{set: "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL=x", want: `OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: "x": it is`},
+		{set: "OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4318", want: `OTEL_EXPORTER_OTLP_ENDPOINT: "localhost:4318": it is an http or https URL`},
+		{set: "OTEL_EXPORTER_OTLP_ENDPOINT=ftp://u:secret@h", want: `OTEL_EXPORTER_OTLP_ENDPOINT: "ftp://u:xxxxx@h": it is an http or https URL`},
+		{set: "OTEL_EXPORTER_OTLP_HEADERS=secret", want: `OTEL_EXPORTER_OTLP_HEADERS: "…": it is a list such as`},
+		{set: "OTEL_EXPORTER_OTLP_TIMEOUT=1s", want: `OTEL_EXPORTER_OTLP_TIMEOUT: "1s": it is a whole number of milliseconds`},
+		{set: "OTEL_EXPORTER_OTLP_COMPRESSION=zstd", want: `OTEL_EXPORTER_OTLP_COMPRESSION: "zstd": it is gzip or none`},
+		{set: "OTEL_EXPORTER_OTLP_CERTIFICATE=/no/such", want: `OTEL_EXPORTER_OTLP_CERTIFICATE: "/no/such": it is a readable file`},
+		{set: "OTEL_TRACES_SAMPLER=jaeger_remote", want: `OTEL_TRACES_SAMPLER: "jaeger_remote": it is always_on, always_off, traceidratio,`},
+		{set: "COG_TRACE_SAMPLER=some", want: `COG_TRACE_SAMPLER: "some": it is always_on`},
+		{set: "OTEL_TRACES_SAMPLER_ARG=1.5", want: `OTEL_TRACES_SAMPLER_ARG: "1.5": it is a ratio from 0 to 1`},
+		{set: "COG_TRACE_SAMPLER_ARG=NaN", want: `COG_TRACE_SAMPLER_ARG: "NaN": it is a ratio from 0 to 1`},
+		{set: "COG_TRACE_HEADER_FORMAT=b3", want: `COG_TRACE_HEADER_FORMAT: "b3": it is w3c or jaeger`},
+		{set: "COG_TRACE_HEADER=a b", want: `COG_TRACE_HEADER: "a b": it is the name of an HTTP header`},
+		{set: "COG_TRACE_ENABLED=perhaps", want: `COG_TRACE_ENABLED: "perhaps": it is true or false`},
+		{set: "OTEL_SDK_DISABLED=2", want: `OTEL_SDK_DISABLED: "2": it is true or false`},
+		{set: "OTEL_PROPAGATORS=tracecontext,b3", want: `OTEL_PROPAGATORS: "tracecontext,b3": it is a list of tracecontext, baggage or none`},
+		{set: "OTEL_BSP_MAX_QUEUE_SIZE=0", want: `OTEL_BSP_MAX_QUEUE_SIZE: "0": it is a whole number of at least 1`},
+		{set: "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=4096", want: `OTEL_BSP_MAX_EXPORT_BATCH_SIZE: 4096: it is at most OTEL_BSP_MAX_QUEUE_SIZE, which is 2048`},
+		{set: "OTEL_METRIC_EXPORT_INTERVAL=-1", want: `OTEL_METRIC_EXPORT_INTERVAL: "-1": it is`},
+		{set: "OTEL_RESOURCE_ATTRIBUTES=a", want: `OTEL_RESOURCE_ATTRIBUTES: "a": it is a list`},
+		{yaml: Traces{Enabled: &yes, Sampler: "never"}, want: `cog.yaml: observability.traces.sampler: "never": it is always_on`},
+		{yaml: Traces{SamplerArg: "2"}, want: `cog.yaml: observability.traces.sampler_arg: "2": it is a ratio`},
+		{yaml: Traces{HeaderFormat: "b3"}, want: `cog.yaml: observability.traces.trace_header_format: "b3": it is w3c or jaeger`},
+	} {
+		_, err := Read(env(endpoint, c.set), CogYAML{Traces: c.yaml})
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s %+v: %v\nwant %s…", c.set, c.yaml, err, c.want)
+		}
+	}
+}
+
+// TestSwitches: which settings ask for a signal, and which of them counts.
+func TestSwitches(t *testing.T) {
+	yes, no := true, false
+	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318"
+	for _, c := range []struct {
+		name    string
+		set     []string
+		yaml    CogYAML
+		on      string // the signals
+		sampler string
+		warns   bool
+	}{
+		{name: "nothing", sampler: parentOrOn},
+		{name: "an endpoint", set: []string{endpoint}, on: "tml", sampler: parentOrOn},
+		{name: "an endpoint of traces", set: []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://c/x"}, on: "t", sampler: parentOrOn},
+		{name: "off altogether", set: []string{endpoint, "OTEL_SDK_DISABLED=true"}, sampler: parentOrOn},
+		{name: "exporters", set: []string{endpoint, "OTEL_TRACES_EXPORTER=none", "OTEL_LOGS_EXPORTER=none"}, on: "m", sampler: parentOrOn},
+		{name: "Cog's switch", set: []string{endpoint, "COG_TRACE_CONFIGURED=1"}, on: "tml", sampler: parentOrOff},
+		{name: "Cog's switch without an endpoint", set: []string{"COG_TRACE_CONFIGURED=1"}, sampler: parentOrOff, warns: true},
+		{name: "Cog's refusals", set: []string{endpoint, "COG_TRACE_ENABLED=no", "COG_METRICS_ENABLED=0"}, on: "l", sampler: parentOrOn},
+		{name: "cog.yaml", set: []string{endpoint}, yaml: CogYAML{Traces: Traces{Enabled: &yes, Sampler: alwaysOn}}, on: "tml", sampler: alwaysOn},
+		{name: "cog.yaml refuses", set: []string{endpoint}, yaml: CogYAML{Traces: Traces{Enabled: &no}, Metrics: Metrics{Enabled: &no}}, on: "l", sampler: parentOrOn},
+		{name: "Cog's sampler over cog.yaml's", set: []string{endpoint, "COG_TRACE_SAMPLER=always_off"}, yaml: CogYAML{Traces: Traces{Sampler: alwaysOn}}, on: "tml", sampler: alwaysOff},
+		{name: "OpenTelemetry's sampler over Cog's", set: []string{endpoint, "COG_TRACE_SAMPLER=always_off", "OTEL_TRACES_SAMPLER=traceidratio"}, on: "tml", sampler: byRatio},
+	} {
+		got, err := Read(env(c.set...), c.yaml)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		for letter, x := range map[string]*Exporter{"t": got.Traces, "m": got.Metrics, "l": got.Logs} {
+			if (x != nil) != strings.Contains(c.on, letter) {
+				t.Errorf("%s: %s is %v", c.name, letter, x)
+			}
+		}
+		if got.Sampler != c.sampler || (len(got.Warnings) > 0) != c.warns {
+			t.Errorf("%s: sampler %q, warnings %q", c.name, got.Sampler, got.Warnings)
+		}
+	}
+}
+
+// TestEndpoints: the paths of the signals.
+func TestEndpoints(t *testing.T) {
+	for _, c := range []struct{ set, other, url string }{
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318", "", "http://c:4318/v1/traces"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4318/base/?k=v", "", "http://c:4318/base/v1/traces?k=v"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c/v1/traces", "", "http://c/v1/traces"},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://c/other", "", "http://c/other"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "http://c:4317"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "https://c:4317"},
+	} {
+		got, err := Read(env(c.set, c.other), CogYAML{})
+		if err != nil || got.Traces == nil || got.Traces.URL != c.url {
+			t.Errorf("%s %s: %+v, %v; want %s", c.set, c.other, got, err, c.url)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// drops counts what a signal loses: spans, data points or log records. The first loss is logged.
+type drops struct {
+	signal string
+	log    *slog.Logger
+	n      atomic.Uint64
+	once   sync.Once
+}
+
+func (d *drops) add(n int, why string) {
+	if n == 0 {
+		return
+	}
+	d.n.Add(uint64(n))
+	d.once.Do(func() {
+		d.log.Warn("telemetry is dropped: the collector does not take it; pinion_telemetry_dropped_total counts", "signal", d.signal, "reason", why)
+	})
+}
+
+// queue counts what waits for its export, so that what does not fit is dropped here, where it is counted: the SDK drops silently.
+type queue struct {
+	*drops
+	limit   int64
+	waiting atomic.Int64
+}
+
+// admit takes one item in, or drops it.
+func (q *queue) admit() bool {
+	if q.waiting.Add(1) <= q.limit {
+		return true
+	}
+	q.waiting.Add(-1)
+	q.add(1, "the queue is full")
+	return false
+}
+
+// sent notes the end of an export.
+func (q *queue) sent(n int, err error) {
+	q.waiting.Add(int64(-n))
+	if err != nil {
+		q.add(n, err.Error())
+	}
+}
+
+// abandon drops what waits, for the process ends.
+func (q *queue) abandon() {
+	q.add(int(max(0, q.waiting.Swap(0))), "the server stops")
+}
+
+// spanExporter reports its exports to a queue.
+type spanExporter struct {
+	sdktrace.SpanExporter
+	queue *queue
+}
+
+func (x spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := x.SpanExporter.ExportSpans(ctx, spans)
+	x.queue.sent(len(spans), err)
+	return err
+}
+
+// logExporter reports its exports to a queue.
+type logExporter struct {
+	sdklog.Exporter
+	queue *queue
+}
+
+func (x logExporter) Export(ctx context.Context, records []sdklog.Record) error {
+	err := x.Exporter.Export(ctx, records)
+	x.queue.sent(len(records), err)
+	return err
+}
+
+// logQueue is a processor that admits records to the one below.
+type logQueue struct {
+	sdklog.Processor
+	queue *queue
+}
+
+func (p logQueue) OnEmit(ctx context.Context, r *sdklog.Record) error {
+	if !p.queue.admit() {
+		return nil
+	}
+	return p.Processor.OnEmit(ctx, r)
+}
+
+// metricExporter counts the data points of exports that fail.
+type metricExporter struct {
+	sdkmetric.Exporter
+	drops *drops
+}
+
+func (x metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
+	err := x.Exporter.Export(ctx, m)
+	if err != nil {
+		x.drops.add(points(m), err.Error())
+	}
+	return err
+}
+
+// points is how many data points there are.
+func points(m *metricdata.ResourceMetrics) (n int) {
+	for _, scope := range m.ScopeMetrics {
+		for _, metric := range scope.Metrics {
+			switch data := metric.Data.(type) {
+			case metricdata.Sum[int64]:
+				n += len(data.DataPoints)
+			case metricdata.Sum[float64]:
+				n += len(data.DataPoints)
+			case metricdata.Gauge[int64]:
+				n += len(data.DataPoints)
+			case metricdata.Gauge[float64]:
+				n += len(data.DataPoints)
+			case metricdata.Histogram[int64]:
+				n += len(data.DataPoints)
+			case metricdata.Histogram[float64]:
+				n += len(data.DataPoints)
+			default:
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,119 @@
+package telemetry
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// The signals, as variables and paths name them.
+const (
+	signalTraces  = "traces"
+	signalMetrics = "metrics"
+	signalLogs    = "logs"
+)
+
+// Exporter is where one signal goes.
+type Exporter struct {
+	GRPC     bool   // else http/protobuf
+	URL      string // of HTTP: with the signal's path
+	Insecure bool   // gRPC without TLS
+	Headers  map[string]string
+	Gzip     bool
+	Timeout  time.Duration
+	TLS      *tls.Config // nil: the system's certificates
+}
+
+// defaultTimeout is how long one attempt to send may take, by the specification.
+const defaultTimeout = 10 * time.Second
+
+// exporterName is the exporter that is set for a signal.
+func (e *environment) exporterName(signal string) string {
+	return e.choice(exporterOTLP, []string{exporterOTLP, exporterNone}, "OTEL_"+strings.ToUpper(signal)+"_EXPORTER")
+}
+
+// exporter reads where a signal goes; nil: it is off, or no endpoint is set. All variables are checked nevertheless.
+func (e *environment) exporter(signal string, off bool) *Exporter {
+	name := e.exporterName(signal)
+	variable := func(end string) []string {
+		return []string{"OTEL_EXPORTER_OTLP_" + strings.ToUpper(signal) + "_" + end, "OTEL_EXPORTER_OTLP_" + end}
+	}
+	protocol := e.choice("http/protobuf", []string{"http/protobuf", "grpc", "http"}, variable("PROTOCOL")...) // http is Cog's word for http/protobuf
+	x := &Exporter{
+		GRPC:     protocol == "grpc",
+		Headers:  e.pairs(true, variable("HEADERS")...),
+		Gzip:     e.choice("none", []string{"gzip", "none"}, variable("COMPRESSION")...) == "gzip",
+		Timeout:  e.milliseconds(variable("TIMEOUT")...),
+		Insecure: e.anyIs(true, variable("INSECURE")...),
+		TLS:      e.tlsConfig(variable),
+	}
+	if x.Timeout == 0 {
+		x.Timeout = defaultTimeout
+	}
+	from, endpoint := e.first(variable("ENDPOINT")...)
+	if endpoint == "" {
+		return nil
+	}
+	u, err := url.Parse(endpoint)
+	if x.GRPC && (err != nil || u.Host == "") { // host:port, which gRPC takes too
+		u, err = url.Parse("https://" + endpoint)
+		if err == nil && x.Insecure {
+			u.Scheme = "http"
+		}
+	}
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		e.fail(from, redact(endpoint), "an http or https URL, such as http://localhost:4318")
+		return nil
+	}
+	if path := "/v1/" + signal; !x.GRPC && from == variable("ENDPOINT")[1] && !strings.HasSuffix(strings.TrimRight(u.Path, "/"), path) {
+		u.Path = strings.TrimRight(u.Path, "/") + path
+	}
+	x.URL, x.Insecure = u.String(), u.Scheme == "http"
+	if off || name == exporterNone {
+		return nil
+	}
+	return x
+}
+
+// anyIs tells whether the first of these switches that is set is set so.
+func (e *environment) anyIs(on bool, names ...string) bool {
+	name, _ := e.first(names...)
+	return name != "" && e.is(name, on)
+}
+
+// tlsConfig reads the certificates; nil: none are set.
+func (e *environment) tlsConfig(variable func(string) []string) *tls.Config {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	authority, file := e.first(variable("CERTIFICATE")...)
+	if file != "" {
+		config.RootCAs = x509.NewCertPool()
+		if pem, err := os.ReadFile(file); err != nil || !config.RootCAs.AppendCertsFromPEM(pem) {
+			e.fail(authority, file, "a readable file with certificates in PEM form")
+		}
+	}
+	certificate, certFile := e.first(variable("CLIENT_CERTIFICATE")...)
+	_, keyFile := e.first(variable("CLIENT_KEY")...)
+	if certFile != "" {
+		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil && e.err == nil {
+			e.err = fmt.Errorf("%s: %q: it is a certificate in PEM form, and %s is its key: %w", certificate, certFile, variable("CLIENT_KEY")[1], err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	if file == "" && certFile == "" {
+		return nil
+	}
+	return config
+}
+
+// redact removes what may be a secret from an address for a message.
+func redact(endpoint string) string {
+	if u, err := url.Parse(endpoint); err == nil {
+		return u.Redacted()
+	}
+	return endpoint
+}

@@ -1,0 +1,117 @@
+package telemetry
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// environment reads variables. The first wrong value is kept as the error: the readers then return defaults.
+type environment struct {
+	get func(string) string
+	err error
+}
+
+func (e *environment) fail(name, value, allowed string) {
+	if e.err == nil {
+		e.err = fmt.Errorf("%s: %q: it is %s", name, value, allowed)
+	}
+}
+
+// first is the first of these variables that is set, with its value; "" for none. A blank value counts as none, as
+// OpenTelemetry has it.
+func (e *environment) first(names ...string) (name, value string) {
+	for _, name := range names {
+		if value := strings.TrimSpace(e.get(name)); value != "" {
+			return name, value
+		}
+	}
+	return "", ""
+}
+
+// boolean reads a switch; nil: it is not set.
+func (e *environment) boolean(name string) *bool {
+	_, value := e.first(name)
+	var on bool
+	switch strings.ToLower(value) {
+	case "":
+		return nil
+	case "1", "true", "yes":
+		on = true
+	case "0", "false", "no":
+	default:
+		e.fail(name, value, "true or false")
+	}
+	return &on
+}
+
+// is tells whether a switch is set, and set so.
+func (e *environment) is(name string, on bool) bool {
+	v := e.boolean(name)
+	return v != nil && *v == on
+}
+
+// choice reads one of some words, from the first of the variables that is set.
+func (e *environment) choice(otherwise string, allowed []string, names ...string) string {
+	name, value := e.first(names...)
+	if name == "" {
+		return otherwise
+	}
+	if !slices.Contains(allowed, value) {
+		e.fail(name, value, oneOf(allowed))
+		return otherwise
+	}
+	return value
+}
+
+// milliseconds reads a time, of at least 1 ms; 0: it is not set.
+func (e *environment) milliseconds(names ...string) time.Duration {
+	return time.Duration(e.count("a whole number of milliseconds, at least 1", names...)) * time.Millisecond
+}
+
+// count reads a number of at least 1; 0: it is not set.
+func (e *environment) count(allowed string, names ...string) int {
+	name, value := e.first(names...)
+	if name == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > 1<<31-1 {
+		e.fail(name, value, allowed)
+		return 0
+	}
+	return n
+}
+
+// pairs reads name=value,… with URL-encoded values. secret: errors do not repeat the value.
+func (e *environment) pairs(secret bool, names ...string) map[string]string {
+	name, value := e.first(names...)
+	pairs := map[string]string{}
+	for pair := range strings.SplitSeq(value, ",") {
+		if pair = strings.TrimSpace(pair); pair == "" {
+			continue
+		}
+		key, encoded, ok := strings.Cut(pair, "=")
+		decoded, err := url.PathUnescape(strings.TrimSpace(encoded))
+		if key = strings.TrimSpace(key); !ok || key == "" || err != nil {
+			if secret {
+				value = "…"
+			}
+			e.fail(name, value, "a list such as name=value,other=value, with URL-encoded values")
+			return nil
+		}
+		pairs[key] = decoded
+	}
+	return pairs
+}
+
+// oneOf are words for a message.
+func oneOf(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}

@@ -1,0 +1,111 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/grpc/credentials"
+)
+
+// The exporters try again until this long after the first attempt; what comes meanwhile waits in the queue.
+const (
+	firstRetry = time.Second
+	lastRetry  = 10 * time.Second
+	retryLimit = 30 * time.Second
+)
+
+// gzip is the name of the compression in gRPC.
+const gzip = "gzip"
+
+// options are the settings of one exporter, built with the functions of its own package.
+func options[O any](x *Exporter, url func(string) O, headers func(map[string]string) O, timeout func(time.Duration) O) []O {
+	return []O{url(x.URL), headers(x.Headers), timeout(x.Timeout)}
+}
+
+func newSpanExporter(ctx context.Context, x *Exporter) (_ sdktrace.SpanExporter, err error) {
+	defer explain(&err, signalTraces)
+	if x.GRPC {
+		o := append(options(x, otlptracegrpc.WithEndpointURL, otlptracegrpc.WithHeaders, otlptracegrpc.WithTimeout),
+			otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
+		if x.Gzip {
+			o = append(o, otlptracegrpc.WithCompressor(gzip))
+		}
+		if !x.Insecure && x.TLS != nil {
+			o = append(o, otlptracegrpc.WithTLSCredentials(credentials.NewTLS(x.TLS)))
+		}
+		return otlptracegrpc.New(ctx, o...)
+	}
+	o := append(options(x, otlptracehttp.WithEndpointURL, otlptracehttp.WithHeaders, otlptracehttp.WithTimeout),
+		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
+	if x.Gzip {
+		o = append(o, otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+	}
+	if x.TLS != nil {
+		o = append(o, otlptracehttp.WithTLSClientConfig(x.TLS))
+	}
+	return otlptracehttp.New(ctx, o...)
+}
+
+func newMetricExporter(ctx context.Context, x *Exporter) (_ sdkmetric.Exporter, err error) {
+	defer explain(&err, signalMetrics)
+	if x.GRPC {
+		o := append(options(x, otlpmetricgrpc.WithEndpointURL, otlpmetricgrpc.WithHeaders, otlpmetricgrpc.WithTimeout),
+			otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
+		if x.Gzip {
+			o = append(o, otlpmetricgrpc.WithCompressor(gzip))
+		}
+		if !x.Insecure && x.TLS != nil {
+			o = append(o, otlpmetricgrpc.WithTLSCredentials(credentials.NewTLS(x.TLS)))
+		}
+		return otlpmetricgrpc.New(ctx, o...)
+	}
+	o := append(options(x, otlpmetrichttp.WithEndpointURL, otlpmetrichttp.WithHeaders, otlpmetrichttp.WithTimeout),
+		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
+	if x.Gzip {
+		o = append(o, otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression))
+	}
+	if x.TLS != nil {
+		o = append(o, otlpmetrichttp.WithTLSClientConfig(x.TLS))
+	}
+	return otlpmetrichttp.New(ctx, o...)
+}
+
+func newLogExporter(ctx context.Context, x *Exporter) (_ sdklog.Exporter, err error) {
+	defer explain(&err, signalLogs)
+	if x.GRPC {
+		o := append(options(x, otlploggrpc.WithEndpointURL, otlploggrpc.WithHeaders, otlploggrpc.WithTimeout),
+			otlploggrpc.WithRetry(otlploggrpc.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
+		if x.Gzip {
+			o = append(o, otlploggrpc.WithCompressor(gzip))
+		}
+		if !x.Insecure && x.TLS != nil {
+			o = append(o, otlploggrpc.WithTLSCredentials(credentials.NewTLS(x.TLS)))
+		}
+		return otlploggrpc.New(ctx, o...)
+	}
+	o := append(options(x, otlploghttp.WithEndpointURL, otlploghttp.WithHeaders, otlploghttp.WithTimeout),
+		otlploghttp.WithRetry(otlploghttp.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
+	if x.Gzip {
+		o = append(o, otlploghttp.WithCompression(otlploghttp.GzipCompression))
+	}
+	if x.TLS != nil {
+		o = append(o, otlploghttp.WithTLSClientConfig(x.TLS))
+	}
+	return otlploghttp.New(ctx, o...)
+}
+
+func explain(err *error, signal string) {
+	if *err != nil {
+		*err = fmt.Errorf("make the exporter of %s: %w", signal, *err)
+	}
+}

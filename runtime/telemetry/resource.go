@@ -1,0 +1,32 @@
+package telemetry
+
+import (
+	"maps"
+	"slices"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+)
+
+// Attributes of the resource, by the names of OpenTelemetry and Cog.
+const (
+	serviceName    = "service.name"
+	serviceVersion = "service.version"
+	processRole    = "cog.process.role"
+)
+
+// newResource says who sends. OTEL_RESOURCE_ATTRIBUTES may set all but the role.
+func (c *Config) newResource(version string) *resource.Resource {
+	attrs := []attribute.KeyValue{
+		attribute.String("telemetry.sdk.language", "go"),
+		attribute.String("telemetry.sdk.name", "opentelemetry"),
+		attribute.String("telemetry.sdk.version", otel.Version()),
+		attribute.String(serviceVersion, version),
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Resource)) {
+		attrs = append(attrs, attribute.String(name, c.Resource[name]))
+	}
+	attrs = append(attrs, attribute.String(serviceName, c.Service), attribute.String(processRole, "parent"))
+	return resource.NewSchemaless(attrs...) // of two with one name the last counts
+}

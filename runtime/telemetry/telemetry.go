@@ -1,0 +1,184 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// FlushLimit is how long Stop may take.
+const FlushLimit = time.Second
+
+// Options of a Telemetry.
+type Options struct {
+	Version string // service.version
+	// Log gets what goes wrong. It must not be a logger that sends its records by this package.
+	Log *slog.Logger
+	// Producers are asked for metrics whenever these are sent. They may be set only where Config.Metrics is.
+	Producers []sdkmetric.Producer
+	// Views shape the instruments of Meters.
+	Views []sdkmetric.View
+}
+
+// Telemetry is the running exporters.
+type Telemetry struct {
+	config   *Config
+	resource *resource.Resource
+
+	spans   sdktrace.SpanProcessor // nil: traces are off
+	meters  *sdkmetric.MeterProvider
+	records *sdklog.LoggerProvider
+
+	spanQueue, logQueue *queue
+	metricDrops         *drops
+}
+
+// Start makes the exporters of the signals in c. It connects to nothing yet. nil: all are off.
+func Start(c *Config, o Options) (*Telemetry, error) {
+	if !c.On() {
+		return nil, nil
+	}
+	otel.SetLogger(logr.Discard())
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Debug("telemetry was not sent", "error", err) }))
+	t := &Telemetry{
+		config: c, resource: c.newResource(o.Version),
+		spanQueue:   &queue{drops: &drops{signal: signalTraces, log: o.Log}, limit: int64(c.SpanBatch.Queue)},
+		logQueue:    &queue{drops: &drops{signal: signalLogs, log: o.Log}, limit: int64(c.LogBatch.Queue)},
+		metricDrops: &drops{signal: signalMetrics, log: o.Log},
+	}
+	for _, start := range []func(Options) error{t.startSpans, t.startMeters, t.startRecords} {
+		if err := start(o); err != nil {
+			t.Stop()
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func (t *Telemetry) startSpans(Options) error {
+	if t.config.Traces == nil {
+		return nil
+	}
+	exporter, err := newSpanExporter(context.Background(), t.config.Traces)
+	if err != nil {
+		return err
+	}
+	b := t.config.SpanBatch
+	o := []sdktrace.BatchSpanProcessorOption{sdktrace.WithMaxQueueSize(b.Queue), sdktrace.WithMaxExportBatchSize(b.Size)}
+	if b.Delay > 0 {
+		o = append(o, sdktrace.WithBatchTimeout(b.Delay))
+	}
+	if b.Timeout > 0 {
+		o = append(o, sdktrace.WithExportTimeout(b.Timeout))
+	}
+	t.spans = sdktrace.NewBatchSpanProcessor(spanExporter{exporter, t.spanQueue}, o...)
+	return nil
+}
+
+func (t *Telemetry) startMeters(o Options) error {
+	if t.config.Metrics == nil {
+		return nil
+	}
+	exporter, err := newMetricExporter(context.Background(), t.config.Metrics)
+	if err != nil {
+		return err
+	}
+	var reader []sdkmetric.PeriodicReaderOption
+	if every := t.config.MetricInterval; every > 0 {
+		reader = append(reader, sdkmetric.WithInterval(every))
+	}
+	if limit := t.config.MetricLimit; limit > 0 {
+		reader = append(reader, sdkmetric.WithTimeout(limit))
+	}
+	for _, p := range o.Producers {
+		reader = append(reader, sdkmetric.WithProducer(p))
+	}
+	t.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(t.resource), sdkmetric.WithView(o.Views...),
+		sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExporter{exporter, t.metricDrops}, reader...)))
+	return nil
+}
+
+func (t *Telemetry) startRecords(Options) error {
+	if t.config.Logs == nil {
+		return nil
+	}
+	exporter, err := newLogExporter(context.Background(), t.config.Logs)
+	if err != nil {
+		return err
+	}
+	b := t.config.LogBatch
+	o := []sdklog.BatchProcessorOption{sdklog.WithMaxQueueSize(b.Queue), sdklog.WithExportMaxBatchSize(b.Size)}
+	if b.Delay > 0 {
+		o = append(o, sdklog.WithExportInterval(b.Delay))
+	}
+	if b.Timeout > 0 {
+		o = append(o, sdklog.WithExportTimeout(b.Timeout))
+	}
+	processor := sdklog.NewBatchProcessor(logExporter{exporter, t.logQueue}, o...)
+	t.records = sdklog.NewLoggerProvider(sdklog.WithResource(t.resource), sdklog.WithProcessor(logQueue{processor, t.logQueue}))
+	return nil
+}
+
+// Meters makes instruments; nil: metrics are off.
+func (t *Telemetry) Meters() *sdkmetric.MeterProvider {
+	if t == nil {
+		return nil
+	}
+	return t.meters
+}
+
+// Dropped is how much of each signal was lost until now: spans, data points, log records. Signals that are off are left out.
+func (t *Telemetry) Dropped() map[string]uint64 {
+	dropped := map[string]uint64{}
+	if t == nil {
+		return dropped
+	}
+	if t.spans != nil {
+		dropped[signalTraces] = t.spanQueue.n.Load()
+	}
+	if t.meters != nil {
+		dropped[signalMetrics] = t.metricDrops.n.Load()
+	}
+	if t.records != nil {
+		dropped[signalLogs] = t.logQueue.n.Load()
+	}
+	return dropped
+}
+
+// Stop sends what waits, for FlushLimit at most; the rest is dropped. Nothing may be given to t afterwards.
+func (t *Telemetry) Stop() {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), FlushLimit)
+	defer cancel()
+	var stopped sync.WaitGroup
+	stop := func(shutdown func(context.Context) error) {
+		stopped.Go(func() { _ = shutdown(ctx) }) // what it could not send is counted
+	}
+	if t.spans != nil {
+		stop(t.spans.Shutdown)
+	}
+	if t.meters != nil {
+		stop(t.meters.Shutdown)
+	}
+	if t.records != nil {
+		stop(t.records.Shutdown)
+	}
+	all := make(chan struct{})
+	go func() { stopped.Wait(); close(all) }()
+	select { // the SDK's own waits do not all heed the context
+	case <-all:
+	case <-ctx.Done():
+	}
+	t.spanQueue.abandon()
+	t.logQueue.abandon()
+}
