@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
 )
 
@@ -85,6 +86,9 @@ type Options struct {
 	// Spool makes a file for a large body (of that size in bytes, or 0 for an unknown one) when Memory has no room for it.
 	// It returns nil where the server has no disk. Default: such bodies wait, or are refused.
 	Spool func(size int64) (*os.File, error)
+
+	// Protocols are other protocols at the same port. Default: none.
+	Protocols []protocol.Protocol
 
 	// Docs answers GET /docs, and Metrics GET /metrics; nil: 404.
 	Docs, Metrics fasthttp.RequestHandler

@@ -18,6 +18,7 @@ const maxReused = 64 << 10
 type routeTable struct {
 	*Server
 	router *router.Router
+	others bool // the routes are those of the other protocols
 }
 
 // newRouteTable returns an empty table.
@@ -28,10 +29,13 @@ func (s *Server) newRouteTable() routeTable {
 	r.NotFound = s.notFound
 	r.MethodNotAllowed = s.methodNotAllowed
 	r.GlobalOPTIONS = s.options
-	return routeTable{s, r}
+	return routeTable{s, r, false}
 }
 
 func (t routeTable) on(method, path string, h fasthttp.RequestHandler) {
+	if !t.others && t.protocols.replaces(method, path) {
+		return
+	}
 	t.router.Handle(method, path, t.named(path, h))
 }
 
@@ -74,6 +78,9 @@ func (s *Server) routes() *router.Router {
 	if s.opt.Reload != nil {
 		r.on(fasthttp.MethodPost, "/reload", s.reload)
 	}
+	if s.protocols != nil {
+		r.router.NotFound = s.protocols.router.Handler
+	}
 	return r.router
 }
 
@@ -87,7 +94,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	c, counted := ctx.Conn().(*conn)
 	last := counted && c.begin()
 	if tooLarge(ctx) {
-		s.refuse(ctx, fasthttp.ErrBodyTooLarge)
+		s.refuseTooLarge(ctx)
 		return
 	}
 	switch {
@@ -148,6 +155,13 @@ func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 	echoRequestID(ctx)
 	ctx.SetConnectionClose()
 	s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
+}
+
+// logRecovered logs a panic. It is deferred.
+func (s *Server) logRecovered() {
+	if v := recover(); v != nil {
+		s.logPanic(v)
+	}
 }
 
 // logPanic is called where a panic was recovered.

@@ -22,15 +22,16 @@ const readBuffer = 32 << 10
 
 // Server answers HTTP for one Service. Its methods may be called from any goroutine.
 type Server struct {
-	svc     Service
-	opt     Options
-	log     *slog.Logger
-	http    *fasthttp.Server
-	route   fasthttp.RequestHandler
-	watcher *watcher
-	cors    *cors           // nil: off
-	access  *access         // nil: off
-	object  predict.Encoder // writes prediction objects
+	svc       Service
+	opt       Options
+	log       *slog.Logger
+	http      *fasthttp.Server
+	route     fasthttp.RequestHandler
+	protocols *protocols // nil: none
+	watcher   *watcher
+	cors      *cors           // nil: off
+	access    *access         // nil: off
+	object    predict.Encoder // writes prediction objects
 
 	completed atomic.Pointer[completed] // the OpenAPI document; nil: not yet requested
 
@@ -79,6 +80,7 @@ func New(svc Service, o Options) *Server {
 	s.parking.serve = func(c net.Conn) { _ = s.http.ServeConn(c) }
 	s.conns.sweeper = time.AfterFunc(time.Hour, s.sweep)
 	s.conns.sweeper.Stop()
+	s.protocols = newProtocols(s)
 	s.route = s.routes().Handler
 	s.http = &fasthttp.Server{
 		Handler:            s.handle,

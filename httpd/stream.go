@@ -3,9 +3,6 @@ package httpd
 import (
 	"errors"
 	"io"
-	"net"
-	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -13,17 +10,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-const (
-	// maxEvents is how many events are rendered at once.
-	maxEvents = 256
-	// flushAt is how many bytes are gathered before they are written. JSON of at least half of it is written without a copy.
-	flushAt = 64 << 10
-	// chunkHead is the room for a chunk's size line, before the chunk's bytes.
-	chunkHead = 16 + len("\r\n")
-)
-
-// errDisconnected: the client of a stream has disconnected, or no longer reads.
-var errDisconnected = errors.New("the client has left")
+// maxEvents is how many events are rendered at once.
+const maxEvents = 256
 
 // stream answers one client with the events of one prediction. It is the response's body: fasthttp calls WriteTo on the
 // goroutine that serves the connection. That goroutine waits for events, renders all pending ones into one buffer and
@@ -31,37 +19,30 @@ var errDisconnected = errors.New("the client has left")
 //
 // It holds its prediction and its subscription until Close. Only that goroutine calls its methods, except Cancel and notify.
 type stream struct {
+	chunkWriter
 	s   *Server
-	c   net.Conn
 	p   *predict.Prediction
 	sub *predict.Subscription
 	run *run // nil: another request runs the prediction
 
-	chunked bool // HTTP/1.1; an HTTP/1.0 client reads until the connection ends
 	ended   bool // the last event was rendered
 	closed  bool
 	watched bool
 
 	events []predict.Event
-	buf    []byte // chunkHead bytes of room, then the bytes to write
-	tail   []byte // what follows the model's JSON; empty between two events
-	wrote  time.Time
 	timer  *time.Timer // for the comments
 
-	disconnected atomic.Bool
-	wake         chan struct{} // one token: look at disconnected, at run and at the clock
-	ready        bool          // events holds what is to be rendered next
+	wake  chan struct{} // one token: look at disconnected, at run and at the clock
+	ready bool          // events holds what is to be rendered next
 }
 
 // stream answers with p's events, and runs p if r is not nil. It takes over sub and a hold on p.
 func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub *predict.Subscription, r *run) {
 	st := &stream{
-		s: k.Server, c: ctx.Conn(), p: p, sub: sub, run: r,
-		chunked: ctx.Request.Header.IsHTTP11(),
-		events:  make([]predict.Event, 0, maxEvents),
-		buf:     make([]byte, chunkHead, 4<<10),
-		wrote:   time.Now(),
-		wake:    make(chan struct{}, 1),
+		chunkWriter: newChunkWriter(ctx),
+		s:           k.Server, p: p, sub: sub, run: r,
+		events: make([]predict.Event, 0, maxEvents),
+		wake:   make(chan struct{}, 1),
 	}
 	handed := false
 	defer func() {
@@ -82,21 +63,7 @@ func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub 
 		}
 	} // else it is in flight: the head does not wait for the next event, which may take long
 	handed = true
-	ctx.SetStatusCode(fasthttp.StatusOK)
-	h := &ctx.Response.Header
-	h.SetContentType(contentSSE)
-	h.Set(fasthttp.HeaderCacheControl, "no-cache")
-	h.Set("X-Accel-Buffering", "no") // nginx would otherwise buffer the events
-	if st.chunked {
-		ctx.Response.ImmediateHeaderFlush = true // flushes earlier answers too, so that WriteTo may bypass the buffer
-		ctx.Response.SetBodyStream(st, -1)
-		return
-	}
-	// fasthttp sends a body without a length only in chunks, which HTTP/1.0 lacks.
-	h.SetContentLength(-2)
-	head := append([]byte(nil), h.Header()...)
-	ctx.HijackSetNoResponse(true)
-	ctx.Hijack(func(net.Conn) { st.writeBare(head) })
+	sendEvents(ctx, st, contentSSE)
 }
 
 // first waits for the first events of its request's prediction, so that a refusal can still set the status. The status is
@@ -135,15 +102,8 @@ func (st *stream) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 // writeBare writes the whole answer to an HTTP/1.0 client.
 func (st *stream) writeBare(head []byte) {
 	defer st.Close()
-	defer func() {
-		if v := recover(); v != nil {
-			st.s.logPanic(v)
-		}
-	}()
-	if c, ok := st.c.(*conn); ok {
-		c.writeSet = time.Time{} // fasthttp has removed the deadlines
-	}
-	if _, err := st.c.Write(head); err == nil {
+	defer st.s.logRecovered()
+	if st.writeHead(head) {
 		_ = st.follow() // the connection ends either way
 	}
 }
@@ -242,65 +202,6 @@ func (st *stream) complete(rec *predict.Record) error {
 	return st.flush()
 }
 
-// add appends a model's JSON and the tail. If they are large they are written without a copy, in one chunk with the bytes
-// before them.
-func (st *stream) add(json []byte) error {
-	if len(json)+len(st.tail) >= flushAt/2 {
-		return st.write(json)
-	}
-	st.buf = append(append(st.buf, json...), st.tail...)
-	st.tail = st.tail[:0]
-	return nil
-}
-
-// flush writes the gathered bytes.
-func (st *stream) flush() error {
-	if len(st.buf) == chunkHead {
-		return nil
-	}
-	return st.write(nil)
-}
-
-// write writes the gathered bytes, json and the tail as one chunk, and begins the next one.
-func (st *stream) write(json []byte) error {
-	if st.disconnected.Load() {
-		return errDisconnected
-	}
-	begin := chunkHead
-	if st.chunked {
-		begin = putChunkSize(st.buf, len(st.buf)-chunkHead+len(json)+len(st.tail))
-		if len(json)+len(st.tail) > 0 {
-			st.tail = append(st.tail, "\r\n"...)
-		} else {
-			st.buf = append(st.buf, "\r\n"...)
-		}
-	}
-	for _, part := range [...][]byte{st.buf[begin:], json, st.tail} {
-		if len(part) == 0 {
-			continue
-		}
-		if _, err := st.c.Write(part); err != nil {
-			return err
-		}
-	}
-	st.wrote = time.Now()
-	st.buf, st.tail = st.buf[:chunkHead], st.tail[:0]
-	if cap(st.buf) > 4*flushAt { // large logs and metrics grew it
-		st.buf = make([]byte, chunkHead, flushAt)
-	}
-	return nil
-}
-
-// putChunkSize writes a chunk's size line so that it ends at chunkHead, and returns its offset.
-func putChunkSize(buf []byte, size int) int {
-	var text [16]byte
-	digits := strconv.AppendUint(text[:0], uint64(size), 16)
-	begin := chunkHead - len("\r\n") - len(digits)
-	copy(buf[begin:], digits)
-	copy(buf[chunkHead-len("\r\n"):], "\r\n")
-	return begin
-}
-
 // Close ends the subscription and releases the prediction. fasthttp calls it if it could not write even the header; else
 // WriteTo has called it.
 func (st *stream) Close() error {
@@ -324,9 +225,7 @@ func (st *stream) Close() error {
 func (st *stream) Cancel() {
 	st.disconnected.Store(true)
 	st.notify()
-	if c, ok := st.c.(*conn); ok {
-		c.abort()
-	}
+	st.abort()
 }
 
 // notify wakes the stream's goroutine from its wait for events.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pinion/httpd"
+	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
 	"pinion/runtime/service"
 	"pinion/runtime/supervise"
@@ -17,10 +18,28 @@ type backend struct {
 	budget  *memory.Budget
 }
 
-var _ httpd.Service = backend{}
+var (
+	_ httpd.Service    = backend{}
+	_ protocol.Service = backend{}
+)
 
 // NewAttachments returns a store for the files of a request's body.
 func (b backend) NewAttachments() httpd.Attachments { return b.Service.NewAttachments() }
+
+// State says where the model stands, in the words of the Open Inference Protocol.
+func (b backend) State() protocol.State {
+	err := b.Service.Ready()
+	switch {
+	case err == nil:
+		return protocol.State{Name: "READY"}
+	case b.Service.Draining():
+		return protocol.State{Name: "UNLOADING", Reason: err.Error()}
+	case b.Service.Status() == "STARTING":
+		return protocol.State{Name: "LOADING", Reason: err.Error()}
+	default:
+		return protocol.State{Name: "UNAVAILABLE", Reason: err.Error()}
+	}
+}
 
 // Health puts the service's health into the words of the HTTP contract.
 func (b backend) Health(context.Context) httpd.Health {

@@ -18,6 +18,7 @@ import (
 	"pinion/cmd/pinion/internal/rundir"
 	"pinion/httpd"
 	"pinion/httpd/page"
+	"pinion/httpd/protocol"
 	"pinion/pyembed/locate"
 	"pinion/runtime/files"
 	"pinion/runtime/memory"
@@ -141,8 +142,11 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 		return nil, err
 	}
 	lines, probes := s.access()
-	f.http = httpd.New(backend{f.svc, f.preloadHealth, f.budget}, httpd.Options{
-		MaxBody: s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
+	back := backend{f.svc, f.preloadHealth, f.budget}
+	single := protocol.Single(protocol.NewModel(s.protocols.modelName(m), back))
+	f.http = httpd.New(back, httpd.Options{
+		Protocols: s.protocols.protocols(single),
+		MaxBody:   s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
 		Docs: page.Handler(m.Title()), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Reload: f.reloader(),
 		Tokens: f.auth.tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.console(), Memory: f.budget,

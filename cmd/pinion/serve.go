@@ -14,14 +14,14 @@ import (
 func newServe() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
-		Use:   "serve [DIR]",
+		Use:   "serve [[NAME=]DIR]",
 		Short: "Serve the model of a folder (default: the current one)",
 		Args:  oneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.fleet.workersGiven = cmd.Flags().Changed("workers")
 			dir := "."
 			if len(args) > 0 {
-				dir = args[0]
+				dir = s.protocols.takeName(args[0])
 			}
 			m, err := s.findModel(dir)
 			if err != nil {

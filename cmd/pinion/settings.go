@@ -55,6 +55,7 @@ type settings struct {
 	batch              batchSettings
 	validation         validationSettings
 	telemetry          *telemetry.Config
+	protocols          protocolSettings
 	warnings           []string // of Cog's variables with invalid values
 }
 
@@ -71,6 +72,7 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	s.fleet.bindFlags(f)
 	s.batch.bindFlags(f)
 	s.validation.bindFlags(f)
+	s.protocols.bindFlags(f)
 	f.IntVar(&s.queue, "queue", 0, "how many predictions may wait for a slot (PINION_QUEUE)")
 	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second, "how long a prediction may wait for a slot (PINION_QUEUE_TIMEOUT)")
 	f.DurationVar(&s.setupTimeout, "setup-timeout", 0, "how long setup may take; 0: any time (COG_SETUP_TIMEOUT, seconds)")
@@ -159,6 +161,7 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 		s.exposure.variables(),
 		s.development.variables(),
 		s.validation.variables(),
+		s.protocols.variables(),
 		[]ourVariable{
 			{"python", "PINION_PYTHON", nil},                   // locate reads it, for it says where from
 			{"none-defaults", model.NoneDefaultsVariable, nil}, // settleNoneDefaults reads it
@@ -248,6 +251,9 @@ func (s *settings) check() error {
 		return err
 	}
 	if err := s.validation.check(); err != nil {
+		return err
+	}
+	if err := s.protocols.check(); err != nil {
 		return err
 	}
 	if err := checkFormat(s.logFormat); err != nil {

@@ -76,6 +76,16 @@ type Request struct {
 	RequestID string
 	// Deadline is when it is too late to begin; zero: the server's default.
 	Deadline time.Time
+	// Group is the request of another protocol whose rows are predictions of their own; nil: none.
+	Group *Group
+	// AnyStream: a stream is wanted of a model without @cog.streaming too.
+	AnyStream bool
+}
+
+// Group is the predictions of one request. Together they take the place of one: the first is admitted, and the others wait
+// their turn. The zero value is ready.
+type Group struct {
+	Live int // how many are admitted and have not ended; the slot pool's, guarded by its lock
 }
 
 // DiskBody is a request body in a file.

@@ -136,3 +136,9 @@ func (v view) reason() string {
 		return "The server is defunct, no worker is left: " + v.workers[0].LastExit
 	}
 }
+
+// Status is the status of Health, without a run of the model's health check.
+func (s *Service) Status() string { return s.view().status(s.o.Pool.Load()) }
+
+// Draining reports whether Drain was called.
+func (s *Service) Draining() bool { return s.draining.Load() }

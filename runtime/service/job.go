@@ -85,7 +85,7 @@ func (j *job) beginFetching(now time.Time) {
 // filesFailed ends a prediction whose files could not be fetched.
 func (j *job) filesFailed(err error) {
 	s := j.service
-	s.o.Pool.Withdraw()
+	s.o.Pool.Withdraw(j.p.Request.Group)
 	result := predict.Result{Status: predict.Failed, Error: err.Error()}
 	if errors.Is(err, context.Canceled) {
 		result = predict.Result{Status: predict.Canceled}
@@ -103,7 +103,10 @@ func (j *job) isRead() bool {
 }
 
 // submit enters the prediction in the pool. Its caller waits for the call next.
-func (j *job) submit(input []byte) {
+func (j *job) submit(input []byte) { j.service.o.Pool.Submit(j.newCall(input)) }
+
+// newCall makes the prediction's call. Its caller submits it next.
+func (j *job) newCall(input []byte) *slot.Call {
 	s, p := j.service, j.p
 	call := slot.NewCall(predict.Clip(p.ID()), input, contextOf(&p.Request))
 	m := s.model.Load()
@@ -116,7 +119,7 @@ func (j *job) submit(input []byte) {
 			call.OnSettled = func() { go p.Release() }
 		}
 	}
-	call.Deadline = p.Request.Deadline
+	call.Deadline, call.Group = p.Request.Deadline, p.Request.Group
 	if p.Request.Disk != nil {
 		call.BodyFile = s.o.Files.Spool
 	}
@@ -135,7 +138,7 @@ func (j *job) submit(input []byte) {
 	if canceled {
 		s.o.Pool.Cancel(call)
 	}
-	s.o.Pool.Submit(call)
+	return call
 }
 
 // abortWith makes Cancel end the transfers in progress.

@@ -277,12 +277,12 @@ func (s *Service) create(req predict.Request) (*predict.Prediction, error) {
 	if err := s.registry.Add(p); err != nil {
 		return nil, err
 	}
-	if err := s.o.Pool.Admit(); err != nil {
+	if err := s.admit(req.Group); err != nil {
 		s.registry.Remove(p)
 		return nil, err
 	}
 	if err := j.reserve(); err != nil {
-		s.o.Pool.Withdraw()
+		s.o.Pool.Withdraw(req.Group)
 		s.registry.Remove(p)
 		return nil, err
 	}
@@ -298,6 +298,26 @@ func (s *Service) create(req predict.Request) (*predict.Prediction, error) {
 	return p, nil
 }
 
+// admit claims capacity for one prediction.
+func (s *Service) admit(g *predict.Group) error {
+	if g != nil {
+		return s.o.Pool.AdmitTo(g)
+	}
+	return s.o.Pool.Admit()
+}
+
+// SubmitAll enters predictions in the queue together, but for those whose files must be fetched first. Their callers call
+// Wait next.
+func (s *Service) SubmitAll(ps []*predict.Prediction) {
+	calls := make([]*slot.Call, 0, len(ps))
+	for _, p := range ps {
+		if j, ok := p.Runner().(*job); ok && !j.transfersFirst() {
+			calls = append(calls, j.newCall(j.prepared.Input))
+		}
+	}
+	s.o.Pool.SubmitAll(calls)
+}
+
 // prepare checks the request against the model and prepares its input.
 func (s *Service) prepare(id string, req *predict.Request) (schema.Prepared, error) {
 	m := s.model.Load()
@@ -306,7 +326,7 @@ func (s *Service) prepare(id string, req *predict.Request) (schema.Prepared, err
 		return schema.Prepared{}, predict.ErrNoTraining
 	case req.Mode == predict.Stream && req.Kind == predict.KindTraining:
 		return schema.Prepared{}, predict.ErrTrainingStream
-	case req.Mode == predict.Stream && !m.streaming:
+	case req.Mode == predict.Stream && !m.streaming && !req.AnyStream:
 		return schema.Prepared{}, predict.ErrNotStreaming
 	case m.inputs[req.Kind] == nil:
 		return unchecked(req)

@@ -17,6 +17,16 @@ type admission struct {
 	throughput throughput
 }
 
+// leave gives back the capacity of a call that has ended: that of a group with its last call.
+func (a *admission) leave(g *predict.Group) {
+	if g != nil {
+		if g.Live--; g.Live > 0 {
+			return
+		}
+	}
+	a.inFlight--
+}
+
 // retryAfter estimates when the queue of now will have begun, at least a second: by the throughput, or while that is unknown
 // by the time that the model takes in each slot.
 func (a *admission) retryAfter(slots []*Slot) time.Duration {

@@ -26,7 +26,7 @@ func TestAdmissionWithoutAQueue(t *testing.T) {
 	if l := p.Load(); l != (Load{Slots: 2, Capacity: 2, InFlight: 2}) {
 		t.Errorf("the load is %+v", l)
 	}
-	p.Withdraw() // one is not submitted
+	p.Withdraw(nil) // one is not submitted
 	second := newTestCall(t, p, "third")
 	for _, f := range []*testCall{first, second} {
 		p.Submit(f.Call)

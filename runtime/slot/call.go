@@ -8,6 +8,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/batch"
+	"pinion/runtime/predict"
 )
 
 // state is where a call stands.
@@ -93,6 +94,8 @@ type Call struct {
 	Deadline time.Time
 	// Key: calls share a batch only if their keys are equal.
 	Key string
+	// Group is the call's group; nil: none. See Pool.AdmitTo.
+	Group *predict.Group
 	// OnSettled is called once, when the call has ended and its worker has answered for it. A canceled call stays with its
 	// batch until the worker is done with that. It must neither block nor call the pool. May be nil.
 	OnSettled func()

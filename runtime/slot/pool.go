@@ -142,10 +142,29 @@ func (p *Pool) Admit() error {
 	}
 }
 
-// Withdraw gives back the capacity of a call that was never submitted.
-func (p *Pool) Withdraw() {
+// AdmitTo is Admit for a call of a group. The group's first call claims capacity for all of them.
+func (p *Pool) AdmitTo(g *predict.Group) error {
 	p.mu.Lock()
-	p.admission.inFlight--
+	first := g.Live == 0
+	if !first && p.admission.refusal == nil {
+		g.Live++
+		p.mu.Unlock()
+		return nil
+	}
+	p.mu.Unlock()
+	err := p.Admit()
+	if err == nil {
+		p.mu.Lock()
+		g.Live++
+		p.mu.Unlock()
+	}
+	return err
+}
+
+// Withdraw gives back the capacity of a call that was never submitted; g is its group, or nil.
+func (p *Pool) Withdraw(g *predict.Group) {
+	p.mu.Lock()
+	p.admission.leave(g)
 	p.mu.Unlock()
 }
 
@@ -188,6 +207,28 @@ func (p *Pool) Submit(c *Call) {
 	p.mu.Unlock()
 	d.queue()
 	d.flush()
+}
+
+// SubmitAll is Submit for several calls at once, so that they can share a batch.
+func (p *Pool) SubmitAll(calls []*Call) {
+	now := time.Now()
+	p.locked(func() (d deliveries) {
+		for _, c := range calls {
+			c.pool, c.since = p, now
+			if err := p.reject(c, now); err != nil {
+				p.end(c, Result{Err: err})
+				continue
+			}
+			s := p.choose()
+			p.setDeadline(c, now, s != nil && s.outstanding == 0)
+			if s == nil {
+				p.enqueue(c, false, now)
+			} else {
+				d = append(d, s.assign(c))
+			}
+		}
+		return p.batches.dispatch(d)
+	})
 }
 
 // Wait carries the call through and returns when it has ended. One goroutine calls it, once. Meanwhile it may read the slot's
@@ -253,7 +294,7 @@ func (p *Pool) finish(c *Call, r Result) {
 	r.Resent = c.resent
 	r.Canceled = c.canceling && !c.overLimit
 	c.Result = c.withLimit(r)
-	p.admission.inFlight--
+	p.admission.leave(c.Group)
 	if c.graceTimer != nil {
 		c.graceTimer.Stop()
 	}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/nearest"
+	"pinion/httpd/oip"
+	"pinion/httpd/protocol"
+)
+
+// newProtocol makes the protocols of --protocols by name.
+var newProtocol = map[string]func(protocol.Models) protocol.Protocol{
+	protocol.OIP: oip.New,
+}
+
+// protocolSettings say which other protocols the server speaks, and the name by which they know the model.
+type protocolSettings struct {
+	names []string
+	model string // --model
+	given string // NAME of "pinion serve NAME=DIR"
+}
+
+const noProtocols = "none"
+
+func (s *protocolSettings) bindFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&s.names, "protocols", protocol.Names(), "protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, or none (PINION_PROTOCOLS)")
+	f.StringVar(&s.model, "model", "", "the model's name in other protocols (PINION_MODEL; default: NAME of NAME=DIR, else the folder's)")
+}
+
+func (s *protocolSettings) variables() []ourVariable {
+	return []ourVariable{
+		{"protocols", "PINION_PROTOCOLS", func(v string) error { s.names = strings.Split(v, ","); return nil }},
+		{"model", "PINION_MODEL", func(v string) error { s.model = v; return nil }},
+	}
+}
+
+// modelName is what a model may be called.
+var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// check refuses what no flag may say.
+func (s *protocolSettings) check() error {
+	for i, name := range s.names {
+		name = strings.TrimSpace(name)
+		s.names[i] = name
+		if slices.Contains(protocol.Names(), name) || name == noProtocols && len(s.names) == 1 {
+			continue
+		}
+		if name == noProtocols {
+			return fmt.Errorf("--protocols %s: none stands alone", strings.Join(s.names, ","))
+		}
+		hint := ""
+		if near := nearest.Word(name, protocol.Names()); near != "" {
+			hint = fmt.Sprintf("; is it %s?", near)
+		}
+		return fmt.Errorf("--protocols %q: it is of %s, or none%s", name, strings.Join(protocol.Names(), ", "), hint)
+	}
+	switch {
+	case s.model != "" && !modelName.MatchString(s.model):
+		return fmt.Errorf("--model %q: a name is 1 to 63 of a-z A-Z 0-9 . _ -, and begins with a letter or digit", s.model)
+	case s.model != "" && s.given != "" && s.model != s.given:
+		return fmt.Errorf("--model %s and %s=DIR are two names for one model: give one", s.model, s.given)
+	}
+	return nil
+}
+
+// takeName splits NAME=DIR, unless there is a folder of that name.
+func (s *protocolSettings) takeName(arg string) (dir string) {
+	name, dir, ok := strings.Cut(arg, "=")
+	if !ok || !modelName.MatchString(name) || exists(arg) {
+		return arg
+	}
+	s.given = name
+	return dir
+}
+
+// modelName is the model's name in other protocols.
+func (s *protocolSettings) modelName(m *model.Model) string {
+	for _, name := range []string{s.given, s.model, filepath.Base(m.Dir)} {
+		if name != "" && name != "/" && name != "." {
+			return name
+		}
+	}
+	return "model"
+}
+
+// protocols makes those that are on.
+func (s *protocolSettings) protocols(models protocol.Models) []protocol.Protocol {
+	var list []protocol.Protocol
+	for _, name := range protocol.Names() {
+		if made := newProtocol[name]; made != nil && slices.Contains(s.names, name) {
+			list = append(list, made(models))
+		}
+	}
+	return list
+}

@@ -1,0 +1,142 @@
+package httpd
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	// flushAt is how many bytes are gathered before they are written. JSON of at least half of it is written without a copy.
+	flushAt = 64 << 10
+	// chunkHead is the room for a chunk's size line, before the chunk's bytes.
+	chunkHead = 16 + len("\r\n")
+)
+
+// errDisconnected: the client of a stream has disconnected, or no longer reads.
+var errDisconnected = errors.New("the client has left")
+
+// chunkWriter writes a stream to a connection: what was gathered goes out as one chunk in one call. One goroutine uses it,
+// except disconnected and abort.
+type chunkWriter struct {
+	c       net.Conn
+	chunked bool   // HTTP/1.1; an HTTP/1.0 client reads until the connection ends
+	buf     []byte // chunkHead bytes of room, then the bytes to write
+	tail    []byte // what follows the model's JSON; empty between two events
+	wrote   time.Time
+
+	disconnected atomic.Bool
+}
+
+func newChunkWriter(ctx *fasthttp.RequestCtx) chunkWriter {
+	return chunkWriter{
+		c: ctx.Conn(), chunked: ctx.Request.Header.IsHTTP11(), buf: make([]byte, chunkHead, 4<<10), wrote: time.Now(),
+	}
+}
+
+// eventBody is a stream as the body of a response.
+type eventBody interface {
+	io.Reader
+	io.WriterTo
+	// writeBare writes the whole answer to an HTTP/1.0 client, after head.
+	writeBare(head []byte)
+}
+
+// sendEvents answers with a stream, which is closed when it has ended.
+func sendEvents(ctx *fasthttp.RequestCtx, body eventBody, contentType string) {
+	ctx.SetStatusCode(fasthttp.StatusOK)
+	h := &ctx.Response.Header
+	h.SetContentType(contentType)
+	h.Set(fasthttp.HeaderCacheControl, "no-cache")
+	h.Set("X-Accel-Buffering", "no") // nginx would otherwise buffer the events
+	if ctx.Request.Header.IsHTTP11() {
+		ctx.Response.ImmediateHeaderFlush = true // flushes earlier answers too, so that WriteTo may bypass the buffer
+		ctx.Response.SetBodyStream(body, -1)
+		return
+	}
+	// fasthttp sends a body without a length only in chunks, which HTTP/1.0 lacks.
+	h.SetContentLength(-2)
+	head := append([]byte(nil), h.Header()...)
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(func(net.Conn) { body.writeBare(head) })
+}
+
+// writeHead writes the head of an answer to an HTTP/1.0 client.
+func (w *chunkWriter) writeHead(head []byte) bool {
+	if c, ok := w.c.(*conn); ok {
+		c.writeSet = time.Time{} // fasthttp has removed the deadlines
+	}
+	_, err := w.c.Write(head)
+	return err == nil
+}
+
+// abort interrupts a blocked write. Safe from any goroutine while the connection is watched.
+func (w *chunkWriter) abort() {
+	if c, ok := w.c.(*conn); ok {
+		c.abort()
+	}
+}
+
+// add appends a model's JSON and the tail. If they are large they are written without a copy, in one chunk with the bytes
+// before them.
+func (w *chunkWriter) add(json []byte) error {
+	if len(json)+len(w.tail) >= flushAt/2 {
+		return w.write(json)
+	}
+	w.buf = append(append(w.buf, json...), w.tail...)
+	w.tail = w.tail[:0]
+	return nil
+}
+
+// flush writes the gathered bytes.
+func (w *chunkWriter) flush() error {
+	if len(w.buf) == chunkHead {
+		return nil
+	}
+	return w.write(nil)
+}
+
+// write writes the gathered bytes, json and the tail as one chunk, and begins the next one.
+func (w *chunkWriter) write(json []byte) error {
+	if w.disconnected.Load() {
+		return errDisconnected
+	}
+	begin := chunkHead
+	if w.chunked {
+		begin = putChunkSize(w.buf, len(w.buf)-chunkHead+len(json)+len(w.tail))
+		if len(json)+len(w.tail) > 0 {
+			w.tail = append(w.tail, "\r\n"...)
+		} else {
+			w.buf = append(w.buf, "\r\n"...)
+		}
+	}
+	for _, part := range [...][]byte{w.buf[begin:], json, w.tail} {
+		if len(part) == 0 {
+			continue
+		}
+		if _, err := w.c.Write(part); err != nil {
+			return err
+		}
+	}
+	w.wrote = time.Now()
+	w.buf, w.tail = w.buf[:chunkHead], w.tail[:0]
+	if cap(w.buf) > 4*flushAt { // large logs and metrics grew it
+		w.buf = make([]byte, chunkHead, flushAt)
+	}
+	return nil
+}
+
+// putChunkSize writes a chunk's size line so that it ends at chunkHead, and returns its offset.
+func putChunkSize(buf []byte, size int) int {
+	var text [16]byte
+	digits := strconv.AppendUint(text[:0], uint64(size), 16)
+	begin := chunkHead - len("\r\n") - len(digits)
+	copy(buf[begin:], digits)
+	copy(buf[chunkHead-len("\r\n"):], "\r\n")
+	return begin
+}

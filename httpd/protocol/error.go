@@ -1,0 +1,122 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"pinion/runtime/memory"
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Kind is what is wrong with a request, which each protocol has a status for.
+type Kind uint8
+
+const (
+	BadInput Kind = iota // the client's mistake
+	Unknown              // no such model or version
+	Failed               // the model failed, or was canceled
+	NoPlace              // no slot is free, or the queue is full
+	Waited               // waited too long for a slot, or for memory
+	NotReady             // not set up, draining, defunct, or not loaded
+	TooLarge             // the body is too large
+	Internal             // a bug of the server; the log has it
+	kinds
+)
+
+// Error is why a request has no answer.
+type Error struct {
+	Kind    Kind
+	Message string // without the row
+	// Row is which row of a request with several, from 0; -1: the request as a whole.
+	Row int
+	// Problems are the invalid inputs of a BadInput. Loc is the path below the input: ["text"].
+	Problems []predict.Problem
+	// RetryAfter is when a retry makes sense, at least a second; 0: never, or unknown.
+	RetryAfter time.Duration
+	// Canceled: the prediction was canceled, so the model did not fail.
+	Canceled bool
+}
+
+// Error is the message, with the row.
+func (e *Error) Error() string {
+	if e.Row >= 0 {
+		return fmt.Sprintf("row %d: %s", e.Row, e.Message)
+	}
+	return e.Message
+}
+
+// Errorf makes an error of the request as a whole.
+func Errorf(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), Row: -1}
+}
+
+// ErrorOf turns a refusal of package predict, or an error of reading JSON, into an Error.
+func ErrorOf(err error) *Error {
+	var (
+		known    *Error
+		invalid  *predict.ValidationError
+		full     *predict.QueueFullError
+		notReady *predict.NotReadyError
+		limit    *predict.FileLimitError
+		syntax   *rawjson.SyntaxError
+	)
+	e := &Error{Message: err.Error(), Row: -1}
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &invalid):
+		e.Kind = BadInput
+		e.Problems = make([]predict.Problem, len(invalid.Problems))
+		texts := make([]string, len(invalid.Problems))
+		for i, p := range invalid.Problems {
+			p.Loc = inputPath(p.Loc)
+			e.Problems[i] = p
+			texts[i] = "input " + strings.Join(p.Loc, ".") + ": " + p.Msg
+		}
+		e.Message = strings.Join(texts, "; ")
+	case errors.As(err, &syntax):
+		e.Kind = BadInput
+	case errors.As(err, &full):
+		e.Kind, e.RetryAfter = NoPlace, full.RetryAfter
+	case errors.Is(err, predict.ErrBusy):
+		e.Kind, e.RetryAfter = NoPlace, time.Second
+	case errors.Is(err, predict.ErrQueueTimeout):
+		e.Kind, e.RetryAfter = Waited, time.Second
+	case errors.Is(err, memory.ErrTooLarge), errors.As(err, &limit):
+		e.Kind = TooLarge
+	case errors.Is(err, memory.ErrFull):
+		e.Kind, e.RetryAfter = Waited, time.Second
+	case errors.As(err, &notReady):
+		e.Kind, e.RetryAfter = NotReady, time.Second
+	case errors.Is(err, predict.ErrTooManySubscribers):
+		e.Kind, e.RetryAfter = NoPlace, time.Second
+	case errors.Is(err, predict.ErrNoTraining), errors.Is(err, predict.ErrInFlight), errors.Is(err, predict.ErrNotStreaming):
+		e.Kind = BadInput
+	default:
+		e.Kind = Internal
+	}
+	return e
+}
+
+// inputPath is the path of a problem below the input: ["body","input","x"] is ["x"].
+func inputPath(loc []string) []string {
+	if len(loc) > 2 && loc[0] == "body" && loc[1] == "input" {
+		return loc[2:]
+	}
+	return loc
+}
+
+// ended is the error of a prediction that has ended; nil: it succeeded.
+func ended(rec *predict.Record) *Error {
+	switch rec.Status {
+	case predict.Succeeded:
+		return nil
+	case predict.Canceled:
+		return &Error{Kind: Failed, Message: "the prediction was canceled", Row: -1, Canceled: true}
+	default:
+		return &Error{Kind: Failed, Message: rec.Error, Row: -1}
+	}
+}

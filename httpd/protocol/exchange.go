@@ -1,0 +1,151 @@
+package protocol
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Names of the protocols, as --protocols has them.
+const (
+	OIP       = "oip"
+	OpenAI    = "openai"
+	KServeV1  = "kserve-v1"
+	Vertex    = "vertex"
+	SageMaker = "sagemaker"
+)
+
+// Names returns the names of all protocols.
+func Names() []string { return []string{OIP, OpenAI, KServeV1, Vertex, SageMaker} }
+
+// Protocol is the routes of one protocol.
+type Protocol struct {
+	Name   string
+	Routes []Route
+	// Refuse answers a request that reached no handler: its body is too large, or its method or path is unknown. It has a path
+	// below one of Prefixes.
+	Refuse   func(ctx *fasthttp.RequestCtx, err *Error)
+	Prefixes []string
+	// Probes are paths that never require a token (--auth-token-file).
+	Probes []string
+}
+
+// Route is one route. The native routes are matched first, unless it replaces one.
+type Route struct {
+	Method string // "GET" answers HEAD too
+	Path   string // a pattern of fasthttp/router: /v2/models/{model}
+	Handle func(x *Exchange)
+	// Replaces: it has its path even if that is one of the native API's.
+	Replaces bool
+}
+
+// Host is what an Exchange needs of the HTTP server; httpd implements it.
+type Host interface {
+	// ReadBody reads and inflates the body.
+	ReadBody(ctx *fasthttp.RequestCtx) (Body, *Error)
+	// Watch cancels r if the client disconnects before the returned function is called. It must be called.
+	Watch(ctx *fasthttp.RequestCtx, r *Run) (stop func())
+	// SendStream writes the items of r, which is followed, and releases it. Before the first item it can be refused: then
+	// the error is returned, and nothing is written.
+	SendStream(ctx *fasthttp.RequestCtx, r *Run, contentType string, to Renderer) *Error
+	// SendParts answers with parts, which are not copied if they are large. release is called after their last use.
+	SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, release func())
+	// MaxBody is the largest body in bytes.
+	MaxBody() int64
+}
+
+// Renderer writes a stream in a protocol's form. Its methods append to dst.
+type Renderer interface {
+	// Item appends one item. more is false where nothing after it is wanted: the model is canceled, and End is called with nil.
+	Item(dst, item []byte) (out []byte, more bool)
+	// End appends what follows the last item; err is why the stream ended early, or nil.
+	End(dst []byte, err *Error) []byte
+}
+
+// Exchange is one HTTP request of a protocol, and its answer.
+type Exchange struct {
+	*fasthttp.RequestCtx
+	host Host
+}
+
+// NewExchange returns the exchange of a request.
+func NewExchange(ctx *fasthttp.RequestCtx, host Host) *Exchange { return &Exchange{ctx, host} }
+
+// Param returns a copy of a parameter of the route's path.
+func (x *Exchange) Param(name string) string {
+	value, _ := x.UserValue(name).(string)
+	return string(append([]byte(nil), value...))
+}
+
+// Body reads the whole body, whatever its content type. It is released, or given to a call.
+func (x *Exchange) Body() (Body, *Error) { return x.host.ReadBody(x.RequestCtx) }
+
+// MaxBody is the largest body in bytes, also of what is inflated.
+func (x *Exchange) MaxBody() int64 { return x.host.MaxBody() }
+
+// Begin is Model.Begin with what the request's headers say. The caller calls Predict's steps itself.
+func (x *Exchange) Begin(m *Model, c Call) (*Run, *Error) {
+	h := &x.Request.Header
+	if c.RequestID == "" {
+		if id := h.Peek("X-Request-Id"); len(id) <= maxRequestID && printable(id) {
+			c.RequestID = string(id)
+		}
+	}
+	if parent := h.Peek("Traceparent"); len(parent) > 0 && printable(parent) {
+		c.TraceParent = string(parent)
+		if state := bytes.Join(h.PeekAll("Tracestate"), []byte{','}); printable(state) {
+			c.TraceState = string(state)
+		}
+	}
+	return m.Begin(c)
+}
+
+const maxRequestID = 200 // bytes
+
+func printable(text []byte) bool {
+	for _, b := range text {
+		if b < ' ' || b > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// Predict carries a call out, and cancels it if the client disconnects. The caller releases the answers.
+func (x *Exchange) Predict(m *Model, c Call) (*Answers, *Error) {
+	run, err := x.Begin(m, c)
+	if err != nil {
+		return nil, err
+	}
+	stop := x.host.Watch(x.RequestCtx, run)
+	answers, err := run.Wait()
+	stop()
+	if err != nil {
+		run.Release()
+		return nil, err
+	}
+	return answers, nil
+}
+
+// Stream writes the items of a run that Begin returned for a call with Stream, as they come, and releases it. An error means
+// that nothing is written yet. Items that are there together are written together.
+func (x *Exchange) Stream(r *Run, contentType string, to Renderer) *Error {
+	if err := r.Follow(); err != nil {
+		r.Release()
+		return err
+	}
+	return x.host.SendStream(x.RequestCtx, r, contentType, to)
+}
+
+// Send answers with parts, which are not copied if they are large. release, if not nil, is called after their last use.
+func (x *Exchange) Send(contentType string, release func(), parts ...[]byte) {
+	x.host.SendParts(x.RequestCtx, contentType, parts, release)
+}
+
+// RetryAfterSeconds is how long a client should wait, in whole seconds; 0: no such advice.
+func (e *Error) RetryAfterSeconds() int {
+	if e.RetryAfter <= 0 {
+		return 0
+	}
+	return int((e.RetryAfter + 999_999_999) / 1_000_000_000)
+}

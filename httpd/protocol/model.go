@@ -1,0 +1,178 @@
+package protocol
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Version is a model's only version.
+const Version = "1"
+
+// Service is what a Model needs of the server behind it.
+type Service interface {
+	// Create, SubmitAll and OpenAPI are those of httpd.Service.
+	Create(req predict.Request) (*predict.Prediction, error)
+	// SubmitAll enters predictions in the queue together. Prediction.Wait follows for each.
+	SubmitAll(ps []*predict.Prediction)
+	// OpenAPI returns the model's schema document; false: setup has not ended.
+	OpenAPI() ([]byte, bool)
+	// NewAttachments returns an empty store for files of a request. The caller closes it, unless a call took it over.
+	NewAttachments() Attachments
+	// Ready says why no prediction is accepted; nil: they are.
+	Ready() error
+	// State returns where the model stands.
+	State() State
+}
+
+// State is where a model stands.
+type State struct {
+	Name   string // READY, LOADING, UNLOADING or UNAVAILABLE
+	Reason string // why it is not ready
+}
+
+// Attachments stores files of a request before there is a prediction. Only the goroutine that reads the body calls Add; the
+// last owner calls Close.
+type Attachments interface {
+	predict.Attachments
+	// Add writes a file to disk and returns its number. name is the file's as its client wrote it, and mediaType is the
+	// type of its content; either may be "". The error is that of from, a *predict.FileLimitError, or one of the disk.
+	Add(name, mediaType string, from io.Reader) (int, error)
+}
+
+// Models are the models of a server.
+type Models interface {
+	// Find returns the model of that name and version ("": any). The error is an *Error of kind Unknown that names the known.
+	Find(name, version string) (*Model, *Error)
+	// List returns all models; the default one comes first.
+	List() []*Model
+	// Load and Unload return when the model is loaded, or its processes are gone. The errors' kinds: Unknown; BadInput, where
+	// this server cannot; NotReady, where it could not be loaded.
+	Load(name string) *Error
+	Unload(name string) *Error
+}
+
+// Model is one model of a server.
+type Model struct {
+	Name string
+	Service
+
+	mu        sync.Mutex
+	document  []byte // of signature
+	signature *Signature
+}
+
+// NewModel returns the model behind s.
+func NewModel(name string, s Service) *Model { return &Model{Name: name, Service: s} }
+
+// Call is one request: the inputs of its predictions, and how it wants them.
+type Call struct {
+	// Inputs are JSON objects, strictly valid (package rawjson), one for each prediction; at least one.
+	Inputs [][]byte
+	// Rows: errors name their row, even of a single one.
+	Rows bool
+	// Lists are offsets of long lists in Inputs[0], as rawjson.CheckLists found them, if the caller knows them.
+	Lists rawjson.Lists
+	// Body is the memory that Inputs are in; the zero Body: none. The call takes it over.
+	Body Body
+	// Attachments are files for which Inputs have placeholders (predict.AppendPlaceholder); nil: none. The call takes them over.
+	Attachments Attachments
+	// Stream: Run.Follow is called rather than Run.Wait. The model need not have @cog.streaming. Only for one input.
+	Stream bool
+	// WantFile: an output that is one file is in Answer.File, and not a data URL.
+	WantFile bool
+	// ID is the prediction's id, for a call of one input; "": made by the server. With an id, a client can ask for it later, and
+	// its events are recorded, which costs time.
+	ID string
+	// Deadline is when it is too late to begin; zero: the server's default.
+	Deadline time.Time
+	// RequestID, TraceParent and TraceState are the request's headers; Exchange.Predict and Exchange.Begin fill them in.
+	RequestID, TraceParent, TraceState string
+}
+
+// Body is the bytes of a request, and the memory budget that they are charged to.
+type Body struct {
+	Data []byte
+	// Charged is how many bytes of the memory budget it takes.
+	Charged int64
+	// Disk is the file that holds Data; nil: memory holds it.
+	Disk predict.DiskBody
+	// Owned: nothing else refers to Data, which may be reused when no prediction needs it.
+	Owned  bool
+	free   func(int64)
+	shared bool // a worker may still be reading it
+}
+
+// NewBody returns a body whose charge free gives back.
+func NewBody(data []byte, charged int64, disk predict.DiskBody, free func(int64)) Body {
+	return Body{Data: data, Charged: charged, Disk: disk, Owned: disk == nil, free: free}
+}
+
+// Release frees a body that no call took over.
+func (b *Body) Release() {
+	if b.Disk != nil {
+		b.Disk.Unmap(!b.shared)
+	}
+	if b.free != nil && b.Charged > 0 {
+		b.free(b.Charged)
+	}
+	*b = Body{}
+}
+
+// Begin checks the call and creates its predictions. The caller calls Wait or Follow, and then Release.
+func (m *Model) Begin(c Call) (*Run, *Error) {
+	r := &Run{model: m, stream: c.Stream, rows: c.Rows || len(c.Inputs) > 1}
+	req := predict.Request{
+		ID: c.ID, Deadline: c.Deadline, RequestID: c.RequestID, TraceParent: c.TraceParent, TraceState: c.TraceState,
+		WantFile: c.WantFile, Lists: c.Lists,
+	}
+	if c.Stream {
+		req.Mode, req.AnyStream = predict.Stream, true
+	}
+	if len(c.Inputs) == 1 {
+		req.Input, req.Disk, req.Charged = c.Inputs[0], c.Body.Disk, c.Body.Charged
+		if c.Body.Owned {
+			req.Body = c.Body.Data
+		}
+		if c.Attachments != nil {
+			req.Attachments = c.Attachments
+		}
+		p, err := m.Create(req)
+		if err != nil {
+			r.drop(&c)
+			return nil, r.errorOf(0, err)
+		}
+		r.one[0] = p
+		r.ps = r.one[:]
+		return r, nil
+	}
+	req.Group = new(predict.Group)
+	req.Lists = rawjson.Lists{}
+	var shared predict.Attachments
+	if c.Attachments != nil {
+		shared = unclosed{c.Attachments}
+	}
+	r.ps = make([]*predict.Prediction, 0, len(c.Inputs))
+	for i, input := range c.Inputs {
+		req.Input, req.Attachments = input, shared
+		p, err := m.Create(req)
+		if err != nil {
+			r.abandon()
+			r.drop(&c)
+			return nil, r.errorOf(i, err)
+		}
+		r.ps = append(r.ps, p)
+	}
+	c.Body.shared = true
+	r.after = func() { r.drop(&c) }
+	return r, nil
+}
+
+// unclosed are attachments that several predictions share.
+type unclosed struct{ predict.Attachments }
+
+// Close does nothing: the call closes them after its last prediction.
+func (unclosed) Close() {}

@@ -1,0 +1,250 @@
+package httpd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/memory"
+)
+
+// protocols are the routes of the other protocols. A request comes here if no native route has its path. The native router
+// knows nothing of them, so they cost its requests nothing.
+type protocols struct {
+	*Server
+	list   []protocol.Protocol
+	router *router.Router
+}
+
+// newProtocols returns the routes of s's protocols; nil: there are none.
+func newProtocols(s *Server) *protocols {
+	if len(s.opt.Protocols) == 0 {
+		return nil
+	}
+	p := &protocols{Server: s, list: s.opt.Protocols}
+	table := s.newRouteTable()
+	table.router.NotFound = p.notFound
+	table.router.MethodNotAllowed = p.methodNotAllowed
+	table.others = true
+	p.router = table.router
+	for _, one := range p.list {
+		for _, r := range one.Routes {
+			h := p.handler(r.Handle)
+			if r.Method == fasthttp.MethodGet {
+				table.get(r.Path, h)
+			} else {
+				table.on(r.Method, r.Path, h)
+			}
+		}
+	}
+	return p
+}
+
+// replaces reports whether a protocol's route has the path of a native one.
+func (p *protocols) replaces(method, path string) bool {
+	if p == nil {
+		return false
+	}
+	for _, one := range p.list {
+		for _, r := range one.Routes {
+			if r.Replaces && r.Path == path && (r.Method == method || r.Method == fasthttp.MethodGet && method == fasthttp.MethodHead) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (p *protocols) handler(h func(*protocol.Exchange)) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) { h(protocol.NewExchange(ctx, p)) }
+}
+
+// owner returns the protocol whose paths a request's path belongs to, or nil.
+func (p *protocols) owner(ctx *fasthttp.RequestCtx) *protocol.Protocol {
+	if p == nil {
+		return nil
+	}
+	path := string(ctx.Request.URI().PathOriginal())
+	for i := range p.list {
+		for _, prefix := range p.list[i].Prefixes {
+			if rest, ok := strings.CutPrefix(path, prefix); ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(prefix, "/")) {
+				return &p.list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// refuseFor answers with err in the shape of the protocol that owns the path; false: none does.
+func (p *protocols) refuseFor(ctx *fasthttp.RequestCtx, err *protocol.Error) bool {
+	owner := p.owner(ctx)
+	if owner == nil || owner.Refuse == nil {
+		return false
+	}
+	owner.Refuse(ctx, err)
+	return true
+}
+
+func (p *protocols) notFound(ctx *fasthttp.RequestCtx) {
+	if !p.refuseFor(ctx, protocol.Errorf(protocol.Unknown, "%s is no path of this server", ctx.Path())) {
+		p.Server.notFound(ctx)
+	}
+}
+
+func (p *protocols) methodNotAllowed(ctx *fasthttp.RequestCtx) {
+	if p.refuseFor(ctx, protocol.Errorf(protocol.BadInput, "%s does not take %s", ctx.Path(), ctx.Method())) {
+		ctx.SetStatusCode(fasthttp.StatusMethodNotAllowed)
+		return
+	}
+	p.Server.methodNotAllowed(ctx)
+}
+
+// isProbe reports whether a path of a protocol never requires a token.
+func (p *protocols) isProbe(path string) bool {
+	return p != nil && slices.ContainsFunc(p.list, func(one protocol.Protocol) bool { return slices.Contains(one.Probes, path) })
+}
+
+// MaxBody implements protocol.Host, as do the next methods.
+func (p *protocols) MaxBody() int64 { return p.opt.MaxBody }
+
+func (p *protocols) ReadBody(ctx *fasthttp.RequestCtx) (protocol.Body, *protocol.Error) {
+	body, err := p.readAny(ctx)
+	if err != nil {
+		return protocol.Body{}, p.bodyError(ctx, err)
+	}
+	if body.disk != nil {
+		return protocol.NewBody(body.data, body.charged, body.disk, p.opt.Memory.Free), nil
+	}
+	return protocol.NewBody(body.data, body.charged, nil, p.opt.Memory.Free), nil
+}
+
+// readAny reads a body of any content type.
+func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
+	header := ctx.Request.Header.ContentEncoding()
+	encoding, known := codingOf(header)
+	switch {
+	case !known || len(ctx.Request.Header.PeekAll(fasthttp.HeaderContentEncoding)) > 1:
+		return received{}, &mediaError{"Unsupported content encoding " + show(header) + ": send the body as it is, or compressed once, with " + readableCodings, true}
+	case encoding == plain:
+		return p.takeBody(ctx)
+	}
+	in, err := p.open(ctx, encoding)
+	if err != nil {
+		return received{}, err
+	}
+	defer in.close()
+	room := lease{budget: p.opt.Memory}
+	body, err := p.readUnsized(in, &room)
+	if failed := in.failed(); failed != nil {
+		err = failed
+	}
+	if err != nil {
+		room.shrink(room.bytes)
+		return received{}, err
+	}
+	body.charged = room.bytes
+	return body, nil
+}
+
+// bodyError turns the error of a body that was not read into one of the protocols, and sees to its connection.
+func (p *protocols) bodyError(ctx *fasthttp.RequestCtx, err error) *protocol.Error {
+	var (
+		broken  *bodyError
+		request *requestError
+		media   *mediaError
+	)
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		p.leave(ctx)
+		return p.tooLargeError()
+	case errors.As(err, &broken):
+		p.leave(ctx)
+		return protocol.Errorf(protocol.BadInput, "The body did not arrive completely")
+	case errors.As(err, &request), errors.As(err, &media):
+		return protocol.Errorf(protocol.BadInput, "%v", err)
+	case errors.Is(err, memory.ErrFull), errors.Is(err, memory.ErrTooLarge):
+		p.leaveUnread(ctx)
+	}
+	return protocol.ErrorOf(err)
+}
+
+// refuseTooLarge answers a request whose body is too large to be read.
+func (s *Server) refuseTooLarge(ctx *fasthttp.RequestCtx) {
+	if p := s.protocols; p != nil && p.refuseFor(ctx, p.tooLargeError()) {
+		s.leave(ctx)
+		return
+	}
+	s.refuse(ctx, fasthttp.ErrBodyTooLarge)
+}
+
+func (p *protocols) tooLargeError() *protocol.Error {
+	return &protocol.Error{Kind: protocol.TooLarge, Row: -1,
+		Message: fmt.Sprintf("The request body is larger than %d bytes, which is the most this server takes", p.opt.MaxBody)}
+}
+
+func (p *protocols) Watch(ctx *fasthttp.RequestCtx, r *protocol.Run) (stop func()) {
+	if p.access != nil {
+		ctx.SetUserValue(idKey{}, r.ID())
+	}
+	c, ok := ctx.Conn().(*conn)
+	if !ok || c.fd < 0 {
+		return func() {}
+	}
+	p.watcher.add(&c.watch, r, ctx.Time())
+	return func() { p.watcher.remove(&c.watch) }
+}
+
+func (p *protocols) SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, release func()) {
+	ctx.Response.Header.SetContentType(contentType)
+	size := 0
+	for _, part := range parts {
+		size += len(part)
+	}
+	if size <= maxReused {
+		body := ctx.Response.SwapBody(nil)[:0]
+		for _, part := range parts {
+			body = append(body, part...)
+		}
+		ctx.Response.SwapBody(body)
+		if release != nil {
+			release()
+		}
+		return
+	}
+	if len(parts) > len(sliceBody{}.parts) { // headers before the large ones
+		parts = joinSmall(parts)
+	}
+	if len(parts) <= len(sliceBody{}.parts) {
+		body := &sliceBody{release: release}
+		copy(body.parts[:], parts)
+		ctx.Response.SetBodyStream(body, size)
+		return
+	}
+	ctx.Response.SetBodyRaw(bytes.Join(parts, nil))
+	if release != nil {
+		release()
+	}
+}
+
+// joinSmall joins neighbours that are cheaper to copy than to write one by one.
+func joinSmall(parts [][]byte) [][]byte {
+	var out [][]byte
+	small := false // the last part of out is a joined one
+	for _, part := range parts {
+		if small && len(part) < maxReused {
+			out[len(out)-1] = append(out[len(out)-1], part...)
+			continue
+		}
+		if small = len(part) < maxReused; small {
+			part = bytes.Clone(part)
+		}
+		out = append(out, part)
+	}
+	return out
+}

@@ -1,0 +1,151 @@
+package httpd
+
+import (
+	"errors"
+	"io"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
+)
+
+// protocolStream answers one client with the items of a prediction in the form of another protocol. As with stream, the
+// goroutine that serves the connection renders all items that are there into one buffer, and writes it as one chunk.
+type protocolStream struct {
+	chunkWriter
+	p       *protocols
+	run     *protocol.Run
+	to      protocol.Renderer
+	items   [][]byte
+	ended   bool
+	watched bool
+	closed  bool
+}
+
+// SendStream implements protocol.Host.
+func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, contentType string, to protocol.Renderer) *protocol.Error {
+	st := &protocolStream{
+		chunkWriter: newChunkWriter(ctx), p: p, run: r, to: to, items: make([][]byte, 0, maxEvents),
+	}
+	if p.access != nil {
+		ctx.SetUserValue(idKey{}, r.ID())
+	}
+	if c, ok := st.c.(*conn); ok && c.fd >= 0 {
+		p.watcher.add(&c.watch, st, ctx.Time())
+		st.watched = true
+	}
+	if err := st.first(); err != nil {
+		st.Close()
+		return err
+	}
+	sendEvents(ctx, st, contentType)
+	return nil
+}
+
+// first waits for the first items, so that a refusal can still set the status.
+func (st *protocolStream) first() *protocol.Error {
+	var refused *protocol.Error
+	err := st.next()
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.Is(err, errDisconnected):
+		return protocol.Errorf(protocol.Failed, "the client has left")
+	}
+	st.render(err)
+	return nil
+}
+
+// next waits for items. The error is io.EOF, errDisconnected or a *protocol.Error.
+func (st *protocolStream) next() error {
+	for {
+		var err error
+		st.items, err = st.run.Next(st.items[:0])
+		switch {
+		case st.disconnected.Load():
+			return errDisconnected
+		case errors.Is(err, predict.ErrStopped):
+		default:
+			return err
+		}
+	}
+}
+
+// render gathers the items that are there. err is what Next returned beside them.
+func (st *protocolStream) render(err error) {
+	for _, item := range st.items {
+		var more bool
+		if st.buf, more = st.to.Item(st.buf, item); !more {
+			st.finish(nil)
+			return
+		}
+	}
+	if err != nil {
+		var failed *protocol.Error
+		errors.As(err, &failed)
+		st.finish(failed)
+	}
+}
+
+// finish gathers what follows the last item.
+func (st *protocolStream) finish(err *protocol.Error) {
+	st.ended = true
+	st.run.Cancel() // no effect if it has ended
+	st.buf = st.to.End(st.buf, err)
+}
+
+// WriteTo writes the items as they come.
+func (st *protocolStream) WriteTo(io.Writer) (int64, error) {
+	defer st.Close()
+	return 0, st.follow()
+}
+
+// SupportsBodyWriteTo lets fasthttp call WriteTo rather than Read (fasthttp.BodyWriterTo).
+func (st *protocolStream) SupportsBodyWriteTo() bool { return true }
+
+// Read is never called.
+func (st *protocolStream) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func (st *protocolStream) writeBare(head []byte) {
+	defer st.Close()
+	defer st.p.logRecovered()
+	if st.writeHead(head) {
+		_ = st.follow() // the connection ends either way
+	}
+}
+
+// follow writes what is gathered, and then what comes.
+func (st *protocolStream) follow() error {
+	for {
+		if err := st.flush(); err != nil || st.ended {
+			return err
+		}
+		err := st.next()
+		if errors.Is(err, errDisconnected) {
+			return err
+		}
+		st.render(err)
+	}
+}
+
+// Close ends the run. fasthttp calls it if it could not write even the header; else WriteTo has called it.
+func (st *protocolStream) Close() error {
+	if st.closed {
+		return nil
+	}
+	st.closed = true
+	if st.watched {
+		st.p.watcher.remove(&st.c.(*conn).watch)
+	}
+	st.run.Release()
+	return nil
+}
+
+// Cancel is called when the client has disconnected (see watcher).
+func (st *protocolStream) Cancel() {
+	st.disconnected.Store(true)
+	st.run.Cancel()
+	st.run.Wake()
+	st.abort()
+}
