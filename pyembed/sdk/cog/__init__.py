@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ._decorators import concurrent, streaming
     from ._deprecated import ExperimentalFeatureWarning, emit_metric
     from ._example import example
+    from ._openai import openai
     from ._opaque import Opaque
     from ._worker.scope import current_scope
     from .exceptions import CancelationException
@@ -75,6 +76,7 @@ __all__ = [
     "current_scope",
     "emit_metric",
     "example",
+    "openai",
     "streaming",
 ]
 
@@ -101,6 +103,7 @@ _HOMES = {
     "current_scope": "cog._worker.scope",
     "emit_metric": "cog._deprecated",
     "example": "cog._example",
+    "openai": "cog._openai",
     "streaming": "cog._decorators",
 }
 _SUBMODULES = (

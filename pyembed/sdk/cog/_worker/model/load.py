@@ -41,6 +41,7 @@ class Predictor:
     is_async_generator  calling it returns an async iterator; a coroutine whose
                         output is a Stream returns one too, once awaited
     streaming           it has @streaming
+    openai              the endpoint that @openai names, "" without it
     concurrency         the max of @concurrent, 1 without; has_concurrent tells them apart
     setup               a callable, or None; setup_takes_weights, setup_is_async;
                         setup_weights_kind is the type that it wants them in
@@ -62,6 +63,7 @@ class Predictor:
         "is_async_generator",
         "is_generator",
         "mode",
+        "openai",
         "plan",
         "returns_items",
         "setup",
@@ -93,6 +95,7 @@ class Predictor:
         concurrency = _attribute(function, "__cog_concurrency__", None)
         self.has_concurrent = concurrency is not None
         self.concurrency: int = concurrency if concurrency is not None else 1
+        self.openai = self._read_openai() if mode == "predict" else ""
         self._read_setup()
         healthcheck = getattr(instance, "healthcheck", None)
         self.healthcheck: Callable[..., Any] | None = healthcheck if callable(healthcheck) else None
@@ -115,6 +118,20 @@ class Predictor:
         self.is_generator = bool(flags & _CO_GENERATOR) or returns_sync
         self.is_async_generator = bool(flags & _CO_ASYNC_GENERATOR) or returns_async
         self.is_async = self.is_async_generator or bool(flags & _CO_COROUTINE)
+
+    def _read_openai(self) -> str:
+        openai = sys.modules.get("cog._openai")  # absent: the model does not use it
+        if openai is None:
+            return ""
+        from .openai import check_endpoint, check_other_methods
+
+        endpoint: str = _attribute(self.function, openai.OPENAI_ATTRIBUTE, "")
+        if endpoint:
+            check_endpoint(endpoint, self.signature)
+        name = getattr(self.function, "__name__", "")
+        if self.instance is not None and name:
+            check_other_methods(self.instance, name, type(self.instance).__name__)
+        return endpoint
 
     def _read_setup(self) -> None:
         self.setup: Callable[..., Any] | None = None

@@ -49,6 +49,8 @@ def openapi(predictor: Predictor | None, trainer: Predictor | None = None) -> Sc
         _add(schemas, trainer.signature, "TrainingInput", "TrainingOutput")
     streaming = predictor is not None and predictor.streaming
     document = envelope.document(schemas, predictor is not None, trainer is not None, streaming)
+    if predictor is not None and predictor.openai:
+        document["paths"]["/predictions"]["post"]["x-cog-openai"] = predictor.openai
     main = predictor or trainer
     text = _description(main) if main is not None else ""
     if text:

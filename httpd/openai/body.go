@@ -1,0 +1,130 @@
+package openai
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Body is a request's parameters, each name once; the last one counts.
+type Body struct {
+	members []member
+	form    bool // its values are a form's text, not JSON
+}
+
+// member is one parameter. Its value is JSON, or in a form as the field has it.
+type member struct {
+	name  string
+	value []byte
+	field []predict.FormField // the fields of that name; only in a form
+}
+
+// ParseJSON reads a JSON body. The result aliases body.
+func ParseJSON(body []byte) (*Body, *Error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, invalid("", "", "The request's body is empty; send a JSON object.")
+	}
+	if err := rawjson.Check(body); err != nil {
+		return nil, invalid("", "", "The request's body cannot be read: "+err.Error()+".")
+	}
+	if rawjson.KindOf(body) != rawjson.KindObject {
+		return nil, invalid("", CodeInvalidType, "The request's body must be a JSON object, not "+typeOf(bytes.TrimSpace(body))+".")
+	}
+	b := &Body{}
+	members := rawjson.Object(body)
+	n := 0
+	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+		if n++; n > maxMembers {
+			return nil, invalid("", "", "The request has more than "+strconv.Itoa(maxMembers)+" parameters.")
+		}
+		b.set(rawjson.KeyText(key), value)
+	}
+	return b, nil
+}
+
+// ParseForm reads the fields of a multipart/form-data body. A name may end in [] where several values are meant.
+func ParseForm(fields []predict.FormField) *Body {
+	b := &Body{form: true}
+	for _, f := range fields {
+		f.Name = strings.TrimSuffix(f.Name, "[]")
+		m := b.find(f.Name)
+		if m == nil {
+			b.members = append(b.members, member{name: f.Name})
+			m = &b.members[len(b.members)-1]
+		}
+		m.field = append(m.field, f)
+		m.value = f.Value
+	}
+	return b
+}
+
+// maxMembers is how many parameters a request may have. OpenAI's API has fewer than 50 for an endpoint.
+const maxMembers = 500
+
+func (b *Body) set(name string, value []byte) {
+	if m := b.find(name); m != nil {
+		m.value = value
+		return
+	}
+	b.members = append(b.members, member{name: name, value: value})
+}
+
+func (b *Body) find(name string) *member {
+	for i := range b.members {
+		if b.members[i].name == name {
+			return &b.members[i]
+		}
+	}
+	return nil
+}
+
+// get returns the JSON value of a parameter; nil: it is absent or null. A form's text is read as kind says.
+func (b *Body) get(name string, kind rawjson.Kind) []byte {
+	m := b.find(name)
+	if m == nil {
+		return nil
+	}
+	value := m.value
+	if b.form {
+		value = formValue(m, kind)
+	}
+	if rawjson.KindOf(value) == rawjson.KindNull {
+		return nil
+	}
+	return value
+}
+
+// formValue returns the value of a form's field as JSON of that kind; if it is none, as a string.
+func formValue(m *member, kind rawjson.Kind) []byte {
+	switch {
+	case kind == rawjson.KindArray:
+		out := []byte{'['}
+		for i, f := range m.field {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = rawjson.AppendQuotedBytes(out, f.Value)
+		}
+		return append(out, ']')
+	case m.field[len(m.field)-1].Form == predict.FieldFile, m.field[len(m.field)-1].Form == predict.FieldJSON:
+		return m.value
+	case kind != rawjson.KindString && kind != anything && rawjson.Check(m.value) == nil && rawjson.KindOf(m.value) == kind:
+		return bytes.TrimSpace(m.value)
+	}
+	return rawjson.AppendQuotedBytes(nil, m.value)
+}
+
+// Model returns the name of the model that the request asks for.
+func (b *Body) Model() (string, *Error) {
+	value := b.get("model", rawjson.KindString)
+	switch {
+	case value == nil:
+		return "", missing("model")
+	case rawjson.KindOf(value) != rawjson.KindString:
+		return "", wrongType("model", "a string", value)
+	}
+	return rawjson.Text(value), nil
+}

@@ -1,0 +1,100 @@
+package openai
+
+import (
+	"strconv"
+
+	"pinion/runtime/rawjson"
+)
+
+// Error is the error object of OpenAI's API, with its HTTP status.
+type Error struct {
+	Status  int
+	Type    string
+	Message string
+	Param   string // "": null
+	Code    string // "": null
+}
+
+// The types of errors.
+const (
+	TypeInvalid   = "invalid_request_error"
+	TypeRateLimit = "rate_limit_error"
+	TypeServer    = "server_error"
+)
+
+// The codes of errors.
+const (
+	CodeUnknownParameter     = "unknown_parameter"
+	CodeUnsupportedParameter = "unsupported_parameter"
+	CodeInvalidType          = "invalid_type"
+	CodeInvalidValue         = "invalid_value"
+	CodeMissingParameter     = "missing_required_parameter"
+	CodeModelNotFound        = "model_not_found"
+	CodeRateLimit            = "rate_limit_exceeded"
+)
+
+func (e *Error) Error() string { return e.Message }
+
+// AppendJSON appends the body of an answer: {"error":{…}}.
+func (e *Error) AppendJSON(dst []byte) []byte {
+	dst = rawjson.AppendQuoted(append(dst, `{"error":{"message":`...), e.Message)
+	dst = rawjson.AppendQuoted(append(dst, `,"type":`...), e.Type)
+	dst = appendNullable(append(dst, `,"param":`...), e.Param)
+	dst = appendNullable(append(dst, `,"code":`...), e.Code)
+	return append(dst, "}}"...)
+}
+
+func appendNullable(dst []byte, text string) []byte {
+	if text == "" {
+		return append(dst, "null"...)
+	}
+	return rawjson.AppendQuoted(dst, text)
+}
+
+func invalid(param, code, message string) *Error {
+	return &Error{Status: 400, Type: TypeInvalid, Message: message, Param: param, Code: code}
+}
+
+func missing(param string) *Error {
+	return invalid(param, CodeMissingParameter, "Missing required parameter: '"+param+"'.")
+}
+
+// wrongType is the error of a value of another type than wanted, such as "a string".
+func wrongType(param, wanted string, value []byte) *Error {
+	return invalid(param, CodeInvalidType, "Invalid type for '"+param+"': expected "+wanted+", but got "+typeOf(value)+" instead.")
+}
+
+func wrongValue(param, message string) *Error {
+	return invalid(param, CodeInvalidValue, "Invalid value for '"+param+"': "+message)
+}
+
+// typeOf names the type of a JSON value.
+func typeOf(value []byte) string {
+	switch rawjson.KindOf(value) {
+	case rawjson.KindNull:
+		return "null"
+	case rawjson.KindBool:
+		return "a boolean"
+	case rawjson.KindNumber:
+		if isInteger(value) {
+			return "an integer"
+		}
+		return "a decimal number"
+	case rawjson.KindString:
+		return "a string"
+	case rawjson.KindArray:
+		return "an array"
+	default:
+		return "an object"
+	}
+}
+
+func isInteger(value []byte) bool {
+	_, err := strconv.ParseInt(string(value), 10, 64)
+	return err == nil
+}
+
+// BadOutput is the failure of a model whose output does not fit its endpoint. reason says what it returned.
+func BadOutput(reason string) *Error {
+	return &Error{Status: 500, Type: TypeServer, Message: reason}
+}

@@ -1,0 +1,173 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Endpoint is one of the endpoints that a function can answer.
+type Endpoint uint8
+
+// The endpoints, by the names that @cog.openai takes.
+const (
+	Chat Endpoint = iota
+	Completions
+	Embeddings
+	Transcriptions
+	Images
+)
+
+var endpoints = [...]struct{ name, path, subject, operation string }{
+	Chat:           {"chat", "/v1/chat/completions", "messages", "chat"},
+	Completions:    {"completions", "/v1/completions", "prompt", "text_completion"},
+	Embeddings:     {"embeddings", "/v1/embeddings", "input", "embeddings"},
+	Transcriptions: {"transcriptions", "/v1/audio/transcriptions", "file", "transcription"},
+	Images:         {"images", "/v1/images/generations", "prompt", "generate_content"},
+}
+
+// Endpoints returns all endpoints.
+func Endpoints() []Endpoint { return []Endpoint{Chat, Completions, Embeddings, Transcriptions, Images} }
+
+// String returns the name that @cog.openai takes.
+func (e Endpoint) String() string { return endpoints[e].name }
+
+// Path returns the path of the endpoint's route.
+func (e Endpoint) Path() string { return endpoints[e].path }
+
+// Operation returns the endpoint's gen_ai.operation.name of the semantic conventions.
+func (e Endpoint) Operation() string { return endpoints[e].operation }
+
+// subject returns the parameter that brings what a request is about.
+func (e Endpoint) subject() string { return endpoints[e].subject }
+
+// Function is a model's function with @cog.openai.
+type Function struct {
+	Endpoint Endpoint
+	// Iterates: it yields its output in items.
+	Iterates bool
+
+	inputs map[string]forms
+}
+
+// forms is a set of the forms of value that an input takes.
+type forms uint8
+
+const (
+	formText       forms = 1 << iota // a string
+	formTexts                        // a list of strings
+	formTokens                       // a list of integers
+	formTokenLists                   // a list of such lists
+	formList                         // a list of other items
+	formOther                        // an object, a number, …
+	formAny        = formText | formTexts | formTokens | formTokenLists | formList | formOther
+)
+
+// schema is what forms need of a JSON schema.
+type schema struct {
+	Ref       string   `json:"$ref"`
+	Type      string   `json:"type"`
+	Items     *schema  `json:"items"`
+	AllOf     []schema `json:"allOf"`
+	AnyOf     []schema `json:"anyOf"`
+	ArrayType string   `json:"x-cog-array-type"`
+}
+
+// ReadFunction reads the model's function from its OpenAPI document; nil: it has no @cog.openai.
+func ReadFunction(document []byte) (*Function, error) {
+	var d struct {
+		Paths struct {
+			Predictions struct {
+				Post struct {
+					OpenAI string `json:"x-cog-openai"`
+				} `json:"post"`
+			} `json:"/predictions"`
+		} `json:"paths"`
+		Components struct {
+			Schemas struct {
+				Input struct {
+					Properties map[string]schema `json:"properties"`
+				}
+				Output schema
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(document, &d); err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
+	}
+	name := d.Paths.Predictions.Post.OpenAI
+	if name == "" {
+		return nil, nil
+	}
+	for _, e := range Endpoints() {
+		if e.String() != name {
+			continue
+		}
+		f := &Function{
+			Endpoint: e, Iterates: d.Components.Schemas.Output.ArrayType == "iterator", inputs: map[string]forms{},
+		}
+		for input, s := range d.Components.Schemas.Input.Properties {
+			f.inputs[input] = s.forms()
+		}
+		return f, nil
+	}
+	return nil, fmt.Errorf("the OpenAPI document names the unknown endpoint %q in x-cog-openai", name)
+}
+
+// forms returns what a schema takes.
+func (s *schema) forms() forms {
+	var taken forms
+	for i := range s.AnyOf {
+		taken |= s.AnyOf[i].forms()
+	}
+	switch s.Type {
+	case "string":
+		return taken | formText
+	case "array":
+		if s.Items == nil {
+			return taken | formAny&^formText&^formOther
+		}
+		return taken | s.Items.listForms()
+	case "":
+		if taken == 0 && len(s.AllOf) == 0 && s.Ref == "" {
+			return formAny
+		}
+		if len(s.AllOf) > 0 || s.Ref != "" { // an enum
+			return taken | formText | formOther
+		}
+		return taken
+	default:
+		return taken | formOther
+	}
+}
+
+// listForms returns what a list of such items takes.
+func (s *schema) listForms() forms {
+	var taken forms
+	for i := range s.AnyOf {
+		taken |= s.AnyOf[i].listForms()
+	}
+	switch s.Type {
+	case "string":
+		return taken | formTexts
+	case "integer", "number":
+		return taken | formTokens
+	case "array":
+		if s.Items == nil || s.Items.Type == "integer" || s.Items.Type == "number" {
+			return taken | formTokenLists
+		}
+		return taken | formList
+	case "":
+		if taken == 0 {
+			return formTexts | formTokens | formTokenLists | formList
+		}
+		return taken
+	default:
+		return taken | formList
+	}
+}
+
+// takes reports whether the function has that parameter.
+func (f *Function) takes(name string) bool {
+	_, ok := f.inputs[name]
+	return ok
+}

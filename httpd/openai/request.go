@@ -1,0 +1,430 @@
+package openai
+
+import (
+	"slices"
+	"strconv"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Limits of OpenAI's API.
+const (
+	maxChoices = 128
+	maxImages  = 10
+	maxStops   = 4
+	maxInputs  = 2048
+)
+
+// Request is what the server runs for a request, and how it answers.
+type Request struct {
+	Endpoint Endpoint
+	// Inputs are the inputs of the predictions, in order: for each prompt, or text to embed, as many as the client wants
+	// choices. Equal ones share their bytes.
+	Inputs [][]byte
+	// Form are the fields that a form adds to the only input.
+	Form []predict.FormField
+
+	Stream       bool
+	IncludeUsage bool
+	// Stop ends the text of a choice. It is empty if the function handles it.
+	Stop []string
+
+	perPrompt int    // predictions for each prompt
+	choices   int    // that the client wants of each prompt
+	byModel   bool   // the function makes all choices in one prediction
+	items     int    // texts to embed
+	format    string // response_format, or encoding_format
+}
+
+// Read returns what f runs for a request.
+func (f *Function) Read(b *Body) (*Request, *Error) {
+	r := &Request{Endpoint: f.Endpoint, perPrompt: 1, choices: 1}
+	for i := range b.members {
+		if err := f.checkMember(b, &b.members[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.readOptions(r, b); err != nil {
+		return nil, err
+	}
+	subjects, err := f.readSubject(r, b)
+	if err != nil {
+		return nil, err
+	}
+	if b.form {
+		r.Inputs, r.Form = [][]byte{[]byte("{}")}, f.formFields(b)
+		return r, nil
+	}
+	rest := f.appendRest(nil, b)
+	for _, subject := range subjects {
+		input := append(rawjson.AppendQuoted([]byte{'{'}, f.Endpoint.subject()), ':')
+		input = append(append(append(input, subject...), rest...), '}')
+		for range r.perPrompt {
+			r.Inputs = append(r.Inputs, input)
+		}
+	}
+	return r, nil
+}
+
+// checkMember refuses a parameter that neither the API nor the function has, and one that cannot be served.
+func (f *Function) checkMember(b *Body, m *member) *Error {
+	p, known := parameterOf(f.Endpoint, m.name)
+	if f.takes(m.name) && p.rule != read || f.takes(other(m.name)) {
+		return nil
+	}
+	if !known && !f.takes(m.name) {
+		return invalid(m.name, CodeUnknownParameter, "Unknown parameter: '"+predict.Clip(m.name)+"'.")
+	}
+	value := b.get(m.name, p.kind)
+	if value == nil || m.name == f.Endpoint.subject() {
+		return nil
+	}
+	if m.name == "tool_choice" && f.takes("tools") && string(value) == `"none"` {
+		p.neutral = nil
+	}
+	return p.check(value)
+}
+
+// other returns the other name of a parameter that has two.
+func other(name string) string {
+	switch name {
+	case "max_tokens":
+		return "max_completion_tokens"
+	case "max_completion_tokens":
+		return "max_tokens"
+	}
+	return ""
+}
+
+// readOptions reads the parameters that the server handles.
+func (f *Function) readOptions(r *Request, b *Body) *Error {
+	r.Stream = string(b.get("stream", boolean)) == "true" && f.Endpoint != Embeddings && f.Endpoint != Images
+	if options := b.get("stream_options", object); options != nil && r.Stream {
+		if err := r.readStreamOptions(options); err != nil {
+			return err
+		}
+	}
+	if err := f.readChoices(r, b.get("n", number)); err != nil {
+		return err
+	}
+	if stop := b.get("stop", anything); stop != nil && !f.takes("stop") {
+		var err *Error
+		if r.Stop, err = readStop(stop); err != nil {
+			return err
+		}
+	}
+	return r.readFormat(b)
+}
+
+func (r *Request) readStreamOptions(options []byte) *Error {
+	members := rawjson.Object(options)
+	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+		switch name := rawjson.KeyText(key); name {
+		case "include_usage", "include_obfuscation":
+			if k := rawjson.KindOf(value); k != boolean && k != rawjson.KindNull {
+				return wrongType("stream_options."+name, "a boolean", value)
+			}
+			if name == "include_usage" {
+				r.IncludeUsage = string(value) == "true"
+			}
+		default:
+			return invalid("stream_options."+predict.Clip(name), CodeUnknownParameter, "Unknown parameter: 'stream_options."+predict.Clip(name)+"'.")
+		}
+	}
+	return nil
+}
+
+func (f *Function) readChoices(r *Request, n []byte) *Error {
+	if n == nil || f.Endpoint != Chat && f.Endpoint != Completions && f.Endpoint != Images {
+		return nil
+	}
+	most := maxChoices
+	if f.Endpoint == Images {
+		most = maxImages
+	}
+	count, err := strconv.Atoi(string(n))
+	switch {
+	case rawjson.KindOf(n) != number || err != nil && !isInteger(n):
+		return wrongType("n", "an integer", n)
+	case err != nil, count < 1, count > most:
+		return wrongValue("n", "it must be between 1 and "+strconv.Itoa(most)+", not "+string(n)+".")
+	}
+	r.choices = count
+	if r.byModel = f.takes("n"); !r.byModel {
+		r.perPrompt = count
+	}
+	return nil
+}
+
+func readStop(value []byte) ([]string, *Error) {
+	switch rawjson.KindOf(value) {
+	case text:
+		if s := rawjson.Text(value); s != "" {
+			return []string{s}, nil
+		}
+		return nil, nil
+	case array:
+	default:
+		return nil, wrongType("stop", "a string or an array of strings", value)
+	}
+	var stops []string
+	items := rawjson.Array(value)
+	for i := 0; ; i++ {
+		item, ok := items.Next()
+		if !ok {
+			return stops, nil
+		}
+		param := "stop[" + strconv.Itoa(i) + "]"
+		switch {
+		case i == maxStops:
+			return nil, wrongValue("stop", "it has more than "+strconv.Itoa(maxStops)+" items.")
+		case rawjson.KindOf(item) != text:
+			return nil, wrongType(param, "a string", item)
+		}
+		if s := rawjson.Text(item); s != "" {
+			stops = append(stops, s)
+		}
+	}
+}
+
+// formats are the values of response_format and encoding_format; the first one is the default.
+var (
+	embeddingFormats     = []string{"float", "base64"}
+	transcriptionFormats = []string{"json", "text", "verbose_json", "srt", "vtt"}
+	imageFormats         = []string{"b64_json", "url"}
+)
+
+func (r *Request) readFormat(b *Body) *Error {
+	name, formats := "response_format", []string(nil)
+	switch r.Endpoint {
+	case Embeddings:
+		name, formats = "encoding_format", embeddingFormats
+	case Transcriptions:
+		formats = transcriptionFormats
+	case Images:
+		formats = imageFormats
+	default:
+		return nil
+	}
+	r.format = formats[0]
+	if value := b.get(name, text); value != nil {
+		if r.format = rawjson.Text(value); !slices.Contains(formats, r.format) {
+			return wrongValue(name, "'"+predict.Clip(r.format)+"' is not one of "+listed(formats)+".")
+		}
+	}
+	if r.Endpoint == Transcriptions && r.Stream && r.format != "json" && r.format != "text" {
+		return wrongValue(name, "'"+r.format+"' cannot be streamed; use 'json' or 'text'.")
+	}
+	return nil
+}
+
+func listed(words []string) string {
+	out := ""
+	for i, w := range words {
+		if i > 0 {
+			out += ", "
+		}
+		out += "'" + w + "'"
+	}
+	return out
+}
+
+// appendRest appends the parameters that the function takes beside its subject, as members of a JSON object.
+func (f *Function) appendRest(dst []byte, b *Body) []byte {
+	for _, m := range b.members {
+		value := b.get(m.name, anything)
+		name := m.name
+		if o := other(name); o != "" && !f.takes(name) {
+			if name = o; b.get(name, number) != nil {
+				continue // given under both names: that of the function counts
+			}
+		}
+		if value == nil || !f.takes(name) || name == f.Endpoint.subject() {
+			continue
+		}
+		dst = append(rawjson.AppendQuoted(append(dst, ','), name), ':')
+		dst = append(dst, value...)
+	}
+	return dst
+}
+
+// formFields returns the fields that the function takes.
+func (f *Function) formFields(b *Body) []predict.FormField {
+	var fields []predict.FormField
+	for _, m := range b.members {
+		if f.takes(m.name) {
+			fields = append(fields, m.field...)
+		}
+	}
+	return fields
+}
+
+// readSubject returns the value of the endpoint's main parameter for each prompt.
+func (f *Function) readSubject(r *Request, b *Body) ([][]byte, *Error) {
+	name := f.Endpoint.subject()
+	value := b.get(name, anything)
+	if value == nil {
+		return nil, missing(name)
+	}
+	switch f.Endpoint {
+	case Chat:
+		return [][]byte{value}, checkMessages(value)
+	case Transcriptions:
+		if m := b.find(name); !b.form || m.field[len(m.field)-1].Form != predict.FieldFile {
+			return nil, wrongType(name, "a file", value)
+		}
+		return [][]byte{value}, nil
+	case Images:
+		if rawjson.KindOf(value) != text {
+			return nil, wrongType(name, "a string", value)
+		}
+		return [][]byte{value}, nil
+	}
+	subjects, items, err := f.split(name, value)
+	r.items = items
+	if err == nil && len(subjects)*r.perPrompt > maxInputs {
+		err = wrongValue(name, "it makes more than "+strconv.Itoa(maxInputs)+" predictions.")
+	}
+	return subjects, err
+}
+
+func checkMessages(value []byte) *Error {
+	if rawjson.KindOf(value) != array {
+		return wrongType("messages", "an array", value)
+	}
+	items := rawjson.Array(value)
+	for i := 0; ; i++ {
+		item, ok := items.Next()
+		param := "messages[" + strconv.Itoa(i) + "]"
+		switch {
+		case !ok && i == 0:
+			return wrongValue("messages", "it is empty; it must have at least one message.")
+		case !ok:
+			return nil
+		case rawjson.KindOf(item) != object:
+			return wrongType(param, "an object", item)
+		}
+		var role []byte
+		members := rawjson.Object(item)
+		for key, v, ok := members.Next(); ok; key, v, ok = members.Next() {
+			if rawjson.KeyIs(key, "role") {
+				role = v
+			}
+		}
+		switch {
+		case role == nil:
+			return missing(param + ".role")
+		case rawjson.KindOf(role) != text:
+			return wrongType(param+".role", "a string", role)
+		}
+	}
+}
+
+// split returns the values for the function's calls, and how many texts they hold: a prompt, or an input to embed, is a
+// text, a list of them, token ids, or a list of such lists.
+func (f *Function) split(name string, value []byte) (subjects [][]byte, items int, err *Error) {
+	taken := f.inputs[name]
+	form, count, err := formOf(name, value)
+	if err != nil {
+		return nil, 0, err
+	}
+	one, many := formText, formTexts
+	if form == formTokens || form == formTokenLists {
+		one, many = formTokens, formTokenLists
+	}
+	isOne := form == one
+	switch {
+	case isOne && taken&one != 0:
+		return [][]byte{value}, 1, nil
+	case isOne && taken&many != 0:
+		return [][]byte{append(append([]byte{'['}, value...), ']')}, 1, nil
+	case !isOne && taken&many != 0 && (f.Endpoint == Embeddings || taken&one == 0):
+		return [][]byte{value}, count, nil
+	case !isOne && taken&one != 0:
+		list := rawjson.Array(value)
+		for item, ok := list.Next(); ok; item, ok = list.Next() {
+			subjects = append(subjects, item)
+		}
+		return subjects, count, nil
+	case one == formTokens:
+		return nil, 0, invalid(name, CodeInvalidType, "Invalid type for '"+name+"': this model takes text, not token ids.")
+	}
+	return nil, 0, invalid(name, CodeInvalidType, "Invalid type for '"+name+"': this model takes token ids, not text.")
+}
+
+// formOf returns the form of a value and how many texts it holds.
+func formOf(name string, value []byte) (forms, int, *Error) {
+	const wanted = "a string, an array of strings, an array of token ids, or an array of such arrays"
+	if rawjson.KindOf(value) == text {
+		return formText, 1, nil
+	}
+	if rawjson.KindOf(value) != array {
+		return 0, 0, wrongType(name, wanted, value)
+	}
+	items := rawjson.Array(value)
+	first, ok := items.Next()
+	if !ok {
+		return 0, 0, wrongValue(name, "it is empty.")
+	}
+	kind := rawjson.KindOf(first)
+	var form forms
+	switch kind {
+	case text:
+		form = formTexts
+	case number:
+		form = formTokens
+	case array:
+		form = formTokenLists
+	default:
+		return 0, 0, wrongType(name+"[0]", "a string or token ids", first)
+	}
+	count := 0
+	for item := first; ok; item, ok = items.Next() {
+		param := name + "[" + strconv.Itoa(count) + "]"
+		if rawjson.KindOf(item) != kind {
+			return 0, 0, wrongType(param, wanted1(kind), item)
+		}
+		if err := checkTokens(param, kind, item); err != nil {
+			return 0, 0, err
+		}
+		if count++; form != formTokens && count > maxInputs {
+			return 0, 0, wrongValue(name, "it has more than "+strconv.Itoa(maxInputs)+" items.")
+		}
+	}
+	if form == formTokens {
+		count = 1
+	}
+	return form, count, nil
+}
+
+func wanted1(kind rawjson.Kind) string {
+	if kind == number {
+		return "an integer"
+	}
+	return wanted(kind)
+}
+
+// checkTokens requires integers.
+func checkTokens(param string, kind rawjson.Kind, item []byte) *Error {
+	switch kind {
+	case number:
+		if !isInteger(item) {
+			return wrongType(param, "an integer", item)
+		}
+	case array:
+		tokens := rawjson.Array(item)
+		for i := 0; ; i++ {
+			token, ok := tokens.Next()
+			switch {
+			case !ok && i == 0:
+				return wrongValue(param, "it is empty.")
+			case !ok:
+				return nil
+			case !isInteger(token):
+				return wrongType(param+"["+strconv.Itoa(i)+"]", "an integer", token)
+			}
+		}
+	}
+	return nil
+}

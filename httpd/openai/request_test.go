@@ -1,0 +1,232 @@
+package openai
+
+import (
+	"strings"
+	"testing"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// function returns a function whose inputs have these schemas.
+func function(t testing.TB, endpoint, output string, inputs ...string) *Function {
+	t.Helper()
+	document := `{"paths":{"/predictions":{"post":{"x-cog-openai":"` + endpoint + `"}}},"components":{"schemas":{"Input":{"properties":{` +
+		strings.Join(inputs, ",") + `}},"Output":` + output + `}}}`
+	f, err := ReadFunction([]byte(document))
+	if err != nil || f == nil {
+		t.Fatalf("ReadFunction: %v, %v", f, err)
+	}
+	return f
+}
+
+const (
+	oneText  = `{"type":"string"}`
+	items    = `{"type":"array","x-cog-array-type":"iterator","items":{"type":"string"}}`
+	messages = `"messages":{"type":"array","items":{"type":"object"}}`
+)
+
+func readJSON(f *Function, body string) (*Request, *Error) {
+	b, err := ParseJSON([]byte(body))
+	if err != nil {
+		return nil, err
+	}
+	return f.Read(b)
+}
+
+func TestReadFunction(t *testing.T) {
+	if f, err := ReadFunction([]byte(`{"paths":{}}`)); f != nil || err != nil {
+		t.Errorf("a model without @cog.openai: %v, %v", f, err)
+	}
+	if _, err := ReadFunction([]byte(`{"paths":{"/predictions":{"post":{"x-cog-openai":"speech"}}}}`)); err == nil {
+		t.Error("an unknown endpoint is accepted")
+	}
+	if f := function(t, "chat", items, messages); !f.Iterates || f.Endpoint != Chat || !f.takes("messages") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestInputs(t *testing.T) {
+	chat := function(t, "chat", items, messages, `"temperature":{"type":"number"}`, `"max_tokens":{"type":"integer"}`, `"voice":{"type":"string"}`)
+	texts := function(t, "embeddings", `{}`, `"input":{"type":"array","items":{"type":"string"}}`)
+	one := function(t, "embeddings", `{}`, `"input":{"type":"string"}`)
+	tokens := function(t, "embeddings", `{}`, `"input":{"type":"array","items":{"type":"integer"}}`)
+	either := function(t, "embeddings", `{}`, `"input":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`)
+	completions := function(t, "completions", items, `"prompt":{"type":"string"}`)
+	images := function(t, "images", `{}`, `"prompt":{"type":"string"}`, `"size":{"type":"string"}`)
+	const hi = `"messages":[{"role":"user","content":"hi"}]`
+	for _, c := range []struct {
+		f          *Function
+		body, want string // inputs, by spaces
+	}{
+		{chat, `{"model":"m",` + hi + `}`, `{` + hi + `}`},
+		{chat, `{"model":"m",` + hi + `,"temperature":0.5,"top_p":1,"user":"u"}`, `{` + hi + `,"temperature":0.5}`},
+		{chat, `{"model":"m",` + hi + `,"temperature":null,"stop":null,"n":null,"stream":null,"tools":null}`, `{` + hi + `}`},
+		{chat, `{"model":"m",` + hi + `,"max_completion_tokens":5}`, `{` + hi + `,"max_tokens":5}`},
+		{chat, `{"model":"m",` + hi + `,"max_completion_tokens":5,"max_tokens":6}`, `{` + hi + `,"max_tokens":6}`},
+		{chat, `{"model":"m",` + hi + `,"voice":"v"}`, `{` + hi + `,"voice":"v"}`},
+		{chat, `{"model":"m",` + hi + `,"n":2}`, `{` + hi + `} {` + hi + `}`},
+		{chat, `{"model":"m",` + hi + `,"tools":[],"response_format":{ "type": "text" },"modalities":["text"],"logprobs":false,"tool_choice":"none"}`, `{` + hi + `}`},
+		{texts, `{"model":"m","input":["a","b"]}`, `{"input":["a","b"]}`},
+		{texts, `{"model":"m","input":"a"}`, `{"input":["a"]}`},
+		{one, `{"model":"m","input":["a","b"]}`, `{"input":"a"} {"input":"b"}`},
+		{one, `{"model":"m","input":"a"}`, `{"input":"a"}`},
+		{either, `{"model":"m","input":"a"}`, `{"input":"a"}`},
+		{either, `{"model":"m","input":["a","b"]}`, `{"input":["a","b"]}`},
+		{tokens, `{"model":"m","input":[1,2]}`, `{"input":[1,2]}`},
+		{tokens, `{"model":"m","input":[[1,2],[3]]}`, `{"input":[1,2]} {"input":[3]}`},
+		{completions, `{"model":"m","prompt":["a","b"],"n":2}`, `{"prompt":"a"} {"prompt":"a"} {"prompt":"b"} {"prompt":"b"}`},
+		{images, `{"model":"m","prompt":"a","n":2,"size":"64x64"}`, `{"prompt":"a","size":"64x64"} {"prompt":"a","size":"64x64"}`},
+	} {
+		r, err := readJSON(c.f, c.body)
+		if err != nil {
+			t.Errorf("%s: %v", c.body, err)
+			continue
+		}
+		var got []string
+		for _, in := range r.Inputs {
+			got = append(got, string(in))
+		}
+		if joined := strings.Join(got, " "); joined != c.want {
+			t.Errorf("%s\n got %s\nwant %s", c.body, joined, c.want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	chat := function(t, "chat", items, messages)
+	tools := function(t, "chat", items, messages, `"tools":{"type":"array"}`)
+	embed := function(t, "embeddings", `{}`, `"input":{"type":"string"}`)
+	speech := function(t, "transcriptions", oneText, `"file":{"type":"string","format":"uri"}`)
+	const hi = `"model":"m","messages":[{"role":"user","content":"hi"}]`
+	for _, c := range []struct {
+		f                 *Function
+		body, param, code string
+		message           string
+	}{
+		{chat, ``, "", "", "empty"},
+		{chat, `{`, "", "", "cannot be read"},
+		{chat, `[]`, "", CodeInvalidType, "not an array"},
+		{chat, `{"model":"m"}`, "messages", CodeMissingParameter, "Missing required parameter: 'messages'"},
+		{chat, `{"model":"m","messages":"hi"}`, "messages", CodeInvalidType, "expected an array, but got a string"},
+		{chat, `{"model":"m","messages":[]}`, "messages", CodeInvalidValue, "empty"},
+		{chat, `{"model":"m","messages":[1]}`, "messages[0]", CodeInvalidType, "expected an object, but got an integer"},
+		{chat, `{"model":"m","messages":[{"content":"a"}]}`, "messages[0].role", CodeMissingParameter, "role"},
+		{chat, `{` + hi + `,"tools":[{}]}`, "tools", CodeUnsupportedParameter, "not supported with this model"},
+		{chat, `{` + hi + `,"response_format":{"type":"json_object"}}`, "response_format", CodeUnsupportedParameter, ""},
+		{chat, `{` + hi + `,"logprobs":true}`, "logprobs", CodeUnsupportedParameter, ""},
+		{tools, `{` + hi + `,"tools":[{}],"tool_choice":"none"}`, "tool_choice", CodeUnsupportedParameter, ""},
+		{chat, `{` + hi + `,"temprature":1}`, "temprature", CodeUnknownParameter, "Unknown parameter: 'temprature'"},
+		{chat, `{` + hi + `,"temperature":"hot"}`, "temperature", CodeInvalidType, "expected a number, but got a string"},
+		{chat, `{` + hi + `,"stream":1}`, "stream", CodeInvalidType, "expected a boolean"},
+		{chat, `{` + hi + `,"stream":true,"stream_options":{"usage":true}}`, "stream_options.usage", CodeUnknownParameter, ""},
+		{chat, `{` + hi + `,"n":0}`, "n", CodeInvalidValue, "between 1 and 128"},
+		{chat, `{` + hi + `,"n":1.5}`, "n", CodeInvalidType, "expected an integer"},
+		{chat, `{` + hi + `,"stop":1}`, "stop", CodeInvalidType, ""},
+		{chat, `{` + hi + `,"stop":["a","b","c","d","e"]}`, "stop", CodeInvalidValue, "more than 4"},
+		{chat, `{` + hi + `,"stop":["a",1]}`, "stop[1]", CodeInvalidType, ""},
+		{embed, `{"model":"m","input":[]}`, "input", CodeInvalidValue, "empty"},
+		{embed, `{"model":"m","input":["a",1]}`, "input[1]", CodeInvalidType, "expected a string"},
+		{embed, `{"model":"m","input":[1,2]}`, "input", CodeInvalidType, "takes text, not token ids"},
+		{embed, `{"model":"m","input":"a","dimensions":3}`, "dimensions", CodeUnsupportedParameter, ""},
+		{embed, `{"model":"m","input":"a","encoding_format":"hex"}`, "encoding_format", CodeInvalidValue, "'float', 'base64'"},
+		{embed, `{"model":"m","input":"a","stream":true}`, "stream", CodeUnknownParameter, ""},
+		{speech, `{"model":"m","file":"x"}`, "file", CodeInvalidType, "expected a file"},
+	} {
+		_, err := readJSON(c.f, c.body)
+		if err == nil {
+			t.Errorf("%s: accepted", c.body)
+			continue
+		}
+		if err.Status != 400 || err.Type != TypeInvalid || err.Param != c.param || err.Code != c.code || !strings.Contains(err.Message, c.message) {
+			t.Errorf("%s: %+v", c.body, err)
+		}
+		if body := err.AppendJSON(nil); rawjson.Check(body) != nil {
+			t.Errorf("the error is no JSON: %s", body)
+		}
+	}
+}
+
+func TestModel(t *testing.T) {
+	for body, want := range map[string]string{`{"model":"m"}`: "m", `{}`: "model", `{"model":null}`: "model", `{"model":3}`: "model"} {
+		b, _ := ParseJSON([]byte(body))
+		name, err := b.Model()
+		if err != nil {
+			name = err.Param
+		}
+		if name != want {
+			t.Errorf("%s: %q", body, name)
+		}
+	}
+}
+
+func TestForm(t *testing.T) {
+	speech := function(t, "transcriptions", items, `"file":{"type":"string","format":"uri"}`, `"language":{"type":"string"}`)
+	field := func(name, value string) predict.FormField {
+		return predict.FormField{Name: name, Form: predict.FieldText, Value: []byte(value)}
+	}
+	file := predict.FormField{Name: "file", Form: predict.FieldFile, Value: []byte(`"placeholder"`)}
+	r, err := speech.Read(ParseForm([]predict.FormField{
+		file, field("model", "m"), field("language", "de"), field("stream", "true"), field("temperature", "0.2"),
+		field("response_format", "text"), field("timestamp_granularities[]", "segment"),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Stream || r.format != "text" || len(r.Form) != 2 || r.Form[1].Name != "language" || string(r.Inputs[0]) != "{}" {
+		t.Errorf("%+v", r)
+	}
+	for _, c := range []struct {
+		field       predict.FormField
+		param, code string
+	}{
+		{field("timestamp_granularities[]", "word"), "timestamp_granularities", CodeUnsupportedParameter},
+		{field("stream", "maybe"), "stream", CodeInvalidType},
+		{field("loudness", "3"), "loudness", CodeUnknownParameter},
+	} {
+		if _, err := speech.Read(ParseForm([]predict.FormField{file, field("model", "m"), c.field})); err == nil || err.Param != c.param || err.Code != c.code {
+			t.Errorf("%s: %+v", c.field.Name, err)
+		}
+	}
+	if _, err := speech.Read(ParseForm([]predict.FormField{field("model", "m")})); err == nil || err.Code != CodeMissingParameter {
+		t.Errorf("without a file: %+v", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	functions := []*Function{
+		function(f, "chat", items, messages, `"max_tokens":{"type":"integer"}`),
+		function(f, "completions", items, `"prompt":{"type":"string"}`),
+		function(f, "embeddings", `{}`, `"input":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"integer"}}]}`),
+		function(f, "images", `{}`, `"prompt":{"type":"string"}`, `"n":{"type":"integer"}`),
+	}
+	for _, seed := range []string{
+		`{"model":"m","messages":[{"role":"user","content":"hi"}],"stop":["a","\u00e4"],"n":2,"stream":true,"stream_options":{"include_usage":true}}`,
+		`{"model":"m","prompt":["a","b"],"max_tokens":3}`, `{"model":"m","input":[[1,2],[3]]}`, `{"m\u006fdel":"m","prompt":"a","n":3,"response_format":"url"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, fn := range functions {
+			b, err := ParseJSON(body)
+			var r *Request
+			if err == nil {
+				r, err = fn.Read(b)
+			}
+			if err != nil {
+				if err.Message == "" || rawjson.Check(err.AppendJSON(nil)) != nil {
+					t.Fatalf("%q: %+v", body, err)
+				}
+				continue
+			}
+			if len(r.Inputs) == 0 {
+				t.Fatalf("%q: no input", body)
+			}
+			for _, in := range r.Inputs {
+				if rawjson.Check(in) != nil || rawjson.KindOf(in) != rawjson.KindObject {
+					t.Fatalf("%q: the input %q", body, in)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package openai
+
+import (
+	"strings"
+
+	"pinion/runtime/rawjson"
+)
+
+// firstStop returns where the first stop sequence begins; -1: the text has none.
+func firstStop(whole string, stops []string) int {
+	first := -1
+	for _, s := range stops {
+		if at := strings.Index(whole, s); at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// stopper holds back items whose text may be the beginning of a stop sequence.
+type stopper struct {
+	stops []string
+	held  []heldItem
+	text  string // of the held items
+}
+
+// heldItem is an item and how much text it brings.
+type heldItem struct {
+	item []byte
+	size int
+}
+
+// next is an item to be sent. cut: only this much of its text, after which the choice ends.
+type next struct {
+	item []byte
+	text string
+	cut  bool
+}
+
+// add takes an item, and returns those that can be sent. stopped: a stop sequence was found, and nothing follows.
+func (s *stopper) add(item []byte) (out []next, stopped bool) {
+	brought := contentOf(item)
+	s.held = append(s.held, heldItem{item, len(brought)})
+	s.text += brought
+	if at := firstStop(s.text, s.stops); at >= 0 {
+		for _, h := range s.held {
+			if h.size <= at {
+				out = append(out, next{item: h.item})
+				at -= h.size
+				s.text = s.text[h.size:]
+				continue
+			}
+			if at > 0 {
+				out = append(out, next{text: s.text[:at], cut: true})
+			}
+			break
+		}
+		s.held, s.text = nil, ""
+		return out, true
+	}
+	safe := len(s.text) - s.suspicious()
+	for len(s.held) > 0 && s.held[0].size <= safe {
+		h := s.held[0]
+		out = append(out, next{item: h.item})
+		s.held, s.text, safe = s.held[1:], s.text[h.size:], safe-h.size
+	}
+	return out, false
+}
+
+// flush returns the items that are held at the end.
+func (s *stopper) flush() (out []next) {
+	for _, h := range s.held {
+		out = append(out, next{item: h.item})
+	}
+	s.held, s.text = nil, ""
+	return out
+}
+
+// suspicious returns the length of the longest end of the text that a stop sequence begins with.
+func (s *stopper) suspicious() int {
+	longest := 0
+	for _, stop := range s.stops {
+		for n := min(len(stop)-1, len(s.text)); n > longest; n-- {
+			if strings.HasSuffix(s.text, stop[:n]) {
+				longest = n
+				break
+			}
+		}
+	}
+	return longest
+}
+
+// contentOf returns the text that an item brings.
+func contentOf(item []byte) string {
+	switch rawjson.KindOf(item) {
+	case text:
+		return rawjson.Text(item)
+	case object:
+		for _, name := range [...]string{"content", "text"} {
+			if value := memberOf(item, name); rawjson.KindOf(value) == text {
+				return rawjson.Text(value)
+			}
+		}
+	}
+	return ""
+}

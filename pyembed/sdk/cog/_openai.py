@@ -1,0 +1,55 @@
+"""The decorator that names the endpoint of OpenAI's API that a function answers."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    _F = TypeVar("_F", bound=Callable[..., Any])
+
+OPENAI_ATTRIBUTE = "__cog_openai__"
+
+# Each endpoint, and the parameter that brings what a request is about.
+SUBJECTS = {
+    "chat": "messages",
+    "completions": "prompt",
+    "embeddings": "input",
+    "transcriptions": "file",
+    "images": "prompt",
+}
+
+
+def openai(endpoint: str) -> Callable[[_F], _F]:
+    """Let clients of OpenAI's API call this function.
+
+    endpoint is "chat", "completions", "embeddings", "transcriptions" or "images". The
+    function declares the parameters that it wants of a request: "chat" needs `messages`,
+    "completions" and "images" need `prompt`, "embeddings" needs `input`, "transcriptions"
+    needs `file`. `/predictions` takes the same parameters as inputs.
+
+    Raises TypeError if endpoint is no str, and ValueError if OpenAI's API has no such endpoint.
+
+    >>> from collections.abc import Iterator
+    >>> from cog import BaseRunner, openai
+    >>> class Runner(BaseRunner):
+    ...     @openai("chat")
+    ...     def run(self, messages: list[dict], temperature: float = 1.0) -> Iterator[str]:
+    ...         yield from messages[-1]["content"].split()
+    >>> list(Runner().run([{"role": "user", "content": "hello world"}]))
+    ['hello', 'world']
+    """
+    names = ", ".join(f'"{name}"' for name in SUBJECTS)
+    if not isinstance(endpoint, str):
+        raise TypeError(f'openai: name the endpoint, as in @openai("chat"); it is one of {names}')
+    if endpoint not in SUBJECTS:
+        raise ValueError(f"openai: the endpoint must be one of {names}, not {endpoint!r}")
+
+    def mark(function: _F) -> _F:
+        if not callable(function):
+            raise TypeError(f"@openai goes on a function, not on {type(function).__name__}")
+        setattr(function, OPENAI_ATTRIBUTE, endpoint)
+        return function
+
+    return mark
