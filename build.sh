@@ -100,6 +100,38 @@ cmd_build() {
   go_build bin/pinion
 }
 
+# ---- releases ----
+
+readonly release_go=go1.26.8 # compiles releases: another Go makes other bytes
+readonly release_glibc=2.28  # the oldest GNU C library that they run with; deploy/release checks it
+
+# release_binary ARCH compiles the command for a processor. The C compiler is zig, one version on every machine.
+release_binary() {
+  local processor=x86_64
+  [[ $1 == amd64 ]] || processor=aarch64
+  GOARCH=$1 CC="'$cache/zig/bin/python' -m ziglang cc -target $processor-linux-gnu.$release_glibc" \
+    go_build "$cache/release/$1/pinion" -ldflags "$(stamp) -s -w"
+}
+
+## release          dist/: a tarball, a Debian package and a wheel for amd64 and arm64, with checksums, SBOMs and licences
+cmd_release() {
+  need_go
+  export GOTOOLCHAIN=$release_go
+  [[ -z $(git status --porcelain) ]] || die "there are changes that are not committed: a release is made from a commit"
+  local python version zig
+  python=$(choose_python)
+  make_venv "$python" "$cache/zig" deploy/release/requirements.txt
+  zig=$("$cache/zig/bin/python" -c 'import ziglang; print(*ziglang.__path__)')
+  release_binary amd64
+  release_binary arm64
+  read -r _ version _ <<<"$(stamp)"
+  go run ./deploy/release -out dist -zig "$zig" -glibc "$release_glibc" \
+    -version "${version#main.version=}" -commit "$(git rev-parse --short=12 HEAD)" \
+    -time "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" \
+    amd64="$cache/release/amd64/pinion" arm64="$cache/release/arm64/pinion"
+  ls -l dist
+}
+
 ## stamp            the linker's flags with the version
 cmd_stamp() { stamp; }
 
@@ -324,7 +356,7 @@ cmd_fmt() {
 
 ## clean            removes all that this script made
 cmd_clean() {
-  rm -rf bin .cache examples/*/.venv
+  rm -rf bin dist .cache examples/*/.venv
   find . -name __pycache__ -type d -prune -exec rm -rf {} +
 }
 

@@ -7,7 +7,7 @@
 # shellcheck disable=SC2154 # build.sh sets cache
 readonly results=$cache/results
 readonly tags=pinion_test # turns on the test helpers of pyembed in C, for test files may not use cgo
-readonly without_c='^pinion/(httpd|ipc|runtime)/?'
+readonly without_c='^pinion/(deploy|httpd|ipc|runtime)/?'
 readonly with_c='^pinion/cmd/'
 
 # suite NAME COMMAND... runs a part of the tests and says how it went. What it prints becomes the suite's log; files

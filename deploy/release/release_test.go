@@ -1,0 +1,245 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestVersionsOfEachKindOfCommit(t *testing.T) {
+	for _, c := range []struct{ text, pep440, debian string }{
+		{"1.2.0", "1.2.0", "1.2.0"},
+		{"1.2.0-rc.1", "1.2.0rc1", "1.2.0~rc.1"},
+		{"1.2.0-beta", "1.2.0b0", "1.2.0~beta"},
+		{"1.2.0-4-gabc123", "1.2.0.post4+gabc123", "1.2.0+4.gabc123"},
+		{"1.2.0-rc.1-4-gabc123", "1.2.0rc1.post4+gabc123", "1.2.0~rc.1+4.gabc123"},
+		{"0.1.0-dev", "0.1.0.dev0+g0123456789ab", "0.1.0~dev.g0123456789ab"},
+	} {
+		v, err := parseVersion(c.text, "0123456789ab")
+		if err != nil || v.pep440() != c.pep440 || v.debian() != c.debian || v.String() != c.text {
+			t.Errorf("%s: %s, %s, %v; want %s, %s", c.text, v.pep440(), v.debian(), err, c.pep440, c.debian)
+		}
+	}
+	for _, text := range []string{"", "1.2", "v1.2.3", "1.2.3-foo", "1.2.3-4-xabc", "1.2.3 -X main.date=x"} {
+		if v, err := parseVersion(text, "0"); err == nil {
+			t.Errorf("%q is read as %+v", text, v)
+		}
+	}
+}
+
+// TestDebianSortsVersions as dpkg does: candidates before the release, later commits after it.
+func TestDebianSortsVersions(t *testing.T) {
+	if _, err := exec.LookPath("dpkg"); err != nil {
+		t.Skip("there is no dpkg")
+	}
+	var last string
+	for _, text := range []string{"1.2.0-dev", "1.2.0-rc.1", "1.2.0-rc.1-4-gabc", "1.2.0-rc.2", "1.2.0", "1.2.0-4-gabc", "1.2.1"} {
+		v, err := parseVersion(text, "0123456789ab")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != "" && exec.Command("dpkg", "--compare-versions", last, "lt", v.debian()).Run() != nil {
+			t.Errorf("dpkg does not sort %s before %s", last, v.debian())
+		}
+		last = v.debian()
+	}
+}
+
+var sample = []file{
+	{"pinion", []byte("binary"), 0o755}, {"LICENSE", []byte("licence"), 0o644},
+	{"NOTICES.txt", []byte("notices"), 0o644}, {"pinion.cdx.json", []byte("{}"), 0o644}, {"CHANGELOG.md", []byte("new"), 0o644},
+}
+
+func TestWheel(t *testing.T) {
+	var packed bytes.Buffer
+	if err := writeWheel(&packed, "1.2.0", wheelTag("2.28", "arm64"), sample, time.Unix(1e9, 0).UTC()); err != nil {
+		t.Fatal(err)
+	}
+	archive, err := zip.NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, modes := map[string]string{}, map[string]os.FileMode{}
+	for _, f := range archive.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[f.Name], modes[f.Name] = string(text), f.Mode()
+	}
+	const info = "pinion_server-1.2.0.dist-info/"
+	if got := modes["pinion_server-1.2.0.data/scripts/pinion"]; got != 0o755 {
+		t.Errorf("the command has mode %v", got)
+	}
+	for name := range content {
+		if !strings.HasPrefix(name, info) && name != "pinion_server-1.2.0.data/scripts/pinion" {
+			t.Errorf("the wheel installs %s too", name)
+		}
+	}
+	for name, want := range map[string]string{
+		"METADATA": "Name: pinion-server\nVersion: 1.2.0\n",
+		"WHEEL":    "Root-Is-Purelib: false\nTag: py3-none-manylinux_2_28_aarch64\n",
+	} {
+		if !strings.Contains(content[info+name], want) {
+			t.Errorf("%s lacks %q:\n%s", name, want, content[info+name])
+		}
+	}
+	rows, err := csv.NewReader(strings.NewReader(content[info+"RECORD"])).ReadAll()
+	if err != nil || len(rows) != len(content) {
+		t.Fatalf("RECORD has %d rows for %d files: %v", len(rows), len(content), err)
+	}
+	for _, row := range rows {
+		if row[0] == info+"RECORD" {
+			continue
+		}
+		sum := sha256.Sum256([]byte(content[row[0]]))
+		want := "sha256=" + base64.RawURLEncoding.EncodeToString(sum[:])
+		if row[1] != want || row[2] != fmt.Sprint(len(content[row[0]])) {
+			t.Errorf("RECORD has %v, want %s", row, want)
+		}
+	}
+	if got := wheelName("1.2.0", "tag"); got != "pinion_server-1.2.0-py3-none-tag.whl" {
+		t.Errorf("the wheel is named %s", got)
+	}
+}
+
+// TestTarballsAreTheSameInAnyOrder, and carry neither a user nor the time of packing.
+func TestTarballsAreTheSameInAnyOrder(t *testing.T) {
+	var packed [2]bytes.Buffer
+	backwards := slices.Clone(sample)
+	slices.Reverse(backwards)
+	for i, files := range [][]file{sample, backwards} {
+		if err := writeTarball(&packed[i], "folder", files, time.Unix(1e9, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(packed[0].Bytes(), packed[1].Bytes()) {
+		t.Error("the order of the files changes the tarball")
+	}
+	unpacked, err := gzip.NewReader(&packed[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, count := tar.NewReader(unpacked), 0
+	for header, err := archive.Next(); err == nil; header, err = archive.Next() {
+		count++
+		if header.Uid != 0 || header.Uname != "" || header.ModTime.Unix() != 1e9 || !strings.HasPrefix(header.Name, "folder/") {
+			t.Errorf("%+v", header)
+		}
+	}
+	if count != len(sample) {
+		t.Errorf("%d files of %d", count, len(sample))
+	}
+}
+
+// TestEveryLinkedModuleHasAnAllowedLicence whose text is in the notices, and stands in the SBOM.
+func TestEveryLinkedModuleHasAnAllowedLicence(t *testing.T) {
+	t.Chdir("../..")
+	version, err := parseVersion("1.2.0", "abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for arch := range architectures {
+		linked, err := modules(arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notices, err := writeNotices(slices.Clone(linked))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := options{version: version, commit: "abc", glibc: "2.28", time: time.Unix(1e9, 0).UTC()}
+		text, err := writeSBOM(o, arch, []byte("binary"), linked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bom struct {
+			Components []struct {
+				Name     string
+				Licenses []struct{ License struct{ ID string } }
+			}
+			Metadata struct{ Timestamp string }
+		}
+		if err := json.Unmarshal(text, &bom); err != nil || bom.Metadata.Timestamp != "2001-09-09T01:46:40Z" {
+			t.Errorf("the SBOM of %s: %v\n%s", arch, err, text)
+		}
+		var names []string
+		for _, c := range bom.Components {
+			names = append(names, c.Name)
+			if len(c.Licenses) == 0 || c.Licenses[0].License.ID == "" {
+				t.Errorf("the SBOM of %s has no licence of %s", arch, c.Name)
+			}
+		}
+		for _, c := range linked {
+			own, err := os.ReadFile(c.texts[0])
+			if err != nil || !bytes.Contains(notices, bytes.TrimSpace(own)) {
+				t.Errorf("the notices lack %s of %s: %v", c.texts[0], c.name, err)
+			}
+			if !slices.Contains(names, c.name) {
+				t.Errorf("the SBOM of %s lacks %s", arch, c.name)
+			}
+		}
+		for _, want := range []string{"github.com/valyala/fasthttp", "github.com/go-python/cpy3", "golang.org/x/sys"} {
+			if !slices.Contains(names, want) {
+				t.Errorf("%s is not among what %s links: %s", want, arch, names)
+			}
+		}
+	}
+}
+
+func TestALicenceThatIsNotAllowedIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "no licence that is known",
+		"SPDX-License-Identifier: GPL-3.0-only\n\nThis program is free software: you can redistribute it and/or modify " +
+			"it under the terms of the GNU General Public License as published by the Free Software Foundation, either " +
+			"version 3 of the License, or (at your option) any later version.\n": "not in allowedLicences",
+	} {
+		c := component{name: "example.com/module", dir: t.TempDir()}
+		if err := os.WriteFile(filepath.Join(c.dir, "COPYING"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := c.addTexts(c.dir)
+		if err == nil {
+			err = c.identify()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestAProgramThatNeedsANewerGlibcIsRefused(t *testing.T) {
+	const program = "/bin/sh"
+	if err := checkGlibc(program, "99.0"); err != nil {
+		t.Skipf("%s: %v", program, err)
+	}
+	if err := checkGlibc(program, "2.1"); err == nil || !strings.Contains(err.Error(), "newer than 2.1") {
+		t.Errorf("%s passes for glibc 2.1: %v", program, err)
+	}
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{{"2.28", "2.28", false}, {"2.2.5", "2.28", false}, {"2.34", "2.28", true}, {"2.28.1", "2.28", true}, {"PRIVATE", "9", true}} {
+		if got := newer(c.a, c.b); got != c.want {
+			t.Errorf("newer(%s, %s) is %v", c.a, c.b, got)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+// writeSBOM writes which components are in a binary, as CycloneDX.
+func writeSBOM(o options, arch string, binary []byte, parts []component) ([]byte, error) {
+	sum := sha256.Sum256(binary)
+	bom := cdx.NewBOM()
+	bom.SerialNumber = "" // would be random
+	own := "pkg:golang/pinion@" + o.version.String()
+	bom.Metadata = &cdx.Metadata{
+		Timestamp: o.time.Format(time.RFC3339),
+		Component: &cdx.Component{
+			BOMRef: own, PackageURL: own + "?goarch=" + arch + "&goos=linux", Type: cdx.ComponentTypeApplication,
+			Name: "pinion", Version: o.version.String(), Licenses: licenses([]string{"Apache-2.0"}),
+			Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}},
+			Properties: &[]cdx.Property{
+				{Name: "pinion:commit", Value: o.commit}, {Name: "pinion:glibc", Value: o.glibc},
+			},
+		},
+	}
+	var components []cdx.Component
+	var refs []string
+	for _, c := range parts {
+		one := cdx.Component{
+			Type: cdx.ComponentTypeLibrary, Name: c.name, Version: c.version, Licenses: licenses(c.licences),
+			PackageURL: "pkg:golang/" + c.name + "@" + c.version,
+		}
+		switch {
+		case c.name == "zig" || c.name == "glibc":
+			one.PackageURL = "pkg:generic/" + c.name + "@" + c.version
+		case c.version == "": // replaced by a folder of this repository
+			one.Version, one.PackageURL = o.version.String(), own+"#third_party/cpy3"
+		}
+		if sum, ok := strings.CutPrefix(c.sum, "h1:"); ok {
+			raw, err := base64.StdEncoding.DecodeString(sum)
+			if err != nil {
+				return nil, fmt.Errorf("read checksum of %s: %w", c.name, err)
+			}
+			one.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(raw)}}
+		}
+		one.BOMRef = one.PackageURL
+		components, refs = append(components, one), append(refs, one.BOMRef)
+	}
+	bom.Components = &components
+	bom.Dependencies = &[]cdx.Dependency{{Ref: own, Dependencies: &refs}}
+	var out bytes.Buffer
+	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cdx.SpecVersion1_6); err != nil {
+		return nil, fmt.Errorf("write SBOM: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func licenses(ids []string) *cdx.Licenses {
+	var all cdx.Licenses
+	for _, id := range ids {
+		all = append(all, cdx.LicenseChoice{License: &cdx.License{ID: id}})
+	}
+	return &all
+}
