@@ -17,6 +17,8 @@ int px_logs_init(void) {
     px_w.log_fd[i] = fcntl(1 + i, F_DUPFD_CLOEXEC, 3);
     if (px_w.log_fd[i] < 0) return -1;
   }
+  px_pipes_know();
+  px_threads_init();
   return 0;
 }
 
@@ -148,6 +150,7 @@ int px_log_mark(struct px_channel *ch, uint64_t id) {
 }
 
 int px_log_end(struct px_channel *ch, uint64_t id, bool failed) {
+  if (atomic_load_explicit(&px_threads_of, memory_order_relaxed) != 0) px_threads_leave();
   pthread_mutex_lock(&px_w.log_mu);
   int status = mark(ch, px_w.nslots == 1 ? id : 0, failed ? ",\"traceback\":true" : "");
   if (atomic_load_explicit(&px_w.own, memory_order_relaxed)) px_pipes_end(ch);

@@ -63,7 +63,35 @@ bool px_pipes_before_child(int unattributed[2], bool take_gil);
 // px_pipes_end goes back to the worker's own pipes, after the last mark. With log_mu held.
 void px_pipes_end(struct px_channel *ch);
 
+// px_pipes_know notes which pipes the log pipes are.
+void px_pipes_know(void);
+
+// px_pipes_unattributed makes the pipes for unattributed text, if there are none yet. Any thread.
+void px_pipes_unattributed(void);
+
+// px_pipes_stream returns of which stream, 0 or 1, a descriptor is a log pipe, or a pipe of the running prediction's own; -1:
+// it is neither. Any thread, also in a signal handler; it changes errno.
+int px_pipes_stream(int fd);
+
+// px_is_leftover tells whether the code of this thread belongs to a prediction that has ended; false without the GIL. It runs
+// no Python code: a signal handler could raise there.
+bool px_is_leftover(void);
+
 // The functions that say which prediction code belongs to.
 extern PyMethodDef px_pipes_methods[];
+
+// ---- px_threads.c -----------------------------------------------------------
+
+// px_threads_of is the running prediction, if it has started threads; else 0.
+extern _Atomic uint64_t px_threads_of;
+
+// px_threads_init finds glibc's functions. A write in a signal handler must not.
+void px_threads_init(void);
+
+// px_threads_leave makes the running prediction's threads leftover, and waits for the end of what they are writing.
+void px_threads_leave(void);
+
+// The functions with which Python says whose a thread's work is.
+extern PyMethodDef px_thread_methods[];
 
 #endif

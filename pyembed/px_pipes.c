@@ -44,8 +44,7 @@ static PyObject *use_task_owner(PyObject *self, PyObject *owner) {
   Py_RETURN_NONE;
 }
 
-// is_leftover tells whether the code of this thread belongs to a prediction that has ended; false without the GIL. It runs
-// no Python code: a signal handler could raise there.
+// is_leftover is px_is_leftover with one slot.
 static bool is_leftover(struct px_channel *ch) {
   if (!who.variable || !PyGILState_Check()) return false;
   PyObject *scope = NULL, *running = NULL;
@@ -62,10 +61,30 @@ static bool is_leftover(struct px_channel *ch) {
   return leftover;
 }
 
-// same tells whether two descriptors are of one pipe.
-static bool same(int a, int b) {
-  struct stat x, y;
-  return a >= 0 && b >= 0 && fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+bool px_is_leftover(void) { return px_w.nslots == 1 && !atomic_load(&px_w.is_child) && is_leftover(px_w.slots[0]); }
+
+// The log pipes' device, and the inodes of the two and of the running prediction's own, or 0.
+static dev_t device;
+static _Atomic uint64_t inodes[4];
+
+// know notes the inode of a pipe.
+static void know(int at, int fd) {
+  struct stat s;
+  bool open = fd >= 0 && fstat(fd, &s) == 0;
+  if (open) device = s.st_dev;  // of all pipes
+  atomic_store(&inodes[at], open ? s.st_ino : 0);
+}
+
+void px_pipes_know(void) {
+  for (int i = 0; i < 2; i++) know(i, px_w.log_fd[i]);
+}
+
+int px_pipes_stream(int fd) {
+  struct stat s;
+  if (fstat(fd, &s) < 0 || s.st_dev != device) return -1;
+  for (int i = 0; i < 4; i++)
+    if (s.st_ino == atomic_load(&inodes[i])) return i % 2;
+  return -1;
 }
 
 // is_log(fd) -> bool: whether descriptor 1 or 2 still is a log pipe, and not what the model has put in its place.
@@ -73,18 +92,14 @@ static PyObject *is_log(PyObject *self, PyObject *number) {
   (void)self;
   long fd = PyLong_AsLong(number);
   if (PyErr_Occurred()) return NULL;
-  if (fd != 1 && fd != 2) Py_RETURN_FALSE;
-  pthread_mutex_lock(&px_w.log_mu);
-  bool is = same((int)fd, px_w.log_fd[fd - 1]) || (atomic_load(&px_w.own) && same((int)fd, px_w.own_fd[fd - 1]));
-  pthread_mutex_unlock(&px_w.log_mu);
-  return PyBool_FromLong(is);
+  return PyBool_FromLong(px_pipes_stream((int)fd) == fd - 1);
 }
 
 // is_leftover() -> bool: whether a child of this code belongs to a prediction that has ended.
 static PyObject *call_is_leftover(PyObject *self, PyObject *unused) {
   (void)self;
   (void)unused;
-  return PyBool_FromLong(px_w.nslots == 1 && !atomic_load(&px_w.is_child) && is_leftover(px_w.slots[0]));
+  return PyBool_FromLong(px_is_leftover());
 }
 
 PyMethodDef px_pipes_methods[] = {
@@ -107,6 +122,18 @@ static int make(struct px_channel *ch, uint64_t id, int source) {
   return end;
 }
 
+// make_unattributed is px_pipes_unattributed with log_mu held.
+static void make_unattributed(void) {
+  for (int i = 0; i < 2; i++)
+    if (px_w.unattributed[i] == 0 && (px_w.unattributed[i] = make(&px_w.control, 0, i)) < 0) px_w.unattributed[i] = 0;
+}
+
+void px_pipes_unattributed(void) {
+  pthread_mutex_lock(&px_w.log_mu);
+  make_unattributed();
+  pthread_mutex_unlock(&px_w.log_mu);
+}
+
 // is_free waits until the front has released the previous pipes. With log_mu held.
 static bool is_free(struct px_channel *ch) {
   uint64_t until = px_now() + PX_PIPES_TIMEOUT;
@@ -125,8 +152,9 @@ static void go_over(struct px_channel *ch, uint64_t id) {
   for (int i = 0; i < 2; i++) {
     px_w.own_fd[i] = -1;
     px_w.own_seen[i] = 0;
-    if (!same(1 + i, px_w.log_fd[i])) continue;  // the model has redirected it
+    if (px_pipes_stream(1 + i) != i) continue;  // the model has redirected it
     px_w.own_fd[i] = make(ch, id, i);
+    know(2 + i, px_w.own_fd[i]);
     if (px_w.own_fd[i] >= 0) dup2(px_w.own_fd[i], 1 + i);
   }
   atomic_store(&px_w.own, px_w.own_fd[0] >= 0 || px_w.own_fd[1] >= 0);
@@ -144,11 +172,9 @@ bool px_pipes_before_child(int unattributed[2], bool take_gil) {
   pthread_mutex_lock(&px_w.log_mu);
   uint64_t id = __atomic_load_n(&ch->current, __ATOMIC_RELAXED);
   if (leftover) {
-    for (int i = 0; i < 2; i++) {
-      if (px_w.unattributed[i] == 0 && (px_w.unattributed[i] = make(&px_w.control, 0, i)) < 0) px_w.unattributed[i] = 0;
-      if (px_w.unattributed[i] > 0 && same(1 + i, atomic_load(&px_w.own) && px_w.own_fd[i] >= 0 ? px_w.own_fd[i] : px_w.log_fd[i]))
-        unattributed[i] = px_w.unattributed[i];
-    }
+    make_unattributed();
+    for (int i = 0; i < 2; i++)
+      if (px_w.unattributed[i] > 0 && px_pipes_stream(1 + i) == i) unattributed[i] = px_w.unattributed[i];
   } else if (id != 0 && !atomic_load(&px_w.own)) {
     go_over(ch, id);
   }
@@ -160,7 +186,8 @@ bool px_pipes_before_child(int unattributed[2], bool take_gil) {
 void px_pipes_end(struct px_channel *ch) {
   for (int i = 0; i < 2; i++) {
     if (px_w.own_fd[i] < 0) continue;
-    if (same(1 + i, px_w.own_fd[i])) dup2(px_w.log_fd[i], 1 + i);
+    if (px_pipes_stream(1 + i) == i) dup2(px_w.log_fd[i], 1 + i);
+    know(2 + i, -1);
     close(px_w.own_fd[i]);
     px_w.own_fd[i] = -1;
   }

@@ -7,6 +7,9 @@
 
 #include "px_python.h"
 
+// PX_VISIBLE marks a function of glibc that is defined here again: Python and all libraries call this one.
+#define PX_VISIBLE __attribute__((visibility("default")))
+
 // ---- px_main.c --------------------------------------------------------------
 
 // px_connect ties the process to the front; its stdout and stderr must be its pipes. 0, or 1 after a line on stderr.

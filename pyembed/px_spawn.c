@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PX_VISIBLE __attribute__((visibility("default")))
-
 // A child of leftover code (see px_pipes.c) gets other streams. A fork changes them in the child. Without a fork they are
 // changed in this process for as long as the call takes; what other threads write meanwhile is unattributed too.
 struct redirect {

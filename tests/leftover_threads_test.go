@@ -1,6 +1,8 @@
 package tests
 
 import (
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,14 +13,26 @@ import (
 var leftoverThreads = []string{
 	"thread", "thread_of_a_thread", "pool", "setups_pool", "thread_pool", "thread_pools_map", "popen", "popen_in_a_session", "system",
 	"posix_spawn", "os_popen", "c_popen", "os_fork", "double_fork", "forked_process", "spawned_process", "forkserver_process",
-	"thread_that_spawns", "thread_that_forks", "thread_of_bytes", "thread_of_a_shell",
+	"thread_that_spawns", "thread_that_forks", "thread_of_bytes", "thread_of_a_shell", "thread_of_raw_files",
+	"thread_of_native_code", "setups_pool_of_native_code", "native_thread", "native_thread_of_a_thread",
+}
+
+// leftoverLibrary is the variable that names the library of models/leftover.c.
+func leftoverLibrary(t *testing.T) []string {
+	t.Helper()
+	library := filepath.Join(t.TempDir(), "leftover.so")
+	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", library, "models/leftover.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return []string{"LEFTOVER=" + library}
 }
 
 // TestWhatOutlivesItsPredictionWritesIntoNoOther: a thread or a child that writes while the next prediction runs does so to the server's log,
 // unattributed. The next one's own text is whole, its children's and C's too, where one runs at a time.
 func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 	t.Parallel()
-	all := "mine\nraw\nbegun, ended\nmy child's\nC's\nmine, last\n"
+	all := "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n"
+	native := leftoverLibrary(t)
 	for _, c := range []struct {
 		class string
 		args  []string
@@ -33,7 +47,7 @@ func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 		t.Run(strings.Join(append([]string{c.class}, c.args...), " "), func(t *testing.T) {
 			t.Parallel()
 			harness.EachPython(t, func(t *testing.T, python harness.Python) {
-				s := harness.Ready(t, harness.Options{Python: python.Path, Model: "leftover_threads.py:" + c.class, Args: c.args})
+				s := harness.Ready(t, harness.Options{Python: python.Path, Model: "leftover_threads.py:" + c.class, Args: c.args, Env: native})
 				for i, kind := range c.kinds {
 					if a := s.Succeed(input{"start": kind}); a.Logs != "starts "+kind+c.begin {
 						t.Errorf("%s: the logs of the prediction that starts it are %q", kind, a.Logs)
@@ -55,6 +69,21 @@ func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestAThreadThatWritesWhileItsPredictionEnds: all of its text after that is unattributed, to the byte.
+func TestAThreadThatWritesWhileItsPredictionEnds(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Writing", Env: leftoverLibrary(t)})
+	for n := range 100 {
+		a := s.Succeed(input{"n": n})
+		if n%2 == 1 && a.Logs != "mine\n" {
+			t.Fatalf("the next prediction's logs are %.300q", a.Logs)
+		}
+		if n%2 == 0 && strings.Trim(a.Logs, "of an earlier one\n") != "" {
+			t.Fatalf("its own logs are %.300q", a.Logs)
+		}
 	}
 }
 
@@ -90,7 +119,7 @@ func TestTextOfAChildAfterManyOthers(t *testing.T) {
 	s.Succeed(input{"start": "popen"})
 	a := s.Succeed(input{})
 	s.Succeed(input{"start": "wake_sleepers"})
-	if want := "mine\nraw\nbegun, ended\nmy child's\nC's\nmine, last\n"; a.Logs != want {
+	if want := "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n"; a.Logs != want {
 		t.Errorf("the logs are %q, want %q", a.Logs, want)
 	}
 }

@@ -18,6 +18,7 @@ from cog import BaseRunner
 
 sleepers = []
 libc = ctypes.CDLL(None)
+native = ctypes.CDLL(os.environ["LEFTOVER"]) if "LEFTOVER" in os.environ else None  # leftover.c
 WAIT = "while [ ! -e go ]; do sleep 0.01; done; "
 SAY = WAIT + "echo a stray says; echo a stray complains >&2; : >done"
 
@@ -47,6 +48,21 @@ def say_in_bytes() -> None:
     open("done", "w").close()
 
 
+def say_in_raw_files() -> None:
+    """As say, with file objects of the thread's own."""
+    wait("go")
+    with open(1, "wb", closefd=False) as out, os.fdopen(os.dup(2), "w") as err:
+        out.write(b"a stray says\n")
+        err.write("a stray complains\n")
+    with open("/dev/fd/1", "wb", buffering=0) as out:
+        out.write(b"a stray's line without an end")
+    open("done", "w").close()
+
+
+def write_raw(text: bytes) -> None:
+    libc.write(1, text, len(text))
+
+
 def spawn_late() -> None:
     """A thread whose child begins while another prediction runs."""
     wait("go")
@@ -62,6 +78,21 @@ def fork(function) -> None:
 class Starts:
     def thread_of_bytes(self) -> None:
         threading.Thread(target=say_in_bytes).start()
+
+    def thread_of_raw_files(self) -> None:
+        threading.Thread(target=say_in_raw_files).start()
+
+    def thread_of_native_code(self) -> None:
+        threading.Thread(target=native.say).start()
+
+    def setups_pool_of_native_code(self) -> None:
+        self.executor.submit(native.say)
+
+    def native_thread(self) -> None:
+        native.start()
+
+    def native_thread_of_a_thread(self) -> None:
+        threading.Thread(target=native.start).start()
 
     def thread_of_a_shell(self) -> None:
         threading.Thread(target=lambda: os.system(SAY)).start()
@@ -167,9 +198,13 @@ class Runner(BaseRunner, Starts):
         return start
 
     def end(self) -> str:
+        thread = threading.Thread(target=write_raw, args=[b"my thread's\n"])
+        thread.start()
+        thread.join()
         subprocess.run(["echo", "my child's"], check=True)
         libc.puts(b"C's")
         libc.fflush(None)
+        self.executor.submit(write_raw, b"my pool's\n").result()
         print("mine, last")
         return "done"
 
@@ -198,6 +233,19 @@ class Async(Runner):
             await asyncio.sleep(0.005)
         child = await asyncio.create_subprocess_exec("sh", "-c", SAY)
         await child.wait()
+
+
+class Writing(BaseRunner):
+    """A native thread that writes without a pause, from one prediction into the next."""
+
+    def run(self, n: int) -> int:
+        if n % 2 == 0:
+            native.start_writing()
+            time.sleep(0.002)
+        else:
+            print("mine")
+            native.stop_writing()
+        return n
 
 
 class Crashing(Runner):

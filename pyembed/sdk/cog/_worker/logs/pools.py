@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import wraps
+from functools import partial, wraps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     Carry = Callable[[Callable[..., Any]], Callable[..., Any]]
+    _px: Any = None  # type checkers of users do not find it
+else:
+    import _px
 
 # Module: the class of the pool, and its methods whose first argument, func, runs in a thread.
 _POOLS = {
@@ -35,12 +38,24 @@ def follow_pools(carry: Carry) -> None:
 
 
 def _carrying(method: Callable[..., Any], carry: Carry) -> Callable[..., Any]:
+    def carried(function: Callable[..., Any]) -> Callable[..., Any]:
+        return partial(_run_for, _px.thread_owner(), carry(function))
+
     @wraps(method)
     def submit(self: Any, *args: Any, **named: Any) -> Any:
         if args:
-            args = (carry(args[0]), *args[1:])
+            args = (carried(args[0]), *args[1:])
         elif "func" in named:
-            named["func"] = carry(named["func"])
+            named["func"] = carried(named["func"])
         return method(self, *args, **named)
 
     return submit
+
+
+def _run_for(owner: int, function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+    """Call a function whose raw writes are those of an owner: see `px_threads.c`."""
+    before = _px.set_thread_owner(owner)
+    try:
+        return function(*args, **named)
+    finally:
+        _px.set_thread_owner(before)

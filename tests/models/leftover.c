@@ -1,0 +1,51 @@
+// What writes by itself in a thread that its prediction left behind; see leftover_threads.py.
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static void put(int fd, const char *text) {
+  if (write(fd, text, strlen(text)) < 0) _exit(99);
+}
+
+// say does it through write, writev and a copy of a descriptor.
+void say(void) {
+  while (access("go", F_OK) != 0) usleep(5000);
+  put(1, "a stray says\n");
+  struct iovec parts[] = {{"a stray ", 8}, {"complains\n", 10}};
+  if (writev(2, parts, 2) < 0) _exit(99);
+  put(dup(1), "a stray's line without an end");
+  close(creat("done", 0600));
+}
+
+static void *run(void *unused) {
+  say();
+  return unused;
+}
+
+// start has a thread say it that Python knows nothing of.
+void start(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, run, NULL) != 0) _exit(99);
+  pthread_detach(thread);
+}
+
+static pthread_t writer;
+static volatile int ended;
+
+static void *write_on(void *unused) {
+  while (!ended) put(1, "of an earlier one\n");
+  return unused;
+}
+
+// start_writing has a thread write until stop_writing, and beyond its prediction's end.
+void start_writing(void) {
+  ended = 0;
+  if (pthread_create(&writer, NULL, write_on, NULL) != 0) _exit(99);
+}
+
+void stop_writing(void) {
+  ended = 1;
+  pthread_join(writer, NULL);
+}
