@@ -34,13 +34,18 @@ func TestCommandsOfTheCLIDocumentWork(t *testing.T) {
 	if err := os.Symlink(harness.Binary(t), filepath.Join(bin, "pinion")); err != nil {
 		t.Fatal(err)
 	}
+	for _, builder := range []string{"docker", "podman"} { // pinion build runs up to the builder
+		if err := os.WriteFile(filepath.Join(bin, builder), []byte("#!/bin/sh\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var lines []string
 	for _, c := range commands(t) {
 		if filepath.Base(c.document) == "cli.md" {
 			lines = append(lines, c.line)
 		}
 	}
-	for _, name := range []string{"predict", "train", "bench", "schema", "check", "init", "serve"} {
+	for _, name := range []string{"predict", "train", "bench", "schema", "check", "init", "serve", "dockerfile", "build"} {
 		help := cli{}.good(t, "help", name)
 		for _, line := range regexp.MustCompile(`(?m)^  ((?:.* \| )?pinion .*)$`).FindAllStringSubmatch(help, -1) {
 			if !strings.Contains(line[1], "[flags]") {

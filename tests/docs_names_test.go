@@ -11,7 +11,10 @@ import (
 )
 
 // foreignFlags are flags of other programs that the documents name.
-var foreignFlags = []string{"--build-arg", "--cap-add", "--capacity", "--compressed", "--default-non-nullable", "--leave-sockets", "--max-request-size", "--oom-score-adj", "--pid", "--pids-limit", "--threads", "--time"}
+var foreignFlags = []string{
+	"--build-context", "--cap-add", "--capacity", "--compressed", "--default-non-nullable", "--leave-sockets", "--max-request-size", "--network",
+	"--oom-score-adj", "--pid", "--pids-limit", "--pull", "--read-only", "--threads", "--time", "--tmpfs",
+}
 
 // allDocuments are the documents for users, and of the examples.
 func allDocuments(t *testing.T) map[string]string {
@@ -47,7 +50,7 @@ func contents(t *testing.T, patterns ...string) map[string]string {
 func TestFlagsThatTheDocumentsName(t *testing.T) {
 	t.Parallel()
 	help := cli{}.good(t, "help")
-	for _, command := range []string{"serve", "predict", "train", "schema", "check", "bench", "init", "batching", "version"} {
+	for _, command := range []string{"serve", "predict", "train", "schema", "check", "bench", "init", "dockerfile", "build", "batching", "version"} {
 		help += cli{}.good(t, "help", command)
 	}
 	// The scripts of bench/ and build.sh have flags of their own, in their usage texts.

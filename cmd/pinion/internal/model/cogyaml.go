@@ -24,15 +24,19 @@ const CogFile = "cog.yaml"
 
 // CogYAMLReport is what a look at a folder's cog.yaml finds.
 type CogYAMLReport struct {
-	dir      string
-	root     *yamlNode // nil: there is no file, or none that can be read
+	dir  string
+	root *yamlNode // nil: there is no file, or none that can be read
+	// strict: what only concerns an image is a mistake too.
+	strict   bool
 	Problems []Problem
 	Warnings []Problem
 }
 
 // CheckCogYAML looks for every mistake in a folder's cog.yaml. No file is none.
-func CheckCogYAML(dir string) *CogYAMLReport {
-	c := &CogYAMLReport{dir: dir}
+func CheckCogYAML(dir string) *CogYAMLReport { return checkCogYAML(dir, false) }
+
+func checkCogYAML(dir string, strict bool) *CogYAMLReport {
+	c := &CogYAMLReport{dir: dir, strict: strict}
 	data, err := os.ReadFile(filepath.Join(dir, CogFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return c
@@ -88,9 +92,9 @@ func (c *CogYAMLReport) warn(line int, what, mend string) {
 	c.Warnings = append(c.Warnings, Problem{File: CogFile, Line: line, What: what, Mend: mend})
 }
 
-// reporter is add for a value that serving uses, else warn.
+// reporter is add for a value that is used, else warn.
 func (c *CogYAMLReport) reporter(f *valueForm) func(line int, what, mend string) {
-	if f.serves {
+	if f.serves || c.strict {
 		return c.add
 	}
 	return c.warn
@@ -145,8 +149,10 @@ func (c *CogYAMLReport) unknownKey(path string, entry yamlEntry, known []string)
 	near := nearest.Word(entry.key, known)
 	mend := fmt.Sprintf("write %q, if that is what is meant", near)
 	switch {
-	case near != "" && path == "" && nearest.Distance(entry.key, near) <= 2:
+	case near != "" && (c.strict || path == "" && nearest.Distance(entry.key, near) <= 2):
 		c.add(entry.line, what, mend)
+	case c.strict:
+		c.add(entry.line, what, "remove it; the keys here are "+strings.Join(known, ", "))
 	case near != "":
 		c.warn(entry.line, what, mend)
 	default:
@@ -193,7 +199,7 @@ func (c *CogYAMLReport) together() {
 			c.warn(packages.line, "build: python_packages and python_requirements are both given, which Cog refuses", "list the packages in one of them")
 		}
 		if info, err := os.Stat(below(c.dir, file.text)); err != nil || info.IsDir() {
-			c.warn(file.line, fmt.Sprintf("build.python_requirements: there is no file %s", file.text), "make it, or name another one")
+			c.reporter(&valueForm{})(file.line, fmt.Sprintf("build.python_requirements: there is no file %s", file.text), "make it, or name another one")
 		}
 	}
 }

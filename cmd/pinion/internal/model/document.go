@@ -36,6 +36,9 @@ type Reader struct {
 // disk takes minutes.
 const readLimit = 5 * time.Minute
 
+// StaticReader reads the source alone.
+func StaticReader() Reader { return Reader{How: ReadStatic, limit: readLimit} }
+
 func (r *Reader) BindFlags(f *pflag.FlagSet) {
 	f.BoolVar(&r.Execute, "execute", false, "import the model also where its files then run commands or download")
 	f.DurationVar(&r.limit, "timeout", readLimit, "how long reading and importing the model may take")
@@ -116,7 +119,7 @@ func ReadDocument(m *Model, python *locate.Python) (json.RawMessage, error) {
 	if err != nil || document != nil {
 		return document, err
 	}
-	r, err := ReadSource(m, python, Reader{How: ReadStatic, limit: readLimit})
+	r, err := ReadSource(m, python, StaticReader())
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,319 @@
+package dockerfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"pinion/cmd/pinion/internal/model"
+)
+
+// uvImage has uv, which installs Python and packages; the model's image does not keep it.
+const uvImage = "ghcr.io/astral-sh/uv:0.13.9"
+
+// userID is the user that the server runs as; a number, since Kubernetes' runAsNonRoot wants one.
+const userID = "10001:10001"
+
+// Mounts of the steps that install something. Caches stay with the builder and out of the image.
+const (
+	aptMounts = "--mount=type=cache,target=/var/cache/apt,sharing=locked --mount=type=cache,target=/var/lib/apt/lists,sharing=locked"
+	uvMounts  = "--mount=type=bind,from=uv,source=/,target=/run/uv --mount=type=cache,target=/root/.cache/uv " +
+		"--mount=type=secret,id=uv.toml,target=/root/.config/uv/uv.toml"
+)
+
+// Text is the Dockerfile.
+func (p *Plan) Text() string {
+	w := &writer{}
+	p.head(w)
+	p.systemPackages(w)
+	p.installPython(w)
+	p.environment(w)
+	p.commands(w, "Commands before the packages.", p.build.PreInstall)
+	p.packages(w)
+	p.commands(w, "Commands after the packages.", p.build.Run)
+	p.server(w)
+	p.code(w)
+	p.final(w)
+	p.labels(w)
+	w.lines(
+		"EXPOSE 5000",
+		"# Healthy is a model that is set up.",
+		"HEALTHCHECK --interval=15s --timeout=10s --start-period=10m --retries=3 CMD "+exec("python3", "-I", "-S", "-c", healthProbe),
+		"# pinion is process 1: it reaps orphans, and drains on the SIGTERM of `docker stop`; give that its time (-t 45).",
+		`ENTRYPOINT ["pinion"]`,
+		`CMD ["serve"]`,
+	)
+	return w.String()
+}
+
+// healthProbe is in Python, which every image has.
+const healthProbe = `import json, os, urllib.request as r
+url = 'http://127.0.0.1:' + os.environ['PORT'] + '/health-check'
+raise SystemExit(json.load(r.urlopen(url, timeout=8))['status'] not in ('READY', 'BUSY'))`
+
+// writer writes lines.
+type writer struct{ strings.Builder }
+
+func (w *writer) lines(lines ...string) {
+	for _, line := range lines {
+		w.WriteString(line + "\n")
+	}
+}
+
+// run writes a RUN of shell commands, which ends with the first that fails.
+func (w *writer) run(mounts string, commands ...string) {
+	if mounts != "" {
+		mounts = " " + strings.ReplaceAll(mounts, " --mount", " \\\n    --mount") + " \\\n   "
+	}
+	w.lines("RUN" + mounts + " set -eu; \\\n    " + strings.Join(commands, " \\\n    "))
+}
+
+func (p *Plan) head(w *writer) {
+	contexts := "--build-context pinion=DIR"
+	if p.LocalWeights() {
+		contexts += " --build-context weights=."
+	}
+	w.lines(
+		"# Made by pinion "+p.Version+" from cog.yaml; `pinion dockerfile` makes it anew. `pinion build` builds it, and so does",
+		"#     docker build "+contexts+" .",
+		"# DIR holds usr/local/bin/pinion; without that option the server comes from an image with the name pinion.",
+		"",
+		"# The base: "+p.base.why+".",
+		"ARG BASE="+p.base.image,
+		"ARG UV="+uvImage,
+		"",
+		"FROM ${UV} AS uv",
+		"",
+		"FROM ${BASE} AS packages",
+	)
+}
+
+func (p *Plan) systemPackages(w *writer) {
+	if len(p.build.SystemPackages) == 0 {
+		return
+	}
+	names := []string{"ca-certificates"} // a recommendation of many
+	for _, name := range p.build.SystemPackages {
+		for _, name := range strings.Fields(name.Value) {
+			names = append(names, shellQuote(name))
+		}
+	}
+	w.lines("", "# System packages.")
+	w.run(aptMounts, "export DEBIAN_FRONTEND=noninteractive;", "apt-get update;",
+		"apt-get install -y --no-install-recommends "+strings.Join(names, " "))
+}
+
+func (p *Plan) installPython(w *writer) {
+	minor := strings.Join(strings.Split(p.python, ".")[:2], ".")
+	seed := ""
+	if p.wantsPip() {
+		seed = " --seed"
+	}
+	w.lines("", "# Python "+p.python+" of the base, else of its distribution, else uv's: never compiled. The virtual environment also sees the",
+		"# packages of the base. The user has a name, which getpass and PyTorch's caches ask for.")
+	w.run(aptMounts+" "+uvMounts,
+		"export DEBIAN_FRONTEND=noninteractive UV_PYTHON_INSTALL_DIR=/opt/python;",
+		"python=$(command -v python"+minor+" || true);",
+		`if [ -z "$python" ] || [ "$python" = /usr/bin/python`+minor+" ]; then",
+		"    apt-get update;",
+		"    if apt-cache show libpython"+minor+" >/dev/null 2>&1; then",
+		"        apt-get install -y --no-install-recommends ca-certificates python"+minor+" libpython"+minor+";",
+		"    fi;",
+		"fi;",
+		"/run/uv/uv venv --python "+p.python+" --system-site-packages"+seed+" /opt/venv;",
+		"useradd --uid 10001 --home-dir /tmp --no-create-home --shell /usr/sbin/nologin pinion;",
+		"install -d -o pinion -g pinion /src",
+	)
+}
+
+var pipCommand = regexp.MustCompile(`\bpip3?\b`)
+
+// wantsPip tells whether a command uses pip.
+func (p *Plan) wantsPip() bool {
+	for _, step := range append(append([]model.Step{}, p.build.PreInstall...), p.build.Run...) {
+		if pipCommand.MatchString(step.Command) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Plan) environment(w *writer) {
+	w.lines("", "ENV VIRTUAL_ENV=/opt/venv PATH=/opt/venv/bin:$PATH")
+	if p.build.GPU {
+		w.lines("# What `docker run --gpus all` gives to the container.",
+			"ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility,video")
+	}
+	for _, entry := range p.build.Environment {
+		name, value, _ := strings.Cut(entry.Value, "=")
+		w.lines("ENV " + name + "=" + doubleQuote(value))
+	}
+}
+
+// commands writes steps of cog.yaml. They run as root in /, without the code.
+func (p *Plan) commands(w *writer, title string, steps []model.Step) {
+	if len(steps) == 0 {
+		return
+	}
+	w.lines("", "# "+title)
+	for _, step := range steps {
+		line := "RUN "
+		for _, m := range step.Mounts {
+			line += "--mount=type=" + m.Type
+			if m.ID != "" {
+				line += ",id=" + m.ID
+			}
+			line += ",target=" + m.Target
+			if m.Type == "secret" {
+				line += ",required=true"
+			} else {
+				line += ",sharing=locked"
+			}
+			line += " "
+		}
+		w.lines(line + command(step.Command))
+	}
+}
+
+// command is a command for the shell. One of several lines stands as a word of JSON, which keeps the lines.
+func command(text string) string {
+	if strings.ContainsAny(text, "\n\r") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "--") || strings.HasSuffix(text, `\`) {
+		return exec("/bin/sh", "-ec", text)
+	}
+	return text
+}
+
+func (p *Plan) packages(w *writer) {
+	if len(p.requirements) == 0 && len(p.build.Packages) == 0 {
+		return
+	}
+	w.lines("", "# Packages. Only what names them is copied, so no other change installs them anew.")
+	for _, place := range p.requirements {
+		w.lines(copyLine("", place, path.Join(requirementsDir, place)))
+	}
+	install := "/run/uv/uv pip install --link-mode copy --compile-bytecode"
+	if file := p.build.Requirements.Value; file != "" {
+		install += " --requirement " + shellQuote(file)
+	}
+	dir := path.Join(requirementsDir, p.below)
+	commands := []string{"mkdir -p " + shellQuote(dir) + ";", "cd " + shellQuote(dir) + ";"}
+	if len(p.build.Packages) > 0 {
+		lines := "printf '%s\\n'"
+		for _, line := range p.build.Packages {
+			lines += " " + shellQuote(line.Value)
+		}
+		commands = append(commands, lines+" >cog.yaml.txt;")
+		install += " --requirement cog.yaml.txt"
+	}
+	w.run(uvMounts, append(commands, install+p.indexes())...)
+}
+
+var (
+	extraIndex = regexp.MustCompile(`^--extra-index-url\b`)
+	findLinks  = regexp.MustCompile(`^(-f|--find-links|--index-url|-i)\b`)
+	torch      = regexp.MustCompile(`(?i)^(torch|torchvision|torchaudio)\s*([=<>~!;@[]|$)`)
+	torchLocal = regexp.MustCompile(`(?i)^torch(vision|audio)?\b.*(\+|@)`)
+)
+
+// indexes are the options for where packages come from.
+func (p *Plan) indexes() (options string) {
+	for _, url := range p.build.ExtraIndexURLs {
+		options += " --extra-index-url " + shellQuote(url.Value)
+	}
+	for _, link := range p.build.FindLinks {
+		options += " --find-links " + shellQuote(link.Value)
+	}
+	extra := len(p.build.ExtraIndexURLs) > 0 || p.hasPackage(extraIndex)
+	if extra { // as pip does
+		options += " --index-strategy unsafe-best-match"
+	}
+	// PyPI's PyTorch has CUDA's libraries, 4 GB that a machine without a GPU does not need.
+	own := extra || len(p.build.FindLinks) > 0 || p.hasPackage(findLinks) || p.hasPackage(torchLocal)
+	if !p.build.GPU && !own && p.hasPackage(torch) {
+		options += " --torch-backend cpu"
+	}
+	return options
+}
+
+func (p *Plan) server(w *writer) {
+	w.lines("", "# The server.", "COPY --from=pinion /usr/local/bin/pinion /usr/local/bin/pinion")
+}
+
+func (p *Plan) weights(w *writer) {
+	if !p.LocalWeights() {
+		return
+	}
+	w.lines("# Weights: a layer of their own, which a change of code leaves as it is.")
+	for _, entry := range p.build.Weights {
+		place, local := p.localWeight(entry)
+		if !local {
+			continue
+		}
+		target := entry.Target
+		switch {
+		case target == "":
+			target = path.Join("/src", place)
+		case !path.IsAbs(target):
+			target = path.Join(p.folder(), target)
+		}
+		w.lines(copyLine("--from=weights --chown="+userID+" ", place, target))
+	}
+}
+
+// code writes the stage that has the model's files and the document that is made of them.
+func (p *Plan) code(w *writer) {
+	w.lines("", "FROM packages AS code", "WORKDIR "+p.folder(), "COPY . /src")
+	if !p.MakeSchema {
+		return
+	}
+	w.lines("# The OpenAPI document, from the source alone: the server starts faster with it.")
+	command := "pinion schema --static"
+	if p.Ref != "" {
+		command += " --predictor " + shellQuote(p.Ref)
+	}
+	w.run("", "mkdir -p .cog;", command+" >/tmp/openapi_schema.json;", "mv /tmp/openapi_schema.json .cog/")
+}
+
+// final writes the image itself: the code is its last layer.
+func (p *Plan) final(w *writer) {
+	w.lines("", "FROM packages")
+	p.weights(w)
+	w.lines(
+		"# Only /tmp is written to by the server, so `docker run --read-only --tmpfs /tmp` works.",
+		"ENV HOME=/tmp PORT=5000 PINION_HOST=0.0.0.0",
+	)
+	if p.Ref != "" {
+		w.lines("ENV COG_PREDICT_TYPE_STUB=" + doubleQuote(p.Ref))
+	}
+	w.lines("WORKDIR "+p.folder(), "USER "+userID, "COPY --from=code --chown="+userID+" /src /src")
+}
+
+// exec is the form of a command that no shell reads.
+func exec(words ...string) string {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(words) // strings and a strings.Builder: no error
+	return strings.ReplaceAll(strings.TrimSpace(out.String()), `","`, `", "`)
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// shellQuote is a word for the shell.
+func shellQuote(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// copyLine copies one file or folder. The builder expands no patterns in names: they are escaped.
+func copyLine(options, from, to string) string {
+	from = regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(from, `\$0`)
+	if !plainWord.MatchString(from + to) {
+		return "COPY " + options + exec(from, to)
+	}
+	return fmt.Sprintf("COPY %s%s %s", options, from, to)
+}
