@@ -23,6 +23,7 @@ import (
 	"pinion/runtime/files"
 	"pinion/runtime/memory"
 	"pinion/runtime/metrics"
+	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/predict"
 	"pinion/runtime/service"
 	"pinion/runtime/slot"
@@ -163,6 +164,9 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 		return nil, err
 	}
 	if err = f.makeSupervisors(); err != nil {
+		return nil, err
+	}
+	if err = f.telemetry.SendMetrics(otlp.Producer{Set: f.metrics, Version: version}); err != nil {
 		return nil, err
 	}
 	f.log.Info("listening", "address", f.address, "model", m.Name(), "python", python.Executable,

@@ -16,12 +16,14 @@ import (
 func (f *front) newMetrics() *metrics.Set {
 	gpus := nvml.New(nvml.Options{})
 	return metrics.New(metrics.Options{
-		Version:     version,
-		Model:       f.modelVersions,
-		Load:        f.load,
-		Workers:     f.workersNow,
-		ExitCauses:  exitCauses(),
-		DroppedLogs: f.sink.Dropped,
+		Version:          version,
+		Model:            f.modelVersions,
+		Load:             f.load,
+		Trainings:        func() int { return f.svc.TrainingsInFlight() },
+		Workers:          f.workersNow,
+		ExitCauses:       exitCauses(),
+		DroppedLogs:      f.sink.Dropped,
+		DroppedTelemetry: func() map[string]uint64 { return f.telemetry.Dropped() },
 		Memory: func() metrics.Memory {
 			m := f.budget.Stats()
 			return metrics.Memory{Used: m.Used, Limit: m.Limit, Evictions: m.Evictions, Refusals: m.Refusals}

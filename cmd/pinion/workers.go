@@ -38,5 +38,6 @@ func (f *front) workerOptions(m *model.Model, sdk string, loaded func(ipc.Loaded
 	}
 	o.Hooks.Prepare, o.Hooks.OnStart = f.keepSDK, f.metrics.WorkerStarted
 	o.Hooks.OnExit = func(c supervise.ExitCause) { f.metrics.WorkerExited(string(c)) }
+	o.Hooks.OnSetup = func(st supervise.SetupStatus) { f.metrics.SetupEnded(st.Completed.Sub(st.Started), st.Failed) }
 	return o
 }

@@ -11,12 +11,14 @@ const (
 	Gauge     Kind = "gauge"
 	Histogram Kind = "histogram"
 	Summary   Kind = "summary"
+	UpDown    Kind = "updown" // a sum that may fall; not on the page
 )
 
 // Family is a metric with all its samples.
 type Family struct {
 	Name, Help string // Help has no backslash and no line break
 	Kind       Kind
+	Unit       string // in UCUM; "": as the name says
 	Samples    []Sample
 }
 
@@ -73,6 +75,9 @@ type gathered []Family
 func (g *gathered) family(name string, kind Kind, help string) {
 	*g = append(*g, Family{Name: name, Kind: kind, Help: help})
 }
+
+// unit sets the unit of the newest family.
+func (g *gathered) unit(unit string) { (*g)[len(*g)-1].Unit = unit }
 
 // sample adds a sample to the newest family.
 func (g *gathered) sample(s Sample) {

@@ -1,5 +1,10 @@
 package metrics
 
+import (
+	"maps"
+	"slices"
+)
+
 // Gather returns all metrics as they are now.
 func (s *Set) Gather() []Family {
 	var g gathered
@@ -17,6 +22,7 @@ func (s *Set) Gather() []Family {
 		gatherGPUs(&g, s.o.GPUs())
 	}
 	s.gatherLogs(&g)
+	s.gatherTelemetry(&g)
 	s.gatherMemory(&g)
 	s.gatherWebhooks(&g)
 	s.gatherTransfers(&g)
@@ -53,6 +59,20 @@ func (s *Set) gatherLogs(g *gathered) {
 	records, bytes := s.o.DroppedLogs()
 	g.counter("pinion_log_dropped_records_total", "Records of the server's log that were dropped, for its reader did not take them.", records)
 	g.counter("pinion_log_dropped_bytes_total", "Bytes of those records.", bytes)
+}
+
+func (s *Set) gatherTelemetry(g *gathered) {
+	if s.o.DroppedTelemetry == nil {
+		return
+	}
+	dropped := s.o.DroppedTelemetry()
+	if len(dropped) == 0 {
+		return
+	}
+	g.family("pinion_telemetry_dropped_total", Counter, "Spans, data points and log records that the collector did not take.")
+	for _, signal := range slices.Sorted(maps.Keys(dropped)) {
+		g.value(float64(dropped[signal]), "signal", signal)
+	}
 }
 
 func (s *Set) gatherMemory(g *gathered) {

@@ -10,6 +10,8 @@ type Options struct {
 	Model func() (python, cog string)
 	// Load returns the server's load.
 	Load func() Load
+	// Trainings returns how many of the predictions in flight are trainings. The page does not ask.
+	Trainings func() int
 	// Workers returns the worker processes, in the order of their numbers.
 	Workers func() []Worker
 	// ExitCauses are the causes of a worker's exit that are always written, even with a count of 0. Default: ExitSetup,
@@ -17,6 +19,8 @@ type Options struct {
 	ExitCauses []string
 	// DroppedLogs returns how much of the server's log was dropped because its reader was too slow.
 	DroppedLogs func() (records, bytes uint64)
+	// DroppedTelemetry returns how much of each signal the collector did not take; nil: none is sent.
+	DroppedTelemetry func() map[string]uint64
 	// SetsAside: workers may be set aside, as those of pinion batching.
 	SetsAside bool
 	// Memory returns the state of the memory budget.
@@ -70,7 +74,12 @@ type Set struct {
 	webhooks    table[delivery, counter]
 	files       table[transfer, transfers]
 	model       model
+	setups      [2]*histogram // those that succeeded, and those that failed
+	started     time.Time
 }
+
+// Started is when counting began.
+func (s *Set) Started() time.Time { return s.started }
 
 // New returns an empty set.
 func New(o Options) *Set {
@@ -80,8 +89,11 @@ func New(o Options) *Set {
 	if len(o.ExitCauses) == 0 {
 		o.ExitCauses = []string{ExitSetup, ExitCrash, ExitLeft}
 	}
-	s := &Set{o: o}
+	s := &Set{o: o, started: time.Now()}
 	s.predictions.init()
+	for i := range s.setups {
+		s.setups[i] = s.predictions.queue.bounds.histogram()
+	}
 	s.batches.init()
 	s.workers.init(o.ExitCauses)
 	s.foreseeDeliveries()

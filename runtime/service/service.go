@@ -169,6 +169,19 @@ func (s *Service) CancelAll() {
 // InFlight returns how many predictions are in flight.
 func (s *Service) InFlight() int { return s.registry.Len() }
 
+// TrainingsInFlight returns how many trainings are in flight.
+func (s *Service) TrainingsInFlight() (n int) {
+	if !s.HasTraining() { // spares a walk through all retained predictions
+		return 0
+	}
+	for _, p := range s.registry.All() {
+		if p.Request.Kind == predict.KindTraining {
+			n++
+		}
+	}
+	return n
+}
+
 // Shutdown calls Options.OnShutdown.
 func (s *Service) Shutdown() { s.o.OnShutdown() }
 

@@ -17,10 +17,18 @@ type tally struct {
 	mu     sync.Mutex
 	starts int
 	causes []ExitCause
+	setups int
 }
 
 func (c *tally) listen(o *Options) {
 	o.Hooks.OnStart = func() { c.mu.Lock(); defer c.mu.Unlock(); c.starts++ }
+	o.Hooks.OnSetup = func(st SetupStatus) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if st.Completed.After(st.Started) && !st.Started.IsZero() {
+			c.setups++
+		}
+	}
 	o.Hooks.OnExit = func(v ExitCause) { c.mu.Lock(); defer c.mu.Unlock(); c.causes = append(c.causes, v) }
 }
 
@@ -28,8 +36,8 @@ func (c *tally) want(t *testing.T, causes ...ExitCause) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if fmt.Sprint(c.causes) != fmt.Sprint(causes) || c.starts != len(causes) {
-		t.Errorf("%d starts, exits %v; want exits %v, and as many starts", c.starts, c.causes, causes)
+	if fmt.Sprint(c.causes) != fmt.Sprint(causes) || c.starts != len(causes) || c.setups != len(causes) {
+		t.Errorf("%d starts, %d ends of a setup, exits %v; want exits %v, and as many of each", c.starts, c.setups, c.causes, causes)
 	}
 }
 

@@ -124,6 +124,7 @@ func (w *worker) ready(body []byte) error {
 	w.change(func(st *ProcessStatus) {
 		st.Setup.Completed, st.Setup.Logs = time.Now(), w.setup.text()
 	})
+	w.setupEnded()
 	if w.stopping {
 		return nil
 	}

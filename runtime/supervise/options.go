@@ -81,6 +81,8 @@ type Hooks struct {
 	OnLoaded func(ipc.Loaded)
 	OnStart  func()          // a process was started
 	OnExit   func(ExitCause) // a process that was started has ended
+	// OnSetup is called when a process's setup has ended, before its first prediction.
+	OnSetup func(SetupStatus)
 	// RequestOf returns the X-Request-Id of a prediction, or "". It is called for each line of the model's log with locks
 	// held, so it must not block.
 	RequestOf func(prediction string) string
@@ -109,6 +111,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Hooks.OnExit == nil {
 		o.Hooks.OnExit = func(ExitCause) {}
+	}
+	if o.Hooks.OnSetup == nil {
+		o.Hooks.OnSetup = func(SetupStatus) {}
 	}
 	if o.Hooks.RequestOf == nil {
 		o.Hooks.RequestOf = func(string) string { return "" }

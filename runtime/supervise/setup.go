@@ -55,6 +55,7 @@ func (w *worker) setupFailed(body []byte) error {
 	w.change(func(st *ProcessStatus) {
 		st.Setup.Completed, st.Setup.Failed, st.Setup.Logs, st.Setup.Problem = time.Now(), true, w.setup.text(), failed.Problem
 	})
+	w.setupEnded()
 	if !w.sup.hidesSetupFailure() {
 		if failed.Problem != nil {
 			w.sup.note(stderr, "", []byte(failed.Problem.Text()))
@@ -67,11 +68,23 @@ func (w *worker) setupFailed(body []byte) error {
 
 // failSetup shows the setup of a process that ended before it was ready as failed; rest is what else it wrote.
 func (w *worker) failSetup(cause string, rest []byte) {
+	said := false // by the worker itself
 	w.change(func(st *ProcessStatus) {
-		if st.Setup.Failed {
-			return // the worker has said so itself
+		if said = st.Setup.Failed; said {
+			return
 		}
 		w.setup.logs.Add(rest)
 		st.Setup.Failed, st.Setup.Completed, st.Setup.Logs = true, time.Now(), w.setup.text()+cause+"\n"
 	})
+	if !said {
+		w.setupEnded()
+	}
+}
+
+// setupEnded reports the end of the setup.
+func (w *worker) setupEnded() {
+	w.sup.mu.Lock()
+	status := w.status.Setup
+	w.sup.mu.Unlock()
+	w.sup.o.Hooks.OnSetup(status)
 }

@@ -22,10 +22,6 @@ type Options struct {
 	Version string // service.version
 	// Log gets what goes wrong. It must not be a logger that sends its records by this package.
 	Log *slog.Logger
-	// Producers are asked for metrics whenever these are sent. They may be set only where Config.Metrics is.
-	Producers []sdkmetric.Producer
-	// Views shape the instruments of Meters.
-	Views []sdkmetric.View
 }
 
 // Telemetry is the running exporters.
@@ -54,7 +50,7 @@ func Start(c *Config, o Options) (*Telemetry, error) {
 		logQueue:    &queue{drops: &drops{signal: signalLogs, log: o.Log}, limit: int64(c.LogBatch.Queue)},
 		metricDrops: &drops{signal: signalMetrics, log: o.Log},
 	}
-	for _, start := range []func(Options) error{t.startSpans, t.startMeters, t.startRecords} {
+	for _, start := range []func(Options) error{t.startSpans, t.startRecords} {
 		if err := start(o); err != nil {
 			t.Stop()
 			return nil, err
@@ -83,25 +79,23 @@ func (t *Telemetry) startSpans(Options) error {
 	return nil
 }
 
-func (t *Telemetry) startMeters(o Options) error {
-	if t.config.Metrics == nil {
+// SendMetrics begins to send what the producer has, at the interval of the settings. Where metrics are off it does nothing.
+func (t *Telemetry) SendMetrics(p sdkmetric.Producer) error {
+	if t == nil || t.config.Metrics == nil {
 		return nil
 	}
 	exporter, err := newMetricExporter(context.Background(), t.config.Metrics)
 	if err != nil {
 		return err
 	}
-	var reader []sdkmetric.PeriodicReaderOption
+	reader := []sdkmetric.PeriodicReaderOption{sdkmetric.WithProducer(p)}
 	if every := t.config.MetricInterval; every > 0 {
 		reader = append(reader, sdkmetric.WithInterval(every))
 	}
 	if limit := t.config.MetricLimit; limit > 0 {
 		reader = append(reader, sdkmetric.WithTimeout(limit))
 	}
-	for _, p := range o.Producers {
-		reader = append(reader, sdkmetric.WithProducer(p))
-	}
-	t.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(t.resource), sdkmetric.WithView(o.Views...),
+	t.meters = sdkmetric.NewMeterProvider(sdkmetric.WithResource(t.resource),
 		sdkmetric.WithReader(sdkmetric.NewPeriodicReader(metricExporter{exporter, t.metricDrops}, reader...)))
 	return nil
 }
@@ -125,14 +119,6 @@ func (t *Telemetry) startRecords(Options) error {
 	processor := sdklog.NewBatchProcessor(logExporter{exporter, t.logQueue}, o...)
 	t.records = sdklog.NewLoggerProvider(sdklog.WithResource(t.resource), sdklog.WithProcessor(logQueue{processor, t.logQueue}))
 	return nil
-}
-
-// Meters makes instruments; nil: metrics are off.
-func (t *Telemetry) Meters() *sdkmetric.MeterProvider {
-	if t == nil {
-		return nil
-	}
-	return t.meters
 }
 
 // Dropped is how much of each signal was lost until now: spans, data points, log records. Signals that are off are left out.

@@ -1,0 +1,215 @@
+package otlp
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/otlptranslator"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"pinion/runtime/metrics"
+	"pinion/runtime/predict"
+)
+
+// used is a set in which each family has samples.
+func used() *metrics.Set {
+	s := metrics.New(metrics.Options{
+		Version: "1", Model: func() (string, string) { return "3.13.0", "0.23" },
+		Load:      func() metrics.Load { return metrics.Load{InFlight: 7, Queued: 3, Capacity: 8, Slots: 6} },
+		Trainings: func() int { return 2 },
+		Workers: func() []metrics.Worker {
+			return []metrics.Worker{{State: "ready", PID: 1, Setup: time.Second}, {State: "gone"}}
+		},
+		DroppedLogs:      func() (uint64, uint64) { return 1, 2 },
+		DroppedTelemetry: func() map[string]uint64 { return map[string]uint64{"traces": 5} },
+		Memory:           func() metrics.Memory { return metrics.Memory{Used: 1, Limit: 2} },
+		GPUs: func() []metrics.GPU {
+			return []metrics.GPU{{Name: "0", MemoryUsed: 1, MemoryTotal: 2, Utilization: 0.5}}
+		},
+		SetsAside: true,
+	})
+	trace := &metrics.Trace{ID: [16]byte{1}, Span: [8]byte{2}}
+	for _, status := range []predict.Status{predict.Succeeded, predict.Succeeded, predict.Canceled} {
+		s.Ended(metrics.End{Status: status, Total: time.Second, Predict: time.Second, Trace: trace, Metrics: []byte(`{"tokens":3}`)})
+	}
+	s.Ended(metrics.End{Kind: predict.KindTraining, Status: predict.Failed, Reason: metrics.ReasonModel, Total: time.Hour})
+	for _, reason := range []string{metrics.ReasonValidation, metrics.ReasonUnavailable, metrics.ReasonMemory, metrics.ReasonCapacity} {
+		s.Refused(predict.KindPrediction, predict.Sync, reason)
+	}
+	s.Request("/predictions", "POST", 200, time.Millisecond)
+	s.Request("", "BREW", 503, time.Millisecond)
+	s.FirstOutput(time.Second, trace)
+	s.NextOutput(time.Millisecond)
+	s.Batch(4, time.Millisecond)
+	s.SetupEnded(2*time.Second, false)
+	s.SetupEnded(time.Second, true)
+	return s
+}
+
+func produce(t *testing.T, s *metrics.Set) map[string]metricdata.Metrics {
+	t.Helper()
+	scopes, err := Producer{Set: s}.Produce(t.Context())
+	if err != nil || len(scopes) != 1 {
+		t.Fatalf("%d scopes, %v", len(scopes), err)
+	}
+	all := map[string]metricdata.Metrics{}
+	for _, m := range scopes[0].Metrics {
+		if _, twice := all[m.Name]; twice {
+			t.Errorf("%s is there twice", m.Name)
+		}
+		all[m.Name] = m
+	}
+	return all
+}
+
+// typeOf is the type that Prometheus makes of a metric.
+func typeOf(m metricdata.Metrics) (otlptranslator.MetricType, dto.MetricType) {
+	switch data := m.Data.(type) {
+	case metricdata.Sum[float64]:
+		if data.IsMonotonic {
+			return otlptranslator.MetricTypeMonotonicCounter, dto.MetricType_COUNTER
+		}
+		return otlptranslator.MetricTypeNonMonotonicCounter, dto.MetricType_GAUGE
+	case metricdata.Histogram[float64]:
+		return otlptranslator.MetricTypeHistogram, dto.MetricType_HISTOGRAM
+	case metricdata.Summary:
+		return otlptranslator.MetricTypeSummary, dto.MetricType_SUMMARY
+	default:
+		return otlptranslator.MetricTypeGauge, dto.MetricType_GAUGE
+	}
+}
+
+// TestAllOfThePageIsSent: Prometheus gives each metric that comes by OTLP the name, type and labels that the page has.
+func TestAllOfThePageIsSent(t *testing.T) {
+	s := used()
+	all := produce(t, s)
+	_, text := s.Write("")
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	page, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	namer := otlptranslator.MetricNamer{WithMetricSuffixes: true}
+	sent := map[string]metricdata.Metrics{}
+	for name, m := range all {
+		kind, prometheus := typeOf(m)
+		translated, err := namer.Build(otlptranslator.Metric{Name: name, Unit: m.Unit, Type: kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent[translated] = m
+		if strings.HasPrefix(name, "cog.runtime.") || strings.HasPrefix(name, "http.") {
+			continue
+		}
+		if family := page[translated]; family == nil || family.GetType() != prometheus {
+			t.Errorf("%s becomes %s, a %s, which is %v on the page", name, translated, prometheus, family.GetType())
+		}
+	}
+	for name, family := range page {
+		if m, ok := sent[name]; !ok {
+			t.Errorf("%s is not sent", name)
+		} else if got, want := len(attributesOf(m)), len(family.GetMetric()); got != want {
+			t.Errorf("%s: %d data points, and %d on the page", name, got, want)
+		}
+	}
+	for _, want := range []string{"cog_runtime_prediction_duration_seconds", "http_server_request_duration_seconds"} {
+		if _, ok := sent[want]; !ok {
+			t.Errorf("%s is not sent", want)
+		}
+	}
+}
+
+// attributesOf are those of each data point, as text.
+func attributesOf(m metricdata.Metrics) (all []string) {
+	text := func(set attribute.Set) string { return set.Encoded(attribute.DefaultEncoder()) }
+	switch data := m.Data.(type) {
+	case metricdata.Sum[float64]:
+		for _, p := range data.DataPoints {
+			all = append(all, fmt.Sprintf("%s %v", text(p.Attributes), p.Value))
+		}
+	case metricdata.Gauge[float64]:
+		for _, p := range data.DataPoints {
+			all = append(all, fmt.Sprintf("%s %v", text(p.Attributes), p.Value))
+		}
+	case metricdata.Histogram[float64]:
+		for _, p := range data.DataPoints {
+			all = append(all, fmt.Sprintf("%s %v", text(p.Attributes), p.Count))
+		}
+	case metricdata.Summary:
+		for _, p := range data.DataPoints {
+			all = append(all, fmt.Sprintf("%s %v", text(p.Attributes), p.Count))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestNamesOfOpenTelemetryAndCog(t *testing.T) {
+	all := produce(t, used())
+	for _, want := range []struct {
+		name, unit string
+		points     []string
+	}{
+		{"cog.runtime.prediction.count", "{prediction}", []string{
+			"operation=predict,status=canceled 1", "operation=predict,status=failed 0", "operation=predict,status=succeeded 2",
+			"operation=train,status=canceled 0", "operation=train,status=failed 1", "operation=train,status=succeeded 0",
+		}},
+		{"cog.runtime.prediction.rejected", "{prediction}", []string{
+			"operation=predict,reason=at_capacity 2", "operation=predict,reason=invalid_input 1", "operation=predict,reason=not_ready 1",
+			"operation=train,reason=at_capacity 0", "operation=train,reason=invalid_input 0", "operation=train,reason=not_ready 0",
+		}},
+		{"cog.runtime.prediction.active", "{prediction}", []string{"operation=predict 5", "operation=train 2"}},
+		{"cog.runtime.prediction.duration", "s", []string{
+			"operation=predict,status=canceled 1", "operation=predict,status=failed 0", "operation=predict,status=succeeded 2",
+			"operation=train,status=canceled 0", "operation=train,status=failed 1", "operation=train,status=succeeded 0",
+		}},
+		{"cog.runtime.setup.duration", "s", []string{"status=failed 1", "status=succeeded 1"}},
+		{"cog.runtime.slot.count", "{slot}", []string{"state=available 2", "state=busy 4", "state=poisoned 1"}},
+		{"http.server.request.duration", "s", []string{
+			"error.type=503,http.request.method=_OTHER,http.response.status_code=503,url.scheme=http 1",
+			"http.request.method=POST,http.response.status_code=200,http.route=/predictions,url.scheme=http 1",
+		}},
+	} {
+		m := all[want.name]
+		if got := attributesOf(m); m.Unit != want.unit || !slices.Equal(got, want.points) {
+			t.Errorf("%s, unit %q:\n got %q\nwant %q, unit %q", want.name, m.Unit, got, want.points, want.unit)
+		}
+	}
+	for name, up := range map[string]bool{"cog.runtime.prediction.count": true, "cog.runtime.prediction.active": false, "cog.runtime.slot.count": false} {
+		if sum, ok := all[name].Data.(metricdata.Sum[float64]); !ok || sum.IsMonotonic != up || sum.Temporality != metricdata.CumulativeTemporality {
+			t.Errorf("%s is %T, %+v", name, all[name].Data, sum)
+		}
+	}
+	for _, p := range all["http.server.request.duration"].Data.(metricdata.Histogram[float64]).DataPoints {
+		if code, ok := p.Attributes.Value(metrics.StatusCode); !ok || code.Type() != attribute.INT64 {
+			t.Errorf("the status code is %v", code)
+		}
+	}
+}
+
+func TestExemplarsNameTheirTrace(t *testing.T) {
+	all := produce(t, used())
+	for _, name := range []string{"pinion_predict_seconds", "pinion_time_to_first_output_seconds", "cog.runtime.prediction.duration"} {
+		data := all[name].Data.(metricdata.Histogram[float64])
+		found := 0
+		for _, p := range data.DataPoints {
+			for _, e := range p.Exemplars {
+				found++
+				if e.Value != 1 || e.TraceID[0] != 1 || e.SpanID[0] != 2 || e.Time.IsZero() {
+					t.Errorf("%s has the exemplar %+v", name, e)
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s has no exemplar", name)
+		}
+	}
+}
