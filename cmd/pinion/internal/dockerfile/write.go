@@ -16,12 +16,10 @@ const uvImage = "ghcr.io/astral-sh/uv:0.13.9"
 // userID is the user that the server runs as; a number, since Kubernetes' runAsNonRoot wants one.
 const userID = "10001:10001"
 
-// Mounts of the steps that install something. Caches stay with the builder and out of the image.
-const (
-	aptMounts = "--mount=type=cache,target=/var/cache/apt,sharing=locked --mount=type=cache,target=/var/lib/apt/lists,sharing=locked"
-	uvMounts  = "--mount=type=bind,from=uv,source=/,target=/run/uv --mount=type=cache,target=/root/.cache/uv " +
-		"--mount=type=secret,id=uv.toml,target=/root/.config/uv/uv.toml"
-)
+// uvMounts are for the steps that use uv. Its cache stays with the builder and out of the image. No cache has
+// sharing=locked: buildah 1.28 keeps the lock to the end of the build, and the next step that asks for it never begins.
+const uvMounts = "--mount=type=bind,from=uv,source=/,target=/run/uv --mount=type=cache,target=/root/.cache/uv " +
+	"--mount=type=secret,id=uv.toml,target=/root/.config/uv/uv.toml"
 
 // Text is the Dockerfile.
 func (p *Plan) Text() string {
@@ -101,8 +99,9 @@ func (p *Plan) systemPackages(w *writer) {
 		}
 	}
 	w.lines("", "# System packages.")
-	w.run(aptMounts, "export DEBIAN_FRONTEND=noninteractive;", "apt-get update;",
-		"apt-get install -y --no-install-recommends "+strings.Join(names, " "))
+	w.run("", "export DEBIAN_FRONTEND=noninteractive;", "apt-get update;",
+		"apt-get install -y --no-install-recommends "+strings.Join(names, " ")+";",
+		"rm -rf /var/lib/apt/lists/*")
 }
 
 func (p *Plan) installPython(w *writer) {
@@ -113,7 +112,7 @@ func (p *Plan) installPython(w *writer) {
 	}
 	w.lines("", "# Python "+p.python+" of the base, else of its distribution, else uv's: never compiled. The virtual environment also sees the",
 		"# packages of the base. The user has a name, which getpass and PyTorch's caches ask for.")
-	w.run(aptMounts+" "+uvMounts,
+	w.run(uvMounts,
 		"export DEBIAN_FRONTEND=noninteractive UV_PYTHON_INSTALL_DIR=/opt/python;",
 		"python=$(command -v python"+minor+" || true);",
 		`if [ -z "$python" ] || [ "$python" = /usr/bin/python`+minor+" ]; then",
@@ -121,6 +120,7 @@ func (p *Plan) installPython(w *writer) {
 		"    if apt-cache show libpython"+minor+" >/dev/null 2>&1; then",
 		"        apt-get install -y --no-install-recommends ca-certificates python"+minor+" libpython"+minor+";",
 		"    fi;",
+		"    rm -rf /var/lib/apt/lists/*;",
 		"fi;",
 		"/run/uv/uv venv --python "+p.python+" --system-site-packages"+seed+" /opt/venv;",
 		"useradd --uid 10001 --home-dir /tmp --no-create-home --shell /usr/sbin/nologin pinion;",
@@ -168,8 +168,6 @@ func (p *Plan) commands(w *writer, title string, steps []model.Step) {
 			line += ",target=" + m.Target
 			if m.Type == "secret" {
 				line += ",required=true"
-			} else {
-				line += ",sharing=locked"
 			}
 			line += " "
 		}
