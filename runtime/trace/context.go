@@ -1,0 +1,132 @@
+package trace
+
+import (
+	"encoding/hex"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// ID names a trace, SpanID a span in it. Zero names none.
+type (
+	ID     [16]byte
+	SpanID [8]byte
+)
+
+func (id ID) String() string     { return hex.EncodeToString(id[:]) }
+func (id SpanID) String() string { return hex.EncodeToString(id[:]) }
+
+// Context names a span to other programs. The zero value names none.
+type Context struct {
+	Trace   ID
+	Span    SpanID
+	Sampled bool
+	State   string // tracestate
+}
+
+// Valid reports whether c names a span.
+func (c Context) Valid() bool { return c.Trace != ID{} && c.Span != SpanID{} }
+
+// maxState is how much of a tracestate is passed on, in bytes: what the specification asks for.
+const maxState = 512
+
+// Parse reads the headers traceparent and tracestate. A malformed parent is no context.
+func Parse(parent, state string) (c Context, ok bool) {
+	const size = len("00-00000000000000000000000000000000-0000000000000000-00")
+	if len(parent) < size || parent[2] != '-' || parent[35] != '-' || parent[52] != '-' {
+		return Context{}, false
+	}
+	var version, flags [1]byte
+	fields := []struct {
+		to   []byte
+		text string
+	}{{version[:], parent[:2]}, {c.Trace[:], parent[3:35]}, {c.Span[:], parent[36:52]}, {flags[:], parent[53:55]}}
+	for _, f := range fields {
+		if !lowerHex(f.text) {
+			return Context{}, false
+		}
+		_, _ = hex.Decode(f.to, []byte(f.text)) // it is checked
+	}
+	if version[0] == 0xff || version[0] == 0 && len(parent) > size || len(parent) > size && parent[size] != '-' || !c.Valid() {
+		return Context{}, false
+	}
+	c.Sampled = flags[0]&1 != 0
+	if len(state) <= maxState {
+		c.State = state
+	}
+	return c, true
+}
+
+func lowerHex(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// Parent is the header traceparent; "" for none.
+func (c Context) Parent() string {
+	if !c.Valid() {
+		return ""
+	}
+	b := make([]byte, 0, 55)
+	b = append(b, "00-"...)
+	b = hex.AppendEncode(b, c.Trace[:])
+	b = append(b, '-')
+	b = hex.AppendEncode(b, c.Span[:])
+	return string(append(b, "-0"+c.flag()...))
+}
+
+func (c Context) flag() string {
+	if c.Sampled {
+		return "1"
+	}
+	return "0"
+}
+
+// ParseJaeger reads the header uber-trace-id: trace:span:parent:flags in hexadecimal, without leading zeros.
+func ParseJaeger(header string) (c Context, ok bool) {
+	header = strings.ReplaceAll(header, "%3A", ":")
+	fields := strings.Split(header, ":")
+	if len(fields) < 4 || !pad(c.Trace[:], fields[0]) || !pad(c.Span[:], fields[1]) {
+		return Context{}, false
+	}
+	flags, err := strconv.ParseUint(fields[3], 16, 8)
+	c.Sampled = flags&1 != 0
+	return c, err == nil && c.Valid()
+}
+
+// pad reads a hexadecimal number without its leading zeros.
+func pad(to []byte, text string) bool {
+	if len(text) == 0 || len(text) > 2*len(to) {
+		return false
+	}
+	_, err := hex.Decode(to, []byte(strings.Repeat("0", 2*len(to)-len(text))+text))
+	return err == nil
+}
+
+// Jaeger is the header uber-trace-id.
+func (c Context) Jaeger() string { return c.Trace.String() + ":" + c.Span.String() + ":0:0" + c.flag() }
+
+func newID() (id ID) {
+	for id == (ID{}) {
+		put(id[:8], rand.Uint64())
+		put(id[8:], rand.Uint64())
+	}
+	return id
+}
+
+func newSpanID() (id SpanID) {
+	for id == (SpanID{}) {
+		put(id[:], rand.Uint64())
+	}
+	return id
+}
+
+func put(to []byte, n uint64) {
+	for i := range 8 {
+		to[i] = byte(n >> (8 * i))
+	}
+}

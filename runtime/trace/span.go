@@ -1,0 +1,56 @@
+package trace
+
+import "time"
+
+// Kind is the role of a span.
+type Kind uint8
+
+const (
+	Internal Kind = iota
+	Server
+	Client
+)
+
+// Attr is an attribute: a text, or a number where IsInt is set.
+type Attr struct {
+	Key   string
+	Text  string
+	Int   int64
+	IsInt bool
+}
+
+// Text is an attribute with a text.
+func Text(key, value string) Attr { return Attr{Key: key, Text: value} }
+
+// Int is an attribute with a number.
+func Int(key string, value int64) Attr { return Attr{Key: key, Int: value, IsInt: true} }
+
+// Event is something that happened at a moment of a span.
+type Event struct {
+	Name  string
+	At    time.Time
+	Attrs []Attr
+}
+
+// Span is one part of a trace. It is not safe for concurrent use.
+type Span struct {
+	Name       string
+	Kind       Kind
+	Context    Context
+	Parent     SpanID
+	Remote     bool // the parent is another program's
+	Start, End time.Time
+	Attrs      []Attr
+	Failed     bool
+	Message    string // why it failed
+	Events     []Event
+	Links      []Context
+}
+
+// Fail marks the span as failed, with an exception event.
+func (s *Span) Fail(at time.Time, kind, message string) {
+	s.Failed, s.Message = true, message
+	s.Events = append(s.Events, Event{Name: "exception", At: at, Attrs: []Attr{
+		Text("exception.type", kind), Text("exception.message", message),
+	}})
+}

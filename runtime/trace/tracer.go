@@ -1,0 +1,141 @@
+package trace
+
+import "time"
+
+// Tracer begins traces. Its fields are set before use.
+type Tracer struct {
+	// Sample decides about a trace that no client's context decides about; parent tells whether there is one.
+	Sample func(id ID, parent Context) bool
+	// Export receives each ended span of a sampled trace. It must not block.
+	Export func(*Span)
+	// Ignore: contexts of clients are not read, and none are passed on.
+	Ignore bool
+	// Header is another header that carries the context, in Jaeger's form or W3C's; "" for none.
+	Header string
+	Jaeger bool
+	// Files: downloads and uploads carry the context too.
+	Files bool
+}
+
+// read finds the context of a request in its headers. peek returns "" where there is none.
+func (t *Tracer) read(peek func(name string) string) Context {
+	if t.Ignore {
+		return Context{}
+	}
+	if c, ok := Parse(peek("traceparent"), peek("tracestate")); ok || t.Header == "" {
+		return c
+	}
+	c, _ := t.parse(peek(t.Header))
+	return c
+}
+
+func (t *Tracer) parse(header string) (Context, bool) {
+	if t.Jaeger {
+		return ParseJaeger(header)
+	}
+	return Parse(header, "")
+}
+
+// Begin starts the trace of a request whose headers peek returns. It is nil where the client sent no context and the request is
+// not sampled.
+func (t *Tracer) Begin(peek func(name string) string) *Trace {
+	if t == nil {
+		return nil
+	}
+	parent := t.read(peek)
+	id := parent.Trace
+	if !parent.Valid() {
+		id = newID()
+	}
+	sampled := t.Sample(id, parent)
+	if !sampled && !parent.Valid() {
+		return nil
+	}
+	return t.newTrace(id, parent, sampled)
+}
+
+// Root starts a trace of no client's. Unlike Begin it always returns one.
+func (t *Tracer) Root() *Trace {
+	if t == nil {
+		return nil
+	}
+	id := newID()
+	return t.newTrace(id, Context{}, t.Sample(id, Context{}))
+}
+
+// Linked starts a trace that is sampled if one of these is; nil where there are none.
+func (t *Tracer) Linked(to []Context) *Trace {
+	if t == nil || len(to) == 0 {
+		return nil
+	}
+	sampled := false
+	for _, c := range to {
+		sampled = sampled || c.Sampled
+	}
+	return t.newTrace(newID(), Context{}, sampled)
+}
+
+func (t *Tracer) newTrace(id ID, parent Context, sampled bool) *Trace {
+	return &Trace{tracer: t, ID: id, Parent: parent, Sampled: sampled}
+}
+
+// Trace is what one request, setup or batch leaves. Its fields do not change.
+type Trace struct {
+	tracer  *Tracer
+	ID      ID
+	Parent  Context // the client's; zero: none
+	Sampled bool
+}
+
+// New names a new span of the trace.
+func (t *Trace) New() Context {
+	if t == nil {
+		return Context{}
+	}
+	return Context{Trace: t.ID, Span: newSpanID(), Sampled: t.Sampled, State: t.Parent.State}
+}
+
+// Span starts a span below another one; the zero parent stands for the client's.
+func (t *Trace) Span(name string, kind Kind, parent SpanID, start time.Time, attrs ...Attr) *Span {
+	return t.At(t.New(), name, kind, parent, start, attrs...)
+}
+
+// At is Span for a span that is named already.
+func (t *Trace) At(c Context, name string, kind Kind, parent SpanID, start time.Time, attrs ...Attr) *Span {
+	s := &Span{Name: name, Kind: kind, Context: c, Parent: parent, Start: start, Attrs: attrs}
+	if parent == (SpanID{}) {
+		s.Parent, s.Remote = t.Parent.Span, t.Parent.Valid()
+	}
+	return s
+}
+
+// End ends a span and sends it, if the trace is sampled.
+func (t *Trace) End(s *Span, at time.Time) {
+	if s.End = at; at.Before(s.Start) {
+		s.End = s.Start
+	}
+	if t.Sampled {
+		t.tracer.Export(s)
+	}
+}
+
+// Files reports whether downloads and uploads carry the context.
+func (t *Trace) Files() bool { return t != nil && t.tracer.Files && !t.tracer.Ignore }
+
+// Headers calls set with each header that carries a context to another program.
+func (t *Trace) Headers(c Context, set func(name, value string)) {
+	if t == nil || t.tracer.Ignore || !c.Valid() {
+		return
+	}
+	set("traceparent", c.Parent())
+	if c.State != "" {
+		set("tracestate", c.State)
+	}
+	switch {
+	case t.tracer.Header == "":
+	case t.tracer.Jaeger:
+		set(t.tracer.Header, c.Jaeger())
+	default:
+		set(t.tracer.Header, c.Parent())
+	}
+}
