@@ -9,6 +9,7 @@ import (
 
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
+	"pinion/runtime/trace"
 )
 
 // Options of a Server. A zero field takes its default.
@@ -70,6 +71,9 @@ type Options struct {
 	// ("OTHER": unknown), its status code, and how long the answer took (of a stream, until its start). It must not block.
 	// Default: none.
 	OnRequest func(route, method string, code int, took time.Duration)
+
+	// Tracer traces predictions, trainings and cancels; nil: nothing is traced.
+	Tracer *trace.Tracer
 
 	// AccessLines is how many requests a second are logged; more are left out. Default: none.
 	AccessLines int

@@ -182,6 +182,9 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 			req.TraceState = string(state)
 		}
 	}
+	if k.opt.Tracer != nil {
+		k.traceRequest(ctx, &req)
+	}
 	return req, how, nil
 }
 

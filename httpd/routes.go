@@ -67,10 +67,10 @@ func (s *Server) routes() *router.Router {
 		{s, predict.KindTraining, "training", "Training"},
 	} {
 		path := "/" + k.noun + "s"
-		r.on(fasthttp.MethodPost, path, k.create)
-		r.on(fasthttp.MethodPut, path+"/{id}", k.put)
+		r.on(fasthttp.MethodPost, path, k.traced(path, k.create))
+		r.on(fasthttp.MethodPut, path+"/{id}", k.traced(path+"/{id}", k.put))
 		r.get(path+"/{id}", k.get)
-		r.on(fasthttp.MethodPost, path+"/{id}/cancel", k.cancel)
+		r.on(fasthttp.MethodPost, path+"/{id}/cancel", k.traced(path+"/{id}/cancel", k.cancel))
 	}
 	if !s.opt.NoShutdown {
 		r.on(fasthttp.MethodPost, "/shutdown", s.shutdown)

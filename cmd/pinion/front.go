@@ -148,7 +148,7 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 	f.http = httpd.New(back, httpd.Options{
 		Protocols: s.protocols.protocols(single),
 		MaxBody:   s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
-		Docs: page.Handler(m.Title()), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Reload: f.reloader(),
+		Docs: page.Handler(m.Title()), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Tracer: f.telemetry.Tracer(), Reload: f.reloader(),
 		Tokens: f.auth.tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.console(), Memory: f.budget,
 		Spool:      spool(f.files),

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"pinion/runtime/rawjson"
+	"pinion/runtime/trace"
 )
 
 // Kind separates predictions from trainings. Each kind has its own ids.
@@ -72,6 +73,8 @@ type Request struct {
 	OutputPrefix string
 	// TraceParent and TraceState are the request's W3C trace headers, which the model and uploads receive.
 	TraceParent, TraceState string
+	// Trace records the request; nil: it is not traced.
+	Trace *trace.Trace
 	// RequestID is the client's X-Request-Id, for logs and webhooks; "" if it sent none.
 	RequestID string
 	// Deadline is when it is too late to begin; zero: the server's default.

@@ -30,6 +30,7 @@ type job struct {
 	items    int            // yielded items, if it is observed
 	yielded  time.Duration  // from its arrival to the newest of them
 
+	spans     *spans // nil: it is not traced
 	arrived   time.Time
 	transfers time.Duration // of files, before and after the model ran
 
@@ -108,7 +109,7 @@ func (j *job) submit(input []byte) { j.service.o.Pool.Submit(j.newCall(input)) }
 // newCall makes the prediction's call. Its caller submits it next.
 func (j *job) newCall(input []byte) *slot.Call {
 	s, p := j.service, j.p
-	call := slot.NewCall(predict.Clip(p.ID()), input, contextOf(&p.Request))
+	call := slot.NewCall(predict.Clip(p.ID()), input, j.context())
 	m := s.model.Load()
 	j.model = m
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly

@@ -54,6 +54,7 @@ type End struct {
 // observe reports the job's end to the observer. waited is its time in the queue. Where the model never ran it counts all
 // time but that of the files.
 func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
+	j.spans.ended(j.p.ID(), r, waited, reason)
 	o := j.service.o.Observer
 	if o == nil {
 		return

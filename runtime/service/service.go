@@ -257,14 +257,16 @@ func (s *Service) OpenAPI() ([]byte, bool) {
 
 // Create accepts a prediction, or refuses it. The caller must then call Wait, or Start.
 func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
-	p, err := s.create(req)
+	spans := newSpans(&req)
+	p, err := s.create(req, spans)
 	if err != nil {
 		s.refused(&req, err)
+		spans.refused(err)
 	}
 	return p, err
 }
 
-func (s *Service) create(req predict.Request) (*predict.Prediction, error) {
+func (s *Service) create(req predict.Request, spans *spans) (*predict.Prediction, error) {
 	if err := s.Ready(); err != nil {
 		return nil, err
 	}
@@ -272,15 +274,17 @@ func (s *Service) create(req predict.Request) (*predict.Prediction, error) {
 	now := time.Now()
 	if id == "" {
 		id = predict.NewID(now)
+		spans.named(id)
 	}
 	if req.Input == nil {
 		req.Input = []byte("{}")
 	}
 	prepared, err := s.prepare(id, &req)
+	spans.validated(now)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{service: s, prepared: prepared, arrived: now}
+	j := &job{service: s, prepared: prepared, spans: spans, arrived: now}
 	p := predict.New(id, req, now, j, s.o.Prediction)
 	j.p = p
 	p.Warnings = prepared.Warnings

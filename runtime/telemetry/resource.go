@@ -17,7 +17,7 @@ const (
 )
 
 // newResource says who sends. OTEL_RESOURCE_ATTRIBUTES may set all but the role.
-func (c *Config) newResource(version string) *resource.Resource {
+func (c *Config) newResource(version, role string) *resource.Resource {
 	attrs := []attribute.KeyValue{
 		attribute.String("telemetry.sdk.language", "go"),
 		attribute.String("telemetry.sdk.name", "opentelemetry"),
@@ -27,6 +27,6 @@ func (c *Config) newResource(version string) *resource.Resource {
 	for _, name := range slices.Sorted(maps.Keys(c.Resource)) {
 		attrs = append(attrs, attribute.String(name, c.Resource[name]))
 	}
-	attrs = append(attrs, attribute.String(serviceName, c.Service), attribute.String(processRole, "parent"))
+	attrs = append(attrs, attribute.String(serviceName, c.Service), attribute.String(processRole, role))
 	return resource.NewSchemaless(attrs...) // of two with one name the last counts
 }

@@ -27,7 +27,9 @@ type Options struct {
 // Telemetry is the running exporters.
 type Telemetry struct {
 	config   *Config
-	resource *resource.Resource
+	version  string
+	resource *resource.Resource // of the front
+	worker   *resource.Resource // of spans that stand for a worker
 
 	spans   sdktrace.SpanProcessor // nil: traces are off
 	meters  *sdkmetric.MeterProvider
@@ -45,7 +47,7 @@ func Start(c *Config, o Options) (*Telemetry, error) {
 	otel.SetLogger(logr.Discard())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Debug("telemetry was not sent", "error", err) }))
 	t := &Telemetry{
-		config: c, resource: c.newResource(o.Version),
+		config: c, version: o.Version, resource: c.newResource(o.Version, "parent"), worker: c.newResource(o.Version, "worker"),
 		spanQueue:   &queue{drops: &drops{signal: signalTraces, log: o.Log}, limit: int64(c.SpanBatch.Queue)},
 		logQueue:    &queue{drops: &drops{signal: signalLogs, log: o.Log}, limit: int64(c.LogBatch.Queue)},
 		metricDrops: &drops{signal: signalMetrics, log: o.Log},

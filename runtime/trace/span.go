@@ -39,6 +39,7 @@ type Span struct {
 	Context    Context
 	Parent     SpanID
 	Remote     bool // the parent is another program's
+	Worker     bool // it stands for something that a worker did
 	Start, End time.Time
 	Attrs      []Attr
 	Failed     bool

@@ -79,12 +79,13 @@ func (t *Tracer) newTrace(id ID, parent Context, sampled bool) *Trace {
 	return &Trace{tracer: t, ID: id, Parent: parent, Sampled: sampled}
 }
 
-// Trace is what one request, setup or batch leaves. Its fields do not change.
+// Trace is what one request, setup or batch leaves. Its fields do not change once it is shared.
 type Trace struct {
 	tracer  *Tracer
 	ID      ID
 	Parent  Context // the client's; zero: none
 	Sampled bool
+	Server  SpanID // the request's span; zero: there is none
 }
 
 // New names a new span of the trace.

@@ -1,0 +1,205 @@
+package service
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+	"pinion/runtime/trace"
+)
+
+// The attributes that spans of a prediction share; the names are Cog's.
+const (
+	attrID     = "cog.prediction.id"
+	attrMode   = "cog.prediction.response_mode"
+	attrStatus = "cog.prediction.status"
+	attrError  = "error.type"
+)
+
+// spans are those of one traced prediction; nil: it is not traced, and the methods do nothing.
+type spans struct {
+	trace      *trace.Trace
+	prefix     string // of their names
+	prediction *trace.Span
+	invoke     trace.Context
+	submitted  time.Time
+}
+
+// newSpans begins the span of a request's prediction, and gives the request the context that webhooks carry.
+func newSpans(req *predict.Request) *spans {
+	t := req.Trace
+	if t == nil {
+		return nil
+	}
+	s := &spans{trace: t, prefix: "cog.prediction", invoke: t.New()}
+	if req.Kind == predict.KindTraining {
+		s.prefix = "cog.train"
+	}
+	mode := [...]string{predict.Sync: "sync", predict.Async: "async", predict.Stream: "sse"}[req.Mode]
+	s.prediction = t.Span(s.prefix, trace.Internal, t.Server, time.Now(), trace.Text(attrMode, mode))
+	if req.ID != "" {
+		s.named(req.ID)
+	}
+	s.prediction.Attrs = append(s.prediction.Attrs, callers(req.Context)...)
+	t.Headers(s.prediction.Context, func(name, value string) {
+		switch name {
+		case traceParent:
+			req.TraceParent = value
+		case traceState:
+			req.TraceState = value
+		}
+	})
+	return s
+}
+
+// named adds the prediction's id.
+func (s *spans) named(id string) {
+	if s != nil {
+		s.prediction.Attrs = append(s.prediction.Attrs, trace.Text(attrID, predict.Clip(id)))
+	}
+}
+
+// validated ends the validation that began then. Trainings have no such span, as with Cog.
+func (s *spans) validated(began time.Time) {
+	if s != nil && s.prefix == "cog.prediction" {
+		s.trace.End(s.trace.Span("cog.prediction.validate", trace.Internal, s.prediction.Context.Span, began), time.Now())
+	}
+}
+
+// refused ends the spans of a request that became no prediction.
+func (s *spans) refused(err error) {
+	if s == nil || errors.Is(err, predict.ErrInFlight) { // another request has the prediction
+		return
+	}
+	kind := map[string]string{
+		reasonValidation: "validation_error", reasonCapacity: "at_capacity", reasonMemory: "at_capacity", reasonUnavailable: "not_ready",
+	}[refusal(err)]
+	if kind == "" {
+		kind = "validation_error" // a request that the model cannot carry out
+	}
+	s.end(predict.Failed, kind, "", time.Now()) // the message may show an input
+}
+
+// ended ends the spans of a prediction. waited is its time in the queue.
+func (s *spans) ended(id string, r *predict.Result, waited time.Duration, reason string) {
+	if s == nil {
+		return
+	}
+	now := time.Now()
+	kind := ""
+	switch {
+	case r.Status == predict.Canceled:
+		kind = "canceled"
+	case r.Status == predict.Failed && reason == reasonUnavailable:
+		kind = "not_ready"
+	case r.Status == predict.Failed:
+		kind = "prediction_failed"
+	}
+	parent := s.prediction.Context.Span
+	if !s.submitted.IsZero() {
+		if r.Elapsed == 0 {
+			waited = now.Sub(s.submitted)
+		}
+		s.trace.End(s.trace.Span("pinion.queue", trace.Internal, parent, s.submitted), s.submitted.Add(waited))
+	}
+	if r.Elapsed > 0 {
+		attrs := []trace.Attr{trace.Text(attrID, predict.Clip(id))}
+		began := now.Add(-r.Elapsed)
+		execute := s.trace.Span(s.prefix+".execute", trace.Internal, parent, began, attrs...)
+		invoke := s.trace.At(s.invoke, s.prefix+".invoke", trace.Internal, execute.Context.Span, began, attrs...)
+		execute.Worker, invoke.Worker = true, true
+		if kind != "" {
+			invoke.Fail(now, kind, r.Error)
+		}
+		s.trace.End(invoke, now)
+		s.trace.End(execute, now)
+	}
+	s.end(r.Status, kind, r.Error, now)
+}
+
+// end ends the prediction's span.
+func (s *spans) end(status predict.Status, kind, message string, at time.Time) {
+	s.prediction.Attrs = append(s.prediction.Attrs, trace.Text(attrStatus, status.String()))
+	if kind != "" {
+		s.prediction.Attrs = append(s.prediction.Attrs, trace.Text(attrError, kind))
+		s.prediction.Fail(at, kind, message)
+	}
+	s.trace.End(s.prediction, at)
+}
+
+// context is what the model gets: the client's, and the context of the span in which it runs.
+func (j *job) context() []byte {
+	req := &j.p.Request
+	if j.spans == nil {
+		return contextOf(req)
+	}
+	j.spans.submitted = time.Now()
+	own := predict.Request{Context: req.Context}
+	j.spans.trace.Headers(j.spans.invoke, func(name, value string) {
+		switch name {
+		case traceParent:
+			own.TraceParent = value
+		case traceState:
+			own.TraceState = value
+		}
+	})
+	return contextOf(&own)
+}
+
+// Bounds of the attributes that a client's context adds, as Cog has them.
+const (
+	maxCallers     = 16
+	maxCallerName  = 64
+	maxCallerValue = 128
+	maxCallerBytes = 4 << 10
+)
+
+// callers are the entries of a client's context that begin with "trace.", as attributes: the first by name.
+func callers(context []byte) (attrs []trace.Attr) {
+	if len(context) == 0 {
+		return nil
+	}
+	for r := rawjson.Object(context); ; {
+		key, value, ok := r.Next()
+		if !ok {
+			break
+		}
+		name, is := strings.CutPrefix(rawjson.KeyText(key), "trace.")
+		if is && name != "" && len(name) <= maxCallerName && !strings.ContainsFunc(name, notInCaller) {
+			attrs = append(attrs, trace.Text("caller."+name, cutText(rawjson.Text(value), maxCallerValue)))
+		}
+	}
+	return boundCallers(attrs)
+}
+
+// boundCallers sorts and bounds the attributes.
+func boundCallers(attrs []trace.Attr) []trace.Attr {
+	slices.SortFunc(attrs, func(a, b trace.Attr) int { return strings.Compare(a.Key, b.Key) })
+	attrs = attrs[:min(len(attrs), maxCallers)]
+	size := 0
+	for i, a := range attrs {
+		if size += len(a.Key) + len(a.Text); size > maxCallerBytes {
+			return attrs[:i]
+		}
+	}
+	return attrs
+}
+
+func notInCaller(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+}
+
+// cutText is at most that many bytes of a text, without a part of a character.
+func cutText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}

@@ -1,0 +1,86 @@
+package tests
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+const tracedModel = `from cog import BasePredictor, current_scope
+
+
+class Predictor(BasePredictor):
+    def predict(self, fail: bool = False) -> str:
+        if fail:
+            raise ValueError("no such voice")
+        return current_scope().context.get("traceparent", "")
+`
+
+// TestAPredictionIsTraced: its spans reach the collector, below the client's, by both protocols. The model has the context; an
+// unsampled client sends nothing to the collector, and the model has its trace id all the same.
+func TestAPredictionIsTraced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "run.py"), []byte(tracedModel), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, protocol := range []string{"http/protobuf", "grpc"} {
+		c := harness.StartCollector(t)
+		url := map[string]string{"http/protobuf": c.URL, "grpc": c.GRPC}[protocol]
+		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Predictor", Env: []string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol,
+		}})
+		const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+		unsampled := s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "traceparent", "00-"+trace+"-"+parent+"-00")
+		if got, _ := outputOf(t, unsampled).(string); len(got) != 55 || got[3:35] != trace || got[53:] != "00" {
+			t.Errorf("the model of an unsampled client has the context %q", got)
+		}
+		answer := s.Do(http.MethodPost, "/predictions", map[string]any{
+			"input": map[string]any{}, "context": map[string]string{"trace.user": "ann", "other": "x"},
+		}, "traceparent", "00-"+trace+"-"+parent+"-01")
+		s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{"fail": true}}, "traceparent", "malformed")
+		s.Stop()
+		byName := map[string]*harness.Span{}
+		for _, span := range c.Spans() {
+			if span.TraceID() == trace {
+				byName[span.Name] = span
+			} else if span.Name == "cog.prediction" && (span.Attrs()["error.type"] != "prediction_failed" || span.Attrs()["cog.prediction.status"] != "failed") {
+				t.Errorf("the failed prediction has %v", span.Attrs())
+			}
+		}
+		below := parent
+		for _, name := range []string{"POST /predictions", "cog.prediction", "cog.prediction.execute", "cog.prediction.invoke"} {
+			span := byName[name]
+			if span == nil {
+				t.Fatalf("%s: no span %s among %v", protocol, name, byName)
+			}
+			if span.ParentID() != below {
+				t.Errorf("%s: %s is below %s, want %s", protocol, name, span.ParentID(), below)
+			}
+			below = span.SpanID()
+		}
+		if got, want := outputOf(t, answer), "00-"+trace+"-"+below+"-01"; got != want {
+			t.Errorf("the model has the context %v, want %s", got, want)
+		}
+		if a := byName["POST /predictions"].Attrs(); a["http.response.status_code"] != int64(200) || a["http.route"] != "/predictions" {
+			t.Errorf("the server's span has %v", a)
+		}
+		p := byName["cog.prediction"]
+		if a := p.Attrs(); a["caller.user"] != "ann" || a["cog.prediction.status"] != "succeeded" || a["cog.prediction.response_mode"] != "sync" || len(a) != 4 {
+			t.Errorf("the prediction's span has %v", a)
+		}
+		if p.Resource["service.name"] != "cog" || p.Resource["cog.process.role"] != "parent" || byName["cog.prediction.invoke"].Resource["cog.process.role"] != "worker" {
+			t.Errorf("the resource is %v", p.Resource)
+		}
+	}
+}
+
+func outputOf(t *testing.T, a harness.Answer) any {
+	t.Helper()
+	var output any
+	a.Decode(t, &output)
+	return output
+}
