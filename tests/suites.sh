@@ -188,8 +188,10 @@ make_tools() {
   make_models
   make_venv "$python" examples/ocr/.venv examples/ocr/requirements.txt || true # for the demo
   make_nginx || true
+  make_promtool || true
   make_venv "${venvs[0]}/bin/python" "$cache/venvs/ventu" examples/ventu/requirements.txt || true # wants an old Python
   full || return 0
+  make_collector || true
   make_venv "$python" "$cache/venvs/clients" tests/requirements-clients.txt || true
   make_clients || true
   make_venv "$python" "$cache/venvs/schemathesis" tests/requirements-schemathesis.txt || true
@@ -225,6 +227,17 @@ make_nginx() {
   mkdir -p "$cache/nginx"
   (cd "$cache/nginx" && quietly apt-get download nginx && dpkg -x nginx_*.deb .)
 }
+
+# make_promtool unpacks Debian's package. Installing it would start Prometheus.
+make_promtool() {
+  if command -v promtool || [[ -x $cache/prometheus/usr/bin/promtool ]]; then return; fi
+  say "promtool is missing: unpacking Debian's package prometheus into $cache/prometheus"
+  mkdir -p "$cache/prometheus"
+  (cd "$cache/prometheus" && quietly apt-get download prometheus && dpkg -x prometheus_*.deb .)
+}
+
+# make_collector builds an OpenTelemetry collector, which takes minutes the first time.
+make_collector() { (cd tests/collector && quietly go build -o "$cache/collector/collector" .); }
 
 # has_valgrind reports whether valgrind is there, and the header that marks what to count.
 has_valgrind() { command -v valgrind >/dev/null && [[ -f /usr/include/valgrind/callgrind.h ]]; }

@@ -1,0 +1,149 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+// collected is what an OpenTelemetry collector wrote of one export.
+type collected struct {
+	ResourceMetrics []struct {
+		ScopeMetrics []struct {
+			Metrics []struct{ Name string }
+		}
+	}
+	ResourceSpans []struct {
+		ScopeSpans []struct {
+			Spans []struct{ Name string }
+		}
+	}
+}
+
+// startCollector runs a collector that writes what comes to a file. It returns its address and the file.
+func startCollector(t *testing.T) (address, file string) {
+	t.Helper()
+	tool := harness.Tool(t, "collector/collector", "otelcol")
+	dir := t.TempDir()
+	address, file = freeAddress(t), filepath.Join(dir, "out.json")
+	config := filepath.Join(dir, "config.yaml")
+	text := fmt.Sprintf(`receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
+exporters: {file: {path: %q, flush_interval: 100ms}}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines:
+    traces: {receivers: [otlp], exporters: [file]}
+    metrics: {receivers: [otlp], exporters: [file]}
+    logs: {receivers: [otlp], exporters: [file]}
+`, address, file)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, tool, "--config", config)
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second
+	var says bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &says, &says
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		_ = cmd.Wait() // it was interrupted
+		if t.Failed() {
+			t.Logf("the collector says: %s", &says)
+		}
+	})
+	harness.Eventually(t, "the collector listens", func() bool { return listens(address) })
+	return address, file
+}
+
+// TestARealCollectorTakesTheTelemetry: an OpenTelemetry collector receives all metrics and the spans of predictions, and takes
+// the configuration in deploy/observability.
+func TestARealCollectorTakesTheTelemetry(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	tool := harness.Tool(t, "collector/collector", "otelcol")
+	if out, err := exec.Command(tool, "validate", "--config", filepath.Join(observability, "collector.yaml")).CombinedOutput(); err != nil {
+		t.Errorf("collector.yaml: %v\n%s", err, out)
+	}
+	address, file := startCollector(t)
+	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner", Env: []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address, "OTEL_METRIC_EXPORT_INTERVAL=200", "OTEL_BSP_SCHEDULE_DELAY=100",
+	}})
+	s.Succeed(input{"tokens": 1})
+	var names map[string]bool
+	page := scrape(t, s)
+	harness.Eventually(t, "metrics and spans have come", func() bool {
+		names = collectedNames(t, file)
+		for name := range page {
+			if !names[name] {
+				return false
+			}
+		}
+		return names["cog.runtime.prediction.count"] && names["http.server.request.duration"] && names["cog.prediction"]
+	})
+	if page.value("pinion_telemetry_dropped_total", "signal", "metrics") != 0 {
+		t.Error("metrics were dropped")
+	}
+}
+
+// collectedNames are the names of the metrics and spans in a collector's file.
+func collectedNames(t *testing.T, file string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for line := range bytes.Lines(text) {
+		var c collected
+		if json.Unmarshal(line, &c) != nil {
+			continue // the last line is being written
+		}
+		for _, r := range c.ResourceMetrics {
+			for _, scope := range r.ScopeMetrics {
+				for _, m := range scope.Metrics {
+					names[m.Name] = true
+				}
+			}
+		}
+		for _, r := range c.ResourceSpans {
+			for _, scope := range r.ScopeSpans {
+				for _, span := range scope.Spans {
+					names[span.Name] = true
+				}
+			}
+		}
+	}
+	return names
+}
+
+// freeAddress is an address that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// listens reports whether a server takes connections there.
+func listens(address string) bool {
+	conn, err := net.Dial("tcp", address)
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil
+}

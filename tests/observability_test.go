@@ -1,0 +1,167 @@
+package tests
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"pinion/tests/harness"
+)
+
+const observability = "../deploy/observability"
+
+// promtool runs Prometheus' tool in deploy/observability.
+func promtool(t *testing.T, input []byte, args ...string) {
+	t.Helper()
+	tool := harness.Tool(t, "prometheus/usr/bin/promtool", "promtool")
+	cmd := exec.Command(tool, args...)
+	cmd.Dir, cmd.Stdin = observability, bytes.NewReader(input)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("promtool %q: %v\n%s", args, err, out)
+	}
+}
+
+func TestPrometheusTakesTheConfigurationAndTheAlerts(t *testing.T) {
+	t.Parallel()
+	promtool(t, nil, "check", "config", "prometheus.yaml")
+	promtool(t, nil, "check", "rules", "alerts.yaml")
+	promtool(t, nil, "test", "rules", "alerts_test.yaml")
+}
+
+func TestPrometheusTakesTheMetrics(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
+	s.Succeed(input{"tokens": 1})
+	promtool(t, s.Do(http.MethodGet, "/metrics", nil).Body, "check", "metrics")
+}
+
+// alert is a rule of alerts.yaml.
+type alert struct {
+	Alert string
+	Expr  string
+}
+
+func readAlerts(t *testing.T) (all []alert) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(observability, "alerts.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Groups []struct{ Rules []alert }
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range file.Groups {
+		all = append(all, g.Rules...)
+	}
+	return all
+}
+
+// TestTheAlertsAskForWhatIsServed: each name and label in an alert is one that the server has.
+func TestTheAlertsAskForWhatIsServed(t *testing.T) {
+	t.Parallel()
+	_, labels := servedMetrics(t)
+	for _, a := range readAlerts(t) {
+		var known []string
+		names := metricName.FindAllString(quoted.ReplaceAllString(a.Expr, `""`), -1)
+		for _, name := range names {
+			family := familyOf(labels, name)
+			if family == "" {
+				t.Errorf("%s: there is no metric %s", a.Alert, name)
+			}
+			known = append(known, labels[family]...)
+		}
+		if len(names) == 0 && !strings.HasPrefix(a.Expr, "up{") {
+			t.Errorf("%s asks for no metric: %s", a.Alert, a.Expr)
+		}
+		for _, label := range labelsUsed(a.Expr, "") {
+			if !slices.Contains(known, label) && !slices.Contains(added, label) {
+				t.Errorf("%s: none of its metrics has a label %s", a.Alert, label)
+			}
+		}
+	}
+}
+
+// TestEachAlertIsTestedAndExplained: it fires in alerts_test.yaml and is quiet there before, and the document says what to do.
+func TestEachAlertIsTestedAndExplained(t *testing.T) {
+	t.Parallel()
+	tested, err := os.ReadFile(filepath.Join(observability, "alerts_test.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/how-to/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := readAlerts(t)
+	if len(alerts) < 8 {
+		t.Errorf("%d alerts", len(alerts))
+	}
+	for _, a := range alerts {
+		for _, want := range []string{"alertname: " + a.Alert + ", exp_alerts: []", "alertname: " + a.Alert + "\n        exp_alerts:\n          - exp_labels"} {
+			if !bytes.Contains(tested, []byte(want)) {
+				t.Errorf("alerts_test.yaml lacks %q", want)
+			}
+		}
+		if !bytes.Contains(page, []byte("| `"+a.Alert+"` |")) {
+			t.Errorf("docs/how-to/monitoring.md does not say what to do about %s", a.Alert)
+		}
+	}
+}
+
+// TestTheObservabilityStack: what the services of the compose file mount exists, and addresses name services.
+func TestTheObservabilityStack(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(observability, "compose.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := documentsOf(t, filepath.Join(observability, "compose.yaml"))[0]
+	services, ok := file.at(t, "services").(map[string]any)
+	if !ok || len(services) != 5 {
+		t.Fatalf("the services are %v", services)
+	}
+	mounts := regexp.MustCompile(`- (\./[^:]+):`).FindAllStringSubmatch(string(text), -1)
+	if len(mounts) != 5 {
+		t.Errorf("%d files and folders are mounted", len(mounts))
+	}
+	for _, m := range mounts {
+		if _, err := os.Stat(filepath.Join("../deploy", m[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	all := text
+	for _, name := range []string{"collector.yaml", "prometheus.yaml", "grafana/provisioning/datasources/datasources.yaml"} {
+		more, err := os.ReadFile(filepath.Join(observability, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, more...)
+	}
+	for _, m := range regexp.MustCompile(`http://([a-z]+):\d+`).FindAllSubmatch(all, -1) {
+		if _, known := services[string(m[1])]; !known && string(m[1]) != "localhost" {
+			t.Errorf("there is no service %s", m[0])
+		}
+	}
+	module, err := os.ReadFile("collector/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := file.text(t, "services", "collector", "image")
+	if _, version, _ := strings.Cut(image, ":"); !bytes.Contains(module, []byte("go.opentelemetry.io/collector/otelcol v"+version+"\n")) {
+		t.Errorf("the tests' collector is not of the version of %s", image)
+	}
+	if dashboards := documentsOf(t, filepath.Join(observability, "grafana/provisioning/dashboards/dashboards.yaml"))[0]; !bytes.Contains(text, []byte(":"+dashboards.text(t, "providers", 0, "options", "path")+":ro")) {
+		t.Error("the dashboards are mounted elsewhere than Grafana looks")
+	}
+}
