@@ -17,7 +17,7 @@ die() {
 cmd_help() {
   echo "usage: ./build.sh [COMMAND]"
   echo
-  sed -n 's/^## /  /p' build.sh tests/suites.sh
+  sed -n 's/^## /  /p' build.sh tests/suites.sh tests/images.sh
 }
 
 # ---- what a machine must have ----
@@ -364,6 +364,8 @@ cmd_clean() {
 source tests/pythons.sh
 # shellcheck source=tests/suites.sh
 source tests/suites.sh
+# shellcheck source=tests/images.sh
+source tests/images.sh
 
 main() {
   local command=${1:-build}

@@ -189,6 +189,7 @@ make_tools() {
   make_venv "$python" examples/ocr/.venv examples/ocr/requirements.txt || true # for the demo
   make_nginx || true
   make_promtool || true
+  make_image_tools || true
   make_venv "${venvs[0]}/bin/python" "$cache/venvs/ventu" examples/ventu/requirements.txt || true # wants an old Python
   full || return 0
   make_collector || true
@@ -197,6 +198,7 @@ make_tools() {
   make_venv "$python" "$cache/venvs/schemathesis" tests/requirements-schemathesis.txt || true
   make_venv "$python" "$cache/venvs/playwright" tests/requirements-browser.txt || true
   make_chromium || true
+  suite 15-image-base make_image_base
   suite 15-free-threaded make_free_threaded_python
 }
 
@@ -312,6 +314,7 @@ cmd_test() {
   instructions_suite
   await_lane 05-tools
   whole_suite 50-whole bin/pinion -parallel 4 # most of them wait
+  ! full || images_suite
   suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
   await_lane 30-pythons
   await_lane 06-newest-root

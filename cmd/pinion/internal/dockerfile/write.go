@@ -38,7 +38,7 @@ func (p *Plan) Text() string {
 	w.lines(
 		"EXPOSE 5000",
 		"# Healthy is a model that is set up.",
-		"HEALTHCHECK --interval=15s --timeout=10s --start-period=10m --retries=3 CMD "+exec("python3", "-I", "-S", "-c", healthProbe),
+		"HEALTHCHECK --interval=15s --timeout=10s --start-period=10m --retries=3 CMD "+execForm("python3", "-I", "-S", "-c", healthProbe),
 		"# pinion is process 1: it reaps orphans, and drains on the SIGTERM of `docker stop`; give that its time (-t 45).",
 		`ENTRYPOINT ["pinion"]`,
 		`CMD ["serve"]`,
@@ -178,7 +178,7 @@ func (p *Plan) commands(w *writer, title string, steps []model.Step) {
 // command is a command for the shell. One of several lines stands as a word of JSON, which keeps the lines.
 func command(text string) string {
 	if strings.ContainsAny(text, "\n\r") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "--") || strings.HasSuffix(text, `\`) {
-		return exec("/bin/sh", "-ec", text)
+		return execForm("/bin/sh", "-ec", text)
 	}
 	return text
 }
@@ -288,8 +288,8 @@ func (p *Plan) final(w *writer) {
 	w.lines("WORKDIR "+p.folder(), "USER "+userID, "COPY --from=code --chown="+userID+" /src /src")
 }
 
-// exec is the form of a command that no shell reads.
-func exec(words ...string) string {
+// execForm is the form of a command that no shell reads.
+func execForm(words ...string) string {
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -311,7 +311,7 @@ func shellQuote(word string) string {
 func copyLine(options, from, to string) string {
 	from = regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(from, `\$0`)
 	if !plainWord.MatchString(from + to) {
-		return "COPY " + options + exec(from, to)
+		return "COPY " + options + execForm(from, to)
 	}
 	return fmt.Sprintf("COPY %s%s %s", options, from, to)
 }

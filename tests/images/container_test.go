@@ -1,0 +1,159 @@
+package images
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// podman is its command in a namespace whose cgroup file system is the one that its runtime reads; some machines have
+// two of them mounted.
+var podman = []string{
+	"unshare", "--mount", "--propagation", "private", "sh", "-c",
+	`umount -R /sys/fs/cgroup 2>/dev/null; mount -t cgroup2 none /sys/fs/cgroup && exec podman --cgroup-manager=cgroupfs "$@"`, "podman",
+}
+
+// container is an image that runs.
+type container struct {
+	t       *testing.T
+	store   *store
+	name    string
+	address string
+	cmd     *exec.Cmd
+	log     *log
+	done    chan struct{}
+}
+
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// podmanCommand is a podman command on the store's images and containers.
+func (s *store) podmanCommand(args ...string) *exec.Cmd {
+	words := append(append([]string{}, podman...), args...)
+	return s.command(words[0], words[1:]...)
+}
+
+// run are the options that containers have here: read-only but for /tmp. The limits are such as every machine allows;
+// cgroups and a network of its own are not, everywhere.
+func runOptions(name string, port int) []string {
+	return []string{
+		"run", "--rm", "--name", name, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
+		"--network", "host", "--cgroups=disabled", "--ulimit", "nofile=4096:4096", "--ulimit", "nproc=4096:4096", "--no-healthcheck",
+		"--env", fmt.Sprintf("PORT=%d", port), "--env", "PINION_HOST=127.0.0.1",
+	}
+}
+
+// start runs an image and waits until it is ready; options are podman's, args the image's.
+func (s *store) start(image string, options []string, args ...string) *container {
+	s.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	listener.Close()
+	c := &container{
+		t: s.t, store: s, name: fmt.Sprintf("%s-%d", image, port), address: fmt.Sprintf("http://127.0.0.1:%d", port), log: &log{}, done: make(chan struct{}),
+	}
+	c.cmd = s.podmanCommand(append(append(append(runOptions(c.name, port), options...), image), args...)...)
+	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
+	if err := c.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go func() {
+		_ = c.cmd.Wait() // ProcessState says how it ended
+		close(c.done)
+	}()
+	s.t.Cleanup(func() {
+		_ = s.podmanCommand("rm", "--force", "--time", "0", c.name).Run() // it may have ended
+		<-c.done
+		if s.t.Failed() {
+			s.t.Logf("the log of %s:\n%.5000s", c.name, c.log)
+		}
+	})
+	harness.Eventually(s.t, image+" is ready", func() bool {
+		select {
+		case <-c.done:
+			s.t.Fatalf("%s ended: %v\n%s", image, c.cmd.ProcessState, c.log)
+		default:
+		}
+		response, err := http.Get(c.address + "/readyz")
+		if err != nil {
+			return false
+		}
+		response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+	return c
+}
+
+// predict makes a prediction that succeeds, and returns its output.
+func (c *container) predict(input string) string {
+	c.t.Helper()
+	output, err := c.ask(input)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return output
+}
+
+func (c *container) ask(input string) (string, error) {
+	response, err := http.Post(c.address+"/predictions", "application/json", strings.NewReader(`{"input":`+input+`}`))
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return "", err
+	}
+	var answer struct {
+		Status string
+		Output json.RawMessage
+	}
+	if err := json.Unmarshal(text, &answer); err != nil || answer.Status != "succeeded" {
+		return "", fmt.Errorf("the answer is %.500s", text)
+	}
+	return string(answer.Output), nil
+}
+
+// exec runs a command in the container.
+func (c *container) exec(args ...string) (string, error) {
+	out, err := c.store.podmanCommand(append([]string{"exec", c.name}, args...)...).CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// stop is what docker stop does, and holds that the container ends by itself, with exit status 0.
+func (c *container) stop() {
+	c.t.Helper()
+	if out, err := c.store.podmanCommand("stop", "--time", "45", c.name).CombinedOutput(); err != nil {
+		c.t.Errorf("podman stop: %v\n%s", err, out)
+	}
+	<-c.done
+	if code := c.cmd.ProcessState.ExitCode(); code != 0 {
+		c.t.Errorf("the container ended with %d, want 0", code)
+	}
+}

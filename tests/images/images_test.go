@@ -1,0 +1,303 @@
+package images
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestImages builds images of examples, and of folders that use all of cog.yaml's build section, runs them and asks them.
+func TestImages(t *testing.T) {
+	harness.Full(t)
+	s := newStore(t)
+	sub := func(name string, test func(t *testing.T, s *store)) {
+		t.Run(name, func(t *testing.T) {
+			own := *s
+			own.t = t
+			test(t, &own)
+		})
+	}
+	sub("hello", testHello)
+	sub("embed", testEmbed)
+	sub("ocr", testOCR)
+	sub("drain", testDrain)
+	sub("rebuild", testRebuild)
+	sub("all of cog.yaml", testWhole)
+	sub("Dockerfile.cuda", testDockerfileCUDA)
+}
+
+const examples = "../../examples"
+
+func testHello(t *testing.T, s *store) {
+	said := s.build(filepath.Join(examples, "hello"), "hello")
+	if want := "podman run -p 127.0.0.1:5000:5000 hello"; !strings.Contains(said, want) {
+		t.Errorf("it does not say %s:\n%s", want, said)
+	}
+	c := s.start("hello", nil)
+	if got := c.predict(`{"name":"Ada"}`); got != `"hello Ada"` {
+		t.Errorf("the output is %s", got)
+	}
+	for command, want := range map[string]string{
+		"id -u": "10001", "cat /proc/1/comm": "pinion", "pwd": "/src", "stat -c %U /src": "pinion", "command -v gcc cc make || echo none": "none",
+		"test -s .cog/openapi_schema.json && echo has": "has", "grep -c CapEff:.0000000000000000 /proc/1/status": "1",
+		"touch /x 2>/dev/null || echo read-only": "read-only",
+	} {
+		if got, err := c.exec("sh", "-c", command); got != want {
+			t.Errorf("%s prints %q, want %q: %v", command, got, want, err)
+		}
+	}
+	config, _ := s.config("hello")
+	if out, err := c.exec(config.Healthcheck.Test[1:]...); err != nil {
+		t.Errorf("the health check fails: %v\n%s", err, out)
+	}
+	if strings.Contains(c.log.String(), "disagrees") {
+		t.Errorf("the image's document differs from its source:\n%s", c.log)
+	}
+	c.stop()
+
+	if config.User != "10001:10001" || config.WorkingDir != "/src" || !slices.Equal(config.Entrypoint, []string{"pinion"}) || !slices.Equal(config.Cmd, []string{"serve"}) {
+		t.Errorf("the image is %+v", config)
+	}
+	var settings, schema map[string]any
+	for label, to := range map[string]*map[string]any{"run.cog.config": &settings, "run.cog.openapi_schema": &schema} {
+		if err := json.Unmarshal([]byte(config.Labels[label]), to); err != nil {
+			t.Errorf("%s is %.200s: %v", label, config.Labels[label], err)
+		}
+	}
+	if settings["run"] != "run.py:Runner" || schema["openapi"] != "3.0.2" || !strings.Contains(config.Labels["run.cog.openapi_schema"], `"$ref":"#/components/schemas/`) {
+		t.Errorf("the labels are %.1000q", config.Labels)
+	}
+	for label, want := range map[string]string{
+		"run.cog.version": "0.23.1", "run.cog.has_init": "true", "org.opencontainers.image.title": "hello", "org.opencontainers.image.base.name": baseImage,
+	} {
+		if config.Labels[label] != want {
+			t.Errorf("the label %s is %q, want %q", label, config.Labels[label], want)
+		}
+	}
+
+	// Other commands than the server's.
+	out, err := s.podmanCommand(append(runOptions("hello-once", 0), "hello", "predict", "-i", "name=Bob")...).Output()
+	if err != nil || strings.TrimSpace(string(out)) != "hello Bob" {
+		t.Errorf("pinion predict prints %q: %v", out, err)
+	}
+}
+
+func testEmbed(t *testing.T, s *store) {
+	s.build(filepath.Join(examples, "embed"), "embed")
+	c := s.start("embed", nil)
+	var vector []float64
+	if err := json.Unmarshal([]byte(c.predict(`{"text":"a cat"}`)), &vector); err != nil || len(vector) != 256 {
+		t.Errorf("%d numbers: %v", len(vector), err)
+	}
+	c.stop()
+}
+
+func testOCR(t *testing.T, s *store) {
+	s.build(filepath.Join(examples, "ocr"), "ocr")
+	c := s.start("ocr", nil)
+	sample, err := os.ReadFile(filepath.Join(examples, "ocr", "sample.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted, err := os.ReadFile(filepath.Join(examples, "ocr", "sample.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []struct{ Text string }
+	output := c.predict(`{"image":"data:image/png;base64,` + base64.StdEncoding.EncodeToString(sample) + `"}`)
+	if err := json.Unmarshal([]byte(output), &lines); err != nil {
+		t.Fatal(err)
+	}
+	var text string
+	for _, line := range lines {
+		text += line.Text + "\n"
+	}
+	if text != string(wanted) {
+		t.Errorf("it reads %q, want %q", text, wanted)
+	}
+	c.stop()
+}
+
+const gated = `
+import os, time
+from cog import BaseRunner
+
+class Runner(BaseRunner):
+    def run(self) -> str:
+        print("begun")
+        while not os.path.exists("/gate/open"):
+            time.sleep(0.01)
+        return "finished"
+`
+
+// testDrain: a stop lets a prediction finish.
+func testDrain(t *testing.T, s *store) {
+	dir, gate := t.TempDir(), t.TempDir()
+	s.write(filepath.Join(dir, "cog.yaml"), "run: run.py:Runner\n")
+	s.write(filepath.Join(dir, "run.py"), gated)
+	s.build(dir, "gated")
+	c := s.start("gated", []string{"--volume", gate + ":/gate:ro"})
+	answer := make(chan error, 1)
+	go func() {
+		output, err := c.ask("{}")
+		if err == nil && output != `"finished"` {
+			err = fmt.Errorf("the output is %s", output)
+		}
+		answer <- err
+	}()
+	harness.Eventually(t, "the prediction runs", func() bool { return strings.Contains(c.log.String(), "begun") })
+	stopped := make(chan struct{})
+	go func() { c.stop(); close(stopped) }()
+	harness.Eventually(t, "the server drains", func() bool { return strings.Contains(c.log.String(), "shutting down") })
+	s.write(filepath.Join(gate, "open"), "")
+	if err := <-answer; err != nil {
+		t.Error(err)
+	}
+	<-stopped
+}
+
+// testRebuild: a change of code makes one small layer anew, and a change of packages theirs and those after it.
+func testRebuild(t *testing.T, s *store) {
+	dir := filepath.Join(t.TempDir(), "model")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(examples, "hello"))); err != nil {
+		t.Fatal(err)
+	}
+	s.write(filepath.Join(dir, "cog.yaml"), "run: run.py:Runner\nbuild:\n  python_requirements: requirements.txt\nweights:\n  - {name: w, target: w.bin}\n")
+	s.write(filepath.Join(dir, "requirements.txt"), "six==1.17.0\n")
+	s.write(filepath.Join(dir, "w.bin"), strings.Repeat("w", 1<<20))
+	layers := func() []string {
+		t.Helper()
+		s.build(dir, "rebuilt")
+		_, layers := s.config("rebuilt")
+		return layers
+	}
+	first := layers()
+	if again := layers(); !slices.Equal(first, again) {
+		t.Errorf("nothing has changed, and the layers were %q and are %q", first, again)
+	}
+	source, err := os.ReadFile(filepath.Join(dir, "run.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(filepath.Join(dir, "run.py"), string(source)+"\n# changed\n")
+	code := layers()
+	last := len(first) - 1
+	if len(code) != len(first) || !slices.Equal(code[:last], first[:last]) || code[last] == first[last] {
+		t.Errorf("the code has changed, and the layers were %q and are %q", first, code)
+	}
+	if size := s.sizes("rebuilt")[0]; size > 200_000 {
+		t.Errorf("the layer of the code has %d bytes", size)
+	}
+	t.Logf("a change of code: 1 of %d layers, %d bytes", len(code), s.sizes("rebuilt")[0])
+	s.write(filepath.Join(dir, "requirements.txt"), "six==1.16.0\n")
+	packages := layers()
+	if changed := differing(code, packages); changed == 0 || changed == len(packages) || packages[1] != code[1] {
+		t.Errorf("the packages have changed, and the layers were %q and are %q", code, packages)
+	}
+}
+
+// differing counts the layers that are not the same.
+func differing(a, b []string) (n int) {
+	for i := range a {
+		if i >= len(b) || a[i] != b[i] {
+			n++
+		}
+	}
+	return n
+}
+
+const wholeModel = `
+import json, os, shutil
+from pathlib import Path
+import shared, six
+from cog import BaseRunner
+
+class Runner(BaseRunner):
+    def run(self) -> dict[str, str]:
+        return {
+            "packages": six.__version__, "tree": str(shutil.which("tree")), "before": str(os.path.exists("/opt/before")),
+            "size": Path("/opt/size").read_text().strip(), "lines": Path("/opt/lines").read_text(), "token": str(os.path.exists("/run/secrets/token")),
+            "greeting": os.environ["GREETING"], "shared": shared.NAME, "local": Path("weights/local.txt").read_text(),
+            "fetched": str(os.path.exists("weights/fetched.txt")), "ignored": str(os.path.exists("notes.txt")), "pip": Path("/opt/pip").read_text().strip(),
+        }
+
+def train(n: int = 1) -> int:
+    return n
+`
+
+// testWhole builds a folder below another one with all keys of the build section that need no GPU.
+func testWhole(t *testing.T, s *store) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "models", "whole")
+	for name, text := range map[string]string{
+		"cog.yaml": `
+image: whole
+description: It's "all" for $5
+run: run.py:Runner
+train: run.py:train
+environment:
+  - GREETING=it's "me"
+  - PYTHONPATH=/src
+weights:
+  - {name: local, target: weights/local.txt}
+  - {name: fetched, target: /src/models/whole/weights/fetched.txt, source: https://example.com/fetched.txt}
+build:
+  python_requirements: ../../requirements.txt
+  python_packages: ["six==1.17.0 ; python_version >= '3.10'"]
+  system_packages: [tree]
+  pre_install: [touch /opt/before]
+  run:
+    - command: wc -c </run/secrets/token >/opt/size
+      mounts:
+        - {type: secret, id: token, target: /run/secrets/token}
+    - command: date >/var/cache/own/date
+      mounts:
+        - {type: cache, target: /var/cache/own}
+    - |
+      cat >/opt/lines <<END
+      it's
+      END
+    - python -m pip --version | cut -d ' ' -f 1 >/opt/pip
+`,
+		"run.py": wholeModel, "weights/local.txt": "weights", "weights/fetched.txt": "not in the image", "notes.txt": "x",
+	} {
+		s.write(filepath.Join(dir, name), text)
+	}
+	s.write(filepath.Join(root, "shared.py"), "NAME = 'shared'\n")
+	s.write(filepath.Join(root, "requirements.txt"), "# none\n")
+	s.write(filepath.Join(root, ".dockerignore"), "**/notes.txt\n")
+	token := filepath.Join(t.TempDir(), "token")
+	s.write(token, "0123456789")
+	said := s.build(dir, "whole", "--context", root, "--secret", "id=token,src="+token)
+	if want := "weights: fetched is not part of the image"; !strings.Contains(said, want) {
+		t.Errorf("it does not say %s:\n%s", want, said)
+	}
+	c := s.start("whole", nil)
+	got := map[string]string{}
+	if err := json.Unmarshal([]byte(c.predict("{}")), &got); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"packages": "1.17.0", "tree": "/usr/bin/tree", "before": "True", "size": "10", "lines": "it's\n", "token": "False", "greeting": `it's "me"`, "shared": "shared",
+		"local": "weights", "fetched": "False", "ignored": "False", "pip": "pip",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+	c.stop()
+	config, _ := s.config("whole")
+	if got := config.Labels["org.opencontainers.image.description"]; got != `It's "all" for $5` {
+		t.Errorf("the description is %s", got)
+	}
+	if !strings.Contains(config.Labels["run.cog.config"], `"pre_install":["touch /opt/before"]`) {
+		t.Errorf("the configuration is %s", config.Labels["run.cog.config"])
+	}
+}
