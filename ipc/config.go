@@ -21,10 +21,21 @@ type WorkerConfig struct {
 	NoWarmUp    bool   `json:"no_warm_up,omitempty"` // the model's example is not run after its setup
 	// NoneDefaults is "optional" where inputs with the default None and a type without it may be null.
 	NoneDefaults string `json:"none_defaults,omitempty"`
+	// Tracing says how the model's own spans are sent; nil: predictions are not traced.
+	Tracing *Tracing `json:"tracing,omitempty"`
 	// GPULost are words of errors after which a batch is not tried again in the same process.
 	GPULost []string `json:"gpu_lost,omitempty"`
 	// Preload: the process imports the model and forks workers, and serves nothing itself.
 	Preload bool `json:"preload,omitempty"`
+}
+
+// Tracing is how the model's own OpenTelemetry spans are sent.
+type Tracing struct {
+	Endpoint string `json:"endpoint"`
+	GRPC     bool   `json:"grpc"`    // else HTTP
+	Sampler  string `json:"sampler"` // OpenTelemetry's name
+	Service  string `json:"service"`
+	Hooks    string `json:"hooks,omitempty"` // the file with the model's own providers, below the model's folder
 }
 
 // Encode returns the config as JSON.

@@ -187,6 +187,7 @@ make_tools() {
   python=$(choose_python)
   make_models
   make_venv "$python" examples/ocr/.venv examples/ocr/requirements.txt || true # for the demo
+  make_venv "$python" "$cache/venvs/telemetry" tests/requirements-telemetry.txt || true
   make_nginx || true
   make_promtool || true
   make_image_tools || true

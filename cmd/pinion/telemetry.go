@@ -1,6 +1,9 @@
 package main
 
-import "pinion/runtime/telemetry"
+import (
+	"pinion/ipc"
+	"pinion/runtime/telemetry"
+)
 
 // startTelemetry makes the exporters that the settings ask for; nil: none.
 func (f *front) startTelemetry() (*telemetry.Telemetry, error) {
@@ -8,4 +11,12 @@ func (f *front) startTelemetry() (*telemetry.Telemetry, error) {
 		f.log.Warn(w)
 	}
 	return telemetry.Start(f.s.telemetry, telemetry.Options{Version: version, Log: f.log})
+}
+
+// modelTracing is what workers are told of traces; nil where there are none.
+func modelTracing(c *telemetry.Config) *ipc.Tracing {
+	if c.Traces == nil {
+		return nil
+	}
+	return &ipc.Tracing{Endpoint: c.Traces.URL, GRPC: c.Traces.GRPC, Sampler: c.Sampler, Service: c.Service, Hooks: c.Hooks}
 }

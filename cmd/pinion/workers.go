@@ -26,6 +26,7 @@ func workerOptions(m *model.Model, python *locate.Python, sdk string, s *setting
 func (f *front) workerOptions(m *model.Model, sdk string, loaded func(ipc.Loaded)) supervise.Options {
 	o := workerOptions(m, f.python, sdk, f.s, loaded)
 	o.Spec.Mode, o.Spec.NoWarmUp = m.Mode(f.s.mode), f.s.validation.noWarmUp
+	o.Spec.Tracing = modelTracing(f.s.telemetry)
 	if f.s.concurrency != 0 { // the flag overrides cog.yaml
 		o.Spec.Concurrency = f.s.concurrency
 	}

@@ -14,8 +14,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// FlushLimit is how long Stop may take.
-const FlushLimit = time.Second
+// FlushLimit is how long Stop may take. With what a worker takes for the spans of its model, a stop waits for a second at most.
+const FlushLimit = 700 * time.Millisecond
 
 // Options of a Telemetry.
 type Options struct {

@@ -55,7 +55,13 @@ def main() -> None:
     if _px.is_child():
         _px.exit_child(None)  # the model's module forked, and this is the child
     began = time.monotonic()
+    tracing = None
     try:
+        if config.get("tracing"):
+            from .tracing import Tracing
+
+            tracing = Tracing(config["tracing"], config["root"])
+            served.trace(tracing.follow)
         served.setup(config)
         if not config.get("no_warm_up"):
             served.warm_up()
@@ -69,6 +75,8 @@ def main() -> None:
         served.serve()
     except BaseException as error:
         abort(error)
+    if tracing is not None:
+        tracing.stop()
 
 
 def _prepare_process(config: dict[str, Any]) -> None:

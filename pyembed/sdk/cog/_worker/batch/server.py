@@ -61,6 +61,9 @@ class BatchServer:
         self.inside = False  # the main thread is in the model's function
         self._canceled = 0  # the id of the batch or training that was canceled last
 
+    def trace(self, follow: Any) -> None:
+        """Take note that predictions are traced: a batch has no context yet."""
+
     def setup(self, config: dict[str, Any]) -> None:
         """Run the model's setup function, which may be async."""
         result = call_setup(self._predictor, config)

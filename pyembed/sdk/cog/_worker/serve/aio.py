@@ -116,6 +116,14 @@ class AsyncServer:
         self._watch = Watch(self._loop, self._is_busy)
         self._open = 0  # sockets that the front has not closed
         self._defect: BaseException | None = None  # what ends the worker
+        self._follow: Any = None  # see trace
+
+    def trace(self, follow: Any) -> None:
+        """Have the model's functions run in the contexts of their predictions."""
+        self._follow = follow
+        for function in self._functions:
+            if function is not None:
+                function.call = follow(function.call)
 
     def setup(self, config: dict[str, Any]) -> None:
         """Run the model's setup function, on the loop if it is async."""
@@ -136,7 +144,10 @@ class AsyncServer:
     def serve(self) -> None:
         """Answer requests until the front closes the slots."""
         if self._main is not None and not self._main.is_async:  # only setup is
-            SyncServer(self._predictor, self._trainer).serve()
+            server = SyncServer(self._predictor, self._trainer)
+            if self._follow is not None:
+                server.trace(self._follow)
+            server.serve()
             return
         (self._router or self._leftovers).install()
         _px.use_scope_variable(current, INACTIVE)

@@ -63,6 +63,12 @@ class SyncServer:
         self.generator = GENERATOR
         self.draw = collect
 
+    def trace(self, follow: Callable[..., Any]) -> None:
+        """Have the model's functions run in the contexts of their predictions."""
+        for function in self.functions:
+            if function is not None:
+                function.predict = follow(function.predict)
+
     def setup(self, config: dict[str, Any]) -> None:
         """Run the model's setup function."""
         if self._main is not None:
