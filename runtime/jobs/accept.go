@@ -1,0 +1,111 @@
+package jobs
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// InUseError is an id that is known already: its prediction waits, runs or has ended.
+type InUseError struct{ State State }
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("a prediction with this id is known already; it is %s", e.State.Status)
+}
+
+// Accept stores a job; with its return the job survives. prediction is the object that clients see until it runs. If again is
+// true, an id that is known and still waits is published once more under its token, for a client whose first request was left in
+// doubt. Errors: *InUseError, ErrFull, ErrUnavailable (nothing is stored), ErrInDoubt.
+func (q *Queue) Accept(ctx context.Context, j Job, prediction json.RawMessage, again bool) (State, error) {
+	j.token = rand.Text()
+	s := State{Job: j.token, Status: Starting, Prediction: prediction}
+	revision, err := q.create(ctx, j.ID, &s)
+	var used *InUseError
+	if errors.As(err, &used) && again && used.State.Status == Starting && !used.State.Cancel {
+		// The swap makes sure that no purge of the first request hits the state from here on.
+		s, err = q.touch(ctx, j.ID)
+		j.token = s.Job
+	} else if err == nil {
+		s.Version = stateVersion
+	}
+	if err != nil {
+		return s, err
+	}
+	_, err = q.js.PublishMsg(ctx, j.message(q.names.job(j.Class, q.o.Lanes, j.Tenant)))
+	switch {
+	case err == nil:
+		return s, nil
+	case code(err) == 0: // no answer: a purge could hit a job that is stored
+		return s, ErrInDoubt
+	case revision == 0: // it was there before this request
+		return s, refusal(err)
+	}
+	if err := q.purge(ctx, j.ID, revision); err != nil {
+		return s, ErrInDoubt
+	}
+	return s, refusal(err)
+}
+
+// refusal is the error of a message that JetStream refused.
+func refusal(err error) error {
+	if code(err) == codeFull {
+		return ErrFull
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// create writes the first state of an id.
+func (q *Queue) create(ctx context.Context, id string, s *State) (uint64, error) {
+	revision := uint64(0)
+	for {
+		created, err := q.swap(ctx, id, stored{revision: revision}, s, func(now *State) bool { return now.Job == s.Job })
+		if !errors.Is(err, errConflict) {
+			return created, err
+		}
+		now, err := q.read(ctx, id)
+		switch {
+		case err != nil && !errors.Is(err, errNewer):
+			return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		case now.Status != "":
+			return 0, &InUseError{now.State}
+		}
+		revision = now.revision // of a purge
+	}
+}
+
+// touch swaps the state of a job that waits for itself.
+func (q *Queue) touch(ctx context.Context, id string) (State, error) {
+	for {
+		now, err := q.read(ctx, id)
+		switch {
+		case err != nil:
+			return State{}, fmt.Errorf("%w: %w", ErrInDoubt, err)
+		case now.Status == "":
+			return State{}, ErrUnknown
+		case now.Status != Starting:
+			return now.State, &InUseError{now.State}
+		}
+		_, err = q.swap(ctx, id, now, &now.State, func(s *State) bool { return s.Job == now.Job && s.Status == Starting })
+		if !errors.Is(err, errConflict) {
+			return now.State, err
+		}
+	}
+}
+
+// Waiting is how many jobs are stored: those that wait and those that run.
+func (q *Queue) Waiting(ctx context.Context) (uint64, error) {
+	info, err := q.jobs.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count jobs: %w", err)
+	}
+	return info.State.Msgs, nil
+}
+
+// deleteMessage removes a message of the jobs that is still there.
+func (q *Queue) deleteMessage(ctx context.Context, seq uint64) {
+	if seq != 0 {
+		_ = q.jobs.DeleteMsg(ctx, seq) // else it is dropped when it is delivered
+	}
+}

@@ -1,0 +1,158 @@
+package jobs
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Claim is a job that this server holds. Its methods are called by one goroutine at a time, except Beat.
+type Claim struct {
+	Job   Job
+	State State // as it was when it was claimed
+
+	q        *Queue
+	m        jetstream.Msg
+	revision uint64
+}
+
+// outcome is what became of a delivery that was not claimed.
+type outcome string
+
+const (
+	claimed   outcome = "claimed"
+	settled   outcome = "settled"   // it has ended; its message is gone
+	elsewhere outcome = "elsewhere" // another server has it, whose heartbeat keeps its message
+	orphaned  outcome = "orphaned"  // no state is known for it; it is a dead letter
+	deferred  outcome = "deferred"  // NATS did not answer; it is delivered again
+)
+
+// heldWait is how long the holder of a job may take to say that it has it.
+const heldWait = 2 * time.Second
+
+// claim decides about a delivered job. Only what is claimed may run. show returns the object that clients see of a state that
+// is given up or begins.
+func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (*Claim, outcome) {
+	job, err := readJob(m.Headers(), m.Data())
+	meta, metaErr := m.Metadata()
+	if err != nil || metaErr != nil {
+		return nil, q.orphan(ctx, m, job.ID, "it cannot be read")
+	}
+	seq := meta.Sequence.Stream
+	for {
+		now, err := q.read(ctx, job.ID)
+		switch {
+		case err != nil:
+			return nil, deferred
+		case now.Status == "", now.Job != job.token:
+			return nil, q.orphan(ctx, m, job.ID, "no state is known for it")
+		case now.Status.Ended():
+			return nil, q.settle(ctx, m, job.ID, &now.State)
+		case now.Seq != 0 && now.Seq != seq:
+			_ = m.Ack() // a copy: the id was published again
+			return nil, settled
+		}
+		next := now.State
+		if now.Status == Processing {
+			if q.isHeld(ctx, job.ID) {
+				return nil, elsewhere
+			}
+			next.Lost++
+		}
+		if reason, status := overdue(&job, &next); status != "" {
+			if !q.giveUp(ctx, m, &job, now, next, status, reason, show) {
+				continue // the state has changed
+			}
+			return nil, settled
+		}
+		next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(), seq
+		next.Prediction = show.Begun(&job, &next)
+		revision, err := q.swap(ctx, job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+		switch {
+		case err == nil:
+			return &Claim{Job: job, State: next, q: q, m: m, revision: revision}, claimed
+		case !errors.Is(err, errConflict):
+			return nil, deferred
+		}
+	}
+}
+
+// Shower makes the object that clients see.
+type Shower interface {
+	// Begun is the object of a job that begins to run.
+	Begun(*Job, *State) json.RawMessage
+	// Ended is the object of a job that ended without a run, with that status and error.
+	Ended(*Job, *State, Status, string) json.RawMessage
+}
+
+// overdue says why a job ends without another run, and how; "": it may run.
+func overdue(j *Job, s *State) (reason string, end Status) {
+	switch {
+	case s.Cancel:
+		return "", Canceled
+	case !j.Deadline.IsZero() && time.Now().After(j.Deadline):
+		return "the deadline passed while the prediction waited", Failed
+	case s.Lost >= j.Attempts:
+		return fmt.Sprintf("gave up after %d attempts: each time the server that ran it was lost", s.Lost), Failed
+	}
+	return "", ""
+}
+
+// giveUp ends a job that no server runs any more; false: its state has changed. A job that was lost too often is a dead letter
+// first: else it would be gone if this server were lost in between.
+func (q *Queue) giveUp(ctx context.Context, m jetstream.Msg, j *Job, now stored, next State, status Status, reason string, show Shower) bool {
+	if next.Lost >= j.Attempts && status == Failed {
+		if q.deadLetter(ctx, m, j.ID, reason) != nil {
+			return true // it is delivered again
+		}
+	}
+	next.Status, next.Claim = status, rand.Text()
+	next.Prediction = show.Ended(j, &next, status, reason)
+	_, err := q.swap(ctx, j.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+	switch {
+	case err == nil:
+		q.settle(ctx, m, j.ID, &next)
+	case errors.Is(err, errConflict):
+		return false
+	}
+	return true
+}
+
+// settle publishes the end of a job, and then answers for its message: in this order, so that a server that is lost in between
+// leaves a message that is delivered again.
+func (q *Queue) settle(ctx context.Context, m jetstream.Msg, id string, s *State) outcome {
+	if q.hook(ctx, id, s) != nil {
+		return deferred
+	}
+	if m.DoubleAck(ctx) != nil {
+		return deferred
+	}
+	return settled
+}
+
+// hook stores the webhook of a job's end. The job's token is the message's id: however often it is stored, it is sent once in
+// two minutes.
+func (q *Queue) hook(ctx context.Context, id string, s *State) error {
+	m := nats.NewMsg("pinion.hook." + q.o.Model + "." + token(id))
+	m.Header.Set(headerToken, s.Job)
+	m.Header.Set(headerID, id)
+	m.Data = s.Prediction
+	if _, err := q.js.PublishMsg(ctx, m); err != nil {
+		return fmt.Errorf("store a webhook: %w", err)
+	}
+	return nil
+}
+
+// orphan makes a dead letter of a message without a state.
+func (q *Queue) orphan(ctx context.Context, m jetstream.Msg, id, reason string) outcome {
+	if q.deadLetter(ctx, m, id, "orphan: "+reason) != nil || m.DoubleAck(ctx) != nil {
+		return deferred
+	}
+	return orphaned
+}

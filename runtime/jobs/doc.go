@@ -1,0 +1,21 @@
+// Package jobs keeps accepted predictions in NATS JetStream until they have ended, so that a job survives its server, and any
+// server of the model can run it.
+//
+// A job is two records. Its message waits in a work-queue stream; its state is a key of a bucket, and every move of a job is a
+// compare-and-swap of that key. JetStream delivers at least once. The state makes the result visible once: a server that takes
+// a job writes a random claim token into the state, and only who finds its own token there may end the job, or answer for its
+// message. Who finds another token has lost the job and stays silent.
+//
+//	name.go      streams, buckets and subjects of a model
+//	layout.go    makes them, or compares them with what is there
+//	message.go   what is stored: a job's headers, its state
+//	store.go     reads and swaps states
+//	accept.go    a new job: first its state, then its message
+//	claim.go     a delivered job: claim, heartbeat, end, release
+//	cancel.go    a job that waits or runs is canceled
+//	pull.go      gets jobs from the consumers of all classes and lanes
+//	embedded.go  a NATS server in this process
+//	server.go    runs as many jobs as there are free places
+//
+// It imports nothing of this module: the caller runs the predictions and writes their JSON.
+package jobs

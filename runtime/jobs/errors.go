@@ -1,0 +1,59 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+var (
+	// ErrUnknown: no job of that id is known.
+	ErrUnknown = errors.New("no job of that id is known")
+	// ErrFull: as many jobs wait and run as may.
+	ErrFull = errors.New("the job queue is full")
+	// ErrInDoubt: NATS did not answer. The job may be stored: repeat the request with its id.
+	ErrInDoubt = errors.New("the job queue did not answer; the prediction may have been accepted: repeat it with its id")
+	// ErrUnavailable: NATS refused, and nothing is stored.
+	ErrUnavailable = errors.New("the job queue takes no jobs now")
+	// ErrLost: another server has the job. Whoever gets it must neither end the job nor answer for its message.
+	ErrLost = errors.New("another server has the job")
+
+	// errConflict: the state is not what it was.
+	errConflict = errors.New("the state has changed")
+	// errNewer: a newer server wrote the state.
+	errNewer = errors.New("the state is of a newer version")
+)
+
+// MismatchError is a stream that is not as this server would make it.
+type MismatchError struct {
+	Stream string
+	Field  string
+	Have   string // "": the stream is missing, though others of the model are there
+	Want   string
+}
+
+func (e *MismatchError) Error() string {
+	if e.Have == "" {
+		return fmt.Sprintf("%s of the job queue is missing, though other parts are there: restore it, or remove the rest", e.Stream)
+	}
+	return fmt.Sprintf("%s has %s %s, but this server is to have %s: give all servers the same, or run pinion jobs apply", e.Stream, e.Field, e.Have, e.Want)
+}
+
+// codeFull is JetStream's code for a stream that refuses a message for want of room, of its own or of the tenant's.
+const codeFull jetstream.ErrorCode = 10077
+
+// code returns JetStream's error code; 0: it is none of its errors, so the outcome is not known.
+func code(err error) jetstream.ErrorCode {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode
+	}
+	return 0
+}
+
+// conflict reports whether a compare-and-swap was refused.
+func conflict(err error) bool {
+	c := code(err)
+	return c == jetstream.JSErrCodeStreamWrongLastSequence || c == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+}

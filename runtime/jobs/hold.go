@@ -1,0 +1,132 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Sign is what a heartbeat learned about a job.
+type Sign int
+
+// The signs. Uncertain: NATS did not answer. The job goes on: if another server has it by now, its end will be refused.
+const (
+	Held Sign = iota
+	Uncertain
+	CancelAsked
+	Lost
+)
+
+// Beat reads the state and, while the job is held, tells JetStream that it is still worked on.
+func (c *Claim) Beat(ctx context.Context) Sign {
+	now, err := c.q.read(ctx, c.Job.ID)
+	switch {
+	case errors.Is(err, errNewer):
+		return Lost
+	case err != nil:
+		return Uncertain
+	case now.Claim != c.State.Claim || now.Status != Processing:
+		return Lost
+	}
+	if err := c.m.InProgress(); err != nil {
+		return Uncertain
+	}
+	if now.Cancel {
+		return CancelAsked
+	}
+	return Held
+}
+
+// End writes the end of the job and then answers for its message. ErrLost: another server has the job, and nothing was written.
+// With any other error the end may be written or not: End can be called again with the same end, for as long as the job is held.
+func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessage) error {
+	for {
+		now, err := c.current(ctx)
+		if err != nil {
+			return err
+		}
+		if now.Status.Ended() { // by an earlier call, whose answer was lost
+			return c.settled(ctx, &now.State)
+		}
+		next := now.State
+		next.Status, next.Prediction = status, prediction
+		_, err = c.q.swap(ctx, c.Job.ID, now, &next, func(s *State) bool { return s.Claim == c.State.Claim && s.Status == status })
+		switch {
+		case err == nil:
+			return c.settled(ctx, &next)
+		case !errors.Is(err, errConflict):
+			return err
+		}
+	}
+}
+
+// settled answers for the message of a job whose end is written.
+func (c *Claim) settled(ctx context.Context, s *State) error {
+	if c.q.settle(ctx, c.m, c.Job.ID, s) != settled {
+		return fmt.Errorf("settle a job: %w", ErrInDoubt) // its message is delivered again, and settled then
+	}
+	return nil
+}
+
+// Release gives the job back before its end, for a server that drains: the next server begins it anew, and it does not count as
+// lost.
+func (c *Claim) Release(ctx context.Context, prediction json.RawMessage) error {
+	for {
+		now, err := c.current(ctx)
+		if err != nil {
+			return err
+		}
+		next := now.State
+		next.Status, next.Server, next.Claim, next.Prediction = Starting, "", "", prediction
+		_, err = c.q.swap(ctx, c.Job.ID, now, &next, func(s *State) bool { return s.Status == Starting && s.Attempt == next.Attempt })
+		switch {
+		case err == nil:
+			return c.m.Nak()
+		case !errors.Is(err, errConflict):
+			return err
+		}
+	}
+}
+
+// current reads the state, or returns ErrLost.
+func (c *Claim) current(ctx context.Context) (stored, error) {
+	now, err := c.q.read(ctx, c.Job.ID)
+	switch {
+	case errors.Is(err, errNewer):
+		return now, ErrLost
+	case err != nil:
+		return now, fmt.Errorf("%w: %w", ErrInDoubt, err)
+	case now.Claim != c.State.Claim:
+		return now, ErrLost
+	}
+	return now, nil
+}
+
+// isHeld asks the holder of a job whether it has it. A holder that does not answer in time has lost it.
+func (q *Queue) isHeld(ctx context.Context, id string) bool {
+	ctx, cancel := context.WithTimeout(ctx, heldWait)
+	defer cancel()
+	_, err := q.nc.RequestWithContext(ctx, q.names.about("held", id), nil)
+	return err == nil
+}
+
+// deadLetter keeps the whole job for an operator.
+func (q *Queue) deadLetter(ctx context.Context, m jetstream.Msg, id, reason string) error {
+	if id == "" {
+		id = "unknown"
+	}
+	dead := nats.NewMsg("pinion.dead." + q.o.Model + "." + token(id))
+	for name, values := range m.Headers() {
+		dead.Header[name] = values
+	}
+	dead.Header.Set(headerReason, reason)
+	dead.Data = m.Data()
+	if _, err := q.js.PublishMsg(ctx, dead); err != nil {
+		return fmt.Errorf("keep a dead letter: %w", err)
+	}
+	return nil
+}

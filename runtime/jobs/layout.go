@@ -1,0 +1,203 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Options of a model's queue. All its servers have the same.
+type Options struct {
+	Model string
+	// Server is the name of this member; no other has it.
+	Server string
+	// Replicas is on how many NATS servers everything is stored. Default: 1.
+	Replicas int
+	// Capacity and Bytes bound the jobs that were accepted and have not ended, and their messages. Defaults: 100 000, 1 GiB.
+	Capacity, Bytes int64
+	// TenantCapacity bounds the jobs of one tenant in each class; 0: no bound.
+	TenantCapacity int64
+	// Lanes is over how many lanes the tenants are spread. Default: 1.
+	Lanes int
+	// AckWait is how long a server that is silent keeps a job. Default: 30 s.
+	AckWait time.Duration
+	// ResultTTL is how long the state of an ended job is known. Default: 10 min.
+	ResultTTL time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Replicas == 0 {
+		o.Replicas = 1
+	}
+	if o.Capacity == 0 {
+		o.Capacity = 100_000
+	}
+	if o.Bytes == 0 {
+		o.Bytes = 1 << 30
+	}
+	if o.Lanes == 0 {
+		o.Lanes = 1
+	}
+	if o.AckWait == 0 {
+		o.AckWait = 30 * time.Second
+	}
+	if o.ResultTTL == 0 {
+		o.ResultTTL = 10 * time.Minute
+	}
+	return o
+}
+
+// duplicates is how long JetStream recognises a message that is published twice.
+const duplicates = 2 * time.Minute
+
+// streams are the streams of a model. Objects are made last, so that a server that sees some waits for the others.
+func (o Options) streams() []jetstream.StreamConfig {
+	n := names{o.Model}
+	perTenant, tenants := int64(-1), false
+	if o.TenantCapacity > 0 {
+		perTenant, tenants = o.TenantCapacity, true
+	}
+	return []jetstream.StreamConfig{{
+		Name: n.jobs(), Subjects: []string{"pinion.job." + o.Model + ".>"},
+		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+		Discard: jetstream.DiscardNew, DiscardNewPerSubject: tenants, MaxMsgsPerSubject: perTenant,
+		MaxMsgs: o.Capacity, MaxBytes: o.Bytes, Duplicates: duplicates,
+	}, {
+		Name: n.hooks(), Subjects: []string{"pinion.hook." + o.Model + ".*"},
+		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+		Discard: jetstream.DiscardNew, MaxMsgsPerSubject: -1, MaxMsgs: -1, MaxBytes: -1, Duplicates: duplicates,
+	}, {
+		Name: n.dead(), Subjects: []string{"pinion.dead." + o.Model + ".*"},
+		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+		Discard: jetstream.DiscardOld, MaxMsgsPerSubject: -1, MaxMsgs: -1, MaxBytes: -1, MaxAge: 7 * 24 * time.Hour, Duplicates: duplicates,
+	}, {
+		// A bucket of package jetstream's would answer reads from followers, which may be old.
+		Name: n.states(), Subjects: []string{"$KV.pinion_state_" + o.Model + ".>"},
+		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
+		Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, Duplicates: duplicates,
+		AllowMsgTTL: true, AllowRollup: true, DenyDelete: true,
+	}}
+}
+
+// consumers are the consumers of the jobs' stream.
+func (o Options) consumers() []jetstream.ConsumerConfig {
+	n := names{o.Model}
+	var all []jetstream.ConsumerConfig
+	for _, class := range Classes {
+		for lane := range o.Lanes {
+			all = append(all, jetstream.ConsumerConfig{
+				Durable: consumer(class, lane), FilterSubject: n.lane(class, lane),
+				AckPolicy: jetstream.AckExplicitPolicy, AckWait: o.AckWait,
+				MaxDeliver: -1, MaxAckPending: 1_000_000, MaxWaiting: 65_536,
+			})
+		}
+	}
+	return all
+}
+
+// layoutWait is how long a server waits for parts that another one is making.
+const layoutWait = 5 * time.Second
+
+// prepare makes what is missing if all of it is, and compares the rest with what this server would make.
+func prepare(ctx context.Context, js jetstream.JetStream, o Options) error {
+	end := time.Now().Add(layoutWait)
+	for {
+		missing, err := compare(ctx, js, o)
+		switch {
+		case err != nil:
+			return err
+		case missing == nil:
+			return nil
+		case len(missing) == len(o.streams()):
+			if err := build(ctx, js, o); err != nil {
+				return err
+			}
+		case time.Now().After(end):
+			return &MismatchError{Stream: missing[0]}
+		default: // another server is making them
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// build makes all parts. Two servers may do it at once: what is the same is there already.
+func build(ctx context.Context, js jetstream.JetStream, o Options) error {
+	for _, c := range o.streams() {
+		if _, err := js.CreateStream(ctx, c); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return fmt.Errorf("make the stream %s: %w", c.Name, err)
+		}
+	}
+	for _, c := range o.consumers() {
+		if _, err := js.CreateOrUpdateConsumer(ctx, names{o.Model}.jobs(), c); err != nil {
+			return fmt.Errorf("make the consumer %s: %w", c.Durable, err)
+		}
+	}
+	return nil
+}
+
+// compare returns which streams are missing, or how one differs.
+func compare(ctx context.Context, js jetstream.JetStream, o Options) (missing []string, err error) {
+	for _, want := range o.streams() {
+		stream, err := js.Stream(ctx, want.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			missing = append(missing, want.Name)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look at the stream %s: %w", want.Name, err)
+		}
+		if err := sameStream(stream.CachedInfo().Config, want); err != nil {
+			return nil, err
+		}
+	}
+	if len(missing) > 0 {
+		return missing, nil
+	}
+	for _, want := range o.consumers() {
+		have, err := js.Consumer(ctx, names{o.Model}.jobs(), want.Durable)
+		if errors.Is(err, jetstream.ErrConsumerNotFound) {
+			missing = append(missing, "the consumer "+want.Durable)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look at the consumer %s: %w", want.Durable, err)
+		}
+		if have := have.CachedInfo().Config; have.AckWait != want.AckWait {
+			return nil, &MismatchError{"the consumer " + want.Durable, "ack_wait", have.AckWait.String(), want.AckWait.String()}
+		}
+	}
+	return missing, nil
+}
+
+// sameStream returns how a stream differs from what it should be; nil: it does not.
+func sameStream(have, want jetstream.StreamConfig) error {
+	for _, f := range []struct {
+		name       string
+		have, want any
+	}{
+		{"retention", have.Retention, want.Retention},
+		{"storage", have.Storage, want.Storage},
+		{"num_replicas", have.Replicas, want.Replicas},
+		{"discard", have.Discard, want.Discard},
+		{"discard_new_per_subject", have.DiscardNewPerSubject, want.DiscardNewPerSubject},
+		{"max_msgs", have.MaxMsgs, want.MaxMsgs},
+		{"max_msgs_per_subject", have.MaxMsgsPerSubject, want.MaxMsgsPerSubject},
+		{"max_bytes", have.MaxBytes, want.MaxBytes},
+		{"max_age", have.MaxAge, want.MaxAge},
+		{"allow_msg_ttl", have.AllowMsgTTL, want.AllowMsgTTL},
+		{"allow_direct", have.AllowDirect, want.AllowDirect},
+		{"subjects", fmt.Sprint(have.Subjects), fmt.Sprint(want.Subjects)},
+	} {
+		if f.have != f.want {
+			return &MismatchError{"the stream " + want.Name, f.name, fmt.Sprint(f.have), fmt.Sprint(f.want)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package jobs
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStoredBytes: servers of different versions share what is stored, so its bytes do not change by accident.
+func TestStoredBytes(t *testing.T) {
+	t.Parallel()
+	j := Job{
+		ID: "p1", Kind: Prediction, Class: High, Tenant: "a b", Body: []byte(`{"input":{}}`), ContentType: "application/json", Schema: "r1",
+		Deadline: time.UnixMilli(1700000000123), Attempts: 3, TraceParent: "00-11-22-01", TraceState: "k=v", token: "T",
+	}
+	m := j.message(names{"m"}.job(j.Class, 4, j.Tenant))
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
+		lines = append(lines, name+": "+m.Header.Get(name))
+	}
+	const want = `pinion.job.m.hi.2.=yGh6CKpdbtIEQyj6aml6uOltw0KR6MIDSujDjm_MbWU
+Content-Type: application/json
+Nats-Msg-Id: T
+Pinion-Attempts: 3
+Pinion-Deadline: 1700000000123
+Pinion-Id: p1
+Pinion-Kind: prediction
+Pinion-Rev: r1
+traceparent: 00-11-22-01
+tracestate: k=v`
+	if got := m.Subject + "\n" + strings.Join(lines, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	read, err := readJob(m.Header, m.Data)
+	j.Class, j.Tenant = "", ""
+	if err != nil || !reflect.DeepEqual(read, j) {
+		t.Errorf("read %+v, %v, want %+v", read, err, j)
+	}
+
+	s := State{Version: 1, Job: "T", Status: Processing, Attempt: 2, Lost: 1, Server: "a", Claim: "C", Seq: 7, Cancel: true, Prediction: json.RawMessage(`{"id":"p1"}`)}
+	const state = `{"v":1,"job":"T","status":"processing","attempt":2,"lost":1,"server":"a","claim":"C","seq":7,"cancel":true,"prediction":{"id":"p1"}}`
+	if got, err := json.Marshal(&s); err != nil || string(got) != state {
+		t.Errorf("got %s, %v, want %s", got, err, state)
+	}
+	newer := strings.TrimSuffix(state, "}") + `,"alpha":[1, 2],"zeta":"é"}`
+	var back State
+	if err := json.Unmarshal([]byte(newer), &back); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(&back); err != nil || string(got) != strings.Replace(newer, "[1, 2]", "[1,2]", 1) {
+		t.Errorf("unknown members: got %s, %v, want %s", got, err, newer)
+	}
+}
+
+func TestMessagesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	good := func() Job { return Job{ID: "p1", Kind: Training, Attempts: 1, token: "T"} }
+	for want, change := range map[string]func(h map[string][]string){
+		"Pinion-Attempts is \"many\"": func(h map[string][]string) { h[headerAttempts] = []string{"many"} },
+		"Pinion-Deadline is \"soon\"": func(h map[string][]string) { h[headerDeadline] = []string{"soon"} },
+		"Pinion-Kind is \"dance\"":    func(h map[string][]string) { h[headerKind] = []string{"dance"} },
+		"is missing":                  func(h map[string][]string) { delete(h, headerID) },
+	} {
+		j := good()
+		m := j.message("s")
+		change(m.Header)
+		if _, err := readJob(m.Header, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"abc-DEF_09": "abc-DEF_09", "": "=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"} {
+		if got := token(in); got != want {
+			t.Errorf("token(%q) = %s, want %s", in, got, want)
+		}
+	}
+	for _, odd := range []string{"a.b", "a*", ">", "é", strings.Repeat("a", 65), "a b", "=x"} {
+		if got := token(odd); !strings.HasPrefix(got, "=") || len(got) != 44 || strings.ContainsAny(got, ".*> ") {
+			t.Errorf("token(%q) = %s", odd, got)
+		}
+	}
+	if _, err := ParseClass("urgent"); err == nil || CheckModel("a.b") == nil || CheckModel("ocr_2") != nil {
+		t.Errorf("ParseClass: %v", err)
+	}
+}
+
+func TestMovesOfAState(t *testing.T) {
+	t.Parallel()
+	for _, end := range []Status{Succeeded, Failed, Canceled} {
+		for _, to := range []Status{Starting, Processing, Succeeded, Failed, Canceled} {
+			if canMove(end, to) {
+				t.Errorf("%s moves to %s", end, to)
+			}
+		}
+	}
+	if canMove(Starting, Succeeded) || !canMove(Processing, Starting) {
+		t.Error("the table is wrong")
+	}
+}

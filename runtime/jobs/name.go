@@ -1,0 +1,98 @@
+package jobs
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"strconv"
+)
+
+var (
+	modelForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
+	plainForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+)
+
+// CheckModel returns an error unless a model's name can be part of a stream's.
+func CheckModel(model string) error {
+	if !modelForm.MatchString(model) {
+		return fmt.Errorf("the model's name is %q; it must be 1 to 63 letters, digits, _ or -", model)
+	}
+	return nil
+}
+
+// token is an id or a tenant as a part of a subject or key. Two of them never have the same token.
+func token(s string) string {
+	if plainForm.MatchString(s) {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return "=" + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// Class is how urgent a job is.
+type Class string
+
+// The classes, the most urgent first.
+const (
+	High   Class = "hi"
+	Normal Class = "std"
+	Low    Class = "lo"
+)
+
+// Classes are all of them, the most urgent first.
+var Classes = [...]Class{High, Normal, Low}
+
+// ParseClass reads the header Pinion-Priority; "" is Normal.
+func ParseClass(s string) (Class, error) {
+	if s == "" {
+		return Normal, nil
+	}
+	for _, c := range Classes {
+		if s == string(c) {
+			return c, nil
+		}
+	}
+	return "", fmt.Errorf("Pinion-Priority is %.64q; it must be hi, std or lo", s)
+}
+
+// names are what belongs to one model.
+type names struct{ model string }
+
+func (n names) jobs() string  { return "PINION_JOBS_" + n.model }
+func (n names) hooks() string { return "PINION_HOOKS_" + n.model }
+func (n names) dead() string  { return "PINION_DEAD_" + n.model }
+
+// states is the bucket's stream. Its keys are subjects.
+func (n names) states() string            { return "KV_pinion_state_" + n.model }
+func (n names) stateKey(id string) string { return "$KV.pinion_state_" + n.model + ".id." + token(id) }
+
+// bodies and results are object buckets.
+func (n names) bodies() string  { return "pinion_body_" + n.model }
+func (n names) results() string { return "pinion_result_" + n.model }
+
+// job is the subject of a job's message.
+func (n names) job(c Class, lanes int, tenant string) string {
+	return "pinion.job." + n.model + "." + string(c) + "." + strconv.Itoa(laneOf(tenant, lanes)) + "." + token(tenant)
+}
+
+// lane is the subject of all jobs of a class in a lane.
+func (n names) lane(c Class, lane int) string {
+	return "pinion.job." + n.model + "." + string(c) + "." + strconv.Itoa(lane) + ".>"
+}
+
+// consumer is the name of the lane's consumer.
+func consumer(c Class, lane int) string { return string(c) + "-" + strconv.Itoa(lane) }
+
+// about is a core subject about one job: cancel, held, attach.
+func (n names) about(verb, id string) string {
+	return "pinion." + verb + "." + n.model + "." + token(id)
+}
+
+// laneOf spreads tenants over the lanes.
+func laneOf(tenant string, lanes int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(tenant))
+	return int(h.Sum32() % uint32(max(1, lanes)))
+}

@@ -1,0 +1,196 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Runner runs jobs.
+type Runner interface {
+	Shower
+	// Free blocks until the model has a free place, and takes it: Run uses it, or Return gives it back. It returns false when ctx
+	// ends.
+	Free(ctx context.Context) bool
+	Return()
+	// Run runs a job until it has ended, and returns how. ctx ends with cause ErrLost where another server has the job; with
+	// context.Canceled where a client canceled it; with ErrDraining where this server drains and its time is over: a status
+	// Starting then gives the job back.
+	Run(ctx context.Context, c *Claim) (Status, []byte)
+}
+
+// ErrDraining is the cause of the end of a run whose server drains.
+var ErrDraining = errors.New("the server drains")
+
+// Server takes jobs from a queue and has them run.
+type Server struct {
+	q      *Queue
+	runner Runner
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	running map[string]context.CancelCauseFunc // by the id's token
+	all     sync.WaitGroup
+}
+
+// Serve returns a server of the queue. The caller runs it.
+func (q *Queue) Serve(r Runner, log *slog.Logger) *Server {
+	return &Server{q: q, runner: r, log: log, running: map[string]context.CancelCauseFunc{}}
+}
+
+// Run takes jobs until ctx ends, and then waits for those that run. Release ends them.
+func (s *Server) Run(ctx context.Context) error {
+	subscriptions, err := s.subscribe()
+	if err != nil {
+		return fmt.Errorf("serve the job queue: %w", err)
+	}
+	defer func() {
+		for _, sub := range subscriptions {
+			_ = sub.Unsubscribe()
+		}
+	}()
+	p, err := newPuller(ctx, s.q)
+	if err != nil {
+		return fmt.Errorf("serve the job queue: %w", err)
+	}
+	defer p.close()
+	for s.runner.Free(ctx) {
+		m := p.next(ctx)
+		if m == nil { // ctx has ended
+			s.runner.Return()
+			break
+		}
+		s.all.Add(1)
+		go func() {
+			defer s.all.Done()
+			s.take(m)
+		}()
+	}
+	s.all.Wait()
+	return nil
+}
+
+// Release ends every run with ErrDraining.
+func (s *Server) Release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, cancel := range s.running {
+		cancel(ErrDraining)
+	}
+}
+
+// take claims a delivered job and runs it.
+func (s *Server) take(m jetstream.Msg) {
+	defer s.runner.Return()
+	ctx, cancel := context.WithTimeout(context.Background(), s.q.o.AckWait/2)
+	c, what := s.q.claim(ctx, m, s.runner)
+	cancel()
+	if what != claimed {
+		s.log.Debug("a job was not taken", "outcome", string(what))
+		return
+	}
+	s.run(c)
+}
+
+// run runs a claimed job, with a heartbeat beside it.
+func (s *Server) run(c *Claim) {
+	key := token(c.Job.ID)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	s.mu.Lock()
+	s.running[key] = cancel
+	s.mu.Unlock()
+	beating, stop := context.WithCancel(context.Background())
+	var beats sync.WaitGroup
+	beats.Add(1)
+	go func() {
+		defer beats.Done()
+		s.beat(beating, c, cancel)
+	}()
+	status, prediction := s.runner.Run(ctx, c)
+	s.end(ctx, c, status, prediction)
+	stop()
+	beats.Wait()
+	s.mu.Lock()
+	delete(s.running, key)
+	s.mu.Unlock()
+}
+
+// beat keeps a job while it runs, and ends the run where the job is lost or canceled.
+func (s *Server) beat(ctx context.Context, c *Claim, cancel context.CancelCauseFunc) {
+	for pause(ctx, s.q.o.AckWait/3) == nil {
+		beat, done := context.WithTimeout(ctx, s.q.o.AckWait/3)
+		sign := c.Beat(beat)
+		done()
+		switch sign {
+		case Lost:
+			cancel(ErrLost)
+			return
+		case CancelAsked:
+			cancel(context.Canceled)
+		case Held, Uncertain:
+		}
+	}
+}
+
+// end writes the end of a run, for as long as that takes: the model's work is not thrown away because NATS is gone for a while.
+func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []byte) {
+	for context.Cause(ctx) != ErrLost { //nolint:errorlint // it is set above, and never wrapped
+		try, cancel := context.WithTimeout(context.Background(), s.q.o.AckWait/3)
+		var err error
+		if status == Starting {
+			err = c.Release(try, prediction)
+		} else {
+			err = c.End(try, status, prediction)
+		}
+		cancel()
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, ErrLost):
+			break
+		default:
+			s.log.Warn("the end of a job could not be stored; will try again", "prediction_id", c.Job.ID, "error", err)
+			_ = pause(context.Background(), time.Second)
+			continue
+		}
+		break
+	}
+	s.log.Warn("the job was lost to another server while it ran; its result is dropped", "prediction_id", c.Job.ID)
+}
+
+// subscribe listens for questions about jobs and for cancels: once for all ids.
+func (s *Server) subscribe() ([]*nats.Subscription, error) {
+	model := s.q.o.Model
+	held, err := s.q.nc.Subscribe("pinion.held."+model+".*", func(m *nats.Msg) {
+		if s.find(m.Subject) != nil {
+			_ = m.Respond(nil)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	canceled, err := s.q.nc.Subscribe("pinion.cancel."+model+".*", func(m *nats.Msg) {
+		if cancel := s.find(m.Subject); cancel != nil {
+			cancel(context.Canceled)
+		}
+	})
+	return []*nats.Subscription{held, canceled}, err
+}
+
+// find returns how to end the run that a subject is about; nil: it does not run here.
+func (s *Server) find(subject string) context.CancelCauseFunc {
+	last := len(subject)
+	for last > 0 && subject[last-1] != '.' {
+		last--
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running[subject[last:]]
+}

@@ -1,0 +1,171 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Queue is the job queue of one model. Safe for concurrent use.
+type Queue struct {
+	o      Options
+	names  names
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	states jetstream.Stream
+	jobs   jetstream.Stream
+}
+
+// oldestServer is the oldest NATS that has all that is used here.
+const oldestServer = "2.14"
+
+// Open joins the queue of a model, and makes its streams if none are there.
+func Open(ctx context.Context, nc *nats.Conn, o Options) (*Queue, error) {
+	o = o.withDefaults()
+	if err := CheckModel(o.Model); err != nil {
+		return nil, err
+	}
+	if err := checkServer(nc.ConnectedServerVersion()); err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, fmt.Errorf("open the job queue: %w", err)
+	}
+	if err := prepare(ctx, js, o); err != nil {
+		return nil, err
+	}
+	q := &Queue{o: o, names: names{o.Model}, nc: nc, js: js}
+	if q.states, err = js.Stream(ctx, q.names.states()); err == nil {
+		q.jobs, err = js.Stream(ctx, q.names.jobs())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the job queue: %w", err)
+	}
+	return q, nil
+}
+
+// checkServer refuses a NATS that is too old.
+func checkServer(version string) error {
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return fmt.Errorf("the NATS server's version is %q", version)
+	}
+	if major < 2 || major == 2 && minor < 14 {
+		return fmt.Errorf("the NATS server has version %s; the job queue needs %s or newer", version, oldestServer)
+	}
+	return nil
+}
+
+// stored is a state with the revision that a swap must name. Revision 0: there is none.
+type stored struct {
+	State
+
+	revision uint64
+}
+
+// The headers of a bucket's entries.
+const (
+	headerOperation = "KV-Operation"
+	operationPurge  = "PURGE"
+)
+
+// read returns the state of a job, or a revision alone where the id is free.
+func (q *Queue) read(ctx context.Context, id string) (stored, error) {
+	m, err := q.states.GetLastMsgForSubject(ctx, q.names.stateKey(id))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return stored{}, nil
+	case err != nil:
+		return stored{}, fmt.Errorf("read a job's state: %w", err)
+	case m.Header.Get(headerOperation) != "" || m.Header.Get("Nats-Marker-Reason") != "":
+		return stored{revision: m.Sequence}, nil
+	}
+	s := stored{revision: m.Sequence}
+	if err := json.Unmarshal(m.Data, &s.State); err != nil {
+		return stored{}, fmt.Errorf("read a job's state: %w", err)
+	}
+	if s.Version > stateVersion {
+		return s, errNewer
+	}
+	return s, nil
+}
+
+// swap writes a state after the one that was read, and returns the new revision. The error is errConflict if that is not the state
+// any more, and ErrInDoubt if the outcome cannot be found out. mine reports whether a state is what this swap writes: it tells a swap
+// whose answer was lost from one that was refused.
+func (q *Queue) swap(ctx context.Context, id string, before stored, next *State, mine func(*State) bool) (uint64, error) {
+	if before.Status != "" && !canMove(before.Status, next.Status) {
+		return 0, fmt.Errorf("a job cannot move from %s to %s", before.Status, next.Status)
+	}
+	next.Version = stateVersion
+	data, err := json.Marshal(next)
+	if err != nil {
+		return 0, fmt.Errorf("write a job's state: %w", err)
+	}
+	m := nats.NewMsg(q.names.stateKey(id))
+	m.Data = data
+	options := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(before.revision)}
+	if next.Status.Ended() { // a state without an end must not expire
+		options = append(options, jetstream.WithMsgTTL(q.o.ResultTTL))
+	}
+	for {
+		ack, err := q.js.PublishMsg(ctx, m, options...)
+		switch {
+		case err == nil:
+			return ack.Sequence, nil
+		case conflict(err):
+			now, err := q.read(ctx, id)
+			if err == nil && now.Status != "" && now.revision > before.revision && mine(&now.State) {
+				return now.revision, nil
+			}
+			if err == nil || errors.Is(err, errNewer) {
+				return 0, errConflict
+			}
+		case code(err) != 0:
+			return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		// No answer: the swap may be done, or on its way. It can be repeated: only one of them finds the revision.
+		if pause(ctx, 100*time.Millisecond) != nil {
+			return 0, ErrInDoubt
+		}
+	}
+}
+
+// purge removes the state of a job that was not accepted, unless it has changed. Its marker expires.
+func (q *Queue) purge(ctx context.Context, id string, revision uint64) error {
+	m := nats.NewMsg(q.names.stateKey(id))
+	m.Header.Set(headerOperation, operationPurge)
+	m.Header.Set(nats.MsgRollup, nats.MsgRollupSubject)
+	_, err := q.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithMsgTTL(time.Minute))
+	if err != nil && !conflict(err) {
+		return fmt.Errorf("remove a job's state: %w", err)
+	}
+	return nil
+}
+
+// Find returns the state of a job, or ErrUnknown.
+func (q *Queue) Find(ctx context.Context, id string) (State, error) {
+	s, err := q.read(ctx, id)
+	if err == nil && s.Status == "" {
+		err = ErrUnknown
+	}
+	return s.State, err
+}
+
+// pause waits, or returns the context's cause.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
