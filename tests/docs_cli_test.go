@@ -45,7 +45,7 @@ func TestCommandsOfTheCLIDocumentWork(t *testing.T) {
 			lines = append(lines, c.line)
 		}
 	}
-	for _, name := range []string{"predict", "train", "bench", "schema", "check", "init", "serve", "dockerfile", "build"} {
+	for _, name := range []string{"predict", "train", "bench", "schema", "check", "init", "serve", "dockerfile", "build", "doctor"} {
 		help := cli{}.good(t, "help", name)
 		for _, line := range regexp.MustCompile(`(?m)^  ((?:.* \| )?pinion .*)$`).FindAllStringSubmatch(help, -1) {
 			if !strings.Contains(line[1], "[flags]") {

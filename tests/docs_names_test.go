@@ -50,7 +50,7 @@ func contents(t *testing.T, patterns ...string) map[string]string {
 func TestFlagsThatTheDocumentsName(t *testing.T) {
 	t.Parallel()
 	help := cli{}.good(t, "help")
-	for _, command := range []string{"serve", "predict", "train", "schema", "check", "bench", "init", "dockerfile", "build", "batching", "version"} {
+	for _, command := range []string{"serve", "predict", "train", "schema", "check", "bench", "init", "dockerfile", "build", "doctor", "batching", "version"} {
 		help += cli{}.good(t, "help", command)
 	}
 	// The scripts of bench/ and build.sh have flags of their own, in their usage texts.

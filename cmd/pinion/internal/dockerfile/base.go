@@ -2,6 +2,7 @@ package dockerfile
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -100,5 +101,6 @@ func (p *Plan) chooseCUDA(add reporter) {
 
 // hasPackage tells whether a requirement of cog.yaml or of its requirements files matches.
 func (p *Plan) hasPackage(name *regexp.Regexp) bool {
-	return slices.ContainsFunc(p.requirementLines(), func(line string) bool { return name.MatchString(line) })
+	lines := Requirements(filepath.Join(p.root, filepath.FromSlash(p.below)), p.build)
+	return slices.ContainsFunc(lines, func(line Requirement) bool { return name.MatchString(line.Value) })
 }

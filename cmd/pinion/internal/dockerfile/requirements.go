@@ -159,28 +159,34 @@ func requirementsOf(text string) (list []model.Text) {
 	return list
 }
 
-// requirementLines are all requirements and options: cog.yaml's and those of its files.
-func (p *Plan) requirementLines() (lines []string) {
-	for _, line := range p.build.Packages {
-		lines = append(lines, line.Value)
+// Requirement is a line of the model's requirements with its place.
+type Requirement struct {
+	model.Text
+	File string
+}
+
+// Requirements are all requirements and options of a model: cog.yaml's and those of its files.
+func Requirements(dir string, b *model.Build) (lines []Requirement) {
+	for _, line := range b.Packages {
+		lines = append(lines, Requirement{line, model.CogFile})
 	}
 	seen := map[string]bool{}
 	var read func(file string)
 	read = func(file string) {
-		data, err := os.ReadFile(file)
+		data, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil || seen[file] {
 			return
 		}
 		seen[file] = true
 		for _, line := range requirementsOf(string(data)) {
-			lines = append(lines, line.Value)
+			lines = append(lines, Requirement{line, file})
 			if m := includeOption.FindStringSubmatch(line.Value); m != nil && strings.HasPrefix(line.Value, "-r") {
 				read(filepath.Join(filepath.Dir(file), m[1]))
 			}
 		}
 	}
-	if p.build.Requirements.Value != "" {
-		read(filepath.Join(p.root, filepath.FromSlash(p.below), p.build.Requirements.Value))
+	if b.Requirements.Value != "" {
+		read(b.Requirements.Value)
 	}
 	return lines
 }

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"pinion/cmd/pinion/internal/doctor"
+	"pinion/cmd/pinion/internal/modelio"
+	"pinion/pyembed/locate"
+)
+
+func newDoctor() *cobra.Command {
+	var python string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor [DIR]",
+		Short: "Say what of a folder made for Cog would behave differently",
+		Long: `Look at the folder DIR (default: the current one), made for Cog, and print what would behave differently here: keys of
+cog.yaml, packages, and lines of the source, each with its place and what to do. Nothing of the model is run. The exit
+code is 1 where something keeps the model from being served or built.`,
+		Args: oneFolder,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := filepath.Abs(folderOf(args))
+			if err != nil {
+				return failed(err)
+			}
+			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+				return misused(fmt.Errorf("%s is not a folder: name the one that holds cog.yaml", dir))
+			}
+			interpreter, err := locate.Interpreter(locate.Options{Python: python, Dir: dir})
+			if err != nil {
+				fmt.Fprintf(os.Stderr, "note: no Python here reads the source, so only cog.yaml and the requirements are looked at\n    %v\n", err)
+				interpreter = nil
+			}
+			report, err := doctor.Examine(dir, interpreter)
+			if err != nil {
+				return failed(err)
+			}
+			return printReport(report, dir, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
+	return cmd
+}
+
+// printReport prints what was found; the error has the exit code.
+func printReport(report *doctor.Report, dir string, asJSON bool) error {
+	if asJSON {
+		text, err := json.Marshal(report)
+		if err == nil {
+			err = modelio.PrintJSON(os.Stdout, text)
+		}
+		if err != nil {
+			return failed(err)
+		}
+	} else {
+		for _, p := range report.Problems {
+			fmt.Println(p)
+		}
+		for _, p := range report.Differences {
+			fmt.Println("different: " + p.String())
+		}
+		fmt.Printf("%s and %s in %s\n", counted(len(report.Problems), "problem"), counted(len(report.Differences), "difference"), dir)
+	}
+	if len(report.Problems) > 0 {
+		return &exitError{code: exitFailure}
+	}
+	return nil
+}

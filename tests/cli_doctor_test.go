@@ -1,0 +1,55 @@
+package tests
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestDoctor: each difference has its file and line; mistakes that keep a model from being built make the exit code 1.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t,
+		"cog.yaml", `build:
+  fast: true
+  python_version: "3.12"
+  system_packages: [git]
+  python_requirements: requirements.txt
+  run:
+    - make -C /opt/own
+    - cog predict -i a=b
+weights:
+  - {name: base, source: "https://example.com/w", target: weights}
+run: run.py:Runner
+`,
+		"requirements.txt", "numpy\ncog==0.16.0\n-r more.txt\n", "more.txt", "pyyaml\n",
+		"run.py", "import requests\nimport yaml\nfrom cog import BaseRunner\n",
+	)}
+	python := harness.AnyPython(t).Path
+	out := c.good(t, "doctor", "--python", python)
+	for _, want := range []string{
+		"different: cog.yaml:2: build.fast has no effect", "different: cog.yaml:4: packages that these only recommend",
+		"different: cog.yaml:7: this command compiles", "different: cog.yaml:8: this command runs Cog", "different: cog.yaml:10: weights: base is not part of the image",
+		"different: requirements.txt:2: cog is among the packages", "different: run.py:1: requests comes with Cog", "0 problems and 7 differences",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+	var report struct {
+		Problems, Differences []struct{ File, What, Mend string }
+	}
+	if err := json.Unmarshal([]byte(c.good(t, "doctor", "--json", "--python", python)), &report); err != nil || len(report.Differences) != 7 {
+		t.Errorf("as JSON it is %+v: %v", report, err)
+	}
+
+	c.dir = folder(t, "cog.yaml", "build:\n  python_version: '3.8'\n  gpuu: true\nrun: run.py:Runner\n", "run.py", "")
+	got := c.run(t, "doctor", "--python", python)
+	if got.code != 1 {
+		t.Errorf("it ended with %d, want 1", got.code)
+	}
+	wantText(t, "an old Python", got.stdout, "cog.yaml:2: build.python_version: Python 3.8 is too old", `cog.yaml:3: build: "gpuu" is no key that is known`, `write "gpu"`, "2 problems and 0 differences")
+	wantText(t, "no folder", c.bad(t, 2, "doctor", "nowhere"), "is not a folder")
+}
