@@ -2,7 +2,6 @@ package main
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -76,14 +75,7 @@ type observer struct{ *metrics.Set }
 
 var _ service.Observer = observer{}
 
-func (o observer) Ended(e service.End) {
-	o.Set.Ended(metrics.End{
-		Kind: e.Kind, Mode: e.Mode, Status: e.Status, Reason: e.Reason,
-		Total: e.Total, Queue: e.Queue, Files: e.Files, Predict: e.Predict, Metrics: e.Metrics,
-	})
-}
-
-func (o observer) FirstOutput(after time.Duration) { o.Set.FirstOutput(after, nil) }
+func (o observer) Ended(e service.End) { o.Set.Ended(metrics.End(e)) }
 
 // gpusOf are the GPUs as the metrics want them.
 func gpusOf(samples []nvml.Sample) []metrics.GPU {

@@ -12,10 +12,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 )
 
 // aTrace is a span of a trace.
-func aTrace(n byte) *Trace { return &Trace{ID: [16]byte{15: n}, Span: [8]byte{7: n}} }
+func aTrace(n byte) *trace.Context {
+	return &trace.Context{Trace: trace.ID{15: n}, Span: trace.SpanID{7: n}, Sampled: true}
+}
 
 // TestExemplarsAreWrittenAsPrometheusOwnLibraryDoes: in OpenMetrics only, the latest of each bucket.
 func TestExemplarsAreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
@@ -39,8 +42,8 @@ func TestExemplarsAreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
 		if e := d.Exemplars[i]; e != nil {
 			b.Exemplar = &dto.Exemplar{
 				Label: []*dto.LabelPair{
-					{Name: new("trace_id"), Value: new(fmt.Sprintf("%x", e.Trace.ID))},
-					{Name: new("span_id"), Value: new(fmt.Sprintf("%x", e.Trace.Span))},
+					{Name: new("trace_id"), Value: new(e.Trace.Trace.String())},
+					{Name: new("span_id"), Value: new(e.Trace.Span.String())},
 				},
 				Value: new(e.Value), Timestamp: timestamppb.New(e.At.Truncate(time.Millisecond)),
 			}

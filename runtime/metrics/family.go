@@ -1,6 +1,10 @@
 package metrics
 
-import "time"
+import (
+	"time"
+
+	"pinion/runtime/trace"
+)
 
 // Kind is the type of a family.
 type Kind string
@@ -57,15 +61,9 @@ func (d *Distribution) Bounds() []float64 { return d.bounds.values }
 
 // Exemplar is an observation in a sampled trace.
 type Exemplar struct {
-	Trace Trace
+	Trace trace.Context
 	Value float64
 	At    time.Time
-}
-
-// Trace is a span of a sampled trace.
-type Trace struct {
-	ID   [16]byte
-	Span [8]byte
 }
 
 // gathered is the families that were gathered so far.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"pinion/runtime/trace"
 )
 
 // seconds are the bounds of the histograms of times: 100 µs to 10 min.
@@ -63,17 +65,17 @@ func (b *bounds) value(n int64) float64 { return float64(n) / b.per }
 // observe counts n; a negative one, after a change of the clock, counts as 0.
 func (h *histogram) observe(n time.Duration) { h.add(n) }
 
-// observeIn counts n, which belongs to a sampled trace unless that is nil.
-func (h *histogram) observeIn(n time.Duration, trace *Trace) {
+// observeIn counts n, which belongs to a span of a sampled trace unless that is nil.
+func (h *histogram) observeIn(n time.Duration, in *trace.Context) {
 	bucket := h.add(n)
-	if trace == nil {
+	if in == nil {
 		return
 	}
 	if h.exemplars.Load() == nil {
 		of := make([]atomic.Pointer[Exemplar], len(h.buckets))
 		h.exemplars.CompareAndSwap(nil, &of)
 	}
-	(*h.exemplars.Load())[bucket].Store(&Exemplar{Trace: *trace, Value: h.value(int64(max(n, 0))), At: time.Now()})
+	(*h.exemplars.Load())[bucket].Store(&Exemplar{Trace: *in, Value: h.value(int64(max(n, 0))), At: time.Now()})
 }
 
 // add counts n and returns its bucket.

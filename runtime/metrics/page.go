@@ -88,7 +88,7 @@ func (p *page) histogram(name, labels string, d *Distribution) {
 
 // exemplar adds an exemplar to the sample before it.
 func (p *page) exemplar(e *Exemplar) {
-	p.b = hex.AppendEncode(append(p.b, ` # {trace_id="`...), e.Trace.ID[:])
+	p.b = hex.AppendEncode(append(p.b, ` # {trace_id="`...), e.Trace.Trace[:])
 	p.b = hex.AppendEncode(append(p.b, `",span_id="`...), e.Trace.Span[:])
 	p.b = append(appendFloat(append(p.b, `"} `...), e.Value, true), ' ')
 	p.b = strconv.AppendFloat(p.b, float64(e.At.UnixMilli())/1e3, 'f', 3, 64)

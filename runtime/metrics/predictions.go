@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 )
 
 // Why a prediction failed or was refused.
@@ -51,7 +52,7 @@ type End struct {
 	// Metrics is a JSON object: predict_time and what the model recorded. It is not retained.
 	Metrics []byte
 	// Trace is the prediction's span; nil: it has none, or its trace is not sampled.
-	Trace *Trace
+	Trace *trace.Context
 }
 
 // predictions are the counters and times of predictions.
@@ -106,9 +107,9 @@ func (s *Set) Refused(kind predict.Kind, mode predict.Mode, reason string) {
 	}
 }
 
-// FirstOutput records the time from a prediction's admission to the first item that its model yielded; trace as in End.
-func (s *Set) FirstOutput(after time.Duration, trace *Trace) {
-	s.predictions.firstOutput.observeIn(after, trace)
+// FirstOutput records the time from a prediction's admission to the first item that its model yielded; in is End.Trace.
+func (s *Set) FirstOutput(after time.Duration, in *trace.Context) {
+	s.predictions.firstOutput.observeIn(after, in)
 }
 
 // NextOutput records the time between two items of a prediction.

@@ -8,6 +8,7 @@ import (
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/slot"
+	"pinion/runtime/trace"
 )
 
 // Observer receives the ends of predictions. The goroutine that runs the prediction calls it before the end is visible to
@@ -18,8 +19,9 @@ type Observer interface {
 	// Refused: a prediction was not accepted, for one of the reasons below. A mistake in the request itself (an id that is
 	// in flight, a mode that the model lacks) is not reported.
 	Refused(kind predict.Kind, mode predict.Mode, reason string)
-	// FirstOutput: the model yielded the first item of an observed prediction, that long after its acceptance.
-	FirstOutput(after time.Duration)
+	// FirstOutput: the model yielded the first item of an observed prediction, that long after its acceptance; in is
+	// End.Trace.
+	FirstOutput(after time.Duration, in *trace.Context)
 	// NextOutput: the model yielded another item, that long after the one before.
 	NextOutput(after time.Duration)
 }
@@ -49,6 +51,8 @@ type End struct {
 	Queue, Files, Predict time.Duration
 	// Metrics is a JSON object: predict_time and what the model recorded. It is valid only during the call.
 	Metrics []byte
+	// Trace is the prediction's span; nil: it has none, or its trace is not sampled.
+	Trace *trace.Context
 }
 
 // observe reports the job's end to the observer. waited is its time in the queue. Where the model never ran it counts all
@@ -62,7 +66,7 @@ func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
 	req := &j.p.Request
 	e := End{
 		Kind: req.Kind, Mode: req.Mode, Status: r.Status, Total: time.Since(j.arrived),
-		Queue: waited, Files: j.transfers, Predict: r.Elapsed, Metrics: r.Metrics,
+		Queue: waited, Files: j.transfers, Predict: r.Elapsed, Metrics: r.Metrics, Trace: j.spans.sampled(),
 	}
 	if e.Status == predict.Failed {
 		e.Reason = reason
@@ -81,7 +85,7 @@ func (j *job) observeItem() {
 	}
 	now := time.Since(j.arrived)
 	if j.items == 1 {
-		o.FirstOutput(now)
+		o.FirstOutput(now, j.spans.sampled())
 	} else {
 		o.NextOutput(now - j.yielded)
 	}

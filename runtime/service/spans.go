@@ -56,6 +56,14 @@ func newSpans(req *predict.Request) *spans {
 	return s
 }
 
+// sampled names the prediction's span, if its trace is sampled; nil: there is none.
+func (s *spans) sampled() *trace.Context {
+	if s == nil || !s.trace.Sampled {
+		return nil
+	}
+	return &s.prediction.Context
+}
+
 // named adds the prediction's id.
 func (s *spans) named(id string) {
 	if s != nil {

@@ -81,7 +81,7 @@ func (c conversion) histograms(f *metrics.Family) []metricdata.HistogramDataPoin
 		for _, e := range h.Exemplars {
 			if e != nil {
 				points[i].Exemplars = append(points[i].Exemplars, metricdata.Exemplar[float64]{
-					Time: e.At, Value: e.Value, TraceID: e.Trace.ID[:], SpanID: e.Trace.Span[:],
+					Time: e.At, Value: e.Value, TraceID: e.Trace.Trace[:], SpanID: e.Trace.Span[:],
 				})
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 )
 
 // used is a set in which each family has samples.
@@ -36,9 +37,9 @@ func used() *metrics.Set {
 		},
 		SetsAside: true,
 	})
-	trace := &metrics.Trace{ID: [16]byte{1}, Span: [8]byte{2}}
+	in := &trace.Context{Trace: trace.ID{1}, Span: trace.SpanID{2}, Sampled: true}
 	for _, status := range []predict.Status{predict.Succeeded, predict.Succeeded, predict.Canceled} {
-		s.Ended(metrics.End{Status: status, Total: time.Second, Predict: time.Second, Trace: trace, Metrics: []byte(`{"tokens":3}`)})
+		s.Ended(metrics.End{Status: status, Total: time.Second, Predict: time.Second, Trace: in, Metrics: []byte(`{"tokens":3}`)})
 	}
 	s.Ended(metrics.End{Kind: predict.KindTraining, Status: predict.Failed, Reason: metrics.ReasonModel, Total: time.Hour})
 	for _, reason := range []string{metrics.ReasonValidation, metrics.ReasonUnavailable, metrics.ReasonMemory, metrics.ReasonCapacity} {
@@ -46,7 +47,7 @@ func used() *metrics.Set {
 	}
 	s.Request("/predictions", "POST", 200, time.Millisecond)
 	s.Request("", "BREW", 503, time.Millisecond)
-	s.FirstOutput(time.Second, trace)
+	s.FirstOutput(time.Second, in)
 	s.NextOutput(time.Millisecond)
 	s.Batch(4, time.Millisecond)
 	s.SetupEnded(2*time.Second, false)
