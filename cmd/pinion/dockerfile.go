@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -143,7 +144,7 @@ func problemsError(problems []model.Problem) error {
 	return failed(&model.ProblemsError{Reading: &model.Reading{Problems: problems}})
 }
 
-var urlCredentials = regexp.MustCompile(`^(https?://)[^/@]*@`)
+var urlCredentials = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(https?://)[^/@]*@`) })
 
 // inGit is the commit of a folder and where its repository is kept; "" where git does not know.
 func inGit(dir string) (revision, repository string) {
@@ -161,5 +162,5 @@ func inGit(dir string) (revision, repository string) {
 	if ask("status", "--porcelain", "--untracked-files=no", "--", ".") != "" {
 		revision += "-dirty"
 	}
-	return revision, urlCredentials.ReplaceAllString(ask("remote", "get-url", "origin"), "$1")
+	return revision, urlCredentials().ReplaceAllString(ask("remote", "get-url", "origin"), "$1")
 }

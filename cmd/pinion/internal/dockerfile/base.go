@@ -43,7 +43,7 @@ func cudaImages() []cudaImage {
 const defaultCUDA = "12.8"
 
 // bringsCUDA finds a package whose wheels bring CUDA's libraries, so that the base needs none.
-var bringsCUDA = regexp.MustCompile(`(?i)^(torch|torchvision|torchaudio|vllm|sglang|jax\[cuda[^]]*\]|tensorflow\[and-cuda\]|nvidia-cudnn-cu[0-9]+)([^a-z0-9_-]|$)`)
+var bringsCUDA = pattern(`(?i)^(torch|torchvision|torchaudio|vllm|sglang|jax\[cuda[^]]*\]|tensorflow\[and-cuda\]|nvidia-cudnn-cu[0-9]+)([^a-z0-9_-]|$)`)
 
 func (p *Plan) chooseBase(add reporter) {
 	b := p.build
@@ -52,7 +52,7 @@ func (p *Plan) chooseBase(add reporter) {
 		p.base = base{p.Base, "as --base says"}
 	case !b.GPU && b.CUDA.Value+b.CUDNN.Value == "":
 		p.base = p.plainBase("no GPU")
-	case b.CUDA.Value+b.CUDNN.Value == "" && p.hasPackage(bringsCUDA):
+	case b.CUDA.Value+b.CUDNN.Value == "" && p.hasPackage(bringsCUDA()):
 		p.base = p.plainBase("the packages bring CUDA's libraries, and the driver comes from the host")
 	default:
 		p.chooseCUDA(add)

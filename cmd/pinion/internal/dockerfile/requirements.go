@@ -5,7 +5,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,10 +15,10 @@ import (
 const requirementsDir = "/opt/requirements"
 
 var (
-	includeOption  = regexp.MustCompile(`^(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)`)
-	findOption     = regexp.MustCompile(`^(?:-f|--find-links)[\s=]*(\S+)`)
-	editableOption = regexp.MustCompile(`^(?:-e|--editable)(?:[\s=]|$)`)
-	localName      = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+\s*(?:\[[^]]*\])?\s*@\s*)?(?:file:(?://)?)?(\.{1,2}(?:/\S*)?|\S+\.(?:whl|tar\.gz|zip))(?:\s|$|\[)`)
+	includeOption  = pattern(`^(?:-r|--requirement|-c|--constraint)[\s=]*(\S+)`)
+	findOption     = pattern(`^(?:-f|--find-links)[\s=]*(\S+)`)
+	editableOption = pattern(`^(?:-e|--editable)(?:[\s=]|$)`)
+	localName      = pattern(`^(?:[A-Za-z0-9._-]+\s*(?:\[[^]]*\])?\s*@\s*)?(?:file:(?://)?)?(\.{1,2}(?:/\S*)?|\S+\.(?:whl|tar\.gz|zip))(?:\s|$|\[)`)
 )
 
 // readRequirements finds the files that installing the packages takes: the requirements file, those that it includes, and
@@ -91,7 +90,7 @@ func (r *requirementsReader) shown(place string) string {
 
 // line reads a requirement or an option; dir is the folder that its paths are relative to.
 func (r *requirementsReader) line(file string, number int, dir, text string) {
-	if m := includeOption.FindStringSubmatch(text); m != nil {
+	if m := includeOption().FindStringSubmatch(text); m != nil {
 		if strings.Contains(m[1], "://") {
 			return
 		}
@@ -106,16 +105,16 @@ func (r *requirementsReader) line(file string, number int, dir, text string) {
 		r.file(place)
 		return
 	}
-	if editableOption.MatchString(text) {
+	if editableOption().MatchString(text) {
 		r.add(file, number, fmt.Sprintf("%s: the code is not there yet when packages are installed, so none can be editable", text),
 			"remove the line: the model's folder can be imported; or name the package's folder without -e")
 		return
 	}
-	if m := findOption.FindStringSubmatch(text); m != nil && !strings.Contains(m[1], "://") {
+	if m := findOption().FindStringSubmatch(text); m != nil && !strings.Contains(m[1], "://") {
 		r.local(file, number, text, path.Join(dir, m[1]))
 		return
 	}
-	if m := localName.FindStringSubmatch(text); m != nil && !strings.Contains(text, "://") || m != nil && strings.Contains(text, "file://") {
+	if m := localName().FindStringSubmatch(text); m != nil && !strings.Contains(text, "://") || m != nil && strings.Contains(text, "file://") {
 		r.local(file, number, text, path.Join(dir, m[1]))
 	}
 }
@@ -136,7 +135,7 @@ func (r *requirementsReader) local(file string, number int, text, place string) 
 	}
 }
 
-var comment = regexp.MustCompile(`(^|\s)#.*`)
+var comment = pattern(`(^|\s)#.*`)
 
 // requirementsOf are the lines of a file in pip's format, without comments; continued lines are one.
 func requirementsOf(text string) (list []model.Text) {
@@ -151,7 +150,7 @@ func requirementsOf(text string) (list []model.Text) {
 			joined += rest + " "
 			continue
 		}
-		if joined = strings.TrimSpace(comment.ReplaceAllString(joined+line, "")); joined != "" {
+		if joined = strings.TrimSpace(comment().ReplaceAllString(joined+line, "")); joined != "" {
 			list = append(list, model.Text{Value: joined, Line: first})
 		}
 		joined = ""
@@ -180,7 +179,7 @@ func Requirements(dir string, b *model.Build) (lines []Requirement) {
 		seen[file] = true
 		for _, line := range requirementsOf(string(data)) {
 			lines = append(lines, Requirement{line, file})
-			if m := includeOption.FindStringSubmatch(line.Value); m != nil && strings.HasPrefix(line.Value, "-r") {
+			if m := includeOption().FindStringSubmatch(line.Value); m != nil && strings.HasPrefix(line.Value, "-r") {
 				read(filepath.Join(filepath.Dir(file), m[1]))
 			}
 		}

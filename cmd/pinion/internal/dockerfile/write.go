@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"pinion/cmd/pinion/internal/model"
@@ -128,12 +127,12 @@ func (p *Plan) installPython(w *writer) {
 	)
 }
 
-var pipCommand = regexp.MustCompile(`\bpip3?\b`)
+var pipCommand = pattern(`\bpip3?\b`)
 
 // wantsPip tells whether a command uses pip.
 func (p *Plan) wantsPip() bool {
 	for _, step := range append(append([]model.Step{}, p.build.PreInstall...), p.build.Run...) {
-		if pipCommand.MatchString(step.Command) {
+		if pipCommand().MatchString(step.Command) {
 			return true
 		}
 	}
@@ -209,10 +208,10 @@ func (p *Plan) packages(w *writer) {
 }
 
 var (
-	extraIndex = regexp.MustCompile(`^--extra-index-url\b`)
-	findLinks  = regexp.MustCompile(`^(-f|--find-links|--index-url|-i)\b`)
-	torch      = regexp.MustCompile(`(?i)^(torch|torchvision|torchaudio)\s*([=<>~!;@[]|$)`)
-	torchLocal = regexp.MustCompile(`(?i)^torch(vision|audio)?\b.*(\+|@)`)
+	extraIndex = pattern(`^--extra-index-url\b`)
+	findLinks  = pattern(`^(-f|--find-links|--index-url|-i)\b`)
+	torch      = pattern(`(?i)^(torch|torchvision|torchaudio)\s*([=<>~!;@[]|$)`)
+	torchLocal = pattern(`(?i)^torch(vision|audio)?\b.*(\+|@)`)
 )
 
 // indexes are the options for where packages come from.
@@ -223,13 +222,13 @@ func (p *Plan) indexes() (options string) {
 	for _, link := range p.build.FindLinks {
 		options += " --find-links " + shellQuote(link.Value)
 	}
-	extra := len(p.build.ExtraIndexURLs) > 0 || p.hasPackage(extraIndex)
+	extra := len(p.build.ExtraIndexURLs) > 0 || p.hasPackage(extraIndex())
 	if extra { // as pip does
 		options += " --index-strategy unsafe-best-match"
 	}
 	// PyPI's PyTorch has CUDA's libraries, 4 GB that a machine without a GPU does not need.
-	own := extra || len(p.build.FindLinks) > 0 || p.hasPackage(findLinks) || p.hasPackage(torchLocal)
-	if !p.build.GPU && !own && p.hasPackage(torch) {
+	own := extra || len(p.build.FindLinks) > 0 || p.hasPackage(findLinks()) || p.hasPackage(torchLocal())
+	if !p.build.GPU && !own && p.hasPackage(torch()) {
 		options += " --torch-backend cpu"
 	}
 	return options
@@ -297,11 +296,11 @@ func execForm(words ...string) string {
 	return strings.ReplaceAll(strings.TrimSpace(out.String()), `","`, `", "`)
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = pattern(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // shellQuote is a word for the shell.
 func shellQuote(word string) string {
-	if plainWord.MatchString(word) {
+	if plainWord().MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
@@ -309,8 +308,8 @@ func shellQuote(word string) string {
 
 // copyLine copies one file or folder. The builder expands no patterns in names: they are escaped.
 func copyLine(options, from, to string) string {
-	from = regexp.MustCompile(`[*?\[\\]`).ReplaceAllString(from, `\$0`)
-	if !plainWord.MatchString(from + to) {
+	from = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(from)
+	if !plainWord().MatchString(from + to) {
 		return "COPY " + options + execForm(from, to)
 	}
 	return fmt.Sprintf("COPY %s%s %s", options, from, to)

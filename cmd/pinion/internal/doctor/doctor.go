@@ -28,6 +28,7 @@ func Examine(dir string, python *locate.Python) (*Report, error) {
 		r.Differences = append(r.Differences, plan.Notes...)
 	}
 	r.settings(build, file)
+	packageName := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
 	var packages []string
 	for _, requirement := range dockerfile.Requirements(dir, build) {
 		name := packageName.FindString(requirement.Value)
@@ -47,16 +48,9 @@ func Examine(dir string, python *locate.Python) (*Report, error) {
 	return r, nil
 }
 
-var packageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
-
 func (r *Report) differ(file string, line int, what, mend string) {
 	r.Differences = append(r.Differences, model.Problem{File: file, Line: line, What: what, Mend: mend})
 }
-
-var (
-	compiler   = regexp.MustCompile(`\b(nvcc|gcc|g\+\+|cc|make|cmake|ninja)\b`)
-	cogCommand = regexp.MustCompile(`\bcog\b (predict|run|serve|build)\b|-m cog\b`)
-)
 
 // settings looks at keys of cog.yaml that have another effect here, or none.
 func (r *Report) settings(b *model.Build, file *model.CogYAMLReport) {
@@ -69,6 +63,8 @@ func (r *Report) settings(b *model.Build, file *model.CogYAMLReport) {
 			r.differ(model.CogFile, line, fmt.Sprintf("build.%s has no effect: %s", key.name, key.why), "leave it for Cog, or remove it")
 		}
 	}
+	compiler := regexp.MustCompile(`\b(nvcc|gcc|g\+\+|cc|make|cmake|ninja)\b`)
+	cogCommand := regexp.MustCompile(`\bcog (predict|run|serve|build)\b|-m cog\b`)
 	hasCompiler := slices.ContainsFunc(b.SystemPackages, func(t model.Text) bool {
 		return strings.Contains(t.Value, "gcc") || strings.Contains(t.Value, "build-essential") || strings.Contains(t.Value, "clang")
 	})
