@@ -35,6 +35,7 @@ type Tracing struct {
 	GRPC     bool   `json:"grpc"`    // else HTTP
 	Sampler  string `json:"sampler"` // OpenTelemetry's name
 	Service  string `json:"service"`
+	Setup    string `json:"setup,omitempty"` // traceparent of the setup
 	Hooks    string `json:"hooks,omitempty"` // the file with the model's own providers, below the model's folder
 }
 

@@ -196,7 +196,9 @@ func (f *front) makeSupervisors() error {
 	for i := range f.plan.Workers {
 		o.Index, o.Env = i, f.withDevice(env, i)
 		o.Device, _ = f.plan.Device(i)
-		f.workers = append(f.workers, f.svc.Supervise(o))
+		traced := o
+		(&setupTrace{tracer: f.telemetry.Tracer()}).follow(&traced.Hooks)
+		f.workers = append(f.workers, f.svc.Supervise(traced))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"pinion/runtime/publicnet"
+	"pinion/runtime/trace"
 )
 
 // newTransport returns a store's HTTP transport. It is used without an http.Client, which would follow redirects and show
@@ -41,9 +43,21 @@ func newTransport(o Options, denied bool) *http.Transport {
 	}
 }
 
+// headerKey is the key of more headers in a download's context.
+type headerKey struct{}
+
 // download fetches rawURL into folder and returns the file's path.
 func (s *Store) download(ctx context.Context, folder, rawURL string) (path string, err error) {
 	defer func() { s.transferred(Download, sizeOf(path), err) }()
+	if t := trace.Of(ctx); t != nil {
+		span := t.Span("pinion.download", trace.Client, t.Prediction, time.Now())
+		header := http.Header{}
+		if t.Files() {
+			t.Headers(span.Context, func(name, value string) { passOn(header, name, value) })
+		}
+		ctx = context.WithValue(ctx, headerKey{}, header)
+		defer func() { endSpan(t, span, err) }()
+	}
 	ctx, progress, stop := s.limit(ctx)
 	defer stop()
 	defer func() {
@@ -108,6 +122,9 @@ func (s *Store) get(ctx context.Context, u *url.URL, progress func()) (*http.Res
 		}
 		request.Header.Set("User-Agent", s.options.UserAgent)
 		request.Header.Set("Accept", "*/*")
+		if header, ok := ctx.Value(headerKey{}).(http.Header); ok {
+			maps.Copy(request.Header, header)
+		}
 		if u.User != nil {
 			password, _ := u.User.Password()
 			request.SetBasicAuth(u.User.Username(), password)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"pinion/runtime/trace"
 )
 
 // Destination is where files are uploaded.
@@ -19,6 +21,9 @@ type Destination struct {
 	// These headers are sent if not empty: TraceParent, TraceState, Prediction (its id) as X-Prediction-Id, and RequestID as
 	// X-Request-Id.
 	TraceParent, TraceState, Prediction, RequestID string
+	// Trace records each file, below its prediction; nil: nothing is recorded. Where Trace.Files says so, the file's span
+	// replaces TraceParent and TraceState.
+	Trace *trace.Trace
 	// Trusted: the operator named the prefix, not a client.
 	Trusted bool
 }
@@ -57,6 +62,14 @@ func (s *Store) upload(ctx context.Context, to Destination, name string, open fu
 	}
 	defer file.close()
 	size = file.size
+	if t := to.Trace; t != nil {
+		span := t.Span("cog.prediction.upload_output", trace.Client, t.Prediction, time.Now(),
+			trace.Text("cog.output.mime_type", file.kind), trace.Int("cog.output.bytes", size))
+		if t.Files() {
+			to.TraceParent, to.TraceState = span.Context.Parent(), span.Context.State
+		}
+		defer func() { endSpan(t, span, err) }()
+	}
 	for tries := 1; ; tries++ {
 		var found string
 		if found, err = s.tryUpload(ctx, to, target, file); err == nil {
@@ -247,4 +260,13 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+}
+
+// endSpan ends the span of a transfer.
+func endSpan(t *trace.Trace, span *trace.Span, err error) {
+	now := time.Now()
+	if err != nil {
+		span.Fail(now, "transfer_failed", err.Error())
+	}
+	t.End(span, now)
 }

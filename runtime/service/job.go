@@ -157,7 +157,7 @@ func (j *job) files(ctx context.Context) ([]byte, error) {
 	s, p := j.service, j.p
 	input := j.prepared.Input
 	if len(j.prepared.Files) > 0 {
-		fetched, cleanup, err := s.o.Files.Fetch(ctx, p.ID(), j.prepared)
+		fetched, cleanup, err := s.o.Files.Fetch(p.Request.Trace.In(ctx), p.ID(), j.prepared)
 		if err != nil {
 			return nil, err
 		}

@@ -41,6 +41,7 @@ func newSpans(req *predict.Request) *spans {
 	}
 	mode := [...]string{predict.Sync: "sync", predict.Async: "async", predict.Stream: "sse"}[req.Mode]
 	s.prediction = t.Span(s.prefix, trace.Internal, t.Server, time.Now(), trace.Text(attrMode, mode))
+	t.Prediction = s.prediction.Context.Span
 	if req.ID != "" {
 		s.named(req.ID)
 	}

@@ -44,7 +44,7 @@ func (s *Service) uploads(p *predict.Prediction) bool {
 func (s *Service) newUploader(ctx context.Context, j *job) (*uploader, error) {
 	req := &j.p.Request
 	to := files.Destination{Prefix: req.OutputPrefix, TraceParent: req.TraceParent, TraceState: req.TraceState, Prediction: j.p.ID(), RequestID: req.RequestID}
-	if req.Trace != nil && !req.Trace.Files() {
+	if to.Trace = req.Trace; to.Trace != nil {
 		to.TraceParent, to.TraceState = "", "" // such URLs are often signed
 	}
 	if to.Prefix == "" || to.Prefix == s.o.UploadURL {

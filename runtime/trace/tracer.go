@@ -1,6 +1,9 @@
 package trace
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Tracer begins traces. Its fields are set before use.
 type Tracer struct {
@@ -85,7 +88,8 @@ type Trace struct {
 	ID      ID
 	Parent  Context // the client's; zero: none
 	Sampled bool
-	Server  SpanID // the request's span; zero: there is none
+	// Server is the request's span, Prediction that of the prediction; zero: there is none.
+	Server, Prediction SpanID
 }
 
 // New names a new span of the trace.
@@ -139,4 +143,20 @@ func (t *Trace) Headers(c Context, set func(name, value string)) {
 	default:
 		set(t.tracer.Header, c.Parent())
 	}
+}
+
+type contextKey struct{}
+
+// In returns a context that carries the trace.
+func (t *Trace) In(ctx context.Context) context.Context {
+	if t == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, contextKey{}, t)
+}
+
+// Of is the trace that a context carries, or nil.
+func Of(ctx context.Context) *Trace {
+	t, _ := ctx.Value(contextKey{}).(*Trace)
+	return t
 }

@@ -11,6 +11,7 @@ import (
 
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 )
 
 // post tries once to deliver a record. It follows redirects, and takes Options.Timeout at most.
@@ -23,8 +24,16 @@ func (s *Sender) post(d *delivery, rec *predict.Record) error {
 		return memory.ErrFull
 	}
 	defer s.o.Memory.Free(made)
+	span := d.beginSpan()
+	err := s.follow(ctx, d, span, parts)
+	d.endSpan(span, err)
+	return err
+}
+
+// follow sends a body to the target, and to where that redirects.
+func (s *Sender) follow(ctx context.Context, d *delivery, span *trace.Span, parts [3][]byte) error {
 	for target, redirects := d.target, 0; ; redirects++ {
-		next, err := s.exchange(ctx, d, target, parts)
+		next, err := s.exchange(ctx, d, target, span, parts)
 		if next == nil || err != nil {
 			return err
 		}
@@ -43,7 +52,7 @@ func (s *Sender) render(rec *predict.Record) [3][]byte {
 }
 
 // exchange makes one request. It returns the target of a redirect, or nil.
-func (s *Sender) exchange(ctx context.Context, d *delivery, target *url.URL, parts [3][]byte) (next *url.URL, err error) {
+func (s *Sender) exchange(ctx context.Context, d *delivery, target *url.URL, span *trace.Span, parts [3][]byte) (next *url.URL, err error) {
 	sent := &payload{parts: parts}
 	defer sent.detach()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), sent.open())
@@ -52,7 +61,7 @@ func (s *Sender) exchange(ctx context.Context, d *delivery, target *url.URL, par
 	}
 	request.ContentLength = int64(len(parts[0]) + len(parts[1]) + len(parts[2]))
 	request.GetBody = func() (io.ReadCloser, error) { return sent.open(), nil } // for a retry after a dead connection
-	s.address(request, d, target)
+	s.address(request, d, target, span)
 	response, err := s.transport.RoundTrip(request)
 	if err != nil {
 		return nil, plain(ctx, err)
@@ -74,12 +83,16 @@ func (s *Sender) exchange(ctx context.Context, d *delivery, target *url.URL, par
 }
 
 // address sets the headers of a request to target.
-func (s *Sender) address(request *http.Request, d *delivery, target *url.URL) {
+func (s *Sender) address(request *http.Request, d *delivery, target *url.URL, span *trace.Span) {
 	header := request.Header
 	header.Set("Content-Type", "application/json")
 	header.Set("User-Agent", s.o.UserAgent)
-	setTrace(header, "traceparent", d.prediction.Request.TraceParent)
-	setTrace(header, "tracestate", d.prediction.Request.TraceState)
+	if span != nil {
+		d.prediction.Request.Trace.Headers(span.Context, func(name, value string) { setTrace(header, name, value) })
+	} else {
+		setTrace(header, "traceparent", d.prediction.Request.TraceParent)
+		setTrace(header, "tracestate", d.prediction.Request.TraceState)
+	}
 	setTrace(header, "X-Request-Id", d.prediction.Request.RequestID)
 	// A redirect must not send the token to another host.
 	trusted := target.Hostname() == d.target.Hostname() && (target.Scheme == d.target.Scheme || target.Scheme == "https")

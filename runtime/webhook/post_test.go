@@ -253,7 +253,7 @@ func TestTokenStaysInTLS(t *testing.T) {
 	} {
 		p := predict.New("p", predict.Request{}, time.Now(), nil, predict.Options{})
 		request := httptest.NewRequest(http.MethodPost, pair[1], nil)
-		s.address(request, &delivery{sender: s, prediction: p, target: mustParse(t, pair[0])}, mustParse(t, pair[1]))
+		s.address(request, &delivery{sender: s, prediction: p, target: mustParse(t, pair[0])}, mustParse(t, pair[1]), nil)
 		if got := request.Header.Get("Authorization"); got != want {
 			t.Errorf("%v: %q, want %q", pair, got, want)
 		}

@@ -62,9 +62,12 @@ def main() -> None:
 
             tracing = Tracing(config["tracing"], config["root"])
             served.trace(tracing.follow)
+            leave_setup = tracing.enter_setup(config["tracing"].get("setup", ""))
         served.setup(config)
         if not config.get("no_warm_up"):
             served.warm_up()
+        if tracing is not None:
+            leave_setup()
     except BaseException as error:
         _setup_failed(config, error, time.monotonic() - began)
         return

@@ -47,6 +47,15 @@ class Tracing:
         else:
             self._use_default(config)
 
+    def enter_setup(self, context: str) -> Callable[[], None]:
+        """Enter the context of the setup; return what leaves it."""
+        if self._attach is None or not context:
+            return lambda: None
+        from opentelemetry.context import detach
+
+        token = self._attach({"traceparent": context})
+        return lambda: detach(token)
+
     def follow(self, function: Any) -> Any:
         """Return a function that runs in the context of its prediction.
 

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"sync"
+
+	"pinion/ipc"
+	"pinion/runtime/supervise"
+	"pinion/runtime/trace"
+)
+
+// setupTrace traces the setups of one worker's processes, each in a trace of its own.
+type setupTrace struct {
+	tracer *trace.Tracer // nil: traces are off
+
+	mu        sync.Mutex
+	trace     *trace.Trace // of the process that was started last
+	predictor trace.Context
+}
+
+// follow adds the trace to a worker's hooks.
+func (s *setupTrace) follow(h *supervise.Hooks) {
+	if s.tracer == nil {
+		return
+	}
+	prepare, ended := h.Prepare, h.OnSetup
+	h.Prepare = func(spec *ipc.WorkerConfig) error {
+		s.begin(spec)
+		return prepare(spec)
+	}
+	h.OnSetup = func(st supervise.SetupStatus) {
+		s.end(st)
+		ended(st)
+	}
+}
+
+// begin tells the worker the context of its setup.
+func (s *setupTrace) begin(spec *ipc.WorkerConfig) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trace = s.tracer.Root()
+	s.predictor = s.trace.New()
+	if spec.Tracing != nil { // shared by all workers
+		own := *spec.Tracing
+		own.Setup = s.predictor.Parent()
+		spec.Tracing = &own
+	}
+}
+
+func (s *setupTrace) end(st supervise.SetupStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trace == nil {
+		return
+	}
+	setup := s.trace.Span("cog.setup", trace.Internal, trace.SpanID{}, st.Started)
+	predictor := s.trace.At(s.predictor, "cog.setup.predictor", trace.Internal, setup.Context.Span, st.Started)
+	predictor.Worker = true
+	if st.Failed {
+		const kind = "setup_failed"
+		message := "the setup failed"
+		if st.Problem != nil {
+			message = st.Problem.What
+		}
+		for _, span := range []*trace.Span{setup, predictor} {
+			span.Attrs = append(span.Attrs, trace.Text("error.type", kind))
+			span.Fail(st.Completed, kind, message)
+		}
+	}
+	s.trace.End(predictor, st.Completed)
+	s.trace.End(setup, st.Completed)
+	s.trace = nil
+}

@@ -1,0 +1,138 @@
+package tests
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"pinion/tests/harness"
+)
+
+const filesModel = `from cog import BasePredictor, Path
+
+
+class Predictor(BasePredictor):
+    def predict(self, file: Path) -> Path:
+        with open("/tmp/out.txt", "w") as out:
+            out.write(open(file).read())
+        return Path("/tmp/out.txt")
+`
+
+// TestTransfersAreTraced: webhooks carry the context of their spans; uploads and downloads have spans, and carry theirs only where
+// that is asked for.
+func TestTransfersAreTraced(t *testing.T) {
+	t.Parallel()
+	dir := modelFolder(t, map[string]string{"run.py": strings.ReplaceAll(filesModel, "/tmp/out.txt", t.TempDir()+"/out.txt")})
+	for _, asked := range []string{"0", "1"} {
+		var mu sync.Mutex
+		headers := map[string]http.Header{}
+		peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			headers[r.Method] = r.Header
+			mu.Unlock()
+			_, _ = io.WriteString(w, "content")
+		}))
+		defer peer.Close()
+		c := harness.StartCollector(t)
+		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Predictor", Env: []string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "PINION_TRACE_FILES=" + asked, "COG_TRACE_HEADER=X-Trace", "COG_TRACE_HEADER_FORMAT=jaeger",
+		}})
+		s.Do(http.MethodPost, "/predictions", map[string]any{
+			"input": map[string]any{"file": peer.URL + "/in.txt"}, "output_file_prefix": peer.URL,
+			"webhook": peer.URL, "webhook_events_filter": []string{"completed"},
+		}, "x-trace", clientTrace+":"+clientParent+":0:1", "tracestate", "a=b")
+		s.Stop()
+		byName := map[string]*harness.Span{}
+		for _, span := range c.Spans() {
+			byName[span.Name] = span
+		}
+		for name, method := range map[string]string{"pinion.webhook": "POST", "cog.prediction.upload_output": "PUT", "pinion.download": "GET"} {
+			span := byName[name]
+			if span == nil || span.TraceID() != clientTrace || span.ParentID() != byName["cog.prediction"].SpanID() || span.Kind.String() != "SPAN_KIND_CLIENT" {
+				t.Fatalf("%s is %v, of %v", name, span, c.Spans())
+			}
+			want := ""
+			if method == "POST" || asked == "1" {
+				want = "00-" + clientTrace + "-" + span.SpanID() + "-01"
+			}
+			if got := headers[method].Get("traceparent"); got != want {
+				t.Errorf("PINION_TRACE_FILES=%s: %s has traceparent %q, want %q", asked, method, got, want)
+			}
+		}
+		if got, want := headers["POST"].Get("X-Trace"), clientTrace+":"+byName["pinion.webhook"].SpanID()+":0:01"; got != want {
+			t.Errorf("the webhook has X-Trace %q, want %q", got, want)
+		}
+		if a := byName["cog.prediction.upload_output"].Attrs(); a["cog.output.bytes"] != int64(7) || !strings.HasPrefix(a["cog.output.mime_type"].(string), "text/plain") {
+			t.Errorf("the upload has %v", a)
+		}
+	}
+}
+
+// TestSetupsAreTraced: each in a trace of its own, with the model's own spans; a failed one says why.
+func TestSetupsAreTraced(t *testing.T) {
+	t.Parallel()
+	python := telemetryPython(t)
+	const model = `from opentelemetry import trace
+from cog import BasePredictor
+
+
+class Predictor(BasePredictor):
+    def setup(self):
+        with trace.get_tracer("model").start_as_current_span("load"):
+            BODY
+
+    def predict(self) -> str:
+        return ""
+`
+	for _, body := range []string{"pass", `raise ValueError("no weights")`} {
+		c := harness.StartCollector(t)
+		dir := modelFolder(t, map[string]string{"run.py": strings.ReplaceAll(model, "BODY", body)})
+		s := harness.Start(t, harness.Options{Dir: dir, Model: "run.py:Predictor", Python: python, Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
+		harness.Eventually(t, "the setup ends", func() bool { return s.Health().Status != "STARTING" })
+		s.Stop()
+		byName := map[string]*harness.Span{}
+		for _, span := range c.Spans() {
+			byName[span.Name] = span
+		}
+		setup, predictor, load := byName["cog.setup"], byName["cog.setup.predictor"], byName["load"]
+		if setup == nil || predictor == nil || setup.ParentID() != "" || predictor.ParentID() != setup.SpanID() {
+			t.Fatalf("the spans are %v", c.Spans())
+		}
+		if body == "pass" {
+			if load == nil || load.ParentID() != predictor.SpanID() {
+				t.Errorf("the model's span is %v", load)
+			}
+		} else if setup.Status.GetMessage() != "ValueError: no weights" || setup.Attrs()["error.type"] != "setup_failed" {
+			t.Errorf("the failed setup has %v %v", setup.Status, setup.Attrs())
+		}
+	}
+}
+
+// TestAHangingCollectorDelaysNothing: neither a prediction nor, beyond a second, the stop.
+func TestAHangingCollectorDelaysNothing(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	s := harness.Ready(t, harness.Options{Model: "echo.py", Env: []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + ln.Addr().String(), "OTEL_BSP_MAX_QUEUE_SIZE=8", "OTEL_BSP_SCHEDULE_DELAY=1",
+	}})
+	for range 20 { // more spans than wait
+		wantCode(t, "prediction", s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}), 200)
+	}
+	s.WaitLog("telemetry is dropped: the collector does not take it")
+	began := time.Now()
+	s.Signal(syscall.SIGTERM)
+	s.Ended(0)
+	if took := time.Since(began); took > 5*time.Second { // an attempt to send takes 10 s
+		t.Errorf("the stop took %s", took)
+	}
+}
