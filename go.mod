@@ -30,6 +30,7 @@ require (
 	github.com/CycloneDX/cyclonedx-go v0.9.3
 	github.com/go-logr/logr v1.4.4
 	github.com/google/licensecheck v0.3.1
+	github.com/google/uuid v1.6.0
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
 	github.com/prometheus/otlptranslator v1.0.0
@@ -59,7 +60,6 @@ require (
 	github.com/cloudwego/base64x v0.1.6 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/google/go-tpm v0.9.8 // indirect
-	github.com/google/uuid v1.6.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.31.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/klauspost/cpuid/v2 v2.2.9 // indirect

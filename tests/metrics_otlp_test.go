@@ -67,13 +67,16 @@ func TestMetricsByOTLP(t *testing.T) {
 				"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol, "OTEL_METRIC_EXPORT_INTERVAL=100",
 			}})
 			harness.Eventually(t, "metrics come at the interval", func() bool { return len(c.Metrics()) > 1 })
-			wantCode(t, "a traced one", s.Create(map[string]any{"input": input{"tokens": 1}}, "traceparent", sampled), http.StatusOK)
 			s.Succeed(input{"tokens": 2})
 			s.Fail(input{"how": "raise"})
 			wantCode(t, "what does not fit", s.Input(input{"tokens": "many"}), http.StatusUnprocessableEntity)
+			wantCode(t, "the last one, whose exemplar none replaces", s.Create(map[string]any{"input": input{"tokens": 1}}, "traceparent", sampled), http.StatusOK)
 			page := scrape(t, s)
 			s.Stop() // which sends the last state
 			sent := lastMetrics(c)
+			if resource := fmt.Sprint(c.Metrics()[0].GetResource()); !strings.Contains(resource, "service.instance.id") {
+				t.Errorf("the resource names no instance: %s", resource)
+			}
 			for name := range page {
 				if sent[name] == nil {
 					t.Errorf("%s was not sent", name)

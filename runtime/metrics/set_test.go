@@ -328,3 +328,10 @@ func BenchmarkWrite(b *testing.B) {
 		s.Write("")
 	}
 }
+
+func BenchmarkNextOutput(b *testing.B) {
+	s, began := New(Options{}), time.Now()
+	for b.Loop() {
+		s.NextOutput(time.Since(began))
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/uuid"
 	"go.opentelemetry.io/otel"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -46,8 +47,9 @@ func Start(c *Config, o Options) (*Telemetry, error) {
 	}
 	otel.SetLogger(logr.Discard())
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Debug("telemetry was not sent", "error", err) }))
+	instance := uuid.NewString()
 	t := &Telemetry{
-		config: c, version: o.Version, resource: c.newResource(o.Version, "parent"), worker: c.newResource(o.Version, "worker"),
+		config: c, version: o.Version, resource: c.newResource(o.Version, instance, "parent"), worker: c.newResource(o.Version, instance, "worker"),
 		spanQueue:   &queue{drops: &drops{signal: signalTraces, log: o.Log}, limit: int64(c.SpanBatch.Queue)},
 		logQueue:    &queue{drops: &drops{signal: signalLogs, log: o.Log}, limit: int64(c.LogBatch.Queue)},
 		metricDrops: &drops{signal: signalMetrics, log: o.Log},
