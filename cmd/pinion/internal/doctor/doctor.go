@@ -63,7 +63,7 @@ func (r *Report) settings(b *model.Build, file *model.CogYAMLReport) {
 			r.differ(model.CogFile, line, fmt.Sprintf("build.%s has no effect: %s", key.name, key.why), "leave it for Cog, or remove it")
 		}
 	}
-	compiler := regexp.MustCompile(`\b(nvcc|gcc|g\+\+|cc|make|cmake|ninja)\b`)
+	compiler := regexp.MustCompile(`(?m)(^|[;&|(])\s*(\S*/)?(nvcc|gcc|g\+\+|cc|make|cmake|ninja)(\s|$)`)
 	cogCommand := regexp.MustCompile(`\bcog (predict|run|serve|build)\b|-m cog\b`)
 	hasCompiler := slices.ContainsFunc(b.SystemPackages, func(t model.Text) bool {
 		return strings.Contains(t.Value, "gcc") || strings.Contains(t.Value, "build-essential") || strings.Contains(t.Value, "clang")
