@@ -1,9 +1,11 @@
 package tests
 
 import (
+	"encoding/hex"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"pinion/tests/harness"
@@ -83,4 +85,44 @@ func outputOf(t *testing.T, a harness.Answer) any {
 	var output any
 	a.Decode(t, &output)
 	return output
+}
+
+// TestLogsAreSent: the server's and the model's lines reach the collector, with the trace of their prediction, which the JSON
+// lines name too.
+func TestLogsAreSent(t *testing.T) {
+	t.Parallel()
+	dir := modelFolder(t, map[string]string{"run.py": "def run() -> str:\n    print('a line of the model')\n    return ''\n"})
+	c := harness.StartCollector(t)
+	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:run", Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
+	s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "traceparent", "00-"+clientTrace+"-"+clientParent+"-01")
+	line := s.WaitLog("a line of the model")
+	if !strings.Contains(line.Raw, `"trace_id":"`+clientTrace+`"`) {
+		t.Errorf("the line is %s", line.Raw)
+	}
+	s.Stop()
+	prediction := ""
+	for _, span := range c.Spans() {
+		if span.Name == "cog.prediction" {
+			prediction = span.SpanID()
+		}
+	}
+	found := 0
+	for _, l := range c.Logs() {
+		switch l.Body.GetStringValue() {
+		case "a line of the model":
+			found++
+			if hex.EncodeToString(l.TraceId) != clientTrace || hex.EncodeToString(l.SpanId) != prediction || l.SeverityText != "INFO" ||
+				harness.Attributes(l.Attributes)["prediction_id"] == nil || l.Resource["service.name"] != "cog" {
+				t.Errorf("the model's record is %v", l)
+			}
+		case "worker ready":
+			found++
+			if len(l.TraceId) != 0 {
+				t.Errorf("the server's record is %v", l)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("the records are %v", c.Logs())
+	}
 }

@@ -29,6 +29,7 @@ import (
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
 	"pinion/runtime/telemetry"
+	"pinion/runtime/trace"
 	"pinion/runtime/watch"
 	"pinion/runtime/webhook"
 )
@@ -45,6 +46,7 @@ type front struct {
 	svc       *service.Service
 	metrics   *metrics.Set
 	telemetry *telemetry.Telemetry // nil: it is off
+	tracer    *trace.Tracer        // nil: traces are off
 	budget    *memory.Budget
 	heap      atomic.Pointer[heap.Heap] // nil before the model is being set up, and where it is the user's
 	webhooks  *webhook.Sender
@@ -102,6 +104,8 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 	if f.telemetry, err = f.startTelemetry(); err != nil {
 		return nil, err
 	}
+	f.tracer = f.telemetry.Tracer()
+	f.log = f.telemetry.Follow(f.log, f.tracer)
 	f.files, err = files.New(files.Options{
 		OnTransfer: f.metrics.Transfer,
 		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(s.userAgent, "pinion/"+version), DenyPrivate: s.denyPrivate, Logger: f.log,
@@ -148,7 +152,7 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 	f.http = httpd.New(back, httpd.Options{
 		Protocols: s.protocols.protocols(single),
 		MaxBody:   s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
-		Docs: page.Handler(m.Title()), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Tracer: f.telemetry.Tracer(), Reload: f.reloader(),
+		Docs: page.Handler(m.Title()), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Tracer: f.tracer, Reload: f.reloader(),
 		Tokens: f.auth.tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.console(), Memory: f.budget,
 		Spool:      spool(f.files),
@@ -197,7 +201,7 @@ func (f *front) makeSupervisors() error {
 		o.Index, o.Env = i, f.withDevice(env, i)
 		o.Device, _ = f.plan.Device(i)
 		traced := o
-		(&setupTrace{tracer: f.telemetry.Tracer()}).follow(&traced.Hooks)
+		(&setupTrace{tracer: f.tracer}).follow(&traced.Hooks)
 		f.workers = append(f.workers, f.svc.Supervise(traced))
 	}
 	return nil

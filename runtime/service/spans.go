@@ -26,6 +26,7 @@ type spans struct {
 	prefix     string // of their names
 	prediction *trace.Span
 	invoke     trace.Context
+	id         string
 	submitted  time.Time
 }
 
@@ -68,7 +69,9 @@ func (s *spans) sampled() *trace.Context {
 // named adds the prediction's id.
 func (s *spans) named(id string) {
 	if s != nil {
-		s.prediction.Attrs = append(s.prediction.Attrs, trace.Text(attrID, predict.Clip(id)))
+		s.id = predict.Clip(id)
+		s.trace.SetLive(s.id, s.prediction.Context)
+		s.prediction.Attrs = append(s.prediction.Attrs, trace.Text(attrID, s.id))
 	}
 }
 
@@ -81,7 +84,11 @@ func (s *spans) validated(began time.Time) {
 
 // refused ends the spans of a request that became no prediction.
 func (s *spans) refused(err error) {
-	if s == nil || errors.Is(err, predict.ErrInFlight) { // another request has the prediction
+	if s == nil {
+		return
+	}
+	if errors.Is(err, predict.ErrInFlight) { // another request has the prediction
+		s.trace.Ended(s.id, s.prediction.Context)
 		return
 	}
 	kind := map[string]string{
@@ -138,6 +145,7 @@ func (s *spans) end(status predict.Status, kind, message string, at time.Time) {
 		s.prediction.Fail(at, kind, message)
 	}
 	s.trace.End(s.prediction, at)
+	s.trace.Ended(s.id, s.prediction.Context)
 }
 
 // context is what the model gets: the client's, and the context of the span in which it runs.

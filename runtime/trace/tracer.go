@@ -2,6 +2,7 @@ package trace
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -18,6 +19,8 @@ type Tracer struct {
 	Jaeger bool
 	// Files: downloads and uploads carry the context too.
 	Files bool
+
+	live sync.Map // Context by id of prediction
 }
 
 // read finds the context of a request in its headers. peek returns "" where there is none.
