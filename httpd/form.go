@@ -19,20 +19,34 @@ const maxParts = 10_000
 
 // form is the content of a multipart/form-data body (RFC 7578).
 type form struct {
+	plain    bool // no part is a key of the request
 	envelope envelope
 	events   [][]byte // the names in webhook_events_filter, if its parts are not JSON
 	fields   []predict.FormField
 }
 
-// readForm reads a multipart/form-data body. A part is an input, or a key of the request, by its name. A part "input" of a
+// readForm reads the form of a create request. A part is an input, or a key of the request, by its name. A part "input" of a
 // JSON type has the remaining inputs. Files go to files as they arrive.
 func (k collection) readForm(in *decodedBody, contentType string, files *attachments, room *lease) (predict.Request, error) {
+	var f form
+	if err := f.read(in, contentType, files, room); err != nil {
+		return predict.Request{}, err
+	}
+	if f.events != nil {
+		f.envelope.webhookEvents = append(append([]byte{'['}, bytes.Join(f.events, []byte{','})...), ']')
+	}
+	req, err := f.envelope.request(rawjson.Lists{})
+	req.Form = f.fields
+	return req, err
+}
+
+// read reads a multipart/form-data body.
+func (f *form) read(in *decodedBody, contentType string, files *attachments, room *lease) error {
 	_, params, err := mime.ParseMediaType(contentType)
 	boundary := params["boundary"]
 	if err != nil || boundary == "" || len(boundary) > 70 { // RFC 2046, section 5.1.1
-		return predict.Request{}, &requestError{"The Content-Type multipart/form-data lacks its boundary parameter, or it cannot be read"}
+		return &requestError{"The Content-Type multipart/form-data lacks its boundary parameter, or it cannot be read"}
 	}
-	var f form
 	// The reader accepts the end of the body as the end of the form, even inside a part's header. So it gets another error
 	// there, after a line end, which clients may omit after the last boundary.
 	parts := multipart.NewReader(io.MultiReader(in, strings.NewReader("\r\n"), cutOff{}), boundary)
@@ -45,24 +59,16 @@ func (k collection) readForm(in *decodedBody, contentType string, files *attachm
 			err = fmt.Errorf("it has more than %d parts", maxParts)
 		}
 		if err != nil {
-			return predict.Request{}, badForm(err)
+			return badForm(err)
 		}
 		if err := f.add(part, files, room); err != nil {
-			return predict.Request{}, err
+			return err
 		}
 	}
 	if err := in.finish(); err != nil {
-		return predict.Request{}, err
+		return err
 	}
-	if err := room.grow(room.bytes); err != nil { // for the input made of the fields
-		return predict.Request{}, err
-	}
-	if f.events != nil {
-		f.envelope.webhookEvents = append(append([]byte{'['}, bytes.Join(f.events, []byte{','})...), ']')
-	}
-	req, err := f.envelope.request(rawjson.Lists{})
-	req.Form = f.fields
-	return req, err
+	return room.grow(room.bytes) // for the input made of the fields
 }
 
 // cutOff is the error that follows the end of a body.
@@ -92,7 +98,7 @@ func (f *form) add(part *multipart.Part, files *attachments, room *lease) error 
 	inJSON := kind != "" && isJSON([]byte(kind))
 	fileName, isFile := disposition["filename"]
 	if isFile || kind != "" && !inJSON && !strings.HasPrefix(media, "text/") {
-		if !inJSON || !isKey(name) {
+		if !inJSON || !f.isKey(name) {
 			return f.addFile(part, name, fileName, media, files)
 		}
 	}
@@ -110,7 +116,7 @@ func (f *form) add(part *multipart.Part, files *attachments, room *lease) error 
 			return &requestError{"the part " + show([]byte(name)) + ": " + err.Error()}
 		}
 	}
-	if isKey(name) && (inJSON || name != "input") {
+	if f.isKey(name) && (inJSON || name != "input") {
 		return f.addKey(name, text, inJSON)
 	}
 	form := predict.FieldText
@@ -144,7 +150,10 @@ func (f *form) addFile(part io.Reader, name, fileName, media string, files *atta
 }
 
 // isKey reports whether a part's name is a key of a request.
-func isKey(name string) bool {
+func (f *form) isKey(name string) bool {
+	if f.plain {
+		return false
+	}
 	switch name {
 	case "id", "input", "context", "created_at", "output_file_prefix", "webhook", "webhook_events_filter":
 		return true

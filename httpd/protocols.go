@@ -124,6 +124,31 @@ func (p *protocols) ReadBody(ctx *fasthttp.RequestCtx) (protocol.Body, *protocol
 	return protocol.NewBody(body.data, body.charged, nil, p.opt.Memory.Free), nil
 }
 
+// ReadForm implements protocol.Host.
+func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol.Error) {
+	h := &ctx.Request.Header
+	kind, encoding, err := formOf(h)
+	if err != nil || kind != formBody {
+		return protocol.Form{}, protocol.Errorf(protocol.BadInput, "Send the body as multipart/form-data, not as %s", show(h.ContentType()))
+	}
+	in, err := p.open(ctx, encoding)
+	if err != nil {
+		return protocol.Form{}, p.bodyError(ctx, err)
+	}
+	defer in.close()
+	files, room, f := &attachments{svc: p.svc}, &lease{budget: p.opt.Memory}, form{plain: true}
+	err = f.read(in, string(h.ContentType()), files, room)
+	if failed := in.failed(); err != nil && failed != nil {
+		err = failed // the body's error, not the form's
+	}
+	if err != nil {
+		files.close()
+		room.shrink(room.bytes)
+		return protocol.Form{}, p.bodyError(ctx, err)
+	}
+	return protocol.Form{Fields: f.fields, Attachments: files.Attachments, Body: protocol.NewBody(nil, room.bytes, nil, p.opt.Memory.Free)}, nil
+}
+
 // readAny reads a body of any content type.
 func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
 	header := ctx.Request.Header.ContentEncoding()

@@ -76,10 +76,19 @@ func (st *protocolStream) next() error {
 func (st *protocolStream) render(err error) {
 	for _, item := range st.items {
 		var more bool
-		if st.buf, more = st.to.Item(st.buf, item); !more {
-			st.finish(nil)
-			return
+		if st.buf, more = st.to.Item(st.buf, item); more {
+			continue
 		}
+		if !st.run.Skip() {
+			st.finish(nil)
+		}
+		return
+	}
+	if errors.Is(err, protocol.ErrNextRow) {
+		if rows, ok := st.to.(protocol.RowsRenderer); ok {
+			st.buf = rows.NextRow(st.buf)
+		}
+		return
 	}
 	if err != nil {
 		var failed *protocol.Error

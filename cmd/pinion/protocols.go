@@ -12,12 +12,14 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/nearest"
 	"pinion/httpd/oip"
+	"pinion/httpd/openai"
 	"pinion/httpd/protocol"
 )
 
 // newProtocol makes the protocols of --protocols by name.
 var newProtocol = map[string]func(protocol.Models) protocol.Protocol{
-	protocol.OIP: oip.New,
+	protocol.OIP:    oip.New,
+	protocol.OpenAI: openai.New,
 }
 
 // protocolSettings say which other protocols the server speaks, and the name by which they know the model.

@@ -1,4 +1,5 @@
-// Package openai translates between OpenAI's API and predictions. It is pure: bytes in, bytes out, no I/O, no HTTP.
+// Package openai serves OpenAI's API. The translation is pure, bytes in and bytes out; handlers.go and stream.go join it with
+// HTTP and the predictions.
 //
 //	Function    what the model's function answers and takes, read from the model's OpenAPI document
 //	Body        a request's parameters, from JSON or a form

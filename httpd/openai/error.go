@@ -13,6 +13,8 @@ type Error struct {
 	Message string
 	Param   string // "": null
 	Code    string // "": null
+
+	retryAfter int // seconds; 0: no advice
 }
 
 // The types of errors.

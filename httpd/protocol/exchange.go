@@ -43,6 +43,8 @@ type Route struct {
 type Host interface {
 	// ReadBody reads and inflates the body.
 	ReadBody(ctx *fasthttp.RequestCtx) (Body, *Error)
+	// ReadForm reads a multipart/form-data body, whose files are stored on disk.
+	ReadForm(ctx *fasthttp.RequestCtx) (Form, *Error)
 	// Watch cancels r if the client disconnects before the returned function is called. It must be called.
 	Watch(ctx *fasthttp.RequestCtx, r *Run) (stop func())
 	// SendStream writes the items of r, which is followed, and releases it. Before the first item it can be refused: then
@@ -60,6 +62,13 @@ type Renderer interface {
 	Item(dst, item []byte) (out []byte, more bool)
 	// End appends what follows the last item; err is why the stream ended early, or nil.
 	End(dst []byte, err *Error) []byte
+}
+
+// RowsRenderer is a Renderer of several rows.
+type RowsRenderer interface {
+	Renderer
+	// NextRow appends what follows the last item of a row, unless it is the last row.
+	NextRow(dst []byte) []byte
 }
 
 // Exchange is one HTTP request of a protocol, and its answer.
@@ -80,10 +89,22 @@ func (x *Exchange) Param(name string) string {
 // Body reads the whole body, whatever its content type. It is released, or given to a call.
 func (x *Exchange) Body() (Body, *Error) { return x.host.ReadBody(x.RequestCtx) }
 
+// Form reads a multipart/form-data body. It is released, or its parts given to a call.
+func (x *Exchange) Form() (Form, *Error) { return x.host.ReadForm(x.RequestCtx) }
+
+// Follow starts a run that Begin returned for a call with Stream, and cancels it if the client disconnects before stop is
+// called. The caller releases it.
+func (x *Exchange) Follow(r *Run) (stop func(), err *Error) {
+	if err := r.Follow(); err != nil {
+		return nil, err
+	}
+	return x.host.Watch(x.RequestCtx, r), nil
+}
+
 // MaxBody is the largest body in bytes, also of what is inflated.
 func (x *Exchange) MaxBody() int64 { return x.host.MaxBody() }
 
-// Begin is Model.Begin with what the request's headers say. The caller calls Predict's steps itself.
+// Begin is Model.Begin with what the request's headers say. The caller calls Wait, Follow or Stream next.
 func (x *Exchange) Begin(m *Model, c Call) (*Run, *Error) {
 	h := &x.Request.Header
 	if c.RequestID == "" {
@@ -117,6 +138,11 @@ func (x *Exchange) Predict(m *Model, c Call) (*Answers, *Error) {
 	if err != nil {
 		return nil, err
 	}
+	return x.Wait(run)
+}
+
+// Wait carries a run out that Begin returned, and cancels it if the client disconnects. After an error it is released.
+func (x *Exchange) Wait(run *Run) (*Answers, *Error) {
 	stop := x.host.Watch(x.RequestCtx, run)
 	answers, err := run.Wait()
 	stop()

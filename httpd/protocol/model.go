@@ -80,8 +80,10 @@ type Call struct {
 	Body Body
 	// Attachments are files for which Inputs have placeholders (predict.AppendPlaceholder); nil: none. The call takes them over.
 	Attachments Attachments
-	// Stream: Run.Follow is called rather than Run.Wait. The model need not have @cog.streaming. Only for one input.
+	// Stream: Run.Follow is called rather than Run.Wait. The model need not have @cog.streaming. Rows run one after another.
 	Stream bool
+	// Form are the fields that a form adds to the only input.
+	Form []predict.FormField
 	// WantFile: an output that is one file is in Answer.File, and not a data URL.
 	WantFile bool
 	// ID is the prediction's id, for a call of one input; "": made by the server. With an id, a client can ask for it later, and
@@ -127,7 +129,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 	r := &Run{model: m, stream: c.Stream, rows: c.Rows || len(c.Inputs) > 1}
 	req := predict.Request{
 		ID: c.ID, Deadline: c.Deadline, RequestID: c.RequestID, TraceParent: c.TraceParent, TraceState: c.TraceState,
-		WantFile: c.WantFile, Lists: c.Lists,
+		WantFile: c.WantFile, Lists: c.Lists, Form: c.Form,
 	}
 	if c.Stream {
 		req.Mode, req.AnyStream = predict.Stream, true

@@ -48,14 +48,21 @@ type Run struct {
 	after  func() // frees what the rows shared; nil: nothing
 
 	canceled atomic.Bool
-	begun    bool // Wait or Follow was called
+	begun    int // how many of the predictions are run
 	released bool
-	done     chan struct{} // of a stream: closed when its prediction has ended
-	woken    chan struct{} // of a stream: one token: look at done, and let the caller look
-	refused  error         // valid once done is closed
-	sub      *predict.Subscription
+	woken    chan struct{} // of a stream: one token: look at the row's done, and let the caller look
+	row      *rowStream    // of a stream: the row that is followed
 	events   []predict.Event
 	answers  Answers
+}
+
+// rowStream is the stream of one prediction. Rows follow one another: a row begins when the one before has ended.
+type rowStream struct {
+	p       *predict.Prediction
+	sub     *predict.Subscription
+	done    chan struct{} // closed when the prediction has ended
+	refused error         // valid once done is closed
+	skipped bool
 }
 
 // ID is the id of the first prediction.
@@ -74,7 +81,7 @@ func (r *Run) Cancel() {
 // Wait carries the predictions out and returns their answers, which the caller releases. After an error there is nothing to
 // release but the run.
 func (r *Run) Wait() (*Answers, *Error) {
-	r.begun = true
+	r.begun = len(r.ps)
 	if len(r.ps) == 1 {
 		if err := r.ps[0].Wait(); err != nil {
 			return nil, r.errorOf(0, err)
@@ -154,50 +161,60 @@ func answerOf(p *predict.Prediction, rec *predict.Record) Answer {
 	return a
 }
 
-// Follow starts the prediction of a stream. Next returns its items.
+// Follow starts the first prediction of a stream. Next returns its items, and starts the others.
 func (r *Run) Follow() *Error {
-	r.begun = true
-	p := r.ps[0]
+	if r.woken == nil {
+		r.woken = make(chan struct{}, 1)
+	}
+	p := r.ps[r.begun]
 	sub, err := p.Subscribe() // before it runs, so that no item is missed
 	if err != nil {
-		r.begun = false // Release ends it
-		return r.errorOf(0, err)
+		return r.errorOf(r.begun, err)
 	}
-	r.sub = sub
-	r.done, r.woken = make(chan struct{}), make(chan struct{}, 1)
+	row := &rowStream{p: p, sub: sub, done: make(chan struct{})}
+	r.row = row
+	r.begun++
 	p.Hold()
 	go func() {
 		defer p.Release()
 		defer r.Wake() // a prediction that is refused may emit no event
-		defer close(r.done)
+		defer close(row.done)
 		defer func() {
 			if v := recover(); v != nil {
-				r.refused = Errorf(Internal, "Internal Server Error")
+				row.refused = Errorf(Internal, "Internal Server Error")
 			}
 		}()
-		r.refused = p.Wait()
+		row.refused = p.Wait()
 	}()
 	return nil
 }
 
+// ErrNextRow: the items of a row have ended, and those of the next one follow.
+var ErrNextRow = errors.New("the next row follows")
+
 // Next appends the items of a stream that are there to dst, up to its capacity, and waits where there are none. dst must have
-// room. Items are JSON, valid until Release. The error is io.EOF after the last item, predict.ErrStopped after Wake, or an
-// *Error.
+// room. Items are JSON, valid until Release. The error is ErrNextRow after the last item of a row, io.EOF after that of the
+// last row, predict.ErrStopped after Wake, or an *Error.
 func (r *Run) Next(dst [][]byte) ([][]byte, error) {
 	if r.events == nil {
 		r.events = make([]predict.Event, 0, maxEvents)
 	}
+	if r.row.sub == nil { // the row before has ended
+		if err := r.Follow(); err != nil {
+			return dst, err
+		}
+	}
 	for {
-		events, err := r.sub.Next(r.events[:0:min(maxEvents, cap(dst)-len(dst))], r.woken)
+		events, err := r.row.sub.Next(r.events[:0:min(maxEvents, cap(dst)-len(dst))], r.woken)
 		var missed *predict.MissedError
 		switch {
-		case errors.As(err, &missed):
+		case errors.As(err, &missed) && !r.row.skipped:
 			return dst, Errorf(Failed, "the client read too slowly: %d items were dropped", missed.Skipped)
 		case errors.Is(err, predict.ErrStopped):
 			select {
-			case <-r.done:
-				if r.refused != nil {
-					return dst, r.errorOf(0, r.refused)
+			case <-r.row.done:
+				if r.row.refused != nil {
+					return dst, r.errorOf(r.begun-1, r.row.refused)
 				}
 				continue // the events up to the end are there
 			default:
@@ -210,7 +227,9 @@ func (r *Run) Next(dst [][]byte) ([][]byte, error) {
 		for i := range events {
 			switch events[i].Kind {
 			case predict.EventOutput:
-				dst = append(dst, events[i].Data)
+				if !r.row.skipped {
+					dst = append(dst, events[i].Data)
+				}
 			case predict.EventEnd:
 				if len(dst) > before {
 					return dst, nil // the end comes again
@@ -224,6 +243,17 @@ func (r *Run) Next(dst [][]byte) ([][]byte, error) {
 	}
 }
 
+// Skip ends the row that is followed: its prediction is canceled, and Next returns no more items of it. It returns false if
+// no other row follows.
+func (r *Run) Skip() bool {
+	r.row.skipped = true
+	r.row.p.Cancel()
+	return r.begun < len(r.ps)
+}
+
+// Settle waits until the prediction that is followed has ended.
+func (r *Run) Settle() { <-r.row.done }
+
 // Wake lets a waiting Next return. Safe from any goroutine.
 func (r *Run) Wake() {
 	select {
@@ -232,23 +262,31 @@ func (r *Run) Wake() {
 	}
 }
 
-// last is how a stream ended.
+// last is how a row ended.
 func (r *Run) last() error {
-	<-r.done
-	if r.refused != nil {
-		return r.errorOf(0, r.refused)
+	<-r.row.done
+	if r.row.refused != nil && !r.row.skipped {
+		return r.errorOf(r.begun-1, r.row.refused)
 	}
-	rec := r.ps[0].Record()
-	if err := ended(&rec); err != nil {
-		return r.errorOf(0, err)
+	rec := r.row.p.Record()
+	if err := ended(&rec); err != nil && !r.row.skipped {
+		return r.errorOf(r.begun-1, err)
 	}
-	return io.EOF
+	if r.begun == len(r.ps) {
+		return io.EOF
+	}
+	r.row.sub.Close()
+	r.row.sub = nil
+	return ErrNextRow
 }
 
-// Answer is the whole answer of a stream that has ended.
-func (r *Run) Answer() Answer {
-	rec := r.ps[0].Record()
-	return answerOf(r.ps[0], &rec)
+// Answer is the whole answer of a stream of one row that has ended.
+func (r *Run) Answer() Answer { return r.AnswerOf(0) }
+
+// AnswerOf is the whole answer of a row of a stream that has ended.
+func (r *Run) AnswerOf(row int) Answer {
+	rec := r.ps[row].Record()
+	return answerOf(r.ps[row], &rec)
 }
 
 // Release ends the run: it cancels what still runs, and frees everything. It may be called more than once.
@@ -257,16 +295,14 @@ func (r *Run) Release() {
 		return
 	}
 	r.released = true
-	if r.sub != nil {
-		r.sub.Close() // cancels a prediction that has not ended
+	if r.row != nil && r.row.sub != nil {
+		r.row.sub.Close() // cancels a prediction that has not ended
 	}
-	if !r.begun {
-		r.abandon()
-	} else {
-		for _, p := range r.ps {
-			p.Release()
-		}
+	for _, p := range r.ps[:r.begun] {
+		p.Release()
 	}
+	r.ps = r.ps[r.begun:]
+	r.abandon()
 	if r.after != nil {
 		r.after()
 	}

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from ._decorators import concurrent, streaming
     from ._deprecated import ExperimentalFeatureWarning, emit_metric
     from ._example import example
-    from ._openai import openai
     from ._opaque import Opaque
+    from ._openai import openai
     from ._worker.scope import current_scope
     from .exceptions import CancelationException
     from .input import FieldInfo, Input

@@ -1,0 +1,321 @@
+package openai
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+const (
+	contentStream   = "text/event-stream"
+	headerRequestID = "X-Request-Id"
+	// headerRetry tells OpenAI's clients whether to repeat a failed request; without it they repeat each 500.
+	headerRetry = "X-Should-Retry"
+)
+
+// handlers are the handlers of the protocol's routes.
+type handlers struct {
+	models protocol.Models
+	began  int64 // when the server began, in seconds since 1970: models have no other time of creation
+
+	mu        sync.Mutex
+	functions map[*protocol.Model]known
+}
+
+// known is a model's function, as its document at that time has it.
+type known struct {
+	document []byte
+	function *Function
+}
+
+// New returns the protocol for these models.
+func New(models protocol.Models) protocol.Protocol {
+	h := &handlers{models: models, began: time.Now().Unix(), functions: map[*protocol.Model]known{}}
+	routes := []protocol.Route{
+		{Method: fasthttp.MethodGet, Path: "/v1/models", Handle: h.list},
+		{Method: fasthttp.MethodGet, Path: "/v1/models/{model}", Handle: h.model},
+	}
+	for _, e := range Endpoints() {
+		routes = append(routes, protocol.Route{
+			Method: fasthttp.MethodPost, Path: e.Path(), Handle: func(x *protocol.Exchange) { h.run(x, e) },
+		})
+	}
+	return protocol.Protocol{
+		Name: protocol.OpenAI, Routes: routes, Prefixes: []string{"/v1"},
+		Refuse: func(ctx *fasthttp.RequestCtx, err *protocol.Error) {
+			e := errorOf(err)
+			e.Param, e.Code = "", "" // no handler saw the request: an unknown path is no unknown model
+			refuse(ctx, e)
+		},
+	}
+}
+
+// list answers GET /v1/models, for OpenAI's clients and those of KServe v1.
+func (h *handlers) list(x *protocol.Exchange) {
+	body, names := []byte(`{"object":"list","data":[`), []byte(`],"models":[`)
+	for i, m := range h.models.List() {
+		if i > 0 {
+			body, names = append(body, ','), append(names, ',')
+		}
+		body = h.appendModel(body, m)
+		names = rawjson.AppendQuoted(names, m.Name)
+	}
+	x.Send(ContentJSON, nil, append(append(body, names...), "]}"...))
+}
+
+// model answers GET /v1/models/{model}.
+func (h *handlers) model(x *protocol.Exchange) {
+	m, err := h.models.Find(x.Param("model"), "")
+	if err != nil {
+		refuse(x.RequestCtx, errorOf(err))
+		return
+	}
+	x.Send(ContentJSON, nil, h.appendModel(nil, m))
+}
+
+func (h *handlers) appendModel(dst []byte, m *protocol.Model) []byte {
+	dst = rawjson.AppendQuoted(append(dst, `{"id":`...), m.Name)
+	dst = strconv.AppendInt(append(dst, `,"object":"model","created":`...), h.began, 10)
+	dst = rawjson.AppendQuoted(append(dst, `,"owned_by":"pinion","name":`...), m.Name)
+	return append(strconv.AppendBool(append(dst, `,"ready":`...), m.Ready() == nil), '}')
+}
+
+// run answers a request to an endpoint.
+func (h *handlers) run(x *protocol.Exchange, e Endpoint) {
+	if err := h.carryOut(x, e); err != nil {
+		refuse(x.RequestCtx, err)
+	}
+}
+
+// request is one request while it is carried out.
+type request struct {
+	*Request
+	x        *protocol.Exchange
+	model    *protocol.Model
+	function *Function
+	call     protocol.Call
+	head     Head
+}
+
+// carryOut answers a request. An error means that nothing is written yet.
+func (h *handlers) carryOut(x *protocol.Exchange, e Endpoint) *Error {
+	q, err := h.read(x, e)
+	if err != nil {
+		return err
+	}
+	cuts := len(q.Stop) > 0 && q.function.Iterates // so the model is canceled at a stop sequence
+	q.call.Stream = q.function.Iterates && q.Stream || cuts
+	run, failed := x.Begin(q.model, q.call)
+	if failed != nil {
+		return q.errorOf(failed)
+	}
+	id := run.ID()
+	x.Response.Header.Set(headerRequestID, id)
+	q.head = Head{ID: id, Created: time.Now().Unix(), Model: q.model.Name}
+	switch {
+	case q.Stream && q.function.Iterates:
+		if failed := x.Stream(run, contentStream, &renderer{q: q, run: run, chunks: q.NewChunks(q.head)}); failed != nil {
+			return q.errorOf(failed)
+		}
+		return nil
+	case cuts:
+		return q.collect(run)
+	}
+	answers, failed := x.Wait(run)
+	if failed != nil {
+		return q.errorOf(failed)
+	}
+	results := make([]Result, len(answers.List))
+	for i := range answers.List {
+		results[i] = Result{answers.List[i].Output, answers.List[i].Metrics}
+	}
+	defer answers.Release()
+	return q.send(results)
+}
+
+// read reads a request and finds its model.
+func (h *handlers) read(x *protocol.Exchange, e Endpoint) (q *request, err *Error) {
+	q = &request{x: x}
+	defer func() {
+		if err != nil {
+			q.call.Body.Release()
+			if q.call.Attachments != nil {
+				q.call.Attachments.Close()
+			}
+		}
+	}()
+	b, err := q.parse(e)
+	if err != nil {
+		return q, err
+	}
+	name, err := b.Model()
+	if err != nil {
+		return q, err
+	}
+	var failed *protocol.Error
+	if q.model, failed = h.models.Find(name, ""); failed != nil {
+		return q, errorOf(failed)
+	}
+	if q.function, err = h.function(q.model); err != nil {
+		return q, err
+	}
+	if q.function == nil || q.function.Endpoint != e {
+		does := `its function has no @cog.openai("` + e.String() + `")`
+		if q.function != nil {
+			does = "it answers " + q.function.Endpoint.Path()
+		}
+		return q, &Error{Status: fasthttp.StatusNotFound, Type: TypeInvalid, Param: "model",
+			Message: "The model '" + predict.Clip(name) + "' does not answer " + e.Path() + ": " + does + "."}
+	}
+	if q.Request, err = q.function.Read(b); err != nil {
+		return q, err
+	}
+	q.call.Inputs, q.call.Form = q.Inputs, q.Form
+	return q, nil
+}
+
+// parse reads the body.
+func (q *request) parse(e Endpoint) (*Body, *Error) {
+	if e == Transcriptions {
+		form, failed := q.x.Form()
+		if failed != nil {
+			return nil, errorOf(failed)
+		}
+		q.call.Body = form.Body
+		if form.Attachments != nil {
+			q.call.Attachments = form.Attachments
+		}
+		return ParseForm(form.Fields), nil
+	}
+	body, failed := q.x.Body()
+	if failed != nil {
+		return nil, errorOf(failed)
+	}
+	q.call.Body = body
+	return ParseJSON(body.Data)
+}
+
+// function returns a model's function; nil: it has no @cog.openai.
+func (h *handlers) function(m *protocol.Model) (*Function, *Error) {
+	document, ok := m.OpenAPI()
+	if !ok {
+		err := m.Ready()
+		if err == nil {
+			err = &predict.NotReadyError{Reason: "the model has no schema yet"}
+		}
+		return nil, errorOf(protocol.ErrorOf(err))
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if k := h.functions[m]; len(k.document) == len(document) && &k.document[0] == &document[0] {
+		return k.function, nil
+	}
+	f, err := ReadFunction(document)
+	if err != nil {
+		return nil, BadOutput(err.Error())
+	}
+	h.functions[m] = known{document, f}
+	return f, nil
+}
+
+// collect answers with the items of a run, which ends at a stop sequence.
+func (q *request) collect(run *protocol.Run) *Error {
+	defer run.Release()
+	stop, failed := q.x.Follow(run)
+	if failed != nil {
+		return q.errorOf(failed)
+	}
+	defer stop()
+	results, err := follow(run, q.Stop)
+	if err != nil {
+		return q.errorOf(err)
+	}
+	return q.send(results)
+}
+
+// send writes the answer for these results.
+func (q *request) send(results []Result) *Error {
+	if q.Stream {
+		return q.sendChunks(results)
+	}
+	body, contentType, err := q.Answer(q.head, results)
+	if err != nil {
+		return err
+	}
+	q.x.Send(contentType, nil, body)
+	return nil
+}
+
+// sendChunks writes the stream of a function that does not iterate.
+func (q *request) sendChunks(results []Result) (err *Error) {
+	chunks := q.NewChunks(q.head)
+	var out []byte
+	for i := range results {
+		if out, err = chunks.Output(out, i, results[i].Output); err != nil {
+			return err
+		}
+		if out, err = chunks.End(out, i); err != nil {
+			return err
+		}
+	}
+	q.x.Response.Header.Set(fasthttp.HeaderCacheControl, "no-cache")
+	q.x.Send(contentStream, nil, chunks.Done(out, q.Usage(results)))
+	return nil
+}
+
+// errorOf is errorOf, with the prompt that is at fault where there are several.
+func (q *request) errorOf(err *protocol.Error) *Error {
+	e := errorOf(err)
+	if prompts := len(q.Inputs) / q.perPrompt; err.Row >= 0 && prompts > 1 {
+		e.Message = q.Endpoint.subject() + "[" + strconv.Itoa(err.Row/q.perPrompt) + "]: " + e.Message
+	}
+	return e
+}
+
+// errorOf returns an error of a call as one of OpenAI's API.
+func errorOf(err *protocol.Error) *Error {
+	e := &Error{Type: TypeServer, Message: err.Message, retryAfter: err.RetryAfterSeconds()}
+	switch err.Kind {
+	case protocol.BadInput:
+		e.Status, e.Type = fasthttp.StatusBadRequest, TypeInvalid
+		if len(err.Problems) > 0 {
+			p := err.Problems[0]
+			e.Param = strings.Join(p.Loc, ".")
+			if e.Code = CodeInvalidValue; p.Type == predict.TypeMissing {
+				e.Code = CodeMissingParameter
+			}
+		}
+	case protocol.Unknown:
+		e.Status, e.Type, e.Param, e.Code = fasthttp.StatusNotFound, TypeInvalid, "model", CodeModelNotFound
+	case protocol.NoPlace:
+		e.Status, e.Type, e.Code = fasthttp.StatusTooManyRequests, TypeRateLimit, CodeRateLimit
+	case protocol.Waited, protocol.NotReady:
+		e.Status = fasthttp.StatusServiceUnavailable
+	case protocol.TooLarge:
+		e.Status, e.Type = fasthttp.StatusRequestEntityTooLarge, TypeInvalid
+	default:
+		e.Status = fasthttp.StatusInternalServerError
+	}
+	return e
+}
+
+// refuse answers with an error.
+func refuse(ctx *fasthttp.RequestCtx, err *Error) {
+	h := &ctx.Response.Header
+	switch {
+	case err.retryAfter > 0:
+		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(err.retryAfter))
+	case err.Status == fasthttp.StatusInternalServerError:
+		h.Set(headerRetry, "false")
+	}
+	ctx.SetStatusCode(err.Status)
+	h.SetContentType(ContentJSON)
+	ctx.SetBody(err.AppendJSON(nil))
+}
