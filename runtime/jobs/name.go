@@ -68,10 +68,6 @@ func (n names) dead() string  { return "PINION_DEAD_" + n.model }
 func (n names) states() string            { return "KV_pinion_state_" + n.model }
 func (n names) stateKey(id string) string { return "$KV.pinion_state_" + n.model + ".id." + token(id) }
 
-// bodies and results are object buckets.
-func (n names) bodies() string  { return "pinion_body_" + n.model }
-func (n names) results() string { return "pinion_result_" + n.model }
-
 // job is the subject of a job's message.
 func (n names) job(c Class, lanes int, tenant string) string {
 	return "pinion.job." + n.model + "." + string(c) + "." + strconv.Itoa(laneOf(tenant, lanes)) + "." + token(tenant)

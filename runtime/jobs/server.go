@@ -153,9 +153,7 @@ func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []
 		switch {
 		case err == nil:
 			return
-		case errors.Is(err, ErrLost):
-			break
-		default:
+		case !errors.Is(err, ErrLost):
 			s.log.Warn("the end of a job could not be stored; will try again", "prediction_id", c.Job.ID, "error", err)
 			_ = pause(context.Background(), time.Second)
 			continue
