@@ -32,7 +32,7 @@ type protocolSettings struct {
 const noProtocols = "none"
 
 func (s *protocolSettings) bindFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&s.names, "protocols", protocol.Names(), "protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, or none (PINION_PROTOCOLS)")
+	f.StringSliceVar(&s.names, "protocols", protocol.Names(), "protocols beside the native API: oip, openai, or none (PINION_PROTOCOLS)")
 	f.StringVar(&s.model, "model", "", "the model's name in other protocols (PINION_MODEL; default: NAME of NAME=DIR, else the folder's)")
 }
 

@@ -5,7 +5,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pydoc_data.topics import topics
-from typing import Optional
 
 import cog
 from cog import BaseRunner, Input
@@ -29,7 +28,7 @@ class Runner(BaseRunner):
         messages: list[dict],
         temperature: float = Input(default=0.7, ge=0, le=2),
         max_tokens: int = Input(default=64, ge=1, le=4096),
-        seed: Optional[int] = None,
+        seed: int | None = None,
     ) -> Iterator[str]:
         chance = random.Random(seed)
         text = messages[-1]["content"].lower().split()

@@ -8,15 +8,12 @@ import (
 
 // Names of the protocols, as --protocols has them.
 const (
-	OIP       = "oip"
-	OpenAI    = "openai"
-	KServeV1  = "kserve-v1"
-	Vertex    = "vertex"
-	SageMaker = "sagemaker"
+	OIP    = "oip"
+	OpenAI = "openai"
 )
 
 // Names returns the names of all protocols.
-func Names() []string { return []string{OIP, OpenAI, KServeV1, Vertex, SageMaker} }
+func Names() []string { return []string{OIP, OpenAI} }
 
 // Protocol is the routes of one protocol.
 type Protocol struct {
