@@ -188,6 +188,7 @@ make_tools() {
   make_models
   make_venv "$python" examples/ocr/.venv examples/ocr/requirements.txt || true # for the demo
   make_venv "$python" "$cache/venvs/telemetry" tests/requirements-telemetry.txt || true
+  make_venv "$python" "$cache/venvs/protocols" tests/requirements-protocols.txt || true
   make_nginx || true
   make_promtool || true
   make_image_tools || true

@@ -18,7 +18,7 @@ import (
 
 // newProtocol makes the protocols of --protocols by name.
 var newProtocol = map[string]func(protocol.Models) protocol.Protocol{
-	protocol.OIP:    oip.New,
+	protocol.OIP:    func(models protocol.Models) protocol.Protocol { return oip.New(models, version) },
 	protocol.OpenAI: openai.New,
 }
 

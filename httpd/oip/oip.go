@@ -12,17 +12,35 @@ import (
 const contentJSON = "application/json"
 
 // handlers are the handlers of the protocol's routes.
-type handlers struct{ models protocol.Models }
+type handlers struct {
+	models  protocol.Models
+	version string // the server's
+}
 
-// New returns the protocol for these models.
-func New(models protocol.Models) protocol.Protocol {
-	h := &handlers{models}
+// New returns the protocol for these models. version is the server's.
+func New(models protocol.Models, version string) protocol.Protocol {
+	h := &handlers{models, version}
+	get, post := fasthttp.MethodGet, fasthttp.MethodPost
+	routes := []protocol.Route{
+		{Method: get, Path: "/v2", Handle: h.server},
+		{Method: get, Path: "/v2/health/live", Handle: h.live},
+		{Method: get, Path: "/v2/health/ready", Handle: h.ready},
+		{Method: post, Path: "/v2/repository/index", Handle: h.index},
+		{Method: post, Path: "/v2/repository/models/{model}/load", Handle: h.load},
+		{Method: post, Path: "/v2/repository/models/{model}/unload", Handle: h.unload},
+	}
+	for _, path := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
+		routes = append(routes,
+			protocol.Route{Method: get, Path: path, Handle: h.metadata},
+			protocol.Route{Method: get, Path: path + "/ready", Handle: h.modelReady},
+			protocol.Route{Method: post, Path: path + "/infer", Handle: h.infer},
+			protocol.Route{Method: post, Path: path + "/generate", Handle: h.generate},
+			protocol.Route{Method: post, Path: path + "/generate_stream", Handle: h.generateStream},
+		)
+	}
 	return protocol.Protocol{
-		Name: protocol.OIP,
-		Routes: []protocol.Route{
-			{Method: fasthttp.MethodGet, Path: "/v2/health/live", Handle: h.live},
-			{Method: fasthttp.MethodGet, Path: "/v2/health/ready", Handle: h.ready},
-		},
+		Name:     protocol.OIP,
+		Routes:   routes,
 		Refuse:   refuse,
 		Prefixes: []string{"/v2"},
 		Probes:   []string{"/v2/health/live", "/v2/health/ready"},

@@ -130,11 +130,13 @@ def test_no_union():
 def test_schema():
     numbers = {"type": "array", "items": {"type": "number"}}
     whole = {"type": "array", "items": {"type": "integer"}}
-    assert fragment(kind(shaped(1, dtype="np.float32"))) == numbers
-    assert fragment(kind(shaped(2, dtype="np.uint8"))) == {"type": "array", "items": whole}
-    assert fragment(kind(shaped(1))) == numbers
+    assert fragment(kind(shaped(1, dtype="np.float32"))) == {**numbers, "x-pinion-dtype": "float32"}
+    two = {"type": "array", "items": whole, "x-pinion-dtype": "uint8"}
+    assert fragment(kind(shaped(2, dtype="np.uint8"))) == two
+    assert fragment(kind(shaped(1))) == {**numbers, "x-pinion-dtype": ""}
     assert fragment(kind(shaped(1, dtype="np.bool_")))["items"] == {"type": "boolean"}
-    assert fragment(kind("NDArray[np.float32]")) == {"type": "array", "items": {}}
+    anything = {"type": "array", "items": {}, "x-pinion-dtype": "float32"}
+    assert fragment(kind("NDArray[np.float32]")) == anything
 
 
 @pytest.mark.parametrize(

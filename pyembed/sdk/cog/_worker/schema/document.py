@@ -219,16 +219,17 @@ def _array(kind: Array) -> Schema:
     """Return nested lists of numbers; with any items if the depth is not declared.
 
     >>> _array(Array("", "uint8", 2))
-    {'type': 'array', 'items': {'type': 'array', 'items': {'type': 'integer'}}}
+    {'type': 'array', 'items': {'type': 'array', 'items': {'type': 'integer'}}, 'x-pinion-dtype': 'uint8'}
     >>> _array(Array("", "float32", 0))
-    {'type': 'array', 'items': {}}
+    {'type': 'array', 'items': {}, 'x-pinion-dtype': 'float32'}
     """
     if not kind.dimensions:
-        return {"type": "array", "items": {}}
+        return {"type": "array", "items": {}, "x-pinion-dtype": kind.dtype}
     types = {"b": "boolean", "i": "integer", "u": "integer"}
     result: Schema = {"type": types.get(kind.dtype[:1], "number")}
     for _ in range(kind.dimensions):
         result = {"type": "array", "items": result}
+    result["x-pinion-dtype"] = kind.dtype
     return result
 
 

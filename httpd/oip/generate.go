@@ -1,0 +1,161 @@
+package oip
+
+import (
+	"pinion/httpd/protocol"
+	"pinion/runtime/rawjson"
+)
+
+// generate answers POST …/generate: the text of the whole output.
+func (h *handlers) generate(x *protocol.Exchange) {
+	g, c, err := h.readGenerate(x)
+	if err != nil {
+		refuse(x.RequestCtx, err)
+		return
+	}
+	answers, err := x.Predict(g.model, c)
+	if err != nil {
+		refuse(x.RequestCtx, err)
+		return
+	}
+	defer answers.Release()
+	output := answers.List[0].Output
+	if g.signature.Iterator {
+		output = concatenated(output)
+	}
+	x.Send(contentJSON, nil, g.append(nil, output))
+}
+
+// generateStream answers POST …/generate_stream: a data line for each item.
+func (h *handlers) generateStream(x *protocol.Exchange) {
+	g, c, err := h.readGenerate(x)
+	if err == nil {
+		c.Stream = true
+		var run *protocol.Run
+		if run, err = x.Begin(g.model, c); err == nil {
+			g.run = run
+			err = x.Stream(run, "text/event-stream", g)
+		}
+	}
+	if err != nil {
+		refuse(x.RequestCtx, err)
+	}
+}
+
+// generated is a request for text. As a Renderer it writes the stream.
+type generated struct {
+	model     *protocol.Model
+	signature *protocol.Signature
+	run       *protocol.Run
+	id        []byte // JSON; nil: none
+	items     int
+}
+
+// readGenerate reads the body: text_input goes to the input of that name, else to the only required text.
+func (h *handlers) readGenerate(x *protocol.Exchange) (*generated, protocol.Call, *protocol.Error) {
+	m, s, err := h.model(x)
+	if err != nil {
+		return nil, protocol.Call{}, err
+	}
+	body, err := x.Body()
+	if err != nil {
+		return nil, protocol.Call{}, err
+	}
+	g := &generated{model: m, signature: s}
+	input, err := g.input(body.Data)
+	if err != nil {
+		body.Release()
+		return nil, protocol.Call{}, err
+	}
+	return g, protocol.Call{Inputs: [][]byte{input}, Body: body}, nil
+}
+
+func (g *generated) input(body []byte) ([]byte, *protocol.Error) {
+	if err := rawjson.Check(body); err != nil {
+		return nil, protocol.ErrorOf(err)
+	}
+	if rawjson.KindOf(body) != rawjson.KindObject {
+		return nil, bad("the body is %s, and a request is an object", shortText(body))
+	}
+	out := []byte{'{'}
+	put := func(name string, value []byte) *protocol.Error {
+		f := g.signature.Input(name)
+		switch {
+		case f == nil && name == "text_input":
+			if f = g.onlyText(); f == nil {
+				return bad("text_input has no input to go to: the model has none of that name, and not one str input without default")
+			}
+		case f == nil && name == "id" && rawjson.KindOf(value) == rawjson.KindString:
+			g.id = value
+			return nil
+		case f == nil:
+			return bad("unknown input %q", shortText([]byte(name)))
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(rawjson.AppendQuoted(out, f.Name), ':'), value...)
+		return nil
+	}
+	for o := rawjson.Object(body); ; {
+		key, value, ok := o.Next()
+		if !ok {
+			return append(out, '}'), nil
+		}
+		var err *protocol.Error
+		if name := rawjson.KeyText(key); name == "parameters" && g.signature.Input(name) == nil {
+			err = eachParameter(value, put)
+		} else {
+			err = put(name, value)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// onlyText is the only str input without default, or nil.
+func (g *generated) onlyText() (only *protocol.Field) {
+	for _, f := range g.signature.Required() {
+		if f.Value.Kind == protocol.Text {
+			if only != nil {
+				return nil
+			}
+			only = f
+		}
+	}
+	return only
+}
+
+// append appends an answer with that output.
+func (g *generated) append(dst, output []byte) []byte {
+	dst = rawjson.AppendQuoted(append(dst, `{"model_name":`...), g.model.Name)
+	dst = append(dst, `,"model_version":"`+protocol.Version+`"`...)
+	if g.id != nil {
+		dst = append(append(dst, `,"id":`...), g.id...)
+	}
+	dst = append(dst, `,"text_output":`...)
+	if rawjson.KindOf(output) == rawjson.KindString {
+		dst = append(dst, output...)
+	} else {
+		dst = rawjson.AppendQuotedBytes(dst, output)
+	}
+	return append(dst, '}')
+}
+
+// Item implements protocol.Renderer.
+func (g *generated) Item(dst, item []byte) ([]byte, bool) {
+	g.items++
+	return append(g.append(append(dst, "data: "...), item), "\n\n"...), true
+}
+
+// End implements protocol.Renderer. A model that is no iterator has its whole output as one item.
+func (g *generated) End(dst []byte, err *protocol.Error) []byte {
+	switch {
+	case err != nil:
+		dst = rawjson.AppendQuoted(append(dst, `data: {"error":`...), err.Error())
+		return append(dst, "}\n\n"...)
+	case g.items == 0 && !g.signature.Iterator:
+		dst, _ = g.Item(dst, g.run.Answer().Output)
+	}
+	return dst
+}

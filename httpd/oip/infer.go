@@ -1,0 +1,149 @@
+package oip
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/rawjson"
+)
+
+// headerLength says how long the JSON before binary tensors is.
+const headerLength = "Inference-Header-Content-Length"
+
+// infer answers POST …/infer.
+func (h *handlers) infer(x *protocol.Exchange) {
+	if err := h.tryInfer(x); err != nil {
+		refuse(x.RequestCtx, err)
+	}
+}
+
+func (h *handlers) tryInfer(x *protocol.Exchange) *protocol.Error {
+	m, s, err := h.model(x)
+	if err != nil {
+		return err
+	}
+	body, err := x.Body()
+	if err != nil {
+		return err
+	}
+	r, err := read(x, s, body.Data)
+	if err == nil {
+		err = r.checkOutputs(s)
+	}
+	var c protocol.Call
+	var shape rows
+	if err == nil {
+		c, shape, err = r.call(m, s)
+	}
+	if err != nil {
+		body.Release()
+		return err
+	}
+	c.Body = body
+	answers, err := x.Predict(m, c)
+	if err != nil {
+		return err
+	}
+	defer answers.Release()
+	tensors, err := r.answered(s, shape, answers.List)
+	if err != nil {
+		return err
+	}
+	return r.write(x, m, tensors)
+}
+
+// read reads the request in body. Without any JSON, the body is the only input.
+func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*request, *protocol.Error) {
+	header := x.Request.Header.Peek(headerLength)
+	if len(header) == 0 {
+		return readRequest(body, len(body))
+	}
+	head, err := strconv.Atoi(string(header))
+	if err != nil || head < 0 || head > len(body) {
+		return nil, bad("%s is %s, and the body has %d bytes", headerLength, shortText(header), len(body))
+	}
+	if head > 0 {
+		return readRequest(body, head)
+	}
+	if len(s.Inputs) != 1 {
+		return nil, bad("%s is 0, which takes a model with one input; this one has %d", headerLength, len(s.Inputs))
+	}
+	v := &s.Inputs[0].Value
+	t := Tensor{Name: s.Inputs[0].Name, Shape: []int64{1}, Raw: body}
+	t.Type, _ = datatypeNamed(taken(v)[0])
+	if t.Type.Size == 0 {
+		t.Raw = append([]byte{byte(len(body)), byte(len(body) >> 8), byte(len(body) >> 16), byte(len(body) >> 24)}, body...)
+	} else {
+		n := int64(len(body) / t.Type.Size)
+		t.Shape = []int64{n}
+		if err := t.checkRaw(n); err != nil {
+			return nil, err
+		}
+	}
+	return &request{inputs: []Tensor{t}, binary: true}, nil
+}
+
+// write answers with tensors.
+func (r *request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tensor) *protocol.Error {
+	var raws [][]byte
+	out := rawjson.AppendQuoted([]byte(`{"model_name":`), m.Name)
+	out = append(out, `,"model_version":"`+protocol.Version+`"`...)
+	if r.id != nil {
+		out = append(append(out, `,"id":`...), r.id...)
+	}
+	out = append(out, `,"outputs":[`...)
+	for i := range tensors {
+		t := &tensors[i]
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = rawjson.AppendQuoted(append(out, `{"name":`...), t.Name)
+		out = append(out, `,"datatype":"`+t.Type.Name+`","shape":`+shapeText(t.Shape)...)
+		if r.wantsBinary(t.Name) {
+			raw, err := t.raw()
+			if err != nil {
+				return protocol.Errorf(protocol.Failed, "output %q: %v", t.Name, err)
+			}
+			raws = append(raws, raw)
+			out = append(out, `,"parameters":{"binary_data_size":`...)
+			out = append(strconv.AppendInt(out, int64(len(raw)), 10), "}}"...)
+			continue
+		}
+		out = append(out, `,"data":[`...)
+		tokens := t.Tokens
+		if t.Raw != nil {
+			tokens = nil
+			for _, text := range t.texts() {
+				if !utf8.Valid(text) {
+					return protocol.Errorf(protocol.Failed, "output %q is not UTF-8, which JSON cannot hold: ask for it with binary_data", t.Name)
+				}
+				tokens = append(tokens, rawjson.AppendQuotedBytes(nil, text))
+			}
+		}
+		for j, token := range tokens {
+			if j > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, token...)
+		}
+		out = append(out, "]}"...)
+	}
+	out = append(out, "]}"...)
+	contentType := contentJSON
+	if raws != nil {
+		contentType = "application/octet-stream"
+		x.Response.Header.Set(headerLength, strconv.Itoa(len(out)))
+	}
+	x.Send(contentType, nil, append([][]byte{out}, raws...)...)
+	return nil
+}
+
+func (r *request) wantsBinary(name string) bool {
+	for _, w := range r.outputs {
+		if w.name == name && w.binary != nil {
+			return *w.binary
+		}
+	}
+	return r.binary
+}

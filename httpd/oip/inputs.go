@@ -1,0 +1,176 @@
+package oip
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// rows says how the scalar inputs of a request are shaped, and so its outputs.
+type rows struct {
+	n      int
+	given  bool // the request has a scalar tensor: outputs have a dimension for the rows
+	column bool // of shape [n,1]
+}
+
+// call turns the tensors of a request into the inputs of predictions.
+func (r *request) call(m *protocol.Model, s *protocol.Signature) (c protocol.Call, shape rows, err *protocol.Error) {
+	shape = rows{n: 1}
+	defer func() {
+		if err != nil && c.Attachments != nil {
+			c.Attachments.Close()
+		}
+	}()
+	seen := map[string]bool{}
+	for i := range r.inputs {
+		if err := r.check(&r.inputs[i], s, seen, &shape); err != nil {
+			return c, shape, err
+		}
+	}
+	texts := make([][]byte, shape.n)
+	put := func(row int, name string, value []byte) {
+		if texts[row] == nil {
+			texts[row] = append(texts[row], '{')
+		} else {
+			texts[row] = append(texts[row], ',')
+		}
+		texts[row] = append(rawjson.AppendQuoted(texts[row], name), ':')
+		texts[row] = append(texts[row], value...)
+	}
+	for i := range r.inputs {
+		t := &r.inputs[i]
+		v := &s.Input(t.Name).Value
+		switch {
+		case v.Kind == protocol.File:
+			for row, content := range t.texts() {
+				if c.Attachments == nil {
+					c.Attachments = m.NewAttachments()
+				}
+				number, failed := c.Attachments.Add("", "", bytes.NewReader(content))
+				if failed != nil {
+					return c, shape, protocol.ErrorOf(failed)
+				}
+				put(row, t.Name, predict.AppendPlaceholder(nil, number, ""))
+			}
+			continue
+		case v.Kind == protocol.Object || v.Kind == protocol.Any || v.Kind == protocol.List && t.Type.Size == 0 && leaf(v).Kind != protocol.Text:
+			for row, text := range t.texts() {
+				if failed := rawjson.Check(text); failed != nil {
+					return c, shape, bad("input %q: its text is not JSON: %v", t.Name, failed)
+				}
+				put(row, t.Name, text)
+			}
+			continue
+		}
+		tokens, err := t.tokens()
+		if err != nil {
+			return c, shape, err
+		}
+		if !isScalar(v) {
+			put(0, t.Name, nest(nil, tokens, t.Shape))
+			continue
+		}
+		for row, token := range tokens {
+			put(row, t.Name, token)
+		}
+	}
+	for _, p := range r.parameters {
+		if f := s.Input(p.name); f != nil && !seen[p.name] && isScalar(&f.Value) && f.Value.Kind != protocol.File {
+			for row := range texts {
+				put(row, p.name, p.value)
+			}
+		}
+	}
+	for row := range texts {
+		if texts[row] == nil {
+			texts[row] = append(texts[row], '{')
+		}
+		texts[row] = append(texts[row], '}')
+	}
+	c.Inputs = texts
+	return c, shape, nil
+}
+
+// check requires the tensor to fit its input, and takes up how many rows it has.
+func (r *request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, shape *rows) *protocol.Error {
+	f := s.Input(t.Name)
+	switch {
+	case f == nil:
+		names := make([]string, len(s.Inputs))
+		for i := range s.Inputs {
+			names[i] = s.Inputs[i].Name
+		}
+		return bad("unknown input %q: the model has %s", shortText([]byte(t.Name)), strings.Join(names, ", "))
+	case seen[t.Name]:
+		return bad("input %q is given twice", t.Name)
+	}
+	seen[t.Name] = true
+	v := &f.Value
+	if types := taken(v); !slices.Contains(types, t.Type.Name) {
+		return bad("input %q is %s, and takes %s", t.Name, t.Type.Name, strings.Join(types, ", "))
+	}
+	rank := len(t.Shape)
+	if isScalar(v) {
+		if rank < 1 || rank > 2 || rank == 2 && t.Shape[1] != 1 || t.Shape[0] == 0 {
+			return bad("input %q has shape %s, and takes [1], [n] or [n,1]", t.Name, shapeText(t.Shape))
+		}
+		n := int(t.Shape[0])
+		if shape.given && (n != shape.n || (rank == 2) != shape.column) {
+			return bad("input %q has shape %s, and another scalar input has another: all are alike", t.Name, shapeText(t.Shape))
+		}
+		shape.n, shape.given, shape.column = n, true, rank == 2
+		if v.Kind == protocol.Text && t.Raw != nil {
+			for i, text := range t.texts() {
+				if !utf8.Valid(text) {
+					return bad("input %q: element %d is not UTF-8", t.Name, i)
+				}
+			}
+		}
+	} else {
+		if n, _ := count(t.Shape); t.Type.Size == 0 && v.Kind != protocol.List && n != 1 {
+			return bad("input %q has shape %s, and takes one element of BYTES with its JSON", t.Name, shapeText(t.Shape))
+		}
+		if want := v.Rank; v.Kind == protocol.Array && (rank == 0 || want > 0 && rank != want) {
+			return bad("input %q has shape %s, and takes %s", t.Name, shapeText(t.Shape), shapeText(openShape(max(want, 1))))
+		}
+	}
+	for i := range r.inputs {
+		other := s.Input(r.inputs[i].Name)
+		if shape.n > 1 && other != nil && !isScalar(&other.Value) {
+			return bad("the scalar inputs have %d rows, and input %q is taken whole: send one row", shape.n, other.Name)
+		}
+	}
+	return nil
+}
+
+// nest appends the elements as nested lists of that shape.
+func nest(dst []byte, tokens [][]byte, shape []int64) []byte {
+	if len(shape) == 0 {
+		return append(dst, tokens[0]...)
+	}
+	dst = append(dst, '[')
+	each := 1
+	for _, length := range shape[1:] {
+		each *= int(length)
+	}
+	for i := range int(shape[0]) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = nest(dst, tokens[i*each:(i+1)*each], shape[1:])
+	}
+	return append(dst, ']')
+}
+
+func openShape(rank int) []int64 {
+	shape := make([]int64, rank)
+	for i := range shape {
+		shape[i] = -1
+	}
+	return shape
+}

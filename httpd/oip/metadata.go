@@ -1,0 +1,151 @@
+package oip
+
+import (
+	"encoding/json"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/protocol"
+)
+
+// tensorMetadata describes an input or output.
+type tensorMetadata struct {
+	Name     string  `json:"name"`
+	Datatype string  `json:"datatype"`
+	Shape    []int64 `json:"shape"`
+}
+
+type modelMetadata struct {
+	Name     string           `json:"name"`
+	Versions []string         `json:"versions"`
+	Platform string           `json:"platform"`
+	Inputs   []tensorMetadata `json:"inputs"`
+	Outputs  []tensorMetadata `json:"outputs"`
+}
+
+type indexEntry struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	State   string `json:"state"`
+	Reason  string `json:"reason"`
+}
+
+// model returns the model of the request's path, and its signature.
+func (h *handlers) model(x *protocol.Exchange) (*protocol.Model, *protocol.Signature, *protocol.Error) {
+	m, err := h.models.Find(x.Param("model"), x.Param("version"))
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := m.Signature()
+	return m, s, err
+}
+
+func (h *handlers) server(x *protocol.Exchange) {
+	encode(x.RequestCtx, struct {
+		Name       string   `json:"name"`
+		Version    string   `json:"version"`
+		Extensions []string `json:"extensions"`
+	}{"pinion", h.version, []string{"binary_tensor_data", "parameters", "model_repository"}})
+}
+
+func (h *handlers) metadata(x *protocol.Exchange) {
+	m, s, err := h.model(x)
+	if err != nil {
+		refuse(x.RequestCtx, err)
+		return
+	}
+	out := modelMetadata{Name: m.Name, Versions: []string{protocol.Version}, Platform: "pinion_python", Inputs: []tensorMetadata{}}
+	scalars := false
+	for i := range s.Inputs {
+		v := &s.Inputs[i].Value
+		scalars = scalars || isScalar(v)
+		out.Inputs = append(out.Inputs, tensorMetadata{s.Inputs[i].Name, taken(v)[0], openShape(inputRank(v))})
+	}
+	for _, f := range outputFields(s) {
+		rank := 1
+		if s.Iterator || scalars {
+			rank = 0
+		}
+		for v := f.value; v.Kind == protocol.List; v = v.Item {
+			rank++
+		}
+		if s.Iterator || scalars {
+			rank++
+		} else if f.value.Kind == protocol.List {
+			rank--
+		}
+		out.Outputs = append(out.Outputs, tensorMetadata{f.name, taken(f.value)[0], openShape(rank)})
+	}
+	encode(x.RequestCtx, out)
+}
+
+// inputRank is the rank of an input's tensor.
+func inputRank(v *protocol.Value) int {
+	rank := 0
+	for ; v.Kind == protocol.List; v = v.Item {
+		rank++
+	}
+	return max(rank, v.Rank, 1)
+}
+
+func (h *handlers) modelReady(x *protocol.Exchange) {
+	m, err := h.models.Find(x.Param("model"), x.Param("version"))
+	if err != nil {
+		refuse(x.RequestCtx, err)
+		return
+	}
+	ready := m.Ready() == nil
+	encode(x.RequestCtx, struct {
+		Name  string `json:"name"`
+		Ready bool   `json:"ready"`
+	}{m.Name, ready})
+	if !ready {
+		x.SetStatusCode(fasthttp.StatusServiceUnavailable)
+	}
+}
+
+func (h *handlers) index(x *protocol.Exchange) {
+	body, err := x.Body()
+	if err != nil {
+		refuse(x.RequestCtx, err)
+		return
+	}
+	var asked struct {
+		Ready bool `json:"ready"`
+	}
+	if len(body.Data) > 0 && json.Unmarshal(body.Data, &asked) != nil {
+		err = bad("the body is no object with ready")
+	}
+	body.Release()
+	if err != nil {
+		refuse(x.RequestCtx, err)
+		return
+	}
+	list := []indexEntry{}
+	for _, m := range h.models.List() {
+		if state := m.State(); !asked.Ready || state.Name == "READY" {
+			list = append(list, indexEntry{m.Name, protocol.Version, state.Name, state.Reason})
+		}
+	}
+	encode(x.RequestCtx, list)
+}
+
+func (h *handlers) load(x *protocol.Exchange)   { h.repository(x, h.models.Load) }
+func (h *handlers) unload(x *protocol.Exchange) { h.repository(x, h.models.Unload) }
+
+func (h *handlers) repository(x *protocol.Exchange, do func(string) *protocol.Error) {
+	if err := do(x.Param("model")); err != nil {
+		refuse(x.RequestCtx, err)
+		return
+	}
+	answer(x.RequestCtx, fasthttp.StatusOK, "{}")
+}
+
+func encode(ctx *fasthttp.RequestCtx, v any) {
+	body, err := json.Marshal(v) // strings and numbers
+	if err != nil {
+		refuse(ctx, protocol.Errorf(protocol.Internal, "%v", err))
+		return
+	}
+	answer(ctx, fasthttp.StatusOK, string(body))
+}

@@ -1,0 +1,243 @@
+package oip
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/rawjson"
+)
+
+// outputField is an output tensor of a model.
+type outputField struct {
+	name  string
+	value *protocol.Value
+}
+
+// outputFields are the outputs of a model: a field each of an object, else one.
+func outputFields(s *protocol.Signature) []outputField {
+	if v := &s.Output; v.Kind == protocol.Object && len(v.Members) > 0 && !s.Iterator {
+		list := make([]outputField, len(v.Members))
+		for i := range v.Members {
+			list[i] = outputField{v.Members[i].Name, &v.Members[i].Value}
+		}
+		return list
+	}
+	return []outputField{{"output", &s.Output}}
+}
+
+// answered is the tensors of an answer, as the request asked for them.
+func (r *request) answered(s *protocol.Signature, shape rows, answers []protocol.Answer) ([]Tensor, *protocol.Error) {
+	var out []Tensor
+	for _, f := range r.chosen(outputFields(s)) {
+		t, err := join(s, f, shape, answers)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// checkOutputs refuses names that the model does not have, before it runs.
+func (r *request) checkOutputs(s *protocol.Signature) *protocol.Error {
+	fields := outputFields(s)
+	for _, w := range r.outputs {
+		if !slices.ContainsFunc(fields, func(f outputField) bool { return f.name == w.name }) {
+			names := make([]string, len(fields))
+			for i, f := range fields {
+				names[i] = f.name
+			}
+			return bad("unknown output %q: the model has %s", shortText([]byte(w.name)), strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+func (r *request) chosen(fields []outputField) []outputField {
+	if len(r.outputs) == 0 {
+		return fields
+	}
+	var list []outputField
+	for _, w := range r.outputs {
+		for _, f := range fields {
+			if f.name == w.name {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
+}
+
+// join makes one tensor of an output of all rows.
+func join(s *protocol.Signature, f outputField, shape rows, answers []protocol.Answer) (Tensor, *protocol.Error) {
+	t := Tensor{Name: f.name, Tokens: [][]byte{}}
+	var item []int64
+	for i := range answers {
+		value := answers[i].Output
+		if len(s.Output.Members) > 0 && !s.Iterator {
+			value = member(value, f.name)
+		}
+		if s.Concatenate {
+			value = concatenated(value)
+		}
+		tokens, form := elements(value)
+		datatype := typeOf(f.value, tokens)
+		if datatype.Size == 0 && (len(tokens) == 0 && form == nil || !allStrings(tokens)) {
+			tokens, form = [][]byte{rawjson.AppendQuotedBytes(nil, value)}, nil
+		}
+		if i == 0 {
+			t.Type, item = datatype, form
+		} else if datatype != t.Type || !slices.Equal(form, item) {
+			return t, &protocol.Error{Kind: protocol.Failed, Row: i,
+				Message: "its output has the shape " + shapeText(form) + " and row 0 has " + shapeText(item) + ": one tensor cannot hold both"}
+		}
+		if leaf(f.value).Kind == protocol.File {
+			for _, token := range tokens {
+				t.Raw = appendContent(t.Raw, token)
+			}
+		}
+		t.Tokens = append(t.Tokens, tokens...)
+	}
+	switch {
+	case len(item) > 0 && (!shape.given || s.Iterator && len(answers) == 1):
+		t.Shape = item
+	case len(item) == 0 && shape.column:
+		t.Shape = []int64{int64(len(answers)), 1}
+	default:
+		t.Shape = append([]int64{int64(len(answers))}, item...)
+	}
+	return t, nil
+}
+
+// elements takes apart nested lists of one length a level; form is their lengths, nil for what is no such list.
+func elements(value []byte) (tokens [][]byte, form []int64) {
+	if rawjson.KindOf(value) != rawjson.KindArray {
+		return [][]byte{value}, nil
+	}
+	form = []int64{0}
+	var below []int64
+	for a := rawjson.Array(value); ; form[0]++ {
+		v, ok := a.Next()
+		if !ok {
+			return tokens, append(form, below...)
+		}
+		part, inner := elements(v)
+		if form[0] > 0 && !slices.Equal(inner, below) {
+			return [][]byte{value}, nil
+		}
+		below = inner
+		tokens = append(tokens, part...)
+	}
+}
+
+// typeOf is the datatype of elements: what the annotation says, if they have it.
+func typeOf(v *protocol.Value, tokens [][]byte) Datatype {
+	name := Bytes
+	switch item := leaf(v); item.Kind {
+	case protocol.Integer:
+		name = "INT64"
+	case protocol.Number:
+		name = "FP64"
+	case protocol.Boolean:
+		name = "BOOL"
+	case protocol.Any:
+		name = guess(tokens)
+	}
+	d, _ := datatypeNamed(name)
+	var scratch [8]byte
+	for _, token := range tokens {
+		if d.Size == 0 {
+			break
+		}
+		if _, ok := d.appendRaw(scratch[:0], token); !ok {
+			return Datatype{Name: Bytes}
+		}
+	}
+	return d
+}
+
+// guess is the datatype of elements without an annotation.
+func guess(tokens [][]byte) string {
+	name := ""
+	for _, token := range tokens {
+		kind := Bytes
+		switch rawjson.KindOf(token) {
+		case rawjson.KindBool:
+			kind = "BOOL"
+		case rawjson.KindNumber:
+			if kind = "INT64"; bytes.ContainsAny(token, ".eE") {
+				kind = "FP64"
+			}
+		}
+		switch {
+		case name == "" || name == kind:
+			name = kind
+		case (name == "INT64" || name == "FP64") && (kind == "INT64" || kind == "FP64"):
+			name = "FP64"
+		default:
+			return Bytes
+		}
+	}
+	if name == "" {
+		return "FP64"
+	}
+	return name
+}
+
+func allStrings(tokens [][]byte) bool {
+	for _, token := range tokens {
+		if rawjson.KindOf(token) != rawjson.KindString {
+			return false
+		}
+	}
+	return true
+}
+
+// member is the member of an object, or null.
+func member(object []byte, name string) []byte {
+	value := []byte("null")
+	if rawjson.KindOf(object) != rawjson.KindObject {
+		return value
+	}
+	for o := rawjson.Object(object); ; {
+		key, v, ok := o.Next()
+		if !ok {
+			return value
+		}
+		if rawjson.KeyIs(key, name) {
+			value = v
+		}
+	}
+}
+
+// concatenated is the text of a list of texts.
+func concatenated(list []byte) []byte {
+	var text []byte
+	for a := rawjson.Array(list); ; {
+		v, ok := a.Next()
+		if !ok {
+			return rawjson.AppendQuotedBytes(nil, text)
+		}
+		if rawjson.KindOf(v) == rawjson.KindString {
+			text = rawjson.AppendText(text, v[1:len(v)-1])
+		} else {
+			text = append(text, v...)
+		}
+	}
+}
+
+// appendContent appends the content of a data URL, or else the URL, as an element of BYTES.
+func appendContent(raw, token []byte) []byte {
+	text := rawjson.Text(token)
+	data := []byte(text)
+	if head, encoded, ok := strings.Cut(text, ";base64,"); ok && strings.HasPrefix(head, "data:") {
+		if decoded, err := base64.StdEncoding.DecodeString(encoded); err == nil {
+			data = decoded
+		}
+	}
+	return append(binary.LittleEndian.AppendUint32(raw, uint32(len(data))), data...)
+}

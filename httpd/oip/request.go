@@ -1,0 +1,289 @@
+package oip
+
+import (
+	"strconv"
+	"strings"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/rawjson"
+)
+
+// request is an inference request.
+type request struct {
+	id         []byte // JSON; nil: none
+	inputs     []Tensor
+	outputs    []wanted // nil: all
+	parameters []parameter
+	binary     bool // outputs are binary, unless they say otherwise
+}
+
+// wanted is an output that a request asks for.
+type wanted struct {
+	name   string
+	binary *bool // nil: as the request says
+}
+
+type parameter struct {
+	name  string
+	value []byte // JSON
+}
+
+// readRequest reads a body whose first part, of head bytes, is JSON; the rest is binary tensors, in order.
+func readRequest(body []byte, head int) (*request, *protocol.Error) {
+	text, rest := body[:head], body[head:]
+	if err := rawjson.Check(text); err != nil {
+		return nil, protocol.ErrorOf(err)
+	}
+	if rawjson.KindOf(text) != rawjson.KindObject {
+		return nil, bad("the body is %s, and a request is an object", shortText(text))
+	}
+	r := new(request)
+	var inputs []byte
+	for o := rawjson.Object(text); ; {
+		key, value, ok := o.Next()
+		if !ok {
+			break
+		}
+		var err *protocol.Error
+		switch rawjson.KeyText(key) {
+		case "id":
+			if rawjson.KindOf(value) != rawjson.KindString {
+				return nil, bad("id is %s, and not a string", shortText(value))
+			}
+			r.id = value
+		case "inputs":
+			inputs = value
+		case "outputs":
+			err = r.readOutputs(value)
+		case "parameters":
+			err = r.readParameters(value)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if inputs == nil || rawjson.KindOf(inputs) != rawjson.KindArray {
+		return nil, bad("inputs is absent or no list: it is a list of tensors")
+	}
+	for a := rawjson.Array(inputs); ; {
+		value, ok := a.Next()
+		if !ok {
+			break
+		}
+		t, size, err := readTensor(value)
+		if err != nil {
+			return nil, err
+		}
+		if size >= 0 {
+			if size > len(rest) {
+				return nil, bad("input %q: binary_data_size is %d, and %d bytes are left of the body", t.Name, size, len(rest))
+			}
+			t.Raw, rest = rest[:size:size], rest[size:]
+			n, _ := count(t.Shape)
+			if err := t.checkRaw(n); err != nil {
+				return nil, err
+			}
+		}
+		r.inputs = append(r.inputs, t)
+	}
+	if len(rest) > 0 {
+		return nil, bad("%d bytes follow the last binary tensor: the sizes must add up to the body", len(rest))
+	}
+	return r, nil
+}
+
+func bad(format string, args ...any) *protocol.Error {
+	return protocol.Errorf(protocol.BadInput, format, args...)
+}
+
+// refused are parameters of Triton's that change what is asked for.
+func refused(name string) bool {
+	return strings.HasPrefix(name, "sequence_") || strings.HasPrefix(name, "shared_memory_") || name == "classification"
+}
+
+func (r *request) readParameters(raw []byte) *protocol.Error {
+	return eachParameter(raw, func(name string, value []byte) *protocol.Error {
+		switch {
+		case refused(name):
+			return bad("parameter %q is not supported", name)
+		case name == "binary_data_output":
+			r.binary = string(value) == "true"
+		default:
+			r.parameters = append(r.parameters, parameter{name, value})
+		}
+		return nil
+	})
+}
+
+func eachParameter(raw []byte, f func(name string, value []byte) *protocol.Error) *protocol.Error {
+	if rawjson.KindOf(raw) != rawjson.KindObject {
+		return bad("parameters is %s, and not an object", shortText(raw))
+	}
+	for o := rawjson.Object(raw); ; {
+		key, value, ok := o.Next()
+		if !ok {
+			return nil
+		}
+		if err := f(rawjson.KeyText(key), value); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *request) readOutputs(raw []byte) *protocol.Error {
+	if rawjson.KindOf(raw) != rawjson.KindArray {
+		return bad("outputs is %s, and not a list", shortText(raw))
+	}
+	for a := rawjson.Array(raw); ; {
+		value, ok := a.Next()
+		if !ok {
+			return nil
+		}
+		if rawjson.KindOf(value) != rawjson.KindObject {
+			return bad("an output is %s, and not an object", shortText(value))
+		}
+		w := wanted{}
+		for o := rawjson.Object(value); ; {
+			key, v, ok := o.Next()
+			if !ok {
+				break
+			}
+			var err *protocol.Error
+			switch rawjson.KeyText(key) {
+			case "name":
+				w.name = rawjson.Text(v)
+			case "parameters":
+				err = eachParameter(v, func(name string, value []byte) *protocol.Error {
+					if refused(name) {
+						return bad("parameter %q of output %q is not supported", name, w.name)
+					}
+					if name == "binary_data" {
+						on := string(value) == "true"
+						w.binary = &on
+					}
+					return nil
+				})
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for _, other := range r.outputs {
+			if other.name == w.name {
+				return bad("output %q is asked for twice", w.name)
+			}
+		}
+		r.outputs = append(r.outputs, w)
+	}
+}
+
+// readTensor reads an input. size is how many bytes it has after the JSON; negative: its data is in the JSON.
+func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
+	size = -1
+	if rawjson.KindOf(raw) != rawjson.KindObject {
+		return t, size, bad("an input is %s, and not an object", shortText(raw))
+	}
+	var datatype, shape, data []byte
+	for o := rawjson.Object(raw); ; {
+		key, v, ok := o.Next()
+		if !ok {
+			break
+		}
+		switch rawjson.KeyText(key) {
+		case "name":
+			t.Name = rawjson.Text(v)
+		case "datatype":
+			datatype = v
+		case "shape":
+			shape = v
+		case "data":
+			data = v
+		case "parameters":
+			err := eachParameter(v, func(name string, value []byte) *protocol.Error {
+				if refused(name) {
+					return bad("parameter %q of an input is not supported", name)
+				}
+				if name == "binary_data_size" {
+					n, err := strconv.Atoi(string(value))
+					if err != nil || n < 0 {
+						return bad("binary_data_size is %s, and not a number of bytes", shortText(value))
+					}
+					size = n
+				}
+				return nil
+			})
+			if err != nil {
+				return t, size, err
+			}
+		}
+	}
+	var known bool
+	if t.Type, known = datatypeNamed(rawjson.Text(datatype)); !known {
+		return t, size, bad("input %q: datatype %s is none of the protocol's", t.Name, shortText(datatype))
+	}
+	if rawjson.KindOf(shape) != rawjson.KindArray {
+		return t, size, bad("input %q: shape is no list of lengths", t.Name)
+	}
+	t.Shape = []int64{}
+	for a := rawjson.Array(shape); ; {
+		v, ok := a.Next()
+		if !ok {
+			break
+		}
+		length, err := strconv.ParseInt(string(v), 10, 64)
+		if err != nil || length < 0 {
+			return t, size, bad("input %q: shape has %s, which is no length", t.Name, shortText(v))
+		}
+		t.Shape = append(t.Shape, length)
+	}
+	n, ok := count(t.Shape)
+	switch {
+	case !ok || len(t.Shape) > maxRank:
+		return t, size, bad("input %q: shape %s is too large", t.Name, shortText(shape))
+	case size >= 0 && data != nil:
+		return t, size, bad("input %q has both data and binary_data_size", t.Name)
+	case size >= 0:
+		return t, size, nil
+	case rawjson.KindOf(data) != rawjson.KindArray:
+		return t, size, bad("input %q has no data: it is a list, or binary_data_size is given", t.Name)
+	}
+	t.Tokens = flatten(nil, data)
+	if int64(len(t.Tokens)) != n {
+		return t, size, bad("input %q: data has %d elements, and shape %s has %d", t.Name, len(t.Tokens), shapeText(t.Shape), n)
+	}
+	return t, size, t.checkTokens()
+}
+
+const maxRank = 32
+
+// flatten appends the elements of nested lists.
+func flatten(dst [][]byte, raw []byte) [][]byte {
+	for a := rawjson.Array(raw); ; {
+		v, ok := a.Next()
+		if !ok {
+			return dst
+		}
+		if rawjson.KindOf(v) == rawjson.KindArray {
+			dst = flatten(dst, v)
+		} else {
+			dst = append(dst, v)
+		}
+	}
+}
+
+// checkTokens requires each element to be one of the datatype.
+func (t *Tensor) checkTokens() *protocol.Error {
+	var scratch [8]byte
+	for i, token := range t.Tokens {
+		ok := false
+		if t.Type.Size == 0 {
+			ok = rawjson.KindOf(token) == rawjson.KindString
+		} else {
+			_, ok = t.Type.appendRaw(scratch[:0], token)
+		}
+		if !ok {
+			return bad("input %q: element %d, %s, is no %s", t.Name, i, shortText(token), t.Type.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package oip
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestSizesAddUp: a body whose sizes do not add up is refused, and says what came.
+func TestSizesAddUp(t *testing.T) {
+	const head = `{"inputs":[{"name":"x","datatype":"FP32","shape":[2],"parameters":{"binary_data_size":8}}]}`
+	for rest, want := range map[string]string{
+		"12345678": "", "1234567": "7 bytes are left", "123456789": "1 bytes follow the last binary tensor",
+	} {
+		r, err := readRequest([]byte(head+rest), len(head))
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%d bytes: %v", len(rest), err)
+		case want == "" && string(r.inputs[0].Raw) != rest:
+			t.Errorf("raw is %q", r.inputs[0].Raw)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%d bytes: %v, want %q", len(rest), err, want)
+		}
+	}
+}
+
+// TestRefusals: what a request must not have, in words.
+func TestRefusals(t *testing.T) {
+	for body, want := range map[string]string{
+		`[]`:             "is an object",
+		`{}`:             "inputs is absent",
+		`{"inputs":[1]}`: "not an object",
+		`{"inputs":[{"name":"x","datatype":"FP8","shape":[1],"data":[1]}]}`:                                      "none of the protocol's",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[-1],"data":[1]}]}`:                                    "no length",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[2,2],"data":[1]}]}`:                                   "1 elements, and shape [2,2] has 4",
+		`{"inputs":[{"name":"x","datatype":"INT8","shape":[1],"data":[300]}]}`:                                   "300, is no INT8",
+		`{"inputs":[{"name":"x","datatype":"BOOL","shape":[1],"data":[1]}]}`:                                     "1, is no BOOL",
+		`{"inputs":[{"name":"x","datatype":"BYTES","shape":[1],"data":[1]}]}`:                                    "1, is no BYTES",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[99999999999,99999999999],"data":[]}]}`:                "too large",
+		`{"inputs":[],"parameters":{"sequence_id":1}}`:                                                           "not supported",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"parameters":{"shared_memory_region":"a"}}]}`:      "not supported",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[1]}]}`:                                                "has no data",
+		`{"inputs":[],"outputs":[{"name":"a"},{"name":"a"}]}`:                                                    "asked for twice",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[1],"parameters":{"binary_data_size":4}}]}`: "both",
+	} {
+		if _, err := readRequest([]byte(body), len(body)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", body, err, want)
+		}
+	}
+}
+
+// TestHalf walks all floats of 16 bits.
+func TestHalf(t *testing.T) {
+	for i := range 1 << 16 {
+		h := uint16(i)
+		v := halfToFloat(h)
+		if back := floatToHalf(float64(v)); back != h && !math.IsNaN(float64(v)) {
+			t.Fatalf("%#x is %v, which is %#x", h, v, back)
+		}
+	}
+}
+
+// FuzzReadRequest: no body panics, and what is read has the size of its shape.
+func FuzzReadRequest(f *testing.F) {
+	f.Add([]byte(`{"inputs":[{"name":"x","datatype":"BYTES","shape":[1],"parameters":{"binary_data_size":5}}]}`+"\x01\x00\x00\x00a"), 92)
+	f.Add([]byte(`{"inputs":[{"name":"x","datatype":"FP16","shape":[1,1],"data":[[1]]}]}`), 70)
+	f.Fuzz(func(t *testing.T, body []byte, head int) {
+		if head < 0 || head > len(body) {
+			return
+		}
+		r, err := readRequest(body, head)
+		if err != nil {
+			return
+		}
+		for i := range r.inputs {
+			in := &r.inputs[i]
+			n, ok := count(in.Shape)
+			if in.Raw == nil && int64(len(in.Tokens)) != n && in.Type.Size >= 0 && len(in.Tokens) > 0 || !ok {
+				t.Fatalf("%+v has %d elements", in, n)
+			}
+			if in.Raw != nil && in.Type.Size > 0 && int64(len(in.Raw)) != n*int64(in.Type.Size) {
+				t.Fatalf("%+v has %d bytes", in, len(in.Raw))
+			}
+			if _, err := in.raw(); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = in.tokens()
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package oip
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/rawjson"
+)
+
+// Tensor is a named tensor of a request or an answer.
+type Tensor struct {
+	Name  string
+	Type  Datatype
+	Shape []int64
+	// Raw is its elements, little-endian and row-major; an element of BYTES has its length before it, in four bytes. Nil: Tokens
+	// has them.
+	Raw []byte
+	// Tokens is its elements as JSON, one by one.
+	Tokens [][]byte
+}
+
+// count returns how many elements a shape has; false: a length is negative, or there are too many.
+func count(shape []int64) (n int64, ok bool) {
+	n = 1
+	for _, length := range shape {
+		if length < 0 || length > 0 && n > math.MaxInt32*16/length {
+			return 0, false
+		}
+		n *= length
+	}
+	return n, true
+}
+
+// shapeText shows a shape: [2,3].
+func shapeText(shape []int64) string {
+	texts := make([]string, len(shape))
+	for i, length := range shape {
+		texts[i] = strconv.FormatInt(length, 10)
+	}
+	return "[" + strings.Join(texts, ",") + "]"
+}
+
+// checkRaw requires Raw to have the size of the shape.
+func (t *Tensor) checkRaw(n int64) *protocol.Error {
+	if t.Type.Size > 0 {
+		if int64(len(t.Raw)) != n*int64(t.Type.Size) {
+			return protocol.Errorf(protocol.BadInput, "input %q: %d bytes came, and %s of shape %s takes %d",
+				t.Name, len(t.Raw), t.Type.Name, shapeText(t.Shape), n*int64(t.Type.Size))
+		}
+		if t.Type.Code == '?' {
+			for i, b := range t.Raw {
+				if b > 1 {
+					return protocol.Errorf(protocol.BadInput, "input %q: the byte %d at %d is no BOOL: it is 0 or 1", t.Name, b, i)
+				}
+			}
+		}
+		return nil
+	}
+	got, ok := countBytes(t.Raw)
+	if !ok || got != n {
+		return protocol.Errorf(protocol.BadInput, "input %q: its %d bytes are not %d elements of BYTES, each after its length in four bytes",
+			t.Name, len(t.Raw), n)
+	}
+	return nil
+}
+
+// countBytes counts the elements of a BYTES tensor; false: the lengths do not add up to raw.
+func countBytes(raw []byte) (n int64, ok bool) {
+	for ; len(raw) > 0; n++ {
+		if len(raw) < 4 {
+			return n, false
+		}
+		size := uint64(binary.LittleEndian.Uint32(raw))
+		if size > uint64(len(raw)-4) {
+			return n, false
+		}
+		raw = raw[4+size:]
+	}
+	return n, true
+}
+
+// nextBytes returns the first element of a BYTES tensor, and the rest.
+func nextBytes(raw []byte) (element, rest []byte) {
+	size := binary.LittleEndian.Uint32(raw)
+	return raw[4 : 4+size], raw[4+size:]
+}
+
+// texts returns the elements of a BYTES tensor.
+func (t *Tensor) texts() [][]byte {
+	if t.Raw == nil {
+		list := make([][]byte, len(t.Tokens))
+		for i, token := range t.Tokens {
+			list[i] = []byte(rawjson.Text(token))
+		}
+		return list
+	}
+	var list [][]byte
+	for raw := t.Raw; len(raw) > 0; {
+		var element []byte
+		element, raw = nextBytes(raw)
+		list = append(list, element)
+	}
+	return list
+}
+
+// tokens returns the elements of a tensor as JSON. Texts must be UTF-8.
+func (t *Tensor) tokens() ([][]byte, *protocol.Error) {
+	if t.Raw == nil {
+		return t.Tokens, nil
+	}
+	if t.Type.Size == 0 {
+		list := t.texts()
+		for i, text := range list {
+			if !utf8.Valid(text) {
+				return nil, protocol.Errorf(protocol.BadInput, "input %q: element %d is not UTF-8", t.Name, i)
+			}
+			list[i] = rawjson.AppendQuotedBytes(nil, text)
+		}
+		return list, nil
+	}
+	n := len(t.Raw) / t.Type.Size
+	list := make([][]byte, n)
+	text := make([]byte, 0, 8*n)
+	for i := range list {
+		begin, finite := len(text), false
+		text, finite = t.Type.appendNumber(text, t.Raw[i*t.Type.Size:])
+		if !finite {
+			return nil, protocol.Errorf(protocol.BadInput, "input %q: element %d is not finite, which no input takes", t.Name, i)
+		}
+		list[i] = text[begin:len(text):len(text)]
+	}
+	return list, nil
+}
+
+// raw returns the elements of a tensor in binary.
+func (t *Tensor) raw() ([]byte, error) {
+	if t.Raw != nil {
+		return t.Raw, nil
+	}
+	out := make([]byte, 0, len(t.Tokens)*max(t.Type.Size, 8))
+	for i, token := range t.Tokens {
+		if t.Type.Size == 0 {
+			at := len(out)
+			out = append(out, 0, 0, 0, 0)
+			out = rawjson.AppendText(out, token[1:len(token)-1])
+			binary.LittleEndian.PutUint32(out[at:], uint32(len(out)-at-4))
+			continue
+		}
+		var ok bool
+		if out, ok = t.Type.appendRaw(out, token); !ok {
+			return nil, fmt.Errorf("element %d, %s, is no %s", i, shortText(token), t.Type.Name)
+		}
+	}
+	return out, nil
+}
+
+// shortText shows a JSON value in a message.
+func shortText(raw []byte) string {
+	const most = 100
+	if len(raw) <= most {
+		return string(raw)
+	}
+	return strings.ToValidUTF8(string(raw[:most]), "") + "…"
+}

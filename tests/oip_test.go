@@ -1,0 +1,51 @@
+package tests
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestTritonsClient has Triton's HTTP client ask models: JSON and binary tensors, rows, metadata and errors.
+func TestTritonsClient(t *testing.T) {
+	t.Parallel()
+	tool := harness.Tool(t, "venvs/protocols/bin/python")
+	client, err := filepath.Abs("clients/triton_http.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, class := range []string{"Scaler", "Writer"} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			s := tensors(t, class)
+			runTool(t, t.TempDir(), nil, tool, "-B", client, s.Address, class)
+		})
+	}
+}
+
+// TestGenerate asks by Triton's generate routes.
+func TestGenerate(t *testing.T) {
+	t.Parallel()
+	s := tensors(t, "Writer")
+	const path = "/v2/models/writer/"
+	got := string(s.Do(http.MethodPost, path+"generate", []byte(`{"text_input":"q","n":3,"id":"1"}`)).Body)
+	if want := `{"model_name":"writer","model_version":"1","id":"1","text_output":"q0q1q2"}`; got != want {
+		t.Errorf("generate: %s, want %s", got, want)
+	}
+	got = string(s.Do(http.MethodPost, path+"generate_stream", []byte(`{"text_input":"q","parameters":{"n":2}}`)).Body)
+	if n := strings.Count(got, "data: {"); n != 2 || !strings.Contains(got, `"text_output":"q1"`) {
+		t.Errorf("generate_stream has %d events: %s", n, got)
+	}
+}
+
+func tensors(t *testing.T, class string) *harness.Server {
+	t.Helper()
+	python := harness.Pythons(t)[0]
+	if !harness.Has(python, "numpy") {
+		t.Skip("numpy is not installed")
+	}
+	return harness.Ready(t, harness.Options{Python: python.Path, Model: "tensors.py:" + class, Args: []string{"--model", strings.ToLower(class)}})
+}
