@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import getattr_static
+
 from ..._openai import OPENAI_ATTRIBUTE, SUBJECTS
 from ...errors import LoadError
 from ..schema.types import Stream
@@ -33,7 +35,8 @@ def check_other_methods(instance: Any, name: str, cls: str) -> None:
     """Raise LoadError if @openai is on a method of a model that makes no predictions."""
     for owner in type(instance).__mro__:
         for other, value in vars(owner).items():
-            if other != name and hasattr(value, OPENAI_ATTRIBUTE):
+            # Statically: a value of a missing package has any attribute that it is asked for.
+            if other != name and getattr_static(value, OPENAI_ATTRIBUTE, None):
                 raise LoadError(
                     f"{cls}.{other} has @openai, but clients reach only {cls}.{name}; "
                     f"put @openai on {name}, or make a model of its own of {other}"
