@@ -86,11 +86,12 @@ stamp() {
   echo "-X main.version=${version#v} -X main.commit=$commit -X main.date=$(date -u -d "@${seconds:-0}" +%FT%TZ)"
 }
 
-# go_build OUTPUT [FLAG...] builds the command; -trimpath keeps the place of the checkout out of it.
+# go_build OUTPUT [FLAG...] builds the command; -trimpath keeps the place of the checkout out of it. With grpcnotrace the linker
+# leaves out text/template, and with it what a template could name.
 go_build() {
   local output=$1
   shift
-  CGO_ENABLED=1 go build -trimpath -buildvcs=false -ldflags "$(stamp)" -o "$output" "$@" ./cmd/pinion
+  CGO_ENABLED=1 go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags "$(stamp)" -o "$output" "$@" ./cmd/pinion
 }
 
 ## build            bin/pinion; also what no command at all does

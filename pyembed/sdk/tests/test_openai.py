@@ -69,7 +69,10 @@ class TestDocument:
 
 
 def test_absent_without_the_decorator(tmp_path):
-    body = "class Runner(BaseRunner):\n    def run(self, messages: list[dict]) -> str:\n        return ''\n"
+    body = (
+        "class Runner(BaseRunner):\n"
+        "    def run(self, messages: list[dict]) -> str:\n        return ''\n"
+    )
     loaded = load_predictor(*write(tmp_path, body))
     assert loaded.openai == ""
     assert "x-cog-openai" not in openapi(loaded)["paths"]["/predictions"]["post"]
@@ -90,8 +93,8 @@ def test_absent_without_the_decorator(tmp_path):
             "returns its whole output at once",
         ),
         (
-            CHAT
-            + '    @openai("embeddings")\n    def embed(self, input: str) -> list[float]:\n        return [1.0]\n',
+            CHAT + '    @openai("embeddings")\n'
+            "    def embed(self, input: str) -> list[float]:\n        return [1.0]\n",
             "Runner.embed has @openai, but clients reach only Runner.run",
         ),
     ],
@@ -103,7 +106,7 @@ def test_mistakes(tmp_path, load, body, message):
 
 class TestDecorator:
     def test_unknown_endpoint(self):
-        with pytest.raises(ValueError, match="one of \"chat\".* not 'chats'"):
+        with pytest.raises(ValueError, match=r"one of \"chat\".* not 'chats'"):
             cog.openai("chats")
 
     def test_without_an_endpoint(self):
