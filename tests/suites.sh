@@ -196,7 +196,6 @@ make_tools() {
   full || return 0
   make_collector || true
   make_venv "$python" "$cache/venvs/clients" tests/requirements-clients.txt || true
-  make_venv "$python" "$cache/venvs/protocols" tests/requirements-protocols.txt || true
   make_clients || true
   make_venv "$python" "$cache/venvs/schemathesis" tests/requirements-schemathesis.txt || true
   make_venv "$python" "$cache/venvs/playwright" tests/requirements-browser.txt || true
