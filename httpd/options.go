@@ -96,6 +96,9 @@ type Options struct {
 
 	// Docs answers GET /docs, and Metrics GET /metrics; nil: 404.
 	Docs, Metrics fasthttp.RequestHandler
+
+	// Dashboard is the live view at /dashboard; nil: 404.
+	Dashboard *Dashboard
 }
 
 func (o Options) withDefaults() Options {

@@ -53,6 +53,7 @@ func (t routeTable) monitoring() {
 	t.get("/livez", t.livez)
 	t.get("/readyz", t.readyz)
 	t.get("/metrics", t.opt.Metrics)
+	t.dashboard()
 }
 
 // routes returns the server's routes.

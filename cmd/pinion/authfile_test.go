@@ -27,7 +27,7 @@ func TestPublicPaths(t *testing.T) {
 		names, paths []string
 		ok           bool
 	}{
-		{[]string{"docs", " metrics", "openapi"}, []string{"/docs", "/metrics", "/openapi.json"}, true},
+		{[]string{"docs", " metrics", "openapi"}, []string{"/docs", "/dashboard", "/metrics", "/openapi.json"}, true},
 		{[]string{"none"}, nil, true},
 		{nil, nil, true},
 		{[]string{"predictions"}, nil, false},

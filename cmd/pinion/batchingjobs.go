@@ -27,7 +27,7 @@ var _ ventu.Observer = batchingObserver{}
 
 // Ended implements ventu.Observer.
 func (o batchingObserver) Ended(e ventu.End) {
-	end := metrics.End{Status: predict.Failed, Total: e.Total, Queue: e.Queue, Predict: e.Worker}
+	end := metrics.End{Status: predict.Failed, Times: predict.Times{Total: e.Total, Queue: e.Queue, Predict: e.Worker}}
 	switch e.Status {
 	case ventu.StatusDone:
 		end.Status = predict.Succeeded

@@ -18,6 +18,7 @@ type exposureSettings struct {
 	authPublic   []string
 	metricsHost  string // "": that of the server
 	metricsPort  int    // -1: none of its own
+	dashboard    dashboardSettings
 }
 
 // Who may ask for a shutdown.
@@ -32,14 +33,15 @@ func (s *exposureSettings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.shutdownFrom, "shutdown-from", fromLocal, "local or any: who may POST /shutdown, programs on this machine or every client (PINION_SHUTDOWN_FROM)")
 	f.BoolVar(&s.noShutdown, "no-shutdown", false, "do not serve POST /shutdown (PINION_NO_SHUTDOWN)")
 	f.StringVar(&s.authFile, "auth-token-file", "", "file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
-	f.StringSliceVar(&s.authPublic, "auth-public", []string{"docs"}, "pages that need no token: docs, openapi, metrics, or none (PINION_AUTH_PUBLIC)")
-	f.IntVar(&s.metricsPort, "metrics-port", -1, "a port for /metrics and the probes alone, without tokens; 0 picks a free one (PINION_METRICS_PORT; default: the server's own port)")
+	f.StringSliceVar(&s.authPublic, "auth-public", []string{"docs"}, "pages that need no token: docs (with the page of the live view, without its data), openapi, metrics, or none (PINION_AUTH_PUBLIC)")
+	f.IntVar(&s.metricsPort, "metrics-port", -1, "a port for /metrics, /dashboard and the probes alone, without tokens; 0 picks a free one (PINION_METRICS_PORT; default: the server's own port)")
 	f.Lookup("metrics-port").DefValue = "0" // the usage text names the default
+	s.dashboard.bindFlags(f)
 	f.StringVar(&s.metricsHost, "metrics-host", "", "address to listen on with --metrics-port (PINION_METRICS_HOST; default: that of --host)")
 }
 
 func (s *exposureSettings) variables() []ourVariable {
-	return []ourVariable{
+	return append(s.dashboard.variables(), []ourVariable{
 		{"host", "PINION_HOST", func(v string) error { s.host = v; return nil }},
 		{"shutdown-from", "PINION_SHUTDOWN_FROM", func(v string) error { return setChoice(&s.shutdownFrom, v, fromLocal, fromAny) }},
 		{"no-shutdown", "PINION_NO_SHUTDOWN", func(v string) error { return setBool(&s.noShutdown, v) }},
@@ -47,7 +49,7 @@ func (s *exposureSettings) variables() []ourVariable {
 		{"auth-public", "PINION_AUTH_PUBLIC", func(v string) error { s.authPublic = strings.Split(v, ","); return nil }},
 		{"metrics-port", "PINION_METRICS_PORT", func(v string) error { return setInt(&s.metricsPort, v, 0) }},
 		{"metrics-host", "PINION_METRICS_HOST", func(v string) error { s.metricsHost = v; return nil }},
-	}
+	}...)
 }
 
 // check refuses what no flag or variable may say.
@@ -64,15 +66,17 @@ func (s *exposureSettings) check() error {
 	if _, err := s.public(); err != nil {
 		return err
 	}
-	return nil
+	return s.dashboard.check()
 }
 
 // public are the paths that want no token.
 func (s *exposureSettings) public() (paths []string, err error) {
 	for _, name := range s.authPublic {
 		switch name = strings.TrimSpace(name); name {
-		case "docs", "metrics":
-			paths = append(paths, "/"+name)
+		case "docs":
+			paths = append(paths, "/docs", "/dashboard")
+		case "metrics":
+			paths = append(paths, "/metrics")
 		case "openapi":
 			paths = append(paths, "/openapi.json")
 		case "none":

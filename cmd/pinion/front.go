@@ -17,9 +17,11 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/rundir"
 	"pinion/httpd"
+	"pinion/httpd/dashboard"
 	"pinion/httpd/page"
 	"pinion/httpd/protocol"
 	"pinion/pyembed/locate"
+	"pinion/pyembed/nvml"
 	"pinion/runtime/files"
 	"pinion/runtime/memory"
 	"pinion/runtime/metrics"
@@ -47,6 +49,9 @@ type front struct {
 	metrics   *metrics.Set
 	telemetry *telemetry.Telemetry // nil: it is off
 	tracer    *trace.Tracer        // nil: traces are off
+	gpus      *nvml.Sampler
+	view      *dashboard.View // nil: it is off
+	stopping  atomic.Bool
 	budget    *memory.Budget
 	heap      atomic.Pointer[heap.Heap] // nil before the model is being set up, and where it is the user's
 	webhooks  *webhook.Sender
@@ -135,6 +140,7 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 		Outputs:    outputChecks[s.validation.outputs],
 		Keep:       predict.Retention{TTL: s.keepFor(), OnQuiet: f.becameQuiet},
 		Memory:     f.budget,
+		Summaries:  s.exposure.dashboard.shownSummaries(),
 		Prediction: predict.Options{History: s.streamHistory},
 	})
 	if s.exposure.authFile != "" {
@@ -147,12 +153,13 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 		return nil, err
 	}
 	lines, probes := s.access()
+	f.view = f.newDashboard()
 	back := backend{f.svc, f.preloadHealth, f.budget}
 	single := protocol.Single(protocol.NewModel(s.protocols.modelName(m), back))
 	f.http = httpd.New(back, httpd.Options{
 		Protocols: s.protocols.protocols(single),
 		MaxBody:   s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
-		Docs: page.Handler(m.Title()), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Tracer: f.tracer, Reload: f.reloader(),
+		Docs: page.Handler(page.Options{Model: m.Title(), Dashboard: f.linkToDashboard()}), Dashboard: f.routesOfDashboard(false), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, Tracer: f.tracer, Reload: f.reloader(),
 		Tokens: f.auth.tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.console(), Memory: f.budget,
 		Spool:      spool(f.files),

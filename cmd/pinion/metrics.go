@@ -13,7 +13,7 @@ import (
 
 // newMetrics makes the server's metrics, which look at the front whenever they are asked for.
 func (f *front) newMetrics() *metrics.Set {
-	gpus := nvml.New(nvml.Options{})
+	f.gpus = nvml.New(nvml.Options{})
 	return metrics.New(metrics.Options{
 		Version:          version,
 		Model:            f.modelVersions,
@@ -27,7 +27,7 @@ func (f *front) newMetrics() *metrics.Set {
 			m := f.budget.Stats()
 			return metrics.Memory{Used: m.Used, Limit: m.Limit, Evictions: m.Evictions, Refusals: m.Refusals}
 		},
-		GPUs: func() []metrics.GPU { return gpusOf(gpus.Samples()) },
+		GPUs: func() []metrics.GPU { return gpusOf(f.gpus.Samples()) },
 	})
 }
 

@@ -20,7 +20,7 @@ func (f *front) openMonitor() (err error) {
 		return err
 	}
 	f.monitor = httpd.NewMonitor(backend{f.svc, f.preloadHealth, f.budget}, httpd.Options{
-		Logger: f.log, Metrics: serveMetrics(f.metrics), Concurrency: 256,
+		Logger: f.log, Metrics: serveMetrics(f.metrics), Dashboard: f.routesOfDashboard(true), Concurrency: 256,
 	})
 	f.log.Info("metrics and probes have a port of their own", "metrics_address", address)
 	return nil
@@ -39,6 +39,9 @@ const monitorLinger = time.Second
 
 // closeMonitor ends the monitor: last, so that a draining server is still watched.
 func (f *front) closeMonitor() {
+	if f.view != nil {
+		f.view.Close()
+	}
 	if f.monitor == nil {
 		return
 	}

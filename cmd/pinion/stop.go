@@ -23,6 +23,7 @@ func watchSignals(ignoreTerm bool) <-chan os.Signal {
 // meanwhile ends everything at once, also after a SIGTERM: false.
 func (f *front) drain(grace time.Duration) bool {
 	f.svc.Drain()
+	f.closeDashboard()
 	ctx, giveUp := context.WithCancel(context.Background())
 	defer giveUp()
 	answered := make(chan struct{})

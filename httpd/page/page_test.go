@@ -15,7 +15,7 @@ import (
 // TestPage: it is one page, fetches nothing from elsewhere, and its policy allows just the script and the style in it.
 func TestPage(t *testing.T) {
 	var ctx fasthttp.RequestCtx
-	Handler("a <b>")(&ctx)
+	Handler(Options{Model: "a <b>", Dashboard: "dashboard"})(&ctx)
 	body := ctx.Response.Body()
 	policy := string(ctx.Response.Header.Peek("Content-Security-Policy"))
 	for _, tag := range []string{"script", "style"} {
@@ -33,6 +33,13 @@ func TestPage(t *testing.T) {
 	}
 	if strings.Contains(policy, "unsafe") {
 		t.Errorf("the policy is %q", policy)
+	}
+	if !bytes.Contains(body, []byte(`href="dashboard"`)) {
+		t.Error("the page has no link to the live view")
+	}
+	var alone fasthttp.RequestCtx
+	if Handler(Options{})(&alone); bytes.Contains(alone.Response.Body(), []byte("Live view")) {
+		t.Error("the page has a link to a live view that is not there")
 	}
 	for _, from := range []string{`src="http`, `href="http`, "@import", "innerHTML", "eval(", "document.write", "insertAdjacentHTML"} {
 		if bytes.Contains(body, []byte(from)) {

@@ -44,11 +44,7 @@ type End struct {
 	Mode   predict.Mode
 	Status predict.Status // Succeeded, Failed or Canceled
 	Reason string         // of a failure
-	// Total is the time from acceptance to the end.
-	Total time.Duration
-	// Queue is the part in which every slot was busy, Files the part in which files were transferred before or after the
-	// model ran, and Predict the part in which the model ran, 0 if it never did.
-	Queue, Files, Predict time.Duration
+	predict.Times
 	// Metrics is a JSON object: predict_time and what the model recorded. It is not retained.
 	Metrics []byte
 	// Trace is the prediction's span; nil: it has none, or its trace is not sampled.

@@ -182,7 +182,7 @@ func TestTrainingsCountApart(t *testing.T) {
 	if got := lines(s, "pinion_training"); got != "" {
 		t.Errorf("before any training: %s", got)
 	}
-	s.Ended(End{Kind: predict.KindTraining, Mode: predict.Async, Status: predict.Succeeded, Total: time.Hour, Predict: time.Hour})
+	s.Ended(End{Kind: predict.KindTraining, Mode: predict.Async, Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: time.Hour}})
 	for _, want := range []string{
 		`pinion_trainings_total{mode="async",reason="",status="succeeded"} 1`,
 		`pinion_training_duration_seconds_sum 3600`,
@@ -240,8 +240,8 @@ func TestWorkersAreLookedAtWhenThePageIsWritten(t *testing.T) {
 // plain records everything that a plain prediction with a synchronous answer brings about.
 func plain(s *Set, metrics []byte) {
 	s.Ended(End{
-		Status: predict.Succeeded, Total: 300 * time.Microsecond, Predict: 120 * time.Microsecond,
-		Queue: 10 * time.Microsecond, Metrics: metrics,
+		Status: predict.Succeeded, Metrics: metrics,
+		Times: predict.Times{Total: 300 * time.Microsecond, Predict: 120 * time.Microsecond, Queue: 10 * time.Microsecond},
 	})
 	s.Request("/predictions", "POST", 200, 350*time.Microsecond)
 }

@@ -135,7 +135,7 @@ func (p *Prediction) compact() (bytes int64, first bool) {
 	// Not the whole request: readers that just found the prediction in the registry may read its small fields.
 	req := &p.Request
 	req.Lists, req.Context, req.Body, req.Form, req.Attachments = rawjson.Lists{}, nil, nil, nil, nil
-	req.Webhook, req.OutputPrefix, req.TraceParent, req.TraceState = "", "", "", ""
+	req.Webhook, req.OutputPrefix, req.TraceState = "", "", ""
 	p.Warnings = nil
 	return p.usage.compacted, true
 }

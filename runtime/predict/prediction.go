@@ -290,7 +290,7 @@ func (p *Prediction) End(r Result, now time.Time) bool {
 		p.appendLogs(r.Logs)
 	}
 	rec.Logs = logtext.AppendNotice(rec.Logs, p.logsCut)
-	rec.Completed = now
+	rec.Completed, rec.Times = now, r.Times
 	if rec.Started.IsZero() && r.Elapsed > 0 {
 		rec.Started = now.Add(-r.Elapsed)
 	}

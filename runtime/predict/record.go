@@ -23,6 +23,7 @@ type Record struct {
 	Completed     time.Time // zero while not ended
 	QueuePosition int       // in the queue, from 1; 0: not queued, or not known
 	Version       string    // the model's; "" if unknown
+	Times         Times     // once it has ended
 }
 
 // Result is how a prediction ended.
@@ -36,4 +37,5 @@ type Result struct {
 	Logs    []byte // text that is not in the record yet
 	// Elapsed is how long the model ran. Where Begin was not called, it gives Record.Started.
 	Elapsed time.Duration
+	Times   Times
 }

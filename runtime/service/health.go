@@ -32,9 +32,40 @@ const checkTimeout = 5 * time.Second
 // Health reports the state of the server. It runs the model's health check, if any, while a worker is ready. Concurrent
 // callers share a run.
 func (s *Service) Health() Health {
+	h, checks := s.health()
+	if !checks {
+		return h
+	}
+	problem := ""
+	if err := s.check.do(s.checkWorkers); err != nil {
+		problem = err.Error()
+	}
+	s.modelError.Store(&problem)
+	return h.with(problem)
+}
+
+// Glance is Health with the result of the last run of the model's health check.
+func (s *Service) Glance() Health {
+	h, checks := s.health()
+	if last := s.modelError.Load(); checks && last != nil {
+		return h.with(*last)
+	}
+	return h
+}
+
+// with returns the health with what the model's check found; "": nothing.
+func (h Health) with(problem string) Health {
+	if h.ModelError = problem; problem != "" {
+		h.Status = "UNHEALTHY"
+	}
+	return h
+}
+
+// health is Health without the model's check. checks: there is one, and a worker that can run it.
+func (s *Service) health() (h Health, checks bool) {
 	v := s.view()
 	load := s.o.Pool.Load()
-	h := Health{
+	h = Health{
 		Status: v.status(load), Workers: s.reports(), Version: maps.Clone(s.o.Version), Queued: max(0, load.InFlight-load.Capacity), QueueSize: s.o.Pool.Queue(),
 	}
 	if len(v.workers) > 0 {
@@ -43,13 +74,9 @@ func (s *Service) Health() Health {
 	if m := s.model.Load(); m != nil {
 		h.Version["cog"] = m.cog
 		h.Version["python"] = m.python
-		if m.check && v.ready > 0 {
-			if err := s.check.do(s.checkWorkers); err != nil {
-				h.Status, h.ModelError = "UNHEALTHY", err.Error()
-			}
-		}
+		checks = m.check && v.ready > 0
 	}
-	return h
+	return h, checks
 }
 
 // checkWorkers runs the model's health check in each worker, one by one, and returns the first error.

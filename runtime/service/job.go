@@ -326,12 +326,15 @@ func (s *Service) retains(p *predict.Prediction, r *predict.Result) bool {
 
 // ended publishes a prediction's end. Its id is free before a client can see the end.
 func (s *Service) ended(p *predict.Prediction, r predict.Result) {
-	if s.retains(p, &r) {
+	retained := s.retains(p, &r)
+	if retained {
 		s.registry.Finish(p, size(p, &r))
 	} else {
 		s.registry.Remove(p)
 	}
-	p.End(r, time.Now())
+	if p.End(r, time.Now()); !retained || r.Status == predict.Failed {
+		s.note(p, r.Status, retained)
+	}
 }
 
 // readAnswer reads the result in a worker's answer. A success without an output stands for the yielded items, which only

@@ -44,35 +44,29 @@ type End struct {
 	Mode   predict.Mode
 	Status predict.Status // Succeeded, Failed or Canceled
 	Reason string         // of a failure
-	// Total is the time from acceptance to the end.
-	Total time.Duration
-	// Queue is the part in which every slot was busy, Files the part in which files were transferred before or after the
-	// model ran, and Predict the part in which the model ran, 0 if it never did.
-	Queue, Files, Predict time.Duration
+	predict.Times
 	// Metrics is a JSON object: predict_time and what the model recorded. It is valid only during the call.
 	Metrics []byte
 	// Trace is the prediction's span; nil: it has none, or its trace is not sampled.
 	Trace *trace.Context
 }
 
-// observe reports the job's end to the observer. waited is its time in the queue. Where the model never ran it counts all
-// time but that of the files.
+// observe notes where the job's time went, and reports its end to the observer. waited is its time in the queue. Where the
+// model never ran it counts all time but that of the files.
 func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
 	j.spans.ended(j.p.ID(), r, waited, reason)
+	r.Times = predict.Times{Total: time.Since(j.arrived), Queue: waited, Files: j.transfers, Predict: r.Elapsed}
+	if r.Elapsed == 0 && reason != reasonFiles {
+		r.Times.Queue = r.Times.Total - r.Times.Files
+	}
 	o := j.service.o.Observer
 	if o == nil {
 		return
 	}
 	req := &j.p.Request
-	e := End{
-		Kind: req.Kind, Mode: req.Mode, Status: r.Status, Total: time.Since(j.arrived),
-		Queue: waited, Files: j.transfers, Predict: r.Elapsed, Metrics: r.Metrics, Trace: j.spans.sampled(),
-	}
+	e := End{Kind: req.Kind, Mode: req.Mode, Status: r.Status, Times: r.Times, Metrics: r.Metrics, Trace: j.spans.sampled()}
 	if e.Status == predict.Failed {
 		e.Reason = reason
-	}
-	if r.Elapsed == 0 && reason != reasonFiles {
-		e.Queue = e.Total - e.Files
 	}
 	o.Ended(e)
 }

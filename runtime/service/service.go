@@ -38,6 +38,9 @@ type Options struct {
 	Keep predict.Retention
 	// Prediction has the server's settings for each prediction.
 	Prediction predict.Options
+	// Summaries is how many failed predictions, and how many that are too large to be retained, are kept in short for
+	// Overview. Default: none.
+	Summaries int
 	// Memory is the budget, for Keep and Prediction too; nil: no limit.
 	Memory *memory.Budget
 }
@@ -56,8 +59,11 @@ type Service struct {
 	model    atomic.Pointer[model]
 	changed  chan struct{} // one token: the workers' states changed
 	check    singleflight[error]
-	examples singleflight[*ExampleRun]
-	gate     gate
+	// modelError is what the last run of the model's health check found; nil: it never ran.
+	modelError atomic.Pointer[string]
+	examples   singleflight[*ExampleRun]
+	gate       gate
+	ends       ends
 	// requestIDs: a request with an X-Request-Id has come. Until then RequestOf need not search.
 	requestIDs atomic.Bool
 

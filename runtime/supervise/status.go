@@ -29,6 +29,7 @@ type ProcessStatus struct {
 type Status struct {
 	ProcessStatus
 	LastExit    string // how the last process ended that was not asked to, in words; "": none did
+	ExitedAt    time.Time
 	Restarts    int    // processes after the first
 	Successor   *State // of the process that is to take over; nil: there is none
 	Defunct     bool   // it has ended and none is started in its place

@@ -161,7 +161,7 @@ func (s *Supervisor) launch(successor bool) *worker {
 		w.move(Exited, func(st *ProcessStatus) {
 			st.Setup.Failed, st.Setup.Completed, st.Setup.Logs = true, time.Now(), err.Error()
 		})
-		s.change(func(st *Status) { st.LastExit = err.Error() })
+		s.change(func(st *Status) { st.LastExit, st.ExitedAt = err.Error(), time.Now() })
 		w.ended <- outcome{cause: err.Error()}
 		return w
 	}

@@ -303,5 +303,5 @@ func (w *worker) setLastExit(cause string) {
 	case w.retirement != nil:
 		cause = w.retirement.why
 	}
-	w.sup.change(func(st *Status) { st.LastExit = cause })
+	w.sup.change(func(st *Status) { st.LastExit, st.ExitedAt = cause, time.Now() })
 }

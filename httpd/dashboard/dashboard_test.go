@@ -1,0 +1,126 @@
+package dashboard
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/metrics"
+	"pinion/runtime/predict"
+)
+
+func newView(t *testing.T, o Options) *View {
+	t.Helper()
+	set := metrics.New(metrics.Options{})
+	if o.Figures == nil {
+		o.Figures = set.Figures
+	}
+	o.Load = func() metrics.Load { return metrics.Load{} }
+	o.State = func() State { return State{Status: "READY"} }
+	if o.Overview == nil {
+		o.Overview = func(int) predict.Overview { return predict.Overview{} }
+	}
+	v := New(o)
+	t.Cleanup(v.Close)
+	return v
+}
+
+// TestEvents: the first two events say everything, a part that has not changed is left out, and Close ends them.
+func TestEvents(t *testing.T) {
+	v := newView(t, Options{Model: "fox"})
+	f := v.follow()
+	if text := string(<-f); !strings.HasPrefix(text, "event: hello\ndata: {\"model\":\"fox\"") {
+		t.Fatalf("the first event is %s", text)
+	}
+	if text := string(<-f); !strings.Contains(text, `"state":{"status":"READY"`) || !strings.Contains(text, `"predictions":{`) {
+		t.Fatalf("the second event is %s", text)
+	}
+	if text := string(<-f); !strings.Contains(text, `"point":[`) || strings.Contains(text, `"state":{`) {
+		t.Fatalf("the third event is %s", text)
+	}
+	v.Close()
+	for range f {
+	}
+	if v.follow() != nil {
+		t.Error("a closed view has a follower")
+	}
+}
+
+// TestHistory: rates and quantiles are those of what came since.
+func TestHistory(t *testing.T) {
+	set, h, now := metrics.New(metrics.Options{}), history{}, time.Unix(1000, 0)
+	h.add(sample{now, set.Figures()}, metrics.Load{})
+	for range 100 {
+		set.Ended(metrics.End{Status: predict.Succeeded, Times: predict.Times{Total: 20 * time.Millisecond, Predict: 15 * time.Millisecond}})
+	}
+	set.Refused(predict.KindPrediction, predict.Sync, metrics.ReasonCapacity)
+	p, ok := h.add(sample{now.Add(2 * time.Second), set.Figures()}, metrics.Load{InFlight: 3, Queued: 1})
+	if !ok || p.succeeded != 50 || p.refused != 0.5 || p.inFlight != 3 || p.p50 < 0.01 || p.p50 > 0.025 || p.p99 <= p.p50 {
+		t.Errorf("the point is %+v", p)
+	}
+	p, _ = h.add(sample{now.Add(20 * time.Second), set.Figures()}, metrics.Load{})
+	for range shortly {
+		now = now.Add(time.Second)
+		p, _ = h.add(sample{now.Add(20 * time.Second), set.Figures()}, metrics.Load{})
+	}
+	if p.succeeded != 0 || !math.IsNaN(p.p50) {
+		t.Errorf("without predictions the point is %+v", p)
+	}
+}
+
+// TestContent: input and output are shown only where Content is set.
+func TestContent(t *testing.T) {
+	find := func(predict.Kind, string) (predict.Record, func(), bool) {
+		return predict.Record{ID: "a", Input: []byte(`{"x":1}`), Output: []byte(`["y"`), Open: true, Logs: []byte("l\xff")}, func() {}, true
+	}
+	for _, content := range []bool{false, true} {
+		v := newView(t, Options{Content: content, Find: find})
+		var ctx fasthttp.RequestCtx
+		ctx.Request.SetRequestURI("/dashboard/prediction?kind=prediction&id=a")
+		v.prediction(&ctx)
+		if !json.Valid(ctx.Response.Body()) || bytes.Contains(ctx.Response.Body(), []byte(`"output":["y"]`)) != content || bytes.Contains(ctx.Response.Body(), []byte(`"x"`)) != content {
+			t.Errorf("with content %v: %s", content, ctx.Response.Body())
+		}
+	}
+}
+
+func TestTraceID(t *testing.T) {
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for parent, want := range map[string]string{
+		"00-" + id + "-00f067aa0ba902b7-01": id, "": "", "00-" + strings.ToUpper(id) + "-1-01": "", "00-" + strings.Repeat("0", 32) + "-1-01": "",
+	} {
+		if got := traceID(parent); got != want {
+			t.Errorf("%q: %q", parent, got)
+		}
+	}
+}
+
+// TestPage: it has each script once, and nothing that would run text as HTML.
+func TestPage(t *testing.T) {
+	v := newView(t, Options{Model: "a <b>"})
+	var ctx fasthttp.RequestCtx
+	v.Page()(&ctx)
+	body := ctx.Response.Body()
+	for _, text := range []string{`src="http`, `href="http`, "@import", "innerHTML", "eval(", "document.write", "insertAdjacentHTML", "a <b>"} {
+		if bytes.Contains(body, []byte(text)) {
+			t.Errorf("the page has %q", text)
+		}
+	}
+	entries, err := scripts.ReadDir("scripts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var there []string
+	for _, e := range entries {
+		there = append(there, strings.TrimSuffix(e.Name(), ".js"))
+	}
+	if named := slices.Sorted(slices.Values(scriptNames())); !slices.Equal(there, named) {
+		t.Errorf("the folder has %q, the page takes %q", there, named)
+	}
+}

@@ -1,0 +1,92 @@
+package dashboard
+
+import (
+	"time"
+
+	"pinion/runtime/metrics"
+	"pinion/runtime/predict"
+)
+
+// Options of a View. Its functions are called by any goroutine.
+type Options struct {
+	// Model is the model's name, and Versions what the view names beside it.
+	Model    string
+	Versions map[string]string
+	// Docs is the address of the page to try the model, relative to the view's; "": there is none.
+	Docs string
+	// TraceURL is the address of a trace, with {trace_id} for its id; "": ids have no link.
+	TraceURL string
+	// Content: inputs and outputs of predictions are shown.
+	Content bool
+	// Keep is how long the server retains ended predictions, for the view's words; 0: not at all.
+	Keep time.Duration
+
+	// Figures and Load are called once a second, from New on.
+	Figures func() metrics.Figures
+	Load    func() metrics.Load
+	// State and Overview are called once a second while a client follows the events.
+	State    func() State
+	Overview func(n int) predict.Overview
+	// Find returns a prediction with its record, and what releases both; false: there is none.
+	Find func(kind predict.Kind, id string) (rec predict.Record, release func(), ok bool)
+	// Summary returns what is left of a prediction that Find does not find any more.
+	Summary func(kind predict.Kind, id string) (predict.Summary, bool)
+}
+
+// State is the server at one moment, beside its figures.
+type State struct {
+	Status     string `json:"status"` // as in /health-check
+	ModelError string `json:"model_error,omitempty"`
+	Stopping   bool   `json:"stopping,omitempty"`
+	Setup      Setup  `json:"setup"`
+	// Slots is how many predictions can run at a time, Capacity how many may wait.
+	Slots    int      `json:"slots"`
+	Capacity int      `json:"capacity"`
+	Workers  []Worker `json:"workers"`
+	GPUs     []GPU    `json:"gpus,omitempty"`
+	Memory   Memory   `json:"memory"`
+	Python   string   `json:"python,omitempty"`
+}
+
+// Setup is how the model's latest setup went.
+type Setup struct {
+	Status  string  `json:"status"`            // starting, succeeded or failed
+	Seconds float64 `json:"seconds,omitempty"` // that it took, once it has ended
+	Logs    string  `json:"logs,omitempty"`    // of a failed one
+}
+
+// Worker is one worker process. Times are milliseconds since 1970.
+type Worker struct {
+	State     string `json:"state"`
+	PID       int    `json:"pid,omitempty"`
+	Busy      int    `json:"busy"` // slots with a prediction
+	BusySince int64  `json:"busy_since,omitempty"`
+	Served    int    `json:"served"`
+	Restarts  int    `json:"restarts"`
+	LastExit  string `json:"last_exit,omitempty"`
+	ExitedAt  int64  `json:"exited_at,omitempty"`
+	Memory    int64  `json:"memory,omitempty"` // resident bytes
+	Device    string `json:"device,omitempty"` // its CUDA_VISIBLE_DEVICES
+	Successor string `json:"successor,omitempty"`
+}
+
+// GPU is one GPU.
+type GPU struct {
+	Name        string  `json:"name"`
+	MemoryUsed  int64   `json:"memory_used"`
+	Utilization float64 `json:"utilization"` // 0 to 1; negative: unknown
+}
+
+// Memory is the server's memory budget, in bytes.
+type Memory struct {
+	Used  int64 `json:"used"`
+	Limit int64 `json:"limit"`
+}
+
+// Milliseconds is a time as the view's events have it; 0: none.
+func Milliseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}

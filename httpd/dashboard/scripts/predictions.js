@@ -1,0 +1,104 @@
+// The list of predictions. It stands still while one is open, or while the keyboard is in it.
+
+const list = { name: "ended", opened: null, shown: null, all: null };
+
+const keyOf = (p) => `${p.kind} ${p.id} ${p.ended ?? ""}`;
+const isHeld = () => list.opened !== null || view.paused || $("list").contains(document.activeElement);
+
+function showPredictions(at) {
+  for (const button of document.querySelectorAll("[data-list]")) {
+    const n = list.all?.[button.dataset.list]?.length ?? 0;
+    const count = button.querySelector("span");
+    if (count) count.textContent = n ? String(n) : "";
+  }
+  if (!list.all) return;
+  if (list.shown && isHeld()) {
+    const before = new Set(list.shown.map(keyOf));
+    const fresh = list.all[list.name].filter((p) => !before.has(keyOf(p))).length;
+    $("newest").hidden = !fresh;
+    set($("newest"), `Show ${fresh === 100 ? "100 or more" : fresh} newer`);
+    showAges(at);
+    return;
+  }
+  $("newest").hidden = true;
+  const wanted = $("search").value.trim().toLowerCase();
+  list.shown = list.all[list.name].filter((p) => !wanted || `${p.id} ${p.error ?? ""} ${p.trace ?? ""}`.toLowerCase().includes(wanted));
+  if (!list.shown.length) {
+    $("list").replaceChildren(emptyList(wanted));
+    return;
+  }
+  fillTable(at);
+}
+
+function emptyList(wanted) {
+  if (wanted) return make("p", { className: "empty" }, "None of these matches.");
+  if (list.name === "failed") return make("p", { className: "empty" }, "None has failed.");
+  if (list.name === "in_flight") return make("p", { className: "empty" }, "None is in flight.");
+  if (view.hello.keep === 0) return make("p", { className: "empty" }, "This server keeps no ended predictions (--result-ttl 0).");
+  const some = view.ended && view.ended.succeeded + view.ended.failed + view.ended.canceled;
+  if (some) return make("p", { className: "empty" }, `The server keeps ended predictions for ${timeText(view.hello.keep)} (--result-ttl); none ended in that time.`);
+  const words = "No prediction yet. The first one appears here as it ends.";
+  const code = `curl ${serverURL("/predictions")} -H 'Content-Type: application/json' -d '{"input": {}}'`;
+  return make("div", { className: "empty" }, words, ...(view.hello.docs ? [make("pre", { tabIndex: 0 }, code)] : []));
+}
+
+// fillTable reuses the rows that are there: a thousand predictions a second change each row every second.
+function fillTable(at) {
+  let body = $("list").querySelector("tbody");
+  if (!body) {
+    const head = make("tr", {}, ...["Status", "Prediction", "When", "Queue, model, server", "Total", "Error"].map((h) => make("th", { scope: "col", className: h === "Total" ? "right" : "" }, h)));
+    body = make("tbody");
+    $("list").replaceChildren(make("table", {}, make("thead", {}, head), body));
+  }
+  body.querySelectorAll(".detail-row").forEach((row) => row.remove());
+  while (body.rows.length > list.shown.length) body.lastChild.remove();
+  while (body.rows.length < list.shown.length) body.append(emptyRow());
+  const longest = Math.max(...list.shown.map((p) => p.total ?? 0));
+  list.shown.forEach((p, i) => fillRow(body.rows[i], p, at, longest));
+}
+
+function emptyRow() {
+  const id = make("button", { type: "button", className: "id", "aria-expanded": "false" });
+  const row = make(
+    "tr", {}, make("td", {}, make("span", { className: "chip" })), make("td", {}, id), make("td", { className: "when number" }),
+    make("td", { className: "block" }), make("td", { className: "right number", "data-name": "Total" }), make("td", { className: "wide block row-error" }),
+  );
+  id.addEventListener("click", () => toggleDetails(row));
+  return row;
+}
+
+// trackOf shows where the time went, and how long it was beside the longest in the list.
+function trackOf(p, longest) {
+  const bar = barOf(PARTS.map(([name, , color]) => [color, p[name]]));
+  bar.style.width = `${Math.max(4, (100 * p.total) / longest)}%`;
+  return make("div", { className: "track" }, bar);
+}
+
+function fillRow(row, p, at, longest) {
+  const [status, id, when, bar, total, error] = row.cells;
+  row.prediction = p;
+  set(status.firstChild, p.status);
+  status.firstChild.className = `chip ${LOOKS[p.status] ?? ""}`;
+  set(id.firstChild, p.kind === "training" ? `${p.id} (training)` : p.id);
+  set(when, whenText(p, at));
+  const spent = p.total ?? (at - p.created) / 1000;
+  bar.replaceChildren(...(p.total ? [trackOf(p, longest)] : []));
+  set(total, p.ended && p.total === undefined ? NONE : timeText(spent));
+  set(error, p.error ?? (p.position ? `place ${p.position} in the queue` : ""));
+}
+
+const whenText = (p, at) => (p.ended ? agoText(p.ended, at) : `since ${clockText(p.created)}`);
+
+function showAges(at) {
+  for (const row of $("list").querySelectorAll("tr")) {
+    if (row.prediction) set(row.cells[2], whenText(row.prediction, at));
+  }
+}
+
+function chooseList(name) {
+  closeDetails();
+  list.name = name;
+  list.shown = null;
+  for (const other of document.querySelectorAll("[data-list]")) other.setAttribute("aria-pressed", String(other.dataset.list === name));
+  showPredictions(view.at);
+}

@@ -1,0 +1,34 @@
+// What connects the page's elements with what they do. It is the last of the scripts.
+
+makeCharts();
+for (const button of document.querySelectorAll("[data-range]")) {
+  button.addEventListener("click", () => {
+    range = Number(button.dataset.range);
+    for (const other of document.querySelectorAll("[data-range]")) other.setAttribute("aria-pressed", String(other === button));
+    renderCharts();
+  });
+}
+for (const button of document.querySelectorAll("[data-list]")) button.addEventListener("click", () => chooseList(button.dataset.list));
+$("search").addEventListener("input", () => chooseList(list.name));
+$("list").addEventListener("focusout", () => setTimeout(() => !isHeld() && showPredictions(view.at)));
+$("newest").addEventListener("click", () => chooseList(list.name));
+$("pause").addEventListener("click", pause);
+$("retry").addEventListener("click", () => hurry());
+document.addEventListener("visibilitychange", () => !document.hidden && !view.paused && render());
+document.addEventListener("keydown", (e) => {
+  if (e.target.closest("input, textarea, dialog") || e.ctrlKey || e.metaKey || e.altKey) {
+    if (e.key === "Escape" && e.target === $("search")) $("search").blur();
+    return;
+  }
+  if (e.key === "p") pause();
+  if (e.key === "Escape" && list.opened) {
+    const { opened } = list;
+    closeDetails();
+    opened.querySelector(".id").focus();
+  }
+  if (e.key === "/") {
+    e.preventDefault();
+    $("search").focus();
+  }
+});
+follow();

@@ -1,0 +1,126 @@
+// The top of the view: state, charts, and how the last minute's predictions went.
+
+function showStatus(view, at) {
+  const { state, hello } = view;
+  const [word, look] = state.stopping ? ["Stopping", "busy"] : (STATES[state.status] ?? [state.status, "bad"]);
+  const ready = state.workers.filter((w) => w.state === "ready").length;
+  $("status").className = `pill ${look}`;
+  $("status").querySelector(".dot").className = `dot ${look}`;
+  $("status-word").textContent = word;
+  $("status-text").textContent = `${ready} of ${plural(state.workers.length, "worker")} ready`;
+  const versions = [`Pinion ${hello.versions.pinion}`, state.python && `Python ${state.python}`].filter(Boolean);
+  $("about").textContent = ["Live view", `up ${timeText((at - hello.began) / 1000)}`, ...versions].join(" · ");
+}
+
+const charts = [];
+
+function makeCharts() {
+  const share = (all) => all.filter(Boolean).join(", ");
+  charts.push(
+    makeChart($("rate-chart"), [{ name: "succeeded", color: "blue", area: true }, { name: "canceled", color: "grey", area: true }, { name: "refused", color: "amber", area: true }, { name: "failed", color: "bad", area: true }], {
+      label: "Predictions a second", text: rateText,
+      read: (of) => share([`${rateText(of("succeeded"))} succeeded`, of("failed") && `${rateText(of("failed"))} failed`, of("refused") && `${rateText(of("refused"))} refused`, of("canceled") && `${rateText(of("canceled"))} canceled`]) + " a second",
+    }),
+    makeChart($("latency-chart"), [{ name: "p99", color: "pink" }, { name: "p90", color: "violet" }, { name: "p50", color: "blue" }], {
+      label: "Latency", worst: true, log: true, text: timeText,
+      read: (of) => `p50 ${timeText(of("p50"))}, p90 ${timeText(of("p90"))}, p99 ${timeText(of("p99"))}`,
+    }),
+    makeChart($("load-chart"), [{ name: "running", color: "blue", area: true }, { name: "queued", color: "amber", area: true }], {
+      label: "Running and waiting", worst: true, text: (v) => digits(v), limit: () => (view.state?.capacity ? view.state.capacity + view.state.slots : 0),
+      read: (of) => `${of("running")} running, ${of("queued")} waiting`,
+    }),
+  );
+}
+
+function renderCharts() {
+  if (!view.state) return;
+  charts.forEach((render) => render());
+  showFigures();
+}
+
+// showFigures writes the large numbers: of now, or of the moment that the reader looks at.
+function showFigures() {
+  const point = pointAtMoment();
+  const of = (name) => (point ?? latest())?.[column(name)] ?? null;
+  set($("moment"), point ? `At ${clockText(point[0] * 1000)}` : "Now");
+  const last = history.points.slice(-10);
+  const mean = (name) => (last.length ? last.reduce((sum, p) => sum + p[column(name)], 0) / last.length : 0);
+  const rate = (name) => (point ? of(name) : mean(name));
+  const all = rate("succeeded") + rate("failed") + rate("canceled");
+  $("rate").textContent = rateText(all);
+  const others = [["failed", rate("failed")], ["refused", rate("refused")]].filter(([, n]) => n > 0).map(([word, n]) => `${rateText(n)} ${word}`);
+  $("rate-text").textContent = others.join(", ");
+  $("latency").replaceChildren(
+    ...[["p50", "blue"], ["p90", "violet"], ["p99", "pink"]].map(([name, color]) =>
+      make("span", { className: "group" }, make("strong", {}, timeText(of(name))), make("span", { className: "help" }, make("span", { className: `key back-${color}` }), name)),
+    ),
+  );
+  const queued = of("queued") ?? 0, running = (of("in_flight") ?? 0) - queued;
+  const { slots, capacity } = view.state;
+  $("load").textContent = groups(running);
+  $("load-text").textContent = `of ${plural(slots, "slot")} busy` + (capacity ? `, ${groups(queued)} of ${groups(capacity)} waiting` : queued ? `, ${groups(queued)} waiting` : "");
+}
+
+// barOf is a bar of parts [color, share].
+function barOf(parts) {
+  const bar = make("div", { className: "bar", "aria-hidden": "true" });
+  const all = parts.reduce((sum, [, share]) => sum + (share > 0 ? share : 0), 0);
+  for (const [color, share] of parts) {
+    if (!(share > 0)) continue;
+    const part = make("span", { className: `back-${color}` });
+    part.style.flex = `${share / all} 1 0`;
+    bar.append(part);
+  }
+  return bar;
+}
+
+const legendOf = (rows) =>
+  make("ul", { className: "legend" }, ...rows.map(([color, word, value]) => make("li", {}, make("span", { className: `key back-${color}` }), `${word} `, make("span", { className: "number" }, value))));
+
+function showRecent(recent, ended) {
+  const parts = [["amber", "Queue", recent.queue], ["blue", "Model", recent.predict], ["grey", "Server", recent.overhead]];
+  if (!recent.count) {
+    $("time").replaceChildren(make("p", { className: "help" }, "No prediction ended in the last minute."));
+  } else {
+    $("time").replaceChildren(
+      barOf(parts.map(([color, , seconds]) => [color, seconds])),
+      legendOf(parts.map(([color, word, seconds]) => [color, word, timeText(seconds)])),
+      make("p", { className: "help" }, `Means of the last minute, ${timeText(recent.total)} in all`),
+    );
+  }
+  const sums = [["good", "Succeeded", "succeeded"], ["bad", "Failed", "failed"], ["busy", "Refused", "refused"], ["grey", "Canceled", "canceled"]];
+  const some = sums.filter(([, , name]) => recent[name] > 0 || name === "succeeded");
+  const reasons = Object.entries(recent.reasons ?? {}).map(([reason, n]) => `${groups(n)} × ${REASONS[reason] ?? reason}`);
+  $("ends").replaceChildren(
+    barOf(sums.map(([color, , name]) => [color, recent[name]])),
+    legendOf(some.map(([color, word, name]) => [color, word, groups(recent[name] ?? 0)])),
+    make("p", { className: "help" }, reasons.length ? `Last minute: ${reasons.join(", ")}` : `Last minute; ${plural(ended.succeeded + ended.failed + ended.canceled, "prediction")} since the start`),
+  );
+  showBatches(recent);
+}
+
+function showBatches(recent) {
+  if (!recent.batches && $("batches-box").hidden) return;
+  $("batches-box").hidden = false;
+  const most = Math.max(...(recent.sizes ?? []).map(([, n]) => n), 1);
+  const columns = (recent.sizes ?? []).map(([size, n]) => {
+    const stick = make("div", { className: "stick" });
+    stick.style.height = `${(100 * n) / most}%`;
+    return make("div", { title: `${plural(n, "batch").replace("batchs", "batches")} of up to ${size}` }, stick, `≤${size}`);
+  });
+  $("batches").replaceChildren(
+    make("div", { className: "columns" }, ...columns),
+    make("p", { className: "help" }, recent.batches ? `${groups(recent.batches)} in the last minute, mean size ${digits(recent.batch)}` : "None in the last minute"),
+  );
+}
+
+function showGPUs(gpus) {
+  $("gpus-box").hidden = !gpus?.length;
+  if (!gpus?.length) return;
+  $("gpus").replaceChildren(
+    make("div", { className: "meter" }, ...gpus.flatMap((g) => {
+      const used = Math.max(0, g.utilization);
+      return [make("span", {}, `GPU ${g.name}`), barOf([["blue", used], ["none", 1 - used]]), make("span", { className: "number" }, `${g.utilization < 0 ? NONE : shareText(used)}, ${bytesText(g.memory_used)}`)];
+    })),
+  );
+}

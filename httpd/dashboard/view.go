@@ -1,0 +1,157 @@
+package dashboard
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+	"time"
+)
+
+const (
+	maxFollowers = 64
+	maxPending   = 8 // events that a follower may lag behind
+)
+
+// View is the live view of one server.
+type View struct {
+	o     Options
+	began time.Time
+	stop  chan struct{}
+	once  sync.Once
+
+	mu        sync.Mutex
+	history   history
+	followers map[chan []byte]struct{}
+	closed    bool
+	// What the followers were sent last.
+	state, predictions []byte
+}
+
+// New returns a view, which samples until Close.
+func New(o Options) *View {
+	v := &View{o: o, began: time.Now(), stop: make(chan struct{}), followers: map[chan []byte]struct{}{}}
+	v.sample(v.began)
+	go v.run()
+	return v
+}
+
+// Close ends the events. It may be called more than once.
+func (v *View) Close() {
+	v.once.Do(func() { close(v.stop) })
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.closed = true
+	for f := range v.followers {
+		v.drop(f)
+	}
+}
+
+func (v *View) run() {
+	ticker := time.NewTicker(step)
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			v.sample(now)
+		case <-v.stop:
+			return
+		}
+	}
+}
+
+// sample takes a point, and sends it to the followers.
+func (v *View) sample(now time.Time) {
+	s := sample{now, v.o.Figures()}
+	load := v.o.Load()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	p, ok := v.history.add(s, load)
+	if !ok || len(v.followers) == 0 {
+		return
+	}
+	state, predictions := v.read()
+	e := v.figures(now)
+	e.Point = p.list()
+	if !bytes.Equal(state, v.state) {
+		e.State = state
+	}
+	if !bytes.Equal(predictions, v.predictions) {
+		e.Predictions = predictions
+	}
+	v.state, v.predictions = state, predictions
+	text := event("figures", e)
+	for f := range v.followers {
+		select {
+		case f <- text:
+		default: // its client does not read; it may come back for everything
+			v.drop(f)
+		}
+	}
+}
+
+// read reads what is not in the history. Called with the lock held, which no other package knows of.
+func (v *View) read() (state, predictions []byte) {
+	state, _ = json.Marshal(v.o.State())
+	predictions, _ = json.Marshal(overviewOf(v.o.Overview(shownPredictions)))
+	return state, predictions
+}
+
+// figures returns the event of this moment. Called with the lock held.
+func (v *View) figures(now time.Time) figures {
+	all := v.history.samples[len(v.history.samples)-1].Figures
+	e := figures{At: Milliseconds(now), Ended: map[string]any{
+		"succeeded": all.Succeeded, "failed": all.Failed, "refused": all.Refused, "canceled": all.Canceled, "reasons": all.Reasons,
+	}}
+	if len(v.history.samples) > 1 {
+		e.Recent = recentOf(v.history.since(minute))
+	}
+	return e
+}
+
+// follow returns the events of a new follower, of which the first two say everything; nil: there is no room for it.
+func (v *View) follow() chan []byte {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed || len(v.followers) >= maxFollowers {
+		return nil
+	}
+	f := make(chan []byte, maxPending)
+	for _, text := range v.whole() {
+		f <- text
+	}
+	v.followers[f] = struct{}{}
+	return f
+}
+
+// whole returns the two events that say everything. Called with the lock held.
+func (v *View) whole() [2][]byte {
+	points := make([][]any, len(v.history.points))
+	for i := range points {
+		points[i] = v.history.points[i].list()
+	}
+	state, predictions := v.read()
+	e := v.figures(time.Now())
+	e.State, e.Predictions = state, predictions
+	if len(v.followers) == 0 {
+		v.state, v.predictions = state, predictions
+	} // else the others still lack this
+	return [2][]byte{event("hello", hello{
+		Model: v.o.Model, Versions: v.o.Versions, Began: Milliseconds(v.began), Docs: v.o.Docs, TraceURL: v.o.TraceURL,
+		Content: v.o.Content, Keep: v.o.Keep.Seconds(), Columns: columns, Points: points,
+	}), event("figures", e)}
+}
+
+// leave ends a follower.
+func (v *View) leave(f chan []byte) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.drop(f)
+}
+
+// drop ends a follower, once. Called with the lock held.
+func (v *View) drop(f chan []byte) {
+	if _, there := v.followers[f]; there {
+		delete(v.followers, f)
+		close(f)
+	}
+}

@@ -1,0 +1,73 @@
+package metrics
+
+import (
+	"time"
+
+	"pinion/runtime/predict"
+)
+
+// Figures are what was counted since the start, for readers within this process. Trainings count in none of the times.
+type Figures struct {
+	Succeeded, Canceled uint64
+	Failed              uint64            // accepted, and failed
+	Refused             uint64            // never accepted
+	Reasons             map[string]uint64 // of what failed and what was refused; those with a count
+	Total, Predict      Buckets           // in nanoseconds, as the next two
+	Queue, Overhead     Buckets
+	BatchSize           Buckets // in predictions
+}
+
+// Buckets is a histogram. Counts[i] is how many values were at most Bounds[i] and above the bound before it; the last
+// one is those above all bounds.
+type Buckets struct {
+	Bounds []time.Duration // shared: do not write to it
+	Counts []uint64
+	Sum    int64
+}
+
+// Figures reads the counters. Others may add to them meanwhile.
+func (s *Set) Figures() Figures {
+	f := Figures{Reasons: map[string]uint64{}}
+	for kind := range kindNames {
+		for mode := range modeNames {
+			for outcome := range outcomes {
+				if n := s.predictions.ended[kind][mode][outcome].Load(); n > 0 {
+					f.add(outcome, n)
+				}
+			}
+		}
+	}
+	f.Total, f.Predict = read(s.predictions.total[predict.KindPrediction][:]...), read(s.predictions.predict)
+	f.Queue, f.Overhead = read(s.predictions.queue), read(s.predictions.overhead)
+	f.BatchSize = read(s.batches.size)
+	return f
+}
+
+func (f *Figures) add(outcome int, n uint64) {
+	status, reason := outcomeNames(outcome)
+	switch {
+	case status == predict.Succeeded.String():
+		f.Succeeded += n
+		return
+	case status == predict.Canceled.String():
+		f.Canceled += n
+		return
+	case reason == ReasonValidation, reason == ReasonCapacity, reason == ReasonUnavailable:
+		f.Refused += n
+	default:
+		f.Failed += n
+	}
+	f.Reasons[reason] += n
+}
+
+// read copies histograms with the same bounds, together.
+func read(all ...*histogram) Buckets {
+	b := Buckets{Bounds: all[0].of, Counts: make([]uint64, len(all[0].buckets))}
+	for _, h := range all {
+		for i := range h.buckets {
+			b.Counts[i] += h.buckets[i].Load()
+		}
+		b.Sum += h.sum.Load()
+	}
+	return b
+}

@@ -1,0 +1,98 @@
+package predict
+
+import (
+	"bytes"
+	"strings"
+	"time"
+)
+
+// Times is where the time of an ended prediction went. What is in none of its parts, the server added.
+type Times struct {
+	// Total is the time from admission to the end; 0: not measured.
+	Total time.Duration
+	// Queue is the part in which every slot was busy, Files the part in which files were transferred, and Predict the part
+	// in which the model ran.
+	Queue, Files, Predict time.Duration
+}
+
+// Summary is what monitoring shows of a prediction: its record without input and output. It shares no memory with the
+// prediction.
+type Summary struct {
+	Record
+	Mode        Mode
+	TraceParent string // the W3C header of its request; "": none
+}
+
+// Overview is the predictions that monitoring shows, of each list the newest first.
+type Overview struct {
+	InFlight []Summary // those that have not ended, or some of them
+	Ended    []Summary // whatever their end
+	Failed   []Summary // they stay longer than the others
+}
+
+const (
+	maxSummaryError = 2 << 10 // bytes of its error
+	maxSummaryLogs  = 4 << 10 // bytes of the end of its logs
+)
+
+// Summary returns the state of the prediction. Its caller has a hold.
+func (p *Prediction) Summary() Summary {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Summary{Record: p.record, Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
+	s.Input, s.Output, s.Metrics, s.live = nil, nil, nil, nil
+	s.ID, s.CreatedText, s.Error = strings.Clone(s.ID), "", clipText(s.Error)
+	s.Logs = bytes.Clone(s.Logs[max(0, len(s.Logs)-maxSummaryLogs):])
+	return s
+}
+
+func clipText(text string) string {
+	if len(text) <= maxSummaryError {
+		return strings.Clone(text)
+	}
+	return strings.ToValidUTF8(text[:maxSummaryError], "") + "…"
+}
+
+// Ended returns the retained predictions that ended last, at most n, the newest first. The caller holds each with TryHold
+// before it reads it.
+func (r *Registry) Ended(n int) []*Prediction {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var next [len(r.retained)]int // how many of each list were taken
+	newest := make([]*Prediction, 0, n)
+	for len(newest) < n {
+		from, last := -1, retained{}
+		for i := range r.retained {
+			l := &r.retained[i]
+			if next[i] == l.len() {
+				continue
+			}
+			if e := l.entries[len(l.entries)-1-next[i]]; from < 0 || e.until.After(last.until) {
+				from, last = i, e
+			}
+		}
+		if from < 0 {
+			break
+		}
+		next[from]++
+		newest = append(newest, last.p)
+	}
+	return newest
+}
+
+// InFlight returns at most n of the predictions in flight.
+func (r *Registry) InFlight(n int) []*Prediction {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n = min(n, r.inFlight)
+	some := make([]*Prediction, 0, n)
+	for _, p := range r.by {
+		if len(some) == n {
+			break
+		}
+		if !p.finished {
+			some = append(some, p)
+		}
+	}
+	return some
+}

@@ -1,0 +1,106 @@
+package service
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"pinion/runtime/predict"
+)
+
+// maxInFlight is how many predictions in flight an overview has.
+const maxInFlight = 30
+
+// Overview returns the predictions in flight, and the last n that ended and that failed.
+func (s *Service) Overview(n int) predict.Overview {
+	failed, unretained := s.ends.failed.list(), s.ends.unretained.list()
+	o := predict.Overview{Ended: append(summaries(s.registry.Ended(n)), unretained...), Failed: failed}
+	for _, p := range s.registry.InFlight(maxInFlight) {
+		if !p.TryHold() {
+			continue
+		}
+		one := p.Summary()
+		p.Release()
+		if one.QueuePosition = s.QueuePosition(one.Kind, one.ID); !one.Status.Terminal() {
+			o.InFlight = append(o.InFlight, one)
+		}
+	}
+	slices.SortFunc(o.InFlight, func(a, b predict.Summary) int {
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortStableFunc(o.Ended, func(a, b predict.Summary) int { return b.Completed.Compare(a.Completed) })
+	o.Ended, o.Failed = o.Ended[:min(n, len(o.Ended))], o.Failed[:min(n, len(o.Failed))]
+	return o
+}
+
+// Summary returns the summary of an ended prediction that Result does not find any more.
+func (s *Service) Summary(kind predict.Kind, id string) (predict.Summary, bool) {
+	for _, one := range append(s.ends.failed.list(), s.ends.unretained.list()...) {
+		if one.Kind == kind && one.ID == id {
+			return one, true
+		}
+	}
+	return predict.Summary{}, false
+}
+
+func summaries(all []*predict.Prediction) []predict.Summary {
+	out := make([]predict.Summary, 0, len(all))
+	for _, p := range all {
+		if p.TryHold() {
+			out = append(out, p.Summary())
+			p.Release()
+		}
+	}
+	return out
+}
+
+// ends are summaries of predictions that the registry does not retain, or not for long enough. A plain prediction that
+// succeeds is in neither list.
+type ends struct {
+	failed     summaryRing
+	unretained summaryRing // too large for the registry
+}
+
+// note stores a prediction that has ended. retained: the registry has it.
+func (s *Service) note(p *predict.Prediction, status predict.Status, retained bool) {
+	if s.o.Summaries == 0 || status != predict.Failed && retained {
+		return
+	}
+	one := p.Summary()
+	if s.o.Keep.TTL < 0 { // the operator wants nothing of a prediction to outlive it
+		one.Logs, one.Error = nil, ""
+	}
+	if status == predict.Failed {
+		s.ends.failed.add(one, s.o.Summaries)
+	}
+	if !retained {
+		s.ends.unretained.add(one, s.o.Summaries)
+	}
+}
+
+// summaryRing is the last summaries that were added.
+type summaryRing struct {
+	mu   sync.Mutex
+	all  []predict.Summary
+	next int // where the next one goes, once all has its full length
+}
+
+func (r *summaryRing) add(one predict.Summary, most int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.all) < most {
+		r.all = append(r.all, one)
+		return
+	}
+	r.all[r.next] = one
+	r.next = (r.next + 1) % most
+}
+
+// list returns them, the newest first.
+func (r *summaryRing) list() []predict.Summary {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := append(slices.Clone(r.all[r.next:]), r.all[:r.next]...)
+	slices.Reverse(out)
+	return out
+}

@@ -1,0 +1,62 @@
+package tests
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func TestTheLiveView(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
+	if a := s.Do(http.MethodGet, "/dashboard", nil); a.Code != http.StatusOK || !strings.Contains(string(a.Body), "<!doctype html>") {
+		t.Errorf("the page: %d, %.100s", a.Code, a.Body)
+	}
+	for _, headers := range [][]string{{"Origin", "http://elsewhere.example"}, {"Sec-Fetch-Site", "cross-site"}} {
+		wantCode(t, headers[0]+" "+headers[1], s.Do(http.MethodGet, "/dashboard/events", nil, headers...), http.StatusForbidden)
+	}
+	events := openEvents(t, s)
+	for events.Scan() {
+		if strings.HasPrefix(events.Text(), "data: ") && strings.Contains(events.Text(), `"status":"READY"`) {
+			break
+		}
+	}
+	s.Stop() // fails if the open view holds it up
+	if events.Scan() && events.Err() != nil {
+		t.Errorf("the view's stream ended with %v", events.Err())
+	}
+}
+
+// openEvents opens the stream of the live view until the test's end.
+func openEvents(t *testing.T, s *harness.Server) *bufio.Scanner {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Address+"/dashboard/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/event-stream") {
+		t.Fatalf("the stream is %d, %s", response.StatusCode, kind)
+	}
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	return lines
+}
+
+func TestTheLiveViewIsForOperators(t *testing.T) {
+	t.Parallel()
+	tokens := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--auth-token-file", tokenFile(t, "a-token-0123456789")}})
+	wantCode(t, "data without a token", tokens.Do(http.MethodGet, "/dashboard/events", nil), http.StatusUnauthorized)
+	off := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--no-dashboard"}})
+	wantCode(t, "a view that is off", off.Do(http.MethodGet, "/dashboard", nil), http.StatusNotFound)
+}
