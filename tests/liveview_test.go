@@ -55,7 +55,11 @@ func openEvents(t *testing.T, s *harness.Server) *bufio.Scanner {
 
 func TestTheLiveViewIsForOperators(t *testing.T) {
 	t.Parallel()
-	tokens := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--auth-token-file", tokenFile(t, "a-token-0123456789")}})
+	tokens := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-port", "0", "--auth-token-file", tokenFile(t, "a-token-0123456789")}})
+	port := tokens.WaitLog("metrics and probes have a port of their own").MetricsAddress
+	if a, err := http.Get(port + "/dashboard/events"); err != nil || a.StatusCode != http.StatusNotFound {
+		t.Errorf("data at the port without tokens: %v, %v", a, err)
+	}
 	wantCode(t, "data without a token", tokens.Do(http.MethodGet, "/dashboard/events", nil), http.StatusUnauthorized)
 	off := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--no-dashboard"}})
 	wantCode(t, "a view that is off", off.Do(http.MethodGet, "/dashboard", nil), http.StatusNotFound)
