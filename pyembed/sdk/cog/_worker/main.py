@@ -55,7 +55,7 @@ def main() -> None:
     if _px.is_child():
         _px.exit_child(None)  # the model's module forked, and this is the child
     began = time.monotonic()
-    tracing = None
+    tracing = leave_setup = None
     try:
         if config.get("tracing"):
             from .tracing import Tracing
@@ -66,7 +66,7 @@ def main() -> None:
         served.setup(config)
         if not config.get("no_warm_up"):
             served.warm_up()
-        if tracing is not None:
+        if leave_setup is not None:
             leave_setup()
     except BaseException as error:
         _setup_failed(config, error, time.monotonic() - began)

@@ -4,6 +4,9 @@ The front sends each traced prediction's context as its scope's `traceparent`. T
 imported only where the front traces.
 """
 
+# opentelemetry is installed by the model, or not at all.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import sys
