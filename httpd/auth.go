@@ -64,7 +64,7 @@ func (s *Server) admits(ctx *fasthttp.RequestCtx) bool {
 		return true
 	}
 	path := string(ctx.Request.URI().PathOriginal())
-	return slices.Contains(probes[:], path) || s.protocols.isProbe(path) || slices.Contains(s.opt.Public, path)
+	return slices.Contains(probes[:], path) || (ctx.IsGet() || ctx.IsHead()) && s.protocols.isProbe(path) || slices.Contains(s.opt.Public, path)
 }
 
 // refuseUnauthorized answers a request that admits refuses.

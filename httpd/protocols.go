@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
+	"pinion/runtime/predict"
 )
 
 // protocols are the routes of the other protocols. A request comes here if no native route has its path. The native router
@@ -20,6 +22,7 @@ type protocols struct {
 	*Server
 	list   []protocol.Protocol
 	router *router.Router
+	added  map[string]bool // the routes, by method and path
 }
 
 // newProtocols returns the routes of s's protocols; nil: there are none.
@@ -27,23 +30,33 @@ func newProtocols(s *Server) *protocols {
 	if len(s.opt.Protocols) == 0 {
 		return nil
 	}
-	p := &protocols{Server: s, list: s.opt.Protocols}
+	p := &protocols{Server: s, list: s.opt.Protocols, added: map[string]bool{}}
 	table := s.newRouteTable()
 	table.router.NotFound = p.notFound
 	table.router.MethodNotAllowed = p.methodNotAllowed
-	table.others = true
 	p.router = table.router
+	p.add(table, false)
+	return p
+}
+
+// add adds the routes that replace native ones, or the others, to a table.
+func (p *protocols) add(to routeTable, replacing bool) {
+	to.others = true
 	for _, one := range p.list {
 		for _, r := range one.Routes {
+			route := r.Method + " " + r.Path
+			if r.Replaces != replacing || p.added[route] {
+				continue
+			}
+			p.added[route] = true
 			h := p.handler(r.Handle)
 			if r.Method == fasthttp.MethodGet {
-				table.get(r.Path, h)
+				to.get(r.Path, h)
 			} else {
-				table.on(r.Method, r.Path, h)
+				to.on(r.Method, r.Path, h)
 			}
 		}
 	}
-	return p
 }
 
 // replaces reports whether a protocol's route has the path of a native one.
@@ -71,14 +84,17 @@ func (p *protocols) owner(ctx *fasthttp.RequestCtx) *protocol.Protocol {
 		return nil
 	}
 	path := string(ctx.Request.URI().PathOriginal())
+	var owner *protocol.Protocol
+	longest := 0
 	for i := range p.list {
 		for _, prefix := range p.list[i].Prefixes {
-			if rest, ok := strings.CutPrefix(path, prefix); ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(prefix, "/")) {
-				return &p.list[i]
+			rest, ok := strings.CutPrefix(path, prefix)
+			if ok && len(prefix) > longest && (rest == "" || rest[0] == '/' || strings.HasSuffix(prefix, "/")) {
+				owner, longest = &p.list[i], len(prefix)
 			}
 		}
 	}
-	return nil
+	return owner
 }
 
 // refuseFor answers with err in the shape of the protocol that owns the path; false: none does.
@@ -255,6 +271,14 @@ func (p *protocols) SendParts(ctx *fasthttp.RequestCtx, contentType string, part
 	if release != nil {
 		release()
 	}
+}
+
+// SendFile implements protocol.Host.
+func (p *protocols) SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func()) {
+	h := &ctx.Response.Header
+	h.SetContentType(file.Type)
+	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff") // browsers must not guess the type of a model's output
+	ctx.Response.SetBodyStream(&fileBody{from: io.NewSectionReader(file.Content, 0, file.Size), release: release}, int(file.Size))
 }
 
 // joinSmall joins neighbours that are cheaper to copy than to write one by one.

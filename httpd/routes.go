@@ -80,6 +80,7 @@ func (s *Server) routes() *router.Router {
 		r.on(fasthttp.MethodPost, "/reload", s.reload)
 	}
 	if s.protocols != nil {
+		s.protocols.add(r, true)
 		r.router.NotFound = s.protocols.router.Handler
 	}
 	return r.router

@@ -44,3 +44,24 @@ func TestClientsOfTheDocumentsWork(t *testing.T) {
 		})
 	}
 }
+
+// TestClientsOfTheProtocolsPageWork runs the clients of other protocols that docs/reference/protocols.md shows.
+func TestClientsOfTheProtocolsPageWork(t *testing.T) {
+	t.Parallel()
+	const document = "../docs/reference/protocols.md"
+	python := harness.Tool(t, "venvs/protocols/bin/python")
+	s := harness.Ready(t, servedAs(t, document))
+	for _, comment := range []string{"# infer.py", "# complete.py"} {
+		t.Run(comment, func(t *testing.T) {
+			code, prints := program(t, document, comment)
+			file := filepath.Join(t.TempDir(), strings.TrimPrefix(comment, "# "))
+			code = strings.ReplaceAll(code, "localhost:5000", strings.TrimPrefix(s.Address, "http://"))
+			if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out := runTool(t, filepath.Dir(file), nil, python, file); out != prints {
+				t.Errorf("it prints\n%s\nand the document shows\n%s", out, prints)
+			}
+		})
+	}
+}

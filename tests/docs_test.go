@@ -73,16 +73,18 @@ func TestCommandsOfTheDocumentsWork(t *testing.T) {
 	}
 	servers := map[string]*harness.Server{} // of each document that needs one
 	for _, c := range found {
-		if servers[c.document] == nil && strings.HasPrefix(c.line, "curl") {
-			servers[c.document] = harness.Ready(t, harness.Options{Dir: modelOf(t, c.document)})
-		}
-		t.Run(filepath.Base(c.document)+": "+c.line, func(t *testing.T) {
+		document := filepath.Base(c.document)
+		t.Run(document+": "+c.line, func(sub *testing.T) {
+			if servers[c.document] == nil && strings.HasPrefix(c.line, "curl") {
+				servers[c.document] = harness.Ready(t, servedAs(t, c.document)) // until the end of all commands
+			}
+			t := sub
 			words := strings.Fields(c.line)
 			if first, second, both := strings.Cut(c.line, " && "); both && first == "./build.sh" {
 				words = strings.Fields(second)
 			}
 			switch {
-			case filepath.Base(c.document) == "cli.md": // TestCommandsOfTheCLIDocumentWork
+			case document == "cli.md": // TestCommandsOfTheCLIDocumentWork
 			case words[0] == "./build.sh" && len(words) > 1:
 				if !regexp.MustCompile(`(?m)^ +` + words[1] + `\b`).Match(help) {
 					t.Errorf("./build.sh has no command %s:\n%s", words[1], help)
@@ -104,6 +106,20 @@ func TestCommandsOfTheDocumentsWork(t *testing.T) {
 			}
 		})
 	}
+}
+
+// servedAs says how a document's model is served: by its line "pinion serve NAME=.", with the variables before it, if it has one.
+func servedAs(t *testing.T, document string) harness.Options {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := harness.Options{Dir: modelOf(t, document)}
+	if m := regexp.MustCompile(`(?m)^    ((?:[A-Z_]+=\S+ )*)pinion serve (\w+)=\.$`).FindSubmatch(text); m != nil {
+		o.Env, o.Args = strings.Fields(string(m[1])), []string{"--model", string(m[2])}
+	}
+	return o
 }
 
 // modelOf is the folder of the model that a document shows the code of, made from that code; else examples/hello.

@@ -161,6 +161,9 @@ func variablesOfServe(t *testing.T) (names []string) {
 // variablesWithoutFlag are the default and the meaning of each variable that no flag sets.
 func variablesWithoutFlag() map[string][2]string {
 	return map[string][2]string{
+		"AIP_HEALTH_ROUTE":               {"none", "the path of Vertex AI's health route"},
+		"AIP_HTTP_PORT":                  {"none", "Vertex AI's port; it has precedence over `PORT`"},
+		"AIP_PREDICT_ROUTE":              {"none", "the path of Vertex AI's predict route"},
 		"COG_PREDICT_TYPE_STUB":          {"cog.yaml's", "the predictor, as `FILE.py:NAME`"},
 		"COG_STREAM_HISTORY_CAPACITY":    {"`1024`", "events that a late subscriber of a stream still gets; 0: none"},
 		"COG_THROTTLE_RESPONSE_INTERVAL": {"`0.5`", "seconds between two webhooks of logs; 0: no limit"},
@@ -172,6 +175,7 @@ func variablesWithoutFlag() map[string][2]string {
 		"NO_COLOR":                       {"none", "a value switches colours and progress off"},
 		"PINION_AUTH_TOKEN":              {"none", "bearer token that `pinion predict --url` and `pinion bench` send"},
 		"PINION_CUDA":                    {"`on`", "`off`: the worker leaves the CUDA driver alone"},
+		"SAGEMAKER_BIND_TO_PORT":         {"none", "SageMaker's port; it has precedence over `AIP_HTTP_PORT` and `PORT`"},
 		"WEBHOOK_AUTH_TOKEN":             {"none", "bearer token that webhooks are sent with"},
 	}
 }

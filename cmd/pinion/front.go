@@ -168,7 +168,7 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 	if f.watcher, err = f.newWatcher(); err != nil {
 		return nil, err
 	}
-	if f.ln, f.address, err = listener.Listen(s.exposure.address(), s.port, listener.PortSetting{Flag: "-p", Variable: "PORT"}); err != nil {
+	if f.ln, f.address, err = listener.Listen(s.exposure.address(), s.port, listener.PortSetting{Flag: "-p", Variable: s.portVariable}); err != nil {
 		return nil, err
 	}
 	if err = f.openMonitor(); err != nil {

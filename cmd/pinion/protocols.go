@@ -11,28 +11,37 @@ import (
 
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/nearest"
+	"pinion/httpd/kserve"
 	"pinion/httpd/oip"
 	"pinion/httpd/openai"
 	"pinion/httpd/protocol"
+	"pinion/httpd/sagemaker"
+	"pinion/httpd/vertex"
 )
 
 // newProtocol makes the protocols of --protocols by name.
-var newProtocol = map[string]func(protocol.Models) protocol.Protocol{
-	protocol.OIP:    func(models protocol.Models) protocol.Protocol { return oip.New(models, version) },
-	protocol.OpenAI: openai.New,
+var newProtocol = map[string]func(*protocolSettings, protocol.Models) protocol.Protocol{
+	protocol.OIP:    func(_ *protocolSettings, models protocol.Models) protocol.Protocol { return oip.New(models, version) },
+	protocol.OpenAI: func(_ *protocolSettings, models protocol.Models) protocol.Protocol { return openai.New(models) },
+	protocol.KServe: func(_ *protocolSettings, models protocol.Models) protocol.Protocol { return kserve.New(models) },
+	protocol.Vertex: func(s *protocolSettings, models protocol.Models) protocol.Protocol {
+		return vertex.New(models, s.vertex)
+	},
+	protocol.SageMaker: func(_ *protocolSettings, models protocol.Models) protocol.Protocol { return sagemaker.New(models) },
 }
 
 // protocolSettings say which other protocols the server speaks, and the name by which they know the model.
 type protocolSettings struct {
-	names []string
-	model string // --model
-	given string // NAME of "pinion serve NAME=DIR"
+	names  []string
+	model  string // --model
+	given  string // NAME of "pinion serve NAME=DIR"
+	vertex vertex.Paths
 }
 
 const noProtocols = "none"
 
 func (s *protocolSettings) bindFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&s.names, "protocols", protocol.Names(), "protocols beside the native API: oip, openai, or none (PINION_PROTOCOLS)")
+	f.StringSliceVar(&s.names, "protocols", protocol.Names(), "protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, or none (PINION_PROTOCOLS)")
 	f.StringVar(&s.model, "model", "", "the model's name in other protocols (PINION_MODEL; default: NAME of NAME=DIR, else the folder's)")
 }
 
@@ -40,6 +49,8 @@ func (s *protocolSettings) variables() []ourVariable {
 	return []ourVariable{
 		{"protocols", "PINION_PROTOCOLS", func(v string) error { s.names = strings.Split(v, ","); return nil }},
 		{"model", "PINION_MODEL", func(v string) error { s.model = v; return nil }},
+		{"", "AIP_HEALTH_ROUTE", func(v string) error { s.vertex.Health = v; return vertex.CheckPath(v) }},
+		{"", "AIP_PREDICT_ROUTE", func(v string) error { s.vertex.Predict = v; return vertex.CheckPath(v) }},
 	}
 }
 
@@ -97,7 +108,7 @@ func (s *protocolSettings) protocols(models protocol.Models) []protocol.Protocol
 	var list []protocol.Protocol
 	for _, name := range protocol.Names() {
 		if made := newProtocol[name]; made != nil && slices.Contains(s.names, name) {
-			list = append(list, made(models))
+			list = append(list, made(s, models))
 		}
 	}
 	return list

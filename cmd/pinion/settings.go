@@ -27,6 +27,7 @@ import (
 type settings struct {
 	predictor, python, libPython string
 	port, concurrency, queue     int
+	portVariable                 string // the variable that says the port, or would
 	exposure                     exposureSettings
 	development                  developmentSettings
 	setupTimeout, queueTimeout   time.Duration
@@ -102,17 +103,12 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 // fromEnvironment fills what no flag has set. An invalid value of one of Cog's variables is warned
 // about and ignored, as Cog does; one of ours is an error.
 func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) error {
-	s.cog(f, env, "port", "PORT", func(v string) error {
-		var port int
-		if err := setInt(&port, v, 0); err != nil {
-			return err
-		}
-		if port > 65535 {
-			return fmt.Errorf("%d is no port: it is at most 65535", port)
-		}
-		s.port = port
-		return nil
-	})
+	if err := s.platformPort(f, env); err != nil {
+		return err
+	}
+	if s.portVariable == "PORT" {
+		s.cog(f, env, "port", "PORT", func(v string) error { return setPort(&s.port, v) })
+	}
 	s.cog(f, env, "concurrency", "COG_MAX_CONCURRENCY", func(v string) error {
 		err := setInt(&s.concurrency, v, 1)
 		if s.concurrency > ipc.MaxSlots { // Cog has no such limit
@@ -189,6 +185,35 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 		}
 	}
 	return s.check()
+}
+
+// platformPort takes the port that SageMaker or Vertex AI wants. It has precedence over PORT, which an image may set.
+func (s *settings) platformPort(f *pflag.FlagSet, env func(string) string) error {
+	s.portVariable = "PORT"
+	for _, name := range []string{"SAGEMAKER_BIND_TO_PORT", "AIP_HTTP_PORT"} {
+		v := env(name)
+		if v == "" || f.Changed("port") {
+			continue
+		}
+		s.portVariable = name
+		if err := setPort(&s.port, v); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
+	return nil
+}
+
+func setPort(to *int, v string) error {
+	var port int
+	if err := setInt(&port, v, 0); err != nil {
+		return err
+	}
+	if port > 65535 {
+		return fmt.Errorf("%d is no port: it is at most 65535", port)
+	}
+	*to = port
+	return nil
 }
 
 func (s *settings) cog(f *pflag.FlagSet, env func(string) string, flag, name string, set func(string) error) {

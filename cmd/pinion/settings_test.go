@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,51 @@ func TestMoreConcurrencyThanThereIs(t *testing.T) {
 	})
 	if err != nil || s.concurrency != ipc.MaxSlots || len(s.warnings) != 1 {
 		t.Errorf("concurrency %d, warnings %q, %v", s.concurrency, s.warnings, err)
+	}
+}
+
+// TestPortPrecedence: the flag, SageMaker's port, Vertex AI's, PORT.
+func TestPortPrecedence(t *testing.T) {
+	env := map[string]string{"SAGEMAKER_BIND_TO_PORT": "8081", "AIP_HTTP_PORT": "8082", "PORT": "8083"}
+	for _, c := range []struct {
+		args, without []string
+		want          int
+	}{
+		{args: []string{"-p", "8080"}, want: 8080},
+		{want: 8081},
+		{without: []string{"SAGEMAKER_BIND_TO_PORT"}, want: 8082},
+		{without: []string{"SAGEMAKER_BIND_TO_PORT", "AIP_HTTP_PORT"}, want: 8083},
+	} {
+		var s settings
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s.bindFlags(f)
+		if err := f.Parse(c.args); err != nil {
+			t.Fatal(err)
+		}
+		err := s.fromEnvironment(f, func(name string) string {
+			if slices.Contains(c.without, name) {
+				return ""
+			}
+			return env[name]
+		})
+		if err != nil || s.port != c.want {
+			t.Errorf("%v without %v: port %d, %v; want %d", c.args, c.without, s.port, err, c.want)
+		}
+	}
+}
+
+// TestBadPlatformValues end the server: a platform would wait in vain at the port or path that it asked for.
+func TestBadPlatformValues(t *testing.T) {
+	for name, value := range map[string]string{
+		"SAGEMAKER_BIND_TO_PORT": "http", "AIP_HTTP_PORT": "70000", "AIP_HEALTH_ROUTE": "health", "AIP_PREDICT_ROUTE": "/{any}",
+	} {
+		var s settings
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s.bindFlags(f)
+		err := s.fromEnvironment(f, func(n string) string { return map[string]string{name: value}[n] })
+		if err == nil || !strings.HasPrefix(err.Error(), name+": ") {
+			t.Errorf("%s=%s: %v", name, value, err)
+		}
 	}
 }
 

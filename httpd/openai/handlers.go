@@ -8,9 +8,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/modellist"
 	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
-	"pinion/runtime/rawjson"
 )
 
 const (
@@ -23,7 +23,6 @@ const (
 // handlers are the handlers of the protocol's routes.
 type handlers struct {
 	models protocol.Models
-	began  int64 // when the server began, in seconds since 1970: models have no other time of creation
 
 	mu        sync.Mutex
 	functions map[*protocol.Model]known
@@ -37,11 +36,8 @@ type known struct {
 
 // New returns the protocol for these models.
 func New(models protocol.Models) protocol.Protocol {
-	h := &handlers{models: models, began: time.Now().Unix(), functions: map[*protocol.Model]known{}}
-	routes := []protocol.Route{
-		{Method: fasthttp.MethodGet, Path: "/v1/models", Handle: h.list},
-		{Method: fasthttp.MethodGet, Path: "/v1/models/{model}", Handle: h.model},
-	}
+	h := &handlers{models: models, functions: map[*protocol.Model]known{}}
+	routes := modellist.Routes(models, func(ctx *fasthttp.RequestCtx, err *protocol.Error) { refuse(ctx, errorOf(err)) })
 	for _, e := range Endpoints() {
 		routes = append(routes, protocol.Route{
 			Method: fasthttp.MethodPost, Path: e.Path(), Handle: func(x *protocol.Exchange) { h.run(x, e) },
@@ -55,36 +51,6 @@ func New(models protocol.Models) protocol.Protocol {
 			refuse(ctx, e)
 		},
 	}
-}
-
-// list answers GET /v1/models, for OpenAI's clients and those of KServe v1.
-func (h *handlers) list(x *protocol.Exchange) {
-	body, names := []byte(`{"object":"list","data":[`), []byte(`],"models":[`)
-	for i, m := range h.models.List() {
-		if i > 0 {
-			body, names = append(body, ','), append(names, ',')
-		}
-		body = h.appendModel(body, m)
-		names = rawjson.AppendQuoted(names, m.Name)
-	}
-	x.Send(ContentJSON, nil, append(append(body, names...), "]}"...))
-}
-
-// model answers GET /v1/models/{model}.
-func (h *handlers) model(x *protocol.Exchange) {
-	m, err := h.models.Find(x.Param("model"), "")
-	if err != nil {
-		refuse(x.RequestCtx, errorOf(err))
-		return
-	}
-	x.Send(ContentJSON, nil, h.appendModel(nil, m))
-}
-
-func (h *handlers) appendModel(dst []byte, m *protocol.Model) []byte {
-	dst = rawjson.AppendQuoted(append(dst, `{"id":`...), m.Name)
-	dst = strconv.AppendInt(append(dst, `,"object":"model","created":`...), h.began, 10)
-	dst = rawjson.AppendQuoted(append(dst, `,"owned_by":"pinion","name":`...), m.Name)
-	return append(strconv.AppendBool(append(dst, `,"ready":`...), m.Ready() == nil), '}')
 }
 
 // run answers a request to an endpoint.

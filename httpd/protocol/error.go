@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -25,6 +27,24 @@ const (
 	Internal             // a bug of the server; the log has it
 	kinds
 )
+
+// Status is the HTTP status of errors of that kind.
+func (k Kind) Status() int {
+	switch k {
+	case BadInput:
+		return fasthttp.StatusBadRequest
+	case Unknown:
+		return fasthttp.StatusNotFound
+	case NoPlace:
+		return fasthttp.StatusTooManyRequests
+	case Waited, NotReady:
+		return fasthttp.StatusServiceUnavailable
+	case TooLarge:
+		return fasthttp.StatusRequestEntityTooLarge
+	default:
+		return fasthttp.StatusInternalServerError
+	}
+}
 
 // Error is why a request has no answer.
 type Error struct {

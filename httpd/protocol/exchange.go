@@ -4,30 +4,36 @@ import (
 	"bytes"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
 )
 
 // Names of the protocols, as --protocols has them.
 const (
-	OIP    = "oip"
-	OpenAI = "openai"
+	OIP       = "oip"
+	OpenAI    = "openai"
+	KServe    = "kserve-v1"
+	Vertex    = "vertex"
+	SageMaker = "sagemaker"
 )
 
 // Names returns the names of all protocols.
-func Names() []string { return []string{OIP, OpenAI} }
+func Names() []string { return []string{OIP, OpenAI, KServe, Vertex, SageMaker} }
 
 // Protocol is the routes of one protocol.
 type Protocol struct {
 	Name   string
 	Routes []Route
 	// Refuse answers a request that reached no handler: its body is too large, or its method or path is unknown. It has a path
-	// below one of Prefixes.
+	// below one of Prefixes, of which the longest decides.
 	Refuse   func(ctx *fasthttp.RequestCtx, err *Error)
 	Prefixes []string
-	// Probes are paths that never require a token (--auth-token-file).
+	// Probes are paths of which GET never requires a token (--auth-token-file).
 	Probes []string
 }
 
-// Route is one route. The native routes are matched first, unless it replaces one.
+// Route is one route. The native routes are matched first, unless it replaces one. If two protocols have the same route, the
+// first one answers.
 type Route struct {
 	Method string // "GET" answers HEAD too
 	Path   string // a pattern of fasthttp/router: /v2/models/{model}
@@ -49,6 +55,8 @@ type Host interface {
 	SendStream(ctx *fasthttp.RequestCtx, r *Run, contentType string, to Renderer) *Error
 	// SendParts answers with parts, which are not copied if they are large. release is called after their last use.
 	SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, release func())
+	// SendFile answers with a file. release is called after its last use.
+	SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func())
 	// MaxBody is the largest body in bytes.
 	MaxBody() int64
 }
@@ -81,6 +89,12 @@ func NewExchange(ctx *fasthttp.RequestCtx, host Host) *Exchange { return &Exchan
 func (x *Exchange) Param(name string) string {
 	value, _ := x.UserValue(name).(string)
 	return string(append([]byte(nil), value...))
+}
+
+// MediaType returns the type of the body, in lower case and without parameters; "": the client did not say.
+func (x *Exchange) MediaType() string {
+	media, _, _ := bytes.Cut(x.Request.Header.ContentType(), []byte{';'})
+	return string(bytes.ToLower(bytes.TrimSpace(media)))
 }
 
 // Body reads the whole body, whatever its content type. It is released, or given to a call.
@@ -150,6 +164,18 @@ func (x *Exchange) Wait(run *Run) (*Answers, *Error) {
 	return answers, nil
 }
 
+// Finish carries a run of one prediction out, and returns its record, also of one that failed. The caller releases the run
+// after the last use of the record. After an error, which is a refusal, it is released.
+func (x *Exchange) Finish(run *Run) (predict.Record, *Error) {
+	stop := x.host.Watch(x.RequestCtx, run)
+	rec, err := run.Finish()
+	stop()
+	if err != nil {
+		run.Release()
+	}
+	return rec, err
+}
+
 // Stream writes the items of a run that Begin returned for a call with Stream, as they come, and releases it. An error means
 // that nothing is written yet. Items that are there together are written together.
 func (x *Exchange) Stream(r *Run, contentType string, to Renderer) *Error {
@@ -163,6 +189,11 @@ func (x *Exchange) Stream(r *Run, contentType string, to Renderer) *Error {
 // Send answers with parts, which are not copied if they are large. release, if not nil, is called after their last use.
 func (x *Exchange) Send(contentType string, release func(), parts ...[]byte) {
 	x.host.SendParts(x.RequestCtx, contentType, parts, release)
+}
+
+// SendFile answers with a file. release is called after its last use.
+func (x *Exchange) SendFile(file *predict.OutputFile, release func()) {
+	x.host.SendFile(x.RequestCtx, file, release)
 }
 
 // RetryAfterSeconds is how long a client should wait, in whole seconds; 0: no such advice.

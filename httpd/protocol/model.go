@@ -124,9 +124,16 @@ func (b *Body) Release() {
 	*b = Body{}
 }
 
-// Begin checks the call and creates its predictions. The caller calls Wait or Follow, and then Release.
+// MaxRows is how many predictions a call may have: each takes memory before it runs.
+const MaxRows = 16384
+
+// Begin checks the call and creates its predictions. The caller calls Wait, Finish or Follow, and then Release.
 func (m *Model) Begin(c Call) (*Run, *Error) {
 	r := &Run{model: m, stream: c.Stream, rows: c.Rows || len(c.Inputs) > 1}
+	if len(c.Inputs) > MaxRows {
+		r.drop(&c)
+		return nil, Errorf(BadInput, "the request has %d rows; send at most %d", len(c.Inputs), MaxRows)
+	}
 	req := predict.Request{
 		ID: c.ID, Deadline: c.Deadline, RequestID: c.RequestID, TraceParent: c.TraceParent, TraceState: c.TraceState,
 		WantFile: c.WantFile, Lists: c.Lists, Form: c.Form,

@@ -98,6 +98,15 @@ func (r *Run) Wait() (*Answers, *Error) {
 	return r.waitRows()
 }
 
+// Finish carries the only prediction out, and returns its record, which is valid until Release.
+func (r *Run) Finish() (predict.Record, *Error) {
+	r.begun = 1
+	if err := r.ps[0].Wait(); err != nil {
+		return predict.Record{}, r.errorOf(0, err)
+	}
+	return r.ps[0].Record(), nil
+}
+
 // waitRows is Wait for several rows: a goroutine for each row that is submitted.
 func (r *Run) waitRows() (*Answers, *Error) {
 	n := len(r.ps)

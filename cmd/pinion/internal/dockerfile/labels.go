@@ -10,13 +10,15 @@ import (
 // longestLine bounds the lines of a label: docker refuses a Dockerfile with a line of 64 KiB.
 const longestLine = 8000
 
-// labels writes those of Cog, which platforms read, and those of the OCI.
+// labels writes those of Cog and of SageMaker, which platforms read, and those of the OCI.
 func (p *Plan) labels(w *writer) {
 	w.lines("", "LABEL run.cog.version="+doubleQuote(p.CogVersion)+" run.cog.has_init=\"true\"")
 	w.lines("LABEL run.cog.config=" + quoteJSON(p.build.Config))
 	if p.Schema != nil {
 		w.lines("LABEL run.cog.openapi_schema=" + quoteJSON(p.Schema))
 	}
+	w.lines("# SageMaker may choose the port, by SAGEMAKER_BIND_TO_PORT.",
+		"LABEL com.amazonaws.sagemaker.capabilities.accept-bind-to-port=true")
 	line := "LABEL org.opencontainers.image.title=" + literal(p.Title)
 	for _, label := range [][2]string{{"description", p.build.Description}, {"revision", p.Revision}, {"source", p.Repository}} {
 		if label[1] != "" {

@@ -47,7 +47,9 @@ func (p *Plan) Text() string {
 
 // healthProbe is in Python, which every image has.
 const healthProbe = `import json, os, urllib.request as r
-url = 'http://127.0.0.1:' + os.environ['PORT'] + '/health-check'
+e = os.environ
+port = e.get('SAGEMAKER_BIND_TO_PORT') or e.get('AIP_HTTP_PORT') or e['PORT']
+url = 'http://127.0.0.1:' + port + '/health-check'
 raise SystemExit(json.load(r.urlopen(url, timeout=8))['status'] not in ('READY', 'BUSY'))`
 
 // writer writes lines.

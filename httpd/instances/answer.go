@@ -1,0 +1,88 @@
+package instances
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/rawjson"
+)
+
+// ContentJSON is the type of answers.
+const ContentJSON = "application/json"
+
+// Predict reads a request of instances, carries it out and writes its predictions.
+func Predict(x *protocol.Exchange, m *protocol.Model, names ...string) *protocol.Error {
+	s, err := m.Signature()
+	if err != nil {
+		return err
+	}
+	body, err := x.Body()
+	if err != nil {
+		return err
+	}
+	return Answer(x, m, s, body, names...)
+}
+
+// Answer is Predict for a body that was read. It takes the body over.
+func Answer(x *protocol.Exchange, m *protocol.Model, s *protocol.Signature, body protocol.Body, names ...string) *protocol.Error {
+	inputs, err := Read(s, body.Data, names...)
+	if err != nil || len(inputs) == 0 {
+		body.Release()
+		if err == nil {
+			x.Send(ContentJSON, nil, []byte(`{"predictions":[]}`))
+		}
+		return err
+	}
+	answers, err := x.Predict(m, protocol.Call{Inputs: inputs, Rows: true, Body: body})
+	if err != nil {
+		return err
+	}
+	defer answers.Release()
+	x.Send(ContentJSON, nil, predictions(answers.List))
+	return nil
+}
+
+func predictions(list []protocol.Answer) []byte {
+	size := len(`{"predictions":[]}`)
+	for i := range list {
+		size += len(list[i].Output) + 1
+	}
+	out := append(make([]byte, 0, size), `{"predictions":[`...)
+	for i := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, list[i].Output...)
+	}
+	return append(out, "]}"...)
+}
+
+// Health answers 200 if the default model takes predictions, else 503.
+func Health(x *protocol.Exchange, models protocol.Models) {
+	if models.List()[0].Ready() != nil {
+		x.SetStatusCode(fasthttp.StatusServiceUnavailable)
+	}
+}
+
+// Refuse answers with an error.
+func Refuse(ctx *fasthttp.RequestCtx, err *protocol.Error) {
+	h := &ctx.Response.Header
+	if seconds := err.RetryAfterSeconds(); seconds > 0 {
+		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(seconds))
+	}
+	ctx.SetStatusCode(err.Kind.Status())
+	h.SetContentType(ContentJSON)
+	ctx.SetBody(AppendError(nil, err))
+}
+
+// AppendError appends {"error":"…"}, with the number of the instance that is at fault.
+func AppendError(dst []byte, err *protocol.Error) []byte {
+	text := err.Message
+	if err.Row >= 0 {
+		text = fmt.Sprintf("instance %d: %s", err.Row, text)
+	}
+	return append(rawjson.AppendQuoted(append(dst, `{"error":`...), text), '}')
+}

@@ -1,0 +1,80 @@
+package instances
+
+import (
+	"strings"
+	"testing"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/rawjson"
+)
+
+func signature(required ...string) *protocol.Signature {
+	s := &protocol.Signature{}
+	for _, name := range required {
+		s.Inputs = append(s.Inputs, protocol.Field{Name: name, Required: true})
+	}
+	s.Inputs = append(s.Inputs, protocol.Field{Name: "k"})
+	return s
+}
+
+func TestRead(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{`{"instances":[1,"a",[2],null]}`, `{"x":1} {"x":"a"} {"x":[2]} {"x":null}`},
+		{`{"instances":[{"x":1}, { } ]}`, `{"x":1} { }`},
+		{`{"inputs":[1]}`, `{"x":1}`},
+		{`{"parameters":{"k":2,"j":[1]},"instances":[1,{},{"k":3}]}`, `{"x":1,"k":2,"j":[1]} {"k":2,"j":[1]} {"k":3,"j":[1]}`},
+		{`{"parameters":{"k":2,"k":3},"instances":[{"\u006b":1},2]}`, `{"\u006b":1} {"x":2,"k":3}`},
+		{`{"parameters":null,"instances":[]}`, ``},
+	} {
+		inputs, err := Read(signature("x"), []byte(c.body), Name, "inputs")
+		if err != nil {
+			t.Errorf("%s: %v", c.body, err)
+			continue
+		}
+		var got []string
+		for _, in := range inputs {
+			got = append(got, string(in))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %s, want %s", c.body, got, c.want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		body, want string
+		row        int
+	}{
+		{``, "invalid JSON", -1},
+		{`[1]`, "the body is an array", -1},
+		{`{}`, "the body has no instances", -1},
+		{`{"inputs":[1]}`, "the body has no instances", -1},
+		{`{"instances":{}}`, "instances is an object; it is a list", -1},
+		{`{"instances":[1],"parameters":[]}`, "parameters is an array; it is an object", -1},
+		{`{"instances":[{},7]}`, "it is a number, which goes to the only required input, and the model has 2", 1},
+		{`{"instances":[` + strings.Repeat("{},", protocol.MaxRows) + `{}]}`, "more than 16384 instances", -1},
+	} {
+		_, err := Read(signature("x", "y"), []byte(c.body), Name)
+		if err == nil || err.Kind != protocol.BadInput || !strings.Contains(err.Message, c.want) || err.Row != c.row {
+			t.Errorf("%.40s: %+v, want %q, row %d", c.body, err, c.want, c.row)
+		}
+	}
+}
+
+// FuzzRead: what is read is one object for each instance.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"instances":[1,{"x":2}],"parameters":{"k":1}}`))
+	f.Add([]byte(`{"parameters":{"a":1,"a":2},"instances":[ { } , [ ] ]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		inputs, err := Read(signature("x"), body, Name)
+		if err != nil {
+			return
+		}
+		for _, in := range inputs {
+			if rawjson.Check(in) != nil || rawjson.KindOf(in) != rawjson.KindObject {
+				t.Fatalf("%q: the input %q", body, in)
+			}
+		}
+	})
+}

@@ -1,0 +1,53 @@
+// Package vertex keeps the contract of Vertex AI's containers: a health route and a predict route, whose paths Vertex AI sets
+// in the container's environment. They have their paths even if these are the native API's.
+//
+// It imports protocol and instances; cmd imports it.
+package vertex
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/instances"
+	"pinion/httpd/protocol"
+)
+
+// Paths are the paths of the routes; "": there is no such route.
+type Paths struct {
+	Health  string // AIP_HEALTH_ROUTE
+	Predict string // AIP_PREDICT_ROUTE
+}
+
+// CheckPath refuses what cannot be a route's path.
+func CheckPath(path string) error {
+	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "{}?#") {
+		return fmt.Errorf("%q is no path: it begins with /, and has none of { } ? #", path)
+	}
+	return nil
+}
+
+// New returns the protocol for the default model.
+func New(models protocol.Models, at Paths) protocol.Protocol {
+	p := protocol.Protocol{Name: protocol.Vertex, Refuse: instances.Refuse}
+	if at.Health != "" {
+		p.Routes = append(p.Routes, protocol.Route{
+			Method: fasthttp.MethodGet, Path: at.Health, Replaces: true,
+			Handle: func(x *protocol.Exchange) { instances.Health(x, models) },
+		})
+		p.Probes = []string{at.Health}
+	}
+	if at.Predict != "" {
+		p.Routes = append(p.Routes, protocol.Route{
+			Method: fasthttp.MethodPost, Path: at.Predict, Replaces: true,
+			Handle: func(x *protocol.Exchange) {
+				if err := instances.Predict(x, models.List()[0], instances.Name); err != nil {
+					instances.Refuse(x.RequestCtx, err)
+				}
+			},
+		})
+		p.Prefixes = []string{at.Predict}
+	}
+	return p
+}
