@@ -148,6 +148,8 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		status = fasthttp.StatusServiceUnavailable
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 		s.leaveUnread(ctx)
+	case s.refuseQueued(ctx, err):
+		return
 	default:
 		s.log.Error("cannot take a prediction", slog.Any("error", err))
 		s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")

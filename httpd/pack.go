@@ -15,16 +15,37 @@ import (
 // outputMember is the member of a prediction object that may have files.
 const outputMember = "output"
 
-// readOther reads the body of a create request that is not plain JSON. Its files are the request's Attachments; after an
-// error they are removed.
-func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding coding) (req predict.Request, err error) {
+// readOther reads the body of a create request that is not plain JSON.
+func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding coding, how *asked) (req predict.Request, err error) {
 	in, err := k.open(ctx, encoding)
 	if err != nil {
 		return req, err
 	}
 	defer in.close()
-	files := &attachments{svc: k.svc}
 	room := &lease{budget: k.opt.Memory}
+	if form == jsonBody {
+		body, err := k.readUnsized(in, room)
+		if err == nil {
+			req, err = body.request(len(ctx.Request.Header.ContentType()) > 0)
+		} else if failed := in.failed(); failed != nil {
+			err = failed // the body's error, not the format reader's
+		}
+		req.Charged = room.bytes
+		return req, err
+	}
+	if k.queues(*how) {
+		kept, raw, err := k.keep(in, room)
+		if err != nil {
+			return predict.Request{Charged: room.bytes}, err
+		}
+		in, how.raw = kept, &raw
+	}
+	return k.readForms(in, form, string(ctx.Request.Header.ContentType()), room)
+}
+
+// readForms reads a body with files. They are the request's Attachments; after an error they are removed.
+func (k collection) readForms(in *decodedBody, form bodyForm, contentType string, room *lease) (req predict.Request, err error) {
+	files := &attachments{svc: k.svc}
 	defer func() {
 		req.Charged = room.bytes
 		switch failed := in.failed(); {
@@ -37,17 +58,10 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding 
 			}
 		}
 	}()
-	switch form {
-	case packBody:
+	if form == packBody {
 		return k.readPack(in, files, room)
-	case formBody:
-		return k.readForm(in, string(ctx.Request.Header.ContentType()), files, room)
 	}
-	body, err := k.readUnsized(in, room)
-	if err != nil {
-		return req, err
-	}
-	return body.request(len(ctx.Request.Header.ContentType()) > 0)
+	return k.readForm(in, contentType, files, room)
 }
 
 // readPack reads a body in MessagePack.

@@ -27,6 +27,10 @@ func (k collection) create(ctx *fasthttp.RequestCtx) {
 		k.refuse(ctx, err)
 		return
 	}
+	if k.queues(how) {
+		k.enqueue(ctx, req, how)
+		return
+	}
 	p, err := k.svc.Create(req)
 	if err != nil {
 		k.refuse(ctx, err)
@@ -64,6 +68,10 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	req.ID, req.Idempotent = id, true
+	if k.queues(how) {
+		k.enqueue(ctx, req, how)
+		return
+	}
 	for range maxJoins {
 		// For a stream, Create is called first: it checks whether the model streams.
 		if how.mode != predict.Stream && k.join(ctx, id, how) {
@@ -112,12 +120,15 @@ func (k collection) get(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	if id, ok := pathID(ctx); ok {
-		if p, rec, ok := k.svc.Result(k.kind, id); ok {
+		if p, rec, ok := k.local(id); ok {
 			if rec.Status == predict.Succeeded && rendered(&ctx.Request.Header, true) == asFile {
 				k.answerFile(ctx, &rec, p)
 			} else {
 				k.object200(ctx, &rec, p)
 			}
+			return
+		}
+		if k.getQueued(ctx, id) {
 			return
 		}
 	}
@@ -131,11 +142,18 @@ func (k collection) cancel(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	id, ok := pathID(ctx)
-	if !ok || !k.svc.Cancel(k.kind, id) {
-		literal(ctx, fasthttp.StatusNotFound, "{}")
-		return
+	canceled, err := false, error(nil)
+	if ok {
+		canceled, err = k.cancelAny(id)
 	}
-	literal(ctx, fasthttp.StatusOK, "{}")
+	switch {
+	case canceled:
+		literal(ctx, fasthttp.StatusOK, "{}")
+	case err != nil:
+		k.refuse(ctx, err)
+	default:
+		literal(ctx, fasthttp.StatusNotFound, "{}")
+	}
 }
 
 // unserved reports whether the model lacks this kind.
@@ -152,13 +170,14 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 		return predict.Request{}, asked{}, err
 	}
 	var req predict.Request
+	how := readMode(h)
 	if form == jsonBody && encoding == plain {
 		var body received
 		if body, err = k.takeBody(ctx); err == nil {
 			req, err = body.request(len(h.ContentType()) > 0)
 		}
 	} else {
-		req, err = k.readOther(ctx, form, encoding)
+		req, err = k.readOther(ctx, form, encoding, &how)
 	}
 	if err != nil {
 		return req, asked{}, err
@@ -166,7 +185,6 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 	if req.Deadline, err = readDeadline(h, time.Now); err != nil {
 		return req, asked{}, err
 	}
-	how := readMode(h)
 	req.Kind, req.Mode = k.kind, how.mode
 	req.WantFile = rendered(h, true) == asFile
 	if how.bounded {

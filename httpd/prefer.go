@@ -16,6 +16,7 @@ type asked struct {
 	// bounded: it waits for at most wait, then gets the current state.
 	bounded bool
 	wait    time.Duration
+	raw     *[]byte // a body for the queue that is not JSON; nil: it is
 }
 
 // readMode reads the mode: a stream if Accept lists one, else what Prefer says (RFC 7240). respond-async takes precedence

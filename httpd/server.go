@@ -27,11 +27,14 @@ type Server struct {
 	log       *slog.Logger
 	http      *fasthttp.Server
 	route     fasthttp.RequestHandler
+	queue     JobQueue   // of asynchronous predictions; nil: they are the Service's
 	protocols *protocols // nil: none
 	watcher   *watcher
 	cors      *cors           // nil: off
 	access    *access         // nil: off
 	object    predict.Encoder // writes prediction objects
+
+	tenantHeader string // of the queue; "": there are no tenants
 
 	completed atomic.Pointer[completed] // the OpenAPI document; nil: not yet requested
 

@@ -56,6 +56,16 @@ type Health struct {
 	Memory *Memory `json:"memory,omitempty"`
 	// Preload is nil if workers are not forked from a preload process.
 	Preload *Preload `json:"preload,omitempty"`
+	// Fleet is nil if there is no job queue.
+	Fleet *Fleet `json:"fleet,omitempty"`
+}
+
+// Fleet is this server's part in the model's job queue.
+type Fleet struct {
+	Connected bool   `json:"connected"`
+	Stored    uint64 `json:"stored"`          // jobs that wait or run, on all servers
+	Running   int    `json:"running"`         // of them, those that run here
+	Error     string `json:"error,omitempty"` // why the queue cannot be used
 }
 
 // ExampleRun is the result of a run of the model's example.

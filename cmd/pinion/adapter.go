@@ -16,6 +16,7 @@ type backend struct {
 	*service.Service
 	preload func() *httpd.Preload
 	budget  *memory.Budget
+	fleet   func() *httpd.Fleet
 }
 
 var (
@@ -57,6 +58,7 @@ func (b backend) Health(context.Context) httpd.Health {
 		out.Workers = append(out.Workers, workerHealth(w))
 	}
 	out.Preload = b.preload()
+	out.Fleet = b.fleet()
 	m := b.budget.Stats()
 	out.Memory = &httpd.Memory{UsedBytes: m.Used, LimitBytes: m.Limit, Evictions: m.Evictions}
 	if h.QueueSize > 0 {

@@ -27,6 +27,7 @@ import (
 	"pinion/runtime/metrics"
 	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/predict"
+	"pinion/runtime/queued"
 	"pinion/runtime/service"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
@@ -55,6 +56,7 @@ type front struct {
 	budget    *memory.Budget
 	heap      atomic.Pointer[heap.Heap] // nil before the model is being set up, and where it is the user's
 	webhooks  *webhook.Sender
+	queue     *queued.Member // nil: accepted predictions live in this process
 	http      *httpd.Server
 	ln        net.Listener
 	monitor   *httpd.Server // nil: metrics and probes have no port of their own
@@ -154,7 +156,7 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 	}
 	lines, probes := s.access()
 	f.view = f.newDashboard()
-	back := backend{f.svc, f.preloadHealth, f.budget}
+	back := backend{f.svc, f.preloadHealth, f.budget, f.fleetHealth}
 	single := protocol.Single(protocol.NewModel(s.protocols.modelName(m), back))
 	f.http = httpd.New(back, httpd.Options{
 		Protocols: s.protocols.protocols(single),
@@ -165,6 +167,9 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 		Spool:      spool(f.files),
 		NoShutdown: s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
 	})
+	if err = f.joinQueue(); err != nil {
+		return nil, err
+	}
 	if f.watcher, err = f.newWatcher(); err != nil {
 		return nil, err
 	}
@@ -223,6 +228,7 @@ func (f *front) ask() {
 
 // discard undoes newFront.
 func (f *front) discard(err error) error {
+	f.leaveQueue()
 	f.closeWatcher()
 	for _, ln := range []net.Listener{f.ln, f.watched} {
 		if ln != nil {
@@ -295,6 +301,7 @@ func (f *front) giveBack(after time.Duration) {
 func (f *front) clean() {
 	f.closeWatcher()
 	f.closeMonitor()
+	f.leaveQueue()
 	f.webhooks.Close()
 	f.svc.Close()
 	if err := f.files.Close(); err != nil {

@@ -19,7 +19,7 @@ func (f *front) openMonitor() (err error) {
 	if f.watched, address, err = listener.Listen(f.s.exposure.monitorAddress(), f.s.exposure.metricsPort, listener.PortSetting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}); err != nil {
 		return err
 	}
-	f.monitor = httpd.NewMonitor(backend{f.svc, f.preloadHealth, f.budget}, httpd.Options{
+	f.monitor = httpd.NewMonitor(backend{f.svc, f.preloadHealth, f.budget, f.fleetHealth}, httpd.Options{
 		Logger: f.log, Metrics: serveMetrics(f.metrics), Dashboard: f.routesOfDashboard(true), Concurrency: 256,
 	})
 	f.log.Info("metrics and probes have a port of their own", "metrics_address", address)

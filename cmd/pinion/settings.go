@@ -57,6 +57,7 @@ type settings struct {
 	validation         validationSettings
 	telemetry          *telemetry.Config
 	protocols          protocolSettings
+	jobs               jobSettings
 	warnings           []string // of Cog's variables with invalid values
 }
 
@@ -74,6 +75,7 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	s.batch.bindFlags(f)
 	s.validation.bindFlags(f)
 	s.protocols.bindFlags(f)
+	s.jobs.bindFlags(f)
 	f.IntVar(&s.queue, "queue", 0, "how many predictions may wait for a slot (PINION_QUEUE)")
 	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second, "how long a prediction may wait for a slot (PINION_QUEUE_TIMEOUT)")
 	f.DurationVar(&s.setupTimeout, "setup-timeout", 0, "how long setup may take; 0: any time (COG_SETUP_TIMEOUT, seconds)")
@@ -158,6 +160,7 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 		s.development.variables(),
 		s.validation.variables(),
 		s.protocols.variables(),
+		s.jobs.variables(),
 		[]ourVariable{
 			{"python", "PINION_PYTHON", nil},                   // locate reads it, for it says where from
 			{"none-defaults", model.NoneDefaultsVariable, nil}, // settleNoneDefaults reads it
@@ -279,6 +282,9 @@ func (s *settings) check() error {
 		return err
 	}
 	if err := s.protocols.check(); err != nil {
+		return err
+	}
+	if err := s.jobs.check(s.resultTTL); err != nil {
 		return err
 	}
 	if err := checkFormat(s.logFormat); err != nil {

@@ -23,6 +23,9 @@ func watchSignals(ignoreTerm bool) <-chan os.Signal {
 // meanwhile ends everything at once, also after a SIGTERM: false.
 func (f *front) drain(grace time.Duration) bool {
 	f.svc.Drain()
+	if f.queue != nil {
+		f.queue.Drain()
+	}
 	f.closeDashboard()
 	ctx, giveUp := context.WithCancel(context.Background())
 	defer giveUp()
@@ -46,6 +49,9 @@ func (f *front) drain(grace time.Duration) bool {
 		case <-finished:
 			finished = nil
 		case <-late:
+			if f.queue != nil {
+				f.queue.Release() // other servers run its jobs
+			}
 			f.log.Warn("the grace is over: cancelling what is in flight", "predictions", f.svc.InFlight())
 			f.svc.CancelAll()
 			last = time.After(f.s.cancelGrace + lastWait)

@@ -20,7 +20,10 @@ func (e *InUseError) Error() string {
 // doubt. Errors: *InUseError, ErrFull, ErrUnavailable (nothing is stored), ErrInDoubt.
 func (q *Queue) Accept(ctx context.Context, j Job, prediction json.RawMessage, again bool) (State, error) {
 	j.token = rand.Text()
-	s := State{Job: j.token, Status: Starting, Prediction: prediction}
+	s := State{Job: j.token, Status: Starting, Hook: j.Hook, Prediction: prediction}
+	if j.Kind != Prediction {
+		s.Kind = j.Kind
+	}
 	revision, err := q.create(ctx, j.ID, &s)
 	var used *InUseError
 	if errors.As(err, &used) && again && used.State.Status == Starting && !used.State.Cancel {

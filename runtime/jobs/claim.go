@@ -16,6 +16,10 @@ import (
 type Claim struct {
 	Job   Job
 	State State // as it was when it was claimed
+	// Before, if set, is called between the end of the job and its webhook: what comes before that is delivered first.
+	Before func()
+	// Later is for how long a job that is given back rests; 0: it is delivered at once.
+	Later time.Duration
 
 	q        *Queue
 	m        jetstream.Msg
@@ -139,9 +143,16 @@ func (q *Queue) settle(ctx context.Context, m jetstream.Msg, id string, s *State
 // hook stores the webhook of a job's end. The job's token is the message's id: however often it is stored, it is sent once in
 // two minutes.
 func (q *Queue) hook(ctx context.Context, id string, s *State) error {
+	if s.Hook == nil {
+		return nil
+	}
 	m := nats.NewMsg("pinion.hook." + q.o.Model + "." + token(id))
-	m.Header.Set(headerToken, s.Job)
-	m.Header.Set(headerID, id)
+	set(m.Header, headerToken, s.Job)
+	set(m.Header, headerID, id)
+	set(m.Header, headerURL, s.Hook.URL)
+	set(m.Header, headerRequestID, s.Hook.RequestID)
+	set(m.Header, headerTraceParent, s.Hook.TraceParent)
+	set(m.Header, headerTraceState, s.Hook.TraceState)
 	m.Data = s.Prediction
 	if _, err := q.js.PublishMsg(ctx, m); err != nil {
 		return fmt.Errorf("store a webhook: %w", err)

@@ -66,6 +66,9 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 
 // settled answers for the message of a job whose end is written.
 func (c *Claim) settled(ctx context.Context, s *State) error {
+	if c.Before != nil {
+		c.Before()
+	}
 	if c.q.settle(ctx, c.m, c.Job.ID, s) != settled {
 		return fmt.Errorf("settle a job: %w", ErrInDoubt) // its message is delivered again, and settled then
 	}
@@ -85,7 +88,7 @@ func (c *Claim) Release(ctx context.Context, prediction json.RawMessage) error {
 		_, err = c.q.swap(ctx, c.Job.ID, now, &next, func(s *State) bool { return s.Status == Starting && s.Attempt == next.Attempt })
 		switch {
 		case err == nil:
-			return c.m.Nak()
+			return c.m.NakWithDelay(c.Later)
 		case !errors.Is(err, errConflict):
 			return err
 		}

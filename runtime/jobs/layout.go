@@ -98,6 +98,28 @@ func (o Options) consumers() []jetstream.ConsumerConfig {
 	return all
 }
 
+// sender is the consumer of the webhooks' stream.
+const sender = "send"
+
+// ownConsumer is a consumer and its stream.
+type ownConsumer struct {
+	stream string
+	config jetstream.ConsumerConfig
+}
+
+// allConsumers are the consumers of all streams.
+func (o Options) allConsumers() []ownConsumer {
+	n := names{o.Model}
+	all := []ownConsumer{{n.hooks(), jetstream.ConsumerConfig{
+		Durable: sender, AckPolicy: jetstream.AckExplicitPolicy, AckWait: hookWait,
+		MaxDeliver: -1, MaxAckPending: 1_000_000, MaxWaiting: 65_536,
+	}}}
+	for _, c := range o.consumers() {
+		all = append(all, ownConsumer{n.jobs(), c})
+	}
+	return all
+}
+
 // layoutWait is how long a server waits for parts that another one is making.
 const layoutWait = 5 * time.Second
 
@@ -134,9 +156,9 @@ func build(ctx context.Context, js jetstream.JetStream, o Options) error {
 			return fmt.Errorf("make the stream %s: %w", c.Name, err)
 		}
 	}
-	for _, c := range o.consumers() {
-		if _, err := js.CreateOrUpdateConsumer(ctx, names{o.Model}.jobs(), c); err != nil {
-			return fmt.Errorf("make the consumer %s: %w", c.Durable, err)
+	for _, c := range o.allConsumers() {
+		if _, err := js.CreateOrUpdateConsumer(ctx, c.stream, c.config); err != nil {
+			return fmt.Errorf("make the consumer %s: %w", c.config.Durable, err)
 		}
 	}
 	return nil
@@ -160,8 +182,9 @@ func compare(ctx context.Context, js jetstream.JetStream, o Options) (missing []
 	if len(missing) > 0 {
 		return missing, nil
 	}
-	for _, want := range o.consumers() {
-		have, err := js.Consumer(ctx, names{o.Model}.jobs(), want.Durable)
+	for _, c := range o.allConsumers() {
+		want := c.config
+		have, err := js.Consumer(ctx, c.stream, want.Durable)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			missing = append(missing, "the consumer "+want.Durable)
 			continue

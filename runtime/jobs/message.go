@@ -33,6 +33,7 @@ type Job struct {
 	Attempts    int       // runs that may lose their server
 	TraceParent string
 	TraceState  string
+	Hook        *Hook // nil: no webhook is sent at its end
 
 	token string // a random token of this life of the id
 }
@@ -51,17 +52,15 @@ const (
 	headerContentType = "Content-Type"
 	headerTraceParent = "traceparent"
 	headerTraceState  = "tracestate"
+	headerURL         = "Pinion-Webhook"
+	headerRequestID   = "X-Request-Id"
 )
 
 // message is a job's message.
 func (j *Job) message(subject string) *nats.Msg {
 	m := nats.NewMsg(subject)
 	m.Data = j.Body
-	set := func(name, value string) {
-		if value != "" {
-			m.Header.Set(name, value)
-		}
-	}
+	set := func(name, value string) { set(m.Header, name, value) }
 	set(headerToken, j.token)
 	set(headerID, j.ID)
 	set(headerKind, string(j.Kind))
@@ -74,6 +73,13 @@ func (j *Job) message(subject string) *nats.Msg {
 		set(headerDeadline, strconv.FormatInt(j.Deadline.UnixMilli(), 10))
 	}
 	return m
+}
+
+// set sets a header, unless it is empty.
+func set(h nats.Header, name, value string) {
+	if value != "" {
+		h.Set(name, value)
+	}
 }
 
 // readJob reads a message. Its class and tenant are in the subject, and no one asks for them afterwards.
@@ -140,14 +146,24 @@ type State struct {
 	Claim   string `json:"claim,omitempty"`  // the random token of the holder's claim
 	Seq     uint64 `json:"seq,omitempty"`    // of the message that was claimed
 	Cancel  bool   `json:"cancel,omitempty"` // a client canceled it while it ran
+	Kind    Kind   `json:"kind,omitempty"`   // "": Prediction
+	Hook    *Hook  `json:"hook,omitempty"`   // the webhook of its end
 	// Prediction is the object that clients see, secrets redacted; or {"obj":KEY}, if it is an object.
 	Prediction json.RawMessage `json:"prediction"`
 
 	unknown map[string]json.RawMessage // members that a newer server wrote; they are kept
 }
 
+// Hook is where the end of a job is posted to. It stands in the state too, because a member that cancels a job does not have its message.
+type Hook struct {
+	URL         string `json:"url"`
+	RequestID   string `json:"request_id,omitempty"`
+	TraceParent string `json:"traceparent,omitempty"`
+	TraceState  string `json:"tracestate,omitempty"`
+}
+
 // known are the names of State's members.
-var known = []string{"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "prediction"}
+var known = []string{"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "kind", "hook", "prediction"}
 
 // plainState has State's members without its methods.
 type plainState State

@@ -64,7 +64,7 @@ func (r *rig) other(name string) *Queue {
 // accept stores a job.
 func (r *rig) accept(id string, change ...func(*Job)) State {
 	r.t.Helper()
-	j := Job{ID: id, Kind: Prediction, Class: Normal, Body: []byte(`{"input":{}}`), ContentType: "application/json", Attempts: 3}
+	j := Job{ID: id, Kind: Prediction, Class: Normal, Body: []byte(`{"input":{}}`), ContentType: "application/json", Attempts: 3, Hook: &Hook{URL: "http://hook.test/" + id}}
 	for _, f := range change {
 		f(&j)
 	}
@@ -167,8 +167,18 @@ func newRunner(places int, run func(ctx context.Context, c *Claim) (Status, []by
 func (r *runner) Free(ctx context.Context) bool {
 	select {
 	case r.places <- struct{}{}:
+		<-r.places // only one goroutine takes places
 		return true
 	case <-ctx.Done():
+		return false
+	}
+}
+
+func (r *runner) Take() bool {
+	select {
+	case r.places <- struct{}{}:
+		return true
+	default:
 		return false
 	}
 }
@@ -176,6 +186,7 @@ func (r *runner) Free(ctx context.Context) bool {
 func (r *runner) Return() { <-r.places }
 
 func (r *runner) Run(ctx context.Context, c *Claim) (Status, []byte) {
+	defer r.Return()
 	r.mu.Lock()
 	r.runs[c.Job.ID]++
 	r.mu.Unlock()

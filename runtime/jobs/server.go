@@ -15,11 +15,12 @@ import (
 // Runner runs jobs.
 type Runner interface {
 	Shower
-	// Free blocks until the model has a free place, and takes it: Run uses it, or Return gives it back. It returns false when ctx
-	// ends.
+	// Free blocks until the model has a free place. It returns false when ctx ends.
 	Free(ctx context.Context) bool
+	// Take takes a free place, which Run uses, or Return gives back; false: there is none any more.
+	Take() bool
 	Return()
-	// Run runs a job until it has ended, and returns how. ctx ends with cause ErrLost where another server has the job; with
+	// Run runs a job until it has ended, and returns how. It gives the place back. ctx ends with cause ErrLost where another server has the job; with
 	// context.Canceled where a client canceled it; with ErrDraining where this server drains and its time is over: a status
 	// Starting then gives the job back.
 	Run(ctx context.Context, c *Claim) (Status, []byte)
@@ -63,8 +64,11 @@ func (s *Server) Run(ctx context.Context) error {
 	for s.runner.Free(ctx) {
 		m := p.next(ctx)
 		if m == nil { // ctx has ended
-			s.runner.Return()
 			break
+		}
+		if !s.runner.Take() { // a request came first
+			_ = m.Nak()
+			continue
 		}
 		s.all.Add(1)
 		go func() {
@@ -85,13 +89,20 @@ func (s *Server) Release() {
 	}
 }
 
+// Running is how many jobs run here.
+func (s *Server) Running() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.running)
+}
+
 // take claims a delivered job and runs it.
 func (s *Server) take(m jetstream.Msg) {
-	defer s.runner.Return()
 	ctx, cancel := context.WithTimeout(context.Background(), s.q.o.AckWait/2)
 	c, what := s.q.claim(ctx, m, s.runner)
 	cancel()
 	if what != claimed {
+		s.runner.Return()
 		s.log.Debug("a job was not taken", "outcome", string(what))
 		return
 	}

@@ -65,6 +65,18 @@ type QueueFullError struct{ RetryAfter time.Duration }
 
 func (e *QueueFullError) Error() string { return "The queue is full" }
 
+// UnavailableError means that the job queue cannot be asked, or takes nothing now. Nothing is stored.
+type UnavailableError struct{ Reason string }
+
+func (e *UnavailableError) Error() string { return e.Reason }
+
+// InDoubtError means that a prediction may have been accepted: the job queue did not answer in time.
+type InDoubtError struct{ ID string }
+
+func (e *InDoubtError) Error() string {
+	return "The job queue did not answer. The prediction may have been accepted: repeat it with PUT and its id"
+}
+
 // Problem is one entry of a 422 answer.
 type Problem struct {
 	Loc  []string `json:"loc"`

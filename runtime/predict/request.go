@@ -81,6 +81,9 @@ type Request struct {
 	Deadline time.Time
 	// Group is the request of another protocol whose rows are predictions of their own; nil: none.
 	Group *Group
+	// Attempt is which run of a job of the queue this is, counted from 1; 0: the request did not come through the queue. Its
+	// place is claimed already.
+	Attempt int
 	// AnyStream: a stream is wanted of a model without @cog.streaming too.
 	AnyStream bool
 }

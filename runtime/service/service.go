@@ -220,12 +220,18 @@ func (s *Service) Result(kind predict.Kind, id string) (*predict.Prediction, pre
 		return nil, predict.Record{}, false
 	}
 	rec := p.Record()
-	rec.Input = predict.ShowPlaceholders(p.Input())
+	rec.Input = s.Shown(kind, p.Input())
 	rec.QueuePosition = s.QueuePosition(kind, id)
-	if m := s.model.Load(); m != nil && m.inputs[kind] != nil {
-		rec.Input = m.inputs[kind].Redact(rec.Input)
-	}
 	return p, rec, true
+}
+
+// Shown is an input as clients see it, secrets redacted.
+func (s *Service) Shown(kind predict.Kind, input []byte) []byte {
+	input = predict.ShowPlaceholders(input)
+	if m := s.model.Load(); m != nil && m.inputs[kind] != nil {
+		input = m.inputs[kind].Redact(input)
+	}
+	return input
 }
 
 // Start runs a prediction in the background. It is queued when Start returns, unless it has files to fetch.
@@ -300,12 +306,14 @@ func (s *Service) create(req predict.Request, spans *spans) (*predict.Prediction
 	if err := s.registry.Add(p); err != nil {
 		return nil, err
 	}
-	if err := s.admit(req.Group); err != nil {
+	if err := s.admit(&req); err != nil {
 		s.registry.Remove(p)
 		return nil, err
 	}
 	if err := j.reserve(); err != nil {
-		s.o.Pool.Withdraw(req.Group)
+		if req.Attempt == 0 {
+			s.o.Pool.Withdraw(req.Group)
+		}
 		s.registry.Remove(p)
 		return nil, err
 	}
@@ -322,9 +330,12 @@ func (s *Service) create(req predict.Request, spans *spans) (*predict.Prediction
 }
 
 // admit claims capacity for one prediction.
-func (s *Service) admit(g *predict.Group) error {
-	if g != nil {
-		return s.o.Pool.AdmitTo(g)
+func (s *Service) admit(req *predict.Request) error {
+	switch {
+	case req.Attempt > 0: // TakePlace has
+		return nil
+	case req.Group != nil:
+		return s.o.Pool.AdmitTo(req.Group)
 	}
 	return s.o.Pool.Admit()
 }

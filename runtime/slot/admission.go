@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -15,6 +16,7 @@ type admission struct {
 	refusal    error // why no call is admitted; nil: the pool is open
 	queue      list
 	throughput throughput
+	freed      chan struct{} // closed when a call may have a slot at once; nil: no caller waits
 }
 
 // leave gives back the capacity of a call that has ended: that of a group with its last call.
@@ -25,7 +27,21 @@ func (a *admission) leave(g *predict.Group) {
 		}
 	}
 	a.inFlight--
+	if a.freed != nil {
+		a.wake()
+	}
 }
+
+// wake lets the callers of AwaitFree look again.
+func (a *admission) wake() {
+	if a.freed != nil {
+		close(a.freed)
+		a.freed = nil
+	}
+}
+
+// open reports whether a slot is free for a call from outside.
+func (a *admission) open() bool { return a.refusal == nil && a.inFlight < a.capacity }
 
 // retryAfter estimates when the queue of now will have begun, at least a second: by the throughput, or while that is unknown
 // by the time that the model takes in each slot.
@@ -148,4 +164,39 @@ func (p *Pool) position(c *Call) int {
 		}
 	}
 	return position
+}
+
+// AwaitFree waits until a slot is free. It does not claim it: AdmitFree does. False: ctx has ended.
+func (p *Pool) AwaitFree(ctx context.Context) bool {
+	for {
+		p.mu.Lock()
+		a := &p.admission
+		if a.open() {
+			p.mu.Unlock()
+			return ctx.Err() == nil
+		}
+		if a.freed == nil {
+			a.freed = make(chan struct{})
+		}
+		freed := a.freed
+		p.mu.Unlock()
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// AdmitFree is Admit for a call that must not wait: it claims capacity only where a slot is free.
+func (p *Pool) AdmitFree() bool {
+	return underLock(p, func() bool {
+		a := &p.admission
+		if !a.open() {
+			return false
+		}
+		a.inFlight++
+		p.singles = 0 // its caller is not a client that waits
+		return true
+	})
 }

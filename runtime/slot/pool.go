@@ -172,6 +172,7 @@ func (p *Pool) Withdraw(g *predict.Group) {
 func (p *Pool) Refuse(err error) {
 	p.locked(func() deliveries {
 		p.admission.refusal = err
+		p.admission.wake()
 		p.endRefused()
 		return nil
 	})

@@ -44,6 +44,7 @@ func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page, h Hooks, b *B
 		p.slots = append(p.slots, ws.slots...)
 		p.workers++
 		p.admission.capacity += len(ws.slots) * b.slotCapacity()
+		p.admission.wake()
 		for _, s := range slices.Backward(ws.slots) {
 			d = s.refill(d)
 		}

@@ -52,6 +52,8 @@ type delivery struct {
 	ended     time.Time
 	running   bool // run is running
 
+	stored bool // of a Stored event: nothing above is used
+
 	// Used only by run.
 	lastLogs time.Time // when logs were last sent
 	warned   bool      // a failure was logged

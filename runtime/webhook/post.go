@@ -94,6 +94,12 @@ func (s *Sender) address(request *http.Request, d *delivery, target *url.URL, sp
 		setTrace(header, "tracestate", d.prediction.Request.TraceState)
 	}
 	setTrace(header, "X-Request-Id", d.prediction.Request.RequestID)
+	if attempt := d.prediction.Request.Attempt; attempt > 0 {
+		header.Set("Pinion-Attempt", strconv.Itoa(attempt))
+	}
+	if d.stored {
+		header.Set("Webhook-Id", d.prediction.ID())
+	}
 	// A redirect must not send the token to another host.
 	trusted := target.Hostname() == d.target.Hostname() && (target.Scheme == d.target.Scheme || target.Scheme == "https")
 	switch {

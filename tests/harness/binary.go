@@ -25,6 +25,9 @@ const (
 
 // Main is for TestMain: it builds the binary where no PINION_BIN names one, runs the tests, and returns the exit code.
 func Main(m *testing.M) int {
+	if settings := os.Getenv(envNATS); settings != "" {
+		return serveNATS(settings)
+	}
 	folder, err := os.MkdirTemp("", "tests-of-pinion-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make a folder for this run:", err)

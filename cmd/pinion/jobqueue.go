@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/httpd"
+	"pinion/runtime/jobs"
+	"pinion/runtime/predict"
+	"pinion/runtime/queued"
+)
+
+// joinQueue joins the job queue of the model, if there is to be one. It needs f.http, whose reader of bodies reads jobs too.
+func (f *front) joinQueue() error {
+	s := &f.s.jobs
+	if !s.nats.on() {
+		return nil
+	}
+	name, err := f.s.protocols.queueName(f.model)
+	if err != nil {
+		return err
+	}
+	sync, err := s.syncInterval()
+	if err != nil {
+		return err
+	}
+	o := s.options(name, f.s.resultTTL)
+	m, err := queued.Join(queued.Options{
+		Connect: func(changed func(error)) (*nats.Conn, error) { return s.nats.connect(name, o.Server, sync, changed) },
+		Queue:   o, Attempts: s.attempts, Read: f.http.ReadBody, Local: f.svc, Webhooks: f.webhooks, Logger: f.log,
+	})
+	if err != nil {
+		s.nats.close()
+		var other *jobs.MismatchError
+		if errors.As(err, &other) {
+			return &exitError{exitUsage, err}
+		}
+		return err
+	}
+	f.queue = m
+	f.http.SetQueue(jobQueue{m}, s.tenantHeader)
+	return nil
+}
+
+// leaveWait is how long a server that ends waits until the ends of its jobs are stored.
+const leaveWait = 5 * time.Second
+
+// leaveQueue leaves the job queue, when no job runs any more.
+func (f *front) leaveQueue() {
+	if f.queue == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveWait)
+	defer cancel()
+	if err := f.queue.Close(ctx); err != nil {
+		f.log.Warn("left the job queue too early", "error", err)
+	}
+	f.s.jobs.nats.close()
+}
+
+// jobQueue gives httpd a member of the queue in the shape it asks for.
+type jobQueue struct{ m *queued.Member }
+
+// Accept implements httpd.JobQueue.
+func (q jobQueue) Accept(s httpd.Submission) (httpd.Accepted, error) {
+	a, err := q.m.Accept(queued.Submission(s))
+	return httpd.Accepted(a), err
+}
+
+// Find implements httpd.JobQueue.
+func (q jobQueue) Find(kind predict.Kind, id string) ([]byte, error) { return q.m.Find(kind, id) }
+
+// Cancel implements httpd.JobQueue.
+func (q jobQueue) Cancel(kind predict.Kind, id string) (bool, error) { return q.m.Cancel(kind, id) }
+
+// fleet is the server's part in the queue, for its health; nil: there is none.
+func (f *front) fleetHealth() *httpd.Fleet {
+	if f.queue == nil {
+		return nil
+	}
+	h := f.queue.Health()
+	return &httpd.Fleet{Connected: h.Connected, Stored: h.Stored, Running: h.Running, Error: h.Error}
+}

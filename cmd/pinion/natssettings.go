@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/model"
+	"pinion/runtime/jobs"
+)
+
+// natsSettings say how a command reaches the job queue of a model.
+type natsSettings struct {
+	urls     []string // or embed, or embed:DIR
+	creds    string
+	ca       string
+	cert     string
+	key      string
+	embedded *jobs.Embedded // once connect has started it
+}
+
+func (s *natsSettings) bindFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&s.urls, "nats", nil, "URLs of NATS, which keeps accepted predictions until they have ended; embed or embed:DIR keeps them in a folder of this host (PINION_NATS; default: accepted predictions live in this process)")
+	f.StringVar(&s.creds, "nats-creds", "", "file of the NATS user's credentials (PINION_NATS_CREDS)")
+	f.StringVar(&s.ca, "nats-tls-ca", "", "certificates that sign those of NATS, a PEM file (PINION_NATS_TLS_CA; default: the system's)")
+	f.StringVar(&s.cert, "nats-tls-cert", "", "certificate that NATS asks for, a PEM file (PINION_NATS_TLS_CERT)")
+	f.StringVar(&s.key, "nats-tls-key", "", "key of that certificate, a PEM file (PINION_NATS_TLS_KEY)")
+}
+
+func (s *natsSettings) variables() []ourVariable {
+	return []ourVariable{
+		{"nats", "PINION_NATS", func(v string) error { s.urls = strings.Split(v, ","); return nil }},
+		{"nats-creds", "PINION_NATS_CREDS", func(v string) error { s.creds = v; return nil }},
+		{"nats-tls-ca", "PINION_NATS_TLS_CA", func(v string) error { s.ca = v; return nil }},
+		{"nats-tls-cert", "PINION_NATS_TLS_CERT", func(v string) error { s.cert = v; return nil }},
+		{"nats-tls-key", "PINION_NATS_TLS_KEY", func(v string) error { s.key = v; return nil }},
+	}
+}
+
+// on reports whether there is a queue.
+func (s *natsSettings) on() bool { return len(s.urls) > 0 }
+
+// embeds reports whether NATS runs in this process, and in which folder; "": the default.
+func (s *natsSettings) embeds() (dir string, ok bool) {
+	if len(s.urls) != 1 {
+		return "", false
+	}
+	word, dir, _ := strings.Cut(s.urls[0], ":")
+	return dir, word == "embed"
+}
+
+// check refuses what no flag may say.
+func (s *natsSettings) check() error {
+	if !s.on() {
+		if s.creds+s.ca+s.cert+s.key != "" {
+			return fmt.Errorf("--nats-creds and --nats-tls-… need --nats")
+		}
+		return nil
+	}
+	if _, ok := s.embeds(); ok {
+		if s.creds+s.ca+s.cert+s.key != "" {
+			return fmt.Errorf("--nats %s: it has no port, so --nats-creds and --nats-tls-… have no meaning", s.urls[0])
+		}
+		return nil
+	}
+	if err := (&jobs.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key}).Check(); err != nil {
+		return fmt.Errorf("--nats: %w", err)
+	}
+	return nil
+}
+
+// connect connects to NATS, or starts it in this process. sync is how often an embedded one writes to the disk.
+func (s *natsSettings) connect(modelName, member string, sync time.Duration, changed func(error)) (*nats.Conn, error) {
+	dir, embedded := s.embeds()
+	if !embedded {
+		c := jobs.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Name: member, OnChange: changed}
+		return c.Connect()
+	}
+	if dir == "" {
+		state, err := stateFolder()
+		if err != nil {
+			return nil, err
+		}
+		dir = filepath.Join(state, "jobs", modelName)
+	}
+	e, err := jobs.Embed(jobs.EmbedOptions{Dir: dir, Sync: sync})
+	if err != nil {
+		return nil, err
+	}
+	nc, err := e.Connect(jobs.Always(member, changed)...)
+	if err != nil {
+		e.Close()
+		return nil, err
+	}
+	s.embedded = e
+	return nc, nil
+}
+
+// close ends NATS, if it runs in this process.
+func (s *natsSettings) close() {
+	if s.embedded != nil {
+		s.embedded.Close()
+	}
+}
+
+// stateFolder is where programs of this user keep what outlives them (XDG base directories).
+func stateFolder() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "pinion"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("--nats embed: no folder for the jobs: give one as embed:DIR: %w", err)
+	}
+	return filepath.Join(home, ".local", "state", "pinion"), nil
+}
+
+// queueName is the model's name in the queue: what was given, else the image of cog.yaml without its tag.
+func (s *protocolSettings) queueName(m *model.Model) (string, error) {
+	name, from := s.given, "the argument NAME=DIR"
+	if name == "" {
+		name, from = s.model, "--model"
+	}
+	if name == "" {
+		name, from = m.Image, "image in cog.yaml"
+		if at := strings.LastIndex(name, ":"); at > strings.LastIndex(name, "/") {
+			name = name[:at]
+		}
+	}
+	if name == "" {
+		return "", fmt.Errorf("--nats: the model has no name in the job queue: give --model NAME")
+	}
+	if err := jobs.CheckModel(name); err != nil {
+		return "", fmt.Errorf("%s: %w: give --model NAME", from, err)
+	}
+	return name, nil
+}

@@ -1,0 +1,186 @@
+package httpd
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// JobQueue keeps accepted predictions until they have ended, on whichever server of the model they run.
+type JobQueue interface {
+	// Accept stores a prediction. The error is one of Service.Create's, *predict.UnavailableError or *predict.InDoubtError.
+	Accept(s Submission) (Accepted, error)
+	// Find returns the prediction object of an accepted prediction; nil: none is known.
+	Find(kind predict.Kind, id string) ([]byte, error)
+	// Cancel cancels an accepted prediction; false: none is known, or it has ended otherwise.
+	Cancel(kind predict.Kind, id string) (bool, error)
+}
+
+// Submission is a request for the queue.
+type Submission struct {
+	Request predict.Request
+	// Body is the request's body as it came, inflated, of that type.
+	Body        []byte
+	ContentType string
+	Class       string // hi, std or lo; "": not said
+	Tenant      string
+}
+
+// Accepted is an accepted submission.
+type Accepted struct {
+	ID       string
+	Warnings []string // about its input
+	Object   []byte   // the prediction as it stands, if a PUT found it there; else nil
+}
+
+// queues reports whether a request goes to the queue.
+func (s *Server) queues(how asked) bool { return s.queue != nil && how.mode == predict.Async }
+
+// enqueue answers a request by the queue.
+func (k collection) enqueue(ctx *fasthttp.RequestCtx, req predict.Request, how asked) {
+	s := Submission{Request: req, ContentType: string(ctx.Request.Header.ContentType())}
+	switch {
+	case how.raw != nil:
+		s.Body = *how.raw
+	case req.Disk != nil:
+		s.Body = req.Disk.(*diskBody).data
+	default:
+		s.Body = req.Body
+	}
+	var err error
+	if s.Class, err = readPriority(&ctx.Request.Header); err != nil {
+		k.refuse(ctx, err)
+		return
+	}
+	if k.tenantHeader != "" {
+		s.Tenant = string(ctx.Request.Header.Peek(k.tenantHeader))
+	}
+	a, err := k.queue.Accept(s)
+	if err != nil {
+		k.refuse(ctx, err)
+		return
+	}
+	if k.access != nil {
+		ctx.SetUserValue(idKey{}, a.ID)
+	}
+	warn(ctx, a.Warnings)
+	body := a.Object
+	if body == nil {
+		body = append(rawjson.AppendQuoted([]byte(`{"id":`), a.ID), `,"status":"starting"}`...)
+	}
+	ctx.SetStatusCode(fasthttp.StatusAccepted)
+	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.SetBodyRaw(body)
+}
+
+// readPriority reads Pinion-Priority.
+func readPriority(h *fasthttp.RequestHeader) (string, error) {
+	switch class := string(h.Peek("Pinion-Priority")); class {
+	case "", "hi", "std", "lo":
+		return class, nil
+	default:
+		return "", &requestError{"Pinion-Priority is " + show([]byte(class)) + ": it is hi, std or lo"}
+	}
+}
+
+// local returns the prediction that this server can answer for: the queue knows better how its own ones ended.
+func (k collection) local(id string) (*predict.Prediction, predict.Record, bool) {
+	p, rec, ok := k.svc.Result(k.kind, id)
+	if ok && k.queue != nil && p.Request.Attempt > 0 && rec.Status.Terminal() {
+		p.Release()
+		return nil, predict.Record{}, false
+	}
+	return p, rec, ok
+}
+
+// getQueued answers GET for a prediction of the queue; false: it has none of that id.
+func (k collection) getQueued(ctx *fasthttp.RequestCtx, id string) bool {
+	if k.queue == nil {
+		return false
+	}
+	object, err := k.queue.Find(k.kind, id)
+	switch {
+	case err != nil:
+		k.refuse(ctx, err)
+	case object == nil:
+		return false
+	default:
+		ctx.SetStatusCode(fasthttp.StatusOK)
+		ctx.Response.Header.SetContentType(contentJSON)
+		ctx.Response.SetBodyRaw(object)
+	}
+	return true
+}
+
+// cancelAny cancels the prediction of that id, wherever it is.
+func (k collection) cancelAny(id string) (bool, error) {
+	if k.queue == nil {
+		return k.svc.Cancel(k.kind, id), nil
+	}
+	if p := k.svc.Find(k.kind, id); p != nil && p.Request.Attempt == 0 {
+		return k.svc.Cancel(k.kind, id), nil
+	}
+	canceled, err := k.queue.Cancel(k.kind, id)
+	return canceled || err == nil && k.svc.Cancel(k.kind, id), err
+}
+
+// ReadBody reads the body of a create request that the queue kept. Its files are the request's Attachments.
+func (s *Server) ReadBody(kind predict.Kind, contentType string, body []byte) (predict.Request, error) {
+	var h fasthttp.RequestHeader
+	h.SetContentType(contentType)
+	form, _, err := formOf(&h)
+	if err != nil {
+		return predict.Request{}, err
+	}
+	if form == jsonBody {
+		return readEnvelope(body, contentType != "")
+	}
+	k := collection{Server: s, kind: kind}
+	return k.readForms(replay(body), form, contentType, &lease{budget: s.opt.Memory})
+}
+
+// replay is a body that was read already.
+func replay(body []byte) *decodedBody {
+	raw := &bodyReader{from: bytes.NewReader(body), size: -1, left: int64(len(body))}
+	return &decodedBody{raw: raw, flat: raw, left: int64(len(body)), done: func() {}}
+}
+
+// keep reads a body that the queue is to have as it came, and returns a reader of it.
+func (k collection) keep(in *decodedBody, room *lease) (*decodedBody, []byte, error) {
+	body, err := room.readAll(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	return replay(body), body, nil
+}
+
+// refuseQueued answers with an error of the queue; false: err is none.
+func (s *Server) refuseQueued(ctx *fasthttp.RequestCtx, err error) bool {
+	var away *predict.UnavailableError
+	var doubt *predict.InDoubtError
+	switch {
+	case errors.As(err, &doubt): // no headerRetry: it may run
+		body := append(rawjson.AppendQuoted([]byte(`{"id":`), doubt.ID), `,"error":`...)
+		body = append(rawjson.AppendQuoted(body, doubt.Error()), '}')
+		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
+		ctx.Response.Header.SetContentType(contentJSON)
+		ctx.Response.SetBodyRaw(body)
+	case errors.As(err, &away):
+		ctx.Response.Header.Set(headerRetry, elsewhere)
+		s.encode(ctx, fasthttp.StatusServiceUnavailable, refusalBody{err.Error(), predict.Failed.String()})
+	default:
+		return false
+	}
+	ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+	return true
+}
+
+// SetQueue gives asynchronous predictions to a queue. tenantHeader is the header that names a request's tenant; "": all are of
+// one. It is called before Serve: the queue reads bodies with ReadBody, and so needs the server first.
+func (s *Server) SetQueue(q JobQueue, tenantHeader string) {
+	s.queue, s.tenantHeader = q, tenantHeader
+}

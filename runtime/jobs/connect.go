@@ -1,0 +1,154 @@
+package jobs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Connection says how a member reaches NATS. Its files are read anew at each connect.
+type Connection struct {
+	URLs []string // tried in turn
+	// Credentials is a file with a user's credentials; CA, Cert and Key are PEM files for TLS. "": none.
+	Credentials, CA, Cert, Key string
+	// Name of this member in NATS's own monitoring.
+	Name string
+	// OnChange is called when the connection was made (nil) or lost. It must not block.
+	OnChange func(lost error)
+}
+
+// schemes are those of a NATS URL.
+var schemes = []string{"nats", "tls", "ws", "wss"}
+
+// Check returns an error that names what is wrong with the URLs or the files, without a connection.
+func (c *Connection) Check() error {
+	for _, text := range c.URLs {
+		u, err := url.Parse(text)
+		switch {
+		case err != nil:
+			return errors.New("the NATS URL cannot be read: it is like nats://host:4222") // the text may hold a password
+		case !strings.Contains(strings.Join(schemes, " ")+" ", u.Scheme+" ") || u.Scheme == "" || u.Host == "" || u.Port() == "" && strings.HasSuffix(u.Host, ":"):
+			return fmt.Errorf("the NATS URL %s is none: it is like nats://host:4222, of %s", u.Redacted(), strings.Join(schemes, ", "))
+		}
+	}
+	if c.Credentials != "" {
+		if _, err := os.ReadFile(c.Credentials); err != nil {
+			return fmt.Errorf("--nats-creds: %w", err)
+		}
+	}
+	if c.CA != "" {
+		if _, err := c.pool(); err != nil {
+			return fmt.Errorf("--nats-tls-ca: %w", err)
+		}
+	}
+	if (c.Cert == "") != (c.Key == "") {
+		return errors.New("--nats-tls-cert and --nats-tls-key go together: give both")
+	}
+	if c.Cert != "" {
+		if _, err := tls.LoadX509KeyPair(c.Cert, c.Key); err != nil {
+			return fmt.Errorf("--nats-tls-cert %s, --nats-tls-key %s: %w", c.Cert, c.Key, err)
+		}
+	}
+	return nil
+}
+
+func (c *Connection) pool() (*x509.CertPool, error) {
+	text, err := os.ReadFile(c.CA)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificate in PEM", c.CA)
+	}
+	return pool, nil
+}
+
+// connectWait bounds the first attempt to connect.
+const connectWait = 5 * time.Second
+
+// Connect connects to NATS. If it cannot be reached, the connection is made later, as soon as it can; a NATS that refuses the
+// credentials or the certificate, or whose certificate is not trusted, is an error.
+func (c *Connection) Connect() (*nats.Conn, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	servers := strings.Join(c.URLs, ",")
+	nc, err := nats.Connect(servers, c.options()...)
+	if err == nil {
+		c.OnChange(nil)
+		return nc, nil
+	}
+	if refused(err) {
+		return nil, fmt.Errorf("connect to NATS at %s: %w", c.shown(), err)
+	}
+	c.OnChange(err)
+	nc, err = nats.Connect(servers, append(c.options(), nats.RetryOnFailedConnect(true))...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to NATS at %s: %w", c.shown(), err)
+	}
+	return nc, nil
+}
+
+// refused reports whether NATS was there and will not have this member.
+func refused(err error) bool {
+	var unknown x509.UnknownAuthorityError
+	var wrongName x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var verify *tls.CertificateVerificationError
+	var alert tls.AlertError
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrSecureConnRequired) ||
+		errors.Is(err, nats.ErrSecureConnWanted) || strings.Contains(err.Error(), "Authorization Violation") ||
+		errors.As(err, &unknown) || errors.As(err, &wrongName) || errors.As(err, &invalid) || errors.As(err, &verify) || errors.As(err, &alert)
+}
+
+// shown is the URLs without passwords.
+func (c *Connection) shown() string {
+	var all []string
+	for _, text := range c.URLs {
+		if u, err := url.Parse(text); err == nil {
+			all = append(all, u.Redacted())
+		}
+	}
+	return strings.Join(all, ",")
+}
+
+// options are against the client's defaults: it reconnects for ever, through refusals too, and keeps nothing back for later, for
+// what is published twice would be stored twice.
+func (c *Connection) options() []nats.Option {
+	o := append(Always(c.Name, c.OnChange), nats.Timeout(connectWait), nats.ReconnectWait(500*time.Millisecond),
+		nats.ReconnectJitter(500*time.Millisecond, 500*time.Millisecond))
+	if c.Credentials != "" {
+		o = append(o, nats.UserCredentials(c.Credentials))
+	}
+	if c.CA != "" {
+		o = append(o, nats.RootCAs(c.CA))
+	}
+	if c.Cert != "" {
+		o = append(o, nats.ClientCert(c.Cert, c.Key))
+	}
+	return o
+}
+
+// Always are the options of every connection, also of one within this process.
+func Always(name string, changed func(lost error)) []nats.Option {
+	return []nats.Option{
+		nats.Name(name), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.ConnectHandler(func(*nats.Conn) { changed(nil) }),
+		nats.ReconnectHandler(func(*nats.Conn) { changed(nil) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err == nil {
+				err = nats.ErrConnectionClosed
+			}
+			changed(err)
+		}),
+	}
+}

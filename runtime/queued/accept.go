@@ -1,0 +1,111 @@
+package queued
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"pinion/runtime/jobs"
+	"pinion/runtime/predict"
+)
+
+// Submission is a request to be accepted into the queue.
+type Submission struct {
+	Request predict.Request
+	// Body is the request's body as it came, inflated, of that type.
+	Body        []byte
+	ContentType string
+	Class       string // of Pinion-Priority; "": the middle one
+	Tenant      string
+}
+
+// Accepted is what became of a submission.
+type Accepted struct {
+	ID       string
+	Warnings []string // about its input
+	// Object is the prediction as it stands if the request was a repeated PUT; else nil.
+	Object []byte
+}
+
+// answerWait is how long a request waits for NATS.
+const answerWait = 4 * time.Second
+
+// retryFull is when a client whose job finds the queue full may try again.
+const retryFull = 5 * time.Second
+
+// Accept stores a prediction: when it returns without an error, the prediction will end. Else the error is one of Local.Check's,
+// or predict.ErrInFlight, *predict.QueueFullError, *predict.UnavailableError (nothing is stored) or *predict.InDoubtError.
+func (m *Member) Accept(s Submission) (Accepted, error) {
+	req := &s.Request
+	now := time.Now()
+	if req.ID == "" {
+		req.ID = predict.NewID(now)
+	}
+	a := Accepted{ID: req.ID}
+	class, err := jobs.ParseClass(s.Class)
+	if err != nil {
+		return a, err
+	}
+	rec := predict.Record{ID: req.ID, Created: now, CreatedText: req.CreatedText}
+	if !req.Created.IsZero() {
+		rec.Created = req.Created
+	}
+	if m.o.Local != nil {
+		if rec.Input, a.Warnings, err = m.o.Local.Check(req); err != nil {
+			return a, err
+		}
+		if p := m.o.Local.Find(req.Kind, req.ID); p != nil && p.Request.Attempt == 0 {
+			return a, predict.ErrInFlight
+		}
+	}
+	q, err := m.open()
+	if err != nil {
+		return a, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+	defer cancel()
+	_, err = q.Accept(ctx, m.job(&s, class), m.encode(&rec), req.Idempotent)
+	var used *jobs.InUseError
+	if errors.As(err, &used) && req.Idempotent {
+		if kindOf(used.State.Kind) != req.Kind {
+			return a, predict.ErrInFlight
+		}
+		a.Object = used.State.Prediction
+		return a, nil
+	}
+	return a, m.refusal(req.ID, err)
+}
+
+// job is the job of a submission.
+func (m *Member) job(s *Submission, class jobs.Class) jobs.Job {
+	req := &s.Request
+	j := jobs.Job{
+		ID: req.ID, Kind: kinds[req.Kind], Class: class, Tenant: s.Tenant, Body: s.Body, ContentType: s.ContentType,
+		Deadline: req.Deadline, Attempts: m.o.Attempts, TraceParent: req.TraceParent, TraceState: req.TraceState,
+	}
+	if req.Kind == predict.KindTraining {
+		j.Attempts = 1
+	}
+	if req.Webhook != "" && req.WebhookEvents&predict.OnCompleted != 0 {
+		j.Hook = &jobs.Hook{URL: req.Webhook, RequestID: req.RequestID, TraceParent: req.TraceParent, TraceState: req.TraceState}
+	}
+	return j
+}
+
+// refusal is an error of the queue as a client gets it.
+func (m *Member) refusal(id string, err error) error {
+	var used *jobs.InUseError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &used):
+		return predict.ErrInFlight
+	case errors.Is(err, jobs.ErrFull):
+		return &predict.QueueFullError{RetryAfter: retryFull}
+	case errors.Is(err, jobs.ErrInDoubt):
+		m.o.Logger.Warn("the job queue did not answer: a prediction may have been accepted", "prediction_id", predict.Clip(id))
+		return &predict.InDoubtError{ID: id}
+	}
+	m.o.Logger.Warn("the job queue refused a request", "prediction_id", predict.Clip(id), "error", err)
+	return &predict.UnavailableError{Reason: "The job queue takes no requests now"}
+}

@@ -1,0 +1,224 @@
+package queued
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/runtime/jobs"
+	"pinion/runtime/predict"
+	"pinion/runtime/webhook"
+)
+
+// Member is a part of a model's job queue. Safe for concurrent use.
+type Member struct {
+	o       Options
+	encoder predict.Encoder
+	nc      *nats.Conn
+	queue   atomic.Pointer[jobs.Queue] // nil: not joined yet
+	problem atomic.Pointer[string]     // why nothing is accepted; nil: something is
+
+	taking     context.Context // ends with Drain
+	drain      context.CancelFunc
+	sending    context.Context // ends with Close
+	stop       context.CancelFunc
+	background sync.WaitGroup // joins, takes jobs, sends webhooks
+
+	mu     sync.Mutex
+	server *jobs.Server // nil: no job was taken yet
+}
+
+// Join makes a member. It is an error if NATS refuses this member, or has the model's queue with other settings; a NATS that
+// cannot be reached is not.
+func Join(o Options) (*Member, error) {
+	m := &Member{o: o}
+	m.taking, m.drain = context.WithCancel(context.Background())
+	m.sending, m.stop = context.WithCancel(context.Background())
+	m.fail("it is not connected yet")
+	connected := make(chan struct{}, 1)
+	nc, err := o.Connect(func(lost error) { m.changed(lost, connected) })
+	if err != nil {
+		return nil, err
+	}
+	m.nc = nc
+	if nc.IsConnected() {
+		if err := m.join(); err != nil {
+			nc.Close()
+			return nil, err
+		}
+	}
+	m.background.Go(func() {
+		if m.queue.Load() != nil || m.joinLater(connected) {
+			m.serve()
+		}
+	})
+	return m, nil
+}
+
+// changed notes that the connection was made or lost.
+func (m *Member) changed(lost error, connected chan<- struct{}) {
+	if lost != nil {
+		m.o.Logger.Warn("the job queue cannot be reached: asynchronous predictions are refused meanwhile", "error", lost)
+		m.fail("NATS cannot be reached: " + lost.Error())
+		return
+	}
+	if m.queue.Load() != nil {
+		m.problem.Store(nil)
+	}
+	select {
+	case connected <- struct{}{}:
+	default:
+	}
+}
+
+func (m *Member) fail(why string) { m.problem.Store(&why) }
+
+// join joins the queue.
+func (m *Member) join() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	q, err := jobs.Open(ctx, m.nc, m.o.Queue)
+	if err != nil {
+		return err
+	}
+	m.queue.Store(q)
+	m.problem.Store(nil)
+	return nil
+}
+
+// joinLater joins when NATS can be reached; false: the member leaves before.
+func (m *Member) joinLater(connected <-chan struct{}) bool {
+	for {
+		select {
+		case <-connected:
+		case <-time.After(5 * time.Second):
+		case <-m.sending.Done():
+			return false
+		}
+		if !m.nc.IsConnected() {
+			continue
+		}
+		err := m.join()
+		if err == nil {
+			m.o.Logger.Info("joined the job queue", "model", m.o.Queue.Model)
+			return true
+		}
+		m.fail(err.Error())
+		m.o.Logger.Error("cannot join the job queue; will try again", "error", err)
+	}
+}
+
+// serve takes jobs and sends webhooks until the member leaves.
+func (m *Member) serve() {
+	q := m.queue.Load()
+	var both sync.WaitGroup
+	defer both.Wait()
+	both.Go(func() { m.repeat(m.sending, func() error { return q.SendHooks(m.sending, m.post) }) })
+	if m.o.Local == nil {
+		return
+	}
+	s := q.Serve(m, m.o.Logger)
+	m.mu.Lock()
+	m.server = s
+	m.mu.Unlock()
+	m.repeat(m.taking, func() error { return s.Run(m.taking) })
+}
+
+// repeat calls f until ctx ends.
+func (m *Member) repeat(ctx context.Context, f func() error) {
+	for ctx.Err() == nil {
+		if err := f(); err != nil && ctx.Err() == nil {
+			m.o.Logger.Warn("the job queue does not answer; will try again", "error", err)
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// post posts the webhook of a job that has ended.
+func (m *Member) post(ctx context.Context, p jobs.Posting) time.Duration {
+	return m.o.Webhooks.Post(ctx, webhook.Stored{
+		Prediction: p.ID, URL: p.Hook.URL, Body: p.Body, RequestID: p.Hook.RequestID,
+		TraceParent: p.Hook.TraceParent, TraceState: p.Hook.TraceState,
+	}, p.Tries)
+}
+
+// open returns the queue, or why it cannot be asked.
+func (m *Member) open() (*jobs.Queue, error) {
+	if why := m.problem.Load(); why != nil {
+		return nil, &predict.UnavailableError{Reason: "The job queue takes no requests now: " + *why}
+	}
+	return m.queue.Load(), nil
+}
+
+// Drain stops taking jobs. What runs goes on.
+func (m *Member) Drain() { m.drain() }
+
+// Release gives the jobs that run here back to the queue, for other servers. Their predictions are canceled.
+func (m *Member) Release() {
+	m.mu.Lock()
+	s := m.server
+	m.mu.Unlock()
+	if s != nil {
+		s.Release()
+	}
+}
+
+// errLeft: Close did not wait any longer.
+var errLeft = errors.New("the ends of jobs could not be stored; other servers will run them again")
+
+// Close leaves the queue once the ends of all jobs are stored, or when ctx ends.
+func (m *Member) Close(ctx context.Context) error {
+	m.drain()
+	m.stop()
+	left := make(chan struct{})
+	go func() {
+		m.background.Wait()
+		close(left)
+	}()
+	var err error
+	select {
+	case <-left:
+	case <-ctx.Done():
+		err = errLeft
+	}
+	m.nc.Close()
+	return err
+}
+
+// Health is how a member stands.
+type Health struct {
+	Connected bool
+	Stored    uint64 // jobs that wait or run, on all servers; 0 where NATS does not say
+	Running   int    // of them, those that run here
+	Error     string // why the queue cannot be used
+}
+
+// healthWait bounds how long NATS is asked for the health.
+const healthWait = time.Second
+
+// Health tells how this member stands.
+func (m *Member) Health() Health {
+	h := Health{Connected: m.nc.IsConnected()}
+	m.mu.Lock()
+	if m.server != nil {
+		h.Running = m.server.Running()
+	}
+	m.mu.Unlock()
+	q, err := m.open()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), healthWait)
+		defer cancel()
+		h.Stored, err = q.Waiting(ctx)
+	}
+	if err != nil {
+		h.Error = err.Error()
+	}
+	return h
+}

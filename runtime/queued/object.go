@@ -1,0 +1,67 @@
+package queued
+
+import (
+	"encoding/json"
+	"time"
+
+	"pinion/runtime/jobs"
+	"pinion/runtime/predict"
+)
+
+// object reads what a run needs of a prediction object: the rest is made anew by each run.
+func object(id string, raw json.RawMessage) predict.Record {
+	var o struct {
+		Input   json.RawMessage `json:"input"`
+		Created string          `json:"created_at"`
+		Started time.Time       `json:"started_at"`
+	}
+	_ = json.Unmarshal(raw, &o) // what a member wrote; an object without times is still one
+	created, _ := time.Parse(time.RFC3339Nano, o.Created)
+	return predict.Record{ID: id, Input: o.Input, Created: created, CreatedText: o.Created, Started: o.Started}
+}
+
+// encode writes a prediction object.
+func (m *Member) encode(rec *predict.Record) json.RawMessage { return m.encoder.Append(nil, rec) }
+
+// Begun implements jobs.Shower.
+func (m *Member) Begun(j *jobs.Job, s *jobs.State) json.RawMessage {
+	rec := object(j.ID, s.Prediction)
+	rec.Status, rec.Started = predict.Processing, time.Now()
+	return m.encode(&rec)
+}
+
+// Ended implements jobs.Shower.
+func (m *Member) Ended(j *jobs.Job, s *jobs.State, end jobs.Status, reason string) json.RawMessage {
+	rec := object(j.ID, s.Prediction)
+	rec.Status, rec.Error, rec.Completed = statuses[end], reason, time.Now()
+	return m.encode(&rec)
+}
+
+// released is the object of a job that waits again.
+func (m *Member) released(c *jobs.Claim) json.RawMessage {
+	rec := object(c.Job.ID, c.State.Prediction)
+	rec.Status, rec.Started = predict.Starting, time.Time{}
+	return m.encode(&rec)
+}
+
+// statuses are the words of the queue for the states of a prediction.
+var statuses = map[jobs.Status]predict.Status{
+	jobs.Starting: predict.Starting, jobs.Processing: predict.Processing,
+	jobs.Succeeded: predict.Succeeded, jobs.Failed: predict.Failed, jobs.Canceled: predict.Canceled,
+}
+
+// ends are the same for the ends.
+var ends = map[predict.Status]jobs.Status{
+	predict.Succeeded: jobs.Succeeded, predict.Failed: jobs.Failed, predict.Canceled: jobs.Canceled,
+}
+
+// kinds are the words of the queue for predictions and trainings.
+var kinds = map[predict.Kind]jobs.Kind{predict.KindPrediction: jobs.Prediction, predict.KindTraining: jobs.Training}
+
+// kindOf is the opposite of kinds; a state names only trainings.
+func kindOf(k jobs.Kind) predict.Kind {
+	if k == jobs.Training {
+		return predict.KindTraining
+	}
+	return predict.KindPrediction
+}

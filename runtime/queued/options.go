@@ -1,0 +1,44 @@
+package queued
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/runtime/jobs"
+	"pinion/runtime/predict"
+	"pinion/runtime/webhook"
+)
+
+// Options of a member.
+type Options struct {
+	// Connect connects to NATS. changed is called with nil when the connection is made, else with why it was lost.
+	Connect func(changed func(lost error)) (*nats.Conn, error)
+	Queue   jobs.Options
+	// Attempts is how many runs of a prediction may lose their server.
+	Attempts int
+	// Read reads the body of a create request.
+	Read func(kind predict.Kind, contentType string, body []byte) (predict.Request, error)
+	// Local runs jobs; nil: this member runs none.
+	Local Local
+	// Webhooks posts the webhooks of jobs that have ended, of other members' jobs too.
+	Webhooks *webhook.Sender
+	Logger   *slog.Logger
+}
+
+// Local is the model of this server; *service.Service implements it.
+type Local interface {
+	// Check validates a request, and returns its input as clients see it.
+	Check(req *predict.Request) (input []byte, warnings []string, err error)
+	// Shown is an input as clients see it.
+	Shown(kind predict.Kind, input []byte) []byte
+	// AwaitPlace waits until a prediction could run at once; TakePlace claims its place, and ReturnPlace gives it back.
+	AwaitPlace(ctx context.Context) bool
+	TakePlace() bool
+	ReturnPlace()
+	// Create makes a prediction for a request with an Attempt; its place is then the prediction's.
+	Create(req predict.Request) (*predict.Prediction, error)
+	// Find returns the prediction in flight with that id, or nil.
+	Find(kind predict.Kind, id string) *predict.Prediction
+}

@@ -1,0 +1,105 @@
+package queued
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pinion/runtime/jobs"
+	"pinion/runtime/predict"
+)
+
+// Free implements jobs.Runner, as do the next three methods.
+func (m *Member) Free(ctx context.Context) bool { return m.o.Local.AwaitPlace(ctx) }
+
+// Take takes a free place.
+func (m *Member) Take() bool { return m.o.Local.TakePlace() }
+
+// Return gives a place back.
+func (m *Member) Return() { m.o.Local.ReturnPlace() }
+
+// restBusy is how long a job rests that this server cannot run now.
+const restBusy = time.Second
+
+// Run runs a job as a prediction of this server.
+func (m *Member) Run(ctx context.Context, c *jobs.Claim) (jobs.Status, []byte) {
+	p, err := m.create(c)
+	if err != nil {
+		m.o.Local.ReturnPlace()
+		return m.refused(c, err)
+	}
+	m.orderWebhooks(p, c)
+	defer p.Release()
+	stop := context.AfterFunc(ctx, p.Cancel)
+	err = p.Wait()
+	stop()
+	rec := p.Record()
+	if notReady := (*predict.NotReadyError)(nil); errors.As(err, &notReady) { // the model never had it
+		c.Later = restBusy
+		return jobs.Starting, m.released(c)
+	}
+	if rec.Status == predict.Canceled && errors.Is(context.Cause(ctx), jobs.ErrDraining) {
+		return jobs.Starting, m.released(c)
+	}
+	rec.Input = m.o.Local.Shown(rec.Kind, p.Input())
+	rec.CreatedText = object(rec.ID, c.State.Prediction).CreatedText
+	return ends[rec.Status], m.encode(&rec)
+}
+
+// create makes the prediction of a job.
+func (m *Member) create(c *jobs.Claim) (*predict.Prediction, error) {
+	kind := kindOf(c.Job.Kind)
+	req, err := m.o.Read(kind, c.Job.ContentType, c.Job.Body)
+	if err == nil {
+		req.ID, req.Kind, req.Mode, req.Attempt = c.Job.ID, kind, predict.Async, c.State.Attempt
+		req.Deadline, req.TraceParent, req.TraceState = c.Job.Deadline, c.Job.TraceParent, c.Job.TraceState
+		req.Created = object(c.Job.ID, c.State.Prediction).Created
+		if c.Job.Hook = c.State.Hook; c.Job.Hook != nil {
+			req.RequestID = c.Job.Hook.RequestID
+		}
+		req.WebhookEvents &^= predict.OnCompleted // the queue keeps that one
+		var p *predict.Prediction
+		if p, err = m.o.Local.Create(req); err == nil {
+			return p, nil
+		}
+	}
+	if req.Attachments != nil {
+		req.Attachments.Close()
+	}
+	return nil, err
+}
+
+// refused is what becomes of a job that this server did not begin.
+func (m *Member) refused(c *jobs.Claim, err error) (jobs.Status, []byte) {
+	var invalid *predict.ValidationError
+	if errors.As(err, &invalid) {
+		return jobs.Failed, m.Ended(&c.Job, &c.State, jobs.Failed, err.Error())
+	}
+	var notReady *predict.NotReadyError
+	if errors.Is(err, predict.ErrInFlight) || errors.As(err, &notReady) {
+		c.Later = restBusy // another server, or this one when it has ended what has the id
+		return jobs.Starting, m.released(c)
+	}
+	return jobs.Failed, m.Ended(&c.Job, &c.State, jobs.Failed, fmt.Sprintf("the server could not begin the prediction: %v", err))
+}
+
+// hookWait is how long the webhook of a job's end waits for those before it.
+const hookWait = 30 * time.Second
+
+// orderWebhooks lets the webhook of the job's end wait until this server has posted the others.
+func (m *Member) orderWebhooks(p *predict.Prediction, c *jobs.Claim) {
+	if p.Request.Webhook == "" || p.Request.WebhookEvents == 0 {
+		return
+	}
+	posted := make(chan struct{})
+	p.OnRelease(func() { close(posted) })
+	c.Before = func() {
+		timer := time.NewTimer(hookWait)
+		defer timer.Stop()
+		select {
+		case <-posted:
+		case <-timer.C:
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package service
+
+import (
+	"context"
+
+	"pinion/runtime/predict"
+)
+
+// What the job queue needs: jobs are checked when they are accepted, and run later, here or on another server.
+
+// Check validates a request without running it, and returns its input as clients see it, secrets redacted. A server that drains
+// or whose model is not known yet refuses it.
+func (s *Service) Check(req *predict.Request) (input []byte, warnings []string, err error) {
+	m := s.model.Load()
+	switch {
+	case s.draining.Load():
+		return nil, nil, errStopping()
+	case m == nil:
+		return nil, nil, &predict.NotReadyError{Reason: s.view().reason()}
+	}
+	if req.Input == nil {
+		req.Input = []byte("{}")
+	}
+	prepared, err := s.prepare(req.ID, req)
+	if err != nil {
+		s.refused(req, err)
+		return nil, nil, err
+	}
+	return s.Shown(req.Kind, req.Input), prepared.Warnings, nil
+}
+
+// AwaitPlace waits until a prediction could run at once; false: ctx has ended.
+func (s *Service) AwaitPlace(ctx context.Context) bool { return s.o.Pool.AwaitFree(ctx) }
+
+// TakePlace claims capacity for a request with an Attempt; false: none is free. Create takes it over if it succeeds.
+func (s *Service) TakePlace() bool { return s.o.Pool.AdmitFree() }
+
+// ReturnPlace gives back what TakePlace claimed.
+func (s *Service) ReturnPlace() { s.o.Pool.Withdraw(nil) }

@@ -1,0 +1,49 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	"pinion/runtime/predict"
+)
+
+// Stored is a completed event that a queue keeps until it is delivered, and not this sender.
+type Stored struct {
+	Prediction string // its id, which is the request's Webhook-Id: the receiver may get the event more than once
+	URL        string
+	Body       []byte // the prediction object
+	RequestID  string
+	// TraceParent and TraceState are those of the prediction's request.
+	TraceParent, TraceState string
+}
+
+// Post tries once to deliver a stored event. It returns how long to wait before the next try, by how many there were; 0: the
+// event was delivered, or no try will help.
+func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
+	target, err := url.Parse(e.URL)
+	if err == nil {
+		err = sendable(target)
+	}
+	if err != nil {
+		s.o.Logger.Warn("cannot deliver webhook events", "prediction_id", predict.Clip(e.Prediction), "error", ErrURL)
+		return 0
+	}
+	request := predict.Request{RequestID: e.RequestID, TraceParent: e.TraceParent, TraceState: e.TraceState}
+	d := &delivery{sender: s, prediction: predict.New(e.Prediction, request, s.now(), nil, predict.Options{}), target: target, stored: true}
+	limited, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, ErrTimeout)
+	defer cancel()
+	err = s.follow(limited, d, nil, [3][]byte{e.Body})
+	switch {
+	case err == nil:
+		s.o.OnDelivery(eventName(predict.OnCompleted), Delivered)
+		return 0
+	case (temporary(err) || errors.Is(err, ErrTimeout)) && tries <= s.o.Retries:
+		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(e.Prediction), "receiver", origin(target), "error", shown(err))
+		return s.backoff(tries, err)
+	}
+	d.logFailure(predict.OnCompleted, tries, err)
+	s.o.OnDelivery(eventName(predict.OnCompleted), Failed)
+	return 0
+}

@@ -1,0 +1,167 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// envNATS makes the test's program a NATS server with these settings, in JSON.
+const envNATS = "PINION_TEST_NATS"
+
+// natsSettings are those of a NATS server.
+type natsSettings struct {
+	Name    string
+	Port    int
+	Dir     string
+	Cluster int   // port; 0: it stands alone
+	Peers   []int // the ports of the cluster's servers
+	User    string
+	Pass    string
+}
+
+// NATS is a NATS server with JetStream in a process of its own.
+type NATS struct {
+	URL string
+	PID int
+
+	t        testing.TB
+	settings natsSettings
+	cmd      *exec.Cmd
+	exited   chan struct{}
+}
+
+// StartNATS starts a NATS server and waits until it answers.
+func StartNATS(t testing.TB) *NATS {
+	t.Helper()
+	return startNATS(t, natsSettings{Name: "nats", Port: freePorts(t, 1)[0], Dir: t.TempDir()})
+}
+
+// StartNATSFor starts a NATS server that one user may use.
+func StartNATSFor(t testing.TB, user, pass string) *NATS {
+	t.Helper()
+	return startNATS(t, natsSettings{Name: "nats", Port: freePorts(t, 1)[0], Dir: t.TempDir(), User: user, Pass: pass})
+}
+
+// StartNATSCluster starts three NATS servers that store everything together.
+func StartNATSCluster(t testing.TB) []*NATS {
+	t.Helper()
+	const servers = 3
+	ports := freePorts(t, 2*servers)
+	all := make([]*NATS, servers)
+	for i := range all {
+		all[i] = startNATS(t, natsSettings{
+			Name: fmt.Sprint("nats", i), Port: ports[i], Dir: t.TempDir(), Cluster: ports[servers+i], Peers: ports[servers:],
+		})
+	}
+	return all
+}
+
+func startNATS(t testing.TB, settings natsSettings) *NATS {
+	n := &NATS{t: t, settings: settings, URL: fmt.Sprintf("nats://127.0.0.1:%d", settings.Port)}
+	n.Start()
+	t.Cleanup(n.Kill)
+	return n
+}
+
+// Start starts the server again, on its folder and port.
+func (n *NATS) Start() {
+	n.t.Helper()
+	text, err := json.Marshal(n.settings)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.cmd = exec.Command(program)
+	n.cmd.Env = append(BareEnv(), envNATS+"="+string(text))
+	n.cmd.Stderr = os.Stderr
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := n.cmd.Start(); err != nil {
+		n.t.Fatalf("start NATS: %v", err)
+	}
+	n.PID = n.cmd.Process.Pid
+	n.exited = make(chan struct{})
+	go func(cmd *exec.Cmd, exited chan struct{}) {
+		_ = cmd.Wait()
+		close(exited)
+	}(n.cmd, n.exited)
+	Eventually(n.t, "NATS answers", func() bool {
+		c, err := net.Dial("tcp", strings.TrimPrefix(n.URL, "nats://"))
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+}
+
+// Kill ends the server at once. Its folder stays.
+func (n *NATS) Kill() {
+	_ = n.cmd.Process.Kill() // it may have ended
+	<-n.exited
+}
+
+// Signal sends the server a signal.
+func (n *NATS) Signal(sig syscall.Signal) {
+	n.t.Helper()
+	if err := n.cmd.Process.Signal(sig); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// freePorts are ports that were free a moment ago.
+func freePorts(t testing.TB, n int) []int {
+	t.Helper()
+	var ports []int
+	for range n {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close() // at the end, so that all differ
+		ports = append(ports, ln.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+// serveNATS is the whole of a NATS server's process.
+func serveNATS(text string) int {
+	var s natsSettings
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		fmt.Fprintln(os.Stderr, "read the settings of NATS:", err)
+		return 1
+	}
+	o := &server.Options{
+		ServerName: s.Name, Host: "127.0.0.1", Port: s.Port, NoSigs: true, JetStream: true, StoreDir: s.Dir,
+		JetStreamMaxStore: 8 << 30, JetStreamMaxMemory: 64 << 20, Username: s.User, Password: s.Pass,
+	}
+	if s.Cluster != 0 {
+		o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: s.Cluster}
+		var routes []string
+		for _, port := range s.Peers {
+			routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", port))
+		}
+		o.Routes = server.RoutesFromStr(strings.Join(routes, ","))
+	}
+	n, err := server.NewServer(o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "start NATS:", err)
+		return 1
+	}
+	n.Start()
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	<-stop
+	n.Shutdown()
+	return 0
+}

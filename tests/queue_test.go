@@ -1,0 +1,238 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestAQueueOfTwoServers: what one server accepts, any runs, and every one answers for it.
+func TestAQueueOfTwoServers(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{})
+	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
+	open := makeFIFO(t, a.Dir, "gate")
+	enqueue(t, a, "p1", input{"gate": "gate", "token": "p1"})
+	becomes(t, b, "p1", "processing")
+	open()
+	for _, s := range []*harness.Server{a, b} {
+		got := becomes(t, s, "p1", "succeeded")
+		if !strings.Contains(string(got.Body), `"input":{"gate":"gate","token":"p1"}`) || got.CreatedAt == "" || got.StartedAt == "" || got.CompletedAt == "" {
+			t.Errorf("it is %s", got)
+		}
+	}
+	if n := times(t, a, "p1"); n != 1 {
+		t.Errorf("it ran %d times", n)
+	}
+	for _, s := range []*harness.Server{a, b} { // the same id is the same prediction, at every member
+		body := map[string]any{"id": "p1", "input": input{}}
+		if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusConflict || got.Header.Get("Pinion-Retry") != "" {
+			t.Errorf("POST of a known id: %s", got)
+		}
+		if got := s.Do(http.MethodPut, "/predictions/p1", body, "Prefer", "respond-async"); got.Code != http.StatusAccepted || got.Status != "succeeded" {
+			t.Errorf("PUT of a known id: %s", got)
+		}
+	}
+	if n := times(t, a, ""); n != 0 || len(lines(t, a, "ran.txt")) != 1 {
+		t.Errorf("a repeated id ran again: %q", lines(t, a, "ran.txt"))
+	}
+}
+
+// TestAQueueRunsOnAllServers: places decide, not who accepted.
+func TestAQueueRunsOnAllServers(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{})
+	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
+	for i := range 2 {
+		defer makeFIFO(t, a.Dir, fmt.Sprint("gate", i))()
+		enqueue(t, a, fmt.Sprint("p", i), input{"gate": fmt.Sprint("gate", i)})
+	}
+	for i := range 2 { // each server has one slot: both run only if each runs one
+		becomes(t, b, fmt.Sprint("p", i), "processing")
+	}
+	enqueue(t, b, "waits", input{})
+	if got := stateOf(a, "waits"); got.Status != "starting" {
+		t.Errorf("a third job on two places is %s", got)
+	}
+	if got := a.Input(input{}); got.Code != http.StatusConflict {
+		t.Errorf("a synchronous request beside them: %s", got)
+	}
+}
+
+func TestAQueuedPredictionIsCanceledAnywhere(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{})
+	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
+	hooks := newHookReceiver(t)
+	for _, name := range []string{"p1", "p2"} {
+		enqueue(t, a, name, input{"do": "sleep", "token": name})
+		becomes(t, a, name, "processing")
+	}
+	a.Create(map[string]any{"id": "waits", "input": input{"token": "waits"}, "webhook": hooks.URL}, "Prefer", "respond-async")
+	for _, id := range []string{"waits", "p1", "p2"} { // "waits" would begin after the others
+		if got := b.Cancel(id); got.Code != http.StatusOK {
+			t.Errorf("cancel %s: %s", id, got)
+		}
+		for _, s := range []*harness.Server{a, b} {
+			becomes(t, s, id, "canceled")
+		}
+		if got := a.Cancel(id); got.Code != http.StatusOK {
+			t.Errorf("cancel %s again: %s", id, got)
+		}
+	}
+	if n := times(t, a, "waits"); n != 0 {
+		t.Errorf("a job that was canceled while it waited ran %d times", n)
+	}
+	harness.Eventually(t, "its webhook came", func() bool { return len(hooks.of("waits")) == 1 })
+	if got := b.Cancel("unknown"); got.Code != http.StatusNotFound {
+		t.Errorf("cancel an unknown id: %s", got)
+	}
+	if got := stateOf(b, "unknown"); got.Code != http.StatusNotFound {
+		t.Errorf("GET an unknown id: %s", got)
+	}
+}
+
+func TestWebhooksOfAQueuedPrediction(t *testing.T) {
+	t.Parallel()
+	s := member(t, "embed:"+t.TempDir(), harness.Options{})
+	hooks := newHookReceiver(t)
+	a := s.Create(map[string]any{"id": "p1", "input": input{}, "webhook": hooks.URL}, "Prefer", "respond-async", "X-Request-Id", "q1")
+	if a.Code != http.StatusAccepted {
+		t.Fatal(a)
+	}
+	harness.Eventually(t, "completed came", func() bool {
+		all := hooks.of("p1")
+		return len(all) > 0 && all[len(all)-1].Status == "succeeded"
+	})
+	all := hooks.of("p1")
+	first, last := all[0], all[len(all)-1]
+	if first.Status != "processing" || first.header.Get("Pinion-Attempt") != "1" || first.header.Get("Webhook-Id") != "" {
+		t.Errorf("the first webhook is %s with %v", first.Status, first.header)
+	}
+	if last.header.Get("Webhook-Id") != "p1" || last.header.Get("X-Request-Id") != "q1" || last.CompletedAt == "" {
+		t.Errorf("the last webhook is %+v with %v", last.Prediction, last.header)
+	}
+}
+
+// TestAcceptedPredictionsSurviveTheirServer: it is killed with one prediction running and some waiting, and started again.
+func TestAcceptedPredictionsSurviveTheirServer(t *testing.T) {
+	t.Parallel()
+	store := filepath.Join(t.TempDir(), "jobs")
+	s := member(t, "embed:"+store, harness.Options{})
+	makeFIFO(t, s.Dir, "gate")
+	enqueue(t, s, "runs", input{"gate": "gate", "token": "runs"})
+	becomes(t, s, "runs", "processing")
+	for i := range 5 {
+		enqueue(t, s, fmt.Sprint("waits", i), input{"token": fmt.Sprint("waits", i)})
+	}
+	s.Signal(syscall.SIGKILL)
+	s.Killed()
+
+	next := member(t, "embed:"+store, harness.Options{Dir: s.Dir})
+	if got := stateOf(next, "runs"); got.Status != "processing" && got.Status != "starting" {
+		t.Errorf("after the start it is %s", got)
+	}
+	for i := range 5 {
+		id := fmt.Sprint("waits", i)
+		becomes(t, next, id, "succeeded")
+		if n := times(t, next, id); n != 1 {
+			t.Errorf("%s ran %d times", id, n)
+		}
+	}
+	harness.Eventually(t, "the lost one runs again", func() bool { return times(t, next, "runs") == 2 })
+	next.Cancel("runs")
+	becomes(t, next, "runs", "canceled")
+}
+
+func TestAServerOfABusyFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	member(t, "embed:"+store, harness.Options{})
+	code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", "embed:" + store, "--model", "m"}})
+	if code == 0 || !strings.Contains(text, "the job queue's folder "+store+" is in use by another server") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+}
+
+// TestADrainGivesItsJobsBack: SIGTERM ends a server whose job takes longer than the grace, and another one runs it.
+func TestADrainGivesItsJobsBack(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{Args: []string{"--grace", "1s"}})
+	open := makeFIFO(t, a.Dir, "gate")
+	enqueue(t, a, "p1", input{"gate": "gate", "token": "p1"})
+	becomes(t, a, "p1", "processing")
+	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
+	a.Stop()
+	harness.Eventually(t, "the other server runs it", func() bool { return times(t, b, "p1") == 2 })
+	open()
+	becomes(t, b, "p1", "succeeded")
+}
+
+// TestAServerWithoutItsNATS starts, serves synchronous requests, refuses asynchronous ones, and joins when NATS is there.
+func TestAServerWithoutItsNATS(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	nats.Kill()
+	s := member(t, nats.URL, harness.Options{})
+	if got := s.Input(input{}); got.Code != http.StatusOK {
+		t.Errorf("a synchronous request: %s", got)
+	}
+	got := s.Create(map[string]any{"id": "p1", "input": input{}}, "Prefer", "respond-async")
+	if got.Code != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || got.Header.Get("Pinion-Retry") != "elsewhere" {
+		t.Errorf("an asynchronous request: %s %v", got, got.Header)
+	}
+	nats.Start()
+	harness.Eventually(t, "it is accepted", func() bool {
+		return s.Create(map[string]any{"id": "p1", "input": input{}}, "Prefer", "respond-async").Code == http.StatusAccepted
+	})
+	becomes(t, s, "p1", "succeeded")
+}
+
+func TestSettingsOfAQueueThatAreRefused(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATSFor(t, "u", "right")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--nats", "http://127.0.0.1:4222"}, "the NATS URL http://127.0.0.1:4222 is none"},
+		{[]string{"--nats", nats.URL, "--model", "a.b"}, `the model's name is \"a.b\"; it must be 1 to 63 letters, digits, _ or -`},
+		{[]string{"--nats", nats.URL}, "Authorization Violation"},
+		{[]string{"--nats", strings.Replace(nats.URL, "//", "//u:wrong-one@", 1)}, "Authorization Violation"},
+		{[]string{"--nats", nats.URL, "--nats-creds", "/missing.creds"}, "--nats-creds: open /missing.creds"},
+		{[]string{"--nats", nats.URL, "--nats-tls-ca", "cog.yaml"}, "--nats-tls-ca"},
+		{[]string{"--nats", nats.URL, "--nats-tls-cert", "c.pem"}, "--nats-tls-cert and --nats-tls-key go together"},
+		{[]string{"--nats", nats.URL, "--ack-wait", "5s"}, "--ack-wait 5s: it is at least 15s"},
+		{[]string{"--nats", nats.URL, "--result-ttl", "40s"}, "--result-ttl 40s: with --nats it is 1m0s (twice --ack-wait) to 24h0m0s"},
+		{[]string{"--nats-creds", "x"}, "need --nats"},
+	} {
+		args := c.args
+		if !strings.Contains(strings.Join(args, " "), "--model") {
+			args = append(args, "--model", "m")
+		}
+		code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: args})
+		if code == 0 || !strings.Contains(text, c.want) && !strings.Contains(text, strings.ReplaceAll(c.want, `\"`, `"`)) || strings.Contains(text, "wrong-one") {
+			t.Errorf("%q: exit code %d, %s; want %s", c.args, code, text, c.want)
+		}
+	}
+}
+
+// TestAQueueWithOtherSettings: the second server names the field and both values.
+func TestAQueueWithOtherSettings(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	member(t, nats.URL, harness.Options{})
+	code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", nats.URL, "--model", "m", "--jobs-capacity", "7"}})
+	if code == 0 || !strings.Contains(text, "the stream PINION_JOBS_m has max_msgs 100000, but this server is to have 7") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+}
