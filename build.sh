@@ -133,6 +133,19 @@ cmd_release() {
   ls -l dist
 }
 
+## proto            httpd/oipgrpc/inferencepb: the Go code of inference.proto
+cmd_proto() {
+  need_go
+  local python tools=$cache/proto folder=httpd/oipgrpc/inferencepb
+  python=$(choose_python)
+  make_venv "$python" "$tools" tests/requirements-proto.txt
+  go build -o "$tools/bin/protoc-gen-go" google.golang.org/protobuf/cmd/protoc-gen-go
+  GOBIN=$tools/bin go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+  PATH=$tools/bin:$PATH "$tools/bin/python" -m grpc_tools.protoc -I "$folder" \
+    --go_out="$folder" --go_opt=paths=source_relative \
+    --go-grpc_out="$folder" --go-grpc_opt=paths=source_relative,require_unimplemented_servers=true inference.proto
+}
+
 ## stamp            the linker's flags with the version
 cmd_stamp() { stamp; }
 

@@ -24,8 +24,8 @@ func (t *Tokens) Set(tokens []string) {
 	t.digests.Store(&digests)
 }
 
-// has reports whether token is one of them, in constant time.
-func (t *Tokens) has(token []byte) bool {
+// Has reports whether token is one of them, in constant time.
+func (t *Tokens) Has(token []byte) bool {
 	digests := t.digests.Load()
 	if digests == nil {
 		return false
@@ -48,7 +48,7 @@ func (s *Server) authorized(h *fasthttp.RequestHeader) bool {
 		return true
 	}
 	token, ok := bearer(h)
-	return ok && s.opt.Tokens.has(token)
+	return ok && s.opt.Tokens.Has(token)
 }
 
 // bearer returns the token of a request.

@@ -96,11 +96,11 @@ func TestTokens(t *testing.T) {
 // TestNoTokensNoAccess: an empty set accepts no token.
 func TestNoTokensNoAccess(t *testing.T) {
 	var tokens Tokens
-	if tokens.has(nil) || tokens.has([]byte("x")) {
+	if tokens.Has(nil) || tokens.Has([]byte("x")) {
 		t.Error("it takes a token")
 	}
 	tokens.Set(nil)
-	if tokens.has(nil) {
+	if tokens.Has(nil) {
 		t.Error("it takes an empty token")
 	}
 }

@@ -41,11 +41,11 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-func tensors(t *testing.T, class string) *harness.Server {
+func tensors(t *testing.T, class string, args ...string) *harness.Server {
 	t.Helper()
 	python := harness.Pythons(t)[0]
 	if !harness.Has(python, "numpy") {
 		t.Skip("numpy is not installed")
 	}
-	return harness.Ready(t, harness.Options{Python: python.Path, Model: "tensors.py:" + class, Args: []string{"--model", strings.ToLower(class)}})
+	return harness.Ready(t, harness.Options{Python: python.Path, Model: "tensors.py:" + class, Args: append(args, "--model", strings.ToLower(class))})
 }

@@ -61,6 +61,7 @@ type front struct {
 	ln        net.Listener
 	monitor   *httpd.Server // nil: metrics and probes have no port of their own
 	watched   net.Listener  // the monitor's
+	grpc      *grpcServer   // nil: off
 	auth      *authFile     // nil: no token is wanted
 	workers   []*supervise.Supervisor
 	asked     chan struct{} // a token: a client asked for a shutdown
@@ -179,6 +180,9 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 	if err = f.openMonitor(); err != nil {
 		return nil, err
 	}
+	if err = f.openGRPC(single); err != nil {
+		return nil, err
+	}
 	if err = f.makeSupervisors(); err != nil {
 		return nil, err
 	}
@@ -235,6 +239,9 @@ func (f *front) discard(err error) error {
 			ln.Close()
 		}
 	}
+	if f.grpc != nil {
+		f.grpc.ln.Close()
+	}
 	if f.files != nil {
 		f.files.Close()
 	}
@@ -245,10 +252,13 @@ func (f *front) discard(err error) error {
 
 // run serves until the server stops; it returns the exit code.
 func (f *front) run() int {
-	served := make(chan error, 2)
+	served := make(chan error, 3)
 	go func() { served <- f.http.Serve(f.ln) }()
 	if f.monitor != nil {
 		go func() { served <- f.monitor.Serve(f.watched) }()
+	}
+	if f.grpc != nil {
+		go func() { served <- f.grpc.Serve(f.grpc.ln) }()
 	}
 	if f.preloader != nil {
 		f.preloader.Start()

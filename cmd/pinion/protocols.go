@@ -36,6 +36,8 @@ type protocolSettings struct {
 	model  string // --model
 	given  string // NAME of "pinion serve NAME=DIR"
 	vertex vertex.Paths
+
+	grpcPort int // -1: off
 }
 
 const noProtocols = "none"
@@ -43,6 +45,8 @@ const noProtocols = "none"
 func (s *protocolSettings) bindFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&s.names, "protocols", protocol.Names(), "protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, or none (PINION_PROTOCOLS)")
 	f.StringVar(&s.model, "model", "", "the model's name in other protocols (PINION_MODEL; default: NAME of NAME=DIR, else the folder's)")
+	f.IntVar(&s.grpcPort, "grpc-port", -1, "a port for the Open Inference Protocol over gRPC; 0 picks a free one (PINION_GRPC_PORT; default: none)")
+	f.Lookup("grpc-port").DefValue = "0" // the usage text names the default
 }
 
 func (s *protocolSettings) variables() []ourVariable {
@@ -51,6 +55,7 @@ func (s *protocolSettings) variables() []ourVariable {
 		{"model", "PINION_MODEL", func(v string) error { s.model = v; return nil }},
 		{"", "AIP_HEALTH_ROUTE", func(v string) error { s.vertex.Health = v; return vertex.CheckPath(v) }},
 		{"", "AIP_PREDICT_ROUTE", func(v string) error { s.vertex.Predict = v; return vertex.CheckPath(v) }},
+		{"grpc-port", "PINION_GRPC_PORT", func(v string) error { return setInt(&s.grpcPort, v, 0) }},
 	}
 }
 
@@ -75,6 +80,10 @@ func (s *protocolSettings) check() error {
 		return fmt.Errorf("--protocols %q: it is of %s, or none%s", name, strings.Join(protocol.Names(), ", "), hint)
 	}
 	switch {
+	case s.grpcPort < -1 || s.grpcPort > 65535:
+		return fmt.Errorf("--grpc-port %d: a port is 0 to 65535", s.grpcPort)
+	case s.grpcPort >= 0 && !slices.Contains(s.names, protocol.OIP):
+		return fmt.Errorf("--grpc-port %d: it wants %s in --protocols", s.grpcPort, protocol.OIP)
 	case s.model != "" && !modelName.MatchString(s.model):
 		return fmt.Errorf("--model %q: a name is 1 to 63 of a-z A-Z 0-9 . _ -, and begins with a letter or digit", s.model)
 	case s.model != "" && s.given != "" && s.model != s.given:

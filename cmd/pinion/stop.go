@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -32,9 +33,16 @@ func (f *front) drain(grace time.Duration) bool {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
+		var closed sync.WaitGroup
+		closed.Go(func() {
+			if err := f.grpc.shutdown(ctx); err != nil {
+				f.log.Warn("gRPC connections were closed with calls in flight", "error", err)
+			}
+		})
 		if err := f.http.Shutdown(ctx); err != nil {
 			f.log.Warn("connections were closed with requests in flight", "error", err)
 		}
+		closed.Wait()
 		select { // predictions without a connection that waits for them
 		case <-f.svc.Idle():
 		case <-ctx.Done():

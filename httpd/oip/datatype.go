@@ -24,8 +24,8 @@ var datatypes = []Datatype{
 	{"FP16", 2, 'e'}, {"FP32", 4, 'f'}, {"FP64", 8, 'd'}, {Bytes, 0, 0},
 }
 
-// datatypeNamed returns the datatype of that name; false: there is none.
-func datatypeNamed(name string) (Datatype, bool) {
+// DatatypeNamed returns the datatype of that name; false: there is none.
+func DatatypeNamed(name string) (Datatype, bool) {
 	for _, d := range datatypes {
 		if d.Name == name {
 			return d, true

@@ -28,13 +28,10 @@ func (h *handlers) tryInfer(x *protocol.Exchange) *protocol.Error {
 		return err
 	}
 	r, err := read(x, s, body.Data)
-	if err == nil {
-		err = r.checkOutputs(s)
-	}
 	var c protocol.Call
-	var shape rows
+	var shape Rows
 	if err == nil {
-		c, shape, err = r.call(m, s)
+		c, shape, err = r.Call(m, s)
 	}
 	if err != nil {
 		body.Release()
@@ -46,7 +43,7 @@ func (h *handlers) tryInfer(x *protocol.Exchange) *protocol.Error {
 		return err
 	}
 	defer answers.Release()
-	tensors, err := r.answered(s, shape, answers.List)
+	tensors, err := r.Answered(s, shape, answers.List)
 	if err != nil {
 		return err
 	}
@@ -54,7 +51,7 @@ func (h *handlers) tryInfer(x *protocol.Exchange) *protocol.Error {
 }
 
 // read reads the request in body. Without any JSON, the body is the only input.
-func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*request, *protocol.Error) {
+func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *protocol.Error) {
 	header := x.Request.Header.Peek(headerLength)
 	if len(header) == 0 {
 		return readRequest(body, len(body))
@@ -71,7 +68,7 @@ func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*request, *
 	}
 	v := &s.Inputs[0].Value
 	t := Tensor{Name: s.Inputs[0].Name, Shape: []int64{1}, Raw: body}
-	t.Type, _ = datatypeNamed(taken(v)[0])
+	t.Type, _ = DatatypeNamed(taken(v)[0])
 	if t.Type.Size == 0 {
 		t.Raw = append([]byte{byte(len(body)), byte(len(body) >> 8), byte(len(body) >> 16), byte(len(body) >> 24)}, body...)
 	} else {
@@ -81,16 +78,16 @@ func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*request, *
 			return nil, err
 		}
 	}
-	return &request{inputs: []Tensor{t}, binary: true}, nil
+	return &Request{Inputs: []Tensor{t}, Binary: true}, nil
 }
 
 // write answers with tensors.
-func (r *request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tensor) *protocol.Error {
+func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tensor) *protocol.Error {
 	var raws [][]byte
 	out := rawjson.AppendQuoted([]byte(`{"model_name":`), m.Name)
 	out = append(out, `,"model_version":"`+protocol.Version+`"`...)
-	if r.id != nil {
-		out = append(append(out, `,"id":`...), r.id...)
+	if r.ID != nil {
+		out = append(append(out, `,"id":`...), r.ID...)
 	}
 	out = append(out, `,"outputs":[`...)
 	for i := range tensors {
@@ -101,7 +98,7 @@ func (r *request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tenso
 		out = rawjson.AppendQuoted(append(out, `{"name":`...), t.Name)
 		out = append(out, `,"datatype":"`+t.Type.Name+`","shape":`+shapeText(t.Shape)...)
 		if r.wantsBinary(t.Name) {
-			raw, err := t.raw()
+			raw, err := t.Bytes()
 			if err != nil {
 				return protocol.Errorf(protocol.Failed, "output %q: %v", t.Name, err)
 			}
@@ -139,11 +136,11 @@ func (r *request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tenso
 	return nil
 }
 
-func (r *request) wantsBinary(name string) bool {
-	for _, w := range r.outputs {
-		if w.name == name && w.binary != nil {
-			return *w.binary
+func (r *Request) wantsBinary(name string) bool {
+	for _, w := range r.Outputs {
+		if w.Name == name && w.Binary != nil {
+			return *w.Binary
 		}
 	}
-	return r.binary
+	return r.Binary
 }

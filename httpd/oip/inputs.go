@@ -11,24 +11,27 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// rows says how the scalar inputs of a request are shaped, and so its outputs.
-type rows struct {
+// Rows says how the scalar inputs of a request are shaped, and so its outputs.
+type Rows struct {
 	n      int
 	given  bool // the request has a scalar tensor: outputs have a dimension for the rows
 	column bool // of shape [n,1]
 }
 
-// call turns the tensors of a request into the inputs of predictions.
-func (r *request) call(m *protocol.Model, s *protocol.Signature) (c protocol.Call, shape rows, err *protocol.Error) {
-	shape = rows{n: 1}
+// Call turns the tensors of a request into the inputs of predictions. It refuses outputs that the model does not have.
+func (r *Request) Call(m *protocol.Model, s *protocol.Signature) (c protocol.Call, shape Rows, err *protocol.Error) {
+	shape = Rows{n: 1}
+	if err := r.checkOutputs(s); err != nil {
+		return c, shape, err
+	}
 	defer func() {
 		if err != nil && c.Attachments != nil {
 			c.Attachments.Close()
 		}
 	}()
 	seen := map[string]bool{}
-	for i := range r.inputs {
-		if err := r.check(&r.inputs[i], s, seen, &shape); err != nil {
+	for i := range r.Inputs {
+		if err := r.check(&r.Inputs[i], s, seen, &shape); err != nil {
 			return c, shape, err
 		}
 	}
@@ -42,8 +45,8 @@ func (r *request) call(m *protocol.Model, s *protocol.Signature) (c protocol.Cal
 		texts[row] = append(rawjson.AppendQuoted(texts[row], name), ':')
 		texts[row] = append(texts[row], value...)
 	}
-	for i := range r.inputs {
-		t := &r.inputs[i]
+	for i := range r.Inputs {
+		t := &r.Inputs[i]
 		v := &s.Input(t.Name).Value
 		switch {
 		case v.Kind == protocol.File:
@@ -79,10 +82,10 @@ func (r *request) call(m *protocol.Model, s *protocol.Signature) (c protocol.Cal
 			put(row, t.Name, token)
 		}
 	}
-	for _, p := range r.parameters {
-		if f := s.Input(p.name); f != nil && !seen[p.name] && isScalar(&f.Value) && f.Value.Kind != protocol.File {
+	for _, p := range r.Parameters {
+		if f := s.Input(p.Name); f != nil && !seen[p.Name] && isScalar(&f.Value) && f.Value.Kind != protocol.File {
 			for row := range texts {
-				put(row, p.name, p.value)
+				put(row, p.Name, p.Value)
 			}
 		}
 	}
@@ -97,7 +100,7 @@ func (r *request) call(m *protocol.Model, s *protocol.Signature) (c protocol.Cal
 }
 
 // check requires the tensor to fit its input, and takes up how many rows it has.
-func (r *request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, shape *rows) *protocol.Error {
+func (r *Request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, shape *Rows) *protocol.Error {
 	f := s.Input(t.Name)
 	switch {
 	case f == nil:
@@ -139,8 +142,8 @@ func (r *request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, 
 			return bad("input %q has shape %s, and takes %s", t.Name, shapeText(t.Shape), shapeText(openShape(max(want, 1))))
 		}
 	}
-	for i := range r.inputs {
-		other := s.Input(r.inputs[i].Name)
+	for i := range r.Inputs {
+		other := s.Input(r.Inputs[i].Name)
 		if shape.n > 1 && other != nil && !isScalar(&other.Value) {
 			return bad("the scalar inputs have %d rows, and input %q is taken whole: send one row", shape.n, other.Name)
 		}

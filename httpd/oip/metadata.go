@@ -8,19 +8,20 @@ import (
 	"pinion/httpd/protocol"
 )
 
-// tensorMetadata describes an input or output.
-type tensorMetadata struct {
+// TensorMetadata describes an input or output.
+type TensorMetadata struct {
 	Name     string  `json:"name"`
 	Datatype string  `json:"datatype"`
 	Shape    []int64 `json:"shape"`
 }
 
-type modelMetadata struct {
+// ModelMetadata describes a model.
+type ModelMetadata struct {
 	Name     string           `json:"name"`
 	Versions []string         `json:"versions"`
 	Platform string           `json:"platform"`
-	Inputs   []tensorMetadata `json:"inputs"`
-	Outputs  []tensorMetadata `json:"outputs"`
+	Inputs   []TensorMetadata `json:"inputs"`
+	Outputs  []TensorMetadata `json:"outputs"`
 }
 
 type indexEntry struct {
@@ -40,12 +41,20 @@ func (h *handlers) model(x *protocol.Exchange) (*protocol.Model, *protocol.Signa
 	return m, s, err
 }
 
+// ServerName is the server's name in its metadata.
+const ServerName = "pinion"
+
+// Extensions returns the protocol's extensions that the server has.
+func Extensions() []string {
+	return []string{"binary_tensor_data", "parameters", "model_repository"}
+}
+
 func (h *handlers) server(x *protocol.Exchange) {
 	encode(x.RequestCtx, struct {
 		Name       string   `json:"name"`
 		Version    string   `json:"version"`
 		Extensions []string `json:"extensions"`
-	}{"pinion", h.version, []string{"binary_tensor_data", "parameters", "model_repository"}})
+	}{ServerName, h.version, Extensions()})
 }
 
 func (h *handlers) metadata(x *protocol.Exchange) {
@@ -54,12 +63,17 @@ func (h *handlers) metadata(x *protocol.Exchange) {
 		refuse(x.RequestCtx, err)
 		return
 	}
-	out := modelMetadata{Name: m.Name, Versions: []string{protocol.Version}, Platform: "pinion_python", Inputs: []tensorMetadata{}}
+	encode(x.RequestCtx, Metadata(m, s))
+}
+
+// Metadata describes m, which has the signature s.
+func Metadata(m *protocol.Model, s *protocol.Signature) ModelMetadata {
+	out := ModelMetadata{Name: m.Name, Versions: []string{protocol.Version}, Platform: "pinion_python", Inputs: []TensorMetadata{}}
 	scalars := false
 	for i := range s.Inputs {
 		v := &s.Inputs[i].Value
 		scalars = scalars || isScalar(v)
-		out.Inputs = append(out.Inputs, tensorMetadata{s.Inputs[i].Name, taken(v)[0], openShape(inputRank(v))})
+		out.Inputs = append(out.Inputs, TensorMetadata{s.Inputs[i].Name, taken(v)[0], openShape(inputRank(v))})
 	}
 	for _, f := range outputFields(s) {
 		rank := 1
@@ -74,9 +88,9 @@ func (h *handlers) metadata(x *protocol.Exchange) {
 		} else if f.value.Kind == protocol.List {
 			rank--
 		}
-		out.Outputs = append(out.Outputs, tensorMetadata{f.name, taken(f.value)[0], openShape(rank)})
+		out.Outputs = append(out.Outputs, TensorMetadata{f.name, taken(f.value)[0], openShape(rank)})
 	}
-	encode(x.RequestCtx, out)
+	return out
 }
 
 // inputRank is the rank of an input's tensor.

@@ -29,8 +29,8 @@ func outputFields(s *protocol.Signature) []outputField {
 	return []outputField{{"output", &s.Output}}
 }
 
-// answered is the tensors of an answer, as the request asked for them.
-func (r *request) answered(s *protocol.Signature, shape rows, answers []protocol.Answer) ([]Tensor, *protocol.Error) {
+// Answered returns the tensors of an answer, as the request asked for them.
+func (r *Request) Answered(s *protocol.Signature, shape Rows, answers []protocol.Answer) ([]Tensor, *protocol.Error) {
 	var out []Tensor
 	for _, f := range r.chosen(outputFields(s)) {
 		t, err := join(s, f, shape, answers)
@@ -42,29 +42,36 @@ func (r *request) answered(s *protocol.Signature, shape rows, answers []protocol
 	return out, nil
 }
 
+// Item returns the tensors of one item of an iterator. No item of a concatenating one is joined with another.
+func (r *Request) Item(s *protocol.Signature, shape Rows, item []byte) ([]Tensor, *protocol.Error) {
+	one := protocol.Signature{Inputs: s.Inputs, Output: s.Output}
+	one.Output.Members = nil // an item is one tensor, as the metadata says
+	return r.Answered(&one, shape, []protocol.Answer{{Output: item}})
+}
+
 // checkOutputs refuses names that the model does not have, before it runs.
-func (r *request) checkOutputs(s *protocol.Signature) *protocol.Error {
+func (r *Request) checkOutputs(s *protocol.Signature) *protocol.Error {
 	fields := outputFields(s)
-	for _, w := range r.outputs {
-		if !slices.ContainsFunc(fields, func(f outputField) bool { return f.name == w.name }) {
+	for _, w := range r.Outputs {
+		if !slices.ContainsFunc(fields, func(f outputField) bool { return f.name == w.Name }) {
 			names := make([]string, len(fields))
 			for i, f := range fields {
 				names[i] = f.name
 			}
-			return bad("unknown output %q: the model has %s", shortText([]byte(w.name)), strings.Join(names, ", "))
+			return bad("unknown output %q: the model has %s", shortText([]byte(w.Name)), strings.Join(names, ", "))
 		}
 	}
 	return nil
 }
 
-func (r *request) chosen(fields []outputField) []outputField {
-	if len(r.outputs) == 0 {
+func (r *Request) chosen(fields []outputField) []outputField {
+	if len(r.Outputs) == 0 {
 		return fields
 	}
 	var list []outputField
-	for _, w := range r.outputs {
+	for _, w := range r.Outputs {
 		for _, f := range fields {
-			if f.name == w.name {
+			if f.name == w.Name {
 				list = append(list, f)
 			}
 		}
@@ -73,7 +80,7 @@ func (r *request) chosen(fields []outputField) []outputField {
 }
 
 // join makes one tensor of an output of all rows.
-func join(s *protocol.Signature, f outputField, shape rows, answers []protocol.Answer) (Tensor, *protocol.Error) {
+func join(s *protocol.Signature, f outputField, shape Rows, answers []protocol.Answer) (Tensor, *protocol.Error) {
 	t := Tensor{Name: f.name, Tokens: [][]byte{}}
 	var item []int64
 	for i := range answers {
@@ -147,7 +154,7 @@ func typeOf(v *protocol.Value, tokens [][]byte) Datatype {
 	case protocol.Any:
 		name = guess(tokens)
 	}
-	d, _ := datatypeNamed(name)
+	d, _ := DatatypeNamed(name)
 	var scratch [8]byte
 	for _, token := range tokens {
 		if d.Size == 0 {

@@ -8,28 +8,29 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// request is an inference request.
-type request struct {
-	id         []byte // JSON; nil: none
-	inputs     []Tensor
-	outputs    []wanted // nil: all
-	parameters []parameter
-	binary     bool // outputs are binary, unless they say otherwise
+// Request is an inference request, as REST and gRPC carry it.
+type Request struct {
+	ID         []byte // JSON; nil: none
+	Inputs     []Tensor
+	Outputs    []Wanted // nil: all
+	Parameters []Parameter
+	Binary     bool // outputs are binary, unless they say otherwise
 }
 
-// wanted is an output that a request asks for.
-type wanted struct {
-	name   string
-	binary *bool // nil: as the request says
+// Wanted is an output that a request asks for.
+type Wanted struct {
+	Name   string
+	Binary *bool // nil: as the request says
 }
 
-type parameter struct {
-	name  string
-	value []byte // JSON
+// Parameter is a parameter of a request.
+type Parameter struct {
+	Name  string
+	Value []byte // JSON
 }
 
 // readRequest reads a body whose first part, of head bytes, is JSON; the rest is binary tensors, in order.
-func readRequest(body []byte, head int) (*request, *protocol.Error) {
+func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 	text, rest := body[:head], body[head:]
 	if err := rawjson.Check(text); err != nil {
 		return nil, protocol.ErrorOf(err)
@@ -37,7 +38,7 @@ func readRequest(body []byte, head int) (*request, *protocol.Error) {
 	if rawjson.KindOf(text) != rawjson.KindObject {
 		return nil, bad("the body is %s, and a request is an object", shortText(text))
 	}
-	r := new(request)
+	r := new(Request)
 	var inputs []byte
 	for o := rawjson.Object(text); ; {
 		key, value, ok := o.Next()
@@ -50,7 +51,7 @@ func readRequest(body []byte, head int) (*request, *protocol.Error) {
 			if rawjson.KindOf(value) != rawjson.KindString {
 				return nil, bad("id is %s, and not a string", shortText(value))
 			}
-			r.id = value
+			r.ID = value
 		case "inputs":
 			inputs = value
 		case "outputs":
@@ -84,7 +85,7 @@ func readRequest(body []byte, head int) (*request, *protocol.Error) {
 				return nil, err
 			}
 		}
-		r.inputs = append(r.inputs, t)
+		r.Inputs = append(r.Inputs, t)
 	}
 	if len(rest) > 0 {
 		return nil, bad("%d bytes follow the last binary tensor: the sizes must add up to the body", len(rest))
@@ -96,22 +97,22 @@ func bad(format string, args ...any) *protocol.Error {
 	return protocol.Errorf(protocol.BadInput, format, args...)
 }
 
-// refused are parameters of Triton's that change what is asked for.
-func refused(name string) bool {
-	return strings.HasPrefix(name, "sequence_") || strings.HasPrefix(name, "shared_memory_") || name == "classification"
+// CheckParameter refuses parameters of Triton's that change what is asked for. of names their owner: " of an input".
+func CheckParameter(name, of string) *protocol.Error {
+	if strings.HasPrefix(name, "sequence_") || strings.HasPrefix(name, "shared_memory_") || name == "classification" {
+		return bad("parameter %q%s is not supported", name, of)
+	}
+	return nil
 }
 
-func (r *request) readParameters(raw []byte) *protocol.Error {
+func (r *Request) readParameters(raw []byte) *protocol.Error {
 	return eachParameter(raw, func(name string, value []byte) *protocol.Error {
-		switch {
-		case refused(name):
-			return bad("parameter %q is not supported", name)
-		case name == "binary_data_output":
-			r.binary = string(value) == "true"
-		default:
-			r.parameters = append(r.parameters, parameter{name, value})
+		if name == "binary_data_output" {
+			r.Binary = string(value) == "true"
+			return nil
 		}
-		return nil
+		r.Parameters = append(r.Parameters, Parameter{name, value})
+		return CheckParameter(name, "")
 	})
 }
 
@@ -130,7 +131,7 @@ func eachParameter(raw []byte, f func(name string, value []byte) *protocol.Error
 	}
 }
 
-func (r *request) readOutputs(raw []byte) *protocol.Error {
+func (r *Request) readOutputs(raw []byte) *protocol.Error {
 	if rawjson.KindOf(raw) != rawjson.KindArray {
 		return bad("outputs is %s, and not a list", shortText(raw))
 	}
@@ -142,7 +143,7 @@ func (r *request) readOutputs(raw []byte) *protocol.Error {
 		if rawjson.KindOf(value) != rawjson.KindObject {
 			return bad("an output is %s, and not an object", shortText(value))
 		}
-		w := wanted{}
+		w := Wanted{}
 		for o := rawjson.Object(value); ; {
 			key, v, ok := o.Next()
 			if !ok {
@@ -151,30 +152,35 @@ func (r *request) readOutputs(raw []byte) *protocol.Error {
 			var err *protocol.Error
 			switch rawjson.KeyText(key) {
 			case "name":
-				w.name = rawjson.Text(v)
+				w.Name = rawjson.Text(v)
 			case "parameters":
 				err = eachParameter(v, func(name string, value []byte) *protocol.Error {
-					if refused(name) {
-						return bad("parameter %q of output %q is not supported", name, w.name)
-					}
 					if name == "binary_data" {
 						on := string(value) == "true"
-						w.binary = &on
+						w.Binary = &on
 					}
-					return nil
+					return CheckParameter(name, " of an output")
 				})
 			}
 			if err != nil {
 				return err
 			}
 		}
-		for _, other := range r.outputs {
-			if other.name == w.name {
-				return bad("output %q is asked for twice", w.name)
-			}
+		if err := r.Want(w); err != nil {
+			return err
 		}
-		r.outputs = append(r.outputs, w)
 	}
+}
+
+// Want adds an output to those that are asked for.
+func (r *Request) Want(w Wanted) *protocol.Error {
+	for _, other := range r.Outputs {
+		if other.Name == w.Name {
+			return bad("output %q is asked for twice", shortText([]byte(w.Name)))
+		}
+	}
+	r.Outputs = append(r.Outputs, w)
+	return nil
 }
 
 // readTensor reads an input. size is how many bytes it has after the JSON; negative: its data is in the JSON.
@@ -200,9 +206,6 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 			data = v
 		case "parameters":
 			err := eachParameter(v, func(name string, value []byte) *protocol.Error {
-				if refused(name) {
-					return bad("parameter %q of an input is not supported", name)
-				}
 				if name == "binary_data_size" {
 					n, err := strconv.Atoi(string(value))
 					if err != nil || n < 0 {
@@ -210,7 +213,7 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 					}
 					size = n
 				}
-				return nil
+				return CheckParameter(name, " of an input")
 			})
 			if err != nil {
 				return t, size, err
@@ -218,7 +221,7 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 		}
 	}
 	var known bool
-	if t.Type, known = datatypeNamed(rawjson.Text(datatype)); !known {
+	if t.Type, known = DatatypeNamed(rawjson.Text(datatype)); !known {
 		return t, size, bad("input %q: datatype %s is none of the protocol's", t.Name, shortText(datatype))
 	}
 	if rawjson.KindOf(shape) != rawjson.KindArray {

@@ -16,8 +16,8 @@ func TestSizesAddUp(t *testing.T) {
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%d bytes: %v", len(rest), err)
-		case want == "" && string(r.inputs[0].Raw) != rest:
-			t.Errorf("raw is %q", r.inputs[0].Raw)
+		case want == "" && string(r.Inputs[0].Raw) != rest:
+			t.Errorf("raw is %q", r.Inputs[0].Raw)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%d bytes: %v, want %q", len(rest), err, want)
 		}
@@ -72,8 +72,8 @@ func FuzzReadRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for i := range r.inputs {
-			in := &r.inputs[i]
+		for i := range r.Inputs {
+			in := &r.Inputs[i]
 			n, ok := count(in.Shape)
 			if in.Raw == nil && int64(len(in.Tokens)) != n && in.Type.Size >= 0 && len(in.Tokens) > 0 || !ok {
 				t.Fatalf("%+v has %d elements", in, n)
@@ -81,7 +81,7 @@ func FuzzReadRequest(f *testing.F) {
 			if in.Raw != nil && in.Type.Size > 0 && int64(len(in.Raw)) != n*int64(in.Type.Size) {
 				t.Fatalf("%+v has %d bytes", in, len(in.Raw))
 			}
-			if _, err := in.raw(); err != nil {
+			if _, err := in.Bytes(); err != nil {
 				t.Fatal(err)
 			}
 			_, _ = in.tokens()

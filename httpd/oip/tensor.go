@@ -45,6 +45,15 @@ func shapeText(shape []int64) string {
 	return "[" + strings.Join(texts, ",") + "]"
 }
 
+// Check requires Shape to be one, and Raw to have its size.
+func (t *Tensor) Check() *protocol.Error {
+	n, ok := count(t.Shape)
+	if !ok || len(t.Shape) > maxRank {
+		return bad("input %q: shape %s is too large, or has a negative length", t.Name, shortText([]byte(shapeText(t.Shape))))
+	}
+	return t.checkRaw(n)
+}
+
 // checkRaw requires Raw to have the size of the shape.
 func (t *Tensor) checkRaw(n int64) *protocol.Error {
 	if t.Type.Size > 0 {
@@ -137,8 +146,8 @@ func (t *Tensor) tokens() ([][]byte, *protocol.Error) {
 	return list, nil
 }
 
-// raw returns the elements of a tensor in binary.
-func (t *Tensor) raw() ([]byte, error) {
+// Bytes returns the elements of a tensor in binary, as Raw has them.
+func (t *Tensor) Bytes() ([]byte, error) {
 	if t.Raw != nil {
 		return t.Raw, nil
 	}

@@ -10,6 +10,7 @@ func (s *Set) Gather() []Family {
 	var g gathered
 	s.gatherBuild(&g)
 	s.gatherRequests(&g)
+	s.gatherCalls(&g)
 	s.predictions.gather(&g)
 	s.gatherLoad(&g)
 	s.batches.gather(&g)

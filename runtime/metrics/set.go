@@ -68,6 +68,7 @@ type GPU struct {
 type Set struct {
 	o           Options
 	requests    table[requestKey, requests]
+	calls       table[callKey, requests]
 	predictions predictions
 	batches     batches
 	workers     workers

@@ -13,6 +13,7 @@ type Line struct {
 	Text           string `json:"msg"`
 	Address        string `json:"address"`
 	MetricsAddress string `json:"metrics_address"`
+	GRPCAddress    string `json:"grpc_address"`
 	PredictionID   string `json:"prediction_id"`
 	Stream         string `json:"stream"`
 	Cause          string `json:"cause"`

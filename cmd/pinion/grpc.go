@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"net"
+	"strings"
+
+	"pinion/cmd/pinion/internal/listener"
+	"pinion/httpd/oipgrpc"
+	"pinion/httpd/protocol"
+)
+
+// grpcServer is the port of --grpc-port; nil: there is none.
+type grpcServer struct {
+	*oipgrpc.Server
+	ln net.Listener
+}
+
+// openGRPC opens the port of --grpc-port, if one is wanted.
+func (f *front) openGRPC(models protocol.Models) error {
+	if f.s.protocols.grpcPort < 0 {
+		return nil
+	}
+	host := f.s.exposure.address()
+	if strings.HasPrefix(host, "unix:") {
+		host = "127.0.0.1"
+	}
+	ln, address, err := listener.Listen(host, f.s.protocols.grpcPort, listener.PortSetting{Flag: "--grpc-port", Variable: "PINION_GRPC_PORT"})
+	if err != nil {
+		return err
+	}
+	o := oipgrpc.Options{
+		Models: models, Version: version, Logger: f.log, MaxMessage: f.s.maxBody, Memory: f.budget, OnCall: f.metrics.Call,
+	}
+	if tokens := f.auth.tokens(); tokens != nil {
+		o.Authorized = func(token string) bool { return tokens.Has([]byte(token)) }
+	}
+	f.grpc = &grpcServer{oipgrpc.New(o), ln}
+	f.log.Info("gRPC has a port of its own", "grpc_address", strings.TrimPrefix(address, "http://"))
+	return nil
+}
+
+// shutdown lets the calls in flight end.
+func (s *grpcServer) shutdown(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	return s.Shutdown(ctx)
+}

@@ -1,0 +1,74 @@
+package oipgrpc
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	pb "pinion/httpd/oipgrpc/inferencepb"
+)
+
+// health is the standard health service. It derives the state from the models at each look.
+type health struct {
+	grpc_health_v1.UnimplementedHealthServer
+	*Server
+}
+
+// watchInterval is how often a Watch looks for a change.
+const watchInterval = time.Second
+
+func (h *health) state() *grpc_health_v1.HealthCheckResponse {
+	if h.ready() {
+		return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVING}
+	}
+	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_NOT_SERVING}
+}
+
+// known: "" is the server as a whole.
+func known(service string) bool {
+	return service == "" || service == pb.GRPCInferenceService_ServiceDesc.ServiceName
+}
+
+// Check reports whether the models take predictions.
+func (h *health) Check(_ context.Context, req *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+	if !known(req.GetService()) {
+		return nil, status.Errorf(codes.NotFound, "unknown service %q: this server has %q", req.GetService(), pb.GRPCInferenceService_ServiceDesc.ServiceName)
+	}
+	return h.state(), nil
+}
+
+// List reports the state of all services.
+func (h *health) List(context.Context, *grpc_health_v1.HealthListRequest) (*grpc_health_v1.HealthListResponse, error) {
+	return &grpc_health_v1.HealthListResponse{Statuses: map[string]*grpc_health_v1.HealthCheckResponse{
+		"": h.state(), pb.GRPCInferenceService_ServiceDesc.ServiceName: h.state(),
+	}}, nil
+}
+
+// Watch sends the state, and then each change.
+func (h *health) Watch(req *grpc_health_v1.HealthCheckRequest, stream grpc_health_v1.Health_WatchServer) error {
+	last := grpc_health_v1.HealthCheckResponse_UNKNOWN
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	for {
+		now := &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN}
+		if known(req.GetService()) {
+			now = h.state()
+		}
+		if now.Status != last {
+			last = now.Status
+			if err := stream.Send(now); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-h.closing:
+			return status.Error(codes.Unavailable, "the server is shutting down")
+		case <-stream.Context().Done():
+			return status.FromContextError(stream.Context().Err()).Err()
+		}
+	}
+}

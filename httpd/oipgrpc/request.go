@@ -1,0 +1,176 @@
+package oipgrpc
+
+import (
+	"encoding/binary"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	pb "pinion/httpd/oipgrpc/inferencepb"
+
+	"pinion/httpd/oip"
+	"pinion/httpd/protocol"
+	"pinion/runtime/rawjson"
+)
+
+// request turns a message into a request. Its tensors refer to the message's bytes where they can.
+func request(msg *pb.ModelInferRequest) (*oip.Request, *protocol.Error) {
+	raw := msg.GetRawInputContents()
+	r := &oip.Request{Binary: true}
+	if len(raw) > 0 && len(raw) != len(msg.GetInputs()) {
+		return nil, bad("raw_input_contents has %d entries, and there are %d inputs: each input has one", len(raw), len(msg.GetInputs()))
+	}
+	for i, in := range msg.GetInputs() {
+		t := oip.Tensor{Name: in.GetName(), Shape: in.GetShape()}
+		var known bool
+		if t.Type, known = oip.DatatypeNamed(in.GetDatatype()); !known {
+			return nil, bad("input %q: datatype %q is none of the protocol's", t.Name, clip(in.GetDatatype()))
+		}
+		for name := range in.GetParameters() {
+			if err := oip.CheckParameter(name, " of an input"); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case len(raw) > 0 && in.GetContents() != nil:
+			return nil, bad("input %q has contents, and the request raw_input_contents: send one of them", t.Name)
+		case len(raw) > 0:
+			t.Raw = raw[i]
+		default:
+			var err *protocol.Error
+			if t.Raw, err = rawContents(&t, in.GetContents()); err != nil {
+				return nil, err
+			}
+			r.Binary = false
+		}
+		if t.Raw == nil {
+			t.Raw = []byte{}
+		}
+		if err := t.Check(); err != nil {
+			return nil, err
+		}
+		r.Inputs = append(r.Inputs, t)
+	}
+	for _, out := range msg.GetOutputs() {
+		for name := range out.GetParameters() {
+			if err := oip.CheckParameter(name, " of an output"); err != nil {
+				return nil, err
+			}
+		}
+		if err := r.Want(oip.Wanted{Name: out.GetName()}); err != nil {
+			return nil, err
+		}
+	}
+	parameters := msg.GetParameters()
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		if err := oip.CheckParameter(name, ""); err != nil {
+			return nil, err
+		}
+		value, err := parameter(name, parameters[name])
+		if err != nil {
+			return nil, err
+		}
+		r.Parameters = append(r.Parameters, oip.Parameter{Name: name, Value: value})
+	}
+	return r, nil
+}
+
+func bad(format string, args ...any) *protocol.Error {
+	return protocol.Errorf(protocol.BadInput, format, args...)
+}
+
+// clip shortens what a client sent for a message.
+func clip(text string) string {
+	if len(text) > 100 {
+		return text[:100] + "…"
+	}
+	return text
+}
+
+// parameter is a parameter as JSON.
+func parameter(name string, p *pb.InferParameter) ([]byte, *protocol.Error) {
+	switch v := p.GetParameterChoice().(type) {
+	case *pb.InferParameter_BoolParam:
+		return strconv.AppendBool(nil, v.BoolParam), nil
+	case *pb.InferParameter_Int64Param:
+		return strconv.AppendInt(nil, v.Int64Param, 10), nil
+	case *pb.InferParameter_Uint64Param:
+		return strconv.AppendUint(nil, v.Uint64Param, 10), nil
+	case *pb.InferParameter_StringParam:
+		return rawjson.AppendQuoted(nil, v.StringParam), nil
+	case *pb.InferParameter_DoubleParam:
+		if math.IsNaN(v.DoubleParam) || math.IsInf(v.DoubleParam, 0) {
+			return nil, bad("parameter %q is not finite", clip(name))
+		}
+		return strconv.AppendFloat(nil, v.DoubleParam, 'g', -1, 64), nil
+	}
+	return nil, bad("parameter %q has no value", clip(name))
+}
+
+// rawContents is the binary form of a tensor's typed contents.
+func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *protocol.Error) {
+	le := binary.LittleEndian
+	elements := 0
+	switch t.Type.Name {
+	case "BOOL":
+		elements = len(c.GetBoolContents())
+		for _, v := range c.GetBoolContents() {
+			raw = append(raw, map[bool]byte{true: 1}[v])
+		}
+	case "INT8", "INT16", "INT32":
+		elements = len(c.GetIntContents())
+		bits := 8 * t.Type.Size
+		for i, v := range c.GetIntContents() {
+			if v>>(bits-1) != v>>31 {
+				return nil, bad("input %q: element %d, %d, is no %s", t.Name, i, v, t.Type.Name)
+			}
+			raw = le.AppendUint32(raw, uint32(v))[:len(raw)+t.Type.Size]
+		}
+	case "UINT8", "UINT16", "UINT32":
+		elements = len(c.GetUintContents())
+		for i, v := range c.GetUintContents() {
+			if uint64(v)>>(8*t.Type.Size) != 0 {
+				return nil, bad("input %q: element %d, %d, is no %s", t.Name, i, v, t.Type.Name)
+			}
+			raw = le.AppendUint32(raw, v)[:len(raw)+t.Type.Size]
+		}
+	case "INT64":
+		elements = len(c.GetInt64Contents())
+		for _, v := range c.GetInt64Contents() {
+			raw = le.AppendUint64(raw, uint64(v))
+		}
+	case "UINT64":
+		elements = len(c.GetUint64Contents())
+		for _, v := range c.GetUint64Contents() {
+			raw = le.AppendUint64(raw, v)
+		}
+	case "FP32":
+		elements = len(c.GetFp32Contents())
+		for _, v := range c.GetFp32Contents() {
+			raw = le.AppendUint32(raw, math.Float32bits(v))
+		}
+	case "FP64":
+		elements = len(c.GetFp64Contents())
+		for _, v := range c.GetFp64Contents() {
+			raw = le.AppendUint64(raw, math.Float64bits(v))
+		}
+	case oip.Bytes:
+		elements = len(c.GetBytesContents())
+		for _, v := range c.GetBytesContents() {
+			raw = append(le.AppendUint32(raw, uint32(len(v))), v...)
+		}
+	default:
+		return nil, bad("input %q: %s has no field in contents: send raw_input_contents", t.Name, t.Type.Name)
+	}
+	if filled := filledContents(c); filled != elements {
+		return nil, bad("input %q is %s, and contents has %d elements in the fields of other datatypes", t.Name, t.Type.Name, filled-elements)
+	}
+	return raw, nil
+}
+
+// filledContents is how many elements all fields have.
+func filledContents(c *pb.InferTensorContents) int {
+	return len(c.GetBoolContents()) + len(c.GetIntContents()) + len(c.GetInt64Contents()) + len(c.GetUintContents()) +
+		len(c.GetUint64Contents()) + len(c.GetFp32Contents()) + len(c.GetFp64Contents()) + len(c.GetBytesContents())
+}

@@ -1,0 +1,80 @@
+package oipgrpc
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "pinion/httpd/oipgrpc/inferencepb"
+
+	"pinion/httpd/oip"
+)
+
+func tensor(datatype string, shape []int64, c *pb.InferTensorContents) *pb.ModelInferRequest_InferInputTensor {
+	return &pb.ModelInferRequest_InferInputTensor{Name: "x", Datatype: datatype, Shape: shape, Contents: c}
+}
+
+// TestRefusals: what a request must not have, in words.
+func TestRefusals(t *testing.T) {
+	ints := &pb.InferTensorContents{IntContents: []int32{300}}
+	sequence := map[string]*pb.InferParameter{"sequence_id": {ParameterChoice: &pb.InferParameter_Int64Param{Int64Param: 1}}}
+	for want, msg := range map[string]*pb.ModelInferRequest{
+		`datatype "FP8" is none`:                       {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP8", []int64{1}, ints)}},
+		"element 0, 300, is no INT8":                   {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT8", []int64{1}, ints)}},
+		"in the fields of other":                       {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP32", []int64{1}, ints)}},
+		"FP16 has no field":                            {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP16", []int64{1}, ints)}},
+		"4 bytes came, and INT32 of shape [2] takes 8": {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{2}, ints)}},
+		"negative length":                              {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{-1}, ints)}},
+		"has 2 entries":                                {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{1}, nil)}, RawInputContents: [][]byte{{}, {}}},
+		"send one of them":                             {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{1}, ints)}, RawInputContents: [][]byte{{1, 0, 0, 0}}},
+		"is not supported":                             {Parameters: sequence},
+		`"p" has no value`:                             {Parameters: map[string]*pb.InferParameter{"p": {}}},
+		"is asked for twice":                           {Outputs: []*pb.ModelInferRequest_InferRequestedOutputTensor{{Name: "a"}, {Name: "a"}}},
+		"each after its length":                        {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor(oip.Bytes, []int64{1}, nil)}, RawInputContents: [][]byte{{9, 0, 0, 0}}},
+	} {
+		if _, err := request(msg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// FuzzRequest: no message panics; what is read has the size of its shape, and survives typed contents.
+func FuzzRequest(f *testing.F) {
+	for _, msg := range []*pb.ModelInferRequest{
+		{Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP16", []int64{2}, nil)}, RawInputContents: [][]byte{{1, 2, 3, 4}}},
+		{Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor(oip.Bytes, []int64{1}, nil)}, RawInputContents: [][]byte{{1, 0, 0, 0, 'a'}}},
+		{Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT8", []int64{2}, &pb.InferTensorContents{IntContents: []int32{-1, 127}})}},
+		{Parameters: map[string]*pb.InferParameter{"k": {ParameterChoice: &pb.InferParameter_DoubleParam{DoubleParam: 2}}}},
+	} {
+		seed, err := proto.Marshal(msg)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		msg := new(pb.ModelInferRequest)
+		if proto.Unmarshal(data, msg) != nil {
+			return
+		}
+		r, err := request(msg)
+		if err != nil {
+			return
+		}
+		for i := range r.Inputs {
+			in := &r.Inputs[i]
+			if err := in.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if in.Type.Name == "FP16" {
+				continue
+			}
+			again, err := rawContents(in, typedContents(in.Type, in.Raw))
+			if err != nil || !bytes.Equal(again, in.Raw) {
+				t.Fatalf("%s: %x became %x (%v)", in.Type.Name, in.Raw, again, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,214 @@
+package oipgrpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "pinion/httpd/oipgrpc/inferencepb"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
+)
+
+// inferStream is one call of ModelStreamInfer. Its requests run beside one another as far as the model has slots; a request
+// that finds none waits for an earlier one of the same stream.
+type inferStream struct {
+	*Server
+	stream pb.GRPCInferenceService_ModelStreamInferServer
+	send   sync.Mutex
+	ended  chan struct{} // a token for each request that has ended
+	active int
+}
+
+// maxActive bounds the requests of a stream that run at once.
+const maxActive = 256
+
+// ModelStreamInfer answers each request with a response for each item of its model.
+func (s *service) ModelStreamInfer(stream pb.GRPCInferenceService_ModelStreamInferServer) error {
+	st := &inferStream{Server: s.Server, stream: stream, ended: make(chan struct{}, maxActive)}
+	requests, failed := st.receive()
+	for {
+		select {
+		case msg := <-requests:
+			if err := st.start(msg); err != nil {
+				st.finish()
+				return err
+			}
+		case <-st.ended:
+			st.active--
+		case err := <-failed:
+			st.finish()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		case <-s.closing:
+			st.finish()
+			return status.Error(codes.Unavailable, "the server is shutting down")
+		}
+	}
+}
+
+// receive reads requests until the client ends the stream or the call returns.
+func (st *inferStream) receive() (<-chan *pb.ModelInferRequest, <-chan error) {
+	requests, failed := make(chan *pb.ModelInferRequest), make(chan error, 1)
+	go func() {
+		for {
+			msg, err := st.stream.Recv()
+			if err != nil {
+				failed <- err
+				return
+			}
+			select {
+			case requests <- msg:
+			case <-st.stream.Context().Done():
+				return
+			}
+		}
+	}()
+	return requests, failed
+}
+
+// finish waits for the requests that run.
+func (st *inferStream) finish() {
+	for ; st.active > 0; st.active-- {
+		<-st.ended
+	}
+}
+
+// start runs a request. An error ends the stream.
+func (st *inferStream) start(msg *pb.ModelInferRequest) error {
+	ctx := st.stream.Context()
+	for {
+		if st.active == maxActive {
+			<-st.ended
+			st.active--
+		}
+		in, err := st.begin(ctx, msg, true)
+		if err != nil && err.Kind == protocol.NoPlace && st.active > 0 {
+			<-st.ended
+			st.active--
+			continue
+		}
+		if err != nil {
+			return st.fail(msg, err)
+		}
+		st.active++
+		go func() {
+			defer func() { st.ended <- struct{}{} }()
+			if err := st.run(ctx, in, msg); err != nil {
+				_ = st.fail(msg, err) // a broken stream ends by itself
+			}
+		}()
+		return nil
+	}
+}
+
+// fail sends an error. The stream goes on.
+func (st *inferStream) fail(msg *pb.ModelInferRequest, err *protocol.Error) error {
+	return st.write(&pb.ModelStreamInferResponse{
+		ErrorMessage: err.Error(),
+		InferResponse: &pb.ModelInferResponse{
+			ModelName: msg.GetModelName(), ModelVersion: msg.GetModelVersion(), Id: msg.GetId(), Parameters: finalResponse(true),
+		},
+	})
+}
+
+// write sends a response. Calls of Send must not overlap.
+func (st *inferStream) write(response *pb.ModelStreamInferResponse) error {
+	st.send.Lock()
+	defer st.send.Unlock()
+	return st.stream.Send(response)
+}
+
+// Triton's parameters of streams.
+const (
+	isFinal   = "triton_final_response"
+	wantsLast = "triton_enable_empty_final_response"
+)
+
+func finalResponse(final bool) map[string]*pb.InferParameter {
+	return map[string]*pb.InferParameter{isFinal: {ParameterChoice: &pb.InferParameter_BoolParam{BoolParam: final}}}
+}
+
+// run carries a request out.
+func (st *inferStream) run(ctx context.Context, in *inference, msg *pb.ModelInferRequest) (err *protocol.Error) {
+	defer func() {
+		if v := recover(); v != nil {
+			st.opt.Logger.Error("a gRPC stream panicked", "panic", v)
+			err = protocol.Errorf(protocol.Internal, "Internal Server Error")
+		}
+	}()
+	if !in.signature.Iterator {
+		out, err := in.wait(ctx)
+		if err != nil {
+			return err
+		}
+		out.Parameters = finalResponse(true)
+		_ = st.write(&pb.ModelStreamInferResponse{InferResponse: out})
+		return nil
+	}
+	if err := st.items(ctx, in); err != nil {
+		return err
+	}
+	if msg.GetParameters()[wantsLast].GetBoolParam() {
+		out, _ := response(in.model, in.id, true, nil) // no tensor, so no error
+		out.Parameters = finalResponse(true)
+		_ = st.write(&pb.ModelStreamInferResponse{InferResponse: out})
+	}
+	return nil
+}
+
+// maxItems is how many items are read at once.
+const maxItems = 64
+
+// items sends a response for each item.
+func (st *inferStream) items(ctx context.Context, in *inference) *protocol.Error {
+	defer in.run.Release()
+	if err := in.run.Follow(); err != nil {
+		return err
+	}
+	defer watch(ctx, in.run)()
+	items := make([][]byte, 0, maxItems)
+	for {
+		var err error
+		items, err = in.run.Next(items[:0])
+		for _, item := range items {
+			if failed := st.item(in, item); failed != nil {
+				return failed
+			}
+		}
+		var failed *protocol.Error
+		switch {
+		case err == nil, errors.Is(err, protocol.ErrNextRow):
+		case errors.Is(err, predict.ErrStopped) && ctx.Err() == nil:
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.As(err, &failed):
+			return failed
+		default:
+			return protocol.Errorf(protocol.Failed, "the client has left")
+		}
+	}
+}
+
+func (st *inferStream) item(in *inference, item []byte) *protocol.Error {
+	tensors, err := in.Item(in.signature, in.shape, item)
+	if err != nil {
+		return err
+	}
+	out, err := response(in.model, in.id, in.Binary, tensors)
+	if err != nil {
+		return err
+	}
+	out.Parameters = finalResponse(false)
+	if st.write(&pb.ModelStreamInferResponse{InferResponse: out}) != nil {
+		return protocol.Errorf(protocol.Failed, "the client has left")
+	}
+	return nil
+}

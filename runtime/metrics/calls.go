@@ -1,0 +1,52 @@
+package metrics
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxCalls bounds the combinations of method and code. There are about 15 methods and 17 codes.
+const maxCalls = 300
+
+// callKey has the labels of a gRPC call.
+type callKey struct{ method, code string }
+
+// Call records an answered gRPC call: its method ("": unknown), for example "ModelInfer", its code, for example "OK", and how
+// long it took. The strings are not retained.
+func (s *Set) Call(method, code string, took time.Duration) {
+	if method == "" {
+		method = other
+	}
+	r := s.calls.snapshot()[callKey{method, code}]
+	if r == nil {
+		fresh := func(k callKey) *requests {
+			return &requests{labels: pairs("code", k.code, "method", k.method), took: s.predictions.queue.bounds.histogram()}
+		}
+		if r = s.calls.add(callKey{strings.Clone(method), strings.Clone(code)}, maxCalls, fresh); r == nil {
+			r = s.calls.add(callKey{other, other}, maxCalls+1, fresh)
+		}
+	}
+	r.took.observe(took)
+}
+
+// gatherCalls adds the gRPC calls.
+func (s *Set) gatherCalls(g *gathered) {
+	all := s.calls.snapshot()
+	if len(all) == 0 {
+		return
+	}
+	keys := slices.SortedFunc(maps.Keys(all), func(a, b callKey) int {
+		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.method, b.method))
+	})
+	g.family("pinion_grpc_requests_total", Counter, "gRPC calls answered.")
+	for _, k := range keys {
+		g.sample(Sample{Labels: all[k].labels, Value: float64(all[k].took.count())})
+	}
+	g.family("pinion_grpc_request_duration_seconds", Histogram, "Time from a gRPC call's arrival to its end.")
+	for _, k := range keys {
+		g.sample(Sample{Labels: all[k].labels, Histogram: all[k].took.distribution()})
+	}
+}

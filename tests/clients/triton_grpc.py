@@ -1,0 +1,100 @@
+"""Asks a server by Triton's gRPC client: triton_grpc.py ADDRESS Scaler|Writer|Sleeper."""
+
+import queue
+import sys
+
+import numpy as np
+import tritonclient.grpc as triton
+from tritonclient.grpc import service_pb2 as pb
+from tritonclient.utils import InferenceServerException
+
+WAIT = 60  # seconds
+
+
+def refusal(call):
+    try:
+        call()
+    except InferenceServerException as error:
+        return error.status(), error.message()
+    raise AssertionError("it was not refused")
+
+
+def tensor(name, values, datatype):
+    made = triton.InferInput(name, list(values.shape), datatype)
+    made.set_data_from_numpy(values)
+    return made
+
+
+def texts(*values):
+    return tensor("text", np.array(values, dtype=object), "BYTES")
+
+
+def scaler(client):
+    assert client.is_server_live() and client.is_server_ready() and client.is_model_ready("scaler")
+    assert client.get_server_metadata().name == "pinion"
+    metadata = client.get_model_metadata("scaler", "1")
+    assert [(i.name, i.datatype, list(i.shape)) for i in metadata.inputs][0] == ("x", "FP32", [-1])
+    index = client.get_model_repository_index()
+    assert [(m.name, m.state) for m in index.models] == [("scaler", "READY")]
+    client.load_model("scaler")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for coding in (None, "gzip"):
+        answer = client.infer("scaler", [tensor("x", x, "FP32")], request_id="7", compression_algorithm=coding)
+        assert np.array_equal(answer.as_numpy("output"), x * 2), answer.get_response()
+        assert answer.get_response().id == "7"
+    answer = client.infer("scaler", [tensor("x", x, "FP32")], parameters={"k": 3.0})
+    assert np.array_equal(answer.as_numpy("output"), x * 3)
+
+    def typed(**fields):
+        request = pb.ModelInferRequest(model_name="scaler")
+        request.inputs.add(name="x", datatype="FP32", shape=[2]).contents.fp32_contents.extend([1, 2])
+        for name, value in fields.items():
+            getattr(request, name).append(value)
+        return request
+
+    answer = client._client_stub.ModelInfer(typed())
+    assert list(answer.outputs[0].contents.fp64_contents) == [2, 4] and not answer.raw_output_contents, answer
+
+    def fails(status, text, call):
+        got = refusal(call)
+        assert got[0] == "StatusCode." + status and text in got[1], got
+
+    fails("INVALID_ARGUMENT", 'unknown input "y": the model has x, k', lambda: client.infer("scaler", [tensor("y", x, "FP32")]))
+    fails("INVALID_ARGUMENT", 'input "x" is FP64, and takes FP32', lambda: client.infer("scaler", [tensor("x", x.astype(float), "FP64")]))
+    fails("NOT_FOUND", 'unknown model "none": this server has "scaler"', lambda: client.infer("none", [tensor("x", x, "FP32")]))
+    fails("NOT_FOUND", 'has no version "2"', lambda: client.infer("scaler", [tensor("x", x, "FP32")], model_version="2"))
+    fails("INVALID_ARGUMENT", "is the only one of this server", lambda: client.unload_model("scaler"))
+    big = np.zeros(300_000, np.float32)
+    fails("RESOURCE_EXHAUSTED", "larger than max", lambda: client.infer("scaler", [tensor("x", big, "FP32")]))
+    asked = [triton.InferRequestedOutput("none")]
+    fails("INVALID_ARGUMENT", 'unknown output "none"', lambda: client.infer("scaler", [tensor("x", x, "FP32")], outputs=asked))
+
+
+def writer(client):
+    answer = client.infer("writer", [texts(b"a", "é".encode(), b"c")])
+    assert answer.as_numpy("output").tolist() == [b"a0a1", "é0é1".encode(), b"c0c1"], answer.get_response()
+    status, message = refusal(lambda: client.infer("writer", [texts(b"a", b"bad")]))
+    assert (status, message) == ("StatusCode.INTERNAL", "row 1: ValueError: no such text"), (status, message)
+
+    arrived = queue.Queue()
+    client.start_stream(lambda result, error: arrived.put((result, error)))
+    for number, text in enumerate([b"a", b"bad", b"c"]):
+        client.async_stream_infer("writer", [texts(text)], request_id=str(number), enable_empty_final_response=True, parameters={"n": 3})
+    items, final, errors = {}, set(), []
+    while len(final) + len(errors) < 3:
+        result, error = arrived.get(timeout=WAIT)
+        if error is not None:
+            errors.append(error.message())
+            continue
+        response = result.get_response()
+        if response.parameters["triton_final_response"].bool_param:
+            assert not response.outputs
+            final.add(response.id)
+        else:
+            items.setdefault(response.id, []).append(result.as_numpy("output")[0])
+    assert items == {"0": [b"a0", b"a1", b"a2"], "2": [b"c0", b"c1", b"c2"]}, items
+    assert final == {"0", "2"} and errors == ["ValueError: no such text"], (final, errors)
+    client.stop_stream()
+
+
+{"Scaler": scaler, "Writer": writer}[sys.argv[2]](triton.InferenceServerClient(sys.argv[1]))

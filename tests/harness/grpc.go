@@ -1,0 +1,24 @@
+package harness
+
+import (
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	pb "pinion/httpd/oipgrpc/inferencepb"
+)
+
+// GRPCAddress is the address of --grpc-port.
+func (s *Server) GRPCAddress() string {
+	return s.WaitLog("gRPC has a port of its own").GRPCAddress
+}
+
+// GRPC connects to the port of --grpc-port.
+func (s *Server) GRPC() (*grpc.ClientConn, pb.GRPCInferenceServiceClient) {
+	s.t.Helper()
+	conn, err := grpc.NewClient(s.GRPCAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	return conn, pb.NewGRPCInferenceServiceClient(conn)
+}
