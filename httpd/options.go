@@ -72,6 +72,9 @@ type Options struct {
 	// Default: none.
 	OnRequest func(route, method string, code int, took time.Duration)
 
+	// OnGeneration receives each ended request of another protocol to a generative model. It must not block. Default: none.
+	OnGeneration func(protocol.Generation)
+
 	// Tracer traces predictions, trainings and cancels; nil: nothing is traced.
 	Tracer *trace.Tracer
 

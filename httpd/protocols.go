@@ -129,6 +129,20 @@ func (p *protocols) isProbe(path string) bool {
 // MaxBody implements protocol.Host, as do the next methods.
 func (p *protocols) MaxBody() int64 { return p.opt.MaxBody }
 
+// Charge implements protocol.Host.
+func (p *protocols) Charge(ctx *fasthttp.RequestCtx, bytes int64) *protocol.Error {
+	if err := p.awaitRoom(ctx, bytes); err != nil {
+		return protocol.ErrorOf(err)
+	}
+	return nil
+}
+
+// OnGeneration implements protocol.Host.
+func (p *protocols) OnGeneration(*fasthttp.RequestCtx) func(protocol.Generation) {
+	return p.opt.OnGeneration
+}
+
+// ReadBody implements protocol.Host.
 func (p *protocols) ReadBody(ctx *fasthttp.RequestCtx) (protocol.Body, *protocol.Error) {
 	body, err := p.readAny(ctx)
 	if err != nil {

@@ -3,6 +3,7 @@ package httpd
 import (
 	"errors"
 	"io"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -18,6 +19,7 @@ type protocolStream struct {
 	run     *protocol.Run
 	to      protocol.Renderer
 	items   [][]byte
+	timer   *time.Timer // for the comments
 	ended   bool
 	watched bool
 	closed  bool
@@ -35,6 +37,7 @@ func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, conten
 		p.watcher.add(&c.watch, st, ctx.Time())
 		st.watched = true
 	}
+	st.timer = time.AfterFunc(p.opt.StreamComment, r.Wake)
 	if err := st.first(); err != nil {
 		st.Close()
 		return err
@@ -43,7 +46,11 @@ func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, conten
 	return nil
 }
 
-// first waits for the first items, so that a refusal can still set the status.
+// errSilent: no item has come for so long that a comment is due.
+var errSilent = errors.New("no item has come")
+
+// first waits for the first items, so that a refusal can still set the status. The status is sent with the first item, or in
+// time for the first comment.
 func (st *protocolStream) first() *protocol.Error {
 	var refused *protocol.Error
 	err := st.next()
@@ -57,7 +64,7 @@ func (st *protocolStream) first() *protocol.Error {
 	return nil
 }
 
-// next waits for items. The error is io.EOF, errDisconnected or a *protocol.Error.
+// next waits for items. The error is io.EOF, errDisconnected, errSilent or a *protocol.Error.
 func (st *protocolStream) next() error {
 	for {
 		var err error
@@ -65,28 +72,47 @@ func (st *protocolStream) next() error {
 		switch {
 		case st.disconnected.Load():
 			return errDisconnected
-		case errors.Is(err, predict.ErrStopped):
-		default:
+		case !errors.Is(err, predict.ErrStopped):
 			return err
+		case st.silent():
+			return errSilent
 		}
 	}
 }
 
+// silent reports whether a comment is due, and sees to the next one.
+func (st *protocolStream) silent() bool {
+	silent, most := time.Since(st.wrote), st.p.opt.StreamComment
+	if silent >= most {
+		st.timer.Reset(most)
+		return true
+	}
+	st.timer.Reset(most - silent)
+	return false
+}
+
 // render gathers the items that are there. err is what Next returned beside them.
 func (st *protocolStream) render(err error) {
+	if errors.Is(err, errSilent) {
+		st.buf = append(st.buf, comment...)
+		return
+	}
+	rows, _ := st.to.(protocol.RowsRenderer)
 	for _, item := range st.items {
 		var more bool
 		if st.buf, more = st.to.Item(st.buf, item); more {
 			continue
 		}
-		if !st.run.Skip() {
+		if rows != nil && rows.Done() || !st.run.Skip() {
 			st.finish(nil)
 		}
 		return
 	}
 	if errors.Is(err, protocol.ErrNextRow) {
-		if rows, ok := st.to.(protocol.RowsRenderer); ok {
-			st.buf = rows.NextRow(st.buf)
+		if rows != nil {
+			if st.buf = rows.NextRow(st.buf); rows.Done() {
+				st.finish(nil)
+			}
 		}
 		return
 	}
@@ -144,6 +170,7 @@ func (st *protocolStream) Close() error {
 		return nil
 	}
 	st.closed = true
+	st.timer.Stop()
 	if st.watched {
 		st.p.watcher.remove(&st.c.(*conn).watch)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/protocol"
 	"pinion/pyembed/nvml"
 	"pinion/runtime/metrics"
 	"pinion/runtime/service"
@@ -92,4 +93,11 @@ func exitCauses() (causes []string) {
 		causes = append(causes, string(c))
 	}
 	return causes
+}
+
+// recordGeneration records a request to a generative model.
+func (f *front) recordGeneration(g protocol.Generation) {
+	f.metrics.Generation(metrics.Generation{
+		Operation: g.Operation, Model: g.Model, Status: g.Status, Took: g.Took, FirstToken: g.FirstToken, PerToken: g.PerToken,
+	})
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,8 +56,13 @@ func New(models protocol.Models) protocol.Protocol {
 
 // run answers a request to an endpoint.
 func (h *handlers) run(x *protocol.Exchange, e Endpoint) {
-	if err := h.carryOut(x, e); err != nil {
+	q, err := h.read(x, e)
+	if err == nil {
+		err = q.carryOut()
+	}
+	if err != nil {
 		refuse(x.RequestCtx, err)
+		q.report(err.Status, Usage{}, nil)
 	}
 }
 
@@ -68,14 +74,13 @@ type request struct {
 	function *Function
 	call     protocol.Call
 	head     Head
+	began    time.Time
+	observe  func(protocol.Generation) // nil: not wanted
 }
 
 // carryOut answers a request. An error means that nothing is written yet.
-func (h *handlers) carryOut(x *protocol.Exchange, e Endpoint) *Error {
-	q, err := h.read(x, e)
-	if err != nil {
-		return err
-	}
+func (q *request) carryOut() *Error {
+	x := q.x
 	cuts := len(q.Stop) > 0 && q.function.Iterates // so the model is canceled at a stop sequence
 	q.call.Stream = q.function.Iterates && q.Stream || cuts
 	run, failed := x.Begin(q.model, q.call)
@@ -108,7 +113,7 @@ func (h *handlers) carryOut(x *protocol.Exchange, e Endpoint) *Error {
 
 // read reads a request and finds its model.
 func (h *handlers) read(x *protocol.Exchange, e Endpoint) (q *request, err *Error) {
-	q = &request{x: x}
+	q = &request{x: x, began: x.Time(), observe: x.OnGeneration()}
 	defer func() {
 		if err != nil {
 			q.call.Body.Release()
@@ -216,7 +221,27 @@ func (q *request) send(results []Result) *Error {
 		return err
 	}
 	q.x.Send(contentType, nil, body)
+	q.report(fasthttp.StatusOK, q.Usage(results), nil)
 	return nil
+}
+
+// report tells how the request went. r is its stream, or nil. A request that has no function is not one of a model.
+func (q *request) report(status int, u Usage, r *renderer) {
+	if q.observe == nil || q.function == nil || q.Request == nil {
+		return
+	}
+	now := time.Now()
+	g := protocol.Generation{
+		Operation: q.Endpoint.Operation(), Model: q.model.Name, ID: q.head.ID, Status: status,
+		Took: now.Sub(q.began), InputTokens: u.Prompt, OutputTokens: u.Completion,
+	}
+	if r != nil && r.items > 0 && status == fasthttp.StatusOK {
+		g.FirstToken = r.first.Sub(q.began)
+		if tokens := cmp.Or(u.Completion, r.items); tokens > 1 {
+			g.PerToken = now.Sub(r.first) / time.Duration(tokens-1)
+		}
+	}
+	q.observe(g)
 }
 
 // sendChunks writes the stream of a function that does not iterate.
@@ -232,7 +257,9 @@ func (q *request) sendChunks(results []Result) (err *Error) {
 		}
 	}
 	q.x.Response.Header.Set(fasthttp.HeaderCacheControl, "no-cache")
-	q.x.Send(contentStream, nil, chunks.Done(out, q.Usage(results)))
+	u := q.Usage(results)
+	q.x.Send(contentStream, nil, chunks.Done(out, u))
+	q.report(fasthttp.StatusOK, u, nil)
 	return nil
 }
 

@@ -3,6 +3,9 @@ package openai
 import (
 	"errors"
 	"io"
+	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
@@ -15,10 +18,15 @@ type renderer struct {
 	chunks *Chunks
 	row    int
 	bad    *Error // an item that the endpoint does not have
+	items  int64
+	first  time.Time // when the first item came
 }
 
 // Item appends the chunks of an item.
 func (r *renderer) Item(dst, item []byte) ([]byte, bool) {
+	if r.items++; r.items == 1 {
+		r.first = time.Now()
+	}
 	out, stopped, err := r.chunks.Item(dst, r.row, item)
 	if err != nil {
 		r.bad = err
@@ -37,19 +45,25 @@ func (r *renderer) NextRow(dst []byte) []byte {
 	return dst
 }
 
+// Done reports whether an item was bad, after which nothing is wanted.
+func (r *renderer) Done() bool { return r.bad != nil }
+
 // End appends the end of the stream.
 func (r *renderer) End(dst []byte, err *protocol.Error) []byte {
 	if err != nil {
-		return AppendFailure(dst, r.q.errorOf(err))
+		r.bad = r.q.errorOf(err)
+	} else {
+		dst = r.NextRow(dst)
 	}
-	if dst = r.NextRow(dst); r.bad != nil {
+	if r.bad != nil {
+		r.q.report(r.bad.Status, Usage{}, r)
 		return AppendFailure(dst, r.bad)
 	}
-	var u Usage
 	if r.q.IncludeUsage {
 		r.run.Settle() // what it recorded is known at its end
-		u = r.q.Usage(resultsOf(r.run, len(r.q.Inputs)))
 	}
+	u := r.q.Usage(resultsOf(r.run, len(r.q.Inputs)))
+	r.q.report(fasthttp.StatusOK, u, r)
 	return r.chunks.Done(dst, u)
 }
 

@@ -57,6 +57,10 @@ type Host interface {
 	SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, release func())
 	// SendFile answers with a file. release is called after its last use.
 	SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func())
+	// Charge charges bytes to the memory budget, and waits until they are free.
+	Charge(ctx *fasthttp.RequestCtx, bytes int64) *Error
+	// OnGeneration returns what Exchange.OnGeneration does.
+	OnGeneration(ctx *fasthttp.RequestCtx) func(Generation)
 	// MaxBody is the largest body in bytes.
 	MaxBody() int64
 }
@@ -69,11 +73,13 @@ type Renderer interface {
 	End(dst []byte, err *Error) []byte
 }
 
-// RowsRenderer is a Renderer of several rows.
+// RowsRenderer is a Renderer of several rows. If its Item wants no more, the row ends, and the next one follows.
 type RowsRenderer interface {
 	Renderer
 	// NextRow appends what follows the last item of a row, unless it is the last row.
 	NextRow(dst []byte) []byte
+	// Done reports whether the other rows are not wanted either. It is asked after Item wanted no more, and after NextRow.
+	Done() bool
 }
 
 // Exchange is one HTTP request of a protocol, and its answer.
@@ -128,6 +134,13 @@ func (x *Exchange) Begin(m *Model, c Call) (*Run, *Error) {
 		if state := bytes.Join(h.PeekAll("Tracestate"), []byte{','}); printable(state) {
 			c.TraceState = string(state)
 		}
+	}
+	if n := c.copied(); n > 0 {
+		if err := x.host.Charge(x.RequestCtx, n); err != nil {
+			new(Run).drop(&c)
+			return nil, err
+		}
+		c.Body.Charged += n
 	}
 	return m.Begin(c)
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"sync"
 	"time"
+	"unsafe"
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -111,6 +112,30 @@ type Body struct {
 // NewBody returns a body whose charge free gives back.
 func NewBody(data []byte, charged int64, disk predict.DiskBody, free func(int64)) Body {
 	return Body{Data: data, Charged: charged, Disk: disk, Owned: disk == nil, free: free}
+}
+
+// copied is how many bytes of the inputs are on the heap though their body lies on disk, where the memory budget does not count it.
+func (c *Call) copied() (bytes int64) {
+	if c.Body.Disk == nil {
+		return 0
+	}
+	var before []byte
+	for _, input := range c.Inputs {
+		if !begins(input, before) && !inside(input, c.Body.Data) { // equal inputs may share their bytes
+			bytes += int64(len(input))
+		}
+		before = input
+	}
+	return bytes
+}
+
+// begins reports whether two slices begin at the same byte.
+func begins(a, b []byte) bool { return unsafe.SliceData(a) == unsafe.SliceData(b) }
+
+// inside reports whether part begins within whole.
+func inside(part, whole []byte) bool {
+	at, from := uintptr(unsafe.Pointer(unsafe.SliceData(part))), uintptr(unsafe.Pointer(unsafe.SliceData(whole)))
+	return at >= from && at < from+uintptr(len(whole))
 }
 
 // Release frees a body that no call took over.

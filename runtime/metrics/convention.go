@@ -35,6 +35,7 @@ func rejection(reason string) string {
 func (s *Set) GatherConventional() []Family {
 	var g gathered
 	s.gatherServer(&g)
+	s.gatherGenerations(&g)
 	s.gatherCog(&g)
 	return g
 }

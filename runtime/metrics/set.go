@@ -70,6 +70,7 @@ type Set struct {
 	requests    table[requestKey, requests]
 	calls       table[callKey, requests]
 	predictions predictions
+	generations table[generationKey, generations]
 	batches     batches
 	workers     workers
 	webhooks    table[delivery, counter]

@@ -18,7 +18,7 @@ func (s *Set) Write(accept string) (contentType string, body []byte) {
 	if p.open {
 		contentType = contentOpen
 	}
-	families := s.Gather()
+	families := append(s.Gather(), s.generationsOnPage()...)
 	for i := range families {
 		p.family(&families[i])
 	}

@@ -1,0 +1,116 @@
+package metrics
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Generation is a request to a generative model, by OpenTelemetry's semantic conventions for GenAI.
+type Generation struct {
+	Operation string // gen_ai.operation.name
+	Model     string // gen_ai.request.model
+	Status    int    // HTTP status
+	Took      time.Duration
+	// FirstToken is the time to the first token, and PerToken that between two; 0: not known.
+	FirstToken, PerToken time.Duration
+}
+
+// maxGenerations bounds the combinations of operation, model and status.
+const maxGenerations = 500
+
+// generationKey has the labels of generations.
+type generationKey struct {
+	operation, model string
+	status           int // 0: it succeeded
+}
+
+// generations are those of one combination of labels.
+type generations struct {
+	labels                 []Label
+	took, first, perOutput *histogram
+}
+
+// Generation records a request to a generative model.
+func (s *Set) Generation(g Generation) {
+	key := generationKey{g.Operation, g.Model, g.Status}
+	if g.Status < 400 {
+		key.status = 0
+	}
+	of := s.generations.snapshot()[key]
+	if of == nil {
+		if of = s.generations.add(key, maxGenerations, s.newGenerations); of == nil {
+			return
+		}
+	}
+	of.took.observe(g.Took)
+	if g.FirstToken > 0 {
+		of.first.observe(g.FirstToken)
+	}
+	if g.PerToken > 0 {
+		of.perOutput.observe(g.PerToken)
+	}
+}
+
+func (s *Set) newGenerations(key generationKey) *generations {
+	b := s.predictions.queue.bounds
+	of := &generations{
+		labels: pairs("gen_ai.operation.name", key.operation, "gen_ai.provider.name", "pinion", "gen_ai.request.model", key.model),
+		took:   b.histogram(), first: b.histogram(), perOutput: b.histogram(),
+	}
+	if key.status != 0 {
+		of.labels = append(of.labels, Label{"error.type", strconv.Itoa(key.status)})
+	}
+	return of
+}
+
+// gatherGenerations adds the generations, by OpenTelemetry's names.
+func (s *Set) gatherGenerations(g *gathered) {
+	all := s.generations.snapshot()
+	keys := slices.SortedFunc(maps.Keys(all), func(a, b generationKey) int {
+		return cmp.Or(cmp.Compare(a.operation, b.operation), cmp.Compare(a.model, b.model), cmp.Compare(a.status, b.status))
+	})
+	for _, f := range []struct {
+		name, help string
+		of         func(*generations) *histogram
+	}{
+		{"gen_ai.server.request.duration", "Time from a request's arrival to its last token.", func(of *generations) *histogram { return of.took }},
+		{"gen_ai.server.time_to_first_token", "Time from a request's arrival to the first token of its stream.", func(of *generations) *histogram { return of.first }},
+		{"gen_ai.server.time_per_output_token", "Time between two tokens of a stream.", func(of *generations) *histogram { return of.perOutput }},
+	} {
+		begun := false
+		for _, key := range keys {
+			h := f.of(all[key])
+			if h.count() == 0 {
+				continue
+			}
+			if !begun {
+				g.family(f.name, Histogram, f.help)
+				g.unit("s")
+				begun = true
+			}
+			g.sample(Sample{Labels: all[key].labels, Histogram: h.distribution()})
+		}
+	}
+}
+
+// generationsOnPage are the generations with the names that Prometheus gives them.
+func (s *Set) generationsOnPage() []Family {
+	var g gathered
+	s.gatherGenerations(&g)
+	underscores := strings.NewReplacer(".", "_")
+	for i := range g {
+		g[i].Name = underscores.Replace(g[i].Name) + "_seconds"
+		for j := range g[i].Samples {
+			sample := &g[i].Samples[j]
+			sample.Labels = slices.Clone(sample.Labels)
+			for k := range sample.Labels {
+				sample.Labels[k].Name = underscores.Replace(sample.Labels[k].Name)
+			}
+		}
+	}
+	return g
+}

@@ -1,0 +1,75 @@
+"""Models that OpenAI's clients ask: one for each endpoint."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterator
+
+import cog
+from cog import BaseRunner, Path
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+class Chat(BaseRunner):
+    """Calls the first tool if there is one, and else repeats the last message."""
+
+    @cog.openai("chat")
+    def run(self, messages: list[dict], tools: list[dict] | None = None) -> Iterator[dict]:
+        text = messages[-1]["content"]
+        self.record_metric("input_token_count", len(messages))
+        if tools:
+            name = tools[0]["function"]["name"]
+            self.record_metric("output_token_count", 1)
+            yield {"tool_calls": [{"index": 0, "id": "call_1", "function": {"name": name}}]}
+            for part in ('{"city": ', '"Rome"}'):
+                yield {"tool_calls": [{"index": 0, "function": {"arguments": part}}]}
+            return
+        if text == "refuse":
+            yield {"refusal": "no"}
+            return
+        for n, word in enumerate(text.split()):
+            if word == "fail":
+                raise ValueError("the model failed")
+            if word == "bad":
+                yield 7
+            while word == "forever":
+                time.sleep(0.01)
+            self.record_metric("output_token_count", n + 1)
+            yield {"content": word if n == 0 else " " + word}
+        yield {"finish_reason": "length" if "long" in text else "stop"}
+
+
+class Embedder(BaseRunner):
+    @cog.openai("embeddings")
+    @cog.batch(max_size=8)
+    def run(self, input: list[str]) -> list[list[float]]:
+        return [[float(len(text)), 0.5, -1e-3] for text in input]
+
+
+class Transcriber(BaseRunner):
+    @cog.openai("transcriptions")
+    def run(self, file: Path, language: str = "en") -> dict:
+        words = file.read_bytes().decode().split()
+        segments = [{"start": n, "end": n + 0.5, "text": word} for n, word in enumerate(words)]
+        return {"text": " ".join(words), "language": language, "segments": segments}
+
+
+class Dictation(BaseRunner):
+    @cog.openai("transcriptions")
+    def run(self, file: Path) -> Iterator[str]:
+        for n, word in enumerate(file.read_text().split()):
+            yield word if n == 0 else " " + word
+
+
+class Painter(BaseRunner):
+    @cog.openai("images")
+    def run(self, prompt: str) -> Path:
+        if not prompt:
+            raise ValueError("nothing to paint")
+        out = Path("pixel.png")
+        out.write_bytes(PIXEL)
+        return out

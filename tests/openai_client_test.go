@@ -1,0 +1,54 @@
+package tests
+
+import (
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestOpenAIsClient has OpenAI's own client ask a model for each endpoint: tools, streams, usage, embeddings, audio, images,
+// errors, and the asynchronous client, which leaves a stream.
+func TestOpenAIsClient(t *testing.T) {
+	t.Parallel()
+	tool := harness.Tool(t, "venvs/protocols/bin/python")
+	client, err := filepath.Abs("clients/openai_sdk.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, class := range []string{"Chat", "Embedder", "Transcriber", "Dictation", "Painter"} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "generative.py:" + class, Args: []string{"--model", "m", "--queue", "8"}})
+			runTool(t, t.TempDir(), nil, tool, "-B", client, s.Address, class)
+			if class == "Chat" {
+				checkGenerationMetrics(t, s)
+			}
+		})
+	}
+}
+
+// checkGenerationMetrics looks for OpenTelemetry's GenAI metrics of a model that was asked.
+func checkGenerationMetrics(t *testing.T, s *harness.Server) {
+	t.Helper()
+	var page []string
+	for line := range strings.Lines(string(s.Do(http.MethodGet, "/metrics", nil).Body)) {
+		if strings.HasPrefix(line, "gen_ai_") && strings.Contains(line, "_count") {
+			page = append(page, line)
+		}
+	}
+	const labels = `{gen_ai_operation_name="chat",gen_ai_provider_name="pinion",gen_ai_request_model="m"`
+	for _, want := range []string{
+		"gen_ai_server_time_to_first_token_seconds_count" + labels + "} ",
+		"gen_ai_server_time_per_output_token_seconds_count" + labels + "} ",
+		"gen_ai_server_request_duration_seconds_count" + labels + "} ",
+		"gen_ai_server_request_duration_seconds_count" + labels + `,error_type="500"} 3`,
+	} {
+		if !slices.ContainsFunc(page, func(line string) bool { return strings.HasPrefix(line, want) }) {
+			t.Errorf("/metrics lacks %s, it has\n%s", want, strings.Join(page, ""))
+		}
+	}
+}
