@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/ipc/bufpool"
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
 
@@ -28,8 +29,8 @@ func (e *bodyError) Unwrap() error { return e.cause }
 // received is a request's complete body, in memory or a file that fasthttp does not reuse.
 type received struct {
 	data    []byte
-	charged int64     // bytes of the memory budget; the caller frees them
-	disk    *diskBody // the file that holds data; nil: data is memory
+	charged int64           // bytes of the memory budget; the caller frees them
+	disk    *memory.Mapping // the file that holds data; nil: data is memory
 }
 
 // request reads the envelope of a prediction request. typed: the client declared the body as JSON.
@@ -101,12 +102,12 @@ func readToDisk(ctx *fasthttp.RequestCtx, file *os.File, size int64, err error) 
 	} else if err != nil {
 		return received{}, err
 	}
-	if int64(len(disk.data)) < size {
+	if int64(len(disk.Data)) < size {
 		disk.Unmap(true)
 		return received{}, &bodyError{io.ErrUnexpectedEOF}
 	}
 	_ = ctx.Request.CloseBodyStream()
-	return received{data: disk.data, disk: disk}, nil
+	return received{data: disk.Data, disk: disk}, nil
 }
 
 // readUnsized reads a body of unknown length into memory that is charged to room. When the budget has no room, the body moves to disk.
@@ -125,7 +126,7 @@ func (s *Server) readUnsized(r io.Reader, room *lease) (received, error) {
 		return received{}, err
 	}
 	room.shrink(room.bytes)
-	return received{data: disk.data, disk: disk}, nil
+	return received{data: disk.Data, disk: disk}, nil
 }
 
 // bodyReader reads a body and classifies its errors: fasthttp.ErrBodyTooLarge after left bytes, else a *bodyError.

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"pinion/ipc/bufpool"
 	"pinion/runtime/memory"
@@ -19,23 +16,6 @@ const (
 	// diskSlice is how many bytes of such a body are read at once.
 	diskSlice = 256 << 10
 )
-
-// diskBody is a request body in a file without a name, read through a private mapping. It implements predict.DiskBody.
-type diskBody struct{ data []byte }
-
-// Unmap implements predict.DiskBody.
-func (d *diskBody) Unmap(unused bool) {
-	data := d.data
-	d.data = nil
-	switch {
-	case len(data) == 0:
-	case unused:
-		_ = unix.Munmap(data) // cannot fail for what unix.Mmap returned
-	default:
-		// A write to a worker may still read these addresses. They stay reserved, without the file behind them.
-		_, _ = unix.MmapPtr(-1, 0, unsafe.Pointer(&data[0]), uintptr(len(data)), unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED)
-	}
-}
 
 // spool makes a file for a body of that size in bytes (0: unknown), or returns nil where bodies cannot go to disk.
 func (s *Server) spool(size int64) (*os.File, error) {
@@ -51,7 +31,7 @@ func (s *Server) spool(size int64) (*os.File, error) {
 
 // toDisk stores a body in file, which it closes: head, which was read before, then the rest. The error is that of rest, or a
 // *roomError of the disk.
-func toDisk(file *os.File, head []byte, rest io.Reader) (*diskBody, error) {
+func toDisk(file *os.File, head []byte, rest io.Reader) (*memory.Mapping, error) {
 	defer file.Close() // the mapping keeps the file
 	slice := bufpool.Get(diskSlice)
 	defer bufpool.Put(slice)
@@ -73,12 +53,9 @@ func toDisk(file *os.File, head []byte, rest io.Reader) (*diskBody, error) {
 			return nil, err
 		}
 	}
-	if total == 0 {
-		return &diskBody{}, nil
-	}
-	data, err := unix.Mmap(int(file.Fd()), 0, total, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)
+	disk, err := memory.Map(file, total)
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &diskBody{data}, nil
+	return disk, nil
 }

@@ -53,7 +53,7 @@ func TestLargeBodiesGoToDiskWithoutRoom(t *testing.T) {
 			f.refusal = &predict.ValidationError{}
 			conn.send(request)
 			conn.want(http.StatusUnprocessableEntity)
-			if body := f.request().Disk.(*diskBody); body.data != nil {
+			if body := f.request().Disk.(*memory.Mapping); body.Data != nil {
 				t.Error("a refused body is still mapped")
 			}
 			full = errors.New("the disk has no room")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -47,7 +48,7 @@ func (k collection) enqueue(ctx *fasthttp.RequestCtx, req predict.Request, how a
 	case how.raw != nil:
 		s.Body = *how.raw
 	case req.Disk != nil:
-		s.Body = req.Disk.(*diskBody).data
+		s.Body = req.Disk.(*memory.Mapping).Data
 	default:
 		s.Body = req.Body
 	}

@@ -6,8 +6,8 @@ import "pinion/runtime/rawjson"
 const emptyText = `""`
 
 // withoutEmptyFiles replaces each empty file by null if the schema accepts null, else removes the field if it may be absent.
-// ok reports whether there was one. Only invalid inputs need this.
-func (s *Schema) withoutEmptyFiles(input []byte, spans []span) (out []byte, ok bool) {
+// ok reports whether there was one. Only invalid inputs need this. The error is that of spill.
+func (s *Schema) withoutEmptyFiles(input []byte, spans []span, spill Spill) (filled []byte, ok bool, err error) {
 	replaced := make(map[int][]byte) // by field; nil: removed
 	for i := range s.fields {
 		f, at := &s.fields[i], spans[i]
@@ -19,13 +19,14 @@ func (s *Schema) withoutEmptyFiles(input []byte, spans []span) (out []byte, ok b
 		}
 	}
 	if len(replaced) == 0 {
-		return nil, false
+		return nil, false, nil
 	}
-	out = append(make([]byte, 0, len(input)+len("null")), '{')
+	out := newRewritten(len(input)+len("null"), spill)
 	for r := rawjson.Object(input); ; {
 		key, value, ok := r.Next()
 		if !ok {
-			return append(out, '}'), true
+			filled, err = out.finish()
+			return filled, true, err
 		}
 		if i := s.find(key, 0); i >= 0 {
 			if other, ok := replaced[i]; ok {
@@ -35,11 +36,9 @@ func (s *Schema) withoutEmptyFiles(input []byte, spans []span) (out []byte, ok b
 		if value == nil {
 			continue
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, '"'), key...), `":`...)
-		out = append(out, value...)
+		out.next()
+		out.buf = append(append(append(out.buf, '"'), key...), `":`...)
+		out.value(value)
 	}
 }
 

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -95,10 +96,19 @@ func checkPrepareWith(t *testing.T, s *Schema, input []byte, want Prepared, want
 	if err != nil {
 		return // encoding/json is less strict
 	}
-	if got, err := s.PrepareWith(input, lists); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(err, wantErr) {
+	if got, err := s.PrepareWith(input, lists, nil); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(err, wantErr) {
 		t.Fatalf("PrepareWith(%s) = %s, %v; Prepare %s, %v", input, got.Input, err, want.Input, wantErr)
 	}
+	spill := func() Spill { return &buffer{} }
+	if got, err := s.PrepareWith(input, lists, spill); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(err, wantErr) {
+		t.Fatalf("PrepareWith(%s), spilled = %s, %v; Prepare %s, %v", input, got.Input, err, want.Input, wantErr)
+	}
 }
+
+// buffer is a Spill in memory.
+type buffer struct{ bytes.Buffer }
+
+func (b *buffer) Bytes() ([]byte, error) { return b.Buffer.Bytes(), nil }
 
 // FuzzCompile gives hostile schemas: each must compile to a schema that validates, or be refused.
 func FuzzCompile(f *testing.F) {

@@ -30,11 +30,12 @@ type span struct{ start, end int }
 // Prepare validates input, a JSON object that rawjson.Check accepted, and prepares it for the model. nil is an empty object.
 // The error is a *predict.ValidationError.
 func (s *Schema) Prepare(input []byte) (Prepared, error) {
-	return s.PrepareWith(input, rawjson.Lists{})
+	return s.PrepareWith(input, rawjson.Lists{}, nil)
 }
 
-// PrepareWith is Prepare for an input with known lists.
-func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists) (Prepared, error) {
+// PrepareWith is Prepare for an input with known lists. spill is where a rewritten input goes; nil: to memory. Its error is
+// returned as it is.
+func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists, spill func() Spill) (Prepared, error) {
 	if len(input) == 0 {
 		input = []byte("{}")
 	}
@@ -64,13 +65,18 @@ func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists) (Prepared, error
 		}
 	}
 	if !good && s.files {
-		if filled, ok := s.withoutEmptyFiles(input, spans); ok {
-			return s.PrepareWith(filled, rawjson.Lists{})
+		if filled, ok, err := s.withoutEmptyFiles(input, spans, open(spill)); err != nil {
+			return Prepared{}, err
+		} else if ok {
+			return s.PrepareWith(filled, rawjson.Lists{}, spill)
 		}
 	}
 	prepared := Prepared{Input: input, Unknown: unknown, Warnings: s.warnings(unknown)}
 	if changed {
-		prepared.Input = s.rewrite(input, spans)
+		var err error
+		if prepared.Input, err = s.rewrite(input, spans, open(spill)); err != nil {
+			return Prepared{}, err
+		}
 	}
 	if !good {
 		if problems := s.explain(prepared.Input, spans); len(problems) > 0 {
@@ -131,20 +137,17 @@ func (s *Schema) find(key []byte, next int) int {
 }
 
 // rewrite returns the input with the fields of spans, in the client's order, and with null for absent ones. It moves spans to
-// the result.
-func (s *Schema) rewrite(input []byte, spans []span) []byte {
-	out := make([]byte, 1, len(input)+16*len(s.fields)+2)
-	out[0] = '{'
+// the result. The error is that of spill.
+func (s *Schema) rewrite(input []byte, spans []span, spill Spill) ([]byte, error) {
+	out := newRewritten(len(input)+16*len(s.fields)+2, spill)
 	moved := make([]span, len(spans))
 	put := func(i int, value []byte) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = rawjson.AppendQuoted(out, s.fields[i].name)
-		out = append(out, ':')
-		moved[i].start = len(out)
-		out = append(out, value...)
-		moved[i].end = len(out)
+		out.next()
+		out.buf = rawjson.AppendQuoted(out.buf, s.fields[i].name)
+		out.buf = append(out.buf, ':')
+		moved[i].start = out.len()
+		out.value(value)
+		moved[i].end = out.len()
 	}
 	for r := rawjson.Object(input); ; {
 		key, value, ok := r.Next()
@@ -161,7 +164,7 @@ func (s *Schema) rewrite(input []byte, spans []span) []byte {
 		}
 	}
 	copy(spans, moved)
-	return append(out, '}')
+	return out.finish()
 }
 
 // explain lists the problems of input: values by field name, then missing fields.

@@ -1,9 +1,11 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -208,3 +210,26 @@ func TestConcurrent(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeValuesSpill: a large value goes to the spill as it is, and the spill's error is returned.
+func TestLargeValuesSpill(t *testing.T) {
+	s := mustCompile(t, openapi(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string","nullable":true},"f":{"type":"string","format":"uri","nullable":true}}}`))
+	large := `"` + strings.Repeat("x", spillFrom) + `"`
+	input := []byte(`{"unknown":1,"a":` + large + `,"f":""}`)
+	want, err := s.Prepare(input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.PrepareWith(input, rawjson.Lists{}, func() Spill { return &buffer{} })
+	if err != nil || !reflect.DeepEqual(got, want) || !bytes.Contains(got.Input, []byte(large)) {
+		t.Errorf("%d bytes, %v; in memory it has %d", len(got.Input), err, len(want.Input))
+	}
+	if _, err := s.PrepareWith(input, rawjson.Lists{}, func() Spill { return fullSpill{} }); err != io.ErrShortWrite {
+		t.Errorf("of a full disk: %v", err)
+	}
+}
+
+type fullSpill struct{}
+
+func (fullSpill) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+func (fullSpill) Bytes() ([]byte, error)    { return nil, nil }

@@ -39,7 +39,7 @@ func (j *job) reserve() error {
 	if !j.p.Reserve() {
 		return memory.ErrFull
 	}
-	if size := cap(j.prepared.Input); size >= memory.Least && !aliases(j.prepared.Input, j.p.Request.Input) && !j.p.Charge(size) {
+	if j.copied > 0 && !j.p.Charge(j.copied) {
 		j.p.Unreserve()
 		return memory.ErrFull
 	}

@@ -11,6 +11,7 @@ import (
 	"pinion/ipc"
 	"pinion/ipc/bufpool"
 	"pinion/runtime/files"
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/schema"
@@ -22,6 +23,8 @@ type job struct {
 	service  *Service
 	p        *predict.Prediction
 	prepared schema.Prepared
+	spills   *spills        // nil: the body is in memory
+	copied   int            // bytes of memory that a rewritten input takes
 	uploader *uploader      // nil: output files are not uploaded
 	outputs  *files.Outputs // nil: an output file is not answered as it is
 	batched  bool           // runs in a batch
@@ -87,11 +90,14 @@ func (j *job) beginFetching(now time.Time) {
 func (j *job) filesFailed(err error) {
 	s := j.service
 	s.o.Pool.Withdraw(j.p.Request.Group)
-	result := predict.Result{Status: predict.Failed, Error: err.Error()}
-	if errors.Is(err, context.Canceled) {
+	result, reason := predict.Result{Status: predict.Failed, Error: err.Error()}, reasonFiles
+	switch {
+	case errors.Is(err, context.Canceled):
 		result = predict.Result{Status: predict.Canceled}
+	case errors.Is(err, memory.ErrFull):
+		result, reason = s.overBudget(&result), reasonMemory
 	}
-	j.observe(&result, 0, reasonFiles)
+	j.observe(&result, 0, reason)
 	s.ended(j.p, result)
 }
 
@@ -162,6 +168,9 @@ func (j *job) files(ctx context.Context) ([]byte, error) {
 			return nil, err
 		}
 		p.OnRelease(cleanup)
+		if size := cap(fetched); size >= memory.Least && !aliases(fetched, input) && !p.Charge(size) {
+			return nil, memory.ErrFull
+		}
 		input = fetched
 	}
 	if s.uploads(p) {

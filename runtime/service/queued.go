@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 
 	"pinion/runtime/predict"
@@ -21,12 +22,19 @@ func (s *Service) Check(req *predict.Request) (input []byte, warnings []string, 
 	if req.Input == nil {
 		req.Input = []byte("{}")
 	}
-	prepared, err := s.prepare(req.ID, req)
-	if err != nil {
+	j := &job{service: s, spills: s.newSpills(req)}
+	if err := j.prepare(req.ID, req); err != nil {
+		j.spills.unmap(true)
 		s.refused(req, err)
 		return nil, nil, err
 	}
-	return s.Shown(req.Kind, req.Input), prepared.Warnings, nil
+	input = s.Shown(req.Kind, req.Input)
+	if j.spills != nil {
+		input = bytes.Clone(input)
+		req.Input = input
+		j.spills.unmap(true)
+	}
+	return input, j.prepared.Warnings, nil
 }
 
 // AwaitPlace waits until a prediction could run at once; false: ctx has ended.

@@ -291,15 +291,21 @@ func (s *Service) create(req predict.Request, spans *spans) (*predict.Prediction
 	if req.Input == nil {
 		req.Input = []byte("{}")
 	}
-	prepared, err := s.prepare(id, &req)
+	j := &job{service: s, spans: spans, arrived: now, spills: s.newSpills(&req)}
+	created := false
+	defer func() {
+		if !created {
+			j.spills.unmap(true)
+		}
+	}()
+	err := j.prepare(id, &req)
 	spans.validated(now)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{service: s, prepared: prepared, spans: spans, arrived: now}
 	p := predict.New(id, req, now, j, s.o.Prediction)
 	j.p = p
-	p.Warnings = prepared.Warnings
+	p.Warnings = j.prepared.Warnings
 	if req.RequestID != "" && !s.requestIDs.Load() {
 		s.requestIDs.Store(true)
 	}
@@ -321,11 +327,15 @@ func (s *Service) create(req predict.Request, spans *spans) (*predict.Prediction
 		p.OnRelease(req.Attachments.Close)
 	}
 	if req.Disk != nil {
-		p.OnRelease(func() { req.Disk.Unmap(j.isRead()) })
+		p.OnRelease(func() {
+			req.Disk.Unmap(j.isRead())
+			j.spills.unmap(j.isRead())
+		})
 	}
 	if req.Webhook != "" && s.o.Webhooks != nil {
 		s.o.Webhooks.Attach(p)
 	}
+	created = true
 	return p, nil
 }
 
@@ -350,31 +360,6 @@ func (s *Service) SubmitAll(ps []*predict.Prediction) {
 		}
 	}
 	s.o.Pool.SubmitAll(calls)
-}
-
-// prepare checks the request against the model and prepares its input.
-func (s *Service) prepare(id string, req *predict.Request) (schema.Prepared, error) {
-	m := s.model.Load()
-	switch {
-	case req.Kind == predict.KindTraining && !m.training:
-		return schema.Prepared{}, predict.ErrNoTraining
-	case req.Mode == predict.Stream && req.Kind == predict.KindTraining:
-		return schema.Prepared{}, predict.ErrTrainingStream
-	case req.Mode == predict.Stream && !m.streaming && !req.AnyStream:
-		return schema.Prepared{}, predict.ErrNotStreaming
-	case m.inputs[req.Kind] == nil:
-		return unchecked(req)
-	}
-	prepared, err := prepareInput(m.inputs[req.Kind], req)
-	if err == nil && len(prepared.Unknown) > 0 {
-		attrs := []any{"prediction_id", predict.Clip(id), "inputs", prepared.Unknown}
-		if req.RequestID != "" {
-			attrs = append(attrs, "request_id", req.RequestID)
-		}
-		s.o.Logger.Warn("unknown inputs are dropped", attrs...)
-		req.Input = prepared.Input // never show unknown inputs: a misspelt name may carry a secret
-	}
-	return prepared, err
 }
 
 // Ready says why no prediction is accepted now; nil: predictions are accepted.
