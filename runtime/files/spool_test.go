@@ -2,8 +2,10 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -46,5 +48,39 @@ func TestSpool(t *testing.T) {
 	}
 	if _, err := s.Spool(0); !errors.Is(err, ErrClosed) {
 		t.Errorf("of a closed store: %v", err)
+	}
+}
+
+// TestSpoolElsewhere: where the folder of temporary files lies in memory, bodies go to /var/tmp, without a name.
+func TestSpoolElsewhere(t *testing.T) {
+	inMemory, err := os.MkdirTemp("/dev/shm", "pinion-test-")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(inMemory)
+	if onDisk, err := hasRoom(inMemory, 0); onDisk || err != nil {
+		t.Skipf("/dev/shm does not lie in memory: %v", err)
+	}
+	s, err := New(Options{Root: inMemory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	file, err := s.Spool(1 << 20)
+	if errors.Is(err, ErrNoDisk) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd())); err != nil || !strings.HasPrefix(target, otherDisk+"/") || !strings.HasSuffix(target, " (deleted)") {
+		t.Errorf("the body is in %s, %v", target, err)
+	}
+	if _, err := s.Spool(1 << 60); !errors.Is(err, ErrDiskFull) {
+		t.Errorf("a body of an EiB: %v", err)
+	}
+	if _, err := spoolElsewhere(inMemory, 0); !errors.Is(err, ErrNoDisk) {
+		t.Errorf("with both in memory: %v", err)
 	}
 }
