@@ -41,7 +41,7 @@ func TestSchemathesisFindsNothing(t *testing.T) {
 			t.Cleanup(receiver.Close) // after the server, which delivers until its end
 			o.Args = append(o.Args, "--queue", "64", "--no-shutdown")
 			s := harness.Ready(t, o)
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 			defer cancel()
 			command := exec.CommandContext(ctx, python, "-m", "schemathesis.cli", "run", s.Address+"/openapi.json",
 				"--checks", schemathesisChecks, "--phases", "coverage,fuzzing", "--generation-deterministic",
