@@ -70,7 +70,7 @@ func (l *lease) grow(n int64) error {
 	total := l.bytes + n
 	if !l.budget.TakeBody(n, total) {
 		if l.budget.Most() < total {
-			return &roomError{total, memory.ErrTooLarge}
+			return &roomError{total, l.budget.TooLarge()}
 		}
 		return &roomError{total, memory.ErrFull}
 	}

@@ -107,10 +107,6 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		s.answerMalformed(ctx, err)
 		s.leave(ctx)
 		return
-	case errors.Is(err, memory.ErrTooLarge):
-		s.leaveUnread(ctx)
-		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge, err.Error())
-		return
 	case errors.As(err, &limit):
 		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge, limit.Reason)
 		return

@@ -105,9 +105,9 @@ func ErrorOf(err error) *Error {
 		e.Kind, e.RetryAfter = NoPlace, time.Second
 	case errors.Is(err, predict.ErrQueueTimeout):
 		e.Kind, e.RetryAfter = Waited, time.Second
-	case errors.Is(err, memory.ErrTooLarge), errors.As(err, &limit):
+	case errors.As(err, &limit):
 		e.Kind = TooLarge
-	case errors.Is(err, memory.ErrFull):
+	case errors.Is(err, memory.ErrFull), errors.Is(err, memory.ErrTooLarge):
 		e.Kind, e.RetryAfter = Waited, time.Second
 	case errors.As(err, &notReady):
 		e.Kind, e.RetryAfter = NotReady, time.Second

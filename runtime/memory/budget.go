@@ -2,6 +2,7 @@ package memory
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -98,6 +99,9 @@ func (b *Budget) Most() int64 {
 	return b.limit - b.limit/8
 }
 
+// TooLarge is ErrTooLarge with the budget's size.
+func (b *Budget) TooLarge() error { return fmt.Errorf("%w, which is %d MiB", ErrTooLarge, b.limit>>20) }
+
 // markFor returns how far a charge may fill the budget that makes its holder's total so large.
 func (b *Budget) markFor(total int64) int64 {
 	if total <= Small {
@@ -192,7 +196,7 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 	}
 	if n > b.Most() {
 		b.refusals.Add(1)
-		return ErrTooLarge
+		return b.TooLarge()
 	}
 	if (n <= Small || b.waiting.Load() == 0) && b.takeNew(n, n) {
 		return nil
