@@ -39,8 +39,7 @@ func (f *finder) choose(flag string) (path, source string, err error) {
 	}
 	path, ok := f.lookPath("python3")
 	if !ok {
-		return "", "", fail(ErrNoPython,
-			"install one (Debian and Ubuntu: apt-get install python3) or name it with --python PATH or PINION_PYTHON",
+		return "", "", fail(ErrNoPython, f.pythonAdvice(),
 			"there is no python3 on the PATH (%s), no active virtual environment and no .venv in %s",
 			f.env("PATH"), absolute(f.dir))
 	}

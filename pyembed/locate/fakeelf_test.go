@@ -123,6 +123,8 @@ func newWorld(t *testing.T) *world {
 		triplet:    "x86_64-linux-gnu",
 		loaderConf: w.path("etc/ld.so.conf"),
 		defaults:   []string{w.path("lib"), w.path("usr/lib")},
+		usr:        w.path("usr"),
+		osRelease:  []string{w.path("etc/os-release"), w.path("usr/lib/os-release")},
 	}
 	return w
 }

@@ -21,7 +21,13 @@ type host struct {
 	defaults []string
 	// musl tells whether this program uses musl instead of glibc.
 	musl bool
+	// usr is the folder of the system's own programs, and osRelease the files that name the system.
+	usr       string
+	osRelease []string
 }
+
+// distribution is the system, read when an error needs it.
+func (h host) distribution() distribution { return readDistribution(h.osRelease) }
 
 // platform maps GOARCH to the ELF machine and Debian's triplet.
 func platform(arch string) (elf.Machine, string) {
@@ -47,6 +53,8 @@ func thisHost() host {
 		triplet:    triplet,
 		loaderConf: "/etc/ld.so.conf",
 		defaults:   []string{"/lib64", "/usr/lib64", "/lib", "/usr/lib"},
+		usr:        "/usr",
+		osRelease:  []string{"/etc/os-release", "/usr/lib/os-release"},
 	}
 	if triplet != "" {
 		h.defaults = append([]string{"/lib/" + triplet, "/usr/lib/" + triplet}, h.defaults...)

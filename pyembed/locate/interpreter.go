@@ -114,12 +114,26 @@ func (f *finder) checkPlatform(img *image, path string) error {
 		return fail(ErrWrongPlatform, pickAnother,
 			"%s is built for the processor %v, and this program for %v", path, img.machine, f.host.machine)
 	}
-	if img.musl() != f.host.musl && img.interp != "" {
-		return fail(ErrWrongPlatform,
-			"build Pinion on the system that it is to run on, or "+pickAnother,
-			"%s and this program use different C libraries (%s there)", path, img.interp)
+	if img.musl() == f.host.musl || img.interp == "" {
+		return nil
 	}
-	return nil
+	theirs, ours, do := "musl", "glibc", "choose one that is linked with glibc, with --python PATH or PINION_PYTHON"
+	if f.host.musl {
+		theirs, ours, do = ours, theirs, pickAnother
+	} else if f.host.distribution().usesMusl() {
+		do = useGlibc
+	}
+	return fail(ErrWrongPlatform, do, "%s and this program use different C libraries, %s (%s) and %s, and one process can load only one",
+		path, theirs, img.interp, ours)
+}
+
+// checkVersion refuses an interpreter of a version that Pinion does not run on.
+func (f *finder) checkVersion(in *interpreter) error {
+	newer := ""
+	if in.version.olderThan(oldest) {
+		newer = f.newerAdvice(in)
+	}
+	return checkVersion(in.version, in.path, newer)
 }
 
 // prefixes are the folders under which this interpreter is installed, nearest

@@ -30,10 +30,10 @@ func (f *finder) library(in *interpreter) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := checkVersion(got.version, in.path); err != nil {
+		in.facts, in.version = got, got.version
+		if err := f.checkVersion(in); err != nil {
 			return "", err
 		}
-		in.facts, in.version = got, got.version
 		if path, ok := f.underPrefix(in, in.version); ok {
 			return path, nil
 		}
@@ -46,7 +46,7 @@ func (f *finder) library(in *interpreter) (string, error) {
 	free := in.version
 	free.flags += "t"
 	if path, ok := f.underPrefix(in, free); ok {
-		return "", checkVersion(free, fmt.Sprintf("%s, the only shared library of %s,", path, in.path))
+		return "", checkVersion(free, fmt.Sprintf("%s, the only shared library of %s,", path, in.path), newerPython)
 	}
 	return "", f.missing(in)
 }
@@ -142,7 +142,7 @@ func (f *finder) givenLibrary(name string, in *interpreter) (string, error) {
 // checkGiven refuses a library whose version is not the interpreter's: it would
 // look for its standard library under a name that is not there.
 func (f *finder) checkGiven(v version, name string, in *interpreter) error {
-	if err := checkVersion(v, name); err != nil {
+	if err := checkVersion(v, name, newerPython); err != nil {
 		return err
 	}
 	if !v.same(in.version) {

@@ -89,7 +89,7 @@ func (f *finder) chosen(o Options) (*Python, *interpreter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkVersion(in.version, in.path); err != nil {
+	if err := f.checkVersion(in); err != nil {
 		return nil, nil, err
 	}
 	return &Python{Executable: in.path, Version: in.version.String(), Venv: in.venv != nil, Source: source}, in, nil

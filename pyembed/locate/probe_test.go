@@ -134,13 +134,6 @@ func TestNoLibPython(t *testing.T) {
 	}
 }
 
-// TestNoLibPythonDebian: the one place that a made-up tree can't stand for.
-func TestNoLibPythonDebian(t *testing.T) {
-	f := newFinder(Options{}, thisHost())
-	in := &interpreter{path: "/usr/bin/python3", image: &image{path: "/usr/bin/python3.11"}, version: version{3, 11, ""}}
-	wantError(t, nil, f.missing(in), ErrNoLibPython, "apt-get install libpython3.11", "/usr/bin/python3", "--libpython PATH")
-}
-
 // TestOnlyFreeThreadedLibrary: a program whose name does not tell, with a library
 // whose name does.
 func TestOnlyFreeThreadedLibrary(t *testing.T) {

@@ -14,6 +14,7 @@ type venv struct {
 	base string // that interpreter itself; written since Python 3.11
 	// version is "3.12.1", by venv as "version", by virtualenv and uv as "version_info".
 	version string
+	uv      bool // made by uv
 }
 
 // readVenv finds the pyvenv.cfg of an interpreter where CPython looks for it:
@@ -41,6 +42,8 @@ func readVenv(executable string) *venv {
 				env.base = value
 			case "version", "version_info":
 				env.version = value
+			case "uv":
+				env.uv = true
 			}
 		}
 		return env

@@ -85,12 +85,11 @@ func parseVersion(s string) (version, bool) {
 	return version{major: major, minor: minor, flags: flags}, true
 }
 
-// checkVersion refuses what Pinion does not run on. what names the file.
-func checkVersion(v version, what string) error {
+// checkVersion refuses what Pinion does not run on. what names the file, and newer says how to get a newer version.
+func checkVersion(v version, what, newer string) error {
 	switch {
 	case v.olderThan(oldest):
-		return fail(ErrTooOld,
-			"install Python 3.10 or newer and name it with --python PATH or PINION_PYTHON",
+		return fail(ErrTooOld, newer,
 			"%s is Python %s, and Pinion needs CPython %s or newer", what, v, oldest)
 	case v.freeThreaded():
 		return fail(ErrFreeThreaded,

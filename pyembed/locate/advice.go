@@ -1,0 +1,141 @@
+package locate
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// suggested is the version that advice names where any would do: each way to install Python has it.
+const suggested = "3.12"
+
+// nameIt ends advice after which the new interpreter is not found by itself.
+const nameIt = ", and name it with --python PATH or PINION_PYTHON"
+
+// useGlibc is the advice on a system whose C library is musl.
+const useGlibc = "run the model on a system with glibc, such as Debian or Ubuntu, or in an image with it, such as python:" +
+	suggested + "-slim"
+
+// origin is what installed an interpreter, which decides what installs its library or another version.
+type origin int
+
+const (
+	fromSource origin = iota // or from something that this program does not know
+	fromSystem
+	fromPyenv
+	fromConda
+	fromUV
+)
+
+// origin is where the installation of an interpreter comes from, and its folder.
+func (f *finder) origin(in *interpreter) (origin, string) {
+	pyenv := f.env("PYENV_ROOT")
+	for _, prefix := range in.prefixes() {
+		switch {
+		case strings.Contains(prefix, "/.pyenv/versions/"),
+			pyenv != "" && strings.HasPrefix(prefix, filepath.Join(pyenv, "versions")+"/"):
+			return fromPyenv, prefix
+		case isDir(filepath.Join(prefix, "conda-meta")):
+			return fromConda, prefix
+		case strings.HasPrefix(filepath.Base(prefix), "cpython-") && strings.Contains(prefix, "-linux-"):
+			return fromUV, prefix
+		case prefix == f.host.usr || prefix == "/":
+			return fromSystem, prefix
+		}
+	}
+	return fromSource, ""
+}
+
+// libraryAdvice says how to get the shared library of an interpreter.
+func (f *finder) libraryAdvice(in *interpreter) string {
+	from, prefix := f.origin(in)
+	switch from {
+	case fromPyenv:
+		return "build it again with PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install --force " + filepath.Base(prefix)
+	case fromConda:
+		return "install it with conda install --prefix " + prefix + " --force-reinstall python"
+	case fromUV:
+		if name, ok := strings.CutSuffix(filepath.Base(prefix), "-musl"); ok {
+			// uv's Pythons for musl may be static programs, which run here all the same.
+			return "that Python is built for musl: install the one for glibc with uv python install " + name + "-gnu" + nameIt
+		}
+		return "install it again with uv python install --reinstall " + filepath.Base(prefix)
+	case fromSystem:
+		return f.libraryPackage(in)
+	}
+	return "build that Python again with ./configure --enable-shared, or choose another one with --python PATH"
+}
+
+// libraryPackage says which package of the system has the library of one of the system's interpreters.
+func (f *finder) libraryPackage(in *interpreter) string {
+	system := f.host.distribution()
+	program := "python" + in.version.String()
+	switch {
+	case system.usesApt():
+		return "install it with apt-get install lib" + program
+	case system.usesDNF() && f.isPython3(in):
+		return "install it with dnf install python3-libs"
+	case system.id == "fedora":
+		// Fedora's packages of other versions than its own python3 are whole.
+		return "install it with dnf install " + program
+	case system.usesDNF():
+		return "install it with dnf install " + program + "-libs"
+	}
+	return "install the package of your system that has " + in.version.sonames()[0] +
+		fmt.Sprintf(" (Debian and Ubuntu: lib%s, Fedora: python3-libs)", program)
+}
+
+// isPython3 tells whether an interpreter is what the system calls python3.
+func (f *finder) isPython3(in *interpreter) bool {
+	path, err := filepath.EvalSymlinks(filepath.Join(f.host.usr, "bin/python3"))
+	return err == nil && in.image != nil && path == in.image.path
+}
+
+// pythonAdvice says how to get a Python on a system that has none, or none that is new enough.
+func (f *finder) pythonAdvice() string {
+	const orName = ", or name another one with --python PATH or PINION_PYTHON"
+	system := f.host.distribution()
+	own := system.python3()
+	switch {
+	case system.usesMusl():
+		return "the Python of " + system.name + " is built for musl, and this program for glibc: " + useGlibc
+	case own.known() && own.olderThan(oldest):
+		return fmt.Sprintf("%s has only Python %s: install a newer one with uv python install %s", system.name, own, suggested) + nameIt
+	case own.known():
+		return fmt.Sprintf("install one with apt-get install python3 libpython%s", own) + orName
+	case system.usesApt():
+		// A package of that system's own version, which is not known here, is what libpython3-dev depends on.
+		return "install one with apt-get install python3 libpython3-dev" + orName
+	case system.id == "fedora":
+		return "install one with dnf install python3" + orName
+	case system.usesDNF():
+		return "install one with dnf install python" + suggested + ", and name it with --python " +
+			filepath.Join(f.host.usr, "bin/python"+suggested)
+	}
+	return fmt.Sprintf("install CPython %s or newer with its shared library (Debian and Ubuntu: apt-get install python3 libpython3-dev)", oldest) + orName
+}
+
+// newerAdvice says how to get a newer Python from where an interpreter comes from.
+func (f *finder) newerAdvice(in *interpreter) string {
+	if in.venv != nil && in.venv.uv {
+		return "make the environment again with uv venv --clear --python " + suggested + " " + in.venv.dir
+	}
+	do := newerPython
+	switch from, prefix := f.origin(in); from {
+	case fromPyenv:
+		do = "install a newer one with PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install " + suggested + nameIt
+	case fromConda:
+		do = "install a newer one with conda install --prefix " + prefix + " python=" + suggested
+	case fromUV:
+		do = "install a newer one with uv python install " + suggested + nameIt
+	case fromSystem:
+		do = f.pythonAdvice()
+	}
+	if in.venv != nil {
+		do += ", then make the environment again by its -m venv --clear " + in.venv.dir
+	}
+	return do
+}
+
+// newerPython is the advice where nothing is known of how the old one was installed.
+const newerPython = "install Python 3.10 or newer and name it with --python PATH or PINION_PYTHON"
