@@ -31,6 +31,38 @@ func TestOpenAIsClient(t *testing.T) {
 	}
 }
 
+// TestLiteLLM has LiteLLM ask as its users do, for whom the server is one of OpenAI's API.
+func TestLiteLLM(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	for _, class := range []string{"Chat", "Embedder"} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "generative.py:" + class, Args: []string{"--model", "m"}})
+			askAsFull(t, "clients/litellm_sdk.py", s.Address, class)
+		})
+	}
+}
+
+// TestKServesClient has KServe's client ask by both versions of its protocol.
+func TestKServesClient(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	askAsFull(t, "clients/kserve_sdk.py", platform(t, "Adder").Address)
+}
+
+// askAsFull runs a client in the environment of those that bring many packages.
+func askAsFull(t *testing.T, client string, arguments ...string) {
+	t.Helper()
+	python := harness.Tool(t, "venvs/protocols-full/bin/python")
+	client, err := filepath.Abs(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"LITELLM_LOCAL_MODEL_COST_MAP=True"} // else it asks the internet
+	runTool(t, t.TempDir(), env, python, append([]string{"-B", client}, arguments...)...)
+}
+
 // checkGenerationMetrics looks for OpenTelemetry's GenAI metrics of a model that was asked.
 func checkGenerationMetrics(t *testing.T, s *harness.Server) {
 	t.Helper()

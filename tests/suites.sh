@@ -197,6 +197,7 @@ make_tools() {
   make_collector || true
   make_venv "$python" "$cache/venvs/clients" tests/requirements-clients.txt || true
   make_clients || true
+  make_venv "$python" "$cache/venvs/protocols-full" tests/requirements-protocols-full.txt || true
   make_venv "$python" "$cache/venvs/schemathesis" tests/requirements-schemathesis.txt || true
   make_venv "$python" "$cache/venvs/playwright" tests/requirements-browser.txt || true
   make_chromium || true
