@@ -1,8 +1,10 @@
 package tests
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -52,14 +54,17 @@ var scenes = []struct {
 	{name: "unset", model: "Unset", waits: true},
 	{name: "token", model: "Form", waits: true, tokens: true, code: true},
 	{name: "train", model: "Late", train: "page.py:train"},
+	{name: "audited", model: "Form"},
+	{name: "narrow_audited", scene: "audited_narrow", model: "Mixed"},
+	{name: "chat", model: "Chat", code: true, args: []string{"--model", "speaker"}},
+	{name: "chat_off", model: "Chat", args: []string{"--protocols", "none"}},
+	{name: "completions", model: "Complete", waits: true, tokens: true, code: true},
 }
 
 // TestThePageInABrowser looks at /docs in a real browser, as browser/look.py says.
 func TestThePageInABrowser(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
-	python := harness.Tool(t, "venvs/playwright/bin/python")
-	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 	for _, scene := range scenes {
 		t.Run(scene.name, func(t *testing.T) {
 			dir := harness.Models(t)
@@ -81,8 +86,6 @@ func TestThePageInABrowser(t *testing.T) {
 				start = harness.Start
 			}
 			s := start(t, o)
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
 			address, function := s.Address, scene.name
 			if scene.prefix != "" {
 				address = proxied(t, s.Address, scene.prefix)
@@ -90,19 +93,52 @@ func TestThePageInABrowser(t *testing.T) {
 			if scene.scene != "" {
 				function = scene.scene
 			}
-			command := exec.CommandContext(ctx, python, "-B", "browser/look.py", chromium, function, address, dir)
-			command.Env = append(harness.BareEnv(), "TMPDIR="+t.TempDir())
-			var complaints strings.Builder
-			command.Stderr = &complaints
-			out, err := command.Output()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, &complaints)
-			}
-			if scene.code {
+			if out := look(t, function, address, dir, nil); scene.code {
 				codeWorks(t, out)
 			}
 		})
 	}
+}
+
+// look runs a scene of browser/*_scenes.py, and returns what it reports. actions are what the scene asks the test to do, by name.
+func look(t *testing.T, scene, address, dir string, actions map[string]func()) []byte {
+	t.Helper()
+	python := harness.Tool(t, "venvs/playwright/bin/python")
+	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+	axe := harness.Tool(t, "browser/node_modules/axe-core/axe.min.js")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, python, "-B", "browser/look.py", chromium, scene, address, dir)
+	command.Env = append(harness.BareEnv(), "TMPDIR="+t.TempDir(), "AXE="+axe)
+	var complaints strings.Builder
+	command.Stderr = &complaints
+	answers, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prints, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var report []byte
+	lines := bufio.NewScanner(prints)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		name, asks := strings.CutPrefix(lines.Text(), "ask ")
+		if action := actions[name]; asks && action != nil {
+			action()
+			_, _ = answers.Write([]byte("done\n")) // a scene that ended meanwhile says so itself
+			continue
+		}
+		report = append(append(report, lines.Bytes()...), '\n')
+	}
+	if err := errors.Join(lines.Err(), command.Wait()); err != nil {
+		t.Fatalf("%v\n%s%s", err, report, &complaints)
+	}
+	return report
 }
 
 // proxied is the address of a proxy that has a server below a prefix.
@@ -142,6 +178,7 @@ func storeExample(t *testing.T, dir, model string) {
 // shownCode is what a scene reports of the code that the page shows.
 type shownCode struct {
 	Curl, Python, JavaScript string
+	OpenAI                   string            // "": the page has none
 	Output                   json.RawMessage   // what the page got
 	Files                    map[string][]byte // what the code reads
 	Environment              map[string]string
@@ -194,7 +231,12 @@ func codeWorks(t *testing.T, printed []byte) {
 		}
 		sameJSON(t, "what curl gets", p.Output, string(shown.Output))
 	} else {
-		wantText(t, "what curl gets", curl, `"chunk":"word4 "`, "event: completed")
+		_, data, _ := strings.Cut(curl, "event: completed\ndata: ")
+		var completed struct{ Output []string }
+		if err := json.Unmarshal([]byte(data), &completed); err != nil {
+			t.Fatalf("%s\n%v: %s", shown.Curl, err, curl)
+		}
+		sameJSON(t, "what curl gets", mustJSON(t, strings.Join(completed.Output, "")), string(shown.Output))
 	}
 	python, node := shown.Python+"\n", shown.JavaScript
 	if !streams {
@@ -203,6 +245,10 @@ func codeWorks(t *testing.T, printed []byte) {
 	}
 	// At its prompt, where a block ends with an empty line: as somebody pastes it.
 	compare("Python", paste(python, harness.AnyPython(t).Path, "-i", "-q"))
+	if shown.OpenAI != "" {
+		got := paste(shown.OpenAI, harness.Tool(t, "venvs/protocols/bin/python"))
+		sameJSON(t, "what OpenAI's client gets", mustJSON(t, strings.TrimSpace(got)), string(shown.Output))
+	}
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Logf("the JavaScript is not run: %v", err)
 		return

@@ -196,7 +196,8 @@ make_tools() {
   full || return 0
   make_collector || true
   make_venv "$python" "$cache/venvs/clients" tests/requirements-clients.txt || true
-  make_clients || true
+  make_npm clients || true
+  make_npm browser || true
   make_venv "$python" "$cache/venvs/protocols-full" tests/requirements-protocols-full.txt || true
   make_venv "$python" "$cache/venvs/schemathesis" tests/requirements-schemathesis.txt || true
   make_venv "$python" "$cache/venvs/playwright" tests/requirements-browser.txt || true
@@ -205,18 +206,18 @@ make_tools() {
   suite 15-free-threaded make_free_threaded_python
 }
 
-# make_clients installs the packages of the generated TypeScript client.
-make_clients() {
-  local folder=$cache/clients made_from
+# make_npm installs the packages of a folder of tests/.
+make_npm() {
+  local name=$1 folder=$cache/$1 made_from
   command -v npm >/dev/null || return 0
-  made_from=$(sha256sum tests/clients/package-lock.json)
+  made_from=$(sha256sum "tests/$name/package-lock.json")
   [[ $(cat "$folder/.made-from" 2>/dev/null) != "$made_from" ]] || return 0
   mkdir -p "$folder"
-  cp tests/clients/package.json tests/clients/package-lock.json "$folder"
+  cp "tests/$name/package.json" "tests/$name/package-lock.json" "$folder"
   quietly npm ci --prefix "$folder" --no-audit --no-fund --ignore-scripts && echo "$made_from" >"$folder/.made-from"
 }
 
-# make_chromium installs a browser for the tests of the page at /docs.
+# make_chromium installs a browser for the tests of the server's pages.
 make_chromium() {
   local candidate
   for candidate in chromium-headless-shell chromium chromium-browser google-chrome-stable google-chrome; do

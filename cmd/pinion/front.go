@@ -162,7 +162,8 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 	f.http = httpd.New(back, httpd.Options{
 		Protocols: s.protocols.protocols(single),
 		MaxBody:   s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
-		Docs: page.Handler(page.Options{Model: m.Title(), Dashboard: f.linkToDashboard()}), Dashboard: f.routesOfDashboard(false), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.tracer, Reload: f.reloader(),
+		Docs:      page.Handler(page.Options{Model: m.Title(), Dashboard: f.linkToDashboard(), OpenAI: s.protocols.openAIName(m)}),
+		Dashboard: f.routesOfDashboard(false), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.tracer, Reload: f.reloader(),
 		Tokens: f.auth.tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.console(), Memory: f.budget,
 		Spool:      spool(f.files),

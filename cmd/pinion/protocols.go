@@ -112,6 +112,14 @@ func (s *protocolSettings) modelName(m *model.Model) string {
 	return "model"
 }
 
+// openAIName is the model's name at OpenAI's API; "": the server does not serve it.
+func (s *protocolSettings) openAIName(m *model.Model) string {
+	if !slices.Contains(s.names, protocol.OpenAI) {
+		return ""
+	}
+	return s.modelName(m)
+}
+
 // protocols makes those that are on.
 func (s *protocolSettings) protocols(models protocol.Models) []protocol.Protocol {
 	var list []protocol.Protocol

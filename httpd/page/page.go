@@ -20,11 +20,11 @@ var scripts embed.FS
 
 // scriptNames are the scripts in the order in which they run, after those of webpage. Only the last one runs code.
 func scriptNames() []string {
-	return []string{"model", "controls", "files", "form", "memory", "media", "views", "result", "code", "run", "health", "start"}
+	return []string{"model", "controls", "files", "form", "memory", "media", "views", "result", "code", "openai", "colors", "run", "health", "start"}
 }
 
 // link is the part of the page that leads to the live view.
-const link = `  <p id="live" class="help"><a href="/*dashboard*/">Live view of the server</a></p>
+const link = `    <a class="pill" id="live" href="/*dashboard*/">Live view</a>
 `
 
 // Options of the page.
@@ -33,6 +33,8 @@ type Options struct {
 	Model string
 	// Dashboard is the address of the live view, relative to the page's; "": the page has no link to it.
 	Dashboard string
+	// OpenAI is the model's name at OpenAI's API; "": the server does not serve it.
+	OpenAI string
 }
 
 // Handler answers with the page of a model.
@@ -43,6 +45,6 @@ func Handler(o Options) fasthttp.RequestHandler {
 	}
 	return webpage.Handler(webpage.Source{
 		HTML: html, Style: style, Scripts: scripts, Names: scriptNames(), Media: true,
-		Texts: map[string]string{"title": o.Model, "dashboard": o.Dashboard},
+		Texts: map[string]string{"title": o.Model, "dashboard": o.Dashboard, "openai": o.OpenAI},
 	})
 }

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 def form(look: Look) -> None:
     """The form is made of the schema, in its order; what is filled in arrives."""
     look.load()
-    expect(look.page.locator("#health-text")).to_contain_text("READY")
+    expect(look.page.locator("#status")).to_contain_text("Ready")
     names = look.page.locator(".field").evaluate_all("all => all.map(e => e.querySelector('label').htmlFor)")
     assert names == ["in-" + n for n in ("prompt", "steps", "scale", "scheduler", "sure", "sizes", "token", "note")], names
     expect(look.page.get_by_text("What to <b>draw</b>")).to_be_visible()
@@ -79,12 +79,12 @@ def errors(look: Look) -> None:
 def late(look: Look) -> None:
     """A page that was opened during setup has its form as soon as there is one, and says how things stand."""
     look.load()
-    expect(look.page.locator("#health-text")).to_contain_text("STARTING")
+    expect(look.page.locator("#status")).to_contain_text("Starting")
     expect(look.page.get_by_role("heading", level=1)).to_have_text(look.folder.name, use_inner_text=True)
     expect(look.page.locator("#fields")).to_contain_text("being set up")
     look.opens()
     look.input("text").fill("here at last")
-    expect(look.page.locator("#health-text")).to_contain_text("READY")
+    expect(look.page.locator("#status")).to_contain_text("Ready")
     look.run()
     look.ends("succeeded")
     expect(look.output).to_have_text("here at last")
@@ -93,7 +93,7 @@ def late(look: Look) -> None:
 def unset(look: Look) -> None:
     """A setup that failed is shown with its traceback and its logs."""
     look.load()
-    expect(look.page.locator("#health-text")).to_contain_text("SETUP_FAILED")
+    expect(look.page.locator("#status")).to_contain_text("Setup failed")
     expect(look.page.locator("#state")).to_have_text("The model's setup failed")
     expect(look.page.locator("#failure .message")).to_have_text("RuntimeError: no weights here")
     expect(look.page.locator("#failure .traceback")).to_be_visible()
@@ -148,7 +148,7 @@ def narrow(look: Look) -> None:
     look.input("prompt").fill("x" * 300)
     look.run()
     look.ends("succeeded")
-    for name in ("Logs", "Time and metrics", "The answer as JSON", "History of this visit"):
+    for name in ("The answer as JSON", "History of this visit"):
         look.page.locator("summary", has_text=name).click()
     width = look.page.evaluate("document.documentElement.scrollWidth")
     assert width <= 360, f"the page is {width} pixels wide"
@@ -270,3 +270,62 @@ def examples(look: Look) -> None:
     expect(look.page.locator("#code")).to_contain_text("a red fox")
     look.page.get_by_role("button", name="At night").click()
     expect(look.input("prompt")).to_have_value("a black fox")
+
+
+def audited(look: Look) -> None:
+    """The page passes axe-core, light and dark, before a run and after each kind of end."""
+    look.refusals = [422]
+    for scheme in ("light", "dark"):
+        look.page.emulate_media(color_scheme=scheme)
+        look.load()
+        expect(look.input("prompt")).to_be_visible()
+        look.page.get_by_role("button", name="Reset").click()
+        look.audit(f"{scheme}, nothing has run")
+        for status, prompt, steps in (("refused", "a cat", "77"), ("failed", "fail", "7"), ("succeeded", "a cat", "7")):
+            look.input("prompt").fill(prompt)
+            look.input("steps").fill(steps)
+            look.run()
+            look.ends(status)
+            look.page.evaluate("document.querySelectorAll('details').forEach((e) => (e.open = true))")
+            look.audit(f"{scheme}, {status}")
+
+
+def audited_narrow(look: Look) -> None:
+    """On a telephone it passes, too, with files."""
+    look.page.set_viewport_size({"width": 360, "height": 740})
+    look.load()
+    expect(look.input("prompt")).to_be_visible()
+    look.audit("a form with files")
+
+
+def chat(look: Look) -> None:
+    """A function with @cog.openai has a conversation to begin with, and its code with OpenAI's client."""
+    look.load()
+    expect(look.input("messages")).to_have_value('[{"role":"user","content":"Hello"}]')
+    look.input("tone").fill("warm")
+    look.run()
+    look.ends("succeeded")
+    expect(look.output).to_have_text("Hello, said in a warm tone at 0.5")
+    code = look.code("OpenAI client")
+    assert 'model="speaker"' in code and 'extra_body={"tone": "warm"}' in code, code
+    look.report("Hello, said in a warm tone at 0.5")
+
+
+def chat_off(look: Look) -> None:
+    """Without OpenAI's API, its client has no code."""
+    look.load()
+    expect(look.input("messages")).to_be_visible()
+    assert not look.has_code("OpenAI client")
+
+
+def completions(look: Look) -> None:
+    """OpenAI's client takes the token from the environment."""
+    look.refusals = [401]
+    look.load()
+    ask = look.page.locator("#token-dialog")
+    ask.locator("input").fill("the-token-of-the-page")
+    ask.get_by_role("button", name="Use it").click()
+    look.input("prompt").fill("thrice")
+    look.run()
+    look.ends("succeeded")
+    look.report("thrice upon 3 times", environment={"PINION_TOKEN": "the-token-of-the-page"})

@@ -1,4 +1,4 @@
-"""Looks at the page at /docs in a real browser: look.py BROWSER SCENE URL FOLDER; FOLDER is the model's.
+"""Looks at the pages of a server in a real browser: look.py BROWSER SCENE URL FOLDER; FOLDER is the model's.
 
 A scene raises where the page is not as it should be. Beside what it asks for, in each of them nothing may be asked of another
 host, no error may be on the console but what it expects, and no exception may be left over.

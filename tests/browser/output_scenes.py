@@ -47,7 +47,7 @@ def stop(look: Look) -> None:
     look.ends("canceled")
     for press in (lambda: look.page.get_by_role("button", name="Stop").click(), lambda: look.page.keyboard.press("Escape")):
         look.run()
-        expect(look.page.locator("#health-text")).to_contain_text("BUSY")
+        expect(look.page.locator("#status")).to_contain_text("Busy")
         press()
         look.ends("canceled")
         expect(look.page.get_by_role("button", name="Run")).to_be_enabled()

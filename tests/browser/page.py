@@ -1,11 +1,13 @@
-"""The page at /docs in a browser, for the scenes beside this file."""
+"""The pages at /docs and /dashboard in a browser, for the scenes beside this file."""
 
 from __future__ import annotations
 
 import base64
 import json
+import os
 import pathlib
 import re
+import sys
 
 from playwright.sync_api import Page, expect
 
@@ -24,12 +26,15 @@ class Look:
         self.folder = pathlib.Path(folder)
         self.faults: list[str] = []
         self.refusals: list[int] = []  # statuses that the scene expects, which the console tells of as errors
+        self.loses = False  # the scene expects that the server goes away
         page.on("pageerror", lambda error: self.faults.append(f"exception: {error}"))
         page.on("console", self._said)
         page.on("request", self._asked)
 
     def _said(self, message) -> None:
         if message.type not in ("error", "warning"):
+            return
+        if self.loses and "net::ERR_" in message.text:
             return
         status = re.search(r"responded with a status of (\d+)", message.text)
         if status and status[1] == "404" and "/predictions/page-" in message.location["url"]:
@@ -41,8 +46,8 @@ class Look:
         if not request.url.startswith((self.url + "/", "data:", "blob:")):
             self.faults.append(f"asks elsewhere: {request.url}")
 
-    def load(self) -> None:
-        response = self.page.goto(self.url + "/docs")
+    def load(self, path: str = "/docs") -> None:
+        response = self.page.goto(self.url + path)
         assert response and response.status == 200, response
 
     def input(self, name: str):
@@ -63,11 +68,17 @@ class Look:
         return json.loads(self.page.locator("#json").text_content() or "")
 
     def code(self, language: str) -> str:
-        self.page.get_by_role("button", name=language, exact=True).click()
+        self._code_button(language).click()
         return self.page.locator("#code").text_content() or ""
 
+    def _code_button(self, language: str):
+        return self.page.get_by_role("button", name=language, exact=True)
+
+    def has_code(self, language: str) -> bool:
+        return self._code_button(language).is_visible()
+
     def codes(self) -> dict[str, str]:
-        return {name.lower(): self.code(name) for name in ("curl", "Python", "JavaScript")}
+        return {name.lower().split()[0]: self.code(name) for name in ("curl", "Python", "JavaScript", "OpenAI client") if self.has_code(name)}
 
     def report(self, output, files: dict[str, bytes] | None = None, environment: dict[str, str] | None = None) -> None:
         """Tell the test the code that the page shows, what it needs, and what the page got."""
@@ -80,3 +91,26 @@ class Look:
 
     def opens(self, gate: str = "open") -> None:
         (self.folder / gate).touch()
+
+    def ask(self, what: str) -> None:
+        """Have the test do something, and wait until it is done."""
+        print("ask", what, flush=True)
+        assert sys.stdin.readline() == "done\n", f"the test did not {what}"
+
+    def audit(self, what: str) -> None:
+        """Check what axe-core can check of WCAG 2.2 A and AA."""
+        self.page.evaluate(pathlib.Path(os.environ["AXE"]).read_text())
+        tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+        found = self.page.evaluate("tags => axe.run(document, {runOnly: {type: 'tag', values: tags}})", tags)
+        faults = [
+            f"{v['id']} ({v['help']}): " + "; ".join(n["html"][:150] + " " + n["failureSummary"][:200] for n in v["nodes"][:5])
+            for v in found["violations"]
+        ]
+        assert not faults, f"{what}:\n" + "\n".join(faults)
+        assert len(found["passes"]) > 10, f"{what}: axe-core looked at nothing: {[p['id'] for p in found['passes']]}"
+
+    def predict(self, id: str, wait: bool = True, **inputs: str) -> None:
+        """Make a prediction, not by the page."""
+        headers = {} if wait else {"Prefer": "respond-async"}
+        response = self.page.request.post(self.url + "/predictions", data={"id": id, "input": inputs}, headers=headers)
+        assert response.status == (200 if wait else 202), response.text()

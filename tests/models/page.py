@@ -5,7 +5,7 @@ import os
 import time
 from typing import Any, Iterator, Optional, Union
 
-from cog import BaseModel, BaseRunner, ConcatenateIterator, Input, Path, Secret, current_scope, example, streaming
+from cog import BaseModel, BaseRunner, ConcatenateIterator, Input, Path, Secret, current_scope, example, openai, streaming
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg=="
@@ -192,3 +192,19 @@ class Unset(BaseRunner):
 
 def train(epochs: int = Input(default=2, ge=1)) -> str:
     return f"trained {epochs}"
+
+
+class Chat(BaseRunner):
+    @streaming
+    @openai("chat")
+    def run(
+        self, messages: list[dict[str, Any]], temperature: float = Input(default=0.5, ge=0, le=2), tone: str = "dry"
+    ) -> ConcatenateIterator[str]:
+        for i, word in enumerate(f"{messages[-1]['content']}, said in a {tone} tone at {temperature}".split(" ")):
+            yield " " + word if i else word
+
+
+class Complete(BaseRunner):
+    @openai("completions")
+    def run(self, prompt: str = "once", seed: int = 3) -> str:
+        return f"{prompt} upon {seed} times"

@@ -38,7 +38,7 @@ function take(event, data) {
   if (event === "hello") {
     view.hello = data;
     Object.assign(history, { columns: data.columns, points: data.points });
-    list.all = list.shown = null;
+    list.all = list.found = null;
     closeDetails();
     $("docs").hidden = !data.docs;
     return;

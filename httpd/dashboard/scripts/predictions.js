@@ -1,6 +1,8 @@
 // The list of predictions. It stands still while one is open, or while the keyboard is in it.
 
-const list = { name: "ended", opened: null, shown: null, all: null };
+const list = { name: "ended", opened: null, all: null, found: null, shown: [], whole: false }; // found are those that match, shown some of them
+
+const FEW = 25; // predictions that are shown until the reader asks for all
 
 const keyOf = (p) => `${p.kind} ${p.id} ${p.ended ?? ""}`;
 const isHeld = () => list.opened !== null || view.paused || $("list").contains(document.activeElement);
@@ -12,17 +14,21 @@ function showPredictions(at) {
     if (count) count.textContent = n ? String(n) : "";
   }
   if (!list.all) return;
-  if (list.shown && isHeld()) {
-    const before = new Set(list.shown.map(keyOf));
-    const fresh = list.all[list.name].filter((p) => !before.has(keyOf(p))).length;
+  const wanted = $("search").value.trim().toLowerCase();
+  const found = list.all[list.name].filter((p) => !wanted || `${p.id} ${p.error ?? ""} ${p.trace ?? ""}`.toLowerCase().includes(wanted));
+  if (list.found && isHeld()) {
+    const before = new Set(list.found.map(keyOf));
+    const fresh = found.filter((p) => !before.has(keyOf(p))).length;
     $("newest").hidden = !fresh;
     set($("newest"), `Show ${fresh === 100 ? "100 or more" : fresh} newer`);
     showAges(at);
     return;
   }
   $("newest").hidden = true;
-  const wanted = $("search").value.trim().toLowerCase();
-  list.shown = list.all[list.name].filter((p) => !wanted || `${p.id} ${p.error ?? ""} ${p.trace ?? ""}`.toLowerCase().includes(wanted));
+  list.found = found;
+  list.shown = list.whole ? found : found.slice(0, FEW);
+  $("more").hidden = found.length <= FEW;
+  set($("all"), list.whole ? `Show ${FEW}` : `Show all ${found.length}`);
   if (!list.shown.length) {
     $("list").replaceChildren(emptyList(wanted));
     return;
@@ -97,8 +103,9 @@ function showAges(at) {
 
 function chooseList(name) {
   closeDetails();
+  list.whole &&= list.name === name;
   list.name = name;
-  list.shown = null;
+  list.found = null;
   for (const other of document.querySelectorAll("[data-list]")) other.setAttribute("aria-pressed", String(other.dataset.list === name));
   showPredictions(view.at);
 }

@@ -12,6 +12,10 @@ for (const button of document.querySelectorAll("[data-list]")) button.addEventLi
 $("search").addEventListener("input", () => chooseList(list.name));
 $("list").addEventListener("focusout", () => setTimeout(() => !isHeld() && showPredictions(view.at)));
 $("newest").addEventListener("click", () => chooseList(list.name));
+$("all").addEventListener("click", () => {
+  list.whole = !list.whole;
+  chooseList(list.name);
+});
 $("pause").addEventListener("click", pause);
 $("retry").addEventListener("click", () => hurry());
 document.addEventListener("visibilitychange", () => !document.hidden && !view.paused && render());

@@ -2,12 +2,8 @@
 
 function showStatus(view, at) {
   const { state, hello } = view;
-  const [word, look] = state.stopping ? ["Stopping", "busy"] : (STATES[state.status] ?? [state.status, "bad"]);
   const ready = state.workers.filter((w) => w.state === "ready").length;
-  $("status").className = `pill ${look}`;
-  $("status").querySelector(".dot").className = `dot ${look}`;
-  $("status-word").textContent = word;
-  $("status-text").textContent = `${ready} of ${plural(state.workers.length, "worker")} ready`;
+  showServer(state.stopping ? "STOPPING" : state.status, `${ready} of ${plural(state.workers.length, "worker")} ready`);
   const versions = [`Pinion ${hello.versions.pinion}`, state.python && `Python ${state.python}`].filter(Boolean);
   $("about").textContent = ["Live view", `up ${timeText((at - hello.began) / 1000)}`, ...versions].join(" · ");
 }
@@ -60,22 +56,6 @@ function showFigures() {
   $("load").textContent = groups(running);
   $("load-text").textContent = `of ${plural(slots, "slot")} busy` + (capacity ? `, ${groups(queued)} of ${groups(capacity)} waiting` : queued ? `, ${groups(queued)} waiting` : "");
 }
-
-// barOf is a bar of parts [color, share].
-function barOf(parts) {
-  const bar = make("div", { className: "bar", "aria-hidden": "true" });
-  const all = parts.reduce((sum, [, share]) => sum + (share > 0 ? share : 0), 0);
-  for (const [color, share] of parts) {
-    if (!(share > 0)) continue;
-    const part = make("span", { className: `back-${color}` });
-    part.style.flex = `${share / all} 1 0`;
-    bar.append(part);
-  }
-  return bar;
-}
-
-const legendOf = (rows) =>
-  make("ul", { className: "legend" }, ...rows.map(([color, word, value]) => make("li", {}, make("span", { className: `key back-${color}` }), `${word} `, make("span", { className: "number" }, value))));
 
 function showRecent(recent, ended) {
   const parts = [["amber", "Queue", recent.queue], ["blue", "Model", recent.predict], ["grey", "Server", recent.overhead]];

@@ -1,31 +1,10 @@
 // Numbers, times and states in words.
 
-const NONE = "–";
-
 function rateText(perSecond) {
   if (perSecond === null || perSecond === undefined) return NONE;
   if (perSecond === 0) return "0";
   if (perSecond < 0.095) return perSecond.toFixed(2);
   return perSecond < 9.95 ? perSecond.toFixed(1) : groups(Math.round(perSecond));
-}
-
-// groups parts the thousands of a whole number.
-const groups = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
-
-// timeText writes seconds in a unit that fits, with three digits.
-function timeText(seconds) {
-  if (seconds === null || seconds === undefined) return NONE;
-  if (seconds < 1e-6) return "0 ms";
-  if (seconds < 1e-3) return `${digits(seconds * 1e6)} µs`;
-  if (seconds < 1) return `${digits(seconds * 1e3)} ms`;
-  if (seconds < 120) return `${digits(seconds)} s`;
-  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 172800 ? `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min` : `${Math.floor(seconds / 86400)} days`;
-}
-
-function digits(number) {
-  if (number >= 99.5) return String(Math.round(number));
-  return number >= 9.95 ? number.toFixed(1).replace(/\.0$/, "") : number.toFixed(2).replace(/\.?0+$/, "");
 }
 
 function bytesText(bytes) {
@@ -46,14 +25,6 @@ function agoText(then, now) {
 }
 
 const clockText = (milliseconds) => new Date(milliseconds).toLocaleTimeString([], { hour12: false });
-
-const plural = (number, word) => `${groups(number)} ${word}${number === 1 ? "" : "s"}`;
-
-// STATES are the words and looks of the server's states, those of /health-check.
-const STATES = {
-  READY: ["Ready", "good"], BUSY: ["Busy", "blue"], STARTING: ["Starting", "busy"], SETUP_FAILED: ["Setup failed", "bad"],
-  DEFUNCT: ["Defunct", "bad"], UNHEALTHY: ["Unhealthy", "bad"],
-};
 
 // LOOKS are those of workers and predictions.
 const LOOKS = {

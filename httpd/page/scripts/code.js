@@ -1,12 +1,12 @@
 // The same request as code for a shell, Python and JavaScript. It works as it is pasted: files are read from the folder it
 // is run in, secrets are taken from the environment.
 
-const CODE = { curl: curlCode, python: pythonCode, javascript: javascriptCode };
+const CODE = { curl: curlCode, python: pythonCode, javascript: javascriptCode, openai: openAICode };
 
 function showCode() {
   if (!model.document) return;
   const chosen = document.querySelector("[data-code][aria-pressed=true]").dataset.code;
-  $("code").textContent = CODE[chosen](serverURL("/" + collection()), inputs());
+  $("code").replaceChildren(...colored(CODE[chosen](serverURL("/" + collection()), inputs()), chosen));
 }
 
 // literal writes a value as JSON does, over several lines where one would be long. leaf(value) writes what is no list and

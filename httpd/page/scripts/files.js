@@ -32,14 +32,13 @@ async function readLocal(file) {
 }
 
 function fileControl(id, name, schema, many) {
-  const url = make("input", { id, type: "text", placeholder: many ? "URLs, one after a space" : "https://…" });
+  const url = make("input", { id, type: "text", placeholder: many ? "URLs, or drop or paste files" : "URL, or drop or paste a file" });
   if (typeof schema.default === "string") url.value = schema.default;
   const pick = make("input", { type: "file", multiple: many, "aria-label": `${name}: choose a file` });
   if (schema["x-cog-accept"]) pick.accept = schema["x-cog-accept"];
-  const hint = make("p", { className: "help" }, many ? "or drop, paste or choose files" : "or drop, paste or choose a file");
   const remove = make("button", { type: "button", className: "plain", "aria-label": `${name}: remove` }, "Remove");
   const shown = make("div", { className: "chosen" });
-  const element = make("div", { className: "drop" }, url, hint, pick, shown);
+  const element = make("div", { className: "drop" }, url, pick, shown);
   let files = [];
   const show = (list) => {
     files = list;

@@ -13,6 +13,8 @@ function buildForm() {
   $("more").replaceChildren(...fields.filter((f) => f.folded).map((f) => f.element));
   $("actions").hidden = false;
   $("optional").hidden = !fields.some((f) => f.folded);
+  const messages = openAIEndpoint() === "chat" && fields.find((f) => f.name === "messages");
+  if (messages && messages.get() === undefined) messages.set([{ role: "user", content: "Hello" }]);
   if (!fields.length) $("fields").replaceChildren(make("p", { className: "help" }, "This model has no inputs."));
   const examples = modelExamples();
   $("examples").hidden = !examples.length;

@@ -1,8 +1,6 @@
 // How the server is, and what that means for the page: the form is there once the model is set up, and the setup's logs
 // are shown where it failed.
 
-const LOOKS = { READY: "good", BUSY: "busy", STARTING: "busy" };
-
 async function watchHealth() {
   let health = null;
   try {
@@ -10,12 +8,10 @@ async function watchHealth() {
   } catch {
     // not reachable, as the word will say
   }
-  const look = health ? (LOOKS[health.status] ?? "bad") : "bad";
-  $("health-text").textContent = health ? [health.status, ...loadOf(health)].join(", ") : "not reachable";
-  document.querySelector("#health .dot").className = "dot " + look;
+  showServer(health?.status ?? "UNREACHABLE", health ? loadOf(health).join(", ") : "");
   if (health?.status === "SETUP_FAILED") showFailedSetup(health.setup);
   else if (health && !model.document && !tokenWithheld) await openForm(health);
-  setTimeout(watchHealth, document.hidden ? 30000 : look === "good" ? 5000 : 1000);
+  setTimeout(watchHealth, document.hidden ? 30000 : health?.status === "READY" ? 5000 : 1000);
 }
 
 // loadOf says how much the server has to do.
@@ -24,7 +20,7 @@ function loadOf(health) {
   const workers = health.workers ?? [];
   if (workers.length) {
     const ready = workers.filter((w) => w.state === "ready").length;
-    words.push(`${ready} of ${workers.length} worker${workers.length === 1 ? "" : "s"} ready`);
+    words.push(`${ready} of ${plural(workers.length, "worker")} ready`);
   }
   if (health.queue?.length) words.push(`${health.queue.length} of ${health.queue.capacity} waiting`);
   return words;
@@ -58,7 +54,8 @@ async function openForm(health) {
   const { title, description } = model.document.info ?? {};
   $("title").textContent = document.title = title || "Model";
   $("code-box").hidden = false;
-  $("about").textContent = description ?? "";
+  showAbout(description ?? "");
+  $("code-box").querySelector("[data-code=openai]").hidden = !openAIEndpoint();
   $("kind").hidden = !(schemas().TrainingInput && schemas().Input);
   if (!schemas().Input && schemas().TrainingInput) document.querySelector("[value=trainings]").checked = true;
   buildForm();
@@ -67,8 +64,17 @@ async function openForm(health) {
   if ($("state").classList.contains("failed-setup")) {
     clearResult();
     $("state").className = "";
-    $("state").textContent = "Nothing has run yet.";
+    $("state").textContent = "";
+    $("nothing").hidden = false;
   }
+}
+
+const MAX_ABOUT = 400; // characters of a description that are always shown, if it has more than a paragraph
+
+function showAbout(text) {
+  const end = text.length > MAX_ABOUT ? text.indexOf("\n\n") : -1;
+  if (end < 0) $("about").textContent = text;
+  else $("about").replaceChildren(text.slice(0, end), make("details", {}, make("summary", {}, "More about the model"), text.slice(end + 2)));
 }
 
 function showFailedSetup(setup) {

@@ -35,7 +35,9 @@ const operation = () => model.document?.paths?.["/" + collection()]?.post ?? {};
 const inputSchema = () => resolve(schemas()[isTraining() ? "TrainingInput" : "Input"] ?? {});
 const outputSchema = () => resolve(schemas()[isTraining() ? "TrainingOutput" : "Output"] ?? {});
 const isStreaming = () => operation()["x-cog-streaming"] === true;
-const isText = () => outputSchema()["x-cog-array-display"] === "concatenate"; // its items are pieces of one text
+
+// isText tells whether the output's items are pieces of one text.
+const isText = () => outputSchema()["x-cog-array-display"] === "concatenate" || (writesText() && outputSchema().items?.type === "string");
 
 const isFile = (schema) => schema.type === "string" && schema.format === "uri";
 const isFileList = (schema) => schema.type === "array" && isFile(resolve(schema.items ?? {}));

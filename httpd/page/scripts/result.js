@@ -2,26 +2,30 @@
 
 let copyable = ""; // the output as text
 
+const ENDS = { succeeded: "good", failed: "bad", refused: "bad", canceled: "busy" };
 const CUT = 2000; // characters of a text that the answer as JSON shows
 
 function clearResult() {
   for (const id of ["logs", "json"]) $(id).textContent = "";
-  for (const id of ["logs-box", "json-box", "metrics-box", "copy-output"]) $(id).hidden = true;
+  for (const id of ["nothing", "logs-box", "json-box", "metrics-box", "times", "copy-output"]) $(id).hidden = true;
   for (const id of ["output", "failure", "metrics"]) $(id).replaceChildren();
+  $("logs-box").open = true;
   releaseMedia();
 }
 
 function showResult({ result, seconds, asText }) {
   clearResult();
-  $("state").replaceChildren(make("span", { className: result.status }, result.status), ` in ${durationText(seconds)}`);
+  $("state").replaceChildren(make("span", { className: `chip ${ENDS[result.status] ?? ""}` }, result.status), ` in ${timeText(seconds)}`);
   $("announced").textContent = $("state").textContent;
   showOutput(result.output, asText);
   if (result.error) showFailure(result.error, result.logs ?? "");
   showLogs(result.logs ?? "");
   $("json").textContent = JSON.stringify(result, (key, v) => (typeof v === "string" && v.length > CUT ? v.slice(0, CUT) + "…" : v), 2);
   $("json-box").hidden = false;
-  $("metrics").replaceChildren(...timesOf(result, seconds).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, v)]));
-  $("metrics-box").hidden = false;
+  showTimes(result, seconds);
+  const { predict_time, ...metrics } = result.metrics ?? {};
+  $("metrics").replaceChildren(...Object.entries(metrics).flatMap(([k, v]) => [make("dt", {}, k), make("dd", {}, JSON.stringify(v))]));
+  $("metrics-box").hidden = !Object.keys(metrics).length;
   $("copy-output").hidden = result.output === undefined || result.output === null;
   copyable = textOf(result.output, asText);
 }
@@ -50,6 +54,7 @@ function appendOutput(chunks, from, asText) {
 function showFailure(error, logs) {
   const traceback = tracebackOf(logs);
   $("failure").replaceChildren(make("p", { className: "message" }, error));
+  $("logs-box").open = !traceback;
   if (traceback) $("failure").append(make("pre", { className: "traceback", tabIndex: 0 }, traceback));
 }
 
@@ -69,28 +74,20 @@ function showLogs(logs) {
   $("logs-box").hidden = !logs;
 }
 
-// timesOf says where the time went: [name, value] each.
-function timesOf(result, seconds) {
-  const { predict_time: predict, ...metrics } = result.metrics ?? {};
-  const rows = [["Total", durationText(seconds)]];
-  const waited = (Date.parse(result.started_at) - Date.parse(result.created_at)) / 1000;
-  if (waited >= 0) rows.push(["In the queue", durationText(waited)]);
-  if (predict !== undefined) {
-    rows.push(["In the model", durationText(predict)]);
-    rows.push(["Network and server", durationText(Math.max(0, seconds - predict - (waited || 0)))]);
-  }
-  for (const [name, value] of Object.entries(metrics)) rows.push([name, JSON.stringify(value)]);
-  return rows;
-}
-
-function durationText(seconds) {
-  if (seconds < 1) return `${(seconds * 1000).toFixed(seconds < 0.01 ? 2 : 0)} ms`;
-  return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
+// showTimes shows where the time went. The browser's clock starts it, so the network is in it.
+function showTimes(result, seconds) {
+  const model = result.metrics?.predict_time;
+  $("times").hidden = model === undefined;
+  if (model === undefined) return;
+  const queue = Math.max(0, (Date.parse(result.started_at) - Date.parse(result.created_at)) / 1000 || 0);
+  const parts = [["amber", "Queue", queue], ["blue", "Model", model], ["grey", "Network and server", Math.max(0, seconds - model - queue)]];
+  $("times").replaceChildren(barOf(parts.map(([color, , time]) => [color, time])), legendOf(parts.map(([color, word, time]) => [color, word, timeText(time)])));
 }
 
 // revealResult scrolls to the result where it is out of sight, or, below the form on a telephone, has little room.
 function revealResult() {
-  const box = $("state").getBoundingClientRect();
+  const box = $("output-head").getBoundingClientRect();
+  $("result").scrollTop = 0;
   const narrow = matchMedia("(max-width: 56rem)").matches;
   if (box.top >= 0 && box.bottom <= innerHeight / (narrow ? 3 : 1)) return;
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;

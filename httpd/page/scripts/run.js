@@ -76,9 +76,9 @@ function showProgress() {
   if (!running) return;
   const seconds = (performance.now() - running.began) / 1000;
   const count = running.chunks.length;
-  const rate = count ? `, ${count} items, ${(count / Math.max(0.1, seconds)).toFixed(0)} a second` : "";
+  const rate = count ? `, ${plural(count, "item")}, ${groups(Math.round(count / Math.max(0.1, seconds)))} a second` : "";
   const doing = running.place ? `Waiting, place ${running.place} in the queue` : "Running";
-  $("state").textContent = `${doing}, ${seconds.toFixed(1)} s${rate}`;
+  $("state").replaceChildren(make("span", { className: "chip blue" }, doing), ` ${seconds.toFixed(1)} s${rate}`);
   if (count > running.shown) {
     appendOutput(running.chunks, running.shown, running.asText);
     running.shown = count;
@@ -102,6 +102,7 @@ function setRunning(is) {
   $("run").setAttribute("aria-disabled", String(is));
   $("stop").setAttribute("aria-disabled", String(!is));
   $("result").setAttribute("aria-busy", String(is));
+  $("progress").hidden = !is;
   if (is) $("announced").textContent = "Running";
 }
 

@@ -1,5 +1,11 @@
 // What connects the page's elements with what they do. It is the last of the scripts.
 
+// fitSide keeps the output and the code on the screen, beside the header.
+function fitSide() {
+  const above = Math.max(16, document.querySelector("main").getBoundingClientRect().top);
+  $("side").style.setProperty("--room", `calc(100vh - ${above}px - 1rem)`);
+}
+
 $("form").addEventListener("submit", (e) => {
   e.preventDefault();
   run();
@@ -31,4 +37,7 @@ for (const button of document.querySelectorAll("[data-code]")) {
 }
 offerCopy($("copy"), () => $("code").textContent);
 offerCopy($("copy-output"), () => copyable);
+new ResizeObserver(fitSide).observe(document.querySelector("header"));
+addEventListener("scroll", fitSide, { passive: true });
+addEventListener("resize", fitSide);
 watchHealth();

@@ -91,7 +91,7 @@ function linesOf(value, name) {
   const entries = Object.entries(value);
   const lines = entries
     .slice(0, MAX_ROWS)
-    .map(([key, part]) => make("div", {}, make("span", { className: "key" }, key + ": "), inner(part, partName(name, value, key))));
+    .map(([key, part]) => make("div", {}, make("span", { className: "member" }, key + ": "), inner(part, partName(name, value, key))));
   return make("div", { className: "tree" }, ...lines, ...rest(entries.length));
 }
 

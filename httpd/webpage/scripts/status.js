@@ -1,0 +1,16 @@
+// The state of the server, at the top of each page.
+
+// STATES are the words and looks of the server's states: those of /health-check, and two more.
+const STATES = {
+  READY: ["Ready", "good"], BUSY: ["Busy", "blue"], STARTING: ["Starting", "busy"], SETUP_FAILED: ["Setup failed", "bad"],
+  DEFUNCT: ["Defunct", "bad"], UNHEALTHY: ["Unhealthy", "bad"],
+  STOPPING: ["Stopping", "busy"], UNREACHABLE: ["Not reachable", "bad"],
+};
+
+function showServer(state, text) {
+  const [word, look] = STATES[state] ?? [state, "bad"];
+  $("status").className = `pill ${look}`;
+  $("status").querySelector(".dot").className = `dot ${look}`;
+  $("status-word").textContent = word;
+  $("status-text").textContent = text;
+}
