@@ -27,9 +27,12 @@ func (f *front) joinQueue() error {
 	if err != nil {
 		return err
 	}
+	if err := s.nats.embed(name, sync); err != nil {
+		return err
+	}
 	o := s.options(name, f.s.resultTTL)
 	m, err := queued.Join(queued.Options{
-		Connect: func(changed func(error)) (*nats.Conn, error) { return s.nats.connect(name, o.Server, sync, changed) },
+		Connect: func(changed func(error)) (*nats.Conn, error) { return s.nats.connect(o.Server, changed) },
 		Queue:   o, Attempts: s.attempts, Read: f.http.ReadBody, Local: f.svc, Webhooks: f.webhooks, Logger: f.log,
 	})
 	if err != nil {

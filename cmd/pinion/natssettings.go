@@ -21,7 +21,7 @@ type natsSettings struct {
 	ca       string
 	cert     string
 	key      string
-	embedded *jobs.Embedded // once connect has started it
+	embedded *jobs.Embedded // once embed has started it
 }
 
 func (s *natsSettings) bindFlags(f *pflag.FlagSet) {
@@ -74,31 +74,33 @@ func (s *natsSettings) check() error {
 	return nil
 }
 
-// connect connects to NATS, or starts it in this process. sync is how often an embedded one writes to the disk.
-func (s *natsSettings) connect(modelName, member string, sync time.Duration, changed func(error)) (*nats.Conn, error) {
-	dir, embedded := s.embeds()
-	if !embedded {
-		c := jobs.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Name: member, OnChange: changed}
-		return c.Connect()
+// embed starts NATS in this process, if it is to run here. sync is how often it writes through to the disk.
+func (s *natsSettings) embed(modelName string, sync time.Duration) error {
+	dir, ok := s.embeds()
+	if !ok {
+		return nil
 	}
 	if dir == "" {
 		state, err := stateFolder()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		dir = filepath.Join(state, "jobs", modelName)
 	}
 	e, err := jobs.Embed(jobs.EmbedOptions{Dir: dir, Sync: sync})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.embedded = e
 	}
-	nc, err := e.Connect(jobs.Always(member, changed)...)
-	if err != nil {
-		e.Close()
-		return nil, err
+	return err
+}
+
+// connect connects to NATS.
+func (s *natsSettings) connect(member string, changed func(error)) (*nats.Conn, error) {
+	if s.embedded != nil {
+		return s.embedded.Connect(jobs.Always(member, changed)...)
 	}
-	s.embedded = e
-	return nc, nil
+	c := jobs.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Name: member, OnChange: changed}
+	return c.Connect()
 }
 
 // close ends NATS, if it runs in this process.

@@ -19,10 +19,33 @@ func (e *InUseError) Error() string {
 // true, an id that is known and still waits is published once more under its token, for a client whose first request was left in
 // doubt. Errors: *InUseError, ErrFull, ErrUnavailable (nothing is stored), ErrInDoubt.
 func (q *Queue) Accept(ctx context.Context, j Job, prediction json.RawMessage, again bool) (State, error) {
+	if e := q.o.Embedded; e != nil {
+		if err := e.Room(); err != nil {
+			return State{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+	}
+	s, err := q.accept(ctx, j, prediction, again)
+	if errors.Is(err, ErrInDoubt) {
+		q.doubt()
+	}
+	return s, err
+}
+
+// doubt is called when NATS did not answer.
+func (q *Queue) doubt() {
+	if q.o.Embedded != nil {
+		q.o.Embedded.Revive()
+	}
+}
+
+func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, again bool) (State, error) {
 	j.token = rand.Text()
 	s := State{Job: j.token, Status: Starting, Hook: j.Hook, Prediction: prediction}
 	if j.Kind != Prediction {
 		s.Kind = j.Kind
+	}
+	if !j.Deadline.IsZero() {
+		s.Deadline = j.Deadline.UnixMilli()
 	}
 	revision, err := q.create(ctx, j.ID, &s)
 	var used *InUseError

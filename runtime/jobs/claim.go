@@ -35,6 +35,7 @@ const (
 	elsewhere outcome = "elsewhere" // another server has it, whose heartbeat keeps its message
 	orphaned  outcome = "orphaned"  // no state is known for it; it is a dead letter
 	deferred  outcome = "deferred"  // NATS did not answer; it is delivered again
+	early     outcome = "early"     // its holder may be about to connect again, as this server just did; see rest
 )
 
 // heldWait is how long the holder of a job may take to say that it has it.
@@ -64,6 +65,9 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (*Claim
 		}
 		next := now.State
 		if now.Status == Processing {
+			if q.rest() > 0 {
+				return nil, early
+			}
 			if q.isHeld(ctx, job.ID) {
 				return nil, elsewhere
 			}
@@ -95,13 +99,15 @@ type Shower interface {
 	Ended(*Job, *State, Status, string) json.RawMessage
 }
 
+const pastDeadline = "the deadline passed while the prediction waited"
+
 // overdue says why a job ends without another run, and how; "": it may run.
 func overdue(j *Job, s *State) (reason string, end Status) {
 	switch {
 	case s.Cancel:
 		return "", Canceled
 	case !j.Deadline.IsZero() && time.Now().After(j.Deadline):
-		return "the deadline passed while the prediction waited", Failed
+		return pastDeadline, Failed
 	case s.Lost >= j.Attempts:
 		return fmt.Sprintf("gave up after %d attempts: each time the server that ran it was lost", s.Lost), Failed
 	}

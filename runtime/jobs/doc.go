@@ -13,6 +13,9 @@
 //	accept.go    a new job: first its state, then its message
 //	claim.go     a delivered job: claim, heartbeat, end, release
 //	cancel.go    a job that waits or runs is canceled
+//	lost.go      ends jobs whose message is gone
+//	hooks.go     has the webhooks of ended jobs posted
+//	connect.go   the connection to NATS
 //	pull.go      gets jobs from the consumers of all classes and lanes
 //	embedded.go  a NATS server in this process
 //	server.go    runs as many jobs as there are free places

@@ -3,8 +3,10 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -16,17 +18,20 @@ import (
 // EmbedOptions are those of a NATS server in this process.
 type EmbedOptions struct {
 	Dir string // made with mode 0700 if it is missing
-	// Sync is how often the files are written through to the disk; 0: with each message. Default of NATS: 2 min.
+	// Sync is how often the files are written through to the disk; 0: with each message.
 	Sync time.Duration
-	// MaxBytes bounds what is stored; 0: a third of the free disk.
-	MaxBytes int64
 }
 
 // Embedded is a NATS server with JetStream in this process, on a folder, without a port. It is the queue of one host: an accepted
 // job survives the end of the process.
 type Embedded struct {
-	nats *server.Server
+	o    EmbedOptions
 	lock *os.File
+
+	mu        sync.Mutex
+	nats      *server.Server
+	closed    bool
+	restarted time.Time
 }
 
 // FolderInUseError: another process has the folder.
@@ -48,29 +53,36 @@ func Embed(o EmbedOptions) (*Embedded, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.MaxBytes == 0 {
-		if o.MaxBytes, err = thirdOfFree(o.Dir); err != nil {
-			_ = lock.Close()
-			return nil, err
-		}
+	e := &Embedded{o: o, lock: lock}
+	if e.nats, err = e.start(); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// start starts NATS on the folder.
+func (e *Embedded) start() (*server.Server, error) {
+	disk, err := diskOf(e.o.Dir)
+	if err != nil {
+		return nil, err
 	}
 	s, err := server.NewServer(&server.Options{
 		ServerName: "pinion", DontListen: true, NoSigs: true, NoLog: true,
-		JetStream: true, StoreDir: o.Dir, JetStreamMaxStore: o.MaxBytes, JetStreamMaxMemory: -1,
-		SyncInterval: o.Sync, SyncAlways: o.Sync == 0,
+		// The streams bound themselves; and what was reserved when the disk had more room must still open.
+		JetStream: true, StoreDir: e.o.Dir, JetStreamMaxStore: disk.total, JetStreamMaxMemory: -1,
+		SyncInterval: e.o.Sync, SyncAlways: e.o.Sync == 0,
 	})
 	if err != nil {
-		_ = lock.Close()
-		return nil, fmt.Errorf("start the job queue in %s: %w", o.Dir, err)
+		return nil, fmt.Errorf("start the job queue in %s: %w", e.o.Dir, err)
 	}
 	s.Start()
 	if !s.ReadyForConnections(embedWait) || !s.JetStreamEnabled() {
 		s.Shutdown()
 		s.WaitForShutdown()
-		_ = lock.Close()
-		return nil, fmt.Errorf("start the job queue in %s: its store could not be opened within %s", o.Dir, embedWait)
+		return nil, fmt.Errorf("start the job queue in %s: its store could not be opened within %s", e.o.Dir, embedWait)
 	}
-	return &Embedded{nats: s, lock: lock}, nil
+	return s, nil
 }
 
 // lockFolder keeps other processes out of the folder until this one ends.
@@ -89,18 +101,67 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// thirdOfFree is a third of the free bytes of the folder's disk.
-func thirdOfFree(dir string) (int64, error) {
+// disk is the size of a disk, and what is free of it, in bytes.
+type disk struct{ total, free int64 }
+
+func diskOf(dir string) (disk, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {
-		return 0, fmt.Errorf("look at the disk of the job queue's folder: %w", err)
+		return disk{}, fmt.Errorf("look at the disk of the job queue's folder: %w", err)
 	}
-	return int64(stat.Bavail) * stat.Bsize / 3, nil
+	return disk{int64(stat.Blocks) * stat.Bsize, int64(stat.Bavail) * stat.Bsize}, nil
+}
+
+// reserve is what new jobs leave free, for the states of those that were accepted.
+func (d disk) reserve() int64 { return min(256<<20, d.total/8) }
+
+// Bytes is how much the bodies of jobs may take: a third of the free disk at most.
+func (e *Embedded) Bytes(most int64) int64 {
+	d, err := diskOf(e.o.Dir)
+	if err != nil {
+		return most
+	}
+	return max(1<<20, min(most, d.free/3))
+}
+
+// Room says why no more jobs are accepted; nil: there is room on the disk.
+func (e *Embedded) Room() error {
+	d, err := diskOf(e.o.Dir)
+	if err == nil && d.free < d.reserve() {
+		err = fmt.Errorf("the disk of its folder is full: %d MiB are free, and %d are kept for jobs that were accepted", d.free>>20, d.reserve()>>20)
+	}
+	return err
+}
+
+// restartEvery is how long a NATS server that was started again is given.
+const restartEvery = 10 * time.Second
+
+// Revive starts NATS again if that may help: a store that met a full disk answers no more, even when there is room again. It is
+// called when NATS did not answer.
+func (e *Embedded) Revive() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || time.Since(e.restarted) < restartEvery || e.Room() != nil {
+		return
+	}
+	e.restarted = time.Now()
+	e.nats.Shutdown()
+	e.nats.WaitForShutdown()
+	if next, err := e.start(); err == nil { // else the next call tries again
+		e.nats = next
+	}
+}
+
+// InProcessConn implements nats.InProcessConnProvider: the client connects again to the NATS that runs then.
+func (e *Embedded) InProcessConn() (net.Conn, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.nats.InProcessConn()
 }
 
 // Connect returns a connection inside the process.
-func (s *Embedded) Connect(o ...nats.Option) (*nats.Conn, error) {
-	nc, err := nats.Connect("", append(o, nats.InProcessServer(s.nats))...)
+func (e *Embedded) Connect(o ...nats.Option) (*nats.Conn, error) {
+	nc, err := nats.Connect("", append(o, nats.InProcessServer(e))...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the job queue: %w", err)
 	}
@@ -108,8 +169,11 @@ func (s *Embedded) Connect(o ...nats.Option) (*nats.Conn, error) {
 }
 
 // Close ends the server. Its files stay.
-func (s *Embedded) Close() {
-	s.nats.Shutdown()
-	s.nats.WaitForShutdown()
-	_ = s.lock.Close()
+func (e *Embedded) Close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	e.nats.Shutdown()
+	e.nats.WaitForShutdown()
+	_ = e.lock.Close()
 }

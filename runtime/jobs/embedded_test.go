@@ -7,11 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestAcceptedJobsSurviveARestart(t *testing.T) {
 	t.Parallel()
-	o := EmbedOptions{Dir: filepath.Join(t.TempDir(), "queue"), MaxBytes: 8 << 30}
+	o := EmbedOptions{Dir: filepath.Join(t.TempDir(), "queue")}
 	first, q := embedded(t, o)
 	job := Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}
 	if _, err := q.Accept(t.Context(), job, json.RawMessage(`{"id":"p1"}`), false); err != nil {
@@ -27,7 +28,7 @@ func TestAcceptedJobsSurviveARestart(t *testing.T) {
 		t.Errorf("the folder's mode is %v, %v", info.Mode(), err)
 	}
 	_, q = embedded(t, o)
-	s, err := q.Find(context.Background(), "p1")
+	s, err := q.Find(context.Background(), "p1", shower{})
 	if err != nil || s.Status != Starting {
 		t.Errorf("after a restart: %+v, %v", s, err)
 	}
@@ -49,7 +50,7 @@ func embedded(t *testing.T, o EmbedOptions) (*Embedded, *Queue) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	q, err := Open(t.Context(), nc, Options{Model: "m", Server: "a", Bytes: 64 << 20})
+	q, err := Open(t.Context(), nc, Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -42,6 +44,24 @@ func (e *MismatchError) Error() string {
 
 // codeFull is JetStream's code for a stream that refuses a message for want of room, of its own or of the tenant's.
 const codeFull jetstream.ErrorCode = 10077
+
+// Temporary reports whether what failed may succeed later: NATS did not answer, or its servers have not found each other yet.
+func Temporary(err error) bool {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		const noPeers = 10005
+		return api.Code == 503 || api.ErrorCode == noPeers
+	}
+	for _, one := range []error{
+		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected,
+		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, jetstream.ErrNoStreamResponse, jetstream.ErrJetStreamNotEnabled,
+	} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}
 
 // code returns JetStream's error code; 0: it is none of its errors, so the outcome is not known.
 func code(err error) jetstream.ErrorCode {

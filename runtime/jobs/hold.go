@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -107,6 +108,23 @@ func (c *Claim) current(ctx context.Context) (stored, error) {
 		return now, ErrLost
 	}
 	return now, nil
+}
+
+// reconnectWait is for how long after this server has connected the holder of a job may be on its way, too: one that was cut off
+// together with it has lost nothing.
+const reconnectWait = 10 * time.Second
+
+// rest is how long this server must wait before it may take a job from its holder.
+func (q *Queue) rest() time.Duration {
+	if q.o.Embedded != nil {
+		return 0
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if n := q.nc.Stats().Reconnects; n != q.reconnects {
+		q.reconnects, q.connected = n, time.Now()
+	}
+	return time.Until(q.connected.Add(reconnectWait))
 }
 
 // isHeld asks the holder of a job whether it has it. A holder that does not answer in time has lost it.

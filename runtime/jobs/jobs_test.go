@@ -75,7 +75,7 @@ func TestAFullQueueRefusesAndForgets(t *testing.T) {
 	if _, err := r.Accept(t.Context(), full, starting("p3"), false); !errors.Is(err, ErrFull) {
 		t.Fatalf("got %v, want ErrFull", err)
 	}
-	if _, err := r.Find(t.Context(), "p3"); !errors.Is(err, ErrUnknown) {
+	if _, err := r.Find(t.Context(), "p3", shower{}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("the refused id is known: %v", err)
 	}
 	c := r.claims(r.Queue)
@@ -108,7 +108,7 @@ func TestTheStateOfAnEndedJobExpires(t *testing.T) {
 	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
 		t.Fatal(err)
 	}
-	r.eventually("p1 is forgotten", func() bool { _, err := r.Find(t.Context(), "p1"); return errors.Is(err, ErrUnknown) })
+	r.eventually("p1 is forgotten", func() bool { _, err := r.Find(t.Context(), "p1", shower{}); return errors.Is(err, ErrUnknown) })
 	if s := r.state("p2"); s.Status != Starting {
 		t.Errorf("p2 is %+v", s)
 	}

@@ -10,7 +10,7 @@ import (
 
 func TestMembersWithOtherSettingsAreRefused(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, nil)
+	r := newRig(t, func(o *Options) { o.Embedded = nil }) // whose bytes depend on its disk
 	for field, change := range map[string]func(*Options){
 		"max_msgs":                func(o *Options) { o.Capacity = 7 },
 		"max_bytes":               func(o *Options) { o.Bytes = 1 << 20 },

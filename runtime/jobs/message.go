@@ -147,7 +147,9 @@ type State struct {
 	Seq     uint64 `json:"seq,omitempty"`    // of the message that was claimed
 	Cancel  bool   `json:"cancel,omitempty"` // a client canceled it while it ran
 	Kind    Kind   `json:"kind,omitempty"`   // "": Prediction
-	Hook    *Hook  `json:"hook,omitempty"`   // the webhook of its end
+	// Deadline is the job's, in milliseconds since 1970; 0: none.
+	Deadline int64 `json:"deadline,omitempty"`
+	Hook     *Hook `json:"hook,omitempty"` // the webhook of its end
 	// Prediction is the object that clients see, secrets redacted; or {"obj":KEY}, if it is an object.
 	Prediction json.RawMessage `json:"prediction"`
 
@@ -163,7 +165,7 @@ type Hook struct {
 }
 
 // known are the names of State's members.
-var known = []string{"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "kind", "hook", "prediction"}
+var known = []string{"v", "job", "status", "attempt", "lost", "server", "claim", "seq", "cancel", "kind", "deadline", "hook", "prediction"}
 
 // plainState has State's members without its methods.
 type plainState State

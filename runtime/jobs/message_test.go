@@ -42,8 +42,8 @@ tracestate: k=v`
 	}
 
 	s := State{Version: 1, Job: "T", Status: Processing, Attempt: 2, Lost: 1, Server: "a", Claim: "C", Seq: 7, Cancel: true,
-		Kind: Training, Hook: &Hook{URL: "u", RequestID: "q", TraceParent: "p", TraceState: "s"}, Prediction: json.RawMessage(`{"id":"p1"}`)}
-	const state = `{"v":1,"job":"T","status":"processing","attempt":2,"lost":1,"server":"a","claim":"C","seq":7,"cancel":true,"kind":"training","hook":{"url":"u","request_id":"q","traceparent":"p","tracestate":"s"},"prediction":{"id":"p1"}}`
+		Kind: Training, Deadline: 9, Hook: &Hook{URL: "u", RequestID: "q", TraceParent: "p", TraceState: "s"}, Prediction: json.RawMessage(`{"id":"p1"}`)}
+	const state = `{"v":1,"job":"T","status":"processing","attempt":2,"lost":1,"server":"a","claim":"C","seq":7,"cancel":true,"kind":"training","deadline":9,"hook":{"url":"u","request_id":"q","traceparent":"p","tracestate":"s"},"prediction":{"id":"p1"}}`
 	if got, err := json.Marshal(&s); err != nil || string(got) != state {
 		t.Errorf("got %s, %v, want %s", got, err, state)
 	}

@@ -25,12 +25,12 @@ type rig struct {
 // newRig starts one. AckWait is short, because most tests lose a server.
 func newRig(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
-	server, err := Embed(EmbedOptions{Dir: t.TempDir(), Sync: 2 * time.Minute, MaxBytes: 8 << 30})
+	server, err := Embed(EmbedOptions{Dir: t.TempDir(), Sync: 2 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	o := Options{Model: "m", Server: "a", AckWait: time.Second, Bytes: 64 << 20}
+	o := Options{Model: "m", Server: "a", AckWait: time.Second, Bytes: 64 << 20, Embedded: server}
 	if change != nil {
 		change(&o)
 	}
@@ -102,7 +102,7 @@ func (r *rig) claims(q *Queue) *Claim {
 // state is the state of a job.
 func (r *rig) state(id string) State {
 	r.t.Helper()
-	s, err := r.Find(r.t.Context(), id)
+	s, err := r.Find(r.t.Context(), id, shower{})
 	if err != nil {
 		r.t.Fatalf("find %s: %v", id, err)
 	}

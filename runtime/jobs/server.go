@@ -98,15 +98,28 @@ func (s *Server) Running() int {
 
 // take claims a delivered job and runs it.
 func (s *Server) take(m jetstream.Msg) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.q.o.AckWait/2)
-	c, what := s.q.claim(ctx, m, s.runner)
-	cancel()
+	c, what := s.claim(m)
+	if what == early {
+		s.runner.Return()
+		_ = pause(context.Background(), s.q.rest())
+		if !s.runner.Take() {
+			return // it is delivered again
+		}
+		c, what = s.claim(m)
+	}
 	if what != claimed {
 		s.runner.Return()
 		s.log.Debug("a job was not taken", "outcome", string(what))
 		return
 	}
 	s.run(c)
+}
+
+// claim decides about a delivered job.
+func (s *Server) claim(m jetstream.Msg) (*Claim, outcome) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.q.o.AckWait/2)
+	defer cancel()
+	return s.q.claim(ctx, m, s.runner)
 }
 
 // run runs a claimed job, with a heartbeat beside it.
@@ -165,6 +178,7 @@ func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []
 		case err == nil:
 			return
 		case !errors.Is(err, ErrLost):
+			s.q.doubt()
 			s.log.Warn("the end of a job could not be stored; will try again", "prediction_id", c.Job.ID, "error", err)
 			_ = pause(context.Background(), time.Second)
 			continue

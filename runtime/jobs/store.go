@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,6 +20,10 @@ type Queue struct {
 	js     jetstream.JetStream
 	states jetstream.Stream
 	jobs   jetstream.Stream
+
+	mu         sync.Mutex
+	connected  time.Time // when this member was seen to have connected
+	reconnects uint64    // by then
 }
 
 // oldestServer is the oldest NATS that has all that is used here.
@@ -40,7 +45,7 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Queue, error) {
 	if err := prepare(ctx, js, o); err != nil {
 		return nil, err
 	}
-	q := &Queue{o: o, names: names{o.Model}, nc: nc, js: js}
+	q := &Queue{o: o, names: names{o.Model}, nc: nc, js: js, connected: time.Now(), reconnects: nc.Stats().Reconnects}
 	if q.states, err = js.Stream(ctx, q.names.states()); err == nil {
 		q.jobs, err = js.Stream(ctx, q.names.jobs())
 	}
@@ -67,6 +72,7 @@ type stored struct {
 	State
 
 	revision uint64
+	written  time.Time
 }
 
 // The headers of a bucket's entries.
@@ -86,7 +92,7 @@ func (q *Queue) read(ctx context.Context, id string) (stored, error) {
 	case m.Header.Get(headerOperation) != "" || m.Header.Get("Nats-Marker-Reason") != "":
 		return stored{revision: m.Sequence}, nil
 	}
-	s := stored{revision: m.Sequence}
+	s := stored{revision: m.Sequence, written: m.Time}
 	if err := json.Unmarshal(m.Data, &s.State); err != nil {
 		return stored{}, fmt.Errorf("read a job's state: %w", err)
 	}
@@ -94,6 +100,19 @@ func (q *Queue) read(ctx context.Context, id string) (stored, error) {
 		return s, errNewer
 	}
 	return s, nil
+}
+
+// idOf reads a state's message, and the id in its object; "": it is no state that this server can read.
+func idOf(m jetstream.Msg) (string, stored) {
+	var s stored
+	meta, err := m.Metadata()
+	if err != nil || len(m.Data()) == 0 || json.Unmarshal(m.Data(), &s.State) != nil || s.Version > stateVersion {
+		return "", s
+	}
+	s.revision, s.written = meta.Sequence.Stream, meta.Timestamp
+	var object struct{ ID string }
+	_ = json.Unmarshal(s.Prediction, &object) // without an id it is left alone
+	return object.ID, s
 }
 
 // swap writes a state after the one that was read, and returns the new revision. The error is errConflict if that is not the state
@@ -149,13 +168,16 @@ func (q *Queue) purge(ctx context.Context, id string, revision uint64) error {
 	return nil
 }
 
-// Find returns the state of a job, or ErrUnknown.
-func (q *Queue) Find(ctx context.Context, id string) (State, error) {
+// Find returns the state of a job, or ErrUnknown. A job that cannot end by itself any more ends now; see endAtRest.
+func (q *Queue) Find(ctx context.Context, id string, show Shower) (State, error) {
 	s, err := q.read(ctx, id)
-	if err == nil && s.Status == "" {
-		err = ErrUnknown
+	switch {
+	case err == nil && s.Status == "":
+		return s.State, ErrUnknown
+	case err != nil || s.Status.Ended():
+		return s.State, err
 	}
-	return s.State, err
+	return q.endAtRest(ctx, id, s, show), nil
 }
 
 // pause waits, or returns the context's cause.

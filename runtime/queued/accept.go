@@ -3,6 +3,7 @@ package queued
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"pinion/runtime/jobs"
@@ -107,5 +108,5 @@ func (m *Member) refusal(id string, err error) error {
 		return &predict.InDoubtError{ID: id}
 	}
 	m.o.Logger.Warn("the job queue refused a request", "prediction_id", predict.Clip(id), "error", err)
-	return &predict.UnavailableError{Reason: "The job queue takes no requests now"}
+	return &predict.UnavailableError{Reason: strings.Replace(err.Error(), "the", "The", 1)}
 }

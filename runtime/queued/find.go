@@ -16,7 +16,7 @@ func (m *Member) Find(kind predict.Kind, id string) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 	defer cancel()
-	s, err := q.Find(ctx, id)
+	s, err := q.Find(ctx, id, m)
 	switch {
 	case errors.Is(err, jobs.ErrUnknown), err == nil && kindOf(s.Kind) != kind:
 		return nil, nil
@@ -34,7 +34,7 @@ func (m *Member) Cancel(kind predict.Kind, id string) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 	defer cancel()
-	s, err := q.Find(ctx, id)
+	s, err := q.Find(ctx, id, m)
 	if err == nil && kindOf(s.Kind) == kind {
 		canceled := false
 		if canceled, err = q.Cancel(ctx, id, m); err == nil {

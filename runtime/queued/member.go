@@ -46,7 +46,10 @@ func Join(o Options) (*Member, error) {
 	}
 	m.nc = nc
 	if nc.IsConnected() {
-		if err := m.join(); err != nil {
+		switch err := m.join(); {
+		case jobs.Temporary(err):
+			m.joinFailed(err)
+		case err != nil:
 			nc.Close()
 			return nil, err
 		}
@@ -77,9 +80,12 @@ func (m *Member) changed(lost error, connected chan<- struct{}) {
 
 func (m *Member) fail(why string) { m.problem.Store(&why) }
 
+// joinWait bounds one attempt to join. A store that is being opened may take longer: then another one follows.
+const joinWait = 10 * time.Second
+
 // join joins the queue.
 func (m *Member) join() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), joinWait)
 	defer cancel()
 	q, err := jobs.Open(ctx, m.nc, m.o.Queue)
 	if err != nil {
@@ -107,9 +113,13 @@ func (m *Member) joinLater(connected <-chan struct{}) bool {
 			m.o.Logger.Info("joined the job queue", "model", m.o.Queue.Model)
 			return true
 		}
-		m.fail(err.Error())
-		m.o.Logger.Error("cannot join the job queue; will try again", "error", err)
+		m.joinFailed(err)
 	}
+}
+
+func (m *Member) joinFailed(err error) {
+	m.fail(err.Error())
+	m.o.Logger.Warn("cannot join the job queue; will try again", "error", err)
 }
 
 // serve takes jobs and sends webhooks until the member leaves.
@@ -118,6 +128,7 @@ func (m *Member) serve() {
 	var both sync.WaitGroup
 	defer both.Wait()
 	both.Go(func() { m.repeat(m.sending, func() error { return q.SendHooks(m.sending, m.post) }) })
+	both.Go(func() { m.repeat(m.sending, func() error { return q.EndLost(m.sending, m) }) })
 	if m.o.Local == nil {
 		return
 	}

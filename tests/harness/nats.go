@@ -1,17 +1,22 @@
 package harness
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // envNATS makes the test's program a NATS server with these settings, in JSON.
@@ -164,4 +169,55 @@ func serveNATS(text string) int {
 	<-stop
 	n.Shutdown()
 	return 0
+}
+
+// jetStream asks a server of NATS; nil: it does not answer.
+func (n *NATS) jetStream() (jetstream.JetStream, func()) {
+	nc, err := nats.Connect(n.URL, nats.Timeout(time.Second))
+	if err != nil {
+		return nil, func() {}
+	}
+	js, _ := jetstream.New(nc)
+	return js, nc.Close
+}
+
+// streamInfo is what the cluster knows of a stream; nil: it does not answer.
+func streamInfo(cluster []*NATS, stream string) *jetstream.StreamInfo {
+	for _, n := range cluster {
+		js, end := n.jetStream()
+		if js == nil {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		s, err := js.Stream(ctx, stream)
+		cancel()
+		end()
+		if err == nil {
+			return s.CachedInfo()
+		}
+	}
+	return nil
+}
+
+// StreamLeader is the index of the server that leads a stream.
+func StreamLeader(t testing.TB, cluster []*NATS, stream string) (leader int) {
+	t.Helper()
+	Eventually(t, stream+" has a leader", func() bool {
+		info := streamInfo(cluster, stream)
+		if info == nil || info.Cluster == nil {
+			return false
+		}
+		leader = slices.IndexFunc(cluster, func(n *NATS) bool { return n.settings.Name == info.Cluster.Leader })
+		return leader >= 0
+	})
+	return leader
+}
+
+// InSync reports whether all servers of the cluster have all of a stream.
+func InSync(cluster []*NATS, stream string) bool {
+	info := streamInfo(cluster, stream)
+	if info == nil || info.Cluster == nil || len(info.Cluster.Replicas) != len(cluster)-1 {
+		return false
+	}
+	return !slices.ContainsFunc(info.Cluster.Replicas, func(p *jetstream.PeerInfo) bool { return !p.Current || p.Offline })
 }
