@@ -3,6 +3,7 @@ package tests
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -125,6 +126,24 @@ func TestTheVirtualEnvironmentInTheModelsFolderIsTaken(t *testing.T) {
 				t.Errorf("sys.executable is %v, want %s", facts["executable"], c.want)
 			}
 		})
+	}
+}
+
+// TestAnInstalledServerTakesThePythonOfItsEnvironment: the command stands there as its wheel installs it, and nothing else
+// names an environment.
+func TestAnInstalledServerTakesThePythonOfItsEnvironment(t *testing.T) {
+	t.Parallel()
+	bin := filepath.Dir(harness.Venv(t, harness.AnyPython(t)))
+	installed := filepath.Join(bin, "pinion")
+	// By another process: a file that this one has open for writing when it starts a child cannot be run.
+	if out, err := exec.Command("cp", harness.Binary(t), installed).CombinedOutput(); err != nil {
+		t.Fatalf("copy the command: %v\n%s", err, out)
+	}
+	dir := folder(t, "cog.yaml", "run: run.py:run\n", "run.py", "import sys\n\n\ndef run() -> str:\n    return sys.executable\n")
+	cmd := exec.Command(installed, "predict", dir)
+	cmd.Env = append(harness.BareEnv(), "TMPDIR="+harness.ShortTempDir(t))
+	if out, err := cmd.Output(); err != nil || strings.TrimSpace(string(out)) != filepath.Join(bin, "python3") {
+		t.Errorf("its Python is %q, %v, want that of %s", out, err, bin)
 	}
 }
 

@@ -37,6 +37,13 @@ func (f *finder) choose(flag string) (path, source string, err error) {
 		}
 		return path, ".venv", nil
 	}
+	if dir, ok := f.ownEnvironment(); ok {
+		path, err = inEnvironment(dir)
+		if err != nil {
+			return "", "", fail(ErrNoPython, pickAnother, "pinion is installed in the environment %s, but %v", dir, err)
+		}
+		return path, ownSource, nil
+	}
 	path, ok := f.lookPath("python3")
 	if !ok {
 		return "", "", fail(ErrNoPython, f.pythonAdvice(),
@@ -44,6 +51,25 @@ func (f *finder) choose(flag string) (path, source string, err error) {
 			f.env("PATH"), absolute(f.dir))
 	}
 	return path, "PATH", nil
+}
+
+// ownSource is Python.Source where pinion stands in an environment, as its wheel installs it.
+const ownSource = "environment of pinion"
+
+// ownEnvironment is the environment that this program is installed in. That of an installer of commands, which pipx and
+// uv tool make, has no packages of a model and is none.
+func (f *finder) ownEnvironment() (dir string, ok bool) {
+	bin, program := filepath.Split(f.host.self)
+	dir = filepath.Dir(filepath.Clean(bin))
+	if program == "" || filepath.Base(bin) != "bin" {
+		return "", false
+	}
+	for _, tool := range []string{"pipx_metadata.json", "uv-receipt.toml"} {
+		if fileExists(filepath.Join(dir, tool)) {
+			return "", false
+		}
+	}
+	return dir, fileExists(filepath.Join(dir, "pyvenv.cfg")) || isDir(filepath.Join(dir, "conda-meta"))
 }
 
 // named finds the interpreter that a user named: a path, a name on the PATH, or

@@ -21,6 +21,9 @@ func TestOrder(t *testing.T) {
 	env := shared(w, "env")
 	active := shared(w, "active")
 	local := shared(w, "model/.venv")
+	own := shared(w, "own")
+	w.file("own/pyvenv.cfg", "home = "+w.path("own/bin")+"\n", 0o644)
+	w.host.self = w.path("own/bin/pinion")
 	path := shared(w, "path")
 	w.vars["PINION_PYTHON"] = env
 	w.vars["VIRTUAL_ENV"] = w.path("active")
@@ -45,7 +48,58 @@ func TestOrder(t *testing.T) {
 	if err := os.RemoveAll(w.path("model/.venv")); err != nil {
 		t.Fatal(err)
 	}
+	check(Options{}, own, ownSource)
+	if err := os.Remove(w.path("own/pyvenv.cfg")); err != nil {
+		t.Fatal(err)
+	}
 	check(Options{}, path, "PATH")
+}
+
+// TestOwnEnvironment: pinion takes the Python of the environment that it is installed in, unless that is made for commands.
+func TestOwnEnvironment(t *testing.T) {
+	for name, c := range map[string]struct {
+		marks []string
+		self  string
+		own   bool
+	}{
+		"venv":            {[]string{"pyvenv.cfg"}, "env/bin/pinion", true},
+		"conda":           {[]string{"conda-meta/history"}, "env/bin/pinion", true},
+		"no environment":  {nil, "env/bin/pinion", false},
+		"another folder":  {[]string{"pyvenv.cfg"}, "env/share/pinion", false},
+		"pipx":            {[]string{"pyvenv.cfg", "pipx_metadata.json"}, "env/bin/pinion", false},
+		"uv tool":         {[]string{"pyvenv.cfg", "uv-receipt.toml"}, "env/bin/pinion", false},
+		"it is not known": {[]string{"pyvenv.cfg"}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			want, source := shared(w, "usr"), "PATH"
+			w.vars["PATH"] = w.path("usr/bin")
+			own := shared(w, "env")
+			for _, mark := range c.marks {
+				w.file("env/"+mark, "", 0o644)
+			}
+			if c.self != "" {
+				w.host.self = w.path(c.self)
+			}
+			if c.own {
+				want, source = own, ownSource
+			}
+			got, err := w.find(Options{})
+			if err != nil || got.Executable != want || got.Source != source {
+				t.Errorf("got %+v, %v, want %s from %s", got, err, want, source)
+			}
+		})
+	}
+}
+
+// TestOwnEnvironmentBroken is an error, as of any other choice.
+func TestOwnEnvironmentBroken(t *testing.T) {
+	w := newWorld(t)
+	w.file("env/pyvenv.cfg", "", 0o644)
+	w.link("env/bin/python3", "gone/python3.12")
+	w.host.self = w.path("env/bin/pinion")
+	got, err := w.find(Options{})
+	wantError(t, got, err, ErrNoPython, "pinion is installed in the environment "+w.path("env"), "is a link to", w.path("gone/python3.12"), "--python PATH")
 }
 
 func TestNamed(t *testing.T) {

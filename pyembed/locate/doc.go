@@ -14,6 +14,7 @@
 //	PINION_PYTHON           the same, from the environment
 //	VIRTUAL_ENV             the active virtual environment
 //	DIR/.venv               the virtual environment that stands in the model's folder
+//	BIN/..                  the environment, a virtual one or conda's, that pinion itself is installed in
 //	python3                 of the PATH
 //
 // # Which libpython

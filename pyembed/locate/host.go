@@ -21,6 +21,8 @@ type host struct {
 	defaults []string
 	// musl tells whether this program uses musl instead of glibc.
 	musl bool
+	// self is the path of this program, links followed; empty where it is not known.
+	self string
 	// usr is the folder of the system's own programs, and osRelease the files that name the system.
 	usr       string
 	osRelease []string
@@ -60,7 +62,7 @@ func thisHost() host {
 		h.defaults = append([]string{"/lib/" + triplet, "/usr/lib/" + triplet}, h.defaults...)
 	}
 	if self, err := readImage("/proc/self/exe"); err == nil {
-		h.musl = self.musl()
+		h.musl, h.self = self.musl(), self.path
 	}
 	return h
 }

@@ -35,7 +35,7 @@ type Python struct {
 	// Venv tells whether Executable stands in a virtual environment.
 	Venv bool
 	// Source is why this interpreter: "--python", "PINION_PYTHON", "VIRTUAL_ENV",
-	// ".venv" or "PATH".
+	// ".venv", "environment of pinion" or "PATH".
 	Source string
 }
 
