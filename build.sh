@@ -220,19 +220,44 @@ choose_python() {
     die "no CPython from $python_versions with a shared libpython was found; there are: ${found//$'\n'/; }"
 }
 
-# make_venv PYTHON FOLDER REQUIREMENTS makes a virtual environment, unless it is there and was made from the same.
+# make_venv PYTHON FOLDER REQUIREMENTS makes a virtual environment, unless it is there and was made from the same. uv
+# makes it, in a quarter of the time that pip takes; where uv cannot, pip does.
 make_venv() {
-  local python=$1 folder=$2 requirements=$3 made_from version
+  local python=$1 folder=$2 requirements=$3 made_from
   made_from=$("$python" -VV && sha256sum "$requirements")
   [[ -x $folder/bin/python && $(cat "$folder/.made-from" 2>/dev/null) == "$made_from" ]] && return
+  say "making $folder for $("$python" -V), as $requirements says"
+  { need_uv "$python" && uv_venv "$@"; } || pip_venv "$@" &&
+    echo "$made_from" >"$folder/.made-from"
+}
+
+# need_uv PYTHON installs the uv that the images use too. Several processes may ask at once.
+need_uv() {
+  local lock
+  mkdir -p "$cache"
+  exec {lock}>"$cache/uv.lock"
+  flock "$lock"
+  [[ -x $cache/uv/bin/uv ]] || { grep '^uv==' tests/requirements-images.txt >"$cache/uv.txt" && pip_venv "$1" "$cache/uv" "$cache/uv.txt"; }
+  exec {lock}>&-
+  [[ -x $cache/uv/bin/uv ]]
+}
+
+# uv_venv PYTHON FOLDER REQUIREMENTS links the packages from a folder that all environments share.
+uv_venv() {
+  "$1" -m venv --clear --without-pip "$2" &&
+    UV_CACHE_DIR=$cache/wheels UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-${PIP_INDEX_URL:-https://pypi.org/simple}} \
+      "$cache/uv/bin/uv" pip install --quiet --no-config --compile-bytecode --python "$2/bin/python" --requirement "$3" >&2
+}
+
+# pip_venv PYTHON FOLDER REQUIREMENTS installs pip in the environment, and with it the packages.
+pip_venv() {
+  local python=$1 folder=$2 requirements=$3 version
   if [[ $python == /usr/bin/* ]] && ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
     version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     install "the venv module of Python $version" "python$version-venv"
   fi
-  say "making $folder for $("$python" -V), as $requirements says"
   "$python" -m venv --clear "$folder" &&
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements" >&2 &&
-    echo "$made_from" >"$folder/.made-from"
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements" >&2
 }
 
 # ---- demo ----
