@@ -71,7 +71,14 @@ A flag overrides its variable, and a variable overrides the default. The server'
 bytes, or have a unit, as ` + "`512MiB`" + `.
 `)
 	named := map[string]bool{}
+	commands := newRoot().Commands()
 	for _, command := range newRoot().Commands() {
+		if command.Name() == "jobs" {
+			at := slices.IndexFunc(commands, func(c *cobra.Command) bool { return c.Name() == "jobs" })
+			commands = slices.Insert(commands, at+1, command.Commands()...)
+		}
+	}
+	for _, command := range commands {
 		var rows []flagRow
 		if command.Name() == "batching" {
 			(&batchingSettings{}).flags().VisitAll(func(f *goflag.Flag) {
@@ -113,7 +120,7 @@ func writeRows(b *strings.Builder, command *cobra.Command, rows []flagRow) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## pinion %s\n\n| flag | variable | value | default | meaning |\n|---|---|---|---|---|\n", command.Name())
+	fmt.Fprintf(b, "\n## %s\n\n| flag | variable | value | default | meaning |\n|---|---|---|---|---|\n", command.CommandPath())
 	for _, r := range rows {
 		cells := []string{r.flag, r.variable, r.value, r.byDefault, r.meaning}
 		for i := range cells {

@@ -80,16 +80,14 @@ func (s *natsSettings) embed(modelName string, sync time.Duration) error {
 	if !ok {
 		return nil
 	}
-	if dir == "" {
-		state, err := stateFolder()
-		if err != nil {
-			return err
-		}
-		dir = filepath.Join(state, "jobs", modelName)
+	dir, err := embedFolder(dir, modelName)
+	if err != nil {
+		return err
 	}
 	e, err := jobs.Embed(jobs.EmbedOptions{Dir: dir, Sync: sync})
 	if err == nil {
 		s.embedded = e
+		err = e.Listen()
 	}
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/nats-io/nats.go"
 )
 
 // InUseError is an id that is known already: its prediction waits, runs or has ended.
@@ -59,19 +61,24 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 	if err != nil {
 		return s, err
 	}
-	_, err = q.js.PublishMsg(ctx, j.message(q.names.job(j.Class, q.o.Lanes, j.Tenant)))
+	return s, q.publish(ctx, j.ID, revision, j.message(q.names.job(j.Class, q.o.Lanes, j.Tenant)))
+}
+
+// publish stores the message of a job whose state is written, or takes the state back. revision is the state's; 0: it was there before.
+func (q *Queue) publish(ctx context.Context, id string, revision uint64, m *nats.Msg) error {
+	_, err := q.js.PublishMsg(ctx, m)
 	switch {
 	case err == nil:
-		return s, nil
+		return nil
 	case code(err) == 0: // no answer: a purge could hit a job that is stored
-		return s, ErrInDoubt
-	case revision == 0: // it was there before this request
-		return s, refusal(err)
+		return ErrInDoubt
+	case revision == 0:
+		return refusal(err)
 	}
-	if err := q.purge(ctx, j.ID, revision); err != nil {
-		return s, ErrInDoubt
+	if err := q.purge(ctx, id, revision); err != nil {
+		return ErrInDoubt
 	}
-	return s, refusal(err)
+	return refusal(err)
 }
 
 // refusal is the error of a message that JetStream refused.

@@ -118,7 +118,7 @@ func overdue(j *Job, s *State) (reason string, end Status) {
 // first: else it would be gone if this server were lost in between.
 func (q *Queue) giveUp(ctx context.Context, m jetstream.Msg, j *Job, now stored, next State, status Status, reason string, show Shower) bool {
 	if next.Lost >= j.Attempts && status == Failed {
-		if q.deadLetter(ctx, m, j.ID, reason) != nil {
+		if q.deadLetter(ctx, m, j.ID, next.Hook, reason) != nil {
 			return true // it is delivered again
 		}
 	}
@@ -155,10 +155,7 @@ func (q *Queue) hook(ctx context.Context, id string, s *State) error {
 	m := nats.NewMsg("pinion.hook." + q.o.Model + "." + token(id))
 	set(m.Header, headerToken, s.Job)
 	set(m.Header, headerID, id)
-	set(m.Header, headerURL, s.Hook.URL)
-	set(m.Header, headerRequestID, s.Hook.RequestID)
-	set(m.Header, headerTraceParent, s.Hook.TraceParent)
-	set(m.Header, headerTraceState, s.Hook.TraceState)
+	setHook(m.Header, s.Hook)
 	m.Data = s.Prediction
 	if _, err := q.js.PublishMsg(ctx, m); err != nil {
 		return fmt.Errorf("store a webhook: %w", err)
@@ -168,7 +165,7 @@ func (q *Queue) hook(ctx context.Context, id string, s *State) error {
 
 // orphan makes a dead letter of a message without a state.
 func (q *Queue) orphan(ctx context.Context, m jetstream.Msg, id, reason string) outcome {
-	if q.deadLetter(ctx, m, id, "orphan: "+reason) != nil || m.DoubleAck(ctx) != nil {
+	if q.deadLetter(ctx, m, id, nil, "orphan: "+reason) != nil || m.DoubleAck(ctx) != nil {
 		return deferred
 	}
 	return orphaned

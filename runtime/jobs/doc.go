@@ -18,6 +18,10 @@
 //	connect.go   the connection to NATS
 //	pull.go      gets jobs from the consumers of all classes and lanes
 //	embedded.go  a NATS server in this process
+//	socket.go    its socket, for commands of the same host
+//	admin.go     what an operator sees, cancels and removes
+//	retry.go     a dead letter becomes a new job
+//	apply.go     new limits, in place
 //	server.go    runs as many jobs as there are free places
 //
 // It imports nothing of this module: the caller runs the predictions and writes their JSON.

@@ -25,8 +25,9 @@ type EmbedOptions struct {
 // Embedded is a NATS server with JetStream in this process, on a folder, without a port. It is the queue of one host: an accepted
 // job survives the end of the process.
 type Embedded struct {
-	o    EmbedOptions
-	lock *os.File
+	o      EmbedOptions
+	lock   *os.File
+	socket net.Listener // nil: other processes cannot reach it
 
 	mu        sync.Mutex
 	nats      *server.Server
@@ -170,6 +171,7 @@ func (e *Embedded) Connect(o ...nats.Option) (*nats.Conn, error) {
 
 // Close ends the server. Its files stay.
 func (e *Embedded) Close() {
+	e.closeSocket()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true

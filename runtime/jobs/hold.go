@@ -135,8 +135,8 @@ func (q *Queue) isHeld(ctx context.Context, id string) bool {
 	return err == nil
 }
 
-// deadLetter keeps the whole job for an operator.
-func (q *Queue) deadLetter(ctx context.Context, m jetstream.Msg, id, reason string) error {
+// deadLetter keeps the whole job for an operator, with the webhook of its end, which a retry has too.
+func (q *Queue) deadLetter(ctx context.Context, m jetstream.Msg, id string, hook *Hook, reason string) error {
 	if id == "" {
 		id = "unknown"
 	}
@@ -145,6 +145,10 @@ func (q *Queue) deadLetter(ctx context.Context, m jetstream.Msg, id, reason stri
 		dead.Header[name] = values
 	}
 	dead.Header.Set(headerReason, reason)
+	dead.Header.Set(headerSubject, m.Subject())
+	if hook != nil {
+		setHook(dead.Header, hook)
+	}
 	dead.Data = m.Data()
 	if _, err := q.js.PublishMsg(ctx, dead); err != nil {
 		return fmt.Errorf("keep a dead letter: %w", err)

@@ -71,9 +71,10 @@ func pullOne(ctx context.Context, c jetstream.Consumer) jetstream.Msg {
 // post tries one webhook, and says what is to become of its message.
 func post(ctx context.Context, m jetstream.Msg, send func(context.Context, Posting) time.Duration) {
 	h := m.Headers()
-	p := Posting{ID: h.Get(headerID), Body: m.Data(), Tries: 1, Hook: Hook{
-		URL: h.Get(headerURL), RequestID: h.Get(headerRequestID), TraceParent: h.Get(headerTraceParent), TraceState: h.Get(headerTraceState),
-	}}
+	p := Posting{ID: h.Get(headerID), Body: m.Data(), Tries: 1}
+	if hook := readHook(h); hook != nil {
+		p.Hook = *hook
+	}
 	if meta, err := m.Metadata(); err == nil {
 		p.Tries = int(meta.NumDelivered)
 	}

@@ -47,8 +47,9 @@ const (
 	headerSchema      = "Pinion-Rev"
 	headerDeadline    = "Pinion-Deadline" // milliseconds since 1970
 	headerAttempts    = "Pinion-Attempts"
-	headerBody        = "Pinion-Body" // obj/KEY: the body is an object
-	headerReason      = "Pinion-Reason"
+	headerBody        = "Pinion-Body"    // obj/KEY: the body is an object
+	headerReason      = "Pinion-Reason"  // of a dead letter
+	headerSubject     = "Pinion-Subject" // of a dead letter: its job's
 	headerContentType = "Content-Type"
 	headerTraceParent = "traceparent"
 	headerTraceState  = "tracestate"

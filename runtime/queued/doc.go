@@ -16,4 +16,5 @@
 //	find.go      state and cancel of any job
 //	run.go       a job becomes a prediction of this server
 //	object.go    the prediction object in a job's state
+//	shower.go    the same for commands
 package queued

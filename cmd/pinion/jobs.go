@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/jobview"
+	"pinion/runtime/jobs"
+	"pinion/runtime/predict"
+	"pinion/runtime/queued"
+)
+
+const jobsHelp = `Look at the job queue of a model, which pinion serve --nats keeps, and mend it. No request body is shown, nor what a server
+has redacted.
+
+  pinion jobs list --nats nats://localhost:4222 --model ocr
+  pinion jobs show ID --nats nats://localhost:4222 --model ocr
+  pinion jobs list --nats embed:/var/lib/pinion/jobs --model ocr
+
+embed:DIR is the queue of a server of this host that runs with --nats embed:DIR; embed alone is its default folder.`
+
+// jobsCommand is what all commands of 'pinion jobs' share.
+type jobsCommand struct {
+	nats   natsSettings
+	model  string
+	asJSON bool
+}
+
+func newJobs() *cobra.Command {
+	c := &jobsCommand{}
+	cmd := &cobra.Command{
+		Use: "jobs", Short: "List, cancel and retry the jobs of a model's queue", Long: jobsHelp,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("pinion jobs has no command %q: it has list, show, cancel, retry, purge and apply", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f := cmd.PersistentFlags()
+	c.nats.bindFlags(f)
+	f.Lookup("nats").Usage = "URLs of NATS, or embed or embed:DIR for a server of this host (PINION_NATS)"
+	f.StringVar(&c.model, "model", "", "the model's name in the queue (PINION_MODEL)")
+	f.BoolVar(&c.asJSON, "json", false, "print JSON")
+	cmd.AddCommand(c.list(), c.show(), c.cancel(), c.retry(), c.purge(), c.apply())
+	return cmd
+}
+
+// fromEnvironment fills what no flag has set.
+func (c *jobsCommand) fromEnvironment(f *pflag.FlagSet) error {
+	variables := append(c.nats.variables(), ourVariable{"model", "PINION_MODEL", func(v string) error { c.model = v; return nil }})
+	for _, o := range variables {
+		if v := os.Getenv(o.name); v != "" && !f.Changed(o.flag) {
+			if err := o.set(v); err != nil {
+				return fmt.Errorf("%s: %w", o.name, err)
+			}
+		}
+	}
+	switch {
+	case !c.nats.on():
+		return errors.New("--nats is missing: give the URL of NATS, or embed:DIR")
+	case c.model == "":
+		return errors.New("--model is missing: give the model's name in the queue")
+	}
+	if err := jobs.CheckModel(c.model); err != nil {
+		return fmt.Errorf("--model: %w", err)
+	}
+	return c.nats.check()
+}
+
+// jobsWait bounds what a command asks of NATS.
+const jobsWait = time.Minute
+
+// run opens the queue for f.
+func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := c.fromEnvironment(cmd.Flags()); err != nil {
+			return misused(err)
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), jobsWait)
+		defer cancel()
+		nc, err := c.connect()
+		if err != nil {
+			return failed(err)
+		}
+		defer nc.Close()
+		a, err := jobs.Attend(ctx, nc, c.model, 0)
+		if err != nil {
+			return failed(err)
+		}
+		return failed(f(ctx, cmd, args, a))
+	}
+}
+
+// connect connects now or never.
+func (c *jobsCommand) connect() (*nats.Conn, error) {
+	if dir, ok := c.nats.embeds(); ok {
+		dir, err := embedFolder(dir, c.model)
+		if err != nil {
+			return nil, err
+		}
+		return jobs.ConnectSocket(dir, nats.Name("pinion jobs"))
+	}
+	var lost error
+	nc, err := c.nats.connect("pinion jobs", func(err error) { lost = err })
+	if err == nil && !nc.IsConnected() {
+		nc.Close()
+		return nil, fmt.Errorf("NATS cannot be reached: %w", lost)
+	}
+	return nc, err
+}
+
+// print prints a value as JSON, or by table.
+func (c *jobsCommand) print(cmd *cobra.Command, v any, table func() error) error {
+	if c.asJSON {
+		return jobview.JSON(cmd.OutOrStdout(), v)
+	}
+	return table()
+}
+
+func (c *jobsCommand) list() *cobra.Command {
+	var class, status string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the jobs that wait or run, and the dead letters: those that failed for good", Args: noArguments,
+	}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if class != "" && choice(class, "hi", "std", "lo") != nil {
+			return misused(fmt.Errorf("--class %w", choice(class, "hi", "std", "lo")))
+		}
+		if status != "" && choice(status, "waiting", "running", "dead") != nil {
+			return misused(fmt.Errorf("--status %w", choice(status, "waiting", "running", "dead")))
+		}
+		if limit < 0 {
+			return misused(fmt.Errorf("--limit %d: it is at least 0", limit))
+		}
+		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *jobs.Admin) (err error) {
+			counts, err := a.Count(ctx)
+			if err != nil {
+				return err
+			}
+			var entries []jobs.Entry
+			var letters []jobs.Letter
+			if status != "dead" {
+				of := map[string]jobs.Status{"waiting": jobs.Starting, "running": jobs.Processing}[status]
+				if entries, err = a.Jobs(ctx, jobs.Class(class), of, limit); err != nil {
+					return err
+				}
+			}
+			if status == "dead" || status == "" {
+				if letters, err = a.Letters(ctx, limit); err != nil {
+					return err
+				}
+			}
+			list := jobview.NewList(counts, entries, letters)
+			return c.print(cmd, list, func() error { return list.Table(cmd.OutOrStdout(), time.Now()) })
+		})(cmd, args)
+	}
+	cmd.Flags().StringVar(&class, "class", "", "only jobs of this class: hi, std or lo")
+	cmd.Flags().StringVar(&status, "status", "", "only what is waiting, running or dead")
+	cmd.Flags().IntVar(&limit, "limit", 100, "most jobs, and most dead letters, that are listed, the oldest first; 0: all")
+	return cmd
+}
+
+func (c *jobsCommand) show() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show a job: its state, its prediction, its dead letter", Args: oneID,
+		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error {
+			s, e, l, err := a.Job(ctx, args[0])
+			if err != nil {
+				return about(args[0], err)
+			}
+			show := jobview.NewShow(args[0], s, e, l)
+			return c.print(cmd, show, func() error { return show.Table(cmd.OutOrStdout()) })
+		}),
+	}
+}
+
+func (c *jobsCommand) cancel() *cobra.Command {
+	return &cobra.Command{
+		Use: "cancel ID", Short: "Cancel a job that waits or runs", Args: oneID,
+		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error {
+			canceled, err := a.Cancel(ctx, args[0], &queued.Objects{})
+			if err == nil && !canceled {
+				err = errors.New("it has ended already")
+			}
+			if err != nil {
+				return about(args[0], err)
+			}
+			return c.done(cmd, "canceled", args[0])
+		}),
+	}
+}
+
+func (c *jobsCommand) retry() *cobra.Command {
+	return &cobra.Command{
+		Use: "retry ID", Short: "Make a new prediction of a dead letter, and print its id", Args: oneID,
+		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error {
+			id := predict.NewID(time.Now())
+			err := a.Retry(ctx, args[0], id, func(old *jobs.State) json.RawMessage { return (&queued.Objects{}).Again(id, old) })
+			if errors.Is(err, jobs.ErrUnknown) {
+				err = errors.New("there is no dead letter of it")
+			}
+			if err != nil {
+				return about(args[0], err)
+			}
+			if c.asJSON {
+				return jobview.JSON(cmd.OutOrStdout(), map[string]string{"id": id, "retry_of": args[0]})
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), id)
+			return err
+		}),
+	}
+}
+
+func (c *jobsCommand) purge() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{Use: "purge [ID]", Short: "Remove the dead letter of a job, or all of them"}
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 1 || all == (len(args) == 1) {
+			return errors.New("pinion jobs purge takes the id of one dead letter, or --all")
+		}
+		return nil
+	}
+	cmd.RunE = c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error {
+		id := ""
+		if len(args) > 0 {
+			id = args[0]
+		}
+		n, err := a.Purge(ctx, id)
+		if err == nil && n == 0 && id != "" {
+			err = about(id, errors.New("there is no dead letter of it"))
+		}
+		if err != nil {
+			return err
+		}
+		if c.asJSON {
+			return jobview.JSON(cmd.OutOrStdout(), map[string]int{"purged": n})
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", counted(n, "dead letter"))
+		return err
+	})
+	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the model")
+	return cmd
+}
+
+// done says what was done with a job.
+func (c *jobsCommand) done(cmd *cobra.Command, what, id string) error {
+	if c.asJSON {
+		return jobview.JSON(cmd.OutOrStdout(), map[string]string{"id": id, "status": what})
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", what, id)
+	return err
+}
+
+// oneID wants the id of a job.
+func oneID(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return fmt.Errorf("pinion jobs %s takes the id of one job", cmd.Name())
+	}
+	return nil
+}
+
+// about names the job that an error is about.
+func about(id string, err error) error {
+	if errors.Is(err, jobs.ErrUnknown) {
+		return fmt.Errorf("%s: no job of that id is known: it was never accepted, or has ended more than --result-ttl ago", predict.Clip(id))
+	}
+	return fmt.Errorf("%s: %w", predict.Clip(id), err)
+}
+
+// embedFolder is the folder of --nats embed.
+func embedFolder(dir, model string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	state, err := stateFolder()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(state, "jobs", model), nil
+}
