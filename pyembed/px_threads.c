@@ -6,7 +6,7 @@
 //
 // So three of glibc's functions are defined here again, as in px_spawn.c. That reaches every caller outside of glibc: Python,
 // whatever file object is used, Rust, and C++ streams that are not synchronised with C's. glibc's own calls cannot be
-// replaced. So the text of C's stdio goes where the process's does.
+// replaced, so C's stdio is in px_stdio.c.
 #define _GNU_SOURCE  // RTLD_NEXT
 #include "px_worker.h"
 
@@ -40,28 +40,40 @@ void px_threads_leave(void) {
   atomic_store(&px_threads_of, 0);
   uint64_t until = px_now() + PX_WRITES_TIMEOUT;
   while (atomic_load(&writing) > 0 && px_now() < until) sched_yield();
+  px_flush_c();  // what these threads have put into the buffers since the last flush
+}
+
+bool px_thread_has_owner(void) { return owner != 0; }
+
+void px_threads_begin_write(struct px_write *w, int fd) {
+  int error = errno;
+  w->fd = fd;
+  w->stream = atomic_load(&px_w.is_child) ? -1 : px_pipes_stream(fd);
+  errno = error;
+  if (w->stream < 0) return;
+  atomic_fetch_add(&writing, 1);
+  w->counted = owner == atomic_load(&px_threads_of);
+  if (w->counted) return;
+  atomic_fetch_sub(&writing, 1);
+  if (px_w.unattributed[w->stream] > 0) w->fd = px_w.unattributed[w->stream];
+}
+
+void px_threads_end_write(const struct px_write *w) {
+  if (w->counted) atomic_fetch_sub(&writing, 1);
 }
 
 // write_log carries out a write of a thread that has an owner; false: fd is no log pipe. It may run in a signal handler. The
 // system call is made directly, since a thread that is canceled in it would stay counted.
 static bool write_log(int fd, const struct iovec *parts, int n, ssize_t *written) {
-  int error = errno;
-  int stream = atomic_load(&px_w.is_child) ? -1 : px_pipes_stream(fd);
-  errno = error;
-  if (stream < 0) return false;
-  atomic_fetch_add(&writing, 1);
-  bool leftover = owner != atomic_load(&px_threads_of);
-  if (leftover) {
-    atomic_fetch_sub(&writing, 1);
-    if (px_w.unattributed[stream] > 0) fd = px_w.unattributed[stream];
-  }
-  *written = syscall(SYS_writev, fd, parts, n);
-  if (!leftover) atomic_fetch_sub(&writing, 1);
+  struct px_write w = {.counted = false};
+  px_threads_begin_write(&w, fd);
+  if (w.stream < 0) return false;
+  *written = syscall(SYS_writev, w.fd, parts, n);
+  px_threads_end_write(&w);
   return true;
 }
 
-// find returns glibc's function of that name, and keeps it in *found.
-static void *find(void *_Atomic *found, const char *name) {
+void *px_find_next(void *_Atomic *found, const char *name) {
   void *f = atomic_load_explicit(found, memory_order_relaxed);
   if (!f) {
     f = dlsym(RTLD_NEXT, name);
@@ -73,8 +85,8 @@ static void *find(void *_Atomic *found, const char *name) {
 static void *_Atomic next_write, *_Atomic next_writev, *_Atomic next_create;
 
 void px_threads_init(void) {
-  find(&next_write, "write");
-  find(&next_writev, "writev");
+  px_find_next(&next_write, "write");
+  px_find_next(&next_writev, "writev");
 }
 
 PX_VISIBLE ssize_t write(int fd, const void *data, size_t size) {
@@ -82,7 +94,7 @@ PX_VISIBLE ssize_t write(int fd, const void *data, size_t size) {
   call *next;
   ssize_t written;
   if (owner != 0 && write_log(fd, &(struct iovec){(void *)data, size}, 1, &written)) return written;
-  *(void **)&next = find(&next_write, "write");
+  *(void **)&next = px_find_next(&next_write, "write");
   return next(fd, data, size);
 }
 
@@ -91,7 +103,7 @@ PX_VISIBLE ssize_t writev(int fd, const struct iovec *parts, int n) {
   call *next;
   ssize_t written;
   if (owner != 0 && write_log(fd, parts, n, &written)) return written;
-  *(void **)&next = find(&next_writev, "writev");
+  *(void **)&next = px_find_next(&next_writev, "writev");
   return next(fd, parts, n);
 }
 
@@ -112,7 +124,7 @@ PX_VISIBLE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *
                               void *restrict argument) {
   typedef int call(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
   call *next;
-  *(void **)&next = find(&next_create, "pthread_create");
+  *(void **)&next = px_find_next(&next_create, "pthread_create");
   uint64_t id = owner_of_new();
   if (id == 0) return next(thread, attr, function, argument);
   struct start *s = malloc(sizeof *s);

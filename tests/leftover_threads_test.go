@@ -14,7 +14,7 @@ var leftoverThreads = []string{
 	"thread", "thread_of_a_thread", "pool", "setups_pool", "thread_pool", "thread_pools_map", "popen", "popen_in_a_session", "system",
 	"posix_spawn", "os_popen", "c_popen", "os_fork", "double_fork", "forked_process", "spawned_process", "forkserver_process",
 	"thread_that_spawns", "thread_that_forks", "thread_of_bytes", "thread_of_a_shell", "thread_of_raw_files",
-	"thread_of_native_code", "setups_pool_of_native_code", "native_thread", "native_thread_of_a_thread",
+	"thread_of_native_code", "thread_of_stdio", "setups_pool_of_native_code", "native_thread", "native_thread_of_a_thread",
 }
 
 // leftoverLibrary is the variable that names the library of models/leftover.c.

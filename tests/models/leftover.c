@@ -1,6 +1,7 @@
 // What writes by itself in a thread that its prediction left behind; see leftover_threads.py.
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -19,6 +20,20 @@ void say(void) {
   close(creat("done", 0600));
 }
 
+// say_by_stdio does it through C's streams.
+void say_by_stdio(void) {
+  while (access("go", F_OK) != 0) usleep(5000);
+  printf("a %s ", "stray");
+  fputs("say", stdout);
+  fwrite("s", 1, 1, stdout);
+  putchar('\n');
+  fprintf(stderr, "a stray %s", "complains\n");
+  puts("a stray's other line");
+  fputs("a stray's line without an end", stdout);
+  fflush(stdout);
+  close(creat("done", 0600));
+}
+
 static void *run(void *unused) {
   say();
   return unused;
@@ -34,15 +49,19 @@ void start(void) {
 static pthread_t writer;
 static volatile int ended;
 
-static void *write_on(void *unused) {
-  while (!ended) put(1, "of an earlier one\n");
-  return unused;
+static void *write_on(void *by_stdio) {
+  while (!ended)
+    if (by_stdio)
+      puts("of an earlier one");
+    else
+      put(1, "of an earlier one\n");
+  return NULL;
 }
 
 // start_writing has a thread write until stop_writing, and beyond its prediction's end.
-void start_writing(void) {
+void start_writing(int by_stdio) {
   ended = 0;
-  if (pthread_create(&writer, NULL, write_on, NULL) != 0) _exit(99);
+  if (pthread_create(&writer, NULL, write_on, by_stdio ? &writer : NULL) != 0) _exit(99);
 }
 
 void stop_writing(void) {

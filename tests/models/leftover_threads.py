@@ -85,6 +85,9 @@ class Starts:
     def thread_of_native_code(self) -> None:
         threading.Thread(target=native.say).start()
 
+    def thread_of_stdio(self) -> None:
+        threading.Thread(target=native.say_by_stdio).start()
+
     def setups_pool_of_native_code(self) -> None:
         self.executor.submit(native.say)
 
@@ -240,7 +243,7 @@ class Writing(BaseRunner):
 
     def run(self, n: int) -> int:
         if n % 2 == 0:
-            native.start_writing()
+            native.start_writing(n % 4)  # by C's stdio, or by write
             time.sleep(0.002)
         else:
             print("mine")
