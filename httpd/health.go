@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -64,7 +65,8 @@ func (s *Server) document(model []byte) []byte {
 	}
 	whole, err := openapi.Complete(model, openapi.Server{
 		Title: s.opt.ModelName, Docs: s.opt.Docs != nil, Metrics: s.opt.Metrics != nil, Reload: s.opt.Reload != nil, Shutdown: !s.opt.NoShutdown,
-		Tokens: s.opt.Tokens != nil, Public: append(probes[:], s.opt.Public...),
+		Tokens: s.opt.Tokens != nil, Public: slices.Concat(probes[:], s.protocols.probes(), s.opt.Public),
+		Routes: DocumentRoutes(s.opt.Protocols, model),
 	})
 	if err != nil { // the model brought an invalid document
 		s.log.Error("the OpenAPI document is served as it is", slog.Any("error", err))

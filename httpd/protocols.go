@@ -11,6 +11,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/openapi"
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -128,6 +129,29 @@ func (p *protocols) isProbe(path string) bool {
 
 // MaxBody implements protocol.Host, as do the next methods.
 func (p *protocols) MaxBody() int64 { return p.opt.MaxBody }
+
+// probes returns the paths of which GET never requires a token.
+func (p *protocols) probes() (paths []string) {
+	if p == nil {
+		return nil
+	}
+	for i := range p.list {
+		paths = append(paths, p.list[i].Probes...)
+	}
+	return paths
+}
+
+// DocumentRoutes returns the routes that the OpenAPI document lists for a model, of which model is its own document.
+func DocumentRoutes(list []protocol.Protocol, model []byte) (routes []openapi.Route) {
+	for i := range list {
+		for _, r := range list[i].Routes {
+			if r.For == nil || r.For(model) {
+				routes = append(routes, openapi.Route{Method: r.Method, Path: r.Path, As: r.Document})
+			}
+		}
+	}
+	return routes
+}
 
 // Charge implements protocol.Host.
 func (p *protocols) Charge(ctx *fasthttp.RequestCtx, bytes int64) *protocol.Error {

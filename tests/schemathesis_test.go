@@ -30,7 +30,9 @@ func TestSchemathesisFindsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const others = "^/(v1|v2|ping|invocations)" // the routes of other protocols
 	for name, o := range map[string]harness.Options{
+		"protocols": {Dir: hello},
 		"hello":     {Dir: hello},
 		"typed":     {Model: "typed.py"},
 		"streaming": {Model: "api/shapes.py:Stream", Env: []string{"COG_TRAIN_TYPE_STUB=api/shapes.py:train"}},
@@ -43,9 +45,13 @@ func TestSchemathesisFindsNothing(t *testing.T) {
 			s := harness.Ready(t, o)
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 			defer cancel()
-			command := exec.CommandContext(ctx, python, "-m", "schemathesis.cli", "run", s.Address+"/openapi.json",
+			which, examples := "--exclude-path-regex", harness.Soak(2000, 200)
+			if name == "protocols" {
+				which, examples = "--include-path-regex", harness.Soak(500, 50)
+			}
+			command := exec.CommandContext(ctx, python, "-m", "schemathesis.cli", "run", s.Address+"/openapi.json", which, others,
 				"--checks", schemathesisChecks, "--phases", "coverage,fuzzing", "--generation-deterministic",
-				"--max-examples", toText(harness.Soak(2000, 200)), "--suppress-health-check", "all", "--no-color")
+				"--max-examples", toText(examples), "--suppress-health-check", "all", "--no-color")
 			hooks, err := filepath.Abs("schemathesis")
 			if err != nil {
 				t.Fatal(err)

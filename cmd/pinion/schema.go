@@ -12,7 +12,9 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelio"
 	"pinion/cmd/pinion/internal/schemadiff"
+	"pinion/httpd"
 	"pinion/httpd/openapi"
+	"pinion/httpd/protocol"
 	"pinion/pyembed/locate"
 )
 
@@ -52,7 +54,7 @@ program, writes no file and uses no network. Where its files run commands or dow
 			}
 			train = train || m.Ref == "" // it has no other function
 			if !input && !output {
-				document, err = openapi.Complete(document, served(m))
+				document, err = openapi.Complete(document, served(m, document))
 			} else {
 				document, err = component(document, modelio.ComponentName(output, train))
 			}
@@ -72,8 +74,9 @@ program, writes no file and uses no network. Where its files run commands or dow
 }
 
 // served is what the document says of a server without flags.
-func served(m *model.Model) openapi.Server {
-	return openapi.Server{Title: m.Title(), Docs: true, Metrics: true, Shutdown: true}
+func served(m *model.Model, document []byte) openapi.Server {
+	protocols := (&protocolSettings{names: protocol.Names()}).protocols(nil) // which make no use of models before a request
+	return openapi.Server{Title: m.Title(), Docs: true, Metrics: true, Shutdown: true, Routes: httpd.DocumentRoutes(protocols, document)}
 }
 
 // document is the OpenAPI document of a model.

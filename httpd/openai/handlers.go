@@ -42,6 +42,10 @@ func New(models protocol.Models) protocol.Protocol {
 	for _, e := range Endpoints() {
 		routes = append(routes, protocol.Route{
 			Method: fasthttp.MethodPost, Path: e.Path(), Handle: func(x *protocol.Exchange) { h.run(x, e) },
+			For: func(document []byte) bool {
+				f, err := ReadFunction(document)
+				return err == nil && f != nil && f.Endpoint == e
+			},
 		})
 	}
 	return protocol.Protocol{

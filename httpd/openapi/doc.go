@@ -8,7 +8,8 @@
 //   - A complete document does not change: a model may bring the output of `pinion schema`.
 //   - Each added $ref points to a component that is added too.
 //
-// The additions are OpenAPI, in server.json and predictions.json; the latter serves for trainings too. The model's example
+// The additions are OpenAPI, in server.json, predictions.json and protocols.json. The second serves for trainings too, and the third
+// is of the other protocols. The model's example
 // is in the model's document, as the `example` of its input.
 //
 // It knows neither the server nor the network. httpd and cmd import it.

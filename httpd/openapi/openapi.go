@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,9 @@ var serverPart []byte
 //go:embed predictions.json
 var predictionsPart []byte
 
+//go:embed protocols.json
+var protocolsPart []byte
+
 // Server describes the server for the document.
 type Server struct {
 	// Title is the model's name; "": the document's title does not change.
@@ -26,6 +30,14 @@ type Server struct {
 	// Tokens: requests require a bearer token, except those to the Public paths.
 	Tokens bool
 	Public []string
+	// Routes are those of the other protocols.
+	Routes []Route
+}
+
+// Route is a route of another protocol.
+type Route struct {
+	Method, Path string
+	As           string // its path in protocols.json; "": Path
 }
 
 // Complete returns the model's document with the server's additions.
@@ -50,6 +62,12 @@ func Complete(model []byte, s Server) ([]byte, error) {
 		}
 	}
 	document = merge(document, s.part())
+	for _, r := range s.Routes {
+		method := strings.ToLower(r.Method)
+		if operation := at(protocolsPart, "paths", cmp.Or(r.As, r.Path), method); operation != nil {
+			document = put(document, operation, "paths", r.Path, method)
+		}
+	}
 	if s.Tokens {
 		document = s.secure(document)
 	}

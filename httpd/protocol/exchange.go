@@ -40,6 +40,10 @@ type Route struct {
 	Handle func(x *Exchange)
 	// Replaces: it has its path even if that is one of the native API's.
 	Replaces bool
+	// Document is its path in httpd/openapi/protocols.json, which describes it; "": Path.
+	Document string
+	// For reports whether a model with that OpenAPI document answers; nil: every model does.
+	For func(document []byte) bool
 }
 
 // Host is what an Exchange needs of the HTTP server; httpd implements it.

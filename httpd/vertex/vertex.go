@@ -33,14 +33,14 @@ func New(models protocol.Models, at Paths) protocol.Protocol {
 	p := protocol.Protocol{Name: protocol.Vertex, Refuse: instances.Refuse}
 	if at.Health != "" {
 		p.Routes = append(p.Routes, protocol.Route{
-			Method: fasthttp.MethodGet, Path: at.Health, Replaces: true,
+			Method: fasthttp.MethodGet, Path: at.Health, Document: "vertex health", Replaces: true,
 			Handle: func(x *protocol.Exchange) { instances.Health(x, models) },
 		})
 		p.Probes = []string{at.Health}
 	}
 	if at.Predict != "" {
 		p.Routes = append(p.Routes, protocol.Route{
-			Method: fasthttp.MethodPost, Path: at.Predict, Replaces: true,
+			Method: fasthttp.MethodPost, Path: at.Predict, Document: "vertex predict", Replaces: true,
 			Handle: func(x *protocol.Exchange) {
 				if err := instances.Predict(x, models.List()[0], instances.Name); err != nil {
 					instances.Refuse(x.RequestCtx, err)
