@@ -39,22 +39,30 @@ func examples() []example {
 			if context != "" {
 				more = []byte(context)
 			}
-			if err := c.QueuePredict(id, flags, nil, []byte(input), more, nil); err != nil {
+			if err := c.QueuePredict(id, flags, nil, more, nil, []byte(input)); err != nil {
 				return err
 			}
 			return c.Flush()
 		}
 	}
 	device := "1"
+	tensor := string(AppendTensorHead(nil, 'f', []int64{1, 2}, 8)) + "\x00\x00\x80\x3f\x00\x00\x00\x40"
 	return []example{
 		front("predict", KindPredict, 0, id, `{"input":{"s":"world"}}`, predict(id, 0, `{"s":"world"}`, "")),
 		front("predict-context", KindPredict, 0, id, `{"input":{"s":"world"},"context":{"user":"ann"}}`, predict(id, 0, `{"s":"world"}`, `{"user":"ann"}`)),
 		front("predict-train", KindPredict, FlagEvents|FlagTrain, id, `{"input":{"steps":3}}`, predict(id, FlagEvents|FlagTrain, `{"steps":3}`, "")),
 		front("predict-file", KindPredict, FlagFile, id, ``, nil),
 		front("predict-batch-item", KindPredict, FlagBatchItem, 128, `{"input":{"text":"one"}}`, predict(128, FlagBatchItem, `{"text":"one"}`, "")),
+		front("predict-tensor", KindPredict, 0, id, "{\"input\":{\"x\":"+tensor+"}}", func(c *Conn) error {
+			if err := c.QueuePredict(id, 0, nil, nil, nil, []byte(`{"x":`), []byte(tensor), []byte("}")); err != nil {
+				return err
+			}
+			return c.Flush()
+		}),
 		front("batch", KindBatch, 0, 320, `{"ids":[128,192,256]}`, func(c *Conn) error { return c.Send(KindBatch, 320, IDs(128, 192, 256)) }),
 		front("drop", KindDrop, 0, 192, `{"ids":[192]}`, func(c *Conn) error { return c.Send(KindDrop, 192, IDs(192)) }),
 		worker("succeeded", KindSucceeded, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"output":"hello world"}`),
+		worker("succeeded-tensor", KindSucceeded, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"output":`+tensor+"}"),
 		worker("failed", KindFailed, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"error":"ValueError: no such voice"}`),
 		worker("canceled", KindCanceled, id, 500_000_000, `{"metrics":{"predict_time":0.5,"steps":12}}`),
 		worker("log", KindLog, id, 0, `{"source":"stdout","data":"step 1\n"}`),

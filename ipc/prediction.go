@@ -22,10 +22,10 @@ var (
 	closeBrace  = []byte(`}`)
 )
 
-// QueuePredict queues a Predict frame. input and context are JSON objects, files is FilesMember's; nil: there is none. They
-// must stay as they are until the other side has them: see Send. create makes the file of a large body: see QueueIn.
-func (c *Conn) QueuePredict(id uint64, flags uint8, create func(size int64) (*os.File, error), input, context, files []byte) error {
-	parts := append(make([][]byte, 0, 7), openInput, input)
+// QueuePredict queues a Predict frame. input, in parts, and context are JSON objects, files is FilesMember's; nil: there is
+// none. They must stay as they are until the other side has them: see Send. create makes the file of a large body: see QueueIn.
+func (c *Conn) QueuePredict(id uint64, flags uint8, create func(size int64) (*os.File, error), context, files []byte, input ...[]byte) error {
+	parts := append(append(make([][]byte, 0, 7), openInput), input...)
 	if context != nil {
 		parts = append(parts, nextContext, context)
 	}
@@ -43,6 +43,9 @@ func FilesMember(folder, token string) []byte {
 	}{folder, token})
 	return member
 }
+
+// TensorsMember is the member "files" of a request whose output may have arrays in binary.
+func TensorsMember() []byte { return []byte(`{"tensors":true}`) }
 
 // IDs is the body of a Batch or Drop frame.
 func IDs(ids ...uint64) []byte {

@@ -89,6 +89,10 @@ func TestJSONArraysElsewhere(t *testing.T) {
 	check(t, "places", "")
 }
 
+func TestJSONTensors(t *testing.T) {
+	check(t, "tensors", "")
+}
+
 func TestJSONLongNumbers(t *testing.T) {
 	check(t, "long_numbers", "")
 }

@@ -27,6 +27,7 @@ from jsontest_properties import floats, fuzz, properties
 from jsontest_bounds import keys, long_numbers, no_memory, speed
 from jsontest_borrowed import borrowed
 from jsontest_arrays import arrays, no_arrays, places
+from jsontest_tensors import tensors
 `
 
 // jsonBridge is a real interpreter in this process, for tests of the JSON

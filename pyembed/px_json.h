@@ -45,7 +45,7 @@ struct px_json_arrays {
 
 // px_json_loads_arrays is px_json_loads, but that those members become (data, shape) where they can: a bytearray, and a
 // tuple of lengths. Any other value, as lists of several lengths or a number that the code does not have, is what
-// px_json_loads gives. arrays may be NULL.
+// px_json_loads gives. Where arrays is not NULL, tensors in binary are read too, at any place: as (data, shape, code).
 PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arrays *arrays);
 
 // px_json_dumps appends o to out as compact JSON: UTF-8, in which only the
@@ -65,6 +65,8 @@ PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arr
 // fallback and items() raised, unchanged. The texts of the first two end with
 // the place in o, such as `, at ["boxes"][3]`, unless that is o itself.
 //
+// A tuple from fallback, (owner, address, size, shape, code), is an array: it is written in binary, as ipc/PROTOCOL.md draws it.
+//
 // Python code runs only in fallback and items(). What it, or another thread
 // meanwhile, does to dicts that are being written does not show any more; of
 // lists, what is there when an element's turn comes is written.
@@ -75,6 +77,7 @@ int px_json_dumps(struct px_buf *out, PyObject *o, PyObject *fallback);
 #define PX_BORROW_MIN ((size_t)64 << 10)  // bytes of UTF-8; shorter strings are copied
 #define PX_BORROWED_MAX 15                     // as are those that come after so many
 
+// The elements of an array are borrowed in the same way.
 struct px_borrowed_str {
   size_t at;  // it belongs in front of this byte of the buffer
   const char *data;

@@ -53,6 +53,13 @@ static inline PyObject *px_json_attr(PyObject *o, const char *name) {
   return value;
 }
 
+// A tensor begins with this byte, as no JSON value does; ipc/PROTOCOL.md draws it.
+#define PX_TENSOR_MARK 1
+
+// px_json_read_tensor reads the tensor at *p and moves *p behind it: (data, shape, code), a bytearray, a tuple and a str. GIL.
+// New reference; NULL with a Python error, or without one where it is cut off.
+PyObject *px_json_read_tensor(const char **p, const char *end);
+
 // A number as it stands in the text.
 struct px_json_number {
   enum {

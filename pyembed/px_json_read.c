@@ -8,6 +8,7 @@ struct reader {
   int depth;
   bool within;  // the value that is being read is that of arrays->within
   const struct px_json_arrays *arrays;
+  bool tensors;  // a value may be a tensor
   struct px_buf scratch;  // a string without its escapes, or a number with its NUL
   // Elements of the arrays that are being read, innermost last, all owned:
   // a list is made when its length is known, and a failure frees them all at once.
@@ -296,6 +297,12 @@ static PyObject *read_value(struct reader *r) {
       return why ? fail(r, r->p, why) : number;
     }
     case 'N': case 'I': return fail(r, r->p, "JSON has no NaN or infinity");
+    case PX_TENSOR_MARK:
+      if (r->tensors) {
+        PyObject *tensor = px_json_read_tensor(&r->p, r->end);
+        return tensor || PyErr_Occurred() ? tensor : fail(r, r->p, "a tensor that is cut off");
+      }
+      return fail(r, r->p, "expected a value");
     case '\xef': return fail(r, r->p, "expected a value (a byte order mark is not allowed)");
     default: return fail(r, r->p, "expected a value");
   }
@@ -311,6 +318,7 @@ PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arr
   r.depth = 0;
   r.within = false;
   r.arrays = arrays && arrays->n > 0 ? arrays : NULL;
+  r.tensors = arrays != NULL;
   r.scratch = (struct px_buf){0};
   r.values = r.few;
   r.count = 0;

@@ -281,6 +281,31 @@ static int is_enum(struct writer *w, PyObject *o) {
   return PyType_Check(w->enum_type) && PyType_IsSubtype(Py_TYPE(o), (PyTypeObject *)w->enum_type);
 }
 
+// write_tensor writes an array in binary: (owner, address, size, shape, code). The elements are at the address as long as the
+// owner lives.
+static int write_tensor(struct writer *w, PyObject *tensor) {
+  PyObject *owner, *shape;
+  unsigned long long address, size;
+  const char *code;
+  if (!PyArg_ParseTuple(tensor, "OKKOs", &owner, &address, &size, &shape, &code)) return -1;
+  Py_ssize_t dimensions = PyTuple_Size(shape);
+  if (dimensions < 0) return -1;
+  const char head[] = {PX_TENSOR_MARK, *code, (char)dimensions};
+  if (px_buf_put(w->out, head, sizeof head) < 0) return no_memory();
+  for (Py_ssize_t i = 0; i < dimensions; i++) {
+    uint64_t length = PyLong_AsUnsignedLongLong(PyTuple_GetItem(shape, i));
+    if (PyErr_Occurred()) return -1;
+    if (px_buf_put(w->out, (char *)&length, sizeof length) < 0) return no_memory();
+  }
+  uint64_t bytes = size;
+  if (px_buf_put(w->out, (char *)&bytes, sizeof bytes) < 0) return no_memory();
+  const char *data = (const char *)(uintptr_t)address;
+  if (size < PX_BORROW_MIN || !w->borrowed || w->borrowed->n == PX_BORROWED_MAX)
+    return px_buf_put(w->out, data, size) < 0 ? no_memory() : 0;
+  w->borrowed->list[w->borrowed->n++] = (struct px_borrowed_str){w->out->len, data, size, Py_NewRef(owner)};
+  return 0;
+}
+
 static int write_by_fallback(struct writer *w, PyObject *o) {
   // A fallback that always answers with something new ends here.
   if (enter(w) < 0) return -1;
@@ -288,7 +313,7 @@ static int write_by_fallback(struct writer *w, PyObject *o) {
   PyObject *other = w->fallback ? PyObject_CallOneArg(w->fallback, o) : Py_NewRef(Py_NotImplemented);
   if (!other) goto done;
   if (other != Py_NotImplemented) {
-    rc = write_value(w, other);
+    rc = Py_TYPE(other) == &PyTuple_Type ? write_tensor(w, other) : write_value(w, other);
     goto done;
   }
   PyObject *name = px_json_attr((PyObject *)Py_TYPE(o), "__qualname__");

@@ -31,10 +31,11 @@ func TestTritonsGRPCClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, class := range []string{"Scaler", "Writer"} {
+	const small, large = "1000000", "100000000"
+	for class, most := range map[string]string{"Scaler": small, "Writer": small, "Describer": large, "Echo": large, "Raw": small, "Lister": small, "Batched": small} {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()
-			s := tensors(t, class, "--grpc-port=0", "--max-body=1000000")
+			s := tensors(t, class, "--grpc-port=0", "--max-body="+most)
 			runTool(t, t.TempDir(), nil, tool, "-B", client, s.GRPCAddress(), class)
 			page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
 			if want := `pinion_grpc_requests_total{code="OK",method="ModelInfer"}`; !strings.Contains(page, want) {

@@ -2,7 +2,6 @@ package oip
 
 import (
 	"strconv"
-	"unicode/utf8"
 
 	"pinion/httpd/protocol"
 	"pinion/runtime/rawjson"
@@ -42,12 +41,14 @@ func (h *handlers) tryInfer(x *protocol.Exchange) *protocol.Error {
 	if err != nil {
 		return err
 	}
-	defer answers.Release()
 	tensors, err := r.Answered(s, shape, answers.List)
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.write(x, m, tensors, answers.Release)
 	}
-	return r.write(x, m, tensors)
+	if err != nil {
+		answers.Release()
+	}
+	return err
 }
 
 // read reads the request in body. Without any JSON, the body is the only input.
@@ -81,8 +82,8 @@ func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *
 	return &Request{Inputs: []Tensor{t}, Binary: true}, nil
 }
 
-// write answers with tensors.
-func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tensor) *protocol.Error {
+// write answers with tensors. release is called after their last use, if there is no error.
+func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tensor, release func()) *protocol.Error {
 	var raws [][]byte
 	out := rawjson.AppendQuoted([]byte(`{"model_name":`), m.Name)
 	out = append(out, `,"model_version":"`+protocol.Version+`"`...)
@@ -108,15 +109,9 @@ func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tenso
 			continue
 		}
 		out = append(out, `,"data":[`...)
-		tokens := t.Tokens
-		if t.Raw != nil {
-			tokens = nil
-			for _, text := range t.texts() {
-				if !utf8.Valid(text) {
-					return protocol.Errorf(protocol.Failed, "output %q is not UTF-8, which JSON cannot hold: ask for it with binary_data", t.Name)
-				}
-				tokens = append(tokens, rawjson.AppendQuotedBytes(nil, text))
-			}
+		tokens, ok := t.json()
+		if !ok {
+			return protocol.Errorf(protocol.Failed, "output %q has what JSON cannot hold (bytes that are not UTF-8, or a NaN): ask for it with binary_data", t.Name)
 		}
 		for j, token := range tokens {
 			if j > 0 {
@@ -132,7 +127,7 @@ func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tenso
 		contentType = "application/octet-stream"
 		x.Response.Header.Set(headerLength, strconv.Itoa(len(out)))
 	}
-	x.Send(contentType, nil, append([][]byte{out}, raws...)...)
+	x.Send(contentType, release, append([][]byte{out}, raws...)...)
 	return nil
 }
 

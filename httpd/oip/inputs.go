@@ -70,6 +70,11 @@ func (r *Request) Call(m *protocol.Model, s *protocol.Signature) (c protocol.Cal
 			}
 			continue
 		}
+		if v.Kind == protocol.Array && t.Raw != nil {
+			put(0, t.Name, predict.AppendTensor(nil, len(c.Tensors), t.Type.Name+shapeText(t.Shape)))
+			c.Tensors = append(c.Tensors, predict.Tensor{Code: t.Type.Code, Shape: t.Shape, Data: t.Raw})
+			continue
+		}
 		tokens, err := t.tokens()
 		if err != nil {
 			return c, shape, err
@@ -95,7 +100,7 @@ func (r *Request) Call(m *protocol.Model, s *protocol.Signature) (c protocol.Cal
 		}
 		texts[row] = append(texts[row], '}')
 	}
-	c.Inputs = texts
+	c.Inputs, c.WantTensors = texts, mayHaveArrays(s)
 	return c, shape, nil
 }
 

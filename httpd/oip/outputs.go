@@ -79,14 +79,29 @@ func (r *Request) chosen(fields []outputField) []outputField {
 	return list
 }
 
+// mayHaveArrays reports whether an output may be an array, or have some in it.
+func mayHaveArrays(s *protocol.Signature) bool {
+	if s.Iterator {
+		return false
+	}
+	switch s.Output.Kind {
+	case protocol.Any, protocol.List, protocol.Array, protocol.Object:
+		return true
+	}
+	return false
+}
+
 // join makes one tensor of an output of all rows.
 func join(s *protocol.Signature, f outputField, shape Rows, answers []protocol.Answer) (Tensor, *protocol.Error) {
+	if t, ok, err := joinArrays(s, f, shape, answers); ok {
+		return t, err
+	}
 	t := Tensor{Name: f.name, Tokens: [][]byte{}}
 	var item []int64
 	for i := range answers {
-		value := answers[i].Output
-		if len(s.Output.Members) > 0 && !s.Iterator {
-			value = member(value, f.name)
+		value, ok := lists(valueOf(s, f, &answers[i]), answers[i].Tensors)
+		if !ok {
+			return t, &protocol.Error{Kind: protocol.Failed, Row: i, Message: "an array within its output has a NaN or infinity, which JSON cannot hold"}
 		}
 		if s.Concatenate {
 			value = concatenated(value)
@@ -99,8 +114,7 @@ func join(s *protocol.Signature, f outputField, shape Rows, answers []protocol.A
 		if i == 0 {
 			t.Type, item = datatype, form
 		} else if datatype != t.Type || !slices.Equal(form, item) {
-			return t, &protocol.Error{Kind: protocol.Failed, Row: i,
-				Message: "its output has the shape " + shapeText(form) + " and row 0 has " + shapeText(item) + ": one tensor cannot hold both"}
+			return t, unlike(i, form, item)
 		}
 		if leaf(f.value).Kind == protocol.File {
 			for _, token := range tokens {
@@ -109,15 +123,33 @@ func join(s *protocol.Signature, f outputField, shape Rows, answers []protocol.A
 		}
 		t.Tokens = append(t.Tokens, tokens...)
 	}
-	switch {
-	case len(item) > 0 && (!shape.given || s.Iterator && len(answers) == 1):
-		t.Shape = item
-	case len(item) == 0 && shape.column:
-		t.Shape = []int64{int64(len(answers)), 1}
-	default:
-		t.Shape = append([]int64{int64(len(answers))}, item...)
-	}
+	t.Shape = joinedShape(s, shape, item, len(answers))
 	return t, nil
+}
+
+// joinedShape is the shape of n items of that shape; nil: a scalar.
+func joinedShape(s *protocol.Signature, shape Rows, item []int64, n int) []int64 {
+	switch {
+	case len(item) > 0 && (!shape.given || s.Iterator && n == 1):
+		return item
+	case len(item) == 0 && shape.column:
+		return []int64{int64(n), 1}
+	default:
+		return append([]int64{int64(n)}, item...)
+	}
+}
+
+// valueOf is an answer's value of an output.
+func valueOf(s *protocol.Signature, f outputField, a *protocol.Answer) []byte {
+	if len(s.Output.Members) > 0 && !s.Iterator {
+		return member(a.Output, f.name)
+	}
+	return a.Output
+}
+
+func unlike(row int, form, first []int64) *protocol.Error {
+	return &protocol.Error{Kind: protocol.Failed, Row: row,
+		Message: "its output has the shape " + shapeText(form) + " and row 0 has " + shapeText(first) + ": one tensor cannot hold both"}
 }
 
 // elements takes apart nested lists of one length a level; form is their lengths, nil for what is no such list.

@@ -117,33 +117,51 @@ func (t *Tensor) texts() [][]byte {
 	return list
 }
 
-// tokens returns the elements of a tensor as JSON. Texts must be UTF-8.
+// json returns the elements of a tensor as JSON; false: an element has no JSON.
+func (t *Tensor) json() ([][]byte, bool) {
+	tokens, bad := t.appendTokens()
+	return tokens, bad < 0
+}
+
+// tokens returns the elements of an input as JSON.
 func (t *Tensor) tokens() ([][]byte, *protocol.Error) {
+	tokens, i := t.appendTokens()
+	switch {
+	case i < 0:
+		return tokens, nil
+	case t.Type.Size == 0:
+		return nil, bad("input %q: element %d is not UTF-8", t.Name, i)
+	default:
+		return nil, bad("input %q: element %d is not finite: only a numpy input takes that", t.Name, i)
+	}
+}
+
+// appendTokens returns the elements as JSON, and the index of the first that has none, or -1.
+func (t *Tensor) appendTokens() ([][]byte, int) {
 	if t.Raw == nil {
-		return t.Tokens, nil
+		return t.Tokens, -1
 	}
 	if t.Type.Size == 0 {
 		list := t.texts()
 		for i, text := range list {
 			if !utf8.Valid(text) {
-				return nil, protocol.Errorf(protocol.BadInput, "input %q: element %d is not UTF-8", t.Name, i)
+				return nil, i
 			}
 			list[i] = rawjson.AppendQuotedBytes(nil, text)
 		}
-		return list, nil
+		return list, -1
 	}
-	n := len(t.Raw) / t.Type.Size
-	list := make([][]byte, n)
-	text := make([]byte, 0, 8*n)
+	list := make([][]byte, len(t.Raw)/t.Type.Size)
+	text := make([]byte, 0, 8*len(list))
 	for i := range list {
 		begin, finite := len(text), false
 		text, finite = t.Type.appendNumber(text, t.Raw[i*t.Type.Size:])
 		if !finite {
-			return nil, protocol.Errorf(protocol.BadInput, "input %q: element %d is not finite, which no input takes", t.Name, i)
+			return nil, i
 		}
 		list[i] = text[begin:len(text):len(text)]
 	}
-	return list, nil
+	return list, -1
 }
 
 // Bytes returns the elements of a tensor in binary, as Raw has them.

@@ -1,6 +1,7 @@
 package oipgrpc
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -120,6 +121,9 @@ func (in *inference) wait(ctx context.Context) (*pb.ModelInferResponse, *protoco
 	tensors, err := in.Answered(in.signature, in.shape, answers.List)
 	if err != nil {
 		return nil, err
+	}
+	for i := range tensors { // gRPC encodes the response after the run's release
+		tensors[i].Raw = bytes.Clone(tensors[i].Raw)
 	}
 	return response(in.model, in.id, in.Binary, tensors)
 }

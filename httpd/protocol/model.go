@@ -81,12 +81,16 @@ type Call struct {
 	Body Body
 	// Attachments are files for which Inputs have placeholders (predict.AppendPlaceholder); nil: none. The call takes them over.
 	Attachments Attachments
+	// Tensors are arrays for which the only input has placeholders (predict.AppendTensor); nil: none. They may lie in Body.
+	Tensors []predict.Tensor
 	// Stream: Run.Follow is called rather than Run.Wait. The model need not have @cog.streaming. Rows run one after another.
 	Stream bool
 	// Form are the fields that a form adds to the only input.
 	Form []predict.FormField
 	// WantFile: an output that is one file is in Answer.File, and not a data URL.
 	WantFile bool
+	// WantTensors: arrays of the output are in Answer.Tensors, with placeholders in Answer.Output. Not of a stream.
+	WantTensors bool
 	// ID is the prediction's id, for a call of one input; "": made by the server. With an id, a client can ask for it later, and
 	// its events are recorded, which costs time.
 	ID string
@@ -161,7 +165,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 	}
 	req := predict.Request{
 		ID: c.ID, Deadline: c.Deadline, RequestID: c.RequestID, TraceParent: c.TraceParent, TraceState: c.TraceState,
-		WantFile: c.WantFile, Lists: c.Lists, Form: c.Form,
+		WantFile: c.WantFile, WantTensors: c.WantTensors, Lists: c.Lists, Form: c.Form,
 	}
 	if c.Stream {
 		req.Mode, req.AnyStream = predict.Stream, true
@@ -174,6 +178,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		if c.Attachments != nil {
 			req.Attachments = c.Attachments
 		}
+		req.Tensors = c.Tensors
 		p, err := m.Create(req)
 		if err != nil {
 			r.drop(&c)

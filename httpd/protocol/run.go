@@ -20,6 +20,8 @@ type Answer struct {
 	ID string
 	// Output is JSON; "null" where the model returned None. Of a stream: the list of the items.
 	Output []byte
+	// Tensors are arrays for which Output has placeholders (predict.AppendTensor); nil: none.
+	Tensors []predict.Tensor
 	// File is the output, where the call wants one and the output is one; nil: Output has it.
 	File *predict.OutputFile
 	// Metrics is a JSON object: predict_time and what the model recorded.
@@ -163,7 +165,7 @@ func (r *Run) waitRow(i int) (bad *Error) {
 }
 
 func answerOf(p *predict.Prediction, rec *predict.Record) Answer {
-	a := Answer{ID: rec.ID, Output: rec.Output, File: p.File(), Metrics: rec.Metrics, Warnings: p.Warnings}
+	a := Answer{ID: rec.ID, Output: rec.Output, Tensors: rec.Tensors, File: p.File(), Metrics: rec.Metrics, Warnings: p.Warnings}
 	if a.Output == nil {
 		a.Output = []byte("null")
 	}

@@ -68,20 +68,24 @@ func IsPlaceholder(raw []byte) bool {
 // CountPlaceholders counts the placeholders in raw.
 func CountPlaceholders(raw []byte) int { return bytes.Count(raw, []byte(placeholderHead)) }
 
-// ShowPlaceholders replaces each placeholder by the name of its file, so that input is valid JSON again. Without
-// placeholders it returns input itself.
+// ShowPlaceholders replaces each placeholder by the name of its file, or the text of its tensor, so that input is valid JSON
+// again. Without placeholders it returns input itself.
 func ShowPlaceholders(input []byte) []byte {
-	if bytes.IndexByte(input, 0) < 0 {
+	return showPlaceholders(showPlaceholders(input, placeholderHead), tensorHead)
+}
+
+func showPlaceholders(input []byte, head string) []byte {
+	if bytes.IndexByte(input, head[1]) < 0 {
 		return input
 	}
 	out := make([]byte, 0, len(input))
 	for {
-		at := bytes.Index(input, []byte(placeholderHead))
+		at := bytes.Index(input, []byte(head))
 		if at < 0 {
 			return append(out, input...)
 		}
 		out = append(out, input[:at+1]...)
-		input = input[at+len(placeholderHead):]
+		input = input[at+len(head):]
 		input = input[bytes.IndexByte(input, ':')+1:]
 	}
 }

@@ -310,7 +310,7 @@ func (p *Prediction) finishOutput(r *Result) {
 	case r.Yielded && r.Status == Succeeded:
 		rec.Output = []byte("[]")
 	case r.Output != nil:
-		rec.Output = r.Output
+		rec.Output, rec.Tensors = r.Output, r.Tensors
 		if r.Status == Succeeded && len(p.events.observers) > 0 && string(r.Output) != "null" { // webhooks send a returned output too
 			p.emit(Event{Kind: EventOutput, Index: 0, Data: r.Output})
 		}

@@ -60,12 +60,16 @@ type Request struct {
 	// Attachments are the files of the request's body; nil: none. Input, or Form, has a placeholder for each. The caller
 	// closes them, unless Create succeeded: then the prediction owns them.
 	Attachments Attachments
+	// Tensors are arrays for which Input has placeholders (AppendTensor); nil: none. Each is the value of a numpy input.
+	Tensors []Tensor
 	// Created is the client's created_at; zero: now. CreatedText is its text, which answers echo.
 	Created     time.Time
 	CreatedText string
 	// WantFile: the client accepts an output file as it is. If no other client can ask for the prediction, the file is in
 	// Prediction.File, and Record.Output has no meaning.
 	WantFile bool
+	// WantTensors: the output may have tensors, which are in Result.Tensors, and placeholders in their places.
+	WantTensors bool
 	// Webhook is the URL that receives WebhookEvents; "": none.
 	Webhook       string
 	WebhookEvents Events

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
 
@@ -290,4 +291,9 @@ func jsonText(v any) string {
 		return "?"
 	}
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+}
+
+// takesTensor reports whether raw is the placeholder of a tensor, and n takes arrays. The model converts it as it does lists.
+func (n *node) takesTensor(raw []byte) bool {
+	return predict.IsTensor(raw) && n.types.accept(rawjson.KindArray, raw)
 }

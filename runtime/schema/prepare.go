@@ -57,7 +57,8 @@ func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists, spill func() Spi
 		f := &s.fields[i]
 		switch at := spans[i]; {
 		case at.end != 0:
-			good = good && (lists.Is(at.start, at.end) && f.node.validNumbers(input[at.start:at.end]) || f.node.valid(input[at.start:at.end]))
+			good = good && (lists.Is(at.start, at.end) && f.node.validNumbers(input[at.start:at.end]) || f.node.valid(input[at.start:at.end]) ||
+				f.node.takesTensor(input[at.start:at.end]))
 		case f.required:
 			good = false
 		case f.addNull:

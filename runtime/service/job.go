@@ -118,6 +118,9 @@ func (j *job) newCall(input []byte) *slot.Call {
 	call := slot.NewCall(predict.Clip(p.ID()), input, j.context())
 	m := s.model.Load()
 	j.model = m
+	if p.Request.Tensors != nil {
+		call.Parts = withTensors(input, p.Request.Tensors)
+	}
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
 	if m.batched && !call.Train {
 		j.batched, call.Key = true, keyOf(m.keys, input)
@@ -137,6 +140,9 @@ func (j *job) newCall(input []byte) *slot.Call {
 		call.Files = ipc.FilesMember(j.uploader.uploads.Folder(), j.uploader.uploads.Token())
 	} else if j.outputs != nil {
 		call.Files = ipc.FilesMember(j.outputs.Folder(), j.outputs.Token())
+	}
+	if call.Files == nil && p.Request.WantTensors {
+		call.Files = ipc.TensorsMember()
 	}
 	j.mu.Lock()
 	j.call = call
@@ -296,6 +302,11 @@ func (j *job) releaseAnswer(r *slot.Result, result *predict.Result) {
 func (j *job) read(r *slot.Result) (result predict.Result, begun bool) {
 	if r.Err == nil {
 		result = readAnswer(r, j.p.Observed())
+		if j.p.Request.WantTensors {
+			if result.Output, result.Tensors = withoutTensors(result.Output); result.Tensors == nil && ipc.HasTensor(result.Output) {
+				return unreadable(r), true
+			}
+		}
 		if r.Canceled { // as with Cog, even if the model returned or raised another exception
 			result.Status, result.Output, result.Yielded, result.Error = predict.Canceled, nil, false, ""
 		}
@@ -330,7 +341,7 @@ func size(p *predict.Prediction, r *predict.Result) int {
 
 // retains reports whether a prediction with this result can be requested afterwards.
 func (s *Service) retains(p *predict.Prediction, r *predict.Result) bool {
-	return p.Observed() || p.File() == nil && size(p, r) <= maxAnonymous
+	return p.Observed() || p.File() == nil && r.Tensors == nil && size(p, r) <= maxAnonymous
 }
 
 // ended publishes a prediction's end. Its id is free before a client can see the end.

@@ -81,7 +81,9 @@ type EventSink interface {
 // Call is one prediction on its way through a pool. The exported fields but Result are set before Pool.Submit and do not
 // change afterwards; Result is read after Wait.
 type Call struct {
-	Input   []byte // a JSON object
+	Input []byte // a JSON object
+	// Parts is Input as it is sent, in parts, where tensors have the places of their placeholders; nil: Input itself.
+	Parts   [][]byte
 	Context []byte // a JSON object, or nil
 	Files   []byte // where output files go: the member "files" of the request, or nil
 	Name    string // the prediction's id, for the log

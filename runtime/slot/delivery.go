@@ -13,7 +13,13 @@ type delivery struct {
 }
 
 // size is how many bytes of the client's are in the request.
-func (d delivery) size() int { return len(d.call.Input) + len(d.call.Context) }
+func (d delivery) size() int {
+	n := len(d.call.Input) + len(d.call.Context)
+	for _, part := range d.call.Parts {
+		n += len(part)
+	}
+	return n
+}
 
 // queue puts the frame among those to be sent. It ignores errors: they mean that the worker has exited, and Detach deals with
 // all calls of its slots.
@@ -33,7 +39,11 @@ func (d delivery) queue() {
 	if c.Train {
 		flags |= ipc.FlagTrain
 	}
-	_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Input, c.Context, c.Files)
+	if c.Parts != nil {
+		_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Context, c.Files, c.Parts...)
+		return
+	}
+	_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Context, c.Files, c.Input)
 }
 
 func (d delivery) flush() { _ = d.conn.Flush() }

@@ -1,7 +1,8 @@
-"""Asks a server by Triton's gRPC client: triton_grpc.py ADDRESS Scaler|Writer|Sleeper."""
+"""Asks a server by Triton's gRPC client: triton_grpc.py ADDRESS Scaler|Writer|Describer|Echo|Raw|Lister|Batched."""
 
 import queue
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import tritonclient.grpc as triton
@@ -97,4 +98,66 @@ def writer(client):
     client.stop_stream()
 
 
-{"Scaler": scaler, "Writer": writer}[sys.argv[2]](triton.InferenceServerClient(sys.argv[1]))
+def describer(client):
+    def says(**values):
+        datatypes = {"float32": "FP32", "float64": "FP64", "int16": "INT16", "float16": "FP16", "bool": "BOOL"}
+        inputs = []
+        for name, value in values.items():
+            made = triton.InferInput(name, list(value.shape), datatypes[str(value.dtype)])
+            made.set_data_from_numpy(value)
+            inputs.append(made)
+        return client.infer("describer", inputs).as_numpy("output")[0].decode()
+
+    x = np.array([[1, np.nan, np.inf]], np.float32)
+    assert says(x=x) == "float32[1, 3] 2 1 nan", says(x=x)
+    assert says(x=x.astype(float)) == "float64[1, 3] 2 1 nan"
+    assert says(x=np.arange(24, dtype=np.int16).reshape(2, 3, 4)) == "int16[2, 3, 4] 300 0 nan"
+    assert says(x=np.zeros((0, 3), np.float32)) == "float32[0, 3] 0 0 nan"
+    half, flags = np.array([1.5, 65504], np.float16), np.array([[True], [False]])
+    said = says(x=x, half=half, flags=flags)
+    assert said.endswith("; float16[2] [1.5, 65504.0]; bool[2, 1] [[True], [False]]"), said
+    big = np.ones(5_000_000, np.float32)  # by a memory file
+    assert says(x=big) == "float32[5000000] 1e+07 0 nan", says(x=big)
+
+
+def given(x):
+    made = triton.InferInput("x", list(x.shape), {"float32": "FP32", "int64": "INT64", "float16": "FP16"}[str(x.dtype)])
+    made.set_data_from_numpy(x)
+    return made
+
+
+def echo(client):
+    x = np.array([1, 2], np.float32)
+    answer = client.infer("echo", [given(x)])
+    assert answer.as_numpy("x").dtype == np.float32 and np.array_equal(answer.as_numpy("x"), x)
+    assert answer.as_numpy("parts").tolist() == [[1, 2], [1, 2]], answer.get_response()
+    assert answer.as_numpy("name").tolist() == [b"echo"]
+    times = triton.InferInput("times", [1], "INT64")
+    times.set_data_from_numpy(np.array([3_000_000]))
+    answer = client.infer("echo", [given(x), times])  # by a memory file
+    assert np.array_equal(answer.as_numpy("x"), [np.repeat(x, 3_000_000)])
+
+
+def lister(client):
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert client.infer("lister", [given(x)]).as_numpy("output").tolist() == x.tolist()
+
+
+def batched(client):
+    x = np.array([[np.nan, 1]], np.float32)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda i: client.infer("batched", [given(x + i)]).as_numpy("output"), range(64)))
+    for i, got in enumerate(answers):
+        assert got.dtype == np.float32 and np.array_equal(got, x + i + 1, equal_nan=True), got
+
+
+def raw(client):
+    for x in (np.array([[1, np.nan], [-np.inf, 4]], np.float32), np.arange(6).reshape(2, 3), np.zeros((0, 2), np.float16)):
+        got = client.infer("raw", [given(x)]).as_numpy("output")
+        assert got.dtype == x.dtype and np.array_equal(got, x.T, equal_nan=True), got
+    x = np.random.default_rng(1).random((300, 700), np.float32)
+    for _ in range(20):
+        assert np.array_equal(client.infer("raw", [given(x)]).as_numpy("output"), x.T)
+
+
+{"Describer": describer, "Batched": batched, "Echo": echo, "Lister": lister, "Raw": raw, "Scaler": scaler, "Writer": writer}[sys.argv[2]](triton.InferenceServerClient(sys.argv[1]))

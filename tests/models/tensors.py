@@ -1,7 +1,9 @@
 """Models that clients of the Open Inference Protocol ask."""
 
+from typing import Optional
+
 import numpy as np
-from cog import BaseRunner, ConcatenateIterator
+from cog import BaseModel, BaseRunner, ConcatenateIterator, batch
 from numpy.typing import NDArray
 
 
@@ -12,6 +14,40 @@ class Scaler(BaseRunner):
         return (x * k).tolist()
 
 
+class Describer(BaseRunner):
+    """Says what it got, and whether it may change it."""
+
+    def run(
+        self, x: np.ndarray, half: Optional[NDArray[np.float16]] = None, flags: Optional[NDArray[np.bool_]] = None
+    ) -> str:
+        x += x.dtype.type(1)
+        said = [f"{x.dtype}{list(x.shape)} {np.nansum(np.where(np.isinf(x), 0, x)):g} {int(np.isnan(x).sum())} nan"]
+        said += [f"{a.dtype}{list(a.shape)} {a.tolist()}" for a in (half, flags) if a is not None]
+        return "; ".join(said)
+
+
+class Splitter(BaseModel):
+    """Arrays of two types, and what is none."""
+
+    x: NDArray[np.float32]
+    parts: list[list[float]]
+    name: str
+
+
+class Echo(BaseRunner):
+    """Returns arrays: as they came, within a list, and as large ones."""
+
+    def run(self, x: np.ndarray, times: int = 1) -> Splitter:
+        return Splitter(x=np.repeat(x, times), parts=[x.astype(np.int16), x], name="echo")
+
+
+class Raw(BaseRunner):
+    """Returns its array, transposed."""
+
+    async def run(self, x: np.ndarray) -> np.ndarray:
+        return x.T
+
+
 class Writer(BaseRunner):
     """Repeats a text."""
 
@@ -20,3 +56,18 @@ class Writer(BaseRunner):
             raise ValueError("no such text")
         for i in range(n):
             yield text + str(i)
+
+
+class Lister(BaseRunner):
+    """Returns arrays one by one."""
+
+    def run(self, x: np.ndarray) -> list[np.ndarray]:
+        return (row for row in x)
+
+
+class Batched(BaseRunner):
+    """Adds one to the arrays of a batch."""
+
+    @batch(max_size=8)
+    def run(self, x: list[NDArray[np.float32]]) -> list[np.ndarray]:
+        return [one + 1 for one in x]

@@ -119,8 +119,15 @@ def hook(id: int, slot: int = 0) -> Callable[[str, Any, str], None]:
     return emit
 
 
-def keep(files: dict[str, str]) -> Callable[..., Any]:
-    """Return an `encode` that stores output files, which the front uploads."""
+def keep(files: dict[str, Any]) -> Callable[..., Any]:
+    """Return the `encode` that a request wants.
+
+    It stores output files, which the front uploads, or leaves arrays as they are in memory.
+    """
+    if files.get("tensors"):
+        from ..values import tensors
+
+        return tensors.encode
     from ..values.store import Store
 
     store = Store(files["folder"], files["token"])

@@ -195,6 +195,12 @@ def _members(value: Any) -> Any:
     return _UNKNOWN
 
 
+def members(value: Any) -> dict[str, Any] | None:
+    """Return the members of an object of a model's class, or None for any other value."""
+    found = _members(value)
+    return found if type(found) is dict else None
+
+
 def _array(value: Any) -> Any:
     """Return the numbers of an array or tensor as lists, or that of a scalar."""
     if not (hasattr(value, "dtype") and hasattr(value, "tolist")):

@@ -75,7 +75,7 @@ def listed(value: Any, encode: Callable[..., Any]) -> list[Any]:
     if hasattr(value, "__next__") and not hasattr(value, "read"):
         return collect(value, encode)
     plain = encode(value)
-    return plain if type(plain) is list else [plain]
+    return plain if type(plain) is list or hasattr(plain, "array") else [plain]  # a Tensor
 
 
 def iterable(value: Any, encode: Callable[..., Any]) -> Iterable[Any]:

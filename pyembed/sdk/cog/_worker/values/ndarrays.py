@@ -1,8 +1,8 @@
 """Inputs that are numpy arrays: their annotations, and the conversion of lists.
 
 `_px` reads plain lists of numbers as (data, shape), without an object for each number. It leaves
-unusual or wrong ones as lists, which are converted here, with the place of an error. Nothing here
-imports numpy: the model has.
+unusual or wrong ones as lists, which are converted here, with the place of an error. A tensor that
+came in binary is (data, shape, code). Nothing here imports numpy: the model has.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def converter(kind: Array) -> Callable[[Any], Any]:
 
     def convert(value: Any) -> Any:
         if type(value) is tuple and (not dimensions or len(value[1]) == dimensions):
-            return ndarray(value[1], dtype, value[0])
+            return ndarray(value[1], dtype or f"<{value[2]}", value[0])
         if isinstance(value, ndarray):
             return value
         if type(value) is tuple:

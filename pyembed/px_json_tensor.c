@@ -1,0 +1,44 @@
+// Tensors in binary, as ipc/PROTOCOL.md draws them: the elements go into a bytearray, which becomes an array's memory.
+#include "px_json_impl.h"
+
+#define MOST_DIMENSIONS 64  // numpy's
+
+// take64 reads a 64-bit word at *p. false where it is cut off.
+static bool take64(const char **p, const char *end, uint64_t *v) {
+  if ((size_t)(end - *p) < sizeof *v) return false;
+  memcpy(v, *p, sizeof *v);
+  *p += sizeof *v;
+  return true;
+}
+
+// read_shape reads so many lengths. NULL with a Python error, or without one where they are cut off.
+static PyObject *read_shape(const char **p, const char *end, int dimensions) {
+  PyObject *shape = PyTuple_New(dimensions);
+  for (int i = 0; shape && i < dimensions; i++) {
+    uint64_t length = 0;
+    PyObject *number = take64(p, end, &length) ? PyLong_FromUnsignedLongLong(length) : NULL;
+    if (!number || PyTuple_SetItem(shape, i, number) < 0) Py_CLEAR(shape);
+  }
+  return shape;
+}
+
+PyObject *px_json_read_tensor(const char **p, const char *end) {
+  const char *at = *p;
+  if (end - at < 3) return NULL;
+  char code = at[1];
+  int dimensions = (unsigned char)at[2];
+  at += 3;
+  if (dimensions > MOST_DIMENSIONS) return NULL;
+  PyObject *shape = read_shape(&at, end, dimensions), *result = NULL;
+  uint64_t size;
+  if (!shape || !take64(&at, end, &size) || size > (uint64_t)(end - at)) goto done;
+  PyObject *data = PyByteArray_FromStringAndSize(at, (Py_ssize_t)size);
+  PyObject *name = data ? PyUnicode_FromStringAndSize(&code, 1) : NULL;
+  if (name) result = PyTuple_Pack(3, data, shape, name);
+  Py_XDECREF(name);
+  Py_XDECREF(data);
+  if (result) *p = at + size;
+done:
+  Py_XDECREF(shape);
+  return result;
+}

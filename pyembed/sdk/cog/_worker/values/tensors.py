@@ -1,0 +1,48 @@
+"""Arrays of an output that stay in memory: the front gets their bytes, not lists of numbers."""
+
+from __future__ import annotations
+
+import sys
+
+from . import encode as plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Codes of the module struct for numpy's kinds and sizes.
+_CODES = {
+    **{("u", size): code for size, code in ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))},
+    **{("i", size): code for size, code in ((1, "b"), (2, "h"), (4, "i"), (8, "q"))},
+    **{("f", size): code for size, code in ((2, "e"), (4, "f"), (8, "d"))},
+    ("b", 1): "?",
+}
+
+
+class Tensor:
+    """An array of an output. It stays whole where other values become lists."""
+
+    __slots__ = ("array", "code")
+
+    def __init__(self, array: Any, code: str) -> None:
+        self.array = array
+        self.code = code
+
+
+def encode(value: Any, place: str = "output") -> Any:
+    """Return value as JSON data, but an array as a Tensor.
+
+    A Tensor becomes what `_px` writes in binary: (owner, address, size, shape, code). Members of an
+    object are encoded one by one, so that its arrays come here.
+    """
+    if type(value) is Tensor:
+        array = value.array
+        address = array.__array_interface__["data"][0]
+        return (array, address, array.nbytes, array.shape, value.code)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.ndarray) and not hasattr(value, "mask"):
+        code = _CODES.get((value.dtype.kind, value.dtype.itemsize))
+        if code is not None and value.ndim > 0:
+            return Tensor(numpy.ascontiguousarray(value, value.dtype.newbyteorder("<")), code)
+    members = plain.members(value)
+    return plain.encode(value, place) if members is None else members
