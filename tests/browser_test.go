@@ -24,6 +24,7 @@ var scenes = []struct {
 	name, model, train string
 	waits              bool // there is nothing to be ready for
 	tokens             bool // the server wants one of tokens below
+	audits             bool // the scene needs axe-core
 	code               bool // the scene reports the code that the page shows
 	prepare            func(t *testing.T, dir, model string)
 	args               []string
@@ -54,8 +55,8 @@ var scenes = []struct {
 	{name: "unset", model: "Unset", waits: true},
 	{name: "token", model: "Form", waits: true, tokens: true, code: true},
 	{name: "train", model: "Late", train: "page.py:train"},
-	{name: "audited", model: "Form"},
-	{name: "narrow_audited", scene: "audited_narrow", model: "Mixed"},
+	{name: "audited", model: "Form", audits: true},
+	{name: "narrow_audited", scene: "audited_narrow", model: "Mixed", audits: true},
 	{name: "chat", model: "Chat", code: true, args: []string{"--model", "speaker"}},
 	{name: "chat_off", model: "Chat", args: []string{"--protocols", "none"}},
 	{name: "completions", model: "Complete", waits: true, tokens: true, code: true},
@@ -67,6 +68,9 @@ func TestThePageInABrowser(t *testing.T) {
 	harness.Full(t)
 	for _, scene := range scenes {
 		t.Run(scene.name, func(t *testing.T) {
+			if scene.audits {
+				axe(t)
+			}
 			dir := harness.Models(t)
 			if scene.train != "" {
 				if err := os.WriteFile(filepath.Join(dir, "open"), nil, 0o600); err != nil {
@@ -100,16 +104,21 @@ func TestThePageInABrowser(t *testing.T) {
 	}
 }
 
+// axeFile is axe-core, in the cache.
+const axeFile = "browser/node_modules/axe-core/axe.min.js"
+
+// axe skips a test where axe-core is missing.
+func axe(t *testing.T) { t.Helper(); harness.Tool(t, axeFile) }
+
 // look runs a scene of browser/*_scenes.py, and returns what it reports. actions are what the scene asks the test to do, by name.
 func look(t *testing.T, scene, address, dir string, actions map[string]func()) []byte {
 	t.Helper()
 	python := harness.Tool(t, "venvs/playwright/bin/python")
 	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
-	axe := harness.Tool(t, "browser/node_modules/axe-core/axe.min.js")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, python, "-B", "browser/look.py", chromium, scene, address, dir)
-	command.Env = append(harness.BareEnv(), "TMPDIR="+t.TempDir(), "AXE="+axe)
+	command.Env = append(harness.BareEnv(), "TMPDIR="+t.TempDir(), "AXE="+filepath.Join("..", ".cache", axeFile))
 	var complaints strings.Builder
 	command.Stderr = &complaints
 	answers, err := command.StdinPipe()

@@ -2,8 +2,6 @@ package tests
 
 import (
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -13,11 +11,7 @@ import (
 // TestMetricsOfGPUs where the driver's library is, and none where it is not.
 func TestMetricsOfGPUs(t *testing.T) {
 	t.Parallel()
-	folder := t.TempDir()
-	library := filepath.Join(folder, "libnvidia-ml.so.1")
-	if text, err := exec.Command("cc", "-shared", "-fPIC", "-o", library, "../pyembed/nvml/testdata/fakenvml.c").CombinedOutput(); err != nil {
-		t.Skipf("no C compiler: %v\n%s", err, text)
-	}
+	folder := fakeNVML(t)
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Env: []string{"LD_LIBRARY_PATH=" + folder}})
 	var f families
 	harness.Eventually(t, "the GPUs are there", func() bool {

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import contrast_scenes
 import form_scenes
+import live_scenes
 import output_scenes
 from page import Look
 from playwright.sync_api import expect, sync_playwright
@@ -19,7 +20,7 @@ from playwright.sync_api import expect, sync_playwright
 
 def find(scene: str) -> Callable[[Look], None]:
     """Return the function of that name."""
-    for module in (form_scenes, output_scenes, contrast_scenes):
+    for module in (form_scenes, output_scenes, contrast_scenes, live_scenes):
         if hasattr(module, scene):
             return getattr(module, scene)
     raise SystemExit(f"there is no scene {scene}")

@@ -54,7 +54,8 @@ function showFigures() {
   const queued = of("queued") ?? 0, running = (of("in_flight") ?? 0) - queued;
   const { slots, capacity } = view.state;
   $("load").textContent = groups(running);
-  $("load-text").textContent = `of ${plural(slots, "slot")} busy` + (capacity ? `, ${groups(queued)} of ${groups(capacity)} waiting` : queued ? `, ${groups(queued)} waiting` : "");
+  const busy = running > slots ? `in ${plural(slots, "slot")} or waiting for a batch` : `of ${plural(slots, "slot")} busy`;
+  $("load-text").textContent = busy + (capacity ? `, ${groups(queued)} of ${groups(capacity)} waiting` : queued ? `, ${groups(queued)} waiting` : "");
 }
 
 function showRecent(recent, ended) {

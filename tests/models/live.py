@@ -1,0 +1,59 @@
+"""Models that tests/browser looks at through the live view at /dashboard, and one for pictures of the pages."""
+
+import asyncio
+import os
+import random
+import time
+
+from cog import BaseRunner, Input, batch, concurrent
+
+
+class Live(BaseRunner):
+    """Waits for a file where an input names one."""
+
+    @concurrent(max=4)
+    async def run(self, text: str = "a cat", gate: str = "") -> str:
+        print("working on", text)
+        if text == "fail":
+            raise ValueError("no <b>words</b> for this")
+        while gate and not os.path.exists(gate):
+            await asyncio.sleep(0.002)
+        return f"output of {text}"
+
+
+class Batched(BaseRunner):
+    @batch(max_size=8)
+    def run(self, text: list[str], gate: str = "") -> list[str]:
+        while gate and not os.path.exists(gate):
+            time.sleep(0.002)
+        return [t.upper() for t in text]
+
+
+class Painter(BaseRunner):
+    """Paints a picture from a few words, in the style of your choice. A demonstration: it paints coloured tiles."""
+
+    @concurrent(max=16)
+    async def run(
+        self,
+        prompt: str = Input(default="a red fox in the snow", description="What to paint"),
+        style: str = Input(default="watercolour", choices=["watercolour", "oil", "pencil"], description="How it looks"),
+        steps: int = Input(default=20, ge=1, le=50, description="More steps give finer tiles"),
+        seed: int = Input(default=7, description="The same seed gives the same picture"),
+    ) -> str:
+        await asyncio.sleep(random.lognormvariate(-3.2, 0.6))
+        if prompt == "":
+            raise ValueError("the prompt is empty: say what to paint")
+        print(f"painting {prompt!r}, {style}")
+        return picture(random.Random(f"{prompt} {style} {seed}"), steps)
+
+
+def picture(chance: random.Random, steps: int) -> str:
+    """Return an SVG as a data URL."""
+    n = max(4, steps // 2)
+    hue = chance.randrange(360)
+    tiles = "".join(
+        f"<rect x='{x}' y='{y}' width='1.05' height='1.05' fill='hsl({hue + chance.randrange(60)} 70% {25 + 50 * y // n + chance.randrange(12)}%)'/>"
+        for x in range(2 * n)
+        for y in range(n)
+    )
+    return "data:image/svg+xml;utf8," + f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {2 * n} {n}' width='960' height='480'>{tiles}</svg>".replace("%", "%25").replace("#", "%23")
