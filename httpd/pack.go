@@ -33,7 +33,7 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding 
 		req.Charged = room.bytes
 		return req, err
 	}
-	if k.queues(*how) {
+	if k.keeps(*how) {
 		kept, raw, err := k.keep(in, room)
 		if err != nil {
 			return predict.Request{Charged: room.bytes}, err

@@ -31,12 +31,11 @@ func (k collection) create(ctx *fasthttp.RequestCtx) {
 		k.enqueue(ctx, req, how)
 		return
 	}
-	p, err := k.svc.Create(req)
+	p, err := k.place(ctx, req, how, &taken)
 	if err != nil {
 		k.refuse(ctx, err)
 		return
 	}
-	taken = true
 	k.carryOut(ctx, p, how)
 }
 
@@ -72,15 +71,17 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		k.enqueue(ctx, req, how)
 		return
 	}
+	if k.joinQueued(ctx, id, how) {
+		return
+	}
 	for range maxJoins {
 		// For a stream, Create is called first: it checks whether the model streams.
 		if how.mode != predict.Stream && k.join(ctx, id, how) {
 			return
 		}
-		p, err := k.svc.Create(req)
+		p, err := k.place(ctx, req, how, &taken)
 		switch {
 		case err == nil:
-			taken = true
 			k.carryOut(ctx, p, how)
 			return
 		case errors.Is(err, predict.ErrNotStreaming), errors.Is(err, predict.ErrNoTraining):

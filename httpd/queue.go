@@ -3,6 +3,7 @@ package httpd
 import (
 	"bytes"
 	"errors"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -17,6 +18,11 @@ type JobQueue interface {
 	Accept(s Submission) (Accepted, error)
 	// Find returns the prediction object of an accepted prediction; nil: none is known.
 	Find(kind predict.Kind, id string) ([]byte, error)
+	// Submit is Accept for a client that waits: what it returns stands for the accepted prediction, wherever that runs. lives: it
+	// goes on when this server is gone.
+	Submit(s Submission, lives bool) (*predict.Prediction, error)
+	// Attach returns a prediction that stands for an accepted one, for a client that only looks on; nil: none is known.
+	Attach(kind predict.Kind, id string) *predict.Prediction
 	// Cancel cancels an accepted prediction; false: none is known, or it has ended otherwise.
 	Cancel(kind predict.Kind, id string) (bool, error)
 }
@@ -38,11 +44,73 @@ type Accepted struct {
 	Object   []byte   // the prediction as it stands, if a PUT found it there; else nil
 }
 
+// QueueOptions say which requests go to a queue.
+type QueueOptions struct {
+	// TenantHeader is the header that names a request's tenant; "": all are of one.
+	TenantHeader string
+	// Overflow: a request for which no place is free waits in the queue, for Wait at most; 0: for ever.
+	Overflow bool
+	Wait     time.Duration
+	// All: every request goes to the queue, because this server has no model.
+	All bool
+}
+
+// keeps reports whether a body may be needed as it came.
+func (s *Server) keeps(how asked) bool {
+	return s.queues(how) || s.queue != nil && (s.queueing.Overflow || s.queueing.All)
+}
+
+// place makes the prediction of a request that does not end with an immediate answer: here, or in the queue.
+func (k collection) place(ctx *fasthttp.RequestCtx, req predict.Request, how asked, taken *bool) (*predict.Prediction, error) {
+	if k.queue == nil || !k.queueing.All {
+		p, err := k.svc.Create(req)
+		if err == nil || k.queue == nil || !k.queueing.Overflow || !noPlace(err) {
+			*taken = err == nil
+			return p, err
+		}
+	}
+	s, err := k.submission(ctx, req, how)
+	if err != nil {
+		return nil, err
+	}
+	if k.queueing.Wait > 0 && s.Request.Deadline.IsZero() {
+		s.Request.Deadline = time.Now().Add(k.queueing.Wait)
+	}
+	return k.queue.Submit(s, how.bounded)
+}
+
+// noPlace reports whether a refusal is only for want of a place.
+func noPlace(err error) bool {
+	var full *predict.QueueFullError
+	return errors.Is(err, predict.ErrBusy) || errors.As(err, &full)
+}
+
+// joinQueued answers a PUT with an accepted prediction of that id; false: there is none.
+func (k collection) joinQueued(ctx *fasthttp.RequestCtx, id string, how asked) bool {
+	if k.queue == nil || k.svc.Find(k.kind, id) != nil {
+		return false
+	}
+	p := k.queue.Attach(k.kind, id)
+	switch {
+	case p == nil:
+		return false
+	case how.mode == predict.Stream:
+		k.streamNew(ctx, p)
+	default:
+		p.Release()
+		if !k.getQueued(ctx, id) {
+			return false
+		}
+		restate(ctx, fasthttp.StatusAccepted)
+	}
+	return true
+}
+
 // queues reports whether a request goes to the queue.
 func (s *Server) queues(how asked) bool { return s.queue != nil && how.mode == predict.Async }
 
-// enqueue answers a request by the queue.
-func (k collection) enqueue(ctx *fasthttp.RequestCtx, req predict.Request, how asked) {
+// submission is a request for the queue.
+func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, how asked) (Submission, error) {
 	s := Submission{Request: req, ContentType: string(ctx.Request.Header.ContentType())}
 	switch {
 	case how.raw != nil:
@@ -52,13 +120,20 @@ func (k collection) enqueue(ctx *fasthttp.RequestCtx, req predict.Request, how a
 	default:
 		s.Body = req.Body
 	}
+	if k.queueing.TenantHeader != "" {
+		s.Tenant = string(ctx.Request.Header.Peek(k.queueing.TenantHeader))
+	}
 	var err error
-	if s.Class, err = readPriority(&ctx.Request.Header); err != nil {
+	s.Class, err = readPriority(&ctx.Request.Header)
+	return s, err
+}
+
+// enqueue answers a request by the queue.
+func (k collection) enqueue(ctx *fasthttp.RequestCtx, req predict.Request, how asked) {
+	s, err := k.submission(ctx, req, how)
+	if err != nil {
 		k.refuse(ctx, err)
 		return
-	}
-	if k.tenantHeader != "" {
-		s.Tenant = string(ctx.Request.Header.Peek(k.tenantHeader))
 	}
 	a, err := k.queue.Accept(s)
 	if err != nil {
@@ -180,8 +255,6 @@ func (s *Server) refuseQueued(ctx *fasthttp.RequestCtx, err error) bool {
 	return true
 }
 
-// SetQueue gives asynchronous predictions to a queue. tenantHeader is the header that names a request's tenant; "": all are of
-// one. It is called before Serve: the queue reads bodies with ReadBody, and so needs the server first.
-func (s *Server) SetQueue(q JobQueue, tenantHeader string) {
-	s.queue, s.tenantHeader = q, tenantHeader
-}
+// SetQueue gives asynchronous predictions to a queue, and others as o says. It is called before Serve: the queue reads bodies with
+// ReadBody, and so needs the server first.
+func (s *Server) SetQueue(q JobQueue, o QueueOptions) { s.queue, s.queueing = q, o }

@@ -34,7 +34,7 @@ type Server struct {
 	access    *access         // nil: off
 	object    predict.Encoder // writes prediction objects
 
-	tenantHeader string // of the queue; "": there are no tenants
+	queueing QueueOptions // of the queue
 
 	completed atomic.Pointer[completed] // the OpenAPI document; nil: not yet requested
 

@@ -44,7 +44,7 @@ func (f *front) joinQueue() error {
 		return err
 	}
 	f.queue = m
-	f.http.SetQueue(jobQueue{m}, s.tenantHeader)
+	f.http.SetQueue(jobQueue{m}, httpd.QueueOptions{TenantHeader: s.tenantHeader, Overflow: s.overflow, Wait: f.s.queueTimeout})
 	return nil
 }
 
@@ -75,6 +75,16 @@ func (q jobQueue) Accept(s httpd.Submission) (httpd.Accepted, error) {
 
 // Find implements httpd.JobQueue.
 func (q jobQueue) Find(kind predict.Kind, id string) ([]byte, error) { return q.m.Find(kind, id) }
+
+// Submit implements httpd.JobQueue.
+func (q jobQueue) Submit(s httpd.Submission, lives bool) (*predict.Prediction, error) {
+	return q.m.Submit(queued.Submission(s), lives)
+}
+
+// Attach implements httpd.JobQueue.
+func (q jobQueue) Attach(kind predict.Kind, id string) *predict.Prediction {
+	return q.m.Attach(kind, id)
+}
 
 // Cancel implements httpd.JobQueue.
 func (q jobQueue) Cancel(kind predict.Kind, id string) (bool, error) { return q.m.Cancel(kind, id) }

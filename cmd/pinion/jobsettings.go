@@ -23,6 +23,7 @@ type jobSettings struct {
 	lanes          int
 	attempts       int
 	ackWait        time.Duration
+	overflow       bool
 }
 
 const syncAlways = "always"
@@ -39,6 +40,7 @@ func (s *jobSettings) bindFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.lanes, "lanes", 1, "over how many lanes the tenants are spread, which take turns (PINION_LANES)")
 	f.IntVar(&s.attempts, "attempts", 3, "how often an asynchronous prediction runs whose servers are lost (PINION_ATTEMPTS)")
 	f.DurationVar(&s.ackWait, "ack-wait", 30*time.Second, "how long a server that is silent keeps a job, at least 15s (PINION_ACK_WAIT)")
+	f.BoolVar(&s.overflow, "overflow", false, "a synchronous request that finds no slot waits in the job queue, for --queue-timeout at most (PINION_OVERFLOW)")
 }
 
 func (s *jobSettings) variables() []ourVariable {
@@ -51,6 +53,7 @@ func (s *jobSettings) variables() []ourVariable {
 		{"tenant-capacity", "PINION_TENANT_CAPACITY", func(v string) error { return setInt64(&s.tenantCapacity, v, 0) }},
 		{"lanes", "PINION_LANES", func(v string) error { return setInt(&s.lanes, v, 1) }},
 		{"attempts", "PINION_ATTEMPTS", func(v string) error { return setInt(&s.attempts, v, 1) }},
+		{"overflow", "PINION_OVERFLOW", func(v string) error { return setBool(&s.overflow, v) }},
 		{"ack-wait", "PINION_ACK_WAIT", func(v string) error { return setSeconds(&s.ackWait, v) }},
 	}...)
 }
@@ -73,6 +76,8 @@ func (s *jobSettings) check(resultTTL time.Duration) error {
 		return err
 	}
 	switch {
+	case s.overflow && !s.nats.on():
+		return fmt.Errorf("--overflow needs --nats")
 	case s.replicas < 1 || s.replicas > mostReplicas:
 		return fmt.Errorf("--nats-replicas %d: it is 1 to %d", s.replicas, mostReplicas)
 	case s.capacity < 1:

@@ -73,6 +73,9 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (*Claim
 			}
 			next.Lost++
 		}
+		if now.Status == Starting && !now.Cancel && q.abandoned(ctx, &job) {
+			next.Cancel = true
+		}
 		if reason, status := overdue(&job, &next); status != "" {
 			if !q.giveUp(ctx, m, &job, now, next, status, reason, show) {
 				continue // the state has changed
@@ -99,7 +102,8 @@ type Shower interface {
 	Ended(*Job, *State, Status, string) json.RawMessage
 }
 
-const pastDeadline = "the deadline passed while the prediction waited"
+// PastDeadline is the error of a job whose deadline passed before it ran.
+const PastDeadline = "the deadline passed while the prediction waited"
 
 // overdue says why a job ends without another run, and how; "": it may run.
 func overdue(j *Job, s *State) (reason string, end Status) {
@@ -107,7 +111,7 @@ func overdue(j *Job, s *State) (reason string, end Status) {
 	case s.Cancel:
 		return "", Canceled
 	case !j.Deadline.IsZero() && time.Now().After(j.Deadline):
-		return pastDeadline, Failed
+		return PastDeadline, Failed
 	case s.Lost >= j.Attempts:
 		return fmt.Sprintf("gave up after %d attempts: each time the server that ran it was lost", s.Lost), Failed
 	}
@@ -127,6 +131,7 @@ func (q *Queue) giveUp(ctx context.Context, m jetstream.Msg, j *Job, now stored,
 	_, err := q.swap(ctx, j.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	switch {
 	case err == nil:
+		(&Claim{Job: *j, q: q}).tell()
 		q.settle(ctx, m, j.ID, &next)
 	case errors.Is(err, errConflict):
 		return false

@@ -13,6 +13,7 @@
 //	accept.go    a new job: first its state, then its message
 //	claim.go     a delivered job: claim, heartbeat, end, release
 //	cancel.go    a job that waits or runs is canceled
+//	live.go      the events of a job that runs, for members that follow it
 //	lost.go      ends jobs whose message is gone
 //	hooks.go     has the webhooks of ended jobs posted
 //	connect.go   the connection to NATS

@@ -67,6 +67,7 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 
 // settled answers for the message of a job whose end is written.
 func (c *Claim) settled(ctx context.Context, s *State) error {
+	c.tell()
 	if c.Before != nil {
 		c.Before()
 	}

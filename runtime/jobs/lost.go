@@ -26,7 +26,7 @@ func (q *Queue) endAtRest(ctx context.Context, id string, now stored, show Showe
 	reason := ""
 	switch {
 	case now.Status == Starting && now.Deadline != 0 && time.Now().UnixMilli() > now.Deadline:
-		reason = pastDeadline
+		reason = PastDeadline
 	case q.isLost(ctx, id, now):
 		reason = lostByQueue
 	default:

@@ -33,7 +33,9 @@ type Job struct {
 	Attempts    int       // runs that may lose their server
 	TraceParent string
 	TraceState  string
-	Hook        *Hook // nil: no webhook is sent at its end
+	Hook        *Hook  // nil: no webhook is sent at its end
+	Reply       string // the subject of a member that waits for it; see Queue.ReplySubject
+	Waiter      string // Queue.Waiter of a member whose client waits for the end: when it is gone, the job is canceled
 
 	token string // a random token of this life of the id
 }
@@ -51,6 +53,8 @@ const (
 	headerReason      = "Pinion-Reason"  // of a dead letter
 	headerSubject     = "Pinion-Subject" // of a dead letter: its job's
 	headerContentType = "Content-Type"
+	headerReply       = "Pinion-Reply"
+	headerWaiter      = "Pinion-Waiter"
 	headerTraceParent = "traceparent"
 	headerTraceState  = "tracestate"
 	headerURL         = "Pinion-Webhook"
@@ -67,6 +71,8 @@ func (j *Job) message(subject string) *nats.Msg {
 	set(headerKind, string(j.Kind))
 	set(headerSchema, j.Schema)
 	set(headerContentType, j.ContentType)
+	set(headerReply, j.Reply)
+	set(headerWaiter, j.Waiter)
 	set(headerTraceParent, j.TraceParent)
 	set(headerTraceState, j.TraceState)
 	set(headerAttempts, strconv.Itoa(j.Attempts))
@@ -88,6 +94,7 @@ func readJob(h nats.Header, body []byte) (Job, error) {
 	j := Job{
 		ID: h.Get(headerID), Kind: Kind(h.Get(headerKind)), Schema: h.Get(headerSchema), Body: body, ContentType: h.Get(headerContentType),
 		TraceParent: h.Get(headerTraceParent), TraceState: h.Get(headerTraceState), token: h.Get(headerToken),
+		Reply: h.Get(headerReply), Waiter: h.Get(headerWaiter),
 	}
 	var err error
 	if j.Attempts, err = strconv.Atoi(h.Get(headerAttempts)); err != nil {

@@ -155,6 +155,7 @@ type runner struct {
 
 	places chan struct{}
 	run    func(ctx context.Context, c *Claim) (Status, []byte)
+	follow func(id string, send func(Event) bool) // nil: there are no events
 
 	mu   sync.Mutex
 	runs map[string]int // by id
@@ -184,6 +185,12 @@ func (r *runner) Take() bool {
 }
 
 func (r *runner) Return() { <-r.places }
+
+func (r *runner) Follow(id string, send func(Event) bool) {
+	if r.follow != nil {
+		r.follow(id, send)
+	}
+}
 
 func (r *runner) Run(ctx context.Context, c *Claim) (Status, []byte) {
 	defer r.Return()

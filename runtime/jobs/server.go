@@ -24,6 +24,9 @@ type Runner interface {
 	// context.Canceled where a client canceled it; with ErrDraining where this server drains and its time is over: a status
 	// Starting then gives the job back.
 	Run(ctx context.Context, c *Claim) (Status, []byte)
+	// Follow passes the events of a job that runs to send, those so far and those that come, in order, until it has ended or send
+	// returns false. It returns at once where the job does not run.
+	Follow(id string, send func(Event) bool)
 }
 
 // ErrDraining is the cause of the end of a run whose server drains.
@@ -36,13 +39,19 @@ type Server struct {
 	log    *slog.Logger
 
 	mu      sync.Mutex
-	running map[string]context.CancelCauseFunc // by the id's token
+	running map[string]running // by the id's token
 	all     sync.WaitGroup
+}
+
+// running is a job that runs here.
+type running struct {
+	claim  *Claim
+	cancel context.CancelCauseFunc
 }
 
 // Serve returns a server of the queue. The caller runs it.
 func (q *Queue) Serve(r Runner, log *slog.Logger) *Server {
-	return &Server{q: q, runner: r, log: log, running: map[string]context.CancelCauseFunc{}}
+	return &Server{q: q, runner: r, log: log, running: map[string]running{}}
 }
 
 // Run takes jobs until ctx ends, and then waits for those that run. Release ends them.
@@ -84,8 +93,8 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, cancel := range s.running {
-		cancel(ErrDraining)
+	for _, r := range s.running {
+		r.cancel(ErrDraining)
 	}
 }
 
@@ -128,7 +137,7 @@ func (s *Server) run(c *Claim) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	s.mu.Lock()
-	s.running[key] = cancel
+	s.running[key] = running{c, cancel}
 	s.mu.Unlock()
 	beating, stop := context.WithCancel(context.Background())
 	var beats sync.WaitGroup
@@ -192,7 +201,7 @@ func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []
 func (s *Server) subscribe() ([]*nats.Subscription, error) {
 	model := s.q.o.Model
 	held, err := s.q.nc.Subscribe("pinion.held."+model+".*", func(m *nats.Msg) {
-		if s.find(m.Subject) != nil {
+		if s.find(m.Subject).claim != nil {
 			_ = m.Respond(nil)
 		}
 	})
@@ -200,15 +209,23 @@ func (s *Server) subscribe() ([]*nats.Subscription, error) {
 		return nil, err
 	}
 	canceled, err := s.q.nc.Subscribe("pinion.cancel."+model+".*", func(m *nats.Msg) {
-		if cancel := s.find(m.Subject); cancel != nil {
-			cancel(context.Canceled)
+		if r := s.find(m.Subject); r.claim != nil {
+			r.cancel(context.Canceled)
 		}
 	})
-	return []*nats.Subscription{held, canceled}, err
+	if err != nil {
+		return []*nats.Subscription{held}, err
+	}
+	attached, err := s.q.nc.Subscribe("pinion.attach."+model+".*", func(m *nats.Msg) {
+		if r := s.find(m.Subject); r.claim != nil && m.Reply != "" {
+			go s.follow(r.claim.Job.ID, r.claim.State.Attempt, m.Reply)
+		}
+	})
+	return []*nats.Subscription{held, canceled, attached}, err
 }
 
-// find returns how to end the run that a subject is about; nil: it does not run here.
-func (s *Server) find(subject string) context.CancelCauseFunc {
+// find returns the run that a subject is about; the zero value: it does not run here.
+func (s *Server) find(subject string) running {
 	last := len(subject)
 	for last > 0 && subject[last-1] != '.' {
 		last--

@@ -20,6 +20,9 @@ type Submission struct {
 	Tenant      string
 }
 
+// waiting says where the signs of a job go whose client waits for it; see jobs.Job. The zero value: no client waits.
+type waiting struct{ reply, waiter string }
+
 // Accepted is what became of a submission.
 type Accepted struct {
 	ID       string
@@ -36,7 +39,9 @@ const retryFull = 5 * time.Second
 
 // Accept stores a prediction: when it returns without an error, the prediction will end. Else the error is one of Local.Check's,
 // or predict.ErrInFlight, *predict.QueueFullError, *predict.UnavailableError (nothing is stored) or *predict.InDoubtError.
-func (m *Member) Accept(s Submission) (Accepted, error) {
+func (m *Member) Accept(s Submission) (Accepted, error) { return m.accept(s, waiting{}) }
+
+func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
 	req := &s.Request
 	now := time.Now()
 	if req.ID == "" {
@@ -65,7 +70,7 @@ func (m *Member) Accept(s Submission) (Accepted, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 	defer cancel()
-	_, err = q.Accept(ctx, m.job(&s, class), m.encode(&rec), req.Idempotent)
+	_, err = q.Accept(ctx, m.job(&s, class, w), m.encode(&rec), req.Idempotent)
 	var used *jobs.InUseError
 	if errors.As(err, &used) && req.Idempotent {
 		if kindOf(used.State.Kind) != req.Kind {
@@ -78,11 +83,12 @@ func (m *Member) Accept(s Submission) (Accepted, error) {
 }
 
 // job is the job of a submission.
-func (m *Member) job(s *Submission, class jobs.Class) jobs.Job {
+func (m *Member) job(s *Submission, class jobs.Class, w waiting) jobs.Job {
 	req := &s.Request
 	j := jobs.Job{
 		ID: req.ID, Kind: kinds[req.Kind], Class: class, Tenant: s.Tenant, Body: s.Body, ContentType: s.ContentType,
 		Deadline: req.Deadline, Attempts: m.o.Attempts, TraceParent: req.TraceParent, TraceState: req.TraceState,
+		Reply: w.reply, Waiter: w.waiter,
 	}
 	if req.Kind == predict.KindTraining {
 		j.Attempts = 1

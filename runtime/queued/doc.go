@@ -15,6 +15,8 @@
 //	accept.go    a request becomes a job
 //	find.go      state and cancel of any job
 //	run.go       a job becomes a prediction of this server
+//	events.go    the events of a job of this server, for members that follow it
+//	follow.go    a prediction that stands for a job of any server
 //	object.go    the prediction object in a job's state
 //	shower.go    the same for commands
 package queued

@@ -3,6 +3,7 @@ package queued
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ type Member struct {
 	queue   atomic.Pointer[jobs.Queue] // nil: not joined yet
 	problem atomic.Pointer[string]     // why nothing is accepted; nil: something is
 
+	waiters    waiters
 	taking     context.Context // ends with Drain
 	drain      context.CancelFunc
 	sending    context.Context // ends with Close
@@ -90,6 +92,9 @@ func (m *Member) join() error {
 	q, err := jobs.Open(ctx, m.nc, m.o.Queue)
 	if err != nil {
 		return err
+	}
+	if _, err := q.Answer(m.waiters.wake); err != nil {
+		return fmt.Errorf("join the job queue: %w", err)
 	}
 	m.queue.Store(q)
 	m.problem.Store(nil)

@@ -30,6 +30,7 @@ func (m *Member) Run(ctx context.Context, c *jobs.Claim) (jobs.Status, []byte) {
 		return m.refused(c, err)
 	}
 	m.orderWebhooks(p, c)
+	c.Announce()
 	defer p.Release()
 	stop := context.AfterFunc(ctx, p.Cancel)
 	err = p.Wait()

@@ -1,0 +1,127 @@
+package tests
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestAStreamThroughAnotherServer: a client follows a job at a server that does not run it, from its first event to its last.
+func TestAStreamThroughAnotherServer(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{Model: "tokens.py"})
+	open := makeFIFO(t, a.Dir, "gate")
+	in := input{"n": 200, "gate": "gate"}
+	enqueue(t, a, "p1", in)
+	becomes(t, a, "p1", "processing")
+	b := member(t, nats.URL, harness.Options{Model: "tokens.py", Dir: a.Dir})
+	var streams []<-chan string
+	for _, s := range []*harness.Server{a, b} {
+		streams = append(streams, followStream(t, s, "p1"))
+	}
+	open()
+	for i, stream := range streams {
+		text := harness.Receive(t, stream)
+		if n := strings.Count(text, "event: output"); n != 200 || strings.Count(text, "event: completed") != 1 || !strings.Contains(text, `"status":"succeeded"`) {
+			t.Errorf("stream %d has %d outputs: %.600s", i, n, text)
+		}
+		at := -1
+		for n := range 200 {
+			next := strings.Index(text, fmt.Sprintf(`{"chunk":"token %d","index":%d}`, n, n))
+			if next <= at {
+				t.Fatalf("stream %d lacks token %d, or has it out of order: %.600s", i, n, text)
+			}
+			at = next
+		}
+	}
+	after := b.Do(http.MethodPut, "/predictions/p1", map[string]any{"input": in}, "Accept", "text/event-stream")
+	if n := strings.Count(string(after.Body), "event: output"); n > 200 || !strings.Contains(string(after.Body), "event: completed") {
+		t.Errorf("after the end: %s", after)
+	}
+}
+
+// followStream follows a job from its start on, and returns what comes until the end. The job has begun.
+func followStream(t testing.TB, s *harness.Server, id string) <-chan string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.Address+"/predictions/"+id, strings.NewReader(`{"input":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept", "text/event-stream")
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	lines := bufio.NewReader(answer.Body)
+	first, err := lines.ReadString('\n')
+	if err != nil || first != "event: start\n" {
+		t.Fatalf("%s begins with %q, %v", id, first, err)
+	}
+	text := make(chan string, 1)
+	go func() {
+		rest, _ := io.ReadAll(lines)
+		text <- first + string(rest)
+	}()
+	return text
+}
+
+// TestASynchronousRequestOverflows: with all places taken it waits in the queue, and is answered as if it had not.
+func TestASynchronousRequestOverflows(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{Args: []string{"--overflow"}})
+	open := makeFIFO(t, a.Dir, "gate")
+	running := a.Begin("runs", input{"gate": "gate"})
+	becomes(t, a, "runs", "processing")
+	waiting := a.Begin("waits", input{"token": "waits"})
+	becomes(t, a, "waits", "starting")
+	gone, leave := context.WithCancel(t.Context())
+	left := make(chan harness.Answer, 1)
+	go func() {
+		left <- a.DoContext(gone, http.MethodPut, "/predictions/left", map[string]any{"input": input{"token": "left"}})
+	}()
+	becomes(t, a, "left", "starting")
+	leave()
+	harness.Receive(t, left)
+	becomes(t, a, "left", "canceled")
+	bounded := a.Create(map[string]any{"id": "later", "input": input{"token": "later"}}, "Prefer", "wait=1")
+	if bounded.Code != http.StatusAccepted || bounded.Status != "starting" {
+		t.Errorf("Prefer: wait=1: %s", bounded)
+	}
+	open()
+	for _, answer := range []<-chan harness.Answer{running, waiting} {
+		if got := harness.Receive(t, answer); got.Code != http.StatusOK || got.Status != "succeeded" {
+			t.Errorf("it is %s", got)
+		}
+	}
+	becomes(t, a, "later", "succeeded")
+	if n := times(t, a, "left"); n != 0 {
+		t.Errorf("the request of a client that left ran %d times", n)
+	}
+}
+
+func TestAnOverflowedRequestWaitsForItsTimeAtMost(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{Args: []string{"--overflow", "--queue-timeout", "1s"}})
+	open := makeFIFO(t, a.Dir, "gate")
+	running := a.Begin("runs", input{"gate": "gate"})
+	becomes(t, a, "runs", "processing")
+	if got := a.Input(input{"token": "late"}); got.Code != http.StatusRequestTimeout {
+		t.Errorf("got %s, want 408", got)
+	}
+	open()
+	harness.Receive(t, running)
+	if n := times(t, a, "late"); n != 0 {
+		t.Errorf("it ran %d times", n)
+	}
+}
