@@ -6,15 +6,18 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 	"github.com/valyala/fasthttp"
 )
 
-// coding is a content coding (RFC 9110) that this server reads and writes.
+// coding is a content coding (RFC 9110) that this server reads and writes. The greater is the better one. deflated is for
+// clients of other protocols only: Triton's has it.
 type coding uint8
 
 const (
 	plain coding = iota
+	deflated
 	gzipped
 	zstandard
 )
@@ -22,6 +25,8 @@ const (
 // String returns its name in headers.
 func (c coding) String() string {
 	switch c {
+	case deflated:
+		return "deflate"
 	case gzipped:
 		return "gzip"
 	case zstandard:
@@ -50,8 +55,16 @@ func codingOf(header []byte) (coding, bool) {
 	return plain, false
 }
 
+// anyCodingOf is codingOf for other protocols' requests and answers.
+func anyCodingOf(header []byte) (coding, bool) {
+	if bytes.EqualFold(trim(header), []byte("deflate")) {
+		return deflated, true
+	}
+	return codingOf(header)
+}
+
 // inflaters is a pool of readers of compressed bodies. The zero value is ready.
-type inflaters struct{ gzip, zstd sync.Pool }
+type inflaters struct{ deflate, gzip, zstd sync.Pool }
 
 // open begins to read from. done returns the reader to the pool.
 func (p *inflaters) open(c coding, from io.Reader) (r io.Reader, done func(), err error) {
@@ -64,6 +77,9 @@ func (p *inflaters) open(c coding, from io.Reader) (r io.Reader, done func(), er
 			return nil, nil, err
 		}
 		return z, func() { p.gzip.Put(z) }, nil
+	}
+	if c == deflated {
+		return p.openDeflated(from)
 	}
 	z, _ := p.zstd.Get().(*zstd.Decoder)
 	if z == nil {
@@ -82,6 +98,25 @@ func (p *inflaters) open(c coding, from io.Reader) (r io.Reader, done func(), er
 	}, nil
 }
 
+func (p *inflaters) openDeflated(from io.Reader) (r io.Reader, done func(), err error) {
+	z, _ := p.deflate.Get().(zlibReader)
+	if z == nil {
+		made, err := zlib.NewReader(from)
+		if err != nil {
+			return nil, nil, err
+		}
+		z = made.(zlibReader)
+	} else if err := z.Reset(from, nil); err != nil {
+		return nil, nil, err
+	}
+	return z, func() { p.deflate.Put(z) }, nil
+}
+
+type zlibReader interface {
+	io.Reader
+	zlib.Resetter
+}
+
 // writer compresses an answer.
 type writer interface {
 	io.WriteCloser
@@ -89,21 +124,27 @@ type writer interface {
 }
 
 // deflaters is a pool of writers of compressed answers. The zero value is ready.
-type deflaters struct{ gzip, zstd sync.Pool }
+type deflaters struct{ deflate, gzip, zstd sync.Pool }
 
 // open begins to write to to. done returns the writer to the pool.
 func (p *deflaters) open(c coding, to io.Writer) (w writer, done func()) {
 	pool := &p.gzip
-	if c == zstandard {
+	switch c {
+	case zstandard:
 		pool = &p.zstd
+	case deflated:
+		pool = &p.deflate
 	}
 	w, _ = pool.Get().(writer)
 	if w == nil {
 		// The fastest levels, because the client waits. The options are valid, so there is no error.
-		if c == zstandard {
+		switch c {
+		case zstandard:
 			w, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 				zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
-		} else {
+		case deflated:
+			w, _ = zlib.NewWriterLevel(nil, zlib.BestSpeed)
+		default:
 			w, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
 		}
 	}
@@ -125,11 +166,17 @@ func (s *Server) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 	if !ctx.Response.IsBodyStream() {
 		size = len(ctx.Response.Body())
 	}
-	if size < minCompressed || len(h.ContentEncoding()) > 0 || !compressible(h.ContentType()) {
+	if size < minCompressed || len(h.ContentEncoding()) > 0 {
+		return
+	}
+	codings := codingOf
+	if ctx.UserValue(partsKey{}) != nil {
+		codings = anyCodingOf
+	} else if !compressible(h.ContentType()) {
 		return
 	}
 	varies(h, fasthttp.HeaderAcceptEncoding)
-	c := bestCoding(asked)
+	c := bestCoding(asked, codings)
 	if c == plain {
 		return
 	}
@@ -166,8 +213,8 @@ func compressible(contentType []byte) bool {
 	return bytes.HasPrefix(t, []byte("text/"))
 }
 
-// bestCoding returns the coding that an Accept-Encoding header prefers.
-func bestCoding(asked []byte) coding {
+// bestCoding returns the coding that an Accept-Encoding header prefers, of those that codings knows.
+func bestCoding(asked []byte, codings func([]byte) (coding, bool)) coding {
 	best, most := plain, 0
 	rest := 0 // of *
 	var named [zstandard + 1]bool
@@ -181,7 +228,7 @@ func bestCoding(asked []byte) coding {
 			rest = weight
 			continue
 		}
-		c, known := codingOf(name)
+		c, known := codings(name)
 		if !known || c == plain {
 			continue
 		}

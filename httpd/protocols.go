@@ -206,10 +206,10 @@ func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol
 // readAny reads a body of any content type.
 func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
 	header := ctx.Request.Header.ContentEncoding()
-	encoding, known := codingOf(header)
+	encoding, known := anyCodingOf(header)
 	switch {
 	case !known || len(ctx.Request.Header.PeekAll(fasthttp.HeaderContentEncoding)) > 1:
-		return received{}, &mediaError{"Unsupported content encoding " + show(header) + ": send the body as it is, or compressed once, with " + readableCodings, true}
+		return received{}, &mediaError{"Unsupported content encoding " + show(header) + ": send the body as it is, or compressed once, with deflate, " + readableCodings, true}
 	case encoding == plain:
 		return p.takeBody(ctx)
 	}
@@ -279,7 +279,11 @@ func (p *protocols) Watch(ctx *fasthttp.RequestCtx, r *protocol.Run) (stop func(
 	return func() { p.watcher.remove(&c.watch) }
 }
 
+// partsKey is the key of an answer of SendParts in its context: it may be compressed, tensors in binary included.
+type partsKey struct{}
+
 func (p *protocols) SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, release func()) {
+	ctx.SetUserValue(partsKey{}, true)
 	ctx.Response.Header.SetContentType(contentType)
 	size := 0
 	for _, part := range parts {

@@ -49,3 +49,20 @@ func tensors(t *testing.T, class string, args ...string) *harness.Server {
 	}
 	return harness.Ready(t, harness.Options{Python: python.Path, Model: "tensors.py:" + class, Args: append(args, "--model", strings.ToLower(class))})
 }
+
+// TestTensorsAreCompressed: an answer with a binary tensor has the coding that its client asks for.
+func TestTensorsAreCompressed(t *testing.T) {
+	t.Parallel()
+	s := tensors(t, "Raw")
+	body := []byte(`{"inputs":[{"name":"x","datatype":"FP32","shape":[1000],"data":[` + strings.Repeat("1,", 999) + `1]}],` +
+		`"parameters":{"binary_data_output":true}}`)
+	for _, coding := range []string{"", "gzip", "deflate"} {
+		answer := s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Accept-Encoding", coding)
+		if got := answer.Header.Get("Content-Encoding"); answer.Code != http.StatusOK || got != coding {
+			t.Errorf("asked for %q: %d, encoded as %q", coding, answer.Code, got)
+		}
+		if n := len(answer.Body); (n < 4000) != (coding != "") {
+			t.Errorf("asked for %q: %d bytes", coding, n)
+		}
+	}
+}

@@ -100,6 +100,15 @@ def lister(client):
     assert client.infer("lister", [given(x)]).as_numpy("output").tolist() == x.tolist()
 
 
+def coded(client):
+    """Asks in each coding, for each coding. geventhttpclient inflates what comes."""
+    x = np.tile(np.arange(1000, dtype=np.float32), (4, 20))
+    for asked in (None, "gzip", "deflate"):
+        for answered in (None, "gzip", "deflate"):
+            answer = client.infer("raw", [given(x)], request_compression_algorithm=asked, response_compression_algorithm=answered)
+            assert np.array_equal(answer.as_numpy("output"), x.T), (asked, answered)
+
+
 def batched(client):
     x = np.array([[np.nan, 1]], np.float32)
     with ThreadPoolExecutor(8) as pool:
@@ -120,6 +129,7 @@ def raw(client):
         assert "what JSON cannot hold" in error.message(), error
     else:
         raise AssertionError("a NaN in JSON")
+    coded(client)
     x = np.random.default_rng(1).random((300, 700), np.float32)
     for _ in range(20):
         assert np.array_equal(client.infer("raw", [given(x)]).as_numpy("output"), x.T)
