@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
 )
 
 // maxEvents is how many events of a stream are read at once.
@@ -65,6 +66,45 @@ type rowStream struct {
 	done    chan struct{} // closed when the prediction has ended
 	refused error         // valid once done is closed
 	skipped bool
+	items   int // how many were returned
+	missed  missedItems
+}
+
+// missedItems are items that a slow reader's subscription has dropped. The prediction's record has them.
+type missedItems struct {
+	reading bool
+	from    rawjson.ArrayReader
+	// The first known items end at offset end of the output.
+	known, end int
+}
+
+// begin reads the output after the first n items.
+func (m *missedItems) begin(output []byte, n int) {
+	m.reading = true
+	if m.known == 0 {
+		m.from = rawjson.Array(output)
+	} else {
+		m.from = rawjson.ArrayAfter(output, m.end)
+	}
+	for ; m.known < n; m.known++ {
+		if item, ok := m.from.Next(); ok {
+			m.end = m.from.Offset() + len(item)
+		}
+	}
+}
+
+// next appends items to dst, up to its capacity.
+func (m *missedItems) next(dst [][]byte) [][]byte {
+	for len(dst) < cap(dst) {
+		item, ok := m.from.Next()
+		if !ok {
+			m.reading, m.from = false, rawjson.ArrayReader{}
+			break
+		}
+		dst = append(dst, item)
+		m.known, m.end = m.known+1, m.from.Offset()+len(item)
+	}
+	return dst
 }
 
 // ID is the id of the first prediction.
@@ -216,11 +256,20 @@ func (r *Run) Next(dst [][]byte) ([][]byte, error) {
 		}
 	}
 	for {
+		if r.row.missed.reading {
+			before := len(dst)
+			if dst = r.row.missed.next(dst); len(dst) > before {
+				r.row.items += len(dst) - before
+				return dst, nil
+			}
+		}
 		events, err := r.row.sub.Next(r.events[:0:min(maxEvents, cap(dst)-len(dst))], r.woken)
 		var missed *predict.MissedError
 		switch {
 		case errors.As(err, &missed) && !r.row.skipped:
-			return dst, Errorf(Failed, "the client read too slowly: %d items were dropped", missed.Skipped)
+			rec := r.row.sub.CatchUp()
+			r.row.missed.begin(rec.Output, r.row.items)
+			continue
 		case errors.Is(err, predict.ErrStopped):
 			select {
 			case <-r.row.done:
@@ -243,12 +292,14 @@ func (r *Run) Next(dst [][]byte) ([][]byte, error) {
 				}
 			case predict.EventEnd:
 				if len(dst) > before {
+					r.row.items += len(dst) - before
 					return dst, nil // the end comes again
 				}
 				return dst, r.last()
 			}
 		}
 		if len(dst) > before {
+			r.row.items += len(dst) - before
 			return dst, nil
 		}
 	}

@@ -94,6 +94,22 @@ func (s *Subscription) Next(dst []Event, stop <-chan struct{}) ([]Event, error) 
 	}
 }
 
+// CatchUp is for a subscriber that wants outputs alone, after a *MissedError: it returns the record, which has those that were
+// dropped, and lets Next continue with the events after it.
+func (s *Subscription) CatchUp() Record {
+	p := s.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.missed = nil
+	s.next = s.feed.next
+	if s.feed.ended { // the last event says so
+		s.next--
+	}
+	s.joined = s.next
+	s.caughtUp()
+	return p.record
+}
+
 // notify wakes a waiting subscriber. Called with the lock held.
 func (s *Subscription) notify() {
 	if !s.waiting {

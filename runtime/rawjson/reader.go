@@ -72,6 +72,9 @@ func Object(v []byte) ObjectReader { return ObjectReader{begin(v, '{')} }
 // Array returns a reader of v; a value of another kind has no items.
 func Array(v []byte) ArrayReader { return ArrayReader{begin(v, '[')} }
 
+// ArrayAfter returns a reader of the items of v after the one that ends at offset end. v may lack its closing bracket.
+func ArrayAfter(v []byte, end int) ArrayReader { return ArrayReader{list{b: v, i: end}} }
+
 // ObjectWith is Object for a v with known lists, which it does not scan again. The lists must be of v.
 func ObjectWith(v []byte, lists Lists) ObjectReader {
 	r := Object(v)

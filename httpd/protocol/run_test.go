@@ -1,0 +1,161 @@
+package protocol
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pinion/runtime/predict"
+	"pinion/tests/await"
+)
+
+// fakeService runs predictions by a function.
+type fakeService struct {
+	run      func(p *predict.Prediction) predict.Result
+	made     atomic.Int64
+	canceled atomic.Int64
+}
+
+func (s *fakeService) Create(req predict.Request) (*predict.Prediction, error) {
+	if strings.Contains(string(req.Input), "invalid") {
+		return nil, &predict.ValidationError{Problems: []predict.Problem{{Loc: []string{"body", "input", "x"}, Msg: "no"}}}
+	}
+	return predict.New(fmt.Sprint("p", s.made.Add(1)), req, time.Now(), fakeRunner{s}, predict.Options{}), nil
+}
+
+func (s *fakeService) SubmitAll([]*predict.Prediction) {}
+func (s *fakeService) OpenAPI() ([]byte, bool)         { return nil, false }
+func (s *fakeService) NewAttachments() Attachments     { return nil }
+func (s *fakeService) Ready() error                    { return nil }
+func (s *fakeService) State() State                    { return State{Name: "READY"} }
+
+type fakeRunner struct{ s *fakeService }
+
+func (r fakeRunner) Submit(*predict.Prediction) {}
+func (r fakeRunner) Cancel(*predict.Prediction) { r.s.canceled.Add(1) }
+
+func (r fakeRunner) Run(p *predict.Prediction) error {
+	p.Begin(time.Now())
+	p.End(r.s.run(p), time.Now())
+	return nil
+}
+
+func inputs(texts ...string) (all [][]byte) {
+	for _, text := range texts {
+		all = append(all, []byte(`{"x":"`+text+`"}`))
+	}
+	return all
+}
+
+// TestRows: each row is a prediction, and the answers have their order.
+func TestRows(t *testing.T) {
+	s := &fakeService{run: func(p *predict.Prediction) predict.Result {
+		return predict.Result{Status: predict.Succeeded, Output: p.Request.Input}
+	}}
+	freed := int64(0)
+	body := NewBody([]byte("x"), 7, nil, func(n int64) { freed += n })
+	run, err := NewModel("m", s).Begin(Call{Inputs: inputs("a", "b", "c"), Body: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers, err := run.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range inputs("a", "b", "c") {
+		if got := answers.List[i].Output; string(got) != string(want) {
+			t.Errorf("row %d: %s, want %s", i, got, want)
+		}
+	}
+	answers.Release()
+	if run.Release(); freed != 7 {
+		t.Errorf("%d of the body's 7 bytes are freed", freed)
+	}
+}
+
+// TestBadRows: the error has the row's number; an invalid row is refused before one runs, and a failed one cancels the others.
+func TestBadRows(t *testing.T) {
+	ran := atomic.Int64{}
+	s := &fakeService{run: func(p *predict.Prediction) predict.Result {
+		ran.Add(1)
+		if strings.Contains(string(p.Request.Input), "fail") {
+			return predict.Result{Status: predict.Failed, Error: "ValueError: no"}
+		}
+		return predict.Result{Status: predict.Succeeded, Output: []byte("1")}
+	}}
+	m := NewModel("m", s)
+	freed := int64(0)
+	body := func() Body { return NewBody([]byte("x"), 7, nil, func(n int64) { freed += n }) }
+	if _, err := m.Begin(Call{Inputs: inputs("a", "invalid"), Body: body()}); err == nil || err.Kind != BadInput || err.Row != 1 ||
+		err.Error() != "row 1: input x: no" || freed != 7 {
+		t.Errorf("an invalid row: %+v, %d bytes freed", err, freed)
+	}
+	if _, err := m.Begin(Call{Inputs: inputs("invalid"), Rows: true, Body: body()}); err == nil || err.Row != 0 {
+		t.Errorf("an invalid only row: %+v", err)
+	}
+	if _, err := m.Begin(Call{Inputs: make([][]byte, MaxRows+1), Body: body()}); err == nil || err.Kind != BadInput || freed != 21 {
+		t.Errorf("too many rows: %+v, %d bytes freed", err, freed)
+	}
+	run, err := m.Begin(Call{Inputs: inputs("a", "b", "fail"), Body: body()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Wait(); err == nil || err.Kind != Failed || err.Row != 2 || err.Message != "ValueError: no" {
+		t.Errorf("a failed row: %+v", err)
+	}
+	if run.Release(); freed != 28 || s.canceled.Load() == 0 {
+		t.Errorf("%d bytes are freed; %d cancels", freed, s.canceled.Load())
+	}
+}
+
+// TestSlowReaderMissesNothing: a reader that is behind by more than a subscription holds gets all items, in order, once and again.
+func TestSlowReaderMissesNothing(t *testing.T) {
+	const items, parts = 9000, 3
+	read := make(chan struct{}) // the reader has read a part
+	s := &fakeService{run: func(p *predict.Prediction) predict.Result {
+		for i := range items {
+			if i > 0 && i%(items/parts) == 0 {
+				<-read
+			}
+			p.Output(fmt.Appendf(nil, `["item",%d]`, i))
+		}
+		return predict.Result{Status: predict.Succeeded, Yielded: true}
+	}}
+	run, err := NewModel("m", s).Begin(Call{Inputs: inputs("a"), Stream: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Release()
+	if err := run.Follow(); err != nil {
+		t.Fatal(err)
+	}
+	got := 0
+	buffer := make([][]byte, 0, 64)
+	for part := range parts {
+		last := fmt.Appendf(nil, `["item",%d]`, (part+1)*items/parts-1)
+		await.Eventually(t, "the model has yielded a part", func() bool { return bytes.Contains(run.ps[0].Record().Output, last) })
+		for got < (part+1)*items/parts {
+			batch, err := run.Next(buffer[:0])
+			if err != nil {
+				t.Fatalf("after %d items: %v", got, err)
+			}
+			for _, item := range batch {
+				if want := fmt.Sprintf(`["item",%d]`, got); string(item) != want {
+					t.Fatalf("item %s, want %s", item, want)
+				}
+				got++
+			}
+		}
+		if part < parts-1 {
+			read <- struct{}{}
+		}
+	}
+	if batch, err := run.Next(buffer[:0]); len(batch) > 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("after the last item: %q, %v", batch, err)
+	}
+}
