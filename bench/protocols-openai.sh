@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Measures streams of OpenAI's chat API beside a FastAPI server that does the same: bench/protocols-openai.sh [--rounds N] …
+# (bench/protocols-openai.sh --help lists the rest). Installs FastAPI at bench/run.sh's versions into .cache/bench; wants an
+# idle machine.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+readonly venv=$PWD/.cache/bench/venvs/fastapi-openai
+python=${BENCH_PYTHON:-python3}
+if [[ " $* " != *" --help "* ]]; then
+  ./build.sh >/dev/null
+  if ! cmp -s bench/peers/fastapi/requirements.txt "$venv/.made-from"; then
+    echo "bench: installing FastAPI" >&2
+    "$python" -m venv --clear "$venv"
+    "$venv/bin/pip" install -q --disable-pip-version-check -r bench/peers/fastapi/requirements.txt
+    cp bench/peers/fastapi/requirements.txt "$venv/.made-from"
+  fi
+fi
+exec "$python" bench/protocols/openai.py --fastapi "$venv/bin/python" "$@"
