@@ -6,6 +6,9 @@
 // synchronised with C's: then they call write. What writes wide characters is not covered.
 #undef _FORTIFY_SOURCE  // its headers define some of these functions
 #define _GNU_SOURCE     // RTLD_NEXT
+#ifndef __NO_INLINE__
+#define __NO_INLINE__ 1  // optimised, its headers define more of them inline, and clang refuses a second definition
+#endif
 #include "px_worker.h"
 
 #include <errno.h>
