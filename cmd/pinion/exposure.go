@@ -34,7 +34,7 @@ func (s *exposureSettings) bindFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.noShutdown, "no-shutdown", false, "do not serve POST /shutdown (PINION_NO_SHUTDOWN)")
 	f.StringVar(&s.authFile, "auth-token-file", "", "file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
 	f.StringSliceVar(&s.authPublic, "auth-public", []string{"docs"}, "pages that need no token: docs (with the page of the live view, without its data), openapi, metrics, or none (PINION_AUTH_PUBLIC)")
-	f.IntVar(&s.metricsPort, "metrics-port", -1, "a port for /metrics, /dashboard and the probes alone, without tokens; 0 picks a free one (PINION_METRICS_PORT; default: the server's own port)")
+	f.IntVar(&s.metricsPort, "metrics-port", -1, "a port for /metrics and the probes alone, which asks for no token; without --auth-token-file also for /dashboard; 0 picks a free one (PINION_METRICS_PORT; default: the server's own port)")
 	f.Lookup("metrics-port").DefValue = "0" // the usage text names the default
 	s.dashboard.bindFlags(f)
 	f.StringVar(&s.metricsHost, "metrics-host", "", "address to listen on with --metrics-port (PINION_METRICS_HOST; default: that of --host)")

@@ -154,7 +154,7 @@ function watchPointer(box) {
     renderCharts();
   };
   box.addEventListener("pointermove", (e) => {
-    const { left, width } = box.getBoundingClientRect();
+    const { left, width } = box.querySelector("svg").getBoundingClientRect();
     look(span() * (1 - (e.clientX - left) / width));
   });
   box.addEventListener("pointerleave", () => look(null));
