@@ -190,11 +190,13 @@ make_tools() {
   make_venv "$python" "$cache/venvs/telemetry" tests/requirements-telemetry.txt || true
   make_venv "$python" "$cache/venvs/protocols" tests/requirements-protocols.txt || true
   make_nginx || true
+  make_haproxy || true
   make_promtool || true
   make_image_tools || true
   make_venv "${venvs[0]}/bin/python" "$cache/venvs/ventu" examples/ventu/requirements.txt || true # wants an old Python
   full || return 0
   make_collector || true
+  make_kubernetes || true
   make_venv "$python" "$cache/venvs/clients" tests/requirements-clients.txt || true
   make_npm clients || true
   make_npm browser || true
@@ -234,12 +236,31 @@ make_nginx() {
   (cd "$cache/nginx" && quietly apt-get download nginx && dpkg -x nginx_*.deb .)
 }
 
+# make_haproxy unpacks Debian's package. Installing it would start a server.
+make_haproxy() {
+  if command -v haproxy || [[ -x /usr/sbin/haproxy || -x $cache/haproxy/usr/sbin/haproxy ]]; then return; fi
+  say "haproxy is missing: unpacking Debian's into $cache/haproxy"
+  mkdir -p "$cache/haproxy"
+  (cd "$cache/haproxy" && quietly apt-get download haproxy && dpkg -x haproxy_*.deb .)
+}
+
 # make_promtool unpacks Debian's package. Installing it would start Prometheus.
 make_promtool() {
   if command -v promtool || [[ -x $cache/prometheus/usr/bin/promtool ]]; then return; fi
   say "promtool is missing: unpacking Debian's package prometheus into $cache/prometheus"
   mkdir -p "$cache/prometheus"
   (cd "$cache/prometheus" && quietly apt-get download prometheus && dpkg -x prometheus_*.deb .)
+}
+
+# make_kubernetes builds a checker of manifests, and takes the schemas of KEDA's and the Prometheus Operator's objects from their modules.
+make_kubernetes() {
+  local to=$cache/kubernetes keda prometheus
+  [[ ! -x $to/kubectl-validate ]] || return 0
+  keda=$(cd / && go mod download -json github.com/kedacore/keda/v2@v2.21.0 | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') || return
+  prometheus=$(cd / && go mod download -json github.com/prometheus-operator/prometheus-operator@v0.85.0 | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') || return
+  mkdir -p "$to/crds"
+  install -m 644 "$keda/config/crd/bases/keda.sh_scaledobjects.yaml" "$prometheus"/example/prometheus-operator-crd/*_{podmonitors,prometheusrules}.yaml "$to/crds"
+  GOBIN=$(realpath "$to") quietly go install sigs.k8s.io/kubectl-validate@v0.0.4
 }
 
 # make_collector builds an OpenTelemetry collector, which takes minutes the first time.

@@ -1,0 +1,154 @@
+package tests
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"pinion/tests/harness"
+)
+
+const fleetFolder = "../deploy/kubernetes/fleet/"
+
+// fleetObjects are the objects of the fleet's manifests, by kind and name.
+func fleetObjects(t *testing.T) map[string]document {
+	t.Helper()
+	all := map[string]document{}
+	for _, file := range documentsOf(t, fleetFolder+"kustomization.yaml")[0].texts(t, "resources") {
+		for _, d := range documentsOf(t, fleetFolder+file) {
+			all[d.text(t, "kind")+" "+d.text(t, "metadata", "name")] = d
+		}
+	}
+	return all
+}
+
+// TestTheFleetScalesOnItsQueue: KEDA asks for the consumers that a server with the manifest's arguments makes.
+func TestTheFleetScalesOnItsQueue(t *testing.T) {
+	t.Parallel()
+	all := fleetObjects(t)
+	container := []any{"spec", "template", "spec", "containers", 0}
+	args := all["Deployment pinion"].texts(t, append(slices.Clone(container), "args")...)
+	accepted(t, args)
+	nats := harness.StartNATS(t)
+	args = slices.DeleteFunc(args[2:], func(arg string) bool { return arg == "--nats-replicas" || arg == "3" }) // there is one NATS here
+	harness.Ready(t, harness.Options{Model: "fleet.py", Args: args, Env: []string{"PINION_NATS=" + nats.URL}})
+	var list struct{ Lanes []struct{ Name string } }
+	if err := json.Unmarshal([]byte(cli{}.good(t, "jobs", "list", "--json", "--nats", nats.URL, "--model", args[slices.Index(args, "--model")+1])), &list); err != nil {
+		t.Fatal(err)
+	}
+	var have, want []string
+	for _, lane := range list.Lanes {
+		have = append(have, lane.Name)
+	}
+	scaled := all["ScaledObject pinion"]
+	formula := scaled.text(t, "spec", "advanced", "scalingModifiers", "formula")
+	for i := range scaled.at(t, "spec", "triggers").([]any) {
+		if stream := scaled.text(t, "spec", "triggers", i, "metadata", "stream"); stream != "PINION_JOBS_my-model" {
+			t.Errorf("a trigger asks for the stream %s", stream)
+		}
+		want = append(want, scaled.text(t, "spec", "triggers", i, "metadata", "consumer"))
+		if name := scaled.text(t, "spec", "triggers", i, "name"); !slices.Contains(strings.Fields(formula), name) {
+			t.Errorf("the formula %q leaves out %s", formula, name)
+		}
+	}
+	slices.Sort(have)
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		t.Errorf("KEDA asks for the consumers %q, and there are %q", want, have)
+	}
+	if target := scaled.text(t, "spec", "scaleTargetRef", "name"); all["Deployment "+target] == nil {
+		t.Errorf("there is no deployment %s", target)
+	}
+	pod := all["Deployment pinion"].text(t, "spec", "template", "metadata", "labels")
+	for what, selector := range map[string]string{
+		"the service": all["Service pinion"].text(t, "spec", "selector"), "the budget": all["PodDisruptionBudget pinion"].text(t, "spec", "selector", "matchLabels"),
+		"the monitor":        all["PodMonitor pinion"].text(t, "spec", "selector", "matchLabels"),
+		"the network policy": all["NetworkPolicy nats"].text(t, "spec", "ingress", 0, "from", 0, "podSelector", "matchLabels"),
+	} {
+		if selector != pod {
+			t.Errorf("%s selects %s, and pods have %s", what, selector, pod)
+		}
+	}
+}
+
+// TestTheNATSOfTheFleet: NATS takes the configuration, with the user that servers come as.
+func TestTheNATSOfTheFleet(t *testing.T) {
+	t.Setenv("POD_NAME", "nats-0")
+	t.Setenv("NATS_PASSWORD", "the-password")
+	all := fleetObjects(t)
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(file, []byte(all["ConfigMap nats"].text(t, "data", "nats.conf")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.ServerName != "nats-0" || o.Username != "pinion" || o.Password != "the-password" || !o.JetStream || len(o.Routes) != 3 || o.Port != 4222 || o.HTTPPort != 8222 {
+		t.Errorf("it is %+v", o)
+	}
+	url := all["Deployment pinion"].text(t, "spec", "template", "spec", "containers", 0, "env", 1, "value")
+	if url != "nats://pinion:$(NATS_PASSWORD)@nats:4222" {
+		t.Errorf("servers ask for %s", url)
+	}
+	image := all["StatefulSet nats"].text(t, "spec", "template", "spec", "containers", 0, "image")
+	if text, err := os.ReadFile("../deploy/compose.fleet.yaml"); err != nil || !strings.Contains(string(text), "image: "+image+"\n") || !strings.HasSuffix(image, ":"+server.VERSION) {
+		t.Errorf("Kubernetes has %s, the compose file another, or the tests %s: %v", image, server.VERSION, err)
+	}
+}
+
+// TestTheFleetsManifestsAreValid: each against the schema of its kind, without a cluster.
+func TestTheFleetsManifestsAreValid(t *testing.T) {
+	t.Parallel()
+	validate := harness.Tool(t, "kubernetes/kubectl-validate", "kubectl-validate")
+	crds := filepath.Join(filepath.Dir(validate), "crds")
+	check := func(file string) (string, error) {
+		out, err := exec.Command(validate, file, "--version", "1.30", "--local-crds", crds).CombinedOutput()
+		return string(out), err
+	}
+	for _, file := range documentsOf(t, fleetFolder+"kustomization.yaml")[0].texts(t, "resources") {
+		if out, err := check(fleetFolder + file); err != nil {
+			t.Errorf("%s: %v\n%s", file, err, out)
+		}
+		text, err := os.ReadFile(fleetFolder + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := filepath.Join(t.TempDir(), file)
+		if err := os.WriteFile(broken, []byte(strings.Replace(string(text), "\nspec:\n", "\nspec:\n  noSuchField: 1\n", 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := check(broken); err == nil || !strings.Contains(out, "noSuchField") {
+			t.Errorf("%s with an unknown field: %v\n%s", file, err, out)
+		}
+	}
+}
+
+// TestTheFleetsComposeFile: its servers have the same command, and differ in their ports.
+func TestTheFleetsComposeFile(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../deploy/compose.fleet.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "compose.yaml")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "!override", "")), 0o600); err != nil { // a tag of compose's
+		t.Fatal(err)
+	}
+	d := documentsOf(t, file)[0]
+	first, second := d.texts(t, "services", "pinion", "command"), d.texts(t, "services", "second", "command")
+	accepted(t, first)
+	if !slices.Equal(first, second) || !slices.Contains(first, "nats://nats:4222") {
+		t.Errorf("the commands are %q and %q", first, second)
+	}
+	base := documentsOf(t, "../deploy/compose.yaml")[0]
+	if base.at(t, "services", d.text(t, "services", "second", "extends", "service")) == nil || slices.Equal(base.texts(t, "services", "pinion", "ports"), d.texts(t, "services", "second", "ports")) {
+		t.Error("the second server is no other one")
+	}
+}

@@ -1,0 +1,164 @@
+package tests
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// startHAProxy runs deploy/haproxy/haproxy.cfg in front of two servers, and returns its address. change may be nil.
+func startHAProxy(t *testing.T, a, b *harness.Server, change func(string) string) string {
+	t.Helper()
+	haproxy := harness.Tool(t, "haproxy/usr/sbin/haproxy", "haproxy", "/usr/sbin/haproxy")
+	text, err := os.ReadFile("../deploy/haproxy/haproxy.cfg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := ln.Addr().String()
+	ln.Close()
+	config := string(text)
+	for from, to := range map[string]string{
+		"bind :8080": "bind " + address, "127.0.0.1:5001": host(a), "127.0.0.1:5002": host(b), "abns@pinion-": "abns@pinion-" + address + "-",
+	} {
+		if !strings.Contains(config, from) {
+			t.Fatalf("the configuration has no %q", from)
+		}
+		config = strings.ReplaceAll(config, from, to)
+	}
+	if change != nil {
+		if config = change(config); config == string(text) {
+			t.Fatal("nothing was changed")
+		}
+	}
+	file := filepath.Join(t.TempDir(), "haproxy.cfg")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(haproxy, "-db", "-f", file)
+	var says bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &says, &says
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("HAProxy says: %s", &says)
+		}
+	})
+	harness.Eventually(t, "HAProxy has both servers", func() bool {
+		answer, err := http.Get("http://" + address + "/readyz")
+		if err == nil {
+			answer.Body.Close()
+		}
+		return err == nil && answer.StatusCode == http.StatusOK
+	})
+	return "http://" + address
+}
+
+// host is a server's address without a scheme.
+func host(s *harness.Server) string { return strings.TrimPrefix(s.Address, "http://") }
+
+// through posts a prediction through a balancer.
+func through(t *testing.T, address, body string, headers ...string) (int, http.Header, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/predictions", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, answer.Header, string(text)
+}
+
+// TestHAProxyAsksAnotherServer: a refusal that the model never saw is repeated on another server, another refusal is not.
+func TestHAProxyAsksAnotherServer(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{})
+	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
+	address := startHAProxy(t, a, b, nil)
+	without := startHAProxy(t, a, b, func(text string) string {
+		return strings.Replace(text, "retry-on conn-failure 425", "retry-on conn-failure", 1)
+	})
+
+	const requests = 10
+	open := makeFIFO(t, a.Dir, "gate")
+	busy := make(chan harness.Answer, 1)
+	go func() {
+		busy <- a.Create(map[string]any{"id": "busy", "input": input{"gate": "gate", "token": "busy"}})
+	}() // HAProxy does not know
+	harness.Eventually(t, "a server is busy", func() bool { return times(t, a, "busy") == 1 })
+	refused := 0
+	for i := range requests {
+		if code, header, text := through(t, address, fmt.Sprintf(`{"input":{"token":"t%d"}}`, i)); code != http.StatusOK || header.Get("Pinion-Refused") != "" {
+			t.Errorf("request %d: %d %s", i, code, text)
+		}
+		if code, _, _ := through(t, without, `{"input":{}}`); code != http.StatusOK {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("without its retry HAProxy never met the busy server: this test shows nothing")
+	}
+	for i := range requests {
+		if n := times(t, a, fmt.Sprint("t", i)); n != 1 {
+			t.Errorf("request %d ran %d times", i, n)
+		}
+	}
+
+	both := makeFIFO(t, a.Dir, "gate2")
+	enqueue(t, b, "known", input{"gate": "gate2", "token": "known"})
+	becomes(t, a, "known", "processing")
+	code, header, text := through(t, address, `{"input":{}}`)
+	if code != http.StatusConflict || header.Get("Pinion-Retry") != "elsewhere" || header.Get("Pinion-Refused") != "" {
+		t.Errorf("with both servers busy: %d %v %s", code, header, text)
+	}
+	code, header, text = through(t, address, `{"id":"known","input":{}}`, "Prefer", "respond-async")
+	if code != http.StatusConflict || header.Get("Pinion-Retry") != "" {
+		t.Errorf("an id that is known: %d %v %s", code, header, text)
+	}
+	open()
+	both()
+	if got := <-busy; got.Code != http.StatusOK {
+		t.Errorf("the first request: %s", got)
+	}
+	becomes(t, b, "known", "succeeded")
+	if n := times(t, a, "known"); n != 1 {
+		t.Errorf("the known id ran %d times", n)
+	}
+
+	a.Stop() // the balancer notices, or connects elsewhere
+	for i := range requests {
+		if code, _, text := through(t, address, `{"input":{}}`); code != http.StatusOK {
+			t.Errorf("request %d after a server has stopped: %d %s", i, code, text)
+		}
+	}
+}
