@@ -61,7 +61,14 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 	if err != nil {
 		return s, err
 	}
-	return s, q.publish(ctx, j.ID, revision, j.message(q.names.job(j.Class, q.o.Lanes, j.Tenant)))
+	m := j.message(q.names.job(j.Class, q.o.Lanes, j.Tenant))
+	if err := q.storeBody(ctx, m, j.token); err != nil {
+		if revision != 0 && q.purge(context.WithoutCancel(ctx), j.ID, revision) != nil {
+			return s, ErrInDoubt
+		}
+		return s, refusal(err)
+	}
+	return s, q.publish(ctx, j.ID, revision, m)
 }
 
 // publish stores the message of a job whose state is written, or takes the state back. revision is the state's; 0: it was there before.

@@ -82,6 +82,14 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (*Claim
 			}
 			return nil, settled
 		}
+		if gone, err := q.loadBody(ctx, m, &job); gone {
+			if !q.giveUp(ctx, m, &job, now, next, Failed, "the prediction's body is not stored any more", show) {
+				continue
+			}
+			return nil, settled
+		} else if err != nil {
+			return nil, deferred
+		}
 		next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(), seq
 		next.Prediction = show.Begun(&job, &next)
 		revision, err := q.swap(ctx, job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
@@ -161,7 +169,7 @@ func (q *Queue) hook(ctx context.Context, id string, s *State) error {
 	set(m.Header, headerToken, s.Job)
 	set(m.Header, headerID, id)
 	setHook(m.Header, s.Hook)
-	m.Data = s.Prediction
+	m.Data = s.Prediction // an object is read when it is posted
 	if _, err := q.js.PublishMsg(ctx, m); err != nil {
 		return fmt.Errorf("store a webhook: %w", err)
 	}

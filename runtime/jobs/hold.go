@@ -45,6 +45,10 @@ func (c *Claim) Beat(ctx context.Context) Sign {
 // End writes the end of the job and then answers for its message. ErrLost: another server has the job, and nothing was written.
 // With any other error the end may be written or not: End can be called again with the same end, for as long as the job is held.
 func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessage) error {
+	prediction, err := c.q.storeResult(ctx, c.State.Claim, prediction)
+	if err != nil {
+		return err
+	}
 	for {
 		now, err := c.current(ctx)
 		if err != nil {
@@ -74,6 +78,7 @@ func (c *Claim) settled(ctx context.Context, s *State) error {
 	if c.q.settle(ctx, c.m, c.Job.ID, s) != settled {
 		return fmt.Errorf("settle a job: %w", ErrInDoubt) // its message is delivered again, and settled then
 	}
+	c.q.dropBody(c.m.Headers())
 	return nil
 }
 

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -44,7 +45,7 @@ func (q *Queue) SendHooks(ctx context.Context, send func(context.Context, Postin
 		go func() {
 			defer all.Done()
 			defer func() { <-places }()
-			post(ctx, m, send)
+			q.post(ctx, m, send)
 		}()
 	}
 	return nil
@@ -69,7 +70,7 @@ func pullOne(ctx context.Context, c jetstream.Consumer) jetstream.Msg {
 }
 
 // post tries one webhook, and says what is to become of its message.
-func post(ctx context.Context, m jetstream.Msg, send func(context.Context, Posting) time.Duration) {
+func (q *Queue) post(ctx context.Context, m jetstream.Msg, send func(context.Context, Posting) time.Duration) {
 	h := m.Headers()
 	p := Posting{ID: h.Get(headerID), Body: m.Data(), Tries: 1}
 	if hook := readHook(h); hook != nil {
@@ -77,6 +78,14 @@ func post(ctx context.Context, m jetstream.Msg, send func(context.Context, Posti
 	}
 	if meta, err := m.Metadata(); err == nil {
 		p.Tries = int(meta.NumDelivered)
+	}
+	body, err := q.loadResult(ctx, p.Body)
+	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		_ = m.NakWithDelay(pullWait)
+		return
+	}
+	if err == nil { // else the result has expired while its receiver was away: it gets what is left
+		p.Body = body
 	}
 	again := send(ctx, p)
 	switch {

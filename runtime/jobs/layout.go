@@ -91,7 +91,10 @@ func (o Options) streams() []jetstream.StreamConfig {
 		Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, Replicas: o.Replicas,
 		Discard: jetstream.DiscardNew, MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, Duplicates: duplicates,
 		AllowMsgTTL: true, AllowRollup: true, DenyDelete: true,
-	}}
+	},
+		o.objects(n.bodies(), 8*24*time.Hour), // a day longer than dead letters
+		o.objects(n.results(), 25*time.Hour),  // an hour longer than any state
+	}
 }
 
 // consumers are the consumers of the jobs' stream.

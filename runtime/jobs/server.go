@@ -175,7 +175,7 @@ func (s *Server) beat(ctx context.Context, c *Claim, cancel context.CancelCauseF
 // end writes the end of a run, for as long as that takes: the model's work is not thrown away because NATS is gone for a while.
 func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []byte) {
 	for context.Cause(ctx) != ErrLost { //nolint:errorlint // it is set above, and never wrapped
-		try, cancel := context.WithTimeout(context.Background(), s.q.o.AckWait/3)
+		try, cancel := context.WithTimeout(context.Background(), s.q.o.AckWait/3+TransferTime(len(prediction)))
 		var err error
 		if status == Starting {
 			err = c.Release(try, prediction)

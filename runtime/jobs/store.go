@@ -174,7 +174,10 @@ func (q *Queue) Find(ctx context.Context, id string, show Shower) (State, error)
 	switch {
 	case err == nil && s.Status == "":
 		return s.State, ErrUnknown
-	case err != nil || s.Status.Ended():
+	case err != nil:
+		return s.State, err
+	case s.Status.Ended():
+		s.Prediction, err = q.loadResult(ctx, s.Prediction)
 		return s.State, err
 	}
 	return q.endAtRest(ctx, id, s, show), nil

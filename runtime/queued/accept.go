@@ -3,6 +3,7 @@ package queued
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ type Accepted struct {
 	// Object is the prediction as it stands if the request was a repeated PUT; else nil.
 	Object []byte
 }
+
+// mostInput is the largest input in bytes that a state shows before its prediction has ended: each move of the state writes it anew.
+const mostInput = 64 << 10
 
 // answerWait is how long a request waits for NATS.
 const answerWait = 4 * time.Second
@@ -68,7 +72,13 @@ func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
 	if err != nil {
 		return a, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+	if len(s.Body) > jobs.MostObject {
+		return a, &predict.FileLimitError{Reason: fmt.Sprintf("The body is larger than %d bytes, which is the most that the job queue takes: give its files as URLs", jobs.MostObject)}
+	}
+	if len(rec.Input) > mostInput {
+		rec.Input = nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerWait+jobs.TransferTime(len(s.Body)))
 	defer cancel()
 	_, err = q.Accept(ctx, m.job(&s, class, w), m.encode(&rec), req.Idempotent)
 	var used *jobs.InUseError

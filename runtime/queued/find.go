@@ -17,6 +17,9 @@ func (m *Member) Find(kind predict.Kind, id string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 	defer cancel()
 	s, err := q.Find(ctx, id, m)
+	if err != nil && s.Status.Ended() { // its result is an object that cannot be read now
+		return nil, m.refusal(id, err)
+	}
 	switch {
 	case errors.Is(err, jobs.ErrUnknown), err == nil && kindOf(s.Kind) != kind:
 		return nil, nil

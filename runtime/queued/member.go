@@ -160,7 +160,7 @@ func (m *Member) repeat(ctx context.Context, f func() error) {
 // post posts the webhook of a job that has ended.
 func (m *Member) post(ctx context.Context, p jobs.Posting) time.Duration {
 	return m.o.Webhooks.Post(ctx, webhook.Stored{
-		Prediction: p.ID, URL: p.Hook.URL, Body: p.Body, RequestID: p.Hook.RequestID,
+		Prediction: p.ID, URL: p.Hook.URL, Body: withoutInput(p.Body), RequestID: p.Hook.RequestID,
 		TraceParent: p.Hook.TraceParent, TraceState: p.Hook.TraceState,
 	}, p.Tries)
 }

@@ -6,6 +6,7 @@ import (
 
 	"pinion/runtime/jobs"
 	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
 )
 
 // object reads what a run needs of a prediction object: the rest is made anew by each run.
@@ -64,4 +65,23 @@ func kindOf(k jobs.Kind) predict.Kind {
 		return predict.KindTraining
 	}
 	return predict.KindPrediction
+}
+
+// withoutInput is a prediction object as webhooks have it.
+func withoutInput(object []byte) []byte {
+	out := make([]byte, 0, len(object))
+	out = append(out, '{')
+	for members := rawjson.Object(object); ; {
+		key, value, ok := members.Next()
+		if !ok {
+			return append(out, '}')
+		}
+		if rawjson.KeyText(key) == "input" {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(rawjson.AppendQuoted(out, rawjson.KeyText(key)), ':'), value...)
+	}
 }

@@ -45,7 +45,12 @@ func (m *Member) Run(ctx context.Context, c *jobs.Claim) (jobs.Status, []byte) {
 	}
 	rec.Input = m.o.Local.Shown(rec.Kind, p.Input())
 	rec.CreatedText = object(rec.ID, c.State.Prediction).CreatedText
-	return ends[rec.Status], m.encode(&rec)
+	end := m.encode(&rec)
+	if len(end) > jobs.MostObject {
+		return jobs.Failed, m.Ended(&c.Job, &c.State, jobs.Failed, fmt.Sprintf(
+			"the result has %d bytes, and the job queue takes %d at most: start the server with --upload-url", len(end), jobs.MostObject))
+	}
+	return ends[rec.Status], end
 }
 
 // create makes the prediction of a job.
