@@ -50,12 +50,15 @@ func TestClientsOfTheProtocolsPageWork(t *testing.T) {
 	t.Parallel()
 	const document = "../docs/reference/protocols.md"
 	python := harness.Tool(t, "venvs/protocols/bin/python")
-	s := harness.Ready(t, servedAs(t, document))
-	for _, comment := range []string{"# infer.py", "# complete.py"} {
+	o := servedAs(t, document)
+	o.Args = append(o.Args, "--grpc-port=0")
+	s := harness.Ready(t, o)
+	for _, comment := range []string{"# infer.py", "# infer_grpc.py", "# complete.py"} {
 		t.Run(comment, func(t *testing.T) {
 			code, prints := program(t, document, comment)
 			file := filepath.Join(t.TempDir(), strings.TrimPrefix(comment, "# "))
 			code = strings.ReplaceAll(code, "localhost:5000", strings.TrimPrefix(s.Address, "http://"))
+			code = strings.ReplaceAll(code, "localhost:8001", s.GRPCAddress())
 			if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -66,11 +66,18 @@ func reply[T any](ctx *fasthttp.RequestCtx, id string, created, started time.Tim
 func main() {
 	address := flag.String("address", "127.0.0.1:5999", "address to listen on")
 	batches := flag.Bool("batches", false, "be the model that sleeps 5 ms + 0.1 ms·n for a batch of n, at most 32")
+	mirror := flag.Bool("mirror", false, "answer with the bytes that came")
 	flag.Parse()
 	server := &fasthttp.Server{Handler: echo, NoDefaultServerHeader: true, MaxRequestBodySize: 128 << 20}
 	if *batches {
 		b := newBatcher()
 		server.Handler, server.ConnState = b.handle, b.count
+	}
+	if *mirror {
+		server.Handler = func(ctx *fasthttp.RequestCtx) {
+			ctx.SetContentType("application/octet-stream")
+			ctx.SetBody(ctx.PostBody())
+		}
 	}
 	log.Fatal(server.ListenAndServe(*address))
 }
