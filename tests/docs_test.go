@@ -71,6 +71,7 @@ func TestCommandsOfTheDocumentsWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	harness.AnyPython(t)                    // skips the test here, and not within a part of it
 	servers := map[string]*harness.Server{} // of each document that needs one
 	for _, c := range found {
 		document := filepath.Base(c.document)

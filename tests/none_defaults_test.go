@@ -153,7 +153,8 @@ func TestNoneDefaultsOfAStoredDocument(t *testing.T) {
 	wantNone(t, s)
 	wantText(t, "without", c.bad(t, 2, "predict"), `missing required input "seed"`)
 
-	older := strings.Replace(document, `"required": [`, `"once": [`, 1) // as older Cog wrote it: the inputs may be absent
+	head, rest, _ := strings.Cut(document, `"Input": {`)
+	older := head + `"Input": {` + strings.Replace(rest, `"required": [`, `"once": [`, 1) // as older Cog wrote it: the inputs may be absent
 	if err := os.WriteFile(filepath.Join(dir, ".cog/openapi_schema.json"), []byte(older), 0o644); err != nil {
 		t.Fatal(err)
 	}
