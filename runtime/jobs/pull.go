@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// puller gets jobs from the consumers of all classes and lanes, one at a time.
+// puller gets jobs from the consumers of all classes and lanes.
 type puller struct {
 	consumers []jetstream.Consumer // the most urgent class first
 	lanes     int
@@ -49,9 +49,12 @@ func newPuller(ctx context.Context, q *Queue) (*puller, error) {
 	return p, nil
 }
 
-// next returns a job, or nil when ctx ends. A job that waits is taken in the order of the classes, except that of eight turns one
-// begins with the lowest and one with the middle class: so that no class starves.
-func (p *puller) next(ctx context.Context) jetstream.Msg {
+// mostAtOnce is how many jobs one pull gets: more would wait for the first of them to be claimed.
+const mostAtOnce = 32
+
+// next returns jobs, at most as many as there are places; none when ctx ends. Jobs that wait are taken in the order of the classes,
+// except that of eight turns one begins with the lowest and one with the middle class: so that no class starves.
+func (p *puller) next(ctx context.Context, places int) (found []jetstream.Msg) {
 	p.turn++
 	first := 0
 	switch p.turn % 8 {
@@ -60,26 +63,39 @@ func (p *puller) next(ctx context.Context) jetstream.Msg {
 	case 6:
 		first = p.lanes
 	}
+	places = min(places, mostAtOnce)
 	for i := range p.consumers {
 		// The lanes of a class take turns.
 		at := (first + i) % len(p.consumers)
 		class, lane := at/p.lanes, (at+p.turn)%p.lanes
-		batch, err := p.consumers[class*p.lanes+lane].FetchNoWait(1)
-		if err != nil {
-			continue
+		found = append(found, fetch(p.consumers[class*p.lanes+lane], places-len(found))...)
+		if len(found) == places {
+			return found
 		}
-		for m := range batch.Messages() {
-			return m
-		}
+	}
+	if len(found) > 0 {
+		return found
 	}
 	p.wait(true)
 	defer p.wait(false)
 	select {
 	case m := <-p.found:
-		return m
+		return []jetstream.Msg{m}
 	case <-ctx.Done():
 		return nil
 	}
+}
+
+// fetch returns up to n jobs that wait.
+func fetch(c jetstream.Consumer, n int) (found []jetstream.Msg) {
+	batch, err := c.FetchNoWait(n)
+	if err != nil {
+		return nil
+	}
+	for m := range batch.Messages() {
+		found = append(found, m)
+	}
+	return found
 }
 
 // wait says whether a job is wanted.

@@ -165,13 +165,13 @@ func newRunner(places int, run func(ctx context.Context, c *Claim) (Status, []by
 	return &runner{places: make(chan struct{}, places), run: run, runs: map[string]int{}}
 }
 
-func (r *runner) Free(ctx context.Context) bool {
+func (r *runner) Free(ctx context.Context) int {
 	select {
 	case r.places <- struct{}{}:
 		<-r.places // only one goroutine takes places
-		return true
+		return cap(r.places) - len(r.places)
 	case <-ctx.Done():
-		return false
+		return 0
 	}
 }
 

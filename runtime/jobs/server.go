@@ -15,8 +15,8 @@ import (
 // Runner runs jobs.
 type Runner interface {
 	Shower
-	// Free blocks until the model has a free place. It returns false when ctx ends.
-	Free(ctx context.Context) bool
+	// Free blocks until the model has free places, and returns how many. It returns 0 when ctx ends.
+	Free(ctx context.Context) int
 	// Take takes a free place, which Run uses, or Return gives back; false: there is none any more.
 	Take() bool
 	Return()
@@ -70,20 +70,18 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("serve the job queue: %w", err)
 	}
 	defer p.close()
-	for s.runner.Free(ctx) {
-		m := p.next(ctx)
-		if m == nil { // ctx has ended
-			break
+	for places := s.runner.Free(ctx); places > 0; places = s.runner.Free(ctx) {
+		for _, m := range p.next(ctx, places) {
+			if !s.runner.Take() { // a request came first
+				_ = m.Nak()
+				continue
+			}
+			s.all.Add(1)
+			go func() {
+				defer s.all.Done()
+				s.take(m)
+			}()
 		}
-		if !s.runner.Take() { // a request came first
-			_ = m.Nak()
-			continue
-		}
-		s.all.Add(1)
-		go func() {
-			defer s.all.Done()
-			s.take(m)
-		}()
 	}
 	s.all.Wait()
 	return nil

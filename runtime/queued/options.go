@@ -33,8 +33,9 @@ type Local interface {
 	Check(req *predict.Request) (input []byte, warnings []string, err error)
 	// Shown is an input as clients see it.
 	Shown(kind predict.Kind, input []byte) []byte
-	// AwaitPlace waits until a prediction could run at once; TakePlace claims its place, and ReturnPlace gives it back.
-	AwaitPlace(ctx context.Context) bool
+	// AwaitPlaces waits until predictions could run at once, and returns how many; 0: ctx has ended. TakePlace claims the place of
+	// one, and ReturnPlace gives it back.
+	AwaitPlaces(ctx context.Context) int
 	TakePlace() bool
 	ReturnPlace()
 	// Create makes a prediction for a request with an Attempt; its place is then the prediction's.

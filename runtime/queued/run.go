@@ -11,7 +11,7 @@ import (
 )
 
 // Free implements jobs.Runner, as do the next three methods.
-func (m *Member) Free(ctx context.Context) bool { return m.o.Local.AwaitPlace(ctx) }
+func (m *Member) Free(ctx context.Context) int { return m.o.Local.AwaitPlaces(ctx) }
 
 // Take takes a free place.
 func (m *Member) Take() bool { return m.o.Local.TakePlace() }

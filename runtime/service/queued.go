@@ -37,8 +37,8 @@ func (s *Service) Check(req *predict.Request) (input []byte, warnings []string, 
 	return input, j.prepared.Warnings, nil
 }
 
-// AwaitPlace waits until a prediction could run at once; false: ctx has ended.
-func (s *Service) AwaitPlace(ctx context.Context) bool { return s.o.Pool.AwaitFree(ctx) }
+// AwaitPlaces waits until predictions could run at once, and returns how many; 0: ctx has ended.
+func (s *Service) AwaitPlaces(ctx context.Context) int { return s.o.Pool.AwaitFree(ctx) }
 
 // TakePlace claims capacity for a request with an Attempt; false: none is free. Create takes it over if it succeeds.
 func (s *Service) TakePlace() bool { return s.o.Pool.AdmitFree() }

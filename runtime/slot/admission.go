@@ -166,14 +166,18 @@ func (p *Pool) position(c *Call) int {
 	return position
 }
 
-// AwaitFree waits until a slot is free. It does not claim it: AdmitFree does. False: ctx has ended.
-func (p *Pool) AwaitFree(ctx context.Context) bool {
+// AwaitFree waits until slots are free, and returns for how many calls. It does not claim them: AdmitFree does. 0: ctx has ended.
+func (p *Pool) AwaitFree(ctx context.Context) int {
 	for {
 		p.mu.Lock()
 		a := &p.admission
 		if a.open() {
+			free := a.capacity - a.inFlight
 			p.mu.Unlock()
-			return ctx.Err() == nil
+			if ctx.Err() != nil {
+				return 0
+			}
+			return free
 		}
 		if a.freed == nil {
 			a.freed = make(chan struct{})
@@ -183,7 +187,7 @@ func (p *Pool) AwaitFree(ctx context.Context) bool {
 		select {
 		case <-freed:
 		case <-ctx.Done():
-			return false
+			return 0
 		}
 	}
 }

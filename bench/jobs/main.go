@@ -1,0 +1,128 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// envNATS makes this program the NATS server of a measurement: its value is the folder.
+const envNATS = "BENCH_JOBS_NATS"
+
+// natsPort is where NATS listens; 0 would have to be found out.
+const natsPort = 42219
+
+func main() {
+	if dir := os.Getenv(envNATS); dir != "" {
+		serveNATS(dir)
+		return
+	}
+	b := &bench{}
+	flag.StringVar(&b.binary, "binary", "bin/pinion", "the binary to measure")
+	flag.StringVar(&b.python, "python", "", "its Python")
+	flag.IntVar(&b.clients, "clients", 64, "clients at once")
+	flag.IntVar(&b.places, "places", 16, "places of each server")
+	flag.DurationVar(&b.round, "round", 3*time.Second, "how long a round lasts")
+	flag.IntVar(&b.rounds, "rounds", 5, "rounds of each")
+	flag.Parse()
+	if err := b.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "jobs:", err)
+		os.Exit(1)
+	}
+}
+
+// serveNATS is NATS, until its parent ends it.
+func serveNATS(dir string) {
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: natsPort, JetStream: true, StoreDir: dir, NoSigs: true})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	s.Start()
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	<-stop
+	s.Shutdown()
+}
+
+// bench is one measurement.
+type bench struct {
+	binary, python  string
+	clients, rounds int
+	places          int
+	round           time.Duration
+
+	dir         string
+	off, on, to *process // without NATS; with it; another with it
+}
+
+func (b *bench) run() (err error) {
+	if b.dir, err = os.MkdirTemp("", "bench-jobs-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	if b.binary, err = filepath.Abs(b.binary); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, "run.py"), []byte(model), 0o644); err != nil {
+		return err
+	}
+	nats, err := b.startNATS()
+	if err != nil {
+		return err
+	}
+	defer nats.end()
+	queue := []string{"--nats", fmt.Sprintf("nats://127.0.0.1:%d", natsPort), "--model", "m", "--jobs-capacity", "1000000"}
+	for _, p := range []struct {
+		to   **process
+		args []string
+	}{{&b.off, nil}, {&b.on, queue}, {&b.to, queue}} {
+		if *p.to, err = b.serve(p.args...); err != nil {
+			return err
+		}
+		defer (*p.to).end()
+	}
+	for _, measure := range []func() error{b.direct, b.added, b.canceled, b.tokens, b.rates} {
+		if err := measure(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// model gives back, sleeps, or yields the time.
+const model = `import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import cog
+
+
+@cog.streaming
+async def run(sleep: float = 0, n: int = 0) -> AsyncIterator[int]:
+    if sleep:
+        await asyncio.sleep(sleep)
+    for _ in range(n):
+        await asyncio.sleep(0.005)
+        yield time.time_ns()
+`
+
+// show prints a distribution of times.
+func show(what string, all []time.Duration) {
+	slices.Sort(all)
+	at := func(q float64) time.Duration { return all[int(q*float64(len(all)-1))].Round(10 * time.Microsecond) }
+	fmt.Printf("%-44s p50 %8s  p99 %8s  max %8s  (%d)\n", what, at(.5), at(.99), at(1), len(all))
+}
+
+// median is the middle of some ratios.
+func median(all []float64) float64 {
+	slices.Sort(all)
+	return all[len(all)/2]
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// process is a server of the measurement.
+type process struct {
+	cmd *exec.Cmd
+	url string
+}
+
+func (p *process) end() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	_ = p.cmd.Wait()
+}
+
+// startNATS starts NATS and waits until it listens.
+func (b *bench) startNATS() (*process, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), envNATS+"="+filepath.Join(b.dir, "nats"))
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	for range 200 {
+		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", natsPort))
+		if err == nil {
+			return &process{cmd: cmd}, c.Close()
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return nil, errors.New("NATS does not listen")
+}
+
+// serve starts a server of the model and waits until it is ready.
+func (b *bench) serve(args ...string) (*process, error) {
+	args = append([]string{"serve", b.dir, "--predictor", "run.py:run", "--port", "0", "--log-format", "json", "--queue", "256", "--concurrency", fmt.Sprint(b.places)}, args...)
+	if b.python != "" {
+		args = append(args, "--python", b.python)
+	}
+	cmd := exec.Command(b.binary, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		var line struct{ Msg, Address string }
+		_ = json.Unmarshal(lines.Bytes(), &line) // some lines are no JSON
+		if line.Address != "" && p.url == "" {
+			p.url = line.Address
+		}
+		if line.Msg == "worker ready" {
+			go func() {
+				for lines.Scan() { // a full pipe would stop it
+				}
+			}()
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("%v ended before it was ready", args)
+}
