@@ -9,7 +9,6 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
 // drops counts what a signal loses: spans, data points or log records. The first loss is logged.
@@ -58,18 +57,6 @@ func (q *queue) sent(n int, err error) {
 // abandon drops what waits, for the process ends.
 func (q *queue) abandon() {
 	q.add(int(max(0, q.waiting.Swap(0))), "the server stops")
-}
-
-// spanExporter reports its exports to a queue.
-type spanExporter struct {
-	sdktrace.SpanExporter
-	queue *queue
-}
-
-func (x spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	err := x.SpanExporter.ExportSpans(ctx, spans)
-	x.queue.sent(len(spans), err)
-	return err
 }
 
 // logExporter reports its exports to a queue.

@@ -9,11 +9,11 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/grpc/credentials"
 )
 
@@ -32,8 +32,7 @@ func options[O any](x *Exporter, url func(string) O, headers func(map[string]str
 	return []O{url(x.URL), headers(x.Headers), timeout(x.Timeout)}
 }
 
-func newSpanExporter(ctx context.Context, x *Exporter) (_ sdktrace.SpanExporter, err error) {
-	defer explain(&err, signalTraces)
+func newSpanClient(x *Exporter) otlptrace.Client {
 	if x.GRPC {
 		o := append(options(x, otlptracegrpc.WithEndpointURL, otlptracegrpc.WithHeaders, otlptracegrpc.WithTimeout),
 			otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
@@ -43,7 +42,7 @@ func newSpanExporter(ctx context.Context, x *Exporter) (_ sdktrace.SpanExporter,
 		if !x.Insecure && x.TLS != nil {
 			o = append(o, otlptracegrpc.WithTLSCredentials(credentials.NewTLS(x.TLS)))
 		}
-		return otlptracegrpc.New(ctx, o...)
+		return otlptracegrpc.NewClient(o...)
 	}
 	o := append(options(x, otlptracehttp.WithEndpointURL, otlptracehttp.WithHeaders, otlptracehttp.WithTimeout),
 		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
@@ -53,7 +52,7 @@ func newSpanExporter(ctx context.Context, x *Exporter) (_ sdktrace.SpanExporter,
 	if x.TLS != nil {
 		o = append(o, otlptracehttp.WithTLSClientConfig(x.TLS))
 	}
-	return otlptracehttp.New(ctx, o...)
+	return otlptracehttp.NewClient(o...)
 }
 
 func newMetricExporter(ctx context.Context, x *Exporter) (_ sdkmetric.Exporter, err error) {

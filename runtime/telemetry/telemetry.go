@@ -1,7 +1,9 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -12,7 +14,6 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
 // FlushLimit is how long Stop may take. With what a worker takes for the spans of its model, a stop waits for a second at most.
@@ -32,7 +33,7 @@ type Telemetry struct {
 	resource *resource.Resource // of the front
 	worker   *resource.Resource // of spans that stand for a worker
 
-	spans   sdktrace.SpanProcessor // nil: traces are off
+	spans   *spanBatcher // nil: traces are off
 	meters  *sdkmetric.MeterProvider
 	records *sdklog.LoggerProvider
 
@@ -67,19 +68,14 @@ func (t *Telemetry) startSpans(Options) error {
 	if t.config.Traces == nil {
 		return nil
 	}
-	exporter, err := newSpanExporter(context.Background(), t.config.Traces)
-	if err != nil {
-		return err
+	client := newSpanClient(t.config.Traces)
+	if err := client.Start(context.Background()); err != nil {
+		return fmt.Errorf("make the exporter of %s: %w", signalTraces, err)
 	}
-	b := t.config.SpanBatch
-	o := []sdktrace.BatchSpanProcessorOption{sdktrace.WithMaxQueueSize(b.Queue), sdktrace.WithMaxExportBatchSize(b.Size)}
-	if b.Delay > 0 {
-		o = append(o, sdktrace.WithBatchTimeout(b.Delay))
-	}
-	if b.Timeout > 0 {
-		o = append(o, sdktrace.WithExportTimeout(b.Timeout))
-	}
-	t.spans = sdktrace.NewBatchSpanProcessor(spanExporter{exporter, t.spanQueue}, o...)
+	limits := t.config.SpanBatch
+	limits.Delay, limits.Timeout = cmp.Or(limits.Delay, defaultDelay), cmp.Or(limits.Timeout, defaultExport)
+	t.spans = &spanBatcher{client: client, queue: t.spanQueue, limits: limits, front: t.resource, worker: t.worker, version: t.version}
+	t.spans.start()
 	return nil
 }
 
