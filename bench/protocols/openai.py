@@ -39,7 +39,7 @@ class Server:
             command, cwd=folder, stdout=subprocess.DEVNULL, start_new_session=True
         )
 
-    def __enter__(self) -> Server:
+    def __enter__(self):
         end = time.monotonic() + 60
         while self.process.poll() is None and time.monotonic() < end:
             with contextlib.suppress(BadStream, OSError):
@@ -126,7 +126,13 @@ def main() -> None:
     args = parser.parse_args()
     ports = free_port(), free_port()
     pinion = [
-        *(str(args.pinion.resolve()), "serve", str(BENCH / "models/openai-stream"), "--model", "bench"),
+        *(
+            str(args.pinion.resolve()),
+            "serve",
+            str(BENCH / "models/openai-stream"),
+            "--model",
+            "bench",
+        ),
         *("-p", str(ports[0]), "--workers", "2", "--queue", "64", "--log-level", "error"),
     ]
     fastapi = [
@@ -144,7 +150,9 @@ def main() -> None:
                 for server, tokens in ((ours, args.tokens), (theirs, args.tokens // 20)):
                     got[server.name].append(sample(server, streams, tokens))
             rates = {n: statistics.median(s["rate"] for s in all) for n, all in got.items()}
-            firsts = {n: 1000 * statistics.median(s["first"] for s in all) for n, all in got.items()}
+            firsts = {
+                n: 1000 * statistics.median(s["first"] for s in all) for n, all in got.items()
+            }
             ratio = statistics.median(
                 a["rate"] / b["rate"] for a, b in zip(got["Pinion"], got["FastAPI"], strict=True)
             )

@@ -49,7 +49,11 @@ def tokens(n: int) -> Iterator[str]:
 
 @app.post("/v1/chat/completions")
 async def chat(request: Request) -> StreamingResponse:
-    head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time()), "model": request.model}
+    head = {
+        "id": f"chatcmpl-{uuid.uuid4().hex}",
+        "created": int(time.time()),
+        "model": request.model,
+    }
 
     def chunk(delta: Delta, reason: str | None = None) -> str:
         made = Chunk(**head, choices=[Choice(delta=delta, finish_reason=reason)])
