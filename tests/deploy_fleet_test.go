@@ -2,6 +2,7 @@ package tests
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,9 +36,14 @@ func TestTheFleetScalesOnItsQueue(t *testing.T) {
 	container := []any{"spec", "template", "spec", "containers", 0}
 	args := all["Deployment pinion"].texts(t, append(slices.Clone(container), "args")...)
 	accepted(t, args)
+	gateway := all["Deployment pinion-gateway"].texts(t, append(slices.Clone(container), "args")...)
+	accepted(t, gateway)
+	if !slices.Equal(gateway[1:], args[2:]) {
+		t.Errorf("the gateway has the settings %q, and servers %q", gateway[1:], args[2:])
+	}
 	nats := harness.StartNATS(t)
 	args = slices.DeleteFunc(args[2:], func(arg string) bool { return arg == "--nats-replicas" || arg == "3" }) // there is one NATS here
-	harness.Ready(t, harness.Options{Model: "fleet.py", Args: args, Env: []string{"PINION_NATS=" + nats.URL}})
+	startGateway(t, nats.URL, "--model", "my-model")                                                            // KEDA asks before the first server runs
 	var list struct{ Lanes []struct{ Name string } }
 	if err := json.Unmarshal([]byte(cli{}.good(t, "jobs", "list", "--json", "--nats", nats.URL, "--model", args[slices.Index(args, "--model")+1])), &list); err != nil {
 		t.Fatal(err)
@@ -68,7 +74,7 @@ func TestTheFleetScalesOnItsQueue(t *testing.T) {
 	pod := all["Deployment pinion"].text(t, "spec", "template", "metadata", "labels")
 	for what, selector := range map[string]string{
 		"the service": all["Service pinion"].text(t, "spec", "selector"), "the budget": all["PodDisruptionBudget pinion"].text(t, "spec", "selector", "matchLabels"),
-		"the monitor":        all["PodMonitor pinion"].text(t, "spec", "selector", "matchLabels"),
+		"the monitor":        labelOf(all["PodMonitor pinion"].texts(t, "spec", "selector", "matchExpressions", 0, "values")[0]),
 		"the network policy": all["NetworkPolicy nats"].text(t, "spec", "ingress", 0, "from", 0, "podSelector", "matchLabels"),
 	} {
 		if selector != pod {
@@ -76,6 +82,9 @@ func TestTheFleetScalesOnItsQueue(t *testing.T) {
 		}
 	}
 }
+
+// labelOf is the label of pods of that name, as documents print it.
+func labelOf(name string) string { return fmt.Sprint(map[string]any{"app.kubernetes.io/name": name}) }
 
 // TestTheNATSOfTheFleet: NATS takes the configuration, with the user that servers come as.
 func TestTheNATSOfTheFleet(t *testing.T) {
@@ -144,6 +153,7 @@ func TestTheFleetsComposeFile(t *testing.T) {
 	d := documentsOf(t, file)[0]
 	first, second := d.texts(t, "services", "pinion", "command"), d.texts(t, "services", "second", "command")
 	accepted(t, first)
+	accepted(t, d.texts(t, "services", "gateway", "command"))
 	if !slices.Equal(first, second) || !slices.Contains(first, "nats://nats:4222") {
 		t.Errorf("the commands are %q and %q", first, second)
 	}

@@ -50,7 +50,7 @@ func contents(t *testing.T, patterns ...string) map[string]string {
 func TestFlagsThatTheDocumentsName(t *testing.T) {
 	t.Parallel()
 	help := cli{}.good(t, "help")
-	for _, command := range []string{"serve", "predict", "train", "schema", "check", "bench", "init", "dockerfile", "build", "doctor", "batching", "version"} {
+	for _, command := range []string{"serve", "predict", "train", "schema", "check", "bench", "init", "dockerfile", "build", "doctor", "batching", "gateway", "version"} {
 		help += cli{}.good(t, "help", command)
 	}
 	for _, command := range []string{"list", "show", "cancel", "retry", "purge", "apply"} {

@@ -41,7 +41,7 @@ func newRoot() *cobra.Command {
 		return flagError(cmd, err)
 	})
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newDockerfile(), newBuild(), newDoctor(), newBatching(), newJobs(), newVersion())
+	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newDockerfile(), newBuild(), newDoctor(), newBatching(), newJobs(), newGateway(), newVersion())
 	refuseShells(root)
 	return root
 }

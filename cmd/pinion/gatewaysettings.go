@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/logsink"
+	"pinion/runtime/jobs"
+)
+
+// gatewaySettings are the flags and variables of 'pinion gateway'.
+type gatewaySettings struct {
+	port                           int
+	exposure                       exposureSettings // its host and tokens
+	model                          string
+	jobs                           jobSettings
+	queueTimeout, resultTTL, grace time.Duration
+	maxBody                        int64
+	denyPrivateWebhooks            bool
+	webhookToken                   string
+	logLevel, logFormat            string
+}
+
+func (s *gatewaySettings) bindFlags(f *pflag.FlagSet) {
+	f.IntVarP(&s.port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
+	f.StringVar(&s.exposure.host, "host", "", "address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
+	f.StringVar(&s.exposure.authFile, "auth-token-file", "", "file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
+	f.StringVar(&s.model, "model", "", "the model's name in the queue (PINION_MODEL)")
+	s.jobs.bindFlags(f)
+	f.Lookup("nats").Usage = "URLs of NATS, which keeps the jobs (PINION_NATS)"
+	for _, name := range []string{"nats-sync", "overflow"} { // of servers
+		_ = f.MarkHidden(name)
+	}
+	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second, "how long a synchronous request may wait for a server (PINION_QUEUE_TIMEOUT)")
+	f.DurationVar(&s.resultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} answers for an ended prediction")
+	f.DurationVar(&s.grace, "grace", gatewayGrace, "how long requests in flight may go on after SIGINT or SIGTERM")
+	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
+	f.BoolVar(&s.denyPrivateWebhooks, "deny-private-webhooks", false, "never send webhooks to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
+	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
+	f.StringVar(&s.logFormat, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
+}
+
+// fromEnvironment fills what no flag has set.
+func (s *gatewaySettings) fromEnvironment(f *pflag.FlagSet, env func(string) string) error {
+	variables := append(s.jobs.variables(), []ourVariable{
+		{"port", "PORT", func(v string) error { return setPort(&s.port, v) }},
+		{"host", "PINION_HOST", func(v string) error { s.exposure.host = v; return nil }},
+		{"auth-token-file", "PINION_AUTH_TOKEN_FILE", func(v string) error { s.exposure.authFile = v; return nil }},
+		{"model", "PINION_MODEL", func(v string) error { s.model = v; return nil }},
+		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
+		{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return setBool(&s.denyPrivateWebhooks, v) }},
+		{"log-level", "COG_LOG_LEVEL", func(v string) error { s.logLevel = v; return nil }},
+		{"log-format", "LOG_FORMAT", func(v string) error { s.logFormat = v; return nil }},
+		{"", "WEBHOOK_AUTH_TOKEN", func(v string) error { return setHeader(&s.webhookToken, v) }},
+	}...)
+	for _, o := range variables {
+		if v := env(o.name); v != "" && (o.flag == "" || !f.Changed(o.flag)) {
+			if err := o.set(v); err != nil {
+				return fmt.Errorf("%s: %w", o.name, err)
+			}
+		}
+	}
+	return s.check()
+}
+
+// check refuses what no flag or variable may say.
+func (s *gatewaySettings) check() error {
+	if !s.jobs.nats.on() {
+		return errors.New("--nats is missing: give the URL of NATS")
+	}
+	if _, embeds := s.jobs.nats.embeds(); embeds {
+		return fmt.Errorf("--nats %s: the queue of one server has no room for a gateway: that server answers itself", s.jobs.nats.urls[0])
+	}
+	if s.model == "" {
+		return errors.New("--model is missing: give the model's name in the queue")
+	}
+	if err := jobs.CheckModel(s.model); err != nil {
+		return fmt.Errorf("--model: %w", err)
+	}
+	if err := s.jobs.check(s.resultTTL); err != nil {
+		return err
+	}
+	if _, ok := logsink.ParseLevel(s.logLevel); !ok {
+		return fmt.Errorf("--log-level %q: it is %s", s.logLevel, logsink.Levels)
+	}
+	switch {
+	case s.port < 0 || s.port > 65535:
+		return fmt.Errorf("--port %d: a port is 0 to 65535", s.port)
+	case s.maxBody < 1:
+		return fmt.Errorf("--max-body %d: it is at least 1", s.maxBody)
+	case s.queueTimeout <= 0 || s.grace <= 0:
+		return errors.New("--queue-timeout and --grace are more than 0")
+	}
+	if err := checkFormat(s.logFormat); err != nil {
+		return fmt.Errorf("--log-format %w", err)
+	}
+	return nil
+}
