@@ -102,7 +102,7 @@ func (p *Prediction) grow(buf []byte, n int) ([]byte, bool) {
 // returns 0 for predictions that it does not compact. first: it was not compacted before. Called with the lock held, after
 // the last use of the record.
 func (p *Prediction) compact() (bytes int64, first bool) {
-	rec := &p.record
+	rec, req := &p.record, &p.Request
 	if p.usage.compacted > 0 || !p.observed || !rec.Status.Terminal() {
 		return p.usage.compacted, false
 	}
@@ -114,12 +114,12 @@ func (p *Prediction) compact() (bytes int64, first bool) {
 	if rec.Status != Succeeded && len(rec.Output) > most/2 {
 		rec.Output = nil // its error stays readable
 	}
-	parts := [...]*[]byte{&p.Request.Input, &rec.Output, &rec.Logs, &rec.Metrics}
+	parts := [...]*[]byte{&req.Input, &rec.Output, &rec.Logs, &rec.Metrics}
 	size := 0
 	for _, part := range parts {
 		size += len(*part)
 	}
-	p.usage.compacted = int64(recordCost + size + len(rec.Error) + 2*len(rec.ID) + len(rec.CreatedText))
+	p.usage.compacted = int64(recordCost + size + len(rec.Error) + 2*len(rec.ID) + len(rec.CreatedText) + len(req.TraceParent))
 	if p.usage.compacted > int64(most) { // the registry will not retain it
 		p.usage.dropped = true
 		return p.usage.compacted, true
@@ -133,7 +133,6 @@ func (p *Prediction) compact() (bytes int64, first bool) {
 		}
 	}
 	// Not the whole request: readers that just found the prediction in the registry may read its small fields.
-	req := &p.Request
 	req.Lists, req.Context, req.Body, req.Form, req.Attachments = rawjson.Lists{}, nil, nil, nil, nil
 	req.Webhook, req.OutputPrefix, req.TraceState = "", "", ""
 	p.Warnings = nil

@@ -137,6 +137,7 @@ func TestRetainedBytesCount(t *testing.T) {
 		"logs":               {func(p *Prediction) { p.Log("stdout", text) }, Result{Status: Succeeded}},
 		"logs with the end":  {nil, Result{Status: Succeeded, Logs: text}},
 		"metrics":            {nil, Result{Status: Succeeded, Metrics: item}},
+		"the traceparent":    {func(p *Prediction) { p.Request.TraceParent = string(item) }, Result{Status: Succeeded}},
 		"the input":          {func(p *Prediction) { p.Request.Input = item }, Result{Status: Succeeded}},
 		"yielded in 10 000s": {func(p *Prediction) { times(size/2, func() { p.Output([]byte("1")) }) }, Result{Status: Succeeded, Yielded: true}},
 	} {
