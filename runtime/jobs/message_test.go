@@ -16,6 +16,7 @@ func TestStoredBytes(t *testing.T) {
 	j := Job{
 		ID: "p1", Kind: Prediction, Class: High, Tenant: "a b", Body: []byte(`{"input":{}}`), ContentType: "application/json", Schema: "r1",
 		Deadline: time.UnixMilli(1700000000123), Attempts: 3, TraceParent: "00-11-22-01", TraceState: "k=v", token: "T",
+		Reply: "pinion.reply.m.a.p1", Waiter: "pinion.alive.m.a",
 	}
 	m := j.message(names{"m"}.job(j.Class, 4, j.Tenant))
 	var lines []string
@@ -29,7 +30,9 @@ Pinion-Attempts: 3
 Pinion-Deadline: 1700000000123
 Pinion-Id: p1
 Pinion-Kind: prediction
+Pinion-Reply: pinion.reply.m.a.p1
 Pinion-Rev: r1
+Pinion-Waiter: pinion.alive.m.a
 traceparent: 00-11-22-01
 tracestate: k=v`
 	if got := m.Subject + "\n" + strings.Join(lines, "\n"); got != want {
@@ -54,6 +57,21 @@ tracestate: k=v`
 	}
 	if got, err := json.Marshal(&back); err != nil || string(got) != strings.Replace(newer, "[1, 2]", "[1,2]", 1) {
 		t.Errorf("unknown members: got %s, %v, want %s", got, err, newer)
+	}
+}
+
+func TestBytesOfEvents(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]Event{
+		`{"attempt":1,"index":0,"event":"start"}`:                   {Attempt: 1, Event: EventStart},
+		`{"attempt":2,"index":7,"event":"output","data":{"a":"é"}}`: {Attempt: 2, Index: 7, Event: EventOutput, Data: json.RawMessage(`{"a":"é"}`)},
+	} {
+		if got, err := json.Marshal(e); err != nil || string(got) != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+	}
+	if got, err := json.Marshal(reference{"K"}); err != nil || string(got) != `{"obj":"K"}` {
+		t.Errorf("a result that is an object: %s, %v", got, err)
 	}
 }
 
