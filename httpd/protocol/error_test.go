@@ -1,0 +1,59 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pinion/runtime/memory"
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// TestErrorOf: each refusal has its kind, however it is wrapped, and a refusal for now says when to come again.
+func TestErrorOf(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		kind  Kind
+		again time.Duration
+	}{
+		{predict.ErrBusy, NoPlace, time.Second},
+		{&predict.QueueFullError{RetryAfter: 3 * time.Second}, NoPlace, 3 * time.Second},
+		{predict.ErrQueueTimeout, Waited, time.Second},
+		{memory.ErrFull, Waited, time.Second},
+		{memory.ErrTooLarge, Waited, time.Second},
+		{&predict.NotReadyError{Reason: "setup"}, NotReady, time.Second},
+		{predict.ErrInFlight, BadInput, 0},
+		{rawjson.Check([]byte("{")), BadInput, 0},
+		{errors.New("a bug"), Internal, 0},
+	} {
+		for _, err := range []error{c.err, fmt.Errorf("create: %w", c.err)} {
+			e := ErrorOf(err)
+			if e.Kind != c.kind || e.RetryAfter != c.again || e.Row != -1 {
+				t.Errorf("%v: kind %d, retry after %v, row %d", err, e.Kind, e.RetryAfter, e.Row)
+			}
+		}
+	}
+}
+
+// TestProblemsNameTheInput: not its place in a body of the native API.
+func TestProblemsNameTheInput(t *testing.T) {
+	e := ErrorOf(&predict.ValidationError{Problems: []predict.Problem{{Loc: []string{"body", "input", "x"}, Msg: "Field required"}}})
+	if got, want := e.Error(), "input x: Field required"; got != want || e.Kind != BadInput {
+		t.Errorf("%q, want %q", got, want)
+	}
+	e.Row = 5
+	if got, want := e.Error(), "row 5: input x: Field required"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestRetryAfterSeconds rounds up.
+func TestRetryAfterSeconds(t *testing.T) {
+	for after, want := range map[time.Duration]int{0: 0, time.Millisecond: 1, time.Second: 1, 1001 * time.Millisecond: 2} {
+		if got := (&Error{RetryAfter: after}).RetryAfterSeconds(); got != want {
+			t.Errorf("%v: %d, want %d", after, got, want)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package protocol
+
+import (
+	"testing"
+)
+
+const document = `{"components":{"schemas":{
+	"Choice":{"enum":["a","b"],"type":"string"},
+	"Input":{"type":"object","required":["text","file"],"properties":{
+		"x":{"type":"array","items":{"type":"array","items":{"type":"number"}},"x-order":2,"x-pinion-dtype":"float32"},
+		"text":{"type":"string","x-order":0},
+		"file":{"type":"string","format":"uri","x-order":1},
+		"which":{"allOf":[{"$ref":"#/components/schemas/Choice"}],"default":"a","x-order":3}}},
+	"Output":{"type":"array","items":{"type":"string"},"x-cog-array-type":"iterator","x-cog-array-display":"concatenate"}}}}`
+
+// TestReadSignature reads kinds, order, defaults and choices.
+func TestReadSignature(t *testing.T) {
+	s, err := ReadSignature([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]ValueKind{"text": Text, "file": File, "x": Array, "which": Text}
+	for i, name := range []string{"text", "file", "x", "which"} {
+		if f := s.Inputs[i]; f.Name != name || f.Value.Kind != kinds[name] {
+			t.Errorf("input %d is %s of kind %d, want %s of kind %d", i, f.Name, f.Value.Kind, name, kinds[name])
+		}
+	}
+	if x := s.Input("x").Value; x.Dtype != "float32" || x.Rank != 2 {
+		t.Errorf("x has dtype %q and rank %d", x.Dtype, x.Rank)
+	}
+	if which := s.Input("which"); string(which.Default) != `"a"` || len(which.Choices) != 2 {
+		t.Errorf("which: %+v", which)
+	}
+	if required := s.Required(); len(required) != 2 || s.Input("none") != nil {
+		t.Errorf("required: %v", required)
+	}
+	if !s.Iterator || !s.Concatenate || s.Output.Kind != Text {
+		t.Errorf("output: %+v", s)
+	}
+	if _, err := ReadSignature([]byte(`{}`)); err == nil {
+		t.Error("a document without schemas is read")
+	}
+}
+
+// TestRecursiveSchemas: reading a schema that contains itself ends.
+func TestRecursiveSchemas(t *testing.T) {
+	for _, text := range []string{
+		`{"components":{"schemas":{"Input":{"properties":{"x":{"$ref":"#/components/schemas/A"}}},"Output":{"type":"string"},"A":{"$ref":"#/components/schemas/A"}}}}`,
+		`{"components":{"schemas":{"Input":{"properties":{"x":{"$ref":"#/components/schemas/A"}}},"Output":{"type":"string"},"A":{"type":"array","items":{"$ref":"#/components/schemas/A"}}}}}`,
+	} {
+		if _, err := ReadSignature([]byte(text)); err != nil {
+			t.Error(err)
+		}
+	}
+}
