@@ -37,9 +37,9 @@ def start(name: str, ratio: str | None, port: int, sink: int, pinion: str) -> ec
             "OTEL_TRACES_SAMPLER_ARG": ratio,
         }
     model = str(echo.HERE / "models/sync")
+    command = [pinion, "serve", model, "--queue", "1024", "--host", "127.0.0.1"]
     process = subprocess.Popen(
-        [pinion, "serve", model, "--queue", "1024", "--port", str(port), "--log-level", "error"],
-        env=env,
+        [*command, "--port", str(port), "--log-level", "error"], env=env
     )
     echo.wait_for(f"http://127.0.0.1:{port}/health-check", process, "READY")
     return echo.Server(name, process, f"http://127.0.0.1:{port}")
