@@ -17,7 +17,7 @@ die() {
 cmd_help() {
   echo "usage: ./build.sh [COMMAND]"
   echo
-  sed -n 's/^## /  /p' build.sh tests/suites.sh tests/images.sh
+  sed -n 's/^## /  /p' build.sh tests/suites.sh tests/images.sh tests/release.sh
 }
 
 # ---- what a machine must have ----
@@ -111,7 +111,7 @@ release_binary() {
   local processor=x86_64
   [[ $1 == amd64 ]] || processor=aarch64
   GOARCH=$1 CC="'$cache/zig/bin/python' -m ziglang cc -target $processor-linux-gnu.$release_glibc" \
-    go_build "$cache/release/$1/pinion" -ldflags "$(stamp) -s -w"
+    go_build "$cache/release/$1/pinion" -ldflags "$(stamp) -s -w -extldflags=-Wl,--strip-all"
 }
 
 ## release          dist/: a tarball, a Debian package and a wheel for amd64 and arm64, with checksums, SBOMs and licences
@@ -405,6 +405,8 @@ source tests/pythons.sh
 source tests/suites.sh
 # shellcheck source=tests/images.sh
 source tests/images.sh
+# shellcheck source=tests/release.sh
+source tests/release.sh
 
 main() {
   local command=${1:-build}

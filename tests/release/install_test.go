@@ -1,0 +1,166 @@
+package release
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+
+// ask makes a prediction and returns its output.
+func ask(t *testing.T, address, body string) any {
+	t.Helper()
+	response, err := http.Post(address+"/predictions", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var answer struct {
+		Status string
+		Output any
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "succeeded" {
+		t.Fatalf("the answer is %+v: %v", answer, err)
+	}
+	return answer.Output
+}
+
+// section is the commands of a section of docs/how-to/install.md.
+func section(t *testing.T, title string) []string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/how-to/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(page), title+"\n")
+	if !ok {
+		t.Fatalf("the page has no section %q", title)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	var lines []string
+	for _, found := range regexp.MustCompile(`(?m)^    (.*)$`).FindAllStringSubmatch(text, -1) {
+		lines = append(lines, found[1])
+	}
+	if len(lines) == 0 {
+		t.Fatalf("the section %q has no commands", title)
+	}
+	return lines
+}
+
+// TestInstall runs the commands of each section in an empty system of each processor. The last one serves.
+func TestInstall(t *testing.T) {
+	harness.Full(t)
+	for _, arch := range []string{"amd64", "arm64"} {
+		t.Run(arch, func(t *testing.T) {
+			prepared := newSystem(t, arch)
+			prepared.prepare()
+			if got, want := prepared.run("uname -m"), map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[arch]; got != want {
+				t.Fatalf("the system's processor is %s, want %s", got, want)
+			}
+			for _, line := range section(t, "# Install") {
+				prepared.run(line)
+			}
+			for _, title := range []string{"## Tarball", "## Debian package", "## Wheel"} {
+				t.Run(strings.TrimPrefix(title, "## "), func(t *testing.T) {
+					s := prepared.copy(t)
+					lines := section(t, title)
+					for _, line := range lines[:len(lines)-1] {
+						s.run(s.name(line))
+					}
+					s.serve(s.name(lines[len(lines)-1])).checkAndStop()
+				})
+			}
+		})
+	}
+}
+
+// TestMissingPackages installs what the server's messages name, until it serves: on a system without Python, and on one
+// whose Python lacks its library.
+func TestMissingPackages(t *testing.T) {
+	harness.Full(t)
+	prepared := newSystem(t, "amd64")
+	prepared.prepare()
+	prepared.run(prepared.name("apt-get install --no-install-recommends ./pinion_VERSION_linux_amd64.deb"))
+	for name, c := range map[string]struct{ install, message, advice string }{
+		"no Python":  {"true", "there is no python3 on the PATH", "apt-get install python3 libpython3."},
+		"no library": {"apt-get install --no-install-recommends python3-minimal libpython3-stdlib", "has no shared library libpython3.", "apt-get install libpython3."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := prepared.copy(t)
+			s.run(c.install)
+			const serve = "pinion serve examples/hello"
+			cmd := s.command("timeout 60 " + serve)
+			out, err := cmd.CombinedOutput()
+			if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), c.message) {
+				t.Fatalf("it ended with %v, want exit status 2 and %q:\n%s", err, c.message, out)
+			}
+			advice := regexp.MustCompile(`apt-get install [a-z0-9. -]+`).FindString(string(out))
+			if !strings.HasPrefix(advice, c.advice) {
+				t.Fatalf("the advice is %q, want %s:\n%s", advice, c.advice, out)
+			}
+			s.run(advice)
+			s.serve(serve).checkAndStop()
+		})
+	}
+}
+
+// TestWheelBesideCog: the wheel leaves the environment's own package cog as it was, and so does its removal.
+func TestWheelBesideCog(t *testing.T) {
+	harness.Full(t)
+	s := newSystem(t, "amd64")
+	s.prepare()
+	lines := section(t, "## Wheel")
+	s.run(lines[0])
+	s.run(lines[1])
+	s.run(".venv/bin/pip install cog==0.23.1")
+	facts := `.venv/bin/python -c "import cog; print(cog.__version__, cog.__file__, cog.BasePredictor.__module__)" &&
+		find .venv/lib -path '*/cog*' -type f ! -name '*.pyc' | sort | xargs sha256sum`
+	before := s.run(facts)
+	if !strings.HasPrefix(before, "0.23.1 /srv/.venv/lib/") {
+		t.Fatalf("the environment's cog is %.200s", before)
+	}
+	s.run(s.name(lines[2]))
+	if after := s.run(facts); after != before {
+		t.Errorf("cog was\n%s\nand with the wheel it is\n%s", before, after)
+	}
+
+	s.write("srv/where/cog.yaml", "run: run.py:run\n")
+	s.write("srv/where/run.py", "import sys\n\n\ndef run() -> str:\n    return sys.executable\n")
+	v := s.serve(".venv/bin/pinion serve where") // the environment is not active
+	if got := fmt.Sprint(ask(t, v.address, `{"input":{}}`)); got != "/srv/.venv/bin/python3" {
+		t.Errorf("the server's Python is %s, want that of the environment", got)
+	}
+	v.stop()
+
+	s.run(".venv/bin/pip uninstall --yes pinion-server && ! ls .venv/bin/pinion")
+	if after := s.run(facts); after != before {
+		t.Errorf("cog was\n%s\nand without the wheel it is\n%s", before, after)
+	}
+}
+
+// TestOldSystem runs the binary with the oldest C library that can be had, of a system whose Python is too old.
+func TestOldSystem(t *testing.T) {
+	harness.Full(t)
+	s := newSystem(t, "old")
+	s.arch = "amd64"
+	s.run("cp -r /release/. /srv")
+	s.run(s.name("tar -xzf pinion_VERSION_linux_amd64.tar.gz"))
+	program := s.name("pinion_VERSION_linux_amd64/pinion")
+	if got := s.run("./" + program + " version"); !strings.Contains(got, "pinion") {
+		t.Errorf("it prints %q", got)
+	}
+	cmd := s.command("timeout 60 ./" + program + " serve " + path.Dir(program) + "/examples/hello")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "has only Python 3.9: install a newer one with uv python install") {
+		t.Errorf("it ended with %v:\n%s", err, out)
+	}
+	t.Logf("it ran with %s", s.run("ldd --version | head -1"))
+}

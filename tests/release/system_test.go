@@ -1,0 +1,213 @@
+package release
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// system is a computer with nothing but its distribution, until a test installs something.
+type system struct {
+	t     *testing.T
+	arch  string
+	lower string // the root file systems below the writable one, as overlay has them
+	layer string
+}
+
+// enter mounts a system, with what its commands need of this one, and runs a command there.
+const enter = `set -e
+lower=$1 layer=$2 dist=$3 emulate=$4
+shift 4
+root=$layer/root
+mount -t overlay overlay -o "lowerdir=$lower,upperdir=$layer/upper,workdir=$layer/work" "$root"
+for folder in proc sys dev; do mount --rbind "/$folder" "$root/$folder"; done
+mkdir -p "$root/release"
+mount --bind -o ro "$dist" "$root/release"
+for file in resolv.conf hosts pip.conf ssl/certs/ca-certificates.crt; do
+	[ -e "/etc/$file" ] || continue
+	mkdir -p "$(dirname "$root/etc/$file")"
+	[ -e "$root/etc/$file" ] || touch "$root/etc/$file"
+	mount --bind "/etc/$file" "$root/etc/$file"
+done
+exec $emulate chroot "$root" env -i -C /srv "$@"`
+
+// settings are the variables of commands in a system.
+var settings = []string{
+	"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/root", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive",
+	"LOG_FORMAT=json", "PORT=0", "PINION_HOST=127.0.0.1",
+}
+
+// setting is a variable of ./build.sh release-test. Without it the test is skipped.
+func setting(t *testing.T, name string) string {
+	t.Helper()
+	value := os.Getenv(name)
+	if os.Getuid() != 0 || value == "" {
+		t.Skip("./build.sh release-test makes what this needs, as root")
+	}
+	return value
+}
+
+// newSystem is an empty system by the name of its root file system.
+func newSystem(t *testing.T, name string) *system {
+	t.Helper()
+	root := filepath.Join(setting(t, "PINION_TEST_ROOTS"), name)
+	if _, err := os.Stat(root); err != nil {
+		t.Skipf("its root file system could not be made: %v", err)
+	}
+	return over(t, name, root)
+}
+
+// over is a system whose files are those of lower until it changes them.
+func over(t *testing.T, arch, lower string) *system {
+	t.Helper()
+	s := &system{t: t, arch: arch, lower: lower, layer: harness.ShortTempDir(t)}
+	for _, name := range []string{"root", "upper", "work"} {
+		if err := os.Mkdir(filepath.Join(s.layer, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// copy is a system that begins as this one is. This one must not change any more.
+func (s *system) copy(t *testing.T) *system {
+	t.Helper()
+	return over(t, s.arch, filepath.Join(s.layer, "upper")+":"+s.lower)
+}
+
+// command is a command line in the system.
+func (s *system) command(line string) *exec.Cmd {
+	emulate := ""
+	if s.arch == "arm64" {
+		emulate = setting(s.t, "PINION_TEST_EMULATE")
+	}
+	words := []string{"--mount", "--propagation", "private", "sh", "-c", enter, "enter", s.lower, s.layer, setting(s.t, "PINION_TEST_DIST"), emulate}
+	return exec.Command("unshare", append(append(words, settings...), "sh", "-c", line)...)
+}
+
+// run runs a command line that is to succeed, and returns what it prints.
+func (s *system) run(line string) string {
+	s.t.Helper()
+	out, err := s.command(line).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%s: %v\n%s", line, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// write makes a file in a system that runs no command.
+func (s *system) write(name, text string) {
+	s.t.Helper()
+	path := filepath.Join(s.layer, "upper", name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// prepare reads the lists of packages, and has apt-get ask nothing.
+func (s *system) prepare() {
+	s.t.Helper()
+	s.write("etc/apt/apt.conf.d/99-tests", `APT::Get::Assume-Yes "true";`+"\n")
+	s.run("apt-get update && cp -r /release/. /srv")
+	for _, name := range []string{"cog.yaml", "run.py"} {
+		text, err := os.ReadFile(filepath.Join("../../examples/hello", name))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.write("srv/examples/hello/"+name, string(text))
+	}
+}
+
+// name replaces VERSION, and the processor, in the name of a released file by what it really is.
+func (s *system) name(line string) string {
+	s.t.Helper()
+	if s.arch == "arm64" {
+		line = strings.NewReplacer("amd64", "arm64", "x86_64", "aarch64").Replace(line)
+	}
+	for _, word := range strings.Fields(line) {
+		pattern, _, _ := strings.Cut(filepath.Clean(word), "/")
+		if !strings.Contains(pattern, "VERSION") {
+			continue
+		}
+		file := pattern
+		if filepath.Ext(pattern) == "" || !strings.Contains(".gz.deb.whl", filepath.Ext(pattern)) {
+			file += ".tar.gz" // its folder
+		}
+		found, err := filepath.Glob(filepath.Join(setting(s.t, "PINION_TEST_DIST"), strings.Replace(file, "VERSION", "*", 1)))
+		if err != nil || len(found) != 1 {
+			s.t.Fatalf("%s names %d released files: %v", word, len(found), err)
+		}
+		before, after, _ := strings.Cut(file, "VERSION")
+		base := filepath.Base(found[0])
+		line = strings.ReplaceAll(line, "VERSION", base[len(before):len(base)-len(after)])
+	}
+	return line
+}
+
+// server is a server that runs in a system.
+type server struct {
+	s       *system
+	cmd     *exec.Cmd
+	log     *harness.Log
+	address string
+	done    chan struct{}
+}
+
+// serve starts a server by a command line, and waits until its model is ready.
+func (s *system) serve(line string) *server {
+	s.t.Helper()
+	v := &server{s: s, cmd: s.command("exec " + line), log: &harness.Log{}, done: make(chan struct{})}
+	v.cmd.Stdout, v.cmd.Stderr = v.log, v.log
+	if err := v.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go func() {
+		_ = v.cmd.Wait() // ProcessState says how it ended
+		close(v.done)
+	}()
+	s.t.Cleanup(func() {
+		_ = v.cmd.Process.Kill() // it may have ended
+		<-v.done
+	})
+	harness.Eventually(s.t, line+" is ready", func() bool {
+		select {
+		case <-v.done:
+			s.t.Fatalf("%s ended: %v\n%s", line, v.cmd.ProcessState, v.log)
+		default:
+		}
+		listening, ok := v.log.Find("listening")
+		v.address = listening.Address
+		_, ready := v.log.Find("worker ready")
+		return ok && ready
+	})
+	return v
+}
+
+// checkAndStop holds that the server of examples/hello answers a prediction, ends on SIGTERM and leaves with exit status 0.
+func (v *server) checkAndStop() {
+	v.s.t.Helper()
+	answer := fmt.Sprint(ask(v.s.t, v.address, `{"input":{"name":"Bob"}}`))
+	if answer != "hello Bob" {
+		v.s.t.Errorf("the prediction is %q\n%s", answer, v.log)
+	}
+	v.stop()
+}
+
+func (v *server) stop() {
+	v.s.t.Helper()
+	if err := v.cmd.Process.Signal(os.Interrupt); err != nil {
+		v.s.t.Fatal(err)
+	}
+	<-v.done
+	if code := v.cmd.ProcessState.ExitCode(); code != 0 {
+		v.s.t.Errorf("the server ended with %d\n%s", code, v.log)
+	}
+}
