@@ -40,7 +40,7 @@ func TestOnATerminalAFailedSetupEndsTheServer(t *testing.T) {
 			"Traceback (most recent call last):\n",
 			`FileNotFoundError: [Errno 2] No such file or directory: 'weights.bin'` + "\n"},
 		{"import", "import not_installed\ndef run() -> str: ...\n",
-			"ModuleNotFoundError: No module named 'not_installed'", "as with `python -m pip install not_installed`\n"},
+			"ModuleNotFoundError: No module named 'not_installed'", " not_installed`\n"},
 		{"signature", "def run(a: bytes) -> str: ...\n", "bytes is not supported",
 			`run.py:1: parameter "a" of run: bytes is not supported` + "\n    use cog.Path for binary data\n"},
 		{"syntax", "def run(\n", "SyntaxError: ", "    correct the line; Python cannot read the file\n"},

@@ -86,9 +86,15 @@ def test_lines_of_a_requirements_file(tmp_path):
     ]
 
 
-def test_the_remedy_is_a_command():
+@pytest.mark.parametrize(
+    ("pip", "command"),
+    [
+        (True, f"{sys.executable} -m pip install"),
+        (False, f"uv pip install --python {sys.executable}"),
+    ],
+)
+def test_the_remedy_is_a_command(monkeypatch, pip, command):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: pip or None)
     (problem,) = packages._problems("no-such-package>=2", {"line": 3})
     assert problem["line"] == 3
-    assert problem["mend"] == (
-        f"install it, as with `{sys.executable} -m pip install 'no-such-package>=2'`"
-    )
+    assert problem["mend"] == f"install it, as with `{command} 'no-such-package>=2'`"

@@ -40,14 +40,21 @@ def _problems(text: str, place: dict[str, Any]) -> list[dict[str, Any]]:
     what = missing(text)
     if not what:
         return []
-    mend = f"install it, as with `{sys.executable} -m pip install {_quoted(text)}`"
-    return [{**place, "what": what, "mend": mend}]
+    return [{**place, "what": what, "mend": f"install it, as with `{install_command(text)}`"}]
 
 
-def _quoted(text: str) -> str:
+def install_command(text: str) -> str:
+    """Return the command that installs a requirement for this interpreter.
+
+    An environment that uv made has no pip.
+    """
     import shlex
+    from importlib.util import find_spec
 
-    return shlex.quote(text.strip())
+    requirement = shlex.quote(text.strip())
+    if find_spec("pip"):
+        return f"{sys.executable} -m pip install {requirement}"
+    return f"uv pip install --python {sys.executable} {requirement}"
 
 
 def read_requirements(file: str, root: str, depth: int = 5) -> Iterator[tuple[str, int, str]]:

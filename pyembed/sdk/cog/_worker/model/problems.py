@@ -106,10 +106,9 @@ def mistake(error: BaseException, root: str) -> Problem:
 
 def _advice(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
-        import sys
+        from .packages import install_command
 
-        package = error.name.partition(".")[0]
-        return f"install it for {sys.executable}, as with `python -m pip install {package}`"
+        return f"install it, as with `{install_command(error.name.partition('.')[0])}`"
     if isinstance(error, SyntaxError):
         return "correct the line; Python cannot read the file"
     if isinstance(error, ImportError):
