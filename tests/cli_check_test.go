@@ -143,7 +143,7 @@ cog==0.1
 		}
 
 		good := strings.NewReplacer(`"3.9"`, fmt.Sprintf(`"3.%d"`, python.Minor), "gpu: true", "gpu: false",
-			`    - "no-such-package-anywhere=1.2"`+"\n", "", "  python_requirements: requirements.txt", "  python_packages: [pip, 'no-such-package==1']").Replace(file)
+			`    - "no-such-package-anywhere=1.2"`+"\n", "", "  python_requirements: requirements.txt", "  python_packages: [packaging, 'no-such-package==1']").Replace(file)
 		c.dir = folder(t, "cog.yaml", good, "run.py", "def run() -> int: ...\n")
 		got = c.good(t, "check")
 		wantText(t, "the other", got, "warning: cog.yaml:7: build.python_packages: no-such-package is not installed", "no problem and 1 warning")

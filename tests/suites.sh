@@ -189,9 +189,9 @@ make_tools() {
   make_venv "$python" examples/ocr/.venv examples/ocr/requirements.txt || true # for the demo
   make_venv "$python" "$cache/venvs/telemetry" tests/requirements-telemetry.txt || true
   make_venv "$python" "$cache/venvs/protocols" tests/requirements-protocols.txt || true
-  make_nginx || true
-  make_haproxy || true
-  make_promtool || true
+  unpack nginx usr/sbin/nginx || true
+  unpack haproxy usr/sbin/haproxy || true
+  unpack prometheus usr/bin/promtool || true
   make_image_tools || true
   make_venv "${venvs[0]}/bin/python" "$cache/venvs/ventu" examples/ventu/requirements.txt || true # wants an old Python
   full || return 0
@@ -228,28 +228,21 @@ make_chromium() {
   (install "a browser" chromium-headless-shell)
 }
 
-# make_nginx unpacks Debian's package. Installing it would start a server on port 80.
-make_nginx() {
-  if command -v nginx || [[ -x $cache/nginx/usr/sbin/nginx ]]; then return; fi
-  say "nginx is missing: unpacking Debian's into $cache/nginx"
-  mkdir -p "$cache/nginx"
-  (cd "$cache/nginx" && quietly apt-get download nginx && dpkg -x nginx_*.deb .)
-}
-
-# make_haproxy unpacks Debian's package. Installing it would start a server.
-make_haproxy() {
-  if command -v haproxy || [[ -x /usr/sbin/haproxy || -x $cache/haproxy/usr/sbin/haproxy ]]; then return; fi
-  say "haproxy is missing: unpacking Debian's into $cache/haproxy"
-  mkdir -p "$cache/haproxy"
-  (cd "$cache/haproxy" && quietly apt-get download haproxy && dpkg -x haproxy_*.deb .)
-}
-
-# make_promtool unpacks Debian's package. Installing it would start Prometheus.
-make_promtool() {
-  if command -v promtool || [[ -x $cache/prometheus/usr/bin/promtool ]]; then return; fi
-  say "promtool is missing: unpacking Debian's package prometheus into $cache/prometheus"
-  mkdir -p "$cache/prometheus"
-  (cd "$cache/prometheus" && quietly apt-get download prometheus && dpkg -x prometheus_*.deb .)
+# unpack PACKAGE FILE unpacks a Debian package into the cache, where the system does not have its program: installing it would
+# start a server. The libraries that the program needs are installed.
+unpack() {
+  local package=$1 program=$cache/$1/$2 libraries
+  if command -v "${2##*/}" || [[ -x /$2 ]]; then return; fi
+  if [[ ! -x $program ]]; then
+    say "${2##*/} is missing: unpacking Debian's package $package into $cache/$package"
+    mkdir -p "$cache/$package"
+    (cd "$cache/$package" && { quietly apt-get download "$package" || { quietly apt-get update && quietly apt-get download "$package"; }; } &&
+      dpkg -x "$package"_*.deb .) || return
+  fi
+  ldd "$program" 2>/dev/null | grep -q 'not found' || return 0
+  mapfile -t libraries < <(apt-cache depends "$package" | sed -n 's/^ *Depends: \(lib[^ ]*\)$/\1/p' |
+    while read -r library; do dpkg -s "$library" >/dev/null 2>&1 || echo "$library"; done)
+  (install "a library of $package" "${libraries[@]}")
 }
 
 # make_kubernetes builds a checker of manifests, and takes the schemas of KEDA's and the Prometheus Operator's objects from their modules.

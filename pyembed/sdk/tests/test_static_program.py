@@ -145,7 +145,7 @@ def test_the_program_reports_what_an_import_raises(tmp_path):
     (tmp_path / "run.py").write_text("\nimport not_there_at_all\n")
     (problem,) = ask(tmp_path, "run.py", "check")["problems"]
     assert (problem["file"], problem["line"]) == ("run.py", 2)
-    assert "pip install not_there_at_all" in problem["mend"]
+    assert problem["mend"].endswith(" not_there_at_all`")
 
 
 def test_the_program_ends_what_takes_too_long(tmp_path):
