@@ -36,8 +36,10 @@ const (
 	FlagTrain = 1 << 2
 	// FlagBatchItem, on a Predict: it waits for the Batch that names it.
 	FlagBatchItem = 1 << 3
+	// FlagTrace, on a Predict: its times are wanted for spans.
+	FlagTrace = 1 << 4
 
-	flags = FlagFile | FlagEvents | FlagTrain | FlagBatchItem
+	flags = FlagFile | FlagEvents | FlagTrain | FlagBatchItem | FlagTrace
 )
 
 // Frame is one message. It is valid during the call that hands it on, and so is Body unless Own is called.

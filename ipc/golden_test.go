@@ -60,6 +60,9 @@ func examples() []example {
 			return c.Flush()
 		}),
 		front("batch", KindBatch, 0, 320, `{"ids":[128,192,256]}`, func(c *Conn) error { return c.Send(KindBatch, 320, IDs(128, 192, 256)) }),
+		front("batch-context", KindBatch, 0, 320, `{"ids":[128],"context":{"traceparent":"00-…-01"}}`, func(c *Conn) error {
+			return c.Send(KindBatch, 320, BatchOf([]byte(`{"traceparent":"00-…-01"}`), 128))
+		}),
 		front("drop", KindDrop, 0, 192, `{"ids":[192]}`, func(c *Conn) error { return c.Send(KindDrop, 192, IDs(192)) }),
 		worker("succeeded", KindSucceeded, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"output":"hello world"}`),
 		worker("succeeded-tensor", KindSucceeded, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"output":`+tensor+"}"),
@@ -71,6 +74,7 @@ func examples() []example {
 		worker("started", KindStarted, id, 0, ``),
 		worker("output", KindOutput, id, 0, `"token"`),
 		worker("metric", KindMetric, id, 0, `{"name":"tokens","value":1,"mode":"increment"}`),
+		worker("traced", KindTraced, id, 1_700_000_000_000_000_000, `21500`),
 		worker("prepared", KindPrepared, 128, 0, ``),
 		worker("batch-done", KindBatchDone, 320, 5_300_000, `{"runs":1,"size":3,"failed":false}`),
 		{"log-pipe", message{Kind: KindLogPipe, Flags: FlagFile, ID: id, Nanos: 1}, false, nil},

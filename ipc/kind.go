@@ -9,7 +9,7 @@ const (
 	// Front to worker, on a slot's channel.
 
 	KindPredict Kind = 1 // {"input":{…},"context":{…},"files":{"folder":"…","token":"…"}}
-	KindBatch   Kind = 2 // {"ids":[…]}: run these together; id is the batch's own
+	KindBatch   Kind = 2 // {"ids":[…][,"context":{…}]}: run these together; id is the batch's own
 	KindDrop    Kind = 3 // {"ids":[…]}: these are not wanted any more
 
 	// Worker to front, on a slot's channel.
@@ -26,6 +26,7 @@ const (
 	KindBatchDone Kind = 25 // {"runs":n,"size":n,"failed":…}: the function has ended; nanos is what it took
 
 	KindLogPipe     Kind = 26 // no body: the read end of a pipe comes with it (FlagFile); nanos is 0 for stdout, 1 for stderr
+	KindTraced      Kind = 28 // n, in ns: what its input took to prepare; nanos is when the model had it; only with FlagTrace
 	KindLogPipesEnd Kind = 27 // no body: what comes through those pipes after the last mark is unattributed
 
 	// Worker to front, on the control channel.
@@ -61,7 +62,7 @@ var kindNames = [...]string{
 	KindPredict: "Predict", KindBatch: "Batch", KindDrop: "Drop",
 	KindSucceeded: "Succeeded", KindFailed: "Failed", KindCanceled: "Canceled", KindLog: "Log", KindLogMark: "LogMark",
 	KindStarted: "Started", KindOutput: "Output", KindMetric: "Metric", KindPrepared: "Prepared", KindBatchDone: "BatchDone",
-	KindLogPipe: "LogPipe", KindLogPipesEnd: "LogPipesEnd",
+	KindLogPipe: "LogPipe", KindLogPipesEnd: "LogPipesEnd", KindTraced: "Traced",
 	KindHello: "Hello", KindLoaded: "Loaded", KindReady: "Ready", KindSetupFailed: "SetupFailed", KindCUDA: "CUDA",
 	KindHealthy: "Healthy", KindPong: "Pong", KindPreloaded: "Preloaded", KindForked: "Forked",
 	KindSlot: "Slot", KindShutdown: "Shutdown", KindHealth: "Health", KindPing: "Ping", KindHandle: "Handle", KindFork: "Fork",

@@ -209,7 +209,7 @@ func TestKindsOfTheWorker(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^([A-Z_]+) = (\d+)$`).FindAllStringSubmatch(string(text), -1) {
 		theirs[m[1]] = number(t, m[2])
 	}
-	flags := map[string]uint64{"EVENTS": FlagEvents, "TRAIN": FlagTrain, "BATCH_ITEM": FlagBatchItem}
+	flags := map[string]uint64{"EVENTS": FlagEvents, "TRAIN": FlagTrain, "BATCH_ITEM": FlagBatchItem, "TRACE": FlagTrace}
 	for name, value := range flags {
 		if theirs[name] != value {
 			t.Errorf("the worker's flag %s is %d, and here %d", name, theirs[name], value)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/bytedance/sonic"
 )
@@ -59,6 +60,16 @@ func IDs(ids ...uint64) []byte {
 	return append(body, `]}`...)
 }
 
+// BatchOf is the body of a Batch frame. context is the JSON object that the model finds in its scope; nil: none.
+func BatchOf(context []byte, ids ...uint64) []byte {
+	body := IDs(ids...)
+	if context == nil {
+		return body
+	}
+	body = append(body[:len(body)-1], nextContext...)
+	return append(append(body, context...), '}')
+}
+
 // LogMark is the body of a LogMark frame: how much was ever written to a worker's log pipes, and to those of the running
 // prediction. Everything up to there belongs to the frame's prediction.
 type LogMark struct {
@@ -83,6 +94,21 @@ type Log struct {
 
 // ParseLog decodes the body of a Log frame.
 func ParseLog(body []byte) (Log, error) { return parse[Log](body, "log") }
+
+// Traced is when the model got a prediction, and how long its input took to prepare.
+type Traced struct {
+	Began    time.Time
+	Prepared time.Duration
+}
+
+// ParseTraced decodes a Traced frame.
+func ParseTraced(f *Frame) (Traced, error) {
+	n, err := strconv.ParseUint(string(f.Body), 10, 63)
+	if err != nil {
+		return Traced{}, fmt.Errorf("decode times: %w", err)
+	}
+	return Traced{time.Unix(0, int64(f.Nanos)), time.Duration(n)}, nil
+}
 
 // BatchDone is the body of a BatchDone frame.
 type BatchDone struct {

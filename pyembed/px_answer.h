@@ -7,6 +7,10 @@
 
 // ---- px_events.c ------------------------------------------------------------
 
+// px_put_times queues when the model got id, which took so many nanoseconds until now, and how many of them its input took to
+// prepare. It leaves with the answer. An error is left to the answer, which meets it too.
+void px_put_times(struct px_channel *ch, uint64_t id, uint64_t took, uint64_t prepared);
+
 // px_started reports that the model has id now. GIL held. 0, or -1 with an exception.
 int px_started(struct px_channel *ch, uint64_t id);
 

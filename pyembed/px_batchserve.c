@@ -31,14 +31,14 @@ struct item {
 // A batch that waits for its turn.
 struct batch {
   uint64_t id;
-  PyObject *message;  // {"ids": […]}
+  PyObject *message;  // {"ids": […]}, with "context" where it is traced
 };
 
 struct server {
   struct px_channel *ch;
   struct px_scopes scopes;
   PyObject *handler, *function, *prepare, *batched, *keys, *encode;
-  PyObject *no_args, *input_key, *files_key, *ids_key, *size_key, *inside_name;
+  PyObject *no_args, *input_key, *files_key, *ids_key, *context_key, *size_key, *inside_name;
   struct item *items;  // in the order in which they came
   struct batch *waiting;
   size_t nitems, items_cap, nwaiting, waiting_cap;
@@ -47,7 +47,7 @@ struct server {
 static void release(struct server *s) {
   px_scopes_free(&s->scopes);
   PyObject *all[] = {s->function, s->prepare,   s->batched, s->keys,     s->encode,     s->no_args,
-                     s->input_key, s->files_key, s->ids_key, s->size_key, s->inside_name};
+                     s->input_key, s->files_key, s->ids_key, s->context_key, s->size_key, s->inside_name};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) Py_XDECREF(all[i]);
   for (size_t i = 0; i < s->nitems; i++) Py_DecRef(s->items[i].input);
   for (size_t i = 0; i < s->nwaiting; i++) Py_DecRef(s->waiting[i].message);
@@ -71,7 +71,7 @@ static int load(struct server *s, PyObject *handler) {
     const char *name;
   } fields[] = {{&s->function, "function"}, {&s->prepare, "prepare"}, {&s->batched, "batched"},
                 {&s->keys, "keys"},         {&s->encode, "encode"}},
-    names[] = {{&s->input_key, "input"}, {&s->files_key, "files"}, {&s->ids_key, "ids"},
+    names[] = {{&s->input_key, "input"}, {&s->files_key, "files"}, {&s->ids_key, "ids"}, {&s->context_key, "context"},
                {&s->size_key, "batch_size"}, {&s->inside_name, "inside"}};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     if (!(*fields[i].to = PyObject_GetAttrString(handler, fields[i].name))) return -1;
@@ -313,7 +313,10 @@ static int run(struct server *s) {
   PyObject *ids = PyDict_GetItemWithError(r.message, s->ids_key), *around, *scope = NULL;  // ids: borrowed
   PyObject *arguments = ids ? arguments_of(s, ids) : NULL;
   // The scope is made before the claim: after that, a cancel would interrupt any Python code.
-  if (arguments) scope = px_scope_enter(&s->scopes, NULL, &around);
+  if (arguments) {
+    PyObject *context = PyDict_Size(r.message) > 1 ? PyDict_GetItemWithError(r.message, s->context_key) : NULL;  // borrowed
+    scope = px_scope_enter(&s->scopes, context, &around);
+  }
   if (!scope || !px_claim(s->ch->page, r.id)) {
     PyErr_Clear();
     if (scope) Py_XDECREF(px_scope_leave(&s->scopes, false, scope, around));

@@ -2,6 +2,8 @@
 #include "px_worker.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <time.h>
 
 #include "px_json.h"
 
@@ -33,6 +35,15 @@ static int emit(struct px_channel *ch, uint8_t kind, uint64_t id, const char *bo
 int px_started(struct px_channel *ch, uint64_t id) {
   if (px_w.nslots == 1) px_log_watch(id);
   return emit(ch, PX_STARTED, id, "", 0);
+}
+
+void px_put_times(struct px_channel *ch, uint64_t id, uint64_t took, uint64_t prepared) {
+  struct timespec now;
+  char text[24];
+  clock_gettime(CLOCK_REALTIME, &now);
+  uint64_t began = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec - took;
+  int len = snprintf(text, sizeof text, "%llu", (unsigned long long)prepared);
+  px_channel_put(ch, PX_TRACED, id, began, text, (size_t)len);
 }
 
 // dump_item writes an item that px_json_dumps refused. The encoder visits the whole item, so its errors say where in the

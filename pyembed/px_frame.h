@@ -22,6 +22,7 @@ enum px_kind {
   PX_BATCH_DONE = 25,
   PX_LOG_PIPE = 26,
   PX_LOG_PIPES_END = 27,
+  PX_TRACED = 28,
   PX_CUDA = 36,
   PX_HEALTHY = 37,
   PX_PONG = 38,
@@ -40,6 +41,7 @@ enum px_kind {
 #define PX_FLAG_EVENTS 2
 #define PX_FLAG_TRAIN 4
 #define PX_FLAG_BATCH_ITEM 8
+#define PX_FLAG_TRACE 16
 #define PX_INLINE_MAX ((size_t)16 << 20)
 #define PX_MAX_FDS 64
 

@@ -115,7 +115,8 @@ struct call {
   struct px_channel *ch;
   uint64_t id;
   const struct function *function;
-  bool observed;     // events are wanted
+  bool observed, traced;  // events are wanted; times are wanted
+  uint64_t prepared;  // when its input was, by px_now
   PyObject *encode;  // borrowed or own, see own_encode
   bool own_encode;
 };
@@ -147,6 +148,7 @@ static PyObject *call_model(struct handler *h, struct call *c, PyObject *input) 
     if (!prepared) return NULL;
     input = prepared;
   }
+  if (c->traced) c->prepared = px_now();
   result = PyObject_Call(f->predict, h->no_args, input);
   if (result) result = settle(h, c, result);
   if (result && f->collect) {
@@ -219,7 +221,8 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   int status = -1;
   PyObject *scope = NULL, *around = NULL, *metrics = NULL, *output = NULL, *input = NULL, *context = NULL;
   uint64_t began = px_now(), took = 0;
-  struct call c = {.ch = ch, .id = f->id, .observed = f->flags & PX_FLAG_EVENTS, .encode = h->encode,
+  struct call c = {.ch = ch, .id = f->id, .observed = f->flags & PX_FLAG_EVENTS,
+                   .traced = f->flags & PX_FLAG_TRACE, .encode = h->encode,
                    .function = &h->functions[f->flags & PX_FLAG_TRAIN ? 1 : 0]};
 
   if (c.observed && px_started(ch, f->id) < 0) PyErr_Clear();  // the answer reports the problem
@@ -238,6 +241,7 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   if (atomic_load(&px_w.is_child)) px_exit_child();
   took = px_now() - began;
   atomic_store(&ch->page->running, 0);
+  if (c.traced) px_put_times(ch, f->id, took, c.prepared ? c.prepared - began : took);
   h->mean = h->mean ? h->mean + took / 8 - h->mean / 8 : took;
 
   if (scope) metrics = px_scope_leave(&h->scopes, c.observed, scope, around);

@@ -155,6 +155,18 @@ static PyObject *started(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+// put_times(slot, id, took, prepared): see px_put_times.
+static PyObject *put_times(PyObject *self, PyObject *args) {
+  (void)self;
+  int i;
+  unsigned long long id, took, prepared;
+  if (!PyArg_ParseTuple(args, "iKKK", &i, &id, &took, &prepared)) return NULL;
+  struct px_channel *ch = px_slot_of(i);
+  if (!ch) return NULL;
+  px_put_times(ch, id, took, prepared);
+  Py_RETURN_NONE;
+}
+
 // emit(slot, id, kind, value, encode, index): sends an event of a prediction that still runs; see px_emit.
 static PyObject *emit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
@@ -272,7 +284,7 @@ PyMethodDef px_task_methods[] = {
     {"wait", (PyCFunction)(void (*)(void))wait_for, METH_FASTCALL, NULL},
     {"claim", (PyCFunction)(void (*)(void))claim, METH_FASTCALL, NULL},
     {"reply", (PyCFunction)(void (*)(void))reply, METH_FASTCALL, NULL},
-    {"started", started, METH_VARARGS, NULL}, {"emit_all", emit_all, METH_VARARGS, NULL},
+    {"started", started, METH_VARARGS, NULL}, {"put_times", put_times, METH_VARARGS, NULL}, {"emit_all", emit_all, METH_VARARGS, NULL},
     {"emit", (PyCFunction)(void (*)(void))emit, METH_FASTCALL, NULL},
     {"flush", flush, METH_O, NULL},     {"arm_flusher", arm_flusher, METH_NOARGS, NULL},
     {"log", log_text, METH_VARARGS, NULL},    {"canceled", canceled, METH_NOARGS, NULL},

@@ -71,7 +71,7 @@ func TestAPredictionIsTraced(t *testing.T) {
 			t.Errorf("the server's span has %v", a)
 		}
 		p := byName["cog.prediction"]
-		if a := p.Attrs(); a["caller.user"] != "ann" || a["cog.prediction.status"] != "succeeded" || a["cog.prediction.response_mode"] != "sync" || len(a) != 4 {
+		if a := p.Attrs(); a["caller.user"] != "ann" || a["cog.prediction.status"] != "succeeded" || a["cog.prediction.response_mode"] != "sync" || a["cog.slot.id"] != "0.0" || a["pinion.worker"] != int64(0) || len(a) != 6 {
 			t.Errorf("the prediction's span has %v", a)
 		}
 		if p.Resource["service.name"] != "cog" || p.Resource["cog.process.role"] != "parent" || byName["cog.prediction.invoke"].Resource["cog.process.role"] != "worker" {

@@ -126,6 +126,7 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 	f.pool = slot.NewPool(slot.Options{
 		Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit,
 		OnBatch:  f.metrics.Batch,
+		Tracer:   f.tracer,
 		BusyPoll: busyPolling(s.busyPoll, plan.Workers, cores()),
 	})
 	f.webhooks = webhook.New(webhook.Options{

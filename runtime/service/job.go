@@ -129,6 +129,10 @@ func (j *job) newCall(input []byte) *slot.Call {
 			call.OnSettled = func() { go p.Release() }
 		}
 	}
+	if j.spans != nil {
+		j.spans.traced.Span = j.spans.prediction.Context
+		call.Traced = &j.spans.traced
+	}
 	call.Deadline, call.Group = p.Request.Deadline, p.Request.Group
 	if p.Request.Disk != nil {
 		call.BodyFile = s.o.Files.Spool

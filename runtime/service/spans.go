@@ -9,6 +9,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/runtime/slot"
 	"pinion/runtime/trace"
 )
 
@@ -26,6 +27,7 @@ type spans struct {
 	prefix     string // of their names
 	prediction *trace.Span
 	invoke     trace.Context
+	traced     slot.Traced // of the call
 	id         string
 	submitted  time.Time
 }
@@ -123,18 +125,49 @@ func (s *spans) ended(id string, r *predict.Result, waited time.Duration, reason
 		s.trace.End(s.trace.Span("pinion.queue", trace.Internal, parent, s.submitted), s.submitted.Add(waited))
 	}
 	if r.Elapsed > 0 {
-		attrs := []trace.Attr{trace.Text(attrID, predict.Clip(id))}
-		began := now.Add(-r.Elapsed)
-		execute := s.trace.Span(s.prefix+".execute", trace.Internal, parent, began, attrs...)
+		attrs := s.place([]trace.Attr{trace.Text(attrID, predict.Clip(id))})
+		s.prediction.Attrs = s.place(s.prediction.Attrs)
+		began, returned := now.Add(-r.Elapsed), now
+		times := s.traced.Times
+		if !times.Began.IsZero() { // what the worker took, within what the front saw
+			began, returned = times.Began, times.Began.Add(r.Elapsed)
+		}
+		execute := s.trace.Span(s.prefix+".execute", trace.Internal, parent, earlier(s.submitted.Add(waited), began), attrs...)
 		invoke := s.trace.At(s.invoke, s.prefix+".invoke", trace.Internal, execute.Context.Span, began, attrs...)
 		execute.Worker, invoke.Worker = true, true
-		if kind != "" {
-			invoke.Fail(now, kind, r.Error)
+		if !times.Began.IsZero() {
+			prepare := s.trace.Span(s.prefix+".prepare_input", trace.Internal, invoke.Context.Span, began)
+			prepare.Worker = true
+			s.trace.End(prepare, began.Add(times.Prepared))
 		}
-		s.trace.End(invoke, now)
+		if s.traced.Batch.Valid() {
+			invoke.Links = []trace.Context{s.traced.Batch}
+		}
+		if kind != "" {
+			invoke.Fail(returned, kind, r.Error)
+		}
+		s.trace.End(invoke, returned)
 		s.trace.End(execute, now)
 	}
 	s.end(r.Status, kind, r.Error, now)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// place adds where the model ran.
+func (s *spans) place(to []trace.Attr) []trace.Attr {
+	if t := &s.traced; t.Place != (slot.Place{}) {
+		to = t.Place.Attrs(to)
+		if t.BatchSize > 0 {
+			to = append(to, trace.Int("pinion.batch.size", int64(t.BatchSize)))
+		}
+	}
+	return to
 }
 
 // end ends the prediction's span.
@@ -155,16 +188,8 @@ func (j *job) context() []byte {
 		return contextOf(req)
 	}
 	j.spans.submitted = time.Now()
-	own := predict.Request{Context: req.Context}
-	j.spans.trace.Headers(j.spans.invoke, func(name, value string) {
-		switch name {
-		case traceParent:
-			own.TraceParent = value
-		case traceState:
-			own.TraceState = value
-		}
-	})
-	return contextOf(&own)
+	in := j.spans.invoke
+	return contextOf(&predict.Request{Context: req.Context, TraceParent: in.Parent(), TraceState: in.State})
 }
 
 // Bounds of the attributes that a client's context adds, as Cog has them.

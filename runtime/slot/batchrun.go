@@ -21,6 +21,7 @@ type batchRun struct {
 	began       time.Time     // known once it is done
 	done        bool          // the function has ended; answers may still come
 	interrupted bool          // its duration says nothing
+	trace       *batchTrace   // nil: none of its calls is traced
 }
 
 // waiting lists the calls that wait for the batch's end.
@@ -134,10 +135,11 @@ func (s *Slot) dispatch(items []*batch.Item[*Call], d deliveries) deliveries {
 	}
 	clear(items) // they may be the dispatcher's scratch
 	r.id = s.window.newClaim()
+	s.traceBatch(r)
 	s.batches.runs = append(s.batches.runs, r)
 	s.ch.words.Queue(r.id)
 	p.watchRuntime()
-	return append(d, delivery{conn: s.ch.conn, id: r.id, kind: ipc.KindBatch, body: ipc.IDs(ids...)})
+	return append(d, delivery{conn: s.ch.conn, id: r.id, kind: ipc.KindBatch, body: ipc.BatchOf(r.trace.context(), ids...)})
 }
 
 // removeRun takes a batch off the slot.

@@ -39,6 +39,9 @@ func (d delivery) queue() {
 	if c.Train {
 		flags |= ipc.FlagTrain
 	}
+	if c.Traced != nil && c.Traced.Span.Sampled && !d.forBatch {
+		flags |= ipc.FlagTrace
+	}
 	if c.Parts != nil {
 		_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Context, c.Files, c.Parts...)
 		return

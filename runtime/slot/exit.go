@@ -114,6 +114,9 @@ func (p *Pool) settleItems(s *Slot, cause string, logs []byte, now time.Time) (n
 			p.end(c, r)
 		}
 	}
+	for _, r := range s.batches.runs {
+		r.trace.crashed(s, r, now, cause)
+	}
 	s.batches.runs = nil
 	for _, c := range back {
 		s.takeBack(c)

@@ -19,6 +19,8 @@ func (s *Slot) handleFrame(f *ipc.Frame) {
 		s.worker.process.LogPipe(f.Descriptor(), f.Nanos != 0)
 	case f.Kind == ipc.KindLogPipesEnd:
 		s.worker.process.LogPipesEnd()
+	case f.Kind == ipc.KindTraced:
+		s.handleTraced(f)
 	case f.Kind == ipc.KindBatchDone:
 		s.handleBatchDone(f)
 	case f.Kind == ipc.KindPrepared:
@@ -112,6 +114,24 @@ func (s *Slot) handleBatchDone(f *ipc.Frame) {
 	s.pool.mu.Lock()
 	s.batchDone(f.ID, time.Duration(f.Nanos), end)
 	s.pool.mu.Unlock()
+}
+
+// handleTraced notes the times of the frame's call.
+func (s *Slot) handleTraced(f *ipc.Frame) {
+	times, err := ipc.ParseTraced(f)
+	if err != nil {
+		s.ch.protocolError("times that cannot be read: %w", err)
+		return
+	}
+	s.pool.mu.Lock()
+	c := s.call(f.ID)
+	if c != nil && c.Traced != nil {
+		c.Traced.Times = times
+	}
+	s.pool.mu.Unlock()
+	if c != nil && c.Traced == nil {
+		s.ch.protocolError("a frame of kind %s for %#x, which is not traced", f.Kind, f.ID)
+	}
 }
 
 // handleEvent passes an event on to the frame's call.

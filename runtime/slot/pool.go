@@ -6,6 +6,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 )
 
 // Worker is what a slot needs of the process behind it; supervise implements it. No method blocks for longer than a system
@@ -49,6 +50,8 @@ type Options struct {
 	PredictTimeout time.Duration
 	// BusyPoll says who may busy-poll.
 	BusyPoll BusyPoll
+	// Tracer traces batches; nil: they are not traced.
+	Tracer *trace.Tracer
 	// OnBatch receives each batch that ends: its size, and for how long its first call was held back for others though a
 	// worker was idle. It must not block. May be nil.
 	OnBatch func(size int, held time.Duration)
@@ -275,6 +278,9 @@ func (p *Pool) Cancel(c *Call) {
 // finish makes a result final and frees the call's capacity.
 func (p *Pool) finish(c *Call, r Result) {
 	onSettled := c.OnSettled
+	if c.Traced != nil && c.slot != nil {
+		c.Traced.ranIn(c)
+	}
 	switch c.state {
 	case queued:
 		p.dequeue(c)

@@ -13,6 +13,7 @@ import (
 type Slot struct {
 	pool   *Pool
 	worker *workerSlots
+	place  Place
 	ch     channel
 
 	// Guarded by pool.mu.
@@ -30,9 +31,9 @@ type Slot struct {
 	granted     time.Duration
 }
 
-func newSlot(p *Pool, w *workerSlots, conn *ipc.Conn, words ipc.Slot) *Slot {
+func newSlot(p *Pool, w *workerSlots, index int, conn *ipc.Conn, words ipc.Slot) *Slot {
 	s := &Slot{
-		pool: p, worker: w,
+		pool: p, worker: w, place: newPlace(w, index),
 		ch:     channel{conn: conn, words: words, drained: make(chan struct{})},
 		window: window{free: ^uint64(0), size: minWindow},
 		freed:  time.Now(),

@@ -22,6 +22,9 @@ type workerSlots struct {
 
 // Hooks let a worker's owner observe its answers. The functions must not block.
 type Hooks struct {
+	// Worker and Device name the worker in traces.
+	Worker int
+	Device string
 	// After MaxRequests answers MaxRequestsReached is called, once; 0: never.
 	MaxRequests        int
 	MaxRequestsReached func()
@@ -38,7 +41,7 @@ func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page, h Hooks, b *B
 		p.batches.addWorker(b)
 		ws := &workerSlots{process: w, empty: make(chan struct{}), hooks: h, batching: b}
 		for i, conn := range conns {
-			ws.slots = append(ws.slots, newSlot(p, ws, conn, page.Slot(i)))
+			ws.slots = append(ws.slots, newSlot(p, ws, i, conn, page.Slot(i)))
 		}
 		ws.remaining = len(ws.slots)
 		p.slots = append(p.slots, ws.slots...)

@@ -208,6 +208,7 @@ func (s *Supervisor) passTurn() {
 // not block.
 func (w *worker) slotHooks() slot.Hooks {
 	return slot.Hooks{
+		Worker: w.sup.o.Index, Device: w.sup.o.Device,
 		MaxRequests: w.sup.o.Policy.MaxRequests,
 		MaxRequestsReached: func() {
 			w.sup.Renew(fmt.Sprintf("it has answered %d predictions", w.sup.o.Policy.MaxRequests))

@@ -70,6 +70,8 @@ def main() -> None:
             leave_setup()
     except BaseException as error:
         _setup_failed(config, error, time.monotonic() - began)
+        if tracing is not None:
+            tracing.stop()  # the model's spans tell more
         return
     if _px.is_child():
         _px.exit_child(None)  # setup forked

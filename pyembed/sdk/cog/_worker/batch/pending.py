@@ -6,6 +6,7 @@ from threading import Lock
 
 import _px
 
+from ..scope import Scope
 from ..serve.wire import BATCH, BATCH_ITEM, DROP, PREDICT, PREPARED
 from ..values.encode import encode
 from .items import Batch, Item
@@ -60,7 +61,7 @@ class PendingItems:
                 work.append((id, flags, message, error))
             elif kind == BATCH:
                 with self._lock:
-                    batch = self._form(id, message["ids"])
+                    batch = self._form(id, message["ids"], message.get("context"))
                 if batch is not None:
                     work.append((id, 0, batch, None))
             elif kind == DROP:
@@ -77,10 +78,12 @@ class PendingItems:
         self.sort(frames)
         return [self._items[id] for _, id, *_ in frames]
 
-    def _form(self, id: int, ids: list[int]) -> Batch | None:
+    def _form(self, id: int, ids: list[int], context: dict[str, str] | None) -> Batch | None:
         """Make a batch; return None if it waits for items that are not prepared."""
         items = self._items
         batch = Batch(id, [items[name] for name in ids if name in items])  # others are answered
+        if context is not None:
+            batch.scope = Scope(context)
         for item in batch.items:
             item.batch = batch
             batch.unprepared += item.unprepared

@@ -59,10 +59,13 @@ class BatchServer:
         self.variable = variable
         self.encode = encode
         self.inside = False  # the main thread is in the model's function
+        self._follow: Any = None  # see trace
         self._canceled = 0  # the id of the batch or training that was canceled last
 
     def trace(self, follow: Any) -> None:
-        """Take note that predictions are traced: a batch has no context yet."""
+        """Have the model's functions run in the contexts of their batches and trainings."""
+        self._follow = follow
+        self.function = self._function.call = follow(self.function)
 
     def setup(self, config: dict[str, Any]) -> None:
         """Run the model's setup function, which may be async."""
@@ -140,7 +143,7 @@ class BatchServer:
                 self._pending.revoke(message)
         elif _px.claim(_SLOT, id):
             function = self._trainer if flags & TRAIN else None
-            self._train(id, TrainRequest(function, id, flags, message, error))
+            self._train(id, TrainRequest(function, id, flags, message, error, self._follow))
         # Before the next request, which may run for long.
         _px.flush(_SLOT)
 

@@ -28,8 +28,11 @@ class TrainRequest:
         flags: int,
         message: Any,
         error: BaseException | None,
+        follow: Any,
     ) -> None:
         self._function = Function(predictor) if predictor is not None else None
+        if self._function is not None and follow is not None:
+            self._function.predict = follow(self._function.predict)
         self._id = id
         self._observed = flags & EVENTS
         self._message = message

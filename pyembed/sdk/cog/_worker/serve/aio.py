@@ -25,7 +25,7 @@ from .eager import eager_start
 from .loop import new_loop
 from .sync import SyncServer, call_setup, fail, hook, keep
 from .watch import Watch
-from .wire import CANCELED, EVENTS, FAILED, OUTPUT, SUCCEEDED, TRAIN
+from .wire import CANCELED, EVENTS, FAILED, OUTPUT, SUCCEEDED, TRACE, TRAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -265,6 +265,7 @@ class AsyncServer:
         value: Any = None
         function: Function | None = None
         observed = flags & EVENTS
+        prepared = -1  # what its input took to prepare; kept where the request is traced
         encoder: Any = encode
         try:
             if observed:
@@ -286,6 +287,8 @@ class AsyncServer:
                 slot.is_sync = not function.is_async
                 if function.prepare is not None:
                     kwargs = function.prepare(kwargs)
+                if flags & TRACE:
+                    prepared = perf_counter_ns() - began
                 value = function.call(**kwargs)
                 if type(value) is CoroutineType or hasattr(value, "__await__"):
                     value = await value
@@ -317,7 +320,10 @@ class AsyncServer:
         if _px.is_child():
             _px.exit_child(None)
         try:
-            self._answer(slot, id, kind, value, perf_counter_ns() - began, scope, encoder)
+            took = perf_counter_ns() - began
+            if flags & TRACE:
+                _px.put_times(slot.index, id, took, took if prepared < 0 else prepared)
+            self._answer(slot, id, kind, value, took, scope, encoder)
         except BaseException as escaped:
             self._give_up(escaped)
 

@@ -1,0 +1,139 @@
+package tests
+
+import (
+	"encoding/hex"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// batchSpans are models with batches that make spans of their own. The first batch waits for a file.
+const batchSpans = `import asyncio, os, time
+from opentelemetry import trace
+from cog import BasePredictor, batch, current_scope
+
+tracer = trace.get_tracer("model")
+
+
+class Sync(BasePredictor):
+    @batch(max_size=8)
+    def predict(self, text: list[str]) -> list[str]:
+        with tracer.start_as_current_span("work"):
+            if text == ["gate"]:
+                open("closed", "w").close()
+            while text == ["gate"] and not os.path.exists("gate"):
+                time.sleep(0.01)
+            if "bad" in text:
+                raise ValueError("a bad text")
+        return [current_scope().context.get("traceparent", "") for _ in text]
+
+
+class Async(BasePredictor):
+    @batch(max_size=8)
+    async def predict(self, text: list[str]) -> list[str]:
+        with tracer.start_as_current_span("work"):
+            if text == ["gate"]:
+                open("closed", "w").close()
+            while text == ["gate"] and not os.path.exists("gate"):
+                await asyncio.sleep(0.01)
+        return [current_scope().context.get("traceparent", "") for _ in text]
+
+
+def train(n: int = 1) -> str:
+    with tracer.start_as_current_span("training"):
+        return str(n)
+`
+
+// TestBatchesAreTraced: a batch has a span in a trace of its own, with links to its sampled items; the model's spans are below
+// it, and the items' spans say where they ran.
+func TestBatchesAreTraced(t *testing.T) {
+	t.Parallel()
+	python := telemetryPython(t)
+	for _, model := range []string{"Sync", "Async"} {
+		t.Run(model, func(t *testing.T) {
+			t.Parallel()
+			dir := modelFolder(t, map[string]string{"run.py": batchSpans, "cog.yaml": "train: run.py:train\n"})
+			c := harness.StartCollector(t)
+			s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + model, Python: python, Env: []string{
+				"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_BSP_SCHEDULE_DELAY=50",
+			}})
+			begin := func(text, flag string) <-chan harness.Answer {
+				answer := make(chan harness.Answer, 1)
+				parent := "00-" + clientTrace + "-" + clientParent + "-" + flag
+				go func() {
+					answer <- s.Do(http.MethodPost, "/predictions", map[string]any{"input": input{"text": text}}, "traceparent", parent)
+				}()
+				return answer
+			}
+			gate := begin("gate", "01")
+			harness.Eventually(t, "the gate is closed", func() bool {
+				_, err := os.Stat(filepath.Join(s.Dir, "closed"))
+				return err == nil
+			})
+			answers := []<-chan harness.Answer{begin("a", "01"), begin("b", "01"), begin("c", "00")}
+			gathered(t, s, 4)
+			if err := os.WriteFile(filepath.Join(s.Dir, "gate"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range append(answers, gate) {
+				wantCode(t, "prediction", <-a, 200)
+			}
+			s.Do(http.MethodPost, "/trainings", map[string]any{"input": map[string]any{}}, "traceparent", "00-"+clientTrace+"-"+clientParent+"-01")
+			s.Stop()
+			checkBatch(t, c)
+			for _, span := range ofModel(c) {
+				if span.Name == "training" && span.TraceID() != clientTrace {
+					t.Errorf("the training's span is %v", span)
+				}
+			}
+		})
+	}
+}
+
+func checkBatch(t *testing.T, c *harness.Collector) {
+	t.Helper()
+	all := c.Spans()
+	at := slices.IndexFunc(all, func(s *harness.Span) bool {
+		return s.Name == "pinion.batch" && s.Attrs()["pinion.batch.size"] == int64(3)
+	})
+	if at < 0 {
+		t.Fatalf("no batch of 3 among %v", all)
+	}
+	batch := all[at]
+	if a := batch.Attrs(); a["cog.slot.id"] != "0.0" || a["pinion.worker"] != int64(0) || batch.ParentID() != "" || batch.Resource["cog.process.role"] != "worker" {
+		t.Errorf("the batch has %v %v", a, batch)
+	}
+	links, items := map[string]bool{}, 0
+	for _, l := range batch.Links {
+		links[hex.EncodeToString(l.SpanId)] = true
+	}
+	if len(links) != 3 {
+		t.Errorf("the batch has %d links", len(links))
+	}
+	for _, span := range all {
+		switch a := span.Attrs(); {
+		case span.Name == "work" && span.TraceID() == batch.TraceID():
+			items++
+			if span.ParentID() != batch.SpanID() {
+				t.Errorf("the model's span is below %s, want %s", span.ParentID(), batch.SpanID())
+			}
+		case a["pinion.batch.size"] == int64(3) && span.Name == "cog.prediction":
+			items++
+			if !links[span.SpanID()] || a["cog.slot.id"] != "0.0" {
+				t.Errorf("an item of the batch is %v", span)
+			}
+		case a["pinion.batch.size"] == int64(3) && span.Name == "cog.prediction.invoke":
+			items++
+			if len(span.Links) != 1 || string(span.Links[0].SpanId) != string(batch.SpanId) {
+				t.Errorf("the run of an item is %v", span)
+			}
+		}
+	}
+	if items != 5 { // the model's span, and two of each sampled item
+		t.Errorf("%d spans belong to the batch, of %v", items, all)
+	}
+}
