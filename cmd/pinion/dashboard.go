@@ -129,10 +129,11 @@ func (f *front) state() dashboard.State {
 	return out
 }
 
+// workerState is a worker as the view shows it. How it ended is worded for the prediction that it had, which the view does not name.
 func workerState(w supervise.Report) dashboard.Worker {
 	out := dashboard.Worker{
 		State: w.State.String(), PID: w.PID, Busy: w.Busy, BusySince: dashboard.Milliseconds(w.Since), Served: w.Served,
-		Restarts: w.Restarts, LastExit: w.LastExit, ExitedAt: dashboard.Milliseconds(w.ExitedAt), Memory: w.Memory, Device: w.Device,
+		Restarts: w.Restarts, LastExit: strings.Replace(w.LastExit, "this prediction", "a prediction", 1), ExitedAt: dashboard.Milliseconds(w.ExitedAt), Memory: w.Memory, Device: w.Device,
 	}
 	if w.Successor != nil {
 		out.Successor = w.Successor.String()

@@ -60,9 +60,14 @@ func TestHistory(t *testing.T) {
 		set.Ended(metrics.End{Status: predict.Succeeded, Times: predict.Times{Total: 20 * time.Millisecond, Predict: 15 * time.Millisecond}})
 	}
 	set.Refused(predict.KindPrediction, predict.Sync, metrics.ReasonCapacity)
+	set.Webhook("completed", "failed")
+	set.Webhook("completed", "delivered")
 	p, ok := h.add(sample{now.Add(2 * time.Second), set.Figures()}, metrics.Load{InFlight: 3, Queued: 1})
 	if !ok || p.succeeded != 50 || p.refused != 0.5 || p.inFlight != 3 || p.p50 < 0.01 || p.p50 > 0.025 || p.p99 <= p.p50 {
 		t.Errorf("the point is %+v", p)
+	}
+	if r := recentOf(h.since(1)); r.Webhooks != 1 {
+		t.Errorf("%d webhooks were not delivered, want 1", r.Webhooks)
 	}
 	p, _ = h.add(sample{now.Add(20 * time.Second), set.Figures()}, metrics.Load{})
 	for range shortly {

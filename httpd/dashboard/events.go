@@ -56,6 +56,7 @@ type recent struct {
 	Batch     any               `json:"batch"`             // the mean size
 	Sizes     [][2]uint64       `json:"sizes,omitempty"`   // largest size, number of batches
 	Buckets   [][2]any          `json:"buckets,omitempty"` // longest time, number of predictions
+	Webhooks  uint64            `json:"webhooks"`          // that were not delivered
 }
 
 func recentOf(w window) recent {
@@ -64,7 +65,7 @@ func recentOf(w window) recent {
 		Seconds: round(w.seconds), Count: count(w.Total), Succeeded: w.Succeeded, Failed: w.Failed, Refused: w.Refused, Canceled: w.Canceled,
 		Reasons: w.Reasons, P50: round(quantile(w.Total, 0.5)), P90: round(quantile(w.Total, 0.9)), P99: round(quantile(w.Total, 0.99)),
 		Total: seconds(w.Total), Queue: seconds(w.Queue), Predict: seconds(w.Predict), Overhead: seconds(w.Overhead),
-		Batches: count(w.BatchSize), Batch: round(mean(w.BatchSize)),
+		Batches: count(w.BatchSize), Batch: round(mean(w.BatchSize)), Webhooks: w.LostWebhooks,
 	}
 	for i, n := range w.BatchSize.Counts {
 		if n > 0 {

@@ -93,6 +93,7 @@ func (h *history) since(steps int) window {
 	}
 	w.Total, w.Predict = minus(now.Total, then.Total), minus(now.Predict, then.Predict)
 	w.Queue, w.Overhead = minus(now.Queue, then.Queue), minus(now.Overhead, then.Overhead)
+	w.LostWebhooks = now.LostWebhooks - then.LostWebhooks
 	w.BatchSize = minus(now.BatchSize, then.BatchSize)
 	return w
 }

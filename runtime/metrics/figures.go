@@ -15,6 +15,7 @@ type Figures struct {
 	Total, Predict      Buckets           // in nanoseconds, as the next two
 	Queue, Overhead     Buckets
 	BatchSize           Buckets // in predictions
+	LostWebhooks        uint64  // deliveries that failed for good
 }
 
 // Buckets is a histogram. Counts[i] is how many values were at most Bounds[i] and above the bound before it; the last
@@ -40,6 +41,11 @@ func (s *Set) Figures() Figures {
 	f.Total, f.Predict = read(s.predictions.total[predict.KindPrediction][:]...), read(s.predictions.predict)
 	f.Queue, f.Overhead = read(s.predictions.queue), read(s.predictions.overhead)
 	f.BatchSize = read(s.batches.size)
+	for d, c := range s.webhooks.snapshot() {
+		if d.outcome == "failed" {
+			f.LostWebhooks += c.Load()
+		}
+	}
 	return f
 }
 

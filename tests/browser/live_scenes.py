@@ -265,6 +265,9 @@ def live_batches(look: Look) -> None:
     look.opens()
     expect(look.page.locator("#batches")).to_contain_text("2 in the last minute, mean size 4.5")
     expect(look.page.locator("#batches .stick")).to_have_count(2)
+    for stick in look.page.locator("#batches .stick").all():  # one batch of each size
+        box = stick.bounding_box()
+        assert box and box["height"] > 20, box
     look.audit("with batches")
 
 

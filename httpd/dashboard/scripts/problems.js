@@ -28,6 +28,9 @@ function problemsOf(state, recent, at) {
     const why = Object.entries(recent.reasons).filter(([r]) => !["capacity", "validation", "unavailable"].includes(r));
     add("bad", `${shareText(recent.failed / tried)} of the predictions failed in the last minute:`, `${why.map(([r, n]) => `${groups(n)} × ${REASONS[r] ?? r}`).join(", ")}.`);
   }
+  if (recent.webhooks > 0) {
+    add("bad", `${plural(recent.webhooks, "webhook")} not delivered in the last minute.`, "The receivers refused them or did not answer; the server's log names each.");
+  }
   if (state.memory.limit && state.memory.used > 0.9 * state.memory.limit) {
     add("busy", "The memory budget is nearly used up.", `${bytesText(state.memory.used)} of ${bytesText(state.memory.limit)} (--memory-budget).`);
   }
