@@ -16,7 +16,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// protocolService is a fake behind a protocol: its predictions have ids of their own.
+// protocolService is a fake behind a protocol: its predictions have their own ids.
 type protocolService struct {
 	*fake
 	made atomic.Int64

@@ -37,7 +37,7 @@ func TestBodiesOfEverySizeArrive(t *testing.T) {
 			t.Errorf("%d bytes: got %v, want %v", size, got, want)
 		}
 		if large != (size >= ownedMin) {
-			t.Errorf("%d bytes: a body of its own: %v", size, large)
+			t.Errorf("%d bytes: its own body: %v", size, large)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func TestClaimMoves(t *testing.T) {
 }
 
 // TestClaimRace has the two sides reach for the same ids at once, a million times: exactly one gets each, and
-// nobody gets one whose word was used again meanwhile.
+// neither gets one whose word was used again meanwhile.
 func TestClaimRace(t *testing.T) {
 	const rounds = 1_000_000 / Claims
 	p, o := page(t)

@@ -32,7 +32,7 @@ type Loaded struct {
 	Slots int    `json:"slots"`
 	Async bool   `json:"async"`
 	// Streaming: the predict function is @streaming. Train: there is a train function; Predict: a predict
-	// function beside it. Healthcheck: the model has a check of its own. Excused: its types are faulty, and the document
+	// function beside it. Healthcheck: the model has its own check. Excused: its types are faulty, and the document
 	// that it brings stands in for them.
 	Streaming   bool            `json:"streaming"`
 	Train       bool            `json:"train"`

@@ -99,7 +99,7 @@ func TestJSONLoads(t *testing.T) {
 		{name: "high surrogate, bad escape", text: `"\ud800\udcg0"`, err: at("1", "lone surrogate escape")},
 		{name: "high surrogate, cut", text: `"\ud800\u`, err: at("1", "lone surrogate escape")},
 		{name: "surrogate in a key", text: `{"\ud800": 1}`, err: at("2", "lone surrogate escape")},
-		{name: "UTF-8 stray byte", text: "\"ab\x80\"", err: at("3", "invalid UTF-8")},
+		{name: "UTF-8 lone continuation byte", text: "\"ab\x80\"", err: at("3", "invalid UTF-8")},
 		{name: "UTF-8 overlong", text: "\"\xc0\xaf\"", err: at("1", "invalid UTF-8")},
 		{name: "UTF-8 overlong, three bytes", text: "\"\xe0\x80\x80\"", err: at("1", "invalid UTF-8")},
 		{name: "UTF-8 surrogate", text: "\"a\xed\xa0\x80\"", err: at("2", "invalid UTF-8")},

@@ -66,7 +66,7 @@ static void in_child(void) {
   if (!px_w.forking_worker && !atomic_load(&px_w.is_child))
     for (int i = 0; i < 2; i++)
       if (unattributed[i] >= 0 && px_w.page) dup2(unattributed[i], 1 + i);
-  // Once: when the child forks again, these descriptors may be files of its own.
+  // Once: when the child forks again, these descriptors may be its own files.
   if (!px_w.forking_worker && !atomic_exchange(&px_w.is_child, true)) {
     pthread_mutex_init(&px_w.mu, NULL);
     pthread_mutex_init(&px_w.log_mu, NULL);

@@ -110,7 +110,7 @@ void px_log_positions(uint64_t at[2]) {
   for (int i = 0; i < 2; i++) at[i] = position(&px_w.page->logs[i], px_w.log_fd[i]);
 }
 
-// mark_own is mark for a prediction that has pipes of its own.
+// mark_own is mark for a prediction that has its own pipes.
 static int mark_own(struct px_channel *ch, uint64_t id, const char *more) {
   uint64_t at[2], own[2] = {0, 0};
   px_log_positions(at);

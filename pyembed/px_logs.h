@@ -51,7 +51,7 @@ bool px_log_live(void);
 
 // ---- px_pipes.c -------------------------------------------------------------
 
-// px_pipes_before_child is called before this process makes a child. It gives the running prediction pipes of its own, if
+// px_pipes_before_child is called before this process makes a child. It gives the running prediction its own pipes, if
 // there is one slot. true: the code belongs to a prediction that has ended, and the child's stdout and stderr must become
 // unattributed[], where those are not -1. Any thread, with or without the GIL; it does nothing in a forked child, nor for a
 // new worker. errno is kept.

@@ -1,6 +1,6 @@
 // What leftover threads write through C's stdio.
 //
-// glibc's stdio calls a write of its own, which px_threads.c cannot define again, and a stream's buffer has the text of all
+// glibc's stdio calls its own write, which px_threads.c cannot define again, and a stream's buffer has the text of all
 // threads. So the functions that put text into stdout and stderr are defined here again: in a thread that its prediction
 // left behind they take a stream for unattributed text. C++ streams call these functions too, unless they are not
 // synchronised with C's: then they call write. What writes wide characters is not covered.
@@ -94,7 +94,7 @@ DEFINE_AGAIN(size_t, fwrite_unlocked, (const void *data, size_t size, size_t n, 
 DEFINE_AGAIN(int, vfprintf, (FILE *f, const char *format, va_list values), (f, format, values))
 DEFINE_AGAIN(int, __vfprintf_chk, (FILE *f, int flag, const char *format, va_list values), (f, flag, format, values))
 
-// The others are those for a stream that they do not name, or with arguments of their own.
+// The others are those for a stream that they do not name, or with their own arguments.
 
 #define FORMAT(f, format)                 \
   va_list values;                         \

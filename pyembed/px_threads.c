@@ -5,7 +5,7 @@
 // unattributed.
 //
 // So three of glibc's functions are defined here again, as in px_spawn.c. That reaches every caller outside of glibc: Python,
-// whatever file object is used, Rust, and C++ streams that are not synchronised with C's. glibc's own calls cannot be
+// whichever file object is used, Rust, and C++ streams that are not synchronised with C's. glibc's own calls cannot be
 // replaced, so C's stdio is in px_stdio.c.
 #define _GNU_SOURCE  // RTLD_NEXT
 #include "px_worker.h"

@@ -128,7 +128,7 @@ func collectedNames(t *testing.T, file string) map[string]bool {
 	return names
 }
 
-// freeAddress is an address that nobody listens on.
+// freeAddress is an address where no server listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -79,7 +79,7 @@ func TestTheFirstProcessOfAContainerStops(t *testing.T) {
 // TestWorkersDoNotReadTheServersStdin, be it a terminal, a pipe or a file.
 func TestWorkersDoNotReadTheServersStdin(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, "run.py", gated, "stdin.txt", "for nobody\n")
+	dir := folder(t, "run.py", gated, "stdin.txt", "unread\n")
 	s := harness.Ready(t, harness.Options{Dir: dir, Wrap: []string{"sh", "-c", `exec "$@" <"$0"`, filepath.Join(dir, "stdin.txt")}})
 	if got := string(s.Succeed(input{"how": "stdin"}).Output); got != `"'' of /dev/null"` {
 		t.Errorf("the model reads %s", got)
@@ -111,7 +111,7 @@ func TestServeOnATerminal(t *testing.T) {
 		}
 		shows("worker ready")
 		shows("The model is ready")
-		press("nobody reads this\n")
+		press("never read\n")
 		address := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(term.String())
 		answer := make(chan harness.Answer, 1)
 		go func() {

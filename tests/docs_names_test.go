@@ -56,7 +56,7 @@ func TestFlagsThatTheDocumentsName(t *testing.T) {
 	for _, command := range []string{"list", "show", "cancel", "retry", "purge", "apply"} {
 		help += cli{}.good(t, "help", "jobs", command)
 	}
-	// The scripts of bench/ and build.sh have flags of their own, in their usage texts.
+	// The scripts of bench/ and build.sh have their own flags, in their usage texts.
 	for _, text := range contents(t, "../build.sh", "../bench/*.sh", "../bench/*.py", "../bench/*/*.go", "../bench/*/*.py", "../examples/*/*.py") {
 		help += text
 	}

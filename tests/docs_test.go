@@ -15,7 +15,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// documents are the texts for users whose commands are held to. Those of the other examples have tests of their own.
+// documents are the texts for users whose commands are held to. Those of the other examples have their own tests.
 func documents(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("../docs/*/*.md")

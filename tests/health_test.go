@@ -19,7 +19,7 @@ class Runner:
     def healthcheck(self) -> bool:
         self.checks += 1
         if self.checks <= int(os.environ["HANGS"]):
-            with open("gate") as gate:  # a named pipe that nobody opens
+            with open("gate") as gate:  # a named pipe that no process opens
                 gate.read()
         return True
 

@@ -55,8 +55,8 @@ func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 					if a := s.Succeed(input{}); a.Logs != c.logs {
 						t.Fatalf("%s: the next prediction's logs are %q, want %q", kind, a.Logs, c.logs)
 					}
-					for _, text := range []string{"a stray says", "a stray complains"} {
-						harness.Eventually(t, kind+": the stray's text in the server's log", func() bool {
+					for _, text := range []string{"a leftover says", "a leftover complains"} {
+						harness.Eventually(t, kind+": the leftover's text in the server's log", func() bool {
 							n := 0
 							for _, l := range s.Log.Lines() {
 								if strings.HasSuffix(l.Text, text) && l.PredictionID == "" {

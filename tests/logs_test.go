@@ -150,7 +150,7 @@ func TestTextBetweenPredictionsIsNobodys(t *testing.T) {
 					line, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "of a child") })
 					return found && line.PredictionID == ""
 				}
-				harness.Eventually(t, "the text in the server's log as nobody's", written)
+				harness.Eventually(t, "the text in the server's log without a prediction", written)
 				if a := s.Succeed(input{}); a.Logs != "" {
 					t.Errorf("the next prediction's logs are %q", a.Logs)
 				}

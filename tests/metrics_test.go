@@ -123,7 +123,7 @@ func TestMetricsCountHowPredictionsEnded(t *testing.T) {
 		}
 		s.Fail(input{"how": "raise", "tokens": 4})
 		wantCode(t, "what does not fit", s.Input(input{"tokens": "many"}), http.StatusUnprocessableEntity)
-		s.Fail(input{"file": "http://127.0.0.1:1/nobody-listens"})
+		s.Fail(input{"file": "http://127.0.0.1:1/no-server-listens"})
 		wantCode(t, "an asynchronous one", s.Create(map[string]any{"id": "a", "input": input{}}, "Prefer", "respond-async"), http.StatusAccepted)
 		harness.Eventually(t, "it ends", func() bool { return scrape(t, s).ends("async", "succeeded", "") == 1 })
 

@@ -31,7 +31,7 @@ func TestOpenAIsClient(t *testing.T) {
 	}
 }
 
-// TestLiteLLM has LiteLLM ask as its users do, for whom the server is one of OpenAI's API.
+// TestLiteLLM has LiteLLM ask as its users do: to them the server is one of OpenAI's API.
 func TestLiteLLM(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()

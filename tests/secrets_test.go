@@ -163,7 +163,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 	note("webhook refused", s.Create(refused))
 	refused["id"], refused["webhook_events_filter"] = "lost2", []string{"start"}
 	refused["webhook"] = "http://user:" + secretPassword + "@127.0.0.1:1/" + "?token=" + secretHook
-	note("webhook to nobody", s.Create(refused))
+	note("webhook without a receiver", s.Create(refused))
 	note("schema", s.Do("GET", "/openapi.json", nil))
 	note("canceled", s.Cancel("none"))
 	s.Stop() // when the last webhooks are delivered

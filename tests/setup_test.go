@@ -25,7 +25,7 @@ func TestASetupThatFailsLeavesTheServerUpWithItsLogs(t *testing.T) {
 		{"timeout", "setups.py:Hanging", []string{"--setup-timeout", "5s"}, []string{"hanging\n", "5s"}},
 		{"concurrency of a sync model", "setups.py:plain", []string{"--concurrency", "2"}, []string{"concurrency of 2", "async", "setups.py:plain"}},
 		{"no such file", "nowhere.py:Runner", nil, []string{"nowhere.py"}},
-		{"no such class", "setups.py:Nobody", nil, []string{"Nobody", "Well"}},
+		{"no such class", "setups.py:Absent", nil, []string{"Absent", "Well"}},
 		{"syntax error", "syntax.py:run", nil, []string{"syntax.py", "SyntaxError"}},
 		{"input without type", "setups.py:Untyped", nil, []string{"setups.py", `"x"`, "no type"}},
 		{"union with a path", "setups.py:Union", nil, []string{"setups.py", `"x"`, "Path"}},

@@ -22,7 +22,7 @@ class Runner(BaseRunner):
     async def run(self, do: str = "") -> str:
         if do == "block":
             print("blocking")
-            open("gate").read()  # nobody opens it for writing
+            open("gate").read()  # no process opens it for writing
         if do == "deafen":
             loop = asyncio.get_running_loop()
             for fd in range(3, 256):

@@ -11,7 +11,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// ownSpans are models that make spans of their own, without a word about where they go.
+// ownSpans are models that make their own spans, without a word about where they go.
 const ownSpans = `import asyncio, contextvars, threading
 from opentelemetry import trace
 from cog import BasePredictor, ConcatenateIterator, current_scope
@@ -82,7 +82,7 @@ func modelFolder(t *testing.T, files map[string]string) string {
 }
 
 // TestTheModelsSpansAreChildren of their predictions' spans, in every form of model. Of an unsampled client nothing is sent.
-// Predictions that follow without a context have traces of their own.
+// Predictions that follow without a context have their own traces.
 func TestTheModelsSpansAreChildren(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)

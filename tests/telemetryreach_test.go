@@ -74,7 +74,7 @@ func TestTransfersAreTraced(t *testing.T) {
 	}
 }
 
-// TestSetupsAreTraced: each in a trace of its own, with the model's own spans; a failed one says why.
+// TestSetupsAreTraced: each in its own trace, with the model's own spans; a failed one says why.
 func TestSetupsAreTraced(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)
@@ -117,7 +117,7 @@ class Predictor(BasePredictor):
 // TestAHangingCollectorDelaysNothing: neither a prediction nor, beyond a second, the stop.
 func TestAHangingCollectorDelaysNothing(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody reads
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and no process reads
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,8 +105,9 @@ func wordsOf(name string) (words []string) {
 	return words
 }
 
-// isModel matches models, which are written as users write them and so may have any word, and other data of tests.
-var isModel = regexp.MustCompile(`^(tests/models|examples|cmd/pinion/starter|tests/chaos/models)/|/testdata/`)
+// isModel matches models, which are written as users write them and so may have any word, and other data of tests. The Python
+// programs of pyembed/testdata and tests/instructions are tests themselves.
+var isModel = regexp.MustCompile(`^(tests/models|examples|cmd/pinion/starter|tests/chaos/models)/|^(runtime|cmd|httpd|ipc|pyembed/[a-z]+|tests/[a-hj-z]\w*)/(.*/)?testdata/`)
 
 // readWords reads words.txt.
 func readWords(t *testing.T) retiredWords {
@@ -170,6 +171,22 @@ func TestDocumentsHaveNoRetiredWords(t *testing.T) {
 	}
 	for path, text := range files {
 		for _, word := range regexp.MustCompile(`\w+`).FindAllString(text, -1) {
+			if use, retired := words.prose[strings.ToLower(word)]; retired {
+				t.Errorf("%s has the word %q: use %s", path, word, use)
+			}
+		}
+	}
+}
+
+// TestSourcesHaveNoRetiredWords looks at comments and texts of programs too: the words of [prose] are no names either.
+func TestSourcesHaveNoRetiredWords(t *testing.T) {
+	t.Parallel()
+	words := readWords(t)
+	for path, text := range tracked(t, "*.go", "*.c", "*.h", "*.py", "*.sh", "*.js") {
+		if isModel.MatchString(path) || path == "tests/words_test.go" {
+			continue
+		}
+		for _, word := range regexp.MustCompile(`\b[A-Z]?[a-z]+\b`).FindAllString(text, -1) {
 			if use, retired := words.prose[strings.ToLower(word)]; retired {
 				t.Errorf("%s has the word %q: use %s", path, word, use)
 			}

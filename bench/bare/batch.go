@@ -53,7 +53,7 @@ func (b *batcher) count(_ net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// run is the model's loop. It has a thread of its own, whose waits end as punctually as those of Pinion's workers.
+// run is the model's loop. It has its own thread, whose waits end as punctually as those of Pinion's workers.
 func (b *batcher) run() {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	address := flag.String("address", "127.0.0.1:8001", "whom to ask")
+	address := flag.String("address", "127.0.0.1:8001", "the server's address")
 	connections := flag.Int("connections", 64, "connections, each with one call at a time")
 	length := flag.Duration("for", 2*time.Second, "how long")
 	flag.Parse()

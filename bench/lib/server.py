@@ -34,7 +34,7 @@ def free_port() -> int:
 
 
 class Server:
-    """One process, and whatever it starts."""
+    """One process and its children."""
 
     def __init__(self, peer: Peer, options: Options, work: str, **wanted: Any) -> None:
         self.peer, self.work = peer, work
@@ -142,7 +142,7 @@ class Server:
         return self.log.read()[-3000:].decode(errors="replace")
 
     def stop(self) -> None:
-        """End it, and whatever is left of it ten seconds later."""
+        """End it, and kill its processes that are left ten seconds later."""
         self.pids()
         self.process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + 10

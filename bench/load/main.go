@@ -38,7 +38,7 @@ func main() {
 	l := load{client: &fasthttp.HostClient{MaxIdemponentCallAttempts: 1}}
 	var file, expect string
 	var seconds float64
-	flag.StringVar(&l.client.Addr, "address", "127.0.0.1:5000", "whom to ask")
+	flag.StringVar(&l.client.Addr, "address", "127.0.0.1:5000", "the server's address")
 	flag.StringVar(&l.url, "path", "/predictions", "path")
 	flag.StringVar(&file, "body", "", "a file with the body to post")
 	flag.StringVar(&expect, "expect", "", "text that each answer must have in it")

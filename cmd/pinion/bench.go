@@ -90,7 +90,7 @@ func (b *benching) check(args, flags []string) error {
 	return nil
 }
 
-// run measures what is at a URL, or a server of its own.
+// run measures what is at a URL, or its own server.
 func (b *benching) run(target string, flags []string) error {
 	signals := watchSignals(false)
 	stop := make(chan struct{})

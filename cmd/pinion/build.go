@@ -94,7 +94,7 @@ func (b *build) run(dir string) error {
 	return nil
 }
 
-// build makes the Dockerfile and what it needs in a folder of its own, and builds it.
+// build makes the Dockerfile and what it needs in its own folder, and builds it.
 func (b *build) build(ctx context.Context, program *builder.Builder, plan *dockerfile.Plan, tags []string) error {
 	place, err := os.MkdirTemp("", "pinion-build-")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/trace"
 )
 
-// setupTrace traces the setups of one worker's processes, each in a trace of its own.
+// setupTrace traces the setups of one worker's processes, each in its own trace.
 type setupTrace struct {
 	tracer *trace.Tracer // nil: traces are off
 

@@ -4,14 +4,14 @@ from cog import BaseRunner, Input
 
 
 class Runner(BaseRunner):
-    """Greets whoever asks."""
+    """Greets by name."""
 
     def setup(self) -> None:
         """Load what every prediction needs. Called once, before the first prediction."""
         self.greeting = "hello"
 
     def run(
-        self, name: str = Input(default="world", description="Whom to greet", max_length=100)
+        self, name: str = Input(default="world", description="The name to greet", max_length=100)
     ) -> str:
         """Return the greeting. Called once for each prediction."""
         return f"{self.greeting} {name}"

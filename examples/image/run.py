@@ -19,7 +19,7 @@ class Runner(BaseRunner):
         result.thumbnail((size, size))  # never enlarges
         if gray:
             result = ImageOps.grayscale(result)
-        # Named after what came in; each prediction has a folder of its own for that.
+        # Named after what came in; each prediction has its own folder for that.
         target = image.with_name(f"{image.stem}-{size}.{format}")
         result.save(target)
         return target

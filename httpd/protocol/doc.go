@@ -18,7 +18,7 @@
 //
 // Guarantees:
 //
-//   - A request of n rows is n predictions, submitted together, so they ride in one batch where the model batches. They take
+//   - A request of n rows is n predictions, submitted together, so one batch takes them if the model batches. They take
 //     the place of one prediction: the first is admitted or refused, the others wait their turn.
 //   - All rows are checked before one of them runs. If a row is invalid or fails, the others are canceled, and the error has
 //     the row's number.

@@ -107,7 +107,7 @@ func (x *Exchange) MediaType() string {
 	return string(bytes.ToLower(bytes.TrimSpace(media)))
 }
 
-// Body reads the whole body, whatever its content type. It is released, or given to a call.
+// Body reads the whole body, of any content type. It is released, or given to a call.
 func (x *Exchange) Body() (Body, *Error) { return x.host.ReadBody(x.RequestCtx) }
 
 // Form reads a multipart/form-data body. It is released, or its parts given to a call.

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing")
 
-// The driver's state is one per process, so each case runs in a process of its own:
+// The driver's state is one per process, so each case runs in its own process:
 // this test program, with the case in its environment.
 const caseVar = "PINION_CUDA_TEST_CASE"
 
@@ -232,7 +232,7 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// TestRealDriver runs whatever libcuda this machine has, or none: the state must be
+// TestRealDriver runs the libcuda of this machine, or none: the state must be
 // one of the final ones, and with a GPU it must be ready.
 func TestRealDriver(t *testing.T) {
 	a := inChild(t, "", childCase{})

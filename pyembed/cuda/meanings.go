@@ -83,7 +83,7 @@ func Meanings() []Meaning {
 		{"802", Failed, "CUDA_ERROR_SYSTEM_NOT_READY",
 			"the system is not ready for CUDA yet: on machines with NVSwitch the Fabric Manager must run (systemctl status nvidia-fabricmanager) in the very version of the driver; start it, then start again"},
 		{"803", DriverTooOld, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-			"libcuda and the kernel's driver are of different versions: the driver was updated without a restart, or the container brings a libcuda of its own; restart the machine, or remove the cuda-compat folder from LD_LIBRARY_PATH"},
+			"libcuda and the kernel's driver are of different versions: the driver was updated without a restart, or the container brings its own libcuda; restart the machine, or remove the cuda-compat folder from LD_LIBRARY_PATH"},
 		{"804", DriverTooOld, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
 			"the image uses CUDA forward compatibility, which works on data centre GPUs only; update the host's driver, or use an image of the CUDA version that nvidia-smi shows"},
 		{"805", Failed, "CUDA_ERROR_MPS_CONNECTION_FAILED",

@@ -49,7 +49,7 @@ enum px_cuda_opened { PX_CUDA_OPENED, PX_CUDA_NO_LIBRARY, PX_CUDA_NO_SYMBOL };
 // Opens the library and fills the table. file gets the path that was opened, where it is
 // known, why the text of what went wrong; both are always terminated. One thread; it takes
 // the dynamic loader's lock, so no fork may happen meanwhile. The library is never closed:
-// libcuda starts threads and exit handlers of its own.
+// libcuda starts its own threads and exit handlers.
 enum px_cuda_opened px_cuda_driver_open(struct px_cuda_driver *driver, const char *library,
                     char *file, size_t file_cap, char *why, size_t why_cap);
 

@@ -72,7 +72,7 @@ func TestLayouts(t *testing.T) {
 			lib: "usr/lib/" + so, exe: "usr/bin/python3.12",
 		},
 		{
-			name: "Debian: linked in, the library is a package of its own",
+			name: "Debian: linked in, the library is its own package",
 			build: func(w *world) Options {
 				w.lib("usr/lib/x86_64-linux-gnu/" + so)
 				w.elf("usr/bin/python3.12", fakeELF{needed: []string{"libc.so.6"}})

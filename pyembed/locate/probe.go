@@ -12,7 +12,7 @@ import (
 )
 
 // A pyenv shim takes some 0.1 s; on a cold network disk Python itself can take
-// many seconds. Whatever takes longer than this is broken.
+// many seconds. An interpreter that takes longer is broken.
 const probeTimeout = 30 * time.Second
 
 // The mark keeps our lines apart from what a wrapper script prints. The program

@@ -24,7 +24,7 @@ func (v version) olderThan(w version) bool {
 	return v.major < w.major || v.major == w.major && v.minor < w.minor
 }
 
-// same reports whether both are of one language version, whatever their flags.
+// same reports whether both are of one language version, with any flags.
 func (v version) same(w version) bool { return v.major == w.major && v.minor == w.minor }
 
 // sonames are the file names under which CPython's "make install" puts the

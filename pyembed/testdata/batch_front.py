@@ -1,4 +1,4 @@
-"""The front's part in batches, for tests: items, rides, and what comes back of them."""
+"""The front's part in batches, for tests: items, batches, and what comes back of them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class BatchWorker(Worker):
         return id
 
     def claim(self, slot=0, state=1):
-        """Make an id with a claim word, as a ride has one; 1 is queued, 3 revoked."""
+        """Make an id with a claim word, as a batch has one; 1 is queued, 3 revoked."""
         self.serial += 1
         id = self.serial * 64 + self.serial % 64
         at = 4096 + slot * 1024 + 128 + 8 * (id % 64)
         struct.pack_into("<Q", self.page, at, id << 2 | state)
         return id
 
-    def send_ride(self, ids, slot=0, state=1):
-        """Have items ride together; return the ride's id."""
+    def send_batch(self, ids, slot=0, state=1):
+        """Have items run as one batch; return the batch's id."""
         id = self.claim(slot, state)
         self.slots[slot].send(BATCH, id, json.dumps({"ids": ids}).encode())
         return id
@@ -43,7 +43,7 @@ class BatchWorker(Worker):
         return struct.unpack_from("<Q", self.page, 4096 + slot * 1024)[0] == id
 
     def ends(self, ids, slot=0):
-        """Return the frames until these items have ended, where no ride is to come of them."""
+        """Return the frames until these items have ended, where no batch is to come of them."""
         left, frames = set(ids), []
         while left:
             frame = self.slots[slot].frame()
@@ -54,19 +54,19 @@ class BatchWorker(Worker):
                 left.remove(frame.id)
         return frames
 
-    def ride(self, inputs, slot=0, flags=0, **more):
-        """Carry out one ride; return its Result."""
+    def run_batch(self, inputs, slot=0, flags=0, **more):
+        """Carry out one batch; return its Result."""
         with self.slots[slot].together():
             ids = [self.hold(i, slot, flags, **more) for i in inputs]
-            ride = self.send_ride(ids, slot)
-        return Result(self, ids, ride, slot)
+            batch = self.send_batch(ids, slot)
+        return Result(self, ids, batch, slot)
 
 
 class Result:
-    """What came of a ride: its end, and the answers in the order of its items."""
+    """What came of a batch: its end, and the answers in the order of its items."""
 
-    def __init__(self, worker, ids, ride, slot=0):
-        self.ids, self.id = ids, ride
+    def __init__(self, worker, ids, batch, slot=0):
+        self.ids, self.id = ids, batch
         self.frames = []
         left, done = set(ids), None
         while left or done is None:
@@ -77,9 +77,9 @@ class Result:
                 assert frame.id in left, (frame, left)
                 left.remove(frame.id)
             elif frame.kind == BATCH_DONE:
-                assert frame.id == ride and done is None, frame
+                assert frame.id == batch and done is None, frame
                 done = frame
-                assert not worker.is_running(ride, slot)
+                assert not worker.is_running(batch, slot)
         self.done = done.value
         self.nanos = done.nanos
         ends = {frame.id: frame for frame in self.frames if frame.kind in ENDS}

@@ -28,7 +28,7 @@ ENDS = (SUCCEEDED, FAILED, CANCELED)
 HEADER = struct.Struct("<IBBHQQ")
 PAGE_SIZE = 4096 + 1000 * (1024 + 16384)
 MAGIC = 0x314E4F494E4950
-PATIENCE = 30
+TIMEOUT = 30
 
 
 class Frame:
@@ -70,7 +70,7 @@ class Channel:
         else:
             socket.send_fds(self.sock, [data], [fd])
 
-    def frame(self, timeout=PATIENCE):
+    def frame(self, timeout=TIMEOUT):
         """Return the next frame; None at the end."""
         while True:
             if len(self.buffer) >= 24:
@@ -210,7 +210,7 @@ class Worker:
             frame = self.slots[slot].frame()
             assert frame is not None, (self.process.wait(), self.drain())
             if frame.kind == LOG_MARK and frame.id == 0:
-                continue  # what was written between two predictions is nobody's
+                continue  # text between two predictions belongs to none
             assert frame.id == id, (frame, id)
             yield frame
             if frame.kind in ENDS:
@@ -231,7 +231,7 @@ class Worker:
     def stop(self):
         """End the worker as the front does; return its exit code."""
         self.control.send(SHUTDOWN, 0, b"{}")
-        code = self.process.wait(timeout=PATIENCE)
+        code = self.process.wait(timeout=TIMEOUT)
         assert code == 0, (code, self.drain())
 
     def __enter__(self):
@@ -257,7 +257,7 @@ def outputs(frames):
 
 def eventually(condition):
     """Wait until a condition holds."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < deadline, "it never came to be"
         time.sleep(0.001)

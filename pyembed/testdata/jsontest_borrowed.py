@@ -60,7 +60,7 @@ def borrowed(data):
     if sys.getrefcount(big) != before:
         return f"after errors: {sys.getrefcount(big) - before} references left".encode()
 
-    # Nobody but the buffer holds what the fallback made.
+    # Only the buffer holds what the fallback made.
     pieces = _pxjson.borrow([Plain(), Plain()], lambda o: text_of(BORROWED, 4))
     if b"".join(pieces) != model_dumps([text_of(BORROWED, 4)] * 2) or len(pieces) != 5:
         return b"what a fallback made"

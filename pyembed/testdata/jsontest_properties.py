@@ -85,7 +85,7 @@ def dressed(r, value):
 
 
 def json_text(r, value):
-    """value as a JSON text with some spaces and escapes that nobody would write."""
+    """value as a JSON text with unusual spaces and escapes."""
     with no_limit():
         text = json.dumps(value, ensure_ascii=r.random() < 0.5, indent=r.choice([None, None, 1]))
     return text.replace("/", r.choice(["/", "\\/"])).encode()

@@ -126,9 +126,9 @@ def prepare(worker, *inputs, flags=0, **more):
     return ids
 
 
-def ride(worker, *inputs, **more):
+def run_batch(worker, *inputs, **more):
     ids = prepare(worker, *inputs, **more)
-    return Result(worker, ids, worker.send_ride(ids))
+    return Result(worker, ids, worker.send_batch(ids))
 
 
 def mark(worker):
@@ -153,9 +153,9 @@ def test_loaded(worker):
 
 
 @each
-def test_ride(worker):
+def test_batch(worker):
     for _ in range(20):
-        result = ride(worker, *({"n": n} for n in range(8)))
+        result = batch(worker, *({"n": n} for n in range(8)))
         assert [o["n"] for o in result.outputs] == list(range(1, 9))
         assert result.done == {"runs": 1, "size": 8, "failed": False}
         assert result.frames[0].kind == BATCH_DONE
@@ -165,7 +165,7 @@ def test_ride(worker):
 
 @each
 def test_context(worker):
-    (output,) = ride(worker, {"n": 1}, context={"who": "me"}).outputs
+    (output,) = batch(worker, {"n": 1}, context={"who": "me"}).outputs
     assert output["context"] == {"who": "me"}
     assert output["same"] is True
 
@@ -180,22 +180,22 @@ def test_errors_of_one(worker):
         assert frames[-1].nanos > 0
         assert "batch_size" not in frames[-1].value["metrics"]
         assert "Traceback" in frames[0].value["data"]
-    result = ride(worker, {"n": 1}, {"n": 2, "how": "post raise"}, {"n": 3})
+    result = batch(worker, {"n": 1}, {"n": 2, "how": "post raise"}, {"n": 3})
     assert result.kinds == [SUCCEEDED, FAILED, SUCCEEDED]
     assert result.errors[1] == "ValueError: cannot write 2"
     assert [bool(result.logs(id)) for id in result.ids] == [False, True, False]
-    result = ride(worker, {"n": 1}, {"n": 2, "how": "post object"})
+    result = batch(worker, {"n": 1}, {"n": 2, "how": "post object"})
     assert result.kinds == [SUCCEEDED, FAILED]
     assert "output.n is of type object" in result.errors[1]
-    result = ride(worker, {"n": 1}, {"n": 2, "how": "raise"}, {"n": 3})
+    result = batch(worker, {"n": 1}, {"n": 2, "how": "raise"}, {"n": 3})
     assert result.kinds == [SUCCEEDED, FAILED, SUCCEEDED]
     assert result.done["runs"] == 5 and result.done["failed"], result.done
 
 
 @each
-def test_an_item_that_failed_is_left_out_of_its_ride(worker):
+def test_an_item_that_failed_is_left_out_of_its_batch(worker):
     good, bad = worker.hold({"n": 1}), worker.hold({"n": 2, "how": "pre raise"})
-    id = worker.send_ride([good, bad])
+    id = worker.send_batch([good, bad])
     frames = worker.ends([good, bad])
     done = next(f for f in frames if f.kind == BATCH_DONE)
     assert done.id == id and done.value["size"] == 1
@@ -211,9 +211,9 @@ def test_logs(worker):
     worker.hold({"n": 3, "how": "pre thread"})
     found = [worker.slots[0].frame() for _ in range(2)]
     assert found[0].value == {"source": "stdout", "data": "thread 3\n"}
-    result = ride(worker, {"n": 1}, {"n": 2, "how": "post print"})
+    result = batch(worker, {"n": 1}, {"n": 2, "how": "post print"})
     assert [result.logs(id) for id in result.ids] == ["", "after 2\n"]
-    result = ride(worker, {"n": 1}, {"n": 2, "how": "print"})
+    result = batch(worker, {"n": 1}, {"n": 2, "how": "print"})
     assert [result.logs(id) for id in result.ids] == ["", ""]
     if len(worker.slots) == 1:
         (found,) = result.marks()
@@ -225,25 +225,25 @@ def test_logs(worker):
 
 @each
 def test_metrics(worker):
-    result = ride(worker, {"n": 1, "how": "post metric"}, {"n": 2, "how": "metric"})
+    result = batch(worker, {"n": 1, "how": "post metric"}, {"n": 2, "how": "metric"})
     assert [m.get("after") for m in result.metrics] == [1, None]
     assert [m.get("run") for m in result.metrics] == [2, 2]
     id = worker.hold({"n": 5, "how": "pre metric"}, flags=EVENTS)
     found = [worker.slots[0].frame() for _ in range(2)]
     assert [(f.kind, f.id) for f in found] == [(METRIC, id), (PREPARED, id)]
     assert found[0].value == {"name": "before", "value": 5, "mode": "replace"}
-    result = Result(worker, [id], worker.send_ride([id]))
+    result = Result(worker, [id], worker.send_batch([id]))
     assert [f.kind for f in result.frames] == [STARTED, BATCH_DONE, SUCCEEDED]
     assert list(result.metrics[0]) == ["predict_time", "batch_size", "before"]
 
 
 @each
-def test_a_ride_waits_for_its_last_item(worker):
+def test_a_batch_waits_for_its_last_item(worker):
     path = mark(worker)
     ids = [worker.hold({"n": 1, "how": "pre wait", "name": path}), worker.hold({"n": 2})]
     eventually(lambda: exists(path))
     assert prepared(worker, ids[1])
-    id = worker.send_ride(ids)
+    id = worker.send_batch(ids)
     other = worker.hold({"n": 3, "how": "pre set", "name": path})
     result = Result(worker, ids, id)
     assert [o["n"] for o in result.outputs] == [2, 3]
@@ -259,18 +259,18 @@ def prepared(worker, id):
 def test_preprocess_runs_beside_the_batch(worker):
     path = mark(worker)
     (id,) = prepare(worker, {"n": 1, "how": "wait", "name": path})
-    first = worker.send_ride([id])
+    first = worker.send_batch([id])
     eventually(lambda: exists(path))
     (other,) = prepare(worker, {"n": 2})  # while the function has the first
     open(path + ".go", "w").close()
     assert Result(worker, [id], first).outputs[0]["n"] == 2
-    assert Result(worker, [other], worker.send_ride([other])).outputs[0]["n"] == 3
+    assert Result(worker, [other], worker.send_batch([other])).outputs[0]["n"] == 3
 
 
 @each
 def test_answers_leave_and_postprocess_runs_beside_the_next_batch(worker):
     ids = prepare(worker, {"n": 1, "how": "post set"}, {"n": 2, "how": "wait"})
-    first, second = worker.send_ride(ids[:1]), worker.send_ride(ids[1:])
+    first, second = worker.send_batch(ids[:1]), worker.send_batch(ids[1:])
     # The second ends only when the postprocess of the first has run.
     assert Result(worker, ids[:1], first).outputs[0]["n"] == 2
     assert Result(worker, ids[1:], second).outputs[0]["n"] == 3
@@ -294,7 +294,7 @@ def test_drop(worker):
     assert [f.kind for f in worker.ends(ids)] == [CANCELED, CANCELED]
     path = mark(worker)
     ids = prepare(worker, {"n": 1, "how": "wait", "name": path}, {"n": 2, "how": "x", "name": path})
-    id = worker.send_ride(ids)
+    id = worker.send_batch(ids)
     eventually(lambda: exists(path))
     worker.drop(ids[1:])
     prepare(worker, {"n": 4})  # so that the drop has been read
@@ -305,28 +305,28 @@ def test_drop(worker):
 
 
 @each
-def test_cancel_of_a_ride(worker):
+def test_cancel_of_a_batch(worker):
     path = mark(worker)
     ids = prepare(worker, {"n": 1, "how": "wait", "name": path}, {"n": 2, "how": "x", "name": path})
-    id = worker.send_ride(ids)
+    id = worker.send_batch(ids)
     eventually(lambda: exists(path))
     worker.cancel(id)
     assert Result(worker, ids, id).kinds == [CANCELED, CANCELED]
     assert not exists(path + ".post")
-    assert ride(worker, {"n": 1}).outputs[0]["n"] == 2
+    assert batch(worker, {"n": 1}).outputs[0]["n"] == 2
 
 
 @each
 def test_revoked(worker):
     ids = prepare(worker, {"n": 1}, {"n": 2})
-    worker.send_ride(ids, state=3)
+    worker.send_batch(ids, state=3)
     assert [f.kind for f in worker.ends(ids)] == [CANCELED, CANCELED]
-    assert ride(worker, {"n": 1}).outputs[0]["n"] == 2
+    assert batch(worker, {"n": 1}).outputs[0]["n"] == 2
 
 
 @each
 def test_a_child_that_comes_back_leaves(worker):
-    assert ride(worker, {"n": 1, "how": "pre fork"}).outputs[0]["n"] == 2
+    assert batch(worker, {"n": 1, "how": "pre fork"}).outputs[0]["n"] == 2
 
 
 def test_the_end_waits_for_what_is_under_way():
@@ -334,10 +334,10 @@ def test_the_end_waits_for_what_is_under_way():
         with BatchWorker(source, slots=0) as worker:
             path = mark(worker)
             ids = prepare(worker, {"n": 1, "how": "post wait", "name": path})
-            id = worker.send_ride(ids)
+            id = worker.send_batch(ids)
             eventually(lambda: exists(path))  # noqa: B023, it is called at once
             late = [worker.hold({"n": 2, "how": "pre set", "name": path}), worker.hold({"n": 3})]
-            other = worker.send_ride(late)
+            other = worker.send_batch(late)
             worker.stop()
             frames = []
             while (frame := worker.slots[0].frame()) is not None:
@@ -363,7 +363,7 @@ def test_postprocess_alone():
         with BatchWorker(text) as worker:
             assert worker.loaded["batch"]["prepare"] is False
             assert worker.loaded["batch"]["keys"] == ["k"]
-            result = worker.ride([{"n": n, "k": 2} for n in range(5)])
+            result = worker.run_batch([{"n": n, "k": 2} for n in range(5)])
             assert result.outputs == ["0", "2", "4", "6", "8"]
 
 
@@ -379,7 +379,7 @@ def test_preprocess_alone():
     """
     for text in (source, source.replace("def run", "async def run")):
         with BatchWorker(text) as worker:
-            assert ride(worker, {"n": 1}, {"n": 2}).outputs == [2, 4]
+            assert batch(worker, {"n": 1}, {"n": 2}).outputs == [2, 4]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Rides of a synchronous and of an async function, which differ in nothing else."""
+"""Batches of a synchronous and of an async function, which differ in nothing else."""
 
 from __future__ import annotations
 
@@ -126,132 +126,132 @@ def test_loaded(worker):
 
 
 @each
-def test_ride(worker):
+def test_batch(worker):
     for numbers in ((1, 2, 3), (5,), range(32)):
-        ride = worker.ride(of(*numbers))
-        assert ride.outputs == [n + 1 for n in numbers]
-        assert ride.done == {"runs": 1, "size": len(numbers), "failed": False}
-        assert ride.frames[0].kind == BATCH_DONE, "it comes before the answers"
-        assert {end.nanos for end in ride.ends} == {ride.nanos}
-        assert ride.nanos > 0
-        for metrics in ride.metrics:
+        batch = worker.run_batch(of(*numbers))
+        assert batch.outputs == [n + 1 for n in numbers]
+        assert batch.done == {"runs": 1, "size": len(numbers), "failed": False}
+        assert batch.frames[0].kind == BATCH_DONE, "it comes before the answers"
+        assert {end.nanos for end in batch.ends} == {batch.nanos}
+        assert batch.nanos > 0
+        for metrics in batch.metrics:
             assert list(metrics) == ["predict_time", "batch_size"]
             assert metrics["batch_size"] == len(numbers)
 
 
 @each
 def test_results(worker):
-    assert worker.ride(of(1, 2, how="tuple")).outputs == [1, 2]
+    assert worker.run_batch(of(1, 2, how="tuple")).outputs == [1, 2]
     for how, said in (("short", "output has 2 elements for a batch of 3"),
                       ("none", "output is None"), ("str", "output is a str")):  # fmt: skip
-        ride = worker.ride(of(1, 2, 3, how=how))
-        assert ride.kinds == [FAILED] * 3
-        assert all(said in error for error in ride.errors), ride.errors
-        assert ride.done == {"runs": 1, "size": 3, "failed": True}
+        batch = worker.run_batch(of(1, 2, 3, how=how))
+        assert batch.kinds == [FAILED] * 3
+        assert all(said in error for error in batch.errors), batch.errors
+        assert batch.done == {"runs": 1, "size": 3, "failed": True}
 
 
 @each
 def test_one_bad_item(worker):
     numbers = list(range(10, 17))
     for how in ("raise", "element", "encode"):
-        ride = worker.ride(of(*numbers, how=how))
-        assert ride.kinds == [FAILED if n == 13 else SUCCEEDED for n in numbers], how
-        (error,) = (e for e in ride.errors if e)
+        batch = worker.run_batch(of(*numbers, how=how))
+        assert batch.kinds == [FAILED if n == 13 else SUCCEEDED for n in numbers], how
+        (error,) = (e for e in batch.errors if e)
         wanted = {"raise": "ValueError: 13 is no number", "element": "ValueError: not 13"}
         assert wanted.get(how, "cog.errors.OutputError: output is of type object") in error, error
-        assert ride.done["failed"] is (how == "raise")
-        assert (ride.done["runs"] > 1) is (how == "raise")
-        assert all(m["batch_size"] == 7 for m in ride.metrics)
-        for id, n in zip(ride.ids, numbers, strict=True):
-            assert ("Error" in ride.logs(id)) is (n == 13)
+        assert batch.done["failed"] is (how == "raise")
+        assert (batch.done["runs"] > 1) is (how == "raise")
+        assert all(m["batch_size"] == 7 for m in batch.metrics)
+        for id, n in zip(batch.ids, numbers, strict=True):
+            assert ("Error" in batch.logs(id)) is (n == 13)
     worker.drain()
 
 
 @each
 def test_isolation_runs_again_only_what_failed(worker):
-    ride = worker.ride(of(*range(8, 16), how="raise"))
+    batch = worker.run_batch(of(*range(8, 16), how="raise"))
     # 8 raise, then 4, 4, 2, 2, 1, 1: the halves without 13 are not cut further.
-    assert ride.done["runs"] == 7, ride.done
-    assert ride.kinds.count(FAILED) == 1
-    seen = worker.ride(of(1, how="seen")).outputs[0]
+    assert batch.done["runs"] == 7, batch.done
+    assert batch.kinds.count(FAILED) == 1
+    seen = worker.run_batch(of(1, how="seen")).outputs[0]
     assert seen == [8, 4, 4, 2, 1, 1, 2, 1], seen
 
 
 @each
 def test_all_fail(worker):
-    ride = worker.ride(of(1, 2, how="all"))
-    assert ride.kinds == [FAILED, FAILED]
-    assert ride.errors == ["ValueError: never"] * 2
-    ride = worker.ride(of(1, 2, how="exit"))
-    assert ride.kinds == [FAILED, FAILED]
-    assert ride.errors == ["SystemExit: 3"] * 2
-    assert ride.done["runs"] == 1
-    assert worker.ride(of(1)).outputs == [2]
+    batch = worker.run_batch(of(1, 2, how="all"))
+    assert batch.kinds == [FAILED, FAILED]
+    assert batch.errors == ["ValueError: never"] * 2
+    batch = worker.run_batch(of(1, 2, how="exit"))
+    assert batch.kinds == [FAILED, FAILED]
+    assert batch.errors == ["SystemExit: 3"] * 2
+    assert batch.done["runs"] == 1
+    assert worker.run_batch(of(1)).outputs == [2]
 
 
 def test_without_isolation():
     for source in SOURCES:
         with BatchWorker(source.replace("max_size=32", "max_size=32, isolate=False")) as worker:
-            ride = worker.ride(of(12, 13, 14, how="raise"))
-            assert ride.errors == ["ValueError: 13 is no number"] * 3
-            assert ride.done == {"runs": 1, "size": 3, "failed": True}
-            mark = ride.marks()[-1]
-            assert mark.id == ride.id
+            batch = worker.run_batch(of(12, 13, 14, how="raise"))
+            assert batch.errors == ["ValueError: 13 is no number"] * 3
+            assert batch.done == {"runs": 1, "size": 3, "failed": True}
+            mark = batch.marks()[-1]
+            assert mark.id == batch.id
             assert worker.drain()[1].count("Traceback") == 1
 
 
 def test_a_lost_gpu_is_not_asked_again():
     for source in SOURCES:
         with BatchWorker(source, config={"gpu_lost": ["illegal memory access"]}) as worker:
-            ride = worker.ride(of(1, 2, 3, 4, how="lost"))
-            assert ride.done == {"runs": 1, "size": 4, "failed": True}
-            assert all("illegal memory access" in error for error in ride.errors)
+            batch = worker.run_batch(of(1, 2, 3, 4, how="lost"))
+            assert batch.done == {"runs": 1, "size": 4, "failed": True}
+            assert all("illegal memory access" in error for error in batch.errors)
         with BatchWorker(source) as worker:
-            assert worker.ride(of(1, 2, 3, 4, how="lost")).done["runs"] == 7
+            assert worker.run_batch(of(1, 2, 3, 4, how="lost")).done["runs"] == 7
 
 
 @each
-def test_logs_and_metrics_of_the_ride(worker):
-    ride = worker.ride(of(1, 2, how="print"))
-    (mark,) = ride.marks()
-    assert mark.id == ride.id
+def test_logs_and_metrics_of_the_batch(worker):
+    batch = worker.run_batch(of(1, 2, how="print"))
+    (mark,) = batch.marks()
+    assert mark.id == batch.id
     assert mark.value["stdout"] == len("together 2\n")
-    assert ride.frames.index(mark) < ride.frames.index(
-        next(f for f in ride.frames if f.kind == BATCH_DONE)
+    assert batch.frames.index(mark) < batch.frames.index(
+        next(f for f in batch.frames if f.kind == BATCH_DONE)
     )
     worker.drain()
-    ride = worker.ride(of(1, 2, how="metric"))
-    assert [m["tokens"] for m in ride.metrics] == [3, 3]
+    batch = worker.run_batch(of(1, 2, how="metric"))
+    assert [m["tokens"] for m in batch.metrics] == [3, 3]
     ids = [worker.hold(of(4, how="metric")[0], flags=f) for f in (EVENTS, 0)]
-    ride = Result(worker, ids, worker.send_ride(ids))
-    told = [(f.kind, f.id) for f in ride.frames if f.kind in (STARTED, METRIC)]
+    batch = Result(worker, ids, worker.send_batch(ids))
+    told = [(f.kind, f.id) for f in batch.frames if f.kind in (STARTED, METRIC)]
     assert told == [(STARTED, ids[0]), (METRIC, ids[0])]
-    assert list(ride.metrics[1]) == ["predict_time", "batch_size", "tokens"]
+    assert list(batch.metrics[1]) == ["predict_time", "batch_size", "tokens"]
 
 
 @each
 def test_input_that_cannot_be_converted(worker):
     ids = [worker.hold({"n": 1}), worker.hold({}), worker.hold({"n": 3})]
-    ride = Result(worker, ids, worker.send_ride(ids))
-    assert ride.kinds == [SUCCEEDED, FAILED, SUCCEEDED]
-    assert ride.done == {"runs": 1, "size": 2, "failed": False}
-    assert [m.get("batch_size") for m in ride.metrics] == [2, 2, 2]
+    batch = Result(worker, ids, worker.send_batch(ids))
+    assert batch.kinds == [SUCCEEDED, FAILED, SUCCEEDED]
+    assert batch.done == {"runs": 1, "size": 2, "failed": False}
+    assert [m.get("batch_size") for m in batch.metrics] == [2, 2, 2]
 
 
 @each
-def test_nobody_can_ride(worker):
+def test_no_item_can_run(worker):
     ids = [worker.hold({}), worker.hold({})]
-    ride = Result(worker, ids, worker.send_ride(ids))
-    assert ride.kinds == [FAILED, FAILED]
-    assert ride.done == {"runs": 0, "size": 0, "failed": False}
+    batch = Result(worker, ids, worker.send_batch(ids))
+    assert batch.kinds == [FAILED, FAILED]
+    assert batch.done == {"runs": 0, "size": 0, "failed": False}
 
 
 @each
-def test_revoked_ride(worker):
+def test_revoked_batch(worker):
     ids = [worker.hold({"n": 1}), worker.hold({"n": 2})]
-    worker.send_ride(ids, state=3)
+    worker.send_batch(ids, state=3)
     assert [f.kind for f in worker.ends(ids)] == [CANCELED, CANCELED]
-    assert worker.ride(of(1)).outputs == [2]
+    assert worker.run_batch(of(1)).outputs == [2]
 
 
 @each
@@ -260,7 +260,7 @@ def test_answers_do_not_wait_for_one_that_is_long_in_the_making(worker):
     os.mkfifo(fifo)
     with worker.slots[0].together():
         ids = [worker.hold(i) for i in of(1, 13, 2, how=f"later {fifo}")]
-        worker.send_ride(ids)
+        worker.send_batch(ids)
     frames = worker.ends(ids[:1])
     assert [(f.kind, f.id) for f in frames[-2:]] == [(BATCH_DONE, frames[-2].id), (SUCCEEDED, ids[0])]
     Path(fifo).write_text("")  # which it waits for
@@ -268,39 +268,39 @@ def test_answers_do_not_wait_for_one_that_is_long_in_the_making(worker):
 
 
 @each
-def test_dropped_before_its_ride(worker):
+def test_dropped_before_its_batch(worker):
     ids = [worker.hold({"n": i}) for i in range(3)]
     worker.drop(ids[:1])
     assert [(f.kind, f.id) for f in worker.ends(ids[:1])] == [(CANCELED, ids[0])]
-    ride = Result(worker, ids[1:], worker.send_ride(ids))
-    assert ride.outputs == [2, 3]
-    assert ride.done["size"] == 2
+    batch = Result(worker, ids[1:], worker.send_batch(ids))
+    assert batch.outputs == [2, 3]
+    assert batch.done["size"] == 2
     worker.drop(ids)  # answered: nothing
-    assert worker.ride(of(1)).outputs == [2]
+    assert worker.run_batch(of(1)).outputs == [2]
 
 
 @each
-def test_dropped_while_it_rides(worker):
+def test_dropped_while_it_runs(worker):
     gate = Path(worker.root, "gate")
     ids = [worker.hold({"n": i, "how": str(gate)}) for i in range(3)]
-    ride = worker.send_ride(ids)
-    eventually(lambda: worker.is_running(ride))
+    batch = worker.send_batch(ids)
+    eventually(lambda: worker.is_running(batch))
     worker.drop(ids[1:2])
     gate.touch()
-    result = Result(worker, ids, ride)
+    result = Result(worker, ids, batch)
     assert result.kinds[0] == result.kinds[2] == SUCCEEDED
     assert result.kinds[1] in (SUCCEEDED, CANCELED)
     assert result.done["size"] == 3
 
 
 @each
-def test_dropped_while_its_ride_waits(worker):
+def test_dropped_while_its_batch_waits(worker):
     gate = Path(worker.root, "gate")
     first = [worker.hold({"n": 1, "how": str(gate)})]
-    runs = worker.send_ride(first)
+    runs = worker.send_batch(first)
     eventually(lambda: worker.is_running(runs))
     ids = [worker.hold({"n": n}) for n in range(3)]
-    waits = worker.send_ride(ids)
+    waits = worker.send_batch(ids)
     worker.drop(ids[1:2])
     gate.touch()
     assert Result(worker, first, runs).outputs == [2]
@@ -313,8 +313,8 @@ def test_dropped_while_its_ride_waits(worker):
 def test_the_usual_and_the_unusual_keep_their_order(worker):
     gate = Path(worker.root, "gate")
     ids = [worker.hold({"n": 1, "how": str(gate)})]
-    rides = [(ids, worker.send_ride(ids))]
-    eventually(lambda: worker.is_running(rides[0][1]))
+    batches = [(ids, worker.send_batch(ids))]
+    eventually(lambda: worker.is_running(batches[0][1]))
     for flags, inputs in (
         (0, of(1, 2)),
         (EVENTS, of(3)),
@@ -324,9 +324,9 @@ def test_the_usual_and_the_unusual_keep_their_order(worker):
         (0, of(9) + of(10, how="tuple")),  # which no front sends: the function is called twice
     ):
         ids = [worker.hold(each, flags=flags) for each in inputs]
-        rides.append((ids, worker.send_ride(ids)))
+        batches.append((ids, worker.send_batch(ids)))
     gate.touch()
-    results = [Result(worker, ids, ride) for ids, ride in rides]
+    results = [Result(worker, ids, batch) for ids, batch in batches]
     outputs = [r.outputs for r in results]
     assert outputs == [[2], [2, 3], [4], [5, 6], [6, None], [8, 9], [10, 10]], outputs
     assert results[4].errors == [None, "ValueError: not 13"], results[4].errors
@@ -338,22 +338,22 @@ def test_the_usual_and_the_unusual_keep_their_order(worker):
 def test_nothing_is_kept(worker):
     def some():
         for _ in range(20):
-            worker.ride(of(*range(8)))
-            worker.ride(of(1, 2, how="metric"))
-            worker.ride(of(1, 13, 2, how="raise"))
-            worker.ride(of(1, 13, 2, how="element"))
-            worker.ride(of(1, 13, 2, how="encode"))
-            worker.ride(of(1, 2, how="short"))
-            worker.ride(of(3), flags=EVENTS)
+            worker.run_batch(of(*range(8)))
+            worker.run_batch(of(1, 2, how="metric"))
+            worker.run_batch(of(1, 13, 2, how="raise"))
+            worker.run_batch(of(1, 13, 2, how="element"))
+            worker.run_batch(of(1, 13, 2, how="encode"))
+            worker.run_batch(of(1, 2, how="short"))
+            worker.run_batch(of(3), flags=EVENTS)
             ids = [worker.hold({"n": 1}), worker.hold({})]
-            worker.send_ride(ids, state=3)
+            worker.send_batch(ids, state=3)
             worker.ends(ids)
-        return worker.ride(of(1, how="blocks")).outputs[0]
+        return worker.run_batch(of(1, how="blocks")).outputs[0]
 
     kept = [some()]
     while len(kept) < 2 or kept[-1] - kept[-2] >= 100:  # caches fill; what leaks would never end
         kept.append(some())
-        assert len(kept) < 12, f"blocks after every 160 rides: {kept}"
+        assert len(kept) < 12, f"blocks after every 160 batches: {kept}"
 
 
 def test_inputs_are_made_what_the_function_takes():
@@ -368,9 +368,9 @@ def test_inputs_are_made_what_the_function_takes():
                 return [" ".join(kinds)] * len(x)
         """
     ) as worker:
-        ride = worker.ride([{"x": 1, "p": "/a"}, {"x": 2.5, "p": "/b", "k": 2}])
-        assert ride.outputs == ["float float Path Path int float"] * 2
-        assert ride.done["runs"] == 1
+        batch = worker.run_batch([{"x": 1, "p": "/a"}, {"x": 2.5, "p": "/b", "k": 2}])
+        assert batch.outputs == ["float float Path Path int float"] * 2
+        assert batch.done["runs"] == 1
 
 
 @each
@@ -378,31 +378,31 @@ def test_cancel(worker):
     for _ in range(3):
         logs = worker.drain()[0]
         ids = [worker.hold({"n": i, "how": "sleep"}) for i in range(3)]
-        ride = worker.send_ride(ids)
+        batch = worker.send_batch(ids)
         eventually(lambda: worker.drain()[0] != logs)
-        worker.cancel(ride)
-        result = Result(worker, ids, ride)
+        worker.cancel(batch)
+        result = Result(worker, ids, batch)
         assert result.kinds == [CANCELED] * 3
         assert result.done["runs"] == 1
-        assert worker.ride(of(1)).outputs == [2]
+        assert worker.run_batch(of(1)).outputs == [2]
 
 
 @each
 def test_cancel_that_comes_too_early_or_too_late(worker):
-    """It hits its own ride or none, and nothing but the function."""
-    worker.ride(of(1))  # it has its handler now
+    """It hits its own batch or none, and nothing but the function."""
+    worker.run_batch(of(1))  # it has its handler now
     passes, ends = cycle(range(0, 30000, 100)), set()
 
     def attempt():
         ids = [worker.hold({"n": n, "how": "spin"}) for n in range(4)]
-        ride = worker.send_ride(ids)
+        batch = worker.send_batch(ids)
         for _ in range(next(passes)):
             pass
-        worker.cancel(ride)
-        result = Result(worker, ids, ride)
+        worker.cancel(batch)
+        result = Result(worker, ids, batch)
         assert len(set(result.kinds)) == 1, result.kinds
         ends.add(result.kinds[0])
-        after = worker.ride(of(1, 2))
+        after = worker.run_batch(of(1, 2))
         assert after.outputs == [2, 3], after.frames
         return ends == {SUCCEEDED, CANCELED}
 
@@ -414,43 +414,43 @@ def test_cancel_that_comes_too_early_or_too_late(worker):
 @each
 def test_a_cancel_that_is_swallowed(worker):
     ids = [worker.hold({"n": 1, "how": "swallow"})]
-    ride = worker.send_ride(ids)
-    eventually(lambda: worker.is_running(ride))
+    batch = worker.send_batch(ids)
+    eventually(lambda: worker.is_running(batch))
     time.sleep(0.05)
-    worker.cancel(ride)
-    result = Result(worker, ids, ride)
+    worker.cancel(batch)
+    result = Result(worker, ids, batch)
     assert result.kinds[0] in (SUCCEEDED, CANCELED)
-    assert worker.ride(of(1)).outputs == [2]
+    assert worker.run_batch(of(1)).outputs == [2]
 
 
 @each
 def test_a_child_that_comes_back_leaves(worker):
-    assert worker.ride(of(1, 2, how="fork")).outputs == [2, 3]
-    assert worker.ride(of(1)).outputs == [2]
+    assert worker.run_batch(of(1, 2, how="fork")).outputs == [2, 3]
+    assert worker.run_batch(of(1)).outputs == [2]
 
 
 def test_death():
     for source in SOURCES:
         worker = BatchWorker(source)
         ids = [worker.hold(i) for i in of(1, 2, how="die")]
-        ride = worker.send_ride(ids)
+        batch = worker.send_batch(ids)
         frame = worker.slots[0].frame()
         while frame is not None and frame.kind == LOG_MARK:
             frame = worker.slots[0].frame()
         assert frame is None, frame
         assert worker.process.wait() == 7
-        assert worker.is_running(ride)
+        assert worker.is_running(batch)
 
 
-def test_rides_that_wait_for_each_other():
+def test_batches_that_wait_for_each_other():
     for source in SOURCES:
         with BatchWorker(source) as worker:
-            rides = []
+            batches = []
             for i in range(10):
                 ids = [worker.hold({"n": n}) for n in range(i + 1)]
-                rides.append((ids, worker.send_ride(ids)))
-            for ids, ride in rides:
-                assert Result(worker, ids, ride).outputs == [n + 1 for n in range(len(ids))]
+                batches.append((ids, worker.send_batch(ids)))
+            for ids, batch in batches:
+                assert Result(worker, ids, batch).outputs == [n + 1 for n in range(len(ids))]
 
 
 def test_train_beside_it():
@@ -466,7 +466,7 @@ def test_train_beside_it():
                 frames = worker.run({"steps": 3}, flags=TRAIN | EVENTS)
                 assert [f.kind for f in frames] == [STARTED, METRIC, SUCCEEDED]
                 assert frames[-1].value["output"] == "www"
-                assert worker.ride(of(1)).outputs == [2]
+                assert worker.run_batch(of(1)).outputs == [2]
 
 
 if __name__ == "__main__":

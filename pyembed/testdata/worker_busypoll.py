@@ -51,9 +51,9 @@ class Spinner(BatchWorker):
             assert end.kind == SUCCEEDED and end.value["output"] == i, end
 
     def serve_batches(self, n):
-        """Have it carry out so many rides of two, each when the last was over."""
+        """Have it carry out so many batches of two, each when the last was over."""
         for i in range(n):
-            outputs = self.ride([{"n": i}, {"n": i + 1}]).outputs
+            outputs = self.run_batch([{"n": i}, {"n": i + 1}]).outputs
             assert outputs == [i, i + 1], outputs
 
     def sleeps_for(self, n):

@@ -8,7 +8,7 @@ import textwrap
 
 from front import EVENTS, FAILED, LOG_MARK, SUCCEEDED, Worker, main, outputs
 
-LOAN = 64 << 10
+BORROWED = 64 << 10
 ALONE = 1 << 20  # above this an answer is not queued
 MEMORY_FILE = 16 << 20
 
@@ -46,7 +46,7 @@ def text(n, char="x", **more):
 
 def specs():
     """Give values around each bound."""
-    for n in (LOAN - 1024, LOAN - 1, LOAN, LOAN + 1, LOAN + 1024):
+    for n in (BORROWED - 1024, BORROWED - 1, BORROWED, BORROWED + 1, BORROWED + 1024):
         yield text(n)
         yield text(n, sub=True)
         for at in (0, n // 2, -1):
@@ -56,8 +56,8 @@ def specs():
     for n in (ALONE - 100, ALONE, ALONE + 1, 3 * ALONE + 5):
         yield text(n)
         yield text(n, at=n // 2, escape='"')
-    yield [text(LOAN, chr(ord("a") + i)) for i in range(20)]
-    yield {"a": text(LOAN), "b": [1, text(2 * ALONE, "y"), "short", text(LOAN + 7, "z")], "c": {"d": text(LOAN, sub=True)}}
+    yield [text(BORROWED, chr(ord("a") + i)) for i in range(20)]
+    yield {"a": text(BORROWED), "b": [1, text(2 * ALONE, "y"), "short", text(BORROWED + 7, "z")], "c": {"d": text(BORROWED, sub=True)}}
     yield [text(ALONE, chr(ord("a") + i)) for i in range(15)]
 
 
@@ -76,14 +76,14 @@ def test_bounds():
 def test_memory_file():
     with Worker(MODEL) as worker:
         around = MEMORY_FILE - 200
-        for spec in (text(around), text(MEMORY_FILE + 1), [text(17 << 20), "y", text(LOAN, "z")], text(17 << 20, at=5, escape="\n")):
+        for spec in (text(around), text(MEMORY_FILE + 1), [text(17 << 20), "y", text(BORROWED, "z")], text(17 << 20, at=5, escape="\n")):
             check(worker, spec)
 
 
 def test_order():
     """Small answers before, between and after large ones, of requests that lie ahead in the socket."""
     with Worker(MODEL) as worker:
-        sizes = [10, 3 * ALONE, 10, LOAN, 10, 10, 17 << 20, LOAN - 1, 2 * ALONE, 10]
+        sizes = [10, 3 * ALONE, 10, BORROWED, 10, 10, 17 << 20, BORROWED - 1, 2 * ALONE, 10]
         ids = [worker.submit({"spec": json.dumps(text(n))}, flags=0) for n in sizes]
         for n, id in zip(sizes, ids):
             *marks, end = worker.frames(id)
@@ -95,7 +95,7 @@ def test_order():
 def test_slow_front():
     """The front reads in pieces that fit nothing; signals end the worker's system calls half-way."""
     with Worker(MODEL) as worker:
-        spec = {"a": text(2 * ALONE), "b": [text(LOAN, "y"), text(3 * ALONE, "\xe4")]}
+        spec = {"a": text(2 * ALONE), "b": [text(BORROWED, "y"), text(3 * ALONE, "\xe4")]}
         id = worker.submit({"spec": json.dumps(spec)}, flags=0)
         channel = worker.slots[0]
         whole = channel.sock
@@ -123,7 +123,7 @@ class Trickle:
 
 
 def test_references():
-    """What was lent is dropped; the model looks at a str of its own, and a child process holds nothing up."""
+    """A borrowed body is dropped; the model reads its own str, and a child process delays nothing."""
     source = '''
         import sys
         KEPT = "x" * 3_000_000
@@ -181,7 +181,7 @@ def test_no_descriptor():
 def test_stream():
     source = MODEL.replace("def run(spec: str) -> Any:", "from collections.abc import Iterator\n    def run(spec: str) -> Iterator[Any]:")
     source = source.replace("return make(json.loads(spec))", "yield from make(json.loads(spec))")
-    items = ["a", text(LOAN), text(2 * ALONE, "\xe4"), "b", text(17 << 20), [text(LOAN), text(LOAN, "y")], text(LOAN - 1)]
+    items = ["a", text(BORROWED), text(2 * ALONE, "\xe4"), "b", text(17 << 20), [text(BORROWED), text(BORROWED, "y")], text(BORROWED - 1)]
     with Worker(source) as worker:
         for flags in (EVENTS, 0):
             frames = worker.run({"spec": json.dumps(items)}, flags=flags)
@@ -192,7 +192,7 @@ def test_stream():
 
 def test_async():
     source = MODEL.replace("def run(", "async def run(")
-    specs = [text(LOAN), text(3 * ALONE), [text(LOAN, "y"), text(17 << 20)], text(5), {"a": text(ALONE, "\xe4")}]
+    specs = [text(BORROWED), text(3 * ALONE), [text(BORROWED, "y"), text(17 << 20)], text(5), {"a": text(ALONE, "\xe4")}]
     with Worker(source, slots=len(specs), concurrency=len(specs)) as worker:
         for _ in range(3):
             ids = [worker.submit({"spec": json.dumps(spec)}, slot) for slot, spec in enumerate(specs)]
@@ -205,7 +205,7 @@ def test_gone():
     """The front goes away in the midst of a large answer: the worker ends."""
     for n in (3 * ALONE, 17 << 20):
         worker = Worker(MODEL)
-        worker.submit({"spec": json.dumps([text(n), text(LOAN)])}, flags=0)
+        worker.submit({"spec": json.dumps([text(n), text(BORROWED)])}, flags=0)
         sock = worker.slots[0].sock
         assert len(sock.recv(10)) == 10
         sock.close()

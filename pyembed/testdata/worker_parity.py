@@ -49,20 +49,20 @@ def seen(result):
 
 
 def in_c(worker, inputs):
-    return worker.ride(inputs)
+    return worker.run_batch(inputs)
 
 
 def with_events(worker, inputs):
-    return worker.ride(inputs, flags=EVENTS)
+    return worker.run_batch(inputs, flags=EVENTS)
 
 
 def behind_another(worker, inputs):
     """The batch lies in the worker when it meets one with events, and goes to Python with that."""
     with worker.slots[0].together():
         first = [worker.hold({"n": 1}, flags=EVENTS)]
-        before = worker.send_ride(first)
+        before = worker.send_batch(first)
         ids = [worker.hold(i) for i in inputs]
-        batch = worker.send_ride(ids)
+        batch = worker.send_batch(ids)
     Result(worker, first, before)
     return Result(worker, ids, batch)
 
@@ -98,7 +98,7 @@ def test_cancel():
         with BatchWorker(source) as worker:
             logs = worker.drain()[0]
             ids = [worker.hold(i, flags=flags) for i in of(1, 2, how="sleep")]
-            batch = worker.send_ride(ids)
+            batch = worker.send_batch(ids)
             eventually(lambda worker=worker, logs=logs: worker.drain()[0] != logs)
             worker.cancel(batch)
             got = seen(Result(worker, ids, batch))
@@ -117,7 +117,7 @@ def test_dropped_items():
             with worker.slots[0].together():
                 ids = [worker.hold(i, flags=flags) for i in of(1, 2, 3)]
                 worker.drop([ids[1]])
-                batch = worker.send_ride(ids)
+                batch = worker.send_batch(ids)
             got = seen(Result(worker, ids, batch))
             assert got["kinds"] == [SUCCEEDED, CANCELED, SUCCEEDED], (path, got)
             assert got["outputs"] == [2, None, 4], (path, got)

@@ -1,4 +1,4 @@
-"""Whatever way a prediction writes its text, it has come out when the prediction is answered."""
+"""However a prediction writes its text, the text has come out when the prediction is answered."""
 
 from __future__ import annotations
 

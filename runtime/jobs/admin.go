@@ -90,7 +90,7 @@ type Entry struct {
 	State       State
 }
 
-// Letter is a dead letter: a job that failed for good without an end of its own.
+// Letter is a dead letter: a job that failed for good though no server ended it.
 type Letter struct {
 	ID       string
 	Reason   string

@@ -18,7 +18,7 @@ var (
 	ErrInDoubt = errors.New("the job queue did not answer; the prediction may have been accepted: repeat it with its id")
 	// ErrUnavailable: NATS refused, and nothing is stored.
 	ErrUnavailable = errors.New("the job queue takes no jobs now")
-	// ErrLost: another server has the job. Whoever gets it must neither end the job nor answer for its message.
+	// ErrLost: another server has the job. The caller must neither end the job nor acknowledge its message.
 	ErrLost = errors.New("another server has the job")
 
 	// errConflict: the state is not what it was.

@@ -83,7 +83,7 @@ type Request struct {
 	RequestID string
 	// Deadline is when it is too late to begin; zero: the server's default.
 	Deadline time.Time
-	// Group is the request of another protocol whose rows are predictions of their own; nil: none.
+	// Group is the request of another protocol whose rows are separate predictions; nil: none.
 	Group *Group
 	// Attempt is which run of a job of the queue this is, counted from 1; 0: the request did not come through the queue. Its
 	// place is claimed already.

@@ -103,7 +103,7 @@ func TestAnonymousOnesAreFew(t *testing.T) {
 		t.Errorf("%d are retained", len(r.by))
 	}
 	if n := cap(r.retained[0].entries); n > 512 {
-		t.Errorf("the shelf has %d places", n)
+		t.Errorf("the list of retained results has %d places", n)
 	}
 }
 

@@ -26,7 +26,7 @@ type Summary struct {
 // Overview is the predictions that monitoring shows, of each list the newest first.
 type Overview struct {
 	InFlight []Summary // those that have not ended, or some of them
-	Ended    []Summary // whatever their end
+	Ended    []Summary // in every final state
 	Failed   []Summary // they stay longer than the others
 }
 

@@ -253,7 +253,7 @@ func TestDelayedRequests(t *testing.T) {
 			p.Cancel(flights[0].Call)
 			flights[0].failed(ErrCanceled)
 		}},
-		"a cancel of its own": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) {
+		"its own cancel": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) {
 			p.Cancel(flights[len(flights)-1].Call)
 			flights[len(flights)-1].failed(ErrCanceled)
 		}},

@@ -33,7 +33,7 @@ func (w *worker) pingTimes() (due <-chan time.Time, stop func()) {
 // ping asks the worker for a sign of life, and terminates it if it has left too many pings unanswered.
 func (w *worker) ping() {
 	if !w.setup.hello || w.terminated {
-		return // nothing answers before its hello; the setup has a timeout of its own
+		return // nothing answers before its hello; the setup has its own timeout
 	}
 	limit := w.sup.o.Timeouts.Hang.String()
 	if w.pings.unanswered >= hangPings {

@@ -348,7 +348,7 @@ func (a *actor) claim(slot int, id uint64) bool {
 }
 
 // die ends the process by the signal of that name, or with that exit code. A shell takes its place to do so:
-// Go has handlers of its own.
+// Go has its own handlers.
 func (a *actor) die(how string) {
 	if code, err := strconv.Atoi(how); err == nil {
 		os.Exit(code)

@@ -48,7 +48,7 @@ func TestOneFunctionSetsTheState(t *testing.T) {
 	var found []string
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") || e.Name() == "preloader.go" {
-			continue // a preload process has states of its own
+			continue // a preload process has its own states
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0)
 		if err != nil {

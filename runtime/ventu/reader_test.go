@@ -104,7 +104,7 @@ func TestClaimsCostNoMemory(t *testing.T) {
 	}
 }
 
-// FuzzWorker has a worker say anything. Whatever is taken for an answer must be what another library reads there.
+// FuzzWorker has a worker send arbitrary bytes. An answer that is accepted must be what another library reads there.
 func FuzzWorker(f *testing.F) {
 	a, b := strings.Repeat("a", idLength), strings.Repeat("b", idLength)
 	f.Add(pairs(a, "1", b, "2"))

@@ -41,7 +41,7 @@ func TestNoLeakWaits(t *testing.T) {
 		f()
 	}
 	if !looked {
-		t.Error("nobody looked")
+		t.Error("the check was never called")
 	}
 	if after := len(descriptors(t)); after != before-2 {
 		t.Errorf("%d descriptors, %d before: the pipe was not waited for", after, before)

@@ -105,7 +105,7 @@ func hoard(t *testing.T, s *harness.Server, r *rand.Rand, id, hooks string) {
 	case 0:
 		in["text"] = strings.Repeat("t", 1+r.IntN(16<<20))
 	case 1:
-		body["nobody reads this"] = strings.Repeat("t", 1+r.IntN(4<<20))
+		body["unread"] = strings.Repeat("t", 1+r.IntN(4<<20))
 	case 2:
 		in["log"], in["metric"] = r.IntN(4<<20), r.IntN(1<<20)
 	case 3:

@@ -195,7 +195,7 @@ func (g *rig) more(n int) {
 	count := func() int { g.mu.Lock(); defer g.mu.Unlock(); return g.observed }
 	target := count() + n
 	if until(func() bool { return count() >= target }) != nil {
-		g.complain("nobody is answered any more")
+		g.complain("no request is answered any more")
 	}
 }
 

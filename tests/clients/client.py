@@ -79,8 +79,8 @@ def waits() -> None:
     while (state := asked(get, 200, PredictionState, "p1")).completed_at is None or not state.completed_at:
         pass
     assert state.status == Status.CANCELED, state
-    assert cancel.sync_detailed("nobody", client=client).status_code == 404
-    assert "not found" in asked(get, 404, ServerDetail, "nobody").detail
+    assert cancel.sync_detailed("unknown", client=client).status_code == 404
+    assert "not found" in asked(get, 404, ServerDetail, "unknown").detail
 
 
 def serves() -> None:

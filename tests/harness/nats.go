@@ -33,7 +33,7 @@ type natsSettings struct {
 	Pass    string
 }
 
-// NATS is a NATS server with JetStream in a process of its own.
+// NATS is a NATS server with JetStream in its own process.
 type NATS struct {
 	URL string
 	PID int

@@ -66,7 +66,7 @@ func (r *record) nearest(build string) (name string, counts map[string]int) {
 	return name, r.builds[name]
 }
 
-// alike measures how much two builds share. The minor version of Python counts most: each has an interpreter of its own.
+// alike measures how much two builds share. The minor version of Python counts most: each has its own interpreter.
 func alike(a, b string) int {
 	as, bs := strings.Split(a, ","), strings.Split(b, ",")
 	likeness := -100 * max(minorOf(a)-minorOf(b), minorOf(b)-minorOf(a))

@@ -13,23 +13,23 @@ static void put(int fd, const char *text) {
 // say does it through write, writev and a copy of a descriptor.
 void say(void) {
   while (access("go", F_OK) != 0) usleep(5000);
-  put(1, "a stray says\n");
-  struct iovec parts[] = {{"a stray ", 8}, {"complains\n", 10}};
+  put(1, "a leftover says\n");
+  struct iovec parts[] = {{"a leftover ", 11}, {"complains\n", 10}};
   if (writev(2, parts, 2) < 0) _exit(99);
-  put(dup(1), "a stray's line without an end");
+  put(dup(1), "a leftover's line without an end");
   close(creat("done", 0600));
 }
 
 // say_by_stdio does it through C's streams.
 void say_by_stdio(void) {
   while (access("go", F_OK) != 0) usleep(5000);
-  printf("a %s ", "stray");
+  printf("a %s ", "leftover");
   fputs("say", stdout);
   fwrite("s", 1, 1, stdout);
   putchar('\n');
-  fprintf(stderr, "a stray %s", "complains\n");
-  puts("a stray's other line");
-  fputs("a stray's line without an end", stdout);
+  fprintf(stderr, "a leftover %s", "complains\n");
+  puts("a leftover's other line");
+  fputs("a leftover's line without an end", stdout);
   fflush(stdout);
   close(creat("done", 0600));
 }

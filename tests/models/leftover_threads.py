@@ -20,7 +20,7 @@ sleepers = []
 libc = ctypes.CDLL(None)
 native = ctypes.CDLL(os.environ["LEFTOVER"]) if "LEFTOVER" in os.environ else None  # leftover.c
 WAIT = "while [ ! -e go ]; do sleep 0.01; done; "
-SAY = WAIT + "echo a stray says; echo a stray complains >&2; : >done"
+SAY = WAIT + "echo a leftover says; echo a leftover complains >&2; : >done"
 
 
 def wait(name: str) -> None:
@@ -29,11 +29,11 @@ def wait(name: str) -> None:
 
 
 def say() -> None:
-    """As a stray in Python does it."""
+    """As a leftover thread in Python does it."""
     wait("go")
-    print("a stray says")
-    print("a stray complains", file=sys.stderr)
-    print("a stray's line without an end", end="")
+    print("a leftover says")
+    print("a leftover complains", file=sys.stderr)
+    print("a leftover's line without an end", end="")
     sys.stdout.flush()
     open("done", "w").close()
 
@@ -41,10 +41,10 @@ def say() -> None:
 def say_in_bytes() -> None:
     """As say, around the text streams."""
     wait("go")
-    sys.stdout.buffer.write(b"a stray says\n")
+    sys.stdout.buffer.write(b"a leftover says\n")
     sys.stdout.buffer.flush()
-    os.writev(2, [b"a stray ", b"complains\n"])
-    os.write(1, b"a stray's line without an end")
+    os.writev(2, [b"a leftover ", b"complains\n"])
+    os.write(1, b"a leftover's line without an end")
     open("done", "w").close()
 
 
@@ -52,10 +52,10 @@ def say_in_raw_files() -> None:
     """As say, with file objects of the thread's own."""
     wait("go")
     with open(1, "wb", closefd=False) as out, os.fdopen(os.dup(2), "w") as err:
-        out.write(b"a stray says\n")
-        err.write("a stray complains\n")
+        out.write(b"a leftover says\n")
+        err.write("a leftover complains\n")
     with open("/dev/fd/1", "wb", buffering=0) as out:
-        out.write(b"a stray's line without an end")
+        out.write(b"a leftover's line without an end")
     open("done", "w").close()
 
 

@@ -48,7 +48,7 @@ class Runner(BaseRunner):
         print("8 no newline", end="")
 
     def late_c(self, n: int) -> None:
-        """C text that nobody flushes belongs to this prediction all the same."""
+        """C text that is never flushed belongs to this prediction all the same."""
         libc.printf(b"from C, unflushed\n")
 
     def logs(self, n: int) -> None:

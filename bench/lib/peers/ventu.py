@@ -11,7 +11,7 @@ BATCHING = CACHE / "go/batching"
 
 
 class Ventu(Peer):
-    """It batches whatever it serves. Bodies above 36 kB or so end its worker; 4 MB is its server's limit."""
+    """It batches everything that it serves. Bodies above 36 kB or so end its worker; 4 MB is its server's limit."""
 
     name = package = "ventu"
     title = "batching + ventu"

@@ -1,4 +1,4 @@
-"""The kinds of work that are measured; most have a file of their own."""
+"""The kinds of work that are measured; most have their own file."""
 
 from __future__ import annotations
 

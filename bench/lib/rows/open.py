@@ -1,4 +1,4 @@
-"""Echo by the clock: fixed rates, whatever becomes of earlier requests."""
+"""Echo by the clock: fixed rates, which do not wait for earlier answers."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from cog import BaseRunner, Input
 
 
 class Runner(BaseRunner):
-    """Greets whoever asks. Put a model of yours in its place."""
+    """Greets by name. Replace it by your model."""
 
     def setup(self) -> None:
         """Load what every prediction needs, such as weights. Called once, before the first prediction."""
@@ -12,7 +12,7 @@ class Runner(BaseRunner):
 
     def run(
         self,
-        name: str = Input(default="world", description="Whom to greet", max_length=100),
+        name: str = Input(default="world", description="The name to greet", max_length=100),
         times: int = Input(default=1, description="How often", ge=1, le=10),
     ) -> str:
         """Make one prediction. The types say what a request may hold, and what the answer is.

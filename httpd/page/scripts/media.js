@@ -52,7 +52,7 @@ function fileView(url, name) {
   if (kind === "image") figure.append(make("img", { src: addressOf(url, bytes, type), alt: `Image ${fileName}` }));
   else if (kind) figure.append(make(kind, { src: addressOf(url, bytes, type), controls: true, preload: "metadata", "aria-label": fileName }));
   else if (isTextual(type)) figure.append(textFile(bytes, url));
-  // The link's type is no page's: whoever opens it in a tab gets a file all the same.
+  // The link's type is no page's: opened in a tab, it is still a file.
   const link = make("a", { href: addressOf(url, bytes, "application/octet-stream"), download: fileName }, `Download ${fileName}`);
   if (!bytes) Object.assign(link, { target: "_blank", rel: "noreferrer" });
   figure.append(make("figcaption", {}, link, bytes ? ` ${type}, ${sizeText(bytes.length)}` : ""));

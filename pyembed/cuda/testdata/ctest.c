@@ -314,7 +314,7 @@ static void *open_later(void *fifo)
 {
   int fd = open(fifo, O_WRONLY);  // returns once the library's constructor reads
   CHECK(fd >= 0 && sem_post(&in_dlopen) == 0);
-  poll(NULL, 0, 100);  // let the fork begin; in whatever order, the check below holds
+  poll(NULL, 0, 100);  // let the fork begin; in either order, the check below holds
   atomic_store(&gate_opened, 1);
   CHECK(write(fd, "x", 1) == 1);
   close(fd);

@@ -1,4 +1,4 @@
-"""The program that reads a model's source, in a process of its own."""
+"""The program that reads a model's source, in its own process."""
 
 from __future__ import annotations
 

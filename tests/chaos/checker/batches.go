@@ -33,7 +33,7 @@ func (r *record) together(f []string, pid int) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("%q: nobody began it", f)
+		return fmt.Errorf("%q: it never began", f)
 	}
 	if len(f) < 6 {
 		return fmt.Errorf("%q is no call", f)
@@ -120,7 +120,7 @@ func (v *findings) batches() {
 			}
 		}
 		if c.raised && !bad {
-			v.complain("worker %d: call %d raised, though nobody in it was to", c.pid, c.number)
+			v.complain("worker %d: call %d raised, though no item in it was to", c.pid, c.number)
 		}
 	}
 	again, unseen, single := map[int]int{}, 0, 0 // again: by worker
@@ -183,7 +183,7 @@ func (v *findings) again(p *prediction) {
 	case first.pid == second.pid:
 		v.complain("%s: it was twice in a batch of worker %d", p.id, first.pid)
 	case v.harmed[first.pid] == nil && !v.overlaps(v.exhausted, first.at, second.at):
-		v.complain("%s: it was tried again, and nobody harmed worker %d", p.id, first.pid)
+		v.complain("%s: it was tried again, and worker %d was not harmed", p.id, first.pid)
 	case len(p.lastCall().members) > 1:
 		v.complain("%s: it was tried again, with %d others", p.id, len(p.lastCall().members)-1)
 	}

@@ -68,9 +68,9 @@ func TestEveryBrokenPromiseOfABatchIsFound(t *testing.T) {
 		"too many together":                {batch: "2", want: "worker 7: 3 were in one batch, and no more than 2 may be"},
 		"unequal keys":                     {journal: []string{`"items":-1,"key":1`, `"items":-1`}, want: "i: its key is 0, and its batch has 1"},
 		"twice in a call":                  {ledger: []string{"0 ta tb", "0 ta tb ta"}, want: "a: it is twice in a call"},
-		"nobody's prediction":              {ledger: []string{"0 ta tb", "0 ta tb tx"}, want: "the model ran tx, which nobody asked for"},
+		"an unknown prediction":            {ledger: []string{"0 ta tb", "0 ta tb tx"}, want: "the model ran tx, which no client asked for"},
 		"done twice":                       {ledger: []string{"ended 0 7\n", "ended 0 7\nended 0 7\n"}, want: "a: the model did it 2 times"},
-		"a call that raised alone":         {journal: []string{`"do":"raise"`, `"do":"refuse"`}, ledger: []string{"harm tf 7 211 leave\n", ""}, want: "worker 7: call 1 raised, though nobody in it was to"},
+		"a call that raised alone":         {journal: []string{`"do":"raise"`, `"do":"refuse"`}, ledger: []string{"harm tf 7 211 leave\n", ""}, want: "worker 7: call 1 raised, though no item in it was to"},
 		"a bystander fails":                {journal: []string{`"status":"succeeded","output":"td 7 ","length":7`, `"status":"failed","error":"ValueError: tc"`}, want: `d: it failed: "ValueError: tc"`},
 		"not tried alone":                  {ledger: []string{"batch 3 7 112 0 tc\nraised 3 7\n", ""}, want: "c: it raised with 1 others, and was not tried alone"},
 		"raised and succeeded":             {journal: []string{`"status":"failed","error":"ValueError: tc"`, `"status":"succeeded","output":"tc 7 ","length":7`}, ledger: []string{"raised 3 7", "ended 3 7"}, want: "c: it raised, and succeeded"},
@@ -81,7 +81,7 @@ func TestEveryBrokenPromiseOfABatchIsFound(t *testing.T) {
 		"a half that is none":              {ledger: []string{"batch 2 7 111 0 tc td", "batch 2 7 111 0 tc td te"}, want: "c: 3 raised, and were tried again as 3"},
 		"a third time":                     {ledger: []string{"batch 1 9 310", "batch 0 10 300 0 tg\nended 0 10\nbatch 1 9 310"}, want: "g: it was in 3 batches"},
 		"again in the same worker":         {ledger: []string{"batch 0 9 250 0 tg\nended 0 9", "batch 7 7 250 0 tg\nended 7 7"}, journal: []string{"tg 9", "tg 7"}, want: "g: it was twice in a batch of worker 7"},
-		"again for no reason":              {ledger: []string{"harm tf 7 211 leave\n", ""}, want: "g: it was tried again, and nobody harmed worker 7"},
+		"again for no reason":              {ledger: []string{"harm tf 7 211 leave\n", ""}, want: "g: it was tried again, and worker 7 was not harmed"},
 		"again with others":                {ledger: []string{"batch 0 9 250 0 tg", "batch 0 9 250 0 tg ti"}, want: "g: it was tried again, with 1 others"},
 		"again after a batch of one":       {ledger: []string{"batch 6 7 210 0 tf tg", "batch 6 7 210 0 tg"}, want: "1 that were a batch of one were tried again, and at most 0 others"},
 		"too many again":                   {batch: "1", want: "worker 7: 2 were tried again after it, and no more than 1 may"},
@@ -92,9 +92,9 @@ func TestEveryBrokenPromiseOfABatchIsFound(t *testing.T) {
 		"words of a silent worker":         {journal: []string{`"tg\ntg\n"`, `"Fatal Python error\ntg\ntg\n"`}, want: `g: answer: its logs are`},
 		"an answer of a dead worker":       {journal: []string{"tg 9", "tg 7"}, want: "g: answer: the output is"},
 		"more failed than batches of one":  {journal: []string{`"batch":1,"status":"succeeded","output":"tg 9 ","length":7`, deathToo}, ledger: []string{"batch 0 9 250 0 tg\nended 0 9", "batch 1 8 250 0 tg"}, want: "worker 8"},
-		"lost in an unharmed worker":       {ledger: []string{"harm tf 8 221 leave\n", ""}, want: "f: it failed in worker 8, which nobody harmed"},
+		"lost in an unharmed worker":       {ledger: []string{"harm tf 8 221 leave\n", ""}, want: "f: it failed in worker 8, which was not harmed"},
 		"begun where there are no batches": {batch: "0", want: "f: the model began it 2 times"},
-		"canceled, and nobody wanted":      {journal: []string{`"status":"succeeded","output":"ti 9 ","length":7`, `"status":"canceled"`}, want: "i (sync): it was canceled, and nobody asked for that"},
+		"canceled without a request":       {journal: []string{`"status":"succeeded","output":"ti 9 ","length":7`, `"status":"canceled"`}, want: "i (sync): it was canceled, and no client asked for that"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			journal := strings.NewReplacer(c.journal...).Replace(batchJournal)
@@ -144,7 +144,7 @@ func TestTheExcusesOfBatches(t *testing.T) {
 // TestCallsThatCannotBeChecked.
 func TestCallsThatCannotBeChecked(t *testing.T) {
 	for name, line := range map[string]string{
-		"nobody in it":    "batch 9 7 400 0",
+		"an empty batch":  "batch 9 7 400 0",
 		"no number":       "batch x 7 400 0 ta",
 		"no time":         "batch 9 7 x 0 ta",
 		"no key":          "batch 9 7 400 x ta",

@@ -40,7 +40,7 @@ func (v *findings) failure(p *prediction, end *entry) {
 		case !strings.Contains(end.Error, whileItRan):
 			v.complain("%s: it ended with its worker, with the words %q", p.id, end.Error)
 		case pid != 0 && h == nil:
-			v.complain("%s: it failed in worker %d, which nobody harmed: %s", p.id, pid, end.Error)
+			v.complain("%s: it failed in worker %d, which was not harmed: %s", p.id, pid, end.Error)
 		case pid == 0 && len(v.harmed) == 0:
 			v.complain("%s: it failed with a worker, and none was harmed: %s", p.id, end.Error)
 		}
@@ -52,12 +52,12 @@ func (v *findings) failure(p *prediction, end *entry) {
 	case strings.Contains(end.Error, noFile), strings.Contains(end.Error, folderRemoved):
 		v.counts["failed for want of their file"]++
 		if !p.asked.File || !v.overlaps(v.removed, p.asked.At, end.At) {
-			v.complain("%s: nobody removed its file: %s", p.id, end.Error)
+			v.complain("%s: its file was not removed: %s", p.id, end.Error)
 		}
 	case strings.HasPrefix(end.Error, timedOut):
 		v.counts["failed by time"]++
 		if h == nil {
-			v.complain("%s: it timed out in worker %d, which nobody harmed", p.id, pid)
+			v.complain("%s: it timed out in worker %d, which was not harmed", p.id, pid)
 		}
 	case strings.Contains(end.Error, closedByItself) && h != nil && h.own:
 		v.counts["failed by a closed descriptor"]++

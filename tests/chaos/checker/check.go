@@ -39,7 +39,7 @@ func check(r *record, l limits) *findings {
 		v.complain("%s: the model was handed another prediction's file", r.tokens[token].id)
 	}
 	for _, token := range r.unknown {
-		v.complain("the model ran %s, which nobody asked for", token)
+		v.complain("the model ran %s, which no client asked for", token)
 	}
 	for _, p := range r.order {
 		v.prediction(p)
@@ -121,7 +121,7 @@ func (v *findings) prediction(p *prediction) {
 		v.success(p, end)
 	case "canceled":
 		if !p.cancel && !p.left {
-			v.complain("%s (%s): it was canceled, and nobody asked for that", p.id, p.asked.Mode)
+			v.complain("%s (%s): it was canceled, and no client asked for that", p.id, p.asked.Mode)
 		}
 	case "failed":
 		v.failure(p, end)

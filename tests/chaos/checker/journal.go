@@ -219,7 +219,7 @@ func (r *record) journal() func([]byte) error {
 		}
 		p := r.predictions[e.ID]
 		if p == nil {
-			return fmt.Errorf("nobody asked for %q", e.ID)
+			return fmt.Errorf("no client asked for %q", e.ID)
 		}
 		switch e.What {
 		case "answer", "hook", "look":

@@ -42,7 +42,7 @@ func command(arguments []string, out, complaints io.Writer) int {
 		return 2
 	}
 	if len(r.order) == 0 {
-		fmt.Fprintln(complaints, "checker: nobody asked for anything")
+		fmt.Fprintln(complaints, "checker: no client asked for anything")
 		return 2
 	}
 	v := check(r, l)

@@ -1,7 +1,7 @@
 """Writes down what it begins and what it has done, and harms its own process where it is asked to.
 
 ledger.txt has a line for each: "begun TOKEN PID NANOSECONDS", "harm TOKEN PID NANOSECONDS WHAT", "done TOKEN PID". Each is written
-by one call before anything else happens, so what stands there outlives whatever becomes of the process. All lines have the
+by one call before anything else happens, so what stands there outlives the process. All lines have the
 same length, for a write that goes beyond a page of the file is cut off there where its process is killed.
 """
 
@@ -129,7 +129,7 @@ def rubbish(r: random.Random) -> None:
 
 
 def forged(r: random.Random) -> None:
-    """Frames in good form that mean nothing: of any kind, for predictions that nobody made."""
+    """Frames in good form that mean nothing: of any kind, for predictions that do not exist."""
     data = b"".join(
         struct.pack("<IBBHQQ", 2, r.randint(0, 255), 0, 0, r.getrandbits(64), 0) + b"{}"
         for _ in range(r.randint(1, 20))

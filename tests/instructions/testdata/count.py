@@ -59,9 +59,9 @@ def ask(worker, text, flags):
 
 
 def batch(worker, texts, flags):
-    """Have texts answered in one ride; one text is a ride of its own."""
+    """Have texts answered in one batch; a single text is a batch by itself."""
     texts = [texts] if isinstance(texts, str) else texts
-    result = worker.ride([{"text": text} for text in texts], flags=flags)
+    result = worker.run_batch([{"text": text} for text in texts], flags=flags)
     assert result.outputs == texts, result.frames
 
 

@@ -10,7 +10,7 @@ A step is a word and the rest of its line:
     sleep                       until it is cancelled; says so
     stubborn NAME               sleeps until it is cancelled, and then waits at a named pipe
     fail TEXT                   raises ValueError
-    cancel TEXT                 raises CancelationException, which nobody asked for
+    cancel TEXT                 raises CancelationException without a cancel
     cancel-task TEXT            likewise asyncio.CancelledError
     file NAME TEXT              a file as an item or as what is returned
     context                     returns the context

@@ -60,7 +60,7 @@ func (r *requirementsReader) place(file string, line int, what, place string) (s
 	return place, true
 }
 
-// file reads a file in pip's format. A file that does not exist was found by whoever names it.
+// file reads a file in pip's format. The code that names the file checks that it exists.
 func (r *requirementsReader) file(place string) {
 	if r.seen[place] {
 		return

@@ -25,7 +25,7 @@ type Heap struct {
 
 	mu       sync.Mutex
 	timer    *time.Timer
-	released time.Time // when memory was last given back, which takes cycles of its own
+	released time.Time // when memory was last given back, which takes its own cycles
 }
 
 // New is for the front: a worker's Go does nothing. Where GOGC is set its user knows better.

@@ -49,6 +49,6 @@ func TestTheCollectorHasRoom(t *testing.T) {
 	h.mu.Unlock()
 	h.collected()
 	if !h.timer.Stop() {
-		t.Error("nobody comes to give back what the next busy time takes")
+		t.Error("no timer gives back what the next busy time takes")
 	}
 }

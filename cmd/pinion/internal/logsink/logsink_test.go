@@ -76,7 +76,7 @@ func TestSinkSurvivesABrokenPipe(t *testing.T) {
 	s, read := sinkOnPipe(t, 100)
 	read.Close()
 	for range 100 {
-		_, _ = s.Write([]byte("a record that nobody reads\n"))
+		_, _ = s.Write([]byte("a record without a reader\n"))
 	}
 	if records, _ := s.Dropped(); records == 0 {
 		t.Error("nothing was dropped")

@@ -174,7 +174,7 @@ func example(f *valueForm) string {
 	case yamlMapping:
 		return "write its keys below it, each as key: value"
 	case yamlList:
-		return "write each item in a line of its own, as - item"
+		return "write each item in its own line, as - item"
 	case yamlBool:
 		return "write true or false, without quotes"
 	case yamlNumber:

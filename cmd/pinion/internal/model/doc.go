@@ -4,7 +4,7 @@
 //	Find, Guess      the folder's settings, strict or as far as they can be read
 //	CheckCogYAML     every mistake in cog.yaml, with its line and the remedy
 //	ReadStored       the document that the model brings
-//	ReadSource       the document from the source; Python runs in a process of its own, see package contain
+//	ReadSource       the document from the source; Python runs in its own process, see package contain
 //
 // Errors that end with contain.ErrInterrupted mean that the user stopped the command.
 package model

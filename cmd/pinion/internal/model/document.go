@@ -129,7 +129,7 @@ func ReadDocument(m *Model, python *locate.Python) (json.RawMessage, error) {
 	return r.Document, nil
 }
 
-// ReadSource has the model's source read by its Python, in a process of its own.
+// ReadSource has the model's source read by its Python, in its own process.
 func ReadSource(m *Model, python *locate.Python, by Reader) (*Reading, error) {
 	request, err := json.Marshal(map[string]any{
 		"root": m.Dir, "ref": m.Ref, "train": m.Train, "how": by.How, "execute": by.Execute, "concurrency": m.Concurrency,

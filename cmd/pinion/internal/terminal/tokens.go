@@ -10,7 +10,7 @@ import (
 )
 
 // Tokens prints what a prediction yields as it comes. It implements predict.Observer, which must not block as
-// a terminal may: what has come is printed by a goroutine of its own.
+// a terminal may: what has come is printed by its own goroutine.
 type Tokens struct {
 	screen *Screen
 	to     io.Writer
