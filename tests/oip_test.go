@@ -39,6 +39,15 @@ func TestGenerate(t *testing.T) {
 	if n := strings.Count(got, "data: {"); n != 2 || !strings.Contains(got, `"text_output":"q1"`) {
 		t.Errorf("generate_stream has %d events: %s", n, got)
 	}
+	for body, want := range map[string]string{
+		`{"text_input":"q","text":"r"}`:                 `input \"text\" is given twice`,
+		`{"text_input":"q","n":1,"parameters":{"n":2}}`: `input \"n\" is given twice`,
+		`{"text_input":"q","m":1}`:                      `unknown input \"m\": the model has text, n`,
+	} {
+		if a := s.Do(http.MethodPost, path+"generate", []byte(body)); a.Code != http.StatusBadRequest || !strings.Contains(string(a.Body), want) {
+			t.Errorf("%s: %d %s, want %s", body, a.Code, a.Body, want)
+		}
+	}
 }
 
 func tensors(t *testing.T, class string, args ...string) *harness.Server {

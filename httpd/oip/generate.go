@@ -1,6 +1,8 @@
 package oip
 
 import (
+	"slices"
+
 	"pinion/httpd/protocol"
 	"pinion/runtime/rawjson"
 )
@@ -77,6 +79,7 @@ func (g *generated) input(body []byte) ([]byte, *protocol.Error) {
 		return nil, bad("the body is %s, and a request is an object", shortText(body))
 	}
 	out := []byte{'{'}
+	var given []string
 	put := func(name string, value []byte) *protocol.Error {
 		f := g.signature.Input(name)
 		switch {
@@ -88,8 +91,11 @@ func (g *generated) input(body []byte) ([]byte, *protocol.Error) {
 			g.id = value
 			return nil
 		case f == nil:
-			return bad("unknown input %q", shortText([]byte(name)))
+			return unknownInput(name, g.signature)
+		case slices.Contains(given, f.Name):
+			return bad("input %q is given twice", f.Name)
 		}
+		given = append(given, f.Name)
 		if len(out) > 1 {
 			out = append(out, ',')
 		}

@@ -73,6 +73,9 @@ func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *
 	if t.Type.Size == 0 {
 		t.Raw = append([]byte{byte(len(body)), byte(len(body) >> 8), byte(len(body) >> 16), byte(len(body) >> 24)}, body...)
 	} else {
+		if len(body)%t.Type.Size != 0 {
+			return nil, bad("input %q: the body has %d bytes, and elements of %s have %d each", t.Name, len(body), t.Type.Name, t.Type.Size)
+		}
 		n := int64(len(body) / t.Type.Size)
 		t.Shape = []int64{n}
 		if err := t.checkRaw(n); err != nil {

@@ -14,8 +14,9 @@ import (
 // Rows says how the scalar inputs of a request are shaped, and so its outputs.
 type Rows struct {
 	n      int
-	given  bool // the request has a scalar tensor: outputs have a dimension for the rows
-	column bool // of shape [n,1]
+	given  bool    // the request has a scalar tensor: outputs have a dimension for the rows
+	column bool    // of shape [n,1]
+	of     *Tensor // a scalar tensor of the request; nil: there is none
 }
 
 // Call turns the tensors of a request into the inputs of predictions. It refuses outputs that the model does not have.
@@ -109,11 +110,7 @@ func (r *Request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, 
 	f := s.Input(t.Name)
 	switch {
 	case f == nil:
-		names := make([]string, len(s.Inputs))
-		for i := range s.Inputs {
-			names[i] = s.Inputs[i].Name
-		}
-		return bad("unknown input %q: the model has %s", shortText([]byte(t.Name)), strings.Join(names, ", "))
+		return unknownInput(t.Name, s)
 	case seen[t.Name]:
 		return bad("input %q is given twice", t.Name)
 	}
@@ -129,9 +126,10 @@ func (r *Request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, 
 		}
 		n := int(t.Shape[0])
 		if shape.given && (n != shape.n || (rank == 2) != shape.column) {
-			return bad("input %q has shape %s, and another scalar input has another: all are alike", t.Name, shapeText(t.Shape))
+			return bad("input %q has shape %s, and takes %s as input %q, for all scalar inputs are alike",
+				t.Name, shapeText(t.Shape), shapeText(shape.of.Shape), shape.of.Name)
 		}
-		shape.n, shape.given, shape.column = n, true, rank == 2
+		shape.n, shape.given, shape.column, shape.of = n, true, rank == 2, t
 		if v.Kind == protocol.Text && t.Raw != nil {
 			for i, text := range t.texts() {
 				if !utf8.Valid(text) {
@@ -154,6 +152,15 @@ func (r *Request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, 
 		}
 	}
 	return nil
+}
+
+// unknownInput refuses an input that the model does not have.
+func unknownInput(name string, s *protocol.Signature) *protocol.Error {
+	names := make([]string, len(s.Inputs))
+	for i := range s.Inputs {
+		names[i] = s.Inputs[i].Name
+	}
+	return bad("unknown input %q: the model has %s", shortText([]byte(name)), strings.Join(names, ", "))
 }
 
 // nest appends the elements as nested lists of that shape.

@@ -45,6 +45,9 @@ func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 		if !ok {
 			break
 		}
+		if string(value) == "null" { // clients that write each field of an object send it for an absent one
+			continue
+		}
 		var err *protocol.Error
 		switch rawjson.KeyText(key) {
 		case "id":
@@ -64,7 +67,7 @@ func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 		}
 	}
 	if inputs == nil || rawjson.KindOf(inputs) != rawjson.KindArray {
-		return nil, bad("inputs is absent or no list: it is a list of tensors")
+		return nil, bad("inputs is %s, and takes a list of tensors", orAbsent(inputs))
 	}
 	for a := rawjson.Array(inputs); ; {
 		value, ok := a.Next()
@@ -108,12 +111,22 @@ func CheckParameter(name, of string) *protocol.Error {
 func (r *Request) readParameters(raw []byte) *protocol.Error {
 	return eachParameter(raw, func(name string, value []byte) *protocol.Error {
 		if name == "binary_data_output" {
-			r.Binary = string(value) == "true"
-			return nil
+			var err *protocol.Error
+			r.Binary, err = truth(name, value)
+			return err
 		}
 		r.Parameters = append(r.Parameters, Parameter{name, value})
 		return CheckParameter(name, "")
 	})
+}
+
+// truth is the value of a parameter that is true or false.
+func truth(name string, value []byte) (bool, *protocol.Error) {
+	on := string(value) == "true"
+	if !on && string(value) != "false" {
+		return false, bad("%s is %s, and takes true or false", name, shortText(value))
+	}
+	return on, nil
 }
 
 func eachParameter(raw []byte, f func(name string, value []byte) *protocol.Error) *protocol.Error {
@@ -149,6 +162,9 @@ func (r *Request) readOutputs(raw []byte) *protocol.Error {
 			if !ok {
 				break
 			}
+			if string(v) == "null" {
+				continue
+			}
 			var err *protocol.Error
 			switch rawjson.KeyText(key) {
 			case "name":
@@ -156,8 +172,9 @@ func (r *Request) readOutputs(raw []byte) *protocol.Error {
 			case "parameters":
 				err = eachParameter(v, func(name string, value []byte) *protocol.Error {
 					if name == "binary_data" {
-						on := string(value) == "true"
+						on, err := truth(name, value)
 						w.Binary = &on
+						return err
 					}
 					return CheckParameter(name, " of an output")
 				})
@@ -183,6 +200,23 @@ func (r *Request) Want(w Wanted) *protocol.Error {
 	return nil
 }
 
+// BadDatatype refuses the datatype of an input; "": it has none.
+func BadDatatype(input, datatype string) *protocol.Error {
+	names := make([]string, len(datatypes))
+	for i, d := range datatypes {
+		names[i] = d.Name
+	}
+	return bad("input %q: datatype is %s, and takes one of %s", shortText([]byte(input)), orAbsent([]byte(datatype)), strings.Join(names, ", "))
+}
+
+// orAbsent shows a JSON value in a message.
+func orAbsent(raw []byte) string {
+	if len(raw) == 0 {
+		return "absent"
+	}
+	return shortText(raw)
+}
+
 // readTensor reads an input. size is how many bytes it has after the JSON; negative: its data is in the JSON.
 func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 	size = -1
@@ -194,6 +228,9 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 		key, v, ok := o.Next()
 		if !ok {
 			break
+		}
+		if string(v) == "null" {
+			continue
 		}
 		switch rawjson.KeyText(key) {
 		case "name":
@@ -222,10 +259,10 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 	}
 	var known bool
 	if t.Type, known = DatatypeNamed(rawjson.Text(datatype)); !known {
-		return t, size, bad("input %q: datatype %s is none of the protocol's", t.Name, shortText(datatype))
+		return t, size, BadDatatype(t.Name, string(datatype))
 	}
 	if rawjson.KindOf(shape) != rawjson.KindArray {
-		return t, size, bad("input %q: shape is no list of lengths", t.Name)
+		return t, size, bad("input %q: shape is %s, and takes a list of lengths", t.Name, orAbsent(shape))
 	}
 	t.Shape = []int64{}
 	for a := rawjson.Array(shape); ; {

@@ -30,13 +30,17 @@ func TestRefusals(t *testing.T) {
 		`[]`:             "is an object",
 		`{}`:             "inputs is absent",
 		`{"inputs":[1]}`: "not an object",
-		`{"inputs":[{"name":"x","datatype":"FP8","shape":[1],"data":[1]}]}`:                                      "none of the protocol's",
+		`{"inputs":[{"name":"x","datatype":"FP8","shape":[1],"data":[1]}]}`:                                      "FP8\", and takes one of BOOL",
 		`{"inputs":[{"name":"x","datatype":"FP32","shape":[-1],"data":[1]}]}`:                                    "no length",
 		`{"inputs":[{"name":"x","datatype":"FP32","shape":[2,2],"data":[1]}]}`:                                   "1 elements, and shape [2,2] has 4",
 		`{"inputs":[{"name":"x","datatype":"INT8","shape":[1],"data":[300]}]}`:                                   "300, is no INT8",
 		`{"inputs":[{"name":"x","datatype":"BOOL","shape":[1],"data":[1]}]}`:                                     "1, is no BOOL",
 		`{"inputs":[{"name":"x","datatype":"BYTES","shape":[1],"data":[1]}]}`:                                    "1, is no BYTES",
 		`{"inputs":[{"name":"x","datatype":"FP32","shape":[99999999999,99999999999],"data":[]}]}`:                "too large",
+		`{"inputs":[],"parameters":{"binary_data_output":"yes"}}`:                                                "takes true or false",
+		`{"inputs":[],"outputs":[{"name":"a","parameters":{"binary_data":1}}]}`:                                  "takes true or false",
+		`{"inputs":[{"name":"x","shape":[1],"data":[1]}]}`:                                                       "datatype is absent",
+		`{"inputs":[{"name":"x","datatype":"FP32","data":[1]}]}`:                                                 "shape is absent",
 		`{"inputs":[],"parameters":{"sequence_id":1}}`:                                                           "not supported",
 		`{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"parameters":{"shared_memory_region":"a"}}]}`:      "not supported",
 		`{"inputs":[{"name":"x","datatype":"FP32","shape":[1]}]}`:                                                "has no data",
@@ -46,6 +50,19 @@ func TestRefusals(t *testing.T) {
 		if _, err := readRequest([]byte(body), len(body)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", body, err, want)
 		}
+	}
+}
+
+// TestNullIsAbsent: some clients write each field of a request, with null for those that they do not use.
+func TestNullIsAbsent(t *testing.T) {
+	body := `{"id":null,"parameters":null,"outputs":null,"inputs":[` +
+		`{"name":"x","datatype":"FP32","shape":[1],"data":[1],"parameters":null}]}`
+	r, err := readRequest([]byte(body), len(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.ID != nil || r.Outputs != nil || r.Parameters != nil || len(r.Inputs) != 1 {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -25,7 +25,7 @@ func request(msg *pb.ModelInferRequest) (*oip.Request, *protocol.Error) {
 		t := oip.Tensor{Name: in.GetName(), Shape: in.GetShape()}
 		var known bool
 		if t.Type, known = oip.DatatypeNamed(in.GetDatatype()); !known {
-			return nil, bad("input %q: datatype %q is none of the protocol's", t.Name, clip(in.GetDatatype()))
+			return nil, oip.BadDatatype(t.Name, in.GetDatatype())
 		}
 		for name := range in.GetParameters() {
 			if err := oip.CheckParameter(name, " of an input"); err != nil {

@@ -21,7 +21,7 @@ func TestRefusals(t *testing.T) {
 	ints := &pb.InferTensorContents{IntContents: []int32{300}}
 	sequence := map[string]*pb.InferParameter{"sequence_id": {ParameterChoice: &pb.InferParameter_Int64Param{Int64Param: 1}}}
 	for want, msg := range map[string]*pb.ModelInferRequest{
-		`datatype "FP8" is none`:                       {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP8", []int64{1}, ints)}},
+		"datatype is FP8, and takes one of BOOL":       {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP8", []int64{1}, ints)}},
 		"element 0, 300, is no INT8":                   {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT8", []int64{1}, ints)}},
 		"in the fields of other":                       {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP32", []int64{1}, ints)}},
 		"FP16 has no field":                            {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP16", []int64{1}, ints)}},
