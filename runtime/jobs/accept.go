@@ -59,6 +59,11 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 		s.Version = stateVersion
 	}
 	if err != nil {
+		if used != nil { // its result may be an object
+			if object, err := q.loadResult(ctx, used.State.Prediction); err == nil {
+				used.State.Prediction = object
+			}
+		}
 		return s, err
 	}
 	m := j.message(q.names.job(j.Class, q.o.Lanes, j.Tenant))

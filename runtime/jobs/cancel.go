@@ -13,6 +13,8 @@ func (q *Queue) Cancel(ctx context.Context, id string, show Shower) (bool, error
 	for {
 		now, err := q.read(ctx, id)
 		switch {
+		case errors.Is(err, errNewer) && !now.Status.Ended():
+			return false, fmt.Errorf("%w: ask a newer server: %w", ErrUnavailable, err)
 		case err != nil && !errors.Is(err, errNewer):
 			return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		case now.Status == "":

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,9 +22,9 @@ type Claim struct {
 	// Later is for how long a job that is given back rests; 0: it is delivered at once.
 	Later time.Duration
 
-	q        *Queue
-	m        jetstream.Msg
-	revision uint64
+	q    *Queue
+	m    jetstream.Msg
+	show Shower
 }
 
 // outcome is what became of a delivery that was not claimed.
@@ -92,10 +93,10 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (*Claim
 		}
 		next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(), seq
 		next.Prediction = show.Begun(&job, &next)
-		revision, err := q.swap(ctx, job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+		_, err = q.swap(ctx, job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 		switch {
 		case err == nil:
-			return &Claim{Job: job, State: next, q: q, m: m, revision: revision}, claimed
+			return &Claim{Job: job, State: next, q: q, m: m, show: show}, claimed
 		case !errors.Is(err, errConflict):
 			return nil, deferred
 		}
@@ -155,6 +156,9 @@ func (q *Queue) settle(ctx context.Context, m jetstream.Msg, id string, s *State
 	}
 	if m.DoubleAck(ctx) != nil {
 		return deferred
+	}
+	if attempts, _ := strconv.Atoi(m.Headers().Get(headerAttempts)); s.Status != Failed || s.Lost < attempts { // else its dead letter has it
+		q.dropBody(m.Headers())
 	}
 	return settled
 }

@@ -30,13 +30,14 @@ func (c *Claim) Beat(ctx context.Context) Sign {
 		return Lost
 	case err != nil:
 		return Uncertain
-	case now.Claim != c.State.Claim || now.Status != Processing:
+	case now.Claim != c.State.Claim:
 		return Lost
 	}
+	// Where the end is written, its webhook may still wait: until that is stored the message is this server's.
 	if err := c.m.InProgress(); err != nil {
 		return Uncertain
 	}
-	if now.Cancel {
+	if now.Cancel && now.Status == Processing {
 		return CancelAsked
 	}
 	return Held
@@ -59,7 +60,10 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 		}
 		next := now.State
 		next.Status, next.Prediction = status, prediction
-		_, err = c.q.swap(ctx, c.Job.ID, now, &next, func(s *State) bool { return s.Claim == c.State.Claim && s.Status == status })
+		if now.Cancel && status == Succeeded { // the client was told that it is canceled, before this run knew
+			next.Status, next.Prediction = Canceled, c.show.Ended(&c.Job, &next, Canceled, "")
+		}
+		_, err = c.q.swap(ctx, c.Job.ID, now, &next, func(s *State) bool { return s.Claim == c.State.Claim && s.Status == next.Status })
 		switch {
 		case err == nil:
 			return c.settled(ctx, &next)
@@ -73,12 +77,14 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 func (c *Claim) settled(ctx context.Context, s *State) error {
 	c.tell()
 	if c.Before != nil {
-		c.Before()
+		c.Before() // may take longer than ctx
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), c.q.o.AckWait/3)
+		defer cancel()
 	}
 	if c.q.settle(ctx, c.m, c.Job.ID, s) != settled {
 		return fmt.Errorf("settle a job: %w", ErrInDoubt) // its message is delivered again, and settled then
 	}
-	c.q.dropBody(c.m.Headers())
 	return nil
 }
 

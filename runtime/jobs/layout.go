@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -201,6 +202,9 @@ func compare(ctx context.Context, js jetstream.JetStream, o Options) (missing []
 	if len(missing) > 0 {
 		return missing, nil
 	}
+	if err := enoughLanes(ctx, js, o); err != nil {
+		return nil, err
+	}
 	for _, c := range o.allConsumers() {
 		want := c.config
 		have, err := js.Consumer(ctx, c.stream, want.Durable)
@@ -211,19 +215,69 @@ func compare(ctx context.Context, js jetstream.JetStream, o Options) (missing []
 		if err != nil {
 			return nil, fmt.Errorf("look at the consumer %s: %w", want.Durable, err)
 		}
-		if have := have.CachedInfo().Config; have.AckWait != want.AckWait {
-			return nil, &MismatchError{"the consumer " + want.Durable, "ack_wait", have.AckWait.String(), want.AckWait.String()}
+		if err := sameConsumer(have.CachedInfo().Config, want); err != nil {
+			return nil, err
 		}
 	}
 	return missing, nil
 }
 
+// lanesOf counts the lanes that a queue has: all its classes have as many.
+func lanesOf(ctx context.Context, js jetstream.JetStream, model string) (int, error) {
+	stream, err := js.Stream(ctx, names{model}.jobs())
+	if err != nil {
+		return 0, fmt.Errorf("look at the stream %s: %w", names{model}.jobs(), err)
+	}
+	return stream.CachedInfo().State.Consumers / len(Classes), nil
+}
+
+// enoughLanes refuses a member whose jobs would stand in lanes that no server serves. The lowest class is made last: where it has a
+// lane, no other server is making them now.
+func enoughLanes(ctx context.Context, js jetstream.JetStream, o Options) error {
+	stream := names{o.Model}.jobs()
+	if _, err := js.Consumer(ctx, stream, consumer(Low, 0)); err != nil {
+		return nil //nolint:nilerr // it is missing, or cannot be seen: the caller finds out
+	}
+	if _, err := js.Consumer(ctx, stream, consumer(High, o.Lanes-1)); !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil
+	}
+	lanes, err := lanesOf(ctx, js, o.Model)
+	if err != nil {
+		return err
+	}
+	return &MismatchError{"the stream " + stream, "lanes", strconv.Itoa(lanes), strconv.Itoa(o.Lanes)}
+}
+
+// sameConsumer returns how a consumer differs from what it should be; nil: it does not.
+func sameConsumer(have, want jetstream.ConsumerConfig) error {
+	return firstDifference("the consumer "+want.Durable, []setting{
+		{"ack_wait", have.AckWait, want.AckWait},
+		{"ack_policy", have.AckPolicy, want.AckPolicy},
+		{"filter_subject", have.FilterSubject, want.FilterSubject},
+		{"max_deliver", have.MaxDeliver, want.MaxDeliver},
+		{"max_ack_pending", have.MaxAckPending, want.MaxAckPending},
+		{"max_waiting", have.MaxWaiting, want.MaxWaiting},
+	})
+}
+
+// setting is a field of a stream or a consumer, as it is and as it should be.
+type setting struct {
+	name       string
+	have, want any
+}
+
+func firstDifference(what string, all []setting) error {
+	for _, f := range all {
+		if f.have != f.want {
+			return &MismatchError{what, f.name, fmt.Sprint(f.have), fmt.Sprint(f.want)}
+		}
+	}
+	return nil
+}
+
 // sameStream returns how a stream differs from what it should be; nil: it does not.
 func sameStream(have, want jetstream.StreamConfig) error {
-	for _, f := range []struct {
-		name       string
-		have, want any
-	}{
+	return firstDifference("the stream "+want.Name, []setting{
 		{"retention", have.Retention, want.Retention},
 		{"storage", have.Storage, want.Storage},
 		{"num_replicas", have.Replicas, want.Replicas},
@@ -235,11 +289,7 @@ func sameStream(have, want jetstream.StreamConfig) error {
 		{"max_age", have.MaxAge, want.MaxAge},
 		{"allow_msg_ttl", have.AllowMsgTTL, want.AllowMsgTTL},
 		{"allow_direct", have.AllowDirect, want.AllowDirect},
+		{"duplicate_window", have.Duplicates, want.Duplicates},
 		{"subjects", fmt.Sprint(have.Subjects), fmt.Sprint(want.Subjects)},
-	} {
-		if f.have != f.want {
-			return &MismatchError{"the stream " + want.Name, f.name, fmt.Sprint(f.have), fmt.Sprint(f.want)}
-		}
-	}
-	return nil
+	})
 }

@@ -29,9 +29,14 @@ const pullWait = 5 * time.Second
 
 // newPuller begins with one long pull for each consumer. They rest while next is not called.
 func newPuller(ctx context.Context, q *Queue) (*puller, error) {
-	p := &puller{lanes: q.o.Lanes, found: make(chan jetstream.Msg)}
+	o := q.o
+	var err error
+	if o.Lanes, err = lanesOf(ctx, q.js, o.Model); err != nil { // this member may hash its tenants to fewer
+		return nil, err
+	}
+	p := &puller{lanes: o.Lanes, found: make(chan jetstream.Msg)}
 	p.wanted = sync.NewCond(&p.mu)
-	for _, c := range q.o.consumers() {
+	for _, c := range o.consumers() {
 		consumer, err := q.js.Consumer(ctx, q.names.jobs(), c.Durable)
 		if err != nil {
 			return nil, fmt.Errorf("find the consumer %s: %w", c.Durable, err)

@@ -112,6 +112,7 @@ func (s *Server) take(m jetstream.Msg) {
 		if !s.runner.Take() {
 			return // it is delivered again
 		}
+		_ = m.InProgress() // else it could be delivered again before the first heartbeat
 		c, what = s.claim(m)
 	}
 	if what != claimed {
