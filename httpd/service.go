@@ -63,8 +63,10 @@ type Health struct {
 // Fleet is this server's part in the model's job queue.
 type Fleet struct {
 	Connected bool   `json:"connected"`
+	Servers   int    `json:"servers"`         // that take jobs, as heard in the last 15 s
 	Stored    uint64 `json:"stored"`          // jobs that wait or run, on all servers
-	Running   int    `json:"running"`         // of them, those that run here
+	Waiting   uint64 `json:"waiting"`         // of them, those that wait
+	Running   int    `json:"running"`         // of them, those that run, as the servers said in the last 15 s
 	Error     string `json:"error,omitempty"` // why the queue cannot be used
 }
 

@@ -97,7 +97,7 @@ func (g *gateway) open(sink *logsink.Sink) (err error) {
 	}
 	set := metrics.New(metrics.Options{
 		Version: version, Model: func() (string, string) { return "", "" }, Load: func() metrics.Load { return metrics.Load{} },
-		Trainings: func() int { return 0 }, Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
+		Jobs: func() *metrics.Jobs { return jobsNow(g.member) }, Trainings: func() int { return 0 }, Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
 	})
 	g.http = httpd.New(gatewayService{g}, httpd.Options{
 		MaxBody: s.maxBody, Logger: g.log, CogVersion: cogVersion, ModelName: s.model, Metrics: serveMetrics(set), OnRequest: set.Request,

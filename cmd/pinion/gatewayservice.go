@@ -64,7 +64,7 @@ func (s gatewayService) Health(context.Context) httpd.Health {
 	}
 	return httpd.Health{
 		Status: status, Version: map[string]string{"pinion": version, "cog": cogVersion, "coglet": cogVersion},
-		Fleet: &httpd.Fleet{Connected: h.Connected, Stored: h.Stored, Running: h.Running, Error: h.Error},
+		Fleet: fleetOf(h),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"pinion/httpd"
 	"pinion/runtime/jobs"
+	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/queued"
 )
@@ -31,9 +32,11 @@ func (f *front) joinQueue() error {
 		return err
 	}
 	o := s.options(name, f.s.resultTTL)
+	o.OnWait = f.metrics.JobWait
 	m, err := queued.Join(queued.Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) { return s.nats.connect(o.Server, changed) },
 		Queue:   o, Attempts: s.attempts, Read: f.http.ReadBody, Local: f.svc, Webhooks: f.webhooks, Logger: f.log,
+		Version: version, Slots: func() (slots, free int) { l := f.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
 	})
 	if err != nil {
 		s.nats.close()
@@ -95,5 +98,18 @@ func (f *front) fleetHealth() *httpd.Fleet {
 		return nil
 	}
 	h := f.queue.Health()
-	return &httpd.Fleet{Connected: h.Connected, Stored: h.Stored, Running: h.Running, Error: h.Error}
+	return fleetOf(h)
+}
+
+func fleetOf(h queued.Health) *httpd.Fleet {
+	return &httpd.Fleet{Connected: h.Connected, Servers: h.Servers, Stored: h.Stored, Waiting: h.Waiting, Running: h.Running, Error: h.Error}
+}
+
+// jobsNow is the queue as the metrics want it.
+func jobsNow(m *queued.Member) *metrics.Jobs {
+	if m == nil {
+		return nil
+	}
+	h := m.Health()
+	return &metrics.Jobs{Waiting: h.Waiting, Running: h.Here, Redelivered: h.Tally.Redelivered, Dead: h.Tally.Dead, Fenced: h.Tally.Fenced}
 }

@@ -28,6 +28,7 @@ func (f *front) newMetrics() *metrics.Set {
 			m := f.budget.Stats()
 			return metrics.Memory{Used: m.Used, Limit: m.Limit, Evictions: m.Evictions, Refusals: m.Refusals}
 		},
+		Jobs: func() *metrics.Jobs { return jobsNow(f.queue) },
 		GPUs: func() []metrics.GPU { return gpusOf(f.gpus.Samples()) },
 	})
 }

@@ -96,10 +96,21 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (*Claim
 		_, err = q.swap(ctx, job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 		switch {
 		case err == nil:
+			q.observe(&next, meta.Timestamp, now.Status)
 			return &Claim{Job: job, State: next, q: q, m: m, show: show}, claimed
 		case !errors.Is(err, errConflict):
 			return nil, deferred
 		}
+	}
+}
+
+// observe counts a claim.
+func (q *Queue) observe(s *State, accepted time.Time, before Status) {
+	if before == Processing {
+		q.tally.redelivered.Add(1)
+	}
+	if s.Attempt == 1 && q.o.OnWait != nil {
+		q.o.OnWait(max(0, time.Since(accepted)))
 	}
 }
 

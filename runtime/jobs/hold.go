@@ -165,5 +165,6 @@ func (q *Queue) deadLetter(ctx context.Context, m jetstream.Msg, id string, hook
 	if _, err := q.js.PublishMsg(ctx, dead); err != nil {
 		return fmt.Errorf("keep a dead letter: %w", err)
 	}
+	q.tally.dead.Add(1)
 	return nil
 }

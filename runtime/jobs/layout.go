@@ -30,6 +30,9 @@ type Options struct {
 	// ResultTTL is how long the state of an ended job is known. Default: 10 min.
 	ResultTTL time.Duration
 
+	// OnWait, if set, is told how long a job waited that begins its first run.
+	OnWait func(time.Duration)
+
 	// lostAfter is how much older than the oldest message a state must be to be lost. Clocks may differ, and an admission takes a
 	// while. Tests set it.
 	lostAfter time.Duration

@@ -79,12 +79,16 @@ func (q *Queue) Answer(told func(subject string)) (stop func(), err error) {
 		return nil, err
 	}
 	replies, err := q.nc.Subscribe("pinion.reply."+q.o.Model+"."+token(q.o.Server)+".*", func(m *nats.Msg) { told(m.Subject) })
+	loads, errLoads := q.hearLoads()
 	return func() {
 		_ = alive.Unsubscribe()
+		if loads != nil {
+			_ = loads.Unsubscribe()
+		}
 		if replies != nil {
 			_ = replies.Unsubscribe()
 		}
-	}, err
+	}, errors.Join(err, errLoads)
 }
 
 // Announce says to a member that waits for the job that it has begun, so that it can follow it.

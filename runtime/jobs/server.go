@@ -193,6 +193,7 @@ func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []
 		}
 		break
 	}
+	s.q.tally.fenced.Add(1)
 	s.log.Warn("the job was lost to another server while it ran; its result is dropped", "prediction_id", c.Job.ID)
 }
 

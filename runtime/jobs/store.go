@@ -21,6 +21,9 @@ type Queue struct {
 	states jetstream.Stream
 	jobs   jetstream.Stream
 
+	loads loads
+	tally tally
+
 	mu         sync.Mutex
 	connected  time.Time // when this member was seen to have connected
 	reconnects uint64    // by then

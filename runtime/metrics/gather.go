@@ -14,6 +14,7 @@ func (s *Set) Gather() []Family {
 	s.predictions.gather(&g)
 	s.gatherLoad(&g)
 	s.batches.gather(&g)
+	s.gatherJobs(&g)
 	var workers []Worker
 	if s.o.Workers != nil {
 		workers = s.o.Workers()

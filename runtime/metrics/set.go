@@ -25,6 +25,8 @@ type Options struct {
 	SetsAside bool
 	// Memory returns the state of the memory budget.
 	Memory func() Memory
+	// Jobs returns this server's part in the job queue; nil: there is none.
+	Jobs func() *Jobs
 	// GPUs returns the GPUs that the model may use.
 	GPUs func() []GPU
 	// MaxModel bounds the names that the model may record. Default: 200.
@@ -44,6 +46,13 @@ type Memory struct {
 	Used, Limit int64  // bytes
 	Evictions   uint64 // ended predictions that were removed to make room
 	Refusals    uint64 // bodies and predictions that did not fit
+}
+
+// Jobs are those of the job queue.
+type Jobs struct {
+	Waiting                   uint64 // of all servers
+	Running                   int    // here
+	Redelivered, Dead, Fenced uint64 // by this server, since its start
 }
 
 // Worker is one worker process.
@@ -72,6 +81,7 @@ type Set struct {
 	predictions predictions
 	generations table[generationKey, generations]
 	batches     batches
+	jobWait     *histogram
 	workers     workers
 	webhooks    table[delivery, counter]
 	files       table[transfer, transfers]
@@ -97,6 +107,7 @@ func New(o Options) *Set {
 		s.setups[i] = s.predictions.queue.bounds.histogram()
 	}
 	s.batches.init()
+	s.jobWait = newTimes()
 	s.workers.init(o.ExitCauses)
 	s.foreseeDeliveries()
 	s.foreseeTransfers()

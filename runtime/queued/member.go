@@ -141,7 +141,19 @@ func (m *Member) serve() {
 	m.mu.Lock()
 	m.server = s
 	m.mu.Unlock()
+	both.Go(func() {
+		m.repeat(m.taking, func() error { return q.SayLoad(m.taking, func() jobs.Load { return m.load(s) }) })
+	})
 	m.repeat(m.taking, func() error { return s.Run(m.taking) })
+}
+
+// load is what this server says of itself.
+func (m *Member) load(s *jobs.Server) jobs.Load {
+	l := jobs.Load{Running: s.Running(), Draining: m.taking.Err() != nil, Version: m.o.Version}
+	if m.o.Slots != nil {
+		l.Slots, l.Free = m.o.Slots()
+	}
+	return l
 }
 
 // repeat calls f until ctx ends.
@@ -211,9 +223,13 @@ func (m *Member) Close(ctx context.Context) error {
 // Health is how a member stands.
 type Health struct {
 	Connected bool
+	Servers   int    // that take jobs, as heard in the last 15 s
 	Stored    uint64 // jobs that wait or run, on all servers; 0 where NATS does not say
-	Running   int    // of them, those that run here
+	Waiting   uint64 // of them, those that wait
+	Running   int    // of them, those that run, as the servers said in the last 15 s
+	Here      int    // of them, those that run here
 	Error     string // why the queue cannot be used
+	Tally     jobs.Tally
 }
 
 // healthWait bounds how long NATS is asked for the health.
@@ -224,7 +240,7 @@ func (m *Member) Health() Health {
 	h := Health{Connected: m.nc.IsConnected()}
 	m.mu.Lock()
 	if m.server != nil {
-		h.Running = m.server.Running()
+		h.Here = m.server.Running()
 	}
 	m.mu.Unlock()
 	q, err := m.open()
@@ -232,6 +248,10 @@ func (m *Member) Health() Health {
 		ctx, cancel := context.WithTimeout(context.Background(), healthWait)
 		defer cancel()
 		h.Stored, err = q.Waiting(ctx)
+		h.Servers, h.Running = q.Fleet()
+		h.Running = max(h.Running, h.Here)
+		h.Waiting = h.Stored - min(h.Stored, uint64(h.Running))
+		h.Tally = q.Tally()
 	}
 	if err != nil {
 		h.Error = err.Error()

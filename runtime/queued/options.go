@@ -20,6 +20,10 @@ type Options struct {
 	Attempts int
 	// Read reads the body of a create request.
 	Read func(kind predict.Kind, contentType string, body []byte) (predict.Request, error)
+	// Slots is how many jobs could run at once, and how many places are free; asked where Local is set.
+	Slots func() (slots, free int)
+	// Version of this server, for those who look on.
+	Version string
 	// Local runs jobs; nil: this member runs none.
 	Local Local
 	// Webhooks posts the webhooks of jobs that have ended, of other members' jobs too.
