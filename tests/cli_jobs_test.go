@@ -14,11 +14,11 @@ import (
 // TestCommandsOfTheJobsDocumentWork runs each command line of docs/reference/jobs.md, with the jobs that they name.
 func TestCommandsOfTheJobsDocumentWork(t *testing.T) {
 	t.Parallel()
-	at := harness.StartNATS(t)
+	at := harness.StartNATSOf(t, "ocr")
 	s := harness.Ready(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "ocr"}})
 	enqueue(t, s, "p1", input{"do": "sleep"})
 	becomes(t, s, "p1", "processing")
-	publishLetter(t, at.URL, "p2")
+	publishLetter(t, at.Operator(), "p2")
 	ran := 0
 	for _, c := range commands(t) {
 		if filepath.Base(c.document) != "jobs.md" {

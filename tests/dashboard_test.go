@@ -132,7 +132,7 @@ func TestTheDashboardAsksForWhatIsServed(t *testing.T) {
 // servedMetrics are a server's metrics, and the labels of each, those that are seldom served included.
 func servedMetrics(t *testing.T) (served families, labels map[string][]string) {
 	t.Helper()
-	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
+	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner", Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m"}})
 	s.Succeed(input{"tokens": 1})
 	served, labels = scrape(t, s), map[string][]string{}
 	for name, family := range served {

@@ -41,7 +41,7 @@ func TestTheFleetScalesOnItsQueue(t *testing.T) {
 	if !slices.Equal(gateway[1:], args[2:]) {
 		t.Errorf("the gateway has the settings %q, and servers %q", gateway[1:], args[2:])
 	}
-	nats := harness.StartNATS(t)
+	nats := harness.StartNATSOf(t, "my-model")
 	args = slices.DeleteFunc(args[2:], func(arg string) bool { return arg == "--nats-replicas" || arg == "3" }) // there is one NATS here
 	startGateway(t, nats.URL, "--model", "my-model")                                                            // KEDA asks before the first server runs
 	var list struct{ Lanes []struct{ Name string } }

@@ -112,7 +112,7 @@ func (c *jobsCommand) connect() (*nats.Conn, error) {
 		return jobs.ConnectSocket(dir, nats.Name("pinion jobs"))
 	}
 	var lost error
-	nc, err := c.nats.connect("pinion jobs", func(err error) { lost = err })
+	nc, err := c.nats.connect(c.model, "pinion jobs", func(err error) { lost = err })
 	if err == nil && !nc.IsConnected() {
 		nc.Close()
 		return nil, fmt.Errorf("NATS cannot be reached: %w", lost)

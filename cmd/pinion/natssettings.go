@@ -93,11 +93,11 @@ func (s *natsSettings) embed(modelName string, sync time.Duration) error {
 }
 
 // connect connects to NATS.
-func (s *natsSettings) connect(member string, changed func(error)) (*nats.Conn, error) {
+func (s *natsSettings) connect(model, member string, changed func(error)) (*nats.Conn, error) {
 	if s.embedded != nil {
 		return s.embedded.Connect(jobs.Always(member, changed)...)
 	}
-	c := jobs.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Name: member, OnChange: changed}
+	c := jobs.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Model: model, Name: member, OnChange: changed}
 	return c.Connect()
 }
 

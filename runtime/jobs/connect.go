@@ -18,6 +18,8 @@ type Connection struct {
 	URLs []string // tried in turn
 	// Credentials is a file with a user's credentials; CA, Cert and Key are PEM files for TLS. "": none.
 	Credentials, CA, Cert, Key string
+	// Model is the queue's: members of a model have inboxes of their own, so that NATS can keep others out of them.
+	Model string
 	// Name of this member in NATS's own monitoring.
 	Name string
 	// OnChange is called when the connection was made (nil) or lost. It must not block.
@@ -29,6 +31,11 @@ var schemes = []string{"nats", "tls", "ws", "wss"}
 
 // Check returns an error that names what is wrong with the URLs or the files, without a connection.
 func (c *Connection) Check() error {
+	if c.Model != "" {
+		if err := CheckModel(c.Model); err != nil {
+			return err
+		}
+	}
 	for _, text := range c.URLs {
 		u, err := url.Parse(text)
 		switch {
@@ -125,6 +132,9 @@ func (c *Connection) shown() string {
 func (c *Connection) options() []nats.Option {
 	o := append(Always(c.Name, c.OnChange), nats.Timeout(connectWait), nats.ReconnectWait(500*time.Millisecond),
 		nats.ReconnectJitter(500*time.Millisecond, 500*time.Millisecond))
+	if c.Model != "" {
+		o = append(o, nats.CustomInboxPrefix("_INBOX.pinion."+c.Model))
+	}
 	if c.Credentials != "" {
 		o = append(o, nats.UserCredentials(c.Credentials))
 	}

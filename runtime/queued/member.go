@@ -47,8 +47,20 @@ func Join(o Options) (*Member, error) {
 		return nil, err
 	}
 	m.nc = nc
+	var refused atomic.Pointer[error]
+	nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if errors.Is(err, nats.ErrPermissionViolation) {
+			refused.Store(&err)
+		}
+		o.Logger.Warn("NATS reports an error", "error", err)
+	})
 	if nc.IsConnected() {
-		switch err := m.join(); {
+		err := m.join()
+		if denied := refused.Load(); err != nil && denied != nil {
+			nc.Close()
+			return nil, fmt.Errorf("NATS does not let this user have the job queue of the model %s: %w", o.Queue.Model, *denied)
+		}
+		switch {
 		case jobs.Temporary(err):
 			m.joinFailed(err)
 		case err != nil:

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -31,6 +33,8 @@ type natsSettings struct {
 	Peers   []int // the ports of the cluster's servers
 	User    string
 	Pass    string
+	Conf    string // deploy/nats/nats.conf
+	Model   string // whose members' permissions of deploy/nats hold for who gives no password; "": all may do all
 }
 
 // NATS is a NATS server with JetStream in its own process.
@@ -44,10 +48,16 @@ type NATS struct {
 	exited   chan struct{}
 }
 
-// StartNATS starts a NATS server and waits until it answers.
+// StartNATS starts a NATS server and waits until it answers. Its clients may do what deploy/nats allows members of the model "m".
 func StartNATS(t testing.TB) *NATS {
 	t.Helper()
-	return startNATS(t, natsSettings{Name: "nats", Port: freePorts(t, 1)[0], Dir: t.TempDir()})
+	return StartNATSOf(t, "m")
+}
+
+// StartNATSOf does the same for another model.
+func StartNATSOf(t testing.TB, model string) *NATS {
+	t.Helper()
+	return startNATS(t, natsSettings{Name: "nats", Port: freePorts(t, 1)[0], Dir: t.TempDir(), Model: model})
 }
 
 // StartNATSFor starts a NATS server that one user may use.
@@ -71,6 +81,8 @@ func StartNATSCluster(t testing.TB) []*NATS {
 }
 
 func startNATS(t testing.TB, settings natsSettings) *NATS {
+	_, here, _, _ := runtime.Caller(0)
+	settings.Conf = filepath.Join(filepath.Dir(here), "..", "..", "deploy", "nats", "nats.conf")
 	n := &NATS{t: t, settings: settings, URL: fmt.Sprintf("nats://127.0.0.1:%d", settings.Port)}
 	n.Start()
 	t.Cleanup(n.Kill)
@@ -109,6 +121,9 @@ func (n *NATS) Start() {
 		return err == nil
 	})
 }
+
+// Operator is the URL of a user who may do all.
+func (n *NATS) Operator() string { return strings.Replace(n.URL, "//", "//operator:secret@", 1) }
 
 // Kill ends the server at once. Its folder stays.
 func (n *NATS) Kill() {
@@ -150,6 +165,12 @@ func serveNATS(text string) int {
 		ServerName: s.Name, Host: "127.0.0.1", Port: s.Port, NoSigs: true, JetStream: true, StoreDir: s.Dir,
 		JetStreamMaxStore: 8 << 30, JetStreamMaxMemory: 64 << 20, Username: s.User, Password: s.Pass,
 	}
+	if s.Model != "" {
+		if err := restrict(o, &s); err != nil {
+			fmt.Fprintln(os.Stderr, "read deploy/nats:", err)
+			return 1
+		}
+	}
 	if s.Cluster != 0 {
 		o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: s.Cluster}
 		var routes []string
@@ -171,9 +192,39 @@ func serveNATS(text string) int {
 	return 0
 }
 
+// IsNATS reports whether this process is to be a NATS server, which Main is.
+func IsNATS() bool { return os.Getenv(envNATS) != "" }
+
+// restrict gives the clients of a model the permissions of deploy/nats/nats.conf.
+func restrict(o *server.Options, s *natsSettings) error {
+	text, err := os.ReadFile(s.Conf)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(s.Dir, "nats.conf")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "my-model", s.Model)), 0o600); err != nil {
+		return err
+	}
+	for _, name := range []string{"MEMBER_PASSWORD", "OPERATOR_PASSWORD"} {
+		if err := os.Setenv(name, "secret"); err != nil {
+			return err
+		}
+	}
+	read, err := server.ProcessConfigFile(file)
+	if err != nil {
+		return err
+	}
+	o.Users, o.NoAuthUser, o.MaxPayload = read.Users, s.Model, read.MaxPayload
+	return nil
+}
+
 // jetStream asks a server of NATS; nil: it does not answer.
 func (n *NATS) jetStream() (jetstream.JetStream, func()) {
-	nc, err := nats.Connect(n.URL, nats.Timeout(time.Second))
+	o := []nats.Option{nats.Timeout(time.Second)}
+	if n.settings.Model != "" {
+		o = append(o, nats.UserInfo("operator", "secret"))
+	}
+	nc, err := nats.Connect(n.URL, o...)
 	if err != nil {
 		return nil, func() {}
 	}
