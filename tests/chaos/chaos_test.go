@@ -11,17 +11,20 @@ import (
 	"pinion/tests/harness"
 )
 
-// checker is the program that judges, built once for the run.
-var checker string
+// checker and fleetChecker are the programs that judge, built once for the run.
+var checker, fleetChecker string
 
 func TestMain(m *testing.M) {
+	if harness.IsNATS() { // its process needs no checkers
+		os.Exit(harness.Main(m))
+	}
 	folder, err := os.MkdirTemp("", "checker-of-pinion-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make a folder for the checker:", err)
 		os.Exit(1)
 	}
-	checker = filepath.Join(folder, "checker")
-	out, err := exec.Command("go", "build", "-o", checker, "./checker").CombinedOutput()
+	checker, fleetChecker = filepath.Join(folder, "checker"), filepath.Join(folder, "fleetchecker")
+	out, err := exec.Command("go", "build", "-o", folder, "./checker", "./fleetchecker").CombinedOutput()
 	code := 1
 	if err == nil {
 		code = harness.Main(m)

@@ -14,6 +14,9 @@
 // the program in the folder checker, which imports nothing of the server or of this package, says from the two
 // whether every promise was kept.
 //
+// TestFleet is another scene: servers with one job queue, that are killed and frozen, as is NATS. The program in the folder
+// fleetchecker judges it. PINION_CHAOS_JOBS says how many jobs are accepted.
+//
 // The machine's clock is not touched when the clock jumps: each process is made to see another time of day (harness.Server's
 // Jump), the front and the workers that are there all at once, by seconds or by years, and the true one again at the end.
 // A worker that was born since sees the true one. What it cannot show is a wait of the kernel's until a time of day, of
