@@ -3,10 +3,13 @@ package oipgrpc
 import (
 	"bytes"
 	"context"
-	"time"
+	"errors"
+	"io"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/grpc/status"
 
 	pb "pinion/httpd/oipgrpc/inferencepb"
 
@@ -24,18 +27,16 @@ type inference struct {
 	run       *protocol.Run
 }
 
-// begin reads a message and creates its predictions. The caller releases the run.
-func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, stream bool) (*inference, *protocol.Error) {
+// begin creates a message's predictions, which take over its body. The caller releases the run.
+func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, body protocol.Body, stream bool) (*inference, *protocol.Error) {
 	m, signature, err := s.model(msg.GetModelName(), msg.GetModelVersion())
 	if err != nil {
+		body.Release()
 		return nil, err
 	}
 	in := &inference{model: m, signature: signature, id: msg.GetId()}
 	if in.Request, err = request(msg); err != nil {
-		return nil, err
-	}
-	body, err := s.charge(proto.Size(msg))
-	if err != nil {
+		body.Release()
 		return nil, err
 	}
 	c, shape, err := in.Call(m, signature)
@@ -50,18 +51,6 @@ func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, stream bo
 	}
 	in.run, err = m.Begin(c)
 	return in, err
-}
-
-// memoryWait is how long a message may wait for room in the memory budget.
-const memoryWait = 10 * time.Second
-
-// charge charges a message to the memory budget.
-func (s *Server) charge(size int) (protocol.Body, *protocol.Error) {
-	n := int64(size)
-	if err := s.opt.Memory.Wait(n, memoryWait, s.closing); err != nil {
-		return protocol.Body{}, protocol.ErrorOf(err)
-	}
-	return protocol.NewBody(nil, n, nil, s.opt.Memory.Free), nil
 }
 
 const maxHeader = 200 // bytes
@@ -96,17 +85,32 @@ func watch(ctx context.Context, run *protocol.Run) (stop func()) {
 	}
 }
 
-// ModelInfer answers one request with the tensors of its predictions.
-func (s *service) ModelInfer(ctx context.Context, msg *pb.ModelInferRequest) (*pb.ModelInferResponse, error) {
-	in, err := s.begin(ctx, msg, false)
+// infer answers the one request of a ModelInfer with the tensors of its predictions.
+func (s *service) infer(stream grpc.ServerStream) error {
+	ctx := stream.Context()
+	from, err := s.receiver(stream)
 	if err != nil {
-		return nil, failure(ctx, err)
+		return err
 	}
-	out, err := in.wait(ctx)
-	if err != nil {
-		return nil, failure(ctx, err)
+	msg, body, err := from.next()
+	var refused *protocol.Error
+	switch {
+	case errors.As(err, &refused):
+		return failure(ctx, refused)
+	case errors.Is(err, io.EOF):
+		return status.Error(codes.InvalidArgument, "the call has no message: send a ModelInferRequest")
+	case err != nil:
+		return err
 	}
-	return out, nil
+	in, refused := s.begin(ctx, msg, body, false)
+	if refused != nil {
+		return failure(ctx, refused)
+	}
+	out, refused := in.wait(ctx)
+	if refused != nil {
+		return failure(ctx, refused)
+	}
+	return stream.SendMsg(out)
 }
 
 // wait carries the predictions out and releases them.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,13 +48,15 @@ const (
 	// readWindow lets a client send so much before the server has read it. gRPC's own 64 KiB make tensors of a megabyte wait
 	// for the client several times.
 	readWindow = 1 << 20
+	// maxOther is the largest message in bytes of any call that has no tensors. gRPC takes memory for it before it is charged.
+	maxOther = 64 << 10
 )
 
 // New returns a server.
 func New(o Options) *Server {
 	s := &Server{opt: o, closing: make(chan struct{})}
 	s.grpc = grpc.NewServer(
-		grpc.MaxRecvMsgSize(int(min(o.MaxMessage, math.MaxInt32))),
+		grpc.MaxRecvMsgSize(maxOther),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.InitialWindowSize(readWindow),
 		grpc.InitialConnWindowSize(4*readWindow),
@@ -63,11 +65,25 @@ func New(o Options) *Server {
 		// Triton's clients may be told to ping this often.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	)
-	pb.RegisterGRPCInferenceServiceServer(s.grpc, &service{Server: s})
+	s.grpc.RegisterService(description(), &service{Server: s})
 	grpc_health_v1.RegisterHealthServer(s.grpc, &health{Server: s})
 	grpc_reflection_v1.RegisterServerReflectionServer(s.grpc, &reflection{server: s.grpc})
 	return s
 }
+
+// description is the service's. ModelInfer is registered as a stream, which is the same to a client: only a stream's handler
+// begins before its message has been read.
+func description() *grpc.ServiceDesc {
+	desc := pb.GRPCInferenceService_ServiceDesc
+	desc.Methods = slices.DeleteFunc(slices.Clone(desc.Methods), func(m grpc.MethodDesc) bool { return m.MethodName == modelInfer })
+	desc.Streams = append(slices.Clone(desc.Streams), grpc.StreamDesc{
+		StreamName: modelInfer, ClientStreams: true,
+		Handler: func(srv any, stream grpc.ServerStream) error { return srv.(*service).infer(stream) },
+	})
+	return &desc
+}
+
+const modelInfer = "ModelInfer"
 
 // Serve answers the connections of ln until Shutdown, then returns nil.
 func (s *Server) Serve(ln net.Listener) error {

@@ -31,11 +31,15 @@ const maxActive = 256
 // ModelStreamInfer answers each request with a response for each item of its model.
 func (s *service) ModelStreamInfer(stream pb.GRPCInferenceService_ModelStreamInferServer) error {
 	st := &inferStream{Server: s.Server, stream: stream, ended: make(chan struct{}, maxActive)}
-	requests, failed := st.receive()
+	from, err := s.receiver(stream)
+	if err != nil {
+		return err
+	}
+	requests, failed := st.receive(from)
 	for {
 		select {
-		case msg := <-requests:
-			if err := st.start(msg); err != nil {
+		case got := <-requests:
+			if err := st.start(got); err != nil {
 				st.finish()
 				return err
 			}
@@ -54,19 +58,29 @@ func (s *service) ModelStreamInfer(stream pb.GRPCInferenceService_ModelStreamInf
 	}
 }
 
+// received is a request, or why it was refused.
+type received struct {
+	msg     *pb.ModelInferRequest
+	body    protocol.Body
+	refused *protocol.Error
+}
+
 // receive reads requests until the client ends the stream or the call returns.
-func (st *inferStream) receive() (<-chan *pb.ModelInferRequest, <-chan error) {
-	requests, failed := make(chan *pb.ModelInferRequest), make(chan error, 1)
+func (st *inferStream) receive(from *receiver) (<-chan received, <-chan error) {
+	requests, failed := make(chan received), make(chan error, 1)
 	go func() {
 		for {
-			msg, err := st.stream.Recv()
-			if err != nil {
+			var got received
+			var err error
+			got.msg, got.body, err = from.next()
+			if err != nil && !errors.As(err, &got.refused) {
 				failed <- err
 				return
 			}
 			select {
-			case requests <- msg:
+			case requests <- got:
 			case <-st.stream.Context().Done():
+				got.body.Release()
 				return
 			}
 		}
@@ -82,17 +96,24 @@ func (st *inferStream) finish() {
 }
 
 // start runs a request. An error ends the stream.
-func (st *inferStream) start(msg *pb.ModelInferRequest) error {
-	ctx := st.stream.Context()
+func (st *inferStream) start(got received) error {
+	ctx, msg := st.stream.Context(), got.msg
+	if got.refused != nil { // its id is not known
+		return st.fail(msg, got.refused)
+	}
+	size := got.body.Charged
 	for {
 		if st.active == maxActive {
 			<-st.ended
 			st.active--
 		}
-		in, err := st.begin(ctx, msg, true)
+		in, err := st.begin(ctx, msg, got.body, true)
 		if err != nil && err.Kind == protocol.NoPlace && st.active > 0 {
 			<-st.ended
 			st.active--
+			if got.body, err = st.charge(size); err != nil { // the failed try has freed it
+				return st.fail(msg, err)
+			}
 			continue
 		}
 		if err != nil {

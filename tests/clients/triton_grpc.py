@@ -66,7 +66,7 @@ def scaler(client):
     fails("NOT_FOUND", 'has no version "2"', lambda: client.infer("scaler", [tensor("x", x, "FP32")], model_version="2"))
     fails("INVALID_ARGUMENT", "is the only one of this server", lambda: client.unload_model("scaler"))
     big = np.zeros(300_000, np.float32)
-    fails("RESOURCE_EXHAUSTED", "larger than max", lambda: client.infer("scaler", [tensor("x", big, "FP32")]))
+    fails("RESOURCE_EXHAUSTED", "are taken (--max-body)", lambda: client.infer("scaler", [tensor("x", big, "FP32")]))
     asked = [triton.InferRequestedOutput("none")]
     fails("INVALID_ARGUMENT", 'unknown output "none"', lambda: client.infer("scaler", [tensor("x", x, "FP32")], outputs=asked))
 

@@ -1,0 +1,175 @@
+package oipgrpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/runtime/protoiface"
+
+	pb "pinion/httpd/oipgrpc/inferencepb"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/memory"
+)
+
+// transport is gRPC's side of a call. gRPC itself reads a message whole before it tells its length, and then the memory budget
+// cannot refuse it: a few clients with large tensors ended the server. The methods are of gRPC's transport.ServerStream.
+type transport interface {
+	ReadMessageHeader(header []byte) error
+	Read(n int) (mem.BufferSlice, error)
+	RecvCompress() string
+}
+
+// receiver reads the messages of a call.
+type receiver struct {
+	*Server
+	ctx  context.Context
+	from transport
+}
+
+func (s *Server) receiver(stream grpc.ServerStream) (*receiver, error) {
+	ctx := stream.Context()
+	from, ok := grpc.ServerTransportStreamFromContext(ctx).(transport)
+	if !ok {
+		return nil, status.Error(codes.Internal, "gRPC's transport does not let messages be read in parts")
+	}
+	return &receiver{Server: s, ctx: ctx, from: from}, nil
+}
+
+const (
+	// memoryWait is how long a message may wait for room in the memory budget.
+	memoryWait = 10 * time.Second
+	// maxWaiting bounds the messages that wait for room. gRPC has read up to readWindow of each.
+	maxWaiting = 64
+	// partSize is how many bytes of a message are read at once.
+	partSize = 256 << 10
+)
+
+// next reads a message. The body is its charge to the memory budget, which the caller releases. After a *protocol.Error the
+// message has been skipped and the call may go on; any other error ends it. io.EOF: the client sends no more.
+func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
+	var header [5]byte
+	if err := r.from.ReadMessageHeader(header[:]); err != nil {
+		return nil, protocol.Body{}, r.broken(err)
+	}
+	size := int64(binary.BigEndian.Uint32(header[1:]))
+	if size > r.opt.MaxMessage {
+		return nil, protocol.Body{}, status.Errorf(codes.ResourceExhausted, "the message has %d bytes; at most %d are taken (--max-body)", size, r.opt.MaxMessage)
+	}
+	body, refused := r.charge(size)
+	if refused != nil {
+		if err := r.read(size, io.Discard); err != nil {
+			return nil, protocol.Body{}, err
+		}
+		return nil, protocol.Body{}, refused
+	}
+	data := bytes.NewBuffer(make([]byte, 0, size))
+	err := r.read(size, data)
+	if err == nil && header[0] == 1 {
+		data, err = r.inflate(data.Bytes(), &body)
+	}
+	msg := new(pb.ModelInferRequest)
+	if err == nil {
+		err = unmarshal(data.Bytes(), msg)
+	}
+	if err != nil {
+		body.Release()
+		return nil, protocol.Body{}, err
+	}
+	return msg, body, nil
+}
+
+// charge charges a message to the memory budget.
+func (s *Server) charge(size int64) (protocol.Body, *protocol.Error) {
+	budget := s.opt.Memory
+	if budget != nil {
+		if size > memory.Small && budget.Waiting() >= maxWaiting {
+			return protocol.Body{}, protocol.ErrorOf(memory.ErrFull)
+		}
+		if err := budget.Wait(size, memoryWait, s.closing); err != nil {
+			return protocol.Body{}, protocol.ErrorOf(err)
+		}
+	}
+	return protocol.NewBody(nil, size, nil, budget.Free), nil
+}
+
+// read copies the next bytes of the message to w.
+func (r *receiver) read(size int64, w io.Writer) error {
+	for size > 0 {
+		part, err := r.from.Read(int(min(size, partSize)))
+		if err != nil {
+			return r.broken(err)
+		}
+		for _, buffer := range part {
+			_, _ = w.Write(buffer.ReadOnlyData()) // neither a buffer nor io.Discard fails
+		}
+		size -= int64(part.Len())
+		part.Free()
+	}
+	return nil
+}
+
+// inflate returns a compressed message's content, whose size is added to the body's charge. The content is made twice, since
+// its size has to be charged before it takes memory.
+func (r *receiver) inflate(compressed []byte, body *protocol.Body) (*bytes.Buffer, error) {
+	compressor := encoding.GetCompressor(r.from.RecvCompress())
+	if compressor == nil {
+		return nil, status.Errorf(codes.Unimplemented, "messages cannot be compressed by %q here: use gzip, or none", r.from.RecvCompress())
+	}
+	inflate := func(w io.Writer) (int64, error) {
+		from, err := compressor.Decompress(bytes.NewReader(compressed))
+		if err != nil {
+			return 0, err
+		}
+		return io.Copy(w, io.LimitReader(from, r.opt.MaxMessage+1))
+	}
+	size, err := inflate(io.Discard)
+	switch {
+	case err != nil:
+		return nil, status.Errorf(codes.InvalidArgument, "the message cannot be decompressed: %v", err)
+	case size > r.opt.MaxMessage:
+		return nil, status.Errorf(codes.ResourceExhausted, "the message has more than %d bytes after decompression (--max-body)", r.opt.MaxMessage)
+	case !r.opt.Memory.Take(size, body.Charged+size): // it must not wait: the body is charged already
+		return nil, protocol.ErrorOf(memory.ErrFull)
+	}
+	body.Charged += size
+	data := bytes.NewBuffer(make([]byte, 0, size))
+	_, err = inflate(data)
+	return data, err
+}
+
+// maxDepth bounds how deep a message nests; those of the protocol have three levels.
+const maxDepth = 100
+
+// unmarshal reads a message whose tensors stay in data.
+func unmarshal(data []byte, msg *pb.ModelInferRequest) error {
+	m := msg.ProtoReflect()
+	if _, err := m.ProtoMethods().Unmarshal(protoiface.UnmarshalInput{
+		Message: m, Buf: data, Flags: protoiface.UnmarshalAliasBuffer, Resolver: protoregistry.GlobalTypes, Depth: maxDepth,
+	}); err != nil {
+		return status.Errorf(codes.InvalidArgument, "the message is no ModelInferRequest: %v", err)
+	}
+	return nil
+}
+
+// broken is the status of a call whose message ends early.
+func (r *receiver) broken(err error) error {
+	switch {
+	case errors.Is(err, io.EOF): // not io.ErrUnexpectedEOF
+		return io.EOF
+	case r.ctx.Err() != nil:
+		return status.FromContextError(r.ctx.Err()).Err()
+	default:
+		return status.Errorf(codes.InvalidArgument, "the message ends early: %v", err)
+	}
+}

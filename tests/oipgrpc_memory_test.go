@@ -1,0 +1,95 @@
+package tests
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/status"
+
+	pb "pinion/httpd/oipgrpc/inferencepb"
+	"pinion/tests/harness"
+)
+
+// TestGRPCMessagesShareTheMemory: many large messages at once do not fill it, in calls, in streams, compressed or not. Each is
+// answered, or refused so that its client may try again.
+func TestGRPCMessagesShareTheMemory(t *testing.T) {
+	t.Parallel()
+	s, before := confined(t, "run.py:returned", 256, "--model", "m", "--grpc-port=0", "--queue", "100", "--queue-timeout", "5m")
+	request := func(size int) *pb.ModelInferRequest {
+		return &pb.ModelInferRequest{ModelName: "m", Inputs: []*pb.ModelInferRequest_InferInputTensor{{
+			Name: "text", Datatype: "BYTES", Shape: []int64{1},
+			Contents: &pb.InferTensorContents{BytesContents: [][]byte{bytes.Repeat([]byte("t"), size)}},
+		}}}
+	}
+	// A connection for each: gRPC bounds what one holds.
+	call := func(options ...grpc.CallOption) func(int) error {
+		return func(int) error {
+			_, client := s.GRPC()
+			_, err := client.ModelInfer(context.Background(), request(60_000_000), options...)
+			if code := status.Code(err); code != codes.OK && code != codes.Unavailable {
+				return fmt.Errorf("a large message: %w", err)
+			}
+			return nil
+		}
+	}
+	stream := func(int) error {
+		_, client := s.GRPC()
+		stream, err := client.ModelStreamInfer(context.Background())
+		if err != nil {
+			return err
+		}
+		for range 2 {
+			if err := stream.Send(request(20_000_000)); err != nil {
+				return err
+			}
+			if _, err := stream.Recv(); err != nil { // a refusal is in the response
+				return err
+			}
+		}
+		return nil
+	}
+	const many = 12
+	clients(t, many, call())
+	clients(t, many, call(grpc.UseCompressor(gzip.Name)))
+	clients(t, many, stream)
+	_, client := s.GRPC()
+	if _, err := client.ModelInfer(t.Context(), request(15<<20)); err != nil {
+		t.Errorf("one that fits: %v", err)
+	}
+	harness.Eventually(t, "nothing is left in use", func() bool { used, _, _ := budget(t, s); return used < 9<<20 })
+	quiet(t, s, before)
+}
+
+// TestGRPCRefusesWhatIsTooLarge: the limit holds for messages as sent, for their content, and for calls without tensors.
+func TestGRPCRefusesWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	s := tensors(t, "Raw", "--grpc-port=0", "--max-body=100000")
+	_, client := s.GRPC()
+	large := &pb.ModelInferRequest{ModelName: "m", RawInputContents: [][]byte{make([]byte, 200_000)}}
+	_, err := client.ModelInfer(t.Context(), large)
+	wantStatus(t, err, codes.ResourceExhausted, "bytes; at most 100000 are taken (--max-body)")
+	_, err = client.ModelInfer(t.Context(), large, grpc.UseCompressor(gzip.Name))
+	wantStatus(t, err, codes.ResourceExhausted, "more than 100000 bytes after decompression")
+	_, err = client.ModelReady(t.Context(), &pb.ModelReadyRequest{Name: string(make([]byte, 90_000))})
+	wantStatus(t, err, codes.ResourceExhausted, "larger than max")
+	stream, err := client.ModelStreamInfer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = stream.Send(large)
+	_, err = stream.Recv()
+	wantStatus(t, err, codes.ResourceExhausted, "at most 100000")
+}
+
+func wantStatus(t *testing.T, err error, code codes.Code, text string) {
+	t.Helper()
+	if status.Code(err) != code {
+		t.Errorf("the code is %v, want %v: %v", status.Code(err), code, err)
+	}
+	wantText(t, "the error", fmt.Sprint(err), text)
+}
