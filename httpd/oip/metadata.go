@@ -83,12 +83,16 @@ func Metadata(m *protocol.Model, s *protocol.Signature) ModelMetadata {
 		for v := f.value; v.Kind == protocol.List; v = v.Item {
 			rank++
 		}
+		datatype := taken(f.value)[0]
+		if item := leaf(f.value); item.Kind == protocol.Array {
+			datatype = taken(item)[0]
+		}
 		if s.Iterator || scalars {
 			rank++
 		} else if f.value.Kind == protocol.List {
 			rank--
 		}
-		out.Outputs = append(out.Outputs, TensorMetadata{f.name, taken(f.value)[0], openShape(rank)})
+		out.Outputs = append(out.Outputs, TensorMetadata{f.name, datatype, openShape(rank)})
 	}
 	return out
 }

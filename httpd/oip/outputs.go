@@ -185,6 +185,10 @@ func typeOf(v *protocol.Value, tokens [][]byte) Datatype {
 		name = "BOOL"
 	case protocol.Any:
 		name = guess(tokens)
+	case protocol.Array:
+		if name = numpyNames[item.Dtype]; name == "" {
+			name = guess(tokens)
+		}
 	}
 	d, _ := DatatypeNamed(name)
 	var scratch [8]byte

@@ -84,6 +84,8 @@ def given(x):
 
 
 def echo(client):
+    outputs = {o["name"]: (o["datatype"], o["shape"]) for o in client.get_model_metadata("echo")["outputs"]}
+    assert outputs["x"] == ("FP32", [-1]) and outputs["name"] == ("BYTES", [-1]), outputs
     x = np.array([1, 2], np.float32)
     answer = client.infer("echo", [given(x)])
     assert answer.as_numpy("x").dtype == np.float32 and np.array_equal(answer.as_numpy("x"), x)

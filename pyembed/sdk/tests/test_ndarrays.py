@@ -27,10 +27,10 @@ def shaped(*lengths, dtype="Any"):
     return f"np.ndarray[tuple[{shape}], np.dtype[{dtype}]]"
 
 
-def kind(text):
+def kind(text, is_input=True):
     names = {"np": np, "NDArray": npt.NDArray, "Unpack": typing_extensions.Unpack}
     typed = {name: getattr(typing, name) for name in ("Any", "Annotated", "Literal", "Union")}
-    return Reader(Names({**typed, **names}), is_input=True).read(text)
+    return Reader(Names({**typed, **names}), is_input=is_input).read(text)
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,15 @@ def test_schema():
     assert fragment(kind(shaped(1, dtype="np.bool_")))["items"] == {"type": "boolean"}
     anything = {"type": "array", "items": {}, "x-pinion-dtype": "float32"}
     assert fragment(kind("NDArray[np.float32]")) == anything
+
+
+@pytest.mark.parametrize(
+    ("annotation", "dtype"), [("NDArray[np.int8]", "int8"), ("np.ndarray", ""), ("NDArray[np.str_]", "")]
+)
+def test_schema_of_an_output(annotation, dtype):
+    array = {"type": "array", "items": {}, "x-pinion-dtype": dtype}
+    assert fragment(kind(annotation, is_input=False)) == array
+    assert fragment(kind(f"list[{annotation}]", is_input=False)) == {"type": "array", "items": array}
 
 
 @pytest.mark.parametrize(

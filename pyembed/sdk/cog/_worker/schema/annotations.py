@@ -19,6 +19,7 @@ from .typeforms import (
 from .types import (
     Anything,
     Array,
+    ArrayOutput,
     Choice,
     Coded,
     FileKind,
@@ -264,18 +265,27 @@ class Reader:
             return self._stream(annotation, args, concatenate=False)
         if origin is object:
             return Anything("object")
-        if self.is_input and name in _NDARRAYS:
-            from ..values import ndarrays
+        if name in _NDARRAYS:
             from . import records
 
             if records.coder_of(origin) is None:
-                return ndarrays.read_kind(annotation, self.resolve)
+                return self._array(annotation)
         file = self._file(origin, annotation)
         if file is not None:
             return file
         if name in _COLLECTIONS:
             return self._collection(annotation, args)
         return self._model_type(origin, annotation)
+
+    def _array(self, annotation: object) -> Kind:
+        from ..values import ndarrays
+
+        if self.is_input:
+            return ndarrays.read_kind(annotation, self.resolve)
+        try:
+            return ArrayOutput(show(annotation), ndarrays.read_kind(annotation, self.resolve).dtype)
+        except Unsupported:  # an output may be an array of anything
+            return ArrayOutput(show(annotation), "")
 
     def _mapping(self, annotation: object, args: tuple[object, ...]) -> Kind:
         if not args:
@@ -358,7 +368,7 @@ def _output_class(cls: type, name: str, shown: str) -> Kind | None:
     if name in _TEXTS:
         return Text(shown, _TEXTS[name])
     if name in _ARRAYS:
-        return Listing(shown, Untyped("number"))
+        return ArrayOutput(shown, "")
     for scalar in (bool, int, float, str):
         if issubclass(cls, scalar):
             return Scalar(scalar.__name__)

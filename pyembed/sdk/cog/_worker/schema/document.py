@@ -7,6 +7,7 @@ from .typeforms import plain
 from .types import (
     Anything,
     Array,
+    ArrayOutput,
     Choice,
     Coded,
     FileKind,
@@ -193,6 +194,8 @@ def fragment(kind: Kind) -> Schema:
 def _compound(kind: Kind) -> Schema:
     if isinstance(kind, Array):
         return _array(kind)
+    if isinstance(kind, ArrayOutput):
+        return {"type": "array", "items": {}, "x-pinion-dtype": kind.dtype}
     if isinstance(kind, Listing):
         return {"type": "array", "items": fragment(kind.item)}
     if isinstance(kind, Mapping):

@@ -132,6 +132,19 @@ class Array(Kind):
         self.dimensions = dimensions
 
 
+class ArrayOutput(Listing):
+    """An output that is an array of numpy, torch or jax: a list in JSON.
+
+    `dtype` is the name of its dtype, "" if it is not declared.
+    """
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, name: str, dtype: str) -> None:
+        super().__init__(name, Untyped("number"))
+        self.dtype = dtype
+
+
 class Mapping(Kind):
     """A dict with values of one kind."""
 
