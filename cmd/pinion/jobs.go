@@ -94,7 +94,7 @@ func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args [
 			return failed(err)
 		}
 		defer nc.Close()
-		a, err := jobs.Attend(ctx, nc, c.model, 0)
+		a, err := jobs.Attend(ctx, nc, c.model, 0, c.nats.keys)
 		if err != nil {
 			return failed(err)
 		}

@@ -114,7 +114,7 @@ func (s *jobSettings) syncInterval() (every time.Duration, err error) {
 // options are those of the queue.
 func (s *jobSettings) options(modelName string, resultTTL time.Duration) jobs.Options {
 	return jobs.Options{
-		Embedded: s.nats.embedded, Model: modelName, Server: memberName(), Replicas: s.replicas, Capacity: s.capacity, Bytes: int64(s.bytes),
+		Embedded: s.nats.embedded, Keys: s.nats.keys, Model: modelName, Server: memberName(), Replicas: s.replicas, Capacity: s.capacity, Bytes: int64(s.bytes),
 		TenantCapacity: s.tenantCapacity, Lanes: s.lanes, AckWait: s.ackWait, ResultTTL: resultTTL,
 	}
 }

@@ -21,6 +21,8 @@ type natsSettings struct {
 	ca       string
 	cert     string
 	key      string
+	keyFile  string
+	keys     *jobs.Keys     // of keyFile, once check has read it
 	embedded *jobs.Embedded // once embed has started it
 }
 
@@ -29,6 +31,7 @@ func (s *natsSettings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.creds, "nats-creds", "", "file of the NATS user's credentials (PINION_NATS_CREDS)")
 	f.StringVar(&s.ca, "nats-tls-ca", "", "certificates that sign those of NATS, a PEM file (PINION_NATS_TLS_CA; default: the system's)")
 	f.StringVar(&s.cert, "nats-tls-cert", "", "certificate that NATS asks for, a PEM file (PINION_NATS_TLS_CERT)")
+	f.StringVar(&s.keyFile, "jobs-key", "", "file of AES-256 keys in base64, one a line, that hide inputs, results and webhooks from NATS; the first seals, all open (PINION_JOBS_KEY)")
 	f.StringVar(&s.key, "nats-tls-key", "", "key of that certificate, a PEM file (PINION_NATS_TLS_KEY)")
 }
 
@@ -38,6 +41,7 @@ func (s *natsSettings) variables() []ourVariable {
 		{"nats-creds", "PINION_NATS_CREDS", func(v string) error { s.creds = v; return nil }},
 		{"nats-tls-ca", "PINION_NATS_TLS_CA", func(v string) error { s.ca = v; return nil }},
 		{"nats-tls-cert", "PINION_NATS_TLS_CERT", func(v string) error { s.cert = v; return nil }},
+		{"jobs-key", "PINION_JOBS_KEY", func(v string) error { s.keyFile = v; return nil }},
 		{"nats-tls-key", "PINION_NATS_TLS_KEY", func(v string) error { s.key = v; return nil }},
 	}
 }
@@ -57,10 +61,20 @@ func (s *natsSettings) embeds() (dir string, ok bool) {
 // check refuses what no flag may say.
 func (s *natsSettings) check() error {
 	if !s.on() {
-		if s.creds+s.ca+s.cert+s.key != "" {
+		switch {
+		case s.creds+s.ca+s.cert+s.key != "":
 			return fmt.Errorf("--nats-creds and --nats-tls-… need --nats")
+		case s.keyFile != "":
+			return fmt.Errorf("--jobs-key needs --nats")
 		}
 		return nil
+	}
+	if s.keyFile != "" {
+		keys, err := jobs.ReadKeys(s.keyFile)
+		if err != nil {
+			return fmt.Errorf("--jobs-key: %w", err)
+		}
+		s.keys = keys
 	}
 	if _, ok := s.embeds(); ok {
 		if s.creds+s.ca+s.cert+s.key != "" {

@@ -67,6 +67,7 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 		return s, err
 	}
 	m := j.message(q.names.job(j.Class, q.o.Lanes, j.Tenant))
+	m.Data = q.o.Keys.seal(sealBody, m.Data)
 	if err := q.storeBody(ctx, m, j.token); err != nil {
 		if revision != 0 && q.purge(context.WithoutCancel(ctx), j.ID, revision) != nil {
 			return s, ErrInDoubt

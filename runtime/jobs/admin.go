@@ -34,8 +34,8 @@ func (e *NoQueueError) Error() string {
 }
 
 // Attend opens the queue of a model for an operator. ttl is how long the end of a job is known that the operator cancels; 0: the
-// default.
-func Attend(ctx context.Context, nc *nats.Conn, model string, ttl time.Duration) (*Admin, error) {
+// default. keys are those of the queue's members.
+func Attend(ctx context.Context, nc *nats.Conn, model string, ttl time.Duration, keys *Keys) (*Admin, error) {
 	if err := CheckModel(model); err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func Attend(ctx context.Context, nc *nats.Conn, model string, ttl time.Duration)
 	if err != nil {
 		return nil, fmt.Errorf("open the job queue: %w", err)
 	}
-	a := &Admin{q: &Queue{o: Options{Model: model, ResultTTL: ttl}.withDefaults(), names: names{model}, nc: nc, js: js}}
+	a := &Admin{q: &Queue{o: Options{Model: model, ResultTTL: ttl, Keys: keys}.withDefaults(), names: names{model}, nc: nc, js: js}}
 	for _, part := range []struct {
 		name string
 		to   *jetstream.Stream

@@ -91,6 +91,9 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (*Claim
 		} else if err != nil {
 			return nil, deferred
 		}
+		if job.Body, err = q.o.Keys.open(sealBody, job.Body); err != nil {
+			return nil, deferred // another server may have the key
+		}
 		next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(), seq
 		next.Prediction = show.Begun(&job, &next)
 		_, err = q.swap(ctx, job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
@@ -183,8 +186,8 @@ func (q *Queue) hook(ctx context.Context, id string, s *State) error {
 	m := nats.NewMsg("pinion.hook." + q.o.Model + "." + token(id))
 	set(m.Header, headerToken, s.Job)
 	set(m.Header, headerID, id)
-	setHook(m.Header, s.Hook)
-	m.Data = s.Prediction // an object is read when it is posted
+	q.setHook(m.Header, s.Hook)
+	m.Data = q.o.Keys.seal(sealHook, s.Prediction) // an object is read when it is posted
 	if _, err := q.js.PublishMsg(ctx, m); err != nil {
 		return fmt.Errorf("store a webhook: %w", err)
 	}

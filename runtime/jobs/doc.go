@@ -16,6 +16,7 @@
 //	live.go      the events of a job that runs, for members that follow it
 //	object.go    bodies and results that are too large for a message
 //	lost.go      ends jobs whose message is gone
+//	seal.go      hides what clients sent and get from NATS
 //	load.go      what servers say of themselves
 //	hooks.go     has the webhooks of ended jobs posted
 //	connect.go   the connection to NATS

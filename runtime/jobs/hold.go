@@ -159,7 +159,7 @@ func (q *Queue) deadLetter(ctx context.Context, m jetstream.Msg, id string, hook
 	dead.Header.Set(headerReason, reason)
 	dead.Header.Set(headerSubject, m.Subject())
 	if hook != nil {
-		setHook(dead.Header, hook)
+		q.setHook(dead.Header, hook)
 	}
 	dead.Data = m.Data()
 	if _, err := q.js.PublishMsg(ctx, dead); err != nil {

@@ -73,7 +73,15 @@ func pullOne(ctx context.Context, c jetstream.Consumer) jetstream.Msg {
 func (q *Queue) post(ctx context.Context, m jetstream.Msg, send func(context.Context, Posting) time.Duration) {
 	h := m.Headers()
 	p := Posting{ID: h.Get(headerID), Body: m.Data(), Tries: 1}
-	if hook := readHook(h); hook != nil {
+	hook, err := q.readHook(h)
+	if err == nil {
+		p.Body, err = q.o.Keys.open(sealHook, p.Body)
+	}
+	if err != nil { // another member may have the key
+		_ = m.NakWithDelay(pullWait)
+		return
+	}
+	if hook != nil {
 		p.Hook = *hook
 	}
 	if meta, err := m.Metadata(); err == nil {

@@ -30,6 +30,8 @@ type Options struct {
 	// ResultTTL is how long the state of an ended job is known. Default: 10 min.
 	ResultTTL time.Duration
 
+	// Keys seal what is stored; nil: it is stored as it is.
+	Keys *Keys
 	// OnWait, if set, is told how long a job waited that begins its first run.
 	OnWait func(time.Duration)
 

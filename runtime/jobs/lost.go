@@ -116,7 +116,7 @@ func (q *Queue) look(ctx context.Context, show Shower) error {
 
 // lookAt looks at one state. Its object has the id, which the key may not have.
 func (q *Queue) lookAt(ctx context.Context, m jetstream.Msg, show Shower) {
-	id, now := idOf(m)
+	id, now := q.idOf(m)
 	if id == "" || now.Status.Ended() || time.Since(now.written) < q.o.lostAfter {
 		return
 	}

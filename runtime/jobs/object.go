@@ -116,7 +116,7 @@ func (q *Queue) storeResult(ctx context.Context, key string, prediction json.Raw
 	if !q.isLarge(prediction) {
 		return prediction, nil
 	}
-	if err := q.put(ctx, q.names.results(), key, prediction); err != nil {
+	if err := q.put(ctx, q.names.results(), key, q.o.Keys.seal(sealResult, prediction)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInDoubt, err)
 	}
 	return json.Marshal(reference{key})
@@ -128,5 +128,9 @@ func (q *Queue) loadResult(ctx context.Context, prediction json.RawMessage) (jso
 	if len(prediction) > 128 || json.Unmarshal(prediction, &at) != nil || at.Key == "" {
 		return prediction, nil
 	}
-	return q.get(ctx, q.names.results(), at.Key)
+	data, err := q.get(ctx, q.names.results(), at.Key)
+	if err != nil {
+		return nil, err
+	}
+	return q.o.Keys.open(sealResult, data)
 }

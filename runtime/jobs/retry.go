@@ -29,7 +29,11 @@ func (a *Admin) Retry(ctx context.Context, id, newID string, waiting func(old *S
 	if err != nil && !errors.Is(err, errNewer) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	s, before := State{Job: rand.Text(), Status: Starting, Hook: readHook(letter.Header)}, &old.State
+	hook, err := a.q.readHook(letter.Header)
+	if err != nil {
+		return err
+	}
+	s, before := State{Job: rand.Text(), Status: Starting, Hook: hook}, &old.State
 	if kind := Kind(letter.Header.Get(headerKind)); kind != Prediction {
 		s.Kind = kind
 	}
@@ -64,19 +68,23 @@ func (a *Admin) Retry(ctx context.Context, id, newID string, waiting func(old *S
 }
 
 // setHook writes the webhook of a job's end into headers.
-func setHook(h nats.Header, hook *Hook) {
-	set(h, headerURL, hook.URL)
+func (q *Queue) setHook(h nats.Header, hook *Hook) {
+	set(h, headerURL, q.o.Keys.sealText(hook.URL))
 	set(h, headerRequestID, hook.RequestID)
 	set(h, headerTraceParent, hook.TraceParent)
 	set(h, headerTraceState, hook.TraceState)
 }
 
 // readHook is the opposite; nil: there is none.
-func readHook(h nats.Header) *Hook {
+func (q *Queue) readHook(h nats.Header) (*Hook, error) {
 	if h.Get(headerURL) == "" {
-		return nil
+		return nil, nil
+	}
+	address, err := q.o.Keys.openText(h.Get(headerURL))
+	if err != nil {
+		return nil, fmt.Errorf("read a webhook: %w", err)
 	}
 	return &Hook{
-		URL: h.Get(headerURL), RequestID: h.Get(headerRequestID), TraceParent: h.Get(headerTraceParent), TraceState: h.Get(headerTraceState),
-	}
+		URL: address, RequestID: h.Get(headerRequestID), TraceParent: h.Get(headerTraceParent), TraceState: h.Get(headerTraceState),
+	}, nil
 }

@@ -102,14 +102,17 @@ func (q *Queue) read(ctx context.Context, id string) (stored, error) {
 	if s.Version > stateVersion {
 		return s, errNewer
 	}
+	if err := q.o.Keys.openState(&s.State); err != nil {
+		return stored{}, fmt.Errorf("read a job's state: %w", err)
+	}
 	return s, nil
 }
 
 // idOf reads a state's message, and the id in its object; "": it is no state that this server can read.
-func idOf(m jetstream.Msg) (string, stored) {
+func (q *Queue) idOf(m jetstream.Msg) (string, stored) {
 	var s stored
 	meta, err := m.Metadata()
-	if err != nil || len(m.Data()) == 0 || json.Unmarshal(m.Data(), &s.State) != nil || s.Version > stateVersion {
+	if err != nil || len(m.Data()) == 0 || json.Unmarshal(m.Data(), &s.State) != nil || s.Version > stateVersion || q.o.Keys.openState(&s.State) != nil {
 		return "", s
 	}
 	s.revision, s.written = meta.Sequence.Stream, meta.Timestamp
@@ -126,7 +129,11 @@ func (q *Queue) swap(ctx context.Context, id string, before stored, next *State,
 		return 0, fmt.Errorf("a job cannot move from %s to %s", before.Status, next.Status)
 	}
 	next.Version = stateVersion
-	data, err := json.Marshal(next)
+	kept, err := q.o.Keys.sealState(next)
+	if err != nil {
+		return 0, fmt.Errorf("write a job's state: %w", err)
+	}
+	data, err := json.Marshal(kept)
 	if err != nil {
 		return 0, fmt.Errorf("write a job's state: %w", err)
 	}

@@ -1,0 +1,57 @@
+package tests
+
+import (
+	"encoding/base64"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestAJobsKey: neither inputs nor results are readable in the store, and members and commands with the key read them.
+func TestAJobsKey(t *testing.T) {
+	t.Parallel()
+	const word = "rumpelstilzchen"
+	dir := t.TempDir()
+	key := filepath.Join(dir, "key")
+	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store := filepath.Join(dir, "jobs")
+	s := member(t, "embed:"+store, harness.Options{Model: "echo.py:text", Args: []string{"--jobs-key", key}})
+	hooks := newHookReceiver(t)
+	body := map[string]any{"id": "p1", "input": map[string]any{"text": word}, "webhook": hooks.URL, "webhook_events_filter": []string{"completed"}}
+	if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusAccepted {
+		t.Fatal(got)
+	}
+	if got := becomes(t, s, "p1", "succeeded"); got.Text(t) != word {
+		t.Errorf("it is %s", got)
+	}
+	harness.Eventually(t, "its webhook came", func() bool { return len(hooks.of("p1")) == 1 })
+	if got := string(hooks.of("p1")[0].Output); got != `"`+word+`"` {
+		t.Errorf("the webhook has the output %s", got)
+	}
+	show := []string{"jobs", "show", "p1", "--json", "--nats", "embed:" + store, "--model", "m"}
+	if text := (cli{}).good(t, append(show, "--jobs-key", key)...); !strings.Contains(text, word) {
+		t.Errorf("with the key: %s", text)
+	}
+	err := filepath.WalkDir(store, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil //nolint:nilerr // NATS removes some meanwhile
+		}
+		if text, err := os.ReadFile(path); err == nil && strings.Contains(string(text), word) {
+			t.Errorf("%s has the word", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m", "--jobs-key", filepath.Join(dir, "none")}})
+	if code == 0 || !strings.Contains(text, "--jobs-key: open ") {
+		t.Errorf("a missing file: exit code %d, %s", code, text)
+	}
+}
