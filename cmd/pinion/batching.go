@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/nearest"
@@ -186,7 +187,7 @@ func serveBatching(s *batchingSettings) error {
 	if limit := applyMemoryLimit(0); limit > 0 {
 		f.log.Debug("memory has a soft limit", "bytes", limit)
 	}
-	signals := watchSignals(false)
+	signals := interrupts.Watch(false)
 	f.metrics = metrics.New(metrics.Options{Version: version, Load: f.load, Workers: f.workers, DroppedLogs: sink.Dropped, SetsAside: true})
 	f.queue = ventu.New(ventu.Options{
 		MaxSize: s.size, Gather: s.gather(), Capacity: s.capacity, Timeout: time.Duration(s.timeout) * time.Millisecond,

@@ -11,8 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/load"
 	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/ownserver"
 	"pinion/cmd/pinion/internal/terminal"
 )
 
@@ -92,7 +95,7 @@ func (b *benching) check(args, flags []string) error {
 
 // run measures what is at a URL, or its own server.
 func (b *benching) run(target string, flags []string) error {
-	signals := watchSignals(false)
+	signals := interrupts.Watch(false)
 	stop := make(chan struct{})
 	go func() {
 		<-signals
@@ -104,12 +107,17 @@ func (b *benching) run(target string, flags []string) error {
 		return b.measure(strings.TrimRight(target, "/"), stop)
 	}
 	b.screen.Show("setting the model up")
-	s, err := startServer(b.serveArguments(target, flags), stop)
-	if err != nil {
+	s, err := ownserver.Start(b.serveArguments(target, flags), stop)
+	switch {
+	case errors.Is(err, contain.ErrInterrupted):
+		return &exitError{code: exitInterrupted}
+	case errors.Is(err, ownserver.ErrUsage):
+		return misused(err)
+	case err != nil:
 		return err
 	}
-	defer s.stop()
-	return b.measure(s.address, stop)
+	defer s.Stop()
+	return b.measure(s.Address, stop)
 }
 
 // serveArguments are those of the server that this command starts. Its queue holds a prediction of every connection, without a
@@ -129,7 +137,7 @@ func (b *benching) serveArguments(dir string, flags []string) []string {
 // measure finds the input, tries it once, and measures.
 func (b *benching) measure(base string, stop <-chan struct{}) error {
 	b.screen.Show("reading the schema")
-	document, err := fetchDocument(base)
+	document, err := clientOf(base).Document()
 	if err != nil {
 		return err
 	}
@@ -156,7 +164,7 @@ func (b *benching) measure(base string, stop <-chan struct{}) error {
 	b.screen.Show("measuring")
 	r := load.Run(o)
 	b.screen.Hide()
-	return b.report(report{target: base, input: input, asked: o, got: r})
+	return b.report(load.Report{Target: base, Input: input, Asked: o, Got: r})
 }
 
 // try asks once: an input that does not do would be measured for nothing.
@@ -175,4 +183,33 @@ func try(o load.Options) error {
 		why = string(bytes.Join([][]byte{said.Error, said.Detail}, nil))
 	}
 	return fmt.Errorf("the first prediction does not succeed, so nothing was measured: HTTP status %d: %s", status, why)
+}
+
+// report prints what was measured. No success at all is a failure.
+func (b *benching) report(r load.Report) error {
+	if b.output != "-" {
+		r.Write(os.Stdout)
+		if terminal.IsTerminal(os.Stdout) {
+			r.Draw(os.Stdout)
+		}
+	}
+	if b.output != "" {
+		figures, err := json.MarshalIndent(r.Figures(), "", "  ")
+		if err != nil {
+			return err
+		}
+		figures = append(figures, '\n')
+		if b.output == "-" {
+			_, err = os.Stdout.Write(figures)
+		} else {
+			err = os.WriteFile(b.output, figures, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if r.Got.Times.Count() == 0 {
+		return fmt.Errorf("no prediction succeeded in %s", r.Got.Length)
+	}
+	return nil
 }

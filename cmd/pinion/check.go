@@ -229,22 +229,22 @@ func (c *check) notImported(r *model.Reading) {
 func (c *check) setUp(m *model.Model, python *locate.Python) {
 	screen := terminal.NewScreen(os.Stderr)
 	defer screen.Hide()
-	e, err := newLocalRunner(m, python, m.Mode("predict"), true, terminal.NewModelLog(screen))
+	r, err := newLocalRunner(m, python, m.Mode("predict"), true, terminal.NewModelLog(screen))
 	if err != nil {
 		c.add(model.Problem{What: err.Error()})
 		return
 	}
 	screen.Show("setting the model up")
-	if err := e.ready(); err != nil {
-		e.close(true)
-		c.add(setupProblem(e.worker.Status(), err))
+	if err := r.Ready(); err != nil {
+		r.Close(true)
+		c.add(setupProblem(r.Worker().Status(), err))
 		return
 	}
-	defer e.close(false)
+	defer r.Close(false)
 	c.SetUp = true
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	if err := e.worker.Healthcheck(ctx); err != nil {
+	if err := r.Worker().Healthcheck(ctx); err != nil {
 		c.add(model.Problem{What: "the model's healthcheck: " + err.Error()})
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"errors"
 	"log/slog"
 	"net"
 	"os"
@@ -12,20 +10,18 @@ import (
 
 	"pinion/cmd/pinion/internal/gpus"
 	"pinion/cmd/pinion/internal/heap"
-	"pinion/cmd/pinion/internal/listener"
+	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/rundir"
 	"pinion/httpd"
 	"pinion/httpd/dashboard"
-	"pinion/httpd/page"
 	"pinion/httpd/protocol"
 	"pinion/pyembed/locate"
 	"pinion/pyembed/nvml"
 	"pinion/runtime/files"
 	"pinion/runtime/memory"
 	"pinion/runtime/metrics"
-	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/predict"
 	"pinion/runtime/queued"
 	"pinion/runtime/service"
@@ -59,10 +55,11 @@ type front struct {
 	queue     *queued.Member // nil: accepted predictions live in this process
 	http      *httpd.Server
 	ln        net.Listener
-	monitor   *httpd.Server // nil: metrics and probes have no port of their own
-	watched   net.Listener  // the monitor's
-	grpc      *grpcServer   // nil: off
-	auth      *authFile     // nil: no token is wanted
+	monitor   *httpd.Server   // nil: metrics and probes have no port of their own
+	watched   net.Listener    // the monitor's
+	grpc      *grpcServer     // nil: off
+	single    protocol.Models // the model, for other protocols
+	auth      *authFile       // nil: no token is wanted
 	workers   []*supervise.Supervisor
 	asked     chan struct{} // a token: a client asked for a shutdown
 	broken    chan struct{} // closed: the first setup has failed, which is to end the server
@@ -81,6 +78,7 @@ type front struct {
 	signals   <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
 }
 
+// newFront wires the server and opens its sockets. Nothing is served yet.
 func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan, log *slog.Logger, sink *logsink.Sink) (_ *front, err error) {
 	f := &front{s: s, log: log, sink: sink, model: m, python: python, plan: plan, asked: make(chan struct{}, 1), broken: make(chan struct{})}
 	if s.fleet.preload {
@@ -93,136 +91,29 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 	if limit := applyMemoryLimit(int64(s.memoryBudget)); limit > 0 {
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
-	f.signals = watchSignals(s.awaitExplicitShutdown)
+	f.signals = interrupts.Watch(s.awaitExplicitShutdown)
 	for _, w := range s.warnings {
 		f.log.Warn(w)
 	}
 	if f.dir, err = rundir.Make(); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = f.discard(err)
-		}
-	}()
 	go f.dir.KeepFresh()
 	f.budget = newBudget(int64(s.memoryBudget))
 	f.budget.SetOnFree(func() { f.giveBack(heap.QuietTime) })
 	f.metrics = f.newMetrics()
-	if f.telemetry, err = f.startTelemetry(); err != nil {
-		return nil, err
+	steps := []func() error{
+		f.beginTelemetry, f.openFiles, f.makeService, f.makeHTTP, f.joinQueue, f.watchFolder, f.listen, f.openMonitor, f.openGRPC,
+		f.makeSupervisors, f.sendMetrics,
 	}
-	f.tracer = f.telemetry.Tracer()
-	f.log = f.telemetry.Follow(f.log, f.tracer)
-	f.files, err = files.New(files.Options{
-		OnTransfer: f.metrics.Transfer,
-		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(s.userAgent, "pinion/"+version), DenyPrivate: s.denyPrivate, Logger: f.log,
-		MaxFile: s.downloadSize, MaxFiles: s.downloadFiles, Timeout: s.downloadTimeout,
-		DenyPrivateUploads: s.denyPrivateWebhooks,
-	})
-	if err != nil {
-		return nil, err
-	}
-	f.pool = slot.NewPool(slot.Options{
-		Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit,
-		OnBatch:  f.metrics.Batch,
-		Tracer:   f.tracer,
-		BusyPoll: busyPolling(s.busyPoll, plan.Workers, cores()),
-	})
-	f.webhooks = webhook.New(webhook.Options{
-		OnDelivery: f.metrics.Webhook, Memory: f.budget,
-		AuthToken: s.webhookToken, UserAgent: "pinion/" + version, Throttle: s.webhookInterval, Logger: f.log,
-		DenyPrivate: s.denyPrivateWebhooks,
-	})
-	f.svc = service.New(service.Options{
-		Pool: f.pool, Files: f.files, Logger: f.log, Queue: s.queue > 0,
-		Version:    map[string]string{"pinion": version, "cog": cogVersion, "coglet": cogVersion},
-		OnShutdown: f.ask,
-		Webhooks:   f.webhooks,
-		Observer:   observer{f.metrics},
-		UploadURL:  s.uploadURL,
-		Outputs:    outputChecks[s.validation.outputs],
-		Keep:       predict.Retention{TTL: s.keepFor(), OnQuiet: f.becameQuiet},
-		Memory:     f.budget,
-		Summaries:  s.exposure.dashboard.shownSummaries(),
-		Prediction: predict.Options{History: s.streamHistory},
-	})
-	if s.exposure.authFile != "" {
-		if f.auth, err = openAuthFile(s.exposure.authFile, f.log); err != nil {
-			return nil, err
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, f.discard(err)
 		}
-	}
-	public, err := s.exposure.public()
-	if err != nil {
-		return nil, err
-	}
-	lines, probes := s.access()
-	f.view = f.newDashboard()
-	back := backend{f.svc, f.preloadHealth, f.budget, f.fleetHealth}
-	single := protocol.Single(protocol.NewModel(s.protocols.modelName(m), back))
-	f.http = httpd.New(back, httpd.Options{
-		Protocols: s.protocols.protocols(single),
-		MaxBody:   s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
-		Docs:      page.Handler(page.Options{Model: m.Title(), Dashboard: f.linkToDashboard(), OpenAI: s.protocols.openAIName(m)}),
-		Dashboard: f.routesOfDashboard(false), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.tracer, Reload: f.reloader(),
-		Tokens: f.auth.tokens(), Public: public,
-		AccessLines: lines, AccessProbes: probes, AccessText: s.console(), Memory: f.budget,
-		Spool:      spool(f.files),
-		NoShutdown: s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
-	})
-	if err = f.joinQueue(); err != nil {
-		return nil, err
-	}
-	if f.watcher, err = f.newWatcher(); err != nil {
-		return nil, err
-	}
-	if f.ln, f.address, err = listener.Listen(s.exposure.address(), s.port, listener.PortSetting{Flag: "-p", Variable: s.portVariable}); err != nil {
-		return nil, err
-	}
-	if err = f.openMonitor(); err != nil {
-		return nil, err
-	}
-	if err = f.openGRPC(single); err != nil {
-		return nil, err
-	}
-	if err = f.makeSupervisors(); err != nil {
-		return nil, err
-	}
-	if err = f.telemetry.SendMetrics(otlp.Producer{Set: f.metrics, Version: version}); err != nil {
-		return nil, err
 	}
 	f.log.Info("listening", "address", f.address, "model", m.Name(), "python", python.Executable,
 		"python_version", python.Version, "python_from", python.Source)
 	return f, nil
-}
-
-// makeSupervisors makes the supervisors of the workers.
-func (f *front) makeSupervisors() error {
-	sdk, err := rundir.SDK(f.dir)
-	if err != nil {
-		return err
-	}
-	if f.image, err = ownImage(); err != nil {
-		return err
-	}
-	if f.plan.Warning != "" {
-		f.log.Warn(f.plan.Warning)
-	}
-	f.sdk = sdk
-	f.use(f.model)
-	stored := &storedDocument{dir: f.model.Dir, log: f.log, current: f.current.Load}
-	o := f.workerOptions(f.model, sdk, stored.first(f.svc.Loaded))
-	o.Preloader = f.newPreloader(o.Spec, o.Env)
-	f.preloader = o.Preloader
-	env := o.Env
-	for i := range f.plan.Workers {
-		o.Index, o.Env = i, f.withDevice(env, i)
-		o.Device, _ = f.plan.Device(i)
-		traced := o
-		(&setupTrace{tracer: f.tracer}).follow(&traced.Hooks)
-		f.workers = append(f.workers, f.svc.Supervise(traced))
-	}
-	return nil
 }
 
 func (f *front) ask() {
@@ -332,14 +223,3 @@ var errStopping = &predict.NotReadyError{Reason: "The server is shutting down"}
 // lastWait is how long after their cancelling the last predictions may take, beyond the grace that a
 // cancel itself has.
 const lastWait = 5 * time.Second
-
-// spool returns how request bodies go to disk. Where temporary files lie in memory they do not.
-func spool(store *files.Store) func(size int64) (*os.File, error) {
-	return func(size int64) (*os.File, error) {
-		file, err := store.Spool(size)
-		if errors.Is(err, files.ErrNoDisk) {
-			return nil, nil
-		}
-		return file, err
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/rundir"
@@ -60,7 +61,7 @@ func runGateway(s *gatewaySettings) error {
 	log, sink := (&settings{logLevel: s.logLevel, logFormat: s.logFormat}).logger()
 	defer sink.Flush(logsink.FlushTimeout)
 	applyMemoryLimit(0)
-	g := &gateway{s: s, log: log, signals: watchSignals(false)}
+	g := &gateway{s: s, log: log, signals: interrupts.Watch(false)}
 	defer g.clean()
 	if err := g.open(sink); err != nil {
 		var other *jobs.MismatchError

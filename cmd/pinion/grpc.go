@@ -7,7 +7,6 @@ import (
 
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/httpd/oipgrpc"
-	"pinion/httpd/protocol"
 )
 
 // grpcServer is the port of --grpc-port; nil: there is none.
@@ -17,7 +16,7 @@ type grpcServer struct {
 }
 
 // openGRPC opens the port of --grpc-port, if one is wanted.
-func (f *front) openGRPC(models protocol.Models) error {
+func (f *front) openGRPC() error {
 	if f.s.protocols.grpcPort < 0 {
 		return nil
 	}
@@ -30,7 +29,7 @@ func (f *front) openGRPC(models protocol.Models) error {
 		return err
 	}
 	o := oipgrpc.Options{
-		Models: models, Version: version, Logger: f.log, MaxMessage: f.s.maxBody, Memory: f.budget, OnCall: f.metrics.Call,
+		Models: f.single, Version: version, Logger: f.log, MaxMessage: f.s.maxBody, Memory: f.budget, OnCall: f.metrics.Call,
 	}
 	if tokens := f.auth.tokens(); tokens != nil {
 		o.Authorized = func(token string) bool { return tokens.Has([]byte(token)) }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/apiclient"
 	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/localrunner"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelio"
 	"pinion/cmd/pinion/internal/terminal"
@@ -108,27 +110,27 @@ func (a *asking) locally() error {
 	if a.train {
 		mode = "train"
 	}
-	e, err := newLocalRunner(m, python, mode, false, terminal.NewModelLog(a.screen))
+	r, err := newLocalRunner(m, python, mode, false, terminal.NewModelLog(a.screen))
 	if err != nil {
 		return failed(err)
 	}
 	if document == nil { // the source alone does not tell, and the worker imports the model anyway
-		if input, err = a.readLoaded(e); err != nil {
+		if input, err = a.readLoaded(r); err != nil {
 			return err
 		}
 	}
-	return a.with(e, input)
+	return a.with(r, input)
 }
 
 // readLoaded is the input, checked by what the worker says of the model once it is imported. Where it does not do, the
 // runner is closed, and the model is not set up.
-func (a *asking) readLoaded(e *localRunner) (input []byte, err error) {
-	document, err := e.document()
+func (a *asking) readLoaded(r *localrunner.Runner) (input []byte, err error) {
+	document, err := r.Document()
 	if err == nil {
 		input, err = a.read(document)
 	}
 	if err != nil {
-		e.close(true)
+		r.Close(true)
 	}
 	if errors.Is(err, contain.ErrInterrupted) {
 		return nil, &exitError{code: exitInterrupted}
@@ -148,10 +150,10 @@ func (a *asking) read(document []byte) ([]byte, error) {
 }
 
 // with makes the prediction with a local runner, which it closes.
-func (a *asking) with(e *localRunner, input []byte) error {
+func (a *asking) with(r *localrunner.Runner, input []byte) error {
 	a.screen.Show("setting the model up")
-	if err := e.ready(); err != nil {
-		e.close(true)
+	if err := r.Ready(); err != nil {
+		r.Close(true)
 		if errors.Is(err, contain.ErrInterrupted) {
 			return &exitError{code: exitInterrupted}
 		}
@@ -167,21 +169,21 @@ func (a *asking) with(e *localRunner, input []byte) error {
 	if a.isLive() {
 		watch = live
 	}
-	p, interrupted, err := e.run(req, watch)
+	p, interrupted, err := r.Run(req, watch)
 	live.Finish()
 	if err != nil {
-		e.close(true)
+		r.Close(true)
 		return failed(err)
 	}
 	rec := p.Record()
 	var encoder predict.Encoder
-	answer := answer{
-		object: encoder.Append(nil, &rec), status: rec.Status.String(), err: rec.Error, output: rec.Output, interrupted: interrupted,
+	answer := apiclient.Answer{
+		Object: encoder.Append(nil, &rec), Status: rec.Status.String(), Error: rec.Error, Output: rec.Output, Interrupted: interrupted,
 	}
 	if rec.Open {
-		answer.output = append(rec.Output[:len(rec.Output):len(rec.Output)], ']')
+		answer.Output = append(rec.Output[:len(rec.Output):len(rec.Output)], ']')
 	}
-	e.close(false) // the model's last words come before the output
+	r.Close(false) // the model's last words come before the output
 	a.screen.Hide()
 	err = a.report(answer, live)
 	p.Release()
@@ -200,18 +202,8 @@ func (a *asking) isLive() bool {
 	return !a.input.IsSet && a.output == "" && a.fields.IsText() && terminal.IsTerminal(os.Stdout)
 }
 
-// answer is how a prediction ended.
-type answer struct {
-	object []byte // the prediction object
-	status string
-	err    string
-	output []byte // nil: none
-	// interrupted: the user asked for the end.
-	interrupted bool
-}
-
 // report prints what came of a prediction. live has what was printed before its end.
-func (a *asking) report(got answer, live *terminal.Tokens) error {
+func (a *asking) report(got apiclient.Answer, live *terminal.Tokens) error {
 	o := &modelio.Outputs{File: a.output, Stdout: os.Stdout, Stderr: os.Stderr}
 	if live.Printed {
 		fmt.Fprintln(os.Stdout)
@@ -219,24 +211,24 @@ func (a *asking) report(got answer, live *terminal.Tokens) error {
 	var err error
 	switch {
 	case a.input.IsSet:
-		err = o.WriteJSON(got.object)
-	case got.status != predict.Succeeded.String() || live.Printed:
+		err = o.WriteJSON(got.Object)
+	case got.Status != predict.Succeeded.String() || live.Printed:
 	case a.isLive():
-		err = o.WriteText([]byte(terminal.Joined(got.output)))
+		err = o.WriteText([]byte(terminal.Joined(got.Output)))
 	default:
-		err = o.Write(a.fields, got.output)
+		err = o.Write(a.fields, got.Output)
 	}
 	if err != nil {
 		return failed(err)
 	}
 	switch {
-	case got.status == predict.Succeeded.String():
+	case got.Status == predict.Succeeded.String():
 		return nil
-	case got.interrupted:
+	case got.Interrupted:
 		fmt.Fprintln(os.Stderr, a.noun()+" canceled")
 		return &exitError{code: exitInterrupted}
 	}
-	fmt.Fprintf(os.Stderr, "%s failed with status %q: %s\n", a.noun(), got.status, got.err)
+	fmt.Fprintf(os.Stderr, "%s failed with status %q: %s\n", a.noun(), got.Status, got.Error)
 	return &exitError{code: exitFailure}
 }
 

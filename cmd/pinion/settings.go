@@ -102,12 +102,54 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.denyPrivateWebhooks, "deny-private-webhooks", false, "never send webhooks, nor uploads to a request's output_file_prefix, to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
 }
 
-// fromEnvironment fills what no flag has set. An invalid value of one of Cog's variables is warned
-// about and ignored, as Cog does; one of ours is an error.
+// fromEnvironment fills what no flag has set. An invalid value of one of Pinion's variables is an error.
 func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) error {
 	if err := s.platformPort(f, env); err != nil {
 		return err
 	}
+	s.fromCog(f, env)
+	s.weights = env("COG_WEIGHTS")
+
+	s.accessGiven = f.Changed("access-log")
+	ours := slices.Concat(
+		s.fleet.variables(),
+		s.batch.variables(),
+		s.exposure.variables(),
+		s.development.variables(),
+		s.validation.variables(),
+		s.protocols.variables(),
+		s.jobs.variables(),
+		[]ourVariable{
+			{"python", "PINION_PYTHON", nil},                   // locate reads it, for it says where from
+			{"none-defaults", model.NoneDefaultsVariable, nil}, // settleNoneDefaults reads it
+			{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
+			{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
+			{"memory-budget", "PINION_MEMORY_BUDGET", s.memoryBudget.Set},
+			{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return setInt(&s.accessLines, v, 0) }},
+			{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
+			{"busy-poll", "PINION_BUSY_POLL", func(v string) error { return setChoice(&s.busyPoll, v, busyPollAuto, busyPollOff) }},
+			{"restart", "PINION_RESTART", func(v string) error {
+				return setChoice(&s.restart, v, string(supervise.OnCrash), string(supervise.Never))
+			}},
+			{"deny-private-downloads", "PINION_DENY_PRIVATE_DOWNLOADS", func(v string) error { return setBool(&s.denyPrivate, v) }},
+			{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return setBool(&s.denyPrivateWebhooks, v) }},
+			{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
+		},
+	)
+	for _, o := range ours {
+		v := env(o.name)
+		if v == "" || o.set == nil || o.flag != "" && f.Changed(o.flag) {
+			continue
+		}
+		if err := o.set(v); err != nil {
+			return fmt.Errorf("%s: %w", o.name, err)
+		}
+	}
+	return s.check()
+}
+
+// fromCog reads Cog's variables. An invalid value is ignored with a warning, as Cog does.
+func (s *settings) fromCog(f *pflag.FlagSet, env func(string) string) {
 	if s.portVariable == "PORT" {
 		s.cog(f, env, "port", "PORT", func(v string) error { return setPort(&s.port, v) })
 	}
@@ -150,44 +192,6 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 	})
 	s.cog(f, env, "", "WEBHOOK_AUTH_TOKEN", func(v string) error { return setHeader(&s.webhookToken, v) })
 	s.cog(f, env, "", "COG_USER_AGENT", func(v string) error { return setHeader(&s.userAgent, v) })
-	s.weights = env("COG_WEIGHTS")
-
-	s.accessGiven = f.Changed("access-log")
-	ours := slices.Concat(
-		s.fleet.variables(),
-		s.batch.variables(),
-		s.exposure.variables(),
-		s.development.variables(),
-		s.validation.variables(),
-		s.protocols.variables(),
-		s.jobs.variables(),
-		[]ourVariable{
-			{"python", "PINION_PYTHON", nil},                   // locate reads it, for it says where from
-			{"none-defaults", model.NoneDefaultsVariable, nil}, // settleNoneDefaults reads it
-			{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
-			{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
-			{"memory-budget", "PINION_MEMORY_BUDGET", s.memoryBudget.Set},
-			{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return setInt(&s.accessLines, v, 0) }},
-			{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
-			{"busy-poll", "PINION_BUSY_POLL", func(v string) error { return setChoice(&s.busyPoll, v, busyPollAuto, busyPollOff) }},
-			{"restart", "PINION_RESTART", func(v string) error {
-				return setChoice(&s.restart, v, string(supervise.OnCrash), string(supervise.Never))
-			}},
-			{"deny-private-downloads", "PINION_DENY_PRIVATE_DOWNLOADS", func(v string) error { return setBool(&s.denyPrivate, v) }},
-			{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return setBool(&s.denyPrivateWebhooks, v) }},
-			{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
-		},
-	)
-	for _, o := range ours {
-		v := env(o.name)
-		if v == "" || o.set == nil || o.flag != "" && f.Changed(o.flag) {
-			continue
-		}
-		if err := o.set(v); err != nil {
-			return fmt.Errorf("%s: %w", o.name, err)
-		}
-	}
-	return s.check()
 }
 
 // platformPort takes the port that SageMaker or Vertex AI wants. It has precedence over PORT, which an image may set.

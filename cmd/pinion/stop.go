@@ -2,22 +2,10 @@ package main
 
 import (
 	"context"
-	"os"
-	"os/signal"
 	"sync"
 	"syscall"
 	"time"
 )
-
-// watchSignals delivers the signals that end the server. SIGUSR1 is the workers' alone.
-func watchSignals(ignoreTerm bool) <-chan os.Signal {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	if ignoreTerm {
-		signal.Ignore(syscall.SIGTERM)
-	}
-	return signals
-}
 
 // drain ends the server in order: nothing more is taken in; what is in flight may finish within
 // the grace (0: any time), then it is cancelled; the answers go out; the workers leave. A SIGINT

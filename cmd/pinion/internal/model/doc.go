@@ -4,6 +4,7 @@
 //	Find, Guess      the folder's settings, strict or as far as they can be read
 //	CheckCogYAML     every mistake in cog.yaml, with its line and the remedy
 //	ReadStored       the document that the model brings
+//	Override         a callback that replaces the documents of workers by it
 //	ReadSource       the document from the source; Python runs in its own process, see package contain
 //
 // Errors that end with contain.ErrInterrupted mean that the user stopped the command.

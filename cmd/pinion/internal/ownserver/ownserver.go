@@ -1,4 +1,4 @@
-package main
+package ownserver
 
 import (
 	"bufio"
@@ -14,11 +14,19 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"pinion/cmd/pinion/internal/contain"
 )
 
-// ownServer is a server that this command started from its own binary, for itself.
-type ownServer struct {
-	address string
+// ErrUsage is the kind of error of a server that ended because its arguments are wrong.
+var ErrUsage = errors.New("wrong arguments")
+
+// exitUsage is the exit code of a server whose arguments are wrong.
+const exitUsage = 2
+
+// Server is a server that this command started.
+type Server struct {
+	Address string
 	process *os.Process
 	ended   chan struct{} // closed: it has
 	misused bool          // it ended by exit code 2; read it when it has ended
@@ -27,11 +35,16 @@ type ownServer struct {
 	said strings.Builder // in its log, since the start
 }
 
+// usageError is what a server said that ended because of its arguments.
+type usageError struct{ error }
+
+func (*usageError) Is(target error) bool { return target == ErrUsage }
+
 // saidMost bounds what is kept of the log.
 const saidMost = 64 << 10
 
-// startServer starts a server and waits until it is ready.
-func startServer(args []string, stop <-chan struct{}) (*ownServer, error) {
+// Start starts a server and waits until it is ready. When stop is closed before, it returns contain.ErrInterrupted.
+func Start(args []string, stop <-chan struct{}) (*Server, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find own binary: %w", err)
@@ -43,7 +56,7 @@ func startServer(args []string, stop <-chan struct{}) (*ownServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the server: %w", err)
 	}
-	s := &ownServer{ended: make(chan struct{})}
+	s := &Server{ended: make(chan struct{})}
 	started, listening := make(chan error), make(chan string, 1)
 	go func() {
 		defer close(s.ended)
@@ -63,14 +76,14 @@ func startServer(args []string, stop <-chan struct{}) (*ownServer, error) {
 	}
 	s.process = cmd.Process
 	if err := s.ready(listening, stop); err != nil {
-		s.stop()
+		s.Stop()
 		return nil, err
 	}
 	return s, nil
 }
 
 // read takes the log in until its end.
-func (s *ownServer) read(log io.Reader, listening chan<- string) {
+func (s *Server) read(log io.Reader, listening chan<- string) {
 	lines := bufio.NewReader(log)
 	for {
 		line, err := lines.ReadString('\n')
@@ -91,7 +104,7 @@ func (s *ownServer) read(log io.Reader, listening chan<- string) {
 	}
 }
 
-func (s *ownServer) keep(line string) {
+func (s *Server) keep(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.said.Len() < saidMost {
@@ -100,29 +113,29 @@ func (s *ownServer) keep(line string) {
 }
 
 // broken is a server that cannot be measured, with what it said.
-func (s *ownServer) broken(what string) error {
+func (s *Server) broken(what string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return fmt.Errorf("%s:\n%s", what, strings.TrimSpace(s.said.String()))
 }
 
 // ready waits until the server serves.
-func (s *ownServer) ready(listening <-chan string, stop <-chan struct{}) error {
+func (s *Server) ready(listening <-chan string, stop <-chan struct{}) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
-		case s.address = <-listening:
+		case s.Address = <-listening:
 		case <-s.ended:
 			if s.misused {
-				return misused(s.broken("the server ended"))
+				return &usageError{s.broken("the server ended")}
 			}
 			return s.broken("the server ended")
 		case <-stop:
-			return &exitError{code: exitInterrupted}
+			return contain.ErrInterrupted
 		case <-tick.C:
 		}
-		if s.address == "" {
+		if s.Address == "" {
 			continue
 		}
 		switch s.health() {
@@ -134,9 +147,9 @@ func (s *ownServer) ready(listening <-chan string, stop <-chan struct{}) error {
 	}
 }
 
-func (s *ownServer) health() string {
+func (s *Server) health() string {
 	var health struct{ Status string }
-	response, err := http.Get(s.address + "/health-check")
+	response, err := http.Get(s.Address + "/health-check")
 	if err != nil {
 		return ""
 	}
@@ -147,8 +160,8 @@ func (s *ownServer) health() string {
 	return health.Status
 }
 
-// stop ends the server, and waits until it is gone.
-func (s *ownServer) stop() {
+// Stop ends the server, and waits until it is gone.
+func (s *Server) Stop() {
 	if err := s.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		_ = s.process.Kill()
 	}

@@ -1,4 +1,4 @@
-package main
+package interrupts
 
 import (
 	"os"
@@ -18,12 +18,12 @@ func TestWhatIsASecondInterrupt(t *testing.T) {
 		{key, key, 0, false}, {key, stop, 0, false}, {stop, stop, 0, false}, {stop, key, 0, true},
 		{key, key, 2 * echo, true}, {stop, stop, 2 * echo, true}, {key, stop, 2 * echo, true},
 	} {
-		var asked interrupts
-		if asked.again(c.first) {
+		var asked Requests
+		if asked.Again(c.first) {
 			t.Errorf("%v is a second one", c.first)
 		}
 		asked.first = asked.first.Add(-c.later)
-		if got := asked.again(c.second); got != c.again {
+		if got := asked.Again(c.second); got != c.again {
 			t.Errorf("%v, then after %s %v: %t", c.first, c.later, c.second, got)
 		}
 	}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"os"
+
+	"pinion/cmd/pinion/internal/listener"
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/rundir"
+	"pinion/httpd"
+	"pinion/httpd/page"
+	"pinion/httpd/protocol"
+	"pinion/runtime/files"
+	"pinion/runtime/metrics/otlp"
+	"pinion/runtime/predict"
+	"pinion/runtime/service"
+	"pinion/runtime/slot"
+	"pinion/runtime/webhook"
+)
+
+func (f *front) beginTelemetry() (err error) {
+	if f.telemetry, err = f.startTelemetry(); err != nil {
+		return err
+	}
+	f.tracer = f.telemetry.Tracer()
+	f.log = f.telemetry.Follow(f.log, f.tracer)
+	return nil
+}
+
+func (f *front) sendMetrics() error {
+	return f.telemetry.SendMetrics(otlp.Producer{Set: f.metrics, Version: version})
+}
+
+func (f *front) watchFolder() (err error) {
+	f.watcher, err = f.newWatcher()
+	return err
+}
+
+func (f *front) listen() (err error) {
+	f.ln, f.address, err = listener.Listen(f.s.exposure.address(), f.s.port, listener.PortSetting{Flag: "-p", Variable: f.s.portVariable})
+	return err
+}
+
+func (f *front) openFiles() (err error) {
+	f.files, err = files.New(files.Options{
+		OnTransfer: f.metrics.Transfer,
+		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(f.s.userAgent, "pinion/"+version), DenyPrivate: f.s.denyPrivate, Logger: f.log,
+		MaxFile: f.s.downloadSize, MaxFiles: f.s.downloadFiles, Timeout: f.s.downloadTimeout,
+		DenyPrivateUploads: f.s.denyPrivateWebhooks,
+	})
+	return err
+}
+
+// makeService makes what runs predictions: slots, webhooks and the use cases.
+func (f *front) makeService() error {
+	s := f.s
+	f.pool = slot.NewPool(slot.Options{
+		Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit,
+		OnBatch:  f.metrics.Batch,
+		Tracer:   f.tracer,
+		BusyPoll: busyPolling(s.busyPoll, f.plan.Workers, cores()),
+	})
+	f.webhooks = webhook.New(webhook.Options{
+		OnDelivery: f.metrics.Webhook, Memory: f.budget,
+		AuthToken: s.webhookToken, UserAgent: "pinion/" + version, Throttle: s.webhookInterval, Logger: f.log,
+		DenyPrivate: s.denyPrivateWebhooks,
+	})
+	f.svc = service.New(service.Options{
+		Pool: f.pool, Files: f.files, Logger: f.log, Queue: s.queue > 0,
+		Version:    map[string]string{"pinion": version, "cog": cogVersion, "coglet": cogVersion},
+		OnShutdown: f.ask,
+		Webhooks:   f.webhooks,
+		Observer:   observer{f.metrics},
+		UploadURL:  s.uploadURL,
+		Outputs:    outputChecks[s.validation.outputs],
+		Keep:       predict.Retention{TTL: s.keepFor(), OnQuiet: f.becameQuiet},
+		Memory:     f.budget,
+		Summaries:  s.exposure.dashboard.shownSummaries(),
+		Prediction: predict.Options{History: s.streamHistory},
+	})
+	return nil
+}
+
+// makeHTTP makes the HTTP server.
+func (f *front) makeHTTP() (err error) {
+	s, m := f.s, f.model
+	if s.exposure.authFile != "" {
+		if f.auth, err = openAuthFile(s.exposure.authFile, f.log); err != nil {
+			return err
+		}
+	}
+	public, err := s.exposure.public()
+	if err != nil {
+		return err
+	}
+	lines, probes := s.access()
+	f.view = f.newDashboard()
+	back := backend{f.svc, f.preloadHealth, f.budget, f.fleetHealth}
+	f.single = protocol.Single(protocol.NewModel(s.protocols.modelName(m), back))
+	f.http = httpd.New(back, httpd.Options{
+		Protocols: s.protocols.protocols(f.single),
+		MaxBody:   s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
+		Docs:      page.Handler(page.Options{Model: m.Title(), Dashboard: f.linkToDashboard(), OpenAI: s.protocols.openAIName(m)}),
+		Dashboard: f.routesOfDashboard(false), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.tracer, Reload: f.reloader(),
+		Tokens: f.auth.tokens(), Public: public,
+		AccessLines: lines, AccessProbes: probes, AccessText: s.console(), Memory: f.budget,
+		Spool:      spool(f.files),
+		NoShutdown: s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
+	})
+	return nil
+}
+
+// makeSupervisors makes the supervisors of the workers.
+func (f *front) makeSupervisors() error {
+	sdk, err := rundir.SDK(f.dir)
+	if err != nil {
+		return err
+	}
+	if f.image, err = ownImage(); err != nil {
+		return err
+	}
+	if f.plan.Warning != "" {
+		f.log.Warn(f.plan.Warning)
+	}
+	f.sdk = sdk
+	f.use(f.model)
+	stored := &model.Override{Dir: f.model.Dir, Log: f.log, Current: f.current.Load}
+	o := f.workerOptions(f.model, sdk, stored.Before(f.svc.Loaded))
+	o.Preloader = f.newPreloader(o.Spec, o.Env)
+	f.preloader = o.Preloader
+	env := o.Env
+	for i := range f.plan.Workers {
+		o.Index, o.Env = i, f.withDevice(env, i)
+		o.Device, _ = f.plan.Device(i)
+		traced := o
+		(&setupTrace{tracer: f.tracer}).follow(&traced.Hooks)
+		f.workers = append(f.workers, f.svc.Supervise(traced))
+	}
+	return nil
+}
+
+// spool returns how request bodies go to disk. Where temporary files lie in memory they do not.
+func spool(store *files.Store) func(size int64) (*os.File, error) {
+	return func(size int64) (*os.File, error) {
+		file, err := store.Spool(size)
+		if errors.Is(err, files.ErrNoDisk) {
+			return nil, nil
+		}
+		return file, err
+	}
+}

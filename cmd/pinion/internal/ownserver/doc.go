@@ -1,0 +1,2 @@
+// Package ownserver starts a server from this command's own binary, waits until it is ready, and stops it.
+package ownserver
