@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Writes docs/explanation/batching-simulation.md and its plot, from the simulations of runtime/batch.
-# Needs Go, and a Python with matplotlib: PYTHON=… names it.
+# Measures: the delays of batch policies, and writes docs/explanation/batching-simulation.md with its plot, from the
+#   simulations of runtime/batch.
+# Run: bench/batching-simulation.sh
+# Needs: Go, and a Python with matplotlib: PYTHON=… names it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 data=$(mktemp -d)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Measures what the live view costs, with and without a client that follows it: bench/dashboard.sh [--rounds N] [--seconds S] …
-# (bench/dashboard.sh --help lists the rest). Wants an otherwise idle machine.
+# Measures: what the live view costs, with and without a client that follows it.
+# Run: bench/dashboard.sh [--rounds N] [--seconds S] … (--help lists the rest)
+# Needs: Go, Python, an otherwise idle machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ./build.sh >/dev/null

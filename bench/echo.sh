@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Measures Pinion beside a bare fasthttp handler with wrk: bench/echo.sh [--rounds N] [--seconds S] …
-# (bench/echo.sh --help lists the rest). Wants an otherwise idle machine.
+# Measures: Pinion beside a bare fasthttp handler.
+# Run: bench/echo.sh [--rounds N] [--seconds S] … (--help lists the rest)
+# Needs: Go, Python, wrk, an otherwise idle machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v wrk >/dev/null || { echo "bench: wrk is missing: apt-get install wrk" >&2; exit 2; }

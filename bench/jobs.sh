@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Measures the job queue and what it costs: rates, added latency, cancel and tokens across servers, the direct path beside
-# --nats. bench/jobs.sh [-clients N] [-rounds N] … (bench/jobs.sh -help lists the rest). Wants an otherwise idle machine.
+# Measures: the job queue and what it costs: rates, added latency, cancel and tokens across servers, the direct path
+#   beside --nats.
+# Run: bench/jobs.sh [-clients N] [-rounds N] … (-help lists the rest)
+# Needs: Go, Python, an otherwise idle machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ./build.sh >/dev/null

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Measures the Open Inference Protocol beside MLServer and a bare fasthttp handler: bench/protocols-oip.sh [--rounds N] …
-# (bench/protocols-oip.sh --help lists the rest). Installs MLServer at a pinned version into .cache/bench; its Python, 3.10 to
-# 3.12, serves Pinion's model too. Wants an idle machine.
+# Measures: the Open Inference Protocol beside MLServer and a bare fasthttp handler.
+# Run: bench/protocols-oip.sh [--rounds N] … (--help lists the rest)
+# Needs: Go, wrk, an otherwise idle machine, and Python 3.10 to 3.12 (BENCH_PYTHON), which gets MLServer at a pinned
+#   version in .cache/bench and serves Pinion's model too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v wrk >/dev/null || { echo "bench: wrk is missing: apt-get install wrk" >&2; exit 2; }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Measures streams of OpenAI's chat API beside a FastAPI server that does the same: bench/protocols-openai.sh [--rounds N] …
-# (bench/protocols-openai.sh --help lists the rest). Installs FastAPI at bench/run.sh's versions into .cache/bench; wants an
-# idle machine.
+# Measures: streams of OpenAI's chat API beside a FastAPI server that does the same.
+# Run: bench/protocols-openai.sh [--rounds N] … (--help lists the rest)
+# Needs: Go, an otherwise idle machine, and a Python (BENCH_PYTHON), which gets FastAPI at bench/run.sh's versions in
+#   .cache/bench.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly venv=$PWD/.cache/bench/venvs/fastapi-openai

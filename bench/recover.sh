@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Measures how long a killed worker is missed: bench/recover.sh [--kills N] … (bench/recover.sh --help lists the rest).
-# Wants an otherwise idle machine.
+# Measures: how long a killed worker is missed.
+# Run: bench/recover.sh [--kills N] … (--help lists the rest)
+# Needs: Go, Python (PYTHON=… names it), an otherwise idle machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ./build.sh >/dev/null

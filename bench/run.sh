@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Measures Pinion beside its peers and writes docs/reference/benchmarks.md: bench/run.sh [--rows echo,…] [--peers pinion,mosec,…]
-# (bench/run.sh --help lists the rest). Installs the peers at pinned versions into .cache/bench; wants an idle machine.
-# BENCH_PYTHON is the Python of all servers, 3.10 to 3.13 (default: python3.12, else python3).
+# Measures: Pinion beside its peers, and writes docs/reference/benchmarks.md.
+# Run: bench/run.sh [--rows echo,…] [--peers pinion,mosec,…] (--help lists the rest)
+# Needs: Go, wrk, an otherwise idle machine, and Python 3.10 to 3.13 (BENCH_PYTHON; default: python3.12, else
+#   python3), which gets the peers at pinned versions in .cache/bench.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readonly venvs=$PWD/.cache/bench/venvs

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Measures what traces cost: servers that send none, 1 % and all of their requests' spans to a collector that keeps nothing,
-# loaded in turn with wrk: bench/tracing.sh [--rounds N] [--seconds S] … (bench/tracing.sh --help lists the rest). Wants an
-# otherwise idle machine.
+# Measures: what traces cost: servers that send none, 1 % and all spans of their requests to a collector that keeps
+#   nothing, loaded in turn.
+# Run: bench/tracing.sh [--rounds N] [--seconds S] … (--help lists the rest)
+# Needs: Go, Python, wrk, an otherwise idle machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v wrk >/dev/null || { echo "bench: wrk is missing: apt-get install wrk" >&2; exit 2; }
