@@ -36,73 +36,91 @@ func (r *Request) Call(m *protocol.Model, s *protocol.Signature) (c protocol.Cal
 			return c, shape, err
 		}
 	}
-	texts := make([][]byte, shape.n)
-	put := func(row int, name string, value []byte) {
-		if texts[row] == nil {
-			texts[row] = append(texts[row], '{')
-		} else {
-			texts[row] = append(texts[row], ',')
-		}
-		texts[row] = append(rawjson.AppendQuoted(texts[row], name), ':')
-		texts[row] = append(texts[row], value...)
-	}
+	rows := make(rowTexts, shape.n)
 	for i := range r.Inputs {
 		t := &r.Inputs[i]
-		v := &s.Input(t.Name).Value
-		switch {
-		case v.Kind == protocol.File:
-			for row, content := range t.texts() {
-				if c.Attachments == nil {
-					c.Attachments = m.NewAttachments()
-				}
-				number, failed := c.Attachments.Add("", "", bytes.NewReader(content))
-				if failed != nil {
-					return c, shape, protocol.ErrorOf(failed)
-				}
-				put(row, t.Name, predict.AppendPlaceholder(nil, number, ""))
-			}
-			continue
-		case v.Kind == protocol.Object || v.Kind == protocol.Any || v.Kind == protocol.List && t.Type.Size == 0 && leaf(v).Kind != protocol.Text:
-			for row, text := range t.texts() {
-				if failed := rawjson.Check(text); failed != nil {
-					return c, shape, bad("input %q: its text is not JSON: %v", t.Name, failed)
-				}
-				put(row, t.Name, text)
-			}
-			continue
-		}
-		if v.Kind == protocol.Array && t.Raw != nil {
-			put(0, t.Name, predict.AppendTensor(nil, len(c.Tensors), t.Type.Name+shapeText(t.Shape)))
-			c.Tensors = append(c.Tensors, predict.Tensor{Code: t.Type.Code, Shape: t.Shape, Data: t.Raw})
-			continue
-		}
-		tokens, err := t.tokens()
-		if err != nil {
+		if err := t.addTo(&c, rows, &s.Input(t.Name).Value, m); err != nil {
 			return c, shape, err
-		}
-		if !isScalar(v) {
-			put(0, t.Name, nest(nil, tokens, t.Shape))
-			continue
-		}
-		for row, token := range tokens {
-			put(row, t.Name, token)
 		}
 	}
 	for _, p := range r.Parameters {
 		if f := s.Input(p.Name); f != nil && !seen[p.Name] && isScalar(&f.Value) && f.Value.Kind != protocol.File {
-			for row := range texts {
-				put(row, p.Name, p.Value)
+			for row := range rows {
+				rows.put(row, p.Name, p.Value)
 			}
 		}
 	}
-	for row := range texts {
-		if texts[row] == nil {
-			texts[row] = append(texts[row], '{')
-		}
-		texts[row] = append(texts[row], '}')
-	}
-	c.Inputs, c.WantTensors = texts, mayHaveArrays(s)
+	rows.close()
+	c.Inputs, c.WantTensors = rows, mayHaveArrays(s)
 	return c, shape, nil
+}
+
+// rowTexts are the JSON objects of the rows while they are written.
+type rowTexts [][]byte
+
+func (r rowTexts) put(row int, name string, value []byte) {
+	before := byte(',')
+	if r[row] == nil {
+		before = '{'
+	}
+	r[row] = append(rawjson.AppendQuoted(append(r[row], before), name), ':')
+	r[row] = append(r[row], value...)
+}
+
+func (r rowTexts) close() {
+	for row := range r {
+		if r[row] == nil {
+			r[row] = append(r[row], '{')
+		}
+		r[row] = append(r[row], '}')
+	}
+}
+
+// addTo adds the tensor to the inputs of a call: by its rows if it is an input of scalars, else as the only row's value v.
+func (t *Tensor) addTo(c *protocol.Call, rows rowTexts, v *protocol.Value, m *protocol.Model) *protocol.Error {
+	switch {
+	case v.Kind == protocol.File:
+		return t.addFiles(c, rows, m)
+	case v.Kind == protocol.Object || v.Kind == protocol.Any || v.Kind == protocol.List && t.Type.Size == 0 && leaf(v).Kind != protocol.Text:
+		for row, text := range t.texts() {
+			if err := rawjson.Check(text); err != nil {
+				return bad("input %q: its text is not JSON: %v", t.Name, err)
+			}
+			rows.put(row, t.Name, text)
+		}
+		return nil
+	case v.Kind == protocol.Array && t.Raw != nil:
+		rows.put(0, t.Name, predict.AppendTensor(nil, len(c.Tensors), t.Type.Name+shapeText(t.Shape)))
+		c.Tensors = append(c.Tensors, predict.Tensor{Code: t.Type.Code, Shape: t.Shape, Data: t.Raw})
+		return nil
+	}
+	tokens, err := t.tokens()
+	if err != nil {
+		return err
+	}
+	if !isScalar(v) {
+		rows.put(0, t.Name, nest(nil, tokens, t.Shape))
+		return nil
+	}
+	for row, token := range tokens {
+		rows.put(row, t.Name, token)
+	}
+	return nil
+}
+
+// addFiles adds each element as a file.
+func (t *Tensor) addFiles(c *protocol.Call, rows rowTexts, m *protocol.Model) *protocol.Error {
+	for row, content := range t.texts() {
+		if c.Attachments == nil {
+			c.Attachments = m.NewAttachments()
+		}
+		number, err := c.Attachments.Add("", "", bytes.NewReader(content))
+		if err != nil {
+			return protocol.ErrorOf(err)
+		}
+		rows.put(row, t.Name, predict.AppendPlaceholder(nil, number, ""))
+	}
+	return nil
 }
 
 // check requires the tensor to fit its input, and takes up how many rows it has.

@@ -1,0 +1,177 @@
+package openai
+
+import (
+	"strconv"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// readSubject returns the value of the endpoint's main parameter for each prompt.
+func (f *Function) readSubject(r *Request, b *Body) ([][]byte, *Error) {
+	name := f.Endpoint.subject()
+	value := b.get(name, anything)
+	if value == nil {
+		return nil, missing(name)
+	}
+	switch f.Endpoint {
+	case Chat:
+		return [][]byte{value}, checkMessages(value)
+	case Transcriptions:
+		if m := b.find(name); !b.form || m.field[len(m.field)-1].Form != predict.FieldFile {
+			return nil, wrongType(name, "a file", value)
+		}
+		return [][]byte{value}, nil
+	case Images:
+		if rawjson.KindOf(value) != text {
+			return nil, wrongType(name, "a string", value)
+		}
+		return [][]byte{value}, nil
+	}
+	subjects, items, err := f.split(name, value)
+	r.items = items
+	if err == nil && len(subjects)*r.perPrompt > maxInputs {
+		err = wrongValue(name, "it makes more than "+strconv.Itoa(maxInputs)+" predictions.")
+	}
+	return subjects, err
+}
+
+func checkMessages(value []byte) *Error {
+	if rawjson.KindOf(value) != array {
+		return wrongType("messages", "an array", value)
+	}
+	items := rawjson.Array(value)
+	for i := 0; ; i++ {
+		item, ok := items.Next()
+		param := "messages[" + strconv.Itoa(i) + "]"
+		switch {
+		case !ok && i == 0:
+			return wrongValue("messages", "it is empty; it must have at least one message.")
+		case !ok:
+			return nil
+		case rawjson.KindOf(item) != object:
+			return wrongType(param, "an object", item)
+		}
+		var role []byte
+		members := rawjson.Object(item)
+		for key, v, ok := members.Next(); ok; key, v, ok = members.Next() {
+			if rawjson.KeyIs(key, "role") {
+				role = v
+			}
+		}
+		switch {
+		case role == nil:
+			return missing(param + ".role")
+		case rawjson.KindOf(role) != text:
+			return wrongType(param+".role", "a string", role)
+		}
+	}
+}
+
+// split returns the values for the function's calls, and how many texts they hold: a prompt, or an input to embed, is a
+// text, a list of them, token ids, or a list of such lists.
+func (f *Function) split(name string, value []byte) (subjects [][]byte, items int, err *Error) {
+	taken := f.inputs[name]
+	form, count, err := formOf(name, value)
+	if err != nil {
+		return nil, 0, err
+	}
+	one, many := formText, formTexts
+	if form == formTokens || form == formTokenLists {
+		one, many = formTokens, formTokenLists
+	}
+	isOne := form == one
+	switch {
+	case isOne && taken&one != 0:
+		return [][]byte{value}, 1, nil
+	case isOne && taken&many != 0:
+		return [][]byte{append(append([]byte{'['}, value...), ']')}, 1, nil
+	case !isOne && taken&many != 0 && (f.Endpoint == Embeddings || taken&one == 0):
+		return [][]byte{value}, count, nil
+	case !isOne && taken&one != 0:
+		list := rawjson.Array(value)
+		for item, ok := list.Next(); ok; item, ok = list.Next() {
+			subjects = append(subjects, item)
+		}
+		return subjects, count, nil
+	case one == formTokens:
+		return nil, 0, invalid(name, CodeInvalidType, "Invalid type for '"+name+"': this model takes text, not token ids.")
+	}
+	return nil, 0, invalid(name, CodeInvalidType, "Invalid type for '"+name+"': this model takes token ids, not text.")
+}
+
+// formOf returns the form of a value and how many texts it holds.
+func formOf(name string, value []byte) (forms, int, *Error) {
+	const wanted = "a string, an array of strings, an array of token ids, or an array of such arrays"
+	if rawjson.KindOf(value) == text {
+		return formText, 1, nil
+	}
+	if rawjson.KindOf(value) != array {
+		return 0, 0, wrongType(name, wanted, value)
+	}
+	items := rawjson.Array(value)
+	first, ok := items.Next()
+	if !ok {
+		return 0, 0, wrongValue(name, "it is empty.")
+	}
+	kind := rawjson.KindOf(first)
+	var form forms
+	switch kind {
+	case text:
+		form = formTexts
+	case number:
+		form = formTokens
+	case array:
+		form = formTokenLists
+	default:
+		return 0, 0, wrongType(name+"[0]", "a string or token ids", first)
+	}
+	count := 0
+	for item := first; ok; item, ok = items.Next() {
+		param := name + "[" + strconv.Itoa(count) + "]"
+		if rawjson.KindOf(item) != kind {
+			return 0, 0, wrongType(param, wanted1(kind), item)
+		}
+		if err := checkTokens(param, kind, item); err != nil {
+			return 0, 0, err
+		}
+		if count++; form != formTokens && count > maxInputs {
+			return 0, 0, wrongValue(name, "it has more than "+strconv.Itoa(maxInputs)+" items.")
+		}
+	}
+	if form == formTokens {
+		count = 1
+	}
+	return form, count, nil
+}
+
+func wanted1(kind rawjson.Kind) string {
+	if kind == number {
+		return "an integer"
+	}
+	return wanted(kind)
+}
+
+// checkTokens requires integers.
+func checkTokens(param string, kind rawjson.Kind, item []byte) *Error {
+	switch kind {
+	case number:
+		if !isInteger(item) {
+			return wrongType(param, "an integer", item)
+		}
+	case array:
+		tokens := rawjson.Array(item)
+		for i := 0; ; i++ {
+			token, ok := tokens.Next()
+			switch {
+			case !ok && i == 0:
+				return wrongValue(param, "it is empty.")
+			case !ok:
+				return nil
+			case !isInteger(token):
+				return wrongType(param+"["+strconv.Itoa(i)+"]", "an integer", token)
+			}
+		}
+	}
+	return nil
+}
