@@ -256,3 +256,18 @@ func TestWebhooksThatWaitDoNotFillTheMemory(t *testing.T) {
 		t.Errorf("%d of %d bytes are used", used, limit)
 	}
 }
+
+// TestQueuedBodiesShareTheMemory: what waits in the embedded job queue is on disk, and what is on its way there is bounded.
+func TestQueuedBodiesShareTheMemory(t *testing.T) {
+	t.Parallel()
+	s, _ := confined(t, "run.py:returned", 400, "--model", "m", "--nats", "embed:"+t.TempDir(), "--queue", "10", "--queue-timeout", "5m")
+	body := []byte(`{"input":{"text":"` + strings.Repeat("t", 60_000_000) + `"}}`)
+	clients(t, 16, func(int) error {
+		a := s.Create(body, "Prefer", "respond-async")
+		if a.Code != http.StatusAccepted && (a.Code != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "") {
+			return fmt.Errorf("a large body: %.300s", a.String())
+		}
+		return nil
+	})
+	s.Succeed(input{"text": "small"})
+}

@@ -61,7 +61,7 @@ func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
 		rec.Created = req.Created
 	}
 	if m.o.Local != nil {
-		if rec.Input, a.Warnings, err = m.o.Local.Check(req); err != nil {
+		if rec.Input, a.Warnings, err = m.o.Local.Check(req, mostInput); err != nil {
 			return a, err
 		}
 		if p := m.o.Local.Find(req.Kind, req.ID); p != nil && p.Request.Attempt == 0 {
@@ -74,9 +74,6 @@ func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
 	}
 	if len(s.Body) > jobs.MostObject {
 		return a, &predict.FileLimitError{Reason: fmt.Sprintf("The body is larger than %d bytes, which is the most that the job queue takes: give its files as URLs", jobs.MostObject)}
-	}
-	if len(rec.Input) > mostInput {
-		rec.Input = nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerWait+jobs.TransferTime(len(s.Body)))
 	defer cancel()

@@ -34,7 +34,7 @@ type Options struct {
 // Local is the model of this server; *service.Service implements it.
 type Local interface {
 	// Check validates a request, and returns its input as clients see it.
-	Check(req *predict.Request) (input []byte, warnings []string, err error)
+	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
 	// Shown is an input as clients see it.
 	Shown(kind predict.Kind, input []byte) []byte
 	// AwaitPlaces waits until predictions could run at once, and returns how many; 0: ctx has ended. TakePlace claims the place of

@@ -9,9 +9,9 @@ import (
 
 // What the job queue needs: jobs are checked when they are accepted, and run later, here or on another server.
 
-// Check validates a request without running it, and returns its input as clients see it, secrets redacted. A server that drains
-// or whose model is not known yet refuses it.
-func (s *Service) Check(req *predict.Request) (input []byte, warnings []string, err error) {
+// Check validates a request without running it, and returns its input as clients see it, secrets redacted; nil: it has more than
+// most bytes. req.Input is then nil too if it was rewritten. A server that drains or whose model is not known yet refuses it.
+func (s *Service) Check(req *predict.Request, most int) (input []byte, warnings []string, err error) {
 	m := s.model.Load()
 	switch {
 	case s.draining.Load():
@@ -29,6 +29,9 @@ func (s *Service) Check(req *predict.Request) (input []byte, warnings []string, 
 		return nil, nil, err
 	}
 	input = s.Shown(req.Kind, req.Input)
+	if len(input) > most {
+		input = nil // a copy would not be charged to the memory budget
+	}
 	if j.spills != nil {
 		input = bytes.Clone(input)
 		req.Input = input
