@@ -221,8 +221,8 @@ def _compound(kind: Kind) -> Schema:
 def _array(kind: Array) -> Schema:
     """Return nested lists of numbers; with any items if the depth is not declared.
 
-    >>> _array(Array("", "uint8", 2))
-    {'type': 'array', 'items': {'type': 'array', 'items': {'type': 'integer'}}, 'x-pinion-dtype': 'uint8'}
+    >>> _array(Array("", "uint8", 1))
+    {'type': 'array', 'items': {'type': 'integer'}, 'x-pinion-dtype': 'uint8'}
     >>> _array(Array("", "float32", 0))
     {'type': 'array', 'items': {}, 'x-pinion-dtype': 'float32'}
     """
