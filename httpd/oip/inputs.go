@@ -84,7 +84,7 @@ func (t *Tensor) addTo(c *protocol.Call, rows rowTexts, v *protocol.Value, m *pr
 	case v.Kind == protocol.Object || v.Kind == protocol.Any || v.Kind == protocol.List && t.Type.Size == 0 && leaf(v).Kind != protocol.Text:
 		for row, text := range t.texts() {
 			if err := rawjson.Check(text); err != nil {
-				return bad("input %q: its text is not JSON: %v", t.Name, err)
+				return bad("input %q: its text is not JSON: %v", t.shown(), err)
 			}
 			rows.put(row, t.Name, text)
 		}
@@ -130,37 +130,37 @@ func (r *Request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, 
 	case f == nil:
 		return unknownInput(t.Name, s)
 	case seen[t.Name]:
-		return bad("input %q is given twice", t.Name)
+		return bad("input %q is given twice", t.shown())
 	}
 	seen[t.Name] = true
 	v := &f.Value
 	if types := taken(v); !slices.Contains(types, t.Type.Name) {
-		return bad("input %q is %s, and takes %s", t.Name, t.Type.Name, strings.Join(types, ", "))
+		return bad("input %q is %s, and takes %s", t.shown(), t.Type.Name, strings.Join(types, ", "))
 	}
 	rank := len(t.Shape)
 	if isScalar(v) {
 		if rank < 1 || rank > 2 || rank == 2 && t.Shape[1] != 1 || t.Shape[0] == 0 {
-			return bad("input %q has shape %s, and takes [1], [n] or [n,1]", t.Name, shapeText(t.Shape))
+			return bad("input %q has shape %s, and takes [1], [n] or [n,1]", t.shown(), shapeText(t.Shape))
 		}
 		n := int(t.Shape[0])
 		if shape.given && (n != shape.n || (rank == 2) != shape.column) {
 			return bad("input %q has shape %s, and takes %s as input %q, for all scalar inputs are alike",
-				t.Name, shapeText(t.Shape), shapeText(shape.of.Shape), shape.of.Name)
+				t.shown(), shapeText(t.Shape), shapeText(shape.of.Shape), shape.of.shown())
 		}
 		shape.n, shape.given, shape.column, shape.of = n, true, rank == 2, t
 		if v.Kind == protocol.Text && t.Raw != nil {
 			for i, text := range t.texts() {
 				if !utf8.Valid(text) {
-					return bad("input %q: element %d is not UTF-8", t.Name, i)
+					return bad("input %q: element %d is not UTF-8", t.shown(), i)
 				}
 			}
 		}
 	} else {
 		if n, _ := count(t.Shape); t.Type.Size == 0 && v.Kind != protocol.List && n != 1 {
-			return bad("input %q has shape %s, and takes one element of BYTES with its JSON", t.Name, shapeText(t.Shape))
+			return bad("input %q has shape %s, and takes one element of BYTES with its JSON", t.shown(), shapeText(t.Shape))
 		}
 		if want := v.Rank; v.Kind == protocol.Array && (rank == 0 || want > 0 && rank != want) {
-			return bad("input %q has shape %s, and takes %s", t.Name, shapeText(t.Shape), shapeText(openShape(max(want, 1))))
+			return bad("input %q has shape %s, and takes %s", t.shown(), shapeText(t.Shape), shapeText(openShape(max(want, 1))))
 		}
 	}
 	for i := range r.Inputs {

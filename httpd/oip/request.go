@@ -74,13 +74,16 @@ func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 		if !ok {
 			break
 		}
+		if len(r.Inputs) == MaxMembers {
+			return nil, tooMany("inputs")
+		}
 		t, size, err := readTensor(value)
 		if err != nil {
 			return nil, err
 		}
 		if size >= 0 {
 			if size > len(rest) {
-				return nil, bad("input %q: binary_data_size is %d, and %d bytes are left of the body", t.Name, size, len(rest))
+				return nil, bad("input %q: binary_data_size is %d, and %d bytes are left of the body", t.shown(), size, len(rest))
 			}
 			t.Raw, rest = rest[:size:size], rest[size:]
 			n, _ := count(t.Shape)
@@ -103,7 +106,7 @@ func bad(format string, args ...any) *protocol.Error {
 // CheckParameter refuses parameters of Triton's that change what is asked for. of names their owner: " of an input".
 func CheckParameter(name, of string) *protocol.Error {
 	if strings.HasPrefix(name, "sequence_") || strings.HasPrefix(name, "shared_memory_") || name == "classification" {
-		return bad("parameter %q%s is not supported", name, of)
+		return bad("parameter %q%s is not supported", shortText([]byte(name)), of)
 	}
 	return nil
 }
@@ -114,6 +117,9 @@ func (r *Request) readParameters(raw []byte) *protocol.Error {
 			var err *protocol.Error
 			r.Binary, err = truth(name, value)
 			return err
+		}
+		if len(r.Parameters) == MaxMembers {
+			return tooMany("parameters")
 		}
 		r.Parameters = append(r.Parameters, Parameter{name, value})
 		return CheckParameter(name, "")
@@ -189,8 +195,18 @@ func (r *Request) readOutputs(raw []byte) *protocol.Error {
 	}
 }
 
+// MaxMembers is how many inputs, outputs or parameters a request may have: each takes far more memory than its bytes.
+const MaxMembers = 1000
+
+func tooMany(what string) *protocol.Error {
+	return bad("the request has more than %d %s", MaxMembers, what)
+}
+
 // Want adds an output to those that are asked for.
 func (r *Request) Want(w Wanted) *protocol.Error {
+	if len(r.Outputs) == MaxMembers {
+		return tooMany("outputs")
+	}
 	for _, other := range r.Outputs {
 		if other.Name == w.Name {
 			return bad("output %q is asked for twice", shortText([]byte(w.Name)))
@@ -262,7 +278,7 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 		return t, size, BadDatatype(t.Name, string(datatype))
 	}
 	if rawjson.KindOf(shape) != rawjson.KindArray {
-		return t, size, bad("input %q: shape is %s, and takes a list of lengths", t.Name, orAbsent(shape))
+		return t, size, bad("input %q: shape is %s, and takes a list of lengths", t.shown(), orAbsent(shape))
 	}
 	t.Shape = []int64{}
 	for a := rawjson.Array(shape); ; {
@@ -272,24 +288,24 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 		}
 		length, err := strconv.ParseInt(string(v), 10, 64)
 		if err != nil || length < 0 {
-			return t, size, bad("input %q: shape has %s, which is no length", t.Name, shortText(v))
+			return t, size, bad("input %q: shape has %s, which is no length", t.shown(), shortText(v))
 		}
 		t.Shape = append(t.Shape, length)
 	}
 	n, ok := count(t.Shape)
 	switch {
 	case !ok || len(t.Shape) > maxRank:
-		return t, size, bad("input %q: shape %s is too large", t.Name, shortText(shape))
+		return t, size, bad("input %q: shape %s is too large", t.shown(), shortText(shape))
 	case size >= 0 && data != nil:
-		return t, size, bad("input %q has both data and binary_data_size", t.Name)
+		return t, size, bad("input %q has both data and binary_data_size", t.shown())
 	case size >= 0:
 		return t, size, nil
 	case rawjson.KindOf(data) != rawjson.KindArray:
-		return t, size, bad("input %q has no data: it is a list, or binary_data_size is given", t.Name)
+		return t, size, bad("input %q has no data: it is a list, or binary_data_size is given", t.shown())
 	}
 	t.Tokens = flatten(nil, data)
 	if int64(len(t.Tokens)) != n {
-		return t, size, bad("input %q: data has %d elements, and shape %s has %d", t.Name, len(t.Tokens), shapeText(t.Shape), n)
+		return t, size, bad("input %q: data has %d elements, and shape %s has %d", t.shown(), len(t.Tokens), shapeText(t.Shape), n)
 	}
 	return t, size, t.checkTokens()
 }
@@ -322,7 +338,7 @@ func (t *Tensor) checkTokens() *protocol.Error {
 			_, ok = t.Type.appendRaw(scratch[:0], token)
 		}
 		if !ok {
-			return bad("input %q: element %d, %s, is no %s", t.Name, i, shortText(token), t.Type.Name)
+			return bad("input %q: element %d, %s, is no %s", t.shown(), i, shortText(token), t.Type.Name)
 		}
 	}
 	return nil

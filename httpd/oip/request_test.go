@@ -1,6 +1,7 @@
 package oip
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -63,6 +64,29 @@ func TestNullIsAbsent(t *testing.T) {
 	}
 	if r.ID != nil || r.Outputs != nil || r.Parameters != nil || len(r.Inputs) != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestRefusalsAreShort: what a client sends is cut in the answer, and it cannot have the server compare a million outputs.
+func TestRefusalsAreShort(t *testing.T) {
+	long := strings.Repeat("n", 1<<20)
+	many := func(one string) string { return strings.Repeat(one+",", MaxMembers) + one }
+	distinct := make([]string, MaxMembers+1)
+	for i := range distinct {
+		distinct[i] = fmt.Sprintf(`{"name":"%d"}`, i)
+	}
+	for _, body := range []string{
+		`{"inputs":[{"name":"` + long + `","datatype":"FP8","shape":[1],"data":[1]}]}`,
+		`{"inputs":[{"name":"` + long + `","datatype":"FP32","shape":[1]}]}`,
+		`{"inputs":[{"name":"` + long + `","datatype":"INT8","shape":[1],"data":[300]}]}`,
+		`{"inputs":[],"parameters":{"sequence_` + long + `":1}}`,
+		`{"inputs":[` + many(`{"name":"x","datatype":"FP32","shape":[1],"data":[1]}`) + `]}`,
+		`{"inputs":[],"outputs":[` + strings.Join(distinct, ",") + `]}`,
+		`{"inputs":[],"parameters":{` + many(`"p":1`) + `}}`,
+	} {
+		if _, err := readRequest([]byte(body), len(body)); err == nil || len(err.Error()) > 500 {
+			t.Errorf("%.60s: %.400v, want a short refusal", body, err)
+		}
 	}
 }
 

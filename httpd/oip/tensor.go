@@ -45,11 +45,14 @@ func shapeText(shape []int64) string {
 	return "[" + strings.Join(texts, ",") + "]"
 }
 
+// shown is the name for a message: a client may send one of any length.
+func (t *Tensor) shown() string { return shortText([]byte(t.Name)) }
+
 // Check requires Shape to be one, and Raw to have its size.
 func (t *Tensor) Check() *protocol.Error {
 	n, ok := count(t.Shape)
 	if !ok || len(t.Shape) > maxRank {
-		return bad("input %q: shape %s is too large, or has a negative length", t.Name, shortText([]byte(shapeText(t.Shape))))
+		return bad("input %q: shape %s is too large, or has a negative length", t.shown(), shortText([]byte(shapeText(t.Shape))))
 	}
 	return t.checkRaw(n)
 }
@@ -59,12 +62,12 @@ func (t *Tensor) checkRaw(n int64) *protocol.Error {
 	if t.Type.Size > 0 {
 		if int64(len(t.Raw)) != n*int64(t.Type.Size) {
 			return protocol.Errorf(protocol.BadInput, "input %q: %d bytes came, and %s of shape %s takes %d",
-				t.Name, len(t.Raw), t.Type.Name, shapeText(t.Shape), n*int64(t.Type.Size))
+				t.shown(), len(t.Raw), t.Type.Name, shapeText(t.Shape), n*int64(t.Type.Size))
 		}
 		if t.Type.Code == '?' {
 			for i, b := range t.Raw {
 				if b > 1 {
-					return protocol.Errorf(protocol.BadInput, "input %q: the byte %d at %d is no BOOL: it is 0 or 1", t.Name, b, i)
+					return protocol.Errorf(protocol.BadInput, "input %q: the byte %d at %d is no BOOL: it is 0 or 1", t.shown(), b, i)
 				}
 			}
 		}
@@ -73,7 +76,7 @@ func (t *Tensor) checkRaw(n int64) *protocol.Error {
 	got, ok := countBytes(t.Raw)
 	if !ok || got != n {
 		return protocol.Errorf(protocol.BadInput, "input %q: its %d bytes are not %d elements of BYTES, each after its length in four bytes",
-			t.Name, len(t.Raw), n)
+			t.shown(), len(t.Raw), n)
 	}
 	return nil
 }
@@ -130,9 +133,9 @@ func (t *Tensor) tokens() ([][]byte, *protocol.Error) {
 	case i < 0:
 		return tokens, nil
 	case t.Type.Size == 0:
-		return nil, bad("input %q: element %d is not UTF-8", t.Name, i)
+		return nil, bad("input %q: element %d is not UTF-8", t.shown(), i)
 	default:
-		return nil, bad("input %q: element %d is not finite: only a numpy input takes that", t.Name, i)
+		return nil, bad("input %q: element %d is not finite: only a numpy input takes that", t.shown(), i)
 	}
 }
 

@@ -18,6 +18,9 @@ import (
 func request(msg *pb.ModelInferRequest) (*oip.Request, *protocol.Error) {
 	raw := msg.GetRawInputContents()
 	r := &oip.Request{Binary: true}
+	if n := max(len(msg.GetInputs()), len(msg.GetParameters())); n > oip.MaxMembers {
+		return nil, bad("the request has %d inputs or parameters, and may have %d", n, oip.MaxMembers)
+	}
 	if len(raw) > 0 && len(raw) != len(msg.GetInputs()) {
 		return nil, bad("raw_input_contents has %d entries, and there are %d inputs: each input has one", len(raw), len(msg.GetInputs()))
 	}
@@ -34,7 +37,7 @@ func request(msg *pb.ModelInferRequest) (*oip.Request, *protocol.Error) {
 		}
 		switch {
 		case len(raw) > 0 && in.GetContents() != nil:
-			return nil, bad("input %q has contents, and the request raw_input_contents: send one of them", t.Name)
+			return nil, bad("input %q has contents, and the request raw_input_contents: send one of them", clip(t.Name))
 		case len(raw) > 0:
 			t.Raw = raw[i]
 		default:
@@ -123,7 +126,7 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 		bits := 8 * t.Type.Size
 		for i, v := range c.GetIntContents() {
 			if v>>(bits-1) != v>>31 {
-				return nil, bad("input %q: element %d, %d, is no %s", t.Name, i, v, t.Type.Name)
+				return nil, bad("input %q: element %d, %d, is no %s", clip(t.Name), i, v, t.Type.Name)
 			}
 			raw = le.AppendUint32(raw, uint32(v))[:len(raw)+t.Type.Size]
 		}
@@ -131,7 +134,7 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 		elements = len(c.GetUintContents())
 		for i, v := range c.GetUintContents() {
 			if uint64(v)>>(8*t.Type.Size) != 0 {
-				return nil, bad("input %q: element %d, %d, is no %s", t.Name, i, v, t.Type.Name)
+				return nil, bad("input %q: element %d, %d, is no %s", clip(t.Name), i, v, t.Type.Name)
 			}
 			raw = le.AppendUint32(raw, v)[:len(raw)+t.Type.Size]
 		}
@@ -161,10 +164,10 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 			raw = append(le.AppendUint32(raw, uint32(len(v))), v...)
 		}
 	default:
-		return nil, bad("input %q: %s has no field in contents: send raw_input_contents", t.Name, t.Type.Name)
+		return nil, bad("input %q: %s has no field in contents: send raw_input_contents", clip(t.Name), t.Type.Name)
 	}
 	if filled := filledContents(c); filled != elements {
-		return nil, bad("input %q is %s, and contents has %d elements in the fields of other datatypes", t.Name, t.Type.Name, filled-elements)
+		return nil, bad("input %q is %s, and contents has %d elements in the fields of other datatypes", clip(t.Name), t.Type.Name, filled-elements)
 	}
 	return raw, nil
 }

@@ -40,6 +40,21 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestRefusalsAreShort: what a client sends is cut in the status, and a request with too many members is refused.
+func TestRefusalsAreShort(t *testing.T) {
+	long := tensor("FP8", []int64{1}, nil)
+	long.Name = strings.Repeat("n", 1<<20)
+	many := make([]*pb.ModelInferRequest_InferInputTensor, oip.MaxMembers+1)
+	for i := range many {
+		many[i] = tensor("INT32", []int64{0}, nil)
+	}
+	for _, inputs := range [][]*pb.ModelInferRequest_InferInputTensor{{long}, many} {
+		if _, err := request(&pb.ModelInferRequest{Inputs: inputs}); err == nil || len(err.Error()) > 500 {
+			t.Errorf("%d inputs: %.400v, want a short refusal", len(inputs), err)
+		}
+	}
+}
+
 // FuzzRequest: no message panics; what is read has the size of its shape, and survives typed contents.
 func FuzzRequest(f *testing.F) {
 	for _, msg := range []*pb.ModelInferRequest{
