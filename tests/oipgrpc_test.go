@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
@@ -116,6 +117,13 @@ func TestGRPCTokens(t *testing.T) {
 		if c.want == codes.Unauthenticated && status.Code(err) != c.want {
 			t.Errorf("stream: %v, want %v", err, c.want)
 		}
+	}
+	unread, err := conn.NewStream(t.Context(), &grpc.StreamDesc{}, pb.GRPCInferenceService_ModelInfer_FullMethodName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unread.RecvMsg(new(pb.ModelInferResponse)); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("a call whose message has not come: %v", err)
 	}
 	health, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	if err != nil || health.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {

@@ -13,11 +13,13 @@ import (
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/runtime/protoiface"
 
 	pb "pinion/httpd/oipgrpc/inferencepb"
 
+	"pinion/httpd/oip"
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
 )
@@ -151,8 +153,42 @@ func (r *receiver) inflate(compressed []byte, body *protocol.Body) (*bytes.Buffe
 // maxDepth bounds how deep a message nests; those of the protocol have three levels.
 const maxDepth = 100
 
+// maxFields bounds the fields of a message and of its inputs and outputs. An empty input has two bytes in the message, and more
+// than a hundred in memory, which are not charged. The elements of tensors do not count.
+const maxFields = 16 * oip.MaxMembers
+
+// The numbers of the fields of a ModelInferRequest that have fields.
+const (
+	inputsField  = 5
+	outputsField = 6
+)
+
+// countFields adds the fields of a message, and of its inputs and outputs if nested is set, to n, until they are too many.
+func countFields(data []byte, n int, nested bool) int {
+	for len(data) > 0 && n <= maxFields {
+		number, kind, size := protowire.ConsumeTag(data)
+		if size < 0 {
+			return n // Unmarshal says what is wrong
+		}
+		length := protowire.ConsumeFieldValue(number, kind, data[size:])
+		if length < 0 {
+			return n
+		}
+		n++
+		if nested && kind == protowire.BytesType && (number == inputsField || number == outputsField) {
+			value, _ := protowire.ConsumeBytes(data[size:])
+			n = countFields(value, n, false)
+		}
+		data = data[size+length:]
+	}
+	return n
+}
+
 // unmarshal reads a message whose tensors stay in data.
 func unmarshal(data []byte, msg *pb.ModelInferRequest) error {
+	if countFields(data, 0, true) > maxFields {
+		return status.Errorf(codes.InvalidArgument, "the message has more than %d fields: send fewer inputs, outputs and parameters", maxFields)
+	}
 	m := msg.ProtoReflect()
 	if _, err := m.ProtoMethods().Unmarshal(protoiface.UnmarshalInput{
 		Message: m, Buf: data, Flags: protoiface.UnmarshalAliasBuffer, Resolver: protoregistry.GlobalTypes, Depth: maxDepth,

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	pb "pinion/httpd/oipgrpc/inferencepb"
@@ -51,6 +54,27 @@ func TestRefusalsAreShort(t *testing.T) {
 	for _, inputs := range [][]*pb.ModelInferRequest_InferInputTensor{{long}, many} {
 		if _, err := request(&pb.ModelInferRequest{Inputs: inputs}); err == nil || len(err.Error()) > 500 {
 			t.Errorf("%d inputs: %.400v, want a short refusal", len(inputs), err)
+		}
+	}
+}
+
+// TestSmallFieldsDoNotFillTheMemory: a message of many empty inputs, or of an input with many fields, is refused before it is
+// decoded, and a large tensor is not.
+func TestSmallFieldsDoNotFillTheMemory(t *testing.T) {
+	inside := protowire.AppendBytes(protowire.AppendTag(nil, 5, protowire.BytesType), bytes.Repeat([]byte{4<<3 | 2, 0}, maxFields))
+	large, err := proto.Marshal(&pb.ModelInferRequest{Inputs: []*pb.ModelInferRequest_InferInputTensor{
+		tensor(oip.Bytes, []int64{maxFields + 1}, &pb.InferTensorContents{BytesContents: make([][]byte, maxFields+1)}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		data []byte
+		want codes.Code
+	}{{bytes.Repeat([]byte{5<<3 | 2, 0}, maxFields+1), codes.InvalidArgument}, {inside, codes.InvalidArgument}, {large, codes.OK}} {
+		msg := new(pb.ModelInferRequest)
+		if err := unmarshal(c.data, msg); status.Code(err) != c.want || c.want != codes.OK && len(msg.GetInputs()) > 0 {
+			t.Errorf("%d bytes: %v with %d inputs, want %v", len(c.data), err, len(msg.GetInputs()), c.want)
 		}
 	}
 }
