@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -45,6 +44,7 @@ the builder as it is, for example --pull.`,
 	}
 	f := cmd.Flags()
 	b.bindFlags(f)
+	b.cog.bindFlags(f)
 	f.StringArrayVarP(&b.tags, "tag", "t", nil, "the image's name, may be repeated (default: image of cog.yaml)")
 	f.StringVar(&b.builder, "builder", "", "docker, podman or buildah (default: the first that works)")
 	f.StringArrayVar(&b.args, "build-arg", nil, "NAME=value of an ARG: BASE, UV, or one of a proxy; may be repeated")
@@ -56,12 +56,16 @@ the builder as it is, for example --pull.`,
 // build is 'pinion build'.
 type build struct {
 	imageFlags
+	cog                       cogBuildFlags
 	tags, args, secrets, more []string
 	builder                   string
 	noCache                   bool
 }
 
 func (b *build) run(dir string) error {
+	if err := b.cog.check(dir); err != nil {
+		return misused(err)
+	}
 	program, err := builder.Find(b.builder)
 	if err != nil {
 		return misused(err)
@@ -115,7 +119,7 @@ func (b *build) build(ctx context.Context, program *builder.Builder, plan *docke
 	}
 	return program.Build(ctx, builder.Build{
 		Dockerfile: file, Context: plan.Root(), Contexts: contexts, Tags: tags, Args: b.args, Secrets: b.secrets, NoCache: b.noCache,
-		More: slices.Clone(b.more),
+		More: append(b.cog.options(program), b.more...),
 	})
 }
 

@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/builder"
 	"pinion/cmd/pinion/internal/nearest"
 )
 
@@ -23,6 +25,9 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 			best, distance = f.Name, d
 		}
 	})
+	if cmd.Name() == "build" && slices.Contains(builder.Options(), name) {
+		return fmt.Errorf("%w; options of the builder stand after --, as in: pinion build -t NAME -- --%s", err, name)
+	}
 	if best == "" {
 		if cmd == cmd.Root() {
 			return fmt.Errorf("%w; 'pinion help' lists the commands", err)

@@ -18,6 +18,11 @@ const answerLimit = 15 * time.Second
 // Names are the programs, in the order in which they are tried.
 func Names() []string { return []string{"docker", "podman", "buildah"} }
 
+// Options are those of the programs that people type most, without dashes. They pass to the program as they are.
+func Options() []string {
+	return []string{"add-host", "annotation", "cache-from", "cache-to", "label", "load", "network", "output", "pull", "push", "ssh", "target"}
+}
+
 // probe asks a program whether it can build. docker alone has a daemon, which need not run, and its builder is a plugin.
 func probe(name string) [][]string {
 	if name == "docker" {
