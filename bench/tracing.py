@@ -38,9 +38,7 @@ def start(name: str, ratio: str | None, port: int, sink: int, pinion: str) -> ec
         }
     model = str(echo.HERE / "models/sync")
     command = [pinion, "serve", model, "--queue", "1024", "--host", "127.0.0.1"]
-    process = subprocess.Popen(
-        [*command, "--port", str(port), "--log-level", "error"], env=env
-    )
+    process = subprocess.Popen([*command, "--port", str(port), "--log-level", "error"], env=env)
     echo.wait_for(f"http://127.0.0.1:{port}/health-check", process, "READY")
     return echo.Server(name, process, f"http://127.0.0.1:{port}")
 

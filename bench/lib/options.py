@@ -36,7 +36,11 @@ def read(rows: list[str], peers: list[str], arguments: list[str] | None = None) 
     )
     add = parser.add_argument
     add("--rows", default=",".join(rows), help="what to measure; default: all, " + ",".join(rows))
-    add("--peers", default="", help="the servers; default: all that can do a row, of " + ",".join(peers))
+    add(
+        "--peers",
+        default="",
+        help="the servers; default: all that can do a row, of " + ",".join(peers),
+    )
     add("--rounds", type=int, default=3, help="how often each is measured, in turn; default 3")
     add("--seconds", type=int, default=2, help="how long each load lasts; default 2")
     add("--cpus", default="", help="the servers' CPUs as in taskset -c; 0/1: and the clients'")

@@ -20,7 +20,9 @@ class Runner(BaseRunner):
 
     def run(
         self,
-        image: Path = Input(description="The picture: PNG, JPEG, or another format that Pillow opens"),
+        image: Path = Input(
+            description="The picture: PNG, JPEG, or another format that Pillow opens"
+        ),
         min_score: float = Input(
             default=0.5,
             ge=0,

@@ -140,12 +140,16 @@ def test_schema():
 
 
 @pytest.mark.parametrize(
-    ("annotation", "dtype"), [("NDArray[np.int8]", "int8"), ("np.ndarray", ""), ("NDArray[np.str_]", "")]
+    ("annotation", "dtype"),
+    [("NDArray[np.int8]", "int8"), ("np.ndarray", ""), ("NDArray[np.str_]", "")],
 )
 def test_schema_of_an_output(annotation, dtype):
     array = {"type": "array", "items": {}, "x-pinion-dtype": dtype}
     assert fragment(kind(annotation, is_input=False)) == array
-    assert fragment(kind(f"list[{annotation}]", is_input=False)) == {"type": "array", "items": array}
+    assert fragment(kind(f"list[{annotation}]", is_input=False)) == {
+        "type": "array",
+        "items": array,
+    }
 
 
 @pytest.mark.parametrize(
