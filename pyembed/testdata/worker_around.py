@@ -155,7 +155,7 @@ def test_loaded(worker):
 @each
 def test_batch(worker):
     for _ in range(20):
-        result = batch(worker, *({"n": n} for n in range(8)))
+        result = run_batch(worker, *({"n": n} for n in range(8)))
         assert [o["n"] for o in result.outputs] == list(range(1, 9))
         assert result.done == {"runs": 1, "size": 8, "failed": False}
         assert result.frames[0].kind == BATCH_DONE
@@ -165,7 +165,7 @@ def test_batch(worker):
 
 @each
 def test_context(worker):
-    (output,) = batch(worker, {"n": 1}, context={"who": "me"}).outputs
+    (output,) = run_batch(worker, {"n": 1}, context={"who": "me"}).outputs
     assert output["context"] == {"who": "me"}
     assert output["same"] is True
 
@@ -180,14 +180,14 @@ def test_errors_of_one(worker):
         assert frames[-1].nanos > 0
         assert "batch_size" not in frames[-1].value["metrics"]
         assert "Traceback" in frames[0].value["data"]
-    result = batch(worker, {"n": 1}, {"n": 2, "how": "post raise"}, {"n": 3})
+    result = run_batch(worker, {"n": 1}, {"n": 2, "how": "post raise"}, {"n": 3})
     assert result.kinds == [SUCCEEDED, FAILED, SUCCEEDED]
     assert result.errors[1] == "ValueError: cannot write 2"
     assert [bool(result.logs(id)) for id in result.ids] == [False, True, False]
-    result = batch(worker, {"n": 1}, {"n": 2, "how": "post object"})
+    result = run_batch(worker, {"n": 1}, {"n": 2, "how": "post object"})
     assert result.kinds == [SUCCEEDED, FAILED]
     assert "output.n is of type object" in result.errors[1]
-    result = batch(worker, {"n": 1}, {"n": 2, "how": "raise"}, {"n": 3})
+    result = run_batch(worker, {"n": 1}, {"n": 2, "how": "raise"}, {"n": 3})
     assert result.kinds == [SUCCEEDED, FAILED, SUCCEEDED]
     assert result.done["runs"] == 5 and result.done["failed"], result.done
 
@@ -211,9 +211,9 @@ def test_logs(worker):
     worker.hold({"n": 3, "how": "pre thread"})
     found = [worker.slots[0].frame() for _ in range(2)]
     assert found[0].value == {"source": "stdout", "data": "thread 3\n"}
-    result = batch(worker, {"n": 1}, {"n": 2, "how": "post print"})
+    result = run_batch(worker, {"n": 1}, {"n": 2, "how": "post print"})
     assert [result.logs(id) for id in result.ids] == ["", "after 2\n"]
-    result = batch(worker, {"n": 1}, {"n": 2, "how": "print"})
+    result = run_batch(worker, {"n": 1}, {"n": 2, "how": "print"})
     assert [result.logs(id) for id in result.ids] == ["", ""]
     if len(worker.slots) == 1:
         (found,) = result.marks()
@@ -225,7 +225,7 @@ def test_logs(worker):
 
 @each
 def test_metrics(worker):
-    result = batch(worker, {"n": 1, "how": "post metric"}, {"n": 2, "how": "metric"})
+    result = run_batch(worker, {"n": 1, "how": "post metric"}, {"n": 2, "how": "metric"})
     assert [m.get("after") for m in result.metrics] == [1, None]
     assert [m.get("run") for m in result.metrics] == [2, 2]
     id = worker.hold({"n": 5, "how": "pre metric"}, flags=EVENTS)
@@ -313,7 +313,7 @@ def test_cancel_of_a_batch(worker):
     worker.cancel(id)
     assert Result(worker, ids, id).kinds == [CANCELED, CANCELED]
     assert not exists(path + ".post")
-    assert batch(worker, {"n": 1}).outputs[0]["n"] == 2
+    assert run_batch(worker, {"n": 1}).outputs[0]["n"] == 2
 
 
 @each
@@ -321,12 +321,12 @@ def test_revoked(worker):
     ids = prepare(worker, {"n": 1}, {"n": 2})
     worker.send_batch(ids, state=3)
     assert [f.kind for f in worker.ends(ids)] == [CANCELED, CANCELED]
-    assert batch(worker, {"n": 1}).outputs[0]["n"] == 2
+    assert run_batch(worker, {"n": 1}).outputs[0]["n"] == 2
 
 
 @each
 def test_a_child_that_comes_back_leaves(worker):
-    assert batch(worker, {"n": 1, "how": "pre fork"}).outputs[0]["n"] == 2
+    assert run_batch(worker, {"n": 1, "how": "pre fork"}).outputs[0]["n"] == 2
 
 
 def test_the_end_waits_for_what_is_under_way():
@@ -379,7 +379,7 @@ def test_preprocess_alone():
     """
     for text in (source, source.replace("def run", "async def run")):
         with BatchWorker(text) as worker:
-            assert batch(worker, {"n": 1}, {"n": 2}).outputs == [2, 4]
+            assert run_batch(worker, {"n": 1}, {"n": 2}).outputs == [2, 4]
 
 
 if __name__ == "__main__":
