@@ -109,13 +109,13 @@ func (p *protocols) refuseFor(ctx *fasthttp.RequestCtx, err *protocol.Error) boo
 }
 
 func (p *protocols) notFound(ctx *fasthttp.RequestCtx) {
-	if !p.refuseFor(ctx, protocol.Errorf(protocol.Unknown, "%s is no path of this server", show(ctx.Path()))) {
+	if !p.refuseFor(ctx, protocol.Errorf(protocol.Unknown, "%s is no path of this server", predict.Clip(string(ctx.Path())))) {
 		p.Server.notFound(ctx)
 	}
 }
 
 func (p *protocols) methodNotAllowed(ctx *fasthttp.RequestCtx) {
-	if p.refuseFor(ctx, protocol.Errorf(protocol.BadInput, "%s does not take %s", show(ctx.Path()), show(ctx.Method()))) {
+	if p.refuseFor(ctx, protocol.Errorf(protocol.BadInput, "%s does not take %s", predict.Clip(string(ctx.Path())), predict.Clip(string(ctx.Method())))) {
 		ctx.SetStatusCode(fasthttp.StatusMethodNotAllowed)
 		return
 	}
