@@ -1,6 +1,7 @@
 package oip
 
 import (
+	"bytes"
 	"strconv"
 
 	"pinion/httpd/protocol"
@@ -26,6 +27,10 @@ func (h *handlers) tryInfer(x *protocol.Exchange) *protocol.Error {
 	if err != nil {
 		return err
 	}
+	if err := chargeElements(x, &body); err != nil {
+		body.Release()
+		return err
+	}
 	r, err := read(x, s, body.Data)
 	var c protocol.Call
 	var shape Rows
@@ -49,6 +54,25 @@ func (h *handlers) tryInfer(x *protocol.Exchange) *protocol.Error {
 		answers.Release()
 	}
 	return err
+}
+
+const (
+	// elementBytes is about what an element of a JSON tensor takes in memory beside its text.
+	elementBytes = 64
+	// fewBytes is the size of a JSON text up to which its elements are not counted.
+	fewBytes = 64 << 10
+)
+
+// chargeElements charges the elements of JSON tensors, which take many times their text, before they are read.
+func chargeElements(x *protocol.Exchange, body *protocol.Body) *protocol.Error {
+	text := body.Data
+	if head, err := strconv.Atoi(string(x.Request.Header.Peek(headerLength))); err == nil && head >= 0 && head < len(text) {
+		text = text[:head]
+	}
+	if len(text) <= fewBytes {
+		return nil
+	}
+	return x.Charge(body, int64(bytes.Count(text, []byte{','})+1)*elementBytes)
 }
 
 // read reads the request in body. Without any JSON, the body is the only input.

@@ -140,13 +140,21 @@ func (x *Exchange) Begin(m *Model, c Call) (*Run, *Error) {
 		}
 	}
 	if n := c.copied(); n > 0 {
-		if err := x.host.Charge(x.RequestCtx, n); err != nil {
+		if err := x.Charge(&c.Body, n); err != nil {
 			new(Run).drop(&c)
 			return nil, err
 		}
-		c.Body.Charged += n
 	}
 	return m.Begin(c)
+}
+
+// Charge charges so many bytes more for what is made of a body.
+func (x *Exchange) Charge(body *Body, bytes int64) *Error {
+	if err := x.host.Charge(x.RequestCtx, bytes); err != nil {
+		return err
+	}
+	body.Charged += bytes
+	return nil
 }
 
 const maxRequestID = 200 // bytes

@@ -1,0 +1,23 @@
+package tests
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestJSONTensorsShareTheMemory: elements of JSON tensors take many times their text, and count before they are read.
+func TestJSONTensorsShareTheMemory(t *testing.T) {
+	t.Parallel()
+	s, before := confined(t, "run.py:returned", 256, "--model", "m")
+	const elements = 15_000_000
+	body := `{"inputs":[{"name":"size","datatype":"INT64","shape":[15000000],"data":[` + strings.Repeat("1,", elements-1) + `1]}]}`
+	answer := s.Do(http.MethodPost, "/v2/models/m/infer", []byte(body))
+	if answer.Code != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
+		t.Errorf("15 million elements: %d %v %.300s", answer.Code, answer.Header, answer.Body)
+	}
+	wantText(t, "the refusal", string(answer.Body), "memory budget")
+	answer = s.Do(http.MethodPost, "/v2/models/m/infer", []byte(`{"inputs":[{"name":"size","datatype":"INT64","shape":[1],"data":[3]}]}`))
+	wantText(t, "a small one", string(answer.Body), `"data":["xxx"]`)
+	quiet(t, s, before)
+}
