@@ -2,10 +2,14 @@ package tests
 
 import (
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 
 	"pinion/tests/harness"
@@ -41,6 +45,28 @@ class Async(BasePredictor):
             while text == ["gate"] and not os.path.exists("gate"):
                 await asyncio.sleep(0.01)
         return [current_scope().context.get("traceparent", "") for _ in text]
+
+
+class Staged(BasePredictor):
+    def preprocess(self, text: str) -> str:
+        with tracer.start_as_current_span("before " + text):
+            return text
+
+    @batch(max_size=8)
+    def run(self, items: list[str]) -> list[str]:
+        with tracer.start_as_current_span("work"):
+            return items
+
+    def postprocess(self, output: str) -> str:
+        with tracer.start_as_current_span("after " + output):
+            return output
+
+
+class AsyncStaged(Staged):
+    @batch(max_size=8)
+    async def run(self, items: list[str]) -> list[str]:
+        with tracer.start_as_current_span("work"):
+            return items
 
 
 def train(n: int = 1) -> str:
@@ -135,5 +161,49 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 	}
 	if items != 5 { // the model's span, and two of each sampled item
 		t.Errorf("%d spans belong to the batch, of %v", items, all)
+	}
+}
+
+// TestStagesOfBatchesAreTraced: the model's spans in preprocess and postprocess are below the run of their item, also beside others.
+func TestStagesOfBatchesAreTraced(t *testing.T) {
+	t.Parallel()
+	python := telemetryPython(t)
+	dir := modelFolder(t, map[string]string{"run.py": batchSpans})
+	for _, model := range []string{"Staged", "AsyncStaged"} {
+		t.Run(model, func(t *testing.T) {
+			t.Parallel()
+			c := harness.StartCollector(t)
+			s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + model, Python: python, Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
+			var requests sync.WaitGroup
+			for i := range 6 {
+				requests.Go(func() {
+					body := map[string]any{"input": input{"text": strconv.Itoa(i)}}
+					a := s.Do(http.MethodPost, "/predictions", body, "traceparent", fmt.Sprintf("00-%032x-%s-01", i+1, clientParent))
+					if a.Code != 200 {
+						t.Errorf("prediction %d: %s", i, a)
+					}
+				})
+			}
+			requests.Wait()
+			s.Stop()
+			runs, stages := map[string]string{}, 0
+			for _, span := range c.Spans() {
+				if span.Name == "cog.prediction.invoke" {
+					runs[span.TraceID()] = span.SpanID()
+				}
+			}
+			for _, span := range ofModel(c) {
+				if stage, text, _ := strings.Cut(span.Name, " "); stage != "work" {
+					stages++
+					item, _ := strconv.Atoi(text)
+					if own := fmt.Sprintf("%032x", item+1); span.TraceID() != own || span.ParentID() != runs[own] {
+						t.Errorf("%s is in trace %s below %s; the run of its item is %s", span.Name, span.TraceID(), span.ParentID(), runs[own])
+					}
+				}
+			}
+			if stages != 12 {
+				t.Errorf("the model has %d spans of stages among %v", stages, c.Spans())
+			}
+		})
 	}
 }

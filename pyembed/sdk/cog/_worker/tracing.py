@@ -68,11 +68,11 @@ class Tracing:
         if attach is None:
             return function
 
-        def following(**inputs: Any) -> Any:
+        def following(*values: Any, **inputs: Any) -> Any:
             context = current.get()._context
             if context is not None and "traceparent" in context:
                 attach(context)
-            return function(**inputs)
+            return function(*values, **inputs)
 
         return following
 

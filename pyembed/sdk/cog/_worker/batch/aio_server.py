@@ -48,9 +48,11 @@ class AsyncBatchServer(AsyncServer):
         self._pending = [PendingItems(index, prepare, self._ready) for index in range(slots)]
 
     def trace(self, follow: Any) -> None:
-        """Have the model's functions run in the contexts of their batches and trainings."""
+        """Have the model's functions run in the contexts of their batches, items and trainings."""
         super().trace(follow)
         self._function.call = follow(self._function.call)
+        if self._stages is not None:
+            self._stages.trace(follow)
 
     def serve(self) -> None:
         """Answer requests until the front closes the slots."""

@@ -262,6 +262,11 @@ class StagedBatchServer(BatchServer):
         # Requests to run; None when the front closed the slot; or the error of the reader.
         self._work: SimpleQueue[Request | BaseException | None] = SimpleQueue()
 
+    def trace(self, follow: Any) -> None:
+        """Have the stages run in the contexts of their items, too."""
+        super().trace(follow)
+        self._stages.trace(follow)
+
     def serve(self) -> None:
         """Answer requests until the front closes the slot."""
         self._stages.start()

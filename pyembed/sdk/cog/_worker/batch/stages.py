@@ -26,7 +26,9 @@ class Stages:
     """The threads and their work. Postprocess goes first: it completes answers."""
 
     def __init__(self, plan: Plan, function: Function, router: Router | None) -> None:
-        self._plan = plan
+        self._workers = plan.options.workers
+        self._preprocess = plan.preprocess
+        self._postprocess = plan.postprocess
         self._function = function
         self._router = router or Router()
         self._installed = router is not None  # by its owner
@@ -35,12 +37,19 @@ class Stages:
         self._tokens: SimpleQueue[bool] = SimpleQueue()  # one for each task; False ends a thread
         self._threads: list[Thread] = []
 
+    def trace(self, follow: Callable[..., Any]) -> None:
+        """Have preprocess and postprocess run in the contexts of their items."""
+        if self._preprocess is not None:
+            self._preprocess = follow(self._preprocess)
+        if self._postprocess is not None:
+            self._postprocess = follow(self._postprocess)
+
     def start(self) -> None:
         """Start the threads."""
         if not self._installed:
             self._router.install()
         follow_threads()
-        for number in range(self._plan.options.workers):
+        for number in range(self._workers):
             thread = Thread(target=self._run, name=f"batch-{number}", daemon=True)
             thread.start()
             self._threads.append(thread)
@@ -84,7 +93,7 @@ class Stages:
         if not item.dropped:
             self._function.read(item)
             if item.error is None:
-                item.inputs = self._call(item, self._plan.preprocess, **item.inputs)
+                item.inputs = self._call(item, self._preprocess, **item.inputs)
         if pending.prepared(item):
             item.answer(perf_counter_ns() - began, None)
             _px.flush(pending.slot)
@@ -93,7 +102,7 @@ class Stages:
         self, pending: PendingItems, item: Item, nanos: int, metrics: dict[str, Any]
     ) -> None:
         if not item.dropped:
-            item.value = self._call(item, self._plan.postprocess, item.value)
+            item.value = self._call(item, self._postprocess, item.value)
         pending.answer(item, nanos, metrics)
         _px.flush(pending.slot)
 
