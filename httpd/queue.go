@@ -16,14 +16,18 @@ import (
 type JobQueue interface {
 	// Accept stores a prediction. The error is one of Service.Create's, *predict.UnavailableError or *predict.InDoubtError.
 	Accept(s Submission) (Accepted, error)
-	// Find returns the prediction object of an accepted prediction; nil: none is known.
+	// Find returns the prediction object of an accepted prediction, or of one that another server runs without the queue; nil: none
+	// is known.
 	Find(kind predict.Kind, id string) ([]byte, error)
 	// Submit is Accept for a client that waits: what it returns stands for the accepted prediction, wherever that runs. lives: it
 	// goes on when this server is gone.
 	Submit(s Submission, lives bool) (*predict.Prediction, error)
 	// Attach returns a prediction that stands for an accepted one, for a client that only looks on; nil: none is known.
 	Attach(kind predict.Kind, id string) *predict.Prediction
-	// Cancel cancels an accepted prediction; false: none is known, or it has ended otherwise.
+	// AttachDirect does the same for a prediction that another server runs without the queue.
+	AttachDirect(kind predict.Kind, id string) *predict.Prediction
+	// Cancel cancels an accepted prediction, or one of this or another server without the queue; false: none is known, or it has
+	// ended otherwise.
 	Cancel(kind predict.Kind, id string) (bool, error)
 }
 
@@ -91,6 +95,9 @@ func (k collection) joinQueued(ctx *fasthttp.RequestCtx, id string, how asked) b
 		return false
 	}
 	p := k.queue.Attach(k.kind, id)
+	if p == nil && how.mode == predict.Stream {
+		p = k.queue.AttachDirect(k.kind, id)
+	}
 	switch {
 	case p == nil:
 		return false
@@ -200,8 +207,7 @@ func (k collection) cancelAny(id string) (bool, error) {
 	if p := k.svc.Find(k.kind, id); p != nil && p.Request.Attempt == 0 {
 		return k.svc.Cancel(k.kind, id), nil
 	}
-	canceled, err := k.queue.Cancel(k.kind, id)
-	return canceled || err == nil && k.svc.Cancel(k.kind, id), err
+	return k.queue.Cancel(k.kind, id)
 }
 
 // ReadBody reads the body of a create request that the queue kept. Its files are the request's Attachments.

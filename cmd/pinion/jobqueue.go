@@ -89,6 +89,11 @@ func (q jobQueue) Attach(kind predict.Kind, id string) *predict.Prediction {
 	return q.m.Attach(kind, id)
 }
 
+// AttachDirect implements httpd.JobQueue.
+func (q jobQueue) AttachDirect(kind predict.Kind, id string) *predict.Prediction {
+	return q.m.AttachDirect(kind, id)
+}
+
 // Cancel implements httpd.JobQueue.
 func (q jobQueue) Cancel(kind predict.Kind, id string) (bool, error) { return q.m.Cancel(kind, id) }
 

@@ -14,6 +14,7 @@
 //	claim.go     a delivered job: claim, heartbeat, end, release
 //	cancel.go    a job that waits or runs is canceled
 //	live.go      the events of a job that runs, for members that follow it
+//	direct.go    predictions that are no jobs, for members that ask for them
 //	object.go    bodies and results that are too large for a message
 //	lost.go      ends jobs whose message is gone
 //	seal.go      hides what clients sent and get from NATS

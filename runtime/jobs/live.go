@@ -37,12 +37,21 @@ const (
 
 // follow sends the events of a job that runs here to a member's inbox.
 func (s *Server) follow(id string, attempt int, inbox string) {
+	s.send(inbox, func(send func(Event) bool) {
+		s.runner.Follow(id, func(e Event) bool {
+			e.Attempt = attempt
+			return send(e)
+		})
+	})
+}
+
+// send sends the events that follow passes on to a member's inbox, for as long as the member is there.
+func (s *Server) send(inbox string, follow func(send func(Event) bool)) {
 	var gone atomic.Bool
 	done := make(chan struct{})
 	defer close(done)
 	go s.watch(inbox, done, &gone)
-	s.runner.Follow(id, func(e Event) bool {
-		e.Attempt = attempt
+	follow(func(e Event) bool {
 		text, err := json.Marshal(e)
 		return err == nil && !gone.Load() && s.q.nc.Publish(inbox, text) == nil
 	})
@@ -115,13 +124,14 @@ func (q *Queue) abandoned(ctx context.Context, j *Job) bool {
 // Waiter is the subject by which a job's client is known to be there.
 func (q *Queue) Waiter() string { return q.aliveSubject() }
 
-// Stream is the events of a job that runs on some server.
+// Stream is the events of a job, or of a direct prediction, that runs on some server.
 type Stream struct {
 	C <-chan *nats.Msg
 
-	q   *Queue
-	id  string
-	sub *nats.Subscription
+	q        *Queue
+	id       string
+	question []byte // nil: it is a job
+	sub      *nats.Subscription
 }
 
 // followed is how many events of a job may wait in a member.
@@ -137,9 +147,22 @@ func (q *Queue) Follow(id string) (*Stream, error) {
 	return &Stream{C: c, q: q, id: id, sub: sub}, nil
 }
 
+// FollowDirect opens the events of a direct prediction.
+func (q *Queue) FollowDirect(question Question) (*Stream, error) {
+	text, err := json.Marshal(question)
+	if err != nil {
+		return nil, err
+	}
+	s, err := q.Follow(question.ID)
+	if err == nil {
+		s.question = text
+	}
+	return s, err
+}
+
 // Ask asks the holder of the job for all events, from its first on. Where no server holds it, nothing comes.
 func (s *Stream) Ask() {
-	_ = s.q.nc.PublishRequest(s.q.names.about("attach", s.id), s.sub.Subject, nil)
+	_ = s.q.nc.PublishRequest(s.q.names.about("attach", s.id), s.sub.Subject, s.question)
 }
 
 // Read reads an event; false: the holder only asked whether this member is there, and was answered.
@@ -148,8 +171,19 @@ func (s *Stream) Read(m *nats.Msg) (e Event, ok bool) {
 		_ = m.Respond(nil)
 		return e, false
 	}
-	return e, json.Unmarshal(m.Data, &e) == nil
+	if json.Unmarshal(m.Data, &e) != nil {
+		return e, false
+	}
+	if e.Event == EventEnd && e.Data != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), resultWait)
+		defer cancel()
+		e.Data, _ = s.q.loadResult(ctx, e.Data) // nil: it cannot be read
+	}
+	return e, true
 }
+
+// resultWait bounds how long the result of a direct prediction is read.
+const resultWait = 30 * time.Second
 
 // Close ends the events.
 func (s *Stream) Close() { _ = s.sub.Unsubscribe() }

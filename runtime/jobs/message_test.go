@@ -60,13 +60,21 @@ tracestate: k=v`
 	}
 }
 
-func TestBytesOfEvents(t *testing.T) {
+func TestBytesBetweenMembers(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]Event{
 		`{"attempt":1,"index":0,"event":"start"}`:                   {Attempt: 1, Event: EventStart},
 		`{"attempt":2,"index":7,"event":"output","data":{"a":"é"}}`: {Attempt: 2, Index: 7, Event: EventOutput, Data: json.RawMessage(`{"a":"é"}`)},
 	} {
 		if got, err := json.Marshal(e); err != nil || string(got) != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+	}
+	for want, q := range map[string]Question{
+		`{"kind":"prediction","id":"p1"}`:             {Kind: Prediction, ID: "p1"},
+		`{"kind":"training","id":"a b","brief":true}`: {Kind: Training, ID: "a b", Brief: true},
+	} {
+		if got, err := json.Marshal(q); err != nil || string(got) != want {
 			t.Errorf("got %s, %v, want %s", got, err, want)
 		}
 	}

@@ -186,6 +186,10 @@ func (r *runner) Take() bool {
 
 func (r *runner) Return() { <-r.places }
 
+func (r *runner) ShowDirect(Question) json.RawMessage     { return nil }
+func (r *runner) CancelDirect(Question) bool              { return false }
+func (r *runner) FollowDirect(Question, func(Event) bool) {}
+
 func (r *runner) Follow(id string, send func(Event) bool) {
 	if r.follow != nil {
 		r.follow(id, send)

@@ -15,6 +15,7 @@ import (
 // Runner runs jobs.
 type Runner interface {
 	Shower
+	Direct
 	// Free blocks until the model has free places, and returns how many. It returns 0 when ctx ends.
 	Free(ctx context.Context) int
 	// Take takes a free place, which Run uses, or Return gives back; false: there is none any more.
@@ -34,9 +35,10 @@ var ErrDraining = errors.New("the server drains")
 
 // Server takes jobs from a queue and has them run.
 type Server struct {
-	q      *Queue
-	runner Runner
-	log    *slog.Logger
+	q       *Queue
+	runner  Runner
+	log     *slog.Logger
+	listens bool // used by Run alone
 
 	mu      sync.Mutex
 	running map[string]running // by the id's token
@@ -56,15 +58,9 @@ func (q *Queue) Serve(r Runner, log *slog.Logger) *Server {
 
 // Run takes jobs until ctx ends, and then waits for those that run. Release ends them.
 func (s *Server) Run(ctx context.Context) error {
-	subscriptions, err := s.subscribe()
-	if err != nil {
+	if err := s.listen(); err != nil {
 		return fmt.Errorf("serve the job queue: %w", err)
 	}
-	defer func() {
-		for _, sub := range subscriptions {
-			_ = sub.Unsubscribe()
-		}
-	}()
 	p, err := newPuller(ctx, s.q)
 	if err != nil {
 		return fmt.Errorf("serve the job queue: %w", err)
@@ -197,31 +193,53 @@ func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []
 	s.log.Warn("the job was lost to another server while it ran; its result is dropped", "prediction_id", c.Job.ID)
 }
 
-// subscribe listens for questions about jobs and for cancels: once for all ids.
-func (s *Server) subscribe() ([]*nats.Subscription, error) {
-	model := s.q.o.Model
-	held, err := s.q.nc.Subscribe("pinion.held."+model+".*", func(m *nats.Msg) {
-		if s.find(m.Subject).claim != nil {
+// listen subscribes to questions, once for all ids. It lasts as long as the connection: direct predictions outlive the last job.
+func (s *Server) listen() error {
+	if s.listens {
+		return nil
+	}
+	var all []*nats.Subscription
+	for verb, answer := range map[string]nats.MsgHandler{"held": s.onHeld, "cancel": s.onCancel, "attach": s.onAttach} {
+		one, err := s.q.nc.Subscribe("pinion."+verb+"."+s.q.o.Model+".*", answer)
+		if err != nil {
+			for _, sub := range all {
+				_ = sub.Unsubscribe()
+			}
+			return err
+		}
+		all = append(all, one)
+	}
+	s.listens = true
+	return nil
+}
+
+func (s *Server) onHeld(m *nats.Msg) {
+	if q, ok := questionOf(m); ok {
+		go s.answer(m, q)
+	} else if s.find(m.Subject).claim != nil {
+		_ = m.Respond(nil)
+	}
+}
+
+func (s *Server) onCancel(m *nats.Msg) {
+	if q, ok := questionOf(m); ok {
+		if s.runner.CancelDirect(q) {
 			_ = m.Respond(nil)
 		}
-	})
-	if err != nil {
-		return nil, err
+	} else if r := s.find(m.Subject); r.claim != nil {
+		r.cancel(context.Canceled)
 	}
-	canceled, err := s.q.nc.Subscribe("pinion.cancel."+model+".*", func(m *nats.Msg) {
-		if r := s.find(m.Subject); r.claim != nil {
-			r.cancel(context.Canceled)
-		}
-	})
-	if err != nil {
-		return []*nats.Subscription{held}, err
+}
+
+func (s *Server) onAttach(m *nats.Msg) {
+	if m.Reply == "" {
+		return
 	}
-	attached, err := s.q.nc.Subscribe("pinion.attach."+model+".*", func(m *nats.Msg) {
-		if r := s.find(m.Subject); r.claim != nil && m.Reply != "" {
-			go s.follow(r.claim.Job.ID, r.claim.State.Attempt, m.Reply)
-		}
-	})
-	return []*nats.Subscription{held, canceled, attached}, err
+	if q, ok := questionOf(m); ok {
+		go s.followDirect(q, m.Reply)
+	} else if r := s.find(m.Subject); r.claim != nil {
+		go s.follow(r.claim.Job.ID, r.claim.State.Attempt, m.Reply)
+	}
 }
 
 // find returns the run that a subject is about; the zero value: it does not run here.

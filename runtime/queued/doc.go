@@ -17,6 +17,7 @@
 //	run.go       a job becomes a prediction of this server
 //	events.go    the events of a job of this server, for members that follow it
 //	follow.go    a prediction that stands for a job of any server
+//	direct.go    predictions that are no jobs, at other servers
 //	object.go    the prediction object in a job's state
 //	shower.go    the same for commands
 package queued

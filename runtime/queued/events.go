@@ -18,7 +18,14 @@ func (m *Member) Follow(id string, send func(jobs.Event) bool) {
 	if p == nil {
 		p = m.o.Local.Find(predict.KindTraining, id)
 	}
-	if p == nil || !p.TryHold() {
+	if p != nil {
+		pass(p, send)
+	}
+}
+
+// pass passes on the events of a prediction.
+func pass(p *predict.Prediction, send func(jobs.Event) bool) {
+	if !p.TryHold() {
 		return
 	}
 	defer p.Release()

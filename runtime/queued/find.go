@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// Find returns the prediction object of a job, on whichever server it is; nil: none is known.
+// Find returns the prediction object of a job, or of a direct prediction that runs, on whichever server it is; nil: none is known.
 func (m *Member) Find(kind predict.Kind, id string) ([]byte, error) {
 	q, err := m.open()
 	if err != nil {
@@ -22,14 +22,15 @@ func (m *Member) Find(kind predict.Kind, id string) ([]byte, error) {
 	}
 	switch {
 	case errors.Is(err, jobs.ErrUnknown), err == nil && kindOf(s.Kind) != kind:
-		return nil, nil
+		object, err := q.Ask(ctx, jobs.Question{Kind: kinds[kind], ID: id}, askWait)
+		return object, m.refusal(id, err)
 	case s.Prediction != nil: // a newer member's state too: its object is for clients
 		return s.Prediction, nil
 	}
 	return nil, m.refusal(id, err)
 }
 
-// Cancel cancels a job, on whichever server it is; false: none is known, or it has ended otherwise.
+// Cancel cancels a job, or a direct prediction, on whichever server it is; false: none is known, or it has ended otherwise.
 func (m *Member) Cancel(kind predict.Kind, id string) (bool, error) {
 	q, err := m.open()
 	if err != nil {
@@ -45,7 +46,7 @@ func (m *Member) Cancel(kind predict.Kind, id string) (bool, error) {
 		}
 	}
 	if err == nil || errors.Is(err, jobs.ErrUnknown) {
-		return false, nil
+		return m.o.Local != nil && m.o.Local.Cancel(kind, id) || q.CancelDirect(ctx, jobs.Question{Kind: kinds[kind], ID: id}, askWait), nil
 	}
 	return false, m.refusal(id, err)
 }

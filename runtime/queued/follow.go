@@ -114,13 +114,16 @@ type follower struct {
 	reply string        // "": it gets no signs
 	woken chan struct{} // one token: the job has begun or ended
 	only  bool          // it only looks on: Cancel does nothing
+	// direct is what it asks for if the prediction is no job.
+	direct *jobs.Question
 
 	// Used by Run alone.
 	p       *predict.Prediction
 	attempt int
 	next    uint64 // index of the next output of that attempt
 	heard   time.Time
-	over    time.Time // when the run was seen to end; zero: not yet
+	over    time.Time       // when the run was seen to end; zero: not yet
+	last    json.RawMessage // of the end of a direct prediction: its object
 }
 
 func (f *follower) prediction(req predict.Request) *predict.Prediction {
@@ -176,6 +179,9 @@ func (f *follower) pause(begun bool) time.Duration {
 
 // Run follows the job until it has ended.
 func (f *follower) Run(p *predict.Prediction) error {
+	if f.direct != nil {
+		return f.runDirect()
+	}
 	defer f.m.waiters.remove(f)
 	stream, err := f.q.Follow(f.id)
 	if err != nil {
@@ -239,6 +245,7 @@ func (f *follower) take(stream *jobs.Stream, msg *nats.Msg) (last bool) {
 	case jobs.EventMetric:
 		p.Metric(e.Data)
 	case jobs.EventEnd:
+		f.last = e.Data
 		return true
 	}
 	return false

@@ -46,4 +46,8 @@ type Local interface {
 	Create(req predict.Request) (*predict.Prediction, error)
 	// Find returns the prediction in flight with that id, or nil.
 	Find(kind predict.Kind, id string) *predict.Prediction
+	// Result returns the prediction with that id, in flight or retained, as clients see it. The caller releases it.
+	Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool)
+	// Cancel cancels the prediction with that id; false: it is not in flight, and did not end so.
+	Cancel(kind predict.Kind, id string) bool
 }

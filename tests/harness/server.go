@@ -182,6 +182,11 @@ func launch(t testing.TB, o Options) *Server {
 	return s
 }
 
+// At is a server that the test started otherwise: requests can be sent to it.
+func At(address string) *Server {
+	return &Server{Address: address, base: address, client: &http.Client{Timeout: 5 * timeout}}
+}
+
 // connect makes the client.
 func (s *Server) connect() {
 	transport := &http.Transport{MaxIdleConnsPerHost: 256}

@@ -1,0 +1,102 @@
+package jobs
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// A direct prediction is one that a client waits for at a server: it is no job, and has no state. While it runs, its server answers
+// for it to other members, by the same subjects as for jobs: held, cancel and attach, with a question. Silence means that no server
+// has it.
+
+// Direct are the direct predictions of a server.
+type Direct interface {
+	// ShowDirect returns the object of the prediction that a question is about; nil: it does not run here.
+	ShowDirect(q Question) json.RawMessage
+	// CancelDirect cancels it; false: it does not run here.
+	CancelDirect(q Question) bool
+	// FollowDirect passes its events to send, those so far and those that come, in order, until it has ended or send returns false. The data of
+	// its end is its object. It returns at once where the prediction does not run here.
+	FollowDirect(q Question, send func(Event) bool)
+}
+
+// Question asks for a direct prediction. It is the data of a message; a message about a job has none.
+type Question struct {
+	Kind Kind   `json:"kind"`
+	ID   string `json:"id"`
+	// Brief: its object without input, output and logs is enough.
+	Brief bool `json:"brief,omitempty"`
+}
+
+// questionOf reads the question of a message; false: the message is about a job.
+func questionOf(m *nats.Msg) (q Question, ok bool) {
+	return q, len(m.Data) > 0 && json.Unmarshal(m.Data, &q) == nil && q.ID != ""
+}
+
+// answer answers a question of another member.
+func (s *Server) answer(m *nats.Msg, q Question) {
+	object := s.runner.ShowDirect(q)
+	if object == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), heldWait+TransferTime(len(object)))
+	defer cancel()
+	if object, err := s.q.pass(ctx, object); err == nil {
+		_ = m.Respond(object)
+	}
+}
+
+// followDirect sends the events of a direct prediction to a member's inbox.
+func (s *Server) followDirect(q Question, inbox string) {
+	s.send(inbox, func(send func(Event) bool) {
+		s.runner.FollowDirect(q, func(e Event) bool {
+			if e.Event == EventEnd {
+				ctx, cancel := context.WithTimeout(context.Background(), heldWait+TransferTime(len(e.Data)))
+				defer cancel()
+				e.Data, _ = s.q.pass(ctx, e.Data) // without it the follower has the outputs
+			}
+			return send(e)
+		})
+	})
+}
+
+// pass returns an object as a message can carry it.
+func (q *Queue) pass(ctx context.Context, object json.RawMessage) (json.RawMessage, error) {
+	return q.storeResult(ctx, rand.Text(), object)
+}
+
+// Ask asks all servers for a direct prediction, for that long at most, and returns its object; nil: no server has it.
+func (q *Queue) Ask(ctx context.Context, question Question, wait time.Duration) (json.RawMessage, error) {
+	m := q.ask(ctx, "held", question, wait)
+	if m == nil {
+		return nil, nil
+	}
+	return q.loadResult(ctx, m.Data)
+}
+
+// CancelDirect cancels a direct prediction on whichever server it is; false: no server has it.
+func (q *Queue) CancelDirect(ctx context.Context, question Question, wait time.Duration) bool {
+	return q.ask(ctx, "cancel", question, wait) != nil
+}
+
+// ask asks all servers about a direct prediction; nil: none answered.
+func (q *Queue) ask(ctx context.Context, verb string, question Question, wait time.Duration) *nats.Msg {
+	if q.o.Embedded != nil {
+		return nil // this is the only server
+	}
+	text, err := json.Marshal(question)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	m, err := q.nc.RequestWithContext(ctx, q.names.about(verb, question.ID), text)
+	if err != nil {
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,87 @@
+package tests
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// A prediction that a client waits for at its server is no job. While it runs, all members answer for it.
+
+// TestADirectPredictionIsFoundAnywhere by GET, and canceled anywhere. When it has ended, its own server alone knows it.
+func TestADirectPredictionIsFoundAnywhere(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{})
+	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
+	g := startGateway(t, nats.URL)
+	others := []*harness.Server{b, harness.At(g.address)}
+	open := makeFIFO(t, a.Dir, "gate")
+	large := strings.Repeat("x", 1<<20) // no message of NATS can carry it
+	running := a.Begin("p1", input{"gate": "gate", "token": large})
+	becomes(t, a, "p1", "processing")
+	for _, s := range others {
+		if got := stateOf(s, "p1"); got.Code != http.StatusOK || got.Status != "processing" || !strings.Contains(string(got.Body), large) {
+			t.Errorf("GET at another member: %s", got)
+		}
+	}
+	open()
+	if got := harness.Receive(t, running); got.Code != http.StatusOK || got.Status != "succeeded" {
+		t.Errorf("it is %s", got)
+	}
+	for i, s := range others {
+		if got := stateOf(s, "p1"); got.Code != http.StatusNotFound {
+			t.Errorf("GET of an ended one: %s", got)
+		}
+		id := []string{"at-b", "at-g"}[i]
+		sleeping := a.Begin(id, input{"do": "sleep"})
+		becomes(t, a, id, "processing")
+		if got := s.Cancel(id); got.Code != http.StatusOK {
+			t.Errorf("cancel at another member: %s", got)
+		}
+		if got := harness.Receive(t, sleeping); got.Status != "canceled" {
+			t.Errorf("after the cancel it is %s", got)
+		}
+		if got := s.Cancel(id); got.Code != http.StatusNotFound {
+			t.Errorf("cancel an ended one: %s", got)
+		}
+	}
+	if got := b.Do(http.MethodPut, "/predictions/p1", map[string]any{"input": input{"token": "again"}}); got.Code != http.StatusOK || times(t, a, "again") != 1 {
+		t.Errorf("elsewhere the id is free: %s", got)
+	}
+}
+
+// TestADirectStreamIsFollowedAnywhere, from its first event to its last.
+func TestADirectStreamIsFollowedAnywhere(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{Model: "tokens.py"})
+	b := member(t, nats.URL, harness.Options{Model: "tokens.py", Dir: a.Dir})
+	g := startGateway(t, nats.URL)
+	const n = 200
+	open := makeFIFO(t, a.Dir, "gate")
+	first := make(chan harness.Answer, 1)
+	go func() {
+		first <- a.Do(http.MethodPut, "/predictions/p1", map[string]any{"input": input{"n": n, "gate": "gate"}}, "Accept", "text/event-stream")
+	}()
+	becomes(t, a, "p1", "processing")
+	var streams []<-chan string
+	for _, s := range []*harness.Server{b, harness.At(g.address)} {
+		streams = append(streams, followStream(t, s, "p1"))
+	}
+	open()
+	own := harness.Receive(t, first)
+	for i, stream := range streams {
+		text := harness.Receive(t, stream)
+		if got := strings.Count(text, "event: output"); got != n {
+			t.Errorf("stream %d has %d outputs of %d", i, got, n)
+		}
+		for _, part := range []string{`"data":"begun\n"`, "event: completed", `"status":"succeeded"`, `"token 199"]`} {
+			if !strings.Contains(text, part) || !strings.Contains(string(own.Body), part) {
+				t.Errorf("stream %d, or the first client's, lacks %s; it ends with %s", i, part, text[max(0, len(text)-300):])
+			}
+		}
+	}
+}
