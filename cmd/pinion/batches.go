@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/option"
 	"pinion/runtime/batch"
 )
 
@@ -21,7 +22,7 @@ func (s *batchSettings) bindFlags(f *pflag.FlagSet) {
 
 func (s *batchSettings) variables() []ourVariable {
 	return []ourVariable{
-		{"batch-size", "PINION_BATCH_SIZE", func(v string) error { return setInt(&s.size, v, 1) }},
+		{"batch-size", "PINION_BATCH_SIZE", func(v string) error { return option.Int(&s.size, v, 1) }},
 		{"batch-wait", "PINION_BATCH_WAIT", func(v string) error { s.wait = v; _, err := batch.ParseWait(v); return err }},
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/cmd/pinion/internal/logsink"
-	"pinion/cmd/pinion/internal/nearest"
+	"pinion/cmd/pinion/internal/usage"
 	"pinion/httpd"
 	"pinion/runtime/batch"
 	"pinion/runtime/metrics"
@@ -104,32 +103,13 @@ func (s *batchingSettings) parse(f *flag.FlagSet, args []string) error {
 		if errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return suggestGoFlag(f, args, err)
+		return usage.GoFlagError(f, args, err)
 	}
 	if f.NArg() > 0 {
 		return fmt.Errorf("pinion batching takes flags only, not %q", f.Arg(0))
 	}
 	f.Visit(func(given *flag.Flag) { s.latencyGiven = s.latencyGiven || given.Name == "latency" })
 	return s.check()
-}
-
-// suggestGoFlag names the flag that is nearest to the one at which parsing stopped, where there is none of that name.
-func suggestGoFlag(f *flag.FlagSet, args []string, err error) error {
-	name := strings.TrimLeft(args[len(args)-f.NArg()-1], "-")
-	name, _, _ = strings.Cut(name, "=")
-	if f.Lookup(name) != nil {
-		return err
-	}
-	best, distance := "", len(name)/2+1
-	f.VisitAll(func(known *flag.Flag) {
-		if d := nearest.Distance(name, known.Name); d < distance {
-			best, distance = known.Name, d
-		}
-	})
-	if best == "" {
-		return fmt.Errorf("%w; 'pinion help batching' lists the flags", err)
-	}
-	return fmt.Errorf("%w; did you mean -%s?", err, best)
 }
 
 // check refuses what no flag may say.

@@ -16,6 +16,7 @@ import (
 
 	"pinion/cmd/pinion/internal/builder"
 	"pinion/cmd/pinion/internal/dockerfile"
+	"pinion/cmd/pinion/internal/usage"
 )
 
 // gitLimit is how long git may take to name the commit.
@@ -33,7 +34,7 @@ the builder as it is, for example --pull.`,
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 				args = args[:dash]
 			}
-			return oneFolder(cmd, args)
+			return usage.OneFolder(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash >= 0 {

@@ -19,6 +19,7 @@ import (
 	"pinion/cmd/pinion/internal/modelio"
 	"pinion/cmd/pinion/internal/schemadiff"
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/cmd/pinion/internal/usage"
 	"pinion/pyembed/locate"
 	"pinion/runtime/supervise"
 )
@@ -35,7 +36,7 @@ func newCheck() *cobra.Command {
 its interface, which is imported for that unless its files then run commands or download: those are imported with
 --execute alone. With --setup the model is also set up, as a server does it. Each mistake is printed with its place and
 what to do about it; the exit code is 1 where there is any. What need not be a mistake is a warning.`,
-		Args: oneFolder,
+		Args: usage.OneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.by.Check(); err != nil {
 				return err

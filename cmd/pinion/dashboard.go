@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/option"
 	"pinion/httpd"
 	"pinion/httpd/dashboard"
 	"pinion/runtime/predict"
@@ -30,8 +31,8 @@ func (s *dashboardSettings) bindFlags(f *pflag.FlagSet) {
 
 func (s *dashboardSettings) variables() []ourVariable {
 	return []ourVariable{
-		{"no-dashboard", "PINION_NO_DASHBOARD", func(v string) error { return setBool(&s.off, v) }},
-		{"dashboard-content", "PINION_DASHBOARD_CONTENT", func(v string) error { return setBool(&s.content, v) }},
+		{"no-dashboard", "PINION_NO_DASHBOARD", func(v string) error { return option.Bool(&s.off, v) }},
+		{"dashboard-content", "PINION_DASHBOARD_CONTENT", func(v string) error { return option.Bool(&s.content, v) }},
 		{"dashboard-trace-url", "PINION_DASHBOARD_TRACE_URL", func(v string) error { s.traceURL = v; return nil }},
 	}
 }

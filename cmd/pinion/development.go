@@ -2,16 +2,16 @@ package main
 
 import (
 	"os"
-	"strconv"
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/terminal"
 )
 
 // developmentSettings are for those who work on a model. By default some of them depend on whether stderr is a terminal.
 type developmentSettings struct {
-	failFast optionalBool
+	failFast option.OptionalBool
 	watch    bool
 }
 
@@ -24,40 +24,12 @@ func (s *developmentSettings) bindFlags(f *pflag.FlagSet) {
 func (s *developmentSettings) variables() []ourVariable {
 	return []ourVariable{
 		{"fail-fast", "PINION_FAIL_FAST", s.failFast.Set},
-		{"watch", "PINION_WATCH", func(v string) error { return setBool(&s.watch, v) }},
+		{"watch", "PINION_WATCH", func(v string) error { return option.Bool(&s.watch, v) }},
 	}
 }
 
 // failsFast tells whether a setup that fails at the start ends the server. In a container it stays up, so that its health tells
 // why, and with --watch, for the next change may mend it.
 func (s *developmentSettings) failsFast() bool {
-	return s.failFast.or(terminal.IsTerminal(os.Stderr) && !s.watch)
+	return s.failFast.Or(terminal.IsTerminal(os.Stderr) && !s.watch)
 }
-
-// optionalBool is a switch that may have been left alone. It implements pflag.Value.
-type optionalBool struct{ given, on bool }
-
-// or is the switch, or, where it was left alone, the default.
-func (b *optionalBool) or(byDefault bool) bool {
-	if b.given {
-		return b.on
-	}
-	return byDefault
-}
-
-// Set reads a value.
-func (b *optionalBool) Set(v string) error {
-	b.given = true
-	return setBool(&b.on, v)
-}
-
-// String is the value; "" where there is none.
-func (b *optionalBool) String() string {
-	if !b.given {
-		return ""
-	}
-	return strconv.FormatBool(b.on)
-}
-
-// Type is what a flag's help calls the value.
-func (b *optionalBool) Type() string { return "bool" }

@@ -15,6 +15,7 @@ import (
 	"pinion/cmd/pinion/internal/contain"
 	"pinion/cmd/pinion/internal/dockerfile"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/usage"
 	"pinion/pyembed/locate"
 )
 
@@ -27,7 +28,7 @@ func newDockerfile() *cobra.Command {
 		Long: `Print a Dockerfile for the model in DIR (default: the current folder), as its cog.yaml says: base image, Python,
 system packages, packages, commands, environment, weights, code. The image serves the model on port 5000, as a user
 without rights. Mistakes in cog.yaml are printed with their place, and the exit code is then 1.`,
-		Args: oneFolder,
+		Args: usage.OneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, err := s.plan(folderOf(args))
 			if err != nil {

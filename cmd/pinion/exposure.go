@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 
+	"pinion/cmd/pinion/internal/option"
+
 	"github.com/spf13/pflag"
 )
 
@@ -43,11 +45,11 @@ func (s *exposureSettings) bindFlags(f *pflag.FlagSet) {
 func (s *exposureSettings) variables() []ourVariable {
 	return append(s.dashboard.variables(), []ourVariable{
 		{"host", "PINION_HOST", func(v string) error { s.host = v; return nil }},
-		{"shutdown-from", "PINION_SHUTDOWN_FROM", func(v string) error { return setChoice(&s.shutdownFrom, v, fromLocal, fromAny) }},
-		{"no-shutdown", "PINION_NO_SHUTDOWN", func(v string) error { return setBool(&s.noShutdown, v) }},
+		{"shutdown-from", "PINION_SHUTDOWN_FROM", func(v string) error { return option.SetChoice(&s.shutdownFrom, v, fromLocal, fromAny) }},
+		{"no-shutdown", "PINION_NO_SHUTDOWN", func(v string) error { return option.Bool(&s.noShutdown, v) }},
 		{"auth-token-file", "PINION_AUTH_TOKEN_FILE", func(v string) error { s.authFile = v; return nil }},
 		{"auth-public", "PINION_AUTH_PUBLIC", func(v string) error { s.authPublic = strings.Split(v, ","); return nil }},
-		{"metrics-port", "PINION_METRICS_PORT", func(v string) error { return setInt(&s.metricsPort, v, 0) }},
+		{"metrics-port", "PINION_METRICS_PORT", func(v string) error { return option.Int(&s.metricsPort, v, 0) }},
 		{"metrics-host", "PINION_METRICS_HOST", func(v string) error { s.metricsHost = v; return nil }},
 	}...)
 }

@@ -2,14 +2,13 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/gpus"
+	"pinion/cmd/pinion/internal/option"
 	"pinion/runtime/supervise"
 )
 
@@ -20,7 +19,7 @@ type fleetSettings struct {
 	predictLimit time.Duration
 	hangTimeout  time.Duration
 	maxRequests  int
-	maxRSS       byteCount
+	maxRSS       option.Bytes
 	renewal      string
 	reload       bool
 	preload      bool
@@ -42,26 +41,20 @@ func (s *fleetSettings) bindFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.setupRetries, "setup-retries", 0, "how often a failed setup is retried until the first one succeeds (PINION_SETUP_RETRIES)")
 }
 
-// ourVariable is one of our environment variables, and the flag that counts before it.
-type ourVariable struct {
-	flag, name string
-	set        func(string) error
-}
-
 func (s *fleetSettings) variables() []ourVariable {
 	return []ourVariable{
 		{"workers", "PINION_WORKERS", func(v string) error { s.workersGiven = true; return s.workers.Set(v) }},
 		{"gpus", "PINION_GPUS", func(v string) error { s.gpus = v; return nil }},
-		{"predict-timeout", "PINION_PREDICT_TIMEOUT", func(v string) error { return setSeconds(&s.predictLimit, v) }},
-		{"hang-timeout", "PINION_HANG_TIMEOUT", func(v string) error { return setSeconds(&s.hangTimeout, v) }},
-		{"max-requests", "PINION_MAX_REQUESTS", func(v string) error { return setInt(&s.maxRequests, v, 0) }},
+		{"predict-timeout", "PINION_PREDICT_TIMEOUT", func(v string) error { return option.Seconds(&s.predictLimit, v) }},
+		{"hang-timeout", "PINION_HANG_TIMEOUT", func(v string) error { return option.Seconds(&s.hangTimeout, v) }},
+		{"max-requests", "PINION_MAX_REQUESTS", func(v string) error { return option.Int(&s.maxRequests, v, 0) }},
 		{"max-rss", "PINION_MAX_RSS", s.maxRSS.Set},
 		{"reload-strategy", "PINION_RELOAD_STRATEGY", func(v string) error {
-			return setChoice(&s.renewal, v, string(supervise.StartFirst), string(supervise.StopFirst))
+			return option.SetChoice(&s.renewal, v, string(supervise.StartFirst), string(supervise.StopFirst))
 		}},
-		{"reload", "PINION_RELOAD", func(v string) error { return setBool(&s.reload, v) }},
-		{"preload", "PINION_PRELOAD", func(v string) error { return setBool(&s.preload, v) }},
-		{"setup-retries", "PINION_SETUP_RETRIES", func(v string) error { return setInt(&s.setupRetries, v, 0) }},
+		{"reload", "PINION_RELOAD", func(v string) error { return option.Bool(&s.reload, v) }},
+		{"preload", "PINION_PRELOAD", func(v string) error { return option.Bool(&s.preload, v) }},
+		{"setup-retries", "PINION_SETUP_RETRIES", func(v string) error { return option.Int(&s.setupRetries, v, 0) }},
 	}
 }
 
@@ -99,7 +92,7 @@ func (c *workerCount) Set(v string) error {
 		*c = 0
 		return nil
 	}
-	return setInt((*int)(c), v, 1)
+	return option.Int((*int)(c), v, 1)
 }
 
 func (c *workerCount) String() string {
@@ -110,26 +103,3 @@ func (c *workerCount) String() string {
 }
 
 func (c *workerCount) Type() string { return "int|auto" }
-
-// byteCount is a number of bytes. It implements pflag.Value.
-type byteCount int64
-
-func (c *byteCount) Set(v string) error {
-	text := strings.ToUpper(strings.TrimSpace(v))
-	text = strings.TrimSuffix(strings.TrimSuffix(text, "B"), "I")
-	unit := 1.0
-	if i := strings.IndexAny(text, "KMGT"); i >= 0 && i == len(text)-1 {
-		unit = math.Pow(1024, float64(strings.IndexByte("KMGT", text[i])+1))
-		text = strings.TrimSpace(text[:i])
-	}
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n >= 0 && n*unit < 1<<62) {
-		return fmt.Errorf("%q is no size: it is a number of bytes, or one with KiB, MiB, GiB or TiB", v)
-	}
-	*c = byteCount(n * unit)
-	return nil
-}
-
-func (c *byteCount) String() string { return strconv.FormatInt(int64(*c), 10) }
-
-func (c *byteCount) Type() string { return "bytes" }

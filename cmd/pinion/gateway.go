@@ -16,6 +16,7 @@ import (
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/usage"
 	"pinion/httpd"
 	"pinion/runtime/files"
 	"pinion/runtime/jobs"
@@ -32,7 +33,7 @@ const gatewayHelp = `Answer the HTTP API of a model without the model: every req
 func newGateway() *cobra.Command {
 	var s gatewaySettings
 	cmd := &cobra.Command{
-		Use: "gateway", Short: "Accept requests into a model's job queue, without the model", Long: gatewayHelp, Args: noArguments,
+		Use: "gateway", Short: "Accept requests into a model's job queue, without the model", Long: gatewayHelp, Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.fromEnvironment(cmd.Flags(), os.Getenv); err != nil {
 				return misused(err)

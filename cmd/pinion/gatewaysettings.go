@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/option"
 	"pinion/runtime/jobs"
 )
 
@@ -46,22 +47,18 @@ func (s *gatewaySettings) bindFlags(f *pflag.FlagSet) {
 // fromEnvironment fills what no flag has set.
 func (s *gatewaySettings) fromEnvironment(f *pflag.FlagSet, env func(string) string) error {
 	variables := append(s.jobs.variables(), []ourVariable{
-		{"port", "PORT", func(v string) error { return setPort(&s.port, v) }},
+		{"port", "PORT", func(v string) error { return option.Port(&s.port, v) }},
 		{"host", "PINION_HOST", func(v string) error { s.exposure.host = v; return nil }},
 		{"auth-token-file", "PINION_AUTH_TOKEN_FILE", func(v string) error { s.exposure.authFile = v; return nil }},
 		{"model", "PINION_MODEL", func(v string) error { s.model = v; return nil }},
-		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
-		{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return setBool(&s.denyPrivateWebhooks, v) }},
+		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return option.Seconds(&s.queueTimeout, v) }},
+		{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return option.Bool(&s.denyPrivateWebhooks, v) }},
 		{"log-level", "COG_LOG_LEVEL", func(v string) error { s.logLevel = v; return nil }},
 		{"log-format", "LOG_FORMAT", func(v string) error { s.logFormat = v; return nil }},
-		{"", "WEBHOOK_AUTH_TOKEN", func(v string) error { return setHeader(&s.webhookToken, v) }},
+		{"", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.webhookToken, v) }},
 	}...)
-	for _, o := range variables {
-		if v := env(o.name); v != "" && (o.flag == "" || !f.Changed(o.flag)) {
-			if err := o.set(v); err != nil {
-				return fmt.Errorf("%s: %w", o.name, err)
-			}
-		}
+	if err := readVariables(f, env, variables); err != nil {
+		return err
 	}
 	return s.check()
 }

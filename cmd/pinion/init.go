@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/usage"
 )
 
 //go:embed starter/cog.yaml starter/run.py starter/requirements.txt starter/dockerignore
@@ -30,7 +31,7 @@ func newInit() *cobra.Command {
 		Short: "Make a new model's folder, which serves at once",
 		Long: `Make a starting project in DIR (default: the current folder): cog.yaml, run.py, requirements.txt and
 .dockerignore. What is there already is never overwritten.`,
-		Args: oneFolder,
+		Args: usage.OneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return failed(start(folderOf(args)))
 		},

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/jobview"
+	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/usage"
 	"pinion/runtime/jobs"
 	"pinion/runtime/predict"
 	"pinion/runtime/queued"
@@ -59,12 +61,8 @@ func newJobs() *cobra.Command {
 // fromEnvironment fills what no flag has set.
 func (c *jobsCommand) fromEnvironment(f *pflag.FlagSet) error {
 	variables := append(c.nats.variables(), ourVariable{"model", "PINION_MODEL", func(v string) error { c.model = v; return nil }})
-	for _, o := range variables {
-		if v := os.Getenv(o.name); v != "" && !f.Changed(o.flag) {
-			if err := o.set(v); err != nil {
-				return fmt.Errorf("%s: %w", o.name, err)
-			}
-		}
+	if err := readVariables(f, os.Getenv, variables); err != nil {
+		return err
 	}
 	switch {
 	case !c.nats.on():
@@ -132,14 +130,14 @@ func (c *jobsCommand) list() *cobra.Command {
 	var class, status string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the jobs that wait or run, and the dead letters: those that failed for good", Args: noArguments,
+		Use: "list", Short: "List the jobs that wait or run, and the dead letters: those that failed for good", Args: usage.NoArguments,
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		if class != "" && choice(class, "hi", "std", "lo") != nil {
-			return misused(fmt.Errorf("--class %w", choice(class, "hi", "std", "lo")))
+		if class != "" && option.Choice(class, "hi", "std", "lo") != nil {
+			return misused(fmt.Errorf("--class %w", option.Choice(class, "hi", "std", "lo")))
 		}
-		if status != "" && choice(status, "waiting", "running", "dead") != nil {
-			return misused(fmt.Errorf("--status %w", choice(status, "waiting", "running", "dead")))
+		if status != "" && option.Choice(status, "waiting", "running", "dead") != nil {
+			return misused(fmt.Errorf("--status %w", option.Choice(status, "waiting", "running", "dead")))
 		}
 		if limit < 0 {
 			return misused(fmt.Errorf("--limit %d: it is at least 0", limit))

@@ -9,13 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/jobview"
+	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/usage"
 	"pinion/runtime/jobs"
 )
 
 // jobsApply are the limits of 'pinion jobs apply'.
 type jobsApply struct {
 	capacity, tenantCapacity int64
-	bytes                    byteCount
+	bytes                    option.Bytes
 	replicas, lanes          int
 	ackWait                  time.Duration
 }
@@ -23,7 +25,7 @@ type jobsApply struct {
 func (c *jobsCommand) apply() *cobra.Command {
 	var s jobsApply
 	cmd := &cobra.Command{
-		Use: "apply", Short: "Change the limits of a queue in place", Args: noArguments,
+		Use: "apply", Short: "Change the limits of a queue in place", Args: usage.NoArguments,
 		Long: `Change the limits of a queue in place. Only the flags that are given are changed. Servers compare their settings with the queue
 when they start: give them the same flags from then on.
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/option"
 	"pinion/runtime/jobs"
 )
 
@@ -17,7 +18,7 @@ type jobSettings struct {
 	replicas       int
 	sync           string // a time, or always
 	capacity       int64
-	bytes          byteCount
+	bytes          option.Bytes
 	tenantHeader   string
 	tenantCapacity int64
 	lanes          int
@@ -45,16 +46,16 @@ func (s *jobSettings) bindFlags(f *pflag.FlagSet) {
 
 func (s *jobSettings) variables() []ourVariable {
 	return append(s.nats.variables(), []ourVariable{
-		{"nats-replicas", "PINION_NATS_REPLICAS", func(v string) error { return setInt(&s.replicas, v, 1) }},
+		{"nats-replicas", "PINION_NATS_REPLICAS", func(v string) error { return option.Int(&s.replicas, v, 1) }},
 		{"nats-sync", "PINION_NATS_SYNC", func(v string) error { s.sync = v; return nil }},
-		{"jobs-capacity", "PINION_JOBS_CAPACITY", func(v string) error { return setInt64(&s.capacity, v, 1) }},
+		{"jobs-capacity", "PINION_JOBS_CAPACITY", func(v string) error { return option.Int64(&s.capacity, v, 1) }},
 		{"jobs-bytes", "PINION_JOBS_BYTES", s.bytes.Set},
 		{"tenant-header", "PINION_TENANT_HEADER", func(v string) error { s.tenantHeader = v; return nil }},
-		{"tenant-capacity", "PINION_TENANT_CAPACITY", func(v string) error { return setInt64(&s.tenantCapacity, v, 0) }},
-		{"lanes", "PINION_LANES", func(v string) error { return setInt(&s.lanes, v, 1) }},
-		{"attempts", "PINION_ATTEMPTS", func(v string) error { return setInt(&s.attempts, v, 1) }},
-		{"overflow", "PINION_OVERFLOW", func(v string) error { return setBool(&s.overflow, v) }},
-		{"ack-wait", "PINION_ACK_WAIT", func(v string) error { return setSeconds(&s.ackWait, v) }},
+		{"tenant-capacity", "PINION_TENANT_CAPACITY", func(v string) error { return option.Int64(&s.tenantCapacity, v, 0) }},
+		{"lanes", "PINION_LANES", func(v string) error { return option.Int(&s.lanes, v, 1) }},
+		{"attempts", "PINION_ATTEMPTS", func(v string) error { return option.Int(&s.attempts, v, 1) }},
+		{"overflow", "PINION_OVERFLOW", func(v string) error { return option.Bool(&s.overflow, v) }},
+		{"ack-wait", "PINION_ACK_WAIT", func(v string) error { return option.Seconds(&s.ackWait, v) }},
 	}...)
 }
 
@@ -105,7 +106,7 @@ func (s *jobSettings) syncInterval() (every time.Duration, err error) {
 	if s.sync == syncAlways {
 		return 0, nil
 	}
-	if setSeconds(&every, s.sync) != nil || every < time.Second {
+	if option.Seconds(&every, s.sync) != nil || every < time.Second {
 		return 0, fmt.Errorf("--nats-sync %q: it is a time of at least 1s, or always", s.sync)
 	}
 	return every, nil
@@ -123,13 +124,4 @@ func (s *jobSettings) options(modelName string, resultTTL time.Duration) jobs.Op
 func memberName() string {
 	host, _ := os.Hostname()
 	return host + "-" + rand.Text()[:8]
-}
-
-func setInt64(to *int64, v string, least int) error {
-	var n int
-	if err := setInt(&n, v, least); err != nil {
-		return err
-	}
-	*to = int64(n)
-	return nil
 }

@@ -12,14 +12,6 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// Exit codes.
-const (
-	exitOK          = 0
-	exitFailure     = 1
-	exitUsage       = 2 // usage, or an environment that cannot serve
-	exitInterrupted = 130
-)
-
 func init() {
 	// The process's first thread must stay main's: in a worker it becomes Python's main thread, the
 	// only one on which signals interrupt Python.
@@ -74,18 +66,3 @@ func joinWords(args []string) []string {
 	}
 	return joined
 }
-
-// exitError is an error with the exit code it ends the process with; err may be nil.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit code %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/contain"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/pyembed/locate"
 )
@@ -66,18 +64,4 @@ func has(m *model.Model, train bool) error {
 		return &exitError{exitUsage, fmt.Errorf("%s has no predict function, only a train function: ask it by pinion train", m.Dir)}
 	}
 	return nil
-}
-
-// failed is an error that ends the command with exit code 1.
-func failed(err error) error {
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, contain.ErrInterrupted) {
-		return &exitError{code: exitInterrupted}
-	}
-	if _, is := err.(*exitError); is {
-		return err
-	}
-	return &exitError{exitFailure, err}
 }

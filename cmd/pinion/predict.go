@@ -13,6 +13,7 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelio"
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/cmd/pinion/internal/usage"
 	"pinion/pyembed/locate"
 	"pinion/runtime/predict"
 )
@@ -58,7 +59,7 @@ func newTrain() *cobra.Command {
 }
 
 func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
-	cmd.Args = oneFolder
+	cmd.Args = usage.OneFolder
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.input.IsSet = cmd.Flags().Changed("json")
 		if err := modelio.CheckFile(a.output); err != nil {

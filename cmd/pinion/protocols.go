@@ -11,6 +11,7 @@ import (
 
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/nearest"
+	"pinion/cmd/pinion/internal/option"
 	"pinion/httpd/kserve"
 	"pinion/httpd/oip"
 	"pinion/httpd/openai"
@@ -55,7 +56,7 @@ func (s *protocolSettings) variables() []ourVariable {
 		{"model", "PINION_MODEL", func(v string) error { s.model = v; return nil }},
 		{"", "AIP_HEALTH_ROUTE", func(v string) error { s.vertex.Health = v; return vertex.CheckPath(v) }},
 		{"", "AIP_PREDICT_ROUTE", func(v string) error { s.vertex.Predict = v; return vertex.CheckPath(v) }},
-		{"grpc-port", "PINION_GRPC_PORT", func(v string) error { return setInt(&s.grpcPort, v, 0) }},
+		{"grpc-port", "PINION_GRPC_PORT", func(v string) error { return option.Int(&s.grpcPort, v, 0) }},
 	}
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"io"
 
+	"pinion/cmd/pinion/internal/usage"
+
 	"github.com/spf13/cobra"
 )
 
@@ -23,7 +25,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:               true,
 		SilenceErrors:              true,
 		SuggestionsMinimumDistance: 2,
-		Args:                       noCommand,
+		Args:                       usage.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text := shortHelp
 			if asked {
@@ -37,11 +39,9 @@ func newRoot() *cobra.Command {
 	// unused methods, a quarter of the binary.
 	root.Flags().BoolVarP(&asked, "version", "v", false, "print the versions that matter in a bug report")
 	root.SetOut(nil)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return flagError(cmd, err)
-	})
-	root.SetHelpCommand(newHelp())
+	root.SetFlagErrorFunc(usage.FlagError)
+	root.SetHelpCommand(usage.NewHelp())
 	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newDockerfile(), newBuild(), newDoctor(), newBatching(), newJobs(), newGateway(), newVersion())
-	refuseShells(root)
+	usage.RefuseShells(root)
 	return root
 }

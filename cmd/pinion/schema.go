@@ -12,6 +12,7 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelio"
 	"pinion/cmd/pinion/internal/schemadiff"
+	"pinion/cmd/pinion/internal/usage"
 	"pinion/httpd"
 	"pinion/httpd/openapi"
 	"pinion/httpd/protocol"
@@ -30,7 +31,7 @@ answers it at /openapi.json. The model's part is the file .cog/openapi_schema.js
 the source. The model is not imported where its source alone tells enough, so its packages need not be installed; it is
 never imported with --static. Reading the source evaluates its top level without foreign packages, and starts no
 program, writes no file and uses no network. Where its files run commands or download when they are imported, that takes --execute.`,
-		Args: oneFolder,
+		Args: usage.OneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if input && output {
 				return fmt.Errorf("--input and --output: give one of them, or none for the whole document")

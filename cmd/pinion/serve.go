@@ -7,6 +7,7 @@ import (
 
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/usage"
 	"pinion/pyembed/locate"
 	"pinion/runtime/telemetry"
 )
@@ -16,7 +17,7 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [[NAME=]DIR]",
 		Short: "Serve the model of a folder (default: the current one)",
-		Args:  oneFolder,
+		Args:  usage.OneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.fleet.workersGiven = cmd.Flags().Changed("workers")
 			dir := "."

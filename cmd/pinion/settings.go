@@ -1,21 +1,18 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/ipc"
 	"pinion/runtime/memory"
@@ -35,7 +32,7 @@ type settings struct {
 	restart, logLevel, logFormat string
 	busyPoll                     string // auto or off
 	maxBody                      int64
-	memoryBudget                 byteCount // 0: by the container's limit
+	memoryBudget                 option.Bytes // 0: by the container's limit
 	awaitExplicitShutdown        bool
 	denyPrivate                  bool
 	denyPrivateWebhooks          bool
@@ -122,28 +119,22 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 		[]ourVariable{
 			{"python", "PINION_PYTHON", nil},                   // locate reads it, for it says where from
 			{"none-defaults", model.NoneDefaultsVariable, nil}, // settleNoneDefaults reads it
-			{"queue", "PINION_QUEUE", func(v string) error { return setInt(&s.queue, v, 0) }},
-			{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return setSeconds(&s.queueTimeout, v) }},
+			{"queue", "PINION_QUEUE", func(v string) error { return option.Int(&s.queue, v, 0) }},
+			{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return option.Seconds(&s.queueTimeout, v) }},
 			{"memory-budget", "PINION_MEMORY_BUDGET", s.memoryBudget.Set},
-			{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return setInt(&s.accessLines, v, 0) }},
-			{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return setSeconds(&s.cancelGrace, v) }},
-			{"busy-poll", "PINION_BUSY_POLL", func(v string) error { return setChoice(&s.busyPoll, v, busyPollAuto, busyPollOff) }},
+			{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return option.Int(&s.accessLines, v, 0) }},
+			{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return option.Seconds(&s.cancelGrace, v) }},
+			{"busy-poll", "PINION_BUSY_POLL", func(v string) error { return option.SetChoice(&s.busyPoll, v, busyPollAuto, busyPollOff) }},
 			{"restart", "PINION_RESTART", func(v string) error {
-				return setChoice(&s.restart, v, string(supervise.OnCrash), string(supervise.Never))
+				return option.SetChoice(&s.restart, v, string(supervise.OnCrash), string(supervise.Never))
 			}},
-			{"deny-private-downloads", "PINION_DENY_PRIVATE_DOWNLOADS", func(v string) error { return setBool(&s.denyPrivate, v) }},
-			{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return setBool(&s.denyPrivateWebhooks, v) }},
+			{"deny-private-downloads", "PINION_DENY_PRIVATE_DOWNLOADS", func(v string) error { return option.Bool(&s.denyPrivate, v) }},
+			{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return option.Bool(&s.denyPrivateWebhooks, v) }},
 			{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
 		},
 	)
-	for _, o := range ours {
-		v := env(o.name)
-		if v == "" || o.set == nil || o.flag != "" && f.Changed(o.flag) {
-			continue
-		}
-		if err := o.set(v); err != nil {
-			return fmt.Errorf("%s: %w", o.name, err)
-		}
+	if err := readVariables(f, env, ours); err != nil {
+		return err
 	}
 	return s.check()
 }
@@ -151,17 +142,17 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 // fromCog reads Cog's variables. An invalid value is ignored with a warning, as Cog does.
 func (s *settings) fromCog(f *pflag.FlagSet, env func(string) string) {
 	if s.portVariable == "PORT" {
-		s.cog(f, env, "port", "PORT", func(v string) error { return setPort(&s.port, v) })
+		s.cog(f, env, "port", "PORT", func(v string) error { return option.Port(&s.port, v) })
 	}
 	s.cog(f, env, "concurrency", "COG_MAX_CONCURRENCY", func(v string) error {
-		err := setInt(&s.concurrency, v, 1)
+		err := option.Int(&s.concurrency, v, 1)
 		if s.concurrency > ipc.MaxSlots { // Cog has no such limit
 			s.warnings = append(s.warnings, fmt.Sprintf("COG_MAX_CONCURRENCY is %d: %d is used, the most that a worker has", s.concurrency, ipc.MaxSlots))
 			s.concurrency = ipc.MaxSlots
 		}
 		return err
 	})
-	s.cog(f, env, "setup-timeout", "COG_SETUP_TIMEOUT", func(v string) error { return setSeconds(&s.setupTimeout, v) })
+	s.cog(f, env, "setup-timeout", "COG_SETUP_TIMEOUT", func(v string) error { return option.Seconds(&s.setupTimeout, v) })
 	s.cog(f, env, "log-level", "COG_LOG_LEVEL", func(v string) error {
 		if _, ok := logsink.ParseLevel(v); !ok {
 			return fmt.Errorf("%q: it is %s", v, logsink.Levels)
@@ -177,21 +168,21 @@ func (s *settings) fromCog(f *pflag.FlagSet, env func(string) string) {
 		return nil
 	})
 	s.cog(f, env, "", "COG_THROTTLE_RESPONSE_INTERVAL", func(v string) error {
-		err := setSeconds(&s.webhookInterval, v)
+		err := option.Seconds(&s.webhookInterval, v)
 		if err == nil && s.webhookInterval == 0 {
 			s.webhookInterval = -1
 		}
 		return err
 	})
 	s.cog(f, env, "", "COG_STREAM_HISTORY_CAPACITY", func(v string) error {
-		err := setInt(&s.streamHistory, v, 0)
+		err := option.Int(&s.streamHistory, v, 0)
 		if err == nil && s.streamHistory == 0 {
 			s.streamHistory = -1
 		}
 		return err
 	})
-	s.cog(f, env, "", "WEBHOOK_AUTH_TOKEN", func(v string) error { return setHeader(&s.webhookToken, v) })
-	s.cog(f, env, "", "COG_USER_AGENT", func(v string) error { return setHeader(&s.userAgent, v) })
+	s.cog(f, env, "", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.webhookToken, v) })
+	s.cog(f, env, "", "COG_USER_AGENT", func(v string) error { return option.Header(&s.userAgent, v) })
 }
 
 // platformPort takes the port that SageMaker or Vertex AI wants. It has precedence over PORT, which an image may set.
@@ -203,23 +194,11 @@ func (s *settings) platformPort(f *pflag.FlagSet, env func(string) string) error
 			continue
 		}
 		s.portVariable = name
-		if err := setPort(&s.port, v); err != nil {
+		if err := option.Port(&s.port, v); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		return nil
 	}
-	return nil
-}
-
-func setPort(to *int, v string) error {
-	var port int
-	if err := setInt(&port, v, 0); err != nil {
-		return err
-	}
-	if port > 65535 {
-		return fmt.Errorf("%d is no port: it is at most 65535", port)
-	}
-	*to = port
 	return nil
 }
 
@@ -337,40 +316,6 @@ func checkFormat(v string) error {
 	if v != "" && v != "json" && v != "console" {
 		return fmt.Errorf("%q: it is json or console", v)
 	}
-	return nil
-}
-
-func setInt(to *int, v string, least int) error {
-	n, err := strconv.Atoi(v)
-	if err != nil || n < least {
-		return fmt.Errorf("%q: it is a whole number of at least %d", v, least)
-	}
-	*to = n
-	return nil
-}
-
-// setHeader reads what is sent in an HTTP header. Files of secrets often end with a newline, which is no part of it. The
-// error does not repeat the value, for it may be a secret.
-func setHeader(to *string, v string) error {
-	v = strings.TrimSpace(v)
-	if strings.ContainsFunc(v, unicode.IsControl) {
-		return errors.New("it holds a control character, which no HTTP header may")
-	}
-	*to = v
-	return nil
-}
-
-// setSeconds reads a number of seconds, or a duration like "1m30s".
-func setSeconds(to *time.Duration, v string) error {
-	if d, err := time.ParseDuration(v); err == nil && d >= 0 {
-		*to = d
-		return nil
-	}
-	n, err := strconv.ParseFloat(v, 64)
-	if err != nil || !(n >= 0 && n < 1e9) {
-		return fmt.Errorf("%q: it is a number of seconds, or a time with its unit, as 500ms or 1m30s", v)
-	}
-	*to = time.Duration(n * float64(time.Second))
 	return nil
 }
 

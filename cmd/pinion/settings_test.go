@@ -106,23 +106,6 @@ func TestBadPlatformValues(t *testing.T) {
 	}
 }
 
-func TestSizes(t *testing.T) {
-	for text, want := range map[string]int64{
-		"0": 0, "1024": 1024, "1k": 1 << 10, "2MB": 2 << 20, "1.5GiB": 3 << 29, "8 GiB": 8 << 30, "1t": 1 << 40,
-	} {
-		var c byteCount
-		if err := c.Set(text); err != nil || int64(c) != want {
-			t.Errorf("%q is %d, %v; want %d", text, c, err, want)
-		}
-	}
-	for _, text := range []string{"", "much", "-1", "1X", "1GG", "NaN", "1e40"} {
-		var c byteCount
-		if err := c.Set(text); err == nil {
-			t.Errorf("%q is taken for %d bytes", text, c)
-		}
-	}
-}
-
 func TestWorkerCount(t *testing.T) {
 	for text, want := range map[string]workerCount{"auto": 0, "1": 1, "16": 16} {
 		var c workerCount

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/option"
 	"pinion/runtime/service"
 )
 
@@ -27,12 +28,12 @@ func (s *validationSettings) bindFlags(f *pflag.FlagSet) {
 func (s *validationSettings) variables() []ourVariable {
 	return []ourVariable{
 		{"validate-output", "PINION_VALIDATE_OUTPUT", s.setOutputs},
-		{"no-warm-up", "PINION_NO_WARM_UP", func(v string) error { return setBool(&s.noWarmUp, v) }},
+		{"no-warm-up", "PINION_NO_WARM_UP", func(v string) error { return option.Bool(&s.noWarmUp, v) }},
 	}
 }
 
 func (s *validationSettings) setOutputs(v string) error {
-	return setChoice(&s.outputs, v, "off", "warn", "error")
+	return option.SetChoice(&s.outputs, v, "off", "warn", "error")
 }
 
 // check refuses what no flag may say.

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"pinion/cmd/pinion/internal/usage"
+
 	"github.com/spf13/cobra"
 )
 
@@ -23,7 +25,7 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions that matter in a bug report",
-		Args:  noArguments,
+		Args:  usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(cmd.OutOrStdout(), versions())
 			return err

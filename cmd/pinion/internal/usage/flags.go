@@ -1,0 +1,95 @@
+package usage
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/builder"
+	"pinion/cmd/pinion/internal/nearest"
+)
+
+// FlagError says what is wrong with a flag, and what would be right.
+func FlagError(cmd *cobra.Command, err error) error {
+	var missing *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &missing):
+		return fmt.Errorf("--%s needs a value: %s", missing.GetFlag().Name, wanted(missing.GetFlag()))
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		if form := wanted(f); isGoType(f) {
+			return fmt.Errorf("--%s %q: it is %s", f.Name, invalid.GetValue(), form)
+		}
+		return fmt.Errorf("--%s: %w", f.Name, invalid.Unwrap())
+	}
+	return suggestFlag(cmd, err)
+}
+
+// valueForms say what the values of pflag's own types look like.
+func valueForms() map[string]string {
+	return map[string]string{
+		"bool": "true or false", "int": "a whole number", "int64": "a whole number", "float64": "a number",
+		"duration": "a time with its unit, as 500ms, 30s or 1m30s",
+	}
+}
+
+func isGoType(f *pflag.Flag) bool { return valueForms()[f.Value.Type()] != "" }
+
+// wanted is the form of a flag's value.
+func wanted(f *pflag.Flag) string {
+	if form, ok := valueForms()[f.Value.Type()]; ok {
+		return form
+	}
+	_, usage := pflag.UnquoteUsage(f)
+	return usage
+}
+
+// suggestFlag names the flag that is nearest to a misspelt one.
+func suggestFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	name := unknown.GetSpecifiedName()
+	best, distance := "", len(name)/2+1
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := nearest.Distance(name, f.Name); d < distance {
+			best, distance = f.Name, d
+		}
+	})
+	if cmd.Name() == "build" && slices.Contains(builder.Options(), name) {
+		return fmt.Errorf("%w; options of the builder stand after --, as in: pinion build -t NAME -- --%s", err, name)
+	}
+	if best == "" {
+		if cmd == cmd.Root() {
+			return fmt.Errorf("%w; 'pinion help' lists the commands", err)
+		}
+		return fmt.Errorf("%w; 'pinion help %s' lists the flags", err, cmd.Name())
+	}
+	return fmt.Errorf("%w; did you mean --%s?", err, best)
+}
+
+// GoFlagError names the flag that is nearest to the one at which parsing stopped, where there is none of that name.
+func GoFlagError(f *flag.FlagSet, args []string, err error) error {
+	name := strings.TrimLeft(args[len(args)-f.NArg()-1], "-")
+	name, _, _ = strings.Cut(name, "=")
+	if f.Lookup(name) != nil {
+		return err
+	}
+	best, distance := "", len(name)/2+1
+	f.VisitAll(func(known *flag.Flag) {
+		if d := nearest.Distance(name, known.Name); d < distance {
+			best, distance = known.Name, d
+		}
+	})
+	if best == "" {
+		return fmt.Errorf("%w; 'pinion help batching' lists the flags", err)
+	}
+	return fmt.Errorf("%w; did you mean -%s?", err, best)
+}
