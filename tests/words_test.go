@@ -107,7 +107,7 @@ func wordsOf(name string) (words []string) {
 
 // isModel matches models, which are written as users write them and so may have any word, and other data of tests. The Python
 // programs of pyembed/testdata and tests/instructions are tests themselves.
-var isModel = regexp.MustCompile(`^(tests/models|examples|cmd/pinion/starter|tests/chaos/models)/|^(runtime|cmd|httpd|ipc|pyembed/[a-z]+|tests/[a-hj-z]\w*)/(.*/)?testdata/`)
+var isModel = regexp.MustCompile(`^(tests/models|examples|cmd/pinion/internal/starter/files|tests/chaos/models)/|^(runtime|cmd|httpd|ipc|pyembed/[a-z]+|tests/[a-hj-z]\w*)/(.*/)?testdata/`)
 
 // readWords reads words.txt.
 func readWords(t *testing.T) retiredWords {

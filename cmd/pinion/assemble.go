@@ -5,9 +5,13 @@ import (
 	"errors"
 	"os"
 
+	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/ownbinary"
 	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/setuptrace"
+	"pinion/cmd/pinion/internal/tokenfile"
 	"pinion/httpd"
 	"pinion/httpd/page"
 	"pinion/httpd/protocol"
@@ -59,7 +63,7 @@ func (f *front) makeService() error {
 		Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit,
 		OnBatch:  f.metrics.Batch,
 		Tracer:   f.tracer,
-		BusyPoll: busyPolling(s.busyPoll, f.plan.Workers, cores()),
+		BusyPoll: limits.BusyPolling(s.busyPoll, f.plan.Workers, limits.Cores()),
 	})
 	f.webhooks = webhook.New(webhook.Options{
 		OnDelivery: f.metrics.Webhook, Memory: f.budget,
@@ -86,7 +90,7 @@ func (f *front) makeService() error {
 func (f *front) makeHTTP() (err error) {
 	s, m := f.s, f.model
 	if s.exposure.authFile != "" {
-		if f.auth, err = openAuthFile(s.exposure.authFile, f.log); err != nil {
+		if f.auth, err = tokenfile.Open(s.exposure.authFile, f.log); err != nil {
 			return err
 		}
 	}
@@ -103,7 +107,7 @@ func (f *front) makeHTTP() (err error) {
 		MaxBody:   s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
 		Docs:      page.Handler(page.Options{Model: m.Title(), Dashboard: f.linkToDashboard(), OpenAI: s.protocols.openAIName(m)}),
 		Dashboard: f.routesOfDashboard(false), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.tracer, Reload: f.reloader(),
-		Tokens: f.auth.tokens(), Public: public,
+		Tokens: f.auth.Tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.console(), Memory: f.budget,
 		Spool:      spool(f.files),
 		NoShutdown: s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
@@ -117,7 +121,7 @@ func (f *front) makeSupervisors() error {
 	if err != nil {
 		return err
 	}
-	if f.image, err = ownImage(); err != nil {
+	if f.image, err = ownbinary.Find(); err != nil {
 		return err
 	}
 	if f.plan.Warning != "" {
@@ -134,7 +138,7 @@ func (f *front) makeSupervisors() error {
 		o.Index, o.Env = i, f.withDevice(env, i)
 		o.Device, _ = f.plan.Device(i)
 		traced := o
-		(&setupTrace{tracer: f.tracer}).follow(&traced.Hooks)
+		(&setuptrace.Setups{Tracer: f.tracer}).Follow(&traced.Hooks)
 		f.workers = append(f.workers, f.svc.Supervise(traced))
 	}
 	return nil

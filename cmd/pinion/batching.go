@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/interrupts"
+	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/usage"
@@ -164,7 +165,7 @@ func serveBatching(s *batchingSettings) error {
 	log, sink := (&settings{logLevel: s.logLevel, logFormat: s.logFormat}).logger()
 	defer sink.Flush(logsink.FlushTimeout)
 	f.log = log
-	if limit := applyMemoryLimit(0); limit > 0 {
+	if limit := limits.ApplyMemory(0); limit > 0 {
 		f.log.Debug("memory has a soft limit", "bytes", limit)
 	}
 	signals := interrupts.Watch(false)
@@ -174,7 +175,7 @@ func serveBatching(s *batchingSettings) error {
 		MaxAnswer: s.maxBody, LeaveSockets: s.leaveSockets, Logger: f.log, Observer: batchingObserver{f.metrics},
 	})
 	f.http = httpd.NewJobs(batchingJobs{f.queue}, httpd.Options{
-		MaxBody: s.maxBody, Logger: f.log, Metrics: serveMetrics(f.metrics), OnRequest: f.metrics.Request, Memory: newBudget(0),
+		MaxBody: s.maxBody, Logger: f.log, Metrics: serveMetrics(f.metrics), OnRequest: f.metrics.Request, Memory: limits.NewBudget(0),
 	})
 	workers, err := listenWorkers(s.protocol, s.address)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 
 	"pinion/cmd/pinion/internal/builder"
 	"pinion/cmd/pinion/internal/dockerfile"
+	"pinion/cmd/pinion/internal/ownbinary"
 	"pinion/cmd/pinion/internal/usage"
 )
 
@@ -111,7 +111,7 @@ func (b *build) build(ctx context.Context, program *builder.Builder, plan *docke
 		return err
 	}
 	own := filepath.Join(place, "pinion")
-	if err := copyBinary(filepath.Join(own, "usr/local/bin/pinion")); err != nil {
+	if err := ownbinary.Copy(filepath.Join(own, "usr/local/bin/pinion")); err != nil {
 		return err
 	}
 	contexts := [][2]string{{"pinion", own}}
@@ -122,33 +122,4 @@ func (b *build) build(ctx context.Context, program *builder.Builder, plan *docke
 		Dockerfile: file, Context: plan.Root(), Contexts: contexts, Tags: tags, Args: b.args, Secrets: b.secrets, NoCache: b.noCache,
 		More: append(b.cog.options(program), b.more...),
 	})
-}
-
-// copyBinary copies the running binary, with its time: builders take another time for another file.
-func copyBinary(to string) error {
-	image, err := ownImage()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return fmt.Errorf("copy own binary: %w", err)
-	}
-	in, err := os.Open(runningImage)
-	if err != nil {
-		return fmt.Errorf("copy own binary %s: %w", image.path, err)
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return fmt.Errorf("copy own binary: %w", err)
-	}
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
-	if err != nil {
-		return fmt.Errorf("copy own binary: %w", err)
-	}
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Close(), os.Chtimes(to, info.ModTime(), info.ModTime())); err != nil {
-		return fmt.Errorf("copy own binary: %w", err)
-	}
-	return nil
 }

@@ -72,7 +72,7 @@ func (f *front) newDashboard() *dashboard.View {
 // routesOfDashboard are those of the live view on the server's own port, or on the one for monitoring; nil: it is not there. The port
 // for monitoring asks for no token, so with tokens the view stays on the server's own.
 func (f *front) routesOfDashboard(monitor bool) *httpd.Dashboard {
-	if f.view == nil || monitor != (f.s.exposure.metricsPort >= 0 && f.auth.tokens() == nil) {
+	if f.view == nil || monitor != (f.s.exposure.metricsPort >= 0 && f.auth.Tokens() == nil) {
 		return nil
 	}
 	return &httpd.Dashboard{Page: f.view.Page(), Data: f.view.Data(), Origins: f.s.exposure.corsOrigins}

@@ -1,9 +1,8 @@
 package main
 
 import (
+	"slices"
 	"testing"
-
-	"pinion/cmd/pinion/internal/listener"
 )
 
 // TestInContainer: any one trace of a container's is enough.
@@ -31,20 +30,21 @@ func TestInContainer(t *testing.T) {
 	}
 }
 
-// TestReachable: the address of a socket that is bound to all is none that one may ask.
-func TestReachable(t *testing.T) {
+// TestPublicPaths: what --auth-public may name.
+func TestPublicPaths(t *testing.T) {
 	for _, c := range []struct {
-		bound, want string
-		all         bool
+		names, paths []string
+		ok           bool
 	}{
-		{"http://0.0.0.0:5000", "http://127.0.0.1:5000", true},
-		{"http://[::]:5000", "http://127.0.0.1:5000", true},
-		{"http://127.0.0.1:5000", "http://127.0.0.1:5000", false},
-		{"http://gpu:5000", "http://gpu:5000", false},
-		{"unix:/s", "unix:/s", false},
+		{[]string{"docs", " metrics", "openapi"}, []string{"/docs", "/dashboard", "/metrics", "/openapi.json"}, true},
+		{[]string{"none"}, nil, true},
+		{nil, nil, true},
+		{[]string{"predictions"}, nil, false},
+		{[]string{""}, nil, false},
 	} {
-		if got, all := listener.Reachable(c.bound); got != c.want || all != c.all {
-			t.Errorf("%s: %s, %v", c.bound, got, all)
+		s := exposureSettings{authPublic: c.names}
+		if got, err := s.public(); !slices.Equal(got, c.paths) || (err == nil) != c.ok {
+			t.Errorf("%q: got %q, %v", c.names, got, err)
 		}
 	}
 }

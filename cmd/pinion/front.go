@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -11,9 +12,12 @@ import (
 	"pinion/cmd/pinion/internal/gpus"
 	"pinion/cmd/pinion/internal/heap"
 	"pinion/cmd/pinion/internal/interrupts"
+	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/ownbinary"
 	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/tokenfile"
 	"pinion/httpd"
 	"pinion/httpd/dashboard"
 	"pinion/httpd/protocol"
@@ -39,7 +43,7 @@ type front struct {
 	log       *slog.Logger
 	sink      *logsink.Sink // where log goes
 	dir       *rundir.Dir
-	image     image
+	image     ownbinary.Image
 	files     *files.Store
 	pool      *slot.Pool
 	svc       *service.Service
@@ -59,7 +63,7 @@ type front struct {
 	watched   net.Listener    // the monitor's
 	grpc      *grpcServer     // nil: off
 	single    protocol.Models // the model, for other protocols
-	auth      *authFile       // nil: no token is wanted
+	auth      *tokenfile.File // nil: no token is wanted
 	workers   []*supervise.Supervisor
 	asked     chan struct{} // a token: a client asked for a shutdown
 	broken    chan struct{} // closed: the first setup has failed, which is to end the server
@@ -82,13 +86,13 @@ type front struct {
 func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan, log *slog.Logger, sink *logsink.Sink) (_ *front, err error) {
 	f := &front{s: s, log: log, sink: sink, model: m, python: python, plan: plan, asked: make(chan struct{}, 1), broken: make(chan struct{})}
 	if s.fleet.preload {
-		if err := adoptWorkers(); err != nil {
-			return nil, err
+		if err := supervise.AdoptForks(); err != nil {
+			return nil, fmt.Errorf("--preload: %w", err)
 		}
 	}
-	f.orphans = reapOrphans()
+	f.orphans = supervise.ReapOrphans()
 	f.fleet = supervise.NewFleet(f.orphans)
-	if limit := applyMemoryLimit(int64(s.memoryBudget)); limit > 0 {
+	if limit := limits.ApplyMemory(int64(s.memoryBudget)); limit > 0 {
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
 	f.signals = interrupts.Watch(s.awaitExplicitShutdown)
@@ -99,7 +103,7 @@ func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan
 		return nil, err
 	}
 	go f.dir.KeepFresh()
-	f.budget = newBudget(int64(s.memoryBudget))
+	f.budget = limits.NewBudget(int64(s.memoryBudget))
 	f.budget.SetOnFree(func() { f.giveBack(heap.QuietTime) })
 	f.metrics = f.newMetrics()
 	steps := []func() error{

@@ -13,9 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/interrupts"
+	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/listener"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/tokenfile"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/httpd"
 	"pinion/runtime/files"
@@ -61,7 +63,7 @@ type gateway struct {
 func runGateway(s *gatewaySettings) error {
 	log, sink := (&settings{logLevel: s.logLevel, logFormat: s.logFormat}).logger()
 	defer sink.Flush(logsink.FlushTimeout)
-	applyMemoryLimit(0)
+	limits.ApplyMemory(0)
 	g := &gateway{s: s, log: log, signals: interrupts.Watch(false)}
 	defer g.clean()
 	if err := g.open(sink); err != nil {
@@ -84,16 +86,16 @@ func (g *gateway) open(sink *logsink.Sink) (err error) {
 		return err
 	}
 	go g.dir.KeepFresh()
-	budget := newBudget(0)
+	budget := limits.NewBudget(0)
 	if g.files, err = files.New(files.Options{Root: g.dir.Files(), Remake: g.dir.RemakeFiles, UserAgent: "pinion/" + version, Logger: g.log}); err != nil {
 		return err
 	}
 	g.webhooks = webhook.New(webhook.Options{
 		Memory: budget, AuthToken: s.webhookToken, UserAgent: "pinion/" + version, Logger: g.log, DenyPrivate: s.denyPrivateWebhooks,
 	})
-	var auth *authFile
+	var auth *tokenfile.File
 	if s.exposure.authFile != "" {
-		if auth, err = openAuthFile(s.exposure.authFile, g.log); err != nil {
+		if auth, err = tokenfile.Open(s.exposure.authFile, g.log); err != nil {
 			return err
 		}
 	}
@@ -103,7 +105,7 @@ func (g *gateway) open(sink *logsink.Sink) (err error) {
 	})
 	g.http = httpd.New(gatewayService{g}, httpd.Options{
 		MaxBody: s.maxBody, Logger: g.log, CogVersion: cogVersion, ModelName: s.model, Metrics: serveMetrics(set), OnRequest: set.Request,
-		Tokens: auth.tokens(), Memory: budget, Spool: spool(g.files), NoShutdown: true,
+		Tokens: auth.Tokens(), Memory: budget, Spool: spool(g.files), NoShutdown: true,
 	})
 	o := s.jobs.options(s.model, s.resultTTL)
 	g.member, err = queued.Join(queued.Options{

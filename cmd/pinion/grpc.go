@@ -31,7 +31,7 @@ func (f *front) openGRPC() error {
 	o := oipgrpc.Options{
 		Models: f.single, Version: version, Logger: f.log, MaxMessage: f.s.maxBody, Memory: f.budget, OnCall: f.metrics.Call,
 	}
-	if tokens := f.auth.tokens(); tokens != nil {
+	if tokens := f.auth.Tokens(); tokens != nil {
 		o.Authorized = func(token string) bool { return tokens.Has([]byte(token)) }
 	}
 	f.grpc = &grpcServer{oipgrpc.New(o), ln}

@@ -1,25 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
+	"pinion/cmd/pinion/internal/ownbinary"
 	"pinion/httpd"
 	"pinion/ipc"
 	"pinion/runtime/supervise"
 )
-
-// adoptWorkers makes this process the parent of workers that its preload process forks, as it is of those that it starts. Any
-// other process that loses its parent becomes its child too, as in a container; see reapOrphans.
-func adoptWorkers() error {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("--preload: become a child subreaper: %w", err)
-	}
-	return nil
-}
 
 // newPreloader makes the preloader, where one was asked for.
 func (f *front) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Preloader {
@@ -27,7 +16,7 @@ func (f *front) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Pre
 		return nil
 	}
 	return supervise.NewPreloader(supervise.PreloaderOptions{
-		Exe: runningImage, Spec: spec, Env: env, Timeout: f.s.setupTimeout, Orphans: f.orphans, Logger: f.log,
+		Exe: ownbinary.Running, Spec: spec, Env: env, Timeout: f.s.setupTimeout, Orphans: f.orphans, Logger: f.log,
 		Prepare: f.keepSDK, OnChange: f.svc.Changed,
 	})
 }

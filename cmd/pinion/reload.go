@@ -57,13 +57,13 @@ func (f *front) reload(why string) (notice string, err error) {
 
 // renew is reload, with the renewal of one worker.
 func (f *front) renew(why string, one func(*supervise.Supervisor)) (notice string, err error) {
-	f.auth.reload()
+	f.auth.Reload()
 	m, err := f.s.findModel(f.model.Dir)
 	if err != nil {
 		f.log.Error("the model is not reloaded", "error", err)
 		return "", err
 	}
-	if notice = f.image.change(); notice != "" {
+	if notice = f.image.Change(version); notice != "" {
 		f.log.Warn(notice)
 	}
 	f.use(m)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/option"
@@ -79,7 +80,7 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.DurationVar(&s.cancelGrace, "cancel-grace", 10*time.Second, "how long a cancelled prediction may go on before its worker is killed (PINION_CANCEL_GRACE)")
 	f.DurationVar(&s.grace, "grace", 30*time.Second, "how long predictions in flight may go on after SIGINT or SIGTERM")
 	f.StringVar(&s.restart, "restart", string(supervise.OnCrash), "on-crash or never: whether a dead worker is replaced (PINION_RESTART)")
-	f.StringVar(&s.busyPoll, "busy-poll", busyPollAuto, "auto or off: whether idle CPUs poll for requests that come one by one, which answers them sooner (PINION_BUSY_POLL)")
+	f.StringVar(&s.busyPoll, "busy-poll", limits.BusyPollAuto, "auto or off: whether idle CPUs poll for requests that come one by one, which answers them sooner (PINION_BUSY_POLL)")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
 	f.StringVar(&s.logFormat, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
 	f.IntVar(&s.accessLines, "access-log", 0, "log requests, up to this number of lines a second; without a number: 100 (PINION_ACCESS_LOG; default: none, on a terminal 100 without probes)")
@@ -124,7 +125,7 @@ func (s *settings) fromEnvironment(f *pflag.FlagSet, env func(string) string) er
 			{"memory-budget", "PINION_MEMORY_BUDGET", s.memoryBudget.Set},
 			{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return option.Int(&s.accessLines, v, 0) }},
 			{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return option.Seconds(&s.cancelGrace, v) }},
-			{"busy-poll", "PINION_BUSY_POLL", func(v string) error { return option.SetChoice(&s.busyPoll, v, busyPollAuto, busyPollOff) }},
+			{"busy-poll", "PINION_BUSY_POLL", func(v string) error { return option.SetChoice(&s.busyPoll, v, limits.BusyPollAuto, limits.BusyPollOff) }},
 			{"restart", "PINION_RESTART", func(v string) error {
 				return option.SetChoice(&s.restart, v, string(supervise.OnCrash), string(supervise.Never))
 			}},
@@ -244,8 +245,8 @@ func (s *settings) check() error {
 		return fmt.Errorf("--x-mode %q: it is predict or train", s.mode)
 	case s.uploadURL != "" && !isHTTP(s.uploadURL):
 		return fmt.Errorf("--upload-url %q: it is an http or https URL", s.uploadURL)
-	case s.busyPoll != busyPollAuto && s.busyPoll != busyPollOff:
-		return fmt.Errorf("--busy-poll %q: it is %s or %s", s.busyPoll, busyPollAuto, busyPollOff)
+	case s.busyPoll != limits.BusyPollAuto && s.busyPoll != limits.BusyPollOff:
+		return fmt.Errorf("--busy-poll %q: it is %s or %s", s.busyPoll, limits.BusyPollAuto, limits.BusyPollOff)
 	case s.restart != string(supervise.OnCrash) && s.restart != string(supervise.Never):
 		return fmt.Errorf("--restart %q: it is on-crash or never", s.restart)
 	}

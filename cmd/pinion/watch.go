@@ -1,10 +1,9 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 
+	"pinion/cmd/pinion/internal/model"
 	"pinion/runtime/supervise"
 	"pinion/runtime/watch"
 )
@@ -32,28 +31,10 @@ func (f *front) followChanges() {
 	}
 	go func() {
 		for names := range f.watcher.Changes() {
-			dropBytecode(f.model.Dir, names)
+			model.DropBytecode(f.model.Dir, names)
 			why := strings.Join(names, ", ") + " changed"
 			// It tells of its error; one that fails in the setup waits for the next change.
 			_, _ = f.renew(why, func(w *supervise.Supervisor) { w.RenewOnce(why) })
 		}
 	}()
-}
-
-// dropBytecode removes the bytecode of changed files. Python takes it for good where a source file has the length and the time,
-// in seconds, that it had: so quick an edit would not be seen.
-func dropBytecode(dir string, names []string) {
-	for _, name := range names {
-		stem, isPython := strings.CutSuffix(filepath.Base(name), ".py")
-		if !isPython {
-			continue
-		}
-		cache := filepath.Join(dir, filepath.Dir(name), "__pycache__")
-		entries, _ := os.ReadDir(cache) // where there is none nothing is to be removed
-		for _, entry := range entries {
-			if strings.HasPrefix(entry.Name(), stem+".cpython-") && strings.HasSuffix(entry.Name(), ".pyc") {
-				_ = os.Remove(filepath.Join(cache, entry.Name())) // or Python decides by the time, as ever
-			}
-		}
-	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/ownbinary"
 	"pinion/ipc"
 	"pinion/pyembed/locate"
 	"pinion/runtime/supervise"
@@ -10,7 +11,7 @@ import (
 // workerOptions are the options that the workers of the server and of the local runner share.
 func workerOptions(m *model.Model, python *locate.Python, sdk string, s *settings, loaded func(ipc.Loaded)) supervise.Options {
 	return supervise.Options{
-		Exe: runningImage,
+		Exe: ownbinary.Running,
 		Spec: ipc.WorkerConfig{
 			Python: python.Executable, LibPython: python.LibPython, SDK: sdk,
 			Root: m.Dir, Ref: m.Ref, Train: m.Train, Concurrency: m.Concurrency,

@@ -1,4 +1,4 @@
-package main
+package limits
 
 import (
 	"os"
@@ -12,17 +12,13 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// A container's limits. That of CPU time Go reads by itself (since 1.25, and again while it runs): rounded up, and
-// never below 2, it sets GOMAXPROCS. It reads that of the process's own control group, not of those around it. That
-// of memory it does not read, nor does it tell a limit of one CPU from one of two.
-
 // memoryShare is the front's part of the memory that it and its workers may have: near it, Go's collector
 // works harder rather than let the heap grow. It is soft: nothing fails above it.
 const memoryShare = 2 // one half
 
-// applyMemoryLimit sets Go's soft limit by the control group's, unless GOMEMLIMIT says otherwise; budget is the memory budget that
+// ApplyMemory sets Go's soft limit by the control group's, unless GOMEMLIMIT says otherwise; budget is the memory budget that
 // was asked for, or 0. It returns what it set, or 0.
-func applyMemoryLimit(budget int64) int64 {
+func ApplyMemory(budget int64) int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
 	}
@@ -43,9 +39,9 @@ const (
 	largestBudget = 1 << 30
 )
 
-// newBudget makes the memory budget; asked is its size in bytes, 0: a quarter of the control group's limit, or where it has none of
+// NewBudget makes the memory budget; asked is its size in bytes, 0: a quarter of the control group's limit, or where it has none of
 // the machine's memory, and no more than largestBudget.
-func newBudget(asked int64) *memory.Budget {
+func NewBudget(asked int64) *memory.Budget {
 	if asked > 0 {
 		return memory.New(asked)
 	}
@@ -60,8 +56,8 @@ func newBudget(asked int64) *memory.Budget {
 	return memory.New(min(limit/budgetShare, largestBudget))
 }
 
-// cores is for how many CPUs there is time.
-func cores() int {
+// Cores is for how many CPUs there is time.
+func Cores() int {
 	n := runtime.GOMAXPROCS(0)
 	if limit := supervise.CPULimit(); limit > 0 {
 		n = min(n, int(limit))
@@ -71,14 +67,14 @@ func cores() int {
 
 // The values of --busy-poll.
 const (
-	busyPollAuto = "auto"
-	busyPollOff  = "off"
+	BusyPollAuto = "auto"
+	BusyPollOff  = "off"
 )
 
-// busyPolling says who may busy-poll: the front if a CPU is left for a worker, and the workers if each has a CPU and one is
+// BusyPolling says who may busy-poll: the front if a CPU is left for a worker, and the workers if each has a CPU and one is
 // left for the front.
-func busyPolling(mode string, workers, cores int) slot.BusyPoll {
-	if mode == busyPollOff {
+func BusyPolling(mode string, workers, cores int) slot.BusyPoll {
+	if mode == BusyPollOff {
 		return slot.BusyPoll{}
 	}
 	return slot.BusyPoll{Front: cores > 1, Workers: cores > workers, Pressure: supervise.CPUPressure()}

@@ -1,14 +1,13 @@
-package main
+package supervise
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"pinion/runtime/supervise"
 )
 
 // adoptsOrphans tells whether orphans become this process's children: as the first process of a container,
@@ -22,13 +21,22 @@ func adoptsOrphans() bool {
 	return errno == 0 && subreaper != 0
 }
 
-// reapOrphans reaps the orphans that become this process's children, where they do, so that a container
+// AdoptForks makes this process the parent of workers that its preload process forks, as it is of those that it starts. Any
+// other process that loses its parent becomes its child too, as in a container; see ReapOrphans.
+func AdoptForks() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become a child subreaper: %w", err)
+	}
+	return nil
+}
+
+// ReapOrphans reaps the orphans that become this process's children, where they do, so that a container
 // needs no init. It returns what is to be told of our own children; nil where there is nothing to reap.
-func reapOrphans() *supervise.Orphans {
+func ReapOrphans() *Orphans {
 	if !adoptsOrphans() {
 		return nil
 	}
-	orphans := supervise.NewOrphans()
+	orphans := NewOrphans()
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
 	go func() {

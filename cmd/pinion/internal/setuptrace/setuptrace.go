@@ -1,4 +1,4 @@
-package main
+package setuptrace
 
 import (
 	"sync"
@@ -8,18 +8,18 @@ import (
 	"pinion/runtime/trace"
 )
 
-// setupTrace traces the setups of one worker's processes, each in its own trace.
-type setupTrace struct {
-	tracer *trace.Tracer // nil: traces are off
+// Setups traces the setups of one worker's processes, each in its own trace.
+type Setups struct {
+	Tracer *trace.Tracer // nil: traces are off
 
 	mu        sync.Mutex
 	trace     *trace.Trace // of the process that was started last
 	predictor trace.Context
 }
 
-// follow adds the trace to a worker's hooks.
-func (s *setupTrace) follow(h *supervise.Hooks) {
-	if s.tracer == nil {
+// Follow adds the trace to a worker's hooks.
+func (s *Setups) Follow(h *supervise.Hooks) {
+	if s.Tracer == nil {
 		return
 	}
 	prepare, ended := h.Prepare, h.OnSetup
@@ -34,10 +34,10 @@ func (s *setupTrace) follow(h *supervise.Hooks) {
 }
 
 // begin tells the worker the context of its setup.
-func (s *setupTrace) begin(spec *ipc.WorkerConfig) {
+func (s *Setups) begin(spec *ipc.WorkerConfig) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trace = s.tracer.Root()
+	s.trace = s.Tracer.Root()
 	s.predictor = s.trace.New()
 	if spec.Tracing != nil { // shared by all workers
 		own := *spec.Tracing
@@ -46,7 +46,7 @@ func (s *setupTrace) begin(spec *ipc.WorkerConfig) {
 	}
 }
 
-func (s *setupTrace) end(st supervise.SetupStatus) {
+func (s *Setups) end(st supervise.SetupStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.trace == nil {

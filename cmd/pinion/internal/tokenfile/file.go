@@ -1,4 +1,4 @@
-package main
+package tokenfile
 
 import (
 	"errors"
@@ -17,33 +17,33 @@ const (
 	shortToken   = 16      // characters; one that is shorter can be guessed
 )
 
-// authFile is a file with the bearer tokens that the server takes, one a line.
-type authFile struct {
+// File is a file with the bearer tokens that the server takes, one a line.
+type File struct {
 	path    string
 	log     *slog.Logger
 	mu      sync.Mutex // one read at a time
 	current httpd.Tokens
 }
 
-// openAuthFile reads the tokens.
-func openAuthFile(path string, log *slog.Logger) (*authFile, error) {
-	f := &authFile{path: path, log: log}
+// Open reads the tokens.
+func Open(path string, log *slog.Logger) (*File, error) {
+	f := &File{path: path, log: log}
 	if err := f.read(); err != nil {
 		return nil, fmt.Errorf("--auth-token-file %s: %w", path, err)
 	}
 	return f, nil
 }
 
-// tokens are those of the file; nil where there is none.
-func (f *authFile) tokens() *httpd.Tokens {
+// Tokens are those of the file; nil where there is none.
+func (f *File) Tokens() *httpd.Tokens {
 	if f == nil {
 		return nil
 	}
 	return &f.current
 }
 
-// reload reads the file anew. One that cannot be used leaves the tokens as they are.
-func (f *authFile) reload() {
+// Reload reads the file anew. One that cannot be used leaves the tokens as they are.
+func (f *File) Reload() {
 	if f == nil {
 		return
 	}
@@ -52,7 +52,7 @@ func (f *authFile) reload() {
 	}
 }
 
-func (f *authFile) read() error {
+func (f *File) read() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	file, err := os.Open(f.path)
@@ -71,7 +71,7 @@ func (f *authFile) read() error {
 	if len(text) > maxTokenFile {
 		return fmt.Errorf("it is larger than %d bytes", maxTokenFile)
 	}
-	tokens, err := parseTokens(string(text))
+	tokens, err := parse(string(text))
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func plainPathError(err error) error {
 	return err
 }
 
-// parseTokens reads tokens, one a line. Empty lines count for nothing, nor do those that begin with #. No error shows a token.
-func parseTokens(text string) (tokens []string, err error) {
+// parse reads tokens, one a line. Empty lines count for nothing, nor do those that begin with #. No error shows a token.
+func parse(text string) (tokens []string, err error) {
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {

@@ -1,0 +1,100 @@
+package ownbinary
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Image is the binary of this process. Workers are started from the running image, not from the file: an
+// upgrade replaces it under a server that runs, and a worker of another version speaks another protocol.
+type Image struct {
+	path string // of the file that this process was started from
+}
+
+// Running is what the kernel lets every process execute itself by. The file may be gone.
+const Running = "/proc/self/exe"
+
+// Find finds the image of this process.
+func Find() (Image, error) {
+	path, err := os.Executable()
+	if err == nil {
+		_, err = os.Stat(Running)
+	}
+	if err != nil {
+		return Image{}, fmt.Errorf("find own binary: %w", err)
+	}
+	return Image{path}, nil
+}
+
+// Change says what became of the file, where it is of this version no more, or "".
+func (i Image) Change(version string) string {
+	was := "was replaced by another build"
+	switch file, err := os.Stat(i.path); {
+	case err != nil:
+		was = "is gone"
+	default:
+		running, err := os.Stat(Running)
+		if err != nil || os.SameFile(file, running) || sameBuild(i.path, Running) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("the binary %s %s: workers are of this server's version, %s, until the server is started again", i.path, was, version)
+}
+
+// sameBuild tells whether two binaries are of one build.
+func sameBuild(a, b string) bool {
+	one, err := buildID(a)
+	if err != nil {
+		return false
+	}
+	other, err := buildID(b)
+	return err == nil && bytes.Equal(one, other)
+}
+
+// buildID is the note in which Go's linker says what a binary was made of.
+func buildID(path string) ([]byte, error) {
+	file, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	note := file.Section(".note.go.buildid")
+	if note == nil {
+		return nil, fmt.Errorf("%s has no build ID", path)
+	}
+	return note.Data()
+}
+
+// Copy copies the running binary to a file, with its time: builders take another time for another file.
+func Copy(to string) error {
+	image, err := Find()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return fmt.Errorf("copy own binary: %w", err)
+	}
+	in, err := os.Open(Running)
+	if err != nil {
+		return fmt.Errorf("copy own binary %s: %w", image.path, err)
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return fmt.Errorf("copy own binary: %w", err)
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
+	if err != nil {
+		return fmt.Errorf("copy own binary: %w", err)
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Close(), os.Chtimes(to, info.ModTime(), info.ModTime())); err != nil {
+		return fmt.Errorf("copy own binary: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,2 @@
+// Package starter makes the folder of a new model, which serves at once.
+package starter
