@@ -54,7 +54,7 @@ func failure(st supervise.Status) model.Problem {
 
 // reportFailure writes why the setup failed, when that ends the server.
 func (f *front) reportFailure(p model.Problem) {
-	if !f.s.console() {
+	if !f.s.log.Console() {
 		f.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "advice", p.Mend, "traceback", p.Traceback)
 		return
 	}

@@ -108,7 +108,7 @@ func (f *front) makeHTTP() (err error) {
 		Docs:      page.Handler(page.Options{Model: m.Title(), Dashboard: f.linkToDashboard(), OpenAI: s.protocols.openAIName(m)}),
 		Dashboard: f.routesOfDashboard(false), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.tracer, Reload: f.reloader(),
 		Tokens: f.auth.Tokens(), Public: public,
-		AccessLines: lines, AccessProbes: probes, AccessText: s.console(), Memory: f.budget,
+		AccessLines: lines, AccessProbes: probes, AccessText: s.log.Console(), Memory: f.budget,
 		Spool:      spool(f.files),
 		NoShutdown: s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
 	})

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,9 +17,6 @@ import (
 	"pinion/cmd/pinion/internal/ownbinary"
 	"pinion/cmd/pinion/internal/usage"
 )
-
-// gitLimit is how long git may take to name the commit.
-const gitLimit = 10 * time.Second
 
 func newBuild() *cobra.Command {
 	b := &build{}
@@ -107,7 +103,7 @@ func (b *build) build(ctx context.Context, program *builder.Builder, plan *docke
 	}
 	defer os.RemoveAll(place)
 	file := filepath.Join(place, "Dockerfile")
-	if err := writeDockerfile(plan, file); err != nil {
+	if err := plan.WriteFiles(file); err != nil {
 		return err
 	}
 	own := filepath.Join(place, "pinion")

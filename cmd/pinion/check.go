@@ -1,34 +1,24 @@
 package main
 
 import (
-	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
+	"log/slog"
 	"os"
-	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/checker"
 	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/localrunner"
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/modelio"
-	"pinion/cmd/pinion/internal/schemadiff"
-	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/pyembed/locate"
-	"pinion/runtime/supervise"
 )
 
-// healthTimeout is how long the model's own healthcheck may take in a check.
-const healthTimeout = 5 * time.Second
-
 func newCheck() *cobra.Command {
-	c := &check{by: model.Reader{How: model.ReadCheck}}
+	var s modelFlags
+	var setUp, asJSON bool
+	by := model.Reader{How: model.ReadCheck}
 	cmd := &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Look for mistakes in a model, without serving it",
@@ -38,270 +28,36 @@ its interface, which is imported for that unless its files then run commands or 
 what to do about it; the exit code is 1 where there is any. What need not be a mistake is a warning.`,
 		Args: usage.OneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.by.Check(); err != nil {
+			if err := by.Check(); err != nil {
 				return err
 			}
-			if err := c.run(folderOf(args)); err != nil {
-				return err
+			report, err := checker.Run(folderOf(args), checker.Options{
+				Predictor: s.predictor, Python: s.python, LibPython: s.libPython, NoneDefaults: s.noneDefaults, Reader: by, SetUp: setUp,
+				Start: startForCheck,
+			})
+			switch {
+			case errors.Is(err, contain.ErrInterrupted):
+				return failed(err)
+			case err != nil:
+				return misused(err)
 			}
-			if err := c.print(os.Stdout); err != nil {
+			if err := report.Print(os.Stdout, asJSON); err != nil {
 				return failed(err)
 			}
-			if len(c.Problems) > 0 {
+			if len(report.Problems) > 0 {
 				return &exitError{code: exitFailure}
 			}
 			return nil
 		},
 	}
-	c.flags.bindFlags(cmd.Flags())
-	c.by.BindFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&c.setup, "setup", false, "set the model up too")
-	cmd.Flags().BoolVar(&c.asJSON, "json", false, "print a JSON object")
+	s.bindFlags(cmd.Flags())
+	by.BindFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&setUp, "setup", false, "set the model up too")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }
 
-// check is what 'pinion check' finds.
-type check struct {
-	flags modelFlags
-	by    model.Reader
-	file  *model.CogYAMLReport
-	// readOnly: the source was looked at, and the model not imported.
-	readOnly bool
-	setup    bool
-	asJSON   bool
-
-	Folder    string          `json:"folder"`
-	Predictor string          `json:"predictor,omitempty"`
-	Train     string          `json:"train,omitempty"`
-	Python    string          `json:"python,omitempty"`
-	Version   string          `json:"python_version,omitempty"`
-	Inputs    []string        `json:"inputs,omitempty"`
-	SetUp     bool            `json:"set_up"`
-	Problems  []model.Problem `json:"problems"`
-	Warnings  []model.Problem `json:"warnings"` // what may be as it should be
-}
-
-func (c *check) add(p ...model.Problem)  { c.Problems = append(c.Problems, p...) }
-func (c *check) warn(p ...model.Problem) { c.Warnings = append(c.Warnings, p...) }
-
-// run looks at one thing after the other, as far as one can be looked at without the one before.
-func (c *check) run(dir string) error {
-	c.Problems, c.Warnings = []model.Problem{}, []model.Problem{}
-	c.Folder = dir
-	if abs, err := filepath.Abs(dir); err == nil {
-		c.Folder = abs
-	}
-	c.file = model.CheckCogYAML(c.Folder)
-	c.add(c.file.Problems...)
-	m, err := model.Find(dir, c.flags.predictor, os.Getenv)
-	if err != nil {
-		if len(c.Problems) == 0 {
-			c.add(model.Problem{What: err.Error()})
-		}
-		m = model.Guess(c.Folder, c.flags.predictor, os.Getenv)
-	}
-	if m != nil {
-		c.Predictor, c.Train = m.Ref, m.Train
-		if err := m.SettleNoneDefaults(c.flags.noneDefaults); err != nil {
-			return misused(err)
-		}
-	}
-	python := c.interpreter()
-	if err := c.file.CheckMachine(python); err != nil {
-		if errors.Is(err, contain.ErrInterrupted) {
-			return failed(err)
-		}
-		c.add(model.Problem{What: err.Error()})
-	}
-	c.warn(c.file.Warnings...)
-	if m == nil || python == nil || !c.fileExists(m) {
-		return nil
-	}
-	document, err := c.source(m, python)
-	if c.setup && document && len(c.Problems) == 0 {
-		c.setUp(m, python)
-	}
-	return err
-}
-
-func (c *check) fileExists(m *model.Model) bool {
-	file, _, _ := strings.Cut(m.Name(), ":")
-	_, err := os.Stat(filepath.Join(m.Dir, file))
-	if err != nil && len(c.Problems) == 0 {
-		c.add(model.Problem{What: fmt.Sprintf("%s: there is no file %s in %s", m.Name(), file, m.Dir), Mend: "name the predictor as FILE.py:NAME"})
-	}
-	return err == nil
-}
-
-// interpreter finds the interpreter and its library, or says why there is none.
-func (c *check) interpreter() *locate.Python {
-	o := locate.Options{Python: c.flags.python, LibPython: c.flags.libPython, Dir: c.Folder}
-	python, err := locate.Find(o)
-	var notFound *locate.Error
-	switch {
-	case errors.As(err, &notFound):
-		c.add(model.Problem{What: notFound.What, Mend: notFound.Do})
-	case err != nil:
-		c.add(model.Problem{What: err.Error()})
-	}
-	if err != nil { // without a library the source can be looked at all the same
-		if python, err = locate.Interpreter(o); err != nil {
-			return nil
-		}
-	}
-	c.Python, c.Version = python.Executable, python.Version
-	return python
-}
-
-// source looks at the model's source and at the document that it brings. good: the model may be set up. The error is
-// for a user who interrupted it.
-func (c *check) source(m *model.Model, python *locate.Python) (good bool, err error) {
-	r, err := model.ReadSource(m, python, c.by)
-	if errors.Is(err, contain.ErrInterrupted) {
-		return false, failed(err)
-	}
-	if err != nil {
-		c.add(model.Problem{What: err.Error()})
-		return false, nil
-	}
-	for _, p := range r.Problems {
-		if p.File == "" { // it is about the reference itself
-			p.File, p.Line = c.file.PredictorLine()
-		}
-		c.add(p)
-	}
-	c.warn(r.Warnings...)
-	c.readOnly = r.How == "static"
-	c.notImported(r)
-	document := r.Document
-	stored, err := model.ReadStored(m.Dir)
-	if stored != nil && document != nil && m.NoneDefaults == model.NoneOptional {
-		stored, err = model.WithNoneDefaults(stored, document)
-	}
-	if err != nil {
-		c.add(model.Problem{File: model.StoredSchema, What: err.Error()})
-	} else if stored != nil {
-		c.compare(stored, document)
-		document = stored
-	}
-	if document == nil {
-		return c.setup && len(c.Problems) == 0, nil // the worker imports it
-	}
-	f, err := modelio.ReadFields(document, m.Ref == "")
-	if err != nil {
-		c.add(model.Problem{File: model.StoredSchema, What: err.Error(), Mend: "mend it, or remove it to have the schema made from the source"})
-		return false, nil
-	}
-	c.Inputs = f.Order
-	return true, nil
-}
-
-// compare warns of a document that the model brings and that disagrees with its source.
-func (c *check) compare(stored, made []byte) {
-	if made == nil {
-		return
-	}
-	for _, difference := range schemadiff.Compare(stored, made) {
-		c.warn(model.Problem{File: model.StoredSchema, What: difference, Mend: "the file is used; remove it to have the schema made from the source"})
-	}
-}
-
-// notImported says of a model that runs commands at its import what that means for the check. With --setup it means
-// nothing, for a worker imports the model then.
-func (c *check) notImported(r *model.Reading) {
-	if c.setup {
-		return
-	}
-	for _, command := range r.Commands {
-		if r.Document != nil || len(r.Problems) > 0 {
-			command.Mend = "so its source alone was looked at; --execute imports it"
-			c.warn(command)
-			continue
-		}
-		command.Mend = "so it was not imported; --execute imports it all the same"
-		for _, refusal := range r.Refusals {
-			command.Mend += "\n    the source alone does not tell: " + refusal
-		}
-		c.add(command)
-	}
-}
-
-// setUp sets the model up in a worker, and asks for its health.
-func (c *check) setUp(m *model.Model, python *locate.Python) {
-	screen := terminal.NewScreen(os.Stderr)
-	defer screen.Hide()
-	r, err := newLocalRunner(m, python, m.Mode("predict"), true, terminal.NewModelLog(screen))
-	if err != nil {
-		c.add(model.Problem{What: err.Error()})
-		return
-	}
-	screen.Show("setting the model up")
-	if err := r.Ready(); err != nil {
-		r.Close(true)
-		c.add(setupProblem(r.Worker().Status(), err))
-		return
-	}
-	defer r.Close(false)
-	c.SetUp = true
-	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
-	defer cancel()
-	if err := r.Worker().Healthcheck(ctx); err != nil {
-		c.add(model.Problem{What: "the model's healthcheck: " + err.Error()})
-	}
-}
-
-// setupProblem is a setup that failed; its traceback was printed.
-func setupProblem(st supervise.Status, err error) model.Problem {
-	p := model.Problem{What: err.Error()}
-	if setup := st.Setup.Problem; setup != nil {
-		p = model.Problem{File: setup.File, Line: setup.Line, What: "setup failed: " + setup.What, Mend: setup.Mend}
-	}
-	p.Mend = cmp.Or(p.Mend, "what the model printed stands above")
-	return p
-}
-
-// print prints what was found.
-func (c *check) print(w io.Writer) error {
-	if c.asJSON {
-		text, err := json.Marshal(c)
-		if err != nil {
-			return fmt.Errorf("print JSON: %w", err)
-		}
-		return modelio.PrintJSON(w, text)
-	}
-	for _, p := range c.Problems {
-		fmt.Fprintln(w, p.Traceback+p.String())
-	}
-	for _, p := range c.Warnings {
-		fmt.Fprintln(w, "warning: "+p.String())
-	}
-	warnings := ""
-	if n := len(c.Warnings); n > 0 {
-		warnings = " and " + counted(n, "warning")
-	}
-	if n := len(c.Problems); n > 0 {
-		fmt.Fprintf(w, "%s%s in %s\n", counted(n, "problem"), warnings, c.Folder)
-		return nil
-	}
-	fmt.Fprintf(w, "no problem%s: %s %s with Python %s (%s)\n", warnings, cmp.Or(c.Predictor, c.Train), c.how(), c.Version, c.Python)
-	return nil
-}
-
-// how is what is known of the model where there is no problem.
-func (c *check) how() string {
-	switch {
-	case c.SetUp:
-		return "loads and sets up"
-	case c.readOnly:
-		return "reads well"
-	}
-	return "loads"
-}
-
-// counted is a number of things, in words.
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
+// startForCheck starts a worker that runs the model's example after its setup, as a server's does.
+func startForCheck(m *model.Model, python *locate.Python, log *slog.Logger) (*localrunner.Runner, error) {
+	return newLocalRunner(m, python, m.Mode("predict"), true, log)
 }

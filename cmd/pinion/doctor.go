@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/doctor"
-	"pinion/cmd/pinion/internal/modelio"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/pyembed/locate"
 )
@@ -41,35 +39,16 @@ code is 1 where something keeps the model from being served or built.`,
 			if err != nil {
 				return failed(err)
 			}
-			return printReport(report, dir, asJSON)
+			if err := report.Print(os.Stdout, dir, asJSON); err != nil {
+				return failed(err)
+			}
+			if len(report.Problems) > 0 {
+				return &exitError{code: exitFailure}
+			}
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
-}
-
-// printReport prints what was found; the error has the exit code.
-func printReport(report *doctor.Report, dir string, asJSON bool) error {
-	if asJSON {
-		text, err := json.Marshal(report)
-		if err == nil {
-			err = modelio.PrintJSON(os.Stdout, text)
-		}
-		if err != nil {
-			return failed(err)
-		}
-	} else {
-		for _, p := range report.Problems {
-			fmt.Println(p)
-		}
-		for _, p := range report.Differences {
-			fmt.Println("different: " + p.String())
-		}
-		fmt.Printf("%s and %s in %s\n", counted(len(report.Problems), "problem"), counted(len(report.Differences), "difference"), dir)
-	}
-	if len(report.Problems) > 0 {
-		return &exitError{code: exitFailure}
-	}
-	return nil
 }

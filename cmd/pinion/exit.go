@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/modelio"
 )
 
 // Exit codes.
@@ -30,7 +31,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// failed is an error that ends the command with exit code 1.
+// failed is an error that ends the command with exit code 1, or with 2 if it is about the input that its flags give.
 func failed(err error) error {
 	if err == nil {
 		return nil
@@ -40,6 +41,10 @@ func failed(err error) error {
 	}
 	if _, is := err.(*exitError); is {
 		return err
+	}
+	var input *modelio.InputError
+	if errors.As(err, &input) {
+		return &exitError{exitUsage, err}
 	}
 	return &exitError{exitFailure, err}
 }

@@ -61,7 +61,7 @@ type gateway struct {
 }
 
 func runGateway(s *gatewaySettings) error {
-	log, sink := (&settings{logLevel: s.logLevel, logFormat: s.logFormat}).logger()
+	log, sink := s.log.Open()
 	defer sink.Flush(logsink.FlushTimeout)
 	limits.ApplyMemory(0)
 	g := &gateway{s: s, log: log, signals: interrupts.Watch(false)}
@@ -104,7 +104,7 @@ func (g *gateway) open(sink *logsink.Sink) (err error) {
 		Jobs: func() *metrics.Jobs { return jobsNow(g.member) }, Trainings: func() int { return 0 }, Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
 	})
 	g.http = httpd.New(gatewayService{g}, httpd.Options{
-		MaxBody: s.maxBody, Logger: g.log, CogVersion: cogVersion, ModelName: s.model, Metrics: serveMetrics(set), OnRequest: set.Request,
+		MaxBody: s.maxBody, Logger: g.log, CogVersion: cogVersion, ModelName: s.model, Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
 		Tokens: auth.Tokens(), Memory: budget, Spool: spool(g.files), NoShutdown: true,
 	})
 	o := s.jobs.options(s.model, s.resultTTL)

@@ -22,7 +22,7 @@ type gatewaySettings struct {
 	maxBody                        int64
 	denyPrivateWebhooks            bool
 	webhookToken                   string
-	logLevel, logFormat            string
+	log                            logsink.Settings
 }
 
 func (s *gatewaySettings) bindFlags(f *pflag.FlagSet) {
@@ -40,8 +40,8 @@ func (s *gatewaySettings) bindFlags(f *pflag.FlagSet) {
 	f.DurationVar(&s.grace, "grace", gatewayGrace, "how long requests in flight may go on after SIGINT or SIGTERM")
 	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
 	f.BoolVar(&s.denyPrivateWebhooks, "deny-private-webhooks", false, "never send webhooks to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
-	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
-	f.StringVar(&s.logFormat, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
+	f.StringVar(&s.log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
+	f.StringVar(&s.log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
 }
 
 // fromEnvironment fills what no flag has set.
@@ -53,8 +53,8 @@ func (s *gatewaySettings) fromEnvironment(f *pflag.FlagSet, env func(string) str
 		{"model", "PINION_MODEL", func(v string) error { s.model = v; return nil }},
 		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return option.Seconds(&s.queueTimeout, v) }},
 		{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return option.Bool(&s.denyPrivateWebhooks, v) }},
-		{"log-level", "COG_LOG_LEVEL", func(v string) error { s.logLevel = v; return nil }},
-		{"log-format", "LOG_FORMAT", func(v string) error { s.logFormat = v; return nil }},
+		{"log-level", "COG_LOG_LEVEL", func(v string) error { s.log.Level = v; return nil }},
+		{"log-format", "LOG_FORMAT", func(v string) error { s.log.Format = v; return nil }},
 		{"", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.webhookToken, v) }},
 	}...)
 	if err := readVariables(f, env, variables); err != nil {
@@ -80,9 +80,6 @@ func (s *gatewaySettings) check() error {
 	if err := s.jobs.check(s.resultTTL); err != nil {
 		return err
 	}
-	if _, ok := logsink.ParseLevel(s.logLevel); !ok {
-		return fmt.Errorf("--log-level %q: it is %s", s.logLevel, logsink.Levels)
-	}
 	switch {
 	case s.port < 0 || s.port > 65535:
 		return fmt.Errorf("--port %d: a port is 0 to 65535", s.port)
@@ -91,8 +88,8 @@ func (s *gatewaySettings) check() error {
 	case s.queueTimeout <= 0 || s.grace <= 0:
 		return errors.New("--queue-timeout and --grace are more than 0")
 	}
-	if err := checkFormat(s.logFormat); err != nil {
-		return fmt.Errorf("--log-format %w", err)
+	if err := s.log.Check(); err != nil {
+		return fmt.Errorf("--%w", err)
 	}
 	return nil
 }

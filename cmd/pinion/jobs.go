@@ -15,6 +15,7 @@ import (
 
 	"pinion/cmd/pinion/internal/jobview"
 	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/runtime/jobs"
 	"pinion/runtime/predict"
@@ -245,7 +246,7 @@ func (c *jobsCommand) purge() *cobra.Command {
 		if c.asJSON {
 			return jobview.JSON(cmd.OutOrStdout(), map[string]int{"purged": n})
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", counted(n, "dead letter"))
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", terminal.Counted(n, "dead letter"))
 		return err
 	})
 	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the model")

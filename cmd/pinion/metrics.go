@@ -3,8 +3,6 @@ package main
 import (
 	"strconv"
 
-	"github.com/valyala/fasthttp"
-
 	"pinion/httpd/protocol"
 	"pinion/pyembed/nvml"
 	"pinion/runtime/metrics"
@@ -61,15 +59,6 @@ func (f *front) workersNow() []metrics.Worker {
 		}
 	}
 	return now
-}
-
-// serveMetrics answers GET /metrics.
-func serveMetrics(m *metrics.Set) fasthttp.RequestHandler {
-	return func(ctx *fasthttp.RequestCtx) {
-		contentType, body := m.Write(string(ctx.Request.Header.Peek(fasthttp.HeaderAccept)))
-		ctx.SetContentType(contentType)
-		ctx.SetBody(body)
-	}
 }
 
 // observer tells the metrics of the ends of predictions. It implements service.Observer.

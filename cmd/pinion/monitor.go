@@ -20,7 +20,7 @@ func (f *front) openMonitor() (err error) {
 		return err
 	}
 	f.monitor = httpd.NewMonitor(backend{f.svc, f.preloadHealth, f.budget, f.fleetHealth}, httpd.Options{
-		Logger: f.log, Metrics: serveMetrics(f.metrics), Dashboard: f.routesOfDashboard(true), Concurrency: 256,
+		Logger: f.log, Metrics: httpd.MetricsHandler(f.metrics), Dashboard: f.routesOfDashboard(true), Concurrency: 256,
 	})
 	f.log.Info("metrics and probes have a port of their own", "metrics_address", address)
 	return nil
@@ -31,7 +31,7 @@ func (f *front) mainMetrics() fasthttp.RequestHandler {
 	if f.s.exposure.metricsPort >= 0 {
 		return nil
 	}
-	return serveMetrics(f.metrics)
+	return httpd.MetricsHandler(f.metrics)
 }
 
 // monitorLinger is how long those who watch may take over their last request.

@@ -54,7 +54,7 @@ func serve(s *settings, m *model.Model) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	log, sink := s.logger()
+	log, sink := s.log.Open()
 	defer sink.Flush(logsink.FlushTimeout)
 	f, err := newFront(s, m, python, plan, log, sink)
 	if err != nil {

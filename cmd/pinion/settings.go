@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"net/url"
 	"os"
 	"slices"
@@ -30,7 +29,8 @@ type settings struct {
 	development                  developmentSettings
 	setupTimeout, queueTimeout   time.Duration
 	cancelGrace, grace           time.Duration
-	restart, logLevel, logFormat string
+	restart                      string
+	log                          logsink.Settings
 	busyPoll                     string // auto or off
 	maxBody                      int64
 	memoryBudget                 option.Bytes // 0: by the container's limit
@@ -81,8 +81,8 @@ func (s *settings) bindFlags(f *pflag.FlagSet) {
 	f.DurationVar(&s.grace, "grace", 30*time.Second, "how long predictions in flight may go on after SIGINT or SIGTERM")
 	f.StringVar(&s.restart, "restart", string(supervise.OnCrash), "on-crash or never: whether a dead worker is replaced (PINION_RESTART)")
 	f.StringVar(&s.busyPoll, "busy-poll", limits.BusyPollAuto, "auto or off: whether idle CPUs poll for requests that come one by one, which answers them sooner (PINION_BUSY_POLL)")
-	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
-	f.StringVar(&s.logFormat, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
+	f.StringVar(&s.log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
+	f.StringVar(&s.log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
 	f.IntVar(&s.accessLines, "access-log", 0, "log requests, up to this number of lines a second; without a number: 100 (PINION_ACCESS_LOG; default: none, on a terminal 100 without probes)")
 	f.Lookup("access-log").NoOptDefVal = "100"
 	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
@@ -155,17 +155,17 @@ func (s *settings) fromCog(f *pflag.FlagSet, env func(string) string) {
 	})
 	s.cog(f, env, "setup-timeout", "COG_SETUP_TIMEOUT", func(v string) error { return option.Seconds(&s.setupTimeout, v) })
 	s.cog(f, env, "log-level", "COG_LOG_LEVEL", func(v string) error {
-		if _, ok := logsink.ParseLevel(v); !ok {
-			return fmt.Errorf("%q: it is %s", v, logsink.Levels)
+		if err := logsink.CheckLevel(v); err != nil {
+			return err
 		}
-		s.logLevel = v
+		s.log.Level = v
 		return nil
 	})
 	s.cog(f, env, "log-format", "LOG_FORMAT", func(v string) error {
-		if err := checkFormat(v); err != nil {
+		if err := logsink.CheckFormat(v); err != nil {
 			return err
 		}
-		s.logFormat = v
+		s.log.Format = v
 		return nil
 	})
 	s.cog(f, env, "", "COG_THROTTLE_RESPONSE_INTERVAL", func(v string) error {
@@ -250,9 +250,6 @@ func (s *settings) check() error {
 	case s.restart != string(supervise.OnCrash) && s.restart != string(supervise.Never):
 		return fmt.Errorf("--restart %q: it is on-crash or never", s.restart)
 	}
-	if _, ok := logsink.ParseLevel(s.logLevel); !ok {
-		return fmt.Errorf("--log-level %q: it is %s", s.logLevel, logsink.Levels)
-	}
 	if err := s.fleet.check(); err != nil {
 		return err
 	}
@@ -271,8 +268,8 @@ func (s *settings) check() error {
 	if err := s.jobs.check(s.resultTTL); err != nil {
 		return err
 	}
-	if err := checkFormat(s.logFormat); err != nil {
-		return fmt.Errorf("--log-format %w", err)
+	if err := s.log.Check(); err != nil {
+		return fmt.Errorf("--%w", err)
 	}
 	return nil
 }
@@ -287,7 +284,7 @@ func (s *settings) keepFor() time.Duration {
 
 // access is how many lines a second are logged of requests, and whether those of probes are among them.
 func (s *settings) access() (lines int, probes bool) {
-	if !s.accessGiven && s.console() && terminal.IsTerminal(os.Stderr) {
+	if !s.accessGiven && s.log.Console() && terminal.IsTerminal(os.Stderr) {
 		return accessOnTerminal, false
 	}
 	return s.accessLines, true
@@ -296,28 +293,10 @@ func (s *settings) access() (lines int, probes bool) {
 // accessOnTerminal is how many lines a second a terminal gets.
 const accessOnTerminal = 100
 
-// console tells whether the log is for people.
-func (s *settings) console() bool {
-	return s.logFormat == "console" || s.logFormat == "" && terminal.IsTerminal(os.Stderr)
-}
-
-func (s *settings) logger() (*slog.Logger, *logsink.Sink) {
-	terminal := terminal.IsTerminal(os.Stderr)
-	level, _ := logsink.ParseLevel(s.logLevel) // checked
-	return logsink.New(int(os.Stderr.Fd()), level, s.console(), terminal && os.Getenv("NO_COLOR") == "")
-}
-
 // isHTTP tells whether text is an absolute http or https URL.
 func isHTTP(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
-}
-
-func checkFormat(v string) error {
-	if v != "" && v != "json" && v != "console" {
-		return fmt.Errorf("%q: it is json or console", v)
-	}
-	return nil
 }
 
 func setCUDA(off *bool, v string) error {

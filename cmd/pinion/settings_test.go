@@ -41,8 +41,8 @@ func TestOddValuesAreIgnored(t *testing.T) {
 			if len(with.warnings) != 1 || !strings.HasPrefix(with.warnings[0], name+" is ignored: ") {
 				t.Errorf("%s=%q: warnings %q", name, value, with.warnings)
 			}
-			if with.port != without.port || with.logFormat != without.logFormat || with.concurrency != without.concurrency {
-				t.Errorf("%s=%q: port %d, format %q, concurrency %d", name, value, with.port, with.logFormat, with.concurrency)
+			if with.port != without.port || with.log.Format != without.log.Format || with.concurrency != without.concurrency {
+				t.Errorf("%s=%q: port %d, format %q, concurrency %d", name, value, with.port, with.log.Format, with.concurrency)
 			}
 		}
 	}

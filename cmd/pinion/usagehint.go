@@ -13,7 +13,7 @@ import (
 
 // wantsUsageHint tells whether somebody sits before the server, who wants to know how to try the model.
 func (s *settings) wantsUsageHint() bool {
-	return terminal.IsTerminal(os.Stderr) && s.logFormat != "json"
+	return terminal.IsTerminal(os.Stderr) && s.log.Format != "json"
 }
 
 // writeUsageHint says where the model is, and how to ask it from a shell: with a line that works for this very model.

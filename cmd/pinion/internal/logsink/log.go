@@ -31,11 +31,8 @@ func New(fd int, level slog.Level, console, colour bool) (*slog.Logger, *Sink) {
 // FlushTimeout is how long the end of the server waits for the log's reader.
 const FlushTimeout = time.Second
 
-// Levels are the names for messages to the user.
-const Levels = "debug, info, warning or error"
-
-// ParseLevel reads a level by the names that Cog takes.
-func ParseLevel(name string) (slog.Level, bool) {
+// parseLevel reads a level by the names that Cog takes.
+func parseLevel(name string) (slog.Level, bool) {
 	switch strings.ToLower(name) {
 	case "debug", "trace":
 		return slog.LevelDebug, true

@@ -35,6 +35,14 @@ func (i *InputFlags) BindFlags(f *pflag.FlagSet) {
 
 // Read is the input as a JSON object, checked against the model's schema.
 func (i *InputFlags) Read(f *Fields, stdin io.Reader) ([]byte, error) {
+	input, err := i.read(f, stdin)
+	if err != nil {
+		return nil, &InputError{err}
+	}
+	return input, nil
+}
+
+func (i *InputFlags) read(f *Fields, stdin io.Reader) ([]byte, error) {
 	var input []byte
 	var err error
 	if i.IsSet {
@@ -45,11 +53,30 @@ func (i *InputFlags) Read(f *Fields, stdin io.Reader) ([]byte, error) {
 	} else {
 		input, err = f.readPairs(i.Pairs, stdin)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = f.check(input)
 	}
-	return input, f.check(input)
+	return input, err
 }
+
+// ReadOrSample is Read, and a sample of the model's input where the flags give none.
+func (i *InputFlags) ReadOrSample(f *Fields, stdin io.Reader) ([]byte, error) {
+	if len(i.Pairs) > 0 || i.IsSet {
+		return i.Read(f, stdin)
+	}
+	input, err := f.Sample()
+	if err != nil {
+		return nil, &InputError{err}
+	}
+	return input, nil
+}
+
+// InputError is the error of an input that the model does not take.
+type InputError struct{ reason error }
+
+func (e *InputError) Error() string { return e.reason.Error() }
+
+func (e *InputError) Unwrap() error { return e.reason }
 
 // readWhole reads the value of --json.
 func readWhole(value string, stdin io.Reader) ([]byte, error) {

@@ -1,4 +1,4 @@
-package main
+package batchserver
 
 import (
 	"time"
@@ -9,24 +9,24 @@ import (
 	"pinion/runtime/ventu"
 )
 
-// batchingJobs is the queue as httpd wants it.
-type batchingJobs struct{ *ventu.Queue }
+// jobs is the queue as httpd wants it.
+type jobs struct{ *ventu.Queue }
 
-var _ httpd.Jobs = batchingJobs{}
+var _ httpd.Jobs = jobs{}
 
 // Submit implements httpd.Jobs.
-func (b batchingJobs) Submit(body []byte) (httpd.Job, bool) {
+func (b jobs) Submit(body []byte) (httpd.Job, bool) {
 	job, err := b.Queue.Submit(body)
 	return job, err == nil
 }
 
-// batchingObserver tells the metrics what the queue does. To them a job is a prediction.
-type batchingObserver struct{ set *metrics.Set }
+// observer tells the metrics what the queue does. To them a job is a prediction.
+type observer struct{ set *metrics.Set }
 
-var _ ventu.Observer = batchingObserver{}
+var _ ventu.Observer = observer{}
 
 // Ended implements ventu.Observer.
-func (o batchingObserver) Ended(e ventu.End) {
+func (o observer) Ended(e ventu.End) {
 	end := metrics.End{Status: predict.Failed, Times: predict.Times{Total: e.Total, Queue: e.Queue, Predict: e.Worker}}
 	switch e.Status {
 	case ventu.StatusDone:
@@ -44,21 +44,21 @@ func (o batchingObserver) Ended(e ventu.End) {
 }
 
 // Refused implements ventu.Observer.
-func (o batchingObserver) Refused() {
+func (o observer) Refused() {
 	o.set.Refused(predict.KindPrediction, predict.Sync, metrics.ReasonCapacity)
 }
 
 // Batch implements ventu.Observer.
-func (o batchingObserver) Batch(size int, held time.Duration) { o.set.Batch(size, held) }
+func (o observer) Batch(size int, held time.Duration) { o.set.Batch(size, held) }
 
 // Connected implements ventu.Observer.
-func (o batchingObserver) Connected() { o.set.WorkerStarted() }
+func (o observer) Connected() { o.set.WorkerStarted() }
 
 // Suspended implements ventu.Observer.
-func (o batchingObserver) Suspended() { o.set.WorkerSetAside() }
+func (o observer) Suspended() { o.set.WorkerSetAside() }
 
 // Disconnected implements ventu.Observer.
-func (o batchingObserver) Disconnected(failed bool) {
+func (o observer) Disconnected(failed bool) {
 	cause := metrics.ExitLeft
 	if failed {
 		cause = metrics.ExitCrash

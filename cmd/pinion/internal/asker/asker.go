@@ -1,0 +1,85 @@
+package asker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"pinion/cmd/pinion/internal/apiclient"
+	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/terminal"
+	"pinion/runtime/predict"
+)
+
+// Asker makes one prediction, or training.
+type Asker struct {
+	Input  modelio.InputFlags
+	Output string // the file for the output; "": as its type wants it
+	Train  bool
+	Screen *terminal.Screen
+
+	fields *modelio.Fields
+}
+
+// ErrFailed is a prediction that ended otherwise than it should. The reason was printed.
+var ErrFailed = errors.New("the prediction failed")
+
+// read is the input, checked.
+func (a *Asker) read(document []byte) ([]byte, error) {
+	f, err := modelio.ReadFields(document, a.Train)
+	if err != nil {
+		return nil, err
+	}
+	a.fields = f
+	return a.Input.Read(f, os.Stdin)
+}
+
+func (a *Asker) verb() string {
+	if a.Train {
+		return "training"
+	}
+	return "predicting"
+}
+
+func (a *Asker) noun() string {
+	if a.Train {
+		return "Training"
+	}
+	return "Prediction"
+}
+
+// isLive tells whether tokens are to appear as they come.
+func (a *Asker) isLive() bool {
+	return !a.Input.IsSet && a.Output == "" && a.fields.IsText() && terminal.IsTerminal(os.Stdout)
+}
+
+// report prints what came of a prediction. live has what was printed before its end.
+func (a *Asker) report(got apiclient.Answer, live *terminal.Tokens) error {
+	o := &modelio.Outputs{File: a.Output, Stdout: os.Stdout, Stderr: os.Stderr}
+	if live.Printed {
+		fmt.Fprintln(os.Stdout)
+	}
+	var err error
+	switch {
+	case a.Input.IsSet:
+		err = o.WriteJSON(got.Object)
+	case got.Status != predict.Succeeded.String() || live.Printed:
+	case a.isLive():
+		err = o.WriteText([]byte(terminal.Joined(got.Output)))
+	default:
+		err = o.Write(a.fields, got.Output)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case got.Status == predict.Succeeded.String():
+		return nil
+	case got.Interrupted:
+		fmt.Fprintln(os.Stderr, a.noun()+" canceled")
+		return contain.ErrInterrupted
+	}
+	fmt.Fprintf(os.Stderr, "%s failed with status %q: %s\n", a.noun(), got.Status, got.Error)
+	return ErrFailed
+}

@@ -1,0 +1,172 @@
+package batchserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/interrupts"
+	"pinion/cmd/pinion/internal/limits"
+	"pinion/cmd/pinion/internal/listener"
+	"pinion/cmd/pinion/internal/logsink"
+	"pinion/httpd"
+	"pinion/runtime/metrics"
+	"pinion/runtime/ventu"
+)
+
+// Options are the flags of 'pinion batching'.
+type Options struct {
+	Protocol, Address string // where workers connect: unix or tcp
+	Host              string // to listen on for HTTP, or unix:/path
+	Port              int
+	Size, Capacity    int           // of a batch, and of the queue
+	Gather            time.Duration // as of ventu.Options
+	Timeout           time.Duration // of a request
+	MaxBody           int64
+	Grace             time.Duration
+	LeaveSockets      bool
+	Log               logsink.Settings
+	Version           string
+}
+
+// ErrSocket is the end of a server whose socket failed. The reason was logged.
+var ErrSocket = errors.New("a socket of the server failed")
+
+// server is the wired service.
+type server struct {
+	o       Options
+	log     *slog.Logger
+	queue   *ventu.Queue
+	http    *httpd.Server
+	metrics *metrics.Set
+	served  chan error // why a socket failed
+}
+
+// Run serves until a signal. The error is contain.ErrInterrupted if a second one has cut answers off.
+func Run(o Options) error {
+	s := &server{o: o, served: make(chan error, 2)}
+	log, sink := o.Log.Open()
+	defer sink.Flush(logsink.FlushTimeout)
+	s.log = log
+	if limit := limits.ApplyMemory(0); limit > 0 {
+		s.log.Debug("memory has a soft limit", "bytes", limit)
+	}
+	signals := interrupts.Watch(false)
+	s.wire(sink)
+	if err := s.listen(); err != nil {
+		return err
+	}
+	return s.run(signals)
+}
+
+// wire makes the queue and the HTTP server.
+func (s *server) wire(sink *logsink.Sink) {
+	o := s.o
+	s.metrics = metrics.New(metrics.Options{Version: o.Version, Load: s.load, Workers: s.workers, DroppedLogs: sink.Dropped, SetsAside: true})
+	s.queue = ventu.New(ventu.Options{
+		MaxSize: o.Size, Gather: o.Gather, Capacity: o.Capacity, Timeout: o.Timeout,
+		MaxAnswer: o.MaxBody, LeaveSockets: o.LeaveSockets, Logger: s.log, Observer: observer{s.metrics},
+	})
+	s.http = httpd.NewJobs(jobs{s.queue}, httpd.Options{
+		MaxBody: o.MaxBody, Logger: s.log, Metrics: httpd.MetricsHandler(s.metrics), OnRequest: s.metrics.Request, Memory: limits.NewBudget(0),
+	})
+}
+
+// listen opens both sockets, and begins to serve them.
+func (s *server) listen() error {
+	workers, err := listenWorkers(s.o.Protocol, s.o.Address)
+	if err != nil {
+		return err
+	}
+	clients, address, err := listener.Listen(s.o.Host, s.o.Port, listener.PortSetting{Flag: "-port", Variable: ""})
+	if err != nil {
+		workers.Close()
+		return err
+	}
+	s.log.Info("listening", "address", address, "workers", s.o.Protocol+":"+workers.Addr().String(),
+		"batch", s.o.Size, "wait", s.waitText())
+	go func() { s.served <- s.queue.Serve(workers) }()
+	go func() { s.served <- s.http.Serve(clients) }()
+	return nil
+}
+
+// waitText says how long batches wait.
+func (s *server) waitText() string {
+	if g := s.o.Gather; g != ventu.Adaptive {
+		return g.String()
+	}
+	return "adaptive"
+}
+
+// listenWorkers opens the socket that workers connect to.
+func listenWorkers(protocol, address string) (net.Listener, error) {
+	if protocol == "unix" {
+		if err := listener.RemoveStale(address); err != nil {
+			return nil, err
+		}
+	}
+	ln, err := net.Listen(protocol, address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for workers on %s %s: %w", protocol, address, err)
+	}
+	return ln, nil
+}
+
+// run waits for the end of the server.
+func (s *server) run(signals <-chan os.Signal) (err error) {
+	select {
+	case sig := <-signals:
+		s.log.Info("shutting down", "signal", sig.String(), "grace", s.o.Grace.String())
+		if !s.drain(signals) {
+			err = contain.ErrInterrupted
+		}
+	case why := <-s.served:
+		s.log.Error("a socket of the server failed", "error", why)
+		err = ErrSocket
+	}
+	s.queue.Close()
+	s.log.Info("stopped")
+	return err
+}
+
+// drain takes nothing more in and waits until what is in flight is answered, for the grace at most. A SIGINT meanwhile
+// ends everything at once: false.
+func (s *server) drain(signals <-chan os.Signal) bool {
+	ctx, giveUp := context.WithTimeout(context.Background(), s.o.Grace)
+	defer giveUp()
+	answered := make(chan error, 1)
+	go func() { answered <- s.http.Shutdown(ctx) }()
+	for {
+		select {
+		case err := <-answered:
+			if err != nil {
+				s.log.Warn("connections were closed with requests in flight", "error", err)
+			}
+			return true
+		case sig := <-signals:
+			if sig == syscall.SIGINT {
+				s.log.Warn("interrupted again: ending at once")
+				return false
+			}
+		}
+	}
+}
+
+func (s *server) load() metrics.Load {
+	l := s.queue.Load()
+	return metrics.Load{InFlight: l.InFlight, Queued: l.Queued, Capacity: l.Capacity, Slots: len(l.PIDs) * s.o.Size}
+}
+
+func (s *server) workers() []metrics.Worker {
+	var now []metrics.Worker
+	for _, pid := range s.queue.Load().PIDs {
+		now = append(now, metrics.Worker{State: "ready", PID: pid})
+	}
+	return now
+}
