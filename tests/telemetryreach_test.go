@@ -1,10 +1,13 @@
 package tests
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync"
 	"syscall"
@@ -134,5 +137,57 @@ func TestAHangingCollectorDelaysNothing(t *testing.T) {
 	s.Ended(0)
 	if took := time.Since(began); took > 5*time.Second { // an attempt to send takes 10 s
 		t.Errorf("the stop took %s", took)
+	}
+}
+
+// TestCallersAreBounded: of a client's context, entries that begin with "trace." become attributes of the prediction's span alone, up to
+// the bounds of their number, names and values. A training has none. The model has the whole context.
+func TestCallersAreBounded(t *testing.T) {
+	t.Parallel()
+	dir := modelFolder(t, map[string]string{
+		"run.py":   "from cog import current_scope\n\n\ndef run() -> int:\n    return len(current_scope().context)\n\n\ndef train() -> str:\n    return ''\n",
+		"cog.yaml": "train: run.py:train\n",
+	})
+	c := harness.StartCollector(t)
+	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:run", Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
+	context := manyCallers()
+	body := map[string]any{"input": map[string]any{}, "context": context}
+	if a := s.Do(http.MethodPost, "/predictions", body); outputOf(t, a) != float64(len(context)+1) { // and traceparent
+		t.Errorf("the model's context has %s entries, want %d", a, len(context)+1)
+	}
+	wantCode(t, "training", s.Do(http.MethodPost, "/trainings", body), 200)
+	twice := `{"input": {}, "context": {"trace.user": "ann", "trace.user": "bob"}}`
+	wantCode(t, "a name twice", s.Do(http.MethodPost, "/predictions", json.RawMessage(twice)), 200)
+	s.Stop()
+	want := map[string]any{
+		"Aa-_.9": "each character", strings.Repeat("a", 64): "the longest name", "ab": strings.Repeat("v", 128),
+		"ac": strings.Repeat("v", 128), "ad": strings.Repeat("v", 127), "ae": "",
+	}
+	for i := range 10 { // 16 in all
+		want[fmt.Sprintf("b%02d", i)] = strings.Repeat("w", 128)
+	}
+	var found []map[string]any
+	for _, span := range c.Spans() {
+		of := map[string]any{}
+		for _, a := range span.Attributes {
+			if name, is := strings.CutPrefix(a.Key, "caller."); is {
+				if _, has := of[name]; has {
+					t.Errorf("%s has %s twice", span.Name, a.Key)
+				}
+				of[name] = a.Value.GetStringValue()
+			}
+		}
+		switch {
+		case span.Name == "cog.prediction":
+			found = append(found, of)
+		case len(of) > 0:
+			t.Errorf("%s has the attributes %v", span.Name, of)
+		}
+	}
+	if len(found) != 2 || !reflect.DeepEqual(found[0], want) {
+		t.Fatalf("the predictions have %v, want %v", found, want)
+	}
+	if !reflect.DeepEqual(found[1], map[string]any{"user": "bob"}) {
+		t.Errorf("of a name that is there twice the prediction has %v", found[1])
 	}
 }

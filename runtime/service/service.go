@@ -279,14 +279,14 @@ func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
 }
 
 func (s *Service) create(req predict.Request, spans *spans) (*predict.Prediction, error) {
-	if err := s.Ready(); err != nil {
-		return nil, err
-	}
 	id := req.ID
 	now := time.Now()
 	if id == "" {
 		id = predict.NewID(now)
 		spans.named(id)
+	}
+	if err := s.Ready(); err != nil {
+		return nil, err
 	}
 	if req.Input == nil {
 		req.Input = []byte("{}")

@@ -48,7 +48,9 @@ func newSpans(req *predict.Request) *spans {
 	if req.ID != "" {
 		s.named(req.ID)
 	}
-	s.prediction.Attrs = append(s.prediction.Attrs, callers(req.Context)...)
+	if req.Kind == predict.KindPrediction { // as with Cog
+		s.prediction.Attrs = append(s.prediction.Attrs, callers(req.Context)...)
+	}
 	t.Headers(s.prediction.Context, func(name, value string) {
 		switch name {
 		case traceParent:
@@ -192,12 +194,11 @@ func (j *job) context() []byte {
 	return contextOf(&predict.Request{Context: req.Context, TraceParent: in.Parent(), TraceState: in.State})
 }
 
-// Bounds of the attributes that a client's context adds, as Cog has them.
+// Bounds of the attributes that a client's context adds, as Cog has them. They keep the sum below Cog's bound of 4 KiB.
 const (
 	maxCallers     = 16
 	maxCallerName  = 64
 	maxCallerValue = 128
-	maxCallerBytes = 4 << 10
 )
 
 // callers are the entries of a client's context that begin with "trace.", as attributes: the first by name.
@@ -218,17 +219,16 @@ func callers(context []byte) (attrs []trace.Attr) {
 	return boundCallers(attrs)
 }
 
-// boundCallers sorts and bounds the attributes.
+// boundCallers sorts and bounds the attributes. The last one of a name counts.
 func boundCallers(attrs []trace.Attr) []trace.Attr {
-	slices.SortFunc(attrs, func(a, b trace.Attr) int { return strings.Compare(a.Key, b.Key) })
-	attrs = attrs[:min(len(attrs), maxCallers)]
-	size := 0
+	slices.SortStableFunc(attrs, func(a, b trace.Attr) int { return strings.Compare(a.Key, b.Key) })
+	kept := attrs[:0]
 	for i, a := range attrs {
-		if size += len(a.Key) + len(a.Text); size > maxCallerBytes {
-			return attrs[:i]
+		if i+1 == len(attrs) || attrs[i+1].Key != a.Key {
+			kept = append(kept, a)
 		}
 	}
-	return attrs
+	return kept[:min(len(kept), maxCallers)]
 }
 
 func notInCaller(r rune) bool {
