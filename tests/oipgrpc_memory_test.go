@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -60,6 +61,48 @@ func TestGRPCMessagesShareTheMemory(t *testing.T) {
 	_, client := s.GRPC()
 	if _, err := client.ModelInfer(t.Context(), request(15<<20)); err != nil {
 		t.Errorf("one that fits: %v", err)
+	}
+	harness.Eventually(t, "nothing is left in use", func() bool { used, _, _ := budget(t, s); return used < 9<<20 })
+	quiet(t, s, before)
+}
+
+// TestGRPCElementsShareTheMemory: elements take many times their bytes in a message once they are decoded, and parameters are copied
+// for each row. Both count before that.
+func TestGRPCElementsShareTheMemory(t *testing.T) {
+	t.Parallel()
+	s, before := confined(t, "run.py:returned", 256, "--model", "m", "--grpc-port=0")
+	input := func(name, datatype string, n int64, contents *pb.InferTensorContents) *pb.ModelInferRequest {
+		return &pb.ModelInferRequest{ModelName: "m", Inputs: []*pb.ModelInferRequest_InferInputTensor{{
+			Name: name, Datatype: datatype, Shape: []int64{n}, Contents: contents,
+		}}}
+	}
+	const many = 15_000_000
+	rows := input("size", "INT64", 16_000, &pb.InferTensorContents{Int64Contents: make([]int64, 16_000)})
+	rows.Parameters = map[string]*pb.InferParameter{"text": {ParameterChoice: &pb.InferParameter_StringParam{StringParam: strings.Repeat("t", 1<<20)}}}
+	raw := input("size", "INT8", many, nil)
+	raw.RawInputContents = [][]byte{make([]byte, many)}
+	for name, c := range map[string]struct {
+		request *pb.ModelInferRequest
+		code    codes.Code
+		text    string
+	}{
+		"empty texts":         {input("text", "BYTES", many, &pb.InferTensorContents{BytesContents: make([][]byte, many)}), codes.Unavailable, "memory budget"},
+		"packed numbers":      {input("size", "INT64", many, &pb.InferTensorContents{Int64Contents: make([]int64, many)}), codes.Unavailable, "memory budget"},
+		"a parameter a row":   {rows, codes.Unavailable, "memory budget"},
+		"a binary row a byte": {raw, codes.InvalidArgument, "send at most"},
+	} {
+		clients(t, 4, func(int) error {
+			_, client := s.GRPC()
+			_, err := client.ModelInfer(context.Background(), c.request)
+			if status.Code(err) != c.code || !strings.Contains(fmt.Sprint(err), c.text) {
+				return fmt.Errorf("%s: %.300v", name, err)
+			}
+			return nil
+		})
+	}
+	_, client := s.GRPC()
+	if _, err := client.ModelInfer(t.Context(), input("text", "BYTES", 1, &pb.InferTensorContents{BytesContents: [][]byte{[]byte("t")}})); err != nil {
+		t.Errorf("a small one: %v", err)
 	}
 	harness.Eventually(t, "nothing is left in use", func() bool { used, _, _ := budget(t, s); return used < 9<<20 })
 	quiet(t, s, before)

@@ -108,7 +108,7 @@ func (g *generated) input(body []byte) ([]byte, *protocol.Error) {
 			return append(out, '}'), nil
 		}
 		var err *protocol.Error
-		if name := rawjson.KeyText(key); name == "parameters" && g.signature.Input(name) == nil {
+		if name := rawjson.Name(key); name == "parameters" && g.signature.Input(name) == nil {
 			err = eachParameter(value, put)
 		} else {
 			err = put(name, value)

@@ -35,7 +35,7 @@ func (h *handlers) tryInfer(x *protocol.Exchange) *protocol.Error {
 	var c protocol.Call
 	var shape Rows
 	if err == nil {
-		c, shape, err = r.Call(m, s)
+		c, shape, err = r.Call(m, s, func(bytes int64) *protocol.Error { return x.Charge(&body, bytes) })
 	}
 	if err != nil {
 		body.Release()
@@ -57,9 +57,9 @@ func (h *handlers) tryInfer(x *protocol.Exchange) *protocol.Error {
 }
 
 const (
-	// elementBytes is about what an element of a JSON tensor takes in memory beside its text.
+	// elementBytes is about what an element takes in memory as a token of JSON, beside its text.
 	elementBytes = 64
-	// fewBytes is the size of a JSON text up to which its elements are not counted.
+	// fewBytes is how many bytes are not charged, so that small requests do not touch the budget.
 	fewBytes = 64 << 10
 )
 

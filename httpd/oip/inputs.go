@@ -19,8 +19,11 @@ type Rows struct {
 	of     *Tensor // a scalar tensor of the request; nil: there is none
 }
 
-// Call turns the tensors of a request into the inputs of predictions. It refuses outputs that the model does not have.
-func (r *Request) Call(m *protocol.Model, s *protocol.Signature) (c protocol.Call, shape Rows, err *protocol.Error) {
+// Call turns the tensors of a request into the inputs of predictions. It refuses outputs that the model does not have. charge
+// charges the memory that the inputs take, before they are made.
+func (r *Request) Call(
+	m *protocol.Model, s *protocol.Signature, charge func(bytes int64) *protocol.Error,
+) (c protocol.Call, shape Rows, err *protocol.Error) {
 	shape = Rows{n: 1}
 	if err := r.checkOutputs(s); err != nil {
 		return c, shape, err
@@ -36,6 +39,15 @@ func (r *Request) Call(m *protocol.Model, s *protocol.Signature) (c protocol.Cal
 			return c, shape, err
 		}
 	}
+	if err := protocol.CheckRows(shape.n); err != nil {
+		return c, shape, err
+	}
+	filled := r.fillers(s, seen)
+	if c.Copied = r.cost(s, filled, shape.n); c.Copied > fewBytes {
+		if err := charge(c.Copied); err != nil {
+			return c, shape, err
+		}
+	}
 	rows := make(rowTexts, shape.n)
 	for i := range r.Inputs {
 		t := &r.Inputs[i]
@@ -43,11 +55,9 @@ func (r *Request) Call(m *protocol.Model, s *protocol.Signature) (c protocol.Cal
 			return c, shape, err
 		}
 	}
-	for _, p := range r.Parameters {
-		if f := s.Input(p.Name); f != nil && !seen[p.Name] && isScalar(&f.Value) && f.Value.Kind != protocol.File {
-			for row := range rows {
-				rows.put(row, p.Name, p.Value)
-			}
+	for _, p := range filled {
+		for row := range rows {
+			rows.put(row, p.Name, p.Value)
 		}
 	}
 	rows.close()
@@ -55,16 +65,75 @@ func (r *Request) Call(m *protocol.Model, s *protocol.Signature) (c protocol.Cal
 	return c, shape, nil
 }
 
+// fillers returns the parameters that are inputs of every row.
+func (r *Request) fillers(s *protocol.Signature, seen map[string]bool) (list []Parameter) {
+	for _, p := range r.Parameters {
+		if f := s.Input(p.Name); f != nil && !seen[p.Name] && isScalar(&f.Value) && f.Value.Kind != protocol.File {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// cost is about how many bytes the inputs of the rows take beside the request.
+func (r *Request) cost(s *protocol.Signature, filled []Parameter, rows int) (bytes int64) {
+	for i := range r.Inputs {
+		bytes += r.Inputs[i].cost(&s.Input(r.Inputs[i].Name).Value)
+	}
+	for _, p := range filled {
+		bytes += int64(rows) * int64(len(p.Name)+len(p.Value))
+	}
+	return bytes
+}
+
+// cost is about how many bytes the tensor takes as a value v in JSON. The elements of one that came in JSON are charged already.
+func (t *Tensor) cost(v *protocol.Value) (bytes int64) {
+	switch {
+	case t.Raw == nil:
+		for _, token := range t.Tokens {
+			bytes += int64(len(token))
+		}
+		return bytes
+	case v.Kind == protocol.Array:
+		return 0
+	case t.Type.Size > 0:
+		return int64(len(t.Raw)/t.Type.Size) * elementBytes
+	}
+	copies := int64(2) // as a token, and in its row
+	switch {
+	case v.Kind == protocol.File: // it goes to disk
+		copies = 0
+	case isScalar(v):
+		copies = 1
+	}
+	for raw := t.Raw; len(raw) > 0; {
+		var element []byte
+		element, raw = nextBytes(raw)
+		bytes += elementBytes + copies*int64(rawjson.QuotedLen(element))
+	}
+	return bytes
+}
+
 // rowTexts are the JSON objects of the rows while they are written.
 type rowTexts [][]byte
 
 func (r rowTexts) put(row int, name string, value []byte) {
+	r[row] = append(r.begin(row, name, len(value)), value...)
+}
+
+// putText adds a text that is UTF-8, without a copy as a token.
+func (r rowTexts) putText(row int, name string, text []byte) {
+	r[row] = rawjson.AppendQuotedBytes(r.begin(row, name, rawjson.QuotedLen(text)), text)
+}
+
+// begin returns the row with a member's name, and room for a value of that size.
+func (r rowTexts) begin(row int, name string, size int) []byte {
 	before := byte(',')
 	if r[row] == nil {
 		before = '{'
 	}
-	r[row] = append(rawjson.AppendQuoted(append(r[row], before), name), ':')
-	r[row] = append(r[row], value...)
+	dst := slices.Grow(r[row], len(`,"":}`)+len(name)+size)
+	return append(rawjson.AppendQuoted(append(dst, before), name), ':')
 }
 
 func (r rowTexts) close() {
@@ -92,6 +161,11 @@ func (t *Tensor) addTo(c *protocol.Call, rows rowTexts, v *protocol.Value, m *pr
 	case v.Kind == protocol.Array && t.Raw != nil:
 		rows.put(0, t.Name, predict.AppendTensor(nil, len(c.Tensors), t.Type.Name+shapeText(t.Shape)))
 		c.Tensors = append(c.Tensors, predict.Tensor{Code: t.Type.Code, Shape: t.Shape, Data: t.Raw})
+		return nil
+	case v.Kind == protocol.Text && t.Raw != nil: // checked to be UTF-8
+		for row, text := range t.texts() {
+			rows.putText(row, t.Name, text)
+		}
 		return nil
 	}
 	tokens, err := t.tokens()

@@ -49,7 +49,7 @@ func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 			continue
 		}
 		var err *protocol.Error
-		switch rawjson.KeyText(key) {
+		switch rawjson.Name(key) {
 		case "id":
 			if rawjson.KindOf(value) != rawjson.KindString {
 				return nil, bad("id is %s, and not a string", shortText(value))
@@ -144,7 +144,7 @@ func eachParameter(raw []byte, f func(name string, value []byte) *protocol.Error
 		if !ok {
 			return nil
 		}
-		if err := f(rawjson.KeyText(key), value); err != nil {
+		if err := f(rawjson.Name(key), value); err != nil {
 			return err
 		}
 	}
@@ -172,7 +172,7 @@ func (r *Request) readOutputs(raw []byte) *protocol.Error {
 				continue
 			}
 			var err *protocol.Error
-			switch rawjson.KeyText(key) {
+			switch rawjson.Name(key) {
 			case "name":
 				w.Name = rawjson.Text(v)
 			case "parameters":
@@ -248,7 +248,7 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 		if string(v) == "null" {
 			continue
 		}
-		switch rawjson.KeyText(key) {
+		switch rawjson.Name(key) {
 		case "name":
 			t.Name = rawjson.Text(v)
 		case "datatype":
@@ -274,7 +274,7 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 		}
 	}
 	var known bool
-	if t.Type, known = DatatypeNamed(rawjson.Text(datatype)); !known {
+	if t.Type, known = DatatypeNamed(rawjson.Text(datatype[:min(len(datatype), maxDatatype)])); !known {
 		return t, size, BadDatatype(t.Name, string(datatype))
 	}
 	if rawjson.KindOf(shape) != rawjson.KindArray {
@@ -311,6 +311,9 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 }
 
 const maxRank = 32
+
+// maxDatatype is how many bytes of a datatype are read: each is shorter.
+const maxDatatype = 64
 
 // flatten appends the elements of nested lists.
 func flatten(dst [][]byte, raw []byte) [][]byte {

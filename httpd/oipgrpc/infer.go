@@ -39,7 +39,7 @@ func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, body prot
 		body.Release()
 		return nil, err
 	}
-	c, shape, err := in.Call(m, signature)
+	c, shape, err := in.Call(m, signature, s.charger(&body))
 	if err != nil {
 		body.Release()
 		return nil, err

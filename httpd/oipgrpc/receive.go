@@ -13,13 +13,11 @@ import (
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/runtime/protoiface"
 
 	pb "pinion/httpd/oipgrpc/inferencepb"
 
-	"pinion/httpd/oip"
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
 )
@@ -82,7 +80,7 @@ func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 	}
 	msg := new(pb.ModelInferRequest)
 	if err == nil {
-		err = unmarshal(data.Bytes(), msg)
+		err = unmarshal(data.Bytes(), msg, r.charger(&body))
 	}
 	if err != nil {
 		body.Release()
@@ -103,6 +101,20 @@ func (s *Server) charge(size int64) (protocol.Body, *protocol.Error) {
 		}
 	}
 	return protocol.NewBody(nil, size, nil, budget.Free), nil
+}
+
+// charger returns a function that charges more to a body. It does not wait, since the body is charged already.
+func (s *Server) charger(body *protocol.Body) func(bytes int64) *protocol.Error {
+	return func(bytes int64) *protocol.Error {
+		switch budget := s.opt.Memory; {
+		case body.Charged+bytes > budget.Most():
+			return protocol.ErrorOf(budget.TooLarge())
+		case !budget.Take(bytes, body.Charged+bytes):
+			return protocol.ErrorOf(memory.ErrFull)
+		}
+		body.Charged += bytes
+		return nil
+	}
 }
 
 // read copies the next bytes of the message to w.
@@ -135,63 +147,44 @@ func (r *receiver) inflate(compressed []byte, body *protocol.Body) (*bytes.Buffe
 		}
 		return io.Copy(w, io.LimitReader(from, r.opt.MaxMessage+1))
 	}
+	broken := func(err error) error {
+		return status.Errorf(codes.InvalidArgument, "the message cannot be decompressed: %v", err)
+	}
 	size, err := inflate(io.Discard)
 	switch {
 	case err != nil:
-		return nil, status.Errorf(codes.InvalidArgument, "the message cannot be decompressed: %v", err)
+		return nil, broken(err)
 	case size > r.opt.MaxMessage:
 		return nil, status.Errorf(codes.ResourceExhausted, "the message has more than %d bytes after decompression (--max-body)", r.opt.MaxMessage)
-	case !r.opt.Memory.Take(size, body.Charged+size): // it must not wait: the body is charged already
-		return nil, protocol.ErrorOf(memory.ErrFull)
 	}
-	body.Charged += size
+	if err := r.charger(body)(size); err != nil {
+		return nil, err
+	}
 	data := bytes.NewBuffer(make([]byte, 0, size))
-	_, err = inflate(data)
-	return data, err
+	if _, err := inflate(data); err != nil {
+		return nil, broken(err)
+	}
+	return data, nil
 }
 
 // maxDepth bounds how deep a message nests; those of the protocol have three levels.
 const maxDepth = 100
 
-// maxFields bounds the fields of a message and of its inputs and outputs. An empty input has two bytes in the message, and more
-// than a hundred in memory, which are not charged. The elements of tensors do not count.
-const maxFields = 16 * oip.MaxMembers
-
-// The numbers of the fields of a ModelInferRequest that have fields.
-const (
-	inputsField  = 5
-	outputsField = 6
-)
-
-// countFields adds the fields of a message, and of its inputs and outputs if nested is set, to n, until they are too many.
-func countFields(data []byte, n int, nested bool) int {
-	for len(data) > 0 && n <= maxFields {
-		number, kind, size := protowire.ConsumeTag(data)
-		if size < 0 {
-			return n // Unmarshal says what is wrong
-		}
-		length := protowire.ConsumeFieldValue(number, kind, data[size:])
-		if length < 0 {
-			return n
-		}
-		n++
-		if nested && kind == protowire.BytesType && (number == inputsField || number == outputsField) {
-			value, _ := protowire.ConsumeBytes(data[size:])
-			n = countFields(value, n, false)
-		}
-		data = data[size+length:]
-	}
-	return n
-}
-
-// unmarshal reads a message whose tensors stay in data.
-func unmarshal(data []byte, msg *pb.ModelInferRequest) error {
-	if countFields(data, 0, true) > maxFields {
+// unmarshal reads a message whose tensors stay in data. charge charges what their elements take, before they are decoded.
+func unmarshal(data []byte, msg *pb.ModelInferRequest, charge func(bytes int64) *protocol.Error) error {
+	size := measure(data)
+	if size.fields > maxFields {
 		return status.Errorf(codes.InvalidArgument, "the message has more than %d fields: send fewer inputs, outputs and parameters", maxFields)
+	}
+	if size.elements > memory.Small {
+		if err := charge(size.elements); err != nil {
+			return err
+		}
 	}
 	m := msg.ProtoReflect()
 	if _, err := m.ProtoMethods().Unmarshal(protoiface.UnmarshalInput{
-		Message: m, Buf: data, Flags: protoiface.UnmarshalAliasBuffer, Resolver: protoregistry.GlobalTypes, Depth: maxDepth,
+		Message: m, Buf: data, Flags: protoiface.UnmarshalAliasBuffer | protoiface.UnmarshalDiscardUnknown,
+		Resolver: protoregistry.GlobalTypes, Depth: maxDepth,
 	}); err != nil {
 		return status.Errorf(codes.InvalidArgument, "the message is no ModelInferRequest: %v", err)
 	}

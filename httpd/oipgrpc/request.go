@@ -118,12 +118,16 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 	switch t.Type.Name {
 	case "BOOL":
 		elements = len(c.GetBoolContents())
-		for _, v := range c.GetBoolContents() {
-			raw = append(raw, map[bool]byte{true: 1}[v])
+		raw = make([]byte, elements)
+		for i, v := range c.GetBoolContents() {
+			if v {
+				raw[i] = 1
+			}
 		}
 	case "INT8", "INT16", "INT32":
 		elements = len(c.GetIntContents())
 		bits := 8 * t.Type.Size
+		raw = make([]byte, 0, elements*t.Type.Size+4) // see the append
 		for i, v := range c.GetIntContents() {
 			if v>>(bits-1) != v>>31 {
 				return nil, bad("input %q: element %d, %d, is no %s", clip(t.Name), i, v, t.Type.Name)
@@ -132,6 +136,7 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 		}
 	case "UINT8", "UINT16", "UINT32":
 		elements = len(c.GetUintContents())
+		raw = make([]byte, 0, elements*t.Type.Size+4)
 		for i, v := range c.GetUintContents() {
 			if uint64(v)>>(8*t.Type.Size) != 0 {
 				return nil, bad("input %q: element %d, %d, is no %s", clip(t.Name), i, v, t.Type.Name)
@@ -140,26 +145,31 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 		}
 	case "INT64":
 		elements = len(c.GetInt64Contents())
+		raw = make([]byte, 0, elements*t.Type.Size)
 		for _, v := range c.GetInt64Contents() {
 			raw = le.AppendUint64(raw, uint64(v))
 		}
 	case "UINT64":
 		elements = len(c.GetUint64Contents())
+		raw = make([]byte, 0, elements*t.Type.Size)
 		for _, v := range c.GetUint64Contents() {
 			raw = le.AppendUint64(raw, v)
 		}
 	case "FP32":
 		elements = len(c.GetFp32Contents())
+		raw = make([]byte, 0, elements*t.Type.Size)
 		for _, v := range c.GetFp32Contents() {
 			raw = le.AppendUint32(raw, math.Float32bits(v))
 		}
 	case "FP64":
 		elements = len(c.GetFp64Contents())
+		raw = make([]byte, 0, elements*t.Type.Size)
 		for _, v := range c.GetFp64Contents() {
 			raw = le.AppendUint64(raw, math.Float64bits(v))
 		}
 	case oip.Bytes:
 		elements = len(c.GetBytesContents())
+		raw = make([]byte, 0, bytesLen(c.GetBytesContents()))
 		for _, v := range c.GetBytesContents() {
 			raw = append(le.AppendUint32(raw, uint32(len(v))), v...)
 		}
@@ -170,6 +180,14 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 		return nil, bad("input %q is %s, and contents has %d elements in the fields of other datatypes", clip(t.Name), t.Type.Name, filled-elements)
 	}
 	return raw, nil
+}
+
+// bytesLen is how many bytes a tensor of these elements has.
+func bytesLen(elements [][]byte) (n int) {
+	for _, v := range elements {
+		n += 4 + len(v)
+	}
+	return n
 }
 
 // filledContents is how many elements all fields have.

@@ -2,6 +2,7 @@ package oipgrpc
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	pb "pinion/httpd/oipgrpc/inferencepb"
 
 	"pinion/httpd/oip"
+	"pinion/httpd/protocol"
 )
 
 func tensor(datatype string, shape []int64, c *pb.InferTensorContents) *pb.ModelInferRequest_InferInputTensor {
@@ -62,6 +64,8 @@ func TestRefusalsAreShort(t *testing.T) {
 // decoded, and a large tensor is not.
 func TestSmallFieldsDoNotFillTheMemory(t *testing.T) {
 	inside := protowire.AppendBytes(protowire.AppendTag(nil, 5, protowire.BytesType), bytes.Repeat([]byte{4<<3 | 2, 0}, maxFields))
+	shape := protowire.AppendBytes(protowire.AppendTag(nil, shapeField, protowire.BytesType), make([]byte, maxFields))
+	shape = protowire.AppendBytes(protowire.AppendTag(nil, inputsField, protowire.BytesType), shape)
 	large, err := proto.Marshal(&pb.ModelInferRequest{Inputs: []*pb.ModelInferRequest_InferInputTensor{
 		tensor(oip.Bytes, []int64{maxFields + 1}, &pb.InferTensorContents{BytesContents: make([][]byte, maxFields+1)}),
 	}})
@@ -71,10 +75,43 @@ func TestSmallFieldsDoNotFillTheMemory(t *testing.T) {
 	for _, c := range []struct {
 		data []byte
 		want codes.Code
-	}{{bytes.Repeat([]byte{5<<3 | 2, 0}, maxFields+1), codes.InvalidArgument}, {inside, codes.InvalidArgument}, {large, codes.OK}} {
+	}{{bytes.Repeat([]byte{5<<3 | 2, 0}, maxFields+1), codes.InvalidArgument}, {inside, codes.InvalidArgument}, {shape, codes.InvalidArgument}, {large, codes.OK}} {
 		msg := new(pb.ModelInferRequest)
-		if err := unmarshal(c.data, msg); status.Code(err) != c.want || c.want != codes.OK && len(msg.GetInputs()) > 0 {
+		if err := unmarshal(c.data, msg, func(int64) *protocol.Error { return nil }); status.Code(err) != c.want || c.want != codes.OK && len(msg.GetInputs()) > 0 {
 			t.Errorf("%d bytes: %v with %d inputs, want %v", len(c.data), err, len(msg.GetInputs()), c.want)
+		}
+	}
+}
+
+// TestElementsAreMeasured: what decoded elements take is known before they are decoded, packed or not.
+func TestElementsAreMeasured(t *testing.T) {
+	const n = 100_000
+	unpacked := bytes.Repeat([]byte{3<<3 | 0, 1}, n) // int64_contents
+	for field := protowire.Number(1); field <= bytesField; field++ {
+		contents := bytes.Repeat([]byte{bytesField<<3 | 2, 0}, n)
+		least := int64(24 + 4) // a slice, and its length in the binary tensor
+		if field < bytesField {
+			packed := make([]byte, n)
+			if field == 6 || field == 7 {
+				packed = make([]byte, n*widths[field])
+			}
+			contents = protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), packed)
+			least = 2 * widths[field]
+		}
+		for _, data := range [][]byte{contents, slices.Concat(unpacked, contents)} {
+			want := n * least
+			if len(data) > len(contents) {
+				want += n * 16
+			}
+			input := protowire.AppendBytes(protowire.AppendTag(nil, contentsField, protowire.BytesType), data)
+			message := protowire.AppendBytes(protowire.AppendTag(nil, inputsField, protowire.BytesType), input)
+			charged := int64(0)
+			refused := protocol.Errorf(protocol.Waited, "no room")
+			msg := new(pb.ModelInferRequest)
+			err := unmarshal(message, msg, func(bytes int64) *protocol.Error { charged = bytes; return refused })
+			if err != error(refused) || charged < want || charged > 3*want || len(msg.GetInputs()) > 0 {
+				t.Errorf("field %d: %v with %d bytes charged, want at least %d", field, err, charged, want)
+			}
 		}
 	}
 }

@@ -79,6 +79,8 @@ type Call struct {
 	Lists rawjson.Lists
 	// Body is the memory that Inputs are in; the zero Body: none. The call takes it over.
 	Body Body
+	// Copied is how many bytes of Inputs are copies that were charged to Body before they were made.
+	Copied int64
 	// Attachments are files for which Inputs have placeholders (predict.AppendPlaceholder); nil: none. The call takes them over.
 	Attachments Attachments
 	// Tensors are arrays for which the only input has placeholders (predict.AppendTensor); nil: none. They may lie in Body.
@@ -118,7 +120,8 @@ func NewBody(data []byte, charged int64, disk predict.DiskBody, free func(int64)
 	return Body{Data: data, Charged: charged, Disk: disk, Owned: disk == nil, free: free}
 }
 
-// copied is how many bytes of the inputs are on the heap though their body lies on disk, where the memory budget does not count it.
+// copied is how many bytes of the inputs are on the heap though their body lies on disk, where the memory budget does not count
+// it, and are not charged yet.
 func (c *Call) copied() (bytes int64) {
 	if c.Body.Disk == nil {
 		return 0
@@ -130,7 +133,7 @@ func (c *Call) copied() (bytes int64) {
 		}
 		before = input
 	}
-	return bytes
+	return bytes - c.Copied
 }
 
 // begins reports whether two slices begin at the same byte.
@@ -156,12 +159,20 @@ func (b *Body) Release() {
 // MaxRows is how many predictions a call may have: each takes memory before it runs.
 const MaxRows = 16384
 
+// CheckRows refuses more than MaxRows rows. Call it before memory is taken for each row.
+func CheckRows(n int) *Error {
+	if n > MaxRows {
+		return Errorf(BadInput, "the request has %d rows; send at most %d", n, MaxRows)
+	}
+	return nil
+}
+
 // Begin checks the call and creates its predictions. The caller calls Wait, Finish or Follow, and then Release.
 func (m *Model) Begin(c Call) (*Run, *Error) {
 	r := &Run{model: m, stream: c.Stream, rows: c.Rows || len(c.Inputs) > 1}
-	if len(c.Inputs) > MaxRows {
+	if err := CheckRows(len(c.Inputs)); err != nil {
 		r.drop(&c)
-		return nil, Errorf(BadInput, "the request has %d rows; send at most %d", len(c.Inputs), MaxRows)
+		return nil, err
 	}
 	req := predict.Request{
 		ID: c.ID, Deadline: c.Deadline, RequestID: c.RequestID, TraceParent: c.TraceParent, TraceState: c.TraceState,

@@ -254,3 +254,24 @@ func FuzzAppendQuoted(f *testing.F) {
 		}
 	})
 }
+
+// TestNameIsShort: a key of megabytes is not copied, and is no name.
+func TestNameIsShort(t *testing.T) {
+	if got := Name([]byte(`n\u0061me`)); got != "name" {
+		t.Errorf("it is %q", got)
+	}
+	long := []byte(strings.Repeat("k", maxName-3) + `\u0061` + strings.Repeat("k", 10<<20)) // cut within the escape
+	if got := Name(long); len(got) > maxName+3 || !strings.HasPrefix(got, "kkk") {
+		t.Errorf("%d bytes are %.20q", len(got), got)
+	}
+}
+
+// TestQuotedLen: it is at least what quoting takes.
+func TestQuotedLen(t *testing.T) {
+	for _, text := range []string{"", "a", "\"\\\n\x00é", strings.Repeat("\x01", 1000)} {
+		quoted := AppendQuoted(nil, text)
+		if got := QuotedLen([]byte(text)); got < len(quoted) || got > 6*len(text)+2 {
+			t.Errorf("%.20q: %d, want %d", text, got, len(quoted))
+		}
+	}
+}

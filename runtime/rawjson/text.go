@@ -24,6 +24,13 @@ func KeyText(key []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
+// maxName is how many bytes of a key Name reads.
+const maxName = 1024
+
+// Name is KeyText for a key that is looked for among known names: of a longer one than any it returns the beginning, so that
+// megabytes are not copied.
+func Name(key []byte) string { return KeyText(key[:min(len(key), maxName)]) }
+
 // KeyIs reports whether the text of key is name.
 func KeyIs(key []byte, name string) bool {
 	if bytes.IndexByte(key, '\\') < 0 {
@@ -117,6 +124,20 @@ func AppendQuoted(dst []byte, s string) []byte {
 // AppendQuotedBytes is AppendQuoted for bytes, which it does not copy.
 func AppendQuotedBytes(dst, s []byte) []byte {
 	return AppendQuoted(dst, unsafe.String(unsafe.SliceData(s), len(s)))
+}
+
+// QuotedLen returns the length of AppendQuotedBytes' text, or more. s is UTF-8.
+func QuotedLen(s []byte) int {
+	n := len(s) + len(`""`)
+	for _, c := range s {
+		switch {
+		case c < ' ':
+			n += len(`\u0000`) - 1
+		case c == '"', c == '\\':
+			n++
+		}
+	}
+	return n
 }
 
 // appendEscaped appends the escape of a quote, a backslash or a control character.
