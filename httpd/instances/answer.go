@@ -28,7 +28,7 @@ func Predict(x *protocol.Exchange, m *protocol.Model, names ...string) *protocol
 
 // Answer is Predict for a body that was read. It takes the body over.
 func Answer(x *protocol.Exchange, m *protocol.Model, s *protocol.Signature, body protocol.Body, names ...string) *protocol.Error {
-	inputs, err := Read(s, body.Data, names...)
+	inputs, copied, err := Read(s, body.Data, func(bytes int64) *protocol.Error { return x.Charge(&body, bytes) }, names...)
 	if err != nil || len(inputs) == 0 {
 		body.Release()
 		if err == nil {
@@ -36,7 +36,7 @@ func Answer(x *protocol.Exchange, m *protocol.Model, s *protocol.Signature, body
 		}
 		return err
 	}
-	answers, err := x.Predict(m, protocol.Call{Inputs: inputs, Rows: true, Body: body})
+	answers, err := x.Predict(m, protocol.Call{Inputs: inputs, Rows: true, Body: body, Copied: copied})
 	if err != nil {
 		return err
 	}

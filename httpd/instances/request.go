@@ -14,60 +14,103 @@ const (
 	Parameters = "parameters"
 )
 
-// Read returns the inputs of each instance of a request. names are what the list may be called. The result may alias body.
-func Read(s *protocol.Signature, body []byte, names ...string) ([][]byte, *protocol.Error) {
+// fewBytes is how many bytes are not charged, so that small requests do not touch the memory budget.
+const fewBytes = 64 << 10
+
+// Read returns the inputs of each instance of a request. names are what the list may be called. An input may alias body; copied is
+// how many bytes do not, which charge charges before they are made.
+func Read(
+	s *protocol.Signature, body []byte, charge func(bytes int64) *protocol.Error, names ...string,
+) (inputs [][]byte, copied int64, err *protocol.Error) {
 	if err := rawjson.Check(body); err != nil {
-		return nil, protocol.ErrorOf(err)
+		return nil, 0, protocol.ErrorOf(err)
 	}
+	list, fill, err := members(body, names)
+	if err != nil {
+		return nil, 0, err
+	}
+	r := &reader{only: onlyRequired(s), required: len(s.Required()), fill: fill}
+	if copied, err = r.measure(list); err != nil {
+		return nil, 0, err
+	}
+	if copied > fewBytes {
+		if err := charge(copied); err != nil {
+			return nil, 0, err
+		}
+	}
+	items := rawjson.Array(list)
+	for item, ok := items.Next(); ok; item, ok = items.Next() {
+		inputs = append(inputs, r.input(item))
+	}
+	return inputs, copied, nil
+}
+
+// members returns the list of instances of a request, and its parameters.
+func members(body []byte, names []string) (list []byte, fill parameters, err *protocol.Error) {
 	if kind := rawjson.KindOf(body); kind != rawjson.KindObject {
-		return nil, bad("the body is %s; send an object with %s", article(kind), strings.Join(names, " or "))
+		return nil, fill, bad("the body is %s; send an object with %s", article(kind), strings.Join(names, " or "))
 	}
-	var list []byte
-	var fill parameters
-	members := rawjson.Object(body)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
-		switch name := rawjson.KeyText(key); {
+	all := rawjson.Object(body)
+	for key, value, ok := all.Next(); ok; key, value, ok = all.Next() {
+		switch name := rawjson.Name(key); {
 		case slices.Contains(names, name):
 			list = value
 		case name == Parameters && rawjson.KindOf(value) == rawjson.KindObject:
-			fill = readParameters(value)
+			if fill, err = readParameters(value); err != nil {
+				return nil, fill, err
+			}
 		case name == Parameters && rawjson.KindOf(value) != rawjson.KindNull:
-			return nil, bad("parameters is %s; it is an object", article(rawjson.KindOf(value)))
+			return nil, fill, bad("parameters is %s; it is an object", article(rawjson.KindOf(value)))
 		}
 	}
 	switch {
 	case list == nil:
-		return nil, bad("the body has no %s: send a list of them", strings.Join(names, " or "))
+		return nil, fill, bad("the body has no %s: send a list of them", strings.Join(names, " or "))
 	case rawjson.KindOf(list) != rawjson.KindArray:
-		return nil, bad("%s is %s; it is a list", names[0], article(rawjson.KindOf(list)))
+		return nil, fill, bad("%s is %s; it is a list", names[0], article(rawjson.KindOf(list)))
 	}
-	only := onlyRequired(s)
-	var inputs [][]byte
-	items := rawjson.Array(list)
-	for item, ok := items.Next(); ok; item, ok = items.Next() {
-		input, err := inputOf(s, only, item)
-		if err != nil {
-			err.Row = len(inputs)
-			return nil, err
-		}
-		if inputs = append(inputs, fill.into(input)); len(inputs) > protocol.MaxRows {
-			return nil, bad("the request has more than %d instances", protocol.MaxRows)
-		}
-	}
-	return inputs, nil
+	return list, fill, nil
 }
 
-// inputOf returns the inputs of an instance.
-func inputOf(s *protocol.Signature, only *protocol.Field, item []byte) ([]byte, *protocol.Error) {
+// reader makes inputs of instances.
+type reader struct {
+	only     *protocol.Field // the input that an instance goes to that is no object; nil: there are several
+	required int             // how many inputs are
+	fill     parameters
+}
+
+// measure checks the instances, and returns how many bytes their inputs take that are copies.
+func (r *reader) measure(list []byte) (copied int64, err *protocol.Error) {
+	n := 0
+	items := rawjson.Array(list)
+	for item, ok := items.Next(); ok; item, ok = items.Next() {
+		named := rawjson.KindOf(item) == rawjson.KindObject
+		if !named && r.only == nil {
+			err := bad("it is %s, which goes to the only required input, and the model has %d: send an object with the inputs by name",
+				article(rawjson.KindOf(item)), r.required)
+			err.Row = n
+			return 0, err
+		}
+		if n++; n > protocol.MaxRows {
+			return 0, bad("the request has more than %d instances", protocol.MaxRows)
+		}
+		if !named {
+			copied += int64(len(r.only.Name)+len(item)) + int64(r.fill.size)
+		} else if r.fill.size > 0 {
+			copied += int64(len(item)) + int64(r.fill.size)
+		}
+	}
+	return copied, nil
+}
+
+// input returns the inputs of an instance.
+func (r *reader) input(item []byte) []byte {
 	if rawjson.KindOf(item) == rawjson.KindObject {
-		return item, nil
+		return r.fill.into(item)
 	}
-	if only == nil {
-		return nil, bad("it is %s, which goes to the only required input, and the model has %d: send an object with the inputs by name",
-			article(rawjson.KindOf(item)), len(s.Required()))
-	}
-	out := append(rawjson.AppendQuoted([]byte{'{'}, only.Name), ':')
-	return append(append(out, item...), '}'), nil
+	out := make([]byte, 0, len(`{"":}`)+len(r.only.Name)+len(item)+r.fill.size)
+	out = append(rawjson.AppendQuoted(append(out, '{'), r.only.Name), ':')
+	return r.fill.into(append(append(out, item...), '}'))
 }
 
 // onlyRequired returns the only required input, or else the only input; nil: there are several.
@@ -82,37 +125,58 @@ func onlyRequired(s *protocol.Signature) *protocol.Field {
 }
 
 // parameters are inputs that fill those of all instances.
-type parameters []parameter
+type parameters struct {
+	list  []parameter
+	index map[string]int // in list, by name
+	size  int            // bytes of all as members of an object
+}
 
 type parameter struct {
 	name  string
 	value []byte
 }
 
-func readParameters(object []byte) (all parameters) {
+// maxParameters is how many parameters a request may have.
+const maxParameters = 500
+
+func readParameters(object []byte) (all parameters, err *protocol.Error) {
+	all.index = map[string]int{}
 	members := rawjson.Object(object)
 	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
-		name := rawjson.KeyText(key)
-		all = slices.DeleteFunc(all, func(p parameter) bool { return p.name == name }) // the last of equal names counts
-		all = append(all, parameter{name, value})
+		name := rawjson.Name(key)
+		if i, twice := all.index[name]; twice { // the last one counts
+			all.list[i].value = value
+			continue
+		}
+		if len(all.list) == maxParameters {
+			return all, bad("parameters has more than %d members", maxParameters)
+		}
+		all.index[name] = len(all.list)
+		all.list = append(all.list, parameter{name, value})
 	}
-	return all
+	for _, p := range all.list {
+		all.size += len(`,"":`) + rawjson.QuotedLen([]byte(p.name)) + len(p.value)
+	}
+	return all, nil
 }
 
 // into returns an instance's inputs, with those parameters that it does not have.
-func (all parameters) into(input []byte) []byte {
-	if len(all) == 0 {
+func (all *parameters) into(input []byte) []byte {
+	if len(all.list) == 0 {
 		return input
 	}
-	has := map[string]bool{}
+	has := make([]bool, len(all.list))
+	empty := true
 	members := rawjson.Object(input)
 	for key, _, ok := members.Next(); ok; key, _, ok = members.Next() {
-		has[rawjson.KeyText(key)] = true
+		empty = false
+		if i, ok := all.index[rawjson.Name(key)]; ok {
+			has[i] = true
+		}
 	}
-	out := append([]byte(nil), input[:len(input)-1]...) // without its brace
-	empty := len(has) == 0
-	for _, p := range all {
-		if has[p.name] {
+	out := append(make([]byte, 0, len(input)+all.size), input[:len(input)-1]...) // without its brace
+	for i, p := range all.list {
+		if has[i] {
 			continue
 		}
 		if !empty {

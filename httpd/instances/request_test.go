@@ -1,12 +1,57 @@
 package instances
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"pinion/httpd/protocol"
 	"pinion/runtime/rawjson"
 )
+
+// manyMembers are the members of a JSON object, of different names.
+var manyMembers = func() string {
+	list := make([]string, maxParameters+1)
+	for i := range list {
+		list[i] = fmt.Sprintf(`"k%d":0`, i)
+	}
+	return strings.Join(list, ",")
+}()
+
+// TestCopiesAreCharged before they are made, and none is if that fails.
+func TestCopiesAreCharged(t *testing.T) {
+	text := strings.Repeat("t", 100_000)
+	for _, c := range []struct {
+		body   string
+		copied int
+	}{
+		{`{"instances":["` + text + `","` + text + `"]}`, 2 * len(text)},
+		{`{"instances":[{"x":"` + text + `"}]}`, 0},
+		{`{"instances":[{},{},{}],"parameters":{"k":"` + text + `"}}`, 3 * len(text)},
+		{`{"instances":[{},7],"parameters":{"k":"` + text + `","k":1}}`, 0},
+	} {
+		charged := int64(0)
+		inputs, copied, err := Read(signature("x"), []byte(c.body), func(bytes int64) *protocol.Error {
+			charged += bytes
+			return nil
+		}, Name)
+		if err != nil || charged < int64(c.copied) || charged > int64(c.copied+1000) || charged > 0 && charged != copied {
+			t.Errorf("%.60s: %v with %d bytes charged and %d copied, want %d", c.body, err, charged, copied, c.copied)
+		}
+		length := 0
+		for _, input := range inputs {
+			length += len(input)
+		}
+		if c.copied > 0 && length > int(charged)+100*len(inputs) {
+			t.Errorf("%.60s: the inputs have %d bytes, and %d were charged", c.body, length, charged)
+		}
+		refused := protocol.Errorf(protocol.Waited, "no room")
+		inputs, _, err = Read(signature("x"), []byte(c.body), func(int64) *protocol.Error { return refused }, Name)
+		if c.copied > 0 && (err != refused || inputs != nil) {
+			t.Errorf("%.60s: %v with %d inputs", c.body, err, len(inputs))
+		}
+	}
+}
 
 func signature(required ...string) *protocol.Signature {
 	s := &protocol.Signature{}
@@ -26,7 +71,7 @@ func TestRead(t *testing.T) {
 		{`{"parameters":{"k":2,"k":3},"instances":[{"\u006b":1},2]}`, `{"\u006b":1} {"x":2,"k":3}`},
 		{`{"parameters":null,"instances":[]}`, ``},
 	} {
-		inputs, err := Read(signature("x"), []byte(c.body), Name, "inputs")
+		inputs, _, err := Read(signature("x"), []byte(c.body), nil, Name, "inputs")
 		if err != nil {
 			t.Errorf("%s: %v", c.body, err)
 			continue
@@ -54,8 +99,9 @@ func TestRefusals(t *testing.T) {
 		{`{"instances":[1],"parameters":[]}`, "parameters is an array; it is an object", -1},
 		{`{"instances":[{},7]}`, "it is a number, which goes to the only required input, and the model has 2", 1},
 		{`{"instances":[` + strings.Repeat("{},", protocol.MaxRows) + `{}]}`, "more than 16384 instances", -1},
+		{`{"parameters":{` + manyMembers + `},"instances":[{}]}`, "parameters has more than 500 members", -1},
 	} {
-		_, err := Read(signature("x", "y"), []byte(c.body), Name)
+		_, _, err := Read(signature("x", "y"), []byte(c.body), nil, Name)
 		if err == nil || err.Kind != protocol.BadInput || !strings.Contains(err.Message, c.want) || err.Row != c.row {
 			t.Errorf("%.40s: %+v, want %q, row %d", c.body, err, c.want, c.row)
 		}
@@ -67,7 +113,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"instances":[1,{"x":2}],"parameters":{"k":1}}`))
 	f.Add([]byte(`{"parameters":{"a":1,"a":2},"instances":[ { } , [ ] ]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		inputs, err := Read(signature("x"), body, Name)
+		inputs, _, err := Read(signature("x"), body, func(int64) *protocol.Error { return nil }, Name)
 		if err != nil {
 			return
 		}

@@ -40,7 +40,7 @@ func ParseJSON(body []byte) (*Body, *Error) {
 		if n++; n > maxMembers {
 			return nil, invalid("", "", "The request has more than "+strconv.Itoa(maxMembers)+" parameters.")
 		}
-		b.set(rawjson.KeyText(key), value)
+		b.set(rawjson.Name(key), value)
 	}
 	return b, nil
 }
@@ -126,5 +126,5 @@ func (b *Body) Model() (string, *Error) {
 	case rawjson.KindOf(value) != rawjson.KindString:
 		return "", wrongType("model", "a string", value)
 	}
-	return rawjson.Text(value), nil
+	return rawjson.Name(inside(value)), nil
 }

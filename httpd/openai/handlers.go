@@ -149,10 +149,16 @@ func (h *handlers) read(x *protocol.Exchange, e Endpoint) (q *request, err *Erro
 		return q, &Error{Status: fasthttp.StatusNotFound, Type: TypeInvalid, Param: "model",
 			Message: "The model '" + predict.Clip(name) + "' does not answer " + e.Path() + ": " + does + "."}
 	}
-	if q.Request, err = q.function.Read(b); err != nil {
+	charge := func(bytes int64) *Error {
+		if err := x.Charge(&q.call.Body, bytes); err != nil {
+			return errorOf(err)
+		}
+		return nil
+	}
+	if q.Request, err = q.function.Read(b, charge); err != nil {
 		return q, err
 	}
-	q.call.Inputs, q.call.Form = q.Inputs, q.Form
+	q.call.Inputs, q.call.Form, q.call.Copied = q.Inputs, q.Form, q.copied
 	return q, nil
 }
 

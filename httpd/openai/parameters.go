@@ -144,7 +144,7 @@ func (p parameter) check(value []byte) *Error {
 	if p.kind != anything && p.kind != rawjson.KindOf(value) {
 		return wrongType(p.name, wanted(p.kind), value)
 	}
-	if p.rule == refused && !slices.Contains(p.neutral, compact(value)) {
+	if p.rule == refused && (len(value) > longest || !slices.Contains(p.neutral, compact(value))) {
 		return invalid(p.name, CodeUnsupportedParameter,
 			"Unsupported parameter: '"+p.name+"' is not supported with this model, whose function does not take it.")
 	}
@@ -166,11 +166,11 @@ func wanted(k rawjson.Kind) string {
 	}
 }
 
-// compact returns a short value without the space between its tokens, and a long one as it is.
+// longest is how many bytes a neutral value may have.
+const longest = 64
+
+// compact returns a value without the space between its tokens.
 func compact(value []byte) string {
-	if len(value) > 64 {
-		return string(value)
-	}
 	out := make([]byte, 0, len(value))
 	inside := false
 	for i, c := range value {

@@ -16,6 +16,13 @@ const (
 	maxInputs  = 2048
 )
 
+// maxStop is how many bytes a stop sequence may have in JSON. Its copy is not charged to the memory budget.
+const maxStop = 16 << 10
+
+func stopTooLong(param string) *Error {
+	return wrongValue(param, "it has more than "+strconv.Itoa(maxStop)+" bytes.")
+}
+
 // Request is what the server runs for a request, and how it answers.
 type Request struct {
 	Endpoint Endpoint
@@ -30,6 +37,7 @@ type Request struct {
 	// Stop ends the text of a choice. It is empty if the function handles it.
 	Stop []string
 
+	copied    int64  // bytes of Inputs, charged
 	perPrompt int    // predictions for each prompt
 	choices   int    // that the client wants of each prompt
 	byModel   bool   // the function makes all choices in one prediction
@@ -37,8 +45,11 @@ type Request struct {
 	format    string // response_format, or encoding_format
 }
 
-// Read returns what f runs for a request.
-func (f *Function) Read(b *Body) (*Request, *Error) {
+// fewBytes is how many bytes are not charged, so that small requests do not touch the memory budget.
+const fewBytes = 64 << 10
+
+// Read returns what f runs for a request. charge charges the memory that Inputs take, before they are made.
+func (f *Function) Read(b *Body, charge func(bytes int64) *Error) (*Request, *Error) {
 	r := &Request{Endpoint: f.Endpoint, perPrompt: 1, choices: 1}
 	for i := range b.members {
 		if err := f.checkMember(b, &b.members[i]); err != nil {
@@ -56,10 +67,22 @@ func (f *Function) Read(b *Body) (*Request, *Error) {
 		r.Inputs, r.Form = [][]byte{[]byte("{}")}, f.formFields(b)
 		return r, nil
 	}
-	rest := f.appendRest(nil, b)
-	for _, subject := range subjects {
-		input := append(rawjson.AppendQuoted([]byte{'{'}, f.Endpoint.subject()), ':')
-		input = append(append(append(input, subject...), rest...), '}')
+	rest := f.rest(b)
+	size := len(`{"":}`) + len(f.Endpoint.subject())
+	for _, m := range rest {
+		size += len(`,"":`) + rawjson.QuotedLen([]byte(m.name)) + len(m.value)
+	}
+	for _, s := range subjects {
+		r.copied += int64(s.len() + size)
+	}
+	if r.copied > fewBytes {
+		if err := charge(r.copied); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range subjects {
+		input := append(rawjson.AppendQuoted(append(make([]byte, 0, s.len()+size), '{'), f.Endpoint.subject()), ':')
+		input = append(appendMembers(s.append(input), rest), '}')
 		for range r.perPrompt {
 			r.Inputs = append(r.Inputs, input)
 		}
@@ -120,7 +143,7 @@ func (f *Function) readOptions(r *Request, b *Body) *Error {
 func (r *Request) readStreamOptions(options []byte) *Error {
 	members := rawjson.Object(options)
 	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
-		switch name := rawjson.KeyText(key); name {
+		switch name := rawjson.Name(key); name {
 		case "include_usage", "include_obfuscation":
 			if k := rawjson.KindOf(value); k != boolean && k != rawjson.KindNull {
 				return wrongType("stream_options."+name, "a boolean", value)
@@ -160,6 +183,9 @@ func (f *Function) readChoices(r *Request, n []byte) *Error {
 func readStop(value []byte) ([]string, *Error) {
 	switch rawjson.KindOf(value) {
 	case text:
+		if len(value) > maxStop {
+			return nil, stopTooLong("stop")
+		}
 		if s := rawjson.Text(value); s != "" {
 			return []string{s}, nil
 		}
@@ -181,6 +207,8 @@ func readStop(value []byte) ([]string, *Error) {
 			return nil, wrongValue("stop", "it has more than "+strconv.Itoa(maxStops)+" items.")
 		case rawjson.KindOf(item) != text:
 			return nil, wrongType(param, "a string", item)
+		case len(item) > maxStop:
+			return nil, stopTooLong(param)
 		}
 		if s := rawjson.Text(item); s != "" {
 			stops = append(stops, s)
@@ -230,8 +258,8 @@ func listed(words []string) string {
 	return out
 }
 
-// appendRest appends the parameters that the function takes beside its subject, as members of a JSON object.
-func (f *Function) appendRest(dst []byte, b *Body) []byte {
+// rest returns the parameters that the function takes beside its subject.
+func (f *Function) rest(b *Body) (list []member) {
 	for _, m := range b.members {
 		value := b.get(m.name, anything)
 		name := m.name
@@ -243,10 +271,9 @@ func (f *Function) appendRest(dst []byte, b *Body) []byte {
 		if value == nil || !f.takes(name) || name == f.Endpoint.subject() {
 			continue
 		}
-		dst = append(rawjson.AppendQuoted(append(dst, ','), name), ':')
-		dst = append(dst, value...)
+		list = append(list, member{name: name, value: value})
 	}
-	return dst
+	return list
 }
 
 // formFields returns the fields that the function takes.

@@ -31,7 +31,7 @@ func readJSON(f *Function, body string) (*Request, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Read(b)
+	return f.Read(b, free)
 }
 
 func TestReadFunction(t *testing.T) {
@@ -169,7 +169,7 @@ func TestForm(t *testing.T) {
 	r, err := speech.Read(ParseForm([]predict.FormField{
 		file, field("model", "m"), field("language", "de"), field("stream", "true"), field("temperature", "0.2"),
 		field("response_format", "text"), field("timestamp_granularities[]", "segment"),
-	}))
+	}), free)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,14 +184,17 @@ func TestForm(t *testing.T) {
 		{field("stream", "maybe"), "stream", CodeInvalidType},
 		{field("loudness", "3"), "loudness", CodeUnknownParameter},
 	} {
-		if _, err := speech.Read(ParseForm([]predict.FormField{file, field("model", "m"), c.field})); err == nil || err.Param != c.param || err.Code != c.code {
+		if _, err := speech.Read(ParseForm([]predict.FormField{file, field("model", "m"), c.field}), free); err == nil || err.Param != c.param || err.Code != c.code {
 			t.Errorf("%s: %+v", c.field.Name, err)
 		}
 	}
-	if _, err := speech.Read(ParseForm([]predict.FormField{field("model", "m")})); err == nil || err.Code != CodeMissingParameter {
+	if _, err := speech.Read(ParseForm([]predict.FormField{field("model", "m")}), free); err == nil || err.Code != CodeMissingParameter {
 		t.Errorf("without a file: %+v", err)
 	}
 }
+
+// free charges nothing.
+func free(int64) *Error { return nil }
 
 func FuzzRead(f *testing.F) {
 	functions := []*Function{
@@ -211,7 +214,7 @@ func FuzzRead(f *testing.F) {
 			b, err := ParseJSON(body)
 			var r *Request
 			if err == nil {
-				r, err = fn.Read(b)
+				r, err = fn.Read(b, free)
 			}
 			if err != nil {
 				if err.Message == "" || rawjson.Check(err.AppendJSON(nil)) != nil {

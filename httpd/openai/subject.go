@@ -7,8 +7,30 @@ import (
 	"pinion/runtime/rawjson"
 )
 
+// subject is the value of an endpoint's main parameter for a prompt.
+type subject struct {
+	value []byte
+	list  bool // the function takes a list with it
+}
+
+// len is how many bytes it has as JSON.
+func (s subject) len() int {
+	if s.list {
+		return len(s.value) + len("[]")
+	}
+	return len(s.value)
+}
+
+// append appends it as JSON.
+func (s subject) append(dst []byte) []byte {
+	if s.list {
+		return append(append(append(dst, '['), s.value...), ']')
+	}
+	return append(dst, s.value...)
+}
+
 // readSubject returns the value of the endpoint's main parameter for each prompt.
-func (f *Function) readSubject(r *Request, b *Body) ([][]byte, *Error) {
+func (f *Function) readSubject(r *Request, b *Body) ([]subject, *Error) {
 	name := f.Endpoint.subject()
 	value := b.get(name, anything)
 	if value == nil {
@@ -16,17 +38,17 @@ func (f *Function) readSubject(r *Request, b *Body) ([][]byte, *Error) {
 	}
 	switch f.Endpoint {
 	case Chat:
-		return [][]byte{value}, checkMessages(value)
+		return []subject{{value: value}}, checkMessages(value)
 	case Transcriptions:
 		if m := b.find(name); !b.form || m.field[len(m.field)-1].Form != predict.FieldFile {
 			return nil, wrongType(name, "a file", value)
 		}
-		return [][]byte{value}, nil
+		return []subject{{value: value}}, nil
 	case Images:
 		if rawjson.KindOf(value) != text {
 			return nil, wrongType(name, "a string", value)
 		}
-		return [][]byte{value}, nil
+		return []subject{{value: value}}, nil
 	}
 	subjects, items, err := f.split(name, value)
 	r.items = items
@@ -70,7 +92,7 @@ func checkMessages(value []byte) *Error {
 
 // split returns the values for the function's calls, and how many texts they hold: a prompt, or an input to embed, is a
 // text, a list of them, token ids, or a list of such lists.
-func (f *Function) split(name string, value []byte) (subjects [][]byte, items int, err *Error) {
+func (f *Function) split(name string, value []byte) (subjects []subject, items int, err *Error) {
 	taken := f.inputs[name]
 	form, count, err := formOf(name, value)
 	if err != nil {
@@ -83,15 +105,15 @@ func (f *Function) split(name string, value []byte) (subjects [][]byte, items in
 	isOne := form == one
 	switch {
 	case isOne && taken&one != 0:
-		return [][]byte{value}, 1, nil
+		return []subject{{value: value}}, 1, nil
 	case isOne && taken&many != 0:
-		return [][]byte{append(append([]byte{'['}, value...), ']')}, 1, nil
+		return []subject{{value: value, list: true}}, 1, nil
 	case !isOne && taken&many != 0 && (f.Endpoint == Embeddings || taken&one == 0):
-		return [][]byte{value}, count, nil
+		return []subject{{value: value}}, count, nil
 	case !isOne && taken&one != 0:
 		list := rawjson.Array(value)
 		for item, ok := list.Next(); ok; item, ok = list.Next() {
-			subjects = append(subjects, item)
+			subjects = append(subjects, subject{value: item})
 		}
 		return subjects, count, nil
 	case one == formTokens:

@@ -1,0 +1,60 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// embedder is a model for OpenAI's embeddings that takes one text at a time.
+const embedder = `
+import cog
+
+@cog.openai("embeddings")
+def embed(input: str, user: str = "") -> list[float]:
+    return [1.0]
+`
+
+// TestCopiesForRowsShareTheMemory: what a request gives to all of its rows is copied for each. The copies count before they are
+// made, in each protocol.
+func TestCopiesForRowsShareTheMemory(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("t", 1<<20)
+	instances := `{"instances":[` + strings.Repeat("{},", 15_999) + `{}],"parameters":{"text":"` + large + `"}}`
+	const oneInstance = `{"instances":[{"size":3}],"parameters":{"text":"t"}}`
+	_, enter, ok := harness.MemoryGroup(t, 256<<20)
+	if !ok {
+		t.Skip("no control group can be made here")
+	}
+	s := harness.Ready(t, harness.Options{
+		Dir: folder(t, "run.py", hoarder), Model: "run.py:returned", Wrap: enter, Args: []string{"--model", "m"},
+		Env: []string{"AIP_PREDICT_ROUTE=/vertex"},
+	})
+	for _, path := range []string{"/v1/models/m:predict", "/vertex", "/invocations"} {
+		refusedForMemory(t, s, path, instances, `{"error":"`)
+		answer := s.Do(http.MethodPost, path, []byte(oneInstance))
+		wantText(t, path+" with a small one", string(answer.Body), `{"predictions":["xxx"]}`)
+	}
+	_, enter, _ = harness.MemoryGroup(t, 256<<20)
+	s = harness.Ready(t, harness.Options{Dir: folder(t, "run.py", embedder), Model: "run.py:embed", Wrap: enter, Args: []string{"--model", "m"}})
+	texts := `{"model":"m","user":"` + large + `","input":[` + strings.Repeat(`"t",`, 2047) + `"t"]}`
+	refusedForMemory(t, s, "/v1/embeddings", texts, `{"error":{"message":"`)
+	answer := s.Do(http.MethodPost, "/v1/embeddings", []byte(`{"model":"m","user":"u","input":["a","b"]}`))
+	wantText(t, "a small one", string(answer.Body), `"embedding":[1.0]`)
+}
+
+// refusedForMemory sends a body a few times at once, and wants refusals that begin so and say when to come again.
+func refusedForMemory(t *testing.T, s *harness.Server, path, body, begin string) {
+	t.Helper()
+	clients(t, 4, func(int) error {
+		a := s.Do(http.MethodPost, path, []byte(body))
+		if a.Code != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" ||
+			!strings.HasPrefix(string(a.Body), begin) || !strings.Contains(string(a.Body), "memory budget") {
+			return fmt.Errorf("%s: %d %v %.300s", path, a.Code, a.Header, a.Body)
+		}
+		return nil
+	})
+}
