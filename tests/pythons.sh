@@ -2,8 +2,9 @@
 # The interpreters that the tests bring along, which build.sh sources: CPythons newer than this system's packages, and
 # one without a GIL. Both are kept outside the checkout, so that a clean checkout need not make them again.
 #
-# The newer ones are Debian's packages, in a root file system of their own: they want a newer C library than this
-# system may have, and so does a worker that loads their libpython. The tests of these Pythons run inside of it.
+# The newer ones are Debian's packages, not compiled sources: users have these packages. They lie in a root file system
+# of their own, for they want a newer C library than this system may have, and so does a worker that loads their
+# libpython. The tests of these Pythons run inside of it.
 
 readonly kept=${PINION_TEST_KEPT:-${XDG_CACHE_HOME:-$HOME/.cache}/pinion-tests}
 readonly debian=http://deb.debian.org/debian
@@ -53,10 +54,12 @@ in_newest_root() {
     "PATH=$(go env GOROOT)/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin" "$@"
 }
 
-# The one without a GIL is compiled: Debian has none. The newest source that can be had is that of its stable release.
-readonly free_threaded_suite=trixie
-readonly free_threaded_version=3.13
+# The one without a GIL is compiled from Debian's source package, for Debian has no binary package of it.
+readonly free_threaded_version=3.14
 readonly free_threaded_python=$kept/python${free_threaded_version}t
+# A source that the archive still has when it lacks the one of its list, and its SHA-256.
+readonly free_threaded_source=pool/main/p/python3.14/python3.14_3.14.7.orig.tar.xz
+readonly free_threaded_sum=3b48dac8fb59f62eaa67ac83c1eb12bda1b7a08406dd286e252c11a66be27f81
 
 # make_free_threaded_python compiles it, unless it is there: about four minutes on two cores.
 make_free_threaded_python() {
@@ -72,7 +75,7 @@ make_free_threaded_python() {
 # compile_python FOLDER downloads the source into the folder and compiles it there.
 compile_python() (
   local installed=$1/installed$free_threaded_python
-  fetch_source "$1" "python$free_threaded_version" && mkdir "$1/source" &&
+  { listed_source "$1" || kept_source "$1"; } && mkdir "$1/source" &&
     tar -xf "$1"/python*.orig.tar.xz -C "$1/source" --strip-components=1 && cd "$1/source" &&
     ./configure --prefix="$free_threaded_python" --disable-gil --enable-shared --without-ensurepip \
       --disable-test-modules LDFLAGS="-Wl,-rpath,$free_threaded_python/lib" &&
@@ -80,13 +83,20 @@ compile_python() (
     mkdir -p "$kept" && rm -rf "$free_threaded_python" && mv "$installed" "$free_threaded_python"
 )
 
-# fetch_source FOLDER PACKAGE downloads a source package, with its own lists of packages: the system's are left as
-# they are.
-fetch_source() {
+# listed_source FOLDER downloads the source that newest_suite lists, with its own lists of packages: the system's are
+# left as they are.
+listed_source() {
   local apt=(-o "Dir::State::lists=$1/lists" -o "Dir::Cache=$1/cache" -o "Dir::Etc::sourcelist=$1/debian.sources"
     -o Dir::Etc::sourceparts=/dev/null -o APT::Sandbox::User=root)
   mkdir -p "$1"/lists/partial "$1"/cache/archives/partial
-  printf '%s\n' 'Types: deb-src' "URIs: $debian" "Suites: $free_threaded_suite" 'Components: main' \
+  printf '%s\n' 'Types: deb-src' "URIs: $debian" "Suites: $newest_suite" 'Components: main' \
     'Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg' >"$1/debian.sources"
-  apt-get "${apt[@]}" update && (cd "$1" && apt-get "${apt[@]}" source --download-only "$2")
+  apt-get "${apt[@]}" update && (cd "$1" && apt-get "${apt[@]}" source --download-only "python$free_threaded_version")
+}
+
+# kept_source FOLDER downloads free_threaded_source.
+kept_source() {
+  rm -f "$1"/python*.orig.tar.xz
+  /usr/lib/apt/apt-helper -o APT::Sandbox::User=root download-file "$debian/$free_threaded_source" \
+    "$1/${free_threaded_source##*/}" "SHA256:$free_threaded_sum"
 }

@@ -52,7 +52,7 @@ sys.executable = sys.argv[0]
 		cases = append(cases, struct {
 			name, python string
 			want         []string
-		}{"free-threaded, a real one", real, []string{real, "free-threaded", "GIL", "ordinary build"}})
+		}{"free-threaded, a real one", real, []string{real, "free-threaded", "GIL", "ordinary build of Python 3.14"}})
 	}
 	for _, old := range []string{"3.9", "3.8", "3.6", "2.7"} {
 		found, _ := filepath.Glob(os.Getenv("HOME") + "/.pyenv/versions/" + old + ".*/bin/python")
