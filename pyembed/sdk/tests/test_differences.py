@@ -55,7 +55,12 @@ def test_no_difference(found):
     source = "from cog import BaseRunner, Path\nfrom cog.server.exceptions import *\n"
     source += "import requests\nfrom . import yaml\nx = '/root'\n"
     assert found(source, ["Requests"]) == []
-    assert found("this is no Python\n") == []
+
+
+def test_a_file_that_is_no_python(found):
+    [(line, what)] = found("x = 1\nthis is no Python\n")
+    assert line == 2
+    assert what.endswith("cannot read it: invalid syntax")
 
 
 def test_folders_that_are_left_out(found, tmp_path):

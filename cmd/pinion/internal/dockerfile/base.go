@@ -16,7 +16,7 @@ type base struct {
 	why   string
 }
 
-// cudaImage is a release of nvidia/cuda with a C library that the server runs on: Ubuntu 22.04 and newer.
+// cudaImage is a release of nvidia/cuda with Ubuntu 22.04 or newer. A binary that is built there may want its C library.
 type cudaImage struct{ minor, patch, cudnn, ubuntu string }
 
 // tag is its name; from 12.4 on images have the one cuDNN of their time and do not name it.
@@ -88,7 +88,7 @@ func (p *Plan) chooseCUDA(add reporter) {
 		if near := nearest.Word(minor, minors); near != "" && strings.HasPrefix(near, strings.Split(minor, ".")[0]+".") {
 			mend = fmt.Sprintf("write %q, if that will do, or another of %s, %s", near, strings.Join(minors, ", "), own)
 		}
-		add(asked.Line, fmt.Sprintf("build.cuda: there is no image for CUDA %s whose C library the server runs on (glibc 2.34)", asked.Value), mend)
+		add(asked.Line, fmt.Sprintf("build.cuda: NVIDIA has no image of CUDA %s with Ubuntu 22.04 or newer", asked.Value), mend)
 	case found == nil:
 		add(p.build.CUDNN.Line, fmt.Sprintf("build.cudnn: there is no image with cuDNN %s", p.build.CUDNN.Value), `write "8" or "9", `+own)
 	case cudnn != "" && cudnn != found.cudnn:

@@ -67,6 +67,7 @@ func New(dir string, o Options) (*Plan, []model.Problem) {
 	p.chooseBase(add)
 	problems = append(problems, p.readRequirements()...)
 	p.unnamedRequirements()
+	p.noteRenamed()
 	p.checkCommands(add)
 	p.checkWeights(add)
 	if len(problems) > 0 {

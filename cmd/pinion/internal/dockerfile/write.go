@@ -89,22 +89,6 @@ func (p *Plan) head(w *writer) {
 	)
 }
 
-func (p *Plan) systemPackages(w *writer) {
-	if len(p.build.SystemPackages) == 0 {
-		return
-	}
-	names := []string{"ca-certificates"} // a recommendation of many
-	for _, name := range p.build.SystemPackages {
-		for _, name := range strings.Fields(name.Value) {
-			names = append(names, shellQuote(name))
-		}
-	}
-	w.lines("", "# System packages.")
-	w.run("", "export DEBIAN_FRONTEND=noninteractive;", "apt-get update;",
-		"apt-get install -y --no-install-recommends "+strings.Join(names, " ")+";",
-		"rm -rf /var/lib/apt/lists/*")
-}
-
 func (p *Plan) installPython(w *writer) {
 	minor := strings.Join(strings.Split(p.python, ".")[:2], ".")
 	seed := ""

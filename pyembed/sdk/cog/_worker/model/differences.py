@@ -64,8 +64,12 @@ def _differences(file: str, packages: set[str]) -> Iterator[tuple[int, str, str]
     try:
         with open(file, "rb") as stream:
             tree = ast.parse(stream.read())
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return  # `pinion check` tells of it, where the model needs the file
+    except SyntaxError as error:
+        what = f"Python {sys.version_info[0]}.{sys.version_info[1]} cannot read it: {error.msg}"
+        yield error.lineno or 1, what, "mend it, if the model imports this file"
+        return
+    except (OSError, ValueError, RecursionError):
+        return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
