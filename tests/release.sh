@@ -3,8 +3,8 @@
 
 # shellcheck disable=SC2154 # build.sh, tests/pythons.sh, tests/images.sh and tests/suites.sh set cache, kept, debian, image_base and results
 
-## release-test     makes a release here and in a clone, compares them, installs each file into an empty system of its processor,
-##                  and serves examples/hello there; needs root
+## release-test     makes a release here and in a clone, compares them, checks the SBOMs, installs each file into an
+##                  empty system of its processor, and serves examples/hello there; needs root
 cmd_release-test() {
   need_test_tools
   rm -rf "$results"
@@ -12,6 +12,7 @@ cmd_release-test() {
   go build -o "$cache/report" ./tests/cmd/report
   suite 10-release cmd_release
   suite 11-release-again release_again
+  suite 12-sbom check_sboms
   suite 15-emulate make_emulate
   suite 16-root-amd64 make_release_root amd64
   suite 16-root-arm64 make_release_root arm64
@@ -36,6 +37,12 @@ release_again() (
   diff -r "$place/another/folder/dist" dist || die "two releases of one commit differ"
   echo "two releases of one commit are the same files"
 )
+
+# check_sboms compares the SBOMs in dist with the schema of CycloneDX.
+check_sboms() {
+  make_venv "$(choose_python)" "$cache/venvs/sbom" tests/requirements-sbom.txt &&
+    "$cache/venvs/sbom/bin/python" tests/release/sbom.py dist/*.cdx.json
+}
 
 # make_emulate makes what runs programs for arm64.
 make_emulate() {
