@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -83,7 +84,26 @@ func (e *Embedded) start() (*server.Server, error) {
 		s.WaitForShutdown()
 		return nil, fmt.Errorf("start the job queue in %s: its store could not be opened within %s", e.o.Dir, embedWait)
 	}
+	if name := damaged(s, e.o.Dir); name != "" {
+		s.Shutdown()
+		s.WaitForShutdown()
+		return nil, fmt.Errorf("start the job queue in %s: the stream %s cannot be opened, for its files are damaged: restore the folder, or name another one", e.o.Dir, name)
+	}
 	return s, nil
+}
+
+// damaged is the name of a stream that NATS left out though there are messages in its files; "": there is none. A stream without
+// messages is one whose making was cut short.
+func damaged(s *server.Server, dir string) string {
+	for _, e := range s.Healthz(&server.HealthzOptions{Details: true}).Errors {
+		blocks, _ := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", e.Stream, "msgs", "*.blk")) // the pattern is right
+		for _, block := range blocks {
+			if info, err := os.Stat(block); e.Stream != "" && err == nil && info.Size() > 0 {
+				return e.Stream
+			}
+		}
+	}
+	return ""
 }
 
 // lockFolder keeps other processes out of the folder until this one ends.
@@ -137,12 +157,12 @@ func (e *Embedded) Room() error {
 // restartEvery is how long a NATS server that was started again is given.
 const restartEvery = 10 * time.Second
 
-// Revive starts NATS again if that may help: a store that met a full disk answers no more, even when there is room again. It is
-// called when NATS did not answer.
+// Revive starts NATS again if its store is broken: one that met a full disk answers no more, even when there is room again. It is
+// called when NATS did not answer, which alone is no reason: it may be slow.
 func (e *Embedded) Revive() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed || time.Since(e.restarted) < restartEvery || e.Room() != nil {
+	if e.closed || time.Since(e.restarted) < restartEvery || e.Room() != nil || broken(e.nats) == nil {
 		return
 	}
 	e.restarted = time.Now()
@@ -151,6 +171,18 @@ func (e *Embedded) Revive() {
 	if next, err := e.start(); err == nil { // else the next call tries again
 		e.nats = next
 	}
+}
+
+// broken says what of a NATS server's store cannot be read or written; nil: nothing.
+func broken(s *server.Server) error {
+	health := s.Healthz(&server.HealthzOptions{Details: true})
+	for _, e := range health.Errors {
+		return errors.New(e.Error)
+	}
+	if health.StatusCode != http.StatusOK {
+		return errors.New(health.Error)
+	}
+	return nil
 }
 
 // InProcessConn implements nats.InProcessConnProvider: the client connects again to the NATS that runs then.

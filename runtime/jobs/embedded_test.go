@@ -56,3 +56,15 @@ func embedded(t *testing.T, o EmbedOptions) (*Embedded, *Queue) {
 	}
 	return s, q
 }
+
+// TestASlowNATSIsNotStartedAgain: that it did not answer in time says nothing of its store, and to start it again would lose what is
+// on its way.
+func TestASlowNATSIsNotStartedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	before := r.server.nats
+	r.doubt()
+	if r.server.nats != before {
+		t.Error("NATS was started again, though nothing is wrong with its store")
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -71,7 +72,7 @@ func (o Options) withDefaults() Options {
 // duplicates is how long JetStream recognises a message that is published twice.
 const duplicates = 2 * time.Minute
 
-// streams are the streams of a model. Objects are made last, so that a server that sees some waits for the others.
+// streams are the streams of a model, in the order in which they are made.
 func (o Options) streams() []jetstream.StreamConfig {
 	n := names{o.Model}
 	perTenant, tenants := int64(-1), false
@@ -144,23 +145,23 @@ func (o Options) allConsumers() []ownConsumer {
 // layoutWait is how long a server waits for parts that another one is making.
 const layoutWait = 5 * time.Second
 
-// prepare makes what is missing if all of it is, and compares the rest with what this server would make.
+// prepare makes what is missing if the queue was never complete, and compares the rest with what this server would make.
 func prepare(ctx context.Context, js jetstream.JetStream, o Options) error {
 	end := time.Now().Add(layoutWait)
 	for {
-		missing, err := compare(ctx, js, o)
+		have, err := compare(ctx, js, o)
 		switch {
 		case err != nil:
 			return err
-		case missing == nil:
+		case len(have.missing) == 0:
 			return nil
-		case len(missing) == len(o.streams()):
+		case have.unfinished():
 			if err := build(ctx, js, o); err != nil {
 				return err
 			}
 		case time.Now().After(end):
-			return &MismatchError{Stream: missing[0]}
-		default: // another server is making them
+			return &MismatchError{Stream: have.missing[0]}
+		default: // another server may be making them
 			select {
 			case <-time.After(50 * time.Millisecond):
 			case <-ctx.Done():
@@ -170,6 +171,24 @@ func prepare(ctx context.Context, js jetstream.JetStream, o Options) error {
 	}
 }
 
+// found is what compare found of a queue.
+type found struct {
+	missing   []string
+	streams   int  // how many there are
+	hole      bool // a stream is missing before one that is there
+	consumers bool // there are some
+	used      bool // a stream has had a message
+}
+
+// unfinished reports whether nothing was ever stored in the queue, and its parts can be what a server made that was killed on the way:
+// it makes streams in their order, then consumers, then the mark. Else a part was lost, with what was in it.
+func (f *found) unfinished() bool {
+	return !f.used && !f.hole && (!f.consumers || f.streams == streamsOfAQueue)
+}
+
+// streamsOfAQueue is the length of Options.streams.
+const streamsOfAQueue = 6
+
 // build makes all parts. Two servers may do it at once: what is the same is there already.
 func build(ctx context.Context, js jetstream.JetStream, o Options) error {
 	for _, c := range o.streams() {
@@ -178,53 +197,67 @@ func build(ctx context.Context, js jetstream.JetStream, o Options) error {
 		}
 	}
 	for _, c := range o.allConsumers() {
-		if _, err := js.CreateOrUpdateConsumer(ctx, c.stream, c.config); err != nil {
+		if _, err := js.CreateConsumer(ctx, c.stream, c.config); err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
 			return fmt.Errorf("make the consumer %s: %w", c.config.Durable, err)
 		}
+	}
+	return mark(ctx, js, o.Model)
+}
+
+// mark stores that all parts have been made, as a key of the bucket that never expires.
+func mark(ctx context.Context, js jetstream.JetStream, model string) error {
+	m := nats.NewMsg("$KV.pinion_state_" + model + ".made")
+	_, err := js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0))
+	if err != nil && !conflict(err) {
+		return fmt.Errorf("mark the job queue as made: %w", err)
 	}
 	return nil
 }
 
-// compare returns which streams are missing, or how one differs.
-func compare(ctx context.Context, js jetstream.JetStream, o Options) (missing []string, err error) {
+// compare returns which parts are missing, or how one differs.
+func compare(ctx context.Context, js jetstream.JetStream, o Options) (have found, err error) {
 	for _, want := range o.streams() {
 		stream, err := js.Stream(ctx, want.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			missing = append(missing, want.Name)
+			have.missing = append(have.missing, "the stream "+want.Name)
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("look at the stream %s: %w", want.Name, err)
+			return have, fmt.Errorf("look at the stream %s: %w", want.Name, err)
 		}
-		have := stream.CachedInfo().Config
+		info := stream.CachedInfo()
+		have.streams++
+		have.hole = have.hole || len(have.missing) > 0
+		have.used = have.used || info.State.LastSeq > 0
+		have.consumers = have.consumers || info.State.Consumers > 0
 		if o.Embedded != nil && want.MaxBytes > 0 { // by what was free when it was made
-			want.MaxBytes = have.MaxBytes
+			want.MaxBytes = info.Config.MaxBytes
 		}
-		if err := sameStream(have, want); err != nil {
-			return nil, err
+		if err := sameStream(info.Config, want); err != nil {
+			return have, err
 		}
 	}
-	if len(missing) > 0 {
-		return missing, nil
+	if len(have.missing) > 0 {
+		return have, nil
 	}
 	if err := enoughLanes(ctx, js, o); err != nil {
-		return nil, err
+		return have, err
 	}
 	for _, c := range o.allConsumers() {
 		want := c.config
-		have, err := js.Consumer(ctx, c.stream, want.Durable)
+		consumer, err := js.Consumer(ctx, c.stream, want.Durable)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
-			missing = append(missing, "the consumer "+want.Durable)
+			have.missing = append(have.missing, "the consumer "+want.Durable)
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("look at the consumer %s: %w", want.Durable, err)
+			return have, fmt.Errorf("look at the consumer %s: %w", want.Durable, err)
 		}
-		if err := sameConsumer(have.CachedInfo().Config, want); err != nil {
-			return nil, err
+		if err := sameConsumer(consumer.CachedInfo().Config, want); err != nil {
+			return have, err
 		}
 	}
-	return missing, nil
+	return have, nil
 }
 
 // lanesOf counts the lanes that a queue has: all its classes have as many.
@@ -239,6 +272,9 @@ func lanesOf(ctx context.Context, js jetstream.JetStream, model string) (int, er
 // enoughLanes refuses a member whose jobs would stand in lanes that no server serves. The lowest class is made last: where it has a
 // lane, no other server is making them now.
 func enoughLanes(ctx context.Context, js jetstream.JetStream, o Options) error {
+	if o.Lanes == 1 {
+		return nil
+	}
 	stream := names{o.Model}.jobs()
 	if _, err := js.Consumer(ctx, stream, consumer(Low, 0)); err != nil {
 		return nil //nolint:nilerr // it is missing, or cannot be seen: the caller finds out

@@ -1,11 +1,15 @@
 package jobs
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 func TestMembersWithOtherSettingsAreRefused(t *testing.T) {
@@ -27,14 +31,64 @@ func TestMembersWithOtherSettingsAreRefused(t *testing.T) {
 	}
 }
 
+// TestAMissingPartIsNotMadeAnew: not even where nothing was ever accepted.
 func TestAMissingPartIsNotMadeAnew(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, nil)
-	if err := r.js.DeleteStream(t.Context(), r.names.dead()); err != nil {
+	n := names{"m"}
+	for _, part := range []string{n.jobs(), n.hooks(), n.dead(), n.states(), "OBJ_" + n.bodies(), "OBJ_" + n.results(), consumer(High, 0), consumer(Low, 0)} {
+		t.Run(part, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, nil)
+			remove := r.js.DeleteStream
+			if strings.HasSuffix(part, "-0") {
+				remove = func(ctx context.Context, name string) error { return r.js.DeleteConsumer(ctx, n.jobs(), name) }
+			}
+			if err := remove(t.Context(), part); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Open(t.Context(), r.nc, r.o); err == nil || !strings.Contains(err.Error(), part+" of the job queue is missing") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestAHalfMadeQueueIsFinished: the server that made it was killed on the way.
+func TestAHalfMadeQueueIsFinished(t *testing.T) {
+	t.Parallel()
+	server, err := Embed(EmbedOptions{Dir: t.TempDir(), Sync: time.Minute})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), r.nc, r.o); err == nil || !strings.Contains(err.Error(), "PINION_DEAD_m of the job queue is missing") {
-		t.Errorf("got %v", err)
+	t.Cleanup(server.Close)
+	nc, err := server.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams := Options{}.withDefaults().streams()
+	if len(streams) != streamsOfAQueue {
+		t.Errorf("there are %d streams", len(streams))
+	}
+	for parts := 1; parts <= len(streams)+2; parts++ {
+		o := Options{Model: fmt.Sprint("m", parts), Server: "a", Bytes: 1 << 20}.withDefaults()
+		for _, c := range o.streams()[:min(parts, len(streams))] {
+			if _, err := js.CreateStream(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range o.allConsumers()[:max(0, parts-len(streams))] {
+			if _, err := js.CreateConsumer(t.Context(), c.stream, c.config); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Open(t.Context(), nc, o); err != nil {
+			t.Errorf("after %d parts: %v", parts, err)
+		}
 	}
 }
 

@@ -66,7 +66,7 @@ type Server struct {
 // Start starts a server and waits until it listens.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := launch(t, o)
+	s := Launch(t, o)
 	if o.Output != nil {
 		s.Address = o.Host
 		s.connect()
@@ -100,7 +100,7 @@ func Ready(t testing.TB, o Options) *Server {
 // Refused starts a server that is to end by itself before it listens, and returns its exit code and what it wrote.
 func Refused(t testing.TB, o Options) (code int, text string) {
 	t.Helper()
-	s := launch(t, o)
+	s := Launch(t, o)
 	s.Wait()
 	if _, listened := s.Log.Find("listening"); listened {
 		t.Errorf("it listened before it ended")
@@ -111,7 +111,8 @@ func Refused(t testing.TB, o Options) (code int, text string) {
 	return s.cmd.ProcessState.ExitCode(), s.Log.String()
 }
 
-func launch(t testing.TB, o Options) *Server {
+// Launch starts a server, and waits for nothing.
+func Launch(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{t: t, Log: &Log{}, Dir: o.Dir, Tmp: o.Tmp, shared: o.Tmp != "", lenient: o.Garbles, exited: make(chan struct{})}
 	if s.Dir == "" {
