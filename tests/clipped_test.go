@@ -20,6 +20,7 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 `), Model: "run.py:run"})
 	long := strings.Repeat("x", 10<<20)
 	host := "http://" + strings.Repeat("x", 1<<20) + ".invalid/"
+	receiver := "http://" + strings.Repeat("x", 10_000) + ".invalid/"
 	id := strings.Repeat("😀", 256)
 	path := strings.Repeat("x", 20_000)
 	for _, c := range []struct {
@@ -32,7 +33,7 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 		{"a file's host", 200, func() harness.Answer { return s.Input(input{"file": host}) }},
 		{"a file's path", 200, func() harness.Answer { return s.Input(input{"file": "http://127.0.0.1:1/" + long}) }},
 		{"a webhook's host", 200, func() harness.Answer {
-			return s.Create(map[string]any{"input": input{}, "webhook": host, "webhook_events_filter": []string{"start"}})
+			return s.Create(map[string]any{"input": input{}, "webhook": receiver, "webhook_events_filter": []string{"start"}})
 		}},
 		{"a key of a mapping", 422, func() harness.Answer { return s.Input(input{"files": map[string]any{long: "x"}}) }},
 		{"a value", 422, func() harness.Answer { return s.Input(input{"files": long}) }},
@@ -58,6 +59,9 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 	for _, line := range s.Log.Lines() {
 		if len(line.Raw) > 2<<10 {
 			t.Errorf("a line of the log is long: %.300s", line.Raw)
+		}
+		if strings.Contains(line.Raw, id[:len("😀")*51]) {
+			t.Errorf("a line of the log has a long id: %.300s", line.Raw)
 		}
 	}
 	if _, ok := s.Log.Find("unknown inputs are dropped"); !ok {

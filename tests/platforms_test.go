@@ -119,6 +119,10 @@ func TestSageMakerJSON(t *testing.T) {
 	} {
 		e.check(t, s)
 	}
+	long := s.Do(http.MethodPost, "/invocations", []byte("abc"), "Content-Type", "text/"+strings.Repeat("x", 20_000))
+	if long.Code != 400 || len(long.Body) > 500 {
+		t.Errorf("a long content type: %d with %d bytes: %.300s", long.Code, len(long.Body), long.Body)
+	}
 	const attributes = "X-Amzn-Sagemaker-Custom-Attributes"
 	answer := s.Do(http.MethodPost, "/invocations", []byte(`{"input":{"x":1}}`), attributes, "trace=7")
 	if answer.Code != 200 || answer.Prediction.Status != "succeeded" || string(answer.Prediction.Output) != `{"sum":2,"batch":1}` || answer.Header.Get(attributes) != "trace=7" {

@@ -129,13 +129,13 @@ func (i *invocation) store(s *protocol.Signature) *protocol.Error {
 		switch {
 		case f.Value.Kind != protocol.File:
 		case name != "":
-			return protocol.Errorf(protocol.BadInput, "the body is %s, and the model has several file inputs: send application/json with URLs", media)
+			return protocol.Errorf(protocol.BadInput, "the body is %s, and the model has several file inputs: send application/json with URLs", predict.Clip(media))
 		default:
 			name = f.Name
 		}
 	}
 	if name == "" {
-		return protocol.Errorf(protocol.BadInput, "the body is %s, and the model has no file input: send application/json", media)
+		return protocol.Errorf(protocol.BadInput, "the body is %s, and the model has no file input: send application/json", predict.Clip(media))
 	}
 	files := i.model.NewAttachments()
 	number, err := files.Add("", media, bytes.NewReader(i.call.Body.Data))

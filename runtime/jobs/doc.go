@@ -29,5 +29,5 @@
 //	apply.go     new limits, in place
 //	server.go    runs as many jobs as there are free places
 //
-// It imports nothing of this module: the caller runs the predictions and writes their JSON.
+// Of this module it imports logtext alone: the caller runs the predictions and writes their JSON.
 package jobs

@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"pinion/runtime/logtext"
 )
 
 // Runner runs jobs.
@@ -183,14 +185,14 @@ func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []
 			return
 		case !errors.Is(err, ErrLost):
 			s.q.doubt()
-			s.log.Warn("the end of a job could not be stored; will try again", "prediction_id", c.Job.ID, "error", err)
+			s.log.Warn("the end of a job could not be stored; will try again", "prediction_id", logtext.Clip(c.Job.ID), "error", err)
 			_ = pause(context.Background(), time.Second)
 			continue
 		}
 		break
 	}
 	s.q.tally.fenced.Add(1)
-	s.log.Warn("the job was lost to another server while it ran; its result is dropped", "prediction_id", c.Job.ID)
+	s.log.Warn("the job was lost to another server while it ran; its result is dropped", "prediction_id", logtext.Clip(c.Job.ID))
 }
 
 // listen subscribes to questions, once for all ids. It lasts as long as the connection: direct predictions outlive the last job.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/logtext"
 )
 
 // Supervisor keeps one worker alive: it starts processes, one after another, until Stop or Kill.
@@ -182,7 +183,7 @@ func (s *Supervisor) launch(successor bool) *worker {
 func (s *Supervisor) note(stream source, prediction string, line []byte) {
 	attrs := []any{"worker", s.o.Index, "stream", sourceNames[stream]}
 	if prediction != "" {
-		attrs = append(attrs, "prediction_id", prediction)
+		attrs = append(attrs, "prediction_id", logtext.Clip(prediction))
 		if request := s.o.Hooks.RequestOf(prediction); request != "" {
 			attrs = append(attrs, "request_id", request)
 		}
