@@ -93,7 +93,7 @@ func (e *envelope) set(key, value []byte, at int) {
 		value = nil
 	}
 	if bytes.IndexByte(key, '\\') >= 0 {
-		key = []byte(rawjson.KeyText(key))
+		key = []byte(rawjson.Name(key))
 	}
 	switch string(key) {
 	case "id":
@@ -113,11 +113,20 @@ func (e *envelope) set(key, value []byte, at int) {
 	}
 }
 
+// What a member of the envelope may have in bytes of JSON: its text is a copy, which is not charged to the memory budget.
+const (
+	maxTime  = 200
+	maxURL   = 16 << 10
+	maxEvent = 64
+	// maxRawID is more than maxID characters have, of which each may be two escapes.
+	maxRawID = 12*(maxID+1) + 2
+)
+
 // readTime reads a created_at, and returns its text too. By the contract, a value that is not an RFC 3339 time, or cannot
 // be written as one in UTC, is ignored.
 func readTime(raw []byte) (time.Time, string) {
 	var t time.Time
-	if rawjson.KindOf(raw) != rawjson.KindString {
+	if rawjson.KindOf(raw) != rawjson.KindString || len(raw) > maxTime {
 		return time.Time{}, ""
 	}
 	text := rawjson.Text(raw)
@@ -164,7 +173,7 @@ func (p *problems) addKind(value []byte, want rawjson.Kind, loc ...string) {
 }
 
 func (p *problems) readID(raw []byte) string {
-	id := rawjson.Text(raw)
+	id := rawjson.Text(raw[:min(len(raw), maxRawID)])
 	p.checkID(id, func() string { return quote(raw) }, "body", "id")
 	return id
 }
@@ -172,6 +181,10 @@ func (p *problems) readID(raw []byte) string {
 // readURL reads a URL that the server will call. "": absent, or empty, as some clients send it.
 func (p *problems) readURL(name string, raw []byte) string {
 	if !p.want(name, raw, rawjson.KindString) {
+		return ""
+	}
+	if len(raw) > maxURL {
+		p.add(predict.RedactCredentials(quote(raw))+" is longer than "+strconv.Itoa(maxURL)+" bytes", "body", name)
 		return ""
 	}
 	text := rawjson.Text(raw)
@@ -185,6 +198,13 @@ func (p *problems) readURL(name string, raw []byte) string {
 	return text
 }
 
+const (
+	// maxKey is how long a key may be that a later member can replace, in bytes; rawjson.Name reads more.
+	maxKey = 1000
+	// maxFaults bounds the members that are kept until a later one may replace them.
+	maxFaults = 10_000
+)
+
 // checkStrings requires each member of object to be a string. Of equal keys the last counts.
 func (p *problems) checkStrings(name string, object []byte) {
 	type fault struct {
@@ -194,9 +214,12 @@ func (p *problems) checkStrings(name string, object []byte) {
 	var faults []fault
 	var at map[string]int // made for the first fault, so that valid requests pay nothing
 	members := rawjson.Object(object)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value, ok := members.Next(); ok && len(faults) < maxFaults; key, value, ok = members.Next() {
 		isString := rawjson.KindOf(value) == rawjson.KindString
-		if isString && at == nil {
+		if long := len(key) > maxKey; isString && (at == nil || long) {
+			continue
+		} else if long {
+			faults = append(faults, fault{rawjson.Name(key), value})
 			continue
 		}
 		text := rawjson.KeyText(key)
@@ -214,6 +237,9 @@ func (p *problems) checkStrings(name string, object []byte) {
 			at[text] = len(faults)
 			faults = append(faults, fault{text, value})
 		}
+	}
+	if len(faults) == maxFaults { // all of them may have been replaced
+		p.add("more than "+strconv.Itoa(maxFaults-1)+" members are no strings", "body", name)
 	}
 	for _, f := range faults {
 		if f.value == nil {
@@ -245,7 +271,7 @@ func (p *problems) readEvents(name string, array []byte) predict.Events {
 
 // eventNamed returns the event that a JSON value names, or 0.
 func eventNamed(item []byte) predict.Events {
-	if rawjson.KindOf(item) != rawjson.KindString {
+	if rawjson.KindOf(item) != rawjson.KindString || len(item) > maxEvent {
 		return 0
 	}
 	switch rawjson.Text(item) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +161,42 @@ func TestProblemsAreBounded(t *testing.T) {
 	var invalid *predict.ValidationError
 	if !errors.As(err, &invalid) || len(invalid.Problems) != maxProblems {
 		t.Errorf("%T with %d problems, want %d", err, len(invalid.Problems), maxProblems)
+	}
+}
+
+// TestLongMembers: what has megabytes is refused or ignored, and is not copied before.
+func TestLongMembers(t *testing.T) {
+	long := strings.Repeat("x", 10<<20)
+	many := make([]string, 2*maxFaults)
+	for i := range many {
+		many[i] = fmt.Sprintf(`"k%d":1`, i)
+	}
+	for body, want := range map[string]string{
+		`{"created_at":"` + long + `"}`:                               "",
+		`{"id":"` + long + `"}`:                                       "is longer than 256 characters",
+		`{"webhook":"http://x/` + long + `"}`:                         "is longer than 16384 bytes",
+		`{"output_file_prefix":"http://u:p@x/` + long + `"}`:          "is longer than 16384 bytes",
+		`{"webhook_events_filter":["` + long + `"]}`:                  "is not one of",
+		`{"context":{"` + long + `":1,"` + long + `":"s"}}`:           "is not of type",
+		`{"context":{"` + long + `":"s","a":1,"a":"s"}}`:              "",
+		`{"context":{` + strings.Join(many, ",") + `}}`:               "is not of type",
+		`{"context":{"k":1,` + strings.Join(many, ",") + `,"k":"s"}}`: "more than 9999 members are no strings",
+	} {
+		raw := []byte(body)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := readEnvelope(raw, true)
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 4<<20 {
+			t.Errorf("%.60s: reading it took %d bytes", body, taken)
+		}
+		var invalid *predict.ValidationError
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%.60s: %v", body, err)
+		case want != "" && (!errors.As(err, &invalid) || !strings.Contains(fmt.Sprint(invalid.Problems), want)):
+			t.Errorf("%.60s: %.300v, want %q", body, err, want)
+		}
 	}
 }
 

@@ -175,6 +175,34 @@ func TestBodiesShareTheMemory(t *testing.T) {
 	quiet(t, s, before)
 }
 
+// TestLongMembersShareTheMemory: what a request has beside its input is refused or ignored where it is long, and not copied before.
+func TestLongMembersShareTheMemory(t *testing.T) {
+	t.Parallel()
+	s, before := confined(t, "run.py:returned", 256, "--queue", "100")
+	long := strings.Repeat("x", 45_000_000)
+	numbers := make([]string, 4_000_000)
+	for i := range numbers {
+		numbers[i] = fmt.Sprintf(`"%x":0`, i)
+	}
+	for member, code := range map[string]int{
+		`"created_at":"` + long + `"`:                    http.StatusOK,
+		`"id":"` + long + `"`:                            http.StatusUnprocessableEntity,
+		`"webhook":"http://x/` + long + `"`:              http.StatusUnprocessableEntity,
+		`"context":{` + strings.Join(numbers, ",") + `}`: http.StatusUnprocessableEntity,
+		`"\u0061` + long + `":1`:                         http.StatusOK,
+	} {
+		body := []byte("{" + member + "}")
+		clients(t, 6, func(int) error {
+			if a := s.Create(body); a.Code != code {
+				return fmt.Errorf("%.20s: %.300s", member, a.String())
+			}
+			return nil
+		})
+	}
+	s.Succeed(input{})
+	quiet(t, s, before)
+}
+
 // TestBodiesBeyondTheMemoryGoToDisk: six bodies at once, of which none fits into the budget, are predictions like others. Nothing
 // of them is left on disk.
 func TestBodiesBeyondTheMemoryGoToDisk(t *testing.T) {
