@@ -50,16 +50,22 @@ func members(body []byte, names []string) (list []byte, fill parameters, err *pr
 	if kind := rawjson.KindOf(body); kind != rawjson.KindObject {
 		return nil, fill, bad("the body is %s; send an object with %s", article(kind), strings.Join(names, " or "))
 	}
+	called := "" // what the list is called
 	all := rawjson.Object(body)
 	for key, value, ok := all.Next(); ok; key, value, ok = all.Next() {
+		if rawjson.KindOf(value) == rawjson.KindNull { // clients that write each field send it for an absent one
+			continue
+		}
 		switch name := rawjson.Name(key); {
+		case slices.Contains(names, name) && called != "" && called != name:
+			return nil, fill, bad("the body has both %s: send one of them", strings.Join(names, " and "))
 		case slices.Contains(names, name):
-			list = value
+			list, called = value, name
 		case name == Parameters && rawjson.KindOf(value) == rawjson.KindObject:
 			if fill, err = readParameters(value); err != nil {
 				return nil, fill, err
 			}
-		case name == Parameters && rawjson.KindOf(value) != rawjson.KindNull:
+		case name == Parameters:
 			return nil, fill, bad("parameters is %s; it is an object", article(rawjson.KindOf(value)))
 		}
 	}
@@ -67,7 +73,7 @@ func members(body []byte, names []string) (list []byte, fill parameters, err *pr
 	case list == nil:
 		return nil, fill, bad("the body has no %s: send a list of them", strings.Join(names, " or "))
 	case rawjson.KindOf(list) != rawjson.KindArray:
-		return nil, fill, bad("%s is %s; it is a list", names[0], article(rawjson.KindOf(list)))
+		return nil, fill, bad("%s is %s; it is a list", called, article(rawjson.KindOf(list)))
 	}
 	return list, fill, nil
 }

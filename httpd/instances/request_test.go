@@ -108,6 +108,22 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestEitherName: the list has one of two names. null stands for an absent one.
+func TestEitherName(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"inputs":[1],"instances":[1]}`:    "the body has both instances and inputs: send one of them",
+		`{"inputs":{}}`:                     "inputs is an object; it is a list",
+		`{"inputs":null}`:                   "the body has no instances or inputs",
+		`{"instances":[1],"inputs":null}`:   "",
+		`{"instances":[1],"instances":[2]}`: "",
+	} {
+		_, _, err := Read(signature("x"), []byte(body), nil, Name, "inputs")
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Message, want) {
+			t.Errorf("%s: %+v, want %q", body, err, want)
+		}
+	}
+}
+
 // FuzzRead: what is read is one object for each instance.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"instances":[1,{"x":2}],"parameters":{"k":1}}`))
