@@ -45,7 +45,8 @@ struct px_json_arrays {
 
 // px_json_loads_arrays is px_json_loads, but that those members become (data, shape) where they can: a bytearray, and a
 // tuple of lengths. Any other value, as lists of several lengths or a number that the code does not have, is what
-// px_json_loads gives. Where arrays is not NULL, tensors in binary are read too, at any place: as (data, shape, code).
+// px_json_loads gives. Where arrays is not NULL, tensors in binary are read too, at any place: as (data, shape, code),
+// and a number as a float.
 PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arrays *arrays);
 
 // px_json_dumps appends o to out as compact JSON: UTF-8, in which only the

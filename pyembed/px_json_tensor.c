@@ -1,4 +1,5 @@
-// Tensors in binary, as ipc/PROTOCOL.md draws them: the elements go into a bytearray, which becomes an array's memory.
+// Tensors in binary, as ipc/PROTOCOL.md draws them: the elements go into a bytearray, which becomes an array's memory. A number
+// becomes a float.
 #include "px_json_impl.h"
 
 #define MOST_DIMENSIONS 64  // numpy's
@@ -32,6 +33,13 @@ PyObject *px_json_read_tensor(const char **p, const char *end) {
   PyObject *shape = read_shape(&at, end, dimensions), *result = NULL;
   uint64_t size;
   if (!shape || !take64(&at, end, &size) || size > (uint64_t)(end - at)) goto done;
+  if (dimensions == 0 && code == 'd' && size == sizeof(double)) {  // a number that JSON does not have
+    double number;
+    memcpy(&number, at, sizeof number);
+    result = PyFloat_FromDouble(number);
+    if (result) *p = at + size;
+    goto done;
+  }
   PyObject *data = PyByteArray_FromStringAndSize(at, (Py_ssize_t)size);
   PyObject *name = data ? PyUnicode_FromStringAndSize(&code, 1) : NULL;
   if (name) result = PyTuple_Pack(3, data, shape, name);

@@ -68,7 +68,8 @@ func taken(v *protocol.Value) []string {
 		}
 		return []string{"FP64", "FP32", "FP16", "INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8", "BOOL"}
 	case protocol.List:
-		if item := leaf(v); item.Kind == protocol.Integer || item.Kind == protocol.Number || item.Kind == protocol.Boolean {
+		switch item := leaf(v); item.Kind {
+		case protocol.Integer, protocol.Number, protocol.Boolean, protocol.Array:
 			return taken(item)
 		}
 	}
@@ -81,6 +82,14 @@ func leaf(v *protocol.Value) *protocol.Value {
 		v = v.Item
 	}
 	return v
+}
+
+// depth is how many lists are within one another.
+func depth(v *protocol.Value) (n int) {
+	for ; v.Kind == protocol.List; v = v.Item {
+		n++
+	}
+	return n
 }
 
 // isScalar reports whether a value is one element of a tensor.
@@ -114,12 +123,23 @@ func (d Datatype) appendNumber(dst, raw []byte) (_ []byte, finite bool) {
 		return strconv.AppendInt(dst, int64(int32(le.Uint32(raw))), 10), true
 	case 'q':
 		return strconv.AppendInt(dst, int64(le.Uint64(raw)), 10), true
-	case 'e':
-		return appendFloat(dst, float64(halfToFloat(le.Uint16(raw))), 32)
-	case 'f':
-		return appendFloat(dst, float64(math.Float32frombits(le.Uint32(raw))), 32)
+	case 'd':
+		return appendFloat(dst, d.float(raw), 64)
 	default:
-		return appendFloat(dst, math.Float64frombits(le.Uint64(raw)), 64)
+		return appendFloat(dst, d.float(raw), 32)
+	}
+}
+
+// float is the element at raw of a datatype of floats.
+func (d Datatype) float(raw []byte) float64 {
+	le := binary.LittleEndian
+	switch d.Code {
+	case 'e':
+		return float64(halfToFloat(le.Uint16(raw)))
+	case 'f':
+		return float64(math.Float32frombits(le.Uint32(raw)))
+	default:
+		return math.Float64frombits(le.Uint64(raw))
 	}
 }
 

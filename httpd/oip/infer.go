@@ -59,6 +59,8 @@ func (h *handlers) tryInfer(x *protocol.Exchange) *protocol.Error {
 const (
 	// elementBytes is about what an element takes in memory as a token of JSON, beside its text.
 	elementBytes = 64
+	// arrayBytes is about what an array takes beside its elements.
+	arrayBytes = 256
 	// fewBytes is how many bytes are not charged, so that small requests do not touch the budget.
 	fewBytes = 64 << 10
 )
@@ -66,7 +68,7 @@ const (
 // chargeElements charges the elements of JSON tensors, which take many times their text, before they are read.
 func chargeElements(x *protocol.Exchange, body *protocol.Body) *protocol.Error {
 	text := body.Data
-	if head, err := strconv.Atoi(string(x.Request.Header.Peek(headerLength))); err == nil && head >= 0 && head < len(text) {
+	if head, ok := readLength(x.Request.Header.Peek(headerLength)); ok && head < len(text) {
 		text = text[:head]
 	}
 	if len(text) <= fewBytes {
@@ -81,9 +83,12 @@ func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *
 	if len(header) == 0 {
 		return readRequest(body, len(body))
 	}
-	head, err := strconv.Atoi(string(header))
-	if err != nil || head < 0 || head > len(body) {
-		return nil, bad("%s is %s, and the body has %d bytes", headerLength, shortText(header), len(body))
+	head, ok := readLength(header)
+	switch {
+	case !ok:
+		return nil, bad("%s is %q, and takes a number of bytes in decimal digits", headerLength, shortText(header))
+	case head > len(body):
+		return nil, bad("%s is %d, and the body has %d bytes", headerLength, head, len(body))
 	}
 	if head > 0 {
 		return readRequest(body, head)
@@ -107,6 +112,17 @@ func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *
 		}
 	}
 	return &Request{Inputs: []Tensor{t}, Binary: true}, nil
+}
+
+// readLength reads a length of which other servers read the same: digits alone.
+func readLength(text []byte) (n int, ok bool) {
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+	}
+	n, err := strconv.Atoi(string(text))
+	return n, err == nil
 }
 
 // write answers with tensors. release is called after their last use, if there is no error.

@@ -94,8 +94,9 @@ func (t *Tensor) cost(v *protocol.Value) (bytes int64) {
 			bytes += int64(len(token))
 		}
 		return bytes
-	case v.Kind == protocol.Array:
-		return 0
+	case leaf(v).Kind == protocol.Array:
+		arrays, _ := count(t.Shape[:depth(v)])
+		return arrays * arrayBytes
 	case t.Type.Size > 0:
 		return int64(len(t.Raw)/t.Type.Size) * elementBytes
 	}
@@ -158,9 +159,8 @@ func (t *Tensor) addTo(c *protocol.Call, rows rowTexts, v *protocol.Value, m *pr
 			rows.put(row, t.Name, text)
 		}
 		return nil
-	case v.Kind == protocol.Array && t.Raw != nil:
-		rows.put(0, t.Name, predict.AppendTensor(nil, len(c.Tensors), t.Type.Name+shapeText(t.Shape)))
-		c.Tensors = append(c.Tensors, predict.Tensor{Code: t.Type.Code, Shape: t.Shape, Data: t.Raw})
+	case leaf(v).Kind == protocol.Array && t.Raw != nil:
+		rows.put(0, t.Name, t.addArrays(c, depth(v)))
 		return nil
 	case v.Kind == protocol.Text && t.Raw != nil: // checked to be UTF-8
 		for row, text := range t.texts() {
@@ -168,7 +168,7 @@ func (t *Tensor) addTo(c *protocol.Call, rows rowTexts, v *protocol.Value, m *pr
 		}
 		return nil
 	}
-	tokens, err := t.tokens()
+	tokens, err := t.tokens(c)
 	if err != nil {
 		return err
 	}
@@ -180,6 +180,22 @@ func (t *Tensor) addTo(c *protocol.Call, rows rowTexts, v *protocol.Value, m *pr
 		rows.put(row, t.Name, token)
 	}
 	return nil
+}
+
+// addArrays adds the arrays that are so many lists deep, and returns the lists with their placeholders.
+func (t *Tensor) addArrays(c *protocol.Call, depth int) []byte {
+	lists, shape := t.Shape[:depth], t.Shape[depth:]
+	n, _ := count(lists)
+	each := 0
+	if n > 0 {
+		each = len(t.Raw) / int(n)
+	}
+	places := make([][]byte, n)
+	for i := range places {
+		places[i] = predict.AppendTensor(nil, len(c.Tensors), t.Type.Name+shapeText(shape))
+		c.Tensors = append(c.Tensors, predict.Tensor{Code: t.Type.Code, Shape: shape, Data: t.Raw[i*each : (i+1)*each]})
+	}
+	return nest(nil, places, lists)
 }
 
 // addFiles adds each element as a file.
@@ -233,14 +249,42 @@ func (r *Request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, 
 		if n, _ := count(t.Shape); t.Type.Size == 0 && v.Kind != protocol.List && n != 1 {
 			return bad("input %q has shape %s, and takes one element of BYTES with its JSON", t.shown(), shapeText(t.Shape))
 		}
-		if want := v.Rank; v.Kind == protocol.Array && (rank == 0 || want > 0 && rank != want) {
-			return bad("input %q has shape %s, and takes %s", t.shown(), shapeText(t.Shape), shapeText(openShape(max(want, 1))))
+		if err := t.checkLists(v); err != nil {
+			return err
 		}
 	}
 	for i := range r.Inputs {
 		other := s.Input(r.Inputs[i].Name)
 		if shape.n > 1 && other != nil && !isScalar(&other.Value) {
 			return bad("the scalar inputs have %d rows, and input %q is taken whole: send one row", shape.n, other.Name)
+		}
+	}
+	return nil
+}
+
+// checkLists requires the rank of an array, or of a list of them, if v is one. It bounds what takes far more memory than its
+// bytes: arrays within lists, and lists without elements.
+func (t *Tensor) checkLists(v *protocol.Value) *protocol.Error {
+	item, lists := leaf(v), t.Shape
+	if item.Kind == protocol.Array {
+		n := depth(v)
+		if len(t.Shape) <= n || item.Rank > 0 && len(t.Shape) != n+item.Rank {
+			return bad("input %q has shape %s, and takes %s", t.shown(), shapeText(t.Shape), shapeText(openShape(n+max(item.Rank, 1))))
+		}
+		if t.Raw != nil {
+			lists = t.Shape[:n]
+		}
+	}
+	if n, _ := count(t.Shape); n > 0 && len(lists) == len(t.Shape) {
+		return nil
+	}
+	made := int64(1)
+	for _, length := range lists {
+		if length > protocol.MaxRows || made*length > protocol.MaxRows {
+			return bad("input %q has shape %s: it may have %d arrays, or lists without elements", t.shown(), shapeText(t.Shape), protocol.MaxRows)
+		}
+		if made *= length; made == 0 {
+			break
 		}
 	}
 	return nil

@@ -83,27 +83,23 @@ func Metadata(m *protocol.Model, s *protocol.Signature) ModelMetadata {
 		for v := f.value; v.Kind == protocol.List; v = v.Item {
 			rank++
 		}
-		datatype := taken(f.value)[0]
-		if item := leaf(f.value); item.Kind == protocol.Array {
-			datatype = taken(item)[0]
-		}
 		if s.Iterator || scalars {
 			rank++
 		} else if f.value.Kind == protocol.List {
 			rank--
 		}
-		out.Outputs = append(out.Outputs, TensorMetadata{f.name, datatype, openShape(rank)})
+		out.Outputs = append(out.Outputs, TensorMetadata{f.name, taken(f.value)[0], openShape(rank)})
 	}
 	return out
 }
 
-// inputRank is the rank of an input's tensor.
+// inputRank is the rank of an input's tensor; 1 if it is open.
 func inputRank(v *protocol.Value) int {
-	rank := 0
-	for ; v.Kind == protocol.List; v = v.Item {
-		rank++
+	item := leaf(v)
+	if item.Kind == protocol.Array && item.Rank == 0 {
+		return 1
 	}
-	return max(rank, v.Rank, 1)
+	return max(depth(v)+item.Rank, 1)
 }
 
 func (h *handlers) modelReady(x *protocol.Exchange) {

@@ -303,9 +303,14 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 	case rawjson.KindOf(data) != rawjson.KindArray:
 		return t, size, bad("input %q has no data: it is a list, or binary_data_size is given", t.shown())
 	}
-	t.Tokens = flatten(nil, data)
-	if int64(len(t.Tokens)) != n {
+	tokens, flat := flatten(nil, data)
+	t.Tokens = tokens
+	switch {
+	case int64(len(t.Tokens)) != n:
 		return t, size, bad("input %q: data has %d elements, and shape %s has %d", t.shown(), len(t.Tokens), shapeText(t.Shape), n)
+	case !flat && !isNested(data, t.Shape):
+		return t, size, bad("input %q: data is %s, and shape %s takes a flat list, or lists within lists of these lengths",
+			t.shown(), shortText(data), shapeText(t.Shape))
 	}
 	return t, size, t.checkTokens()
 }
@@ -315,17 +320,36 @@ const maxRank = 32
 // maxDatatype is how many bytes of a datatype are read: each is shorter.
 const maxDatatype = 64
 
-// flatten appends the elements of nested lists.
-func flatten(dst [][]byte, raw []byte) [][]byte {
+// flatten appends the elements of nested lists. flat: no list is in raw.
+func flatten(dst [][]byte, raw []byte) (_ [][]byte, flat bool) {
+	flat = true
 	for a := rawjson.Array(raw); ; {
 		v, ok := a.Next()
 		if !ok {
-			return dst
+			return dst, flat
 		}
 		if rawjson.KindOf(v) == rawjson.KindArray {
-			dst = flatten(dst, v)
+			dst, _ = flatten(dst, v)
+			flat = false
 		} else {
 			dst = append(dst, v)
+		}
+	}
+}
+
+// isNested reports whether raw is nested lists of a shape's lengths.
+func isNested(raw []byte, shape []int64) bool {
+	if len(shape) == 0 || rawjson.KindOf(raw) != rawjson.KindArray {
+		return len(shape) == 0 && rawjson.KindOf(raw) != rawjson.KindArray
+	}
+	length := int64(0)
+	for a := rawjson.Array(raw); ; length++ {
+		v, ok := a.Next()
+		if !ok {
+			return length == shape[0]
+		}
+		if !isNested(v, shape[1:]) {
+			return false
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"pinion/httpd/protocol"
 )
 
 // TestSizesAddUp: a body whose sizes do not add up is refused, and says what came.
@@ -34,6 +36,11 @@ func TestRefusals(t *testing.T) {
 		`{"inputs":[{"name":"x","datatype":"FP8","shape":[1],"data":[1]}]}`:                                      "FP8\", and takes one of BOOL",
 		`{"inputs":[{"name":"x","datatype":"FP32","shape":[-1],"data":[1]}]}`:                                    "no length",
 		`{"inputs":[{"name":"x","datatype":"FP32","shape":[2,2],"data":[1]}]}`:                                   "1 elements, and shape [2,2] has 4",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[2],"data":[[1,2]]}]}`:                                 "data is [[1,2]], and shape [2] takes a flat list",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[2],"data":[1,[2]]}]}`:                                 "data is [1,[2]], and shape [2] takes a flat list",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[2,2],"data":[[1],[2,3,4]]}]}`:                         "shape [2,2] takes a flat list, or lists within lists of these lengths",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[2,1,2],"data":[[1,2],[3,4]]}]}`:                       "shape [2,1,2] takes a flat list",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[],"data":[[1]]}]}`:                                    "shape [] takes a flat list",
 		`{"inputs":[{"name":"x","datatype":"INT8","shape":[1],"data":[300]}]}`:                                   "300, is no INT8",
 		`{"inputs":[{"name":"x","datatype":"BOOL","shape":[1],"data":[1]}]}`:                                     "1, is no BOOL",
 		`{"inputs":[{"name":"x","datatype":"BYTES","shape":[1],"data":[1]}]}`:                                    "1, is no BYTES",
@@ -50,6 +57,30 @@ func TestRefusals(t *testing.T) {
 	} {
 		if _, err := readRequest([]byte(body), len(body)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", body, err, want)
+		}
+	}
+}
+
+// TestNestedData: data may be nested as the shape is.
+func TestNestedData(t *testing.T) {
+	for shape, lists := range map[string][]string{
+		"[2]": {"[1,2]"}, "[2,2]": {"[1,2,3,4]", "[[1,2],[3,4]]"}, "[2,1]": {"[1,2]", "[[1],[2]]"}, "[]": {"[1]"},
+		"[2,1,2]": {"[[[1,2]],[[3,4]]]"}, "[0]": {"[]"}, "[2,0]": {"[]", "[[],[]]"}, "[0,2]": {"[]"},
+	} {
+		for _, data := range lists {
+			body := `{"inputs":[{"name":"x","datatype":"FP32","shape":` + shape + `,"data":` + data + `}]}`
+			if _, err := readRequest([]byte(body), len(body)); err != nil {
+				t.Errorf("%s: %v", body, err)
+			}
+		}
+	}
+}
+
+// TestLengthIsDigits: only what each server reads alike is a length.
+func TestLengthIsDigits(t *testing.T) {
+	for text, want := range map[string]int{"0": 0, "92": 92, "+5": -1, "-5": -1, "0x5": -1, "5 ": -1, "5_0": -1, "99999999999999999999": -1} {
+		if n, ok := readLength([]byte(text)); ok != (want >= 0) || ok && n != want {
+			t.Errorf("%q: %d %t, want %d", text, n, ok, want)
 		}
 	}
 }
@@ -125,7 +156,7 @@ func FuzzReadRequest(f *testing.F) {
 			if _, err := in.Bytes(); err != nil {
 				t.Fatal(err)
 			}
-			_, _ = in.tokens()
+			_, _ = in.tokens(new(protocol.Call))
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
 
@@ -122,25 +123,25 @@ func (t *Tensor) texts() [][]byte {
 
 // json returns the elements of a tensor as JSON; false: an element has no JSON.
 func (t *Tensor) json() ([][]byte, bool) {
-	tokens, bad := t.appendTokens()
+	tokens, bad := t.appendTokens(nil)
 	return tokens, bad < 0
 }
 
-// tokens returns the elements of an input as JSON.
-func (t *Tensor) tokens() ([][]byte, *protocol.Error) {
-	tokens, i := t.appendTokens()
-	switch {
-	case i < 0:
-		return tokens, nil
-	case t.Type.Size == 0:
+// tokens returns the elements of an input as JSON. A number that is not finite has a placeholder, whose tensor is added to a call.
+func (t *Tensor) tokens(c *protocol.Call) ([][]byte, *protocol.Error) {
+	tokens, i := t.appendTokens(func(dst []byte, v float64) []byte {
+		dst, c.Tensors = predict.AppendNotFinite(dst, v, c.Tensors)
+		return dst
+	})
+	if i >= 0 {
 		return nil, bad("input %q: element %d is not UTF-8", t.shown(), i)
-	default:
-		return nil, bad("input %q: element %d is not finite: only a numpy input takes that", t.shown(), i)
 	}
+	return tokens, nil
 }
 
-// appendTokens returns the elements as JSON, and the index of the first that has none, or -1.
-func (t *Tensor) appendTokens() ([][]byte, int) {
+// appendTokens returns the elements as JSON, and the index of the first that has none, or -1. notFinite appends what a number
+// that is not finite has; nil: it has none.
+func (t *Tensor) appendTokens(notFinite func(dst []byte, v float64) []byte) ([][]byte, int) {
 	if t.Raw == nil {
 		return t.Tokens, -1
 	}
@@ -160,7 +161,10 @@ func (t *Tensor) appendTokens() ([][]byte, int) {
 		begin, finite := len(text), false
 		text, finite = t.Type.appendNumber(text, t.Raw[i*t.Type.Size:])
 		if !finite {
-			return nil, i
+			if notFinite == nil {
+				return nil, i
+			}
+			text = notFinite(text, t.Type.float(t.Raw[i*t.Type.Size:]))
 		}
 		list[i] = text[begin:len(text):len(text)]
 	}

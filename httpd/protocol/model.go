@@ -83,7 +83,7 @@ type Call struct {
 	Copied int64
 	// Attachments are files for which Inputs have placeholders (predict.AppendPlaceholder); nil: none. The call takes them over.
 	Attachments Attachments
-	// Tensors are arrays for which the only input has placeholders (predict.AppendTensor); nil: none. They may lie in Body.
+	// Tensors are arrays for which Inputs have placeholders (predict.AppendTensor); nil: none. They may lie in Body.
 	Tensors []predict.Tensor
 	// Stream: Run.Follow is called rather than Run.Wait. The model need not have @cog.streaming. Rows run one after another.
 	Stream bool
@@ -206,6 +206,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		shared = unclosed{c.Attachments}
 	}
 	r.ps = make([]*predict.Prediction, 0, len(c.Inputs))
+	req.Tensors = c.Tensors
 	for i, input := range c.Inputs {
 		req.Input, req.Attachments = input, shared
 		p, err := m.Create(req)

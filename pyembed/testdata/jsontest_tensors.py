@@ -1,6 +1,7 @@
 """Tensors in binary, there and back."""
 
 import array
+import math
 import random
 
 import _pxjson
@@ -36,6 +37,10 @@ def tensors(data):
             got = _pxjson.loads_arrays(text, "d")
             assert got == {"input": {"x": want, "y": [want]}}, (shape, code, got)
             assert b"".join(_pxjson.borrow({"input": {"x": owner, "y": [owner]}}, fallback)) == text
+    number = Owner("d", ())
+    number.elements[0] = -math.inf
+    text = _pxjson.dumps({"input": {"x": [number]}}, fallback)
+    assert _pxjson.loads_arrays(text, "d") == {"input": {"x": [-math.inf]}}
     text = _pxjson.dumps({"input": {"x": Owner("h", (2, 3))}}, fallback)
     for n in range(len(text)):
         refused(_pxjson.loads_arrays, text[:n], "d")

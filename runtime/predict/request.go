@@ -60,7 +60,7 @@ type Request struct {
 	// Attachments are the files of the request's body; nil: none. Input, or Form, has a placeholder for each. The caller
 	// closes them, unless Create succeeded: then the prediction owns them.
 	Attachments Attachments
-	// Tensors are arrays for which Input has placeholders (AppendTensor); nil: none. Each is the value of a numpy input.
+	// Tensors are arrays for which Input has placeholders (AppendTensor); nil: none. Each is a numpy array, or a number that is not finite.
 	Tensors []Tensor
 	// Created is the client's created_at; zero: now. CreatedText is its text, which answers echo.
 	Created     time.Time

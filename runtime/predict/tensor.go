@@ -2,6 +2,9 @@ package predict
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math"
+	"slices"
 	"strconv"
 )
 
@@ -40,11 +43,66 @@ func CutTensor(input []byte) (before []byte, number int, after []byte, ok bool) 
 	return before, number, text[end+1:], err == nil
 }
 
-// EmptyTensors returns output with an empty list in the place of each placeholder of a tensor, to be checked against a schema.
-func EmptyTensors(output []byte) []byte {
-	before, _, after, ok := CutTensor(output)
-	if !ok {
-		return output
+// HasTensor reports whether raw has a placeholder of a tensor.
+func HasTensor(raw []byte) bool { return bytes.Contains(raw, []byte(tensorHead)) }
+
+// The texts of tensors that are a number without JSON. Such a tensor has no dimensions, and the code 'd'.
+const (
+	NaN         = "NaN"
+	Infinity    = "Infinity"
+	NegInfinity = "-Infinity"
+)
+
+// AppendNotFinite appends the placeholder of a number that is not finite, and adds its tensor to list if no other has it.
+func AppendNotFinite(dst []byte, v float64, list []Tensor) ([]byte, []Tensor) {
+	text, bits := NaN, math.Float64bits(v)
+	switch {
+	case v > 0:
+		text = Infinity
+	case v < 0:
+		text = NegInfinity
+	default:
+		bits = math.Float64bits(math.NaN()) // one for all
 	}
-	return append(append(bytes.Clone(before), "[]"...), EmptyTensors(after)...)
+	data := binary.LittleEndian.AppendUint64(nil, bits)
+	at := slices.IndexFunc(list, func(t Tensor) bool { return len(t.Shape) == 0 && bytes.Equal(t.Data, data) })
+	if at < 0 {
+		at, list = len(list), append(list, Tensor{Code: 'd', Data: data})
+	}
+	return AppendTensor(dst, at, text), list
+}
+
+// Numbers that are beyond each bound that a schema has.
+const (
+	Above = "1e999999999"
+	Below = "-1e999999999"
+)
+
+// StandIns returns raw with JSON in the places of its tensors, to be checked against a schema: an empty list for an array, Above
+// and Below for an infinity, and nan for a NaN.
+func StandIns(raw []byte, nan string) []byte {
+	var out []byte
+	for {
+		before, rest, found := bytes.Cut(raw, []byte(tensorHead))
+		if !found {
+			if out == nil {
+				return raw
+			}
+			return append(out, raw...)
+		}
+		_, rest, _ = bytes.Cut(rest, []byte{':'})
+		text, rest, _ := bytes.Cut(rest, []byte{'"'})
+		out = append(out, before...)
+		switch string(text) {
+		case NaN:
+			out = append(out, nan...)
+		case Infinity:
+			out = append(out, Above...)
+		case NegInfinity:
+			out = append(out, Below...)
+		default:
+			out = append(out, "[]"...)
+		}
+		raw = rest
+	}
 }

@@ -66,6 +66,7 @@ const missingText = "Field required"
 // The messages, except those of bounds and of rare keywords. The first %s is the value.
 const (
 	msgType        = "%s is not of type %s"
+	msgNotFinite   = "NaN or infinity is not within its limits or choices"
 	msgTypes       = "%s is not of types %s"
 	msgEnum        = "%s is not one of %s"
 	msgURL         = "%s is not an http, https or data URL"

@@ -293,7 +293,14 @@ func jsonText(v any) string {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// takesTensor reports whether raw is the placeholder of a tensor, and n takes arrays. The model converts it as it does lists.
-func (n *node) takesTensor(raw []byte) bool {
-	return predict.IsTensor(raw) && n.types.accept(rawjson.KindArray, raw)
+// takesTensors reports whether raw has placeholders of tensors, and is valid with what they stand for. The model converts an array
+// as it does lists. A NaN is valid if each other number is, for no limit holds for it.
+func (n *node) takesTensors(raw []byte) bool {
+	switch {
+	case !predict.HasTensor(raw):
+		return false
+	case predict.IsTensor(raw) && n.types.accept(rawjson.KindArray, raw):
+		return true
+	}
+	return n.accepts(predict.StandIns(raw, predict.Above)) && n.accepts(predict.StandIns(raw, predict.Below))
 }

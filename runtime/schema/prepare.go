@@ -58,7 +58,7 @@ func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists, spill func() Spi
 		switch at := spans[i]; {
 		case at.end != 0:
 			good = good && (lists.Is(at.start, at.end) && f.node.validNumbers(input[at.start:at.end]) || f.node.valid(input[at.start:at.end]) ||
-				f.node.takesTensor(input[at.start:at.end]))
+				f.node.takesTensors(input[at.start:at.end]))
 		case f.required:
 			good = false
 		case f.addNull:
@@ -186,7 +186,12 @@ func (s *Schema) explain(input []byte, spans []span) []predict.Problem {
 			continue
 		}
 		values.secret = f.node.hasSecret
-		f.node.explain(&values, f.name, input[at.start:at.end])
+		switch value := input[at.start:at.end]; {
+		case !predict.HasTensor(value):
+			f.node.explain(&values, f.name, value)
+		case !f.node.takesTensors(value):
+			values.addText(f.name, predict.TypeValue, msgNotFinite)
+		}
 	}
 	if !rootDone {
 		root()

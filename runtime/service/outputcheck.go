@@ -48,7 +48,7 @@ func (s *Service) compileOutputs(openapi []byte, names map[predict.Kind]string) 
 // checkOutput checks the final output of a prediction. A refused output fails it.
 func (j *job) checkOutput(r *predict.Result) {
 	if j.refused == "" && r.Status == predict.Succeeded && r.Output != nil {
-		j.refused = j.fault(predict.EmptyTensors(r.Output), (*schema.Output).Check)
+		j.refused = j.fault(predict.StandIns(r.Output, predict.Above), (*schema.Output).Check)
 	}
 	if j.refused != "" {
 		*r = predict.Result{

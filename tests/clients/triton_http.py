@@ -1,4 +1,4 @@
-"""Asks a server by Triton's HTTP client: triton_http.py ADDRESS Scaler|Writer|Describer|Echo|Raw|Lister|Batched."""
+"""Asks a server by Triton's HTTP client: triton_http.py ADDRESS Scaler|Writer|Describer|Echo|Raw|Lister|Batched|Numbers."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -78,8 +78,13 @@ def describer(client):
 
 
 def given(x):
-    made = triton.InferInput("x", list(x.shape), {"float32": "FP32", "int64": "INT64", "float16": "FP16"}[str(x.dtype)])
-    made.set_data_from_numpy(x)
+    return named("x", x)
+
+
+def named(name, x, binary=True):
+    datatypes = {"float32": "FP32", "float64": "FP64", "int64": "INT64", "float16": "FP16"}
+    made = triton.InferInput(name, list(x.shape), datatypes[str(x.dtype)])
+    made.set_data_from_numpy(x, binary_data=binary)
     return made
 
 
@@ -137,4 +142,37 @@ def raw(client):
         assert np.array_equal(client.infer("raw", [given(x)]).as_numpy("output"), x.T)
 
 
-{"Describer": describer, "Batched": batched, "Echo": echo, "Lister": lister, "Raw": raw, "Scaler": scaler, "Writer": writer}[sys.argv[2]](connect())
+def numbers(client):
+    """NaN and infinities reach numbers and lists of them, and a list of arrays is one tensor."""
+
+    def says(*inputs):
+        return [text.decode() for text in client.infer("numbers", list(inputs)).as_numpy("output")]
+
+    odd = np.array([np.nan, 1.5, np.inf, -np.inf, np.nan], np.float32)
+    assert says(named("f", odd)) == ["nan", "1.5", "inf", "-inf", "nan"], says(named("f", odd))
+    assert says(named("f", odd.astype(np.float16)[:1])) == ["nan"]
+    assert says(named("floats", odd.astype(float))) == ["0.0; [nan, 1.5, inf, -inf, nan]"], says(named("floats", odd.astype(float)))
+    assert says(named("above", np.array([np.inf]))) == ["0.0; inf"]
+    for value in (-np.inf, np.nan):
+        said = refusal(client, "numbers", named("above", np.array([1, value])))
+        assert said == "row 1: input above: NaN or infinity is not within its limits or choices", said
+    inputs = {tensor["name"]: tensor for tensor in client.get_model_metadata("numbers")["inputs"]}
+    assert inputs["arrays"] == {"name": "arrays", "datatype": "FP32", "shape": [-1]}, inputs
+    x = np.array([[1, np.nan], [3, 4]], np.float32)
+    assert says(named("arrays", x)) == ["0.0; ndarray float32 [1.0, nan]; ndarray float32 [3.0, 4.0]"], says(named("arrays", x))
+    x[0, 1] = 2
+    assert says(named("arrays", x, binary=False)) == ["0.0; ndarray float32 [1.0, 2.0]; ndarray float32 [3.0, 4.0]"]
+    assert 'input "arrays" has shape [2], and takes [-1,-1]' in refusal(client, "numbers", named("arrays", x[0]))
+
+
+ASKS = {
+    "Batched": batched,
+    "Describer": describer,
+    "Echo": echo,
+    "Lister": lister,
+    "Numbers": numbers,
+    "Raw": raw,
+    "Scaler": scaler,
+    "Writer": writer,
+}
+ASKS[sys.argv[2]](connect())

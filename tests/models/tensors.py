@@ -3,7 +3,7 @@
 from typing import Optional
 
 import numpy as np
-from cog import BaseModel, BaseRunner, ConcatenateIterator, batch
+from cog import BaseModel, BaseRunner, ConcatenateIterator, Input, batch
 from numpy.typing import NDArray
 
 
@@ -71,3 +71,18 @@ class Batched(BaseRunner):
     @batch(max_size=8)
     def run(self, x: list[NDArray[np.float32]]) -> list[np.ndarray]:
         return [one + 1 for one in x]
+
+
+class Numbers(BaseRunner):
+    """Says what numbers and lists of arrays it got."""
+
+    def run(
+        self,
+        f: float = 0,
+        above: float = Input(default=1, ge=0),
+        floats: Optional[list[float]] = None,
+        arrays: Optional[list[NDArray[np.float32]]] = None,
+    ) -> str:
+        said = [repr(f)] + [repr(above)] * (above != 1) + [repr(floats)] * (floats is not None)
+        said += [f"{type(a).__name__} {a.dtype} {a.tolist()}" for a in arrays or []]
+        return "; ".join(said)
