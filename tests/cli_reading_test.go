@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,6 +58,127 @@ func TestCLIReadsAModelThatInstallsAtItsTop(t *testing.T) {
 		wantText(t, "the prediction", c.bad(t, 2, "predict", "-i", "size=2"), `unknown input "size"; valid inputs are: image, scale`)
 		notThere(t, c.dir, "installed")
 	})
+}
+
+// everyPlaceModel would make a file at every place where Python runs code of a model's file; calm keeps what the place needs.
+const everyPlaceModel = `import contextlib, dataclasses, inspect, os, pathlib, subprocess, typing
+import beside
+from inner import deep
+from cog import BaseModel, BasePredictor, Input
+
+def calm(name, value=int):
+    with contextlib.suppress(BaseException):
+        (pathlib.Path(os.path.dirname(__file__)) / ("made-" + name)).write_text("x")
+    return value
+
+os.system("touch made-system")
+subprocess.run(["touch", "made-run"])
+inspect.os.system("touch made-os")
+calm("statement")
+KEPT = [calm("comprehension") for _ in range(1)]
+TEXT = f"{calm('f-string')}"
+LAMBDA = (lambda: calm("lambda"))()
+
+def decorated(f):
+    return calm("decorator", f)
+
+class Meta(type):
+    def __prepare__(*args, **kwargs): return calm("prepare", {})
+    def __new__(cls, *args, **kwargs): return calm("meta", super().__new__(cls, *args, **kwargs))
+    def __call__(cls, *args, **kwargs): return calm("call", super().__call__(*args, **kwargs))
+
+class Thing(metaclass=Meta):
+    def __init_subclass__(cls): calm("subclass")
+    def __set_name__(self, owner, name): calm("set-name")
+    def __init__(self): calm("thing")
+    def __del__(self): calm("del")
+
+class Below(Thing):
+    thing = Thing()
+
+Thing()
+THING = Thing()
+
+class Text(str):
+    def __str__(self): return calm("str", "x")
+    def __len__(self): return calm("len", 1)
+    def __hash__(self): return calm("hash", 1)
+    __eq__ = lambda self, other: calm("eq", True)
+    __class__ = property(lambda self: calm("class", str))
+
+@dataclasses.dataclass
+class Data:
+    made: int = dataclasses.field(default_factory=lambda: calm("factory", 1))
+    def __post_init__(self): calm("post-init")
+
+Data()
+
+def generates():
+    try:
+        yield calm("generator")
+    finally:
+        calm("finally")
+
+GENERATOR = generates()
+next(GENERATOR)
+inspect.importlib.import_module("atexit").register(calm, "atexit")
+inspect.importlib.import_module("threading").Timer(0, calm, ["thread"]).start()
+
+with contextlib.ExitStack() as stack:
+    stack.callback(calm, "exit-stack")
+
+class Out(BaseModel):
+    field: calm("field")
+    quoted: "calm('quoted-field')"
+
+class Predictor(BasePredictor):
+    calm("body")
+    thing: calm("class-annotation") = Thing()
+
+    def __new__(cls): return calm("new", super().__new__(cls))
+    def __init__(self): calm("init")
+    def __getattribute__(self, name): return calm("getattribute", super().__getattribute__(name))
+    def __del__(self): calm("predictor-del")
+    def setup(self): calm("setup")
+    def healthcheck(self): return calm("health", True)
+
+    @decorated
+    def predict(self, n: calm("annotation", int) = calm("default", 3), quoted: "calm('quoted')" = 4,
+                s: str = Input(default=Text("x"), description=Text("said"), choices=["x"])) -> Out:
+        calm("predict")
+`
+
+// The document is that of an import, and the folder is as it was: also after what the model leaves behind when the process ends.
+func TestCLIStaticReadingLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		dir := folder(t, "cog.yaml", "predict: predict.py:Predictor\n", "predict.py", everyPlaceModel,
+			"beside.py", "import inspect, pathlib\npathlib.Path(__file__ + '-made').touch()\ninspect.os.system('touch made-beside')\n",
+			"inner/__init__.py", "open(__file__ + '-made', 'w')\n", "inner/deep.py", "import pathlib\npathlib.Path(__file__ + '-made').mkdir()\n")
+		c := cli{python: python.Path, dir: dir}
+		before := filesBelow(t, dir)
+		wantText(t, "the input", c.good(t, "schema", "--static", "--input"), `"default": 3`, `"default": 4`, `"default": "x"`)
+		if after := filesBelow(t, dir); !slices.Equal(before, after) {
+			t.Errorf("there were %q, and now there are %q", before, after)
+		}
+		c.good(t, "check", "--execute")
+		if after := filesBelow(t, dir); len(after) < len(before)+30 {
+			t.Errorf("an import makes too little for this test to say much: %q", after)
+		}
+	})
+}
+
+// filesBelow are the paths of all files and folders below one.
+func filesBelow(t testing.TB, dir string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		found = append(found, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 func TestCLINeverExecutesCommandsUnasked(t *testing.T) {

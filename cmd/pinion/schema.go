@@ -26,8 +26,9 @@ func newSchema() *cobra.Command {
 		Long: `Print the OpenAPI document of the model in DIR (default: the current folder), as a server without further flags
 answers it at /openapi.json. The model's part is the file .cog/openapi_schema.json where there is one, else made from
 the source. The model is not imported where its source alone tells enough, so its packages need not be installed; it is
-never imported with --static. Reading the source evaluates its top level without foreign packages, and starts no
-program, writes no file and uses no network. Where its files run commands or download when they are imported, that takes --execute.`,
+never imported with --static. Reading the source evaluates what of its top level only computes, without foreign packages:
+it starts no program, writes no file and uses no network. Where its files run commands or download when they are imported,
+that takes --execute.`,
 		Args: usage.OneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if input && output {

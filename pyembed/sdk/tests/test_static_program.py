@@ -53,6 +53,7 @@ pathlib.Path("made").symlink_to("kept")
 cog.Path("made").mkdir(parents=True)
 json.dump({}, open("made", "w"))
 os.open("made", os.O_CREAT)
+os.open("kept", os.O_TRUNC)
 os.link("kept", "made")
 os.truncate("kept", 0)
 os.utime("kept", (1, 1))
@@ -79,6 +80,7 @@ subprocess.run(["touch", "made"])
 shutil.copy("kept", "made")
 urllib.request.urlretrieve("http://127.0.0.1:9/", "made")
 load("subprocess").run(["touch", "made"])
+[setattr(inspect.sys, "audit", len), load("subprocess").run(["touch", "made"])]
 load("ctypes").CDLL(None).system(b"touch made")
 load("socket").create_connection(("127.0.0.1", 9))
 load("sqlite3").connect("made")
@@ -124,6 +126,43 @@ def test_the_static_reading_changes_nothing_outside_of_its_process(tmp_path):
     assert os.getpriority(os.PRIO_PROCESS, 0) == priority
 
 
+def test_what_a_model_leaves_behind_changes_nothing_either(tmp_path):
+    (tmp_path / "run.py").write_text("""
+import inspect, pathlib
+from cog import BaseModel
+
+def make(*_):
+    pathlib.Path("made").write_text("x")
+    return int
+
+class Writing:
+    __del__ = make
+
+KEPT = Writing()
+
+def waits():
+    try:
+        yield
+    finally:
+        make()
+
+STOPPED = waits()
+next(STOPPED)
+inspect.importlib.import_module("atexit").register(make)
+inspect.importlib.import_module("threading").Timer(0, make).start()
+
+class Runner:
+    kept = Writing()
+    __del__ = make
+
+    def run(self, n: int = 3) -> int: ...
+""")
+    answer, said = ask_with_output(tmp_path, "run.py", "static")
+    assert answer["document"]["components"]["schemas"]["Input"]["properties"]["n"]["default"] == 3
+    assert [file.name for file in tmp_path.iterdir()] == ["run.py"]
+    assert "ignored" not in said  # the refusals in a `__del__` are no news
+
+
 def test_the_program_takes_trainings(tmp_path):
     (tmp_path / "run.py").write_text("def run(n: int) -> int: ...\ndef train(m: int) -> str: ...\n")
     schemas = ask(tmp_path, "run.py", "static", "run.py:train")["document"]["components"]["schemas"]
@@ -154,8 +193,9 @@ def test_the_program_ends_what_takes_too_long(tmp_path):
     (tmp_path / "run.py").write_text(
         "while True: str(1)\nN = 3\nwhile True: str(1)\ndef run(n: int = N) -> int: ...\n"
     )
-    with fence.Fence(1):
+    with fence.Fence(1) as fenced:
         predictor = read_predictor("run.py", str(tmp_path))
+    fenced.open()
     assert predictor.signature.inputs[0].default == 3
 
 
@@ -183,3 +223,4 @@ def test_a_statement_that_is_given_up_is_given_up_once():
                 fenced._late()  # late alarms, while that propagates
             with pytest.raises(fence.Refusal):
                 fenced._late()  # it does not end
+    fenced.open()

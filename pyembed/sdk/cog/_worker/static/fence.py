@@ -64,8 +64,8 @@ _OUTSIDE = [
     "tempfile.",
     "urllib.",
 ]
-# Functions of os that reach out of the process and raise no audit event.
-_UNAUDITED = [
+# Functions that reach out of the process and raise no audit event, by module.
+_OF_OS = [
     "_exit",
     "abort",
     "chroot",
@@ -79,6 +79,7 @@ _UNAUDITED = [
     "sched_setscheduler",
     "sendfile",
     "setpgid",
+    "setpgrp",
     "setpriority",
     "setsid",
     "splice",
@@ -86,19 +87,34 @@ _UNAUDITED = [
     "write",
     "writev",
 ]
+_UNAUDITED = {
+    "os": _OF_OS,
+    "posix": _OF_OS,
+    "_posixsubprocess": ["fork_exec"],
+    "subprocess": ["_fork_exec"],
+    "_signal": ["pidfd_send_signal"],
+    "signal": ["pidfd_send_signal"],
+    "time": ["clock_settime", "clock_settime_ns"],
+}
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
 class Fence:
-    """Stops effects outside of the process, and statements that take too long."""
+    """Stops effects outside of the process, and statements that take too long.
+
+    The time ends with the block. The fence stays closed after it, for the model's objects may still
+    run code, such as `__del__`; only an import of the model opens it.
+    """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.closed = False
         self.late_alarms = 0  # ignored alarms in a row
         self.memory = -1
-        self.replaced: list[tuple[Any, str, Any]] = []  # functions of os: module, name, function
+        self.replaced: list[tuple[Any, str, Any]] = []  # module, name, what it was
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Fence:
+        import _posixsubprocess  # noqa: F401, so that its function can be replaced
         import signal
 
         signal.signal(signal.SIGALRM, self._late)
@@ -108,21 +124,30 @@ class Fence:
         self.memory = _limit_memory(_MEMORY)
         sys.addaudithook(self._audit)
         self.closed = True
-        for module in (os, sys.modules["posix"]):
-            for name in _UNAUDITED:
-                if hasattr(module, name):
-                    self.replaced.append((module, name, getattr(module, name)))
-                    setattr(module, name, _refuse_outside)
+        for module, names in _UNAUDITED.items():
+            for name in names:
+                self._replace(sys.modules.get(module), name, _refuse_outside)
+        # A Refusal in a `__del__` is no news for the user.
+        self._replace(sys, "unraisablehook", _ignore)
+        return self
 
     def __exit__(self, *exc: object) -> None:
         import signal
 
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def open(self) -> None:
+        """Allow everything again."""
         self.closed = False
         for replaced in self.replaced:
             setattr(*replaced)
         sys.dont_write_bytecode = False
         _limit_memory(self.memory)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _replace(self, module: Any, name: str, instead: Any) -> None:
+        if hasattr(module, name):
+            self.replaced.append((module, name, getattr(module, name)))
+            setattr(module, name, instead)
 
     def _late(self, *_: object) -> None:
         if isinstance(sys.exc_info()[1], Refusal) and self.late_alarms < _LATE_ALARMS:
@@ -140,7 +165,7 @@ class Fence:
             return
         if event == "open":
             flags = args[2] if isinstance(args[2], int) else 0
-            outside = bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)) or _is_device(args[0])
+            outside = bool(flags & _WRITING) or _is_device(args[0])
         else:
             outside = event.startswith(tuple(_OUTSIDE))
         if outside:
@@ -149,6 +174,10 @@ class Fence:
 
 def _refuse_outside(*_: object, **__: object) -> None:
     raise Refusal("what reaches out of the process is not run when the source is only read")
+
+
+def _ignore(*_: object) -> None:
+    """Do nothing."""
 
 
 def _is_device(path: Any) -> bool:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from os import _exit  # a Fence replaces it in os
 
 from ..errors import traceback_text
 from ..model.load import LoadError, Predictor, load_predictor
@@ -45,14 +46,14 @@ def main() -> None:
     _prepare(request)
     result = _answer(request)
     if os.getpid() != process:
-        os._exit(0)  # the model's module forked, and this is the child
+        _exit(0)  # the model's module forked, and this is the child
     with answer:
         json.dump(result, answer, ensure_ascii=False)
         answer.flush()
         # End without the model's threads and exit handlers.
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(0)
+        _exit(0)
 
 
 def _prepare(request: dict[str, Any]) -> None:
@@ -78,13 +79,14 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     if how == "check" and not execute:
         answer["commands"] = _commands(asked, root)
     if how in ("auto", "static") or answer["commands"]:
-        _read(answer, asked, request)
+        fence = _read(answer, asked, request)
         if "document" in answer or answer["problems"] or how != "auto":
             return answer
         if not execute:
             answer["commands"] = _commands(asked, root)
             if answer["commands"]:
                 return answer
+        fence.open()
         print(f"{answer['refusals'][0]}; so the model is imported", file=sys.stderr)
     _import(answer, asked, request)
     return answer
@@ -105,11 +107,11 @@ def _command(file: str, line: int, what: str) -> Problem:
     return {"file": file, "line": line, "what": what}
 
 
-def _read(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[str, Any]) -> None:
-    """Read the source without an import."""
+def _read(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[str, Any]) -> Fence:
+    """Read the source without an import, and return the fence around what it made."""
     every, root = request["how"] == "check", request["root"]
     loaded = {}
-    with Fence(READ_SECONDS):
+    with Fence(READ_SECONDS) as fence:
         for mode, ref in asked:
             try:
                 loaded[mode] = read_predictor(ref, root, mode)
@@ -118,18 +120,24 @@ def _read(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[st
             except LoadError as error:
                 more = static_problems(ref, root, mode) if every else []
                 answer["problems"] += more or [_problem(str(error))]
-    if not answer["refusals"] and not answer["problems"]:
-        _describe(answer, loaded, request)
+        if not answer["refusals"] and not answer["problems"]:
+            try:
+                _describe(answer, loaded, request)
+            except Refusal as refusal:  # of the model's code that this runs
+                answer["refusals"].append(str(refusal))
+    return fence
 
 
 def _describe(
     answer: dict[str, Any], loaded: dict[str, Predictor], request: dict[str, Any]
 ) -> None:
     """Add the document of the loaded model, and its warnings."""
+    lines = []
     for predictor in loaded.values():
         settle_none_defaults(predictor, request.get("none_defaults") or "")
-        answer["warnings"] += [_problem(line) for line in notices(predictor, request["root"])]
+        lines += notices(predictor, request["root"])
     answer["document"] = openapi(loaded.get("predict"), loaded.get("train"))
+    answer["warnings"] += [_problem(line) for line in lines]
 
 
 def _import(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[str, Any]) -> None:
