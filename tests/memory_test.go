@@ -2,6 +2,7 @@ package tests
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -199,6 +200,16 @@ func TestLongMembersShareTheMemory(t *testing.T) {
 			return nil
 		})
 	}
+	// {"input": {"text": …}}, whose characters are six bytes each in JSON
+	pack := slices.Concat([]byte("\x81\xa5input\x81\xa4text\xdb"), binary.BigEndian.AppendUint32(nil, 45_000_000), bytes.Repeat([]byte{1}, 45_000_000))
+	clients(t, 6, func(int) error {
+		a := s.Create(pack, "Content-Type", "application/msgpack")
+		full := a.Code == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != ""
+		if !full && a.Code != http.StatusRequestEntityTooLarge { // the JSON is larger than a body may be
+			return fmt.Errorf("a text that grows in JSON: %.300s", a.String())
+		}
+		return nil
+	})
 	s.Succeed(input{})
 	quiet(t, s, before)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -135,6 +136,21 @@ func (d *decoder) room(n int) error {
 	return nil
 }
 
+// reserve makes place for n more bytes, which are charged before.
+func (d *decoder) reserve(n int) error {
+	if int64(len(d.out)+n) > d.o.Most {
+		return ErrTooLarge
+	}
+	if missing := len(d.out) + n - cap(d.out); missing > 0 && d.o.Grow != nil {
+		if err := d.o.Grow(missing); err != nil {
+			return err
+		}
+		d.charged += missing
+	}
+	d.out = slices.Grow(d.out, n)
+	return nil
+}
+
 func (d *decoder) float(v float64, err error) error {
 	switch {
 	case err != nil:
@@ -182,11 +198,16 @@ func (d *decoder) text() error {
 	if err := d.room(len(d.scratch) + 2); err != nil {
 		return err
 	}
+	if len(d.scratch) > step { // escapes make it up to six times as long
+		if err := d.reserve(rawjson.QuotedLen(d.scratch)); err != nil {
+			return err
+		}
+	}
 	d.out = rawjson.AppendQuotedBytes(d.out, d.scratch)
 	if cap(d.scratch) > 4*step {
 		d.scratch = nil
 	}
-	return d.room(0) // escapes make it longer
+	return d.room(0)
 }
 
 func (d *decoder) bin() error {

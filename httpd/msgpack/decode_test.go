@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -92,6 +93,30 @@ func TestToJSONIsBounded(t *testing.T) {
 		if _, err := ToJSON(strings.NewReader(pack), o); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%.20q: %v", pack, err)
 		}
+	}
+}
+
+// TestEscapesAreCharged before a text that they make longer is written.
+func TestEscapesAreCharged(t *testing.T) {
+	const size = 8 << 20
+	o := options()
+	o.Most = 100 << 20
+	charged := 0
+	full := errors.New("full")
+	o.Grow = func(n int) error {
+		if charged += n; charged > 3*size {
+			return full
+		}
+		return nil
+	}
+	pack := "\xdb\x00\x80\x00\x00" + strings.Repeat("\x01", size)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := ToJSON(strings.NewReader(pack), o)
+	runtime.ReadMemStats(&after)
+	// The text grows by a quarter at a time, so reading it takes some five times its size.
+	if taken := after.TotalAlloc - before.TotalAlloc; err != full || taken > 8*size {
+		t.Errorf("%v after %d bytes", err, taken)
 	}
 }
 

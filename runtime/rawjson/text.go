@@ -126,15 +126,15 @@ func AppendQuotedBytes(dst, s []byte) []byte {
 	return AppendQuoted(dst, unsafe.String(unsafe.SliceData(s), len(s)))
 }
 
-// QuotedLen returns the length of AppendQuotedBytes' text, or more. s is UTF-8.
+// QuotedLen returns the length of AppendQuotedBytes' text. s is UTF-8.
 func QuotedLen(s []byte) int {
 	n := len(s) + len(`""`)
 	for _, c := range s {
 		switch {
+		case c == '"', c == '\\', c >= '\b' && c <= '\r' && c != '\v':
+			n++
 		case c < ' ':
 			n += len(`\u0000`) - 1
-		case c == '"', c == '\\':
-			n++
 		}
 	}
 	return n
