@@ -30,6 +30,9 @@ func TestALargeJob(t *testing.T) {
 		if n := len(hooks.of("large")[0].Output); n != len(text)+2 {
 			t.Errorf("the webhook's output has %d bytes", n)
 		}
+		if shown := (cli{}).good(t, "jobs", "show", "large", "--json", "--nats", nats, "--model", "m"); !strings.Contains(shown, `"output":"`+text+`"`) {
+			t.Errorf("pinion jobs show: %.600s", shown)
+		}
 		enqueue(t, s, "small", input{"text": "small"})
 		becomes(t, s, "small", "succeeded")
 	}

@@ -180,6 +180,13 @@ func (a *Admin) Job(ctx context.Context, id string) (*State, *Entry, *Letter, er
 	if err != nil && !errors.Is(err, errNewer) {
 		return nil, nil, nil, err
 	}
+	result, err := a.q.loadResult(ctx, now.Prediction)
+	switch {
+	case err == nil:
+		now.Prediction = result
+	case !errors.Is(err, jetstream.ErrObjectNotFound): // else it has expired, and the state will
+		return nil, nil, nil, err
+	}
 	letter, err := a.letter(ctx, id)
 	if err != nil {
 		return nil, nil, nil, err

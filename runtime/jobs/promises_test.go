@@ -195,3 +195,21 @@ func TestARepeatedIDTellsItsResult(t *testing.T) {
 		t.Errorf("got %.200v, %.100s", err, used.State.Prediction)
 	}
 }
+
+// TestALaneThatIsAddedIsServed by servers that run already.
+func TestALaneThatIsAddedIsServed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.serve(r.other("b"), newRunner(1, succeed))
+	r.accept("p1")
+	r.eventually("it takes jobs", func() bool { return r.state("p1").Status == Succeeded })
+	lanes := 3
+	if _, err := r.admin().Apply(t.Context(), Limits{Lanes: &lanes}); err != nil {
+		t.Fatal(err)
+	}
+	r.o.Lanes = lanes
+	for i := range 20 {
+		r.accept(fmt.Sprint("new", i), func(j *Job) { j.Tenant = fmt.Sprint("tenant", i) })
+	}
+	r.eventually("the jobs of the new lanes ended", func() bool { return r.messages(r.names.jobs()) == 0 })
+}

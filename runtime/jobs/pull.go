@@ -11,10 +11,13 @@ import (
 
 // puller gets jobs from the consumers of all classes and lanes.
 type puller struct {
+	q         *Queue
 	consumers []jetstream.Consumer // the most urgent class first
 	lanes     int
+	looked    time.Time // when the lanes were counted
 	turn      int
 	found     chan jetstream.Msg // from long pulls
+	pulling   context.Context    // of the long pulls
 	stop      context.CancelFunc
 	pulls     sync.WaitGroup
 
@@ -27,39 +30,56 @@ type puller struct {
 // pullWait is how long one pull waits at JetStream.
 const pullWait = 5 * time.Second
 
+// lanesEvery is how often the lanes are counted: an operator may have added some.
+const lanesEvery = 10 * time.Second
+
 // newPuller begins with one long pull for each consumer. They rest while next is not called.
 func newPuller(ctx context.Context, q *Queue) (*puller, error) {
-	o := q.o
-	var err error
-	if o.Lanes, err = lanesOf(ctx, q.js, o.Model); err != nil { // this member may hash its tenants to fewer
+	p := &puller{q: q, found: make(chan jetstream.Msg)}
+	p.wanted = sync.NewCond(&p.mu)
+	p.pulling, p.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := p.look(ctx); err != nil {
+		p.close()
 		return nil, err
 	}
-	p := &puller{lanes: o.Lanes, found: make(chan jetstream.Msg)}
-	p.wanted = sync.NewCond(&p.mu)
-	for _, c := range o.consumers() {
-		consumer, err := q.js.Consumer(ctx, q.names.jobs(), c.Durable)
-		if err != nil {
-			return nil, fmt.Errorf("find the consumer %s: %w", c.Durable, err)
-		}
-		p.consumers = append(p.consumers, consumer)
-	}
-	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
-	for _, c := range p.consumers {
-		p.pulls.Add(1)
-		go func() {
-			defer p.pulls.Done()
-			p.pull(ctx, c)
-		}()
-	}
 	return p, nil
+}
+
+// look finds the consumers of all lanes, and begins the long pulls of new ones. This member may hash its tenants to fewer lanes.
+func (p *puller) look(ctx context.Context) error {
+	p.looked = time.Now()
+	o := p.q.o
+	var err error
+	if o.Lanes, err = lanesOf(ctx, p.q.js, o.Model); err != nil || o.Lanes == p.lanes {
+		return err
+	}
+	var all []jetstream.Consumer
+	for _, c := range o.consumers() {
+		consumer, err := p.q.js.Consumer(ctx, p.q.names.jobs(), c.Durable)
+		if err != nil {
+			return fmt.Errorf("find the consumer %s: %w", c.Durable, err)
+		}
+		all = append(all, consumer)
+	}
+	for i, c := range all {
+		if i%o.Lanes < p.lanes {
+			continue // it is pulled from already
+		}
+		p.pulls.Go(func() { p.pull(p.pulling, c) })
+	}
+	p.consumers, p.lanes = all, o.Lanes
+	return nil
 }
 
 // mostAtOnce is how many jobs one pull gets: more would wait for the first of them to be claimed.
 const mostAtOnce = 32
 
-// next returns jobs, at most as many as there are places; none when ctx ends. Jobs that wait are taken in the order of the classes,
+// next returns jobs, at most as many as there are places; none when ctx ends, or none has come for a while. Jobs that wait are taken in the order of the classes,
 // except that of eight turns one begins with the lowest and one with the middle class: so that no class starves.
 func (p *puller) next(ctx context.Context, places int) (found []jetstream.Msg) {
+	if time.Since(p.looked) > lanesEvery {
+		_ = p.look(ctx) // else it looks again later
+	}
 	p.turn++
 	first := 0
 	switch p.turn % 8 {
@@ -86,6 +106,8 @@ func (p *puller) next(ctx context.Context, places int) (found []jetstream.Msg) {
 	select {
 	case m := <-p.found:
 		return []jetstream.Msg{m}
+	case <-time.After(lanesEvery): // the next call looks for lanes
+		return nil
 	case <-ctx.Done():
 		return nil
 	}
