@@ -220,6 +220,36 @@ func TestAGatewayWithoutServersOrNATS(t *testing.T) {
 	}
 }
 
+// TestAGatewayIsLost: the jobs whose clients waited there are canceled, those that wait as well as those that run. Accepted ones go on.
+func TestAGatewayIsLost(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	s := member(t, nats.URL, harness.Options{})
+	g := startGateway(t, nats.URL)
+	open := makeFIFO(t, s.Dir, "gate")
+	waits := func(id string, in input) {
+		go harness.At(g.address).Do(http.MethodPut, "/predictions/"+id, map[string]any{"input": in})
+	}
+	waits("runs", input{"do": "sleep", "token": "runs"})
+	becomes(t, s, "runs", "processing")
+	waits("waits", input{"token": "waits"})
+	becomes(t, s, "waits", "starting")
+	if code, _, text := g.do(http.MethodPut, "/predictions/accepted", `{"input":{"gate":"gate"}}`, "Prefer", "respond-async"); code != http.StatusAccepted {
+		t.Fatalf("accept: %d %s", code, text)
+	}
+	if err := g.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, s, "runs", "canceled")
+	becomes(t, s, "waits", "canceled")
+	becomes(t, s, "accepted", "processing")
+	open()
+	becomes(t, s, "accepted", "succeeded")
+	if times(t, s, "runs") != 1 || times(t, s, "waits") != 0 {
+		t.Errorf("they ran %d and %d times", times(t, s, "runs"), times(t, s, "waits"))
+	}
+}
+
 func TestSettingsOfAGatewayThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{

@@ -162,3 +162,30 @@ func TestHAProxyAsksAnotherServer(t *testing.T) {
 		}
 	}
 }
+
+// TestHAProxyTellsOfALostServer: a request that a model had seen when its server died is answered 502, and does not run again.
+func TestHAProxyTellsOfALostServer(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{})
+	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
+	balancer := harness.At(startHAProxy(t, a, b, nil))
+	makeFIFO(t, a.Dir, "gate")
+	answer := balancer.Begin("p1", input{"gate": "gate", "token": "p1"})
+	harness.Eventually(t, "it runs", func() bool { return times(t, a, "p1") == 1 })
+	lost, left := a, b
+	if b.Health().Workers[0].Busy == 1 {
+		lost, left = b, a
+	}
+	lost.Signal(syscall.SIGKILL)
+	lost.Killed()
+	if got := harness.Receive(t, answer); got.Code != http.StatusBadGateway {
+		t.Errorf("the answer is %s", got)
+	}
+	if got := stateOf(left, "p1"); got.Code != http.StatusNotFound || times(t, a, "p1") != 1 {
+		t.Errorf("the other server knows it, or it ran again: %s, %d times", got, times(t, a, "p1"))
+	}
+	if got := balancer.Create(map[string]any{"id": "p1", "input": input{"token": "p1"}}); got.Code != http.StatusOK || times(t, a, "p1") != 2 {
+		t.Errorf("the client repeats it: %s", got)
+	}
+}

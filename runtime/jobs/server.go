@@ -154,10 +154,17 @@ func (s *Server) run(c *Claim) {
 
 // beat keeps a job while it runs, and ends the run where the job is lost or canceled.
 func (s *Server) beat(ctx context.Context, c *Claim, cancel context.CancelCauseFunc) {
+	absent := 0
 	for pause(ctx, s.q.o.AckWait/3) == nil {
 		beat, done := context.WithTimeout(ctx, s.q.o.AckWait/3)
 		sign := c.Beat(beat)
+		if absent++; !s.q.abandoned(beat, &c.Job) {
+			absent = 0
+		}
 		done()
+		if absent == mostAbsent {
+			cancel(context.Canceled)
+		}
 		switch sign {
 		case Lost:
 			cancel(ErrLost)
@@ -168,6 +175,9 @@ func (s *Server) beat(ctx context.Context, c *Claim, cancel context.CancelCauseF
 		}
 	}
 }
+
+// mostAbsent is at how many heartbeats in a row the member of a waiting client must be gone: one may be connecting again.
+const mostAbsent = 2
 
 // end writes the end of a run, for as long as that takes: the model's work is not thrown away because NATS is gone for a while.
 func (s *Server) end(ctx context.Context, c *Claim, status Status, prediction []byte) {
