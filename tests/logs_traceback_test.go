@@ -1,7 +1,10 @@
 package tests
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"pinion/tests/harness"
@@ -96,4 +99,72 @@ class Broken:
 	if strings.Join(order, " ") != "Traceback setup" {
 		t.Errorf("the log has %q", order)
 	}
+}
+
+// TestTracebacksOfAWorkersSlotsAreRecords: of predictions that fail at the same time, that print what they caught, or whose
+// threads do; each is one record, with the id of its own prediction.
+func TestTracebacksOfAWorkersSlotsAreRecords(t *testing.T) {
+	t.Parallel()
+	const slots = 8
+	const source = `
+import asyncio, sys, traceback
+from cog import concurrent
+gate, waiting = None, 0
+def look(key):
+    try:
+        return {}[key]
+    except KeyError:
+        raise ValueError("no " + key)
+def print_it(key):
+    try:
+        look(key)
+    except ValueError:
+        traceback.print_exc()
+@concurrent(max=8)
+async def run(how: str, key: str) -> str:
+    global gate, waiting
+    gate, waiting = gate or asyncio.Event(), waiting + 1
+    if waiting % 8 == 0:
+        gate.set()
+        gate = None
+    else:
+        await gate.wait()
+    print("\r10%", end="", file=sys.stderr)
+    await asyncio.sleep(0)
+    if how == "raise":
+        return look(key)
+    await asyncio.to_thread(print_it, key) if how == "thread" else print_it(key)
+    return ""
+`
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", source), Model: "run.py:run", Python: python.Path})
+		ids := map[string]string{} // of the prediction that has a key
+		for _, how := range []string{"raise", "print", "thread"} {
+			var wait sync.WaitGroup
+			for i := range slots {
+				key := fmt.Sprintf("%s-%d", how, i)
+				ids[key] = "id-" + key
+				wait.Go(func() {
+					wantCode(t, key, s.Do("PUT", "/predictions/id-"+key, input{"input": input{"how": how, "key": key}}), 200)
+				})
+			}
+			wait.Wait()
+		}
+		s.Stop()
+		whole := regexp.MustCompile(`(?s)\A(?:10%)?Traceback \(most .*\nKeyError: '(.+?)'\n\nDuring handling .*\n\nTraceback \(most .*\nValueError: no (.+?)\z`)
+		for _, l := range s.Log.Lines() {
+			if !strings.Contains(l.Text, "Error") {
+				continue
+			}
+			found := whole.FindStringSubmatch(strings.TrimPrefix(l.Text, "\r"))
+			if found == nil || found[1] != found[2] || l.PredictionID != ids[found[2]] {
+				t.Errorf("of %q there is the record %q", l.PredictionID, l.Text)
+				continue
+			}
+			delete(ids, found[2])
+		}
+		if len(ids) > 0 {
+			t.Errorf("no record has the tracebacks of %v", ids)
+		}
+	})
 }

@@ -43,11 +43,12 @@ func (t *traceback) next(line []byte) tracebackState {
 	indented := !blank && line[0] == ' '
 	switch t.state {
 	case noTraceback, tracebackLinkGap:
-		if bytes.Equal(line, tracebackHead) {
-			return tracebackFrames
-		}
-		if bytes.Equal(line, exceptionGroup) {
+		// An unfinished line may stand before it, such as a progress bar's.
+		if bytes.HasSuffix(line, exceptionGroup) {
 			return tracebackGroup
+		}
+		if bytes.HasSuffix(line, tracebackHead) {
+			return tracebackFrames
 		}
 	case tracebackFrames:
 		switch {

@@ -61,6 +61,7 @@ func TestATracebackIsOneRecord(t *testing.T) {
 		"two blank lines":       {plainTraceback, "", "", "after"},
 		"half a link":           {plainTraceback, "", "During handling of the above exception, another exception occurred:", "after"},
 		"a link to nothing":     {plainTraceback, "", "During handling of the above exception, another exception occurred:", "", "after"},
+		"an unfinished line":    {"before", "10% " + chainedTraceback, "after"},
 		"cut off":               {"Traceback (most recent call last):\n  File \"x\", line 1", "", "after"},
 		"no traceback":          {"  indented", "", "Traceback (most recent call first)", "a: b"},
 		"a head and its like":   {"Traceback (most recent call last):", plainTraceback},
