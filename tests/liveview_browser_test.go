@@ -32,6 +32,7 @@ func TestTheLiveViewInABrowser(t *testing.T) {
 		{name: "restart"},
 		{name: "token", tokens: true},
 		{name: "crash"},
+		{name: "webhooks", audits: true},
 		{name: "batches", model: "Batched", args: []string{"--queue", "16"}, audits: true},
 		{name: "gpus", gpus: true, audits: true},
 		{name: "link"},

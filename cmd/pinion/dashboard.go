@@ -12,6 +12,7 @@ import (
 	"pinion/httpd/dashboard"
 	"pinion/runtime/predict"
 	"pinion/runtime/supervise"
+	"pinion/runtime/webhook"
 )
 
 // dashboardSettings are those of the live view.
@@ -113,7 +114,7 @@ func (f *front) state() dashboard.State {
 	out := dashboard.State{
 		Status: h.Status, ModelError: h.ModelError, Stopping: f.stopping.Load(),
 		Setup: dashboard.Setup{Status: setupStatus(h)}, Slots: load.Slots, Capacity: f.pool.Queue(), Python: h.Version["python"],
-		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit},
+		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit}, Webhooks: f.webhookState(),
 	}
 	if !h.Setup.Completed.IsZero() {
 		out.Setup.Seconds = h.Setup.Completed.Sub(h.Setup.Started).Round(time.Millisecond).Seconds()
@@ -128,6 +129,17 @@ func (f *front) state() dashboard.State {
 		out.GPUs = append(out.GPUs, dashboard.GPU{Name: g.Name, MemoryUsed: g.MemoryUsed, Utilization: g.Utilization})
 	}
 	return out
+}
+
+func (f *front) webhookState() dashboard.Webhooks {
+	s := f.webhooks.State()
+	text := func(f *webhook.Failure) string {
+		if f == nil {
+			return ""
+		}
+		return f.Receiver + ": " + f.Error
+	}
+	return dashboard.Webhooks{Pending: s.Pending, Retrying: s.Retrying, Retried: text(s.Retried), Lost: text(s.Lost)}
 }
 
 // workerState is a worker as the view shows it. How it ended is worded for the prediction that it had, which the view does not name.

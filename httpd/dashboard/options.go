@@ -45,6 +45,7 @@ type State struct {
 	Workers  []Worker `json:"workers"`
 	GPUs     []GPU    `json:"gpus,omitempty"`
 	Memory   Memory   `json:"memory"`
+	Webhooks Webhooks `json:"webhooks"`
 	Python   string   `json:"python,omitempty"`
 }
 
@@ -81,6 +82,14 @@ type GPU struct {
 type Memory struct {
 	Used  int64 `json:"used"`
 	Limit int64 `json:"limit"`
+}
+
+// Webhooks is what their deliveries do.
+type Webhooks struct {
+	Pending  int    `json:"pending,omitempty"`  // ended predictions whose webhook is not delivered yet
+	Retrying int    `json:"retrying,omitempty"` // deliveries that failed and are tried again
+	Retried  string `json:"retried,omitempty"`  // the last failure of one that is tried again: the receiver and why
+	Lost     string `json:"lost,omitempty"`     // the last failure of one that is not
 }
 
 // Milliseconds is a time as the view's events have it; 0: none.

@@ -15,7 +15,7 @@ type Figures struct {
 	Total, Predict      Buckets           // in nanoseconds, as the next two
 	Queue, Overhead     Buckets
 	BatchSize           Buckets // in predictions
-	LostWebhooks        uint64  // deliveries that failed for good
+	LostWebhooks        uint64  // deliveries that failed for good, and ends of predictions that were never sent
 }
 
 // Buckets is a histogram. Counts[i] is how many values were at most Bounds[i] and above the bound before it; the last
@@ -42,7 +42,7 @@ func (s *Set) Figures() Figures {
 	f.Queue, f.Overhead = read(s.predictions.queue), read(s.predictions.overhead)
 	f.BatchSize = read(s.batches.size)
 	for d, c := range s.webhooks.snapshot() {
-		if d.outcome == "failed" {
+		if d.outcome == "failed" || d == (delivery{"completed", "dropped"}) {
 			f.LostWebhooks += c.Load()
 		}
 	}

@@ -262,16 +262,11 @@ func (d *delivery) deliver(it item) {
 		defer s.unreserveRetry(d.reserved)
 		retries = s.o.Retries
 	}
-	err := s.post(d, &it.record)
-	tries := 1
-	for ; err != nil && tries <= retries && temporary(err); tries++ {
-		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(d.prediction.ID()), "receiver", origin(d.target), "error", shown(err))
-		s.sleep(s.ctx, s.backoff(tries, err), nil)
-		if s.ctx.Err() != nil {
-			err = context.Cause(s.ctx)
-			break
-		}
-		err = s.post(d, &it.record)
+	tries, err := 1, s.post(d, &it.record)
+	if err != nil && retries > 0 && temporary(err) {
+		s.retrying.Add(1)
+		tries, err = d.retry(&it.record, retries, err)
+		s.retrying.Add(-1)
 	}
 	if err == nil {
 		s.o.OnDelivery(eventName(it.event), Delivered)
@@ -283,9 +278,27 @@ func (d *delivery) deliver(it item) {
 		d.shorten()
 		d.mu.Unlock()
 	}
+	s.lost.Store(d.failure(err))
 	d.logFailure(it.event, tries, err)
 	s.o.OnDelivery(eventName(it.event), Failed)
 }
+
+// retry tries again after an error, until the receiver accepts the event or refuses it for good. It returns how many tries there were.
+func (d *delivery) retry(rec *predict.Record, retries int, err error) (tries int, _ error) {
+	s := d.sender
+	for tries = 1; err != nil && tries <= retries && temporary(err); tries++ {
+		s.o.Logger.Debug("cannot deliver a webhook event; will try again", "prediction_id", predict.Clip(d.prediction.ID()), "receiver", origin(d.target), "error", shown(err))
+		s.retried.Store(d.failure(err))
+		s.sleep(s.ctx, s.backoff(tries, err), nil)
+		if s.ctx.Err() != nil {
+			return tries, context.Cause(s.ctx)
+		}
+		err = s.post(d, rec)
+	}
+	return tries, err
+}
+
+func (d *delivery) failure(err error) *Failure { return &Failure{origin(d.target), shown(err)} }
 
 // logFailure logs a failed event: completed as an error, the first of a prediction's others as a warning.
 func (d *delivery) logFailure(event predict.Events, tries int, err error) {

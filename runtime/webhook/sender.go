@@ -101,7 +101,10 @@ type Sender struct {
 	now   func() time.Time
 	sleep func(ctx context.Context, d time.Duration, wake <-chan struct{})
 
-	outputs atomic.Int64 // bytes of outputs that wait
+	outputs  atomic.Int64 // bytes of outputs that wait
+	retrying atomic.Int64 // events that failed and are tried again
+	// The last failure of an event that is tried again, and of one that is not; nil: none yet.
+	retried, lost atomic.Pointer[Failure]
 
 	mu         sync.Mutex
 	running    int           // deliveries with a goroutine
@@ -168,6 +171,24 @@ func sendable(u *url.URL) error {
 		return ErrURL
 	}
 	return nil
+}
+
+// State is what the sender does at a moment.
+type State struct {
+	Pending  int      // ended predictions with events that are not delivered yet
+	Retrying int      // events that failed and are tried again
+	Retried  *Failure // the last one of an event that is tried again; nil: none since the start
+	Lost     *Failure // the last one of an event that is not
+}
+
+// Failure is why a try failed, in words that a log may show.
+type Failure struct{ Receiver, Error string }
+
+// State returns the state of this moment.
+func (s *Sender) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return State{Pending: s.ended, Retrying: int(s.retrying.Load()), Retried: s.retried.Load(), Lost: s.lost.Load()}
 }
 
 // Drain waits until the events of ended predictions are delivered or dropped. If ctx ends first it returns its cause.

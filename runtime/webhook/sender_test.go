@@ -14,6 +14,7 @@ import (
 
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/tests/await"
 )
 
 // TestHangingReceiver holds that a receiver that does not answer delays no other, not even at the same host.
@@ -310,4 +311,33 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	if used := b.Stats().Used; used != 0 || s.reserved != 0 || s.outputs.Load() != 0 {
 		t.Errorf("%d bytes stay, %d are reserved, %d are of outputs", used, s.reserved, s.outputs.Load())
 	}
+}
+
+// TestState: what is under way, what is tried again and why are known while a receiver refuses.
+func TestState(t *testing.T) {
+	var refuses atomic.Bool
+	refuses.Store(true)
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		if refuses.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	s, _, _ := newSender(t, Options{Backoff: time.Millisecond, MaxBackoff: time.Millisecond, Retries: 1_000_000})
+	if got := s.State(); got != (State{}) {
+		t.Errorf("at first the state is %+v", got)
+	}
+	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: completed})
+	p.succeed("1")
+	await.Eventually(t, "it is tried again", func() bool {
+		got := s.State()
+		return got.Pending == 1 && got.Retrying == 1 && got.Retried != nil && got.Lost == nil
+	})
+	if got, want := *s.State().Retried, (Failure{r.URL, "the receiver answered 503 Service Unavailable"}); got != want {
+		t.Errorf("it is tried again after %+v, want %+v", got, want)
+	}
+	refuses.Store(false)
+	await.Eventually(t, "it is delivered", func() bool {
+		got := s.State()
+		return got.Pending == 0 && got.Retrying == 0 && got.Lost == nil
+	})
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from page import Look
 from playwright.sync_api import Locator, expect
@@ -250,6 +252,51 @@ def live_crash(look: Look) -> None:
     expect(look.page.locator("#problems")).to_contain_text("Worker 0 ended")
     expect(look.page.locator("#workers .exit")).to_contain_text("SIGKILL")
     expect(look.page.locator("#workers")).to_contain_text("ready")
+
+
+def live_webhooks(look: Look) -> None:
+    """Webhooks that are tried again and webhooks that are lost are problems in words, with the receiver and its answer."""
+    refuses = threading.Event()
+    refuses.set()
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response({"/lost": 410}.get(self.path, 503 if refuses.is_set() else 200))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    receiver = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{receiver.server_port}"
+
+    def predict(path: str) -> None:
+        body = {"input": {}, "webhook": url + path, "webhook_events_filter": ["completed"]}
+        response = look.page.request.post(look.url + "/predictions", data=body)
+        assert response.status == 200, response.text()
+
+    open_view(look)
+    expect(look.page.locator("#ends")).not_to_contain_text("Webhooks")
+    for _ in range(2):
+        predict("/retried")
+    problems = look.page.locator("#problems")
+    expect(problems).to_contain_text("2 webhooks not delivered yet, and tried again.")
+    expect(problems).to_contain_text(f"The last one, at {url}: the receiver answered 503 Service Unavailable.")
+    expect(look.page.locator("#ends")).to_contain_text("Webhooks tried again 2")
+    assert not look.page.title().startswith("(!)"), look.page.title()  # they may still arrive
+    look.audit("with webhooks that are tried again")
+    refuses.clear()
+    expect(problems).to_be_empty()
+    expect(look.page.locator("#ends")).not_to_contain_text("Webhooks")
+    predict("/lost")
+    expect(problems).to_contain_text("1 webhook lost in the last minute.")
+    expect(problems).to_contain_text(f"The last one, at {url}: the receiver answered 410 Gone. The server's log names each.")
+    expect(look.page.locator("#ends")).to_contain_text("Webhooks lost 1")
+    expect(look.page).to_have_title(re.compile(r"^\(!\) 1 webhook lost"))
+    receiver.shutdown()
 
 
 def live_batches(look: Look) -> None:

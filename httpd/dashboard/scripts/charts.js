@@ -52,7 +52,7 @@ function pointAtMoment() {
   return history.points.findLast((point) => point[0] <= at) ?? null;
 }
 
-// makeChart makes a chart in a box. `lines` are {name, color, area}; areas lie on each other. options: {worst, log, limit(),
+// makeChart makes a chart in a box. `lines` are {name, color, area}; areas lie on each other. options: {worst, log, whole, limit(),
 // text(value), read(point), label}.
 function makeChart(box, lines, options) {
   const svg = draw("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" });
@@ -75,12 +75,13 @@ function makeChart(box, lines, options) {
     none.hidden = sums.some((v) => v > 0);
     const limit = nearLimit(sums, options.limit?.() ?? 0);
     const scale = options.log ? logScale(sums) : linearScale(sums, limit);
+    const levels = scale.marks.filter((v) => !options.whole || Number.isInteger(v));
     const shown = span();
     const x = (age) => (100 * (1 - age / shown)).toFixed(2);
     const y = (value) => (100 * (1 - scale.place(value))).toFixed(2);
-    grid.setAttribute("d", !none.hidden ? "" : scale.marks.map((v) => `M0,${y(v)}H100`).join(""));
+    grid.setAttribute("d", !none.hidden ? "" : levels.map((v) => `M0,${y(v)}H100`).join(""));
     marks.forEach((mark, i) => {
-      const value = scale.marks[i];
+      const value = levels[i];
       mark.hidden = value === undefined || none.hidden === false;
       if (!mark.hidden) {
         mark.textContent = options.text(value);

@@ -25,12 +25,13 @@ function problemsOf(state, recent, at) {
   }
   const tried = recent.succeeded + recent.failed;
   if (recent.failed >= 3 && recent.failed > 0.05 * tried) {
-    const why = Object.entries(recent.reasons).filter(([r]) => !["capacity", "validation", "unavailable"].includes(r));
-    add("bad", `${shareText(recent.failed / tried)} of the predictions failed in the last minute:`, `${why.map(([r, n]) => `${groups(n)} × ${REASONS[r] ?? r}`).join(", ")}.`);
+    const reasons = Object.entries(recent.reasons).filter(([r]) => !["capacity", "validation", "unavailable"].includes(r));
+    add("bad", `${shareText(recent.failed / tried)} of the predictions failed in the last minute:`, `${reasons.map(([r, n]) => `${groups(n)} × ${REASONS[r] ?? r}`).join(", ")}.`);
   }
-  if (recent.webhooks > 0) {
-    add("bad", `${plural(recent.webhooks, "webhook")} not delivered in the last minute.`, "The receivers refused them or did not answer; the server's log names each.");
-  }
+  const { retrying, retried, lost } = state.webhooks;
+  const last = (failure) => (failure ? `The last one, at ${stopped(failure)}` : "");
+  if (recent.webhooks > 0) add("bad", `${plural(recent.webhooks, "webhook")} lost in the last minute.`, `${last(lost)} The server's log names each.`.trim());
+  if (retrying > 0) add("busy", `${plural(retrying, "webhook")} not delivered yet, and tried again.`, last(retried));
   if (state.memory.limit && state.memory.used > 0.9 * state.memory.limit) {
     add("busy", "The memory budget is nearly used up.", `${bytesText(state.memory.used)} of ${bytesText(state.memory.limit)} (--memory-budget).`);
   }
@@ -38,7 +39,8 @@ function problemsOf(state, recent, at) {
 }
 
 const RECENT_EXIT = 120_000; // milliseconds for which a worker's end is a problem
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+const stopped = (text) => text + (/[.!?]$/.test(text) ? "" : ".");
+const sentence = (text) => text.charAt(0).toUpperCase() + stopped(text.slice(1));
 const lastLine = (logs) => (logs ?? "").trim().split("\n").pop();
 
 let shownProblems = "";

@@ -22,7 +22,7 @@ function makeCharts() {
       read: (of) => `p50 ${timeText(of("p50"))}, p90 ${timeText(of("p90"))}, p99 ${timeText(of("p99"))}`,
     }),
     makeChart($("load-chart"), [{ name: "running", color: "blue", area: true }, { name: "queued", color: "amber", area: true }], {
-      label: "Running and waiting", worst: true, text: (v) => digits(v), limit: () => (view.state?.capacity ? view.state.capacity + view.state.slots : 0),
+      label: "Running and waiting", worst: true, whole: true, text: (v) => digits(v), limit: () => (view.state?.capacity ? view.state.capacity + view.state.slots : 0),
       read: (of) => `${of("running")} running, ${of("queued")} waiting`,
     }),
   );
@@ -75,9 +75,16 @@ function showRecent(recent, ended) {
   $("ends").replaceChildren(
     barOf(sums.map(([color, , name]) => [color, recent[name]])),
     legendOf(some.map(([color, word, name]) => [color, word, groups(recent[name] ?? 0)])),
+    ...webhooksOf(recent, view.state.webhooks),
     make("p", { className: "help" }, reasons.length ? `Last minute: ${reasons.join(", ")}` : `Last minute; ${plural(ended.succeeded + ended.failed + ended.canceled, "prediction")} since the start`),
   );
   showBatches(recent);
+}
+
+// webhooksOf is a line about webhooks, where one is on its way or was lost.
+function webhooksOf({ webhooks: lost }, { pending = 0, retrying = 0 }) {
+  const counts = [["blue", "on their way", pending - retrying], ["busy", "tried again", retrying], ["bad", "lost", lost]].filter(([, , n]) => n > 0);
+  return counts.length ? [legendOf(counts.map(([color, words, n]) => [color, `Webhooks ${words}`, groups(n)]))] : [];
 }
 
 function showBatches(recent) {
