@@ -122,6 +122,14 @@ def shapes(look: Look) -> None:
     expect(look.output.locator("tbody tr")).to_have_count(2)
     show("vector")
     expect(look.output.locator("svg path")).to_have_attribute("d", re.compile("^M0,"))
+    show("floats")
+    look.output.get_by_text("list of 5").click()
+    numbers = look.output.locator(".tree .tree > div")
+    expect(numbers).to_have_text(["0: 0.3", "1: -0.333333", "2: 6.66667e-10", "3: 12345679", "4: 7"])
+    expect(numbers.first.get_by_text("0.3")).to_have_attribute("title", "0.30000000000000004")
+    expect(look.output).to_contain_text("5 numbers from -0.333333 to 12345679")
+    expect(look.output).to_contain_text("score: 0.666667")
+    assert look.answer()["output"]["score"] == 2 / 3
     show("markup")
     expect(look.output).to_contain_text("<script>alert(1)</script>")
     assert look.output.locator("img, script").count() == 0
@@ -153,7 +161,12 @@ def media(look: Look) -> None:
     assert look.output.locator("audio").evaluate(
         "e => new Promise(done => { e.readyState ? done(e.duration) : e.addEventListener('loadedmetadata', () => done(e.duration)) })"
     ) == 0.1
-    expect(look.output.locator("video[controls]")).to_be_visible()
+    film = look.output.locator("video[controls]")
+    expect(film).to_be_visible()
+    assert film.evaluate(
+        "e => new Promise(done => { const tell = () => done([e.videoWidth, e.duration]); e.readyState ? tell() : e.addEventListener('loadedmetadata', tell) })"
+    ) == [16, 1]
+    expect(look.output).to_contain_text("This browser cannot show output-broken.mp4: it is damaged or of an unknown format.")
     expect(look.output).to_contain_text("naïve <b>notes</b>")
     expect(look.output).to_contain_text('{"a": [1, 2]}')
     expect(look.output).to_contain_text("<script>document.title = 'broken in'</script>")
@@ -161,7 +174,7 @@ def media(look: Look) -> None:
     names = look.output.get_by_role("link").evaluate_all("all => all.map(e => e.download)")
     assert names == [
         "output-pictures-1.png", "output-pictures-2.png", "output-deep-mask.png", "output-deep-rows-1-crop.png", "output-sound.wav",
-        "output-film.webm", "output-texts-1.txt", "output-texts-2.json", "output-texts-3.html", "output-weights.bin",
+        "output-film.webm", "output-broken.mp4", "output-texts-1.txt", "output-texts-2.json", "output-texts-3.html", "output-weights.bin",
     ], names  # fmt: skip
     with look.page.expect_download() as download:
         look.output.get_by_role("link", name="output-weights.bin").click()

@@ -15,6 +15,17 @@ PNG = base64.b64decode(
 WAV = b"RIFF" + (36 + 800).to_bytes(4, "little") + b"WAVEfmt " + b"\x10\0\0\0\1\0\1\0" + (8000).to_bytes(4, "little")
 WAV += (8000).to_bytes(4, "little") + b"\1\0\x08\0data" + (800).to_bytes(4, "little") + b"\x80" * 800
 
+# A second of 16 by 16 pixels, two pictures a second.
+WEBM = base64.b64decode(
+    "GkXfo59ChoEBQveBAULygQRC84EIQoKEd2VibUKHgQJChYECGFOAZwEAAAAAAAHwEU2bdLpNu4tTq4QVSalmU6yBoU27i1OrhBZUrmtTrIHYTbuMU6uE"
+    "ElTDZ1OsggEbTbuMU6uEHFO7a1OsggHa7AEAAAAAAABZAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAVSalmsirXsYMPQkBNgI1MYXZmNjIuMTIuMTAyV0GNTGF2ZjYyLjEyLjEwMkSJiECPQAAA"
+    "AAAAFlSua76uAQAAAAAAADXXgQFzxYhrAI4kWhMhT5yBACK1nIN1bmSIgQCGhVZfVlA4g4EBI+ODhB3NZQDghrCBELqBEBJUw2fYc3OgY8CAZ8iaRaOH"
+    "RU5DT0RFUkSHjUxhdmY2Mi4xMi4xMDJzc7JjwItjxYhrAI4kWhMhT2fIoUWjiERVUkFUSU9ORIeTMDA6MDA6MDEuMDAwMDAwMDAwAB9DtnXd54EAo6OB"
+    "AACAEAIAnQEqEAAQAABHCIWFiIWEiAICAAwNYAD+/6tQgKOzgQH0AJECAAEQEAAYCdaoD+AP6Ag1P/LNQAAA/v1u8//jmTcwxP+Obf/xYTwOKMj/8VEA"
+    "HFO7a5G7j7OBALeK94EB8YIBePCBAw=="
+)
+
 
 def wait_for(name: str) -> None:
     while not os.path.exists(name):
@@ -77,7 +88,7 @@ class Media(BaseRunner):
 
     def run(self) -> Any:
         files = {
-            "one.png": PNG, "two.png": PNG, "beep.wav": WAV, "film.webm": b"no film", "notes.txt": "naïve <b>notes</b>".encode(),
+            "one.png": PNG, "two.png": PNG, "beep.wav": WAV, "film.webm": WEBM, "broken.mp4": b"no film", "notes.txt": "naïve <b>notes</b>".encode(),
             "facts.json": b'{"a": [1, 2]}', "page.html": b"<script>document.title = 'broken in'</script>", "model.bin": b"\x00\x01",
         }  # fmt: skip
         for name, content in files.items():
@@ -87,6 +98,7 @@ class Media(BaseRunner):
             "deep": {"mask": Path("one.png"), "rows": [{"score": 0.5, "crop": Path("two.png")}]},
             "sound": Path("beep.wav"),
             "film": Path("film.webm"),
+            "broken": Path("broken.mp4"),
             "texts": [Path("notes.txt"), Path("facts.json"), Path("page.html")],
             "weights": Path("model.bin"),
         }
@@ -161,13 +173,14 @@ class Row(BaseModel):
 
 
 class Shapes(BaseRunner):
-    def run(self, shape: str = Input(default="rows", choices=["rows", "vector", "markup", "nothing", "error"])) -> Any:
+    def run(self, shape: str = Input(default="rows", choices=["rows", "vector", "floats", "markup", "nothing", "error"])) -> Any:
         if shape == "error":
             print("Traceback (most recent call last):\n  noise before it")
             raise ValueError("no <such> shape")
         return {
             "rows": [Row(name="a", score=0.5), Row(name="b", score=0.25)],
             "vector": [0.5, 0.25, 1, 2, 3],
+            "floats": {"embedding": [0.1 + 0.2, -1 / 3, 2e-9 / 3, 12345678.5, 7], "score": 2 / 3},
             "markup": "<img src=x onerror=\"document.title='broken in'\"><script>alert(1)</script>",
             "nothing": None,
         }[shape]

@@ -49,14 +49,21 @@ function fileView(url, name) {
   const type = bytes ? mediaType(url) : "";
   const fileName = bytes ? `${name}.${extensionOf(type)}` : decodeURIComponent(url.split(/[?#]/)[0].split("/").pop());
   const figure = make("figure", { className: "file" });
-  if (kind === "image") figure.append(make("img", { src: addressOf(url, bytes, type), alt: `Image ${fileName}` }));
-  else if (kind) figure.append(make(kind, { src: addressOf(url, bytes, type), controls: true, preload: "metadata", "aria-label": fileName }));
+  if (kind) figure.append(mediaView(kind, addressOf(url, bytes, type), fileName));
   else if (isTextual(type)) figure.append(textFile(bytes, url));
   // The link's type is no page's: opened in a tab, it is still a file.
   const link = make("a", { href: addressOf(url, bytes, "application/octet-stream"), download: fileName }, `Download ${fileName}`);
   if (!bytes) Object.assign(link, { target: "_blank", rel: "noreferrer" });
   figure.append(make("figcaption", {}, link, bytes ? ` ${type}, ${sizeText(bytes.length)}` : ""));
   return figure;
+}
+
+// mediaView is a picture or a player; where the browser can make nothing of the file, it says so.
+function mediaView(kind, src, fileName) {
+  const view = kind === "image" ? make("img", { alt: `Image ${fileName}` }) : make(kind, { controls: true, preload: "metadata", "aria-label": fileName });
+  view.addEventListener("error", () => view.replaceWith(make("p", { className: "help" }, `This browser cannot show ${fileName}: it is damaged or of an unknown format.`)));
+  view.src = src;
+  return view;
 }
 
 // dataOf is the content of a data URL; what it cannot decode is taken as it stands.

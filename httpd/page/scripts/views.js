@@ -26,10 +26,19 @@ function textView(value, name) {
 // inner shows a value within another: small ones on the line, files and lists of numbers as what they are.
 function inner(value, name) {
   if (typeof value === "string") return isFileText(value) ? fileView(value, name) : JSON.stringify(value);
+  if (typeof value === "number") return numberView(value);
   if (!value || typeof value !== "object" || isExact(value) || isSmall(value)) return JSON.stringify(value);
   if (hasFile(value)) return view(value, name);
   if (Array.isArray(value) && value.length > 3 && value.every((x) => typeof x === "number")) return vectorView(value, name);
   return treeView(value, name, false);
+}
+
+// shortNumber is a number as a reader wants it: with six digits, and those before the point. The answer as JSON and its copy have all.
+const shortNumber = (x) => String(Math.abs(x) >= 1e6 ? Math.round(x) : Number(x.toPrecision(Number.isInteger(x) ? 17 : 6)));
+
+function numberView(x) {
+  const short = shortNumber(x), whole = JSON.stringify(x);
+  return short === whole ? whole : make("span", { title: whole }, short);
 }
 
 // isSmall tells whether a value is as well read on one line.
@@ -51,7 +60,7 @@ function vectorView(numbers, name) {
     return element;
   };
   const line = draw("path", { d: "M" + shown.map((y, x) => `${x},${1 - (y - low) / span}`).join("L") });
-  const about = `${numbers.length} numbers from ${low} to ${high}`;
+  const about = `${numbers.length} numbers from ${shortNumber(low)} to ${shortNumber(high)}`;
   const svg = draw(
     "svg",
     { class: "vector", viewBox: `0 0 ${shown.length - 1} 1`, preserveAspectRatio: "none", role: "img", "aria-label": about },
@@ -66,6 +75,7 @@ function tableView(rows, name) {
     const value = row[key];
     if (value === undefined) return make("td");
     if (typeof value === "string" && !isFileText(value)) return make("td", {}, value);
+    if (typeof value === "number") return make("td", {}, numberView(value));
     return make("td", {}, hasFile(value) ? view(value, `${name}-${i + 1}-${key}`) : JSON.stringify(value));
   };
   const head = make("tr", {}, ...keys.map((key) => make("th", { scope: "col" }, key)));
