@@ -15,6 +15,7 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 )
 
 // protocols are the routes of the other protocols. A request comes here if no native route has its path. The native router
@@ -51,6 +52,9 @@ func (p *protocols) add(to routeTable, replacing bool) {
 			}
 			p.added[route] = true
 			h := p.handler(r.Handle)
+			if r.Method == fasthttp.MethodPost {
+				h = p.traced(r.Path, h)
+			}
 			if r.Method == fasthttp.MethodGet {
 				to.get(r.Path, h)
 			} else {
@@ -164,6 +168,12 @@ func (p *protocols) Charge(ctx *fasthttp.RequestCtx, bytes int64) *protocol.Erro
 // OnGeneration implements protocol.Host.
 func (p *protocols) OnGeneration(*fasthttp.RequestCtx) func(protocol.Generation) {
 	return p.opt.OnGeneration
+}
+
+// Trace implements protocol.Host.
+func (p *protocols) Trace(ctx *fasthttp.RequestCtx) (*trace.Trace, bool) {
+	t, _ := ctx.UserValue(traceKey{}).(*trace.Trace)
+	return t, p.opt.Tracer != nil
 }
 
 // ReadBody implements protocol.Host.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,7 +25,10 @@ type collected struct {
 	}
 	ResourceSpans []struct {
 		ScopeSpans []struct {
-			Spans []struct{ Name string }
+			Spans []struct {
+				Name       string
+				Attributes []struct{ Key string }
+			}
 		}
 	}
 }
@@ -97,7 +101,29 @@ func TestARealCollectorTakesTheTelemetry(t *testing.T) {
 	}
 }
 
-// collectedNames are the names of the metrics and spans in a collector's file.
+// TestARealCollectorTakesGenerations: an OpenTelemetry collector receives the GenAI attributes of a prediction's span.
+func TestARealCollectorTakesGenerations(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	address, file := startCollector(t)
+	s := harness.Ready(t, harness.Options{Model: "generative.py:Chat", Args: []string{"--model", "m"}, Env: []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address, "OTEL_METRIC_EXPORT_INTERVAL=200", "OTEL_BSP_SCHEDULE_DELAY=100",
+	}})
+	body := []byte(`{"model":"m","messages":[{"role":"user","content":"a"}],"max_tokens":5,"temperature":0.5,"stop":["z"]}`)
+	if answer := s.Do("POST", "/v1/chat/completions", body); answer.Code != 200 {
+		t.Fatalf("%d %s", answer.Code, answer.Body)
+	}
+	wanted := []string{
+		"gen_ai.operation.name", "gen_ai.request.model", "gen_ai.request.max_tokens", "gen_ai.request.temperature", "gen_ai.request.stop_sequences",
+		"gen_ai.response.model", "gen_ai.response.finish_reasons", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens",
+	}
+	harness.Eventually(t, "the attributes have come", func() bool {
+		names := collectedNames(t, file)
+		return !slices.ContainsFunc(wanted, func(name string) bool { return !names["cog.prediction "+name] })
+	})
+}
+
+// collectedNames are the names of the metrics and spans in a collector's file, and of each span's attributes after its own.
 func collectedNames(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -121,6 +147,9 @@ func collectedNames(t *testing.T, file string) map[string]bool {
 			for _, scope := range r.ScopeSpans {
 				for _, span := range scope.Spans {
 					names[span.Name] = true
+					for _, a := range span.Attributes {
+						names[span.Name+" "+a.Key] = true
+					}
 				}
 			}
 		}

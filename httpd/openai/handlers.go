@@ -159,6 +159,9 @@ func (h *handlers) read(x *protocol.Exchange, e Endpoint) (q *request, err *Erro
 		return q, err
 	}
 	q.call.Inputs, q.call.Form, q.call.Copied = q.Inputs, q.Form, q.copied
+	if x.Sampled() {
+		q.call.Span = q.spanAttrs(b, q.model.Name)
+	}
 	return q, nil
 }
 

@@ -182,16 +182,18 @@ func (m *message) reason() string {
 	return "stop"
 }
 
-// cut ends the text before the first stop sequence.
-func (m *message) cut(stops []string) {
+// cut ends the text before the first stop sequence; false: it has none.
+func (m *message) cut(stops []string) bool {
 	if len(stops) == 0 || !m.has {
-		return
+		return false
 	}
 	whole := rawjson.Text(slices.Concat([]byte{'"'}, m.content, []byte{'"'}))
 	if at := firstStop(whole, stops); at >= 0 {
 		m.content = inside(rawjson.AppendQuoted(nil, whole[:at]))
 		m.finish = "stop"
+		return true
 	}
+	return false
 }
 
 // append appends the message object of a chat.

@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 )
 
 // Names of the protocols, as --protocols has them.
@@ -63,6 +64,8 @@ type Host interface {
 	SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func())
 	// Charge charges bytes to the memory budget, and waits until they are free.
 	Charge(ctx *fasthttp.RequestCtx, bytes int64) *Error
+	// Trace returns the trace of a request, or nil. traced: the server traces, so that its context replaces the client's.
+	Trace(ctx *fasthttp.RequestCtx) (t *trace.Trace, traced bool)
 	// OnGeneration returns what Exchange.OnGeneration does.
 	OnGeneration(ctx *fasthttp.RequestCtx) func(Generation)
 	// MaxBody is the largest body in bytes.
@@ -122,6 +125,12 @@ func (x *Exchange) Follow(r *Run) (stop func(), err *Error) {
 	return x.host.Watch(x.RequestCtx, r), nil
 }
 
+// Sampled reports whether spans of the request are sent.
+func (x *Exchange) Sampled() bool {
+	t, _ := x.host.Trace(x.RequestCtx)
+	return t != nil && t.Sampled
+}
+
 // MaxBody is the largest body in bytes, also of what is inflated.
 func (x *Exchange) MaxBody() int64 { return x.host.MaxBody() }
 
@@ -138,6 +147,9 @@ func (x *Exchange) Begin(m *Model, c Call) (*Run, *Error) {
 		if state := bytes.Join(h.PeekAll("Tracestate"), []byte{','}); printable(state) {
 			c.TraceState = string(state)
 		}
+	}
+	if t, traced := x.host.Trace(x.RequestCtx); traced {
+		c.Trace, c.TraceParent, c.TraceState = t, "", ""
 	}
 	if n := c.copied(); n > 0 {
 		if err := x.Charge(&c.Body, n); err != nil {

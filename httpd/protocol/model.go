@@ -8,6 +8,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/runtime/trace"
 )
 
 // Version is a model's only version.
@@ -100,6 +101,10 @@ type Call struct {
 	Deadline time.Time
 	// RequestID, TraceParent and TraceState are the request's headers; Exchange.Predict and Exchange.Begin fill them in.
 	RequestID, TraceParent, TraceState string
+	// Trace records the request; nil: it is not traced. Exchange.Begin sets it.
+	Trace *trace.Trace
+	// Span adds to the span of each prediction.
+	Span predict.SpanAttrs
 }
 
 // Body is the bytes of a request, and the memory budget that they are charged to.
@@ -176,7 +181,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 	}
 	req := predict.Request{
 		ID: c.ID, Deadline: c.Deadline, RequestID: c.RequestID, TraceParent: c.TraceParent, TraceState: c.TraceState,
-		WantFile: c.WantFile, WantTensors: c.WantTensors, Lists: c.Lists, Form: c.Form,
+		WantFile: c.WantFile, WantTensors: c.WantTensors, Lists: c.Lists, Form: c.Form, Trace: c.Trace, Span: c.Span,
 	}
 	if c.Stream {
 		req.Mode, req.AnyStream = predict.Stream, true
@@ -209,6 +214,10 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 	req.Tensors = c.Tensors
 	for i, input := range c.Inputs {
 		req.Input, req.Attachments = input, shared
+		if c.Trace != nil { // each row has its own span
+			row := *c.Trace
+			req.Trace = &row
+		}
 		p, err := m.Create(req)
 		if err != nil {
 			r.abandon()

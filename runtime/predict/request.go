@@ -79,6 +79,8 @@ type Request struct {
 	TraceParent, TraceState string
 	// Trace records the request; nil: it is not traced.
 	Trace *trace.Trace
+	// Span adds to the prediction's span.
+	Span SpanAttrs
 	// RequestID is the client's X-Request-Id, for logs and webhooks; "" if it sent none.
 	RequestID string
 	// Deadline is when it is too late to begin; zero: the server's default.
@@ -90,6 +92,13 @@ type Request struct {
 	Attempt int
 	// AnyStream: a stream is wanted of a model without @cog.streaming too.
 	AnyStream bool
+}
+
+// SpanAttrs are attributes that a protocol adds to a prediction's span.
+type SpanAttrs struct {
+	Begin []trace.Attr
+	// End returns those of the end; nil: none. output is JSON, or nil. It must not block, nor keep what it gets.
+	End func(status Status, output, metrics []byte) []trace.Attr
 }
 
 // Group is the predictions of one request. Together they take the place of one: the first is admitted, and the others wait

@@ -54,6 +54,7 @@ type End struct {
 // observe notes where the job's time went, and reports its end to the observer. waited is its time in the queue. Where the
 // model never ran it counts all time but that of the files.
 func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
+	j.spans.described(j.p, r)
 	j.spans.ended(j.p.ID(), r, waited, reason)
 	r.Times = predict.Times{Total: time.Since(j.arrived), Queue: waited, Files: j.transfers, Predict: r.Elapsed}
 	if r.Elapsed == 0 && reason != reasonFiles {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ type spans struct {
 	prediction *trace.Span
 	invoke     trace.Context
 	traced     slot.Traced // of the call
+	further    predict.SpanAttrs
 	id         string
 	submitted  time.Time
 }
@@ -38,13 +40,14 @@ func newSpans(req *predict.Request) *spans {
 	if t == nil {
 		return nil
 	}
-	s := &spans{trace: t, prefix: "cog.prediction", invoke: t.New()}
+	s := &spans{trace: t, prefix: "cog.prediction", invoke: t.New(), further: req.Span}
 	if req.Kind == predict.KindTraining {
 		s.prefix = "cog.train"
 	}
 	mode := [...]string{predict.Sync: "sync", predict.Async: "async", predict.Stream: "sse"}[req.Mode]
 	s.prediction = t.Span(s.prefix, trace.Internal, t.Server, time.Now(), trace.Text(attrMode, mode))
 	t.Prediction = s.prediction.Context.Span
+	s.prediction.Attrs = append(s.prediction.Attrs, req.Span.Begin...)
 	if req.ID != "" {
 		s.named(req.ID)
 	}
@@ -152,6 +155,20 @@ func (s *spans) ended(id string, r *predict.Result, waited time.Duration, reason
 		s.trace.End(execute, now)
 	}
 	s.end(r.Status, kind, r.Error, now)
+}
+
+// described adds what the request's protocol says of the end, of a sampled trace.
+func (s *spans) described(p *predict.Prediction, r *predict.Result) {
+	if s == nil || s.further.End == nil || !s.trace.Sampled {
+		return
+	}
+	output := r.Output
+	if output == nil {
+		if rec := p.Record(); rec.Open {
+			output = append(bytes.Clone(rec.Output), ']')
+		}
+	}
+	s.prediction.Attrs = append(s.prediction.Attrs, s.further.End(r.Status, output, r.Metrics)...)
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"encoding/binary"
+	"math"
 	"strings"
 	"time"
 
@@ -21,10 +22,12 @@ const (
 	spanTraceID, spanID, spanState, spanParent, spanName, spanKind, spanStart, spanEnd = 1, 2, 3, 4, 5, 6, 7, 8
 	spanAttributes, spanEvents, spanLinks, spanStatus, spanFlags                       = 9, 11, 13, 15, 16
 
-	eventTime, eventName, eventAttributes               = 1, 2, 3
-	linkTraceID, linkSpanID, linkState, linkFlags       = 1, 2, 3, 6
-	statusMessage, statusCode, statusError              = 2, 3, 2
-	keyValueKey, keyValueValue, valueString, valueInt64 = 1, 2, 1, 3
+	eventTime, eventName, eventAttributes         = 1, 2, 3
+	linkTraceID, linkSpanID, linkState, linkFlags = 1, 2, 3, 6
+	statusMessage, statusCode, statusError        = 2, 3, 2
+	keyValueKey, keyValueValue                    = 1, 2
+
+	valueString, valueInt64, valueDouble, valueArray, arrayValues = 1, 3, 4, 5, 1
 
 	flagsHasRemote, flagsRemote = 1 << 8, 1 << 9
 )
@@ -66,16 +69,30 @@ func (e *encoder) append(to []byte, s *trace.Span) []byte {
 
 func (e *encoder) attributes(to []byte, field protowire.Number, list []trace.Attr) []byte {
 	for _, a := range list {
-		if a.IsInt {
-			e.value = varintField(e.value[:0], valueInt64, uint64(a.Int))
-		} else { // an empty text is a value too
-			e.value = bytesField(e.value[:0], valueString, []byte(valid(a.Text)))
+		switch e.value = e.value[:0]; a.Type {
+		case trace.TypeInt:
+			e.value = varintField(e.value, valueInt64, uint64(a.Int))
+		case trace.TypeFloat:
+			e.value = protowire.AppendTag(e.value, valueDouble, protowire.Fixed64Type)
+			e.value = protowire.AppendFixed64(e.value, math.Float64bits(a.Float))
+		case trace.TypeTexts:
+			e.value = bytesField(e.value, valueArray, arrayOf(a.Texts))
+		default: // an empty text is a value too
+			e.value = bytesField(e.value, valueString, []byte(valid(a.Text)))
 		}
 		e.part = textField(e.part[:0], keyValueKey, a.Key)
 		e.part = bytesField(e.part, keyValueValue, e.value)
 		to = bytesField(to, field, e.part)
 	}
 	return to
+}
+
+// arrayOf is a list of texts as an ArrayValue.
+func arrayOf(texts []string) (b []byte) {
+	for _, text := range texts {
+		b = bytesField(b, arrayValues, bytesField(nil, valueString, []byte(valid(text))))
+	}
+	return b
 }
 
 // flagsOf are the W3C flags of a context, and whether the parent of its span is another program's.

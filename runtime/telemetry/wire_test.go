@@ -24,7 +24,7 @@ func TestSpansAreEncodedAsProtobufDoes(t *testing.T) {
 	full := &trace.Span{
 		Name: "a span", Kind: trace.Client, Parent: trace.SpanID{7}, Remote: true, Start: at, End: at.Add(time.Second),
 		Context: trace.Context{Trace: trace.ID{1, 15: 2}, Span: trace.SpanID{3, 7: 4}, Sampled: true, State: "a=b"},
-		Attrs:   []trace.Attr{trace.Text("text", "wrong \xff byte"), trace.Text("empty", ""), trace.Int("number", -5)},
+		Attrs:   []trace.Attr{trace.Text("text", "wrong \xff byte"), trace.Text("empty", ""), trace.Int("number", -5), trace.Float("float", 0.5), trace.Texts("texts", []string{"a", ""})},
 		Links:   []trace.Context{linked},
 	}
 	full.Fail(at, "kind", "message")
@@ -52,6 +52,10 @@ func TestSpansAreEncodedAsProtobufDoes(t *testing.T) {
 				Attributes: []*commonpb.KeyValue{
 					textValue("text", "wrong \uFFFD byte"), textValue("empty", ""),
 					{Key: "number", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_IntValue{IntValue: -5}}},
+					{Key: "float", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: 0.5}}},
+					{Key: "texts", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_ArrayValue{ArrayValue: &commonpb.ArrayValue{
+						Values: []*commonpb.AnyValue{textValue("", "a").Value, textValue("", "").Value},
+					}}}},
 				},
 				Events: []*tracepb.Span_Event{{
 					TimeUnixNano: uint64(at.UnixNano()), Name: "exception",

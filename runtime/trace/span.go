@@ -11,19 +11,37 @@ const (
 	Client
 )
 
-// Attr is an attribute: a text, or a number where IsInt is set.
+// AttrType is the type of an attribute's value.
+type AttrType uint8
+
+const (
+	TypeText AttrType = iota
+	TypeInt
+	TypeFloat
+	TypeTexts
+)
+
+// Attr is an attribute. Its value is in the field that Type names.
 type Attr struct {
 	Key   string
+	Type  AttrType
 	Text  string
 	Int   int64
-	IsInt bool
+	Float float64
+	Texts []string
 }
 
 // Text is an attribute with a text.
 func Text(key, value string) Attr { return Attr{Key: key, Text: value} }
 
-// Int is an attribute with a number.
-func Int(key string, value int64) Attr { return Attr{Key: key, Int: value, IsInt: true} }
+// Int is an attribute with a whole number.
+func Int(key string, value int64) Attr { return Attr{Key: key, Int: value, Type: TypeInt} }
+
+// Float is an attribute with a number.
+func Float(key string, value float64) Attr { return Attr{Key: key, Float: value, Type: TypeFloat} }
+
+// Texts is an attribute with a list of texts.
+func Texts(key string, values []string) Attr { return Attr{Key: key, Texts: values, Type: TypeTexts} }
 
 // Event is something that happened at a moment of a span.
 type Event struct {

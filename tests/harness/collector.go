@@ -192,7 +192,7 @@ func (s *Span) TraceID() string  { return hex.EncodeToString(s.Span.TraceId) }
 func (s *Span) SpanID() string   { return hex.EncodeToString(s.Span.SpanId) }
 func (s *Span) ParentID() string { return hex.EncodeToString(s.Span.ParentSpanId) }
 
-// Attrs are the span's attributes: strings, int64, float64 and bool.
+// Attrs are the span's attributes: strings, int64, float64, bool, and lists of strings.
 func (s *Span) Attrs() map[string]any { return Attributes(s.Span.Attributes) }
 
 // Attributes are OTLP's attributes as Go's values.
@@ -208,6 +208,12 @@ func Attributes(list []*commonpb.KeyValue) map[string]any {
 			values[a.Key] = v.DoubleValue
 		case *commonpb.AnyValue_BoolValue:
 			values[a.Key] = v.BoolValue
+		case *commonpb.AnyValue_ArrayValue:
+			texts := []string{}
+			for _, item := range v.ArrayValue.GetValues() {
+				texts = append(texts, item.GetStringValue())
+			}
+			values[a.Key] = texts
 		}
 	}
 	return values
