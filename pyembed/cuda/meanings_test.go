@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -54,27 +53,6 @@ func TestEncode(t *testing.T) {
 	}
 	if got := visibleDevices("", false); got != "" {
 		t.Errorf("got %q for a variable that is not set", got)
-	}
-}
-
-func TestLevel(t *testing.T) {
-	for _, c := range []struct {
-		report Report
-		want   slog.Level
-	}{
-		{Report{State: Off}, slog.LevelDebug},
-		{Report{State: Absent, Error: "not found"}, slog.LevelDebug},
-		{Report{State: Absent, Hint: "install"}, slog.LevelWarn},
-		{Report{State: NoDevice}, slog.LevelInfo},
-		{Report{State: Ready}, slog.LevelInfo},
-		{Report{State: Failed}, slog.LevelWarn},
-		{Report{State: DriverTooOld}, slog.LevelWarn},
-		{Report{State: Hanging}, slog.LevelWarn},
-		{Report{State: Forked}, slog.LevelDebug},
-	} {
-		if got := c.report.Level(); got != c.want {
-			t.Errorf("%+v: %v, want %v", c.report, got, c.want)
-		}
 	}
 }
 

@@ -1,11 +1,5 @@
 package cuda
 
-import (
-	"fmt"
-	"log/slog"
-	"strings"
-)
-
 // State is where the CUDA driver of this process is.
 type State string
 
@@ -64,46 +58,3 @@ type Steps struct {
 	Init    float64 `json:"init"`    // cuInit
 	Context float64 `json:"context"` // cuDevicePrimaryCtxRetain and cuMemGetInfo
 }
-
-// Level is how much the report matters to an operator. A machine without a GPU is
-// no news; a GPU that can't be used is.
-func (r Report) Level() slog.Level {
-	switch r.State {
-	case Ready, NoDevice:
-		return slog.LevelInfo
-	case DriverTooOld, Failed, Hanging:
-		return slog.LevelWarn
-	case Absent:
-		if r.Hint != "" { // there is a GPU, but no library for it
-			return slog.LevelWarn
-		}
-	}
-	return slog.LevelDebug
-}
-
-// String is the report in one line.
-func (r Report) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "CUDA %s", r.State)
-	if r.State == Ready {
-		fmt.Fprintf(&b, " in %.2f s: driver %s", r.Seconds, r.Driver)
-		for _, d := range r.Devices {
-			fmt.Fprintf(&b, ", device %d %s (%s", d.Index, d.Name, gib(d.MemoryTotalBytes))
-			if d.MemoryFreeBytes > 0 {
-				fmt.Fprintf(&b, ", %s free", gib(d.MemoryFreeBytes))
-			}
-			b.WriteByte(')')
-		}
-	}
-	separator := ": "
-	for _, part := range []string{r.Error, r.Hint} {
-		if part != "" {
-			b.WriteString(separator)
-			b.WriteString(part)
-			separator = "; "
-		}
-	}
-	return b.String()
-}
-
-func gib(bytes uint64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
