@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"pinion/runtime/mediatype"
 )
 
 // maxName bounds a file name, in bytes. File systems allow 255, and models may append to names.
@@ -96,5 +98,5 @@ func withExtension(name, kind string) string {
 	if extensionOf(name) != "" {
 		return name
 	}
-	return name + extensionFor(kind)
+	return name + mediatype.Extension(kind)
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func (d *document) compileNamed(v any) ([]property, error) {
 		return nil, fmt.Errorf("%s is not a map of schemas", jsonText(v))
 	}
 	var list []property
-	for _, name := range sortedKeys(m) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		n, err := d.compile(m[name])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -119,7 +120,7 @@ func compileDependencies(v any) ([]dependency, error) {
 		return nil, fmt.Errorf("%s is not a map of lists", jsonText(v))
 	}
 	var list []dependency
-	for _, name := range sortedKeys(m) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
 		required, err := stringList(m[name])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,7 +119,7 @@ func (d *document) fill(n *node, schema any) error {
 		}
 	}
 	// In a fixed order, so that a document with several errors always reports the same one.
-	for _, keyword := range sortedKeys(m) {
+	for _, keyword := range slices.Sorted(maps.Keys(m)) {
 		if err := d.keyword(n, m, keyword); err != nil {
 			return fmt.Errorf("%s: %w", keyword, err)
 		}
@@ -286,13 +287,4 @@ func stringList(v any) ([]string, error) {
 		return nil, fmt.Errorf("%s is not a list of names", jsonText(v))
 	}
 	return names, nil
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

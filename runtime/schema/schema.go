@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -54,7 +55,7 @@ func compile(d *document, component string) (*Schema, error) {
 		return nil, fmt.Errorf("required: %w", err)
 	}
 	s := &Schema{}
-	for _, name := range sortedKeys(properties) {
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		f, err := d.compileField(name, properties[name], required)
 		if err != nil {
 			return nil, fmt.Errorf("property %q: %w", name, err)

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pinion/runtime/mediatype"
 	"pinion/runtime/rawjson"
 )
 
@@ -152,35 +153,17 @@ func decodeDataURL(text string) (kind string, data []byte, err error) {
 	return kind, []byte(plain), err
 }
 
-// extensions of the media types that models return most. The system's own table differs from machine to
-// machine, and often begins with the rarest name of a type.
-func extensions() map[string]string {
-	return map[string]string{
-		"application/gzip": ".gz", "application/json": ".json", "application/pdf": ".pdf", "application/wasm": ".wasm",
-		"application/x-gzip": ".gz", "application/x-tar": ".tar", "application/xml": ".xml", "application/zip": ".zip",
-		"audio/aac": ".aac", "audio/flac": ".flac", "audio/midi": ".mid", "audio/mp4": ".m4a", "audio/mpeg": ".mp3",
-		"audio/ogg": ".ogg", "audio/opus": ".opus", "audio/wav": ".wav", "audio/wave": ".wav", "audio/webm": ".weba",
-		"audio/x-flac": ".flac", "audio/x-wav": ".wav", "font/otf": ".otf", "font/ttf": ".ttf", "image/avif": ".avif",
-		"image/bmp": ".bmp", "image/gif": ".gif", "image/heic": ".heic", "image/jpeg": ".jpg", "image/png": ".png",
-		"image/svg+xml": ".svg", "image/tiff": ".tiff", "image/webp": ".webp", "image/x-icon": ".ico",
-		"model/gltf+json": ".gltf", "model/gltf-binary": ".glb", "model/obj": ".obj", "model/stl": ".stl",
-		"text/css": ".css", "text/csv": ".csv", "text/html": ".html", "text/javascript": ".js", "text/markdown": ".md",
-		"text/plain": ".txt", "text/vtt": ".vtt", "text/xml": ".xml", "video/mp4": ".mp4", "video/mpeg": ".mpeg",
-		"video/quicktime": ".mov", "video/webm": ".webm", "video/x-matroska": ".mkv", "video/x-msvideo": ".avi",
-	}
-}
-
 // extension is the ending of a file's name: by its media type, else by its first bytes.
 func extension(kind string, data []byte) string {
-	known := extensions()
-	if ext, ok := known[kind]; ok {
+	const unknown = ".bin"
+	if ext := mediatype.Extension(kind); ext != "" && ext != unknown {
 		return ext
 	}
 	found, _, _ := strings.Cut(http.DetectContentType(data), ";")
-	if ext, ok := known[found]; ok && found != "text/plain" {
+	if ext := mediatype.Extension(found); ext != "" && found != "text/plain" {
 		return ext
 	}
-	return ".bin"
+	return unknown
 }
 
 // PrintJSON writes a document indented by two.

@@ -89,6 +89,7 @@ _BY_SUFFIX = {
     "tiff": "image/tiff",
     "ts": "video/mp2t",
     "tsv": "text/tab-separated-values",
+    "otf": "font/otf",
     "ttf": "font/ttf",
     "txt": "text/plain",
     "vtt": "text/vtt",

@@ -1,0 +1,45 @@
+package mediatype
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestMediaTypes holds that the table goes both ways.
+func TestMediaTypes(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range mediaTypes() {
+		extension := Extension(m.name)
+		if seen[m.extension+m.name] || extension == "" {
+			t.Errorf("%s %s", m.extension, m.name)
+		}
+		seen[m.extension+m.name] = true
+		kind := Of(strings.ToUpper(m.extension))
+		if back := Extension(kind); back == "" || Of(back) != kind {
+			t.Errorf("%s has type %s, which has extension %s", m.extension, kind, back)
+		}
+	}
+}
+
+// TestMediaTypesAreTheWorkers holds that a file has the same type in an answer, where the worker's table says it, and
+// where it is sent to.
+func TestMediaTypesAreTheWorkers(t *testing.T) {
+	source, err := os.ReadFile("../../pyembed/sdk/cog/_worker/values/mime.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^    "(\w+)": "(.+)",$`).FindAllStringSubmatch(string(source), -1) {
+		theirs["."+m[1]] = m[2]
+	}
+	if len(theirs) < 50 {
+		t.Fatalf("found %d types there", len(theirs))
+	}
+	for _, m := range mediaTypes() {
+		if want := Of(m.extension); theirs[m.extension] != want && m.extension != ".bin" {
+			t.Errorf("%s: %s here, %q there", m.extension, want, theirs[m.extension])
+		}
+	}
+}
