@@ -71,7 +71,7 @@ func (s *Server) admits(ctx *fasthttp.RequestCtx) bool {
 func (s *Server) refuseUnauthorized(ctx *fasthttp.RequestCtx) {
 	challenge, detail := `Bearer realm="pinion"`, "This server wants a token: send the header Authorization: Bearer TOKEN"
 	if _, ok := bearer(&ctx.Request.Header); ok {
-		challenge, detail = challenge+`, error="invalid_token"`, "The token in the header Authorization is none of this server's"
+		challenge, detail = challenge+`, error="invalid_token"`, "The token in the header Authorization is not one of this server's"
 	}
 	ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, challenge)
 	s.detail(ctx, fasthttp.StatusUnauthorized, detail)

@@ -33,7 +33,7 @@ func TestTokens(t *testing.T) {
 		{"GET", "/openapi.json", "", 401},
 		{"GET", "/metrics", "", 401},
 		{"GET", "/predictions/a", "", 401},
-		{"GET", "/nothing", "", 401}, // no one learns what there is
+		{"GET", "/nothing", "", 401}, // clients without a token do not learn what there is
 		{"GET", "/docs/", "", 401},
 		{"GET", "/%64ocs", "", 401},
 		{"GET", "//docs", "", 401},

@@ -279,7 +279,7 @@ func TestLateEventsMeanNothing(t *testing.T) {
 	if w.remove(e) {
 		t.Error("remove says that the client has left")
 	}
-	// Another connection under the same number: a count of its own would begin at gen again.
+	// Another connection under the same number: a new count would begin at gen again.
 	reused := &watch{fd: e.fd}
 	w.add(reused, current, now)
 	w.armOldest(now.Add(watchDelay))

@@ -12,7 +12,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// FuzzBody reads bodies of every kind: what a service would get is always strict JSON but for
+// FuzzBody reads bodies of every kind: what a service would get is always strict JSON except for
 // placeholders of files that are there, and after an error no file is left.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{

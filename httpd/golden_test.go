@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// goldenCase is one request and, in testdata/golden/<name>.txt, the whole answer but for its date.
+// goldenCase is one request and, in testdata/golden/<name>.txt, the whole answer except for its date.
 type goldenCase struct {
 	name    string
 	request string // raw; or
@@ -150,7 +150,7 @@ func TestAnswersAreGolden(t *testing.T) {
 	}
 }
 
-// transcript reads one answer: its head as it is but for the date, and its body without its framing.
+// transcript reads one answer: its head as it is except for the date, and its body without its framing.
 func transcript(t *testing.T, c *client, head bool) string {
 	t.Helper()
 	var raw bytes.Buffer

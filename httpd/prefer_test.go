@@ -84,7 +84,7 @@ func TestWhatARequestSays(t *testing.T) {
 		got.TraceParent != "" || got.TraceState != "" || got.WebhookEvents != 0 {
 		t.Errorf("got %+v", got)
 	}
-	// What is bounded goes on without its client, so it is no sync one.
+	// A bounded request goes on without its client, so it is not synchronous.
 	c.send(ask("POST", "/predictions", prefer("wait=600"), `{}`))
 	c.want(200)
 	if got := f.request(); got.Mode != predict.Async {

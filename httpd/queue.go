@@ -83,7 +83,7 @@ func (k collection) place(ctx *fasthttp.RequestCtx, req predict.Request, how ask
 	return k.queue.Submit(s, how.bounded)
 }
 
-// noPlace reports whether a refusal is only for want of a place.
+// noPlace reports whether a refusal is only because no place is free.
 func noPlace(err error) bool {
 	var full *predict.QueueFullError
 	return errors.Is(err, predict.ErrBusy) || errors.As(err, &full)

@@ -52,7 +52,7 @@ func TestManyFramesInOneReadCostNoMemory(t *testing.T) {
 	}
 }
 
-// TestLargerBodiesCostOneAllocation: the memory of their own that Own then gives away without a copy.
+// TestLargerBodiesCostOneAllocation: the separate memory that Own then gives away without a copy.
 func TestLargerBodiesCostOneAllocation(t *testing.T) {
 	a, b := ends(t)
 	body := filled(ownedMin, 1)

@@ -97,7 +97,7 @@ func TestOwnKeepsTheBody(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// What comes next must not touch it.
+		// The next frame must not touch it.
 		if err := a.Send(KindSucceeded, 2, filled(size, 8)); err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ const HeaderSize = 24
 const (
 	// InlineMax is the largest body, in bytes, that travels in the socket itself.
 	InlineMax = 16 << 20
-	// ownedMin is the smallest inline body that gets memory of its own instead of a place in the
+	// ownedMin is the smallest inline body that gets separate memory instead of a place in the
 	// reader's buffer: beyond it a copy costs more than an allocation.
 	ownedMin = 64 << 10
 )
@@ -50,7 +50,7 @@ type Frame struct {
 	Nanos uint64
 	Body  []byte
 
-	owned  bool // Body is memory of its own
+	owned  bool // Body is separate memory
 	mapped bool // Body is a mapping
 	fd     int  // of a KindLogPipe, plus 1; 0: there is none
 }

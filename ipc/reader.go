@@ -23,7 +23,7 @@ type reader struct {
 	r, w  int
 	files descriptors
 
-	big     []byte // a body that gets memory of its own, being filled
+	big     []byte // a body that gets separate memory, being filled
 	bigHas  int
 	bigHead header
 
@@ -130,7 +130,7 @@ func (rd *reader) took(handle func(*Frame)) error {
 	return nil
 }
 
-// grow goes on with a body that has memory of its own.
+// grow goes on with a body that has separate memory.
 func (rd *reader) grow(handle func(*Frame)) error {
 	rd.bigHas += rd.n
 	if rd.files.len() > 0 {

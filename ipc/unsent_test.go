@@ -75,7 +75,7 @@ func TestUnsent(t *testing.T) {
 	}
 }
 
-// TestUnsentOfALargeFrame, whose body has memory of its own.
+// TestUnsentOfALargeFrame, whose body has separate memory.
 func TestUnsentOfALargeFrame(t *testing.T) {
 	noLeak(t)
 	body := filled(ownedMin+5000, 3)

@@ -49,7 +49,7 @@ type attachment struct {
 }
 
 type part struct {
-	offset int // never that of a descriptor, but for one that comes after it
+	offset int // never that of a descriptor, except for one that comes after it
 	data   []byte
 }
 

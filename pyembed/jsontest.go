@@ -32,7 +32,7 @@ from jsontest_tensors import tensors
 
 // jsonBridge is a real interpreter in this process, for tests of the JSON
 // bridge only: cgo cannot be used in a test file. The interpreter lives on a
-// thread of its own until the process ends; CPython cannot start twice.
+// separate thread until the process ends; CPython cannot start twice.
 type jsonBridge struct {
 	calls chan func()
 }

@@ -92,7 +92,7 @@ struct px_borrowed {
   struct px_borrowed_str list[PX_BORROWED_MAX];
 };
 
-// px_json_borrow is px_json_dumps that adds the long strings to borrowed, but for keys; NULL: it is px_json_dumps. The
+// px_json_borrow is px_json_dumps that adds the long strings to borrowed, except for keys; NULL: it is px_json_dumps. The
 // caller gives back what was borrowed, after an error too: the buffer is then what it was, and they belong nowhere.
 int px_json_borrow(struct px_buf *out, struct px_borrowed *borrowed, PyObject *o, PyObject *fallback);
 

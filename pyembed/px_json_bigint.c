@@ -1,6 +1,6 @@
 // Integers of more than 64 bits.
 //
-// CPython bounds the digits of its own decimal conversions (sys.set_int_max_str_digits),
+// CPython bounds the digits of its decimal conversions (sys.set_int_max_str_digits),
 // and from 3.12 on runs Python code for large ones. Hexadecimal has neither,
 // so the change of base is done here, 19 digits at a time. It takes time
 // quadratic in the length: PX_JSON_DIGITS is about 10 ms to read, 30 ms to write.

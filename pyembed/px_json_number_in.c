@@ -71,7 +71,7 @@ static const char *take_digits(const char *p, const char *end, uint64_t *value) 
   return p + take_eight(last, value);
 }
 
-// fits tells whether the digits of the number at p, up to end, are at most 19, but for zeros before the first other.
+// fits tells whether the digits of the number at p, up to end, are at most 19, except for zeros before the first other.
 static int fits(const char *p, const char *end) {
   if (end - p <= 19) return 1;
   while (p < end && (*p == '0' || *p == '.')) p++;

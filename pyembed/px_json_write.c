@@ -247,7 +247,7 @@ done:
 static int write_mapping(struct writer *w, PyObject *o) {
   int rc = -1;
   if (enter(w) < 0) return -1;
-  PyObject *items = PyMapping_Items(o);  // a new list of our own
+  PyObject *items = PyMapping_Items(o);  // a new list
   if (!items) goto done;
   Py_ssize_t n = PyList_Size(items);
   for (Py_ssize_t i = 0; i < n; i++) {

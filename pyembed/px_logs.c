@@ -28,7 +28,7 @@ int px_logs_init(void) {
 #define PX_LOOK 10000  // ns
 
 // flush_stream flushes one of Python's streams and drops errors; -1 with an exception that is no Exception.
-// Those of our own (_worker/logs/streams.py) have a way that is shorter, for a prediction's end, and hold nothing if none of them
+// Ours (_worker/logs/streams.py) have a way that is shorter, for a prediction's end, and hold nothing if none of them
 // was written to, which wrote says.
 static int flush_stream(PyObject *stream, bool at_end, bool wrote) {
   static PyObject *flush, *settle;  // made once

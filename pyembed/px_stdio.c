@@ -1,4 +1,4 @@
-// What leftover threads write through C's stdio.
+// The text that leftover threads write through C's stdio.
 //
 // glibc's stdio calls its own write, which px_threads.c cannot define again, and a stream's buffer has the text of all
 // threads. So the functions that put text into stdout and stderr are defined here again: in a thread that its prediction

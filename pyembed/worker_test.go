@@ -20,7 +20,7 @@ func init() {
 	}
 }
 
-// TestMain makes this binary the worker of its own tests.
+// TestMain makes the test binary the worker of its tests.
 func TestMain(m *testing.M) {
 	config, ok := os.LookupEnv(workerEnv)
 	if !ok {

@@ -109,7 +109,7 @@ func TestTokenFilesThatAreRefused(t *testing.T) {
 func TestAPortForMetrics(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-port", "0", "--auth-token-file", tokenFile(t, "a-token-0123456789")}})
-	line := s.WaitLog("metrics and probes have a port of their own")
+	line := s.WaitLog("serving metrics and probes")
 	for path, want := range map[string]int{"/metrics": 200, "/livez": 200, "/readyz": 200, "/health-check": 200, "/": 404, "/predictions/a": 404} {
 		a, err := http.Get(line.MetricsAddress + path)
 		if err != nil {

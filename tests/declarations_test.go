@@ -34,7 +34,7 @@ class Runner(BaseRunner):
         return repr((text, args, log, scale, steps, many, one, note, key, _hint, __seed, kwargs))
 `
 
-// TestOddDeclarationsAreServedAsCogServesThem: the properties are those of Cog's own generator, but for Annotated[...] with
+// TestOddDeclarationsAreServedAsCogServesThem: the properties are those of Cog's own generator, except for Annotated[...] with
 // Input(), which that refuses.
 func TestOddDeclarationsAreServedAsCogServesThem(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,7 @@ func sourceText(t *testing.T) string {
 	return strings.ReplaceAll(joined, `\"`, `"`)
 }
 
-// TestMessagesOfTheTroubleshootingPage are messages that the sources have, but for what … stands for.
+// TestMessagesOfTheTroubleshootingPage are messages that the sources have, except for what … stands for.
 func TestMessagesOfTheTroubleshootingPage(t *testing.T) {
 	t.Parallel()
 	source, found := sourceText(t), 0

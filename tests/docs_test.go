@@ -98,7 +98,7 @@ func TestCommandsOfTheDocumentsWork(t *testing.T) {
 			case strings.HasSuffix(words[0], "pinion"):
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				arguments := append(words[1:], "--help") // parsed like the real thing, but for the serving
+				arguments := append(words[1:], "--help") // parsed like the real thing, except for the serving
 				if out, err := exec.CommandContext(ctx, harness.Binary(t), arguments...).CombinedOutput(); err != nil {
 					t.Errorf("%v: %s", err, out)
 				}

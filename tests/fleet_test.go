@@ -205,7 +205,7 @@ func TestAStoppedWorkerIsReplaced(t *testing.T) {
 	}
 	w := s.WaitHealth("READY").Workers[0]
 	wantText(t, "last exit", w.LastExit, "killed by the server", "it has not answered on its control channel for 1s")
-	// A model that is deep in C code, and holds Python's lock, is none that hangs.
+	// A model that is deep in C code, and holds Python's lock, does not hang.
 	deep := fleet(t, harness.Options{Args: []string{"--hang-timeout", "1s"}})
 	worker := deep.Worker()
 	deep.Succeed(input{"do": "compute"})

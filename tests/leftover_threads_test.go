@@ -37,7 +37,7 @@ func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 		class string
 		args  []string
 		kinds []string
-		begin string // the logs of the one that starts it, but for its kind
+		begin string // the logs of the one that starts it, except for its kind
 		logs  string
 	}{
 		{"Runner", nil, leftoverThreads, "\nin between\nraw start\n", all},

@@ -56,7 +56,7 @@ func openEvents(t *testing.T, s *harness.Server) *bufio.Scanner {
 func TestTheLiveViewIsForOperators(t *testing.T) {
 	t.Parallel()
 	tokens := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-port", "0", "--auth-token-file", tokenFile(t, "a-token-0123456789")}})
-	port := tokens.WaitLog("metrics and probes have a port of their own").MetricsAddress
+	port := tokens.WaitLog("serving metrics and probes").MetricsAddress
 	if a, err := http.Get(port + "/dashboard/events"); err != nil || a.StatusCode != http.StatusNotFound {
 		t.Errorf("data at the port without tokens: %v, %v", a, err)
 	}

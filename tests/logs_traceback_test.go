@@ -57,7 +57,7 @@ class Broken:
 		wantCode(t, "a failure", s.Input(input{"how": "it"}), 200)
 		harness.Eventually(t, "the traceback is in the log", func() bool { _, ok := s.Log.First(isWhole); return ok })
 		if n := s.Log.Count("Traceback (most recent call last):") + s.Log.Count("KeyError: 'it'"); n > 0 {
-			t.Errorf("%d lines of it are records of their own", n)
+			t.Errorf("%d lines of it are separate records", n)
 		}
 		s.Succeed(input{"how": "printed"})
 		s.Stop()

@@ -204,7 +204,7 @@ func TestSettingsOfAQueueThatAreRefused(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--nats", "http://127.0.0.1:4222"}, "the NATS URL http://127.0.0.1:4222 is none"},
+		{[]string{"--nats", "http://127.0.0.1:4222"}, "the NATS URL http://127.0.0.1:4222 is not one"},
 		{[]string{"--nats", nats.URL, "--model", "a.b"}, `the model's name is \"a.b\"; it must be 1 to 63 letters, digits, _ or -`},
 		{[]string{"--nats", nats.URL}, "Authorization Violation"},
 		{[]string{"--nats", strings.Replace(nats.URL, "//", "//u:wrong-one@", 1)}, "Authorization Violation"},

@@ -16,7 +16,7 @@ func TestTheReadinessFileAppearsUnderKubernetes(t *testing.T) {
 	t.Parallel()
 	wrap := []string{"unshare", "--mount", "sh", "-c", `mount -t tmpfs none /var/run && exec "$@"`, "sh"}
 	if exec.Command(wrap[0], append(slices.Clone(wrap[1:]), "true")...).Run() != nil {
-		t.Skip("no mount of its own can be made here: that takes root")
+		t.Skip("no mount can be made here: that takes root")
 	}
 	folder, err := filepath.EvalSymlinks("/var/run") // a link would lead out of the server's own mounts
 	if err != nil {

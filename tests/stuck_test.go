@@ -116,7 +116,7 @@ func TestTimeLimitsHoldAtAStoppedWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, "one of the queue's time", s.Input(input{}), http.StatusRequestTimeout)
-	wantCode(t, "one of its own time", s.Create(map[string]any{"input": input{}}, "Pinion-Deadline", "1"), http.StatusRequestTimeout)
+	wantCode(t, "one with its own time limit", s.Create(map[string]any{"input": input{}}, "Pinion-Deadline", "1"), http.StatusRequestTimeout)
 	unlimited := fleet(t, harness.Options{Args: []string{"--queue", "4", "--queue-timeout", "0"}})
 	if err := syscall.Kill(unlimited.Worker(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

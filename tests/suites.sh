@@ -354,7 +354,7 @@ cmd_test-full() {
   cmd_test
 }
 
-## newest           the tests of each Python with Debian's newest ones, in a root file system of their own
+## newest           the tests of each Python with Debian's newest ones, in a separate root file system
 cmd_newest() {
   export PINION_TEST_FULL=all
   start_tests

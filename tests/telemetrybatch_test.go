@@ -15,7 +15,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// batchSpans are models with batches that make spans of their own. The first batch waits for a file.
+// batchSpans are models with batches that make spans. The first batch waits for a file.
 const batchSpans = `import asyncio, os, time
 from opentelemetry import trace
 from cog import BasePredictor, batch, current_scope
@@ -74,7 +74,7 @@ def train(n: int = 1) -> str:
         return str(n)
 `
 
-// TestBatchesAreTraced: a batch has a span in a trace of its own, with links to its sampled items; the model's spans are below
+// TestBatchesAreTraced: a batch has a span in a separate trace, with links to its sampled items; the model's spans are below
 // it, and the items' spans say where they ran.
 func TestBatchesAreTraced(t *testing.T) {
 	t.Parallel()

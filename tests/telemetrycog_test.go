@@ -100,7 +100,7 @@ def train(text: str = "x", fail: bool = False, hang: bool = False) -> str:
     return text
 `
 
-// cogRequest is one request that both servers get, in a trace of its own.
+// cogRequest is one request that both servers get, in a new trace.
 type cogRequest struct {
 	method, path string
 	body         map[string]any

@@ -75,7 +75,7 @@ class Server:
             return answer.status, answer.read()
 
     def ask_until_taken(self, value: dict[str, Any]) -> tuple[int, bytes]:
-        """Send one request, again where it is refused for want of room."""
+        """Send one request, and again if it is refused because there is no room."""
         for _ in range(400):
             status, body = self.ask(value)
             if status not in REFUSALS:

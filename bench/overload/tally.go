@@ -41,7 +41,7 @@ func at(times []time.Duration, part float64) time.Duration {
 	return times[min(len(times)-1, int(part*float64(len(times))))]
 }
 
-// What is promised: accepted work keeps its latency, but for this much more; what is refused is refused by then; the
+// What is promised: accepted work keeps its latency, except for this much more; what is refused is refused by then; the
 // throughput keeps this much of its peak.
 const (
 	latencyBound    = 1.1

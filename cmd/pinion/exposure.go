@@ -19,7 +19,7 @@ type exposureSettings struct {
 	authFile     string
 	authPublic   []string
 	metricsHost  string // "": that of the server
-	metricsPort  int    // -1: none of its own
+	metricsPort  int    // -1: none
 	dashboard    dashboardSettings
 }
 
@@ -63,7 +63,7 @@ func (s *exposureSettings) check() error {
 		return fmt.Errorf("--metrics-port %d: a port is 0 to 65535", s.metricsPort)
 	}
 	if s.metricsPort < 0 && s.metricsHost != "" {
-		return fmt.Errorf("--metrics-host %s: it wants --metrics-port", s.metricsHost)
+		return fmt.Errorf("--metrics-host %s: it needs --metrics-port", s.metricsHost)
 	}
 	if _, err := s.public(); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (s *exposureSettings) check() error {
 	return s.dashboard.check()
 }
 
-// public are the paths that want no token.
+// public are the paths that need no token.
 func (s *exposureSettings) public() (paths []string, err error) {
 	for _, name := range s.authPublic {
 		switch name = strings.TrimSpace(name); name {

@@ -59,7 +59,7 @@ type front struct {
 	queue     *queued.Member // nil: accepted predictions live in this process
 	http      *httpd.Server
 	ln        net.Listener
-	monitor   *httpd.Server   // nil: metrics and probes have no port of their own
+	monitor   *httpd.Server   // nil: metrics and probes have no separate port
 	watched   net.Listener    // the monitor's
 	grpc      *grpcServer     // nil: off
 	single    protocol.Models // the model, for other protocols

@@ -35,7 +35,7 @@ func (f *front) openGRPC() error {
 		o.Authorized = func(token string) bool { return tokens.Has([]byte(token)) }
 	}
 	f.grpc = &grpcServer{oipgrpc.New(o), ln}
-	f.log.Info("gRPC has a port of its own", "grpc_address", strings.TrimPrefix(address, "http://"))
+	f.log.Info("serving gRPC", "grpc_address", strings.TrimPrefix(address, "http://"))
 	return nil
 }
 

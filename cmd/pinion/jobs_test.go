@@ -212,7 +212,7 @@ func TestJobsRefuses(t *testing.T) {
 	}{
 		{[]string{"list"}, "--nats is missing"},
 		{[]string{"list", "--nats", r.url}, "--model is missing"},
-		{[]string{"list", "--nats", "http://u:" + natsPassword + "@h", "--model", "m"}, "--nats: the NATS URL http://u:xxxxx@h is none"},
+		{[]string{"list", "--nats", "http://u:" + natsPassword + "@h", "--model", "m"}, "--nats: the NATS URL http://u:xxxxx@h is not one"},
 		{[]string{"list", "--nats", r.url, "--model", "a.b"}, `--model: the model's name is "a.b"`},
 		{[]string{"list", "--nats", r.url, "--model", "other"}, "there is no job queue of the model other; there are queues of m"},
 		{[]string{"list", "--nats", "nats://u:wrong@" + strings.SplitAfter(r.url, "@")[1], "--model", "m"}, "Authorization Violation"},

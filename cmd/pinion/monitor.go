@@ -22,7 +22,7 @@ func (f *front) openMonitor() (err error) {
 	f.monitor = httpd.NewMonitor(backend{f.svc, f.preloadHealth, f.budget, f.fleetHealth}, httpd.Options{
 		Logger: f.log, Metrics: httpd.MetricsHandler(f.metrics), Dashboard: f.routesOfDashboard(true), Concurrency: 256,
 	})
-	f.log.Info("metrics and probes have a port of their own", "metrics_address", address)
+	f.log.Info("serving metrics and probes", "metrics_address", address)
 	return nil
 }
 

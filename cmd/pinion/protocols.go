@@ -84,7 +84,7 @@ func (s *protocolSettings) check() error {
 	case s.grpcPort < -1 || s.grpcPort > 65535:
 		return fmt.Errorf("--grpc-port %d: a port is 0 to 65535", s.grpcPort)
 	case s.grpcPort >= 0 && !slices.Contains(s.names, protocol.OIP):
-		return fmt.Errorf("--grpc-port %d: it wants %s in --protocols", s.grpcPort, protocol.OIP)
+		return fmt.Errorf("--grpc-port %d: it needs %s in --protocols", s.grpcPort, protocol.OIP)
 	case s.model != "" && !modelName.MatchString(s.model):
 		return fmt.Errorf("--model %q: a name is 1 to 63 of a-z A-Z 0-9 . _ -, and begins with a letter or digit", s.model)
 	case s.model != "" && s.given != "" && s.model != s.given:

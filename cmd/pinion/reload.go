@@ -22,7 +22,7 @@ func (f *front) use(m *model.Model) {
 	}
 }
 
-// withDevice gives a worker its GPUs, where it has any of its own.
+// withDevice gives a worker its GPUs, if it has some to itself.
 func (f *front) withDevice(env []string, i int) []string {
 	device, own := f.plan.Device(i)
 	if !own {
@@ -48,7 +48,7 @@ func (f *front) keepSDK(spec *ipc.WorkerConfig) error {
 	return err
 }
 
-// reload replaces the workers, one after another, by such as have the model as it is now. It returns at once.
+// reload replaces the workers, one after another, by workers that load the model as it is now. It returns at once.
 // If the folder cannot be served, the log says so and the workers stay. The log also names a binary of another version, which no
 // worker will be of. The tokens are read anew in any case.
 func (f *front) reload(why string) (notice string, err error) {

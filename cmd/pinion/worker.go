@@ -40,12 +40,12 @@ func workerMain(config string) int {
 // path that it was executed by, which is ownbinary.Running.
 func nameProcess() {
 	name := []byte("pinion\x00")
-	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0) // it is for people alone
+	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0) // it only helps people
 }
 
 // preloadMain turns this process into a preload process: it imports the model's modules, and forks workers.
 func preloadMain(spec ipc.WorkerConfig, config string) int {
-	// Nothing of Go's is to be done in it ever: its threads stay as few as they are, and asleep.
+	// No Go code may run in it: its threads stay asleep, and no new ones start.
 	debug.SetGCPercent(-1)
 	start, options := cuda.StartFunc(cuda.Options{Disabled: spec.NoCUDA})
 	preloader := &pyembed.Preloader{Title: os.Args[0], CUDAStart: start, CUDAOptions: options}

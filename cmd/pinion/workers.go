@@ -23,7 +23,7 @@ func workerOptions(m *model.Model, python *locate.Python, sdk string, s *setting
 	}
 }
 
-// workerOptions are the options of the server's workers, but for what differs between them.
+// workerOptions are the options of the server's workers, except for what differs between them.
 func (f *front) workerOptions(m *model.Model, sdk string, loaded func(ipc.Loaded)) supervise.Options {
 	o := workerOptions(m, f.python, sdk, f.s, loaded)
 	o.Spec.Mode, o.Spec.NoWarmUp = m.Mode(f.s.mode), f.s.validation.noWarmUp

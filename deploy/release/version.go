@@ -27,7 +27,7 @@ var describe = regexp.MustCompile(`^(\d+\.\d+\.\d+)(?:-(alpha|beta|rc|dev)(?:\.?
 func parseVersion(text, commit string) (version, error) {
 	m := describe.FindStringSubmatch(text)
 	if m == nil {
-		return version{}, fmt.Errorf("the version %q is none: tag a commit as v1.2.3 or v1.2.3-rc.1", text)
+		return version{}, fmt.Errorf("the version %q is not valid: tag a commit as v1.2.3 or v1.2.3-rc.1", text)
 	}
 	v := version{text: text, number: m[1], phase: m[2], step: m[3], after: m[4], commit: m[5]}
 	if v.phase == "dev" && v.commit == "" {

@@ -1,5 +1,5 @@
 // Package oipgrpc speaks the Open Inference Protocol over gRPC: KServe's service GRPCInferenceService, with Triton's
-// ModelStreamInfer and repository calls, the standard health service, and reflection. It has a port of its own.
+// ModelStreamInfer and repository calls, the standard health service, and reflection. It has a separate port.
 //
 // Guarantees:
 //

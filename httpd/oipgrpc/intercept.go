@@ -36,7 +36,7 @@ func (s *Server) authorize(ctx context.Context, method string) error {
 	}
 	scheme, token, _ := strings.Cut(headers[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") || !s.opt.Authorized(strings.TrimSpace(token)) {
-		return status.Error(codes.Unauthenticated, "The token in the metadata authorization is none of this server's")
+		return status.Error(codes.Unauthenticated, "The token in the metadata authorization is not one of this server's")
 	}
 	return nil
 }

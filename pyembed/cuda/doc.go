@@ -23,7 +23,7 @@
 //   - The C code allocates nothing.
 //
 // There is one CUDA driver in a process and so one state, which lives in C
-// (px_cuda_state.c); this package has none of its own.
+// (px_cuda_state.c); this package has none.
 //
 // CUDA_VISIBLE_DEVICES is read by the driver itself. Importers: cmd/pinion and
 // pyembed. Without cgo the package builds, and Start says that it can't.

@@ -73,7 +73,7 @@ int px_cuda_start(const struct px_cuda_options *options);
 // The state now. Any thread, also in a signal handler; does not wait.
 int px_cuda_state(void);
 
-// Waits until the start has ended, but at most timeout_ms (negative: no limit of its own) and
+// Waits until the start has ended, but at most timeout_ms (negative: no limit) and
 // never longer than until it is called hanging; then fills out, which may be NULL.
 // Any thread. Returns 1 where the start has ended, else 0.
 int px_cuda_wait(int timeout_ms, struct px_cuda_report *out);

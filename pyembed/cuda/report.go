@@ -18,7 +18,7 @@ const (
 )
 
 // Report is what is known of the driver. Its JSON is what px_cuda_report_json in C
-// writes; a member that is empty there is left out, but for state, devices,
+// writes; a member that is empty there is left out, except for state, devices,
 // seconds and steps.
 type Report struct {
 	State State `json:"state"`

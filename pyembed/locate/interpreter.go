@@ -137,7 +137,7 @@ func (f *finder) checkVersion(in *interpreter) error {
 }
 
 // prefixes are the folders under which this interpreter is installed, nearest
-// first: of its own program, of the one that it was copied from, and what it says.
+// first: of its program, of the one that it was copied from, and what it says.
 func (in *interpreter) prefixes() []string {
 	var dirs []string
 	add := func(dir string) {

@@ -25,7 +25,7 @@ func (f *finder) library(in *interpreter) (string, error) {
 	if in.facts == nil {
 		got, err := f.probe(in.path)
 		if err != nil && in.soname != "" {
-			return "", f.missing(in) // it does not run for want of that very library
+			return "", f.missing(in) // it does not run because that library is missing
 		}
 		if err != nil {
 			return "", err
@@ -132,7 +132,7 @@ func (f *finder) givenLibrary(name string, in *interpreter) (string, error) {
 			return path, f.checkGiven(v, path, in)
 		}
 	}
-	// libpython3.so has no version of its own: it stands for the one it needs.
+	// libpython3.so has no version: it stands for the one it needs.
 	if _, v, ok := img.libpython(); ok && img.soname == "libpython3.so" {
 		return path, f.checkGiven(v, path, in)
 	}

@@ -44,7 +44,7 @@ type facts struct {
 	version        version
 	prefix         string
 	libdir         string
-	libraries      []string // names of its own library, as sysconfig has them
+	libraries      []string // names of its library, as sysconfig has them
 }
 
 // probe runs the program and asks it: the last resort, 15 ms for a Python and

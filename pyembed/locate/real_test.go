@@ -177,7 +177,7 @@ func TestRealDefault(t *testing.T) {
 	t.Setenv("VIRTUAL_ENV", "")
 	one, ok := describe(strings.TrimSpace(string(out)))
 	if !ok || one.old || one.library == "" {
-		t.Skipf("the python3 of the PATH is none that Pinion can use: %+v", one)
+		t.Skipf("Pinion cannot use the python3 of the PATH: %+v", one)
 	}
 	got, err := Find(Options{Dir: dir})
 	if err != nil {

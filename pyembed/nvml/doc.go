@@ -13,6 +13,6 @@
 //   - Without the library, and where it cannot be initialized, there are no GPUs.
 //
 // GPUs are numbered as nvidia-smi numbers them; CUDA_VISIBLE_DEVICES means nothing to the library, but a container has
-// only the GPUs that it was given. The C code allocates nothing and has no state of its own. Importer: cmd/pinion.
+// only the GPUs that it was given. The C code allocates nothing and keeps no state. Importer: cmd/pinion.
 // Without cgo the package builds, and finds no GPU.
 package nvml

@@ -108,7 +108,7 @@ def test_many(worker):
 
 @each
 def test_each_leaves_at_once(worker):
-    # What it computes after an item does not end before it is canceled: the item must be here before.
+    # After an item it computes until it is canceled, so the item must arrive before.
     for how in ("compute", "sleep"):
         for n in (1, 2, 5):
             path = tempfile.mktemp(dir=worker.root)

@@ -250,7 +250,7 @@ func FuzzMarks(f *testing.F) {
 		}
 		var want []mark
 		walk(chunk, 0, func(start, end int) {
-			// A string that spells the prefix with escapes is none of ours.
+			// A string that spells the prefix with escapes is not ours.
 			if raw := chunk[start:end]; bytes.HasPrefix(raw, prefix) {
 				want = append(want, mark{start, end, strings.TrimPrefix(rawjson.Text(raw), "pinion-file:t:")})
 			}

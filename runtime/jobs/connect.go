@@ -18,7 +18,7 @@ type Connection struct {
 	URLs []string // tried in turn
 	// Credentials is a file with a user's credentials; CA, Cert and Key are PEM files for TLS. "": none.
 	Credentials, CA, Cert, Key string
-	// Model is the queue's: members of a model have inboxes of their own, so that NATS can keep others out of them.
+	// Model is the queue's: members of a model have separate inboxes, so that NATS can keep others out of them.
 	Model string
 	// Name of this member in NATS's own monitoring.
 	Name string
@@ -42,7 +42,7 @@ func (c *Connection) Check() error {
 		case err != nil:
 			return errors.New("the NATS URL cannot be read: it is like nats://host:4222") // the text may hold a password
 		case !strings.Contains(strings.Join(schemes, " ")+" ", u.Scheme+" ") || u.Scheme == "" || u.Host == "" || u.Port() == "" && strings.HasSuffix(u.Host, ":"):
-			return fmt.Errorf("the NATS URL %s is none: it is like nats://host:4222, of %s", u.Redacted(), strings.Join(schemes, ", "))
+			return fmt.Errorf("the NATS URL %s is not one: write it like nats://host:4222, with one of %s", u.Redacted(), strings.Join(schemes, ", "))
 		}
 	}
 	if c.Credentials != "" {

@@ -47,7 +47,7 @@ func TestCertificates(t *testing.T) {
 	c.CA = ""
 	if nc, err := c.Connect(); err == nil {
 		nc.Close()
-		t.Error("a certificate that no one trusts is taken")
+		t.Error("an untrusted certificate is taken")
 	} else if !strings.Contains(err.Error(), "certificate") || !strings.Contains(err.Error(), port) {
 		t.Errorf("got %v", err)
 	}

@@ -42,7 +42,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("%s has %s %s, but this server is to have %s: give all servers the same, or run pinion jobs apply", e.Stream, e.Field, e.Have, e.Want)
 }
 
-// codeFull is JetStream's code for a stream that refuses a message for want of room, of its own or of the tenant's.
+// codeFull is JetStream's code for a stream that refuses a message because it, or the part of the tenant, is full.
 const codeFull jetstream.ErrorCode = 10077
 
 // Temporary reports whether what failed may succeed later: NATS did not answer, or its servers have not found each other yet.
@@ -63,7 +63,7 @@ func Temporary(err error) bool {
 	return false
 }
 
-// code returns JetStream's error code; 0: it is none of its errors, so the outcome is not known.
+// code returns JetStream's error code; 0: the error is not from JetStream, so the outcome is not known.
 func code(err error) jetstream.ErrorCode {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {

@@ -89,7 +89,7 @@ func set(h nats.Header, name, value string) {
 	}
 }
 
-// readJob reads a message. Its class and tenant are in the subject, and no one asks for them afterwards.
+// readJob reads a message. Its class and tenant are in the subject, and nothing asks for them afterwards.
 func readJob(h nats.Header, body []byte) (Job, error) {
 	j := Job{
 		ID: h.Get(headerID), Kind: Kind(h.Get(headerKind)), Schema: h.Get(headerSchema), Body: body, ContentType: h.Get(headerContentType),

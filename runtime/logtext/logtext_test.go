@@ -33,7 +33,7 @@ func TestNoticesNameTheLimits(t *testing.T) {
 	}
 }
 
-// TestTheLimitsAreDefinedOnce: no other code has notices, and so limits, of its own.
+// TestTheLimitsAreDefinedOnce: no other code has notices, and so limits.
 func TestTheLimitsAreDefinedOnce(t *testing.T) {
 	var found []string
 	for _, root := range []string{"../../runtime", "../../httpd", "../../ipc", "../../cmd", "../../pyembed"} {

@@ -123,7 +123,7 @@ func TestOutputOfWhatEndsBadly(t *testing.T) {
 	}
 }
 
-// TestReturnedOutputIsAnEvent of its own for observers.
+// TestReturnedOutputIsAnEvent: observers get the output as an event.
 func TestReturnedOutputIsAnEvent(t *testing.T) {
 	p := observed(Options{})
 	var w watcher

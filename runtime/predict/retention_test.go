@@ -297,7 +297,7 @@ func TestEventsDoNotKeepOldMemory(t *testing.T) {
 	}
 	for i := range p.events.feed.ring {
 		if p.events.feed.ring[i].Data != nil {
-			t.Fatal("an output event has data of its own")
+			t.Fatal("an output event holds a copy of its data")
 		}
 	}
 	events, err := s.Next(make([]Event, 0, 1000), nil)

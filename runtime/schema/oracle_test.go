@@ -156,7 +156,7 @@ func hugeIn(raw []byte) bool {
 	return false
 }
 
-// walk enters the causes of e that say something of their own.
+// walk enters the causes of e that say something themselves.
 func (f *foreign) walk(r *report, field string, raw []byte, e *jsonschema.ValidationError) {
 	switch e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:

@@ -7,7 +7,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// What the job queue needs: jobs are checked when they are accepted, and run later, here or on another server.
+// Methods for the job queue: jobs are checked when they are accepted, and run later, here or on another server.
 
 // Check validates a request without running it, and returns its input as clients see it, secrets redacted; nil: it has more than
 // most bytes. req.Input is then nil too if it was rewritten. A server that drains or whose model is not known yet refuses it.

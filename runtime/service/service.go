@@ -350,7 +350,7 @@ func (s *Service) admit(req *predict.Request) error {
 	return s.o.Pool.Admit()
 }
 
-// SubmitAll enters predictions in the queue together, but for those whose files must be fetched first. Their callers call
+// SubmitAll enters predictions in the queue together, except for those whose files must be fetched first. Their callers call
 // Wait next.
 func (s *Service) SubmitAll(ps []*predict.Prediction) {
 	calls := make([]*slot.Call, 0, len(ps))

@@ -199,7 +199,7 @@ func TestQueueOverARestart(t *testing.T) {
 	}
 }
 
-// TestRefusedWhileQueued: the last worker goes for good, and with it the hope of those that wait.
+// TestRefusedWhileQueued: when the last worker ends and none will follow, waiting predictions are refused.
 func TestRefusedWhileQueued(t *testing.T) {
 	h := build(t, "good", 5, supervise.Never)
 	h.until("READY")
@@ -336,7 +336,7 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestYielded: the answer of an iterator whose items were emitted has no output of its own.
+// TestYielded: the answer of an iterator whose items were emitted has no further output.
 func TestYielded(t *testing.T) {
 	body := []byte(`{"metrics":{"predict_time":1}}`)
 	if got := readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, true); got.Status != predict.Succeeded || !got.Yielded || got.Output != nil {

@@ -17,7 +17,7 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// TestMain makes this binary the worker of its own tests: the spec's Ref says what it does.
+// TestMain makes the test binary the worker of its tests: the spec's Ref says what it does.
 func TestMain(m *testing.M) {
 	if config, ok := os.LookupEnv(supervise.EnvName); ok {
 		spec, err := ipc.ParseWorkerConfig([]byte(config))

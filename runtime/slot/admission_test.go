@@ -134,7 +134,7 @@ func TestRefuse(t *testing.T) {
 	if err := p.Admit(); err != reason {
 		t.Errorf("Admit says %v, want the reason", err)
 	}
-	// What has a slot goes on.
+	// Predictions with a slot go on.
 	l.succeed(begun)
 	running.succeeded()
 	l.succeed(l.begin())

@@ -276,7 +276,7 @@ func (w *workerSlots) hasSuspect() bool {
 	return false
 }
 
-// takeBackItems requeues the items in no batch of a worker that is unusable from now on, but for the one of that id in a slot,
+// takeBackItems requeues the items in no batch of a worker that is unusable from now on, except for the one of that id in a slot,
 // which has its answer.
 func (p *Pool) takeBackItems(w *workerSlots, of *Slot, answered uint64) (d deliveries) {
 	var back []*Call

@@ -28,7 +28,7 @@ func (n *recordedEvents) Output(item []byte)             { n.add("output", strin
 func (n *recordedEvents) Metric(metric []byte)           { n.add("metric", string(metric)) }
 func (n *recordedEvents) Log(source string, text []byte) { n.add(source, string(text)) }
 
-// What the function wrote belongs to all items, and what an item's own steps wrote to that item.
+// Text of the function belongs to all items; text of an item's own steps belongs to that item.
 func TestLogsOfBatch(t *testing.T) {
 	p := NewPool(Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())

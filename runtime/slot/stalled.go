@@ -2,7 +2,7 @@ package slot
 
 import "pinion/ipc"
 
-// A worker whose loop is stuck still answers its supervisor's pings: a thread of its own does that. But it takes no call. A
+// A worker whose loop is stuck still answers its supervisor's pings: a separate thread does that. But it takes no call. A
 // slot is free if its running word names no call, and a free slot claims a call at once; so a call that stays unclaimed in a
 // free slot shows the stall. A slot that runs a call is busy for as long as that takes, and never counts. An item that is to
 // be prepared for a batch has no claim word; it counts while the worker does not even read it.

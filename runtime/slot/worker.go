@@ -7,7 +7,7 @@ import (
 	"pinion/ipc"
 )
 
-// workerSlots is what the slots of one worker share. Guarded by pool.mu, but for hooks and batching, which do not change.
+// workerSlots is what the slots of one worker share. Guarded by pool.mu, except for hooks and batching, which do not change.
 type workerSlots struct {
 	process     Worker
 	slots       []*Slot

@@ -27,7 +27,7 @@ const (
 	atBusyPoll = 192 // of the page
 )
 
-// fakeWorker is a worker within the test: the far ends of its slots, a mapping of the page of its own, and what the pool did
+// fakeWorker is a worker within the test: the far ends of its slots, its mapping of the page, and what the pool did
 // with it. A test, or a goroutine of serve, acts as the C loop.
 type fakeWorker struct {
 	t     testing.TB

@@ -12,7 +12,7 @@ import (
 	"pinion/ipc"
 )
 
-// TestMain makes this binary the worker of its own tests: the spec's Ref says how it misbehaves.
+// TestMain makes the test binary the worker of its tests: the spec's Ref says how it misbehaves.
 func TestMain(m *testing.M) {
 	if config, ok := os.LookupEnv(EnvName); ok {
 		spec, err := ipc.ParseWorkerConfig([]byte(config))

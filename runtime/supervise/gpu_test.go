@@ -47,7 +47,7 @@ func TestGPUSigns(t *testing.T) {
 		"RuntimeError: CUDA error: invalid device ordinal",
 		"cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 1 bytes",
 		"jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory",
-		// What a client may have sent:
+		// Variables that a client may have set:
 		"ValueError: CUDA error: an illegal memory access was encountered",
 		"RuntimeError: cannot draw \"RuntimeError: CUDA error: an illegal memory access was encountered\"",
 		"RuntimeError: the prompt was: CUDA error: device-side assert triggered",

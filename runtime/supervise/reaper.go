@@ -31,7 +31,7 @@ func AdoptForks() error {
 }
 
 // ReapOrphans reaps the orphans that become this process's children, where they do, so that a container
-// needs no init. It returns what is to be told of our own children; nil where there is nothing to reap.
+// needs no init. It returns where to register our children; nil if there is nothing to reap.
 func ReapOrphans() *Orphans {
 	if !adoptsOrphans() {
 		return nil

@@ -82,7 +82,7 @@ func act(t *testing.T, ref string, change func(*Options)) *stage {
 	return s
 }
 
-// enact is act, but for the start.
+// enact is act, except for the start.
 func enact(t *testing.T, ref string, change func(*Options)) *stage {
 	t.Helper()
 	noLeak(t)

@@ -171,7 +171,7 @@ func (a *actor) failsAndLies() {
 	a.rest()
 }
 
-// leavesChild has a process of a session of its own inherit all that it has, and dies in a prediction. The child
+// leavesChild has a process in a new session inherit all that it has, and dies in a prediction. The child
 // ends once the front is gone.
 func (a *actor) leavesChild() {
 	slots := a.ready(1)

@@ -24,7 +24,7 @@ type Supervisor struct {
 	memoryInterval time.Duration // between two looks at a worker's memory
 
 	mu        sync.Mutex
-	status    Status  // but for its ProcessStatus, which each worker has
+	status    Status  // except for its ProcessStatus, which each worker has
 	current   *worker // the one whose status is shown
 	successor *worker // the one that is to take over
 	next      task

@@ -27,7 +27,7 @@ const (
 // gzip is the name of the compression in gRPC.
 const gzip = "gzip"
 
-// options are the settings of one exporter, built with the functions of its own package.
+// options are the settings of one exporter, built with the functions of its package.
 func options[O any](x *Exporter, url func(string) O, headers func(map[string]string) O, timeout func(time.Duration) O) []O {
 	return []O{url(x.URL), headers(x.Headers), timeout(x.Timeout)}
 }

@@ -27,7 +27,7 @@ import (
 const unixChunk = 36_544
 
 // receiver is how a worker takes its batches. The zero value takes them as a stream. Only its writer uses it once the
-// worker is ready, but for small.
+// worker is ready, except for small.
 type receiver struct {
 	process
 	conn  net.Conn

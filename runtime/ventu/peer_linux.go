@@ -145,7 +145,7 @@ func hasVentu(pid int) bool {
 	return false
 }
 
-// borrow calls f with another process's descriptor as one of our own, which is closed after it.
+// borrow calls f with a copy of another process's descriptor, which is closed after it.
 func borrow(p process, f func(fd int) error) error {
 	pidfd, err := unix.PidfdOpen(p.pid, 0)
 	if err != nil {

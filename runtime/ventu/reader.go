@@ -138,7 +138,7 @@ type places struct {
 	all  map[id]int
 }
 
-// of is the place of a job; -1: there is none of that id.
+// of is the place of a job; -1: no job has that id.
 func (p *places) of(name []byte) int {
 	if len(name) != idLength {
 		return -1

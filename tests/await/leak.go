@@ -10,7 +10,7 @@ import (
 // then is looked at by the functions, in their order, when those are.
 func NoLeak(t testing.TB, checks ...func()) {
 	t.Helper()
-	r, w, err := os.Pipe() // Go's poller opens descriptors of its own with the first that it watches
+	r, w, err := os.Pipe() // Go's poller opens its descriptors with the first that it watches
 	if err != nil {
 		t.Fatal(err)
 	}

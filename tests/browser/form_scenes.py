@@ -196,7 +196,7 @@ def labels(look: Look) -> None:
 
 
 def stored(look: Look) -> None:
-    """A reload leaves the inputs as they are, but for secrets."""
+    """A reload leaves the inputs as they are, except for secrets."""
     look.load()
     look.input("prompt").fill("a cat")
     look.input("steps").fill("33")

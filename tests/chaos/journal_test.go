@@ -41,7 +41,7 @@ type entry struct {
 	How    string          `json:"how,omitempty"`
 }
 
-// longOutput is from how many bytes on an output is not kept, but for its head.
+// longOutput is from how many bytes on an output is not kept, except for its head.
 const longOutput, headLength = 4096, 200
 
 // observed makes an entry of what the server said of a prediction.

@@ -92,7 +92,7 @@ func newRig(t *testing.T, sc scene, seed uint64) *rig {
 		}
 	}
 	if !g.ownDisk {
-		t.Log("no file system of its own can be mounted: the disk is never full")
+		t.Log("no file system can be mounted here: the disk is never full")
 	}
 	// The kernel, in haste, may end another process beside the one that it should: with one worker, the front. And a
 	// sanitizer needs more memory.

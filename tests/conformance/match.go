@@ -26,7 +26,7 @@ func meaning(name string) string {
 	return `[\s\S]*?`
 }
 
-// fits reports whether text is what the pattern says, byte for byte but for its blanks.
+// fits reports whether text is what the pattern says, byte for byte except for its blanks.
 func fits(pattern, text string) bool {
 	var expression strings.Builder
 	expression.WriteString(`\A`)

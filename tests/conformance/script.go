@@ -76,7 +76,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 }
 
 // errUsage: a command has too few arguments.
-var errUsage = errors.New("it wants other arguments: see the package's documentation")
+var errUsage = errors.New("wrong arguments: see the package's documentation")
 
 // options reads the arguments of serve and start.
 func options(args []string) (harness.Options, error) {

@@ -9,7 +9,7 @@ import (
 
 // GRPCAddress is the address of --grpc-port.
 func (s *Server) GRPCAddress() string {
-	return s.WaitLog("gRPC has a port of its own").GRPCAddress
+	return s.WaitLog("serving gRPC").GRPCAddress
 }
 
 // GRPC connects to the port of --grpc-port.

@@ -18,7 +18,7 @@ func marked(text string) []int {
 	for _, file := range files {
 		environment, err := os.ReadFile(file)
 		if err != nil || !bytes.Contains(environment, []byte(text)) {
-			continue // it has ended, or is none of ours
+			continue // it has ended, or is not ours
 		}
 		if pid, err := strconv.Atoi(strings.Split(file, "/")[2]); err == nil {
 			pids = append(pids, pid)

@@ -123,7 +123,7 @@ func ask(path string) (Python, bool) {
 // sanitizers are the variables that a binary under test needs when it was built with sanitizers.
 var sanitizers = []string{"ASAN_OPTIONS", "UBSAN_OPTIONS", "PYTHONMALLOC", "GORACE"}
 
-// BareEnv is an environment without anything that speaks to Python, to Pinion or to Cog, but for what
+// BareEnv is an environment without anything that speaks to Python, to Pinion or to Cog, except for what
 // sanitizers are told.
 func BareEnv() []string {
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8",

@@ -56,8 +56,8 @@ func (s *store) podmanCommand(args ...string) *exec.Cmd {
 	return s.command(words[0], words[1:]...)
 }
 
-// run are the options that containers have here: read-only but for /tmp. The limits are such as every machine allows;
-// cgroups and a network of its own are not, everywhere.
+// run are the options that containers have here: read-only except for /tmp. The limits are such as every machine allows;
+// cgroups and a separate network are not, everywhere.
 func runOptions(name string, port int) []string {
 	return []string{
 		"run", "--rm", "--name", name, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",

@@ -144,7 +144,7 @@ class Runner(BaseRunner):
         return f"parent {os.waitstatus_to_exitcode(status)}"
 
     def forked_work(self, _: str) -> list:
-        """A child with threads, subprocesses and signals of its own."""
+        """A child with threads, subprocesses and signal handlers."""
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -182,7 +182,7 @@ class Runner(BaseRunner):
         return 50
 
     def daemon(self, _: str) -> int:
-        """A double fork with a session of its own: outlives the prediction and the worker."""
+        """A double fork with a new session: outlives the prediction and the worker."""
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:

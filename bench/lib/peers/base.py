@@ -27,7 +27,7 @@ class Setting:
 
 
 class Peer:
-    """One server. Those with a service of their own have it in bench/peers/NAME/service.py."""
+    """One server. Those that need a service have it in bench/peers/NAME/service.py."""
 
     name = ""
     title = ""

@@ -60,7 +60,7 @@ def test_the_package_under_pyright(tmp_path):
 
 @has_pyright
 def test_all_that_is_public_has_a_known_type(tmp_path):
-    """Strict, but for checks of arguments that types say are right already."""
+    """Strict, except for checks of arguments that types say are right already."""
     found = pyright(
         tmp_path,
         include=[str(file) for file in (SDK / "cog").glob("*.py")],

@@ -45,12 +45,12 @@ func (v *findings) failure(p *prediction, end *entry) {
 			v.complain("%s: it failed with a worker, and none was harmed: %s", p.id, end.Error)
 		}
 	case strings.Contains(end.Error, noSpace):
-		v.counts["failed for want of disk"]++
+		v.counts["failed: no disk"]++
 		if !p.asked.File || !v.overlaps(v.full, p.asked.At, end.At) {
 			v.complain("%s: there was room: %s", p.id, end.Error)
 		}
 	case strings.Contains(end.Error, noFile), strings.Contains(end.Error, folderRemoved):
-		v.counts["failed for want of their file"]++
+		v.counts["failed: no file"]++
 		if !p.asked.File || !v.overlaps(v.removed, p.asked.At, end.At) {
 			v.complain("%s: its file was not removed: %s", p.id, end.Error)
 		}
@@ -146,7 +146,7 @@ func (v *findings) casualties() {
 }
 
 // line: first come, first served. A prediction that was taken in, as its client has read, before another was asked
-// for, begins before that other; but for those that lie ahead in the sockets of several workers, one of which may get
+// for, begins before that other; except for those that lie ahead in the sockets of several workers, one of which may get
 // no processor for a moment.
 func (v *findings) line() {
 	idle := slices.Clone(v.stopped) // spans in which what lay with a worker did not move

@@ -139,7 +139,7 @@ func describe(observed []*entry) string {
 // refused looks at one that was not taken in.
 func (v *findings) refused(p *prediction, refusal *entry) {
 	if v.overlaps(v.full, p.asked.At, refusal.At) && p.asked.File && refusal.Code >= 500 {
-		v.counts["refused for want of disk"]++
+		v.counts["refused: no disk"]++
 	} else {
 		v.counts["refused"]++
 		v.counts[fmt.Sprintf("refused with %d", refusal.Code)]++

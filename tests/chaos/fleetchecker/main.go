@@ -168,7 +168,7 @@ func (r *record) broken(attempts int) (broken []string) {
 	switch first.status {
 	case "succeeded":
 		if !slices.Contains(r.runs, first.output) {
-			add("its result %q is of no run", first.output)
+			add("its result %q is not of its run", first.output)
 		}
 		if r.canceled {
 			add("it succeeded after a cancel was answered 200")

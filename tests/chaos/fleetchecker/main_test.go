@@ -16,7 +16,7 @@ func TestTheCheckerFindsBrokenPromises(t *testing.T) {
 		"":                             {[]string{accepted, state, webhook}, []string{"p 1"}},
 		"its webhook did not come":     {[]string{accepted, state}, []string{"p 1"}},
 		"no server tells its end":      {[]string{accepted, webhook}, []string{"p 1"}},
-		"is of no run":                 {[]string{accepted, state, webhook}, []string{"p 2"}},
+		"is not of its run":            {[]string{accepted, state, webhook}, []string{"p 2"}},
 		"it ran 3 times":               {[]string{accepted, state, webhook}, []string{"p 1", "p 2", "p 3"}},
 		"it has two ends":              {[]string{accepted, state, webhook, `{"id":"p","what":"state","status":"succeeded","output":"p 2"}`}, []string{"p 1", "p 2"}},
 		"after a cancel was answered":  {[]string{accepted, state, webhook, `{"id":"p","what":"canceled"}`}, []string{"p 1"}},

@@ -1,7 +1,7 @@
 """The same for batches, each call of the model a line of the ledger as well.
 
 "batch NUMBER PID NANOSECONDS KEY TOKEN..." is a call, "raised NUMBER PID" and "ended NUMBER PID" say how it came to its
-end. With preprocess and postprocess nothing else is written by them: what they do to the process is "harm", as ever.
+end. With preprocess and postprocess nothing else is written by them: what they do to the process is "harm", as usual.
 """
 
 from __future__ import annotations

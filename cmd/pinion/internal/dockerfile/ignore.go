@@ -31,7 +31,7 @@ func (p *Plan) Ignore() string {
 		}
 	}
 	if len(weights) > 0 {
-		w.lines("# Weights, which are fetched, or have a layer of their own.")
+		w.lines("# Weights, which are fetched, or have a separate layer.")
 		w.lines(weights...)
 	}
 	needed := append([]string{path.Join(p.below, model.CogFile)}, p.requirements...)

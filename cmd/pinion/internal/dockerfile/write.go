@@ -228,7 +228,7 @@ func (p *Plan) weights(w *writer) {
 	if !p.LocalWeights() {
 		return
 	}
-	w.lines("# Weights: a layer of their own, which a change of code leaves as it is.")
+	w.lines("# Weights: a separate layer, which a change of code leaves as it is.")
 	for _, entry := range p.build.Weights {
 		place, local := p.localWeight(entry)
 		if !local {

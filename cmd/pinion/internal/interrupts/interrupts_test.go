@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestWhatIsASecondInterrupt: an echo of the first is none, a SIGINT after a SIGTERM always is.
+// TestWhatIsASecondInterrupt: an echo of the first does not count, a SIGINT after a SIGTERM does.
 func TestWhatIsASecondInterrupt(t *testing.T) {
 	const stop, key = syscall.SIGTERM, syscall.SIGINT
 	for _, c := range []struct {

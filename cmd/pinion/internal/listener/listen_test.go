@@ -2,7 +2,7 @@ package listener
 
 import "testing"
 
-// TestReachable: the address of a socket that is bound to all is none that one may ask.
+// TestReachable: clients cannot use the address of a socket that is bound to all addresses.
 func TestReachable(t *testing.T) {
 	for _, c := range []struct {
 		bound, want string

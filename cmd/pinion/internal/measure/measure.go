@@ -46,7 +46,7 @@ func (m *Measurement) Run(client *apiclient.Client, stop <-chan struct{}) error 
 	return m.report(load.Report{Target: client.Base, Input: input, Asked: o, Got: r})
 }
 
-// try asks once: an input that does not do would be measured for nothing.
+// try asks once, so that an input that the model refuses is not measured.
 func try(o load.Options) error {
 	status, body, err := load.Once(o)
 	if err != nil {

@@ -18,7 +18,7 @@ func DropBytecode(dir string, names []string) {
 		entries, _ := os.ReadDir(cache) // where there is none nothing is to be removed
 		for _, entry := range entries {
 			if strings.HasPrefix(entry.Name(), stem+".cpython-") && strings.HasSuffix(entry.Name(), ".pyc") {
-				_ = os.Remove(filepath.Join(cache, entry.Name())) // or Python decides by the time, as ever
+				_ = os.Remove(filepath.Join(cache, entry.Name())) // or Python decides by the time
 			}
 		}
 	}

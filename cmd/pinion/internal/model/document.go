@@ -167,7 +167,7 @@ func runSDK(python *locate.Python, module, dir string, env []string, request []b
 	return out, err
 }
 
-// pythonString is a string literal of Python's; JSON's are, but for what only JavaScript escapes.
+// pythonString is a string literal of Python's; JSON's are, except for what only JavaScript escapes.
 func pythonString(s string) string { return string(rawjson.AppendQuoted(nil, s)) }
 
 // borrowSDK is a folder that holds the cog package until done is called.

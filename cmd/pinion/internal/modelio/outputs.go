@@ -79,7 +79,7 @@ func (o *Outputs) WriteText(text []byte) error {
 	return err
 }
 
-// writeFiles writes a list of files; an item that is none, such as a URL, is printed.
+// writeFiles writes a list of files; an item that is not a file, such as a URL, is printed.
 func (o *Outputs) writeFiles(list []byte) error {
 	items := rawjson.Array(list)
 	for i := 0; ; i++ {

@@ -45,7 +45,7 @@ func (f *Fields) Sample() ([]byte, error) {
 		return nil, fmt.Errorf("no value can be made up for %s: give the input by -i or --json", strings.Join(unknown, ", "))
 	}
 	if err := f.check(input); err != nil {
-		return nil, errors.Join(errors.New("the input that was made up does not do: give one by -i or --json"), err)
+		return nil, errors.Join(errors.New("the input that was made up is not valid: give one by -i or --json"), err)
 	}
 	return input, nil
 }

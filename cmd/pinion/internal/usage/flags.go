@@ -75,7 +75,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w; did you mean --%s?", err, best)
 }
 
-// GoFlagError names the flag that is nearest to the one at which parsing stopped, where there is none of that name.
+// GoFlagError names the flag that is nearest to the one at which parsing stopped, if no flag has that name.
 func GoFlagError(f *flag.FlagSet, args []string, err error) error {
 	name := strings.TrimLeft(args[len(args)-f.NArg()-1], "-")
 	name, _, _ = strings.Cut(name, "=")

@@ -1,4 +1,4 @@
-"""preprocess and postprocess have contexts of their own as well."""
+"""preprocess and postprocess have separate contexts as well."""
 
 from contextvars import ContextVar
 

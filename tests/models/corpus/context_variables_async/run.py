@@ -1,4 +1,4 @@
-"""Each async prediction has a context of its own."""
+"""Each async prediction has a separate context."""
 
 from contextvars import ContextVar
 

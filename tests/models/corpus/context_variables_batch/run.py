@@ -1,4 +1,4 @@
-"""Each batch has a context of its own, also after one that raised."""
+"""Each batch has a separate context, also after one that raised."""
 
 from contextvars import ContextVar
 

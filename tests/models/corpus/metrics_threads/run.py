@@ -12,7 +12,7 @@ def helper(n: int) -> None:
 
 
 class Library:
-    """Calls back, from a thread of its own."""
+    """Calls back, from a new thread."""
 
     def run(self, callback) -> None:
         thread = threading.Thread(target=lambda: [callback(i) for i in range(3)])

@@ -1,4 +1,4 @@
-"""Text to speech: a sound file made by the wave module, with a name of its own."""
+"""Text to speech: a sound file made by the wave module, which the model names."""
 
 import math
 import struct

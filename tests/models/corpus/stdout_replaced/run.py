@@ -1,4 +1,4 @@
-"""A model that puts a stream of its own in front of sys.stdout, at import and in a prediction."""
+"""A model that puts its stream in front of sys.stdout, at import and in a prediction."""
 
 import contextlib
 import io

@@ -80,7 +80,7 @@ def problem_of(text: str) -> Problem:
 
 
 def failure(error: BaseException, root: str) -> Problem:
-    """Return why a model cannot be served, with the traceback of its own exception."""
+    """Return why a model cannot be served, with the traceback of its exception."""
     if isinstance(error, LoadError):
         return problem_of(_printable(str(error)))
     problem = mistake(error, root)

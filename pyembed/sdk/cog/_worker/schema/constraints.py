@@ -153,7 +153,7 @@ def _no_array(kind: Kind, value: Any) -> str:
 
 
 def _out_of_bounds(info: FieldInfo, value: Any) -> str:
-    """Return which bound of its own declaration a default breaks, or ""."""
+    """Return which bound of its declaration a default breaks, or ""."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if info.ge is not None and not value >= info.ge:
             return f"is less than the minimum of {info.ge}"
