@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,6 +28,7 @@ const envNATS = "PINION_TEST_NATS"
 // natsSettings are those of a NATS server.
 type natsSettings struct {
 	Name    string
+	Host    string // "": 127.0.0.1
 	Port    int
 	Dir     string
 	Cluster int   // port; 0: it stands alone
@@ -66,6 +68,12 @@ func StartNATSFor(t testing.TB, user, pass string) *NATS {
 	return startNATS(t, natsSettings{Name: "nats", Port: freePorts(t, 1)[0], Dir: t.TempDir(), User: user, Pass: pass})
 }
 
+// StartNATSAt starts a NATS server on another address of this host.
+func StartNATSAt(t testing.TB, host string) *NATS {
+	t.Helper()
+	return startNATS(t, natsSettings{Name: "nats", Host: host, Port: freePorts(t, 1)[0], Dir: t.TempDir(), Model: "m"})
+}
+
 // StartNATSCluster starts three NATS servers that store everything together.
 func StartNATSCluster(t testing.TB) []*NATS {
 	t.Helper()
@@ -83,7 +91,8 @@ func StartNATSCluster(t testing.TB) []*NATS {
 func startNATS(t testing.TB, settings natsSettings) *NATS {
 	_, here, _, _ := runtime.Caller(0)
 	settings.Conf = filepath.Join(filepath.Dir(here), "..", "..", "deploy", "nats", "nats.conf")
-	n := &NATS{t: t, settings: settings, URL: fmt.Sprintf("nats://127.0.0.1:%d", settings.Port)}
+	settings.Host = cmp.Or(settings.Host, "127.0.0.1")
+	n := &NATS{t: t, settings: settings, URL: fmt.Sprintf("nats://%s:%d", settings.Host, settings.Port)}
 	n.Start()
 	t.Cleanup(n.Kill)
 	return n
@@ -162,7 +171,7 @@ func serveNATS(text string) int {
 		return 1
 	}
 	o := &server.Options{
-		ServerName: s.Name, Host: "127.0.0.1", Port: s.Port, NoSigs: true, JetStream: true, StoreDir: s.Dir,
+		ServerName: s.Name, Host: s.Host, Port: s.Port, NoSigs: true, JetStream: true, StoreDir: s.Dir,
 		JetStreamMaxStore: 8 << 30, JetStreamMaxMemory: 64 << 20, Username: s.User, Password: s.Pass,
 	}
 	if s.Model != "" {
