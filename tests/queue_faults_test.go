@@ -85,6 +85,38 @@ func TestNATSIsGoneWhileAJobRuns(t *testing.T) {
 	becomes(t, a, "p2", "succeeded")
 }
 
+// TestAServerIsLostBeforeItsLastWebhook: it has written the end of its job, and not yet stored the webhook of it. Another one does
+// the rest, without a run.
+func TestAServerIsLostBeforeItsLastWebhook(t *testing.T) {
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{})
+	// The webhook of the end comes after that of the start, whose receiver does not answer.
+	blocked := make(chan struct{})
+	defer close(blocked)
+	hooks := newHookReceiver(t)
+	hooks.hold = func(p *harness.Prediction) {
+		if p.Status == "processing" {
+			<-blocked
+		}
+	}
+	open := makeFIFO(t, a.Dir, "gate")
+	a.Create(map[string]any{"id": "p1", "input": input{"gate": "gate", "token": "p1"}, "webhook": hooks.URL}, "Prefer", "respond-async")
+	becomes(t, a, "p1", "processing")
+	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
+	open()
+	becomes(t, b, "p1", "succeeded")
+	if n := len(hooks.of("p1")); n != 0 {
+		t.Errorf("%d webhooks came before that of the start was answered", n)
+	}
+	a.Signal(syscall.SIGKILL)
+	a.Killed()
+	harness.Eventually(t, "the webhook of the end came", func() bool { return len(hooks.of("p1")) > 0 })
+	if got := hooks.of("p1")[0]; got.Status != "succeeded" || times(t, b, "p1") != 1 {
+		t.Errorf("it is %s, and the job ran %d times", got.Status, times(t, b, "p1"))
+	}
+}
+
 // TestAJobThatKillsItsServers ends as failed, and is kept for an operator.
 func TestAJobThatKillsItsServers(t *testing.T) {
 	t.Parallel()

@@ -61,6 +61,8 @@ func times(t testing.TB, s *harness.Server, token string) (n int) {
 type hookReceiver struct {
 	*httptest.Server
 
+	hold func(*harness.Prediction) // if set, it returns when a webhook may be answered
+
 	mu  sync.Mutex
 	got []posted
 }
@@ -78,6 +80,9 @@ func newHookReceiver(t testing.TB) *hookReceiver {
 		one := posted{header: request.Header}
 		if err := json.Unmarshal(text, &one.Prediction); err != nil {
 			t.Errorf("a webhook is %q: %v", text, err)
+		}
+		if r.hold != nil {
+			r.hold(&one.Prediction)
 		}
 		r.mu.Lock()
 		r.got = append(r.got, one)
