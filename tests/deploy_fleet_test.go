@@ -83,6 +83,43 @@ func TestTheFleetScalesOnItsQueue(t *testing.T) {
 	}
 }
 
+// TestWhatKEDAIsMisledBy: a NATS that does not lead the consumer, a lag that counts running jobs too, and pods that are ended while they work.
+func TestWhatKEDAIsMisledBy(t *testing.T) {
+	t.Parallel()
+	all := fleetObjects(t)
+	scaled := all["ScaledObject pinion"]
+	target := scaled.text(t, "spec", "advanced", "scalingModifiers", "target")
+	for i := range scaled.at(t, "spec", "triggers").([]any) {
+		at := scaled.text(t, "spec", "triggers", i, "metadata", "natsServerMonitoringEndpoint")
+		name, rest, _ := strings.Cut(at, ".")
+		if service := all["Service "+name]; service == nil || service.text(t, "spec", "clusterIP") != "None" || !strings.HasSuffix(rest, ":8222") {
+			t.Errorf("KEDA asks %s, which is not each of the servers of NATS", at)
+		}
+		if lag := scaled.text(t, "spec", "triggers", i, "metadata", "lagThreshold"); lag != target {
+			t.Errorf("the lag is divided by %s in one place, and by %s in another", lag, target)
+		}
+	}
+	nats := harness.StartNATSOf(t, "my-model")
+	args := all["Deployment pinion"].texts(t, "spec", "template", "spec", "containers", 0, "args")
+	args = slices.DeleteFunc(args[2:], func(arg string) bool { return arg == "--nats-replicas" || arg == "3" })
+	s := harness.Ready(t, harness.Options{Model: "fleet.py", Args: append(args, "--nats", nats.URL)})
+	slots := 0
+	for _, w := range s.Health().Workers {
+		slots += max(1, w.Busy)
+	}
+	if fmt.Sprint(slots) != target {
+		t.Errorf("a pod has %d slots, and the jobs are divided by %s", slots, target)
+	}
+	var grace, wait int
+	pod := []any{"spec", "template", "spec"}
+	fmt.Sscan(all["Deployment pinion"].text(t, append(pod, "terminationGracePeriodSeconds")...), &grace)
+	fmt.Sscan(all["Deployment pinion"].text(t, append(pod, "containers", 0, "lifecycle", "preStop", "sleep", "seconds")...), &wait)
+	const ends = 30 + 10 // --grace and --cancel-grace
+	if grace <= wait+ends {
+		t.Errorf("a pod has %d s, and takes %d s to give its jobs back", grace, wait+ends)
+	}
+}
+
 // labelOf is the label of pods of that name, as documents print it.
 func labelOf(name string) string { return fmt.Sprint(map[string]any{"app.kubernetes.io/name": name}) }
 
