@@ -19,7 +19,7 @@ func TestOpenAIsClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, class := range []string{"Chat", "Embedder", "Transcriber", "Dictation", "Painter"} {
+	for _, class := range []string{"Chat", "Completer", "Tokens", "Embedder", "TokenEmbedder", "Transcriber", "Dictation", "Painter"} {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{Model: "generative.py:" + class, Args: []string{"--model", "m", "--queue", "8"}})
@@ -29,6 +29,18 @@ func TestOpenAIsClient(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOpenAIsClientComesAgain has OpenAI's client ask a server without a free slot, which the client does again.
+func TestOpenAIsClientComesAgain(t *testing.T) {
+	t.Parallel()
+	tool := harness.Tool(t, "venvs/protocols/bin/python")
+	client, err := filepath.Abs("clients/openai_sdk.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := harness.Ready(t, harness.Options{Model: "generative.py:Chat", Args: []string{"--model", "m"}})
+	runTool(t, t.TempDir(), nil, tool, "-B", client, s.Address, "Busy")
 }
 
 // TestLiteLLM has LiteLLM ask as its users do: to them the server is one of OpenAI's API.

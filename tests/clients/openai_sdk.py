@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import sys
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import openai
 
@@ -102,6 +104,89 @@ def embedder(client: openai.OpenAI) -> None:
     raises(openai.BadRequestError, "unsupported_parameter", client.embeddings.create, input="a", dimensions=2)
 
 
+def failures(reason: str) -> int:
+    """Return how many predictions have failed, or were refused, for a reason."""
+    with urllib.request.urlopen(sys.argv[1] + "/metrics") as page:
+        lines = page.read().decode().splitlines()
+    counts = [line for line in lines if line.startswith("pinion_predictions_total{") and f'reason="{reason}"' in line]
+    return sum(int(line.split()[-1]) for line in counts)
+
+
+def busy(client: openai.OpenAI) -> None:
+    """A server without a free slot says when to come again, and the client comes."""
+    create = client.chat.completions.create
+    endless = create(**MODEL, **says("a forever"), stream=True)
+    next(iter(endless))
+    try:
+        create(**MODEL, **says("b"))
+    except openai.RateLimitError as error:
+        assert (error.code, error.type) == ("rate_limit_exceeded", "rate_limit_error"), error.body
+        assert int(error.response.headers["retry-after"]) >= 1, error.response.headers
+    else:
+        raise AssertionError("there is a place")
+    refused = failures("capacity")
+    with ThreadPoolExecutor() as pool, client.with_options(max_retries=9) as again:
+        answer = pool.submit(again.chat.completions.create, **MODEL, **says("b"))
+        while failures("capacity") == refused:
+            assert not answer.done(), answer.result()
+        endless.close()
+        assert answer.result().choices[0].message.content == "b"
+
+
+def completer(client: openai.OpenAI) -> None:
+    """Lists of prompts, choices, and stop sequences that lie across items."""
+    create = client.completions.create
+    answer = create(**MODEL, prompt=["abcdef", "xyz"], n=2, suffix="!")
+    assert [(c.index, c.text, c.finish_reason) for c in answer.choices] == [
+        (0, "abcdef!", "stop"),
+        (1, "abcdef!", "stop"),
+        (2, "xyz!", "stop"),
+        (3, "xyz!", "stop"),
+    ], answer
+    assert (answer.object, answer.usage.prompt_tokens, answer.usage.completion_tokens) == ("text_completion", 9, 6), answer
+    for stop, text in (("cde", "ab"), (["zz", "de"], "abc"), ("f", "abcde"), ("abc", ""), ("fg", "abcdef"), ("q", "abcdef")):
+        assert create(**MODEL, prompt="abcdef", stop=stop).choices[0].text == text, stop
+        chunks = list(create(**MODEL, prompt="abcdef", stop=stop, stream=True, stream_options={"include_usage": True}))
+        assert "".join(c.choices[0].text for c in chunks if c.choices) == text, (stop, chunks)
+        assert [c.choices[0].finish_reason for c in chunks if c.choices][-1] == "stop", chunks
+        assert not chunks[-1].choices and chunks[-1].usage.prompt_tokens == 6 and chunks[0].usage is None, chunks
+        assert {c.object for c in chunks} == {"text_completion"} and len({c.id for c in chunks}) == 1, chunks
+    texts = ["", "", "", ""]
+    for chunk in create(**MODEL, prompt=["abcdef", "xyz"], n=2, stop="e", stream=True):
+        texts[chunk.choices[0].index] += chunk.choices[0].text
+    assert texts == ["abcd", "abcd", "xyz", "xyz"], texts
+    raises(openai.BadRequestError, "invalid_type", create, prompt=[1, 2])
+    raises(openai.BadRequestError, "invalid_value", create, prompt=[])
+    raises(openai.BadRequestError, "invalid_value", create, prompt="a", stop=["a"] * 5)
+    raises(openai.BadRequestError, "unsupported_parameter", create, prompt="a", echo=True)
+    raises(openai.BadRequestError, "unsupported_parameter", create, prompt="a", best_of=2)
+    try:
+        create(**MODEL, prompt=["a", "fail"])
+    except openai.InternalServerError as error:
+        assert error.body["message"] == "prompt[1]: ValueError: the model failed", error.body
+    else:
+        raise AssertionError("a prompt that fails has an answer")
+    before = failures("model")
+    with client.with_options(max_retries=2) as again:
+        raises(openai.InternalServerError, None, again.completions.create, prompt="fail")
+    assert failures("model") == before + 1, "a model that fails was run again"
+
+
+def tokens(client: openai.OpenAI) -> None:
+    create = client.completions.create
+    assert create(**MODEL, prompt=[1, 2]).choices[0].text == "1-2"
+    assert [c.text for c in create(**MODEL, prompt=[[1, 2], [3]]).choices] == ["1-2", "3"]
+    assert [c.choices[0].text for c in create(**MODEL, prompt=[1, 2], stream=True)] == ["1-2", ""]
+    raises(openai.BadRequestError, "invalid_type", create, prompt="a")
+    raises(openai.BadRequestError, "invalid_type", create, prompt=[1, "a"])
+
+
+def token_embedder(client: openai.OpenAI) -> None:
+    create = client.embeddings.create
+    for given, want in (("abc", [[3, 1]]), (["a", "bc"], [[1, 1], [2, 1]]), ([7, 8, 9], [[3, 2]]), ([[7], [8, 9]], [[1, 2], [2, 2]])):
+        assert [item.embedding for item in create(**MODEL, input=given).data] == want, given
+
+
 def transcriber(client: openai.OpenAI) -> None:
     create = client.audio.transcriptions.create
     audio = {"file": ("talk.wav", b"one two")}
@@ -110,7 +195,12 @@ def transcriber(client: openai.OpenAI) -> None:
     verbose = create(**MODEL, **audio, response_format="verbose_json", language="de")
     assert (verbose.language, verbose.duration) == ("de", 1.5), verbose
     assert [s.text for s in verbose.segments] == ["one", "two"], verbose
-    assert create(**MODEL, **audio, response_format="srt").startswith("1\n00:00:00,000 --> 00:00:00,500\none\n")
+    assert create(**MODEL, **audio, response_format="srt") == (
+        "1\n00:00:00,000 --> 00:00:00,500\none\n\n2\n00:00:01,000 --> 00:00:01,500\ntwo\n\n"
+    )
+    assert create(**MODEL, **audio, response_format="vtt") == (
+        "WEBVTT\n\n00:00:00.000 --> 00:00:00.500\none\n\n00:00:01.000 --> 00:00:01.500\ntwo\n\n"
+    )
     raises(openai.BadRequestError, "invalid_value", create, **audio, response_format="mp3")
 
 
@@ -139,7 +229,11 @@ def main() -> None:
     client = openai.OpenAI(base_url=address, api_key="any", max_retries=0)
     {
         "Chat": chat,
+        "Busy": busy,
+        "Completer": completer,
         "Embedder": embedder,
+        "TokenEmbedder": token_embedder,
+        "Tokens": tokens,
         "Transcriber": transcriber,
         "Dictation": dictation,
         "Painter": painter,

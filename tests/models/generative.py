@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterator
+from typing import Union
 
 import cog
 from cog import BaseRunner, Path
@@ -73,3 +74,33 @@ class Painter(BaseRunner):
         out = Path("pixel.png")
         out.write_bytes(PIXEL)
         return out
+
+
+class Completer(BaseRunner):
+    """Yields the prompt in pieces of three characters."""
+
+    @cog.openai("completions")
+    def run(self, prompt: str, suffix: str = "") -> Iterator[str]:
+        if prompt == "fail":
+            raise ValueError("the model failed")
+        self.record_metric("input_token_count", len(prompt))
+        for n, at in enumerate(range(0, len(prompt), 3)):
+            self.record_metric("output_token_count", n + 1)
+            yield prompt[at : at + 3]
+        yield suffix
+
+
+class Tokens(BaseRunner):
+    """Takes token ids alone."""
+
+    @cog.openai("completions")
+    def run(self, prompt: list[int]) -> str:
+        return "-".join(map(str, prompt))
+
+
+class TokenEmbedder(BaseRunner):
+    """Embeds texts and token ids."""
+
+    @cog.openai("embeddings")
+    def run(self, input: Union[str, list[int]]) -> list[float]:
+        return [float(len(input)), 1.0 if isinstance(input, str) else 2.0]
