@@ -3,7 +3,7 @@
 # one without a GIL. Both are kept outside the checkout, so that a clean checkout need not make them again.
 #
 # The newer ones are Debian's packages, not compiled sources: users have these packages. They lie in a root file system
-# of their own, for they want a newer C library than this system may have, and so does a worker that loads their
+# to themselves, because they need a newer C library than this system may have, and so does a worker that loads their
 # libpython. The tests of these Pythons run inside of it.
 
 readonly kept=${PINION_TEST_KEPT:-${XDG_CACHE_HOME:-$HOME/.cache}/pinion-tests}
