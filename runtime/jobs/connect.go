@@ -5,11 +5,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats.go"
 )
 
@@ -46,7 +48,7 @@ func (c *Connection) Check() error {
 		}
 	}
 	if c.Credentials != "" {
-		if _, err := os.ReadFile(c.Credentials); err != nil {
+		if err := checkCredentials(c.Credentials); err != nil {
 			return fmt.Errorf("--nats-creds: %w", err)
 		}
 	}
@@ -62,6 +64,29 @@ func (c *Connection) Check() error {
 		if _, err := tls.LoadX509KeyPair(c.Cert, c.Key); err != nil {
 			return fmt.Errorf("--nats-tls-cert %s, --nats-tls-key %s: %w", c.Cert, c.Key, err)
 		}
+	}
+	return nil
+}
+
+// checkCredentials refuses a file that has no user's credentials: the client of NATS would send what it has to the server.
+func checkCredentials(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if _, err := jwt.ParseDecoratedUserNKey(text); err != nil {
+		return fmt.Errorf("%s has no seed of a user's key: it is a file that nsc makes for a user", file)
+	}
+	token, err := jwt.ParseDecoratedJWT(text)
+	if err != nil {
+		return fmt.Errorf("%s has no token of a user: it is a file that nsc makes for a user", file)
+	}
+	claims, err := jwt.DecodeUserClaims(token)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s has no valid token of a user: %w", file, err)
+	case claims.Expires != 0 && claims.Expires < time.Now().Unix():
+		return fmt.Errorf("%s has expired at %s", file, time.Unix(claims.Expires, 0).UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -94,7 +119,7 @@ func (c *Connection) Connect() (*nats.Conn, error) {
 		return nc, nil
 	}
 	if refused(err) {
-		return nil, fmt.Errorf("connect to NATS at %s: %w", c.shown(), err)
+		return nil, fmt.Errorf("connect to NATS at %s%s: %w", c.shown(), c.used(err), err)
 	}
 	c.OnChange(err)
 	nc, err = nats.Connect(servers, append(c.options(), nats.RetryOnFailedConnect(true))...)
@@ -104,16 +129,42 @@ func (c *Connection) Connect() (*nats.Conn, error) {
 	return nc, nil
 }
 
-// refused reports whether NATS was there and will not have this member.
+// refused reports whether NATS was there and will not have this member, or this member will not have NATS.
 func refused(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrSecureConnRequired) ||
+		errors.Is(err, nats.ErrSecureConnWanted) || strings.Contains(err.Error(), "Authorization Violation") || untrusted(err) || alerted(err)
+}
+
+// untrusted reports whether NATS has a certificate that is not good here.
+func untrusted(err error) bool {
 	var unknown x509.UnknownAuthorityError
 	var wrongName x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	var verify *tls.CertificateVerificationError
-	var alert tls.AlertError
-	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrSecureConnRequired) ||
-		errors.Is(err, nats.ErrSecureConnWanted) || strings.Contains(err.Error(), "Authorization Violation") ||
-		errors.As(err, &unknown) || errors.As(err, &wrongName) || errors.As(err, &invalid) || errors.As(err, &verify) || errors.As(err, &alert)
+	return errors.As(err, &unknown) || errors.As(err, &wrongName) || errors.As(err, &invalid) || errors.As(err, &verify)
+}
+
+// alerted reports whether NATS ended the handshake: it wants another certificate. Package tls keeps the type of an alert for itself.
+func alerted(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
+}
+
+// used are the settings that NATS was refused with, or refused.
+func (c *Connection) used(err error) string {
+	switch {
+	case untrusted(err) && c.CA != "":
+		return " with --nats-tls-ca " + c.CA
+	case untrusted(err):
+		return " without --nats-tls-ca"
+	case alerted(err) && c.Cert != "":
+		return " with --nats-tls-cert " + c.Cert
+	case alerted(err):
+		return " without --nats-tls-cert"
+	case c.Credentials != "":
+		return " with --nats-creds " + c.Credentials
+	}
+	return ""
 }
 
 // shown is the URLs without passwords.

@@ -35,6 +35,9 @@ type natsSettings struct {
 	Peers   []int // the ports of the cluster's servers
 	User    string
 	Pass    string
+	Cert    string // a PEM file; "": no TLS
+	Key     string
+	CA      string // of the certificates that clients must have
 	Conf    string // deploy/nats/nats.conf
 	Model   string // whose members' permissions of deploy/nats hold for who gives no password; "": all may do all
 }
@@ -66,6 +69,12 @@ func StartNATSOf(t testing.TB, model string) *NATS {
 func StartNATSFor(t testing.TB, user, pass string) *NATS {
 	t.Helper()
 	return startNATS(t, natsSettings{Name: "nats", Port: freePorts(t, 1)[0], Dir: t.TempDir(), User: user, Pass: pass})
+}
+
+// StartNATSWithTLS starts a NATS server that wants a certificate of its clients, signed by ca. All are PEM files.
+func StartNATSWithTLS(t testing.TB, ca, cert, key string) *NATS {
+	t.Helper()
+	return startNATS(t, natsSettings{Name: "nats", Port: freePorts(t, 1)[0], Dir: t.TempDir(), CA: ca, Cert: cert, Key: key})
 }
 
 // StartNATSAt starts a NATS server on another address of this host.
@@ -173,6 +182,14 @@ func serveNATS(text string) int {
 	o := &server.Options{
 		ServerName: s.Name, Host: s.Host, Port: s.Port, NoSigs: true, JetStream: true, StoreDir: s.Dir,
 		JetStreamMaxStore: 8 << 30, JetStreamMaxMemory: 64 << 20, Username: s.User, Password: s.Pass,
+	}
+	if s.Cert != "" {
+		config, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: s.Cert, KeyFile: s.Key, CaFile: s.CA, Verify: true})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "read the certificates of NATS:", err)
+			return 1
+		}
+		o.TLS, o.TLSConfig, o.TLSVerify, o.TLSTimeout = true, config, true, 30
 	}
 	if s.Model != "" {
 		if err := restrict(o, &s); err != nil {
