@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// patience says when a state that does not come is given up: far beyond what the slowest machine needs.
-const timeout = 60 * time.Second
+// timeout is when a state that does not come is given up: far beyond what an emulated processor on a busy machine needs.
+const timeout = 3 * time.Minute
 
 // pause lies between two looks at a state.
 const pause = 5 * time.Millisecond
