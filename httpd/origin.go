@@ -87,7 +87,7 @@ func unregistrable(authority string) bool {
 	return false
 }
 
-// forwarding are the headers with which proxies name their client, besides X-Forwarded-*.
+// forwarding are the headers with which proxies name their client, besides X-Forwarded and X-Forwarded-*.
 var forwarding = [...]string{
 	"Via", "Forwarded", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For",
 	"X-Envoy-External-Address", "Cf-Connecting-Ip", "True-Client-Ip", "Fastly-Client-Ip", "Fly-Client-Ip",
@@ -97,7 +97,7 @@ var forwarding = [...]string{
 // any page.
 func local(ctx *fasthttp.RequestCtx) bool {
 	for key := range ctx.Request.Header.All() {
-		if len(key) > 11 && bytes.EqualFold(key[:11], []byte("X-Forwarded")) ||
+		if len(key) >= 11 && bytes.EqualFold(key[:11], []byte("X-Forwarded")) ||
 			bytes.EqualFold(key, []byte(fasthttp.HeaderOrigin)) || bytes.EqualFold(key, []byte(headerFetchSite)) {
 			return false
 		}

@@ -110,6 +110,31 @@ func TestShutdownPolicy(t *testing.T) {
 	}
 }
 
+// TestProxiesMayNotShutDownOrReload: a request with any header by which proxies say that they passed it on is not of this machine.
+func TestProxiesMayNotShutDownOrReload(t *testing.T) {
+	headers := []string{
+		"Via", "Forwarded", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For", "X-Envoy-External-Address",
+		"Cf-Connecting-Ip", "True-Client-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Forwarded", "X-Forwarded-For", "X-Forwarded-Proto",
+		"x-forwarded-by", "via",
+	}
+	f := newFake()
+	s := New(f, Options{Reload: func() (string, error) { t.Error("a proxy reloaded"); return "", nil }})
+	for _, path := range []string{"/shutdown", "/reload"} {
+		for _, header := range headers {
+			var ctx fasthttp.RequestCtx
+			ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, nil)
+			ctx.Request.Header.DisableNormalizing()
+			ctx.Request.Header.SetMethod("POST")
+			ctx.Request.SetRequestURI(path)
+			ctx.Request.Header.Set(header, "x")
+			s.handle(&ctx)
+			if got := ctx.Response.StatusCode(); got != 403 || len(f.shutdowns) > 0 {
+				t.Errorf("POST %s with %s: %d", path, header, got)
+			}
+		}
+	}
+}
+
 // FuzzOwnOrigin: for any origin of a page, over http a name that can be registered is never taken for the server's own.
 func FuzzOwnOrigin(f *testing.F) {
 	f.Add("rebound", ":5000")
