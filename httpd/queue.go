@@ -17,8 +17,8 @@ type JobQueue interface {
 	// Accept stores a prediction. The error is one of Service.Create's, *predict.UnavailableError or *predict.InDoubtError.
 	Accept(s Submission) (Accepted, error)
 	// Find returns the prediction object of an accepted prediction, or of one that another server runs without the queue; nil: none
-	// is known.
-	Find(kind predict.Kind, id string) ([]byte, error)
+	// is known. release is called after its last use.
+	Find(kind predict.Kind, id string) (object []byte, release func(), err error)
 	// Submit is Accept for a client that waits: what it returns stands for the accepted prediction, wherever that runs. lives: it
 	// goes on when this server is gone.
 	Submit(s Submission, lives bool) (*predict.Prediction, error)
@@ -46,6 +46,7 @@ type Accepted struct {
 	ID       string
 	Warnings []string // about its input
 	Object   []byte   // the prediction as it stands, if a PUT found it there; else nil
+	Release  func()   // frees the object's memory; nil: there is nothing to free
 }
 
 // QueueOptions say which requests go to a queue.
@@ -156,8 +157,20 @@ func (k collection) enqueue(ctx *fasthttp.RequestCtx, req predict.Request, how a
 		body = append(rawjson.AppendQuoted([]byte(`{"id":`), a.ID), `,"status":"starting"}`...)
 	}
 	ctx.SetStatusCode(fasthttp.StatusAccepted)
+	sendObject(ctx, body, a.Release)
+}
+
+// sendObject answers with a prediction object. release, if not nil, is called after its last use.
+func sendObject(ctx *fasthttp.RequestCtx, object []byte, release func()) {
 	ctx.Response.Header.SetContentType(contentJSON)
-	ctx.Response.SetBodyRaw(body)
+	if len(object) <= maxReused || release == nil { // a small one is not charged
+		ctx.Response.SetBodyRaw(object)
+		if release != nil {
+			release()
+		}
+		return
+	}
+	ctx.Response.SetBodyStream(&sliceBody{parts: [3][]byte{object}, release: release}, len(object))
 }
 
 // readPriority reads Pinion-Priority.
@@ -185,7 +198,7 @@ func (k collection) getQueued(ctx *fasthttp.RequestCtx, id string) bool {
 	if k.queue == nil {
 		return false
 	}
-	object, err := k.queue.Find(k.kind, id)
+	object, release, err := k.queue.Find(k.kind, id)
 	switch {
 	case err != nil:
 		k.refuse(ctx, err)
@@ -193,8 +206,7 @@ func (k collection) getQueued(ctx *fasthttp.RequestCtx, id string) bool {
 		return false
 	default:
 		ctx.SetStatusCode(fasthttp.StatusOK)
-		ctx.Response.Header.SetContentType(contentJSON)
-		ctx.Response.SetBodyRaw(object)
+		sendObject(ctx, object, release)
 	}
 	return true
 }

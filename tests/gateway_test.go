@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -44,8 +45,15 @@ func (b *lockedBuffer) String() string {
 // startGateway starts one. It has no Python.
 func startGateway(t *testing.T, nats string, args ...string) *gatewayProcess {
 	t.Helper()
+	return startGatewayIn(t, nil, nats, args...)
+}
+
+// startGatewayIn starts one by a command that becomes it, as harness.MemoryGroup makes one; nil: at once.
+func startGatewayIn(t *testing.T, enter []string, nats string, args ...string) *gatewayProcess {
+	t.Helper()
 	g := &gatewayProcess{t: t, says: &lockedBuffer{}}
-	g.cmd = exec.Command(harness.Binary(t), append([]string{"gateway", "--nats", nats, "--model", "m", "--ack-wait", "15s", "-p", "0", "--host", "127.0.0.1", "--log-format", "json"}, args...)...)
+	command := slices.Concat(enter, []string{harness.Binary(t), "gateway", "--nats", nats, "--model", "m", "--ack-wait", "15s", "-p", "0", "--host", "127.0.0.1", "--log-format", "json"}, args)
+	g.cmd = exec.Command(command[0], command[1:]...)
 	g.cmd.Env = []string{"PATH=/nowhere", "HOME=/nowhere", "TMPDIR=" + t.TempDir()}
 	g.cmd.Stderr = g.says
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

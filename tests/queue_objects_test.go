@@ -6,6 +6,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"pinion/tests/harness"
@@ -60,5 +61,52 @@ func TestAFormInTheQueue(t *testing.T) {
 		if got := becomes(t, a, id, "succeeded"); strings.Count(string(got.Output), "x") < size {
 			t.Errorf("it is %.500s", got.Body)
 		}
+	}
+}
+
+// TestLargeResultsShareTheMemory: many clients read one large result through a gateway with little memory, as an object or by
+// waiting for its end. Each gets it, or is told to come again.
+func TestLargeResultsShareTheMemory(t *testing.T) {
+	t.Parallel()
+	_, enter, ok := harness.MemoryGroup(t, 256<<20)
+	if !ok {
+		t.Skip("no control group can be made here")
+	}
+	nats := harness.StartNATS(t).URL
+	s := member(t, nats, harness.Options{Dir: folder(t, "run.py", hoarder), Model: "run.py:returned"})
+	g := startGatewayIn(t, enter, nats)
+	const size = 25_000_000
+	enqueue(t, s, "large", input{"size": size})
+	enqueue(t, s, "small", input{"size": 3})
+	becomes(t, s, "large", "succeeded")
+	becomes(t, s, "small", "succeeded")
+	var whole atomic.Int64
+	reads := func(client int) error {
+		for range 3 {
+			code, header, body := g.do(http.MethodGet, "/predictions/large", "")
+			if code == http.StatusOK && strings.Count(body, "x") >= size {
+				whole.Add(1)
+			} else if code != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
+				return fmt.Errorf("client %d: %d with %d bytes: %.300s", client, code, len(body), body)
+			}
+			if code, _, body := g.do(http.MethodGet, "/predictions/small", ""); code != http.StatusOK || !strings.Contains(body, `"xxx"`) {
+				return fmt.Errorf("a small one: %d %.300s", code, body)
+			}
+		}
+		return nil
+	}
+	clients(t, 40, reads)
+	if whole.Load() == 0 {
+		t.Error("no client got it")
+	}
+	clients(t, 8, func(client int) error {
+		code, _, body := g.do(http.MethodPost, "/predictions", fmt.Sprintf(`{"input":{"size":%d}}`, size))
+		if code != http.StatusOK || strings.Count(body, "x") < size {
+			return fmt.Errorf("client %d that waits: %d with %d bytes: %.300s", client, code, len(body), body)
+		}
+		return nil
+	})
+	if code, _, body := g.do(http.MethodGet, "/predictions/large", ""); code != http.StatusOK || strings.Count(body, "x") < size {
+		t.Errorf("at last: %d with %d bytes: %.300s", code, len(body), body)
 	}
 }

@@ -110,7 +110,7 @@ func (g *gateway) open(sink *logsink.Sink) (err error) {
 	o := s.jobs.options(s.model, s.resultTTL)
 	g.member, err = queued.Join(queued.Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) { return s.jobs.nats.connect(o.Model, o.Server, changed) },
-		Queue:   o, Attempts: s.jobs.attempts, Read: g.http.ReadBody, Webhooks: g.webhooks, Logger: g.log,
+		Queue:   o, Attempts: s.jobs.attempts, Read: g.http.ReadBody, Memory: budget, Webhooks: g.webhooks, Logger: g.log,
 	})
 	if err != nil {
 		return err

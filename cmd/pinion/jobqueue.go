@@ -35,7 +35,7 @@ func (f *front) joinQueue() error {
 	o.OnWait = f.metrics.JobWait
 	m, err := queued.Join(queued.Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) { return s.nats.connect(o.Model, o.Server, changed) },
-		Queue:   o, Attempts: s.attempts, Read: f.http.ReadBody, Local: f.svc, Webhooks: f.webhooks, Logger: f.log,
+		Queue:   o, Attempts: s.attempts, Read: f.http.ReadBody, Local: f.svc, Memory: f.budget, Webhooks: f.webhooks, Logger: f.log,
 		Version: version, Slots: func() (slots, free int) { l := f.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
 	})
 	if err != nil {
@@ -77,7 +77,9 @@ func (q jobQueue) Accept(s httpd.Submission) (httpd.Accepted, error) {
 }
 
 // Find implements httpd.JobQueue.
-func (q jobQueue) Find(kind predict.Kind, id string) ([]byte, error) { return q.m.Find(kind, id) }
+func (q jobQueue) Find(kind predict.Kind, id string) (object []byte, release func(), err error) {
+	return q.m.Find(kind, id)
+}
 
 // Submit implements httpd.JobQueue.
 func (q jobQueue) Submit(s httpd.Submission, lives bool) (*predict.Prediction, error) {

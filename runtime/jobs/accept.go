@@ -19,7 +19,7 @@ func (e *InUseError) Error() string {
 
 // Accept stores a job; with its return the job survives. prediction is the object that clients see until it runs. If again is
 // true, an id that is known and still waits is published once more under its token, for a client whose first request was left in
-// doubt. Errors: *InUseError, ErrFull, ErrUnavailable (nothing is stored), ErrInDoubt.
+// doubt, and the caller releases the state of an *InUseError. Errors: *InUseError, ErrFull, ErrUnavailable (nothing is stored), ErrInDoubt.
 func (q *Queue) Accept(ctx context.Context, j Job, prediction json.RawMessage, again bool) (State, error) {
 	if e := q.o.Embedded; e != nil {
 		if err := e.Room(); err != nil {
@@ -59,11 +59,14 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 		s.Version = stateVersion
 	}
 	if err != nil {
-		if used != nil { // its result may be an object
-			if object, err := q.loadResult(ctx, used.State.Prediction); err == nil {
-				used.State.Prediction = object
-			}
+		if used == nil || !again {
+			return s, err
 		}
+		result, failed := q.loadResult(ctx, used.State.Prediction)
+		if failed != nil {
+			return s, failed
+		}
+		used.State.Prediction, used.State.result = result.Object, result
 		return s, err
 	}
 	m := j.message(q.names.job(j.Class, q.o.Lanes, j.Tenant))

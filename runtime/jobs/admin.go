@@ -183,7 +183,7 @@ func (a *Admin) Job(ctx context.Context, id string) (*State, *Entry, *Letter, er
 	result, err := a.q.loadResult(ctx, now.Prediction)
 	switch {
 	case err == nil:
-		now.Prediction = result
+		now.Prediction, now.result = result.Object, result
 	case !errors.Is(err, jetstream.ErrObjectNotFound): // else it has expired, and the state will
 		return nil, nil, nil, err
 	}

@@ -69,11 +69,12 @@ func (q *Queue) pass(ctx context.Context, object json.RawMessage) (json.RawMessa
 	return q.storeResult(ctx, rand.Text(), object)
 }
 
-// Ask asks all servers for a direct prediction, for that long at most, and returns its object; nil: no server has it.
-func (q *Queue) Ask(ctx context.Context, question Question, wait time.Duration) (json.RawMessage, error) {
+// Ask asks all servers for a direct prediction, for that long at most, and returns its object, which the caller releases; without
+// one, no server has it.
+func (q *Queue) Ask(ctx context.Context, question Question, wait time.Duration) (Result, error) {
 	m := q.ask(ctx, "held", question, wait)
 	if m == nil {
-		return nil, nil
+		return Result{}, nil
 	}
 	return q.loadResult(ctx, m.Data)
 }

@@ -87,13 +87,14 @@ func (q *Queue) post(ctx context.Context, m jetstream.Msg, send func(context.Con
 	if meta, err := m.Metadata(); err == nil {
 		p.Tries = int(meta.NumDelivered)
 	}
-	body, err := q.loadResult(ctx, p.Body)
+	result, err := q.loadResult(ctx, p.Body)
+	defer result.Release()
 	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		_ = m.NakWithDelay(pullWait)
 		return
 	}
 	if err == nil { // else the result has expired while its receiver was away: it gets what is left
-		p.Body = body
+		p.Body = result.Object
 	}
 	again := send(ctx, p)
 	switch {

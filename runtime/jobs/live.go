@@ -17,6 +17,8 @@ type Event struct {
 	Index   uint64          `json:"index"`   // of outputs, counted from 0
 	Event   string          `json:"event"`
 	Data    json.RawMessage `json:"data,omitempty"`
+	// Result is the object of an end, if it was stored apart. The reader of the event releases it.
+	Result Result `json:"-"`
 }
 
 // The kinds of an Event.
@@ -177,7 +179,8 @@ func (s *Stream) Read(m *nats.Msg) (e Event, ok bool) {
 	if e.Event == EventEnd && e.Data != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), resultWait)
 		defer cancel()
-		e.Data, _ = s.q.loadResult(ctx, e.Data) // nil: it cannot be read
+		e.Result, _ = s.q.loadResult(ctx, e.Data) // without an object: it cannot be read
+		e.Data = e.Result.Object
 	}
 	return e, true
 }

@@ -120,5 +120,5 @@ func (q *Queue) lookAt(ctx context.Context, m jetstream.Msg, show Shower) {
 	if id == "" || now.Status.Ended() || time.Since(now.written) < q.o.lostAfter {
 		return
 	}
-	_, _ = q.Find(ctx, id, show)
+	_, _ = q.Look(ctx, id, show)
 }

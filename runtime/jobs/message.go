@@ -162,7 +162,11 @@ type State struct {
 	Prediction json.RawMessage `json:"prediction"`
 
 	unknown map[string]json.RawMessage // members that a newer server wrote; they are kept
+	result  Result                     // whose object Prediction is, if it was an object
 }
+
+// Release frees the memory of Prediction, which is not used afterwards.
+func (s *State) Release() { s.result.Release() }
 
 // Hook is where the end of a job is posted to. It stands in the state too, because a member that cancels a job does not have its message.
 type Hook struct {

@@ -1,10 +1,12 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -55,15 +57,42 @@ func (q *Queue) put(ctx context.Context, bucket, key string, data []byte) error 
 	return nil
 }
 
-// get reads an object. The error is jetstream.ErrObjectNotFound where it is gone.
-func (q *Queue) get(ctx context.Context, bucket, key string) ([]byte, error) {
+// get reads an object. The error is jetstream.ErrObjectNotFound where it is gone. charge, if set, is called with its size before
+// it takes memory.
+func (q *Queue) get(ctx context.Context, bucket, key string, charge func(size int64) error) ([]byte, error) {
 	store, err := q.js.ObjectStore(ctx, bucket)
 	if err != nil {
 		return nil, fmt.Errorf("read an object: %w", err)
 	}
-	data, err := store.GetBytes(ctx, key)
+	info, err := store.GetInfo(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read an object: %w", err)
+	}
+	if charge != nil {
+		if err := charge(int64(info.Size)); err != nil {
+			return nil, fmt.Errorf("read an object of %d bytes: %w", info.Size, err)
+		}
+	}
+	data, err := readObject(ctx, store, key, info.Size)
+	if err != nil {
+		return nil, fmt.Errorf("read an object: %w", err)
+	}
+	return data, nil
+}
+
+// readObject reads an object of that size.
+func readObject(ctx context.Context, store jetstream.ObjectStore, key string, size uint64) ([]byte, error) {
+	from, err := store.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	data := make([]byte, size)
+	if _, err := io.ReadFull(from, data); err != nil {
+		return nil, err
+	}
+	if n, err := from.Read(make([]byte, 1)); n > 0 || err != io.EOF { // its end checks the digest
+		return nil, cmp.Or(err, io.ErrUnexpectedEOF)
 	}
 	return data, nil
 }
@@ -102,7 +131,7 @@ func (q *Queue) loadBody(ctx context.Context, m jetstream.Msg, j *Job) (gone boo
 	if !ok {
 		return false, nil
 	}
-	j.Body, err = q.get(ctx, q.names.bodies(), key)
+	j.Body, err = q.get(ctx, q.names.bodies(), key, nil)
 	return errors.Is(err, jetstream.ErrObjectNotFound), err
 }
 
@@ -122,15 +151,59 @@ func (q *Queue) storeResult(ctx context.Context, key string, prediction json.Raw
 	return json.Marshal(reference{key})
 }
 
-// loadResult is the opposite.
-func (q *Queue) loadResult(ctx context.Context, prediction json.RawMessage) (json.RawMessage, error) {
+// Memory is where large results are charged while a member has them; *memory.Budget is one.
+type Memory interface {
+	// Wait charges n bytes, and waits for them at most that long or until stop is closed.
+	Wait(n int64, most time.Duration, stop <-chan struct{}) error
+	Free(n int64)
+}
+
+// memoryWait is how long a result waits for memory.
+const memoryWait = 10 * time.Second
+
+// Result is a prediction object. Release it after its last use.
+type Result struct {
+	Object json.RawMessage
+	free   func()
+}
+
+// Release frees the memory of the object.
+func (r *Result) Release() {
+	if r.free != nil {
+		r.free()
+		r.free = nil
+	}
+}
+
+// loadResult is the opposite. The result's memory is charged until it is released.
+func (q *Queue) loadResult(ctx context.Context, prediction json.RawMessage) (r Result, err error) {
 	var at reference
 	if len(prediction) > 128 || json.Unmarshal(prediction, &at) != nil || at.Key == "" {
-		return prediction, nil
+		return Result{Object: prediction}, nil
 	}
-	data, err := q.get(ctx, q.names.results(), at.Key)
+	memory := q.o.Memory
+	charged := int64(0)
+	data, err := q.get(ctx, q.names.results(), at.Key, func(size int64) error {
+		if memory == nil {
+			return nil
+		}
+		// Twice: parts of it wait in the client of NATS while it is read, and a sealed one is copied.
+		if err := memory.Wait(2*size, memoryWait, ctx.Done()); err != nil {
+			return err
+		}
+		charged = 2 * size
+		return nil
+	})
+	if err == nil {
+		r.Object, err = q.o.Keys.open(sealResult, data)
+	}
+	if charged > 0 {
+		memory.Free(charged / 2)
+		r.free = func() { memory.Free(charged / 2) }
+	}
 	if err != nil {
-		return nil, err
+		r.Release()
+		return Result{}, err
 	}
-	return q.o.Keys.open(sealResult, data)
+	return r, nil
 }

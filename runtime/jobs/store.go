@@ -178,8 +178,19 @@ func (q *Queue) purge(ctx context.Context, id string, revision uint64) error {
 	return nil
 }
 
-// Find returns the state of a job, or ErrUnknown. A job that cannot end by itself any more ends now; see endAtRest.
+// Find returns the state of a job, which the caller releases, or ErrUnknown. A job that cannot end by itself any more ends now; see
+// endAtRest.
 func (q *Queue) Find(ctx context.Context, id string, show Shower) (State, error) {
+	s, err := q.Look(ctx, id, show)
+	if err == nil && s.Status.Ended() {
+		s.result, err = q.loadResult(ctx, s.Prediction)
+		s.Prediction = s.result.Object
+	}
+	return s, err
+}
+
+// Look is Find without a large result.
+func (q *Queue) Look(ctx context.Context, id string, show Shower) (State, error) {
 	s, err := q.read(ctx, id)
 	switch {
 	case err == nil && s.Status == "":
@@ -187,8 +198,7 @@ func (q *Queue) Find(ctx context.Context, id string, show Shower) (State, error)
 	case err != nil:
 		return s.State, err
 	case s.Status.Ended():
-		s.Prediction, err = q.loadResult(ctx, s.Prediction)
-		return s.State, err
+		return s.State, nil
 	}
 	return q.endAtRest(ctx, id, s, show), nil
 }

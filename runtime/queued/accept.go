@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pinion/runtime/jobs"
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
 
@@ -30,6 +31,8 @@ type Accepted struct {
 	Warnings []string // about its input
 	// Object is the prediction as it stands if the request was a repeated PUT; else nil.
 	Object []byte
+	// Release frees the object's memory; nil: there is nothing to free.
+	Release func()
 }
 
 // mostInput is the largest input in bytes that a state shows before its prediction has ended: each move of the state writes it anew.
@@ -81,9 +84,10 @@ func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
 	var used *jobs.InUseError
 	if errors.As(err, &used) && req.Idempotent {
 		if kindOf(used.State.Kind) != req.Kind {
+			used.State.Release()
 			return a, predict.ErrInFlight
 		}
-		a.Object = used.State.Prediction
+		a.Object, a.Release = used.State.Prediction, used.State.Release
 		return a, nil
 	}
 	return a, m.refusal(req.ID, err)
@@ -114,6 +118,8 @@ func (m *Member) refusal(id string, err error) error {
 		return nil
 	case errors.As(err, &used):
 		return predict.ErrInFlight
+	case errors.Is(err, memory.ErrFull), errors.Is(err, memory.ErrTooLarge):
+		return err
 	case errors.Is(err, jobs.ErrFull):
 		return &predict.QueueFullError{RetryAfter: retryFull}
 	case errors.Is(err, jobs.ErrInDoubt):

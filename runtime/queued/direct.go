@@ -75,11 +75,12 @@ func (m *Member) AttachDirect(kind predict.Kind, id string) *predict.Prediction 
 	}
 	question := jobs.Question{Kind: kinds[kind], ID: id, Brief: true}
 	brief, err := q.Ask(context.Background(), question, attachWait)
-	if err != nil || brief == nil {
+	if err != nil || brief.Object == nil {
 		return nil
 	}
+	defer brief.Release()
 	f := &follower{m: m, q: q, id: id, only: true, direct: &question}
-	return f.prediction(predict.Request{ID: id, Kind: kind, Mode: predict.Async, Created: object(id, brief).Created})
+	return f.prediction(predict.Request{ID: id, Kind: kind, Mode: predict.Async, Created: object(id, brief.Object).Created})
 }
 
 // errGone is the error of a prediction whose server was lost while a client followed it elsewhere.
@@ -100,6 +101,9 @@ func (f *follower) runDirect() error {
 		select {
 		case msg := <-stream.C:
 			if f.take(stream, msg) {
+				if f.full {
+					return f.endFull()
+				}
 				var o struct{ Status jobs.Status }
 				_ = json.Unmarshal(f.last, &o) // else it has failed, for its result cannot be read
 				if !o.Status.Ended() {
@@ -111,7 +115,9 @@ func (f *follower) runDirect() error {
 			if time.Since(f.heard) < askEvery {
 				continue
 			}
-			if brief, err := f.q.Ask(context.Background(), *f.direct, askWait); err != nil || brief == nil {
+			brief, err := f.q.Ask(context.Background(), *f.direct, askWait)
+			brief.Release()
+			if err != nil || brief.Object == nil {
 				f.p.End(predict.Result{Status: predict.Failed, Error: errGone}, time.Now())
 				return nil
 			}

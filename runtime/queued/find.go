@@ -9,25 +9,28 @@ import (
 )
 
 // Find returns the prediction object of a job, or of a direct prediction that runs, on whichever server it is; nil: none is known.
-func (m *Member) Find(kind predict.Kind, id string) ([]byte, error) {
+// The caller calls release after its last use.
+func (m *Member) Find(kind predict.Kind, id string) (object []byte, release func(), err error) {
+	nothing := func() {}
 	q, err := m.open()
 	if err != nil {
-		return nil, err
+		return nil, nothing, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 	defer cancel()
 	s, err := q.Find(ctx, id, m)
 	if err != nil && s.Status.Ended() { // its result is an object that cannot be read now
-		return nil, m.refusal(id, err)
+		return nil, nothing, m.refusal(id, err)
 	}
 	switch {
 	case errors.Is(err, jobs.ErrUnknown), err == nil && kindOf(s.Kind) != kind:
-		object, err := q.Ask(ctx, jobs.Question{Kind: kinds[kind], ID: id}, askWait)
-		return object, m.refusal(id, err)
+		s.Release()
+		r, err := q.Ask(ctx, jobs.Question{Kind: kinds[kind], ID: id}, askWait)
+		return r.Object, r.Release, m.refusal(id, err)
 	case s.Prediction != nil: // a newer member's state too: its object is for clients
-		return s.Prediction, nil
+		return s.Prediction, s.Release, nil
 	}
-	return nil, m.refusal(id, err)
+	return nil, nothing, m.refusal(id, err)
 }
 
 // Cancel cancels a job, or a direct prediction, on whichever server it is; false: none is known, or it has ended otherwise.
@@ -38,7 +41,7 @@ func (m *Member) Cancel(kind predict.Kind, id string) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 	defer cancel()
-	s, err := q.Find(ctx, id, m)
+	s, err := q.Look(ctx, id, m)
 	if err == nil && kindOf(s.Kind) == kind {
 		canceled := false
 		if canceled, err = q.Cancel(ctx, id, m); err == nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -59,6 +60,7 @@ func (m *Member) Attach(kind predict.Kind, id string) *predict.Prediction {
 	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 	defer cancel()
 	s, err := q.Find(ctx, id, m)
+	defer s.Release()
 	if err != nil || kindOf(s.Kind) != kind {
 		return nil
 	}
@@ -123,11 +125,12 @@ type follower struct {
 	next    uint64 // index of the next output of that attempt
 	heard   time.Time
 	over    time.Time       // when the run was seen to end; zero: not yet
+	full    bool            // its outputs do not fit into the memory budget
 	last    json.RawMessage // of the end of a direct prediction: its object
 }
 
 func (f *follower) prediction(req predict.Request) *predict.Prediction {
-	f.p = predict.New(f.id, req, time.Now(), f, predict.Options{})
+	f.p = predict.New(f.id, req, time.Now(), f, predict.Options{Memory: f.m.o.Memory})
 	return f.p
 }
 
@@ -197,6 +200,9 @@ func (f *follower) Run(p *predict.Prediction) error {
 		select {
 		case msg := <-stream.C:
 			if f.take(stream, msg) {
+				if f.full {
+					return f.endFull()
+				}
 				f.over = time.Now()
 				timer.Reset(endSoon)
 			}
@@ -236,7 +242,9 @@ func (f *follower) take(stream *jobs.Stream, msg *nats.Msg) (last bool) {
 			stream.Ask()
 		case e.Index == f.next:
 			f.next++
-			p.Output(e.Data)
+			if f.full = !p.Output(e.Data); f.full {
+				return true
+			}
 		}
 	case jobs.EventLog:
 		if source, text := logged(e.Data); text != nil {
@@ -246,9 +254,18 @@ func (f *follower) take(stream *jobs.Stream, msg *nats.Msg) (last bool) {
 		p.Metric(e.Data)
 	case jobs.EventEnd:
 		f.last = e.Data
+		p.OnRelease(e.Result.Release)
 		return true
 	}
 	return false
+}
+
+// endFull ends a prediction whose outputs do not fit. The job is canceled, unless others follow it too.
+func (f *follower) endFull() error {
+	f.Cancel(f.p)
+	f.p.End(predict.Result{Status: predict.Failed, Error: fmt.Sprintf(
+		"The prediction's output does not fit into this server's memory budget of %d MiB", f.m.o.Memory.Stats().Limit>>20)}, time.Now())
+	return nil
 }
 
 // look reads the state, and ends the prediction if the job has ended.
@@ -265,22 +282,13 @@ func (f *follower) look() (ended, begun bool, err error) {
 	case !s.Status.Ended():
 		return false, s.Status == jobs.Processing, nil
 	}
+	f.p.OnRelease(s.Release) // the prediction's record refers to its bytes
 	return true, true, f.end(&s)
 }
 
 // end ends the prediction as the job ended.
 func (f *follower) end(s *jobs.State) error {
-	var o struct {
-		Output    json.RawMessage `json:"output"`
-		Error     string          `json:"error"`
-		Logs      string          `json:"logs"`
-		Metrics   json.RawMessage `json:"metrics"`
-		Started   time.Time       `json:"started_at"`
-		Completed time.Time       `json:"completed_at"`
-	}
-	if err := json.Unmarshal(s.Prediction, &o); err != nil {
-		o.Error = "the prediction's result cannot be read"
-	}
+	o := readEnd(s.Prediction)
 	p := f.p
 	if s.Status == jobs.Failed && o.Started.IsZero() && strings.Contains(o.Error, jobs.PastDeadline) {
 		p.End(predict.Result{Status: predict.Failed, Error: predict.ErrQueueTimeout.Error()}, o.Completed)
@@ -296,6 +304,30 @@ func (f *follower) end(s *jobs.State) error {
 	}
 	p.End(r, o.Completed)
 	return nil
+}
+
+// ended is a prediction object of one that has ended.
+type ended struct {
+	Output    json.RawMessage `json:"-"`
+	Error     string          `json:"error"`
+	Logs      string          `json:"logs"`
+	Metrics   json.RawMessage `json:"metrics"`
+	Started   time.Time       `json:"started_at"`
+	Completed time.Time       `json:"completed_at"`
+}
+
+// readEnd reads a prediction object. Its output is not copied.
+func readEnd(prediction []byte) (o ended) {
+	if err := json.Unmarshal(prediction, &o); err != nil {
+		return ended{Error: "the prediction's result cannot be read"}
+	}
+	members := rawjson.Object(prediction)
+	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+		if rawjson.KeyIs(key, "output") {
+			o.Output = value
+		}
+	}
+	return o
 }
 
 // finishOutput gives the prediction what it has not had yet of the output.

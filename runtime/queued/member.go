@@ -37,6 +37,9 @@ type Member struct {
 // Join makes a member. It is an error if NATS refuses this member, or has the model's queue with other settings; a NATS that
 // cannot be reached is not.
 func Join(o Options) (*Member, error) {
+	if o.Memory != nil {
+		o.Queue.Memory = o.Memory
+	}
 	m := &Member{o: o}
 	m.taking, m.drain = context.WithCancel(context.Background())
 	m.sending, m.stop = context.WithCancel(context.Background())

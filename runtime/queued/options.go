@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pinion/runtime/jobs"
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/webhook"
 )
@@ -26,6 +27,8 @@ type Options struct {
 	Version string
 	// Local runs jobs; nil: this member runs none.
 	Local Local
+	// Memory bounds what this member has of large results, and of the events that clients follow; nil: no bound.
+	Memory *memory.Budget
 	// Webhooks posts the webhooks of jobs that have ended, of other members' jobs too.
 	Webhooks *webhook.Sender
 	Logger   *slog.Logger
