@@ -35,7 +35,7 @@ func (f *front) joinQueue() error {
 	o.OnWait = f.metrics.JobWait
 	m, err := queued.Join(queued.Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) { return s.nats.connect(o.Model, o.Server, changed) },
-		Queue:   o, Attempts: s.attempts, Read: f.http.ReadBody, Local: f.svc, Memory: f.budget, Webhooks: f.webhooks, Logger: f.log,
+		Queue:   o, Attempts: s.attempts, Read: f.http.ReadBody, Local: f.svc, Memory: f.budget, Webhooks: f.webhooks, Logger: f.log, Tracer: f.tracer,
 		Version: version, Slots: func() (slots, free int) { l := f.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
 	})
 	if err != nil {

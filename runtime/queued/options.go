@@ -9,6 +9,7 @@ import (
 	"pinion/runtime/jobs"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 	"pinion/runtime/webhook"
 )
 
@@ -23,6 +24,8 @@ type Options struct {
 	Read func(kind predict.Kind, contentType string, body []byte) (predict.Request, error)
 	// Slots is how many jobs could run at once, and how many places are free; asked where Local is set.
 	Slots func() (slots, free int)
+	// Tracer traces the jobs that run here; nil: they are not traced.
+	Tracer *trace.Tracer
 	// Version of this server, for those who look on.
 	Version string
 	// Local runs jobs; nil: this member runs none.

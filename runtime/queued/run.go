@@ -8,6 +8,7 @@ import (
 
 	"pinion/runtime/jobs"
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 )
 
 // Free implements jobs.Runner, as do the next three methods.
@@ -60,6 +61,10 @@ func (m *Member) create(c *jobs.Claim) (*predict.Prediction, error) {
 	if err == nil {
 		req.ID, req.Kind, req.Mode, req.Attempt = c.Job.ID, kind, predict.Async, c.State.Attempt
 		req.Deadline, req.TraceParent, req.TraceState = c.Job.Deadline, c.Job.TraceParent, c.Job.TraceState
+		if m.o.Tracer != nil { // the trace of who accepted it
+			parent, _ := trace.Parse(req.TraceParent, req.TraceState)
+			req.Trace, req.TraceParent, req.TraceState = m.o.Tracer.Continue(parent), "", ""
+		}
 		req.Created = object(c.Job.ID, c.State.Prediction).Created
 		if c.Job.Hook = c.State.Hook; c.Job.Hook != nil {
 			req.RequestID = c.Job.Hook.RequestID

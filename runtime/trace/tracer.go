@@ -48,7 +48,14 @@ func (t *Tracer) Begin(peek func(name string) string) *Trace {
 	if t == nil {
 		return nil
 	}
-	parent := t.read(peek)
+	return t.Continue(t.read(peek))
+}
+
+// Continue is Begin for a client's context that was read already; zero: it sent none.
+func (t *Tracer) Continue(parent Context) *Trace {
+	if t == nil {
+		return nil
+	}
 	id := parent.Trace
 	if !parent.Valid() {
 		id = newID()
@@ -93,6 +100,11 @@ type Trace struct {
 	Sampled bool
 	// Server is the request's span, Prediction that of the prediction; zero: there is none.
 	Server, Prediction SpanID
+}
+
+// Request is the context of the request's span.
+func (t *Trace) Request() Context {
+	return Context{Trace: t.ID, Span: t.Server, Sampled: t.Sampled, State: t.Parent.State}
 }
 
 // New names a new span of the trace.
