@@ -344,7 +344,7 @@ func TestNoCancelAfterRemove(t *testing.T) {
 	}
 }
 
-func TestSweepStopsWhenNobodyComes(t *testing.T) {
+func TestSweepStopsWithoutConnections(t *testing.T) {
 	w := newTestWatcher(t)
 	e := &watch{fd: -1}
 	w.add(e, &target{}, time.Now())

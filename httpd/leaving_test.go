@@ -78,8 +78,8 @@ func TestLastSubscriberCancels(t *testing.T) {
 	wait(t, f.released, "the release")
 }
 
-// TestWhoseLeavingCancels: that of the client of a sync one and of one that still waits, and no other's.
-func TestWhoseLeavingCancels(t *testing.T) {
+// TestWhichDisconnectCancels: that of the client of a sync one and of one that still waits, and no other's.
+func TestWhichDisconnectCancels(t *testing.T) {
 	for _, c := range []struct {
 		name, request string
 		answered      bool

@@ -214,7 +214,7 @@ func TestAStoppedWorkerIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAStoppedServerReplacesNobody(t *testing.T) {
+func TestAStoppedServerReplacesNoWorker(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--hang-timeout", "1s"}})
 	worker := s.Worker()

@@ -175,8 +175,8 @@ func TestBatchingLogReaderLeaves(t *testing.T) {
 	}
 }
 
-// TestAnErrorThatNobodyReads: the exit code is what it is, where the reader of stderr has left or stopped.
-func TestAnErrorThatNobodyReads(t *testing.T) {
+// TestAnErrorWithoutAReaderKeepsTheExitCode: the exit code is what it is, where the reader of stderr has left or stopped.
+func TestAnErrorWithoutAReaderKeepsTheExitCode(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(read, write *os.File){
 		"left": func(read, _ *os.File) { read.Close() },

@@ -130,9 +130,9 @@ func TestConcurrentClientsNeverSeeEachOthersLogs(t *testing.T) {
 	}
 }
 
-// TestTextBetweenPredictionsIsNobodys: what the threads and children of one prediction write once it has ended is not
+// TestTextBetweenPredictionsBelongsToNone: what the threads and children of one prediction write once it has ended is not
 // sent to the client of the next.
-func TestTextBetweenPredictionsIsNobodys(t *testing.T) {
+func TestTextBetweenPredictionsBelongsToNone(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"Runner", "Async"} {
 		t.Run(class, func(t *testing.T) {

@@ -63,8 +63,8 @@ func TestTheFleetInHealthAndMetrics(t *testing.T) {
 	})
 }
 
-// TestWithoutAQueueNothingIsSaidOfOne: neither in health nor in metrics.
-func TestWithoutAQueueNothingIsSaidOfOne(t *testing.T) {
+// TestWithoutAQueueThereAreNoQueueMetrics: neither in health nor in metrics.
+func TestWithoutAQueueThereAreNoQueueMetrics(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "fleet.py"})
 	for _, path := range []string{"/health-check", "/metrics"} {

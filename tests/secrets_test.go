@@ -3,6 +3,7 @@ package tests
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -67,122 +68,153 @@ func (s *spy) url(path, query string) string {
 	return strings.Replace(s.URL, "http://", "http://user:"+secretPassword+"@", 1) + path + "?token=" + query
 }
 
+// secretsRun is a server of which everything is kept that it said, and the spy that plays the outside.
+type secretsRun struct {
+	t    *testing.T
+	s    *harness.Server
+	spy  *spy
+	said map[string]string // by what it answered
+}
+
+// note keeps an answer.
+func (r *secretsRun) note(what string, a harness.Answer) harness.Answer {
+	r.t.Helper()
+	if a.Err != nil {
+		r.t.Fatalf("%s: %v", what, a.Err)
+	}
+	r.said[what] = fmt.Sprint(a.Header) + string(a.Body)
+	return a
+}
+
+// request is a body with a secret in each place that takes one.
+func (r *secretsRun) request(id string, more input) input {
+	in := input{
+		"key": secretKey, "keys": []string{secretKey, secretKey}, "maybe": secretKey, "expected": "zyx",
+		"no_such_input": secretUnknown,
+	}
+	maps.Copy(in, more)
+	return input{"id": id, "input": in, "context": input{"user": secretContext}, "webhook": r.spy.url("/hook", secretHook)}
+}
+
 // TestSecretsAppearNowhere plants a secret in each place where a request or an operator may put one, makes everything
 // happen that makes a server talk, and looks through all that it said.
 func TestSecretsAppearNowhere(t *testing.T) {
 	t.Parallel()
-	spy := newSpy(t)
-	s := harness.Ready(t, harness.Options{Model: "api/secrets.py", Args: []string{"--queue", "4", "--access-log"}, Env: []string{
+	r := &secretsRun{t: t, spy: newSpy(t), said: map[string]string{}}
+	r.s = harness.Ready(t, harness.Options{Model: "api/secrets.py", Args: []string{"--queue", "4", "--access-log"}, Env: []string{
 		"WEBHOOK_AUTH_TOKEN=" + secretBearer, "COG_LOG_LEVEL=debug", "COG_THROTTLE_RESPONSE_INTERVAL=0",
 	}})
-	said := map[string]string{}
-	note := func(what string, a harness.Answer) harness.Answer {
-		t.Helper()
-		if a.Err != nil {
-			t.Fatalf("%s: %v", what, a.Err)
-		}
-		said[what] = fmt.Sprint(a.Header) + string(a.Body)
-		return a
-	}
-	base := func(more input) input {
-		in := input{
-			"key": secretKey, "keys": []string{secretKey, secretKey}, "maybe": secretKey, "expected": "zyx",
-			"no_such_input": secretUnknown,
-		}
-		for name, value := range more {
-			in[name] = value
-		}
-		return in
-	}
-	request := func(id string, more input) input {
-		return input{
-			"id": id, "input": base(more), "context": input{"user": secretContext},
-			"webhook": spy.url("/hook", secretHook),
-		}
-	}
+	r.succeed()
+	r.inFlight()
+	r.fail()
+	r.refuse()
+	r.transfer()
+	r.webhooks()
+	r.note("schema", r.s.Do("GET", "/openapi.json", nil))
+	r.note("canceled", r.s.Cancel("none"))
+	r.s.Stop() // when the last webhooks are delivered
+	r.search()
+}
 
-	// All goes well: the model gets the secrets, and its objects are masked.
-	a := note("success", s.Create(request("success", nil)))
+// succeed: the model gets the secrets, and its objects are masked.
+func (r *secretsRun) succeed() {
+	t := r.t
+	a := r.note("success", r.s.Create(r.request("success", nil)))
 	wantText(t, "output", string(a.Output), "[true,true,true]", maskedSecret, `["user"]`)
 	wantText(t, "logs", a.Logs, "key "+maskedSecret)
-	note("polling", s.Do("GET", "/predictions/success", nil))
-	wantText(t, "polled input", said["polling"], `"input":{`, maskedSecret)
-	stream := note("stream", s.Create(request("stream", nil), "Accept", "text/event-stream"))
+	r.note("polling", r.s.Do("GET", "/predictions/success", nil))
+	wantText(t, "polled input", r.said["polling"], `"input":{`, maskedSecret)
+	stream := r.note("stream", r.s.Create(r.request("stream", nil), "Accept", "text/event-stream"))
 	wantText(t, "stream", string(stream.Body), "event: output", maskedSecret, "event: completed")
+}
 
-	// In flight.
-	open := makeFIFO(t, s.Dir, "gate")
-	note("async", s.Create(request("async", input{"how": "wait"}), "Prefer", "respond-async"))
+// inFlight asks for a prediction that runs, in every way.
+func (r *secretsRun) inFlight() {
+	t := r.t
+	open := makeFIFO(t, r.s.Dir, "gate")
+	r.note("async", r.s.Create(r.request("async", input{"how": "wait"}), "Prefer", "respond-async"))
 	harness.Eventually(t, "it runs", func() bool {
-		return note("polling in flight", s.Do("GET", "/predictions/async", nil)).Status == "processing"
+		return r.note("polling in flight", r.s.Do("GET", "/predictions/async", nil)).Status == "processing"
 	})
-	note("joined", s.Do("PUT", "/predictions/async", input{}))
-	note("in flight", s.Create(request("async", nil)))
-	note("health", s.Do("GET", "/health-check", nil))
+	r.note("joined", r.s.Do("PUT", "/predictions/async", input{}))
+	r.note("in flight", r.s.Create(r.request("async", nil)))
+	r.note("health", r.s.Do("GET", "/health-check", nil))
 	open()
 	harness.Eventually(t, "it has ended", func() bool {
-		return note("polling at the end", s.Do("GET", "/predictions/async", nil)).Status == "succeeded"
+		return r.note("polling at the end", r.s.Do("GET", "/predictions/async", nil)).Status == "succeeded"
 	})
+}
 
-	// The model fails, and the worker dies.
-	a = note("raise", s.Create(request("raise", input{"how": "raise"})))
+// fail: the model raises, and the worker dies.
+func (r *secretsRun) fail() {
+	t := r.t
+	a := r.note("raise", r.s.Create(r.request("raise", input{"how": "raise"})))
 	wantText(t, "error", a.Error, "cannot log in with Secret("+maskedSecret+")")
-	if a := note("die", s.Create(request("die", input{"how": "die"}))); a.Status != "failed" {
+	if a := r.note("die", r.s.Create(r.request("die", input{"how": "die"}))); a.Status != "failed" {
 		t.Errorf("die: %s", a)
 	}
-	s.WaitHealth("READY")
+	r.s.WaitHealth("READY")
+}
 
-	// Inputs that are refused.
+// refuse sends inputs that do not fit.
+func (r *secretsRun) refuse() {
+	t := r.t
 	for name, more := range map[string]input{
 		"too short": {"key": planted}, "too long": {"key": strings.Repeat(secretKey, 10)}, "no text": {"key": []string{secretKey}},
 		"an object": {"key": input{secretKey: secretKey}}, "no list": {"keys": secretKey}, "an item": {"keys": []any{secretKey, []string{secretKey}}},
 		"an optional one": {"maybe": []string{secretKey}},
 	} {
-		wantCode(t, name, note("refused: "+name, s.Create(request("refused", more))), http.StatusUnprocessableEntity)
+		wantCode(t, name, r.note("refused: "+name, r.s.Create(r.request("refused", more))), http.StatusUnprocessableEntity)
 	}
+}
 
-	// Files: that are taken, that fail, and where a redirect leads nowhere.
-	note("download", s.Create(request("download", input{"file": spy.url("/some.txt", secretDownload)})))
+// transfer: files that are taken, that fail, and where a redirect leads nowhere.
+func (r *secretsRun) transfer() {
+	t := r.t
+	r.note("download", r.s.Create(r.request("download", input{"file": r.spy.url("/some.txt", secretDownload)})))
 	for _, path := range []string{"/none", "/away"} {
-		a := note("download"+path, s.Create(request("failing", input{"file": spy.url(path, secretDownload)})))
+		a := r.note("download"+path, r.s.Create(r.request("failing", input{"file": r.spy.url(path, secretDownload)})))
 		wantText(t, "error of a download", a.Error, "cannot fetch", path)
 	}
-	a = note("no host", s.Create(request("failing", input{"file": "http://user:" + secretPassword + "@127.0.0.1:1/x?token=" + secretDownload})))
+	a := r.note("no host", r.s.Create(r.request("failing", input{"file": "http://user:" + secretPassword + "@127.0.0.1:1/x?token=" + secretDownload})))
 	wantText(t, "error of a download", a.Error, "cannot fetch http://127.0.0.1:1/x")
 	for path, status := range map[string]string{"/store": "succeeded", "/store-refused": "failed"} {
-		up := request("upload", input{"how": "make"})
-		up["output_file_prefix"] = spy.url(path, secretUpload)
-		if a := note("upload to "+path, s.Create(up)); a.Status != status {
+		up := r.request("upload", input{"how": "make"})
+		up["output_file_prefix"] = r.spy.url(path, secretUpload)
+		if a := r.note("upload to "+path, r.s.Create(up)); a.Status != status {
 			t.Errorf("upload: %s", a)
 		}
 	}
+}
 
-	// A webhook that is not taken in, at an address without a listener too.
-	refused := request("lost", nil)
-	refused["webhook"] = spy.url("/hook-refused", secretHook)
-	note("webhook refused", s.Create(refused))
+// webhooks are refused, and sent to an address without a listener.
+func (r *secretsRun) webhooks() {
+	refused := r.request("lost", nil)
+	refused["webhook"] = r.spy.url("/hook-refused", secretHook)
+	r.note("webhook refused", r.s.Create(refused))
 	refused["id"], refused["webhook_events_filter"] = "lost2", []string{"start"}
 	refused["webhook"] = "http://user:" + secretPassword + "@127.0.0.1:1/" + "?token=" + secretHook
-	note("webhook without a receiver", s.Create(refused))
-	note("schema", s.Do("GET", "/openapi.json", nil))
-	note("canceled", s.Cancel("none"))
-	s.Stop() // when the last webhooks are delivered
+	r.note("webhook without a receiver", r.s.Create(refused))
+}
 
-	said["the server's log"] = s.Log.String()
-	spy.mu.Lock()
-	defer spy.mu.Unlock()
-	for i, body := range spy.bodies {
-		said[fmt.Sprint("webhook ", i)] = body
+// search looks through all that the server said.
+func (r *secretsRun) search() {
+	t := r.t
+	r.said["the server's log"] = r.s.Log.String()
+	r.spy.mu.Lock()
+	defer r.spy.mu.Unlock()
+	for i, body := range r.spy.bodies {
+		r.said[fmt.Sprint("webhook ", i)] = body
 	}
-	wantText(t, "the log", said["the server's log"], "webhook was not told", `"msg":"request"`) // it did talk
-	for what, text := range said {
+	wantText(t, "the log", r.said["the server's log"], "webhook was not told", `"msg":"request"`) // it did talk
+	for what, text := range r.said {
 		if at := strings.Index(text, planted); at >= 0 {
 			t.Errorf("%s shows a secret: …%.120q…", what, text[max(0, at-60):])
 		}
 	}
 	for _, path := range []string{"/hook", "/some.txt", "/store/made.txt", "/hook-refused"} {
-		if spy.trusted[path] == 0 {
-			t.Errorf("nothing came to %s with its secret: the test is none", path)
+		if r.spy.trusted[path] == 0 {
+			t.Errorf("nothing came to %s with its secret: the test proves nothing", path)
 		}
 	}
 }

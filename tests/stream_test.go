@@ -106,9 +106,9 @@ func TestAStreamHasItsNumberOfSubscribersAndNoMore(t *testing.T) {
 	}
 }
 
-// TestASlowReaderHoldsNobodyUp: subscribers that take nothing neither hold up the model nor the others, nor do they cost
+// TestASlowReaderDelaysNoOtherClient: subscribers that take nothing neither hold up the model nor the others, nor do they cost
 // memory without bound; each learns how much it missed.
-func TestASlowReaderHoldsNobodyUp(t *testing.T) {
+func TestASlowReaderDelaysNoOtherClient(t *testing.T) {
 	t.Parallel()
 	const items, size, slow = 20_000, 1 << 10, 32
 	s := harness.Ready(t, harness.Options{Model: "api/flood.py"})

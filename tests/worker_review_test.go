@@ -25,8 +25,8 @@ func sameWorker(t *testing.T, s *harness.Server, pid int) {
 	}
 }
 
-// TestAnAnswerComesWhateverItIsMadeOf: what cannot be sent or described fails its prediction, not the worker.
-func TestAnAnswerComesWhateverItIsMadeOf(t *testing.T) {
+// TestAnAnswerThatCannotBeSentFailsItsPrediction: what cannot be sent or described fails its prediction, not the worker.
+func TestAnAnswerThatCannotBeSentFailsItsPrediction(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"plain.py:Runner", "tasks.py:Runner"} {
 		t.Run(model, func(t *testing.T) {

@@ -11,7 +11,6 @@ class Bare(Peer):
 
     name = "bare"
     title = "bare fasthttp + sonic"
-    works = ("echo", "batch")
 
     def missing(self, options: Options) -> str:
         """It is built by run.sh."""

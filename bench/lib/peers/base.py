@@ -32,7 +32,6 @@ class Peer:
     name = ""
     title = ""
     package = ""  # whose version is reported
-    works: tuple[str, ...] = ()
     alone = False  # it works while it idles, and must not run beside others
     start_seconds = 60
     largest_body = 1 << 40

@@ -13,7 +13,6 @@ class BentoML(Peer):
 
     name = package = "bentoml"
     title = "BentoML"
-    works = ("echo", "await", "onnx", "onnx-batch", "stream", "batch")
 
     def command(self, s: Setting) -> list[str]:
         """Return the command that serves."""

@@ -9,8 +9,6 @@ from pathlib import Path
 from lib.options import BENCH, CACHE
 from lib.peers.base import Peer, Setting
 
-WORKS = ("echo", "await", "onnx", "stream", "cancel")
-
 
 class Coglet(Peer):
     """It wants the schema that `cog build` makes; Pinion's /openapi.json is that schema."""
@@ -21,7 +19,6 @@ class Coglet(Peer):
         self, name: str = "coglet", title: str = "coglet (Cog)", echo: str = "sync"
     ) -> None:
         self.name, self.title, self.echo = name, title, echo
-        self.works = WORKS if name == "coglet" else ("echo",)
 
     @property
     def venv(self) -> Path:

@@ -11,7 +11,6 @@ class FastAPI(Peer):
 
     name = package = "fastapi"
     title = "FastAPI, uvicorn"
-    works = ("echo", "await", "onnx", "onnx-batch", "stream")
 
     def command(self, s: Setting) -> list[str]:
         """Return the command that serves."""

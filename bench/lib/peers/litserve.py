@@ -10,7 +10,6 @@ class LitServe(Peer):
 
     name = package = "litserve"
     title = "LitServe"
-    works = ("echo", "await", "onnx", "onnx-batch", "stream", "batch")
 
     def command(self, s: Setting) -> list[str]:
         """Return the command that serves."""

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from lib.peers.base import Peer, Setting
 
-WORKS = ("echo", "onnx", "onnx-batch", "stream", "batch")
-
 
 class Mosec(Peer):
     """Its limits on time and size are raised, for some rows would meet them."""
@@ -18,7 +16,6 @@ class Mosec(Peer):
         self, name: str = "mosec", title: str = "MOSEC", wait_ms: str = "", batch: str = "16"
     ) -> None:
         self.name, self.title, self.wait_ms, self.batch = name, title, wait_ms, batch
-        self.works = WORKS if name == "mosec" else ("onnx-batch",)
 
     @property
     def home(self) -> Path:

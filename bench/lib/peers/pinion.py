@@ -9,8 +9,6 @@ from pathlib import Path
 from lib.options import BENCH, CACHE, Options
 from lib.peers.base import Peer, Setting
 
-WORKS = ("echo", "await", "onnx", "onnx-batch", "stream", "batch", "cancel")
-
 
 class Pinion(Peer):
     """Settings that matter: a queue, as the others have one, and no log line a request."""
@@ -20,7 +18,6 @@ class Pinion(Peer):
     ) -> None:
         self.name, self.title = name, title
         self.models = models or {}  # by work, where they are not the usual ones
-        self.works = tuple(models) if models else WORKS
 
     @property
     def venv(self) -> Path:

@@ -10,7 +10,6 @@ class Ray(Peer):
 
     name = package = "ray"
     title = "Ray Serve"
-    works = ("echo", "await", "onnx", "stream", "batch")
     alone = True
     start_seconds = 180
 

@@ -15,7 +15,6 @@ class Ventu(Peer):
 
     name = package = "ventu"
     title = "batching + ventu"
-    works = ("echo", "batch")
     largest_body = 32 << 10
 
     def missing(self, options: Options) -> str:

@@ -97,7 +97,7 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
-// TestStopEnds a run long before its length; TestNobodyThere tells of it.
+// TestStopEnds a run long before its length; TestNoServerThere tells of it.
 func TestStopEnds(t *testing.T) {
 	stop := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -114,7 +114,7 @@ func TestStopEnds(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestNoServerThere(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
