@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
-	"os"
 
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/listener"
@@ -109,7 +107,7 @@ func (f *front) makeHTTP() (err error) {
 		Dashboard: f.routesOfDashboard(false), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.tracer, Reload: f.reloader(),
 		Tokens: f.auth.Tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.log.Console(), Memory: f.budget,
-		Spool:      spool(f.files),
+		Spool:      f.files.SpoolToDisk,
 		NoShutdown: s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
 	})
 	return nil
@@ -142,15 +140,4 @@ func (f *front) makeSupervisors() error {
 		f.workers = append(f.workers, f.svc.Supervise(traced))
 	}
 	return nil
-}
-
-// spool returns how request bodies go to disk. Where temporary files lie in memory they do not.
-func spool(store *files.Store) func(size int64) (*os.File, error) {
-	return func(size int64) (*os.File, error) {
-		file, err := store.Spool(size)
-		if errors.Is(err, files.ErrNoDisk) {
-			return nil, nil
-		}
-		return file, err
-	}
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/gateway"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/runtime/jobs"
@@ -37,7 +39,7 @@ func (s *gatewaySettings) bindFlags(f *pflag.FlagSet) {
 	}
 	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second, "how long a synchronous request may wait for a server (PINION_QUEUE_TIMEOUT)")
 	f.DurationVar(&s.resultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} answers for an ended prediction")
-	f.DurationVar(&s.grace, "grace", gatewayGrace, "how long requests in flight may go on after SIGINT or SIGTERM")
+	f.DurationVar(&s.grace, "grace", 30*time.Second, "how long requests in flight may go on after SIGINT or SIGTERM")
 	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
 	f.BoolVar(&s.denyPrivateWebhooks, "deny-private-webhooks", false, "never send webhooks to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
 	f.StringVar(&s.log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
@@ -92,4 +94,19 @@ func (s *gatewaySettings) check() error {
 		return fmt.Errorf("--%w", err)
 	}
 	return nil
+}
+
+// options are those of the gateway, of settings that were checked.
+func (s *gatewaySettings) options() gateway.Options {
+	queue := s.jobs.options(s.model, s.resultTTL)
+	return gateway.Options{
+		Host: s.exposure.address(), Port: s.port, TokenFile: s.exposure.authFile,
+		Queue: queue, Attempts: s.jobs.attempts, TenantHeader: s.jobs.tenantHeader,
+		Connect: func(changed func(error)) (*nats.Conn, error) {
+			return s.jobs.nats.connect(queue.Model, queue.Server, changed)
+		},
+		QueueTimeout: s.queueTimeout, Grace: s.grace, MaxBody: s.maxBody,
+		DenyPrivateWebhooks: s.denyPrivateWebhooks, WebhookToken: s.webhookToken,
+		Log: s.log, Version: version, CogVersion: cogVersion,
+	}
 }

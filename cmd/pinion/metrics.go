@@ -3,6 +3,7 @@ package main
 import (
 	"strconv"
 
+	"pinion/cmd/pinion/internal/member"
 	"pinion/httpd/protocol"
 	"pinion/pyembed/nvml"
 	"pinion/runtime/metrics"
@@ -26,7 +27,7 @@ func (f *front) newMetrics() *metrics.Set {
 			m := f.budget.Stats()
 			return metrics.Memory{Used: m.Used, Limit: m.Limit, Evictions: m.Evictions, Refusals: m.Refusals}
 		},
-		Jobs: func() *metrics.Jobs { return jobsNow(f.queue) },
+		Jobs: func() *metrics.Jobs { return member.Jobs(f.queue) },
 		GPUs: func() []metrics.GPU { return gpusOf(f.gpus.Samples()) },
 	})
 }

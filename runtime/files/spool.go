@@ -21,6 +21,15 @@ var (
 	ErrNoDisk   = errors.New("the folder of temporary files lies in memory, and so does /var/tmp, or it cannot be written")
 )
 
+// SpoolToDisk is Spool; nil without an error if temporary files lie in memory.
+func (s *Store) SpoolToDisk(size int64) (*os.File, error) {
+	file, err := s.Spool(size)
+	if errors.Is(err, ErrNoDisk) {
+		return nil, nil
+	}
+	return file, err
+}
+
 // Spool makes a file for a request body of that size in bytes (0: unknown), which memory has no room for. The file has no name:
 // its room is free once its descriptors and mappings are. The error is ErrDiskFull, ErrNoDisk, ErrClosed or one of the disk.
 func (s *Store) Spool(size int64) (*os.File, error) {

@@ -1,0 +1,172 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/interrupts"
+	"pinion/cmd/pinion/internal/limits"
+	"pinion/cmd/pinion/internal/listener"
+	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/member"
+	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/tokenfile"
+	"pinion/httpd"
+	"pinion/runtime/files"
+	"pinion/runtime/jobs"
+	"pinion/runtime/metrics"
+	"pinion/runtime/queued"
+	"pinion/runtime/webhook"
+)
+
+// Options are the settings of a gateway.
+type Options struct {
+	Host                string // to listen on, or unix:/path
+	Port                int
+	TokenFile           string // "": no token is needed
+	Queue               jobs.Options
+	Connect             func(changed func(error)) (*nats.Conn, error) // to NATS
+	Attempts            int
+	TenantHeader        string
+	QueueTimeout, Grace time.Duration
+	MaxBody             int64
+	DenyPrivateWebhooks bool
+	WebhookToken        string
+	Log                 logsink.Settings
+	Version, CogVersion string
+}
+
+// ErrSocket is the end of a gateway whose socket failed. The reason was logged.
+var ErrSocket = errors.New("the gateway's socket failed")
+
+// Gateway is the wired gateway.
+type Gateway struct {
+	o        Options
+	log      *slog.Logger
+	dir      *rundir.Dir
+	files    *files.Store
+	webhooks *webhook.Sender
+	member   *queued.Member
+	http     *httpd.Server
+	ln       net.Listener
+	signals  <-chan os.Signal
+}
+
+// Run serves until a signal. The error is contain.ErrInterrupted if requests were cut off, and a *jobs.MismatchError if the
+// queue has other settings.
+func Run(o Options) error {
+	log, sink := o.Log.Open()
+	defer sink.Flush(logsink.FlushTimeout)
+	limits.ApplyMemory(0)
+	g := &Gateway{o: o, log: log, signals: interrupts.Watch(false)}
+	defer g.clean()
+	if err := g.open(sink); err != nil {
+		return err
+	}
+	return g.run()
+}
+
+// open wires the gateway and joins the queue.
+func (g *Gateway) open(sink *logsink.Sink) (err error) {
+	o := g.o
+	if g.dir, err = rundir.Make(); err != nil {
+		return err
+	}
+	go g.dir.KeepFresh()
+	budget := limits.NewBudget(0)
+	if g.files, err = files.New(files.Options{Root: g.dir.Files(), Remake: g.dir.RemakeFiles, UserAgent: "pinion/" + o.Version, Logger: g.log}); err != nil {
+		return err
+	}
+	g.webhooks = webhook.New(webhook.Options{
+		Memory: budget, AuthToken: o.WebhookToken, UserAgent: "pinion/" + o.Version, Logger: g.log, DenyPrivate: o.DenyPrivateWebhooks,
+	})
+	var auth *tokenfile.File
+	if o.TokenFile != "" {
+		if auth, err = tokenfile.Open(o.TokenFile, g.log); err != nil {
+			return err
+		}
+	}
+	set := metrics.New(metrics.Options{
+		Version: o.Version, Model: func() (string, string) { return "", "" }, Load: func() metrics.Load { return metrics.Load{} },
+		Jobs: func() *metrics.Jobs { return member.Jobs(g.member) }, Trainings: func() int { return 0 }, Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
+	})
+	g.http = httpd.New(service{g}, httpd.Options{
+		MaxBody: o.MaxBody, Logger: g.log, CogVersion: o.CogVersion, ModelName: o.Queue.Model, Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
+		Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk, NoShutdown: true,
+	})
+	g.member, err = queued.Join(queued.Options{
+		Connect: o.Connect, Queue: o.Queue, Attempts: o.Attempts, Read: g.http.ReadBody, Memory: budget, Webhooks: g.webhooks, Logger: g.log,
+	})
+	if err != nil {
+		return err
+	}
+	g.http.SetQueue(member.Of(g.member), httpd.QueueOptions{TenantHeader: o.TenantHeader, All: true, Wait: o.QueueTimeout})
+	var address string
+	if g.ln, address, err = listener.Listen(o.Host, o.Port, listener.PortSetting{Flag: "-p", Variable: "PORT"}); err != nil {
+		return err
+	}
+	g.log.Info("listening", "address", address, "model", o.Queue.Model)
+	return nil
+}
+
+// run answers until a signal. The error is contain.ErrInterrupted if requests were cut off.
+func (g *Gateway) run() error {
+	served := make(chan error, 1)
+	go func() { served <- g.http.Serve(g.ln) }()
+	select {
+	case sig := <-g.signals:
+		g.log.Info("shutting down", "signal", sig.String(), "grace", g.o.Grace.String())
+		ctx, cancel := context.WithTimeout(context.Background(), g.o.Grace)
+		defer cancel()
+		go func() { // a second signal ends it at once
+			select {
+			case <-g.signals:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		if err := g.http.Shutdown(ctx); err != nil {
+			g.log.Warn("connections were closed with requests in flight", "error", err)
+			return contain.ErrInterrupted
+		}
+		return nil
+	case err := <-served:
+		g.log.Error("the gateway's socket failed", "error", err)
+		return ErrSocket
+	}
+}
+
+// clean undoes open.
+func (g *Gateway) clean() {
+	if g.member != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), member.LeaveWait)
+		defer cancel()
+		if err := g.member.Close(ctx); err != nil {
+			g.log.Warn("left the job queue too early", "error", err)
+		}
+	}
+	if g.webhooks != nil {
+		g.webhooks.Close()
+	}
+	if g.files != nil {
+		if err := g.files.Close(); err != nil {
+			g.log.Warn("files not removed", "error", err)
+		}
+	}
+	if g.dir != nil {
+		if err := g.dir.Remove(); err != nil {
+			g.log.Warn("run folder not removed", "folder", g.dir.Path(), "error", err)
+		}
+	}
+}
+
+// errNoQueue is why a gateway is not ready.
+func errNoQueue(why string) error { return fmt.Errorf("the job queue cannot be used: %s", why) }
