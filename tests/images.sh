@@ -5,7 +5,7 @@
 # shellcheck disable=SC2154 # build.sh and tests/pythons.sh set cache, kept and debian
 readonly image_base=$kept/image-base-trixie.tar
 
-# make_image_tools makes uv and a linter of Dockerfiles.
+# make_image_tools makes uv, a linter of Dockerfiles and podman-compose.
 make_image_tools() { make_venv "$(choose_python)" "$cache/images" tests/requirements-images.txt; }
 
 # make_image_base makes the root file system of a small Debian without Python, unless it is there. Only root can.
@@ -25,7 +25,8 @@ make_image_base() (
     tar -C "$place/root" --one-file-system -cf "$image_base.new" . && mv "$image_base.new" "$image_base"
 )
 
-## images           builds images with `pinion build`, and that of Dockerfile.cuda, runs and asks them; needs root
+## images           builds images with `pinion build`, and that of Dockerfile.cuda with deploy/compose.yaml, runs and asks
+##                  them; needs root
 cmd_images() {
   export PINION_TEST_FULL=1
   start_tests

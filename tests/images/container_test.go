@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,12 +16,17 @@ import (
 	"pinion/tests/harness"
 )
 
-// podman is its command in a namespace whose cgroup file system is the one that its runtime reads; some machines have
+// inNamespace runs podman's programs where the cgroup file system is the one that its runtime reads; some machines have
 // two of them mounted.
-var podman = []string{
+var inNamespace = []string{
 	"unshare", "--mount", "--propagation", "private", "sh", "-c",
-	`umount -R /sys/fs/cgroup 2>/dev/null; mount -t cgroup2 none /sys/fs/cgroup && exec podman --cgroup-manager=cgroupfs "$@"`, "podman",
+	`umount -R /sys/fs/cgroup 2>/dev/null; mount -t cgroup2 none /sys/fs/cgroup && exec "$@"`, "sh",
 }
+
+const (
+	cgroupManager = "--cgroup-manager=cgroupfs"
+	noCgroups     = "--cgroups=disabled"
+)
 
 // container is an image that runs.
 type container struct {
@@ -50,10 +56,15 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
+// isolated is a command in a namespace as podman needs it.
+func (s *store) isolated(command ...string) *exec.Cmd {
+	words := slices.Concat(inNamespace, command)
+	return s.command(words[0], words[1:]...)
+}
+
 // podmanCommand is a podman command on the store's images and containers.
 func (s *store) podmanCommand(args ...string) *exec.Cmd {
-	words := append(append([]string{}, podman...), args...)
-	return s.command(words[0], words[1:]...)
+	return s.isolated(append([]string{"podman", cgroupManager}, args...)...)
 }
 
 // run are the options that containers have here: read-only except for /tmp. The limits are such as every machine allows;
@@ -61,7 +72,7 @@ func (s *store) podmanCommand(args ...string) *exec.Cmd {
 func runOptions(name string, port int) []string {
 	return []string{
 		"run", "--rm", "--name", name, "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
-		"--network", "host", "--cgroups=disabled", "--ulimit", "nofile=4096:4096", "--ulimit", "nproc=4096:4096", "--no-healthcheck",
+		"--network", "host", noCgroups, "--ulimit", "nofile=4096:4096", "--ulimit", "nproc=4096:4096", "--no-healthcheck",
 		"--env", fmt.Sprintf("PORT=%d", port), "--env", "PINION_HOST=127.0.0.1",
 	}
 }
@@ -69,16 +80,29 @@ func runOptions(name string, port int) []string {
 // start runs an image and waits until it is ready; options are podman's, args the image's.
 func (s *store) start(image string, options []string, args ...string) *container {
 	s.t.Helper()
+	port := s.freePort()
+	name := fmt.Sprintf("%s-%d", image, port)
+	cmd := s.podmanCommand(append(append(append(runOptions(name, port), options...), image), args...)...)
+	return s.await(name, port, cmd, s.podmanCommand("rm", "--force", "--time", "0", name))
+}
+
+func (s *store) freePort() int {
+	s.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	listener.Close()
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// await starts a command that runs a container, and waits until the server at the port is ready. remove ends the
+// container after the test.
+func (s *store) await(name string, port int, cmd, remove *exec.Cmd) *container {
+	s.t.Helper()
 	c := &container{
-		t: s.t, store: s, name: fmt.Sprintf("%s-%d", image, port), address: fmt.Sprintf("http://127.0.0.1:%d", port), log: &log{}, done: make(chan struct{}),
+		t: s.t, store: s, name: name, address: fmt.Sprintf("http://127.0.0.1:%d", port), cmd: cmd, log: &log{}, done: make(chan struct{}),
 	}
-	c.cmd = s.podmanCommand(append(append(append(runOptions(c.name, port), options...), image), args...)...)
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
 	if err := c.cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -88,16 +112,16 @@ func (s *store) start(image string, options []string, args ...string) *container
 		close(c.done)
 	}()
 	s.t.Cleanup(func() {
-		_ = s.podmanCommand("rm", "--force", "--time", "0", c.name).Run() // it may have ended
+		_ = remove.Run() // it may have ended
 		<-c.done
 		if s.t.Failed() {
 			s.t.Logf("the log of %s:\n%.5000s", c.name, c.log)
 		}
 	})
-	harness.Eventually(s.t, image+" is ready", func() bool {
+	harness.Eventually(s.t, name+" is ready", func() bool {
 		select {
 		case <-c.done:
-			s.t.Fatalf("%s ended: %v\n%s", image, c.cmd.ProcessState, c.log)
+			s.t.Fatalf("%s ended: %v\n%s", name, c.cmd.ProcessState, c.log)
 		default:
 		}
 		response, err := http.Get(c.address + "/readyz")

@@ -7,7 +7,10 @@ import (
 	"testing"
 )
 
-// testDockerfileCUDA builds the image of Dockerfile.cuda on a small base, with this machine's Go, and serves a mounted folder.
+const goImage = "localhost/pinion-test/go"
+
+// testDockerfileCUDA builds the image of Dockerfile.cuda, as deploy/compose.yaml does, on a small base, with this
+// machine's Go. It serves a mounted folder: with podman, and with that file.
 func testDockerfileCUDA(t *testing.T, s *store) {
 	goEnv := func(name string) string {
 		out, err := exec.Command("go", "env", name).Output()
@@ -22,28 +25,27 @@ RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev g
 COPY --from=go . /usr/local/go
 ENV PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin GOFLAGS=-buildvcs=false GOTOOLCHAIN=local
 `)
-	s.good("buildah", "build", "--quiet", "--tag", "localhost/pinion-test/go", "--build-context", "go="+goEnv("GOROOT"), dir)
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.good("buildah", "build", "--quiet", "--format", "docker", "--file", filepath.Join(root, "Dockerfile.cuda"), "--tag", "cuda",
-		"--build-arg", "GO=localhost/pinion-test/go", "--build-arg", "BASE="+baseImage,
-		"--volume", goEnv("GOCACHE")+":/root/.cache/go-build", "--volume", goEnv("GOMODCACHE")+":/root/go/pkg/mod", root)
+	s.good("buildah", "build", "--quiet", "--tag", goImage, "--build-context", "go="+goEnv("GOROOT"), dir)
+	compose := newCompose(s)
+	compose.good(t.TempDir(), []string{"PINION_BASE=" + baseImage}, "--podman-build-args", strings.Join([]string{
+		"--isolation", "chroot", "--format", "docker", "--build-arg", "GO=" + goImage,
+		"--volume", goEnv("GOCACHE") + ":/root/.cache/go-build", "--volume", goEnv("GOMODCACHE") + ":/root/go/pkg/mod",
+	}, " "), "build")
 	hello, err := filepath.Abs(filepath.Join(examples, "hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := s.start("cuda", []string{"--volume", hello + ":/src:ro"})
+	c := s.start(composeImage, []string{"--volume", hello + ":/src:ro"})
 	if got := c.predict(`{"name":"Ada"}`); got != `"hello Ada"` {
 		t.Errorf("the output is %s", got)
 	}
 	if user, err := c.exec("id", "-un"); user != "pinion" {
 		t.Errorf("the user is %q: %v", user, err)
 	}
-	config, _ := s.config("cuda")
+	config, _ := s.config(composeImage)
 	if out, err := c.exec(config.Healthcheck.Test[1:]...); err != nil {
 		t.Errorf("the health check fails: %v\n%s", err, out)
 	}
 	c.stop()
+	testCompose(t, s, compose)
 }
