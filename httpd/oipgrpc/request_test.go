@@ -86,7 +86,7 @@ func TestSmallFieldsDoNotFillTheMemory(t *testing.T) {
 // TestElementsAreMeasured: what decoded elements take is known before they are decoded, packed or not.
 func TestElementsAreMeasured(t *testing.T) {
 	const n = 100_000
-	unpacked := bytes.Repeat([]byte{3<<3 | 0, 1}, n) // int64_contents
+	unpacked := bytes.Repeat([]byte{3 << 3, 1}, n) // int64_contents, a varint
 	for field := protowire.Number(1); field <= bytesField; field++ {
 		contents := bytes.Repeat([]byte{bytesField<<3 | 2, 0}, n)
 		least := int64(24 + 4) // a slice, and its length in the binary tensor
