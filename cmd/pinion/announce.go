@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/terminal"
+	"pinion/cmd/pinion/internal/usagehint"
 	"pinion/runtime/supervise"
 )
 
@@ -23,8 +25,8 @@ func (f *front) announce() {
 			}
 			continue
 		}
-		if wantsUsageHint {
-			f.writeUsageHint(f.sink)
+		if document, ok := f.svc.OpenAPI(); ok && wantsUsageHint {
+			usagehint.Write(f.sink, f.address, document, f.model.Mode(f.s.mode) == "train")
 		}
 		if kubernetes {
 			f.writeReadyFile()
@@ -69,4 +71,9 @@ func (f *front) reportFailure(p model.Problem) {
 		text.WriteString(p.Traceback + "    " + p.Mend + "\n")
 	}
 	_, _ = f.sink.Write(text.Bytes()) // it never fails
+}
+
+// wantsUsageHint tells whether a person watches the server at a terminal.
+func (s *settings) wantsUsageHint() bool {
+	return terminal.IsTerminal(os.Stderr) && s.log.Format != "json"
 }

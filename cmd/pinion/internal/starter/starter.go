@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/terminal"
 )
 
 //go:embed files
@@ -51,7 +51,7 @@ func Write(dir string, to io.Writer) error {
 	}
 	where := ""
 	if dir != "." {
-		where = " " + shellWord(dir)
+		where = " " + terminal.ShellWord(dir)
 	}
 	fmt.Fprintf(to, "\nNext:\n  pinion predict%s -i name=Ada\n  pinion serve%s\n", where, where)
 	return nil
@@ -68,14 +68,4 @@ func writeNew(name string, text []byte) error {
 		return err
 	}
 	return f.Close()
-}
-
-// shellWord is a word as a shell reads it.
-func shellWord(word string) string {
-	for _, r := range word {
-		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./", r) {
-			return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
-	return word
 }

@@ -1,0 +1,2 @@
+// Package usagehint tells the person at a terminal how to try the model that is served there.
+package usagehint
