@@ -22,9 +22,10 @@ type Claim struct {
 	// Later is for how long a job that is given back rests; 0: it is delivered at once.
 	Later time.Duration
 
-	q    *Queue
-	m    jetstream.Msg
-	show Shower
+	q        *Queue
+	m        jetstream.Msg
+	show     Shower
+	revision uint64 // of State
 }
 
 // outcome is what became of a delivery that was not claimed.
@@ -38,6 +39,9 @@ const (
 	deferred  outcome = "deferred"  // NATS did not answer; it is delivered again
 	early     outcome = "early"     // its holder may be about to connect again, as this server just did; see rest
 )
+
+// lately is how old a job may be whose client is not asked for before it runs: the heartbeats ask.
+const lately = time.Second
 
 // heldWait is how long the holder of a job may take to say that it has it.
 const heldWait = 2 * time.Second
@@ -74,7 +78,7 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (*Claim
 			}
 			next.Lost++
 		}
-		if now.Status == Starting && !now.Cancel && q.abandoned(ctx, &job) {
+		if now.Status == Starting && !now.Cancel && time.Since(meta.Timestamp) > lately && q.abandoned(ctx, &job) {
 			next.Cancel = true
 		}
 		if reason, status := overdue(&job, &next); status != "" {
@@ -96,11 +100,11 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (*Claim
 		}
 		next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(), seq
 		next.Prediction = show.Begun(&job, &next)
-		_, err = q.swap(ctx, job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+		revision, err := q.swap(ctx, job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 		switch {
 		case err == nil:
 			q.observe(&next, meta.Timestamp, now.Status)
-			return &Claim{Job: job, State: next, q: q, m: m, show: show}, claimed
+			return &Claim{Job: job, State: next, q: q, m: m, show: show, revision: revision}, claimed
 		case !errors.Is(err, errConflict):
 			return nil, deferred
 		}

@@ -50,11 +50,14 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 	if err != nil {
 		return err
 	}
+	now, asked := stored{State: c.State, revision: c.revision}, false // most often nothing has changed since the claim
 	for {
-		now, err := c.current(ctx)
-		if err != nil {
-			return err
+		if asked {
+			if now, err = c.current(ctx); err != nil {
+				return err
+			}
 		}
+		asked = true
 		if now.Status.Ended() { // by an earlier call, whose answer was lost
 			return c.settled(ctx, &now.State)
 		}
