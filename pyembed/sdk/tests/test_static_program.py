@@ -80,7 +80,6 @@ subprocess.run(["touch", "made"])
 shutil.copy("kept", "made")
 urllib.request.urlretrieve("http://127.0.0.1:9/", "made")
 load("subprocess").run(["touch", "made"])
-[setattr(inspect.sys, "audit", len), load("subprocess").run(["touch", "made"])]
 load("ctypes").CDLL(None).system(b"touch made")
 load("socket").create_connection(("127.0.0.1", 9))
 load("sqlite3").connect("made")
@@ -99,6 +98,7 @@ try: open("made", "w")
 except BaseException: pass
 finally: open("made", "w")
 from helper import N
+[setattr(inspect.sys, "audit", print), load("subprocess").run(["touch", "made"])]
 """
 
 
