@@ -138,6 +138,20 @@ func TestCLISchemaNamesTheModel(t *testing.T) {
 	}
 }
 
+// `pinion schema > .cog/openapi_schema.json` stores the document: the shell empties the file before the command reads it.
+func TestCLISchemaIntoTheStoredDocument(t *testing.T) {
+	t.Parallel()
+	c := cli{dir: folder(t, "run.py", "def run(n: int) -> int:\n    return n\n")}
+	want := c.good(t, "schema")
+	if err := os.MkdirAll(filepath.Join(c.dir, ".cog"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(c.dir, ".cog", "openapi_schema.json"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sameJSON(t, "with an empty file", []byte(c.good(t, "schema")), want)
+}
+
 func TestCLISchemaWithABrokenDocument(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "run.py", "def run() -> int: ...\n", ".cog/openapi_schema.json", "{")}

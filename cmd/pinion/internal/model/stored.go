@@ -14,15 +14,18 @@ import (
 // StoredSchema is where a model may bring its own document, below its folder.
 const StoredSchema = ".cog/openapi_schema.json"
 
-// ReadStored is the document that a model brings, or nil.
+// ReadStored is the document that a model brings, or nil. A file without content is none: `pinion schema > FILE` finds it so.
 func ReadStored(dir string) (json.RawMessage, error) {
 	file := filepath.Join(dir, filepath.FromSlash(StoredSchema))
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
+	data = bytes.TrimSpace(data)
+	if err == nil && len(data) == 0 {
+		return nil, nil
+	}
 	if err == nil {
-		data = bytes.TrimSpace(data)
 		err = rawjson.Check(data)
 	}
 	if err == nil && rawjson.KindOf(data) != rawjson.KindObject {
