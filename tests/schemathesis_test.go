@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -25,7 +26,6 @@ const schemathesisChecks = "not_a_server_error,status_code_conformance,content_t
 func TestSchemathesisFindsNothing(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
-	python := harness.Tool(t, "venvs/schemathesis/bin/python")
 	hello, err := filepath.Abs("../examples/hello")
 	if err != nil {
 		t.Fatal(err)
@@ -43,30 +43,56 @@ func TestSchemathesisFindsNothing(t *testing.T) {
 			t.Cleanup(receiver.Close) // after the server, which delivers until its end
 			o.Args = append(o.Args, "--queue", "64", "--no-shutdown")
 			s := harness.Ready(t, o)
-			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-			defer cancel()
 			which, examples := "--exclude-path-regex", harness.Soak(2000, 200)
 			if name == "protocols" {
 				which, examples = "--include-path-regex", harness.Soak(500, 50)
 			}
-			command := exec.CommandContext(ctx, python, "-m", "schemathesis.cli", "run", s.Address+"/openapi.json", which, others,
-				"--checks", schemathesisChecks, "--phases", "coverage,fuzzing", "--generation-deterministic",
-				"--max-examples", toText(examples), "--suppress-health-check", "all", "--no-color")
-			hooks, err := filepath.Abs("schemathesis")
-			if err != nil {
-				t.Fatal(err)
-			}
-			command.Dir = t.TempDir()
-			command.Env = append(harness.BareEnv(), "SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH="+hooks, "PYTHONDONTWRITEBYTECODE=1",
-				"PYTHONUTF8=1", "RECEIVER="+receiver.URL+"/")
-			out, err := command.CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "Test cases:") {
-				t.Errorf("schemathesis: %v\n%s", err, out)
-			}
-			t.Logf("%s", out[max(0, len(out)-600):])
-			if h := s.WaitHealth("READY"); h.Workers[0].Restarts > 0 {
-				t.Errorf("the worker was replaced: %+v", h.Workers)
-			}
+			schemathesis(t, s, receiver.URL, s.Address+"/openapi.json", which, others, "--max-examples", toText(examples))
 		})
+	}
+}
+
+// TestSchemathesisFindsNothingByThePublicDocument has schemathesis make requests from the Open Inference Protocol's own document.
+func TestSchemathesisFindsNothingByThePublicDocument(t *testing.T) {
+	t.Parallel()
+	harness.Full(t)
+	python := harness.Tool(t, "venvs/schemathesis/bin/python")
+	document := harness.Tool(t, "oip/mlserver/rest/openapi/dataplane.json")
+	s := tensors(t, "Numbers", "--queue", "64")
+	script, err := filepath.Abs("schemathesis/oip.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := runTool(t, t.TempDir(), nil, python, "-B", script, document, "numbers", "f", "above", "floats", "arrays")
+	file := filepath.Join(t.TempDir(), "oip.json")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	schemathesis(t, s, "", file, "--url", s.Address, "--max-examples", toText(harness.Soak(2000, 200)))
+}
+
+// schemathesis runs it against a server, which must serve without a fault until its end.
+func schemathesis(t *testing.T, s *harness.Server, receiver, document string, arguments ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, harness.Tool(t, "venvs/schemathesis/bin/python"), append([]string{
+		"-m", "schemathesis.cli", "run", document, "--checks", schemathesisChecks, "--phases", "coverage,fuzzing",
+		"--generation-deterministic", "--suppress-health-check", "all", "--no-color",
+	}, arguments...)...)
+	hooks, err := filepath.Abs("schemathesis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Dir = t.TempDir()
+	command.Env = append(harness.BareEnv(), "SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH="+hooks, "PYTHONDONTWRITEBYTECODE=1",
+		"PYTHONUTF8=1", "RECEIVER="+receiver+"/")
+	out, err := command.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Test cases:") {
+		t.Errorf("schemathesis: %v\n%s", err, out)
+	}
+	t.Logf("%s", out[max(0, len(out)-600):])
+	if h := s.WaitHealth("READY"); h.Workers[0].Restarts > 0 {
+		t.Errorf("the worker was replaced: %+v", h.Workers)
 	}
 }

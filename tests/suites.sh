@@ -203,6 +203,7 @@ make_tools() {
   make_venv "$python" "$cache/venvs/cog" tests/requirements-cog.txt || true
   make_venv "$python" "$cache/venvs/protocols-full" tests/requirements-protocols-full.txt || true
   make_venv "$python" "$cache/venvs/schemathesis" tests/requirements-schemathesis.txt || true
+  make_oip_document "$python" || true
   make_venv "$python" "$cache/venvs/playwright" tests/requirements-browser.txt || true
   make_chromium || true
   suite 15-image-base make_image_base
@@ -255,6 +256,15 @@ make_kubernetes() {
   mkdir -p "$to/crds"
   install -m 644 "$keda/config/crd/bases/keda.sh_scaledobjects.yaml" "$prometheus"/example/prometheus-operator-crd/*_{podmonitors,prometheusrules}.yaml "$to/crds"
   GOBIN=$(realpath "$to") quietly go install sigs.k8s.io/kubectl-validate@v0.0.4
+}
+
+# make_oip_document PYTHON takes the Open Inference Protocol's OpenAPI document out of a package, without what that needs.
+make_oip_document() {
+  local to=$cache/oip requirements=tests/requirements-oip.txt
+  ! cmp -s "$requirements" "$to/.made-from" || return 0
+  need_uv "$1" && rm -rf "$to" &&
+    quietly "$cache/uv/bin/uv" pip install --no-config --no-deps --python "$1" --target "$to" --requirement "$requirements" &&
+    cp "$requirements" "$to/.made-from"
 }
 
 # make_collector builds an OpenTelemetry collector, which takes minutes the first time.
