@@ -204,6 +204,7 @@ make_tools() {
   make_venv "$python" "$cache/venvs/protocols-full" tests/requirements-protocols-full.txt || true
   make_venv "$python" "$cache/venvs/schemathesis" tests/requirements-schemathesis.txt || true
   make_oip_document "$python" || true
+  make_venv "${venvs[0]}/bin/python" "$cache/venvs/triton" tests/requirements-triton.txt || true # wants an old Python
   make_venv "$python" "$cache/venvs/playwright" tests/requirements-browser.txt || true
   make_chromium || true
   suite 15-image-base make_image_base

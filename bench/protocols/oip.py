@@ -1,4 +1,4 @@
-"""Asks Pinion, MLServer and a bare handler by the Open Inference Protocol, in turn, and compares answers a second."""
+"""Asks Pinion, MLServer, Triton and a bare handler by the Open Inference Protocol, in turn, and compares answers a second."""
 
 from __future__ import annotations
 
@@ -129,9 +129,10 @@ def main() -> None:
     add("--seconds", type=int, default=3, help="how long each time; default 3")
     add("--pinion", type=Path, default=BINARIES / "pinion")
     add("--mlserver", required=True, help="MLServer's command")
+    add("--triton", required=True, help="a Python that has Triton; one that is not there: no Triton")
     add("--python", required=True, help="the Python of Pinion's model, which has numpy")
     args = parser.parse_args()
-    http, grpc, bare, peer, peer_grpc, metrics = (free_port() for _ in range(6))
+    http, grpc, bare, peer, peer_grpc, metrics, third, third_grpc = (free_port() for _ in range(8))
     pinion = [
         *(
             str(args.pinion.resolve()),
@@ -159,12 +160,14 @@ def main() -> None:
         "MLSERVER_DEBUG": "false",
     }
     mlserver = [args.mlserver, "start", str(BENCH / "protocols/mlserver")]
+    triton = [args.triton, str(BENCH / "protocols/triton/serve.py"), str(third), str(third_grpc)]
     mirror = [str(BINARIES / "bench-bare"), "-address", f"127.0.0.1:{bare}", "-mirror"]
     with (
         tempfile.TemporaryDirectory() as folder,
         serving("Pinion", pinion, http, grpc, {}) as ours,
         serving("MLServer", mlserver, peer, peer_grpc, settings) as theirs,
         serving("bare fasthttp", mirror, bare, 0, {}) as handler,
+        contextlib.ExitStack() as stack,
     ):
         four, large = Path(folder) / "four", Path(folder) / "large"
         four.write_text(json.dumps(FOUR))
@@ -177,6 +180,14 @@ def main() -> None:
             ("gRPC, 4 numbers, 64 connections", theirs, lambda s: grpcload(s, 64, args.seconds)),
             ("binary, 1 MB, 8 connections", handler, lambda s: wrk(s, 8, args.seconds, big)),
         ]
+        if Path(args.triton).exists():
+            world = stack.enter_context(serving("Triton", triton, third, third_grpc, {}))
+            rows += [
+                ("JSON, 4 numbers, 64 connections", world, rows[0][2]),
+                ("binary, 1 MB, 8 connections", world, rows[2][2]),
+            ]
+        else:
+            print("Triton is left out: its package could not be installed", flush=True)
         print(f"{'':32}  {'Pinion':>9}  {'peer':>9}  ratio")
         for name, other, measure in rows:
             pairs = [(measure(ours), measure(other)) for _ in range(args.rounds)]

@@ -6,6 +6,8 @@ import numpy as np
 from cog import BaseModel, BaseRunner, ConcatenateIterator, Input, batch
 from numpy.typing import NDArray
 
+Vector = np.ndarray[tuple[int], np.dtype[np.float32]]
+
 
 class Scaler(BaseRunner):
     """Scales an array."""
@@ -86,3 +88,10 @@ class Numbers(BaseRunner):
         said = [repr(f)] + [repr(above)] * (above != 1) + [repr(floats)] * (floats is not None)
         said += [f"{type(a).__name__} {a.dtype} {a.tolist()}" for a in arrays or []]
         return "; ".join(said)
+
+
+class Typed(BaseRunner):
+    """Returns its array, whose dtype and dimensions are declared."""
+
+    def run(self, x: Vector) -> Vector:
+        return x
