@@ -46,6 +46,25 @@ func TestCopiesForRowsShareTheMemory(t *testing.T) {
 	wantText(t, "a small one", string(answer.Body), `"embedding":[1.0]`)
 }
 
+// TestRowsShareTheMemory: each row of a request is a prediction, which takes memory while it waits, however little it says.
+func TestRowsShareTheMemory(t *testing.T) {
+	t.Parallel()
+	s, before := confined(t, "run.py:returned", 256, "--model", "m", "--queue", "100")
+	body := []byte(`{"instances":[` + strings.Repeat("{},", 15_999) + `{}]}`)
+	clients(t, 24, func(int) error {
+		a := s.Do(http.MethodPost, "/v1/models/m:predict", body)
+		if a.Code != http.StatusOK && (a.Code != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "") {
+			return fmt.Errorf("%d %v %.300s", a.Code, a.Header, a.Body)
+		}
+		return nil
+	})
+	answer := s.Do(http.MethodPost, "/v1/models/m:predict", body)
+	if answer.Code != http.StatusOK || strings.Count(string(answer.Body), `"x"`) != 16_000 {
+		t.Errorf("alone: %d %.300s", answer.Code, answer.Body)
+	}
+	quiet(t, s, before)
+}
+
 // refusedForMemory sends a body a few times at once, and wants refusals that begin so and say when to come again.
 func refusedForMemory(t *testing.T, s *harness.Server, path, body, begin string) {
 	t.Helper()

@@ -40,6 +40,11 @@ func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, body prot
 		return nil, err
 	}
 	c, shape, err := in.Call(m, signature, s.charger(&body))
+	if n := protocol.RowsCost(len(c.Inputs)); err == nil && n > 0 {
+		if err = s.charger(&body)(n); err != nil && c.Attachments != nil {
+			c.Attachments.Close()
+		}
+	}
 	if err != nil {
 		body.Release()
 		return nil, err

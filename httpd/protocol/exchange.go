@@ -151,7 +151,7 @@ func (x *Exchange) Begin(m *Model, c Call) (*Run, *Error) {
 	if t, traced := x.host.Trace(x.RequestCtx); traced {
 		c.Trace, c.TraceParent, c.TraceState = t, "", ""
 	}
-	if n := c.copied(); n > 0 {
+	if n := c.copied() + RowsCost(len(c.Inputs)); n > 0 {
 		if err := x.Charge(&c.Body, n); err != nil {
 			new(Run).drop(&c)
 			return nil, err

@@ -138,7 +138,7 @@ func (c *Call) copied() (bytes int64) {
 		}
 		before = input
 	}
-	return bytes - c.Copied
+	return max(0, bytes-c.Copied)
 }
 
 // begins reports whether two slices begin at the same byte.
@@ -163,6 +163,21 @@ func (b *Body) Release() {
 
 // MaxRows is how many predictions a call may have: each takes memory before it runs.
 const MaxRows = 16384
+
+const (
+	// rowBytes is about what a prediction takes beside its input and output.
+	rowBytes = 2 << 10
+	// fewRows is up to how many rows are not charged for that, so that small requests do not touch the memory budget.
+	fewRows = 32
+)
+
+// RowsCost is about how many bytes so many predictions take. Charge it before Begin.
+func RowsCost(n int) int64 {
+	if n <= fewRows {
+		return 0
+	}
+	return int64(n) * rowBytes
+}
 
 // CheckRows refuses more than MaxRows rows. Call it before memory is taken for each row.
 func CheckRows(n int) *Error {
