@@ -143,25 +143,11 @@ func (c *jobsCommand) list() *cobra.Command {
 		if limit < 0 {
 			return misused(fmt.Errorf("--limit %d: it is at least 0", limit))
 		}
-		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *jobs.Admin) (err error) {
-			counts, err := a.Count(ctx)
+		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *jobs.Admin) error {
+			list, err := jobview.ReadList(ctx, a, jobs.Class(class), status, limit)
 			if err != nil {
 				return err
 			}
-			var entries []jobs.Entry
-			var letters []jobs.Letter
-			if status != "dead" {
-				of := map[string]jobs.Status{"waiting": jobs.Starting, "running": jobs.Processing}[status]
-				if entries, err = a.Jobs(ctx, jobs.Class(class), of, limit); err != nil {
-					return err
-				}
-			}
-			if status == "dead" || status == "" {
-				if letters, err = a.Letters(ctx, limit); err != nil {
-					return err
-				}
-			}
-			list := jobview.NewList(counts, entries, letters)
 			return c.print(cmd, list, func() error { return list.Table(cmd.OutOrStdout(), time.Now()) })
 		})(cmd, args)
 	}
