@@ -1,4 +1,4 @@
-"""Asks Pinion, MLServer, Triton and a bare handler by the Open Inference Protocol, in turn, and compares answers a second."""
+"""Asks Pinion, MLServer, Triton and a bare handler by OIP, in turn, and compares answers a second."""
 
 from __future__ import annotations
 
@@ -129,7 +129,9 @@ def main() -> None:
     add("--seconds", type=int, default=3, help="how long each time; default 3")
     add("--pinion", type=Path, default=BINARIES / "pinion")
     add("--mlserver", required=True, help="MLServer's command")
-    add("--triton", required=True, help="a Python that has Triton; one that is not there: no Triton")
+    add(
+        "--triton", required=True, help="a Python that has Triton; one that is not there: no Triton"
+    )
     add("--python", required=True, help="the Python of Pinion's model, which has numpy")
     args = parser.parse_args()
     http, grpc, bare, peer, peer_grpc, metrics, third, third_grpc = (free_port() for _ in range(8))

@@ -1,4 +1,4 @@
-"""Serve the model beside this file by Triton: serve.py HTTP-PORT GRPC-PORT, by a Python that has nvidia-pytriton."""
+"""Serve the model beside this file: serve.py HTTP-PORT GRPC-PORT, by a Python with nvidia-pytriton."""
 
 import os
 import sys
