@@ -82,6 +82,9 @@ class Stages:
                 try:
                     last = self._after.popleft()
                 except IndexError:
+                    last = None
+                # Not in the handler: IndexError would be the context of what the model raises.
+                if last is None:
                     self._prepare_one(*self._before.popleft())
                 else:
                     self._complete_one(*last)
