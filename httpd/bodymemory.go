@@ -63,12 +63,28 @@ func (e *roomError) Unwrap() error { return e.cause }
 type lease struct {
 	budget *memory.Budget
 	bytes  int64
+	spare  int64 // charged before, and not used yet
+}
+
+// use uses at most n bytes of spare, and returns how many are left to charge.
+func (l *lease) use(n int64) int64 {
+	used := min(n, l.spare)
+	l.spare -= used
+	l.bytes += used
+	return n - used
+}
+
+// settle frees what of spare was not used.
+func (l *lease) settle() {
+	l.budget.Free(l.spare)
+	l.spare = 0
 }
 
 // grow charges n more bytes.
 func (l *lease) grow(n int64) error {
+	n = l.use(n)
 	total := l.bytes + n
-	if !l.budget.TakeBody(n, total) {
+	if n > 0 && !l.budget.TakeBody(n, total) {
 		if l.budget.Most() < total {
 			return &roomError{total, l.budget.TooLarge()}
 		}

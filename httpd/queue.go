@@ -231,8 +231,11 @@ func (k collection) cancelAny(id string) (bool, error) {
 	return k.queue.Cancel(k.kind, id)
 }
 
-// ReadBody reads the body of a create request that the queue kept. Its files are the request's Attachments.
-func (s *Server) ReadBody(kind predict.Kind, contentType string, body []byte) (predict.Request, error) {
+// ReadBody reads the body of a create request that the queue kept, for which charged bytes of the memory budget are charged. What
+// stays of them is the request's Charged, also where it fails. Its files are the request's Attachments.
+func (s *Server) ReadBody(kind predict.Kind, contentType string, body []byte, charged int64) (predict.Request, error) {
+	room := lease{budget: s.opt.Memory, spare: charged}
+	defer room.settle()
 	var h fasthttp.RequestHeader
 	h.SetContentType(contentType)
 	form, _, err := formOf(&h)
@@ -240,10 +243,13 @@ func (s *Server) ReadBody(kind predict.Kind, contentType string, body []byte) (p
 		return predict.Request{}, err
 	}
 	if form == jsonBody {
-		return readEnvelope(body, contentType != "")
+		room.use(int64(len(body)))
+		req, err := readEnvelope(body, contentType != "")
+		req.Charged = room.bytes
+		return req, err
 	}
 	k := collection{Server: s, kind: kind}
-	return k.readForms(replay(body), form, contentType, &lease{budget: s.opt.Memory})
+	return k.readForms(replay(body), form, contentType, &room)
 }
 
 // replay is a body that was read already.

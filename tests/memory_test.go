@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -293,6 +294,41 @@ func TestWebhooksThatWaitDoNotFillTheMemory(t *testing.T) {
 	}
 	if used, limit, _ := budget(t, s); used > limit*3/4 {
 		t.Errorf("%d of %d bytes are used", used, limit)
+	}
+}
+
+// TestClaimedBodiesShareTheMemory: a server with free places for all of the queue's large bodies runs them as it has memory for
+// them, and loses none.
+func TestClaimedBodiesShareTheMemory(t *testing.T) {
+	t.Parallel()
+	_, enter, ok := harness.MemoryGroup(t, 400<<20)
+	if !ok {
+		t.Skip("no control group can be made here")
+	}
+	const source = "import asyncio\n\n\nasync def run(text: str) -> int:\n    await asyncio.sleep(0.5)\n    return len(text)\n"
+	s := harness.Ready(t, harness.Options{
+		Dir:  folder(t, "run.py", source, "cog.yaml", "run: run.py:run\nconcurrency: {max: 16}\n"),
+		Wrap: enter, Args: []string{"--model", "m", "--nats", "embed:" + t.TempDir(), "--queue-timeout", "5m"},
+	})
+	const size, jobs = 40_000_000, 12
+	body := []byte(`{"input":{"text":"` + strings.Repeat("t", size) + `"}}`)
+	clients(t, jobs, func(client int) error {
+		for {
+			a := s.Do(http.MethodPut, fmt.Sprintf("/predictions/p%d", client), body, "Prefer", "respond-async", "Content-Type", "application/json")
+			if a.Code == http.StatusAccepted {
+				return nil
+			}
+			if a.Code != http.StatusServiceUnavailable {
+				return fmt.Errorf("client %d: %.300s", client, a.String())
+			}
+		}
+	})
+	harness.Eventually(t, "all have succeeded", func() bool {
+		want := fmt.Sprintf("pinion_predictions_total{mode=\"async\",reason=\"\",status=\"succeeded\"} %d\n", jobs)
+		return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), want)
+	})
+	if a := becomes(t, s, "p0", "succeeded"); string(a.Output) != strconv.Itoa(size) {
+		t.Errorf("p0: %.300s", a.String())
 	}
 }
 

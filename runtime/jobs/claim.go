@@ -17,6 +17,8 @@ import (
 type Claim struct {
 	Job   Job
 	State State // as it was when it was claimed
+	// Charged is how many bytes of the memory budget are charged for Job.Body. Runner.Run frees them.
+	Charged int64
 	// Before, if set, is called between the end of the job and its webhook: what comes before that is delivered first.
 	Before func()
 	// Later is for how long a job that is given back rests; 0: it is delivered at once.
@@ -40,6 +42,9 @@ const (
 	early     outcome = "early"     // its holder may be about to connect again, as this server just did; see rest
 )
 
+// restFull is how long a job rests for whose body this server has no memory; another server may take it then.
+const restFull = time.Second
+
 // lately is how old a job may be whose client is not asked for before it runs: the heartbeats ask.
 const lately = time.Second
 
@@ -48,14 +53,20 @@ const heldWait = 2 * time.Second
 
 // claim decides about a delivered job. Only what is claimed may run. show returns the object that clients see of a state that
 // is given up or begins.
-func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (*Claim, outcome) {
+func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (c *Claim, what outcome) {
 	job, err := readJob(m.Headers(), m.Data())
 	meta, metaErr := m.Metadata()
 	if err != nil || metaErr != nil {
 		return nil, q.orphan(ctx, m, job.ID, "it cannot be read")
 	}
 	seq := meta.Sequence.Stream
-	for {
+	var charged int64
+	defer func() {
+		if c == nil {
+			q.free(charged)
+		}
+	}()
+	for loaded := false; ; {
 		now, err := q.read(ctx, job.ID)
 		switch {
 		case err != nil:
@@ -87,16 +98,21 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (*Claim
 			}
 			return nil, settled
 		}
-		if gone, err := q.loadBody(ctx, m, &job); gone {
-			if !q.giveUp(ctx, m, &job, now, next, Failed, "the prediction's body is not stored any more", show) {
-				continue
+		if !loaded {
+			charged, err = q.loadBody(ctx, m, &job)
+			switch {
+			case errors.Is(err, jetstream.ErrObjectNotFound):
+				if !q.giveUp(ctx, m, &job, now, next, Failed, "the prediction's body is not stored any more", show) {
+					continue
+				}
+				return nil, settled
+			case errors.Is(err, errNoRoom):
+				_ = m.NakWithDelay(restFull)
+				return nil, deferred
+			case err != nil:
+				return nil, deferred // NATS did not answer, or another server has the key
 			}
-			return nil, settled
-		} else if err != nil {
-			return nil, deferred
-		}
-		if job.Body, err = q.o.Keys.open(sealBody, job.Body); err != nil {
-			return nil, deferred // another server may have the key
+			loaded = true
 		}
 		next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(), seq
 		next.Prediction = show.Begun(&job, &next)
@@ -104,7 +120,7 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (*Claim
 		switch {
 		case err == nil:
 			q.observe(&next, meta.Timestamp, now.Status)
-			return &Claim{Job: job, State: next, q: q, m: m, show: show, revision: revision}, claimed
+			return &Claim{Job: job, State: next, Charged: charged, q: q, m: m, show: show, revision: revision}, claimed
 		case !errors.Is(err, errConflict):
 			return nil, deferred
 		}

@@ -33,7 +33,7 @@ type Options struct {
 
 	// Keys seal what is stored; nil: it is stored as it is.
 	Keys *Keys
-	// Memory bounds the large results that are read at once; nil: no bound.
+	// Memory bounds the large bodies and results that are read at once; nil: no bound.
 	Memory Memory
 	// OnWait, if set, is told how long a job waited that begins its first run.
 	OnWait func(time.Duration)

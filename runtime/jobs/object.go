@@ -125,14 +125,20 @@ func (q *Queue) storeBody(ctx context.Context, m *nats.Msg, key string) error {
 	return nil
 }
 
-// loadBody reads the body of a job that is an object.
-func (q *Queue) loadBody(ctx context.Context, m jetstream.Msg, j *Job) (gone bool, err error) {
-	key, ok := strings.CutPrefix(m.Headers().Get(headerBody), objectPrefix)
-	if !ok {
-		return false, nil
+// loadBody reads the body of a job. The error is jetstream.ErrObjectNotFound where it is gone, and errNoRoom where it does not fit
+// into the memory budget now. charged bytes are the caller's to free.
+func (q *Queue) loadBody(ctx context.Context, m jetstream.Msg, j *Job) (charged int64, err error) {
+	data := j.Body
+	if key, ok := strings.CutPrefix(m.Headers().Get(headerBody), objectPrefix); ok {
+		if data, charged, err = q.getCharged(ctx, q.names.bodies(), key); err != nil {
+			return 0, err
+		}
 	}
-	j.Body, err = q.get(ctx, q.names.bodies(), key, nil)
-	return errors.Is(err, jetstream.ErrObjectNotFound), err
+	if j.Body, err = q.o.Keys.open(sealBody, data); err != nil {
+		q.free(charged)
+		return 0, err
+	}
+	return charged, nil
 }
 
 // reference is the prediction object of a state that is an object.
@@ -151,14 +157,16 @@ func (q *Queue) storeResult(ctx context.Context, key string, prediction json.Raw
 	return json.Marshal(reference{key})
 }
 
-// Memory is where large results are charged while a member has them; *memory.Budget is one.
+// Memory is where large bodies and results are charged while a member has them; *memory.Budget is one.
 type Memory interface {
 	// Wait charges n bytes, and waits for them at most that long or until stop is closed.
 	Wait(n int64, most time.Duration, stop <-chan struct{}) error
 	Free(n int64)
+	// Most is the largest charge.
+	Most() int64
 }
 
-// memoryWait is how long a result waits for memory.
+// memoryWait is how long an object waits for memory.
 const memoryWait = 10 * time.Second
 
 // Result is a prediction object. Release it after its last use.
@@ -175,35 +183,53 @@ func (r *Result) Release() {
 	}
 }
 
-// loadResult is the opposite. The result's memory is charged until it is released.
+// errNoRoom: an object does not fit into the memory budget now.
+var errNoRoom = errors.New("there is no memory for it now")
+
+// getCharged is get within the memory budget. Twice the size is charged, which the caller frees: parts of an object wait in the
+// client of NATS while it is read, and then it is opened or parsed. One that is larger than half of the budget takes all of it.
+func (q *Queue) getCharged(ctx context.Context, bucket, key string) (data []byte, charged int64, err error) {
+	data, err = q.get(ctx, bucket, key, func(size int64) error {
+		if q.o.Memory == nil {
+			return nil
+		}
+		n := min(2*size, q.o.Memory.Most())
+		if err := q.o.Memory.Wait(n, memoryWait, ctx.Done()); err != nil {
+			return fmt.Errorf("%w: %w", errNoRoom, err)
+		}
+		charged = n
+		return nil
+	})
+	if err != nil {
+		q.free(charged)
+		return nil, 0, err
+	}
+	return data, charged, nil
+}
+
+// free frees memory that getCharged charged.
+func (q *Queue) free(charged int64) {
+	if charged > 0 {
+		q.o.Memory.Free(charged)
+	}
+}
+
+// loadResult is the opposite of storeResult. The result's memory is charged until it is released.
 func (q *Queue) loadResult(ctx context.Context, prediction json.RawMessage) (r Result, err error) {
 	var at reference
 	if len(prediction) > 128 || json.Unmarshal(prediction, &at) != nil || at.Key == "" {
 		return Result{Object: prediction}, nil
 	}
-	memory := q.o.Memory
-	charged := int64(0)
-	data, err := q.get(ctx, q.names.results(), at.Key, func(size int64) error {
-		if memory == nil {
-			return nil
-		}
-		// Twice: parts of it wait in the client of NATS while it is read, and a sealed one is copied.
-		if err := memory.Wait(2*size, memoryWait, ctx.Done()); err != nil {
-			return err
-		}
-		charged = 2 * size
-		return nil
-	})
-	if err == nil {
-		r.Object, err = q.o.Keys.open(sealResult, data)
-	}
-	if charged > 0 {
-		memory.Free(charged / 2)
-		r.free = func() { memory.Free(charged / 2) }
-	}
+	data, charged, err := q.getCharged(ctx, q.names.results(), at.Key)
 	if err != nil {
-		r.Release()
 		return Result{}, err
 	}
+	if r.Object, err = q.o.Keys.open(sealResult, data); err != nil {
+		q.free(charged)
+		return Result{}, err
+	}
+	kept := min(int64(len(data)), charged)
+	q.free(charged - kept)
+	r.free = func() { q.free(kept) }
 	return r, nil
 }

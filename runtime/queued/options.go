@@ -20,8 +20,9 @@ type Options struct {
 	Queue   jobs.Options
 	// Attempts is how many runs of a prediction may lose their server.
 	Attempts int
-	// Read reads the body of a create request.
-	Read func(kind predict.Kind, contentType string, body []byte) (predict.Request, error)
+	// Read reads the body of a create request, for which charged bytes of the memory budget are charged: what stays of them is
+	// the request's Charged, also where it fails.
+	Read func(kind predict.Kind, contentType string, body []byte, charged int64) (predict.Request, error)
 	// Slots is how many jobs could run at once, and how many places are free; asked where Local is set.
 	Slots func() (slots, free int)
 	// Tracer traces the jobs that run here; nil: they are not traced.
@@ -30,7 +31,7 @@ type Options struct {
 	Version string
 	// Local runs jobs; nil: this member runs none.
 	Local Local
-	// Memory bounds what this member has of large results, and of the events that clients follow; nil: no bound.
+	// Memory bounds what this member has of large bodies and results, and of the events that clients follow; nil: no bound.
 	Memory *memory.Budget
 	// Webhooks posts the webhooks of jobs that have ended, of other members' jobs too.
 	Webhooks *webhook.Sender

@@ -57,7 +57,8 @@ func (m *Member) Run(ctx context.Context, c *jobs.Claim) (jobs.Status, []byte) {
 // create makes the prediction of a job.
 func (m *Member) create(c *jobs.Claim) (*predict.Prediction, error) {
 	kind := kindOf(c.Job.Kind)
-	req, err := m.o.Read(kind, c.Job.ContentType, c.Job.Body)
+	req, err := m.o.Read(kind, c.Job.ContentType, c.Job.Body, c.Charged)
+	c.Job.Body = nil // what the request needs of it, it has
 	if err == nil {
 		req.ID, req.Kind, req.Mode, req.Attempt = c.Job.ID, kind, predict.Async, c.State.Attempt
 		req.Deadline, req.TraceParent, req.TraceState = c.Job.Deadline, c.Job.TraceParent, c.Job.TraceState
@@ -78,6 +79,7 @@ func (m *Member) create(c *jobs.Claim) (*predict.Prediction, error) {
 	if req.Attachments != nil {
 		req.Attachments.Close()
 	}
+	m.o.Memory.Free(req.Charged)
 	return nil, err
 }
 
