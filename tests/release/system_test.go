@@ -164,6 +164,9 @@ type server struct {
 // serve starts a server by a command line, and waits until its model is ready.
 func (s *system) serve(line string) *server {
 	s.t.Helper()
+	if s.arch == "arm64" && strings.HasPrefix(line, ".venv/") {
+		line = "$PWD/" + line // QEMU 7 runs /proc/self/exe by the path of its start, which must not depend on the folder
+	}
 	v := &server{s: s, cmd: s.command("exec " + line), log: &harness.Log{}, done: make(chan struct{})}
 	v.cmd.Stdout, v.cmd.Stderr = v.log, v.log
 	if err := v.cmd.Start(); err != nil {
@@ -182,6 +185,9 @@ func (s *system) serve(line string) *server {
 		case <-v.done:
 			s.t.Fatalf("%s ended: %v\n%s", line, v.cmd.ProcessState, v.log)
 		default:
+		}
+		if v.log.Count("no worker will be started in its place") > 0 {
+			s.t.Fatalf("%s has no worker:\n%s", line, v.log)
 		}
 		listening, ok := v.log.Find("listening")
 		v.address = listening.Address
