@@ -106,11 +106,12 @@ cmd_build() {
 readonly release_go=go1.26.8 # compiles releases: another Go makes other bytes
 readonly release_glibc=2.28  # the oldest GNU C library that they run with; deploy/release checks it
 
-# release_binary ARCH compiles the command for a processor. The C compiler is zig, one version on every machine.
+# release_binary ARCH compiles the command for a processor. The C compiler is zig, one version on every machine. Debug
+# information would name the folder of its headers, on which the build id of Go would depend.
 release_binary() {
   local processor=x86_64
   [[ $1 == amd64 ]] || processor=aarch64
-  GOARCH=$1 CC="'$cache/zig/bin/python' -m ziglang cc -target $processor-linux-gnu.$release_glibc" \
+  GOARCH=$1 CGO_CFLAGS='-O2 -g0' CC="'$cache/zig/bin/python' -m ziglang cc -target $processor-linux-gnu.$release_glibc" \
     go_build "$cache/release/$1/pinion" -ldflags "$(stamp) -s -w -extldflags=-Wl,--strip-all"
 }
 
