@@ -114,6 +114,12 @@ func (c *Connection) Connect() (*nats.Conn, error) {
 	}
 	servers := strings.Join(c.URLs, ",")
 	nc, err := nats.Connect(servers, c.options()...)
+	for range cutOffTries {
+		if err == nil || !cutOff(err) {
+			break
+		}
+		nc, err = nats.Connect(servers, c.options()...)
+	}
 	if err == nil {
 		c.OnChange(nil)
 		return nc, nil
@@ -147,7 +153,16 @@ func untrusted(err error) bool {
 // alerted reports whether NATS ended the handshake: it wants another certificate. Package tls keeps the type of an alert for itself.
 func alerted(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "remote error"
+	return errors.As(err, &op) && op.Op == "remote error" || cutOff(err)
+}
+
+// cutOffTries is how often a connection is tried again that NATS cut off: most often the alert comes then.
+const cutOffTries = 3
+
+// cutOff reports whether NATS closed a connection after the handshake. In TLS 1.3 it refuses a certificate there, and its alert is
+// lost if something was sent meanwhile. The client of NATS has no type for that.
+func cutOff(err error) bool {
+	return strings.Contains(err.Error(), "closed by remote after TLS handshake")
 }
 
 // used are the settings that NATS was refused with, or refused.
