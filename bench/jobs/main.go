@@ -19,6 +19,8 @@ const envNATS = "BENCH_JOBS_NATS"
 // natsPort is where NATS listens; 0 would have to be found out.
 const natsPort = 42219
 
+var natsURL = fmt.Sprintf("nats://127.0.0.1:%d", natsPort)
+
 func main() {
 	if dir := os.Getenv(envNATS); dir != "" {
 		serveNATS(dir)
@@ -28,6 +30,7 @@ func main() {
 	flag.StringVar(&b.binary, "binary", "bin/pinion", "the binary to measure")
 	flag.StringVar(&b.python, "python", "", "its Python")
 	flag.IntVar(&b.clients, "clients", 64, "clients at once")
+	flag.IntVar(&b.jobs, "jobs", 100000, "jobs that wait at once")
 	flag.IntVar(&b.places, "places", 16, "places of each server")
 	flag.DurationVar(&b.round, "round", 3*time.Second, "how long a round lasts")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of each")
@@ -56,7 +59,7 @@ func serveNATS(dir string) {
 type bench struct {
 	binary, python  string
 	clients, rounds int
-	places          int
+	places, jobs    int
 	round           time.Duration
 
 	dir         string
@@ -74,12 +77,15 @@ func (b *bench) run() (err error) {
 	if err := os.WriteFile(filepath.Join(b.dir, "run.py"), []byte(model), 0o644); err != nil {
 		return err
 	}
-	nats, err := b.startNATS()
+	if err := b.waiting(); err != nil {
+		return err
+	}
+	nats, err := b.startNATS("nats")
 	if err != nil {
 		return err
 	}
 	defer nats.end()
-	queue := []string{"--nats", fmt.Sprintf("nats://127.0.0.1:%d", natsPort), "--model", "m", "--jobs-capacity", "1000000"}
+	queue := []string{"--nats", natsURL, "--model", "m", "--jobs-capacity", "1000000"}
 	for _, p := range []struct {
 		to   **process
 		args []string

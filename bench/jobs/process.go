@@ -24,14 +24,14 @@ func (p *process) end() {
 	_ = p.cmd.Wait()
 }
 
-// startNATS starts NATS and waits until it listens.
-func (b *bench) startNATS() (*process, error) {
+// startNATS starts NATS with a folder of that name and waits until it listens.
+func (b *bench) startNATS(name string) (*process, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(program)
-	cmd.Env = append(os.Environ(), envNATS+"="+filepath.Join(b.dir, "nats"))
+	cmd.Env = append(os.Environ(), envNATS+"="+filepath.Join(b.dir, name))
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -53,6 +53,16 @@ func (b *bench) serve(args ...string) (*process, error) {
 	if b.python != "" {
 		args = append(args, "--python", b.python)
 	}
+	return b.start("worker ready", args...)
+}
+
+// gateway starts a gateway of a model that no server has.
+func (b *bench) gateway() (*process, error) {
+	return b.start("listening", "gateway", "--port", "0", "--log-format", "json", "--nats", natsURL, "--model", "none", "--jobs-capacity", fmt.Sprint(b.jobs+1))
+}
+
+// start starts Pinion and waits until it logs a message.
+func (b *bench) start(ready string, args ...string) (*process, error) {
 	cmd := exec.Command(b.binary, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StderrPipe()
@@ -70,7 +80,7 @@ func (b *bench) serve(args ...string) (*process, error) {
 		if line.Address != "" && p.url == "" {
 			p.url = line.Address
 		}
-		if line.Msg == "worker ready" {
+		if line.Msg == ready {
 			go func() {
 				for lines.Scan() { // a full pipe would stop it
 				}
