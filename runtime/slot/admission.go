@@ -27,7 +27,7 @@ func (a *admission) leave(g *predict.Group) {
 		}
 	}
 	a.inFlight--
-	if a.freed != nil {
+	if a.freed != nil && a.open() { // else those in the queue come first: waking for each would cost each request a switch
 		a.wake()
 	}
 }

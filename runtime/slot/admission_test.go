@@ -83,6 +83,36 @@ func TestAdmissionWithAQueue(t *testing.T) {
 	empty(t, p)
 }
 
+// TestAwaitFreeIsWokenByAFreeSlotAlone: while calls wait in the queue, the end of one frees none. A server that waits for jobs under
+// direct load would be woken by each request.
+func TestAwaitFreeIsWokenByAFreeSlotAlone(t *testing.T) {
+	await.NoLeak(t)
+	p := NewPool(Options{Queue: 1})
+	newWorker(t, p, 1)
+	for range 2 {
+		if err := p.Admit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free := make(chan int)
+	go func() { free <- p.AwaitFree(t.Context()) }()
+	freed := func() chan struct{} {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.admission.freed
+	}
+	await.Eventually(t, "it waits", func() bool { return freed() != nil })
+	waits := freed()
+	p.Withdraw(nil)
+	if freed() != waits {
+		t.Error("it was woken while no slot was free")
+	}
+	p.Withdraw(nil)
+	if n := <-free; n != 1 {
+		t.Errorf("%d slots are free", n)
+	}
+}
+
 func TestRetryAfterIsAtLeastASecond(t *testing.T) {
 	p := NewPool(Options{Queue: 1})
 	start := newTestCall(t, p, "waits for a worker")
