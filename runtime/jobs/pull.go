@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -11,20 +12,28 @@ import (
 
 // puller gets jobs from the consumers of all classes and lanes.
 type puller struct {
-	q         *Queue
-	consumers []jetstream.Consumer // the most urgent class first
-	lanes     int
-	looked    time.Time // when the lanes were counted
-	turn      int
-	found     chan jetstream.Msg // from long pulls
-	pulling   context.Context    // of the long pulls
-	stop      context.CancelFunc
-	pulls     sync.WaitGroup
+	q       *Queue
+	sources []*source // the most urgent class first
+	lanes   int
+	looked  time.Time // when the lanes were counted
+	turn    int
+	quiet   bool               // when next returned last, no other job waited
+	found   chan jetstream.Msg // from long pulls
+	pulling context.Context    // of the long pulls
+	stop    context.CancelFunc
+	pulls   sync.WaitGroup
 
 	mu     sync.Mutex
 	wanted *sync.Cond // waits changed
 	waits  bool       // next waits for a job
 	closed bool
+}
+
+// source is a consumer.
+type source struct {
+	jetstream.Consumer
+
+	empty atomic.Bool // a long pull waits there, so no job does
 }
 
 // pullWait is how long one pull waits at JetStream.
@@ -53,21 +62,22 @@ func (p *puller) look(ctx context.Context) error {
 	if o.Lanes, err = lanesOf(ctx, p.q.js, o.Model); err != nil || o.Lanes == p.lanes {
 		return err
 	}
-	var all []jetstream.Consumer
+	var all []*source
 	for _, c := range o.consumers() {
 		consumer, err := p.q.js.Consumer(ctx, p.q.names.jobs(), c.Durable)
 		if err != nil {
 			return fmt.Errorf("find the consumer %s: %w", c.Durable, err)
 		}
-		all = append(all, consumer)
+		all = append(all, &source{Consumer: consumer})
 	}
 	for i, c := range all {
-		if i%o.Lanes < p.lanes {
-			continue // it is pulled from already
+		if class, lane := i/o.Lanes, i%o.Lanes; lane < p.lanes {
+			all[i] = p.sources[class*p.lanes+lane] // it is pulled from already
+			continue
 		}
 		p.pulls.Go(func() { p.pull(p.pulling, c) })
 	}
-	p.consumers, p.lanes = all, o.Lanes
+	p.sources, p.lanes = all, o.Lanes
 	return nil
 }
 
@@ -76,10 +86,32 @@ const mostAtOnce = 32
 
 // next returns jobs, at most as many as there are places; none when ctx ends, or none has come for a while. Jobs that wait are taken in the order of the classes,
 // except that of eight turns one begins with the lowest and one with the middle class: so that no class starves.
-func (p *puller) next(ctx context.Context, places int) (found []jetstream.Msg) {
+func (p *puller) next(ctx context.Context, places int) []jetstream.Msg {
 	if time.Since(p.looked) > lanesEvery {
 		_ = p.look(ctx) // else it looks again later
 	}
+	if !p.quiet {
+		if found := p.ready(min(places, mostAtOnce)); len(found) > 0 {
+			return found
+		}
+	}
+	p.quiet = false
+	p.wait(true)
+	defer p.wait(false)
+	select {
+	case m := <-p.found:
+		meta, err := m.Metadata()
+		p.quiet = err == nil && meta.NumPending == 0
+		return []jetstream.Msg{m}
+	case <-time.After(lanesEvery): // the next call looks for lanes
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// ready returns up to n jobs that wait.
+func (p *puller) ready(n int) (found []jetstream.Msg) {
 	p.turn++
 	first := 0
 	switch p.turn % 8 {
@@ -88,29 +120,18 @@ func (p *puller) next(ctx context.Context, places int) (found []jetstream.Msg) {
 	case 6:
 		first = p.lanes
 	}
-	places = min(places, mostAtOnce)
-	for i := range p.consumers {
+	for i := range p.sources {
 		// The lanes of a class take turns.
-		at := (first + i) % len(p.consumers)
+		at := (first + i) % len(p.sources)
 		class, lane := at/p.lanes, (at+p.turn)%p.lanes
-		found = append(found, fetch(p.consumers[class*p.lanes+lane], places-len(found))...)
-		if len(found) == places {
-			return found
+		if from := p.sources[class*p.lanes+lane]; !from.empty.Load() {
+			found = append(found, fetch(from, n-len(found))...)
+		}
+		if len(found) == n {
+			break
 		}
 	}
-	if len(found) > 0 {
-		return found
-	}
-	p.wait(true)
-	defer p.wait(false)
-	select {
-	case m := <-p.found:
-		return []jetstream.Msg{m}
-	case <-time.After(lanesEvery): // the next call looks for lanes
-		return nil
-	case <-ctx.Done():
-		return nil
-	}
+	return found
 }
 
 // fetch returns up to n jobs that wait.
@@ -135,22 +156,25 @@ func (p *puller) wait(waits bool) {
 
 // pull keeps one long pull while a job is wanted. What it gets when none is wanted any more goes back at once, for another server:
 // a pull that is given up could be answered all the same, and its job would wait for AckWait.
-func (p *puller) pull(ctx context.Context, c jetstream.Consumer) {
+func (p *puller) pull(ctx context.Context, from *source) {
 	for p.isWanted() {
 		limited, cancel := context.WithTimeout(ctx, pullWait)
-		batch, err := c.Fetch(1, jetstream.FetchContext(limited))
+		batch, err := from.Fetch(1, jetstream.FetchContext(limited))
 		if err != nil {
 			cancel()
 			_ = pause(ctx, time.Second)
 			continue
 		}
+		from.empty.Store(true)
 		for m := range batch.Messages() {
+			from.empty.Store(false)
 			select {
 			case p.found <- m:
 			default:
 				_ = m.Nak()
 			}
 		}
+		from.empty.Store(false)
 		cancel()
 	}
 }
