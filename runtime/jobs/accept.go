@@ -49,14 +49,12 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 	if !j.Deadline.IsZero() {
 		s.Deadline = j.Deadline.UnixMilli()
 	}
-	revision, err := q.create(ctx, j.ID, &s)
+	revision, text, err := q.create(ctx, j.ID, &s)
 	var used *InUseError
 	if errors.As(err, &used) && again && used.State.Status == Starting && !used.State.Cancel {
 		// The swap makes sure that no purge of the first request hits the state from here on.
 		s, err = q.touch(ctx, j.ID)
 		j.token = s.Job
-	} else if err == nil {
-		s.Version = stateVersion
 	}
 	if err != nil {
 		if used == nil || !again {
@@ -70,6 +68,7 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 		return s, err
 	}
 	m := j.message(q.names.job(j.Class, q.o.Lanes, j.Tenant))
+	carry(m.Header, revision, text)
 	m.Data = q.o.Keys.seal(sealBody, m.Data)
 	if err := q.storeBody(ctx, m, j.token); err != nil {
 		if revision != 0 && q.purge(context.WithoutCancel(ctx), j.ID, revision) != nil {
@@ -105,20 +104,22 @@ func refusal(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// create writes the first state of an id.
-func (q *Queue) create(ctx context.Context, id string, s *State) (uint64, error) {
-	revision := uint64(0)
+// create writes the first state of an id. It returns its revision, and how it is stored.
+func (q *Queue) create(ctx context.Context, id string, s *State) (revision uint64, text []byte, err error) {
+	if text, err = q.encode(s); err != nil {
+		return 0, nil, err
+	}
 	for {
-		created, err := q.swap(ctx, id, stored{revision: revision}, s, func(now *State) bool { return now.Job == s.Job })
+		created, err := q.write(ctx, id, revision, text, false, func(now *State) bool { return now.Job == s.Job })
 		if !errors.Is(err, errConflict) {
-			return created, err
+			return created, text, err
 		}
 		now, err := q.read(ctx, id)
 		switch {
 		case err != nil && !errors.Is(err, errNewer):
-			return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+			return 0, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		case now.Status != "":
-			return 0, &InUseError{now.State}
+			return 0, nil, &InUseError{now.State}
 		}
 		revision = now.revision // of a purge
 	}

@@ -66,8 +66,13 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (c *Cla
 			q.free(charged)
 		}
 	}()
-	for loaded := false; ; {
-		now, err := q.read(ctx, job.ID)
+	now, carried := q.carried(m.Headers())
+	carried = carried && meta.NumDelivered == 1
+	for loaded := false; ; carried = false {
+		var err error
+		if !carried {
+			now, err = q.read(ctx, job.ID)
+		}
 		switch {
 		case err != nil:
 			return nil, deferred

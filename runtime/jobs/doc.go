@@ -29,5 +29,5 @@
 //	apply.go     new limits, in place
 //	server.go    runs as many jobs as there are free places
 //
-// Of this module it imports logtext alone: the caller runs the predictions and writes their JSON.
+// Of this module it imports logtext and rawjson alone: the caller runs the predictions and writes their JSON.
 package jobs

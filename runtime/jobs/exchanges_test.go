@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -24,6 +25,53 @@ func (r *rig) seen(subject string) func() int {
 			r.t.Fatal(err)
 		}
 		return n
+	}
+}
+
+// TestAFirstClaimReadsNoState: the message carries it. Where it has moved since, the swap of the claim finds that out.
+func TestAFirstClaimReadsNoState(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	reads := r.seen("$JS.API.STREAM.MSG.GET." + r.names.states())
+	r.accept("p1")
+	c := r.claims(r.Queue)
+	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
+		t.Fatal(err)
+	}
+	if n := reads(); n != 0 {
+		t.Errorf("the state was read %d times", n)
+	}
+
+	j := Job{ID: "again", Kind: Prediction, Class: Normal, Attempts: 3}
+	r.accept("again")
+	if _, err := r.Accept(t.Context(), j, starting("again"), true); err != nil { // swaps the state
+		t.Fatal(err)
+	}
+	before := reads()
+	if c := r.claims(r.Queue); c.State.Attempt != 1 || c.State.Hook == nil || reads() == before {
+		t.Errorf("a state that has moved: %+v", c.State)
+	}
+
+	r.accept("large", func(j *Job) { j.Hook = &Hook{URL: "http://hook.test/" + strings.Repeat("x", mostCarried)} })
+	if c := r.claims(r.Queue); len(c.State.Hook.URL) < mostCarried {
+		t.Errorf("a state that is not carried: %+v", c.State)
+	}
+}
+
+// TestACanceledJobIsNotRunByWhatItCarries.
+func TestACanceledJobIsNotRunByWhatItCarries(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1")
+	m := r.delivery(r.Queue)
+	if ok, err := r.Cancel(t.Context(), "p1", shower{}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if _, what := r.claim(t.Context(), m, shower{}); what != settled {
+		t.Errorf("it was %s", what)
+	}
+	if s := r.state("p1"); s.Status != Canceled {
+		t.Errorf("it is %s", s.Status)
 	}
 }
 

@@ -159,6 +159,7 @@ func (q *Queue) deadLetter(ctx context.Context, m jetstream.Msg, id string, hook
 	for name, values := range m.Headers() {
 		dead.Header[name] = values
 	}
+	dead.Header.Del(headerState)
 	dead.Header.Set(headerReason, reason)
 	dead.Header.Set(headerSubject, m.Subject())
 	if hook != nil {

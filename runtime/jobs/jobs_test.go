@@ -53,7 +53,7 @@ func TestAnIDIsAcceptedOnce(t *testing.T) {
 func TestAnAdmissionCutShortIsRepeated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	if _, err := r.create(t.Context(), "p1", &State{Job: "token", Status: Starting, Prediction: starting("p1")}); err != nil {
+	if _, _, err := r.create(t.Context(), "p1", &State{Job: "token", Status: Starting, Prediction: starting("p1")}); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.messages(r.names.jobs()); n != 0 {

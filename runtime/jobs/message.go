@@ -6,9 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"pinion/runtime/rawjson"
 )
 
 // Kind is what a job runs.
@@ -50,6 +53,7 @@ const (
 	headerDeadline    = "Pinion-Deadline" // milliseconds since 1970
 	headerAttempts    = "Pinion-Attempts"
 	headerBody        = "Pinion-Body"    // obj/KEY: the body is an object
+	headerState       = "Pinion-State"   // the job's first state: its revision, a space, the state as it is stored
 	headerReason      = "Pinion-Reason"  // of a dead letter
 	headerSubject     = "Pinion-Subject" // of a dead letter: its job's
 	headerContentType = "Content-Type"
@@ -80,6 +84,28 @@ func (j *Job) message(subject string) *nats.Msg {
 		set(headerDeadline, strconv.FormatInt(j.Deadline.UnixMilli(), 10))
 	}
 	return m
+}
+
+// mostCarried is the largest state in bytes that a message carries.
+const mostCarried = 4 << 10
+
+// carry lets a message carry the first state of its job, so that who claims it first need not read the state: the swap of the claim
+// finds out whether it has moved. revision 0: it is not known.
+func carry(h nats.Header, revision uint64, text []byte) {
+	if revision != 0 && len(text) <= mostCarried {
+		h.Set(headerState, strconv.FormatUint(revision, 10)+" "+string(text))
+	}
+}
+
+// carried is the opposite; false: the message carries none of its job that this member can read.
+func (q *Queue) carried(h nats.Header) (s stored, ok bool) {
+	revision, text, _ := strings.Cut(h.Get(headerState), " ")
+	var err error
+	if s.revision, err = strconv.ParseUint(revision, 10, 64); err != nil {
+		return s, false
+	}
+	err = q.decode([]byte(text), &s.State)
+	return s, err == nil && s.Job == h.Get(headerToken)
 }
 
 // set sets a header, unless it is empty.
@@ -206,11 +232,14 @@ func (s *State) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	s.unknown = nil
-	if err := json.Unmarshal(text, &s.unknown); err != nil {
-		return err
-	}
-	for _, name := range known {
-		delete(s.unknown, name)
+	members := rawjson.Object(text)
+	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+		if name := rawjson.KeyText(key); !slices.Contains(known, name) {
+			if s.unknown == nil {
+				s.unknown = map[string]json.RawMessage{}
+			}
+			s.unknown[name] = slices.Clone(value)
+		}
 	}
 	return nil
 }

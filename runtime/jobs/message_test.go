@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 // TestStoredBytes: servers of different versions share what is stored, so its bytes do not change by accident.
@@ -49,6 +51,15 @@ tracestate: k=v`
 	const state = `{"v":1,"job":"T","status":"processing","attempt":2,"lost":1,"server":"a","claim":"C","seq":7,"cancel":true,"kind":"training","deadline":9,"hook":{"url":"u","request_id":"q","traceparent":"p","tracestate":"s"},"prediction":{"id":"p1"}}`
 	if got, err := json.Marshal(&s); err != nil || string(got) != state {
 		t.Errorf("got %s, %v, want %s", got, err, state)
+	}
+	h := nats.Header{headerToken: {"T"}}
+	carry(h, 7, []byte(state))
+	if got := h.Get(headerState); got != "7 "+state {
+		t.Errorf("a message carries %s", got)
+	}
+	got, ok := (&Queue{}).carried(h)
+	if text, err := json.Marshal(&got.State); !ok || got.revision != 7 || string(text) != state {
+		t.Errorf("of a message was read %s, %v, revision %d, %v", text, err, got.revision, ok)
 	}
 	newer := strings.TrimSuffix(state, "}") + `,"alpha":[1, 2],"zeta":"é"}`
 	var back State

@@ -12,7 +12,7 @@ import (
 )
 
 // notOfRetries are the headers of a dead letter that its new job does not have.
-var notOfRetries = []string{headerReason, headerSubject, headerDeadline, headerURL, headerRequestID, nats.ExpectedStreamHdr}
+var notOfRetries = []string{headerReason, headerSubject, headerDeadline, headerState, headerURL, headerRequestID, nats.ExpectedStreamHdr}
 
 // Retry makes a new job of the last dead letter of an id, and removes the letter. waiting returns what clients see of the new job until
 // it runs; old is the state of the dead one, nil where it is not known any more. The error is ErrUnknown if there is no such letter, or
@@ -41,7 +41,7 @@ func (a *Admin) Retry(ctx context.Context, id, newID string, waiting func(old *S
 		before = nil
 	}
 	s.Prediction = waiting(before)
-	revision, err := a.q.create(ctx, newID, &s)
+	revision, _, err := a.q.create(ctx, newID, &s)
 	if err != nil {
 		return err
 	}

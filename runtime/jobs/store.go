@@ -96,16 +96,37 @@ func (q *Queue) read(ctx context.Context, id string) (stored, error) {
 		return stored{revision: m.Sequence}, nil
 	}
 	s := stored{revision: m.Sequence, written: m.Time}
-	if err := json.Unmarshal(m.Data, &s.State); err != nil {
-		return stored{}, fmt.Errorf("read a job's state: %w", err)
+	return s, q.decode(m.Data, &s.State)
+}
+
+// decode reads a state as it is stored.
+func (q *Queue) decode(text []byte, s *State) error {
+	if err := json.Unmarshal(text, s); err != nil {
+		*s = State{}
+		return fmt.Errorf("read a job's state: %w", err)
 	}
 	if s.Version > stateVersion {
-		return s, errNewer
+		return errNewer
 	}
-	if err := q.o.Keys.openState(&s.State); err != nil {
-		return stored{}, fmt.Errorf("read a job's state: %w", err)
+	if err := q.o.Keys.openState(s); err != nil {
+		*s = State{}
+		return fmt.Errorf("read a job's state: %w", err)
 	}
-	return s, nil
+	return nil
+}
+
+// encode is the opposite.
+func (q *Queue) encode(s *State) ([]byte, error) {
+	s.Version = stateVersion
+	kept, err := q.o.Keys.sealState(s)
+	if err != nil {
+		return nil, fmt.Errorf("write a job's state: %w", err)
+	}
+	text, err := kept.MarshalJSON() // json.Marshal would check it once more
+	if err != nil {
+		return nil, fmt.Errorf("write a job's state: %w", err)
+	}
+	return text, nil
 }
 
 // idOf reads a state's message, and the id in its object; "": it is no state that this server can read.
@@ -128,19 +149,19 @@ func (q *Queue) swap(ctx context.Context, id string, before stored, next *State,
 	if before.Status != "" && !canMove(before.Status, next.Status) {
 		return 0, fmt.Errorf("a job cannot move from %s to %s", before.Status, next.Status)
 	}
-	next.Version = stateVersion
-	kept, err := q.o.Keys.sealState(next)
+	text, err := q.encode(next)
 	if err != nil {
-		return 0, fmt.Errorf("write a job's state: %w", err)
+		return 0, err
 	}
-	data, err := json.Marshal(kept)
-	if err != nil {
-		return 0, fmt.Errorf("write a job's state: %w", err)
-	}
+	return q.write(ctx, id, before.revision, text, next.Status.Ended(), mine)
+}
+
+// write is swap with a state as it is stored.
+func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte, ended bool, mine func(*State) bool) (uint64, error) {
 	m := nats.NewMsg(q.names.stateKey(id))
-	m.Data = data
-	options := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(before.revision)}
-	if next.Status.Ended() { // a state without an end must not expire
+	m.Data = text
+	options := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(before)}
+	if ended { // a state without an end must not expire
 		options = append(options, jetstream.WithMsgTTL(q.o.ResultTTL))
 	}
 	for {
@@ -150,7 +171,7 @@ func (q *Queue) swap(ctx context.Context, id string, before stored, next *State,
 			return ack.Sequence, nil
 		case conflict(err):
 			now, err := q.read(ctx, id)
-			if err == nil && now.Status != "" && now.revision > before.revision && mine(&now.State) {
+			if err == nil && now.Status != "" && now.revision > before && mine(&now.State) {
 				return now.revision, nil
 			}
 			if err == nil || errors.Is(err, errNewer) {

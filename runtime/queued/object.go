@@ -11,14 +11,20 @@ import (
 
 // object reads what a run needs of a prediction object: the rest is made anew by each run.
 func object(id string, raw json.RawMessage) predict.Record {
-	var o struct {
-		Input   json.RawMessage `json:"input"`
-		Created string          `json:"created_at"`
-		Started time.Time       `json:"started_at"`
+	rec := predict.Record{ID: id}
+	members := rawjson.Object(raw) // what a member wrote; an object without times is still one
+	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+		switch rawjson.KeyText(key) {
+		case "input":
+			rec.Input = value
+		case "created_at":
+			rec.CreatedText = rawjson.Text(value)
+			rec.Created, _ = time.Parse(time.RFC3339Nano, rec.CreatedText)
+		case "started_at":
+			rec.Started, _ = time.Parse(time.RFC3339Nano, rawjson.Text(value))
+		}
 	}
-	_ = json.Unmarshal(raw, &o) // what a member wrote; an object without times is still one
-	created, _ := time.Parse(time.RFC3339Nano, o.Created)
-	return predict.Record{ID: id, Input: o.Input, Created: created, CreatedText: o.Created, Started: o.Started}
+	return rec
 }
 
 // encode writes a prediction object.
