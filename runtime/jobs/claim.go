@@ -193,7 +193,7 @@ func (q *Queue) settle(ctx context.Context, m jetstream.Msg, id string, s *State
 	if q.hook(ctx, id, s) != nil {
 		return deferred
 	}
-	if m.DoubleAck(ctx) != nil {
+	if m.Ack() != nil { // if it does not arrive, the message is delivered again, and answered for again
 		return deferred
 	}
 	if attempts, _ := strconv.Atoi(m.Headers().Get(headerAttempts)); s.Status != Failed || s.Lost < attempts { // else its dead letter has it
