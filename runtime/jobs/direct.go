@@ -4,14 +4,15 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
 // A direct prediction is one that a client waits for at a server: it is no job, and has no state. While it runs, its server answers
-// for it to other members, by the same subjects as for jobs: held, cancel and attach, with a question. Silence means that no server
-// has it.
+// for it to other members, by the same subjects as for jobs: held, cancel and attach, with a question. Where servers are few, the others
+// answer as well. Silence means that no server has it.
 
 // Direct are the direct predictions of a server.
 type Direct interface {
@@ -30,6 +31,21 @@ type Question struct {
 	ID   string `json:"id"`
 	// Brief: its object without input, output and logs is enough.
 	Brief bool `json:"brief,omitempty"`
+	// All: servers that do not have it answer, too. Older ones do not.
+	All bool `json:"all,omitempty"`
+}
+
+// headerAbsent is the header of such an answer: the server's name.
+const headerAbsent = "Pinion-Absent"
+
+// absent says that a direct prediction does not run here.
+func (s *Server) absent(m *nats.Msg, q Question) {
+	if !q.All {
+		return
+	}
+	answer := nats.NewMsg(m.Reply)
+	answer.Header.Set(headerAbsent, token(s.q.o.Server))
+	_ = m.RespondMsg(answer)
 }
 
 // questionOf reads the question of a message; false: the message is about a job.
@@ -41,6 +57,7 @@ func questionOf(m *nats.Msg) (q Question, ok bool) {
 func (s *Server) answer(m *nats.Msg, q Question) {
 	object := s.runner.ShowDirect(q)
 	if object == nil {
+		s.absent(m, q)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), heldWait+TransferTime(len(object)))
@@ -84,20 +101,45 @@ func (q *Queue) CancelDirect(ctx context.Context, question Question, wait time.D
 	return q.ask(ctx, "cancel", question, wait) != nil
 }
 
-// ask asks all servers about a direct prediction; nil: none answered.
+// mostAnswers is for how many servers all are asked to answer: a client that asks for unknown ids must not cost a large fleet more.
+const mostAnswers = 64
+
+// ask asks all servers about a direct prediction; nil: all that are known said that they do not have it, or none answered in time.
 func (q *Queue) ask(ctx context.Context, verb string, question Question, wait time.Duration) *nats.Msg {
 	if q.o.Embedded != nil {
 		return nil // this is the only server
 	}
+	// A member that has just connected has not heard all servers.
+	question.All = q.rest() <= 0 && len(q.loads.names(time.Now())) <= mostAnswers
 	text, err := json.Marshal(question)
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	m, err := q.nc.RequestWithContext(ctx, q.names.about(verb, question.ID), text)
+	answers, err := q.nc.SubscribeSync(q.nc.NewInbox())
 	if err != nil {
 		return nil
 	}
-	return m
+	defer func() { _ = answers.Unsubscribe() }()
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if q.nc.PublishRequest(q.names.about(verb, question.ID), answers.Subject, text) != nil {
+		return nil
+	}
+	var absent []string
+	for {
+		m, err := answers.NextMsgWithContext(ctx)
+		if err != nil {
+			return nil
+		}
+		name := m.Header.Get(headerAbsent)
+		if name == "" {
+			return m
+		}
+		absent = append(absent, name)
+		// Asked anew each time: a server that came since has said so before it could be asked.
+		silent := slices.DeleteFunc(q.loads.names(time.Now()), func(one string) bool { return slices.Contains(absent, one) })
+		if len(silent) == 0 {
+			return nil
+		}
+	}
 }

@@ -17,6 +17,7 @@ type Load struct {
 	Free     int    `json:"free"`    // of them, those that could begin now
 	Running  int    `json:"running"` // jobs of the queue that run here
 	Draining bool   `json:"draining"`
+	Gone     bool   `json:"gone,omitempty"` // it says no more
 	Version  string `json:"version"`
 }
 
@@ -45,20 +46,34 @@ func (l *loads) hear(server string, load Load, now time.Time) {
 	}
 	l.by[server] = heard{load, now}
 	for name, one := range l.by {
-		if now.Sub(one.at) > loadFor {
+		if one.Gone || now.Sub(one.at) > loadFor {
 			delete(l.by, name)
 		}
 	}
 }
 
-// sum is how many servers were heard lately, and how many jobs run there.
+// names are the servers that were heard lately.
+func (l *loads) names(now time.Time) (all []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, one := range l.by {
+		if now.Sub(one.at) <= loadFor {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// sum is how many servers that take jobs were heard lately, and how many jobs run on all.
 func (l *loads) sum(now time.Time) (servers, running int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, one := range l.by {
 		if now.Sub(one.at) <= loadFor {
-			servers++
 			running += one.Running
+			if !one.Draining {
+				servers++
+			}
 		}
 	}
 	return servers, running
@@ -78,23 +93,24 @@ func (q *Queue) hearLoads() (*nats.Subscription, error) {
 	})
 }
 
-// SayLoad says every 5 s what load returns, until ctx ends. What it says last is that this server drains.
-func (q *Queue) SayLoad(ctx context.Context, load func() Load) error {
-	for {
-		l := load()
-		text, err := json.Marshal(&l)
-		if err != nil {
-			return err
-		}
+// Say says what this server has to say of itself.
+func (q *Queue) Say(l Load) {
+	if text, err := json.Marshal(&l); err == nil { // it cannot fail
 		_ = q.nc.Publish(q.loadSubject(token(q.o.Server)), text) // the next one may get through
-		if ctx.Err() != nil {
-			return nil
-		}
-		_ = pause(ctx, loadEvery)
 	}
 }
 
-// Fleet is how many servers were heard lately, and how many jobs run there.
+// SayLoad says every 5 s what load returns, until ctx ends. What it says last is that this server is gone.
+func (q *Queue) SayLoad(ctx context.Context, load func() Load) {
+	for pause(ctx, loadEvery) == nil {
+		q.Say(load())
+	}
+	l := load()
+	l.Gone = true
+	q.Say(l)
+}
+
+// Fleet is how many servers that take jobs were heard lately, and how many jobs run there.
 func (q *Queue) Fleet() (servers, running int) { return q.loads.sum(time.Now()) }
 
 // Tally counts what happened to jobs in this process.

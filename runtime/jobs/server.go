@@ -237,6 +237,8 @@ func (s *Server) onCancel(m *nats.Msg) {
 	if q, ok := questionOf(m); ok {
 		if s.runner.CancelDirect(q) {
 			_ = m.Respond(nil)
+		} else {
+			s.absent(m, q)
 		}
 	} else if r := s.find(m.Subject); r.claim != nil {
 		r.cancel(context.Canceled)

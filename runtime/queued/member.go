@@ -88,6 +88,7 @@ func (m *Member) changed(lost error, connected chan<- struct{}) {
 	}
 	if m.queue.Load() != nil {
 		m.problem.Store(nil)
+		m.say()
 	}
 	select {
 	case connected <- struct{}{}:
@@ -156,10 +157,19 @@ func (m *Member) serve() {
 	m.mu.Lock()
 	m.server = s
 	m.mu.Unlock()
-	both.Go(func() {
-		m.repeat(m.taking, func() error { return q.SayLoad(m.taking, func() jobs.Load { return m.load(s) }) })
-	})
+	m.say() // before it can be asked: see jobs.Queue.Ask
+	both.Go(func() { q.SayLoad(m.sending, func() jobs.Load { return m.load(s) }) })
 	m.repeat(m.taking, func() error { return s.Run(m.taking) })
+}
+
+// say tells the others of this server, if it takes jobs.
+func (m *Member) say() {
+	m.mu.Lock()
+	s := m.server
+	m.mu.Unlock()
+	if s != nil {
+		m.queue.Load().Say(m.load(s))
+	}
 }
 
 // load is what this server says of itself.
@@ -201,7 +211,10 @@ func (m *Member) open() (*jobs.Queue, error) {
 }
 
 // Drain stops taking jobs. What runs goes on.
-func (m *Member) Drain() { m.drain() }
+func (m *Member) Drain() {
+	m.drain()
+	m.say()
+}
 
 // Release gives the jobs that run here back to the queue, for other servers. Their predictions are canceled.
 func (m *Member) Release() {
