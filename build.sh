@@ -75,7 +75,7 @@ need_cc() {
 # stamp prints the linker's flags with the version. All of it comes from git, so that two builds of
 # one commit are the same file; outside a git checkout PINION_VERSION and SOURCE_DATE_EPOCH say it.
 stamp() {
-  local version commit=unknown seconds=${SOURCE_DATE_EPOCH:-}
+  local version commit=unknown seconds=${SOURCE_DATE_EPOCH:-} package=pinion/cmd/pinion/internal/version
   version=${PINION_VERSION:-$(git describe --tags --match 'v[0-9]*' 2>/dev/null || echo v0.1.0-dev)}
   if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
     commit=$(git rev-parse --short=12 HEAD)
@@ -83,7 +83,7 @@ stamp() {
     [[ -z $(git -c core.fileMode=false status --porcelain --untracked-files=no) ]] || commit+=-dirty
     seconds=${seconds:-$(git log -1 --format=%ct)}
   fi
-  echo "-X main.version=${version#v} -X main.commit=$commit -X main.date=$(date -u -d "@${seconds:-0}" +%FT%TZ)"
+  echo "-X $package.Pinion=${version#v} -X $package.Commit=$commit -X $package.Date=$(date -u -d "@${seconds:-0}" +%FT%TZ)"
 }
 
 # go_build OUTPUT [FLAG...] builds the command; -trimpath keeps the place of the checkout out of it. With grpcnotrace the linker
@@ -128,7 +128,7 @@ cmd_release() {
   release_binary arm64
   read -r _ version _ <<<"$(stamp)"
   go run ./deploy/release -out dist -zig "$zig" -glibc "$release_glibc" \
-    -version "${version#main.version=}" -commit "$(git rev-parse --short=12 HEAD)" \
+    -version "${version#*=}" -commit "$(git rev-parse --short=12 HEAD)" \
     -time "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" \
     amd64="$cache/release/amd64/pinion" arm64="$cache/release/arm64/pinion"
   ls -l dist

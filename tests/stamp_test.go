@@ -47,7 +47,7 @@ func TestABuildOfACleanCloneSaysItsCommit(t *testing.T) {
 	is := func(what string, dirty bool) {
 		t.Helper()
 		stamp := " " + inFolder(t, clone, "./build.sh", "stamp") + " "
-		want := " main.commit=" + commit
+		want := "version.Commit=" + commit
 		if dirty {
 			want += "-dirty"
 		}

@@ -10,6 +10,7 @@ import (
 	"pinion/cmd/pinion/internal/rundir"
 	"pinion/cmd/pinion/internal/setuptrace"
 	"pinion/cmd/pinion/internal/tokenfile"
+	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd"
 	"pinion/httpd/page"
 	"pinion/httpd/protocol"
@@ -31,7 +32,7 @@ func (f *front) beginTelemetry() (err error) {
 }
 
 func (f *front) sendMetrics() error {
-	return f.telemetry.SendMetrics(otlp.Producer{Set: f.metrics, Version: version})
+	return f.telemetry.SendMetrics(otlp.Producer{Set: f.metrics, Version: version.Pinion})
 }
 
 func (f *front) watchFolder() (err error) {
@@ -47,7 +48,7 @@ func (f *front) listen() (err error) {
 func (f *front) openFiles() (err error) {
 	f.files, err = files.New(files.Options{
 		OnTransfer: f.metrics.Transfer,
-		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(f.s.userAgent, "pinion/"+version), DenyPrivate: f.s.denyPrivate, Logger: f.log,
+		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(f.s.userAgent, "pinion/"+version.Pinion), DenyPrivate: f.s.denyPrivate, Logger: f.log,
 		MaxFile: f.s.downloadSize, MaxFiles: f.s.downloadFiles, Timeout: f.s.downloadTimeout,
 		DenyPrivateUploads: f.s.denyPrivateWebhooks,
 	})
@@ -65,12 +66,12 @@ func (f *front) makeService() error {
 	})
 	f.webhooks = webhook.New(webhook.Options{
 		OnDelivery: f.metrics.Webhook, Memory: f.budget,
-		AuthToken: s.webhookToken, UserAgent: "pinion/" + version, Throttle: s.webhookInterval, Logger: f.log,
+		AuthToken: s.webhookToken, UserAgent: "pinion/" + version.Pinion, Throttle: s.webhookInterval, Logger: f.log,
 		DenyPrivate: s.denyPrivateWebhooks,
 	})
 	f.svc = service.New(service.Options{
 		Pool: f.pool, Files: f.files, Logger: f.log, Queue: s.queue > 0,
-		Version:    map[string]string{"pinion": version, "cog": cogVersion, "coglet": cogVersion},
+		Version:    map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
 		OnShutdown: f.ask,
 		Webhooks:   f.webhooks,
 		Observer:   observer{f.metrics},
@@ -102,7 +103,7 @@ func (f *front) makeHTTP() (err error) {
 	f.single = protocol.Single(protocol.NewModel(s.protocols.modelName(m), back))
 	f.http = httpd.New(back, httpd.Options{
 		Protocols: s.protocols.protocols(f.single),
-		MaxBody:   s.maxBody, Logger: f.log, CogVersion: cogVersion, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
+		MaxBody:   s.maxBody, Logger: f.log, CogVersion: version.Cog, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
 		Docs:      page.Handler(page.Options{Model: m.Title(), Dashboard: f.linkToDashboard(), OpenAI: s.protocols.openAIName(m)}),
 		Dashboard: f.routesOfDashboard(false), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.tracer, Reload: f.reloader(),
 		Tokens: f.auth.Tokens(), Public: public,

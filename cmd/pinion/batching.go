@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/batchserver"
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/usage"
+	"pinion/cmd/pinion/internal/version"
 	"pinion/runtime/batch"
 	"pinion/runtime/ventu"
 )
@@ -123,7 +125,7 @@ func (s *batchingSettings) check() error {
 // options are those of the server.
 func (s *batchingSettings) options() batchserver.Options {
 	o := s.Options
-	o.Version, o.Timeout, o.Gather = version, time.Duration(s.timeout)*time.Millisecond, ventu.Adaptive
+	o.Version, o.Timeout, o.Gather = version.Pinion, time.Duration(s.timeout)*time.Millisecond, ventu.Adaptive
 	if s.latencyGiven {
 		o.Gather = time.Duration(s.latency) * time.Millisecond
 	}
@@ -133,7 +135,7 @@ func (s *batchingSettings) options() batchserver.Options {
 func serveBatching(o batchserver.Options) error {
 	err := batchserver.Run(o)
 	if errors.Is(err, batchserver.ErrSocket) {
-		return &exitError{code: exitFailure}
+		return exit.With(exit.Failure)
 	}
-	return failed(err)
+	return exit.Failed(err)
 }

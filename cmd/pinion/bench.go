@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/measure"
 	"pinion/cmd/pinion/internal/ownserver"
@@ -49,7 +50,7 @@ The input is made of the schema's examples, and of values of the right types. -i
 			}
 			b.Screen = terminal.NewScreen(os.Stderr)
 			defer b.Screen.Hide()
-			return failed(b.start(folderOf(args), flags))
+			return exit.Failed(b.start(folderOf(args), flags))
 		},
 	}
 	b.flags.bindFlags(cmd.Flags())
@@ -92,7 +93,7 @@ func (b *benching) start(target string, flags []string) error {
 		<-signals
 		close(stop)
 		<-signals // a second signal does not wait for the last answers
-		os.Exit(exitInterrupted)
+		os.Exit(exit.Interrupted)
 	}()
 	if isHTTP(target) {
 		return b.Run(clientOf(target), stop)
@@ -101,9 +102,9 @@ func (b *benching) start(target string, flags []string) error {
 	s, err := ownserver.Start(b.serveArguments(target, flags), stop)
 	switch {
 	case errors.Is(err, contain.ErrInterrupted):
-		return &exitError{code: exitInterrupted}
+		return exit.With(exit.Interrupted)
 	case errors.Is(err, ownserver.ErrUsage):
-		return misused(err)
+		return exit.Misused(err)
 	case err != nil:
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"pinion/cmd/pinion/internal/builder"
 	"pinion/cmd/pinion/internal/dockerfile"
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/ownbinary"
 	"pinion/cmd/pinion/internal/usage"
 )
@@ -61,11 +62,11 @@ type build struct {
 
 func (b *build) run(dir string) error {
 	if err := b.cog.check(dir); err != nil {
-		return misused(err)
+		return exit.Misused(err)
 	}
 	program, err := builder.Find(b.builder)
 	if err != nil {
-		return misused(err)
+		return exit.Misused(err)
 	}
 	plan, err := b.plan(dir)
 	if err != nil {
@@ -76,15 +77,15 @@ func (b *build) run(dir string) error {
 		tags = []string{plan.Image()}
 	}
 	if len(tags) == 0 {
-		return misused(errors.New("the image has no name: give -t NAME, or write image: NAME into cog.yaml"))
+		return exit.Misused(errors.New("the image has no name: give -t NAME, or write image: NAME into cog.yaml"))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := b.build(ctx, program, plan, tags); err != nil {
 		if errors.Is(err, builder.ErrInterrupted) {
-			return &exitError{code: exitInterrupted}
+			return exit.With(exit.Interrupted)
 		}
-		return failed(err)
+		return exit.Failed(err)
 	}
 	gpu := ""
 	if plan.GPU() {

@@ -9,6 +9,7 @@ import (
 
 	"pinion/cmd/pinion/internal/checker"
 	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/localrunner"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/usage"
@@ -37,15 +38,15 @@ what to do about it; the exit code is 1 where there is any. What need not be a m
 			})
 			switch {
 			case errors.Is(err, contain.ErrInterrupted):
-				return failed(err)
+				return exit.Failed(err)
 			case err != nil:
-				return misused(err)
+				return exit.Misused(err)
 			}
 			if err := report.Print(os.Stdout, asJSON); err != nil {
-				return failed(err)
+				return exit.Failed(err)
 			}
 			if len(report.Problems) > 0 {
-				return &exitError{code: exitFailure}
+				return exit.With(exit.Failure)
 			}
 			return nil
 		},

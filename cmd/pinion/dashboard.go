@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd"
 	"pinion/httpd/dashboard"
 	"pinion/runtime/predict"
@@ -60,7 +61,7 @@ func (f *front) newDashboard() *dashboard.View {
 		return nil
 	}
 	o := dashboard.Options{
-		Model: f.model.Title(), Versions: map[string]string{"pinion": version, "cog": cogVersion},
+		Model: f.model.Title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
 		TraceURL: s.dashboard.traceURL, Content: s.dashboard.content, Keep: f.s.resultTTL,
 		Figures: f.metrics.Figures, Load: f.load, State: f.state, Overview: f.svc.Overview, Find: f.find, Summary: f.svc.Summary,
 	}

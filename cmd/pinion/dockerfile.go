@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/dockerfile"
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/usage"
+	"pinion/cmd/pinion/internal/version"
 )
 
 func newDockerfile() *cobra.Command {
@@ -29,9 +31,9 @@ without rights. Mistakes in cog.yaml are printed with their place, and the exit 
 			}
 			if output == "" || output == "-" {
 				_, err = os.Stdout.WriteString(plan.Text())
-				return failed(err)
+				return exit.Failed(err)
 			}
-			return failed(plan.WriteFiles(output))
+			return exit.Failed(plan.WriteFiles(output))
 		},
 	}
 	s.bindFlags(cmd.Flags())
@@ -57,17 +59,17 @@ func (s *imageFlags) bindFlags(f *pflag.FlagSet) {
 func (s *imageFlags) plan(dir string) (*dockerfile.Plan, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, failed(err)
+		return nil, exit.Failed(err)
 	}
-	o := dockerfile.Options{Base: s.base, Ref: s.predictor, Version: version, CogVersion: cogVersion}
+	o := dockerfile.Options{Base: s.base, Ref: s.predictor, Version: version.Pinion, CogVersion: version.Cog}
 	if s.context != "" {
 		if o.Context, err = filepath.Abs(s.context); err != nil {
-			return nil, failed(err)
+			return nil, exit.Failed(err)
 		}
 	}
 	// First, for its messages have lines.
 	if _, problems := dockerfile.New(abs, o); len(problems) > 0 {
-		return nil, failed(dockerfile.ProblemsError(problems))
+		return nil, exit.Failed(dockerfile.ProblemsError(problems))
 	}
 	m, err := s.model(abs)
 	if err != nil {
@@ -76,13 +78,13 @@ func (s *imageFlags) plan(dir string) (*dockerfile.Plan, error) {
 	o.Title = m.Title()
 	if !s.noSchema {
 		if err := o.FindSchema(m, s.options(m), os.Stderr); err != nil {
-			return nil, failed(err)
+			return nil, exit.Failed(err)
 		}
 	}
 	o.FindGit(abs)
 	plan, problems := dockerfile.New(abs, o)
 	if plan == nil {
-		return nil, failed(dockerfile.ProblemsError(problems))
+		return nil, exit.Failed(dockerfile.ProblemsError(problems))
 	}
 	for _, note := range plan.Notes {
 		fmt.Fprintln(os.Stderr, "note: "+note.String())

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/gpus"
 	"pinion/cmd/pinion/internal/heap"
 	"pinion/cmd/pinion/internal/interrupts"
@@ -167,27 +168,27 @@ func (f *front) run() int {
 	go f.announce()
 	f.watchReload()
 	f.followChanges()
-	code := exitOK
+	code := exit.OK
 	select {
 	case sig := <-f.signals:
 		f.log.Info("shutting down", "signal", sig.String(), "grace", f.s.grace.String())
 		if !f.drain(f.s.grace) {
-			code = exitInterrupted
+			code = exit.Interrupted
 		}
 	case <-f.asked:
 		f.log.Info("shutting down", "asked_by", "POST /shutdown")
 		if !f.drain(0) {
-			code = exitInterrupted
+			code = exit.Interrupted
 		}
 	case err := <-served:
 		f.log.Error("the server's socket failed", "error", err)
 		f.stopWorkers(true)
-		code = exitFailure
+		code = exit.Failure
 	case <-f.broken:
 		why := failure(f.workers[0].Status())
 		f.stopWorkers(true)
 		defer f.reportFailure(why)
-		code = exitFailure
+		code = exit.Failure
 	}
 	f.clean()
 	return code

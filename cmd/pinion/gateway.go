@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/gateway"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/runtime/jobs"
@@ -22,7 +23,7 @@ func newGateway() *cobra.Command {
 		Use: "gateway", Short: "Accept requests into a model's job queue, without the model", Long: gatewayHelp, Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := s.fromEnvironment(cmd.Flags(), os.Getenv); err != nil {
-				return misused(err)
+				return exit.Misused(err)
 			}
 			return runGateway(s.options())
 		},
@@ -36,9 +37,9 @@ func runGateway(o gateway.Options) error {
 	var other *jobs.MismatchError
 	switch {
 	case errors.Is(err, gateway.ErrSocket):
-		return &exitError{code: exitFailure}
+		return exit.With(exit.Failure)
 	case errors.As(err, &other):
-		return misused(err)
+		return exit.Misused(err)
 	}
-	return failed(err)
+	return exit.Failed(err)
 }

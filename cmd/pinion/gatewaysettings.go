@@ -11,6 +11,7 @@ import (
 	"pinion/cmd/pinion/internal/gateway"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/version"
 	"pinion/runtime/jobs"
 )
 
@@ -107,6 +108,6 @@ func (s *gatewaySettings) options() gateway.Options {
 		},
 		QueueTimeout: s.queueTimeout, Grace: s.grace, MaxBody: s.maxBody,
 		DenyPrivateWebhooks: s.denyPrivateWebhooks, WebhookToken: s.webhookToken,
-		Log: s.log, Version: version, CogVersion: cogVersion,
+		Log: s.log, Version: version.Pinion, CogVersion: version.Cog,
 	}
 }

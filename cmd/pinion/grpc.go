@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/listener"
+	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd/oipgrpc"
 )
 
@@ -29,7 +30,7 @@ func (f *front) openGRPC() error {
 		return err
 	}
 	o := oipgrpc.Options{
-		Models: f.single, Version: version, Logger: f.log, MaxMessage: f.s.maxBody, Memory: f.budget, OnCall: f.metrics.Call,
+		Models: f.single, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.maxBody, Memory: f.budget, OnCall: f.metrics.Call,
 	}
 	if tokens := f.auth.Tokens(); tokens != nil {
 		o.Authorized = func(token string) bool { return tokens.Has([]byte(token)) }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/starter"
 	"pinion/cmd/pinion/internal/usage"
 )
@@ -17,7 +18,7 @@ func newInit() *cobra.Command {
 .dockerignore. What is there already is never overwritten.`,
 		Args: usage.OneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return failed(starter.Write(folderOf(args), os.Stdout))
+			return exit.Failed(starter.Write(folderOf(args), os.Stdout))
 		},
 	}
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/member"
+	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd"
 	"pinion/runtime/jobs"
 	"pinion/runtime/queued"
@@ -34,13 +36,13 @@ func (f *front) joinQueue() error {
 	m, err := queued.Join(queued.Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) { return s.nats.connect(o.Model, o.Server, changed) },
 		Queue:   o, Attempts: s.attempts, Read: f.http.ReadBody, Local: f.svc, Memory: f.budget, Webhooks: f.webhooks, Logger: f.log, Tracer: f.tracer,
-		Version: version, Slots: func() (slots, free int) { l := f.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
+		Version: version.Pinion, Slots: func() (slots, free int) { l := f.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
 	})
 	if err != nil {
 		s.nats.close()
 		var other *jobs.MismatchError
 		if errors.As(err, &other) {
-			return &exitError{exitUsage, err}
+			return exit.Misused(err)
 		}
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/jobview"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/terminal"
@@ -84,20 +85,20 @@ const jobsWait = time.Minute
 func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := c.fromEnvironment(cmd.Flags()); err != nil {
-			return misused(err)
+			return exit.Misused(err)
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), jobsWait)
 		defer cancel()
 		nc, err := c.connect()
 		if err != nil {
-			return failed(err)
+			return exit.Failed(err)
 		}
 		defer nc.Close()
 		a, err := jobs.Attend(ctx, nc, c.model, 0, c.nats.keys)
 		if err != nil {
-			return failed(err)
+			return exit.Failed(err)
 		}
-		return failed(f(ctx, cmd, args, a))
+		return exit.Failed(f(ctx, cmd, args, a))
 	}
 }
 
@@ -135,13 +136,13 @@ func (c *jobsCommand) list() *cobra.Command {
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if class != "" && option.Choice(class, "hi", "std", "lo") != nil {
-			return misused(fmt.Errorf("--class %w", option.Choice(class, "hi", "std", "lo")))
+			return exit.Misused(fmt.Errorf("--class %w", option.Choice(class, "hi", "std", "lo")))
 		}
 		if status != "" && option.Choice(status, "waiting", "running", "dead") != nil {
-			return misused(fmt.Errorf("--status %w", option.Choice(status, "waiting", "running", "dead")))
+			return exit.Misused(fmt.Errorf("--status %w", option.Choice(status, "waiting", "running", "dead")))
 		}
 		if limit < 0 {
-			return misused(fmt.Errorf("--limit %d: it is at least 0", limit))
+			return exit.Misused(fmt.Errorf("--limit %d: it is at least 0", limit))
 		}
 		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *jobs.Admin) error {
 			list, err := jobview.ReadList(ctx, a, jobs.Class(class), status, limit)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/jobview"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/usage"
@@ -34,7 +35,7 @@ when they start: give them the same flags from then on.
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		limits, err := s.limits(cmd.Flags().Changed)
 		if err != nil {
-			return misused(err)
+			return exit.Misused(err)
 		}
 		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *jobs.Admin) error {
 			changes, err := a.Apply(ctx, limits)

@@ -6,8 +6,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/localrunner"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/version"
 	"pinion/ipc"
 	"pinion/pyembed/locate"
 	"pinion/runtime/slot"
@@ -19,7 +21,7 @@ import (
 func newLocalRunner(m *model.Model, python *locate.Python, mode string, warmUp bool, log *slog.Logger) (*localrunner.Runner, error) {
 	s, err := settingsFromEnvironment(m.Getenv)
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, exit.Misused(err)
 	}
 	stored := &model.Override{Dir: m.Dir, Log: log, Current: func() *model.Model { return m }}
 	return localrunner.New(localrunner.Options{
@@ -29,7 +31,7 @@ func newLocalRunner(m *model.Model, python *locate.Python, mode string, warmUp b
 			return o
 		},
 		Pool:      slot.Options{CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit},
-		UserAgent: cmp.Or(s.userAgent, "pinion/"+version),
+		UserAgent: cmp.Or(s.userAgent, "pinion/"+version.Pinion),
 		Log:       log,
 	})
 }

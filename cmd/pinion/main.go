@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/logsink"
 	_ "pinion/cmd/pinion/timerslack" // its constructor runs before Go starts
 	"pinion/runtime/supervise"
@@ -33,14 +34,7 @@ func main() {
 func run(args []string) int {
 	root := newRoot()
 	root.SetArgs(joinWords(args))
-	err := root.Execute()
-	if err == nil {
-		return exitOK
-	}
-	code := exitUsage // what cobra itself refuses is usage
-	if e, ok := err.(*exitError); ok {
-		code, err = e.code, e.err
-	}
+	code, err := exit.Code(root.Execute())
 	if err != nil {
 		// As for the log: a stderr without a reader must not keep the process from its exit code.
 		stderr := logsink.Open(int(os.Stderr.Fd()), logsink.BufferSize)

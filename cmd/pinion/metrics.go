@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"pinion/cmd/pinion/internal/member"
+	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd/protocol"
 	"pinion/pyembed/nvml"
 	"pinion/runtime/metrics"
@@ -15,7 +16,7 @@ import (
 func (f *front) newMetrics() *metrics.Set {
 	f.gpus = nvml.New(nvml.Options{})
 	return metrics.New(metrics.Options{
-		Version:          version,
+		Version:          version.Pinion,
 		Model:            f.modelVersions,
 		Load:             f.load,
 		Trainings:        func() int { return f.svc.TrainingsInFlight() },
@@ -36,10 +37,10 @@ func (f *front) newMetrics() *metrics.Set {
 func (f *front) modelVersions() (python, cog string) {
 	for _, w := range f.workers {
 		if st := w.Status(); st.Python != "" {
-			return st.Python, cogVersion
+			return st.Python, version.Cog
 		}
 	}
-	return "", cogVersion
+	return "", version.Cog
 }
 
 // load counts as waiting what is beyond the slots there are: most of it lies in a worker's socket, ahead of its turn.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/pyembed/locate"
 )
@@ -30,7 +31,7 @@ func (s *modelFlags) model(dir string) (*model.Model, error) {
 		err = m.SettleNoneDefaults(s.noneDefaults)
 	}
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, exit.Misused(err)
 	}
 	return m, nil
 }
@@ -50,7 +51,7 @@ func folderOf(args []string) string {
 // trains is the model's train function, or an error that says how to have one.
 func trains(m *model.Model) error {
 	if m.Train == "" {
-		return &exitError{exitUsage, fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir)}
+		return exit.Misused(fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir))
 	}
 	return nil
 }
@@ -61,7 +62,7 @@ func has(m *model.Model, train bool) error {
 		return trains(m)
 	}
 	if m.Ref == "" {
-		return &exitError{exitUsage, fmt.Errorf("%s has no predict function, only a train function: ask it by pinion train", m.Dir)}
+		return exit.Misused(fmt.Errorf("%s has no predict function, only a train function: ask it by pinion train", m.Dir))
 	}
 	return nil
 }

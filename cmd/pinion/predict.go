@@ -10,10 +10,12 @@ import (
 
 	"pinion/cmd/pinion/internal/apiclient"
 	"pinion/cmd/pinion/internal/asker"
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/localrunner"
 	"pinion/cmd/pinion/internal/modelio"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usage"
+	"pinion/cmd/pinion/internal/version"
 	"pinion/pyembed/locate"
 )
 
@@ -56,7 +58,7 @@ func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.Input.IsSet = cmd.Flags().Changed("json")
 		if err := modelio.CheckFile(a.Output); err != nil {
-			return misused(err)
+			return exit.Misused(err)
 		}
 		a.Screen = terminal.NewScreen(os.Stderr)
 		defer a.Screen.Hide()
@@ -86,7 +88,7 @@ func (a *asking) locally(dir string) error {
 	}
 	python, err := locate.Find(a.flags.options(m))
 	if err != nil {
-		return misused(err)
+		return exit.Misused(err)
 	}
 	mode := "predict"
 	if a.Train {
@@ -108,14 +110,14 @@ func (a *asking) remotely() error {
 // ended gives the end of a prediction its exit code.
 func ended(err error) error {
 	if errors.Is(err, asker.ErrFailed) {
-		return &exitError{code: exitFailure}
+		return exit.With(exit.Failure)
 	}
-	return failed(err)
+	return exit.Failed(err)
 }
 
 // clientOf is the client of a server, with the token that the environment has.
 func clientOf(url string) *apiclient.Client {
 	return &apiclient.Client{
-		Base: strings.TrimRight(url, "/"), Token: os.Getenv("PINION_AUTH_TOKEN"), UserAgent: "pinion/" + version,
+		Base: strings.TrimRight(url, "/"), Token: os.Getenv("PINION_AUTH_TOKEN"), UserAgent: "pinion/" + version.Pinion,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/nearest"
 	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd/kserve"
 	"pinion/httpd/oip"
 	"pinion/httpd/openai"
@@ -22,7 +23,9 @@ import (
 
 // newProtocol makes the protocols of --protocols by name.
 var newProtocol = map[string]func(*protocolSettings, protocol.Models) protocol.Protocol{
-	protocol.OIP:    func(_ *protocolSettings, models protocol.Models) protocol.Protocol { return oip.New(models, version) },
+	protocol.OIP: func(_ *protocolSettings, models protocol.Models) protocol.Protocol {
+		return oip.New(models, version.Pinion)
+	},
 	protocol.OpenAI: func(_ *protocolSettings, models protocol.Models) protocol.Protocol { return openai.New(models) },
 	protocol.KServe: func(_ *protocolSettings, models protocol.Models) protocol.Protocol { return kserve.New(models) },
 	protocol.Vertex: func(s *protocolSettings, models protocol.Models) protocol.Protocol {

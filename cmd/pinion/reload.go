@@ -10,6 +10,7 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/rundir"
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/cmd/pinion/internal/version"
 	"pinion/ipc"
 	"pinion/runtime/supervise"
 )
@@ -63,7 +64,7 @@ func (f *front) renew(why string, one func(*supervise.Supervisor)) (notice strin
 		f.log.Error("the model is not reloaded", "error", err)
 		return "", err
 	}
-	if notice = f.image.Change(version); notice != "" {
+	if notice = f.image.Change(version.Pinion); notice != "" {
 		f.log.Warn(notice)
 	}
 	f.use(m)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelio"
 	"pinion/cmd/pinion/internal/usage"
@@ -56,9 +57,9 @@ that takes --execute.`,
 			document, err := model.ServedDocument(m, python, by, os.Stderr)
 			switch {
 			case errors.Is(err, model.ErrNoPython):
-				return misused(noPython)
+				return exit.Misused(noPython)
 			case err != nil:
-				return failed(err)
+				return exit.Failed(err)
 			}
 			train = train || m.Ref == "" // it has no other function
 			if !input && !output {
@@ -67,9 +68,9 @@ that takes --execute.`,
 				document, err = modelio.Component(document, modelio.ComponentName(output, train))
 			}
 			if err != nil {
-				return failed(err)
+				return exit.Failed(err)
 			}
-			return failed(modelio.PrintJSON(os.Stdout, document))
+			return exit.Failed(modelio.PrintJSON(os.Stdout, document))
 		},
 	}
 	s.bindFlags(cmd.Flags())

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/usage"
@@ -26,7 +27,7 @@ func newServe() *cobra.Command {
 			}
 			m, err := s.findModel(dir)
 			if err != nil {
-				return &exitError{exitUsage, err}
+				return exit.Misused(err)
 			}
 			if err := s.fromEnvironment(cmd.Flags(), m.Getenv); err != nil {
 				return err
@@ -44,24 +45,24 @@ func newServe() *cobra.Command {
 // serve finds what the model is to be served with, before anything listens, and serves it.
 func serve(s *settings, m *model.Model) error {
 	if s.mode == "train" && m.Train == "" {
-		return &exitError{exitUsage, fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir)}
+		return exit.Misused(fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir))
 	}
 	python, err := locate.Find(locate.Options{Python: s.python, LibPython: s.libPython, Dir: m.Dir})
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return exit.Misused(err)
 	}
 	plan, err := s.fleet.plan()
 	if err != nil {
-		return &exitError{exitUsage, err}
+		return exit.Misused(err)
 	}
 	log, sink := s.log.Open()
 	defer sink.Flush(logsink.FlushTimeout)
 	f, err := newFront(s, m, python, plan, log, sink)
 	if err != nil {
-		return &exitError{exitFailure, err}
+		return exit.Failed(err)
 	}
-	if code := f.run(); code != exitOK {
-		return &exitError{code: code}
+	if code := f.run(); code != exit.OK {
+		return exit.With(code)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"pinion/cmd/pinion/internal/version"
 	"pinion/ipc"
 	"pinion/runtime/telemetry"
 )
@@ -10,7 +11,7 @@ func (f *front) startTelemetry() (*telemetry.Telemetry, error) {
 	for _, w := range f.s.telemetry.Warnings {
 		f.log.Warn(w)
 	}
-	return telemetry.Start(f.s.telemetry, telemetry.Options{Version: version, Log: f.log})
+	return telemetry.Start(f.s.telemetry, telemetry.Options{Version: version.Pinion, Log: f.log})
 }
 
 // modelTracing is what workers are told of traces; nil where there are none.

@@ -7,19 +7,10 @@ import (
 	"runtime/debug"
 
 	"pinion/cmd/pinion/internal/usage"
+	"pinion/cmd/pinion/internal/version"
 
 	"github.com/spf13/cobra"
 )
-
-// Stamped by build.sh.
-var (
-	version = "dev"
-	commit  = "unknown"
-	date    = "unknown"
-)
-
-// cogVersion is the version of the cog interface that the SDK implements.
-const cogVersion = "0.23.1"
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
@@ -36,7 +27,7 @@ func newVersion() *cobra.Command {
 // versions is what 'pinion version', --version and -v print.
 func versions() string {
 	text := fmt.Sprintf("pinion %s (commit %s, %s)\ncog interface %s\n%s %s/%s\n",
-		version, commit, date, cogVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		version.Pinion, version.Commit, version.Date, version.Cog, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, path := range []string{"github.com/valyala/fasthttp", "github.com/bytedance/sonic"} {
 		text += fmt.Sprintf("%s %s\n", path, moduleVersion(path))
 	}

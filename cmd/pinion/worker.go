@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/ipc"
 	"pinion/pyembed"
 	"pinion/pyembed/cuda"
@@ -23,7 +24,7 @@ func workerMain(config string) int {
 	spec, err := ipc.ParseWorkerConfig([]byte(config))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pinion: this process is to be a worker, which only 'pinion serve' can start:", err)
-		return exitUsage
+		return exit.Usage
 	}
 	if spec.Preload {
 		return preloadMain(spec, config)
@@ -59,7 +60,7 @@ func runPython(role string, spec ipc.WorkerConfig, c pyembed.Config) int {
 	code, err := pyembed.Main(c)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "pinion %s: %v\n", role, err)
-		return exitFailure
+		return exit.Failure
 	}
 	return code
 }

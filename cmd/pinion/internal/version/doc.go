@@ -1,0 +1,2 @@
+// Package version says which version this binary is.
+package version

@@ -1,0 +1,11 @@
+package version
+
+// The version of Pinion, its commit and when that was made. build.sh stamps them.
+var (
+	Pinion = "dev"
+	Commit = "unknown"
+	Date   = "unknown"
+)
+
+// Cog is the version of the cog interface that the SDK implements.
+const Cog = "0.23.1"
