@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usagehint"
 	"pinion/runtime/supervise"
 )
@@ -13,7 +12,7 @@ import (
 // announce tells those who wait for it what became of the first setup: somebody at a terminal; Kubernetes, where it
 // runs, by a file; and run, where a failure is to end the server.
 func (f *front) announce() {
-	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.wantsUsageHint(), f.s.development.failsFast()
+	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.WantsUsageHint(), f.s.Development.FailsFast()
 	if !kubernetes && !wantsUsageHint && !failFast {
 		return
 	}
@@ -26,7 +25,7 @@ func (f *front) announce() {
 			continue
 		}
 		if document, ok := f.svc.OpenAPI(); ok && wantsUsageHint {
-			usagehint.Write(f.sink, f.address, document, f.model.Mode(f.s.mode) == "train")
+			usagehint.Write(f.sink, f.address, document, f.model.Mode(f.s.Mode) == "train")
 		}
 		if kubernetes {
 			f.writeReadyFile()
@@ -56,7 +55,7 @@ func failure(st supervise.Status) model.Problem {
 
 // reportFailure writes why the setup failed, when that ends the server.
 func (f *front) reportFailure(p model.Problem) {
-	if !f.s.log.Console() {
+	if !f.s.Log.Console() {
 		f.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "advice", p.Mend, "traceback", p.Traceback)
 		return
 	}
@@ -71,9 +70,4 @@ func (f *front) reportFailure(p model.Problem) {
 		text.WriteString(p.Traceback + "    " + p.Mend + "\n")
 	}
 	_, _ = f.sink.Write(text.Bytes()) // it never fails
-}
-
-// wantsUsageHint tells whether a person watches the server at a terminal.
-func (s *settings) wantsUsageHint() bool {
-	return terminal.IsTerminal(os.Stderr) && s.log.Format != "json"
 }

@@ -8,6 +8,7 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/ownbinary"
 	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/setuptrace"
 	"pinion/cmd/pinion/internal/tokenfile"
 	"pinion/cmd/pinion/internal/version"
@@ -41,16 +42,16 @@ func (f *front) watchFolder() (err error) {
 }
 
 func (f *front) listen() (err error) {
-	f.ln, f.address, err = listener.Listen(f.s.exposure.address(), f.s.port, listener.PortSetting{Flag: "-p", Variable: f.s.portVariable})
+	f.ln, f.address, err = listener.Listen(f.s.Exposure.Address(), f.s.Port, listener.PortSetting{Flag: "-p", Variable: f.s.PortVariable})
 	return err
 }
 
 func (f *front) openFiles() (err error) {
 	f.files, err = files.New(files.Options{
 		OnTransfer: f.metrics.Transfer,
-		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(f.s.userAgent, "pinion/"+version.Pinion), DenyPrivate: f.s.denyPrivate, Logger: f.log,
-		MaxFile: f.s.downloadSize, MaxFiles: f.s.downloadFiles, Timeout: f.s.downloadTimeout,
-		DenyPrivateUploads: f.s.denyPrivateWebhooks,
+		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(f.s.UserAgent, "pinion/"+version.Pinion), DenyPrivate: f.s.DenyPrivate, Logger: f.log,
+		MaxFile: f.s.DownloadSize, MaxFiles: f.s.DownloadFiles, Timeout: f.s.DownloadTimeout,
+		DenyPrivateUploads: f.s.DenyPrivateWebhooks,
 	})
 	return err
 }
@@ -59,28 +60,28 @@ func (f *front) openFiles() (err error) {
 func (f *front) makeService() error {
 	s := f.s
 	f.pool = slot.NewPool(slot.Options{
-		Queue: s.queue, QueueTimeout: s.queueTimeout, CancelGrace: s.cancelGrace, PredictTimeout: s.fleet.predictLimit,
+		Queue: s.Queue, QueueTimeout: s.QueueTimeout, CancelGrace: s.CancelGrace, PredictTimeout: s.Fleet.PredictLimit,
 		OnBatch:  f.metrics.Batch,
 		Tracer:   f.tracer,
-		BusyPoll: limits.BusyPolling(s.busyPoll, f.plan.Workers, limits.Cores()),
+		BusyPoll: limits.BusyPolling(s.BusyPoll, f.plan.Workers, limits.Cores()),
 	})
 	f.webhooks = webhook.New(webhook.Options{
 		OnDelivery: f.metrics.Webhook, Memory: f.budget,
-		AuthToken: s.webhookToken, UserAgent: "pinion/" + version.Pinion, Throttle: s.webhookInterval, Logger: f.log,
-		DenyPrivate: s.denyPrivateWebhooks,
+		AuthToken: s.WebhookToken, UserAgent: "pinion/" + version.Pinion, Throttle: s.WebhookInterval, Logger: f.log,
+		DenyPrivate: s.DenyPrivateWebhooks,
 	})
 	f.svc = service.New(service.Options{
-		Pool: f.pool, Files: f.files, Logger: f.log, Queue: s.queue > 0,
+		Pool: f.pool, Files: f.files, Logger: f.log, Queue: s.Queue > 0,
 		Version:    map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
 		OnShutdown: f.ask,
 		Webhooks:   f.webhooks,
 		Observer:   observer{f.metrics},
-		UploadURL:  s.uploadURL,
-		Outputs:    outputChecks[s.validation.outputs],
-		Keep:       predict.Retention{TTL: s.keepFor(), OnQuiet: f.becameQuiet},
+		UploadURL:  s.UploadURL,
+		Outputs:    settings.OutputChecks[s.Validation.Outputs],
+		Keep:       predict.Retention{TTL: s.KeepFor(), OnQuiet: f.becameQuiet},
 		Memory:     f.budget,
-		Summaries:  s.exposure.dashboard.shownSummaries(),
-		Prediction: predict.Options{History: s.streamHistory},
+		Summaries:  s.Exposure.Dashboard.ShownSummaries(),
+		Prediction: predict.Options{History: s.StreamHistory},
 	})
 	return nil
 }
@@ -88,28 +89,28 @@ func (f *front) makeService() error {
 // makeHTTP makes the HTTP server.
 func (f *front) makeHTTP() (err error) {
 	s, m := f.s, f.model
-	if s.exposure.authFile != "" {
-		if f.auth, err = tokenfile.Open(s.exposure.authFile, f.log); err != nil {
+	if s.Exposure.AuthFile != "" {
+		if f.auth, err = tokenfile.Open(s.Exposure.AuthFile, f.log); err != nil {
 			return err
 		}
 	}
-	public, err := s.exposure.public()
+	public, err := s.Exposure.Public()
 	if err != nil {
 		return err
 	}
-	lines, probes := s.access()
+	lines, probes := s.Access()
 	f.view = f.newDashboard()
 	back := backend{f.svc, f.preloadHealth, f.budget, f.fleetHealth}
-	f.single = protocol.Single(protocol.NewModel(s.protocols.modelName(m), back))
+	f.single = protocol.Single(protocol.NewModel(s.Protocols.ModelName(m), back))
 	f.http = httpd.New(back, httpd.Options{
-		Protocols: s.protocols.protocols(f.single),
-		MaxBody:   s.maxBody, Logger: f.log, CogVersion: version.Cog, ModelName: m.Title(), CORSOrigins: s.exposure.corsOrigins,
-		Docs:      page.Handler(page.Options{Model: m.Title(), Dashboard: f.linkToDashboard(), OpenAI: s.protocols.openAIName(m)}),
+		Protocols: s.Protocols.List(f.single),
+		MaxBody:   s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: m.Title(), CORSOrigins: s.Exposure.CORSOrigins,
+		Docs:      page.Handler(page.Options{Model: m.Title(), Dashboard: f.linkToDashboard(), OpenAI: s.Protocols.OpenAIName(m)}),
 		Dashboard: f.routesOfDashboard(false), Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.tracer, Reload: f.reloader(),
 		Tokens: f.auth.Tokens(), Public: public,
-		AccessLines: lines, AccessProbes: probes, AccessText: s.log.Console(), Memory: f.budget,
+		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,
 		Spool:      f.files.SpoolToDisk,
-		NoShutdown: s.exposure.noShutdown, ShutdownFromAny: s.exposure.shutdownFrom == fromAny,
+		NoShutdown: s.Exposure.NoShutdown, ShutdownFromAny: s.Exposure.ShutdownFrom == settings.FromAny,
 	})
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/measure"
+	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/ownserver"
 	"pinion/cmd/pinion/internal/terminal"
 )
@@ -69,9 +70,9 @@ func (b *benching) check(args, flags []string) error {
 	switch {
 	case len(args) > 1:
 		return fmt.Errorf("%d folders or URLs: one is measured at a time", len(args))
-	case len(args) == 1 && isHTTP(args[0]) && len(flags) > 0:
+	case len(args) == 1 && option.IsHTTP(args[0]) && len(flags) > 0:
 		return errors.New("the server at a URL has its flags: leave out what follows --")
-	case len(args) == 1 && !isHTTP(args[0]) && strings.Contains(args[0], "://"):
+	case len(args) == 1 && !option.IsHTTP(args[0]) && strings.Contains(args[0], "://"):
 		return fmt.Errorf("%s: a server's address is an http or https URL", args[0])
 	case b.Load.Connections < 1:
 		return fmt.Errorf("--connections %d: it is at least 1", b.Load.Connections)
@@ -95,7 +96,7 @@ func (b *benching) start(target string, flags []string) error {
 		<-signals // a second signal does not wait for the last answers
 		os.Exit(exit.Interrupted)
 	}()
-	if isHTTP(target) {
+	if option.IsHTTP(target) {
 		return b.Run(clientOf(target), stop)
 	}
 	b.Screen.Show("setting the model up")

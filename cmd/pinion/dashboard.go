@@ -1,13 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
-	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd"
 	"pinion/httpd/dashboard"
@@ -16,56 +12,18 @@ import (
 	"pinion/runtime/webhook"
 )
 
-// dashboardSettings are those of the live view.
-type dashboardSettings struct {
-	off, content bool
-	traceURL     string
-}
-
-// traceMark stands for a trace's id in --dashboard-trace-url.
-const traceMark = "{trace_id}"
-
-func (s *dashboardSettings) bindFlags(f *pflag.FlagSet) {
-	f.BoolVar(&s.off, "no-dashboard", false, "do not serve the live view at /dashboard (PINION_NO_DASHBOARD)")
-	f.BoolVar(&s.content, "dashboard-content", false, "show inputs and outputs of predictions in the live view (PINION_DASHBOARD_CONTENT)")
-	f.StringVar(&s.traceURL, "dashboard-trace-url", "", "address of a trace, with "+traceMark+" for its id, to which the live view links (PINION_DASHBOARD_TRACE_URL; default: ids without a link)")
-}
-
-func (s *dashboardSettings) variables() []ourVariable {
-	return []ourVariable{
-		{"no-dashboard", "PINION_NO_DASHBOARD", func(v string) error { return option.Bool(&s.off, v) }},
-		{"dashboard-content", "PINION_DASHBOARD_CONTENT", func(v string) error { return option.Bool(&s.content, v) }},
-		{"dashboard-trace-url", "PINION_DASHBOARD_TRACE_URL", func(v string) error { s.traceURL = v; return nil }},
-	}
-}
-
-func (s *dashboardSettings) check() error {
-	if s.traceURL != "" && (!isHTTP(s.traceURL) || !strings.Contains(s.traceURL, traceMark)) {
-		return fmt.Errorf("--dashboard-trace-url %q: it is an http or https URL with %s in it, as https://tempo.example.com/trace/%s", s.traceURL, traceMark, traceMark)
-	}
-	return nil
-}
-
-// shownSummaries is how many ended predictions are kept in short for the live view; see service.Options.
-func (s *dashboardSettings) shownSummaries() int {
-	if s.off {
-		return 0
-	}
-	return 100
-}
-
 // newDashboard makes the live view, unless it is off.
 func (f *front) newDashboard() *dashboard.View {
-	s := &f.s.exposure
-	if s.dashboard.off {
+	s := &f.s.Exposure
+	if s.Dashboard.Off {
 		return nil
 	}
 	o := dashboard.Options{
 		Model: f.model.Title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
-		TraceURL: s.dashboard.traceURL, Content: s.dashboard.content, Keep: f.s.resultTTL,
+		TraceURL: s.Dashboard.TraceURL, Content: s.Dashboard.Content, Keep: f.s.ResultTTL,
 		Figures: f.metrics.Figures, Load: f.load, State: f.state, Overview: f.svc.Overview, Find: f.find, Summary: f.svc.Summary,
 	}
-	if s.metricsPort < 0 { // else /docs is on another port
+	if s.MetricsPort < 0 { // else /docs is on another port
 		o.Docs = "docs"
 	}
 	return dashboard.New(o)
@@ -74,10 +32,10 @@ func (f *front) newDashboard() *dashboard.View {
 // routesOfDashboard are those of the live view on the server's own port, or on the one for monitoring; nil: it is not there. The port
 // for monitoring asks for no token, so with tokens the view stays on the server's own.
 func (f *front) routesOfDashboard(monitor bool) *httpd.Dashboard {
-	if f.view == nil || monitor != (f.s.exposure.metricsPort >= 0 && f.auth.Tokens() == nil) {
+	if f.view == nil || monitor != (f.s.Exposure.MetricsPort >= 0 && f.auth.Tokens() == nil) {
 		return nil
 	}
-	return &httpd.Dashboard{Page: f.view.Page(), Data: f.view.Data(), Origins: f.s.exposure.corsOrigins}
+	return &httpd.Dashboard{Page: f.view.Page(), Data: f.view.Data(), Origins: f.s.Exposure.CORSOrigins}
 }
 
 // linkToDashboard is the address of the live view as the page at /docs has it; "": it is not on the same port.

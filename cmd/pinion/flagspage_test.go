@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/settings"
 )
 
 var update = goflag.Bool("update", false, "write docs/reference/flags.md anew")
@@ -156,10 +158,10 @@ func readRow(flag, kind, byDefault, usage string) flagRow {
 
 // variablesOfServe are the variables that 'pinion serve' asks for.
 func variablesOfServe(t *testing.T) (names []string) {
-	s := &settings{}
+	s := &settings.Serve{}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	s.bindFlags(f)
-	if err := s.fromEnvironment(f, func(name string) string { names = append(names, name); return "" }); err != nil {
+	s.BindFlags(f)
+	if err := s.FromEnvironment(f, func(name string) string { names = append(names, name); return "" }); err != nil {
 		t.Fatal(err)
 	}
 	return names

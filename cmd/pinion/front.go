@@ -18,6 +18,7 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/ownbinary"
 	"pinion/cmd/pinion/internal/rundir"
+	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/tokenfile"
 	"pinion/httpd"
 	"pinion/httpd/dashboard"
@@ -40,7 +41,7 @@ import (
 
 // front is the wired server.
 type front struct {
-	s         *settings
+	s         *settings.Serve
 	log       *slog.Logger
 	sink      *logsink.Sink // where log goes
 	dir       *rundir.Dir
@@ -84,27 +85,27 @@ type front struct {
 }
 
 // newFront wires the server and opens its sockets. Nothing is served yet.
-func newFront(s *settings, m *model.Model, python *locate.Python, plan gpus.Plan, log *slog.Logger, sink *logsink.Sink) (_ *front, err error) {
+func newFront(s *settings.Serve, m *model.Model, python *locate.Python, plan gpus.Plan, log *slog.Logger, sink *logsink.Sink) (_ *front, err error) {
 	f := &front{s: s, log: log, sink: sink, model: m, python: python, plan: plan, asked: make(chan struct{}, 1), broken: make(chan struct{})}
-	if s.fleet.preload {
+	if s.Fleet.Preload {
 		if err := supervise.AdoptForks(); err != nil {
 			return nil, fmt.Errorf("--preload: %w", err)
 		}
 	}
 	f.orphans = supervise.ReapOrphans()
 	f.fleet = supervise.NewFleet(f.orphans)
-	if limit := limits.ApplyMemory(int64(s.memoryBudget)); limit > 0 {
+	if limit := limits.ApplyMemory(int64(s.MemoryBudget)); limit > 0 {
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
-	f.signals = interrupts.Watch(s.awaitExplicitShutdown)
-	for _, w := range s.warnings {
+	f.signals = interrupts.Watch(s.AwaitExplicitShutdown)
+	for _, w := range s.Warnings {
 		f.log.Warn(w)
 	}
 	if f.dir, err = rundir.Make(); err != nil {
 		return nil, err
 	}
 	go f.dir.KeepFresh()
-	f.budget = limits.NewBudget(int64(s.memoryBudget))
+	f.budget = limits.NewBudget(int64(s.MemoryBudget))
 	f.budget.SetOnFree(func() { f.giveBack(heap.QuietTime) })
 	f.metrics = f.newMetrics()
 	steps := []func() error{
@@ -171,8 +172,8 @@ func (f *front) run() int {
 	code := exit.OK
 	select {
 	case sig := <-f.signals:
-		f.log.Info("shutting down", "signal", sig.String(), "grace", f.s.grace.String())
-		if !f.drain(f.s.grace) {
+		f.log.Info("shutting down", "signal", sig.String(), "grace", f.s.Grace.String())
+		if !f.drain(f.s.Grace) {
 			code = exit.Interrupted
 		}
 	case <-f.asked:

@@ -8,6 +8,7 @@ import (
 
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/gateway"
+	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/runtime/jobs"
 )
@@ -18,17 +19,17 @@ const gatewayHelp = `Answer the HTTP API of a model without the model: every req
   pinion gateway --nats nats://localhost:4222 --model ocr`
 
 func newGateway() *cobra.Command {
-	var s gatewaySettings
+	var s settings.Gateway
 	cmd := &cobra.Command{
 		Use: "gateway", Short: "Accept requests into a model's job queue, without the model", Long: gatewayHelp, Args: usage.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := s.fromEnvironment(cmd.Flags(), os.Getenv); err != nil {
+			if err := s.FromEnvironment(cmd.Flags(), os.Getenv); err != nil {
 				return exit.Misused(err)
 			}
-			return runGateway(s.options())
+			return runGateway(s.Options())
 		},
 	}
-	s.bindFlags(cmd.Flags())
+	s.BindFlags(cmd.Flags())
 	return cmd
 }
 

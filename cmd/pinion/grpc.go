@@ -18,19 +18,19 @@ type grpcServer struct {
 
 // openGRPC opens the port of --grpc-port, if one is wanted.
 func (f *front) openGRPC() error {
-	if f.s.protocols.grpcPort < 0 {
+	if f.s.Protocols.GRPCPort < 0 {
 		return nil
 	}
-	host := f.s.exposure.address()
+	host := f.s.Exposure.Address()
 	if strings.HasPrefix(host, "unix:") {
 		host = "127.0.0.1"
 	}
-	ln, address, err := listener.Listen(host, f.s.protocols.grpcPort, listener.PortSetting{Flag: "--grpc-port", Variable: "PINION_GRPC_PORT"})
+	ln, address, err := listener.Listen(host, f.s.Protocols.GRPCPort, listener.PortSetting{Flag: "--grpc-port", Variable: "PINION_GRPC_PORT"})
 	if err != nil {
 		return err
 	}
 	o := oipgrpc.Options{
-		Models: f.single, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.maxBody, Memory: f.budget, OnCall: f.metrics.Call,
+		Models: f.single, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget, OnCall: f.metrics.Call,
 	}
 	if tokens := f.auth.Tokens(); tokens != nil {
 		o.Authorized = func(token string) bool { return tokens.Has([]byte(token)) }

@@ -16,30 +16,30 @@ import (
 
 // joinQueue joins the job queue of the model, if there is to be one. It needs f.http, whose reader of bodies reads jobs too.
 func (f *front) joinQueue() error {
-	s := &f.s.jobs
-	if !s.nats.on() {
+	s := &f.s.Jobs
+	if !s.NATS.On() {
 		return nil
 	}
-	name, err := f.s.protocols.queueName(f.model)
+	name, err := f.s.Protocols.QueueName(f.model)
 	if err != nil {
 		return err
 	}
-	sync, err := s.syncInterval()
+	sync, err := s.SyncInterval()
 	if err != nil {
 		return err
 	}
-	if err := s.nats.embed(name, sync); err != nil {
+	if err := s.NATS.Embed(name, sync); err != nil {
 		return err
 	}
-	o := s.options(name, f.s.resultTTL)
+	o := s.Options(name, f.s.ResultTTL)
 	o.OnWait = f.metrics.JobWait
 	m, err := queued.Join(queued.Options{
-		Connect: func(changed func(error)) (*nats.Conn, error) { return s.nats.connect(o.Model, o.Server, changed) },
-		Queue:   o, Attempts: s.attempts, Read: f.http.ReadBody, Local: f.svc, Memory: f.budget, Webhooks: f.webhooks, Logger: f.log, Tracer: f.tracer,
+		Connect: func(changed func(error)) (*nats.Conn, error) { return s.NATS.Connect(o.Model, o.Server, changed) },
+		Queue:   o, Attempts: s.Attempts, Read: f.http.ReadBody, Local: f.svc, Memory: f.budget, Webhooks: f.webhooks, Logger: f.log, Tracer: f.tracer,
 		Version: version.Pinion, Slots: func() (slots, free int) { l := f.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
 	})
 	if err != nil {
-		s.nats.close()
+		s.NATS.Close()
 		var other *jobs.MismatchError
 		if errors.As(err, &other) {
 			return exit.Misused(err)
@@ -47,7 +47,7 @@ func (f *front) joinQueue() error {
 		return err
 	}
 	f.queue = m
-	f.http.SetQueue(member.Of(m), httpd.QueueOptions{TenantHeader: s.tenantHeader, Overflow: s.overflow, Wait: f.s.queueTimeout})
+	f.http.SetQueue(member.Of(m), httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: f.s.QueueTimeout})
 	return nil
 }
 
@@ -61,7 +61,7 @@ func (f *front) leaveQueue() {
 	if err := f.queue.Close(ctx); err != nil {
 		f.log.Warn("left the job queue too early", "error", err)
 	}
-	f.s.jobs.nats.close()
+	f.s.Jobs.NATS.Close()
 }
 
 // fleet is the server's part in the queue, for its health; nil: there is none.

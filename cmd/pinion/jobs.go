@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,6 +15,7 @@ import (
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/jobview"
 	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/runtime/jobs"
@@ -34,7 +34,7 @@ embed:DIR is the queue of a server of this host that runs with --nats embed:DIR;
 
 // jobsCommand is what all commands of 'pinion jobs' share.
 type jobsCommand struct {
-	nats   natsSettings
+	nats   settings.NATS
 	model  string
 	asJSON bool
 }
@@ -52,7 +52,7 @@ func newJobs() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := cmd.PersistentFlags()
-	c.nats.bindFlags(f)
+	c.nats.BindFlags(f)
 	f.Lookup("nats").Usage = "URLs of NATS, or embed or embed:DIR for a server of this host (PINION_NATS)"
 	f.StringVar(&c.model, "model", "", "the model's name in the queue (PINION_MODEL)")
 	f.BoolVar(&c.asJSON, "json", false, "print JSON")
@@ -62,12 +62,12 @@ func newJobs() *cobra.Command {
 
 // fromEnvironment fills what no flag has set.
 func (c *jobsCommand) fromEnvironment(f *pflag.FlagSet) error {
-	variables := append(c.nats.variables(), ourVariable{"model", "PINION_MODEL", func(v string) error { c.model = v; return nil }})
-	if err := readVariables(f, os.Getenv, variables); err != nil {
+	variables := append(c.nats.Variables(), settings.Variable{Flag: "model", Name: "PINION_MODEL", Set: func(v string) error { c.model = v; return nil }})
+	if err := settings.ReadVariables(f, os.Getenv, variables); err != nil {
 		return err
 	}
 	switch {
-	case !c.nats.on():
+	case !c.nats.On():
 		return errors.New("--nats is missing: give the URL of NATS, or embed:DIR")
 	case c.model == "":
 		return errors.New("--model is missing: give the model's name in the queue")
@@ -75,7 +75,7 @@ func (c *jobsCommand) fromEnvironment(f *pflag.FlagSet) error {
 	if err := jobs.CheckModel(c.model); err != nil {
 		return fmt.Errorf("--model: %w", err)
 	}
-	return c.nats.check()
+	return c.nats.Check()
 }
 
 // jobsWait bounds what a command asks of NATS.
@@ -94,7 +94,7 @@ func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args [
 			return exit.Failed(err)
 		}
 		defer nc.Close()
-		a, err := jobs.Attend(ctx, nc, c.model, 0, c.nats.keys)
+		a, err := jobs.Attend(ctx, nc, c.model, 0, c.nats.Keys)
 		if err != nil {
 			return exit.Failed(err)
 		}
@@ -104,15 +104,15 @@ func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args [
 
 // connect connects now or never.
 func (c *jobsCommand) connect() (*nats.Conn, error) {
-	if dir, ok := c.nats.embeds(); ok {
-		dir, err := embedFolder(dir, c.model)
+	if dir, ok := c.nats.Embeds(); ok {
+		dir, err := settings.EmbedFolder(dir, c.model)
 		if err != nil {
 			return nil, err
 		}
 		return jobs.ConnectSocket(dir, nats.Name("pinion jobs"))
 	}
 	var lost error
-	nc, err := c.nats.connect(c.model, "pinion jobs", func(err error) { lost = err })
+	nc, err := c.nats.Connect(c.model, "pinion jobs", func(err error) { lost = err })
 	if err == nil && !nc.IsConnected() {
 		nc.Close()
 		return nil, fmt.Errorf("NATS cannot be reached: %w", lost)
@@ -263,16 +263,4 @@ func about(id string, err error) error {
 		return fmt.Errorf("%s: no job of that id is known: it was never accepted, or has ended more than --result-ttl ago", predict.Clip(id))
 	}
 	return fmt.Errorf("%s: %w", predict.Clip(id), err)
-}
-
-// embedFolder is the folder of --nats embed.
-func embedFolder(dir, model string) (string, error) {
-	if dir != "" {
-		return dir, nil
-	}
-	state, err := stateFolder()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(state, "jobs", model), nil
 }

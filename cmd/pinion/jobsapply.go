@@ -11,6 +11,7 @@ import (
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/jobview"
 	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/runtime/jobs"
 )
@@ -68,11 +69,11 @@ func (s *jobsApply) limits(given func(string) bool) (l jobs.Limits, err error) {
 		set  func()
 	}{
 		{"jobs-capacity", s.capacity >= 1, "at least 1", func() { l.Capacity = &s.capacity }},
-		{"jobs-bytes", bytes >= leastJobsBytes, "at least 16MiB", func() { l.Bytes = &bytes }},
+		{"jobs-bytes", bytes >= settings.LeastJobsBytes, "at least 16MiB", func() { l.Bytes = &bytes }},
 		{"tenant-capacity", s.tenantCapacity >= 0, "at least 0", func() { l.TenantCapacity = &s.tenantCapacity }},
-		{"nats-replicas", s.replicas >= 1 && s.replicas <= mostReplicas, fmt.Sprint("1 to ", mostReplicas), func() { l.Replicas = &s.replicas }},
-		{"lanes", s.lanes >= 1 && s.lanes <= mostLanes, fmt.Sprint("1 to ", mostLanes), func() { l.Lanes = &s.lanes }},
-		{"ack-wait", s.ackWait >= leastAckWait, fmt.Sprint("at least ", leastAckWait), func() { l.AckWait = &s.ackWait }},
+		{"nats-replicas", s.replicas >= 1 && s.replicas <= settings.MostReplicas, fmt.Sprint("1 to ", settings.MostReplicas), func() { l.Replicas = &s.replicas }},
+		{"lanes", s.lanes >= 1 && s.lanes <= settings.MostLanes, fmt.Sprint("1 to ", settings.MostLanes), func() { l.Lanes = &s.lanes }},
+		{"ack-wait", s.ackWait >= settings.LeastAckWait, fmt.Sprint("at least ", settings.LeastAckWait), func() { l.AckWait = &s.ackWait }},
 	} {
 		switch {
 		case !given(flag.name):

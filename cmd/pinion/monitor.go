@@ -12,11 +12,11 @@ import (
 
 // openMonitor opens the port of --metrics-port, where one is wanted.
 func (f *front) openMonitor() (err error) {
-	if f.s.exposure.metricsPort < 0 {
+	if f.s.Exposure.MetricsPort < 0 {
 		return nil
 	}
 	var address string
-	if f.watched, address, err = listener.Listen(f.s.exposure.monitorAddress(), f.s.exposure.metricsPort, listener.PortSetting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}); err != nil {
+	if f.watched, address, err = listener.Listen(f.s.Exposure.MonitorAddress(), f.s.Exposure.MetricsPort, listener.PortSetting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}); err != nil {
 		return err
 	}
 	f.monitor = httpd.NewMonitor(backend{f.svc, f.preloadHealth, f.budget, f.fleetHealth}, httpd.Options{
@@ -28,7 +28,7 @@ func (f *front) openMonitor() (err error) {
 
 // mainMetrics answers /metrics on the server's own port, unless it has moved to the monitor's.
 func (f *front) mainMetrics() fasthttp.RequestHandler {
-	if f.s.exposure.metricsPort >= 0 {
+	if f.s.Exposure.MetricsPort >= 0 {
 		return nil
 	}
 	return httpd.MetricsHandler(f.metrics)

@@ -13,6 +13,7 @@ import (
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/localrunner"
 	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/cmd/pinion/internal/version"
@@ -101,7 +102,7 @@ func (a *asking) locally(dir string) error {
 
 // remotely makes the prediction at the server of --url.
 func (a *asking) remotely() error {
-	if !isHTTP(a.url) {
+	if !option.IsHTTP(a.url) {
 		return fmt.Errorf("--url %q: it is an http or https URL", a.url)
 	}
 	return ended(a.Remotely(clientOf(a.url)))

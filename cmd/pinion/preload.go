@@ -12,11 +12,11 @@ import (
 
 // newPreloader makes the preloader, where one was asked for.
 func (f *front) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Preloader {
-	if !f.s.fleet.preload {
+	if !f.s.Fleet.Preload {
 		return nil
 	}
 	return supervise.NewPreloader(supervise.PreloaderOptions{
-		Exe: ownbinary.Running, Spec: spec, Env: env, Timeout: f.s.setupTimeout, Orphans: f.orphans, Logger: f.log,
+		Exe: ownbinary.Running, Spec: spec, Env: env, Timeout: f.s.SetupTimeout, Orphans: f.orphans, Logger: f.log,
 		Prepare: f.keepSDK, OnChange: f.svc.Changed,
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/settings"
 	"pinion/httpd"
 	"pinion/httpd/openai"
 	"pinion/httpd/openapi"
@@ -27,8 +28,8 @@ func TestProtocolsAreDocumented(t *testing.T) {
 	if err := json.Unmarshal(text, &known); err != nil {
 		t.Fatal(err)
 	}
-	settings := protocolSettings{names: protocol.Names(), vertex: vertex.Paths{Health: "/h", Predict: "/p"}}
-	list := settings.protocols(nil)
+	s := settings.Protocols{Names: protocol.Names(), Vertex: vertex.Paths{Health: "/h", Predict: "/p"}}
+	list := s.List(nil)
 	for _, e := range openai.Endpoints() {
 		document := fmt.Appendf(nil, `{"paths":{"/predictions":{"post":{"x-cog-openai":%q}}}}`, e)
 		whole, err := openapi.Complete(document, openapi.Server{Routes: httpd.DocumentRoutes(list, document)})

@@ -59,7 +59,7 @@ func (f *front) reload(why string) (notice string, err error) {
 // renew is reload, with the renewal of one worker.
 func (f *front) renew(why string, one func(*supervise.Supervisor)) (notice string, err error) {
 	f.auth.Reload()
-	m, err := f.s.findModel(f.model.Dir)
+	m, err := f.s.FindModel(f.model.Dir)
 	if err != nil {
 		f.log.Error("the model is not reloaded", "error", err)
 		return "", err
@@ -81,7 +81,7 @@ func (f *front) renew(why string, one func(*supervise.Supervisor)) (notice strin
 
 // reloader is what POST /reload calls, where that is allowed.
 func (f *front) reloader() func() (string, error) {
-	if !f.s.fleet.reload {
+	if !f.s.Fleet.Reload {
 		return nil
 	}
 	return func() (string, error) { return f.reload("POST /reload") }

@@ -10,6 +10,7 @@ import (
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelio"
+	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/httpd"
 	"pinion/httpd/openapi"
@@ -84,6 +85,6 @@ that takes --execute.`,
 
 // served is what the document says of a server without flags.
 func served(m *model.Model, document []byte) openapi.Server {
-	protocols := (&protocolSettings{names: protocol.Names()}).protocols(nil) // which make no use of models before a request
+	protocols := (&settings.Protocols{Names: protocol.Names()}).List(nil) // which make no use of models before a request
 	return openapi.Server{Title: m.Title(), Docs: true, Metrics: true, Shutdown: true, Routes: httpd.DocumentRoutes(protocols, document)}
 }

@@ -50,7 +50,7 @@ func (f *front) drain(grace time.Duration) bool {
 			}
 			f.log.Warn("the grace is over: cancelling what is in flight", "predictions", f.svc.InFlight())
 			f.svc.CancelAll()
-			last = time.After(f.s.cancelGrace + lastWait)
+			last = time.After(f.s.CancelGrace + lastWait)
 		case <-last:
 			giveUp()
 		case sig := <-f.signals:

@@ -8,10 +8,10 @@ import (
 
 // startTelemetry makes the exporters that the settings ask for; nil: none.
 func (f *front) startTelemetry() (*telemetry.Telemetry, error) {
-	for _, w := range f.s.telemetry.Warnings {
+	for _, w := range f.s.Telemetry.Warnings {
 		f.log.Warn(w)
 	}
-	return telemetry.Start(f.s.telemetry, telemetry.Options{Version: version.Pinion, Log: f.log})
+	return telemetry.Start(f.s.Telemetry, telemetry.Options{Version: version.Pinion, Log: f.log})
 }
 
 // modelTracing is what workers are told of traces; nil where there are none.

@@ -10,7 +10,7 @@ import (
 
 // newWatcher watches the model's folder, where that was asked for.
 func (f *front) newWatcher() (*watch.Watcher, error) {
-	if !f.s.development.watch {
+	if !f.s.Development.Watch {
 		return nil, nil
 	}
 	return watch.New(f.model.Dir, func(err error) {

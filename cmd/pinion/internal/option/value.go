@@ -3,6 +3,7 @@ package option
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,4 +95,10 @@ func Bool(to *bool, v string) error {
 	}
 	*to = b
 	return nil
+}
+
+// IsHTTP tells whether text is an absolute http or https URL.
+func IsHTTP(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"errors"
@@ -15,12 +15,12 @@ import (
 	"pinion/runtime/jobs"
 )
 
-// gatewaySettings are the flags and variables of 'pinion gateway'.
-type gatewaySettings struct {
+// Gateway are the flags and variables of 'pinion gateway'.
+type Gateway struct {
 	port                           int
-	exposure                       exposureSettings // its host and tokens
+	exposure                       Exposure // its host and tokens
 	model                          string
-	jobs                           jobSettings
+	jobs                           Jobs
 	queueTimeout, resultTTL, grace time.Duration
 	maxBody                        int64
 	denyPrivateWebhooks            bool
@@ -28,10 +28,10 @@ type gatewaySettings struct {
 	log                            logsink.Settings
 }
 
-func (s *gatewaySettings) bindFlags(f *pflag.FlagSet) {
+func (s *Gateway) BindFlags(f *pflag.FlagSet) {
 	f.IntVarP(&s.port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
 	f.StringVar(&s.exposure.host, "host", "", "address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
-	f.StringVar(&s.exposure.authFile, "auth-token-file", "", "file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
+	f.StringVar(&s.exposure.AuthFile, "auth-token-file", "", "file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
 	f.StringVar(&s.model, "model", "", "the model's name in the queue (PINION_MODEL)")
 	s.jobs.bindFlags(f)
 	f.Lookup("nats").Usage = "URLs of NATS, which keeps the jobs (PINION_NATS)"
@@ -47,12 +47,12 @@ func (s *gatewaySettings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
 }
 
-// fromEnvironment fills what no flag has set.
-func (s *gatewaySettings) fromEnvironment(f *pflag.FlagSet, env func(string) string) error {
-	variables := append(s.jobs.variables(), []ourVariable{
+// FromEnvironment fills what no flag has set.
+func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
+	variables := append(s.jobs.variables(), []Variable{
 		{"port", "PORT", func(v string) error { return option.Port(&s.port, v) }},
 		{"host", "PINION_HOST", func(v string) error { s.exposure.host = v; return nil }},
-		{"auth-token-file", "PINION_AUTH_TOKEN_FILE", func(v string) error { s.exposure.authFile = v; return nil }},
+		{"auth-token-file", "PINION_AUTH_TOKEN_FILE", func(v string) error { s.exposure.AuthFile = v; return nil }},
 		{"model", "PINION_MODEL", func(v string) error { s.model = v; return nil }},
 		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return option.Seconds(&s.queueTimeout, v) }},
 		{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return option.Bool(&s.denyPrivateWebhooks, v) }},
@@ -60,19 +60,19 @@ func (s *gatewaySettings) fromEnvironment(f *pflag.FlagSet, env func(string) str
 		{"log-format", "LOG_FORMAT", func(v string) error { s.log.Format = v; return nil }},
 		{"", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.webhookToken, v) }},
 	}...)
-	if err := readVariables(f, env, variables); err != nil {
+	if err := ReadVariables(f, env, variables); err != nil {
 		return err
 	}
 	return s.check()
 }
 
 // check refuses what no flag or variable may say.
-func (s *gatewaySettings) check() error {
-	if !s.jobs.nats.on() {
+func (s *Gateway) check() error {
+	if !s.jobs.NATS.On() {
 		return errors.New("--nats is missing: give the URL of NATS")
 	}
-	if _, embeds := s.jobs.nats.embeds(); embeds {
-		return fmt.Errorf("--nats %s: the queue of one server has no room for a gateway: that server answers itself", s.jobs.nats.urls[0])
+	if _, embeds := s.jobs.NATS.Embeds(); embeds {
+		return fmt.Errorf("--nats %s: the queue of one server has no room for a gateway: that server answers itself", s.jobs.NATS.urls[0])
 	}
 	if s.model == "" {
 		return errors.New("--model is missing: give the model's name in the queue")
@@ -97,14 +97,14 @@ func (s *gatewaySettings) check() error {
 	return nil
 }
 
-// options are those of the gateway, of settings that were checked.
-func (s *gatewaySettings) options() gateway.Options {
-	queue := s.jobs.options(s.model, s.resultTTL)
+// Options are those of the gateway, of settings that were checked.
+func (s *Gateway) Options() gateway.Options {
+	queue := s.jobs.Options(s.model, s.resultTTL)
 	return gateway.Options{
-		Host: s.exposure.address(), Port: s.port, TokenFile: s.exposure.authFile,
-		Queue: queue, Attempts: s.jobs.attempts, TenantHeader: s.jobs.tenantHeader,
+		Host: s.exposure.Address(), Port: s.port, TokenFile: s.exposure.AuthFile,
+		Queue: queue, Attempts: s.jobs.Attempts, TenantHeader: s.jobs.TenantHeader,
 		Connect: func(changed func(error)) (*nats.Conn, error) {
-			return s.jobs.nats.connect(queue.Model, queue.Server, changed)
+			return s.jobs.NATS.Connect(queue.Model, queue.Server, changed)
 		},
 		QueueTimeout: s.queueTimeout, Grace: s.grace, MaxBody: s.maxBody,
 		DenyPrivateWebhooks: s.denyPrivateWebhooks, WebhookToken: s.webhookToken,

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"slices"
@@ -42,8 +42,8 @@ func TestPublicPaths(t *testing.T) {
 		{[]string{"predictions"}, nil, false},
 		{[]string{""}, nil, false},
 	} {
-		s := exposureSettings{authPublic: c.names}
-		if got, err := s.public(); !slices.Equal(got, c.paths) || (err == nil) != c.ok {
+		s := Exposure{authPublic: c.names}
+		if got, err := s.Public(); !slices.Equal(got, c.paths) || (err == nil) != c.ok {
 			t.Errorf("%q: got %q, %v", c.names, got, err)
 		}
 	}

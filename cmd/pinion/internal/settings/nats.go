@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"fmt"
@@ -14,19 +14,19 @@ import (
 	"pinion/runtime/jobs"
 )
 
-// natsSettings say how a command reaches the job queue of a model.
-type natsSettings struct {
+// NATS say how a command reaches the job queue of a model.
+type NATS struct {
 	urls     []string // or embed, or embed:DIR
 	creds    string
 	ca       string
 	cert     string
 	key      string
 	keyFile  string
-	keys     *jobs.Keys     // of keyFile, once check has read it
+	Keys     *jobs.Keys     // of keyFile, once check has read it
 	embedded *jobs.Embedded // once embed has started it
 }
 
-func (s *natsSettings) bindFlags(f *pflag.FlagSet) {
+func (s *NATS) BindFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&s.urls, "nats", nil, "URLs of NATS, which keeps accepted predictions until they have ended; embed or embed:DIR keeps them in a folder of this host (PINION_NATS; default: accepted predictions live in this process)")
 	f.StringVar(&s.creds, "nats-creds", "", "file of the NATS user's credentials (PINION_NATS_CREDS)")
 	f.StringVar(&s.ca, "nats-tls-ca", "", "certificates that sign those of NATS, a PEM file (PINION_NATS_TLS_CA; default: the system's)")
@@ -35,8 +35,8 @@ func (s *natsSettings) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.key, "nats-tls-key", "", "key of that certificate, a PEM file (PINION_NATS_TLS_KEY)")
 }
 
-func (s *natsSettings) variables() []ourVariable {
-	return []ourVariable{
+func (s *NATS) Variables() []Variable {
+	return []Variable{
 		{"nats", "PINION_NATS", func(v string) error { s.urls = strings.Split(v, ","); return nil }},
 		{"nats-creds", "PINION_NATS_CREDS", func(v string) error { s.creds = v; return nil }},
 		{"nats-tls-ca", "PINION_NATS_TLS_CA", func(v string) error { s.ca = v; return nil }},
@@ -46,11 +46,11 @@ func (s *natsSettings) variables() []ourVariable {
 	}
 }
 
-// on reports whether there is a queue.
-func (s *natsSettings) on() bool { return len(s.urls) > 0 }
+// On reports whether there is a queue.
+func (s *NATS) On() bool { return len(s.urls) > 0 }
 
-// embeds reports whether NATS runs in this process, and in which folder; "": the default.
-func (s *natsSettings) embeds() (dir string, ok bool) {
+// Embeds reports whether NATS runs in this process, and in which folder; "": the default.
+func (s *NATS) Embeds() (dir string, ok bool) {
 	if len(s.urls) != 1 {
 		return "", false
 	}
@@ -58,9 +58,9 @@ func (s *natsSettings) embeds() (dir string, ok bool) {
 	return dir, word == "embed"
 }
 
-// check refuses what no flag may say.
-func (s *natsSettings) check() error {
-	if !s.on() {
+// Check refuses what no flag may say.
+func (s *NATS) Check() error {
+	if !s.On() {
 		switch {
 		case s.creds+s.ca+s.cert+s.key != "":
 			return fmt.Errorf("--nats-creds and --nats-tls-… need --nats")
@@ -74,9 +74,9 @@ func (s *natsSettings) check() error {
 		if err != nil {
 			return fmt.Errorf("--jobs-key: %w", err)
 		}
-		s.keys = keys
+		s.Keys = keys
 	}
-	if _, ok := s.embeds(); ok {
+	if _, ok := s.Embeds(); ok {
 		if s.creds+s.ca+s.cert+s.key != "" {
 			return fmt.Errorf("--nats %s: it has no port, so --nats-creds and --nats-tls-… have no meaning", s.urls[0])
 		}
@@ -88,13 +88,13 @@ func (s *natsSettings) check() error {
 	return nil
 }
 
-// embed starts NATS in this process, if it is to run here. sync is how often it writes through to the disk.
-func (s *natsSettings) embed(modelName string, sync time.Duration) error {
-	dir, ok := s.embeds()
+// Embed starts NATS in this process, if it is to run here. sync is how often it writes through to the disk.
+func (s *NATS) Embed(modelName string, sync time.Duration) error {
+	dir, ok := s.Embeds()
 	if !ok {
 		return nil
 	}
-	dir, err := embedFolder(dir, modelName)
+	dir, err := EmbedFolder(dir, modelName)
 	if err != nil {
 		return err
 	}
@@ -106,8 +106,8 @@ func (s *natsSettings) embed(modelName string, sync time.Duration) error {
 	return err
 }
 
-// connect connects to NATS.
-func (s *natsSettings) connect(model, member string, changed func(error)) (*nats.Conn, error) {
+// Connect connects to NATS.
+func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, error) {
 	if s.embedded != nil {
 		return s.embedded.Connect(jobs.Always(member, changed)...)
 	}
@@ -115,11 +115,23 @@ func (s *natsSettings) connect(model, member string, changed func(error)) (*nats
 	return c.Connect()
 }
 
-// close ends NATS, if it runs in this process.
-func (s *natsSettings) close() {
+// Close ends NATS, if it runs in this process.
+func (s *NATS) Close() {
 	if s.embedded != nil {
 		s.embedded.Close()
 	}
+}
+
+// EmbedFolder is the folder of --nats embed.
+func EmbedFolder(dir, model string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	state, err := stateFolder()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(state, "jobs", model), nil
 }
 
 // stateFolder is where programs of this user keep what outlives them (XDG base directories).
@@ -134,8 +146,8 @@ func stateFolder() (string, error) {
 	return filepath.Join(home, ".local", "state", "pinion"), nil
 }
 
-// queueName is the model's name in the queue: what was given, else the image of cog.yaml without its tag.
-func (s *protocolSettings) queueName(m *model.Model) (string, error) {
+// QueueName is the model's name in the queue: what was given, else the image of cog.yaml without its tag.
+func (s *Protocols) QueueName(m *model.Model) (string, error) {
 	name, from := s.given, "the argument NAME=DIR"
 	if name == "" {
 		name, from = s.model, "--model"

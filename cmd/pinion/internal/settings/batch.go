@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"fmt"
@@ -9,26 +9,26 @@ import (
 	"pinion/runtime/batch"
 )
 
-// batchSettings are what an operator has to say about the batches of a model that forms them.
-type batchSettings struct {
+// Batch are what an operator has to say about the batches of a model that forms them.
+type Batch struct {
 	size int    // 0: as the model says
 	wait string // "": as the model says
 }
 
-func (s *batchSettings) bindFlags(f *pflag.FlagSet) {
+func (s *Batch) bindFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.size, "batch-size", 0, "the largest batch of a model with @cog.batch (PINION_BATCH_SIZE; default: the model's)")
 	f.StringVar(&s.wait, "batch-wait", "", "how long a batch may be held back from an idle worker, as 2ms; 0: never; adaptive (PINION_BATCH_WAIT; default: the model's)")
 }
 
-func (s *batchSettings) variables() []ourVariable {
-	return []ourVariable{
+func (s *Batch) variables() []Variable {
+	return []Variable{
 		{"batch-size", "PINION_BATCH_SIZE", func(v string) error { return option.Int(&s.size, v, 1) }},
 		{"batch-wait", "PINION_BATCH_WAIT", func(v string) error { s.wait = v; _, err := batch.ParseWait(v); return err }},
 	}
 }
 
 // check refuses what no flag or variable may say.
-func (s *batchSettings) check() error {
+func (s *Batch) check() error {
 	if s.size != 0 {
 		if err := (batch.Options{MaxSize: s.size}).Check(); err != nil {
 			return fmt.Errorf("--batch-size: %w", err)
@@ -42,8 +42,8 @@ func (s *batchSettings) check() error {
 	return nil
 }
 
-// override is that, of settings that were checked.
-func (s *batchSettings) override() batch.Override {
+// Override is that, of settings that were checked.
+func (s *Batch) Override() batch.Override {
 	o := batch.Override{MaxSize: s.size}
 	if wait, err := batch.ParseWait(s.wait); err == nil && s.wait != "" {
 		o.MaxWait = &wait

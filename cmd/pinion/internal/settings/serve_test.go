@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"slices"
@@ -24,11 +24,11 @@ func TestOddValuesAreIgnored(t *testing.T) {
 		"WEBHOOK_AUTH_TOKEN":             {"two\r\nlines"},
 	} {
 		for _, value := range values {
-			var with, without settings
-			for s, env := range map[*settings]string{&with: value, &without: ""} {
+			var with, without Serve
+			for s, env := range map[*Serve]string{&with: value, &without: ""} {
 				f := pflag.NewFlagSet("", pflag.ContinueOnError)
-				s.bindFlags(f)
-				err := s.fromEnvironment(f, func(n string) string {
+				s.BindFlags(f)
+				err := s.FromEnvironment(f, func(n string) string {
 					if n == name {
 						return env
 					}
@@ -38,11 +38,11 @@ func TestOddValuesAreIgnored(t *testing.T) {
 					t.Errorf("%s=%q: %v", name, env, err)
 				}
 			}
-			if len(with.warnings) != 1 || !strings.HasPrefix(with.warnings[0], name+" is ignored: ") {
-				t.Errorf("%s=%q: warnings %q", name, value, with.warnings)
+			if len(with.Warnings) != 1 || !strings.HasPrefix(with.Warnings[0], name+" is ignored: ") {
+				t.Errorf("%s=%q: warnings %q", name, value, with.Warnings)
 			}
-			if with.port != without.port || with.log.Format != without.log.Format || with.concurrency != without.concurrency {
-				t.Errorf("%s=%q: port %d, format %q, concurrency %d", name, value, with.port, with.log.Format, with.concurrency)
+			if with.Port != without.Port || with.Log.Format != without.Log.Format || with.Concurrency != without.Concurrency {
+				t.Errorf("%s=%q: port %d, format %q, concurrency %d", name, value, with.Port, with.Log.Format, with.Concurrency)
 			}
 		}
 	}
@@ -50,14 +50,14 @@ func TestOddValuesAreIgnored(t *testing.T) {
 
 // TestMoreConcurrencyThanThereIs is cut to what there is: Cog has no such limit.
 func TestMoreConcurrencyThanThereIs(t *testing.T) {
-	var s settings
+	var s Serve
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	s.bindFlags(f)
-	err := s.fromEnvironment(f, func(name string) string {
+	s.BindFlags(f)
+	err := s.FromEnvironment(f, func(name string) string {
 		return map[string]string{"COG_MAX_CONCURRENCY": "5000"}[name]
 	})
-	if err != nil || s.concurrency != ipc.MaxSlots || len(s.warnings) != 1 {
-		t.Errorf("concurrency %d, warnings %q, %v", s.concurrency, s.warnings, err)
+	if err != nil || s.Concurrency != ipc.MaxSlots || len(s.Warnings) != 1 {
+		t.Errorf("concurrency %d, warnings %q, %v", s.Concurrency, s.Warnings, err)
 	}
 }
 
@@ -73,20 +73,20 @@ func TestPortPrecedence(t *testing.T) {
 		{without: []string{"SAGEMAKER_BIND_TO_PORT"}, want: 8082},
 		{without: []string{"SAGEMAKER_BIND_TO_PORT", "AIP_HTTP_PORT"}, want: 8083},
 	} {
-		var s settings
+		var s Serve
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s.bindFlags(f)
+		s.BindFlags(f)
 		if err := f.Parse(c.args); err != nil {
 			t.Fatal(err)
 		}
-		err := s.fromEnvironment(f, func(name string) string {
+		err := s.FromEnvironment(f, func(name string) string {
 			if slices.Contains(c.without, name) {
 				return ""
 			}
 			return env[name]
 		})
-		if err != nil || s.port != c.want {
-			t.Errorf("%v without %v: port %d, %v; want %d", c.args, c.without, s.port, err, c.want)
+		if err != nil || s.Port != c.want {
+			t.Errorf("%v without %v: port %d, %v; want %d", c.args, c.without, s.Port, err, c.want)
 		}
 	}
 }
@@ -96,10 +96,10 @@ func TestBadPlatformValues(t *testing.T) {
 	for name, value := range map[string]string{
 		"SAGEMAKER_BIND_TO_PORT": "http", "AIP_HTTP_PORT": "70000", "AIP_HEALTH_ROUTE": "health", "AIP_PREDICT_ROUTE": "/{any}",
 	} {
-		var s settings
+		var s Serve
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s.bindFlags(f)
-		err := s.fromEnvironment(f, func(n string) string { return map[string]string{name: value}[n] })
+		s.BindFlags(f)
+		err := s.FromEnvironment(f, func(n string) string { return map[string]string{name: value}[n] })
 		if err == nil || !strings.HasPrefix(err.Error(), name+": ") {
 			t.Errorf("%s=%s: %v", name, value, err)
 		}

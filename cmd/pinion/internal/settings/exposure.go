@@ -1,0 +1,125 @@
+package settings
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"pinion/cmd/pinion/internal/option"
+
+	"github.com/spf13/pflag"
+)
+
+// Exposure say who may reach the server, and what they may do.
+type Exposure struct {
+	host         string // "": the default, see address
+	CORSOrigins  []string
+	ShutdownFrom string
+	NoShutdown   bool
+	AuthFile     string
+	authPublic   []string
+	metricsHost  string // "": that of the server
+	MetricsPort  int    // -1: none
+	Dashboard    Dashboard
+}
+
+// Who may ask for a shutdown.
+const (
+	fromLocal = "local"
+	FromAny   = "any"
+)
+
+func (s *Exposure) bindFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.host, "host", "", "address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
+	f.StringArrayVar(&s.CORSOrigins, "cors-origin", nil, "an origin whose pages may call this server, as https://example.com; * for all; may be repeated")
+	f.StringVar(&s.ShutdownFrom, "shutdown-from", fromLocal, "local or any: who may POST /shutdown, programs on this machine or every client (PINION_SHUTDOWN_FROM)")
+	f.BoolVar(&s.NoShutdown, "no-shutdown", false, "do not serve POST /shutdown (PINION_NO_SHUTDOWN)")
+	f.StringVar(&s.AuthFile, "auth-token-file", "", "file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
+	f.StringSliceVar(&s.authPublic, "auth-public", []string{"docs"}, "pages that need no token: docs (with the page of the live view, without its data), openapi, metrics, or none (PINION_AUTH_PUBLIC)")
+	f.IntVar(&s.MetricsPort, "metrics-port", -1, "a port for /metrics and the probes alone, which asks for no token; without --auth-token-file also for /dashboard; 0 picks a free one (PINION_METRICS_PORT; default: the server's own port)")
+	f.Lookup("metrics-port").DefValue = "0" // the usage text names the default
+	s.Dashboard.bindFlags(f)
+	f.StringVar(&s.metricsHost, "metrics-host", "", "address to listen on with --metrics-port (PINION_METRICS_HOST; default: that of --host)")
+}
+
+func (s *Exposure) variables() []Variable {
+	return append(s.Dashboard.variables(), []Variable{
+		{"host", "PINION_HOST", func(v string) error { s.host = v; return nil }},
+		{"shutdown-from", "PINION_SHUTDOWN_FROM", func(v string) error { return option.SetChoice(&s.ShutdownFrom, v, fromLocal, FromAny) }},
+		{"no-shutdown", "PINION_NO_SHUTDOWN", func(v string) error { return option.Bool(&s.NoShutdown, v) }},
+		{"auth-token-file", "PINION_AUTH_TOKEN_FILE", func(v string) error { s.AuthFile = v; return nil }},
+		{"auth-public", "PINION_AUTH_PUBLIC", func(v string) error { s.authPublic = strings.Split(v, ","); return nil }},
+		{"metrics-port", "PINION_METRICS_PORT", func(v string) error { return option.Int(&s.MetricsPort, v, 0) }},
+		{"metrics-host", "PINION_METRICS_HOST", func(v string) error { s.metricsHost = v; return nil }},
+	}...)
+}
+
+// check refuses what no flag or variable may say.
+func (s *Exposure) check() error {
+	if s.ShutdownFrom != fromLocal && s.ShutdownFrom != FromAny {
+		return fmt.Errorf("--shutdown-from %q: it is local or any", s.ShutdownFrom)
+	}
+	if s.MetricsPort < -1 || s.MetricsPort > 65535 {
+		return fmt.Errorf("--metrics-port %d: a port is 0 to 65535", s.MetricsPort)
+	}
+	if s.MetricsPort < 0 && s.metricsHost != "" {
+		return fmt.Errorf("--metrics-host %s: it needs --metrics-port", s.metricsHost)
+	}
+	if _, err := s.Public(); err != nil {
+		return err
+	}
+	return s.Dashboard.check()
+}
+
+// Public are the paths that need no token.
+func (s *Exposure) Public() (paths []string, err error) {
+	for _, name := range s.authPublic {
+		switch name = strings.TrimSpace(name); name {
+		case "docs":
+			paths = append(paths, "/docs", "/dashboard")
+		case "metrics":
+			paths = append(paths, "/metrics")
+		case "openapi":
+			paths = append(paths, "/openapi.json")
+		case "none":
+		default:
+			return nil, fmt.Errorf("--auth-public %q: it is docs, openapi, metrics or none", name)
+		}
+	}
+	return paths, nil
+}
+
+// MonitorAddress is the address to listen on with --metrics-port.
+func (s *Exposure) MonitorAddress() string {
+	switch {
+	case s.metricsHost != "":
+		return s.metricsHost
+	case strings.HasPrefix(s.Address(), "unix:"):
+		return "127.0.0.1"
+	default:
+		return s.Address()
+	}
+}
+
+// Address is the address to listen on. The default is this machine alone, but all addresses in a container: its network
+// decides who reaches it, and its loopback address cannot be reached from outside.
+func (s *Exposure) Address() string {
+	switch {
+	case s.host != "":
+		return s.host
+	case inContainer(os.Getpid(), os.Getenv, exists):
+		return "0.0.0.0"
+	default:
+		return "127.0.0.1"
+	}
+}
+
+// inContainer tells whether a process is in a container, by what Docker, Podman and Kubernetes leave there.
+func inContainer(pid int, env func(string) string, exists func(string) bool) bool {
+	return pid == 1 || env("KUBERNETES_SERVICE_HOST") != "" || exists("/.dockerenv") || exists("/run/.containerenv")
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,136 @@
+package settings
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/nearest"
+	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/version"
+	"pinion/httpd/kserve"
+	"pinion/httpd/oip"
+	"pinion/httpd/openai"
+	"pinion/httpd/protocol"
+	"pinion/httpd/sagemaker"
+	"pinion/httpd/vertex"
+)
+
+// newProtocol makes the protocols of --protocols by name.
+var newProtocol = map[string]func(*Protocols, protocol.Models) protocol.Protocol{
+	protocol.OIP: func(_ *Protocols, models protocol.Models) protocol.Protocol {
+		return oip.New(models, version.Pinion)
+	},
+	protocol.OpenAI: func(_ *Protocols, models protocol.Models) protocol.Protocol { return openai.New(models) },
+	protocol.KServe: func(_ *Protocols, models protocol.Models) protocol.Protocol { return kserve.New(models) },
+	protocol.Vertex: func(s *Protocols, models protocol.Models) protocol.Protocol {
+		return vertex.New(models, s.Vertex)
+	},
+	protocol.SageMaker: func(_ *Protocols, models protocol.Models) protocol.Protocol { return sagemaker.New(models) },
+}
+
+// Protocols say which other protocols the server speaks, and the name by which they know the model.
+type Protocols struct {
+	Names  []string
+	model  string // --model
+	given  string // NAME of "pinion serve NAME=DIR"
+	Vertex vertex.Paths
+
+	GRPCPort int // -1: off
+}
+
+const noProtocols = "none"
+
+func (s *Protocols) bindFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&s.Names, "protocols", protocol.Names(), "protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, or none (PINION_PROTOCOLS)")
+	f.StringVar(&s.model, "model", "", "the model's name in other protocols (PINION_MODEL; default: NAME of NAME=DIR, else the folder's)")
+	f.IntVar(&s.GRPCPort, "grpc-port", -1, "a port for the Open Inference Protocol over gRPC; 0 picks a free one (PINION_GRPC_PORT; default: none)")
+	f.Lookup("grpc-port").DefValue = "0" // the usage text names the default
+}
+
+func (s *Protocols) variables() []Variable {
+	return []Variable{
+		{"protocols", "PINION_PROTOCOLS", func(v string) error { s.Names = strings.Split(v, ","); return nil }},
+		{"model", "PINION_MODEL", func(v string) error { s.model = v; return nil }},
+		{"", "AIP_HEALTH_ROUTE", func(v string) error { s.Vertex.Health = v; return vertex.CheckPath(v) }},
+		{"", "AIP_PREDICT_ROUTE", func(v string) error { s.Vertex.Predict = v; return vertex.CheckPath(v) }},
+		{"grpc-port", "PINION_GRPC_PORT", func(v string) error { return option.Int(&s.GRPCPort, v, 0) }},
+	}
+}
+
+// modelName is what a model may be called.
+var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// check refuses what no flag may say.
+func (s *Protocols) check() error {
+	for i, name := range s.Names {
+		name = strings.TrimSpace(name)
+		s.Names[i] = name
+		if slices.Contains(protocol.Names(), name) || name == noProtocols && len(s.Names) == 1 {
+			continue
+		}
+		if name == noProtocols {
+			return fmt.Errorf("--protocols %s: none stands alone", strings.Join(s.Names, ","))
+		}
+		hint := ""
+		if near := nearest.Word(name, protocol.Names()); near != "" {
+			hint = fmt.Sprintf("; is it %s?", near)
+		}
+		return fmt.Errorf("--protocols %q: it is of %s, or none%s", name, strings.Join(protocol.Names(), ", "), hint)
+	}
+	switch {
+	case s.GRPCPort < -1 || s.GRPCPort > 65535:
+		return fmt.Errorf("--grpc-port %d: a port is 0 to 65535", s.GRPCPort)
+	case s.GRPCPort >= 0 && !slices.Contains(s.Names, protocol.OIP):
+		return fmt.Errorf("--grpc-port %d: it needs %s in --protocols", s.GRPCPort, protocol.OIP)
+	case s.model != "" && !modelName.MatchString(s.model):
+		return fmt.Errorf("--model %q: a name is 1 to 63 of a-z A-Z 0-9 . _ -, and begins with a letter or digit", s.model)
+	case s.model != "" && s.given != "" && s.model != s.given:
+		return fmt.Errorf("--model %s and %s=DIR are two names for one model: give one", s.model, s.given)
+	}
+	return nil
+}
+
+// TakeName splits NAME=DIR, unless there is a folder of that name.
+func (s *Protocols) TakeName(arg string) (dir string) {
+	name, dir, ok := strings.Cut(arg, "=")
+	if !ok || !modelName.MatchString(name) || exists(arg) {
+		return arg
+	}
+	s.given = name
+	return dir
+}
+
+// ModelName is the model's name in other protocols.
+func (s *Protocols) ModelName(m *model.Model) string {
+	for _, name := range []string{s.given, s.model, filepath.Base(m.Dir)} {
+		if name != "" && name != "/" && name != "." {
+			return name
+		}
+	}
+	return "model"
+}
+
+// OpenAIName is the model's name at OpenAI's API; "": the server does not serve it.
+func (s *Protocols) OpenAIName(m *model.Model) string {
+	if !slices.Contains(s.Names, protocol.OpenAI) {
+		return ""
+	}
+	return s.ModelName(m)
+}
+
+// List makes those that are on.
+func (s *Protocols) List(models protocol.Models) []protocol.Protocol {
+	var list []protocol.Protocol
+	for _, name := range protocol.Names() {
+		if made := newProtocol[name]; made != nil && slices.Contains(s.Names, name) {
+			list = append(list, made(s, models))
+		}
+	}
+	return list
+}
