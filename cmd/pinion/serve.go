@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/exit"
+	"pinion/cmd/pinion/internal/front"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/settings"
@@ -58,11 +59,11 @@ func serve(s *settings.Serve, m *model.Model) error {
 	}
 	log, sink := s.Log.Open()
 	defer sink.Flush(logsink.FlushTimeout)
-	f, err := newFront(s, m, python, plan, log, sink)
+	f, err := front.New(s, m, python, plan, log, sink)
 	if err != nil {
 		return exit.Failed(err)
 	}
-	if code := f.run(); code != exit.OK {
+	if code := f.Run(); code != exit.OK {
 		return exit.With(code)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 // drain ends the server in order: nothing more is taken in; what is in flight may finish within
 // the grace (0: any time), then it is cancelled; the answers go out; the workers leave. A SIGINT
 // meanwhile ends everything at once, also after a SIGTERM: false.
-func (f *front) drain(grace time.Duration) bool {
+func (f *Server) drain(grace time.Duration) bool {
 	f.svc.Drain()
 	if f.queue != nil {
 		f.queue.Drain()
@@ -66,7 +66,7 @@ func (f *front) drain(grace time.Duration) bool {
 }
 
 // deliver waits until the last webhooks are delivered or given up. A SIGINT meanwhile ends that: false.
-func (f *front) deliver() bool {
+func (f *Server) deliver() bool {
 	ctx, giveUp := context.WithCancel(context.Background())
 	defer giveUp()
 	delivered := make(chan struct{})
@@ -91,7 +91,7 @@ func (f *front) deliver() bool {
 
 // stopWorkers makes the workers leave, at once or when they are done, and waits until they are gone. A SIGINT meanwhile
 // kills them: false.
-func (f *front) stopWorkers(now bool) bool {
+func (f *Server) stopWorkers(now bool) bool {
 	f.preloader.Close()
 	for _, w := range f.workers {
 		if now {
@@ -118,7 +118,7 @@ func (f *front) stopWorkers(now bool) bool {
 	return ordered
 }
 
-func (f *front) killWorkers() {
+func (f *Server) killWorkers() {
 	for _, w := range f.workers {
 		w.Kill()
 	}

@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"fmt"
@@ -39,8 +39,8 @@ import (
 	"pinion/runtime/webhook"
 )
 
-// front is the wired server.
-type front struct {
+// Server is the wired server of 'pinion serve'.
+type Server struct {
 	s         *settings.Serve
 	log       *slog.Logger
 	sink      *logsink.Sink // where log goes
@@ -84,9 +84,9 @@ type front struct {
 	signals   <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
 }
 
-// newFront wires the server and opens its sockets. Nothing is served yet.
-func newFront(s *settings.Serve, m *model.Model, python *locate.Python, plan gpus.Plan, log *slog.Logger, sink *logsink.Sink) (_ *front, err error) {
-	f := &front{s: s, log: log, sink: sink, model: m, python: python, plan: plan, asked: make(chan struct{}, 1), broken: make(chan struct{})}
+// New wires the server and opens its sockets. Nothing is served yet.
+func New(s *settings.Serve, m *model.Model, python *locate.Python, plan gpus.Plan, log *slog.Logger, sink *logsink.Sink) (_ *Server, err error) {
+	f := &Server{s: s, log: log, sink: sink, model: m, python: python, plan: plan, asked: make(chan struct{}, 1), broken: make(chan struct{})}
 	if s.Fleet.Preload {
 		if err := supervise.AdoptForks(); err != nil {
 			return nil, fmt.Errorf("--preload: %w", err)
@@ -122,7 +122,7 @@ func newFront(s *settings.Serve, m *model.Model, python *locate.Python, plan gpu
 	return f, nil
 }
 
-func (f *front) ask() {
+func (f *Server) ask() {
 	select {
 	case f.asked <- struct{}{}:
 	default:
@@ -130,7 +130,7 @@ func (f *front) ask() {
 }
 
 // discard undoes newFront.
-func (f *front) discard(err error) error {
+func (f *Server) discard(err error) error {
 	f.leaveQueue()
 	f.closeWatcher()
 	for _, ln := range []net.Listener{f.ln, f.watched} {
@@ -149,8 +149,8 @@ func (f *front) discard(err error) error {
 	return err
 }
 
-// run serves until the server stops; it returns the exit code.
-func (f *front) run() int {
+// Run serves until the server stops; it returns the exit code.
+func (f *Server) Run() int {
 	served := make(chan error, 3)
 	go func() { served <- f.http.Serve(f.ln) }()
 	if f.monitor != nil {
@@ -196,18 +196,18 @@ func (f *front) run() int {
 }
 
 // becameQuiet gives the memory of a busy time back, now that its predictions have been removed.
-func (f *front) becameQuiet() { f.giveBack(0) }
+func (f *Server) becameQuiet() { f.giveBack(0) }
 
 // giveBack gives free memory back after that long. The collector does not run for every large body, and without it the memory
 // of the last ones would stay.
-func (f *front) giveBack(after time.Duration) {
+func (f *Server) giveBack(after time.Duration) {
 	if h := f.heap.Load(); h != nil {
 		h.ReleaseSoon(after)
 	}
 }
 
 // clean removes what the server had on disk.
-func (f *front) clean() {
+func (f *Server) clean() {
 	f.closeWatcher()
 	f.closeMonitor()
 	f.leaveQueue()

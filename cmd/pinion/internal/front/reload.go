@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"os"
@@ -16,7 +16,7 @@ import (
 )
 
 // use makes m the model that workers load from now on.
-func (f *front) use(m *model.Model) {
+func (f *Server) use(m *model.Model) {
 	f.current.Store(m)
 	if m.Both {
 		f.log.Warn(model.CogFile + ": " + model.BothWhat + "; " + model.BothMend)
@@ -24,7 +24,7 @@ func (f *front) use(m *model.Model) {
 }
 
 // withDevice gives a worker its GPUs, if it has some to itself.
-func (f *front) withDevice(env []string, i int) []string {
+func (f *Server) withDevice(env []string, i int) []string {
 	device, own := f.plan.Device(i)
 	if !own {
 		return env
@@ -36,7 +36,7 @@ func (f *front) withDevice(env []string, i int) []string {
 
 // keepSDK sees before each start that the folder of the cog package is still there and as it should be. The first
 // follows at once upon makeSupervisors's own look.
-func (f *front) keepSDK(spec *ipc.WorkerConfig) error {
+func (f *Server) keepSDK(spec *ipc.WorkerConfig) error {
 	f.sdkLock.Lock()
 	defer f.sdkLock.Unlock()
 	dir, err := f.sdk, error(nil)
@@ -52,12 +52,12 @@ func (f *front) keepSDK(spec *ipc.WorkerConfig) error {
 // reload replaces the workers, one after another, by workers that load the model as it is now. It returns at once.
 // If the folder cannot be served, the log says so and the workers stay. The log also names a binary of another version, which no
 // worker will be of. The tokens are read anew in any case.
-func (f *front) reload(why string) (notice string, err error) {
+func (f *Server) reload(why string) (notice string, err error) {
 	return f.renew(why, func(w *supervise.Supervisor) { w.Renew("reload") })
 }
 
 // renew is reload, with the renewal of one worker.
-func (f *front) renew(why string, one func(*supervise.Supervisor)) (notice string, err error) {
+func (f *Server) renew(why string, one func(*supervise.Supervisor)) (notice string, err error) {
 	f.auth.Reload()
 	m, err := f.s.FindModel(f.model.Dir)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *front) renew(why string, one func(*supervise.Supervisor)) (notice strin
 }
 
 // reloader is what POST /reload calls, where that is allowed.
-func (f *front) reloader() func() (string, error) {
+func (f *Server) reloader() func() (string, error) {
 	if !f.s.Fleet.Reload {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (f *front) reloader() func() (string, error) {
 
 // watchReload has SIGHUP reload the model. At a terminal it means that the terminal is gone, and ends the
 // server as ever; and where it was set to be ignored, as nohup does, it is.
-func (f *front) watchReload() {
+func (f *Server) watchReload() {
 	if terminal.IsTerminal(os.Stdin) || terminal.IsTerminal(os.Stderr) || signal.Ignored(syscall.SIGHUP) {
 		return
 	}

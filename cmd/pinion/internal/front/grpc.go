@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"context"
@@ -17,7 +17,7 @@ type grpcServer struct {
 }
 
 // openGRPC opens the port of --grpc-port, if one is wanted.
-func (f *front) openGRPC() error {
+func (f *Server) openGRPC() error {
 	if f.s.Protocols.GRPCPort < 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ import (
 	"pinion/runtime/webhook"
 )
 
-func (f *front) beginTelemetry() (err error) {
+func (f *Server) beginTelemetry() (err error) {
 	if f.telemetry, err = f.startTelemetry(); err != nil {
 		return err
 	}
@@ -32,21 +32,21 @@ func (f *front) beginTelemetry() (err error) {
 	return nil
 }
 
-func (f *front) sendMetrics() error {
+func (f *Server) sendMetrics() error {
 	return f.telemetry.SendMetrics(otlp.Producer{Set: f.metrics, Version: version.Pinion})
 }
 
-func (f *front) watchFolder() (err error) {
+func (f *Server) watchFolder() (err error) {
 	f.watcher, err = f.newWatcher()
 	return err
 }
 
-func (f *front) listen() (err error) {
+func (f *Server) listen() (err error) {
 	f.ln, f.address, err = listener.Listen(f.s.Exposure.Address(), f.s.Port, listener.PortSetting{Flag: "-p", Variable: f.s.PortVariable})
 	return err
 }
 
-func (f *front) openFiles() (err error) {
+func (f *Server) openFiles() (err error) {
 	f.files, err = files.New(files.Options{
 		OnTransfer: f.metrics.Transfer,
 		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(f.s.UserAgent, "pinion/"+version.Pinion), DenyPrivate: f.s.DenyPrivate, Logger: f.log,
@@ -57,7 +57,7 @@ func (f *front) openFiles() (err error) {
 }
 
 // makeService makes what runs predictions: slots, webhooks and the use cases.
-func (f *front) makeService() error {
+func (f *Server) makeService() error {
 	s := f.s
 	f.pool = slot.NewPool(slot.Options{
 		Queue: s.Queue, QueueTimeout: s.QueueTimeout, CancelGrace: s.CancelGrace, PredictTimeout: s.Fleet.PredictLimit,
@@ -87,7 +87,7 @@ func (f *front) makeService() error {
 }
 
 // makeHTTP makes the HTTP server.
-func (f *front) makeHTTP() (err error) {
+func (f *Server) makeHTTP() (err error) {
 	s, m := f.s, f.model
 	if s.Exposure.AuthFile != "" {
 		if f.auth, err = tokenfile.Open(s.Exposure.AuthFile, f.log); err != nil {
@@ -116,7 +116,7 @@ func (f *front) makeHTTP() (err error) {
 }
 
 // makeSupervisors makes the supervisors of the workers.
-func (f *front) makeSupervisors() error {
+func (f *Server) makeSupervisors() error {
 	sdk, err := rundir.SDK(f.dir)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"pinion/cmd/pinion/internal/model"
@@ -7,7 +7,7 @@ import (
 )
 
 // workerOptions are the options of the server's workers, except for what differs between them.
-func (f *front) workerOptions(m *model.Model, sdk string, loaded func(ipc.Loaded)) supervise.Options {
+func (f *Server) workerOptions(m *model.Model, sdk string, loaded func(ipc.Loaded)) supervise.Options {
 	o := f.s.WorkerOptions(m, f.python, sdk, loaded)
 	o.Spec.Mode, o.Spec.NoWarmUp = m.Mode(f.s.Mode), f.s.Validation.NoWarmUp
 	o.Spec.Tracing = modelTracing(f.s.Telemetry)

@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 // announce tells those who wait for it what became of the first setup: somebody at a terminal; Kubernetes, where it
 // runs, by a file; and run, where a failure is to end the server.
-func (f *front) announce() {
+func (f *Server) announce() {
 	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.WantsUsageHint(), f.s.Development.FailsFast()
 	if !kubernetes && !wantsUsageHint && !failFast {
 		return
@@ -34,7 +34,7 @@ func (f *front) announce() {
 	}
 }
 
-func (f *front) writeReadyFile() {
+func (f *Server) writeReadyFile() {
 	const dir, file = "/var/run/cog", "/var/run/cog/ready"
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
@@ -54,7 +54,7 @@ func failure(st supervise.Status) model.Problem {
 }
 
 // reportFailure writes why the setup failed, when that ends the server.
-func (f *front) reportFailure(p model.Problem) {
+func (f *Server) reportFailure(p model.Problem) {
 	if !f.s.Log.Console() {
 		f.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "advice", p.Mend, "traceback", p.Traceback)
 		return

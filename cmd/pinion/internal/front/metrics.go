@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"strconv"
@@ -13,7 +13,7 @@ import (
 )
 
 // newMetrics makes the server's metrics, which look at the front whenever they are asked for.
-func (f *front) newMetrics() *metrics.Set {
+func (f *Server) newMetrics() *metrics.Set {
 	f.gpus = nvml.New(nvml.Options{})
 	return metrics.New(metrics.Options{
 		Version:          version.Pinion,
@@ -34,7 +34,7 @@ func (f *front) newMetrics() *metrics.Set {
 }
 
 // modelVersions is what build_info says of the model's side: empty for Python until a worker has reported it.
-func (f *front) modelVersions() (python, cog string) {
+func (f *Server) modelVersions() (python, cog string) {
 	for _, w := range f.workers {
 		if st := w.Status(); st.Python != "" {
 			return st.Python, version.Cog
@@ -44,14 +44,14 @@ func (f *front) modelVersions() (python, cog string) {
 }
 
 // load counts as waiting what is beyond the slots there are: most of it lies in a worker's socket, ahead of its turn.
-func (f *front) load() metrics.Load {
+func (f *Server) load() metrics.Load {
 	l := f.pool.Load()
 	return metrics.Load{
 		InFlight: l.InFlight, Queued: max(0, l.InFlight-l.Capacity), Capacity: f.pool.Queue(), Slots: l.Slots,
 	}
 }
 
-func (f *front) workersNow() []metrics.Worker {
+func (f *Server) workersNow() []metrics.Worker {
 	now := make([]metrics.Worker, len(f.workers))
 	for i, w := range f.workers {
 		st := w.Status()
@@ -88,7 +88,7 @@ func exitCauses() (causes []string) {
 }
 
 // recordGeneration records a request to a generative model.
-func (f *front) recordGeneration(g protocol.Generation) {
+func (f *Server) recordGeneration(g protocol.Generation) {
 	f.metrics.Generation(metrics.Generation{
 		Operation: g.Operation, Model: g.Model, Status: g.Status, Took: g.Took, FirstToken: g.FirstToken, PerToken: g.PerToken,
 	})

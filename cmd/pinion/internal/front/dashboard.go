@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ import (
 )
 
 // newDashboard makes the live view, unless it is off.
-func (f *front) newDashboard() *dashboard.View {
+func (f *Server) newDashboard() *dashboard.View {
 	s := &f.s.Exposure
 	if s.Dashboard.Off {
 		return nil
@@ -31,7 +31,7 @@ func (f *front) newDashboard() *dashboard.View {
 
 // routesOfDashboard are those of the live view on the server's own port, or on the one for monitoring; nil: it is not there. The port
 // for monitoring asks for no token, so with tokens the view stays on the server's own.
-func (f *front) routesOfDashboard(monitor bool) *httpd.Dashboard {
+func (f *Server) routesOfDashboard(monitor bool) *httpd.Dashboard {
 	if f.view == nil || monitor != (f.s.Exposure.MetricsPort >= 0 && f.auth.Tokens() == nil) {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (f *front) routesOfDashboard(monitor bool) *httpd.Dashboard {
 }
 
 // linkToDashboard is the address of the live view as the page at /docs has it; "": it is not on the same port.
-func (f *front) linkToDashboard() string {
+func (f *Server) linkToDashboard() string {
 	if f.routesOfDashboard(false) == nil {
 		return ""
 	}
@@ -47,7 +47,7 @@ func (f *front) linkToDashboard() string {
 }
 
 // closeDashboard ends the live view once no prediction is in flight, so that a stop is seen and does not wait for it.
-func (f *front) closeDashboard() {
+func (f *Server) closeDashboard() {
 	if f.view == nil {
 		return
 	}
@@ -59,7 +59,7 @@ func (f *front) closeDashboard() {
 }
 
 // find is for the live view.
-func (f *front) find(kind predict.Kind, id string) (rec predict.Record, release func(), ok bool) {
+func (f *Server) find(kind predict.Kind, id string) (rec predict.Record, release func(), ok bool) {
 	p, rec, ok := f.svc.Result(kind, id)
 	if !ok {
 		return rec, nil, false
@@ -68,7 +68,7 @@ func (f *front) find(kind predict.Kind, id string) (rec predict.Record, release 
 }
 
 // state is what the live view shows beside figures and predictions.
-func (f *front) state() dashboard.State {
+func (f *Server) state() dashboard.State {
 	h, budget, load := f.svc.Glance(), f.budget.Stats(), f.pool.Load()
 	out := dashboard.State{
 		Status: h.Status, ModelError: h.ModelError, Stopping: f.stopping.Load(),
@@ -90,7 +90,7 @@ func (f *front) state() dashboard.State {
 	return out
 }
 
-func (f *front) webhookState() dashboard.Webhooks {
+func (f *Server) webhookState() dashboard.Webhooks {
 	s := f.webhooks.State()
 	text := func(f *webhook.Failure) string {
 		if f == nil {

@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // openMonitor opens the port of --metrics-port, where one is wanted.
-func (f *front) openMonitor() (err error) {
+func (f *Server) openMonitor() (err error) {
 	if f.s.Exposure.MetricsPort < 0 {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (f *front) openMonitor() (err error) {
 }
 
 // mainMetrics answers /metrics on the server's own port, unless it has moved to the monitor's.
-func (f *front) mainMetrics() fasthttp.RequestHandler {
+func (f *Server) mainMetrics() fasthttp.RequestHandler {
 	if f.s.Exposure.MetricsPort >= 0 {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (f *front) mainMetrics() fasthttp.RequestHandler {
 const monitorLinger = time.Second
 
 // closeMonitor ends the monitor: last, so that a draining server is still watched.
-func (f *front) closeMonitor() {
+func (f *Server) closeMonitor() {
 	if f.view != nil {
 		f.view.Close()
 	}

@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"pinion/cmd/pinion/internal/version"
@@ -7,7 +7,7 @@ import (
 )
 
 // startTelemetry makes the exporters that the settings ask for; nil: none.
-func (f *front) startTelemetry() (*telemetry.Telemetry, error) {
+func (f *Server) startTelemetry() (*telemetry.Telemetry, error) {
 	for _, w := range f.s.Telemetry.Warnings {
 		f.log.Warn(w)
 	}

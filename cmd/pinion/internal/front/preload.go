@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"sync"
@@ -11,7 +11,7 @@ import (
 )
 
 // newPreloader makes the preloader, where one was asked for.
-func (f *front) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Preloader {
+func (f *Server) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Preloader {
 	if !f.s.Fleet.Preload {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (f *front) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Pre
 }
 
 // preloadHealth is what health says of the preload process.
-func (f *front) preloadHealth() *httpd.Preload {
+func (f *Server) preloadHealth() *httpd.Preload {
 	if f.preloader == nil {
 		return nil
 	}

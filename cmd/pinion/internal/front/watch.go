@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 )
 
 // newWatcher watches the model's folder, where that was asked for.
-func (f *front) newWatcher() (*watch.Watcher, error) {
+func (f *Server) newWatcher() (*watch.Watcher, error) {
 	if !f.s.Development.Watch {
 		return nil, nil
 	}
@@ -18,14 +18,14 @@ func (f *front) newWatcher() (*watch.Watcher, error) {
 	})
 }
 
-func (f *front) closeWatcher() {
+func (f *Server) closeWatcher() {
 	if f.watcher != nil {
 		_ = f.watcher.Close() // nothing is lost with it
 	}
 }
 
 // followChanges reloads the model whenever its source or configuration changes.
-func (f *front) followChanges() {
+func (f *Server) followChanges() {
 	if f.watcher == nil {
 		return
 	}

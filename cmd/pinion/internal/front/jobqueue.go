@@ -1,4 +1,4 @@
-package main
+package front
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // joinQueue joins the job queue of the model, if there is to be one. It needs f.http, whose reader of bodies reads jobs too.
-func (f *front) joinQueue() error {
+func (f *Server) joinQueue() error {
 	s := &f.s.Jobs
 	if !s.NATS.On() {
 		return nil
@@ -52,7 +52,7 @@ func (f *front) joinQueue() error {
 }
 
 // leaveQueue leaves the job queue, when no job runs any more.
-func (f *front) leaveQueue() {
+func (f *Server) leaveQueue() {
 	if f.queue == nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (f *front) leaveQueue() {
 }
 
 // fleet is the server's part in the queue, for its health; nil: there is none.
-func (f *front) fleetHealth() *httpd.Fleet {
+func (f *Server) fleetHealth() *httpd.Fleet {
 	if f.queue == nil {
 		return nil
 	}
