@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 
+	"pinion/cmd/pinion/internal/jobscommand"
 	"pinion/cmd/pinion/internal/usage"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ func newRoot() *cobra.Command {
 	root.SetOut(nil)
 	root.SetFlagErrorFunc(usage.FlagError)
 	root.SetHelpCommand(usage.NewHelp())
-	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newDockerfile(), newBuild(), newDoctor(), newBatching(), newJobs(), newGateway(), newVersion())
+	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newDockerfile(), newBuild(), newDoctor(), newBatching(), jobscommand.New(), newGateway(), newVersion())
 	usage.RefuseShells(root)
 	return root
 }

@@ -1,4 +1,4 @@
-package main
+package jobscommand
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 	"pinion/runtime/queued"
 )
 
-const jobsHelp = `Look at the job queue of a model, which pinion serve --nats keeps, and mend it. No request body is shown, nor what a server
+const help = `Look at the job queue of a model, which pinion serve --nats keeps, and mend it. No request body is shown, nor what a server
 has redacted.
 
   pinion jobs list --nats nats://localhost:4222 --model ocr
@@ -32,17 +32,17 @@ has redacted.
 
 embed:DIR is the queue of a server of this host that runs with --nats embed:DIR; embed alone is its default folder.`
 
-// jobsCommand is what all commands of 'pinion jobs' share.
-type jobsCommand struct {
+// command is what all commands of 'pinion jobs' share.
+type command struct {
 	nats   settings.NATS
 	model  string
 	asJSON bool
 }
 
-func newJobs() *cobra.Command {
-	c := &jobsCommand{}
+func New() *cobra.Command {
+	c := &command{}
 	cmd := &cobra.Command{
-		Use: "jobs", Short: "List, cancel and retry the jobs of a model's queue", Long: jobsHelp,
+		Use: "jobs", Short: "List, cancel and retry the jobs of a model's queue", Long: help,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("pinion jobs has no command %q: it has list, show, cancel, retry, purge and apply", args[0])
@@ -61,7 +61,7 @@ func newJobs() *cobra.Command {
 }
 
 // fromEnvironment fills what no flag has set.
-func (c *jobsCommand) fromEnvironment(f *pflag.FlagSet) error {
+func (c *command) fromEnvironment(f *pflag.FlagSet) error {
 	variables := append(c.nats.Variables(), settings.Variable{Flag: "model", Name: "PINION_MODEL", Set: func(v string) error { c.model = v; return nil }})
 	if err := settings.ReadVariables(f, os.Getenv, variables); err != nil {
 		return err
@@ -78,16 +78,16 @@ func (c *jobsCommand) fromEnvironment(f *pflag.FlagSet) error {
 	return c.nats.Check()
 }
 
-// jobsWait bounds what a command asks of NATS.
-const jobsWait = time.Minute
+// longest bounds what a command asks of NATS.
+const longest = time.Minute
 
 // run opens the queue for f.
-func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error) func(*cobra.Command, []string) error {
+func (c *command) run(f func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := c.fromEnvironment(cmd.Flags()); err != nil {
 			return exit.Misused(err)
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), jobsWait)
+		ctx, cancel := context.WithTimeout(cmd.Context(), longest)
 		defer cancel()
 		nc, err := c.connect()
 		if err != nil {
@@ -103,7 +103,7 @@ func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args [
 }
 
 // connect connects now or never.
-func (c *jobsCommand) connect() (*nats.Conn, error) {
+func (c *command) connect() (*nats.Conn, error) {
 	if dir, ok := c.nats.Embeds(); ok {
 		dir, err := settings.EmbedFolder(dir, c.model)
 		if err != nil {
@@ -121,14 +121,14 @@ func (c *jobsCommand) connect() (*nats.Conn, error) {
 }
 
 // print prints a value as JSON, or by table.
-func (c *jobsCommand) print(cmd *cobra.Command, v any, table func() error) error {
+func (c *command) print(cmd *cobra.Command, v any, table func() error) error {
 	if c.asJSON {
 		return jobview.JSON(cmd.OutOrStdout(), v)
 	}
 	return table()
 }
 
-func (c *jobsCommand) list() *cobra.Command {
+func (c *command) list() *cobra.Command {
 	var class, status string
 	var limit int
 	cmd := &cobra.Command{
@@ -158,7 +158,7 @@ func (c *jobsCommand) list() *cobra.Command {
 	return cmd
 }
 
-func (c *jobsCommand) show() *cobra.Command {
+func (c *command) show() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show a job: its state, its prediction, its dead letter", Args: oneID,
 		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error {
@@ -172,7 +172,7 @@ func (c *jobsCommand) show() *cobra.Command {
 	}
 }
 
-func (c *jobsCommand) cancel() *cobra.Command {
+func (c *command) cancel() *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel ID", Short: "Cancel a job that waits or runs", Args: oneID,
 		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error {
@@ -188,7 +188,7 @@ func (c *jobsCommand) cancel() *cobra.Command {
 	}
 }
 
-func (c *jobsCommand) retry() *cobra.Command {
+func (c *command) retry() *cobra.Command {
 	return &cobra.Command{
 		Use: "retry ID", Short: "Make a new prediction of a dead letter, and print its id", Args: oneID,
 		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *jobs.Admin) error {
@@ -209,7 +209,7 @@ func (c *jobsCommand) retry() *cobra.Command {
 	}
 }
 
-func (c *jobsCommand) purge() *cobra.Command {
+func (c *command) purge() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{Use: "purge [ID]", Short: "Remove the dead letter of a job, or all of them"}
 	cmd.Args = func(_ *cobra.Command, args []string) error {
@@ -241,7 +241,7 @@ func (c *jobsCommand) purge() *cobra.Command {
 }
 
 // done says what was done with a job.
-func (c *jobsCommand) done(cmd *cobra.Command, what, id string) error {
+func (c *command) done(cmd *cobra.Command, what, id string) error {
 	if c.asJSON {
 		return jobview.JSON(cmd.OutOrStdout(), map[string]string{"id": id, "status": what})
 	}

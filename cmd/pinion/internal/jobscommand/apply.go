@@ -1,4 +1,4 @@
-package main
+package jobscommand
 
 import (
 	"context"
@@ -16,16 +16,16 @@ import (
 	"pinion/runtime/jobs"
 )
 
-// jobsApply are the limits of 'pinion jobs apply'.
-type jobsApply struct {
+// limitFlags are the limits of 'pinion jobs apply'.
+type limitFlags struct {
 	capacity, tenantCapacity int64
 	bytes                    option.Bytes
 	replicas, lanes          int
 	ackWait                  time.Duration
 }
 
-func (c *jobsCommand) apply() *cobra.Command {
-	var s jobsApply
+func (c *command) apply() *cobra.Command {
+	var s limitFlags
 	cmd := &cobra.Command{
 		Use: "apply", Short: "Change the limits of a queue in place", Args: usage.NoArguments,
 		Long: `Change the limits of a queue in place. Only the flags that are given are changed. Servers compare their settings with the queue
@@ -60,7 +60,7 @@ when they start: give them the same flags from then on.
 }
 
 // limits are those whose flags were given.
-func (s *jobsApply) limits(given func(string) bool) (l jobs.Limits, err error) {
+func (s *limitFlags) limits(given func(string) bool) (l jobs.Limits, err error) {
 	bytes := int64(s.bytes)
 	for _, flag := range []struct {
 		name string

@@ -1,4 +1,4 @@
-package main
+package jobscommand
 
 import (
 	"bytes"
@@ -93,10 +93,11 @@ func (r *jobsRig) letter(id, reason string) {
 // run runs 'pinion jobs'.
 func (r *jobsRig) run(args ...string) (string, error) {
 	r.t.Helper()
-	root := newRoot()
+	root := New()
+	root.SilenceUsage, root.SilenceErrors = true, true // as pinion itself has it
 	var out bytes.Buffer
 	root.SetOut(&out)
-	root.SetArgs(append([]string{"jobs"}, args...))
+	root.SetArgs(args)
 	err := root.ExecuteContext(r.t.Context())
 	for _, secret := range secrets {
 		if strings.Contains(out.String()+fmt.Sprint(err), secret) {
