@@ -31,6 +31,7 @@ type received struct {
 	data    []byte
 	charged int64           // bytes of the memory budget; the caller frees them
 	disk    *memory.Mapping // the file that holds data; nil: data is memory
+	shared  *memory.Shared  // the memory that holds data, if a worker can read it too
 }
 
 // request reads the envelope of a prediction request. typed: the client declared the body as JSON.
@@ -47,7 +48,10 @@ func (b received) request(typed bool) (predict.Request, error) {
 
 // takeBody reads the whole body, into a file if it is large and the memory budget has no room. headerReceived has checked its
 // size. The error is fasthttp.ErrBodyTooLarge, a *bodyError or a *roomError.
-func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (received, error) {
+func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (received, error) { return s.takeBodyIn(ctx, nil) }
+
+// takeBodyIn is takeBody into memory of pool, if that is not nil and has some.
+func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool) (received, error) {
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
 		return received{data: append([]byte(nil), ctx.Request.Body()...)}, nil
@@ -75,19 +79,30 @@ func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (received, error) {
 			return received{}, err
 		}
 	}
-	var data []byte
-	if size <= bufpool.Max {
-		data = bufpool.Get(int(size))
-	} else {
-		data = make([]byte, size) // pages are touched only when their bytes arrive
+	body := received{charged: cost}
+	switch {
+	case pool != nil && size <= memory.SharedMost:
+		body.shared = pool.Get(int(size))
+	case size > bufpool.Max:
+		body.data = make([]byte, size) // pages are touched only when their bytes arrive
 	}
-	if _, err := io.ReadFull(stream, data); err != nil {
-		bufpool.Put(data)
+	switch {
+	case body.shared != nil:
+		body.data = body.shared.Data
+	case body.data == nil:
+		body.data = bufpool.Get(int(size))
+	}
+	if _, err := io.ReadFull(stream, body.data); err != nil {
+		if body.shared != nil {
+			body.shared.Free(true)
+		} else {
+			bufpool.Put(body.data)
+		}
 		s.opt.Memory.Free(cost)
 		return received{}, &bodyError{err}
 	}
 	_ = ctx.Request.CloseBodyStream() // read to its end; see finishBody
-	return received{data: data, charged: cost}, nil
+	return body, nil
 }
 
 // readToDisk reads a body of that size in bytes into file. err is the error of making the file.

@@ -25,7 +25,11 @@ type protocols struct {
 	list   []protocol.Protocol
 	router *router.Router
 	added  map[string]bool // the routes, by method and path
+	shared memory.SharedPool
 }
+
+// maxIdleShared is how many bytes of shared memory that no request uses are kept at most.
+const maxIdleShared = 64 << 20
 
 // newProtocols returns the routes of s's protocols; nil: there are none.
 func newProtocols(s *Server) *protocols {
@@ -33,6 +37,7 @@ func newProtocols(s *Server) *protocols {
 		return nil
 	}
 	p := &protocols{Server: s, list: s.opt.Protocols, added: map[string]bool{}}
+	p.shared.Idle = min(maxIdleShared, s.opt.Memory.Quarter()/2)
 	table := s.newRouteTable()
 	table.router.NotFound = p.notFound
 	table.router.MethodNotAllowed = p.methodNotAllowed
@@ -185,7 +190,11 @@ func (p *protocols) ReadBody(ctx *fasthttp.RequestCtx) (protocol.Body, *protocol
 	if body.disk != nil {
 		return protocol.NewBody(body.data, body.charged, body.disk, p.opt.Memory.Free), nil
 	}
-	return protocol.NewBody(body.data, body.charged, nil, p.opt.Memory.Free), nil
+	taken := protocol.NewBody(body.data, body.charged, nil, p.opt.Memory.Free)
+	if body.shared != nil {
+		taken.Shared, taken.Owned = body.shared, false
+	}
+	return taken, nil
 }
 
 // ReadForm implements protocol.Host.
@@ -220,6 +229,8 @@ func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
 	switch {
 	case !known || len(ctx.Request.Header.PeekAll(fasthttp.HeaderContentEncoding)) > 1:
 		return received{}, &mediaError{"Unsupported content encoding " + show(header) + ": send the body as it is, or compressed once, with deflate, " + readableCodings, true}
+	case encoding == plain && len(ctx.Request.Header.Peek(protocol.BinaryHeader)) > 0:
+		return p.takeBodyIn(ctx, &p.shared)
 	case encoding == plain:
 		return p.takeBody(ctx)
 	}

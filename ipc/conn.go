@@ -89,10 +89,7 @@ func (c *Conn) QueueFlagged(kind Kind, flags uint8, id uint64, parts ...[]byte) 
 // QueueIn is QueueFlagged with a body above InlineMax in a file that create makes, given the body's size in bytes. Without create, or
 // where that makes none, the body goes to a memory file.
 func (c *Conn) QueueIn(create func(size int64) (*os.File, error), kind Kind, flags uint8, id uint64, parts ...[]byte) error {
-	size := 0
-	for _, p := range parts {
-		size += len(p)
-	}
+	size := sizeOf(parts)
 	if size > InlineMax {
 		fd, err := bodyFile(create, size, parts)
 		if err != nil {
@@ -101,6 +98,13 @@ func (c *Conn) QueueIn(create func(size int64) (*os.File, error), kind Kind, fla
 		return c.write.enqueueFile(AppendHeader(nil, kind, flags|FlagFile, id, 0, 0), fd)
 	}
 	return c.write.enqueue(kind, flags, id, size, parts)
+}
+
+func sizeOf(parts [][]byte) (size int) {
+	for _, p := range parts {
+		size += len(p)
+	}
+	return size
 }
 
 // Flush writes what is queued.

@@ -25,7 +25,10 @@ var (
 
 // QueuePredict queues a Predict frame. input, in parts, and context are JSON objects, files is FilesMember's; nil: there is
 // none. They must stay as they are until the other side has them: see Send. create makes the file of a large body: see QueueIn.
-func (c *Conn) QueuePredict(id uint64, flags uint8, create func(size int64) (*os.File, error), context, files []byte, input ...[]byte) error {
+// shared, if not nil, goes with the frame: large tensors of input that lie there are not sent.
+func (c *Conn) QueuePredict(
+	id uint64, flags uint8, create func(size int64) (*os.File, error), shared *SharedFile, context, files []byte, input ...[]byte,
+) error {
 	parts := append(append(make([][]byte, 0, 7), openInput), input...)
 	if context != nil {
 		parts = append(parts, nextContext, context)
@@ -33,7 +36,17 @@ func (c *Conn) QueuePredict(id uint64, flags uint8, create func(size int64) (*os
 	if files != nil {
 		parts = append(parts, nextFiles, files)
 	}
-	return c.QueueIn(create, KindPredict, flags, id, append(parts, closeBrace)...)
+	parts = append(parts, closeBrace)
+	if shared != nil {
+		referring := shared.refer(parts)
+		if size := sizeOf(referring); size <= InlineMax {
+			if fd, err := shared.duplicate(); err == nil {
+				return c.write.enqueueShared(flags|FlagFile, id, uint64(shared.Room), size, referring, fd)
+			}
+		}
+		parts = shared.copied(parts)
+	}
+	return c.QueueIn(create, KindPredict, flags, id, parts...)
 }
 
 // FilesMember is the member "files" of a request whose output files the front takes from that folder.

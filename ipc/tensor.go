@@ -44,15 +44,15 @@ func elementSize(code byte) uint64 {
 	return 0
 }
 
-// CutTensor splits body around its first tensor, whose Data lies in body and has the size of its shape; false: there is none, or
-// it cannot be read.
-func CutTensor(body []byte) (before []byte, t Tensor, after []byte, ok bool) {
+// CutTensor splits body around its first tensor, whose Data has the size of its shape, and lies in body or in the room of shared,
+// which may be nil; false: there is none, or it cannot be read.
+func CutTensor(body []byte, shared *SharedFile) (before []byte, t Tensor, after []byte, ok bool) {
 	at := bytes.IndexByte(body, tensorMark)
 	if at < 0 || len(body)-at < 3 {
 		return body, t, nil, false
 	}
 	before, t.Code = body[:at], body[at+1]
-	dimensions, rest := int(body[at+2]), body[at+3:]
+	dimensions, rest := int(body[at+2]&^elsewhere), body[at+3:]
 	if len(rest) < 8*(dimensions+1) {
 		return body, t, nil, false
 	}
@@ -67,9 +67,28 @@ func CutTensor(body []byte) (before []byte, t Tensor, after []byte, ok bool) {
 	}
 	size := binary.LittleEndian.Uint64(rest[8*dimensions:])
 	rest = rest[8*(dimensions+1):]
-	if !known || size != wanted || size > uint64(len(rest)) {
+	if !known || size != wanted {
+		return body, t, nil, false
+	}
+	if body[at+2]&elsewhere != 0 {
+		t.Data, rest, ok = shared.cut(rest, size)
+		return before, t, rest, ok
+	}
+	if size > uint64(len(rest)) {
 		return body, t, nil, false
 	}
 	t.Data, after = rest[:size:size], rest[size:]
 	return before, t, after, true
+}
+
+// cut reads the offset of so many bytes of the room, and returns them and what follows it; false: they do not lie there.
+func (f *SharedFile) cut(from []byte, size uint64) (data, after []byte, ok bool) {
+	if f == nil || len(from) < 8 {
+		return nil, nil, false
+	}
+	at := binary.LittleEndian.Uint64(from)
+	if at < uint64(f.Room) || at > uint64(len(f.Data)) || size > uint64(len(f.Data))-at {
+		return nil, nil, false
+	}
+	return f.Data[at : at+size : at+size], from[8:], true
 }

@@ -105,6 +105,22 @@ func (w *writer) enqueue(kind Kind, flags uint8, id uint64, size int, parts [][]
 	return nil
 }
 
+// enqueueShared is enqueue of a Predict frame that passes fd on, which it closes, with its room.
+func (w *writer) enqueueShared(flags uint8, id, room uint64, size int, parts [][]byte, fd int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.failed(); err != nil {
+		unix.Close(fd)
+		return err
+	}
+	w.pending.files = append(w.pending.files, attachment{len(w.pending.data), fd})
+	w.pending.data = AppendHeader(w.pending.data, KindPredict, flags, id, room, size)
+	for _, p := range parts {
+		w.pending.add(p)
+	}
+	return nil
+}
+
 func (w *writer) enqueueFile(head []byte, fd int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,11 +14,14 @@
 #define PX_KEEP_OUT ((size_t)256 << 10)   // more than this in out is sent at once
 #define PX_LATE 100000                    // ns by which the flusher may be late
 
+struct px_json_room;
+
 struct px_channel {
   int fd;
   struct px_slot_page *page;  // NULL: the control socket
   uint64_t current;       // the request that is claimed and not answered, or 0; GIL held
   uint64_t cancel_taken;  // the cancel word that a signal handler has acted on; GIL held
+  struct px_json_room *room;  // for arrays of the answer to current; NULL: there is none; GIL held
 
   // Input, of the one thread that reads this channel.
   char *in;
@@ -57,6 +60,12 @@ int px_channel_fill(struct px_channel *ch, bool wait);
 // -1: as px_channel_fill.
 int px_channel_next(struct px_channel *ch, struct px_frame *f);
 void px_frame_done(struct px_frame *f);
+
+// ---- px_shared.c ------------------------------------------------------------
+
+// px_shared_map is the memory of a file that came with a frame, mapped until some others were; it is empty without one, or
+// without memory. GIL held.
+struct px_shared px_shared_map(int fd);
 
 // ---- px_busypoll.c ----------------------------------------------------------
 

@@ -45,6 +45,12 @@ enum px_kind {
 #define PX_INLINE_MAX ((size_t)16 << 20)
 #define PX_MAX_FDS 64
 
+// Memory that the front writes and reads too.
+struct px_shared {
+  char *at;  // NULL: there is none
+  size_t size;
+};
+
 // A received frame. body is valid until px_frame_done.
 struct px_frame {
   uint8_t kind, flags;
@@ -53,6 +59,8 @@ struct px_frame {
   size_t len;
   void *map;  // not NULL: body is this mapping
   int fd;     // -1, or a descriptor that came with a PX_SLOT or PX_HANDLE frame
+  int file;   // -1, or the memory file that tensors of a PX_PREDICT frame may lie in
+  uint64_t room;  // from this offset on tensors of the answer may be written to it
 };
 
 #endif

@@ -18,6 +18,7 @@
 
 #include <stddef.h>
 
+#include "px_frame.h"
 #include "px_mem.h"
 #include "px_python.h"
 
@@ -46,8 +47,8 @@ struct px_json_arrays {
 // px_json_loads_arrays is px_json_loads, but that those members become (data, shape) where they can: a bytearray, and a
 // tuple of lengths. Any other value, as lists of several lengths or a number that the code does not have, is what
 // px_json_loads gives. Where arrays is not NULL, tensors in binary are read too, at any place: as (data, shape, code),
-// and a number as a float.
-PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arrays *arrays);
+// and a number as a float. The elements of some may lie in shared.
+PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arrays *arrays, struct px_shared shared);
 
 // px_json_dumps appends o to out as compact JSON: UTF-8, in which only the
 // quote, the backslash and control characters are escaped.
@@ -86,8 +87,15 @@ struct px_borrowed_str {
   PyObject *owner;  // a reference that is held: the bytes stay, and stay what they are, as long as it is
 };
 
+// px_json_room is shared memory for the elements of large arrays. What is written there is neither copied nor borrowed.
+struct px_json_room {
+  struct px_shared shared;
+  uint64_t at;  // from here on it is free
+};
+
 // In the order of the text. With n = 0 there are none. One owner at a time, as of the buffer.
 struct px_borrowed {
+  struct px_json_room *room;  // NULL: there is none
   int n;
   struct px_borrowed_str list[PX_BORROWED_MAX];
 };

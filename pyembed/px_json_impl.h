@@ -56,9 +56,15 @@ static inline PyObject *px_json_attr(PyObject *o, const char *name) {
 // A tensor begins with this byte, as no JSON value does; ipc/PROTOCOL.md draws it.
 #define PX_TENSOR_MARK 1
 
+// PX_TENSOR_ELSEWHERE is added to the number of dimensions if the elements lie in a file.
+#define PX_TENSOR_ELSEWHERE 0x80
+
 // px_json_read_tensor reads the tensor at *p and moves *p behind it: (data, shape, code), a bytearray, a tuple and a str. GIL.
-// New reference; NULL with a Python error, or without one where it is cut off.
-PyObject *px_json_read_tensor(const char **p, const char *end);
+// Its elements may lie in shared. New reference; NULL with a Python error, or without one where it is cut off.
+PyObject *px_json_read_tensor(const char **p, const char *end, struct px_shared shared);
+
+// px_json_room_put copies n bytes to the room: where they begin, or 0 if they do not fit.
+uint64_t px_json_room_put(struct px_json_room *room, const char *data, size_t n);
 
 // A number as it stands in the text.
 struct px_json_number {

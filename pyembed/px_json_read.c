@@ -9,6 +9,7 @@ struct reader {
   bool within;  // the value that is being read is that of arrays->within
   const struct px_json_arrays *arrays;
   bool tensors;  // a value may be a tensor
+  struct px_shared shared;  // elements of tensors may lie there
   struct px_buf scratch;  // a string without its escapes, or a number with its NUL
   // Elements of the arrays that are being read, innermost last, all owned:
   // a list is made when its length is known, and a failure frees them all at once.
@@ -299,7 +300,7 @@ static PyObject *read_value(struct reader *r) {
     case 'N': case 'I': return fail(r, r->p, "JSON has no NaN or infinity");
     case PX_TENSOR_MARK:
       if (r->tensors) {
-        PyObject *tensor = px_json_read_tensor(&r->p, r->end);
+        PyObject *tensor = px_json_read_tensor(&r->p, r->end, r->shared);
         return tensor || PyErr_Occurred() ? tensor : fail(r, r->p, "a tensor that is cut off");
       }
       return fail(r, r->p, "expected a value");
@@ -308,9 +309,9 @@ static PyObject *read_value(struct reader *r) {
   }
 }
 
-PyObject *px_json_loads(const char *s, size_t n) { return px_json_loads_arrays(s, n, NULL); }
+PyObject *px_json_loads(const char *s, size_t n) { return px_json_loads_arrays(s, n, NULL, (struct px_shared){NULL, 0}); }
 
-PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arrays *arrays) {
+PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arrays *arrays, struct px_shared shared) {
   struct reader r;
   // Not `= {0}`: clearing `few` would cost more than reading a small text.
   r.start = r.p = s;
@@ -319,6 +320,7 @@ PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arr
   r.within = false;
   r.arrays = arrays && arrays->n > 0 ? arrays : NULL;
   r.tensors = arrays != NULL;
+  r.shared = shared;
   r.scratch = (struct px_buf){0};
   r.values = r.few;
   r.count = 0;

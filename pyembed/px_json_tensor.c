@@ -23,29 +23,40 @@ static PyObject *read_shape(const char **p, const char *end, int dimensions) {
   return shape;
 }
 
-PyObject *px_json_read_tensor(const char **p, const char *end) {
+uint64_t px_json_room_put(struct px_json_room *room, const char *data, size_t n) {
+  uint64_t at = room->at, end = room->shared.size;
+  if (at > end || n > end - at) return 0;
+  memcpy(room->shared.at + at, data, n);
+  room->at = (at + n + 63) & ~(uint64_t)63;
+  return at;
+}
+
+PyObject *px_json_read_tensor(const char **p, const char *end, struct px_shared shared) {
   const char *at = *p;
   if (end - at < 3) return NULL;
   char code = at[1];
-  int dimensions = (unsigned char)at[2];
+  int dimensions = (unsigned char)at[2] & ~PX_TENSOR_ELSEWHERE;
+  bool elsewhere = (unsigned char)at[2] & PX_TENSOR_ELSEWHERE;
   at += 3;
   if (dimensions > MOST_DIMENSIONS) return NULL;
   PyObject *shape = read_shape(&at, end, dimensions), *result = NULL;
-  uint64_t size;
-  if (!shape || !take64(&at, end, &size) || size > (uint64_t)(end - at)) goto done;
-  if (dimensions == 0 && code == 'd' && size == sizeof(double)) {  // a number that JSON does not have
+  uint64_t size, offset = 0;
+  if (!shape || !take64(&at, end, &size)) goto done;
+  if (elsewhere ? !take64(&at, end, &offset) || offset > shared.size || size > shared.size - offset : size > (uint64_t)(end - at))
+    goto done;
+  if (!elsewhere && dimensions == 0 && code == 'd' && size == sizeof(double)) {  // a number that JSON does not have
     double number;
     memcpy(&number, at, sizeof number);
     result = PyFloat_FromDouble(number);
     if (result) *p = at + size;
     goto done;
   }
-  PyObject *data = PyByteArray_FromStringAndSize(at, (Py_ssize_t)size);
+  PyObject *data = PyByteArray_FromStringAndSize(elsewhere ? shared.at + offset : at, (Py_ssize_t)size);
   PyObject *name = data ? PyUnicode_FromStringAndSize(&code, 1) : NULL;
   if (name) result = PyTuple_Pack(3, data, shape, name);
   Py_XDECREF(name);
   Py_XDECREF(data);
-  if (result) *p = at + size;
+  if (result) *p = elsewhere ? at : at + size;
 done:
   Py_XDECREF(shape);
   return result;

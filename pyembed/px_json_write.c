@@ -290,7 +290,10 @@ static int write_tensor(struct writer *w, PyObject *tensor) {
   if (!PyArg_ParseTuple(tensor, "OKKOs", &owner, &address, &size, &shape, &code)) return -1;
   Py_ssize_t dimensions = PyTuple_Size(shape);
   if (dimensions < 0) return -1;
-  const char head[] = {PX_TENSOR_MARK, *code, (char)dimensions};
+  const char *data = (const char *)(uintptr_t)address;
+  bool large = size >= PX_BORROW_MIN && w->borrowed;
+  uint64_t elsewhere = large && w->borrowed->room ? px_json_room_put(w->borrowed->room, data, size) : 0;
+  const char head[] = {PX_TENSOR_MARK, *code, (char)(dimensions | (elsewhere ? PX_TENSOR_ELSEWHERE : 0))};
   if (px_buf_put(w->out, head, sizeof head) < 0) return no_memory();
   for (Py_ssize_t i = 0; i < dimensions; i++) {
     uint64_t length = PyLong_AsUnsignedLongLong(PyTuple_GetItem(shape, i));
@@ -299,8 +302,8 @@ static int write_tensor(struct writer *w, PyObject *tensor) {
   }
   uint64_t bytes = size;
   if (px_buf_put(w->out, (char *)&bytes, sizeof bytes) < 0) return no_memory();
-  const char *data = (const char *)(uintptr_t)address;
-  if (size < PX_BORROW_MIN || !w->borrowed || w->borrowed->n == PX_BORROWED_MAX)
+  if (elsewhere) return px_buf_put(w->out, (char *)&elsewhere, sizeof elsewhere) < 0 ? no_memory() : 0;
+  if (!large || w->borrowed->n == PX_BORROWED_MAX)
     return px_buf_put(w->out, data, size) < 0 ? no_memory() : 0;
   w->borrowed->list[w->borrowed->n++] = (struct px_borrowed_str){w->out->len, data, size, Py_NewRef(owner)};
   return 0;

@@ -130,6 +130,10 @@ static int attach(struct px_channel *ch, struct px_frame *f) {
     f->fd = fd;
     return 0;
   }
+  if (f->len > 0) {
+    f->file = fd;
+    return 0;
+  }
   struct stat st;
   int status = fstat(fd, &st);
   if (status == 0 && st.st_size > 0) {
@@ -159,7 +163,8 @@ int px_channel_next(struct px_channel *ch, struct px_frame *f) {
   }
   if (have < PX_HEADER + len) return 0;
   *f = (struct px_frame){
-      .kind = (uint8_t)h[4], .flags = (uint8_t)h[5], .id = load64(h + 8), .body = h + PX_HEADER, .len = len, .fd = -1};
+      .kind = (uint8_t)h[4], .flags = (uint8_t)h[5], .id = load64(h + 8), .body = h + PX_HEADER, .len = len, .fd = -1,
+      .file = -1, .room = load64(h + 16)};
   ch->in_r += PX_HEADER + len;
   ch->taken += !(f->flags & PX_FLAG_BATCH_ITEM);
   if (f->flags & PX_FLAG_FILE && attach(ch, f) < 0) return -1;
@@ -168,6 +173,8 @@ int px_channel_next(struct px_channel *ch, struct px_frame *f) {
 
 void px_frame_done(struct px_frame *f) {
   if (f->map) munmap(f->map, f->len);
+  if (f->file >= 0) close(f->file);
+  f->file = -1;
   f->map = NULL;
   f->body = NULL;
 }

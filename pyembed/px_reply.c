@@ -193,6 +193,7 @@ int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, 
              PyObject *encode, PyObject *fail) {
   struct px_borrowed borrowed;
   borrowed.n = 0;
+  borrowed.room = ch->room;
   int status = build_answer(&scratch, &borrowed, &kind, value, nanos, metrics, encode, fail);
   if (status == 0) status = submit(ch, kind, id, nanos, &borrowed);
   px_json_release(&borrowed);

@@ -7,7 +7,7 @@ static struct px_json_arrays arrays;
 
 PyObject *px_request_read(const struct px_frame *f) {
   bool predicts = f->kind == PX_PREDICT && !(f->flags & PX_FLAG_TRAIN);
-  return px_json_loads_arrays(f->body, f->len, predicts ? &arrays : NULL);
+  return px_json_loads_arrays(f->body, f->len, predicts ? &arrays : NULL, px_shared_map(f->file));
 }
 
 // add_arrays adds what a dict names. 0, or -1 with an exception.

@@ -216,6 +216,11 @@ static int answer_exception(struct handler *h, struct call *c, uint64_t nanos, P
   return status;
 }
 
+// room_of is the room for the answer in the file of a request.
+static struct px_json_room room_of(const struct px_frame *f) {
+  return (struct px_json_room){px_shared_map(f->file), f->room};
+}
+
 // one carries out one request. 0, or -1 with an exception that ends the worker.
 static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   int status = -1;
@@ -245,10 +250,13 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   h->mean = h->mean ? h->mean + took / 8 - h->mean / 8 : took;
 
   if (scope) metrics = px_scope_leave(&h->scopes, c.observed, scope, around);
+  struct px_json_room room = room_of(f);
+  ch->room = room.shared.at ? &room : NULL;
   if (output)
     status = px_reply(ch, PX_SUCCEEDED, f->id, output, took, metrics, c.encode, h->fail);
   else
     status = answer_exception(h, &c, took, metrics);
+  ch->room = NULL;
 
   if (c.own_encode) Py_DecRef(c.encode);
   Py_XDECREF(output);

@@ -8,9 +8,6 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// headerLength says how long the JSON before binary tensors is.
-const headerLength = "Inference-Header-Content-Length"
-
 // infer answers POST …/infer.
 func (h *handlers) infer(x *protocol.Exchange) {
 	if err := h.tryInfer(x); err != nil {
@@ -68,7 +65,7 @@ const (
 // chargeElements charges the elements of JSON tensors, which take many times their text, before they are read.
 func chargeElements(x *protocol.Exchange, body *protocol.Body) *protocol.Error {
 	text := body.Data
-	if head, ok := readLength(x.Request.Header.Peek(headerLength)); ok && head < len(text) {
+	if head, ok := readLength(x.Request.Header.Peek(protocol.BinaryHeader)); ok && head < len(text) {
 		text = text[:head]
 	}
 	if len(text) <= fewBytes {
@@ -79,22 +76,22 @@ func chargeElements(x *protocol.Exchange, body *protocol.Body) *protocol.Error {
 
 // read reads the request in body. Without any JSON, the body is the only input.
 func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *protocol.Error) {
-	header := x.Request.Header.Peek(headerLength)
+	header := x.Request.Header.Peek(protocol.BinaryHeader)
 	if len(header) == 0 {
 		return readRequest(body, len(body))
 	}
 	head, ok := readLength(header)
 	switch {
 	case !ok:
-		return nil, bad("%s is %q, and takes a number of bytes in decimal digits", headerLength, shortText(header))
+		return nil, bad("%s is %q, and takes a number of bytes in decimal digits", protocol.BinaryHeader, shortText(header))
 	case head > len(body):
-		return nil, bad("%s is %d, and the body has %d bytes", headerLength, head, len(body))
+		return nil, bad("%s is %d, and the body has %d bytes", protocol.BinaryHeader, head, len(body))
 	}
 	if head > 0 {
 		return readRequest(body, head)
 	}
 	if len(s.Inputs) != 1 {
-		return nil, bad("%s is 0, which takes a model with one input; this one has %d", headerLength, len(s.Inputs))
+		return nil, bad("%s is 0, which takes a model with one input; this one has %d", protocol.BinaryHeader, len(s.Inputs))
 	}
 	v := &s.Inputs[0].Value
 	t := Tensor{Name: s.Inputs[0].Name, Shape: []int64{1}, Raw: body}
@@ -168,7 +165,7 @@ func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tenso
 	contentType := contentJSON
 	if raws != nil {
 		contentType = "application/octet-stream"
-		x.Response.Header.Set(headerLength, strconv.Itoa(len(out)))
+		x.Response.Header.Set(protocol.BinaryHeader, strconv.Itoa(len(out)))
 	}
 	x.Send(contentType, release, append([][]byte{out}, raws...)...)
 	return nil

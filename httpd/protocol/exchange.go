@@ -18,6 +18,9 @@ const (
 	SageMaker = "sagemaker"
 )
 
+// BinaryHeader is the header of a request with tensors in binary: how long the JSON before them is.
+const BinaryHeader = "Inference-Header-Content-Length"
+
 // Names returns the names of all protocols.
 func Names() []string { return []string{OIP, OpenAI, KServe, Vertex, SageMaker} }
 

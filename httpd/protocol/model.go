@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/trace"
@@ -115,9 +116,11 @@ type Body struct {
 	// Disk is the file that holds Data; nil: memory holds it.
 	Disk predict.DiskBody
 	// Owned: nothing else refers to Data, which may be reused when no prediction needs it.
-	Owned  bool
+	Owned bool
+	// Shared is the memory that holds Data, if a worker can read it too; nil: it cannot.
+	Shared *memory.Shared
 	free   func(int64)
-	shared bool // a worker may still be reading it
+	inUse  bool // a worker may still be reading it
 }
 
 // NewBody returns a body whose charge free gives back.
@@ -153,7 +156,10 @@ func inside(part, whole []byte) bool {
 // Release frees a body that no call took over.
 func (b *Body) Release() {
 	if b.Disk != nil {
-		b.Disk.Unmap(!b.shared)
+		b.Disk.Unmap(!b.inUse)
+	}
+	if b.Shared != nil {
+		b.Shared.Free(!b.inUse)
 	}
 	if b.free != nil && b.Charged > 0 {
 		b.free(b.Charged)
@@ -202,7 +208,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		req.Mode, req.AnyStream = predict.Stream, true
 	}
 	if len(c.Inputs) == 1 {
-		req.Input, req.Disk, req.Charged = c.Inputs[0], c.Body.Disk, c.Body.Charged
+		req.Input, req.Disk, req.Shared, req.Charged = c.Inputs[0], c.Body.Disk, c.Body.Shared, c.Body.Charged
 		if c.Body.Owned {
 			req.Body = c.Body.Data
 		}
@@ -241,7 +247,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		}
 		r.ps = append(r.ps, p)
 	}
-	c.Body.shared = true
+	c.Body.inUse = true
 	r.after = func() { r.drop(&c) }
 	return r, nil
 }

@@ -3,6 +3,7 @@ package predict
 import (
 	"time"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/trace"
 )
@@ -52,6 +53,9 @@ type Request struct {
 	// Disk is the file that holds the other slices; nil: memory holds them. The caller unmaps it, unless Create succeeded:
 	// then the prediction owns it.
 	Disk DiskBody
+	// Shared is the memory that holds the other slices, if a worker can read it too; nil: it cannot. The caller frees it, unless
+	// Create succeeded: then the prediction owns it.
+	Shared *memory.Shared
 	// Charged is how many bytes of the memory budget the slices take. The caller frees them, unless Create succeeded:
 	// then the prediction owns them.
 	Charged int64

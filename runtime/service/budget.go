@@ -11,7 +11,7 @@ import (
 // charge charges a worker's answer to the prediction. It returns false, and frees the answer, where the answer or an
 // earlier item does not fit into the memory budget.
 func (j *job) charge(r *slot.Result, result *predict.Result) bool {
-	n := cap(r.Body) + len(result.Error)
+	n := cap(r.Body) + len(result.Error) + written(j.p.Request.Shared, result.Tensors)
 	if !j.p.Observed() { // else the prediction charged them
 		n += cap(r.Logs)
 	}

@@ -121,6 +121,7 @@ func (j *job) newCall(input []byte) *slot.Call {
 	if p.Request.Tensors != nil {
 		call.Parts = withTensors(input, p.Request.Tensors)
 	}
+	call.Shared = sharedFile(&p.Request)
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
 	if m.batched && !call.Train {
 		j.batched, call.Key = true, keyOf(m.keys, input)
@@ -307,7 +308,7 @@ func (j *job) read(r *slot.Result) (result predict.Result, begun bool) {
 	if r.Err == nil {
 		result = readAnswer(r, j.p.Observed())
 		if j.p.Request.WantTensors {
-			if result.Output, result.Tensors = withoutTensors(result.Output); result.Tensors == nil && ipc.HasTensor(result.Output) {
+			if result.Output, result.Tensors = withoutTensors(result.Output, j.call.Shared); result.Tensors == nil && ipc.HasTensor(result.Output) {
 				return unreadable(r), true
 			}
 		}

@@ -332,6 +332,9 @@ func (s *Service) create(req predict.Request, spans *spans) (*predict.Prediction
 			j.spills.unmap(j.isRead())
 		})
 	}
+	if req.Shared != nil {
+		p.OnRelease(func() { req.Shared.Free(j.isRead()) })
+	}
 	if req.Webhook != "" && s.o.Webhooks != nil {
 		s.o.Webhooks.Attach(p)
 	}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"pinion/ipc"
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
 
@@ -19,11 +20,34 @@ func withTensors(input []byte, tensors []predict.Tensor) [][]byte {
 	}
 }
 
+// sharedFile is the memory that a request's tensors and those of its answer may lie in; nil: there is none.
+func sharedFile(req *predict.Request) *ipc.SharedFile {
+	if req.Shared == nil || req.Tensors == nil && !req.WantTensors {
+		return nil
+	}
+	return &ipc.SharedFile{FD: req.Shared.FD, Data: req.Shared.All, Room: req.Shared.Room}
+}
+
+// written is how many bytes of tensors lie in the room of their request's shared memory.
+func written(shared *memory.Shared, tensors []predict.Tensor) (bytes int) {
+	if shared == nil {
+		return 0
+	}
+	file := ipc.SharedFile{Data: shared.All}
+	for i := range tensors {
+		if at := file.Offset(tensors[i].Data); at >= shared.Room {
+			bytes += len(tensors[i].Data)
+			shared.Wrote(at + len(tensors[i].Data))
+		}
+	}
+	return bytes
+}
+
 // withoutTensors takes the tensors out of a worker's output, and leaves placeholders in their places. Without tensors, or if one
-// cannot be read, it returns output itself. The tensors lie in output.
-func withoutTensors(output []byte) (json []byte, tensors []predict.Tensor) {
-	before, t, after, ok := ipc.CutTensor(output)
-	for ; ok; before, t, after, ok = ipc.CutTensor(after) {
+// cannot be read, it returns output itself. The tensors lie in output, or in shared.
+func withoutTensors(output []byte, shared *ipc.SharedFile) (json []byte, tensors []predict.Tensor) {
+	before, t, after, ok := ipc.CutTensor(output, shared)
+	for ; ok; before, t, after, ok = ipc.CutTensor(after, shared) {
 		json = predict.AppendTensor(append(json, before...), len(tensors), "array")
 		tensors = append(tensors, predict.Tensor(t))
 	}

@@ -90,6 +90,8 @@ type Call struct {
 	Train   bool   // the call is for the train function
 	// BodyFile makes the file that carries a large request to the worker. Nil: a memory file. See ipc.Conn.QueueIn.
 	BodyFile func(size int64) (*os.File, error)
+	// Shared is memory that its tensors may lie in, and those of its answer; nil: there is none. See ipc.Conn.QueuePredict.
+	Shared *ipc.SharedFile
 	// Events receives the call's events, logs included. Nil: the worker sends none, and the Result has the logs.
 	Events EventSink
 	// Deadline ends the call if the model has not begun it by then. Zero: Options.QueueTimeout alone.

@@ -43,10 +43,10 @@ func (d delivery) queue() {
 		flags |= ipc.FlagTrace
 	}
 	if c.Parts != nil {
-		_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Context, c.Files, c.Parts...)
+		_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Shared, c.Context, c.Files, c.Parts...)
 		return
 	}
-	_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Context, c.Files, c.Input)
+	_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Shared, c.Context, c.Files, c.Input)
 }
 
 func (d delivery) flush() { _ = d.conn.Flush() }

@@ -1,5 +1,7 @@
 """Models that clients of the Open Inference Protocol ask."""
 
+import os
+import time
 from typing import Optional
 
 import numpy as np
@@ -95,3 +97,24 @@ class Typed(BaseRunner):
 
     def run(self, x: Vector) -> Vector:
         return x
+
+
+class Keeper(BaseRunner):
+    """Adds one to an array, in it, and keeps both: no other request may change them."""
+
+    def setup(self) -> None:
+        self.kept: list[tuple[NDArray[np.float32], float]] = []
+
+    def run(self, x: NDArray[np.float32], do: str = "") -> NDArray[np.float32]:
+        if do == "crash":
+            os._exit(3)
+        if do == "wait":
+            print("waiting", flush=True)
+            time.sleep(60)
+        for array, total in self.kept:
+            if float(array.sum()) != total:
+                raise ValueError("an array that the model keeps was changed")
+        x += 1
+        out = x * 2
+        self.kept = [*self.kept[-8:], (x, float(x.sum())), (out, float(out.sum()))]
+        return out

@@ -1,0 +1,43 @@
+// Memory files that the front passes along with requests, which it uses again and again.
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "px_channel.h"
+
+#define KEPT 16  // mappings; a new one costs a page fault for each page
+
+struct mapping {
+  dev_t device;
+  ino_t number;  // no other file has it while this one is mapped
+  struct px_shared memory;
+};
+
+// The mappings, the one used last first. GIL held.
+static struct mapping kept[KEPT];
+static int count;
+
+// use moves a mapping to the front.
+static struct px_shared use(int i) {
+  struct mapping m = kept[i];
+  memmove(kept + 1, kept, (size_t)i * sizeof *kept);
+  kept[0] = m;
+  return m.memory;
+}
+
+struct px_shared px_shared_map(int fd) {
+  struct px_shared none = {NULL, 0};
+  struct stat st;
+  if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0) return none;
+  for (int i = 0; i < count; i++)
+    if (kept[i].number == st.st_ino && kept[i].device == st.st_dev) return use(i);
+  size_t size = (size_t)st.st_size;
+  void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) return none;
+  if (count == KEPT)
+    munmap(kept[KEPT - 1].memory.at, kept[KEPT - 1].memory.size);
+  else
+    count++;
+  kept[count - 1] = (struct mapping){st.st_dev, st.st_ino, {at, size}};
+  return use(count - 1);
+}

@@ -1,0 +1,168 @@
+package memory
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// SharedLeast is the size in bytes from which a body is worth shared memory: a smaller one is faster through a socket.
+	SharedLeast = 64 << 10
+	// SharedMost is the size in bytes of the largest body in shared memory, and of the room for an answer behind it.
+	SharedMost = 16 << 20
+	// sharedLive is how many pieces there may be: each takes a descriptor.
+	sharedLive = 256
+	// sharedIdle is for how long a piece stays that is not used.
+	sharedIdle = 5 * time.Second
+)
+
+const (
+	leastClass = 16 // 1<<leastClass is SharedLeast
+	mostClass  = 24
+)
+
+// Shared is a request's body in memory of which a worker gets the file. The worker can read the body there, and write its answer
+// into the room behind it. It cannot shorten the file.
+type Shared struct {
+	Data []byte // the body
+	All  []byte // the whole file
+	Room int    // where in All the room for the answer begins
+	FD   int    // the file
+
+	pool    *SharedPool
+	written int       // bytes of the room that were ever written
+	freed   time.Time // when it became idle
+}
+
+// SharedPool keeps pieces of shared memory that are not used for the next requests: new pages take longer than a copy. The zero
+// value is ready.
+type SharedPool struct {
+	// Idle is how many bytes of unused memory it keeps at most, for sharedIdle.
+	Idle int64
+
+	mu    sync.Mutex
+	idle  [mostClass - leastClass + 1][]*Shared // by the room for a body, the one used last at the end
+	bytes int64                                 // of them
+	live  int
+	timer *time.Timer // nil: there is none that is idle
+}
+
+// Get returns memory for a body of that size in bytes, or nil where there is none.
+func (p *SharedPool) Get(size int) *Shared {
+	if size < SharedLeast || size > SharedMost {
+		return nil
+	}
+	class := bits.Len(uint(size-1)) - leastClass
+	p.mu.Lock()
+	if n := len(p.idle[class]); n > 0 {
+		s := p.idle[class][n-1]
+		p.idle[class] = p.idle[class][:n-1]
+		p.bytes -= s.size()
+		p.mu.Unlock()
+		s.Data = s.All[:size:size]
+		return s
+	}
+	if p.live == sharedLive {
+		p.mu.Unlock()
+		return nil
+	}
+	p.live++
+	p.mu.Unlock()
+	s, err := newShared(1<<(class+leastClass), size)
+	if err != nil { // the request does without
+		p.mu.Lock()
+		p.live--
+		p.mu.Unlock()
+		return nil
+	}
+	s.pool = p
+	return s
+}
+
+func newShared(room, size int) (*Shared, error) {
+	fd, err := unix.MemfdCreate("pinion-tensors", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("create shared memory: %w", err)
+	}
+	all, err := mapShared(fd, room+SharedMost)
+	if err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return &Shared{Data: all[:size:size], All: all, Room: room, FD: fd}, nil
+}
+
+// mapShared gives a file that length for good, and maps it. No page is taken before it is used.
+func mapShared(fd, length int) ([]byte, error) {
+	if err := unix.Ftruncate(fd, int64(length)); err != nil {
+		return nil, fmt.Errorf("size shared memory: %w", err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		return nil, fmt.Errorf("seal shared memory: %w", err)
+	}
+	all, err := unix.Mmap(fd, 0, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map shared memory: %w", err)
+	}
+	return all, nil
+}
+
+// Wrote notes that the worker has written the room up to that offset in All.
+func (s *Shared) Wrote(end int) { s.written = max(s.written, end-s.Room) }
+
+// size is about how many bytes of memory it takes.
+func (s *Shared) size() int64 { return int64(s.Room + s.written) }
+
+// Free gives the memory back. unused: no worker can still read or write it, so another request may have it.
+func (s *Shared) Free(unused bool) {
+	p := s.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !unused || p.bytes+s.size() > p.Idle {
+		p.live--
+		s.unmap()
+		return
+	}
+	class := bits.Len(uint(s.Room-1)) - leastClass
+	s.freed = time.Now()
+	p.idle[class] = append(p.idle[class], s)
+	p.bytes += s.size()
+	if p.timer == nil {
+		p.timer = time.AfterFunc(sharedIdle, p.trim)
+	}
+}
+
+// trim frees what was not used for sharedIdle.
+func (p *SharedPool) trim() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := 0
+	for class, list := range p.idle {
+		old := 0
+		for old < len(list) && time.Since(list[old].freed) >= sharedIdle {
+			p.live--
+			p.bytes -= list[old].size()
+			list[old].unmap()
+			old++
+		}
+		p.idle[class] = append(list[:0], list[old:]...)
+		clear(list[len(list)-old:])
+		left += len(list) - old
+	}
+	p.timer = nil
+	if left > 0 {
+		p.timer = time.AfterFunc(sharedIdle, p.trim)
+	}
+}
+
+// unmap gives the memory back, also if a worker still has the file mapped.
+func (s *Shared) unmap() {
+	_ = unix.Fallocate(s.FD, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, int64(len(s.All))) // or when the worker ends
+	_ = unix.Munmap(s.All)                                                                             // cannot fail for what unix.Mmap returned
+	unix.Close(s.FD)
+	s.All, s.Data = nil, nil
+}

@@ -1,0 +1,97 @@
+package memory
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// resident is how many bytes of a file have memory.
+func resident(t *testing.T, fd int) int64 {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		t.Fatal(err)
+	}
+	return st.Blocks * 512
+}
+
+// TestSharedIsReused: a piece that is free is the next request's, one that a worker may still use is no request's, and its pages are
+// free though a worker has it mapped.
+func TestSharedIsReused(t *testing.T) {
+	pool := &SharedPool{Idle: 8 << 20}
+	s := pool.Get(1_000_000)
+	if s == nil || len(s.Data) != 1_000_000 || s.Room != 1<<20 {
+		t.Fatalf("got %+v", s)
+	}
+	if pool.Get(SharedLeast-1) != nil || pool.Get(SharedMost+1) != nil {
+		t.Error("a body of another size is shared")
+	}
+	clear(s.Data)
+	workers, err := unix.Dup(s.FD)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(workers)
+	if err := unix.Ftruncate(workers, 1); err == nil {
+		t.Error("a worker can shorten the file, after which the front's reads fail")
+	}
+	if got := resident(t, workers); got < 1_000_000 {
+		t.Errorf("%d bytes are resident", got)
+	}
+	s.Free(true)
+	other := pool.Get(600_000)
+	if other != s || len(other.Data) != 600_000 {
+		t.Errorf("got %p, want %p again", other, s)
+	}
+	other.Free(false)
+	if got := resident(t, workers); got != 0 {
+		t.Errorf("%d bytes are resident after its end", got)
+	}
+	if third := pool.Get(600_000); third == s {
+		t.Error("a worker may still write to it")
+	} else {
+		third.Free(true)
+	}
+}
+
+// TestSharedIdle: unused pieces are bounded, and go in time.
+func TestSharedIdle(t *testing.T) {
+	pool := &SharedPool{Idle: 3 << 20}
+	var pieces []*Shared
+	for range 3 {
+		s := pool.Get(1 << 20)
+		s.Wrote(s.Room + 1<<19)
+		pieces = append(pieces, s)
+	}
+	for _, s := range pieces {
+		s.Free(true)
+	}
+	if pool.bytes != 3<<20 || pool.live != 2 || pieces[2].All != nil {
+		t.Errorf("%d bytes of %d pieces are kept, want two of 1.5 MiB", pool.bytes, pool.live)
+	}
+	pool.timer.Stop()
+	pieces[0].freed = time.Now().Add(-sharedIdle)
+	pool.trim()
+	if pool.live != 1 || pieces[0].All != nil || pieces[1].All == nil {
+		t.Error("the piece that was idle for long is not gone, or the other one is")
+	}
+	if pool.timer == nil || !pool.timer.Stop() {
+		t.Fatal("nothing will free the other one")
+	}
+	pieces[1].freed = time.Now().Add(-sharedIdle)
+	pool.trim()
+	if pool.live != 0 || pool.bytes != 0 || pool.timer != nil {
+		t.Errorf("%d pieces, %d bytes, timer %v are left", pool.live, pool.bytes, pool.timer)
+	}
+}
+
+// TestSharedIsBounded: each piece takes a descriptor.
+func TestSharedIsBounded(t *testing.T) {
+	pool := &SharedPool{}
+	pool.live = sharedLive
+	if pool.Get(SharedLeast) != nil {
+		t.Error("there are more pieces than may be")
+	}
+}
