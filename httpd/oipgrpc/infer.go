@@ -50,9 +50,12 @@ func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, body prot
 		return nil, err
 	}
 	c.Body, c.Stream, in.shape = body, stream && signature.Iterator, shape
-	c.RequestID, c.TraceParent = first(ctx, "x-request-id"), first(ctx, "traceparent")
-	if c.TraceParent != "" {
+	c.RequestID, c.Trace = first(ctx, "x-request-id"), traceOf(ctx)
+	if c.TraceParent = first(ctx, "traceparent"); c.TraceParent != "" {
 		c.TraceState = first(ctx, "tracestate")
+	}
+	if s.opt.Tracer != nil { // its context replaces the client's
+		c.TraceParent, c.TraceState = "", ""
 	}
 	in.run, err = m.Begin(c)
 	return in, err

@@ -54,7 +54,11 @@ func (s *Server) interceptStream(srv any, stream grpc.ServerStream, info *grpc.S
 	if err := s.authorize(stream.Context(), info.FullMethod); err != nil {
 		return err
 	}
-	return handle(srv, stream)
+	stream, end := s.traced(stream, info.FullMethod)
+	err = status.Error(codes.Internal, "the handler panicked") // unless it returns
+	defer func() { end(err) }()
+	err = handle(srv, stream)
+	return err
 }
 
 // report recovers a panic of a handler and counts the call.

@@ -17,6 +17,7 @@ import (
 	pb "pinion/httpd/oipgrpc/inferencepb"
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
+	"pinion/runtime/trace"
 )
 
 // Options of a Server.
@@ -32,6 +33,8 @@ type Options struct {
 	Authorized func(token string) bool
 	// OnCall receives each answered call: its method ("ModelInfer"; "": unknown), its code ("OK"), and how long it took.
 	OnCall func(method, code string, took time.Duration)
+	// Tracer traces calls that make predictions; nil: they are not traced.
+	Tracer *trace.Tracer
 }
 
 // Server answers gRPC. Its methods may be called from any goroutine.

@@ -31,6 +31,7 @@ func (f *Server) openGRPC() error {
 	}
 	o := oipgrpc.Options{
 		Models: f.single, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget, OnCall: f.metrics.Call,
+		Tracer: f.tracer,
 	}
 	if tokens := f.auth.Tokens(); tokens != nil {
 		o.Authorized = func(token string) bool { return tokens.Has([]byte(token)) }
