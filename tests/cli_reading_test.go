@@ -148,6 +148,74 @@ class Predictor(BasePredictor):
         calm("predict")
 `
 
+// escapingModel gets past an audit hook of Python: by other copies of its modules and interpreters, by C code that opens
+// files itself, by the objects of the program that reads it. And it writes where the command does.
+const escapingModel = `import inspect, warnings
+from cog import BasePredictor, Input
+os, sys, imp = inspect.os, inspect.sys, inspect.importlib.import_module
+
+def attempt(effect):
+    try: effect()
+    except BaseException: pass
+
+def copied():
+    create, found = imp("_imp"), inspect.importlib.machinery.ModuleSpec("posix", inspect.importlib.machinery.BuiltinImporter)
+    posix = create.create_builtin(found)
+    create.exec_builtin(posix)
+    for fd in 1, 2: posix.write(fd, b"LEAK")
+    posix.mkfifo("made-pipe")
+    posix.mknod("made-node")
+
+def interpreted():
+    for name in "_interpreters", "_xxsubinterpreters":
+        attempt(lambda: imp(name).run_string(imp(name).create(), "open('made-inside', 'w')"))
+    attempt(lambda: imp("concurrent.interpreters").create().exec("open('made-inside', 'w')"))
+
+def opened():
+    for found in imp("gc").get_objects():
+        if type(found).__name__ == "Fence": found.open()
+    os.mkdir("made-open")
+
+def logged(): imp("ssl").create_default_context().keylog_filename = "made-keylog"
+def remembered(): imp("readline").write_history_file("made-history")
+def shared(): imp("_posixshmem").shm_open("/pinion-made", os.O_CREAT | os.O_RDWR)
+def locked(): imp("_multiprocessing").SemLock(1, 1, 1, "/pinion-made", False)
+def said():
+    sys.stdout.write("LEAK"); sys.stdout.flush(); sys.stderr.write("LEAK"); sys.stderr.flush()
+def traced(): imp("faulthandler").dump_traceback()
+def warned(): warnings.warn("LEAK")
+def threaded(): imp("threading").Thread(target=lambda: 1 / 0).start()
+def shown(): sys.displayhook("LEAK")
+
+for effect in copied, interpreted, logged, remembered, shared, locked, said, traced, warned, threaded, shown, opened:
+    attempt(effect)
+1 is 1
+
+class Predictor(BasePredictor):
+    def predict(self, n: int = Input(default=3)) -> int: ...
+`
+
+func TestCLIStaticReadingIsFencedByTheKernel(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		c := cli{python: python.Path, dir: folder(t, "cog.yaml", "predict: predict.py:Predictor\n", "predict.py", escapingModel)}
+		before := filesBelow(t, c.dir)
+		got := c.run(t, "schema", "--static", "--input")
+		wantText(t, "the input", got.stdout, `"default": 3`)
+		if got.code != 0 || got.stderr != "" || strings.Contains(got.stdout, "LEAK") {
+			t.Errorf("it ended with %d, and said\n%s%s", got.code, got.stdout, got.stderr)
+		}
+		if after := filesBelow(t, c.dir); !slices.Equal(before, after) {
+			t.Errorf("there were %q, and now there are %q", before, after)
+		}
+		for _, shared := range []string{"/dev/shm/pinion-made", "/dev/shm/sem.pinion-made"} {
+			if os.Remove(shared) == nil {
+				t.Errorf("it made %s", shared)
+			}
+		}
+	})
+}
+
 // The document is that of an import, and the folder is as it was: also after what the model leaves behind when the process ends.
 func TestCLIStaticReadingLeavesNoTrace(t *testing.T) {
 	t.Parallel()
@@ -251,10 +319,12 @@ os.rename("pids.new", "pids")
 threading.Event().wait()
 `
 
+var endingSignals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL}
+
 func TestCLIReadingEndsWithItsProcesses(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"schema", "check"} {
-		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		for _, sig := range endingSignals {
 			t.Run(fmt.Sprint(command, " ", sig), func(t *testing.T) {
 				t.Parallel()
 				c := cli{dir: folder(t, "run.py", undecidedModel(lastingModel))}
@@ -288,6 +358,44 @@ func TestCLIReadingEndsWithItsProcesses(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The model computes for years in one call, so that only a kill ends the process that reads it.
+func TestCLIStaticReadingEndsWithItsProcesses(t *testing.T) {
+	t.Parallel()
+	for _, sig := range endingSignals {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			c := cli{dir: folder(t, "run.py", undecidedModel("YEARS = sum(range(10**15))"))}
+			cmd, _, stderr := c.start(t, "schema", "--static")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			harness.Eventually(t, "three processes: between, Python, and its child", func() bool { return len(readersIn(c.dir)) == 3 })
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); sig != syscall.SIGKILL {
+				if left := readersIn(c.dir); code != 130 || len(left) > 0 {
+					t.Errorf("it ended with %d, and left the processes %v:\n%s", code, left, stderr)
+				}
+			}
+			harness.Eventually(t, "the end of all processes", func() bool { return len(readersIn(c.dir)) == 0 })
+		})
+	}
+}
+
+// readersIn are the running processes that read a model in a folder, besides the command.
+func readersIn(dir string) (pids []int) {
+	folders, _ := filepath.Glob("/proc/[0-9]*/cwd") // a fixed pattern
+	for _, folder := range folders {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(folder)))
+		if at, _ := os.Readlink(folder); err == nil && at == dir && strings.Contains(commandLine(pid), "static.main") && isRunning(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 func TestCLIReadingHasATimeLimit(t *testing.T) {

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import resource
+import signal
+import socket
+import subprocess
+from pathlib import Path as FilePath
 
 import pytest
 from static_program import ask, ask_with_output
@@ -193,9 +199,8 @@ def test_the_program_ends_what_takes_too_long(tmp_path):
     (tmp_path / "run.py").write_text(
         "while True: str(1)\nN = 3\nwhile True: str(1)\ndef run(n: int = N) -> int: ...\n"
     )
-    with fence.Fence(1) as fenced:
+    with fence.TimeLimit(1):
         predictor = read_predictor("run.py", str(tmp_path))
-    fenced.open()
     assert predictor.signature.inputs[0].default == 3
 
 
@@ -212,15 +217,76 @@ def test_the_program_ends_what_takes_too_much_memory(tmp_path):
 def test_a_statement_that_is_given_up_is_given_up_once():
     from cog._worker.static import fence
 
-    fenced = fence.Fence(1000)
-    with fenced:
+    with fence.TimeLimit(1000) as limit:
         with pytest.raises(fence.Refusal):
-            fenced._late()  # the statement
+            limit._late()  # the statement
         try:
             raise fence.Refusal("it takes too long")
         except fence.Refusal:
             for _ in range(fence._LATE_ALARMS):
-                fenced._late()  # late alarms, while that propagates
+                limit._late()  # late alarms, while that propagates
             with pytest.raises(fence.Refusal):
-                fenced._late()  # it does not end
-    fenced.open()
+                limit._late()  # it does not end
+
+
+def test_a_reading_that_no_alarm_ends_is_ended(monkeypatch):
+    from cog._worker.static import fence
+
+    monkeypatch.setattr(fence, "_LIMITS", ((fence.resource.RLIMIT_CPU, 1),))
+    monkeypatch.setattr(fence, "_CPU_SECONDS", 1)
+    with pytest.raises(fence.Refusal, match="SIGKILL ended the reading"):
+        fence.run_fenced(lambda: sum(range(10**15)))
+    with pytest.raises(fence.Refusal, match="the model's code ended the reading"):
+        fence.run_fenced(lambda: fence._exit(3))
+    with pytest.raises(fence.Refusal, match="ValueError: invalid literal"):
+        fence.run_fenced(lambda: int("no"))
+
+
+# What has an effect outside of the process. The path of each is "made" or that of this file.
+EFFECTS = {
+    "write a file": lambda: FilePath("made").write_text("x"),
+    "make a folder": lambda: os.mkdir("made"),
+    "make a pipe file": lambda: os.mkfifo("made"),
+    "make a device": lambda: os.mknod("made"),
+    "link": lambda: os.link(__file__, "made"),
+    "rename": lambda: os.rename(__file__, "made"),
+    "change times": lambda: os.utime(__file__),
+    "change permissions": lambda: os.chmod(__file__, 0o777),
+    "truncate": lambda: os.truncate(__file__, 0),
+    "empty": lambda: os.open(__file__, os.O_TRUNC),
+    "fork": os.fork,
+    "execute": lambda: os.execv("/bin/touch", ["touch", "made"]),
+    "start": lambda: os.posix_spawn("/bin/touch", ["touch", "made"], {}),
+    "run": lambda: subprocess.run(["touch", "made"], check=True),
+    "kill": lambda: os.kill(os.getppid(), signal.SIGURG),
+    "a socket": socket.socket,
+    "a limit of the parent": lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE, (0, 0)),
+    "lock": lambda: fcntl.flock(0, fcntl.LOCK_EX),
+}
+
+
+@pytest.mark.parametrize("alone", ["filter_calls", "addaudithook"])
+def test_the_kernel_and_the_hook_refuse_effects_each_alone(tmp_path, monkeypatch, alone):
+    from cog._worker.static import fence
+
+    if alone == "addaudithook":
+        monkeypatch.setattr(fence, "filter_calls", lambda: False)
+    else:
+        monkeypatch.setattr(fence.sys, "addaudithook", lambda hook: None)
+        monkeypatch.setattr(fence, "_UNAUDITED", {})
+    monkeypatch.chdir(tmp_path)
+    before = os.stat(__file__)
+
+    def had_effects():
+        had = []
+        for name, effect in EFFECTS.items():
+            try:
+                effect()
+            except (OSError, RuntimeError, fence.Refusal):
+                continue
+            had.append(name)
+        return had
+
+    assert fence.run_fenced(had_effects) == []
+    assert list(tmp_path.iterdir()) == []
+    assert os.stat(__file__) == before

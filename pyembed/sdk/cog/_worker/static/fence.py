@@ -1,26 +1,41 @@
 """Limits on a model while its source is read, and while it is imported for its document.
 
-Both are audit hooks, which cannot be removed, so each has a switch. They stop accidental effects
-outside of the process. They are no sandbox for code that tries to get out.
+A source is read in a child process. An audit hook refuses there what would have effects outside of
+it, in words; the kernel refuses it as well, for code that gets past the hook (`filter`). An import
+of the model has an audit hook only, which is no sandbox for code that tries to get out.
 """
 
 from __future__ import annotations
 
+import _posixsubprocess  # noqa: F401, so that its function can be replaced
+import contextlib
+import json
 import os
+import resource
+import signal
 import stat
 import sys
+from os import _exit  # which the child replaces in os
 
+from .filter import filter_calls
 from .unknown import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 READ_SECONDS = 10  # seconds that reading a source may take
-_MEMORY = 4 << 30  # bytes of addresses that it may have
+_CPU_SECONDS = 20  # of it and of what an alarm cannot end, after which the kernel ends it
+_LIMITS = (
+    (resource.RLIMIT_AS, 4 << 30),
+    (resource.RLIMIT_CPU, _CPU_SECONDS),
+    (resource.RLIMIT_CORE, 0),
+)
 _LATE_ALARMS = 20  # ignored while a statement ends; more mean that a `finally` does not end
 # Events that the audit hook refuses while a source is read. For files it checks the flags.
-_OUTSIDE = [
+_OUTSIDE = (
+    "_thread.start",
     "ctypes.",
     "fcntl.",
     "ftplib.",
@@ -63,7 +78,7 @@ _OUTSIDE = [
     "telnetlib.",
     "tempfile.",
     "urllib.",
-]
+)
 # Functions that reach out of the process and raise no audit event, by module.
 _OF_OS = [
     "_exit",
@@ -99,85 +114,107 @@ _UNAUDITED = {
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
-class Fence:
-    """Stops effects outside of the process, and statements that take too long.
-
-    The time ends with the block. The fence stays closed after it, for the model's objects may still
-    run code, such as `__del__`; only an import of the model opens it.
-    """
+class TimeLimit:
+    """Ends statements that take too long with a Refusal, in the process's main thread."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.closed = False
         self.late_alarms = 0  # ignored alarms in a row
-        self.memory = -1
-        self.replaced: list[tuple[Any, str, Any]] = []  # module, name, what it was
 
-    def __enter__(self) -> Fence:
-        import _posixsubprocess  # noqa: F401, so that its function can be replaced
-        import signal
-
+    def __enter__(self) -> TimeLimit:
         signal.signal(signal.SIGALRM, self._late)
         # Repeated, because an alarm ends one statement and the next may be slow too.
         signal.setitimer(signal.ITIMER_REAL, self.seconds, 1)
-        sys.dont_write_bytecode = True
-        self.memory = _limit_memory(_MEMORY)
-        sys.addaudithook(self._audit)
-        self.closed = True
-        for module, names in _UNAUDITED.items():
-            for name in names:
-                self._replace(sys.modules.get(module), name, _refuse_outside)
-        # A Refusal in a `__del__` is no news for the user.
-        self._replace(sys, "unraisablehook", _ignore)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        import signal
-
         signal.setitimer(signal.ITIMER_REAL, 0)
-
-    def open(self) -> None:
-        """Allow everything again."""
-        self.closed = False
-        for replaced in self.replaced:
-            setattr(*replaced)
-        sys.dont_write_bytecode = False
-        _limit_memory(self.memory)
-
-    def _replace(self, module: Any, name: str, instead: Any) -> None:
-        if hasattr(module, name):
-            self.replaced.append((module, name, getattr(module, name)))
-            setattr(module, name, instead)
 
     def _late(self, *_: object) -> None:
         if isinstance(sys.exc_info()[1], Refusal) and self.late_alarms < _LATE_ALARMS:
             # The Refusal of the last alarm still propagates, which takes time on a busy machine.
-            import signal
-
             self.late_alarms += 1
             signal.setitimer(signal.ITIMER_REAL, 0.05, 1)
             return
         self.late_alarms = 0
         raise Refusal(f"it takes more than {self.seconds} s")
 
-    def _audit(self, event: str, args: tuple[Any, ...]) -> None:
-        if not self.closed:
-            return
-        if event == "open":
-            flags = args[2] if isinstance(args[2], int) else 0
-            outside = bool(flags & _WRITING) or _is_device(args[0])
-        else:
-            outside = event.startswith(tuple(_OUTSIDE))
-        if outside:
-            _refuse_outside()
+
+def run_fenced(work: Callable[[], Any]) -> Any:
+    """Return what a function returns in a child process, from which only that gets out, as JSON.
+
+    Raises Refusal if the child ends without it. The fence never opens: objects of the model may run
+    code as long as the child lives, such as `__del__`.
+    """
+    mine, its = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            _answer(work, its)
+        finally:
+            _exit(0)
+    os.close(its)
+    with open(mine, "rb") as answers:
+        text = answers.read()
+    _, status = os.waitpid(child, 0)
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        died = os.WIFSIGNALED(status)
+        why = signal.Signals(os.WTERMSIG(status)).name if died else "the model's code"
+        limit = f"it may take {_CPU_SECONDS} s of a processor"
+        answer = {"refusal": f"{why} ended the reading; {limit}"}
+    if "refusal" in answer:
+        raise Refusal(answer["refusal"])
+    return answer["value"]
+
+
+def _answer(work: Callable[[], Any], to: int) -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd <= 2:
+            os.dup2(null, fd)  # what the model prints is not the command's output
+        elif fd != to:
+            with contextlib.suppress(OSError):  # listdir has closed its own
+                os.close(fd)
+    with open(to, "w", encoding="utf-8", errors="backslashreplace") as out:
+        try:
+            with TimeLimit(READ_SECONDS):
+                _close_fence()
+                text = json.dumps({"value": work()}, ensure_ascii=False)
+        except BaseException as error:
+            why = str(error) if isinstance(error, Refusal) else f"{type(error).__name__}: {error}"
+            text = json.dumps({"refusal": why})
+        out.write(text)
+
+
+def _close_fence() -> None:
+    """Keep the effects of this process inside of it, from now on."""
+    sys.dont_write_bytecode = True
+    for limit, most in _LIMITS:
+        hard = resource.getrlimit(limit)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(limit, (most, most))
+    filter_calls()
+    for module, names in _UNAUDITED.items():
+        for name in names:
+            if hasattr(sys.modules.get(module), name):
+                setattr(sys.modules[module], name, _refuse_outside)
+    sys.addaudithook(_audit)
+
+
+def _audit(event: str, args: tuple[Any, ...]) -> None:
+    if event == "open":
+        flags = args[2] if isinstance(args[2], int) else 0
+        outside = bool(flags & _WRITING) or _is_device(args[0])
+    else:
+        outside = event.startswith(_OUTSIDE)
+    if outside:
+        _refuse_outside()
 
 
 def _refuse_outside(*_: object, **__: object) -> None:
     raise Refusal("what reaches out of the process is not run when the source is only read")
-
-
-def _ignore(*_: object) -> None:
-    """Do nothing."""
 
 
 def _is_device(path: Any) -> bool:
@@ -187,17 +224,6 @@ def _is_device(path: Any) -> bool:
     except (OSError, TypeError, ValueError):
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
-def _limit_memory(most: int) -> int:
-    """Set the soft limit of this process's addresses, and return the old one."""
-    import resource
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    if hard != resource.RLIM_INFINITY and (most > hard or most == resource.RLIM_INFINITY):
-        most = hard
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-    return soft
 
 
 class ImportGuard:

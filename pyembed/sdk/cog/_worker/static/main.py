@@ -21,13 +21,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from os import _exit  # a Fence replaces it in os
 
 from ..errors import traceback_text
 from ..model.load import LoadError, Predictor, load_predictor
 from ..model.notices import notices, settle_none_defaults
 from ..schema.document import openapi
-from .fence import READ_SECONDS, Fence, ImportGuard
+from .fence import ImportGuard, run_fenced
 from .reader import Refusal, read_predictor, static_problems
 
 TYPE_CHECKING = False
@@ -46,14 +45,14 @@ def main() -> None:
     _prepare(request)
     result = _answer(request)
     if os.getpid() != process:
-        _exit(0)  # the model's module forked, and this is the child
+        os._exit(0)  # the model's module forked, and this is the child
     with answer:
         json.dump(result, answer, ensure_ascii=False)
         answer.flush()
         # End without the model's threads and exit handlers.
         sys.stdout.flush()
         sys.stderr.flush()
-        _exit(0)
+        os._exit(0)
 
 
 def _prepare(request: dict[str, Any]) -> None:
@@ -79,14 +78,13 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     if how == "check" and not execute:
         answer["commands"] = _commands(asked, root)
     if how in ("auto", "static") or answer["commands"]:
-        fence = _read(answer, asked, request)
+        answer = _read(answer, asked, request)
         if "document" in answer or answer["problems"] or how != "auto":
             return answer
         if not execute:
             answer["commands"] = _commands(asked, root)
             if answer["commands"]:
                 return answer
-        fence.open()
         print(f"{answer['refusals'][0]}; so the model is imported", file=sys.stderr)
     _import(answer, asked, request)
     return answer
@@ -107,11 +105,14 @@ def _command(file: str, line: int, what: str) -> Problem:
     return {"file": file, "line": line, "what": what}
 
 
-def _read(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[str, Any]) -> Fence:
-    """Read the source without an import, and return the fence around what it made."""
+def _read(
+    answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the answer with what the source says without an import."""
     every, root = request["how"] == "check", request["root"]
-    loaded = {}
-    with Fence(READ_SECONDS) as fence:
+
+    def read() -> dict[str, Any]:
+        loaded = {}
         for mode, ref in asked:
             try:
                 loaded[mode] = read_predictor(ref, root, mode)
@@ -125,7 +126,14 @@ def _read(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[st
                 _describe(answer, loaded, request)
             except Refusal as refusal:  # of the model's code that this runs
                 answer["refusals"].append(str(refusal))
-    return fence
+        return answer
+
+    try:
+        result: dict[str, Any] = run_fenced(read)
+    except Refusal as refusal:
+        answer["refusals"].append(str(refusal))
+        return answer
+    return result
 
 
 def _describe(
