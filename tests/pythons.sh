@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# The interpreters that the tests bring along, which build.sh sources: CPythons newer than this system's packages, and
-# one without a GIL. Both are kept outside the checkout, so that a clean checkout need not make them again.
+# The interpreters that the tests bring along, which build.sh sources: CPythons newer than this system's packages. They
+# are kept outside the checkout, so that a clean checkout need not make them again.
 #
-# The newer ones are Debian's packages, not compiled sources: users have these packages. They lie in a root file system
-# to themselves, because they need a newer C library than this system may have, and so does a worker that loads their
-# libpython. The tests of these Pythons run inside of it.
+# Every run has Debian's packages of them, as users have them. They lie in a root file system to themselves, because they
+# need a newer C library than this system may have, and so does a worker that loads their libpython. The tests of these
+# Pythons run inside of it. A full run also has Pythons that are compiled from Debian's source packages on this system.
 
 readonly kept=${PINION_TEST_KEPT:-${XDG_CACHE_HOME:-$HOME/.cache}/pinion-tests}
 readonly debian=http://deb.debian.org/debian
@@ -54,49 +54,57 @@ in_newest_root() {
     "PATH=$(go env GOROOT)/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin" "$@"
 }
 
-# The one without a GIL is compiled from Debian's source package, for Debian has no binary package of it.
-readonly free_threaded_version=3.14
-readonly free_threaded_python=$kept/python${free_threaded_version}t
-# A source that the archive still has when it lacks the one of its list, and its SHA-256.
-readonly free_threaded_source=pool/main/p/python3.14/python3.14_3.14.7.orig.tar.xz
-readonly free_threaded_sum=3b48dac8fb59f62eaa67ac83c1eb12bda1b7a08406dd286e252c11a66be27f81
+# Those that are compiled, each with a source of Debian's archive for when the newest one of its list cannot be had, and
+# its SHA-256. One whose name ends in t has no GIL.
+readonly compiled_pythons='3.14 3.14t 3.15'
+declare -rA source_of=(
+  [3.14]='python3.14_3.14.7.orig.tar.xz 3b48dac8fb59f62eaa67ac83c1eb12bda1b7a08406dd286e252c11a66be27f81'
+  [3.15]='python3.15_3.15.0~rc2.orig.tar.xz 8d93af5eaaaea5adfd41bd786a7ba3f03f2ad1ab57c6a65e0b963deab91d5ad7'
+)
 
-# make_free_threaded_python compiles it, unless it is there: about four minutes on two cores.
-make_free_threaded_python() {
-  [[ -x $free_threaded_python/bin/python3 ]] && return
-  (install "what Python is compiled with" gcc make libc6-dev xz-utils libssl-dev zlib1g-dev libffi-dev) || return
-  local place status=0
-  place=$(mktemp -d)
-  compile_python "$place" || status=$?
-  rm -rf "$place"
+# make_compiled_pythons compiles those that are not there: about four minutes each on two cores.
+make_compiled_pythons() {
+  local name status=0
+  mkdir -p "$kept"
+  exec 9>"$kept/lock-compiled"
+  flock 9
+  for name in $compiled_pythons; do
+    [[ -x $kept/python$name/bin/python3 ]] || compile_python "$name" || status=$?
+  done
   return $status
 }
 
-# compile_python FOLDER downloads the source into the folder and compiles it there.
+# compile_python NAME downloads a source and compiles it.
 compile_python() (
-  local installed=$1/installed$free_threaded_python
-  { listed_source "$1" || kept_source "$1"; } && mkdir "$1/source" &&
-    tar -xf "$1"/python*.orig.tar.xz -C "$1/source" --strip-components=1 && cd "$1/source" &&
-    ./configure --prefix="$free_threaded_python" --disable-gil --enable-shared --without-ensurepip \
-      --disable-test-modules LDFLAGS="-Wl,-rpath,$free_threaded_python/lib" &&
-    nice make -j "$(nproc)" && make install DESTDIR="$1/installed" && [[ -x $installed/bin/python3 ]] &&
-    mkdir -p "$kept" && rm -rf "$free_threaded_python" && mv "$installed" "$free_threaded_python"
+  place=$(mktemp -d)
+  trap 'rm -rf "$place"' EXIT
+  version=${1%t} prefix=$kept/python$1 options=()
+  [[ $1 == "$version" ]] || options=(--disable-gil)
+  (install "what Python is compiled with" gcc make libc6-dev xz-utils \
+    libbz2-dev libffi-dev liblzma-dev libsqlite3-dev libssl-dev zlib1g-dev) &&
+    { listed_source "$version" "$place" || kept_source "$version" "$place"; } && mkdir "$place/source" &&
+    tar -xf "$place"/python*.orig.tar.xz -C "$place/source" --strip-components=1 && cd "$place/source" &&
+    ./configure --prefix="$prefix" --enable-shared --without-ensurepip --disable-test-modules "${options[@]}" \
+      LDFLAGS="-Wl,-rpath,$prefix/lib" &&
+    nice make -j "$(nproc)" && make install DESTDIR="$place/installed" && [[ -x $place/installed$prefix/bin/python3 ]] &&
+    rm -rf "$prefix" && mv "$place/installed$prefix" "$prefix"
 )
 
-# listed_source FOLDER downloads the source that newest_suite lists, with its own lists of packages: the system's are
-# left as they are.
+# listed_source VERSION FOLDER downloads the source that newest_suite lists, with its own lists of packages: the system's
+# are left as they are.
 listed_source() {
-  local apt=(-o "Dir::State::lists=$1/lists" -o "Dir::Cache=$1/cache" -o "Dir::Etc::sourcelist=$1/debian.sources"
+  local apt=(-o "Dir::State::lists=$2/lists" -o "Dir::Cache=$2/cache" -o "Dir::Etc::sourcelist=$2/debian.sources"
     -o Dir::Etc::sourceparts=/dev/null -o APT::Sandbox::User=root)
-  mkdir -p "$1"/lists/partial "$1"/cache/archives/partial
+  mkdir -p "$2"/lists/partial "$2"/cache/archives/partial
   printf '%s\n' 'Types: deb-src' "URIs: $debian" "Suites: $newest_suite" 'Components: main' \
-    'Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg' >"$1/debian.sources"
-  apt-get "${apt[@]}" update && (cd "$1" && apt-get "${apt[@]}" source --download-only "python$free_threaded_version")
+    'Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg' >"$2/debian.sources"
+  apt-get "${apt[@]}" update && (cd "$2" && apt-get "${apt[@]}" source --download-only "python$1")
 }
 
-# kept_source FOLDER downloads free_threaded_source.
+# kept_source VERSION FOLDER downloads the one of source_of.
 kept_source() {
-  rm -f "$1"/python*.orig.tar.xz
-  /usr/lib/apt/apt-helper -o APT::Sandbox::User=root download-file "$debian/$free_threaded_source" \
-    "$1/${free_threaded_source##*/}" "SHA256:$free_threaded_sum"
+  local file sum
+  read -r file sum <<<"${source_of[$1]}"
+  rm -f "$2"/python*.orig.tar.xz
+  /usr/lib/apt/apt-helper -o APT::Sandbox::User=root download-file "$debian/pool/main/p/python$1/$file" "$2/$file" "SHA256:$sum"
 }

@@ -52,27 +52,26 @@ full() { [[ ${PINION_TEST_FULL:-} == all ]]; }
 # make_test_pythons makes virtual environments of the interpreters that can be embedded, and fills two arrays: venvs are
 # those that every test runs with, smoke_venvs serve one model of each kind (tests/smoke_test.go).
 make_test_pythons() {
-  local status version executable folder requirements minor='' i found=() folders=() processes=()
+  local status version executable name requirements minor='' i found=() folders=() processes=()
   while read -r status version _ executable; do
     case $status in
       ok) found+=("$version $executable") ;;
       unsupported) ;;
       *) say "left out: $executable, Python $version ($status)" ;;
     esac
-  done < <(pythons | sort -k 2,2V)
+  done < <(test_pythons | sort -k 2,2V)
   [[ ${#found[@]} -gt 0 ]] || die "there is no Python to test with: CPython $python_versions with a shared libpython"
   for i in "${!found[@]}"; do
     read -r version executable <<<"${found[i]}"
-    if every_test "$i" "${#found[@]}"; then
-      folder=$cache/venvs/$version requirements=tests/requirements.txt
-    elif [[ ${version%.*} != "$minor" ]]; then
-      folder=$cache/venvs/$version-smoke requirements=tests/requirements-smoke.txt
-    else
-      continue
+    name=$version requirements=tests/requirements.txt
+    [[ $executable != "$kept"/* ]] || name+=-compiled # Debian's package may have the same version
+    if ! every_test "$i" "${#found[@]}"; then
+      [[ ${version%.*} != "$minor" ]] || continue
+      name+=-smoke requirements=tests/requirements-smoke.txt
     fi
     minor=${version%.*}
-    make_venv "$executable" "$folder" "$requirements" &
-    processes+=($!) folders+=("$folder")
+    make_venv "$executable" "$cache/venvs/$name" "$requirements" &
+    processes+=($!) folders+=("$cache/venvs/$name")
   done
   venvs=() smoke_venvs=()
   for i in "${!folders[@]}"; do
@@ -85,6 +84,14 @@ make_test_pythons() {
     fi
   done
   [[ ${#venvs[@]} -gt 0 ]] || die "no virtual environment could be made"
+}
+
+# test_pythons prints what probe says of each interpreter to test with. The compiled ones are for full runs.
+test_pythons() {
+  local name
+  pythons
+  full || return 0
+  for name in $compiled_pythons; do probe "$kept/python$name/bin/python3" || true; done
 }
 
 # every_test INDEX COUNT reports whether every test runs with this interpreter, one of COUNT from the oldest to the newest.
@@ -128,11 +135,12 @@ need_test_tools() {
 # start_tests prepares a run: the tools, the Pythons, an empty folder for the results.
 start_tests() {
   need_test_tools
-  choose_python >/dev/null # installs one where there is none
-  make_test_pythons
   rm -rf "$results"
   mkdir -p "$results"
   go build -o "$cache/report" ./tests/cmd/report
+  ! full || suite 05-compiled-pythons make_compiled_pythons
+  choose_python >/dev/null # installs one where there is none
+  make_test_pythons
 }
 
 declare -A lanes # the processes of those that run, by name
@@ -208,7 +216,6 @@ make_tools() {
   make_venv "$python" "$cache/venvs/playwright" tests/requirements-browser.txt || true
   make_chromium || true
   suite 15-image-base make_image_base
-  suite 15-free-threaded make_free_threaded_python
 }
 
 # make_npm installs the packages of a folder of tests/.
@@ -291,9 +298,10 @@ instructions_suite() {
 whole_suite() {
   local name=$1 binary=$2
   shift 2
-  [[ ! -x $free_threaded_python/bin/python3 ]] || export PINION_TEST_FREE_THREADED=$free_threaded_python/bin/python3
+  local free_threaded=$kept/python3.14t/bin/python3
+  [[ ! -x $free_threaded ]] || export PINION_TEST_FREE_THREADED=$free_threaded
   go_suite "$name" PINION_BIN="$PWD/$binary" PINION_TEST_PYTHONS="$(joined "${venvs[@]}")" \
-    PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" -vet=off -count=1 -timeout 40m "$@" ./tests/...
+    PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" -vet=off -count=1 -timeout 90m "$@" ./tests/...
 }
 
 # begin_newest_root begins what newest_suites waits for, and leaves it to them to fail.
@@ -313,7 +321,7 @@ newest_suites() {
 
 # cmd_inside_newest_root is for newest_suites.
 cmd_inside_newest_root() {
-  pythons() { # none of those that the home folder has
+  test_pythons() { # none of those that the home folder has
     local version
     for version in $newest_pythons; do probe "/usr/bin/python$version"; done
   }
@@ -358,8 +366,9 @@ python_lane() {
   newest_suites
 }
 
-## test-full        the same with every Python that is installed, and what takes longer: chaos, soak, the page in a browser,
-##                  Schemathesis, generated clients, a clean clone's build, a Python without a GIL, runtime built with C
+## test-full        the same with every Python that is installed and with 3.14 and 3.15 compiled from source, and what takes
+##                  longer: chaos, soak, the page in a browser, Schemathesis, generated clients, a clean clone's build, a
+##                  Python without a GIL, runtime built with C
 cmd_test-full() {
   export PINION_TEST_FULL=all
   cmd_test
