@@ -68,6 +68,7 @@ PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arr
 // the place in o, such as `, at ["boxes"][3]`, unless that is o itself.
 //
 // A tuple from fallback, (owner, address, size, shape, code), is an array: it is written in binary, as ipc/PROTOCOL.md draws it.
+// So is NaN or infinity, if fallback has an attribute any_number.
 //
 // Python code runs only in fallback and items(). What it, or another thread
 // meanwhile, does to dicts that are being written does not show any more; of

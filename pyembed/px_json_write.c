@@ -131,6 +131,34 @@ static int write_float(struct writer *w, PyObject *o) {
   return px_json_write_float(w->out, v);
 }
 
+// takes_any tells whether the reader of the text takes numbers without JSON: 1, 0, or -1 with an error.
+static int takes_any(struct writer *w) {
+  PyObject *any = w->fallback ? px_json_attr(w->fallback, "any_number") : NULL;
+  if (any) {
+    Py_DECREF(any);
+    return 1;
+  }
+  if (!PyErr_Occurred()) return 0;
+  if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
+  PyErr_Clear();
+  return 0;
+}
+
+// write_number is write_float, but that of a NaN or an infinity is written in binary where the reader takes it.
+static int write_number(struct writer *w, PyObject *o) {
+  double v = PyFloat_AsDouble(o);
+  if (isfinite(v)) return px_json_write_float(w->out, v);
+  if (before_python(w) < 0) return -1;
+  int any = takes_any(w);
+  if (any <= 0) return any < 0 ? -1 : write_float(w, o);
+  const char head[] = {PX_TENSOR_MARK, 'd', 0};
+  uint64_t size = sizeof v;
+  if (px_buf_put(w->out, head, sizeof head) < 0 || px_buf_put(w->out, (char *)&size, sizeof size) < 0 ||
+      px_buf_put(w->out, (char *)&v, sizeof v) < 0)
+    return no_memory();
+  return 0;
+}
+
 static int write_word(struct writer *w, const char *word, size_t n) {
   return px_buf_put(w->out, word, n) < 0 ? no_memory() : 0;
 }
@@ -345,7 +373,7 @@ static int write_other(struct writer *w, PyObject *o) {
   if (member && w->fallback) rc = write_by_fallback(w, o);
   else if (PyUnicode_Check(o)) rc = write_str(w, o, w->borrowed);
   else if (PyLong_Check(o)) rc = write_int(w, o);
-  else if (PyFloat_Check(o)) rc = write_float(w, o);
+  else if (PyFloat_Check(o)) rc = write_number(w, o);
   else if (PyList_Check(o)) rc = write_array(w, o, 0);
   else if (PyTuple_Check(o)) rc = write_array(w, o, 1);
   else if (PyDict_Check(o)) rc = write_mapping(w, o);
@@ -360,7 +388,7 @@ static int write_value(struct writer *w, PyObject *o) {
   PyTypeObject *type = Py_TYPE(o);
   if (type == &PyUnicode_Type) return write_str(w, o, w->borrowed);
   if (type == &PyLong_Type) return write_int(w, o);
-  if (type == &PyFloat_Type) return write_float(w, o);
+  if (type == &PyFloat_Type) return write_number(w, o);
   if (type == &PyDict_Type) return write_dict(w, o);
   if (type == &PyList_Type) return write_array(w, o, 0);
   if (type == &PyTuple_Type) return write_array(w, o, 1);

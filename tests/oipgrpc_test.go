@@ -33,7 +33,9 @@ func TestTritonsGRPCClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	const small, large = "1000000", "100000000"
-	for class, most := range map[string]string{"Scaler": small, "Writer": small, "Describer": large, "Echo": large, "Raw": small, "Lister": small, "Batched": small} {
+	for class, most := range map[string]string{"Scaler": small, "Writer": small, "Describer": large, "Echo": large, "Raw": small, "Lister": small, "Batched": small,
+		"Same": small, "SameBatched": small, "Members": small,
+	} {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()
 			s := tensors(t, class, "--grpc-port=0", "--max-body="+most)

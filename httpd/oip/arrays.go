@@ -32,22 +32,24 @@ func joinArrays(s *protocol.Signature, f outputField, shape Rows, answers []prot
 	return t, true, nil
 }
 
-// lists is an output with nested lists in the places of arrays; false: one is not finite. Without arrays it is output itself.
-func lists(output []byte, tensors []predict.Tensor) (_ []byte, ok bool) {
+// lists is an output with nested lists in the places of arrays. finite is false where it has NaN, Infinity or -Infinity, which are
+// no JSON. Without arrays it is output itself.
+func lists(output []byte, tensors []predict.Tensor) (_ []byte, finite bool) {
+	finite = true
 	if tensors == nil {
-		return output, true
+		return output, finite
 	}
 	var out []byte
 	for {
 		before, number, after, found := predict.CutTensor(output)
 		if !found {
-			return append(out, output...), true
+			return append(out, output...), finite
 		}
 		t := Tensor{Type: datatypeOfCode(tensors[number].Code), Raw: tensors[number].Data}
-		tokens, ok := t.json()
-		if !ok {
-			return nil, false
-		}
+		tokens, _ := t.appendTokens(func(dst []byte, v float64) []byte {
+			finite = false
+			return appendNotFinite(dst, v)
+		})
 		out = nest(append(out, before...), tokens, tensors[number].Shape)
 		output = after
 	}

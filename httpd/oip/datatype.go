@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
 )
 
 // Datatype is one of the protocol's datatypes.
@@ -157,7 +158,43 @@ func appendFloat(dst []byte, v float64, bits int) ([]byte, bool) {
 	return append(dst, ".0"...), true
 }
 
-// appendRaw appends the number or truth value of a JSON token. false: the datatype does not have it.
+// appendNotFinite appends the token of a number that is not finite. It is no JSON.
+func appendNotFinite(dst []byte, v float64) []byte {
+	switch {
+	case v > 0:
+		return append(dst, predict.Infinity...)
+	case v < 0:
+		return append(dst, predict.NegInfinity...)
+	}
+	return append(dst, predict.NaN...)
+}
+
+// notFinite is the number of such a token.
+func notFinite(token []byte) (v float64, ok bool) {
+	switch string(token) {
+	case predict.NaN:
+		return math.NaN(), true
+	case predict.Infinity:
+		return math.Inf(1), true
+	case predict.NegInfinity:
+		return math.Inf(-1), true
+	}
+	return 0, false
+}
+
+// appendFloat appends an element of a datatype of floats.
+func (d Datatype) appendFloat(dst []byte, v float64) []byte {
+	le := binary.LittleEndian
+	switch d.Code {
+	case 'e':
+		return le.AppendUint16(dst, floatToHalf(v))
+	case 'f':
+		return le.AppendUint32(dst, math.Float32bits(float32(v)))
+	}
+	return le.AppendUint64(dst, math.Float64bits(v))
+}
+
+// appendRaw appends the number or truth value of a JSON token, or a number that is not finite. false: the datatype does not have it.
 func (d Datatype) appendRaw(dst, token []byte) (_ []byte, ok bool) {
 	le := binary.LittleEndian
 	text := string(token)
@@ -167,6 +204,9 @@ func (d Datatype) appendRaw(dst, token []byte) (_ []byte, ok bool) {
 			return append(dst, 1), true
 		}
 		return append(dst, 0), text == "false"
+	case len(text) > 0 && (text[0] == 'N' || text[0] == 'I' || text == predict.NegInfinity):
+		v, no := notFinite(token)
+		return d.appendFloat(dst, v), no && d.isFloat()
 	case len(text) == 0 || text[0] != '-' && (text[0] < '0' || text[0] > '9'):
 		return dst, false
 	case d.isFloat():

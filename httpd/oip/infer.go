@@ -151,7 +151,7 @@ func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tenso
 		out = append(out, `,"data":[`...)
 		tokens, ok := t.json()
 		if !ok {
-			return protocol.Errorf(protocol.Failed, "output %q has what JSON cannot hold (bytes that are not UTF-8, or a NaN): ask for it with binary_data", t.Name)
+			return protocol.Errorf(protocol.Failed, "output %q has what JSON cannot hold (bytes that are not UTF-8, a NaN or infinity): ask for it with binary_data, or by gRPC", t.Name)
 		}
 		for j, token := range tokens {
 			if j > 0 {

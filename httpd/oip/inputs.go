@@ -61,7 +61,7 @@ func (r *Request) Call(
 		}
 	}
 	rows.close()
-	c.Inputs, c.WantTensors = rows, mayHaveArrays(s)
+	c.Inputs, c.WantTensors = rows, mayHaveArrays(s) || r.takesAny(s)
 	return c, shape, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -91,6 +92,11 @@ func mayHaveArrays(s *protocol.Signature) bool {
 	return false
 }
 
+// takesAny reports whether an output that is one number may be a NaN or an infinity. With JSON it may not.
+func (r *Request) takesAny(s *protocol.Signature) bool {
+	return s.Output.Kind == protocol.Number && !s.Iterator && (r.GRPC || r.wantsBinary("output"))
+}
+
 // join makes one tensor of an output of all rows.
 func join(s *protocol.Signature, f outputField, shape Rows, answers []protocol.Answer) (Tensor, *protocol.Error) {
 	if t, ok, err := joinArrays(s, f, shape, answers); ok {
@@ -99,16 +105,17 @@ func join(s *protocol.Signature, f outputField, shape Rows, answers []protocol.A
 	t := Tensor{Name: f.name, Tokens: [][]byte{}}
 	var item []int64
 	for i := range answers {
-		value, ok := lists(valueOf(s, f, &answers[i]), answers[i].Tensors)
-		if !ok {
-			return t, &protocol.Error{Kind: protocol.Failed, Row: i, Message: "an array within its output has a NaN or infinity, which JSON cannot hold"}
-		}
+		value, finite := lists(valueOf(s, f, &answers[i]), answers[i].Tensors)
 		if s.Concatenate {
 			value = concatenated(value)
 		}
 		tokens, form := elements(value)
 		datatype := typeOf(f.value, tokens)
 		if datatype.Size == 0 && (len(tokens) == 0 && form == nil || !allStrings(tokens)) {
+			if !finite {
+				return t, &protocol.Error{Kind: protocol.Failed, Row: i,
+					Message: fmt.Sprintf("output %q has a NaN or infinity and is answered as JSON, which cannot hold it", f.name)}
+			}
 			tokens, form = [][]byte{rawjson.AppendQuotedBytes(nil, value)}, nil
 		}
 		if i == 0 {
@@ -215,6 +222,9 @@ func guess(tokens [][]byte) string {
 			if kind = "INT64"; bytes.ContainsAny(token, ".eE") {
 				kind = "FP64"
 			}
+		}
+		if _, no := notFinite(token); no {
+			kind = "FP64"
 		}
 		switch {
 		case name == "" || name == kind:

@@ -15,6 +15,7 @@ type Request struct {
 	Outputs    []Wanted // nil: all
 	Parameters []Parameter
 	Binary     bool // outputs are binary, unless they say otherwise
+	GRPC       bool // outputs are never JSON
 }
 
 // Wanted is an output that a request asks for.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -124,6 +125,9 @@ func (t *Tensor) texts() [][]byte {
 // json returns the elements of a tensor as JSON; false: an element has no JSON.
 func (t *Tensor) json() ([][]byte, bool) {
 	tokens, bad := t.appendTokens(nil)
+	if t.Raw == nil && t.Type.isFloat() {
+		bad = slices.IndexFunc(tokens, func(token []byte) bool { _, no := notFinite(token); return no })
+	}
 	return tokens, bad < 0
 }
 

@@ -17,7 +17,7 @@ import (
 // request turns a message into a request. Its tensors refer to the message's bytes where they can.
 func request(msg *pb.ModelInferRequest) (*oip.Request, *protocol.Error) {
 	raw := msg.GetRawInputContents()
-	r := &oip.Request{Binary: true}
+	r := &oip.Request{Binary: true, GRPC: true}
 	if n := max(len(msg.GetInputs()), len(msg.GetParameters())); n > oip.MaxMembers {
 		return nil, bad("the request has %d inputs or parameters, and may have %d", n, oip.MaxMembers)
 	}

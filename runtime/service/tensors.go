@@ -1,6 +1,9 @@
 package service
 
 import (
+	"encoding/binary"
+	"math"
+
 	"pinion/ipc"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -43,12 +46,26 @@ func written(shared *memory.Shared, tensors []predict.Tensor) (bytes int) {
 	return bytes
 }
 
+// textOf describes a tensor of an output in its placeholder.
+func textOf(t *ipc.Tensor) string {
+	if len(t.Shape) > 0 || t.Code != 'd' {
+		return "array"
+	}
+	switch v := math.Float64frombits(binary.LittleEndian.Uint64(t.Data)); {
+	case v > 0:
+		return predict.Infinity
+	case v < 0:
+		return predict.NegInfinity
+	}
+	return predict.NaN
+}
+
 // withoutTensors takes the tensors out of a worker's output, and leaves placeholders in their places. Without tensors, or if one
 // cannot be read, it returns output itself. The tensors lie in output, or in shared.
 func withoutTensors(output []byte, shared *ipc.SharedFile) (json []byte, tensors []predict.Tensor) {
 	before, t, after, ok := ipc.CutTensor(output, shared)
 	for ; ok; before, t, after, ok = ipc.CutTensor(after, shared) {
-		json = predict.AppendTensor(append(json, before...), len(tensors), "array")
+		json = predict.AppendTensor(append(json, before...), len(tensors), textOf(&t))
 		tensors = append(tensors, predict.Tensor(t))
 	}
 	if tensors == nil || ipc.HasTensor(before) { // the rest, which has no tensor

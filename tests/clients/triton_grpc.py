@@ -160,4 +160,27 @@ def raw(client):
         assert np.array_equal(client.infer("raw", [given(x)]).as_numpy("output"), x.T)
 
 
-{"Describer": describer, "Batched": batched, "Echo": echo, "Lister": lister, "Raw": raw, "Scaler": scaler, "Writer": writer}[sys.argv[2]](triton.InferenceServerClient(sys.argv[1]))
+def same(client):
+    """NaN and infinities of a model reach the client."""
+    name = sys.argv[2].lower()
+    odd = np.array([1.5, np.nan, np.inf, -np.inf])
+    for values in (odd, odd[1:2], odd[:1]):
+        got = client.infer(name, [tensor("f", values, "FP64")]).as_numpy("output")
+        assert got.dtype == float and np.array_equal(got, values, equal_nan=True), got
+    request = pb.ModelInferRequest(model_name=name)
+    request.inputs.add(name="f", datatype="FP64", shape=[2]).contents.fp64_contents.extend([float("nan"), 2])
+    got = client._client_stub.ModelInfer(request).outputs[0].contents.fp64_contents
+    assert np.array_equal(got, [np.nan, 2], equal_nan=True), got
+
+
+def members(client):
+    """The same in the members of an object, but not in one that is JSON."""
+    odd = np.array([np.nan])
+    answer = client.infer("members", [tensor("f", odd, "FP64")])
+    assert np.array_equal(answer.as_numpy("number"), odd, equal_nan=True), answer.as_numpy("number")
+    assert np.array_equal(answer.as_numpy("numbers"), [[1, np.nan]], equal_nan=True), answer.as_numpy("numbers")
+    status, text = refusal(lambda: client.infer("members", [tensor("f", odd, "FP64"), tensor("named", odd, "FP64")]))
+    assert status == "StatusCode.INTERNAL" and 'output "named" has a NaN or infinity' in text, (status, text)
+
+
+{"Same": same, "SameBatched": same, "Members": members, "Describer": describer, "Batched": batched, "Echo": echo, "Lister": lister, "Raw": raw, "Scaler": scaler, "Writer": writer}[sys.argv[2]](triton.InferenceServerClient(sys.argv[1]))

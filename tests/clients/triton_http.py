@@ -1,4 +1,4 @@
-"""Asks a server by Triton's HTTP client: triton_http.py ADDRESS Scaler|Writer|Describer|Echo|Raw|Lister|Batched|Numbers."""
+"""Asks a server by Triton's HTTP client: triton_http.py ADDRESS CLASS, of ASKS."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -165,13 +165,52 @@ def numbers(client):
     assert 'input "arrays" has shape [2], and takes [-1,-1]' in refusal(client, "numbers", named("arrays", x[0]))
 
 
+def same(client):
+    """NaN and infinities of a model reach clients that ask for binary tensors; JSON cannot hold them."""
+    name = sys.argv[2].lower()
+    odd = np.array([1.5, np.nan, np.inf, -np.inf])
+    for values in (odd, odd[1:2], odd[:1]):
+        got = client.infer(name, [named("f", values)]).as_numpy("output")
+        assert got.dtype == float and np.array_equal(got, values, equal_nan=True), got
+    wanted = [triton.InferRequestedOutput("output", binary_data=False)]
+    assert client.infer(name, [named("f", odd[:1])], outputs=wanted).as_numpy("output").tolist() == [1.5]
+    try:
+        client.infer(name, [named("f", odd[1:2])], outputs=wanted)
+    except InferenceServerException as error:
+        assert "output is nan, which JSON cannot hold" in error.message(), error
+    else:
+        raise AssertionError("JSON has a NaN")
+
+
+def members(client):
+    """The same in the members of an object."""
+    odd = np.array([np.nan])
+    answer = client.infer("members", [named("f", odd)])
+    got = answer.as_numpy("numbers")
+    assert np.array_equal(answer.as_numpy("number"), odd, equal_nan=True), answer.as_numpy("number")
+    assert got.dtype == float and np.array_equal(got, [[1, np.nan]], equal_nan=True), got
+    for inputs, output, text in (
+        ([named("f", odd)], "numbers", 'output "numbers" has what JSON cannot hold'),
+        ([named("f", np.zeros(1)), named("named", odd)], "named", 'output "named" has a NaN or infinity and is answered as JSON'),
+    ):
+        try:
+            client.infer("members", inputs, outputs=[triton.InferRequestedOutput(output, binary_data=output == "named")])
+        except InferenceServerException as error:
+            assert text in error.message(), error
+        else:
+            raise AssertionError("JSON has a NaN")
+
+
 ASKS = {
     "Batched": batched,
     "Describer": describer,
     "Echo": echo,
     "Lister": lister,
+    "Members": members,
     "Numbers": numbers,
     "Raw": raw,
+    "Same": same,
+    "SameBatched": same,
     "Scaler": scaler,
     "Writer": writer,
 }

@@ -118,3 +118,33 @@ class Keeper(BaseRunner):
         out = x * 2
         self.kept = [*self.kept[-8:], (x, float(x.sum())), (out, float(out.sum()))]
         return out
+
+
+class Same(BaseRunner):
+    """Returns its number."""
+
+    def run(self, f: float) -> float:
+        return f
+
+
+class SameBatched(BaseRunner):
+    """Returns its numbers."""
+
+    @batch(max_size=8)
+    def run(self, f: list[float]) -> list[float]:
+        return f
+
+
+class Found(BaseModel):
+    """A number, a list with it, and what is no tensor."""
+
+    number: float
+    numbers: list[float]
+    named: dict[str, float]
+
+
+class Members(BaseRunner):
+    """Returns its number in an object."""
+
+    async def run(self, f: float, named: float = 0) -> Found:
+        return Found(number=f, numbers=[1, f], named={"f": named})

@@ -46,3 +46,6 @@ def encode(value: Any, place: str = "output") -> Any:
             return Tensor(numpy.ascontiguousarray(value, value.dtype.newbyteorder("<")), code)
     members = plain.members(value)
     return plain.encode(value, place) if members is None else members
+
+
+encode.any_number = True  # type: ignore[attr-defined]  # `_px` then writes NaN and infinities in binary
