@@ -3,12 +3,16 @@ package tests
 import (
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"pinion/tests/harness"
 )
@@ -70,6 +74,45 @@ func TestADamagedStoreIsRefused(t *testing.T) {
 		damage(t, one)
 	}
 	refused("cannot be opened, for its files are damaged")
+}
+
+// TestAQueueThatLostAStream: what NATS has lost is not made anew in silence, with jobs in it that would be forgotten.
+func TestAQueueThatLostAStream(t *testing.T) {
+	t.Parallel()
+	at := harness.StartNATS(t)
+	s := member(t, at.URL, harness.Options{})
+	enqueue(t, s, "p1", input{})
+	becomes(t, s, "p1", "succeeded")
+	nc, err := nats.Connect(at.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stream := range []string{"PINION_HOOKS_m", "PINION_JOBS_m"} {
+		if err := js.DeleteStream(t.Context(), stream); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Dir: s.Dir, Args: []string{"--nats", at.URL, "--model", "m", "--ack-wait", "15s"}})
+	if want := "the stream PINION_JOBS_m of the job queue is missing, though other parts are there"; code != 2 || !strings.Contains(text, want) {
+		t.Errorf("exit code %d: %s; want %s", code, text, want)
+	}
+	if strings.Contains(text, "cannot be reached") {
+		t.Errorf("NATS can be reached, but: %s", text)
+	}
+	if _, err := js.Stream(t.Context(), "PINION_JOBS_m"); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("it was made anew: %v", err)
+	}
+	if got := s.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"); got.Code != http.StatusServiceUnavailable {
+		t.Errorf("a server that runs takes an asynchronous request: %s", got)
+	}
+	if got := s.Input(input{}); got.Code != http.StatusOK {
+		t.Errorf("a synchronous request: %s", got)
+	}
 }
 
 // damage overwrites what NATS says of a stream.

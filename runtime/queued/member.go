@@ -60,14 +60,14 @@ func Join(o Options) (*Member, error) {
 	if nc.IsConnected() {
 		err := m.join()
 		if denied := refused.Load(); err != nil && denied != nil {
-			nc.Close()
+			hangUp(nc)
 			return nil, fmt.Errorf("NATS does not let this user have the job queue of the model %s: %w", o.Queue.Model, *denied)
 		}
 		switch {
 		case jobs.Temporary(err):
 			m.joinFailed(err)
 		case err != nil:
-			nc.Close()
+			hangUp(nc)
 			return nil, err
 		}
 	}
@@ -244,8 +244,14 @@ func (m *Member) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		err = errLeft
 	}
-	m.nc.Close()
+	hangUp(m.nc)
 	return err
+}
+
+// hangUp closes a connection, which is then not reported as lost.
+func hangUp(nc *nats.Conn) {
+	nc.SetDisconnectErrHandler(nil)
+	nc.Close()
 }
 
 // Health is how a member stands.
