@@ -117,6 +117,35 @@ func TestAServerIsLostBeforeItsLastWebhook(t *testing.T) {
 	}
 }
 
+// TestAServerIsLostWhileItPostsAWebhook: another one posts it again, two minutes after it was taken.
+func TestAServerIsLostWhileItPostsAWebhook(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	nats := harness.StartNATS(t)
+	a := member(t, nats.URL, harness.Options{})
+	posting, blocked := make(chan struct{}), make(chan struct{})
+	defer close(blocked)
+	var posts atomic.Int64
+	hooks := newHookReceiver(t)
+	hooks.hold = func(*harness.Prediction) {
+		if posts.Add(1) == 1 {
+			close(posting)
+			<-blocked
+		}
+	}
+	a.Create(map[string]any{"id": "p1", "input": input{"token": "p1"}, "webhook": hooks.URL, "webhook_events_filter": []string{"completed"}}, "Prefer", "respond-async")
+	harness.Receive(t, posting)
+	a.Signal(syscall.SIGKILL)
+	a.Killed()
+	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
+	becomes(t, b, "p1", "succeeded")
+	harness.Eventually(t, "it is posted again", func() bool { return len(hooks.of("p1")) > 0 })
+	got := hooks.of("p1")[0]
+	if got.Status != "succeeded" || got.header.Get("Webhook-Id") != "p1" || times(t, b, "p1") != 1 {
+		t.Errorf("it is %s, with the id %q, and the job ran %d times", got.Status, got.header.Get("Webhook-Id"), times(t, b, "p1"))
+	}
+}
+
 // TestAJobThatKillsItsServers ends as failed, and is kept for an operator.
 func TestAJobThatKillsItsServers(t *testing.T) {
 	t.Parallel()
