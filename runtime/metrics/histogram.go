@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,8 +34,14 @@ type bounds struct {
 type histogram struct {
 	*bounds
 	buckets   []atomic.Uint64
-	sum       atomic.Int64                               // in nanoseconds it can count 292 years
-	exemplars atomic.Pointer[[]atomic.Pointer[Exemplar]] // of the buckets; nil: no trace was sampled
+	sum       atomic.Int64             // in nanoseconds it can count 292 years
+	exemplars atomic.Pointer[[]latest] // of the buckets; nil: no trace was sampled
+}
+
+// latest is the newest exemplar of a bucket. Each takes the memory of the one before.
+type latest struct {
+	mu       sync.Mutex
+	exemplar Exemplar
 }
 
 func newHistogram(of []time.Duration, per float64) *histogram {
@@ -65,17 +72,20 @@ func (b *bounds) value(n int64) float64 { return float64(n) / b.per }
 // observe counts n; a negative one, after a change of the clock, counts as 0.
 func (h *histogram) observe(n time.Duration) { h.add(n) }
 
-// observeIn counts n, which belongs to a span of a sampled trace unless that is nil.
-func (h *histogram) observeIn(n time.Duration, in *trace.Context) {
+// observeIn counts n, which belongs to a span of a sampled trace and was observed then, unless in is nil.
+func (h *histogram) observeIn(n time.Duration, in *trace.Context, at time.Time) {
 	bucket := h.add(n)
 	if in == nil {
 		return
 	}
 	if h.exemplars.Load() == nil {
-		of := make([]atomic.Pointer[Exemplar], len(h.buckets))
+		of := make([]latest, len(h.buckets))
 		h.exemplars.CompareAndSwap(nil, &of)
 	}
-	(*h.exemplars.Load())[bucket].Store(&Exemplar{Trace: *in, Value: h.value(int64(max(n, 0))), At: time.Now()})
+	l := &(*h.exemplars.Load())[bucket]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.exemplar = Exemplar{Trace: *in, Value: h.value(int64(max(n, 0))), At: at}
 }
 
 // add counts n and returns its bucket.
@@ -124,8 +134,12 @@ func (d *Distribution) addExemplars(h *histogram) {
 		d.Exemplars = make([]*Exemplar, len(d.Counts))
 	}
 	for i := range *of {
-		if e := (*of)[i].Load(); e != nil && (d.Exemplars[i] == nil || e.At.After(d.Exemplars[i].At)) {
-			d.Exemplars[i] = e
+		l := &(*of)[i]
+		l.mu.Lock()
+		e := l.exemplar
+		l.mu.Unlock()
+		if !e.At.IsZero() && (d.Exemplars[i] == nil || e.At.After(d.Exemplars[i].At)) {
+			d.Exemplars[i] = &e
 		}
 	}
 }

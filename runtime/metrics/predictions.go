@@ -81,17 +81,26 @@ func (s *Set) Ended(e End) {
 	outcome := outcomeOf(e.Status, e.Reason)
 	c.count(e.Kind, e.Mode, outcome)
 	s.Recorded(e.Metrics)
+	at := timeOf(e.Trace)
 	if int(e.Kind) < len(kindNames) {
-		c.total[e.Kind][min(outcome, outcomeFailed)].observeIn(e.Total, e.Trace)
+		c.total[e.Kind][min(outcome, outcomeFailed)].observeIn(e.Total, e.Trace, at)
 	}
 	if e.Kind != predict.KindPrediction { // trainings take hours, and would hide the predictions' times
 		return
 	}
-	c.queue.observeIn(e.Queue, e.Trace)
+	c.queue.observeIn(e.Queue, e.Trace, at)
 	if e.Predict > 0 {
-		c.predict.observeIn(e.Predict, e.Trace)
-		c.overhead.observeIn(e.Total-e.Queue-e.Files-e.Predict, e.Trace)
+		c.predict.observeIn(e.Predict, e.Trace, at)
+		c.overhead.observeIn(e.Total-e.Queue-e.Files-e.Predict, e.Trace, at)
 	}
+}
+
+// timeOf is the time of an exemplar; zero: there is none.
+func timeOf(in *trace.Context) (at time.Time) {
+	if in != nil {
+		at = time.Now()
+	}
+	return at
 }
 
 // Refused records a refused prediction and the reason.
@@ -105,7 +114,7 @@ func (s *Set) Refused(kind predict.Kind, mode predict.Mode, reason string) {
 
 // FirstOutput records the time from a prediction's admission to the first item that its model yielded; in is End.Trace.
 func (s *Set) FirstOutput(after time.Duration, in *trace.Context) {
-	s.predictions.firstOutput.observeIn(after, in)
+	s.predictions.firstOutput.observeIn(after, in, timeOf(in))
 }
 
 // NextOutput records the time between two items of a prediction.
