@@ -34,9 +34,9 @@ static PyObject *open_context(struct px_scopes *s, PyObject *scope) {
 }
 
 PyObject *px_scope_enter(struct px_scopes *s, PyObject *context, PyObject **around) {
-  PyObject *scope = NULL;
-  if (!context) scope = px_scope_reuse(s);
+  PyObject *scope = px_scope_reuse(s);
   if (!scope) scope = PyObject_CallFunctionObjArgs(s->make, context ? context : Py_None, NULL);
+  else if (context && PyObject_SetAttr(scope, s->context_name, context) < 0) Py_CLEAR(scope);
   if (!scope) return NULL;
   *around = open_context(s, scope);
   if (*around) return px_w.scope = scope;
@@ -53,7 +53,10 @@ PyObject *px_scope_leave(struct px_scopes *s, bool observed, PyObject *scope, Py
   values = PyObject_GetAttr(scope, s->values_name);
   context = values ? PyObject_GetAttr(scope, s->context_name) : NULL;
   if (values && values != Py_None) metrics = PyObject_CallMethod(scope, "collected", NULL);
-  if (observed || values != Py_None || context != Py_None || !px_scope_keep(s, scope)) Py_DecRef(scope);
+  if (observed || values != Py_None || !context || !px_scope_keep(s, scope))
+    Py_DecRef(scope);
+  else if (context != Py_None && PyObject_SetAttr(scope, s->context_name, Py_None) < 0)
+    Py_DecRef(px_scope_reuse(s));
   Py_XDECREF(values);
   Py_XDECREF(context);
   PyErr_Restore(type, value, trace);  // drops an error of this function

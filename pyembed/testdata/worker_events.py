@@ -353,6 +353,31 @@ def test_metric_after_the_end():
             assert kinds(frames)[0] == STARTED
 
 
+def test_contexts_of_scopes():
+    """A scope is used again, its context is not; a scope that the model keeps has its own for ever."""
+    source = """
+        from cog import current_scope
+        kept = []
+        def run(keep: bool = False) -> list:
+            if keep:
+                kept.append(current_scope())
+            return [scope.context.get("n") for scope in [*kept, current_scope()]]
+    """
+    with Worker(source) as worker:
+        for context, keep, want in [
+            ({"n": "1"}, False, ["1"]),
+            (None, False, [None]),
+            ({"n": "2"}, True, ["2", "2"]),
+            ({"n": "3"}, False, ["2", "3"]),
+            (None, True, ["2", None, None]),
+            ({"n": "4"}, False, ["2", None, "4"]),
+            (None, False, ["2", None, None]),
+        ]:
+            more = {} if context is None else {"context": context}
+            frames = worker.run({"keep": keep}, flags=0, **more)
+            assert frames[-1].value["output"] == want, (context, keep, frames[-1].value)
+
+
 def test_what_is_loaded():
     with Worker(GENERATOR) as worker:
         loaded = worker.loaded
