@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/trace"
 )
 
 // collection is the routes under /predictions or /trainings. The two differ in their kind and their messages.
@@ -195,14 +196,13 @@ func (k collection) read(ctx *fasthttp.RequestCtx) (predict.Request, asked, erro
 		return req, how, predict.ErrTrainingStream
 	}
 	req.RequestID = string(requestID(ctx))
-	if parent := h.Peek("Traceparent"); len(parent) > 0 && printable(parent) {
+	if k.opt.Tracer != nil { // its context replaces the client's
+		req.Trace, _ = ctx.UserValue(traceKey{}).(*trace.Trace)
+	} else if parent := h.Peek("Traceparent"); len(parent) > 0 && printable(parent) {
 		req.TraceParent = string(parent)
 		if state := bytes.Join(h.PeekAll("Tracestate"), []byte{','}); printable(state) {
 			req.TraceState = string(state)
 		}
-	}
-	if k.opt.Tracer != nil {
-		k.traceRequest(ctx, &req)
 	}
 	return req, how, nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/runtime/predict"
 	"pinion/runtime/trace"
 )
 
@@ -18,29 +17,29 @@ func (s *Server) traced(path string, h fasthttp.RequestHandler) fasthttp.Request
 	if s.opt.Tracer == nil {
 		return h
 	}
+	post := fasthttp.MethodPost + " " + path
 	return func(ctx *fasthttp.RequestCtx) {
 		t := s.opt.Tracer.Begin(func(name string) string { return string(bytes.Join(ctx.Request.Header.PeekAll(name), []byte{','})) })
 		if t == nil {
 			h(ctx)
 			return
 		}
-		method := methodName(ctx.Method())
-		span := t.Span(method+" "+path, trace.Server, trace.SpanID{}, ctx.Time(),
-			trace.Text("http.request.method", method), trace.Text("http.route", path))
-		t.Server = span.Context.Span
+		method, name := fasthttp.MethodPost, post
+		if !ctx.IsPost() {
+			method = methodName(ctx.Method())
+			name = method + " " + path
+		}
+		root := t.New()
+		t.Server = root.Span
 		ctx.SetUserValue(traceKey{}, t)
 		h(ctx)
-		code := ctx.Response.StatusCode()
-		span.Attrs = append(span.Attrs, trace.Int("http.response.status_code", int64(code)))
-		if code >= fasthttp.StatusInternalServerError {
-			span.Failed = true
+		if !t.Sampled {
+			return
 		}
-		t.End(span, time.Now())
+		code, g := ctx.Response.StatusCode(), t.Group()
+		span := g.Add(root, name, trace.SpanID{}, ctx.Time(), time.Now(), append(g.Attrs(),
+			trace.Text("http.request.method", method), trace.Text("http.route", path), trace.Int("http.response.status_code", int64(code))))
+		span.Kind, span.Failed = trace.Server, code >= fasthttp.StatusInternalServerError
+		g.Send()
 	}
-}
-
-// traceRequest gives a request its trace. Its context replaces the client's.
-func (s *Server) traceRequest(ctx *fasthttp.RequestCtx, req *predict.Request) {
-	req.Trace, _ = ctx.UserValue(traceKey{}).(*trace.Trace)
-	req.TraceParent, req.TraceState = "", ""
 }

@@ -131,7 +131,7 @@ func (j *job) newCall(input []byte) *slot.Call {
 		}
 	}
 	if j.spans != nil {
-		j.spans.traced.Span = j.spans.prediction.Context
+		j.spans.traced.Span = j.spans.prediction
 		call.Traced = &j.spans.traced
 	}
 	call.Deadline, call.Group = p.Request.Deadline, p.Request.Group

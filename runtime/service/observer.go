@@ -55,7 +55,7 @@ type End struct {
 // model never ran it counts all time but that of the files.
 func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
 	j.spans.described(j.p, r)
-	j.spans.ended(j.p.ID(), r, waited, reason)
+	j.spans.ended(r, waited, reason)
 	r.Times = predict.Times{Total: time.Since(j.arrived), Queue: waited, Files: j.transfers, Predict: r.Elapsed}
 	if r.Elapsed == 0 && reason != reasonFiles {
 		r.Times.Queue = r.Times.Total - r.Times.Files

@@ -269,8 +269,9 @@ func (s *Service) OpenAPI() ([]byte, bool) {
 
 // Create accepts a prediction, or refuses it. The caller must then call Wait, or Start.
 func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
-	spans := newSpans(&req)
-	p, err := s.create(req, spans)
+	now := time.Now()
+	spans := newSpans(&req, now)
+	p, err := s.create(req, spans, now)
 	if err != nil {
 		s.refused(&req, err)
 		spans.refused(err)
@@ -278,9 +279,8 @@ func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
 	return p, err
 }
 
-func (s *Service) create(req predict.Request, spans *spans) (*predict.Prediction, error) {
+func (s *Service) create(req predict.Request, spans *spans, now time.Time) (*predict.Prediction, error) {
 	id := req.ID
-	now := time.Now()
 	if id == "" {
 		id = predict.NewID(now)
 		spans.named(id)
@@ -299,7 +299,7 @@ func (s *Service) create(req predict.Request, spans *spans) (*predict.Prediction
 		}
 	}()
 	err := j.prepare(id, &req)
-	spans.validated(now)
+	spans.validated()
 	if err != nil {
 		return nil, err
 	}

@@ -22,46 +22,52 @@ const (
 	attrError  = "error.type"
 )
 
-// spans are those of one traced prediction; nil: it is not traced, and the methods do nothing.
+// names are those of the spans of one kind of prediction.
+type names struct{ whole, validate, execute, invoke, prepare string }
+
+var (
+	predictionNames = names{
+		"cog.prediction", "cog.prediction.validate", "cog.prediction.execute", "cog.prediction.invoke", "cog.prediction.prepare_input",
+	}
+	trainingNames = names{whole: "cog.train", execute: "cog.train.execute", invoke: "cog.train.invoke", prepare: "cog.train.prepare_input"} // as with Cog
+)
+
+// spans are those of one traced prediction; nil: it is not traced, and the methods do nothing. They are filled in and sent at its
+// end, if its trace is sampled: many of them at once cost less.
 type spans struct {
 	trace      *trace.Trace
-	prefix     string // of their names
-	prediction *trace.Span
+	names      *names
+	prediction trace.Context
 	invoke     trace.Context
 	traced     slot.Traced // of the call
 	further    predict.SpanAttrs
+	mode       string
 	id         string
+	callers    []trace.Attr
+	last       []trace.Attr // by the request's protocol, at the end
+	arrived    time.Time
+	valid      time.Time // the end of the validation; zero: there was none
 	submitted  time.Time
 }
 
 // newSpans begins the span of a request's prediction, and gives the request the context that webhooks carry.
-func newSpans(req *predict.Request) *spans {
+func newSpans(req *predict.Request, now time.Time) *spans {
 	t := req.Trace
 	if t == nil {
 		return nil
 	}
-	s := &spans{trace: t, prefix: "cog.prediction", invoke: t.New(), further: req.Span}
+	s := &spans{trace: t, names: &predictionNames, prediction: t.New(), invoke: t.New(), further: req.Span, arrived: now}
 	if req.Kind == predict.KindTraining {
-		s.prefix = "cog.train"
+		s.names = &trainingNames
+	} else if t.Sampled { // as with Cog
+		s.callers = callers(req.Context)
 	}
-	mode := [...]string{predict.Sync: "sync", predict.Async: "async", predict.Stream: "sse"}[req.Mode]
-	s.prediction = t.Span(s.prefix, trace.Internal, t.Server, time.Now(), trace.Text(attrMode, mode))
-	t.Prediction = s.prediction.Context.Span
-	s.prediction.Attrs = append(s.prediction.Attrs, req.Span.Begin...)
+	s.mode = [...]string{predict.Sync: "sync", predict.Async: "async", predict.Stream: "sse"}[req.Mode]
+	t.Prediction = s.prediction.Span
+	req.TraceParent, req.TraceState = t.Passed(s.prediction)
 	if req.ID != "" {
 		s.named(req.ID)
 	}
-	if req.Kind == predict.KindPrediction { // as with Cog
-		s.prediction.Attrs = append(s.prediction.Attrs, callers(req.Context)...)
-	}
-	t.Headers(s.prediction.Context, func(name, value string) {
-		switch name {
-		case traceParent:
-			req.TraceParent = value
-		case traceState:
-			req.TraceState = value
-		}
-	})
 	return s
 }
 
@@ -70,22 +76,21 @@ func (s *spans) sampled() *trace.Context {
 	if s == nil || !s.trace.Sampled {
 		return nil
 	}
-	return &s.prediction.Context
+	return &s.prediction
 }
 
 // named adds the prediction's id.
 func (s *spans) named(id string) {
 	if s != nil {
 		s.id = predict.Clip(id)
-		s.trace.SetLive(s.id, s.prediction.Context)
-		s.prediction.Attrs = append(s.prediction.Attrs, trace.Text(attrID, s.id))
+		s.trace.SetLive(s.id, &s.prediction)
 	}
 }
 
-// validated ends the validation that began then. Trainings have no such span, as with Cog.
-func (s *spans) validated(began time.Time) {
-	if s != nil && s.prefix == "cog.prediction" {
-		s.trace.End(s.trace.Span("cog.prediction.validate", trace.Internal, s.prediction.Context.Span, began), time.Now())
+// validated ends the validation. Trainings have no such span, as with Cog.
+func (s *spans) validated() {
+	if s != nil && s.names.validate != "" {
+		s.valid = time.Now()
 	}
 }
 
@@ -95,7 +100,7 @@ func (s *spans) refused(err error) {
 		return
 	}
 	if errors.Is(err, predict.ErrInFlight) { // another request has the prediction
-		s.trace.Ended(s.id, s.prediction.Context)
+		s.trace.Ended(s.id, &s.prediction)
 		return
 	}
 	kind := map[string]string{
@@ -104,14 +109,38 @@ func (s *spans) refused(err error) {
 	if kind == "" {
 		kind = "validation_error" // a request that the model cannot carry out
 	}
-	s.end(predict.Failed, kind, "", time.Now()) // the message may show an input
+	if s.trace.Sampled {
+		g := s.trace.Group()
+		s.waited(g, time.Time{})
+		s.end(g, s.identify(g), predict.Failed, kind, "", time.Now()) // the message may show an input
+	}
+	s.trace.Ended(s.id, &s.prediction)
 }
 
 // ended ends the spans of a prediction. waited is its time in the queue.
-func (s *spans) ended(id string, r *predict.Result, waited time.Duration, reason string) {
+func (s *spans) ended(r *predict.Result, waited time.Duration, reason string) {
 	if s == nil {
 		return
 	}
+	if s.trace.Sampled {
+		s.send(r, waited, reason)
+	}
+	s.trace.Ended(s.id, &s.prediction)
+}
+
+// waited adds what came before the model; until is when a worker began, zero: it was not submitted.
+func (s *spans) waited(g *trace.Group, until time.Time) {
+	parent := s.prediction.Span
+	if !s.valid.IsZero() {
+		g.Add(s.trace.New(), s.names.validate, parent, s.arrived, s.valid, nil)
+	}
+	if !until.IsZero() {
+		g.Add(s.trace.New(), "pinion.queue", parent, s.submitted, until, nil)
+	}
+}
+
+// send sends all spans of a prediction.
+func (s *spans) send(r *predict.Result, waited time.Duration, reason string) {
 	now := time.Now()
 	kind := ""
 	switch {
@@ -122,39 +151,43 @@ func (s *spans) ended(id string, r *predict.Result, waited time.Duration, reason
 	case r.Status == predict.Failed:
 		kind = "prediction_failed"
 	}
-	parent := s.prediction.Context.Span
-	if !s.submitted.IsZero() {
-		if r.Elapsed == 0 {
-			waited = now.Sub(s.submitted)
-		}
-		s.trace.End(s.trace.Span("pinion.queue", trace.Internal, parent, s.submitted), s.submitted.Add(waited))
+	g := s.trace.Group()
+	switch {
+	case s.submitted.IsZero():
+		s.waited(g, time.Time{})
+	case r.Elapsed == 0:
+		s.waited(g, now)
+	default:
+		s.waited(g, s.submitted.Add(waited))
 	}
+	attrs := s.identify(g)
 	if r.Elapsed > 0 {
-		attrs := s.place([]trace.Attr{trace.Text(attrID, predict.Clip(id))})
-		s.prediction.Attrs = s.place(s.prediction.Attrs)
-		began, returned := now.Add(-r.Elapsed), now
-		times := s.traced.Times
-		if !times.Began.IsZero() { // what the worker took, within what the front saw
-			began, returned = times.Began, times.Began.Add(r.Elapsed)
-		}
-		execute := s.trace.Span(s.prefix+".execute", trace.Internal, parent, earlier(s.submitted.Add(waited), began), attrs...)
-		invoke := s.trace.At(s.invoke, s.prefix+".invoke", trace.Internal, execute.Context.Span, began, attrs...)
-		execute.Worker, invoke.Worker = true, true
-		if !times.Began.IsZero() {
-			prepare := s.trace.Span(s.prefix+".prepare_input", trace.Internal, invoke.Context.Span, began)
-			prepare.Worker = true
-			s.trace.End(prepare, began.Add(times.Prepared))
-		}
-		if s.traced.Batch.Valid() {
-			invoke.Links = []trace.Context{s.traced.Batch}
-		}
+		attrs = s.place(attrs)
+		invoke := s.ran(g, attrs, r, waited, now)
 		if kind != "" {
-			invoke.Fail(returned, kind, r.Error)
+			invoke.Fail(invoke.End, kind, r.Error)
 		}
-		s.trace.End(invoke, returned)
-		s.trace.End(execute, now)
 	}
-	s.end(r.Status, kind, r.Error, now)
+	s.end(g, attrs, r.Status, kind, r.Error, now)
+}
+
+// ran adds what a worker did, and returns the span of the model.
+func (s *spans) ran(g *trace.Group, attrs []trace.Attr, r *predict.Result, waited time.Duration, now time.Time) *trace.Span {
+	began, returned := now.Add(-r.Elapsed), now
+	times := s.traced.Times
+	if !times.Began.IsZero() { // what the worker took, within what the front saw
+		began, returned = times.Began, times.Began.Add(r.Elapsed)
+	}
+	execute := g.Add(s.trace.New(), s.names.execute, s.prediction.Span, earlier(s.submitted.Add(waited), began), now, attrs)
+	invoke := g.Add(s.invoke, s.names.invoke, execute.Context.Span, began, returned, attrs)
+	execute.Worker, invoke.Worker = true, true
+	if !times.Began.IsZero() {
+		g.Add(s.trace.New(), s.names.prepare, s.invoke.Span, began, began.Add(times.Prepared), nil).Worker = true
+	}
+	if s.traced.Batch.Valid() {
+		invoke.Links = []trace.Context{s.traced.Batch}
+	}
+	return invoke
 }
 
 // described adds what the request's protocol says of the end, of a sampled trace.
@@ -168,7 +201,7 @@ func (s *spans) described(p *predict.Prediction, r *predict.Result) {
 			output = append(bytes.Clone(rec.Output), ']')
 		}
 	}
-	s.prediction.Attrs = append(s.prediction.Attrs, s.further.End(r.Status, output, r.Metrics)...)
+	s.last = s.further.End(r.Status, output, r.Metrics)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -189,15 +222,26 @@ func (s *spans) place(to []trace.Attr) []trace.Attr {
 	return to
 }
 
-// end ends the prediction's span.
-func (s *spans) end(status predict.Status, kind, message string, at time.Time) {
-	s.prediction.Attrs = append(s.prediction.Attrs, trace.Text(attrStatus, status.String()))
-	if kind != "" {
-		s.prediction.Attrs = append(s.prediction.Attrs, trace.Text(attrError, kind))
-		s.prediction.Fail(at, kind, message)
+// identify returns the attribute that names the prediction, in the memory of the group.
+func (s *spans) identify(g *trace.Group) []trace.Attr {
+	if s.id == "" {
+		return g.Attrs()
 	}
-	s.trace.End(s.prediction, at)
-	s.trace.Ended(s.id, s.prediction.Context)
+	return append(g.Attrs(), trace.Text(attrID, s.id))
+}
+
+// end adds the prediction's span and sends all. attrs are those that it shares with others, which are left as they are.
+func (s *spans) end(g *trace.Group, attrs []trace.Attr, status predict.Status, kind, message string, at time.Time) {
+	attrs = append(attrs, trace.Text(attrMode, s.mode), trace.Text(attrStatus, status.String()))
+	attrs = append(append(append(attrs, s.further.Begin...), s.callers...), s.last...)
+	if kind != "" {
+		attrs = append(attrs, trace.Text(attrError, kind))
+	}
+	span := g.Add(s.prediction, s.names.whole, s.trace.Server, s.arrived, at, attrs)
+	if kind != "" {
+		span.Fail(at, kind, message)
+	}
+	g.Send()
 }
 
 // context is what the model gets: the client's, and the context of the span in which it runs.
@@ -208,6 +252,9 @@ func (j *job) context() []byte {
 	}
 	j.spans.submitted = time.Now()
 	in := j.spans.invoke
+	if len(req.Context) == 0 && in.State == "" {
+		return append(in.AppendParent(append(make([]byte, 0, 80), `{"`+traceParent+`":"`...)), `"}`...)
+	}
 	return contextOf(&predict.Request{Context: req.Context, TraceParent: in.Parent(), TraceState: in.State})
 }
 

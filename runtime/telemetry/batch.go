@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,10 +20,20 @@ const (
 	defaultExport = 30 * time.Second
 )
 
+// spanBatch is encoded spans.
+type spanBatch struct {
+	front, worker []byte // of the front, and those that stand for a worker
+	n             int
+}
+
 // typicalSpan is the encoded size of a span, in bytes.
 const typicalSpan = 200
 
-// spanBatcher gathers ended spans and sends them in batches, one after another, by the SDK's client.
+// kept is how much memory a batch may have to be used again, in bytes.
+const kept = 1 << 20
+
+// spanBatcher encodes ended spans and sends them in batches, one after another, by the SDK's client. A span is encoded when it
+// ends: what waits then has no pointers, and the garbage collector need not look at it.
 type spanBatcher struct {
 	client        otlptrace.Client
 	queue         *queue
@@ -31,7 +42,10 @@ type spanBatcher struct {
 	version       string
 
 	mu      sync.Mutex
-	waiting []*trace.Span
+	encode  encoder
+	open    *spanBatch   // takes the next span
+	waiting []*spanBatch // full ones
+	unused  sync.Pool
 
 	full     chan struct{} // one token: a batch is full
 	stopping chan struct{}
@@ -42,21 +56,30 @@ type spanBatcher struct {
 
 // start begins to send.
 func (b *spanBatcher) start() {
+	b.open = b.empty()
 	b.full, b.stopping, b.stopped = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	go b.run()
 }
 
-// add queues an ended span, or drops it.
-func (b *spanBatcher) add(s *trace.Span) {
-	if !b.queue.admit() {
-		return
-	}
+// add queues ended spans, or drops them.
+func (b *spanBatcher) add(spans ...*trace.Span) {
+	spans = spans[:b.queue.admit(len(spans))]
 	b.mu.Lock()
-	b.waiting = append(b.waiting, s)
-	enough := len(b.waiting) == b.limits.Size
+	waited := len(b.waiting)
+	for _, s := range spans {
+		to := &b.open.front
+		if s.Worker {
+			to = &b.open.worker
+		}
+		*to = b.encode.append(*to, s)
+		if b.open.n++; b.open.n == b.limits.Size {
+			b.waiting, b.open = append(b.waiting, b.open), b.empty()
+		}
+	}
+	full := len(b.waiting) > waited
 	b.mu.Unlock()
-	if enough {
+	if full {
 		select {
 		case b.full <- struct{}{}:
 		default:
@@ -64,73 +87,64 @@ func (b *spanBatcher) add(s *trace.Span) {
 	}
 }
 
+// empty is a batch without spans.
+func (b *spanBatcher) empty() *spanBatch {
+	if used, ok := b.unused.Get().(*spanBatch); ok {
+		return used
+	}
+	return &spanBatch{front: make([]byte, 0, typicalSpan*b.limits.Size/2), worker: make([]byte, 0, typicalSpan*b.limits.Size/2)}
+}
+
 func (b *spanBatcher) run() {
 	defer close(b.stopped)
-	var encode encoder
-	var batch []*trace.Span
 	tick := time.NewTicker(b.limits.Delay)
 	defer tick.Stop()
 	for stopping := false; !stopping; {
-		least := 1
+		all := true
 		select {
 		case <-b.full:
-			least = b.limits.Size
+			all = false
 		case <-tick.C:
 		case <-b.stopping:
 			stopping = true
 		}
-		for {
-			if batch = b.take(batch, least); len(batch) == 0 {
-				break
-			}
-			b.send(&encode, batch)
+		for batch := b.take(all); batch != nil; batch = b.take(all) {
+			b.send(batch)
 		}
 	}
 }
 
-// take returns the oldest spans in the memory of batch; none where there are fewer than least.
-func (b *spanBatcher) take(batch []*trace.Span, least int) []*trace.Span {
-	clear(batch)
+// take returns the oldest batch; nil: there is none. all: one that is not full will do.
+func (b *spanBatcher) take(all bool) (batch *spanBatch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.waiting) < least {
-		return batch[:0]
+	if len(b.waiting) > 0 {
+		batch = b.waiting[0]
+		b.waiting = slices.Delete(b.waiting, 0, 1)
+	} else if all && b.open.n > 0 {
+		batch, b.open = b.open, b.empty()
 	}
-	n := min(len(b.waiting), b.limits.Size)
-	batch = append(batch[:0], b.waiting[:n]...)
-	rest := copy(b.waiting, b.waiting[n:])
-	clear(b.waiting[rest:])
-	b.waiting = b.waiting[:rest]
 	return batch
 }
 
-func (b *spanBatcher) send(e *encoder, batch []*trace.Span) {
+func (b *spanBatcher) send(batch *spanBatch) {
 	ctx, cancel := context.WithTimeout(b.ctx, b.limits.Timeout)
 	defer cancel()
-	err := b.client.UploadTraces(ctx, b.encode(e, batch))
-	b.queue.sent(len(batch), err)
+	var all []*tracepb.ResourceSpans
+	if len(batch.front) > 0 {
+		all = append(all, resourceSpans(b.front, b.version, batch.front))
+	}
+	if len(batch.worker) > 0 {
+		all = append(all, resourceSpans(b.worker, b.version, batch.worker))
+	}
+	err := b.client.UploadTraces(ctx, all)
+	b.queue.sent(batch.n, err)
 	if err != nil {
 		otel.Handle(err)
 	}
-}
-
-// encode makes the message of a batch: spans of the front and spans that stand for a worker.
-func (b *spanBatcher) encode(e *encoder, batch []*trace.Span) (all []*tracepb.ResourceSpans) {
-	front, worker := make([]byte, 0, typicalSpan*len(batch)), []byte(nil)
-	for _, s := range batch {
-		if s.Worker {
-			worker = e.append(worker, s)
-		} else {
-			front = e.append(front, s)
-		}
+	if err == nil && cap(batch.front)+cap(batch.worker) <= kept {
+		b.unused.Put(&spanBatch{front: batch.front[:0], worker: batch.worker[:0]})
 	}
-	if len(front) > 0 {
-		all = append(all, resourceSpans(b.front, b.version, front))
-	}
-	if len(worker) > 0 {
-		all = append(all, resourceSpans(b.worker, b.version, worker))
-	}
-	return all
 }
 
 // Shutdown sends what waits, until the context ends.

@@ -36,14 +36,14 @@ type queue struct {
 	waiting atomic.Int64
 }
 
-// admit takes one item in, or drops it.
-func (q *queue) admit() bool {
-	if q.waiting.Add(1) <= q.limit {
-		return true
+// admit takes up to n items in and drops the rest. It returns how many it took.
+func (q *queue) admit(n int) int {
+	over := min(max(0, q.waiting.Add(int64(n))-q.limit), int64(n))
+	if over > 0 {
+		q.waiting.Add(-over)
+		q.add(int(over), "the queue is full")
 	}
-	q.waiting.Add(-1)
-	q.add(1, "the queue is full")
-	return false
+	return n - int(over)
 }
 
 // sent notes the end of an export.
@@ -78,7 +78,7 @@ type logQueue struct {
 }
 
 func (p logQueue) OnEmit(ctx context.Context, r *sdklog.Record) error {
-	if !p.queue.admit() {
+	if p.queue.admit(1) == 0 {
 		return nil
 	}
 	return p.Processor.OnEmit(ctx, r)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/sdk/resource"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
@@ -33,8 +34,9 @@ const (
 )
 
 // encoder writes spans in OTLP's wire format. The SDK builds a message of a dozen objects for each span first, which costs
-// more than all else that a trace does.
-type encoder struct{ span, part, value []byte }
+// more than all else that a trace does. A message inside another one follows its size, which is computed first where that is
+// cheap, so that nothing is copied twice.
+type encoder struct{ span []byte }
 
 // append adds a span as a field of ScopeSpans.
 func (e *encoder) append(to []byte, s *trace.Span) []byte {
@@ -48,11 +50,11 @@ func (e *encoder) append(to []byte, s *trace.Span) []byte {
 	b = varintField(b, spanKind, uint64(s.Kind)+uint64(tracepb.Span_SPAN_KIND_INTERNAL))
 	b = timeField(b, spanStart, s.Start)
 	b = timeField(b, spanEnd, s.End)
-	b = e.attributes(b, spanAttributes, s.Attrs)
+	b = attributes(b, spanAttributes, s.Attrs)
 	for _, event := range s.Events {
 		part := timeField(nil, eventTime, event.At)
 		part = textField(part, eventName, event.Name)
-		b = bytesField(b, spanEvents, e.attributes(part, eventAttributes, event.Attrs))
+		b = bytesField(b, spanEvents, attributes(part, eventAttributes, event.Attrs))
 	}
 	for _, link := range s.Links {
 		part := bytesField(nil, linkTraceID, link.Trace[:])
@@ -67,24 +69,40 @@ func (e *encoder) append(to []byte, s *trace.Span) []byte {
 	return bytesField(to, scopeSpansSpans, e.span)
 }
 
-func (e *encoder) attributes(to []byte, field protowire.Number, list []trace.Attr) []byte {
-	for _, a := range list {
-		switch e.value = e.value[:0]; a.Type {
+func attributes(b []byte, field protowire.Number, list []trace.Attr) []byte {
+	for i := range list {
+		a := &list[i]
+		var text string
+		var array []byte
+		value := 1 // the size of the AnyValue: a tag, and
+		switch a.Type {
 		case trace.TypeInt:
-			e.value = varintField(e.value, valueInt64, uint64(a.Int))
+			value += protowire.SizeVarint(uint64(a.Int))
 		case trace.TypeFloat:
-			e.value = protowire.AppendTag(e.value, valueDouble, protowire.Fixed64Type)
-			e.value = protowire.AppendFixed64(e.value, math.Float64bits(a.Float))
+			value += protowire.SizeFixed64()
 		case trace.TypeTexts:
-			e.value = bytesField(e.value, valueArray, arrayOf(a.Texts))
-		default: // an empty text is a value too
-			e.value = bytesField(e.value, valueString, []byte(valid(a.Text)))
+			array = arrayOf(a.Texts)
+			value += protowire.SizeBytes(len(array))
+		default:
+			text = valid(a.Text)
+			value += protowire.SizeBytes(len(text))
 		}
-		e.part = textField(e.part[:0], keyValueKey, a.Key)
-		e.part = bytesField(e.part, keyValueValue, e.value)
-		to = bytesField(to, field, e.part)
+		b = tag(b, field, protowire.BytesType)
+		b = protowire.AppendVarint(b, uint64(2+protowire.SizeBytes(len(a.Key))+protowire.SizeBytes(value)))
+		b = protowire.AppendString(tag(b, keyValueKey, protowire.BytesType), a.Key)
+		b = protowire.AppendVarint(tag(b, keyValueValue, protowire.BytesType), uint64(value))
+		switch a.Type {
+		case trace.TypeInt:
+			b = varintField(b, valueInt64, uint64(a.Int))
+		case trace.TypeFloat:
+			b = protowire.AppendFixed64(tag(b, valueDouble, protowire.Fixed64Type), math.Float64bits(a.Float))
+		case trace.TypeTexts:
+			b = bytesField(b, valueArray, array)
+		default: // an empty text is a value too
+			b = protowire.AppendString(tag(b, valueString, protowire.BytesType), text)
+		}
 	}
-	return to
+	return b
 }
 
 // arrayOf is a list of texts as an ArrayValue.
@@ -107,31 +125,44 @@ func flagsOf(c trace.Context, remote bool) (flags uint32) {
 	return flags
 }
 
+// tag begins a field.
+func tag(b []byte, field protowire.Number, kind protowire.Type) []byte {
+	if n := protowire.EncodeTag(field, kind); n < 1<<7 {
+		return append(b, byte(n))
+	}
+	return protowire.AppendTag(b, field, kind)
+}
+
 func bytesField(b []byte, field protowire.Number, value []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), value)
+	return protowire.AppendBytes(tag(b, field, protowire.BytesType), value)
 }
 
 func textField(b []byte, field protowire.Number, value string) []byte {
 	if value == "" {
 		return b
 	}
-	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), valid(value))
+	return protowire.AppendString(tag(b, field, protowire.BytesType), valid(value))
 }
 
 func varintField(b []byte, field protowire.Number, value uint64) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), value)
+	return protowire.AppendVarint(tag(b, field, protowire.VarintType), value)
 }
 
 func timeField(b []byte, field protowire.Number, at time.Time) []byte {
-	return binary.LittleEndian.AppendUint64(protowire.AppendTag(b, field, protowire.Fixed64Type), uint64(at.UnixNano()))
+	return binary.LittleEndian.AppendUint64(tag(b, field, protowire.Fixed64Type), uint64(at.UnixNano()))
 }
 
 func fixed32Field(b []byte, field protowire.Number, value uint32) []byte {
-	return binary.LittleEndian.AppendUint32(protowire.AppendTag(b, field, protowire.Fixed32Type), value)
+	return binary.LittleEndian.AppendUint32(tag(b, field, protowire.Fixed32Type), value)
 }
 
 // valid is a text as protobuf requires it: a collector refuses a whole batch for one wrong byte.
-func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+func valid(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
 
 // resourceSpans wraps encoded spans. They are put in as unknown fields, which protobuf writes as they are.
 func resourceSpans(r *resource.Resource, version string, encoded []byte) *tracepb.ResourceSpans {

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
 	"strconv"
@@ -71,12 +72,17 @@ func (c Context) Parent() string {
 	if !c.Valid() {
 		return ""
 	}
-	b := make([]byte, 0, 55)
+	return string(c.AppendParent(make([]byte, 0, 55)))
+}
+
+// AppendParent appends the header traceparent of a context that is valid.
+func (c Context) AppendParent(b []byte) []byte {
 	b = append(b, "00-"...)
 	b = hex.AppendEncode(b, c.Trace[:])
 	b = append(b, '-')
 	b = hex.AppendEncode(b, c.Span[:])
-	return string(append(b, "-0"+c.flag()...))
+	b = append(b, "-0"...)
+	return append(b, c.flag()...)
 }
 
 func (c Context) flag() string {
@@ -112,21 +118,15 @@ func (c Context) Jaeger() string { return c.Trace.String() + ":" + c.Span.String
 
 func newID() (id ID) {
 	for id == (ID{}) {
-		put(id[:8], rand.Uint64())
-		put(id[8:], rand.Uint64())
+		binary.LittleEndian.PutUint64(id[:8], rand.Uint64())
+		binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
 	}
 	return id
 }
 
 func newSpanID() (id SpanID) {
 	for id == (SpanID{}) {
-		put(id[:], rand.Uint64())
+		binary.LittleEndian.PutUint64(id[:], rand.Uint64())
 	}
 	return id
-}
-
-func put(to []byte, n uint64) {
-	for i := range 8 {
-		to[i] = byte(n >> (8 * i))
-	}
 }

@@ -66,6 +66,13 @@ type Span struct {
 	Links      []Context
 }
 
+// Ended sets the end of the span, which is not before its start.
+func (s *Span) Ended(at time.Time) {
+	if s.End = at; at.Before(s.Start) {
+		s.End = s.Start
+	}
+}
+
 // Fail marks the span as failed, with an exception event.
 func (s *Span) Fail(at time.Time, kind, message string) {
 	s.Failed, s.Message = true, message

@@ -10,8 +10,8 @@ import (
 type Tracer struct {
 	// Sample decides about a trace that no client's context decides about; parent tells whether there is one.
 	Sample func(id ID, parent Context) bool
-	// Export receives each ended span of a sampled trace. It must not block.
-	Export func(*Span)
+	// Export receives the ended spans of sampled traces. It must not block, and keeps none of them.
+	Export func(...*Span)
 	// Ignore: contexts of clients are not read, and none are passed on.
 	Ignore bool
 	// Header is another header that carries the context, in Jaeger's form or W3C's; "" for none.
@@ -20,7 +20,8 @@ type Tracer struct {
 	// Files: downloads and uploads carry the context too.
 	Files bool
 
-	live sync.Map // Context by id of prediction
+	live   live
+	groups sync.Pool // of *Group
 }
 
 // read finds the context of a request in its headers. peek returns "" where there is none.
@@ -28,8 +29,13 @@ func (t *Tracer) read(peek func(name string) string) Context {
 	if t.Ignore {
 		return Context{}
 	}
-	if c, ok := Parse(peek("traceparent"), peek("tracestate")); ok || t.Header == "" {
-		return c
+	if parent := peek("traceparent"); parent != "" {
+		if c, ok := Parse(parent, peek("tracestate")); ok {
+			return c
+		}
+	}
+	if t.Header == "" {
+		return Context{}
 	}
 	c, _ := t.parse(peek(t.Header))
 	return c
@@ -129,13 +135,24 @@ func (t *Trace) At(c Context, name string, kind Kind, parent SpanID, start time.
 	return s
 }
 
+// Passed is the W3C headers of a context, for who keeps them as text; "": none are passed on.
+func (t *Trace) Passed(c Context) (parent, state string) {
+	if t == nil || t.tracer.Ignore || !c.Valid() {
+		return "", ""
+	}
+	return c.Parent(), c.State
+}
+
 // End ends a span and sends it, if the trace is sampled.
 func (t *Trace) End(s *Span, at time.Time) {
-	if s.End = at; at.Before(s.Start) {
-		s.End = s.Start
-	}
+	s.Ended(at)
+	t.Send(s)
+}
+
+// Send sends ended spans, if the trace is sampled.
+func (t *Trace) Send(ended ...*Span) {
 	if t.Sampled {
-		t.tracer.Export(s)
+		t.tracer.Export(ended...)
 	}
 }
 

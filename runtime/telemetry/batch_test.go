@@ -1,0 +1,107 @@
+package telemetry
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"pinion/runtime/trace"
+	"pinion/tests/await"
+)
+
+// receiver is a collector that keeps the names of the spans of each request.
+type receiver struct {
+	mu    sync.Mutex
+	names [][]string
+}
+
+func (c *receiver) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	var request coltracepb.ExportTraceServiceRequest
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = proto.Unmarshal(body, &request)
+	}
+	var names []string
+	for _, resource := range request.GetResourceSpans() {
+		for _, s := range resource.GetScopeSpans()[0].GetSpans() {
+			names = append(names, s.GetName())
+		}
+	}
+	if err != nil {
+		names = []string{err.Error()}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.names = append(c.names, names)
+}
+
+func (c *receiver) received() [][]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.names)
+}
+
+// TestSpansAreSentInBatches: full ones at once and in order, in memory that is used again, and the rest at the stop.
+func TestSpansAreSentInBatches(t *testing.T) {
+	collector := &receiver{}
+	server := httptest.NewServer(collector)
+	defer server.Close()
+	sender, err := Start(&Config{
+		Traces: &Exporter{URL: server.URL, Insecure: true}, Sampler: alwaysOn,
+		SpanBatch: Batch{Queue: 100, Size: 3, Delay: time.Hour},
+	}, Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := sender.Tracer().Root()
+	end := func(names ...string) {
+		g := one.Group()
+		for _, name := range names {
+			g.Add(one.New(), name, trace.SpanID{}, time.Now(), time.Now(), nil).Worker = name == "worker"
+		}
+		g.Send()
+	}
+	var want [][]string
+	for _, round := range [][]string{{"a", "b", "c"}, {"d", "worker", "f"}, {"g", "h", "i"}} {
+		end(round[0], round[1])
+		end(round[2])
+		if round[1] == "worker" { // it has another resource
+			round = []string{round[0], round[2], round[1]}
+		}
+		want = append(want, round)
+		await.Eventually(t, "a full batch arrives", func() bool { return len(collector.received()) == len(want) })
+	}
+	end("left")
+	sender.Stop()
+	if got := collector.received(); !slices.EqualFunc(got, append(want, []string{"left"}), slices.Equal) {
+		t.Errorf("received %q, want %q and the rest", got, want)
+	}
+	if dropped := sender.Dropped()[signalTraces]; dropped != 0 {
+		t.Errorf("%d were dropped", dropped)
+	}
+}
+
+// TestTheQueueTakesWhatFits: of spans that end together too.
+func TestTheQueueTakesWhatFits(t *testing.T) {
+	q := &queue{drops: &drops{log: slog.New(slog.DiscardHandler)}, limit: 5}
+	for i, want := range []int{3, 2, 0} {
+		if got := q.admit(3); got != want {
+			t.Errorf("call %d: %d of 3 taken, want %d", i, got, want)
+		}
+	}
+	if dropped := q.n.Load(); dropped != 4 {
+		t.Errorf("%d were dropped, want 4", dropped)
+	}
+	q.sent(5, nil)
+	if got := q.admit(3); got != 3 {
+		t.Errorf("%d of 3 taken after an export", got)
+	}
+}
