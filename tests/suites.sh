@@ -351,7 +351,7 @@ cmd_test() {
   go_suite 21-with-c -vet=off "${list[@]}"
   instructions_suite
   await_lane 05-tools
-  whole_suite 50-whole bin/pinion -parallel 4 # most of them wait
+  whole_suite 50-whole bin/pinion -parallel 6 # most of them wait
   ! full || images_suite
   suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
   await_lane 30-pythons

@@ -81,10 +81,13 @@ func Sanitized(t testing.TB) bool {
 // Full skips a test that ./build.sh test leaves to ./build.sh test-full.
 func Full(t testing.TB) {
 	t.Helper()
-	if os.Getenv(envFull) == "" && os.Getenv(envSoak) == "" {
+	if !IsFull() {
 		t.Skipf("./build.sh test-full runs it, as %s=1 does", envFull)
 	}
 }
+
+// IsFull reports whether this run has what ./build.sh test leaves to ./build.sh test-full.
+func IsFull() bool { return os.Getenv(envFull) != "" || os.Getenv(envSoak) != "" }
 
 // Tool is a file that ./build.sh test or test-full makes in .cache, or else a program on the PATH. Without any of them the test is skipped.
 func Tool(t testing.TB, made string, programs ...string) string {

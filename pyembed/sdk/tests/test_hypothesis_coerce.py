@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import enum
 import fractions
+import os
 import pathlib
 import types
 from collections.abc import Mapping, Sequence
@@ -39,7 +40,8 @@ from cog._worker.schema.signature import read_signature
 from cog._worker.values.coerce import make_prepare
 from cog.coder import Coder
 
-repeatable = settings(derandomize=True, deadline=None, database=None, max_examples=200)
+examples = 200 if os.environ.get("PINION_TEST_FULL") else 100
+repeatable = settings(derandomize=True, deadline=None, database=None, max_examples=examples)
 
 
 class Color(enum.Enum):

@@ -14,6 +14,7 @@ import decimal
 import enum
 import json
 import math
+import os
 import uuid
 from typing import Any, NamedTuple, Optional
 
@@ -27,7 +28,8 @@ from cog import BaseModel, Path, Secret
 from cog._worker.values.encode import encode
 from cog.errors import OutputError
 
-repeatable = settings(derandomize=True, deadline=None, database=None, max_examples=250)
+examples = 250 if os.environ.get("PINION_TEST_FULL") else 100
+repeatable = settings(derandomize=True, deadline=None, database=None, max_examples=examples)
 
 
 class Color(enum.Enum):
