@@ -1,12 +1,8 @@
 package tests
 
 import (
-	"fmt"
 	"net"
-	"net/http"
-	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -65,38 +61,6 @@ func TestBatchingAnswerTooLarge(t *testing.T) {
 	b.want(b.post("next"), 200, "next!")
 }
 
-// TestBatchingRubbish: what was no msgpack ended the whole server.
-func TestBatchingRubbish(t *testing.T) {
-	bothProtocols(t, func(t *testing.T, protocol string) {
-		b := startBatching(t, protocol)
-		bad, other := b.worker(), b.worker()
-		b.waitMetric(readyWorkers, "2")
-		one, two := b.begin("one"), b.begin("two")
-		_, taken := bad.take(), other.take() // each has one of the two
-		bad.send([]byte("\x00\x00\x00\x05hello"))
-		bad.disconnected()
-		b.waitMetric(queueLength, "1") // its job waits for the other one
-		other.echo(taken)
-		other.run()
-		b.want(<-one, 200, "one!")
-		b.want(<-two, 200, "two!")
-		b.want(b.post("next"), 200, "next!")
-	})
-}
-
-// TestBatchingBadBeginning: so did an unknown program at the workers' socket.
-func TestBatchingBadBeginning(t *testing.T) {
-	t.Parallel()
-	b := startBatching(t, "tcp")
-	response, err := http.Get("http://" + b.address + "/")
-	if err == nil {
-		response.Body.Close()
-		t.Errorf("the workers' socket answers HTTP: %s", response.Status)
-	}
-	b.worker().run()
-	b.want(b.post("next"), 200, "next!")
-}
-
 // TestBatchingReset: an error of a connection other than its end was tried again for ever; its jobs waited for
 // their timeout.
 func TestBatchingReset(t *testing.T) {
@@ -120,37 +84,6 @@ func TestBatchingReset(t *testing.T) {
 	}
 }
 
-// TestBatchingAJobWhoseWorkerDiesTwice: the client learns it at once, not at its timeout.
-func TestBatchingAJobWhoseWorkerDiesTwice(t *testing.T) {
-	t.Parallel()
-	b := startBatching(t, "unix", "-timeout", "3600000")
-	one := b.worker()
-	b.waitMetric(readyWorkers, "1") // the first to be asked
-	two := b.worker()
-	b.waitMetric(readyWorkers, "2")
-	answer := b.begin("poison")
-	for i, w := range []*wireWorker{one, two} {
-		w.take("poison")
-		w.conn.Close()
-		b.waitMetric(readyWorkers, fmt.Sprint(1-i))
-	}
-	b.want(<-answer, 502, "*")
-	b.worker().run()
-	b.want(b.post("next"), 200, "next!")
-}
-
-// TestBatchingLateIsNotSent: the first job of a batch was sent whether its time was up or not.
-func TestBatchingLateIsNotSent(t *testing.T) {
-	t.Parallel()
-	b := startBatching(t, "unix", "-timeout", "100")
-	b.want(b.post("late"), 408, "Timeout!")
-	w := b.worker()
-	b.waitMetric(readyWorkers, "1")
-	answer := b.begin("next")
-	w.echo(w.take("next"))
-	<-answer
-}
-
 // TestBatchingClientDisconnects: so was the job of a client that had left.
 func TestBatchingClientDisconnects(t *testing.T) {
 	t.Parallel()
@@ -172,40 +105,6 @@ func TestBatchingClientDisconnects(t *testing.T) {
 	if n := b.metric(`pinion_predictions_total{mode="sync",reason="",status="canceled"}`); n != "1" {
 		t.Errorf("%s are counted as canceled, want 1", n)
 	}
-}
-
-// TestBatchingSingleRequest: it always waited for the whole of -latency.
-func TestBatchingSingleRequest(t *testing.T) {
-	t.Parallel()
-	b := startBatching(t, "unix")
-	b.worker().run()
-	b.waitMetric(readyWorkers, "1")
-	for range 50 {
-		b.want(b.post("x"), 200, "x!")
-	}
-	// The original held each for 10 ms. On a machine whose time is another's, arrivals may look as if waiting could pay.
-	if taken, err := strconv.ParseFloat(b.metric("pinion_batch_wait_seconds_sum"), 64); err != nil || taken > 0.1 {
-		t.Errorf("50 lone requests were held for %v s, %v", taken, err)
-	}
-}
-
-// TestBatchingEveryAnswerArrives: a fast worker's answer could come before the job was in the books, and then the
-// client got 408: a few of a hundred thousand.
-func TestBatchingEveryAnswerArrives(t *testing.T) {
-	t.Parallel()
-	b := startBatching(t, "unix", "-timeout", "3600000", "-batch", "2")
-	for range 4 {
-		b.worker().run()
-	}
-	var clients sync.WaitGroup
-	for range 16 {
-		clients.Go(func() {
-			for range harness.Soak(20_000, 250) {
-				b.want(b.post("x"), 200, "x!") // a lost one would wait for an hour
-			}
-		})
-	}
-	clients.Wait()
 }
 
 // TestBatchingShutdown: it always slept for the whole -timeout, and cut off what came in meanwhile.

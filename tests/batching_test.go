@@ -81,28 +81,6 @@ func TestBatchingOwnPaths(t *testing.T) {
 	}
 }
 
-// TestBatchingSizes: never more than -batch, and as many as wait.
-func TestBatchingSizes(t *testing.T) {
-	t.Parallel()
-	b := startBatching(t, "unix", "-batch", "4")
-	var answers []<-chan reply
-	for i := range 10 {
-		answers = append(answers, b.begin(fmt.Sprint(i)))
-	}
-	b.waitMetric(queueLength, "10")
-	w := b.worker()
-	for _, want := range []int{4, 4, 2} {
-		items := w.take()
-		if len(items) != want {
-			t.Errorf("a batch of %d, want %d", len(items), want)
-		}
-		w.echo(items)
-	}
-	for i, answer := range answers {
-		b.want(<-answer, 200, fmt.Sprint(i, "!"))
-	}
-}
-
 // TestBatchingLatency: given, it is waited for, and a full batch leaves before; it ends by itself.
 func TestBatchingLatency(t *testing.T) {
 	t.Parallel()
@@ -138,18 +116,6 @@ func TestBatchingTimeout(t *testing.T) {
 			b.want(got, 200, fmt.Sprint(i, "!"))
 		}
 	}
-}
-
-func TestBatchingWorkersShare(t *testing.T) {
-	t.Parallel()
-	b := startBatching(t, "tcp", "-batch", "1")
-	one, two := b.worker(), b.worker()
-	x, y := b.begin("x"), b.begin("y")
-	first, second := one.take(), two.take() // both have one at the same time
-	two.echo(second)
-	one.echo(first)
-	b.want(<-x, 200, "x!")
-	b.want(<-y, 200, "y!")
 }
 
 // TestBatchingFlags: defaults are the original's; what cannot be is refused with the nearest name.

@@ -115,29 +115,6 @@ func TestBeginsWithItsFiles(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoURLIsRefused(t *testing.T) {
-	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "filing.py:Runner"})
-	for value, want := range map[string]string{
-		"/etc/passwd": "is not an http, https or data URL", "file:///etc/passwd": "is not an http, https or data URL", "": "is not an http, https or data URL",
-	} {
-		got := problems(t, s.Input(input{"file": value}))
-		if len(got) != 1 || !strings.HasSuffix(got[0].Msg, want) || got[0].Loc[2] != "file" {
-			t.Errorf("%q: got %+v", value, got)
-		}
-	}
-	got := problems(t, s.Input(input{"file": "data:,x", "more": []string{"data:,x", "nothing"}}))
-	if len(got) != 1 || got[0].Loc[2] != "more/1" {
-		t.Errorf("in a list: got %+v", got)
-	}
-	// A data URL that only turns out to be broken when it is read fails the prediction, and names the field.
-	a := s.Fail(input{"file": "data:;base64,!!!!"})
-	if !strings.Contains(a.Error, `"file"`) {
-		t.Errorf("error is %q", a.Error)
-	}
-	s.Succeed(input{"file": "data:,x"})
-}
-
 func TestPathOutputsBecomeDataURLs(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {

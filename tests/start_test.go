@@ -113,17 +113,6 @@ func TestAUsageErrorSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestABadValueOfACogVariableIsOnlyWarnedOf(t *testing.T) {
-	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "echo.py:run", Env: []string{"COG_MAX_CONCURRENCY=lots", "COG_SETUP_TIMEOUT=soon"}})
-	s.Succeed(input{"value": input{}})
-	for _, name := range []string{"COG_MAX_CONCURRENCY", "COG_SETUP_TIMEOUT"} {
-		if _, ok := s.Log.First(func(l harness.Line) bool { return l.Level == "WARN" && strings.Contains(l.Text, name) }); !ok {
-			t.Errorf("no warning about %s", name)
-		}
-	}
-}
-
 func TestTheModelComesFromFlagVariableOrCogYAML(t *testing.T) {
 	t.Parallel()
 	folder := func(t *testing.T, yaml string) string {
@@ -195,20 +184,6 @@ func TestAPortThatIsTakenEndsTheStart(t *testing.T) {
 		if code != 1 || !strings.Contains(text, want) {
 			t.Errorf("exit code %d, and no %q in %s", code, want, text)
 		}
-	}
-}
-
-func TestThePORTVariableIsHonoured(t *testing.T) {
-	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(free.Addr().String()) // it is one of net's own
-	free.Close()
-	s := harness.Ready(t, harness.Options{Model: "echo.py:run", PortFromEnv: true, Env: []string{"PORT=" + port}})
-	if !strings.HasSuffix(s.Address, ":"+port) {
-		t.Errorf("listens on %s, want port %s", s.Address, port)
 	}
 }
 

@@ -74,19 +74,6 @@ func TestWhatOutlastsTheGraceIsCanceled(t *testing.T) {
 	}
 }
 
-func TestASecondSIGINTEndsAtOnce(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"sleep", "stuck"} {
-		s := harness.Ready(t, harness.Options{Model: "blocking.py"})
-		s.Begin("slow", input{"how": how})
-		s.WaitLog("begun")
-		s.Signal(syscall.SIGINT)
-		drainBegun(s)
-		s.Signal(syscall.SIGINT)
-		s.Ended(130)
-	}
-}
-
 // TestASIGINTEndsAtOnceWhatASIGTERMBegan, while the server waits for a prediction or for a worker that does not end.
 func TestASIGINTEndsAtOnceWhatASIGTERMBegan(t *testing.T) {
 	t.Parallel()
@@ -130,21 +117,6 @@ func TestSIGTERMCanBeLeftToTheShutdownRequest(t *testing.T) {
 		}
 		wantCode(t, "shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
 		s.Ended(0)
-	}
-}
-
-func TestStoppingDuringSetupEndsCleanly(t *testing.T) {
-	t.Parallel()
-	for name, end := range map[string]func(*harness.Server){
-		"SIGTERM":  func(s *harness.Server) { s.Signal(syscall.SIGTERM) },
-		"shutdown": func(s *harness.Server) { s.Do(http.MethodPost, "/shutdown", nil) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := harness.Start(t, harness.Options{Model: "setups.py:Hanging"})
-			s.WaitLog("hanging")
-			end(s)
-			s.Ended(0)
-		})
 	}
 }
 

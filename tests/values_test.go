@@ -2,7 +2,6 @@ package tests
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/big"
 	"net/http"
 	"os"
@@ -27,75 +26,6 @@ func problems(t *testing.T, a harness.Answer) []problem {
 		t.Fatalf("got %s, want 422 with problems", a)
 	}
 	return body.Detail
-}
-
-func TestAnInputThatBreaksARuleIsRefusedInTheContractsWords(t *testing.T) {
-	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "typed.py"})
-	long := strings.Repeat("x", 300)
-	for _, c := range []struct{ field, value, loc, msg string }{
-		{"text", `7`, "text", `7 is not of type "string"`},
-		{"text", `null`, "text", `null is not of type "string"`},
-		{"text", `"a"`, "text", `"a" is shorter than 2 characters`},
-		{"text", `"abcde"`, "text", `"abcde" is longer than 4 characters`},
-		{"text", `"AB"`, "text", `"AB" does not match "^[a-z]+$"`},
-		{"whole", `0`, "whole", `0 is less than the minimum of 1`},
-		{"whole", `11`, "whole", `11 is greater than the maximum of 10`},
-		{"whole", `1.5`, "whole", `1.5 is not of type "integer"`},
-		{"whole", `"1"`, "whole", `"1" is not of type "integer"`},
-		{"whole", `true`, "whole", `true is not of type "integer"`},
-		{"part", `1.5`, "part", `1.5 is greater than the maximum of 1`},
-		{"part", `"x"`, "part", `"x" is not of type "number"`},
-		{"flag", `1`, "flag", `1 is not of type "boolean"`},
-		{"words", `"a"`, "words", `"a" is not of type "array"`},
-		{"words", `["a",1]`, "words/1", `1 is not of type "string"`},
-		{"numbers", `[1,2.5]`, "numbers/1", `2.5 is not of type "integer"`},
-		{"table", `[]`, "table", `[] is not of type "object"`},
-		{"scores", `{"a":"x"}`, "scores/a", `"x" is not of type "number"`},
-		{"maybe", `"x"`, "maybe", `"x" is not of type "integer"`},
-		{"size", `"l"`, "size", `"l" is not one of ["s","m"]`},
-		{"choice", `4`, "choice", `4 is not one of [1,2,3]`},
-		{"mixed", `true`, "mixed", `true is not valid under any of the schemas listed in the 'anyOf' keyword`},
-	} {
-		a := s.Create(fmt.Sprintf(`{"input":{%q:%s}}`, c.field, c.value))
-		got := problems(t, a)
-		want := problem{[]string{"body", "input", c.loc}, c.msg, "value_error"}
-		if len(got) != 1 || strings.Join(got[0].Loc, "|") != strings.Join(want.Loc, "|") || got[0].Msg != want.Msg || got[0].Type != want.Type {
-			t.Errorf("%s = %s: got %s, want %+v", c.field, c.value, a.Body, want)
-		}
-	}
-	got := problems(t, s.Input(input{"text": long}))
-	if len(got) == 0 || len([]rune(got[0].Msg)) > 260 {
-		t.Errorf("a long value is not cut: %+v", got)
-	}
-	several := problems(t, s.Create(`{"input":{"whole":0,"text":"a","flag":1}}`))
-	var fields []string
-	for _, p := range several {
-		fields = append(fields, p.Loc[len(p.Loc)-1])
-	}
-	if strings.Join(fields, " ") != "flag text whole" {
-		t.Errorf("problems come as %v, want them sorted by field", fields)
-	}
-}
-
-func TestMissingInputsAreNamedInTheOrderOfTheSignature(t *testing.T) {
-	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "typed.py:Required"})
-	got := problems(t, s.Input(input{}))
-	var fields []string
-	for _, p := range got {
-		fields = append(fields, p.Loc[2])
-		if p.Msg != "Field required" || p.Type != "value_error.missing" {
-			t.Errorf("got %+v", p)
-		}
-	}
-	if strings.Join(fields, " ") != "second first fourth" {
-		t.Errorf("missing are %v", fields)
-	}
-	a := s.Succeed(input{"first": 1, "second": "x", "fourth": []string{}})
-	if a.Text(t) != "str 'x', int 1, NoneType None, list []" {
-		t.Errorf("got %s", a)
-	}
 }
 
 func TestInputsArriveInTheirAnnotatedTypes(t *testing.T) {
@@ -178,16 +108,6 @@ func TestAMutableDefaultIsFreshInEachPrediction(t *testing.T) {
 	for range 3 {
 		sameJSON(t, "output", s.Succeed(input{}).Output, `[[1,2],{"n":1}]`)
 	}
-}
-
-func TestUnknownInputsAreDroppedWithAWarning(t *testing.T) {
-	t.Parallel()
-	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
-	sameJSON(t, "output", s.Succeed(input{"text": "x", "colour": "red"}).Output, `"x"`)
-	harness.Eventually(t, "a warning", func() bool {
-		_, ok := s.Log.First(func(l harness.Line) bool { return l.Level == "WARN" && strings.Contains(l.Raw, `"colour"`) })
-		return ok
-	})
 }
 
 func TestOutputsBecomeJSON(t *testing.T) {

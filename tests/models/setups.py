@@ -74,18 +74,6 @@ class Hanging(BaseRunner):
     def run(self) -> None: ...
 
 
-class Gated(BaseRunner):
-    """Its setup lasts until the test opens the gate."""
-
-    def setup(self) -> None:
-        print("setting up")
-        with open("gate") as file:
-            file.read()
-
-    def run(self) -> str:
-        return "through"
-
-
 class Forking(BaseRunner):
     """A forked child that comes back from setup must not serve."""
 
