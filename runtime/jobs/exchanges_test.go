@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What a job costs is its exchanges with NATS.
@@ -72,6 +73,42 @@ func TestACanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	}
 	if s := r.state("p1"); s.Status != Canceled {
 		t.Errorf("it is %s", s.Status)
+	}
+}
+
+// TestAnUrgentJobThatWasGivenBackComesFirst: a pull got it while no job was wanted.
+func TestAnUrgentJobThatWasGivenBackComesFirst(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
+	p, err := newPuller(t.Context(), r.Queue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	next := func() string {
+		for {
+			for _, m := range p.next(t.Context(), 1) {
+				if err := m.DoubleAck(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				return m.Headers().Get(headerID)
+			}
+		}
+	}
+	waits := func(class Class) int { return r.consumerInfo(consumer(class, 0)).NumWaiting }
+	for i := range 5 {
+		first := make(chan string)
+		go func() { first <- next() }()
+		r.eventually("it waits at each class", func() bool { return waits(High)+waits(Normal)+waits(Low) == len(Classes) })
+		r.accept(fmt.Sprint("std", i))
+		<-first
+		r.accept(fmt.Sprint("hi", i), func(j *Job) { j.Class = High })
+		r.eventually("a pull got it, and gave it back", func() bool { return !p.sources[0].empty.Load() })
+		r.accept(fmt.Sprint("behind", i))
+		if got := next(); got != fmt.Sprint("hi", i) {
+			t.Fatalf("%s came first", got)
+		}
+		next()
 	}
 }
 

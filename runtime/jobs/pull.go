@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,9 +18,9 @@ type puller struct {
 	lanes   int
 	looked  time.Time // when the lanes were counted
 	turn    int
-	quiet   bool               // when next returned last, no other job waited
-	found   chan jetstream.Msg // from long pulls
-	pulling context.Context    // of the long pulls
+	last    *source         // it had no more than the job that next returned last; nil: it may have, or all may
+	found   chan pulled     // from long pulls
+	pulling context.Context // of the long pulls
 	stop    context.CancelFunc
 	pulls   sync.WaitGroup
 
@@ -36,6 +37,12 @@ type source struct {
 	empty atomic.Bool // a long pull waits there, so no job does
 }
 
+// pulled is what a long pull got.
+type pulled struct {
+	m    jetstream.Msg
+	from *source
+}
+
 // pullWait is how long one pull waits at JetStream.
 const pullWait = 5 * time.Second
 
@@ -44,7 +51,7 @@ const lanesEvery = 10 * time.Second
 
 // newPuller begins with one long pull for each consumer. They rest while next is not called.
 func newPuller(ctx context.Context, q *Queue) (*puller, error) {
-	p := &puller{q: q, found: make(chan jetstream.Msg)}
+	p := &puller{q: q, found: make(chan pulled)}
 	p.wanted = sync.NewCond(&p.mu)
 	p.pulling, p.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := p.look(ctx); err != nil {
@@ -90,24 +97,30 @@ func (p *puller) next(ctx context.Context, places int) []jetstream.Msg {
 	if time.Since(p.looked) > lanesEvery {
 		_ = p.look(ctx) // else it looks again later
 	}
-	if !p.quiet {
+	if !p.areEmpty() {
 		if found := p.ready(min(places, mostAtOnce)); len(found) > 0 {
 			return found
 		}
 	}
-	p.quiet = false
+	p.last = nil
 	p.wait(true)
 	defer p.wait(false)
 	select {
-	case m := <-p.found:
-		meta, err := m.Metadata()
-		p.quiet = err == nil && meta.NumPending == 0
-		return []jetstream.Msg{m}
+	case job := <-p.found:
+		if meta, err := job.m.Metadata(); err == nil && meta.NumPending == 0 {
+			p.last = job.from
+		}
+		return []jetstream.Msg{job.m}
 	case <-time.After(lanesEvery): // the next call looks for lanes
 		return nil
 	case <-ctx.Done():
 		return nil
 	}
+}
+
+// areEmpty reports whether no job waited when next returned last, or came since.
+func (p *puller) areEmpty() bool {
+	return p.last != nil && !slices.ContainsFunc(p.sources, func(s *source) bool { return s != p.last && !s.empty.Load() })
 }
 
 // ready returns up to n jobs that wait.
@@ -169,7 +182,7 @@ func (p *puller) pull(ctx context.Context, from *source) {
 		for m := range batch.Messages() {
 			from.empty.Store(false)
 			select {
-			case p.found <- m:
+			case p.found <- pulled{m, from}:
 			default:
 				_ = m.Nak()
 			}
