@@ -23,6 +23,7 @@ ALL: dict[str, Peer] = {
         Pinion("pinion-async", "Pinion, async model", {"echo": "async"}),
         Pinion("pinion-async32", "Pinion, async model, 32 at once", {"echo": "async32"}),
         Pinion("pinion-arrays", "Pinion, inputs declared as arrays", {"onnx-batch": "onnx-arrays"}),
+        Pinion("pinion-grpc", "Pinion, --grpc-port", flags=("--grpc-port", "0")),
         Coglet(),
         Coglet("coglet-async32", "coglet, async model, 32 at once", "async32"),
         Mosec(),

@@ -14,10 +14,15 @@ class Pinion(Peer):
     """Settings that matter: a queue, as the others have one, and no log line a request."""
 
     def __init__(
-        self, name: str = "pinion", title: str = "Pinion", models: dict[str, str] | None = None
+        self,
+        name: str = "pinion",
+        title: str = "Pinion",
+        models: dict[str, str] | None = None,
+        flags: tuple[str, ...] = (),
     ) -> None:
         self.name, self.title = name, title
         self.models = models or {}  # by work, where they are not the usual ones
+        self.flags = flags
 
     @property
     def venv(self) -> Path:
@@ -35,7 +40,7 @@ class Pinion(Peer):
         return [
             *(str(s.options.pinion), "serve", str(self.model(s.work)), "--python", self.python),
             *("--host", "127.0.0.1", "--port", str(s.port), "--queue", "1024"),
-            *("--workers", str(s.workers), "--log-level", "error", *wait),
+            *("--workers", str(s.workers), "--log-level", "error", *wait, *self.flags),
         ]
 
     def version(self, options: Options) -> str:

@@ -27,7 +27,17 @@ class Start(Row):
     name = "start"
     title = "Start, and rest"
     peers = (
-        *("bare", "pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi", "ray"),
+        *(
+            "bare",
+            "pinion",
+            "pinion-grpc",
+            "coglet",
+            "mosec",
+            "litserve",
+            "bentoml",
+            "fastapi",
+            "ray",
+        ),
         *("ventu", "pinion-batching"),
     )
     text = """\
@@ -63,7 +73,7 @@ later: memory of all processes (PSS: shared pages are divided among the processe
             values["idle"] = (processes.cpu(pids) - before) * 100
         finally:
             server.stop()
-        if peer.name == "pinion":
+        if peer.name in ("pinion", "pinion-grpc"):
             values["ready"] = ready(peer, options)
         self.keep(peer.name, "rest", turn, values)
 
@@ -78,6 +88,10 @@ later: memory of all processes (PSS: shared pages are divided among the processe
             f"Pinion says READY after {ready} ms; `{PASS}` takes {interpreter} ms. Its front has {front} MiB of that memory, "
             "the worker with the interpreter the rest."
         )
+        if r.median("pinion-grpc", "rest", "ready") is not None:
+            grpc = tables.value(r, "pinion-grpc", "rest", "ready", 1e3)
+            more = tables.value(r, "pinion-grpc", "rest", "front")
+            sentence += f" With `--grpc-port` it is {grpc} ms and {more} MiB."
         return [
             *tables.grid(r, columns, heads, lambda p, c: tables.value(r, p, "rest", c)),
             sentence,
