@@ -72,25 +72,25 @@ func (e *encoder) append(to []byte, s *trace.Span) []byte {
 func attributes(b []byte, field protowire.Number, list []trace.Attr) []byte {
 	for i := range list {
 		a := &list[i]
-		var text string
+		var value string
 		var array []byte
-		value := 1 // the size of the AnyValue: a tag, and
+		size := 1 // of the AnyValue: a tag, and
 		switch a.Type {
 		case trace.TypeInt:
-			value += protowire.SizeVarint(uint64(a.Int))
+			size += protowire.SizeVarint(uint64(a.Int))
 		case trace.TypeFloat:
-			value += protowire.SizeFixed64()
+			size += protowire.SizeFixed64()
 		case trace.TypeTexts:
 			array = arrayOf(a.Texts)
-			value += protowire.SizeBytes(len(array))
+			size += protowire.SizeBytes(len(array))
 		default:
-			text = valid(a.Text)
-			value += protowire.SizeBytes(len(text))
+			value = valid(a.Text)
+			size += protowire.SizeBytes(len(value))
 		}
 		b = tag(b, field, protowire.BytesType)
-		b = protowire.AppendVarint(b, uint64(2+protowire.SizeBytes(len(a.Key))+protowire.SizeBytes(value)))
-		b = protowire.AppendString(tag(b, keyValueKey, protowire.BytesType), a.Key)
-		b = protowire.AppendVarint(tag(b, keyValueValue, protowire.BytesType), uint64(value))
+		b = varint(b, uint64(2+protowire.SizeBytes(len(a.Key))+protowire.SizeBytes(size)))
+		b = text(tag(b, keyValueKey, protowire.BytesType), a.Key)
+		b = varint(tag(b, keyValueValue, protowire.BytesType), uint64(size))
 		switch a.Type {
 		case trace.TypeInt:
 			b = varintField(b, valueInt64, uint64(a.Int))
@@ -99,7 +99,7 @@ func attributes(b []byte, field protowire.Number, list []trace.Attr) []byte {
 		case trace.TypeTexts:
 			b = bytesField(b, valueArray, array)
 		default: // an empty text is a value too
-			b = protowire.AppendString(tag(b, valueString, protowire.BytesType), text)
+			b = text(tag(b, valueString, protowire.BytesType), value)
 		}
 	}
 	return b
@@ -125,27 +125,34 @@ func flagsOf(c trace.Context, remote bool) (flags uint32) {
 	return flags
 }
 
-// tag begins a field.
+// tag begins a field with a number below 16, as all but one have: its tag is a byte. Unlike protowire's function it is inlined,
+// as is varint.
 func tag(b []byte, field protowire.Number, kind protowire.Type) []byte {
-	if n := protowire.EncodeTag(field, kind); n < 1<<7 {
-		return append(b, byte(n))
-	}
-	return protowire.AppendTag(b, field, kind)
+	return append(b, byte(field)<<3|byte(kind))
 }
 
+func varint(b []byte, n uint64) []byte {
+	if n < 1<<7 {
+		return append(b, byte(n))
+	}
+	return protowire.AppendVarint(b, n)
+}
+
+func text(b []byte, value string) []byte { return append(varint(b, uint64(len(value))), value...) }
+
 func bytesField(b []byte, field protowire.Number, value []byte) []byte {
-	return protowire.AppendBytes(tag(b, field, protowire.BytesType), value)
+	return append(varint(tag(b, field, protowire.BytesType), uint64(len(value))), value...)
 }
 
 func textField(b []byte, field protowire.Number, value string) []byte {
 	if value == "" {
 		return b
 	}
-	return protowire.AppendString(tag(b, field, protowire.BytesType), valid(value))
+	return text(tag(b, field, protowire.BytesType), valid(value))
 }
 
 func varintField(b []byte, field protowire.Number, value uint64) []byte {
-	return protowire.AppendVarint(tag(b, field, protowire.VarintType), value)
+	return varint(tag(b, field, protowire.VarintType), value)
 }
 
 func timeField(b []byte, field protowire.Number, at time.Time) []byte {
@@ -153,7 +160,7 @@ func timeField(b []byte, field protowire.Number, at time.Time) []byte {
 }
 
 func fixed32Field(b []byte, field protowire.Number, value uint32) []byte {
-	return binary.LittleEndian.AppendUint32(tag(b, field, protowire.Fixed32Type), value)
+	return binary.LittleEndian.AppendUint32(protowire.AppendTag(b, field, protowire.Fixed32Type), value)
 }
 
 // valid is a text as protobuf requires it: a collector refuses a whole batch for one wrong byte.
