@@ -152,6 +152,8 @@ def narrow(look: Look) -> None:
         look.page.locator("summary", has_text=name).click()
     width = look.page.evaluate("document.documentElement.scrollWidth")
     assert width <= 360, f"the page is {width} pixels wide"
+    head, copy = (look.page.locator(name).bounding_box() for name in ("#code-head", "#copy"))
+    assert head and copy and head["y"] < copy["y"] + copy["height"] / 2 < head["y"] + head["height"], "Copy is below the heading"
     nameless = look.page.evaluate(
         "[...document.querySelectorAll('main input, main select, main textarea')]"
         ".filter(e => !e.labels?.length && !e.ariaLabel).map(e => e.outerHTML)"
