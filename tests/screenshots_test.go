@@ -20,13 +20,13 @@ func TestPictures(t *testing.T) {
 	if os.Getenv("PINION_TEST_PICTURES") != "" {
 		takePictures(t)
 	}
-	for _, name := range []string{"dashboard.png", "page.png"} {
+	for name, width := range map[string]int{"dashboard.png": 1280, "page.png": 1280, "dashboard-phone.png": 390, "page-phone.png": 390} {
 		content, err := os.ReadFile(filepath.Join(pictures, name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		size, err := png.DecodeConfig(bytes.NewReader(content))
-		if err != nil || size.Width != 1280 || len(content) > maxPicture {
+		if err != nil || size.Width != width || len(content) > maxPicture {
 			t.Errorf("%s: %d pixels wide, %d bytes, %v", name, size.Width, len(content), err)
 		}
 	}

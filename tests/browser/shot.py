@@ -28,6 +28,16 @@ def load(url: str, end: threading.Event) -> None:
         predict(url, "" if random.random() < 0.01 else random.choice(PROMPTS))
 
 
+TELEPHONE = {"width": 390, "height": 844}
+
+
+def on_telephone(page: Page, file: pathlib.Path) -> None:
+    """Take the same page as a telephone shows it."""
+    page.set_viewport_size(TELEPHONE)
+    page.wait_for_timeout(1000)  # the charts are drawn anew
+    page.screenshot(path=file.with_stem(file.stem + "-phone"))
+
+
 def docs(page: Page, url: str, file: pathlib.Path) -> None:
     """Take the page at /docs after a run."""
     page.goto(url + "/docs")
@@ -35,6 +45,9 @@ def docs(page: Page, url: str, file: pathlib.Path) -> None:
     expect(page.locator("#output img")).to_be_visible()
     page.locator("#result").evaluate("e => document.activeElement.blur()")
     page.screenshot(path=file)
+    page.set_viewport_size(TELEPHONE)
+    page.locator("#result").evaluate("e => e.scrollIntoView()")
+    on_telephone(page, file)
 
 
 def dashboard(page: Page, url: str, file: pathlib.Path) -> None:
@@ -47,6 +60,7 @@ def dashboard(page: Page, url: str, file: pathlib.Path) -> None:
         page.goto(url + "/dashboard")
         page.wait_for_timeout(SECONDS * 1000)
         page.screenshot(path=file)
+        on_telephone(page, file)
     finally:
         end.set()
         for client in clients:
@@ -61,6 +75,7 @@ def main() -> None:
         page = chromium.new_page(viewport={"width": 1280, "height": 900})
         expect.set_options(timeout=30_000)
         dashboard(page, url, pathlib.Path(folder, "dashboard.png"))
+        page.set_viewport_size({"width": 1280, "height": 900})
         docs(page, url, pathlib.Path(folder, "page.png"))
         chromium.close()
 
