@@ -94,21 +94,11 @@ value:
 				lists.add(opened, i+1)
 			}
 		}
-	case c == 't':
-		if !hasWord(b, i, "true") {
-			return wordEnd(b, i, "true")
+	case c == 't' || c == 'f' || c == 'n':
+		var reason string
+		if i, reason = scanWord(b, i); reason != "" {
+			return i, reason
 		}
-		i += len("true")
-	case c == 'f':
-		if !hasWord(b, i, "false") {
-			return wordEnd(b, i, "false")
-		}
-		i += len("false")
-	case c == 'n':
-		if !hasWord(b, i, "null") {
-			return wordEnd(b, i, "null")
-		}
-		i += len("null")
 	default:
 		return i, reasonChar
 	}
@@ -143,17 +133,26 @@ after:
 	}
 
 key:
+	{
+		var reason string
+		if i, reason = scanKey(b, i); reason != "" {
+			return i, reason
+		}
+	}
+	goto value
+}
+
+// scanKey scans the key of an object's member and the colon behind it.
+func scanKey(b []byte, i int) (int, string) {
 	if i >= len(b) {
 		return len(b), reasonEnd
 	}
 	if b[i] != '"' {
 		return i, reasonChar
 	}
-	{
-		var reason string
-		if i, reason = scanString(b, i+1); reason != "" {
-			return i, reason
-		}
+	i, reason := scanString(b, i+1)
+	if reason != "" {
+		return i, reason
 	}
 	if i = skipSpace(b, i); i >= len(b) {
 		return len(b), reasonEnd
@@ -161,8 +160,7 @@ key:
 	if b[i] != ':' {
 		return i, reasonChar
 	}
-	i++
-	goto value
+	return i + 1, ""
 }
 
 // skipSpace returns the first index from i on that is not JSON space, or len(b).
@@ -175,13 +173,16 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-func hasWord(b []byte, i int, word string) bool {
-	return len(b)-i >= len(word) && string(b[i:i+len(word)]) == word
-}
-
-// wordEnd returns the first byte at which a misspelt literal differs from its word.
-func wordEnd(b []byte, i int, word string) (int, string) {
-	for k := 0; k < len(word); k++ {
+// scanWord scans true, false or null. Of a misspelt one it returns the first byte that differs.
+func scanWord(b []byte, i int) (int, string) {
+	word := "null"
+	switch b[i] {
+	case 't':
+		word = "true"
+	case 'f':
+		word = "false"
+	}
+	for k := range len(word) {
 		if i+k >= len(b) {
 			return len(b), reasonEnd
 		}
@@ -189,7 +190,7 @@ func wordEnd(b []byte, i int, word string) (int, string) {
 			return i + k, reasonChar
 		}
 	}
-	return i, reasonChar
+	return i + len(word), ""
 }
 
 // scanNumbers scans the numbers of an array that follow the one before i, as long as only a comma, and perhaps one space,
