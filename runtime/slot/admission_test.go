@@ -12,8 +12,7 @@ import (
 )
 
 func TestAdmissionWithoutAQueue(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{})
+	p := testPool(t, Options{})
 	if err := p.Admit(); err != predict.ErrBusy {
 		t.Errorf("a pool without slots says %v, want ErrBusy", err)
 	}
@@ -42,8 +41,7 @@ func TestAdmissionWithoutAQueue(t *testing.T) {
 
 // TestCapacityIsFreeBeforeTheAnswer: a client that sends its next request after an answer is never refused.
 func TestCapacityIsFreeBeforeTheAnswer(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{})
+	p := testPool(t, Options{})
 	w := newWorker(t, p, 1)
 	served := w.serve(echo)
 	for i := range 2000 {
@@ -53,8 +51,7 @@ func TestCapacityIsFreeBeforeTheAnswer(t *testing.T) {
 }
 
 func TestAdmissionWithAQueue(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 3})
+	p := testPool(t, Options{Queue: 3})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
 	// The model takes 10 s each time, it says.
@@ -86,8 +83,7 @@ func TestAdmissionWithAQueue(t *testing.T) {
 // TestAwaitFreeIsWokenByAFreeSlotAlone: while calls wait in the queue, the end of one frees none. A server that waits for jobs under
 // direct load would be woken by each request.
 func TestAwaitFreeIsWokenByAFreeSlotAlone(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 1})
+	p := testPool(t, Options{Queue: 1})
 	newWorker(t, p, 1)
 	for range 2 {
 		if err := p.Admit(); err != nil {
@@ -128,8 +124,7 @@ func TestRetryAfterIsAtLeastASecond(t *testing.T) {
 
 // TestQueueOfAPoolWithoutWorkers: the first worker gets the calls that wait for it.
 func TestQueueOfAPoolWithoutWorkers(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 5})
+	p := testPool(t, Options{Queue: 5})
 	var flights []*testCall
 	for i := range 5 {
 		flights = append(flights, start(t, p, fmt.Sprint(i)))
@@ -148,8 +143,7 @@ func TestQueueOfAPoolWithoutWorkers(t *testing.T) {
 }
 
 func TestRefuse(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
 	reason := &predict.NotReadyError{Reason: "for the test"}
@@ -179,8 +173,7 @@ func TestRefuse(t *testing.T) {
 
 // TestRefuseAndWorkerExit: calls of a dead worker are ended while the pool refuses calls.
 func TestRefuseAndWorkerExit(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
 	w.ends[0].begin()

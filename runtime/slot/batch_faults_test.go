@@ -114,8 +114,7 @@ func TestRuntimeLimitOfBatch(t *testing.T) {
 
 // Each call that the dead worker's model had runs once more, alone. If its worker dies again, it fails with the cause.
 func TestWorkerExitWithBatch(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 9})
+	p := testPool(t, Options{Queue: 9})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := r.startTogether("1", "2", "3", "4", "5", "6", "7")
 	r.begin("1", "2", "3")

@@ -152,8 +152,7 @@ func TestCanceledTrainingMakesWay(t *testing.T) {
 
 // Frames that a dead worker did not send end a batch, and one of its items.
 func TestAnswersOfBatchOutliveWorker(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 9})
+	p := testPool(t, Options{Queue: 9})
 	fs := startAll(t, p, "1", "2", "3")
 	r := newBatchWorker(t, p, batchesOfThree())
 	tr := r.begin("1", "2", "3")

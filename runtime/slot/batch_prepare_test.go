@@ -18,8 +18,7 @@ func preparing() *BatchOptions {
 }
 
 func TestPreparedItemsAreBatched(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 9})
+	p := testPool(t, Options{Queue: 9})
 	r := newBatchWorker(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6")
 	parked(t, fs...)
@@ -121,8 +120,7 @@ func TestDeadlineDuringPreparation(t *testing.T) {
 
 // Items of a dead worker are prepared again, each alone in a worker.
 func TestWorkerExitDuringPreparation(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 9})
+	p := testPool(t, Options{Queue: 9})
 	r := newBatchWorker(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
 	parked(t, fs...)
@@ -150,8 +148,7 @@ func TestWorkerExitDuringPreparation(t *testing.T) {
 
 // An item whose preparation crashes its worker does so once with others, and once alone: then it fails.
 func TestPreparationCrashesWorker(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 9})
+	p := testPool(t, Options{Queue: 9})
 	r := newBatchWorker(t, p, preparing())
 	fs := startAll(t, p, "1", "2", "3")
 	parked(t, fs...)

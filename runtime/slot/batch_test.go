@@ -12,8 +12,7 @@ import (
 )
 
 func TestSingleRequestLeavesAtOnce(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{})
+	p := testPool(t, Options{})
 	r := newBatchWorker(t, p, batchesOfThree())
 	for _, name := range []string{"a", "b"} {
 		f := start(t, p, name)
@@ -92,8 +91,7 @@ func TestFullBatchLiesAhead(t *testing.T) {
 
 // An idle worker gets the batch that waits behind another one in a busy worker, before later calls.
 func TestBatchAheadMovesToIdleWorker(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 9})
+	p := testPool(t, Options{Queue: 9})
 	busy := newBatchWorker(t, p, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
 	parked(t, fs...)

@@ -13,8 +13,7 @@ import (
 
 // TestPollsOnlyForSingleShortCalls: the leader polls while short calls come one by one, and otherwise not.
 func TestPollsOnlyForSingleShortCalls(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10, BusyPoll: BusyPoll{Front: true}})
+	p := testPool(t, Options{Queue: 10, BusyPoll: BusyPoll{Front: true}})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
 	serial := 0
@@ -102,8 +101,7 @@ func TestPollPause(t *testing.T) {
 
 // TestPollingLeaderReadsAnswers that come while it polls, and those that come later.
 func TestPollingLeaderReadsAnswers(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{BusyPoll: BusyPoll{Front: true}})
+	p := testPool(t, Options{BusyPoll: BusyPoll{Front: true}})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
 	for i := range 10 * pollAfter {

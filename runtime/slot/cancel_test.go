@@ -10,8 +10,7 @@ import (
 )
 
 func TestCancelBeforeSubmit(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{})
+	p := testPool(t, Options{})
 	newWorker(t, p, 1)
 	f := newTestCall(t, p, "a")
 	p.Cancel(f.Call)
@@ -23,8 +22,7 @@ func TestCancelBeforeSubmit(t *testing.T) {
 }
 
 func TestCancelInTheQueue(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
 	var flights []*testCall
 	for _, name := range []string{"running", "window", "first", "second", "third"} {
@@ -46,8 +44,7 @@ func TestCancelInTheQueue(t *testing.T) {
 
 // TestCancelInTheWindow: the worker has the request and has not begun it. It never will, and another call gets the room.
 func TestCancelInTheWindow(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
 	running, window, waits := start(t, p, "running"), start(t, p, "window"), start(t, p, "waits")
@@ -72,8 +69,7 @@ func TestCancelInTheWindow(t *testing.T) {
 
 // TestCancelMakesRoomForTheWaiting: a slot whose call was canceled takes another slot's waiting call.
 func TestCancelMakesRoomForTheWaiting(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 2)
 	var flights []*testCall
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -114,8 +110,7 @@ func TestCancelOfARunningCall(t *testing.T) {
 		"it fails at it":    {ipc.KindFailed, `{"metrics":{},"error":"RuntimeError"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			await.NoLeak(t)
-			p := NewPool(Options{CancelGrace: time.Hour})
+			p := testPool(t, Options{CancelGrace: time.Hour})
 			w := newWorker(t, p, 1)
 			l := w.ends[0]
 			f := start(t, p, "running")
@@ -147,8 +142,7 @@ func TestCancelOfARunningCall(t *testing.T) {
 
 // TestCancelIsRepeated: the model may miss a signal.
 func TestCancelIsRepeated(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{CancelGrace: time.Hour})
+	p := testPool(t, Options{CancelGrace: time.Hour})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
 	f := start(t, p, "running")
@@ -165,8 +159,7 @@ func TestCancelIsRepeated(t *testing.T) {
 // TestCancelTimeout: after the grace the worker is killed. The call is canceled all the same, and its neighbour in another
 // slot fails.
 func TestCancelTimeout(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{CancelGrace: time.Millisecond, Queue: 10})
+	p := testPool(t, Options{CancelGrace: time.Millisecond, Queue: 10})
 	w := newWorker(t, p, 2)
 	a, b := start(t, p, "a"), start(t, p, "b")
 	ignoring, neighbour := a, b
@@ -201,8 +194,7 @@ func TestCancelTimeout(t *testing.T) {
 
 // TestCancelBeforeDetach: between the end of a channel and Detach.
 func TestCancelBeforeDetach(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
 	w.ends[0].begin()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
-	"pinion/tests/await"
 )
 
 // startDue submits a call with a deadline.
@@ -21,8 +20,7 @@ func startDue(t *testing.T, p *Pool, name string, deadline time.Time) *testCall 
 
 // TestDeadline: of a call's deadline and the pool's timeout the earlier one counts, and the model never sees a late call.
 func TestDeadline(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10, QueueTimeout: time.Hour})
+	p := testPool(t, Options{Queue: 10, QueueTimeout: time.Hour})
 	l := newWorker(t, p, 1).ends[0]
 	begin := time.Now().Add(time.Second)
 	running := startDue(t, p, "running", begin) // the deadline is for its begin, not for its end
@@ -42,8 +40,7 @@ func TestDeadline(t *testing.T) {
 
 // TestDeadlineOfOneAtAnIdleSlot: the slot's worker does not take the call.
 func TestDeadlineOfOneAtAnIdleSlot(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{})
+	p := testPool(t, Options{})
 	l := newWorker(t, p, 1).ends[0]
 	f := startDue(t, p, "late", time.Now().Add(short))
 	f.failed(predict.ErrQueueTimeout)
@@ -55,8 +52,7 @@ func TestDeadlineOfOneAtAnIdleSlot(t *testing.T) {
 
 // TestQueuePosition: the order of arrival counts, over windows and queue.
 func TestQueuePosition(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
 	var flights []*testCall
 	for i := range 5 { // two in the socket, three in the queue

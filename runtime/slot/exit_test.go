@@ -12,8 +12,7 @@ import (
 )
 
 func TestDetach(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	setWindow(p, w.slots[0], 4)
 	var flights []*testCall
@@ -53,8 +52,7 @@ func TestDetach(t *testing.T) {
 // TestDetachRequeues: calls that a dead worker had not begun go to other workers, in the order of their arrival, over all of
 // its slots.
 func TestDetachRequeues(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 3)
 	var flights []*testCall
 	for i := range 9 { // two in each slot, three in the queue
@@ -86,8 +84,7 @@ func TestDetachRequeues(t *testing.T) {
 
 // TestUnreadAnswersOfDeadWorker: answers that lie in the socket when the worker dies are delivered, with their logs.
 func TestUnreadAnswersOfDeadWorker(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
 	done, running := newTestCall(t, p, "done"), newTestCall(t, p, "running")
@@ -125,8 +122,7 @@ func TestUnreadAnswersOfDeadWorker(t *testing.T) {
 
 // TestGrandchildKeepsTheSocket: the worker has exited, and its socket stays open.
 func TestGrandchildKeepsTheSocket(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 3)
 	var flights []*testCall
 	var leaked []int
@@ -157,8 +153,7 @@ func TestGrandchildKeepsTheSocket(t *testing.T) {
 
 // TestIdleWorkerDies: no goroutine reads at an idle slot, so the next call finds the worker dead.
 func TestIdleWorkerDies(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	start(t, p, "first").serveOne(w.ends[0])
 	w.die()
@@ -181,8 +176,7 @@ func (f *testCall) serveOne(l *slotEnd) {
 
 // TestDeadSlotsAreForgotten: no slot of a dead worker stays in the pool.
 func TestDeadSlotsAreForgotten(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	old := newWorker(t, p, 1)
 	for i := range 20 {
 		next := newWorker(t, p, 1)
@@ -224,8 +218,7 @@ func TestRunningAndServed(t *testing.T) {
 
 // TestDetachWaitsForAnswersOnly: once all answers are read, Detach waits no more.
 func TestDetachWaitsForAnswersOnly(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	l, s := w.ends[0], w.slots[0]
 	f := newTestCall(t, p, "first")

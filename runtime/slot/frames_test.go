@@ -46,8 +46,7 @@ func TestViolations(t *testing.T) {
 		}, "without its descriptor"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			await.NoLeak(t)
-			p := NewPool(Options{Queue: 10})
+			p := testPool(t, Options{Queue: 10})
 			w := newWorker(t, p, 1)
 			running, window := start(t, p, "running"), start(t, p, "window")
 			c.send(w.ends[0], w.ends[0].begin())
@@ -70,8 +69,7 @@ func TestViolations(t *testing.T) {
 
 // TestSecondAnswer: the first ends the call, the second the worker.
 func TestSecondAnswer(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	first, second := start(t, p, "first"), start(t, p, "second")
 	r := w.ends[0].begin()
@@ -88,8 +86,7 @@ func TestSecondAnswer(t *testing.T) {
 
 // TestAnswerToWhatWasTakenBack: an answer to a revoked call is a violation.
 func TestAnswerToWhatWasTakenBack(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
 	begun := w.ends[0].begin()
@@ -122,8 +119,7 @@ func TestContextIsPassedOn(t *testing.T) {
 }
 
 func TestLargeBodies(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
 	for _, size := range []int{ipc.InlineMax - 20, ipc.InlineMax + 1, 20 << 20} {
 		input := append(append([]byte(`"`), bytes.Repeat([]byte("x"), size)...), '"')
@@ -159,8 +155,7 @@ func TestLargeBodies(t *testing.T) {
 
 // TestLogs: text of a pipe is claimed by its mark; text that the worker attributes comes in frames.
 func TestLogs(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
 	f := start(t, p, "talks")

@@ -61,8 +61,7 @@ func TestNextLeaderHasEnded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			await.NoLeak(t)
-			p := NewPool(Options{Queue: 10})
+			p := testPool(t, Options{Queue: 10})
 			l, leader, deep, other := leaderAndFollowers(t, p)
 			l.succeed(l.begin())
 			leader.succeeded()
@@ -80,8 +79,7 @@ func TestNextLeaderHasEnded(t *testing.T) {
 
 // TestNextLeaderIsStolen: the same with a call that moves to another slot.
 func TestNextLeaderIsStolen(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	l, leader, deep, other := leaderAndFollowers(t, p)
 	l.succeed(l.begin())
 	leader.succeeded()
@@ -100,8 +98,7 @@ func TestNextLeaderIsStolen(t *testing.T) {
 
 // TestNextLeaderLosesItsWorker: the same with a worker that dies.
 func TestNextLeaderAndWorkerExit(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	l, leader, deep, other := leaderAndFollowers(t, p)
 	l.succeed(l.begin())
 	leader.succeeded()
@@ -117,8 +114,7 @@ func TestNextLeaderAndWorkerExit(t *testing.T) {
 
 // TestLeaderIsStolen: the leader's call moves to another slot. Its goroutine follows, and its slot gets a new leader.
 func TestLeaderIsStolen(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	a := newWorker(t, p, 1).ends[0]
 	first := newTestCall(t, p, "first")
 	p.Submit(first.Call)
@@ -151,8 +147,7 @@ func TestLeaderEnds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			await.NoLeak(t)
-			p := NewPool(Options{Queue: 10})
+			p := testPool(t, Options{Queue: 10})
 			l := newWorker(t, p, 1).ends[0]
 			f := start(t, p, "first")
 			leading(t, f)
@@ -170,8 +165,7 @@ func TestLeaderEnds(t *testing.T) {
 
 // TestOneReadWakesAll: the answers of one read reach all calls, in any order.
 func TestOneReadWakesAll(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 40})
+	p := testPool(t, Options{Queue: 40})
 	w := newWorker(t, p, 1)
 	setWindow(p, w.slots[0], 32)
 	l := w.ends[0]
@@ -196,8 +190,7 @@ func TestOneReadWakesAll(t *testing.T) {
 
 // TestAnswerBeforeWait: an answer may come before its own goroutine waits, read by another's.
 func TestAnswerBeforeWait(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
 	early := newTestCall(t, p, "early")
 	p.Submit(early.Call)

@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"pinion/ipc"
-	"pinion/tests/await"
 )
 
 // Where a slot's unsent bytes lie in the page; ipc/PROTOCOL.md draws it.
@@ -33,8 +32,7 @@ func frame(kind ipc.Kind, id uint64, body []byte) []byte {
 // TestUnsentAnswersOfDeadWorker: calls whose answers were ready get them, the leader and a follower alike. The call that ran
 // fails, and the one behind it is queued again.
 func TestUnsentAnswersOfDeadWorker(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	setWindow(p, w.slots[0], 8)
 	var flights []*testCall
@@ -65,8 +63,7 @@ func TestUnsentAnswersOfDeadWorker(t *testing.T) {
 
 // TestInvalidRestOfDeadWorker: invalid bytes are ignored, and the calls fail with the cause of the exit.
 func TestInvalidRestOfDeadWorker(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "a")
 	leading(t, f)

@@ -2,16 +2,13 @@ package slot
 
 import (
 	"testing"
-
-	"pinion/tests/await"
 )
 
 // TestResent: the bytes of a call may still be on their way to its first slot when the second has answered. So the owner of
 // their memory must know that.
 func TestResent(t *testing.T) {
 	t.Run("to an idle slot", func(t *testing.T) {
-		await.NoLeak(t)
-		p := NewPool(Options{Queue: 20})
+		p := testPool(t, Options{Queue: 20})
 		w := newWorker(t, p, 2)
 		first := start(t, p, "running")
 		other := start(t, p, "other")
@@ -32,8 +29,7 @@ func TestResent(t *testing.T) {
 		empty(t, p)
 	})
 	t.Run("from a dead worker", func(t *testing.T) {
-		await.NoLeak(t)
-		p := NewPool(Options{Queue: 20})
+		p := testPool(t, Options{Queue: 20})
 		dies := newWorker(t, p, 1)
 		f := start(t, p, "a")
 		parked(t, f)

@@ -26,8 +26,7 @@ func (l *slotEnd) cancelAsked(id uint64) {
 
 // TestPredictTimeout: a call that runs for too long is canceled, and fails unless the model succeeds all the same.
 func TestPredictTimeout(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 4, PredictTimeout: time.Second, CancelGrace: time.Hour})
+	p := testPool(t, Options{Queue: 4, PredictTimeout: time.Second, CancelGrace: time.Hour})
 	l := newWorker(t, p, 1).ends[0]
 	for kind, end := range map[ipc.Kind]func(*testCall){
 		ipc.KindCanceled:  (*testCall).tookTooLong,
@@ -57,8 +56,7 @@ func TestPredictTimeout(t *testing.T) {
 
 // TestPredictTimeoutKillsTheWorker: a call that does not end when it is canceled ends with its worker.
 func TestPredictTimeoutKillsTheWorker(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{PredictTimeout: short, CancelGrace: short})
+	p := testPool(t, Options{PredictTimeout: short, CancelGrace: short})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "deep in C")
 	w.ends[0].begin()
@@ -70,8 +68,7 @@ func TestPredictTimeoutKillsTheWorker(t *testing.T) {
 
 // TestTrainingHasNoLimit: a training is not canceled, while other calls of its slot are.
 func TestTrainingHasNoLimit(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 4, PredictTimeout: short})
+	p := testPool(t, Options{Queue: 4, PredictTimeout: short})
 	w := newWorker(t, p, 2)
 	unhurried := newTestCall(t, p, "unhurried")
 	unhurried.Train = true

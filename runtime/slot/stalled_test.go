@@ -18,8 +18,7 @@ func (w *fakeWorker) stalls(want int) {
 
 // TestStalled: only a free slot that does not take the same call counts, check by check.
 func TestStalled(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	w.stalls(0)
 	first := start(t, p, "first")
@@ -42,8 +41,7 @@ func TestStalled(t *testing.T) {
 
 // TestStalledBesideABusySlot: a loop that one call blocks does not take another's.
 func TestStalledBesideABusySlot(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 2)
 	first := start(t, p, "first")
 	busy, free := w.ends[0], w.ends[1]
@@ -64,8 +62,7 @@ func TestStalledBesideABusySlot(t *testing.T) {
 
 // TestStalledByAnotherCall: each call counts for itself.
 func TestStalledByAnotherCall(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	for range 3 {
 		f := start(t, p, "one of many")
@@ -77,8 +74,7 @@ func TestStalledByAnotherCall(t *testing.T) {
 
 // TestStalledByAnOverwrittenClaim: the worker skips such a call and goes on, and the front cannot revoke it.
 func TestStalledByAnOverwrittenClaim(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
 	first, second := start(t, p, "first"), start(t, p, "second")
@@ -96,8 +92,7 @@ func TestStalledByAnOverwrittenClaim(t *testing.T) {
 
 // TestStalledBatch: a batch counts as a call does.
 func TestStalledBatch(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	r := newBatchWorker(t, p, batchesOfThree())
 	f := start(t, p, "1")
 	batch := r.batch()
@@ -114,8 +109,7 @@ func TestStalledBatch(t *testing.T) {
 
 // TestPredictTimeoutWithAnOverwrittenPage: the model overwrites its running word.
 func TestPredictTimeoutWithAnOverwrittenPage(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{PredictTimeout: short, CancelGrace: short})
+	p := testPool(t, Options{PredictTimeout: short, CancelGrace: short})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "scribbles")
 	w.ends[0].begin()
@@ -128,8 +122,7 @@ func TestPredictTimeoutWithAnOverwrittenPage(t *testing.T) {
 
 // TestPredictTimeoutAfterABatch: a model's postprocess has the same limit.
 func TestPredictTimeoutAfterABatch(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10, PredictTimeout: short, CancelGrace: time.Hour})
+	p := testPool(t, Options{Queue: 10, PredictTimeout: short, CancelGrace: time.Hour})
 	r := newBatchWorker(t, p, batchesOfThree())
 	f := start(t, p, "1")
 	r.done(r.begin("1"))
@@ -139,8 +132,7 @@ func TestPredictTimeoutAfterABatch(t *testing.T) {
 
 // TestStalledBeforeABatch: a worker that does not read its items is stuck; one that prepares is busy.
 func TestStalledBeforeABatch(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	r := newBatchWorker(t, p, preparing())
 	f := start(t, p, "1")
 	r.stalls(1)

@@ -100,6 +100,13 @@ func leading(t testing.TB, f *testCall) {
 	})
 }
 
+// testPool is a pool for a test that leaves nothing open.
+func testPool(t testing.TB, o Options) *Pool {
+	t.Helper()
+	await.NoLeak(t)
+	return NewPool(o)
+}
+
 // empty checks that nothing is left in a pool, and that every move of a call was legal.
 func empty(t testing.TB, p *Pool) {
 	t.Helper()

@@ -18,8 +18,7 @@ func (p *Pool) queueTimeout(d time.Duration) {
 }
 
 func TestQueueTimeout(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
 	running := start(t, p, "running")
@@ -43,8 +42,7 @@ func TestQueueTimeout(t *testing.T) {
 
 // TestQueueTimeoutWithoutWorkers: no worker takes the calls.
 func TestQueueTimeoutWithoutWorkers(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10, QueueTimeout: short})
+	p := testPool(t, Options{Queue: 10, QueueTimeout: short})
 	for _, name := range []string{"first", "second"} { // the timer fires more than once
 		start(t, p, name).failed(predict.ErrQueueTimeout)
 	}
@@ -53,8 +51,7 @@ func TestQueueTimeoutWithoutWorkers(t *testing.T) {
 
 // TestQueueTimeoutAtAFreeSlot: the timeout also ends a call that a free slot's worker does not take.
 func TestQueueTimeoutAtAFreeSlot(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10, QueueTimeout: short})
+	p := testPool(t, Options{Queue: 10, QueueTimeout: short})
 	l := newWorker(t, p, 1).ends[0]
 	began := time.Now()
 	start(t, p, "handed over").failed(predict.ErrQueueTimeout)
@@ -73,8 +70,7 @@ func TestQueueTimeoutAtAFreeSlot(t *testing.T) {
 
 // TestTimeoutAfterWorkerExit: the timeout of a call goes on when no worker is left.
 func TestTimeoutAfterWorkerExit(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10, QueueTimeout: short})
+	p := testPool(t, Options{Queue: 10, QueueTimeout: short})
 	w := newWorker(t, p, 1)
 	f := start(t, p, "first")
 	w.terminate("died before it began anything")
@@ -85,8 +81,7 @@ func TestTimeoutAfterWorkerExit(t *testing.T) {
 // TestTimeoutBeforeDetach: the deadline passes between the end of a channel and Detach, when it is unknown whether the model
 // has begun the call.
 func TestTimeoutBeforeDetach(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running := start(t, p, "running")
 	w.ends[0].begin()
@@ -116,8 +111,7 @@ func TestTimeoutBeforeDetach(t *testing.T) {
 
 // TestDeadlineBeforeDetach: the deadline passes after Detach.
 func TestDeadlineBeforeDetach(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 10})
+	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 1)
 	running := start(t, p, "running")
 	w.ends[0].begin()

@@ -41,8 +41,7 @@ func TestWindowFollowsTheModel(t *testing.T) {
 
 // TestWindowIsFilled: the socket has as many requests as the window allows, and no more.
 func TestWindowIsFilled(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 100})
+	p := testPool(t, Options{Queue: 100})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
 	var flights []*testCall
@@ -73,8 +72,7 @@ func TestWindowIsFilled(t *testing.T) {
 
 // TestFirstComeFirstServed over the queue and the socket.
 func TestFirstComeFirstServed(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	l := newWorker(t, p, 1).ends[0]
 	var flights []*testCall
 	for i := range 12 {
@@ -92,8 +90,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 
 // TestIdleSlotFirst: no call waits behind a busy slot while another is idle; of the idle slots the last used one is taken.
 func TestIdleSlotFirst(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 3)
 	used := func(f *testCall) int {
 		return locked(p, func() int { return slices.Index(w.slots, f.slot) })
@@ -125,8 +122,7 @@ func TestIdleSlotFirst(t *testing.T) {
 
 // TestIdleSlotSteals: calls that wait behind a long one go to the slot that is idle first.
 func TestIdleSlotSteals(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 2)
 	var flights []*testCall
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -151,8 +147,7 @@ func TestIdleSlotSteals(t *testing.T) {
 
 // TestIdleSlotStealsFromAnySlot: the fullest slot may have begun all of its calls; then calls that wait elsewhere are stolen.
 func TestIdleSlotStealsFromAnySlot(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 2)
 	for _, s := range w.slots {
 		setWindow(p, s, 8)
@@ -184,8 +179,7 @@ func TestIdleSlotStealsFromAnySlot(t *testing.T) {
 
 // TestHalfIsStolen: an idle slot takes half of what waits, so that it need not steal again at once.
 func TestHalfIsStolen(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	setWindow(p, w.slots[0], 8)
 	var flights []*testCall
@@ -268,8 +262,7 @@ func TestDelayedRequests(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			await.NoLeak(t)
-			p := NewPool(Options{Queue: 40})
+			p := testPool(t, Options{Queue: 40})
 			w, flights := fast(t, p, delayAbove)
 			l, s := w.ends[0], w.slots[0]
 			before := inSocket(t, l)

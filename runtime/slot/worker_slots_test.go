@@ -23,8 +23,7 @@ func isClosed(c <-chan struct{}) bool {
 
 // TestRetire: a worker finishes what it has begun; the rest goes to the other worker in its order.
 func TestRetire(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 20})
+	p := testPool(t, Options{Queue: 20})
 	old := newWorker(t, p, 1)
 	setWindow(p, old.slots[0], 8)
 	var flights []*testCall
@@ -66,8 +65,7 @@ func TestRetire(t *testing.T) {
 
 // TestRetireIdleOrDeadWorker: the channel is closed at once, every time.
 func TestRetireIdleOrDeadWorker(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{})
+	p := testPool(t, Options{})
 	idle, dead := newWorker(t, p, 3), newWorker(t, p, 2)
 	dead.terminate("it died")
 	for _, slots := range [][]*Slot{idle.slots, idle.slots, dead.slots, nil} {
@@ -82,8 +80,7 @@ func TestRetireIdleOrDeadWorker(t *testing.T) {
 
 // TestRetireAndExit: the worker dies while it finishes its calls.
 func TestRetireAndExit(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 4})
+	p := testPool(t, Options{Queue: 4})
 	w := newWorker(t, p, 1)
 	running, waits := start(t, p, "running"), start(t, p, "waits")
 	parked(t, waits)
@@ -104,8 +101,7 @@ func TestRetireAndExit(t *testing.T) {
 
 // TestRetireUnderLoad: workers are replaced, and no call fails.
 func TestRetireUnderLoad(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 64})
+	p := testPool(t, Options{Queue: 64})
 	w := newWorker(t, p, 2)
 	served := w.serve(echo)
 	var stop atomic.Bool
@@ -145,8 +141,7 @@ func TestRetireUnderLoad(t *testing.T) {
 
 // TestHooks: the answers are counted, and one that shows that its worker is unusable retires it.
 func TestHooks(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 4})
+	p := testPool(t, Options{Queue: 4})
 	w := prepareWorker(t, p, 1)
 	var reached atomic.Int64
 	unusable := make(chan string, 1)
@@ -187,8 +182,7 @@ func TestHooks(t *testing.T) {
 }
 
 func TestWorkerLoad(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{Queue: 4})
+	p := testPool(t, Options{Queue: 4})
 	w := newWorker(t, p, 2)
 	before := time.Now()
 	a, b := start(t, p, "a"), start(t, p, "b")
@@ -211,8 +205,7 @@ func TestWorkerLoad(t *testing.T) {
 
 // TestLeastLoadedWorker: the next call gets an idle slot of the worker with the fewest calls.
 func TestLeastLoadedWorker(t *testing.T) {
-	await.NoLeak(t)
-	p := NewPool(Options{})
+	p := testPool(t, Options{})
 	workers := []*fakeWorker{newWorker(t, p, 3), newWorker(t, p, 3), newWorker(t, p, 3)}
 	var flights []*testCall
 	for i := range 9 {
