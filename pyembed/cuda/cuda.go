@@ -1,5 +1,3 @@
-//go:build cgo
-
 package cuda
 
 // #cgo CFLAGS: -std=c11 -Wall -Wextra -Werror -fvisibility=hidden
@@ -10,9 +8,6 @@ package cuda
 import "C"
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -77,50 +72,12 @@ func Start(o Options) error {
 	}
 }
 
-// Wait waits until the start has ended or is called hanging, or until ctx is done,
-// whose error it then returns; the report is right in any case. Where Start was not
-// called it returns at once, with the state Off.
-func Wait(ctx context.Context) (Report, error) {
-	ended := make(chan struct{})
-	go func() {
-		// Ends by itself, after HangAfter at the latest.
-		C.px_cuda_wait(-1, nil)
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return Snapshot()
-	case <-ctx.Done():
-		return snapshotOr(ctx.Err())
-	}
-}
-
-func snapshotOr(err error) (Report, error) {
-	report, snapshotErr := Snapshot()
-	return report, errors.Join(err, snapshotErr)
-}
-
-// Snapshot is the report as it is now. It does not wait.
-func Snapshot() (Report, error) {
-	// 64 devices with long names need some 30 KiB.
-	buf := make([]byte, 64<<10)
-	length := C.px_cuda_report_json((*C.char)(unsafe.Pointer(&buf[0])), C.size_t(len(buf)), 0)
-	if int(length) >= len(buf) {
-		return Report{}, fmt.Errorf("read CUDA report: %d bytes do not fit", length)
-	}
-	var report Report
-	if err := json.Unmarshal(buf[:length], &report); err != nil {
-		return Report{}, fmt.Errorf("read CUDA report: %w", err)
-	}
-	return report, nil
-}
-
 // ReportFunc is the address of the C function
 //
 //	size_t px_cuda_report_json(char *buf, size_t cap, int timeout_ms)
 //
 // with which C and Python ask for the report: see px_cuda.h. It may be called from
-// any thread, with the GIL released where timeout_ms is not 0. Nil without cgo.
+// any thread, with the GIL released where timeout_ms is not 0.
 func ReportFunc() unsafe.Pointer {
 	return unsafe.Pointer(C.px_cuda_report_json)
 }

@@ -1,9 +1,8 @@
-//go:build cgo
+//go:build pinion_test
 
 package cuda
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -26,23 +25,21 @@ const caseVar = "PINION_CUDA_TEST_CASE"
 
 // childCase is what a child is to do.
 type childCase struct {
-	Library    string
-	Node       string
-	HangAfter  time.Duration
-	Disabled   bool
-	Twice      bool          // start again
-	CancelWait time.Duration // give up waiting after so long
+	Library   string
+	Node      string
+	HangAfter time.Duration
+	Disabled  bool
+	Twice     bool // start again
 }
 
 // childAnswer is what it found.
 type childAnswer struct {
-	Report     Report
-	Start      string // errors, as text
-	Again      string
-	Wait       string
-	IsStarted  bool
-	IsDeadline bool
-	HasFunc    bool
+	Report    Report
+	Start     string // errors, as text
+	Again     string
+	Wait      string
+	IsStarted bool
+	HasFunc   bool
 }
 
 func TestMain(m *testing.M) {
@@ -70,14 +67,8 @@ func child(text string) int {
 		err := Start(Options{Library: c.Library})
 		a.Again, a.IsStarted = say(err), errors.Is(err, ErrStarted)
 	}
-	ctx := context.Background()
-	if c.CancelWait > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.CancelWait)
-		defer cancel()
-	}
-	report, err := Wait(ctx)
-	a.Report, a.Wait, a.IsDeadline = report, say(err), errors.Is(err, context.DeadlineExceeded)
+	report, err := ReadReport()
+	a.Report, a.Wait = report, say(err)
 	a.HasFunc = ReportFunc() != nil
 	if err := json.NewEncoder(os.Stdout).Encode(a); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -202,14 +193,6 @@ func TestStartTwice(t *testing.T) {
 	}
 }
 
-// TestWaitGivesUp: the caller's context ends the wait, not the start.
-func TestWaitGivesUp(t *testing.T) {
-	a := inChild(t, "hang", childCase{Library: fakeDriver(t), HangAfter: time.Hour, CancelWait: 50 * time.Millisecond})
-	if !a.IsDeadline || a.Report.State != Starting {
-		t.Errorf("got %+v", a)
-	}
-}
-
 func TestBadOptions(t *testing.T) {
 	for name, o := range map[string]Options{
 		"negative":  {HangAfter: -time.Second},
@@ -221,7 +204,7 @@ func TestBadOptions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if report, err := Snapshot(); err != nil || report.State != Off {
+	if report, err := ReadReport(); err != nil || report.State != Off {
 		t.Errorf("got %+v, %v", report, err)
 	}
 }

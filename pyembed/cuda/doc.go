@@ -26,5 +26,5 @@
 // (px_cuda_state.c); this package has none.
 //
 // CUDA_VISIBLE_DEVICES is read by the driver itself. Importers: cmd/pinion and
-// pyembed. Without cgo the package builds, and Start says that it can't.
+// pyembed.
 package cuda

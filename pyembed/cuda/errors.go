@@ -7,6 +7,4 @@ var (
 	ErrStarted = errors.New("the CUDA driver was already started in this process")
 	// ErrOptions: an option is out of bounds.
 	ErrOptions = errors.New("invalid options for the CUDA driver")
-	// ErrNoCgo: this program was built without cgo and has no worker.
-	ErrNoCgo = errors.New("built without cgo: no CUDA driver can be opened")
 )

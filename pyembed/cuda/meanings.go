@@ -6,6 +6,23 @@ import (
 	"strings"
 )
 
+// State is where the CUDA driver of this process is.
+type State string
+
+// The states. starting leads to one of the five after it; hanging and forked are
+// what a reader sees of starting and of any state, and never stored.
+const (
+	Off          State = "off"            // Start was not called, or with Disabled
+	Starting     State = "starting"       // the side thread is at work
+	Absent       State = "absent"         // there is no libcuda here
+	NoDevice     State = "no_device"      // a driver, and no device for this process
+	DriverTooOld State = "driver_too_old" // the driver does not fit the library or the device
+	Failed       State = "failed"         // any other error
+	Ready        State = "ready"          // the primary context is there
+	Hanging      State = "hanging"        // starting for longer than HangAfter
+	Forked       State = "forked"         // this process is a fork of the worker
+)
+
 // Meaning is what an error of the driver means to the user of a model.
 type Meaning struct {
 	// Key is the CUresult in decimal, or the name of a condition that has none.

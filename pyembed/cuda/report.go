@@ -1,21 +1,31 @@
+//go:build pinion_test
+
 package cuda
 
-// State is where the CUDA driver of this process is.
-type State string
+// #include "px_cuda.h"
+import "C"
 
-// The states. starting leads to one of the five after it; hanging and forked are
-// what a reader sees of starting and of any state, and never stored.
-const (
-	Off          State = "off"            // Start was not called, or with Disabled
-	Starting     State = "starting"       // the side thread is at work
-	Absent       State = "absent"         // there is no libcuda here
-	NoDevice     State = "no_device"      // a driver, and no device for this process
-	DriverTooOld State = "driver_too_old" // the driver does not fit the library or the device
-	Failed       State = "failed"         // any other error
-	Ready        State = "ready"          // the primary context is there
-	Hanging      State = "hanging"        // starting for longer than HangAfter
-	Forked       State = "forked"         // this process is a fork of the worker
+import (
+	"encoding/json"
+	"fmt"
+	"unsafe"
 )
+
+// ReadReport is the report once the start has ended or is called hanging. Where Start was not called it is there at once. Test files
+// may not use cgo.
+func ReadReport() (Report, error) {
+	// 64 devices with long names need some 30 KiB.
+	buf := make([]byte, 64<<10)
+	length := C.px_cuda_report_json((*C.char)(unsafe.Pointer(&buf[0])), C.size_t(len(buf)), -1)
+	if int(length) >= len(buf) {
+		return Report{}, fmt.Errorf("read CUDA report: %d bytes do not fit", length)
+	}
+	var report Report
+	if err := json.Unmarshal(buf[:length], &report); err != nil {
+		return Report{}, fmt.Errorf("read CUDA report: %w", err)
+	}
+	return report, nil
+}
 
 // Report is what is known of the driver. Its JSON is what px_cuda_report_json in C
 // writes; a member that is empty there is left out, except for state, devices,

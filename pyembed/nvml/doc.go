@@ -14,5 +14,4 @@
 //
 // GPUs are numbered as nvidia-smi numbers them; CUDA_VISIBLE_DEVICES means nothing to the library, but a container has
 // only the GPUs that it was given. The C code allocates nothing and keeps no state. Importer: cmd/pinion.
-// Without cgo the package builds, and finds no GPU.
 package nvml

@@ -1,5 +1,3 @@
-//go:build cgo
-
 package nvml
 
 // #cgo CFLAGS: -std=c11 -Wall -Wextra -Werror -fvisibility=hidden
