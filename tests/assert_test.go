@@ -71,14 +71,17 @@ func makeFIFO(t testing.TB, dir, name string) (open func()) {
 	return func() {
 		t.Helper()
 		// To open it fails until somebody reads it; to close it is what ends the reading.
-		harness.Eventually(t, "the model waits at "+name, func() bool {
-			file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
-			if err == nil {
-				file.Close()
-			}
-			return err == nil
-		})
+		harness.Eventually(t, "the model waits at "+name, func() bool { return openFIFO(path) })
 	}
+}
+
+// openFIFO lets those pass who read a named pipe now; false: there is no reader.
+func openFIFO(path string) bool {
+	file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if err == nil {
+		file.Close()
+	}
+	return err == nil
 }
 
 // lines reads a file that a model wrote.
