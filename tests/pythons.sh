@@ -84,8 +84,8 @@ compile_python() (
     libbz2-dev libffi-dev liblzma-dev libsqlite3-dev libssl-dev zlib1g-dev) &&
     { listed_source "$version" "$place" || kept_source "$version" "$place"; } && mkdir "$place/source" &&
     tar -xf "$place"/python*.orig.tar.xz -C "$place/source" --strip-components=1 && cd "$place/source" &&
-    ./configure --prefix="$prefix" --enable-shared --without-ensurepip --disable-test-modules "${options[@]}" \
-      LDFLAGS="-Wl,-rpath,$prefix/lib" &&
+    ./configure --prefix="$prefix" --enable-shared --without-ensurepip --disable-test-modules --with-system-libmpdec=no \
+      "${options[@]}" LDFLAGS="-Wl,-rpath,$prefix/lib" &&
     nice make -j "$(nproc)" && make install DESTDIR="$place/installed" && [[ -x $place/installed$prefix/bin/python3 ]] &&
     rm -rf "$prefix" && mv "$place/installed$prefix" "$prefix"
 )
