@@ -59,6 +59,20 @@ func tensors(t *testing.T, class string, args ...string) *harness.Server {
 	return harness.Ready(t, harness.Options{Python: python.Path, Model: "tensors.py:" + class, Args: append(args, "--model", strings.ToLower(class))})
 }
 
+// TestBinaryWithoutItsHeader: a client that forgets the header of a binary body is told its name.
+func TestBinaryWithoutItsHeader(t *testing.T) {
+	t.Parallel()
+	s := tensors(t, "Raw")
+	body, head := binaryTensor(4, 1, "")
+	a := s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Content-Type", "application/octet-stream")
+	if a.Code != http.StatusBadRequest || !strings.Contains(string(a.Body), "tensors in binary take the header Inference-Header-Content-Length") {
+		t.Errorf("without it: %d %s", a.Code, a.Body)
+	}
+	if a := s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Inference-Header-Content-Length", head); a.Code != http.StatusOK {
+		t.Errorf("with it: %d %s", a.Code, a.Body)
+	}
+}
+
 // TestTensorsAreCompressed: an answer with a binary tensor has the coding that its client asks for.
 func TestTensorsAreCompressed(t *testing.T) {
 	t.Parallel()

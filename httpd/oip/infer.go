@@ -78,7 +78,11 @@ func chargeElements(x *protocol.Exchange, body *protocol.Body) *protocol.Error {
 func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *protocol.Error) {
 	header := x.Request.Header.Peek(protocol.BinaryHeader)
 	if len(header) == 0 {
-		return readRequest(body, len(body))
+		r, err := readRequest(body, len(body))
+		if err != nil && x.MediaType() == "application/octet-stream" && rawjson.Check(body) != nil {
+			return nil, bad("%s; tensors in binary take the header %s", err.Message, protocol.BinaryHeader)
+		}
+		return r, err
 	}
 	head, ok := readLength(header)
 	switch {

@@ -32,6 +32,9 @@ type Parameter struct {
 
 // readRequest reads a body whose first part, of head bytes, is JSON; the rest is binary tensors, in order.
 func readRequest(body []byte, head int) (*Request, *protocol.Error) {
+	if len(body) == 0 {
+		return nil, bad("the body is empty, and a request is an object with inputs")
+	}
 	text, rest := body[:head], body[head:]
 	if err := rawjson.Check(text); err != nil {
 		return nil, protocol.ErrorOf(err)

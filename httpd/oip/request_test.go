@@ -30,6 +30,7 @@ func TestSizesAddUp(t *testing.T) {
 // TestRefusals: what a request must not have, in words.
 func TestRefusals(t *testing.T) {
 	for body, want := range map[string]string{
+		``:               "the body is empty",
 		`[]`:             "is an object",
 		`{}`:             "inputs is absent",
 		`{"inputs":[1]}`: "not an object",
