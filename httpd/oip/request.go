@@ -308,7 +308,9 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 		return t, size, bad("input %q has no data: it is a list, or binary_data_size is given", t.shown())
 	}
 	tokens, flat := flatten(nil, data)
-	t.Tokens = tokens
+	if t.Tokens = tokens; n == 0 && len(tokens) == 0 {
+		t.Raw = []byte{} // nested lists would lose a shape such as [0,3]
+	}
 	switch {
 	case int64(len(t.Tokens)) != n:
 		return t, size, bad("input %q: data has %d elements, and shape %s has %d", t.shown(), len(t.Tokens), shapeText(t.Shape), n)

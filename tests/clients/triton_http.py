@@ -128,6 +128,8 @@ def raw(client):
     for x in (np.array([[1, np.nan], [-np.inf, 4]], np.float32), np.arange(6).reshape(2, 3), np.zeros((0, 2), np.float16)):
         got = client.infer("raw", [given(x)]).as_numpy("output")
         assert got.dtype == x.dtype and np.array_equal(got, x.T, equal_nan=True), got
+    got = client.infer("raw", [named("x", np.zeros((0, 2), np.float32), binary=False)]).as_numpy("output")
+    assert got.dtype == np.float32 and got.shape == (2, 0), got
     wanted = [triton.InferRequestedOutput("output", binary_data=False)]
     assert client.infer("raw", [given(np.arange(2))], outputs=wanted).as_numpy("output").tolist() == [0, 1]
     try:
