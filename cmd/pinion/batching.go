@@ -4,17 +4,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/batchserver"
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/usage"
-	"pinion/cmd/pinion/internal/version"
-	"pinion/runtime/batch"
-	"pinion/runtime/ventu"
+	"pinion/cmd/pinion/internal/settings"
 )
 
 const batchingHelp = `Gather HTTP requests into batches for workers that connect by themselves, as github.com/kemingy/batching does it: a
@@ -28,21 +23,21 @@ Flags:
 `
 
 func newBatching() *cobra.Command {
-	var s batchingSettings
-	flags := s.flags()
+	var s settings.Batching
+	flags := s.Flags()
 	cmd := &cobra.Command{
 		Use:   "batching",
 		Short: "Gather requests into batches for workers of github.com/kemingy/batching",
 		// Flags with one dash are none to pflag.
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch err := s.parse(flags, args); {
+			switch err := s.Parse(flags, args); {
 			case errors.Is(err, flag.ErrHelp):
 				return cmd.Help()
 			case err != nil:
 				return err
 			}
-			return serveBatching(s.options())
+			return serveBatching(s.Server())
 		},
 	}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
@@ -51,85 +46,6 @@ func newBatching() *cobra.Command {
 		flags.PrintDefaults()
 	})
 	return cmd
-}
-
-// batchingSettings are the flags of 'pinion batching'.
-type batchingSettings struct {
-	batchserver.Options
-	latency, timeout int // milliseconds
-	latencyGiven     bool
-}
-
-// flags declares the flags: first those of the service that is stood in for.
-func (s *batchingSettings) flags() *flag.FlagSet {
-	f := flag.NewFlagSet("batching", flag.ContinueOnError)
-	f.SetOutput(io.Discard) // errors are printed by main, help by the command
-	f.StringVar(&s.Address, "address", "batching.socket", "where workers connect: the `path` of a unix socket, or host:port")
-	f.StringVar(&s.Protocol, "protocol", "unix", "unix or tcp")
-	f.IntVar(&s.Size, "batch", 32, "largest batch, 1 to 4096")
-	f.IntVar(&s.Capacity, "capacity", 1024, "how many requests may wait for a worker; when it is full, the answer is 429")
-	f.IntVar(&s.latency, "latency", 10, "`ms` for which a batch that is not full waits for more; without this flag the wait adapts\n"+
-		"to the workers and the load, and a single request is sent at once")
-	f.IntVar(&s.timeout, "timeout", 5000, "`ms` after which a request is answered 408")
-	f.StringVar(&s.Host, "host", "0.0.0.0", "address to listen on for HTTP, or unix:/path")
-	f.IntVar(&s.Port, "port", 8080, "port to listen on for HTTP; 0 picks a free one and prints it")
-	f.Int64Var(&s.MaxBody, "max-body", 100<<20, "largest body of a request or an answer, in `bytes`")
-	f.DurationVar(&s.Grace, "grace", 30*time.Second, "how long requests in flight may go on after SIGINT or SIGTERM")
-	f.BoolVar(&s.LeaveSockets, "leave-sockets", false, "never have a ventu worker's socket wait for whole batches")
-	f.StringVar(&s.Log.Level, "log-level", "info", "debug, info, warning or error")
-	f.StringVar(&s.Log.Format, "log-format", "", "json or console (default: console on a terminal)")
-	return f
-}
-
-// parse reads and checks the command line. flag.ErrHelp: it asks for help.
-func (s *batchingSettings) parse(f *flag.FlagSet, args []string) error {
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return usage.GoFlagError(f, args, err)
-	}
-	if f.NArg() > 0 {
-		return fmt.Errorf("pinion batching takes flags only, not %q", f.Arg(0))
-	}
-	f.Visit(func(given *flag.Flag) { s.latencyGiven = s.latencyGiven || given.Name == "latency" })
-	return s.check()
-}
-
-// check refuses what no flag may say.
-func (s *batchingSettings) check() error {
-	switch {
-	case s.Protocol != "unix" && s.Protocol != "tcp":
-		return fmt.Errorf("-protocol %q: it is unix or tcp", s.Protocol)
-	case (batch.Options{MaxSize: s.Size}).Check() != nil:
-		return fmt.Errorf("-batch %d: it is 1 to %d", s.Size, batch.LargestSize)
-	case s.Capacity < 1:
-		return fmt.Errorf("-capacity %d: it is at least 1", s.Capacity)
-	case s.latency < 0:
-		return fmt.Errorf("-latency %d: it is at least 0", s.latency)
-	case s.timeout < 1:
-		return fmt.Errorf("-timeout %d: it is at least 1", s.timeout)
-	case s.Port < 0 || s.Port > 65535:
-		return fmt.Errorf("-port %d: a port is 0 to 65535", s.Port)
-	case s.MaxBody < 1 || s.MaxBody > ventu.LargestBody:
-		return fmt.Errorf("-max-body %d: it is 1 to %d", s.MaxBody, ventu.LargestBody)
-	case s.Grace < 0:
-		return fmt.Errorf("-grace %s: it is at least 0", s.Grace)
-	}
-	if err := s.Log.Check(); err != nil {
-		return fmt.Errorf("-%w", err)
-	}
-	return nil
-}
-
-// options are those of the server.
-func (s *batchingSettings) options() batchserver.Options {
-	o := s.Options
-	o.Version, o.Timeout, o.Gather = version.Pinion, time.Duration(s.timeout)*time.Millisecond, ventu.Adaptive
-	if s.latencyGiven {
-		o.Gather = time.Duration(s.latency) * time.Millisecond
-	}
-	return o
 }
 
 func serveBatching(o batchserver.Options) error {

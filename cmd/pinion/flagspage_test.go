@@ -83,7 +83,7 @@ bytes, or have a unit, as ` + "`512MiB`" + `.
 	for _, command := range commands {
 		var rows []flagRow
 		if command.Name() == "batching" {
-			(&batchingSettings{}).flags().VisitAll(func(f *goflag.Flag) {
+			(&settings.Batching{}).Flags().VisitAll(func(f *goflag.Flag) {
 				value, usage := goflag.UnquoteUsage(f)
 				rows = append(rows, readRow("`-"+f.Name+"`", cmp.Or(value, "switch"), f.DefValue, usage))
 			})
