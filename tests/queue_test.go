@@ -232,7 +232,7 @@ func TestAQueueWithOtherSettings(t *testing.T) {
 	nats := harness.StartNATS(t)
 	member(t, nats.URL, harness.Options{})
 	code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", nats.URL, "--model", "m", "--jobs-capacity", "7"}})
-	if code == 0 || !strings.Contains(text, "the stream PINION_JOBS_m has max_msgs 100000, but this server is to have 7") {
+	if code != 2 || !strings.Contains(text, "the stream PINION_JOBS_m has max_msgs 100000, but this server is to have 7") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 }
