@@ -198,7 +198,9 @@ class Predictor(BasePredictor):
 func TestCLIStaticReadingIsFencedByTheKernel(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		c := cli{python: python.Path, dir: folder(t, "cog.yaml", "predict: predict.py:Predictor\n", "predict.py", escapingModel)}
+		shared := fmt.Sprintf("pinion-made-%d-%s", os.Getpid(), python.Name()) // which other runs of this test do not make
+		c := cli{python: python.Path, dir: folder(t, "cog.yaml", "predict: predict.py:Predictor\n", "predict.py",
+			strings.ReplaceAll(escapingModel, "pinion-made", shared))}
 		before := filesBelow(t, c.dir)
 		got := c.run(t, "schema", "--static", "--input")
 		wantText(t, "the input", got.stdout, `"default": 3`)
@@ -208,9 +210,9 @@ func TestCLIStaticReadingIsFencedByTheKernel(t *testing.T) {
 		if after := filesBelow(t, c.dir); !slices.Equal(before, after) {
 			t.Errorf("there were %q, and now there are %q", before, after)
 		}
-		for _, shared := range []string{"/dev/shm/pinion-made", "/dev/shm/sem.pinion-made"} {
-			if os.Remove(shared) == nil {
-				t.Errorf("it made %s", shared)
+		for _, file := range []string{"/dev/shm/" + shared, "/dev/shm/sem." + shared} {
+			if os.Remove(file) == nil {
+				t.Errorf("it made %s", file)
 			}
 		}
 	})
