@@ -2,15 +2,12 @@ package tests
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"pinion/tests/harness"
@@ -101,87 +98,6 @@ func TestSoakCancelStorm(t *testing.T) {
 			}
 			s.Succeed(input{"token": "after"})
 		})
-	}
-}
-
-// TestSoakKilledWorkers: under load every request is answered once, and the model runs none twice.
-func TestSoakKilledWorkers(t *testing.T) {
-	harness.Full(t)
-	s := harness.Ready(t, harness.Options{Model: "counting.py", Args: []string{"--queue", "64", "--queue-timeout", "10m"}})
-	kills := harness.Soak(200, 5)
-	const width = 16
-	var stop atomic.Bool
-	var lastPID, failed, succeeded atomic.Int64
-	answered := make([]map[string]bool, width) // token: it succeeded
-	var load sync.WaitGroup
-	load.Go(func() {
-		clients(t, width, func(client int) error {
-			random := rand.New(rand.NewPCG(uint64(client), 2))
-			answered[client] = map[string]bool{}
-			for i := 0; !stop.Load(); i++ {
-				token := fmt.Sprintf("k%d-%d", client, i)
-				in := input{"token": token}
-				if random.IntN(2) == 0 { // so that most kills come while one runs and others lie in the socket
-					in["wait"] = random.Float64() / 200
-				}
-				a := s.Create(input{"input": in})
-				var out struct {
-					Token string
-					PID   int64
-				}
-				switch {
-				case a.Err != nil || a.Code != http.StatusOK:
-					return fmt.Errorf("%s: %s", token, a)
-				case a.Status == "failed" && strings.HasPrefix(a.Error, "worker killed (SIGKILL) while running"):
-					answered[client][token] = false
-					failed.Add(1)
-				case a.Status == "succeeded" && decodeExact(a.Output, &out) == nil && out.Token == token:
-					answered[client][token] = true
-					lastPID.Store(out.PID)
-					succeeded.Add(1)
-				default:
-					return fmt.Errorf("%s: %s", token, a)
-				}
-			}
-			return nil
-		})
-	})
-	defer load.Wait()
-	defer stop.Store(true)
-	for range kills {
-		worker := s.Worker0()
-		harness.Eventually(t, "the worker has answered", func() bool {
-			worker = s.Worker0()
-			return worker != 0 && lastPID.Load() == int64(worker)
-		})
-		for range rand.IntN(100) {
-			runtime.Gosched()
-		}
-		if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
-			t.Errorf("kill the worker: %v", err)
-		}
-		harness.Eventually(t, "another worker stands in", func() bool { return s.Worker0() != worker })
-	}
-	stop.Store(true)
-	load.Wait()
-	t.Logf("%d kills, %d predictions failed, %d succeeded", kills, failed.Load(), succeeded.Load())
-	if failed.Load() == 0 || failed.Load() > int64(kills) {
-		t.Errorf("%d predictions failed in %d kills: at most the one that runs may, and some should", failed.Load(), kills)
-	}
-	counts := once(t, lines(t, s, "ran.txt"))
-	for _, tokens := range answered {
-		for token, success := range tokens {
-			if success && counts[token] != 1 {
-				t.Errorf("%s succeeded, and the model ran it %d times", token, counts[token])
-			}
-			delete(counts, token)
-		}
-	}
-	if len(counts) > 0 {
-		t.Errorf("the model ran what was never answered: %v", slices.Collect(maps.Keys(counts)))
-	}
-	if restarts := s.Health().Workers[0].Restarts; restarts != kills {
-		t.Errorf("%d restarts for %d kills", restarts, kills)
 	}
 }
 

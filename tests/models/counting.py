@@ -1,21 +1,9 @@
-"""For the long runs: says which prediction it was, and writes down that it ran."""
+"""For the long runs: says which prediction it was."""
 
 import asyncio
-import os
 import time
 
 from cog import BaseRunner
-
-
-class Runner(BaseRunner):
-    def setup(self) -> None:
-        self.file = os.open("ran.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-
-    def run(self, token: str, wait: float = 0) -> dict:
-        os.write(self.file, (token + "\n").encode())
-        if wait:
-            time.sleep(wait)
-        return {"token": token, "pid": os.getpid()}
 
 
 class Storm(BaseRunner):
