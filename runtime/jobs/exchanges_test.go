@@ -87,12 +87,14 @@ func TestAnUrgentJobThatWasGivenBackComesFirst(t *testing.T) {
 	defer p.close()
 	next := func() string {
 		for {
-			for _, m := range p.next(t.Context(), 1) {
-				if err := m.DoubleAck(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				return m.Headers().Get(headerID)
+			list := p.next(t.Context(), 1)
+			if len(list) == 0 {
+				continue
 			}
+			if err := list[0].DoubleAck(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return list[0].Headers().Get(headerID)
 		}
 	}
 	waits := func(class Class) int { return r.consumerInfo(consumer(class, 0)).NumWaiting }
