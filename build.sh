@@ -17,7 +17,7 @@ die() {
 cmd_help() {
   echo "usage: ./build.sh [COMMAND]"
   echo
-  sed -n 's/^## /  /p' build.sh tests/suites.sh tests/images.sh tests/release.sh
+  sed -n 's/^## /  /p' build.sh tests/suites.sh tests/images.sh tests/release.sh tests/cluster.sh
 }
 
 # ---- what a machine must have ----
@@ -408,6 +408,8 @@ source tests/suites.sh
 source tests/images.sh
 # shellcheck source=tests/release.sh
 source tests/release.sh
+# shellcheck source=tests/cluster.sh
+source tests/cluster.sh
 
 main() {
   local command=${1:-build}

@@ -255,14 +255,20 @@ unpack() {
   (install "a library of $package" "${libraries[@]}")
 }
 
+readonly keda=2.21.0
+readonly prometheus_operator=github.com/prometheus-operator/prometheus-operator@v0.85.0
+
+# module_folder MODULE@VERSION prints where Go keeps a module, and downloads it.
+module_folder() { (cd / && go mod download -json "$1") | sed -n 's/.*"Dir": "\(.*\)".*/\1/p'; }
+
 # make_kubernetes builds a checker of manifests, and takes the schemas of KEDA's and the Prometheus Operator's objects from their modules.
 make_kubernetes() {
-  local to=$cache/kubernetes keda prometheus
+  local to=$cache/kubernetes scaling monitoring
   [[ ! -x $to/kubectl-validate ]] || return 0
-  keda=$(cd / && go mod download -json github.com/kedacore/keda/v2@v2.21.0 | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') || return
-  prometheus=$(cd / && go mod download -json github.com/prometheus-operator/prometheus-operator@v0.85.0 | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') || return
+  scaling=$(module_folder "github.com/kedacore/keda/v2@v$keda") || return
+  monitoring=$(module_folder "$prometheus_operator") || return
   mkdir -p "$to/crds"
-  install -m 644 "$keda/config/crd/bases/keda.sh_scaledobjects.yaml" "$prometheus"/example/prometheus-operator-crd/*_{podmonitors,prometheusrules}.yaml "$to/crds"
+  install -m 644 "$scaling/config/crd/bases/keda.sh_scaledobjects.yaml" "$monitoring"/example/prometheus-operator-crd/*_{podmonitors,prometheusrules}.yaml "$to/crds"
   GOBIN=$(realpath "$to") quietly go install sigs.k8s.io/kubectl-validate@v0.0.4
 }
 
