@@ -104,6 +104,18 @@ func TestVertexAIPort(t *testing.T) {
 	exchange{path: predict, body: `{"instances":[1,2]}`, headers: []string{"Authorization", "Bearer a-token-0123456789"}, status: 200, want: twoSums}.check(t, s)
 }
 
+// TestPlatformsNameWhatIsNoArray: whether a list is an array of numbers is seen where it is read. That is the client's mistake too.
+func TestPlatformsNameWhatIsNoArray(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "tensors.py:Scaler", Args: []string{"--model", "m"}})
+	for _, e := range []exchange{
+		{path: "/v1/models/m:predict", body: `{"instances":[[1,2],["a"]]}`, status: 400, want: `{"error":"instance 1: input \"x\": [0] is 'a' and not a number"}`},
+		{path: "/invocations", body: `{"x":[[1,2],[3,"a"]]}`, status: 400, want: `{"error":"input \"x\": [1][1] is 'a' and not a number"}`},
+	} {
+		e.check(t, s)
+	}
+}
+
 // TestSageMakerJSON asks by raw HTTP, as SageMaker asks a container that it started with "serve".
 func TestSageMakerJSON(t *testing.T) {
 	t.Parallel()

@@ -129,6 +129,10 @@ func inputPath(loc []string) []string {
 	return loc
 }
 
+// inputError begins the error of a prediction whose input the worker could not convert: what the schema allows may still be no
+// array of numbers.
+const inputError = "cog.errors.InputError: "
+
 // ended is the error of a prediction that has ended; nil: it succeeded.
 func ended(rec *predict.Record) *Error {
 	switch rec.Status {
@@ -137,6 +141,9 @@ func ended(rec *predict.Record) *Error {
 	case predict.Canceled:
 		return &Error{Kind: Failed, Message: "the prediction was canceled", Row: -1, Canceled: true}
 	default:
+		if fault, ok := strings.CutPrefix(rec.Error, inputError); ok {
+			return &Error{Kind: BadInput, Message: fault, Row: -1}
+		}
 		return &Error{Kind: Failed, Message: rec.Error, Row: -1}
 	}
 }
