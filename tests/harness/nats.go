@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -157,17 +158,23 @@ func (n *NATS) Signal(sig syscall.Signal) {
 	}
 }
 
-// freePorts are ports that were free a moment ago.
+// givenPorts are the ports that freePorts has returned: that of a NATS that is killed is free, and still its own.
+var givenPorts sync.Map
+
+// freePorts are ports that were free a moment ago, and that no other test of this process has.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
-	for range n {
+	for len(ports) < n {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer ln.Close() // at the end, so that all differ
-		ports = append(ports, ln.Addr().(*net.TCPAddr).Port)
+		defer ln.Close()
+		port := ln.Addr().(*net.TCPAddr).Port
+		if _, given := givenPorts.LoadOrStore(port, true); !given {
+			ports = append(ports, port)
+		}
 	}
 	return ports
 }
