@@ -22,7 +22,6 @@ func newServe() *cobra.Command {
 		Short: "Serve the model of a folder (default: the current one)",
 		Args:  usage.OneFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s.Fleet.WorkersGiven = cmd.Flags().Changed("workers")
 			dir := "."
 			if len(args) > 0 {
 				dir = s.Protocols.TakeName(args[0])

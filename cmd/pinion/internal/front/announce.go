@@ -12,7 +12,7 @@ import (
 // announce tells those who wait for it what became of the first setup: somebody at a terminal; Kubernetes, where it
 // runs, by a file; and run, where a failure is to end the server.
 func (f *Server) announce() {
-	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.WantsUsageHint(), f.s.Development.FailsFast()
+	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.WantsUsageHint(), f.s.FailsFast(f.s.Watch)
 	if !kubernetes && !wantsUsageHint && !failFast {
 		return
 	}

@@ -81,7 +81,7 @@ func (f *Server) renew(why string, one func(*supervise.Supervisor)) (notice stri
 
 // reloader is what POST /reload calls, where that is allowed.
 func (f *Server) reloader() func() (string, error) {
-	if !f.s.Fleet.Reload {
+	if !f.s.Exposure.Reload {
 		return nil
 	}
 	return func() (string, error) { return f.reload("POST /reload") }

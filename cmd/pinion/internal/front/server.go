@@ -98,7 +98,7 @@ func New(s *settings.Serve, m *model.Model, python *locate.Python, plan gpus.Pla
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
 	f.signals = interrupts.Watch(s.AwaitExplicitShutdown)
-	for _, w := range s.Warnings {
+	for _, w := range s.Warnings() {
 		f.log.Warn(w)
 	}
 	if f.dir, err = rundir.Make(); err != nil {

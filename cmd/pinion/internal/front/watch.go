@@ -10,7 +10,7 @@ import (
 
 // newWatcher watches the model's folder, where that was asked for.
 func (f *Server) newWatcher() (*watch.Watcher, error) {
-	if !f.s.Development.Watch {
+	if !f.s.Watch {
 		return nil, nil
 	}
 	return watch.New(f.model.Dir, func(err error) {

@@ -19,7 +19,7 @@ func (f *Server) workerOptions(m *model.Model, sdk string, loaded func(ipc.Loade
 	o.Policy = supervise.Policy{
 		Restart: supervise.Restart(f.s.Restart), Renewal: supervise.Renewal(f.s.Fleet.Renewal),
 		SetupRetries: f.s.Fleet.SetupRetries, MaxRequests: f.s.Fleet.MaxRequests, MaxMemory: int64(f.s.Fleet.MaxRSS),
-		Linger: true, HideSetupFailure: f.s.Development.FailsFast(),
+		Linger: true, HideSetupFailure: f.s.FailsFast(f.s.Watch),
 	}
 	o.Hooks.Prepare, o.Hooks.OnStart = f.keepSDK, f.metrics.WorkerStarted
 	o.Hooks.OnExit = func(c supervise.ExitCause) { f.metrics.WorkerExited(string(c)) }

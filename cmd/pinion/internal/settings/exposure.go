@@ -16,6 +16,7 @@ type Exposure struct {
 	CORSOrigins  []string
 	ShutdownFrom string
 	NoShutdown   bool
+	Reload       bool
 	AuthFile     string
 	authPublic   []string
 	metricsHost  string // "": that of the server
@@ -34,6 +35,7 @@ func (s *Exposure) bindFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&s.CORSOrigins, "cors-origin", nil, "an origin whose pages may call this server, as https://example.com; * for all; may be repeated")
 	f.StringVar(&s.ShutdownFrom, "shutdown-from", fromLocal, "local or any: who may POST /shutdown, programs on this machine or every client (PINION_SHUTDOWN_FROM)")
 	f.BoolVar(&s.NoShutdown, "no-shutdown", false, "do not serve POST /shutdown (PINION_NO_SHUTDOWN)")
+	f.BoolVar(&s.Reload, "reload", false, "allow POST /reload, from this machine only: new workers on the changed model (PINION_RELOAD)")
 	f.StringVar(&s.AuthFile, "auth-token-file", "", "file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
 	f.StringSliceVar(&s.authPublic, "auth-public", []string{"docs"}, "pages that need no token: docs (with the page of the live view, without its data), openapi, metrics, or none (PINION_AUTH_PUBLIC)")
 	f.IntVar(&s.MetricsPort, "metrics-port", -1, "a port for /metrics and the probes alone, which asks for no token; without --auth-token-file also for /dashboard; 0 picks a free one (PINION_METRICS_PORT; default: the server's own port)")
@@ -47,6 +49,7 @@ func (s *Exposure) variables() []Variable {
 		{"host", "PINION_HOST", func(v string) error { s.host = v; return nil }},
 		{"shutdown-from", "PINION_SHUTDOWN_FROM", func(v string) error { return option.SetChoice(&s.ShutdownFrom, v, fromLocal, FromAny) }},
 		{"no-shutdown", "PINION_NO_SHUTDOWN", func(v string) error { return option.Bool(&s.NoShutdown, v) }},
+		{"reload", "PINION_RELOAD", func(v string) error { return option.Bool(&s.Reload, v) }},
 		{"auth-token-file", "PINION_AUTH_TOKEN_FILE", func(v string) error { s.AuthFile = v; return nil }},
 		{"auth-public", "PINION_AUTH_PUBLIC", func(v string) error { s.authPublic = strings.Split(v, ","); return nil }},
 		{"metrics-port", "PINION_METRICS_PORT", func(v string) error { return option.Int(&s.MetricsPort, v, 0) }},

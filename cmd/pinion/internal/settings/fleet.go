@@ -21,7 +21,6 @@ type Fleet struct {
 	MaxRequests  int
 	MaxRSS       option.Bytes
 	Renewal      string
-	Reload       bool
 	Preload      bool
 	SetupRetries int
 	WorkersGiven bool // by flag or variable
@@ -36,7 +35,6 @@ func (s *Fleet) bindFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.MaxRequests, "max-requests", 0, "replace a worker after this number of predictions; 0: never (PINION_MAX_REQUESTS)")
 	f.Var(&s.MaxRSS, "max-rss", "replace a worker that uses more memory, as 8GiB; 0: never (PINION_MAX_RSS)")
 	f.StringVar(&s.Renewal, "reload-strategy", string(supervise.StartFirst), "start-first: a worker stops when its successor is ready; stop-first: it stops before, for models that fit into memory once (PINION_RELOAD_STRATEGY)")
-	f.BoolVar(&s.Reload, "reload", false, "allow POST /reload, from this machine only: new workers on the changed model (PINION_RELOAD)")
 	f.BoolVar(&s.Preload, "preload", false, "import the model's modules once, in a preload process from which workers are forked (PINION_PRELOAD)")
 	f.IntVar(&s.SetupRetries, "setup-retries", 0, "how often a failed setup is retried until the first one succeeds (PINION_SETUP_RETRIES)")
 }
@@ -52,7 +50,6 @@ func (s *Fleet) variables() []Variable {
 		{"reload-strategy", "PINION_RELOAD_STRATEGY", func(v string) error {
 			return option.SetChoice(&s.Renewal, v, string(supervise.StartFirst), string(supervise.StopFirst))
 		}},
-		{"reload", "PINION_RELOAD", func(v string) error { return option.Bool(&s.Reload, v) }},
 		{"preload", "PINION_PRELOAD", func(v string) error { return option.Bool(&s.Preload, v) }},
 		{"setup-retries", "PINION_SETUP_RETRIES", func(v string) error { return option.Int(&s.SetupRetries, v, 0) }},
 	}

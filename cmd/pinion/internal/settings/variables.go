@@ -26,6 +26,23 @@ func ReadVariables(f *pflag.FlagSet, env func(string) string, variables []Variab
 	return nil
 }
 
+// cogVariables reads Cog's variables. An invalid value is ignored with a warning, as Cog does.
+type cogVariables struct {
+	f        *pflag.FlagSet
+	env      func(string) string
+	warnings *[]string
+}
+
+func (c cogVariables) read(flag, name string, set func(string) error) {
+	v := c.env(name)
+	if v == "" || flag != "" && c.f.Changed(flag) {
+		return
+	}
+	if err := set(v); err != nil {
+		*c.warnings = append(*c.warnings, fmt.Sprintf("%s is ignored: %v", name, err))
+	}
+}
+
 // FromEnvironment is what the environment says to a command that has no such flags.
 func FromEnvironment(env func(string) string) (*Serve, error) {
 	s := &Serve{}

@@ -1,0 +1,155 @@
+package settings
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/option"
+	"pinion/ipc"
+	"pinion/runtime/supervise"
+)
+
+// Model are the flags and variables of 'pinion serve' that belong to one model: its code and Python, its workers and queue, what
+// its predictions may do.
+type Model struct {
+	predictor, Python, LibPython string
+	Concurrency, Queue           int
+	SetupTimeout, QueueTimeout   time.Duration
+	CancelGrace, ResultTTL       time.Duration
+	Restart                      string
+	UploadURL, Mode              string
+	Watch                        bool
+	noneDefaults                 model.NoneDefaults
+	Fleet                        Fleet
+	Batch                        Batch
+	Validation                   Validation
+	weights                      string
+	StreamHistory                int // events; negative: none
+	noCUDA                       bool
+	Warnings                     []string // of Cog's variables with invalid values
+}
+
+// BindFlags declares the flags of a model.
+func (s *Model) BindFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.predictor, "predictor", "", "the predictor, as FILE.py:CLASS or FILE.py:FUNCTION (default: cog.yaml's)")
+	f.StringVar(&s.Python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
+	f.StringVar(&s.LibPython, "libpython", "", "the shared library of that Python (default: found from the interpreter)")
+	f.IntVar(&s.Concurrency, "concurrency", 0, "predictions at once in a worker; above 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
+	s.noneDefaults.BindFlags(f)
+	s.Fleet.bindFlags(f)
+	s.Batch.bindFlags(f)
+	s.Validation.bindFlags(f)
+	f.IntVar(&s.Queue, "queue", 0, "how many predictions may wait for a slot (PINION_QUEUE)")
+	f.DurationVar(&s.QueueTimeout, "queue-timeout", 30*time.Second, "how long a prediction may wait for a slot (PINION_QUEUE_TIMEOUT)")
+	f.DurationVar(&s.SetupTimeout, "setup-timeout", 0, "how long setup may take; 0: any time (COG_SETUP_TIMEOUT, seconds)")
+	f.DurationVar(&s.CancelGrace, "cancel-grace", 10*time.Second, "how long a cancelled prediction may go on before its worker is killed (PINION_CANCEL_GRACE)")
+	f.StringVar(&s.Restart, "restart", string(supervise.OnCrash), "on-crash or never: whether a dead worker is replaced (PINION_RESTART)")
+	f.DurationVar(&s.ResultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} answers for an ended prediction; 0: not at all")
+	f.StringVar(&s.UploadURL, "upload-url", "", "URL prefix to which output files are uploaded with PUT (default: the answer holds them as data: URLs)")
+	f.StringVar(&s.Mode, "x-mode", "predict", "predict; or train, which loads the train function alone")
+	f.BoolVar(&s.Watch, "watch", false, "reload the model when its source or configuration changes (PINION_WATCH)")
+}
+
+// FromEnvironment fills what no flag has set. An invalid value of one of Pinion's variables is an error.
+func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
+	s.fromCog(f, env)
+	s.weights = env("COG_WEIGHTS")
+	s.Fleet.WorkersGiven = f.Changed("workers")
+	ours := slices.Concat(
+		s.Fleet.variables(),
+		s.Batch.variables(),
+		s.Validation.variables(),
+		[]Variable{
+			{"watch", "PINION_WATCH", func(v string) error { return option.Bool(&s.Watch, v) }},
+			{"python", "PINION_PYTHON", nil},                   // locate reads it, for it says where from
+			{"none-defaults", model.NoneDefaultsVariable, nil}, // settleNoneDefaults reads it
+			{"queue", "PINION_QUEUE", func(v string) error { return option.Int(&s.Queue, v, 0) }},
+			{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return option.Seconds(&s.QueueTimeout, v) }},
+			{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return option.Seconds(&s.CancelGrace, v) }},
+			{"restart", "PINION_RESTART", func(v string) error {
+				return option.SetChoice(&s.Restart, v, string(supervise.OnCrash), string(supervise.Never))
+			}},
+			{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
+		},
+	)
+	if err := ReadVariables(f, env, ours); err != nil {
+		return err
+	}
+	return s.check()
+}
+
+// fromCog reads Cog's variables. An invalid value is ignored with a warning, as Cog does.
+func (s *Model) fromCog(f *pflag.FlagSet, env func(string) string) {
+	cog := cogVariables{f, env, &s.Warnings}
+	cog.read("concurrency", "COG_MAX_CONCURRENCY", func(v string) error {
+		err := option.Int(&s.Concurrency, v, 1)
+		if s.Concurrency > ipc.MaxSlots { // Cog has no such limit
+			s.Warnings = append(s.Warnings, fmt.Sprintf("COG_MAX_CONCURRENCY is %d: %d is used, the most that a worker has", s.Concurrency, ipc.MaxSlots))
+			s.Concurrency = ipc.MaxSlots
+		}
+		return err
+	})
+	cog.read("setup-timeout", "COG_SETUP_TIMEOUT", func(v string) error { return option.Seconds(&s.SetupTimeout, v) })
+	cog.read("", "COG_STREAM_HISTORY_CAPACITY", func(v string) error {
+		err := option.Int(&s.StreamHistory, v, 0)
+		if err == nil && s.StreamHistory == 0 {
+			s.StreamHistory = -1
+		}
+		return err
+	})
+}
+
+// FindModel reads a model's folder and applies the settings that concern it.
+func (s *Model) FindModel(dir string) (*model.Model, error) {
+	m, err := model.Find(dir, s.predictor, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.SettleNoneDefaults(s.noneDefaults)
+}
+
+// check refuses what no flag or variable may say.
+func (s *Model) check() error {
+	switch {
+	case s.Concurrency < 0:
+		return fmt.Errorf("--concurrency %d: it is at least 1", s.Concurrency)
+	case s.Queue < 0:
+		return fmt.Errorf("--queue %d: it is at least 0", s.Queue)
+	case s.ResultTTL < 0:
+		return fmt.Errorf("--result-ttl %s: it is at least 0", s.ResultTTL)
+	case s.Mode != "predict" && s.Mode != "train":
+		return fmt.Errorf("--x-mode %q: it is predict or train", s.Mode)
+	case s.UploadURL != "" && !option.IsHTTP(s.UploadURL):
+		return fmt.Errorf("--upload-url %q: it is an http or https URL", s.UploadURL)
+	case s.Restart != string(supervise.OnCrash) && s.Restart != string(supervise.Never):
+		return fmt.Errorf("--restart %q: it is on-crash or never", s.Restart)
+	}
+	if err := s.Fleet.check(); err != nil {
+		return err
+	}
+	if err := s.Batch.check(); err != nil {
+		return err
+	}
+	return s.Validation.check()
+}
+
+// KeepFor is how long ended predictions are kept, as predict.Retention says it.
+func (s *Model) KeepFor() time.Duration {
+	if s.ResultTTL == 0 {
+		return -1
+	}
+	return s.ResultTTL
+}
+
+func setCUDA(off *bool, v string) error {
+	if v != "off" && v != "on" {
+		return fmt.Errorf("%q: it is on or off", v)
+	}
+	*off = v == "off"
+	return nil
+}

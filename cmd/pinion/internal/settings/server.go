@@ -1,0 +1,195 @@
+package settings
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/limits"
+	"pinion/cmd/pinion/internal/logsink"
+	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/terminal"
+	"pinion/runtime/memory"
+	"pinion/runtime/telemetry"
+)
+
+// Server are the flags and variables of 'pinion serve' that belong to the server, whichever model it serves.
+type Server struct {
+	Port                  int
+	PortVariable          string // the variable that says the port, or would
+	Exposure              Exposure
+	failFast              option.OptionalBool
+	Grace                 time.Duration
+	Log                   logsink.Settings
+	BusyPoll              string // auto or off
+	MaxBody               int64
+	MemoryBudget          option.Bytes // 0: by the container's limit
+	AwaitExplicitShutdown bool
+	DenyPrivate           bool
+	DenyPrivateWebhooks   bool
+	DownloadSize          int64
+	DownloadFiles         int
+	DownloadTimeout       time.Duration
+	accessLines           int
+	accessGiven           bool // by flag or variable
+	UserAgent             string
+	WebhookToken          string
+	WebhookInterval       time.Duration // between two webhooks of logs; negative: none
+	Telemetry             *telemetry.Config
+	Protocols             Protocols
+	Jobs                  Jobs
+	Warnings              []string // of Cog's variables with invalid values
+}
+
+// BindFlags declares the flags of the server.
+func (s *Server) BindFlags(f *pflag.FlagSet) {
+	f.IntVarP(&s.Port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
+	s.Exposure.bindFlags(f)
+	f.Var(&s.failFast, "fail-fast", "end with exit code 1 when the setup fails at the start (PINION_FAIL_FAST; default: on a terminal without --watch)")
+	f.Lookup("fail-fast").NoOptDefVal = "true"
+	s.Protocols.bindFlags(f)
+	s.Jobs.bindFlags(f)
+	f.DurationVar(&s.Grace, "grace", 30*time.Second, "how long predictions in flight may go on after SIGINT or SIGTERM")
+	f.StringVar(&s.BusyPoll, "busy-poll", limits.BusyPollAuto, "auto or off: whether idle CPUs poll for requests that come one by one, which answers them sooner (PINION_BUSY_POLL)")
+	f.StringVar(&s.Log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
+	f.StringVar(&s.Log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
+	f.IntVar(&s.accessLines, "access-log", 0, "log requests, up to this number of lines a second; without a number: 100 (PINION_ACCESS_LOG; default: none, on a terminal 100 without probes)")
+	f.Lookup("access-log").NoOptDefVal = "100"
+	f.Int64Var(&s.MaxBody, "max-body", 100<<20, "largest request body in bytes")
+	f.Var(&s.MemoryBudget, "memory-budget", "memory for what the server holds for its clients, as 512MiB; 0: a quarter of the container's memory, 1 GiB at most (PINION_MEMORY_BUDGET)")
+	f.BoolVar(&s.AwaitExplicitShutdown, "await-explicit-shutdown", false, "ignore SIGTERM: only SIGINT and POST /shutdown end the server")
+	f.Int("threads", 0, "ignored, as by Cog's server")
+	_ = f.MarkHidden("threads")
+	f.Int64Var(&s.DownloadSize, "max-download", 10<<30, "largest input file to download, in bytes")
+	f.IntVar(&s.DownloadFiles, "max-downloads", 1000, "most files that one request may name")
+	f.DurationVar(&s.DownloadTimeout, "download-timeout", 30*time.Minute, "how long one download may take")
+	f.BoolVar(&s.DenyPrivate, "deny-private-downloads", false, "never download inputs from addresses that are not public (PINION_DENY_PRIVATE_DOWNLOADS)")
+	f.BoolVar(&s.DenyPrivateWebhooks, "deny-private-webhooks", false, "never send webhooks, nor uploads to a request's output_file_prefix, to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
+}
+
+// FromEnvironment fills what no flag has set. An invalid value of one of Pinion's variables is an error.
+func (s *Server) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
+	if err := s.platformPort(f, env); err != nil {
+		return err
+	}
+	s.fromCog(f, env)
+	s.accessGiven = f.Changed("access-log")
+	ours := slices.Concat(
+		s.Exposure.variables(),
+		s.Protocols.variables(),
+		s.Jobs.variables(),
+		[]Variable{
+			{"fail-fast", "PINION_FAIL_FAST", s.failFast.Set},
+			{"memory-budget", "PINION_MEMORY_BUDGET", s.MemoryBudget.Set},
+			{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return option.Int(&s.accessLines, v, 0) }},
+			{"busy-poll", "PINION_BUSY_POLL", func(v string) error { return option.SetChoice(&s.BusyPoll, v, limits.BusyPollAuto, limits.BusyPollOff) }},
+			{"deny-private-downloads", "PINION_DENY_PRIVATE_DOWNLOADS", func(v string) error { return option.Bool(&s.DenyPrivate, v) }},
+			{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return option.Bool(&s.DenyPrivateWebhooks, v) }},
+		},
+	)
+	if err := ReadVariables(f, env, ours); err != nil {
+		return err
+	}
+	return s.check()
+}
+
+// fromCog reads Cog's variables. An invalid value is ignored with a warning, as Cog does.
+func (s *Server) fromCog(f *pflag.FlagSet, env func(string) string) {
+	cog := cogVariables{f, env, &s.Warnings}
+	if s.PortVariable == "PORT" {
+		cog.read("port", "PORT", func(v string) error { return option.Port(&s.Port, v) })
+	}
+	cog.read("log-level", "COG_LOG_LEVEL", func(v string) error {
+		if err := logsink.CheckLevel(v); err != nil {
+			return err
+		}
+		s.Log.Level = v
+		return nil
+	})
+	cog.read("log-format", "LOG_FORMAT", func(v string) error {
+		if err := logsink.CheckFormat(v); err != nil {
+			return err
+		}
+		s.Log.Format = v
+		return nil
+	})
+	cog.read("", "COG_THROTTLE_RESPONSE_INTERVAL", func(v string) error {
+		err := option.Seconds(&s.WebhookInterval, v)
+		if err == nil && s.WebhookInterval == 0 {
+			s.WebhookInterval = -1
+		}
+		return err
+	})
+	cog.read("", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.WebhookToken, v) })
+	cog.read("", "COG_USER_AGENT", func(v string) error { return option.Header(&s.UserAgent, v) })
+}
+
+// platformPort takes the port that SageMaker or Vertex AI wants. It has precedence over PORT, which an image may set.
+func (s *Server) platformPort(f *pflag.FlagSet, env func(string) string) error {
+	s.PortVariable = "PORT"
+	for _, name := range []string{"SAGEMAKER_BIND_TO_PORT", "AIP_HTTP_PORT"} {
+		v := env(name)
+		if v == "" || f.Changed("port") {
+			continue
+		}
+		s.PortVariable = name
+		if err := option.Port(&s.Port, v); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
+	return nil
+}
+
+// check refuses what no flag or variable may say.
+func (s *Server) check() error {
+	switch {
+	case s.Port < 0 || s.Port > 65535:
+		return fmt.Errorf("--port %d: a port is 0 to 65535", s.Port)
+	case s.accessLines < 0:
+		return fmt.Errorf("--access-log %d: it is at least 0", s.accessLines)
+	case s.MaxBody < 1:
+		return fmt.Errorf("--max-body %d: it is at least 1", s.MaxBody)
+	case s.MemoryBudget != 0 && s.MemoryBudget < memory.LeastBudget:
+		return fmt.Errorf("--memory-budget %d: it is 0 or at least %d bytes", s.MemoryBudget, memory.LeastBudget)
+	case s.DownloadSize < 1 || s.DownloadFiles < 1 || s.DownloadTimeout <= 0:
+		return fmt.Errorf("--max-download, --max-downloads and --download-timeout are more than 0")
+	case s.BusyPoll != limits.BusyPollAuto && s.BusyPoll != limits.BusyPollOff:
+		return fmt.Errorf("--busy-poll %q: it is %s or %s", s.BusyPoll, limits.BusyPollAuto, limits.BusyPollOff)
+	}
+	if err := s.Exposure.check(); err != nil {
+		return err
+	}
+	if err := s.Protocols.check(); err != nil {
+		return err
+	}
+	if err := s.Log.Check(); err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	return nil
+}
+
+// FailsFast tells whether a setup that fails at the start ends the server. In a container it stays up, so that its health tells
+// why, and with --watch, for the next change may mend it.
+func (s *Server) FailsFast(watch bool) bool {
+	return s.failFast.Or(terminal.IsTerminal(os.Stderr) && !watch)
+}
+
+// Access is how many lines a second are logged of requests, and whether those of probes are among them.
+func (s *Server) Access() (lines int, probes bool) {
+	if !s.accessGiven && s.Log.Console() && terminal.IsTerminal(os.Stderr) {
+		return accessOnTerminal, false
+	}
+	return s.accessLines, true
+}
+
+// accessOnTerminal is how many lines a second a terminal gets.
+const accessOnTerminal = 100
+
+// WantsUsageHint tells whether a person watches the server at a terminal.
+func (s *Server) WantsUsageHint() bool {
+	return terminal.IsTerminal(os.Stderr) && s.Log.Format != "json"
+}
