@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"pinion/cmd/pinion/internal/yamltree"
 )
 
 // Build is what cog.yaml says of the model's image.
@@ -64,19 +66,19 @@ func ReadBuild(dir string) (*Build, *CogYAMLReport) {
 	report := checkCogYAML(dir, true)
 	root := report.root
 	b := &Build{Config: json.RawMessage("{}")}
-	if root == nil || root.kind != yamlMapping {
+	if root == nil || root.Kind != yamltree.Mapping {
 		return b, report
 	}
-	build := root.get("build")
-	b.GPU = build.get("gpu").isTrue()
-	b.CUDA, b.CUDNN = textOf(build.get("cuda")), textOf(build.get("cudnn"))
-	b.Python, b.Requirements = textOf(build.get("python_version")), textOf(build.get("python_requirements"))
-	b.Packages, b.SystemPackages = textsOf(build.get("python_packages")), textsOf(build.get("system_packages"))
-	b.ExtraIndexURLs, b.FindLinks = textsOf(build.get("python_extra_index_urls")), textsOf(build.get("python_find_links"))
-	b.PreInstall, b.Run = stepsOf(build.get("pre_install")), stepsOf(build.get("run"))
-	b.Environment = textsOf(root.get("environment"))
-	b.Description, b.Image = textOf(root.get("description")).Value, textOf(root.get("image")).Value
-	b.Weights = weightsOf(root.get("weights"))
+	build := root.Get("build")
+	b.GPU = isTrue(build.Get("gpu"))
+	b.CUDA, b.CUDNN = textOf(build.Get("cuda")), textOf(build.Get("cudnn"))
+	b.Python, b.Requirements = textOf(build.Get("python_version")), textOf(build.Get("python_requirements"))
+	b.Packages, b.SystemPackages = textsOf(build.Get("python_packages")), textsOf(build.Get("system_packages"))
+	b.ExtraIndexURLs, b.FindLinks = textsOf(build.Get("python_extra_index_urls")), textsOf(build.Get("python_find_links"))
+	b.PreInstall, b.Run = stepsOf(build.Get("pre_install")), stepsOf(build.Get("run"))
+	b.Environment = textsOf(root.Get("environment"))
+	b.Description, b.Image = textOf(root.Get("description")).Value, textOf(root.Get("image")).Value
+	b.Weights = weightsOf(root.Get("weights"))
 	config, err := configJSON(dir, b)
 	if err != nil && len(report.Problems) == 0 {
 		report.Problems = append(report.Problems, yamlError(err))
@@ -85,18 +87,18 @@ func ReadBuild(dir string) (*Build, *CogYAMLReport) {
 	return b, report
 }
 
-func textOf(n *yamlNode) Text {
-	if n == nil || n.kind == yamlNull || n.kind == yamlMapping || n.kind == yamlList {
+func textOf(n *yamltree.Node) Text {
+	if n == nil || n.Kind == yamltree.Null || n.Kind == yamltree.Mapping || n.Kind == yamltree.List {
 		return Text{}
 	}
-	return Text{strings.TrimSpace(n.text), n.line}
+	return Text{strings.TrimSpace(n.Text), n.Line}
 }
 
-func textsOf(n *yamlNode) (list []Text) {
+func textsOf(n *yamltree.Node) (list []Text) {
 	if n == nil {
 		return nil
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		if text := textOf(item); text.Value != "" {
 			list = append(list, text)
 		}
@@ -104,18 +106,18 @@ func textsOf(n *yamlNode) (list []Text) {
 	return list
 }
 
-func stepsOf(n *yamlNode) (steps []Step) {
+func stepsOf(n *yamltree.Node) (steps []Step) {
 	if n == nil {
 		return nil
 	}
-	for _, item := range n.items {
-		step := Step{Command: textOf(item).Value, Line: item.line}
-		if item.kind == yamlMapping {
-			step.Command = textOf(item.get("command")).Value
-			if mounts := item.get("mounts"); mounts != nil {
-				for _, m := range mounts.items {
+	for _, item := range n.Items {
+		step := Step{Command: textOf(item).Value, Line: item.Line}
+		if item.Kind == yamltree.Mapping {
+			step.Command = textOf(item.Get("command")).Value
+			if mounts := item.Get("mounts"); mounts != nil {
+				for _, m := range mounts.Items {
 					step.Mounts = append(step.Mounts, Mount{
-						Type: textOf(m.get("type")).Value, ID: textOf(m.get("id")).Value, Target: textOf(m.get("target")).Value, Line: m.line,
+						Type: textOf(m.Get("type")).Value, ID: textOf(m.Get("id")).Value, Target: textOf(m.Get("target")).Value, Line: m.Line,
 					})
 				}
 			}
@@ -127,23 +129,23 @@ func stepsOf(n *yamlNode) (steps []Step) {
 	return steps
 }
 
-func weightsOf(n *yamlNode) (list []Weight) {
+func weightsOf(n *yamltree.Node) (list []Weight) {
 	switch {
 	case n == nil:
-	case n.kind == yamlText:
-		list = append(list, Weight{Source: n.text, Line: n.line})
+	case n.Kind == yamltree.Text:
+		list = append(list, Weight{Source: n.Text, Line: n.Line})
 	default:
-		for _, item := range n.items {
-			if item.kind == yamlText {
-				list = append(list, Weight{Source: item.text, Line: item.line})
+		for _, item := range n.Items {
+			if item.Kind == yamltree.Text {
+				list = append(list, Weight{Source: item.Text, Line: item.Line})
 				continue
 			}
-			source := item.get("source")
-			if source != nil && source.kind == yamlMapping {
-				source = source.get("uri")
+			source := item.Get("source")
+			if source != nil && source.Kind == yamltree.Mapping {
+				source = source.Get("uri")
 			}
 			list = append(list, Weight{
-				Name: textOf(item.get("name")).Value, Source: textOf(source).Value, Target: textOf(item.get("target")).Value, Line: item.line,
+				Name: textOf(item.Get("name")).Value, Source: textOf(source).Value, Target: textOf(item.Get("target")).Value, Line: item.Line,
 			})
 		}
 	}

@@ -8,31 +8,32 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/nearest"
+	"pinion/cmd/pinion/internal/yamltree"
 )
 
 // valueForm is what may stand at a place of cog.yaml.
 type valueForm struct {
-	kinds []yamlKind            // nil: anything
+	kinds []yamltree.Kind       // nil: anything
 	keys  map[string]*valueForm // of a mapping; nil: any
 	item  *valueForm            // of a list
 	// rule says what is wrong with a value of the right kind, and what would be right; "" for nothing.
-	rule func(n *yamlNode) (what, mend string)
+	rule func(n *yamltree.Node) (what, mend string)
 	// serves: a server uses it, so that a mistake in it is one for serving too. What only concerns building an image is
 	// warned of.
 	serves bool
 }
 
 // allows tells whether a value is of a kind that may stand there.
-func (f *valueForm) allows(n *yamlNode) bool {
-	if f.kinds == nil || n.kind == yamlNull || slices.Contains(f.kinds, n.kind) {
+func (f *valueForm) allows(n *yamltree.Node) bool {
+	if f.kinds == nil || n.Kind == yamltree.Null || slices.Contains(f.kinds, n.Kind) {
 		return true
 	}
-	return n.kind == yamlText && slices.Contains(f.kinds, yamlBool) && isOldBool(n.text)
+	return n.Kind == yamltree.Text && slices.Contains(f.kinds, yamltree.Bool) && isOldBool(n.Text)
 }
 
 // isTrue tells whether a value is true, in either version of YAML.
-func (n *yamlNode) isTrue() bool {
-	return n != nil && isOldTrue(n.text) && (n.kind == yamlBool || n.kind == yamlText)
+func isTrue(n *yamltree.Node) bool {
+	return n != nil && isOldTrue(n.Text) && (n.Kind == yamltree.Bool || n.Kind == yamltree.Text)
 }
 
 func isOldTrue(text string) bool {
@@ -48,7 +49,7 @@ func isOldBool(text string) bool {
 func (f *valueForm) wanted() string {
 	var words []string
 	for _, kind := range f.kinds {
-		if !f.isText() || kind == yamlText || kind == yamlMapping {
+		if !f.isText() || kind == yamltree.Text || kind == yamltree.Mapping {
 			words = append(words, kind.String())
 		}
 	}
@@ -56,35 +57,35 @@ func (f *valueForm) wanted() string {
 }
 
 // isText: words that are numbers or booleans to YAML are texts as well there.
-func (f *valueForm) isText() bool { return f.kinds[0] == yamlText }
+func (f *valueForm) isText() bool { return f.kinds[0] == yamltree.Text }
 
 // cogForm is what a cog.yaml may hold: what Cog knows, in this version or an older one, and what we know.
 func cogForm() *valueForm {
-	text := func(rule func(*yamlNode) (string, string)) *valueForm {
-		return &valueForm{kinds: []yamlKind{yamlText, yamlNumber, yamlBool}, rule: rule} // words of a text, all of them
+	text := func(rule func(*yamltree.Node) (string, string)) *valueForm {
+		return &valueForm{kinds: []yamltree.Kind{yamltree.Text, yamltree.Number, yamltree.Bool}, rule: rule} // words of a text, all of them
 	}
-	texts := &valueForm{kinds: []yamlKind{yamlList}, item: text(nil)}
-	toggle := &valueForm{kinds: []yamlKind{yamlBool}}
+	texts := &valueForm{kinds: []yamltree.Kind{yamltree.List}, item: text(nil)}
+	toggle := &valueForm{kinds: []yamltree.Kind{yamltree.Bool}}
 	build := mapping(map[string]*valueForm{
 		"cog_runtime": toggle, "cuda": text(cudaRule), "cudnn": text(numbersRule("version of cuDNN", "8 or 8.9")), "fast": toggle, "gpu": toggle,
 		"pre_install": texts, "python_extra_index_urls": texts, "python_find_links": texts, "python_packages": texts,
-		"python_requirements": text(nil), "python_version": text(pythonRule), "run": {kinds: []yamlKind{yamlList}, item: buildStep()},
+		"python_requirements": text(nil), "python_version": text(pythonRule), "run": {kinds: []yamltree.Kind{yamltree.List}, item: buildStep()},
 		"sdk_version": text(numbersRule("version of Cog's package", "0.18.0")), "system_packages": texts,
 	})
 	served := func(f *valueForm) *valueForm { f.serves = true; return f }
 	traces := mapping(map[string]*valueForm{
-		"enabled": served(&valueForm{kinds: []yamlKind{yamlBool}}), "sampler": served(text(oneOf(samplers()...))),
+		"enabled": served(&valueForm{kinds: []yamltree.Kind{yamltree.Bool}}), "sampler": served(text(oneOf(samplers()...))),
 		"sampler_arg": served(text(ratioRule)), "trace_header": served(text(nil)), "trace_header_format": served(text(oneOf("w3c", "jaeger"))),
 	})
-	metrics := mapping(map[string]*valueForm{"enabled": served(&valueForm{kinds: []yamlKind{yamlBool}})})
+	metrics := mapping(map[string]*valueForm{"enabled": served(&valueForm{kinds: []yamltree.Kind{yamltree.Bool}})})
 	for _, f := range []*valueForm{traces, metrics} {
-		f.kinds, f.serves = append(f.kinds, yamlBool), true
+		f.kinds, f.serves = append(f.kinds, yamltree.Bool), true
 	}
 	return mapping(map[string]*valueForm{
 		"build":       build,
-		"concurrency": served(mapping(map[string]*valueForm{"default_target": {kinds: []yamlKind{yamlNumber}}, "max": served(count())})),
+		"concurrency": served(mapping(map[string]*valueForm{"default_target": {kinds: []yamltree.Kind{yamltree.Number}}, "max": served(count())})),
 		"description": text(nil),
-		"environment": served(&valueForm{kinds: []yamlKind{yamlList}, item: served(text(environmentRule))}),
+		"environment": served(&valueForm{kinds: []yamltree.Kind{yamltree.List}, item: served(text(environmentRule))}),
 		"image":       served(text(nil)), // the page has the model's name from it
 		"model":       {},
 		"observability": served(mapping(map[string]*valueForm{
@@ -95,24 +96,24 @@ func cogForm() *valueForm {
 		"run":           served(text(nil)),
 		"tests":         {},
 		"train":         served(text(nil)),
-		"weights": {kinds: []yamlKind{yamlList, yamlText}, item: &valueForm{
-			kinds: []yamlKind{yamlText, yamlMapping}, keys: map[string]*valueForm{"name": {}, "source": {}, "target": {}},
+		"weights": {kinds: []yamltree.Kind{yamltree.List, yamltree.Text}, item: &valueForm{
+			kinds: []yamltree.Kind{yamltree.Text, yamltree.Mapping}, keys: map[string]*valueForm{"name": {}, "source": {}, "target": {}},
 		}},
 	})
 }
 
 func mapping(keys map[string]*valueForm) *valueForm {
-	return &valueForm{kinds: []yamlKind{yamlMapping}, keys: keys}
+	return &valueForm{kinds: []yamltree.Kind{yamltree.Mapping}, keys: keys}
 }
 
 // buildStep is a command of build.run.
 func buildStep() *valueForm {
-	text := &valueForm{kinds: []yamlKind{yamlText}}
-	mount := mapping(map[string]*valueForm{"id": text, "target": text, "type": {kinds: []yamlKind{yamlText}, rule: oneOf("secret", "cache")}})
-	step := mapping(map[string]*valueForm{"command": text, "mounts": {kinds: []yamlKind{yamlList}, item: mount}})
-	step.kinds = append([]yamlKind{yamlText}, step.kinds...)
-	step.rule = func(n *yamlNode) (string, string) {
-		if n.kind == yamlMapping && n.get("command") == nil {
+	text := &valueForm{kinds: []yamltree.Kind{yamltree.Text}}
+	mount := mapping(map[string]*valueForm{"id": text, "target": text, "type": {kinds: []yamltree.Kind{yamltree.Text}, rule: oneOf("secret", "cache")}})
+	step := mapping(map[string]*valueForm{"command": text, "mounts": {kinds: []yamltree.Kind{yamltree.List}, item: mount}})
+	step.kinds = append([]yamltree.Kind{yamltree.Text}, step.kinds...)
+	step.rule = func(n *yamltree.Node) (string, string) {
+		if n.Kind == yamltree.Mapping && n.Get("command") == nil {
 			return "it has no command", "write command: and what is to be run"
 		}
 		return "", ""
@@ -126,38 +127,38 @@ func samplers() []string {
 
 // count is a number of at least 1.
 func count() *valueForm {
-	return &valueForm{kinds: []yamlKind{yamlNumber}, rule: func(n *yamlNode) (string, string) {
-		if !(n.number >= 1) {
-			return "it is " + n.text, "give a whole number of at least 1"
+	return &valueForm{kinds: []yamltree.Kind{yamltree.Number}, rule: func(n *yamltree.Node) (string, string) {
+		if !(n.Number >= 1) {
+			return "it is " + n.Text, "give a whole number of at least 1"
 		}
 		return "", ""
 	}}
 }
 
 // oneOf wants one of some words.
-func oneOf(words ...string) func(*yamlNode) (string, string) {
-	return func(n *yamlNode) (string, string) {
-		if slices.Contains(words, n.text) {
+func oneOf(words ...string) func(*yamltree.Node) (string, string) {
+	return func(n *yamltree.Node) (string, string) {
+		if slices.Contains(words, n.Text) {
 			return "", ""
 		}
 		mend := "write one of " + strings.Join(words, ", ")
-		if near := nearest.Word(n.text, words); near != "" {
+		if near := nearest.Word(n.Text, words); near != "" {
 			mend = fmt.Sprintf("write %q, if that is what is meant", near)
 		}
-		return fmt.Sprintf("%q is not known", n.text), mend
+		return fmt.Sprintf("%q is not known", n.Text), mend
 	}
 }
 
-func ratioRule(n *yamlNode) (string, string) {
-	if v, err := strconv.ParseFloat(n.text, 64); err != nil || !(v >= 0 && v <= 1) {
-		return fmt.Sprintf("%q is no ratio", n.text), `give a number from "0" to "1"`
+func ratioRule(n *yamltree.Node) (string, string) {
+	if v, err := strconv.ParseFloat(n.Text, 64); err != nil || !(v >= 0 && v <= 1) {
+		return fmt.Sprintf("%q is no ratio", n.Text), `give a number from "0" to "1"`
 	}
 	return "", ""
 }
 
-func environmentRule(n *yamlNode) (string, string) {
-	if name, _, ok := strings.Cut(n.text, "="); !ok || name == "" {
-		return fmt.Sprintf("%q is not NAME=value", n.text), "write it as NAME=value, one in a line"
+func environmentRule(n *yamltree.Node) (string, string) {
+	if name, _, ok := strings.Cut(n.Text, "="); !ok || name == "" {
+		return fmt.Sprintf("%q is not NAME=value", n.Text), "write it as NAME=value, one in a line"
 	}
 	return "", ""
 }
@@ -165,10 +166,10 @@ func environmentRule(n *yamlNode) (string, string) {
 // versionNumbers is a version of numbers alone, with what may follow them.
 var versionNumbers = regexp.MustCompile(`^([0-9]+)((\.[0-9]+)*)([-.+]?[A-Za-z][A-Za-z0-9.+-]*)?$`)
 
-func numbersRule(noun, example string) func(*yamlNode) (string, string) {
-	return func(n *yamlNode) (string, string) {
-		if !versionNumbers.MatchString(strings.TrimSpace(n.text)) {
-			return fmt.Sprintf("%q is no %s", n.text, noun), "write it as " + example
+func numbersRule(noun, example string) func(*yamltree.Node) (string, string) {
+	return func(n *yamltree.Node) (string, string) {
+		if !versionNumbers.MatchString(strings.TrimSpace(n.Text)) {
+			return fmt.Sprintf("%q is no %s", n.Text, noun), "write it as " + example
 		}
 		return "", ""
 	}
@@ -177,23 +178,23 @@ func numbersRule(noun, example string) func(*yamlNode) (string, string) {
 // pythonVersion is a version of Python as cog.yaml has it: 3.12 or 3.12.1.
 var pythonVersion = regexp.MustCompile(`^3\.([0-9]{1,2})(\.[0-9]+([ab]|rc)?[0-9]*)?$`)
 
-func pythonRule(n *yamlNode) (string, string) {
+func pythonRule(n *yamltree.Node) (string, string) {
 	const mend = `write the minor or patch version in quotes, as "3.12" or "3.12.1"`
-	text := strings.TrimSpace(n.text)
+	text := strings.TrimSpace(n.Text)
 	if !pythonVersion.MatchString(text) {
-		return fmt.Sprintf("%q is no version of Python", n.text), mend
+		return fmt.Sprintf("%q is no version of Python", n.Text), mend
 	}
 	return "", ""
 }
 
-func cudaRule(n *yamlNode) (string, string) {
-	parts := strings.Split(strings.TrimSpace(n.text), ".")
+func cudaRule(n *yamltree.Node) (string, string) {
+	parts := strings.Split(strings.TrimSpace(n.Text), ".")
 	major, err := strconv.Atoi(parts[0])
-	if err != nil || len(parts) < 2 || !versionNumbers.MatchString(n.text) {
-		return fmt.Sprintf("%q is no version of CUDA", n.text), `write the minor or patch version in quotes, as "12.4" or "12.4.1"`
+	if err != nil || len(parts) < 2 || !versionNumbers.MatchString(n.Text) {
+		return fmt.Sprintf("%q is no version of CUDA", n.Text), `write the minor or patch version in quotes, as "12.4" or "12.4.1"`
 	}
 	if major < 9 {
-		return fmt.Sprintf("there are no images for CUDA %s", n.text), "choose a newer version, such as 12.4"
+		return fmt.Sprintf("there are no images for CUDA %s", n.Text), "choose a newer version, such as 12.4"
 	}
 	return "", ""
 }

@@ -12,6 +12,7 @@ import (
 
 	"pinion/cmd/pinion/internal/contain"
 	"pinion/cmd/pinion/internal/gpus"
+	"pinion/cmd/pinion/internal/yamltree"
 	"pinion/pyembed/locate"
 )
 
@@ -21,12 +22,12 @@ const machineLimit = time.Minute
 // CheckMachine warns of what build: asks for and this machine does not have: an image would have it, and a model that is
 // served without it fails.
 func (c *CogYAMLReport) CheckMachine(python *locate.Python) error {
-	build := c.root.get("build")
-	if build == nil || build.kind != yamlMapping {
+	build := c.root.Get("build")
+	if build == nil || build.Kind != yamltree.Mapping {
 		return nil
 	}
-	c.gpu(build.get("gpu"), gpus.Visible())
-	if n := build.get("system_packages"); n != nil && len(n.items) > 0 {
+	c.gpu(build.Get("gpu"), gpus.Visible())
+	if n := build.Get("system_packages"); n != nil && len(n.Items) > 0 {
 		debs, err := installedDebs()
 		if err != nil {
 			return err
@@ -36,24 +37,24 @@ func (c *CogYAMLReport) CheckMachine(python *locate.Python) error {
 	if python == nil {
 		return nil
 	}
-	c.pythonVersion(build.get("python_version"), python)
+	c.pythonVersion(build.Get("python_version"), python)
 	return c.pythonPackages(build, python)
 }
 
-func (c *CogYAMLReport) gpu(n *yamlNode, visible []string) {
-	if n.isTrue() && len(visible) == 0 {
-		c.warn(n.line, "build.gpu is true, and no GPU is visible here", "check the driver and CUDA_VISIBLE_DEVICES, or serve where there is one")
+func (c *CogYAMLReport) gpu(n *yamltree.Node, visible []string) {
+	if isTrue(n) && len(visible) == 0 {
+		c.warn(n.Line, "build.gpu is true, and no GPU is visible here", "check the driver and CUDA_VISIBLE_DEVICES, or serve where there is one")
 	}
 }
 
-func (c *CogYAMLReport) pythonVersion(n *yamlNode, python *locate.Python) {
-	if n == nil || python.Version == "" || !pythonVersion.MatchString(strings.TrimSpace(n.text)) {
+func (c *CogYAMLReport) pythonVersion(n *yamltree.Node, python *locate.Python) {
+	if n == nil || python.Version == "" || !pythonVersion.MatchString(strings.TrimSpace(n.Text)) {
 		return
 	}
-	wanted, has := strings.Split(strings.TrimSpace(n.text), "."), strings.Split(python.Version, ".")
+	wanted, has := strings.Split(strings.TrimSpace(n.Text), "."), strings.Split(python.Version, ".")
 	for i := range min(len(wanted), len(has)) {
 		if wanted[i] != has[i] {
-			c.warn(n.line, fmt.Sprintf("build.python_version is %s, and the interpreter is Python %s (%s)", strings.TrimSpace(n.text), python.Version, python.Executable),
+			c.warn(n.Line, fmt.Sprintf("build.python_version is %s, and the interpreter is Python %s (%s)", strings.TrimSpace(n.Text), python.Version, python.Executable),
 				"choose another with --python, or write the version into cog.yaml that the model is served with")
 			return
 		}
@@ -94,33 +95,33 @@ func readDebs(list string) map[string]bool {
 // debName is the name at the beginning of what apt-get install takes.
 var debName = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]+$`)
 
-func (c *CogYAMLReport) systemPackages(n *yamlNode, installed map[string]bool) {
+func (c *CogYAMLReport) systemPackages(n *yamltree.Node, installed map[string]bool) {
 	if len(installed) == 0 {
 		return
 	}
-	for _, item := range n.items {
-		name := strings.TrimSpace(item.text)
+	for _, item := range n.Items {
+		name := strings.TrimSpace(item.Text)
 		if i := strings.IndexAny(name, "=:/"); i >= 0 {
 			name = name[:i] // of a version, an architecture, a release
 		}
 		if debName.MatchString(name) && !installed[name] {
-			c.warn(item.line, fmt.Sprintf("build.system_packages: %s is not installed", name), "apt-get install "+name)
+			c.warn(item.Line, fmt.Sprintf("build.system_packages: %s is not installed", name), "apt-get install "+name)
 		}
 	}
 }
 
 // pythonPackages asks the interpreter for what python_packages and python_requirements name.
-func (c *CogYAMLReport) pythonPackages(build *yamlNode, python *locate.Python) error {
+func (c *CogYAMLReport) pythonPackages(build *yamltree.Node, python *locate.Python) error {
 	var packages []string
 	var lines []int
-	if list := build.get("python_packages"); list != nil {
-		for _, item := range list.items {
-			packages, lines = append(packages, item.text), append(lines, item.line)
+	if list := build.Get("python_packages"); list != nil {
+		for _, item := range list.Items {
+			packages, lines = append(packages, item.Text), append(lines, item.Line)
 		}
 	}
 	requirements := ""
-	if file := build.get("python_requirements"); file != nil {
-		requirements = file.text
+	if file := build.Get("python_requirements"); file != nil {
+		requirements = file.Text
 	}
 	if len(packages) == 0 && requirements == "" {
 		return nil

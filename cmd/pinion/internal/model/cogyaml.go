@@ -14,10 +14,9 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"pinion/cmd/pinion/internal/nearest"
+	"pinion/cmd/pinion/internal/yamltree"
 )
 
 const CogFile = "cog.yaml"
@@ -25,7 +24,7 @@ const CogFile = "cog.yaml"
 // CogYAMLReport is what a look at a folder's cog.yaml finds.
 type CogYAMLReport struct {
 	dir  string
-	root *yamlNode // nil: there is no file, or none that can be read
+	root *yamltree.Node // nil: there is no file, or none that can be read
 	// strict: what only concerns an image is a mistake too.
 	strict   bool
 	Problems []Problem
@@ -45,17 +44,17 @@ func checkCogYAML(dir string, strict bool) *CogYAMLReport {
 		c.Problems = []Problem{{File: CogFile, What: err.Error(), Mend: "make it readable"}}
 		return c
 	}
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	documents, err := yamltree.Parse(data)
 	if err != nil {
 		c.Problems = []Problem{yamlError(err)}
 		return c
 	}
-	c.documents(file)
-	if c.root != nil && c.root.kind != yamlNull {
+	c.documents(documents)
+	if c.root != nil && c.root.Kind != yamltree.Null {
 		c.value("", c.root, cogForm())
 		c.together()
 		for _, key := range []string{"run", "predict", "train"} {
-			if n := c.root.get(key); n != nil && n.kind == yamlText {
+			if n := c.root.Get(key); n != nil && n.Kind == yamltree.Text {
 				c.reference(key, n)
 			}
 		}
@@ -68,19 +67,15 @@ func checkCogYAML(dir string, strict bool) *CogYAMLReport {
 	return c
 }
 
-// documents finds the document that counts, which is the first.
-func (c *CogYAMLReport) documents(file *ast.File) {
-	for _, document := range file.Docs {
-		if document.Body == nil {
-			continue
-		}
-		if c.root == nil {
-			c.root = readYAML(document.Body)
-			continue
-		}
-		c.warn(document.Body.GetToken().Position.Line, "another YAML document begins here, and only the first is read",
-			"remove the line --- before it, or what follows")
+// documents takes the document that counts, which is the first.
+func (c *CogYAMLReport) documents(found []*yamltree.Node) {
+	if len(found) == 0 {
 		return
+	}
+	c.root = found[0]
+	if len(found) > 1 {
+		c.warn(found[1].Line, "another YAML document begins here, and only the first is read",
+			"remove the line --- before it, or what follows")
 	}
 }
 
@@ -101,22 +96,22 @@ func (c *CogYAMLReport) reporter(f *valueForm) func(line int, what, mend string)
 }
 
 // value looks at the value of a key, and at all below it; path is "build.run", "" for the whole file.
-func (c *CogYAMLReport) value(path string, n *yamlNode, f *valueForm) {
+func (c *CogYAMLReport) value(path string, n *yamltree.Node, f *valueForm) {
 	if !f.allows(n) {
 		what := path
 		if path == "" {
 			what, f = "the file", &valueForm{kinds: f.kinds, serves: true}
 		}
-		c.reporter(f)(n.line, fmt.Sprintf("%s is %s, and should be %s", what, n.kind, f.wanted()), example(f))
+		c.reporter(f)(n.Line, fmt.Sprintf("%s is %s, and should be %s", what, n.Kind, f.wanted()), example(f))
 		return
 	}
-	if f.rule != nil && n.kind != yamlNull {
+	if f.rule != nil && n.Kind != yamltree.Null {
 		if what, mend := f.rule(n); what != "" {
-			c.reporter(f)(n.line, path+": "+what, mend)
+			c.reporter(f)(n.Line, path+": "+what, mend)
 		}
 	}
 	if f.item != nil {
-		for _, item := range n.items {
+		for _, item := range n.Items {
 			c.value(path, item, f.item)
 		}
 	}
@@ -124,18 +119,18 @@ func (c *CogYAMLReport) value(path string, n *yamlNode, f *valueForm) {
 }
 
 // keys looks at the keys of a mapping.
-func (c *CogYAMLReport) keys(path string, n *yamlNode, f *valueForm) {
+func (c *CogYAMLReport) keys(path string, n *yamltree.Node, f *valueForm) {
 	known := slices.Sorted(maps.Keys(f.keys))
-	for _, entry := range n.entries {
-		if entry.again {
-			c.add(entry.line, fmt.Sprintf("%s%q is given twice, first in line %d", prefix(path), entry.key, entry.first), "remove one of them")
+	for _, entry := range n.Entries {
+		if entry.Again {
+			c.add(entry.Line, fmt.Sprintf("%s%q is given twice, first in line %d", prefix(path), entry.Key, entry.First), "remove one of them")
 			continue
 		}
-		form, is := f.keys[entry.key]
+		form, is := f.keys[entry.Key]
 		switch {
-		case f.keys == nil || strings.HasPrefix(entry.key, "x-"): // such as hold anchors
+		case f.keys == nil || strings.HasPrefix(entry.Key, "x-"): // such as hold anchors
 		case is:
-			c.value(strings.TrimPrefix(path+"."+entry.key, "."), entry.value, form)
+			c.value(strings.TrimPrefix(path+"."+entry.Key, "."), entry.Value, form)
 		default:
 			c.unknownKey(path, entry, known)
 		}
@@ -144,19 +139,19 @@ func (c *CogYAMLReport) keys(path string, n *yamlNode, f *valueForm) {
 
 // unknownKey is a problem where a key that serving needs was likely meant. Other keys may be known to somebody else: Cog
 // ignores those that it does not know.
-func (c *CogYAMLReport) unknownKey(path string, entry yamlEntry, known []string) {
-	what := fmt.Sprintf("%s%q is no key that is known", prefix(path), entry.key)
-	near := nearest.Word(entry.key, known)
+func (c *CogYAMLReport) unknownKey(path string, entry yamltree.Entry, known []string) {
+	what := fmt.Sprintf("%s%q is no key that is known", prefix(path), entry.Key)
+	near := nearest.Word(entry.Key, known)
 	mend := fmt.Sprintf("write %q, if that is what is meant", near)
 	switch {
-	case near != "" && (c.strict || path == "" && nearest.Distance(entry.key, near) <= 2):
-		c.add(entry.line, what, mend)
+	case near != "" && (c.strict || path == "" && nearest.Distance(entry.Key, near) <= 2):
+		c.add(entry.Line, what, mend)
 	case c.strict:
-		c.add(entry.line, what, "remove it; the keys here are "+strings.Join(known, ", "))
+		c.add(entry.Line, what, "remove it; the keys here are "+strings.Join(known, ", "))
 	case near != "":
-		c.warn(entry.line, what, mend)
+		c.warn(entry.Line, what, mend)
 	default:
-		c.warn(entry.line, what, "it has no effect; the keys here are "+strings.Join(known, ", "))
+		c.warn(entry.Line, what, "it has no effect; the keys here are "+strings.Join(known, ", "))
 	}
 }
 
@@ -171,13 +166,13 @@ func prefix(path string) string {
 // example is how to write a value.
 func example(f *valueForm) string {
 	switch f.kinds[0] {
-	case yamlMapping:
+	case yamltree.Mapping:
 		return "write its keys below it, each as key: value"
-	case yamlList:
+	case yamltree.List:
 		return "write each item in its own line, as - item"
-	case yamlBool:
+	case yamltree.Bool:
 		return "write true or false, without quotes"
-	case yamlNumber:
+	case yamltree.Number:
 		return "write a number, without quotes"
 	}
 	return "write a text, in quotes"
@@ -185,21 +180,21 @@ func example(f *valueForm) string {
 
 // together looks at keys that exclude each other, and at values that are not used as they stand.
 func (c *CogYAMLReport) together() {
-	if slots := c.root.get("concurrency").get("max"); slots != nil && slots.number > 1 && slots.number != math.Trunc(slots.number) {
-		c.warn(slots.line, fmt.Sprintf("concurrency.max: it is %s, and %.0f is used", slots.text, math.Trunc(slots.number)), "give a whole number")
+	if slots := c.root.Get("concurrency").Get("max"); slots != nil && slots.Number > 1 && slots.Number != math.Trunc(slots.Number) {
+		c.warn(slots.Line, fmt.Sprintf("concurrency.max: it is %s, and %.0f is used", slots.Text, math.Trunc(slots.Number)), "give a whole number")
 	}
-	run, predict := c.root.get("run"), c.root.get("predict")
-	if run != nil && predict != nil && run.text != "" && predict.text != "" {
-		c.add(predict.line, BothWhat, BothMend)
+	run, predict := c.root.Get("run"), c.root.Get("predict")
+	if run != nil && predict != nil && run.Text != "" && predict.Text != "" {
+		c.add(predict.Line, BothWhat, BothMend)
 	}
-	build := c.root.get("build")
-	packages, file := build.get("python_packages"), build.get("python_requirements")
-	if file != nil && file.text != "" {
-		if packages != nil && len(packages.items) > 0 {
-			c.warn(packages.line, "build: python_packages and python_requirements are both given, which Cog refuses", "list the packages in one of them")
+	build := c.root.Get("build")
+	packages, file := build.Get("python_packages"), build.Get("python_requirements")
+	if file != nil && file.Text != "" {
+		if packages != nil && len(packages.Items) > 0 {
+			c.warn(packages.Line, "build: python_packages and python_requirements are both given, which Cog refuses", "list the packages in one of them")
 		}
-		if info, err := os.Stat(below(c.dir, file.text)); err != nil || info.IsDir() {
-			c.reporter(&valueForm{})(file.line, fmt.Sprintf("build.python_requirements: there is no file %s", file.text), "make it, or name another one")
+		if info, err := os.Stat(below(c.dir, file.Text)); err != nil || info.IsDir() {
+			c.reporter(&valueForm{})(file.Line, fmt.Sprintf("build.python_requirements: there is no file %s", file.Text), "make it, or name another one")
 		}
 	}
 }
@@ -213,18 +208,18 @@ func below(dir, file string) string {
 }
 
 // reference checks that run:, predict: or train: names a file that is there.
-func (c *CogYAMLReport) reference(key string, n *yamlNode) {
-	if n.text == "" {
+func (c *CogYAMLReport) reference(key string, n *yamltree.Node) {
+	if n.Text == "" {
 		return
 	}
-	file, name, named := strings.Cut(n.text, ":")
+	file, name, named := strings.Cut(n.Text, ":")
 	const form = "write it as FILE.py:NAME, the file below this folder and a class or function in it"
 	switch {
 	case file == "" || !strings.HasSuffix(file, ".py") || named && name == "":
-		c.add(n.line, fmt.Sprintf("%s: %q is no reference", key, n.text), form)
+		c.add(n.Line, fmt.Sprintf("%s: %q is no reference", key, n.Text), form)
 	default:
 		if info, err := os.Stat(filepath.Join(c.dir, file)); err != nil || info.IsDir() {
-			c.add(n.line, fmt.Sprintf("%s: there is no file %s", key, file), form)
+			c.add(n.Line, fmt.Sprintf("%s: there is no file %s", key, file), form)
 		}
 	}
 }
@@ -254,8 +249,8 @@ func Guess(dir, ref string, env func(string) string) *Model {
 // PredictorLine is where the file names the predictor; nowhere where it does not.
 func (c *CogYAMLReport) PredictorLine() (file string, line int) {
 	for _, key := range []string{"run", "predict", "train"} {
-		if n := c.root.get(key); n != nil && n.text != "" {
-			return CogFile, n.line
+		if n := c.root.Get(key); n != nil && n.Text != "" {
+			return CogFile, n.Line
 		}
 	}
 	return "", 0
@@ -263,13 +258,9 @@ func (c *CogYAMLReport) PredictorLine() (file string, line int) {
 
 // yamlError is a fault in the file itself.
 func yamlError(err error) Problem {
-	p := Problem{File: CogFile, What: err.Error(), Mend: "mend the YAML; keys and values are written as key: value"}
-	var at yaml.Error
-	if errors.As(err, &at) {
-		p.What = at.GetMessage()
-		if t := at.GetToken(); t != nil {
-			p.Line = t.Position.Line
-		}
+	var fault *yamltree.SyntaxError
+	if !errors.As(err, &fault) {
+		fault = yamltree.Syntax(err)
 	}
-	return p
+	return Problem{File: CogFile, Line: fault.Line, What: fault.What, Mend: "mend the YAML; keys and values are written as key: value"}
 }

@@ -28,8 +28,8 @@ func ReadDifferences(dir string, packages []string, python *locate.Python) ([]Pr
 
 // KeyLine is the line of a key of cog.yaml's build section; 0 where it has none.
 func (c *CogYAMLReport) KeyLine(key string) int {
-	if n := c.root.get("build").get(key); n != nil {
-		return n.line
+	if n := c.root.Get("build").Get(key); n != nil {
+		return n.Line
 	}
 	return 0
 }
