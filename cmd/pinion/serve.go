@@ -58,7 +58,7 @@ func serve(s *settings.Serve, m *model.Model) error {
 	}
 	log, sink := s.Log.Open()
 	defer sink.Flush(logsink.FlushTimeout)
-	f, err := front.New(s, m, python, plan, log, sink)
+	f, err := front.New(&s.Server, front.Model{Settings: &s.Model, Found: m, Python: python, GPUs: plan}, log, sink)
 	if err != nil {
 		return exit.Failed(err)
 	}

@@ -11,24 +11,24 @@ import (
 
 // announce tells those who wait for it what became of the first setup: somebody at a terminal; Kubernetes, where it
 // runs, by a file; and run, where a failure is to end the server.
-func (f *Server) announce() {
-	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.WantsUsageHint(), f.s.FailsFast(f.s.Watch)
+func (m *servedModel) announce() {
+	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", m.server.s.WantsUsageHint(), m.failsFast()
 	if !kubernetes && !wantsUsageHint && !failFast {
 		return
 	}
-	for range f.svc.Changes() {
-		if f.pool.Load().Slots == 0 {
-			if failFast && f.svc.Health().Status == "SETUP_FAILED" {
-				close(f.broken)
+	for range m.svc.Changes() {
+		if m.pool.Load().Slots == 0 {
+			if failFast && m.svc.Health().Status == "SETUP_FAILED" {
+				m.server.stop.fail(m)
 				return
 			}
 			continue
 		}
-		if document, ok := f.svc.OpenAPI(); ok && wantsUsageHint {
-			usagehint.Write(f.sink, f.address, document, f.model.Mode(f.s.Mode) == "train")
+		if document, ok := m.svc.OpenAPI(); ok && wantsUsageHint {
+			usagehint.Write(m.server.sink, m.server.endpoints.address, document, m.source.found.Mode(m.s.Mode) == "train")
 		}
 		if kubernetes {
-			f.writeReadyFile()
+			m.server.writeReadyFile()
 		}
 		return
 	}

@@ -13,15 +13,15 @@ import (
 )
 
 // newDashboard makes the live view, unless it is off.
-func (f *Server) newDashboard() *dashboard.View {
-	s := &f.s.Exposure
+func (m *servedModel) newDashboard() *dashboard.View {
+	s := &m.server.s.Exposure
 	if s.Dashboard.Off {
 		return nil
 	}
 	o := dashboard.Options{
-		Model: f.model.Title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
-		TraceURL: s.Dashboard.TraceURL, Content: s.Dashboard.Content, Keep: f.s.ResultTTL,
-		Figures: f.metrics.Figures, Load: f.load, State: f.state, Overview: f.svc.Overview, Find: f.find, Summary: f.svc.Summary,
+		Model: m.source.found.Title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
+		TraceURL: s.Dashboard.TraceURL, Content: s.Dashboard.Content, Keep: m.s.ResultTTL,
+		Figures: m.metrics.Figures, Load: m.load, State: m.state, Overview: m.svc.Overview, Find: m.find, Summary: m.svc.Summary,
 	}
 	if s.MetricsPort < 0 { // else /docs is on another port
 		o.Docs = "docs"
@@ -31,36 +31,36 @@ func (f *Server) newDashboard() *dashboard.View {
 
 // routesOfDashboard are those of the live view on the server's own port, or on the one for monitoring; nil: it is not there. The port
 // for monitoring asks for no token, so with tokens the view stays on the server's own.
-func (f *Server) routesOfDashboard(monitor bool) *httpd.Dashboard {
-	if f.view == nil || monitor != (f.s.Exposure.MetricsPort >= 0 && f.auth.Tokens() == nil) {
+func (m *servedModel) routesOfDashboard(monitor bool) *httpd.Dashboard {
+	if m.view == nil || monitor != (m.server.s.Exposure.MetricsPort >= 0 && m.server.auth.Tokens() == nil) {
 		return nil
 	}
-	return &httpd.Dashboard{Page: f.view.Page(), Data: f.view.Data(), Origins: f.s.Exposure.CORSOrigins}
+	return &httpd.Dashboard{Page: m.view.Page(), Data: m.view.Data(), Origins: m.server.s.Exposure.CORSOrigins}
 }
 
 // linkToDashboard is the address of the live view as the page at /docs has it; "": it is not on the same port.
-func (f *Server) linkToDashboard() string {
-	if f.routesOfDashboard(false) == nil {
+func (m *servedModel) linkToDashboard() string {
+	if m.routesOfDashboard(false) == nil {
 		return ""
 	}
 	return "dashboard"
 }
 
 // closeDashboard ends the live view once no prediction is in flight, so that a stop is seen and does not wait for it.
-func (f *Server) closeDashboard() {
-	if f.view == nil {
+func (m *servedModel) closeDashboard() {
+	if m.view == nil {
 		return
 	}
-	f.stopping.Store(true)
+	m.server.stop.begun.Store(true)
 	go func() {
-		<-f.svc.Idle()
-		f.view.Close()
+		<-m.svc.Idle()
+		m.view.Close()
 	}()
 }
 
 // find is for the live view.
-func (f *Server) find(kind predict.Kind, id string) (rec predict.Record, release func(), ok bool) {
-	p, rec, ok := f.svc.Result(kind, id)
+func (m *servedModel) find(kind predict.Kind, id string) (rec predict.Record, release func(), ok bool) {
+	p, rec, ok := m.svc.Result(kind, id)
 	if !ok {
 		return rec, nil, false
 	}
@@ -68,12 +68,12 @@ func (f *Server) find(kind predict.Kind, id string) (rec predict.Record, release
 }
 
 // state is what the live view shows beside figures and predictions.
-func (f *Server) state() dashboard.State {
-	h, budget, load := f.svc.Glance(), f.budget.Stats(), f.pool.Load()
+func (m *servedModel) state() dashboard.State {
+	h, budget, load := m.svc.Glance(), m.server.budget.Stats(), m.pool.Load()
 	out := dashboard.State{
-		Status: h.Status, ModelError: h.ModelError, Stopping: f.stopping.Load(),
-		Setup: dashboard.Setup{Status: setupStatus(h)}, Slots: load.Slots, Capacity: f.pool.Queue(), Python: h.Version["python"],
-		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit}, Webhooks: f.webhookState(),
+		Status: h.Status, ModelError: h.ModelError, Stopping: m.server.stop.begun.Load(),
+		Setup: dashboard.Setup{Status: setupStatus(h)}, Slots: load.Slots, Capacity: m.pool.Queue(), Python: h.Version["python"],
+		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit}, Webhooks: m.webhookState(),
 	}
 	if !h.Setup.Completed.IsZero() {
 		out.Setup.Seconds = h.Setup.Completed.Sub(h.Setup.Started).Round(time.Millisecond).Seconds()
@@ -84,19 +84,19 @@ func (f *Server) state() dashboard.State {
 	for _, w := range h.Workers {
 		out.Workers = append(out.Workers, workerState(w))
 	}
-	for _, g := range gpusOf(f.gpus.Samples()) {
+	for _, g := range gpusOf(m.server.gpus.Samples()) {
 		out.GPUs = append(out.GPUs, dashboard.GPU{Name: g.Name, MemoryUsed: g.MemoryUsed, Utilization: g.Utilization})
 	}
 	return out
 }
 
-func (f *Server) webhookState() dashboard.Webhooks {
-	s := f.webhooks.State()
-	text := func(f *webhook.Failure) string {
-		if f == nil {
+func (m *servedModel) webhookState() dashboard.Webhooks {
+	s := m.server.webhooks.State()
+	text := func(lost *webhook.Failure) string {
+		if lost == nil {
 			return ""
 		}
-		return f.Receiver + ": " + f.Error
+		return lost.Receiver + ": " + lost.Error
 	}
 	return dashboard.Webhooks{Pending: s.Pending, Retrying: s.Retrying, Retried: text(s.Retried), Lost: text(s.Lost)}
 }

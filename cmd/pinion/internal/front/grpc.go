@@ -30,13 +30,13 @@ func (f *Server) openGRPC() error {
 		return err
 	}
 	o := oipgrpc.Options{
-		Models: f.single, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget, OnCall: f.metrics.Call,
-		Tracer: f.tracer,
+		Models: f.endpoints.models, Version: version.Pinion, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget, OnCall: f.models[0].metrics.Call,
+		Tracer: f.telemetry.Tracer(),
 	}
 	if tokens := f.auth.Tokens(); tokens != nil {
 		o.Authorized = func(token string) bool { return tokens.Has([]byte(token)) }
 	}
-	f.grpc = &grpcServer{oipgrpc.New(o), ln}
+	f.endpoints.grpc = &grpcServer{oipgrpc.New(o), ln}
 	f.log.Info("serving gRPC", "grpc_address", strings.TrimPrefix(address, "http://"))
 	return nil
 }

@@ -14,13 +14,13 @@ import (
 	"pinion/runtime/queued"
 )
 
-// joinQueue joins the job queue of the model, if there is to be one. It needs f.http, whose reader of bodies reads jobs too.
-func (f *Server) joinQueue() error {
-	s := &f.s.Jobs
+// joinQueue joins the job queue of the model, if there is to be one. It needs the HTTP server, whose reader of bodies reads jobs too.
+func (m *servedModel) joinQueue() error {
+	s := &m.server.s.Jobs
 	if !s.NATS.On() {
 		return nil
 	}
-	name, err := f.s.Protocols.QueueName(f.model)
+	name, err := m.server.s.Protocols.QueueName(m.source.found)
 	if err != nil {
 		return err
 	}
@@ -31,12 +31,12 @@ func (f *Server) joinQueue() error {
 	if err := s.NATS.Embed(name, sync); err != nil {
 		return err
 	}
-	o := s.Options(name, f.s.ResultTTL)
-	o.OnWait = f.metrics.JobWait
-	m, err := queued.Join(queued.Options{
+	o := s.Options(name, m.s.ResultTTL)
+	o.OnWait = m.metrics.JobWait
+	joined, err := queued.Join(queued.Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) { return s.NATS.Connect(o.Model, o.Server, changed) },
-		Queue:   o, Attempts: s.Attempts, Read: f.http.ReadBody, Local: f.svc, Memory: f.budget, Webhooks: f.webhooks, Logger: f.log, Tracer: f.tracer,
-		Version: version.Pinion, Slots: func() (slots, free int) { l := f.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
+		Queue:   o, Attempts: s.Attempts, Read: m.server.endpoints.http.ReadBody, Local: m.svc, Memory: m.server.budget, Webhooks: m.server.webhooks, Logger: m.log, Tracer: m.server.telemetry.Tracer(),
+		Version: version.Pinion, Slots: func() (slots, free int) { l := m.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
 	})
 	if err != nil {
 		s.NATS.Close()
@@ -46,28 +46,28 @@ func (f *Server) joinQueue() error {
 		}
 		return err
 	}
-	f.queue = m
-	f.http.SetQueue(member.Of(m), httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: f.s.QueueTimeout})
+	m.queue = joined
+	m.server.endpoints.http.SetQueue(member.Of(joined), httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: m.s.QueueTimeout})
 	return nil
 }
 
 // leaveQueue leaves the job queue, when no job runs any more.
-func (f *Server) leaveQueue() {
-	if f.queue == nil {
+func (m *servedModel) leaveQueue() {
+	if m.queue == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), member.LeaveWait)
 	defer cancel()
-	if err := f.queue.Close(ctx); err != nil {
-		f.log.Warn("left the job queue too early", "error", err)
+	if err := m.queue.Close(ctx); err != nil {
+		m.log.Warn("left the job queue too early", "error", err)
 	}
-	f.s.Jobs.NATS.Close()
+	m.server.s.Jobs.NATS.Close()
 }
 
 // fleet is the server's part in the queue, for its health; nil: there is none.
-func (f *Server) fleetHealth() *httpd.Fleet {
-	if f.queue == nil {
+func (m *servedModel) fleetHealth() *httpd.Fleet {
+	if m.queue == nil {
 		return nil
 	}
-	return member.Fleet(f.queue.Health())
+	return member.Fleet(m.queue.Health())
 }

@@ -12,31 +12,31 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// newMetrics makes the server's metrics, which look at the front whenever they are asked for.
-func (f *Server) newMetrics() *metrics.Set {
-	f.gpus = nvml.New(nvml.Options{})
+// newMetrics makes the metrics, which look at the model and the server whenever they are asked for.
+func (m *servedModel) newMetrics() *metrics.Set {
+	f := m.server
 	return metrics.New(metrics.Options{
 		Version:          version.Pinion,
-		Model:            f.modelVersions,
-		Load:             f.load,
-		Trainings:        func() int { return f.svc.TrainingsInFlight() },
-		Workers:          f.workersNow,
+		Model:            m.workers.versions,
+		Load:             m.load,
+		Trainings:        func() int { return m.svc.TrainingsInFlight() },
+		Workers:          m.workers.now,
 		ExitCauses:       exitCauses(),
 		DroppedLogs:      f.sink.Dropped,
 		DroppedTelemetry: func() map[string]uint64 { return f.telemetry.Dropped() },
 		Memory: func() metrics.Memory {
-			m := f.budget.Stats()
-			return metrics.Memory{Used: m.Used, Limit: m.Limit, Evictions: m.Evictions, Refusals: m.Refusals}
+			held := f.budget.Stats()
+			return metrics.Memory{Used: held.Used, Limit: held.Limit, Evictions: held.Evictions, Refusals: held.Refusals}
 		},
-		Jobs: func() *metrics.Jobs { return member.Jobs(f.queue) },
+		Jobs: func() *metrics.Jobs { return member.Jobs(m.queue) },
 		GPUs: func() []metrics.GPU { return gpusOf(f.gpus.Samples()) },
 	})
 }
 
-// modelVersions is what build_info says of the model's side: empty for Python until a worker has reported it.
-func (f *Server) modelVersions() (python, cog string) {
-	for _, w := range f.workers {
-		if st := w.Status(); st.Python != "" {
+// versions is what build_info says of the model's side: empty for Python until a worker has reported it.
+func (w *workers) versions() (python, cog string) {
+	for _, one := range w.all {
+		if st := one.Status(); st.Python != "" {
 			return st.Python, version.Cog
 		}
 	}
@@ -44,17 +44,17 @@ func (f *Server) modelVersions() (python, cog string) {
 }
 
 // load counts as waiting what is beyond the slots there are: most of it lies in a worker's socket, ahead of its turn.
-func (f *Server) load() metrics.Load {
-	l := f.pool.Load()
+func (m *servedModel) load() metrics.Load {
+	l := m.pool.Load()
 	return metrics.Load{
-		InFlight: l.InFlight, Queued: max(0, l.InFlight-l.Capacity), Capacity: f.pool.Queue(), Slots: l.Slots,
+		InFlight: l.InFlight, Queued: max(0, l.InFlight-l.Capacity), Capacity: m.pool.Queue(), Slots: l.Slots,
 	}
 }
 
-func (f *Server) workersNow() []metrics.Worker {
-	now := make([]metrics.Worker, len(f.workers))
-	for i, w := range f.workers {
-		st := w.Status()
+func (w *workers) now() []metrics.Worker {
+	now := make([]metrics.Worker, len(w.all))
+	for i, one := range w.all {
+		st := one.Status()
 		now[i] = metrics.Worker{State: st.State.String(), PID: st.PID}
 		if setup := st.Setup; !setup.Completed.IsZero() {
 			now[i].Setup = setup.Completed.Sub(setup.Started)
@@ -88,8 +88,8 @@ func exitCauses() (causes []string) {
 }
 
 // recordGeneration records a request to a generative model.
-func (f *Server) recordGeneration(g protocol.Generation) {
-	f.metrics.Generation(metrics.Generation{
+func (m *servedModel) recordGeneration(g protocol.Generation) {
+	m.metrics.Generation(metrics.Generation{
 		Operation: g.Operation, Model: g.Model, Status: g.Status, Took: g.Took, FirstToken: g.FirstToken, PerToken: g.PerToken,
 	})
 }

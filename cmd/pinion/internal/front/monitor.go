@@ -15,12 +15,13 @@ func (f *Server) openMonitor() (err error) {
 	if f.s.Exposure.MetricsPort < 0 {
 		return nil
 	}
+	m := f.models[0]
 	var address string
-	if f.watched, address, err = listener.Listen(f.s.Exposure.MonitorAddress(), f.s.Exposure.MetricsPort, listener.PortSetting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}); err != nil {
+	if f.endpoints.watched, address, err = listener.Listen(f.s.Exposure.MonitorAddress(), f.s.Exposure.MetricsPort, listener.PortSetting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}); err != nil {
 		return err
 	}
-	f.monitor = httpd.NewMonitor(backend{f.svc, f.preloadHealth, f.budget, f.fleetHealth}, httpd.Options{
-		Logger: f.log, Metrics: httpd.MetricsHandler(f.metrics), Dashboard: f.routesOfDashboard(true), Concurrency: 256,
+	f.endpoints.monitor = httpd.NewMonitor(m.backend(), httpd.Options{
+		Logger: f.log, Metrics: httpd.MetricsHandler(m.metrics), Dashboard: m.routesOfDashboard(true), Concurrency: 256,
 	})
 	f.log.Info("serving metrics and probes", "metrics_address", address)
 	return nil
@@ -31,7 +32,7 @@ func (f *Server) mainMetrics() fasthttp.RequestHandler {
 	if f.s.Exposure.MetricsPort >= 0 {
 		return nil
 	}
-	return httpd.MetricsHandler(f.metrics)
+	return httpd.MetricsHandler(f.models[0].metrics)
 }
 
 // monitorLinger is how long those who watch may take over their last request.
@@ -39,15 +40,17 @@ const monitorLinger = time.Second
 
 // closeMonitor ends the monitor: last, so that a draining server is still watched.
 func (f *Server) closeMonitor() {
-	if f.view != nil {
-		f.view.Close()
+	for _, m := range f.models {
+		if m.view != nil {
+			m.view.Close()
+		}
 	}
-	if f.monitor == nil {
+	if f.endpoints.monitor == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), monitorLinger)
 	defer cancel()
-	if err := f.monitor.Shutdown(ctx); err != nil {
+	if err := f.endpoints.monitor.Shutdown(ctx); err != nil {
 		f.log.Debug("the metrics' port was closed with requests in flight", "error", err)
 	}
 }

@@ -11,22 +11,22 @@ import (
 )
 
 // newPreloader makes the preloader, where one was asked for.
-func (f *Server) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Preloader {
-	if !f.s.Fleet.Preload {
+func (m *servedModel) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Preloader {
+	if !m.s.Fleet.Preload {
 		return nil
 	}
 	return supervise.NewPreloader(supervise.PreloaderOptions{
-		Exe: ownbinary.Running, Spec: spec, Env: env, Timeout: f.s.SetupTimeout, Orphans: f.orphans, Logger: f.log,
-		Prepare: f.keepSDK, OnChange: f.svc.Changed,
+		Exe: ownbinary.Running, Spec: spec, Env: env, Timeout: m.s.SetupTimeout, Orphans: m.server.orphans, Logger: m.log,
+		Prepare: m.server.sdk.keep, OnChange: m.svc.Changed,
 	})
 }
 
 // preloadHealth is what health says of the preload process.
-func (f *Server) preloadHealth() *httpd.Preload {
-	if f.preloader == nil {
+func (w *workers) preloadHealth() *httpd.Preload {
+	if w.preloader == nil {
 		return nil
 	}
-	st := f.preloader.Status()
+	st := w.preloader.Status()
 	return &httpd.Preload{State: st.State, PID: st.PID, Reason: st.Reason, Forked: st.Forked}
 }
 

@@ -3,180 +3,148 @@ package front
 import (
 	"fmt"
 	"log/slog"
-	"net"
-	"os"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/gpus"
 	"pinion/cmd/pinion/internal/heap"
-	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/logsink"
-	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/ownbinary"
 	"pinion/cmd/pinion/internal/rundir"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/tokenfile"
-	"pinion/httpd"
-	"pinion/httpd/dashboard"
-	"pinion/httpd/protocol"
-	"pinion/pyembed/locate"
 	"pinion/pyembed/nvml"
 	"pinion/runtime/files"
 	"pinion/runtime/memory"
-	"pinion/runtime/metrics"
-	"pinion/runtime/predict"
-	"pinion/runtime/queued"
-	"pinion/runtime/service"
-	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
 	"pinion/runtime/telemetry"
-	"pinion/runtime/trace"
-	"pinion/runtime/watch"
 	"pinion/runtime/webhook"
 )
 
-// Server is the wired server of 'pinion serve'.
+// Server is the wired server of 'pinion serve': what the process has once, and its models.
 type Server struct {
-	s         *settings.Serve
+	s         *settings.Server
 	log       *slog.Logger
-	sink      *logsink.Sink // where log goes
-	dir       *rundir.Dir
-	image     ownbinary.Image
-	files     *files.Store
-	pool      *slot.Pool
-	svc       *service.Service
-	metrics   *metrics.Set
+	sink      *logsink.Sink        // where log goes
 	telemetry *telemetry.Telemetry // nil: it is off
-	tracer    *trace.Tracer        // nil: traces are off
-	gpus      *nvml.Sampler
-	view      *dashboard.View // nil: it is off
-	stopping  atomic.Bool
+	dir       *rundir.Dir
+	sdk       sdkFolder
+	image     ownbinary.Image
 	budget    *memory.Budget
-	heap      atomic.Pointer[heap.Heap] // nil before the model is being set up, and where it is the user's
+	files     *files.Store
 	webhooks  *webhook.Sender
-	queue     *queued.Member // nil: accepted predictions live in this process
-	http      *httpd.Server
-	ln        net.Listener
-	monitor   *httpd.Server   // nil: metrics and probes have no separate port
-	watched   net.Listener    // the monitor's
-	grpc      *grpcServer     // nil: off
-	single    protocol.Models // the model, for other protocols
+	heap      atomic.Pointer[heap.Heap] // nil before the models are being set up, and where it is the user's
+	gpus      *nvml.Sampler
 	auth      *tokenfile.File // nil: no token is wanted
-	workers   []*supervise.Supervisor
-	asked     chan struct{} // a token: a client asked for a shutdown
-	broken    chan struct{} // closed: the first setup has failed, which is to end the server
-	address   string
-	model     *model.Model
-	current   atomic.Pointer[model.Model] // as it was last read
-	python    *locate.Python
-	plan      gpus.Plan
-	fleet     *supervise.Fleet
 	orphans   *supervise.Orphans
-	preloader *supervise.Preloader // nil: none was asked for
-	reloads   reloads
-	watcher   *watch.Watcher   // of the model's folder; nil: there is none
-	sdkLock   sync.Mutex       // see keepSDK
-	sdk       string           // where makeSupervisors found the cog package; "" after the first start
-	signals   <-chan os.Signal // watched from the start: the run folder is to be removed whenever one comes
+	endpoints endpoints
+	stop      *stop
+	models    []*servedModel // the first one is the default
 }
 
 // New wires the server and opens its sockets. Nothing is served yet.
-func New(s *settings.Serve, m *model.Model, python *locate.Python, plan gpus.Plan, log *slog.Logger, sink *logsink.Sink) (_ *Server, err error) {
-	f := &Server{s: s, log: log, sink: sink, model: m, python: python, plan: plan, asked: make(chan struct{}, 1), broken: make(chan struct{})}
-	if s.Fleet.Preload {
+func New(s *settings.Server, m Model, log *slog.Logger, sink *logsink.Sink) (_ *Server, err error) {
+	f := &Server{s: s, log: log, sink: sink}
+	if m.Settings.Fleet.Preload {
 		if err := supervise.AdoptForks(); err != nil {
 			return nil, fmt.Errorf("--preload: %w", err)
 		}
 	}
 	f.orphans = supervise.ReapOrphans()
-	f.fleet = supervise.NewFleet(f.orphans)
 	if limit := limits.ApplyMemory(int64(s.MemoryBudget)); limit > 0 {
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
-	f.signals = interrupts.Watch(s.AwaitExplicitShutdown)
-	for _, w := range s.Warnings() {
+	f.stop = newStop(s.AwaitExplicitShutdown)
+	for _, w := range slices.Concat(s.Warnings, m.Settings.Warnings) {
 		f.log.Warn(w)
 	}
 	if f.dir, err = rundir.Make(); err != nil {
 		return nil, err
 	}
+	f.sdk.run = f.dir
 	go f.dir.KeepFresh()
 	f.budget = limits.NewBudget(int64(s.MemoryBudget))
 	f.budget.SetOnFree(func() { f.giveBack(heap.QuietTime) })
-	f.metrics = f.newMetrics()
-	steps := []func() error{
-		f.beginTelemetry, f.openFiles, f.makeService, f.makeHTTP, f.joinQueue, f.watchFolder, f.listen, f.openMonitor, f.openGRPC,
-		f.makeSupervisors, f.sendMetrics,
+	f.gpus = nvml.New(nvml.Options{})
+	if err := f.wire(m); err != nil {
+		f.discard()
+		return nil, err
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, f.discard(err)
-		}
-	}
-	f.log.Info("listening", "address", f.address, "model", m.Name(), "python", python.Executable,
-		"python_version", python.Version, "python_from", python.Source)
+	f.log.Info("listening", "address", f.endpoints.address, "model", m.Found.Name(), "python", m.Python.Executable,
+		"python_version", m.Python.Version, "python_from", m.Python.Source)
 	return f, nil
 }
 
-func (f *Server) ask() {
-	select {
-	case f.asked <- struct{}{}:
-	default:
+// wire makes the parts of the server, in the order in which they need each other.
+func (f *Server) wire(m Model) error {
+	if err := f.beginTelemetry(); err != nil {
+		return err
+	}
+	f.models = []*servedModel{newServedModel(f, m)}
+	for _, step := range []func() error{
+		f.openFiles, f.makeWebhooks, f.eachModel((*servedModel).makeService), f.makeHTTP,
+		f.eachModel((*servedModel).joinQueue), f.eachModel((*servedModel).watchFolder),
+		f.listen, f.openMonitor, f.openGRPC, f.findImage, f.eachModel((*servedModel).makeWorkers), f.sendMetrics,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachModel makes a step of all models.
+func (f *Server) eachModel(step func(*servedModel) error) func() error {
+	return func() error {
+		for _, m := range f.models {
+			if err := step(m); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 
-// discard undoes newFront.
-func (f *Server) discard(err error) error {
-	f.leaveQueue()
-	f.closeWatcher()
-	for _, ln := range []net.Listener{f.ln, f.watched} {
-		if ln != nil {
-			ln.Close()
-		}
+func (f *Server) findImage() (err error) {
+	f.image, err = ownbinary.Find()
+	return err
+}
+
+// discard undoes New.
+func (f *Server) discard() {
+	for _, m := range f.models {
+		m.discard()
 	}
-	if f.grpc != nil {
-		f.grpc.ln.Close()
-	}
+	f.endpoints.discard()
 	if f.files != nil {
 		f.files.Close()
 	}
 	f.telemetry.Stop()
 	f.dir.Remove()
-	return err
 }
 
 // Run serves until the server stops; it returns the exit code.
 func (f *Server) Run() int {
-	served := make(chan error, 3)
-	go func() { served <- f.http.Serve(f.ln) }()
-	if f.monitor != nil {
-		go func() { served <- f.monitor.Serve(f.watched) }()
-	}
-	if f.grpc != nil {
-		go func() { served <- f.grpc.Serve(f.grpc.ln) }()
-	}
-	if f.preloader != nil {
-		f.preloader.Start()
-	}
-	for _, w := range f.workers {
-		go w.Run()
+	served := f.endpoints.serve()
+	for _, m := range f.models {
+		m.workers.run()
 	}
 	f.heap.Store(heap.New()) // it begins with a collection, which disturbs nothing while a worker starts
-	go f.announce()
 	f.watchReload()
-	f.followChanges()
+	for _, m := range f.models {
+		go m.announce()
+		m.followChanges()
+	}
 	code := exit.OK
 	select {
-	case sig := <-f.signals:
+	case sig := <-f.stop.signals:
 		f.log.Info("shutting down", "signal", sig.String(), "grace", f.s.Grace.String())
 		if !f.drain(f.s.Grace) {
 			code = exit.Interrupted
 		}
-	case <-f.asked:
+	case <-f.stop.asked:
 		f.log.Info("shutting down", "asked_by", "POST /shutdown")
 		if !f.drain(0) {
 			code = exit.Interrupted
@@ -185,8 +153,8 @@ func (f *Server) Run() int {
 		f.log.Error("the server's socket failed", "error", err)
 		f.stopWorkers(true)
 		code = exit.Failure
-	case <-f.broken:
-		why := failure(f.workers[0].Status())
+	case m := <-f.stop.broken:
+		why := failure(m.workers.all[0].Status())
 		f.stopWorkers(true)
 		defer f.reportFailure(why)
 		code = exit.Failure
@@ -208,11 +176,14 @@ func (f *Server) giveBack(after time.Duration) {
 
 // clean removes what the server had on disk.
 func (f *Server) clean() {
-	f.closeWatcher()
 	f.closeMonitor()
-	f.leaveQueue()
+	for _, m := range f.models {
+		m.close()
+	}
 	f.webhooks.Close()
-	f.svc.Close()
+	for _, m := range f.models {
+		m.svc.Close()
+	}
 	if err := f.files.Close(); err != nil {
 		f.log.Warn("files not removed", "error", err)
 	}
@@ -222,10 +193,3 @@ func (f *Server) clean() {
 	f.log.Info("stopped")
 	f.telemetry.Stop()
 }
-
-// errStopping refuses new predictions while the server stops.
-var errStopping = &predict.NotReadyError{Reason: "The server is shutting down"}
-
-// lastWait is how long after their cancelling the last predictions may take, beyond the grace that a
-// cancel itself has.
-const lastWait = 5 * time.Second

@@ -2,39 +2,63 @@ package front
 
 import (
 	"context"
-	"sync"
+	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"pinion/cmd/pinion/internal/interrupts"
+	"pinion/runtime/predict"
 )
+
+// stop is what ends the server.
+type stop struct {
+	signals <-chan os.Signal  // watched from the start: the run folder is to be removed whenever one comes
+	asked   chan struct{}     // a token: a client asked for a shutdown
+	broken  chan *servedModel // a model whose first setup has failed, which is to end the server
+	begun   atomic.Bool
+}
+
+// errStopping refuses new predictions while the server stops.
+var errStopping = &predict.NotReadyError{Reason: "The server is shutting down"}
+
+// lastWait is how long after their cancelling the last predictions may take, beyond the grace that a
+// cancel itself has.
+const lastWait = 5 * time.Second
+
+func newStop(onlySIGINT bool) *stop {
+	return &stop{signals: interrupts.Watch(onlySIGINT), asked: make(chan struct{}, 1), broken: make(chan *servedModel, 1)}
+}
+
+// ask ends the server as a client wants it. It does not block.
+func (s *stop) ask() {
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
+}
+
+// fail ends the server because of a model that cannot be set up. It does not block.
+func (s *stop) fail(m *servedModel) {
+	select {
+	case s.broken <- m:
+	default: // another one was first
+	}
+}
 
 // drain ends the server in order: nothing more is taken in; what is in flight may finish within
 // the grace (0: any time), then it is cancelled; the answers go out; the workers leave. A SIGINT
 // meanwhile ends everything at once, also after a SIGTERM: false.
 func (f *Server) drain(grace time.Duration) bool {
-	f.svc.Drain()
-	if f.queue != nil {
-		f.queue.Drain()
+	for _, m := range f.models {
+		m.drain()
 	}
-	f.closeDashboard()
 	ctx, giveUp := context.WithCancel(context.Background())
 	defer giveUp()
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		var closed sync.WaitGroup
-		closed.Go(func() {
-			if err := f.grpc.shutdown(ctx); err != nil {
-				f.log.Warn("gRPC connections were closed with calls in flight", "error", err)
-			}
-		})
-		if err := f.http.Shutdown(ctx); err != nil {
-			f.log.Warn("connections were closed with requests in flight", "error", err)
-		}
-		closed.Wait()
-		select { // predictions without a connection that waits for them
-		case <-f.svc.Idle():
-		case <-ctx.Done():
-		}
+		f.answer(ctx)
 	}()
 	var late, last <-chan time.Time
 	if grace > 0 {
@@ -45,15 +69,10 @@ func (f *Server) drain(grace time.Duration) bool {
 		case <-finished:
 			finished = nil
 		case <-late:
-			if f.queue != nil {
-				f.queue.Release() // other servers run its jobs
-			}
-			f.log.Warn("the grace is over: cancelling what is in flight", "predictions", f.svc.InFlight())
-			f.svc.CancelAll()
-			last = time.After(f.s.CancelGrace + lastWait)
+			last = time.After(f.cancelAll() + lastWait)
 		case <-last:
 			giveUp()
-		case sig := <-f.signals:
+		case sig := <-f.stop.signals:
 			if sig == syscall.SIGINT {
 				f.log.Warn("interrupted again: ending at once")
 				f.stopWorkers(true)
@@ -61,8 +80,53 @@ func (f *Server) drain(grace time.Duration) bool {
 			}
 		}
 	}
-	f.pool.Refuse(errStopping)
+	for _, m := range f.models {
+		m.pool.Refuse(errStopping)
+	}
 	return f.stopWorkers(false) && f.deliver()
+}
+
+// answer waits until the requests and predictions in flight have ended, or ctx has.
+func (f *Server) answer(ctx context.Context) {
+	http, grpc := f.endpoints.shutdown(ctx)
+	if grpc != nil {
+		f.log.Warn("gRPC connections were closed with calls in flight", "error", grpc)
+	}
+	if http != nil {
+		f.log.Warn("connections were closed with requests in flight", "error", http)
+	}
+	for _, m := range f.models { // predictions without a connection that waits for them
+		select {
+		case <-m.svc.Idle():
+		case <-ctx.Done():
+		}
+	}
+}
+
+// cancelAll cancels what is in flight when the grace is over. It returns how long that may take.
+func (f *Server) cancelAll() (grace time.Duration) {
+	inFlight := 0
+	for _, m := range f.models {
+		if m.queue != nil {
+			m.queue.Release() // other servers run its jobs
+		}
+		inFlight += m.svc.InFlight()
+		grace = max(grace, m.s.CancelGrace)
+	}
+	f.log.Warn("the grace is over: cancelling what is in flight", "predictions", inFlight)
+	for _, m := range f.models {
+		m.svc.CancelAll()
+	}
+	return grace
+}
+
+// drain takes nothing more in.
+func (m *servedModel) drain() {
+	m.svc.Drain()
+	if m.queue != nil {
+		m.queue.Drain()
+	}
+	m.closeDashboard()
 }
 
 // deliver waits until the last webhooks are delivered or given up. A SIGINT meanwhile ends that: false.
@@ -80,7 +144,7 @@ func (f *Server) deliver() bool {
 		select {
 		case <-delivered:
 			return true
-		case sig := <-f.signals:
+		case sig := <-f.stop.signals:
 			if sig == syscall.SIGINT {
 				f.log.Warn("interrupted again: webhooks are not waited for")
 				return false
@@ -92,34 +156,31 @@ func (f *Server) deliver() bool {
 // stopWorkers makes the workers leave, at once or when they are done, and waits until they are gone. A SIGINT meanwhile
 // kills them: false.
 func (f *Server) stopWorkers(now bool) bool {
-	f.preloader.Close()
-	for _, w := range f.workers {
-		if now {
-			w.Kill()
-		} else {
-			w.Stop()
-		}
+	for _, m := range f.models {
+		m.workers.stop(now)
 	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		for _, m := range f.models {
+			for _, w := range m.workers.all {
+				<-w.Done()
+			}
+		}
+	}()
 	ordered := true
-	for _, w := range f.workers {
-		for exited := false; !exited; {
-			select {
-			case <-w.Done():
-				exited = true
-			case sig := <-f.signals:
-				if sig == syscall.SIGINT && ordered && !now {
-					ordered = false
-					f.log.Warn("interrupted again: ending at once")
-					f.killWorkers()
+	for {
+		select {
+		case <-gone:
+			return ordered
+		case sig := <-f.stop.signals:
+			if sig == syscall.SIGINT && ordered && !now {
+				ordered = false
+				f.log.Warn("interrupted again: ending at once")
+				for _, m := range f.models {
+					m.workers.kill()
 				}
 			}
 		}
-	}
-	return ordered
-}
-
-func (f *Server) killWorkers() {
-	for _, w := range f.workers {
-		w.Kill()
 	}
 }

@@ -3,15 +3,24 @@ package front
 import (
 	"pinion/cmd/pinion/internal/version"
 	"pinion/ipc"
+	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/telemetry"
 )
 
-// startTelemetry makes the exporters that the settings ask for; nil: none.
-func (f *Server) startTelemetry() (*telemetry.Telemetry, error) {
+// beginTelemetry makes the exporters that the settings ask for.
+func (f *Server) beginTelemetry() (err error) {
 	for _, w := range f.s.Telemetry.Warnings {
 		f.log.Warn(w)
 	}
-	return telemetry.Start(f.s.Telemetry, telemetry.Options{Version: version.Pinion, Log: f.log})
+	if f.telemetry, err = telemetry.Start(f.s.Telemetry, telemetry.Options{Version: version.Pinion, Log: f.log}); err != nil {
+		return err
+	}
+	f.log = f.telemetry.Follow(f.log, f.telemetry.Tracer())
+	return nil
+}
+
+func (f *Server) sendMetrics() error {
+	return f.telemetry.SendMetrics(otlp.Producer{Set: f.models[0].metrics, Version: version.Pinion})
 }
 
 // modelTracing is what workers are told of traces; nil where there are none.

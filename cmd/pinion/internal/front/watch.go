@@ -8,33 +8,34 @@ import (
 	"pinion/runtime/watch"
 )
 
-// newWatcher watches the model's folder, where that was asked for.
-func (f *Server) newWatcher() (*watch.Watcher, error) {
-	if !f.s.Watch {
-		return nil, nil
+// watchFolder watches the model's folder, where that was asked for.
+func (m *servedModel) watchFolder() (err error) {
+	if !m.s.Watch {
+		return nil
 	}
-	return watch.New(f.model.Dir, func(err error) {
-		f.log.Warn("a part of the model's folder is not watched", "error", err, "advice", "raise fs.inotify.max_user_watches, or restart after a change there")
+	m.source.watcher, err = watch.New(m.source.found.Dir, func(err error) {
+		m.log.Warn("a part of the model's folder is not watched", "error", err, "advice", "raise fs.inotify.max_user_watches, or restart after a change there")
 	})
+	return err
 }
 
-func (f *Server) closeWatcher() {
-	if f.watcher != nil {
-		_ = f.watcher.Close() // nothing is lost with it
+func (m *servedModel) closeWatcher() {
+	if m.source.watcher != nil {
+		_ = m.source.watcher.Close() // nothing is lost with it
 	}
 }
 
 // followChanges reloads the model whenever its source or configuration changes.
-func (f *Server) followChanges() {
-	if f.watcher == nil {
+func (m *servedModel) followChanges() {
+	if m.source.watcher == nil {
 		return
 	}
 	go func() {
-		for names := range f.watcher.Changes() {
-			model.DropBytecode(f.model.Dir, names)
+		for names := range m.source.watcher.Changes() {
+			model.DropBytecode(m.source.found.Dir, names)
 			why := strings.Join(names, ", ") + " changed"
 			// It tells of its error; one that fails in the setup waits for the next change.
-			_, _ = f.renew(why, func(w *supervise.Supervisor) { w.RenewOnce(why) })
+			_, _ = m.renew(why, func(w *supervise.Supervisor) { w.RenewOnce(why) })
 		}
 	}()
 }
