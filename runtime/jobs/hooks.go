@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// hookWait is how long a member may take for one try of a webhook. Afterwards another one tries.
+// hookWait is the AckWait of the webhooks' consumer. All members want the same, also older ones, which post a webhook for that long; see keep.
 const hookWait = 2 * time.Minute
 
 // mostHooks is how many webhooks a member posts at once.
@@ -71,32 +71,9 @@ func pullOne(ctx context.Context, c jetstream.Consumer) jetstream.Msg {
 
 // post tries one webhook, and says what is to become of its message.
 func (q *Queue) post(ctx context.Context, m jetstream.Msg, send func(context.Context, Posting) time.Duration) {
-	h := m.Headers()
-	p := Posting{ID: h.Get(headerID), Body: m.Data(), Tries: 1}
-	hook, err := q.readHook(h)
-	if err == nil {
-		p.Body, err = q.o.Keys.open(sealHook, p.Body)
-	}
-	if err != nil { // another member may have the key
-		_ = m.NakWithDelay(pullWait)
-		return
-	}
-	if hook != nil {
-		p.Hook = *hook
-	}
-	if meta, err := m.Metadata(); err == nil {
-		p.Tries = int(meta.NumDelivered)
-	}
-	result, err := q.loadResult(ctx, p.Body)
-	defer result.Release()
-	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
-		_ = m.NakWithDelay(pullWait)
-		return
-	}
-	if err == nil { // else the result has expired while its receiver was away: it gets what is left
-		p.Body = result.Object
-	}
-	again := send(ctx, p)
+	stop := q.keep(m)
+	again := q.try(ctx, m, send)
+	stop() // a late sign would change when the message comes again
 	switch {
 	case ctx.Err() != nil: // this member leaves: another one tries
 		_ = m.Nak()
@@ -105,4 +82,53 @@ func (q *Queue) post(ctx context.Context, m jetstream.Msg, send func(context.Con
 	default:
 		_ = m.Ack()
 	}
+}
+
+// keep keeps the message of a webhook that is being posted until stop is called: if this member is lost, another one gets the message
+// after AckWait, as with jobs. An in-progress would give it hookWait each time; a nak with a delay says how long.
+func (q *Queue) keep(m jetstream.Msg) (stop func()) {
+	wait := min(q.o.AckWait, hookWait)
+	sign := fmt.Appendf(nil, `-NAK {"delay":%d}`, wait.Nanoseconds())
+	_ = q.nc.Publish(m.Reply(), sign) // else the message is kept for hookWait
+	ctx, cancel := context.WithCancel(context.Background())
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		for pause(ctx, wait/3) == nil {
+			_ = q.nc.Publish(m.Reply(), sign)
+		}
+	})
+	return func() {
+		cancel()
+		beats.Wait()
+	}
+}
+
+// try tries one webhook, and returns after how long it is to be tried again; 0: never.
+func (q *Queue) try(ctx context.Context, m jetstream.Msg, send func(context.Context, Posting) time.Duration) (again time.Duration) {
+	h := m.Headers()
+	p := Posting{ID: h.Get(headerID), Body: m.Data(), Tries: 1}
+	hook, err := q.readHook(h)
+	if err == nil {
+		p.Body, err = q.o.Keys.open(sealHook, p.Body)
+	}
+	if err != nil { // another member may have the key
+		return pullWait
+	}
+	if hook != nil {
+		p.Hook = *hook
+	}
+	if meta, err := m.Metadata(); err == nil {
+		p.Tries = int(meta.NumDelivered)
+	}
+	limited, cancel := context.WithTimeout(ctx, hookWait)
+	defer cancel()
+	result, err := q.loadResult(limited, p.Body)
+	defer result.Release()
+	if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return pullWait
+	}
+	if err == nil { // else the result has expired while its receiver was away: it gets what is left
+		p.Body = result.Object
+	}
+	return send(ctx, p)
 }
