@@ -222,7 +222,7 @@ func (a *Admin) letter(ctx context.Context, id string) (*Letter, error) {
 
 // Cancel is Queue.Cancel.
 func (a *Admin) Cancel(ctx context.Context, id string, show Shower) (bool, error) {
-	return a.q.Cancel(ctx, id, show)
+	return a.q.Cancel(ctx, id, "", show)
 }
 
 // Purge removes the dead letters of an id, or ("") all, and returns how many there were.

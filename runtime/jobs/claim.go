@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,7 +28,8 @@ type Claim struct {
 	q        *Queue
 	m        jetstream.Msg
 	show     Shower
-	revision uint64 // of State
+	revision uint64                 // of State
+	flagged  atomic.Pointer[stored] // the same with Cancel set, once this server was told; nil: it was not
 }
 
 // outcome is what became of a delivery that was not claimed.

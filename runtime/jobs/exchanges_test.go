@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -65,7 +67,7 @@ func TestACanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
 	m := r.delivery(r.Queue)
-	if ok, err := r.Cancel(t.Context(), "p1", shower{}); !ok || err != nil {
+	if ok, err := r.Cancel(t.Context(), "p1", "", shower{}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if _, what := r.claim(t.Context(), m, shower{}); what != settled {
@@ -73,6 +75,35 @@ func TestACanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	}
 	if s := r.state("p1"); s.Status != Canceled {
 		t.Errorf("it is %s", s.Status)
+	}
+}
+
+// TestACancelTakesOneReadAndTwoWrites: the server that runs the job is told the state that the cancel wrote, so it writes the end without
+// a look at it.
+func TestACancelTakesOneReadAndTwoWrites(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	runs := make(chan struct{})
+	r.serve(r.other("b"), newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		close(runs)
+		<-ctx.Done()
+		return Canceled, shower{}.Ended(&c.Job, nil, Canceled, "")
+	}))
+	r.accept("p1")
+	<-runs
+	reads, writes := r.seen("$JS.API.STREAM.MSG.GET."+r.names.states()), r.seen(r.names.stateKey("p1"))
+	if ok, err := r.Cancel(t.Context(), "p1", Prediction, shower{}); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
+	if n, m := reads(), writes(); n != 1 || m != 2 {
+		t.Errorf("%d reads and %d writes", n, m)
+	}
+	if s := r.state("p1"); s.Status != Canceled || !s.Cancel {
+		t.Errorf("it is %+v", s)
+	}
+	if _, err := r.Cancel(t.Context(), "p1", Training, shower{}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("as a training: %v", err)
 	}
 }
 

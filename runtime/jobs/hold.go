@@ -51,6 +51,9 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 		return err
 	}
 	now, asked := stored{State: c.State, revision: c.revision}, false // most often nothing has changed since the claim
+	if flagged := c.flagged.Load(); flagged != nil {
+		now = *flagged
+	}
 	for {
 		if asked {
 			if now, err = c.current(ctx); err != nil {
@@ -89,6 +92,13 @@ func (c *Claim) settled(ctx context.Context, s *State) error {
 		return fmt.Errorf("settle a job: %w", ErrInDoubt) // its message is delivered again, and settled then
 	}
 	return nil
+}
+
+// canceled notes what the member that canceled the job says: the state that it wrote.
+func (c *Claim) canceled(h nats.Header) {
+	if s, ok := c.q.carried(h); ok && s.Claim == c.State.Claim && s.Cancel {
+		c.flagged.Store(&s)
+	}
 }
 
 // Release gives the job back before its end, for a server that drains: the next server begins it anew, and it does not count as

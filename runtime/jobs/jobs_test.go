@@ -229,13 +229,13 @@ func TestCancel(t *testing.T) {
 	r := newRig(t, nil)
 	cancel := func(id string) bool {
 		t.Helper()
-		ok, err := r.Cancel(t.Context(), id, shower{})
+		ok, err := r.Cancel(t.Context(), id, "", shower{})
 		if err != nil {
 			t.Fatalf("cancel %s: %v", id, err)
 		}
 		return ok
 	}
-	if _, err := r.Cancel(t.Context(), "unknown", shower{}); !errors.Is(err, ErrUnknown) {
+	if _, err := r.Cancel(t.Context(), "unknown", "", shower{}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("got %v", err)
 	}
 	r.accept("waits")
@@ -267,7 +267,7 @@ func TestACancelThatNoServerHeard(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
 	c := r.claims(r.Queue) // not by a Server: nothing listens
-	if ok, err := r.other("b").Cancel(t.Context(), "p1", shower{}); !ok || err != nil {
+	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", shower{}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if sign := c.Beat(t.Context()); sign != CancelAsked {

@@ -22,7 +22,7 @@ const (
 )
 
 // endAtRest ends a job that waits and whose deadline has passed, or whose message is lost. It returns the state as it is then.
-func (q *Queue) endAtRest(ctx context.Context, id string, now stored, show Shower) State {
+func (q *Queue) endAtRest(ctx context.Context, id string, now stored, show Shower) stored {
 	reason := ""
 	switch {
 	case now.Status == Starting && now.Deadline != 0 && time.Now().UnixMilli() > now.Deadline:
@@ -30,18 +30,19 @@ func (q *Queue) endAtRest(ctx context.Context, id string, now stored, show Showe
 	case q.isLost(ctx, id, now):
 		reason = lostByQueue
 	default:
-		return now.State
+		return now
 	}
 	next := now.State
 	next.Status, next.Claim = Failed, rand.Text()
 	next.Prediction = show.Ended(&Job{ID: id}, &next, Failed, reason)
-	if _, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim }); err != nil {
-		return now.State // it has moved, or NATS is away: the next look finds out
+	revision, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+	if err != nil {
+		return now // it has moved, or NATS is away: the next look finds out
 	}
 	if q.hook(ctx, id, &next) == nil {
 		q.deleteMessage(ctx, next.Seq) // else the message is dropped when it is delivered, and tries the webhook again
 	}
-	return next
+	return stored{State: next, revision: revision, written: time.Now()}
 }
 
 // isLost reports whether no message can move a state any more.

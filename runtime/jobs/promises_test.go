@@ -17,7 +17,7 @@ func TestACancelThatWasAnsweredIsKept(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
 	c := r.claims(r.Queue) // not by a Server: nothing listens
-	if ok, err := r.other("b").Cancel(t.Context(), "p1", shower{}); !ok || err != nil {
+	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", shower{}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
@@ -156,7 +156,7 @@ func TestABodyGoesWithItsJob(t *testing.T) {
 	if bodies() != 2 {
 		t.Fatalf("%d bodies", bodies())
 	}
-	if _, err := r.Cancel(t.Context(), "canceled", shower{}); err != nil {
+	if _, err := r.Cancel(t.Context(), "canceled", "", shower{}); err != nil {
 		t.Fatal(err)
 	}
 	r.serve(r.other("b"), newRunner(1, succeed))
@@ -171,7 +171,7 @@ func TestANewerStateIsLeftAlone(t *testing.T) {
 	if _, err := r.js.Publish(t.Context(), r.names.stateKey("p1"), []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Cancel(t.Context(), "p1", shower{}); !errors.Is(err, ErrUnavailable) {
+	if _, err := r.Cancel(t.Context(), "p1", "", shower{}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("a cancel: %v", err)
 	}
 	m, err := r.states.GetLastMsgForSubject(t.Context(), r.names.stateKey("p1"))

@@ -241,6 +241,7 @@ func (s *Server) onCancel(m *nats.Msg) {
 			s.absent(m, q)
 		}
 	} else if r := s.find(m.Subject); r.claim != nil {
+		r.claim.canceled(m.Header)
 		r.cancel(context.Canceled)
 	}
 }

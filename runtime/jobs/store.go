@@ -96,7 +96,8 @@ func (q *Queue) read(ctx context.Context, id string) (stored, error) {
 		return stored{revision: m.Sequence}, nil
 	}
 	s := stored{revision: m.Sequence, written: m.Time}
-	return s, q.decode(m.Data, &s.State)
+	err = q.decode(m.Data, &s.State)
+	return s, err
 }
 
 // decode reads a state as it is stored.
@@ -212,14 +213,18 @@ func (q *Queue) Find(ctx context.Context, id string, show Shower) (State, error)
 
 // Look is Find without a large result.
 func (q *Queue) Look(ctx context.Context, id string, show Shower) (State, error) {
+	s, err := q.lookup(ctx, id, show)
+	return s.State, err
+}
+
+// lookup is Look with the revision.
+func (q *Queue) lookup(ctx context.Context, id string, show Shower) (stored, error) {
 	s, err := q.read(ctx, id)
 	switch {
 	case err == nil && s.Status == "":
-		return s.State, ErrUnknown
-	case err != nil:
-		return s.State, err
-	case s.Status.Ended():
-		return s.State, nil
+		return s, ErrUnknown
+	case err != nil, s.Status.Ended():
+		return s, err
 	}
 	return q.endAtRest(ctx, id, s, show), nil
 }

@@ -41,15 +41,9 @@ func (m *Member) Cancel(kind predict.Kind, id string) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 	defer cancel()
-	s, err := q.Look(ctx, id, m)
-	if err == nil && kindOf(s.Kind) == kind {
-		canceled := false
-		if canceled, err = q.Cancel(ctx, id, m); err == nil {
-			return canceled, nil
-		}
-	}
-	if err == nil || errors.Is(err, jobs.ErrUnknown) {
+	canceled, err := q.Cancel(ctx, id, kinds[kind], m)
+	if errors.Is(err, jobs.ErrUnknown) {
 		return m.o.Local != nil && m.o.Local.Cancel(kind, id) || q.CancelDirect(ctx, jobs.Question{Kind: kinds[kind], ID: id}, askWait), nil
 	}
-	return false, m.refusal(id, err)
+	return canceled, m.refusal(id, err)
 }

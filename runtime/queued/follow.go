@@ -152,7 +152,7 @@ func (f *follower) Cancel(*predict.Prediction) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 		defer cancel()
-		_, _ = f.q.Cancel(ctx, f.id, f.m) // the state says what came of it
+		_, _ = f.q.Cancel(ctx, f.id, "", f.m) // the state says what came of it
 		f.wake()
 	}()
 }
