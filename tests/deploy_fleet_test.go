@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"github.com/nats-io/nats-server/v2/server"
 
 	"pinion/tests/harness"
@@ -170,6 +172,55 @@ func TestTheFleetsManifestsAreValid(t *testing.T) {
 			t.Errorf("%s with an unknown field: %v\n%s", file, err, out)
 		}
 	}
+}
+
+// TestTheFleetHasTheAlerts: the rules of the Prometheus Operator are those of deploy/observability/alerts.yaml, letter by letter, and
+// Prometheus takes them. Its pod monitors give the name of the job that they ask for. PINION_UPDATE_GOLDEN=1 writes the file.
+func TestTheFleetHasTheAlerts(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile(filepath.Join(observability, "alerts.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, groups, _ := strings.Cut(string(source), "\ngroups:\n")
+	file := fleetFolder + "alerts.yaml"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, found := strings.Cut(string(text), "\n  groups:\n")
+	want := head + "\n  groups:\n" + strings.TrimRight(regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(groups, "  $1"), "\n") + "\n"
+	if os.Getenv("PINION_UPDATE_GOLDEN") == "1" {
+		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if !found || string(text) != want {
+		t.Errorf("%s has other rules: PINION_UPDATE_GOLDEN=1 takes those of alerts.yaml", file)
+	}
+	rules, err := yaml.Marshal(fleetObjects(t)["PrometheusRule pinion"].at(t, "spec"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested, err := os.ReadFile(filepath.Join(observability, "alerts_test.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, text := range map[string][]byte{"alerts.yaml": rules, "alerts_test.yaml": tested} {
+		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, monitor := range []document{fleetObjects(t)["PodMonitor pinion"], documentsOf(t, "../deploy/kubernetes/podmonitor.yaml")[0]} {
+		if label := monitor.text(t, "spec", "jobLabel"); label != "app.kubernetes.io/name" {
+			t.Errorf("the job of a pod is its label %s", label)
+		}
+	}
+	if jobs := fleetObjects(t)["PodMonitor pinion"].texts(t, "spec", "selector", "matchExpressions", 0, "values"); !strings.Contains(string(source), `up{job=~"`+strings.Join(jobs, "|")+`"}`) {
+		t.Errorf("PinionDown does not ask for the jobs %q", jobs)
+	}
+	promtool(t, nil, "check", "rules", filepath.Join(folder, "alerts.yaml"))
+	promtool(t, nil, "test", "rules", filepath.Join(folder, "alerts_test.yaml"))
 }
 
 // TestTheFleetsComposeFile: its servers have the same command, and differ in their ports.

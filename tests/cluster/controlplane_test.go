@@ -153,7 +153,7 @@ func (c *controlPlane) startKEDA() {
 	prometheus += "/example/prometheus-operator-crd/monitoring.coreos.com_"
 	c.kubectl("kubectl create namespace keda")
 	for _, what := range []string{
-		"-k " + keda + "crd", "-k " + keda + "rbac", "-f " + keda + "service_account/service_account.yaml", "-f " + prometheus + "podmonitors.yaml",
+		"-k " + keda + "crd", "-k " + keda + "rbac", "-f " + keda + "service_account/service_account.yaml", "-f " + prometheus + "podmonitors.yaml", "-f " + prometheus + "prometheusrules.yaml",
 		"-f " + keda + "metrics-server/role.yaml", "-f " + keda + "metrics-server/role_binding.yaml", "-f " + keda + "metrics-server/api_service.yaml",
 	} {
 		c.kubectl("kubectl apply --server-side " + what)
