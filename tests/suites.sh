@@ -484,3 +484,13 @@ cmd_soak() {
   whole_suite 80-soak bin/pinion -timeout 120m
   end_tests
 }
+
+## fleet [JOBS]     servers of one job queue and its NATS are killed and frozen while jobs are accepted, 10 000 by default;
+##                  PINION_CHAOS_SEED chooses the faults
+cmd_fleet() {
+  export PINION_TEST_FULL=1 PINION_CHAOS_JOBS=${1:-10000}
+  start_tests
+  suite 10-build cmd_build
+  whole_suite 80-fleet bin/pinion -run '^TestFleet$' -v
+  end_tests
+}

@@ -15,7 +15,7 @@
 // whether every promise was kept.
 //
 // TestFleet is another scene: servers with one job queue, that are killed and frozen, as is NATS. The program in the folder
-// fleetchecker judges it. PINION_CHAOS_JOBS says how many jobs are accepted.
+// fleetchecker judges it. PINION_CHAOS_JOBS says how many jobs are accepted: 10 000 for ./build.sh fleet and with PINION_SOAK=1, else 1500.
 //
 // The machine's clock is not touched when the clock jumps: each process is made to see another time of day (harness.Server's
 // Jump), the front and the workers that are there all at once, by seconds or by years, and the true one again at the end.

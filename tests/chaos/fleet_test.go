@@ -261,7 +261,7 @@ func (f *fleet) look(jobs int) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	}
-	for i := range jobs { // one that was being posted by a server that was killed comes two minutes later
+	for i := range jobs {
 		for limit := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 			if _, ok := f.hooked.Load(fmt.Sprint("p", i)); ok {
 				break
