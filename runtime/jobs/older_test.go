@@ -150,7 +150,7 @@ func TestWhatANewerMemberAdds(t *testing.T) {
 	}
 }
 
-// TestAStateOfAHigherVersion is left to newer members, whatever else it holds.
+// TestAStateOfAHigherVersion is left to newer members.
 func TestAStateOfAHigherVersion(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{olderState, olderClaimed} {
