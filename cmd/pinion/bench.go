@@ -58,10 +58,10 @@ The input is made of the schema's examples, and of values of the right types. -i
 	b.Input.BindFlags(cmd.Flags())
 	f := cmd.Flags()
 	f.Lookup("json").Usage = "the whole input: a JSON object, @file, or - for stdin"
-	f.IntVarP(&b.Load.Connections, "connections", "c", 8, "connections; with --rate at most so many (then default: 256)")
-	f.Float64Var(&b.Load.Rate, "rate", 0, "requests a second, by the clock (default: as many as are answered)")
+	f.IntVarP(&b.Load.Connections, "connections", "c", 8, "connections; with --rate the most that are opened (then default: 256)")
+	f.Float64Var(&b.Load.Rate, "rate", 0, "requests a second at a fixed rate (default: as many as are answered)")
 	f.DurationVarP(&b.Load.Length, "duration", "d", 10*time.Second, "how long")
-	f.DurationVar(&b.Load.Warmup, "warmup", time.Second, "how long before, which does not count")
+	f.DurationVar(&b.Load.Warmup, "warmup", time.Second, "how long it sends requests before it measures")
 	f.StringVarP(&b.Output, "output", "o", "", "a file for the figures as JSON; - for stdout, instead of the table")
 	return cmd
 }

@@ -22,13 +22,13 @@ type cogBuildFlags struct {
 }
 
 func (c *cogBuildFlags) bindFlags(f *pflag.FlagSet) {
-	f.StringVarP(&c.file, "file", "f", "", "as of cog build: cog.yaml of DIR alone")
-	f.StringVar(&c.progress, "progress", "", "as of cog build: auto, tty, plain or quiet")
-	f.StringVar(&c.schema, "openapi-schema", "", "as of cog build: .cog/openapi_schema.json of DIR alone")
-	f.StringVar(&c.cuda, "use-cuda-base-image", "auto", "as of cog build: auto alone")
-	f.StringVar(&c.platform, "platform", "", "as of docker build: the platform of this binary alone")
-	f.BoolVar(&c.separateWeights, "separate-weights", false, "as of cog build: weights always have their layer")
-	f.BoolVar(&c.cogBase, "use-cog-base-image", false, "as of cog build: false alone")
+	f.StringVarP(&c.file, "file", "f", "", "accepted for cog build's users: only cog.yaml in DIR")
+	f.StringVar(&c.progress, "progress", "", "how docker shows the build: auto, tty, plain or quiet; podman and buildah know only quiet")
+	f.StringVar(&c.schema, "openapi-schema", "", "accepted for cog build's users: only .cog/openapi_schema.json in DIR")
+	f.StringVar(&c.cuda, "use-cuda-base-image", "auto", "accepted for cog build's users: only auto, for cog.yaml and --base choose the image")
+	f.StringVar(&c.platform, "platform", "", "the image's platform: only that of this binary, which the image gets")
+	f.BoolVar(&c.separateWeights, "separate-weights", false, "accepted for cog build's users: weights of cog.yaml have their own layer in every image")
+	f.BoolVar(&c.cogBase, "use-cog-base-image", false, "accepted for cog build's users: only false")
 }
 
 // check refuses what has no counterpart here.

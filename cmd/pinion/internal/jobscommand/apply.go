@@ -51,11 +51,11 @@ when they start: give them the same flags from then on.
 	}
 	f := cmd.Flags()
 	f.Int64Var(&s.capacity, "jobs-capacity", 0, "how many jobs may wait and run (default: as it is)")
-	f.Var(&s.bytes, "jobs-bytes", "memory for the bodies of jobs at NATS (default: as it is)")
+	f.Var(&s.bytes, "jobs-bytes", "memory that NATS reserves for the bodies of jobs (default: as it is)")
 	f.Int64Var(&s.tenantCapacity, "tenant-capacity", 0, "how many jobs of one tenant may wait and run in each class; 0: any number (default: as it is)")
 	f.IntVar(&s.replicas, "nats-replicas", 0, "on how many NATS servers each job is stored (default: as it is)")
-	f.IntVar(&s.lanes, "lanes", 0, "over how many lanes the tenants are spread; not fewer than there are (default: as it is)")
-	f.DurationVar(&s.ackWait, "ack-wait", 0, "how long a server that is silent keeps a job, at least 15s (default: as it is)")
+	f.IntVar(&s.lanes, "lanes", 0, "number of lanes over which the tenants are spread; cannot be lowered (default: as it is)")
+	f.DurationVar(&s.ackWait, "ack-wait", 0, "how long a server may be silent before another one gets its job; at least 15s (default: as it is)")
 	return cmd
 }
 

@@ -40,7 +40,7 @@ const readLimit = 5 * time.Minute
 func StaticReader() Reader { return Reader{How: ReadStatic, limit: readLimit} }
 
 func (r *Reader) BindFlags(f *pflag.FlagSet) {
-	f.BoolVar(&r.Execute, "execute", false, "import the model also where its files then run commands or download")
+	f.BoolVar(&r.Execute, "execute", false, "import the model even if its import runs commands or downloads files")
 	f.DurationVar(&r.limit, "timeout", readLimit, "how long reading and importing the model may take")
 }
 

@@ -17,7 +17,7 @@ type Batch struct {
 
 func (s *Batch) bindFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.size, "batch-size", 0, "the largest batch of a model with @cog.batch (PINION_BATCH_SIZE; default: the model's)")
-	f.StringVar(&s.wait, "batch-wait", "", "how long a batch may be held back from an idle worker, as 2ms; 0: never; adaptive (PINION_BATCH_WAIT; default: the model's)")
+	f.StringVar(&s.wait, "batch-wait", "", "how long a batch that is not full waits for more while a worker is idle, as 2ms; 0: not at all; adaptive: by the load (PINION_BATCH_WAIT; default: the model's)")
 }
 
 func (s *Batch) variables() []Variable {

@@ -36,7 +36,7 @@ func (s *Batching) Flags() *flag.FlagSet {
 	f.IntVar(&s.Port, "port", 8080, "port to listen on for HTTP; 0 picks a free one and prints it")
 	f.Int64Var(&s.MaxBody, "max-body", 100<<20, "largest body of a request or an answer, in `bytes`")
 	f.DurationVar(&s.Grace, "grace", 30*time.Second, "how long requests in flight may go on after SIGINT or SIGTERM")
-	f.BoolVar(&s.LeaveSockets, "leave-sockets", false, "never have a ventu worker's socket wait for whole batches")
+	f.BoolVar(&s.LeaveSockets, "leave-sockets", false, "leave the socket options of ventu workers on this host as they are")
 	f.StringVar(&s.Log.Level, "log-level", "info", "debug, info, warning or error")
 	f.StringVar(&s.Log.Format, "log-format", "", "json or console (default: console on a terminal)")
 	return f

@@ -33,14 +33,14 @@ func (s *Jobs) bindFlags(f *pflag.FlagSet) {
 	s.NATS.BindFlags(f)
 	s.bytes = 1 << 30
 	f.IntVar(&s.replicas, "nats-replicas", 1, "on how many NATS servers each job is stored (PINION_NATS_REPLICAS)")
-	f.StringVar(&s.sync, "nats-sync", "2m", "how often --nats embed writes through to the disk, or always: with each job (PINION_NATS_SYNC)")
-	f.Int64Var(&s.capacity, "jobs-capacity", 100_000, "how many jobs may wait and run; one more is refused (PINION_JOBS_CAPACITY)")
-	f.Var(&s.bytes, "jobs-bytes", "memory for the bodies of jobs at NATS, which reserves it (PINION_JOBS_BYTES; default: 1GiB)")
-	f.StringVar(&s.TenantHeader, "tenant-header", "", "the request header that names the tenant; it is believed (PINION_TENANT_HEADER)")
+	f.StringVar(&s.sync, "nats-sync", "2m", "how often --nats embed syncs its files to the disk; always: at each job (PINION_NATS_SYNC)")
+	f.Int64Var(&s.capacity, "jobs-capacity", 100_000, "how many jobs may wait and run; further ones are refused (PINION_JOBS_CAPACITY)")
+	f.Var(&s.bytes, "jobs-bytes", "memory that NATS reserves for the bodies of jobs (PINION_JOBS_BYTES; default: 1GiB)")
+	f.StringVar(&s.TenantHeader, "tenant-header", "", "the request header that names the tenant; its value is trusted, so a proxy must set it (PINION_TENANT_HEADER)")
 	f.Int64Var(&s.tenantCapacity, "tenant-capacity", 0, "how many jobs of one tenant may wait and run in each class; 0: any number (PINION_TENANT_CAPACITY)")
-	f.IntVar(&s.lanes, "lanes", 1, "over how many lanes the tenants are spread, which take turns (PINION_LANES)")
-	f.IntVar(&s.Attempts, "attempts", 3, "how often an asynchronous prediction runs whose servers are lost (PINION_ATTEMPTS)")
-	f.DurationVar(&s.ackWait, "ack-wait", 30*time.Second, "how long a server that is silent keeps a job, at least 15s (PINION_ACK_WAIT)")
+	f.IntVar(&s.lanes, "lanes", 1, "number of lanes over which the tenants are spread; lanes take turns (PINION_LANES)")
+	f.IntVar(&s.Attempts, "attempts", 3, "how many times an asynchronous prediction is started in all, if the servers that run it are lost (PINION_ATTEMPTS)")
+	f.DurationVar(&s.ackWait, "ack-wait", 30*time.Second, "how long a server may be silent before another one gets its job; at least 15s (PINION_ACK_WAIT)")
 	f.BoolVar(&s.Overflow, "overflow", false, "a synchronous request that finds no slot waits in the job queue, for --queue-timeout at most (PINION_OVERFLOW)")
 }
 

@@ -39,7 +39,7 @@ func (s *Model) BindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.predictor, "predictor", "", "the predictor, as FILE.py:CLASS or FILE.py:FUNCTION (default: cog.yaml's)")
 	f.StringVar(&s.Python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
 	f.StringVar(&s.LibPython, "libpython", "", "the shared library of that Python (default: found from the interpreter)")
-	f.IntVar(&s.Concurrency, "concurrency", 0, "predictions at once in a worker; above 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
+	f.IntVar(&s.Concurrency, "concurrency", 0, "predictions at once in a worker; more than 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
 	s.noneDefaults.BindFlags(f)
 	s.Fleet.bindFlags(f)
 	s.Batch.bindFlags(f)
@@ -47,11 +47,11 @@ func (s *Model) BindFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.Queue, "queue", 0, "how many predictions may wait for a slot (PINION_QUEUE)")
 	f.DurationVar(&s.QueueTimeout, "queue-timeout", 30*time.Second, "how long a prediction may wait for a slot (PINION_QUEUE_TIMEOUT)")
 	f.DurationVar(&s.SetupTimeout, "setup-timeout", 0, "how long setup may take; 0: any time (COG_SETUP_TIMEOUT, seconds)")
-	f.DurationVar(&s.CancelGrace, "cancel-grace", 10*time.Second, "how long a cancelled prediction may go on before its worker is killed (PINION_CANCEL_GRACE)")
-	f.StringVar(&s.Restart, "restart", string(supervise.OnCrash), "on-crash or never: whether a dead worker is replaced (PINION_RESTART)")
+	f.DurationVar(&s.CancelGrace, "cancel-grace", 10*time.Second, "how long a canceled prediction may go on before its worker is killed (PINION_CANCEL_GRACE)")
+	f.StringVar(&s.Restart, "restart", string(supervise.OnCrash), "whether a worker that has died is replaced: on-crash or never (PINION_RESTART)")
 	f.DurationVar(&s.ResultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} answers for an ended prediction; 0: not at all")
 	f.StringVar(&s.UploadURL, "upload-url", "", "URL prefix to which output files are uploaded with PUT (default: the answer holds them as data: URLs)")
-	f.StringVar(&s.Mode, "x-mode", "predict", "predict; or train, which loads the train function alone")
+	f.StringVar(&s.Mode, "x-mode", "predict", "predict, or train: serve only the train function")
 	f.BoolVar(&s.Watch, "watch", false, "reload the model when its source or configuration changes (PINION_WATCH)")
 }
 

@@ -29,10 +29,10 @@ type NATS struct {
 func (s *NATS) BindFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&s.urls, "nats", nil, "URLs of NATS, which keeps accepted predictions until they have ended; embed or embed:DIR keeps them in a folder of this host (PINION_NATS; default: accepted predictions live in this process)")
 	f.StringVar(&s.creds, "nats-creds", "", "file of the NATS user's credentials (PINION_NATS_CREDS)")
-	f.StringVar(&s.ca, "nats-tls-ca", "", "certificates that sign those of NATS, a PEM file (PINION_NATS_TLS_CA; default: the system's)")
-	f.StringVar(&s.cert, "nats-tls-cert", "", "certificate that NATS asks for, a PEM file (PINION_NATS_TLS_CERT)")
-	f.StringVar(&s.keyFile, "jobs-key", "", "file of AES-256 keys in base64, one a line, that hide inputs, results and webhooks from NATS; the first seals, all open (PINION_JOBS_KEY)")
-	f.StringVar(&s.key, "nats-tls-key", "", "key of that certificate, a PEM file (PINION_NATS_TLS_KEY)")
+	f.StringVar(&s.ca, "nats-tls-ca", "", "PEM file of the certificate authorities that NATS' certificate is checked by (PINION_NATS_TLS_CA; default: the system's)")
+	f.StringVar(&s.cert, "nats-tls-cert", "", "PEM file of the client certificate that NATS asks for (PINION_NATS_TLS_CERT)")
+	f.StringVar(&s.keyFile, "jobs-key", "", "file of AES-256 keys in base64, one a line, that encrypt inputs, results and webhooks in NATS: the first key encrypts, every key decrypts (PINION_JOBS_KEY)")
+	f.StringVar(&s.key, "nats-tls-key", "", "PEM file of the client certificate's key (PINION_NATS_TLS_KEY)")
 }
 
 func (s *NATS) Variables() []Variable {

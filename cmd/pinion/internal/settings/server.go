@@ -53,7 +53,7 @@ func (s *Server) BindFlags(f *pflag.FlagSet) {
 	s.Protocols.bindFlags(f)
 	s.Jobs.bindFlags(f)
 	f.DurationVar(&s.Grace, "grace", 30*time.Second, "how long predictions in flight may go on after SIGINT or SIGTERM")
-	f.StringVar(&s.BusyPoll, "busy-poll", limits.BusyPollAuto, "auto or off: whether idle CPUs poll for requests that come one by one, which answers them sooner (PINION_BUSY_POLL)")
+	f.StringVar(&s.BusyPoll, "busy-poll", limits.BusyPollAuto, "auto or off: poll for the next request on idle CPUs when requests arrive one by one, which answers them sooner (PINION_BUSY_POLL)")
 	f.StringVar(&s.Log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
 	f.StringVar(&s.Log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
 	f.IntVar(&s.accessLines, "access-log", 0, "log requests, up to this number of lines a second; without a number: 100 (PINION_ACCESS_LOG; default: none, on a terminal 100 without probes)")
