@@ -27,7 +27,7 @@ const (
 	offOwnEnded = 384 // how many pairs of those the front has let go of
 	offOwnFull  = 392 // not 0: it follows so many of them that it takes no more
 	offRunning  = 0   // of a slot: the id that the model has, or 0
-	offCancel   = 64  // of a slot: the id that is to be cancelled
+	offCancel   = 64  // of a slot: the id that is to be canceled
 	offClaims   = 128 // of a slot: Claims words
 	offOutBegin = 0   // of an out: the position in the stream of its first byte
 	offOutLen   = 8   // how many there are

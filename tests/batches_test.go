@@ -253,7 +253,7 @@ func TestCancelInABatch(t *testing.T) {
 			t.Fatalf("cancel: %s", a)
 		}
 		if a := harness.Receive(t, answers["a"]); a.Status != "canceled" {
-			t.Errorf("%s: cancelled before it started: %s", class, a)
+			t.Errorf("%s: canceled before it started: %s", class, a)
 		}
 		open()
 		harness.Receive(t, gate)
@@ -270,7 +270,7 @@ func TestCancelInABatch(t *testing.T) {
 		harness.Eventually(t, "it runs", func() bool { return len(batches(t, s)) == 3 })
 		s.Cancel("lone")
 		if a := harness.Receive(t, single); a.Status != "canceled" {
-			t.Errorf("%s: cancelled while it ran: %s", class, a)
+			t.Errorf("%s: canceled while it ran: %s", class, a)
 		}
 		says(t, s.Succeed(input{"text": "next"}), "NEXT")
 		if s.Health().Workers[0].Restarts != 0 {

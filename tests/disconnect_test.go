@@ -10,7 +10,7 @@ import (
 )
 
 // TestAClientThatLeavesBehindMuch: one that has sent more behind its request than the sockets hold is noticed, and its
-// prediction is cancelled.
+// prediction is canceled.
 func TestAClientThatLeavesBehindMuch(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})

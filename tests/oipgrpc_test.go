@@ -151,7 +151,7 @@ func bytesOf(texts []string) [][]byte {
 	return list
 }
 
-// TestGRPCCancels: a deadline and a cancelled stream cancel the prediction.
+// TestGRPCCancels: a deadline and a canceled stream cancel the prediction.
 func TestGRPCCancels(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--grpc-port=0", "--model=m"}})
@@ -180,7 +180,7 @@ func TestGRPCCancels(t *testing.T) {
 		return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), "pinion_predictions_in_flight 1")
 	})
 	leave()
-	idle("a cancelled stream")
+	idle("a canceled stream")
 	if answer, err := client.ModelInfer(t.Context(), doRequest("3", "return 1")); err != nil || answer.GetId() != "3" {
 		t.Errorf("afterwards: %v, %v", answer, err)
 	}

@@ -130,7 +130,7 @@ func TestAForkedWorkerIsAWorker(t *testing.T) {
 			s.WaitLog(fmt.Sprint("sleeping in ", s.Worker()))
 			s.Cancel("sleeping")
 			if a := harness.Receive(t, sleeping); a.Status != "canceled" {
-				t.Errorf("a cancelled one: %s", a)
+				t.Errorf("a canceled one: %s", a)
 			}
 			sameJSON(t, "children", s.Succeed(input{"what": "children"}).Output,
 				`[[0,1,4,9],[0,1,4,9],[0,1,4,9],"7\n","thread"]`)

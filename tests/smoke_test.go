@@ -10,7 +10,7 @@ import (
 )
 
 // TestAModelOfEachKindServes is what a Python gets that is not tested in full: each way to write a model answers, fails,
-// is cancelled, and comes back after its worker died.
+// is canceled, and comes back after its worker died.
 func TestAModelOfEachKindServes(t *testing.T) {
 	t.Parallel()
 	kinds := []struct {

@@ -101,7 +101,7 @@ func TestSoakCancelStorm(t *testing.T) {
 	}
 }
 
-// TestSoakMemoryAndDescriptorsStayFlat over many predictions, those that fail, log and are cancelled among them.
+// TestSoakMemoryAndDescriptorsStayFlat over many predictions, those that fail, log and are canceled among them.
 func TestSoakMemoryAndDescriptorsStayFlat(t *testing.T) {
 	harness.Full(t)
 	if harness.Sanitized(t) {

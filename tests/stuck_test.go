@@ -124,7 +124,7 @@ func TestTimeLimitsHoldAtAStoppedWorker(t *testing.T) {
 	request := unlimited.Request("handed over", input{})
 	unlimited.Cancel("handed over")
 	if a := harness.Receive(t, request.Answer); a.Status != "canceled" {
-		t.Errorf("cancelled: %s", a)
+		t.Errorf("canceled: %s", a)
 	}
 	for _, server := range []*harness.Server{s, unlimited} {
 		if err := syscall.Kill(server.Worker(), syscall.SIGCONT); err != nil {

@@ -263,11 +263,11 @@ func TestLastSubscriberCancels(t *testing.T) {
 		one.Close()
 		one.Close()
 		if r.cancels.Load() != 0 {
-			t.Error("it was cancelled while one was left")
+			t.Error("it was canceled while one was left")
 		}
 		two.Close()
 		if got := r.cancels.Load() == 1; got != (mode == Stream) {
-			t.Errorf("mode %d: cancelled: %v", mode, got)
+			t.Errorf("mode %d: canceled: %v", mode, got)
 		}
 	}
 	r := &runner{}
@@ -276,7 +276,7 @@ func TestLastSubscriberCancels(t *testing.T) {
 	p.End(Result{Status: Succeeded}, epoch)
 	s.Close()
 	if r.cancels.Load() != 0 {
-		t.Error("it had ended, and was cancelled")
+		t.Error("it had ended, and was canceled")
 	}
 }
 

@@ -1,4 +1,4 @@
-"""How soon a prediction that is cancelled has ended."""
+"""How soon a prediction that is canceled has ended."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ A step is a word and the rest of its line:
     return JSON                 the end
     metric NAME JSON [MODE]     records a metric
     wait NAME                   waits at a named pipe in the model's folder
-    sleep                       until it is cancelled; says so
-    stubborn NAME               sleeps until it is cancelled, and then waits at a named pipe
+    sleep                       until it is canceled; says so
+    stubborn NAME               sleeps until it is canceled, and then waits at a named pipe
     fail TEXT                   raises ValueError
     cancel TEXT                 raises CancelationException without a cancel
     cancel-task TEXT            likewise asyncio.CancelledError
