@@ -122,10 +122,10 @@ func TestTheFiguresOfTheREADME(t *testing.T) {
 	near(t, "MOSEC's rate", rates[1], share("Pinion")/share("MOSEC"), 1)
 	tokens := readme.said(`20 000 tokens \| (\d+) times as fast as FastAPI, (\d+) times as fast as Cog's own runtime`)
 	for i, name := range []string{"FastAPI, uvicorn", "coglet (Cog)"} {
-		near(t, "tokens beside "+name, tokens[i], bench.streamed("Pinion's rate is so many times", name, "20 000 tokens"), 1)
+		near(t, "tokens beside "+name, tokens[i], bench.streamed("Pinion's rate as a multiple", name, "20 000 tokens"), 1)
 	}
 	arrays := readme.said(`batches of arrays, 64 connections \| ([\d.]+) times as fast as MOSEC`)
-	near(t, "the network in batches", arrays[0], bench.figure("Aims", "", "network in batches, arrays, 64 connections: MOSEC's best rate", "measured"), 0.1)
+	near(t, "the network in batches", arrays[0], bench.figure("Aims", "", "network in batches, arrays, 64 connections: rate beside MOSEC's best", "measured"), 0.1)
 }
 
 // TestTheFiguresOfThePerformancePage are those of docs/reference/benchmarks.md.
@@ -157,13 +157,13 @@ func TestTheFiguresOfThePerformancePage(t *testing.T) {
 	for ours, theirs := range map[string]string{"inputs are [arrays](../how-to/arrays.md)": "arrays", "inputs are lists": "lists"} {
 		for column, connections := range map[string]string{"1 connection": "1 connection", "16": "16 connections", "64": "64 connections"} {
 			near(t, ours+", "+column, page.figure(beside, "", ours, column),
-				measured("network in batches, "+theirs+", "+connections+": MOSEC's best rate"), 0.01)
+				measured("network in batches, "+theirs+", "+connections+": rate beside MOSEC's best"), 0.01)
 		}
 	}
 	for _, column := range []string{"1 client", "8 clients", "32 clients", "64 clients", "256 clients"} {
 		for _, name := range []string{"Pinion", "MOSEC"} {
 			near(t, name+"'s batches, "+column, page.figure(beside, "Batches of a model", name, column),
-				bench.figure("Batches that take", "Rates by the bare handler's", name, column), 0.01)
+				bench.figure("Batches that take", "Share of the bare handler's rate", name, column), 0.01)
 		}
 	}
 	near(t, "the start", page.figure("Other costs", "", "start to READY, beyond `python3 -c pass`", "cost"), measured("start to READY, beyond `python3 -c pass`"), 1)
@@ -183,7 +183,7 @@ func TestTheFiguresOfTheExperiments(t *testing.T) {
 	experiments, performance, bench := readPage(t, "../docs/experiments.md"), readPage(t, "../docs/explanation/performance.md"), readPage(t, "../docs/reference/benchmarks.md")
 	rates := experiments.said(`is (\d+ 000) to (\d+ 000) a second instead of \d+ 000\. Pinion has ([\d.]+) of it instead of ([\d.]+), and MOSEC has a tenth of Pinion's`)
 	share := func(name string) float64 { return bench.figure("Echo", "Share of", name, "64 conn.") }
-	if bare := bench.figure("Echo", "Right answers", "bare fasthttp + sonic", "64 conn."); bare < rates[0] || bare > rates[1] {
+	if bare := bench.figure("Echo", "Correct answers", "bare fasthttp + sonic", "64 conn."); bare < rates[0] || bare > rates[1] {
 		t.Errorf("the bare handler's rate is %g, and said to be from %g to %g", bare, rates[0], rates[1])
 	}
 	near(t, "our share", rates[2], share("Pinion"), 0.01)
@@ -215,7 +215,7 @@ func TestTheStreamsOfThePerformancePage(t *testing.T) {
 		near(t, ours, page.figure("Beside other servers", "A stream", ours, "tokens a second"), bench.streamed("Tokens a second", theirs, column), 100)
 		near(t, ours+", first token", page.figure("Beside other servers", "A stream", ours, "first token"), bench.streamed("First token, ms", theirs, column), 0.01)
 		if theirs != "Pinion" {
-			near(t, ours+", times", page.figure("Beside other servers", "A stream", ours, "Pinion is"), bench.streamed("Pinion's rate is so many times", theirs, column), 1)
+			near(t, ours+", times", page.figure("Beside other servers", "A stream", ours, "Pinion is"), bench.streamed("Pinion's rate as a multiple", theirs, column), 1)
 		}
 	}
 }

@@ -44,6 +44,10 @@ A new measurement of a row replaces its part of the page. `bench/run.sh --help` 
   a few dozen lines each; corrections are welcome.
 """
 
+AIMS = """\
+What Pinion's authors want to reach. The tables below have the figures. *The bare handler* is the yardstick above. A negative difference means that Pinion is
+faster than the yardstick: with one connection it polls its sockets before it sleeps ([busy-polling](../experiments.md#busy-polling))."""
+
 
 def write(options: Options) -> None:
     """Write the page and its plots."""
@@ -58,7 +62,7 @@ def write(options: Options) -> None:
 
 def wanted(results: dict[str, Results]) -> list[str]:
     """Return the table of aims."""
-    lines = ["## Aims", "", "| | aim | measured | |", "|---|---|---|---|"]
+    lines = ["## Aims", "", AIMS, "", "| Pinion | aim | measured | |", "|---|---|---|---|"]
     for aim in aims.AIMS:
         found = aim.found(results)
         figure, well = found or ("not measured", False)
@@ -77,7 +81,7 @@ def section(row: Row, results: Results, options: Options) -> list[str]:
         plot.draw(data, picture)
         lines += [f"![{row.title}]({os.path.relpath(picture, options.page.parent)})", ""]
     for peer, why in sorted(results.notes().items()):
-        lines += [f"Without {tables.title(peer)}: {first_line(why)}", ""]
+        lines += [f"Left out: {tables.title(peer)} ({first_line(why)}).", ""]
     for when, run in sorted(results.runs.items()):
         lines += [about(when, run, several=len(results.runs) > 1), ""]
     return lines

@@ -107,7 +107,7 @@ class Server:
             raise BenchError(f"{self.peer.title}: a wrong answer: {body[:300]!r}")
 
     def check(self) -> None:
-        """Hold it to right answers: of a wrong input, and of different inputs at once."""
+        """Check its answers: to a wrong input, and to different inputs at once."""
         for wrong in wrong_inputs(self.work):
             status, body = self.ask_until_taken(wrong)
             # MOSEC has sent the head of a stream when it looks at the input: the refusal is in the stream.

@@ -20,7 +20,7 @@ class Ventu(Peer):
     def missing(self, options: Options) -> str:
         """Its server is fetched by `go install`, where Go's module proxy has it."""
         return super().missing(options) or (
-            "" if BATCHING.exists() else "go install did not get github.com/kemingy/batching"
+            "" if BATCHING.exists() else "go install could not fetch github.com/kemingy/batching"
         )
 
     def server(self, s: Setting) -> list[str]:

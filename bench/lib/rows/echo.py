@@ -42,7 +42,7 @@ everything except a model. Pinion, coglet and the bare handler answer a whole pr
         """Rates, ratios, latencies, CPU time."""
         heads = [f"{p} conn." for p in POINTS]
         return [
-            "Right answers a second (± half of the range of the rounds):",
+            "Correct answers a second (± half of the range of the rounds):",
             "",
             *tables.grid(r, POINTS, heads, lambda p, c: tables.rate(r, p, c)),
             "Share of the bare handler's rate in the same round:",
@@ -51,7 +51,7 @@ everything except a model. Pinion, coglet and the bare handler answer a whole pr
             "Median and 99th percentile, ms:",
             "",
             *tables.grid(r, POINTS, heads, lambda p, c: tables.latency(r, p, c)),
-            "CPU seconds for a thousand right answers, all processes of the server (and how many times the bare handler's); what it spent on refusals is in it:",
+            "CPU seconds for a thousand correct answers, all processes of the server (and how many times the bare handler's), refusals included:",
             "",
             *tables.grid(r, POINTS, heads, lambda p, c: processor(r, p, c)),
         ]
@@ -61,7 +61,7 @@ everything except a model. Pinion, coglet and the bare handler answer a whole pr
         return {
             "echo": {
                 "panels": [
-                    tables.curve(r, POINTS, "rate", "right answers a second"),
+                    tables.curve(r, POINTS, "rate", "correct answers a second"),
                     tables.curve(r, POINTS, "p50", "median, ms", 1e-3),
                 ],
                 "x": "connections",

@@ -33,13 +33,13 @@ class Loop(Row):
         points = list(self.connections)
         heads = [f"{p} conn." for p in points]
         return [
-            "Right answers a second:",
+            "Correct answers a second:",
             "",
             *tables.grid(r, points, heads, lambda p, c: tables.rate(r, p, c)),
             "Median and 99th percentile, ms:",
             "",
             *tables.grid(r, points, heads, lambda p, c: tables.latency(r, p, c)),
-            "Pinion's rate is so many times theirs in the same round:",
+            "Pinion's rate as a multiple of theirs in the same round:",
             "",
             *tables.grid(r, points, heads, lambda p, c: tables.times(r, p, c, "rate"), ("pinion",)),
         ]
@@ -67,8 +67,8 @@ class Await(Loop):
     connections = ("1", "64")
     peers = ("pinion", "coglet", "litserve", "bentoml", "fastapi")
     text = """\
-The model awaits `asyncio.sleep(0.001)` and returns its input. All servers allow 64 predictions at once. FastAPI and LitServe use uvloop, whose timers
-are finer than asyncio's; Pinion and coglet run models on asyncio, which rounds up to whole milliseconds. MOSEC has no async workers."""
+The model awaits `asyncio.sleep(0.001)` and returns its input. All servers allow 64 predictions at once. FastAPI and LitServe use uvloop, and Pinion
+asyncio with a selector in C; both have timers finer than a millisecond. coglet uses plain asyncio, which rounds up to whole milliseconds. MOSEC has no async workers."""
 
 
 OPTIMUM = {n: 1000 * b / (5 + 0.1 * b) for n in (1, 8, 32, 64, 256) for b in [min(n, 32)]}
@@ -109,7 +109,7 @@ and knows the number of clients."""
         points = list(self.connections)
         heads = [f"{p} clients" if p != "1" else "1 client" for p in points]
         beside = [
-            "Rates by the bare handler's, in the same rounds:",
+            "Share of the bare handler's rate in the same round:",
             "",
             *tables.grid(r, points, heads, lambda p, c: tables.ratio(r, p, c, "rate"), ("bare",)),
         ]
@@ -124,7 +124,7 @@ and knows the number of clients."""
     def plots(self, r: Results) -> dict[str, Any]:
         """Rates and medians by clients."""
         panels = [
-            tables.curve(r, list(self.connections), "rate", "right answers a second"),
+            tables.curve(r, list(self.connections), "rate", "correct answers a second"),
             tables.curve(r, list(self.connections), "p50", "median, ms", 1e-3),
         ]
         return {self.name: {"panels": panels, "x": "clients"}}

@@ -63,7 +63,7 @@ tokens within 30 µs share a write."""
             "Tokens a second:",
             "",
             *tables.grid(r, POINTS, heads, lambda p, c: tables.rate(r, p, c)),
-            "Pinion's rate is so many times theirs in the same round:",
+            "Pinion's rate as a multiple of theirs in the same round:",
             "",
             *tables.grid(r, POINTS, heads, lambda p, c: tables.times(r, p, c, "rate"), ("pinion",)),
             "First token, ms:",
