@@ -95,9 +95,9 @@ func (c *Conn) QueueIn(create func(size int64) (*os.File, error), kind Kind, fla
 		if err != nil {
 			return err
 		}
-		return c.write.enqueueFile(AppendHeader(nil, kind, flags|FlagFile, id, 0, 0), fd)
+		return c.write.enqueue(fd, kind, flags|FlagFile, id, 0, 0, nil)
 	}
-	return c.write.enqueue(kind, flags, id, size, parts)
+	return c.write.enqueue(noFile, kind, flags, id, 0, size, parts)
 }
 
 func sizeOf(parts [][]byte) (size int) {
@@ -119,7 +119,7 @@ func (c *Conn) Unread() (n int) {
 
 // SendFile sends a frame without a body that passes fd on; fd is closed afterwards.
 func (c *Conn) SendFile(kind Kind, id uint64, fd int) error {
-	if err := c.write.enqueueFile(AppendHeader(nil, kind, FlagFile, id, 0, 0), fd); err != nil {
+	if err := c.write.enqueue(fd, kind, FlagFile, id, 0, 0, nil); err != nil {
 		return err
 	}
 	return c.Flush()

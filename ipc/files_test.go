@@ -29,7 +29,7 @@ func TestDescriptorsStayWithTheirFrames(t *testing.T) {
 						t.Error(ferr)
 						return
 					}
-					err = a.write.enqueueFile(AppendHeader(nil, KindPredict, FlagFile, id, 0, 0), fd)
+					err = a.write.enqueue(fd, KindPredict, FlagFile, id, 0, 0, nil)
 				} else {
 					err = a.Queue(KindPredict, id, filled(10+int(id), id))
 				}

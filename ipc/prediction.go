@@ -41,7 +41,7 @@ func (c *Conn) QueuePredict(
 		referring := shared.refer(parts)
 		if size := sizeOf(referring); size <= InlineMax {
 			if fd, err := shared.duplicate(); err == nil {
-				return c.write.enqueueShared(flags|FlagFile, id, uint64(shared.Room), size, referring, fd)
+				return c.write.enqueue(fd, KindPredict, flags|FlagFile, id, uint64(shared.Room), size, referring)
 			}
 		}
 		parts = shared.copied(parts)

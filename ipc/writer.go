@@ -92,46 +92,27 @@ func (w *writer) close() {
 	w.mu.Unlock()
 }
 
-func (w *writer) enqueue(kind Kind, flags uint8, id uint64, size int, parts [][]byte) error {
+// enqueue adds a frame for the next flush. With it goes the file fd, which is closed afterwards; noFile: none. room is the
+// size of the memory in that file that the worker may use.
+func (w *writer) enqueue(fd int, kind Kind, flags uint8, id, room uint64, size int, parts [][]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.failed(); err != nil {
+		unix.Close(fd) // of noFile it does nothing
 		return err
 	}
-	w.pending.data = AppendHeader(w.pending.data, kind, flags, id, 0, size)
+	if fd != noFile {
+		w.pending.files = append(w.pending.files, attachment{len(w.pending.data), fd})
+	}
+	w.pending.data = AppendHeader(w.pending.data, kind, flags, id, room, size)
 	for _, p := range parts {
 		w.pending.add(p)
 	}
 	return nil
 }
 
-// enqueueShared is enqueue of a Predict frame that passes fd on, which it closes, with its room.
-func (w *writer) enqueueShared(flags uint8, id, room uint64, size int, parts [][]byte, fd int) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.failed(); err != nil {
-		unix.Close(fd)
-		return err
-	}
-	w.pending.files = append(w.pending.files, attachment{len(w.pending.data), fd})
-	w.pending.data = AppendHeader(w.pending.data, KindPredict, flags, id, room, size)
-	for _, p := range parts {
-		w.pending.add(p)
-	}
-	return nil
-}
-
-func (w *writer) enqueueFile(head []byte, fd int) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.failed(); err != nil {
-		unix.Close(fd)
-		return err
-	}
-	w.pending.files = append(w.pending.files, attachment{len(w.pending.data), fd})
-	w.pending.data = append(w.pending.data, head...)
-	return nil
-}
+// noFile stands for no file to pass on.
+const noFile = -1
 
 func (w *writer) flush() error {
 	w.mu.Lock()

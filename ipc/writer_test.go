@@ -166,7 +166,7 @@ func TestLargePartsBetweenSmallOnesAndFiles(t *testing.T) {
 		}
 		if round%3 == 0 { // next to a large part, and next to another file
 			for i := range round%2 + 1 {
-				if err := a.write.enqueueFile(AppendHeader(nil, KindSucceeded, FlagFile, i, 0, 0), memoryFile(t, small)); err != nil {
+				if err := a.write.enqueue(memoryFile(t, small), KindSucceeded, FlagFile, i, 0, 0, nil); err != nil {
 					t.Fatal(err)
 				}
 				want = append(want, message{Kind: KindSucceeded, Flags: FlagFile, ID: i, Body: small})
