@@ -40,6 +40,17 @@ func lines(s *Set, prefix string) string {
 	return strings.Join(found, "\n")
 }
 
+// wantLines fails unless each of the lines is on the page, alone under its name and labels.
+func wantLines(t *testing.T, s *Set, wanted ...string) {
+	t.Helper()
+	for _, want := range wanted {
+		name, _, _ := strings.Cut(want, " ")
+		if got := lines(s, name); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestAnEmptySetWritesAPageThatCanBeRead(t *testing.T) {
 	families := parse(t, New(Options{}))
 	for name, f := range families {
@@ -183,33 +194,23 @@ func TestTrainingsCountApart(t *testing.T) {
 		t.Errorf("before any training: %s", got)
 	}
 	s.Ended(End{Kind: predict.KindTraining, Mode: predict.Async, Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: time.Hour}})
-	for _, want := range []string{
+	wantLines(t, s,
 		`pinion_trainings_total{mode="async",reason="",status="succeeded"} 1`,
 		`pinion_training_duration_seconds_sum 3600`,
 		`pinion_prediction_duration_seconds_count 0`,
 		`pinion_predict_seconds_count 0`,
-	} {
-		name, _, _ := strings.Cut(want, " ")
-		if got := lines(s, name); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
+	)
 }
 
 func TestRefusalsAreNotTimed(t *testing.T) {
 	s := New(Options{})
 	s.Refused(predict.KindPrediction, predict.Stream, ReasonValidation)
 	s.Refused(predict.KindPrediction, predict.Sync, "a reason that is none")
-	for _, want := range []string{
+	wantLines(t, s,
 		`pinion_predictions_total{mode="stream",reason="validation",status="failed"} 1`,
 		`pinion_predictions_total{mode="sync",reason="model",status="failed"} 1`,
 		`pinion_prediction_duration_seconds_count 0`,
-	} {
-		name, _, _ := strings.Cut(want, " ")
-		if got := lines(s, name); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
+	)
 }
 
 func TestWorkersAreLookedAtWhenThePageIsWritten(t *testing.T) {
@@ -229,12 +230,7 @@ func TestWorkersAreLookedAtWhenThePageIsWritten(t *testing.T) {
 	if got, want := lines(s, "pinion_worker_setup_seconds"), `pinion_worker_setup_seconds{worker="1"} 2`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	for _, want := range []string{`pinion_workers{state="ready"} 2`, `pinion_workers{state="starting"} 1`, `pinion_workers{state="gone"} 0`} {
-		name, _, _ := strings.Cut(want, " ")
-		if got := lines(s, name); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
+	wantLines(t, s, `pinion_workers{state="ready"} 2`, `pinion_workers{state="starting"} 1`, `pinion_workers{state="gone"} 0`)
 }
 
 // plain records everything that a plain prediction with a synchronous answer brings about.
@@ -288,7 +284,7 @@ func TestNothingIsLostWhereManyRecord(t *testing.T) {
 		}
 	})
 	all.Wait()
-	for _, want := range []string{
+	wantLines(t, s,
 		`pinion_prediction_duration_seconds_count 4000`,
 		`pinion_model_tokens_sum 8000`,
 		`pinion_model_tokens_count 4000`,
@@ -296,12 +292,7 @@ func TestNothingIsLostWhereManyRecord(t *testing.T) {
 		`pinion_worker_exits_total{cause="crash"} 4000`,
 		`pinion_webhook_deliveries_total{event="start",outcome="failed"} 4000`,
 		`pinion_http_requests_total{code="250",method="POST",route="/predictions"} 40`,
-	} {
-		name, _, _ := strings.Cut(want, " ")
-		if got := lines(s, name); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
+	)
 }
 
 func BenchmarkPlainPrediction(b *testing.B) {
