@@ -50,16 +50,21 @@ func leaderAndFollowers(t *testing.T, p *Pool) (l *slotEnd, leader, deep, other 
 	return w.ends[0], leader, deep, other
 }
 
-// TestNextLeaderHasEnded: the leader promotes the next one, whose call ends before its goroutine runs. Another one must read
-// for the rest.
-func TestNextLeaderHasEnded(t *testing.T) {
-	for name, end := range map[string]func(*Pool, *testCall){
+// endings are the ways in which a call ends without an answer.
+func endings() map[string]func(*Pool, *testCall) {
+	return map[string]func(*Pool, *testCall){
 		"canceled": func(p *Pool, f *testCall) { p.Cancel(f.Call) },
 		"timed out": func(p *Pool, f *testCall) {
 			locked(p, func() bool { f.deadline = time.Now(); return true })
 			p.locked(p.expireLate)
 		},
-	} {
+	}
+}
+
+// TestNextLeaderHasEnded: the leader promotes the next one, whose call ends before its goroutine runs. Another one must read
+// for the rest.
+func TestNextLeaderHasEnded(t *testing.T) {
+	for name, end := range endings() {
 		t.Run(name, func(t *testing.T) {
 			p := testPool(t, Options{Queue: 10})
 			l, leader, deep, other := leaderAndFollowers(t, p)
@@ -139,13 +144,7 @@ func TestLeaderIsStolen(t *testing.T) {
 
 // TestLeaderEnds: the leader's call ends without an answer, and its goroutine must not stay in the socket.
 func TestLeaderEnds(t *testing.T) {
-	for name, end := range map[string]func(*Pool, *testCall){
-		"canceled": func(p *Pool, f *testCall) { p.Cancel(f.Call) },
-		"timed out": func(p *Pool, f *testCall) {
-			locked(p, func() bool { f.deadline = time.Now(); return true })
-			p.locked(p.expireLate)
-		},
-	} {
+	for name, end := range endings() {
 		t.Run(name, func(t *testing.T) {
 			p := testPool(t, Options{Queue: 10})
 			l := newWorker(t, p, 1).ends[0]
