@@ -75,6 +75,18 @@ func makeFIFO(t testing.TB, dir, name string) (open func()) {
 	}
 }
 
+// hold begins a prediction of a model that waits at its gate and logs so, and returns what opens it and the answer. The
+// input's token is the prediction's id.
+func hold(t testing.TB, s *harness.Server, in input) (open func(), answer <-chan harness.Answer) {
+	t.Helper()
+	open = makeFIFO(t, s.Dir, "gate")
+	id := toText(in["token"])
+	in["gate"] = "gate"
+	answer = s.Begin(id, in)
+	s.WaitLog("waiting " + id)
+	return open, answer
+}
+
 // openFIFO lets those pass who read a named pipe now; false: there is no reader.
 func openFIFO(path string) bool {
 	file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)

@@ -148,9 +148,7 @@ func TestACancelThatDoesNotHelpEndsTheWorkerAfterTheGrace(t *testing.T) {
 func TestACancelOfWhatWaitsNeverReachesTheModel(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "20"}})
-	open := makeFIFO(t, s.Dir, "gate")
-	first := s.Begin("first", input{"token": "first", "gate": "gate"})
-	s.WaitLog("waiting first")
+	open, first := hold(t, s, input{"token": "first"})
 	requests := map[string]*harness.Request{}
 	names := numbered("waiting", 9)
 	for _, name := range names {

@@ -28,7 +28,7 @@ type cli struct {
 	stdin  string
 }
 
-// cliPatience is when a command is given up.
+// cliTimeout is when a command is given up.
 const cliTimeout = 2 * time.Minute
 
 func (c cli) start(t testing.TB, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
@@ -144,5 +144,14 @@ func TestCLIInitOverwritesNothing(t *testing.T) {
 	wantText(t, "what it did", c.good(t, "init"), "wrote run.py", "kept  requirements.txt")
 	if text, err := os.ReadFile(filepath.Join(c.dir, "requirements.txt")); err != nil || string(text) != "mine" {
 		t.Errorf("requirements.txt holds %q: %v", text, err)
+	}
+}
+
+// interrupted waits for the end of a command that is to end as Ctrl-C ends it.
+func interrupted(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	_ = cmd.Wait() // ProcessState says how it ended
+	if cmd.ProcessState.ExitCode() != 130 {
+		t.Errorf("it ended with %v", cmd.ProcessState)
 	}
 }

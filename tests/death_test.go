@@ -113,9 +113,7 @@ func TestWhatWaitedIsAnsweredByTheNextWorkerExactlyOnce(t *testing.T) {
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "dying.py", Args: []string{"--queue", "50"}})
 		s.Succeed(input{"token": "before"})
-		open := makeFIFO(t, s.Dir, "gate")
-		first := s.Begin("first", input{"token": "first", "gate": "gate", "how": "abort"})
-		s.WaitLog("waiting first")
+		open, first := hold(t, s, input{"token": "first", "how": "abort"})
 		old := s.Worker()
 		var waiting []*harness.Request
 		for _, name := range numbered("waiting", 12) {
@@ -164,9 +162,7 @@ func TestWithoutAQueueARestartIsAnsweredByARefusal(t *testing.T) {
 func TestWithoutRestartsTheServerIsDefunct(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--restart", "never", "--queue", "9"}})
-	open := makeFIFO(t, s.Dir, "gate")
-	first := s.Begin("first", input{"token": "first", "gate": "gate", "how": "segfault"})
-	s.WaitLog("waiting first")
+	open, first := hold(t, s, input{"token": "first", "how": "segfault"})
 	var waiting []*harness.Request
 	for _, name := range numbered("waiting", 5) {
 		waiting = append(waiting, s.Request(name, input{"token": name}))
@@ -215,9 +211,7 @@ func TestOtherWorkersAreNotDisturbed(t *testing.T) {
 		}
 		return n == 2
 	})
-	open := makeFIFO(t, s.Dir, "gate")
-	staying := s.Begin("staying", input{"token": "staying", "gate": "gate"})
-	s.WaitLog("waiting staying")
+	open, staying := hold(t, s, input{"token": "staying"})
 	for range 3 {
 		s.Fail(input{"how": "abort"})
 		s.Succeed(input{})

@@ -19,9 +19,7 @@ import (
 func TestPlaceInLine(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "8"}})
-	open := makeFIFO(t, s.Dir, "gate")
-	running := s.Begin("running", input{"gate": "gate", "token": "running"})
-	s.WaitLog("waiting running")
+	open, running := hold(t, s, input{"token": "running"})
 	var waiting []*harness.Request
 	for _, name := range numbered("waiting", 4) {
 		waiting = append(waiting, s.Request(name, input{}))
@@ -46,9 +44,7 @@ func TestPlaceInLine(t *testing.T) {
 func TestAcceptedInOrder(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "200"}})
-	open := makeFIFO(t, s.Dir, "gate")
-	running := s.Begin("running", input{"gate": "gate", "token": "running"})
-	s.WaitLog("waiting running")
+	open, running := hold(t, s, input{"token": "running"})
 	names := numbered("waiting", 150)
 	for i, name := range names {
 		if a := s.Create(map[string]any{"id": name, "input": input{}}, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
@@ -127,9 +123,7 @@ func TestDeadline(t *testing.T) {
 		}
 	}
 	wantCode(t, "no deadline", create("odd", "soon"), http.StatusUnprocessableEntity)
-	open := makeFIFO(t, s.Dir, "gate")
-	running := s.Begin("running", input{"gate": "gate", "token": "running"})
-	s.WaitLog("waiting running")
+	open, running := hold(t, s, input{"token": "running"})
 	wantCode(t, "behind another", create("behind", "0.1"), http.StatusRequestTimeout)
 	open()
 	harness.Receive(t, running)
@@ -149,10 +143,8 @@ func TestHealthDescribesEachWorker(t *testing.T) {
 	if w.Busy != 0 || w.BusySince != "" || w.Served != 3 || w.MemoryBytes < 1<<20 || w.State != "ready" || w.LastExit != "" {
 		t.Errorf("idle: %+v", w)
 	}
-	open := makeFIFO(t, s.Dir, "gate")
 	before := time.Now().Add(-time.Millisecond)
-	running := s.Begin("running", input{"gate": "gate", "token": "running"})
-	s.WaitLog("waiting running")
+	open, running := hold(t, s, input{"token": "running"})
 	var waiting []*harness.Request
 	for _, name := range numbered("waiting", 4) {
 		waiting = append(waiting, s.Request(name, input{}))

@@ -54,9 +54,7 @@ func TestReloadUnderLoad(t *testing.T) {
 func TestReloadLetsWhatRunsFinish(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "8"}})
-	open := makeFIFO(t, s.Dir, "gate")
-	running := s.Begin("running", input{"gate": "gate", "token": "running"})
-	s.WaitLog("waiting running")
+	open, running := hold(t, s, input{"token": "running"})
 	old := strconv.Itoa(s.Worker())
 	waiting := s.Request("waiting", input{})
 	edit(t, s, 2)
