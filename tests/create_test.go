@@ -14,9 +14,7 @@ import (
 func TestAClientThatLeavesAQueuedPredictionKeepsItFromTheModel(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "10"}})
-	open := makeFIFO(t, s.Dir, "gate")
-	first := s.Begin("first", input{"token": "first", "gate": "gate"})
-	s.WaitLog("waiting first")
+	open, first := hold(t, s, input{"token": "first"})
 	for _, name := range numbered("left", 4) { // some lie in the worker's socket, some in the queue
 		s.Request(name, input{"token": name}).Leave()
 	}
@@ -30,6 +28,34 @@ func TestAClientThatLeavesAQueuedPredictionKeepsItFromTheModel(t *testing.T) {
 	s.Succeed(input{"token": "after"})
 	if ran := strings.Join(lines(t, s, "ran.txt"), " "); ran != "first after" {
 		t.Errorf("the model ran %s", ran)
+	}
+}
+
+// TestAnIDIsFreeWhenItsAnswerIsOut: at once, not soon, so that a client may send the next request with it.
+func TestAnIDIsFreeWhenItsAnswerIsOut(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
+	for n := range 20 {
+		if a := s.Create(input{"id": "same", "input": input{"text": "x"}}); a.Status != "succeeded" {
+			t.Fatalf("request %d: %s", n, a)
+		}
+	}
+}
+
+// TestALongPipelineIsAnsweredInOrder, on its one connection.
+func TestALongPipelineIsAnsweredInOrder(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
+	const many = 50
+	var requests strings.Builder
+	for n := range many {
+		body := fmt.Sprintf(`{"id":"p%d","input":{"text":"t%d"}}`, n, n)
+		fmt.Fprintf(&requests, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	for n, a := range s.Raw(requests.String(), many) {
+		if a.Status != "succeeded" || a.ID != fmt.Sprint("p", n) || a.Text(t) != fmt.Sprint("t", n) {
+			t.Fatalf("answer %d: %s", n, a)
+		}
 	}
 }
 
@@ -55,9 +81,7 @@ func TestATerminalsSignalsDoNotReachTheWorker(t *testing.T) {
 	if group := harness.Group(t, worker); group != worker {
 		t.Errorf("the worker %d is in the group %d", worker, group)
 	}
-	open := makeFIFO(t, s.Dir, "gate")
-	answer := s.Begin("running", input{"token": "running", "gate": "gate"})
-	s.WaitLog("waiting running")
+	open, answer := hold(t, s, input{"token": "running"})
 	if err := syscall.Kill(-harness.Group(t, s.PID), syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
