@@ -292,6 +292,7 @@ func (w *wireWorker) disconnected() {
 
 // bothProtocols runs a test for workers on unix and on tcp sockets.
 func bothProtocols(t *testing.T, test func(t *testing.T, protocol string)) {
+	t.Parallel()
 	for _, protocol := range []string{"unix", "tcp"} {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()

@@ -14,6 +14,7 @@ const mebibyte = 1 << 20
 
 // TestHundredMebibytesPassBothWays: not parallel, for it measures memory.
 func TestHundredMebibytesPassBothWays(t *testing.T) {
+	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
 	body := func(total int) []byte {
 		const head, tail = `{"input":{"text":"`, `"}}`

@@ -17,6 +17,8 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"pinion/tests/harness"
 )
 
 const architecture = "ARCHITECTURE.md"
@@ -174,6 +176,7 @@ func violations(table importTable, packages map[string]listed) []string {
 
 // TestImportsAreThoseOfTheTable compares the table in ARCHITECTURE.md with the code.
 func TestImportsAreThoseOfTheTable(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", architecture))
 	if err != nil {
 		t.Fatal(err)
@@ -270,14 +273,40 @@ func TestTableOfPackagesThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestEverythingElseBuildsWithoutC: of the same files, and of no package in C. Only a full run compiles them, which takes a
+// second compilation of most of the standard library.
 func TestEverythingElseBuildsWithoutC(t *testing.T) {
-	var pure []string
-	for folder, p := range list(t, "") {
+	t.Parallel()
+	packages := list(t, "")
+	pure := map[string]listed{} // by import path
+	for folder, p := range packages {
 		if !strings.HasPrefix(folder, "cmd/") && !slices.Contains(mayUseC(), folder) && len(p.GoFiles) > 0 {
-			pure = append(pure, p.ImportPath)
+			pure[p.ImportPath] = p
 		}
 	}
-	goTool(t, "0", append([]string{"build"}, pure...)...)
+	paths := slices.Sorted(maps.Keys(pure))
+	without := goTool(t, "0", append([]string{"list", "-deps", "-f", `{{.ImportPath}} {{join .GoFiles " "}}`}, paths...)...)
+	found := 0
+	for line := range strings.Lines(string(without)) {
+		path, files, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if p, ours := pure[path]; ours {
+			found++
+			if with := strings.Join(p.GoFiles, " "); files != with {
+				t.Errorf("%s is made of %s without C, and of %s with it", path, files, with)
+			}
+		}
+		for _, folder := range mayUseC() {
+			if path == packages[folder].ImportPath {
+				t.Errorf("%s is needed without C", path)
+			}
+		}
+	}
+	if found != len(pure) {
+		t.Errorf("%d of %d packages were looked at", found, len(pure))
+	}
+	if harness.IsFull() {
+		goTool(t, "0", append([]string{"build"}, paths...)...)
+	}
 }
 
 func TestRuntimeFolderHoldsNoGoFile(t *testing.T) {
@@ -291,6 +320,7 @@ func TestRuntimeFolderHoldsNoGoFile(t *testing.T) {
 }
 
 func TestEachPackageSaysWhatItIs(t *testing.T) {
+	t.Parallel()
 	for _, p := range list(t, "") {
 		if err := checkDoc(p.Dir); err != nil {
 			t.Errorf("%s: %v", p.ImportPath, err)

@@ -63,6 +63,7 @@ func commands(t *testing.T) []command {
 // in its help (they run elsewhere: this test is one of them), servers must accept their command
 // line, and each curl line must be answered, as shown where an answer is shown.
 func TestCommandsOfTheDocumentsWork(t *testing.T) {
+	t.Parallel()
 	found := commands(t)
 	if len(found) < 10 {
 		t.Fatalf("only %d commands found: the documents have changed their form", len(found))

@@ -84,6 +84,7 @@ func TestAModelSeesWhatAProgramSees(t *testing.T) {
 		"installation": nil, "venv": {"--symlinks"}, "copied venv": {"--copies"}, "venv with system packages": {"--system-site-packages"},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
 			harness.EachPython(t, func(t *testing.T, python harness.Python) {
 				path := python.Path
 				if flags != nil {
