@@ -6,9 +6,9 @@
 
 # shellcheck disable=SC2154 # build.sh sets cache
 readonly results=$cache/results
-readonly tags=pinion_test # turns on the test helpers of pyembed in C, for test files may not use cgo
-readonly without_c='^pinion/(deploy|httpd|ipc|runtime)/?'
-readonly with_c='^pinion/cmd/'
+readonly tags=grpcnotrace,pinion_test # as the command has them; and the helpers of pyembed in C, for test files may not use cgo
+readonly without_c='^pinion/(deploy|httpd|ipc|runtime)/?' # packages that are for builds without C too
+readonly go_packages="$without_c|^pinion/cmd/"
 
 # suite NAME COMMAND... runs a part of the tests and says how it went. What it prints becomes the suite's log; files
 # that the command writes to $results/NAME.json or .xml count test by test.
@@ -29,7 +29,7 @@ go_suite() {
     settings+=("$1")
     shift
   done
-  suite "$name" go_events "$results/$name" env "${settings[@]}" go test -json -p 2 "$@"
+  suite "$name" go_events "$results/$name" env "${settings[@]}" go test -json -p 2 -tags "$tags" "$@"
 }
 
 # go_events FILE COMMAND... writes what the command prints to FILE.json, and leaves its complaints in the log. Tests that
@@ -128,16 +128,25 @@ joined() {
 need_test_tools() {
   # These would hide faults of buffering and caches, or point at another Python than the tests mean.
   unset PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME VIRTUAL_ENV PINION_PYTHON PORT
+  export GOFLAGS="${GOFLAGS:-} -trimpath" # as the command is compiled, so that each package is compiled once
   need_go
   need_cc
 }
 
-# start_tests prepares a run: the tools, the Pythons, an empty folder for the results.
+# start_tests prepares a run: the tools, an empty folder for the results, and the Pythons.
 start_tests() {
+  start_results
+  start_pythons
+}
+
+start_results() {
   need_test_tools
   rm -rf "$results"
   mkdir -p "$results"
   go build -o "$cache/report" ./tests/cmd/report
+}
+
+start_pythons() {
   ! full || suite 05-compiled-pythons make_compiled_pythons
   choose_python >/dev/null # installs one where there is none
   make_test_pythons
@@ -175,7 +184,7 @@ python_suites() {
   shift
   for venv in "${venvs[@]}"; do
     go_suite "$name-${venv##*/}" PINION_TEST_PYTHON="$venv/bin/python" \
-      -vet=off -tags "$tags" "$@" ./pyembed/... github.com/go-python/cpy3/...
+      -vet=off "$@" ./pyembed/... github.com/go-python/cpy3/...
   done
 }
 
@@ -344,17 +353,19 @@ cmd_inside_newest_root() {
 ## test             the tests, in at most 8 minutes on two cores: all with the oldest and the newest Python, and a model of
 ##                  each kind with the others; the last line counts them
 cmd_test() {
-  start_tests
+  start_results
+  lane 10-build suite 10-build cmd_build
+  start_pythons
   lane 05-tools make_tools
   lane 06-newest-root begin_newest_root
-  suite 10-build cmd_build
+  await_lane 10-build
   lane 30-pythons python_lane
   suite 11-gofmt gofmt_check
   suite 12-vet go vet -tags "$tags" ./... github.com/go-python/cpy3/...
+  packages "$go_packages"
+  go_suite 20-go -vet=off "${list[@]}"
   packages "$without_c"
-  go_suite 20-without-c CGO_ENABLED=0 -vet=off "${list[@]}"
-  if full; then packages "$without_c|$with_c"; else packages "$with_c"; fi
-  go_suite 21-with-c -vet=off "${list[@]}"
+  ! full || go_suite 21-without-c CGO_ENABLED=0 -vet=off "${list[@]}"
   instructions_suite
   await_lane 05-tools
   whole_suite 50-whole bin/pinion -parallel 6 # most of them wait
@@ -374,7 +385,7 @@ python_lane() {
 
 ## test-full        the same with every Python that is installed and with 3.14 and 3.15 compiled from source, and what takes
 ##                  longer: chaos, soak, the page in a browser, Schemathesis, generated clients, a clean clone's build, a
-##                  Python without a GIL, runtime built with C
+##                  Python without a GIL, runtime built without C
 cmd_test-full() {
   export PINION_TEST_FULL=all
   cmd_test
@@ -404,8 +415,8 @@ cmd_race() {
   start_tests
   make_models
   suite 10-build go_build bin/pinion-race -race
-  packages "$without_c|^pinion/cmd/"
-  go_suite 21-with-c -race "${list[@]}"
+  packages "$go_packages"
+  go_suite 20-go -race "${list[@]}"
   python_suites 30-pyembed -race
   whole_suite 50-whole bin/pinion-race -race
   end_tests

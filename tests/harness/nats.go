@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -99,13 +98,28 @@ func StartNATSCluster(t testing.TB) []*NATS {
 }
 
 func startNATS(t testing.TB, settings natsSettings) *NATS {
-	_, here, _, _ := runtime.Caller(0)
-	settings.Conf = filepath.Join(filepath.Dir(here), "..", "..", "deploy", "nats", "nats.conf")
+	settings.Conf = filepath.Join(checkout(t), "deploy", "nats", "nats.conf")
 	settings.Host = cmp.Or(settings.Host, "127.0.0.1")
 	n := &NATS{t: t, settings: settings, URL: fmt.Sprintf("nats://%s:%d", settings.Host, settings.Port)}
 	n.Start()
 	t.Cleanup(n.Kill)
 	return n
+}
+
+// checkout is the folder of this checkout, which is above that of the test.
+func checkout(t testing.TB) string {
+	t.Helper()
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; folder != "/"; folder = filepath.Dir(folder) {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder
+		}
+	}
+	t.Fatal("no folder above the test has a go.mod")
+	return ""
 }
 
 // Start starts the server again, on its folder and port.
