@@ -112,8 +112,9 @@ typedef struct {
   PyType_Slot *slots;
 } PyType_Spec;
 
-// Numbers of the slots of a PyType_Spec, fixed by the stable ABI.
+// Numbers of the slots of a PyType_Spec, fixed by the stable ABI (the first since 3.11; 3.10 has the same).
 enum {
+  Py_bf_getbuffer = 1,
   Py_tp_call = 50,
   Py_tp_clear = 51,
   Py_tp_dealloc = 52,

@@ -127,6 +127,7 @@
   X(int, PyObject_GetBuffer, (PyObject *, Py_buffer *, int)) \
   X(int, PyObject_CheckBuffer, (PyObject *)) \
   X(void, PyBuffer_Release, (Py_buffer *)) \
+  X(int, PyBuffer_FillInfo, (Py_buffer *, PyObject *, void *, Py_ssize_t, int, int)) \
   X(PyObject *, PyMemoryView_FromMemory, (char *, Py_ssize_t, int)) \
   X(PyObject *, PyMemoryView_FromObject, (PyObject *)) \
   X(int, PyObject_AsFileDescriptor, (PyObject *)) \

@@ -124,6 +124,7 @@
 #define PyObject_GetBuffer (CPY3->PyObject_GetBuffer)
 #define PyObject_CheckBuffer (CPY3->PyObject_CheckBuffer)
 #define PyBuffer_Release (CPY3->PyBuffer_Release)
+#define PyBuffer_FillInfo (CPY3->PyBuffer_FillInfo)
 #define PyMemoryView_FromMemory (CPY3->PyMemoryView_FromMemory)
 #define PyMemoryView_FromObject (CPY3->PyMemoryView_FromObject)
 #define PyObject_AsFileDescriptor (CPY3->PyObject_AsFileDescriptor)
