@@ -48,10 +48,12 @@ func (b received) request(typed bool) (predict.Request, error) {
 
 // takeBody reads the whole body, into a file if it is large and the memory budget has no room. headerReceived has checked its
 // size. The error is fasthttp.ErrBodyTooLarge, a *bodyError or a *roomError.
-func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (received, error) { return s.takeBodyIn(ctx, nil) }
+func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (received, error) {
+	return s.takeBodyIn(ctx, nil, 0)
+}
 
-// takeBodyIn is takeBody into memory of pool, if that is not nil and has some.
-func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool) (received, error) {
+// takeBodyIn is takeBody into memory of pool, if that is not nil and has some. What follows the first head bytes is aligned there.
+func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, head int) (received, error) {
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
 		return received{data: append([]byte(nil), ctx.Request.Body()...)}, nil
@@ -82,7 +84,7 @@ func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool) (
 	body := received{charged: cost}
 	switch {
 	case pool != nil && size <= memory.SharedMost:
-		body.shared = pool.Get(int(size))
+		body.shared = pool.Get(int(size), head)
 	case size > bufpool.Max:
 		body.data = make([]byte, size) // pages are touched only when their bytes arrive
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fasthttp/router"
@@ -230,7 +231,8 @@ func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
 	case !known || len(ctx.Request.Header.PeekAll(fasthttp.HeaderContentEncoding)) > 1:
 		return received{}, &mediaError{"Unsupported content encoding " + show(header) + ": send the body as it is, or compressed once, with deflate, " + readableCodings, true}
 	case encoding == plain && len(ctx.Request.Header.Peek(protocol.BinaryHeader)) > 0:
-		return p.takeBodyIn(ctx, &p.shared)
+		head, _ := strconv.Atoi(string(ctx.Request.Header.Peek(protocol.BinaryHeader))) // the protocol reports what is wrong with it
+		return p.takeBodyIn(ctx, &p.shared, head)
 	case encoding == plain:
 		return p.takeBody(ctx)
 	}

@@ -18,6 +18,8 @@ const (
 	sharedLive = 256
 	// sharedIdle is for how long a piece stays that is not used.
 	sharedIdle = 5 * time.Second
+	// sharedAlign is what the address of the first tensor is a multiple of.
+	sharedAlign = 64
 )
 
 const (
@@ -51,19 +53,20 @@ type SharedPool struct {
 	timer *time.Timer // nil: there is none that is idle
 }
 
-// Get returns memory for a body of that size in bytes, or nil where there is none.
-func (p *SharedPool) Get(size int) *Shared {
-	if size < SharedLeast || size > SharedMost {
+// Get returns memory for a body of that size in bytes, or nil where there is none. What follows the first head bytes is aligned.
+func (p *SharedPool) Get(size, head int) *Shared {
+	from := -head & (sharedAlign - 1)
+	if size < SharedLeast || size > SharedMost-from {
 		return nil
 	}
-	class := bits.Len(uint(size-1)) - leastClass
+	class := bits.Len(uint(from+size-1)) - leastClass
 	p.mu.Lock()
 	if n := len(p.idle[class]); n > 0 {
 		s := p.idle[class][n-1]
 		p.idle[class] = p.idle[class][:n-1]
 		p.bytes -= s.size()
 		p.mu.Unlock()
-		s.Data = s.All[:size:size]
+		s.Data = s.All[from : from+size : from+size]
 		return s
 	}
 	if p.live == sharedLive {
@@ -72,18 +75,18 @@ func (p *SharedPool) Get(size int) *Shared {
 	}
 	p.live++
 	p.mu.Unlock()
-	s, err := newShared(1<<(class+leastClass), size)
+	s, err := newShared(1 << (class + leastClass))
 	if err != nil { // the request does without
 		p.mu.Lock()
 		p.live--
 		p.mu.Unlock()
 		return nil
 	}
-	s.pool = p
+	s.pool, s.Data = p, s.All[from:from+size:from+size]
 	return s
 }
 
-func newShared(room, size int) (*Shared, error) {
+func newShared(room int) (*Shared, error) {
 	fd, err := unix.MemfdCreate("pinion-tensors", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("create shared memory: %w", err)
@@ -93,7 +96,7 @@ func newShared(room, size int) (*Shared, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	return &Shared{Data: all[:size:size], All: all, Room: room, FD: fd}, nil
+	return &Shared{All: all, Room: room, FD: fd}, nil
 }
 
 // mapShared gives a file that length for good, and maps it. No page is taken before it is used.
@@ -124,7 +127,7 @@ func (s *Shared) Free(unused bool) {
 	defer p.mu.Unlock()
 	if !unused || p.bytes+s.size() > p.Idle {
 		p.live--
-		s.unmap()
+		s.unmap(0)
 		return
 	}
 	class := bits.Len(uint(s.Room-1)) - leastClass
@@ -134,6 +137,14 @@ func (s *Shared) Free(unused bool) {
 	if p.timer == nil {
 		p.timer = time.AfterFunc(sharedIdle, p.trim)
 	}
+}
+
+// Leave gives the memory back except the body, which a worker still uses: that goes when the worker has unmapped it.
+func (s *Shared) Leave() {
+	s.pool.mu.Lock()
+	s.pool.live--
+	s.pool.mu.Unlock()
+	s.unmap(s.Room)
 }
 
 // trim frees what was not used for sharedIdle.
@@ -146,7 +157,7 @@ func (p *SharedPool) trim() {
 		for old < len(list) && time.Since(list[old].freed) >= sharedIdle {
 			p.live--
 			p.bytes -= list[old].size()
-			list[old].unmap()
+			list[old].unmap(0)
 			old++
 		}
 		p.idle[class] = append(list[:0], list[old:]...)
@@ -159,10 +170,11 @@ func (p *SharedPool) trim() {
 	}
 }
 
-// unmap gives the memory back, also if a worker still has the file mapped.
-func (s *Shared) unmap() {
-	_ = unix.Fallocate(s.FD, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, int64(len(s.All))) // or when the worker ends
-	_ = unix.Munmap(s.All)                                                                             // cannot fail for what unix.Mmap returned
+// unmap gives the memory back from that offset on, also if a worker still has the file mapped.
+func (s *Shared) unmap(from int) {
+	const punch = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+	_ = unix.Fallocate(s.FD, punch, int64(from), int64(len(s.All)-from)) // or when the worker ends
+	_ = unix.Munmap(s.All)                                               // cannot fail for what unix.Mmap returned
 	unix.Close(s.FD)
 	s.All, s.Data = nil, nil
 }

@@ -3,6 +3,7 @@ package memory
 import (
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,11 +22,11 @@ func resident(t *testing.T, fd int) int64 {
 // free though a worker has it mapped.
 func TestSharedIsReused(t *testing.T) {
 	pool := &SharedPool{Idle: 8 << 20}
-	s := pool.Get(1_000_000)
+	s := pool.Get(1_000_000, 0)
 	if s == nil || len(s.Data) != 1_000_000 || s.Room != 1<<20 {
 		t.Fatalf("got %+v", s)
 	}
-	if pool.Get(SharedLeast-1) != nil || pool.Get(SharedMost+1) != nil {
+	if pool.Get(SharedLeast-1, 0) != nil || pool.Get(SharedMost+1, 0) != nil {
 		t.Error("a body of another size is shared")
 	}
 	clear(s.Data)
@@ -41,7 +42,7 @@ func TestSharedIsReused(t *testing.T) {
 		t.Errorf("%d bytes are resident", got)
 	}
 	s.Free(true)
-	other := pool.Get(600_000)
+	other := pool.Get(600_000, 0)
 	if other != s || len(other.Data) != 600_000 {
 		t.Errorf("got %p, want %p again", other, s)
 	}
@@ -49,10 +50,53 @@ func TestSharedIsReused(t *testing.T) {
 	if got := resident(t, workers); got != 0 {
 		t.Errorf("%d bytes are resident after its end", got)
 	}
-	if third := pool.Get(600_000); third == s {
+	if third := pool.Get(600_000, 0); third == s {
 		t.Error("a worker may still write to it")
 	} else {
 		third.Free(true)
+	}
+}
+
+// TestSharedIsAligned: what follows the head of a body is aligned, also in a piece that is used again.
+func TestSharedIsAligned(t *testing.T) {
+	pool := &SharedPool{Idle: 8 << 20}
+	for _, head := range []int{0, 1, 63, 64, 130, -1, 1 << 40} {
+		s := pool.Get(100_000, head)
+		if s == nil || len(s.Data) != 100_000 {
+			t.Fatalf("head %d: got %+v", head, s)
+		}
+		begin := uintptr(unsafe.Pointer(&s.Data[0])) - uintptr(unsafe.Pointer(&s.All[0]))
+		if begin >= sharedAlign || (begin+uintptr(head))%sharedAlign != 0 {
+			t.Errorf("head %d: the body is at %d", head, begin)
+		}
+		s.Free(true)
+	}
+	if pool.Get(SharedMost, 1) != nil {
+		t.Error("a body that reaches beyond its room is shared")
+	}
+}
+
+// TestSharedIsLeft: a worker that keeps the body has it, and not the room behind it; no other request gets the piece.
+func TestSharedIsLeft(t *testing.T) {
+	pool := &SharedPool{Idle: 8 << 20}
+	s := pool.Get(1<<16, 0)
+	copy(s.Data, "kept")
+	copy(s.All[s.Room:], "answer")
+	workers, err := unix.Dup(s.FD)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(workers)
+	s.Leave()
+	got := make([]byte, 4)
+	if _, err := unix.Pread(workers, got, 0); err != nil || string(got) != "kept" {
+		t.Errorf("the body is %q (%v)", got, err)
+	}
+	if got := resident(t, workers); got != 4096 {
+		t.Errorf("%d bytes are resident, want the page that was written", got)
+	}
+	if pool.live != 0 || s.All != nil {
+		t.Errorf("%d pieces are left", pool.live)
 	}
 }
 
@@ -61,7 +105,7 @@ func TestSharedIdle(t *testing.T) {
 	pool := &SharedPool{Idle: 3 << 20}
 	var pieces []*Shared
 	for range 3 {
-		s := pool.Get(1 << 20)
+		s := pool.Get(1<<20, 0)
 		s.Wrote(s.Room + 1<<19)
 		pieces = append(pieces, s)
 	}
@@ -91,7 +135,7 @@ func TestSharedIdle(t *testing.T) {
 func TestSharedIsBounded(t *testing.T) {
 	pool := &SharedPool{}
 	pool.live = sharedLive
-	if pool.Get(SharedLeast) != nil {
+	if pool.Get(SharedLeast, 0) != nil {
 		t.Error("there are more pieces than may be")
 	}
 }
