@@ -38,8 +38,10 @@ const (
 	FlagBatchItem = 1 << 3
 	// FlagTrace, on a Predict: its times are wanted for spans.
 	FlagTrace = 1 << 4
+	// FlagKept, on an answer: the model still uses the memory file of the request.
+	FlagKept = 1 << 5
 
-	flags = FlagFile | FlagEvents | FlagTrain | FlagBatchItem | FlagTrace
+	flags = FlagFile | FlagEvents | FlagTrain | FlagBatchItem | FlagTrace | FlagKept
 )
 
 // Frame is one message. It is valid during the call that hands it on, and so is Body unless Own is called.

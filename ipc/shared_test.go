@@ -40,8 +40,8 @@ func TestSharedTensors(t *testing.T) {
 	}
 }
 
-// TestRoomOfAnAnswer: a worker's tensor lies in the room of its request's file, or it is refused.
-func TestRoomOfAnAnswer(t *testing.T) {
+// TestSharedAnswer: a worker's tensor lies in its request's file, in the room or where an input was, or it is refused.
+func TestSharedAnswer(t *testing.T) {
 	file := &SharedFile{Data: filled(1000, 3), Room: 500}
 	answer := func(at, size uint64) []byte {
 		head := AppendTensorHead([]byte(`{"output":`), 'B', []int64{int64(size)}, int(size))
@@ -52,11 +52,13 @@ func TestRoomOfAnAnswer(t *testing.T) {
 	if !ok || string(before) != `{"output":` || !bytes.Equal(tensor.Data, file.Data[600:700]) || string(after) != "}" {
 		t.Errorf("%q %v %q %v", before, tensor, after, ok)
 	}
+	if _, tensor, _, ok := CutTensor(answer(100, 200), file); !ok || !bytes.Equal(tensor.Data, file.Data[100:300]) {
+		t.Errorf("an input that is answered: %v %v", tensor, ok)
+	}
 	for name, bad := range map[string]struct {
 		body []byte
 		file *SharedFile
 	}{
-		"before the room":   {answer(499, 100), file},
 		"beyond its end":    {answer(950, 51), file},
 		"far beyond":        {answer(1<<63, 1), file},
 		"larger":            {answer(600, 1<<62), file},

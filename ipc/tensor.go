@@ -44,7 +44,7 @@ func elementSize(code byte) uint64 {
 	return 0
 }
 
-// CutTensor splits body around its first tensor, whose Data has the size of its shape, and lies in body or in the room of shared,
+// CutTensor splits body around its first tensor, whose Data has the size of its shape, and lies in body or in shared,
 // which may be nil; false: there is none, or it cannot be read.
 func CutTensor(body []byte, shared *SharedFile) (before []byte, t Tensor, after []byte, ok bool) {
 	at := bytes.IndexByte(body, tensorMark)
@@ -81,13 +81,13 @@ func CutTensor(body []byte, shared *SharedFile) (before []byte, t Tensor, after 
 	return before, t, after, true
 }
 
-// cut reads the offset of so many bytes of the room, and returns them and what follows it; false: they do not lie there.
+// cut reads the offset of so many bytes of the file, and returns them and what follows it; false: they do not lie there.
 func (f *SharedFile) cut(from []byte, size uint64) (data, after []byte, ok bool) {
 	if f == nil || len(from) < 8 {
 		return nil, nil, false
 	}
 	at := binary.LittleEndian.Uint64(from)
-	if at < uint64(f.Room) || at > uint64(len(f.Data)) || size > uint64(len(f.Data))-at {
+	if at > uint64(len(f.Data)) || size > uint64(len(f.Data))-at {
 		return nil, nil, false
 	}
 	return f.Data[at : at+size : at+size], from[8:], true

@@ -30,7 +30,7 @@ PyObject *px_frame_tuple(uint8_t kind, uint64_t id, uint8_t flags, PyObject *mes
 }
 
 PyObject *px_frame_read(const struct px_frame *f) {
-  PyObject *message = px_request_read(f), *raised = NULL;
+  PyObject *message = px_request_read(f, px_shared_map(f->file)), *raised = NULL;
   if (!message) {
     raised = px_raised();
     if (!raised) return NULL;

@@ -102,7 +102,7 @@ static int grow(void **array, size_t *cap, size_t n, size_t size) {
 static int take_item(struct server *s, const struct px_frame *f) {
   if ((f->flags & ~PX_FLAG_FILE) != PX_FLAG_BATCH_ITEM) return 0;  // it has events
   if (grow((void **)&s->items, &s->items_cap, s->nitems, sizeof *s->items) < 0) return -1;
-  PyObject *message = px_request_read(f);
+  PyObject *message = px_request_read(f, px_shared_map(f->file));
   PyObject *input = message ? PyDict_GetItemWithError(message, s->input_key) : NULL;  // borrowed
   if (input && PyDict_Contains(message, s->files_key) == 0) {
     Py_IncRef(input);

@@ -67,6 +67,27 @@ void px_frame_done(struct px_frame *f);
 // without memory. GIL held.
 struct px_shared px_shared_map(int fd);
 
+// px_shared_forget takes the mapping at that address out of those that are used again. GIL held.
+void px_shared_forget(const char *at);
+
+// ---- px_views.c --------------------------------------------------------------
+
+// px_shared_views is px_shared_map, but arrays that lie in front of room may use the memory without a copy until px_views_end,
+// and longer where that says so. fd must stay open until then. GIL held, main thread; one at a time.
+struct px_shared px_shared_views(int fd, uint64_t room);
+
+// px_views_cover tells whether arrays may use these bytes, and what the model writes there reaches the front. views may
+// be NULL.
+bool px_views_cover(const struct px_views *views, uint64_t offset, uint64_t size);
+
+// px_views_end ends that, if it was begun. true: arrays or a child of the model still use the memory, so that no other request
+// may have it. GIL held.
+bool px_views_end(void);
+
+// px_views_before_fork and px_views_after_fork are called around each fork, on the same thread. No GIL needed.
+void px_views_before_fork(void);
+void px_views_after_fork(void);
+
 // ---- px_busypoll.c ----------------------------------------------------------
 
 // px_wait waits until fd is readable, for at most `most` ns; < 0: without limit. 1; 0: the time is over; -1: see errno. No
@@ -79,9 +100,10 @@ int px_wait(int fd, unsigned *short_waits, int64_t most);
 // Only a body of more than PX_COPY_MAX can make the call wait for the front.
 int px_channel_put(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const char *body, size_t len);
 
-// px_channel_put_parts is px_channel_put of a body that lies in parts[1] to parts[n - 1], in this order; parts[0] is room
-// for the header. It changes parts; when it returns, it does not need the bytes any more.
-int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, struct iovec *parts, int n);
+// px_channel_put_parts is px_channel_put, with flags, of a body that lies in parts[1] to parts[n - 1], in this order; parts[0]
+// is room for the header. It changes parts; when it returns, it does not need the bytes any more.
+int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos, struct iovec *parts,
+                         int n);
 
 // px_channel_put_fd sends a frame without a body, with a descriptor. It waits for the front if the socket is full.
 void px_channel_put_fd(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, int fd);

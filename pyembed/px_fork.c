@@ -55,7 +55,10 @@ void px_fork_to(const int streams[2]) {
 static void before(void) {
   if (!decided) px_pipes_before_child(unattributed, false);
   decided = false;
+  px_views_before_fork();
 }
+
+static void after(void) { px_views_after_fork(); }
 
 static void before_in_preload(void) {
   px_preload_find_threads();
@@ -63,6 +66,7 @@ static void before_in_preload(void) {
 }
 
 static void in_child(void) {
+  px_views_after_fork();
   if (!px_w.forking_worker && !atomic_load(&px_w.is_child))
     for (int i = 0; i < 2; i++)
       if (unattributed[i] >= 0 && px_w.page) dup2(unattributed[i], 1 + i);
@@ -90,7 +94,7 @@ static void in_child(void) {
 }
 
 int px_fork_hook(bool preload) {
-  return pthread_atfork(preload ? before_in_preload : before, NULL, in_child) == 0 ? 0 : -1;
+  return pthread_atfork(preload ? before_in_preload : before, after, in_child) == 0 ? 0 : -1;
 }
 
 // exit_status prints the exception that is set as Python does, and returns the status that Python would exit with.

@@ -42,6 +42,7 @@ enum px_kind {
 #define PX_FLAG_TRAIN 4
 #define PX_FLAG_BATCH_ITEM 8
 #define PX_FLAG_TRACE 16
+#define PX_FLAG_KEPT 32
 #define PX_INLINE_MAX ((size_t)16 << 20)
 #define PX_MAX_FDS 64
 
@@ -49,6 +50,7 @@ enum px_kind {
 struct px_shared {
   char *at;  // NULL: there is none
   size_t size;
+  struct px_views *views;  // by which arrays may use it without a copy; NULL: they may not
 };
 
 // A received frame. body is valid until px_frame_done.

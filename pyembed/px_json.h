@@ -91,7 +91,8 @@ struct px_borrowed_str {
 // px_json_room is shared memory for the elements of large arrays. What is written there is neither copied nor borrowed.
 struct px_json_room {
   struct px_shared shared;
-  uint64_t at;  // from here on it is free
+  uint64_t at;       // from here on it is free
+  PyObject *output;  // a reference to what is being written, which ends when it is
 };
 
 // In the order of the text. With n = 0 there are none. One owner at a time, as of the buffer.

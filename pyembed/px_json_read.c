@@ -309,7 +309,7 @@ static PyObject *read_value(struct reader *r) {
   }
 }
 
-PyObject *px_json_loads(const char *s, size_t n) { return px_json_loads_arrays(s, n, NULL, (struct px_shared){NULL, 0}); }
+PyObject *px_json_loads(const char *s, size_t n) { return px_json_loads_arrays(s, n, NULL, (struct px_shared){NULL, 0, NULL}); }
 
 PyObject *px_json_loads_arrays(const char *s, size_t n, const struct px_json_arrays *arrays, struct px_shared shared) {
   struct reader r;

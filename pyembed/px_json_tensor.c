@@ -1,5 +1,6 @@
-// Tensors in binary, as ipc/PROTOCOL.md draws them: the elements go into a bytearray, which becomes an array's memory. A number
-// becomes a float.
+// Tensors in binary, as ipc/PROTOCOL.md draws them: the elements go into a bytearray, or stay in a memory file; that becomes an
+// array's memory. A number becomes a float.
+#include "px_channel.h"
 #include "px_json_impl.h"
 
 #define MOST_DIMENSIONS 64  // numpy's
@@ -24,6 +25,8 @@ static PyObject *read_shape(const char **p, const char *end, int dimensions) {
 }
 
 uint64_t px_json_room_put(struct px_json_room *room, const char *data, size_t n) {
+  uint64_t from = (uint64_t)((uintptr_t)data - (uintptr_t)room->shared.at);
+  if (from > 0 && px_views_cover(room->shared.views, from, n)) return from;
   uint64_t at = room->at, end = room->shared.size;
   if (at > end || n > end - at) return 0;
   memcpy(room->shared.at + at, data, n);
@@ -51,7 +54,7 @@ PyObject *px_json_read_tensor(const char **p, const char *end, struct px_shared 
     if (result) *p = at + size;
     goto done;
   }
-  PyObject *data = PyByteArray_FromStringAndSize(elsewhere ? shared.at + offset : at, (Py_ssize_t)size);
+  PyObject *data = elsewhere ? px_shared_elements(shared, offset, size) : PyByteArray_FromStringAndSize(at, (Py_ssize_t)size);
   PyObject *name = data ? PyUnicode_FromStringAndSize(&code, 1) : NULL;
   if (name) result = PyTuple_Pack(3, data, shape, name);
   Py_XDECREF(name);

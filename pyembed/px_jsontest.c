@@ -33,7 +33,7 @@ static PyObject *loads_arrays(PyObject *self, PyObject *args) {
   char *copy = px_malloc((size_t)n);  // of the exact size, as above
   if (copy) {
     memcpy(copy, s, (size_t)n);
-    value = px_json_loads_arrays(copy, (size_t)n, &arrays, (struct px_shared){NULL, 0});
+    value = px_json_loads_arrays(copy, (size_t)n, &arrays, (struct px_shared){NULL, 0, NULL});
     px_free(copy);
   }
   Py_DecRef(arrays.within);

@@ -143,8 +143,8 @@ int px_build_answer(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t n
   return build_answer(b, NULL, kind, value, nanos, metrics, encode, fail);
 }
 
-// put_answer is px_put_answer of b with what was borrowed to it.
-static int put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_buf *b,
+// put_answer is px_put_answer, with flags, of b with what was borrowed to it.
+static int put_answer(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos, const struct px_buf *b,
                       const struct px_borrowed *borrowed) {
   struct iovec parts[1 + 2 * PX_BORROWED_MAX + 1];  // the header, and the buffer around what was borrowed
   int n = 1, status;
@@ -159,12 +159,12 @@ static int put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t
   parts[n++] = (struct iovec){b->data + at, b->len - at};
   if (size > PX_RELEASE_ABOVE) {
     PyThreadState *state = PyEval_SaveThread();
-    status = px_channel_put_parts(ch, kind, id, nanos, parts, n);
+    status = px_channel_put_parts(ch, kind, flags, id, nanos, parts, n);
     int saved = errno;
     PyEval_RestoreThread(state);
     errno = saved;
   } else {
-    status = px_channel_put_parts(ch, kind, id, nanos, parts, n);
+    status = px_channel_put_parts(ch, kind, flags, id, nanos, parts, n);
   }
   if (status < 0) PyErr_Format(PyExc_OSError, "send an answer of %zu bytes: %s", size, strerror(errno));
   return status;
@@ -172,12 +172,13 @@ static int put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t
 
 int px_put_answer(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_buf *b) {
   static const struct px_borrowed none;
-  return put_answer(ch, kind, id, nanos, b, &none);
+  return put_answer(ch, kind, 0, id, nanos, b, &none);
 }
 
 // submit queues the answer that was built, after the mark of what was written until now: with one slot that is the
 // prediction's, with several it is unattributed.
-static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const struct px_borrowed *borrowed) {
+static int submit(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos,
+                  const struct px_borrowed *borrowed) {
   px_flush_stdio();
   px_log_unwatch();
   if (px_log_end(ch, id, kind == PX_FAILED) < 0) {
@@ -186,7 +187,7 @@ static int submit(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nan
   }
   atomic_store(&ch->page->running, 0);
   ch->current = 0;
-  return put_answer(ch, kind, id, nanos, &scratch, borrowed);
+  return put_answer(ch, kind, flags, id, nanos, &scratch, borrowed);
 }
 
 int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, uint64_t nanos, PyObject *metrics,
@@ -195,11 +196,13 @@ int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, 
   borrowed.n = 0;
   borrowed.room = ch->room;
   int status = build_answer(&scratch, &borrowed, &kind, value, nanos, metrics, encode, fail);
-  if (status == 0) status = submit(ch, kind, id, nanos, &borrowed);
+  if (ch->room) Py_CLEAR(ch->room->output);
+  uint8_t flags = px_views_end() ? PX_FLAG_KEPT : 0;
+  if (status == 0) status = submit(ch, kind, flags, id, nanos, &borrowed);
   px_json_release(&borrowed);
   if (status < 0 && kind == PX_SUCCEEDED) {  // it is built, and so large that it takes a file
     status = px_build_failure(&scratch, &kind, value, nanos, metrics, encode, fail);
-    if (status == 0) status = submit(ch, kind, id, nanos, &borrowed);
+    if (status == 0) status = submit(ch, kind, flags, id, nanos, &borrowed);
   }
   px_buf_trim(&scratch, PX_KEEP_SCRATCH);
   return status;

@@ -5,9 +5,9 @@
 // The inputs of predictions that are read as arrays. Set once, before the first request.
 static struct px_json_arrays arrays;
 
-PyObject *px_request_read(const struct px_frame *f) {
+PyObject *px_request_read(const struct px_frame *f, struct px_shared shared) {
   bool predicts = f->kind == PX_PREDICT && !(f->flags & PX_FLAG_TRAIN);
-  return px_json_loads_arrays(f->body, f->len, predicts ? &arrays : NULL, px_shared_map(f->file));
+  return px_json_loads_arrays(f->body, f->len, predicts ? &arrays : NULL, shared);
 }
 
 // add_arrays adds what a dict names. 0, or -1 with an exception.

@@ -167,7 +167,8 @@ void px_flush_with_gil(struct px_channel *ch) {
 }
 
 // put_file sends a body of n parts as a memory file, with one copy. It uses up the parts.
-static int put_file(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, struct iovec *body, int n) {
+static int put_file(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos, struct iovec *body,
+                    int n) {
   char h[PX_HEADER];
   int status = -1;
   int fd = memfd_create("pinion-body", MFD_CLOEXEC);
@@ -178,7 +179,7 @@ static int put_file(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t n
     if (k < 0) goto out;
     body = cut(body, &n, (size_t)k);
   }
-  header(h, 0, kind, PX_FLAG_FILE, id, nanos);
+  header(h, 0, kind, PX_FLAG_FILE | flags, id, nanos);
   pthread_mutex_lock(&ch->mu);
   send_directly(ch, &(struct iovec){h, PX_HEADER}, 1, fd);
   pthread_mutex_unlock(&ch->mu);
@@ -192,15 +193,16 @@ out:;
 
 int px_channel_put(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, const char *body, size_t len) {
   struct iovec parts[] = {{NULL, 0}, {(char *)body, len}};
-  return px_channel_put_parts(ch, kind, id, nanos, parts, 2);
+  return px_channel_put_parts(ch, kind, 0, id, nanos, parts, 2);
 }
 
-int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_t nanos, struct iovec *parts, int n) {
+int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos, struct iovec *parts,
+                         int n) {
   size_t len = size_of(parts + 1, n - 1);
-  if (len > PX_INLINE_MAX) return put_file(ch, kind, id, nanos, parts + 1, n - 1);
+  if (len > PX_INLINE_MAX) return put_file(ch, kind, flags, id, nanos, parts + 1, n - 1);
   int status = 0;
   char h[PX_HEADER];
-  header(h, len, kind, 0, id, nanos);
+  header(h, len, kind, flags, id, nanos);
   parts[0] = (struct iovec){h, PX_HEADER};
   pthread_mutex_lock(&ch->mu);
   if (ch->broken) {

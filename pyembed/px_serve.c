@@ -216,11 +216,6 @@ static int answer_exception(struct handler *h, struct call *c, uint64_t nanos, P
   return status;
 }
 
-// room_of is the room for the answer in the file of a request.
-static struct px_json_room room_of(const struct px_frame *f) {
-  return (struct px_json_room){px_shared_map(f->file), f->room};
-}
-
 // one carries out one request. 0, or -1 with an exception that ends the worker.
 static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   int status = -1;
@@ -231,7 +226,8 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
                    .function = &h->functions[f->flags & PX_FLAG_TRAIN ? 1 : 0]};
 
   if (c.observed && px_started(ch, f->id) < 0) PyErr_Clear();  // the answer reports the problem
-  PyObject *message = px_request_read(f);
+  struct px_json_room room = {px_shared_views(f->file, f->room), f->room, NULL};
+  PyObject *message = px_request_read(f, room.shared);
   if (message) {
     input = PyDict_GetItemWithError(message, h->input_key);
     PyObject *files = NULL;
@@ -250,7 +246,8 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   h->mean = h->mean ? h->mean + took / 8 - h->mean / 8 : took;
 
   if (scope) metrics = px_scope_leave(&h->scopes, c.observed, scope, around);
-  struct px_json_room room = room_of(f);
+  if (room.shared.views) Py_CLEAR(message);  // its arrays, so that px_reply sees who else holds them
+  room.output = output;
   ch->room = room.shared.at ? &room : NULL;
   if (output)
     status = px_reply(ch, PX_SUCCEEDED, f->id, output, took, metrics, c.encode, h->fail);
@@ -259,7 +256,7 @@ static int one(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   ch->room = NULL;
 
   if (c.own_encode) Py_DecRef(c.encode);
-  Py_XDECREF(output);
+  Py_XDECREF(room.output);
   Py_XDECREF(metrics);
   Py_XDECREF(message);
   return status;

@@ -36,9 +36,9 @@ int px_fill(struct px_channel *ch, bool wait);
 
 // ---- px_request.c, px_tasks.c, px_module.c ----------------------------------
 
-// px_request_read is the JSON of a received frame. In a request for a prediction, the inputs that use_arrays() named become
-// arrays. GIL held. New reference, or NULL with an exception.
-PyObject *px_request_read(const struct px_frame *f);
+// px_request_read is the JSON of a received frame, whose file is shared. In a request for a prediction, the inputs that
+// use_arrays() named become arrays. GIL held. New reference, or NULL with an exception.
+PyObject *px_request_read(const struct px_frame *f, struct px_shared shared);
 
 // px_slot_of is the channel of slot i, or NULL with an exception. GIL held.
 struct px_channel *px_slot_of(int i);

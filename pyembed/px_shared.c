@@ -26,7 +26,7 @@ static struct px_shared use(int i) {
 }
 
 struct px_shared px_shared_map(int fd) {
-  struct px_shared none = {NULL, 0};
+  struct px_shared none = {NULL, 0, NULL};
   struct stat st;
   if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0) return none;
   for (int i = 0; i < count; i++)
@@ -38,6 +38,11 @@ struct px_shared px_shared_map(int fd) {
     munmap(kept[KEPT - 1].memory.at, kept[KEPT - 1].memory.size);
   else
     count++;
-  kept[count - 1] = (struct mapping){st.st_dev, st.st_ino, {at, size}};
+  kept[count - 1] = (struct mapping){st.st_dev, st.st_ino, {at, size, NULL}};
   return use(count - 1);
+}
+
+void px_shared_forget(const char *at) {
+  for (int i = 0; i < count; i++)
+    if (kept[i].memory.at == at) memmove(kept + i, kept + i + 1, (size_t)(--count - i) * sizeof *kept);
 }

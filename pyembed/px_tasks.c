@@ -43,7 +43,7 @@ static PyObject *slots(PyObject *self, PyObject *args) {
 static int add_request(PyObject *list, struct px_frame *f) {
   int status = -1;
   PyObject *error = Py_None, *raised = NULL;
-  PyObject *message = px_request_read(f);
+  PyObject *message = px_request_read(f, px_shared_map(f->file));
   if (!message) {
     raised = px_raised();
     error = raised;

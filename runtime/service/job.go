@@ -109,6 +109,18 @@ func (j *job) isRead() bool {
 	return j.call == nil || j.call.Result.Err == nil && !j.call.Result.Resent
 }
 
+// freeShared gives the request's shared memory back, but what the model kept of it.
+func (j *job) freeShared(shared *memory.Shared) {
+	j.mu.Lock()
+	kept := j.call != nil && j.call.Result.Kept
+	j.mu.Unlock()
+	if kept {
+		shared.Leave()
+		return
+	}
+	shared.Free(j.isRead())
+}
+
 // submit enters the prediction in the pool. Its caller waits for the call next.
 func (j *job) submit(input []byte) { j.service.o.Pool.Submit(j.newCall(input)) }
 

@@ -333,7 +333,7 @@ func (s *Service) create(req predict.Request, spans *spans, now time.Time) (*pre
 		})
 	}
 	if req.Shared != nil {
-		p.OnRelease(func() { req.Shared.Free(j.isRead()) })
+		p.OnRelease(func() { j.freeShared(req.Shared) })
 	}
 	if req.Webhook != "" && s.o.Webhooks != nil {
 		s.o.Webhooks.Attach(p)

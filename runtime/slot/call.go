@@ -57,6 +57,8 @@ type Result struct {
 	Waited time.Duration
 	// Resent: the call was sent to several slots. Its answer proves for one of them only that the call's bytes were read.
 	Resent bool
+	// Kept: the model still uses the call's shared memory.
+	Kept bool
 	// Canceled: the call's end was asked for, even if the model ended in another way.
 	Canceled bool
 	// Err: ErrCanceled, predict.ErrQueueTimeout, *WorkerExitError, *TimeoutError, *predict.NotReadyError.

@@ -37,7 +37,7 @@ func (s *Slot) handleFrame(f *ipc.Frame) {
 // handleAnswer ends the frame's call and refills the slot.
 func (s *Slot) handleAnswer(f *ipc.Frame) {
 	p := s.pool
-	r := Result{Kind: f.Kind, Elapsed: time.Duration(f.Nanos)}
+	r := Result{Kind: f.Kind, Elapsed: time.Duration(f.Nanos), Kept: f.Flags&ipc.FlagKept != 0}
 	r.Body, r.Release = f.Own()
 	s.worker.checkFatal(s, f, r.Body)
 	p.mu.Lock()

@@ -1,0 +1,141 @@
+// Arrays of a request that are views of its memory file, without a copy.
+//
+// An array's buffer is an object of the type that is made here: numpy, views of the array, memoryviews and other libraries
+// hold it as long as anything can reach the elements. If one is left when the request ends, the worker keeps the file, and the
+// answer says so: the front uses it for no other request. The pages then become private, so that the model may still write to
+// them while the front sends an answer from there. They do so before a fork too: what the model and its child write later,
+// the other one does not see.
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "px_json.h"
+#include "px_worker.h"
+
+#define ALIGNED 16  // as the memory of malloc is
+#define COPIED 16   // after a model has kept an array, so many requests are copied: new files cost more than copies
+#define MOST 4096   // requests of which arrays are kept without a copy: each takes a mapping, of which there are 65 530
+#define PAGE 4096u
+
+struct px_views {
+  struct px_shared shared;
+  size_t body;    // bytes of it that arrays may use
+  int fd;         // valid while it is the current one
+  int arrays;     // that live; GIL held
+  bool own;       // the pages are this process's own
+  bool returned;  // the request has ended
+};
+
+// An array's buffer.
+struct elements {
+  PyObject head;
+  struct px_views *views;
+  char *at;
+  size_t size;
+};
+
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+static struct px_views *current;  // of the request that runs; written with the GIL and mu held
+static int copied;                // requests still to be copied; GIL held
+static int kept;                  // requests of which arrays are left; GIL held
+
+// own_pages makes the pages of arrays private. mu held.
+static void own_pages(struct px_views *v) {
+  if (v->own) return;
+  v->own = true;
+  mmap(v->shared.at, v->body, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, v->fd, 0);
+}
+
+static void end(struct px_views *v) {
+  kept--;
+  munmap(v->shared.at, v->body);
+  px_free(v);
+}
+
+struct px_shared px_shared_views(int fd, uint64_t room) {
+  struct px_shared shared = px_shared_map(fd);
+  if (!shared.at || kept == MOST || room % PAGE != 0 || room > shared.size) return shared;
+  if (copied > 0) {
+    copied--;
+    return shared;
+  }
+  struct px_views *v = px_malloc(sizeof *v);
+  if (!v) return shared;  // it is copied
+  *v = (struct px_views){.shared = shared, .body = room, .fd = fd};
+  pthread_mutex_lock(&mu);
+  current = v;
+  pthread_mutex_unlock(&mu);
+  shared.views = v;
+  return shared;
+}
+
+// within tells whether these bytes are some that arrays may use.
+static bool within(const struct px_views *v, uint64_t offset, uint64_t size) {
+  return v && offset <= v->body && size <= v->body - offset;
+}
+
+bool px_views_cover(const struct px_views *v, uint64_t offset, uint64_t size) { return within(v, offset, size) && !v->own; }
+
+bool px_views_end(void) {
+  struct px_views *v = current;
+  if (!v) return false;
+  pthread_mutex_lock(&mu);
+  current = NULL;
+  bool keep = v->arrays > 0 || v->own;
+  if (keep) own_pages(v);
+  pthread_mutex_unlock(&mu);
+  if (!keep) {
+    px_free(v);
+    return false;
+  }
+  kept++;
+  copied = COPIED;
+  px_shared_forget(v->shared.at);
+  munmap(v->shared.at + v->body, v->shared.size - v->body);
+  v->returned = true;
+  if (v->arrays == 0) end(v);
+  return true;
+}
+
+void px_views_before_fork(void) {
+  pthread_mutex_lock(&mu);  // until the fork is over
+  if (current) own_pages(current);
+}
+
+void px_views_after_fork(void) { pthread_mutex_unlock(&mu); }
+
+static void elements_free(PyObject *o) {
+  struct elements *e = (struct elements *)o;
+  struct px_views *v = e->views;
+  PyTypeObject *type = Py_TYPE(o);
+  if (v && --v->arrays == 0 && v->returned) end(v);
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(o);
+  Py_DECREF(type);
+}
+
+static int elements_buffer(PyObject *o, Py_buffer *view, int flags) {
+  struct elements *e = (struct elements *)o;
+  return PyBuffer_FillInfo(view, o, e->at, (Py_ssize_t)e->size, 0, flags);
+}
+
+// elements_type makes the type once. NULL with an exception.
+static PyTypeObject *elements_type(void) {
+  static PyTypeObject *type;
+  if (type) return type;
+  PyType_Slot slots[] = {{Py_tp_dealloc, (void *)elements_free}, {Py_bf_getbuffer, (void *)elements_buffer}, {0, NULL}};
+  PyType_Spec spec = {"_px.Elements", sizeof(struct elements), 0, Py_TPFLAGS_DEFAULT, slots};
+  return type = (PyTypeObject *)PyType_FromSpec(&spec);
+}
+
+PyObject *px_shared_elements(struct px_shared shared, uint64_t offset, uint64_t size) {
+  struct px_views *v = shared.views;
+  char *at = shared.at + offset;
+  if ((uintptr_t)at % ALIGNED != 0 || !within(v, offset, size)) return PyByteArray_FromStringAndSize(at, (Py_ssize_t)size);
+  PyTypeObject *type = elements_type();
+  struct elements *e = type ? (struct elements *)PyType_GenericAlloc(type, 0) : NULL;
+  if (!e) return NULL;
+  e->views = v;
+  e->at = at;
+  e->size = size;
+  v->arrays++;
+  return (PyObject *)e;
+}
