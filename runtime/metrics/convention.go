@@ -36,7 +36,9 @@ func (s *Set) GatherConventional() []Family {
 	var g gathered
 	s.gatherServer(&g)
 	s.gatherGenerations(&g)
-	s.gatherCog(&g)
+	if s.o.Part != OfServer {
+		s.gatherCog(&g)
+	}
 	return g
 }
 

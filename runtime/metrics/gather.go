@@ -8,30 +8,46 @@ import (
 // Gather returns all metrics as they are now.
 func (s *Set) Gather() []Family {
 	var g gathered
-	s.gatherBuild(&g)
+	ofServer, ofModel := s.o.Part != OfModel, s.o.Part != OfServer
+	if ofModel {
+		s.gatherBuild(&g)
+	}
 	s.gatherRequests(&g)
 	s.gatherCalls(&g)
-	s.predictions.gather(&g)
-	s.gatherLoad(&g)
-	s.batches.gather(&g)
-	s.gatherJobs(&g)
-	var workers []Worker
-	if s.o.Workers != nil {
-		workers = s.o.Workers()
+	if ofModel {
+		s.gatherPredictions(&g)
 	}
-	s.workers.gather(&g, workers, s.o.SetsAside)
 	if s.o.GPUs != nil {
 		gatherGPUs(&g, s.o.GPUs())
 	}
 	s.gatherLogs(&g)
 	s.gatherTelemetry(&g)
 	s.gatherMemory(&g)
-	s.gatherWebhooks(&g)
-	s.gatherTransfers(&g)
-	s.model.gather(&g)
-	gatherGo(&g)
-	gatherProcess(&g)
+	if ofServer {
+		s.gatherWebhooks(&g)
+		s.gatherTransfers(&g)
+	}
+	if ofModel {
+		s.model.gather(&g)
+	}
+	if ofServer {
+		gatherGo(&g)
+		gatherProcess(&g)
+	}
 	return g
+}
+
+// gatherPredictions adds predictions, their queue and the workers.
+func (s *Set) gatherPredictions(g *gathered) {
+	s.predictions.gather(g)
+	s.gatherLoad(g)
+	s.batches.gather(g)
+	s.gatherJobs(g)
+	var workers []Worker
+	if s.o.Workers != nil {
+		workers = s.o.Workers()
+	}
+	s.workers.gather(g, workers, s.o.SetsAside)
 }
 
 func (s *Set) gatherBuild(g *gathered) {

@@ -4,6 +4,8 @@ import "time"
 
 // Options of a Set. Each function may be nil. It is called when the page is written, by any goroutine.
 type Options struct {
+	// Part says which metrics the set has. Default: all.
+	Part Part
 	// Version is the server's version.
 	Version string
 	// Model returns the versions on the model's side; either may be "".
@@ -32,6 +34,16 @@ type Options struct {
 	// MaxModel bounds the names that the model may record. Default: 200.
 	MaxModel int
 }
+
+// Part is a part of the metrics of a server.
+type Part uint8
+
+// The parts. A server with several models has a set of its own metrics and one for each model; Several joins them.
+const (
+	Whole Part = iota
+	OfServer
+	OfModel
+)
 
 // Load is the server's load.
 type Load struct {

@@ -13,12 +13,16 @@ const (
 
 // Write returns the page in the format that the Accept header prefers, and its content type.
 func (s *Set) Write(accept string) (contentType string, body []byte) {
+	return write(accept, append(s.Gather(), s.generationsOnPage()...))
+}
+
+// write returns the page of some families.
+func write(accept string, families []Family) (contentType string, body []byte) {
 	p := &page{open: prefersOpen(accept)}
 	contentType = contentText
 	if p.open {
 		contentType = contentOpen
 	}
-	families := append(s.Gather(), s.generationsOnPage()...)
 	for i := range families {
 		p.family(&families[i])
 	}

@@ -17,10 +17,17 @@ import (
 // scope is the name under which the metrics are sent.
 const scope = "pinion"
 
-// Producer has the metrics of a set.
+// Producer has the metrics of a set, or of several.
 type Producer struct {
-	Set     *metrics.Set
+	Set     Set
 	Version string // of the server
+}
+
+// Set is what Producer needs of a metrics.Set.
+type Set interface {
+	Started() time.Time
+	Gather() []metrics.Family
+	GatherConventional() []metrics.Family
 }
 
 var _ sdkmetric.Producer = Producer{}

@@ -1,0 +1,68 @@
+package metrics
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// labelModel is the label of a model's metrics, where the server has several.
+const labelModel = "model"
+
+// Several are the metrics of a server with several models.
+type Several struct {
+	Server *Set // of Part OfServer
+	Models []NamedSet
+}
+
+// NamedSet is the metrics of a model, of Part OfModel.
+type NamedSet struct {
+	Name string
+	Set  *Set
+}
+
+// Started is when counting began.
+func (s Several) Started() time.Time { return s.Server.Started() }
+
+// Gather returns all metrics as they are now. Those of a model have the label model.
+func (s Several) Gather() []Family { return s.join((*Set).Gather) }
+
+// GatherConventional is Set.GatherConventional of all sets.
+func (s Several) GatherConventional() []Family { return s.join((*Set).GatherConventional) }
+
+// Write returns the page, as Set.Write.
+func (s Several) Write(accept string) (contentType string, body []byte) {
+	return write(accept, append(s.Gather(), s.Server.generationsOnPage()...))
+}
+
+// join has each family once, with the samples of all sets.
+func (s Several) join(gather func(*Set) []Family) []Family {
+	all := gather(s.Server)
+	at := make(map[string]int, len(all))
+	for i := range all {
+		at[all[i].Name] = i
+	}
+	for _, m := range s.Models {
+		for _, f := range gather(m.Set) {
+			samples := f.Samples
+			i, there := at[f.Name]
+			if !there {
+				i = len(all)
+				at[f.Name] = i
+				f.Samples = nil
+				all = append(all, f)
+			}
+			for _, sample := range samples {
+				sample.Labels = withModel(sample.Labels, m.Name)
+				all[i].Samples = append(all[i].Samples, sample)
+			}
+		}
+	}
+	return all
+}
+
+// withModel returns labels with the model's name, in the order of the names. The labels may be shared.
+func withModel(labels []Label, name string) []Label {
+	i, _ := slices.BinarySearchFunc(labels, labelModel, func(l Label, name string) int { return cmp.Compare(l.Name, name) })
+	return slices.Concat(labels[:i], []Label{{labelModel, name}}, labels[i:])
+}
