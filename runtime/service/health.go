@@ -102,13 +102,14 @@ func (s *Service) checkWorkers() error {
 type view struct {
 	workers        []supervise.Status
 	ready, defunct int
+	healthPath     string
 }
 
 func (s *Service) view() view {
 	s.mu.Lock()
 	workers := s.workers
 	s.mu.Unlock()
-	var v view
+	v := view{healthPath: s.o.HealthPath}
 	for _, w := range workers {
 		st := w.Status()
 		v.workers = append(v.workers, st)
@@ -156,9 +157,9 @@ func (v view) reason() string {
 				return "The worker is being replaced: " + w.LastExit
 			}
 		}
-		return "Setup has not finished yet. Wait until it has finished, or GET /health-check for status."
+		return "Setup has not finished yet. Wait until it has finished, or GET " + v.healthPath + " for status."
 	case v.setupFailed():
-		return "Setup has failed: GET /health-check for its logs."
+		return "Setup has failed: GET " + v.healthPath + " for its logs."
 	default:
 		return "The server is defunct, no worker is left: " + v.workers[0].LastExit
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,8 @@ type Options struct {
 	Queue bool
 	// Version is the version section of the health document: "pinion", "cog" and so on.
 	Version map[string]string
+	// HealthPath is where clients find the model's health. Default: /health-check.
+	HealthPath string
 	// OnShutdown is called when a client asks for a shutdown. It must not block.
 	OnShutdown func()
 	// Webhooks delivers the events of predictions with a webhook; nil: no webhooks.
@@ -91,6 +94,7 @@ type model struct {
 // New returns a service without workers.
 func New(o Options) *Service {
 	o.Keep.Memory, o.Prediction.Memory = o.Memory, o.Memory
+	o.HealthPath = cmp.Or(o.HealthPath, "/health-check")
 	return &Service{o: o, registry: predict.NewRegistry(o.Keep), changed: make(chan struct{}, 1)}
 }
 
