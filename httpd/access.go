@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -93,8 +94,13 @@ func (a *access) note(ctx *fasthttp.RequestCtx, took time.Duration) {
 	a.log.LogAttrs(context.Background(), slog.LevelInfo, message, attrs...)
 }
 
-// isProbe reports whether a path is a probe or metrics.
+// isProbe reports whether a path is a probe or metrics, of the server or of a model.
 func isProbe(path []byte) bool {
+	if rest, ok := bytes.CutPrefix(path, []byte(pathModels+"/")); ok {
+		if _, probe, ok := bytes.Cut(rest, []byte{'/'}); ok {
+			path = append([]byte{'/'}, probe...)
+		}
+	}
 	switch string(path) {
 	case "/livez", "/readyz", "/health-check", "/metrics":
 		return true

@@ -63,7 +63,7 @@ func (s *Server) admits(ctx *fasthttp.RequestCtx) bool {
 	if s.authorized(&ctx.Request.Header) {
 		return true
 	}
-	path := string(ctx.Request.URI().PathOriginal())
+	path := s.within(string(ctx.Request.URI().PathOriginal()))
 	return slices.Contains(probes[:], path) || (ctx.IsGet() || ctx.IsHead()) && s.protocols.isProbe(path) || slices.Contains(s.opt.Public, path)
 }
 

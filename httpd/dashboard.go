@@ -19,7 +19,7 @@ type Dashboard struct {
 
 // dashboard adds the routes of the live view, where there is one.
 func (t routeTable) dashboard() {
-	d := t.opt.Dashboard
+	d := t.model.Dashboard
 	if d == nil {
 		return
 	}
@@ -34,16 +34,16 @@ func (t routeTable) dashboard() {
 // With DNS rebinding, an attacker's page at http://name has this server's origin. Browsers send Sec-Fetch-Site only to https
 // and loopback addresses, so without it the name must be one that cannot be registered, unless tokens are required, which
 // such a page lacks.
-func (s *Server) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
+func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		header := &ctx.Request.Header
 		site, origin, host := string(header.Peek(headerFetchSite)), string(header.Peek(fasthttp.HeaderOrigin)), string(header.Host())
-		known := s.opt.Tokens != nil || unregistrable(host) || slices.Contains(s.opt.Dashboard.Origins, "http://"+host)
+		known := a.opt.Tokens != nil || unregistrable(host) || slices.Contains(a.model.Dashboard.Origins, "http://"+host)
 		switch {
 		case site != "" && site != "same-origin" && site != "none", site == "" && origin != "" && origin != "http://"+host && !ownOrigin(origin, host):
-			s.detail(ctx, fasthttp.StatusForbidden, "A browser sent this request for a page of another origin, which may not read the live view")
+			a.detail(ctx, fasthttp.StatusForbidden, "A browser sent this request for a page of another origin, which may not read the live view")
 		case site == "" && !known:
-			s.detail(ctx, fasthttp.StatusForbidden, "The name "+show(header.Host())+" could be registered by anybody (DNS rebinding), so the live view is not shown at it over plain http. "+
+			a.detail(ctx, fasthttp.StatusForbidden, "The name "+show(header.Host())+" could be registered by anybody (DNS rebinding), so the live view is not shown at it over plain http. "+
 				"Open it by IP address or over https, or start the server with --auth-token-file, or with --cors-origin http:// and that name")
 		default:
 			h(ctx)

@@ -17,27 +17,27 @@ type discoveryBody struct {
 	TrainingsCancel       string `json:"trainings_cancel_url,omitempty"`
 }
 
-func (s *Server) discovery() fasthttp.RequestHandler {
+func (a *api) discovery() fasthttp.RequestHandler {
 	doc := discoveryBody{
-		CogVersion:            s.opt.CogVersion,
-		DocsURL:               "/docs",
-		OpenAPIURL:            "/openapi.json",
+		CogVersion:            a.opt.CogVersion,
+		DocsURL:               a.prefix + "/docs",
+		OpenAPIURL:            a.prefix + "/openapi.json",
 		ShutdownURL:           "/shutdown",
-		HealthcheckURL:        "/health-check",
-		PredictionsURL:        "/predictions",
-		PredictionsIdempotent: "/predictions/{prediction_id}",
-		PredictionsCancel:     "/predictions/{prediction_id}/cancel",
+		HealthcheckURL:        a.prefix + "/health-check",
+		PredictionsURL:        a.prefix + "/predictions",
+		PredictionsIdempotent: a.prefix + "/predictions/{prediction_id}",
+		PredictionsCancel:     a.prefix + "/predictions/{prediction_id}/cancel",
 	}
-	if s.opt.NoShutdown {
+	if a.opt.NoShutdown || a.prefix != "" { // the server's, not the model's
 		doc.ShutdownURL = ""
 	}
 	return func(ctx *fasthttp.RequestCtx) {
 		doc := doc
-		if s.svc.HasTraining() { // known only after the model is loaded
-			doc.TrainingsURL = "/trainings"
-			doc.TrainingsIdempotent = "/trainings/{training_id}"
-			doc.TrainingsCancel = "/trainings/{training_id}/cancel"
+		if a.svc.HasTraining() { // known only after the model is loaded
+			doc.TrainingsURL = a.prefix + "/trainings"
+			doc.TrainingsIdempotent = a.prefix + "/trainings/{training_id}"
+			doc.TrainingsCancel = a.prefix + "/trainings/{training_id}/cancel"
 		}
-		s.encodeSeldom(ctx, fasthttp.StatusOK, doc)
+		a.encodeSeldom(ctx, fasthttp.StatusOK, doc)
 	}
 }

@@ -26,7 +26,7 @@ func FuzzBody(f *testing.F) {
 	}
 	svc := newFake()
 	s := New(svc, Options{MaxBody: 1 << 16})
-	k := collection{s, predict.KindPrediction, "prediction", "Prediction"}
+	k := collection{s, s.root, predict.KindPrediction, "prediction", "Prediction"}
 	client, server := net.Pipe()
 	f.Cleanup(func() { client.Close(); server.Close() })
 	f.Fuzz(func(t *testing.T, kind byte, body []byte) {

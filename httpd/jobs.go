@@ -34,6 +34,7 @@ const jobRoute = "/"
 type jobs struct {
 	*Server
 	queue Jobs
+	all   *route // of all jobs
 }
 
 // NewJobs returns a server that makes every request a job: its body goes to the queue, for any method, path and headers,
@@ -41,7 +42,7 @@ type jobs struct {
 // /metrics is answered by the server.
 func NewJobs(queue Jobs, o Options) *Server {
 	s := New(nil, o)
-	j := &jobs{Server: s, queue: queue}
+	j := &jobs{Server: s, queue: queue, all: &route{jobRoute, o.OnRequest}}
 	s.http.Handler = j.handle
 	return s
 }
@@ -61,12 +62,12 @@ func (j *jobs) handle(ctx *fasthttp.RequestCtx) {
 	}
 	switch own := j.own(ctx); {
 	case own != nil:
-		ctx.SetUserValue(routeKey{}, string(ctx.Path()))
+		ctx.SetUserValue(routeKey{}, &route{string(ctx.Path()), j.opt.OnRequest})
 		own(ctx)
 	case j.foreignPage(ctx):
 		j.detail(ctx, fasthttp.StatusForbidden, "A browser sent this request for a page of another origin, which may not call this server")
 	default:
-		ctx.SetUserValue(routeKey{}, jobRoute)
+		ctx.SetUserValue(routeKey{}, j.all)
 		j.carryOut(ctx)
 	}
 	j.finishBody(ctx)

@@ -97,6 +97,9 @@ type Options struct {
 	// Protocols are other protocols at the same port. Default: none.
 	Protocols []protocol.Protocol
 
+	// Models are those below /models; the first one is the model that New is called for. Default: none.
+	Models []Model
+
 	// Docs answers GET /docs, and Metrics GET /metrics; nil: 404.
 	Docs, Metrics fasthttp.RequestHandler
 

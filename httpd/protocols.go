@@ -39,7 +39,7 @@ func newProtocols(s *Server) *protocols {
 	}
 	p := &protocols{Server: s, list: s.opt.Protocols, added: map[string]bool{}}
 	p.shared.Idle = min(maxIdleShared, s.opt.Memory.Quarter()/2)
-	table := s.newRouteTable()
+	table := s.root.newRouteTable()
 	table.router.NotFound = p.notFound
 	table.router.MethodNotAllowed = p.methodNotAllowed
 	p.router = table.router
@@ -129,7 +129,7 @@ func (p *protocols) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 		ctx.SetStatusCode(fasthttp.StatusMethodNotAllowed)
 		return
 	}
-	p.Server.methodNotAllowed(ctx)
+	p.root.methodNotAllowed(ctx)
 }
 
 // isProbe reports whether a path of a protocol never requires a token.
@@ -210,7 +210,7 @@ func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol
 		return protocol.Form{}, p.bodyError(ctx, err)
 	}
 	defer in.close()
-	files, room, f := &attachments{svc: p.svc}, &lease{budget: p.opt.Memory}, form{plain: true}
+	files, room, f := &attachments{svc: p.root.svc}, &lease{budget: p.opt.Memory}, form{plain: true}
 	err = f.read(in, string(h.ContentType()), files, room)
 	if failed := in.failed(); err != nil && failed != nil {
 		err = failed // the body's error, not the form's

@@ -61,8 +61,8 @@ type QueueOptions struct {
 }
 
 // keeps reports whether a body may be needed as it came.
-func (s *Server) keeps(how asked) bool {
-	return s.queues(how) || s.queue != nil && (s.queueing.Overflow || s.queueing.All)
+func (a *api) keeps(how asked) bool {
+	return a.queues(how) || a.queue != nil && (a.queueing.Overflow || a.queueing.All)
 }
 
 // place makes the prediction of a request that does not end with an immediate answer: here, or in the queue.
@@ -115,7 +115,7 @@ func (k collection) joinQueued(ctx *fasthttp.RequestCtx, id string, how asked) b
 }
 
 // queues reports whether a request goes to the queue.
-func (s *Server) queues(how asked) bool { return s.queue != nil && how.mode == predict.Async }
+func (a *api) queues(how asked) bool { return a.queue != nil && how.mode == predict.Async }
 
 // submission is a request for the queue.
 func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, how asked) (Submission, error) {
@@ -248,7 +248,7 @@ func (s *Server) ReadBody(kind predict.Kind, contentType string, body []byte, ch
 		req.Charged = room.bytes
 		return req, err
 	}
-	k := collection{Server: s, kind: kind}
+	k := collection{Server: s, api: s.root, kind: kind}
 	return k.readForms(replay(body), form, contentType, &room)
 }
 
@@ -288,6 +288,11 @@ func (s *Server) refuseQueued(ctx *fasthttp.RequestCtx, err error) bool {
 	return true
 }
 
-// SetQueue gives asynchronous predictions to a queue, and others as o says. It is called before Serve: the queue reads bodies with
-// ReadBody, and so needs the server first.
-func (s *Server) SetQueue(q JobQueue, o QueueOptions) { s.queue, s.queueing = q, o }
+// SetQueue gives asynchronous predictions of the default model to a queue, and others as o says. It is called before Serve: the queue
+// reads bodies with ReadBody, and so needs the server first.
+func (s *Server) SetQueue(q JobQueue, o QueueOptions) {
+	s.root.queue, s.root.queueing = q, o
+	if len(s.models) > 0 {
+		s.models[0].queue, s.models[0].queueing = q, o
+	}
+}

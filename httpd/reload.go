@@ -8,14 +8,14 @@ import (
 
 // reload replaces the workers by new ones that load the model as it is now, and does not wait. Only a program on this
 // machine may call it.
-func (s *Server) reload(ctx *fasthttp.RequestCtx) {
+func (a *api) reload(ctx *fasthttp.RequestCtx) {
 	if !local(ctx) {
-		s.detail(ctx, fasthttp.StatusForbidden, "Only a program on the server's own machine may ask for a reload, and not through a proxy")
+		a.detail(ctx, fasthttp.StatusForbidden, "Only a program on the server's own machine may ask for a reload, and not through a proxy")
 		return
 	}
-	notice, err := s.opt.Reload()
+	notice, err := a.model.Reload()
 	if err != nil {
-		s.detail(ctx, fasthttp.StatusInternalServerError, "The model is not reloaded: "+err.Error())
+		a.detail(ctx, fasthttp.StatusInternalServerError, "The model is not reloaded: "+err.Error())
 		return
 	}
 	ctx.SetStatusCode(fasthttp.StatusAccepted)

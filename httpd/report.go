@@ -6,15 +6,21 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// routeKey is the key of a request's route pattern in its context.
+// routeKey is the key of a request's route in its context.
 type routeKey struct{}
 
-// named wraps h and stores its route for OnRequest.
-func (s *Server) named(route string, h fasthttp.RequestHandler) fasthttp.RequestHandler {
-	if s.opt.OnRequest == nil {
+// route is a route in metrics: its pattern, and what receives its requests.
+type route struct {
+	pattern string
+	record  func(route, method string, code int, took time.Duration)
+}
+
+// routed wraps h and stores its route for record.
+func (s *Server) routed(pattern string, record func(route, method string, code int, took time.Duration), h fasthttp.RequestHandler) fasthttp.RequestHandler {
+	if record == nil {
 		return h
 	}
-	var key, value any = routeKey{}, route // made once, so that a request does not allocate
+	var key, value any = routeKey{}, &route{pattern, record} // made once, so that a request does not allocate
 	return func(ctx *fasthttp.RequestCtx) {
 		ctx.SetUserValue(key, value)
 		h(ctx)
@@ -33,8 +39,11 @@ func (s *Server) report(ctx *fasthttp.RequestCtx) {
 	if s.opt.OnRequest == nil {
 		return
 	}
-	route, _ := ctx.UserValue(routeKey{}).(string)
-	s.opt.OnRequest(route, methodName(ctx.Method()), ctx.Response.StatusCode(), took)
+	pattern, record := "", s.opt.OnRequest
+	if r, ok := ctx.UserValue(routeKey{}).(*route); ok {
+		pattern, record = r.pattern, r.record
+	}
+	record(pattern, methodName(ctx.Method()), ctx.Response.StatusCode(), took)
 }
 
 // methodName returns one of a few constants, so that clients cannot create new label values.

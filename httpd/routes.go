@@ -16,27 +16,32 @@ const maxReused = 64 << 10
 
 // routeTable maps methods and paths to handlers.
 type routeTable struct {
-	*Server
+	*api
 	router *router.Router
 	others bool // the routes are those of the other protocols
+	shared bool // the routes are not the model's but the server's, for OnRequest
 }
 
 // newRouteTable returns an empty table.
-func (s *Server) newRouteTable() routeTable {
+func (a *api) newRouteTable() routeTable {
 	r := router.New()
 	r.RedirectTrailingSlash = false // clients do not follow a redirect of a POST
 	r.RedirectFixedPath = false
-	r.NotFound = s.notFound
-	r.MethodNotAllowed = s.methodNotAllowed
-	r.GlobalOPTIONS = s.options
-	return routeTable{s, r, false}
+	r.NotFound = a.notFound
+	r.MethodNotAllowed = a.methodNotAllowed
+	r.GlobalOPTIONS = a.options
+	return routeTable{a, r, false, false}
 }
 
 func (t routeTable) on(method, path string, h fasthttp.RequestHandler) {
-	if !t.others && t.protocols.replaces(method, path) {
+	if !t.others && t.prefix == "" && t.protocols.replaces(method, path) {
 		return
 	}
-	t.router.Handle(method, path, t.named(path, h))
+	record := t.model.OnRequest
+	if t.shared || t.others {
+		record = t.opt.OnRequest
+	}
+	t.router.Handle(method, t.prefix+path, t.routed(t.pattern+path, record, h))
 }
 
 // get adds h, unless it is nil.
@@ -47,37 +52,34 @@ func (t routeTable) get(path string, h fasthttp.RequestHandler) {
 	}
 }
 
-// monitoring adds the routes for monitoring.
-func (t routeTable) monitoring() {
+// probes adds the routes for health.
+func (t routeTable) probes() {
 	t.get(pathHealth, t.health)
 	t.get("/livez", t.livez)
 	t.get("/readyz", t.readyz)
+}
+
+// monitoring adds the routes for monitoring.
+func (t routeTable) monitoring() {
+	t.shared = true
+	t.probes()
 	t.get("/metrics", t.opt.Metrics)
 	t.dashboard()
 }
 
 // routes returns the server's routes.
 func (s *Server) routes() *router.Router {
-	r := s.newRouteTable()
+	r := s.root.routes()
 	r.monitoring()
-	r.get("/", s.discovery())
-	r.get("/openapi.json", s.openAPI)
-	r.get("/docs", s.opt.Docs)
-	for _, k := range []collection{
-		{s, predict.KindPrediction, "prediction", "Prediction"},
-		{s, predict.KindTraining, "training", "Training"},
-	} {
-		path := "/" + k.noun + "s"
-		r.on(fasthttp.MethodPost, path, k.traced(path, k.create))
-		r.on(fasthttp.MethodPut, path+"/{id}", k.traced(path+"/{id}", k.put))
-		r.get(path+"/{id}", k.get)
-		r.on(fasthttp.MethodPost, path+"/{id}/cancel", k.traced(path+"/{id}/cancel", k.cancel))
-	}
+	r.shared = true
+	r.get("/", s.root.discovery())
 	if !s.opt.NoShutdown {
-		r.on(fasthttp.MethodPost, "/shutdown", s.shutdown)
+		r.on(fasthttp.MethodPost, "/shutdown", s.root.shutdown)
 	}
-	if s.opt.Reload != nil {
-		r.on(fasthttp.MethodPost, "/reload", s.reload)
+	if len(s.models) > 0 {
+		r.get(pathModels, s.listModels)
+		r.get(pathModel, s.showModel)
+		r.router.ANY(pathModel+"/{rest:*}", s.routeModel) // asked after the routes of the method
 	}
 	if s.protocols != nil {
 		s.protocols.add(r, true)
@@ -121,26 +123,26 @@ func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
 }
 
 // trainingless reports whether a request is for trainings and the model has none: then every method gets 404.
-func (s *Server) trainingless(ctx *fasthttp.RequestCtx) bool {
+func (a *api) trainingless(ctx *fasthttp.RequestCtx) bool {
 	const path = "/trainings"
-	rest, ok := bytes.CutPrefix(ctx.Request.URI().PathOriginal(), []byte(path))
-	return ok && (len(rest) == 0 || rest[0] == '/') && !s.svc.HasTraining()
+	rest, ok := bytes.CutPrefix(ctx.Request.URI().PathOriginal(), []byte(a.prefix+path))
+	return ok && (len(rest) == 0 || rest[0] == '/') && !a.svc.HasTraining()
 }
 
-func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
-	if s.trainingless(ctx) {
+func (a *api) methodNotAllowed(ctx *fasthttp.RequestCtx) {
+	if a.trainingless(ctx) {
 		ctx.Response.Header.Del(fasthttp.HeaderAllow)
-		s.notFound(ctx)
+		a.notFound(ctx)
 		return
 	}
-	s.detail(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
+	a.detail(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
 }
 
 // options answers OPTIONS; the router has set Allow.
-func (s *Server) options(ctx *fasthttp.RequestCtx) {
-	if s.trainingless(ctx) {
+func (a *api) options(ctx *fasthttp.RequestCtx) {
+	if a.trainingless(ctx) {
 		ctx.Response.Header.Del(fasthttp.HeaderAllow)
-		s.notFound(ctx)
+		a.notFound(ctx)
 		return
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)

@@ -20,23 +20,19 @@ import (
 // buffer of this size, and touches only the pages it needs.
 const readBuffer = 32 << 10
 
-// Server answers HTTP for one Service. Its methods may be called from any goroutine.
+// Server answers HTTP for one Service, or several. Its methods may be called from any goroutine.
 type Server struct {
-	svc       Service
 	opt       Options
 	log       *slog.Logger
 	http      *fasthttp.Server
 	route     fasthttp.RequestHandler
-	queue     JobQueue   // of asynchronous predictions; nil: they are the Service's
+	root      *api       // the default model
+	models    []*api     // those below /models; the first is the default one
 	protocols *protocols // nil: none
 	watcher   *watcher
 	cors      *cors           // nil: off
 	access    *access         // nil: off
 	object    predict.Encoder // writes prediction objects
-
-	queueing QueueOptions // of the queue
-
-	completed atomic.Pointer[completed] // the OpenAPI document; nil: not yet requested
 
 	deadlineTolerance time.Duration // how far a deadline may be off; see conn
 	began             time.Time     // the zero of times that are stored as monotonic nanoseconds
@@ -63,11 +59,10 @@ type connTable struct {
 	parkAbove int // see the constant
 }
 
-// New returns a server for svc.
+// New returns a server for svc, the default model.
 func New(svc Service, o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
-		svc:               svc,
 		opt:               o,
 		log:               o.Logger,
 		watcher:           newWatcher(o.Logger, o.Memory),
@@ -83,6 +78,10 @@ func New(svc Service, o Options) *Server {
 	s.parking.serve = func(c net.Conn) { _ = s.http.ServeConn(c) }
 	s.conns.sweeper = time.AfterFunc(time.Hour, s.sweep)
 	s.conns.sweeper.Stop()
+	s.root = s.newRoot(svc)
+	for _, m := range o.Models {
+		s.models = append(s.models, s.newAPI(m))
+	}
 	s.protocols = newProtocols(s)
 	s.route = s.routes().Handler
 	s.http = &fasthttp.Server{

@@ -58,6 +58,8 @@ type Health struct {
 	Preload *Preload `json:"preload,omitempty"`
 	// Fleet is nil if there is no job queue.
 	Fleet *Fleet `json:"fleet,omitempty"`
+	// Models are the statuses of the server's models by name; nil: it has one, or the health is that of a model.
+	Models map[string]string `json:"models,omitempty"`
 }
 
 // Fleet is this server's part in the model's job queue.

@@ -79,6 +79,7 @@ func TestCommandsOfTheDocumentsWork(t *testing.T) {
 		t.Run(document+": "+c.line, func(sub *testing.T) {
 			if servers[c.document] == nil && strings.HasPrefix(c.line, "curl") {
 				servers[c.document] = harness.Ready(t, servedAs(t, c.document)) // until the end of all commands
+				allServe(t, servers[c.document])
 			}
 			t := sub
 			words := strings.Fields(c.line)
@@ -116,6 +117,18 @@ func servedAs(t *testing.T, document string) harness.Options {
 	text, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if m := regexp.MustCompile(`(?m)^    pinion serve ((?:\w+=examples/\w+ ?){2,})$`).FindSubmatch(text); m != nil {
+		o := harness.Options{Python: harness.AnyPython(t).Path}
+		for _, model := range strings.Fields(string(m[1])) {
+			name, dir, _ := strings.Cut(model, "=")
+			dir, err := filepath.Abs("../" + dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Models = append(o.Models, name+"="+dir)
+		}
+		return o
 	}
 	o := harness.Options{Dir: modelOf(t, document)}
 	if m := regexp.MustCompile(`(?m)^    ((?:[A-Z_]+=\S+ )*)pinion serve (\w+)=\.$`).FindSubmatch(text); m != nil {

@@ -110,7 +110,7 @@ func TestTraceID(t *testing.T) {
 func TestPage(t *testing.T) {
 	v := newView(t, Options{Model: "a <b>"})
 	var ctx fasthttp.RequestCtx
-	v.Page()(&ctx)
+	v.Page(nil)(&ctx)
 	body := ctx.Response.Body()
 	for _, text := range []string{`src="http`, `href="http`, "@import", "innerHTML", "eval(", "document.write", "insertAdjacentHTML", "a <b>"} {
 		if bytes.Contains(body, []byte(text)) {

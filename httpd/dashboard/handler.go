@@ -27,10 +27,10 @@ func scriptNames() []string {
 	return []string{"words", "charts", "problems", "summary", "workers", "predictions", "details", "feed", "start"}
 }
 
-// Page answers GET /dashboard.
-func (v *View) Page() fasthttp.RequestHandler {
+// Page answers GET /dashboard, with links to the live views of all models; nil: there is one.
+func (v *View) Page(models []webpage.Link) fasthttp.RequestHandler {
 	return webpage.Handler(webpage.Source{
-		HTML: frame, Style: style, Scripts: scripts, Names: scriptNames(), Texts: map[string]string{"title": v.o.Model},
+		HTML: frame, Style: style, Scripts: scripts, Names: scriptNames(), Texts: map[string]string{"title": v.o.Model}, Models: models,
 	})
 }
 

@@ -25,8 +25,10 @@ var protocolsPart []byte
 type Server struct {
 	// Title is the model's name; "": the document's title does not change.
 	Title string
-	// Docs, Metrics, Reload and Shutdown: the route exists.
-	Docs, Metrics, Reload, Shutdown bool
+	// Docs, Metrics, Reload and Shutdown: the route exists. Models: the server has several.
+	Docs, Metrics, Reload, Shutdown, Models bool
+	// Prefix is where the paths are: "/models/NAME"; "": at the root.
+	Prefix string
 	// Tokens: requests require a bearer token, except those to the Public paths.
 	Tokens bool
 	Public []string
@@ -62,6 +64,9 @@ func Complete(model []byte, s Server) ([]byte, error) {
 		}
 	}
 	document = merge(document, s.part())
+	if s.Prefix != "" {
+		document = put(document, append(append([]byte(`[{"url":`), rawjson.AppendQuoted(nil, s.Prefix)...), "}]"...), "servers")
+	}
 	for _, r := range s.Routes {
 		method := strings.ToLower(r.Method)
 		if operation := at(protocolsPart, "paths", cmp.Or(r.As, r.Path), method); operation != nil {
@@ -81,10 +86,15 @@ func Complete(model []byte, s Server) ([]byte, error) {
 // part returns the additions of every server, without the routes that this one lacks.
 func (s Server) part() []byte {
 	part := serverPart
-	for path, there := range map[string]bool{"/docs": s.Docs, "/metrics": s.Metrics, "/reload": s.Reload, "/shutdown": s.Shutdown} {
+	for path, there := range map[string]bool{"/docs": s.Docs, "/metrics": s.Metrics, "/reload": s.Reload, "/shutdown": s.Shutdown, "/models": s.Models, "/models/{name}": s.Models} {
 		if !there {
 			part = remove(part, "paths", path)
 		}
+	}
+	if !s.Models {
+		part = remove(part, "components", "schemas", "ServerModel")
+		part = remove(part, "components", "schemas", "ServerModels")
+		part = remove(part, "components", "schemas", "ServerHealth", "properties", "models")
 	}
 	return part
 }

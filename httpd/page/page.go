@@ -33,6 +33,10 @@ type Options struct {
 	Model string
 	// Dashboard is the address of the live view, relative to the page's; "": the page has no link to it.
 	Dashboard string
+	// Root is the way from the page's folder to the server's root, as "/../.."; "": it is the root.
+	Root string
+	// Models are links to the pages of all models; nil: there is one.
+	Models []webpage.Link
 	// OpenAI is the model's name at OpenAI's API; "": the server does not serve it.
 	OpenAI string
 }
@@ -45,6 +49,6 @@ func Handler(o Options) fasthttp.RequestHandler {
 	}
 	return webpage.Handler(webpage.Source{
 		HTML: html, Style: style, Scripts: scripts, Names: scriptNames(), Media: true,
-		Texts: map[string]string{"title": o.Model, "dashboard": o.Dashboard, "openai": o.OpenAI},
+		Texts: map[string]string{"title": o.Model, "dashboard": o.Dashboard, "openai": o.OpenAI, "root": o.Root}, Models: o.Models,
 	})
 }

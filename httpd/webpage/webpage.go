@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"fmt"
 	"html"
 	"io/fs"
 
@@ -30,16 +31,41 @@ type Source struct {
 	// is not the window's.
 	Scripts fs.FS
 	Names   []string
+	// Models are links to the same page of the server's models; HTML has the mark /*models*/ for them. None: there is one model.
+	Models []Link
 	// Texts replace their marks. They are escaped.
 	Texts map[string]string
 	// Media: the page may show images, sounds and films of any origin.
 	Media bool
 }
 
+// Link is a link to a page of a model.
+type Link struct {
+	Text, Address string
+	Current       bool // it leads to this page
+}
+
+// nav returns the links to the models' pages.
+func nav(links []Link) []byte {
+	if len(links) == 0 {
+		return nil
+	}
+	b := []byte("<nav id=\"models\" aria-label=\"Models\">\n")
+	for _, l := range links {
+		current := ""
+		if l.Current {
+			current = ` aria-current="page"`
+		}
+		b = fmt.Appendf(b, "    <a class=\"pill\" href=\"%s\"%s>%s</a>\n", html.EscapeString(l.Address), current, html.EscapeString(l.Text))
+	}
+	return append(b, "  </nav>\n  "...)
+}
+
 // Handler answers with the page.
 func Handler(s Source) fasthttp.RequestHandler {
 	style, script := append(bytes.Clone(baseStyle), s.Style...), s.script()
 	body := bytes.Replace(s.HTML, []byte("/*style*/"), style, 1)
+	body = bytes.Replace(body, []byte("/*models*/"), nav(s.Models), 1)
 	for name, text := range s.Texts {
 		body = bytes.ReplaceAll(body, []byte("/*"+name+"*/"), []byte(html.EscapeString(text)))
 	}

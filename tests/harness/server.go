@@ -24,6 +24,8 @@ type Options struct {
 	Model  string   // --predictor, of the folder Dir
 	Dir    string   // the model's folder; default: a copy of tests/models
 	Args   []string // more arguments of `pinion serve`
+	// Models are arguments NAME=DIR, in place of Dir. Each model then has the Python of its folder, unless Python is given.
+	Models []string
 	Env    []string // added to BareEnv
 	Tmp    string   // TMPDIR, to be looked through by the test itself; default: a new folder
 	Host   string   // default 127.0.0.1
@@ -121,7 +123,10 @@ func Launch(t testing.TB, o Options) *Server {
 	if s.Tmp == "" {
 		s.Tmp = ShortTempDir(t)
 	}
-	python := o.Python
+	folders, python := []string{s.Dir}, o.Python
+	if len(o.Models) > 0 {
+		folders, python = o.Models, cmp.Or(python, "none")
+	}
 	if python == "" {
 		python = AnyPython(t).Path
 	}
@@ -129,7 +134,7 @@ func Launch(t testing.TB, o Options) *Server {
 	if host == "" {
 		host = "127.0.0.1"
 	}
-	arguments := []string{"serve", s.Dir, "--host", host}
+	arguments := append(append([]string{"serve"}, folders...), "--host", host)
 	if !o.FormatFromEnv {
 		arguments = append(arguments, "--log-format", "json")
 	}

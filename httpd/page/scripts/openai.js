@@ -36,7 +36,7 @@ function openAICode(url, input) {
   if (used.secrets || tokenOf()) lines.push("import os", "");
   lines.push(
     "from openai import OpenAI", "",
-    `client = OpenAI(base_url=${JSON.stringify(serverURL("/v1"))}, api_key=${tokenOf() ? `os.environ["${TOKEN_VARIABLE}"]` : '"any"'})`,
+    `client = OpenAI(base_url=${JSON.stringify(serverURL(document.body.dataset.root + "/v1"))}, api_key=${tokenOf() ? `os.environ["${TOKEN_VARIABLE}"]` : '"any"'})`,
     `answer = client.${method}(`,
     ...own.map(([name, value]) => `    ${name}=${literal(value, leaf, "    ")},`),
     ")",

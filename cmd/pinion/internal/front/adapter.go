@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"pinion/httpd"
@@ -65,6 +66,65 @@ func (b backend) Health(context.Context) httpd.Health {
 		out.Queue = &httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}
 	}
 	return out
+}
+
+// root is what answers at the root of the server: the default model, and where there are several the health of all.
+func (f *Server) root() httpd.Service {
+	if !f.several() {
+		return f.models[0].backend()
+	}
+	return rootBackend{f.models[0].backend(), f}
+}
+
+// rootBackend is the default model of several.
+type rootBackend struct {
+	backend
+	server *Server
+}
+
+// Health is the default model's, with the status of each model.
+func (b rootBackend) Health(ctx context.Context) httpd.Health {
+	h := b.backend.Health(ctx)
+	h.Models = map[string]string{}
+	for _, m := range b.server.models {
+		h.Models[m.name] = m.svc.Glance().Status
+	}
+	return h
+}
+
+// Ready says why the server is not ready: a first setup goes on, or no model takes predictions.
+func (b rootBackend) Ready() error { return b.server.ready() }
+
+func (f *Server) ready() error {
+	var first error
+	serves := false
+	for _, m := range f.models {
+		err := m.svc.Ready()
+		if err == nil {
+			serves = true
+			continue
+		}
+		if first == nil {
+			first = fmt.Errorf("model %s: %w", m.name, err)
+		}
+		if status := m.svc.Status(); !m.settled.Load() && status != "SETUP_FAILED" && status != "DEFUNCT" {
+			return fmt.Errorf("model %s: %w", m.name, err)
+		}
+	}
+	if serves {
+		return nil
+	}
+	return first
+}
+
+// Defunct says why no model can recover.
+func (b rootBackend) Defunct() (err error) {
+	for _, m := range b.server.models {
+		if err = m.svc.Defunct(); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // RunExample carries out the model's own example.

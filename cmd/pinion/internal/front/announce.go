@@ -9,26 +9,30 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// announce tells those who wait for it what became of the first setup: somebody at a terminal; Kubernetes, where it
-// runs, by a file; and run, where a failure is to end the server.
+// announce tells those who wait for it what became of the first setup: somebody at a terminal, of the default model; Kubernetes,
+// where it runs, by a file; and Run, where a failure is to end the server.
 func (m *servedModel) announce() {
-	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", m.server.s.WantsUsageHint(), m.failsFast()
+	f := m.server
+	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.WantsUsageHint() && m == f.models[0], m.failsFast()
 	if !kubernetes && !wantsUsageHint && !failFast {
 		return
 	}
 	for range m.svc.Changes() {
+		if kubernetes && f.several() && f.ready() == nil { // it may be this model's failure that makes it so
+			f.readyFile.Do(f.writeReadyFile)
+		}
 		if m.pool.Load().Slots == 0 {
 			if failFast && m.svc.Health().Status == "SETUP_FAILED" {
-				m.server.stop.fail(m)
+				f.stop.fail(m)
 				return
 			}
 			continue
 		}
 		if document, ok := m.svc.OpenAPI(); ok && wantsUsageHint {
-			usagehint.Write(m.server.sink, m.server.endpoints.address, document, m.source.found.Mode(m.s.Mode) == "train")
+			usagehint.Write(f.sink, f.endpoints.address, document, m.source.found.Mode(m.s.Mode) == "train")
 		}
-		if kubernetes {
-			m.server.writeReadyFile()
+		if kubernetes && !f.several() {
+			f.writeReadyFile()
 		}
 		return
 	}
@@ -54,13 +58,17 @@ func failure(st supervise.Status) model.Problem {
 }
 
 // reportFailure writes why the setup failed, when that ends the server.
-func (f *Server) reportFailure(p model.Problem) {
+func (m *servedModel) reportFailure(p model.Problem) {
+	f, who := m.server, "the model"
+	if f.several() {
+		who = "model " + m.name
+	}
 	if !f.s.Log.Console() {
-		f.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "advice", p.Mend, "traceback", p.Traceback)
+		m.log.Error("setup failed", "file", p.File, "line", p.Line, "error", p.What, "advice", p.Mend, "traceback", p.Traceback)
 		return
 	}
 	var text bytes.Buffer
-	text.WriteString("\npinion: the model cannot be set up\n\n")
+	text.WriteString("\npinion: " + who + " cannot be set up\n\n")
 	switch {
 	case p.Traceback == "":
 		text.WriteString(p.String() + "\n")

@@ -7,6 +7,7 @@ import (
 	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd"
 	"pinion/httpd/dashboard"
+	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/supervise"
 	"pinion/runtime/webhook"
@@ -19,9 +20,9 @@ func (m *servedModel) newDashboard() *dashboard.View {
 		return nil
 	}
 	o := dashboard.Options{
-		Model: m.source.found.Title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
+		Model: m.title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
 		TraceURL: s.Dashboard.TraceURL, Content: s.Dashboard.Content, Keep: m.s.ResultTTL,
-		Figures: m.metrics.Figures, Load: m.load, State: m.state, Overview: m.svc.Overview, Find: m.find, Summary: m.svc.Summary,
+		Figures: m.figures, Load: m.load, State: m.viewState, Overview: m.svc.Overview, Find: m.find, Summary: m.svc.Summary,
 	}
 	if s.MetricsPort < 0 { // else /docs is on another port
 		o.Docs = "docs"
@@ -29,21 +30,35 @@ func (m *servedModel) newDashboard() *dashboard.View {
 	return dashboard.New(o)
 }
 
-// routesOfDashboard are those of the live view on the server's own port, or on the one for monitoring; nil: it is not there. The port
-// for monitoring asks for no token, so with tokens the view stays on the server's own.
-func (m *servedModel) routesOfDashboard(monitor bool) *httpd.Dashboard {
-	if m.view == nil || monitor != (m.server.s.Exposure.MetricsPort >= 0 && m.server.auth.Tokens() == nil) {
+// hasDashboard reports whether the live view is on the server's own port, or on the one for monitoring. The port for monitoring asks
+// for no token, so with tokens the view stays on the server's own.
+func (m *servedModel) hasDashboard(monitor bool) bool {
+	return m.view != nil && monitor == (m.server.s.Exposure.MetricsPort >= 0 && m.server.auth.Tokens() == nil)
+}
+
+// dashboardAt is the live view on that port, at the root or below /models; nil: it is not there.
+func (m *servedModel) dashboardAt(atRoot, monitor bool) *httpd.Dashboard {
+	if !m.hasDashboard(monitor) {
 		return nil
 	}
-	return &httpd.Dashboard{Page: m.view.Page(), Data: m.view.Data(), Origins: m.server.s.Exposure.CORSOrigins}
+	return &httpd.Dashboard{Page: m.view.Page(m.links(atRoot, "dashboard")), Data: m.view.Data(), Origins: m.server.s.Exposure.CORSOrigins}
 }
 
 // linkToDashboard is the address of the live view as the page at /docs has it; "": it is not on the same port.
 func (m *servedModel) linkToDashboard() string {
-	if m.routesOfDashboard(false) == nil {
+	if !m.hasDashboard(false) {
 		return ""
 	}
 	return "dashboard"
+}
+
+// figures are those of the live view. Webhooks are the server's.
+func (m *servedModel) figures() metrics.Figures {
+	f := m.metrics.Figures()
+	if m.server.several() {
+		f.LostWebhooks = m.server.metrics.Figures().LostWebhooks
+	}
+	return f
 }
 
 // closeDashboard ends the live view once no prediction is in flight, so that a stop is seen and does not wait for it.
@@ -67,8 +82,8 @@ func (m *servedModel) find(kind predict.Kind, id string) (rec predict.Record, re
 	return rec, p.Release, true
 }
 
-// state is what the live view shows beside figures and predictions.
-func (m *servedModel) state() dashboard.State {
+// viewState is what the live view shows beside figures and predictions.
+func (m *servedModel) viewState() dashboard.State {
 	h, budget, load := m.svc.Glance(), m.server.budget.Stats(), m.pool.Load()
 	out := dashboard.State{
 		Status: h.Status, ModelError: h.ModelError, Stopping: m.server.stop.begun.Load(),

@@ -8,29 +8,61 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/pyembed/nvml"
 	"pinion/runtime/metrics"
+	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/service"
 	"pinion/runtime/supervise"
 )
 
-// newMetrics makes the metrics, which look at the model and the server whenever they are asked for.
-func (m *servedModel) newMetrics() *metrics.Set {
-	f := m.server
-	return metrics.New(metrics.Options{
+// makeMetrics makes the metrics of the server and of its models: one set for both where there is one model.
+func (f *Server) makeMetrics() {
+	o := metrics.Options{
 		Version:          version.Pinion,
-		Model:            m.workers.versions,
-		Load:             m.load,
-		Trainings:        func() int { return m.svc.TrainingsInFlight() },
-		Workers:          m.workers.now,
-		ExitCauses:       exitCauses(),
 		DroppedLogs:      f.sink.Dropped,
 		DroppedTelemetry: func() map[string]uint64 { return f.telemetry.Dropped() },
 		Memory: func() metrics.Memory {
-			held := f.budget.Stats()
-			return metrics.Memory{Used: held.Used, Limit: held.Limit, Evictions: held.Evictions, Refusals: held.Refusals}
+			m := f.budget.Stats()
+			return metrics.Memory{Used: m.Used, Limit: m.Limit, Evictions: m.Evictions, Refusals: m.Refusals}
 		},
-		Jobs: func() *metrics.Jobs { return member.Jobs(m.queue) },
 		GPUs: func() []metrics.GPU { return gpusOf(f.gpus.Samples()) },
-	})
+	}
+	if !f.several() {
+		m := f.models[0]
+		m.addMetrics(&o)
+		m.metrics = metrics.New(o)
+		f.metrics = m.metrics
+		return
+	}
+	o.Part = metrics.OfServer
+	f.metrics = metrics.New(o)
+	for _, m := range f.models {
+		o := metrics.Options{Part: metrics.OfModel, Version: version.Pinion}
+		m.addMetrics(&o)
+		m.metrics = metrics.New(o)
+	}
+}
+
+// addMetrics adds the metrics of the model, which look at it whenever they are asked for.
+func (m *servedModel) addMetrics(o *metrics.Options) {
+	o.Model, o.Load, o.Workers, o.ExitCauses = m.workers.versions, m.load, m.workers.now, exitCauses()
+	o.Trainings = func() int { return m.svc.TrainingsInFlight() }
+	o.Jobs = func() *metrics.Jobs { return member.Jobs(m.queue) }
+}
+
+// metricsPage is the metrics of the server and all its models.
+type metricsPage interface {
+	otlp.Set
+	Write(accept string) (contentType string, body []byte)
+}
+
+func (f *Server) allMetrics() metricsPage {
+	if !f.several() {
+		return f.metrics
+	}
+	all := metrics.Several{Server: f.metrics}
+	for _, m := range f.models {
+		all.Models = append(all.Models, metrics.NamedSet{Name: m.name, Set: m.metrics})
+	}
+	return all
 }
 
 // versions is what build_info says of the model's side: empty for Python until a worker has reported it.
@@ -88,8 +120,8 @@ func exitCauses() (causes []string) {
 }
 
 // recordGeneration records a request to a generative model.
-func (m *servedModel) recordGeneration(g protocol.Generation) {
-	m.metrics.Generation(metrics.Generation{
+func (f *Server) recordGeneration(g protocol.Generation) {
+	f.metrics.Generation(metrics.Generation{
 		Operation: g.Operation, Model: g.Model, Status: g.Status, Took: g.Took, FirstToken: g.FirstToken, PerToken: g.PerToken,
 	})
 }

@@ -15,13 +15,13 @@ func (f *Server) openMonitor() (err error) {
 	if f.s.Exposure.MetricsPort < 0 {
 		return nil
 	}
-	m := f.models[0]
 	var address string
 	if f.endpoints.watched, address, err = listener.Listen(f.s.Exposure.MonitorAddress(), f.s.Exposure.MetricsPort, listener.PortSetting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}); err != nil {
 		return err
 	}
-	f.endpoints.monitor = httpd.NewMonitor(m.backend(), httpd.Options{
-		Logger: f.log, Metrics: httpd.MetricsHandler(m.metrics), Dashboard: m.routesOfDashboard(true), Concurrency: 256,
+	f.endpoints.monitor = httpd.NewMonitor(f.root(), httpd.Options{
+		Logger: f.log, Metrics: httpd.MetricsHandler(f.allMetrics()), Dashboard: f.models[0].dashboardAt(true, true), Concurrency: 256,
+		Models: f.httpModels(true),
 	})
 	f.log.Info("serving metrics and probes", "metrics_address", address)
 	return nil
@@ -32,7 +32,7 @@ func (f *Server) mainMetrics() fasthttp.RequestHandler {
 	if f.s.Exposure.MetricsPort >= 0 {
 		return nil
 	}
-	return httpd.MetricsHandler(f.models[0].metrics)
+	return httpd.MetricsHandler(f.allMetrics())
 }
 
 // monitorLinger is how long those who watch may take over their last request.

@@ -38,7 +38,11 @@ func (m *servedModel) renew(why string, one func(*supervise.Supervisor)) (notice
 		m.log.Warn(notice)
 	}
 	m.use(read)
-	m.log.Info("reloading", "asked_by", why, "model", read.Name())
+	if m.server.several() { // the log has the model's name already
+		m.log.Info("reloading", "asked_by", why)
+	} else {
+		m.log.Info("reloading", "asked_by", why, "model", read.Name())
+	}
 	o, workers := m.workerOptions(read, "", nil), &m.workers
 	workers.reloads.begin(func() { workers.preloader.Renew(o.Spec, o.Env) }, workers.preloader != nil, func() {
 		for i, w := range workers.all {

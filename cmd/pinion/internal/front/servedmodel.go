@@ -22,6 +22,7 @@ import (
 
 // Model is a model to serve: its settings, its folder, and what it is run with.
 type Model struct {
+	Name     string
 	Settings *settings.Model
 	Found    *model.Model
 	Python   *locate.Python
@@ -31,6 +32,7 @@ type Model struct {
 // servedModel is one model of the server: where it comes from, and what it has to itself.
 type servedModel struct {
 	server  *Server
+	name    string // in paths, metrics and other protocols
 	s       *settings.Model
 	log     *slog.Logger
 	source  source
@@ -40,6 +42,7 @@ type servedModel struct {
 	queue   *queued.Member // nil: accepted predictions live in this process
 	metrics *metrics.Set
 	view    *dashboard.View // nil: it is off
+	settled atomic.Bool     // the first setup has ended
 }
 
 // source is where a model comes from.
@@ -50,11 +53,16 @@ type source struct {
 	watcher *watch.Watcher // of the model's folder; nil: there is none
 }
 
-func newServedModel(f *Server, of Model) *servedModel {
-	m := &servedModel{server: f, s: of.Settings, log: f.log}
+func (f *Server) newModel(of Model, several bool) *servedModel {
+	m := &servedModel{server: f, name: of.Name, s: of.Settings, log: f.log}
+	if several {
+		m.log = f.log.With("model", of.Name)
+	}
+	for _, w := range of.Settings.Warnings {
+		m.log.Warn(w)
+	}
 	m.source.found, m.source.python = of.Found, of.Python
 	m.workers.plan, m.workers.fleet = of.GPUs, supervise.NewFleet(f.orphans)
-	m.metrics = m.newMetrics()
 	return m
 }
 
@@ -65,12 +73,12 @@ func (m *servedModel) makeService() error {
 		Queue: s.Queue, QueueTimeout: s.QueueTimeout, CancelGrace: s.CancelGrace, PredictTimeout: s.Fleet.PredictLimit,
 		OnBatch:  m.metrics.Batch,
 		Tracer:   f.telemetry.Tracer(),
-		BusyPoll: limits.BusyPolling(f.s.BusyPoll, m.workers.plan.Workers, limits.Cores()),
+		BusyPoll: limits.BusyPolling(f.s.BusyPoll, f.workerCount(), limits.Cores()),
 	})
 	m.svc = service.New(service.Options{
 		Pool: m.pool, Files: f.files, Logger: m.log, Queue: s.Queue > 0,
 		Version:    map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
-		OnShutdown: f.stop.ask,
+		OnShutdown: f.stop.ask, HealthPath: m.healthPath(),
 		Webhooks:   f.webhooks,
 		Observer:   observer{m.metrics},
 		UploadURL:  s.UploadURL,
@@ -83,13 +91,29 @@ func (m *servedModel) makeService() error {
 	return nil
 }
 
+// workerCount is how many workers all models have.
+func (f *Server) workerCount() (n int) {
+	for _, m := range f.models {
+		n += m.workers.plan.Workers
+	}
+	return n
+}
+
 // backend gives httpd the model's service.
 func (m *servedModel) backend() backend {
 	return backend{m.svc, m.workers.preloadHealth, m.server.budget, m.fleetHealth}
 }
 
+// healthPath is where the model's health is, for messages; "": at the root.
+func (m *servedModel) healthPath() string {
+	if m == m.server.models[0] {
+		return ""
+	}
+	return "/models/" + m.name + "/health-check"
+}
+
 // failsFast tells whether a first setup that fails ends the server.
-func (m *servedModel) failsFast() bool { return m.server.s.FailsFast(m.s.Watch) }
+func (m *servedModel) failsFast() bool { return m.server.s.FailsFast(m.s.Watch || m.server.several()) }
 
 // discard undoes the steps of New.
 func (m *servedModel) discard() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"pinion/pyembed/nvml"
 	"pinion/runtime/files"
 	"pinion/runtime/memory"
+	"pinion/runtime/metrics"
 	"pinion/runtime/supervise"
 	"pinion/runtime/telemetry"
 	"pinion/runtime/webhook"
@@ -38,16 +40,18 @@ type Server struct {
 	heap      atomic.Pointer[heap.Heap] // nil before the models are being set up, and where it is the user's
 	gpus      *nvml.Sampler
 	auth      *tokenfile.File // nil: no token is wanted
+	metrics   *metrics.Set    // of the server; with one model, the model's too
 	orphans   *supervise.Orphans
 	endpoints endpoints
 	stop      *stop
+	readyFile sync.Once      // of Kubernetes, where there are several models
 	models    []*servedModel // the first one is the default
 }
 
 // New wires the server and opens its sockets. Nothing is served yet.
-func New(s *settings.Server, m Model, log *slog.Logger, sink *logsink.Sink) (_ *Server, err error) {
+func New(s *settings.Server, models []Model, log *slog.Logger, sink *logsink.Sink) (_ *Server, err error) {
 	f := &Server{s: s, log: log, sink: sink}
-	if m.Settings.Fleet.Preload {
+	if slices.ContainsFunc(models, func(m Model) bool { return m.Settings.Fleet.Preload }) {
 		if err := supervise.AdoptForks(); err != nil {
 			return nil, fmt.Errorf("--preload: %w", err)
 		}
@@ -57,7 +61,7 @@ func New(s *settings.Server, m Model, log *slog.Logger, sink *logsink.Sink) (_ *
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
 	f.stop = newStop(s.AwaitExplicitShutdown)
-	for _, w := range slices.Concat(s.Warnings, m.Settings.Warnings) {
+	for _, w := range s.Warnings {
 		f.log.Warn(w)
 	}
 	if f.dir, err = rundir.Make(); err != nil {
@@ -68,23 +72,25 @@ func New(s *settings.Server, m Model, log *slog.Logger, sink *logsink.Sink) (_ *
 	f.budget = limits.NewBudget(int64(s.MemoryBudget))
 	f.budget.SetOnFree(func() { f.giveBack(heap.QuietTime) })
 	f.gpus = nvml.New(nvml.Options{})
-	if err := f.wire(m); err != nil {
+	if err := f.wire(models); err != nil {
 		f.discard()
 		return nil, err
 	}
-	f.log.Info("listening", "address", f.endpoints.address, "model", m.Found.Name(), "python", m.Python.Executable,
-		"python_version", m.Python.Version, "python_from", m.Python.Source)
+	f.logStart()
 	return f, nil
 }
 
 // wire makes the parts of the server, in the order in which they need each other.
-func (f *Server) wire(m Model) error {
+func (f *Server) wire(models []Model) error {
 	if err := f.beginTelemetry(); err != nil {
 		return err
 	}
-	f.models = []*servedModel{newServedModel(f, m)}
+	for _, m := range models {
+		f.models = append(f.models, f.newModel(m, len(models) > 1))
+	}
+	f.makeMetrics()
 	for _, step := range []func() error{
-		f.openFiles, f.makeWebhooks, f.eachModel((*servedModel).makeService), f.makeHTTP,
+		f.openFiles, f.makeWebhooks, f.eachModel((*servedModel).makeService), f.openTokens, f.makeHTTP,
 		f.eachModel((*servedModel).joinQueue), f.eachModel((*servedModel).watchFolder),
 		f.listen, f.openMonitor, f.openGRPC, f.findImage, f.eachModel((*servedModel).makeWorkers), f.sendMetrics,
 	} {
@@ -104,6 +110,25 @@ func (f *Server) eachModel(step func(*servedModel) error) func() error {
 			}
 		}
 		return nil
+	}
+}
+
+// several reports whether the server has more than one model. Then the model's name is in metrics and logs.
+func (f *Server) several() bool { return len(f.models) > 1 }
+
+// logStart logs where the server listens and what it serves.
+func (f *Server) logStart() {
+	about := func(m *servedModel) []any {
+		p := m.source.python
+		return []any{"python", p.Executable, "python_version", p.Version, "python_from", p.Source}
+	}
+	if !f.several() {
+		f.log.Info("listening", append([]any{"address", f.endpoints.address, "model", f.models[0].source.found.Name()}, about(f.models[0])...)...)
+		return
+	}
+	f.log.Info("listening", "address", f.endpoints.address)
+	for _, m := range f.models {
+		m.log.Info("serving", append([]any{"folder", m.source.found.Dir}, about(m)...)...)
 	}
 }
 
@@ -156,7 +181,7 @@ func (f *Server) Run() int {
 	case m := <-f.stop.broken:
 		why := failure(m.workers.all[0].Status())
 		f.stopWorkers(true)
-		defer f.reportFailure(why)
+		defer m.reportFailure(why)
 		code = exit.Failure
 	}
 	f.clean()

@@ -20,7 +20,7 @@ func (f *Server) beginTelemetry() (err error) {
 }
 
 func (f *Server) sendMetrics() error {
-	return f.telemetry.SendMetrics(otlp.Producer{Set: f.models[0].metrics, Version: version.Pinion})
+	return f.telemetry.SendMetrics(otlp.Producer{Set: f.allMetrics(), Version: version.Pinion})
 }
 
 // modelTracing is what workers are told of traces; nil where there are none.

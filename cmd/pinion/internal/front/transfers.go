@@ -12,7 +12,7 @@ import (
 func (f *Server) openFiles() (err error) {
 	s := f.s
 	f.files, err = files.New(files.Options{
-		OnTransfer: f.models[0].metrics.Transfer,
+		OnTransfer: f.metrics.Transfer,
 		Root:       f.dir.Files(), Remake: f.dir.RemakeFiles, UserAgent: cmp.Or(s.UserAgent, "pinion/"+version.Pinion), DenyPrivate: s.DenyPrivate, Logger: f.log,
 		MaxFile: s.DownloadSize, MaxFiles: s.DownloadFiles, Timeout: s.DownloadTimeout,
 		DenyPrivateUploads: s.DenyPrivateWebhooks,
@@ -23,7 +23,7 @@ func (f *Server) openFiles() (err error) {
 // makeWebhooks makes the sender of webhooks.
 func (f *Server) makeWebhooks() error {
 	f.webhooks = webhook.New(webhook.Options{
-		OnDelivery: f.models[0].metrics.Webhook, Memory: f.budget,
+		OnDelivery: f.metrics.Webhook, Memory: f.budget,
 		AuthToken: f.s.WebhookToken, UserAgent: "pinion/" + version.Pinion, Throttle: f.s.WebhookInterval, Logger: f.log,
 		DenyPrivate: f.s.DenyPrivateWebhooks,
 	})

@@ -65,7 +65,10 @@ func (m *servedModel) workerOptions(of *model.Model, sdk string, loaded func(ipc
 	}
 	o.Hooks.Prepare, o.Hooks.OnStart = m.server.sdk.keep, m.metrics.WorkerStarted
 	o.Hooks.OnExit = func(c supervise.ExitCause) { m.metrics.WorkerExited(string(c)) }
-	o.Hooks.OnSetup = func(st supervise.SetupStatus) { m.metrics.SetupEnded(st.Completed.Sub(st.Started), st.Failed) }
+	o.Hooks.OnSetup = func(st supervise.SetupStatus) {
+		m.settled.Store(true)
+		m.metrics.SetupEnded(st.Completed.Sub(st.Started), st.Failed)
+	}
 	return o
 }
 

@@ -66,6 +66,12 @@ func (s *Protocols) variables() []Variable {
 // modelName is what a model may be called.
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
+// modelNameForm says so.
+const modelNameForm = "a name is 1 to 63 of a-z A-Z 0-9 . _ -, and begins with a letter or digit"
+
+// IsModelName reports whether a model may be called so.
+func IsModelName(name string) bool { return modelName.MatchString(name) }
+
 // check refuses what no flag may say.
 func (s *Protocols) check() error {
 	for i, name := range s.Names {
@@ -88,18 +94,18 @@ func (s *Protocols) check() error {
 		return fmt.Errorf("--grpc-port %d: a port is 0 to 65535", s.GRPCPort)
 	case s.GRPCPort >= 0 && !slices.Contains(s.Names, protocol.OIP):
 		return fmt.Errorf("--grpc-port %d: it needs %s in --protocols", s.GRPCPort, protocol.OIP)
-	case s.model != "" && !modelName.MatchString(s.model):
-		return fmt.Errorf("--model %q: a name is 1 to 63 of a-z A-Z 0-9 . _ -, and begins with a letter or digit", s.model)
+	case s.model != "" && !IsModelName(s.model):
+		return fmt.Errorf("--model %q: %s", s.model, modelNameForm)
 	case s.model != "" && s.given != "" && s.model != s.given:
 		return fmt.Errorf("--model %s and %s=DIR are two names for one model: give one", s.model, s.given)
 	}
 	return nil
 }
 
-// TakeName splits NAME=DIR, unless there is a folder of that name.
-func (s *Protocols) TakeName(arg string) (dir string) {
+// takeName splits NAME=DIR, unless there is a folder of that name.
+func (s *Protocols) takeName(arg string) (dir string) {
 	name, dir, ok := strings.Cut(arg, "=")
-	if !ok || !modelName.MatchString(name) || exists(arg) {
+	if !ok || !IsModelName(name) || exists(arg) {
 		return arg
 	}
 	s.given = name
@@ -116,12 +122,12 @@ func (s *Protocols) ModelName(m *model.Model) string {
 	return "model"
 }
 
-// OpenAIName is the model's name at OpenAI's API; "": the server does not serve it.
-func (s *Protocols) OpenAIName(m *model.Model) string {
+// OpenAIName is the name of a model at OpenAI's API; "": the server does not serve it.
+func (s *Protocols) OpenAIName(model string) string {
 	if !slices.Contains(s.Names, protocol.OpenAI) {
 		return ""
 	}
-	return s.ModelName(m)
+	return model
 }
 
 // List makes those that are on.

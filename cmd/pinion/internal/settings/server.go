@@ -48,7 +48,7 @@ type Server struct {
 func (s *Server) BindFlags(f *pflag.FlagSet) {
 	f.IntVarP(&s.Port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
 	s.Exposure.bindFlags(f)
-	f.Var(&s.failFast, "fail-fast", "end with exit code 1 when the setup fails at the start (PINION_FAIL_FAST; default: on a terminal without --watch)")
+	f.Var(&s.failFast, "fail-fast", "end with exit code 1 when the setup fails at the start (PINION_FAIL_FAST; default: on a terminal, with one model and without --watch)")
 	f.Lookup("fail-fast").NoOptDefVal = "true"
 	s.Protocols.bindFlags(f)
 	s.Jobs.bindFlags(f)

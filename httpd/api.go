@@ -1,0 +1,117 @@
+package httpd
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
+)
+
+// api is the routes of one model, below a prefix.
+type api struct {
+	*Server
+	svc      Service
+	queue    JobQueue     // of asynchronous predictions; nil: they are the Service's
+	queueing QueueOptions // of the queue
+	router   *router.Router
+
+	prefix  string // of its paths: "" at the root, or "/models/NAME"
+	pattern string // of its routes in metrics: "", or pathModel
+	model   Model
+
+	completed atomic.Pointer[completed] // the OpenAPI document; nil: not yet requested
+}
+
+// Model is a model whose routes are below /models/NAME.
+type Model struct {
+	// Name has only characters that a path may have: a-z A-Z 0-9 . _ -
+	Name    string
+	Service Service
+	// Title is the title of the OpenAPI document. Default: the title in the model's document.
+	Title string
+	// Docs answers GET docs; nil: 404.
+	Docs fasthttp.RequestHandler
+	// Dashboard is the live view at dashboard; nil: 404.
+	Dashboard *Dashboard
+	// Reload is called by POST reload, as Options.Reload; nil: 404.
+	Reload func() (notice string, err error)
+	// OnRequest receives the requests to the model's routes, as Options.OnRequest. Default: none.
+	OnRequest func(route, method string, code int, took time.Duration)
+	// Entry returns what GET /models says of the model.
+	Entry func() ModelEntry
+}
+
+// newRoot returns the routes at the root: those of the default model, and of the server.
+func (s *Server) newRoot(svc Service) *api {
+	o := &s.opt
+	a := &api{Server: s, svc: svc, model: Model{Title: o.ModelName, Docs: o.Docs, Dashboard: o.Dashboard, Reload: o.Reload, OnRequest: o.OnRequest}}
+	if len(o.Models) > 0 {
+		a.model.OnRequest = o.Models[0].OnRequest
+	}
+	return a
+}
+
+// newAPI returns the routes of a model below /models.
+func (s *Server) newAPI(m Model) *api {
+	a := &api{Server: s, svc: m.Service, model: m, prefix: pathModels + "/" + m.Name, pattern: pathModel}
+	a.router = a.routes().router
+	return a
+}
+
+// routes returns the model's routes.
+func (a *api) routes() routeTable {
+	r := a.newRouteTable()
+	r.get("/openapi.json", a.openAPI)
+	r.get("/docs", a.model.Docs)
+	for _, k := range []collection{
+		{a.Server, a, predict.KindPrediction, "prediction", "Prediction"},
+		{a.Server, a, predict.KindTraining, "training", "Training"},
+	} {
+		path := "/" + k.noun + "s"
+		r.on(fasthttp.MethodPost, path, a.traced(path, k.create))
+		r.on(fasthttp.MethodPut, path+"/{id}", a.traced(path+"/{id}", k.put))
+		r.get(path+"/{id}", k.get)
+		r.on(fasthttp.MethodPost, path+"/{id}/cancel", a.traced(path+"/{id}/cancel", k.cancel))
+	}
+	if a.model.Reload != nil {
+		r.on(fasthttp.MethodPost, "/reload", a.reload)
+	}
+	if a.prefix != "" {
+		r.probes()
+		r.dashboard()
+		r.get("/", a.discovery())
+	}
+	return r
+}
+
+// traced wraps the handler of a route that is traced.
+func (a *api) traced(path string, h fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return a.Server.traced(a.pattern+path, h)
+}
+
+// within returns the part of a path below /models/NAME, or the whole path.
+func (s *Server) within(path string) string {
+	rest, ok := strings.CutPrefix(path, pathModels+"/")
+	if !ok {
+		return path
+	}
+	name, rest, ok := strings.Cut(rest, "/")
+	if !ok || s.find(name) == nil {
+		return path
+	}
+	return "/" + rest
+}
+
+// find returns the routes of a model, or nil.
+func (s *Server) find(name string) *api {
+	i := slices.IndexFunc(s.models, func(a *api) bool { return a.model.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.models[i]
+}

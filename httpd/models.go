@@ -1,0 +1,84 @@
+package httpd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/predict"
+)
+
+const (
+	pathModels = "/models"
+	pathModel  = pathModels + "/{name}"
+)
+
+// ModelEntry is a model in the answer to GET /models.
+type ModelEntry struct {
+	Name  string `json:"name"`
+	State string `json:"state"` // unloaded, loading, ready, unloading, failed or defunct
+	// Default: the model also answers at the root.
+	Default   bool   `json:"default"`
+	SchemaURL string `json:"schema_url"`
+	Load      string `json:"load"`  // when it is loaded: startup, on-demand or manual
+	Slots     int    `json:"slots"` // how many predictions can run at a time
+	Queue     Queue  `json:"queue"`
+	// MemoryBytes is the resident memory of its workers.
+	MemoryBytes int64  `json:"memory_bytes"`
+	Error       string `json:"error,omitempty"` // why it failed
+	// ModelName and ModelURL are SageMaker's words for the name and the folder.
+	ModelName string `json:"modelName"`
+	ModelURL  string `json:"modelUrl"`
+}
+
+// modelList is the answer to GET /models.
+type modelList struct {
+	Models []ModelEntry `json:"models"`
+}
+
+// entry returns the model's entry.
+func (a *api) entry() ModelEntry {
+	e := a.model.Entry()
+	e.Name, e.ModelName = a.model.Name, a.model.Name
+	e.Default = a == a.models[0]
+	e.SchemaURL = a.prefix + "/openapi.json"
+	return e
+}
+
+// listModels answers GET /models.
+func (s *Server) listModels(ctx *fasthttp.RequestCtx) {
+	list := modelList{Models: []ModelEntry{}}
+	for _, a := range s.models {
+		list.Models = append(list.Models, a.entry())
+	}
+	s.encodeSeldom(ctx, fasthttp.StatusOK, list)
+}
+
+// showModel answers GET /models/{name}.
+func (s *Server) showModel(ctx *fasthttp.RequestCtx) {
+	if a := s.named(ctx); a != nil {
+		s.encodeSeldom(ctx, fasthttp.StatusOK, a.entry())
+	}
+}
+
+// routeModel passes a request on to the routes of the model that its path names.
+func (s *Server) routeModel(ctx *fasthttp.RequestCtx) {
+	if a := s.named(ctx); a != nil {
+		a.router.Handler(ctx)
+	}
+}
+
+// named returns the routes of the model that a path names. nil: there is none, and the request is answered.
+func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
+	name, _ := ctx.UserValue("name").(string)
+	if a := s.find(name); a != nil {
+		return a
+	}
+	names := make([]string, len(s.models))
+	for i, a := range s.models {
+		names[i] = a.model.Name
+	}
+	s.detail(ctx, fasthttp.StatusNotFound, fmt.Sprintf("This server has no model %q. It has %s", predict.Clip(name), strings.Join(names, ", ")))
+	return nil
+}
