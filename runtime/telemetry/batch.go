@@ -30,7 +30,7 @@ type spanBatch struct {
 const typicalSpan = 200
 
 // kept is how much memory a batch may have to be used again, in bytes.
-const kept = 1 << 20
+const kept = 2 << 20
 
 // spanBatcher encodes ended spans and sends them in batches, one after another, by the SDK's client. A span is encoded when it
 // ends: what waits then has no pointers, and the garbage collector need not look at it.

@@ -44,7 +44,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		{set: "OTEL_SDK_DISABLED=2", want: `OTEL_SDK_DISABLED: "2": it is true or false`},
 		{set: "OTEL_PROPAGATORS=tracecontext,b3", want: `OTEL_PROPAGATORS: "tracecontext,b3": it is a list of tracecontext, baggage or none`},
 		{set: "OTEL_BSP_MAX_QUEUE_SIZE=0", want: `OTEL_BSP_MAX_QUEUE_SIZE: "0": it is a whole number of at least 1`},
-		{set: "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=4096", want: `OTEL_BSP_MAX_EXPORT_BATCH_SIZE: 4096: it is at most OTEL_BSP_MAX_QUEUE_SIZE, which is 2048`},
+		{set: "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=20000", want: `OTEL_BSP_MAX_EXPORT_BATCH_SIZE: 20000: it is at most OTEL_BSP_MAX_QUEUE_SIZE, which is 16384`},
 		{set: "OTEL_METRIC_EXPORT_INTERVAL=-1", want: `OTEL_METRIC_EXPORT_INTERVAL: "-1": it is`},
 		{set: "OTEL_RESOURCE_ATTRIBUTES=a", want: `OTEL_RESOURCE_ATTRIBUTES: "a": it is a list`},
 		{yaml: Traces{Enabled: &yes, Sampler: "never"}, want: `cog.yaml: observability.traces.sampler: "never": it is always_on`},
