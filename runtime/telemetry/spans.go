@@ -1,9 +1,8 @@
 package telemetry
 
 import (
-	"context"
+	"encoding/binary"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"pinion/runtime/trace"
@@ -22,14 +21,11 @@ func (t *Telemetry) Tracer() *trace.Tracer {
 
 // sample is the sampler of the settings.
 func (c *Config) sample() func(trace.ID, trace.Context) bool {
-	ratio := sdktrace.TraceIDRatioBased(c.Ratio)
 	root := map[string]func(trace.ID) bool{
 		alwaysOn: always, parentOrOn: always, alwaysOff: never, parentOrOff: never,
 	}[c.Sampler]
 	if root == nil {
-		root = func(id trace.ID) bool {
-			return ratio.ShouldSample(sdktrace.SamplingParameters{ParentContext: context.Background(), TraceID: oteltrace.TraceID(id)}).Decision == sdktrace.RecordAndSample
-		}
+		root = ratioOf(c.Ratio)
 	}
 	follows := c.Sampler == parentOrOn || c.Sampler == parentOrOff || c.Sampler == parentOrRatio
 	return func(id trace.ID, parent trace.Context) bool {
@@ -38,6 +34,12 @@ func (c *Config) sample() func(trace.ID, trace.Context) bool {
 		}
 		return root(id)
 	}
+}
+
+// ratioOf samples a share of all traces, and the same ones as the SDK's TraceIDRatioBased, which takes longer.
+func ratioOf(share float64) func(trace.ID) bool {
+	below := uint64(share * (1 << 63))
+	return func(id trace.ID) bool { return binary.BigEndian.Uint64(id[8:])>>1 < below }
 }
 
 func always(trace.ID) bool { return true }

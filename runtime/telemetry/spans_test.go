@@ -1,0 +1,25 @@
+package telemetry
+
+import (
+	"testing"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"pinion/runtime/trace"
+)
+
+// TestARatioSamplesTheTracesThatTheSDKDoes: so that a trace is whole that several servers sample.
+func TestARatioSamplesTheTracesThatTheSDKDoes(t *testing.T) {
+	tracer := &trace.Tracer{Sample: func(trace.ID, trace.Context) bool { return false }}
+	for _, share := range []float64{0, 1e-9, 0.01, 0.3, 1} {
+		ours, theirs := ratioOf(share), sdktrace.TraceIDRatioBased(share)
+		for range 1000 {
+			id := tracer.Root().ID
+			want := theirs.ShouldSample(sdktrace.SamplingParameters{TraceID: oteltrace.TraceID(id), ParentContext: t.Context()}).Decision == sdktrace.RecordAndSample
+			if got := ours(id); got != want {
+				t.Errorf("%s at %g: sampled %v, want %v", id, share, got, want)
+			}
+		}
+	}
+}
