@@ -17,17 +17,19 @@ func (s *Server) traced(path string, h fasthttp.RequestHandler) fasthttp.Request
 	if s.opt.Tracer == nil {
 		return h
 	}
-	post := fasthttp.MethodPost + " " + path
+	describe := func(method string) (name string, attrs trace.Attrs) {
+		return method + " " + path, trace.Attrs{}.Text("http.request.method", method).Text("http.route", path)
+	}
+	post, attrs := describe(fasthttp.MethodPost)
 	return func(ctx *fasthttp.RequestCtx) {
 		t := s.opt.Tracer.Begin(func(name string) string { return string(bytes.Join(ctx.Request.Header.PeekAll(name), []byte{','})) })
 		if t == nil {
 			h(ctx)
 			return
 		}
-		method, name := fasthttp.MethodPost, post
+		name, attrs := post, attrs
 		if !ctx.IsPost() {
-			method = methodName(ctx.Method())
-			name = method + " " + path
+			name, attrs = describe(methodName(ctx.Method()))
 		}
 		root := t.New()
 		t.Server = root.Span
@@ -37,8 +39,8 @@ func (s *Server) traced(path string, h fasthttp.RequestHandler) fasthttp.Request
 			return
 		}
 		code, g := ctx.Response.StatusCode(), t.Group()
-		span := g.Add(root, name, trace.SpanID{}, ctx.Time(), time.Now(), append(g.Attrs(),
-			trace.Text("http.request.method", method), trace.Text("http.route", path), trace.Int("http.response.status_code", int64(code))))
+		span := g.Add(root, name, trace.SpanID{}, ctx.Time(), time.Now(),
+			append(g.Attrs(), attrs...).Int("http.response.status_code", int64(code)))
 		span.Kind, span.Failed = trace.Server, code >= fasthttp.StatusInternalServerError
 		g.Send()
 	}

@@ -29,15 +29,15 @@ func (s *Server) traced(stream grpc.ServerStream, method string) (_ grpc.ServerS
 		return stream, none
 	}
 	name := strings.TrimPrefix(method, "/")
-	span := t.Span(name, trace.Server, trace.SpanID{}, time.Now(), trace.Text("rpc.system.name", "grpc"), trace.Text("rpc.method", name))
+	span := t.Span(name, trace.Server, trace.SpanID{}, time.Now(), trace.Attrs{}.Text("rpc.system.name", "grpc").Text("rpc.method", name))
 	t.Server = span.Context.Span
 	return &tracedStream{stream, t.In(ctx)}, func(err error) {
 		c := status.Code(err)
 		text := code.Code(c).String()
-		span.Attrs = append(span.Attrs, trace.Text("rpc.response.status_code", text))
+		span.Attrs = span.Attrs.Text("rpc.response.status_code", text)
 		switch c {
 		case codes.Unknown, codes.DeadlineExceeded, codes.Unimplemented, codes.Internal, codes.Unavailable, codes.DataLoss:
-			span.Attrs = append(span.Attrs, trace.Text("error.type", text))
+			span.Attrs = span.Attrs.Text("error.type", text)
 			span.Failed, span.Message = true, status.Convert(err).Message()
 		}
 		t.End(span, time.Now())

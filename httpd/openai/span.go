@@ -24,11 +24,7 @@ var numberAttrs = [...]struct {
 
 // spanAttrs describes a request for the spans of its predictions. Whether the function takes a parameter makes no difference.
 func (r *Request) spanAttrs(b *Body, model string) predict.SpanAttrs {
-	attrs := []trace.Attr{
-		trace.Text("gen_ai.operation.name", r.Endpoint.Operation()),
-		trace.Text("gen_ai.provider.name", "pinion"),
-		trace.Text("gen_ai.request.model", model),
-	}
+	attrs := trace.Attrs{}.Text("gen_ai.operation.name", r.Endpoint.Operation()).Text("gen_ai.provider.name", "pinion").Text("gen_ai.request.model", model)
 	given := map[string]bool{}
 	for _, a := range numberAttrs {
 		value := b.get(a.parameter, number)
@@ -37,20 +33,20 @@ func (r *Request) spanAttrs(b *Body, model string) predict.SpanAttrs {
 		}
 		given[a.name] = true
 		if whole, err := strconv.ParseInt(string(value), 10, 64); a.whole && err == nil && (a.parameter != "n" || whole > 1) {
-			attrs = append(attrs, trace.Int(a.name, whole))
+			attrs = attrs.Int(a.name, whole)
 		} else if f, err := strconv.ParseFloat(string(value), 64); !a.whole && err == nil {
-			attrs = append(attrs, trace.Float(a.name, f))
+			attrs = attrs.Float(a.name, f)
 		}
 	}
 	if r.writesText() {
 		if stops := stopTexts(b.get("stop", anything)); len(stops) > 0 {
-			attrs = append(attrs, trace.Texts("gen_ai.request.stop_sequences", stops))
+			attrs = attrs.Texts("gen_ai.request.stop_sequences", stops)
 		}
 	}
 	if r.Endpoint == Embeddings {
-		attrs = append(attrs, trace.Texts("gen_ai.request.encoding_formats", []string{r.format}))
+		attrs = attrs.Texts("gen_ai.request.encoding_formats", []string{r.format})
 	}
-	return predict.SpanAttrs{Begin: attrs, End: func(status predict.Status, output, metrics []byte) []trace.Attr {
+	return predict.SpanAttrs{Begin: attrs, End: func(status predict.Status, output, metrics []byte) trace.Attrs {
 		return r.endAttrs(model, status, output, metrics)
 	}}
 }
@@ -74,18 +70,18 @@ func stopTexts(value []byte) []string {
 }
 
 // endAttrs describes the end of one prediction of a request.
-func (r *Request) endAttrs(model string, status predict.Status, output, metrics []byte) []trace.Attr {
-	attrs := []trace.Attr{trace.Text("gen_ai.response.model", model)}
+func (r *Request) endAttrs(model string, status predict.Status, output, metrics []byte) trace.Attrs {
+	attrs := trace.Attrs{}.Text("gen_ai.response.model", model)
 	var u Usage
 	u.add(metrics, true)
 	if u.Prompt > 0 {
-		attrs = append(attrs, trace.Int("gen_ai.usage.input_tokens", u.Prompt))
+		attrs = attrs.Int("gen_ai.usage.input_tokens", u.Prompt)
 	}
 	if u.Completion > 0 && r.Endpoint != Embeddings {
-		attrs = append(attrs, trace.Int("gen_ai.usage.output_tokens", u.Completion))
+		attrs = attrs.Int("gen_ai.usage.output_tokens", u.Completion)
 	}
 	if reasons := r.reasons(status, output); len(reasons) > 0 {
-		attrs = append(attrs, trace.Texts("gen_ai.response.finish_reasons", reasons))
+		attrs = attrs.Texts("gen_ai.response.finish_reasons", reasons)
 	}
 	return attrs
 }

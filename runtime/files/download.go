@@ -50,7 +50,7 @@ type headerKey struct{}
 func (s *Store) download(ctx context.Context, folder, rawURL string) (path string, err error) {
 	defer func() { s.transferred(Download, sizeOf(path), err) }()
 	if t := trace.Of(ctx); t != nil {
-		span := t.Span("pinion.download", trace.Client, t.Prediction, time.Now())
+		span := t.Span("pinion.download", trace.Client, t.Prediction, time.Now(), nil)
 		header := http.Header{}
 		if t.Files() {
 			t.Headers(span.Context, func(name, value string) { passOn(header, name, value) })

@@ -64,7 +64,7 @@ func (s *Store) upload(ctx context.Context, to Destination, name string, open fu
 	size = file.size
 	if t := to.Trace; t != nil {
 		span := t.Span("cog.prediction.upload_output", trace.Client, t.Prediction, time.Now(),
-			trace.Text("cog.output.mime_type", file.kind), trace.Int("cog.output.bytes", size))
+			trace.Attrs{}.Text("cog.output.mime_type", file.kind).Int("cog.output.bytes", size))
 		if t.Files() {
 			to.TraceParent, to.TraceState = span.Context.Parent(), span.Context.State
 		}

@@ -100,9 +100,9 @@ type Request struct {
 
 // SpanAttrs are attributes that a protocol adds to a prediction's span.
 type SpanAttrs struct {
-	Begin []trace.Attr
+	Begin trace.Attrs
 	// End returns those of the end; nil: none. output is JSON, or nil. It must not block, nor keep what it gets.
-	End func(status Status, output, metrics []byte) []trace.Attr
+	End func(status Status, output, metrics []byte) trace.Attrs
 }
 
 // Group is the predictions of one request. Together they take the place of one: the first is admitted, and the others wait

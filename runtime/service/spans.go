@@ -3,6 +3,7 @@ package service
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,8 +44,8 @@ type spans struct {
 	further    predict.SpanAttrs
 	mode       string
 	id         string
-	callers    []trace.Attr
-	last       []trace.Attr // by the request's protocol, at the end
+	callers    trace.Attrs
+	last       trace.Attrs // by the request's protocol, at the end
 	arrived    time.Time
 	valid      time.Time // the end of the validation; zero: there was none
 	submitted  time.Time
@@ -163,8 +164,7 @@ func (s *spans) send(r *predict.Result, waited time.Duration, reason string) {
 	attrs := s.identify(g)
 	if r.Elapsed > 0 {
 		attrs = s.place(attrs)
-		invoke := s.ran(g, attrs, r, waited, now)
-		if kind != "" {
+		if invoke := s.ran(g, attrs, r, waited, now); kind != "" {
 			invoke.Fail(invoke.End, kind, r.Error)
 		}
 	}
@@ -172,18 +172,19 @@ func (s *spans) send(r *predict.Result, waited time.Duration, reason string) {
 }
 
 // ran adds what a worker did, and returns the span of the model.
-func (s *spans) ran(g *trace.Group, attrs []trace.Attr, r *predict.Result, waited time.Duration, now time.Time) *trace.Span {
+func (s *spans) ran(g *trace.Group, attrs trace.Attrs, r *predict.Result, waited time.Duration, now time.Time) *trace.Span {
 	began, returned := now.Add(-r.Elapsed), now
 	times := s.traced.Times
 	if !times.Began.IsZero() { // what the worker took, within what the front saw
 		began, returned = times.Began, times.Began.Add(r.Elapsed)
 	}
-	execute := g.Add(s.trace.New(), s.names.execute, s.prediction.Span, earlier(s.submitted.Add(waited), began), now, attrs)
-	invoke := g.Add(s.invoke, s.names.invoke, execute.Context.Span, began, returned, attrs)
-	execute.Worker, invoke.Worker = true, true
+	execute := s.trace.New()
+	g.Add(execute, s.names.execute, s.prediction.Span, earlier(s.submitted.Add(waited), began), now, attrs).Worker = true
 	if !times.Began.IsZero() {
 		g.Add(s.trace.New(), s.names.prepare, s.invoke.Span, began, began.Add(times.Prepared), nil).Worker = true
 	}
+	invoke := g.Add(s.invoke, s.names.invoke, execute.Span, began, returned, attrs)
+	invoke.Worker = true
 	if s.traced.Batch.Valid() {
 		invoke.Links = []trace.Context{s.traced.Batch}
 	}
@@ -212,30 +213,28 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // place adds where the model ran.
-func (s *spans) place(to []trace.Attr) []trace.Attr {
-	if t := &s.traced; t.Place != (slot.Place{}) {
-		to = t.Place.Attrs(to)
-		if t.BatchSize > 0 {
-			to = append(to, trace.Int("pinion.batch.size", int64(t.BatchSize)))
-		}
+func (s *spans) place(to trace.Attrs) trace.Attrs {
+	t := &s.traced
+	if to = append(to, t.Place...); t.BatchSize > 0 {
+		to = to.Int("pinion.batch.size", int64(t.BatchSize))
 	}
 	return to
 }
 
 // identify returns the attribute that names the prediction, in the memory of the group.
-func (s *spans) identify(g *trace.Group) []trace.Attr {
+func (s *spans) identify(g *trace.Group) trace.Attrs {
 	if s.id == "" {
 		return g.Attrs()
 	}
-	return append(g.Attrs(), trace.Text(attrID, s.id))
+	return g.Attrs().Text(attrID, s.id)
 }
 
 // end adds the prediction's span and sends all. attrs are those that it shares with others, which are left as they are.
-func (s *spans) end(g *trace.Group, attrs []trace.Attr, status predict.Status, kind, message string, at time.Time) {
-	attrs = append(attrs, trace.Text(attrMode, s.mode), trace.Text(attrStatus, status.String()))
+func (s *spans) end(g *trace.Group, attrs trace.Attrs, status predict.Status, kind, message string, at time.Time) {
+	attrs = attrs.Text(attrMode, s.mode).Text(attrStatus, status.String())
 	attrs = append(append(append(attrs, s.further.Begin...), s.callers...), s.last...)
 	if kind != "" {
-		attrs = append(attrs, trace.Text(attrError, kind))
+		attrs = attrs.Text(attrError, kind)
 	}
 	span := g.Add(s.prediction, s.names.whole, s.trace.Server, s.arrived, at, attrs)
 	if kind != "" {
@@ -265,11 +264,13 @@ const (
 	maxCallerValue = 128
 )
 
-// callers are the entries of a client's context that begin with "trace.", as attributes: the first by name.
-func callers(context []byte) (attrs []trace.Attr) {
+// callers are the entries of a client's context that begin with "trace.", as attributes: the first by name, and of one name the
+// last.
+func callers(context []byte) (attrs trace.Attrs) {
 	if len(context) == 0 {
 		return nil
 	}
+	found := map[string]string{}
 	for r := rawjson.Object(context); ; {
 		key, value, ok := r.Next()
 		if !ok {
@@ -277,22 +278,14 @@ func callers(context []byte) (attrs []trace.Attr) {
 		}
 		name, is := strings.CutPrefix(rawjson.KeyText(key), "trace.")
 		if is && name != "" && len(name) <= maxCallerName && !strings.ContainsFunc(name, notInCaller) {
-			attrs = append(attrs, trace.Text("caller."+name, cutText(rawjson.Text(value), maxCallerValue)))
+			found[name] = cutText(rawjson.Text(value), maxCallerValue)
 		}
 	}
-	return boundCallers(attrs)
-}
-
-// boundCallers sorts and bounds the attributes. The last one of a name counts.
-func boundCallers(attrs []trace.Attr) []trace.Attr {
-	slices.SortStableFunc(attrs, func(a, b trace.Attr) int { return strings.Compare(a.Key, b.Key) })
-	kept := attrs[:0]
-	for i, a := range attrs {
-		if i+1 == len(attrs) || attrs[i+1].Key != a.Key {
-			kept = append(kept, a)
-		}
+	names := slices.Sorted(maps.Keys(found))
+	for _, name := range names[:min(len(names), maxCallers)] {
+		attrs = attrs.Text("caller."+name, found[name])
 	}
-	return kept[:min(len(kept), maxCallers)]
+	return attrs
 }
 
 func notInCaller(r rune) bool {

@@ -7,13 +7,14 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/batch"
+	"pinion/runtime/trace"
 )
 
 // Slot is the front's side of one slot of a worker.
 type Slot struct {
 	pool   *Pool
 	worker *workerSlots
-	place  Place
+	place  trace.Attrs // for spans
 	ch     channel
 
 	// Guarded by pool.mu.
@@ -33,7 +34,7 @@ type Slot struct {
 
 func newSlot(p *Pool, w *workerSlots, index int, conn *ipc.Conn, words ipc.Slot) *Slot {
 	s := &Slot{
-		pool: p, worker: w, place: newPlace(w, index),
+		pool: p, worker: w, place: placeOf(w, index),
 		ch:     channel{conn: conn, words: words, drained: make(chan struct{})},
 		window: window{free: ^uint64(0), size: minWindow},
 		freed:  time.Now(),

@@ -12,26 +12,10 @@ import (
 type Traced struct {
 	Span trace.Context // of the prediction: its batch links to it
 
-	Place     Place         // where the call ran; zero: nowhere
+	Place     trace.Attrs   // where the call ran; nil: nowhere
 	Times     ipc.Traced    // by the worker's clock, which is the front's; zero: it sent none
 	BatchSize int           // 0: it ran in no batch
 	Batch     trace.Context // the span of its batch
-}
-
-// Place is where a call runs.
-type Place struct {
-	Slot   string // the worker's number, and the slot's in it
-	Worker int
-	Device string // "": none is the worker's own
-}
-
-// Attrs are the place as attributes of a span: the slot's has Cog's name.
-func (p Place) Attrs(to []trace.Attr) []trace.Attr {
-	to = append(to, trace.Text("cog.slot.id", p.Slot), trace.Int("pinion.worker", int64(p.Worker)))
-	if p.Device != "" {
-		to = append(to, trace.Text("pinion.device", p.Device))
-	}
-	return to
 }
 
 // ranIn notes where a call ran that ends.
@@ -45,10 +29,15 @@ func (t *Traced) ranIn(c *Call) {
 	}
 }
 
-// newPlace names a slot by its index in its worker.
-func newPlace(w *workerSlots, index int) Place {
+// placeOf says where a slot's calls run, by its index in its worker: the slot's attribute has Cog's name. A device is named if
+// it is the worker's own.
+func placeOf(w *workerSlots, index int) trace.Attrs {
 	h := &w.hooks
-	return Place{Slot: strconv.Itoa(h.Worker) + "." + strconv.Itoa(index), Worker: h.Worker, Device: h.Device}
+	a := trace.Attrs{}.Text("cog.slot.id", strconv.Itoa(h.Worker)+"."+strconv.Itoa(index)).Int("pinion.worker", int64(h.Worker))
+	if h.Device != "" {
+		a = a.Text("pinion.device", h.Device)
+	}
+	return a
 }
 
 // batchTrace is the trace of one batch; nil: it is not traced, and the methods do nothing.
@@ -103,8 +92,8 @@ func (t *batchTrace) finish(s *Slot, r *batchRun, began, now time.Time, failure 
 	if t == nil {
 		return
 	}
-	attrs := s.place.Attrs([]trace.Attr{trace.Int("pinion.batch.size", int64(len(r.calls)))})
-	span := t.trace.At(t.span, "pinion.batch", trace.Internal, trace.SpanID{}, began, attrs...)
+	attrs := append(trace.Attrs{}.Int("pinion.batch.size", int64(len(r.calls))), s.place...)
+	span := t.trace.At(t.span, "pinion.batch", trace.Internal, trace.SpanID{}, began, attrs)
 	span.Worker, span.Links = true, t.links
 	if failure != "" {
 		span.Fail(now, "prediction_failed", failure)

@@ -8,10 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	"go.opentelemetry.io/otel/sdk/resource"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-
-	"pinion/runtime/trace"
 )
 
 // OpenTelemetry's defaults for the times of a batch.
@@ -26,25 +23,26 @@ type spanBatch struct {
 	n             int
 }
 
-// typicalSpan is the encoded size of a span, in bytes.
-const typicalSpan = 200
+// Sizes of encoded spans, in bytes.
+const (
+	typicalSpan = 200
+	fullBatch   = 1 << 20       // a batch of this size is sent: over gRPC a collector takes 4 MiB
+	mostHeld    = 16 << 20      // what waits
+	kept        = 2 * fullBatch // how much memory a batch may have to be used again
+)
 
-// kept is how much memory a batch may have to be used again, in bytes.
-const kept = 2 << 20
-
-// spanBatcher encodes ended spans and sends them in batches, one after another, by the SDK's client. A span is encoded when it
-// ends: what waits then has no pointers, and the garbage collector need not look at it.
+// spanBatcher keeps encoded spans and sends them in batches, one after another, by the SDK's client. What waits has no pointers,
+// and the garbage collector need not look at it.
 type spanBatcher struct {
 	client        otlptrace.Client
 	queue         *queue
 	limits        Batch // with defaults
-	front, worker *resource.Resource
-	version       string
+	front, worker sender
 
 	mu      sync.Mutex
-	encode  encoder
-	open    *spanBatch   // takes the next span
+	open    *spanBatch   // takes the next spans
 	waiting []*spanBatch // full ones
+	held    int          // bytes of what is not sent
 	unused  sync.Pool
 
 	full     chan struct{} // one token: a batch is full
@@ -62,23 +60,35 @@ func (b *spanBatcher) start() {
 	go b.run()
 }
 
-// add queues ended spans, or drops them.
-func (b *spanBatcher) add(spans ...*trace.Span) {
-	spans = spans[:b.queue.admit(len(spans))]
+// add queues n encoded spans, or drops them. It implements trace.Tracer.Export.
+func (b *spanBatcher) add(front, worker []byte, n int) {
+	size := len(front) + len(worker)
+	if size == 0 { // the queue was full when they ended
+		b.queue.drop(n)
+		return
+	}
+	if !b.queue.admit(n) {
+		return
+	}
 	b.mu.Lock()
-	waited := len(b.waiting)
-	for _, s := range spans {
-		to := &b.open.front
-		if s.Worker {
-			to = &b.open.worker
+	room, waited := b.held+size <= mostHeld, len(b.waiting)
+	if room {
+		if b.open.n+n > b.limits.Size {
+			b.close()
 		}
-		*to = b.encode.append(*to, s)
-		if b.open.n++; b.open.n == b.limits.Size {
-			b.waiting, b.open = append(b.waiting, b.open), b.empty()
+		o := b.open
+		o.front, o.worker, o.n = append(o.front, front...), append(o.worker, worker...), o.n+n
+		b.held += size
+		if o.n == b.limits.Size || len(o.front)+len(o.worker) >= fullBatch {
+			b.close()
 		}
 	}
 	full := len(b.waiting) > waited
 	b.mu.Unlock()
+	if !room {
+		b.queue.waiting.Add(int64(-n))
+		b.queue.drop(n)
+	}
 	if full {
 		select {
 		case b.full <- struct{}{}:
@@ -86,6 +96,9 @@ func (b *spanBatcher) add(spans ...*trace.Span) {
 		}
 	}
 }
+
+// close puts the open batch to those that wait.
+func (b *spanBatcher) close() { b.waiting, b.open = append(b.waiting, b.open), b.empty() }
 
 // empty is a batch without spans.
 func (b *spanBatcher) empty() *spanBatch {
@@ -130,15 +143,19 @@ func (b *spanBatcher) take(all bool) (batch *spanBatch) {
 func (b *spanBatcher) send(batch *spanBatch) {
 	ctx, cancel := context.WithTimeout(b.ctx, b.limits.Timeout)
 	defer cancel()
-	var all []*tracepb.ResourceSpans
-	if len(batch.front) > 0 {
-		all = append(all, resourceSpans(b.front, b.version, batch.front))
+	var messages []*tracepb.ResourceSpans
+	add := func(by *sender, encoded []byte) {
+		if len(encoded) > 0 {
+			messages = append(messages, by.message(encoded))
+		}
 	}
-	if len(batch.worker) > 0 {
-		all = append(all, resourceSpans(b.worker, b.version, batch.worker))
-	}
-	err := b.client.UploadTraces(ctx, all)
+	add(&b.front, batch.front)
+	add(&b.worker, batch.worker)
+	err := b.client.UploadTraces(ctx, messages)
 	b.queue.sent(batch.n, err)
+	b.mu.Lock()
+	b.held -= len(batch.front) + len(batch.worker)
+	b.mu.Unlock()
 	if err != nil {
 		otel.Handle(err)
 	}

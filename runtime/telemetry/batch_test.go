@@ -89,19 +89,19 @@ func TestSpansAreSentInBatches(t *testing.T) {
 	}
 }
 
-// TestTheQueueTakesWhatFits: of spans that end together too.
+// TestTheQueueTakesWhatFits: all or none of what ends together.
 func TestTheQueueTakesWhatFits(t *testing.T) {
 	q := &queue{drops: &drops{log: slog.New(slog.DiscardHandler)}, limit: 5}
-	for i, want := range []int{3, 2, 0} {
-		if got := q.admit(3); got != want {
-			t.Errorf("call %d: %d of 3 taken, want %d", i, got, want)
+	for i, want := range []bool{true, false, true, false} {
+		if got := q.admit([]int{3, 3, 2, 1}[i]); got != want {
+			t.Errorf("call %d: admitted %v, want %v", i, got, want)
 		}
 	}
 	if dropped := q.n.Load(); dropped != 4 {
 		t.Errorf("%d were dropped, want 4", dropped)
 	}
 	q.sent(5, nil)
-	if got := q.admit(3); got != 3 {
-		t.Errorf("%d of 3 taken after an export", got)
+	if !q.admit(3) {
+		t.Error("3 are not admitted after an export")
 	}
 }

@@ -36,15 +36,21 @@ type queue struct {
 	waiting atomic.Int64
 }
 
-// admit takes up to n items in and drops the rest. It returns how many it took.
-func (q *queue) admit(n int) int {
-	over := min(max(0, q.waiting.Add(int64(n))-q.limit), int64(n))
-	if over > 0 {
-		q.waiting.Add(-over)
-		q.add(int(over), "the queue is full")
+// isFull reports whether nothing would be admitted.
+func (q *queue) isFull() bool { return q.waiting.Load() >= q.limit }
+
+// admit takes n items in, or drops them.
+func (q *queue) admit(n int) bool {
+	if q.waiting.Add(int64(n)) <= q.limit {
+		return true
 	}
-	return n - int(over)
+	q.waiting.Add(int64(-n))
+	q.drop(n)
+	return false
 }
+
+// drop drops items that were not admitted.
+func (q *queue) drop(n int) { q.add(n, "the queue is full") }
 
 // sent notes the end of an export.
 func (q *queue) sent(n int, err error) {
@@ -78,7 +84,7 @@ type logQueue struct {
 }
 
 func (p logQueue) OnEmit(ctx context.Context, r *sdklog.Record) error {
-	if p.queue.admit(1) == 0 {
+	if !p.queue.admit(1) {
 		return nil
 	}
 	return p.Processor.OnEmit(ctx, r)

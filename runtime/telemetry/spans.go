@@ -14,7 +14,7 @@ func (t *Telemetry) Tracer() *trace.Tracer {
 		return nil
 	}
 	return &trace.Tracer{
-		Sample: t.config.sample(), Export: t.spans.add,
+		Sample: t.config.sample(), Export: t.spans.add, Full: t.spanQueue.isFull, Most: t.spans.limits.Size,
 		Ignore: !t.config.Propagate, Header: t.config.Header, Jaeger: t.config.Jaeger, Files: t.config.Files,
 	}
 }

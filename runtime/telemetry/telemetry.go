@@ -74,7 +74,7 @@ func (t *Telemetry) startSpans(Options) error {
 	}
 	limits := t.config.SpanBatch
 	limits.Delay, limits.Timeout = cmp.Or(limits.Delay, defaultDelay), cmp.Or(limits.Timeout, defaultExport)
-	t.spans = &spanBatcher{client: client, queue: t.spanQueue, limits: limits, front: t.resource, worker: t.worker, version: t.version}
+	t.spans = &spanBatcher{client: client, queue: t.spanQueue, limits: limits, front: newSender(t.resource, t.version), worker: newSender(t.worker, t.version)}
 	t.spans.start()
 	return nil
 }

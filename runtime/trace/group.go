@@ -2,31 +2,38 @@ package trace
 
 import "time"
 
-// Group is memory for the spans and attributes of a trace that end together. Send takes it back.
+// Group is spans of a trace that end together. They are encoded one after another, in memory that is used again.
 type Group struct {
-	trace *Trace
-	spans [8]Span
-	ended [8]*Span
-	n     int
-	attrs [24]Attr
+	trace         *Trace
+	span          Span // the last one, if it is not encoded yet
+	last          bool // there is one
+	full          bool // they will be dropped: none is encoded
+	n             int
+	front, worker []byte // encoded spans: of the front, and those that stand for a worker
+	attrs         Attrs
 }
 
-// Group returns an empty group, for a sampled trace.
+// mostKept is how large a group's memory may be to be used again, in bytes.
+const mostKept = 64 << 10
+
+// Group returns an empty group, for a sampled trace. Send takes it back.
 func (t *Trace) Group() *Group {
 	g, _ := t.tracer.groups.Get().(*Group)
 	if g == nil {
-		g = &Group{}
+		g = &Group{front: make([]byte, 0, 1024), worker: make([]byte, 0, 1024), attrs: make(Attrs, 0, 512)}
 	}
-	g.trace = t
+	g.trace, g.full = t, t.tracer.Full()
 	return g
 }
 
-// Add adds an ended span below another one; the zero parent stands for the client's. At most 8 fit.
-func (g *Group) Add(c Context, name string, parent SpanID, start, end time.Time, attrs []Attr) *Span {
-	s := &g.spans[g.n]
-	g.ended[g.n] = s
-	g.n++
-	*s = Span{Name: name, Context: c, Parent: parent, Start: start, Attrs: attrs}
+// Add adds an ended span below another one; the zero parent stands for the client's. Its caller may change the span until the
+// next call of a method.
+func (g *Group) Add(c Context, name string, parent SpanID, start, end time.Time, attrs Attrs) *Span {
+	g.encode()
+	g.last = true
+	s := &g.span
+	s.Name, s.Context, s.Parent, s.Start, s.Attrs = name, c, parent, start, attrs
+	s.Kind, s.Remote, s.Worker = Internal, false, false
 	if parent == (SpanID{}) {
 		s.Parent, s.Remote = g.trace.Parent.Span, g.trace.Parent.Valid()
 	}
@@ -34,14 +41,45 @@ func (g *Group) Add(c Context, name string, parent SpanID, start, end time.Time,
 	return s
 }
 
-// Attrs is memory for the attributes of all spans.
-func (g *Group) Attrs() []Attr { return g.attrs[:0] }
+// Attrs is memory for attributes.
+func (g *Group) Attrs() Attrs { return g.attrs[:0] }
+
+func (g *Group) encode() {
+	if !g.last {
+		return
+	}
+	g.put(&g.span)
+	if g.last = false; g.span.Failed || g.span.Links != nil { // Add sets the rest
+		g.span = Span{}
+	}
+}
+
+// put encodes a span.
+func (g *Group) put(s *Span) {
+	if g.n == g.trace.tracer.Most {
+		g.export()
+	}
+	g.n++
+	switch {
+	case g.full:
+	case s.Worker:
+		g.worker = s.appendTo(g.worker)
+	default:
+		g.front = s.appendTo(g.front)
+	}
+}
+
+func (g *Group) export() {
+	g.trace.tracer.Export(g.front, g.worker, g.n)
+	g.front, g.worker, g.n = g.front[:0], g.worker[:0], 0
+}
 
 // Send sends the spans.
 func (g *Group) Send() {
-	t := g.trace
-	t.Send(g.ended[:g.n]...)
-	clear(g.spans[:g.n]) // the attributes stay: their texts are short
-	g.trace, g.n = nil, 0
-	t.tracer.groups.Put(g)
+	g.encode()
+	g.export()
+	t := g.trace.tracer
+	if g.trace = nil; cap(g.front)+cap(g.worker) <= mostKept {
+		t.groups.Put(g)
+	}
 }

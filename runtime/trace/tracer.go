@@ -10,8 +10,12 @@ import (
 type Tracer struct {
 	// Sample decides about a trace that no client's context decides about; parent tells whether there is one.
 	Sample func(id ID, parent Context) bool
-	// Export receives the ended spans of sampled traces. It must not block, and keeps none of them.
-	Export func(...*Span)
+	// Export receives ended spans of sampled traces, as fields of OTLP's ScopeSpans: those of the front, those that stand for a
+	// worker, and how many they are, at most Most. It must not block, nor keep the memory. Where Full reports that it would drop
+	// them it receives the number alone.
+	Export func(front, worker []byte, n int)
+	Full   func() bool
+	Most   int
 	// Ignore: contexts of clients are not read, and none are passed on.
 	Ignore bool
 	// Header is another header that carries the context, in Jaeger's form or W3C's; "" for none.
@@ -122,12 +126,12 @@ func (t *Trace) New() Context {
 }
 
 // Span starts a span below another one; the zero parent stands for the client's.
-func (t *Trace) Span(name string, kind Kind, parent SpanID, start time.Time, attrs ...Attr) *Span {
-	return t.At(t.New(), name, kind, parent, start, attrs...)
+func (t *Trace) Span(name string, kind Kind, parent SpanID, start time.Time, attrs Attrs) *Span {
+	return t.At(t.New(), name, kind, parent, start, attrs)
 }
 
 // At is Span for a span that is named already.
-func (t *Trace) At(c Context, name string, kind Kind, parent SpanID, start time.Time, attrs ...Attr) *Span {
+func (t *Trace) At(c Context, name string, kind Kind, parent SpanID, start time.Time, attrs Attrs) *Span {
 	s := &Span{Name: name, Kind: kind, Context: c, Parent: parent, Start: start, Attrs: attrs}
 	if parent == (SpanID{}) {
 		s.Parent, s.Remote = t.Parent.Span, t.Parent.Valid()
@@ -146,13 +150,10 @@ func (t *Trace) Passed(c Context) (parent, state string) {
 // End ends a span and sends it, if the trace is sampled.
 func (t *Trace) End(s *Span, at time.Time) {
 	s.Ended(at)
-	t.Send(s)
-}
-
-// Send sends ended spans, if the trace is sampled.
-func (t *Trace) Send(ended ...*Span) {
 	if t.Sampled {
-		t.tracer.Export(ended...)
+		g := t.Group()
+		g.put(s)
+		g.Send()
 	}
 }
 

@@ -52,8 +52,8 @@ func (s *Setups) end(st supervise.SetupStatus) {
 	if s.trace == nil {
 		return
 	}
-	setup := s.trace.Span("cog.setup", trace.Internal, trace.SpanID{}, st.Started)
-	predictor := s.trace.At(s.predictor, "cog.setup.predictor", trace.Internal, setup.Context.Span, st.Started)
+	setup := s.trace.Span("cog.setup", trace.Internal, trace.SpanID{}, st.Started, nil)
+	predictor := s.trace.At(s.predictor, "cog.setup.predictor", trace.Internal, setup.Context.Span, st.Started, nil)
 	predictor.Worker = true
 	if st.Failed {
 		const kind = "setup_failed"
@@ -62,7 +62,7 @@ func (s *Setups) end(st supervise.SetupStatus) {
 			message = st.Problem.What
 		}
 		for _, span := range []*trace.Span{setup, predictor} {
-			span.Attrs = append(span.Attrs, trace.Text("error.type", kind))
+			span.Attrs = span.Attrs.Text("error.type", kind)
 			span.Fail(st.Completed, kind, message)
 		}
 	}

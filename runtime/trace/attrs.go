@@ -1,0 +1,50 @@
+package trace
+
+import (
+	"encoding/binary"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Attrs are attributes of a span. Each is encoded as it is added. As with append, only the result of a method counts.
+type Attrs []byte
+
+// Text adds an attribute with a text.
+func (a Attrs) Text(key, value string) Attrs { return textAttr(a, spanAttributes, key, value) }
+
+// Int adds an attribute with a whole number.
+func (a Attrs) Int(key string, value int64) Attrs {
+	b := keyed(a, spanAttributes, key, 1+protowire.SizeVarint(uint64(value)))
+	return varintField(b, valueInt64, uint64(value))
+}
+
+// Float adds an attribute with a number.
+func (a Attrs) Float(key string, value float64) Attrs {
+	b := keyed(a, spanAttributes, key, 1+protowire.SizeFixed64())
+	return binary.LittleEndian.AppendUint64(tag(b, valueDouble, protowire.Fixed64Type), math.Float64bits(value))
+}
+
+// Texts adds an attribute with a list of texts.
+func (a Attrs) Texts(key string, values []string) Attrs {
+	var list []byte
+	for _, value := range values {
+		list = bytesField(list, arrayValues, bytesField(nil, valueString, []byte(valid(value))))
+	}
+	b := keyed(a, spanAttributes, key, 1+protowire.SizeBytes(len(list)))
+	return bytesField(b, valueArray, list)
+}
+
+// textAttr adds an attribute with a text to a message that has attributes in that field.
+func textAttr(b []byte, field protowire.Number, key, value string) []byte {
+	value = valid(value)
+	b = keyed(b, field, key, 1+protowire.SizeBytes(len(value)))
+	return text(tag(b, valueString, protowire.BytesType), value) // an empty text is a value too
+}
+
+// keyed begins an attribute whose value takes that many bytes.
+func keyed(b []byte, field protowire.Number, key string, size int) []byte {
+	b = varint(tag(b, field, protowire.BytesType), uint64(2+protowire.SizeBytes(len(key))+protowire.SizeBytes(size)))
+	b = text(tag(b, keyValueKey, protowire.BytesType), key)
+	return varint(tag(b, keyValueValue, protowire.BytesType), uint64(size))
+}

@@ -1,0 +1,155 @@
+package trace
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// The numbers of fields in opentelemetry/proto/trace/v1/trace.proto and common/v1/common.proto.
+const (
+	scopeSpansSpans = 2
+
+	spanTraceID, spanID, spanState, spanParent, spanName, spanKind, spanStart, spanEnd = 1, 2, 3, 4, 5, 6, 7, 8
+	spanAttributes, spanEvents, spanLinks, spanStatus, spanFlags                       = 9, 11, 13, 15, 16
+
+	eventTime, eventName, eventAttributes         = 1, 2, 3
+	linkTraceID, linkSpanID, linkState, linkFlags = 1, 2, 3, 6
+	statusMessage, statusCode, statusError        = 2, 3, 2
+	keyValueKey, keyValueValue                    = 1, 2
+
+	valueString, valueInt64, valueDouble, valueArray, arrayValues = 1, 3, 4, 5, 1
+
+	kindInternal                = 1
+	flagsHasRemote, flagsRemote = 1 << 8, 1 << 9
+)
+
+// fixed is the fields that each span has, but for their values. The parent's is last: a span without one ends before it.
+var fixed = [...]byte{
+	0: spanTraceID<<3 | byte(protowire.BytesType), 1: 16,
+	18: spanID<<3 | byte(protowire.BytesType), 19: 8,
+	28: spanKind<<3 | byte(protowire.VarintType),
+	30: spanStart<<3 | byte(protowire.Fixed64Type),
+	39: spanEnd<<3 | byte(protowire.Fixed64Type),
+	48: spanFlags<<3&0x7f | byte(protowire.Fixed32Type) | 0x80, 49: spanFlags >> 4,
+	54: spanParent<<3 | byte(protowire.BytesType), 55: 8, 63: 0,
+}
+
+// appendTo adds the span in OTLP's wire format, as a field of ScopeSpans. The SDK builds a message of a dozen objects for each
+// span first, which costs more than all else that a trace does.
+func (s *Span) appendTo(b []byte) []byte {
+	b = tag(b, scopeSpansSpans, protowire.BytesType)
+	size := len(b)
+	b = append(b, 0, 0) // sized sets them
+	f := fixed
+	*(*ID)(f[2:]), *(*SpanID)(f[20:]) = s.Context.Trace, s.Context.Span
+	f[29] = byte(s.Kind) + kindInternal
+	binary.LittleEndian.PutUint64(f[31:], uint64(s.Start.UnixNano()))
+	binary.LittleEndian.PutUint64(f[40:], uint64(s.End.UnixNano()))
+	binary.LittleEndian.PutUint32(f[50:], flagsOf(s.Context, s.Remote))
+	if *(*SpanID)(f[56:]) = s.Parent; s.Parent == (SpanID{}) {
+		b = append(b, f[:54]...)
+	} else {
+		b = append(b, f[:]...)
+	}
+	b = text(tag(b, spanName, protowire.BytesType), s.Name)
+	b = append(b, s.Attrs...)
+	if s.Context.State != "" || s.Failed || s.Links != nil {
+		b = s.appendRest(b)
+	}
+	return sized(b, size)
+}
+
+// appendRest adds what most spans do not have.
+func (s *Span) appendRest(b []byte) []byte {
+	b = textField(b, spanState, s.Context.State)
+	if s.Exception != "" {
+		part := timeField(nil, eventTime, s.Raised)
+		part = textField(part, eventName, "exception")
+		part = textAttr(part, eventAttributes, "exception.type", s.Exception)
+		b = bytesField(b, spanEvents, textAttr(part, eventAttributes, "exception.message", s.Message))
+	}
+	for _, link := range s.Links {
+		part := bytesField(nil, linkTraceID, link.Trace[:])
+		part = bytesField(part, linkSpanID, link.Span[:])
+		part = textField(part, linkState, link.State)
+		part = binary.LittleEndian.AppendUint32(tag(part, linkFlags, protowire.Fixed32Type), flagsOf(link, false))
+		b = bytesField(b, spanLinks, part)
+	}
+	if s.Failed {
+		b = bytesField(b, spanStatus, varintField(textField(nil, statusMessage, s.Message), statusCode, statusError))
+	}
+	return b
+}
+
+// sized writes the size of the message that ends b, where two bytes are kept for it.
+func sized(b []byte, at int) []byte {
+	switch size := len(b) - at - 2; {
+	case size < 1<<7:
+		b[at] = byte(size)
+		return b[:at+1+copy(b[at+1:], b[at+2:])]
+	case size < 1<<14:
+		b[at], b[at+1] = byte(size)|0x80, byte(size>>7)
+		return b
+	default:
+		return slices.Replace(b, at, at+2, protowire.AppendVarint(nil, uint64(size))...)
+	}
+}
+
+// flagsOf are the W3C flags of a context, and whether the parent of its span is another program's.
+func flagsOf(c Context, remote bool) (flags uint32) {
+	flags = flagsHasRemote
+	if remote {
+		flags |= flagsRemote
+	}
+	if c.Sampled {
+		flags |= 1
+	}
+	return flags
+}
+
+// tag begins a field with a number below 16, as all but one have: its tag is a byte. Unlike protowire's function it is inlined,
+// as is varint.
+func tag(b []byte, field protowire.Number, kind protowire.Type) []byte {
+	return append(b, byte(field)<<3|byte(kind))
+}
+
+func varint(b []byte, n uint64) []byte {
+	if n < 1<<7 {
+		return append(b, byte(n))
+	}
+	return protowire.AppendVarint(b, n)
+}
+
+func text(b []byte, value string) []byte { return append(varint(b, uint64(len(value))), value...) }
+
+func bytesField(b []byte, field protowire.Number, value []byte) []byte {
+	return append(varint(tag(b, field, protowire.BytesType), uint64(len(value))), value...)
+}
+
+func textField(b []byte, field protowire.Number, value string) []byte {
+	if value == "" {
+		return b
+	}
+	return text(tag(b, field, protowire.BytesType), valid(value))
+}
+
+func varintField(b []byte, field protowire.Number, value uint64) []byte {
+	return varint(tag(b, field, protowire.VarintType), value)
+}
+
+func timeField(b []byte, field protowire.Number, at time.Time) []byte {
+	return binary.LittleEndian.AppendUint64(tag(b, field, protowire.Fixed64Type), uint64(at.UnixNano()))
+}
+
+// valid is a text as protobuf requires it: a collector refuses a whole batch for one wrong byte.
+func valid(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
