@@ -35,6 +35,7 @@ const (
 // and the garbage collector need not look at it.
 type spanBatcher struct {
 	client        otlptrace.Client
+	posts         bool // the client's HTTP client is a poster
 	queue         *queue
 	limits        Batch // with defaults
 	front, worker sender
@@ -143,14 +144,23 @@ func (b *spanBatcher) take(all bool) (batch *spanBatch) {
 func (b *spanBatcher) send(batch *spanBatch) {
 	ctx, cancel := context.WithTimeout(b.ctx, b.limits.Timeout)
 	defer cancel()
+	var p post
 	var messages []*tracepb.ResourceSpans
 	add := func(by *sender, encoded []byte) {
-		if len(encoded) > 0 {
+		switch {
+		case len(encoded) == 0:
+		case b.posts:
+			p.add(by.head(len(encoded)))
+			p.add(encoded)
+		default:
 			messages = append(messages, by.message(encoded))
 		}
 	}
 	add(&b.front, batch.front)
 	add(&b.worker, batch.worker)
+	if b.posts {
+		ctx = p.in(ctx)
+	}
 	err := b.client.UploadTraces(ctx, messages)
 	b.queue.sent(batch.n, err)
 	b.mu.Lock()
@@ -159,7 +169,7 @@ func (b *spanBatcher) send(batch *spanBatch) {
 	if err != nil {
 		otel.Handle(err)
 	}
-	if err == nil && cap(batch.front)+cap(batch.worker) <= kept {
+	if err == nil && p.read.Load() == 0 && cap(batch.front)+cap(batch.worker) <= kept {
 		b.unused.Put(&spanBatch{front: batch.front[:0], worker: batch.worker[:0]})
 	}
 }

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
@@ -49,11 +50,18 @@ func newSpanClient(x *Exporter) otlptrace.Client {
 	if x.Gzip {
 		o = append(o, otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
 	}
-	if x.TLS != nil {
+	if x.posts() {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.TLSClientConfig = x.TLS
+		o = append(o, otlptracehttp.WithHTTPClient(&http.Client{Transport: poster{transport}, Timeout: x.Timeout}))
+	} else if x.TLS != nil {
 		o = append(o, otlptracehttp.WithTLSClientConfig(x.TLS))
 	}
 	return otlptracehttp.NewClient(o...)
 }
+
+// posts reports whether the client of traces sends the bodies of posts: it compresses none.
+func (x *Exporter) posts() bool { return !x.GRPC && !x.Gzip }
 
 func newMetricExporter(ctx context.Context, x *Exporter) (_ sdkmetric.Exporter, err error) {
 	defer explain(&err, signalMetrics)

@@ -74,7 +74,13 @@ func (t *Telemetry) startSpans(Options) error {
 	}
 	limits := t.config.SpanBatch
 	limits.Delay, limits.Timeout = cmp.Or(limits.Delay, defaultDelay), cmp.Or(limits.Timeout, defaultExport)
-	t.spans = &spanBatcher{client: client, queue: t.spanQueue, limits: limits, front: newSender(t.resource, t.version), worker: newSender(t.worker, t.version)}
+	t.spans = &spanBatcher{client: client, posts: t.config.Traces.posts(), queue: t.spanQueue, limits: limits}
+	for to, of := range map[*sender]*resource.Resource{&t.spans.front: t.resource, &t.spans.worker: t.worker} {
+		var err error
+		if *to, err = newSender(of, t.version); err != nil {
+			return fmt.Errorf("describe the sender of %s: %w", signalTraces, err)
+		}
+	}
 	t.spans.start()
 	return nil
 }

@@ -1,0 +1,133 @@
+package telemetry
+
+import (
+	deflate "compress/gzip"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"pinion/tests/await"
+)
+
+// picky is a collector that refuses its first request and reads the others, once it may.
+type picky struct {
+	t       *testing.T
+	may     chan struct{} // nil: at once
+	mu      sync.Mutex
+	refused bool
+	got     []*coltracepb.ExportTraceServiceRequest
+}
+
+func (c *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c.may != nil {
+		<-c.may
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.refused {
+		c.refused = true
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	body, err := io.Reader(r.Body), error(nil)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		body, err = deflate.NewReader(body)
+	}
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(body)
+	}
+	request := &coltracepb.ExportTraceServiceRequest{}
+	if err == nil {
+		err = proto.Unmarshal(text, request)
+	}
+	if err != nil {
+		c.t.Error(err)
+	}
+	c.got = append(c.got, request)
+}
+
+func (c *picky) requests() []*coltracepb.ExportTraceServiceRequest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.got
+}
+
+func startSender(t *testing.T, url string, compress bool, limits Batch) *Telemetry {
+	limits.Delay = time.Hour
+	sender, err := Start(&Config{
+		Traces: &Exporter{URL: url, Insecure: true, Gzip: compress}, Sampler: alwaysOn, SpanBatch: limits,
+		Resource: map[string]string{instanceID: "one"}, Service: "a model",
+	}, Options{Log: slog.New(slog.DiscardHandler), Version: "1.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sender
+}
+
+// spanNamed is a span as a field of ScopeSpans.
+func spanNamed(name string) []byte {
+	const spans, ofName = 2, 5
+	span := protowire.AppendString(protowire.AppendTag(nil, ofName, protowire.BytesType), name)
+	return protowire.AppendBytes(protowire.AppendTag(nil, spans, protowire.BytesType), span)
+}
+
+// TestARequestIsWhatTheSDKMakes: ours, which it does not copy, and its own, which is compressed; when they are repeated too.
+func TestARequestIsWhatTheSDKMakes(t *testing.T) {
+	var got []*coltracepb.ExportTraceServiceRequest
+	for _, compress := range []bool{false, true} {
+		collector := &picky{t: t}
+		server := httptest.NewServer(collector)
+		defer server.Close()
+		sender := startSender(t, server.URL, compress, Batch{Queue: 100, Size: 3})
+		sender.spans.add(spanNamed("front"), append(spanNamed("worker"), spanNamed("another")...), 3)
+		await.Eventually(t, "the request arrives", func() bool { return len(collector.requests()) == 1 })
+		sender.Stop()
+		got = append(got, collector.requests()...)
+	}
+	if !proto.Equal(got[0], got[1]) {
+		t.Errorf("sent:\n%v\nthe SDK sends:\n%v", got[0], got[1])
+	}
+	if r := got[0].GetResourceSpans(); len(r) != 2 || len(r[1].GetScopeSpans()[0].GetSpans()) != 2 ||
+		r[0].GetScopeSpans()[0].GetSpans()[0].GetName() != "front" || r[0].GetScopeSpans()[0].GetScope().GetVersion() != "1.0" {
+		t.Errorf("sent:\n%v", r)
+	}
+}
+
+// TestWhatWaitsIsBounded: in bytes, and each batch in bytes and in spans.
+func TestWhatWaitsIsBounded(t *testing.T) {
+	collector := &picky{t: t, may: make(chan struct{}), refused: true}
+	server := httptest.NewServer(collector)
+	defer server.Close()
+	sender := startSender(t, server.URL, false, Batch{Queue: 1000, Size: 5})
+	large := spanNamed(string(make([]byte, fullBatch)))
+	fit := mostHeld / len(large)
+	for range fit + 3 {
+		sender.spans.add(large, nil, 1)
+	}
+	if dropped := sender.Dropped()[signalTraces]; dropped != 3 {
+		t.Errorf("%d spans of a MiB were dropped, want 3", dropped)
+	}
+	close(collector.may)
+	await.Eventually(t, "all others arrive", func() bool { return len(collector.requests()) == fit })
+	for range 3 {
+		sender.spans.add(append(spanNamed("a"), spanNamed("b")...), spanNamed("c"), 3)
+	}
+	sender.Stop()
+	for _, r := range collector.requests()[fit:] {
+		if n := len(r.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()); n != 2 {
+			t.Errorf("a batch of at most 5 has %d spans of the front, want 2 of 3", n)
+		}
+	}
+	if n := len(collector.requests()) - fit; n != 3 {
+		t.Errorf("%d batches, want 3", n)
+	}
+}
