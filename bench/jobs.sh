@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures: the job queue and what it costs: rates, added latency, cancel and tokens across servers, the direct path
-#   beside --nats.
-# Run: bench/jobs.sh [-clients N] [-rounds N] … (-help lists the rest)
+#   beside --nats. The rates are compared with those of a bare client that makes the same writes.
+# Run: bench/jobs.sh [-clients N] [-rounds N] [-only rates] … (-help lists the rest)
 # Needs: Go, Python, an otherwise idle machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -26,7 +27,12 @@ func main() {
 		serveNATS(dir)
 		return
 	}
+	if text := os.Getenv(envBare); text != "" {
+		fmt.Fprintln(os.Stderr, runBare(text))
+		os.Exit(1)
+	}
 	b := &bench{}
+	only := flag.String("only", "", "measure this alone: waiting, direct, added, canceled, tokens or rates")
 	flag.StringVar(&b.binary, "binary", "bin/pinion", "the binary to measure")
 	flag.StringVar(&b.python, "python", "", "its Python")
 	flag.IntVar(&b.clients, "clients", 64, "clients at once")
@@ -35,7 +41,7 @@ func main() {
 	flag.DurationVar(&b.round, "round", 3*time.Second, "how long a round lasts")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of each")
 	flag.Parse()
-	if err := b.run(); err != nil {
+	if err := b.run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, "jobs:", err)
 		os.Exit(1)
 	}
@@ -66,7 +72,11 @@ type bench struct {
 	off, on, to *process // without NATS; with it; another with it
 }
 
-func (b *bench) run() (err error) {
+// queueCapacity is the --jobs-capacity of all.
+const queueCapacity = 1_000_000
+
+// run measures all, or only what has that name.
+func (b *bench) run(only string) (err error) {
 	if b.dir, err = os.MkdirTemp("", "bench-jobs-"); err != nil {
 		return err
 	}
@@ -77,15 +87,17 @@ func (b *bench) run() (err error) {
 	if err := os.WriteFile(filepath.Join(b.dir, "run.py"), []byte(model), 0o644); err != nil {
 		return err
 	}
-	if err := b.waiting(); err != nil {
-		return err
+	if only == "" || only == "waiting" {
+		if err := b.waiting(); err != nil || only != "" {
+			return err
+		}
 	}
 	nats, err := b.startNATS("nats")
 	if err != nil {
 		return err
 	}
 	defer nats.end()
-	queue := []string{"--nats", natsURL, "--model", "m", "--jobs-capacity", "1000000"}
+	queue := []string{"--nats", natsURL, "--model", "m", "--jobs-capacity", strconv.Itoa(queueCapacity)}
 	for _, p := range []struct {
 		to   **process
 		args []string
@@ -95,10 +107,21 @@ func (b *bench) run() (err error) {
 		}
 		defer (*p.to).end()
 	}
-	for _, measure := range []func() error{b.direct, b.added, b.canceled, b.tokens, b.rates} {
-		if err := measure(); err != nil {
-			return err
+	found := false
+	for _, m := range []struct {
+		name    string
+		measure func() error
+	}{{"direct", b.direct}, {"added", b.added}, {"canceled", b.canceled}, {"tokens", b.tokens}, {"rates", b.rates}} {
+		if only != "" && only != m.name {
+			continue
 		}
+		found = true
+		if err := m.measure(); err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	if !found {
+		return fmt.Errorf("-only is %q: see -help", only)
 	}
 	return nil
 }

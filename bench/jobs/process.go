@@ -65,6 +65,11 @@ func (b *bench) gateway() (*process, error) {
 func (b *bench) start(ready string, args ...string) (*process, error) {
 	cmd := exec.Command(b.binary, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return startCommand(cmd, ready)
+}
+
+// startCommand starts a process and waits until it logs a message.
+func startCommand(cmd *exec.Cmd, ready string) (*process, error) {
 	out, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -88,5 +93,5 @@ func (b *bench) start(ready string, args ...string) (*process, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("%v ended before it was ready", args)
+	return nil, fmt.Errorf("%v ended before it was ready", cmd.Args)
 }
