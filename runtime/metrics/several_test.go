@@ -1,0 +1,44 @@
+package metrics
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pinion/runtime/predict"
+)
+
+// TestSeveral: each family stands once, the samples of a model have its name among their labels in the order of the names, and what
+// belongs to the server has none.
+func TestSeveral(t *testing.T) {
+	all := Several{Server: New(Options{Part: OfServer, Version: "1", Memory: func() Memory { return Memory{Used: 7} }})}
+	for _, name := range []string{"a", "b"} {
+		set := New(Options{Part: OfModel, Version: "1"})
+		set.Ended(End{Kind: predict.KindPrediction, Mode: predict.Sync, Status: predict.Succeeded, Metrics: []byte(`{"tokens":2}`)})
+		set.Request("/predictions", "POST", 200, time.Millisecond)
+		all.Models = append(all.Models, NamedSet{name, set})
+	}
+	all.Server.Request("/metrics", "GET", 200, time.Millisecond)
+	_, body := all.Write("")
+	page := string(body)
+	for _, line := range []string{
+		`pinion_predictions_total{mode="sync",model="b",reason="",status="succeeded"} 1`,
+		`pinion_http_requests_total{code="200",method="GET",route="/metrics"} 1`,
+		`pinion_http_requests_total{code="200",method="POST",model="a",route="/predictions"} 1`,
+		`pinion_model_tokens_sum{model="b"} 2`,
+		`pinion_memory_used_bytes 7`,
+	} {
+		if strings.Count(page, line+"\n") != 1 {
+			t.Errorf("the page has %d of %s", strings.Count(page, line+"\n"), line)
+		}
+	}
+	var names []string
+	for _, f := range append(all.Gather(), all.GatherConventional()...) {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	if once := slices.Compact(slices.Clone(names)); len(once) != len(names) {
+		t.Errorf("a family is there twice: %q", names)
+	}
+}
