@@ -34,13 +34,32 @@ const (
 	reasonTail      = "unexpected data after the value"
 )
 
+// nesting is the open containers of a document, as bits of a fixed stack (1: object), so deep nesting costs nothing.
+type nesting struct {
+	kinds [(MaxDepth + 63) / 64]uint64
+	depth int
+}
+
+// push opens a container.
+func (n *nesting) push(object bool) {
+	word, bit := &n.kinds[n.depth>>6], uint64(1)<<(n.depth&63)
+	if object {
+		*word |= bit
+	} else {
+		*word &^= bit
+	}
+	n.depth++
+}
+
+// inObject reports whether the innermost container, of which there is one, is an object.
+func (n *nesting) inObject() bool { return n.kinds[(n.depth-1)>>6]>>((n.depth-1)&63)&1 == 1 }
+
 // scan is Check without the error value: it returns where it stopped, and why ("": valid). It records long lists in lists,
-// unless that is nil. The open containers are bits of a fixed stack (1: object), so deep nesting costs nothing.
-func scan(b []byte, lists *Lists) (int, string) {
-	var open [(MaxDepth + 63) / 64]uint64
-	depth := 0
+// unless that is nil.
+func scan(b []byte, lists *Lists) (i int, reason string) {
+	var in nesting
 	opened, first := 0, 0 // offsets of the container opened last and of its first value
-	i := skipSpace(b, 0)
+	i = skipSpace(b, 0)
 	if i == 0 && len(b) >= 3 && b[0] == 0xEF && b[1] == 0xBB && b[2] == 0xBF {
 		return 0, reasonBOM
 	}
@@ -51,93 +70,71 @@ value:
 	}
 	switch c := b[i]; {
 	case c == '"':
-		var reason string
-		if i, reason = scanString(b, i+1); reason != "" {
-			return i, reason
-		}
+		i, reason = scanString(b, i+1)
 	case c == '{' || c == '[':
-		if depth == MaxDepth {
+		if in.depth == MaxDepth {
 			return i, reasonDepth
 		}
-		bit := uint64(1) << (depth & 63)
-		if c == '{' {
-			open[depth>>6] |= bit
-		} else {
-			open[depth>>6] &^= bit
-		}
-		depth++
+		in.push(c == '{')
 		opened = i
 		if i = skipSpace(b, i+1); i >= len(b) {
 			return len(b), reasonEnd
 		}
 		first = i
-		if b[i] == c+2 { // in ASCII, '}' and ']' follow their partners by two
+		switch {
+		case b[i] == c+2: // in ASCII, '}' and ']' follow their partners by two
 			i++
-			depth--
-			break
-		}
-		if c == '{' {
+			in.depth--
+		case c == '{':
 			goto key
+		default:
+			goto value
 		}
-		goto value
 	case c == '-' || c-'0' < 10:
-		var reason string
 		start := i
-		if i, reason = scanNumber(b, i); reason != "" {
-			return i, reason
-		}
-		if depth > 0 && open[(depth-1)>>6]>>((depth-1)&63)&1 == 0 {
-			if i, reason = scanNumbers(b, i); reason != "" {
-				return i, reason
-			}
-			if lists != nil && start == first && i < len(b) && b[i] == ']' {
+		i, reason = scanNumber(b, i)
+		if reason == "" && in.depth > 0 && !in.inObject() {
+			i, reason = scanNumbers(b, i)
+			if reason == "" && lists != nil && start == first && i < len(b) && b[i] == ']' {
 				lists.add(opened, i+1)
 			}
 		}
 	case c == 't' || c == 'f' || c == 'n':
-		var reason string
-		if i, reason = scanWord(b, i); reason != "" {
-			return i, reason
-		}
+		i, reason = scanWord(b, i)
 	default:
-		return i, reasonChar
+		reason = reasonChar
+	}
+	if reason != "" {
+		return i, reason
 	}
 
 after:
 	i = skipSpace(b, i)
-	if depth == 0 {
-		if i < len(b) {
-			return i, reasonTail
-		}
+	switch {
+	case in.depth == 0 && i < len(b):
+		return i, reasonTail
+	case in.depth == 0:
 		return 0, ""
-	}
-	if i >= len(b) {
+	case i >= len(b):
 		return len(b), reasonEnd
 	}
-	{
-		object := open[(depth-1)>>6]>>((depth-1)&63)&1 == 1
-		switch c := b[i]; {
-		case c == ',':
-			i++
-			if !object {
-				goto value
-			}
-			i = skipSpace(b, i)
-		case c == ']' && !object, c == '}' && object:
-			i++
-			depth--
-			goto after
-		default:
-			return i, reasonChar
-		}
+	switch c, object := b[i], in.inObject(); {
+	case c == ',' && !object:
+		i++
+		goto value
+	case c == ',':
+		i = skipSpace(b, i+1)
+	case c == ']' && !object, c == '}' && object:
+		i++
+		in.depth--
+		goto after
+	default:
+		return i, reasonChar
 	}
 
 key:
-	{
-		var reason string
-		if i, reason = scanKey(b, i); reason != "" {
-			return i, reason
-		}
+	if i, reason = scanKey(b, i); reason != "" {
+		return i, reason
 	}
 	goto value
 }
