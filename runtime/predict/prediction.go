@@ -127,6 +127,16 @@ func (p *Prediction) Wait() error {
 	return runner.Run(p)
 }
 
+// Start is Submit and, in a goroutine of its own, Wait.
+func (p *Prediction) Start() {
+	p.Hold()
+	p.Submit()
+	go func() {
+		defer p.Release()
+		_ = p.Wait() // its record has the error
+	}()
+}
+
 // Done is closed when the prediction has ended.
 func (p *Prediction) Done() <-chan struct{} {
 	p.mu.Lock()

@@ -239,14 +239,7 @@ func (s *Service) Shown(kind predict.Kind, input []byte) []byte {
 }
 
 // Start runs a prediction in the background. It is queued when Start returns, unless it has files to fetch.
-func (s *Service) Start(p *predict.Prediction) {
-	p.Hold()
-	p.Submit()
-	go func() {
-		defer p.Release()
-		_ = p.Wait() // its record has the error
-	}()
-}
+func (s *Service) Start(p *predict.Prediction) { p.Start() }
 
 // Idle returns a channel that is closed once no prediction is in flight.
 func (s *Service) Idle() <-chan struct{} { return s.registry.Idle() }

@@ -25,14 +25,7 @@ func (s service) NewAttachments() httpd.Attachments {
 }
 
 // Start follows a prediction of the queue in the background.
-func (s service) Start(p *predict.Prediction) {
-	p.Hold()
-	p.Submit()
-	go func() {
-		defer p.Release()
-		_ = p.Wait() // its record has the error
-	}()
-}
+func (s service) Start(p *predict.Prediction) { p.Start() }
 
 // Find finds none.
 func (s service) Find(predict.Kind, string) *predict.Prediction { return nil }
