@@ -134,12 +134,14 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		status = fasthttp.StatusConflict
 	case errors.As(err, &full):
 		status = fasthttp.StatusTooManyRequests
-		seconds := max(1, int64((full.RetryAfter+time.Second-1)/time.Second))
-		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(seconds, 10))
+		retryAfter(ctx, full.RetryAfter)
 	case errors.Is(err, predict.ErrQueueTimeout):
 		status = fasthttp.StatusRequestTimeout
 	case errors.As(err, &notReady):
 		status = fasthttp.StatusServiceUnavailable
+		if notReady.RetryAfter > 0 {
+			retryAfter(ctx, notReady.RetryAfter)
+		}
 	case errors.As(err, &room), errors.Is(err, memory.ErrFull):
 		status = fasthttp.StatusServiceUnavailable
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
@@ -153,6 +155,12 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	}
 	ctx.Response.Header.Set(headerRetry, elsewhere)
 	s.encode(ctx, status, refusalBody{err.Error(), predict.Failed.String()})
+}
+
+// retryAfter says when the client may ask again.
+func retryAfter(ctx *fasthttp.RequestCtx, in time.Duration) {
+	seconds := max(1, int64((in+time.Second-1)/time.Second))
+	ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(seconds, 10))
 }
 
 // malformed answers a request that fasthttp could not parse. fasthttp then closes the connection.

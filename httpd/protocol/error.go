@@ -110,7 +110,7 @@ func ErrorOf(err error) *Error {
 	case errors.Is(err, memory.ErrFull), errors.Is(err, memory.ErrTooLarge):
 		e.Kind, e.RetryAfter = Waited, time.Second
 	case errors.As(err, &notReady):
-		e.Kind, e.RetryAfter = NotReady, time.Second
+		e.Kind, e.RetryAfter = NotReady, max(time.Second, notReady.RetryAfter)
 	case errors.Is(err, predict.ErrTooManySubscribers):
 		e.Kind, e.RetryAfter = NoPlace, time.Second
 	case errors.Is(err, predict.ErrNoTraining), errors.Is(err, predict.ErrInFlight), errors.Is(err, predict.ErrNotStreaming):

@@ -14,7 +14,7 @@ import (
 // Health is the state of the server at one moment, derived from its workers.
 type Health struct {
 	// Status is one of the words of the HTTP contract: STARTING, READY, BUSY, SETUP_FAILED, DEFUNCT,
-	// UNHEALTHY.
+	// UNHEALTHY; UNLOADED for one of several models that has no processes.
 	Status string
 	// ModelError is the error of the model's health check; "": none.
 	ModelError string
@@ -102,14 +102,14 @@ func (s *Service) checkWorkers() error {
 type view struct {
 	workers        []supervise.Status
 	ready, defunct int
+	unloaded       bool // there are none on purpose
 	healthPath     string
 }
 
 func (s *Service) view() view {
 	s.mu.Lock()
-	workers := s.workers
+	workers, v := s.workers, view{unloaded: s.unloaded, healthPath: s.o.HealthPath}
 	s.mu.Unlock()
-	v := view{healthPath: s.o.HealthPath}
 	for _, w := range workers {
 		st := w.Status()
 		v.workers = append(v.workers, st)
@@ -139,6 +139,8 @@ func (v view) status(load slot.Load) string {
 		return "BUSY"
 	case v.ready > 0:
 		return "READY"
+	case v.unloaded:
+		return "UNLOADED"
 	case len(v.workers) == 0 || v.defunct < len(v.workers):
 		return "STARTING"
 	case v.setupFailed():
@@ -151,6 +153,8 @@ func (v view) status(load slot.Load) string {
 // reason says why no prediction is accepted.
 func (v view) reason() string {
 	switch {
+	case v.unloaded:
+		return "The model is not loaded."
 	case v.defunct < len(v.workers) || len(v.workers) == 0:
 		for _, w := range v.workers {
 			if w.LastExit != "" {

@@ -57,19 +57,24 @@ func build(t *testing.T, ref string, queue int, restart supervise.Restart) *hous
 			t.Errorf("%d calls and %d predictions are left", l.InFlight, h.InFlight())
 		}
 	})
-	if ref == "" {
-		return h
+	if ref != "" {
+		h.supervise(ref, restart)
 	}
+	return h
+}
+
+// supervise gives the service a worker that does what ref says.
+func (h *house) supervise(ref string, restart supervise.Restart) {
+	h.t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	h.worker = h.Supervise(supervise.Options{
 		Exe: exe, Spec: ipc.WorkerConfig{Ref: ref, Root: h.dir}, Env: supervise.WorkerEnv(nil),
 		Policy: supervise.Policy{Restart: restart},
 	})
 	go h.worker.Run()
-	return h
 }
 
 // until waits for a status of the server, looking whenever a worker's changed.

@@ -29,6 +29,8 @@ type Options struct {
 	HealthPath string
 	// OnShutdown is called when a client asks for a shutdown. It must not block.
 	OnShutdown func()
+	// OnChange is called after the workers' states changed, by any goroutine. It must not block. May be nil.
+	OnChange func()
 	// Webhooks delivers the events of predictions with a webhook; nil: no webhooks.
 	Webhooks Notifier
 	// Observer receives the ends of predictions; nil: none.
@@ -70,9 +72,10 @@ type Service struct {
 	// requestIDs: a request with an X-Request-Id has come. Until then RequestOf need not search.
 	requestIDs atomic.Bool
 
-	mu      sync.Mutex
-	workers []*supervise.Supervisor
-	ready   bool // a worker was ready at least once
+	mu       sync.Mutex
+	workers  []*supervise.Supervisor
+	ready    bool // a worker was ready at least once
+	unloaded bool // there are no workers on purpose
 }
 
 // model is what the workers reported about the model.
@@ -108,7 +111,7 @@ func (s *Service) Supervise(o supervise.Options) *supervise.Supervisor {
 	}
 	w := supervise.New(o)
 	s.mu.Lock()
-	s.workers = append(s.workers, w)
+	s.workers, s.unloaded = append(s.workers, w), false
 	s.mu.Unlock()
 	return w
 }
@@ -161,6 +164,18 @@ func (s *Service) Changed() {
 		s.mu.Unlock()
 	}
 	s.updateGate()
+	if s.o.OnChange != nil {
+		s.o.OnChange()
+	}
+}
+
+// Unloaded forgets the workers. Their processes have ended, and the model has none until Supervise is called again. What the
+// last ones reported about the model stays.
+func (s *Service) Unloaded() {
+	s.mu.Lock()
+	s.workers, s.unloaded = nil, true
+	s.mu.Unlock()
+	s.Changed()
 }
 
 // Changes returns a channel that has a token after the workers' states changed.

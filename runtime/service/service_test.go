@@ -363,3 +363,20 @@ func TestChangesHasAToken(t *testing.T) {
 		t.Errorf("the schema is %s", body)
 	}
 }
+
+// TestUnloaded: a model without workers on purpose is not loaded, keeps its schema, and takes predictions again with new workers.
+func TestUnloaded(t *testing.T) {
+	h := build(t, "good", 5, "")
+	h.until("READY")
+	h.worker.Stop()
+	<-h.worker.Done()
+	h.Unloaded()
+	h.until("UNLOADED")
+	h.refused("The model is not loaded.")
+	if _, ok := h.OpenAPI(); !ok {
+		t.Error("the schema is gone")
+	}
+	h.supervise("good", "")
+	h.until("READY")
+	h.run("again", `{"s":"x"}`)
+}
