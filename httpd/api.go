@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -40,6 +39,9 @@ type Model struct {
 	Dashboard *Dashboard
 	// Reload is called by POST reload, as Options.Reload; nil: 404.
 	Reload func() (notice string, err error)
+	// Load is called by POST load, and returns once the model is ready; Unload by POST unload, once its processes are gone. A
+	// *predict.NotReadyError is answered 503, another error 500. nil: 404.
+	Load, Unload func() error
 	// OnRequest receives the requests to the model's routes, as Options.OnRequest. Default: none.
 	OnRequest func(route, method string, code int, took time.Duration)
 	// Entry returns what GET /models says of the model.
@@ -59,9 +61,28 @@ func (s *Server) newRoot(svc Service) *api {
 // newAPI returns the routes of a model below /models.
 func (s *Server) newAPI(m Model) *api {
 	a := &api{Server: s, svc: m.Service, model: m, prefix: pathModels + "/" + m.Name, pattern: pathModel}
+	if s.opt.monitors {
+		r := a.newRouteTable()
+		r.probes()
+		r.dashboard()
+		a.router = r.router
+		return a
+	}
 	a.router = a.routes().router
 	return a
 }
+
+// SetModels replaces the models below /models; the first one is the default. Requests that came before end where they began.
+func (s *Server) SetModels(models []Model) {
+	list := make([]*api, len(models))
+	for i, m := range models {
+		list[i] = s.newAPI(m)
+	}
+	s.models.Store(&list)
+}
+
+// all returns the models below /models.
+func (s *Server) all() []*api { return *s.models.Load() }
 
 // routes returns the model's routes.
 func (a *api) routes() routeTable {
@@ -82,6 +103,10 @@ func (a *api) routes() routeTable {
 		r.on(fasthttp.MethodPost, "/reload", a.reload)
 	}
 	if a.prefix != "" {
+		if a.model.Load != nil {
+			r.on(fasthttp.MethodPost, "/load", a.change("loaded", a.model.Load))
+			r.on(fasthttp.MethodPost, "/unload", a.change("unloaded", a.model.Unload))
+		}
 		r.probes()
 		r.dashboard()
 		r.get("/", a.discovery())
@@ -109,9 +134,10 @@ func (s *Server) within(path string) string {
 
 // find returns the routes of a model, or nil.
 func (s *Server) find(name string) *api {
-	i := slices.IndexFunc(s.models, func(a *api) bool { return a.model.Name == name })
-	if i < 0 {
-		return nil
+	for _, a := range s.all() {
+		if a.model.Name == name {
+			return a
+		}
 	}
-	return s.models[i]
+	return nil
 }

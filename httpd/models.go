@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -41,7 +42,7 @@ type modelList struct {
 func (a *api) entry() ModelEntry {
 	e := a.model.Entry()
 	e.Name, e.ModelName = a.model.Name, a.model.Name
-	e.Default = a == a.models[0]
+	e.Default = a == a.all()[0]
 	e.SchemaURL = a.prefix + "/openapi.json"
 	return e
 }
@@ -49,7 +50,7 @@ func (a *api) entry() ModelEntry {
 // listModels answers GET /models.
 func (s *Server) listModels(ctx *fasthttp.RequestCtx) {
 	list := modelList{Models: []ModelEntry{}}
-	for _, a := range s.models {
+	for _, a := range s.all() {
 		list.Models = append(list.Models, a.entry())
 	}
 	s.encodeSeldom(ctx, fasthttp.StatusOK, list)
@@ -75,10 +76,31 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 	if a := s.find(name); a != nil {
 		return a
 	}
-	names := make([]string, len(s.models))
-	for i, a := range s.models {
-		names[i] = a.model.Name
+	var names []string
+	for _, a := range s.all() {
+		names = append(names, a.model.Name)
 	}
 	s.detail(ctx, fasthttp.StatusNotFound, fmt.Sprintf("This server has no model %q. It has %s", predict.Clip(name), strings.Join(names, ", ")))
 	return nil
+}
+
+// change answers with the model's entry once it is loaded, or unloaded. Only a program on this machine may ask.
+func (a *api) change(to string, do func() error) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		if !local(ctx) {
+			a.detail(ctx, fasthttp.StatusForbidden, "Only a program on the server's own machine may ask for a model to be "+to+", and not through a proxy")
+			return
+		}
+		err := do()
+		var notReady *predict.NotReadyError
+		switch {
+		case err == nil:
+			a.encodeSeldom(ctx, fasthttp.StatusOK, a.entry())
+		case errors.As(err, &notReady):
+			retryAfter(ctx, notReady.RetryAfter)
+			a.detail(ctx, fasthttp.StatusServiceUnavailable, fmt.Sprintf("Model %s is not %s: %v", a.model.Name, to, err))
+		default:
+			a.detail(ctx, fasthttp.StatusInternalServerError, fmt.Sprintf("Model %s is not %s: %v", a.model.Name, to, err))
+		}
+	}
 }

@@ -98,7 +98,8 @@ type Options struct {
 	Protocols []protocol.Protocol
 
 	// Models are those below /models; the first one is the model that New is called for. Default: none.
-	Models []Model
+	Models   []Model
+	monitors bool // see NewMonitor
 
 	// Docs answers GET /docs, and Metrics GET /metrics; nil: 404.
 	Docs, Metrics fasthttp.RequestHandler

@@ -292,7 +292,7 @@ func (s *Server) refuseQueued(ctx *fasthttp.RequestCtx, err error) bool {
 // reads bodies with ReadBody, and so needs the server first.
 func (s *Server) SetQueue(q JobQueue, o QueueOptions) {
 	s.root.queue, s.root.queueing = q, o
-	if len(s.models) > 0 {
-		s.models[0].queue, s.models[0].queueing = q, o
+	if models := s.all(); len(models) > 0 {
+		models[0].queue, models[0].queueing = q, o
 	}
 }

@@ -76,7 +76,7 @@ func (s *Server) routes() *router.Router {
 	if !s.opt.NoShutdown {
 		r.on(fasthttp.MethodPost, "/shutdown", s.root.shutdown)
 	}
-	if len(s.models) > 0 {
+	if len(s.all()) > 0 {
 		r.get(pathModels, s.listModels)
 		r.get(pathModel, s.showModel)
 		r.router.ANY(pathModel+"/{rest:*}", s.routeModel) // asked after the routes of the method

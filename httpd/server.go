@@ -26,9 +26,9 @@ type Server struct {
 	log       *slog.Logger
 	http      *fasthttp.Server
 	route     fasthttp.RequestHandler
-	root      *api       // the default model
-	models    []*api     // those below /models; the first is the default one
-	protocols *protocols // nil: none
+	root      *api                   // the default model
+	models    atomic.Pointer[[]*api] // those below /models; the first is the default one
+	protocols *protocols             // nil: none
 	watcher   *watcher
 	cors      *cors           // nil: off
 	access    *access         // nil: off
@@ -79,9 +79,7 @@ func New(svc Service, o Options) *Server {
 	s.conns.sweeper = time.AfterFunc(time.Hour, s.sweep)
 	s.conns.sweeper.Stop()
 	s.root = s.newRoot(svc)
-	for _, m := range o.Models {
-		s.models = append(s.models, s.newAPI(m))
-	}
+	s.SetModels(o.Models)
 	s.protocols = newProtocols(s)
 	s.route = s.routes().Handler
 	s.http = &fasthttp.Server{

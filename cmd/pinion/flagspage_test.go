@@ -105,6 +105,8 @@ bytes, or have a unit, as ` + "`512MiB`" + `.
 			named[strings.Trim(r.variable, "`")] = true
 		}
 	}
+	b.WriteString("\n## Keys of a model in pinion.yaml\n\nThese flags of `pinion serve` belong to a model. They are its keys in [pinion.yaml](pinion-yaml.md):\n" +
+		"`" + strings.Join(settings.ModelFlags(), "`, `") + "`.\n")
 	b.WriteString("\n## Variables without a flag\n\n| variable | default | meaning |\n|---|---|---|\n")
 	texts := variablesWithoutFlag()
 	for _, name := range slices.Sorted(maps.Keys(texts)) {

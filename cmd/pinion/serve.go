@@ -1,16 +1,14 @@
 package main
 
 import (
-	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/front"
 	"pinion/cmd/pinion/internal/logsink"
 	"pinion/cmd/pinion/internal/settings"
-	"pinion/pyembed/locate"
 	"pinion/runtime/telemetry"
 )
 
@@ -20,91 +18,43 @@ func newServe() *cobra.Command {
 		Use:   "serve [DIR | NAME=DIR...]",
 		Short: "Serve the model of a folder (default: the current one), or several models",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			folders, err := s.Folders(args)
+			models, err := s.ReadModels(cmd.Flags(), args, os.Getenv)
 			if err != nil {
 				return exit.Misused(err)
 			}
-			models, err := readModels(&s, cmd.Flags(), folders)
-			if err != nil {
+			of := models.List[0].Found
+			if s.Telemetry, err = telemetry.Read(of.Getenv, of.Observability); err != nil {
 				return err
 			}
-			return serve(&s.Server, models)
+			var reread func() ([]front.Model, int64, error)
+			if s.Config != "" {
+				reread = func() ([]front.Model, int64, error) {
+					again, err := s.RereadModels(cmd.Flags())
+					if err != nil {
+						return nil, 0, err
+					}
+					return toServe(again.List), int64(again.Memory), nil
+				}
+			}
+			return serve(&s.Server, toServe(models.List), reread)
 		},
 	}
 	s.BindFlags(cmd.Flags())
 	return cmd
 }
 
-// readModels reads the folders of the models, the first of which is the default. The flags of a model are every model's. A model's
-// variables may stand in its cog.yaml, the server's in that of the default model.
-func readModels(s *settings.Serve, flags *pflag.FlagSet, folders []settings.Folder) ([]front.Model, error) {
-	given := s.Model
-	var models []front.Model
-	for i, folder := range folders {
-		own := &s.Model
-		if i > 0 {
-			again := given
-			own = &again
-		}
-		m, err := own.FindModel(folder.Dir)
-		if err != nil {
-			return nil, exit.Misused(ofModel(folders, i, err))
-		}
-		if i > 0 {
-			err = own.FromEnvironment(flags, m.Getenv)
-		} else if err = s.FromEnvironment(flags, m.Getenv); err == nil {
-			s.Telemetry, err = telemetry.Read(m.Getenv, m.Observability)
-		}
-		if err != nil {
-			return nil, ofModel(folders, i, err)
-		}
-		if i > 0 && m.Observability != (telemetry.CogYAML{}) {
-			own.Warnings = append(own.Warnings, "observability of its cog.yaml is not used: the server has that of the default model")
-		}
-		name := folder.Name
-		if len(folders) == 1 {
-			name = s.Protocols.ModelName(m)
-		}
-		model, err := prepare(front.Model{Name: name, Settings: own, Found: m})
-		if err != nil {
-			return nil, exit.Misused(ofModel(folders, i, err))
-		}
-		models = append(models, model)
+// toServe are models as the server wants them.
+func toServe(named []settings.Named) (models []front.Model) {
+	for _, n := range named {
+		models = append(models, front.Model(n))
 	}
-	if len(folders) > 1 {
-		if err := s.CheckSeveral(); err != nil {
-			return nil, exit.Misused(err)
-		}
-	}
-	return models, nil
+	return models
 }
 
-// ofModel says which of several models an error is of.
-func ofModel(folders []settings.Folder, i int, err error) error {
-	if len(folders) == 1 {
-		return err
-	}
-	return fmt.Errorf("model %s: %w", folders[i].Name, err)
-}
-
-// prepare finds what a model is to be served with, before anything listens.
-func prepare(m front.Model) (front.Model, error) {
-	s := m.Settings
-	if s.Mode == "train" && m.Found.Train == "" {
-		return m, fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Found.Dir)
-	}
-	var err error
-	if m.Python, err = locate.Find(locate.Options{Python: s.Python, LibPython: s.LibPython, Dir: m.Found.Dir}); err != nil {
-		return m, err
-	}
-	m.GPUs, err = s.Fleet.Plan()
-	return m, err
-}
-
-func serve(s *settings.Server, models []front.Model) error {
+func serve(s *settings.Server, models []front.Model, reread func() ([]front.Model, int64, error)) error {
 	log, sink := s.Log.Open()
 	defer sink.Flush(logsink.FlushTimeout)
-	f, err := front.New(s, models, log, sink)
+	f, err := front.New(s, models, reread, log, sink)
 	if err != nil {
 		return exit.Failed(err)
 	}

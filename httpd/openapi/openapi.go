@@ -86,7 +86,10 @@ func Complete(model []byte, s Server) ([]byte, error) {
 // part returns the additions of every server, without the routes that this one lacks.
 func (s Server) part() []byte {
 	part := serverPart
-	for path, there := range map[string]bool{"/docs": s.Docs, "/metrics": s.Metrics, "/reload": s.Reload, "/shutdown": s.Shutdown, "/models": s.Models, "/models/{name}": s.Models} {
+	for path, there := range map[string]bool{
+		"/docs": s.Docs, "/metrics": s.Metrics, "/reload": s.Reload, "/shutdown": s.Shutdown, "/models": s.Models, "/models/{name}": s.Models,
+		"/models/{name}/load": s.Models && s.Reload, "/models/{name}/unload": s.Models && s.Reload,
+	} {
 		if !there {
 			part = remove(part, "paths", path)
 		}

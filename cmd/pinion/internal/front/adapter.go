@@ -2,12 +2,12 @@ package front
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"pinion/httpd"
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
+	"pinion/runtime/predict"
 	"pinion/runtime/service"
 	"pinion/runtime/supervise"
 )
@@ -15,6 +15,7 @@ import (
 // backend gives httpd the service in the shape it asks for.
 type backend struct {
 	*service.Service
+	life    *life
 	preload func() *httpd.Preload
 	budget  *memory.Budget
 	fleet   func() *httpd.Fleet
@@ -24,6 +25,39 @@ var (
 	_ httpd.Service    = backend{}
 	_ protocol.Service = backend{}
 )
+
+// Create is that of the service, once the model is loaded.
+func (b backend) Create(req predict.Request) (*predict.Prediction, error) {
+	if err := b.life.enter(req.Deadline); err != nil {
+		return nil, err
+	}
+	defer b.life.leave()
+	return b.Service.Create(req)
+}
+
+// Ready says why no prediction is accepted. One that loads the model is.
+func (b backend) Ready() error {
+	err := b.Service.Ready()
+	if err != nil && b.life.takes() {
+		return nil
+	}
+	return err
+}
+
+// OpenAPI returns the model's schema document. A model that was never loaded is loaded for it, if a request loads it.
+func (b backend) OpenAPI() ([]byte, bool) {
+	document, ok := b.Service.OpenAPI()
+	if ok || !b.life.takes() || b.life.enter(time.Time{}) != nil {
+		return document, ok
+	}
+	b.life.leave()
+	return b.Service.OpenAPI()
+}
+
+// HasTraining reports whether the model has a training interface. Before it was loaded, cog.yaml says so.
+func (b backend) HasTraining() bool {
+	return b.Service.HasTraining() || b.life.m.source.found.Train != "" && b.life.takes()
+}
 
 // NewAttachments returns a store for the files of a request's body.
 func (b backend) NewAttachments() httpd.Attachments { return b.Service.NewAttachments() }
@@ -66,65 +100,6 @@ func (b backend) Health(context.Context) httpd.Health {
 		out.Queue = &httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}
 	}
 	return out
-}
-
-// root is what answers at the root of the server: the default model, and where there are several the health of all.
-func (f *Server) root() httpd.Service {
-	if !f.several() {
-		return f.models[0].backend()
-	}
-	return rootBackend{f.models[0].backend(), f}
-}
-
-// rootBackend is the default model of several.
-type rootBackend struct {
-	backend
-	server *Server
-}
-
-// Health is the default model's, with the status of each model.
-func (b rootBackend) Health(ctx context.Context) httpd.Health {
-	h := b.backend.Health(ctx)
-	h.Models = map[string]string{}
-	for _, m := range b.server.models {
-		h.Models[m.name] = m.svc.Glance().Status
-	}
-	return h
-}
-
-// Ready says why the server is not ready: a first setup goes on, or no model takes predictions.
-func (b rootBackend) Ready() error { return b.server.ready() }
-
-func (f *Server) ready() error {
-	var first error
-	serves := false
-	for _, m := range f.models {
-		err := m.svc.Ready()
-		if err == nil {
-			serves = true
-			continue
-		}
-		if first == nil {
-			first = fmt.Errorf("model %s: %w", m.name, err)
-		}
-		if status := m.svc.Status(); !m.settled.Load() && status != "SETUP_FAILED" && status != "DEFUNCT" {
-			return fmt.Errorf("model %s: %w", m.name, err)
-		}
-	}
-	if serves {
-		return nil
-	}
-	return first
-}
-
-// Defunct says why no model can recover.
-func (b rootBackend) Defunct() (err error) {
-	for _, m := range b.server.models {
-		if err = m.svc.Defunct(); err == nil {
-			return nil
-		}
-	}
-	return err
 }
 
 // RunExample carries out the model's own example.

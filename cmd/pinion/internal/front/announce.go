@@ -6,19 +6,18 @@ import (
 
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/usagehint"
-	"pinion/runtime/supervise"
 )
 
 // announce tells those who wait for it what became of the first setup: somebody at a terminal, of the default model; Kubernetes,
 // where it runs, by a file; and Run, where a failure is to end the server.
 func (m *servedModel) announce() {
 	f := m.server
-	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.WantsUsageHint() && m == f.models[0], m.failsFast()
+	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "", f.s.WantsUsageHint() && m == f.first(), m.failsFast()
 	if !kubernetes && !wantsUsageHint && !failFast {
 		return
 	}
 	for range m.svc.Changes() {
-		if kubernetes && f.several() && f.ready() == nil { // it may be this model's failure that makes it so
+		if kubernetes && f.several && f.ready() == nil { // it may be this model's failure that makes it so
 			f.readyFile.Do(f.writeReadyFile)
 		}
 		if m.pool.Load().Slots == 0 {
@@ -31,7 +30,7 @@ func (m *servedModel) announce() {
 		if document, ok := m.svc.OpenAPI(); ok && wantsUsageHint {
 			usagehint.Write(f.sink, f.endpoints.address, document, m.source.found.Mode(m.s.Mode) == "train")
 		}
-		if kubernetes && !f.several() {
+		if kubernetes && !f.several {
 			f.writeReadyFile()
 		}
 		return
@@ -50,7 +49,12 @@ func (f *Server) writeReadyFile() {
 }
 
 // failure is why the model cannot be set up, as 'pinion check' says it.
-func failure(st supervise.Status) model.Problem {
+func (m *servedModel) failure() model.Problem {
+	all := m.workers.current().all
+	if len(all) == 0 {
+		return model.Problem{What: "no worker could be started", Mend: "the server's log says why"}
+	}
+	st := all[0].Status()
 	if st.Setup.Problem != nil {
 		return model.Problem(*st.Setup.Problem)
 	}
@@ -60,7 +64,7 @@ func failure(st supervise.Status) model.Problem {
 // reportFailure writes why the setup failed, when that ends the server.
 func (m *servedModel) reportFailure(p model.Problem) {
 	f, who := m.server, "the model"
-	if f.several() {
+	if f.several {
 		who = "model " + m.name
 	}
 	if !f.s.Log.Console() {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd"
 	"pinion/httpd/dashboard"
@@ -44,6 +46,19 @@ func (m *servedModel) dashboardAt(atRoot, monitor bool) *httpd.Dashboard {
 	return &httpd.Dashboard{Page: m.view.Page(m.links(atRoot, "dashboard")), Data: m.view.Data(), Origins: m.server.s.Exposure.CORSOrigins}
 }
 
+// rootDashboard is the live view of the default model at the root.
+func (f *Server) rootDashboard(monitor bool) *httpd.Dashboard {
+	d := f.first().dashboardAt(true, monitor)
+	if d == nil || !f.several {
+		return d
+	}
+	d.Page = func(ctx *fasthttp.RequestCtx) { f.first().dashboardAt(true, monitor).Page(ctx) }
+	for path := range d.Data {
+		d.Data[path] = func(ctx *fasthttp.RequestCtx) { f.first().view.Data()[path](ctx) }
+	}
+	return d
+}
+
 // linkToDashboard is the address of the live view as the page at /docs has it; "": it is not on the same port.
 func (m *servedModel) linkToDashboard() string {
 	if !m.hasDashboard(false) {
@@ -55,7 +70,7 @@ func (m *servedModel) linkToDashboard() string {
 // figures are those of the live view. Webhooks are the server's.
 func (m *servedModel) figures() metrics.Figures {
 	f := m.metrics.Figures()
-	if m.server.several() {
+	if m.server.several {
 		f.LostWebhooks = m.server.metrics.Figures().LostWebhooks
 	}
 	return f
@@ -66,7 +81,6 @@ func (m *servedModel) closeDashboard() {
 	if m.view == nil {
 		return
 	}
-	m.server.stop.begun.Store(true)
 	go func() {
 		<-m.svc.Idle()
 		m.view.Close()

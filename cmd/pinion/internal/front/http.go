@@ -12,6 +12,7 @@ import (
 	"pinion/httpd/page"
 	"pinion/httpd/protocol"
 	"pinion/httpd/webpage"
+	"pinion/runtime/loading"
 )
 
 // openTokens reads the tokens that clients need, where they need one.
@@ -24,23 +25,21 @@ func (f *Server) openTokens() (err error) {
 
 // makeHTTP makes the HTTP server.
 func (f *Server) makeHTTP() error {
-	s, first := f.s, f.models[0]
+	s, first := f.s, f.first()
 	public, err := s.Exposure.Public()
 	if err != nil {
 		return err
 	}
 	lines, probes := s.Access()
-	var known []*protocol.Model
-	for _, m := range f.models {
-		m.view = m.newDashboard()
-		known = append(known, protocol.NewModel(m.name, m.backend()))
+	f.endpoints.models = protocol.Single(first.known)
+	if f.several {
+		f.endpoints.models = protocol.Several(f.knownModels)
 	}
-	f.endpoints.models = protocol.Several(known)
 	f.endpoints.http = httpd.New(f.root(), httpd.Options{
 		Protocols: s.Protocols.List(f.endpoints.models), Models: f.httpModels(false),
 		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: first.title(), CORSOrigins: s.Exposure.CORSOrigins,
-		Docs: first.page(true), Dashboard: first.dashboardAt(true, false),
-		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.telemetry.Tracer(), Reload: first.reloader(),
+		Docs: f.rootPage(), Dashboard: f.rootDashboard(false),
+		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.telemetry.Tracer(), Reload: f.reloader(),
 		Tokens: f.auth.Tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,
 		Spool:      f.files.SpoolToDisk,
@@ -49,16 +48,32 @@ func (f *Server) makeHTTP() error {
 	return nil
 }
 
+// knownModels are the models as other protocols know them.
+func (f *Server) knownModels() (known []*protocol.Model) {
+	for _, m := range f.all() {
+		known = append(known, m.known)
+	}
+	return known
+}
+
+// rootPage answers with the page of the default model.
+func (f *Server) rootPage() fasthttp.RequestHandler {
+	if !f.several {
+		return f.first().page(true)
+	}
+	return func(ctx *fasthttp.RequestCtx) { f.first().page(true)(ctx) }
+}
+
 // httpModels are the models below /models, on the server's own port or on the one for monitoring. A single model whose name cannot
 // be in a path has no routes there.
 func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
-	for _, m := range f.models {
+	for _, m := range f.all() {
 		if !settings.IsModelName(m.name) {
 			return nil
 		}
 		models = append(models, httpd.Model{
 			Name: m.name, Service: m.backend(), Title: m.title(), Docs: m.page(false), Dashboard: m.dashboardAt(false, monitor),
-			Reload: m.reloader(), OnRequest: m.metrics.Request, Entry: m.entry,
+			Reload: m.reloader(), OnRequest: m.metrics.Request, Entry: m.entry, Load: m.loader(), Unload: m.unloader(),
 		})
 	}
 	return models
@@ -66,7 +81,7 @@ func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
 
 // title is the model's name for people.
 func (m *servedModel) title() string {
-	if m.server.several() {
+	if m.server.several {
 		return m.name
 	}
 	return m.source.found.Title()
@@ -85,14 +100,14 @@ func (m *servedModel) page(atRoot bool) fasthttp.RequestHandler {
 
 // links lead from a page of the model to that of each model; nil: there is one model.
 func (m *servedModel) links(atRoot bool, to string) (links []webpage.Link) {
-	if !m.server.several() {
+	if !m.server.several {
 		return nil
 	}
 	above := "../"
 	if atRoot {
 		above = "models/"
 	}
-	for _, other := range m.server.models {
+	for _, other := range m.server.all() {
 		links = append(links, webpage.Link{Text: other.name, Address: above + other.name + "/" + to, Current: other == m})
 	}
 	return links
@@ -101,48 +116,19 @@ func (m *servedModel) links(atRoot bool, to string) (links []webpage.Link) {
 // entry is what GET /models says of the model.
 func (m *servedModel) entry() httpd.ModelEntry {
 	h := m.svc.Glance()
+	state, reason := m.life.standing()
 	e := httpd.ModelEntry{
-		State: m.state(h.Status), Load: loadAtStartup, Slots: m.pool.Load().Slots,
+		State: state.String(), Load: m.s.Loading.When, Slots: m.pool.Load().Slots,
 		Queue: httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}, ModelURL: m.source.found.Dir,
 	}
 	for _, w := range h.Workers {
 		e.MemoryBytes += w.Memory
 	}
-	switch e.State {
-	case stateFailed:
-		e.Error = cmp.Or(failure(m.workers.all[0].Status()).What, "the setup failed")
-	case stateDefunct:
-		if err := m.svc.Defunct(); err != nil {
-			e.Error = err.Error()
-		}
+	if m.svc.Draining() {
+		e.State = loading.Unloading.String()
+	}
+	if state == loading.Failed || state == loading.Defunct {
+		e.Error = cmp.Or(reason, "the setup failed")
 	}
 	return e
-}
-
-// loadAtStartup: the model is loaded when the server starts.
-const loadAtStartup = "startup"
-
-// The states of a model in GET /models.
-const (
-	stateLoading   = "loading"
-	stateReady     = "ready"
-	stateUnloading = "unloading"
-	stateFailed    = "failed"
-	stateDefunct   = "defunct"
-)
-
-// state is the model's state, of which the status of its health is known.
-func (m *servedModel) state(status string) string {
-	switch {
-	case m.svc.Draining():
-		return stateUnloading
-	case status == "SETUP_FAILED":
-		return stateFailed
-	case status == "DEFUNCT":
-		return stateDefunct
-	case status == "STARTING", status == "UNKNOWN":
-		return stateLoading
-	default:
-		return stateReady
-	}
 }

@@ -2,6 +2,7 @@ package front
 
 import (
 	"strconv"
+	"time"
 
 	"pinion/cmd/pinion/internal/member"
 	"pinion/cmd/pinion/internal/version"
@@ -25,8 +26,8 @@ func (f *Server) makeMetrics() {
 		},
 		GPUs: func() []metrics.GPU { return gpusOf(f.gpus.Samples()) },
 	}
-	if !f.several() {
-		m := f.models[0]
+	if !f.several {
+		m := f.first()
 		m.addMetrics(&o)
 		m.metrics = metrics.New(o)
 		f.metrics = m.metrics
@@ -34,16 +35,21 @@ func (f *Server) makeMetrics() {
 	}
 	o.Part = metrics.OfServer
 	f.metrics = metrics.New(o)
-	for _, m := range f.models {
-		o := metrics.Options{Part: metrics.OfModel, Version: version.Pinion}
-		m.addMetrics(&o)
-		m.metrics = metrics.New(o)
+	for _, m := range f.all() {
+		m.makeMetrics()
 	}
+}
+
+// makeMetrics makes the metrics of one of several models.
+func (m *servedModel) makeMetrics() {
+	o := metrics.Options{Part: metrics.OfModel, Version: version.Pinion}
+	m.addMetrics(&o)
+	m.metrics = metrics.New(o)
 }
 
 // addMetrics adds the metrics of the model, which look at it whenever they are asked for.
 func (m *servedModel) addMetrics(o *metrics.Options) {
-	o.Model, o.Load, o.Workers, o.ExitCauses = m.workers.versions, m.load, m.workers.now, exitCauses()
+	o.Model, o.Load, o.Workers, o.ExitCauses = m.workers.versions, m.load, m.workers.states, exitCauses()
 	o.Trainings = func() int { return m.svc.TrainingsInFlight() }
 	o.Jobs = func() *metrics.Jobs { return member.Jobs(m.queue) }
 }
@@ -55,19 +61,36 @@ type metricsPage interface {
 }
 
 func (f *Server) allMetrics() metricsPage {
-	if !f.several() {
+	if !f.several {
 		return f.metrics
 	}
-	all := metrics.Several{Server: f.metrics}
-	for _, m := range f.models {
+	return severalMetrics{f}
+}
+
+// severalMetrics are the metrics of the server and of the models that it has now.
+type severalMetrics struct{ server *Server }
+
+func (s severalMetrics) now() metrics.Several {
+	all := metrics.Several{Server: s.server.metrics}
+	for _, m := range s.server.all() {
 		all.Models = append(all.Models, metrics.NamedSet{Name: m.name, Set: m.metrics})
 	}
 	return all
 }
 
+func (s severalMetrics) Started() time.Time { return s.now().Started() }
+
+func (s severalMetrics) Gather() []metrics.Family { return s.now().Gather() }
+
+func (s severalMetrics) GatherConventional() []metrics.Family { return s.now().GatherConventional() }
+
+func (s severalMetrics) Write(accept string) (contentType string, body []byte) {
+	return s.now().Write(accept)
+}
+
 // versions is what build_info says of the model's side: empty for Python until a worker has reported it.
 func (w *workers) versions() (python, cog string) {
-	for _, one := range w.all {
+	for _, one := range w.current().all {
 		if st := one.Status(); st.Python != "" {
 			return st.Python, version.Cog
 		}
@@ -83,9 +106,10 @@ func (m *servedModel) load() metrics.Load {
 	}
 }
 
-func (w *workers) now() []metrics.Worker {
-	now := make([]metrics.Worker, len(w.all))
-	for i, one := range w.all {
+func (w *workers) states() []metrics.Worker {
+	all := w.current().all
+	now := make([]metrics.Worker, len(all))
+	for i, one := range all {
 		st := one.Status()
 		now[i] = metrics.Worker{State: st.State.String(), PID: st.PID}
 		if setup := st.Setup; !setup.Completed.IsZero() {
@@ -95,12 +119,18 @@ func (w *workers) now() []metrics.Worker {
 	return now
 }
 
-// observer tells the metrics of the ends of predictions. It implements service.Observer.
-type observer struct{ *metrics.Set }
+// observer tells the metrics of the ends of predictions, and the model of its use. It implements service.Observer.
+type observer struct {
+	*metrics.Set
+	life *life
+}
 
 var _ service.Observer = observer{}
 
-func (o observer) Ended(e service.End) { o.Set.Ended(metrics.End(e)) }
+func (o observer) Ended(e service.End) {
+	o.Set.Ended(metrics.End(e))
+	o.life.touch()
+}
 
 // gpusOf are the GPUs as the metrics want them.
 func gpusOf(samples []nvml.Sample) []metrics.GPU {

@@ -20,7 +20,7 @@ func (f *Server) openMonitor() (err error) {
 		return err
 	}
 	f.endpoints.monitor = httpd.NewMonitor(f.root(), httpd.Options{
-		Logger: f.log, Metrics: httpd.MetricsHandler(f.allMetrics()), Dashboard: f.models[0].dashboardAt(true, true), Concurrency: 256,
+		Logger: f.log, Metrics: httpd.MetricsHandler(f.allMetrics()), Dashboard: f.rootDashboard(true), Concurrency: 256,
 		Models: f.httpModels(true),
 	})
 	f.log.Info("serving metrics and probes", "metrics_address", address)
@@ -40,7 +40,7 @@ const monitorLinger = time.Second
 
 // closeMonitor ends the monitor: last, so that a draining server is still watched.
 func (f *Server) closeMonitor() {
-	for _, m := range f.models {
+	for _, m := range f.all() {
 		if m.view != nil {
 			m.view.Close()
 		}

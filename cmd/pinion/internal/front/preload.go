@@ -23,10 +23,11 @@ func (m *servedModel) newPreloader(spec ipc.WorkerConfig, env []string) *supervi
 
 // preloadHealth is what health says of the preload process.
 func (w *workers) preloadHealth() *httpd.Preload {
-	if w.preloader == nil {
+	preloader := w.current().preloader
+	if preloader == nil {
 		return nil
 	}
-	st := w.preloader.Status()
+	st := preloader.Status()
 	return &httpd.Preload{State: st.State, PID: st.PID, Reason: st.Reason, Forked: st.Forked}
 }
 

@@ -38,22 +38,30 @@ func (m *servedModel) renew(why string, one func(*supervise.Supervisor)) (notice
 		m.log.Warn(notice)
 	}
 	m.use(read)
-	if m.server.several() { // the log has the model's name already
+	if m.server.several { // the log has the model's name already
 		m.log.Info("reloading", "asked_by", why)
 	} else {
 		m.log.Info("reloading", "asked_by", why, "model", read.Name())
 	}
-	o, workers := m.workerOptions(read, "", nil), &m.workers
-	workers.reloads.begin(func() { workers.preloader.Renew(o.Spec, o.Env) }, workers.preloader != nil, func() {
-		for i, w := range workers.all {
-			w.Reset(o.Spec, workers.withDevice(o.Env, i))
+	o, set := m.workerOptions(read, "", nil), m.workers.current()
+	m.workers.reloads.begin(func() { set.preloader.Renew(o.Spec, o.Env) }, set.preloader != nil, func() {
+		for i, w := range set.all {
+			w.Reset(o.Spec, m.workers.withDevice(o.Env, i))
 			one(w)
 		}
 	})
 	return notice, nil
 }
 
-// reloader is what POST /reload calls, where that is allowed.
+// reloader is what POST /reload calls, where that is allowed: it reloads the default model.
+func (f *Server) reloader() func() (string, error) {
+	if !f.s.Exposure.Reload {
+		return nil
+	}
+	return func() (string, error) { return f.first().reload("POST /reload") }
+}
+
+// reloader is what POST /models/{name}/reload calls, where that is allowed.
 func (m *servedModel) reloader() func() (string, error) {
 	if !m.server.s.Exposure.Reload {
 		return nil
@@ -61,7 +69,7 @@ func (m *servedModel) reloader() func() (string, error) {
 	return func() (string, error) { return m.reload("POST /reload") }
 }
 
-// watchReload has SIGHUP reload the models. At a terminal it means that the terminal is gone, and ends the
+// watchReload has SIGHUP reload the models, or read their file again. At a terminal it means that the terminal is gone, and ends the
 // server as ever; and where it was set to be ignored, as nohup does, it is.
 func (f *Server) watchReload() {
 	if terminal.IsTerminal(os.Stdin) || terminal.IsTerminal(os.Stderr) || signal.Ignored(syscall.SIGHUP) {
@@ -71,7 +79,11 @@ func (f *Server) watchReload() {
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() {
 		for range hangups {
-			for _, m := range f.models {
+			if f.reread != nil {
+				f.readAgain()
+				continue
+			}
+			for _, m := range f.all() {
 				_, _ = m.reload("SIGHUP") // it has logged its error
 			}
 		}

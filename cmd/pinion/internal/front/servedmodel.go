@@ -10,13 +10,13 @@ import (
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd/dashboard"
+	"pinion/httpd/protocol"
 	"pinion/pyembed/locate"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/queued"
 	"pinion/runtime/service"
 	"pinion/runtime/slot"
-	"pinion/runtime/supervise"
 	"pinion/runtime/watch"
 )
 
@@ -42,7 +42,10 @@ type servedModel struct {
 	queue   *queued.Member // nil: accepted predictions live in this process
 	metrics *metrics.Set
 	view    *dashboard.View // nil: it is off
-	settled atomic.Bool     // the first setup has ended
+	life    *life
+	known   *protocol.Model // to other protocols
+	of      Model
+	late    bool // it came after the start of the server
 }
 
 // source is where a model comes from.
@@ -53,16 +56,17 @@ type source struct {
 	watcher *watch.Watcher // of the model's folder; nil: there is none
 }
 
-func (f *Server) newModel(of Model, several bool) *servedModel {
-	m := &servedModel{server: f, name: of.Name, s: of.Settings, log: f.log}
-	if several {
+func (f *Server) newModel(of Model) *servedModel {
+	m := &servedModel{server: f, of: of, name: of.Name, s: of.Settings, log: f.log}
+	if f.several {
 		m.log = f.log.With("model", of.Name)
 	}
 	for _, w := range of.Settings.Warnings {
 		m.log.Warn(w)
 	}
 	m.source.found, m.source.python = of.Found, of.Python
-	m.workers.plan, m.workers.fleet = of.GPUs, supervise.NewFleet(f.orphans)
+	m.workers.plan = of.GPUs
+	m.life = newLife(m)
 	return m
 }
 
@@ -78,9 +82,9 @@ func (m *servedModel) makeService() error {
 	m.svc = service.New(service.Options{
 		Pool: m.pool, Files: f.files, Logger: m.log, Queue: s.Queue > 0,
 		Version:    map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
-		OnShutdown: f.stop.ask, HealthPath: m.healthPath(),
+		OnShutdown: f.stop.ask, HealthPath: m.healthPath(), OnChange: m.life.observe,
 		Webhooks:   f.webhooks,
-		Observer:   observer{m.metrics},
+		Observer:   observer{m.metrics, m.life},
 		UploadURL:  s.UploadURL,
 		Outputs:    settings.OutputChecks[s.Validation.Outputs],
 		Keep:       predict.Retention{TTL: s.KeepFor(), OnQuiet: f.becameQuiet},
@@ -91,9 +95,23 @@ func (m *servedModel) makeService() error {
 	return nil
 }
 
+// makeView makes how the model is seen: by other protocols, and in the live view.
+func (m *servedModel) makeView() error {
+	m.view = m.newDashboard()
+	m.known = protocol.NewModel(m.name, m.backend())
+	return nil
+}
+
+// begin begins to serve the model.
+func (m *servedModel) begin() {
+	m.life.begin()
+	go m.announce()
+	m.followChanges()
+}
+
 // workerCount is how many workers all models have.
 func (f *Server) workerCount() (n int) {
-	for _, m := range f.models {
+	for _, m := range f.all() {
 		n += m.workers.plan.Workers
 	}
 	return n
@@ -101,19 +119,21 @@ func (f *Server) workerCount() (n int) {
 
 // backend gives httpd the model's service.
 func (m *servedModel) backend() backend {
-	return backend{m.svc, m.workers.preloadHealth, m.server.budget, m.fleetHealth}
+	return backend{m.svc, m.life, m.workers.preloadHealth, m.server.budget, m.fleetHealth}
 }
 
 // healthPath is where the model's health is, for messages; "": at the root.
 func (m *servedModel) healthPath() string {
-	if m == m.server.models[0] {
+	if !m.server.several {
 		return ""
 	}
 	return "/models/" + m.name + "/health-check"
 }
 
 // failsFast tells whether a first setup that fails ends the server.
-func (m *servedModel) failsFast() bool { return m.server.s.FailsFast(m.s.Watch || m.server.several()) }
+func (m *servedModel) failsFast() bool {
+	return !m.late && m.s.Loading.When == settings.AtStartup && m.server.s.FailsFast(m.s.Watch || m.server.several)
+}
 
 // discard undoes the steps of New.
 func (m *servedModel) discard() {

@@ -44,17 +44,18 @@ type Server struct {
 	orphans   *supervise.Orphans
 	endpoints endpoints
 	stop      *stop
-	readyFile sync.Once      // of Kubernetes, where there are several models
-	models    []*servedModel // the first one is the default
+	readyFile sync.Once // of Kubernetes, where there are several models
+	several   bool      // the models' names are in metrics and logs
+	models    models
+	room      room
+	reread    func() ([]Model, int64, error) // reads the file of models again, and their memory; nil: there is none
 }
 
-// New wires the server and opens its sockets. Nothing is served yet.
-func New(s *settings.Server, models []Model, log *slog.Logger, sink *logsink.Sink) (_ *Server, err error) {
-	f := &Server{s: s, log: log, sink: sink}
-	if slices.ContainsFunc(models, func(m Model) bool { return m.Settings.Fleet.Preload }) {
-		if err := supervise.AdoptForks(); err != nil {
-			return nil, fmt.Errorf("--preload: %w", err)
-		}
+// New wires the server and opens its sockets. Nothing is served yet. reread reads the file of models again; nil: there is none.
+func New(s *settings.Server, models []Model, reread func() ([]Model, int64, error), log *slog.Logger, sink *logsink.Sink) (_ *Server, err error) {
+	f := &Server{s: s, log: log, sink: sink, room: newRoom(int64(s.ModelsMemory)), several: len(models) > 1 || reread != nil, reread: reread}
+	if err := adoptForks(models); err != nil {
+		return nil, err
 	}
 	f.orphans = supervise.ReapOrphans()
 	if limit := limits.ApplyMemory(int64(s.MemoryBudget)); limit > 0 {
@@ -85,14 +86,16 @@ func (f *Server) wire(models []Model) error {
 	if err := f.beginTelemetry(); err != nil {
 		return err
 	}
+	var all []*servedModel
 	for _, m := range models {
-		f.models = append(f.models, f.newModel(m, len(models) > 1))
+		all = append(all, f.newModel(m))
 	}
+	f.models.replace(all)
 	f.makeMetrics()
 	for _, step := range []func() error{
-		f.openFiles, f.makeWebhooks, f.eachModel((*servedModel).makeService), f.openTokens, f.makeHTTP,
+		f.openFiles, f.makeWebhooks, f.eachModel((*servedModel).makeService), f.openTokens, f.eachModel((*servedModel).makeView), f.makeHTTP,
 		f.eachModel((*servedModel).joinQueue), f.eachModel((*servedModel).watchFolder),
-		f.listen, f.openMonitor, f.openGRPC, f.findImage, f.eachModel((*servedModel).makeWorkers), f.sendMetrics,
+		f.listen, f.openMonitor, f.openGRPC, f.findImage, f.findSDK, f.sendMetrics,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -104,7 +107,7 @@ func (f *Server) wire(models []Model) error {
 // eachModel makes a step of all models.
 func (f *Server) eachModel(step func(*servedModel) error) func() error {
 	return func() error {
-		for _, m := range f.models {
+		for _, m := range f.all() {
 			if err := step(m); err != nil {
 				return err
 			}
@@ -113,8 +116,16 @@ func (f *Server) eachModel(step func(*servedModel) error) func() error {
 	}
 }
 
-// several reports whether the server has more than one model. Then the model's name is in metrics and logs.
-func (f *Server) several() bool { return len(f.models) > 1 }
+// adoptForks makes this process the parent of workers that are forked, if a model has some.
+func adoptForks(models []Model) error {
+	if !slices.ContainsFunc(models, func(m Model) bool { return m.Settings.Fleet.Preload }) {
+		return nil
+	}
+	if err := supervise.AdoptForks(); err != nil {
+		return fmt.Errorf("--preload: %w", err)
+	}
+	return nil
+}
 
 // logStart logs where the server listens and what it serves.
 func (f *Server) logStart() {
@@ -122,14 +133,20 @@ func (f *Server) logStart() {
 		p := m.source.python
 		return []any{"python", p.Executable, "python_version", p.Version, "python_from", p.Source}
 	}
-	if !f.several() {
-		f.log.Info("listening", append([]any{"address", f.endpoints.address, "model", f.models[0].source.found.Name()}, about(f.models[0])...)...)
+	if !f.several {
+		f.log.Info("listening", append([]any{"address", f.endpoints.address, "model", f.first().source.found.Name()}, about(f.first())...)...)
 		return
 	}
 	f.log.Info("listening", "address", f.endpoints.address)
-	for _, m := range f.models {
+	for _, m := range f.all() {
 		m.log.Info("serving", append([]any{"folder", m.source.found.Dir}, about(m)...)...)
 	}
+}
+
+// findSDK finds the cog package, without which no worker starts.
+func (f *Server) findSDK() error {
+	_, err := f.sdk.find()
+	return err
 }
 
 func (f *Server) findImage() (err error) {
@@ -139,7 +156,7 @@ func (f *Server) findImage() (err error) {
 
 // discard undoes New.
 func (f *Server) discard() {
-	for _, m := range f.models {
+	for _, m := range f.all() {
 		m.discard()
 	}
 	f.endpoints.discard()
@@ -152,16 +169,12 @@ func (f *Server) discard() {
 
 // Run serves until the server stops; it returns the exit code.
 func (f *Server) Run() int {
-	served := f.endpoints.serve()
-	for _, m := range f.models {
-		m.workers.run()
+	for _, m := range f.all() {
+		m.begin()
 	}
+	served := f.endpoints.serve()
 	f.heap.Store(heap.New()) // it begins with a collection, which disturbs nothing while a worker starts
 	f.watchReload()
-	for _, m := range f.models {
-		go m.announce()
-		m.followChanges()
-	}
 	code := exit.OK
 	select {
 	case sig := <-f.stop.signals:
@@ -179,7 +192,7 @@ func (f *Server) Run() int {
 		f.stopWorkers(true)
 		code = exit.Failure
 	case m := <-f.stop.broken:
-		why := failure(m.workers.all[0].Status())
+		why := m.failure()
 		f.stopWorkers(true)
 		defer m.reportFailure(why)
 		code = exit.Failure
@@ -202,11 +215,11 @@ func (f *Server) giveBack(after time.Duration) {
 // clean removes what the server had on disk.
 func (f *Server) clean() {
 	f.closeMonitor()
-	for _, m := range f.models {
+	for _, m := range f.models.everyone() {
 		m.close()
 	}
 	f.webhooks.Close()
-	for _, m := range f.models {
+	for _, m := range f.models.everyone() {
 		m.svc.Close()
 	}
 	if err := f.files.Close(); err != nil {

@@ -50,7 +50,9 @@ func (s *stop) fail(m *servedModel) {
 // the grace (0: any time), then it is cancelled; the answers go out; the workers leave. A SIGINT
 // meanwhile ends everything at once, also after a SIGTERM: false.
 func (f *Server) drain(grace time.Duration) bool {
-	for _, m := range f.models {
+	f.models.stop()
+	f.stop.begun.Store(true)
+	for _, m := range f.models.everyone() {
 		m.drain()
 	}
 	ctx, giveUp := context.WithCancel(context.Background())
@@ -80,7 +82,7 @@ func (f *Server) drain(grace time.Duration) bool {
 			}
 		}
 	}
-	for _, m := range f.models {
+	for _, m := range f.models.everyone() {
 		m.pool.Refuse(errStopping)
 	}
 	return f.stopWorkers(false) && f.deliver()
@@ -95,7 +97,7 @@ func (f *Server) answer(ctx context.Context) {
 	if http != nil {
 		f.log.Warn("connections were closed with requests in flight", "error", http)
 	}
-	for _, m := range f.models { // predictions without a connection that waits for them
+	for _, m := range f.models.everyone() { // predictions without a connection that waits for them
 		select {
 		case <-m.svc.Idle():
 		case <-ctx.Done():
@@ -106,7 +108,7 @@ func (f *Server) answer(ctx context.Context) {
 // cancelAll cancels what is in flight when the grace is over. It returns how long that may take.
 func (f *Server) cancelAll() (grace time.Duration) {
 	inFlight := 0
-	for _, m := range f.models {
+	for _, m := range f.models.everyone() {
 		if m.queue != nil {
 			m.queue.Release() // other servers run its jobs
 		}
@@ -114,7 +116,7 @@ func (f *Server) cancelAll() (grace time.Duration) {
 		grace = max(grace, m.s.CancelGrace)
 	}
 	f.log.Warn("the grace is over: cancelling what is in flight", "predictions", inFlight)
-	for _, m := range f.models {
+	for _, m := range f.models.everyone() {
 		m.svc.CancelAll()
 	}
 	return grace
@@ -123,6 +125,7 @@ func (f *Server) cancelAll() (grace time.Duration) {
 // drain takes nothing more in.
 func (m *servedModel) drain() {
 	m.svc.Drain()
+	m.life.close()
 	if m.queue != nil {
 		m.queue.Drain()
 	}
@@ -156,16 +159,16 @@ func (f *Server) deliver() bool {
 // stopWorkers makes the workers leave, at once or when they are done, and waits until they are gone. A SIGINT meanwhile
 // kills them: false.
 func (f *Server) stopWorkers(now bool) bool {
-	for _, m := range f.models {
-		m.workers.stop(now)
+	f.models.stop()
+	for _, m := range f.models.everyone() {
+		m.life.close()
+		m.workers.current().stop(now)
 	}
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		for _, m := range f.models {
-			for _, w := range m.workers.all {
-				<-w.Done()
-			}
+		for _, m := range f.models.everyone() {
+			m.workers.current().wait()
 		}
 	}()
 	ordered := true
@@ -177,8 +180,8 @@ func (f *Server) stopWorkers(now bool) bool {
 			if sig == syscall.SIGINT && ordered && !now {
 				ordered = false
 				f.log.Warn("interrupted again: ending at once")
-				for _, m := range f.models {
-					m.workers.kill()
+				for _, m := range f.models.everyone() {
+					m.workers.current().kill()
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package front
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"pinion/cmd/pinion/internal/gpus"
 	"pinion/cmd/pinion/internal/model"
@@ -13,37 +14,57 @@ import (
 
 // workers are the worker processes of a model.
 type workers struct {
-	plan      gpus.Plan
-	fleet     *supervise.Fleet
-	preloader *supervise.Preloader // nil: none was asked for
-	all       []*supervise.Supervisor
-	reloads   reloads
+	plan    gpus.Plan
+	reloads reloads
+
+	mu  sync.Mutex
+	set workerSet
 }
 
-// makeWorkers makes the supervisors of the workers.
-func (m *servedModel) makeWorkers() error {
-	w := &m.workers
+// workerSet is the workers of one load of the model; the zero set: it is not loaded.
+type workerSet struct {
+	preloader *supervise.Preloader // nil: none was asked for
+	all       []*supervise.Supervisor
+}
+
+// current returns the workers of the load of now.
+func (w *workers) current() workerSet {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.set
+}
+
+func (w *workers) replace(set workerSet) {
+	w.mu.Lock()
+	w.set = set
+	w.mu.Unlock()
+}
+
+// startWorkers starts the workers of a load, of the model as it is read now.
+func (m *servedModel) startWorkers(read *model.Model) error {
 	sdk, err := m.server.sdk.find()
 	if err != nil {
 		return err
 	}
-	if w.plan.Warning != "" {
-		m.log.Warn(w.plan.Warning)
+	if m.workers.plan.Warning != "" {
+		m.log.Warn(m.workers.plan.Warning)
 	}
-	found := m.source.found
-	m.use(found)
-	stored := &model.Override{Dir: found.Dir, Log: m.log, Current: m.source.current.Load}
-	o := m.workerOptions(found, sdk, stored.Before(m.svc.Loaded))
+	m.use(read)
+	stored := &model.Override{Dir: read.Dir, Log: m.log, Current: m.source.current.Load}
+	o := m.workerOptions(read, sdk, stored.Before(m.svc.Loaded))
+	o.Fleet = supervise.NewFleet(m.server.orphans)
 	o.Preloader = m.newPreloader(o.Spec, o.Env)
-	w.preloader = o.Preloader
+	set := workerSet{preloader: o.Preloader}
 	env := o.Env
-	for i := range w.plan.Workers {
-		o.Index, o.Env = i, w.withDevice(env, i)
-		o.Device, _ = w.plan.Device(i)
+	for i := range m.workers.plan.Workers {
+		o.Index, o.Env = i, m.workers.withDevice(env, i)
+		o.Device, _ = m.workers.plan.Device(i)
 		traced := o
 		(&setuptrace.Setups{Tracer: m.server.telemetry.Tracer()}).Follow(&traced.Hooks)
-		w.all = append(w.all, m.svc.Supervise(traced))
+		set.all = append(set.all, m.svc.Supervise(traced))
 	}
+	m.workers.replace(set)
+	set.run()
 	return nil
 }
 
@@ -56,7 +77,7 @@ func (m *servedModel) workerOptions(of *model.Model, sdk string, loaded func(ipc
 	if s.Concurrency != 0 { // the flag overrides cog.yaml
 		o.Spec.Concurrency = s.Concurrency
 	}
-	o.Batch, o.Fleet = s.Batch.Override(), m.workers.fleet
+	o.Batch = s.Batch.Override()
 	o.Timeouts.Hang = s.Fleet.HangTimeout
 	o.Policy = supervise.Policy{
 		Restart: supervise.Restart(s.Restart), Renewal: supervise.Renewal(s.Fleet.Renewal),
@@ -65,10 +86,7 @@ func (m *servedModel) workerOptions(of *model.Model, sdk string, loaded func(ipc
 	}
 	o.Hooks.Prepare, o.Hooks.OnStart = m.server.sdk.keep, m.metrics.WorkerStarted
 	o.Hooks.OnExit = func(c supervise.ExitCause) { m.metrics.WorkerExited(string(c)) }
-	o.Hooks.OnSetup = func(st supervise.SetupStatus) {
-		m.settled.Store(true)
-		m.metrics.SetupEnded(st.Completed.Sub(st.Started), st.Failed)
-	}
+	o.Hooks.OnSetup = func(st supervise.SetupStatus) { m.metrics.SetupEnded(st.Completed.Sub(st.Started), st.Failed) }
 	return o
 }
 
@@ -84,7 +102,7 @@ func (w *workers) withDevice(env []string, i int) []string {
 }
 
 // run starts the workers.
-func (w *workers) run() {
+func (w workerSet) run() {
 	if w.preloader != nil {
 		w.preloader.Start()
 	}
@@ -94,7 +112,7 @@ func (w *workers) run() {
 }
 
 // stop makes the workers leave, at once or when they are done. It does not wait.
-func (w *workers) stop(now bool) {
+func (w workerSet) stop(now bool) {
 	w.preloader.Close()
 	for _, one := range w.all {
 		if now {
@@ -105,8 +123,15 @@ func (w *workers) stop(now bool) {
 	}
 }
 
-func (w *workers) kill() {
+func (w workerSet) kill() {
 	for _, one := range w.all {
 		one.Kill()
+	}
+}
+
+// wait returns when the workers are gone.
+func (w workerSet) wait() {
+	for _, one := range w.all {
+		<-one.Done()
 	}
 }

@@ -258,9 +258,6 @@ func (c *CogYAMLReport) PredictorLine() (file string, line int) {
 
 // yamlError is a fault in the file itself.
 func yamlError(err error) Problem {
-	var fault *yamltree.SyntaxError
-	if !errors.As(err, &fault) {
-		fault = yamltree.Syntax(err)
-	}
+	fault := yamltree.Syntax(err)
 	return Problem{File: CogFile, Line: fault.Line, What: fault.What, Mend: "mend the YAML; keys and values are written as key: value"}
 }

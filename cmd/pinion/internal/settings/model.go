@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/gpus"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/ipc"
+	"pinion/pyembed/locate"
 	"pinion/runtime/supervise"
 )
 
@@ -28,6 +30,7 @@ type Model struct {
 	Fleet                        Fleet
 	Batch                        Batch
 	Validation                   Validation
+	Loading                      Loading
 	weights                      string
 	StreamHistory                int // events; negative: none
 	noCUDA                       bool
@@ -44,6 +47,7 @@ func (s *Model) BindFlags(f *pflag.FlagSet) {
 	s.Fleet.bindFlags(f)
 	s.Batch.bindFlags(f)
 	s.Validation.bindFlags(f)
+	s.Loading.bindFlags(f)
 	f.IntVar(&s.Queue, "queue", 0, "how many predictions may wait for a slot (PINION_QUEUE)")
 	f.DurationVar(&s.QueueTimeout, "queue-timeout", 30*time.Second, "how long a prediction may wait for a slot (PINION_QUEUE_TIMEOUT)")
 	f.DurationVar(&s.SetupTimeout, "setup-timeout", 0, "how long setup may take; 0: any time (COG_SETUP_TIMEOUT, seconds)")
@@ -55,6 +59,12 @@ func (s *Model) BindFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.Watch, "watch", false, "reload the model when its source or configuration changes (PINION_WATCH)")
 }
 
+// bindKeys declares the keys of a model in the file of --config: its flags, and what only one of several models can say.
+func (s *Model) bindKeys(f *pflag.FlagSet) {
+	s.BindFlags(f)
+	s.Loading.bindKeys(f)
+}
+
 // FromEnvironment fills what no flag has set. An invalid value of one of Pinion's variables is an error.
 func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
 	s.fromCog(f, env)
@@ -64,6 +74,7 @@ func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error
 		s.Fleet.variables(),
 		s.Batch.variables(),
 		s.Validation.variables(),
+		s.Loading.variables(),
 		[]Variable{
 			{"watch", "PINION_WATCH", func(v string) error { return option.Bool(&s.Watch, v) }},
 			{"python", "PINION_PYTHON", nil},                   // locate reads it, for it says where from
@@ -113,6 +124,18 @@ func (s *Model) FindModel(dir string) (*model.Model, error) {
 	return m, m.SettleNoneDefaults(s.noneDefaults)
 }
 
+// Interpreter finds what the model is run with, before anything listens.
+func (s *Model) Interpreter(m *model.Model) (python *locate.Python, plan gpus.Plan, err error) {
+	if s.Mode == "train" && m.Train == "" {
+		return nil, plan, fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir)
+	}
+	if python, err = locate.Find(locate.Options{Python: s.Python, LibPython: s.LibPython, Dir: m.Dir}); err != nil {
+		return nil, plan, err
+	}
+	plan, err = s.Fleet.Plan()
+	return python, plan, err
+}
+
 // check refuses what no flag or variable may say.
 func (s *Model) check() error {
 	switch {
@@ -135,7 +158,10 @@ func (s *Model) check() error {
 	if err := s.Batch.check(); err != nil {
 		return err
 	}
-	return s.Validation.check()
+	if err := s.Validation.check(); err != nil {
+		return err
+	}
+	return s.Loading.check()
 }
 
 // KeepFor is how long ended predictions are kept, as predict.Retention says it.

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Folder is the folder of a model to serve.
-type Folder struct {
+// folder is the folder of a model to serve.
+type folder struct {
 	Name string // "": of a single model without a name
 	Dir  string
 }
 
-// Folders reads the arguments of 'pinion serve': nothing, one folder with or without a name, or several with names.
-func (s *Serve) Folders(args []string) ([]Folder, error) {
+// folders reads the arguments of 'pinion serve': nothing, one folder with or without a name, or several with names.
+func (s *Serve) folders(args []string) ([]folder, error) {
 	switch len(args) {
 	case 0:
-		return []Folder{{Dir: "."}}, nil
+		return []folder{{Dir: "."}}, nil
 	case 1:
 		dir := s.Protocols.takeName(args[0])
-		return []Folder{{Name: s.Protocols.given, Dir: dir}}, nil
+		return []folder{{Name: s.Protocols.given, Dir: dir}}, nil
 	}
-	var folders []Folder
+	var list []folder
 	for _, arg := range args {
 		name, dir, ok := strings.Cut(arg, "=")
 		switch {
@@ -29,19 +29,19 @@ func (s *Serve) Folders(args []string) ([]Folder, error) {
 			return nil, fmt.Errorf("%q has no name: with several models, each is NAME=DIR", arg)
 		case !IsModelName(name):
 			return nil, fmt.Errorf("%q: %s", arg, modelNameForm)
-		case slices.ContainsFunc(folders, func(f Folder) bool { return f.Name == name }):
+		case slices.ContainsFunc(list, func(f folder) bool { return f.Name == name }):
 			return nil, fmt.Errorf("two models have the name %s: give each its own", name)
 		}
-		folders = append(folders, Folder{name, dir})
+		list = append(list, folder{name, dir})
 	}
-	return folders, nil
+	return list, nil
 }
 
-// CheckSeveral refuses what a server of several models cannot do. It is called after FromEnvironment.
-func (s *Serve) CheckSeveral() error {
+// checkSeveral refuses what a server of several models cannot do. It is called after FromEnvironment.
+func (s *Serve) checkSeveral() error {
 	switch {
 	case s.Protocols.model != "":
-		return fmt.Errorf("--model %s names one model: with several, each has the name of its NAME=DIR", s.Protocols.model)
+		return fmt.Errorf("--model %s names one model: with several, each has its own", s.Protocols.model)
 	case s.Jobs.NATS.On():
 		return fmt.Errorf("--nats: a server of several models has no job queue: serve each model that needs one by itself")
 	}

@@ -18,6 +18,7 @@ import (
 
 // Server are the flags and variables of 'pinion serve' that belong to the server, whichever model it serves.
 type Server struct {
+	Config                string // the file of models; "": they are folders
 	Port                  int
 	PortVariable          string // the variable that says the port, or would
 	Exposure              Exposure
@@ -27,6 +28,7 @@ type Server struct {
 	BusyPoll              string // auto or off
 	MaxBody               int64
 	MemoryBudget          option.Bytes // 0: by the container's limit
+	ModelsMemory          option.Bytes // what loaded models may have together, of the file of models; 0: any
 	AwaitExplicitShutdown bool
 	DenyPrivate           bool
 	DenyPrivateWebhooks   bool
@@ -46,6 +48,7 @@ type Server struct {
 
 // BindFlags declares the flags of the server.
 func (s *Server) BindFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.Config, "config", "", "file of the models to serve and their settings, as pinion.yaml (PINION_CONFIG)")
 	f.IntVarP(&s.Port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
 	s.Exposure.bindFlags(f)
 	f.Var(&s.failFast, "fail-fast", "end with exit code 1 when the setup fails at the start (PINION_FAIL_FAST; default: on a terminal, with one model and without --watch)")
@@ -82,6 +85,7 @@ func (s *Server) FromEnvironment(f *pflag.FlagSet, env func(string) string) erro
 		s.Protocols.variables(),
 		s.Jobs.variables(),
 		[]Variable{
+			{"config", "PINION_CONFIG", nil}, // ReadModels reads it
 			{"fail-fast", "PINION_FAIL_FAST", s.failFast.Set},
 			{"memory-budget", "PINION_MEMORY_BUDGET", s.MemoryBudget.Set},
 			{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return option.Int(&s.accessLines, v, 0) }},

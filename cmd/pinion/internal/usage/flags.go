@@ -22,13 +22,22 @@ func FlagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &missing):
 		return fmt.Errorf("--%s needs a value: %s", missing.GetFlag().Name, wanted(missing.GetFlag()))
 	case errors.As(err, &invalid):
-		f := invalid.GetFlag()
-		if form := wanted(f); isGoType(f) {
-			return fmt.Errorf("--%s %q: it is %s", f.Name, invalid.GetValue(), form)
-		}
-		return fmt.Errorf("--%s: %w", f.Name, invalid.Unwrap())
+		return ValueError(err)
 	}
 	return suggestFlag(cmd, err)
+}
+
+// ValueError says what is wrong with the value that a flag was given, and what would be right.
+func ValueError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	f := invalid.GetFlag()
+	if form := wanted(f); isGoType(f) {
+		return fmt.Errorf("--%s %q: it is %s", f.Name, invalid.GetValue(), form)
+	}
+	return fmt.Errorf("--%s: %w", f.Name, invalid.Unwrap())
 }
 
 // valueForms say what the values of pflag's own types look like.

@@ -86,9 +86,13 @@ func Parse(data []byte) (documents []*Node, err error) {
 	return documents, nil
 }
 
-// Syntax is an error of the YAML library with its line.
+// Syntax is an error of Parse, or of the YAML library, with its line.
 func Syntax(err error) *SyntaxError {
-	e := &SyntaxError{What: err.Error()}
+	var e *SyntaxError
+	if errors.As(err, &e) {
+		return e
+	}
+	e = &SyntaxError{What: err.Error()}
 	var at yaml.Error
 	if errors.As(err, &at) {
 		e.What = at.GetMessage()

@@ -1,0 +1,437 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// loadingModel is severalModel, whose setup waits for a file that is there to be read.
+const loadingModel = severalModel + `
+class Waiting(Runner):
+    def setup(self) -> None:
+        super().setup()
+        if os.path.exists("setup.fifo"):
+            print("setup waits", flush=True)
+            with open("setup.fifo") as file:
+                file.read()
+`
+
+// modelsFile serves models by a file, which stands in the folder of the models' folders. The text has DIR for none of them: paths
+// are from the file's folder.
+func modelsFile(t testing.TB, text string, arguments ...string) (s *harness.Server, dir string) {
+	t.Helper()
+	newest := harness.NewestPython(t)
+	dir, _ = modelFolders(t, map[string]harness.Python{"a": harness.OldestPython(t), "b": newest, "c": newest})
+	for _, name := range []string{"a", "b", "c"} {
+		writeFile(t, filepath.Join(dir, name, "run.py"), loadingModel)
+		writeFile(t, filepath.Join(dir, name, "cog.yaml"), "run: run.py:Waiting\n")
+	}
+	file := filepath.Join(dir, "pinion.yaml")
+	writeFile(t, file, text)
+	return harness.Start(t, harness.Options{Dir: t.TempDir(), Models: []string{"--config", file}, Args: arguments}), dir
+}
+
+// writeFile writes a file, and makes its folder.
+func writeFile(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hasState waits for the state of a model.
+func hasState(t testing.TB, s *harness.Server, name, state string) {
+	t.Helper()
+	harness.Eventually(t, name+" is "+state, func() bool { return modelEntries(t, s)[name].State == state })
+}
+
+// processOf is the process that runs a prediction of a model.
+func processOf(t testing.TB, s *harness.Server, model string) int {
+	t.Helper()
+	_, _, text, _ := said(t, predictBy(s, model, input{}))
+	pid, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+// refusedWith checks an answer's code and what its body says.
+func refusedWith(t testing.TB, what string, got harness.Answer, code int, text string) {
+	t.Helper()
+	if got.Code != code || !strings.Contains(string(got.Body), text) {
+		t.Errorf("%s: %s, want %d with %q", what, got, code, text)
+	}
+}
+
+// TestModelsFile serves what a file says: the default at the root, keys before flags, a model that its first request loads.
+func TestModelsFile(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "default: b\nmodels:\n  a: {path: a, load: on-demand, queue: 7}\n  b: {path: ./b, workers: 2}\n", "--queue", "3")
+	allServe(t, s)
+	harness.Eventually(t, "both workers of b are ready", func() bool { return modelEntries(t, s)["b"].Slots == 2 })
+	entries := modelEntries(t, s)
+	if a := entries["a"]; a.State != "unloaded" || a.Load != "on-demand" || a.Default || a.Queue.Capacity != 7 || a.Slots != 0 || a.MemoryBytes != 0 {
+		t.Errorf("a is %+v", a)
+	}
+	if b := entries["b"]; b.State != "ready" || b.Load != "startup" || !b.Default || b.Queue.Capacity != 3 || b.ModelURL != filepath.Join(dir, "b") {
+		t.Errorf("b is %+v", b)
+	}
+	if model, _, _, _ := said(t, predictBy(s, "", input{})); model != "b" {
+		t.Errorf("%s answers at the root", model)
+	}
+	wantCode(t, "readiness of what a request loads", s.Do(http.MethodGet, "/models/a/readyz", nil), http.StatusOK)
+	if model, python, _, _ := said(t, predictBy(s, "a", input{})); model != "a" || !strings.HasPrefix(harness.OldestPython(t).Version, python+".") {
+		t.Errorf("%s answers, on %s", model, python)
+	}
+	if a := modelEntries(t, s)["a"]; a.State != "ready" || a.Slots != 1 || a.MemoryBytes == 0 {
+		t.Errorf("a is %+v", a)
+	}
+	wantCode(t, "loading is not allowed", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusNotFound)
+}
+
+// TestModelsFileThatCannotBeServed ends the start with exit code 2, the file and the line.
+func TestModelsFileThatCannotBeServed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "a", "run.py"), severalModel)
+	file := filepath.Join(dir, "pinion.yaml")
+	for _, c := range []struct {
+		text string
+		args []string
+		want string
+	}{
+		{"models:\n  a:\n    path: a\n    worker: 2\n", nil, file + `:4: a: "worker" is no key that is known` + "\n    write \"workers\", if that is what is meant"},
+		{"models:\n  a: {path: a}\n  a: {path: a}\n", nil, file + `:3: models: "a" is given twice, first in line 2`},
+		{"models:\n  a: {path: c}\n", nil, file + ":2: a: find model folder"},
+		{"models:\n  a: {path: a, workers: none}\n", nil, file + ":2: a: workers"},
+		{"models:\n  a: {path: a}\n", []string{"a=" + dir + "/a"}, "--config " + file + " names the models: leave out a=" + dir + "/a"},
+		{"models:\n  a: {path: a}\n", []string{"--model", "x"}, "--model x names one model"},
+		{"models:\n  a: {path: a}\n", []string{"--nats", "embed"}, "--nats: a server of several models has no job queue"},
+		{"models:\n  a: {path: a, idle-timeout: 1m}\n", []string{"--nats", "embed"}, "--nats: jobs do not load a model"},
+		{"models:\n  a: {path: a, load: manual}\n", nil, "model a is loaded by POST /models/a/load, which needs --reload"},
+	} {
+		writeFile(t, file, c.text)
+		code, text := harness.Refused(t, harness.Options{Dir: dir, Models: []string{"--config", file}, Python: harness.AnyPython(t).Path, Args: c.args})
+		if code != 2 || !strings.Contains(text, "pinion: "+c.want) {
+			t.Errorf("%q: exit code %d, %s", c.text, code, text)
+		}
+	}
+}
+
+// TestLoadAndUnload: what runs may end, then the processes are gone, and loading starts new ones. Each may be asked for twice.
+func TestLoadAndUnload(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models: {a: {path: a, load: manual}, b: {path: b}}\n", "--reload", "--grace", "1h")
+	allServe(t, s)
+	refusedWith(t, "before it is loaded", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a is not loaded: POST /models/a/load loads it")
+	for range 2 {
+		var loaded modelEntry
+		got := s.Do(http.MethodPost, "/models/a/load", nil)
+		if wantCode(t, "load", got, http.StatusOK); got.Code == http.StatusOK {
+			decode(t, got, &loaded)
+		}
+		if loaded.Name != "a" || loaded.State != "ready" {
+			t.Errorf("loaded is %+v", loaded)
+		}
+	}
+	pid, other := processOf(t, s, "a"), processOf(t, s, "b")
+	open := makeFIFO(t, filepath.Join(dir, "a"), "gate")
+	running := make(chan harness.Answer, 1)
+	go func() { running <- predictBy(s, "a", input{"gate": "gate"}) }()
+	s.WaitLog("waiting gate")
+	unloaded := make(chan harness.Answer, 2)
+	for range 2 {
+		go func() { unloaded <- s.Do(http.MethodPost, "/models/a/unload", nil) }()
+	}
+	hasState(t, s, "a", "unloading")
+	refusedWith(t, "while it is unloaded", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a is not loaded")
+	if !harness.Alive(pid) {
+		t.Error("the process is gone before its prediction")
+	}
+	open()
+	if model, _, _, _ := said(t, harness.Receive(t, running)); model != "a" {
+		t.Errorf("%s answers", model)
+	}
+	for range 2 {
+		var entry modelEntry
+		got := harness.Receive(t, unloaded)
+		if wantCode(t, "unload", got, http.StatusOK); got.Code == http.StatusOK {
+			decode(t, got, &entry)
+		}
+		if entry.State != "unloaded" || entry.MemoryBytes != 0 {
+			t.Errorf("unloaded is %+v", entry)
+		}
+	}
+	if harness.Alive(pid) {
+		t.Error("the process is alive after the unload")
+	}
+	wantCode(t, "unload of what is unloaded", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
+	if now := processOf(t, s, "b"); now != other {
+		t.Errorf("process %d answers for b, before it was %d", now, other)
+	}
+	wantCode(t, "load again", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
+	if now := processOf(t, s, "a"); now == pid {
+		t.Error("it has the old process")
+	}
+	refusedWith(t, "an unknown one", s.Do(http.MethodPost, "/models/c/load", nil), http.StatusNotFound, "It has a, b")
+	proxied := s.Do(http.MethodPost, "/models/a/unload", nil, "X-Forwarded-For", "192.0.2.1")
+	refusedWith(t, "from elsewhere", proxied, http.StatusForbidden, "Only a program on the server's own machine")
+	// A model that is loaded at the start stays unloaded, too, when a client has said so.
+	wantCode(t, "unload of b", s.Do(http.MethodPost, "/models/b/unload", nil), http.StatusOK)
+	refusedWith(t, "b", predictBy(s, "b", input{}), http.StatusServiceUnavailable, "Model b is not loaded")
+	if harness.Alive(other) {
+		t.Error("b's process is alive")
+	}
+}
+
+// TestUnloadWhileLoading: a setup that has not ended is given up.
+func TestUnloadWhileLoading(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: manual}}\n", "--reload")
+	makeFIFO(t, filepath.Join(dir, "a"), "setup.fifo")
+	loaded := make(chan harness.Answer, 1)
+	go func() { loaded <- s.Do(http.MethodPost, "/models/a/load", nil) }()
+	s.WaitLog("setup waits")
+	wantCode(t, "unload", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
+	refusedWith(t, "the load", harness.Receive(t, loaded), http.StatusInternalServerError, "it was unloaded while it was being loaded")
+}
+
+// TestStopWhileLoading: those who wait for a load do not hold the server up.
+func TestStopWhileLoading(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand}, c: {path: c, load: manual}}\n", "--reload", "--grace", "1h")
+	makeFIFO(t, filepath.Join(dir, "a"), "setup.fifo")
+	makeFIFO(t, filepath.Join(dir, "c"), "setup.fifo")
+	answers := make(chan harness.Answer, 2)
+	go func() { answers <- predictBy(s, "a", input{}) }()
+	go func() { answers <- s.Do(http.MethodPost, "/models/c/load", nil) }()
+	harness.Eventually(t, "both wait", func() bool { return s.Log.Count("setup waits") == 2 })
+	s.Signal(syscall.SIGTERM)
+	for range 2 {
+		wantCode(t, "the answer", harness.Receive(t, answers), http.StatusServiceUnavailable)
+	}
+	s.Ended(0)
+}
+
+// TestOneModelOnDemand: a server of one model has no process until it is used, and none when it is not used any more.
+func TestOneModelOnDemand(t *testing.T) {
+	t.Parallel()
+	s := harness.Start(t, harness.Options{Model: "echo.py:text", Args: []string{"--load", "on-demand", "--idle-timeout", "200ms"}})
+	if h := s.Health(); h.Status != "UNLOADED" || len(h.Workers) > 0 {
+		t.Errorf("the health is %+v", h)
+	}
+	wantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
+	for range 2 {
+		s.Succeed(input{"text": "x"})
+		s.WaitHealth("UNLOADED")
+	}
+}
+
+// TestLoadThatFails says why, to the one who asked and to requests, until it is asked for again.
+func TestLoadThatFails(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand}}\n", "--reload")
+	broken := filepath.Join(dir, "a", "broken.txt")
+	writeFile(t, broken, "")
+	refusedWith(t, "the first request", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a could not be loaded: RuntimeError: it cannot be set up today")
+	if a := modelEntries(t, s)["a"]; a.State != "failed" || !strings.Contains(a.Error, "it cannot be set up today") {
+		t.Errorf("a is %+v", a)
+	}
+	setups := s.Log.Count("setup failed")
+	refusedWith(t, "the second", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a could not be loaded")
+	if now := s.Log.Count("setup failed"); now != setups {
+		t.Errorf("a request tried again: %d setups failed, %d before", now, setups)
+	}
+	refusedWith(t, "load", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusInternalServerError, "Model a is not loaded: the setup has failed: RuntimeError: it cannot be set up today")
+	if err := os.Remove(broken); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, "load of what is mended", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
+	if model, _, _, _ := said(t, predictBy(s, "a", input{})); model != "a" {
+		t.Errorf("%s answers", model)
+	}
+}
+
+// TestRequestsWaitForALoad up to --queue-timeout, and load the model once.
+func TestRequestsWaitForALoad(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand, queue: 8, queue-timeout: 1h}}\n")
+	open := makeFIFO(t, filepath.Join(dir, "a"), "setup.fifo")
+	answers := make(chan harness.Answer, 5)
+	for range 4 {
+		go func() { answers <- predictBy(s, "a", input{}) }()
+	}
+	s.WaitLog("setup waits")
+	hasState(t, s, "a", "loading")
+	late := s.Do(http.MethodPost, "/models/a/predictions", map[string]any{"input": input{}}, "Pinion-Deadline", "0.05")
+	refusedWith(t, "a request that cannot wait", late, http.StatusServiceUnavailable, "Model a is still being loaded")
+	if late.Header.Get("Retry-After") == "" {
+		t.Error("it has no Retry-After")
+	}
+	open()
+	for range 4 {
+		if model, _, _, _ := said(t, harness.Receive(t, answers)); model != "a" {
+			t.Errorf("%s answers", model)
+		}
+	}
+	if n := s.Log.Count("setup waits"); n != 1 {
+		t.Errorf("%d setups", n)
+	}
+}
+
+// TestIdleTimeout: the processes of a model that no client uses are gone, and the next request has new ones.
+func TestIdleTimeout(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, idle-timeout: 200ms}}\n")
+	allServe(t, s)
+	pid := processOf(t, s, "a")
+	hasState(t, s, "a", "unloaded")
+	if harness.Alive(pid) {
+		t.Error("the process is alive after the unload")
+	}
+	wantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
+	// A prediction that runs is a use, however long it takes.
+	open := makeFIFO(t, filepath.Join(dir, "a"), "gate")
+	running := make(chan harness.Answer, 1)
+	go func() { running <- predictBy(s, "a", input{"gate": "gate"}) }()
+	s.WaitLog("waiting gate")
+	for range 3 {
+		said(t, predictBy(s, "b", input{}))
+	}
+	if a := modelEntries(t, s)["a"]; a.State != "ready" {
+		t.Errorf("it is %s while a prediction runs", a.State)
+	}
+	open()
+	said(t, harness.Receive(t, running))
+	hasState(t, s, "a", "unloaded")
+}
+
+// TestModelsMemory: the least recently used model that is idle makes room, one that runs does not, and what can never fit is refused.
+func TestModelsMemory(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, `
+memory: 10GiB
+models:
+  a: {path: a, load: on-demand, memory: 6GiB}
+  b: {path: b, load: on-demand, memory: 6GiB}
+  huge: {path: b, load: on-demand, memory: 11GiB}
+`)
+	first := processOf(t, s, "a")
+	open := makeFIFO(t, filepath.Join(dir, "b"), "gate")
+	running := make(chan harness.Answer, 1)
+	go func() { running <- predictBy(s, "b", input{"gate": "gate"}) }()
+	s.WaitLog("waiting gate")
+	if a := modelEntries(t, s)["a"]; a.State != "unloaded" || harness.Alive(first) {
+		t.Errorf("a is %+v, its process lives: %v", a, harness.Alive(first))
+	}
+	refusedWith(t, "beside one that runs", predictBy(s, "a", input{}), http.StatusServiceUnavailable,
+		"a needs 6.0 GiB of the 10.0 GiB that the models may have together, and b has 6.0 GiB and cannot go now")
+	refusedWith(t, "more than there is", predictBy(s, "huge", input{}), http.StatusServiceUnavailable, "huge needs 11.0 GiB of the 10.0 GiB")
+	open()
+	said(t, harness.Receive(t, running))
+	harness.Eventually(t, "a has room", func() bool { return predictBy(s, "a", input{}).Status == "succeeded" })
+	if b := modelEntries(t, s)["b"]; b.State != "unloaded" {
+		t.Errorf("b is %+v", b)
+	}
+}
+
+// TestLoadedAgain many times, a model leaves nothing behind.
+func TestLoadedAgain(t *testing.T) {
+	t.Parallel()
+	s, _ := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: manual}}\n", "--reload")
+	allServe(t, s)
+	cycle := func() {
+		wantCode(t, "load", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
+		said(t, predictBy(s, "a", input{}))
+		wantCode(t, "unload", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
+	}
+	cycle()
+	s.CloseIdle()
+	before := harness.Descriptors(t, s.PID)
+	for range harness.Soak(50, 4) {
+		cycle()
+	}
+	s.CloseIdle()
+	harness.Eventually(t, fmt.Sprintf("%d descriptors", before), func() bool { return harness.Descriptors(t, s.PID) <= before })
+	if z := harness.Zombies(s); len(z) > 0 {
+		t.Errorf("zombies: %v", z)
+	}
+}
+
+// reread writes the file anew and has the server read it.
+func reread(t testing.TB, s *harness.Server, dir, text string) {
+	t.Helper()
+	writeFile(t, filepath.Join(dir, "pinion.yaml"), text)
+	if err := syscall.Kill(s.PID, syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestModelsFileReread by SIGHUP: a new model comes, a missing one leaves, a changed one is replaced, the rest keeps its process. A file
+// with a mistake, and a change that cannot be set up, change nothing.
+func TestModelsFileReread(t *testing.T) {
+	t.Parallel()
+	s, dir := modelsFile(t, "models:\n  a: {path: a}\n  b: {path: b, queue: 3}\n")
+	allServe(t, s)
+	a, b := processOf(t, s, "a"), processOf(t, s, "b")
+	open := makeFIFO(t, filepath.Join(dir, "b"), "gate")
+	running := make(chan harness.Answer, 1)
+	go func() { running <- predictBy(s, "b", input{"gate": "gate"}) }()
+	s.WaitLog("waiting gate")
+
+	reread(t, s, dir, "models:\n  a: {path: a, worker: 2}\n")
+	refused := s.WaitLog("the file of models has a mistake, and nothing changes")
+	if !strings.Contains(refused.Raw, `pinion.yaml:2: a: \"worker\" is no key that is known`) {
+		t.Errorf("the log has %s", refused.Raw)
+	}
+	writeFile(t, filepath.Join(dir, "b", "broken.txt"), "")
+	reread(t, s, dir, "models:\n  a: {path: a}\n  b: {path: b, queue: 4}\n")
+	s.WaitLog("the changed model is not served: it stays as it was")
+	if entries := modelEntries(t, s); len(entries) != 2 || entries["b"].Queue.Capacity != 3 {
+		t.Errorf("the models are %+v", entries)
+	}
+	if err := os.Remove(filepath.Join(dir, "b", "broken.txt")); err != nil {
+		t.Fatal(err)
+	}
+
+	reread(t, s, dir, "default: c\nmodels:\n  a: {path: a}\n  b: {path: b, queue: 5}\n  c: {path: c}\n")
+	harness.Eventually(t, "b is replaced", func() bool { return modelEntries(t, s)["b"].Queue.Capacity == 5 })
+	hasState(t, s, "c", "ready")
+	if now := processOf(t, s, "b"); now == b || !harness.Alive(b) {
+		t.Errorf("process %d answers for b, before it was %d, which lives: %v", now, b, harness.Alive(b))
+	}
+	if now := processOf(t, s, "a"); now != a {
+		t.Errorf("process %d answers for a, before it was %d", now, a)
+	}
+	if model, _, _, _ := said(t, predictBy(s, "", input{})); model != "c" || !modelEntries(t, s)["c"].Default {
+		t.Errorf("%s answers at the root", model)
+	}
+	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
+	if !strings.Contains(page, `pinion_workers{model="c",state="ready"} 1`) || !strings.Contains(string(s.Do(http.MethodGet, "/docs", nil).Body), `href="models/c/docs" aria-current="page"`) {
+		t.Error("metrics or the page at the root lack c")
+	}
+	open()
+	if model, _, _, _ := said(t, harness.Receive(t, running)); model != "b" {
+		t.Errorf("%s answers", model)
+	}
+	harness.Eventually(t, "b's old process is gone", func() bool { return !harness.Alive(b) })
+
+	reread(t, s, dir, "models:\n  c: {path: c}\n")
+	harness.Eventually(t, "a and b are gone", func() bool { return len(modelEntries(t, s)) == 1 && !harness.Alive(a) })
+	refusedWith(t, "a model that is gone", predictBy(s, "a", input{}), http.StatusNotFound, "It has c")
+	if model, _, _, _ := said(t, predictBy(s, "c", input{})); model != "c" {
+		t.Errorf("%s answers", model)
+	}
+}
