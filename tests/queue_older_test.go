@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -96,7 +97,7 @@ func TestOldAndNewServersSideBySide(t *testing.T) {
 			}
 			m.start(m.accepts)
 			m.start(m.run)
-			for _, scene := range []func(){m.succeeds, m.isCanceled, m.isCanceledWhileItWaits, m.direct, m.drains, m.isLost} {
+			for _, scene := range []func(){m.succeeds, m.isCanceled, m.isCanceledWhileItWaits, m.direct, m.throughAGateway, m.drains, m.isLost} {
 				scene()
 				if t.Failed() {
 					return
@@ -243,6 +244,35 @@ func (m *mixed) direct() {
 			m.Errorf("GET of an unknown one: %s", got)
 		}
 	}
+}
+
+// throughAGateway: a client waits at a gateway of the version that accepts, for what the other one runs.
+func (m *mixed) throughAGateway() {
+	asAccepts := []string{"sh", "-c", `shift; exec "$0" "$@"`, m.accepts.binary}
+	gateway := harness.At(startGatewayIn(m.T, asAccepts, m.nats.URL).address)
+	free := m.occupy(m.accepts)
+	id, open := m.id("gateway")
+	answer := gateway.Begin(id, input{"gate": id, "token": id})
+	becomes(m.T, m.run.Server, id, "processing")
+	stream := followStream(m.T, gateway, id)
+	open()
+	if got := harness.Receive(m.T, answer); got.Code != http.StatusOK || got.Status != "succeeded" || !strings.Contains(string(got.Body), "token 2") {
+		m.Errorf("through the gateway it is %s", got)
+	}
+	if text := harness.Receive(m.T, stream); strings.Count(text, "event: output") != 3 || !strings.Contains(text, `"status":"succeeded"`) {
+		m.Errorf("its stream is %s", text)
+	}
+	left, leave := context.WithCancel(m.Context())
+	id, _ = m.id("left")
+	gone := make(chan harness.Answer, 1)
+	go func() {
+		gone <- gateway.DoContext(left, http.MethodPut, "/predictions/"+id, map[string]any{"input": input{"sleep": true, "token": id}})
+	}()
+	becomes(m.T, m.run.Server, id, "processing")
+	leave()
+	harness.Receive(m.T, gone)
+	becomes(m.T, m.run.Server, id, "canceled")
+	free()
 }
 
 // drains: what a server gives back the other one runs.
