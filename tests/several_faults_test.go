@@ -1,0 +1,100 @@
+package tests
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// modelHealth is the health of one of several models.
+func modelHealth(t testing.TB, s *harness.Server, model string) (h harness.Health) {
+	t.Helper()
+	decode(t, s.Do(http.MethodGet, "/models/"+model+"/health-check", nil), &h)
+	return h
+}
+
+// TestAHangLeavesTheOtherModel: while the worker of one model stands still, the other answers; then it is replaced.
+func TestAHangLeavesTheOtherModel(t *testing.T) {
+	t.Parallel()
+	s, _ := ab(t, "--hang-timeout", "3s", "--queue", "8")
+	_, _, before, _ := said(t, predictBy(s, "b", input{}))
+	hung := modelHealth(t, s, "a").Workers[0].PID
+	if err := syscall.Kill(hung, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for replaced := false; !replaced; {
+		if _, _, pid, _ := said(t, predictBy(s, "b", input{})); pid != before {
+			t.Fatalf("process %s answers for b, before it was %s", pid, before)
+		}
+		h := modelHealth(t, s, "a")
+		replaced = h.Status == "READY" && h.Workers[0].PID != hung
+	}
+	if model, _, pid, _ := said(t, predictBy(s, "a", input{})); model != "a" || pid == fmt.Sprint(hung) {
+		t.Errorf("%s answers in process %s", model, pid)
+	}
+}
+
+// brokenA has folders of a model a that cannot be set up and a model b that waits at a named pipe in its setup.
+func brokenA(t *testing.T) (dir string, models []string, open func()) {
+	t.Helper()
+	python := harness.AnyPython(t)
+	dir, models = modelFolders(t, map[string]harness.Python{"a": python, "b": python})
+	if err := os.WriteFile(filepath.Join(dir, "a/broken.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open = makeFIFO(t, filepath.Join(dir, "b"), "setup")
+	gated := strings.Replace(severalModel, "def setup(self) -> None:\n", "def setup(self) -> None:\n        print('waits at setup', flush=True)\n        open('setup').read()\n", 1)
+	if err := os.WriteFile(filepath.Join(dir, "b/run.py"), []byte(gated), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, models, open
+}
+
+// TestReadinessWaitsForTheFirstSetupOfEachModel, be it good or bad. Under Kubernetes a file then appears. The server has its own
+// /var/run.
+func TestReadinessWaitsForTheFirstSetupOfEachModel(t *testing.T) {
+	t.Parallel()
+	wrap := []string{"unshare", "--mount", "sh", "-c", `mount -t tmpfs none /var/run && exec "$@"`, "sh"}
+	if exec.Command(wrap[0], append(slices.Clone(wrap[1:]), "true")...).Run() != nil {
+		t.Skip("no mount can be made here: that takes root")
+	}
+	folder, err := filepath.EvalSymlinks("/var/run") // a link would lead out of the server's own mounts
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, models, open := brokenA(t)
+	s := harness.Start(t, harness.Options{Dir: dir, Models: models, Wrap: wrap, Env: []string{"KUBERNETES_SERVICE_HOST=1.2.3.4"}})
+	file := fmt.Sprintf("/proc/%d/root%s/cog/ready", s.PID, folder)
+	s.WaitLog("waits at setup")
+	harness.Eventually(t, "the setup of a has failed", func() bool { return modelHealth(t, s, "a").Status == "SETUP_FAILED" })
+	notYet := s.Do(http.MethodGet, "/readyz", nil)
+	if wantCode(t, "while b is set up", notYet, http.StatusServiceUnavailable); !strings.Contains(string(notYet.Body), "model b: Setup has not finished yet") {
+		t.Errorf("got %s", notYet)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the file is there before the setup of b has ended")
+	}
+	open()
+	allServe(t, s)
+	harness.Eventually(t, "the file appears", func() bool { _, err := os.Stat(file); return err == nil })
+}
+
+// TestFailFastNamesTheModel whose setup ended the server.
+func TestFailFastNamesTheModel(t *testing.T) {
+	t.Parallel()
+	dir, models, _ := brokenA(t)
+	s := harness.Start(t, harness.Options{Dir: dir, Models: models, Args: []string{"--fail-fast"}})
+	s.Ended(1)
+	line, ok := s.Log.First(func(l harness.Line) bool { return l.Text == "setup failed" })
+	if !ok || !strings.Contains(line.Raw, `"model":"a"`) || !strings.Contains(line.Raw, "it cannot be set up today") {
+		t.Errorf("the log has %s", line.Raw)
+	}
+}
