@@ -17,7 +17,7 @@ func TestTritonsClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, class := range []string{"Scaler", "Writer", "Describer", "Echo", "Raw", "Lister", "Batched", "Numbers", "Same", "SameBatched", "Members"} {
+	for _, class := range []string{"Scaler", "Writer", "Describer", "Echo", "Raw", "Lister", "Batched", "Numbers", "Same", "SameBatched", "Members", "Steps", "AsyncSteps"} {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()
 			s := tensors(t, class)

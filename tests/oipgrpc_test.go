@@ -34,7 +34,7 @@ func TestTritonsGRPCClient(t *testing.T) {
 	}
 	const small, large = "1000000", "100000000"
 	for class, most := range map[string]string{"Scaler": small, "Writer": small, "Describer": large, "Echo": large, "Raw": small, "Lister": small, "Batched": small,
-		"Same": small, "SameBatched": small, "Members": small,
+		"Same": small, "SameBatched": small, "Members": small, "Steps": small, "AsyncSteps": small,
 	} {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()

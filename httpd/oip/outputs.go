@@ -82,7 +82,7 @@ func (r *Request) chosen(fields []outputField) []outputField {
 
 // mayHaveArrays reports whether an output may be an array, or have some in it.
 func mayHaveArrays(s *protocol.Signature) bool {
-	if s.Iterator {
+	if s.Concatenate {
 		return false
 	}
 	switch s.Output.Kind {
@@ -94,7 +94,7 @@ func mayHaveArrays(s *protocol.Signature) bool {
 
 // takesAny reports whether an output that is one number may be a NaN or an infinity. With JSON it may not.
 func (r *Request) takesAny(s *protocol.Signature) bool {
-	return s.Output.Kind == protocol.Number && !s.Iterator && (r.GRPC || r.wantsBinary("output"))
+	return s.Output.Kind == protocol.Number && (r.GRPC || r.wantsBinary("output"))
 }
 
 // join makes one tensor of an output of all rows.
@@ -114,7 +114,7 @@ func join(s *protocol.Signature, f outputField, shape Rows, answers []protocol.A
 		if datatype.Size == 0 && (len(tokens) == 0 && form == nil || !allStrings(tokens)) {
 			if !finite {
 				return t, &protocol.Error{Kind: protocol.Failed, Row: i,
-					Message: fmt.Sprintf("output %q has a NaN or infinity and is answered as JSON, which cannot hold it", f.name)}
+					Message: fmt.Sprintf("output %q has a NaN or infinity and is answered as JSON, which cannot hold it: only numbers, lists of numbers and arrays can", f.name)}
 			}
 			tokens, form = [][]byte{rawjson.AppendQuotedBytes(nil, value)}, nil
 		}

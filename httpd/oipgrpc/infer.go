@@ -50,6 +50,7 @@ func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, body prot
 		return nil, err
 	}
 	c.Body, c.Stream, in.shape = body, stream && signature.Iterator, shape
+	c.WantTensors = c.WantTensors && !c.Stream
 	c.RequestID, c.Trace = first(ctx, "x-request-id"), traceOf(ctx)
 	if c.TraceParent = first(ctx, "traceparent"); c.TraceParent != "" {
 		c.TraceState = first(ctx, "tracestate")

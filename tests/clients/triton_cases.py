@@ -72,6 +72,16 @@ def raw(triton, client):
         assert np.array_equal(transposed(x), x.T)
 
 
+def steps(triton, client, name):
+    """NaN and infinities that a model yields reach the client."""
+    odd = np.array([1.5, np.nan, np.inf, -np.inf])
+    for values in (odd, odd[1:2], odd[:1], odd[:0]):
+        got = client.infer(name, [tensor(triton, "floats", values)]).as_numpy("output")
+        want = values if name == "steps" else np.array([[v, 1] for v in values], np.float32).reshape((-1, 2) if len(values) else (0,))
+        assert got.dtype == want.dtype or not len(values), got.dtype
+        assert np.array_equal(got, want, equal_nan=True), (got, want)
+
+
 def same(triton, client, name):
     """NaN and infinities of a model reach the client."""
     odd = np.array([1.5, np.nan, np.inf, -np.inf])

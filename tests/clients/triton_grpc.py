@@ -100,6 +100,20 @@ def same(client):
     assert np.array_equal(got, [np.nan, 2], equal_nan=True), got
 
 
+def steps(client):
+    """The same in what a model yields; a stream's items are JSON before they are tensors."""
+    name = sys.argv[2].lower()
+    cases.steps(triton, client, name)
+    answers = queue.Queue()
+    client.start_stream(lambda result, error: answers.put((result, error)))
+    client.async_stream_infer(name, [tensor("floats", np.array([1.0, np.nan]))])
+    result, error = answers.get(timeout=30)
+    assert error is None and result.as_numpy("output").ravel()[0] == 1, (result, error)
+    result, error = answers.get(timeout=30)
+    assert error is not None and "JSON cannot hold" in error.message(), (result, error)
+    client.stop_stream()
+
+
 def members(client):
     """The same in the members of an object, but not in one that is JSON."""
     odd = np.array([np.nan])
@@ -120,6 +134,8 @@ ASKS = {
     "Same": same,
     "SameBatched": same,
     "Scaler": scaler,
+    "Steps": steps,
+    "AsyncSteps": steps,
     "Writer": writer,
 }
 ASKS[sys.argv[2]](triton.InferenceServerClient(sys.argv[1]))

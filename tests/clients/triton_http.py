@@ -118,6 +118,21 @@ def same(client):
         raise AssertionError("JSON has a NaN")
 
 
+def steps(client):
+    """The same in what a model yields."""
+    name = sys.argv[2].lower()
+    cases.steps(triton, client, name)
+    wanted = [triton.InferRequestedOutput("output", binary_data=False)]
+    answer = client.infer(name, [named("floats", np.array([1.0, 2.0]))], outputs=wanted).as_numpy("output")
+    assert answer.tolist() == ([1, 2] if name == "steps" else [[1, 1], [2, 1]]), answer
+    try:
+        client.infer(name, [named("floats", np.array([1, np.nan]))], outputs=wanted)
+    except InferenceServerException as error:
+        assert "JSON cannot hold" in error.message(), error
+    else:
+        raise AssertionError("JSON has a NaN")
+
+
 def members(client):
     """The same in the members of an object."""
     odd = np.array([np.nan])
@@ -148,6 +163,8 @@ ASKS = {
     "Same": same,
     "SameBatched": same,
     "Scaler": scaler,
+    "Steps": steps,
+    "AsyncSteps": steps,
     "Writer": writer,
 }
 ASKS[sys.argv[2]](connect())

@@ -2,10 +2,11 @@
 
 import os
 import time
+from collections.abc import Iterator
 from typing import Optional
 
 import numpy as np
-from cog import BaseModel, BaseRunner, ConcatenateIterator, Input, batch
+from cog import AsyncIterator, BaseModel, BaseRunner, ConcatenateIterator, Input, batch
 from numpy.typing import NDArray
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float32]]
@@ -133,6 +134,21 @@ class SameBatched(BaseRunner):
     @batch(max_size=8)
     def run(self, f: list[float]) -> list[float]:
         return f
+
+
+class Steps(BaseRunner):
+    """Yields its numbers, and an array."""
+
+    def run(self, floats: list[float]) -> Iterator[float]:
+        yield from floats
+
+
+class AsyncSteps(BaseRunner):
+    """Yields arrays of its numbers."""
+
+    async def run(self, floats: list[float]) -> AsyncIterator[NDArray[np.float32]]:
+        for number in floats:
+            yield np.array([number, 1], np.float32)
 
 
 class Found(BaseModel):
