@@ -64,7 +64,7 @@ func (h *handlers) readGenerate(x *protocol.Exchange) (*generated, protocol.Call
 	}
 	g := &generated{model: m, signature: s}
 	input, err := g.input(body.Data)
-	if err != nil {
+	if err = explained(x, body.Data, err); err != nil {
 		body.Release()
 		return nil, protocol.Call{}, err
 	}

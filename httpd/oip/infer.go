@@ -74,6 +74,16 @@ func chargeElements(x *protocol.Exchange, body *protocol.Body) *protocol.Error {
 	return x.Charge(body, int64(bytes.Count(text, []byte{','})+1)*elementBytes)
 }
 
+// explained is err, or what is wrong with the body's type.
+func explained(x *protocol.Exchange, body []byte, err *protocol.Error) *protocol.Error {
+	if err != nil {
+		if text := x.NotJSON(body); text != "" {
+			return bad("%s", text)
+		}
+	}
+	return err
+}
+
 // read reads the request in body. Without any JSON, the body is the only input.
 func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *protocol.Error) {
 	header := x.Request.Header.Peek(protocol.BinaryHeader)
@@ -82,7 +92,7 @@ func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *
 		if err != nil && x.MediaType() == "application/octet-stream" && rawjson.Check(body) != nil {
 			return nil, bad("%s; tensors in binary take the header %s", err.Message, protocol.BinaryHeader)
 		}
-		return r, err
+		return r, explained(x, body, err)
 	}
 	head, ok := readLength(header)
 	switch {

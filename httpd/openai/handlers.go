@@ -183,7 +183,13 @@ func (q *request) parse(e Endpoint) (*Body, *Error) {
 		return nil, errorOf(failed)
 	}
 	q.call.Body = body
-	return ParseJSON(body.Data)
+	b, err := ParseJSON(body.Data)
+	if err != nil {
+		if text := q.x.NotJSON(body.Data); text != "" {
+			return nil, invalid("", "", "The request's body cannot be read: "+text+".")
+		}
+	}
+	return b, err
 }
 
 // function returns a model's function; nil: it has no @cog.openai.

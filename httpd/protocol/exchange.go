@@ -2,10 +2,13 @@ package protocol
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
 	"pinion/runtime/trace"
 )
 
@@ -111,6 +114,18 @@ func (x *Exchange) Param(name string) string {
 func (x *Exchange) MediaType() string {
 	media, _, _ := bytes.Cut(x.Request.Header.ContentType(), []byte{';'})
 	return string(bytes.ToLower(bytes.TrimSpace(media)))
+}
+
+// NotJSON says what is wrong with a body that is no JSON and came as another type; "": nothing is.
+func (x *Exchange) NotJSON(body []byte) string {
+	media := x.MediaType()
+	if media == "" || media == "application/json" || strings.HasSuffix(media, "+json") {
+		return ""
+	}
+	if err := rawjson.Check(body); err != nil {
+		return fmt.Sprintf("%v; the body came as %.100q, and is to be JSON (application/json)", err, media)
+	}
+	return ""
 }
 
 // Body reads the whole body, of any content type. It is released, or given to a call.
