@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"pinion/tests/harness"
 )
@@ -162,6 +163,7 @@ func TestBodiesShareTheMemory(t *testing.T) {
 				t.Errorf("a small one meanwhile: %.300s", a.String())
 			}
 			n++
+			time.Sleep(10 * time.Millisecond) // the large ones need the machine too
 		}
 	}()
 	clients(t, many, large(15<<20))
@@ -320,6 +322,7 @@ func TestClaimedBodiesShareTheMemory(t *testing.T) {
 			if a.Code != http.StatusServiceUnavailable {
 				return fmt.Errorf("client %d: %.300s", client, a.String())
 			}
+			time.Sleep(200 * time.Millisecond) // less than Retry-After asks for, but the refused do not take the machine
 		}
 	})
 	harness.Eventually(t, "all have succeeded", func() bool {

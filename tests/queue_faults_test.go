@@ -258,6 +258,7 @@ func TestTheLeaderOfNATSIsKilled(t *testing.T) {
 					if got.Code == http.StatusAccepted {
 						accepted.Store(id, true)
 						count.Add(1)
+						time.Sleep(10 * time.Millisecond) // each of them is asked for at the end
 						break
 					}
 					if got.Code != http.StatusServiceUnavailable && got.Code != http.StatusTooManyRequests {
@@ -269,7 +270,11 @@ func TestTheLeaderOfNATSIsKilled(t *testing.T) {
 			}
 		})
 	}
-	for range 3 {
+	kills := 1
+	if harness.IsFull() {
+		kills = 3
+	}
+	for range kills {
 		before := count.Load()
 		harness.Eventually(t, "more are accepted", func() bool { return count.Load() > before+50 })
 		leader := cluster[harness.StreamLeader(t, cluster, "PINION_JOBS_m")]
