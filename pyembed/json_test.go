@@ -3,6 +3,7 @@
 package pyembed
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,7 +67,11 @@ func TestJSONProperties(t *testing.T) {
 }
 
 func TestJSONFloats(t *testing.T) {
-	check(t, "floats", `{"seed": 1, "count": 100000}`)
+	count := 25_000 // the first of those of a full run
+	if os.Getenv("PINION_TEST_FULL") != "" {
+		count = 100_000
+	}
+	check(t, "floats", fmt.Sprintf(`{"seed": 1, "count": %d}`, count))
 }
 
 func TestJSONKeys(t *testing.T) {

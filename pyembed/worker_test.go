@@ -80,6 +80,7 @@ func TestWorker(t *testing.T) {
 	}
 	for _, script := range scripts {
 		t.Run(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(script), "worker_"), ".py"), func(t *testing.T) {
+			t.Parallel()
 			cmd := exec.Command(python, "-B", script, binary, library, sdk)
 			cmd.Env = append(os.Environ(), "PINION_TEST_SCRATCH="+t.TempDir())
 			out, err := cmd.CombinedOutput()
