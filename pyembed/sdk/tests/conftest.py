@@ -33,15 +33,25 @@ def clean_imports() -> Iterator[None]:
         coder.Coder._coders.discard(known)
 
 
+# The modules that were found not to be of a test, so that each is looked at once.
+_others: dict[str, object] = {}
+
+
 def forget_models() -> None:
     """Drop the modules that were imported from folders of tests."""
     removed = []
     for name, module in list(sys.modules.items()):
+        if _others.get(name) is module:
+            continue
         places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
         if any(place and "/pytest-" in str(place) for place in places):
             removed.append(name)
+        else:
+            _others[name] = module
     for name in removed:  # later, for the path of a package is looked up through its parent
         del sys.modules[name]
+    for folder in [folder for folder in sys.path_importer_cache if "/pytest-" in folder]:
+        del sys.path_importer_cache[folder]
     # Files written within one tick of the file system's clock look unchanged.
     importlib.invalidate_caches()
 
