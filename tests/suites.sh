@@ -21,7 +21,8 @@ suite() {
   "$cache/report" "$results" "$name" || true # the last line of the run says
 }
 
-# go_suite NAME [VARIABLE=VALUE...] ARGUMENT... is a suite of `go test` with the arguments.
+# go_suite NAME [VARIABLE=VALUE...] ARGUMENT... is a suite of `go test` with the arguments. Four packages run at once, for
+# their tests wait more than they compute.
 go_suite() {
   local name=$1 settings=()
   shift
@@ -29,7 +30,7 @@ go_suite() {
     settings+=("$1")
     shift
   done
-  suite "$name" go_events "$results/$name" env "${settings[@]}" go test -json -p 2 -tags "$tags" "$@"
+  suite "$name" go_events "$results/$name" env "${settings[@]}" go test -json -p 4 -tags "$tags" "$@"
 }
 
 # go_events FILE COMMAND... writes what the command prints to FILE.json, and leaves its complaints in the log. Tests that
@@ -347,7 +348,7 @@ cmd_inside_newest_root() {
   sdk_suites
   go_suite 55-whole-newest PINION_BIN="$PWD/bin/pinion" PINION_TEST_PYTHONS="$(joined "${venvs[@]}")" \
     PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" PINION_TEST_EACH_PYTHON_ONLY=1 \
-    -vet=off -count=1 -timeout 20m ./tests
+    -vet=off -count=1 -parallel 6 -timeout 20m ./tests
 }
 
 ## test             the tests, in at most 8 minutes on two cores: all with the oldest and the newest Python, and a model of
@@ -355,11 +356,12 @@ cmd_inside_newest_root() {
 cmd_test() {
   start_results
   lane 10-build suite 10-build cmd_build
+  lane 06-newest-root begin_newest_root
   start_pythons
   lane 05-tools make_tools
-  lane 06-newest-root begin_newest_root
   await_lane 10-build
   lane 30-pythons python_lane
+  lane 50-newest newest_suites
   suite 11-gofmt gofmt_check
   suite 12-vet go vet -tags "$tags" ./... github.com/go-python/cpy3/...
   packages "$go_packages"
@@ -368,11 +370,12 @@ cmd_test() {
   ! full || go_suite 21-without-c CGO_ENABLED=0 -vet=off "${list[@]}"
   instructions_suite
   await_lane 05-tools
-  whole_suite 50-whole bin/pinion -parallel 6 # most of them wait
+  whole_suite 50-whole bin/pinion -parallel 12 # most of them wait
   ! full || images_suite
   suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
   await_lane 30-pythons
   await_lane 06-newest-root
+  await_lane 50-newest
   end_tests
 }
 
@@ -380,7 +383,6 @@ cmd_test() {
 python_lane() {
   python_suites 30-pyembed
   sdk_suites
-  newest_suites
 }
 
 ## test-full        the same with every Python that is installed and with 3.14 and 3.15 compiled from source, and what takes
