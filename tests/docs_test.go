@@ -119,7 +119,7 @@ func servedAs(t *testing.T, document string) harness.Options {
 		t.Fatal(err)
 	}
 	if m := regexp.MustCompile(`(?m)^    pinion serve ((?:\w+=examples/\w+ ?){2,})$`).FindSubmatch(text); m != nil {
-		o := harness.Options{Python: harness.AnyPython(t).Path}
+		o := harness.Options{Python: harness.AnyPython(t).Path, Args: []string{"--reload"}} // which some of the commands need
 		for _, model := range strings.Fields(string(m[1])) {
 			name, dir, _ := strings.Cut(model, "=")
 			dir, err := filepath.Abs("../" + dir)

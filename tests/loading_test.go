@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -433,5 +434,26 @@ func TestModelsFileReread(t *testing.T) {
 	refusedWith(t, "a model that is gone", predictBy(s, "a", input{}), http.StatusNotFound, "It has c")
 	if model, _, _, _ := said(t, predictBy(s, "c", input{})); model != "c" {
 		t.Errorf("%s answers", model)
+	}
+}
+
+// TestModelsFileOfTheDocuments serves the file that the how-to shows.
+func TestModelsFileOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/how-to/several-models.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile(`(?m)^    # pinion.yaml\n(?:    .+\n)+`).Find(text)
+	examples, err := filepath.Abs("../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "pinion.yaml")
+	writeFile(t, file, strings.ReplaceAll(regexp.MustCompile(`(?m)^    `).ReplaceAllString(string(shown), ""), "examples/", examples+"/"))
+	s := harness.Start(t, harness.Options{Models: []string{"--config", file}, Python: harness.AnyPython(t).Path})
+	harness.Eventually(t, "both workers of hello are ready", func() bool { return modelEntries(t, s)["hello"].Slots == 2 })
+	if chat := modelEntries(t, s)["chat"]; chat.State != "unloaded" || chat.Load != "on-demand" {
+		t.Errorf("chat is %+v", chat)
 	}
 }
