@@ -8,11 +8,15 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Tracer makes traces that are sent; nil: traces are off.
+// Tracer makes traces that are sent; nil: traces are off. All of a server share it: it knows the spans of running predictions.
 func (t *Telemetry) Tracer() *trace.Tracer {
-	if t == nil || t.spans == nil {
+	if t == nil {
 		return nil
 	}
+	return t.tracer
+}
+
+func (t *Telemetry) newTracer() *trace.Tracer {
 	return &trace.Tracer{
 		Sample: t.config.sample(), Export: t.spans.add, Full: t.spanQueue.isFull, Most: t.spans.limits.Size,
 		Ignore: !t.config.Propagate, Header: t.config.Header, Jaeger: t.config.Jaeger, Files: t.config.Files,

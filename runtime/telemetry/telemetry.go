@@ -14,6 +14,8 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
+
+	"pinion/runtime/trace"
 )
 
 // FlushLimit is how long Stop may take. With what a worker takes for the spans of its model, a stop waits for a second at most.
@@ -33,7 +35,8 @@ type Telemetry struct {
 	resource *resource.Resource // of the front
 	worker   *resource.Resource // of spans that stand for a worker
 
-	spans   *spanBatcher // nil: traces are off
+	spans   *spanBatcher  // nil: traces are off
+	tracer  *trace.Tracer // nil: as spans
 	meters  *sdkmetric.MeterProvider
 	records *sdklog.LoggerProvider
 
@@ -82,6 +85,7 @@ func (t *Telemetry) startSpans(Options) error {
 		}
 	}
 	t.spans.start()
+	t.tracer = t.newTracer()
 	return nil
 }
 
