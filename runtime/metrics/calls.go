@@ -1,9 +1,6 @@
 package metrics
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -34,19 +31,6 @@ func (s *Set) Call(method, code string, took time.Duration) {
 
 // gatherCalls adds the gRPC calls.
 func (s *Set) gatherCalls(g *gathered) {
-	all := s.calls.snapshot()
-	if len(all) == 0 {
-		return
-	}
-	keys := slices.SortedFunc(maps.Keys(all), func(a, b callKey) int {
-		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.method, b.method))
-	})
-	g.family("pinion_grpc_requests_total", Counter, "gRPC calls answered.")
-	for _, k := range keys {
-		g.sample(Sample{Labels: all[k].labels, Value: float64(all[k].took.count())})
-	}
-	g.family("pinion_grpc_request_duration_seconds", Histogram, "Time from a gRPC call's arrival to its end.")
-	for _, k := range keys {
-		g.sample(Sample{Labels: all[k].labels, Histogram: all[k].took.distribution()})
-	}
+	gatherAnswered(g, s.calls.snapshot(), "pinion_grpc_requests_total", "gRPC calls answered.",
+		"pinion_grpc_request_duration_seconds", "Time from a gRPC call's arrival to its end.")
 }

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"pinion/runtime/trace"
@@ -81,6 +83,22 @@ func (g *gathered) unit(unit string) { (*g)[len(*g)-1].Unit = unit }
 func (g *gathered) sample(s Sample) {
 	f := &(*g)[len(*g)-1]
 	f.Samples = append(f.Samples, s)
+}
+
+// sort puts the samples of the newest family in the order of their labels.
+func (g *gathered) sort() {
+	slices.SortFunc((*g)[len(*g)-1].Samples, func(a, b Sample) int {
+		return slices.CompareFunc(a.Labels, b.Labels, func(a, b Label) int {
+			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
+		})
+	})
+}
+
+// dropEmpty removes the newest family if it has no sample.
+func (g *gathered) dropEmpty() {
+	if newest := len(*g) - 1; len((*g)[newest].Samples) == 0 {
+		*g = (*g)[:newest]
+	}
 }
 
 // value adds a counter's or gauge's value to the newest family. labels are pairs of names and values.

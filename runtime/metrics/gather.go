@@ -1,10 +1,5 @@
 package metrics
 
-import (
-	"maps"
-	"slices"
-)
-
 // Gather returns all metrics as they are now.
 func (s *Set) Gather() []Family {
 	var g gathered
@@ -83,14 +78,12 @@ func (s *Set) gatherTelemetry(g *gathered) {
 	if s.o.DroppedTelemetry == nil {
 		return
 	}
-	dropped := s.o.DroppedTelemetry()
-	if len(dropped) == 0 {
-		return
-	}
 	g.family("pinion_telemetry_dropped_total", Counter, "Spans, data points and log records that the collector did not take.")
-	for _, signal := range slices.Sorted(maps.Keys(dropped)) {
-		g.value(float64(dropped[signal]), "signal", signal)
+	for signal, n := range s.o.DroppedTelemetry() {
+		g.value(float64(n), "signal", signal)
 	}
+	g.sort()
+	g.dropEmpty()
 }
 
 func (s *Set) gatherMemory(g *gathered) {

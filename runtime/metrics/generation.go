@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,10 +67,6 @@ func (s *Set) newGenerations(key generationKey) *generations {
 
 // gatherGenerations adds the generations, by OpenTelemetry's names.
 func (s *Set) gatherGenerations(g *gathered) {
-	all := s.generations.snapshot()
-	keys := slices.SortedFunc(maps.Keys(all), func(a, b generationKey) int {
-		return cmp.Or(cmp.Compare(a.operation, b.operation), cmp.Compare(a.model, b.model), cmp.Compare(a.status, b.status))
-	})
 	for _, f := range []struct {
 		name, help string
 		of         func(*generations) *histogram
@@ -81,19 +75,15 @@ func (s *Set) gatherGenerations(g *gathered) {
 		{"gen_ai.server.time_to_first_token", "Time from a request's arrival to the first token of its stream.", func(of *generations) *histogram { return of.first }},
 		{"gen_ai.server.time_per_output_token", "Time between two tokens of a stream.", func(of *generations) *histogram { return of.perOutput }},
 	} {
-		begun := false
-		for _, key := range keys {
-			h := f.of(all[key])
-			if h.count() == 0 {
-				continue
+		g.family(f.name, Histogram, f.help)
+		g.unit("s")
+		for _, of := range s.generations.snapshot() {
+			if d := f.of(of).distribution(); d.Count > 0 {
+				g.sample(Sample{Labels: of.labels, Histogram: d})
 			}
-			if !begun {
-				g.family(f.name, Histogram, f.help)
-				g.unit("s")
-				begun = true
-			}
-			g.sample(Sample{Labels: all[key].labels, Histogram: h.distribution()})
 		}
+		g.sort()
+		g.dropEmpty()
 	}
 }
 

@@ -1,9 +1,6 @@
 package metrics
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,19 +64,23 @@ func (s *Set) newRequest(key requestKey) *requests {
 
 // gatherRequests adds the requests.
 func (s *Set) gatherRequests(g *gathered) {
-	all := s.requests.snapshot()
-	keys := slices.SortedFunc(maps.Keys(all), func(a, b requestKey) int {
-		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.method, b.method), cmp.Compare(a.route, b.route))
-	})
-	if len(keys) == 0 {
+	gatherAnswered(g, s.requests.snapshot(), "pinion_http_requests_total", "Requests answered.",
+		"pinion_http_request_duration_seconds", "Time from a request's arrival to its answer; of a stream, to its beginning.")
+}
+
+// gatherAnswered adds how many requests or calls were answered, and how long they took, unless there was none.
+func gatherAnswered[K comparable](g *gathered, all map[K]*requests, count, countHelp, duration, durationHelp string) {
+	if len(all) == 0 {
 		return
 	}
-	g.family("pinion_http_requests_total", Counter, "Requests answered.")
-	for _, k := range keys {
-		g.sample(Sample{Labels: all[k].labels, Value: float64(all[k].took.count())})
+	g.family(count, Counter, countHelp)
+	for _, r := range all {
+		g.sample(Sample{Labels: r.labels, Value: float64(r.took.count())})
 	}
-	g.family("pinion_http_request_duration_seconds", Histogram, "Time from a request's arrival to its answer; of a stream, to its beginning.")
-	for _, k := range keys {
-		g.sample(Sample{Labels: all[k].labels, Histogram: all[k].took.distribution()})
+	g.sort()
+	g.family(duration, Histogram, durationHelp)
+	for _, r := range all {
+		g.sample(Sample{Labels: r.labels, Histogram: r.took.distribution()})
 	}
+	g.sort()
 }

@@ -1,11 +1,6 @@
 package metrics
 
-import (
-	"cmp"
-	"maps"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Bounds of label values that only this server's code sets.
 const (
@@ -40,13 +35,11 @@ func (s *Set) foreseeDeliveries() {
 }
 
 func (s *Set) gatherWebhooks(g *gathered) {
-	all := s.webhooks.snapshot()
 	g.family("pinion_webhook_deliveries_total", Counter, "Deliveries to webhooks that have ended, retries not counted.")
-	for _, k := range slices.SortedFunc(maps.Keys(all), func(a, b delivery) int {
-		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.outcome, b.outcome))
-	}) {
-		g.value(float64(all[k].Load()), "event", k.event, "outcome", k.outcome)
+	for d, n := range s.webhooks.snapshot() {
+		g.value(float64(n.Load()), "event", d.event, "outcome", d.outcome)
 	}
+	g.sort()
 }
 
 // transfer has the labels of a file's transfer.
@@ -79,15 +72,14 @@ func (s *Set) foreseeTransfers() {
 
 func (s *Set) gatherTransfers(g *gathered) {
 	all := s.files.snapshot()
-	keys := slices.SortedFunc(maps.Keys(all), func(a, b transfer) int {
-		return cmp.Or(cmp.Compare(a.direction, b.direction), cmp.Compare(a.outcome, b.outcome))
-	})
 	g.family("pinion_file_transfers_total", Counter, "Files whose download or upload has ended.")
-	for _, k := range keys {
-		g.value(float64(all[k].files.Load()), "direction", k.direction, "outcome", k.outcome)
+	for t, n := range all {
+		g.value(float64(n.files.Load()), "direction", t.direction, "outcome", t.outcome)
 	}
+	g.sort()
 	g.family("pinion_file_transfer_bytes_total", Counter, "Bytes of files that were downloaded or uploaded.")
-	for _, k := range keys {
-		g.value(float64(all[k].bytes.Load()), "direction", k.direction, "outcome", k.outcome)
+	for t, n := range all {
+		g.value(float64(n.bytes.Load()), "direction", t.direction, "outcome", t.outcome)
 	}
+	g.sort()
 }

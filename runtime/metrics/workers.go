@@ -1,9 +1,6 @@
 package metrics
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -58,10 +55,10 @@ func (w *workers) gather(g *gathered, now []Worker, setsAside bool) {
 	}
 	g.counter("pinion_worker_starts_total", "Worker processes started.", w.starts.Load())
 	g.family("pinion_worker_exits_total", Counter, "Worker processes ended, by cause.")
-	exits := w.exits.snapshot()
-	for _, cause := range slices.SortedFunc(maps.Keys(exits), cmp.Compare[string]) {
-		g.value(float64(exits[cause].Load()), "cause", cause)
+	for cause, n := range w.exits.snapshot() {
+		g.value(float64(n.Load()), "cause", cause)
 	}
+	g.sort()
 	if setsAside {
 		g.counter("pinion_workers_set_aside_total", "Times that a worker was given nothing for a while, for it answered wrongly.", w.setAside.Load())
 	}
@@ -124,16 +121,11 @@ func gatherGPUs(g *gathered, gpus []GPU) {
 
 // gatherEach adds a family with a sample for each of n things; without a known one it adds nothing.
 func gatherEach(g *gathered, name string, kind Kind, help string, n int, of func(i int) (v float64, known bool, label Label)) {
-	begun := false
+	g.family(name, kind, help)
 	for i := range n {
-		v, known, label := of(i)
-		if !known {
-			continue
+		if v, known, label := of(i); known {
+			g.value(v, label.Name, label.Value)
 		}
-		if !begun {
-			begun = true
-			g.family(name, kind, help)
-		}
-		g.value(v, label.Name, label.Value)
 	}
+	g.dropEmpty()
 }
