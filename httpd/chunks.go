@@ -29,6 +29,9 @@ type chunkWriter struct {
 	buf     []byte // chunkHead bytes of room, then the bytes to write
 	tail    []byte // what follows the model's JSON; empty between two events
 	wrote   time.Time
+	timer   *time.Timer // for the comments
+	watched bool
+	closed  bool
 
 	disconnected atomic.Bool
 }
@@ -39,16 +42,56 @@ func newChunkWriter(ctx *fasthttp.RequestCtx) chunkWriter {
 	}
 }
 
-// eventBody is a stream as the body of a response.
+// watch has a stream canceled when its client disconnects.
+func (w *chunkWriter) watch(by *watcher, ctx *fasthttp.RequestCtx, stream canceler) {
+	if c, ok := w.c.(*conn); ok && c.fd >= 0 {
+		by.add(&c.watch, stream, ctx.Time())
+		w.watched = true
+	}
+}
+
+// close ends the watch and the comments; false: it was closed before.
+func (w *chunkWriter) close(by *watcher) bool {
+	if w.closed {
+		return false
+	}
+	w.closed = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if w.watched {
+		by.remove(&w.c.(*conn).watch)
+	}
+	return true
+}
+
+// silent reports whether nothing was written for so long that a comment is due, and sets the timer for the next one.
+func (w *chunkWriter) silent(most time.Duration) bool {
+	silent := time.Since(w.wrote)
+	if silent >= most {
+		w.timer.Reset(most)
+		return true
+	}
+	w.timer.Reset(most - silent)
+	return false
+}
+
+// SupportsBodyWriteTo lets fasthttp call WriteTo rather than Read (fasthttp.BodyWriterTo).
+func (w *chunkWriter) SupportsBodyWriteTo() bool { return true }
+
+// Read is never called.
+func (w *chunkWriter) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// eventBody is a stream as the body of a response. fasthttp calls Close if it could not write even the header; else WriteTo
+// has called it.
 type eventBody interface {
-	io.Reader
+	io.ReadCloser
 	io.WriterTo
-	// writeBare writes the whole answer to an HTTP/1.0 client, after head.
-	writeBare(head []byte)
+	writeHead(head []byte) bool
 }
 
 // sendEvents answers with a stream, which is closed when it has ended.
-func sendEvents(ctx *fasthttp.RequestCtx, body eventBody, contentType string) {
+func (s *Server) sendEvents(ctx *fasthttp.RequestCtx, body eventBody, contentType string) {
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	h := &ctx.Response.Header
 	h.SetContentType(contentType)
@@ -63,7 +106,13 @@ func sendEvents(ctx *fasthttp.RequestCtx, body eventBody, contentType string) {
 	h.SetContentLength(-2)
 	head := append([]byte(nil), h.Header()...)
 	ctx.HijackSetNoResponse(true)
-	ctx.Hijack(func(net.Conn) { body.writeBare(head) })
+	ctx.Hijack(func(net.Conn) {
+		defer body.Close()
+		defer s.logRecovered()
+		if body.writeHead(head) {
+			_, _ = body.WriteTo(nil) // the connection ends either way
+		}
+	})
 }
 
 // writeHead writes the head of an answer to an HTTP/1.0 client.

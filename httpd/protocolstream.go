@@ -15,14 +15,11 @@ import (
 // goroutine that serves the connection renders all items that are there into one buffer, and writes it as one chunk.
 type protocolStream struct {
 	chunkWriter
-	p       *protocols
-	run     *protocol.Run
-	to      protocol.Renderer
-	items   [][]byte
-	timer   *time.Timer // for the comments
-	ended   bool
-	watched bool
-	closed  bool
+	p     *protocols
+	run   *protocol.Run
+	to    protocol.Renderer
+	items [][]byte
+	ended bool
 }
 
 // SendStream implements protocol.Host.
@@ -33,16 +30,13 @@ func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, conten
 	if p.access != nil {
 		ctx.SetUserValue(idKey{}, r.ID())
 	}
-	if c, ok := st.c.(*conn); ok && c.fd >= 0 {
-		p.watcher.add(&c.watch, st, ctx.Time())
-		st.watched = true
-	}
+	st.watch(p.watcher, ctx, st)
 	st.timer = time.AfterFunc(p.opt.StreamComment, r.Wake)
 	if err := st.first(); err != nil {
 		st.Close()
 		return err
 	}
-	sendEvents(ctx, st, contentType)
+	p.sendEvents(ctx, st, contentType)
 	return nil
 }
 
@@ -74,21 +68,10 @@ func (st *protocolStream) next() error {
 			return errDisconnected
 		case !errors.Is(err, predict.ErrStopped):
 			return err
-		case st.silent():
+		case st.silent(st.p.opt.StreamComment):
 			return errSilent
 		}
 	}
-}
-
-// silent reports whether a comment is due, and sees to the next one.
-func (st *protocolStream) silent() bool {
-	silent, most := time.Since(st.wrote), st.p.opt.StreamComment
-	if silent >= most {
-		st.timer.Reset(most)
-		return true
-	}
-	st.timer.Reset(most - silent)
-	return false
 }
 
 // render gathers the items that are there. err is what Next returned beside them.
@@ -136,20 +119,6 @@ func (st *protocolStream) WriteTo(io.Writer) (int64, error) {
 	return 0, st.follow()
 }
 
-// SupportsBodyWriteTo lets fasthttp call WriteTo rather than Read (fasthttp.BodyWriterTo).
-func (st *protocolStream) SupportsBodyWriteTo() bool { return true }
-
-// Read is never called.
-func (st *protocolStream) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-func (st *protocolStream) writeBare(head []byte) {
-	defer st.Close()
-	defer st.p.logRecovered()
-	if st.writeHead(head) {
-		_ = st.follow() // the connection ends either way
-	}
-}
-
 // follow writes what is gathered, and then what comes.
 func (st *protocolStream) follow() error {
 	for {
@@ -164,17 +133,11 @@ func (st *protocolStream) follow() error {
 	}
 }
 
-// Close ends the run. fasthttp calls it if it could not write even the header; else WriteTo has called it.
+// Close ends the run.
 func (st *protocolStream) Close() error {
-	if st.closed {
-		return nil
+	if st.close(st.p.watcher) {
+		st.run.Release()
 	}
-	st.closed = true
-	st.timer.Stop()
-	if st.watched {
-		st.p.watcher.remove(&st.c.(*conn).watch)
-	}
-	st.run.Release()
 	return nil
 }
 

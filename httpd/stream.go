@@ -25,12 +25,8 @@ type stream struct {
 	sub *predict.Subscription
 	run *run // nil: another request runs the prediction
 
-	ended   bool // the last event was rendered
-	closed  bool
-	watched bool
-
+	ended  bool // the last event was rendered
 	events []predict.Event
-	timer  *time.Timer // for the comments
 
 	wake  chan struct{} // one token: look at disconnected, at run and at the clock
 	ready bool          // events holds what is to be rendered next
@@ -50,10 +46,7 @@ func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub 
 			st.Close()
 		}
 	}()
-	if c, ok := st.c.(*conn); ok && c.fd >= 0 {
-		k.watcher.add(&c.watch, st, ctx.Time())
-		st.watched = true
-	}
+	st.watch(k.watcher, ctx, st)
 	st.timer = time.AfterFunc(k.opt.StreamComment, st.notify)
 	if r != nil {
 		r.start(st.notify) // a prediction that is refused may emit no event
@@ -63,7 +56,7 @@ func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub 
 		}
 	} // else it is in flight: the head does not wait for the next event, which may take long
 	handed = true
-	sendEvents(ctx, st, contentSSE)
+	k.sendEvents(ctx, st, contentSSE)
 }
 
 // first waits for the first events of its request's prediction, so that a refusal can still set the status. The status is
@@ -91,21 +84,6 @@ func (st *stream) first() error {
 func (st *stream) WriteTo(io.Writer) (int64, error) {
 	defer st.Close()
 	return 0, st.follow()
-}
-
-// SupportsBodyWriteTo lets fasthttp call WriteTo rather than Read (fasthttp.BodyWriterTo).
-func (st *stream) SupportsBodyWriteTo() bool { return true }
-
-// Read is never called.
-func (st *stream) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-// writeBare writes the whole answer to an HTTP/1.0 client.
-func (st *stream) writeBare(head []byte) {
-	defer st.Close()
-	defer st.s.logRecovered()
-	if st.writeHead(head) {
-		_ = st.follow() // the connection ends either way
-	}
 }
 
 // follow writes the events until the last one. An error means that the connection must end.
@@ -148,16 +126,11 @@ func (st *stream) handleWake() error {
 		rec.Status, rec.Error = predict.Failed, st.run.err.Error()
 		return st.complete(&rec)
 	}
-	silent := time.Since(st.wrote)
-	if silent >= st.s.opt.StreamComment {
-		st.buf = append(st.buf, comment...)
-		if err := st.flush(); err != nil {
-			return err
-		}
-		silent = 0
+	if !st.silent(st.s.opt.StreamComment) {
+		return nil
 	}
-	st.timer.Reset(st.s.opt.StreamComment - silent)
-	return nil
+	st.buf = append(st.buf, comment...)
+	return st.flush()
 }
 
 // render writes the events in st.events.
@@ -202,21 +175,12 @@ func (st *stream) complete(rec *predict.Record) error {
 	return st.flush()
 }
 
-// Close ends the subscription and releases the prediction. fasthttp calls it if it could not write even the header; else
-// WriteTo has called it.
+// Close ends the subscription and releases the prediction.
 func (st *stream) Close() error {
-	if st.closed {
-		return nil
+	if st.close(st.s.watcher) {
+		st.sub.Close()
+		st.p.Release()
 	}
-	st.closed = true
-	if st.timer != nil {
-		st.timer.Stop()
-	}
-	if st.watched {
-		st.s.watcher.remove(&st.c.(*conn).watch)
-	}
-	st.sub.Close()
-	st.p.Release()
 	return nil
 }
 
