@@ -58,7 +58,6 @@ func (s *Server) newRoot(svc Service) *api {
 	return a
 }
 
-// newAPI returns the routes of a model below /models.
 func (s *Server) newAPI(m Model) *api {
 	a := &api{Server: s, svc: m.Service, model: m, prefix: pathModels + "/" + m.Name, pattern: pathModel}
 	if s.opt.monitors {
@@ -84,7 +83,6 @@ func (s *Server) SetModels(models []Model) {
 // all returns the models below /models.
 func (s *Server) all() []*api { return *s.models.Load() }
 
-// routes returns the model's routes.
 func (a *api) routes() routeTable {
 	r := a.newRouteTable()
 	r.get("/openapi.json", a.openAPI)

@@ -51,7 +51,6 @@ func (s *Server) authorized(h *fasthttp.RequestHeader) bool {
 	return ok && s.opt.Tokens.Has(token)
 }
 
-// bearer returns the token of a request.
 func bearer(h *fasthttp.RequestHeader) ([]byte, bool) {
 	scheme, token, ok := bytes.Cut(h.Peek(fasthttp.HeaderAuthorization), []byte{' '})
 	return trim(token), ok && bytes.EqualFold(scheme, []byte("Bearer"))

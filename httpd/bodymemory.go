@@ -94,7 +94,6 @@ func (l *lease) grow(n int64) error {
 	return nil
 }
 
-// shrink frees n bytes.
 func (l *lease) shrink(n int64) {
 	l.bytes -= n
 	l.budget.Free(n)

@@ -142,7 +142,6 @@ func (w *chunkWriter) add(json []byte) error {
 	return nil
 }
 
-// flush writes the gathered bytes.
 func (w *chunkWriter) flush() error {
 	if len(w.buf) == chunkHead {
 		return nil

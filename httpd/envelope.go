@@ -167,7 +167,6 @@ func (p *problems) want(name string, value []byte, kind rawjson.Kind) bool {
 	return false
 }
 
-// addKind adds a value of the wrong kind.
 func (p *problems) addKind(value []byte, want rawjson.Kind, loc ...string) {
 	p.add(quote(value)+` is not of type "`+want.String()+`"`, loc...)
 }

@@ -40,7 +40,6 @@ func (k collection) readForm(in *decodedBody, contentType string, files *attachm
 	return req, err
 }
 
-// read reads a multipart/form-data body.
 func (f *form) read(in *decodedBody, contentType string, files *attachments, room *lease) error {
 	_, params, err := mime.ParseMediaType(contentType)
 	boundary := params["boundary"]
@@ -76,7 +75,6 @@ type cutOff struct{}
 
 func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// badForm is the error of an invalid form.
 func badForm(err error) error {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "multipart: "), "NextPart: ")
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -85,7 +83,6 @@ func badForm(err error) error {
 	return &requestError{"invalid multipart/form-data: " + predict.Clip(text)}
 }
 
-// add reads a part.
 func (f *form) add(part *multipart.Part, files *attachments, room *lease) error {
 	_, disposition, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 	name := disposition["name"]

@@ -101,7 +101,6 @@ func (j *jobs) readyz(ctx *fasthttp.RequestCtx) {
 	literal(ctx, fasthttp.StatusOK, "{}")
 }
 
-// carryOut runs a request as a job.
 func (j *jobs) carryOut(ctx *fasthttp.RequestCtx) {
 	taken, err := j.takeBody(ctx)
 	if err != nil {

@@ -48,7 +48,6 @@ func formOf(h *fasthttp.RequestHeader) (bodyForm, coding, error) {
 	return form, plain, nil
 }
 
-// isForm reports whether a Content-Type is multipart/form-data.
 func isForm(contentType []byte) bool {
 	t, _, _ := bytes.Cut(contentType, []byte{';'})
 	return bytes.EqualFold(trim(t), []byte("multipart/form-data"))

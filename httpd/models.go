@@ -38,7 +38,6 @@ type modelList struct {
 	Models []ModelEntry `json:"models"`
 }
 
-// entry returns the model's entry.
 func (a *api) entry() ModelEntry {
 	e := a.model.Entry()
 	e.Name, e.ModelName = a.model.Name, a.model.Name

@@ -64,7 +64,6 @@ func (k collection) readForms(in *decodedBody, form bodyForm, contentType string
 	return k.readForm(in, contentType, files, room)
 }
 
-// readPack reads a body in MessagePack.
 func (k collection) readPack(in *decodedBody, files *attachments, room *lease) (predict.Request, error) {
 	body, err := msgpack.ToJSON(in, msgpack.Options{
 		Most: k.opt.MaxBody,

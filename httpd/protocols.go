@@ -223,7 +223,6 @@ func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol
 	return protocol.Form{Fields: f.fields, Attachments: files.Attachments, Body: protocol.NewBody(nil, room.bytes, nil, p.opt.Memory.Free)}, nil
 }
 
-// readAny reads a body of any content type.
 func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
 	header := ctx.Request.Header.ContentEncoding()
 	encoding, known := anyCodingOf(header)

@@ -145,7 +145,6 @@ func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, ho
 	return s, err
 }
 
-// enqueue answers a request by the queue.
 func (k collection) enqueue(ctx *fasthttp.RequestCtx, req predict.Request, how asked) {
 	s, err := k.submission(ctx, req, how)
 	if err != nil {
@@ -182,7 +181,6 @@ func sendObject(ctx *fasthttp.RequestCtx, object []byte, release func()) {
 	ctx.Response.SetBodyStream(&sliceBody{parts: [3][]byte{object}, release: release}, len(object))
 }
 
-// readPriority reads Pinion-Priority.
 func readPriority(h *fasthttp.RequestHeader) (string, error) {
 	switch class := string(h.Peek("Pinion-Priority")); class {
 	case "", "hi", "std", "lo":

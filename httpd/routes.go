@@ -22,7 +22,6 @@ type routeTable struct {
 	shared bool // the routes are not the model's but the server's, for OnRequest
 }
 
-// newRouteTable returns an empty table.
 func (a *api) newRouteTable() routeTable {
 	r := router.New()
 	r.RedirectTrailingSlash = false // clients do not follow a redirect of a POST
@@ -67,7 +66,6 @@ func (t routeTable) monitoring() {
 	t.dashboard()
 }
 
-// routes returns the server's routes.
 func (s *Server) routes() *router.Router {
 	r := s.root.routes()
 	r.monitoring()

@@ -141,7 +141,6 @@ func (v *View) whole() [2][]byte {
 	}), event("figures", e)}
 }
 
-// leave ends a follower.
 func (v *View) leave(f chan []byte) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -92,7 +92,6 @@ func appendText(dst, text []byte) []byte {
 	return msgp.AppendStringFromBytes(dst, text)
 }
 
-// appendString appends a string with its quotes.
 func appendString(dst, raw []byte, files bool) []byte {
 	text := raw[1 : len(raw)-1]
 	if files {

@@ -35,7 +35,6 @@ func DatatypeNamed(name string) (Datatype, bool) {
 	return Datatype{}, false
 }
 
-// datatypeOfCode returns the datatype with that code.
 func datatypeOfCode(code byte) Datatype {
 	for _, d := range datatypes {
 		if d.Code == code {
@@ -182,7 +181,6 @@ func notFinite(token []byte) (v float64, ok bool) {
 	return 0, false
 }
 
-// appendFloat appends an element of a datatype of floats.
 func (d Datatype) appendFloat(dst []byte, v float64) []byte {
 	le := binary.LittleEndian
 	switch d.Code {

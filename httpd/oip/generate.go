@@ -132,7 +132,6 @@ func (g *generated) onlyText() (only *protocol.Field) {
 	return only
 }
 
-// append appends an answer with that output.
 func (g *generated) append(dst, output []byte) []byte {
 	dst = rawjson.AppendQuoted(append(dst, `{"model_name":`...), g.model.Name)
 	dst = append(dst, `,"model_version":"`+protocol.Version+`"`...)

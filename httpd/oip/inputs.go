@@ -290,7 +290,6 @@ func (t *Tensor) checkLists(v *protocol.Value) *protocol.Error {
 	return nil
 }
 
-// unknownInput refuses an input that the model does not have.
 func unknownInput(name string, s *protocol.Signature) *protocol.Error {
 	names := make([]string, len(s.Inputs))
 	for i := range s.Inputs {

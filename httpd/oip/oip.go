@@ -81,7 +81,6 @@ var statuses = map[protocol.Kind]int{
 	protocol.Internal: fasthttp.StatusInternalServerError,
 }
 
-// refuse answers with an error.
 func refuse(ctx *fasthttp.RequestCtx, err *protocol.Error) {
 	if seconds := err.RetryAfterSeconds(); seconds > 0 {
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(seconds))

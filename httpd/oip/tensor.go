@@ -59,7 +59,6 @@ func (t *Tensor) Check() *protocol.Error {
 	return t.checkRaw(n)
 }
 
-// checkRaw requires Raw to have the size of the shape.
 func (t *Tensor) checkRaw(n int64) *protocol.Error {
 	if t.Type.Size > 0 {
 		if int64(len(t.Raw)) != n*int64(t.Type.Size) {

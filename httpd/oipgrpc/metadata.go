@@ -26,7 +26,6 @@ func (s *Server) ready() bool {
 	return true
 }
 
-// model returns a model and its signature.
 func (s *Server) model(name, version string) (*protocol.Model, *protocol.Signature, *protocol.Error) {
 	m, err := s.opt.Models.Find(name, version)
 	if err != nil {

@@ -88,7 +88,6 @@ func (st *inferStream) receive(from *receiver) (<-chan received, <-chan error) {
 	return requests, failed
 }
 
-// finish waits for the requests that run.
 func (st *inferStream) finish() {
 	for ; st.active > 0; st.active-- {
 		<-st.ended

@@ -40,7 +40,6 @@ func (r *Request) Answer(h Head, results []Result) (body []byte, contentType str
 	return body, ContentJSON, err
 }
 
-// answerText appends the answer of a chat or of completions.
 func (r *Request) answerText(h Head, results []Result) ([]byte, *Error) {
 	messages, err := r.messages(results)
 	if err != nil {
@@ -86,7 +85,6 @@ func appendHead(dst []byte, e Endpoint, kind string, h Head) []byte {
 	return append(dst, ',')
 }
 
-// messages returns the message of each choice.
 func (r *Request) messages(results []Result) ([]message, *Error) {
 	var all []message
 	for i := range results {

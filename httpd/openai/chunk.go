@@ -127,7 +127,6 @@ func (c *Chunks) appendAll(dst []byte, at int, list []next) ([]byte, *Error) {
 	return dst, nil
 }
 
-// append appends the chunk of an item.
 func (c *Chunks) append(dst []byte, at int, item []byte) ([]byte, *Error) {
 	switch rawjson.KindOf(item) {
 	case text:

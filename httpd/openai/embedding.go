@@ -9,7 +9,6 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// answerEmbeddings appends the answer of an embeddings request.
 func (r *Request) answerEmbeddings(h Head, results []Result) ([]byte, *Error) {
 	dst := []byte(`{"object":"list","data":[`)
 	n := 0

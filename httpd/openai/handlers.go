@@ -165,7 +165,6 @@ func (h *handlers) read(x *protocol.Exchange, e Endpoint) (q *request, err *Erro
 	return q, nil
 }
 
-// parse reads the body.
 func (q *request) parse(e Endpoint) (*Body, *Error) {
 	if e == Transcriptions {
 		form, failed := q.x.Form()
@@ -318,7 +317,6 @@ func errorOf(err *protocol.Error) *Error {
 	return e
 }
 
-// refuse answers with an error.
 func refuse(ctx *fasthttp.RequestCtx, err *Error) {
 	h := &ctx.Response.Header
 	switch {

@@ -123,7 +123,6 @@ var parameters = [...][]parameter{
 	},
 }
 
-// parameterOf returns the endpoint's parameter of that name.
 func parameterOf(e Endpoint, name string) (parameter, bool) {
 	lists := [...][]parameter{parameters[e], common, nil}
 	if e == Chat || e == Completions {

@@ -276,7 +276,6 @@ func (f *Function) rest(b *Body) (list []member) {
 	return list
 }
 
-// formFields returns the fields that the function takes.
 func (f *Function) formFields(b *Body) []predict.FormField {
 	var fields []predict.FormField
 	for _, m := range b.members {

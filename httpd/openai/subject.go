@@ -21,7 +21,6 @@ func (s subject) len() int {
 	return len(s.value)
 }
 
-// append appends it as JSON.
 func (s subject) append(dst []byte) []byte {
 	if s.list {
 		return append(append(append(dst, '['), s.value...), ']')
@@ -174,7 +173,6 @@ func wanted1(kind rawjson.Kind) string {
 	return wanted(kind)
 }
 
-// checkTokens requires integers.
 func checkTokens(param string, kind rawjson.Kind, item []byte) *Error {
 	switch kind {
 	case number:

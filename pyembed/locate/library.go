@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// library finds the shared library of an interpreter.
 func (f *finder) library(in *interpreter) (string, error) {
 	if path, ok := f.needed(in); ok {
 		return path, nil
@@ -105,7 +104,6 @@ func (f *finder) usable(path string) bool {
 	return lib.Type == elf.ET_DYN && (f.host.machine == 0 || lib.Machine == f.host.machine)
 }
 
-// givenLibrary checks what --libpython names.
 func (f *finder) givenLibrary(name string, in *interpreter) (string, error) {
 	const do = "give the libpython3.X.so.1.0 that belongs to the interpreter, or leave --libpython out"
 	if !strings.Contains(name, "/") && !fileExists(name) {

@@ -37,7 +37,6 @@ func edge(bin int) time.Duration {
 	return time.Duration(bin&3+4) << (e + binBits)
 }
 
-// add adds one sample.
 func (h *histogram) add(d time.Duration) {
 	h.weight[binOf(d)]++
 	h.total++

@@ -93,7 +93,6 @@ func (o *Outputs) Inline(output []byte, room func(bytes int) bool) ([]byte, erro
 	return append(out, output[from:]...), nil
 }
 
-// appendDataURL appends a data URL as a JSON string.
 func appendDataURL(dst []byte, mediaType string, content []byte) []byte {
 	dst = append(append(append(dst, `"data:`...), mediaType...), ";base64,"...)
 	return append(base64.StdEncoding.AppendEncode(dst, content), '"')

@@ -262,7 +262,6 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// endSpan ends the span of a transfer.
 func endSpan(t *trace.Trace, span *trace.Span, err error) {
 	now := time.Now()
 	if err != nil {

@@ -131,7 +131,6 @@ type ownConsumer struct {
 	config jetstream.ConsumerConfig
 }
 
-// allConsumers are the consumers of all streams.
 func (o Options) allConsumers() []ownConsumer {
 	n := names{o.Model}
 	all := []ownConsumer{{n.hooks(), jetstream.ConsumerConfig{

@@ -80,7 +80,6 @@ func (q *Queue) get(ctx context.Context, bucket, key string, charge func(size in
 	return data, nil
 }
 
-// readObject reads an object of that size.
 func readObject(ctx context.Context, store jetstream.ObjectStore, key string, size uint64) ([]byte, error) {
 	from, err := store.Get(ctx, key)
 	if err != nil {

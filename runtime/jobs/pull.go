@@ -202,7 +202,6 @@ func (p *puller) isWanted() bool {
 	return !p.closed
 }
 
-// close ends the pulls.
 func (p *puller) close() {
 	p.mu.Lock()
 	p.closed = true

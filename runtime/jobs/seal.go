@@ -108,7 +108,6 @@ type sealedObject struct {
 	Sealed []byte `json:"sealed"`
 }
 
-// sealState returns the state as it is stored.
 func (k *Keys) sealState(s *State) (*State, error) {
 	if k == nil {
 		return s, nil
@@ -123,7 +122,6 @@ func (k *Keys) sealState(s *State) (*State, error) {
 	return &out, err
 }
 
-// openState opens a state that was read.
 func (k *Keys) openState(s *State) error {
 	var o sealedObject
 	if !bytes.HasPrefix(s.Prediction, []byte(`{"sealed":`)) || json.Unmarshal(s.Prediction, &o) != nil {

@@ -35,7 +35,6 @@ func (e *Embedded) Listen() error {
 	return nil
 }
 
-// closeSocket removes the socket.
 func (e *Embedded) closeSocket() {
 	if e.socket != nil {
 		e.socket.Close()

@@ -29,7 +29,6 @@ func (s *Set) Call(method, code string, took time.Duration) {
 	r.took.observe(took)
 }
 
-// gatherCalls adds the gRPC calls.
 func (s *Set) gatherCalls(g *gathered) {
 	gatherAnswered(g, s.calls.snapshot(), "pinion_grpc_requests_total", "gRPC calls answered.",
 		"pinion_grpc_request_duration_seconds", "Time from a gRPC call's arrival to its end.")

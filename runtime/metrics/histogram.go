@@ -18,7 +18,6 @@ func seconds() []time.Duration {
 	}
 }
 
-// sizes are the bounds of the histogram of batch sizes.
 func sizes() []time.Duration { return []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024} }
 
 // bounds are the buckets of histograms.
@@ -63,7 +62,6 @@ func (b *bounds) histogram() *histogram {
 	return &histogram{bounds: b, buckets: make([]atomic.Uint64, len(b.of)+1)}
 }
 
-// newTimes returns a histogram of times.
 func newTimes() *histogram { return newHistogram(seconds(), 1e9) }
 
 // value converts an integer to the readers' unit.

@@ -111,7 +111,6 @@ func (p *page) begin(name, labels string) {
 	p.b = append(p.b, ' ')
 }
 
-// end ends the page.
 func (p *page) end() {
 	if p.open {
 		p.b = append(p.b, "# EOF\n"...)

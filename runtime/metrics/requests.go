@@ -62,7 +62,6 @@ func (s *Set) newRequest(key requestKey) *requests {
 	return s.requests.add(requestKey{other, other, key.code}, maxRequests+maxCodes, fresh)
 }
 
-// gatherRequests adds the requests.
 func (s *Set) gatherRequests(g *gathered) {
 	gatherAnswered(g, s.requests.snapshot(), "pinion_http_requests_total", "Requests answered.",
 		"pinion_http_request_duration_seconds", "Time from a request's arrival to its answer; of a stream, to its beginning.")

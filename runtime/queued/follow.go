@@ -286,7 +286,6 @@ func (f *follower) look() (ended, begun bool, err error) {
 	return true, true, f.end(&s)
 }
 
-// end ends the prediction as the job ended.
 func (f *follower) end(s *jobs.State) error {
 	o := readEnd(s.Prediction)
 	p := f.p

@@ -101,7 +101,6 @@ func (m *Member) fail(why string) { m.problem.Store(&why) }
 // joinWait bounds one attempt to join. A store that is being opened may take longer: then another one follows.
 const joinWait = 10 * time.Second
 
-// join joins the queue.
 func (m *Member) join() error {
 	ctx, cancel := context.WithTimeout(context.Background(), joinWait)
 	defer cancel()

@@ -47,7 +47,6 @@ func (s *Schema) Form(input []byte, fields []predict.FormField) []byte {
 	return append(out, '}')
 }
 
-// appendForm appends the values of one field in the type of n.
 func (n *node) appendForm(out []byte, values []predict.FormField) []byte {
 	kinds := n.kinds()
 	const text, array = 1 << rawjson.KindString, 1 << rawjson.KindArray
@@ -77,7 +76,6 @@ func (n *node) appendField(out []byte, f *predict.FormField) []byte {
 	return n.appendText(out, f.Value)
 }
 
-// appendText appends a text in the type of n.
 func (n *node) appendText(out, text []byte) []byte {
 	kinds := n.kinds()
 	takes := func(k rawjson.Kind) bool { return kinds&(1<<k) != 0 }

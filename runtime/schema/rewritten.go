@@ -54,7 +54,6 @@ func (r *rewritten) value(v []byte) {
 	r.store(v)
 }
 
-// flush moves buf to the spill.
 func (r *rewritten) flush() {
 	r.store(r.buf)
 	r.buf = r.buf[:0]

@@ -87,7 +87,6 @@ func (j *job) observeItem() {
 	j.yielded = now
 }
 
-// refused reports a refusal to the observer.
 func (s *Service) refused(req *predict.Request, err error) {
 	if s.o.Observer == nil {
 		return

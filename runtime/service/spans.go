@@ -80,7 +80,6 @@ func (s *spans) sampled() *trace.Context {
 	return &s.prediction
 }
 
-// named adds the prediction's id.
 func (s *spans) named(id string) {
 	if s != nil {
 		s.id = predict.Clip(id)
@@ -95,7 +94,6 @@ func (s *spans) validated() {
 	}
 }
 
-// refused ends the spans of a request that became no prediction.
 func (s *spans) refused(err error) {
 	if s == nil {
 		return
@@ -140,7 +138,6 @@ func (s *spans) waited(g *trace.Group, until time.Time) {
 	}
 }
 
-// send sends all spans of a prediction.
 func (s *spans) send(r *predict.Result, waited time.Duration, reason string) {
 	now := time.Now()
 	kind := ""

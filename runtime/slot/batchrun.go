@@ -142,7 +142,6 @@ func (s *Slot) dispatch(items []*batch.Item[*Call], d deliveries) deliveries {
 	return append(d, delivery{conn: s.ch.conn, id: r.id, kind: ipc.KindBatch, body: ipc.BatchOf(r.trace.context(), ids...)})
 }
 
-// removeRun takes a batch off the slot.
 func (s *Slot) removeRun(r *batchRun) {
 	s.batches.runs = slices.DeleteFunc(s.batches.runs, func(x *batchRun) bool { return x == r })
 	s.window.freeClaim(r.id)

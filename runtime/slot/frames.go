@@ -116,7 +116,6 @@ func (s *Slot) handleBatchDone(f *ipc.Frame) {
 	s.pool.mu.Unlock()
 }
 
-// handleTraced notes the times of the frame's call.
 func (s *Slot) handleTraced(f *ipc.Frame) {
 	times, err := ipc.ParseTraced(f)
 	if err != nil {
@@ -134,7 +133,6 @@ func (s *Slot) handleTraced(f *ipc.Frame) {
 	}
 }
 
-// handleEvent passes an event on to the frame's call.
 func (s *Slot) handleEvent(f *ipc.Frame) {
 	s.pool.mu.Lock()
 	c := s.call(f.ID)

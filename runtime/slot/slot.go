@@ -130,7 +130,6 @@ func (s *Slot) waits(c *Call) bool {
 // takesCalls tells whether the slot may get another call.
 func (s *Slot) takesCalls() bool { return !s.ch.closed && !s.retiring }
 
-// isIdle tells whether the slot is free for a call.
 func (s *Slot) isIdle() bool { return s.outstanding == 0 && s.takesCalls() }
 
 // listIdle lists an idle slot for the next call.

@@ -31,7 +31,6 @@ func (t *throughput) pause(now time.Time) {
 	}
 }
 
-// callEnded counts the end of a call.
 func (t *throughput) callEnded(now time.Time) {
 	if t.since.IsZero() {
 		return

@@ -68,7 +68,6 @@ func (w *workerSlots) checkFatal(s *Slot, f *ipc.Frame, body []byte) {
 	w.hooks.FatalAnswer(append([]byte(nil), body...))
 }
 
-// countAnswer counts an answer.
 func (w *workerSlots) countAnswer() {
 	w.answered++
 	if w.answered == w.hooks.MaxRequests {

@@ -21,7 +21,6 @@ type pings struct {
 	unanswered int    // in a row
 }
 
-// pingTimes returns when to ping.
 func (w *worker) pingTimes() (due <-chan time.Time, stop func()) {
 	if w.sup.o.Timeouts.Hang <= 0 {
 		return nil, func() {}

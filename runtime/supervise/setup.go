@@ -39,7 +39,6 @@ func (w *worker) setupTimedOut() {
 	w.setup.late = nil
 }
 
-// setupFailed takes in that the setup has failed.
 func (w *worker) setupFailed(body []byte) error {
 	failed, err := ipc.ParseSetupFailed(body)
 	if err != nil {
@@ -81,7 +80,6 @@ func (w *worker) failSetup(cause string, rest []byte) {
 	}
 }
 
-// setupEnded reports the end of the setup.
 func (w *worker) setupEnded() {
 	w.sup.mu.Lock()
 	status := w.status.Setup

@@ -31,7 +31,6 @@ type Exporter struct {
 // defaultTimeout is how long one attempt to send may take, by the specification.
 const defaultTimeout = 10 * time.Second
 
-// exporterName is the exporter that is set for a signal.
 func (e *environment) exporterName(signal string) string {
 	return e.choice(exporterOTLP, []string{exporterOTLP, exporterNone}, "OTEL_"+strings.ToUpper(signal)+"_EXPORTER")
 }

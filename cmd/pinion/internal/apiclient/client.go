@@ -22,7 +22,6 @@ type Client struct {
 	UserAgent string
 }
 
-// authorize gives a request the token.
 func (c *Client) authorize(request *http.Request) {
 	if c.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.Token)

@@ -115,7 +115,6 @@ func (p *Plan) installPython(w *writer) {
 
 var pipCommand = pattern(`\bpip3?\b`)
 
-// wantsPip tells whether a command uses pip.
 func (p *Plan) wantsPip() bool {
 	for _, step := range append(append([]model.Step{}, p.build.PreInstall...), p.build.Run...) {
 		if pipCommand().MatchString(step.Command) {

@@ -60,7 +60,6 @@ func New() *cobra.Command {
 	return cmd
 }
 
-// fromEnvironment fills what no flag has set.
 func (c *command) fromEnvironment(f *pflag.FlagSet) error {
 	variables := append(c.nats.Variables(), settings.Variable{Flag: "model", Name: "PINION_MODEL", Set: func(v string) error { c.model = v; return nil }})
 	if err := settings.ReadVariables(f, os.Getenv, variables); err != nil {
@@ -249,7 +248,6 @@ func (c *command) done(cmd *cobra.Command, what, id string) error {
 	return err
 }
 
-// oneID wants the id of a job.
 func oneID(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
 		return fmt.Errorf("pinion jobs %s takes the id of one job", cmd.Name())

@@ -106,7 +106,6 @@ func mapping(keys map[string]*valueForm) *valueForm {
 	return &valueForm{kinds: []yamltree.Kind{yamltree.Mapping}, keys: keys}
 }
 
-// buildStep is a command of build.run.
 func buildStep() *valueForm {
 	text := &valueForm{kinds: []yamltree.Kind{yamltree.Text}}
 	mount := mapping(map[string]*valueForm{"id": text, "target": text, "type": {kinds: []yamltree.Kind{yamltree.Text}, rule: oneOf("secret", "cache")}})

@@ -256,7 +256,6 @@ func (c *CogYAMLReport) PredictorLine() (file string, line int) {
 	return "", 0
 }
 
-// yamlError is a fault in the file itself.
 func yamlError(err error) Problem {
 	fault := yamltree.Syntax(err)
 	return Problem{File: CogFile, Line: fault.Line, What: fault.What, Mend: "mend the YAML; keys and values are written as key: value"}

@@ -78,7 +78,6 @@ func (e *InputError) Error() string { return e.reason.Error() }
 
 func (e *InputError) Unwrap() error { return e.reason }
 
-// readWhole reads the value of --json.
 func readWhole(value string, stdin io.Reader) ([]byte, error) {
 	data, from, err := []byte(value), "", error(nil)
 	switch {

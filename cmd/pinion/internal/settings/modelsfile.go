@@ -106,7 +106,6 @@ func (s *Serve) readModels(given *pflag.FlagSet, args []string, file string) (*M
 	return models, nil
 }
 
-// readFile reads the file of --config.
 func readFile(path string, given *pflag.FlagSet) (*Models, error) {
 	file, err := modelsfile.Read(path, fileWords())
 	if err != nil {

@@ -33,7 +33,6 @@ func (s *Setups) Follow(h *supervise.Hooks) {
 	}
 }
 
-// begin tells the worker the context of its setup.
 func (s *Setups) begin(spec *ipc.WorkerConfig) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

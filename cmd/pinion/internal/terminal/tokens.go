@@ -85,7 +85,6 @@ func Joined(list []byte) string {
 	return text.String()
 }
 
-// token is one item as text.
 func token(item []byte) string {
 	if rawjson.KindOf(item) == rawjson.KindString {
 		return rawjson.Text(item)
