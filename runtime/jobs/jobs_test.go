@@ -209,9 +209,7 @@ func TestAJobThatKillsServersIsADeadLetter(t *testing.T) {
 	if s := r.state("p1"); what != settled || s.Status != Failed || s.Lost != 2 || !strings.Contains(string(s.Prediction), "gave up after 2 attempts") {
 		t.Errorf("%s: %+v", what, s)
 	}
-	if dead, jobs := r.messages(r.names.dead()), r.messages(r.names.jobs()); dead != 1 || jobs != 0 {
-		t.Errorf("%d dead letters, %d jobs", dead, jobs)
-	}
+	r.eventually("its dead letter is left", func() bool { return r.messages(r.names.dead()) == 1 && r.messages(r.names.jobs()) == 0 })
 }
 
 func TestADeadlineThatPassedInTheQueue(t *testing.T) {
