@@ -168,8 +168,7 @@ func metricsHeader(rec *predict.Record) string {
 	metrics := oneLine(rec.Metrics)
 	if len(metrics) > maxMetricsHeader {
 		short := []byte("{}")
-		members := rawjson.Object(metrics)
-		for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+		for key, value := range rawjson.Members(metrics) {
 			if rawjson.KeyIs(key, "predict_time") {
 				short = append(append([]byte(`{"predict_time":`), value...), '}')
 			}

@@ -38,8 +38,7 @@ func Read(
 			return nil, 0, err
 		}
 	}
-	items := rawjson.Array(list)
-	for item, ok := items.Next(); ok; item, ok = items.Next() {
+	for _, item := range rawjson.Items(list) {
 		inputs = append(inputs, r.input(item))
 	}
 	return inputs, copied, nil
@@ -51,8 +50,7 @@ func members(body []byte, names []string) (list []byte, fill parameters, err *pr
 		return nil, fill, bad("the body is %s; send an object with %s", article(kind), strings.Join(names, " or "))
 	}
 	called := "" // what the list is called
-	all := rawjson.Object(body)
-	for key, value, ok := all.Next(); ok; key, value, ok = all.Next() {
+	for key, value := range rawjson.Members(body) {
 		if rawjson.KindOf(value) == rawjson.KindNull { // clients that write each field send it for an absent one
 			continue
 		}
@@ -88,8 +86,7 @@ type reader struct {
 // measure checks the instances, and returns how many bytes their inputs take that are copies.
 func (r *reader) measure(list []byte) (copied int64, err *protocol.Error) {
 	n := 0
-	items := rawjson.Array(list)
-	for item, ok := items.Next(); ok; item, ok = items.Next() {
+	for _, item := range rawjson.Items(list) {
 		named := rawjson.KindOf(item) == rawjson.KindObject
 		if !named && r.only == nil {
 			err := bad("it is %s, which goes to the only required input, and the model has %d: send an object with the inputs by name",
@@ -147,8 +144,7 @@ const maxParameters = 500
 
 func readParameters(object []byte) (all parameters, err *protocol.Error) {
 	all.index = map[string]int{}
-	members := rawjson.Object(object)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(object) {
 		name := rawjson.Name(key)
 		if i, twice := all.index[name]; twice { // the last one counts
 			all.list[i].value = value
@@ -173,8 +169,7 @@ func (all *parameters) into(input []byte) []byte {
 	}
 	has := make([]bool, len(all.list))
 	empty := true
-	members := rawjson.Object(input)
-	for key, _, ok := members.Next(); ok; key, _, ok = members.Next() {
+	for key := range rawjson.Members(input) {
 		empty = false
 		if i, ok := all.index[rawjson.Name(key)]; ok {
 			has[i] = true

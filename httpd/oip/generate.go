@@ -102,11 +102,7 @@ func (g *generated) input(body []byte) ([]byte, *protocol.Error) {
 		out = append(append(rawjson.AppendQuoted(out, f.Name), ':'), value...)
 		return nil
 	}
-	for o := rawjson.Object(body); ; {
-		key, value, ok := o.Next()
-		if !ok {
-			return append(out, '}'), nil
-		}
+	for key, value := range rawjson.Members(body) {
 		var err *protocol.Error
 		if name := rawjson.Name(key); name == "parameters" && g.signature.Input(name) == nil {
 			err = eachParameter(value, put)
@@ -117,6 +113,7 @@ func (g *generated) input(body []byte) ([]byte, *protocol.Error) {
 			return nil, err
 		}
 	}
+	return append(out, '}'), nil
 }
 
 // onlyText is the only str input without default, or nil.

@@ -256,31 +256,25 @@ func member(object []byte, name string) []byte {
 	if rawjson.KindOf(object) != rawjson.KindObject {
 		return value
 	}
-	for o := rawjson.Object(object); ; {
-		key, v, ok := o.Next()
-		if !ok {
-			return value
-		}
+	for key, v := range rawjson.Members(object) {
 		if rawjson.KeyIs(key, name) {
 			value = v
 		}
 	}
+	return value
 }
 
 // concatenated is the text of a list of texts.
 func concatenated(list []byte) []byte {
 	var text []byte
-	for a := rawjson.Array(list); ; {
-		v, ok := a.Next()
-		if !ok {
-			return rawjson.AppendQuotedBytes(nil, text)
-		}
+	for _, v := range rawjson.Items(list) {
 		if rawjson.KindOf(v) == rawjson.KindString {
 			text = rawjson.AppendText(text, v[1:len(v)-1])
 		} else {
 			text = append(text, v...)
 		}
 	}
+	return rawjson.AppendQuotedBytes(nil, text)
 }
 
 // appendContent appends the content of a data URL, or else the URL, as an element of BYTES.

@@ -44,11 +44,7 @@ func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 	}
 	r := new(Request)
 	var inputs []byte
-	for o := rawjson.Object(text); ; {
-		key, value, ok := o.Next()
-		if !ok {
-			break
-		}
+	for key, value := range rawjson.Members(text) {
 		if string(value) == "null" { // clients that write each field of an object send it for an absent one
 			continue
 		}
@@ -73,11 +69,7 @@ func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 	if inputs == nil || rawjson.KindOf(inputs) != rawjson.KindArray {
 		return nil, bad("inputs is %s, and takes a list of tensors", orAbsent(inputs))
 	}
-	for a := rawjson.Array(inputs); ; {
-		value, ok := a.Next()
-		if !ok {
-			break
-		}
+	for _, value := range rawjson.Items(inputs) {
 		if len(r.Inputs) == MaxMembers {
 			return nil, tooMany("inputs")
 		}
@@ -143,35 +135,24 @@ func eachParameter(raw []byte, f func(name string, value []byte) *protocol.Error
 	if rawjson.KindOf(raw) != rawjson.KindObject {
 		return bad("parameters is %s, and not an object", shortText(raw))
 	}
-	for o := rawjson.Object(raw); ; {
-		key, value, ok := o.Next()
-		if !ok {
-			return nil
-		}
+	for key, value := range rawjson.Members(raw) {
 		if err := f(rawjson.Name(key), value); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 func (r *Request) readOutputs(raw []byte) *protocol.Error {
 	if rawjson.KindOf(raw) != rawjson.KindArray {
 		return bad("outputs is %s, and not a list", shortText(raw))
 	}
-	for a := rawjson.Array(raw); ; {
-		value, ok := a.Next()
-		if !ok {
-			return nil
-		}
+	for _, value := range rawjson.Items(raw) {
 		if rawjson.KindOf(value) != rawjson.KindObject {
 			return bad("an output is %s, and not an object", shortText(value))
 		}
 		w := Wanted{}
-		for o := rawjson.Object(value); ; {
-			key, v, ok := o.Next()
-			if !ok {
-				break
-			}
+		for key, v := range rawjson.Members(value) {
 			if string(v) == "null" {
 				continue
 			}
@@ -197,6 +178,7 @@ func (r *Request) readOutputs(raw []byte) *protocol.Error {
 			return err
 		}
 	}
+	return nil
 }
 
 // MaxMembers is how many inputs, outputs or parameters a request may have: each takes far more memory than its bytes.
@@ -244,11 +226,7 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 		return t, size, bad("an input is %s, and not an object", shortText(raw))
 	}
 	var datatype, shape, data []byte
-	for o := rawjson.Object(raw); ; {
-		key, v, ok := o.Next()
-		if !ok {
-			break
-		}
+	for key, v := range rawjson.Members(raw) {
 		if string(v) == "null" {
 			continue
 		}
@@ -285,11 +263,7 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 		return t, size, bad("input %q: shape is %s, and takes a list of lengths", t.shown(), orAbsent(shape))
 	}
 	t.Shape = []int64{}
-	for a := rawjson.Array(shape); ; {
-		v, ok := a.Next()
-		if !ok {
-			break
-		}
+	for _, v := range rawjson.Items(shape) {
 		length, err := strconv.ParseInt(string(v), 10, 64)
 		if err != nil || length < 0 {
 			return t, size, bad("input %q: shape has %s, which is no length", t.shown(), shortText(v))
@@ -329,11 +303,7 @@ const maxDatatype = 64
 // flatten appends the elements of nested lists. flat: no list is in raw.
 func flatten(dst [][]byte, raw []byte) (_ [][]byte, flat bool) {
 	flat = true
-	for a := rawjson.Array(raw); ; {
-		v, ok := a.Next()
-		if !ok {
-			return dst, flat
-		}
+	for _, v := range rawjson.Items(raw) {
 		if rawjson.KindOf(v) == rawjson.KindArray {
 			dst, _ = flatten(dst, v)
 			flat = false
@@ -341,6 +311,7 @@ func flatten(dst [][]byte, raw []byte) (_ [][]byte, flat bool) {
 			dst = append(dst, v)
 		}
 	}
+	return dst, flat
 }
 
 // isNested reports whether raw is nested lists of a shape's lengths.

@@ -105,8 +105,7 @@ func (r *Request) messagesOf(output []byte) ([]message, *Error) {
 		if rawjson.KindOf(output) != array {
 			return []message{m}, m.add(output)
 		}
-		items := rawjson.Array(output) // of an iterator
-		for item, ok := items.Next(); ok; item, ok = items.Next() {
+		for _, item := range rawjson.Items(output) { // of an iterator
 			if err := m.add(item); err != nil {
 				return nil, err
 			}
@@ -118,9 +117,8 @@ func (r *Request) messagesOf(output []byte) ([]message, *Error) {
 		return nil, BadOutput("The model returned " + typeOf(output) + " for " + strconv.Itoa(want) + " choices; it must be a list of them.")
 	}
 	var all []message
-	items := rawjson.Array(output)
 	indexed := 0
-	for item, ok := items.Next(); ok; item, ok = items.Next() {
+	for _, item := range rawjson.Items(output) {
 		at := indexOf(item)
 		if at < 0 {
 			at = indexed

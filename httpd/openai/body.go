@@ -34,9 +34,8 @@ func ParseJSON(body []byte) (*Body, *Error) {
 		return nil, invalid("", CodeInvalidType, "The request's body must be a JSON object, not "+typeOf(bytes.TrimSpace(body))+".")
 	}
 	b := &Body{}
-	members := rawjson.Object(body)
 	n := 0
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(body) {
 		if n++; n > maxMembers {
 			return nil, invalid("", "", "The request has more than "+strconv.Itoa(maxMembers)+" parameters.")
 		}

@@ -190,12 +190,7 @@ func (c *Chunks) appendDelta(dst []byte, at int, item []byte) ([]byte, *Error) {
 
 // appendCalls appends the tool calls of a delta, with the indices of their calls.
 func (ch *choice) appendCalls(dst, list []byte) ([]byte, *Error) {
-	items := rawjson.Array(list)
-	for i := 0; ; i++ {
-		item, ok := items.Next()
-		if !ok {
-			return dst, nil
-		}
+	for i, item := range rawjson.Items(list) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -207,6 +202,7 @@ func (ch *choice) appendCalls(dst, list []byte) ([]byte, *Error) {
 		}
 		dst = part.append(dst, at, at == known)
 	}
+	return dst, nil
 }
 
 // End appends what remains of a prediction that has succeeded, or was canceled at its stop sequences: the items that are

@@ -67,8 +67,7 @@ func (r *Request) appendVector(dst, vector []byte) ([]byte, *Error) {
 		return append(dst, vector...), nil
 	}
 	packed := make([]byte, 0, 4*rawjson.CountNumbers(vector))
-	items := rawjson.Array(vector)
-	for item, ok := items.Next(); ok; item, ok = items.Next() {
+	for _, item := range rawjson.Items(vector) {
 		f, _ := strconv.ParseFloat(string(item), 32)
 		packed = binary.LittleEndian.AppendUint32(packed, math.Float32bits(float32(f)))
 	}

@@ -30,8 +30,7 @@ func (r *Request) answerImages(h Head, results []Result) ([]byte, *Error) {
 			}
 			continue
 		}
-		items := rawjson.Array(output)
-		for item, ok := items.Next(); ok; item, ok = items.Next() {
+		for _, item := range rawjson.Items(output) {
 			if err := add(item); err != nil {
 				return nil, err
 			}

@@ -46,8 +46,7 @@ func (m *message) add(output []byte) *Error {
 func inside(s []byte) []byte { return s[1 : len(s)-1] }
 
 func (m *message) addObject(output []byte) *Error {
-	members := rawjson.Object(output)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(output) {
 		kind := rawjson.KindOf(value)
 		name := rawjson.KeyText(key)
 		if kind == rawjson.KindNull {
@@ -92,8 +91,7 @@ func put(list []member, name string, value []byte) []member {
 
 // addCalls adds tool calls, or parts of them: a part has the index of its call.
 func (m *message) addCalls(list []byte) *Error {
-	items := rawjson.Array(list)
-	for item, ok := items.Next(); ok; item, ok = items.Next() {
+	for _, item := range rawjson.Items(list) {
 		if rawjson.KindOf(item) != object {
 			return BadOutput("The model returned " + typeOf(item) + " as a tool call; it must be a dict.")
 		}
@@ -119,8 +117,7 @@ func (m *message) callOf(item []byte) int {
 }
 
 func (c *toolCall) add(item []byte) *Error {
-	members := rawjson.Object(item)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(item) {
 		if rawjson.KindOf(value) == rawjson.KindNull {
 			continue
 		}
@@ -135,8 +132,7 @@ func (c *toolCall) add(item []byte) *Error {
 				return BadOutput("The model returned " + typeOf(value) + " as the function of a tool call; it must be a dict.")
 			}
 			c.function = true
-			function := rawjson.Object(value)
-			for key, value, ok := function.Next(); ok; key, value, ok = function.Next() {
+			for key, value := range rawjson.Members(value) {
 				switch {
 				case rawjson.KindOf(value) == rawjson.KindNull:
 				case rawjson.KeyIs(key, "name"):
@@ -162,8 +158,7 @@ func argumentsText(value []byte) []byte {
 
 // memberOf returns a member of an object; nil: it has none.
 func memberOf(object []byte, name string) (found []byte) {
-	members := rawjson.Object(object)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(object) {
 		if rawjson.KeyIs(key, name) {
 			found = value
 		}

@@ -141,8 +141,7 @@ func (f *Function) readOptions(r *Request, b *Body) *Error {
 }
 
 func (r *Request) readStreamOptions(options []byte) *Error {
-	members := rawjson.Object(options)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(options) {
 		switch name := rawjson.Name(key); name {
 		case "include_usage", "include_obfuscation":
 			if k := rawjson.KindOf(value); k != boolean && k != rawjson.KindNull {
@@ -195,12 +194,7 @@ func readStop(value []byte) ([]string, *Error) {
 		return nil, wrongType("stop", "a string or an array of strings", value)
 	}
 	var stops []string
-	items := rawjson.Array(value)
-	for i := 0; ; i++ {
-		item, ok := items.Next()
-		if !ok {
-			return stops, nil
-		}
+	for i, item := range rawjson.Items(value) {
 		param := "stop[" + strconv.Itoa(i) + "]"
 		switch {
 		case i == maxStops:
@@ -214,6 +208,7 @@ func readStop(value []byte) ([]string, *Error) {
 			stops = append(stops, s)
 		}
 	}
+	return stops, nil
 }
 
 // formats are the values of response_format and encoding_format; the first one is the default.

@@ -74,8 +74,7 @@ func checkMessages(value []byte) *Error {
 			return wrongType(param, "an object", item)
 		}
 		var role []byte
-		members := rawjson.Object(item)
-		for key, v, ok := members.Next(); ok; key, v, ok = members.Next() {
+		for key, v := range rawjson.Members(item) {
 			if rawjson.KeyIs(key, "role") {
 				role = v
 			}
@@ -110,8 +109,7 @@ func (f *Function) split(name string, value []byte) (subjects []subject, items i
 	case !isOne && taken&many != 0 && (f.Endpoint == Embeddings || taken&one == 0):
 		return []subject{{value: value}}, count, nil
 	case !isOne && taken&one != 0:
-		list := rawjson.Array(value)
-		for item, ok := list.Next(); ok; item, ok = list.Next() {
+		for _, item := range rawjson.Items(value) {
 			subjects = append(subjects, subject{value: item})
 		}
 		return subjects, count, nil

@@ -25,8 +25,7 @@ func readTranscript(output []byte) (*transcript, *Error) {
 		return t, nil
 	case array:
 		var m message
-		items := rawjson.Array(output)
-		for item, ok := items.Next(); ok; item, ok = items.Next() {
+		for _, item := range rawjson.Items(output) {
 			if err := m.add(item); err != nil {
 				return nil, err
 			}
@@ -38,8 +37,7 @@ func readTranscript(output []byte) (*transcript, *Error) {
 		return nil, BadOutput("The model returned " + typeOf(output) + "; a transcriptions function returns str, or a dict with text and segments.")
 	}
 	hasText := false
-	members := rawjson.Object(output)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(output) {
 		switch name := rawjson.KeyText(key); {
 		case name == "text" && rawjson.KindOf(value) == text:
 			t.text, hasText = inside(value), true
@@ -71,11 +69,9 @@ type segment struct {
 
 func readSegments(list []byte) ([]segment, *Error) {
 	var all []segment
-	items := rawjson.Array(list)
-	for item, ok := items.Next(); ok; item, ok = items.Next() {
+	for _, item := range rawjson.Items(list) {
 		s := segment{start: math.NaN(), end: math.NaN()}
-		members := rawjson.Object(item)
-		for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+		for key, value := range rawjson.Members(item) {
 			switch name := rawjson.KeyText(key); name {
 			case "start":
 				s.start = seconds(value)

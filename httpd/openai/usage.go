@@ -11,8 +11,7 @@ type Usage struct{ Prompt, Completion int64 }
 
 // add adds what a prediction recorded. first: it is the first one of its prompt, which counts once.
 func (u *Usage) add(metrics []byte, first bool) {
-	members := rawjson.Object(metrics)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(metrics) {
 		switch {
 		case rawjson.KeyIs(key, "input_token_count") && first:
 			u.Prompt += count(value)

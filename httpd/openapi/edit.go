@@ -14,16 +14,12 @@ func at(value []byte, path ...string) []byte {
 }
 
 func member(object []byte, key string) []byte {
-	members := rawjson.Object(object)
-	for {
-		k, v, ok := members.Next()
-		if !ok {
-			return nil
-		}
+	for k, v := range rawjson.Members(object) {
 		if string(k) == key {
 			return v
 		}
 	}
+	return nil
 }
 
 // put returns object with value at a path of keys. It makes missing objects on the way.
@@ -33,12 +29,7 @@ func put(object, value []byte, path ...string) []byte {
 	}
 	var w writer
 	found := false
-	members := rawjson.Object(object)
-	for {
-		k, v, ok := members.Next()
-		if !ok {
-			break
-		}
+	for k, v := range rawjson.Members(object) {
 		if string(k) == path[0] {
 			found, v = true, put(v, value, path[1:]...)
 		}
@@ -53,29 +44,21 @@ func put(object, value []byte, path ...string) []byte {
 // remove returns object without the value at a path of keys.
 func remove(object []byte, path ...string) []byte {
 	var w writer
-	members := rawjson.Object(object)
-	for {
-		k, v, ok := members.Next()
+	for k, v := range rawjson.Members(object) {
 		switch {
-		case !ok:
-			return w.end()
 		case string(k) != path[0]:
 			w.add(k, v)
 		case len(path) > 1:
 			w.add(k, remove(v, path[1:]...))
 		}
 	}
+	return w.end()
 }
 
 // merge returns base with the members of more that base lacks, at any depth, and with the parameters that it does not name.
 func merge(base, more []byte) []byte {
 	var w writer
-	members := rawjson.Object(base)
-	for {
-		k, v, ok := members.Next()
-		if !ok {
-			break
-		}
+	for k, v := range rawjson.Members(base) {
 		added := member(more, string(k))
 		switch {
 		case rawjson.KindOf(v) == rawjson.KindObject && rawjson.KindOf(added) == rawjson.KindObject:
@@ -85,28 +68,19 @@ func merge(base, more []byte) []byte {
 		}
 		w.add(k, v)
 	}
-	members = rawjson.Object(more)
-	for {
-		k, v, ok := members.Next()
-		if !ok {
-			return w.end()
-		}
+	for k, v := range rawjson.Members(more) {
 		if member(base, string(k)) == nil {
 			w.add(k, v)
 		}
 	}
+	return w.end()
 }
 
 func mergeParameters(base, more []byte) []byte {
 	out := []byte{'['}
 	named := map[string]bool{}
 	for _, list := range [][]byte{base, more} {
-		items := rawjson.Array(list)
-		for {
-			item, ok := items.Next()
-			if !ok {
-				break
-			}
+		for _, item := range rawjson.Items(list) {
 			name := string(member(item, "name"))
 			if named[name] {
 				continue

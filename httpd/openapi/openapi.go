@@ -107,26 +107,17 @@ func (s Server) secure(document []byte) []byte {
 	document = put(document, []byte(`{"type":"http","scheme":"bearer"}`), "components", "securitySchemes", "bearer")
 	unauthorized := []byte(`{"description":"The request has no token, or one that the server does not know","content":` +
 		`{"application/json":{"schema":{"$ref":"#/components/schemas/ServerDetail"}}}}`)
-	paths := rawjson.Object(at(document, "paths"))
-	for {
-		path, operations, ok := paths.Next()
-		if !ok {
-			return document
-		}
+	for path, operations := range rawjson.Members(at(document, "paths")) {
 		if slices.Contains(s.Public, string(path)) {
 			continue
 		}
-		methods := rawjson.Object(operations)
-		for {
-			method, _, ok := methods.Next()
-			if !ok {
-				break
-			}
+		for method := range rawjson.Members(operations) {
 			place := []string{"paths", string(path), string(method)}
 			document = put(document, []byte(`[{"bearer":[]}]`), append(place, "security")...)
 			document = put(document, unauthorized, append(place, "responses", "401")...)
 		}
 	}
+	return document
 }
 
 // kind is one of the two collections of a server.
@@ -163,17 +154,13 @@ func (k kind) part(model []byte) []byte {
 // formOf returns the properties of a multipart/form-data body: files as binary, the other inputs as in JSON.
 func formOf(model []byte, k kind) []byte {
 	out := at(predictionsPart, "components", "schemas", "PredictionForm", "properties")
-	inputs := rawjson.Object(at(model, "components", "schemas", k.input, "properties"))
-	for {
-		name, schema, ok := inputs.Next()
-		if !ok {
-			return out
-		}
+	for name, schema := range rawjson.Members(at(model, "components", "schemas", k.input, "properties")) {
 		if at(out, string(name)) != nil {
 			continue // the request's key takes precedence: such an input cannot be a part
 		}
 		out = put(out, formField(schema), string(name))
 	}
+	return out
 }
 
 // formField returns the schema of a part: that of the input, with files for URLs.

@@ -101,8 +101,7 @@ func (h *handlers) carryOut(x *protocol.Exchange, m *protocol.Model) *protocol.E
 
 // members returns the members input and instances of an object; nil: absent.
 func members(object []byte) (input, list []byte) {
-	all := rawjson.Object(object)
-	for key, value, ok := all.Next(); ok; key, value, ok = all.Next() {
+	for key, value := range rawjson.Members(object) {
 		switch {
 		case rawjson.KeyIs(key, "input"):
 			input = value

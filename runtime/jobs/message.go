@@ -232,8 +232,7 @@ func (s *State) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	s.unknown = nil
-	members := rawjson.Object(text)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(text) {
 		if name := rawjson.KeyText(key); !slices.Contains(known, name) {
 			if s.unknown == nil {
 				s.unknown = map[string]json.RawMessage{}

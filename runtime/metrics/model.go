@@ -54,8 +54,7 @@ func (s *Set) Recorded(metrics []byte) {
 }
 
 func (m *model) object(name, object []byte, depth, most int) {
-	members := rawjson.Object(object)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(object) {
 		if depth == 0 && isOurs(string(key)) {
 			continue
 		}

@@ -320,8 +320,7 @@ func readEnd(prediction []byte) (o ended) {
 	if err := json.Unmarshal(prediction, &o); err != nil {
 		return ended{Error: "the prediction's result cannot be read"}
 	}
-	members := rawjson.Object(prediction)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(prediction) {
 		if rawjson.KeyIs(key, "output") {
 			o.Output = value
 		}
@@ -336,13 +335,8 @@ func (f *follower) finishOutput(r *predict.Result, output json.RawMessage) {
 		return
 	}
 	r.Yielded = true
-	items := rawjson.Array(output)
-	for i := uint64(0); ; i++ {
-		item, ok := items.Next()
-		if !ok {
-			return
-		}
-		if i >= f.next {
+	for i, item := range rawjson.Items(output) {
+		if uint64(i) >= f.next {
 			f.p.Output(item)
 		}
 	}

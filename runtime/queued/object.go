@@ -12,8 +12,7 @@ import (
 // object reads what a run needs of a prediction object: the rest is made anew by each run.
 func object(id string, raw json.RawMessage) predict.Record {
 	rec := predict.Record{ID: id}
-	members := rawjson.Object(raw) // what a member wrote; an object without times is still one
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(raw) { // what a member wrote; an object without times is still one
 		switch rawjson.KeyText(key) {
 		case "input":
 			rec.Input = value
@@ -77,11 +76,7 @@ func kindOf(k jobs.Kind) predict.Kind {
 func withoutInput(object []byte) []byte {
 	out := make([]byte, 0, len(object))
 	out = append(out, '{')
-	for members := rawjson.Object(object); ; {
-		key, value, ok := members.Next()
-		if !ok {
-			return append(out, '}')
-		}
+	for key, value := range rawjson.Members(object) {
 		if rawjson.KeyText(key) == "input" {
 			continue
 		}
@@ -90,4 +85,5 @@ func withoutInput(object []byte) []byte {
 		}
 		out = append(append(rawjson.AppendQuoted(out, rawjson.KeyText(key)), ':'), value...)
 	}
+	return append(out, '}')
 }

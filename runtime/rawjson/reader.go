@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"encoding/binary"
+	"iter"
 	"math/bits"
 )
 
@@ -201,4 +202,24 @@ func skipContainer(b []byte, i int, lists *Lists) int {
 		i++
 	}
 	return len(b)
+}
+
+// Members iterates over the members of v, as Object does.
+func Members(v []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		r := Object(v)
+		for key, value, ok := r.Next(); ok && yield(key, value); key, value, ok = r.Next() {
+		}
+	}
+}
+
+// Items iterates over the items of v with their indexes, as Array does.
+func Items(v []byte) iter.Seq2[int, []byte] {
+	return func(yield func(i int, item []byte) bool) {
+		r := Array(v)
+		i := 0
+		for item, ok := r.Next(); ok && yield(i, item); item, ok = r.Next() {
+			i++
+		}
+	}
 }

@@ -24,22 +24,19 @@ func value(raw []byte) any {
 		return Text(raw)
 	case KindArray:
 		items := []any{}
-		for r := Array(raw); ; {
-			v, ok := r.Next()
-			if !ok {
-				return items
+		for i, v := range Items(raw) {
+			if i != len(items) {
+				return "the index of an item is wrong"
 			}
 			items = append(items, value(v))
 		}
+		return items
 	case KindObject:
 		members := map[string]any{}
-		for r := Object(raw); ; {
-			k, v, ok := r.Next()
-			if !ok {
-				return members
-			}
+		for k, v := range Members(raw) {
 			members[KeyText(k)] = value(v)
 		}
+		return members
 	}
 	return fmt.Errorf("no value: %q", raw)
 }
@@ -90,6 +87,21 @@ func TestOffset(t *testing.T) {
 	a.Next()
 	if a.Offset() != 4 {
 		t.Errorf("Offset = %d, want 4", a.Offset())
+	}
+}
+
+func TestIterationEndsEarly(t *testing.T) {
+	seen := 0
+	for range Members([]byte(`{"a":1,"b":2}`)) {
+		seen++
+		break
+	}
+	for range Items([]byte(`[1,2]`)) {
+		seen++
+		break
+	}
+	if seen != 2 {
+		t.Errorf("%d rounds, want 2", seen)
 	}
 }
 

@@ -19,13 +19,10 @@ func appendCanonical(out, raw []byte) []byte {
 		return parseDecimal(raw).appendCanonical(out)
 	case rawjson.KindArray:
 		out = append(out, '[')
-		for r := rawjson.Array(raw); ; {
-			item, ok := r.Next()
-			if !ok {
-				return append(out, ']')
-			}
+		for _, item := range rawjson.Items(raw) {
 			out = append(appendCanonical(out, item), ',')
 		}
+		return append(out, ']')
 	case rawjson.KindObject:
 		keys, values := members(raw)
 		slices.Sort(keys)

@@ -22,12 +22,7 @@ func (s *Schema) withoutEmptyFiles(input []byte, spans []span, spill Spill) (fil
 		return nil, false, nil
 	}
 	out := newRewritten(len(input)+len("null"), spill)
-	for r := rawjson.Object(input); ; {
-		key, value, ok := r.Next()
-		if !ok {
-			filled, err = out.finish()
-			return filled, true, err
-		}
+	for key, value := range rawjson.Members(input) {
 		if i := s.find(key, 0); i >= 0 {
 			if other, ok := replaced[i]; ok {
 				value = other
@@ -40,6 +35,8 @@ func (s *Schema) withoutEmptyFiles(input []byte, spans []span, spill Spill) (fil
 		out.buf = append(append(append(out.buf, '"'), key...), `":`...)
 		out.value(value)
 	}
+	filled, err = out.finish()
+	return filled, true, err
 }
 
 // withoutEmpty returns the value that replaces raw, nil for none; ok reports whether raw is replaced. Forms send an empty list
@@ -65,12 +62,7 @@ func (f *field) withoutEmpty(raw []byte) (value []byte, ok bool) {
 // withoutEmptyItems replaces the empty files of the list raw by null, if its items may be null.
 func (n *node) withoutEmptyItems(raw []byte) (out []byte, changed bool) {
 	out = append(out, '[')
-	i := 0
-	for r := rawjson.Array(raw); ; i++ {
-		item, ok := r.Next()
-		if !ok {
-			return append(out, ']'), changed
-		}
+	for i, item := range rawjson.Items(raw) {
 		if part := n.item(i); string(item) == emptyText && part != nil && part.hasURI && !part.valid(item) && part.valid([]byte("null")) {
 			item, changed = []byte("null"), true
 		}
@@ -79,6 +71,7 @@ func (n *node) withoutEmptyItems(raw []byte) (out []byte, changed bool) {
 		}
 		out = append(out, item...)
 	}
+	return append(out, ']'), changed
 }
 
 // isOneEmpty reports whether raw is a list of one empty text.

@@ -245,17 +245,14 @@ func below(field, member string) string {
 // members returns the members of an object in order. Of equal keys the last counts.
 func members(raw []byte) (keys []string, values map[string][]byte) {
 	values = map[string][]byte{}
-	for o := rawjson.Object(raw); ; {
-		key, value, ok := o.Next()
-		if !ok {
-			return keys, values
-		}
+	for key, value := range rawjson.Members(raw) {
 		name := rawjson.KeyText(key)
 		if _, again := values[name]; !again {
 			keys = append(keys, name)
 		}
 		values[name] = value
 	}
+	return keys, values
 }
 
 func (n *node) explainObject(r *report, field string, raw []byte) {

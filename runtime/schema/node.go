@@ -260,11 +260,7 @@ func (n *node) validObject(raw []byte) bool {
 		return true
 	}
 	missing := n.required
-	for r := rawjson.Object(raw); ; {
-		key, value, ok := r.Next()
-		if !ok {
-			return missing == 0
-		}
+	for key, value := range rawjson.Members(raw) {
 		i, part := n.find(key)
 		switch {
 		case i >= 0:
@@ -280,6 +276,7 @@ func (n *node) validObject(raw []byte) bool {
 			return false
 		}
 	}
+	return missing == 0
 }
 
 // jsonText writes a decoded value of the schema for a message.

@@ -133,25 +133,19 @@ func hugeIn(raw []byte) bool {
 	case rawjson.KindNumber:
 		return huge(raw)
 	case rawjson.KindArray:
-		for r := rawjson.Array(raw); ; {
-			item, ok := r.Next()
-			if !ok {
-				return false
-			}
+		for _, item := range rawjson.Items(raw) {
 			if hugeIn(item) {
 				return true
 			}
 		}
+		return false
 	case rawjson.KindObject:
-		for r := rawjson.Object(raw); ; {
-			_, value, ok := r.Next()
-			if !ok {
-				return false
-			}
+		for _, value := range rawjson.Members(raw) {
 			if hugeIn(value) {
 				return true
 			}
 		}
+		return false
 	}
 	return false
 }

@@ -45,11 +45,7 @@ func keyOf(keys []key, input []byte) string {
 	for i, k := range keys {
 		values[i] = k.fallback
 	}
-	for members := rawjson.Object(input); ; {
-		name, value, ok := members.Next()
-		if !ok {
-			break
-		}
+	for name, value := range rawjson.Members(input) {
 		for i := range keys {
 			if keys[i].name == rawjson.KeyText(name) {
 				values[i] = string(value)

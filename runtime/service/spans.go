@@ -268,11 +268,7 @@ func callers(context []byte) (attrs trace.Attrs) {
 		return nil
 	}
 	found := map[string]string{}
-	for r := rawjson.Object(context); ; {
-		key, value, ok := r.Next()
-		if !ok {
-			break
-		}
+	for key, value := range rawjson.Members(context) {
 		name, is := strings.CutPrefix(rawjson.KeyText(key), "trace.")
 		if is && name != "" && len(name) <= maxCallerName && !strings.ContainsFunc(name, notInCaller) {
 			found[name] = cutText(rawjson.Text(value), maxCallerValue)

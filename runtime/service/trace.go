@@ -24,11 +24,7 @@ func contextOf(req *predict.Request) []byte {
 	if len(rest) == 0 {
 		rest = []byte("{}")
 	}
-	for r := rawjson.Object(rest); ; {
-		key, _, ok := r.Next()
-		if !ok {
-			break
-		}
+	for key := range rawjson.Members(rest) {
 		has.parent = has.parent || rawjson.KeyIs(key, traceParent)
 		has.state = has.state || rawjson.KeyIs(key, traceState)
 	}

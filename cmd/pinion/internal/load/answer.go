@@ -39,8 +39,7 @@ func Read(body []byte) (predicted time.Duration, failure string) {
 	if rawjson.KindOf(body) != rawjson.KindObject {
 		return 0, ""
 	}
-	members := rawjson.Object(body)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(body) {
 		switch {
 		case rawjson.KeyIs(key, "status") && rawjson.KindOf(value) == rawjson.KindString:
 			if status := rawjson.Text(value); status != "succeeded" {
@@ -54,8 +53,7 @@ func Read(body []byte) (predicted time.Duration, failure string) {
 }
 
 func predictTime(metrics []byte) time.Duration {
-	members := rawjson.Object(metrics)
-	for key, value, ok := members.Next(); ok; key, value, ok = members.Next() {
+	for key, value := range rawjson.Members(metrics) {
 		if !rawjson.KeyIs(key, "predict_time") {
 			continue
 		}

@@ -286,8 +286,7 @@ func appendDataURL(dst []byte, name string, data []byte) []byte {
 
 // check says what is wrong with an input, in the words of the command line; nil where nothing is.
 func (f *Fields) check(input []byte) error {
-	members := rawjson.Object(input)
-	for key, _, ok := members.Next(); ok; key, _, ok = members.Next() {
+	for key := range rawjson.Members(input) {
 		if name := rawjson.KeyText(key); f.named[name] == nil {
 			return f.unknown(name)
 		}

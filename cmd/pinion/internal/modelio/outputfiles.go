@@ -43,29 +43,19 @@ func (w *treeWriter) value(dst []byte, s *shape, value []byte, place string) ([]
 	switch rawjson.KindOf(value) {
 	case rawjson.KindObject:
 		dst = append(dst, '{')
-		members := rawjson.Object(value)
-		for n := 0; ; n++ {
-			key, member, ok := members.Next()
-			if !ok {
-				return append(dst, '}'), nil
-			}
-			if n > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(append(append(dst, '"'), key...), '"', ':')
+		between := `"`
+		for key, member := range rawjson.Members(value) {
+			dst = append(append(append(dst, between...), key...), '"', ':')
+			between = `,"`
 			name := rawjson.KeyText(key)
 			if dst, err = w.value(dst, w.fields.member(s, name), member, place+"."+namePart(name)); err != nil {
 				return nil, err
 			}
 		}
+		return append(dst, '}'), nil
 	case rawjson.KindArray:
 		dst = append(dst, '[')
-		items := rawjson.Array(value)
-		for n := 0; ; n++ {
-			item, ok := items.Next()
-			if !ok {
-				return append(dst, ']'), nil
-			}
+		for n, item := range rawjson.Items(value) {
 			if n > 0 {
 				dst = append(dst, ',')
 			}
@@ -73,6 +63,7 @@ func (w *treeWriter) value(dst []byte, s *shape, value []byte, place string) ([]
 				return nil, err
 			}
 		}
+		return append(dst, ']'), nil
 	case rawjson.KindString:
 		kind, data, ok := w.fields.file(s, value)
 		if !ok {

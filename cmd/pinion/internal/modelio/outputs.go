@@ -81,12 +81,7 @@ func (o *Outputs) WriteText(text []byte) error {
 
 // writeFiles writes a list of files; an item that is not a file, such as a URL, is printed.
 func (o *Outputs) writeFiles(list []byte) error {
-	items := rawjson.Array(list)
-	for i := 0; ; i++ {
-		item, ok := items.Next()
-		if !ok {
-			return nil
-		}
+	for i, item := range rawjson.Items(list) {
 		var err error
 		if isDataURL(item) {
 			err = o.writeFile(item, i)
@@ -97,6 +92,7 @@ func (o *Outputs) writeFiles(list []byte) error {
 			return err
 		}
 	}
+	return nil
 }
 
 // writeFile writes one file; i is its place in a list, or -1.

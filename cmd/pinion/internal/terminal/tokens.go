@@ -78,8 +78,7 @@ func (t *Tokens) follow() {
 // Joined is the text that the items of a list make together.
 func Joined(list []byte) string {
 	var text strings.Builder
-	items := rawjson.Array(list)
-	for item, ok := items.Next(); ok; item, ok = items.Next() {
+	for _, item := range rawjson.Items(list) {
 		text.WriteString(token(item))
 	}
 	return text.String()
