@@ -3,6 +3,7 @@ package tests
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os/exec"
@@ -12,6 +13,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"pinion/tests/harness"
 )
@@ -163,6 +168,74 @@ func TestAGateway(t *testing.T) {
 	g.becomes("sleeps", "canceled")
 	if code, _, _ := g.do(http.MethodGet, "/predictions/unknown", ""); code != http.StatusNotFound {
 		t.Errorf("an unknown id: %d", code)
+	}
+}
+
+// TestAGatewayChecksInputs by the schema that the last server wrote: what does not fit is refused as a server refuses it. Before the
+// first server it accepts all, and that server checks.
+func TestAGatewayChecksInputs(t *testing.T) {
+	t.Parallel()
+	at := harness.StartNATS(t)
+	nc, err := nats.Connect(at.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := startGateway(t, at.URL)
+	accept := func(id, input string) (int, string) {
+		t.Helper()
+		code, _, text := g.do(http.MethodPost, "/predictions", `{"id":"`+id+`","input":`+input+`}`, "Prefer", "respond-async")
+		return code, text
+	}
+	if code, text := accept("early", `{"prompt":1}`); code != http.StatusAccepted {
+		t.Errorf("before the first server: %d %s", code, text)
+	}
+	s := member(t, at.URL, harness.Options{Model: "page.py:Form"})
+	g.becomes("early", "failed")
+	harness.Eventually(t, "the gateway refuses what does not fit", func() bool {
+		code, _ := accept(fmt.Sprint("late-", time.Now().UnixNano()), `{"prompt":1}`)
+		return code == http.StatusUnprocessableEntity
+	})
+	want := s.Create(map[string]any{"input": map[string]any{"steps": 99}})
+	if code, text := accept("wrong", `{"steps":99}`); code != want.Code || text != string(want.Body) {
+		t.Errorf("the gateway says %d %s, a server %d %s", code, text, want.Code, want.Body)
+	}
+	if code, _, text := g.do(http.MethodGet, "/predictions/wrong", ""); code != http.StatusNotFound {
+		t.Errorf("it is known after all: %d %s", code, text)
+	}
+	for _, path := range []string{"/trainings", "/predictions"} { // the model has no training
+		code, _, text := g.do(http.MethodPost, path, `{"input":{"prompt":"","steps":0}}`)
+		if here := s.Do(http.MethodPost, path, map[string]any{"input": map[string]any{"prompt": "", "steps": 0}}); code != here.Code || code < 400 {
+			t.Errorf("%s: %d %s, but a server says %d", path, code, text, here.Code)
+		}
+	}
+	if code, text := accept("good", `{"prompt":"a","token":"hidden-in-the-state"}`); code != http.StatusAccepted {
+		t.Errorf("what fits: %d %s", code, text)
+	}
+	g.becomes("good", "succeeded")
+
+	s.Stop()
+	if code, text := accept("waits", `{"prompt":"a","token":"hidden-in-the-state"}`); code != http.StatusAccepted {
+		t.Errorf("without a server: %d %s", code, text)
+	}
+	if _, _, text := g.do(http.MethodGet, "/predictions/waits", ""); !strings.Contains(text, `"token":"**********"`) || strings.Contains(text, "hidden") {
+		t.Errorf("its state is %s", text)
+	}
+	member(t, at.URL, harness.Options{Model: "tokens.py"})
+	harness.Eventually(t, "the next server has written its schema", func() bool {
+		states, err := js.Stream(t.Context(), "KV_pinion_state_m")
+		if err != nil {
+			return false
+		}
+		m, err := states.GetLastMsgForSubject(t.Context(), "$KV.pinion_state_m.schema")
+		return err == nil && bytes.Contains(m.Data, []byte(`"gate"`))
+	})
+	if code, text := accept("new", `{"n":1}`); code != http.StatusAccepted { // the gateway may know only the schema before
+		t.Errorf("what fits into the last schema: %d %s", code, text)
 	}
 }
 

@@ -17,6 +17,7 @@
 //	direct.go    predictions that are no jobs, for members that ask for them
 //	object.go    bodies and results that are too large for a message
 //	lost.go      ends jobs whose message is gone
+//	schema.go    what servers write of their model
 //	seal.go      hides what clients sent and get from NATS
 //	load.go      what servers say of themselves
 //	hooks.go     has the webhooks of ended jobs posted

@@ -52,6 +52,10 @@ tracestate: k=v`
 	if got, err := json.Marshal(&s); err != nil || string(got) != state {
 		t.Errorf("got %s, %v, want %s", got, err, state)
 	}
+	const schema = `{"v":1,"rev":"-09kjZ4lbG_8G68U","streaming":true,"train":false,"predict":true,"openapi":{"a":1}}`
+	if got, err := json.Marshal(Schema{Streaming: true, Predict: true, OpenAPI: json.RawMessage(`{"a":1}`)}.Revised()); err != nil || string(got) != schema {
+		t.Errorf("got %s, %v, want %s", got, err, schema)
+	}
 	h := nats.Header{headerToken: {"T"}}
 	carry(h, 7, []byte(state))
 	if got := h.Get(headerState); got != "7 "+state {

@@ -75,6 +75,9 @@ func (n names) dead() string  { return "PINION_DEAD_" + n.model }
 func (n names) states() string            { return "KV_pinion_state_" + n.model }
 func (n names) stateKey(id string) string { return "$KV.pinion_state_" + n.model + ".id." + token(id) }
 
+// schemaKey is the key of the model's schema.
+func (n names) schemaKey() string { return "$KV.pinion_state_" + n.model + ".schema" }
+
 // job is the subject of a job's message.
 func (n names) job(c Class, lanes int, tenant string) string {
 	return "pinion.job." + n.model + "." + string(c) + "." + strconv.Itoa(laneOf(tenant, lanes)) + "." + token(tenant)

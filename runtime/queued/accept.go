@@ -63,10 +63,10 @@ func (m *Member) accept(s Submission, w waiting) (Accepted, error) {
 	if !req.Created.IsZero() {
 		rec.Created = req.Created
 	}
+	if rec.Input, a.Warnings, err = m.check(req); err != nil {
+		return a, err
+	}
 	if m.o.Local != nil {
-		if rec.Input, a.Warnings, err = m.o.Local.Check(req, mostInput); err != nil {
-			return a, err
-		}
 		if p := m.o.Local.Find(req.Kind, req.ID); p != nil && p.Request.Attempt == 0 {
 			return a, predict.ErrInFlight
 		}
@@ -99,7 +99,7 @@ func (m *Member) job(s *Submission, class jobs.Class, w waiting) jobs.Job {
 	j := jobs.Job{
 		ID: req.ID, Kind: kinds[req.Kind], Class: class, Tenant: s.Tenant, Body: s.Body, ContentType: s.ContentType,
 		Deadline: req.Deadline, Attempts: m.o.Attempts, TraceParent: req.TraceParent, TraceState: req.TraceState,
-		Reply: w.reply, Waiter: w.waiter,
+		Reply: w.reply, Waiter: w.waiter, Schema: m.schema.revision(),
 	}
 	if req.Kind == predict.KindTraining {
 		j.Attempts = 1

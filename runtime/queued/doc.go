@@ -13,6 +13,7 @@
 //	options.go   what a member is made of
 //	member.go    joins, serves, leaves
 //	accept.go    a request becomes a job
+//	schema.go    a gateway checks requests by the schema that the last server wrote
 //	find.go      state and cancel of any job
 //	run.go       a job becomes a prediction of this server
 //	events.go    the events of a job of this server, for members that follow it

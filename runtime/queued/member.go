@@ -24,6 +24,7 @@ type Member struct {
 	problem atomic.Pointer[string]     // why nothing is accepted; nil: something is
 
 	waiters    waiters
+	schema     written
 	taking     context.Context // ends with Drain
 	drain      context.CancelFunc
 	sending    context.Context // ends with Close
@@ -149,8 +150,14 @@ func (m *Member) serve() {
 	defer both.Wait()
 	both.Go(func() { m.repeat(m.sending, func() error { return q.SendHooks(m.sending, m.post) }) })
 	both.Go(func() { m.repeat(m.sending, func() error { return q.EndLost(m.sending, m) }) })
+	if m.o.Checker != nil {
+		both.Go(func() { m.repeat(m.sending, func() error { return m.keepLearning(m.sending) }) })
+	}
 	if m.o.Local == nil {
 		return
+	}
+	if m.o.Schema != nil {
+		both.Go(func() { m.repeat(m.taking, func() error { return m.keepTelling(m.taking) }) })
 	}
 	s := q.Serve(m, m.o.Logger)
 	m.mu.Lock()

@@ -31,11 +31,23 @@ type Options struct {
 	Version string
 	// Local runs jobs; nil: this member runs none.
 	Local Local
+	// Schema is what other members may know of the model of Local; false: it is not known yet.
+	Schema func() (jobs.Schema, bool)
+	// Checker checks requests where there is no Local; nil: they are not checked.
+	Checker Checker
 	// Memory bounds what this member has of large bodies and results, and of the events that clients follow; nil: no bound.
 	Memory *memory.Budget
 	// Webhooks posts the webhooks of jobs that have ended, of other members' jobs too.
 	Webhooks *webhook.Sender
 	Logger   *slog.Logger
+}
+
+// Checker checks requests by what a server wrote of its model.
+type Checker interface {
+	// Learn takes what the last server wrote. It is called before Check, and again where that has changed.
+	Learn(s jobs.Schema)
+	// Check is Local's.
+	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
 }
 
 // Local is the model of this server; *service.Service implements it.

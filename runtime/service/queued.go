@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"pinion/ipc"
 	"pinion/runtime/predict"
 )
 
@@ -38,6 +39,15 @@ func (s *Service) Check(req *predict.Request, most int) (input []byte, warnings 
 		j.spills.unmap(true)
 	}
 	return input, j.prepared.Warnings, nil
+}
+
+// Reported is what the workers reported last about the model; false: nothing yet. Loaded makes a service of it that can Check.
+func (s *Service) Reported() (ipc.Loaded, bool) {
+	m := s.model.Load()
+	if m == nil || !s.wasReady() {
+		return ipc.Loaded{}, false
+	}
+	return ipc.Loaded{Schema: m.openapi, Streaming: m.streaming, Train: m.training, Predict: !m.trainOnly}, true
 }
 
 // AwaitPlaces waits until predictions could run at once, and returns how many; 0: ctx has ended.

@@ -36,7 +36,7 @@ func (m *servedModel) joinQueue() error {
 	joined, err := queued.Join(queued.Options{
 		Connect: func(changed func(error)) (*nats.Conn, error) { return s.NATS.Connect(o.Model, o.Server, changed) },
 		Queue:   o, Attempts: s.Attempts, Read: m.server.endpoints.http.ReadBody, Local: m.svc, Memory: m.server.budget, Webhooks: m.server.webhooks, Logger: m.log, Tracer: m.server.telemetry.Tracer(),
-		Version: version.Pinion, Slots: func() (slots, free int) { l := m.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
+		Schema: m.schema, Version: version.Pinion, Slots: func() (slots, free int) { l := m.pool.Load(); return l.Slots, max(0, l.Slots-l.InFlight) },
 	})
 	if err != nil {
 		s.NATS.Close()
@@ -49,6 +49,12 @@ func (m *servedModel) joinQueue() error {
 	m.queue = joined
 	m.server.endpoints.http.SetQueue(member.Of(joined), httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: m.s.QueueTimeout})
 	return nil
+}
+
+// schema is what gateways may know of the model; false: it is not known yet.
+func (m *servedModel) schema() (jobs.Schema, bool) {
+	l, ok := m.svc.Reported()
+	return jobs.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok
 }
 
 // leaveQueue leaves the job queue, when no job runs any more.

@@ -103,7 +103,7 @@ func (g *Gateway) open(sink *logsink.Sink) (err error) {
 		Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk, NoShutdown: true,
 	})
 	g.member, err = queued.Join(queued.Options{
-		Connect: o.Connect, Queue: o.Queue, Attempts: o.Attempts, Read: g.http.ReadBody, Memory: budget, Webhooks: g.webhooks, Logger: g.log,
+		Connect: o.Connect, Queue: o.Queue, Attempts: o.Attempts, Read: g.http.ReadBody, Checker: newChecker(g.files, g.log), Memory: budget, Webhooks: g.webhooks, Logger: g.log,
 	})
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ when they start: give them the same flags from then on.
 	}
 	f := cmd.Flags()
 	f.Int64Var(&s.capacity, "jobs-capacity", 0, "how many jobs may wait and run (default: as it is)")
-	f.Var(&s.bytes, "jobs-bytes", "memory that NATS reserves for the bodies of jobs (default: as it is)")
+	f.Var(&s.bytes, "jobs-bytes", "disk space that NATS reserves for the bodies of jobs (default: as it is)")
 	f.Int64Var(&s.tenantCapacity, "tenant-capacity", 0, "how many jobs of one tenant may wait and run in each class; 0: any number (default: as it is)")
 	f.IntVar(&s.replicas, "nats-replicas", 0, "on how many NATS servers each job is stored (default: as it is)")
 	f.IntVar(&s.lanes, "lanes", 0, "number of lanes over which the tenants are spread; cannot be lowered (default: as it is)")

@@ -39,7 +39,7 @@ func (s *Gateway) BindFlags(f *pflag.FlagSet) {
 		_ = f.MarkHidden(name)
 	}
 	f.DurationVar(&s.queueTimeout, "queue-timeout", 30*time.Second, "how long a synchronous request may wait for a server (PINION_QUEUE_TIMEOUT)")
-	f.DurationVar(&s.resultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} answers for an ended prediction")
+	f.DurationVar(&s.resultTTL, "result-ttl", 10*time.Minute, "how long GET /predictions/{id} answers for an ended prediction: twice --ack-wait to 24h")
 	f.DurationVar(&s.grace, "grace", 30*time.Second, "how long requests in flight may go on after SIGINT or SIGTERM")
 	f.Int64Var(&s.maxBody, "max-body", 100<<20, "largest request body in bytes")
 	f.BoolVar(&s.denyPrivateWebhooks, "deny-private-webhooks", false, "never send webhooks to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")

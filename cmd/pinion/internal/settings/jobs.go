@@ -35,7 +35,7 @@ func (s *Jobs) bindFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.replicas, "nats-replicas", 1, "on how many NATS servers each job is stored (PINION_NATS_REPLICAS)")
 	f.StringVar(&s.sync, "nats-sync", "2m", "how often --nats embed syncs its files to the disk; always: at each job (PINION_NATS_SYNC)")
 	f.Int64Var(&s.capacity, "jobs-capacity", 100_000, "how many jobs may wait and run; further ones are refused (PINION_JOBS_CAPACITY)")
-	f.Var(&s.bytes, "jobs-bytes", "memory that NATS reserves for the bodies of jobs (PINION_JOBS_BYTES; default: 1GiB)")
+	f.Var(&s.bytes, "jobs-bytes", "disk space that NATS reserves for the bodies of jobs (PINION_JOBS_BYTES; default: 1GiB)")
 	f.StringVar(&s.TenantHeader, "tenant-header", "", "the request header that names the tenant; its value is trusted, so a proxy must set it (PINION_TENANT_HEADER)")
 	f.Int64Var(&s.tenantCapacity, "tenant-capacity", 0, "how many jobs of one tenant may wait and run in each class; 0: any number (PINION_TENANT_CAPACITY)")
 	f.IntVar(&s.lanes, "lanes", 1, "number of lanes over which the tenants are spread; lanes take turns (PINION_LANES)")

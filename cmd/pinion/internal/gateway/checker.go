@@ -1,0 +1,22 @@
+package gateway
+
+import (
+	"log/slog"
+
+	"pinion/ipc"
+	"pinion/runtime/files"
+	"pinion/runtime/jobs"
+	modelservice "pinion/runtime/service"
+)
+
+// checker checks requests by what the last server wrote of its model. It is a service that has no workers.
+type checker struct{ *modelservice.Service }
+
+func newChecker(f *files.Store, log *slog.Logger) checker {
+	return checker{modelservice.New(modelservice.Options{Files: f, Logger: log})}
+}
+
+// Learn implements queued.Checker.
+func (c checker) Learn(s jobs.Schema) {
+	c.Loaded(ipc.Loaded{Schema: s.OpenAPI, Streaming: s.Streaming, Train: s.Train, Predict: s.Predict})
+}
