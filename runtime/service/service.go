@@ -41,6 +41,8 @@ type Options struct {
 	Outputs OutputCheck
 	// Keep says how long ended predictions are retained.
 	Keep predict.Retention
+	// Model names the model in traces; "": the server has one.
+	Model string
 	// Prediction has the server's settings for each prediction.
 	Prediction predict.Options
 	// Summaries is how many failed predictions, and how many that are too large to be retained, are kept in short for
@@ -282,7 +284,7 @@ func (s *Service) OpenAPI() ([]byte, bool) {
 // Create accepts a prediction, or refuses it. The caller must then call Wait, or Start.
 func (s *Service) Create(req predict.Request) (*predict.Prediction, error) {
 	now := time.Now()
-	spans := newSpans(&req, now)
+	spans := newSpans(&req, s.o.Model, now)
 	p, err := s.create(req, spans, now)
 	if err != nil {
 		s.refused(&req, err)

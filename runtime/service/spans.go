@@ -43,6 +43,7 @@ type spans struct {
 	traced     slot.Traced // of the call
 	further    predict.SpanAttrs
 	mode       string
+	model      string // "": the server has one
 	id         string
 	callers    trace.Attrs
 	last       trace.Attrs // by the request's protocol, at the end
@@ -52,12 +53,12 @@ type spans struct {
 }
 
 // newSpans begins the span of a request's prediction, and gives the request the context that webhooks carry.
-func newSpans(req *predict.Request, now time.Time) *spans {
+func newSpans(req *predict.Request, model string, now time.Time) *spans {
 	t := req.Trace
 	if t == nil {
 		return nil
 	}
-	s := &spans{trace: t, names: &predictionNames, prediction: t.New(), invoke: t.New(), further: req.Span, arrived: now}
+	s := &spans{trace: t, names: &predictionNames, prediction: t.New(), invoke: t.New(), further: req.Span, model: model, arrived: now}
 	if req.Kind == predict.KindTraining {
 		s.names = &trainingNames
 	} else if t.Sampled { // as with Cog
@@ -83,7 +84,7 @@ func (s *spans) sampled() *trace.Context {
 func (s *spans) named(id string) {
 	if s != nil {
 		s.id = predict.Clip(id)
-		s.trace.SetLive(s.id, &s.prediction)
+		s.trace.SetLive(s.model, s.id, &s.prediction)
 	}
 }
 
@@ -99,7 +100,7 @@ func (s *spans) refused(err error) {
 		return
 	}
 	if errors.Is(err, predict.ErrInFlight) { // another request has the prediction
-		s.trace.Ended(s.id, &s.prediction)
+		s.trace.Ended(s.model, s.id, &s.prediction)
 		return
 	}
 	kind := map[string]string{
@@ -113,7 +114,7 @@ func (s *spans) refused(err error) {
 		s.waited(g, time.Time{})
 		s.end(g, s.identify(g), predict.Failed, kind, "", time.Now()) // the message may show an input
 	}
-	s.trace.Ended(s.id, &s.prediction)
+	s.trace.Ended(s.model, s.id, &s.prediction)
 }
 
 // ended ends the spans of a prediction. waited is its time in the queue.
@@ -124,7 +125,7 @@ func (s *spans) ended(r *predict.Result, waited time.Duration, reason string) {
 	if s.trace.Sampled {
 		s.send(r, waited, reason)
 	}
-	s.trace.Ended(s.id, &s.prediction)
+	s.trace.Ended(s.model, s.id, &s.prediction)
 }
 
 // waited adds what came before the model; until is when a worker began, zero: it was not submitted.
@@ -218,12 +219,16 @@ func (s *spans) place(to trace.Attrs) trace.Attrs {
 	return to
 }
 
-// identify returns the attribute that names the prediction, in the memory of the group.
+// identify returns the attributes that name the prediction and its model, in the memory of the group.
 func (s *spans) identify(g *trace.Group) trace.Attrs {
-	if s.id == "" {
-		return g.Attrs()
+	attrs := g.Attrs()
+	if s.id != "" {
+		attrs = attrs.Text(attrID, s.id)
 	}
-	return g.Attrs().Text(attrID, s.id)
+	if s.model != "" {
+		attrs = attrs.Text(trace.AttrModel, s.model)
+	}
+	return attrs
 }
 
 // end adds the prediction's span and sends all. attrs are those that it shares with others, which are left as they are.

@@ -52,6 +52,8 @@ type Options struct {
 	BusyPoll BusyPoll
 	// Tracer traces batches; nil: they are not traced.
 	Tracer *trace.Tracer
+	// Model names the model in these traces; "": the server has one.
+	Model string
 	// OnBatch receives each batch that ends: its size, and for how long its first call was held back for others though a
 	// worker was idle. It must not block. May be nil.
 	OnBatch func(size int, held time.Duration)

@@ -93,6 +93,9 @@ func (t *batchTrace) finish(s *Slot, r *batchRun, began, now time.Time, failure 
 		return
 	}
 	attrs := append(trace.Attrs{}.Int("pinion.batch.size", int64(len(r.calls))), s.place...)
+	if model := s.pool.o.Model; model != "" {
+		attrs = attrs.Text(trace.AttrModel, model)
+	}
 	span := t.trace.At(t.span, "pinion.batch", trace.Internal, trace.SpanID{}, began, attrs)
 	span.Worker, span.Links = true, t.links
 	if failure != "" {

@@ -60,9 +60,6 @@ type Config struct {
 	// Files: uploads and downloads carry the context too.
 	Files bool
 
-	// Hooks is the file with the model's own providers; "" for none.
-	Hooks string
-
 	Service  string            // service.name
 	Resource map[string]string // further attributes
 
@@ -97,8 +94,6 @@ func Read(getenv func(string) string, y CogYAML) (*Config, error) {
 	c.readMetrics(e, y.Metrics)
 	c.Logs = e.exporter(signalLogs, false)
 	c.Files = e.is("PINION_TRACE_FILES", true)
-	_, c.Hooks = e.first("COG_OBSERVABILITY_CONFIG")
-	c.Hooks = cmp.Or(c.Hooks, y.Config)
 	c.readResource(e)
 	c.SpanBatch = e.batch("OTEL_BSP_", defaultSpans)
 	c.LogBatch = e.batch("OTEL_BLRP_", defaultRecords)
@@ -109,6 +104,12 @@ func Read(getenv func(string) string, y CogYAML) (*Config, error) {
 		return nil, e.err
 	}
 	return c, nil
+}
+
+// Hooks is the file with a model's own providers, below its folder; "" for none.
+func Hooks(getenv func(string) string, y CogYAML) string {
+	_, file := (&environment{get: getenv}).first("COG_OBSERVABILITY_CONFIG")
+	return cmp.Or(file, y.Config)
 }
 
 func (c *Config) readTraces(e *environment, y Traces) {

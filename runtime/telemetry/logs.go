@@ -15,6 +15,9 @@ import (
 // predictionID is the key of a record's prediction.
 const predictionID = "prediction_id"
 
+// modelName is the key of what a logger adds about its model, in a server with several.
+const modelName = "model"
+
 // Follow returns a logger that writes to log, adds trace_id to the lines of traced predictions, and sends the records where
 // logs are on. tracer is the one that traces them, or nil.
 func (t *Telemetry) Follow(log *slog.Logger, tracer *trace.Tracer) *slog.Logger {
@@ -31,6 +34,7 @@ func (t *Telemetry) Follow(log *slog.Logger, tracer *trace.Tracer) *slog.Logger 
 type logHandler struct {
 	slog.Handler
 	tracer *trace.Tracer
+	model  string         // of With; "": there is one model
 	sender otellog.Logger // nil: records are not sent
 	attrs  []slog.Attr    // of With
 }
@@ -54,7 +58,7 @@ func (h logHandler) traceOf(r slog.Record) (of trace.Context) {
 		if a.Key != predictionID {
 			return true
 		}
-		of = h.tracer.Live(a.Value.String())
+		of = h.tracer.Live(h.model, a.Value.String())
 		return false
 	})
 	return of
@@ -96,6 +100,11 @@ func severity(l slog.Level) otellog.Severity {
 
 // WithAttrs implements slog.Handler, as does WithGroup.
 func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	for _, a := range attrs {
+		if a.Key == modelName {
+			h.model = a.Value.String()
+		}
+	}
 	h.Handler, h.attrs = h.Handler.WithAttrs(attrs), append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)
 	return h
 }

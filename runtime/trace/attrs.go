@@ -7,6 +7,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
+// AttrModel is the attribute that names a model, in a server with several.
+const AttrModel = "pinion.model"
+
 // Attrs are attributes of a span. Each is encoded as it is added. As with append, only the result of a method counts.
 type Attrs []byte
 

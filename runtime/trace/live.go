@@ -2,44 +2,48 @@ package trace
 
 import "sync"
 
-// live is the contexts of running predictions, by id.
+// live is the contexts of running predictions. Models of one server may have predictions with the same id.
 type live struct {
 	mu   sync.Mutex
-	byID map[string]*Context
+	byID map[liveKey]*Context
 }
 
-// SetLive notes the span of a running prediction, by the prediction's id, for the lines that it logs. The first one with an id
-// counts.
-func (t *Trace) SetLive(id string, c *Context) {
+type liveKey struct{ model, id string }
+
+// SetLive notes the span of a model's running prediction, by the prediction's id, for the lines that it logs. The first one with
+// an id counts. The model is "" in a server with one model.
+func (t *Trace) SetLive(model, id string, c *Context) {
 	l := &t.tracer.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byID == nil {
-		l.byID = map[string]*Context{}
+		l.byID = map[liveKey]*Context{}
 	}
-	if l.byID[id] == nil {
-		l.byID[id] = c
+	key := liveKey{model, id}
+	if l.byID[key] == nil {
+		l.byID[key] = c
 	}
 }
 
 // Ended forgets a prediction's span, unless another one has the id.
-func (t *Trace) Ended(id string, c *Context) {
+func (t *Trace) Ended(model, id string, c *Context) {
 	l := &t.tracer.live
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.byID[id] == c {
-		delete(l.byID, id)
+	key := liveKey{model, id}
+	if l.byID[key] == c {
+		delete(l.byID, key)
 	}
 }
 
-// Live is the span of the running prediction with that id; zero for none.
-func (t *Tracer) Live(id string) (c Context) {
+// Live is the span of the model's running prediction with that id; zero for none.
+func (t *Tracer) Live(model, id string) (c Context) {
 	if t == nil {
 		return c
 	}
 	t.live.mu.Lock()
 	defer t.live.mu.Unlock()
-	if found := t.live.byID[id]; found != nil {
+	if found := t.live.byID[liveKey{model, id}]; found != nil {
 		c = *found
 	}
 	return c

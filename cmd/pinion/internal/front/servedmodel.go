@@ -75,12 +75,12 @@ func (m *servedModel) makeService() error {
 	s, f := m.s, m.server
 	m.pool = slot.NewPool(slot.Options{
 		Queue: s.Queue, QueueTimeout: s.QueueTimeout, CancelGrace: s.CancelGrace, PredictTimeout: s.Fleet.PredictLimit,
-		OnBatch:  m.metrics.Batch,
-		Tracer:   f.telemetry.Tracer(),
+		OnBatch: m.metrics.Batch,
+		Tracer:  f.telemetry.Tracer(), Model: m.label(),
 		BusyPoll: limits.BusyPolling(f.s.BusyPoll, f.workerCount(), limits.Cores()),
 	})
 	m.svc = service.New(service.Options{
-		Pool: m.pool, Files: f.files, Logger: m.log, Queue: s.Queue > 0,
+		Model: m.label(), Pool: m.pool, Files: f.files, Logger: m.log, Queue: s.Queue > 0,
 		Version:    map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
 		OnShutdown: f.stop.ask, HealthPath: m.healthPath(), OnChange: m.life.observe,
 		Webhooks:   f.webhooks,
@@ -120,6 +120,14 @@ func (f *Server) workerCount() (n int) {
 // backend gives httpd the model's service.
 func (m *servedModel) backend() backend {
 	return backend{m.svc, m.life, m.workers.preloadHealth, m.server.budget, m.fleetHealth}
+}
+
+// label names the model where the server has several, in its metrics, logs and traces; "": it has one.
+func (m *servedModel) label() string {
+	if !m.server.several {
+		return ""
+	}
+	return m.name
 }
 
 // healthPath is where the model's health is, for messages; "": at the root.

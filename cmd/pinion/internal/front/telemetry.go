@@ -1,6 +1,7 @@
 package front
 
 import (
+	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/version"
 	"pinion/ipc"
 	"pinion/runtime/metrics/otlp"
@@ -23,10 +24,10 @@ func (f *Server) sendMetrics() error {
 	return f.telemetry.SendMetrics(otlp.Producer{Set: f.allMetrics(), Version: version.Pinion})
 }
 
-// modelTracing is what workers are told of traces; nil where there are none.
-func modelTracing(c *telemetry.Config) *ipc.Tracing {
+// modelTracing is what the workers of a model are told of traces; nil where there are none. The hooks are a file of the model's folder.
+func modelTracing(c *telemetry.Config, of *model.Model) *ipc.Tracing {
 	if c.Traces == nil {
 		return nil
 	}
-	return &ipc.Tracing{Endpoint: c.Traces.URL, GRPC: c.Traces.GRPC, Sampler: c.Sampler, Service: c.Service, Hooks: c.Hooks}
+	return &ipc.Tracing{Endpoint: c.Traces.URL, GRPC: c.Traces.GRPC, Sampler: c.Sampler, Service: c.Service, Hooks: telemetry.Hooks(of.Getenv, of.Observability)}
 }

@@ -60,7 +60,7 @@ func (m *servedModel) startWorkers(read *model.Model) error {
 		o.Index, o.Env = i, m.workers.withDevice(env, i)
 		o.Device, _ = m.workers.plan.Device(i)
 		traced := o
-		(&setuptrace.Setups{Tracer: m.server.telemetry.Tracer()}).Follow(&traced.Hooks)
+		(&setuptrace.Setups{Tracer: m.server.telemetry.Tracer(), Model: m.label()}).Follow(&traced.Hooks)
 		set.all = append(set.all, m.svc.Supervise(traced))
 	}
 	m.workers.replace(set)
@@ -73,7 +73,7 @@ func (m *servedModel) workerOptions(of *model.Model, sdk string, loaded func(ipc
 	s := m.s
 	o := s.WorkerOptions(of, m.source.python, sdk, loaded)
 	o.Spec.Mode, o.Spec.NoWarmUp = of.Mode(s.Mode), s.Validation.NoWarmUp
-	o.Spec.Tracing = modelTracing(m.server.s.Telemetry)
+	o.Spec.Tracing = modelTracing(m.server.s.Telemetry, of)
 	if s.Concurrency != 0 { // the flag overrides cog.yaml
 		o.Spec.Concurrency = s.Concurrency
 	}

@@ -1,6 +1,7 @@
 package setuptrace
 
 import (
+	"slices"
 	"sync"
 
 	"pinion/ipc"
@@ -11,6 +12,7 @@ import (
 // Setups traces the setups of one worker's processes, each in its own trace.
 type Setups struct {
 	Tracer *trace.Tracer // nil: traces are off
+	Model  string        // "": the server has one
 
 	mu        sync.Mutex
 	trace     *trace.Trace // of the process that was started last
@@ -51,8 +53,12 @@ func (s *Setups) end(st supervise.SetupStatus) {
 	if s.trace == nil {
 		return
 	}
-	setup := s.trace.Span("cog.setup", trace.Internal, trace.SpanID{}, st.Started, nil)
-	predictor := s.trace.At(s.predictor, "cog.setup.predictor", trace.Internal, setup.Context.Span, st.Started, nil)
+	var attrs trace.Attrs
+	if s.Model != "" {
+		attrs = attrs.Text(trace.AttrModel, s.Model)
+	}
+	setup := s.trace.Span("cog.setup", trace.Internal, trace.SpanID{}, st.Started, slices.Clip(attrs))
+	predictor := s.trace.At(s.predictor, "cog.setup.predictor", trace.Internal, setup.Context.Span, st.Started, slices.Clip(attrs))
 	predictor.Worker = true
 	if st.Failed {
 		const kind = "setup_failed"
