@@ -279,8 +279,8 @@ func TestAGatewayWithoutServersOrNATS(t *testing.T) {
 	}
 	nats.Kill()
 	harness.Eventually(t, "it is not ready", func() bool {
-		code, _, _ := g.do(http.MethodGet, "/readyz", "")
-		return code == http.StatusServiceUnavailable
+		code, _, text := g.do(http.MethodGet, "/readyz", "")
+		return code == http.StatusServiceUnavailable && strings.HasPrefix(text, `{"detail":"The job queue takes no requests now: NATS cannot be reached; `)
 	})
 	if code, header, text := g.do(http.MethodPost, "/predictions", `{"input":{}}`, "Prefer", "respond-async"); code != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
 		t.Errorf("without NATS: %d %s", code, text)

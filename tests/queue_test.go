@@ -190,6 +190,13 @@ func TestAServerWithoutItsNATS(t *testing.T) {
 	if got.Code != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || got.Header.Get("Pinion-Retry") != "elsewhere" {
 		t.Errorf("an asynchronous request: %s %v", got, got.Header)
 	}
+	address := strings.TrimPrefix(nats.URL, "nats://")
+	if text := string(got.Body); !strings.Contains(text, "NATS cannot be reached") || strings.Contains(text, address) {
+		t.Errorf("a client reads %s", text)
+	}
+	if !strings.Contains(s.Log.String(), "connect to NATS at nats://"+address) {
+		t.Errorf("the log does not name the URL: %s", s.Log)
+	}
 	nats.Start()
 	harness.Eventually(t, "it is accepted", func() bool {
 		return s.Create(map[string]any{"id": "p1", "input": input{}}, "Prefer", "respond-async").Code == http.StatusAccepted
@@ -206,6 +213,10 @@ func TestSettingsOfAQueueThatAreRefused(t *testing.T) {
 	}{
 		{[]string{"--nats", "http://127.0.0.1:4222"}, "the NATS URL http://127.0.0.1:4222 is not one"},
 		{[]string{"--nats", nats.URL, "--model", "a.b"}, `the model's name is \"a.b\"; it must be 1 to 63 letters, digits, _ or -`},
+		{[]string{"--nats", "nats://127.0.0.1:99999"}, "the NATS URL nats://127.0.0.1:99999 has the port 99999: a port is 1 to 65535"},
+		{[]string{"--nats", "embed," + nats.URL}, "--nats embed: it stands alone"},
+		{[]string{"--nats", "http://wrong-one@127.0.0.1:1"}, "the NATS URL http://xxxxx@127.0.0.1:1 is not one"}, // a token
+		{[]string{"--nats", strings.Replace(nats.URL, "//", "//wrong-one@", 1)}, "connect to NATS at nats://xxxxx@127.0.0.1"},
 		{[]string{"--nats", nats.URL}, "Authorization Violation"},
 		{[]string{"--nats", strings.Replace(nats.URL, "//", "//u:wrong-one@", 1)}, "Authorization Violation"},
 		{[]string{"--nats", nats.URL, "--nats-creds", "/missing.creds"}, "--nats-creds: open /missing.creds"},

@@ -75,7 +75,7 @@ func TestARetryIsANewJob(t *testing.T) {
 	r.dies("p1", func(j *Job) { j.Class, j.Tenant, j.Deadline = Normal, "t1", time.Now().Add(time.Hour) })
 	a := r.admin()
 	letters, err := a.Letters(t.Context(), 0)
-	if err != nil || len(letters) != 1 || letters[0].ID != "p1" || !strings.Contains(letters[0].Reason, "gave up after 1 attempts") {
+	if err != nil || len(letters) != 1 || letters[0].ID != "p1" || !strings.Contains(letters[0].Reason, "gave up after 1 attempt: the server that ran it was lost") {
 		t.Fatalf("dead letters are %+v, %v", letters, err)
 	}
 	object := func(old *State) json.RawMessage {

@@ -163,6 +163,9 @@ func overdue(j *Job, s *State) (reason string, end Status) {
 	case !j.Deadline.IsZero() && time.Now().After(j.Deadline):
 		return PastDeadline, Failed
 	case s.Lost >= j.Attempts:
+		if s.Lost == 1 {
+			return "gave up after 1 attempt: the server that ran it was lost", Failed
+		}
 		return fmt.Sprintf("gave up after %d attempts: each time the server that ran it was lost", s.Lost), Failed
 	}
 	return "", ""

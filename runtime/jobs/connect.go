@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,8 +45,11 @@ func (c *Connection) Check() error {
 		switch {
 		case err != nil:
 			return errors.New("the NATS URL cannot be read: it is like nats://host:4222") // the text may hold a password
-		case !strings.Contains(strings.Join(schemes, " ")+" ", u.Scheme+" ") || u.Scheme == "" || u.Host == "" || u.Port() == "" && strings.HasSuffix(u.Host, ":"):
-			return fmt.Errorf("the NATS URL %s is not one: write it like nats://host:4222, with one of %s", u.Redacted(), strings.Join(schemes, ", "))
+		case !slices.Contains(schemes, u.Scheme) || u.Host == "" || u.Port() == "" && strings.HasSuffix(u.Host, ":"):
+			return fmt.Errorf("the NATS URL %s is not one: write it like nats://host:4222, with one of %s", redacted(u), strings.Join(schemes, ", "))
+		}
+		if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
+			return fmt.Errorf("the NATS URL %s has the port %s: a port is 1 to 65535", redacted(u), u.Port())
 		}
 	}
 	if c.Credentials != "" {
@@ -127,7 +132,7 @@ func (c *Connection) Connect() (*nats.Conn, error) {
 	if refused(err) {
 		return nil, fmt.Errorf("connect to NATS at %s%s: %w", c.shown(), c.used(err), err)
 	}
-	c.OnChange(err)
+	c.OnChange(fmt.Errorf("connect to NATS at %s: %w", c.shown(), err))
 	nc, err = nats.Connect(servers, append(c.options(), nats.RetryOnFailedConnect(true))...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to NATS at %s: %w", c.shown(), err)
@@ -182,15 +187,25 @@ func (c *Connection) used(err error) string {
 	return ""
 }
 
-// shown is the URLs without passwords.
+// shown is the URLs without passwords and tokens.
 func (c *Connection) shown() string {
 	var all []string
 	for _, text := range c.URLs {
 		if u, err := url.Parse(text); err == nil {
-			all = append(all, u.Redacted())
+			all = append(all, redacted(u))
 		}
 	}
 	return strings.Join(all, ",")
+}
+
+// redacted is a URL without its password. A user without one is a token.
+func redacted(u *url.URL) string {
+	if _, ok := u.User.Password(); u.User != nil && !ok {
+		shown := *u
+		shown.User = url.User("xxxxx")
+		return shown.String()
+	}
+	return u.Redacted()
 }
 
 // options are against the client's defaults: it reconnects for ever, through refusals too, and keeps nothing back for later, for

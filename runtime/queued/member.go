@@ -84,7 +84,7 @@ func Join(o Options) (*Member, error) {
 func (m *Member) changed(lost error, connected chan<- struct{}) {
 	if lost != nil {
 		m.o.Logger.Warn("the job queue cannot be reached: asynchronous predictions are refused meanwhile", "error", lost)
-		m.fail("NATS cannot be reached: " + lost.Error())
+		m.fail("NATS cannot be reached; the server's log says why") // the address of NATS is nothing for clients
 		return
 	}
 	if m.queue.Load() != nil {

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -167,6 +166,3 @@ func (g *Gateway) clean() {
 		}
 	}
 }
-
-// errNoQueue is why a gateway is not ready.
-func errNoQueue(why string) error { return fmt.Errorf("the job queue cannot be used: %s", why) }

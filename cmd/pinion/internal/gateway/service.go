@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 
 	"pinion/cmd/pinion/internal/member"
 	"pinion/httpd"
@@ -41,7 +42,7 @@ func (s service) Cancel(predict.Kind, string) bool { return false }
 // Ready says why nothing is accepted.
 func (s service) Ready() error {
 	if h := s.g.member.Health(); h.Error != "" {
-		return errNoQueue(h.Error)
+		return errors.New(h.Error)
 	}
 	return nil
 }

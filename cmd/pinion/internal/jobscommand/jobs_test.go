@@ -217,7 +217,7 @@ func TestJobsRefuses(t *testing.T) {
 		{[]string{"list", "--nats", r.url, "--model", "a.b"}, `--model: the model's name is "a.b"`},
 		{[]string{"list", "--nats", r.url, "--model", "other"}, "there is no job queue of the model other; there are queues of m"},
 		{[]string{"list", "--nats", "nats://u:wrong@" + strings.SplitAfter(r.url, "@")[1], "--model", "m"}, "Authorization Violation"},
-		{[]string{"list", "--nats", "nats://127.0.0.1:1", "--model", "m"}, "NATS cannot be reached"},
+		{[]string{"list", "--nats", "nats://127.0.0.1:1", "--model", "m"}, "NATS cannot be reached: connect to NATS at nats://127.0.0.1:1: "},
 		{[]string{"list", "--nats", "embed:" + t.TempDir(), "--model", "m"}, "no server runs with the job queue's folder"},
 		{append([]string{"list", "--class", "urgent"}, at...), `--class "urgent": it is hi, std or lo`},
 		{append([]string{"list", "--status", "done"}, at...), `--status "done": it is waiting, running or dead`},

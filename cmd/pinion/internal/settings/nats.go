@@ -82,6 +82,11 @@ func (s *NATS) Check() error {
 		}
 		return nil
 	}
+	for _, one := range s.urls {
+		if word, _, _ := strings.Cut(one, ":"); word == "embed" {
+			return fmt.Errorf("--nats %s: it stands alone, without URLs beside it", one)
+		}
+	}
 	if err := (&jobs.Connection{URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key}).Check(); err != nil {
 		return fmt.Errorf("--nats: %w", err)
 	}
