@@ -84,52 +84,16 @@ func (s *Server) detail(ctx *fasthttp.RequestCtx, status int, text string) {
 
 // refuse answers with the reason why a request did not become a prediction.
 func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
+	if s.refuseRequest(ctx, err) {
+		return
+	}
 	var (
-		syntax   *rawjson.SyntaxError
-		invalid  *predict.ValidationError
 		full     *predict.QueueFullError
 		notReady *predict.NotReadyError
-		media    *mediaError
-		broken   *bodyError
-		request  *requestError
-		limit    *predict.FileLimitError
 		room     *roomError
 		status   int
 	)
 	switch {
-	case errors.As(err, &media):
-		if media.encoding {
-			ctx.Response.Header.Set(fasthttp.HeaderAcceptEncoding, readableCodings)
-		}
-		s.detail(ctx, fasthttp.StatusUnsupportedMediaType, media.reason)
-		return
-	case errors.As(err, &broken), errors.Is(err, fasthttp.ErrBodyTooLarge):
-		s.answerMalformed(ctx, err)
-		s.leave(ctx)
-		return
-	case errors.As(err, &limit):
-		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge, limit.Reason)
-		return
-	case errors.As(err, &syntax), errors.Is(err, errEmptyBody), errors.As(err, &request):
-		s.detail(ctx, fasthttp.StatusBadRequest, err.Error())
-		return
-	case errors.As(err, &invalid):
-		warn(ctx, invalid.Warnings)
-		s.encode(ctx, fasthttp.StatusUnprocessableEntity, detailBody{invalid.Problems})
-		return
-	case errors.Is(err, predict.ErrInFlight): // no headerRetry: this server runs it
-		s.encode(ctx, fasthttp.StatusConflict, refusalBody{err.Error(), predict.Failed.String()})
-		return
-	case errors.Is(err, predict.ErrNoTraining):
-		s.notFound(ctx)
-		return
-	case errors.Is(err, predict.ErrNotStreaming), errors.Is(err, predict.ErrTrainingStream):
-		s.encode(ctx, fasthttp.StatusNotAcceptable, errorBody{err.Error()})
-		return
-	case errors.Is(err, predict.ErrTooManySubscribers): // no headerRetry: no other server has its events
-		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
-		s.encode(ctx, fasthttp.StatusTooManyRequests, refusalBody{err.Error(), predict.Failed.String()})
-		return
 	case errors.Is(err, predict.ErrBusy):
 		status = fasthttp.StatusConflict
 	case errors.As(err, &full):
@@ -155,6 +119,47 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	}
 	ctx.Response.Header.Set(headerRetry, elsewhere)
 	s.encode(ctx, status, refusalBody{err.Error(), predict.Failed.String()})
+}
+
+// refuseRequest answers with an error that no other server would spare the client; false: err is none.
+func (s *Server) refuseRequest(ctx *fasthttp.RequestCtx, err error) bool {
+	var (
+		syntax  *rawjson.SyntaxError
+		invalid *predict.ValidationError
+		media   *mediaError
+		broken  *bodyError
+		request *requestError
+		limit   *predict.FileLimitError
+	)
+	switch {
+	case errors.As(err, &media):
+		if media.encoding {
+			ctx.Response.Header.Set(fasthttp.HeaderAcceptEncoding, readableCodings)
+		}
+		s.detail(ctx, fasthttp.StatusUnsupportedMediaType, media.reason)
+	case errors.As(err, &broken), errors.Is(err, fasthttp.ErrBodyTooLarge):
+		s.answerMalformed(ctx, err)
+		s.leave(ctx)
+	case errors.As(err, &limit):
+		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge, limit.Reason)
+	case errors.As(err, &syntax), errors.Is(err, errEmptyBody), errors.As(err, &request):
+		s.detail(ctx, fasthttp.StatusBadRequest, err.Error())
+	case errors.As(err, &invalid):
+		warn(ctx, invalid.Warnings)
+		s.encode(ctx, fasthttp.StatusUnprocessableEntity, detailBody{invalid.Problems})
+	case errors.Is(err, predict.ErrInFlight): // no headerRetry: this server runs it
+		s.encode(ctx, fasthttp.StatusConflict, refusalBody{err.Error(), predict.Failed.String()})
+	case errors.Is(err, predict.ErrNoTraining):
+		s.notFound(ctx)
+	case errors.Is(err, predict.ErrNotStreaming), errors.Is(err, predict.ErrTrainingStream):
+		s.encode(ctx, fasthttp.StatusNotAcceptable, errorBody{err.Error()})
+	case errors.Is(err, predict.ErrTooManySubscribers): // no headerRetry: no other server has its events
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+		s.encode(ctx, fasthttp.StatusTooManyRequests, refusalBody{err.Error(), predict.Failed.String()})
+	default:
+		return false
+	}
+	return true
 }
 
 // retryAfter says when the client may ask again.

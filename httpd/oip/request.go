@@ -220,7 +220,7 @@ func orAbsent(raw []byte) string {
 }
 
 // readTensor reads an input. size is how many bytes it has after the JSON; negative: its data is in the JSON.
-func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
+func readTensor(raw []byte) (t Tensor, size int, _ *protocol.Error) {
 	size = -1
 	if rawjson.KindOf(raw) != rawjson.KindObject {
 		return t, size, bad("an input is %s, and not an object", shortText(raw))
@@ -259,27 +259,42 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 	if t.Type, known = DatatypeNamed(rawjson.Text(datatype[:min(len(datatype), maxDatatype)])); !known {
 		return t, size, BadDatatype(t.Name, string(datatype))
 	}
+	n, err := t.readShape(shape)
+	switch {
+	case err != nil:
+		return t, size, err
+	case size >= 0 && data != nil:
+		return t, size, bad("input %q has both data and binary_data_size", t.shown())
+	case size >= 0:
+		return t, size, nil
+	}
+	return t, size, t.readData(data, n)
+}
+
+// readShape reads a shape, and returns how many elements it has.
+func (t *Tensor) readShape(shape []byte) (int64, *protocol.Error) {
 	if rawjson.KindOf(shape) != rawjson.KindArray {
-		return t, size, bad("input %q: shape is %s, and takes a list of lengths", t.shown(), orAbsent(shape))
+		return 0, bad("input %q: shape is %s, and takes a list of lengths", t.shown(), orAbsent(shape))
 	}
 	t.Shape = []int64{}
 	for _, v := range rawjson.Items(shape) {
 		length, err := strconv.ParseInt(string(v), 10, 64)
 		if err != nil || length < 0 {
-			return t, size, bad("input %q: shape has %s, which is no length", t.shown(), shortText(v))
+			return 0, bad("input %q: shape has %s, which is no length", t.shown(), shortText(v))
 		}
 		t.Shape = append(t.Shape, length)
 	}
 	n, ok := count(t.Shape)
-	switch {
-	case !ok || len(t.Shape) > maxRank:
-		return t, size, bad("input %q: shape %s is too large", t.shown(), shortText(shape))
-	case size >= 0 && data != nil:
-		return t, size, bad("input %q has both data and binary_data_size", t.shown())
-	case size >= 0:
-		return t, size, nil
-	case rawjson.KindOf(data) != rawjson.KindArray:
-		return t, size, bad("input %q has no data: it is a list, or binary_data_size is given", t.shown())
+	if !ok || len(t.Shape) > maxRank {
+		return 0, bad("input %q: shape %s is too large", t.shown(), shortText(shape))
+	}
+	return n, nil
+}
+
+// readData reads n elements of JSON.
+func (t *Tensor) readData(data []byte, n int64) *protocol.Error {
+	if rawjson.KindOf(data) != rawjson.KindArray {
+		return bad("input %q has no data: it is a list, or binary_data_size is given", t.shown())
 	}
 	tokens, flat := flatten(nil, data)
 	if t.Tokens = tokens; n == 0 && len(tokens) == 0 {
@@ -287,12 +302,12 @@ func readTensor(raw []byte) (t Tensor, size int, bad_ *protocol.Error) {
 	}
 	switch {
 	case int64(len(t.Tokens)) != n:
-		return t, size, bad("input %q: data has %d elements, and shape %s has %d", t.shown(), len(t.Tokens), shapeText(t.Shape), n)
+		return bad("input %q: data has %d elements, and shape %s has %d", t.shown(), len(t.Tokens), shapeText(t.Shape), n)
 	case !flat && !isNested(data, t.Shape):
-		return t, size, bad("input %q: data is %s, and shape %s takes a flat list, or lists within lists of these lengths",
+		return bad("input %q: data is %s, and shape %s takes a flat list, or lists within lists of these lengths",
 			t.shown(), shortText(data), shapeText(t.Shape))
 	}
-	return t, size, t.checkTokens()
+	return t.checkTokens()
 }
 
 const maxRank = 32

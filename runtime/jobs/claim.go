@@ -41,6 +41,7 @@ const (
 	elsewhere outcome = "elsewhere" // another server has it, whose heartbeat keeps its message
 	orphaned  outcome = "orphaned"  // no state is known for it; it is a dead letter
 	deferred  outcome = "deferred"  // NATS did not answer; it is delivered again
+	changed   outcome = "changed"   // its state has changed meanwhile; the next look decides
 	early     outcome = "early"     // its holder may be about to connect again, as this server just did; see rest
 )
 
@@ -53,6 +54,18 @@ const lately = time.Second
 // heldWait is how long the holder of a job may take to say that it has it.
 const heldWait = 2 * time.Second
 
+// delivered is a job that was delivered and is to be claimed.
+type delivered struct {
+	q         *Queue
+	m         jetstream.Msg
+	show      Shower
+	job       Job
+	seq       uint64 // of its message
+	published time.Time
+	charged   int64 // bytes of the memory budget for its body
+	loaded    bool  // it has its body
+}
+
 // claim decides about a delivered job. Only what is claimed may run. show returns the object that clients see of a state that
 // is given up or begins.
 func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (c *Claim, what outcome) {
@@ -61,77 +74,83 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (c *Cla
 	if err != nil || metaErr != nil {
 		return nil, q.orphan(ctx, m, job.ID, "it cannot be read")
 	}
-	seq := meta.Sequence.Stream
-	var charged int64
+	d := &delivered{q: q, m: m, show: show, job: job, seq: meta.Sequence.Stream, published: meta.Timestamp}
 	defer func() {
 		if c == nil {
-			q.free(charged)
+			q.free(d.charged)
 		}
 	}()
 	now, carried := q.carried(m.Headers())
 	carried = carried && meta.NumDelivered == 1
-	for loaded := false; ; carried = false {
-		var err error
+	for ; ; carried = false {
 		if !carried {
-			now, err = q.read(ctx, job.ID)
-		}
-		switch {
-		case err != nil:
-			return nil, deferred
-		case now.Status == "", now.Job != job.token:
-			return nil, q.orphan(ctx, m, job.ID, "no state is known for it")
-		case now.Status.Ended():
-			return nil, q.settle(ctx, m, job.ID, &now.State)
-		case now.Seq != 0 && now.Seq != seq:
-			_ = m.Ack() // a copy: the id was published again
-			return nil, settled
-		}
-		next := now.State
-		if now.Status == Processing {
-			if q.rest() > 0 {
-				return nil, early
-			}
-			if q.isHeld(ctx, job.ID) {
-				return nil, elsewhere
-			}
-			next.Lost++
-		}
-		if now.Status == Starting && !now.Cancel && time.Since(meta.Timestamp) > lately && q.abandoned(ctx, &job) {
-			next.Cancel = true
-		}
-		if reason, status := overdue(&job, &next); status != "" {
-			if !q.giveUp(ctx, m, &job, now, next, status, reason, show) {
-				continue // the state has changed
-			}
-			return nil, settled
-		}
-		if !loaded {
-			charged, err = q.loadBody(ctx, m, &job)
-			switch {
-			case errors.Is(err, jetstream.ErrObjectNotFound):
-				if !q.giveUp(ctx, m, &job, now, next, Failed, "the prediction's body is not stored any more", show) {
-					continue
-				}
-				return nil, settled
-			case errors.Is(err, errNoRoom):
-				_ = m.NakWithDelay(restFull)
+			if now, err = q.read(ctx, job.ID); err != nil {
 				return nil, deferred
-			case err != nil:
-				return nil, deferred // NATS did not answer, or another server has the key
 			}
-			loaded = true
 		}
-		next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(), seq
-		next.Prediction = show.Begun(&job, &next)
-		revision, err := q.swap(ctx, job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
-		switch {
-		case err == nil:
-			q.observe(&next, meta.Timestamp, now.Status)
-			return &Claim{Job: job, State: next, Charged: charged, q: q, m: m, show: show, revision: revision}, claimed
-		case !errors.Is(err, errConflict):
-			return nil, deferred
+		if c, what = d.claim(ctx, now); what != changed {
+			return c, what
 		}
 	}
+}
+
+// claim claims the job if its state is now.
+func (d *delivered) claim(ctx context.Context, now stored) (*Claim, outcome) {
+	q := d.q
+	switch {
+	case now.Status == "", now.Job != d.job.token:
+		return nil, q.orphan(ctx, d.m, d.job.ID, "no state is known for it")
+	case now.Status.Ended():
+		return nil, q.settle(ctx, d.m, d.job.ID, &now.State)
+	case now.Seq != 0 && now.Seq != d.seq:
+		_ = d.m.Ack() // a copy: the id was published again
+		return nil, settled
+	}
+	next := now.State
+	if now.Status == Processing {
+		if q.rest() > 0 {
+			return nil, early
+		}
+		if q.isHeld(ctx, d.job.ID) {
+			return nil, elsewhere
+		}
+		next.Lost++
+	}
+	if now.Status == Starting && !now.Cancel && time.Since(d.published) > lately && q.abandoned(ctx, &d.job) {
+		next.Cancel = true
+	}
+	if reason, status := overdue(&d.job, &next); status != "" {
+		return nil, d.giveUp(ctx, now, next, status, reason)
+	}
+	switch err := d.load(ctx); {
+	case errors.Is(err, jetstream.ErrObjectNotFound):
+		return nil, d.giveUp(ctx, now, next, Failed, "the prediction's body is not stored any more")
+	case errors.Is(err, errNoRoom):
+		_ = d.m.NakWithDelay(restFull)
+		return nil, deferred
+	case err != nil:
+		return nil, deferred // NATS did not answer, or another server has the key
+	}
+	next.Status, next.Attempt, next.Server, next.Claim, next.Seq = Processing, next.Attempt+1, q.o.Server, rand.Text(), d.seq
+	next.Prediction = d.show.Begun(&d.job, &next)
+	revision, err := q.swap(ctx, d.job.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+	switch {
+	case err == nil:
+		q.observe(&next, d.published, now.Status)
+		return &Claim{Job: d.job, State: next, Charged: d.charged, q: q, m: d.m, show: d.show, revision: revision}, claimed
+	case errors.Is(err, errConflict):
+		return nil, changed
+	}
+	return nil, deferred
+}
+
+// load loads the job's body, once.
+func (d *delivered) load(ctx context.Context) (err error) {
+	if !d.loaded {
+		d.charged, err = d.q.loadBody(ctx, d.m, &d.job)
+		d.loaded = err == nil
+	}
+	return err
 }
 
 // observe counts a claim.
@@ -171,25 +190,26 @@ func overdue(j *Job, s *State) (reason string, end Status) {
 	return "", ""
 }
 
-// giveUp ends a job that no server runs any more; false: its state has changed. A job that was lost too often is a dead letter
-// first: else it would be gone if this server were lost in between.
-func (q *Queue) giveUp(ctx context.Context, m jetstream.Msg, j *Job, now stored, next State, status Status, reason string, show Shower) bool {
-	if next.Lost >= j.Attempts && status == Failed {
-		if q.deadLetter(ctx, m, j.ID, next.Hook, reason) != nil {
-			return true // it is delivered again
+// giveUp ends a job that no server runs any more. A job that was lost too often is a dead letter first: else it would be gone if
+// this server were lost in between.
+func (d *delivered) giveUp(ctx context.Context, now stored, next State, status Status, reason string) outcome {
+	q, id := d.q, d.job.ID
+	if next.Lost >= d.job.Attempts && status == Failed {
+		if q.deadLetter(ctx, d.m, id, next.Hook, reason) != nil {
+			return settled // it is delivered again
 		}
 	}
 	next.Status, next.Claim = status, rand.Text()
-	next.Prediction = show.Ended(j, &next, status, reason)
-	_, err := q.swap(ctx, j.ID, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+	next.Prediction = d.show.Ended(&d.job, &next, status, reason)
+	_, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	switch {
 	case err == nil:
-		(&Claim{Job: *j, q: q}).tell()
-		q.settle(ctx, m, j.ID, &next)
+		(&Claim{Job: d.job, q: q}).tell()
+		q.settle(ctx, d.m, id, &next)
 	case errors.Is(err, errConflict):
-		return false
+		return changed
 	}
-	return true
+	return settled
 }
 
 // settle publishes the end of a job, and then answers for its message: in this order, so that a server that is lost in between
