@@ -337,23 +337,28 @@ func (s *Service) create(req predict.Request, spans *spans, now time.Time) (*pre
 		s.registry.Remove(p)
 		return nil, err
 	}
-	if req.Attachments != nil {
-		p.OnRelease(req.Attachments.Close)
-	}
-	if req.Disk != nil {
-		p.OnRelease(func() {
-			req.Disk.Unmap(j.isRead())
-			j.spills.unmap(j.isRead())
-		})
-	}
-	if req.Shared != nil {
-		p.OnRelease(func() { j.freeShared(req.Shared) })
-	}
+	j.releaseWith(&req)
 	if req.Webhook != "" && s.o.Webhooks != nil {
 		s.o.Webhooks.Attach(p)
 	}
 	created = true
 	return p, nil
+}
+
+// releaseWith frees what the request brought when its prediction is released.
+func (j *job) releaseWith(req *predict.Request) {
+	if req.Attachments != nil {
+		j.p.OnRelease(req.Attachments.Close)
+	}
+	if req.Disk != nil {
+		j.p.OnRelease(func() {
+			req.Disk.Unmap(j.isRead())
+			j.spills.unmap(j.isRead())
+		})
+	}
+	if req.Shared != nil {
+		j.p.OnRelease(func() { j.freeShared(req.Shared) })
+	}
 }
 
 // admit claims capacity for one prediction.
