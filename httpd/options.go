@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"log/slog"
 	"os"
 	"time"
@@ -109,26 +110,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxBody <= 0 {
-		o.MaxBody = 100 << 20
-	}
-	if o.HeaderTimeout <= 0 {
-		o.HeaderTimeout = 60 * time.Second
-	}
-	if o.IdleTimeout <= 0 {
-		o.IdleTimeout = 650 * time.Second
-	}
-	if o.WriteTimeout <= 0 {
-		o.WriteTimeout = 60 * time.Second
-	}
-	if o.Concurrency <= 0 {
-		o.Concurrency = 16384
-	}
-	if o.StreamComment <= 0 {
-		o.StreamComment = 15 * time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.MaxBody = cmp.Or(o.MaxBody, 100<<20)
+	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, 60*time.Second)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 650*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 60*time.Second)
+	o.Concurrency = cmp.Or(o.Concurrency, 16384)
+	o.StreamComment = cmp.Or(o.StreamComment, 15*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }

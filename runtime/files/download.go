@@ -58,14 +58,8 @@ func (s *Store) download(ctx context.Context, folder, rawURL string) (path strin
 		ctx = context.WithValue(ctx, headerKey{}, header)
 		defer func() { endSpan(t, span, err) }()
 	}
-	ctx, progress, stop := s.limit(ctx)
+	ctx, progress, stop := s.limit(ctx, &err)
 	defer stop()
-	defer func() {
-		// The cause is the limit, not the network error that it led to.
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-	}()
 
 	first, err := url.Parse(rawURL)
 	if err != nil {
@@ -91,20 +85,27 @@ func (s *Store) download(ctx context.Context, folder, rawURL string) (path strin
 	return path, save(path, body, most)
 }
 
-// limit adds the limits of one transfer to ctx: Options.Timeout, and Options.Stall between two calls of progress. stop ends
-// both.
-func (s *Store) limit(ctx context.Context) (limited context.Context, progress, stop func()) {
+// limit adds the limits of one transfer to ctx: Options.Timeout, and Options.Stall between two calls of progress. stop ends both;
+// the limit is then the error, not the network error that it led to.
+func (s *Store) limit(ctx context.Context, err *error) (limited context.Context, progress, stop func()) {
 	timed, stopTime := context.WithCancel(ctx)
 	if s.options.Timeout > 0 {
 		timed, stopTime = context.WithTimeoutCause(ctx, s.options.Timeout, ErrTimeout)
 	}
 	limited, cancel := context.WithCancelCause(timed)
+	end := func() {
+		if *err != nil && limited.Err() != nil {
+			*err = context.Cause(limited)
+		}
+		cancel(nil)
+		stopTime()
+	}
 	stall := s.options.Stall
 	if stall <= 0 {
-		return limited, func() {}, func() { cancel(nil); stopTime() }
+		return limited, func() {}, end
 	}
 	timer := time.AfterFunc(stall, func() { cancel(ErrStalled) })
-	return limited, func() { timer.Reset(stall) }, func() { timer.Stop(); cancel(nil); stopTime() }
+	return limited, func() { timer.Reset(stall) }, func() { timer.Stop(); end() }
 }
 
 // get requests u and follows redirects. The caller closes the body.

@@ -52,9 +52,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Root == "" {
-		o.Root = os.TempDir()
-	}
+	o.Root = cmp.Or(o.Root, os.TempDir())
 	o.MaxFile = cmp.Or(o.MaxFile, 10<<30)
 	o.MaxFiles = cmp.Or(o.MaxFiles, 1000)
 	o.Parallel = max(1, cmp.Or(o.Parallel, 8))
@@ -64,12 +62,8 @@ func (o Options) withDefaults() Options {
 	o.Retries = max(0, cmp.Or(o.Retries, 12))
 	o.Backoff = cmp.Or(o.Backoff, 100*time.Millisecond)
 	o.MaxBackoff = cmp.Or(o.MaxBackoff, 2*time.Minute)
-	if o.UserAgent == "" {
-		o.UserAgent = "pinion"
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.UserAgent = cmp.Or(o.UserAgent, "pinion")
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

@@ -134,13 +134,8 @@ func (f *source) open(progress func()) io.ReadCloser {
 
 // tryUpload sends a file once, and follows redirects.
 func (s *Store) tryUpload(ctx context.Context, to Destination, target *url.URL, file *source) (found string, err error) {
-	ctx, progress, stop := s.limit(ctx)
+	ctx, progress, stop := s.limit(ctx, &err)
 	defer stop()
-	defer func() {
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-	}()
 	for redirects := 0; ; redirects++ {
 		response, err := s.put(ctx, to, target, file, progress)
 		if err != nil {

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,30 +45,16 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Replicas == 0 {
-		o.Replicas = 1
-	}
-	if o.Capacity == 0 {
-		o.Capacity = 100_000
-	}
-	if o.Bytes == 0 {
-		o.Bytes = 1 << 30
-	}
+	o.Replicas = cmp.Or(o.Replicas, 1)
+	o.Capacity = cmp.Or(o.Capacity, 100_000)
+	o.Bytes = cmp.Or(o.Bytes, 1<<30)
 	if o.Embedded != nil {
 		o.Bytes = o.Embedded.Bytes(o.Bytes)
 	}
-	if o.Lanes == 0 {
-		o.Lanes = 1
-	}
-	if o.AckWait == 0 {
-		o.AckWait = 30 * time.Second
-	}
-	if o.ResultTTL == 0 {
-		o.ResultTTL = 10 * time.Minute
-	}
-	if o.lostAfter == 0 {
-		o.lostAfter = time.Minute
-	}
+	o.Lanes = cmp.Or(o.Lanes, 1)
+	o.AckWait = cmp.Or(o.AckWait, 30*time.Second)
+	o.ResultTTL = cmp.Or(o.ResultTTL, 10*time.Minute)
+	o.lostAfter = cmp.Or(o.lostAfter, time.Minute)
 	return o
 }
 

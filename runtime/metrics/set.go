@@ -1,6 +1,9 @@
 package metrics
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Options of a Set. Each function may be nil. It is called when the page is written, by any goroutine.
 type Options struct {
@@ -107,9 +110,7 @@ func (s *Set) Started() time.Time { return s.started }
 
 // New returns an empty set.
 func New(o Options) *Set {
-	if o.MaxModel <= 0 {
-		o.MaxModel = 200
-	}
+	o.MaxModel = cmp.Or(o.MaxModel, 200)
 	if len(o.ExitCauses) == 0 {
 		o.ExitCauses = []string{ExitSetup, ExitCrash, ExitLeft}
 	}

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -26,24 +27,12 @@ type Retention struct {
 }
 
 func (r Retention) withDefaults() Retention {
-	if r.TTL == 0 {
-		r.TTL = 10 * time.Minute
-	}
-	if r.Count == 0 {
-		r.Count = 10_000
-	}
-	if r.Anonymous == 0 {
-		r.Anonymous = 500
-	}
-	if r.Bytes == 0 {
-		r.Bytes = int(r.Memory.Quarter())
-	}
-	if r.Quiet == 0 {
-		r.Quiet = 30 * time.Second
-	}
-	if r.QuietBytes == 0 {
-		r.QuietBytes = 4 << 20
-	}
+	r.TTL = cmp.Or(r.TTL, 10*time.Minute)
+	r.Count = cmp.Or(r.Count, 10_000)
+	r.Anonymous = cmp.Or(r.Anonymous, 500)
+	r.Bytes = cmp.Or(r.Bytes, int(r.Memory.Quarter()))
+	r.Quiet = cmp.Or(r.Quiet, 30*time.Second)
+	r.QuietBytes = cmp.Or(r.QuietBytes, 4<<20)
 	if r.OnQuiet == nil {
 		r.OnQuiet = func() {}
 	}

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"log/slog"
 	"os"
 	"time"
@@ -91,15 +92,9 @@ type Hooks struct {
 
 // withDefaults fills in what was left out.
 func (o Options) withDefaults() Options {
-	if o.Policy.Restart == "" {
-		o.Policy.Restart = OnCrash
-	}
-	if o.Timeouts.Stop <= 0 {
-		o.Timeouts.Stop = 10 * time.Second
-	}
-	if o.Timeouts.Kill <= 0 {
-		o.Timeouts.Kill = killTimeout
-	}
+	o.Policy.Restart = cmp.Or(o.Policy.Restart, OnCrash)
+	o.Timeouts.Stop = cmp.Or(o.Timeouts.Stop, 10*time.Second)
+	o.Timeouts.Kill = cmp.Or(o.Timeouts.Kill, killTimeout)
 	if o.Fleet == nil {
 		o.Fleet = NewFleet(nil)
 	}

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -50,9 +51,7 @@ func (e *environment) exporter(signal string, off bool) *Exporter {
 		Insecure: e.anyIs(true, variable("INSECURE")...),
 		TLS:      e.tlsConfig(variable),
 	}
-	if x.Timeout == 0 {
-		x.Timeout = defaultTimeout
-	}
+	x.Timeout = cmp.Or(x.Timeout, defaultTimeout)
 	from, endpoint := e.first(variable("ENDPOINT")...)
 	if endpoint == "" {
 		return nil

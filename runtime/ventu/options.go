@@ -1,6 +1,7 @@
 package ventu
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -78,24 +79,12 @@ func (noObserver) Disconnected(bool)        {}
 func (noObserver) Suspended()               {}
 
 func (o Options) withDefaults() Options {
-	if o.MaxSize <= 0 {
-		o.MaxSize = 32
-	}
-	if o.Capacity <= 0 {
-		o.Capacity = 1024
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = 5 * time.Second
-	}
-	if o.MaxAnswer <= 0 {
-		o.MaxAnswer = 100 << 20
-	}
-	if o.StallTimeout <= 0 {
-		o.StallTimeout = 60 * time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.MaxSize = cmp.Or(o.MaxSize, 32)
+	o.Capacity = cmp.Or(o.Capacity, 1024)
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	o.MaxAnswer = cmp.Or(o.MaxAnswer, 100<<20)
+	o.StallTimeout = cmp.Or(o.StallTimeout, 60*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Observer == nil {
 		o.Observer = noObserver{}
 	}

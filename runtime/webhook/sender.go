@@ -68,9 +68,7 @@ const (
 
 func (o Options) withDefaults() Options {
 	o.AuthToken = strings.TrimSpace(o.AuthToken)
-	if o.UserAgent == "" {
-		o.UserAgent = "pinion"
-	}
+	o.UserAgent = cmp.Or(o.UserAgent, "pinion")
 	o.Throttle = max(0, cmp.Or(o.Throttle, 500*time.Millisecond))
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
 	o.Retries = max(0, cmp.Or(o.Retries, 12))
@@ -84,9 +82,7 @@ func (o Options) withDefaults() Options {
 	if o.OnDelivery == nil {
 		o.OnDelivery = func(string, string) {}
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 
