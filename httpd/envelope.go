@@ -247,7 +247,7 @@ func (p *problems) checkStrings(name string, object []byte) {
 		if len(*p) >= maxProblems {
 			return
 		}
-		p.add(quote(f.value)+` is not of type "string"`, "body", name, clip(f.key, maxShown))
+		p.add(quote(f.value)+` is not of type "string"`, "body", name, clip(f.key))
 	}
 }
 
@@ -299,5 +299,5 @@ func quote(raw []byte) string {
 		}
 		raw = raw[:len(raw)-1]
 	}
-	return clip(string(raw), maxShown)
+	return clip(string(raw))
 }

@@ -53,12 +53,12 @@ func (s *Server) encode(ctx *fasthttp.RequestCtx, status int, v any) {
 
 // encodeSeldom is encode for rare answers, which clients also request at start: sonic compiles an encoder on the first use
 // of a type, which takes 10 ms.
-func (s *Server) encodeSeldom(ctx *fasthttp.RequestCtx, status int, v any) {
+func (s *Server) encodeSeldom(ctx *fasthttp.RequestCtx, v any) {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
 	e.SetEscapeHTML(false)
 	err := e.Encode(v)
-	s.encoded(ctx, status, bytes.TrimSuffix(body.Bytes(), []byte("\n")), err)
+	s.encoded(ctx, fasthttp.StatusOK, bytes.TrimSuffix(body.Bytes(), []byte("\n")), err)
 }
 
 func (s *Server) encoded(ctx *fasthttp.RequestCtx, status int, body []byte, err error) {

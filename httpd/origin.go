@@ -41,7 +41,7 @@ func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
 	origin := ctx.Request.Header.Peek(fasthttp.HeaderOrigin)
 	remedy := "--cors-origin ORIGIN"
 	if len(origin) > 0 && printable(origin) {
-		remedy = "--cors-origin " + clip(string(origin), maxShown)
+		remedy = "--cors-origin " + clip(string(origin))
 	}
 	s.detail(ctx, fasthttp.StatusForbidden, "A browser sent this request for a page of another origin, which may not call this server. "+
 		"To allow that origin, start the server with "+remedy)

@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build pinion_test
 
 package cuda
 

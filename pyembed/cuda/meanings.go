@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -33,15 +32,6 @@ type Meaning struct {
 	Name string
 	// Hint says what it means and what to do.
 	Hint string
-}
-
-// Code is the CUresult, 0 for a condition.
-func (m Meaning) Code() int {
-	code, err := strconv.Atoi(m.Key)
-	if err != nil {
-		return 0
-	}
-	return code
 }
 
 // Conditions that no CUresult stands for. The C code asks for them by these keys.

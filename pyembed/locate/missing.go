@@ -10,14 +10,14 @@ import (
 func (f *finder) missing(in *interpreter) error {
 	name := in.version.sonames()[0]
 	what := fmt.Sprintf("the Python %s at %s has no shared library %s", in.version, in.path, name)
-	if other, ok := f.elsewhere(in, name); ok {
+	if other, ok := f.elsewhere(name); ok {
 		what += fmt.Sprintf(" of its own (%s belongs to another installation)", other)
 	}
 	return fail(ErrNoLibPython, f.libraryAdvice(in)+", or name the library with --libpython PATH", "%s", what)
 }
 
 // elsewhere finds a library of the right name that is not this interpreter's.
-func (f *finder) elsewhere(in *interpreter, name string) (string, bool) {
+func (f *finder) elsewhere(name string) (string, bool) {
 	for _, dir := range append(f.host.loaderDirs(), "/usr/local/lib") {
 		if path := filepath.Join(dir, name); f.usable(path) {
 			return path, true

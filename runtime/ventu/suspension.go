@@ -62,7 +62,7 @@ func (q *Queue) restore(w *worker, now time.Duration) {
 }
 
 // idleOrSuspend makes a worker without a batch idle, or suspends it. The lock is held.
-func (q *Queue) idleOrSuspend(w *worker, now time.Duration) {
+func (q *Queue) idleOrSuspend(w *worker) {
 	if s := &w.standing; s.wrong >= mostFaults && q.inService(w) > 0 {
 		s.suspended = min(longestSuspension, max(firstSuspension, 2*s.suspended))
 		w.move(workerSuspended)

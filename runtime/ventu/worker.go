@@ -117,7 +117,7 @@ func (q *Queue) arrive(w *worker) {
 	now := q.now()
 	q.restore(w, now)
 	q.workers[w] = struct{}{}
-	q.idleOrSuspend(w, now)
+	q.idleOrSuspend(w)
 	q.opt.Observer.Connected()
 	q.dispatch(now)
 }
@@ -144,7 +144,7 @@ func (q *Queue) resolve(w *worker, answers []answer) {
 		}
 	}
 	q.batcher.Ended(now, len(l.jobs), now-l.dispatched)
-	q.idleOrSuspend(w, now)
+	q.idleOrSuspend(w)
 	q.dispatch(now)
 }
 

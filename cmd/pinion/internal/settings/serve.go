@@ -27,6 +27,3 @@ func (s *Serve) FromEnvironment(f *pflag.FlagSet, env func(string) string) error
 	}
 	return s.Jobs.check(s.ResultTTL)
 }
-
-// Warnings name Cog's variables with invalid values, which are ignored.
-func (s *Serve) Warnings() []string { return append(s.Server.Warnings, s.Model.Warnings...) }

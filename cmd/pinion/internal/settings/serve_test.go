@@ -38,8 +38,8 @@ func TestOddValuesAreIgnored(t *testing.T) {
 					t.Errorf("%s=%q: %v", name, env, err)
 				}
 			}
-			if len(with.Warnings()) != 1 || !strings.HasPrefix(with.Warnings()[0], name+" is ignored: ") {
-				t.Errorf("%s=%q: warnings %q", name, value, with.Warnings())
+			if warnings := append(with.Server.Warnings, with.Model.Warnings...); len(warnings) != 1 || !strings.HasPrefix(warnings[0], name+" is ignored: ") {
+				t.Errorf("%s=%q: warnings %q", name, value, warnings)
 			}
 			if with.Port != without.Port || with.Log.Format != without.Log.Format || with.Concurrency != without.Concurrency {
 				t.Errorf("%s=%q: port %d, format %q, concurrency %d", name, value, with.Port, with.Log.Format, with.Concurrency)
@@ -56,8 +56,8 @@ func TestMoreConcurrencyThanThereIs(t *testing.T) {
 	err := s.FromEnvironment(f, func(name string) string {
 		return map[string]string{"COG_MAX_CONCURRENCY": "5000"}[name]
 	})
-	if err != nil || s.Concurrency != ipc.MaxSlots || len(s.Warnings()) != 1 {
-		t.Errorf("concurrency %d, warnings %q, %v", s.Concurrency, s.Warnings(), err)
+	if err != nil || s.Concurrency != ipc.MaxSlots || len(s.Model.Warnings) != 1 {
+		t.Errorf("concurrency %d, warnings %q, %v", s.Concurrency, s.Model.Warnings, err)
 	}
 }
 
