@@ -166,7 +166,7 @@ func TestDeadlinesInBatchAhead(t *testing.T) {
 	var late []*testCall
 	for i, name := range []string{"2", "3"} {
 		late = append(late, startWith(t, p, name, func(c *Call) {
-			c.Deadline = time.Now().Add(time.Duration(50+100*i) * time.Millisecond)
+			c.Deadline = time.Now().Add(time.Second + time.Duration(i)*100*time.Millisecond) // the batch must form before
 		}))
 	}
 	last := start(t, p, "4")
