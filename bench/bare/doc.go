@@ -1,5 +1,5 @@
 // Command bare is the yardstick of the benchmarks: a fasthttp handler without a model behind it. It
 // decodes the request with sonic and answers the same prediction object that Pinion answers, made
 // with sonic too. What Pinion takes beyond it is what the queue, the worker and Python cost. For batches it is the
-// model that sleeps, in the same process, with batches that only somebody can make who knows the clients.
+// model that sleeps, in the same process. It knows the clients, so its batches are the best possible ones.
 package main

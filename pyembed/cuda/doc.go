@@ -25,6 +25,5 @@
 // There is one CUDA driver in a process and so one state, which lives in C
 // (px_cuda_state.c); this package has none.
 //
-// CUDA_VISIBLE_DEVICES is read by the driver itself. Importers: cmd/pinion and
-// pyembed.
+// CUDA_VISIBLE_DEVICES is read by the driver itself. Importer: cmd/pinion.
 package cuda

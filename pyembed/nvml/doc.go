@@ -1,4 +1,4 @@
-// Package nvml asks NVIDIA's management library what the GPUs have to do, for the front's metrics.
+// Package nvml asks NVIDIA's management library how busy the GPUs are, for the front's metrics.
 //
 // The front never loads CUDA, and needs not: libnvidia-ml makes no context and takes no memory of a GPU. It comes
 // with the driver and is opened by dlopen when somebody first asks, so the build needs no header of it, and a machine

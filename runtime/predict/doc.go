@@ -5,5 +5,5 @@
 // record is complete by then. A registry never holds two predictions of one id.
 //
 // The package is the vocabulary of the others: httpd and every package of runtime may import it. It imports only
-// runtime/memory and runtime/rawjson.
+// runtime/logtext, runtime/memory, runtime/rawjson and runtime/trace.
 package predict
