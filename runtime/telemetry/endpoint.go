@@ -108,10 +108,17 @@ func (e *environment) tlsConfig(variable func(string) []string) *tls.Config {
 	return config
 }
 
-// redact removes what may be a secret from an address for a message.
+// redact removes what may be a user and a password from an address for a message. The address need not be a URL.
 func redact(endpoint string) string {
-	if u, err := url.Parse(endpoint); err == nil {
-		return u.Redacted()
+	scheme, rest, found := strings.Cut(endpoint, "://")
+	if !found {
+		scheme, rest = "", endpoint
 	}
-	return endpoint
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = "…" + rest[at:]
+	}
+	if found {
+		return scheme + "://" + rest
+	}
+	return rest
 }
