@@ -70,9 +70,9 @@ var seldom = map[string][]string{
 	"pinion_training_duration_seconds":     {},
 }
 
-// added are the labels that Prometheus itself gives every series, the buckets' one, and those that the dashboard
-// makes.
-var added = []string{"job", "instance", "le", "__name__", "value"}
+// added are the labels that Prometheus itself gives every series, the buckets' one, those that the dashboard makes, and that of
+// several models.
+var added = []string{"job", "instance", "le", "__name__", "value", "model"}
 
 var (
 	metricName = regexp.MustCompile(`\b(?:pinion|go|process)_[a-z0-9_]+`)
@@ -274,5 +274,40 @@ func TestTheDashboardIsWellMade(t *testing.T) {
 				t.Errorf("%s: it shows all servers: %s", p.Title, target.Expr)
 			}
 		}
+	}
+}
+
+// TestTheDashboardChoosesTheModel: each query of metrics that a server with several models has for each of them asks for the model
+// that is chosen, and no other query does.
+func TestTheDashboardChoosesTheModel(t *testing.T) {
+	t.Parallel()
+	s, _ := ab(t)
+	for _, model := range []string{"a", "b"} {
+		said(t, predictBy(s, model, input{}))
+	}
+	served := scrape(t, s)
+	compared := 0
+	for _, p := range readDashboard(t).Panels {
+		for _, target := range p.Targets {
+			asks := strings.Contains(target.Expr, `,model=~"$model"`)
+			for _, name := range metricName.FindAllString(quoted.ReplaceAllString(target.Expr, `""`), -1) {
+				family := served[name]
+				for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+					if base, cut := strings.CutSuffix(name, suffix); cut && family == nil {
+						family = served[base]
+					}
+				}
+				if family == nil {
+					continue // not served here
+				}
+				compared++
+				if has := slices.Contains(labelsOf(family), "model"); has != asks {
+					t.Errorf("%s: asks for the model: %v, and %s has one: %v", p.Title, asks, name, has)
+				}
+			}
+		}
+	}
+	if compared < 50 {
+		t.Errorf("%d metrics were compared", compared)
 	}
 }

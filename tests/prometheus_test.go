@@ -167,7 +167,7 @@ func startPrometheus(t *testing.T, tool string, servers ...string) (address stri
 // asksPrometheus reports whether a query of the dashboard has a number. A query that Prometheus refuses fails the test.
 func asksPrometheus(t *testing.T, address, expr string) bool {
 	t.Helper()
-	query := strings.NewReplacer("$job", ".*", "$instance", ".*", "$__rate_interval", "10s").Replace(expr)
+	query := strings.NewReplacer("$job", ".*", "$instance", ".*", "$model", ".*", "$__rate_interval", "10s").Replace(expr)
 	var answer struct {
 		Error string
 		Data  struct {
