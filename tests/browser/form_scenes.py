@@ -159,8 +159,6 @@ def narrow(look: Look) -> None:
         ".filter(e => !e.labels?.length && !e.ariaLabel).map(e => e.outerHTML)"
     )
     assert not nameless, nameless
-
-
     look.page.evaluate("scrollTo(0, 0)")
     look.run()
     look.ends("succeeded")

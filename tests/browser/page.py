@@ -86,6 +86,7 @@ class Look:
         print(json.dumps({**self.codes(), "output": output, "files": encoded, "environment": environment or {}}))
 
     def in_sight(self, locator) -> bool:
+        expect(locator).to_be_visible()
         box, size = locator.bounding_box(), self.page.viewport_size
         return 0 <= box["y"] and box["y"] + box["height"] <= size["height"]
 
