@@ -54,10 +54,10 @@ type Frame struct {
 
 	owned  bool // Body is separate memory
 	mapped bool // Body is a mapping
-	fd     int  // of a KindLogPipe, plus 1; 0: there is none
+	fd     int  // of a KindLogPipe or KindCalls, plus 1; 0: there is none
 }
 
-// Descriptor hands over the descriptor that came with the frame, or -1. Only a KindLogPipe has one.
+// Descriptor hands over the descriptor that came with the frame, or -1. Only a KindLogPipe and a KindCalls have one.
 func (f *Frame) Descriptor() int {
 	fd := f.fd - 1
 	f.fd = 0

@@ -89,6 +89,11 @@ func examples() []example {
 		worker("batch-done", KindBatchDone, 320, 5_300_000, `{"runs":1,"size":3,"failed":false}`),
 		{"log-pipe", message{Kind: KindLogPipe, Flags: FlagFile, ID: id, Nanos: 1}, false, nil},
 		worker("log-pipes-end", KindLogPipesEnd, 0, 0, ``),
+		{"calls", message{Kind: KindCalls, Flags: FlagFile, ID: id}, false, nil},
+		worker("call", KindCall, 0, 0, `{"model":"embed","input":{"text":"hello"},"token":"5f…","files":[]}`),
+		front("call-answer", KindSucceeded, 0, 0, `{"output":`+tensor+`}`, nil),
+		front("call-files", KindOutput, 0, 0, `{"output":"pinion-file:7a…:0/out.png","files":{"folder":"/tmp/p","token":"7a…"}}`, nil),
+		front("call-failed", KindFailed, 0, 0, `{"error":"ValueError: no such voice"}`, nil),
 		worker("hello", KindHello, 0, 0, `{"protocol":1,"pid":4711,"python":"3.13.0","executable":"/usr/bin/python3"}`),
 		worker("loaded", KindLoaded, 0, 0, `{"cog":"0.23.0","slots":1,"async":false,"schema":{"openapi":"3.0.2"}}`),
 		worker("ready", KindReady, 0, 0, `{"seconds":0.25,"stdout":512,"stderr":0}`),
@@ -191,7 +196,7 @@ func TestDecodeGolden(t *testing.T) {
 		if e.Flags == FlagFile {
 			want.Body = []byte(`{"input":{"s":"world"}}`)
 			body := memoryFile(t, want.Body)
-			if e.Kind == KindLogPipe { // the descriptor is no body
+			if e.Kind == KindLogPipe || e.Kind == KindCalls { // the descriptor is no body
 				want.Body = nil
 			}
 			writeAll(t, fd, golden(t, e.name), body)

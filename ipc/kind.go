@@ -29,6 +29,8 @@ const (
 	KindTraced      Kind = 28 // n, in ns: what its input took to prepare; nanos is when the model had it; only with FlagTrace
 	KindLogPipesEnd Kind = 27 // no body: what comes through those pipes after the last mark is unattributed
 
+	KindCalls Kind = 29 // no body: a socket for one call of another model comes with it (FlagFile)
+
 	// Worker to front, on the control channel.
 
 	KindHello       Kind = 32 // {"protocol":1,"pid":…,"python":"3.12.1","executable":"…"}
@@ -57,12 +59,17 @@ const (
 	KindFork   Kind = 53 // {"config":{…},"env":{…}}: fork a worker that has the handles sent before
 )
 
+// Kinds of a call's socket, beside Started, Output, Succeeded and Failed, by which the front answers.
+const (
+	KindCall Kind = 56 // {"model":"…","input":{…},…}: run that model; worker to front
+)
+
 // kindNames are the kinds as PROTOCOL.md names them.
 var kindNames = [...]string{
 	KindPredict: "Predict", KindBatch: "Batch", KindDrop: "Drop",
 	KindSucceeded: "Succeeded", KindFailed: "Failed", KindCanceled: "Canceled", KindLog: "Log", KindLogMark: "LogMark",
 	KindStarted: "Started", KindOutput: "Output", KindMetric: "Metric", KindPrepared: "Prepared", KindBatchDone: "BatchDone",
-	KindLogPipe: "LogPipe", KindLogPipesEnd: "LogPipesEnd", KindTraced: "Traced",
+	KindLogPipe: "LogPipe", KindLogPipesEnd: "LogPipesEnd", KindTraced: "Traced", KindCalls: "Calls", KindCall: "Call",
 	KindHello: "Hello", KindLoaded: "Loaded", KindReady: "Ready", KindSetupFailed: "SetupFailed", KindCUDA: "CUDA",
 	KindHealthy: "Healthy", KindPong: "Pong", KindPreloaded: "Preloaded", KindForked: "Forked",
 	KindSlot: "Slot", KindShutdown: "Shutdown", KindHealth: "Health", KindPing: "Ping", KindHandle: "Handle", KindFork: "Fork",

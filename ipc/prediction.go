@@ -58,6 +58,12 @@ func FilesMember(folder, token string) []byte {
 	return member
 }
 
+// FilesAndTensorsMember is FilesMember of a request whose output may have arrays in binary, too.
+func FilesAndTensorsMember(folder, token string) []byte {
+	member := FilesMember(folder, token)
+	return append(member[:len(member)-1], `,"tensors":true}`...)
+}
+
 // TensorsMember is the member "files" of a request whose output may have arrays in binary.
 func TensorsMember() []byte { return []byte(`{"tensors":true}`) }
 

@@ -217,14 +217,14 @@ func (rd *reader) makeRoom(size int) {
 	rd.buf = buf
 }
 
-// attach gives a frame the descriptor that came with it: a memory file is its body, a log pipe stays what it is;
-// anything else (a socket) is closed unread, for only a worker is ever passed one.
+// attach gives a frame the descriptor that came with it: a memory file is its body, a log pipe and the socket of
+// a call stay what they are.
 func (rd *reader) attach(f *Frame) error {
 	fd, ok := rd.files.next()
 	if !ok {
 		return fmt.Errorf("%w: a file frame came without its descriptor", ErrProtocol)
 	}
-	if f.Kind == KindLogPipe {
+	if f.Kind == KindLogPipe || f.Kind == KindCalls {
 		f.fd = fd + 1
 		return nil
 	}

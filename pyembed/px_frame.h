@@ -23,6 +23,7 @@ enum px_kind {
   PX_LOG_PIPE = 26,
   PX_LOG_PIPES_END = 27,
   PX_TRACED = 28,
+  PX_CALLS = 29,
   PX_CUDA = 36,
   PX_HEALTHY = 37,
   PX_PONG = 38,
@@ -34,6 +35,7 @@ enum px_kind {
   PX_PING = 51,
   PX_HANDLE = 52,
   PX_FORK = 53,
+  PX_CALL = 56,
 };
 
 #define PX_HEADER 24

@@ -228,6 +228,7 @@ PyObject *px_module_init(void) {
   if (status == 0) status = add_methods(module, px_preload_methods);
   if (status == 0) status = add_methods(module, px_request_methods);
   if (status == 0) status = add_methods(module, px_pipes_methods);
+  if (status == 0) status = add_methods(module, px_call_methods);
   if (status == 0) status = add_methods(module, px_thread_methods);
   if (status == 0 && add_methods(module, px_batch_methods) == 0) return module;
   Py_DecRef(module);

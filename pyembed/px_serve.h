@@ -12,6 +12,7 @@ PyObject *px_serve_batches(PyObject *self, PyObject *handler);
 extern PyMethodDef px_task_methods[];     // px_tasks.c, for an event loop
 extern PyMethodDef px_batch_methods[];    // px_batch.c, for batches
 extern PyMethodDef px_request_methods[];  // px_request.c: how requests are read
+extern PyMethodDef px_call_methods[];     // px_calls.c, for calls of other models
 
 // ---- px_batch.c -------------------------------------------------------------
 

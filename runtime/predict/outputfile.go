@@ -19,6 +19,23 @@ func (p *Prediction) SetFile(f *OutputFile) {
 	p.mu.Unlock()
 }
 
+// OutputFolder is where the files of an output are: Path/n/name. The output has "pinion-file:Token:n/name" in its place.
+type OutputFolder struct{ Path, Token string }
+
+// SetFolder tells where the output files are, until the prediction's last Release. It is called before the model runs.
+func (p *Prediction) SetFolder(f OutputFolder) {
+	p.mu.Lock()
+	p.folder = f
+	p.mu.Unlock()
+}
+
+// Folder is where the output files are; the zero OutputFolder: there is none.
+func (p *Prediction) Folder() OutputFolder {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.folder
+}
+
 // File is the output where it is one file; nil: the record has the output.
 func (p *Prediction) File() *OutputFile {
 	p.mu.Lock()

@@ -33,7 +33,8 @@ type Prediction struct {
 	runner   Runner // nil after the last Release
 	record   Record
 	file     *OutputFile // nil: the record has the output
-	logsCut  int         // bytes of its logs that were dropped
+	folder   OutputFolder
+	logsCut  int // bytes of its logs that were dropped
 	canceled bool
 	done     chan struct{} // made by the first call of Done
 	events   events

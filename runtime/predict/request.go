@@ -72,6 +72,13 @@ type Request struct {
 	// WantFile: the client accepts an output file as it is. If no other client can ask for the prediction, the file is in
 	// Prediction.File, and Record.Output has no meaning.
 	WantFile bool
+	// WantPaths: files of the output stay in a folder, Prediction.Folder, and have marks in the output.
+	WantPaths bool
+	// Items receives the items that the model yields, which the record then does not have. Tensors are in their places, as the
+	// worker sent them. It must not block, nor keep the item. Nil: the record has them.
+	Items func(item []byte)
+	// Callers are the models that called this one, in order: the first was called by a client; nil: a client called this one.
+	Callers []string
 	// WantTensors: the output may have tensors, which are in Result.Tensors, and placeholders in their places.
 	WantTensors bool
 	// Webhook is the URL that receives WebhookEvents; "": none.

@@ -131,9 +131,9 @@ func (j *job) newCall(input []byte) *slot.Call {
 	m := s.model.Load()
 	j.model = m
 	if p.Request.Tensors != nil {
-		call.Parts = withTensors(input, p.Request.Tensors)
+		call.Parts = WithTensors(input, p.Request.Tensors)
 	}
-	call.Shared = sharedFile(&p.Request)
+	call.Shared, call.Of = sharedFile(&p.Request), p
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
 	if m.batched && !call.Train {
 		j.batched, call.Key = true, keyOf(m.keys, input)
@@ -155,6 +155,8 @@ func (j *job) newCall(input []byte) *slot.Call {
 	}
 	if j.uploader != nil {
 		call.Files = ipc.FilesMember(j.uploader.uploads.Folder(), j.uploader.uploads.Token())
+	} else if j.outputs != nil && p.Request.WantTensors {
+		call.Files = ipc.FilesAndTensorsMember(j.outputs.Folder(), j.outputs.Token())
 	} else if j.outputs != nil {
 		call.Files = ipc.FilesMember(j.outputs.Folder(), j.outputs.Token())
 	}
@@ -209,6 +211,9 @@ func (j *job) files(ctx context.Context) ([]byte, error) {
 		}
 		p.OnRelease(o.Close)
 		j.outputs = o
+		if p.Request.WantPaths {
+			p.SetFolder(predict.OutputFolder{Path: o.Folder(), Token: o.Token()})
+		}
 	}
 	return input, nil
 }
@@ -241,6 +246,13 @@ func (j *job) stop() {
 func (j *job) Started() { j.p.Begin(time.Now()) }
 
 func (j *job) Output(item []byte) {
+	if items := j.p.Request.Items; items != nil {
+		j.observeItem()
+		if j.acceptsItem(withStandIns(item)) {
+			items(item)
+		}
+		return
+	}
 	if !j.acceptsItem(item) {
 		return
 	}
@@ -296,7 +308,7 @@ func (j *job) finishFiles(result *predict.Result) bool {
 		j.uploader.settle(result)
 		j.transfers += time.Since(began)
 	}
-	if j.outputs != nil {
+	if j.outputs != nil && !j.p.Request.WantPaths {
 		j.handOver(result)
 	}
 	return result.Status == before
@@ -320,7 +332,7 @@ func (j *job) read(r *slot.Result) (result predict.Result, begun bool) {
 	if r.Err == nil {
 		result = readAnswer(r, j.p.Observed())
 		if j.p.Request.WantTensors {
-			if result.Output, result.Tensors = withoutTensors(result.Output, j.call.Shared); result.Tensors == nil && ipc.HasTensor(result.Output) {
+			if result.Output, result.Tensors = WithoutTensors(result.Output, j.call.Shared); result.Tensors == nil && ipc.HasTensor(result.Output) {
 				return unreadable(r), true
 			}
 		}

@@ -299,7 +299,7 @@ func (s *Service) create(req predict.Request, spans *spans, now time.Time) (*pre
 		id = predict.NewID(now)
 		spans.named(id)
 	}
-	if err := s.Ready(); err != nil {
+	if err := s.accepts(req.Callers != nil); err != nil {
 		return nil, err
 	}
 	if req.Input == nil {
@@ -385,8 +385,11 @@ func (s *Service) SubmitAll(ps []*predict.Prediction) {
 }
 
 // Ready says why no prediction is accepted now; nil: predictions are accepted.
-func (s *Service) Ready() error {
-	if s.draining.Load() {
+func (s *Service) Ready() error { return s.accepts(false) }
+
+// accepts is Ready. A call of a prediction that is in flight is accepted while the server drains.
+func (s *Service) accepts(call bool) error {
+	if s.draining.Load() && !call {
 		return errStopping()
 	}
 	if load := s.o.Pool.Load(); load.Slots > 0 {

@@ -9,8 +9,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// withTensors returns input in parts, with the tensors in the places of their placeholders. The tensors' bytes are not copied.
-func withTensors(input []byte, tensors []predict.Tensor) [][]byte {
+// WithTensors returns input in parts, with the tensors in the places of their placeholders. The tensors' bytes are not copied.
+func WithTensors(input []byte, tensors []predict.Tensor) [][]byte {
 	parts := make([][]byte, 0, 3*len(tensors)+1)
 	for {
 		before, number, after, ok := predict.CutTensor(input)
@@ -60,9 +60,9 @@ func textOf(t *ipc.Tensor) string {
 	return predict.NaN
 }
 
-// withoutTensors takes the tensors out of a worker's output, and leaves placeholders in their places. Without tensors, or if one
+// WithoutTensors takes the tensors out of a worker's output, and leaves placeholders in their places. Without tensors, or if one
 // cannot be read, it returns output itself. The tensors lie in output, or in shared.
-func withoutTensors(output []byte, shared *ipc.SharedFile) (json []byte, tensors []predict.Tensor) {
+func WithoutTensors(output []byte, shared *ipc.SharedFile) (json []byte, tensors []predict.Tensor) {
 	before, t, after, ok := ipc.CutTensor(output, shared)
 	for ; ok; before, t, after, ok = ipc.CutTensor(after, shared) {
 		json = predict.AppendTensor(append(json, before...), len(tensors), textOf(&t))
@@ -72,4 +72,13 @@ func withoutTensors(output []byte, shared *ipc.SharedFile) (json []byte, tensors
 		return output, nil
 	}
 	return append(json, before...), tensors
+}
+
+// withStandIns returns an item with JSON in the places of its tensors.
+func withStandIns(item []byte) []byte {
+	if !ipc.HasTensor(item) {
+		return item
+	}
+	json, _ := WithoutTensors(item, nil)
+	return predict.StandIns(json, predict.Above)
 }

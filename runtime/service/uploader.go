@@ -37,7 +37,7 @@ type pendingOutput struct {
 
 // uploads reports whether a prediction's output files are uploaded.
 func (s *Service) uploads(p *predict.Prediction) bool {
-	return s.o.UploadURL != "" || p.Request.OutputPrefix != ""
+	return (s.o.UploadURL != "" || p.Request.OutputPrefix != "") && !p.Request.WantPaths
 }
 
 // newUploader makes the folder for a prediction's output files. ctx ends the uploads.

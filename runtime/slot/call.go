@@ -102,6 +102,8 @@ type Call struct {
 	Key string
 	// Group is the call's group; nil: none. See Pool.AdmitTo.
 	Group *predict.Group
+	// Of is the prediction, for Options.OnCalls.
+	Of *predict.Prediction
 	// Traced is what the call's trace needs to know; nil: it is not traced.
 	Traced *Traced
 	// OnSettled is called once, when the call has ended and its worker has answered for it. A canceled call stays with its

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/predict"
 )
 
 // handleFrame handles one frame from the worker. It and the handlers run in the leader, without the lock.
@@ -19,6 +20,8 @@ func (s *Slot) handleFrame(f *ipc.Frame) {
 		s.worker.process.LogPipe(f.Descriptor(), f.Nanos != 0)
 	case f.Kind == ipc.KindLogPipesEnd:
 		s.worker.process.LogPipesEnd()
+	case f.Kind == ipc.KindCalls:
+		s.handleCalls(f)
 	case f.Kind == ipc.KindTraced:
 		s.handleTraced(f)
 	case f.Kind == ipc.KindBatchDone:
@@ -147,6 +150,24 @@ func (s *Slot) handleEvent(f *ipc.Frame) {
 		c.Events.Output(f.Body)
 	default:
 		c.Events.Metric(f.Body)
+	}
+}
+
+// handleCalls passes on the socket by which the frame's call, or batch, calls another model. Once that has ended it closes the
+// socket.
+func (s *Slot) handleCalls(f *ipc.Frame) {
+	if s.pool.o.OnCalls == nil {
+		s.ch.protocolError("a frame of kind %s from a model that may call none", f.Kind)
+		return
+	}
+	var of []*predict.Prediction
+	s.pool.mu.Lock()
+	for _, c := range s.callsOf(f.ID) {
+		of = append(of, c.Of)
+	}
+	s.pool.mu.Unlock()
+	if len(of) > 0 {
+		s.pool.o.OnCalls(of, f.Descriptor())
 	}
 }
 

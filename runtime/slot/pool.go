@@ -57,6 +57,9 @@ type Options struct {
 	// OnBatch receives each batch that ends: its size, and for how long its first call was held back for others though a
 	// worker was idle. It must not block. May be nil.
 	OnBatch func(size int, held time.Duration)
+	// OnCalls receives the descriptor of a socket by which a prediction, or the predictions of a batch, call another model. It
+	// takes the descriptor over, and must not block. Nil: the models may call none.
+	OnCalls func(of []*predict.Prediction, fd int)
 }
 
 // Pool is all slots of all workers, and the queue before them.

@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from . import suppress_output as suppress_output
     from . import types as types
     from ._batch import batch
+    from ._call import call, call_async
     from ._decorators import concurrent, streaming
     from ._deprecated import ExperimentalFeatureWarning, emit_metric
     from ._example import example
     from ._opaque import Opaque
     from ._openai import openai
     from ._worker.scope import current_scope
+    from .errors import CallError
     from .exceptions import CancelationException
     from .input import FieldInfo, Input
     from .model import BaseModel
@@ -59,6 +61,7 @@ __all__ = [
     "BaseModel",
     "BasePredictor",
     "BaseRunner",
+    "CallError",
     "CancelationException",
     "ConcatenateIterator",
     "ExperimentalFeatureWarning",
@@ -72,6 +75,8 @@ __all__ = [
     "URLPath",
     "__version__",
     "batch",
+    "call",
+    "call_async",
     "concurrent",
     "current_scope",
     "emit_metric",
@@ -88,6 +93,7 @@ _HOMES = {
     "BaseModel": "cog.model",
     "BasePredictor": "cog.predictor",
     "BaseRunner": "cog.predictor",
+    "CallError": "cog.errors",
     "CancelationException": "cog.exceptions",
     "ConcatenateIterator": "cog._iterators",
     "FieldInfo": "cog.input",
@@ -99,6 +105,8 @@ _HOMES = {
     "URLFile": "cog._file",
     "URLPath": "cog._path",
     "batch": "cog._batch",
+    "call": "cog._call",
+    "call_async": "cog._call",
     "concurrent": "cog._decorators",
     "current_scope": "cog._worker.scope",
     "emit_metric": "cog._deprecated",

@@ -48,6 +48,20 @@ class LoadError(CogError, ValueError):
     """
 
 
+class CallError(CogError, RuntimeError):
+    """Another model could not be called, or failed. The message is its error.
+
+    Not caught, it fails the prediction that called, with the same error.
+
+    >>> import cog
+    >>> try:
+    ...     cog.call("embed", text="hello")
+    ... except cog.CallError as error:
+    ...     print(error)
+    cog.call works only while a prediction runs
+    """
+
+
 class InputError(CogError, ValueError):
     """An input that passed validation and still has no value of the declared type.
 

@@ -76,6 +76,7 @@ func (m *servedModel) makeService() error {
 	m.pool = slot.NewPool(slot.Options{
 		Queue: s.Queue, QueueTimeout: s.QueueTimeout, CancelGrace: s.CancelGrace, PredictTimeout: s.Fleet.PredictLimit,
 		OnBatch: m.metrics.Batch,
+		OnCalls: m.onCalls(),
 		Tracer:  f.telemetry.Tracer(), Model: m.label(),
 		BusyPoll: limits.BusyPolling(f.s.BusyPoll, f.workerCount(), limits.Cores()),
 	})

@@ -97,12 +97,22 @@ func (f *Server) answer(ctx context.Context) {
 	if http != nil {
 		f.log.Warn("connections were closed with requests in flight", "error", http)
 	}
-	for _, m := range f.models.everyone() { // predictions without a connection that waits for them
-		select {
-		case <-m.svc.Idle():
-		case <-ctx.Done():
+	for f.inFlight() > 0 && ctx.Err() == nil { // again, for a prediction may call a model that was idle
+		for _, m := range f.models.everyone() { // predictions without a connection that waits for them
+			select {
+			case <-m.svc.Idle():
+			case <-ctx.Done():
+			}
 		}
 	}
+}
+
+// inFlight is how many predictions are in flight.
+func (f *Server) inFlight() (n int) {
+	for _, m := range f.models.everyone() {
+		n += m.svc.InFlight()
+	}
+	return n
 }
 
 // cancelAll cancels what is in flight when the grace is over. It returns how long that may take.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from ..errors import CallError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from traceback import TracebackException
@@ -28,6 +30,8 @@ def describe(exc: BaseException) -> str:
             return _printable(text)
     kind = type(exc)
     name = kind.__qualname__
+    if isinstance(exc, CallError):
+        return _printable(str(exc))  # the error of the model that was called
     if kind.__module__ not in ("builtins", "__main__"):
         name = f"{kind.__module__}.{name}"
     try:

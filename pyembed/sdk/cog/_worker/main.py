@@ -46,6 +46,10 @@ def main() -> None:
         config = preload_model(
             config
         )  # from here on this is a worker, forked from the preload process
+    if config.get("calls"):
+        from .scope import Scope
+
+        Scope.may_call = True
     _px.control(HELLO, _hello())
     try:
         served = _load(config)

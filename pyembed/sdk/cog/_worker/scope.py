@@ -34,6 +34,9 @@ class Scope:
     _kinds: dict[str, type] | None = None
     _dotted = False
     hook: Callable[[str, Any, str], None] | None = None
+    # The slot and id of what calls another model; None: it is what the main thread runs.
+    owner: tuple[int, int] | None = None
+    may_call = False  # the server has other models
 
     def __init__(self, context: dict[str, str] | None = None) -> None:
         self._context = context

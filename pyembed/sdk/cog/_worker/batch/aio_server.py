@@ -115,6 +115,7 @@ class AsyncBatchServer(AsyncServer):
     async def _run_batch(self, slot: Slot, batch: Batch) -> None:
         """Carry out a batch. This is its task."""
         self._pending[slot.index].waiting.discard(batch)
+        batch.scope.owner = (slot.index, batch.id)
         enter(batch.scope)  # the context is this task's: nothing to restore
         self._leftovers.running = batch.scope
         if self._router is not None:

@@ -117,6 +117,7 @@ class Stages:
             return None
         if item.scope is None:
             item.scope = Scope(item.message.get("context"))
+            item.scope.owner = (item.slot, item.id)
             if item.observed:
                 item.scope.hook = item.emit_metric
         who = (item.slot, item.id)

@@ -124,13 +124,17 @@ def keep(files: dict[str, Any]) -> Callable[..., Any]:
 
     It stores output files, which the front uploads, or leaves arrays as they are in memory.
     """
-    if files.get("tensors"):
+    if "folder" not in files:
         from ..values import tensors
 
         return tensors.encode
     from ..values.store import Store
 
     store = Store(files["folder"], files["token"])
+    if files.get("tensors"):
+        from ..values import tensors
+
+        return tensors.storing(store)
 
     def keeping(value: Any, place: str = "output") -> Any:
         return encode(value, place, store)

@@ -13,6 +13,7 @@ METRIC = 23
 PREPARED = 24
 BATCH_DONE = 25
 TRACED = 28
+CALLS = 29
 
 HELLO = 32
 LOADED = 33
@@ -20,6 +21,8 @@ READY = 34
 SETUP_FAILED = 35
 HEALTHY = 37
 PRELOADED = 39
+
+CALL = 56  # on the socket of a call
 
 # Flags of a request.
 EVENTS = 2

@@ -8,7 +8,10 @@ from . import encode as plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from .encode import Store
 
 # Codes of the module struct for numpy's kinds and sizes.
 _CODES = {
@@ -29,7 +32,17 @@ class Tensor:
         self.code = code
 
 
-def encode(value: Any, place: str = "output") -> Any:
+def storing(store: Store) -> Callable[..., Any]:
+    """Return `encode` that gives each file to store, and writes what that returns in its place."""
+
+    def encode_storing(value: Any, place: str = "output") -> Any:
+        return encode(value, place, store)
+
+    encode_storing.any_number = True  # type: ignore[attr-defined]
+    return encode_storing
+
+
+def encode(value: Any, place: str = "output", store: Store | None = None) -> Any:
     """Return value as JSON data, but an array as a Tensor.
 
     A Tensor becomes what `_px` writes in binary: (owner, address, size, shape, code). Members of an
@@ -45,7 +58,7 @@ def encode(value: Any, place: str = "output") -> Any:
         if code is not None and value.ndim > 0:
             return Tensor(numpy.ascontiguousarray(value, value.dtype.newbyteorder("<")), code)
     members = plain.members(value)
-    return plain.encode(value, place) if members is None else members
+    return plain.encode(value, place, store) if members is None else members
 
 
 encode.any_number = True  # type: ignore[attr-defined]  # `_px` then writes NaN and infinities in binary

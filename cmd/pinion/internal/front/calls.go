@@ -1,0 +1,66 @@
+package front
+
+import (
+	"pinion/httpd/protocol"
+	"pinion/runtime/calls"
+	"pinion/runtime/predict"
+)
+
+// onCalls returns what carries out calls of the model's predictions, or nil where there is no other model.
+func (m *servedModel) onCalls() func(of []*predict.Prediction, fd int) {
+	f := m.server
+	if !f.several {
+		return nil
+	}
+	o := &calls.Options{
+		Find: f.callee, Explain: func(err error) string { return protocol.ErrorOf(err).Error() },
+		Tracer: f.telemetry.Tracer(), Memory: f.budget,
+	}
+	return func(of []*predict.Prediction, fd int) { o.Serve(m.name, of, fd) }
+}
+
+// callee is a model as other models call it.
+type callee struct{ *protocol.Model }
+
+func (f *Server) callee(name string) (calls.Model, error) {
+	m, err := f.endpoints.models.Find(name, "")
+	if err != nil {
+		return nil, err
+	}
+	return callee{m}, nil
+}
+
+// Shape implements calls.Model.
+func (c callee) Shape() (calls.Shape, error) {
+	s, err := c.Signature()
+	switch {
+	case err != nil && err.Kind == protocol.NotReady: // Create says more
+		return calls.Shape{Files: true, Tensors: true}, nil
+	case err != nil:
+		return calls.Shape{}, err
+	}
+	return calls.Shape{Iterator: s.Iterator, Files: mayHold(&s.Output, protocol.File), Tensors: mayHold(&s.Output, protocol.Number, protocol.Array)}, nil
+}
+
+// mayHold reports whether a value may be, or have in it, one of these kinds.
+func mayHold(v *protocol.Value, kinds ...protocol.ValueKind) bool {
+	for _, kind := range kinds {
+		if v.Kind == kind {
+			return true
+		}
+	}
+	switch v.Kind {
+	case protocol.Any:
+		return true
+	case protocol.List:
+		return mayHold(v.Item, kinds...)
+	case protocol.Object:
+		for i := range v.Members {
+			if mayHold(&v.Members[i].Value, kinds...) {
+				return true
+			}
+		}
+		return len(v.Members) == 0
+	}
+	return false
+}

@@ -1,0 +1,399 @@
+"""Calls of other models: one socket for each, on which the front answers one request.
+
+`px_calls.c` gives the front its end. `ipc/PROTOCOL.md` shows the frames.
+"""
+
+from __future__ import annotations
+
+import _socket
+import os
+import sys
+
+from ..errors import CallError
+from .scope import INACTIVE, current_scope
+from .serve.wire import CALL, FAILED, OUTPUT, STARTED, SUCCEEDED
+from .values import tensors
+from .values.outfile import FileProblem, check_kind, is_unfetched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Generator, Iterator
+    from typing import Any
+
+    from .scope import Scope
+
+_HEADER = 24
+_FILE = 1  # the flag of a frame whose body is a file
+_INLINE = 16 << 20  # bytes; a larger body goes by a file
+_CHUNK = 64 << 10
+_MARK = "pinion-file:"
+
+
+class Call:
+    """One call. Nothing happens before it is run, awaited or iterated."""
+
+    def __init__(self, function: str, model: str, inputs: dict[str, Any]) -> None:
+        if not isinstance(model, str):
+            raise TypeError(f"cog.{function}: a model's name is a str, not {type(model).__name__}")
+        self._model = model
+        self._inputs = inputs
+        self._scope = _scope_of(function, model)
+
+    def run(self) -> Any:
+        """Carry the call out, and wait for it."""
+        exchange = Exchange(self._model, self._inputs, self._scope)
+        try:
+            exchange.send()
+            kind, value = exchange.result(exchange.receive())
+            if kind == STARTED:
+                items = _items(exchange)
+                next(items)  # from here on it closes the socket
+                exchange = None  # type: ignore[assignment]
+                return items
+            return value
+        finally:
+            if exchange is not None:
+                exchange.close()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._output().__await__()
+
+    async def _output(self) -> Any:
+        exchange = Exchange(self._model, self._inputs, self._scope)
+        try:
+            await exchange.send_async()
+            kind, value = exchange.result(await exchange.receive_async())
+            if kind != STARTED:
+                return value
+            items: list[Any] = []
+            while True:
+                kind, value = exchange.result(await exchange.receive_async())
+                if kind != OUTPUT:
+                    return items
+                items.append(value)
+        finally:
+            exchange.close()
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        exchange = Exchange(self._model, self._inputs, self._scope)
+        try:
+            await exchange.send_async()
+            kind, value = exchange.result(await exchange.receive_async())
+            if kind != STARTED:
+                raise CallError(f'model "{self._model}" yields no items: await the call instead')
+            while True:
+                kind, value = exchange.result(await exchange.receive_async())
+                if kind != OUTPUT:
+                    return
+                yield value
+        finally:
+            exchange.close()
+
+
+def _items(exchange: Exchange) -> Iterator[Any]:
+    """Yield None at once, and then the items of a call."""
+    try:
+        yield None
+        while True:
+            kind, value = exchange.result(exchange.receive())
+            if kind != OUTPUT:
+                return
+            yield value
+    finally:
+        exchange.close()
+
+
+def _scope_of(function: str, model: str) -> Scope:
+    """Return the scope of the running prediction, or raise CallError if it cannot call."""
+    scope = current_scope()
+    if scope is INACTIVE:
+        raise CallError(f"cog.{function} works only while a prediction runs")
+    import _px
+
+    if not scope.may_call:
+        raise CallError(f'no model "{model}" can be called: this server has one model')
+    if _px.is_child():
+        raise CallError(f"cog.{function} does not work in a process that the model forked")
+    if scope.owner is None and scope is not _px.scope():
+        raise CallError(
+            f"cog.{function} works only while a prediction runs, and this one has ended"
+        )
+    return scope
+
+
+class Exchange:
+    """The socket of one call."""
+
+    def __init__(self, model: str, inputs: dict[str, Any], scope: Scope) -> None:
+        import _px
+
+        self._px: Any = _px
+        self._model = model
+        files = _Files()
+        self._remove = files.remove
+        try:
+            self._body: bytes = _px.dumps(
+                {
+                    "model": model,
+                    "input": inputs,
+                    "token": files.token,
+                    "files": files.paths,  # after the input, in which they are found
+                    **_trace(scope),
+                },
+                files.encoder(),
+            )
+            slot, id = scope.owner or (-1, 0)
+            self._socket = _socket.socket(fileno=_px.open_call(slot, id))
+        except BaseException:
+            files.remove()
+            raise
+        self._received = bytearray()
+        self._descriptors: list[int] = []
+
+    def close(self) -> None:
+        """End the call: the front cancels what still runs."""
+        self._socket.close()
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors = []
+        self._remove()
+
+    def _frame(self) -> tuple[bytes, int | None]:
+        """Return what to send, and a file to send with it."""
+        body, self._body = self._body, b""
+        if len(body) <= _INLINE:
+            return len(body).to_bytes(4, "little") + bytes((CALL, *bytes(19))) + body, None
+        file = os.memfd_create("pinion-body", os.MFD_CLOEXEC)
+        try:
+            view = memoryview(body)
+            while view:
+                view = view[os.write(file, view) :]
+        except BaseException:
+            os.close(file)
+            raise
+        return bytes(4) + bytes((CALL, _FILE, *bytes(18))), file
+
+    def _start(self) -> memoryview:
+        """Send the file, if there is one; return what is left to send."""
+        data, file = self._frame()
+        if file is None:
+            return memoryview(data)
+        try:
+            rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, file.to_bytes(4, sys.byteorder))
+            return memoryview(data)[self._socket.sendmsg([data], [rights]) :]
+        finally:
+            os.close(file)
+
+    def send(self) -> None:
+        """Send the request."""
+        try:
+            self._socket.sendall(self._start())
+        except OSError:
+            raise self._ended() from None
+
+    async def send_async(self) -> None:
+        """Send the request without blocking the event loop."""
+        self._socket.setblocking(False)
+        try:
+            left = self._start()
+            while left:
+                try:
+                    left = left[self._socket.send(left) :]
+                except BlockingIOError:
+                    await _ready(self._socket.fileno(), "writer")
+        except OSError:
+            raise self._ended() from None
+
+    def receive(self) -> tuple[int, bytes]:
+        """Return the next frame's kind and body."""
+        while (want := self._missing()) > 0:
+            self._fill(want)
+        return self._take()
+
+    async def receive_async(self) -> tuple[int, bytes]:
+        """Return the next frame's kind and body without blocking the event loop."""
+        while (want := self._missing()) > 0:
+            try:
+                self._fill(want)
+            except BlockingIOError:
+                await _ready(self._socket.fileno(), "reader")
+        return self._take()
+
+    def _missing(self) -> int:
+        """Return how many bytes the next frame lacks."""
+        have = len(self._received)
+        if have < _HEADER:
+            return _HEADER - have
+        return _HEADER + int.from_bytes(self._received[:4], "little") - have
+
+    def _fill(self, want: int) -> None:
+        try:
+            data, ancillary, _, _ = self._socket.recvmsg(
+                max(want, _CHUNK), _socket.CMSG_SPACE(16), _socket.MSG_CMSG_CLOEXEC
+            )
+        except ConnectionError:
+            raise self._ended() from None
+        for _, _, rights in ancillary:
+            for at in range(0, len(rights) - 3, 4):
+                self._descriptors.append(int.from_bytes(rights[at : at + 4], sys.byteorder))
+        if not data:
+            raise self._ended()
+        self._received += data
+
+    def _take(self) -> tuple[int, bytes]:
+        received = self._received
+        kind, flags = received[4], received[5]
+        end = _HEADER + int.from_bytes(received[:4], "little")
+        body = bytes(memoryview(received)[_HEADER:end])
+        del received[:end]
+        if flags & _FILE:
+            descriptor = self._descriptors.pop(0)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            with open(descriptor, "rb", buffering=0) as file:
+                body = file.readall()
+        return kind, body
+
+    def result(self, frame: tuple[int, bytes]) -> tuple[int, Any]:
+        """Return the kind of a frame and its value, or raise its error."""
+        kind, body = frame
+        if kind == STARTED:
+            return kind, None
+        message = self._px.loads_tensors(body)
+        if kind == FAILED:
+            raise CallError(message["error"])
+        if kind not in (OUTPUT, SUCCEEDED):
+            raise CallError(f'the call of model "{self._model}" got a frame of kind {kind}')
+        value = message["output"]
+        files = message.get("files")
+        if files is not None or b"\x01" in body:
+            value = _restore(value, files)
+        return kind, value
+
+    def _ended(self) -> CallError:
+        return CallError(f'the prediction that calls model "{self._model}" has ended')
+
+
+async def _ready(fd: int, kind: str) -> None:
+    """Wait until a descriptor can be read or written."""
+    from asyncio import get_running_loop
+
+    loop = get_running_loop()
+    future = loop.create_future()
+
+    def wake() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    getattr(loop, f"add_{kind}")(fd, wake)
+    try:
+        await future
+    finally:
+        getattr(loop, f"remove_{kind}")(fd)
+
+
+class _Files:
+    """The files of inputs. Called with a path, a file object or bytes, it returns a mark."""
+
+    def __init__(self) -> None:
+        self.token = os.urandom(16).hex()
+        self.paths: list[str] = []
+        self._folder = ""
+        self._store: Any = None
+
+    def __call__(self, value: Any) -> str:
+        if is_unfetched(value):
+            return str(value.source)
+        if hasattr(value, "__fspath__"):
+            path = os.path.abspath(os.fsdecode(os.fspath(value)))
+            try:
+                check_kind(os.stat(path).st_mode, path)
+            except FileNotFoundError as exc:
+                raise FileProblem(f"the file {path!r} does not exist") from exc
+            except (OSError, ValueError) as exc:
+                raise FileProblem(f"the file {path!r} cannot be read: {exc}") from exc
+            return self._mark(path)
+        copied = self._copy(value)
+        return self._mark(os.path.join(self._folder, copied.rpartition(":")[2]))
+
+    def encoder(self) -> Callable[[Any], Any]:
+        """Return the function that makes inputs what the front reads."""
+        encode = tensors.storing(self)
+
+        def encode_input(value: Any) -> Any:
+            if isinstance(value, (bytes, bytearray, memoryview)):
+                from io import BytesIO
+
+                return self(BytesIO(value))
+            return encode(value, "input")
+
+        encode_input.any_number = True  # type: ignore[attr-defined]
+        return encode_input
+
+    def _copy(self, value: Any) -> str:
+        if self._store is None:
+            from tempfile import mkdtemp
+
+            from .values.store import Store
+
+            self._folder = mkdtemp(prefix="pinion-call-")
+            self._store = Store(self._folder, self.token)
+        copied: str = self._store(value)
+        return copied
+
+    def _mark(self, path: str) -> str:
+        self.paths.append(path)
+        return f"{_MARK}{self.token}:{len(self.paths) - 1}"
+
+    def remove(self) -> None:
+        """Remove what was copied."""
+        if self._folder:
+            from shutil import rmtree
+
+            rmtree(self._folder, ignore_errors=True)
+            self._folder = ""
+
+
+def _trace(scope: Scope) -> dict[str, str]:
+    """Return the context of the span in which the call is made."""
+    carrier: dict[str, str] = {}
+    propagation = sys.modules.get("opentelemetry.trace.propagation.tracecontext")
+    if propagation is not None:
+        propagation.TraceContextTextMapPropagator().inject(carrier)
+    if "traceparent" not in carrier:
+        carrier = scope.context
+    return {name: carrier[name] for name in ("traceparent", "tracestate") if name in carrier}
+
+
+def _restore(value: Any, files: dict[str, str] | None) -> Any:
+    """Return an output with arrays and paths in the places of what stands for them."""
+    kind = type(value)
+    if kind is tuple:
+        return _array(*value)
+    if kind is list:
+        return [_restore(item, files) for item in value]
+    if kind is dict:
+        return {name: _restore(item, files) for name, item in value.items()}
+    if kind is str and files is not None:
+        mark = f"{_MARK}{files['token']}:"
+        if value.startswith(mark):
+            from ..types import Path
+
+            return Path(os.path.join(files["folder"], value[len(mark) :]))
+    return value
+
+
+def _array(data: bytearray, shape: tuple[int, ...], code: str) -> Any:
+    """Return an array of numpy, or nested lists without it."""
+    try:
+        numpy: Any = __import__("numpy")  # the model's, if it has it
+    except ImportError:
+        import struct
+
+        count = 1
+        for length in shape:
+            count *= length
+        numbers: list[Any] = list(struct.unpack(f"<{count}{code}", data))
+        for length in reversed(shape[1:]):
+            numbers = [numbers[at : at + length] for at in range(0, len(numbers), length or 1)]
+        return numbers
+    return numpy.ndarray(shape, f"<{code}", data)
