@@ -13,6 +13,7 @@
 
 #define ALIGNED 16  // as the memory of malloc is
 #define COPIED 16   // after a model has kept an array, so many requests are copied: new files cost more than copies
+#define PART 16     // a smaller part of the memory is copied: a model that keeps it would hold all of the memory
 #define MOST 4096   // requests of which arrays are kept without a copy: each takes a mapping, of which there are 65 530
 #define PAGE 4096u
 
@@ -129,7 +130,8 @@ static PyTypeObject *elements_type(void) {
 PyObject *px_shared_elements(struct px_shared shared, uint64_t offset, uint64_t size) {
   struct px_views *v = shared.views;
   char *at = shared.at + offset;
-  if ((uintptr_t)at % ALIGNED != 0 || !within(v, offset, size)) return PyByteArray_FromStringAndSize(at, (Py_ssize_t)size);
+  if ((uintptr_t)at % ALIGNED != 0 || !within(v, offset, size) || size < v->body / PART)
+    return PyByteArray_FromStringAndSize(at, (Py_ssize_t)size);
   PyTypeObject *type = elements_type();
   struct elements *e = type ? (struct elements *)PyType_GenericAlloc(type, 0) : NULL;
   if (!e) return NULL;

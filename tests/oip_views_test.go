@@ -176,3 +176,19 @@ func TestKeptArrayChangesNoAnswer(t *testing.T) {
 		t.Errorf("%d bytes, %v: not what the model returned", len(got), err)
 	}
 }
+
+// TestSmallArraysAreCopied: a model that keeps a small array of a large request does not hold the memory of the request.
+func TestSmallArraysAreCopied(t *testing.T) {
+	t.Parallel()
+	h := newHoard(t, "Two")
+	for small, want := range map[int]string{32 << 10: "Elements bytearray", 256 << 10: "Elements Elements"} {
+		const large = 2 << 20 // numbers
+		text := fmt.Sprintf(`{"inputs":[{"name":"x","datatype":"FP32","shape":[%d],"parameters":{"binary_data_size":%d}},`+
+			`{"name":"small","datatype":"FP32","shape":[%d],"parameters":{"binary_data_size":%d}}]}`, large, 4*large, small, 4*small)
+		body := append([]byte(text), numbers(large+small, func(int) float32 { return 1 })...)
+		a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length", strconv.Itoa(len(text)))
+		if a.Code != http.StatusOK || !bytes.Contains(a.Body, []byte(`["`+want+`"]`)) {
+			t.Errorf("%d numbers beside %d: %d %s, want %s", small, large, a.Code, a.Body, want)
+		}
+	}
+}

@@ -136,6 +136,13 @@ class Sync(BaseRunner):
         return x[5:] if how == "part" else x
 
 
+class Two(BaseRunner):
+    """Says what holds the elements of its arrays."""
+
+    def run(self, x: Floats, small: Floats) -> str:
+        return f"{type(x.base).__name__} {type(small.base).__name__}"
+
+
 class Async(BaseRunner):
     """Returns its array, after it has kept it as told."""
 
