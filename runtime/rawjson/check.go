@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"strconv"
@@ -16,7 +17,17 @@ func Check(b []byte) error {
 	if reason == "" {
 		return nil
 	}
-	return &SyntaxError{Offset: at, Reason: reason}
+	return &SyntaxError{Offset: at, Reason: explain(b, at, reason)}
+}
+
+// explain is the reason, or names what other writers of JSON, such as Python's, have for a number that is not finite.
+func explain(b []byte, at int, reason string) string {
+	for _, word := range []string{"NaN", "Infinity"} {
+		if bytes.HasPrefix(b[at:], []byte(word)) && (reason == reasonChar || reason == reasonNumber) {
+			return word + " is no JSON"
+		}
+	}
+	return reason
 }
 
 // Reasons that several functions give.

@@ -25,7 +25,7 @@ func CheckLists(b []byte) (Lists, error) {
 	if reason == "" {
 		return l, nil
 	}
-	return Lists{}, &SyntaxError{Offset: at, Reason: reason}
+	return Lists{}, &SyntaxError{Offset: at, Reason: explain(b, at, reason)}
 }
 
 // From returns the lists of the part of the document that begins at offset.
