@@ -151,7 +151,7 @@ func (r *Request) readOutputs(raw []byte) *protocol.Error {
 		if rawjson.KindOf(value) != rawjson.KindObject {
 			return bad("an output is %s, and not an object", shortText(value))
 		}
-		w := Wanted{}
+		w, name := Wanted{}, []byte(nil)
 		for key, v := range rawjson.Members(value) {
 			if string(v) == "null" {
 				continue
@@ -159,7 +159,7 @@ func (r *Request) readOutputs(raw []byte) *protocol.Error {
 			var err *protocol.Error
 			switch rawjson.Name(key) {
 			case "name":
-				w.Name = rawjson.Text(v)
+				name, w.Name = v, rawjson.Text(v)
 			case "parameters":
 				err = eachParameter(v, func(name string, value []byte) *protocol.Error {
 					if name == "binary_data" {
@@ -174,11 +174,19 @@ func (r *Request) readOutputs(raw []byte) *protocol.Error {
 				return err
 			}
 		}
+		if rawjson.KindOf(name) != rawjson.KindString {
+			return noName("an output", name)
+		}
 		if err := r.Want(w); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// noName refuses a tensor whose name is not a string.
+func noName(of string, name []byte) *protocol.Error {
+	return bad("the name of %s is %s, and takes a string", of, orAbsent(name))
 }
 
 // MaxMembers is how many inputs, outputs or parameters a request may have: each takes far more memory than its bytes.
@@ -225,14 +233,14 @@ func readTensor(raw []byte) (t Tensor, size int, _ *protocol.Error) {
 	if rawjson.KindOf(raw) != rawjson.KindObject {
 		return t, size, bad("an input is %s, and not an object", shortText(raw))
 	}
-	var datatype, shape, data []byte
+	var name, datatype, shape, data []byte
 	for key, v := range rawjson.Members(raw) {
 		if string(v) == "null" {
 			continue
 		}
 		switch rawjson.Name(key) {
 		case "name":
-			t.Name = rawjson.Text(v)
+			name, t.Name = v, rawjson.Text(v)
 		case "datatype":
 			datatype = v
 		case "shape":
@@ -254,6 +262,9 @@ func readTensor(raw []byte) (t Tensor, size int, _ *protocol.Error) {
 				return t, size, err
 			}
 		}
+	}
+	if rawjson.KindOf(name) != rawjson.KindString {
+		return t, size, noName("an input", name)
 	}
 	var known bool
 	if t.Type, known = DatatypeNamed(rawjson.Text(datatype[:min(len(datatype), maxDatatype)])); !known {
@@ -293,8 +304,11 @@ func (t *Tensor) readShape(shape []byte) (int64, *protocol.Error) {
 
 // readData reads n elements of JSON.
 func (t *Tensor) readData(data []byte, n int64) *protocol.Error {
-	if rawjson.KindOf(data) != rawjson.KindArray {
+	switch {
+	case data == nil:
 		return bad("input %q has no data: it is a list, or binary_data_size is given", t.shown())
+	case rawjson.KindOf(data) != rawjson.KindArray:
+		return bad("input %q: data is %s, and takes a list", t.shown(), shortText(data))
 	}
 	tokens, flat := flatten(nil, data)
 	if t.Tokens = tokens; n == 0 && len(tokens) == 0 {

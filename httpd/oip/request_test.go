@@ -53,6 +53,13 @@ func TestRefusals(t *testing.T) {
 		`{"inputs":[],"parameters":{"sequence_id":1}}`:                                                           "not supported",
 		`{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"parameters":{"shared_memory_region":"a"}}]}`:      "not supported",
 		`{"inputs":[{"name":"x","datatype":"FP32","shape":[1]}]}`:                                                "has no data",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":{"a":1}}]}`:                                 `data is {"a":1}, and takes a list`,
+		`{"inputs":[{"datatype":"FP32","shape":[1],"data":[1]}]}`:                                                "the name of an input is absent, and takes a string",
+		`{"inputs":[{"name":5,"datatype":"FP32","shape":[1],"data":[1]}]}`:                                       "the name of an input is 5, and takes a string",
+		`{"inputs":[],"outputs":[{}]}`:                                                                           "the name of an output is absent, and takes a string",
+		`{"inputs":[],"outputs":[{"name":["a"]}]}`:                                                               `the name of an output is ["a"], and takes a string`,
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[2],"data":[1,NaN]}]}`:                                 "NaN is no JSON",
+		`{"inputs":[{"name":"x","datatype":"FP32","shape":[2],"data":[-Infinity]}]}`:                             "Infinity is no JSON",
 		`{"inputs":[],"outputs":[{"name":"a"},{"name":"a"}]}`:                                                    "asked for twice",
 		`{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[1],"parameters":{"binary_data_size":4}}]}`: "both",
 	} {
