@@ -198,12 +198,20 @@ func (p *protocols) ReadBody(ctx *fasthttp.RequestCtx) (protocol.Body, *protocol
 	return taken, nil
 }
 
+// cameAs says of which type a body came.
+func cameAs(contentType []byte) string {
+	if len(contentType) == 0 {
+		return "without a Content-Type"
+	}
+	return "as " + show(contentType)
+}
+
 // ReadForm implements protocol.Host.
 func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol.Error) {
 	h := &ctx.Request.Header
 	kind, encoding, err := formOf(h)
 	if err != nil || kind != formBody {
-		return protocol.Form{}, protocol.Errorf(protocol.BadInput, "Send the body as multipart/form-data, not as %s", show(h.ContentType()))
+		return protocol.Form{}, protocol.Errorf(protocol.BadInput, "Send the body as multipart/form-data, not %s", cameAs(h.ContentType()))
 	}
 	in, err := p.open(ctx, encoding)
 	if err != nil {

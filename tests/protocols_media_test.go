@@ -36,4 +36,8 @@ func TestBodiesOfAnotherType(t *testing.T) {
 		path: "/v1/chat/completions", body: form, headers: []string{"Content-Type", types}, status: 400,
 		want: `{"error":{"message":"The request's body cannot be read: ` + text + `.","type":"invalid_request_error","param":null,"code":null}}`,
 	}.check(t, s)
+	exchange{
+		path: "/v1/audio/transcriptions", body: "x", headers: []string{"Content-Type", ""}, status: 400,
+		want: `{"error":{"message":"Send the body as multipart/form-data, not without a Content-Type","type":"invalid_request_error","param":null,"code":null}}`,
+	}.check(t, s)
 }
