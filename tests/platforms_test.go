@@ -2,6 +2,9 @@ package tests
 
 import (
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -183,4 +186,33 @@ func TestSageMakerPort(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, harness.Options{Model: "setups.py:Hanging", PortFromEnv: true, Env: []string{"SAGEMAKER_BIND_TO_PORT=0", "AIP_HTTP_PORT=1", "PORT=1"}})
 	exchange{path: "/ping", status: 503}.check(t, s)
+}
+
+// TestNamesThatPathsEscape: the name of a model's folder may have what clients escape in a path.
+func TestNamesThatPathsEscape(t *testing.T) {
+	t.Parallel()
+	const name = "Müller, 50% off"
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	model, err := os.ReadFile("models/platforms.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "run.py"), model, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--predictor", "run.py:Adder"}})
+	escaped := url.PathEscape(name)
+	for _, e := range []exchange{
+		{path: "/v2/models/" + escaped + "/ready", status: 200, want: `{"name":"` + name + `","ready":true}`},
+		{path: "/v2/models/" + escaped + "/versions/%31/ready", status: 200, want: `{"name":"` + name + `","ready":true}`},
+		{path: "/v1/models/" + escaped + ":predict", body: `{"instances":[1]}`, status: 200, want: `{"predictions":[{"sum":2,"batch":1}]}`},
+	} {
+		e.check(t, s)
+	}
+	if a := s.Do(http.MethodGet, "/v1/models/"+escaped, nil); a.Code != 200 || !strings.Contains(string(a.Body), `"id":"`+name+`"`) {
+		t.Errorf("OpenAI's model: %d %s", a.Code, a.Body)
+	}
 }

@@ -3,6 +3,7 @@ package protocol
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -104,10 +105,14 @@ type Exchange struct {
 // NewExchange returns the exchange of a request.
 func NewExchange(ctx *fasthttp.RequestCtx, host Host) *Exchange { return &Exchange{ctx, host} }
 
-// Param returns a copy of a parameter of the route's path.
+// Param returns a copy of a parameter of the route's path. Clients escape what a name may have, as blanks.
 func (x *Exchange) Param(name string) string {
-	value, _ := x.UserValue(name).(string)
-	return string(append([]byte(nil), value...))
+	segment, _ := x.UserValue(name).(string)
+	value, err := url.PathUnescape(segment)
+	if err != nil {
+		value = segment
+	}
+	return strings.Clone(value)
 }
 
 // MediaType returns the type of the body, in lower case and without parameters; "": the client did not say.
