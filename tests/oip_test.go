@@ -59,6 +59,21 @@ func tensors(t *testing.T, class string, args ...string) *harness.Server {
 	return harness.Ready(t, harness.Options{Python: python.Path, Model: "tensors.py:" + class, Args: append(args, "--model", strings.ToLower(class))})
 }
 
+// TestYieldedArraysAreAsTheyWere: an item of an iterator is the array as it was when the model yielded it, whatever the model writes
+// to it later.
+func TestYieldedArraysAreAsTheyWere(t *testing.T) {
+	t.Parallel()
+	for class, want := range map[string]string{
+		"Reused":      `{"name":"output","datatype":"FP32","shape":[3,2],"data":[1.0,1.0,2.0,2.0,3.0,3.0]}`,
+		"AsyncReused": `[{\"x\":[1.0,1.0],\"seen\":[0]},{\"x\":[2.0,2.0],\"seen\":[0,1]},{\"x\":[3.0,3.0],\"seen\":[0,1,2]}]`,
+	} {
+		s := tensors(t, class)
+		if a := s.Do(http.MethodPost, "/v2/models/"+strings.ToLower(class)+"/infer", `{"inputs":[]}`); !strings.Contains(string(a.Body), want) {
+			t.Errorf("%s: %d %s, want %s", class, a.Code, a.Body, want)
+		}
+	}
+}
+
 // TestBinaryWithoutItsHeader: a client that forgets the header of a binary body is told its name.
 func TestBinaryWithoutItsHeader(t *testing.T) {
 	t.Parallel()

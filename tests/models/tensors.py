@@ -151,6 +151,34 @@ class AsyncSteps(BaseRunner):
             yield np.array([number, 1], np.float32)
 
 
+class Part(BaseModel):
+    """An array, and a list."""
+
+    x: np.ndarray
+    seen: list[int]
+
+
+class Reused(BaseRunner):
+    """Yields one array again and again, after it has written to it."""
+
+    def run(self, n: int = 3) -> Iterator[NDArray[np.float32]]:
+        x = np.zeros(2, np.float32)
+        for _ in range(n):
+            x += 1
+            yield x
+
+
+class AsyncReused(BaseRunner):
+    """Yields an object again and again, after it has written to its array and list."""
+
+    async def run(self, n: int = 3) -> AsyncIterator[Part]:
+        part = Part(x=np.zeros(2, np.float32), seen=[])
+        for i in range(n):
+            part.x += 1
+            part.seen.append(i)
+            yield part
+
+
 class Found(BaseModel):
     """A number, a list with it, and what is no tensor."""
 

@@ -17,8 +17,10 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 def collect(items: Iterable[Any], encode: Callable[..., Any]) -> list[Any]:
     """Return all items, each encoded as it comes.
 
-    A model may remove or overwrite the file of one item before it yields the next.
+    A model may remove or overwrite the file of one item, or write to its array, before it yields
+    the next.
     """
+    encode = getattr(encode, "settled", encode)
     result: list[Any] = []
     try:
         for item in items:
@@ -35,6 +37,7 @@ def collect(items: Iterable[Any], encode: Callable[..., Any]) -> list[Any]:
 
 async def collect_async(items: AsyncIterable[Any], encode: Callable[..., Any]) -> list[Any]:
     """Do the same with an async iterator."""
+    encode = getattr(encode, "settled", encode)
     result: list[Any] = []
     try:
         async for item in items:

@@ -21,6 +21,8 @@ _CODES = {
     ("b", 1): "?",
 }
 
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
 
 class Tensor:
     """An array of an output. It stays whole where other values become lists."""
@@ -61,4 +63,29 @@ def encode(value: Any, place: str = "output", store: Store | None = None) -> Any
     return plain.encode(value, place, store) if members is None else members
 
 
+def settled(value: Any, place: str = "output") -> Any:
+    """Return what encode does, of an item of an iterator.
+
+    The model may write to the item's arrays before the answer is written, so they are copied.
+    """
+    members = plain.members(value)
+    if members is not None:
+        return _copied(members, place)
+    result = encode(value, place)
+    return _copied(result, place) if type(result) is Tensor else result
+
+
+def _copied(value: Any, place: str) -> Any:
+    """Return a value that may hold arrays and objects of a model's class, with all of them copied."""
+    kind = type(value)
+    if kind is Tensor:
+        return Tensor(value.array.copy(), value.code)
+    if kind is dict:
+        return {name: _copied(item, f"{place}.{name}") for name, item in value.items()}
+    if kind is list:
+        return [_copied(item, f"{place}[{i}]") for i, item in enumerate(value)]
+    return value if kind in _PLAIN else settled(value, place)
+
+
+encode.settled = settled  # type: ignore[attr-defined]
 encode.any_number = True  # type: ignore[attr-defined]  # `_px` then writes NaN and infinities in binary
