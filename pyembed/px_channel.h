@@ -59,30 +59,53 @@ int px_channel_fill(struct px_channel *ch, bool wait);
 // px_channel_next takes the next whole frame out of what was read. 1: *f is set, px_frame_done it; 0: none is whole yet;
 // -1: as px_channel_fill.
 int px_channel_next(struct px_channel *ch, struct px_frame *f);
-void px_frame_done(struct px_frame *f);
+
+// px_frame_close gives back what came beside the body: px_frame_done, for a frame that has such.
+void px_frame_close(struct px_frame *f);
+
+// px_frame_done ends the use of a frame.
+static inline void px_frame_done(struct px_frame *f) {
+  if (f->map || f->file >= 0) px_frame_close(f);
+}
 
 // ---- px_shared.c ------------------------------------------------------------
 
+// px_shared_map_file is px_shared_map where there is a file.
+struct px_shared px_shared_map_file(int fd);
+
 // px_shared_map is the memory of a file that came with a frame, mapped until some others were; it is empty without one, or
 // without memory. GIL held.
-struct px_shared px_shared_map(int fd);
+static inline struct px_shared px_shared_map(int fd) {
+  return fd < 0 ? (struct px_shared){NULL, 0, NULL} : px_shared_map_file(fd);
+}
 
 // px_shared_forget takes the mapping at that address out of those that are used again. GIL held.
 void px_shared_forget(const char *at);
 
 // ---- px_views.c --------------------------------------------------------------
 
+// px_shared_views_file is px_shared_views where there is a file.
+struct px_shared px_shared_views_file(int fd, uint64_t room);
+
 // px_shared_views is px_shared_map, but arrays that lie in front of room may use the memory without a copy until px_views_end,
 // and longer where that says so. fd must stay open until then. GIL held, main thread; one at a time.
-struct px_shared px_shared_views(int fd, uint64_t room);
+static inline struct px_shared px_shared_views(int fd, uint64_t room) {
+  return fd < 0 ? (struct px_shared){NULL, 0, NULL} : px_shared_views_file(fd, room);
+}
 
 // px_views_cover tells whether arrays may use these bytes, and what the model writes there reaches the front. views may
 // be NULL.
 bool px_views_cover(const struct px_views *views, uint64_t offset, uint64_t size);
 
+// px_views_current is of the request that runs; NULL: it has none. Written with the GIL held.
+extern struct px_views *px_views_current;
+
+// px_views_finish is px_views_end where it was begun.
+bool px_views_finish(void);
+
 // px_views_end ends that, if it was begun. true: arrays or a child of the model still use the memory, so that no other request
 // may have it. GIL held.
-bool px_views_end(void);
+static inline bool px_views_end(void) { return px_views_current && px_views_finish(); }
 
 // px_views_before_fork and px_views_after_fork are called around each fork, on the same thread. No GIL needed.
 void px_views_before_fork(void);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#define PX_ROOM ((size_t)256 << 10)  // for the text of strings with escapes, at first: more would often be too much
+
 struct reader {
   const char *start, *p, *end;
   int depth;
@@ -67,8 +69,8 @@ static size_t encode_utf8(char *to, unsigned c) {
   return 4;
 }
 
-// unescape reads the escape whose backslash is at r->p, appends its character
-// to scratch and moves r->p behind it; -1 with an error set.
+// unescape reads the escape whose backslash is at r->p, appends its character to scratch and moves r->p behind it; -1 with an
+// error set. Escapes of one letter do not come here.
 static int unescape(struct reader *r) {
   const char *at = r->p, *p = at + 1;
   unsigned c;
@@ -77,36 +79,25 @@ static int unescape(struct reader *r) {
     fail(r, p, "unterminated string");
     return -1;
   }
-  switch (*p++) {
-    case '"': c = '"'; break;
-    case '\\': c = '\\'; break;
-    case '/': c = '/'; break;
-    case 'b': c = '\b'; break;
-    case 'f': c = '\f'; break;
-    case 'n': c = '\n'; break;
-    case 'r': c = '\r'; break;
-    case 't': c = '\t'; break;
-    case 'u': {
-      int high = hex4(p, r->end), low = -1;
-      if (high < 0) {
-        fail(r, at, "\\u needs four hexadecimal digits");
-        return -1;
-      }
-      p += 4;
-      c = (unsigned)high;
-      if (high < 0xd800 || high > 0xdfff) break;
-      if (high < 0xdc00 && r->end - p >= 6 && p[0] == '\\' && p[1] == 'u') low = hex4(p + 2, r->end);
-      if (low < 0xdc00 || low > 0xdfff) {
-        fail(r, at, "lone surrogate escape");
-        return -1;
-      }
-      p += 6;
-      c = 0x10000 + ((c - 0xd800) << 10) + ((unsigned)low - 0xdc00);
-      break;
-    }
-    default:
-      fail(r, at, "unknown escape");
+  if (*p++ != 'u') {
+    fail(r, at, "unknown escape");
+    return -1;
+  }
+  int high = hex4(p, r->end), low = -1;
+  if (high < 0) {
+    fail(r, at, "\\u needs four hexadecimal digits");
+    return -1;
+  }
+  p += 4;
+  c = (unsigned)high;
+  if (high >= 0xd800 && high <= 0xdfff) {
+    if (high < 0xdc00 && r->end - p >= 6 && p[0] == '\\' && p[1] == 'u') low = hex4(p + 2, r->end);
+    if (low < 0xdc00 || low > 0xdfff) {
+      fail(r, at, "lone surrogate escape");
       return -1;
+    }
+    p += 6;
+    c = 0x10000 + ((c - 0xd800) << 10) + ((unsigned)low - 0xdc00);
   }
   if (px_buf_reserve(&r->scratch, 4) < 0) {
     PyErr_NoMemory();
@@ -129,6 +120,25 @@ static PyObject *decode(struct reader *r, const char *s, size_t n, const char *f
   return str;
 }
 
+// What a letter after a backslash stands for; 0: unescape knows.
+static const char letters[256] = {['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+                                  ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
+
+// take_piece appends the n bytes at r->p to scratch, with room for a character after them. The first piece makes room for the
+// rest of the text, up to a limit, so that a string does not move as it grows. 0, or -1 with MemoryError set.
+static int take_piece(struct reader *r, size_t n) {
+  size_t rest = (size_t)(r->end - r->p), need = n + 4;
+  if (!r->scratch.cap && need < rest) need = rest < PX_ROOM ? rest : need < PX_ROOM ? PX_ROOM : need;
+  if (px_buf_reserve(&r->scratch, need) < 0) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  memcpy(r->scratch.data + r->scratch.len, r->p, n);
+  r->scratch.len += n;
+  r->p += n;
+  return 0;
+}
+
 // read_string reads the string whose opening quote is at r->p.
 static PyObject *read_string(struct reader *r, int is_key) {
   const char *from = ++r->p;
@@ -141,13 +151,18 @@ static PyObject *read_string(struct reader *r, int is_key) {
       r->p = stop + 1;
       return decode(r, from, (size_t)(stop - from), from, is_key);
     }
-    if (px_buf_put(&r->scratch, r->p, (size_t)(stop - r->p)) < 0) return PyErr_NoMemory();
-    r->p = stop;
+    if (take_piece(r, (size_t)(stop - r->p)) < 0) return NULL;
     if (*stop == '"') {
       r->p++;
       return decode(r, r->scratch.data, r->scratch.len, from, is_key);
     }
-    if (unescape(r) < 0) return NULL;
+    char letter = r->end - stop > 1 ? letters[(unsigned char)stop[1]] : 0;
+    if (letter) {
+      r->scratch.data[r->scratch.len++] = letter;
+      r->p += 2;
+    } else if (unescape(r) < 0) {
+      return NULL;
+    }
   }
 }
 

@@ -171,7 +171,7 @@ int px_channel_next(struct px_channel *ch, struct px_frame *f) {
   return 1;
 }
 
-void px_frame_done(struct px_frame *f) {
+void px_frame_close(struct px_frame *f) {
   if (f->map) munmap(f->map, f->len);
   if (f->file >= 0) close(f->file);
   f->file = -1;

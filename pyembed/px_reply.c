@@ -23,7 +23,8 @@ PyObject *px_raised(void) {
   return value;
 }
 
-static int put(struct px_buf *b, const char *text) { return px_buf_put(b, text, strlen(text)); }
+// PUT appends a literal, whose length the compiler knows.
+#define PUT(b, literal) px_buf_put(b, "" literal, sizeof literal - 1)
 
 // put_seconds appends nanoseconds as seconds, with every digit and no locale.
 static int put_seconds(struct px_buf *b, uint64_t nanos) {
@@ -39,14 +40,14 @@ static int put_seconds(struct px_buf *b, uint64_t nanos) {
 
 // put_metrics appends the metrics: predict_time, then the model's own.
 static int put_metrics(struct px_buf *b, uint64_t nanos, PyObject *metrics, PyObject *encode) {
-  if (put(b, "{\"predict_time\":") < 0 || put_seconds(b, nanos) < 0) goto memory;
+  if (PUT(b, "{\"predict_time\":") < 0 || put_seconds(b, nanos) < 0) goto memory;
   if (metrics && metrics != Py_None && PyDict_Size(metrics) > 0) {
     size_t at = b->len;
     if (px_json_dumps(b, metrics, encode) < 0) return -1;
     b->data[at] = ',';  // the brace that opened the dict; the one that closed it stays
     return 0;
   }
-  if (put(b, "}") < 0) goto memory;
+  if (PUT(b, "}") < 0) goto memory;
   return 0;
 memory:
   PyErr_NoMemory();
@@ -68,7 +69,7 @@ PyObject *px_failure(PyObject *fail) {
 // The metrics come first: the front then finds where they end without a look at an output of any size.
 int px_begin_answer(struct px_buf *b, uint64_t nanos, PyObject *metrics, PyObject *encode) {
   b->len = 0;
-  if (put(b, "{\"metrics\":") == 0) return put_metrics(b, nanos, metrics, encode);
+  if (PUT(b, "{\"metrics\":") == 0) return put_metrics(b, nanos, metrics, encode);
   PyErr_NoMemory();
   return -1;
 }
@@ -76,10 +77,10 @@ int px_begin_answer(struct px_buf *b, uint64_t nanos, PyObject *metrics, PyObjec
 // end_answer is px_end_answer, with borrowed or NULL.
 static int end_answer(struct px_buf *b, struct px_borrowed *borrowed, uint8_t kind, PyObject *value, PyObject *encode) {
   if (kind != PX_CANCELED && value != px_w.yielded) {
-    if (put(b, kind == PX_SUCCEEDED ? ",\"output\":" : ",\"error\":") < 0) goto memory;
+    if ((kind == PX_SUCCEEDED ? PUT(b, ",\"output\":") : PUT(b, ",\"error\":")) < 0) goto memory;
     if (px_json_borrow(b, borrowed, value, kind == PX_SUCCEEDED ? encode : NULL) < 0) return -1;
   }
-  if (put(b, "}") < 0) goto memory;
+  if (PUT(b, "}") < 0) goto memory;
   return 0;
 memory:
   PyErr_NoMemory();

@@ -133,13 +133,14 @@ static int reserve(struct px_channel *ch, size_t n) {
   return px_buf_reserve(&ch->out, n);
 }
 
-// append queues one frame of n parts, the first of which is its header. 0, or -1 with errno.
-static int append(struct px_channel *ch, const struct iovec *parts, int n) {
+// append queues one frame of n parts, the first of which is its header. now: by px_now, or 0 where the caller has not asked. 0,
+// or -1 with errno.
+static int append(struct px_channel *ch, const struct iovec *parts, int n, uint64_t now) {
   if (reserve(ch, size_of(parts, n)) < 0) {
     errno = ENOMEM;
     return -1;
   }
-  if (ch->out.len == 0) ch->unsent_since = px_now();
+  if (ch->out.len == 0) ch->unsent_since = now ? now : px_now();
   for (int i = 0; i < n; i++) px_buf_put(&ch->out, parts[i].iov_base, parts[i].iov_len);
   if (is_shared(ch)) atomic_store_explicit(&ch->shared->len, ch->out.len, memory_order_release);
   return 0;
@@ -210,7 +211,7 @@ int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint8_t flags, uin
   } else if (len > PX_COPY_MAX) {
     send_directly(ch, parts, n, -1);
   } else {
-    status = append(ch, parts, n);
+    status = append(ch, parts, n, 0);
     if (ch->out.len > PX_KEEP_OUT) flush_locked(ch, false);
   }
   pthread_mutex_unlock(&ch->mu);
@@ -236,7 +237,7 @@ int px_channel_emit(struct px_channel *ch, uint8_t kind, uint64_t id, const char
   uint64_t now = px_now(), due = 0;
   if (ch->broken) {
     // The front has closed the channel; nothing is queued.
-  } else if (append(ch, parts, 2) < 0) {
+  } else if (append(ch, parts, 2, now) < 0) {
     status = -1;
   } else {
     uint64_t pause = now - ch->emitted_at;

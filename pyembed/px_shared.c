@@ -25,10 +25,10 @@ static struct px_shared use(int i) {
   return m.memory;
 }
 
-struct px_shared px_shared_map(int fd) {
+struct px_shared px_shared_map_file(int fd) {
   struct px_shared none = {NULL, 0, NULL};
   struct stat st;
-  if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0) return none;
+  if (fstat(fd, &st) < 0 || st.st_size <= 0) return none;
   for (int i = 0; i < count; i++)
     if (kept[i].number == st.st_ino && kept[i].device == st.st_dev) return use(i);
   size_t size = (size_t)st.st_size;

@@ -3,11 +3,15 @@
 #include "px_worker.h"
 
 #include <errno.h>
+#include <sys/epoll.h>
 
 #include "px_json.h"
 
 #define PX_LOG_ALONE ((size_t)64 << 10)   // a piece of log above this may have to wait for the front
 #define PX_LONG 86400                     // seconds that a wait takes at most: more would not fit
+#define PX_READY 64                       // descriptors that a turn of the loop learns of; the next one learns of the others
+#define PX_EVENT_READ 1                   // as in Python's selectors
+#define PX_EVENT_WRITE 2
 #define PX_LOG_BACKLOG ((size_t)4 << 20)  // more log than this is not queued
 
 struct px_channel *px_slot_of(int i) {
@@ -98,21 +102,45 @@ static bool quiet(void) {
   return true;
 }
 
-// wait(fd, seconds): waits until there is something to read from fd, or so many seconds; None: for ever.
-static PyObject *wait_for(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+// add_ready appends (key, events) to list, with the events that selectors count. 0, or -1 with an exception.
+static int add_ready(PyObject *list, PyObject *keys, const struct epoll_event *e) {
+  PyObject *fd = PyLong_FromLong(e->data.fd);
+  PyObject *key = fd ? PyDict_GetItemWithError(keys, fd) : NULL;  // borrowed: (fileobj, fd, events, data)
+  Py_XDECREF(fd);
+  if (!key) return PyErr_Occurred() ? -1 : 0;
+  PyObject *wanted = PyTuple_GetItem(key, 2);
+  long events = wanted ? PyLong_AsLong(wanted) : 0;
+  if (PyErr_Occurred()) return -1;
+  events &= (e->events & ~(uint32_t)EPOLLOUT ? PX_EVENT_READ : 0) | (e->events & ~(uint32_t)EPOLLIN ? PX_EVENT_WRITE : 0);
+  PyObject *n = PyLong_FromLong(events), *pair = n ? PyTuple_Pack(2, key, n) : NULL;
+  int status = pair ? PyList_Append(list, pair) : -1;
+  Py_XDECREF(n);
+  Py_XDECREF(pair);
+  return status;
+}
+
+// select(fd, seconds, keys) -> [(key, events), …]: what is ready of an epoll descriptor, after at most so many seconds; None:
+// any time. keys are the SelectorKeys by their descriptors. See serve/loop.py.
+static PyObject *select_ready(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
   static unsigned short_waits;  // of the one loop
-  if (n != 2) return PyErr_Format(PyExc_TypeError, "wait takes 2 arguments, not %zd", n);
-  long fd = PyLong_AsLong(args[0]);
+  if (n != 3) return PyErr_Format(PyExc_TypeError, "select takes 3 arguments, not %zd", n);
+  int fd = (int)PyLong_AsLong(args[0]);
   double seconds = args[1] == Py_None ? -1 : PyFloat_AsDouble(args[1]);
   if (PyErr_Occurred()) return NULL;
+  bool waits = args[1] == Py_None || seconds > 0;
   int64_t most = seconds < 0 ? -1 : seconds < PX_LONG ? (int64_t)(seconds * 1e9) + 1 : (int64_t)PX_LONG * 1000000000;
   unsigned *of_quiet = quiet() ? &short_waits : NULL;
+  struct epoll_event ready[PX_READY];
   PyThreadState *state = PyEval_SaveThread();
-  int status = px_wait((int)fd, of_quiet, most);
+  int status = waits ? px_wait(fd, of_quiet, most) : 0, count = 0;
+  if (status >= 0) status = count = epoll_wait(fd, ready, PX_READY, 0);
   PyEval_RestoreThread(state);
   if (status < 0 && errno != EINTR) return PyErr_SetFromErrno(PyExc_OSError);
-  Py_RETURN_NONE;
+  PyObject *list = PyList_New(0);
+  for (int i = 0; list && i < count; i++)
+    if (add_ready(list, args[2], &ready[i]) < 0) Py_CLEAR(list);
+  return list;
 }
 
 // claim(slot, id, at_once=False) -> bool: takes a request for the model; False: the front took it back. at_once: the one
@@ -281,7 +309,7 @@ static PyObject *is_canceled(PyObject *self, PyObject *args) {
 
 PyMethodDef px_task_methods[] = {
     {"slots", slots, METH_VARARGS, NULL},     {"receive", receive, METH_O, NULL},
-    {"wait", (PyCFunction)(void (*)(void))wait_for, METH_FASTCALL, NULL},
+    {"select", (PyCFunction)(void (*)(void))select_ready, METH_FASTCALL, NULL},
     {"claim", (PyCFunction)(void (*)(void))claim, METH_FASTCALL, NULL},
     {"reply", (PyCFunction)(void (*)(void))reply, METH_FASTCALL, NULL},
     {"started", started, METH_VARARGS, NULL}, {"put_times", put_times, METH_VARARGS, NULL}, {"emit_all", emit_all, METH_VARARGS, NULL},

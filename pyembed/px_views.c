@@ -20,7 +20,7 @@
 struct px_views {
   struct px_shared shared;
   size_t body;    // bytes of it that arrays may use
-  int fd;         // valid while it is the current one
+  int fd;         // valid while this is px_views_current
   int arrays;     // that live; GIL held
   bool own;       // the pages are this process's own
   bool returned;  // the request has ended
@@ -35,7 +35,7 @@ struct elements {
 };
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
-static struct px_views *current;  // of the request that runs; written with the GIL and mu held
+struct px_views *px_views_current;  // written with the GIL and mu held
 static int copied;                // requests still to be copied; GIL held
 static int kept;                  // requests of which arrays are left; GIL held
 
@@ -52,8 +52,8 @@ static void end(struct px_views *v) {
   px_free(v);
 }
 
-struct px_shared px_shared_views(int fd, uint64_t room) {
-  struct px_shared shared = px_shared_map(fd);
+struct px_shared px_shared_views_file(int fd, uint64_t room) {
+  struct px_shared shared = px_shared_map_file(fd);
   if (!shared.at || kept == MOST || room % PAGE != 0 || room > shared.size) return shared;
   if (copied > 0) {
     copied--;
@@ -63,7 +63,7 @@ struct px_shared px_shared_views(int fd, uint64_t room) {
   if (!v) return shared;  // it is copied
   *v = (struct px_views){.shared = shared, .body = room, .fd = fd};
   pthread_mutex_lock(&mu);
-  current = v;
+  px_views_current = v;
   pthread_mutex_unlock(&mu);
   shared.views = v;
   return shared;
@@ -76,11 +76,10 @@ static bool within(const struct px_views *v, uint64_t offset, uint64_t size) {
 
 bool px_views_cover(const struct px_views *v, uint64_t offset, uint64_t size) { return within(v, offset, size) && !v->own; }
 
-bool px_views_end(void) {
-  struct px_views *v = current;
-  if (!v) return false;
+bool px_views_finish(void) {
+  struct px_views *v = px_views_current;
   pthread_mutex_lock(&mu);
-  current = NULL;
+  px_views_current = NULL;
   bool keep = v->arrays > 0 || v->own;
   if (keep) own_pages(v);
   pthread_mutex_unlock(&mu);
@@ -99,7 +98,7 @@ bool px_views_end(void) {
 
 void px_views_before_fork(void) {
   pthread_mutex_lock(&mu);  // until the fork is over
-  if (current) own_pages(current);
+  if (px_views_current) own_pages(px_views_current);
 }
 
 void px_views_after_fork(void) { pthread_mutex_unlock(&mu); }

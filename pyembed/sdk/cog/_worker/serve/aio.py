@@ -247,9 +247,10 @@ class AsyncServer:
                     slot.task = task
             else:
                 slot.task = self._loop.create_task(coroutine)
-            hold = _HOLD_NS if len(pending) < _MANY else _HOLD_MANY_NS
-            if self._dirty and perf_counter_ns() - self._unsent_since > hold:
-                self._flush()
+            if pending and self._dirty:  # else the caller sends them
+                hold = _HOLD_NS if len(pending) < _MANY else _HOLD_MANY_NS
+                if perf_counter_ns() - self._unsent_since > hold:
+                    self._flush()
 
     async def _one(
         self, slot: Slot, id: int, flags: int, message: Any, error: BaseException | None
@@ -353,7 +354,8 @@ class AsyncServer:
         self._release(slot, id)
         metrics = None if scope._values is None else scope.collected()
         _px.reply(slot.index, id, kind, value, took, metrics, encoder, fail)
-        self._continue(slot, took)
+        if not self._starting:  # else _pump goes on
+            self._continue(slot, took)
 
     def _revoked(self, slot: Slot, message: Any) -> None:
         """Take note that the front revoked a request."""

@@ -7,7 +7,9 @@ from selectors import EpollSelector, SelectorKey
 
 import _px
 
-_select = EpollSelector.select
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Selector(EpollSelector):
@@ -16,12 +18,30 @@ class Selector(EpollSelector):
     def __init__(self) -> None:
         super().__init__()
         self._fd = self.fileno()
+        self._keys: dict[int, SelectorKey] = {}  # by descriptor
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> SelectorKey:
+        """Begin to watch a file."""
+        return self._keep(super().register(fileobj, events, data))
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> SelectorKey:
+        """Watch a file for something else."""
+        return self._keep(super().modify(fileobj, events, data))
+
+    def _keep(self, key: SelectorKey) -> SelectorKey:
+        self._keys[key.fd] = key
+        return key
+
+    def unregister(self, fileobj: Any) -> SelectorKey:
+        """Watch a file no more."""
+        key = super().unregister(fileobj)
+        self._keys.pop(key.fd, None)
+        return key
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
         """Return what is ready after at most timeout seconds."""
-        if timeout is None or timeout > 0:
-            _px.wait(self._fd, timeout)
-        return _select(self, 0)
+        ready: list[tuple[SelectorKey, int]] = _px.select(self._fd, timeout, self._keys)
+        return ready
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
