@@ -76,7 +76,7 @@ def settled(value: Any, place: str = "output") -> Any:
 
 
 def _copied(value: Any, place: str) -> Any:
-    """Return a value that may hold arrays and objects of a model's class, with all of them copied."""
+    """Return a value that may hold arrays and a model's objects, with all of them copied."""
     kind = type(value)
     if kind is Tensor:
         return Tensor(value.array.copy(), value.code)
