@@ -122,7 +122,14 @@ def converter(kind: Array) -> Callable[[Any], Any]:
 
     def convert(value: Any) -> Any:
         if type(value) is tuple and (not dimensions or len(value[1]) == dimensions):
-            return ndarray(value[1], dtype or f"<{value[2]}", value[0])
+            if len(value) == 2:
+                return ndarray(value[1], dtype, value[0])
+            array = ndarray(value[1], f"<{value[2]}", value[0])
+            if dtype is None or array.dtype == dtype:
+                return array
+            if not numpy.can_cast(array.dtype, dtype, "same_kind"):
+                raise ArrayError(f"is an array of {array.dtype}, and not of {dtype}")
+            return array.astype(dtype)
         if isinstance(value, ndarray):
             return value
         if type(value) is tuple:
