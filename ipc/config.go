@@ -25,8 +25,8 @@ type WorkerConfig struct {
 	Tracing *Tracing `json:"tracing,omitempty"`
 	// GPULost are words of errors after which a batch is not tried again in the same process.
 	GPULost []string `json:"gpu_lost,omitempty"`
-	// Calls: the model may call other models of the server.
-	Calls bool `json:"calls,omitempty"`
+	// Calls is the folder for files of calls of other models; "": the server has no other model.
+	Calls string `json:"calls,omitempty"`
 	// Preload: the process imports the model and forks workers, and serves nothing itself.
 	Preload bool `json:"preload,omitempty"`
 }

@@ -2,10 +2,13 @@ package tests
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -305,5 +308,40 @@ func TestCallsAreTraced(t *testing.T) {
 	below := func(parent string) bool { return slices.Contains(parents["cog.prediction"], parent) }
 	if !slices.ContainsFunc(ids["cog.prediction.invoke"], below) {
 		t.Errorf("no prediction is below one of %v: %v", ids["cog.prediction.invoke"], parents)
+	}
+}
+
+// TestCallsOfTheDocuments makes the models that the how-to shows, and runs its command.
+func TestCallsOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/how-to/several-models.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := map[string]string{}
+	files := strings.Split(string(text), "\n    # ")
+	for _, shown := range files[1:] {
+		name, lines, found := strings.Cut(shown, "/run.py\n")
+		if found {
+			lines, _, _ = strings.Cut(lines, "\nServe them")
+			code[name] = strings.ReplaceAll("\n"+lines, "\n    ", "\n")
+		}
+	}
+	if len(code) != 3 {
+		t.Fatalf("the page shows the models %v", slices.Collect(maps.Keys(code)))
+	}
+	s, _ := callingModels(t, code, nil, harness.Options{})
+	shown := regexp.MustCompile(`(?m)^    curl .* -d '(\{.*"text".*\})' localhost:5000/predictions$`).FindSubmatch(text)
+	if shown == nil {
+		t.Fatal("the page shows no request")
+	}
+	var body map[string]any
+	if err := json.Unmarshal(shown[1], &body); err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Output []string }
+	decode(t, s.Do(http.MethodPost, "/models/search/predictions", body), &got)
+	if want := []string{"a", "c", "b"}; !slices.Equal(got.Output, want) {
+		t.Errorf("got %q, want %q", got.Output, want)
 	}
 }

@@ -73,7 +73,10 @@ func (m *servedModel) workerOptions(of *model.Model, sdk string, loaded func(ipc
 	s := m.s
 	o := s.WorkerOptions(of, m.source.python, sdk, loaded)
 	o.Spec.Mode, o.Spec.NoWarmUp = of.Mode(s.Mode), s.Validation.NoWarmUp
-	o.Spec.Tracing, o.Spec.Calls = modelTracing(m.server.s.Telemetry, of), m.server.several
+	o.Spec.Tracing = modelTracing(m.server.s.Telemetry, of)
+	if m.server.several {
+		o.Spec.Calls = m.server.dir.Files()
+	}
 	if s.Concurrency != 0 { // the flag overrides cog.yaml
 		o.Spec.Concurrency = s.Concurrency
 	}

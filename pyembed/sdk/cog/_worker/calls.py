@@ -110,7 +110,7 @@ def _scope_of(function: str, model: str) -> Scope:
         raise CallError(f"cog.{function} works only while a prediction runs")
     import _px
 
-    if not scope.may_call:
+    if not scope.calls:
         raise CallError(f'no model "{model}" can be called: this server has one model')
     if _px.is_child():
         raise CallError(f"cog.{function} does not work in a process that the model forked")
@@ -129,7 +129,7 @@ class Exchange:
 
         self._px: Any = _px
         self._model = model
-        files = _Files()
+        files = _Files(scope.calls)
         self._remove = files.remove
         try:
             self._body: bytes = _px.dumps(
@@ -294,7 +294,8 @@ async def _ready(fd: int, kind: str) -> None:
 class _Files:
     """The files of inputs. Called with a path, a file object or bytes, it returns a mark."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: str) -> None:
+        self._root = root
         self.token = os.urandom(16).hex()
         self.paths: list[str] = []
         self._folder = ""
@@ -335,7 +336,7 @@ class _Files:
 
             from .values.store import Store
 
-            self._folder = mkdtemp(prefix="pinion-call-")
+            self._folder = mkdtemp(prefix="call-", dir=self._root)
             self._store = Store(self._folder, self.token)
         copied: str = self._store(value)
         return copied

@@ -49,7 +49,7 @@ def main() -> None:
     if config.get("calls"):
         from .scope import Scope
 
-        Scope.may_call = True
+        Scope.calls = config["calls"]
     _px.control(HELLO, _hello())
     try:
         served = _load(config)

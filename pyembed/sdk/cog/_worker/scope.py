@@ -36,7 +36,7 @@ class Scope:
     hook: Callable[[str, Any, str], None] | None = None
     # The slot and id of what calls another model; None: it is what the main thread runs.
     owner: tuple[int, int] | None = None
-    may_call = False  # the server has other models
+    calls = ""  # the folder for files of calls of other models; "": the server has none
 
     def __init__(self, context: dict[str, str] | None = None) -> None:
         self._context = context

@@ -259,7 +259,7 @@ class AsyncServer:
         began = perf_counter_ns()
         scope = Scope(message.get("context") if message else None)
         enter(scope)  # the context is this task's: nothing to restore
-        if Scope.may_call:
+        if Scope.calls:
             scope.owner = (slot.index, id)
         self._leftovers.running = scope
         if self._router is not None:
