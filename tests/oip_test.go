@@ -59,8 +59,8 @@ func tensors(t *testing.T, class string, args ...string) *harness.Server {
 	return harness.Ready(t, harness.Options{Python: python.Path, Model: "tensors.py:" + class, Args: append(args, "--model", strings.ToLower(class))})
 }
 
-// TestYieldedArraysAreAsTheyWere: an item of an iterator is the array as it was when the model yielded it, whatever the model writes
-// to it later.
+// TestYieldedArraysAreAsTheyWere: an item of an iterator is the array as it was when the model yielded it, also where the model
+// writes to it later.
 func TestYieldedArraysAreAsTheyWere(t *testing.T) {
 	t.Parallel()
 	for class, want := range map[string]string{
