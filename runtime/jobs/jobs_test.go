@@ -88,6 +88,26 @@ func TestAFullQueueRefusesAndForgets(t *testing.T) {
 	})
 }
 
+// TestAPurgeSparesANewerState: what takes an admission back does not hit a state that was written since (trap 9).
+func TestAPurgeSparesANewerState(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.accept("p1")
+	first, err := r.read(t.Context(), "p1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.touch(t.Context(), "p1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.purge(t.Context(), "p1", first.revision); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := r.Find(t.Context(), "p1", shower{}); err != nil || s.Status != Starting {
+		t.Errorf("it is %s, %v", s.Status, err)
+	}
+}
+
 func TestATenantHasItsOwnBound(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.TenantCapacity = 1 })
