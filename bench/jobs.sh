@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures: the job queue and what it costs: rates, added latency, cancel and tokens across servers, the direct path
+# Measures: the job queue and what it costs: rates, added latency, cancel and tokens across servers, balance, the direct path
 #   beside --nats. The rates are compared with those of a bare client that makes the same writes.
 # Run: bench/jobs.sh [-clients N] [-rounds N] [-only rates] … (-help lists the rest)
 # Needs: Go, Python, an otherwise idle machine.

@@ -32,7 +32,7 @@ func main() {
 		os.Exit(1)
 	}
 	b := &bench{}
-	only := flag.String("only", "", "measure this alone: waiting, direct, added, canceled, tokens or rates")
+	only := flag.String("only", "", "measure this alone: waiting, direct, added, canceled, tokens, balanced or rates")
 	flag.StringVar(&b.binary, "binary", "bin/pinion", "the binary to measure")
 	flag.StringVar(&b.python, "python", "", "its Python")
 	flag.IntVar(&b.clients, "clients", 64, "clients at once")
@@ -111,7 +111,7 @@ func (b *bench) run(only string) (err error) {
 	for _, m := range []struct {
 		name    string
 		measure func() error
-	}{{"direct", b.direct}, {"added", b.added}, {"canceled", b.canceled}, {"tokens", b.tokens}, {"rates", b.rates}} {
+	}{{"direct", b.direct}, {"added", b.added}, {"canceled", b.canceled}, {"tokens", b.tokens}, {"balanced", b.balanced}, {"rates", b.rates}} {
 		if only != "" && only != m.name {
 			continue
 		}

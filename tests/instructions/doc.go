@@ -1,5 +1,5 @@
 // Package instructions limits the instructions that a worker spends on a request. callgrind counts them: unlike times, they
-// are the same from run to run to a thousandth, on a busy machine too. async-echo on CPython 3.10 is the same to a hundredth,
+// are the same from run to run to a thousandth, on a busy machine too. async-echo on CPython 3.10 is the same to three hundredths,
 // for it also depends on where CPython's objects lie (count.py, MIXES).
 //
 // It counts what the worker's process does in user space from the moment at which a request has come: our C, our Python,
