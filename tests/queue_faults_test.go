@@ -3,7 +3,6 @@ package tests
 import (
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,11 +42,7 @@ func TestAServerIsFrozenAndComesBack(t *testing.T) {
 	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
 	a.Signal(syscall.SIGSTOP)
 	harness.Eventually(t, "the other server runs it", func() bool { return times(t, b, "p1") == 2 })
-	harness.Eventually(t, "it has succeeded", func() bool { // an opening may come before the second worker waits at the gate
-		openFIFO(filepath.Join(a.Dir, "gate"))
-		return stateOf(b, "p1").Status == "succeeded"
-	})
-	want := stateOf(b, "p1")
+	want := succeedsAtGate(t, b, "p1")
 	a.Signal(syscall.SIGCONT)
 	a.WaitLog("the job was lost to another server while it ran; its result is dropped")
 	for _, s := range []*harness.Server{a, b} {

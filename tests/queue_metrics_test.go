@@ -30,7 +30,7 @@ func TestTheFleetInHealthAndMetrics(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := member(t, nats.URL, harness.Options{})
-	gate := makeFIFO(t, a.Dir, "gate")
+	makeFIFO(t, a.Dir, "gate")
 	enqueue(t, a, "p1", input{"gate": "gate", "token": "p1"})
 	becomes(t, a, "p1", "processing")
 	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
@@ -54,8 +54,7 @@ func TestTheFleetInHealthAndMetrics(t *testing.T) {
 	becomes(t, b, "waits", "succeeded")
 	a.Signal(syscall.SIGSTOP)
 	harness.Eventually(t, "the other server takes its job", func() bool { return times(t, b, "p1") == 2 })
-	gate()
-	becomes(t, b, "p1", "succeeded")
+	succeedsAtGate(t, b, "p1")
 	harness.Eventually(t, "one server is left", func() bool { return fleetOf(t, b).Servers == 1 })
 	a.Signal(syscall.SIGCONT)
 	harness.Eventually(t, "the metrics count it", func() bool {

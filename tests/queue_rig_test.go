@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -34,6 +35,18 @@ func enqueue(t testing.TB, s *harness.Server, id string, in any, headers ...stri
 // stateOf is the state of a prediction, as a server tells it.
 func stateOf(s *harness.Server, id string) harness.Answer {
 	return s.Do(http.MethodGet, "/predictions/"+id, nil)
+}
+
+// succeedsAtGate opens the gate of a prediction that two workers run until it has succeeded: the first opening may come before the
+// second worker waits there.
+func succeedsAtGate(t testing.TB, s *harness.Server, id string) (a harness.Answer) {
+	t.Helper()
+	harness.Eventually(t, id+" has succeeded", func() bool {
+		openFIFO(filepath.Join(s.Dir, "gate"))
+		a = stateOf(s, id)
+		return a.Status == "succeeded"
+	})
+	return a
 }
 
 // becomes waits until a server tells a state of a prediction.
