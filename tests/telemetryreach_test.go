@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -137,6 +138,28 @@ func TestAHangingCollectorDelaysNothing(t *testing.T) {
 	s.Ended(0)
 	if took := time.Since(began); took > 5*time.Second { // an attempt to send takes 10 s
 		t.Errorf("the stop took %s", took)
+	}
+}
+
+// TestAWebPageIsNoCollector: what a server that is none answers with 200 and a page is dropped, and counted for each signal.
+func TestAWebPageIsNoCollector(t *testing.T) {
+	t.Parallel()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, "<!doctype html><title>welcome</title>")
+	}))
+	defer page.Close()
+	for _, compression := range []string{"none", "gzip"} {
+		s := harness.Ready(t, harness.Options{Model: "echo.py", Env: []string{
+			"OTEL_EXPORTER_OTLP_ENDPOINT=" + page.URL, "OTEL_EXPORTER_OTLP_COMPRESSION=" + compression,
+			"OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_BLRP_SCHEDULE_DELAY=1", "OTEL_METRIC_EXPORT_INTERVAL=100",
+		}})
+		wantCode(t, "prediction", s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}), 200)
+		for _, signal := range []string{"traces", "metrics", "logs"} {
+			dropped := regexp.MustCompile(`(?m)^pinion_telemetry_dropped_total\{signal="` + signal + `"\} [1-9]`)
+			harness.Eventually(t, signal+" are counted", func() bool { return dropped.Match(s.Do(http.MethodGet, "/metrics", nil).Body) })
+		}
+		s.Stop()
 	}
 }
 

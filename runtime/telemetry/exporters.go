@@ -3,7 +3,6 @@ package telemetry
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
@@ -50,14 +49,11 @@ func newSpanClient(x *Exporter) otlptrace.Client {
 	if x.Gzip {
 		o = append(o, otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
 	}
+	client := x.httpClient()
 	if x.posts() {
-		transport := http.DefaultTransport.(*http.Transport).Clone()
-		transport.TLSClientConfig = x.TLS
-		o = append(o, otlptracehttp.WithHTTPClient(&http.Client{Transport: poster{transport}, Timeout: x.Timeout}))
-	} else if x.TLS != nil {
-		o = append(o, otlptracehttp.WithTLSClientConfig(x.TLS))
+		client.Transport = poster{client.Transport}
 	}
-	return otlptracehttp.NewClient(o...)
+	return otlptracehttp.NewClient(append(o, otlptracehttp.WithHTTPClient(client))...)
 }
 
 // posts reports whether the client of traces sends the bodies of posts: it compresses none.
@@ -81,10 +77,7 @@ func newMetricExporter(ctx context.Context, x *Exporter) (_ sdkmetric.Exporter, 
 	if x.Gzip {
 		o = append(o, otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression))
 	}
-	if x.TLS != nil {
-		o = append(o, otlpmetrichttp.WithTLSClientConfig(x.TLS))
-	}
-	return otlpmetrichttp.New(ctx, o...)
+	return otlpmetrichttp.New(ctx, append(o, otlpmetrichttp.WithHTTPClient(x.httpClient()))...)
 }
 
 func newLogExporter(ctx context.Context, x *Exporter) (_ sdklog.Exporter, err error) {
@@ -105,10 +98,7 @@ func newLogExporter(ctx context.Context, x *Exporter) (_ sdklog.Exporter, err er
 	if x.Gzip {
 		o = append(o, otlploghttp.WithCompression(otlploghttp.GzipCompression))
 	}
-	if x.TLS != nil {
-		o = append(o, otlploghttp.WithTLSClientConfig(x.TLS))
-	}
-	return otlploghttp.New(ctx, o...)
+	return otlploghttp.New(ctx, append(o, otlploghttp.WithHTTPClient(x.httpClient()))...)
 }
 
 func explain(err *error, signal string) {
