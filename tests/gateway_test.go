@@ -15,9 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"pinion/tests/harness"
 )
 
@@ -176,15 +173,7 @@ func TestAGateway(t *testing.T) {
 func TestAGatewayChecksInputs(t *testing.T) {
 	t.Parallel()
 	at := harness.StartNATS(t)
-	nc, err := nats.Connect(at.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := jetStream(t, at)
 	g := startGateway(t, at.URL)
 	accept := func(id, input string) (int, string) {
 		t.Helper()

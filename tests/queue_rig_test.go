@@ -10,6 +10,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"pinion/tests/harness"
 )
 
@@ -21,6 +24,21 @@ func member(t testing.TB, nats string, o harness.Options) *harness.Server {
 	}
 	o.Args = append([]string{"--nats", nats, "--model", "m", "--ack-wait", "15s"}, o.Args...)
 	return harness.Ready(t, o)
+}
+
+// jetStream is a connection to NATS as its operator has it.
+func jetStream(t testing.TB, at *harness.NATS) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect(at.Operator())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js
 }
 
 // enqueue has a prediction accepted.

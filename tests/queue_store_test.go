@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"pinion/tests/harness"
@@ -83,15 +82,7 @@ func TestAQueueThatLostAStream(t *testing.T) {
 	s := member(t, at.URL, harness.Options{})
 	enqueue(t, s, "p1", input{})
 	becomes(t, s, "p1", "succeeded")
-	nc, err := nats.Connect(at.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := jetStream(t, at)
 	for _, stream := range []string{"PINION_HOOKS_m", "PINION_JOBS_m"} {
 		if err := js.DeleteStream(t.Context(), stream); err != nil {
 			t.Fatal(err)
