@@ -8,9 +8,9 @@
 //   - A complete document does not change: a model may bring the output of `pinion schema`.
 //   - Each added $ref points to a component that is added too.
 //
-// The additions are OpenAPI, in server.json, predictions.json and protocols.json. The second serves for trainings too, and the third
-// is of the other protocols. The model's example
-// is in the model's document, as the `example` of its input.
+// The additions are OpenAPI, in server.json, predictions.json and protocols.json. The second serves for trainings too, and the
+// third is of the other protocols. What several places of a file have in common is in its member "shared"; the document has it in
+// each of them. The model's example is in the model's document, as the `example` of its input.
 //
 // It knows neither the server nor the network. httpd and cmd import it.
 package openapi

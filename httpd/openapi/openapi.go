@@ -67,9 +67,10 @@ func Complete(model []byte, s Server) ([]byte, error) {
 	if s.Prefix != "" {
 		document = put(document, append(append([]byte(`[{"url":`), rawjson.AppendQuoted(nil, s.Prefix)...), "}]"...), "servers")
 	}
+	protocols := load(protocolsPart)
 	for _, r := range s.Routes {
 		method := strings.ToLower(r.Method)
-		if operation := at(protocolsPart, "paths", cmp.Or(r.As, r.Path), method); operation != nil {
+		if operation := at(protocols, "paths", cmp.Or(r.As, r.Path), method); operation != nil {
 			document = put(document, operation, "paths", r.Path, method)
 		}
 	}
@@ -83,9 +84,21 @@ func Complete(model []byte, s Server) ([]byte, error) {
 	return compact.Bytes(), nil
 }
 
+// load returns one of the parts, with its shared values in the places that refer to them.
+func load(part []byte) []byte {
+	var text bytes.Buffer
+	_ = json.Compact(&text, part) // a test loads each
+	whole := text.Bytes()
+	for name := range rawjson.Members(at(whole, "shared")) {
+		value := at(whole, "shared", string(name)) // not the first one: by now others may stand in it
+		whole = bytes.ReplaceAll(whole, fmt.Appendf(nil, `{"$ref":"#/shared/%s"}`, name), value)
+	}
+	return remove(whole, "shared")
+}
+
 // part returns the additions of every server, without the routes that this one lacks.
 func (s Server) part() []byte {
-	part := serverPart
+	part := load(serverPart)
 	for path, there := range map[string]bool{
 		"/docs": s.Docs, "/metrics": s.Metrics, "/reload": s.Reload, "/shutdown": s.Shutdown, "/models": s.Models, "/models/{name}": s.Models,
 		"/models/{name}/load": s.Models && s.Reload, "/models/{name}/unload": s.Models && s.Reload,
@@ -131,7 +144,7 @@ type kind struct {
 // part returns the additions to the routes of a collection. It leaves out media types that the model never answers with,
 // because typed clients would list them for each answer.
 func (k kind) part(model []byte) []byte {
-	part := predictionsPart
+	part := load(predictionsPart)
 	if k.plural == "trainings" {
 		part = bytes.ReplaceAll(part, []byte("prediction"), []byte("training"))
 		part = bytes.ReplaceAll(part, []byte("Prediction"), []byte("Training"))

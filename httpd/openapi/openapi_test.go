@@ -3,11 +3,16 @@ package openapi
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"pinion/runtime/rawjson"
 )
 
 var all = Server{Title: "painter", Docs: true, Metrics: true, Reload: true, Shutdown: true}
@@ -241,6 +246,24 @@ func TestTokensAreASecurityScheme(t *testing.T) {
 		}
 		if got := at(whole, "components", "securitySchemes", "bearer") != nil; got != c.s.Tokens {
 			t.Errorf("the scheme is there: %v", got)
+		}
+	}
+}
+
+// TestSharedValuesStandInTheirPlaces: also those that other shared values refer to.
+func TestSharedValuesStandInTheirPlaces(t *testing.T) {
+	for name, part := range map[string][]byte{"server": serverPart, "predictions": predictionsPart, "protocols": protocolsPart} {
+		whole := decode(t, load(part))
+		if _, ok := whole["shared"]; ok || whole["paths"] == nil {
+			t.Errorf("%s.json has the members %v", name, slices.Collect(maps.Keys(whole)))
+		}
+		if at := bytes.Index(load(part), []byte("#/shared/")); at >= 0 {
+			t.Errorf("%s.json: no value stands for %.60s", name, load(part)[at:])
+		}
+		for value := range rawjson.Members(at(part, "shared")) {
+			if ref := fmt.Sprintf(`"#/shared/%s"`, value); bytes.Count(part, []byte(ref)) < 2 {
+				t.Errorf("%s.json: %s stands in fewer than two places", name, ref)
+			}
 		}
 	}
 }
