@@ -25,20 +25,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
-#include <wchar.h>
 
 // ---- types ---------------------------------------------------------------
 
 typedef ssize_t Py_ssize_t;
-typedef Py_ssize_t Py_hash_t;
 typedef uint32_t Py_UCS4;
 typedef struct cpy3_type PyTypeObject;
 typedef struct cpy3_thread PyThreadState;
-typedef struct cpy3_interpreter PyInterpreterState;
-typedef struct cpy3_frame PyFrameObject;
-typedef struct cpy3_code PyCodeObject;
 
 typedef struct cpy3_object {
   Py_ssize_t ob_refcnt;  // never written: Py_IncRef and Py_DecRef know immortal objects. Read by pyembed/px_scopereuse.c alone
@@ -48,14 +42,10 @@ typedef struct cpy3_object {
 typedef enum { PyGILState_LOCKED, PyGILState_UNLOCKED } PyGILState_STATE;
 
 typedef PyObject *(*PyCFunction)(PyObject *self, PyObject *args);
-typedef PyObject *(*PyCFunctionWithKeywords)(PyObject *, PyObject *, PyObject *);
-typedef PyObject *(*PyCFunctionFast)(PyObject *, PyObject *const *, Py_ssize_t);
-typedef void (*PyCapsule_Destructor)(PyObject *);
 typedef int (*visitproc)(PyObject *, void *);
 typedef int (*traverseproc)(PyObject *, visitproc, void *);
 typedef int (*inquiry)(PyObject *);
 typedef void (*freefunc)(void *);
-typedef void (*PyOS_sighandler_t)(int);
 
 typedef struct {
   const char *ml_name;
@@ -66,7 +56,6 @@ typedef struct {
 
 enum {
   METH_VARARGS = 0x0001,
-  METH_KEYWORDS = 0x0002,
   METH_NOARGS = 0x0004,
   METH_O = 0x0008,
   METH_FASTCALL = 0x0080,
@@ -113,25 +102,7 @@ typedef struct {
 } PyType_Spec;
 
 // Numbers of the slots of a PyType_Spec, fixed by the stable ABI (the first since 3.11; 3.10 has the same).
-enum {
-  Py_bf_getbuffer = 1,
-  Py_tp_call = 50,
-  Py_tp_clear = 51,
-  Py_tp_dealloc = 52,
-  Py_tp_doc = 56,
-  Py_tp_getattro = 58,
-  Py_tp_init = 60,
-  Py_tp_iter = 62,
-  Py_tp_iternext = 63,
-  Py_tp_methods = 64,
-  Py_tp_new = 65,
-  Py_tp_repr = 66,
-  Py_tp_str = 70,
-  Py_tp_traverse = 71,
-  Py_tp_members = 72,
-  Py_tp_getset = 73,
-  Py_tp_free = 74,
-};
+enum { Py_bf_getbuffer = 1, Py_tp_dealloc = 52, Py_tp_free = 74 };
 
 typedef struct {
   void *buf;
@@ -147,18 +118,13 @@ typedef struct {
   void *internal;
 } Py_buffer;
 
-enum { PyBUF_SIMPLE = 0, PyBUF_WRITABLE = 1, PyBUF_READ = 0x100, PyBUF_WRITE = 0x200 };
 enum { Py_LT, Py_LE, Py_EQ, Py_NE, Py_GT, Py_GE };
-enum { Py_single_input = 256, Py_file_input = 257, Py_eval_input = 258 };
 enum { Py_DTSF_SIGN = 1, Py_DTSF_ADD_DOT_0 = 2, Py_DTSF_ALT = 4 };
 
-#define Py_TPFLAGS_HAVE_GC (1UL << 14)
-#define Py_TPFLAGS_BASETYPE (1UL << 10)
 #define Py_TPFLAGS_DEFAULT (1UL << 18)
 #define Py_TPFLAGS_LONG_SUBCLASS (1UL << 24)
 #define Py_TPFLAGS_LIST_SUBCLASS (1UL << 25)
 #define Py_TPFLAGS_TUPLE_SUBCLASS (1UL << 26)
-#define Py_TPFLAGS_BYTES_SUBCLASS (1UL << 27)
 #define Py_TPFLAGS_UNICODE_SUBCLASS (1UL << 28)
 #define Py_TPFLAGS_DICT_SUBCLASS (1UL << 29)
 #define Py_TPFLAGS_BASE_EXC_SUBCLASS (1UL << 30)
@@ -171,8 +137,7 @@ enum { Py_DTSF_SIGN = 1, Py_DTSF_ADD_DOT_0 = 2, Py_DTSF_ALT = 4 };
 #include "cpy3_funcs.h"
 
 struct cpy3_api {
-  size_t size;       // sizeof(struct cpy3_api) where the table was filled
-  int major, minor;  // of the library, e.g. 3, 12
+  size_t size;  // sizeof(struct cpy3_api) where the table was filled
 
 #define X(ret, name, args) ret(*name) args;
   CPY3_FUNCS(X)

@@ -6,7 +6,6 @@
 #define Py_IS_TYPE(o, t) (Py_TYPE(o) == (t))
 #define Py_INCREF(o) Py_IncRef((PyObject *)(o))
 #define Py_DECREF(o) Py_DecRef((PyObject *)(o))
-#define Py_XINCREF(o) Py_IncRef((PyObject *)(o))  // both take NULL
 #define Py_XDECREF(o) Py_DecRef((PyObject *)(o))
 #define Py_CLEAR(o)                     \
   do {                                  \
@@ -20,37 +19,24 @@
 #define Py_RETURN_FALSE return Py_NewRef(Py_False)
 
 #define PyModule_Create(def) PyModule_Create2((def), PYTHON_API_VERSION)
-#define PyCFunction_New(def, self) PyCFunction_NewEx((def), (self), NULL)
 #define PyRun_SimpleString(s) PyRun_SimpleStringFlags((s), NULL)
-#define PyRun_String(s, start, g, l) PyRun_StringFlags((s), (start), (g), (l), NULL)
 #define PyVectorcall_NARGS(n) ((Py_ssize_t)((n) & ~PY_VECTORCALL_ARGUMENTS_OFFSET))
 
 #define PyType_HasFeature(t, flag) ((PyType_GetFlags(t) & (flag)) != 0)
-#define PyType_FastSubclass(t, flag) PyType_HasFeature((t), (flag))
 #define PyObject_TypeCheck(o, t) (Py_TYPE(o) == (t) || PyType_IsSubtype(Py_TYPE(o), (t)))
 
 #define PyLong_Check(o) PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_LONG_SUBCLASS)
 #define PyList_Check(o) PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_LIST_SUBCLASS)
 #define PyTuple_Check(o) PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_TUPLE_SUBCLASS)
-#define PyBytes_Check(o) PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_BYTES_SUBCLASS)
 #define PyUnicode_Check(o) PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_UNICODE_SUBCLASS)
 #define PyDict_Check(o) PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_DICT_SUBCLASS)
 #define PyExceptionInstance_Check(o) PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_BASE_EXC_SUBCLASS)
 #define PyType_Check(o) PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_TYPE_SUBCLASS)
 #define PyFloat_Check(o) PyObject_TypeCheck((o), &PyFloat_Type)
-#define PyBool_Check(o) Py_IS_TYPE((o), &PyBool_Type)
-#define PyGen_Check(o) PyObject_TypeCheck((o), &PyGen_Type)
 
-#define PyLong_CheckExact(o) Py_IS_TYPE((o), &PyLong_Type)
-#define PyFloat_CheckExact(o) Py_IS_TYPE((o), &PyFloat_Type)
 #define PyList_CheckExact(o) Py_IS_TYPE((o), &PyList_Type)
 #define PyTuple_CheckExact(o) Py_IS_TYPE((o), &PyTuple_Type)
-#define PyBytes_CheckExact(o) Py_IS_TYPE((o), &PyBytes_Type)
 #define PyUnicode_CheckExact(o) Py_IS_TYPE((o), &PyUnicode_Type)
-#define PyDict_CheckExact(o) Py_IS_TYPE((o), &PyDict_Type)
-#define PyGen_CheckExact(o) Py_IS_TYPE((o), &PyGen_Type)
-#define PyCoro_CheckExact(o) Py_IS_TYPE((o), &PyCoro_Type)
-#define PyAsyncGen_CheckExact(o) Py_IS_TYPE((o), &PyAsyncGen_Type)
 
 static inline PyObject *Py_NewRef(PyObject *o) {
   Py_IncRef(o);

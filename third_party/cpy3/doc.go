@@ -10,7 +10,7 @@
 //   - Go code calls [Open] and the methods of [Library], which have cpy3's
 //     names (Py_BytesMain, Py_GetVersion ...).
 //   - C code of another package includes cpy3.h, is handed [Library.Table] and
-//     calls the whole C API under its natural names.
+//     calls the functions of the table under their natural names.
 //   - [Open] is also the test whether a file is a usable libpython; each reason
 //     why not has its error in errors.go.
 //

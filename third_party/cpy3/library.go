@@ -15,8 +15,7 @@ const detailSize = 8192
 
 // Library is an opened libpython. It stays loaded until the process ends.
 type Library struct {
-	path string
-	api  *C.struct_cpy3_api
+	api *C.struct_cpy3_api
 }
 
 // Open loads the libpython at path (a file, or a bare name for the loader to
@@ -37,7 +36,7 @@ func Open(path string) (*Library, error) {
 	var api *C.struct_cpy3_api
 	status := C.cpy3_open(cpath, &api, detail, detailSize)
 	if status == C.CPY3_OK {
-		return &Library{path: path, api: api}, nil
+		return &Library{api: api}, nil
 	}
 	return nil, refusal(path, status, C.GoString(detail))
 }
@@ -61,20 +60,11 @@ func refusal(path string, status C.enum_cpy3_status, detail string) error {
 	}
 }
 
-// Path is what Open was given.
-func (l *Library) Path() string { return l.path }
-
 // Table is the address of the library's struct cpy3_api (cpy3.h), valid for the life of the process.
 func (l *Library) Table() unsafe.Pointer { return unsafe.Pointer(l.api) }
 
-// Version is the library's version, e.g. 3 and 12.
-func (l *Library) Version() (major, minor int) { return int(l.api.major), int(l.api.minor) }
-
 // Py_GetVersion is sys.version, e.g. "3.12.1 (main, ...) [GCC ...]". It needs no interpreter.
 func (l *Library) Py_GetVersion() string { return C.GoString(C.cpy3_version(l.api)) }
-
-// Py_IsInitialized tells whether the interpreter runs.
-func (l *Library) Py_IsInitialized() bool { return C.cpy3_is_initialized(l.api) != 0 }
 
 // Py_BytesMain is CPython's own main: it starts the interpreter as the command
 // line args says (args[0] is the interpreter's path), runs it to its end and
@@ -99,36 +89,10 @@ func (l *Library) Py_InitializeEx(signals bool) {
 	C.cpy3_initialize(l.api, flag)
 }
 
-// Py_FinalizeEx ends the interpreter, on the thread that started it, with the GIL: 0, or -1 if flushing stdio failed.
-func (l *Library) Py_FinalizeEx() int { return int(C.cpy3_finalize(l.api)) }
-
 // PyRun_SimpleString runs code in __main__, with the GIL: 0, or -1 after
 // printing the exception. SystemExit ends the process.
 func (l *Library) PyRun_SimpleString(code string) int {
 	text := C.CString(code)
 	defer C.free(unsafe.Pointer(text))
 	return int(C.cpy3_run(l.api, text))
-}
-
-// PyGILState is what PyGILState_Ensure found, for PyGILState_Release.
-type PyGILState int
-
-// PyGILState_Ensure takes the GIL for this thread, which must be locked
-// (runtime.LockOSThread) until PyGILState_Release.
-func (l *Library) PyGILState_Ensure() PyGILState { return PyGILState(C.cpy3_gil_ensure(l.api)) }
-
-// PyGILState_Release undoes PyGILState_Ensure, on the same thread.
-func (l *Library) PyGILState_Release(state PyGILState) { C.cpy3_gil_release(l.api, C.int(state)) }
-
-// PyThreadState is a thread's place in the interpreter.
-type PyThreadState unsafe.Pointer
-
-// PyEval_SaveThread gives the GIL away; this thread must be locked until PyEval_RestoreThread.
-func (l *Library) PyEval_SaveThread() PyThreadState {
-	return PyThreadState(C.cpy3_save_thread(l.api))
-}
-
-// PyEval_RestoreThread takes the GIL again, on the same thread.
-func (l *Library) PyEval_RestoreThread(state PyThreadState) {
-	C.cpy3_restore_thread(l.api, unsafe.Pointer(state))
 }

@@ -33,14 +33,14 @@ func TestNamesAreGenerated(t *testing.T) {
 			continue
 		}
 		count++
-		if name := m[1]; name == "PyObject_Vectorcall" || name == "PyObject_CallOneArg" {
-			continue // cpy3_macros.h defines them
+		if name := m[1]; name == "PyObject_Vectorcall" {
+			continue // cpy3_macros.h defines it
 		} else if !strings.Contains(string(names), "#define "+name+" (CPY3->"+name+")\n") &&
 			!strings.Contains(string(names), "#define "+name+" (*CPY3->"+name+")\n") {
 			t.Errorf("cpy3_names.h lacks %s: run go generate", name)
 		}
 	}
-	if defined := strings.Count(string(names), "(CPY3->") + strings.Count(string(names), "(*CPY3->"); defined != count-2 {
+	if defined := strings.Count(string(names), "(CPY3->") + strings.Count(string(names), "(*CPY3->"); defined != count-1 {
 		t.Errorf("cpy3_names.h has %d names for %d entries: run go generate", defined, count)
 	}
 }

@@ -41,7 +41,7 @@ static const char *fill(void *lib, struct cpy3_api *api) {
   return missing;
 }
 
-// judge says whether this library can be used at all, before any of its
+// check says whether this library can be used at all, before any of its
 // symbols is asked for: an old or foreign library should be called so, rather
 // than be blamed for the first function that it lacks.
 static enum cpy3_status check(void *lib, struct cpy3_api *api, char *detail, size_t n) {
@@ -51,13 +51,13 @@ static enum cpy3_status check(void *lib, struct cpy3_api *api, char *detail, siz
     return CPY3_NOT_PYTHON;
   }
   const char *version = api->Py_GetVersion();
-  int length = (int)strcspn(version, " ");
-  if (sscanf(version, "%d.%d", &api->major, &api->minor) != 2) {
+  int length = (int)strcspn(version, " "), major, minor;
+  if (sscanf(version, "%d.%d", &major, &minor) != 2) {
     snprintf(detail, n, "its version is %.40s", version);
     return CPY3_NOT_PYTHON;
   }
   snprintf(detail, n, "%.*s", length < 40 ? length : 40, version);
-  if (api->major < 3 || (api->major == 3 && api->minor < OLDEST_MINOR)) return CPY3_TOO_OLD;
+  if (major < 3 || (major == 3 && minor < OLDEST_MINOR)) return CPY3_TOO_OLD;
   // 3.13 says "experimental free-threading build". The function is exported by those builds alone.
   if (strstr(version, "free-threading") || dlsym(lib, "_Py_MergeZeroLocalRefcount")) return CPY3_FREE_THREADED;
 
@@ -108,20 +108,8 @@ done:
 
 const char *cpy3_version(const struct cpy3_api *api) { return api->Py_GetVersion(); }
 
-int cpy3_is_initialized(const struct cpy3_api *api) { return api->Py_IsInitialized(); }
-
 int cpy3_bytes_main(const struct cpy3_api *api, int argc, char **argv) { return api->Py_BytesMain(argc, argv); }
 
 void cpy3_initialize(const struct cpy3_api *api, int signals) { api->Py_InitializeEx(signals); }
 
-int cpy3_finalize(const struct cpy3_api *api) { return api->Py_FinalizeEx(); }
-
 int cpy3_run(const struct cpy3_api *api, const char *code) { return api->PyRun_SimpleStringFlags(code, NULL); }
-
-int cpy3_gil_ensure(const struct cpy3_api *api) { return (int)api->PyGILState_Ensure(); }
-
-void cpy3_gil_release(const struct cpy3_api *api, int state) { api->PyGILState_Release((PyGILState_STATE)state); }
-
-void *cpy3_save_thread(const struct cpy3_api *api) { return api->PyEval_SaveThread(); }
-
-void cpy3_restore_thread(const struct cpy3_api *api, void *state) { api->PyEval_RestoreThread(state); }

@@ -26,14 +26,8 @@ enum cpy3_status cpy3_open(const char *path, struct cpy3_api **api, char *detail
 
 // The calls that Go makes itself.
 const char *cpy3_version(const struct cpy3_api *api);
-int cpy3_is_initialized(const struct cpy3_api *api);
 int cpy3_bytes_main(const struct cpy3_api *api, int argc, char **argv);
 void cpy3_initialize(const struct cpy3_api *api, int signals);
-int cpy3_finalize(const struct cpy3_api *api);
 int cpy3_run(const struct cpy3_api *api, const char *code);
-int cpy3_gil_ensure(const struct cpy3_api *api);
-void cpy3_gil_release(const struct cpy3_api *api, int state);
-void *cpy3_save_thread(const struct cpy3_api *api);
-void cpy3_restore_thread(const struct cpy3_api *api, void *state);
 
 #endif
