@@ -2,7 +2,6 @@ package instances
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/valyala/fasthttp"
 
@@ -74,13 +73,7 @@ func Health(x *protocol.Exchange, models protocol.Models) {
 
 // Refuse answers with an error.
 func Refuse(ctx *fasthttp.RequestCtx, err *protocol.Error) {
-	h := &ctx.Response.Header
-	if seconds := err.RetryAfterSeconds(); seconds > 0 {
-		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(seconds))
-	}
-	ctx.SetStatusCode(err.Kind.Status())
-	h.SetContentType(ContentJSON)
-	ctx.SetBody(AppendError(nil, err))
+	err.Answer(ctx, AppendError(nil, err))
 }
 
 // AppendError appends {"error":"…"}, with the number of the instance that is at fault.

@@ -33,7 +33,12 @@ type indexEntry struct {
 
 // model returns the model of the request's path, and its signature.
 func (h *handlers) model(x *protocol.Exchange) (*protocol.Model, *protocol.Signature, *protocol.Error) {
-	m, err := h.models.Find(x.Param("model"), x.Param("version"))
+	return Find(h.models, x.Param("model"), x.Param("version"))
+}
+
+// Find returns the model of that name and version, and its signature.
+func Find(models protocol.Models, name, version string) (*protocol.Model, *protocol.Signature, *protocol.Error) {
+	m, err := models.Find(name, version)
 	if err != nil {
 		return nil, nil, err
 	}

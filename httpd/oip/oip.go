@@ -1,7 +1,7 @@
 package oip
 
 import (
-	"strconv"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
@@ -54,13 +54,16 @@ func (h *handlers) live(x *protocol.Exchange) {
 
 // ready answers 200 if every model takes predictions.
 func (h *handlers) ready(x *protocol.Exchange) {
-	for _, m := range h.models.List() {
-		if m.Ready() != nil {
-			answer(x.RequestCtx, fasthttp.StatusServiceUnavailable, `{"ready":false}`)
-			return
-		}
+	if !Ready(h.models) {
+		answer(x.RequestCtx, fasthttp.StatusServiceUnavailable, `{"ready":false}`)
+		return
 	}
 	answer(x.RequestCtx, fasthttp.StatusOK, `{"ready":true}`)
+}
+
+// Ready reports whether every model takes predictions.
+func Ready(models protocol.Models) bool {
+	return !slices.ContainsFunc(models.List(), func(m *protocol.Model) bool { return m.Ready() != nil })
 }
 
 func answer(ctx *fasthttp.RequestCtx, status int, body string) {
@@ -69,22 +72,6 @@ func answer(ctx *fasthttp.RequestCtx, status int, body string) {
 	ctx.SetBodyString(body)
 }
 
-// statuses are the HTTP statuses of errors.
-var statuses = map[protocol.Kind]int{
-	protocol.BadInput: fasthttp.StatusBadRequest,
-	protocol.Unknown:  fasthttp.StatusNotFound,
-	protocol.Failed:   fasthttp.StatusInternalServerError,
-	protocol.NoPlace:  fasthttp.StatusTooManyRequests,
-	protocol.Waited:   fasthttp.StatusServiceUnavailable,
-	protocol.NotReady: fasthttp.StatusServiceUnavailable,
-	protocol.TooLarge: fasthttp.StatusRequestEntityTooLarge,
-	protocol.Internal: fasthttp.StatusInternalServerError,
-}
-
 func refuse(ctx *fasthttp.RequestCtx, err *protocol.Error) {
-	if seconds := err.RetryAfterSeconds(); seconds > 0 {
-		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(seconds))
-	}
-	body := append(rawjson.AppendQuoted([]byte(`{"error":`), err.Error()), '}')
-	answer(ctx, statuses[err.Kind], string(body))
+	err.Answer(ctx, append(rawjson.AppendQuoted([]byte(`{"error":`), err.Error()), '}'))
 }

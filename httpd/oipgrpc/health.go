@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "pinion/httpd/oipgrpc/inferencepb"
+
+	"pinion/httpd/oip"
 )
 
 // health is the standard health service. It derives the state from the models at each look.
@@ -21,7 +23,7 @@ type health struct {
 const watchInterval = time.Second
 
 func (h *health) state() *grpc_health_v1.HealthCheckResponse {
-	if h.ready() {
+	if oip.Ready(h.opt.Models) {
 		return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVING}
 	}
 	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_NOT_SERVING}

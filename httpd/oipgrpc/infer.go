@@ -29,7 +29,7 @@ type inference struct {
 
 // begin creates a message's predictions, which take over its body. The caller releases the run.
 func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, body protocol.Body, stream bool) (*inference, *protocol.Error) {
-	m, signature, err := s.model(msg.GetModelName(), msg.GetModelVersion())
+	m, signature, err := oip.Find(s.opt.Models, msg.GetModelName(), msg.GetModelVersion())
 	if err != nil {
 		body.Release()
 		return nil, err

@@ -16,25 +16,6 @@ type service struct {
 	*Server
 }
 
-// ready reports whether every model takes predictions.
-func (s *Server) ready() bool {
-	for _, m := range s.opt.Models.List() {
-		if m.Ready() != nil {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *Server) model(name, version string) (*protocol.Model, *protocol.Signature, *protocol.Error) {
-	m, err := s.opt.Models.Find(name, version)
-	if err != nil {
-		return nil, nil, err
-	}
-	signature, err := m.Signature()
-	return m, signature, err
-}
-
 // ServerLive answers as long as the server runs.
 func (s *service) ServerLive(context.Context, *pb.ServerLiveRequest) (*pb.ServerLiveResponse, error) {
 	return &pb.ServerLiveResponse{Live: true}, nil
@@ -42,7 +23,7 @@ func (s *service) ServerLive(context.Context, *pb.ServerLiveRequest) (*pb.Server
 
 // ServerReady reports whether every model takes predictions.
 func (s *service) ServerReady(context.Context, *pb.ServerReadyRequest) (*pb.ServerReadyResponse, error) {
-	return &pb.ServerReadyResponse{Ready: s.ready()}, nil
+	return &pb.ServerReadyResponse{Ready: oip.Ready(s.opt.Models)}, nil
 }
 
 // ModelReady reports whether a model takes predictions.
@@ -61,7 +42,7 @@ func (s *service) ServerMetadata(context.Context, *pb.ServerMetadataRequest) (*p
 
 // ModelMetadata describes a model.
 func (s *service) ModelMetadata(ctx context.Context, req *pb.ModelMetadataRequest) (*pb.ModelMetadataResponse, error) {
-	m, signature, err := s.model(req.GetName(), req.GetVersion())
+	m, signature, err := oip.Find(s.opt.Models, req.GetName(), req.GetVersion())
 	if err != nil {
 		return nil, failure(ctx, err)
 	}

@@ -117,13 +117,7 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 	elements := 0
 	switch t.Type.Name {
 	case "BOOL":
-		elements = len(c.GetBoolContents())
-		raw = make([]byte, elements)
-		for i, v := range c.GetBoolContents() {
-			if v {
-				raw[i] = 1
-			}
-		}
+		raw, elements = packed(c.GetBoolContents())
 	case "INT8", "INT16", "INT32":
 		elements = len(c.GetIntContents())
 		bits := 8 * t.Type.Size
@@ -144,29 +138,13 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 			raw = le.AppendUint32(raw, v)[:len(raw)+t.Type.Size]
 		}
 	case "INT64":
-		elements = len(c.GetInt64Contents())
-		raw = make([]byte, 0, elements*t.Type.Size)
-		for _, v := range c.GetInt64Contents() {
-			raw = le.AppendUint64(raw, uint64(v))
-		}
+		raw, elements = packed(c.GetInt64Contents())
 	case "UINT64":
-		elements = len(c.GetUint64Contents())
-		raw = make([]byte, 0, elements*t.Type.Size)
-		for _, v := range c.GetUint64Contents() {
-			raw = le.AppendUint64(raw, v)
-		}
+		raw, elements = packed(c.GetUint64Contents())
 	case "FP32":
-		elements = len(c.GetFp32Contents())
-		raw = make([]byte, 0, elements*t.Type.Size)
-		for _, v := range c.GetFp32Contents() {
-			raw = le.AppendUint32(raw, math.Float32bits(v))
-		}
+		raw, elements = packed(c.GetFp32Contents())
 	case "FP64":
-		elements = len(c.GetFp64Contents())
-		raw = make([]byte, 0, elements*t.Type.Size)
-		for _, v := range c.GetFp64Contents() {
-			raw = le.AppendUint64(raw, math.Float64bits(v))
-		}
+		raw, elements = packed(c.GetFp64Contents())
 	case oip.Bytes:
 		elements = len(c.GetBytesContents())
 		raw = make([]byte, 0, bytesLen(c.GetBytesContents()))
@@ -180,6 +158,12 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 		return nil, bad("input %q is %s, and contents has %d elements in the fields of other datatypes", clip(t.Name), t.Type.Name, filled-elements)
 	}
 	return raw, nil
+}
+
+// packed is the elements of a list as a tensor has them, and how many they are.
+func packed[E any](list []E) ([]byte, int) {
+	raw, _ := binary.Append(nil, binary.LittleEndian, list) // of a fixed size each, so no error
+	return raw, len(list)
 }
 
 // bytesLen is how many bytes a tensor of these elements has.

@@ -39,7 +39,7 @@ func ParseJSON(body []byte) (*Body, *Error) {
 		if n++; n > maxMembers {
 			return nil, invalid("", "", "The request has more than "+strconv.Itoa(maxMembers)+" parameters.")
 		}
-		b.set(rawjson.Name(key), value)
+		b.members = put(b.members, rawjson.Name(key), value)
 	}
 	return b, nil
 }
@@ -49,7 +49,7 @@ func ParseForm(fields []predict.FormField) *Body {
 	b := &Body{form: true}
 	for _, f := range fields {
 		f.Name = strings.TrimSuffix(f.Name, "[]")
-		m := b.find(f.Name)
+		m := find(b.members, f.Name)
 		if m == nil {
 			b.members = append(b.members, member{name: f.Name})
 			m = &b.members[len(b.members)-1]
@@ -63,26 +63,9 @@ func ParseForm(fields []predict.FormField) *Body {
 // maxMembers is how many parameters a request may have. OpenAI's API has fewer than 50 for an endpoint.
 const maxMembers = 500
 
-func (b *Body) set(name string, value []byte) {
-	if m := b.find(name); m != nil {
-		m.value = value
-		return
-	}
-	b.members = append(b.members, member{name: name, value: value})
-}
-
-func (b *Body) find(name string) *member {
-	for i := range b.members {
-		if b.members[i].name == name {
-			return &b.members[i]
-		}
-	}
-	return nil
-}
-
 // get returns the JSON value of a parameter; nil: it is absent or null. A form's text is read as kind says.
 func (b *Body) get(name string, kind rawjson.Kind) []byte {
-	m := b.find(name)
+	m := find(b.members, name)
 	if m == nil {
 		return nil
 	}

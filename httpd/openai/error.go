@@ -72,22 +72,15 @@ func wrongValue(param, message string) *Error {
 
 // typeOf names the type of a JSON value.
 func typeOf(value []byte) string {
-	switch rawjson.KindOf(value) {
-	case rawjson.KindNull:
+	switch kind := rawjson.KindOf(value); {
+	case kind == rawjson.KindNull:
 		return "null"
-	case rawjson.KindBool:
-		return "a boolean"
-	case rawjson.KindNumber:
-		if isInteger(value) {
-			return "an integer"
-		}
-		return "a decimal number"
-	case rawjson.KindString:
-		return "a string"
-	case rawjson.KindArray:
-		return "an array"
+	case kind != number:
+		return wanted(kind)
+	case isInteger(value):
+		return "an integer"
 	default:
-		return "an object"
+		return "a decimal number"
 	}
 }
 

@@ -292,10 +292,10 @@ func (q *request) errorOf(err *protocol.Error) *Error {
 
 // errorOf returns an error of a call as one of OpenAI's API.
 func errorOf(err *protocol.Error) *Error {
-	e := &Error{Type: TypeServer, Message: err.Message, retryAfter: err.RetryAfterSeconds()}
+	e := &Error{Status: err.Kind.Status(), Type: TypeServer, Message: err.Message, retryAfter: err.RetryAfterSeconds()}
 	switch err.Kind {
 	case protocol.BadInput:
-		e.Status, e.Type = fasthttp.StatusBadRequest, TypeInvalid
+		e.Type = TypeInvalid
 		if len(err.Problems) > 0 {
 			p := err.Problems[0]
 			e.Param = strings.Join(p.Loc, ".")
@@ -304,15 +304,11 @@ func errorOf(err *protocol.Error) *Error {
 			}
 		}
 	case protocol.Unknown:
-		e.Status, e.Type, e.Param, e.Code = fasthttp.StatusNotFound, TypeInvalid, "model", CodeModelNotFound
+		e.Type, e.Param, e.Code = TypeInvalid, "model", CodeModelNotFound
 	case protocol.NoPlace:
-		e.Status, e.Type, e.Code = fasthttp.StatusTooManyRequests, TypeRateLimit, CodeRateLimit
-	case protocol.Waited, protocol.NotReady:
-		e.Status = fasthttp.StatusServiceUnavailable
+		e.Type, e.Code = TypeRateLimit, CodeRateLimit
 	case protocol.TooLarge:
-		e.Status, e.Type = fasthttp.StatusRequestEntityTooLarge, TypeInvalid
-	default:
-		e.Status = fasthttp.StatusInternalServerError
+		e.Type = TypeInvalid
 	}
 	return e
 }

@@ -80,13 +80,20 @@ func (m *message) addObject(output []byte) *Error {
 
 // put sets a member; the last of equal names counts.
 func put(list []member, name string, value []byte) []member {
-	for i := range list {
-		if list[i].name == name {
-			list[i].value = value
-			return list
-		}
+	if m := find(list, name); m != nil {
+		m.value = value
+		return list
 	}
 	return append(list, member{name: name, value: value})
+}
+
+func find(list []member, name string) *member {
+	for i := range list {
+		if list[i].name == name {
+			return &list[i]
+		}
+	}
+	return nil
 }
 
 // addCalls adds tool calls, or parts of them: a part has the index of its call.

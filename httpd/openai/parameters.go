@@ -150,15 +150,16 @@ func (p parameter) check(value []byte) *Error {
 	return nil
 }
 
+// wanted names a kind in a sentence.
 func wanted(k rawjson.Kind) string {
 	switch k {
-	case rawjson.KindNumber:
+	case number:
 		return "a number"
-	case rawjson.KindString:
+	case text:
 		return "a string"
-	case rawjson.KindBool:
+	case boolean:
 		return "a boolean"
-	case rawjson.KindArray:
+	case array:
 		return "an array"
 	default:
 		return "an object"

@@ -39,7 +39,7 @@ func (f *Function) readSubject(r *Request, b *Body) ([]subject, *Error) {
 	case Chat:
 		return []subject{{value: value}}, checkMessages(value)
 	case Transcriptions:
-		if m := b.find(name); !b.form || m.field[len(m.field)-1].Form != predict.FieldFile {
+		if m := find(b.members, name); !b.form || m.field[len(m.field)-1].Form != predict.FieldFile {
 			return nil, wrongType(name, "a file", value)
 		}
 		return []subject{{value: value}}, nil
@@ -61,31 +61,24 @@ func checkMessages(value []byte) *Error {
 	if rawjson.KindOf(value) != array {
 		return wrongType("messages", "an array", value)
 	}
-	items := rawjson.Array(value)
-	for i := 0; ; i++ {
-		item, ok := items.Next()
+	empty := true
+	for i, item := range rawjson.Items(value) {
+		empty = false
 		param := "messages[" + strconv.Itoa(i) + "]"
-		switch {
-		case !ok && i == 0:
-			return wrongValue("messages", "it is empty; it must have at least one message.")
-		case !ok:
-			return nil
-		case rawjson.KindOf(item) != object:
+		if rawjson.KindOf(item) != object {
 			return wrongType(param, "an object", item)
 		}
-		var role []byte
-		for key, v := range rawjson.Members(item) {
-			if rawjson.KeyIs(key, "role") {
-				role = v
-			}
-		}
-		switch {
+		switch role := memberOf(item, "role"); {
 		case role == nil:
 			return missing(param + ".role")
 		case rawjson.KindOf(role) != text:
 			return wrongType(param+".role", "a string", role)
 		}
 	}
+	if empty {
+		return wrongValue("messages", "it is empty; it must have at least one message.")
+	}
+	return nil
 }
 
 // split returns the values for the function's calls, and how many texts they hold: a prompt, or an input to embed, is a
@@ -178,17 +171,15 @@ func checkTokens(param string, kind rawjson.Kind, item []byte) *Error {
 			return wrongType(param, "an integer", item)
 		}
 	case array:
-		tokens := rawjson.Array(item)
-		for i := 0; ; i++ {
-			token, ok := tokens.Next()
-			switch {
-			case !ok && i == 0:
-				return wrongValue(param, "it is empty.")
-			case !ok:
-				return nil
-			case !isInteger(token):
+		empty := true
+		for i, token := range rawjson.Items(item) {
+			empty = false
+			if !isInteger(token) {
 				return wrongType(param+"["+strconv.Itoa(i)+"]", "an integer", token)
 			}
+		}
+		if empty {
+			return wrongValue(param, "it is empty.")
 		}
 	}
 	return nil

@@ -142,18 +142,10 @@ func (t *transcript) verbose(segments []segment) []byte {
 	for _, s := range segments {
 		duration = max(duration, s.end)
 	}
-	has := func(name string) bool {
-		for _, m := range t.rest {
-			if m.name == name {
-				return true
-			}
-		}
-		return false
-	}
-	if !has("duration") {
+	if find(t.rest, "duration") == nil {
 		dst = strconv.AppendFloat(append(dst, `,"duration":`...), duration, 'f', -1, 64)
 	}
-	if !has("language") {
+	if find(t.rest, "language") == nil {
 		dst = append(dst, `,"language":""`...)
 	}
 	for _, m := range t.rest {

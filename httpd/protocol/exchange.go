@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -254,6 +255,17 @@ func (x *Exchange) Send(contentType string, release func(), parts ...[]byte) {
 // SendFile answers with a file. release is called after its last use.
 func (x *Exchange) SendFile(file *predict.OutputFile, release func()) {
 	x.host.SendFile(x.RequestCtx, file, release)
+}
+
+// Answer answers with the error, of which body is the JSON in the protocol's shape.
+func (e *Error) Answer(ctx *fasthttp.RequestCtx, body []byte) {
+	h := &ctx.Response.Header
+	if seconds := e.RetryAfterSeconds(); seconds > 0 {
+		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(seconds))
+	}
+	ctx.SetStatusCode(e.Kind.Status())
+	h.SetContentType("application/json")
+	ctx.SetBody(body)
 }
 
 // RetryAfterSeconds is how long a client should wait, in whole seconds; 0: no such advice.
