@@ -1,11 +1,16 @@
--- Posts the file BODY to REQUEST_PATH and checks that each answer has EXPECT in it. 409, 429 and 503 count as refused.
+-- Posts the file BODY to REQUEST_PATH and checks that each answer has EXPECT in it and LEAST bytes at least, where these are
+-- given. 409, 429 and 503 count as refused. HEAD is how long the JSON before OIP's binary tensors is.
 local file = assert(io.open(os.getenv("BODY"), "rb"))
 wrk.method = "POST"
 wrk.path = os.getenv("REQUEST_PATH")
 wrk.headers["Content-Type"] = "application/json"
 wrk.body = file:read("*a")
 file:close()
-local expected = os.getenv("EXPECT")
+local expected, least = os.getenv("EXPECT") or "", tonumber(os.getenv("LEAST") or "0")
+if os.getenv("HEAD") then
+  wrk.headers["Content-Type"] = "application/octet-stream"
+  wrk.headers["Inference-Header-Content-Length"] = os.getenv("HEAD")
+end
 
 local threads = {}
 function setup(thread)
@@ -17,7 +22,7 @@ end
 function response(status, headers, body)
   if status == 409 or status == 429 or status == 503 then
     refused = refused + 1
-  elseif status ~= 200 or not string.find(body, expected, 1, true) then
+  elseif status ~= 200 or #body < least or not string.find(body, expected, 1, true) then
     wrong = wrong + 1
   end
 end

@@ -25,4 +25,4 @@ if [[ " $* " != *" --help "* ]]; then
       cp "$triton_requirements" "$triton/.made-from"; } || rm -rf "$triton"
   fi
 fi
-exec "$python" bench/protocols/oip.py --mlserver "$venv/bin/mlserver" --triton "$triton/bin/python" --python "$venv/bin/python" "$@"
+exec "$python" bench/protocols-oip.py --mlserver "$venv/bin/mlserver" --triton "$triton/bin/python" --python "$venv/bin/python" "$@"

@@ -16,4 +16,4 @@ if [[ " $* " != *" --help "* ]]; then
     cp bench/peers/fastapi/requirements.txt "$venv/.made-from"
   fi
 fi
-exec "$python" bench/protocols/openai.py --fastapi "$venv/bin/python" "$@"
+exec "$python" bench/protocols-openai.py --fastapi "$venv/bin/python" "$@"

@@ -22,7 +22,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-PINION = Path(__file__).resolve().parent.parent / "bin/pinion"
+from lib.serving import Server, pinion
 
 MODEL = """
 import os, time
@@ -96,18 +96,6 @@ class Clients:
             thread.join()
 
 
-def health(port: int) -> dict:
-    """The server's health document; empty while it cannot be had."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    try:
-        connection.request("GET", "/health-check")
-        return json.load(connection.getresponse())
-    except OSError:
-        return {}
-    finally:
-        connection.close()
-
-
 def until(what: str, reached) -> None:
     """Wait for a state, a minute at most."""
     deadline = time.monotonic() + 60
@@ -117,9 +105,9 @@ def until(what: str, reached) -> None:
         time.sleep(0.001)
 
 
-def kill(port: int, clients: Clients) -> tuple[list[float], float, list[Answer]]:
+def kill(server: Server, clients: Clients) -> tuple[list[float], float, list[Answer]]:
     """Kill the worker once: when predictions failed, when it was back, and what was wrong."""
-    worker = health(port)["workers"][0]["pid"]
+    worker = server.ask("/health-check")["workers"][0]["pid"]
     moment = time.perf_counter()
     os.kill(worker, signal.SIGKILL)
     until(
@@ -151,37 +139,21 @@ def main() -> None:
     o = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "run.py").write_text(MODEL)
-        command = [PINION, "serve", folder, "--host", "127.0.0.1", "--port", "0"]
-        command += ["--predictor", "run.py:run", "--python", o.python]
-        command += ["--queue", str(2 * o.clients), "--log-format", "json"]
-        with open(Path(folder, "log"), "w+") as log:
-            server = subprocess.Popen(command, stderr=log)
-            try:
-                measure(o, Path(folder, "log"))
-            finally:
-                server.terminate()
-                server.wait()
+        flags = ["--predictor", "run.py:run", "--python", o.python]
+        flags += ["--queue", 2 * o.clients, "--log-format", "json"]
+        with pinion("Pinion", Path(folder), *flags, stderr=subprocess.DEVNULL) as server:
+            measure(o, server)
 
 
-def measure(o: argparse.Namespace, log: Path) -> None:
+def measure(o: argparse.Namespace, server: Server) -> None:
     """Kill the worker again and again, and print what that cost."""
-
-    def port() -> int:
-        for line in log.read_text().splitlines():
-            if '"address"' in line:
-                return int(json.loads(line)["address"].rsplit(":", 1)[1])
-        return 0
-
-    until("the server listens", port)
-    at = port()
-    until("it is ready", lambda: health(at).get("status") in ("READY", "BUSY"))
-    clients = Clients(at, o.clients, o.busy)
+    clients = Clients(server.port, o.clients, o.busy)
     failures: list[float] = []
     backs: list[float] = []
     counts: list[int] = []
     for _ in range(o.kills):
         clients.more(100)
-        failed, back, odd = kill(at, clients)
+        failed, back, odd = kill(server, clients)
         if odd:
             print(f"wrong answers: {odd}", file=sys.stderr)
             os._exit(1)

@@ -6,22 +6,20 @@ import argparse
 import json
 import os
 import shutil
-import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
 from driver import CudaError, Driver
+
+from lib.serving import pinion
 
 START_TIMEOUT = 300.0  # seconds; importing torch from a cold network disk takes minutes
 
@@ -84,39 +82,28 @@ def why_no_gpu() -> str:
 
 def run(args: argparse.Namespace, mode: str, extra: dict[str, str] | None = None) -> dict[str, Any]:
     """Start a server, wait until it is ready, make one prediction, stop it."""
-    port = free_port()
-    command = [
-        args.pinion,
-        "serve",
-        str(Path(__file__).parent),
-        "--host",
-        "127.0.0.1",
-        "-p",
-        str(port),
-    ]
-    if args.python:
-        command += ["--python", args.python]
+    python = ["--python", args.python] if args.python else []
     with tempfile.TemporaryFile() as log:
         start = time.perf_counter()
-        server = subprocess.Popen(
-            command,
-            env={**os.environ, "PINION_CUDA": mode, **(extra or {})},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
         try:
-            health = wait_ready(server, port)
-            ready = time.perf_counter() - start
-            answer = fetch(port, "/predictions", {"input": {"size": args.size}})
-            first = time.perf_counter() - start
+            with pinion(
+                *("pinion", Path(__file__).parent, *python),
+                binary=args.pinion,
+                patience=START_TIMEOUT,
+                env={**os.environ, "PINION_CUDA": mode, **(extra or {})},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            ) as server:
+                ready = time.perf_counter() - start
+                answer = server.ask("/predictions", {"input": {"size": args.size}})
+                first = time.perf_counter() - start
+                health = server.ask("/health-check")
             if answer.get("status") != "succeeded":
                 raise RuntimeError(f"the prediction failed: {answer}")
-        except Exception:
+        except BaseException:
             log.seek(0)
             shutil.copyfileobj(log, sys.stderr.buffer)
             raise
-        finally:
-            stop(server)
     reports = [worker.get("cuda") or {} for worker in health.get("workers") or []]
     return {
         "ready": ready,
@@ -124,54 +111,6 @@ def run(args: argparse.Namespace, mode: str, extra: dict[str, str] | None = None
         "output": answer["output"],
         "cuda": reports[0] if reports else {},
     }
-
-
-def free_port() -> int:
-    """Return a port that was free a moment ago."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])
-
-
-def wait_ready(server: subprocess.Popen[bytes], port: int) -> dict[str, Any]:
-    """Poll the health document until the model is set up, and return it."""
-    end = time.monotonic() + START_TIMEOUT
-    while time.monotonic() < end:
-        if server.poll() is not None:
-            raise RuntimeError(f"pinion ended with {server.returncode}")
-        try:
-            health = fetch(port, "/health-check")
-        except (OSError, urllib.error.URLError):
-            health = {}
-        if health.get("status") == "READY":
-            return health
-        if health.get("status") in ("SETUP_FAILED", "DEFUNCT"):
-            raise RuntimeError(f"setup failed: {health}")
-        time.sleep(0.005)  # the resolution of the figures
-    raise RuntimeError(f"not ready within {START_TIMEOUT} s")
-
-
-def fetch(port: int, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-    """GET, or POST where there is a body."""
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}{path}",
-        data=None if body is None else json.dumps(body).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request, timeout=START_TIMEOUT) as response:
-        answer: dict[str, Any] = json.load(response)
-    return answer
-
-
-def stop(server: subprocess.Popen[bytes]) -> None:
-    """End the server and wait for it."""
-    if server.poll() is None:
-        server.send_signal(signal.SIGTERM)
-    try:
-        server.wait(timeout=30)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
 
 
 def print_proof(result: dict[str, Any]) -> None:

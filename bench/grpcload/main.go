@@ -32,7 +32,7 @@ func main() {
 		all.Go(func() { ask(begin.Add(*length), pb.NewGRPCInferenceServiceClient(conn), &calls, &wrong) })
 	}
 	all.Wait()
-	fmt.Printf("RESULT %d %d %d\n", calls.Load(), time.Since(begin).Microseconds(), wrong.Load())
+	fmt.Printf("RESULT requests=%d us=%d wrong=%d\n", calls.Load(), time.Since(begin).Microseconds(), wrong.Load())
 }
 
 // ask calls until that time.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import subprocess
 import tempfile
 from typing import Any
 
-from lib import processes
-from lib.options import BENCH, Options
-from lib.server import BenchError, Server, dumps
+from lib import processes, wrk
+from lib.options import Options
+from lib.server import Server, dumps
+from lib.serving import BenchError
 
 
 class Load:
@@ -40,28 +39,8 @@ class Load:
         pids = self.server.pids()
         before = processes.cpu(pids)
         environment = {"BODY": self.body.name, "EXPECT": self.expect, "REQUEST_PATH": self.path}
-        run = subprocess.run(
-            self.command(
-                *(
-                    "wrk",
-                    "-t1",
-                    f"-c{connections}",
-                    f"-d{seconds}s",
-                    "--timeout",
-                    "60s",
-                    "--latency",
-                ),
-                *("-s", str(BENCH / "load.lua"), f"http://127.0.0.1:{self.server.port}"),
-            ),
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        found = re.search(r"RESULT (.*)", run.stdout)
-        if not found:
-            raise BenchError(run.stdout + run.stderr)
-        values = {k: float(v) for k, v in (part.split("=") for part in found[1].split())}
+        load = self.command(*wrk.command(self.server.port, connections, seconds))
+        values = wrk.figures(load, environment)
         right = values["requests"] - values["refused"]
         spent = processes.cpu(pids) - before
         self.classify(values, right)

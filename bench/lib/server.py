@@ -7,7 +7,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,19 +17,9 @@ from typing import Any
 from lib import processes
 from lib.options import Options
 from lib.peers.base import ECHO, Peer, Setting
+from lib.serving import BenchError, free_port
 
 REFUSALS = (409, 429, 503)
-
-
-class BenchError(Exception):
-    """A server did what makes its figures worthless."""
-
-
-def free_port() -> int:
-    """Return a port that is free now."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Server:

@@ -9,7 +9,8 @@ from lib.load import Load
 from lib.options import Options
 from lib.peers import ALL, Peer
 from lib.results import Results, Sample
-from lib.server import BenchError, Server, example
+from lib.server import Server, example
+from lib.serving import BenchError
 
 
 class Row:

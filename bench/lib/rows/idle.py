@@ -13,7 +13,8 @@ from lib.options import Options
 from lib.peers import Peer
 from lib.results import Results
 from lib.rows.base import Row
-from lib.server import BenchError, Server, example
+from lib.server import Server, example
+from lib.serving import BenchError
 
 COUNT = 10_000
 COLUMNS = {"memory": "memory before, MiB", "held": "with them, MiB", "lost": "connections lost"}

@@ -11,7 +11,8 @@ from lib import tables
 from lib.options import Options
 from lib.results import Results
 from lib.rows.base import Row
-from lib.server import BenchError, Server
+from lib.server import Server
+from lib.serving import BenchError
 
 POINTS = ["1000", "20000"]
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import os
-import signal
 import socket
 import statistics
 import subprocess
@@ -15,44 +12,14 @@ import threading
 import time
 from pathlib import Path
 
-BENCH = Path(__file__).resolve().parents[1]
+from lib.options import BENCH
+from lib.serving import PINION, Server, free_port, pinion, serving
+
 CHUNK = b'data: {"'
 
 
-def free_port() -> int:
-    """Return a port that is free now."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-class BadStream(Exception):
+class BadStream(OSError):
     """An answer is not the stream that was asked for."""
-
-
-class Server:
-    """A server that is up, until the end of the with statement."""
-
-    def __init__(self, name: str, command: list[str], port: int, folder: Path) -> None:
-        self.name, self.port = name, port
-        self.process = subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.DEVNULL, start_new_session=True
-        )
-
-    def __enter__(self):
-        end = time.monotonic() + 60
-        while self.process.poll() is None and time.monotonic() < end:
-            with contextlib.suppress(BadStream, OSError):
-                read(self, 10)
-                return self
-            time.sleep(0.05)
-        self.__exit__()
-        raise SystemExit(f"{self.name} did not start")
-
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGTERM)
-        self.process.wait()
 
 
 def read(server: Server, tokens: int) -> tuple[float, float]:
@@ -121,27 +88,19 @@ def main() -> None:
     add = parser.add_argument
     add("--rounds", type=int, default=5, help="how often each is measured, in turn; default 5")
     add("--tokens", type=int, default=100_000, help="of each of Pinion's streams; default 100 000")
-    add("--pinion", type=Path, default=BENCH.parent / "bin/pinion")
+    add("--pinion", type=Path, default=PINION)
     add("--fastapi", default=sys.executable, help="the Python that has FastAPI")
     args = parser.parse_args()
-    ports = free_port(), free_port()
-    pinion = [
-        *(
-            str(args.pinion.resolve()),
-            "serve",
-            str(BENCH / "models/openai-stream"),
-            "--model",
-            "bench",
-        ),
-        *("-p", str(ports[0]), "--workers", "2", "--queue", "64", "--log-level", "error"),
-    ]
+    flags = ["--model", "bench", "--workers", 2, "--queue", 64, "--log-level", "error"]
+    port = free_port()
     fastapi = [
         *(args.fastapi, "-m", "uvicorn", "openai_service:app", "--host", "127.0.0.1"),
-        *("--port", str(ports[1]), "--no-access-log", "--log-level", "error"),
+        *("--port", port, "--no-access-log", "--log-level", "error"),
     ]
+    run = {"up": lambda server: read(server, 10), "stdout": subprocess.DEVNULL}
     with (
-        Server("Pinion", pinion, ports[0], BENCH) as ours,
-        Server("FastAPI", fastapi, ports[1], BENCH / "protocols") as theirs,
+        pinion("Pinion", BENCH / "models/openai-stream", *flags, binary=args.pinion, **run) as ours,
+        serving("FastAPI", fastapi, port, cwd=BENCH / "protocols", **run) as theirs,
     ):
         print("streams  Pinion chunks/s  FastAPI chunks/s  ratio  first token, ms")
         for streams in (1, 2, 8):
