@@ -136,7 +136,7 @@ def _inputs(
             # Cog has no batches, so there is no model to stay compatible with.
             fault = constraints.mismatch(field.kind, field.default)
             problem = f"the default {fault}, and it is that of one element"
-        if item is None and any(isinstance(part, Array) for part in field.kind.walk()):
+        if item is None and field.kind.contains(Array):
             problem = (
                 f"an array is no key; let each prediction bring one: `list[{field.kind.name}]`"
             )

@@ -62,7 +62,7 @@ def read_example(given: dict[str, Any] | None, signature: Signature, root: str) 
     arguments, document = {}, {}
     for name, value in given.items():
         kind = fields[name].kind
-        if any(isinstance(part, SecretKind) for part in kind.walk()):
+        if kind.contains(SecretKind):
             raise LoadError(f'{where} has the secret input "{name}", but every client can read it')
         if hasattr(value, "tolist"):  # numpy's
             value = value.tolist()
@@ -99,9 +99,9 @@ def _map(kind: Kind, value: Any, file: Callable[[Any], str]) -> Any:
     if isinstance(kind, (PathKind, FileKind)):
         return file(value)
     if isinstance(kind, Listing):
-        return [_map(kind.item, item, file) for item in value]
+        return [_map(kind.inner, item, file) for item in value]
     if isinstance(kind, Mapping):
-        return {key: _map(kind.value, item, file) for key, item in value.items()}
+        return {key: _map(kind.inner, item, file) for key, item in value.items()}
     from ..values.encode import encode
 
     return encode(value, "its value")

@@ -18,10 +18,12 @@ from .types import (
     Record,
     Scalar,
     SecretKind,
+    strip,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from ...input import FieldInfo
@@ -35,12 +37,9 @@ def with_choices(kind: Kind, choices: list[Any]) -> tuple[Kind, str]:
     """
     if not choices:
         return kind, "choices is empty, so no value would be allowed"
-    if isinstance(kind, Nullable):
+    if isinstance(kind, (Nullable, Listing)):
         inner, problem = with_choices(kind.inner, choices)
-        return Nullable(kind.name, inner), problem
-    if isinstance(kind, Listing):
-        inner, problem = with_choices(kind.item, choices)
-        return Listing(kind.name, inner), problem
+        return type(kind)(kind.name, inner), problem
     values = [plain(choice) for choice in choices]
     if isinstance(kind, Choice):
         enum = kind.enum
@@ -97,7 +96,7 @@ def _bad_default(field: Field) -> str:
     if default is None:
         return ""
     fault = _not_a_choice(field.kind, default) or _no_array(field.kind, default)
-    if not _has_secret(field.kind):
+    if not field.kind.contains(SecretKind):
         fault = fault or _out_of_bounds(field.info, plain(default))
     return f"the default {_shown(field)}{fault}" if fault else ""
 
@@ -122,13 +121,9 @@ def doubts(field: Field) -> list[str]:
     return found
 
 
-def _has_secret(kind: Kind) -> bool:
-    return any(isinstance(part, SecretKind) for part in kind.walk())
-
-
 def _shown(field: Field) -> str:
     """Return a default and a space; "" for a secret, which no message may contain."""
-    return "" if _has_secret(field.kind) else f"{_short(field.default)} "
+    return "" if field.kind.contains(SecretKind) else f"{_short(field.default)} "
 
 
 def _not_a_choice(kind: Kind, value: Any) -> str:
@@ -138,18 +133,21 @@ def _not_a_choice(kind: Kind, value: Any) -> str:
         return "" if value is None else _not_a_choice(kind.inner, value)
     if isinstance(kind, Choice):
         return mismatch(kind, value)
-    items: list[Any] = []
-    inner: Kind = kind
     if isinstance(kind, Listing) and isinstance(value, (list, tuple)):
-        inner, items = kind.item, list(value)
-    elif isinstance(kind, Mapping) and isinstance(value, dict):
-        inner, items = kind.value, list(value.values())
-    return next((text for text in (_not_a_choice(inner, item) for item in items) if text), "")
+        return _first(_not_a_choice, kind.inner, value)
+    if isinstance(kind, Mapping) and isinstance(value, dict):
+        return _first(_not_a_choice, kind.inner, value.values())
+    return ""
+
+
+def _first(check: Callable[[Kind, Any], str], kind: Kind, items: Iterable[Any]) -> str:
+    """Return the first fault that a check finds in some items, or ""."""
+    return next((text for text in (check(kind, item) for item in items) if text), "")
 
 
 def _no_array(kind: Kind, value: Any) -> str:
-    inner = kind.inner if isinstance(kind, Nullable) else kind
-    return mismatch(inner, value) if isinstance(inner, Array) else ""
+    kind = strip(kind)
+    return mismatch(kind, value) if isinstance(kind, Array) else ""
 
 
 def _out_of_bounds(info: FieldInfo, value: Any) -> str:
@@ -198,13 +196,11 @@ def mismatch(kind: Kind, value: Any) -> str:
     if isinstance(kind, Listing):
         if not isinstance(value, (list, tuple)):
             return f"is not of type {kind.name}"
-        return next((text for text in (mismatch(kind.item, item) for item in value) if text), "")
+        return _first(mismatch, kind.inner, value)
     if isinstance(kind, Mapping):
         if not isinstance(value, dict):
             return f"is not of type {kind.name}"
-        return next(
-            (text for text in (mismatch(kind.value, item) for item in value.values()) if text), ""
-        )
+        return _first(mismatch, kind.inner, value.values())
     if isinstance(kind, Array):
         from ..values import ndarrays
 

@@ -100,7 +100,7 @@ def _annotate(result: Schema, field: Field) -> None:
         result["description"] = str(info.description)
     if field.has_default and info.default is None:
         result["default"] = None
-    elif info.default is not None and not _holds_secret(field.kind):
+    elif info.default is not None and not field.kind.contains(SecretKind):
         default = _json_default(info.default)
         if isinstance(default, float) and strip(field.kind).name == "int" and default.is_integer():
             default = int(default)
@@ -119,10 +119,6 @@ def _annotate(result: Schema, field: Field) -> None:
         result["deprecated"] = True
     if info.accept is not None:
         result["x-cog-accept"] = info.accept
-
-
-def _holds_secret(kind: Kind) -> bool:
-    return any(isinstance(part, SecretKind) for part in kind.walk())
 
 
 def _enum_name(name: str, choice: Choice, input_name: str, schemas: Schema, enums: Schema) -> str:
@@ -197,17 +193,17 @@ def _compound(kind: Kind) -> Schema:
     if isinstance(kind, ArrayOutput):
         return {"type": "array", "items": {}, "x-pinion-dtype": kind.dtype}
     if isinstance(kind, Listing):
-        return {"type": "array", "items": fragment(kind.item)}
+        return {"type": "array", "items": fragment(kind.inner)}
     if isinstance(kind, Mapping):
-        if isinstance(kind.value, Anything):
+        if isinstance(kind.inner, Anything):
             return {"type": "object"}  # values of any type, not objects only
-        return {"type": "object", "additionalProperties": fragment(kind.value)}
+        return {"type": "object", "additionalProperties": fragment(kind.inner)}
     if isinstance(kind, OneOf):
         return {"anyOf": [fragment(option) for option in kind.options]}
     if isinstance(kind, Stream):
         result = {
             "type": "array",
-            "items": fragment(kind.item),
+            "items": fragment(kind.inner),
             "x-cog-array-type": "iterator",
         }
         if kind.concatenate:

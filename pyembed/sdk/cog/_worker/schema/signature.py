@@ -352,5 +352,5 @@ def _choices(kind: Kind) -> Choice | None:
     """Return the choice of a kind, or of its items."""
     inner = strip(kind)
     if isinstance(inner, Listing):
-        inner = strip(inner.item)
+        inner = strip(inner.inner)
     return inner if isinstance(inner, Choice) else None

@@ -21,8 +21,6 @@ class Unsupported(Exception):
 class Kind:
     """A type. `name` is its name in messages."""
 
-    __slots__ = ("name",)
-
     def __init__(self, name: str) -> None:
         self.name = name
 
@@ -36,6 +34,10 @@ class Kind:
         for child in self.children():
             yield from child.walk()
 
+    def contains(self, *types: type[Kind]) -> bool:
+        """Return whether this kind or one below it is of these types."""
+        return any(isinstance(kind, types) for kind in self.walk())
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
@@ -43,25 +45,17 @@ class Kind:
 class Scalar(Kind):
     """One of str, int, float, bool; `name` says which."""
 
-    __slots__ = ()
-
 
 class Anything(Kind):
     """Any JSON object: Any, object, a bare dict, or marked as `cog.Opaque`."""
-
-    __slots__ = ()
 
 
 class Untyped(Kind):
     """An output of unknown type, or None."""
 
-    __slots__ = ()
-
 
 class Text(Kind):
     """An output that becomes a string of a format: a date, a UUID, a Decimal."""
-
-    __slots__ = ("format",)
 
     def __init__(self, name: str, format: str) -> None:
         super().__init__(name)
@@ -71,8 +65,6 @@ class Text(Kind):
 class PathKind(Kind):
     """A file on disk. `type` is the class that the model expects."""
 
-    __slots__ = ("type",)
-
     def __init__(self, name: str, type: type) -> None:
         super().__init__(name)
         self.type = type
@@ -81,13 +73,9 @@ class PathKind(Kind):
 class FileKind(Kind):
     """An open file."""
 
-    __slots__ = ()
-
 
 class SecretKind(Kind):
     """A string that is masked everywhere but in the model."""
-
-    __slots__ = ()
 
 
 class Choice(Kind):
@@ -96,8 +84,6 @@ class Choice(Kind):
     `enum` is the Enum class of the values, if they have one.
     """
 
-    __slots__ = ("base", "enum", "values")
-
     def __init__(self, name: str, values: list[Any], enum: type | None = None) -> None:
         super().__init__(name)
         self.values = values
@@ -105,17 +91,19 @@ class Choice(Kind):
         self.base = common_base(values)
 
 
-class Listing(Kind):
-    """A list; for outputs also a tuple or a set."""
+class Around(Kind):
+    """A kind made of one other: that of the items, the values, or what may also be None."""
 
-    __slots__ = ("item",)
-
-    def __init__(self, name: str, item: Kind) -> None:
+    def __init__(self, name: str, inner: Kind) -> None:
         super().__init__(name)
-        self.item = item
+        self.inner = inner
 
     def children(self) -> tuple[Kind, ...]:
-        return (self.item,)
+        return (self.inner,)
+
+
+class Listing(Around):
+    """A list; for outputs also a tuple or a set."""
 
 
 class Array(Kind):
@@ -123,8 +111,6 @@ class Array(Kind):
 
     `dtype` is the name of its dtype, "" for any; `dimensions` their number, 0 for any.
     """
-
-    __slots__ = ("dimensions", "dtype")
 
     def __init__(self, name: str, dtype: str, dimensions: int) -> None:
         super().__init__(name)
@@ -138,30 +124,17 @@ class ArrayOutput(Listing):
     `dtype` is the name of its dtype, "" if it is not declared.
     """
 
-    __slots__ = ("dtype",)
-
     def __init__(self, name: str, dtype: str) -> None:
         super().__init__(name, Untyped("number"))
         self.dtype = dtype
 
 
-class Mapping(Kind):
+class Mapping(Around):
     """A dict with values of one kind."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, name: str, value: Kind) -> None:
-        super().__init__(name)
-        self.value = value
-
-    def children(self) -> tuple[Kind, ...]:
-        return (self.value,)
 
 
 class Member:
     """One entry of a `Record`."""
-
-    __slots__ = ("kind", "name", "required")
 
     def __init__(self, name: str, kind: Kind, required: bool) -> None:
         self.name = name
@@ -171,8 +144,6 @@ class Member:
 
 class Record(Kind):
     """An object with known members: a TypedDict, a dataclass, a pydantic model."""
-
-    __slots__ = ("is_dict", "members")
 
     def __init__(self, name: str, members: list[Member], is_dict: bool) -> None:
         super().__init__(name)
@@ -186,30 +157,17 @@ class Record(Kind):
 class Coded(Kind):
     """A type of the model that a registered Coder converts."""
 
-    __slots__ = ("coder",)
-
     def __init__(self, name: str, coder: Coder) -> None:
         super().__init__(name)
         self.coder = coder
 
 
-class Nullable(Kind):
+class Nullable(Around):
     """A kind or None."""
-
-    __slots__ = ("inner",)
-
-    def __init__(self, name: str, inner: Kind) -> None:
-        super().__init__(name)
-        self.inner = inner
-
-    def children(self) -> tuple[Kind, ...]:
-        return (self.inner,)
 
 
 class OneOf(Kind):
     """A union of JSON types."""
-
-    __slots__ = ("options",)
 
     def __init__(self, name: str, options: list[Kind]) -> None:
         super().__init__(name)
@@ -219,19 +177,13 @@ class OneOf(Kind):
         return tuple(self.options)
 
 
-class Stream(Kind):
+class Stream(Around):
     """An output of items from an iterator or an async iterator."""
 
-    __slots__ = ("concatenate", "is_async", "item")
-
     def __init__(self, name: str, item: Kind, concatenate: bool, is_async: bool) -> None:
-        super().__init__(name)
-        self.item = item
+        super().__init__(name, item)
         self.concatenate = concatenate
         self.is_async = is_async
-
-    def children(self) -> tuple[Kind, ...]:
-        return (self.item,)
 
 
 def strip(kind: Kind) -> Kind:

@@ -126,13 +126,13 @@ class _Writer:
         item = f"x{self._depth}"
         try:
             if isinstance(kind, Listing):
-                inner = self.convert(kind.item, item)
+                inner = self.convert(kind.inner, item)
                 items = f"[{inner} for {item} in {var}]"
-                if isinstance(kind.item, Scalar) and inner:  # mostly there is nothing to convert
-                    return f"({var} if _only({var}, {kind.item.name}) else {items})"
+                if isinstance(kind.inner, Scalar) and inner:  # mostly there is nothing to convert
+                    return f"({var} if _only({var}, {kind.inner.name}) else {items})"
                 return items if inner else ""
             if isinstance(kind, Mapping):
-                inner = self.convert(kind.value, item)
+                inner = self.convert(kind.inner, item)
                 key = f"k{self._depth}"
                 return f"{{{key}: {inner} for {key}, {item} in {var}.items()}}" if inner else ""
             return ""  # a union keeps the JSON type
@@ -145,7 +145,7 @@ def _field_lines(writer: _Writer, field: Field) -> list[str]:
     key = repr(field.name)
     kind = field.kind
     nullable = isinstance(kind, Nullable)
-    inner = kind.inner if isinstance(kind, Nullable) else kind
+    inner = strip(kind)
     expression = writer.convert(inner, "v")
     default = _default_expression(writer, field)
     if not expression:
@@ -242,9 +242,9 @@ def ready_default(kind: Kind, value: Any) -> Any:
     if isinstance(kind, Coded) and not isinstance(value, dict):
         return value
     if isinstance(kind, Listing):
-        return [ready_default(kind.item, item) for item in value]
+        return [ready_default(kind.inner, item) for item in value]
     if isinstance(kind, Mapping) and isinstance(value, dict):
-        return {key: ready_default(kind.value, item) for key, item in value.items()}
+        return {key: ready_default(kind.inner, item) for key, item in value.items()}
     convert = converter(kind)
     return value if convert is None else convert(value)
 

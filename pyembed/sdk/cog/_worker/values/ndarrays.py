@@ -154,9 +154,9 @@ def fault(kind: Kind, value: Any, place: str = "") -> str:
     if isinstance(kind, Nullable):
         parts = [(kind.inner, value, "")]
     elif isinstance(kind, Listing):
-        parts = [(kind.item, item, f"[{i}]") for i, item in enumerate(value)]
+        parts = [(kind.inner, item, f"[{i}]") for i, item in enumerate(value)]
     elif isinstance(kind, Mapping):
-        parts = [(kind.value, item, f"[{key!r}]") for key, item in value.items()]
+        parts = [(kind.inner, item, f"[{key!r}]") for key, item in value.items()]
     elif isinstance(kind, Record):
         parts = [(m.kind, value[m.name], f"[{m.name!r}]") for m in kind.members if m.name in value]
     found = (fault(inner, item, place + more) for inner, item, more in parts)
