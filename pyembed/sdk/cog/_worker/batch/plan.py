@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from ..schema.annotations import _ARRAYS, SEQUENCES, Names, Reader
+from ..schema.annotations import _ARRAYS, SEQUENCES, Reader
 from ..schema.parameters import Parameter, read_declaration, read_parameters
 from ..schema.signature import (
     Signature,
     Source,
-    _class_names,
-    _field,
-    _output,
+    read_field,
+    read_output,
     read_signature,
-    unwrap,
 )
 from ..schema.typeforms import arguments, origin_of, qualified, show
 from ..schema.types import Array, Kind, Stream, Unsupported, Untyped
@@ -78,45 +76,39 @@ def read_plan(
     root: str = "",
 ) -> Plan:
     """Return the plan of a function with @batch, checked; raise LoadError if it has faults."""
-    inner, bound = unwrap(function)
-    qualname = getattr(inner, "__qualname__", None) or repr(function)
-    source = Source(inner, qualname.rpartition("<locals>.")[2], root)
-    names = Names(getattr(inner, "__globals__", {}), _class_names(function))
-    _refuse_yields(inner, source)
-    if getattr(function, "__cog_streaming__", getattr(inner, "__cog_streaming__", False)):
+    source = Source(function, root)
+    if _has_flags(source, _CO_GENERATOR | _CO_ASYNC_GENERATOR):
+        raise source.error("", "it yields; a function with @batch returns a list")
+    if getattr(function, "__cog_streaming__", getattr(source.inner, "__cog_streaming__", False)):
         raise source.error("", "@batch and @streaming do not go together; take one of them away")
-    parameters, returns = read_parameters(function, inner, bound, source)
-    signature = Signature(source.qualname, [], Untyped("anything"), source.shown, source.line)
+    parameters, returns = read_parameters(source)
+    signature = Signature(source, [], Untyped("anything"))
     if preprocess is None:
-        batched, keys = _inputs(signature, parameters, names, source)
+        batched, keys = _inputs(signature, parameters, source)
     else:
         _refuse_async(preprocess, "preprocess", root)
         batched, keys = (_only_parameter(parameters, source),), ()
         signature.inputs = read_signature(preprocess, root).inputs
     if postprocess is None:
-        signature.output = _element(returns, names, source)
+        signature.output = _element(returns, source)
     else:
         _refuse_async(postprocess, "postprocess", root)
         signature.output = _result_of(postprocess, root)
     return Plan(options, signature, batched, keys, preprocess, postprocess)
 
 
-def _refuse_yields(inner: Any, source: Source) -> None:
-    code = getattr(inner, "__code__", None)
-    if code is not None and code.co_flags & (_CO_GENERATOR | _CO_ASYNC_GENERATOR):
-        raise source.error("", "it yields; a function with @batch returns a list")
+def _has_flags(source: Source, flags: int) -> bool:
+    return source.code is not None and bool(source.code.co_flags & flags)
 
 
 def _refuse_async(function: Callable[..., Any], name: str, root: str) -> None:
-    inner, _ = unwrap(function)
-    code = getattr(inner, "__code__", None)
-    if code is not None and code.co_flags & (_CO_COROUTINE | _CO_ASYNC_GENERATOR | _CO_GENERATOR):
-        source = Source(inner, getattr(inner, "__qualname__", name), root)
+    source = Source(function, root)
+    if _has_flags(source, _CO_COROUTINE | _CO_ASYNC_GENERATOR | _CO_GENERATOR):
         raise source.error("", f"{name} runs in a thread: make it a plain `def` that returns")
 
 
 def _inputs(
-    signature: Signature, parameters: list[Parameter], names: Names, source: Source
+    signature: Signature, parameters: list[Parameter], source: Source
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Read the inputs of one prediction; return which are batched and which are keys."""
     from ..schema import constraints
@@ -124,13 +116,13 @@ def _inputs(
     batched, keys = [], []
     for order, parameter in enumerate(parameters):
         name = parameter.name
-        item = _item_of(parameter.annotation, names, source, name) if parameter.annotated else None
+        item = _item_of(parameter.annotation, source, name) if parameter.annotated else None
         if item is None:
             keys.append(name)
         else:
             batched.append(name)
-            parameter = _one(parameter, item[0], names)
-        field = _field(parameter, order, names, source)
+            parameter = _one(parameter, item[0], source)
+        field = read_field(parameter, order, source)
         problem = constraints.problem(field)
         if item is not None and not field.default_fits and not problem:
             # Cog has no batches, so there is no model to stay compatible with.
@@ -152,18 +144,18 @@ def _inputs(
     return tuple(batched), tuple(keys)
 
 
-def _one(parameter: Parameter, item: object, names: Names) -> Parameter:
+def _one(parameter: Parameter, item: object, source: Source) -> Parameter:
     """Return a batched parameter as one prediction sees it.
 
     Its default is that of one element. The call gets a list, so it cannot apply it.
     """
-    info = read_declaration(parameter, Reader(names, is_input=True)).info
+    info = read_declaration(parameter, Reader(source.names, is_input=True)).info
     return Parameter(parameter.name, True, item, parameter.declared, info)
 
 
-def _item_of(annotation: object, names: Names, source: Source, name: str) -> tuple[object] | None:
+def _item_of(annotation: object, source: Source, name: str) -> tuple[object] | None:
     """Return T of list[T], None for any other type."""
-    origin, args = _form(annotation, names, source, name)
+    origin, args = _form(annotation, source, name)
     if origin not in SEQUENCES:
         return None
     if not args:
@@ -173,12 +165,10 @@ def _item_of(annotation: object, names: Names, source: Source, name: str) -> tup
     return (args[0],)
 
 
-def _form(
-    annotation: object, names: Names, source: Source, name: str
-) -> tuple[str, tuple[object, ...]]:
+def _form(annotation: object, source: Source, name: str) -> tuple[str, tuple[object, ...]]:
     """Return the qualified name of an annotation's class, and its arguments."""
     try:
-        resolved = Reader(names, is_input=False).resolve(annotation)
+        resolved = Reader(source.names, is_input=False).resolve(annotation)
     except Unsupported as exc:
         raise source.error(name, str(exc)) from exc
     origin = origin_of(resolved) or resolved
@@ -198,12 +188,12 @@ def _only_parameter(parameters: list[Parameter], source: Source) -> str:
     return needed[0] if needed else parameters[0].name
 
 
-def _element(returns: tuple[bool, object], names: Names, source: Source) -> Kind:
+def _element(returns: tuple[bool, object], source: Source) -> Kind:
     """Return the output of one prediction: an element of what the function returns."""
     annotated, annotation = returns
     if not annotated:
         return Untyped("anything")
-    origin, args = _form(annotation, names, source, "return")
+    origin, args = _form(annotation, source, "return")
     if origin in _ARRAYS or (origin in _RESULTS and not args):
         return Untyped("anything")
     if origin not in _RESULTS or (origin == "tuple" and args[1:] != (...,)):
@@ -213,18 +203,16 @@ def _element(returns: tuple[bool, object], names: Names, source: Source) -> Kind
             f"{what} is one result; a function with @batch returns one for each prediction, "
             f"as in `list[{what}]`",
         )
-    return _single(_output((True, args[0]), names, source), source)
+    return _single(read_output((True, args[0]), source), source)
 
 
 def _result_of(postprocess: Callable[..., Any], root: str) -> Kind:
     """Return the output of postprocess, which takes an element of the function's result."""
-    inner, bound = unwrap(postprocess)
-    source = Source(inner, getattr(inner, "__qualname__", "postprocess"), root)
-    names = Names(getattr(inner, "__globals__", {}), _class_names(postprocess))
-    parameters, returns = read_parameters(postprocess, inner, bound, source)
+    source = Source(postprocess, root)
+    parameters, returns = read_parameters(source)
     if not parameters or any(not p.declared for p in parameters[1:]):
         raise source.error("", "it takes one parameter: an element of what the function returned")
-    return _single(_output(returns, names, source), source)
+    return _single(read_output(returns, source), source)
 
 
 def _single(kind: Kind, source: Source) -> Kind:

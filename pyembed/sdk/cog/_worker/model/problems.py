@@ -7,9 +7,8 @@ import re
 
 from ..errors import _printable, describe, traceback_text
 from ..schema import constraints
-from ..schema.annotations import Names
 from ..schema.parameters import read_parameters
-from ..schema.signature import Source, _class_names, _field, _output, unwrap
+from ..schema.signature import Source, read_field, read_output
 from .load import LoadError, _import, _method_name, _pick
 
 TYPE_CHECKING = False
@@ -51,22 +50,19 @@ def signature_problems(function: Any, root: str) -> list[Problem]:
 
 
 def _signature_errors(function: Any, root: str) -> list[LoadError]:
-    inner, bound = unwrap(function)
-    qualname = (getattr(inner, "__qualname__", None) or repr(function)).rpartition("<locals>.")[2]
-    source = Source(inner, qualname, root)
-    names = Names(getattr(inner, "__globals__", {}), _class_names(function))
-    parameters, returns = read_parameters(function, inner, bound, source)
+    source = Source(function, root)
+    parameters, returns = read_parameters(source)
     errors = []
     for order, parameter in enumerate(parameters):
         try:
-            problem = constraints.problem(_field(parameter, order, names, source))
+            problem = constraints.problem(read_field(parameter, order, source))
         except LoadError as error:
             errors.append(error)
         else:
             if problem:
                 errors.append(source.error(parameter.name, problem))
     try:
-        _output(returns, names, source)
+        read_output(returns, source)
     except LoadError as error:
         errors.append(error)
     return errors

@@ -45,20 +45,16 @@ def input_name(parameter: str, qualname: str) -> str:
 
 
 def read_parameters(
-    function: Any,
-    inner: Any,
-    bound: int,
-    source: Source,
-    excuse: Callable[[LoadError], bool] | None = None,
+    source: Source, excuse: Callable[[LoadError], bool] | None = None
 ) -> tuple[list[Parameter], tuple[bool, object]]:
-    """Return the named parameters and the return type.
+    """Return the named parameters of a function and its return type.
 
     *args and **kwargs are skipped, as they name no input. excuse decides about a function that has
     no other parameters.
     """
-    code = getattr(inner, "__code__", None)
+    inner, code = source.inner, source.code
     if code is None or hasattr(inner, "__signature__"):
-        return _inspected(function, source, excuse)
+        return _inspected(source, excuse)
     try:
         annotations = dict(inner.__annotations__)
     except NameError as exc:  # 3.14 evaluates them here
@@ -70,7 +66,7 @@ def read_parameters(
     by_name.update(inner.__kwdefaults__ or {})
     found = []
     for position, name in enumerate(names):
-        if position < bound:
+        if position < source.bound:
             continue
         if position < code.co_posonlyargcount:
             raise source.error(name, "it is positional only; inputs are passed by name")
@@ -95,13 +91,13 @@ def _refuse_variable(source: Source, excuse: Callable[[LoadError], bool] | None)
 
 
 def _inspected(
-    function: Any, source: Source, excuse: Callable[[LoadError], bool] | None
+    source: Source, excuse: Callable[[LoadError], bool] | None
 ) -> tuple[list[Parameter], tuple[bool, object]]:
     """Read the parameters of a partial and of other callables by inspect."""
     import inspect
 
     try:
-        signature = inspect.signature(function)
+        signature = inspect.signature(source.function)
     except (TypeError, ValueError) as exc:
         raise source.error("", f"its signature cannot be read: {exc}") from exc
     found: list[Parameter] = []

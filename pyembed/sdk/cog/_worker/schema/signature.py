@@ -99,27 +99,30 @@ class Field:
 class Signature:
     """The inputs in order, the output, and the place of the function."""
 
-    __slots__ = ("file", "inputs", "line", "name", "output")
-
-    def __init__(
-        self, name: str, inputs: list[Field], output: Kind, file: str = "", line: int = 0
-    ) -> None:
-        self.name = name
+    def __init__(self, source: Source, inputs: list[Field], output: Kind) -> None:
+        self.name = source.qualname
         self.inputs = inputs
         self.output = output
-        self.file = file
-        self.line = line
+        self.file = source.shown
+        self.line = source.line
 
     def __repr__(self) -> str:
         return f"<Signature {self.name}>"
 
 
 class Source:
-    """The place of a function in the source, for messages."""
+    """A function as it is written: its place, for messages, and the names in its annotations.
 
-    def __init__(self, function: Any, qualname: str, root: str) -> None:
-        self.code = getattr(function, "__code__", None)
-        self.qualname = qualname
+    `inner` is what its decorators wrap, of which `bound` leading parameters are bound.
+    """
+
+    def __init__(self, function: Any, root: str) -> None:
+        self.function = function
+        self.inner, self.bound = unwrap(function)
+        self.code = getattr(self.inner, "__code__", None)
+        qualname = getattr(self.inner, "__qualname__", None) or repr(function)
+        self.qualname: str = qualname.rpartition("<locals>.")[2]
+        self.names = Names(getattr(self.inner, "__globals__", {}), _class_names(function))
         self.file = self.code.co_filename if self.code is not None else ""
         self.line = self.code.co_firstlineno if self.code is not None else 0
         self.shown = self.file[len(root) :].lstrip("/") if self.file.startswith(root) else self.file
@@ -177,16 +180,12 @@ def read_signature(
     """
     from . import constraints
 
-    inner, bound = unwrap(function)
-    qualname = getattr(inner, "__qualname__", None) or repr(function)
-    qualname = qualname.rpartition("<locals>.")[2]
-    source = Source(inner, qualname, root)
-    names = Names(getattr(inner, "__globals__", {}), _class_names(function))
-    parameters, returns = read_parameters(function, inner, bound, source, excuse)
+    source = Source(function, root)
+    parameters, returns = read_parameters(source, excuse)
     inputs = []
     for order, parameter in enumerate(parameters):
         try:
-            field = _field(parameter, order, names, source)
+            field = read_field(parameter, order, source)
             problem = constraints.problem(field)
             if problem:
                 raise source.error(parameter.name, problem)
@@ -196,12 +195,12 @@ def read_signature(
                 raise
         inputs.append(field)
     try:
-        output = _output(returns, names, source)
+        output = read_output(returns, source)
     except LoadError as fault:
         if excuse is None or not excuse(fault):
             raise
         output = Untyped("anything")
-    return Signature(qualname, inputs, output, source.shown, source.line)
+    return Signature(source, inputs, output)
 
 
 def _class_names(function: Any) -> dict[str, Any]:
@@ -281,14 +280,15 @@ def _is_partial(function: Any) -> bool:
     return type(function).__name__ == "partial" and hasattr(function, "func")
 
 
-def _field(parameter: Parameter, order: int, names: Names, source: Source) -> Field:
+def read_field(parameter: Parameter, order: int, source: Source) -> Field:
+    """Return the input that a parameter declares; raise LoadError if it has a fault."""
     name = parameter.name
     if not parameter.annotated:
         raise source.error(
             name,
             f"it has no type; annotate it, as in `{name}: str`, so that requests can be checked",
         )
-    reader = Reader(names, is_input=True)
+    reader = Reader(source.names, is_input=True)
     try:
         kind = reader.read(parameter.annotation)
         declaration = read_declaration(parameter, reader)
@@ -326,12 +326,13 @@ def _anything(parameter: Parameter, order: int) -> Field:
     return Field(parameter.name, order, kind, info, declared, native)
 
 
-def _output(returns: tuple[bool, object], names: Names, source: Source) -> Kind:
+def read_output(returns: tuple[bool, object], source: Source) -> Kind:
+    """Return the kind of a return type; raise LoadError if it has a fault."""
     annotated, annotation = returns
     if not annotated:
         return Untyped("anything")
     try:
-        kind = Reader(names, is_input=False).read(annotation)
+        kind = Reader(source.names, is_input=False).read(annotation)
     except Unsupported as exc:
         raise source.error("return", str(exc)) from exc
     if isinstance(kind, Nullable):

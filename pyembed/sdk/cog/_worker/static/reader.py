@@ -12,7 +12,7 @@ import os
 from ..._batch import BATCH_ATTRIBUTE
 from ..model.load import _DEFAULT_NAMES, LoadError, Predictor, _method_name, _pick
 from ..schema.annotations import Names
-from ..schema.signature import Source, _class_names, unwrap
+from ..schema.signature import Source, unwrap
 from ..schema.types import Unsupported
 from .module import StaticReader, is_taken
 from .unknown import Refusal, find_unknown, is_unknown, refuse
@@ -171,17 +171,15 @@ def _predictor(owner: Any, function: Any, mode: str, root: str) -> Predictor:
 
 def _check_values(function: Any, root: str) -> None:
     """Refuse unknown values in a signature, with the parameter's line."""
-    bound, (function, _) = function, unwrap(function)
-    code = getattr(function, "__code__", None)
+    source = Source(function, root)
+    function, code = source.inner, source.code
     if code is None:
         return
-    source = Source(function, function.__qualname__, root)
-    names = Names(function.__globals__, _class_names(bound))
     values = dict(function.__kwdefaults__ or {})
     defaults = function.__defaults__ or ()
     named = code.co_varnames[: code.co_argcount]
     values.update(zip(named[len(named) - len(defaults) :], defaults, strict=True))
-    annotations = {n: _unquoted(value, names) for n, value in function.__annotations__.items()}
+    annotations = {n: _unquoted(a, source.names) for n, a in function.__annotations__.items()}
     for name, value in (*annotations.items(), *values.items()):
         unknown = find_unknown(value)
         if unknown is not None:
