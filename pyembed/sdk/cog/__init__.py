@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from . import types as types
     from ._batch import batch
     from ._call import call, call_async
-    from ._decorators import concurrent, streaming
+    from ._decorators import concurrent, example, streaming
     from ._deprecated import ExperimentalFeatureWarning, emit_metric
-    from ._example import example
     from ._opaque import Opaque
     from ._openai import openai
     from ._worker.scope import current_scope
@@ -110,7 +109,7 @@ _HOMES = {
     "concurrent": "cog._decorators",
     "current_scope": "cog._worker.scope",
     "emit_metric": "cog._deprecated",
-    "example": "cog._example",
+    "example": "cog._decorators",
     "openai": "cog._openai",
     "streaming": "cog._decorators",
 }

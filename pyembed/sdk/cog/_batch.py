@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._decorators import flags_of, mark
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,16 +90,12 @@ def batch(
     """
     options = BatchOptions(max_size, max_wait_ms, isolate, workers)
 
-    def mark(function: _F) -> _F:
-        if not callable(function):
-            raise TypeError(f"@batch goes on a function, not on {type(function).__name__}")
-        code = getattr(function, "__code__", None)
-        if code is not None and code.co_flags & (_CO_GENERATOR | _CO_ASYNC_GENERATOR):
+    def marked(function: _F) -> _F:
+        if flags_of(function) & (_CO_GENERATOR | _CO_ASYNC_GENERATOR):
             raise TypeError(
                 f"batch: {getattr(function, '__qualname__', 'the function')} yields; a batched "
                 "function returns a list, so take @batch or the yield away"
             )
-        setattr(function, BATCH_ATTRIBUTE, options)
-        return function
+        return mark(function, "batch", BATCH_ATTRIBUTE, options)
 
-    return mark
+    return marked

@@ -1,4 +1,4 @@
-"""Decorators that set how a predict function runs."""
+"""Decorators of a predict function: how it runs, and an example of its inputs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,21 @@ else:
         return function
 
 
-STREAMING_ATTRIBUTE = "__cog_streaming__"
-CONCURRENCY_ATTRIBUTE = "__cog_concurrency__"
-
 _CO_ASYNC = 0x0080 | 0x0200  # CO_COROUTINE, CO_ASYNC_GENERATOR of the inspect module
+
+
+def mark(function: _F, decorator: str, attribute: str, value: object) -> _F:
+    """Store what a decorator says about a function; raise TypeError if it is none."""
+    if not callable(function):
+        raise TypeError(f"@{decorator} goes on a function, not on {type(function).__name__}")
+    setattr(function, attribute, value)
+    return function
+
+
+def flags_of(function: object) -> int:
+    """Return the code flags of a function, 0 for other callables."""
+    flags: int = getattr(getattr(function, "__code__", None), "co_flags", 0)
+    return flags
 
 
 @overload
@@ -38,16 +49,11 @@ def streaming(fn: _F | None = None) -> _F | Callable[[_F], _F]:
     ...     def run(self, n: int) -> Iterator[int]:
     ...         yield from range(n)
     """
-    if fn is None:
-        return _mark_streaming
-    return _mark_streaming(fn)
 
+    def marked(function: _F) -> _F:
+        return mark(function, "streaming", "__cog_streaming__", True)
 
-def _mark_streaming(fn: _F) -> _F:
-    if not callable(fn):
-        raise TypeError(f"@streaming goes on a function, not on {type(fn).__name__}")
-    setattr(fn, STREAMING_ATTRIBUTE, True)
-    return fn
+    return marked if fn is None else marked(fn)
 
 
 @overload
@@ -72,20 +78,30 @@ def concurrent(fn: _F | None = None, *, max: int = 1) -> _F | Callable[[_F], _F]
     if max < 1:
         raise ValueError(f"concurrent: max must be at least 1, not {max}")
 
-    def mark(function: _F) -> _F:
-        if not callable(function):
-            raise TypeError(f"@concurrent goes on a function, not on {type(function).__name__}")
-        if max > 1 and not _is_async(function):
+    def marked(function: _F) -> _F:
+        if max > 1 and callable(function) and not flags_of(function) & _CO_ASYNC:
             raise TypeError(
                 f"concurrent: max={max} wants an async function; "
                 f"{getattr(function, '__qualname__', 'this one')} is not"
             )
-        setattr(function, CONCURRENCY_ATTRIBUTE, max)
-        return function
+        return mark(function, "concurrent", "__cog_concurrency__", max)
 
-    return mark if fn is None else mark(fn)
+    return marked if fn is None else marked(fn)
 
 
-def _is_async(function: object) -> bool:
-    code = getattr(function, "__code__", None)
-    return code is not None and bool(code.co_flags & _CO_ASYNC)
+def example(**inputs: Any) -> Callable[[_F], _F]:
+    """Give an example of the inputs of a run function.
+
+    The server runs it after setup, so that the first client finds a model that is warm and
+    known to work. Clients see it in the OpenAPI document and on the page. A file is a path
+    in the model's folder.
+
+    >>> from cog import BaseRunner, example
+    >>> class Runner(BaseRunner):
+    ...     @example(text="hello")
+    ...     def run(self, text: str) -> str:
+    ...         return text.upper()
+    >>> Runner().run(text="hello")
+    'HELLO'
+    """
+    return lambda function: mark(function, "example", "__cog_example__", inputs)

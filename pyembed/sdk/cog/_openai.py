@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._decorators import mark
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,11 +47,4 @@ def openai(endpoint: str) -> Callable[[_F], _F]:
         raise TypeError(f'openai: name the endpoint, as in @openai("chat"); it is one of {names}')
     if endpoint not in SUBJECTS:
         raise ValueError(f"openai: the endpoint must be one of {names}, not {endpoint!r}")
-
-    def mark(function: _F) -> _F:
-        if not callable(function):
-            raise TypeError(f"@openai goes on a function, not on {type(function).__name__}")
-        setattr(function, OPENAI_ATTRIBUTE, endpoint)
-        return function
-
-    return mark
+    return lambda function: mark(function, "openai", OPENAI_ATTRIBUTE, endpoint)

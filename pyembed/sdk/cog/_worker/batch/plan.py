@@ -77,7 +77,7 @@ def read_plan(
 ) -> Plan:
     """Return the plan of a function with @batch, checked; raise LoadError if it has faults."""
     source = Source(function, root)
-    if _has_flags(source, _CO_GENERATOR | _CO_ASYNC_GENERATOR):
+    if source.flags & (_CO_GENERATOR | _CO_ASYNC_GENERATOR):
         raise source.error("", "it yields; a function with @batch returns a list")
     if getattr(function, "__cog_streaming__", getattr(source.inner, "__cog_streaming__", False)):
         raise source.error("", "@batch and @streaming do not go together; take one of them away")
@@ -97,13 +97,9 @@ def read_plan(
     return Plan(options, signature, batched, keys, preprocess, postprocess)
 
 
-def _has_flags(source: Source, flags: int) -> bool:
-    return source.code is not None and bool(source.code.co_flags & flags)
-
-
 def _refuse_async(function: Callable[..., Any], name: str, root: str) -> None:
     source = Source(function, root)
-    if _has_flags(source, _CO_COROUTINE | _CO_ASYNC_GENERATOR | _CO_GENERATOR):
+    if source.flags & (_CO_COROUTINE | _CO_ASYNC_GENERATOR | _CO_GENERATOR):
         raise source.error("", f"{name} runs in a thread: make it a plain `def` that returns")
 
 

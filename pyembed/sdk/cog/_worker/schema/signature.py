@@ -120,6 +120,7 @@ class Source:
         self.function = function
         self.inner, self.bound = unwrap(function)
         self.code = getattr(self.inner, "__code__", None)
+        self.flags: int = getattr(self.code, "co_flags", 0)
         qualname = getattr(self.inner, "__qualname__", None) or repr(function)
         self.qualname: str = qualname.rpartition("<locals>.")[2]
         self.names = Names(getattr(self.inner, "__globals__", {}), _class_names(function))
