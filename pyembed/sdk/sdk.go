@@ -11,7 +11,7 @@ import (
 // The patterns name *.py: a bare folder would drop __init__.py and every _name.py, silently. METADATA is what
 // importlib.metadata reads the version from.
 //
-//go:embed cog/*.py cog/py.typed cog/_worker/*.py cog/_worker/*/*.py cog/server/*.py coglet/*.py cog-0.23.1.dist-info/METADATA
+//go:embed cog/*.py cog/py.typed cog/_worker/*.py cog/_worker/*/*.py cog/server/*.py coglet/*.py _px.pyi cog-0.23.1.dist-info/METADATA
 var files embed.FS
 
 // FS is the package's files.

@@ -231,7 +231,7 @@ def follow_starts() -> None:
     """
     import _thread
 
-    _px: Any = __import__("_px")  # type checkers of users do not find it
+    import _px
 
     _px.use_scope_variable(current, INACTIVE)
     threading = sys.modules.get("threading")  # it has copies of the functions

@@ -5,15 +5,14 @@ from __future__ import annotations
 import sys
 from functools import partial, wraps
 
+import _px
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     Carry = Callable[[Callable[..., Any]], Callable[..., Any]]
-    _px: Any = None  # type checkers of users do not find it
-else:
-    import _px
 
 # Module: the class of the pool, and its methods whose first argument, func, runs in a thread.
 _POOLS = {

@@ -14,6 +14,8 @@ from functools import wraps
 from io import TextIOWrapper
 from threading import RLock, get_ident, main_thread
 
+import _px
+
 from ..scope import INACTIVE, Scope, current
 from .streams import Buffer, Shared, Stream, Traceback, decoded
 
@@ -21,10 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-    _px: Any = None  # type checkers of users do not find it
-else:
-    import _px
 
 # Slot and id of the prediction that this code runs for.
 owner: ContextVar[tuple[int, int] | None] = ContextVar("pinion_owner", default=None)

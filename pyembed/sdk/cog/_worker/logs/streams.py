@@ -10,14 +10,12 @@ from __future__ import annotations
 import sys
 from io import BufferedWriter, TextIOWrapper
 
+import _px
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-    _px: Any = None  # type checkers of users do not find it
-else:
-    import _px
 
 
 class Stream(TextIOWrapper):

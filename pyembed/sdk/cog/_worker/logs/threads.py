@@ -12,6 +12,8 @@ from __future__ import annotations
 import _thread
 from functools import partial
 
+import _px
+
 from ..scope import INACTIVE, Scope, current
 from .pools import follow_pools
 from .router import LeftoverOutput
@@ -20,10 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-    _px: Any = None  # type checkers of users do not find it
-else:
-    import _px
 
 
 class _Local(_thread._local):
