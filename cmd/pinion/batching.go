@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/batchserver"
-	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/settings"
 )
 
@@ -37,7 +36,7 @@ func newBatching() *cobra.Command {
 			case err != nil:
 				return err
 			}
-			return serveBatching(s.Server())
+			return batchserver.Run(s.Server())
 		},
 	}
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
@@ -46,12 +45,4 @@ func newBatching() *cobra.Command {
 		flags.PrintDefaults()
 	})
 	return cmd
-}
-
-func serveBatching(o batchserver.Options) error {
-	err := batchserver.Run(o)
-	if errors.Is(err, batchserver.ErrSocket) {
-		return exit.With(exit.Failure)
-	}
-	return exit.Failed(err)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pinion/cmd/pinion/internal/contain"
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/measure"
@@ -101,12 +100,7 @@ func (b *benching) start(target string, flags []string) error {
 	}
 	b.Screen.Show("setting the model up")
 	s, err := ownserver.Start(b.serveArguments(target, flags), stop)
-	switch {
-	case errors.Is(err, contain.ErrInterrupted):
-		return exit.With(exit.Interrupted)
-	case errors.Is(err, ownserver.ErrUsage):
-		return exit.Misused(err)
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	defer s.Stop()

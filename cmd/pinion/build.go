@@ -82,9 +82,6 @@ func (b *build) run(dir string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := b.build(ctx, program, plan, tags); err != nil {
-		if errors.Is(err, builder.ErrInterrupted) {
-			return exit.With(exit.Interrupted)
-		}
 		return exit.Failed(err)
 	}
 	gpu := ""

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -10,7 +9,6 @@ import (
 	"pinion/cmd/pinion/internal/gateway"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/usage"
-	"pinion/runtime/jobs"
 )
 
 const gatewayHelp = `Answer the HTTP API of a model without the model: every request waits in the model's job queue until a server of pinion serve
@@ -26,21 +24,9 @@ func newGateway() *cobra.Command {
 			if err := s.FromEnvironment(cmd.Flags(), os.Getenv); err != nil {
 				return exit.Misused(err)
 			}
-			return runGateway(s.Options())
+			return gateway.Run(s.Options())
 		},
 	}
 	s.BindFlags(cmd.Flags())
 	return cmd
-}
-
-func runGateway(o gateway.Options) error {
-	err := gateway.Run(o)
-	var other *jobs.MismatchError
-	switch {
-	case errors.Is(err, gateway.ErrSocket):
-		return exit.With(exit.Failure)
-	case errors.As(err, &other):
-		return exit.Misused(err)
-	}
-	return exit.Failed(err)
 }

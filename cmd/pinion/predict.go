@@ -95,7 +95,7 @@ func (a *asking) locally(dir string) error {
 	if a.Train {
 		mode = "train"
 	}
-	return ended(a.Locally(m, python, func() (*localrunner.Runner, error) {
+	return exit.Failed(a.Locally(m, python, func() (*localrunner.Runner, error) {
 		return newLocalRunner(m, python, mode, false, terminal.NewModelLog(a.Screen))
 	}))
 }
@@ -105,15 +105,7 @@ func (a *asking) remotely() error {
 	if !option.IsHTTP(a.url) {
 		return fmt.Errorf("--url %q: it is an http or https URL", a.url)
 	}
-	return ended(a.Remotely(clientOf(a.url)))
-}
-
-// ended gives the end of a prediction its exit code.
-func ended(err error) error {
-	if errors.Is(err, asker.ErrFailed) {
-		return exit.With(exit.Failure)
-	}
-	return exit.Failed(err)
+	return exit.Failed(a.Remotely(clientOf(a.url)))
 }
 
 // clientOf is the client of a server, with the token that the environment has.

@@ -1,12 +1,11 @@
 package asker
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
 	"pinion/cmd/pinion/internal/apiclient"
-	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/modelio"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/runtime/predict"
@@ -21,9 +20,6 @@ type Asker struct {
 
 	fields *modelio.Fields
 }
-
-// ErrFailed is a prediction that ended otherwise than it should. The reason was printed.
-var ErrFailed = errors.New("the prediction failed")
 
 // read is the input, checked.
 func (a *Asker) read(document []byte) ([]byte, error) {
@@ -78,8 +74,8 @@ func (a *Asker) report(got apiclient.Answer, live *terminal.Tokens) error {
 		return nil
 	case got.Interrupted:
 		fmt.Fprintln(os.Stderr, a.noun()+" canceled")
-		return contain.ErrInterrupted
+		return exit.With(exit.Interrupted)
 	}
 	fmt.Fprintf(os.Stderr, "%s failed with status %q: %s\n", a.noun(), got.Status, got.Error)
-	return ErrFailed
+	return exit.With(exit.Failure)
 }

@@ -2,7 +2,6 @@ package batchserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -10,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/listener"
@@ -35,9 +34,6 @@ type Options struct {
 	Version           string
 }
 
-// ErrSocket is the end of a server whose socket failed. The reason was logged.
-var ErrSocket = errors.New("a socket of the server failed")
-
 // server is the wired service.
 type server struct {
 	o       Options
@@ -48,7 +44,7 @@ type server struct {
 	served  chan error // why a socket failed
 }
 
-// Run serves until a signal. The error is contain.ErrInterrupted if a second one has cut answers off.
+// Run serves until a signal. The error has the command's exit code.
 func Run(o Options) error {
 	s := &server{o: o, served: make(chan error, 2)}
 	log, sink := o.Log.Open()
@@ -60,7 +56,7 @@ func Run(o Options) error {
 	signals := interrupts.Watch(false)
 	s.wire(sink)
 	if err := s.listen(); err != nil {
-		return err
+		return exit.Failed(err)
 	}
 	return s.run(signals)
 }
@@ -124,11 +120,11 @@ func (s *server) run(signals <-chan os.Signal) (err error) {
 	case sig := <-signals:
 		s.log.Info("shutting down", "signal", sig.String(), "grace", s.o.Grace.String())
 		if !s.drain(signals) {
-			err = contain.ErrInterrupted
+			err = exit.With(exit.Interrupted)
 		}
 	case why := <-s.served:
 		s.log.Error("a socket of the server failed", "error", why)
-		err = ErrSocket
+		err = exit.With(exit.Failure)
 	}
 	s.queue.Close()
 	s.log.Info("stopped")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"pinion/cmd/pinion/internal/contain"
 )
 
 // answerLimit is how long a program may take to say whether it works.
@@ -111,10 +113,8 @@ func (b *Builder) arguments(o Build) []string {
 	return append(append(args, o.More...), o.Context)
 }
 
-// ErrInterrupted is the user's Ctrl-C.
-var ErrInterrupted = errors.New("interrupted")
-
-// Build builds, with the program's output on this one's. When ctx ends the program is interrupted and waited for.
+// Build builds, with the program's output on this one's. When ctx ends, the program is interrupted and waited for, and the error is
+// contain.ErrInterrupted.
 func (b *Builder) Build(ctx context.Context, o Build) error {
 	cmd := exec.CommandContext(ctx, b.path, b.arguments(o)...)
 	cmd.Stdout, cmd.Stderr, cmd.Stdin = os.Stdout, os.Stderr, os.Stdin
@@ -123,7 +123,7 @@ func (b *Builder) Build(ctx context.Context, o Build) error {
 	cmd.WaitDelay = answerLimit
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		return ErrInterrupted
+		return contain.ErrInterrupted
 	}
 	if err != nil {
 		return fmt.Errorf("%s build: %w; what it printed stands above", b.Name, err)

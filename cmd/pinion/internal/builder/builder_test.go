@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pinion/cmd/pinion/internal/contain"
 )
 
 // programs makes a folder with programs and puts it alone on the PATH.
@@ -96,7 +98,7 @@ func TestBuildSaysWhatFailed(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := b.Build(ctx, Build{}); err != ErrInterrupted {
+	if err := b.Build(ctx, Build{}); err != contain.ErrInterrupted {
 		t.Errorf("interrupted, it says %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/listener"
@@ -43,9 +44,6 @@ type Options struct {
 	Version, CogVersion string
 }
 
-// ErrSocket is the end of a gateway whose socket failed. The reason was logged.
-var ErrSocket = errors.New("the gateway's socket failed")
-
 // Gateway is the wired gateway.
 type Gateway struct {
 	o        Options
@@ -59,18 +57,22 @@ type Gateway struct {
 	signals  <-chan os.Signal
 }
 
-// Run serves until a signal. The error is contain.ErrInterrupted if requests were cut off, and a *jobs.MismatchError if the
-// queue has other settings.
+// Run serves until a signal. The error has the command's exit code.
 func Run(o Options) error {
 	log, sink := o.Log.Open()
 	defer sink.Flush(logsink.FlushTimeout)
 	limits.ApplyMemory(0)
 	g := &Gateway{o: o, log: log, signals: interrupts.Watch(false)}
 	defer g.clean()
-	if err := g.open(sink); err != nil {
-		return err
+	err := g.open(sink)
+	if err == nil {
+		err = g.run()
 	}
-	return g.run()
+	var other *jobs.MismatchError
+	if errors.As(err, &other) {
+		return exit.Misused(err)
+	}
+	return exit.Failed(err)
 }
 
 // open wires the gateway and joins the queue.
@@ -139,7 +141,7 @@ func (g *Gateway) run() error {
 		return nil
 	case err := <-served:
 		g.log.Error("the gateway's socket failed", "error", err)
-		return ErrSocket
+		return exit.With(exit.Failure)
 	}
 }
 

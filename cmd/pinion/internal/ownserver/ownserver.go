@@ -16,34 +16,25 @@ import (
 	"time"
 
 	"pinion/cmd/pinion/internal/contain"
+	"pinion/cmd/pinion/internal/exit"
 )
-
-// ErrUsage is the kind of error of a server that ended because its arguments are wrong.
-var ErrUsage = errors.New("wrong arguments")
-
-// exitUsage is the exit code of a server whose arguments are wrong.
-const exitUsage = 2
 
 // Server is a server that this command started.
 type Server struct {
 	Address string
 	process *os.Process
 	ended   chan struct{} // closed: it has
-	misused bool          // it ended by exit code 2; read it when it has ended
+	misused bool          // it ended by exit.Usage; read it when it has ended
 
 	mu   sync.Mutex
 	said strings.Builder // in its log, since the start
 }
 
-// usageError is what a server said that ended because of its arguments.
-type usageError struct{ error }
-
-func (*usageError) Is(target error) bool { return target == ErrUsage }
-
 // saidMost bounds what is kept of the log.
 const saidMost = 64 << 10
 
-// Start starts a server and waits until it is ready. When stop is closed before, it returns contain.ErrInterrupted.
+// Start starts a server and waits until it is ready. When stop is closed before, it returns contain.ErrInterrupted. The error of a
+// server whose arguments are wrong has the exit code exit.Usage.
 func Start(args []string, stop <-chan struct{}) (*Server, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -69,7 +60,7 @@ func Start(args []string, stop <-chan struct{}) (*Server, error) {
 		}
 		s.read(log, listening)
 		_ = cmd.Wait() // what it said tells more
-		s.misused = cmd.ProcessState.ExitCode() == exitUsage
+		s.misused = cmd.ProcessState.ExitCode() == exit.Usage
 	}()
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start the server: %w", err)
@@ -128,7 +119,7 @@ func (s *Server) ready(listening <-chan string, stop <-chan struct{}) error {
 		case s.Address = <-listening:
 		case <-s.ended:
 			if s.misused {
-				return &usageError{s.broken("the server ended")}
+				return exit.Misused(s.broken("the server ended"))
 			}
 			return s.broken("the server ended")
 		case <-stop:
