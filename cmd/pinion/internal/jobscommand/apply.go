@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/jobview"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/usage"
@@ -46,7 +45,7 @@ when they start: give them the same flags from then on.
 			if changes == nil {
 				changes = []jobs.Change{}
 			}
-			return errors.Join(err, c.print(cmd, changes, func() error { return jobview.Changes(cmd.OutOrStdout(), changes) }))
+			return errors.Join(err, c.print(cmd, changes, func() error { return printChanges(cmd.OutOrStdout(), changes) }))
 		})(cmd, args)
 	}
 	f := cmd.Flags()

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/exit"
-	"pinion/cmd/pinion/internal/jobview"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/terminal"
@@ -121,10 +120,20 @@ func (c *command) connect() (*nats.Conn, error) {
 
 // print prints a value as JSON, or by table.
 func (c *command) print(cmd *cobra.Command, v any, table func() error) error {
-	if c.asJSON {
-		return jobview.JSON(cmd.OutOrStdout(), v)
+	if !c.asJSON {
+		return table()
 	}
-	return table()
+	e := json.NewEncoder(cmd.OutOrStdout())
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// say prints a value as JSON, or a line of text.
+func (c *command) say(cmd *cobra.Command, v any, text string) error {
+	return c.print(cmd, v, func() error {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+		return err
+	})
 }
 
 func (c *command) list() *cobra.Command {
@@ -134,21 +143,21 @@ func (c *command) list() *cobra.Command {
 		Use: "list", Short: "List the jobs that wait or run, and the dead letters: those that failed for good", Args: usage.NoArguments,
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		if class != "" && option.Choice(class, "hi", "std", "lo") != nil {
-			return exit.Misused(fmt.Errorf("--class %w", option.Choice(class, "hi", "std", "lo")))
+		if err := option.Choice(class, "hi", "std", "lo"); class != "" && err != nil {
+			return exit.Misused(fmt.Errorf("--class %w", err))
 		}
-		if status != "" && option.Choice(status, "waiting", "running", "dead") != nil {
-			return exit.Misused(fmt.Errorf("--status %w", option.Choice(status, "waiting", "running", "dead")))
+		if err := option.Choice(status, "waiting", "running", "dead"); status != "" && err != nil {
+			return exit.Misused(fmt.Errorf("--status %w", err))
 		}
 		if limit < 0 {
 			return exit.Misused(fmt.Errorf("--limit %d: it is at least 0", limit))
 		}
 		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *jobs.Admin) error {
-			list, err := jobview.ReadList(ctx, a, jobs.Class(class), status, limit)
+			list, err := readList(ctx, a, jobs.Class(class), status, limit)
 			if err != nil {
 				return err
 			}
-			return c.print(cmd, list, func() error { return list.Table(cmd.OutOrStdout(), time.Now()) })
+			return c.print(cmd, list, func() error { return list.table(cmd.OutOrStdout(), time.Now()) })
 		})(cmd, args)
 	}
 	cmd.Flags().StringVar(&class, "class", "", "only jobs of this class: hi, std or lo")
@@ -165,8 +174,8 @@ func (c *command) show() *cobra.Command {
 			if err != nil {
 				return about(args[0], err)
 			}
-			show := jobview.NewShow(args[0], s, e, l)
-			return c.print(cmd, show, func() error { return show.Table(cmd.OutOrStdout()) })
+			show := newShowView(args[0], s, e, l)
+			return c.print(cmd, show, func() error { return show.table(cmd.OutOrStdout()) })
 		}),
 	}
 }
@@ -182,7 +191,7 @@ func (c *command) cancel() *cobra.Command {
 			if err != nil {
 				return about(args[0], err)
 			}
-			return c.done(cmd, "canceled", args[0])
+			return c.say(cmd, map[string]string{"id": args[0], "status": "canceled"}, "canceled "+args[0])
 		}),
 	}
 }
@@ -199,11 +208,7 @@ func (c *command) retry() *cobra.Command {
 			if err != nil {
 				return about(args[0], err)
 			}
-			if c.asJSON {
-				return jobview.JSON(cmd.OutOrStdout(), map[string]string{"id": id, "retry_of": args[0]})
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), id)
-			return err
+			return c.say(cmd, map[string]string{"id": id, "retry_of": args[0]}, id)
 		}),
 	}
 }
@@ -229,23 +234,10 @@ func (c *command) purge() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.asJSON {
-			return jobview.JSON(cmd.OutOrStdout(), map[string]int{"purged": n})
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", terminal.Counted(n, "dead letter"))
-		return err
+		return c.say(cmd, map[string]int{"purged": n}, "removed "+terminal.Counted(n, "dead letter"))
 	})
 	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the model")
 	return cmd
-}
-
-// done says what was done with a job.
-func (c *command) done(cmd *cobra.Command, what, id string) error {
-	if c.asJSON {
-		return jobview.JSON(cmd.OutOrStdout(), map[string]string{"id": id, "status": what})
-	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", what, id)
-	return err
 }
 
 func oneID(cmd *cobra.Command, args []string) error {

@@ -1,4 +1,4 @@
-package jobview
+package jobscommand
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"pinion/runtime/jobs"
 )
 
-// Table prints the list: its counts, the jobs, the dead letters.
-func (l *List) Table(w io.Writer, now time.Time) error {
+// table prints the list: its counts, the jobs, the dead letters.
+func (l *listView) table(w io.Writer, now time.Time) error {
 	fmt.Fprintf(w, "jobs: %d of at most %d; dead letters: %d\n", l.Stored, l.Capacity, l.Dead)
 	t := newTable(w)
 	if len(l.Jobs) > 0 {
@@ -34,8 +34,8 @@ func (l *List) Table(w io.Writer, now time.Time) error {
 	return t.Flush()
 }
 
-// Table prints one job.
-func (s *Show) Table(w io.Writer) error {
+// table prints one job.
+func (s *showView) table(w io.Writer) error {
 	t := newTable(w)
 	if j := s.Job; j != nil {
 		t.field("id", j.ID)
@@ -59,8 +59,8 @@ func (s *Show) Table(w io.Writer) error {
 	return t.Flush()
 }
 
-// Changes prints what 'pinion jobs apply' has changed.
-func Changes(w io.Writer, all []jobs.Change) error {
+// printChanges prints what 'pinion jobs apply' has changed.
+func printChanges(w io.Writer, all []jobs.Change) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "nothing to change")
 		return err
@@ -74,20 +74,20 @@ func Changes(w io.Writer, all []jobs.Change) error {
 }
 
 // status is a job's state, and whether its cancel was asked for.
-func (j *Job) status() string {
+func (j *jobView) status() string {
 	if j.Cancel && j.Status == words[jobs.Processing] {
 		return j.Status + ", to be canceled"
 	}
 	return j.Status
 }
 
-// table aligns its columns.
-type table struct{ *tabwriter.Writer }
+// tableWriter aligns its columns.
+type tableWriter struct{ *tabwriter.Writer }
 
-func newTable(w io.Writer) table { return table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)} }
+func newTable(w io.Writer) tableWriter { return tableWriter{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)} }
 
 // row writes a row; an empty cell is a dash.
-func (t table) row(cells ...string) {
+func (t tableWriter) row(cells ...string) {
 	for i, cell := range cells {
 		if cell == "" {
 			cells[i] = "-"
@@ -97,7 +97,7 @@ func (t table) row(cells ...string) {
 }
 
 // field writes a row of a name and a value, unless it is empty.
-func (t table) field(name, value string) {
+func (t tableWriter) field(name, value string) {
 	if value != "" {
 		t.row(name, safe(value))
 	}
