@@ -47,7 +47,7 @@ func (m *servedModel) joinQueue() error {
 		return err
 	}
 	m.queue = joined
-	m.server.endpoints.http.SetQueue(member.Of(joined), httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: m.s.QueueTimeout})
+	m.server.endpoints.http.SetQueue(member.Queue{Member: joined}, httpd.QueueOptions{TenantHeader: s.TenantHeader, Overflow: s.Overflow, Wait: m.s.QueueTimeout})
 	return nil
 }
 

@@ -109,7 +109,7 @@ func (g *Gateway) open(sink *logsink.Sink) (err error) {
 	if err != nil {
 		return err
 	}
-	g.http.SetQueue(member.Of(g.member), httpd.QueueOptions{TenantHeader: o.TenantHeader, All: true, Wait: o.QueueTimeout})
+	g.http.SetQueue(member.Queue{Member: g.member}, httpd.QueueOptions{TenantHeader: o.TenantHeader, All: true, Wait: o.QueueTimeout})
 	var address string
 	if g.ln, address, err = listener.Listen(o.Host, o.Port, listener.PortSetting{Flag: "-p", Variable: "PORT"}); err != nil {
 		return err

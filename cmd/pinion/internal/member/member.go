@@ -13,39 +13,18 @@ import (
 const LeaveWait = 5 * time.Second
 
 // Queue gives httpd a member of the queue in the shape it asks for.
-type Queue struct{ m *queued.Member }
-
-// Of is the member as a queue.
-func Of(m *queued.Member) Queue { return Queue{m} }
+type Queue struct{ *queued.Member }
 
 // Accept implements httpd.JobQueue.
 func (q Queue) Accept(s httpd.Submission) (httpd.Accepted, error) {
-	a, err := q.m.Accept(queued.Submission(s))
+	a, err := q.Member.Accept(queued.Submission(s))
 	return httpd.Accepted(a), err
-}
-
-// Find implements httpd.JobQueue.
-func (q Queue) Find(kind predict.Kind, id string) (object []byte, release func(), err error) {
-	return q.m.Find(kind, id)
 }
 
 // Submit implements httpd.JobQueue.
 func (q Queue) Submit(s httpd.Submission, lives bool) (*predict.Prediction, error) {
-	return q.m.Submit(queued.Submission(s), lives)
+	return q.Member.Submit(queued.Submission(s), lives)
 }
-
-// Attach implements httpd.JobQueue.
-func (q Queue) Attach(kind predict.Kind, id string) *predict.Prediction {
-	return q.m.Attach(kind, id)
-}
-
-// AttachDirect implements httpd.JobQueue.
-func (q Queue) AttachDirect(kind predict.Kind, id string) *predict.Prediction {
-	return q.m.AttachDirect(kind, id)
-}
-
-// Cancel implements httpd.JobQueue.
-func (q Queue) Cancel(kind predict.Kind, id string) (bool, error) { return q.m.Cancel(kind, id) }
 
 // Fleet is the member's part in the queue, for its health.
 func Fleet(h queued.Health) *httpd.Fleet {
