@@ -26,32 +26,18 @@ func newServe() *cobra.Command {
 			if s.Telemetry, err = telemetry.Read(of.Getenv, of.Observability); err != nil {
 				return err
 			}
-			var reread func() ([]front.Model, int64, error)
+			var reread func() (*settings.Models, error)
 			if s.Config != "" {
-				reread = func() ([]front.Model, int64, error) {
-					again, err := s.RereadModels(cmd.Flags())
-					if err != nil {
-						return nil, 0, err
-					}
-					return toServe(again.List), int64(again.Memory), nil
-				}
+				reread = func() (*settings.Models, error) { return s.RereadModels(cmd.Flags()) }
 			}
-			return serve(&s.Server, toServe(models.List), reread)
+			return serve(&s.Server, models.List, reread)
 		},
 	}
 	s.BindFlags(cmd.Flags())
 	return cmd
 }
 
-// toServe are models as the server wants them.
-func toServe(named []settings.Named) (models []front.Model) {
-	for _, n := range named {
-		models = append(models, front.Model(n))
-	}
-	return models
-}
-
-func serve(s *settings.Server, models []front.Model, reread func() ([]front.Model, int64, error)) error {
+func serve(s *settings.Server, models []settings.Named, reread func() (*settings.Models, error)) error {
 	log, sink := s.Log.Open()
 	defer sink.Flush(logsink.FlushTimeout)
 	f, err := front.New(s, models, reread, log, sink)

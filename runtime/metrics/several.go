@@ -11,8 +11,8 @@ const labelModel = "model"
 
 // Several are the metrics of a server with several models.
 type Several struct {
-	Server *Set // of Part OfServer
-	Models []NamedSet
+	Server *Set              // of Part OfServer
+	Models func() []NamedSet // those that there are now
 }
 
 // NamedSet is the metrics of a model, of Part OfModel.
@@ -42,7 +42,7 @@ func (s Several) join(gather func(*Set) []Family) []Family {
 	for i := range all {
 		at[all[i].Name] = i
 	}
-	for _, m := range s.Models {
+	for _, m := range s.Models() {
 		for _, f := range gather(m.Set) {
 			samples := f.Samples
 			i, there := at[f.Name]

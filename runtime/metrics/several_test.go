@@ -12,12 +12,16 @@ import (
 // TestSeveral: each family stands once, the samples of a model have its name among their labels in the order of the names, and what
 // belongs to the server has none.
 func TestSeveral(t *testing.T) {
-	all := Several{Server: New(Options{Part: OfServer, Version: "1", Memory: func() Memory { return Memory{Used: 7} }})}
+	var models []NamedSet
+	all := Several{
+		Server: New(Options{Part: OfServer, Version: "1", Memory: func() Memory { return Memory{Used: 7} }}),
+		Models: func() []NamedSet { return models },
+	}
 	for _, name := range []string{"a", "b"} {
 		set := New(Options{Part: OfModel, Version: "1"})
 		set.Ended(End{Kind: predict.KindPrediction, Mode: predict.Sync, Status: predict.Succeeded, Metrics: []byte(`{"tokens":2}`)})
 		set.Request("/predictions", "POST", 200, time.Millisecond)
-		all.Models = append(all.Models, NamedSet{name, set})
+		models = append(models, NamedSet{name, set})
 	}
 	all.Server.Request("/metrics", "GET", 200, time.Millisecond)
 	_, body := all.Write("")

@@ -6,7 +6,6 @@ import (
 
 	"pinion/httpd"
 	"pinion/httpd/protocol"
-	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/service"
 	"pinion/runtime/supervise"
@@ -15,10 +14,7 @@ import (
 // backend gives httpd the service in the shape it asks for.
 type backend struct {
 	*service.Service
-	life    *life
-	preload func() *httpd.Preload
-	budget  *memory.Budget
-	fleet   func() *httpd.Fleet
+	m *servedModel
 }
 
 var (
@@ -28,17 +24,17 @@ var (
 
 // Create is that of the service, once the model is loaded.
 func (b backend) Create(req predict.Request) (*predict.Prediction, error) {
-	if err := b.life.enter(req.Deadline); err != nil {
+	if err := b.m.life.enter(req.Deadline); err != nil {
 		return nil, err
 	}
-	defer b.life.leave()
+	defer b.m.life.leave()
 	return b.Service.Create(req)
 }
 
 // Ready says why no prediction is accepted. One that loads the model is.
 func (b backend) Ready() error {
 	err := b.Service.Ready()
-	if err != nil && b.life.takes() {
+	if err != nil && b.m.life.takes() {
 		return nil
 	}
 	return err
@@ -47,16 +43,16 @@ func (b backend) Ready() error {
 // OpenAPI returns the model's schema document. A model that was never loaded is loaded for it, if a request loads it.
 func (b backend) OpenAPI() ([]byte, bool) {
 	document, ok := b.Service.OpenAPI()
-	if ok || !b.life.takes() || b.life.enter(time.Time{}) != nil {
+	if ok || !b.m.life.takes() || b.m.life.enter(time.Time{}) != nil {
 		return document, ok
 	}
-	b.life.leave()
+	b.m.life.leave()
 	return b.Service.OpenAPI()
 }
 
 // HasTraining reports whether the model has a training interface. Before it was loaded, cog.yaml says so.
 func (b backend) HasTraining() bool {
-	return b.Service.HasTraining() || b.life.m.source.found.Train != "" && b.life.takes()
+	return b.Service.HasTraining() || b.m.source.found.Train != "" && b.m.life.takes()
 }
 
 // NewAttachments returns a store for the files of a request's body.
@@ -92,9 +88,9 @@ func (b backend) Health(context.Context) httpd.Health {
 	for _, w := range h.Workers {
 		out.Workers = append(out.Workers, workerHealth(w))
 	}
-	out.Preload = b.preload()
-	out.Fleet = b.fleet()
-	m := b.budget.Stats()
+	out.Preload = b.m.workers.preloadHealth()
+	out.Fleet = b.m.fleetHealth()
+	m := b.m.server.budget.Stats()
 	out.Memory = &httpd.Memory{UsedBytes: m.Used, LimitBytes: m.Limit, Evictions: m.Evictions}
 	if h.QueueSize > 0 {
 		out.Queue = &httpd.Queue{Length: h.Queued, Capacity: h.QueueSize}

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/usagehint"
 )
 
 // announce tells those who wait for it what became of the first setup: somebody at a terminal, of the default model; Kubernetes,
@@ -28,7 +27,7 @@ func (m *servedModel) announce() {
 			continue
 		}
 		if document, ok := m.svc.OpenAPI(); ok && wantsUsageHint {
-			usagehint.Write(f.sink, f.endpoints.address, document, m.source.found.Mode(m.s.Mode) == "train")
+			writeUsageHint(f.sink, f.endpoints.address, document, m.source.found.Mode(m.s.Mode) == "train")
 		}
 		if kubernetes && !f.several {
 			f.writeReadyFile()

@@ -2,6 +2,7 @@ package front
 
 import (
 	"cmp"
+	"context"
 
 	"github.com/valyala/fasthttp"
 
@@ -39,7 +40,7 @@ func (f *Server) makeHTTP() error {
 		Protocols: s.Protocols.List(f.endpoints.models), Models: f.httpModels(false),
 		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: first.title(), CORSOrigins: s.Exposure.CORSOrigins,
 		Docs: f.rootPage(), Dashboard: f.rootDashboard(false),
-		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.telemetry.Tracer(), Reload: f.reloader(),
+		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration, Tracer: f.telemetry.Tracer(), Reload: f.reloader(f.first),
 		Tokens: f.auth.Tokens(), Public: public,
 		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,
 		Spool:      f.files.SpoolToDisk,
@@ -73,7 +74,10 @@ func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
 		}
 		models = append(models, httpd.Model{
 			Name: m.name, Service: m.backend(), Title: m.title(), Docs: m.page(false), Dashboard: m.dashboardAt(false, monitor),
-			Reload: m.reloader(), OnRequest: m.metrics.Request, Entry: m.entry, Load: m.loader(), Unload: m.unloader(),
+			Reload: f.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
+			Load: m.changer("load", func(l *life) error { return l.load(context.Background(), true) }),
+			// A request loads a model again whose way that is.
+			Unload: m.changer("unload", func(l *life) error { return l.unload(context.Background(), m.s.Loading.When == settings.AtStartup) }),
 		})
 	}
 	return models

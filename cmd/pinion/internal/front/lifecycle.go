@@ -286,31 +286,16 @@ func (l *life) standing() (loading.State, string) {
 	return l.state, l.reason
 }
 
-// loader is what POST /models/{name}/load calls, where that is allowed.
-func (m *servedModel) loader() func() error {
+// changer is what POST /models/{name}/load or unload calls, where that is allowed.
+func (m *servedModel) changer(verb string, change func(*life) error) func() error {
 	if !m.server.s.Exposure.Reload {
 		return nil
 	}
 	return func() error {
-		m.log.Info("loading", "asked_by", "POST /models/"+m.name+"/load")
-		err := m.life.load(context.Background(), true)
+		m.log.Info(verb+"ing", "asked_by", "POST /models/"+m.name+"/"+verb)
+		err := change(m.life)
 		var full *loading.NoRoomError
 		if errors.As(err, &full) || errors.Is(err, errClosed) {
-			return &predict.NotReadyError{Reason: err.Error(), RetryAfter: time.Second}
-		}
-		return err
-	}
-}
-
-// unloader is what POST /models/{name}/unload calls, where that is allowed. A request loads a model again whose way that is.
-func (m *servedModel) unloader() func() error {
-	if !m.server.s.Exposure.Reload {
-		return nil
-	}
-	return func() error {
-		m.log.Info("unloading", "asked_by", "POST /models/"+m.name+"/unload")
-		err := m.life.unload(context.Background(), m.s.Loading.When == settings.AtStartup)
-		if errors.Is(err, errClosed) {
 			return &predict.NotReadyError{Reason: err.Error(), RetryAfter: time.Second}
 		}
 		return err

@@ -2,7 +2,6 @@ package front
 
 import (
 	"strconv"
-	"time"
 
 	"pinion/cmd/pinion/internal/member"
 	"pinion/cmd/pinion/internal/version"
@@ -64,28 +63,12 @@ func (f *Server) allMetrics() metricsPage {
 	if !f.several {
 		return f.metrics
 	}
-	return severalMetrics{f}
-}
-
-// severalMetrics are the metrics of the server and of the models that it has now.
-type severalMetrics struct{ server *Server }
-
-func (s severalMetrics) now() metrics.Several {
-	all := metrics.Several{Server: s.server.metrics}
-	for _, m := range s.server.all() {
-		all.Models = append(all.Models, metrics.NamedSet{Name: m.name, Set: m.metrics})
-	}
-	return all
-}
-
-func (s severalMetrics) Started() time.Time { return s.now().Started() }
-
-func (s severalMetrics) Gather() []metrics.Family { return s.now().Gather() }
-
-func (s severalMetrics) GatherConventional() []metrics.Family { return s.now().GatherConventional() }
-
-func (s severalMetrics) Write(accept string) (contentType string, body []byte) {
-	return s.now().Write(accept)
+	return metrics.Several{Server: f.metrics, Models: func() (models []metrics.NamedSet) {
+		for _, m := range f.all() {
+			models = append(models, metrics.NamedSet{Name: m.name, Set: m.metrics})
+		}
+		return models
+	}}
 }
 
 // versions is what build_info says of the model's side: empty for Python until a worker has reported it.

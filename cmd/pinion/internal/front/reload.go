@@ -53,20 +53,12 @@ func (m *servedModel) renew(why string, one func(*supervise.Supervisor)) (notice
 	return notice, nil
 }
 
-// reloader is what POST /reload calls, where that is allowed: it reloads the default model.
-func (f *Server) reloader() func() (string, error) {
+// reloader is what POST /reload calls, at the root or below /models, where that is allowed.
+func (f *Server) reloader(of func() *servedModel) func() (string, error) {
 	if !f.s.Exposure.Reload {
 		return nil
 	}
-	return func() (string, error) { return f.first().reload("POST /reload") }
-}
-
-// reloader is what POST /models/{name}/reload calls, where that is allowed.
-func (m *servedModel) reloader() func() (string, error) {
-	if !m.server.s.Exposure.Reload {
-		return nil
-	}
-	return func() (string, error) { return m.reload("POST /reload") }
+	return func() (string, error) { return of().reload("POST /reload") }
 }
 
 // watchReload has SIGHUP reload the models, or read their file again. At a terminal it means that the terminal is gone, and ends the

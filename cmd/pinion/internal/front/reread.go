@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"pinion/cmd/pinion/internal/settings"
 	"pinion/runtime/loading"
 	"pinion/runtime/supervise"
 )
@@ -13,19 +14,19 @@ import (
 // with a mistake changes nothing.
 func (f *Server) readAgain() {
 	f.auth.Reload()
-	wanted, memory, err := f.reread()
+	wanted, err := f.reread()
 	if err == nil {
-		err = adoptForks(wanted)
+		err = adoptForks(wanted.List)
 	}
 	if err != nil {
 		f.log.Error("the file of models has a mistake, and nothing changes", "error", err)
 		return
 	}
-	f.log.Info("the file of models is read again", "asked_by", "SIGHUP", "models", len(wanted))
-	f.room.bound.Store(memory)
+	f.log.Info("the file of models is read again", "asked_by", "SIGHUP", "models", len(wanted.List))
+	f.room.bound.Store(int64(wanted.Memory))
 	before := f.all()
 	var list []*servedModel
-	for _, of := range wanted {
+	for _, of := range wanted.List {
 		if m := f.serveAgain(named(before, of.Name), of); m != nil {
 			list = append(list, m)
 		}
@@ -44,7 +45,7 @@ func (f *Server) readAgain() {
 
 // serveAgain returns the model as it is to be served: the old one where it is so already, or where the new one cannot be served; nil:
 // neither is there.
-func (f *Server) serveAgain(old *servedModel, of Model) *servedModel {
+func (f *Server) serveAgain(old *servedModel, of settings.Named) *servedModel {
 	if old != nil && reflect.DeepEqual(old.of, of) {
 		return old
 	}
@@ -72,24 +73,24 @@ func named(list []*servedModel, name string) *servedModel {
 
 // succeed begins to serve a model, in the place of an old one or nil. If the old one is loaded, the new one is ready when succeed
 // returns; with --reload-strategy stop-first it is loaded after the old one.
-func (f *Server) succeed(old *servedModel, of Model) (*servedModel, error) {
+func (f *Server) succeed(old *servedModel, of settings.Named) (*servedModel, error) {
 	m := f.newModel(of)
 	m.late = true
 	m.makeMetrics()
 	for _, step := range []func() error{m.makeService, m.watchFolder, m.makeView} {
 		if err := step(); err != nil {
-			m.discard()
+			m.close()
 			return nil, err
 		}
 	}
 	if !f.models.add(m) {
-		m.discard()
+		m.close()
 		return nil, errClosed
 	}
 	loaded := old != nil && old.life.isReady()
 	if loaded && of.Settings.Fleet.Renewal == string(supervise.StopFirst) {
 		if err := old.life.unload(context.Background(), false); err != nil {
-			m.discard()
+			m.close()
 			f.models.remove(m)
 			return nil, err
 		}

@@ -11,14 +11,8 @@ import (
 
 // room is the memory that the loaded models may have together.
 type room struct {
-	bound *atomic.Int64 // 0: any
+	bound atomic.Int64  // 0: any
 	turn  chan struct{} // holds a token while room is made for a model, or shared out
-}
-
-func newRoom(bound int64) room {
-	r := room{new(atomic.Int64), make(chan struct{}, 1)}
-	r.bound.Store(bound)
-	return r
 }
 
 // makeRoom unloads models until one fits beside those that stay. leave follows once the model counts as loading.

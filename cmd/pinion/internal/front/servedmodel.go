@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"sync/atomic"
 
-	"pinion/cmd/pinion/internal/gpus"
 	"pinion/cmd/pinion/internal/limits"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/settings"
@@ -19,15 +18,6 @@ import (
 	"pinion/runtime/slot"
 	"pinion/runtime/watch"
 )
-
-// Model is a model to serve: its settings, its folder, and what it is run with.
-type Model struct {
-	Name     string
-	Settings *settings.Model
-	Found    *model.Model
-	Python   *locate.Python
-	GPUs     gpus.Plan
-}
 
 // servedModel is one model of the server: where it comes from, and what it has to itself.
 type servedModel struct {
@@ -44,7 +34,7 @@ type servedModel struct {
 	view    *dashboard.View // nil: it is off
 	life    *life
 	known   *protocol.Model // to other protocols
-	of      Model
+	of      settings.Named
 	late    bool // it came after the start of the server
 }
 
@@ -56,7 +46,7 @@ type source struct {
 	watcher *watch.Watcher // of the model's folder; nil: there is none
 }
 
-func (f *Server) newModel(of Model) *servedModel {
+func (f *Server) newModel(of settings.Named) *servedModel {
 	m := &servedModel{server: f, of: of, name: of.Name, s: of.Settings, log: f.log}
 	if f.several {
 		m.log = f.log.With("model", of.Name)
@@ -88,7 +78,7 @@ func (m *servedModel) makeService() error {
 		Observer:   observer{m.metrics, m.life},
 		UploadURL:  s.UploadURL,
 		Outputs:    settings.OutputChecks[s.Validation.Outputs],
-		Keep:       predict.Retention{TTL: s.KeepFor(), OnQuiet: f.becameQuiet},
+		Keep:       predict.Retention{TTL: s.KeepFor(), OnQuiet: func() { f.giveBack(0) }},
 		Memory:     f.budget,
 		Summaries:  f.s.Exposure.Dashboard.ShownSummaries(),
 		Prediction: predict.Options{History: s.StreamHistory},
@@ -120,7 +110,7 @@ func (f *Server) workerCount() (n int) {
 
 // backend gives httpd the model's service.
 func (m *servedModel) backend() backend {
-	return backend{m.svc, m.life, m.workers.preloadHealth, m.server.budget, m.fleetHealth}
+	return backend{m.svc, m}
 }
 
 // label names the model where the server has several, in its metrics, logs and traces; "": it has one.
@@ -144,13 +134,7 @@ func (m *servedModel) failsFast() bool {
 	return !m.late && m.s.Loading.When == settings.AtStartup && m.server.s.FailsFast(m.s.Watch || m.server.several)
 }
 
-// discard undoes the steps of New.
-func (m *servedModel) discard() {
-	m.leaveQueue()
-	m.closeWatcher()
-}
-
-// close ends what the model has beside its service, when its workers are gone.
+// close ends what the model has beside its service, when it has no workers.
 func (m *servedModel) close() {
 	m.closeWatcher()
 	m.leaveQueue()

@@ -48,12 +48,14 @@ type Server struct {
 	several   bool      // the models' names are in metrics and logs
 	models    models
 	room      room
-	reread    func() ([]Model, int64, error) // reads the file of models again, and their memory; nil: there is none
+	reread    func() (*settings.Models, error) // reads the file of models again; nil: there is none
 }
 
 // New wires the server and opens its sockets. Nothing is served yet. reread reads the file of models again; nil: there is none.
-func New(s *settings.Server, models []Model, reread func() ([]Model, int64, error), log *slog.Logger, sink *logsink.Sink) (_ *Server, err error) {
-	f := &Server{s: s, log: log, sink: sink, room: newRoom(int64(s.ModelsMemory)), several: len(models) > 1 || reread != nil, reread: reread}
+func New(s *settings.Server, models []settings.Named, reread func() (*settings.Models, error), log *slog.Logger, sink *logsink.Sink) (_ *Server, err error) {
+	f := &Server{s: s, log: log, sink: sink, several: len(models) > 1 || reread != nil, reread: reread}
+	f.room.turn = make(chan struct{}, 1)
+	f.room.bound.Store(int64(s.ModelsMemory))
 	if err := adoptForks(models); err != nil {
 		return nil, err
 	}
@@ -82,7 +84,7 @@ func New(s *settings.Server, models []Model, reread func() ([]Model, int64, erro
 }
 
 // wire makes the parts of the server, in the order in which they need each other.
-func (f *Server) wire(models []Model) error {
+func (f *Server) wire(models []settings.Named) error {
 	if err := f.beginTelemetry(); err != nil {
 		return err
 	}
@@ -117,8 +119,8 @@ func (f *Server) eachModel(step func(*servedModel) error) func() error {
 }
 
 // adoptForks makes this process the parent of workers that are forked, if a model has some.
-func adoptForks(models []Model) error {
-	if !slices.ContainsFunc(models, func(m Model) bool { return m.Settings.Fleet.Preload }) {
+func adoptForks(models []settings.Named) error {
+	if !slices.ContainsFunc(models, func(m settings.Named) bool { return m.Settings.Fleet.Preload }) {
 		return nil
 	}
 	if err := supervise.AdoptForks(); err != nil {
@@ -157,7 +159,7 @@ func (f *Server) findImage() (err error) {
 // discard undoes New.
 func (f *Server) discard() {
 	for _, m := range f.all() {
-		m.discard()
+		m.close()
 	}
 	f.endpoints.discard()
 	if f.files != nil {
@@ -200,9 +202,6 @@ func (f *Server) Run() int {
 	f.clean()
 	return code
 }
-
-// becameQuiet gives the memory of a busy time back, now that its predictions have been removed.
-func (f *Server) becameQuiet() { f.giveBack(0) }
 
 // giveBack gives free memory back after that long. The collector does not run for every large body, and without it the memory
 // of the last ones would stay.

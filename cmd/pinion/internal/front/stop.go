@@ -46,6 +46,20 @@ func (s *stop) fail(m *servedModel) {
 	}
 }
 
+// await waits until something is done; false: a SIGINT has come before.
+func (s *stop) await(done <-chan struct{}) bool {
+	for {
+		select {
+		case <-done:
+			return true
+		case sig := <-s.signals:
+			if sig == syscall.SIGINT {
+				return false
+			}
+		}
+	}
+}
+
 // drain ends the server in order: nothing more is taken in; what is in flight may finish within
 // the grace (0: any time), then it is cancelled; the answers go out; the workers leave. A SIGINT
 // meanwhile ends everything at once, also after a SIGTERM: false.
@@ -153,17 +167,11 @@ func (f *Server) deliver() bool {
 			f.log.Warn("webhooks were not delivered", "error", err)
 		}
 	}()
-	for {
-		select {
-		case <-delivered:
-			return true
-		case sig := <-f.stop.signals:
-			if sig == syscall.SIGINT {
-				f.log.Warn("interrupted again: webhooks are not waited for")
-				return false
-			}
-		}
+	ordered := f.stop.await(delivered)
+	if !ordered {
+		f.log.Warn("interrupted again: webhooks are not waited for")
 	}
+	return ordered
 }
 
 // stopWorkers makes the workers leave, at once or when they are done, and waits until they are gone. A SIGINT meanwhile
@@ -181,19 +189,15 @@ func (f *Server) stopWorkers(now bool) bool {
 			m.workers.current().wait()
 		}
 	}()
-	ordered := true
-	for {
-		select {
-		case <-gone:
-			return ordered
-		case sig := <-f.stop.signals:
-			if sig == syscall.SIGINT && ordered && !now {
-				ordered = false
-				f.log.Warn("interrupted again: ending at once")
-				for _, m := range f.models.everyone() {
-					m.workers.current().kill()
-				}
-			}
+	if f.stop.await(gone) {
+		return true
+	}
+	if !now {
+		f.log.Warn("interrupted again: ending at once")
+		for _, m := range f.models.everyone() {
+			m.workers.current().kill()
 		}
 	}
+	<-gone
+	return now
 }

@@ -7,7 +7,6 @@ import (
 
 	"pinion/cmd/pinion/internal/gpus"
 	"pinion/cmd/pinion/internal/model"
-	"pinion/cmd/pinion/internal/setuptrace"
 	"pinion/ipc"
 	"pinion/runtime/supervise"
 )
@@ -60,7 +59,7 @@ func (m *servedModel) startWorkers(read *model.Model) error {
 		o.Index, o.Env = i, m.workers.withDevice(env, i)
 		o.Device, _ = m.workers.plan.Device(i)
 		traced := o
-		(&setuptrace.Setups{Tracer: m.server.telemetry.Tracer(), Model: m.label()}).Follow(&traced.Hooks)
+		(&setupTrace{tracer: m.server.telemetry.Tracer(), model: m.label()}).follow(&traced.Hooks)
 		set.all = append(set.all, m.svc.Supervise(traced))
 	}
 	m.workers.replace(set)

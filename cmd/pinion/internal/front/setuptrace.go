@@ -1,4 +1,4 @@
-package setuptrace
+package front
 
 import (
 	"slices"
@@ -9,19 +9,19 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Setups traces the setups of one worker's processes, each in its own trace.
-type Setups struct {
-	Tracer *trace.Tracer // nil: traces are off
-	Model  string        // "": the server has one
+// setupTrace traces the setups of one worker's processes, each in its own trace.
+type setupTrace struct {
+	tracer *trace.Tracer // nil: traces are off
+	model  string        // "": the server has one
 
 	mu        sync.Mutex
 	trace     *trace.Trace // of the process that was started last
 	predictor trace.Context
 }
 
-// Follow adds the trace to a worker's hooks.
-func (s *Setups) Follow(h *supervise.Hooks) {
-	if s.Tracer == nil {
+// follow adds the trace to a worker's hooks.
+func (s *setupTrace) follow(h *supervise.Hooks) {
+	if s.tracer == nil {
 		return
 	}
 	prepare, ended := h.Prepare, h.OnSetup
@@ -35,10 +35,10 @@ func (s *Setups) Follow(h *supervise.Hooks) {
 	}
 }
 
-func (s *Setups) begin(spec *ipc.WorkerConfig) {
+func (s *setupTrace) begin(spec *ipc.WorkerConfig) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trace = s.Tracer.Root()
+	s.trace = s.tracer.Root()
 	s.predictor = s.trace.New()
 	if spec.Tracing != nil { // shared by all workers
 		own := *spec.Tracing
@@ -47,15 +47,15 @@ func (s *Setups) begin(spec *ipc.WorkerConfig) {
 	}
 }
 
-func (s *Setups) end(st supervise.SetupStatus) {
+func (s *setupTrace) end(st supervise.SetupStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.trace == nil {
 		return
 	}
 	var attrs trace.Attrs
-	if s.Model != "" {
-		attrs = attrs.Text(trace.AttrModel, s.Model)
+	if s.model != "" {
+		attrs = attrs.Text(trace.AttrModel, s.model)
 	}
 	setup := s.trace.Span("cog.setup", trace.Internal, trace.SpanID{}, st.Started, slices.Clip(attrs))
 	predictor := s.trace.At(s.predictor, "cog.setup.predictor", trace.Internal, setup.Context.Span, st.Started, slices.Clip(attrs))

@@ -1,2 +1,0 @@
-// Package setuptrace records the setup of each worker process as a trace.
-package setuptrace
