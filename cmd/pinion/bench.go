@@ -12,6 +12,7 @@ import (
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/interrupts"
 	"pinion/cmd/pinion/internal/measure"
+	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/ownserver"
 	"pinion/cmd/pinion/internal/terminal"
@@ -20,7 +21,7 @@ import (
 // benching is 'pinion bench'.
 type benching struct {
 	measure.Measurement
-	flags modelFlags
+	flags model.Flags
 }
 
 func newBench() *cobra.Command {
@@ -53,7 +54,7 @@ The input is made of the schema's examples, and of values of the right types. -i
 			return exit.Failed(b.start(folderOf(args), flags))
 		},
 	}
-	b.flags.bindFlags(cmd.Flags())
+	b.flags.BindFlags(cmd.Flags())
 	b.Input.BindFlags(cmd.Flags())
 	f := cmd.Flags()
 	f.Lookup("json").Usage = "the whole input: a JSON object, @file, or - for stdin"
@@ -112,8 +113,8 @@ func (b *benching) start(target string, flags []string) error {
 func (b *benching) serveArguments(dir string, flags []string) []string {
 	args := []string{"serve", dir, "--host", "127.0.0.1", "--port", "0", "--log-level", "info", "--log-format", "json",
 		"--queue", fmt.Sprint(b.Load.Connections), "--queue-timeout", "1h"}
-	for flag, value := range map[string]string{"--predictor": b.flags.predictor, "--python": b.flags.python, "--libpython": b.flags.libPython,
-		"--none-defaults": string(b.flags.noneDefaults)} {
+	for flag, value := range map[string]string{"--predictor": b.flags.Predictor, "--python": b.flags.Python, "--libpython": b.flags.LibPython,
+		"--none-defaults": string(b.flags.NoneDefaults)} {
 		if value != "" {
 			args = append(args, flag, value)
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 func newCheck() *cobra.Command {
-	var s modelFlags
+	var s model.Flags
 	var setUp, asJSON bool
 	by := model.Reader{How: model.ReadCheck}
 	cmd := &cobra.Command{
@@ -33,8 +33,7 @@ what to do about it; the exit code is 1 where there is any. What need not be a m
 				return err
 			}
 			report, err := checker.Run(folderOf(args), checker.Options{
-				Predictor: s.predictor, Python: s.python, LibPython: s.libPython, NoneDefaults: s.noneDefaults, Reader: by, SetUp: setUp,
-				Start: startForCheck,
+				Flags: s, Reader: by, SetUp: setUp, Start: startForCheck,
 			})
 			switch {
 			case errors.Is(err, contain.ErrInterrupted):
@@ -51,7 +50,7 @@ what to do about it; the exit code is 1 where there is any. What need not be a m
 			return nil
 		},
 	}
-	s.bindFlags(cmd.Flags())
+	s.BindFlags(cmd.Flags())
 	by.BindFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&setUp, "setup", false, "set the model up too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")

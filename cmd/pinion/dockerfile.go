@@ -10,6 +10,7 @@ import (
 
 	"pinion/cmd/pinion/internal/dockerfile"
 	"pinion/cmd/pinion/internal/exit"
+	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/usage"
 	"pinion/cmd/pinion/internal/version"
 )
@@ -43,13 +44,13 @@ without rights. Mistakes in cog.yaml are printed with their place, and the exit 
 
 // imageFlags are the flags of the commands that make an image.
 type imageFlags struct {
-	modelFlags
+	model.Flags
 	base, context string
 	noSchema      bool
 }
 
 func (s *imageFlags) bindFlags(f *pflag.FlagSet) {
-	s.modelFlags.bindFlags(f)
+	s.Flags.BindFlags(f)
 	f.StringVar(&s.base, "base", "", "the base image, of Debian or Ubuntu (default: chosen by cog.yaml)")
 	f.StringVar(&s.context, "context", "", "the folder that the builder is given, which holds DIR (default: DIR)")
 	f.BoolVar(&s.noSchema, "no-schema", false, "leave the OpenAPI document out: the server makes it when it starts")
@@ -61,7 +62,7 @@ func (s *imageFlags) plan(dir string) (*dockerfile.Plan, error) {
 	if err != nil {
 		return nil, exit.Failed(err)
 	}
-	o := dockerfile.Options{Base: s.base, Ref: s.predictor, Version: version.Pinion, CogVersion: version.Cog}
+	o := dockerfile.Options{Base: s.base, Ref: s.Predictor, Version: version.Pinion, CogVersion: version.Cog}
 	if s.context != "" {
 		if o.Context, err = filepath.Abs(s.context); err != nil {
 			return nil, exit.Failed(err)
@@ -71,13 +72,13 @@ func (s *imageFlags) plan(dir string) (*dockerfile.Plan, error) {
 	if _, problems := dockerfile.New(abs, o); len(problems) > 0 {
 		return nil, exit.Failed(dockerfile.ProblemsError(problems))
 	}
-	m, err := s.model(abs)
+	m, err := findModel(&s.Flags, abs)
 	if err != nil {
 		return nil, err
 	}
 	o.Title = m.Title()
 	if !s.noSchema {
-		if err := o.FindSchema(m, s.options(m), os.Stderr); err != nil {
+		if err := o.FindSchema(m, s.Locate(m.Dir), os.Stderr); err != nil {
 			return nil, exit.Failed(err)
 		}
 	}

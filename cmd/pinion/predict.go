@@ -12,6 +12,7 @@ import (
 	"pinion/cmd/pinion/internal/asker"
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/localrunner"
+	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelio"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/terminal"
@@ -23,7 +24,7 @@ import (
 // asking is 'pinion predict' and 'pinion train': one prediction, or training.
 type asking struct {
 	asker.Asker
-	flags modelFlags
+	flags model.Flags
 	url   string
 }
 
@@ -71,7 +72,7 @@ func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
 		}
 		return a.locally(folderOf(args))
 	}
-	a.flags.bindFlags(cmd.Flags())
+	a.flags.BindFlags(cmd.Flags())
 	a.Input.BindFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&a.Output, "output", "o", "", "the `file` to write the output to; - prints that of a file")
 	cmd.Flags().StringVar(&a.url, "url", "", "ask the server at this address instead, as http://localhost:5000")
@@ -80,14 +81,14 @@ func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
 
 // locally makes the prediction in a worker of the model in a folder.
 func (a *asking) locally(dir string) error {
-	m, err := a.flags.model(dir)
+	m, err := findModel(&a.flags, dir)
 	if err != nil {
 		return err
 	}
 	if err := has(m, a.Train); err != nil {
 		return err
 	}
-	python, err := locate.Find(a.flags.options(m))
+	python, err := locate.Find(a.flags.Locate(m.Dir))
 	if err != nil {
 		return exit.Misused(err)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 func newSchema() *cobra.Command {
-	var s modelFlags
+	var s model.Flags
 	var input, output, train, static bool
 	by := model.Reader{How: model.ReadAuto}
 	cmd := &cobra.Command{
@@ -45,7 +45,7 @@ that takes --execute.`,
 				}
 				by.How = model.ReadStatic
 			}
-			m, err := s.model(folderOf(args))
+			m, err := findModel(&s, folderOf(args))
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ that takes --execute.`,
 					return err
 				}
 			}
-			python, noPython := locate.Interpreter(s.options(m))
+			python, noPython := locate.Interpreter(s.Locate(m.Dir))
 			document, err := model.ServedDocument(m, python, by, os.Stderr)
 			switch {
 			case errors.Is(err, model.ErrNoPython):
@@ -74,7 +74,7 @@ that takes --execute.`,
 			return exit.Failed(modelio.PrintJSON(os.Stdout, document))
 		},
 	}
-	s.bindFlags(cmd.Flags())
+	s.BindFlags(cmd.Flags())
 	by.BindFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&static, "static", false, "read the source alone: never import the model")
 	cmd.Flags().BoolVar(&input, "input", false, "only the schema of the input")

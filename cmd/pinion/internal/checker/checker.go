@@ -28,10 +28,9 @@ const healthTimeout = 5 * time.Second
 
 // Options are the flags of 'pinion check'.
 type Options struct {
-	Predictor, Python, LibPython string
-	NoneDefaults                 model.NoneDefaults
-	Reader                       model.Reader
-	SetUp                        bool // the model is set up too
+	model.Flags
+	Reader model.Reader
+	SetUp  bool // the model is set up too
 	// Start starts a worker for the model. The caller closes the runner.
 	Start func(*model.Model, *locate.Python, *slog.Logger) (*localrunner.Runner, error)
 }
@@ -114,7 +113,7 @@ func (c *Report) fileExists(m *model.Model) bool {
 
 // interpreter finds the interpreter and its library, or says why there is none.
 func (c *Report) interpreter() *locate.Python {
-	o := locate.Options{Python: c.by.Python, LibPython: c.by.LibPython, Dir: c.Folder}
+	o := c.by.Locate(c.Folder)
 	python, err := locate.Find(o)
 	var notFound *locate.Error
 	switch {

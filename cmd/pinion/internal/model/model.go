@@ -23,7 +23,7 @@ type Model struct {
 	Train       string   // "train.py:train"; "" for none
 	Env         []string // NAME=value, from cog.yaml; without what the process' own environment has
 	Concurrency int      // from cog.yaml; 0: not said
-	// NoneDefaults is cog.yaml's, until settleNoneDefaults.
+	// NoneDefaults is cog.yaml's, until SettleNoneDefaults.
 	NoneDefaults NoneDefaults
 	// Observability is cog.yaml's, not checked yet.
 	Observability telemetry.CogYAML

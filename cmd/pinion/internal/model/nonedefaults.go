@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/pflag"
-
 	"pinion/cmd/pinion/internal/modelio"
 )
 
@@ -33,11 +31,6 @@ func (n *NoneDefaults) Set(v string) error {
 func (n *NoneDefaults) String() string { return string(*n) }
 
 func (n *NoneDefaults) Type() string { return "required|optional" }
-
-func (n *NoneDefaults) BindFlags(f *pflag.FlagSet) {
-	f.Var(n, "none-defaults", "required or optional: whether a request must bring an input whose default is None and whose type "+
-		"has no None ("+NoneDefaultsVariable+"; default: cog.yaml's none_defaults, else required)")
-}
 
 // SettleNoneDefaults gives the model the setting: the flag, else the variable, else that of its cog.yaml.
 func (m *Model) SettleNoneDefaults(flag NoneDefaults) error {

@@ -2,7 +2,6 @@ package settings
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -19,31 +18,27 @@ import (
 // Model are the flags and variables of 'pinion serve' that belong to one model: its code and Python, its workers and queue, what
 // its predictions may do.
 type Model struct {
-	predictor, Python, LibPython string
-	Concurrency, Queue           int
-	SetupTimeout, QueueTimeout   time.Duration
-	CancelGrace, ResultTTL       time.Duration
-	Restart                      string
-	UploadURL, Mode              string
-	Watch                        bool
-	noneDefaults                 model.NoneDefaults
-	Fleet                        Fleet
-	Batch                        Batch
-	Validation                   Validation
-	Loading                      Loading
-	weights                      string
-	StreamHistory                int // events; negative: none
-	noCUDA                       bool
-	Warnings                     []string // of Cog's variables with invalid values
+	model.Flags
+	Concurrency, Queue         int
+	SetupTimeout, QueueTimeout time.Duration
+	CancelGrace, ResultTTL     time.Duration
+	Restart                    string
+	UploadURL, Mode            string
+	Watch                      bool
+	Fleet                      Fleet
+	Batch                      Batch
+	Validation                 Validation
+	Loading                    Loading
+	weights                    string
+	StreamHistory              int // events; negative: none
+	noCUDA                     bool
+	Warnings                   []string // of Cog's variables with invalid values
 }
 
 // BindFlags declares the flags of a model.
 func (s *Model) BindFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.predictor, "predictor", "", "the predictor, as FILE.py:CLASS or FILE.py:FUNCTION (default: cog.yaml's)")
-	f.StringVar(&s.Python, "python", "", "the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
-	f.StringVar(&s.LibPython, "libpython", "", "the shared library of that Python (default: found from the interpreter)")
+	s.Flags.BindFlags(f)
 	f.IntVar(&s.Concurrency, "concurrency", 0, "predictions at once in a worker; more than 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
-	s.noneDefaults.BindFlags(f)
 	s.Fleet.bindFlags(f)
 	s.Batch.bindFlags(f)
 	s.Validation.bindFlags(f)
@@ -78,7 +73,7 @@ func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error
 		[]Variable{
 			{"watch", "PINION_WATCH", func(v string) error { return option.Bool(&s.Watch, v) }},
 			{"python", "PINION_PYTHON", nil},                   // locate reads it, for it says where from
-			{"none-defaults", model.NoneDefaultsVariable, nil}, // settleNoneDefaults reads it
+			{"none-defaults", model.NoneDefaultsVariable, nil}, // SettleNoneDefaults reads it
 			{"queue", "PINION_QUEUE", func(v string) error { return option.Int(&s.Queue, v, 0) }},
 			{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return option.Seconds(&s.QueueTimeout, v) }},
 			{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return option.Seconds(&s.CancelGrace, v) }},
@@ -115,21 +110,12 @@ func (s *Model) fromCog(f *pflag.FlagSet, env func(string) string) {
 	})
 }
 
-// FindModel reads a model's folder and applies the settings that concern it.
-func (s *Model) FindModel(dir string) (*model.Model, error) {
-	m, err := model.Find(dir, s.predictor, os.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	return m, m.SettleNoneDefaults(s.noneDefaults)
-}
-
 // Interpreter finds what the model is run with, before anything listens.
 func (s *Model) Interpreter(m *model.Model) (python *locate.Python, plan gpus.Plan, err error) {
 	if s.Mode == "train" && m.Train == "" {
 		return nil, plan, fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml", m.Dir)
 	}
-	if python, err = locate.Find(locate.Options{Python: s.Python, LibPython: s.LibPython, Dir: m.Dir}); err != nil {
+	if python, err = locate.Find(s.Locate(m.Dir)); err != nil {
 		return nil, plan, err
 	}
 	plan, err = s.Fleet.Plan()
