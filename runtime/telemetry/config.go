@@ -23,6 +23,25 @@ type Traces struct {
 	Sampler, SamplerArg, Header, HeaderFormat string
 }
 
+// The keys of cog.yaml as variables that yield to all others: messages name them.
+const (
+	yamlSampler      = "cog.yaml: observability.traces.sampler"
+	yamlSamplerArg   = "cog.yaml: observability.traces.sampler_arg"
+	yamlHeader       = "cog.yaml: observability.traces.trace_header"
+	yamlHeaderFormat = "cog.yaml: observability.traces.trace_header_format"
+)
+
+// beneath reads those keys too.
+func (t *Traces) beneath(getenv func(string) string) func(string) string {
+	keys := map[string]string{yamlSampler: t.Sampler, yamlSamplerArg: t.SamplerArg, yamlHeader: t.Header, yamlHeaderFormat: t.HeaderFormat}
+	return func(name string) string {
+		if value, is := keys[name]; is {
+			return value
+		}
+		return getenv(name)
+	}
+}
+
 // Metrics is observability.metrics.
 type Metrics struct{ Enabled *bool }
 
@@ -88,8 +107,7 @@ func (c *Config) On() bool { return c.Traces != nil || c.Metrics != nil || c.Log
 
 // Read reads the settings. Variables override cog.yaml, OpenTelemetry's variables override Cog's.
 func Read(getenv func(string) string, y CogYAML) (*Config, error) {
-	e := &environment{get: getenv}
-	c := &Config{}
+	e, c := &environment{get: y.Traces.beneath(getenv)}, &Config{}
 	c.readTraces(e, y.Traces)
 	c.readMetrics(e, y.Metrics)
 	c.Logs = e.exporter(signalLogs, false)
@@ -120,32 +138,20 @@ func (c *Config) readTraces(e *environment, y Traces) {
 	if asked {
 		otherwise = parentOrOff // Cog's default
 	}
-	sampler := withDefault(e, "cog.yaml: observability.traces.sampler", y.Sampler, "OTEL_TRACES_SAMPLER", "COG_TRACE_SAMPLER")
-	c.Sampler = sampler.choice(otherwise, samplers(), sampler.names...)
-	e.take(sampler)
-
-	arg := withDefault(e, "cog.yaml: observability.traces.sampler_arg", y.SamplerArg, "OTEL_TRACES_SAMPLER_ARG", "COG_TRACE_SAMPLER_ARG")
+	c.Sampler = e.choice(otherwise, samplers(), "OTEL_TRACES_SAMPLER", "COG_TRACE_SAMPLER", yamlSampler)
 	c.Ratio = 1
-	if name, value := arg.first(arg.names...); name != "" {
+	if name, value := e.first("OTEL_TRACES_SAMPLER_ARG", "COG_TRACE_SAMPLER_ARG", yamlSamplerArg); name != "" {
 		ratio, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(ratio >= 0 && ratio <= 1) {
-			arg.fail(name, value, "a ratio from 0 to 1")
+			e.fail(name, value, "a ratio from 0 to 1")
 		}
 		c.Ratio = ratio
 	}
-	e.take(arg)
-
-	header := withDefault(e, "cog.yaml: observability.traces.trace_header", y.Header, "COG_TRACE_HEADER")
-	name, value := header.first(header.names...)
+	name, value := e.first("COG_TRACE_HEADER", yamlHeader)
 	if c.Header = value; value != "" && strings.ContainsFunc(value, notInHeaderName) {
-		header.fail(name, value, "the name of an HTTP header, such as X-Trace")
+		e.fail(name, value, "the name of an HTTP header, such as X-Trace")
 	}
-	e.take(header)
-
-	format := withDefault(e, "cog.yaml: observability.traces.trace_header_format", y.HeaderFormat, "COG_TRACE_HEADER_FORMAT")
-	c.Jaeger = format.choice(headerW3C, []string{headerW3C, headerJaeger}, format.names...) == headerJaeger
-	e.take(format)
-
+	c.Jaeger = e.choice(headerW3C, []string{headerW3C, headerJaeger}, "COG_TRACE_HEADER_FORMAT", yamlHeaderFormat) == headerJaeger
 	c.readPropagators(e)
 	if asked && !refused && c.Traces == nil && e.exporterName(signalTraces) != exporterNone {
 		c.Warnings = append(c.Warnings, "traces are asked for, and none are sent: set OTEL_EXPORTER_OTLP_ENDPOINT to the address of a collector")
@@ -195,28 +201,6 @@ func (e *environment) batch(prefix string, otherwise Batch) Batch {
 	b.Queue = cmp.Or(b.Queue, otherwise.Queue)
 	b.Size = min(cmp.Or(b.Size, otherwise.Size), b.Queue)
 	return b
-}
-
-// layered reads variables with a value of cog.yaml beneath.
-type layered struct {
-	environment
-	names []string
-}
-
-func withDefault(e *environment, key, value string, names ...string) *layered {
-	return &layered{names: append(names, key), environment: environment{get: func(name string) string {
-		if name == key {
-			return value
-		}
-		return e.get(name)
-	}}}
-}
-
-// take adopts the error of a reader.
-func (e *environment) take(l *layered) {
-	if e.err == nil {
-		e.err = l.err
-	}
 }
 
 func notInHeaderName(r rune) bool {

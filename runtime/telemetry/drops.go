@@ -109,15 +109,9 @@ func points(m *metricdata.ResourceMetrics) (n int) {
 	for _, scope := range m.ScopeMetrics {
 		for _, metric := range scope.Metrics {
 			switch data := metric.Data.(type) {
-			case metricdata.Sum[int64]:
-				n += len(data.DataPoints)
 			case metricdata.Sum[float64]:
 				n += len(data.DataPoints)
-			case metricdata.Gauge[int64]:
-				n += len(data.DataPoints)
 			case metricdata.Gauge[float64]:
-				n += len(data.DataPoints)
-			case metricdata.Histogram[int64]:
 				n += len(data.DataPoints)
 			case metricdata.Histogram[float64]:
 				n += len(data.DataPoints)

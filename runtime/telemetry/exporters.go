@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
@@ -17,43 +18,51 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// The exporters try again until this long after the first attempt; what comes meanwhile waits in the queue.
-const (
-	firstRetry = time.Second
-	lastRetry  = 10 * time.Second
-	retryLimit = 30 * time.Second
-)
+// retries is the RetryConfig of each exporter. What comes until MaxElapsedTime after the first attempt waits in the queue.
+func retries() otlptracehttp.RetryConfig {
+	return otlptracehttp.RetryConfig{
+		Enabled: true, InitialInterval: time.Second, MaxInterval: 10 * time.Second, MaxElapsedTime: 30 * time.Second,
+	}
+}
 
-// gzip is the name of the compression in gRPC.
-const gzip = "gzip"
+// grpcOptions are the settings of an exporter over gRPC, built with the functions of its package.
+func grpcOptions[O any](
+	x *Exporter, retry O, url func(string) O, headers func(map[string]string) O, timeout func(time.Duration) O,
+	compressor func(string) O, certificates func(credentials.TransportCredentials) O,
+) []O {
+	o := []O{retry, url(x.URL), headers(x.Headers), timeout(x.Timeout)}
+	if x.Gzip {
+		o = append(o, compressor("gzip"))
+	}
+	if !x.Insecure && x.TLS != nil {
+		o = append(o, certificates(credentials.NewTLS(x.TLS)))
+	}
+	return o
+}
 
-// options are the settings of one exporter, built with the functions of its package.
-func options[O any](x *Exporter, url func(string) O, headers func(map[string]string) O, timeout func(time.Duration) O) []O {
-	return []O{url(x.URL), headers(x.Headers), timeout(x.Timeout)}
+// httpOptions are those of an exporter over HTTP.
+func httpOptions[O any](
+	x *Exporter, client *http.Client, retry, gzip O, url func(string) O, headers func(map[string]string) O, timeout func(time.Duration) O,
+	withClient func(*http.Client) O,
+) []O {
+	o := []O{retry, url(x.URL), headers(x.Headers), timeout(x.Timeout), withClient(client)}
+	if x.Gzip {
+		o = append(o, gzip)
+	}
+	return o
 }
 
 func newSpanClient(x *Exporter) otlptrace.Client {
 	if x.GRPC {
-		o := append(options(x, otlptracegrpc.WithEndpointURL, otlptracegrpc.WithHeaders, otlptracegrpc.WithTimeout),
-			otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
-		if x.Gzip {
-			o = append(o, otlptracegrpc.WithCompressor(gzip))
-		}
-		if !x.Insecure && x.TLS != nil {
-			o = append(o, otlptracegrpc.WithTLSCredentials(credentials.NewTLS(x.TLS)))
-		}
-		return otlptracegrpc.NewClient(o...)
-	}
-	o := append(options(x, otlptracehttp.WithEndpointURL, otlptracehttp.WithHeaders, otlptracehttp.WithTimeout),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
-	if x.Gzip {
-		o = append(o, otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+		return otlptracegrpc.NewClient(grpcOptions(x, otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig(retries())), otlptracegrpc.WithEndpointURL,
+			otlptracegrpc.WithHeaders, otlptracegrpc.WithTimeout, otlptracegrpc.WithCompressor, otlptracegrpc.WithTLSCredentials)...)
 	}
 	client := x.httpClient()
 	if x.posts() {
 		client.Transport = poster{client.Transport}
 	}
-	return otlptracehttp.NewClient(append(o, otlptracehttp.WithHTTPClient(client))...)
+	return otlptracehttp.NewClient(httpOptions(x, client, otlptracehttp.WithRetry(retries()), otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
+		otlptracehttp.WithEndpointURL, otlptracehttp.WithHeaders, otlptracehttp.WithTimeout, otlptracehttp.WithHTTPClient)...)
 }
 
 // posts reports whether the client of traces sends the bodies of posts: it compresses none.
@@ -62,43 +71,23 @@ func (x *Exporter) posts() bool { return !x.GRPC && !x.Gzip }
 func newMetricExporter(ctx context.Context, x *Exporter) (_ sdkmetric.Exporter, err error) {
 	defer explain(&err, signalMetrics)
 	if x.GRPC {
-		o := append(options(x, otlpmetricgrpc.WithEndpointURL, otlpmetricgrpc.WithHeaders, otlpmetricgrpc.WithTimeout),
-			otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
-		if x.Gzip {
-			o = append(o, otlpmetricgrpc.WithCompressor(gzip))
-		}
-		if !x.Insecure && x.TLS != nil {
-			o = append(o, otlpmetricgrpc.WithTLSCredentials(credentials.NewTLS(x.TLS)))
-		}
-		return otlpmetricgrpc.New(ctx, o...)
+		return otlpmetricgrpc.New(ctx, grpcOptions(x, otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig(retries())), otlpmetricgrpc.WithEndpointURL,
+			otlpmetricgrpc.WithHeaders, otlpmetricgrpc.WithTimeout, otlpmetricgrpc.WithCompressor, otlpmetricgrpc.WithTLSCredentials)...)
 	}
-	o := append(options(x, otlpmetrichttp.WithEndpointURL, otlpmetrichttp.WithHeaders, otlpmetrichttp.WithTimeout),
-		otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
-	if x.Gzip {
-		o = append(o, otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression))
-	}
-	return otlpmetrichttp.New(ctx, append(o, otlpmetrichttp.WithHTTPClient(x.httpClient()))...)
+	return otlpmetrichttp.New(ctx, httpOptions(x, x.httpClient(), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(retries())),
+		otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression), otlpmetrichttp.WithEndpointURL, otlpmetrichttp.WithHeaders,
+		otlpmetrichttp.WithTimeout, otlpmetrichttp.WithHTTPClient)...)
 }
 
 func newLogExporter(ctx context.Context, x *Exporter) (_ sdklog.Exporter, err error) {
 	defer explain(&err, signalLogs)
 	if x.GRPC {
-		o := append(options(x, otlploggrpc.WithEndpointURL, otlploggrpc.WithHeaders, otlploggrpc.WithTimeout),
-			otlploggrpc.WithRetry(otlploggrpc.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
-		if x.Gzip {
-			o = append(o, otlploggrpc.WithCompressor(gzip))
-		}
-		if !x.Insecure && x.TLS != nil {
-			o = append(o, otlploggrpc.WithTLSCredentials(credentials.NewTLS(x.TLS)))
-		}
-		return otlploggrpc.New(ctx, o...)
+		return otlploggrpc.New(ctx, grpcOptions(x, otlploggrpc.WithRetry(otlploggrpc.RetryConfig(retries())), otlploggrpc.WithEndpointURL,
+			otlploggrpc.WithHeaders, otlploggrpc.WithTimeout, otlploggrpc.WithCompressor, otlploggrpc.WithTLSCredentials)...)
 	}
-	o := append(options(x, otlploghttp.WithEndpointURL, otlploghttp.WithHeaders, otlploghttp.WithTimeout),
-		otlploghttp.WithRetry(otlploghttp.RetryConfig{Enabled: true, InitialInterval: firstRetry, MaxInterval: lastRetry, MaxElapsedTime: retryLimit}))
-	if x.Gzip {
-		o = append(o, otlploghttp.WithCompression(otlploghttp.GzipCompression))
-	}
-	return otlploghttp.New(ctx, append(o, otlploghttp.WithHTTPClient(x.httpClient()))...)
+	return otlploghttp.New(ctx, httpOptions(x, x.httpClient(), otlploghttp.WithRetry(otlploghttp.RetryConfig(retries())),
+		otlploghttp.WithCompression(otlploghttp.GzipCompression), otlploghttp.WithEndpointURL, otlploghttp.WithHeaders,
+		otlploghttp.WithTimeout, otlploghttp.WithHTTPClient)...)
 }
 
 func explain(err *error, signal string) {

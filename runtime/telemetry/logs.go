@@ -67,7 +67,7 @@ func (h logHandler) traceOf(r slog.Record) (of trace.Context) {
 func (h logHandler) send(of trace.Context, r slog.Record) {
 	ctx := context.Background()
 	if of.Valid() {
-		ctx = oteltrace.ContextWithSpanContext(ctx, spanContext(of, false))
+		ctx = oteltrace.ContextWithSpanContext(ctx, spanContext(of))
 	}
 	var out otellog.Record
 	out.SetTimestamp(r.Time)

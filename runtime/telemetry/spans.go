@@ -52,10 +52,10 @@ func never(trace.ID) bool  { return false }
 // scope names who made the spans.
 const scope = "pinion"
 
-func spanContext(c trace.Context, remote bool) oteltrace.SpanContext {
+func spanContext(c trace.Context) oteltrace.SpanContext {
 	flags := oteltrace.TraceFlags(0).WithSampled(c.Sampled)
 	state, _ := oteltrace.ParseTraceState(c.State) // a malformed one is left out
 	return oteltrace.NewSpanContext(oteltrace.SpanContextConfig{
-		TraceID: oteltrace.TraceID(c.Trace), SpanID: oteltrace.SpanID(c.Span), TraceFlags: flags, TraceState: state, Remote: remote,
+		TraceID: oteltrace.TraceID(c.Trace), SpanID: oteltrace.SpanID(c.Span), TraceFlags: flags, TraceState: state,
 	})
 }

@@ -58,16 +58,18 @@ func Start(c *Config, o Options) (*Telemetry, error) {
 		logQueue:    &queue{drops: &drops{signal: signalLogs, log: o.Log}, limit: int64(c.LogBatch.Queue)},
 		metricDrops: &drops{signal: signalMetrics, log: o.Log},
 	}
-	for _, start := range []func(Options) error{t.startSpans, t.startRecords} {
-		if err := start(o); err != nil {
-			t.Stop()
-			return nil, err
-		}
+	err := t.startSpans()
+	if err == nil {
+		err = t.startRecords()
+	}
+	if err != nil {
+		t.Stop()
+		return nil, err
 	}
 	return t, nil
 }
 
-func (t *Telemetry) startSpans(Options) error {
+func (t *Telemetry) startSpans() error {
 	if t.config.Traces == nil {
 		return nil
 	}
@@ -110,7 +112,7 @@ func (t *Telemetry) SendMetrics(p sdkmetric.Producer) error {
 	return nil
 }
 
-func (t *Telemetry) startRecords(Options) error {
+func (t *Telemetry) startRecords() error {
 	if t.config.Logs == nil {
 		return nil
 	}
