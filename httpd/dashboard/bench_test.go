@@ -11,7 +11,7 @@ import (
 // BenchmarkSample is what a view that no client follows costs, once a second.
 func BenchmarkSample(b *testing.B) {
 	set := metrics.New(metrics.Options{})
-	set.Ended(metrics.End{Status: predict.Succeeded, Times: predict.Times{Total: 20 * time.Millisecond}})
+	set.Ended(predict.End{Status: predict.Succeeded, Times: predict.Times{Total: 20 * time.Millisecond}})
 	v := New(Options{Figures: set.Figures, Load: func() metrics.Load { return metrics.Load{} }})
 	defer v.Close()
 	for b.Loop() {

@@ -57,9 +57,9 @@ func TestHistory(t *testing.T) {
 	set, h, now := metrics.New(metrics.Options{}), history{}, time.Unix(1000, 0)
 	h.add(sample{now, set.Figures()}, metrics.Load{})
 	for range 100 {
-		set.Ended(metrics.End{Status: predict.Succeeded, Times: predict.Times{Total: 20 * time.Millisecond, Predict: 15 * time.Millisecond}})
+		set.Ended(predict.End{Status: predict.Succeeded, Times: predict.Times{Total: 20 * time.Millisecond, Predict: 15 * time.Millisecond}})
 	}
-	set.Refused(predict.KindPrediction, predict.Sync, metrics.ReasonCapacity)
+	set.Refused(predict.KindPrediction, predict.Sync, predict.ReasonCapacity)
 	set.Webhook("completed", "failed")
 	set.Webhook("completed", "delivered")
 	p, ok := h.add(sample{now.Add(2 * time.Second), set.Figures()}, metrics.Load{InFlight: 3, Queued: 1})

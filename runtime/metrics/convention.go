@@ -22,9 +22,9 @@ const StatusCode = "http.response.status_code"
 // rejection is Cog's word for a reason of Refused.
 func rejection(reason string) string {
 	switch reason {
-	case ReasonValidation:
+	case predict.ReasonValidation:
 		return rejectedInput
-	case ReasonCapacity, ReasonMemory:
+	case predict.ReasonCapacity, predict.ReasonMemory:
 		return rejectedCapacity
 	default:
 		return rejectedNotReady

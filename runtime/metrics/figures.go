@@ -58,7 +58,7 @@ func (f *Figures) add(outcome int, n uint64) {
 	case status == predict.Canceled.String():
 		f.Canceled += n
 		return
-	case reason == ReasonValidation, reason == ReasonCapacity, reason == ReasonUnavailable:
+	case reason == predict.ReasonValidation, reason == predict.ReasonCapacity, reason == predict.ReasonUnavailable:
 		f.Refused += n
 	default:
 		f.Failed += n

@@ -131,7 +131,7 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 		took.WithLabelValues(l...).Observe(d.Seconds())
 
 		mode, outcome := random.IntN(len(modeNames)), random.IntN(outcomes)
-		e := End{Mode: predict.Mode(mode), Times: predict.Times{Queue: duration(), Predict: duration() + time.Second, Files: duration()}}
+		e := predict.End{Mode: predict.Mode(mode), Times: predict.Times{Queue: duration(), Predict: duration() + time.Second, Files: duration()}}
 		e.Total = e.Queue + e.Predict + e.Files + duration()
 		tokenCount := random.IntN(1000)
 		e.Metrics = fmt.Appendf(nil, `{"predict_time":7,"tokens":%d}`, tokenCount)

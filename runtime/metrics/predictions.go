@@ -7,21 +7,9 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Why a prediction failed or was refused.
-const (
-	ReasonModel       = "model"       // the model raised an exception
-	ReasonValidation  = "validation"  // refused: its input does not match the model's schema
-	ReasonFiles       = "files"       // an input could not be fetched, or an output could not be uploaded
-	ReasonCrash       = "crash"       // its worker exited, or sent an invalid answer
-	ReasonTimeout     = "timeout"     // it exceeded its runtime or queue limit
-	ReasonMemory      = "memory"      // the memory budget had no room
-	ReasonCapacity    = "capacity"    // refused: every slot was busy and the queue was full
-	ReasonUnavailable = "unavailable" // no worker: before setup, during shutdown, or defunct
-)
-
-// reasons are those in the order of their counters. An unknown reason counts as the model's.
+// reasons are those of predict, in the order of their counters. An unknown reason counts as the model's.
 var reasons = [...]string{
-	ReasonModel, ReasonValidation, ReasonFiles, ReasonCrash, ReasonTimeout, ReasonCapacity, ReasonMemory, ReasonUnavailable,
+	predict.ReasonModel, predict.ReasonValidation, predict.ReasonFiles, predict.ReasonCrash, predict.ReasonTimeout, predict.ReasonCapacity, predict.ReasonMemory, predict.ReasonUnavailable,
 }
 
 // The outcomes of a prediction. After them there is one for each reason of a failure.
@@ -37,19 +25,6 @@ var (
 	kindNames = [...]string{predict.KindPrediction: "prediction", predict.KindTraining: "training"}
 	modeNames = [...]string{predict.Sync: "sync", predict.Async: "async", predict.Stream: "stream"}
 )
-
-// End is the end of an accepted prediction.
-type End struct {
-	Kind   predict.Kind
-	Mode   predict.Mode
-	Status predict.Status // Succeeded, Failed or Canceled
-	Reason string         // of a failure
-	predict.Times
-	// Metrics is a JSON object: predict_time and what the model recorded. It is not retained.
-	Metrics []byte
-	// Trace is the prediction's span; nil: it has none, or its trace is not sampled.
-	Trace *trace.Context
-}
 
 // predictions are the counters and times of predictions.
 type predictions struct {
@@ -76,7 +51,7 @@ func (c *predictions) init() {
 }
 
 // Ended records a prediction's end.
-func (s *Set) Ended(e End) {
+func (s *Set) Ended(e predict.End) {
 	c := &s.predictions
 	outcome := outcomeOf(e.Status, e.Reason)
 	c.count(e.Kind, e.Mode, outcome)
@@ -112,7 +87,7 @@ func (s *Set) Refused(kind predict.Kind, mode predict.Mode, reason string) {
 	}
 }
 
-// FirstOutput records the time from a prediction's admission to the first item that its model yielded; in is End.Trace.
+// FirstOutput records the time from a prediction's admission to the first item that its model yielded; in is predict.End.Trace.
 func (s *Set) FirstOutput(after time.Duration, in *trace.Context) {
 	s.predictions.firstOutput.observeIn(after, in, timeOf(in))
 }

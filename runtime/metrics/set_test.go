@@ -193,7 +193,7 @@ func TestTrainingsCountApart(t *testing.T) {
 	if got := lines(s, "pinion_training"); got != "" {
 		t.Errorf("before any training: %s", got)
 	}
-	s.Ended(End{Kind: predict.KindTraining, Mode: predict.Async, Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: time.Hour}})
+	s.Ended(predict.End{Kind: predict.KindTraining, Mode: predict.Async, Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: time.Hour}})
 	wantLines(t, s,
 		`pinion_trainings_total{mode="async",reason="",status="succeeded"} 1`,
 		`pinion_training_duration_seconds_sum 3600`,
@@ -204,7 +204,7 @@ func TestTrainingsCountApart(t *testing.T) {
 
 func TestRefusalsAreNotTimed(t *testing.T) {
 	s := New(Options{})
-	s.Refused(predict.KindPrediction, predict.Stream, ReasonValidation)
+	s.Refused(predict.KindPrediction, predict.Stream, predict.ReasonValidation)
 	s.Refused(predict.KindPrediction, predict.Sync, "a reason that is none")
 	wantLines(t, s,
 		`pinion_predictions_total{mode="stream",reason="validation",status="failed"} 1`,
@@ -235,7 +235,7 @@ func TestWorkersAreLookedAtWhenThePageIsWritten(t *testing.T) {
 
 // plain records everything that a plain prediction with a synchronous answer brings about.
 func plain(s *Set, metrics []byte) {
-	s.Ended(End{
+	s.Ended(predict.End{
 		Status: predict.Succeeded, Metrics: metrics,
 		Times: predict.Times{Total: 300 * time.Microsecond, Predict: 120 * time.Microsecond, Queue: 10 * time.Microsecond},
 	})
@@ -251,7 +251,7 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 	for name, f := range map[string]func(){
 		"a plain prediction":   func() { plain(s, plainMetrics) },
 		"one that records":     func() { plain(s, recorded) },
-		"a refusal":            func() { s.Refused(predict.KindPrediction, predict.Sync, ReasonCapacity) },
+		"a refusal":            func() { s.Refused(predict.KindPrediction, predict.Sync, predict.ReasonCapacity) },
 		"outputs":              func() { s.FirstOutput(time.Second, nil); s.NextOutput(time.Millisecond) },
 		"a batch":              func() { s.Batch(8, time.Millisecond) },
 		"a webhook's delivery": func() { s.Webhook("completed", "delivered") },

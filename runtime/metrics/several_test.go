@@ -19,7 +19,7 @@ func TestSeveral(t *testing.T) {
 	}
 	for _, name := range []string{"a", "b"} {
 		set := New(Options{Part: OfModel, Version: "1"})
-		set.Ended(End{Kind: predict.KindPrediction, Mode: predict.Sync, Status: predict.Succeeded, Metrics: []byte(`{"tokens":2}`)})
+		set.Ended(predict.End{Kind: predict.KindPrediction, Mode: predict.Sync, Status: predict.Succeeded, Metrics: []byte(`{"tokens":2}`)})
 		set.Request("/predictions", "POST", 200, time.Millisecond)
 		models = append(models, NamedSet{name, set})
 	}

@@ -90,12 +90,12 @@ func (j *job) beginFetching(now time.Time) {
 func (j *job) filesFailed(err error) {
 	s := j.service
 	s.o.Pool.Withdraw(j.p.Request.Group)
-	result, reason := predict.Result{Status: predict.Failed, Error: err.Error()}, reasonFiles
+	result, reason := predict.Result{Status: predict.Failed, Error: err.Error()}, predict.ReasonFiles
 	switch {
 	case errors.Is(err, context.Canceled):
 		result = predict.Result{Status: predict.Canceled}
 	case errors.Is(err, memory.ErrFull):
-		result, reason = s.overBudget(&result), reasonMemory
+		result, reason = s.overBudget(&result), predict.ReasonMemory
 	}
 	j.observe(&result, 0, reason)
 	s.ended(j.p, result)
@@ -284,12 +284,12 @@ func (j *job) finish(r *slot.Result) error {
 	result.Logs = r.Logs
 	reason := failure(r)
 	if !j.charge(r, &result) {
-		result, reason = s.overBudget(&result), reasonMemory
+		result, reason = s.overBudget(&result), predict.ReasonMemory
 	} else if j.checkOutput(&result); j.refused != "" {
-		reason = reasonModel
+		reason = predict.ReasonModel
 	}
 	if !j.finishFiles(&result) {
-		reason = reasonFiles
+		reason = predict.ReasonFiles
 	}
 	j.releaseAnswer(r, &result)
 	j.observe(&result, r.Waited, reason)

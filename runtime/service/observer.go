@@ -15,40 +15,15 @@ import (
 // clients: it must not block.
 type Observer interface {
 	// Ended: an accepted prediction has ended.
-	Ended(e End)
-	// Refused: a prediction was not accepted, for one of the reasons below. A mistake in the request itself (an id that is
+	Ended(e predict.End)
+	// Refused: a prediction was not accepted, for one of the reasons that predict names. A mistake in the request itself (an id that is
 	// in flight, a mode that the model lacks) is not reported.
 	Refused(kind predict.Kind, mode predict.Mode, reason string)
 	// FirstOutput: the model yielded the first item of an observed prediction, that long after its acceptance; in is
-	// End.Trace.
+	// predict.End.Trace.
 	FirstOutput(after time.Duration, in *trace.Context)
 	// NextOutput: the model yielded another item, that long after the one before.
 	NextOutput(after time.Duration)
-}
-
-// Why a prediction failed or was not accepted.
-const (
-	reasonModel       = "model"
-	reasonValidation  = "validation"
-	reasonFiles       = "files"
-	reasonCrash       = "crash"
-	reasonTimeout     = "timeout"
-	reasonCapacity    = "capacity"
-	reasonUnavailable = "unavailable"
-	reasonMemory      = "memory"
-)
-
-// End is how a prediction ended.
-type End struct {
-	Kind   predict.Kind
-	Mode   predict.Mode
-	Status predict.Status // Succeeded, Failed or Canceled
-	Reason string         // of a failure
-	predict.Times
-	// Metrics is a JSON object: predict_time and what the model recorded. It is valid only during the call.
-	Metrics []byte
-	// Trace is the prediction's span; nil: it has none, or its trace is not sampled.
-	Trace *trace.Context
 }
 
 // observe notes where the job's time went, and reports its end to the observer. waited is its time in the queue. Where the
@@ -57,7 +32,7 @@ func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
 	j.spans.described(j.p, r)
 	j.spans.ended(r, waited, reason)
 	r.Times = predict.Times{Total: time.Since(j.arrived), Queue: waited, Files: j.transfers, Predict: r.Elapsed}
-	if r.Elapsed == 0 && reason != reasonFiles {
+	if r.Elapsed == 0 && reason != predict.ReasonFiles {
 		r.Times.Queue = r.Times.Total - r.Times.Files
 	}
 	o := j.service.o.Observer
@@ -65,7 +40,7 @@ func (j *job) observe(r *predict.Result, waited time.Duration, reason string) {
 		return
 	}
 	req := &j.p.Request
-	e := End{Kind: req.Kind, Mode: req.Mode, Status: r.Status, Times: r.Times, Metrics: r.Metrics, Trace: j.spans.sampled()}
+	e := predict.End{Kind: req.Kind, Mode: req.Mode, Status: r.Status, Times: r.Times, Metrics: r.Metrics, Trace: j.spans.sampled()}
 	if e.Status == predict.Failed {
 		e.Reason = reason
 	}
@@ -102,11 +77,11 @@ func refusal(err error) string {
 	var full *predict.QueueFullError
 	switch {
 	case errors.As(err, &invalid):
-		return reasonValidation
+		return predict.ReasonValidation
 	case errors.Is(err, predict.ErrBusy), errors.As(err, &full):
-		return reasonCapacity
+		return predict.ReasonCapacity
 	case errors.Is(err, memory.ErrFull):
-		return reasonMemory
+		return predict.ReasonMemory
 	default:
 		return unavailable(err)
 	}
@@ -115,7 +90,7 @@ func refusal(err error) string {
 func unavailable(err error) string {
 	var none *predict.NotReadyError
 	if errors.As(err, &none) {
-		return reasonUnavailable
+		return predict.ReasonUnavailable
 	}
 	return ""
 }
@@ -124,12 +99,12 @@ func unavailable(err error) string {
 func failure(r *slot.Result) string {
 	switch {
 	case r.Err == nil && r.Kind == ipc.KindFailed:
-		return reasonModel
+		return predict.ReasonModel
 	case r.Err == nil, errors.Is(r.Err, slot.ErrWorkerExit): // an invalid answer is not the model's fault
-		return reasonCrash
+		return predict.ReasonCrash
 	case unavailable(r.Err) != "":
-		return reasonUnavailable
+		return predict.ReasonUnavailable
 	default: // *slot.TimeoutError, predict.ErrQueueTimeout
-		return reasonTimeout
+		return predict.ReasonTimeout
 	}
 }

@@ -104,7 +104,7 @@ func (s *spans) refused(err error) {
 		return
 	}
 	kind := map[string]string{
-		reasonValidation: "validation_error", reasonCapacity: "at_capacity", reasonMemory: "at_capacity", reasonUnavailable: "not_ready",
+		predict.ReasonValidation: "validation_error", predict.ReasonCapacity: "at_capacity", predict.ReasonMemory: "at_capacity", predict.ReasonUnavailable: "not_ready",
 	}[refusal(err)]
 	if kind == "" {
 		kind = "validation_error" // a request that the model cannot carry out
@@ -145,7 +145,7 @@ func (s *spans) send(r *predict.Result, waited time.Duration, reason string) {
 	switch {
 	case r.Status == predict.Canceled:
 		kind = "canceled"
-	case r.Status == predict.Failed && reason == reasonUnavailable:
+	case r.Status == predict.Failed && reason == predict.ReasonUnavailable:
 		kind = "not_ready"
 	case r.Status == predict.Failed:
 		kind = "prediction_failed"

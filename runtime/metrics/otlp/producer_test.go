@@ -39,10 +39,10 @@ func used() *metrics.Set {
 	})
 	in := &trace.Context{Trace: trace.ID{1}, Span: trace.SpanID{2}, Sampled: true}
 	for _, status := range []predict.Status{predict.Succeeded, predict.Succeeded, predict.Canceled} {
-		s.Ended(metrics.End{Status: status, Times: predict.Times{Total: time.Second, Predict: time.Second}, Trace: in, Metrics: []byte(`{"tokens":3}`)})
+		s.Ended(predict.End{Status: status, Times: predict.Times{Total: time.Second, Predict: time.Second}, Trace: in, Metrics: []byte(`{"tokens":3}`)})
 	}
-	s.Ended(metrics.End{Kind: predict.KindTraining, Status: predict.Failed, Reason: metrics.ReasonModel, Times: predict.Times{Total: time.Hour}})
-	for _, reason := range []string{metrics.ReasonValidation, metrics.ReasonUnavailable, metrics.ReasonMemory, metrics.ReasonCapacity} {
+	s.Ended(predict.End{Kind: predict.KindTraining, Status: predict.Failed, Reason: predict.ReasonModel, Times: predict.Times{Total: time.Hour}})
+	for _, reason := range []string{predict.ReasonValidation, predict.ReasonUnavailable, predict.ReasonMemory, predict.ReasonCapacity} {
 		s.Refused(predict.KindPrediction, predict.Sync, reason)
 	}
 	s.Request("/predictions", "POST", 200, time.Millisecond)

@@ -27,25 +27,25 @@ var _ ventu.Observer = observer{}
 
 // Ended implements ventu.Observer.
 func (o observer) Ended(e ventu.End) {
-	end := metrics.End{Status: predict.Failed, Times: predict.Times{Total: e.Total, Queue: e.Queue, Predict: e.Worker}}
+	end := predict.End{Status: predict.Failed, Times: predict.Times{Total: e.Total, Queue: e.Queue, Predict: e.Worker}}
 	switch e.Status {
 	case ventu.StatusDone:
 		end.Status = predict.Succeeded
 	case ventu.StatusCanceled:
 		end.Status = predict.Canceled
 	case ventu.StatusInvalid:
-		end.Reason = metrics.ReasonValidation
+		end.Reason = predict.ReasonValidation
 	case ventu.StatusTimeout:
-		end.Reason = metrics.ReasonTimeout
+		end.Reason = predict.ReasonTimeout
 	default:
-		end.Reason = metrics.ReasonCrash
+		end.Reason = predict.ReasonCrash
 	}
 	o.set.Ended(end)
 }
 
 // Refused implements ventu.Observer.
 func (o observer) Refused() {
-	o.set.Refused(predict.KindPrediction, predict.Sync, metrics.ReasonCapacity)
+	o.set.Refused(predict.KindPrediction, predict.Sync, predict.ReasonCapacity)
 }
 
 // Batch implements ventu.Observer.

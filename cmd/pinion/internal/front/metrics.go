@@ -9,6 +9,7 @@ import (
 	"pinion/pyembed/nvml"
 	"pinion/runtime/metrics"
 	"pinion/runtime/metrics/otlp"
+	"pinion/runtime/predict"
 	"pinion/runtime/service"
 	"pinion/runtime/supervise"
 )
@@ -110,8 +111,8 @@ type observer struct {
 
 var _ service.Observer = observer{}
 
-func (o observer) Ended(e service.End) {
-	o.Set.Ended(metrics.End(e))
+func (o observer) Ended(e predict.End) {
+	o.Set.Ended(e)
 	o.life.touch()
 }
 
