@@ -13,7 +13,7 @@ import _px
 from ...exceptions import CancelationException
 from ..scope import Scope, follow_starts, within
 from ..scope import current as variable
-from ..serve.sync import call_setup, fail
+from ..serve.sync import Server, fail, functions_of
 from ..serve.wire import CANCELED, FAILED, SUCCEEDED, TRAIN
 from ..values.encode import encode
 from .items import Batch, Function, Item
@@ -37,7 +37,7 @@ else:
 _SLOT = 0
 
 
-class BatchServer:
+class BatchServer(Server):
     """A model without preprocess and postprocess: the main thread does everything.
 
     `_px.serve_batches` uses the attributes without an underscore.
@@ -46,9 +46,9 @@ class BatchServer:
     def __init__(
         self, predictor: Predictor, plan: Plan, trainer: Predictor | None, fatal: tuple[str, ...]
     ) -> None:
-        self._predictor = predictor
+        super().__init__(predictor, trainer)
         self._plan = plan
-        self._trainer = trainer
+        self.functions = functions_of(trainer, on_loop=False)
         self._function = Function(plan, predictor.function, fatal)
         self._pending = PendingItems(_SLOT, None, self._ready)
         self.function = predictor.function
@@ -59,37 +59,19 @@ class BatchServer:
         self.variable = variable
         self.encode = encode
         self.inside = False  # the main thread is in the model's function
-        self._follow: Any = None  # see trace
         self._canceled = 0  # the id of the batch or training that was canceled last
 
     def trace(self, follow: Any) -> None:
         """Have the model's functions run in the contexts of their batches and trainings."""
-        self._follow = follow
+        super().trace(follow)
         self.function = self._function.call = follow(self.function)
-
-    def setup(self, config: dict[str, Any]) -> None:
-        """Run the model's setup function, which may be async."""
-        result = call_setup(self._predictor, config)
-        if self._predictor.setup_is_async and result is not None:
-            import asyncio
-
-            loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(loop)
-            loop.run_until_complete(result)
-
-    def warm_up(self) -> None:
-        """Run the model's example, if it has one."""
-        if self._predictor.example is not None:
-            from ..serve.warmup import warm_up
-
-            warm_up(self._predictor, self._predictor.example, None)
 
     def serve(self) -> None:
         """Answer requests until the front closes the slot."""
-        if self._predictor.healthcheck is not None:
+        if self._main.healthcheck is not None:
             from ..serve.health import answer_checks
 
-            answer_checks(self._predictor, None, alone=True)
+            answer_checks(self._main, None, alone=True)
         if not _px.slots(1):
             return
         follow_starts()
@@ -142,8 +124,8 @@ class BatchServer:
             else:
                 self._pending.revoke(message)
         elif _px.claim(_SLOT, id):
-            function = self._trainer if flags & TRAIN else None
-            self._train(id, TrainRequest(function, id, flags, message, error, self._follow))
+            function = self.functions[0] if flags & TRAIN else None
+            self._train(id, TrainRequest(function, id, flags, message, error))
         # Before the next request, which may run for long.
         _px.flush(_SLOT)
 

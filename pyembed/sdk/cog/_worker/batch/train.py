@@ -5,7 +5,7 @@ from __future__ import annotations
 import _px
 
 from ..scope import Scope
-from ..serve.sync import Function, hook, keep
+from ..serve.sync import hook, keep
 from ..serve.wire import EVENTS
 from ..values.encode import encode
 
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..model.load import Predictor
+    from ..serve.sync import Function
 
 _SLOT = 0
 
@@ -23,16 +23,13 @@ class TrainRequest:
 
     def __init__(
         self,
-        predictor: Predictor | None,
+        function: Function | None,
         id: int,
         flags: int,
         message: Any,
         error: BaseException | None,
-        follow: Any,
     ) -> None:
-        self._function = Function(predictor) if predictor is not None else None
-        if self._function is not None and follow is not None:
-            self._function.predict = follow(self._function.predict)
+        self._function = function
         self._id = id
         self._observed = flags & EVENTS
         self._message = message

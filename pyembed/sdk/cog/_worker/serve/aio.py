@@ -18,12 +18,11 @@ import _px
 from ...exceptions import CancelationException
 from ..logs.router import LeftoverOutput, Router, follow_threads
 from ..scope import INACTIVE, Scope, current, enter
-from ..values.coerce import make_prepare
 from ..values.encode import GENERATOR, encode
-from ..values.iterators import collect, collect_async, settler
+from ..values.iterators import collect, collect_async
 from .eager import eager_start
 from .loop import new_loop
-from .sync import SyncServer, call_setup, fail, hook, keep
+from .sync import Server, SyncServer, fail, functions_of, hook, keep
 from .watch import Watch
 from .wire import CANCELED, EVENTS, FAILED, OUTPUT, SUCCEEDED, TRACE, TRAIN
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..model.load import Predictor
+    from .sync import Function
 
 # Answers wait at most this long, in nanoseconds, to be sent with others.
 _HOLD_NS = 30_000
@@ -75,32 +75,16 @@ class Slot:
         self.canceled = 0
 
 
-class Function:
-    """A function of the model and what its call needs."""
-
-    __slots__ = ("call", "collect", "is_async", "prepare", "settle")
-
-    def __init__(self, predictor: Predictor) -> None:
-        self.call = predictor.function
-        self.is_async = predictor.is_async
-        self.prepare = make_prepare(predictor.signature)
-        self.collect = collect if predictor.is_generator else None
-        self.settle = settler(predictor)
-
-
-class AsyncServer:
+class AsyncServer(Server):
     """The event loop and its slots."""
 
     def __init__(self, predictor: Predictor | None, trainer: Predictor | None, slots: int) -> None:
-        self._predictor = predictor
-        self._main = predictor or trainer
+        super().__init__(predictor, trainer)
+        self._given = predictor, trainer
         self._count = slots
-        self._functions = (
-            Function(predictor) if predictor is not None else None,
-            Function(trainer) if trainer is not None else None,
-        )
-        self._trainer = trainer
+        self.functions = functions_of(predictor, trainer, on_loop=True)
         self._loop = new_loop()
+        asyncio.set_event_loop(self._loop)
         self._launch = eager_start(self._loop)
         self._slots: list[Slot] = []
         self._dirty: set[int] = set()  # slots with unsent answers
@@ -121,30 +105,12 @@ class AsyncServer:
     def trace(self, follow: Any) -> None:
         """Have the model's functions run in the contexts of their predictions."""
         self._follow = follow
-        for function in self._functions:
-            if function is not None:
-                function.call = follow(function.call)
-
-    def setup(self, config: dict[str, Any]) -> None:
-        """Run the model's setup function, on the loop if it is async."""
-        asyncio.set_event_loop(self._loop)
-        if self._main is None:
-            return
-        result = call_setup(self._main, config)
-        if self._main.setup_is_async and result is not None:
-            self._loop.run_until_complete(result)
-
-    def warm_up(self) -> None:
-        """Run the model's example, if it has one; on the loop if it is async."""
-        if self._main is not None and self._main.example is not None:
-            from .warmup import warm_up
-
-            warm_up(self._main, self._main.example, self._loop if self._main.is_async else None)
+        super().trace(follow)
 
     def serve(self) -> None:
         """Answer requests until the front closes the slots."""
-        if self._main is not None and not self._main.is_async:  # only setup is
-            server = SyncServer(self._predictor, self._trainer)
+        if not self._main.is_async:  # only setup is
+            server = SyncServer(*self._given)
             if self._follow is not None:
                 server.trace(self._follow)
             server.serve()
@@ -152,7 +118,7 @@ class AsyncServer:
         (self._router or self._leftovers).install()
         _px.use_scope_variable(current, INACTIVE)
         _px.use_task_owner(self._leftovers)
-        if self._main is not None and self._main.healthcheck is not None:
+        if self._main.healthcheck is not None:
             from .health import answer_checks
 
             answer_checks(self._main, self._loop, alone=self._router is None)
@@ -284,7 +250,7 @@ class AsyncServer:
                 if error is not None:
                     raise error
                 kwargs = message["input"]
-                function = self._functions[1 if flags & TRAIN else 0]
+                function = self.functions[1 if flags & TRAIN else 0]
                 if function is None:
                     raise RuntimeError("this model has no such function")
                 slot.is_sync = not function.is_async
@@ -292,7 +258,7 @@ class AsyncServer:
                     kwargs = function.prepare(kwargs)
                 if flags & TRACE:
                     prepared = perf_counter_ns() - began
-                value = function.call(**kwargs)
+                value = function.predict(**kwargs)
                 if type(value) is CoroutineType or hasattr(value, "__await__"):
                     value = await value
                 if type(value) not in _PLAIN and hasattr(value, "__aiter__"):

@@ -28,14 +28,22 @@ else:
 
 
 class Function:
-    """A function of the model, with the attributes that `_px.serve` uses."""
+    """A function of the model, with the attributes that `_px.serve` uses.
 
-    def __init__(self, predictor: Predictor) -> None:
+    on_loop says that an event loop runs it if it is async.
+    """
+
+    __slots__ = ("collect", "is_async", "predict", "prepare", "settle")
+
+    def __init__(self, predictor: Predictor, on_loop: bool = False) -> None:
         self.predict = predictor.function
+        self.is_async = predictor.is_async
         self.prepare = make_prepare(predictor.signature)
         self.collect = collect if predictor.is_generator else None
         self.settle = settler(predictor)
-        if predictor.is_async:  # a train function beside a synchronous predict function
+        if (
+            predictor.is_async and not on_loop
+        ):  # a train function beside a synchronous predict function
             from .bridge import Bridge
 
             bridge = Bridge(predictor.function)
@@ -45,15 +53,52 @@ class Function:
                 self.predict = bridge.run
 
 
-class SyncServer:
+class Server:
+    """What all servers do alike; one of predictor and trainer is given."""
+
+    functions: tuple[Function | None, ...] = ()
+    _loop: Any = None  # of async code
+
+    def __init__(self, predictor: Predictor | None, trainer: Predictor | None) -> None:
+        main: Any = predictor or trainer
+        self._main: Predictor = main
+
+    def trace(self, follow: Callable[..., Any]) -> None:
+        """Have the model's functions run in the contexts of their predictions."""
+        for function in self.functions:
+            if function is not None:
+                function.predict = follow(function.predict)
+
+    def setup(self, config: dict[str, Any]) -> None:
+        """Run the model's setup function, on a loop if it is async."""
+        result = call_setup(self._main, config)
+        if self._main.setup_is_async and result is not None:
+            if self._loop is None:
+                import asyncio
+
+                self._loop = asyncio.new_event_loop()
+                asyncio.set_event_loop(self._loop)
+            self._loop.run_until_complete(result)
+
+    def warm_up(self) -> None:
+        """Run the model's example, if it has one; on the loop if it is async."""
+        if self._main.example is not None:
+            from .warmup import warm_up
+
+            warm_up(self._main, self._main.example, self._loop if self._main.is_async else None)
+
+
+def functions_of(*predictors: Predictor | None, on_loop: bool) -> tuple[Function | None, ...]:
+    """Return the functions of a model for predictions and for trainings; None for an absent one."""
+    return tuple(Function(each, on_loop) if each is not None else None for each in predictors)
+
+
+class SyncServer(Server):
     """The attributes that `_px.serve` looks up once and calls."""
 
     def __init__(self, predictor: Predictor | None, trainer: Predictor | None) -> None:
-        self._main = predictor or trainer
-        self.functions = (
-            Function(predictor) if predictor is not None else None,
-            Function(trainer) if trainer is not None else None,
-        )
+        super().__init__(predictor, trainer)
+        self.functions = functions_of(predictor, trainer, on_loop=False)
         self.scope = Scope
         self.variable = variable
         self.encode = encode
@@ -63,27 +108,9 @@ class SyncServer:
         self.generator = GENERATOR
         self.draw = collect
 
-    def trace(self, follow: Callable[..., Any]) -> None:
-        """Have the model's functions run in the contexts of their predictions."""
-        for function in self.functions:
-            if function is not None:
-                function.predict = follow(function.predict)
-
-    def setup(self, config: dict[str, Any]) -> None:
-        """Run the model's setup function."""
-        if self._main is not None:
-            call_setup(self._main, config)
-
-    def warm_up(self) -> None:
-        """Run the model's example, if it has one."""
-        if self._main is not None and self._main.example is not None:
-            from .warmup import warm_up
-
-            warm_up(self._main, self._main.example, None)
-
     def serve(self) -> None:
         """Answer requests until the front closes the slot."""
-        if self._main is not None and self._main.healthcheck is not None:
+        if self._main.healthcheck is not None:
             from .health import answer_checks
 
             answer_checks(self._main, None, alone=True)
