@@ -41,6 +41,14 @@ def describe(exc: BaseException) -> str:
     return _printable(f"{name}: {message}" if message else name)
 
 
+def one_line(exc: BaseException) -> str:
+    """Do the same, also for an exception of the model that breaks code which looks at it."""
+    try:
+        return describe(exc)
+    except BaseException:
+        return f"{type(exc).__qualname__}: <its message cannot be shown>"
+
+
 def traceback_text(exc: BaseException) -> str:
     """Return the traceback of an exception without the runtime's own frames."""
     try:

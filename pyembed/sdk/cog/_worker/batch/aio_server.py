@@ -37,14 +37,12 @@ class AsyncBatchServer(AsyncServer):
         super().__init__(predictor, trainer, slots)
         self._function = Function(plan, predictor.function, fatal)
         self._stages: Stages | None = None
+        prepare = None
         if plan.preprocess is not None or plan.postprocess is not None:
             from .stages import Stages
 
             self._stages = Stages(plan, self._function, self._router)
-        prepare = None
-        if self._stages is not None and plan.preprocess is not None:
-            prepare = self._stages.prepare
-        self._postprocess = plan.postprocess is not None
+            prepare = self._stages.prepare if plan.preprocess is not None else None
         self._pending = [PendingItems(index, prepare, self._ready) for index in range(slots)]
 
     def trace(self, follow: Any) -> None:
@@ -175,12 +173,7 @@ class AsyncBatchServer(AsyncServer):
 
     def _answer_all(self, slot: Slot, batch: Batch) -> None:
         pending = self._pending[slot.index]
-        if self._stages is None or not self._postprocess:
+        if self._stages is None:
             pending.answer_all(batch)
-            return
-        metrics = batch.metrics()
-        for item in batch.take_items():
-            if item.is_fine():
-                self._stages.complete(pending, item, batch.nanos, metrics)
-            else:
-                pending.answer(item, batch.nanos, metrics)
+        else:
+            self._stages.answer_all(pending, batch)

@@ -7,7 +7,7 @@ import _px
 from ...errors import OutputError
 from .. import errors
 from ..scope import Scope
-from ..serve.sync import keep
+from ..serve.sync import fail, keep
 from ..serve.wire import CANCELED, EVENTS, FAILED, METRIC, STARTED, SUCCEEDED
 from ..values.coerce import default_of, make_prepare
 from ..values.encode import encode
@@ -55,7 +55,7 @@ class Item:
             )
         except BaseException:
             pass  # the answer matters more
-        return one_line(error)
+        return errors.one_line(error)
 
     def is_fine(self) -> bool:
         """Return whether it has an element of the result, and that is wanted."""
@@ -253,7 +253,7 @@ class Function:
         return remaining
 
     def _is_fatal(self, error: Exception) -> bool:
-        text = one_line(error)
+        text = errors.one_line(error)
         return any(each in text for each in self._fatal)
 
     def _may_run_again(self, error: BaseException) -> bool:
@@ -267,19 +267,9 @@ class Function:
 
 def fail_together(part: list[Item], error: BaseException) -> None:
     """Fail all items with one error, whose traceback goes to the log once."""
-    from ..serve.sync import fail
-
     text = fail(error)
     for item in part:
         item.text = text
-
-
-def one_line(error: BaseException) -> str:
-    """Return an exception's one-line form. Never raises."""
-    try:
-        return errors.describe(error)
-    except BaseException:
-        return f"{type(error).__qualname__}: <its message cannot be shown>"
 
 
 def _length(got: int, wanted: int) -> str:

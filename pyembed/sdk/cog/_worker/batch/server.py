@@ -47,7 +47,6 @@ class BatchServer(Server):
         self, predictor: Predictor, plan: Plan, trainer: Predictor | None, fatal: tuple[str, ...]
     ) -> None:
         super().__init__(predictor, trainer)
-        self._plan = plan
         self.functions = functions_of(trainer, on_loop=False)
         self._function = Function(plan, predictor.function, fatal)
         self._pending = PendingItems(_SLOT, None, self._ready)
@@ -280,12 +279,4 @@ class StagedBatchServer(BatchServer):
         self._work.put((batch.id, 0, batch, None))
 
     def _answer(self, batch: Batch) -> None:
-        if self._plan.postprocess is None:
-            super()._answer(batch)
-            return
-        metrics = batch.metrics()
-        for item in batch.take_items():
-            if item.is_fine():
-                self._stages.complete(self._pending, item, batch.nanos, metrics)
-            else:
-                self._pending.answer(item, batch.nanos, metrics)
+        self._stages.answer_all(self._pending, batch)

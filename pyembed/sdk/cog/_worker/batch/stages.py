@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .items import Function, Item
+    from .items import Batch, Function, Item
     from .pending import PendingItems
     from .plan import Plan
 
@@ -66,12 +66,18 @@ class Stages:
         self._before.append((pending, item))
         self._tokens.put(True)
 
-    def complete(
-        self, pending: PendingItems, item: Item, nanos: int, metrics: dict[str, Any]
-    ) -> None:
-        """Queue an item for postprocess and its answer."""
-        self._after.append((pending, item, nanos, metrics))
-        self._tokens.put(True)
+    def answer_all(self, pending: PendingItems, batch: Batch) -> None:
+        """Answer the items of a batch, those with a result after their postprocess."""
+        if self._postprocess is None:
+            pending.answer_all(batch)
+            return
+        metrics = batch.metrics()
+        for item in batch.take_items():
+            if item.is_fine():
+                self._after.append((pending, item, batch.nanos, metrics))
+                self._tokens.put(True)
+            else:
+                pending.answer(item, batch.nanos, metrics)
 
     def _run(self) -> None:
         from ..main import abort

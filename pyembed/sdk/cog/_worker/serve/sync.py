@@ -183,7 +183,4 @@ def fail(error: BaseException) -> str:
         sys.stderr.write(Traceback(errors.traceback_text(error)))
     except BaseException:
         pass  # the model closed or replaced its stderr
-    try:
-        return errors.describe(error)
-    except BaseException:
-        return f"{type(error).__qualname__}: <its message cannot be shown>"
+    return errors.one_line(error)
