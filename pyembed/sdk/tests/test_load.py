@@ -346,13 +346,9 @@ class TestFlags:
             "    @streaming\n    @concurrent(max=7)\n"
             "    async def run(self) -> AsyncIterator[int]: yield 1\n"
         )
-        assert (predictor.streaming, predictor.concurrency, predictor.has_concurrent) == (
-            True,
-            7,
-            True,
-        )
+        assert (predictor.streaming, predictor.concurrency) == (True, 7)
         plain = model("def run() -> int: ...\n")
-        assert (plain.streaming, plain.concurrency, plain.has_concurrent) == (False, 1, False)
+        assert (plain.streaming, plain.concurrency) == (False, 1)
 
     def test_below_another_decorator(self, model):
         predictor = model(

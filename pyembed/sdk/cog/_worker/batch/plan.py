@@ -36,8 +36,6 @@ class Plan:
     postprocess  called with a prediction's element of the result, or None
     """
 
-    __slots__ = ("batched", "keys", "options", "postprocess", "preprocess", "signature")
-
     def __init__(
         self,
         options: BatchOptions,

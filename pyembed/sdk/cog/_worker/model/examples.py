@@ -29,8 +29,6 @@ class Example:
     document   in the form that clients send: files are data URLs
     """
 
-    __slots__ = ("arguments", "document")
-
     def __init__(self, arguments: dict[str, Any], document: dict[str, Any]) -> None:
         self.arguments = arguments
         self.document = document

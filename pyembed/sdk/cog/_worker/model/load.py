@@ -24,7 +24,7 @@ _CO_GENERATOR, _CO_COROUTINE, _CO_ASYNC_GENERATOR = 0x20, 0x80, 0x200
 
 _EXAMPLE_FILE = "cog_example.json"
 
-_DEFAULT_NAMES = {
+DEFAULT_NAMES = {
     "predict": ("Runner", "Predictor", "run", "predict"),
     "train": ("Trainer", "train"),
 }
@@ -42,7 +42,7 @@ class Predictor:
                         output is a Stream returns one too, once awaited
     streaming           it has @streaming
     openai              the endpoint that @openai names, "" without it
-    concurrency         the max of @concurrent, 1 without; has_concurrent tells them apart
+    concurrency         the max of @concurrent, 1 without
     setup               a callable, or None; setup_takes_weights, setup_is_async;
                         setup_weights_kind is the type that it wants them in
     healthcheck         a callable, or None; healthcheck_is_async
@@ -50,29 +50,6 @@ class Predictor:
     plan                how to call it with a batch, None without @batch
     signature           its inputs and output: with @batch, those of one prediction
     """
-
-    __slots__ = (
-        "concurrency",
-        "example",
-        "function",
-        "has_concurrent",
-        "healthcheck",
-        "healthcheck_is_async",
-        "instance",
-        "is_async",
-        "is_async_generator",
-        "is_generator",
-        "mode",
-        "openai",
-        "plan",
-        "returns_items",
-        "setup",
-        "setup_is_async",
-        "setup_takes_weights",
-        "setup_weights_kind",
-        "signature",
-        "streaming",
-    )
 
     def __init__(
         self,
@@ -92,9 +69,7 @@ class Predictor:
         self.example = _example(function, self.signature, root) if mode == "predict" else None
         self._read_flags()
         self.streaming = bool(_attribute(function, "__cog_streaming__", False))
-        concurrency = _attribute(function, "__cog_concurrency__", None)
-        self.has_concurrent = concurrency is not None
-        self.concurrency: int = concurrency if concurrency is not None else 1
+        self.concurrency: int = _attribute(function, "__cog_concurrency__", 1)
         self.openai = self._read_openai() if mode == "predict" else ""
         self._read_setup()
         healthcheck = getattr(instance, "healthcheck", None)
@@ -170,25 +145,28 @@ def load_predictor(
     that are excused (`read_signature`). Exceptions of the model pass through.
     """
     root = os.path.abspath(root)
-    module = import_model(ref, root)
-    file, _, name = ref.partition(":")
-    thing = _pick(module, file, name, mode)
+    thing = pick(import_model(ref, root), ref, mode)
+    owner, function = find_function(thing, ref, mode)
+    return Predictor(owner, function, mode, root + os.sep, excuse)
+
+
+def find_function(
+    thing: Any, ref: str, mode: str, make: Callable[[Any, str], Any] = lambda cls, method: cls()
+) -> tuple[Any, Callable[..., Any]]:
+    """Return the object and the function of a class or function that ref names.
+
+    make returns the object of a class, given the class and the name of its method.
+    """
     if not isinstance(thing, type):
-        if not callable(thing):
-            raise LoadError(f"{ref}: {name} is no class or function but {type(thing).__name__}")
-        owner = thing if not hasattr(thing, "__code__") else None
-        return Predictor(owner, thing, mode, root + os.sep, excuse)
-    method = _method_name(thing, file, mode)
-    instance = thing()
-    return Predictor(instance, getattr(instance, method), mode, root + os.sep, excuse)
+        return (None if hasattr(thing, "__code__") else thing), thing
+    method = _method_name(thing, ref.partition(":")[0], mode)
+    instance = make(thing, method)
+    return instance, getattr(instance, method)
 
 
 def load_thing(ref: str, root: str) -> Any:
     """Return an instance of the class that ref names, without its setup, or the function."""
-    file, _, name = ref.partition(":")
-    thing = _pick(import_model(ref, root), file, name, "predict")
-    if not callable(thing):
-        raise LoadError(f"{ref}: {name} is no class or function but {type(thing).__name__}")
+    thing = pick(import_model(ref, root), ref, "predict")
     return thing() if isinstance(thing, type) else thing
 
 
@@ -203,17 +181,18 @@ def import_model(ref: str, root: str) -> ModuleType:
     return _import(target, os.path.abspath(root))
 
 
-def _pick(module: ModuleType, file: str, name: str, mode: str) -> Any:
-    if name:
-        if not hasattr(module, name):
-            raise LoadError(f'{file} has no "{name}"; {_defined(module)}')
-        return getattr(module, name)
-    names = _DEFAULT_NAMES.get(mode, _DEFAULT_NAMES["predict"])
-    for candidate in names:
-        if hasattr(module, candidate):
-            return getattr(module, candidate)
-    wanted = " nor ".join(names)
-    raise LoadError(f"{file} has neither {wanted}; {_defined(module)}")
+def pick(module: ModuleType, ref: str, mode: str) -> Any:
+    """Return the class or function of a module that ref names."""
+    file, _, name = ref.partition(":")
+    names = (name,) if name else DEFAULT_NAMES[mode]
+    found = next((candidate for candidate in names if hasattr(module, candidate)), None)
+    if found is None:
+        lacks = f'no "{name}"' if name else f"neither {' nor '.join(names)}"
+        raise LoadError(f"{file} has {lacks}; {_defined(module)}")
+    thing = getattr(module, found)
+    if not callable(thing):
+        raise LoadError(f"{ref}: {name} is no class or function but {type(thing).__name__}")
+    return thing
 
 
 def _defined(module: ModuleType) -> str:

@@ -9,7 +9,7 @@ from ..errors import _printable, describe, traceback_text
 from ..schema import constraints
 from ..schema.parameters import read_parameters
 from ..schema.signature import Source, read_field, read_output
-from .load import LoadError, _import, _method_name, _pick
+from .load import LoadError, find_function, import_model, pick
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,13 +33,8 @@ def split_place(text: str) -> tuple[str, int, str]:
 def every_problem(ref: str, root: str, mode: str) -> list[Problem]:
     """Return all mistakes in the signature that ref names; [] if it has another fault."""
     try:
-        file, _, name = ref.partition(":")
-        thing: Any = _pick(
-            _import(os.path.abspath(os.path.join(root, file)), root), file, name, mode
-        )
-        if isinstance(thing, type):
-            thing = getattr(thing(), _method_name(thing, file, mode))
-        return signature_problems(thing, root + os.sep)
+        thing = pick(import_model(ref, root), ref, mode)
+        return signature_problems(find_function(thing, ref, mode)[1], root + os.sep)
     except Exception:
         return []  # the caller has the error of loading
 

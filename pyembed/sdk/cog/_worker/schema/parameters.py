@@ -19,8 +19,6 @@ _CO_VARARGS, _CO_VARKEYWORDS = 0x04, 0x08
 class Parameter:
     """A parameter as the function declares it."""
 
-    __slots__ = ("annotated", "annotation", "declared", "default", "name")
-
     def __init__(
         self, name: str, annotated: bool, annotation: object, declared: bool, default: Any
     ) -> None:
@@ -130,8 +128,6 @@ class Declaration:
     `declared` says whether there is a default, None included; `native` whether Python fills it in.
     `used` is each Input() that `info` combines.
     """
-
-    __slots__ = ("declared", "info", "native", "used")
 
     def __init__(
         self, info: FieldInfo, declared: bool, native: bool, used: list[FieldInfo]

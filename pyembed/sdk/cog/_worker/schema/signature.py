@@ -40,23 +40,6 @@ class Field:
     `doubts` are parts of the declaration that are served although they look wrong.
     """
 
-    __slots__ = (
-        "choices",
-        "default",
-        "default_fits",
-        "doubts",
-        "has_default",
-        "info",
-        "kind",
-        "name",
-        "native",
-        "none_default",
-        "order",
-        "parameter",
-        "required",
-        "source",
-    )
-
     def __init__(
         self,
         name: str,

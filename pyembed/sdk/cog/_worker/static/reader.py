@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from ..._batch import BATCH_ATTRIBUTE
-from ..model.load import _DEFAULT_NAMES, LoadError, Predictor, _method_name, _pick
+from ..model.load import DEFAULT_NAMES, LoadError, Predictor, find_function, pick
 from ..schema.annotations import Names
 from ..schema.signature import Source, unwrap
 from ..schema.types import Unsupported
@@ -63,8 +63,8 @@ def _read(ref: str, root: str, mode: str, then: Callable[[Any, Any, str, str], R
         at = reader.shown(target), 0  # the place of a refusal without one
         try:
             module = reader.read(_module_name(reader, target), target)
-            at = at[0], reader.line_of(target, *([name] if name else _DEFAULT_NAMES[mode]))
-            owner, function = _find(module, name, mode, ref, root)
+            at = at[0], reader.line_of(target, *([name] if name else DEFAULT_NAMES[mode]))
+            owner, function = _find(module, mode, ref, root)
             code = getattr(unwrap(function)[0], "__code__", None)
             if code is not None:
                 at = reader.shown(code.co_filename), code.co_firstlineno
@@ -82,25 +82,15 @@ def _read(ref: str, root: str, mode: str, then: Callable[[Any, Any, str, str], R
             raise reader.refusal_of(exc) from exc
 
 
-def _find(
-    module: ModuleType, name: str, mode: str, ref: str, root: str
-) -> tuple[Any, Callable[..., Any]]:
-    file = ref.partition(":")[0]
-    thing = _pick(module, file, name, mode)
+def _find(module: ModuleType, mode: str, ref: str, root: str) -> tuple[Any, Callable[..., Any]]:
+    thing = pick(module, ref, mode)
     if is_unknown(thing):
         refuse(thing)
-    if not isinstance(thing, type):
-        if not callable(thing):
-            raise LoadError(f"{ref}: {name} is no class or function but {type(thing).__name__}")
-        owner = thing if not hasattr(thing, "__code__") else None
-        return owner, thing
-    method = _method_name(thing, file, mode)
-    _check_init(thing, method)
-    instance = _instance_of(thing)
-    function = getattr(instance, method)
+    function: Any
+    instance, function = find_function(thing, ref, mode, _instance_of)
     if is_unknown(function):
         refuse(function)
-    if _has_batch(function):
+    if isinstance(thing, type) and _has_batch(function):
         _check_stages(instance, root)
     return instance, function
 
@@ -137,11 +127,12 @@ def _module_name(reader: StaticReader, target: str) -> str:
     return parts[-1]
 
 
-def _instance_of(cls: Any) -> Any:
-    """Return an instance without running the class's __init__.
+def _instance_of(cls: Any, method: str) -> Any:
+    """Return an instance without running the class's __init__, which must not set the method.
 
     It has no setup and no healthcheck: they are not in the document, and may be unknown.
     """
+    _check_init(cls, method)
     without = dict.fromkeys(("setup", "healthcheck"))
     try:
         instance = object.__new__(cls)
