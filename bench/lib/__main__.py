@@ -22,9 +22,9 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # for the row with idle connections
     for name in chosen.rows:
         began = time.time()
-        row = ROWS[name]()
+        row = ROWS[name](chosen)
         about = machine.about(chosen)
-        row.run(chosen)
+        row.run()
         names = sorted({s["peer"] for s in row.samples} & set(PEERS))
         about["versions"] = {name: PEERS[name].version(chosen) for name in names}
         about["notes"], about["took"] = row.notes, round(time.time() - began)

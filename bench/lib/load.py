@@ -8,7 +8,6 @@ import tempfile
 from typing import Any
 
 from lib import processes, wrk
-from lib.options import Options
 from lib.server import Server, dumps
 from lib.serving import BenchError
 
@@ -16,10 +15,8 @@ from lib.serving import BenchError
 class Load:
     """What one server is asked, again and again."""
 
-    def __init__(
-        self, server: Server, options: Options, value: dict[str, Any], output: Any
-    ) -> None:
-        self.server, self.options = server, options
+    def __init__(self, server: Server, value: dict[str, Any], output: Any) -> None:
+        self.server, self.options = server, server.options
         text = dumps(output)
         if len(text) > 1 << 16:  # the environment of a process cannot hold more than 128 kB
             text = text[: 1 << 10]

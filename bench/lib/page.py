@@ -51,7 +51,7 @@ faster than the yardstick: with one connection it polls its sockets before it sl
 
 def write(options: Options) -> None:
     """Write the page and its plots."""
-    rows = {name: ALL[name]() for name in ALL}
+    rows = {name: ALL[name](options) for name in ALL}
     results = {name: Results(options.results / f"{name}.json") for name in ALL}
     lines = [HEAD, *wanted(results)]
     for name, row in rows.items():

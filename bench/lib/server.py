@@ -26,7 +26,7 @@ class Server:
     """One process and its children."""
 
     def __init__(self, peer: Peer, options: Options, work: str, **wanted: Any) -> None:
-        self.peer, self.work = peer, work
+        self.peer, self.options, self.work = peer, options, work
         self.port = free_port()
         self.scratch = tempfile.TemporaryDirectory()
         setting = Setting(options, work, self.port, folder=Path(self.scratch.name), **wanted)
@@ -130,7 +130,7 @@ class Server:
         self.log.seek(0)
         return self.log.read()[-3000:].decode(errors="replace")
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End it, and kill its processes that are left ten seconds later."""
         self.pids()
         self.process.send_signal(signal.SIGTERM)

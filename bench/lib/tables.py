@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lib.peers import ALL
 from lib.results import Results
@@ -17,7 +17,11 @@ def title(peer: str) -> str:
 
 
 def grid(
-    results: Results, points: list[str], heads: list[str], cell: Cell, skip: tuple[str, ...] = ()
+    results: Results,
+    points: Sequence[str],
+    heads: Sequence[str],
+    cell: Cell,
+    skip: tuple[str, ...] = (),
 ) -> list[str]:
     """Return a table: a line a server, a column a point."""
     lines = ["| | " + " | ".join(heads) + " |", "|---|" + "---|" * len(heads)]
@@ -26,6 +30,40 @@ def grid(
         if peer not in skip and any(cells):
             lines.append(f"| {title(peer)} | " + " | ".join(cells) + " |")
     return [*lines, ""]
+
+
+def rates(
+    r: Results,
+    points: Sequence[str],
+    heads: Sequence[str],
+    about: str = "Correct answers a second:",
+) -> list[str]:
+    """Return a table of rates."""
+    return [about, "", *grid(r, points, heads, lambda p, c: rate(r, p, c))]
+
+
+def shares(
+    r: Results, points: Sequence[str], heads: Sequence[str], skip: tuple[str, ...] = ()
+) -> list[str]:
+    """Return a table of rates by the bare handler's."""
+    about = "Share of the bare handler's rate in the same round:"
+    return [about, "", *grid(r, points, heads, lambda p, c: ratio(r, p, c, "rate"), skip)]
+
+
+def multiples(r: Results, points: Sequence[str], heads: Sequence[str]) -> list[str]:
+    """Return a table of Pinion's rate by each server's."""
+    about = "Pinion's rate as a multiple of theirs in the same round:"
+    return [about, "", *grid(r, points, heads, lambda p, c: times(r, p, c, "rate"), ("pinion",))]
+
+
+def latencies(
+    r: Results,
+    points: Sequence[str],
+    heads: Sequence[str],
+    about: str = "Median and 99th percentile, ms:",
+) -> list[str]:
+    """Return a table of two times each."""
+    return [about, "", *grid(r, points, heads, lambda p, c: latency(r, p, c))]
 
 
 def place(peer: str) -> int:
@@ -73,7 +111,7 @@ def value(results: Results, peer: str, point: str, key: str, scale: float = 1) -
 
 
 def curve(
-    results: Results, points: list[str], key: str, label: str, scale: float = 1
+    results: Results, points: Sequence[str], key: str, label: str, scale: float = 1
 ) -> dict[str, object]:
     """Return a plot's panel: for each server x, median, least and greatest."""
     lines = {}

@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from lib import aims, tables
+from lib import aims, options, tables
 from lib.results import Results
 from lib.rows import ALL as ROWS
 
@@ -61,7 +61,7 @@ class PageTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             empty = {name: Results(Path(folder) / f"{name}.json") for name in ROWS}
             for name, row in ROWS.items():
-                self.assertTrue(row().report(empty[name]))
+                self.assertTrue(row(options.read([], [], [])).report(empty[name]))
             for aim in aims.AIMS:
                 self.assertIsNone(aim.found(empty), aim.what)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from lib.options import Options
+from lib.options import ROOT, Options
 from lib.peers.base import Peer, Setting
 
 
 class Bare(Peer):
     """bench/bare."""
 
-    name = "bare"
+    name = family = "bare"
     title = "bare fasthttp + sonic"
 
     def missing(self, options: Options) -> str:
@@ -24,7 +24,7 @@ class Bare(Peer):
     def version(self, options: Options) -> str:
         """Return the versions of its libraries."""
         found = []
-        for line in (self.home.parents[2] / "go.mod").read_text().splitlines():
+        for line in (ROOT / "go.mod").read_text().splitlines():
             words = line.replace("require", "").split()
             if words and words[0] in ("github.com/valyala/fasthttp", "github.com/bytedance/sonic"):
                 found.append(f"{words[0].rsplit('/', 1)[1]} {words[1].lstrip('v')}")

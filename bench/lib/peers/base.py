@@ -31,7 +31,8 @@ class Peer:
 
     name = ""
     title = ""
-    package = ""  # whose version is reported
+    family = ""  # the folder of its service, and of its environment
+    package = ""  # whose version is reported; empty: the family's name
     alone = False  # it works while it idles, and must not run beside others
     start_seconds = 60
     largest_body = 1 << 40
@@ -40,7 +41,7 @@ class Peer:
     @property
     def venv(self) -> Path:
         """Its environment."""
-        return CACHE / "venvs" / (self.package or self.name)
+        return CACHE / "venvs" / self.family
 
     @property
     def python(self) -> str:
@@ -50,7 +51,7 @@ class Peer:
     @property
     def home(self) -> Path:
         """The folder of its service."""
-        return BENCH / "peers" / self.name
+        return BENCH / "peers" / self.family
 
     def missing(self, options: Options) -> str:
         """Say why it cannot run here; empty where it can."""
@@ -58,7 +59,7 @@ class Peer:
 
     def command(self, s: Setting) -> list[str]:
         """Return the command that serves."""
-        raise NotImplementedError
+        return [self.python, "service.py", str(s.port)]
 
     def folder(self, s: Setting) -> Path:
         """Return the folder to start it in."""
@@ -94,7 +95,7 @@ class Peer:
 
     def version(self, options: Options) -> str:
         """Return the version that is installed."""
-        code = f"import importlib.metadata as m; print(m.version({self.package!r}))"
+        code = f"import importlib.metadata as m; print(m.version({self.package or self.family!r}))"
         return subprocess.run(
             [self.python, "-c", code], capture_output=True, text=True, check=False
         ).stdout.strip()

@@ -11,7 +11,7 @@ from lib.peers.base import Peer, Setting
 class BentoML(Peer):
     """Its batched methods take and give lists, and have no object around the output."""
 
-    name = package = "bentoml"
+    name = family = "bentoml"
     title = "BentoML"
 
     def command(self, s: Setting) -> list[str]:

@@ -13,17 +13,13 @@ from lib.peers.base import Peer, Setting
 class Coglet(Peer):
     """It wants the schema that `cog build` makes; Pinion's /openapi.json is that schema."""
 
+    family = "coglet"
     package = "cog"
 
     def __init__(
         self, name: str = "coglet", title: str = "coglet (Cog)", echo: str = "sync"
     ) -> None:
         self.name, self.title, self.echo = name, title, echo
-
-    @property
-    def venv(self) -> Path:
-        """Its environment."""
-        return CACHE / "venvs/coglet"
 
     def folder(self, s: Setting) -> Path:
         """Make a folder as `cog build` leaves it: the model, and its schema beside it."""

@@ -9,7 +9,7 @@ from lib.peers.base import Peer, Setting
 class FastAPI(Peer):
     """It has no workers apart from its HTTP server: the model runs in the same process."""
 
-    name = package = "fastapi"
+    name = family = "fastapi"
     title = "FastAPI, uvicorn"
 
     def command(self, s: Setting) -> list[str]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from lib.peers.base import Peer, Setting
+from lib.peers.base import Peer
 
 
 class LitServe(Peer):
     """One API server and one worker."""
 
-    name = package = "litserve"
+    name = family = "litserve"
     title = "LitServe"
-
-    def command(self, s: Setting) -> list[str]:
-        """Return the command that serves."""
-        return [self.python, "service.py", str(s.port)]

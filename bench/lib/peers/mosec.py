@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from lib.peers.base import Peer, Setting
 
 
 class Mosec(Peer):
     """Its limits on time and size are raised, for some rows would meet them."""
 
-    package = "mosec"
+    family = "mosec"
 
     def __init__(
         self, name: str = "mosec", title: str = "MOSEC", wait_ms: str = "", batch: str = "16"
     ) -> None:
         self.name, self.title, self.wait_ms, self.batch = name, title, wait_ms, batch
-
-    @property
-    def home(self) -> Path:
-        """The same service."""
-        return super().home.parent / "mosec"
 
     def environment(self, s: Setting) -> dict[str, str]:
         """Return what is added to the environment."""

@@ -6,12 +6,14 @@ import re
 import subprocess
 from pathlib import Path
 
-from lib.options import BENCH, CACHE, Options
+from lib.options import BENCH, Options
 from lib.peers.base import Peer, Setting
 
 
 class Pinion(Peer):
     """Settings that matter: a queue, as the others have one, and no log line a request."""
+
+    family = "pinion"
 
     def __init__(
         self,
@@ -23,11 +25,6 @@ class Pinion(Peer):
         self.name, self.title = name, title
         self.models = models or {}  # by work, where they are not the usual ones
         self.flags = flags
-
-    @property
-    def venv(self) -> Path:
-        """Its environment, which has what the models need."""
-        return CACHE / "venvs/pinion"
 
     def model(self, work: str) -> Path:
         """Return the model's folder."""

@@ -8,14 +8,10 @@ from lib.peers.base import Peer, Setting
 class Ray(Peer):
     """A dozen processes that never quite rest, and 20 s to start: it is measured by itself, with the yardstick."""
 
-    name = package = "ray"
+    name = family = "ray"
     title = "Ray Serve"
     alone = True
     start_seconds = 180
-
-    def command(self, s: Setting) -> list[str]:
-        """Return the command that serves."""
-        return [self.python, "service.py", str(s.port)]
 
     def route(self, work: str) -> str:
         """Return the path of its predictions: one class has the methods of all."""

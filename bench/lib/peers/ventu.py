@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from lib.options import CACHE, Options
 from lib.peers.base import Peer, Setting
 
@@ -13,7 +11,7 @@ BATCHING = CACHE / "go/batching"
 class Ventu(Peer):
     """It batches everything that it serves. Bodies above 36 kB or so end its worker; 4 MB is its server's limit."""
 
-    name = package = "ventu"
+    name = family = "ventu"
     title = "batching + ventu"
     largest_body = 32 << 10
 
@@ -29,7 +27,7 @@ class Ventu(Peer):
 
     def command(self, s: Setting) -> list[str]:
         """Return the command that serves."""
-        return [self.python, "service.py", str(s.port), *self.server(s)]
+        return [*super().command(s), *self.server(s)]
 
 
 class PinionBatching(Ventu):
@@ -38,11 +36,6 @@ class PinionBatching(Ventu):
     name = "pinion-batching"
     title = "pinion batching + ventu"
     largest_body = 1 << 40
-
-    @property
-    def home(self) -> Path:
-        """The same service."""
-        return super().home.parent / "ventu"
 
     def missing(self, options: Options) -> str:
         """It needs only ventu."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from lib.load import Load
@@ -24,28 +26,24 @@ class Row:
     peers: tuple[str, ...] = ()
     text = ""  # for the page: what is measured, and what may mislead
 
-    def __init__(self) -> None:
+    points: tuple[str, ...] = ()  # what is measured of each server, each by one load
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
         self.samples: list[Sample] = []
         self.notes: dict[str, str] = {}
 
     # ---- what a row says ----
 
-    def points(self, options: Options) -> list[str]:
-        """Return what is measured of each server, each by one load."""
-        raise NotImplementedError
-
-    def prepare(self, server: Server, options: Options) -> Any:
+    def prepare(self, server: Server) -> Any:
         """Return what sample needs of a server; here: the load of the work's example."""
-        value, output = example(self.work)
-        return Load(server, options, value, output)
+        return Load(server, *example(self.work))
 
-    def warm(self, server: Server, prepared: Any, options: Options) -> None:
+    def warm(self, server: Server, prepared: Any) -> None:
         """Warm a server up."""
         prepared.closed(8, 1)
 
-    def sample(
-        self, server: Server, prepared: Any, point: str, options: Options
-    ) -> dict[str, float]:
+    def sample(self, server: Server, prepared: Any, point: str) -> dict[str, float]:
         """Measure once."""
         raise NotImplementedError
 
@@ -67,13 +65,13 @@ class Row:
 
     # ---- how it runs ----
 
-    def chosen(self, options: Options) -> list[Peer]:
+    def chosen(self) -> list[Peer]:
         """Return the servers to measure; a reason is noted for each that cannot be."""
         found = []
         for name in self.peers:
-            if options.peers and name not in options.peers and name != self.peers[0]:
+            if self.options.peers and name not in self.options.peers and name != self.peers[0]:
                 continue
-            why = ALL[name].missing(options)
+            why = ALL[name].missing(self.options)
             if why:
                 self.notes[name] = why
                 say(f"{self.name}: without {name}: {why}")
@@ -81,63 +79,39 @@ class Row:
                 found.append(ALL[name])
         return found
 
-    def run(self, options: Options) -> None:
+    def run(self) -> None:
         """Measure: first all that may stand side by side, then each that must be alone, with the yardstick."""
-        chosen = self.chosen(options)
+        chosen = self.chosen()
         groups = [[p for p in chosen if not p.alone]]
         groups += [
             [q for q in chosen if q is p or q.name == self.peers[0]] for p in chosen if p.alone
         ]
         for number, group in enumerate(groups):
             if len(group) > 1 or len(groups) == 1:
-                self.turns(group, number, options)
+                self.turns(group, number)
 
-    def turns(self, group: list[Peer], number: int, options: Options) -> None:
-        """Start a group's servers and load them in turn."""
+    def turns(self, group: list[Peer], number: int) -> None:
+        """Start a group's servers, check and warm up each, and load them in turn."""
         up: dict[Server, Any] = {}
-        started: list[Server] = []
-        try:
+        with contextlib.ExitStack() as stack:
             for peer in group:
-                self.guarded(peer, lambda peer=peer: self.start(peer, started, up, options))
-            for turn in range(options.rounds):
-                for point in self.points(options):
-                    for server in list(up):
-                        if not self.skips(server.peer, point):
-                            self.turn(server, up, point, turn, number, options)
-        finally:
-            for server in started:
-                server.stop()
-
-    def start(
-        self, peer: Peer, started: list[Server], up: dict[Server, Any], options: Options
-    ) -> None:
-        """Start one server, check it and warm it up."""
-        server = Server(peer, options, self.work, workers=self.workers, **self.wanted(peer))
-        started.append(server)
-        server.first_answer()
-        if peer.name != "bare":
-            server.check()
-        prepared = self.prepare(server, options)
-        self.warm(server, prepared, options)
-        up[server] = prepared
-
-    def turn(
-        self,
-        server: Server,
-        up: dict[Server, Any],
-        point: str,
-        turn: int,
-        number: int,
-        options: Options,
-    ) -> None:
-        """Measure one server at one point, once."""
-
-        def measure() -> None:
-            values = self.sample(server, up[server], point, options)
-            self.keep(server.peer.name, point, turn, values, number)
-
-        if not self.guarded(server.peer, measure):
-            del up[server]
+                with self.guarded(peer):
+                    wanted = {"workers": self.workers, **self.wanted(peer)}
+                    server = Server(peer, self.options, self.work, **wanted)
+                    stack.callback(server.close)
+                    server.first_answer()
+                    if peer.name != "bare":
+                        server.check()
+                    up[server] = self.prepare(server)
+                    self.warm(server, up[server])
+            for turn in range(self.options.rounds):
+                for point in self.points:
+                    for server, prepared in up.items():
+                        peer = server.peer
+                        if peer.name not in self.notes and not self.skips(peer, point):
+                            with self.guarded(peer):
+                                values = self.sample(server, prepared, point)
+                                self.keep(peer.name, point, turn, values, number)
 
     def keep(
         self, peer: str, point: str, turn: int, values: dict[str, float], number: int = 0
@@ -148,16 +122,15 @@ class Row:
         self.samples.append({"peer": peer, "point": point, "round": turn, **place, **rounded})
         say(f"{self.name} {point} {peer}: " + " ".join(f"{k}={v:g}" for k, v in rounded.items()))
 
-    def guarded(self, peer: Peer, action: Any) -> bool:
+    @contextlib.contextmanager
+    def guarded(self, peer: Peer) -> Iterator[None]:
         """Do something with a server; where that fails it is out of the row, with a note, and the others go on."""
         try:
-            action()
+            yield
         except (BenchError, OSError, ValueError, KeyError) as error:
             self.notes[peer.name] = f"{type(error).__name__}: {error}"[:600]
             self.samples = [s for s in self.samples if s["peer"] != peer.name]
             say(f"{self.name}: {peer.name} failed: {error}")
-            return False
-        return True
 
 
 def say(text: str) -> None:

@@ -10,19 +10,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from lib import tables
-from lib.options import Options
 from lib.results import Results
 from lib.rows.base import Row
 from lib.server import Server
 from lib.serving import BenchError
-
-POINTS = ["loop", "sleep"]
 
 
 class Cancel(Row):
     """PUT in one thread, POST …/cancel in another."""
 
     name = "cancel"
+    points = ("loop", "sleep")  # what it does meanwhile
     title = "Cancel"
     work = "cancel"
     peers = ("pinion", "coglet")
@@ -30,20 +28,14 @@ class Cancel(Row):
 From the request to cancel a prediction to the answer of the client that waits for it. The prediction would take two seconds, in a Python loop
 or in one `time.sleep`. The others have no cancel. If a client disconnects, MOSEC, LitServe and BentoML compute to the end."""
 
-    def points(self, options: Options) -> list[str]:
-        """Return what it does meanwhile."""
-        return POINTS
-
-    def prepare(self, server: Server, options: Options) -> None:
+    def prepare(self, server: Server) -> None:
         """Nothing is needed."""
 
-    def warm(self, server: Server, prepared: Any, options: Options) -> None:
+    def warm(self, server: Server, prepared: Any) -> None:
         """Cancel once."""
         once(server, "loop", "warm")
 
-    def sample(
-        self, server: Server, prepared: Any, point: str, options: Options
-    ) -> dict[str, float]:
+    def sample(self, server: Server, prepared: Any, point: str) -> dict[str, float]:
         """Cancel five times."""
         found = [once(server, point, f"c{time.monotonic_ns()}") * 1e6 for _ in range(5)]
         return {"p50": statistics.median(found), "p99": max(found)}
@@ -51,11 +43,7 @@ or in one `time.sleep`. The others have no cancel. If a client disconnects, MOSE
     def report(self, r: Results) -> list[str]:
         """Median and worst."""
         heads = ["busy loop", "`time.sleep`"]
-        return [
-            "Median and longest, ms:",
-            "",
-            *tables.grid(r, POINTS, heads, lambda p, c: tables.latency(r, p, c)),
-        ]
+        return tables.latencies(r, self.points, heads, "Median and longest, ms:")
 
 
 def call(server: Server, method: str, path: str, body: bytes = b"") -> bytes:

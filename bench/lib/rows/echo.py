@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lib import tables
-from lib.load import Load
-from lib.options import Options
 from lib.results import Results
-from lib.rows.base import Row
-from lib.server import Server
-
-POINTS = ["1", "8", "32", "64", "256"]
+from lib.rows.loops import Loop
 
 
-class Echo(Row):
+class Echo(Loop):
     """wrk with 1 to 256 connections."""
 
     name = "echo"
     title = "Echo of 16 characters"
+    axis = "connections"
+    points = ("1", "8", "32", "64", "256")
     peers = (
         *("bare", "pinion", "pinion-async", "pinion-async32", "coglet", "coglet-async32", "mosec"),
         *("litserve", "bentoml", "fastapi", "ray", "ventu", "pinion-batching"),
@@ -28,45 +23,22 @@ wrk with one thread in a closed loop: a connection sends its next request after 
 everything except a model. Pinion, coglet and the bare handler answer a whole prediction object (id, times, metrics). The others answer only
 `{"output": …}`. Latencies include refusals."""
 
-    def points(self, options: Options) -> list[str]:
-        """Return numbers of connections."""
-        return POINTS
-
-    def sample(
-        self, server: Server, prepared: Load, point: str, options: Options
-    ) -> dict[str, float]:
-        """Run wrk."""
-        return prepared.closed(int(point), options.seconds)
-
     def report(self, r: Results) -> list[str]:
         """Rates, ratios, latencies, CPU time."""
-        heads = [f"{p} conn." for p in POINTS]
+        heads = [f"{p} conn." for p in self.points]
         return [
-            "Correct answers a second (± half of the range of the rounds):",
-            "",
-            *tables.grid(r, POINTS, heads, lambda p, c: tables.rate(r, p, c)),
-            "Share of the bare handler's rate in the same round:",
-            "",
-            *tables.grid(r, POINTS, heads, lambda p, c: tables.ratio(r, p, c, "rate")),
-            "Median and 99th percentile, ms:",
-            "",
-            *tables.grid(r, POINTS, heads, lambda p, c: tables.latency(r, p, c)),
+            *tables.rates(
+                r,
+                self.points,
+                heads,
+                "Correct answers a second (± half of the range of the rounds):",
+            ),
+            *tables.shares(r, self.points, heads),
+            *tables.latencies(r, self.points, heads),
             "CPU seconds for a thousand correct answers, all processes of the server (and how many times the bare handler's), refusals included:",
             "",
-            *tables.grid(r, POINTS, heads, lambda p, c: processor(r, p, c)),
+            *tables.grid(r, self.points, heads, lambda p, c: processor(r, p, c)),
         ]
-
-    def plots(self, r: Results) -> dict[str, Any]:
-        """Rates and medians by connections."""
-        return {
-            "echo": {
-                "panels": [
-                    tables.curve(r, POINTS, "rate", "correct answers a second"),
-                    tables.curve(r, POINTS, "p50", "median, ms", 1e-3),
-                ],
-                "x": "connections",
-            }
-        }
 
 
 def processor(r: Results, peer: str, point: str) -> str:

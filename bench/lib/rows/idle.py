@@ -9,7 +9,6 @@ import time
 
 from lib import processes, tables
 from lib.load import Load
-from lib.options import Options
 from lib.peers import Peer
 from lib.results import Results
 from lib.rows.base import Row
@@ -24,6 +23,7 @@ class Idle(Row):
     """Connections that asked once and stay."""
 
     name = "idle"
+    points = ("held",)
     title = "10 000 idle connections"
     peers = ("bare", "pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
     text = """\
@@ -32,36 +32,34 @@ rate is that of wrk on 64 other connections, before and meanwhile, the median of
 end; uvicorn's servers (FastAPI, LitServe, BentoML) close idle connections after 5 s by default. A bare fasthttp needs about 16 kB for each connection; Pinion
 parks idle ones and needs that only for the others."""
 
-    def points(self, options: Options) -> list[str]:
-        """There is one."""
-        return ["held"]
-
-    def run(self, options: Options) -> None:
+    def run(self) -> None:
         """One server at a time: one client cannot have more connections at once."""
-        for peer in self.chosen(options):
-            self.guarded(peer, lambda peer=peer: self.once(peer, options))
+        for peer in self.chosen():
+            with self.guarded(peer):
+                self.once(peer)
 
-    def once(self, peer: Peer, options: Options) -> None:
+    def once(self, peer: Peer) -> None:
         """Measure a server before and with the connections."""
-        server = Server(peer, options, "echo")
-        try:
+        with contextlib.closing(Server(peer, self.options, "echo")) as server:
             server.first_answer()
-            load = Load(server, options, *example("echo"))
+            load = Load(server, *example("echo"))
             load.closed(64, 1)
             values: dict[str, float] = {
-                "before": rate(load, options),
+                "before": self.rate(load),
                 "memory": processes.memory(server.pids()),
             }
             with contextlib.ExitStack() as stack:
                 held = connect(server, stack)
                 time.sleep(10)
                 values["held"] = processes.memory(server.pids())
-                values["meanwhile"] = rate(load, options)
+                values["meanwhile"] = self.rate(load)
                 values["lost"] = sum(map(closed, held))
-        finally:
-            server.stop()
         values["share"] = values["meanwhile"] / values["before"] if values["before"] else 0
         self.keep(peer.name, "held", 0, values)
+
+    def rate(self, load: Load) -> float:
+        """Measure a few times; return the median."""
+        return statistics.median(load.closed(64, self.options.seconds)["rate"] for _ in range(3))
 
     def report(self, r: Results) -> list[str]:
         """One table."""
@@ -74,11 +72,6 @@ parks idle ones and needs that only for the others."""
         return tables.grid(
             r, [*COLUMNS, "rate"], [*COLUMNS.values(), "rate meanwhile, of that before"], cell
         )
-
-
-def rate(load: Load, options: Options) -> float:
-    """Measure a few times; return the median."""
-    return statistics.median(load.closed(64, options.seconds)["rate"] for _ in range(3))
 
 
 def connect(server: Server, stack: contextlib.ExitStack) -> list[socket.socket]:

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from lib import tables
 from lib.load import Load
-from lib.options import Options
 from lib.peers import Peer
 from lib.results import Results
 from lib.rows.base import Row
@@ -16,33 +15,28 @@ from lib.server import Server
 class Loop(Row):
     """wrk at some numbers of connections."""
 
-    connections: tuple[str, ...] = ()
+    axis = ""  # what the plot calls them; empty: there is none
 
-    def points(self, options: Options) -> list[str]:
-        """Return numbers of connections."""
-        return list(self.connections)
-
-    def sample(
-        self, server: Server, prepared: Load, point: str, options: Options
-    ) -> dict[str, float]:
+    def sample(self, server: Server, prepared: Load, point: str) -> dict[str, float]:
         """Run wrk."""
-        return prepared.closed(int(point), options.seconds)
+        return prepared.closed(int(point), self.options.seconds)
 
     def report(self, r: Results) -> list[str]:
         """Rates and latencies."""
-        points = list(self.connections)
-        heads = [f"{p} conn." for p in points]
+        heads = [f"{p} conn." for p in self.points]
         return [
-            "Correct answers a second:",
-            "",
-            *tables.grid(r, points, heads, lambda p, c: tables.rate(r, p, c)),
-            "Median and 99th percentile, ms:",
-            "",
-            *tables.grid(r, points, heads, lambda p, c: tables.latency(r, p, c)),
-            "Pinion's rate as a multiple of theirs in the same round:",
-            "",
-            *tables.grid(r, points, heads, lambda p, c: tables.times(r, p, c, "rate"), ("pinion",)),
+            *tables.rates(r, self.points, heads),
+            *tables.latencies(r, self.points, heads),
+            *tables.multiples(r, self.points, heads),
         ]
+
+    def plots(self, r: Results) -> dict[str, Any]:
+        """Rates and medians by connections."""
+        panels = [
+            tables.curve(r, self.points, "rate", "correct answers a second"),
+            tables.curve(r, self.points, "p50", "median, ms", 1e-3),
+        ]
+        return {self.name: {"panels": panels, "x": self.axis}} if self.axis else {}
 
 
 class Onnx(Loop):
@@ -51,7 +45,7 @@ class Onnx(Loop):
     name = "onnx"
     title = "A network on onnxruntime"
     work = "onnx"
-    connections = ("1", "16")
+    points = ("1", "16")
     peers = ("pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
     text = """\
 RapidOCR's classifier of text directions (0.6 MB of weights, from the wheel of rapidocr 3.10.0) on onnxruntime, one thread. A request is one
@@ -64,7 +58,7 @@ class Await(Loop):
     name = "await"
     title = "An async model that awaits 1 ms"
     work = "await"
-    connections = ("1", "64")
+    points = ("1", "64")
     peers = ("pinion", "coglet", "litserve", "bentoml", "fastapi")
     text = """\
 The model awaits `asyncio.sleep(0.001)` and returns its input. All servers allow 64 predictions at once. FastAPI and LitServe use uvloop, and Pinion
@@ -80,7 +74,8 @@ class Batch(Loop):
     name = "batch"
     title = "Batches that take 5 ms + 0.1 ms·n, at most 32: each with its best wait"
     work = "batch"
-    connections = ("1", "8", "32", "64", "256")
+    axis = "clients"
+    points = ("1", "8", "32", "64", "256")
     peers = ("bare", "pinion", "mosec", "litserve", "bentoml", "ventu", "pinion-batching")
     waits: ClassVar = {"mosec": "2", "litserve": "2", "ventu": "2"}
     text = """\
@@ -94,7 +89,7 @@ and knows the number of clients."""
         """Set the longest wait of a batch."""
         return {"wait_ms": self.waits.get(peer.name, "")}
 
-    def warm(self, server: Server, prepared: Load, options: Options) -> None:
+    def warm(self, server: Server, prepared: Load) -> None:
         """Those that adapt need a while, at both ends."""
         prepared.closed(64, 2)
         prepared.closed(1, 1)
@@ -106,28 +101,14 @@ and knows the number of clients."""
             found = r.median(peer, point, "rate")
             return "" if found is None else f"{found / OPTIMUM[int(point)]:.1%}"
 
-        points = list(self.connections)
-        heads = [f"{p} clients" if p != "1" else "1 client" for p in points]
-        beside = [
-            "Share of the bare handler's rate in the same round:",
-            "",
-            *tables.grid(r, points, heads, lambda p, c: tables.ratio(r, p, c, "rate"), ("bare",)),
-        ]
+        heads = [f"{p} clients" if p != "1" else "1 client" for p in self.points]
         return [
             "Share of the optimum:",
             "",
-            *tables.grid(r, points, heads, share),
-            *(beside if "bare" in r.peers() else []),
+            *tables.grid(r, self.points, heads, share),
+            *(tables.shares(r, self.points, heads, ("bare",)) if "bare" in r.peers() else []),
             *super().report(r),
         ]
-
-    def plots(self, r: Results) -> dict[str, Any]:
-        """Rates and medians by clients."""
-        panels = [
-            tables.curve(r, list(self.connections), "rate", "correct answers a second"),
-            tables.curve(r, list(self.connections), "p50", "median, ms", 1e-3),
-        ]
-        return {self.name: {"panels": panels, "x": "clients"}}
 
 
 class BatchDefault(Batch):
@@ -135,7 +116,7 @@ class BatchDefault(Batch):
 
     name = "batch-default"
     title = "The same batches, nothing set but their size"
-    connections = ("1", "64")
+    points = ("1", "64")
     peers = ("pinion", "mosec", "litserve", "ray", "ventu")
     waits: ClassVar = {}
     text = """\
@@ -148,7 +129,7 @@ class OnnxBatch(Batch):
     name = "onnx-batch"
     title = "A small network in batches of at most 16"
     work = "onnx-batch"
-    connections = ("1", "16", "64")
+    points = ("1", "16", "64")
     peers = (
         *("pinion", "pinion-arrays", "mosec", "mosec-2ms", "mosec-1ms", "mosec-single"),
         *("litserve", "bentoml", "fastapi"),
@@ -160,21 +141,19 @@ server's model makes one array from the lists of a batch. Pinion's second model 
 such inputs. Pinion has only the size set. MOSEC has its default wait of 10 ms, 2 ms, 1 ms (its minimum), and no batches. LitServe waits 2 ms, BentoML
 adapts, FastAPI makes no batches."""
 
-    def run(self, options: Options) -> None:
+    def run(self) -> None:
         """Write the network first."""
         from lib import network
 
         network.path()
-        super().run(options)
+        super().run()
 
     def report(self, r: Results) -> list[str]:
         """As of any loop, there is no optimum to compare with; and CPU time, which other work on the machine changes least."""
-        heads = [f"{p} conn." for p in self.connections]
+        heads = [f"{p} conn." for p in self.points]
         return [
             *Loop.report(self, r),
             "CPU time of a request, µs, all processes of the server:",
             "",
-            *tables.grid(
-                r, list(self.connections), heads, lambda p, c: tables.value(r, p, c, "cpu")
-            ),
+            *tables.grid(r, self.points, heads, lambda p, c: tables.value(r, p, c, "cpu")),
         ]

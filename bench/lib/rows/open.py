@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from lib import tables
 from lib.load import Load
-from lib.options import Options
 from lib.results import Results
 from lib.rows.base import Row
 from lib.server import Server
-
-RATES = ["200", "1000", "4000"]
 
 
 class Open(Row):
     """bench/load, an open loop."""
 
     name = "open"
+    points = ("200", "1000", "4000")  # rates
     title = "Echo by the clock"
     peers = ("bare", "pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
     text = """\
@@ -24,15 +22,9 @@ which it was due, so a server that stalls is charged for everyone who waits (no 
 lateness, 0.1 to 0.2 ms. If a server answered less than 95 % of the rate, it did not keep up, and no time is given: it would depend on the length of
 the queue."""
 
-    def points(self, options: Options) -> list[str]:
-        """Return rates."""
-        return RATES
-
-    def sample(
-        self, server: Server, prepared: Load, point: str, options: Options
-    ) -> dict[str, float]:
+    def sample(self, server: Server, prepared: Load, point: str) -> dict[str, float]:
         """Run bench/load."""
-        return prepared.open(float(point), 256, options.seconds)
+        return prepared.open(float(point), 256, self.options.seconds)
 
     def report(self, r: Results) -> list[str]:
         """Latencies where it kept up."""
@@ -47,5 +39,5 @@ the queue."""
                 return f"only {tables.number(found)}/s"
             return tables.latency(r, peer, point)
 
-        heads = [f"{rate}/s" for rate in RATES]
-        return ["Median and 99th percentile, ms:", "", *tables.grid(r, RATES, heads, cell)]
+        heads = [f"{rate}/s" for rate in self.points]
+        return ["Median and 99th percentile, ms:", "", *tables.grid(r, self.points, heads, cell)]

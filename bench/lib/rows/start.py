@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import time
 import urllib.request
@@ -25,6 +26,7 @@ class Start(Row):
     """One server at a time."""
 
     name = "start"
+    points = ("rest",)
     title = "Start, and rest"
     peers = (
         *(
@@ -44,25 +46,20 @@ class Start(Row):
 From the start of the process to the first correct answer of the echo model, with a request every 3 ms; files are in the page cache. Two seconds
 later: memory of all processes (PSS: shared pages are divided among the processes that share them) and CPU time at rest."""
 
-    def points(self, options: Options) -> list[str]:
-        """There is one."""
-        return ["rest"]
-
-    def run(self, options: Options) -> None:
+    def run(self) -> None:
         """Start each in turn."""
-        chosen = self.chosen(options)
-        for turn in range(options.rounds):
+        chosen = self.chosen()
+        for turn in range(self.options.rounds):
             self.keep(PASS, "rest", turn, {"first": python(ALL["pinion"])})
             for peer in chosen:
-                if peer.name not in self.notes and not (
-                    peer.alone and turn
-                ):  # 20 s, once are enough
-                    self.guarded(peer, lambda peer=peer, turn=turn: self.once(peer, turn, options))
+                # 20 s, once are enough
+                if peer.name not in self.notes and not (peer.alone and turn):
+                    with self.guarded(peer):
+                        self.once(peer, turn)
 
-    def once(self, peer: Peer, turn: int, options: Options) -> None:
+    def once(self, peer: Peer, turn: int) -> None:
         """Start a server, let it rest, end it."""
-        server = Server(peer, options, "echo")
-        try:
+        with contextlib.closing(Server(peer, self.options, "echo")) as server:
             values = {"first": server.first_answer()}
             time.sleep(2)
             pids = server.pids()
@@ -71,10 +68,8 @@ later: memory of all processes (PSS: shared pages are divided among the processe
             values["front"] = processes.memory(pids[:1])
             time.sleep(1)
             values["idle"] = (processes.cpu(pids) - before) * 100
-        finally:
-            server.stop()
         if peer.name in ("pinion", "pinion-grpc"):
-            values["ready"] = ready(peer, options)
+            values["ready"] = ready(peer, self.options)
         self.keep(peer.name, "rest", turn, values)
 
     def report(self, r: Results) -> list[str]:
@@ -111,18 +106,11 @@ def python(peer: Peer) -> float:
 
 def ready(peer: Peer, options: Options) -> float:
     """Seconds from the start to READY."""
-    server = Server(peer, options, "echo")
-    try:
+    with contextlib.closing(Server(peer, options, "echo")) as server:
+        url = f"http://127.0.0.1:{server.port}/health-check"
         while server.process.poll() is None:
-            try:
-                with urllib.request.urlopen(
-                    f"http://127.0.0.1:{server.port}/health-check"
-                ) as answer:
-                    if b'"READY"' in answer.read():
-                        return time.perf_counter() - server.began
-            except OSError:
-                pass
+            with contextlib.suppress(OSError), urllib.request.urlopen(url) as answer:
+                if b'"READY"' in answer.read():
+                    return time.perf_counter() - server.began
             time.sleep(0.002)
         raise OSError("it ended: " + server.said())
-    finally:
-        server.stop()

@@ -8,19 +8,17 @@ import time
 from typing import Any
 
 from lib import tables
-from lib.options import Options
 from lib.results import Results
 from lib.rows.base import Row
 from lib.server import Server
 from lib.serving import BenchError
-
-POINTS = ["1000", "20000"]
 
 
 class Stream(Row):
     """One client reads one stream after the other."""
 
     name = "stream"
+    points = ("1000", "20000")  # tokens
     title = "Streams of tokens"
     work = "stream"
     peers = ("pinion", "coglet", "mosec", "litserve", "bentoml", "fastapi")
@@ -30,23 +28,17 @@ of the first token, which matters for 1 000 tokens but not for 20 000. Pinion, c
 (FastAPI by `json.dumps`), MOSEC sends events with plain text, LitServe and BentoML send plain text. Pinion sends each token when the model yields it;
 tokens within 30 µs share a write."""
 
-    def points(self, options: Options) -> list[str]:
-        """Return lengths."""
-        return POINTS
-
-    def prepare(self, server: Server, options: Options) -> None:
+    def prepare(self, server: Server) -> None:
         """Nothing is needed."""
 
-    def warm(self, server: Server, prepared: Any, options: Options) -> None:
+    def warm(self, server: Server, prepared: Any) -> None:
         """Read a long one."""
         read(server, 5000)
 
-    def sample(
-        self, server: Server, prepared: Any, point: str, options: Options
-    ) -> dict[str, float]:
+    def sample(self, server: Server, prepared: Any, point: str) -> dict[str, float]:
         """Read streams until the time is up."""
         length, firsts, rates = int(point), [], []
-        end = time.monotonic() + options.seconds
+        end = time.monotonic() + self.options.seconds
         while time.monotonic() < end or not rates:
             first, whole = read(server, length)
             firsts.append(first * 1e6)
@@ -59,17 +51,13 @@ tokens within 30 µs share a write."""
 
     def report(self, r: Results) -> list[str]:
         """Rates, ratios, first tokens."""
-        heads = [f"{tables.number(float(p))} tokens" for p in POINTS]
+        heads = [f"{tables.number(float(p))} tokens" for p in self.points]
         return [
-            "Tokens a second:",
-            "",
-            *tables.grid(r, POINTS, heads, lambda p, c: tables.rate(r, p, c)),
-            "Pinion's rate as a multiple of theirs in the same round:",
-            "",
-            *tables.grid(r, POINTS, heads, lambda p, c: tables.times(r, p, c, "rate"), ("pinion",)),
+            *tables.rates(r, self.points, heads, "Tokens a second:"),
+            *tables.multiples(r, self.points, heads),
             "First token, ms:",
             "",
-            *tables.grid(r, POINTS, heads, lambda p, c: tables.value(r, p, c, "p50", 1e-3)),
+            *tables.grid(r, self.points, heads, lambda p, c: tables.value(r, p, c, "p50", 1e-3)),
         ]
 
 
