@@ -25,22 +25,17 @@ func rendered(h *fasthttp.RequestHeader, files bool) rendering {
 		return asJSONText
 	}
 	best, most := asJSONText, 0
-	for _, line := range h.PeekAll(fasthttp.HeaderAccept) {
-		for len(line) > 0 {
-			var item []byte
-			item, line = cutUnquoted(line, ',')
-			name, params := cutUnquoted(item, ';')
-			form, named, known := renderingOf(trim(name))
-			if !known || form == asFile && !files {
-				continue
-			}
-			weight := 2 * quality(params)
-			if named && weight > 0 {
-				weight++
-			}
-			if weight > most {
-				best, most = form, weight
-			}
+	for name, params := range elements(h.PeekAll(fasthttp.HeaderAccept)...) {
+		form, named, known := renderingOf(name)
+		if !known || form == asFile && !files {
+			continue
+		}
+		weight := 2 * quality(params)
+		if named && weight > 0 {
+			weight++
+		}
+		if weight > most {
+			best, most = form, weight
 		}
 	}
 	return best
@@ -91,26 +86,21 @@ func accepts(h *fasthttp.RequestHeader, contentType string, file bool) bool {
 	t, _, _ := bytes.Cut([]byte(contentType), []byte{';'})
 	top, sub, _ := bytes.Cut(trim(t), []byte{'/'})
 	best, weight := -1, 0 // the most specific item decides
-	for _, line := range h.PeekAll(fasthttp.HeaderAccept) {
-		for len(line) > 0 {
-			var item []byte
-			item, line = cutUnquoted(line, ',')
-			name, params := cutUnquoted(item, ';')
-			wantTop, wantSub, _ := bytes.Cut(trim(name), []byte{'/'})
-			exact := -1
-			switch {
-			case bytes.EqualFold(wantTop, top) && bytes.EqualFold(wantSub, sub):
-				exact = 3
-			case bytes.EqualFold(wantTop, top) && string(wantSub) == "*":
-				exact = 2
-			case file && bytes.EqualFold(trim(name), []byte("application/octet-stream")):
-				exact = 1
-			case string(trim(name)) == "*/*":
-				exact = 0
-			}
-			if exact > best {
-				best, weight = exact, quality(params)
-			}
+	for name, params := range elements(h.PeekAll(fasthttp.HeaderAccept)...) {
+		wantTop, wantSub, _ := bytes.Cut(name, []byte{'/'})
+		exact := -1
+		switch {
+		case bytes.EqualFold(wantTop, top) && bytes.EqualFold(wantSub, sub):
+			exact = 3
+		case bytes.EqualFold(wantTop, top) && string(wantSub) == "*":
+			exact = 2
+		case file && bytes.EqualFold(name, []byte("application/octet-stream")):
+			exact = 1
+		case string(name) == "*/*":
+			exact = 0
+		}
+		if exact > best {
+			best, weight = exact, quality(params)
 		}
 	}
 	return weight > 0

@@ -23,16 +23,17 @@ func (k collection) carryOut(ctx *fasthttp.RequestCtx, p *predict.Prediction, ho
 	case how.mode == predict.Async:
 		defer p.Release()
 		k.svc.Start(p)
-		body := rawjson.AppendQuoted([]byte(`{"id":`), p.ID())
-		body = append(body, `,"status":"starting"}`...)
-		ctx.SetStatusCode(fasthttp.StatusAccepted)
-		ctx.Response.Header.SetContentType(contentJSON)
-		ctx.Response.SetBodyRaw(body)
+		answerJSON(ctx, fasthttp.StatusAccepted, startingObject(p.ID()))
 	case how.bounded:
 		k.answerWithin(ctx, p, how.wait)
 	default:
 		k.answerAtEnd(ctx, p)
 	}
+}
+
+// startingObject is the prediction object of one that has not begun.
+func startingObject(id string) []byte {
+	return append(rawjson.AppendQuoted([]byte(`{"id":`), id), `,"status":"starting"}`...)
 }
 
 // streamNew subscribes to p and runs it.
@@ -66,10 +67,7 @@ func (s *Server) answerAtEnd(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 }
 
 func (s *Server) await(ctx *fasthttp.RequestCtx, p *predict.Prediction) error {
-	if c, ok := ctx.Conn().(*conn); ok && c.fd >= 0 {
-		s.watcher.add(&c.watch, p, ctx.Time())
-		defer s.watcher.remove(&c.watch)
-	}
+	defer s.watcher.remove(s.watch(ctx, p))
 	return p.Wait()
 }
 
@@ -101,10 +99,7 @@ func restate(ctx *fasthttp.RequestCtx, status int) {
 
 // ended waits up to most for the end of r, and reports whether it has ended.
 func (s *Server) ended(ctx *fasthttp.RequestCtx, r *run, most time.Duration) bool {
-	if c, ok := ctx.Conn().(*conn); ok && c.fd >= 0 {
-		s.watcher.add(&c.watch, r.p, ctx.Time())
-		defer s.watcher.remove(&c.watch)
-	}
+	defer s.watcher.remove(s.watch(ctx, r.p))
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {

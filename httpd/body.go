@@ -61,14 +61,7 @@ func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, h
 	size := int64(ctx.Request.Header.ContentLength())
 	if size < 0 {
 		c, _ := ctx.Conn().(*conn)
-		room := lease{budget: s.opt.Memory}
-		body, err := s.readUnsized(&bodyReader{from: stream, conn: c, size: size, left: s.opt.MaxBody}, &room)
-		if err != nil {
-			room.shrink(room.bytes)
-			return received{}, err
-		}
-		body.charged = room.bytes
-		return body, nil
+		return s.readCharged(&bodyReader{from: stream, conn: c, size: size, left: s.opt.MaxBody})
 	}
 	cost := bodyCost(size)
 	if size < diskFrom || !s.opt.Memory.TryBody(cost, cost) {
@@ -127,12 +120,16 @@ func readToDisk(ctx *fasthttp.RequestCtx, file *os.File, size int64, err error) 
 	return received{data: disk.Data, disk: disk}, nil
 }
 
-// readUnsized reads a body of unknown length into memory that is charged to room. When the budget has no room, the body moves to disk.
-func (s *Server) readUnsized(r io.Reader, room *lease) (received, error) {
+// readCharged reads a body of unknown length into memory that is charged. When the budget has no room, the body moves to disk.
+func (s *Server) readCharged(r io.Reader) (received, error) {
+	room := lease{budget: s.opt.Memory}
 	data, err := room.readAll(r)
-	var full *roomError
-	if !errors.As(err, &full) {
-		return received{data: data}, err
+	if err == nil {
+		return received{data: data, charged: room.bytes}, nil
+	}
+	defer func() { room.shrink(room.bytes) }()
+	if full := (*roomError)(nil); !errors.As(err, &full) {
+		return received{}, err
 	}
 	file, failed := s.spool(0)
 	if failed != nil || file == nil {
@@ -142,7 +139,6 @@ func (s *Server) readUnsized(r io.Reader, room *lease) (received, error) {
 	if err != nil {
 		return received{}, err
 	}
-	room.shrink(room.bytes)
 	return received{data: disk.Data, disk: disk}, nil
 }
 

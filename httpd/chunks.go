@@ -30,7 +30,7 @@ type chunkWriter struct {
 	tail    []byte // what follows the model's JSON; empty between two events
 	wrote   time.Time
 	timer   *time.Timer // for the comments
-	watched bool
+	watched *watch
 	closed  bool
 
 	disconnected atomic.Bool
@@ -39,14 +39,6 @@ type chunkWriter struct {
 func newChunkWriter(ctx *fasthttp.RequestCtx) chunkWriter {
 	return chunkWriter{
 		c: ctx.Conn(), chunked: ctx.Request.Header.IsHTTP11(), buf: make([]byte, chunkHead, 4<<10), wrote: time.Now(),
-	}
-}
-
-// watch has a stream canceled when its client disconnects.
-func (w *chunkWriter) watch(by *watcher, ctx *fasthttp.RequestCtx, stream canceler) {
-	if c, ok := w.c.(*conn); ok && c.fd >= 0 {
-		by.add(&c.watch, stream, ctx.Time())
-		w.watched = true
 	}
 }
 
@@ -59,9 +51,7 @@ func (w *chunkWriter) close(by *watcher) bool {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
-	if w.watched {
-		by.remove(&w.c.(*conn).watch)
-	}
+	by.remove(w.watched)
 	return true
 }
 

@@ -63,29 +63,20 @@ func anyCodingOf(header []byte) (coding, bool) {
 	return codingOf(header)
 }
 
-// inflaters is a pool of readers of compressed bodies. The zero value is ready.
-type inflaters struct{ deflate, gzip, zstd sync.Pool }
+// inflater reads a compressed body.
+type inflater interface {
+	io.Reader
+	Reset(from io.Reader) error
+}
+
+// inflaters are a pool of readers for each coding. The zero value is ready.
+type inflaters [zstandard + 1]sync.Pool
 
 // open begins to read from. done returns the reader to the pool.
 func (p *inflaters) open(c coding, from io.Reader) (r io.Reader, done func(), err error) {
-	if c == gzipped {
-		z, _ := p.gzip.Get().(*gzip.Reader)
-		if z == nil {
-			z = new(gzip.Reader)
-		}
-		if err := z.Reset(from); err != nil {
-			return nil, nil, err
-		}
-		return z, func() { p.gzip.Put(z) }, nil
-	}
-	if c == deflated {
-		return p.openDeflated(from)
-	}
-	z, _ := p.zstd.Get().(*zstd.Decoder)
+	z, _ := p[c].Get().(inflater)
 	if z == nil {
-		// A concurrency of 1 starts no goroutine.
-		z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
+		if z, err = newInflater(c); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -93,28 +84,33 @@ func (p *inflaters) open(c coding, from io.Reader) (r io.Reader, done func(), er
 		return nil, nil, err
 	}
 	return z, func() {
-		_ = z.Reset(nil) // drops from
-		p.zstd.Put(z)
+		if c == zstandard {
+			_ = z.Reset(nil) // drops from
+		}
+		p[c].Put(z)
 	}, nil
 }
 
-func (p *inflaters) openDeflated(from io.Reader) (r io.Reader, done func(), err error) {
-	z, _ := p.deflate.Get().(zlibReader)
-	if z == nil {
-		made, err := zlib.NewReader(from)
-		if err != nil {
-			return nil, nil, err
-		}
-		z = made.(zlibReader)
-	} else if err := z.Reset(from, nil); err != nil {
-		return nil, nil, err
+func newInflater(c coding) (inflater, error) {
+	switch c {
+	case deflated:
+		return new(zlibReader), nil
+	case gzipped:
+		return new(gzip.Reader), nil
+	default: // a concurrency of 1 starts no goroutine
+		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	}
-	return z, func() { p.deflate.Put(z) }, nil
 }
 
-type zlibReader interface {
-	io.Reader
-	zlib.Resetter
+// zlibReader is a reader that its first Reset makes: the package has none that waits for its header.
+type zlibReader struct{ io.ReadCloser }
+
+func (z *zlibReader) Reset(from io.Reader) (err error) {
+	if z.ReadCloser == nil {
+		z.ReadCloser, err = zlib.NewReader(from)
+		return err
+	}
+	return z.ReadCloser.(zlib.Resetter).Reset(from, nil)
 }
 
 // writer compresses an answer.
@@ -123,19 +119,12 @@ type writer interface {
 	Reset(to io.Writer)
 }
 
-// deflaters is a pool of writers of compressed answers. The zero value is ready.
-type deflaters struct{ deflate, gzip, zstd sync.Pool }
+// deflaters are a pool of writers for each coding. The zero value is ready.
+type deflaters [zstandard + 1]sync.Pool
 
 // open begins to write to to. done returns the writer to the pool.
 func (p *deflaters) open(c coding, to io.Writer) (w writer, done func()) {
-	pool := &p.gzip
-	switch c {
-	case zstandard:
-		pool = &p.zstd
-	case deflated:
-		pool = &p.deflate
-	}
-	w, _ = pool.Get().(writer)
+	w, _ = p[c].Get().(writer)
 	if w == nil {
 		// The fastest levels, because the client waits. The options are valid, so there is no error.
 		switch c {
@@ -151,7 +140,7 @@ func (p *deflaters) open(c coding, to io.Writer) (w writer, done func()) {
 	w.Reset(to)
 	return w, func() {
 		w.Reset(nil)
-		pool.Put(w)
+		p[c].Put(w)
 	}
 }
 
@@ -218,12 +207,8 @@ func bestCoding(asked []byte, codings func([]byte) (coding, bool)) coding {
 	best, most := plain, 0
 	rest := 0 // of *
 	var named [zstandard + 1]bool
-	for len(asked) > 0 {
-		var item []byte
-		item, asked = cutUnquoted(asked, ',')
-		name, params := cutUnquoted(item, ';')
+	for name, params := range elements(asked) {
 		weight := quality(params)
-		name = trim(name)
 		if string(name) == "*" {
 			rest = weight
 			continue

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
 
 	"pinion/runtime/memory"
@@ -79,16 +80,15 @@ type watcher struct {
 	timer    *time.Timer
 	ticking  bool           // the timer runs
 	came     bool           // a watch was added since the last sweep
-	epfd     int            // -1 while not started, and after close
 	ahead    int            // bytes read ahead and not yet taken
 	mostEach int            // see mostAhead
 	budget   *memory.Budget // nil: no bound
 	buf      []byte         // only run uses it
-	ep       *os.File
+	epoll    epoll
 }
 
 func newWatcher(log *slog.Logger, budget *memory.Budget) *watcher {
-	w := &watcher{log: log, armed: make(map[int32]*watch), epfd: -1, mostEach: mostAhead, budget: budget}
+	w := &watcher{log: log, armed: make(map[int32]*watch), epoll: epoll{fd: -1}, mostEach: mostAhead, budget: budget}
 	w.fired = sync.NewCond(&w.mu)
 	w.timer = time.AfterFunc(time.Hour, w.sweep)
 	w.timer.Stop()
@@ -99,15 +99,9 @@ func newWatcher(log *slog.Logger, budget *memory.Budget) *watcher {
 func (w *watcher) start() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.epfd >= 0 {
-		return nil
-	}
-	fd, ep, err := newEpoll()
-	if err != nil {
+	if err := w.epoll.start(w.run); err != nil {
 		return fmt.Errorf("make the epoll set that watches clients: %w", err)
 	}
-	w.epfd, w.ep = fd, ep
-	go w.run(ep)
 	return nil
 }
 
@@ -115,10 +109,7 @@ func (w *watcher) start() error {
 func (w *watcher) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.epfd >= 0 {
-		w.epfd = -1
-		w.ep.Close()
-	}
+	w.epoll.close()
 }
 
 // add begins to watch e's connection on behalf of p; now is when its request arrived.
@@ -143,9 +134,22 @@ func (w *watcher) add(e *watch, p canceler, now time.Time) {
 	}
 }
 
-// remove ends the watch of e. When it returns, p is canceled already or never will be, and e's descriptor may be closed. It
-// reports whether the client was found to have disconnected.
+// watch has target canceled when the client disconnects, until the watch is removed; nil: the connection cannot be watched.
+func (s *Server) watch(ctx *fasthttp.RequestCtx, target canceler) *watch {
+	c, ok := ctx.Conn().(*conn)
+	if !ok || c.fd < 0 {
+		return nil
+	}
+	s.watcher.add(&c.watch, target, ctx.Time())
+	return &c.watch
+}
+
+// remove ends the watch of e, unless it is nil. When it returns, its target is canceled already or never will be, and e's
+// descriptor may be closed. It reports whether the client was found to have disconnected.
 func (w *watcher) remove(e *watch) (disconnected bool) {
+	if e == nil {
+		return false
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for e.phase == watchFiring || e.phase == watchReading {
@@ -211,7 +215,7 @@ func (w *watcher) armOldest(now time.Time) bool {
 	e.move(watchArmed)
 	w.gen++
 	e.gen = w.gen
-	if w.epfd < 0 {
+	if w.epoll.fd < 0 {
 		return true // closed
 	}
 	w.armed[e.fd] = e
@@ -221,7 +225,7 @@ func (w *watcher) armOldest(now time.Time) bool {
 
 // arm adds e to the epoll set, or re-arms it.
 func (w *watcher) arm(e *watch, how int) {
-	if w.epfd < 0 {
+	if w.epoll.fd < 0 {
 		return
 	}
 	// EPOLLHUP and EPOLLERR are always reported.
@@ -229,16 +233,16 @@ func (w *watcher) arm(e *watch, how int) {
 	if !e.full {
 		ev.Events |= unix.EPOLLIN
 	}
-	if err := unix.EpollCtl(w.epfd, how, int(e.fd), &ev); err != nil {
+	if err := unix.EpollCtl(w.epoll.fd, how, int(e.fd), &ev); err != nil {
 		delete(w.armed, e.fd)
 		w.log.Warn("cannot watch a client; its leaving will not cancel its prediction", "error", err)
 	}
 }
 
 func (w *watcher) disarm(e *watch) {
-	if w.epfd >= 0 {
+	if w.epoll.fd >= 0 {
 		// An error means that it is not in the set.
-		_ = unix.EpollCtl(w.epfd, unix.EPOLL_CTL_DEL, int(e.fd), nil)
+		_ = unix.EpollCtl(w.epoll.fd, unix.EPOLL_CTL_DEL, int(e.fd), nil)
 	}
 }
 

@@ -66,6 +66,11 @@ func (s *Server) encoded(ctx *fasthttp.RequestCtx, status int, body []byte, err 
 		s.log.Error("cannot encode an answer", slog.Any("error", err))
 		status, body = fasthttp.StatusInternalServerError, []byte(`{"detail":"Internal Server Error"}`)
 	}
+	answerJSON(ctx, status, body)
+}
+
+// answerJSON answers with JSON that is made.
+func answerJSON(ctx *fasthttp.RequestCtx, status int, body []byte) {
 	ctx.SetStatusCode(status)
 	ctx.Response.Header.SetContentType(contentJSON)
 	ctx.Response.SetBodyRaw(body)

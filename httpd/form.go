@@ -109,8 +109,8 @@ func (f *form) add(part *multipart.Part, files *attachments, room *lease) error 
 	case !utf8.Valid(text):
 		return &requestError{"invalid multipart/form-data: the part " + show([]byte(name)) + " is not UTF-8; give it a file name if it is a file"}
 	case inJSON:
-		if err := rawjson.Check(text); err != nil {
-			return &requestError{"the part " + show([]byte(name)) + ": " + err.Error()}
+		if err := checkPart(name, text); err != nil {
+			return err
 		}
 	}
 	if f.isKey(name) && (inJSON || name != "input") {
@@ -160,33 +160,30 @@ func (f *form) isKey(name string) bool {
 
 // addKey reads a key of the request. An empty one counts as absent: forms send empty fields.
 func (f *form) addKey(name string, text []byte, inJSON bool) error {
-	trimmed := bytes.TrimSpace(text)
-	if len(trimmed) == 0 {
+	value := bytes.TrimSpace(text)
+	switch {
+	case len(value) == 0:
 		return nil
-	}
-	value := trimmed
-	switch name {
-	case "input":
-	case "context":
-		if err := rawjson.Check(value); err != nil {
-			return &requestError{"the part " + show([]byte(name)) + ": " + err.Error()}
-		}
-	case "webhook_events_filter":
-		if inJSON || value[0] == '[' {
-			if err := rawjson.Check(value); err != nil {
-				return &requestError{"the part " + show([]byte(name)) + ": " + err.Error()}
-			}
-			break
-		}
+	case name == "webhook_events_filter" && !inJSON && value[0] != '[':
 		for event := range bytes.SplitSeq(value, []byte{','}) {
 			f.events = append(f.events, rawjson.AppendQuotedBytes(nil, trim(event)))
 		}
 		return nil
-	default:
-		if !inJSON {
-			value = rawjson.AppendQuotedBytes(nil, text)
+	case name == "webhook_events_filter", name == "context":
+		if err := checkPart(name, value); err != nil {
+			return err
 		}
+	case name != "input" && !inJSON:
+		value = rawjson.AppendQuotedBytes(nil, text)
 	}
 	f.envelope.set([]byte(name), value, 0)
+	return nil
+}
+
+// checkPart requires a part to be JSON.
+func checkPart(name string, text []byte) error {
+	if err := rawjson.Check(text); err != nil {
+		return &requestError{"the part " + show([]byte(name)) + ": " + err.Error()}
+	}
 	return nil
 }

@@ -3,6 +3,7 @@ package httpd
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -51,8 +52,7 @@ func (a *api) openAPI(ctx *fasthttp.RequestCtx) {
 		literal(ctx, fasthttp.StatusServiceUnavailable, `{"error":"OpenAPI schema not available"}`)
 		return
 	}
-	ctx.Response.Header.SetContentType(contentJSON)
-	ctx.Response.SetBodyRaw(a.document(model))
+	answerJSON(ctx, fasthttp.StatusOK, a.document(model))
 }
 
 // completed is a model's document, and the document that this server made of it.
@@ -92,22 +92,23 @@ func (a *api) shutdown(ctx *fasthttp.RequestCtx) {
 }
 
 // livez answers 200 unless the server is defunct.
-func (a *api) livez(ctx *fasthttp.RequestCtx) {
-	if err := a.svc.Defunct(); err != nil {
-		a.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
-		return
-	}
-	literal(ctx, fasthttp.StatusOK, "{}")
-}
+func (a *api) livez(ctx *fasthttp.RequestCtx) { a.answerProbe(ctx, a.svc.Defunct()) }
 
 // readyz answers 200 if predictions are accepted, or says why not.
 func (a *api) readyz(ctx *fasthttp.RequestCtx) {
-	if err := a.svc.Ready(); err != nil {
-		a.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
-		return
+	err := a.svc.Ready()
+	if err == nil {
+		if run := a.runExample(ctx); run != nil && !run.healthy() {
+			err = errors.New("the model's example ended as " + run.Status + ": " + run.Error)
+		}
 	}
-	if run := a.runExample(ctx); run != nil && !run.healthy() {
-		a.detail(ctx, fasthttp.StatusServiceUnavailable, "the model's example ended as "+run.Status+": "+run.Error)
+	a.answerProbe(ctx, err)
+}
+
+// answerProbe answers 200, or 503 with what is wrong.
+func (s *Server) answerProbe(ctx *fasthttp.RequestCtx, err error) {
+	if err != nil {
+		s.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
 		return
 	}
 	literal(ctx, fasthttp.StatusOK, "{}")

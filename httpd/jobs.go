@@ -43,38 +43,18 @@ type jobs struct {
 func NewJobs(queue Jobs, o Options) *Server {
 	s := New(nil, o)
 	j := &jobs{Server: s, queue: queue, all: &route{jobRoute, o.OnRequest}}
-	s.http.Handler = j.handle
+	s.route, s.jobs = j.route, true
 	return s
 }
 
-// handle wraps every request. Unlike Server.handle it does not translate or compress the answer.
-func (j *jobs) handle(ctx *fasthttp.RequestCtx) {
-	if j.reports() {
-		defer j.report(ctx) // after recovered
-	}
-	defer j.recovered(ctx)
-	echoRequestID(ctx)
-	c, counted := ctx.Conn().(*conn)
-	last := counted && c.begin()
-	if tooLarge(ctx) {
-		j.refuse(ctx, fasthttp.ErrBodyTooLarge)
-		return
-	}
-	switch own := j.own(ctx); {
-	case own != nil:
+func (j *jobs) route(ctx *fasthttp.RequestCtx) {
+	if own := j.own(ctx); own != nil {
 		ctx.SetUserValue(routeKey{}, &route{string(ctx.Path()), j.opt.OnRequest})
 		own(ctx)
-	case j.foreignPage(ctx):
-		j.detail(ctx, fasthttp.StatusForbidden, "A browser sent this request for a page of another origin, which may not call this server")
-	default:
-		ctx.SetUserValue(routeKey{}, j.all)
-		j.carryOut(ctx)
+		return
 	}
-	j.finishBody(ctx)
-	ctx.Request.ReleaseBody(maxReused)
-	if last || j.closing.Load() {
-		ctx.SetConnectionClose()
-	}
+	ctx.SetUserValue(routeKey{}, j.all)
+	j.carryOut(ctx)
 }
 
 // own returns the handler of a path of the server, or nil.
@@ -93,13 +73,7 @@ func (j *jobs) own(ctx *fasthttp.RequestCtx) fasthttp.RequestHandler {
 	return nil
 }
 
-func (j *jobs) readyz(ctx *fasthttp.RequestCtx) {
-	if err := j.queue.Ready(); err != nil {
-		j.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
-		return
-	}
-	literal(ctx, fasthttp.StatusOK, "{}")
-}
+func (j *jobs) readyz(ctx *fasthttp.RequestCtx) { j.answerProbe(ctx, j.queue.Ready()) }
 
 func (j *jobs) carryOut(ctx *fasthttp.RequestCtx) {
 	taken, err := j.takeBody(ctx)
@@ -131,10 +105,7 @@ func (j *jobs) carryOut(ctx *fasthttp.RequestCtx) {
 
 // await waits for a job, and cancels it if its client disconnects.
 func (j *jobs) await(ctx *fasthttp.RequestCtx, job Job) (int, []byte) {
-	if c, ok := ctx.Conn().(*conn); ok && c.fd >= 0 {
-		j.watcher.add(&c.watch, job, ctx.Time())
-		defer j.watcher.remove(&c.watch)
-	}
+	defer j.watcher.remove(j.watch(ctx, job))
 	return job.Wait()
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -63,15 +64,11 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // temporary reports whether an error of accept(2) concerns one connection, or a shortage that may end.
 func temporary(err error) bool {
-	for _, e := range []error{
+	var errno syscall.Errno
+	return errors.As(err, &errno) && slices.Contains([]syscall.Errno{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
 		syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EPERM, syscall.EPROTO,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	}, errno)
 }
 
 // reject answers a connection above the limit, on another goroutine.

@@ -3,6 +3,7 @@ package httpd
 import (
 	"bytes"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -38,13 +39,15 @@ func (s *Server) foreign(h *fasthttp.RequestHeader) bool {
 
 // refuseForeign answers a request for which foreignPage is true.
 func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
-	origin := ctx.Request.Header.Peek(fasthttp.HeaderOrigin)
-	remedy := "--cors-origin ORIGIN"
-	if len(origin) > 0 && printable(origin) {
-		remedy = "--cors-origin " + clip(string(origin))
+	text := "A browser sent this request for a page of another origin, which may not call this server"
+	if !s.jobs {
+		allowed := "ORIGIN"
+		if origin := ctx.Request.Header.Peek(fasthttp.HeaderOrigin); len(origin) > 0 && printable(origin) {
+			allowed = clip(string(origin))
+		}
+		text += ". To allow that origin, start the server with --cors-origin " + allowed
 	}
-	s.detail(ctx, fasthttp.StatusForbidden, "A browser sent this request for a page of another origin, which may not call this server. "+
-		"To allow that origin, start the server with "+remedy)
+	s.detail(ctx, fasthttp.StatusForbidden, text)
 }
 
 // ownOrigin reports whether origin is that of a page which the server named host serves.
@@ -79,12 +82,7 @@ func unregistrable(authority string) bool {
 	if net.ParseIP(name) != nil || !strings.Contains(name, ".") {
 		return true
 	}
-	for _, domain := range privateDomains {
-		if strings.HasSuffix(name, "."+domain) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(privateDomains[:], func(domain string) bool { return strings.HasSuffix(name, "."+domain) })
 }
 
 // forwarding are the headers with which proxies name their client, besides X-Forwarded and X-Forwarded-*.
@@ -98,13 +96,9 @@ var forwarding = [...]string{
 func local(ctx *fasthttp.RequestCtx) bool {
 	for key := range ctx.Request.Header.All() {
 		if len(key) >= 11 && bytes.EqualFold(key[:11], []byte("X-Forwarded")) ||
-			bytes.EqualFold(key, []byte(fasthttp.HeaderOrigin)) || bytes.EqualFold(key, []byte(headerFetchSite)) {
+			bytes.EqualFold(key, []byte(fasthttp.HeaderOrigin)) || bytes.EqualFold(key, []byte(headerFetchSite)) ||
+			slices.ContainsFunc(forwarding[:], func(name string) bool { return bytes.EqualFold(key, []byte(name)) }) {
 			return false
-		}
-		for _, name := range forwarding {
-			if bytes.EqualFold(key, []byte(name)) {
-				return false
-			}
 		}
 	}
 	switch from := ctx.RemoteAddr().(type) {

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"errors"
 	"io"
 
@@ -22,17 +23,14 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, form bodyForm, encoding 
 		return req, err
 	}
 	defer in.close()
-	room := &lease{budget: k.opt.Memory}
 	if form == jsonBody {
-		body, err := k.readUnsized(in, room)
+		body, err := k.readCharged(in)
 		if err == nil {
-			req, err = body.request(len(ctx.Request.Header.ContentType()) > 0)
-		} else if failed := in.failed(); failed != nil {
-			err = failed // the body's error, not the format reader's
+			return body.request(len(ctx.Request.Header.ContentType()) > 0)
 		}
-		req.Charged = room.bytes
-		return req, err
+		return req, cmp.Or(in.failed(), err) // the body's error before the format reader's
 	}
+	room := &lease{budget: k.opt.Memory}
 	if k.keeps(*how) {
 		kept, raw, err := k.keep(in, room)
 		if err != nil {

@@ -24,26 +24,19 @@ const (
 type parking struct {
 	serve func(net.Conn) // serves a connection again
 
-	mu   sync.Mutex
-	by   map[int32]*conn
-	gen  int32 // counts the parkings, so that a late event can be recognized
-	epfd int   // -1 while not started, and after close
-	ep   *os.File
+	mu    sync.Mutex
+	by    map[int32]*conn
+	gen   int32 // counts the parkings, so that a late event can be recognized
+	epoll epoll
 }
 
 // start makes the epoll set and starts the goroutine that reads it. Only the first call has an effect.
 func (k *parking) start() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.epfd >= 0 {
-		return nil
-	}
-	fd, ep, err := newEpoll()
-	if err != nil {
+	if err := k.epoll.start(func(ep *os.File) { readEpoll(ep, k.wake) }); err != nil {
 		return fmt.Errorf("make the epoll set of idle connections: %w", err)
 	}
-	k.epfd, k.ep = fd, ep
-	go readEpoll(ep, k.wake)
 	return nil
 }
 
@@ -51,23 +44,20 @@ func (k *parking) start() error {
 func (k *parking) close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.epfd >= 0 {
-		k.epfd = -1
-		k.ep.Close()
-	}
+	k.epoll.close()
 }
 
 // add parks a connection that fasthttp has released; false: it cannot, and the caller closes it.
 func (k *parking) add(c *conn) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.epfd < 0 || !c.is(connParked) { // killed meanwhile, and its descriptor may be reused
+	if k.epoll.fd < 0 || !c.is(connParked) { // killed meanwhile, and its descriptor may be reused
 		return false
 	}
 	k.gen++
 	c.parked = k.gen
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLONESHOT, Fd: c.fd, Pad: c.parked}
-	if unix.EpollCtl(k.epfd, unix.EPOLL_CTL_ADD, int(c.fd), &ev) != nil {
+	if unix.EpollCtl(k.epoll.fd, unix.EPOLL_CTL_ADD, int(c.fd), &ev) != nil {
 		return false
 	}
 	k.by[c.fd] = c
@@ -84,7 +74,7 @@ func (k *parking) wake(fd, gen int32) {
 	}
 	c.quiet.Store(false)
 	delete(k.by, fd)
-	_ = unix.EpollCtl(k.epfd, unix.EPOLL_CTL_DEL, int(fd), nil)
+	_ = unix.EpollCtl(k.epoll.fd, unix.EPOLL_CTL_DEL, int(fd), nil)
 	k.mu.Unlock()
 	go k.serve(c)
 }
@@ -168,18 +158,36 @@ func (c *conn) wasWoken(err error) bool {
 	return woken
 }
 
-// newEpoll makes an epoll set that waits in Go's poller, so that it costs nothing while idle.
-func newEpoll() (int, *os.File, error) {
+// epoll is an epoll set that waits in Go's poller, so that it costs nothing while idle. Its owner's lock guards it.
+type epoll struct {
+	fd   int // -1 while not started, and after close
+	file *os.File
+}
+
+// start makes the set, and lets run read it on a goroutine. Only the first call has an effect.
+func (e *epoll) start(run func(*os.File)) error {
+	if e.fd >= 0 {
+		return nil
+	}
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return -1, nil, err
+		return err
 	}
 	// os.NewFile gives a descriptor to Go's poller only if it is non-blocking.
 	if err := unix.SetNonblock(fd, true); err != nil {
 		unix.Close(fd)
-		return -1, nil, err
+		return err
 	}
-	return fd, os.NewFile(uintptr(fd), "epoll"), nil
+	e.fd, e.file = fd, os.NewFile(uintptr(fd), "epoll")
+	go run(e.file)
+	return nil
+}
+
+func (e *epoll) close() {
+	if e.fd >= 0 {
+		e.fd = -1
+		e.file.Close()
+	}
 }
 
 // readEpoll handles events until the set is closed (nil) or cannot be read.

@@ -43,12 +43,8 @@ func (k collection) create(ctx *fasthttp.RequestCtx) {
 
 // put answers PUT: like create, but if the id is in flight the client joins that prediction.
 func (k collection) put(ctx *fasthttp.RequestCtx) {
-	if k.unserved() {
-		k.notFound(ctx)
-		return
-	}
 	id, ok := pathID(ctx)
-	if !ok {
+	if !ok || k.unserved() {
 		k.notFound(ctx)
 		return
 	}

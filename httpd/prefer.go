@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"bytes"
+	"iter"
 	"math"
 	"time"
 
@@ -23,8 +24,8 @@ type asked struct {
 // over wait. Invalid preferences are ignored.
 func readMode(h *fasthttp.RequestHeader) asked {
 	if len(h.Peek(fasthttp.HeaderAccept)) > 0 {
-		for _, line := range h.PeekAll(fasthttp.HeaderAccept) {
-			if listsStream(line) {
+		for name, params := range elements(h.PeekAll(fasthttp.HeaderAccept)...) {
+			if bytes.EqualFold(name, []byte(contentSSE)) && quality(params) > 0 {
 				return asked{mode: predict.Stream}
 			}
 		}
@@ -33,38 +34,17 @@ func readMode(h *fasthttp.RequestHeader) asked {
 	if len(h.Peek("Prefer")) == 0 {
 		return a
 	}
-	for _, line := range h.PeekAll("Prefer") {
-		for len(line) > 0 {
-			var item []byte
-			item, line = cutUnquoted(line, ',')
-			item, _ = cutUnquoted(item, ';') // no parameter is known
-			name, value, _ := bytes.Cut(item, []byte{'='})
-			name, value = trim(name), trim(value)
-			switch {
-			case bytes.EqualFold(name, []byte("respond-async")):
-				return asked{mode: predict.Async}
-			case bytes.EqualFold(name, []byte("wait")) && !a.bounded: // the first one counts
-				a.wait, a.bounded = readSeconds(value)
-			}
+	for item := range elements(h.PeekAll("Prefer")...) { // no parameter is known
+		name, value, _ := bytes.Cut(item, []byte{'='})
+		name, value = trim(name), trim(value)
+		switch {
+		case bytes.EqualFold(name, []byte("respond-async")):
+			return asked{mode: predict.Async}
+		case bytes.EqualFold(name, []byte("wait")) && !a.bounded: // the first one counts
+			a.wait, a.bounded = readSeconds(value)
 		}
 	}
 	return a
-}
-
-// listsStream reports whether a line of Accept names text/event-stream with a weight above zero.
-func listsStream(line []byte) bool {
-	for len(line) > 0 {
-		var item []byte
-		item, line = cutUnquoted(line, ',')
-		name, params := cutUnquoted(item, ';')
-		if !bytes.EqualFold(trim(name), []byte(contentSSE)) {
-			continue
-		}
-		if quality(params) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // readSeconds reads a number of seconds, quoted or not.
@@ -84,6 +64,22 @@ func readSeconds(value []byte) (time.Duration, bool) {
 		seconds = min(seconds*10+int64(b-'0'), most/10-1) // longer than any server runs
 	}
 	return time.Duration(seconds) * time.Second, true
+}
+
+// elements yields the elements of a header's lines (RFC 9110, section 5.6.1), each without and with its parameters.
+func elements(lines ...[]byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(element, params []byte) bool) {
+		for _, line := range lines {
+			for len(line) > 0 {
+				var item []byte
+				item, line = cutUnquoted(line, ',')
+				element, params := cutUnquoted(item, ';')
+				if !yield(trim(element), params) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // cutUnquoted cuts b at the first sep outside a quoted string.

@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -248,17 +249,8 @@ func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
 		return received{}, err
 	}
 	defer in.close()
-	room := lease{budget: p.opt.Memory}
-	body, err := p.readUnsized(in, &room)
-	if failed := in.failed(); failed != nil {
-		err = failed
-	}
-	if err != nil {
-		room.shrink(room.bytes)
-		return received{}, err
-	}
-	body.charged = room.bytes
-	return body, nil
+	body, err := p.readCharged(in)
+	return body, cmp.Or(in.failed(), err) // the body's error before the format reader's
 }
 
 // bodyError turns the error of a body that was not read into one of the protocols, and sees to its connection.
@@ -301,12 +293,8 @@ func (p *protocols) Watch(ctx *fasthttp.RequestCtx, r *protocol.Run) (stop func(
 	if p.access != nil {
 		ctx.SetUserValue(idKey{}, r.ID())
 	}
-	c, ok := ctx.Conn().(*conn)
-	if !ok || c.fd < 0 {
-		return func() {}
-	}
-	p.watcher.add(&c.watch, r, ctx.Time())
-	return func() { p.watcher.remove(&c.watch) }
+	w := p.watch(ctx, r)
+	return func() { p.watcher.remove(w) }
 }
 
 // partsKey is the key of an answer of SendParts in its context: it may be compressed, tensors in binary included.

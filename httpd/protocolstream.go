@@ -30,7 +30,7 @@ func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, conten
 	if p.access != nil {
 		ctx.SetUserValue(idKey{}, r.ID())
 	}
-	st.watch(p.watcher, ctx, st)
+	st.watched = p.watch(ctx, st)
 	st.timer = time.AfterFunc(p.opt.StreamComment, r.Wake)
 	if err := st.first(); err != nil {
 		st.Close()

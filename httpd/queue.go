@@ -162,7 +162,7 @@ func (k collection) enqueue(ctx *fasthttp.RequestCtx, req predict.Request, how a
 	warn(ctx, a.Warnings)
 	body := a.Object
 	if body == nil {
-		body = append(rawjson.AppendQuoted([]byte(`{"id":`), a.ID), `,"status":"starting"}`...)
+		body = startingObject(a.ID)
 	}
 	ctx.SetStatusCode(fasthttp.StatusAccepted)
 	sendObject(ctx, body, a.Release)
@@ -273,9 +273,7 @@ func (s *Server) refuseQueued(ctx *fasthttp.RequestCtx, err error) bool {
 	case errors.As(err, &doubt): // no headerRetry: it may run
 		body := append(rawjson.AppendQuoted([]byte(`{"id":`), doubt.ID), `,"error":`...)
 		body = append(rawjson.AppendQuoted(body, doubt.Error()), '}')
-		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
-		ctx.Response.Header.SetContentType(contentJSON)
-		ctx.Response.SetBodyRaw(body)
+		answerJSON(ctx, fasthttp.StatusServiceUnavailable, body)
 	case errors.As(err, &away):
 		ctx.Response.Header.Set(headerRetry, elsewhere)
 		s.encode(ctx, fasthttp.StatusServiceUnavailable, refusalBody{err.Error(), predict.Failed.String()})

@@ -18,11 +18,9 @@ func (a *api) reload(ctx *fasthttp.RequestCtx) {
 		a.detail(ctx, fasthttp.StatusInternalServerError, "The model is not reloaded: "+err.Error())
 		return
 	}
-	ctx.SetStatusCode(fasthttp.StatusAccepted)
-	ctx.Response.Header.SetContentType(contentJSON)
 	body := []byte("{}")
 	if notice != "" {
 		body = append(rawjson.AppendQuoted([]byte(`{"warning":`), notice), '}')
 	}
-	ctx.SetBody(body)
+	answerJSON(ctx, fasthttp.StatusAccepted, body)
 }

@@ -110,7 +110,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	s.finishBody(ctx)
 	ctx.Request.ReleaseBody(maxReused)
-	s.render(ctx)
+	if !s.jobs {
+		s.render(ctx)
+	}
 	if last || s.closing.Load() {
 		ctx.SetConnectionClose()
 	}
@@ -120,30 +122,29 @@ func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
 	s.detail(ctx, fasthttp.StatusNotFound, "Not Found")
 }
 
-// trainingless reports whether a request is for trainings and the model has none: then every method gets 404.
+// trainingless answers a request for trainings with 404, whatever its method, if the model has none; else it returns false.
 func (a *api) trainingless(ctx *fasthttp.RequestCtx) bool {
 	const path = "/trainings"
 	rest, ok := bytes.CutPrefix(ctx.Request.URI().PathOriginal(), []byte(a.prefix+path))
-	return ok && (len(rest) == 0 || rest[0] == '/') && !a.svc.HasTraining()
+	if !ok || len(rest) > 0 && rest[0] != '/' || a.svc.HasTraining() {
+		return false
+	}
+	ctx.Response.Header.Del(fasthttp.HeaderAllow)
+	a.notFound(ctx)
+	return true
 }
 
 func (a *api) methodNotAllowed(ctx *fasthttp.RequestCtx) {
-	if a.trainingless(ctx) {
-		ctx.Response.Header.Del(fasthttp.HeaderAllow)
-		a.notFound(ctx)
-		return
+	if !a.trainingless(ctx) {
+		a.detail(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
 	}
-	a.detail(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
 }
 
 // options answers OPTIONS; the router has set Allow.
 func (a *api) options(ctx *fasthttp.RequestCtx) {
-	if a.trainingless(ctx) {
-		ctx.Response.Header.Del(fasthttp.HeaderAllow)
-		a.notFound(ctx)
-		return
+	if !a.trainingless(ctx) {
+		ctx.SetStatusCode(fasthttp.StatusNoContent)
 	}
-	ctx.SetStatusCode(fasthttp.StatusNoContent)
 }
 
 // recovered turns a panic into an answer. Without it, one request could end the process: fasthttp does not recover.

@@ -28,6 +28,7 @@ type Server struct {
 	route     fasthttp.RequestHandler
 	root      *api                   // the default model
 	models    atomic.Pointer[[]*api] // those below /models; the first is the default one
+	jobs      bool                   // see NewJobs: answers are neither translated nor compressed
 	protocols *protocols             // nil: none
 	watcher   *watcher
 	cors      *cors           // nil: off
@@ -73,7 +74,7 @@ func New(svc Service, o Options) *Server {
 		stop:              make(chan struct{}),
 		drained:           make(chan struct{}),
 		conns:             connTable{open: make(map[*conn]struct{}), parkAbove: parkAbove},
-		parking:           parking{by: make(map[int32]*conn), epfd: -1},
+		parking:           parking{by: make(map[int32]*conn), epoll: epoll{fd: -1}},
 	}
 	s.parking.serve = func(c net.Conn) { _ = s.http.ServeConn(c) }
 	s.conns.sweeper = time.AfterFunc(time.Hour, s.sweep)

@@ -46,7 +46,7 @@ func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub 
 			st.Close()
 		}
 	}()
-	st.watch(k.watcher, ctx, st)
+	st.watched = k.watch(ctx, st)
 	st.timer = time.AfterFunc(k.opt.StreamComment, st.notify)
 	if r != nil {
 		r.start(st.notify) // a prediction that is refused may emit no event
