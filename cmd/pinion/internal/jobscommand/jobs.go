@@ -60,7 +60,7 @@ func New() *cobra.Command {
 }
 
 func (c *command) fromEnvironment(f *pflag.FlagSet) error {
-	variables := append(c.nats.Variables(), settings.Variable{Flag: "model", Name: "PINION_MODEL", Set: func(v string) error { c.model = v; return nil }})
+	variables := append(c.nats.Variables(f), settings.Variable{Flag: "model", Name: "PINION_MODEL", Set: func(v string) error { c.model = v; return nil }})
 	if err := settings.ReadVariables(f, os.Getenv, variables); err != nil {
 		return err
 	}

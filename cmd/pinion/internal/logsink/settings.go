@@ -16,28 +16,30 @@ type Settings struct {
 
 // Check refuses what a flag may not say. The error begins with the flag's name.
 func (s *Settings) Check() error {
-	if err := CheckLevel(s.Level); err != nil {
+	if err := s.SetLevel(s.Level); err != nil {
 		return fmt.Errorf("log-level %w", err)
 	}
-	if err := CheckFormat(s.Format); err != nil {
+	if err := s.SetFormat(s.Format); err != nil {
 		return fmt.Errorf("log-format %w", err)
 	}
 	return nil
 }
 
-// CheckLevel refuses what is no level.
-func CheckLevel(v string) error {
+// SetLevel refuses what is no level.
+func (s *Settings) SetLevel(v string) error {
 	if _, ok := parseLevel(v); !ok {
 		return fmt.Errorf("%q: it is debug, info, warning or error", v)
 	}
+	s.Level = v
 	return nil
 }
 
-// CheckFormat refuses what is no format.
-func CheckFormat(v string) error {
+// SetFormat refuses what is no format.
+func (s *Settings) SetFormat(v string) error {
 	if v != "" && v != "json" && v != "console" {
 		return fmt.Errorf("%q: it is json or console", v)
 	}
+	s.Format = v
 	return nil
 }
 

@@ -59,16 +59,6 @@ func Seconds(to *time.Duration, v string) error {
 	return nil
 }
 
-// Int64 is Int for an int64.
-func Int64(to *int64, v string, least int) error {
-	var n int
-	if err := Int(&n, v, least); err != nil {
-		return err
-	}
-	*to = int64(n)
-	return nil
-}
-
 // Choice checks that a value is one of those that are allowed.
 func Choice(v string, allowed ...string) error {
 	if slices.Contains(allowed, v) {
@@ -76,15 +66,6 @@ func Choice(v string, allowed ...string) error {
 	}
 	last := len(allowed) - 1
 	return fmt.Errorf("%q: it is %s or %s", v, strings.Join(allowed[:last], ", "), allowed[last])
-}
-
-// SetChoice sets one of several words.
-func SetChoice(to *string, v string, allowed ...string) error {
-	err := Choice(v, allowed...)
-	if err == nil {
-		*to = v
-	}
-	return err
 }
 
 // Bool sets a switch.

@@ -1,11 +1,11 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/pflag"
 
-	"pinion/cmd/pinion/internal/option"
 	"pinion/runtime/batch"
 )
 
@@ -20,11 +20,9 @@ func (s *Batch) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.wait, "batch-wait", "", "how long a batch that is not full waits for more while a worker is idle, as 2ms; 0: not at all; adaptive: by the load (PINION_BATCH_WAIT; default: the model's)")
 }
 
-func (s *Batch) variables() []Variable {
-	return []Variable{
-		{"batch-size", "PINION_BATCH_SIZE", func(v string) error { return option.Int(&s.size, v, 1) }},
-		{"batch-wait", "PINION_BATCH_WAIT", func(v string) error { s.wait = v; _, err := batch.ParseWait(v); return err }},
-	}
+func (s *Batch) variables(f *pflag.FlagSet) []Variable {
+	return append(numbers(f, 1, "batch-size"),
+		variable(f, "batch-wait", func(to pflag.Value, v string) error { _, err := batch.ParseWait(v); return cmp.Or(err, to.Set(v)) }))
 }
 
 // check refuses what no flag or variable may say.

@@ -24,14 +24,6 @@ func (s *Dashboard) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.TraceURL, "dashboard-trace-url", "", "address of a trace, with "+traceMark+" for its id, to which the live view links (PINION_DASHBOARD_TRACE_URL; default: ids without a link)")
 }
 
-func (s *Dashboard) variables() []Variable {
-	return []Variable{
-		{"no-dashboard", "PINION_NO_DASHBOARD", func(v string) error { return option.Bool(&s.Off, v) }},
-		{"dashboard-content", "PINION_DASHBOARD_CONTENT", func(v string) error { return option.Bool(&s.Content, v) }},
-		{"dashboard-trace-url", "PINION_DASHBOARD_TRACE_URL", func(v string) error { s.TraceURL = v; return nil }},
-	}
-}
-
 func (s *Dashboard) check() error {
 	if s.TraceURL != "" && (!option.IsHTTP(s.TraceURL) || !strings.Contains(s.TraceURL, traceMark)) {
 		return fmt.Errorf("--dashboard-trace-url %q: it is an http or https URL with %s in it, as https://tempo.example.com/trace/%s", s.TraceURL, traceMark, traceMark)

@@ -3,9 +3,8 @@ package settings
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
-
-	"pinion/cmd/pinion/internal/option"
 
 	"github.com/spf13/pflag"
 )
@@ -44,17 +43,13 @@ func (s *Exposure) bindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.metricsHost, "metrics-host", "", "address to listen on with --metrics-port (PINION_METRICS_HOST; default: that of --host)")
 }
 
-func (s *Exposure) variables() []Variable {
-	return append(s.Dashboard.variables(), []Variable{
-		{"host", "PINION_HOST", func(v string) error { s.host = v; return nil }},
-		{"shutdown-from", "PINION_SHUTDOWN_FROM", func(v string) error { return option.SetChoice(&s.ShutdownFrom, v, fromLocal, FromAny) }},
-		{"no-shutdown", "PINION_NO_SHUTDOWN", func(v string) error { return option.Bool(&s.NoShutdown, v) }},
-		{"reload", "PINION_RELOAD", func(v string) error { return option.Bool(&s.Reload, v) }},
-		{"auth-token-file", "PINION_AUTH_TOKEN_FILE", func(v string) error { s.AuthFile = v; return nil }},
-		{"auth-public", "PINION_AUTH_PUBLIC", func(v string) error { s.authPublic = strings.Split(v, ","); return nil }},
-		{"metrics-port", "PINION_METRICS_PORT", func(v string) error { return option.Int(&s.MetricsPort, v, 0) }},
-		{"metrics-host", "PINION_METRICS_HOST", func(v string) error { s.metricsHost = v; return nil }},
-	}...)
+func (s *Exposure) variables(f *pflag.FlagSet) []Variable {
+	return slices.Concat(
+		variablesOf(f, "host", "no-shutdown", "reload", "auth-token-file", "auth-public", "metrics-host"),
+		variablesOf(f, "no-dashboard", "dashboard-content", "dashboard-trace-url"),
+		numbers(f, 0, "metrics-port"),
+		[]Variable{choice(f, "shutdown-from", fromLocal, FromAny)},
+	)
 }
 
 // check refuses what no flag or variable may say.

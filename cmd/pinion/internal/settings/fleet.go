@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -39,20 +40,12 @@ func (s *Fleet) bindFlags(f *pflag.FlagSet) {
 	f.IntVar(&s.SetupRetries, "setup-retries", 0, "how often a failed setup is retried until the first one succeeds (PINION_SETUP_RETRIES)")
 }
 
-func (s *Fleet) variables() []Variable {
-	return []Variable{
-		{"workers", "PINION_WORKERS", func(v string) error { s.WorkersGiven = true; return s.workers.Set(v) }},
-		{"gpus", "PINION_GPUS", func(v string) error { s.gpus = v; return nil }},
-		{"predict-timeout", "PINION_PREDICT_TIMEOUT", func(v string) error { return option.Seconds(&s.PredictLimit, v) }},
-		{"hang-timeout", "PINION_HANG_TIMEOUT", func(v string) error { return option.Seconds(&s.HangTimeout, v) }},
-		{"max-requests", "PINION_MAX_REQUESTS", func(v string) error { return option.Int(&s.MaxRequests, v, 0) }},
-		{"max-rss", "PINION_MAX_RSS", s.MaxRSS.Set},
-		{"reload-strategy", "PINION_RELOAD_STRATEGY", func(v string) error {
-			return option.SetChoice(&s.Renewal, v, string(supervise.StartFirst), string(supervise.StopFirst))
-		}},
-		{"preload", "PINION_PRELOAD", func(v string) error { return option.Bool(&s.Preload, v) }},
-		{"setup-retries", "PINION_SETUP_RETRIES", func(v string) error { return option.Int(&s.SetupRetries, v, 0) }},
-	}
+func (s *Fleet) variables(f *pflag.FlagSet) []Variable {
+	return slices.Concat(
+		variablesOf(f, "workers", "gpus", "predict-timeout", "hang-timeout", "max-rss", "preload"),
+		numbers(f, 0, "max-requests", "setup-retries"),
+		[]Variable{choice(f, "reload-strategy", string(supervise.StartFirst), string(supervise.StopFirst))},
+	)
 }
 
 // check refuses what no flag or variable may say, and shares out the GPUs.

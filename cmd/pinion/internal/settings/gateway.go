@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -49,17 +50,16 @@ func (s *Gateway) BindFlags(f *pflag.FlagSet) {
 
 // FromEnvironment fills what no flag has set.
 func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
-	variables := append(s.jobs.variables(), []Variable{
-		{"port", "PORT", func(v string) error { return option.Port(&s.port, v) }},
-		{"host", "PINION_HOST", func(v string) error { s.exposure.host = v; return nil }},
-		{"auth-token-file", "PINION_AUTH_TOKEN_FILE", func(v string) error { s.exposure.AuthFile = v; return nil }},
-		{"model", "PINION_MODEL", func(v string) error { s.model = v; return nil }},
-		{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return option.Seconds(&s.queueTimeout, v) }},
-		{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return option.Bool(&s.denyPrivateWebhooks, v) }},
-		{"log-level", "COG_LOG_LEVEL", func(v string) error { s.log.Level = v; return nil }},
-		{"log-format", "LOG_FORMAT", func(v string) error { s.log.Format = v; return nil }},
-		{"", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.webhookToken, v) }},
-	}...)
+	variables := slices.Concat(
+		s.jobs.variables(f),
+		variablesOf(f, "host", "auth-token-file", "model", "queue-timeout", "deny-private-webhooks"),
+		[]Variable{
+			{"port", "PORT", func(v string) error { return option.Port(&s.port, v) }},
+			{"log-level", "COG_LOG_LEVEL", func(v string) error { s.log.Level = v; return nil }},
+			{"log-format", "LOG_FORMAT", func(v string) error { s.log.Format = v; return nil }},
+			{"", "WEBHOOK_AUTH_TOKEN", func(v string) error { return option.Header(&s.webhookToken, v) }},
+		},
+	)
 	if err := ReadVariables(f, env, variables); err != nil {
 		return err
 	}

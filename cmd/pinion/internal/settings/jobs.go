@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -44,19 +45,13 @@ func (s *Jobs) bindFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.Overflow, "overflow", false, "a synchronous request that finds no slot waits in the job queue, for --queue-timeout at most (PINION_OVERFLOW)")
 }
 
-func (s *Jobs) variables() []Variable {
-	return append(s.NATS.Variables(), []Variable{
-		{"nats-replicas", "PINION_NATS_REPLICAS", func(v string) error { return option.Int(&s.replicas, v, 1) }},
-		{"nats-sync", "PINION_NATS_SYNC", func(v string) error { s.sync = v; return nil }},
-		{"jobs-capacity", "PINION_JOBS_CAPACITY", func(v string) error { return option.Int64(&s.capacity, v, 1) }},
-		{"jobs-bytes", "PINION_JOBS_BYTES", s.bytes.Set},
-		{"tenant-header", "PINION_TENANT_HEADER", func(v string) error { s.TenantHeader = v; return nil }},
-		{"tenant-capacity", "PINION_TENANT_CAPACITY", func(v string) error { return option.Int64(&s.tenantCapacity, v, 0) }},
-		{"lanes", "PINION_LANES", func(v string) error { return option.Int(&s.lanes, v, 1) }},
-		{"attempts", "PINION_ATTEMPTS", func(v string) error { return option.Int(&s.Attempts, v, 1) }},
-		{"overflow", "PINION_OVERFLOW", func(v string) error { return option.Bool(&s.Overflow, v) }},
-		{"ack-wait", "PINION_ACK_WAIT", func(v string) error { return option.Seconds(&s.ackWait, v) }},
-	}...)
+func (s *Jobs) variables(f *pflag.FlagSet) []Variable {
+	return slices.Concat(
+		s.NATS.Variables(f),
+		variablesOf(f, "nats-sync", "jobs-bytes", "tenant-header", "overflow", "ack-wait"),
+		numbers(f, 1, "nats-replicas", "jobs-capacity", "lanes", "attempts"),
+		numbers(f, 0, "tenant-capacity"),
+	)
 }
 
 // The bounds of a job's settings.

@@ -33,11 +33,8 @@ func (s *Loading) bindKeys(f *pflag.FlagSet) {
 	f.Var(&s.Memory, "memory", "the memory that the model needs, as 2GiB (default: what it had when it was last loaded)")
 }
 
-func (s *Loading) variables() []Variable {
-	return []Variable{
-		{"load", "PINION_LOAD", func(v string) error { return option.SetChoice(&s.When, v, AtStartup, OnDemand, Manual) }},
-		{"idle-timeout", "PINION_IDLE_TIMEOUT", func(v string) error { return option.Seconds(&s.IdleTimeout, v) }},
-	}
+func (s *Loading) variables(f *pflag.FlagSet) []Variable {
+	return append(variablesOf(f, "idle-timeout"), choice(f, "load", AtStartup, OnDemand, Manual))
 }
 
 func (s *Loading) check() error {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -64,22 +65,16 @@ func (s *Model) bindKeys(f *pflag.FlagSet) {
 func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
 	s.fromCog(f, env)
 	s.weights = env("COG_WEIGHTS")
-	s.Fleet.WorkersGiven = f.Changed("workers")
+	s.Fleet.WorkersGiven = f.Changed("workers") || env("PINION_WORKERS") != ""
 	ours := slices.Concat(
-		s.Fleet.variables(),
-		s.Batch.variables(),
-		s.Validation.variables(),
-		s.Loading.variables(),
+		s.Fleet.variables(f),
+		s.Batch.variables(f),
+		s.Validation.variables(f),
+		s.Loading.variables(f),
+		variablesOf(f, "watch", "queue-timeout", "cancel-grace"),
+		numbers(f, 0, "queue"),
 		[]Variable{
-			{"watch", "PINION_WATCH", func(v string) error { return option.Bool(&s.Watch, v) }},
-			{"python", "PINION_PYTHON", nil},                   // locate reads it, for it says where from
-			{"none-defaults", model.NoneDefaultsVariable, nil}, // SettleNoneDefaults reads it
-			{"queue", "PINION_QUEUE", func(v string) error { return option.Int(&s.Queue, v, 0) }},
-			{"queue-timeout", "PINION_QUEUE_TIMEOUT", func(v string) error { return option.Seconds(&s.QueueTimeout, v) }},
-			{"cancel-grace", "PINION_CANCEL_GRACE", func(v string) error { return option.Seconds(&s.CancelGrace, v) }},
-			{"restart", "PINION_RESTART", func(v string) error {
-				return option.SetChoice(&s.Restart, v, string(supervise.OnCrash), string(supervise.Never))
-			}},
+			choice(f, "restart", string(supervise.OnCrash), string(supervise.Never)),
 			{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
 		},
 	)
@@ -138,16 +133,7 @@ func (s *Model) check() error {
 	case s.Restart != string(supervise.OnCrash) && s.Restart != string(supervise.Never):
 		return fmt.Errorf("--restart %q: it is on-crash or never", s.Restart)
 	}
-	if err := s.Fleet.check(); err != nil {
-		return err
-	}
-	if err := s.Batch.check(); err != nil {
-		return err
-	}
-	if err := s.Validation.check(); err != nil {
-		return err
-	}
-	return s.Loading.check()
+	return cmp.Or(s.Fleet.check(), s.Batch.check(), s.Validation.check(), s.Loading.check())
 }
 
 // KeepFor is how long ended predictions are kept, as predict.Retention says it.

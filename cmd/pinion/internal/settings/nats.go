@@ -35,15 +35,8 @@ func (s *NATS) BindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.key, "nats-tls-key", "", "PEM file of the client certificate's key (PINION_NATS_TLS_KEY)")
 }
 
-func (s *NATS) Variables() []Variable {
-	return []Variable{
-		{"nats", "PINION_NATS", func(v string) error { s.urls = strings.Split(v, ","); return nil }},
-		{"nats-creds", "PINION_NATS_CREDS", func(v string) error { s.creds = v; return nil }},
-		{"nats-tls-ca", "PINION_NATS_TLS_CA", func(v string) error { s.ca = v; return nil }},
-		{"nats-tls-cert", "PINION_NATS_TLS_CERT", func(v string) error { s.cert = v; return nil }},
-		{"jobs-key", "PINION_JOBS_KEY", func(v string) error { s.keyFile = v; return nil }},
-		{"nats-tls-key", "PINION_NATS_TLS_KEY", func(v string) error { s.key = v; return nil }},
-	}
+func (s *NATS) Variables(f *pflag.FlagSet) []Variable {
+	return variablesOf(f, "nats", "nats-creds", "nats-tls-ca", "nats-tls-cert", "nats-tls-key", "jobs-key")
 }
 
 // On reports whether there is a queue.

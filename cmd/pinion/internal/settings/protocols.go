@@ -11,7 +11,6 @@ import (
 
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/nearest"
-	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd/kserve"
 	"pinion/httpd/oip"
@@ -53,14 +52,11 @@ func (s *Protocols) bindFlags(f *pflag.FlagSet) {
 	f.Lookup("grpc-port").DefValue = "0" // the usage text names the default
 }
 
-func (s *Protocols) variables() []Variable {
-	return []Variable{
-		{"protocols", "PINION_PROTOCOLS", func(v string) error { s.Names = strings.Split(v, ","); return nil }},
-		{"model", "PINION_MODEL", func(v string) error { s.model = v; return nil }},
+func (s *Protocols) variables(f *pflag.FlagSet) []Variable {
+	return slices.Concat(variablesOf(f, "protocols", "model"), numbers(f, 0, "grpc-port"), []Variable{
 		{"", "AIP_HEALTH_ROUTE", func(v string) error { s.Vertex.Health = v; return vertex.CheckPath(v) }},
 		{"", "AIP_PREDICT_ROUTE", func(v string) error { s.Vertex.Predict = v; return vertex.CheckPath(v) }},
-		{"grpc-port", "PINION_GRPC_PORT", func(v string) error { return option.Int(&s.GRPCPort, v, 0) }},
-	}
+	})
 }
 
 // modelName is what a model may be called.

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -79,20 +80,14 @@ func (s *Server) FromEnvironment(f *pflag.FlagSet, env func(string) string) erro
 		return err
 	}
 	s.fromCog(f, env)
-	s.accessGiven = f.Changed("access-log")
+	s.accessGiven = f.Changed("access-log") || env("PINION_ACCESS_LOG") != ""
 	ours := slices.Concat(
-		s.Exposure.variables(),
-		s.Protocols.variables(),
-		s.Jobs.variables(),
-		[]Variable{
-			{"config", "PINION_CONFIG", nil}, // ReadModels reads it
-			{"fail-fast", "PINION_FAIL_FAST", s.failFast.Set},
-			{"memory-budget", "PINION_MEMORY_BUDGET", s.MemoryBudget.Set},
-			{"access-log", "PINION_ACCESS_LOG", func(v string) error { s.accessGiven = true; return option.Int(&s.accessLines, v, 0) }},
-			{"busy-poll", "PINION_BUSY_POLL", func(v string) error { return option.SetChoice(&s.BusyPoll, v, limits.BusyPollAuto, limits.BusyPollOff) }},
-			{"deny-private-downloads", "PINION_DENY_PRIVATE_DOWNLOADS", func(v string) error { return option.Bool(&s.DenyPrivate, v) }},
-			{"deny-private-webhooks", "PINION_DENY_PRIVATE_WEBHOOKS", func(v string) error { return option.Bool(&s.DenyPrivateWebhooks, v) }},
-		},
+		s.Exposure.variables(f),
+		s.Protocols.variables(f),
+		s.Jobs.variables(f),
+		variablesOf(f, "fail-fast", "memory-budget", "deny-private-downloads", "deny-private-webhooks"),
+		numbers(f, 0, "access-log"),
+		[]Variable{choice(f, "busy-poll", limits.BusyPollAuto, limits.BusyPollOff)},
 	)
 	if err := ReadVariables(f, env, ours); err != nil {
 		return err
@@ -106,20 +101,8 @@ func (s *Server) fromCog(f *pflag.FlagSet, env func(string) string) {
 	if s.PortVariable == "PORT" {
 		cog.read("port", "PORT", func(v string) error { return option.Port(&s.Port, v) })
 	}
-	cog.read("log-level", "COG_LOG_LEVEL", func(v string) error {
-		if err := logsink.CheckLevel(v); err != nil {
-			return err
-		}
-		s.Log.Level = v
-		return nil
-	})
-	cog.read("log-format", "LOG_FORMAT", func(v string) error {
-		if err := logsink.CheckFormat(v); err != nil {
-			return err
-		}
-		s.Log.Format = v
-		return nil
-	})
+	cog.read("log-level", "COG_LOG_LEVEL", s.Log.SetLevel)
+	cog.read("log-format", "LOG_FORMAT", s.Log.SetFormat)
 	cog.read("", "COG_THROTTLE_RESPONSE_INTERVAL", func(v string) error {
 		err := option.Seconds(&s.WebhookInterval, v)
 		if err == nil && s.WebhookInterval == 0 {
@@ -164,10 +147,7 @@ func (s *Server) check() error {
 	case s.BusyPoll != limits.BusyPollAuto && s.BusyPoll != limits.BusyPollOff:
 		return fmt.Errorf("--busy-poll %q: it is %s or %s", s.BusyPoll, limits.BusyPollAuto, limits.BusyPollOff)
 	}
-	if err := s.Exposure.check(); err != nil {
-		return err
-	}
-	if err := s.Protocols.check(); err != nil {
+	if err := cmp.Or(s.Exposure.check(), s.Protocols.check()); err != nil {
 		return err
 	}
 	if err := s.Log.Check(); err != nil {

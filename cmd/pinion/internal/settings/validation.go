@@ -25,20 +25,13 @@ func (s *Validation) bindFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.NoWarmUp, "no-warm-up", false, "do not run the model's example after its setup (PINION_NO_WARM_UP)")
 }
 
-func (s *Validation) variables() []Variable {
-	return []Variable{
-		{"validate-output", "PINION_VALIDATE_OUTPUT", s.setOutputs},
-		{"no-warm-up", "PINION_NO_WARM_UP", func(v string) error { return option.Bool(&s.NoWarmUp, v) }},
-	}
-}
-
-func (s *Validation) setOutputs(v string) error {
-	return option.SetChoice(&s.Outputs, v, "off", "warn", "error")
+func (s *Validation) variables(f *pflag.FlagSet) []Variable {
+	return append(variablesOf(f, "no-warm-up"), choice(f, "validate-output", "off", "warn", "error"))
 }
 
 // check refuses what no flag may say.
 func (s *Validation) check() error {
-	if err := s.setOutputs(s.Outputs); err != nil {
+	if err := option.Choice(s.Outputs, "off", "warn", "error"); err != nil {
 		return fmt.Errorf("--validate-output %w", err)
 	}
 	return nil

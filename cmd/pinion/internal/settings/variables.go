@@ -2,21 +2,83 @@ package settings
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/option"
 )
 
 // Variable is one of our environment variables, and the flag that counts before it.
 type Variable struct {
 	Flag, Name string
-	Set        func(string) error // nil: something else reads it
+	Set        func(string) error
+}
+
+// variable is the variable of a flag, which is named after it.
+func variable(f *pflag.FlagSet, flag string, set func(to pflag.Value, v string) error) Variable {
+	to := f.Lookup(flag).Value
+	return Variable{flag, "PINION_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), func(v string) error { return set(to, v) }}
+}
+
+// variablesOf are those of flags whose type says what they may be. A time may be a number of seconds.
+func variablesOf(f *pflag.FlagSet, flags ...string) (all []Variable) {
+	for _, flag := range flags {
+		all = append(all, variable(f, flag, setByType))
+	}
+	return all
+}
+
+func setByType(to pflag.Value, v string) error {
+	switch to.Type() {
+	case "bool":
+		var on bool
+		if err := option.Bool(&on, v); err != nil {
+			return err
+		}
+	case "duration":
+		var d time.Duration
+		if err := option.Seconds(&d, v); err != nil {
+			return err
+		}
+		v = d.String()
+	case "stringSlice":
+		return to.(pflag.SliceValue).Replace(strings.Split(v, ","))
+	}
+	return to.Set(v)
+}
+
+// numbers are the variables of flags that are whole numbers of at least least.
+func numbers(f *pflag.FlagSet, least int, flags ...string) (all []Variable) {
+	for _, flag := range flags {
+		all = append(all, variable(f, flag, func(to pflag.Value, v string) error {
+			var n int
+			if err := option.Int(&n, v, least); err != nil {
+				return err
+			}
+			return to.Set(strconv.Itoa(n))
+		}))
+	}
+	return all
+}
+
+// choice is the variable of a flag that is one of some words.
+func choice(f *pflag.FlagSet, flag string, words ...string) Variable {
+	return variable(f, flag, func(to pflag.Value, v string) error {
+		if err := option.Choice(v, words...); err != nil {
+			return err
+		}
+		return to.Set(v)
+	})
 }
 
 // ReadVariables sets what no flag has set. An invalid value is an error.
 func ReadVariables(f *pflag.FlagSet, env func(string) string, variables []Variable) error {
 	for _, o := range variables {
 		v := env(o.Name)
-		if v == "" || o.Set == nil || o.Flag != "" && f.Changed(o.Flag) {
+		if v == "" || o.Flag != "" && f.Changed(o.Flag) {
 			continue
 		}
 		if err := o.Set(v); err != nil {
