@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,15 +10,8 @@ import (
 
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2"
 
-// maintainer is who answers for the Debian package: PINION_MAINTAINER, "NAME <ADDRESS>", of those who publish one.
-func maintainer() string {
-	if text := os.Getenv("PINION_MAINTAINER"); text != "" {
-		return text
-	}
-	return "Pinion authors"
-}
-
-// writeDeb has nfpm make the package that deploy/release/nfpm.yaml describes.
+// writeDeb has nfpm make the package that deploy/release/nfpm.yaml describes. PINION_MAINTAINER, "NAME <ADDRESS>", is who publishes it
+// and answers for it.
 func writeDeb(o options, arch, path string, files []file) error {
 	place, err := os.MkdirTemp("", "pinion-deb-*")
 	if err != nil {
@@ -41,7 +35,7 @@ func writeDeb(o options, arch, path string, files []file) error {
 		return err
 	}
 	cmd := exec.Command("go", "run", nfpm, "package", "--packager", "deb", "--config", config, "--target", path)
-	cmd.Env = append(os.Environ(), "ARCH="+arch, "MAINTAINER="+maintainer(), "VERSION="+o.version.debian(), "GLIBC="+o.glibc, "FILES="+place,
+	cmd.Env = append(os.Environ(), "ARCH="+arch, "MAINTAINER="+cmp.Or(os.Getenv("PINION_MAINTAINER"), "Pinion authors"), "VERSION="+o.version.debian(), "GLIBC="+o.glibc, "FILES="+place,
 		"SOURCE_DATE_EPOCH="+seconds(o.time))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("make Debian package: %w\n%s", err, out)

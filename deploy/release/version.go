@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
-	"strings"
 )
 
 // A version is what `git describe` says of a commit, in the forms of each package system.
@@ -40,11 +40,7 @@ func (v version) String() string { return v.text }
 
 // pep440 is the version of a wheel.
 func (v version) pep440() string {
-	text := v.number
-	step := v.step
-	if step == "" {
-		step = "0"
-	}
+	text, step := v.number, cmp.Or(v.step, "0")
 	switch v.phase {
 	case "alpha", "beta":
 		text += v.phase[:1] + step
@@ -72,19 +68,11 @@ func (v version) debian() string {
 			text += "." + v.step
 		}
 	}
-	var rest []string
-	if v.after != "" {
-		rest = append(rest, v.after)
-	}
-	if v.commit != "" {
-		rest = append(rest, v.commit)
-	}
 	switch {
-	case len(rest) == 0:
-	case v.phase == "dev" && v.after == "":
-		text += "." + strings.Join(rest, ".")
-	default:
-		text += "+" + strings.Join(rest, ".")
+	case v.after != "":
+		text += "+" + v.after + "." + v.commit
+	case v.commit != "":
+		text += "." + v.commit
 	}
 	return text
 }
