@@ -99,12 +99,13 @@ func (g *Gateway) open(sink *logsink.Sink) (err error) {
 		Version: o.Version, Model: func() (string, string) { return "", "" }, Load: func() metrics.Load { return metrics.Load{} },
 		Jobs: func() *metrics.Jobs { return member.Jobs(g.member) }, Trainings: func() int { return 0 }, Workers: func() []metrics.Worker { return nil }, DroppedLogs: sink.Dropped,
 	})
-	g.http = httpd.New(service{g}, httpd.Options{
+	check := newChecker(g.files, g.log)
+	g.http = httpd.New(service{check, g}, httpd.Options{
 		MaxBody: o.MaxBody, Logger: g.log, CogVersion: o.CogVersion, ModelName: o.Queue.Model, Metrics: httpd.MetricsHandler(set), OnRequest: set.Request,
 		Tokens: auth.Tokens(), Memory: budget, Spool: g.files.SpoolToDisk, NoShutdown: true,
 	})
 	g.member, err = queued.Join(queued.Options{
-		Connect: o.Connect, Queue: o.Queue, Attempts: o.Attempts, Read: g.http.ReadBody, Checker: newChecker(g.files, g.log), Memory: budget, Webhooks: g.webhooks, Logger: g.log,
+		Connect: o.Connect, Queue: o.Queue, Attempts: o.Attempts, Read: g.http.ReadBody, Checker: check, Memory: budget, Webhooks: g.webhooks, Logger: g.log,
 	})
 	if err != nil {
 		return err

@@ -7,37 +7,25 @@ import (
 	"pinion/cmd/pinion/internal/member"
 	"pinion/httpd"
 	"pinion/runtime/predict"
-	modelservice "pinion/runtime/service"
 )
 
-// service is what httpd asks of a server that has no model: all predictions are the queue's.
-type service struct{ g *Gateway }
+// service is what httpd asks of a server that has no model: all predictions are the queue's, and the checker has none.
+type service struct {
+	checker
+	g *Gateway
+}
 
 var _ httpd.Service = service{}
 
-// Create implements httpd.Service, as do the others. It is not asked, for all requests go to the queue.
+// Create is not asked, for all requests go to the queue.
 func (s service) Create(predict.Request) (*predict.Prediction, error) {
 	return nil, &predict.NotReadyError{Reason: "A gateway has no model"}
 }
 
 // NewAttachments returns a store for the files of a request's body.
 func (s service) NewAttachments() httpd.Attachments {
-	return modelservice.Attachments{Attachments: s.g.files.NewAttachments()}
+	return s.checker.NewAttachments()
 }
-
-// Start follows a prediction of the queue in the background.
-func (s service) Start(p *predict.Prediction) { p.Start() }
-
-// Find finds none.
-func (s service) Find(predict.Kind, string) *predict.Prediction { return nil }
-
-// Result finds none.
-func (s service) Result(predict.Kind, string) (*predict.Prediction, predict.Record, bool) {
-	return nil, predict.Record{}, false
-}
-
-// Cancel cancels none.
-func (s service) Cancel(predict.Kind, string) bool { return false }
 
 // Ready says why nothing is accepted.
 func (s service) Ready() error {
@@ -68,9 +56,6 @@ func (s service) RunExample(context.Context) *httpd.ExampleRun { return nil }
 
 // OpenAPI has no document: the gateway does not know the model's.
 func (s service) OpenAPI() ([]byte, bool) { return nil, false }
-
-// Shutdown is not asked: a gateway has no POST /shutdown.
-func (s service) Shutdown() {}
 
 // HasTraining is true: a server that has none fails the training.
 func (s service) HasTraining() bool { return true }
