@@ -2,7 +2,12 @@ package nearest
 
 // Word is the word that a misspelt one is likely to mean, or "".
 func Word(word string, words []string) string {
-	best, distance := "", min(max(2, len(word)/3), len(word)-1)+1
+	return Within(min(max(2, len(word)/3), len(word)-1), word, words)
+}
+
+// Within is the word at the least distance, which is at most that; "": none is so near.
+func Within(most int, word string, words []string) string {
+	best, distance := "", most+1
 	for _, other := range words {
 		if d := Distance(word, other); d < distance {
 			best, distance = other, d

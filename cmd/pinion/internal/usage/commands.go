@@ -14,14 +14,13 @@ func NoCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	best, distance := "", len(args[0])/2+1
+	var names []string
 	for _, c := range root.Commands() {
-		for _, name := range append([]string{c.Name()}, c.Aliases...) {
-			if d := nearest.Distance(args[0], name); d < distance && !c.Hidden {
-				best, distance = name, d
-			}
+		if !c.Hidden {
+			names = append(append(names, c.Name()), c.Aliases...)
 		}
 	}
+	best := nearest.Within(len(args[0])/2, args[0], names)
 	if best == "" {
 		return fmt.Errorf("unknown command %q; 'pinion help' lists the commands", args[0])
 	}

@@ -34,7 +34,7 @@ func ValueError(err error) error {
 		return err
 	}
 	f := invalid.GetFlag()
-	if form := wanted(f); isGoType(f) {
+	if form, ok := valueForms()[f.Value.Type()]; ok {
 		return fmt.Errorf("--%s %q: it is %s", f.Name, invalid.GetValue(), form)
 	}
 	return fmt.Errorf("--%s: %w", f.Name, invalid.Unwrap())
@@ -47,8 +47,6 @@ func valueForms() map[string]string {
 		"duration": "a time with its unit, as 500ms, 30s or 1m30s",
 	}
 }
-
-func isGoType(f *pflag.Flag) bool { return valueForms()[f.Value.Type()] != "" }
 
 // wanted is the form of a flag's value.
 func wanted(f *pflag.Flag) string {
@@ -66,12 +64,9 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 		return err
 	}
 	name := unknown.GetSpecifiedName()
-	best, distance := "", len(name)/2+1
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := nearest.Distance(name, f.Name); d < distance {
-			best, distance = f.Name, d
-		}
-	})
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	best := nearest.Within(len(name)/2, name, names)
 	if cmd.Name() == "build" && slices.Contains(builder.Options(), name) {
 		return fmt.Errorf("%w; options of the builder stand after --, as in: pinion build -t NAME -- --%s", err, name)
 	}
@@ -91,12 +86,9 @@ func GoFlagError(f *flag.FlagSet, args []string, err error) error {
 	if f.Lookup(name) != nil {
 		return err
 	}
-	best, distance := "", len(name)/2+1
-	f.VisitAll(func(known *flag.Flag) {
-		if d := nearest.Distance(name, known.Name); d < distance {
-			best, distance = known.Name, d
-		}
-	})
+	var names []string
+	f.VisitAll(func(known *flag.Flag) { names = append(names, known.Name) })
+	best := nearest.Within(len(name)/2, name, names)
 	if best == "" {
 		return fmt.Errorf("%w; 'pinion help batching' lists the flags", err)
 	}
