@@ -2,9 +2,7 @@ package dockerfile
 
 import (
 	"os/exec"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"pinion/cmd/pinion/internal/contain"
@@ -13,7 +11,7 @@ import (
 // gitLimit is how long git may take to name the commit.
 const gitLimit = 10 * time.Second
 
-var urlCredentials = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(https?://)[^/@]*@`) })
+var urlCredentials = pattern(`^(https?://)[^/@]*@`)
 
 // FindGit finds the commit of a folder and where its repository is kept; none where git does not know.
 func (o *Options) FindGit(dir string) {

@@ -1,6 +1,7 @@
 package dockerfile
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,21 +11,10 @@ import (
 // newName is the present name of a package whose old name Debian 13 or Ubuntu 24.04 no longer has. Debian 12 and Ubuntu
 // 22.04, the oldest bases that chooseBase takes, have the present name too. Any other package has its own.
 func newName(old string) string {
-	switch old {
-	case "libgl1-mesa-glx":
-		return "libgl1"
-	case "libegl1-mesa":
-		return "libegl1"
-	case "libgles2-mesa":
-		return "libgles2"
-	case "libgdk-pixbuf2.0-0":
-		return "libgdk-pixbuf-2.0-0"
-	case "netcat":
-		return "netcat-openbsd"
-	case "ttf-dejavu":
-		return "fonts-dejavu"
-	}
-	return old
+	return cmp.Or(map[string]string{
+		"libgl1-mesa-glx": "libgl1", "libegl1-mesa": "libegl1", "libgles2-mesa": "libgles2", "libgdk-pixbuf2.0-0": "libgdk-pixbuf-2.0-0",
+		"netcat": "netcat-openbsd", "ttf-dejavu": "fonts-dejavu",
+	}[old], old)
 }
 
 // noteRenamed notes the system packages that are installed by another name.

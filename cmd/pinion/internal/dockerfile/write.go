@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"pinion/cmd/pinion/internal/model"
@@ -30,7 +31,7 @@ func (p *Plan) Text() string {
 	p.commands(w, "Commands before the packages.", p.build.PreInstall)
 	p.packages(w)
 	p.commands(w, "Commands after the packages.", p.build.Run)
-	p.server(w)
+	w.lines("", "# The server.", "COPY --from=pinion /usr/local/bin/pinion /usr/local/bin/pinion")
 	p.code(w)
 	p.final(w)
 	p.labels(w)
@@ -116,12 +117,7 @@ func (p *Plan) installPython(w *writer) {
 var pipCommand = pattern(`\bpip3?\b`)
 
 func (p *Plan) wantsPip() bool {
-	for _, step := range append(append([]model.Step{}, p.build.PreInstall...), p.build.Run...) {
-		if pipCommand().MatchString(step.Command) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Concat(p.build.PreInstall, p.build.Run), func(s model.Step) bool { return pipCommand().MatchString(s.Command) })
 }
 
 func (p *Plan) environment(w *writer) {
@@ -217,10 +213,6 @@ func (p *Plan) indexes() (options string) {
 		options += " --torch-backend cpu"
 	}
 	return options
-}
-
-func (p *Plan) server(w *writer) {
-	w.lines("", "# The server.", "COPY --from=pinion /usr/local/bin/pinion /usr/local/bin/pinion")
 }
 
 func (p *Plan) weights(w *writer) {
