@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -126,17 +125,10 @@ func (c *CogYAMLReport) pythonPackages(build *yamltree.Node, python *locate.Pyth
 	if len(packages) == 0 && requirements == "" {
 		return nil
 	}
-	request, err := json.Marshal(map[string]any{"root": c.dir, "requirements": requirements, "packages": append([]string{}, packages...)})
-	if err != nil {
-		return err
-	}
-	out, err := runSDK(python, "model.packages", c.dir, os.Environ(), request, machineLimit)
-	if err != nil {
-		return err
-	}
 	var found []Problem
-	if err := json.Unmarshal(out, &found); err != nil {
-		return fmt.Errorf("ask %s for its packages: it answered %.200q: %w", python.Executable, out, err)
+	request := map[string]any{"root": c.dir, "requirements": requirements, "packages": append([]string{}, packages...)}
+	if err := runSDK(python, "model.packages", c.dir, os.Environ(), request, machineLimit, &found); err != nil {
+		return err
 	}
 	for _, p := range found {
 		if p.File == "" {

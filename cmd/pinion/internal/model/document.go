@@ -131,40 +131,39 @@ func ReadDocument(m *Model, python *locate.Python) (json.RawMessage, error) {
 
 // ReadSource has the model's source read by its Python, in its own process.
 func ReadSource(m *Model, python *locate.Python, by Reader) (*Reading, error) {
-	request, err := json.Marshal(map[string]any{
+	r := &Reading{}
+	return r, runSDK(python, "static.main", m.Dir, WithoutSecrets(supervise.WorkerEnv(m.Env)), map[string]any{
 		"root": m.Dir, "ref": m.Ref, "train": m.Train, "how": by.How, "execute": by.Execute, "concurrency": m.Concurrency,
 		"none_defaults": m.NoneDefaults,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("ask for the schema: %w", err)
-	}
-	out, err := runSDK(python, "static.main", m.Dir, WithoutSecrets(supervise.WorkerEnv(m.Env)), request, by.limit)
-	if err != nil {
-		return nil, err
-	}
-	r := &Reading{}
-	if err := json.Unmarshal(out, r); err != nil {
-		return nil, fmt.Errorf("read the model with %s: it answered %.200q: %w", python.Executable, out, err)
-	}
-	return r, nil
+	}, by.limit, r)
 }
 
-// runSDK runs the program of a module of cog._worker with a request, in a folder, and returns its answer.
-func runSDK(python *locate.Python, module, dir string, env []string, request []byte, limit time.Duration) ([]byte, error) {
+// runSDK runs the program of a module of cog._worker with a request, in a folder, and reads its answer.
+func runSDK(python *locate.Python, module, dir string, env []string, request map[string]any, limit time.Duration, answer any) error {
+	arg, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", module, err)
+	}
 	sdk, done, err := borrowSDK()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer done()
 	code := "import sys; sys.path[:1] = [" + pythonString(sdk) + "]; from cog._worker." + module + " import main; main()"
-	cmd := exec.Command(python.Executable, "-c", code, string(request))
+	cmd := exec.Command(python.Executable, "-c", code, string(arg))
 	cmd.Dir, cmd.Env = dir, env
 	cmd.Stderr = os.Stderr // what the model prints when it is imported
 	out, err := contain.Output(cmd, limit)
-	if err != nil && !errors.Is(err, contain.ErrInterrupted) {
-		err = fmt.Errorf("read the model with %s: %w", python.Executable, err)
+	switch {
+	case errors.Is(err, contain.ErrInterrupted):
+		return err
+	case err != nil:
+		return fmt.Errorf("read the model with %s: %w", python.Executable, err)
 	}
-	return out, err
+	if err := json.Unmarshal(out, answer); err != nil {
+		return fmt.Errorf("read the model with %s: it answered %.200q: %w", python.Executable, out, err)
+	}
+	return nil
 }
 
 // pythonString is a string literal of Python's; JSON's are, except for what only JavaScript escapes.
