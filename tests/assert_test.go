@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -129,3 +130,61 @@ func numbered(prefix string, n int) []string {
 
 // toText is a JSON value as text, strings as they are.
 func toText(v any) string { return fmt.Sprint(v) }
+
+// readFile is the text of a file.
+func readFile(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// writeFile writes a file, and makes its folder.
+func writeFile[T string | []byte](t testing.TB, path string, text T) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// absolute is a path from the root.
+func absolute(t testing.TB, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// fromJSON reads a JSON document.
+func fromJSON[T ~string | ~[]byte](t testing.TB, text T, to any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), to); err != nil {
+		t.Fatalf("%v in %.1000s", err, text)
+	}
+}
+
+// launch starts a command.
+func launch(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill sends a signal to a process, or to the group of a negative one.
+func kill(t testing.TB, pid int, sig syscall.Signal) {
+	t.Helper()
+	if pid == 0 || pid == -1 { // that would be the test itself, or all that there is
+		t.Fatalf("nothing to kill: %d", pid)
+	}
+	if err := syscall.Kill(pid, sig); err != nil {
+		t.Fatal(err)
+	}
+}

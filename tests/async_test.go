@@ -270,9 +270,7 @@ func TestADeathFailsEveryRunningPredictionOfAnAsyncWorker(t *testing.T) {
 	s.WaitLog("begun two")
 	dying := s.Request("dying", input{"what": "die", "n": 4})
 	waiting := s.Request("waiting", input{"name": "waited"}) // all slots are taken: it lies in a socket or in the queue
-	if err := syscall.Kill(s.Worker(), syscall.SIGABRT); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, s.Worker(), syscall.SIGABRT)
 	for name, answer := range map[string]<-chan harness.Answer{"one": one, "two": two, "dying": dying.Answer} {
 		a := harness.Receive(t, answer)
 		if a.Status != "failed" || !strings.HasPrefix(a.Error, "worker killed by SIGABRT while running") {

@@ -22,9 +22,7 @@ func tokenFile(t *testing.T, lines ...string) string {
 // writeTokens replaces the file at path as a careful operator does: at once.
 func writeTokens(t *testing.T, path string, lines ...string) {
 	t.Helper()
-	if err := os.WriteFile(path+".new", []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, path+".new", strings.Join(lines, "\n"))
 	if err := os.Rename(path+".new", path); err != nil {
 		t.Fatal(err)
 	}

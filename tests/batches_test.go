@@ -40,9 +40,7 @@ func closeGate(t testing.TB, s *harness.Server) (gate <-chan harness.Answer, ope
 		return slices.ContainsFunc(batches(t, s), func(line string) bool { return strings.Contains(line, "gate") })
 	})
 	return gate, func() {
-		if err := os.WriteFile(filepath.Join(s.Dir, "gate"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(s.Dir, "gate"), "")
 	}
 }
 
@@ -232,9 +230,7 @@ func TestAKilledBatchComesBack(t *testing.T) {
 		gathered(t, s, i+2)
 	}
 	harness.Eventually(t, "the gate is closed", func() bool { return slices.Contains(batches(t, s), "1 gate") })
-	if err := os.WriteFile(filepath.Join(s.Dir, "gate"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(s.Dir, "gate"), "")
 	killWorker(t, s) // it may have ended them by now
 	all := receiveAll(t, answers)
 	says(t, all["a"], "A")

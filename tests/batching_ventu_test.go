@@ -230,9 +230,7 @@ func TestVentuLate(t *testing.T) {
 	b.ventu()
 	gate := filepath.Join(t.TempDir(), "gate")
 	b.want(b.post(fmt.Sprintf(`{"text": "late", "gate": %q}`, gate)), 408, "Timeout!")
-	if err := os.WriteFile(gate, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, gate, "")
 	harness.Eventually(t, "the worker answers again", func() bool { return b.post(`{"text": "next"}`).code == 200 })
 }
 
@@ -262,13 +260,10 @@ func TestVentuExample(t *testing.T) {
 	python := ventuPython(t)
 	t.Parallel()
 	const folder = "../examples/ventu"
-	text, err := os.ReadFile(filepath.Join(folder, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, filepath.Join(folder, "README.md"))
 	var b *batching
 	curls := 0
-	lines := strings.Split(string(text), "\n")
+	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		command, indented := strings.CutPrefix(line, "    ")
 		if !indented {
@@ -286,10 +281,7 @@ func TestVentuExample(t *testing.T) {
 			}
 			b = startBatching(t, flagOf(words, "-protocol", "unix"), words[2:]...)
 		case words[0] == ".venv/bin/python":
-			service, err := filepath.Abs(filepath.Join(folder, words[1]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			service := absolute(t, filepath.Join(folder, words[1]))
 			b.start(python, append([]string{service}, words[2:]...)...)
 		case words[0] == "curl":
 			curls++

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -24,16 +23,13 @@ func TestTheBenchmarkKeepsItsFigures(t *testing.T) {
 // TestThePageOfBenchmarksNamesRowsThatExist holds each command of the page to the rows that there are, and each row to the page.
 func TestThePageOfBenchmarksNamesRowsThatExist(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/reference/benchmarks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := readFile(t, "../docs/reference/benchmarks.md")
 	program := `import sys; sys.path.insert(0, "../bench"); from lib.rows import ALL; print(*ALL)`
 	out, err := exec.Command(harness.AnyPython(t).Path, "-B", "-c", program).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := regexp.MustCompile(`(?m)^    bench/run\.sh --rows (\S+)$`).FindAllSubmatch(page, -1)
+	shown := regexp.MustCompile(`(?m)^    bench/run\.sh --rows (\S+)$`).FindAllStringSubmatch(page, -1)
 	rows := map[string]bool{}
 	for _, row := range strings.Fields(string(out)) {
 		rows[row] = false

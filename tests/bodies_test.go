@@ -212,9 +212,7 @@ func TestCurlSendsAndGetsFiles(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "bodies.py:Runner"})
 	dir := t.TempDir()
 	content := bytes.Repeat([]byte("\x89PNG image "), 300_000) // above 1 MiB curl asks before it sends
-	if err := os.WriteFile(filepath.Join(dir, "in.png"), content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(dir, "in.png"), content)
 	curl := exec.Command("curl", "-sS", "--fail-with-body", "-F", "file=@in.png", "-F", "times=2", "-H", "Accept: image/png",
 		"--compressed", "-o", "out.png", s.Address+"/predictions")
 	curl.Dir = dir
@@ -236,10 +234,7 @@ func TestTheImageExample(t *testing.T) {
 		t.Skip("Pillow is not installed")
 	}
 	s := harness.Ready(t, harness.Options{Python: python.Path, Dir: example(t, "image")})
-	sample, err := filepath.Abs("../examples/ocr/sample.png")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := absolute(t, "../examples/ocr/sample.png")
 	curl := exec.Command("curl", "-sS", "--fail-with-body", "-F", "image=@"+sample, "-F", "size=200", "-F", "gray=true",
 		"-H", "Accept: image/*", s.Address+"/predictions", "-OJ")
 	curl.Dir = t.TempDir()

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -73,9 +72,7 @@ func TestThePageInABrowser(t *testing.T) {
 			}
 			dir := harness.Models(t)
 			if scene.train != "" {
-				if err := os.WriteFile(filepath.Join(dir, "open"), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				writeFile(t, filepath.Join(dir, "open"), "")
 			}
 			if scene.prepare != nil {
 				scene.prepare(t, dir, "page.py:"+scene.model)
@@ -129,9 +126,7 @@ func look(t *testing.T, scene, address, dir string, actions map[string]func()) [
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, command)
 	var report []byte
 	lines := bufio.NewScanner(prints)
 	lines.Buffer(nil, 16<<20)
@@ -166,22 +161,15 @@ func proxied(t *testing.T, address, prefix string) string {
 func storeExample(t *testing.T, dir, model string) {
 	t.Helper()
 	var document map[string]any
-	if err := json.Unmarshal([]byte(cli{dir: dir}.good(t, "schema", "--predictor", model)), &document); err != nil {
-		t.Fatal(err)
-	}
+	fromJSON(t, cli{dir: dir}.good(t, "schema", "--predictor", model), &document)
 	body := document
 	for _, key := range []string{"paths", "/predictions", "post", "requestBody", "content", "application/json"} {
 		body = body[key].(map[string]any)
 	}
 	body["example"] = input{"input": input{"prompt": "a red fox", "steps": 7}}
 	body["examples"] = input{"night": input{"summary": "At night", "value": input{"input": input{"prompt": "a black fox"}}}}
-	if err := os.MkdirAll(filepath.Join(dir, ".cog"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(dir, ".cog", "openapi_schema.json")
-	if err := os.WriteFile(file, mustJSON(t, document), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, mustJSON(t, document))
 }
 
 // shownCode is what a scene reports of the code that the page shows.
@@ -198,14 +186,10 @@ type shownCode struct {
 func codeWorks(t *testing.T, printed []byte) {
 	t.Helper()
 	var shown shownCode
-	if err := json.Unmarshal(printed, &shown); err != nil {
-		t.Fatalf("%v in %s", err, printed)
-	}
+	fromJSON(t, printed, &shown)
 	dir := t.TempDir()
 	for name, content := range shown.Files {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), content)
 	}
 	paste := func(code string, command ...string) string {
 		t.Helper()
@@ -235,16 +219,12 @@ func codeWorks(t *testing.T, printed []byte) {
 	curl := paste(shown.Curl+"\n", "bash")
 	if !streams {
 		var p harness.Prediction
-		if err := json.Unmarshal([]byte(curl), &p); err != nil {
-			t.Fatalf("%s\n%v: %s", shown.Curl, err, curl)
-		}
+		fromJSON(t, curl, &p)
 		sameJSON(t, "what curl gets", p.Output, string(shown.Output))
 	} else {
 		_, data, _ := strings.Cut(curl, "event: completed\ndata: ")
 		var completed struct{ Output []string }
-		if err := json.Unmarshal([]byte(data), &completed); err != nil {
-			t.Fatalf("%s\n%v: %s", shown.Curl, err, curl)
-		}
+		fromJSON(t, data, &completed)
 		sameJSON(t, "what curl gets", mustJSON(t, strings.Join(completed.Output, "")), string(shown.Output))
 	}
 	python, node := shown.Python+"\n", shown.JavaScript

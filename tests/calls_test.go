@@ -2,11 +2,9 @@ package tests
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -178,8 +176,7 @@ func outputText(t testing.TB, a harness.Answer) string {
 // TestOneModelCallsNone.
 func TestOneModelCallsNone(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "run.py"), callingModel)
+	dir := folder(t, "run.py", callingModel)
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner"})
 	failedWith(t, predictBy(s, "", input{}), `no model "b" can be called: this server has one model`)
 }
@@ -314,12 +311,9 @@ func TestCallsAreTraced(t *testing.T) {
 // TestCallsOfTheDocuments makes the models that the how-to shows, and runs its command.
 func TestCallsOfTheDocuments(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../docs/how-to/several-models.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "../docs/how-to/several-models.md")
 	code := map[string]string{}
-	files := strings.Split(string(text), "\n    # ")
+	files := strings.Split(text, "\n    # ")
 	for _, shown := range files[1:] {
 		name, lines, found := strings.Cut(shown, "/run.py\n")
 		if found {
@@ -331,14 +325,12 @@ func TestCallsOfTheDocuments(t *testing.T) {
 		t.Fatalf("the page shows the models %v", slices.Collect(maps.Keys(code)))
 	}
 	s, _ := callingModels(t, code, nil, harness.Options{})
-	shown := regexp.MustCompile(`(?m)^    curl .* -d '(\{.*"text".*\})' localhost:5000/predictions$`).FindSubmatch(text)
+	shown := regexp.MustCompile(`(?m)^    curl .* -d '(\{.*"text".*\})' localhost:5000/predictions$`).FindStringSubmatch(text)
 	if shown == nil {
 		t.Fatal("the page shows no request")
 	}
 	var body map[string]any
-	if err := json.Unmarshal(shown[1], &body); err != nil {
-		t.Fatal(err)
-	}
+	fromJSON(t, shown[1], &body)
 	var got struct{ Output []string }
 	decode(t, s.Do(http.MethodPost, "/models/search/predictions", body), &got)
 	if want := []string{"a", "c", "b"}; !slices.Equal(got.Output, want) {

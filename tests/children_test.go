@@ -101,16 +101,12 @@ func TestADaemonNeitherHoldsTheServerNorItsSocketsOpen(t *testing.T) {
 		t.Fatal("the daemon has not outlived its prediction")
 	}
 	// The daemon has its own session, so it outlives the worker; the server must see the worker's end all the same.
-	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, worker, syscall.SIGKILL)
 	sameJSON(t, "output", s.Succeed(input{"what": "threads"}).Output, `[0, 1, 4, 9, 16]`)
 	if !harness.Alive(daemon) {
 		t.Error("the daemon is gone")
 	}
-	if err := syscall.Kill(daemon, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, daemon, syscall.SIGKILL)
 	harness.Eventually(t, "the daemon ends", func() bool { return !slices.Contains(s.Processes(), daemon) })
 }
 

@@ -54,9 +54,7 @@ type benched struct {
 func readBenched(t testing.TB, text string) benched {
 	t.Helper()
 	var b benched
-	if err := json.Unmarshal([]byte(text), &b); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
+	fromJSON(t, text, &b)
 	return b
 }
 
@@ -130,9 +128,7 @@ func TestCLIBenchIsInterrupted(t *testing.T) {
 	c := cli{dir: folder(t, "run.py", benchModel)}
 	marks := filepath.Join(c.dir, "count")
 	cmd, stdout, stderr := c.start(t, "bench", "--predictor", "run.py:now_and_then", "-d", "1h", "--warmup", "0", "-c", "1")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	harness.Eventually(t, "it measures", func() bool {
 		info, err := os.Stat(marks)
 		return err == nil && info.Size() > 10

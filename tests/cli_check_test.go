@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"encoding/json"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -78,9 +77,7 @@ func TestCLICheckForPrograms(t *testing.T) {
 	}
 	read := func(text string) (f found) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(text), &f); err != nil {
-			t.Fatalf("%v in %s", err, text)
-		}
+		fromJSON(t, text, &f)
 		return f
 	}
 	good := read(cli{dir: example(t, "hello")}.good(t, "check", "--json"))

@@ -97,10 +97,7 @@ func TestCLIFilesWithinOutputsAreWritten(t *testing.T) {
 				wantText(t, "stderr", got.stderr, "Written output to: "+name+"\n")
 			}
 			if slices.Contains(c.args, "there/all.json") {
-				text, err := os.ReadFile(filepath.Join(run.dir, "there/all.json"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := readFile(t, filepath.Join(run.dir, "there/all.json"))
 				sameJSON(t, "the file", json.RawMessage(text),
 					`{"a/b":"there/all.a_b.txt","a_b":"there/all.a_b-2.txt","c.txt":"there/all.c.txt","d":["there/all.d.0.txt","text",5],"e":"data:text/plain,x"}`)
 			}

@@ -97,9 +97,7 @@ func TestCLIPredictInEachPython(t *testing.T) {
 func TestCLIPredictGivesValuesTheirTypes(t *testing.T) {
 	t.Parallel()
 	c := asker(t)
-	if err := os.WriteFile(filepath.Join(c.dir, "name.txt"), []byte("from a file"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(c.dir, "name.txt"), "from a file")
 	got := c.good(t, "predict", "-i", "how=all", "-i", "n=3", "-i", "ratio=2", "-i", "flag=True", "-i", "size=m",
 		"-i", "numbers=1", "-i", "numbers=2", "-i", "names=7", "-i", "file=@name.txt", "-i", "secret=a=b",
 		"-i", "either=5", "-i", `extra={"a": [1]}`)
@@ -113,9 +111,7 @@ func TestCLIPredictGivesValuesTheirTypes(t *testing.T) {
 		"-i", "maybe=7")
 	wantText(t, "the output", got, `"numbers": [`, "4,", "5", `"from a file"`, `"either": "x"`, `"maybe": 7`)
 	for name, text := range map[string]string{"numbers.json": "[6, 7]\n", "names.json": `["a", "b"]`, "number.txt": "8\n"} {
-		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(c.dir, name), text)
 	}
 	got = c.good(t, "predict", "-i", "how=all", "-i", "names=@names.json", "-i", "numbers=@numbers.json")
 	wantText(t, "lists in files", got, `"numbers": [`, "6,", "7", `"names": [`, `"a",`, `"b"`)
@@ -164,16 +160,12 @@ func TestCLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
 func TestCLIPredictWithJSON(t *testing.T) {
 	t.Parallel()
 	c := asker(t)
-	if err := os.WriteFile(filepath.Join(c.dir, "in.json"), []byte(` {"how":"text"} `), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(c.dir, "in.json"), ` {"how":"text"} `)
 	c.stdin = `{"how":"text"}`
 	for _, form := range []string{`{"how":"text"}`, "@in.json", "-", "@-"} {
 		var p harness.Prediction
 		text := c.good(t, "predict", "--json", form)
-		if err := json.Unmarshal([]byte(text), &p); err != nil {
-			t.Fatalf("%s: %v in %s", form, err, text)
-		}
+		fromJSON(t, text, &p)
 		if p.Status != "succeeded" || string(p.Output) != `"a text"` || p.ID == "" || p.Metrics["predict_time"] == nil ||
 			!strings.Contains(p.Logs, "predicting text") || !strings.HasPrefix(text, "{\n  \"id\"") {
 			t.Errorf("%s gives %s", form, text)
@@ -252,9 +244,7 @@ func TestCLIPredictIsCanceled(t *testing.T) {
 	cmd, _, _ := c.start(t, "predict", "-i", "how=wait")
 	log := &harness.Log{}
 	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	harness.Eventually(t, "the model predicts", func() bool { return strings.Contains(log.String(), "predicting wait") })
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
@@ -278,9 +268,7 @@ func TestCLIPredictAsksAServer(t *testing.T) {
 	wantText(t, "no URL", c.bad(t, 2, "predict", "--url", "localhost"), "it is an http or https URL")
 	wantText(t, "no server there", c.bad(t, 1, "predict", "--url", "http://127.0.0.1:1"), "connection refused")
 	cmd, _, stderr := c.start(t, "predict", at, "-i", "how=wait")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	s.WaitLog("predicting wait")
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)

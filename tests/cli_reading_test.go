@@ -139,9 +139,7 @@ func TestCLIReadingEndsWithItsProcesses(t *testing.T) {
 				t.Parallel()
 				c := cli{dir: folder(t, "run.py", undecidedModel(lastingModel))}
 				cmd, _, stderr := c.start(t, command, "--execute")
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
+				launch(t, cmd)
 				pids := startedProcesses(t, c.dir, stderr)
 				if err := cmd.Process.Signal(sig); err != nil { // it alone, not its group
 					t.Fatal(err)

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -129,9 +128,7 @@ func TestCLISchemaNamesTheModel(t *testing.T) {
 		var document struct {
 			Info struct{ Title, Description string }
 		}
-		if err := json.Unmarshal([]byte(cli{dir: dir}.good(t, "schema")), &document); err != nil {
-			t.Fatal(err)
-		}
+		fromJSON(t, cli{dir: dir}.good(t, "schema"), &document)
 		if document.Info.Title != want || document.Info.Description != "Adds one." {
 			t.Errorf("image %q: %+v, want %q", image, document.Info, want)
 		}
@@ -143,12 +140,7 @@ func TestCLISchemaIntoTheStoredDocument(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "run.py", "def run(n: int) -> int:\n    return n\n")}
 	want := c.good(t, "schema")
-	if err := os.MkdirAll(filepath.Join(c.dir, ".cog"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(c.dir, ".cog", "openapi_schema.json"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(c.dir, ".cog", "openapi_schema.json"), "")
 	sameJSON(t, "with an empty file", []byte(c.good(t, "schema")), want)
 }
 

@@ -212,9 +212,7 @@ func TestCLIStaticReadingEndsWithItsProcesses(t *testing.T) {
 			t.Parallel()
 			c := cli{dir: folder(t, "run.py", undecidedModel("YEARS = sum(range(10**15))"))}
 			cmd, _, stderr := c.start(t, "schema", "--static")
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			launch(t, cmd)
 			harness.Eventually(t, "three processes: between, Python, and its child", func() bool { return len(readersIn(c.dir)) == 3 })
 			if err := cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)

@@ -87,9 +87,7 @@ func tokensAppear(t *testing.T, c cli, open func(), args ...string) {
 	term := newTerminal(t)
 	cmd, _, stderr := c.start(t, args...)
 	cmd.Stdout = term.program
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	harness.Eventually(t, "the first token is there", func() bool { return strings.Contains(term.String(), "local-one ") })
 	if strings.Contains(term.String(), "two") {
 		t.Errorf("the second is too: %q", term)
@@ -110,9 +108,7 @@ func TestCLIProgressStandsOnATerminalOnly(t *testing.T) {
 		open := makeFIFO(t, c.dir, "gate")
 		cmd, stdout, _ := c.start(t, "predict")
 		cmd.Stderr = term.program
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		launch(t, cmd)
 		if len(env) == 0 {
 			harness.Eventually(t, "the progress is there", func() bool { return strings.Contains(term.String(), "predicting") })
 		}
@@ -135,9 +131,7 @@ func TestCLIInterruptsOfATerminalCancel(t *testing.T) {
 	cmd, _, _ := c.start(t, "predict", "-i", "how=wait")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = term.program, term.program, term.program
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	harness.Eventually(t, "the model predicts", func() bool { return strings.Contains(term.String(), "predicting wait") })
 	if _, err := term.user.WriteString("\x03"); err != nil {
 		t.Fatal(err)

@@ -22,9 +22,7 @@ func TestAGeneratedPythonClientWorks(t *testing.T) {
 	document := fetchOpenAPI(t, s, dir)
 	config := filepath.Join(dir, "config.yml")
 	// Without hooks: they would format the client by a program that is not needed.
-	if err := os.WriteFile(config, []byte("package_name_override: painter\npost_hooks: []\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, config, "package_name_override: painter\npost_hooks: []\n")
 	out := runTool(t, dir, nil, python, "-m", "openapi_python_client", "generate", "--path", document, "--meta", "none",
 		"--config", config, "--output-path", "painter")
 	for line := range strings.Lines(out) {
@@ -40,10 +38,7 @@ func TestAGeneratedPythonClientWorks(t *testing.T) {
 	if warned, known := strings.Count(out, "WARNING"), strings.Count(out, "application/msgpack\n"); warned > known {
 		t.Errorf("openapi-python-client has %d warnings, of MessagePack %d: %s", warned, known, out)
 	}
-	client, err := filepath.Abs("clients/client.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := absolute(t, "clients/client.py")
 	runTool(t, dir, []string{"PYTHONPATH=" + dir}, python, "-B", client, s.Address)
 }
 
@@ -90,9 +85,7 @@ func painter(t *testing.T, model string) *harness.Server {
 func fetchOpenAPI(t *testing.T, s *harness.Server, dir string) string {
 	t.Helper()
 	file := filepath.Join(dir, "openapi.json")
-	if err := os.WriteFile(file, s.Do(http.MethodGet, "/openapi.json", nil).Body, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, s.Do(http.MethodGet, "/openapi.json", nil).Body)
 	return file
 }
 

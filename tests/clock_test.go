@@ -8,7 +8,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -86,9 +85,7 @@ func TestAJumpOfTheClockEndsNothing(t *testing.T) {
 			late := s.Create(map[string]any{"input": input{}}, "Pinion-Deadline", "0.01") // and the others are looked at
 			wantCode(t, "one that may not wait", late, http.StatusRequestTimeout)
 			least := time.Since(begun).Seconds()
-			if err := os.WriteFile(filepath.Join(s.Dir, "open"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, filepath.Join(s.Dir, "open"), "")
 			first := harness.Receive(t, running.Answer)
 			all := []harness.Answer{first}
 			for range 3 {

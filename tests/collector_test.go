@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,17 +50,13 @@ service:
     metrics: {receivers: [otlp], exporters: [file]}
     logs: {receivers: [otlp], exporters: [file]}
 `, address, file)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, config, text)
 	ctx, stop := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, tool, "--config", config)
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second
 	var says bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &says, &says
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	t.Cleanup(func() {
 		stop()
 		_ = cmd.Wait() // it was interrupted
@@ -126,14 +123,11 @@ func TestARealCollectorTakesGenerations(t *testing.T) {
 // collectedNames are the names of the metrics and spans in a collector's file, and of each span's attributes after its own.
 func collectedNames(t *testing.T, file string) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, file)
 	names := map[string]bool{}
-	for line := range bytes.Lines(text) {
+	for line := range strings.Lines(text) {
 		var c collected
-		if json.Unmarshal(line, &c) != nil {
+		if json.Unmarshal([]byte(line), &c) != nil {
 			continue // the last line is being written
 		}
 		for _, r := range c.ResourceMetrics {

@@ -62,9 +62,7 @@ func TestTheFirstProcessOfAContainerStops(t *testing.T) {
 			running = s.Request("running", input{})
 			s.WaitLog("begun")
 		}
-		if err := syscall.Kill(childOf(t, s.PID), syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		kill(t, childOf(t, s.PID), syscall.SIGTERM)
 		drainBegun(s)
 		if busy {
 			open()
@@ -96,9 +94,7 @@ func TestServeOnATerminal(t *testing.T) {
 		cmd, _, _ := c.start(t, "serve", "--port", "0", "--host", "127.0.0.1", "--predictor", "run.py:run")
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = term.program, term.program, term.program
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		launch(t, cmd)
 		shows := func(text string) {
 			t.Helper()
 			harness.Eventually(t, "the terminal shows "+text, func() bool { return strings.Contains(term.String(), text) })
@@ -161,9 +157,7 @@ def run(name: str = Input(choices=["it's", "b"]), n: int = Input(ge=3), more: st
 `)}
 		cmd, _, _ := c.start(t, "serve", "--port", "0", "--host", host, "--predictor", "run.py:run")
 		cmd.Stdout, cmd.Stderr = term.program, term.program
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		launch(t, cmd)
 		var line string
 		harness.Eventually(t, "the greeting is there", func() bool {
 			line = regexp.MustCompile(`(?m)^  curl .*\}'`).FindString(term.String())

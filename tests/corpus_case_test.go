@@ -289,9 +289,7 @@ func (step corpusStep) healthcheck(t testing.TB, what string, s *harness.Server)
 		Status string `json:"status"`
 		Error  string `json:"user_healthcheck_error"`
 	}
-	if err := json.Unmarshal(a.Body, &health); err != nil {
-		t.Fatalf("%s: %v in %s", what, err, a)
-	}
+	fromJSON(t, a.Body, &health)
 	if health.Status != step.Health || !matchText(health.Error, step.Error) && step.Error != "" {
 		t.Errorf("%s: got %s, want %s with %q", what, a, step.Health, step.Error)
 	}
@@ -312,9 +310,7 @@ func checkLogs(t testing.TB, what, logs string, want json.RawMessage) {
 		return
 	}
 	var parts []string
-	if err := json.Unmarshal(want, &parts); err != nil {
-		t.Fatalf("%s: the case's logs: %v", what, err)
-	}
+	fromJSON(t, want, &parts)
 	wantText(t, what+": logs", logs, parts...)
 }
 

@@ -23,9 +23,7 @@ func matchJSON(t testing.TB, what string, got []byte, want json.RawMessage) {
 		t.Errorf("%s: %v in %.500s", what, err, got)
 		return
 	}
-	if err := json.Unmarshal(want, &w); err != nil {
-		t.Fatalf("%s: the case's own: %v", what, err)
-	}
+	fromJSON(t, want, &w)
 	if problem := match(g, w); problem != "" {
 		t.Errorf("%s: %s\n got %.1000s\nwant %.1000s", what, problem, got, want)
 	}

@@ -94,9 +94,7 @@ func moduleFinder(t *testing.T, python string) func(string) bool {
 	code := "import importlib.util as u, json, sys; print(json.dumps([m for m in sys.argv[1:] if u.find_spec(m)]))"
 	out := harness.RunPython(t, python, t.TempDir(), nil, append([]string{"-c", code}, optionalModules...)...)
 	var found []string
-	if err := json.Unmarshal(out, &found); err != nil {
-		t.Fatal(err)
-	}
+	fromJSON(t, out, &found)
 	return func(module string) bool { return slices.Contains(found, module) }
 }
 
@@ -176,9 +174,7 @@ func (c *corpusCase) checkSchema(t *testing.T, s *harness.Server) {
 	}
 	golden := filepath.Join(corpus, c.name, "schema.json")
 	if os.Getenv("PINION_UPDATE_GOLDEN") == "1" {
-		if err := os.WriteFile(golden, []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, golden, text.String())
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil {

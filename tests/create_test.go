@@ -82,9 +82,7 @@ func TestATerminalsSignalsDoNotReachTheWorker(t *testing.T) {
 		t.Errorf("the worker %d is in the group %d", worker, group)
 	}
 	open, answer := hold(t, s, input{"token": "running"})
-	if err := syscall.Kill(-harness.Group(t, s.PID), syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, -harness.Group(t, s.PID), syscall.SIGINT)
 	drainBegun(s)
 	open()
 	if a := harness.Receive(t, answer); a.Status != "succeeded" {

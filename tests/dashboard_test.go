@@ -2,7 +2,6 @@ package tests
 
 import (
 	"encoding/json"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,14 +44,9 @@ type panel struct {
 
 func readDashboard(t *testing.T) dashboard {
 	t.Helper()
-	text, err := os.ReadFile("../deploy/observability/grafana/dashboards/pinion.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "../deploy/observability/grafana/dashboards/pinion.json")
 	var d dashboard
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatalf("read the dashboard: %v", err)
-	}
+	fromJSON(t, text, &d)
 	return d
 }
 
@@ -149,13 +143,10 @@ func servedMetrics(t *testing.T) (served families, labels map[string][]string) {
 // TestTheDocumentListsWhatIsServed: docs/reference/metrics.md has a row for each metric of ours, with its type and its labels.
 func TestTheDocumentListsWhatIsServed(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../docs/reference/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "../docs/reference/metrics.md")
 	served, labels := servedMetrics(t)
 	listed := map[string]bool{}
-	for line := range strings.SplitSeq(string(text), "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		cells := strings.Split(line, "|")
 		if !strings.HasPrefix(line, "| `pinion_") || len(cells) < 5 {
 			continue

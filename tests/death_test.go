@@ -69,9 +69,7 @@ func TestAWorkerKilledFromOutsideIsSaidToBeLikelyOutOfMemory(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "dying.py"})
 	answer := s.Begin("killed", input{"how": "outside"})
 	s.WaitLog("pid " + strconv.Itoa(s.Worker()))
-	if err := syscall.Kill(s.Worker(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, s.Worker(), syscall.SIGKILL)
 	a := harness.Receive(t, answer)
 	if a.Status != "failed" || !strings.Contains(a.Error, "SIGKILL") || !strings.Contains(a.Error, "out of memory") {
 		t.Errorf("got %s", a)
@@ -86,9 +84,7 @@ func TestAnIdleWorkerThatDiesIsReplaced(t *testing.T) {
 		s := harness.Ready(t, harness.Options{Model: model, Args: []string{"--queue", "1"}})
 		s.Succeed(input{})
 		worker := s.Worker()
-		if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		kill(t, worker, syscall.SIGKILL)
 		harness.Eventually(t, "another worker is ready", func() bool {
 			h := s.Health()
 			return h.Status == "READY" && h.Workers[0].PID != worker

@@ -33,10 +33,7 @@ func interpolated(t *testing.T, text string, env map[string]string) string {
 // TestTheComposeFileServesWhereTheUserStands: both services see the folder that MODEL names from there, not from deploy/.
 func TestTheComposeFileServesWhereTheUserStands(t *testing.T) {
 	t.Parallel()
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := absolute(t, "..")
 	file := documentsOf(t, "../deploy/compose.yaml")[0]
 	for _, service := range []string{"packages", "pinion"} {
 		source := file.text(t, "services", service, "volumes", 0, "source")

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,9 +46,7 @@ func TestTheFleetScalesOnItsQueue(t *testing.T) {
 	args = slices.DeleteFunc(args[2:], func(arg string) bool { return arg == "--nats-replicas" || arg == "3" }) // there is one NATS here
 	startGateway(t, nats.URL, "--model", "my-model")                                                            // KEDA asks before the first server runs
 	var list struct{ Lanes []struct{ Name string } }
-	if err := json.Unmarshal([]byte(cli{}.good(t, "jobs", "list", "--json", "--nats", nats.URL, "--model", args[slices.Index(args, "--model")+1])), &list); err != nil {
-		t.Fatal(err)
-	}
+	fromJSON(t, cli{}.good(t, "jobs", "list", "--json", "--nats", nats.URL, "--model", args[slices.Index(args, "--model")+1]), &list)
 	var have, want []string
 	for _, lane := range list.Lanes {
 		have = append(have, lane.Name)
@@ -127,9 +124,7 @@ func TestTheNATSOfTheFleet(t *testing.T) {
 	t.Setenv("NATS_PASSWORD", "the-password")
 	all := fleetObjects(t)
 	file := filepath.Join(t.TempDir(), "nats.conf")
-	if err := os.WriteFile(file, []byte(all["ConfigMap nats"].text(t, "data", "nats.conf")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, all["ConfigMap nats"].text(t, "data", "nats.conf"))
 	o, err := server.ProcessConfigFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -160,14 +155,9 @@ func TestTheFleetsManifestsAreValid(t *testing.T) {
 		if out, err := check(fleetFolder + file); err != nil {
 			t.Errorf("%s: %v\n%s", file, err, out)
 		}
-		text, err := os.ReadFile(fleetFolder + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := readFile(t, fleetFolder+file)
 		broken := filepath.Join(t.TempDir(), file)
-		if err := os.WriteFile(broken, []byte(strings.Replace(string(text), "\nspec:\n", "\nspec:\n  noSuchField: 1\n", 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, broken, strings.Replace(text, "\nspec:\n", "\nspec:\n  noSuchField: 1\n", 1))
 		if out, err := check(broken); err == nil || !strings.Contains(out, "noSuchField") {
 			t.Errorf("%s with an unknown field: %v\n%s", file, err, out)
 		}
@@ -178,23 +168,15 @@ func TestTheFleetsManifestsAreValid(t *testing.T) {
 // Prometheus takes them. Its pod monitors give the name of the job that they ask for. PINION_UPDATE_GOLDEN=1 writes the file.
 func TestTheFleetHasTheAlerts(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile(filepath.Join(observability, "alerts.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, groups, _ := strings.Cut(string(source), "\ngroups:\n")
+	source := readFile(t, filepath.Join(observability, "alerts.yaml"))
+	_, groups, _ := strings.Cut(source, "\ngroups:\n")
 	file := fleetFolder + "alerts.yaml"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, _, found := strings.Cut(string(text), "\n  groups:\n")
+	text := readFile(t, file)
+	head, _, found := strings.Cut(text, "\n  groups:\n")
 	want := head + "\n  groups:\n" + strings.TrimRight(regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(groups, "  $1"), "\n") + "\n"
 	if os.Getenv("PINION_UPDATE_GOLDEN") == "1" {
-		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	} else if !found || string(text) != want {
+		writeFile(t, file, want)
+	} else if !found || text != want {
 		t.Errorf("%s has other rules: PINION_UPDATE_GOLDEN=1 takes those of alerts.yaml", file)
 	}
 	rules, err := yaml.Marshal(fleetObjects(t)["PrometheusRule pinion"].at(t, "spec"))
@@ -207,16 +189,14 @@ func TestTheFleetHasTheAlerts(t *testing.T) {
 	}
 	folder := t.TempDir()
 	for name, text := range map[string][]byte{"alerts.yaml": rules, "alerts_test.yaml": tested} {
-		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(folder, name), text)
 	}
 	for _, monitor := range []document{fleetObjects(t)["PodMonitor pinion"], documentsOf(t, "../deploy/kubernetes/podmonitor.yaml")[0]} {
 		if label := monitor.text(t, "spec", "jobLabel"); label != "app.kubernetes.io/name" {
 			t.Errorf("the job of a pod is its label %s", label)
 		}
 	}
-	if jobs := fleetObjects(t)["PodMonitor pinion"].texts(t, "spec", "selector", "matchExpressions", 0, "values"); !strings.Contains(string(source), `up{job=~"`+strings.Join(jobs, "|")+`"}`) {
+	if jobs := fleetObjects(t)["PodMonitor pinion"].texts(t, "spec", "selector", "matchExpressions", 0, "values"); !strings.Contains(source, `up{job=~"`+strings.Join(jobs, "|")+`"}`) {
 		t.Errorf("PinionDown does not ask for the jobs %q", jobs)
 	}
 	promtool(t, nil, "check", "rules", filepath.Join(folder, "alerts.yaml"))
@@ -226,12 +206,9 @@ func TestTheFleetHasTheAlerts(t *testing.T) {
 // TestTheFleetsComposeFile: its servers have the same command, and differ in their ports.
 func TestTheFleetsComposeFile(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../deploy/compose.fleet.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "../deploy/compose.fleet.yaml")
 	file := filepath.Join(t.TempDir(), "compose.yaml")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "!override", "")), 0o600); err != nil { // a tag of compose's
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "!override", "")), 0o600); err != nil { // a tag of compose's
 		t.Fatal(err)
 	}
 	d := documentsOf(t, file)[0]

@@ -47,14 +47,9 @@ func TestTheKubernetesManifestsFitTheirSchemas(t *testing.T) {
 		if out, err := validate(path); err != nil || !strings.Contains(out, "OK") {
 			t.Errorf("%s: %v\n%s", path, err, out)
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := readFile(t, path)
 		broken := filepath.Join(t.TempDir(), "broken.yaml")
-		if err := os.WriteFile(broken, field.ReplaceAll(text, []byte("${1}wrong:")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, broken, field.ReplaceAllString(text, "${1}wrong:"))
 		if out, err := validate(broken); err == nil || !strings.Contains(out, "wrong") {
 			t.Errorf("%s passes with a field that Kubernetes does not have: %v\n%s", path, err, out)
 		}

@@ -66,11 +66,8 @@ func (d document) texts(t *testing.T, path ...any) (list []string) {
 
 func documentsOf(t *testing.T, file string) (all []document) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for part := range strings.SplitSeq(string(text), "\n---\n") {
+	text := readFile(t, file)
+	for part := range strings.SplitSeq(text, "\n---\n") {
 		var d document
 		if err := yaml.UnmarshalWithOptions([]byte(part), &d, yaml.Strict()); err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -91,11 +88,8 @@ func accepted(t *testing.T, args []string) {
 // dockerfile is what a line of the Dockerfile says, by an expression with one group.
 func dockerfile(t *testing.T, expression string) string {
 	t.Helper()
-	text, err := os.ReadFile("../Dockerfile.cuda")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := regexp.MustCompile(expression).FindSubmatch(text)
+	text := readFile(t, "../Dockerfile.cuda")
+	m := regexp.MustCompile(expression).FindStringSubmatch(text)
 	if m == nil {
 		t.Fatalf("the Dockerfile has no %s", expression)
 	}
@@ -189,13 +183,10 @@ func TestTheKubernetesManifests(t *testing.T) {
 
 func TestTheSystemdUnit(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../deploy/systemd/pinion.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "../deploy/systemd/pinion.service")
 	said := func(key string) string {
 		t.Helper()
-		m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindSubmatch(text)
+		m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(text)
 		if m == nil {
 			t.Fatalf("the unit has no %s", key)
 		}
@@ -213,9 +204,7 @@ func TestTheSystemdUnit(t *testing.T) {
 		t.Skip("there is no systemd-analyze here")
 	}
 	unit := filepath.Join(t.TempDir(), "pinion.service")
-	if err := os.WriteFile(unit, []byte(strings.Replace(string(text), start[0], harness.Binary(t), 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, unit, strings.Replace(text, start[0], harness.Binary(t), 1))
 	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("systemd says: %v\n%s", err, out)
 	}

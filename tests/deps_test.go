@@ -177,11 +177,8 @@ func violations(table importTable, packages map[string]listed) []string {
 // TestImportsAreThoseOfTheTable compares the table in ARCHITECTURE.md with the code.
 func TestImportsAreThoseOfTheTable(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", architecture))
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := readImportTable(string(text))
+	text := readFile(t, filepath.Join("..", architecture))
+	table, err := readImportTable(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,10 +333,7 @@ func TestCheckDoc(t *testing.T) {
 		"// Package x is here.\npackage x\n(\n":  true, // only the clause is read
 		"// Package x, but this is no Go\nnoise": false,
 	} {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "doc.go"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		dir := folder(t, "doc.go", text)
 		if err := checkDoc(dir); (err == nil) != ok {
 			t.Errorf("checkDoc of %q = %v, want it to succeed: %v", text, err, ok)
 		}
@@ -366,10 +360,7 @@ func list(t *testing.T, tags string) map[string]listed {
 	t.Helper()
 	// Without cgo the go command would not tell which files say import "C".
 	decoder := json.NewDecoder(bytes.NewReader(goTool(t, "1", "list", "-tags", tags, "-json", "./...", "github.com/go-python/cpy3")))
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := absolute(t, "..")
 	out := map[string]listed{}
 	for {
 		var p listed

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -35,9 +34,7 @@ func TestClientsOfTheDocumentsWork(t *testing.T) {
 			}
 			code, prints := program(t, document, comment)
 			file := filepath.Join(t.TempDir(), comment[strings.LastIndex(comment, " ")+1:])
-			if err := os.WriteFile(file, []byte(strings.Replace(code, "http://localhost:5000", s.Address, 1)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, file, strings.Replace(code, "http://localhost:5000", s.Address, 1))
 			if out := runTool(t, filepath.Dir(file), nil, run, file); out != prints {
 				t.Errorf("it prints\n%s\nand the document shows\n%s", out, prints)
 			}
@@ -59,9 +56,7 @@ func TestClientsOfTheProtocolsPageWork(t *testing.T) {
 			file := filepath.Join(t.TempDir(), strings.TrimPrefix(comment, "# "))
 			code = strings.ReplaceAll(code, "localhost:5000", strings.TrimPrefix(s.Address, "http://"))
 			code = strings.ReplaceAll(code, "localhost:8001", s.GRPCAddress())
-			if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, file, code)
 			if out := runTool(t, filepath.Dir(file), nil, python, file); out != prints {
 				t.Errorf("it prints\n%s\nand the document shows\n%s", out, prints)
 			}

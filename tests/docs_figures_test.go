@@ -2,7 +2,6 @@ package tests
 
 import (
 	"math"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -59,11 +58,8 @@ type page struct {
 
 func readPage(t *testing.T, path string) page {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return page{t, string(text), tableRows(string(text))}
+	text := readFile(t, path)
+	return page{t, text, tableRows(text)}
 }
 
 // figure is the number at the beginning of a cell. The heading and the caption are named by their beginnings.

@@ -36,11 +36,8 @@ func contents(t *testing.T, patterns ...string) map[string]string {
 			t.Fatal(err)
 		}
 		for _, path := range paths {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found[path] = string(text)
+			text := readFile(t, path)
+			found[path] = text
 		}
 	}
 	return found
@@ -133,12 +130,9 @@ func anchors(text string) []string {
 // TestCommandsInTheDocuments: the table of docs/reference/cli.md has each command, and no other.
 func TestCommandsInTheDocuments(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../docs/reference/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "../docs/reference/cli.md")
 	documented := map[string]bool{"completion": true, "help": true} // what every tool has
-	for _, m := range regexp.MustCompile(`(?m)^\|.*$`).FindAllString(string(text), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\|.*$`).FindAllString(text, -1) {
 		for _, name := range regexp.MustCompile("`pinion ([a-z]+)").FindAllStringSubmatch(m, -1) {
 			documented[name[1]] = true
 		}

@@ -36,11 +36,8 @@ func commands(t *testing.T) []command {
 	start := regexp.MustCompile(`^ {4,8}(?:\$ )?((?:\./build\.sh|(?:(?:\.\./)?bin/|.* \| )?pinion|curl|bench/\S+\.sh)(?: .*)?)$`)
 	var found []command
 	for _, document := range documents(t) {
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(regexp.MustCompile(`\\\n *`).ReplaceAllString(string(text), ""), "\n")
+		text := readFile(t, document)
+		lines := strings.Split(regexp.MustCompile(`\\\n *`).ReplaceAllString(text, ""), "\n")
 		for i, line := range lines {
 			m := start.FindStringSubmatch(line)
 			if m == nil {
@@ -114,25 +111,19 @@ func TestCommandsOfTheDocumentsWork(t *testing.T) {
 // servedAs says how a document's model is served: by its line "pinion serve NAME=.", with the variables before it, if it has one.
 func servedAs(t *testing.T, document string) harness.Options {
 	t.Helper()
-	text, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m := regexp.MustCompile(`(?m)^    pinion serve ((?:\w+=examples/\w+ ?){2,})$`).FindSubmatch(text); m != nil {
+	text := readFile(t, document)
+	if m := regexp.MustCompile(`(?m)^    pinion serve ((?:\w+=examples/\w+ ?){2,})$`).FindStringSubmatch(text); m != nil {
 		o := harness.Options{Python: harness.AnyPython(t).Path, Args: []string{"--reload"}} // which some of the commands need
-		for _, model := range strings.Fields(string(m[1])) {
+		for _, model := range strings.Fields(m[1]) {
 			name, dir, _ := strings.Cut(model, "=")
-			dir, err := filepath.Abs("../" + dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			dir = absolute(t, "../"+dir)
 			o.Models = append(o.Models, name+"="+dir)
 		}
 		return o
 	}
 	o := harness.Options{Dir: modelOf(t, document)}
-	if m := regexp.MustCompile(`(?m)^    ((?:[A-Z_]+=\S+ )*)pinion serve (\w+)=\.$`).FindSubmatch(text); m != nil {
-		o.Env, o.Args = strings.Fields(string(m[1])), []string{"--model", string(m[2])}
+	if m := regexp.MustCompile(`(?m)^    ((?:[A-Z_]+=\S+ )*)pinion serve (\w+)=\.$`).FindStringSubmatch(text); m != nil {
+		o.Env, o.Args = strings.Fields(m[1]), []string{"--model", m[2]}
 	}
 	return o
 }
@@ -140,26 +131,12 @@ func servedAs(t *testing.T, document string) harness.Options {
 // modelOf is the folder of the model that a document shows the code of, made from that code; else examples/hello.
 func modelOf(t *testing.T, document string) string {
 	t.Helper()
-	text, err := os.ReadFile(document)
-	if err != nil {
-		t.Fatal(err)
+	text := readFile(t, document)
+	code := regexp.MustCompile(`(?m)^    from cog import .*\n(?:(?:    .*)?\n)+`).FindString(text)
+	if code == "" {
+		return absolute(t, "../examples/hello")
 	}
-	code := regexp.MustCompile(`(?m)^    from cog import .*\n(?:(?:    .*)?\n)+`).Find(text)
-	if code == nil {
-		hello, err := filepath.Abs("../examples/hello")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return hello
-	}
-	dir := t.TempDir()
-	source := regexp.MustCompile(`(?m)^    `).ReplaceAll(code, nil)
-	for name, data := range map[string][]byte{"run.py": source, "cog.yaml": []byte("run: run.py:Runner\n")} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
+	return folder(t, "run.py", regexp.MustCompile(`(?m)^    `).ReplaceAllString(code, ""), "cog.yaml", "run: run.py:Runner\n")
 }
 
 // curl runs a curl line against the server and compares the answer with what is shown, where … stands
@@ -176,9 +153,7 @@ func curl(t *testing.T, server *harness.Server, c command) {
 	}
 	run := exec.Command("bash", "-c", line+" -s --fail-with-body")
 	run.Dir = t.TempDir() // with the file that they send
-	if err := os.WriteFile(filepath.Join(run.Dir, "photo.png"), []byte("\x89PNG\r\n\x1a\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(run.Dir, "photo.png"), "\x89PNG\r\n\x1a\n")
 	out, err := run.CombinedOutput()
 	if err != nil && c.shown == "" {
 		t.Fatalf("%s: %v: %s", line, err, out)

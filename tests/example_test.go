@@ -3,7 +3,6 @@ package tests
 import (
 	"encoding/json"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -135,11 +134,8 @@ func TestAnExampleOfFilesAndArrays(t *testing.T) {
 		t.Skip("the model wants numpy")
 	}
 	s := harness.Ready(t, harness.Options{Model: "examples.py:Values"})
-	note, err := os.ReadFile(filepath.Join(s.Dir, "note.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := "run with " + strings.TrimSpace(string(note)) + " 3.5 1"
+	note := readFile(t, filepath.Join(s.Dir, "note.txt"))
+	text := "run with " + strings.TrimSpace(note) + " 3.5 1"
 	s.WaitLog(text)
 	if s.Log.Count(text) != 1 {
 		t.Error("it did not run once")
@@ -155,9 +151,7 @@ func TestAnExampleFromAFile(t *testing.T) {
 	dir := harness.Models(t)
 	file := filepath.Join(dir, "cog_example.json")
 	write := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, file, text)
 	}
 	write(`{"text": "from the file"}`)
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "examples.py:FromFile"})

@@ -79,9 +79,7 @@ func TestFiletypeAnswersAsItsLibraryDoes(t *testing.T) {
 	files := map[string][]byte{"a.bin": wav(16000), "b": []byte("<svg xmlns='http://www.w3.org/2000/svg'><g/></svg>"), "empty": nil}
 	names := []string{"run.py", "README.md", "a.bin", "b", "empty"}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, name), content)
 	}
 	var urls []string
 	for _, name := range names {
@@ -123,17 +121,11 @@ func fileURL(t *testing.T, path string) string {
 // TestTheExamplesAreTestedWithTheirOwnPins: the environment of these tests has what the examples ask for.
 func TestTheExamplesAreTestedWithTheirOwnPins(t *testing.T) {
 	t.Parallel()
-	tested, err := os.ReadFile("requirements-models.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tested := readFile(t, "requirements-models.txt")
 	for _, name := range []string{"speech-detection", "filetype"} {
-		pins, err := os.ReadFile(filepath.Join("..", "examples", name, "requirements.txt"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range strings.Split(strings.TrimSpace(string(pins)), "\n") {
-			if !strings.HasPrefix(line, "#") && !strings.Contains(string(tested), "\n"+line+"\n") {
+		pins := readFile(t, filepath.Join("..", "examples", name, "requirements.txt"))
+		for _, line := range strings.Split(strings.TrimSpace(pins), "\n") {
+			if !strings.HasPrefix(line, "#") && !strings.Contains(tested, "\n"+line+"\n") {
 				t.Errorf("tests/requirements-models.txt lacks %q of %s", line, name)
 			}
 		}
@@ -163,9 +155,7 @@ print(json.dumps([[network.embed([t], norm=n)[0].tolist() for t in json.loads(sy
 		t.Fatal(err)
 	}
 	var want [2][][]float64
-	if err := json.Unmarshal(harness.RunPython(t, python, dir, nil, "-c", direct, string(argument)), &want); err != nil {
-		t.Fatal(err)
-	}
+	fromJSON(t, harness.RunPython(t, python, dir, nil, "-c", direct, string(argument)), &want)
 	answers := make([]<-chan harness.Answer, 32)
 	for i := range answers {
 		in := input{"text": texts[i%len(texts)]}

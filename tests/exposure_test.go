@@ -19,9 +19,7 @@ func listensAt(t *testing.T, wrap []string, env ...string) string {
 	cmd.Dir = folder(t, "run.py", "def run() -> int:\n    return 1\n")
 	cmd.Env = append(append(harness.BareEnv(), "TMPDIR="+harness.ShortTempDir(t)), env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	address := ""
 	harness.Eventually(t, "the server listens", func() bool {
 		line, ok := log.Find("listening")

@@ -15,9 +15,7 @@ func serveOnTerminal(t *testing.T, dir string, args ...string) (*exec.Cmd, *term
 	term := newTerminal(t)
 	cmd, _, _ := cli{dir: dir}.start(t, append([]string{"serve", "-p", "0", "--host", "127.0.0.1"}, args...)...)
 	cmd.Stderr = term.program
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	return cmd, term
 }
 

@@ -189,9 +189,7 @@ func TestAStoppedWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--hang-timeout", "1s", "--queue", "4"}})
 	first := workerOf(t, s.Succeed(input{})).pid
-	if err := syscall.Kill(s.Worker(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, s.Worker(), syscall.SIGSTOP)
 	if second := workerOf(t, s.Succeed(input{})).pid; second == first {
 		t.Error("the stopped worker answers")
 	}
@@ -274,9 +272,7 @@ func TestARemovedCacheDoesNotBreakRestarts(t *testing.T) {
 		if err := spoil(); err != nil {
 			t.Fatal(err)
 		}
-		if err := syscall.Kill(s.Worker(), syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		kill(t, s.Worker(), syscall.SIGKILL)
 		harness.Eventually(t, "another worker is ready", func() bool {
 			h := s.Health()
 			return h.Status == "READY" && strconv.Itoa(h.Workers[0].PID) != before
@@ -330,8 +326,6 @@ func TestOutOfMemoryIsNoKill(t *testing.T) {
 	s = fleet(t, harness.Options{Args: []string{"--queue", "4"}})
 	answer := s.Begin("killed", input{"do": "sleep", "token": "killed"})
 	harness.Eventually(t, "it runs", func() bool { return len(lines(t, s, "ran.txt")) == 1 })
-	if err := syscall.Kill(s.Worker(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, s.Worker(), syscall.SIGKILL)
 	wantText(t, "error", harness.Receive(t, answer).Error, "worker killed (SIGKILL) while running this prediction")
 }

@@ -103,9 +103,7 @@ func TestAFrozenPreloadProcessIsGivenUp(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", frozenModel), Args: []string{"--preload"}})
 	thaw := freeze(t, s.Health().Preload.PID)
 	first := s.Succeed(input{}).Text(t)
-	if err := syscall.Kill(s.Worker(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, s.Worker(), syscall.SIGKILL)
 	harness.Eventually(t, "another worker answers", func() bool {
 		a := s.Input(input{})
 		return a.Status == "succeeded" && a.Text(t) != first

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,17 +19,14 @@ import (
 func startHAProxy(t *testing.T, a, b *harness.Server, change func(string) string) string {
 	t.Helper()
 	haproxy := harness.Tool(t, "haproxy/usr/sbin/haproxy", "haproxy", "/usr/sbin/haproxy")
-	text, err := os.ReadFile("../deploy/haproxy/haproxy.cfg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "../deploy/haproxy/haproxy.cfg")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := ln.Addr().String()
 	ln.Close()
-	config := string(text)
+	config := text
 	for from, to := range map[string]string{
 		"bind :8080": "bind " + address, "127.0.0.1:5001": host(a), "127.0.0.1:5002": host(b), "abns@pinion-": "abns@pinion-" + address + "-",
 	} {
@@ -40,21 +36,17 @@ func startHAProxy(t *testing.T, a, b *harness.Server, change func(string) string
 		config = strings.ReplaceAll(config, from, to)
 	}
 	if change != nil {
-		if config = change(config); config == string(text) {
+		if config = change(config); config == text {
 			t.Fatal("nothing was changed")
 		}
 	}
 	file := filepath.Join(t.TempDir(), "haproxy.cfg")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, config)
 	cmd := exec.Command(haproxy, "-db", "-f", file)
 	var says bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &says, &says
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

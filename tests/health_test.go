@@ -85,9 +85,7 @@ func TestLivenessEndsWithTheLastWorker(t *testing.T) {
 				worker = w.PID
 			}
 		}
-		if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		kill(t, worker, syscall.SIGKILL)
 		harness.Eventually(t, "the worker is gone", func() bool {
 			for _, w := range s.Health().Workers {
 				if w.PID == worker {

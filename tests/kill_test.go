@@ -2,7 +2,6 @@ package tests
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -58,12 +57,9 @@ func TestAKilledWorkerFailsOnlyWhatItRan(t *testing.T) {
 // ledger is how often each token was begun and done.
 func ledger(t testing.TB, s *harness.Server) (begun, done map[string]int) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.Dir, "ledger.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, filepath.Join(s.Dir, "ledger.txt"))
 	begun, done = map[string]int{}, map[string]int{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		what, token, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch what {
 		case "begun":

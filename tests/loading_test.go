@@ -40,17 +40,6 @@ func modelsFile(t testing.TB, text string, arguments ...string) (s *harness.Serv
 	return harness.Start(t, harness.Options{Dir: t.TempDir(), Models: []string{"--config", file}, Args: arguments}), dir
 }
 
-// writeFile writes a file, and makes its folder.
-func writeFile(t testing.TB, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // hasState waits for the state of a model.
 func hasState(t testing.TB, s *harness.Server, name, state string) {
 	t.Helper()
@@ -375,9 +364,7 @@ func TestLoadedAgain(t *testing.T) {
 func reread(t testing.TB, s *harness.Server, dir, text string) {
 	t.Helper()
 	writeFile(t, filepath.Join(dir, "pinion.yaml"), text)
-	if err := syscall.Kill(s.PID, syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, s.PID, syscall.SIGHUP)
 }
 
 // TestModelsFileReread by SIGHUP: a new model comes, a missing one leaves, a changed one is replaced, the rest keeps its process. A file
@@ -440,17 +427,11 @@ func TestModelsFileReread(t *testing.T) {
 // TestModelsFileOfTheDocuments serves the file that the how-to shows.
 func TestModelsFileOfTheDocuments(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../docs/how-to/several-models.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := regexp.MustCompile(`(?m)^    # pinion.yaml\n(?:    .+\n)+`).Find(text)
-	examples, err := filepath.Abs("../examples")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "../docs/how-to/several-models.md")
+	shown := regexp.MustCompile(`(?m)^    # pinion.yaml\n(?:    .+\n)+`).FindString(text)
+	examples := absolute(t, "../examples")
 	file := filepath.Join(t.TempDir(), "pinion.yaml")
-	writeFile(t, file, strings.ReplaceAll(regexp.MustCompile(`(?m)^    `).ReplaceAllString(string(shown), ""), "examples/", examples+"/"))
+	writeFile(t, file, strings.ReplaceAll(regexp.MustCompile(`(?m)^    `).ReplaceAllString(shown, ""), "examples/", examples+"/"))
 	s := harness.Start(t, harness.Options{Models: []string{"--config", file}, Python: harness.AnyPython(t).Path})
 	harness.Eventually(t, "both workers of hello are ready", func() bool { return modelEntries(t, s)["hello"].Slots == 2 })
 	if chat := modelEntries(t, s)["chat"]; chat.State != "unloaded" || chat.Load != "on-demand" {

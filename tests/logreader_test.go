@@ -145,9 +145,7 @@ func TestBatchingLogReaderLeaves(t *testing.T) {
 	dir := harness.ShortTempDir(t)
 	cmd := exec.Command(harness.Binary(t), "batching", "-address", "workers", "-host", "unix:"+filepath.Join(dir, "http"), "-log-format", "json")
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, harness.BareEnv(), write, write
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	write.Close()
 	one := make([]byte, 1)
 	if _, err := io.ReadFull(read, one); err != nil {

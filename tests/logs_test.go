@@ -2,7 +2,6 @@ package tests
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -143,9 +142,7 @@ func TestTextBetweenPredictionsBelongsToNone(t *testing.T) {
 					Python: python.Path, Model: "lingering.py:" + class, Env: []string{"GO=" + file},
 				})
 				s.Succeed(input{"start": true})
-				if err := os.WriteFile(file, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				writeFile(t, file, "")
 				written := func() bool {
 					line, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "of a child") })
 					return found && line.PredictionID == ""

@@ -41,9 +41,7 @@ func TestMetricsOfGPUs(t *testing.T) {
 func TestMetricsOfWorkersThatLeave(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--reload", "--queue", "4", "--workers", "2"}})
-	if err := syscall.Kill(s.Worker(), syscall.SIGSEGV); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, s.Worker(), syscall.SIGSEGV)
 	exits := func(cause string) float64 {
 		return scrape(t, s).value("pinion_worker_exits_total", "cause", cause)
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,11 +42,7 @@ class Runner(BaseRunner):
 // meteredModel is a folder with that model.
 func meteredModel(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "metered.py"), []byte(metered), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return folder(t, "metered.py", metered)
 }
 
 // families are a server's metrics.
@@ -361,9 +355,7 @@ func TestMetricsOfAWorkerThatIsKilled(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
 	first := s.Worker()
-	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, first, syscall.SIGKILL)
 	harness.Eventually(t, "another is ready", func() bool { p := s.Worker0(); return p != 0 && p != first && s.Health().Status == "READY" })
 	f := scrape(t, s)
 	wantWorkers(t, f, "kill", harness.AnyPython(t).Version)

@@ -24,9 +24,7 @@ func ndarrays(t *testing.T, class string, python harness.Python) *harness.Server
 func members(t *testing.T, a harness.Answer) map[string]any {
 	t.Helper()
 	var output map[string]any
-	if err := json.Unmarshal(a.Prediction.Output, &output); err != nil {
-		t.Fatalf("%v: %s", err, a)
-	}
+	fromJSON(t, a.Prediction.Output, &output)
 	return output
 }
 
@@ -34,9 +32,7 @@ func members(t *testing.T, a harness.Answer) map[string]any {
 func isJSON(t *testing.T, got any, want string) {
 	t.Helper()
 	var value any
-	if err := json.Unmarshal([]byte(want), &value); err != nil {
-		t.Fatal(err)
-	}
+	fromJSON(t, want, &value)
 	if !reflect.DeepEqual(got, value) {
 		t.Errorf("%v, not %s", got, want)
 	}
@@ -86,9 +82,7 @@ func TestArraysOfEveryType(t *testing.T) {
 				"m": {"dtype": "uint8", "shape": [2, 2], "content": [[0, 255], [1, 2]]}}`,
 		} {
 			var fields input
-			if err := json.Unmarshal([]byte(in), &fields); err != nil {
-				t.Fatal(err)
-			}
+			fromJSON(t, in, &fields)
 			fields["x"] = []int{7}
 			for range 2 { // the default is written to, and whole again
 				output := members(t, s.Succeed(fields))

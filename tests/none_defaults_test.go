@@ -2,7 +2,6 @@ package tests
 
 import (
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -126,9 +125,7 @@ func TestNoneDefaultsInCogYAML(t *testing.T) {
 
 	s := harness.Ready(t, harness.Options{Dir: c.dir})
 	wantNone(t, s)
-	if err := os.WriteFile(filepath.Join(c.dir, "cog.yaml"), []byte(noneCogYAML), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(c.dir, "cog.yaml"), noneCogYAML)
 	s.Signal(syscall.SIGHUP)
 	waitLogged(t, s, "its default is None")
 	harness.Eventually(t, "the reloaded model asks for its inputs", func() bool { return s.Input(input{}).Code == http.StatusUnprocessableEntity })
@@ -139,12 +136,7 @@ func TestNoneDefaultsOfAStoredDocument(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "cog.yaml", noneCogYAML, "run.py", noneDefaults)
 	document := cli{dir: dir}.good(t, "schema")
-	if err := os.MkdirAll(filepath.Join(dir, ".cog"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, ".cog/openapi_schema.json"), []byte(document), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(dir, ".cog/openapi_schema.json"), document)
 	c := cli{dir: dir}
 	sameJSON(t, "the input", []byte(c.good(t, "schema", "--input", "--none-defaults", "optional")), noneOptional)
 	wantText(t, "predict", c.good(t, "predict", "--none-defaults", "optional"), "None None None")
@@ -155,9 +147,7 @@ func TestNoneDefaultsOfAStoredDocument(t *testing.T) {
 
 	head, rest, _ := strings.Cut(document, `"Input": {`)
 	older := head + `"Input": {` + strings.Replace(rest, `"required": [`, `"once": [`, 1) // as older Cog wrote it: the inputs may be absent
-	if err := os.WriteFile(filepath.Join(dir, ".cog/openapi_schema.json"), []byte(older), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(dir, ".cog/openapi_schema.json"), older)
 	s = harness.Ready(t, harness.Options{Dir: dir})
 	if got := s.Succeed(input{}).Text(t); got != "None None None" {
 		t.Errorf("the function got %s", got)

@@ -51,14 +51,11 @@ type alert struct {
 
 func readAlerts(t *testing.T) (all []alert) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(observability, "alerts.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, filepath.Join(observability, "alerts.yaml"))
 	var file struct {
 		Groups []struct{ Rules []alert }
 	}
-	if err := yaml.Unmarshal(text, &file); err != nil {
+	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range file.Groups {
@@ -95,25 +92,19 @@ func TestTheAlertsAskForWhatIsServed(t *testing.T) {
 // TestEachAlertIsTestedAndExplained: it fires in alerts_test.yaml and is quiet there before, and the document says what to do.
 func TestEachAlertIsTestedAndExplained(t *testing.T) {
 	t.Parallel()
-	tested, err := os.ReadFile(filepath.Join(observability, "alerts_test.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("../docs/how-to/monitoring.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tested := readFile(t, filepath.Join(observability, "alerts_test.yaml"))
+	page := readFile(t, "../docs/how-to/monitoring.md")
 	alerts := readAlerts(t)
 	if len(alerts) < 8 {
 		t.Errorf("%d alerts", len(alerts))
 	}
 	for _, a := range alerts {
 		for _, want := range []string{"alertname: " + a.Alert + ", exp_alerts: []", "alertname: " + a.Alert + "\n        exp_alerts:\n          - exp_labels"} {
-			if !bytes.Contains(tested, []byte(want)) {
+			if !strings.Contains(tested, want) {
 				t.Errorf("alerts_test.yaml lacks %q", want)
 			}
 		}
-		if !bytes.Contains(page, []byte("| `"+a.Alert+"` |")) {
+		if !strings.Contains(page, "| `"+a.Alert+"` |") {
 			t.Errorf("docs/how-to/monitoring.md does not say what to do about %s", a.Alert)
 		}
 	}
@@ -122,16 +113,13 @@ func TestEachAlertIsTestedAndExplained(t *testing.T) {
 // TestTheObservabilityStack: what the services of the compose file mount exists, and addresses name services.
 func TestTheObservabilityStack(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(observability, "compose.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, filepath.Join(observability, "compose.yaml"))
 	file := documentsOf(t, filepath.Join(observability, "compose.yaml"))[0]
 	services, ok := file.at(t, "services").(map[string]any)
 	if !ok || len(services) != 5 {
 		t.Fatalf("the services are %v", services)
 	}
-	mounts := regexp.MustCompile(`- (\./[^:]+):`).FindAllStringSubmatch(string(text), -1)
+	mounts := regexp.MustCompile(`- (\./[^:]+):`).FindAllStringSubmatch(text, -1)
 	if len(mounts) != 5 {
 		t.Errorf("%d files and folders are mounted", len(mounts))
 	}
@@ -142,26 +130,19 @@ func TestTheObservabilityStack(t *testing.T) {
 	}
 	all := text
 	for _, name := range []string{"collector.yaml", "prometheus.yaml", "grafana/provisioning/datasources/datasources.yaml"} {
-		more, err := os.ReadFile(filepath.Join(observability, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, more...)
+		all += readFile(t, filepath.Join(observability, name))
 	}
-	for _, m := range regexp.MustCompile(`http://([a-z]+):\d+`).FindAllSubmatch(all, -1) {
-		if _, known := services[string(m[1])]; !known && string(m[1]) != "localhost" {
+	for _, m := range regexp.MustCompile(`http://([a-z]+):\d+`).FindAllStringSubmatch(all, -1) {
+		if _, known := services[m[1]]; !known && m[1] != "localhost" {
 			t.Errorf("there is no service %s", m[0])
 		}
 	}
-	module, err := os.ReadFile("collector/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	module := readFile(t, "collector/go.mod")
 	image := file.text(t, "services", "collector", "image")
-	if _, version, _ := strings.Cut(image, ":"); !bytes.Contains(module, []byte("go.opentelemetry.io/collector/otelcol v"+version+"\n")) {
+	if _, version, _ := strings.Cut(image, ":"); !strings.Contains(module, "go.opentelemetry.io/collector/otelcol v"+version+"\n") {
 		t.Errorf("the tests' collector is not of the version of %s", image)
 	}
-	if dashboards := documentsOf(t, filepath.Join(observability, "grafana/provisioning/dashboards/dashboards.yaml"))[0]; !bytes.Contains(text, []byte(":"+dashboards.text(t, "providers", 0, "options", "path")+":ro")) {
+	if dashboards := documentsOf(t, filepath.Join(observability, "grafana/provisioning/dashboards/dashboards.yaml"))[0]; !strings.Contains(text, ":"+dashboards.text(t, "providers", 0, "options", "path")+":ro") {
 		t.Error("the dashboards are mounted elsewhere than Grafana looks")
 	}
 }

@@ -2,7 +2,6 @@ package tests
 
 import (
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,10 +12,7 @@ import (
 func TestTritonsClient(t *testing.T) {
 	t.Parallel()
 	tool := harness.Tool(t, "venvs/protocols/bin/python")
-	client, err := filepath.Abs("clients/triton_http.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := absolute(t, "clients/triton_http.py")
 	for _, class := range []string{"Scaler", "Writer", "Describer", "Echo", "Raw", "Lister", "Batched", "Numbers", "Same", "SameBatched", "Members", "Steps", "AsyncSteps"} {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()

@@ -28,10 +28,7 @@ import (
 func TestTritonsGRPCClient(t *testing.T) {
 	t.Parallel()
 	tool := harness.Tool(t, "venvs/protocols/bin/python")
-	client, err := filepath.Abs("clients/triton_grpc.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := absolute(t, "clients/triton_grpc.py")
 	const small, large = "1000000", "100000000"
 	for class, most := range map[string]string{"Scaler": small, "Writer": small, "Describer": large, "Echo": large, "Raw": small, "Lister": small, "Batched": small,
 		"Same": small, "SameBatched": small, "Members": small, "Steps": small, "AsyncSteps": small,

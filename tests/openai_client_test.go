@@ -2,7 +2,6 @@ package tests
 
 import (
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,10 +14,7 @@ import (
 func TestOpenAIsClient(t *testing.T) {
 	t.Parallel()
 	tool := harness.Tool(t, "venvs/protocols/bin/python")
-	client, err := filepath.Abs("clients/openai_sdk.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := absolute(t, "clients/openai_sdk.py")
 	for _, class := range []string{"Chat", "Completer", "Tokens", "Embedder", "TokenEmbedder", "Transcriber", "Dictation", "Painter"} {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()
@@ -35,10 +31,7 @@ func TestOpenAIsClient(t *testing.T) {
 func TestOpenAIsClientComesAgain(t *testing.T) {
 	t.Parallel()
 	tool := harness.Tool(t, "venvs/protocols/bin/python")
-	client, err := filepath.Abs("clients/openai_sdk.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := absolute(t, "clients/openai_sdk.py")
 	s := harness.Ready(t, harness.Options{Model: "generative.py:Chat", Args: []string{"--model", "m"}})
 	runTool(t, t.TempDir(), nil, tool, "-B", client, s.Address, "Busy")
 }
@@ -67,12 +60,8 @@ func TestKServesClient(t *testing.T) {
 func askAsFull(t *testing.T, client string, arguments ...string) {
 	t.Helper()
 	python := harness.Tool(t, "venvs/protocols-full/bin/python")
-	client, err := filepath.Abs(client)
-	if err != nil {
-		t.Fatal(err)
-	}
 	env := []string{"LITELLM_LOCAL_MODEL_COST_MAP=True"} // else it asks the internet
-	runTool(t, t.TempDir(), env, python, append([]string{"-B", client}, arguments...)...)
+	runTool(t, t.TempDir(), env, python, append([]string{"-B", absolute(t, client)}, arguments...)...)
 }
 
 // checkGenerationMetrics looks for OpenTelemetry's GenAI metrics of a model that was asked.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,9 +22,7 @@ func TestTheOpenAIClientOfTheDocumentWorks(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: modelOf(t, document), Args: []string{"--model", "echo"}})
 	code, prints := program(t, document, "# client.py")
 	file := filepath.Join(t.TempDir(), "client.py")
-	if err := os.WriteFile(file, []byte(strings.Replace(code, "http://localhost:5000", s.Address, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, strings.Replace(code, "http://localhost:5000", s.Address, 1))
 	if got := runTool(t, t.TempDir(), nil, python, file); strings.TrimSpace(got) != strings.TrimSpace(prints) {
 		t.Errorf("it prints\n%s\nnot\n%s", got, prints)
 	}
@@ -81,15 +78,9 @@ func TestOpenAIErrors(t *testing.T) {
 // TestOpenAIDisconnectCancels leaves a stream, after which the only slot is free again.
 func TestOpenAIDisconnectCancels(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	const model = "import time\nimport cog\nfrom collections.abc import Iterator\n\n\nclass Runner(cog.BaseRunner):\n    @cog.openai(\"chat\")\n" +
 		"    def run(self, messages: list[dict], forever: bool = False) -> Iterator[str]:\n        yield \"a\"\n        while forever:\n            time.sleep(0.01)\n"
-	for name, text := range map[string]string{"run.py": model, "cog.yaml": "run: run.py:Runner\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--model", "m", "--queue", "1"}})
+	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", model, "cog.yaml", "run: run.py:Runner\n"), Args: []string{"--model", "m", "--queue", "1"}})
 	ctx, leave := context.WithTimeout(context.Background(), time.Minute)
 	defer leave()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Address+"/v1/chat/completions",

@@ -3,7 +3,6 @@ package tests
 import (
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -193,16 +192,7 @@ func TestNamesThatPathsEscape(t *testing.T) {
 	t.Parallel()
 	const name = "Müller, 50% off"
 	dir := filepath.Join(t.TempDir(), name)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	model, err := os.ReadFile("models/platforms.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "run.py"), model, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(dir, "run.py"), readFile(t, "models/platforms.py"))
 	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--predictor", "run.py:Adder"}})
 	escaped := url.PathEscape(name)
 	for _, e := range []exchange{

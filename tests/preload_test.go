@@ -45,24 +45,11 @@ func imports(t testing.TB, s *harness.Server, n int) []string {
 	return by
 }
 
-func kill(t testing.TB, pid int) {
-	t.Helper()
-	if pid <= 0 { // that would be the test itself, and all that it was started with
-		t.Fatalf("nothing to kill: %d", pid)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // oomScore is by how much the kernel prefers to end a process when memory is short.
 func oomScore(t testing.TB, pid int) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	score, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	text := readFile(t, fmt.Sprintf("/proc/%d/oom_score_adj", pid))
+	score, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +64,7 @@ func TestAForkedWorkerSkipsTheImport(t *testing.T) {
 			h := allReady(t, s, 2, 0)
 			for i := range 3 {
 				worker := s.Worker()
-				kill(t, worker)
+				kill(t, worker, syscall.SIGKILL)
 				h = allReady(t, s, 2, i+1)
 				if slices.Contains(lines(t, s, "set-up.txt"), strconv.Itoa(h.Workers[0].PID)) == false || h.Workers[0].PID == worker {
 					t.Errorf("the new worker is %+v", h.Workers[0])
@@ -143,7 +130,7 @@ func TestAForkedWorkerIsAWorker(t *testing.T) {
 			worker := s.Worker()
 			sleeping = s.Begin("killed", input{"what": "sleep"})
 			s.WaitLog(fmt.Sprint("sleeping in ", worker))
-			kill(t, worker)
+			kill(t, worker, syscall.SIGKILL)
 			wantText(t, "error", harness.Receive(t, sleeping).Error, "worker killed (SIGKILL) while running this prediction")
 			s.Succeed(input{})
 			// The spawned processes import the model on their own.
@@ -166,7 +153,7 @@ func TestForkedWorkersDrawTheirOwnNumbers(t *testing.T) {
 	s := preloaded(t, harness.Options{})
 	var first, second [2]float64
 	s.Succeed(input{"what": "numbers"}).Decode(t, &first)
-	kill(t, s.Worker())
+	kill(t, s.Worker(), syscall.SIGKILL)
 	allReady(t, s, 1, 1)
 	s.Succeed(input{"what": "numbers"}).Decode(t, &second)
 	if first[0] != second[0] || first[1] == second[1] {
@@ -199,7 +186,7 @@ func TestAReloadImportsTheChangedCodeOnce(t *testing.T) {
 	allReady(t, s, 2, 0)
 	old := preloadProcess(t, s).PID
 	editFile(t, filepath.Join(s.Dir, "preloaded.py"), "GENERATION = 1 ", "GENERATION = 2  #")
-	kill(t, s.Worker()) // the preload process has the code as it was
+	kill(t, s.Worker(), syscall.SIGKILL) // the preload process has the code as it was
 	allReady(t, s, 2, 1)
 	sameJSON(t, "before the reload", s.Succeed(input{"what": "generation"}).Output, `1`)
 	s.Signal(syscall.SIGHUP)
@@ -215,17 +202,12 @@ func TestAReloadImportsTheChangedCodeOnce(t *testing.T) {
 
 func editFile(t testing.TB, file, from, to string) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := strings.Replace(string(text), from, to, 1)
-	if changed == string(text) {
+	text := readFile(t, file)
+	changed := strings.Replace(text, from, to, 1)
+	if changed == text {
 		t.Fatalf("%s has no %q", file, from)
 	}
-	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, changed)
 }
 
 // TestAPreloadProcessThatCannotForkIsRefused, and the model is served all the same.
@@ -259,7 +241,7 @@ func TestAPreloadProcessWhoseThreadsHaveEndedIsNotRefused(t *testing.T) {
 	for _, at := range []string{"passing thread", "thread that ends before a fork", "fork", "handle children"} {
 		s := preloaded(t, harness.Options{Env: []string{"AT_IMPORT=" + at}})
 		s.Succeed(input{})
-		kill(t, s.Worker())
+		kill(t, s.Worker(), syscall.SIGKILL)
 		s.Succeed(input{})
 		if got := preloadProcess(t, s); got.State != "ready" || got.Forked != 2 {
 			t.Errorf("%s: health says %+v of the preload process", at, got)
@@ -308,13 +290,13 @@ func TestAPreloadProcessThatDiesIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := preloaded(t, harness.Options{})
 	worker, old := s.Worker(), preloadProcess(t, s).PID
-	kill(t, old)
+	kill(t, old, syscall.SIGKILL)
 	harness.Eventually(t, "there is another preload process", func() bool {
 		got := preloadProcess(t, s)
 		return got.State == "ready" && got.PID != old
 	})
 	sameJSON(t, "the worker", s.Succeed(input{}).Output, strconv.Itoa(worker))
-	kill(t, worker)
+	kill(t, worker, syscall.SIGKILL)
 	s.Succeed(input{})
 	if got := preloadProcess(t, s); got.Forked != 2 {
 		t.Errorf("health says %+v of the preload process", got)

@@ -53,7 +53,7 @@ func TestPrometheusAnswersTheDashboard(t *testing.T) {
 		_, _ = io.WriteString(w, "content")
 	}))
 	defer peer.Close()
-	dir := modelFolder(t, map[string]string{"run.py": shownModel, "cog.yaml": "run: run.py:Runner\ntrain: run.py:train\n"})
+	dir := folder(t, "run.py", shownModel, "cog.yaml", "run: run.py:Runner\ntrain: run.py:train\n")
 	shown := harness.Ready(t, harness.Options{
 		Dir: dir, Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m", "--grpc-port", "0"},
 		Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + harness.StartCollector(t).URL, "LD_LIBRARY_PATH=" + fakeNVML(t)},
@@ -133,10 +133,7 @@ func askAll(t *testing.T, shown, batched *harness.Server, peer string, client pb
 // startPrometheus runs a Prometheus with our alerts that scrapes servers each second, and returns its address.
 func startPrometheus(t *testing.T, tool string, servers ...string) (address string) {
 	t.Helper()
-	alerts, err := filepath.Abs(filepath.Join(observability, "alerts.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	alerts := absolute(t, filepath.Join(observability, "alerts.yaml"))
 	for i, s := range servers {
 		servers[i] = strings.TrimPrefix(s, "http://")
 	}
@@ -144,15 +141,11 @@ func startPrometheus(t *testing.T, tool string, servers ...string) (address stri
 	config := filepath.Join(folder, "prometheus.yaml")
 	text := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%q]\n"+
 		"scrape_configs: [{job_name: pinion, static_configs: [{targets: [%s]}]}]\n", alerts, strings.Join(servers, ", "))
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, config, text)
 	cmd := exec.Command(tool, "--config.file="+config, "--storage.tsdb.path="+folder+"/data", "--web.listen-address="+at)
 	var says bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &says, &says
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait() // it was interrupted

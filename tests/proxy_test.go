@@ -14,7 +14,6 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -65,9 +64,7 @@ func makeCertificate(t *testing.T, name, certFile, keyFile string) *x509.CertPoo
 		t.Fatal(err)
 	}
 	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: cert}, keyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, file, pem.EncodeToMemory(block))
 	}
 	parsed, err := x509.ParseCertificate(cert)
 	if err != nil {
@@ -82,14 +79,11 @@ func makeCertificate(t *testing.T, name, certFile, keyFile string) *x509.CertPoo
 func startNginx(t *testing.T, server string) *http.Client {
 	t.Helper()
 	nginx := harness.Tool(t, "nginx/usr/sbin/nginx", "nginx")
-	text, err := os.ReadFile("../deploy/nginx/pinion.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "../deploy/nginx/pinion.conf")
 	dir := harness.ShortTempDir(t)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	pool := makeCertificate(t, "models.example.com", in("cert"), in("key"))
-	site := string(text)
+	site := text
 	for from, to := range map[string]string{
 		"listen 443 ssl;": "listen unix:" + in("socket") + " ssl;", "/etc/ssl/models.example.com.pem": in("cert"),
 		"/etc/ssl/models.example.com.key": in("key"), "http://127.0.0.1:5000;": server + ";",
@@ -103,15 +97,11 @@ func startNginx(t *testing.T, server string) *http.Client {
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		config += kind + "_temp_path " + in(kind) + ";\n"
 	}
-	if err := os.WriteFile(in("nginx.conf"), []byte(config+site+"}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, in("nginx.conf"), config+site+"}\n")
 	cmd := exec.Command(nginx, "-e", "stderr", "-p", dir, "-c", in("nginx.conf"))
 	var says strings.Builder
 	cmd.Stderr = &says
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

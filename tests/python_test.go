@@ -56,9 +56,7 @@ func surroundings(t *testing.T, python string, env ...string) map[string]any {
 	var inside, outside map[string]any
 	s.Succeed(input{}).Decode(t, &inside)
 	plain := harness.RunPython(t, python, s.Dir, env, "facts.py")
-	if err := json.Unmarshal(plain, &outside); err != nil {
-		t.Fatal(err)
-	}
+	fromJSON(t, plain, &outside)
 	for name, want := range outside {
 		got := inside[name]
 		if name == "path" { // before it stands the model's folder, which here is the first entry, as it is the script's there
@@ -150,10 +148,7 @@ func TestAnInstalledServerTakesThePythonOfItsEnvironment(t *testing.T) {
 
 func TestPythonsOwnVariablesCount(t *testing.T) {
 	t.Parallel()
-	extra := t.TempDir()
-	if err := os.WriteFile(filepath.Join(extra, "numpy.py"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	extra := folder(t, "numpy.py", "")
 	python := harness.AnyPython(t).Path
 	for name, env := range map[string][]string{
 		"PYTHONPATH": {"PYTHONPATH=" + extra}, "buffering": {"PYTHONUNBUFFERED=1"}, "bytecode": {"PYTHONDONTWRITEBYTECODE=1"},

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"syscall"
@@ -19,9 +18,7 @@ func fleetOf(t testing.TB, s *harness.Server) (f struct {
 	t.Helper()
 	var h struct{ Fleet any }
 	h.Fleet = &f
-	if err := json.Unmarshal(s.Do(http.MethodGet, "/health-check", nil).Body, &h); err != nil {
-		t.Fatal(err)
-	}
+	fromJSON(t, s.Do(http.MethodGet, "/health-check", nil).Body, &h)
 	return f
 }
 

@@ -20,10 +20,7 @@ const olderCommit = "425b18b3cf70bfb6ca51982772c50fb1e6fbfe0b"
 // olderBinary is Pinion as of that commit, built once.
 func olderBinary(t *testing.T) string {
 	t.Helper()
-	file, err := filepath.Abs(filepath.Join("..", ".cache", "older", "pinion-"+olderCommit[:12]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := absolute(t, filepath.Join("..", ".cache", "older", "pinion-"+olderCommit[:12]))
 	if _, err := os.Stat(file); err == nil {
 		return file
 	}
@@ -90,7 +87,7 @@ func TestOldAndNewServersSideBySide(t *testing.T) {
 	for _, direction := range []string{"the older one accepts", "the older one runs"} {
 		t.Run(direction, func(t *testing.T) {
 			t.Parallel()
-			m := &mixed{T: t, nats: harness.StartNATS(t), hooks: newHookReceiver(t), dir: modelFolder(t, map[string]string{"mixed.py": mixedModel})}
+			m := &mixed{T: t, nats: harness.StartNATS(t), hooks: newHookReceiver(t), dir: folder(t, "mixed.py", mixedModel)}
 			m.accepts, m.run = &version{name: "older", binary: older}, &version{name: "present", binary: harness.Binary(t)}
 			if direction == "the older one runs" {
 				m.accepts, m.run = m.run, m.accepts

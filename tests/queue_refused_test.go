@@ -60,9 +60,7 @@ func TestCredentialsOfAQueueThatAreRefused(t *testing.T) {
 		"Authorization Violation": good,
 	} {
 		file := filepath.Join(t.TempDir(), "user.creds")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, file, text)
 		code, says := harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "m", "--nats-creds", file}})
 		if code == 0 || !strings.Contains(says, want) || !strings.Contains(says, "--nats-creds") || !strings.Contains(says, file) || strings.Contains(says, "top-secret") {
 			t.Errorf("exit code %d, %s; want %s", code, says, want)

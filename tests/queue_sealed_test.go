@@ -17,9 +17,7 @@ func TestAJobsKey(t *testing.T) {
 	const word = "rumpelstilzchen"
 	dir := t.TempDir()
 	key := filepath.Join(dir, "key")
-	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, key, base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))+"\n")
 	store := filepath.Join(dir, "jobs")
 	s := member(t, "embed:"+store, harness.Options{Model: "echo.py:text", Args: []string{"--jobs-key", key}})
 	hooks := newHookReceiver(t)

@@ -109,7 +109,5 @@ func TestAQueueThatLostAStream(t *testing.T) {
 // damage overwrites what NATS says of a stream.
 func damage(t *testing.T, folder string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(folder, "meta.inf"), []byte("\x00\x01\x02"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(folder, "meta.inf"), "\x00\x01\x02")
 }

@@ -18,18 +18,13 @@ import (
 func edit(t testing.TB, s *harness.Server, generation int) {
 	t.Helper()
 	file := filepath.Join(s.Dir, "fleet.py")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, file)
 	from, to := fmt.Sprintf("GENERATION = %d ", generation-1), fmt.Sprintf("GENERATION = %d  #", generation)
-	changed := strings.Replace(string(text), from, to, 1)
-	if changed == string(text) {
+	changed := strings.Replace(text, from, to, 1)
+	if changed == text {
 		t.Fatalf("the model has no %q", from)
 	}
-	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, changed)
 }
 
 func TestReloadUnderLoad(t *testing.T) {
@@ -94,9 +89,7 @@ func TestAReloadThatFailsChangesNothing(t *testing.T) {
 	s := fleet(t, harness.Options{})
 	edit(t, s, 2)
 	broken := filepath.Join(s.Dir, "broken.txt")
-	if err := os.WriteFile(broken, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, broken, "")
 	s.Signal(syscall.SIGHUP)
 	harness.Eventually(t, "the successor has failed", func() bool {
 		_, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "the worker's successor failed") })
@@ -119,9 +112,7 @@ func TestAModelThatWasRepairedIsServed(t *testing.T) {
 	t.Parallel()
 	dir := harness.Models(t)
 	broken := filepath.Join(dir, "broken.txt")
-	if err := os.WriteFile(broken, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, broken, "")
 	s := harness.Start(t, harness.Options{Model: "fleet.py", Dir: dir})
 	h := s.WaitHealth("SETUP_FAILED")
 	wantText(t, "setup's logs", h.Setup.Logs, "it cannot be set up today")

@@ -44,9 +44,7 @@ func copyFile(t *testing.T, from, to string) {
 func replaceWorker(t *testing.T, s *harness.Server) {
 	t.Helper()
 	before := s.Worker()
-	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, before, syscall.SIGKILL)
 	// A reload may still be under way, so that what is ready now is not what is ready next.
 	harness.Eventually(t, "another worker answers", func() bool {
 		h := s.Health()

@@ -23,9 +23,7 @@ func TestAnswersThatWaitToBeSentOutliveTheirWorker(t *testing.T) {
 				t.Errorf("round %d: got %s", round, a)
 			}
 			worker := s.Worker()
-			if err := syscall.Kill(worker, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			kill(t, worker, syscall.SIGSTOP)
 			var before, after []*harness.Request
 			for _, name := range numbered(fmt.Sprintf("before-%d-", round), 5) {
 				before = append(before, s.Request(name, input{}))
@@ -34,9 +32,7 @@ func TestAnswersThatWaitToBeSentOutliveTheirWorker(t *testing.T) {
 			for _, name := range numbered(fmt.Sprintf("after-%d-", round), 5) {
 				after = append(after, s.Request(name, input{}))
 			}
-			if err := syscall.Kill(worker, syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
+			kill(t, worker, syscall.SIGCONT)
 			if a := harness.Receive(t, deadly.Answer); a.Status != "failed" || !strings.Contains(a.Error, "worker killed (SIGKILL) while running this prediction") {
 				t.Errorf("round %d: the deadly one: %s", round, a)
 			}

@@ -80,9 +80,7 @@ func TestTheRunFolderIsRemoved(t *testing.T) {
 	if a := s.Create(form, "Content-Type", "multipart/form-data; boundary=x"); a.Status != "succeeded" {
 		t.Errorf("a form: %s", a)
 	}
-	if err := syscall.Kill(s.Worker(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, s.Worker(), syscall.SIGKILL)
 	s.Succeed(input{"file": helloURL})
 }
 
@@ -119,9 +117,7 @@ func TestTheRunFolderWithoutTheCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := s.Worker()
-	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, before, syscall.SIGKILL)
 	harness.Eventually(t, "another worker is ready", func() bool {
 		h := s.Health()
 		return h.Status == "READY" && h.Workers[0].PID != before

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -26,10 +25,7 @@ const schemathesisChecks = "not_a_server_error,status_code_conformance,content_t
 func TestSchemathesisFindsNothing(t *testing.T) {
 	t.Parallel()
 	harness.Full(t)
-	hello, err := filepath.Abs("../examples/hello")
-	if err != nil {
-		t.Fatal(err)
-	}
+	hello := absolute(t, "../examples/hello")
 	const others = "^/(v1|v2|ping|invocations)" // the routes of other protocols
 	for name, o := range map[string]harness.Options{
 		"protocols": {Dir: hello},
@@ -59,15 +55,10 @@ func TestSchemathesisFindsNothingByThePublicDocument(t *testing.T) {
 	python := harness.Tool(t, "venvs/schemathesis/bin/python")
 	document := harness.Tool(t, "oip/mlserver/rest/openapi/dataplane.json")
 	s := tensors(t, "Numbers", "--queue", "64")
-	script, err := filepath.Abs("schemathesis/oip.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := absolute(t, "schemathesis/oip.py")
 	text := runTool(t, t.TempDir(), nil, python, "-B", script, document, "numbers", "f", "above", "floats", "arrays")
 	file := filepath.Join(t.TempDir(), "oip.json")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, text)
 	schemathesis(t, s, "", file, "--url", s.Address, "--max-examples", toText(harness.Soak(2000, 200)))
 }
 
@@ -80,10 +71,7 @@ func schemathesis(t *testing.T, s *harness.Server, receiver, document string, ar
 		"-m", "schemathesis.cli", "run", document, "--checks", schemathesisChecks, "--phases", "coverage,fuzzing",
 		"--generation-deterministic", "--suppress-health-check", "all", "--no-color",
 	}, arguments...)...)
-	hooks, err := filepath.Abs("schemathesis")
-	if err != nil {
-		t.Fatal(err)
-	}
+	hooks := absolute(t, "schemathesis")
 	command.Dir = t.TempDir()
 	command.Env = append(harness.BareEnv(), "SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH="+hooks, "PYTHONDONTWRITEBYTECODE=1",
 		"PYTHONUTF8=1", "RECEIVER="+receiver+"/")

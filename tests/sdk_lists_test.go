@@ -3,7 +3,6 @@ package tests
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -111,11 +110,8 @@ func TestAHundredMegabytesOfLogsFitInBoundedMemory(t *testing.T) {
 // peak is the most memory that a process has had, in bytes.
 func peak(t *testing.T, pid int) int {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	status := readFile(t, fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(status, "VmHWM:")
 	kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
 	if err != nil {
 		t.Fatal(err)

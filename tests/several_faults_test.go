@@ -27,9 +27,7 @@ func TestAHangLeavesTheOtherModel(t *testing.T) {
 	s, _ := ab(t, "--hang-timeout", "3s", "--queue", "8")
 	_, _, before, _ := said(t, predictBy(s, "b", input{}))
 	hung := modelHealth(t, s, "a").Workers[0].PID
-	if err := syscall.Kill(hung, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, hung, syscall.SIGSTOP)
 	for replaced := false; !replaced; {
 		if _, _, pid, _ := said(t, predictBy(s, "b", input{})); pid != before {
 			t.Fatalf("process %s answers for b, before it was %s", pid, before)
@@ -47,14 +45,10 @@ func brokenA(t *testing.T) (dir string, models []string, open func()) {
 	t.Helper()
 	python := harness.AnyPython(t)
 	dir, models = modelFolders(t, map[string]harness.Python{"a": python, "b": python})
-	if err := os.WriteFile(filepath.Join(dir, "a/broken.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(dir, "a/broken.txt"), "")
 	open = makeFIFO(t, filepath.Join(dir, "b"), "setup")
 	gated := strings.Replace(severalModel, "def setup(self) -> None:\n", "def setup(self) -> None:\n        print('waits at setup', flush=True)\n        open('setup').read()\n", 1)
-	if err := os.WriteFile(filepath.Join(dir, "b/run.py"), []byte(gated), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(dir, "b/run.py"), gated)
 	return dir, models, open
 }
 

@@ -42,16 +42,13 @@ def train(n: int = 1) -> str:
 func telemetryFolders(t *testing.T, of map[string]map[string]string) (dir string, arguments []string) {
 	t.Helper()
 	environment := filepath.Dir(filepath.Dir(telemetryPython(t)))
-	all := map[string]string{}
+	dir = t.TempDir()
 	for name, files := range of {
-		all[name+"/run.py"] = tracedSeveral
+		writeFile(t, filepath.Join(dir, name, "run.py"), tracedSeveral)
 		for file, text := range files {
-			all[name+"/"+file] = text
+			writeFile(t, filepath.Join(dir, name, file), text)
 		}
 		arguments = append(arguments, name+"="+name)
-	}
-	dir = modelFolder(t, all)
-	for name := range of {
 		if err := os.Symlink(environment, filepath.Join(dir, name, ".venv")); err != nil {
 			t.Fatal(err)
 		}
@@ -81,9 +78,7 @@ func TestTelemetryNamesTheModel(t *testing.T) {
 		t.Errorf("the line is in the trace of the other model's prediction: %s", line.Raw)
 	}
 	page := string(s.Do(http.MethodGet, "/metrics", nil, "Accept", "application/openmetrics-text; version=1.0.0").Body)
-	if err := os.WriteFile(gate, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, gate, "")
 	harness.Eventually(t, "the prediction of a ends", func() bool { return s.Do(http.MethodGet, "/predictions/same", nil).Status == "succeeded" })
 	wantCode(t, "a training", s.Do(http.MethodPost, "/models/b/trainings", map[string]any{"input": input{}}), http.StatusOK)
 	wantCode(t, "an invalid input", s.Do(http.MethodPost, "/models/b/predictions", map[string]any{"input": input{"gate": 3}}), http.StatusUnprocessableEntity)
@@ -165,9 +160,7 @@ def create_tracer_provider():
 	}
 	dir, _ := telemetryFolders(t, map[string]map[string]string{"a": with("a"), "b": nil, "c": with("c")})
 	config := "models:\n  a: {path: a}\n  b: {path: b}\n  c: {path: c, load: on-demand}\n"
-	if err := os.WriteFile(filepath.Join(dir, "pinion.yaml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(dir, "pinion.yaml"), config)
 	c := harness.StartCollector(t)
 	s := harness.Start(t, harness.Options{Dir: dir, Models: []string{"--config", "pinion.yaml"}, Env: []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_TRACES_SAMPLER=always_on",

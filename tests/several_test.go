@@ -40,12 +40,7 @@ func modelFolders(t testing.TB, pythons map[string]harness.Python) (dir string, 
 	dir = t.TempDir()
 	for _, name := range slices.Sorted(maps.Keys(pythons)) {
 		model := filepath.Join(dir, name)
-		if err := os.Mkdir(model, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(model, "run.py"), []byte(severalModel), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(model, "run.py"), severalModel)
 		environment := filepath.Dir(filepath.Dir(harness.Venv(t, pythons[name])))
 		if err := os.Symlink(environment, filepath.Join(model, ".venv")); err != nil {
 			t.Fatal(err)
@@ -92,9 +87,7 @@ func said(t testing.TB, a harness.Answer) (model, python, pid, text string) {
 // decode reads the whole answer.
 func decode(t testing.TB, a harness.Answer, to any) {
 	t.Helper()
-	if err := json.Unmarshal(a.Body, to); err != nil {
-		t.Fatalf("read %s: %v", a, err)
-	}
+	fromJSON(t, a.Body, to)
 }
 
 // modelEntry is one of GET /models.
@@ -238,9 +231,7 @@ func TestASetupThatFailsLeavesTheOtherModels(t *testing.T) {
 	t.Parallel()
 	python := harness.AnyPython(t)
 	dir, models := modelFolders(t, map[string]harness.Python{"a": python, "b": python})
-	if err := os.WriteFile(filepath.Join(dir, "a/broken.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(dir, "a/broken.txt"), "")
 	s := harness.Start(t, harness.Options{Dir: dir, Models: models})
 	allServe(t, s)
 	harness.Eventually(t, "its worker is gone", func() bool { return modelEntries(t, s)["a"].State == "failed" })
@@ -379,9 +370,7 @@ func TestDocumentsAndPagesAreAModelsOwn(t *testing.T) {
 func TestTokensOfSeveralModels(t *testing.T) {
 	t.Parallel()
 	tokens := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(tokens, []byte("secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, tokens, "secret\n")
 	s, _ := ab(t, "--auth-token-file", tokens)
 	for path, want := range map[string]int{
 		"/models/b/livez": 200, "/models/b/readyz": 200, "/models/b/health-check": 200, "/models/b/docs": 200,

@@ -74,12 +74,8 @@ func TestABuildOfACleanCloneSaysItsCommit(t *testing.T) {
 	is("a copy", false)
 	inFolder(t, clone, "chmod", "-R", "a+rwx", "cmd", "go.mod", "README.md")
 	is("other modes", false)
-	if err := os.WriteFile(filepath.Join(clone, "notes.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(clone, "notes.txt"), "")
 	is("a file that is not git's", false)
-	if err := os.WriteFile(filepath.Join(clone, "README.md"), []byte("changed"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(clone, "README.md"), "changed")
 	is("a changed file", true)
 }

@@ -117,9 +117,7 @@ func TestTheModelComesFromFlagVariableOrCogYAML(t *testing.T) {
 	t.Parallel()
 	folder := func(t *testing.T, yaml string) string {
 		dir := harness.Models(t)
-		if err := os.WriteFile(filepath.Join(dir, "cog.yaml"), []byte(yaml), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(dir, "cog.yaml"), yaml)
 		return dir
 	}
 	for _, c := range []struct {
@@ -197,9 +195,7 @@ func TestOnlyRunFoldersAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			if err := os.WriteFile(filepath.Join(path, file), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, filepath.Join(path, file), "")
 		}
 		if err := os.Chtimes(path, hourAgo, hourAgo); err != nil {
 			t.Fatal(err)
@@ -273,9 +269,7 @@ func TestTheCachedPackageIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
 	if len(cached) != 1 {
 		t.Fatalf("kept are %q", cached)
 	}
-	if err := os.WriteFile(cached[0], []byte("raise SystemExit('changed')\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, cached[0], "raise SystemExit('changed')\n")
 	serve(cache)
 }
 

@@ -3,7 +3,6 @@ package tests
 import (
 	"net/http"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -14,10 +13,7 @@ import (
 // process and with that Python.
 func TestAStartScriptOfCogStartsTheServer(t *testing.T) {
 	t.Parallel()
-	sdk, err := filepath.Abs("../pyembed/sdk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sdk := absolute(t, "../pyembed/sdk")
 	log := &harness.Log{}
 	cmd := exec.Command(harness.AnyPython(t).Path, "-m", "cog.server.http", "--host", "127.0.0.1", "--threads=2", "--await-explicit-shutdown=true")
 	cmd.Dir = folder(t, "run.py", "import sys\ndef run(n: int) -> str:\n    return sys.executable\n")

@@ -112,24 +112,18 @@ func TestALoopWithoutReadersIsReplaced(t *testing.T) {
 func TestTimeLimitsHoldAtAStoppedWorker(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--queue", "4", "--queue-timeout", "1s"}})
-	if err := syscall.Kill(s.Worker(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, s.Worker(), syscall.SIGSTOP)
 	wantCode(t, "one of the queue's time", s.Input(input{}), http.StatusRequestTimeout)
 	wantCode(t, "one with its own time limit", s.Create(map[string]any{"input": input{}}, "Pinion-Deadline", "1"), http.StatusRequestTimeout)
 	unlimited := fleet(t, harness.Options{Args: []string{"--queue", "4", "--queue-timeout", "0"}})
-	if err := syscall.Kill(unlimited.Worker(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, unlimited.Worker(), syscall.SIGSTOP)
 	request := unlimited.Request("handed over", input{})
 	unlimited.Cancel("handed over")
 	if a := harness.Receive(t, request.Answer); a.Status != "canceled" {
 		t.Errorf("canceled: %s", a)
 	}
 	for _, server := range []*harness.Server{s, unlimited} {
-		if err := syscall.Kill(server.Worker(), syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		kill(t, server.Worker(), syscall.SIGCONT)
 	}
 }
 

@@ -3,8 +3,6 @@ package tests
 import (
 	"encoding/hex"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -25,10 +23,7 @@ class Predictor(BasePredictor):
 // unsampled client sends nothing to the collector, and the model has its trace id all the same.
 func TestAPredictionIsTraced(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "run.py"), []byte(tracedModel), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	dir := folder(t, "run.py", tracedModel)
 	for _, protocol := range []string{"http/protobuf", "grpc"} {
 		c := harness.StartCollector(t)
 		url := map[string]string{"http/protobuf": c.URL, "grpc": c.GRPC}[protocol]
@@ -91,7 +86,7 @@ func outputOf(t *testing.T, a harness.Answer) any {
 // lines name too.
 func TestLogsAreSent(t *testing.T) {
 	t.Parallel()
-	dir := modelFolder(t, map[string]string{"run.py": "def run() -> str:\n    print('a line of the model')\n    return ''\n"})
+	dir := folder(t, "run.py", "def run() -> str:\n    print('a line of the model')\n    return ''\n")
 	c := harness.StartCollector(t)
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:run", Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
 	s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "traceparent", "00-"+clientTrace+"-"+clientParent+"-01")

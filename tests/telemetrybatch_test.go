@@ -82,7 +82,7 @@ func TestBatchesAreTraced(t *testing.T) {
 	for _, model := range []string{"Sync", "Async"} {
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()
-			dir := modelFolder(t, map[string]string{"run.py": batchSpans, "cog.yaml": "train: run.py:train\n"})
+			dir := folder(t, "run.py", batchSpans, "cog.yaml", "train: run.py:train\n")
 			c := harness.StartCollector(t)
 			s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + model, Python: python, Env: []string{
 				"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_BSP_SCHEDULE_DELAY=50",
@@ -102,9 +102,7 @@ func TestBatchesAreTraced(t *testing.T) {
 			})
 			answers := []<-chan harness.Answer{begin("a", "01"), begin("b", "01"), begin("c", "00")}
 			gathered(t, s, 4)
-			if err := os.WriteFile(filepath.Join(s.Dir, "gate"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, filepath.Join(s.Dir, "gate"), "")
 			for _, a := range append(answers, gate) {
 				wantCode(t, "prediction", <-a, 200)
 			}
@@ -168,7 +166,7 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 func TestStagesOfBatchesAreTraced(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)
-	dir := modelFolder(t, map[string]string{"run.py": batchSpans})
+	dir := folder(t, "run.py", batchSpans)
 	for _, model := range []string{"Staged", "AsyncStaged"} {
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()

@@ -175,9 +175,9 @@ func TestTracesAreThoseOfCog(t *testing.T) {
 			if model == "train" {
 				served = "Sync"
 			}
-			dir := modelFolder(t, map[string]string{"run.py": cogModels, "cog.yaml": "run: run.py:" + served + "\ntrain: run.py:train\n"})
+			dir := folder(t, "run.py", cogModels, "cog.yaml", "run: run.py:"+served+"\ntrain: run.py:train\n")
 			schema := cli{dir: dir}.good(t, "schema")
-			theirDir := modelFolder(t, map[string]string{"run.py": cogModels, ".cog/openapi_schema.json": schema})
+			theirDir := folder(t, "run.py", cogModels, ".cog/openapi_schema.json", schema)
 			peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 			defer peer.Close()
 			requests := cogRequests(model, peer.URL)
@@ -242,9 +242,7 @@ func tracesOf(t *testing.T, requests []cogRequest, start func(env []string) (add
 	})
 	for i, r := range requests {
 		if !r.early && !r.busy { // the one before has ended, for Cog's server has one slot and no queue
-			if err := os.WriteFile(gate, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, gate, "")
 			harness.Eventually(t, "the server is ready", func() bool { return healthOf(address) == "READY" })
 		}
 		sendTraced(t, address, i+1, r)
@@ -355,9 +353,7 @@ func startCog(t *testing.T, python, dir, model string, env []string) (address st
 	cmd.Env = append(env, stub, "PORT="+port, "PATH="+filepath.Dir(python)+":"+os.Getenv("PATH"))
 	var says bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &says, &says
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	stop = func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()

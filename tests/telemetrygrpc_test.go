@@ -23,7 +23,7 @@ func TestGRPCCallsAreTraced(t *testing.T) {
 	t.Parallel()
 	c := harness.StartCollector(t)
 	s := harness.Ready(t, harness.Options{
-		Dir: modelFolder(t, map[string]string{"run.py": tracedModel}), Model: "run.py:Predictor", Args: []string{"--grpc-port=0", "--model=m"},
+		Dir: folder(t, "run.py", tracedModel), Model: "run.py:Predictor", Args: []string{"--grpc-port=0", "--model=m"},
 		Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
 	})
 	conn, client := s.GRPC()

@@ -2,8 +2,6 @@ package tests
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -70,27 +68,12 @@ const (
 
 func telemetryPython(t *testing.T) string { return harness.Tool(t, "venvs/telemetry/bin/python") }
 
-func modelFolder(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 // TestTheModelsSpansAreChildren of their predictions' spans, in every form of model. Of an unsampled client nothing is sent.
 // Predictions that follow without a context have their own traces.
 func TestTheModelsSpansAreChildren(t *testing.T) {
 	t.Parallel()
 	python := telemetryPython(t)
-	dir := modelFolder(t, map[string]string{"run.py": ownSpans, "cog.yaml": "train: run.py:train\n"})
+	dir := folder(t, "run.py", ownSpans, "cog.yaml", "train: run.py:train\n")
 	for _, c := range []struct {
 		model, path string
 		spans       int // of the model
@@ -161,9 +144,7 @@ def configure_instrumentation():
 `
 	collector := harness.StartCollector(t)
 	start := func(t *testing.T, hooks string) *harness.Server {
-		dir := modelFolder(t, map[string]string{
-			"run.py": ownSpans, "telemetry.py": hooks, "cog.yaml": "run: run.py:Sync\nobservability:\n  traces: true\n  config: telemetry.py\n",
-		})
+		dir := folder(t, "run.py", ownSpans, "telemetry.py", hooks, "cog.yaml", "run: run.py:Sync\nobservability:\n  traces: true\n  config: telemetry.py\n")
 		return harness.Start(t, harness.Options{Dir: dir, Python: python, Env: []string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL, "COG_TRACE_SAMPLER=always_on",
 		}})

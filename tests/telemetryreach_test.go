@@ -32,7 +32,7 @@ class Predictor(BasePredictor):
 // that is asked for.
 func TestTransfersAreTraced(t *testing.T) {
 	t.Parallel()
-	dir := modelFolder(t, map[string]string{"run.py": strings.ReplaceAll(filesModel, "/tmp/out.txt", t.TempDir()+"/out.txt")})
+	dir := folder(t, "run.py", strings.ReplaceAll(filesModel, "/tmp/out.txt", t.TempDir()+"/out.txt"))
 	for _, asked := range []string{"0", "1"} {
 		var mu sync.Mutex
 		headers := map[string]http.Header{}
@@ -96,7 +96,7 @@ class Predictor(BasePredictor):
 `
 	for _, body := range []string{"pass", `raise ValueError("no weights")`} {
 		c := harness.StartCollector(t)
-		dir := modelFolder(t, map[string]string{"run.py": strings.ReplaceAll(model, "BODY", body)})
+		dir := folder(t, "run.py", strings.ReplaceAll(model, "BODY", body))
 		s := harness.Start(t, harness.Options{Dir: dir, Model: "run.py:Predictor", Python: python, Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
 		harness.Eventually(t, "the setup ends", func() bool { return s.Health().Status != "STARTING" })
 		s.Stop()
@@ -167,10 +167,9 @@ func TestAWebPageIsNoCollector(t *testing.T) {
 // the bounds of their number, names and values. A training has none. The model has the whole context.
 func TestCallersAreBounded(t *testing.T) {
 	t.Parallel()
-	dir := modelFolder(t, map[string]string{
-		"run.py":   "from cog import current_scope\n\n\ndef run() -> int:\n    return len(current_scope().context)\n\n\ndef train() -> str:\n    return ''\n",
-		"cog.yaml": "train: run.py:train\n",
-	})
+	dir := folder(t,
+		"run.py", "from cog import current_scope\n\n\ndef run() -> int:\n    return len(current_scope().context)\n\n\ndef train() -> str:\n    return ''\n",
+		"cog.yaml", "train: run.py:train\n")
 	c := harness.StartCollector(t)
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:run", Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
 	context := manyCallers()

@@ -3,7 +3,6 @@ package tests
 import (
 	"net/http"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,10 +17,7 @@ func TestTritonAnswersAlike(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()
 	tool := harness.Tool(t, "venvs/protocols/bin/python")
-	client, err := filepath.Abs("clients/triton_alike.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := absolute(t, "clients/triton_alike.py")
 	address := startTriton(t)
 	python := harness.Pythons(t)[0]
 	if !harness.Has(python, "numpy") {
@@ -42,9 +38,7 @@ func startTriton(t *testing.T) (address string) {
 	cmd.Env = harness.BareEnv()
 	var says strings.Builder
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &says, &says, 10*time.Second
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	launch(t, cmd)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

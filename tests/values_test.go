@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math/big"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -188,9 +187,7 @@ class Runner(BaseRunner):
     def run(self, floats: list[float] = [], ints: list[int] = [], rows: list[list[float]] = []) -> str:
         return repr((floats, ints, rows))
 `
-	if err := os.WriteFile(filepath.Join(dir, "lists.py"), []byte(model), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(dir, "lists.py"), model)
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: dir, Model: "lists.py:Runner"})
 		for given, want := range map[string]string{

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,9 +24,7 @@ class Runner:
 
 func writeWord(t *testing.T, s *harness.Server, word string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(s.Dir, "helper.py"), []byte("WORD = '"+word+"'\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(s.Dir, "helper.py"), "WORD = '"+word+"'\n")
 }
 
 func answersWord(t *testing.T, s *harness.Server, word string) {
@@ -74,9 +71,7 @@ func TestWatchKeepsTheOldWorkerWhereTheNewOneFails(t *testing.T) {
 	if n := s.Log.Count("setup failed"); n != 1 {
 		t.Errorf("the setup failed %d times", n)
 	}
-	if err := os.WriteFile(filepath.Join(s.Dir, "cog.yaml"), []byte("run: ["), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(s.Dir, "cog.yaml"), "run: [")
 	s.WaitLog("the model is not reloaded")
 	answersWord(t, s, "two!")
 }

@@ -112,11 +112,8 @@ var isModel = regexp.MustCompile(`^(tests/models|examples|cmd/pinion/internal/st
 // readWords reads words.txt.
 func readWords(t *testing.T) retiredWords {
 	t.Helper()
-	text, err := os.ReadFile("words.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	words, err := readRetiredWords(string(text))
+	text := readFile(t, "words.txt")
+	words, err := readRetiredWords(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,9 +146,7 @@ func TestAnAnswerDoesNotWaitForTheLoop(t *testing.T) {
 		})
 		waking := s.Begin("waking", input{"what": "wake", "name": "quick"})
 		sameJSON(t, "output", harness.Receive(t, waking).Output, `"quick"`)
-		if err := os.WriteFile(filepath.Join(s.Dir, "enough"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(s.Dir, "enough"), "")
 		harness.Receive(t, blocking)
 	})
 }
