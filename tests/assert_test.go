@@ -62,6 +62,77 @@ func wantCode(t testing.TB, what string, a harness.Answer, code int) {
 	}
 }
 
+// wantStatus fails unless a prediction ended so.
+func wantStatus(t testing.TB, what string, a harness.Answer, status string) {
+	t.Helper()
+	if a.Status != status {
+		t.Errorf("%s: got %s, want it %s", what, a, status)
+	}
+}
+
+// wantOutput fails unless a prediction has succeeded with this text.
+func wantOutput(t testing.TB, what string, a harness.Answer, text string) {
+	t.Helper()
+	if a.Status != "succeeded" || a.Text(t) != text {
+		t.Errorf("%s: got %s, want the output %q", what, a, text)
+	}
+}
+
+// wantFailed fails unless a prediction has failed, with this text in its error.
+func wantFailed(t testing.TB, what string, a harness.Answer, text string) {
+	t.Helper()
+	if a.Status != "failed" || !strings.Contains(a.Error, text) {
+		t.Errorf("%s: got %s, want the error %q", what, a, text)
+	}
+}
+
+// wantAnswer fails unless an answer has this status code, and this text in its body.
+func wantAnswer(t testing.TB, what string, a harness.Answer, code int, text string) {
+	t.Helper()
+	if a.Err != nil || a.Code != code || !strings.Contains(string(a.Body), text) {
+		t.Errorf("%s: got %s, want %d with %q", what, a, code, text)
+	}
+}
+
+// anyCode is an exit code for refused: any that says that it went wrong.
+const anyCode = -1
+
+// refused fails unless a server ends before it listens, with this exit code, and says this text. It returns all that it says.
+func refused(t testing.TB, o harness.Options, code int, text string) string {
+	t.Helper()
+	got, says := harness.Refused(t, o)
+	if got != code && (code != anyCode || got == 0) || !strings.Contains(says, text) {
+		t.Errorf("exit code %d: %s; want %q", got, says, text)
+	}
+	return says
+}
+
+// needs skips a test where a Python lacks a package.
+func needs(t testing.TB, python harness.Python, module string) {
+	t.Helper()
+	if !harness.Has(python, module) {
+		t.Skipf("%s is not installed", module)
+	}
+}
+
+// memoryGroup is a command that enters a new control group with so much memory, or skips the test.
+func memoryGroup(t testing.TB, limit int64) (enter []string) {
+	t.Helper()
+	_, enter, ok := harness.MemoryGroup(t, limit)
+	if !ok {
+		t.Skip("no control group can be made here")
+	}
+	return enter
+}
+
+// same fails unless got is what is wanted.
+func same[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %.3000s, want %.3000s", what, fmt.Sprintf("%#v", got), fmt.Sprintf("%#v", want))
+	}
+}
+
 // makeFIFO makes a named pipe in a model's folder, at which the model waits, and returns what lets it go on.
 func makeFIFO(t testing.TB, dir, name string) (open func()) {
 	t.Helper()

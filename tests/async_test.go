@@ -32,9 +32,7 @@ func TestAsyncPredictionsRunAtOnceUpToTheNumberOfSlots(t *testing.T) {
 		for _, name := range numbered("wait", n-1) {
 			requests = append(requests, s.Request(name, input{"what": "meet", "n": n}))
 		}
-		if status := s.Health().Status; status != "READY" {
-			t.Errorf("with a slot left, health is %s", status)
-		}
+		same(t, "with a slot left, health", s.Health().Status, "READY")
 		last := s.Begin("last", input{"what": "meet", "n": n}) // they end only if all n are inside at once
 		for _, v := range requests {
 			sameJSON(t, "most inside", harness.Receive(t, v.Answer).Output, fmt.Sprint(n))
@@ -43,9 +41,7 @@ func TestAsyncPredictionsRunAtOnceUpToTheNumberOfSlots(t *testing.T) {
 		for _, name := range numbered("busy", n) {
 			requests = append(requests, s.Request(name, input{"what": "wait", "name": name}))
 		}
-		if status := s.Health().Status; status != "BUSY" {
-			t.Errorf("with no slot left, health is %s", status)
-		}
+		same(t, "with no slot left, health", s.Health().Status, "BUSY")
 		wantCode(t, "one too many", s.Input(input{}), http.StatusConflict)
 		for _, name := range numbered("busy", n) {
 			wantCode(t, "cancel", s.Cancel(name), http.StatusOK)
@@ -63,9 +59,7 @@ func TestTheDecoratorSaysHowManyRunAtOnce(t *testing.T) {
 	}
 	s.Succeed(input{"n": 4})
 	for _, v := range requests {
-		if a := harness.Receive(t, v.Answer); a.Status != "succeeded" {
-			t.Errorf("got %s", a)
-		}
+		wantStatus(t, "the answer", harness.Receive(t, v.Answer), "succeeded")
 	}
 }
 
@@ -182,17 +176,11 @@ func TestACancelEndsATaskAndLeavesBystandersAlone(t *testing.T) {
 		}
 		s.Succeed(input{"what": "meet", "n": 6})
 		for _, v := range bystanders[1:] { // they were inside all the time
-			if a := harness.Receive(t, v.Answer); a.Status != "succeeded" {
-				t.Errorf("a bystander: %s", a)
-			}
+			wantStatus(t, "a bystander", harness.Receive(t, v.Answer), "succeeded")
 		}
 		wantCode(t, "cancel of the bystander", s.Cancel("bystander"), http.StatusOK)
-		if a := harness.Receive(t, bystanders[0].Answer); a.Status != "canceled" {
-			t.Errorf("the bystander: %s", a)
-		}
-		if s.Worker() != worker {
-			t.Error("the worker was replaced")
-		}
+		wantStatus(t, "the bystander", harness.Receive(t, bystanders[0].Answer), "canceled")
+		sameWorker(t, s, worker)
 	})
 }
 
@@ -206,16 +194,10 @@ func TestATaskThatSwallowsItsCancelEndsTheWorkerAfterTheGrace(t *testing.T) {
 	s.WaitLog("begun b")
 	waiting := s.Request("waiting", input{"name": "waited"})
 	wantCode(t, "cancel", s.Cancel("swallowing"), http.StatusOK)
-	if a := harness.Receive(t, swallowing); a.Status != "canceled" {
-		t.Errorf("got %s", a)
-	}
+	wantStatus(t, "the answer", harness.Receive(t, swallowing), "canceled")
 	// It shared the worker: the only one that suffers, and its error says why.
-	if a := harness.Receive(t, bystander); a.Status != "failed" || !strings.Contains(a.Error, "cancel") {
-		t.Errorf("bystander: %s", a)
-	}
-	if a := harness.Receive(t, waiting.Answer); a.Status != "succeeded" || a.Text(t) != "waited" {
-		t.Errorf("what waited: %s", a)
-	}
+	wantFailed(t, "bystander", harness.Receive(t, bystander), "cancel")
+	wantOutput(t, "what waited", harness.Receive(t, waiting.Answer), "waited")
 	if s.Worker() == worker {
 		t.Error("the worker was not replaced")
 	}
@@ -241,9 +223,7 @@ func TestAsyncFailuresAreTheirOwn(t *testing.T) {
 			{"exit", "7", "SystemExit: 7"},
 		} {
 			a := s.Fail(input{"what": c.what, "name": c.name})
-			if a.Error != c.err {
-				t.Errorf("%s: error is %q, want %q", c.what, a.Error, c.err)
-			}
+			same(t, c.what+": error", a.Error, c.err)
 			wantText(t, c.what, a.Logs, "Traceback", "tasks.py")
 		}
 		for what, want := range map[string]string{
@@ -255,9 +235,7 @@ func TestAsyncFailuresAreTheirOwn(t *testing.T) {
 				t.Errorf("metrics are %v", a.Metrics)
 			}
 		}
-		if s.Health().Workers[0].Restarts != 0 {
-			t.Error("the worker was replaced")
-		}
+		same(t, "restarts", s.Health().Workers[0].Restarts, 0)
 	})
 }
 
@@ -277,9 +255,7 @@ func TestADeathFailsEveryRunningPredictionOfAnAsyncWorker(t *testing.T) {
 			t.Errorf("%s: %s", name, a)
 		}
 	}
-	if a := harness.Receive(t, waiting.Answer); a.Status != "succeeded" || a.Text(t) != "waited" {
-		t.Errorf("what waited: %s", a)
-	}
+	wantOutput(t, "what waited", harness.Receive(t, waiting.Answer), "waited")
 }
 
 func TestAsyncGeneratorsAreCollectedAndClosed(t *testing.T) {
@@ -288,9 +264,7 @@ func TestAsyncGeneratorsAreCollectedAndClosed(t *testing.T) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "tasks.py:Stream", Args: []string{"--concurrency", "2"}})
 		a := s.Succeed(input{})
 		sameJSON(t, "output", a.Output, `["0","1","2"]`)
-		if a.Logs != "closed\n" {
-			t.Errorf("logs are %q", a.Logs)
-		}
+		same(t, "logs", a.Logs, "closed\n")
 		answer := s.Begin("endless", input{"n": 0})
 		s.WaitLog("begun")
 		s.Cancel("endless")

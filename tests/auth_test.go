@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -39,9 +40,7 @@ func TestTokensFromAFile(t *testing.T) {
 	}
 	wantCode(t, "no token", s.Do(http.MethodPost, "/predictions", input{}), http.StatusUnauthorized)
 	for token, want := range map[string]int{first: 200, second: 200, third: 401, first[1:]: 401} {
-		if got := ask(token); got != want {
-			t.Errorf("%s: %d, want %d", token, got, want)
-		}
+		same(t, token, ask(token), want)
 	}
 	hangUp := func(says string) {
 		t.Helper()
@@ -61,16 +60,12 @@ func TestTokensFromAFile(t *testing.T) {
 	writeTokens(t, file, second, third)
 	hangUp("tokens read")
 	for token, want := range map[string]int{first: 401, second: 200, third: 200} {
-		if got := ask(token); got != want {
-			t.Errorf("after a change, %s: %d, want %d", token, got, want)
-		}
+		same(t, "after a change, "+token, ask(token), want)
 	}
 	for _, broken := range [][]string{{"# none"}, {"two words"}} {
 		writeTokens(t, file, broken...)
 		hangUp("the tokens are not reloaded: those read before stay valid")
-		if got := ask(third); got != 200 {
-			t.Errorf("with a broken file %d", got)
-		}
+		same(t, "with a broken file", ask(third), 200)
 	}
 	for _, token := range []string{first, second, third} {
 		if strings.Contains(s.Log.String(), token) {
@@ -86,10 +81,7 @@ func TestTokensFromAFile(t *testing.T) {
 func TestTokenFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{tokenFile(t, "# none"), tokenFile(t, "a b"), "/nowhere/tokens"} {
-		code, text := harness.Refused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--auth-token-file", file}})
-		if code == 0 || !strings.Contains(text, "--auth-token-file "+file) {
-			t.Errorf("exit code %d: %s", code, text)
-		}
+		refused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--auth-token-file", file}}, anyCode, "--auth-token-file "+file)
 	}
 	open := tokenFile(t, "short")
 	if err := os.Chmod(open, 0o644); err != nil {
@@ -114,14 +106,9 @@ func TestAPortForMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Body.Close()
-		if a.StatusCode != want {
-			t.Errorf("GET %s there: %d, want %d", path, a.StatusCode, want)
-		}
+		same(t, fmt.Sprintf("GET %s there", path), a.StatusCode, want)
 	}
 	wantCode(t, "metrics here", s.Do(http.MethodGet, "/metrics", nil, "Authorization", "Bearer a-token-0123456789"), http.StatusNotFound)
 	wantCode(t, "a probe here", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
-	code, text := harness.Refused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-host", "127.0.0.1"}})
-	if code != 2 || !strings.Contains(text, "--metrics-port") {
-		t.Errorf("--metrics-host alone: %d %s", code, text)
-	}
+	refused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-host", "127.0.0.1"}}, 2, "--metrics-port")
 }

@@ -82,20 +82,6 @@ func receiveAll(t testing.TB, answers map[string]<-chan harness.Answer) map[stri
 	return all
 }
 
-func says(t testing.TB, a harness.Answer, want string) {
-	t.Helper()
-	if a.Status != "succeeded" || a.Text(t) != want {
-		t.Errorf("got %s, want %q", a, want)
-	}
-}
-
-func blames(t testing.TB, a harness.Answer, want string) {
-	t.Helper()
-	if a.Status != "failed" || !strings.Contains(a.Error, want) {
-		t.Errorf("got %s, want the error %q", a, want)
-	}
-}
-
 // TestWaitingPredictionsAreABatch: what comes while the model is busy leaves together, in order, with equal keys, and each
 // prediction has its own answer.
 func TestWaitingPredictionsAreABatch(t *testing.T) {
@@ -109,7 +95,7 @@ func TestWaitingPredictionsAreABatch(t *testing.T) {
 			harness.Receive(t, gate)
 			all := receiveAll(t, answers)
 			for text, want := range map[string]string{"a": "A", "b": "BB", "c": "C", "d": "DD"} {
-				says(t, all[text], want)
+				wantOutput(t, text, all[text], want)
 				if m := all[text].Metrics; m["batch_size"] != 2.0 || m["queue_time"] == nil || m["predict_time"] == nil {
 					t.Errorf("%s: metrics are %v", text, m)
 				}
@@ -134,7 +120,7 @@ func TestABatchHasItsSize(t *testing.T) {
 		open()
 		harness.Receive(t, gate)
 		for text, a := range receiveAll(t, answers) {
-			says(t, a, strings.ToUpper(text))
+			wantOutput(t, text, a, strings.ToUpper(text))
 		}
 		lines := batches(t, s)[1:]
 		if len(lines) != (10+largest-1)/largest {
@@ -154,10 +140,10 @@ func TestABadItemFailsAlone(t *testing.T) {
 		harness.Receive(t, gate)
 		all := receiveAll(t, answers)
 		for _, text := range []string{"a", "b", "c"} {
-			says(t, all[text], strings.ToUpper(text))
+			wantOutput(t, text, all[text], strings.ToUpper(text))
 		}
-		blames(t, all["raise-1"], "ValueError: no raise-1 here")
-		blames(t, all["bad-1"], "bad-1 alone")
+		wantFailed(t, "raise-1", all["raise-1"], "ValueError: no raise-1 here")
+		wantFailed(t, "bad-1", all["bad-1"], "bad-1 alone")
 	}
 }
 
@@ -169,8 +155,8 @@ func TestWithoutIsolationAllFail(t *testing.T) {
 	answers := beginAll(t, s, texts("a", "raise-1", "b")...)
 	open()
 	harness.Receive(t, gate)
-	for _, a := range receiveAll(t, answers) {
-		blames(t, a, "ValueError: no raise-1 here")
+	for text, a := range receiveAll(t, answers) {
+		wantFailed(t, text, a, "ValueError: no raise-1 here")
 	}
 	if got := batches(t, s); !slices.Equal(got, []string{"gate", "a raise-1 b"}) {
 		t.Errorf("the model had %q", got)
@@ -185,9 +171,9 @@ func TestAResultOfAnotherLengthFailsTheBatch(t *testing.T) {
 	answers := beginAll(t, s, texts("a", "short", "b")...)
 	open()
 	harness.Receive(t, gate)
-	for _, a := range receiveAll(t, answers) {
-		blames(t, a, "3")
-		blames(t, a, "2")
+	for text, a := range receiveAll(t, answers) {
+		wantFailed(t, text, a, "3")
+		wantFailed(t, text, a, "2")
 	}
 }
 
@@ -201,9 +187,9 @@ func TestADeathInABatch(t *testing.T) {
 		open()
 		harness.Receive(t, gate)
 		all := receiveAll(t, answers)
-		says(t, all["a"], "A")
-		says(t, all["b"], "B")
-		blames(t, all["die"], "exit")
+		wantOutput(t, "a", all["a"], "A")
+		wantOutput(t, "b", all["b"], "B")
+		wantFailed(t, "die", all["die"], "exit")
 		if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a die b", "1 a", "1 die", "1 b"}) {
 			t.Errorf("the model had %q", got)
 		}
@@ -233,8 +219,8 @@ func TestAKilledBatchComesBack(t *testing.T) {
 	writeFile(t, filepath.Join(s.Dir, "gate"), "")
 	killWorker(t, s) // it may have ended them by now
 	all := receiveAll(t, answers)
-	says(t, all["a"], "A")
-	says(t, all["b"], "B")
+	wantOutput(t, "a", all["a"], "A")
+	wantOutput(t, "b", all["b"], "B")
 }
 
 // TestCancelInABatch: before it starts the prediction is taken out; while it runs it is answered at once, and the others
@@ -248,12 +234,10 @@ func TestCancelInABatch(t *testing.T) {
 		if a := s.Cancel("item-0"); a.Code != http.StatusOK {
 			t.Fatalf("cancel: %s", a)
 		}
-		if a := harness.Receive(t, answers["a"]); a.Status != "canceled" {
-			t.Errorf("%s: canceled before it started: %s", class, a)
-		}
+		wantStatus(t, class+": canceled before it started", harness.Receive(t, answers["a"]), "canceled")
 		open()
 		harness.Receive(t, gate)
-		says(t, harness.Receive(t, answers["b"]), "B")
+		wantOutput(t, "b", harness.Receive(t, answers["b"]), "B")
 		if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 b"}) {
 			t.Errorf("%s: the model had %q", class, got)
 		}
@@ -265,10 +249,8 @@ func TestCancelInABatch(t *testing.T) {
 		single := s.Begin("lone", input{"text": "gate"})
 		harness.Eventually(t, "it runs", func() bool { return len(batches(t, s)) == 3 })
 		s.Cancel("lone")
-		if a := harness.Receive(t, single); a.Status != "canceled" {
-			t.Errorf("%s: canceled while it ran: %s", class, a)
-		}
-		says(t, s.Succeed(input{"text": "next"}), "NEXT")
+		wantStatus(t, class+": canceled while it ran", harness.Receive(t, single), "canceled")
+		wantOutput(t, "next", s.Succeed(input{"text": "next"}), "NEXT")
 		if s.Health().Workers[0].Restarts != 0 {
 			t.Errorf("%s: the worker was replaced", class)
 		}
@@ -285,7 +267,7 @@ func TestStages(t *testing.T) {
 		answers := beginAll(t, s, texts(names[:2]...)...)
 		answers["refuse"] = s.Begin("refuse", input{"text": "refuse"})
 		refused := harness.Receive(t, answers["refuse"])
-		blames(t, refused, "ValueError: refuse is refused")
+		wantFailed(t, "refuse", refused, "ValueError: refuse is refused")
 		if strings.Contains(refused.Logs, "During handling of the above exception") {
 			t.Errorf("the traceback has an exception that the model did not raise:\n%s", refused.Logs)
 		}
@@ -336,9 +318,7 @@ func TestBatchesOfAFleet(t *testing.T) {
 		}
 		clients.more(t, 200)
 		for _, a := range clients.stopAll() {
-			if a.Status != "failed" || !strings.Contains(a.Error, "SIGKILL") {
-				t.Errorf("%s: %s", class, a)
-			}
+			wantFailed(t, class, a, "SIGKILL")
 		}
 	}
 }
@@ -373,22 +353,18 @@ func TestEveryModeIsBatched(t *testing.T) {
 	ask("packed", "\x81\xa5input\x81\xa4text\xa1c", "Content-Type", "application/msgpack")
 	gathered(t, s, 4)
 	ask("late", map[string]any{"input": input{"text": "late"}}, "Pinion-Deadline", "0.05")
-	if a := <-answers["late"]; a.Code != http.StatusRequestTimeout {
-		t.Errorf("late: %s", a)
-	}
+	wantCode(t, "late", <-answers["late"], http.StatusRequestTimeout)
 	open()
 	harness.Receive(t, gate)
-	says(t, <-answers["form"], "B")
-	says(t, <-answers["packed"], "C")
+	wantOutput(t, "form", <-answers["form"], "B")
+	wantOutput(t, "packed", <-answers["packed"], "C")
 	if start := <-hooks; start.Status != "starting" && start.Status != "processing" {
 		t.Errorf("the first webhook tells %+v", start)
 	}
 	if end := <-hooks; end.Status != "succeeded" || string(end.Output) != `"A"` || end.Metrics["batch_size"] != 3.0 || end.Logs != "batch of 3\n" {
 		t.Errorf("the last webhook tells %+v", end)
 	}
-	if a := s.Do(http.MethodGet, "/predictions/hooked", nil); a.Status != "succeeded" || a.Text(t) != "A" {
-		t.Errorf("asked for afterwards: %s", a)
-	}
+	wantOutput(t, "asked for afterwards", s.Do(http.MethodGet, "/predictions/hooked", nil), "A")
 	if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a b c"}) {
 		t.Errorf("the model had %q", got)
 	}

@@ -25,9 +25,7 @@ func TestBatchingQueueFull(t *testing.T) {
 	b.worker().run()
 	b.want(<-one, 200, "one!")
 	b.want(<-two, 200, "two!")
-	if n := b.metric(`pinion_predictions_total{mode="sync",reason="capacity",status="failed"}`); n != "1" {
-		t.Errorf("%s refusals counted", n)
-	}
+	same(t, "refusals counted", b.metric(`pinion_predictions_total{mode="sync",reason="capacity",status="failed"}`), "1")
 }
 
 // TestBatchingLarge: bodies above 4 MB were refused with 400, and answers larger than one read of a socket were
@@ -102,9 +100,7 @@ func TestBatchingClientDisconnects(t *testing.T) {
 	w := b.worker()
 	w.echo(w.take("stays"))
 	b.want(<-answer, 200, "stays!")
-	if n := b.metric(`pinion_predictions_total{mode="sync",reason="",status="canceled"}`); n != "1" {
-		t.Errorf("%s are counted as canceled, want 1", n)
-	}
+	same(t, "counted as canceled", b.metric(`pinion_predictions_total{mode="sync",reason="",status="canceled"}`), "1")
 }
 
 // TestBatchingShutdown: it always slept for the whole -timeout, and cut off what came in meanwhile.

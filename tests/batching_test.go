@@ -29,9 +29,7 @@ func TestBatchingAnswers(t *testing.T) {
 		w.echo(items)
 		got := <-first
 		b.want(got, 200, "first!")
-		if kind := got.header.Get("Content-Type"); kind != "text/plain; charset=utf-8" {
-			t.Errorf("Content-Type is %q", kind)
-		}
+		same(t, "Content-Type", got.header.Get("Content-Type"), "text/plain; charset=utf-8")
 		if err := w.answer(w.take(), func(body string) (string, bool) { return "answer: " + body, body == "bad" }); err != nil {
 			t.Fatal(err)
 		}
@@ -75,9 +73,7 @@ func TestBatchingOwnPaths(t *testing.T) {
 		"pinion_queue_capacity":      "1024",
 		"pinion_worker_starts_total": "1",
 	} {
-		if got := b.metric(series); got != value {
-			t.Errorf("%s is %q, want %s", series, got, value)
-		}
+		same(t, series, b.metric(series), value)
 	}
 }
 

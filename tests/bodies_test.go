@@ -200,9 +200,7 @@ func TestMessagePackBothWays(t *testing.T) {
 	if a := s.Create(squeezed.Bytes(), "Content-Type", packed, "Content-Encoding", "gzip"); a.Status != "succeeded" || !bytes.Contains(a.Output, []byte(`"read":"xyz"`)) {
 		t.Errorf("compressed: %s", a)
 	}
-	if a := s.Create("\x81\xa5input\x81\xa5value\xd6\xff\x00\x00\x00\x00", "Content-Type", packed); a.Code != http.StatusBadRequest {
-		t.Errorf("a timestamp: %s", a)
-	}
+	wantCode(t, "a timestamp", s.Create("\x81\xa5input\x81\xa5value\xd6\xff\x00\x00\x00\x00", "Content-Type", packed), http.StatusBadRequest)
 	left(t, s)
 }
 
@@ -230,9 +228,7 @@ func TestCurlSendsAndGetsFiles(t *testing.T) {
 func TestTheImageExample(t *testing.T) {
 	t.Parallel()
 	python := harness.AnyPython(t)
-	if !harness.Has(python, "PIL") {
-		t.Skip("Pillow is not installed")
-	}
+	needs(t, python, "PIL")
 	s := harness.Ready(t, harness.Options{Python: python.Path, Dir: example(t, "image")})
 	sample := absolute(t, "../examples/ocr/sample.png")
 	curl := exec.Command("curl", "-sS", "--fail-with-body", "-F", "image=@"+sample, "-F", "size=200", "-F", "gray=true",

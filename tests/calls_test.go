@@ -125,9 +125,7 @@ func TestAModelCallsAnother(t *testing.T) {
 	if got := predictBy(s, "a", input{"text": "hello"}).Text(t); got != "a got "+said {
 		t.Errorf("got %q", got)
 	}
-	if got := predictBy(s, "a", input{"text": "hello", "how": "thread"}).Text(t); got != said {
-		t.Errorf("in a thread: %q", got)
-	}
+	same(t, "in a thread", predictBy(s, "a", input{"text": "hello", "how": "thread"}).Text(t), said)
 	for _, c := range []struct {
 		in   input
 		want string
@@ -139,9 +137,7 @@ func TestAModelCallsAnother(t *testing.T) {
 	} {
 		failedWith(t, predictBy(s, "a", c.in), c.want)
 		c.in["catch"] = true
-		if got := predictBy(s, "a", c.in).Text(t); got != "caught "+c.want {
-			t.Errorf("caught: %q", got)
-		}
+		same(t, "caught", predictBy(s, "a", c.in).Text(t), "caught "+c.want)
 	}
 	predictBy(s, "a", input{"how": "fork"})
 	s.WaitLog("child: cog.call does not work in a process that the model forked")
@@ -192,9 +188,7 @@ func TestACallEndsWithItsCaller(t *testing.T) {
 		t.Helper()
 		ended++
 		harness.Eventually(t, "the call is canceled: "+how, func() bool { return s.Log.Count("b was canceled") == ended })
-		if got := predictBy(s, "b", input{"text": "next"}); got.Status != "succeeded" {
-			t.Errorf("%s: then b says %s", how, got)
-		}
+		wantStatus(t, how+": then b says", predictBy(s, "b", input{"text": "next"}), "succeeded")
 	}
 	called := func() {
 		t.Helper()
@@ -207,25 +201,19 @@ func TestACallEndsWithItsCaller(t *testing.T) {
 	}()
 	called()
 	wantCode(t, "cancel", s.Do(http.MethodPost, "/models/a/predictions/x/cancel", nil), http.StatusOK)
-	if got := harness.Receive(t, answer); got.Status != "canceled" {
-		t.Errorf("the caller ended with %s", got)
-	}
+	wantStatus(t, "the caller ended with", harness.Receive(t, answer), "canceled")
 	isCanceled("its caller is")
 
 	go func() { answer <- predictBy(s, "a", input{"text": "gate", "how": "leave"}) }()
 	called()
 	open()
-	if got := harness.Receive(t, answer).Text(t); got != "left" {
-		t.Errorf("got %q", got)
-	}
+	same(t, "the output", harness.Receive(t, answer).Text(t), "left")
 	isCanceled("its caller has ended")
 
 	go func() { answer <- predictBy(s, "a", input{"text": "gate", "how": "die"}) }()
 	called()
 	open()
-	if got := harness.Receive(t, answer); got.Status != "failed" {
-		t.Errorf("got %s", got)
-	}
+	wantStatus(t, "the answer", harness.Receive(t, answer), "failed")
 	isCanceled("its caller has died")
 }
 
@@ -242,14 +230,10 @@ func TestACancelReachesAQueuedCall(t *testing.T) {
 	}()
 	harness.Eventually(t, "the call waits", func() bool { return modelEntries(t, s)["b"].Queue.Length == 1 })
 	s.Do(http.MethodPost, "/models/a/predictions/x/cancel", nil)
-	if got := harness.Receive(t, answer); got.Status != "canceled" {
-		t.Errorf("the caller ended with %s", got)
-	}
+	wantStatus(t, "the caller ended with", harness.Receive(t, answer), "canceled")
 	harness.Eventually(t, "no call waits", func() bool { return modelEntries(t, s)["b"].Queue.Length == 0 })
 	open()
-	if got := harness.Receive(t, first); got.Status != "succeeded" {
-		t.Errorf("the first ended with %s", got)
-	}
+	wantStatus(t, "the first ended with", harness.Receive(t, first), "succeeded")
 }
 
 // TestACallLoadsItsModel, and is refused where a model is not to be loaded by requests.
@@ -260,9 +244,7 @@ func TestACallLoadsItsModel(t *testing.T) {
 	if state := modelEntries(t, s)["b"].State; state != "unloaded" {
 		t.Fatalf("b is %s", state)
 	}
-	if got := predictBy(s, "a", input{"text": "hello"}); got.Status != "succeeded" {
-		t.Errorf("got %s", got)
-	}
+	wantStatus(t, "the answer", predictBy(s, "a", input{"text": "hello"}), "succeeded")
 	hasState(t, s, "b", "ready")
 	failedWith(t, predictBy(s, "a", input{"model": "c"}), "Model c is not loaded: POST /models/c/load loads it")
 }

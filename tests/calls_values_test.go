@@ -185,16 +185,10 @@ func TestItemsOfCalls(t *testing.T) {
 	before := s.Log.Count("got one")
 	go func() { answer <- predictBy(s, "a", input{"gate": "gate"}) }()
 	harness.Eventually(t, "the first item is there", func() bool { return s.Log.Count("got one") == before+1 })
-	if got := predictBy(s, "a", input{"how": "wrong"}); got.Status != "failed" {
-		t.Errorf("meanwhile: %s", got)
-	}
+	wantStatus(t, "meanwhile", predictBy(s, "a", input{"how": "wrong"}), "failed")
 	open()
-	if got := harness.Receive(t, answer).Text(t); got != "one two" {
-		t.Errorf("got %q", got)
-	}
-	if got := predictBy(s, "a", input{"how": "break", "gate": "gate"}).Text(t); got != "one" {
-		t.Errorf("got %q", got)
-	}
+	same(t, "the output", harness.Receive(t, answer).Text(t), "one two")
+	same(t, "the output", predictBy(s, "a", input{"how": "break", "gate": "gate"}).Text(t), "one")
 	s.WaitLog("items are canceled")
 }
 
@@ -229,9 +223,7 @@ func TestCallsOfBatches(t *testing.T) {
 	run := ", predictor: run.py:run"
 	s, _ := callingModels(t, map[string]string{"a": batchedCaller, "b": batchedCalled, "c": gatheringCaller},
 		map[string]string{"a": run, "b": run, "c": run}, harness.Options{Args: []string{"--queue", "64"}})
-	if got := predictBy(s, "a", input{"text": "t"}).Text(t); got != "1t of 1" {
-		t.Errorf("got %q", got)
-	}
+	same(t, "the output", predictBy(s, "a", input{"text": "t"}).Text(t), "1t of 1")
 	if got := outputText(t, predictBy(s, "c", input{})); !strings.HasPrefix(got, `["w of `) || strings.Count(got, " of ") != 4 {
 		t.Errorf("got %s", got)
 	}

@@ -59,9 +59,7 @@ func TestACancelEndsEveryKindOfWaiting(t *testing.T) {
 				t.Errorf("after %s: %s", how, a)
 			}
 		}
-		if s.Worker() != worker {
-			t.Error("the worker was replaced")
-		}
+		sameWorker(t, s, worker)
 	})
 }
 
@@ -79,9 +77,7 @@ func TestACancelThatGoesNowhereIsRepeated(t *testing.T) {
 		if dropped := map[string]string{"bare_once": "swallowed one\n", "deleting": "CancelationException"}[how]; strings.Count(a.Logs, dropped) != 1 {
 			t.Errorf("the logs have not %q once: %s", dropped, a)
 		}
-		if s.Worker() != worker {
-			t.Errorf("%s: the worker was replaced", how)
-		}
+		sameWorker(t, s, worker)
 	}
 }
 
@@ -117,9 +113,7 @@ func TestCanceledPredictionsEndCanceled(t *testing.T) {
 		}
 	}
 	s.Succeed(input{})
-	if s.Worker() != worker {
-		t.Error("the worker was replaced")
-	}
+	sameWorker(t, s, worker)
 }
 
 func TestACancelThatDoesNotHelpEndsTheWorkerAfterTheGrace(t *testing.T) {
@@ -135,9 +129,7 @@ func TestACancelThatDoesNotHelpEndsTheWorkerAfterTheGrace(t *testing.T) {
 		if a := harness.Receive(t, before.Answer); a.Status != "canceled" || !strings.HasPrefix(a.Logs, "begun\n") {
 			t.Errorf("%s: %s", how, a)
 		}
-		if a := harness.Receive(t, waiting.Answer); a.Status != "succeeded" || a.Text(t) != "nothing waited" {
-			t.Errorf("what waited: %s", a)
-		}
+		wantOutput(t, "what waited", harness.Receive(t, waiting.Answer), "nothing waited")
 		h := s.WaitHealth("READY")
 		if h.Workers[0].PID == worker || !strings.Contains(h.Workers[0].LastExit, "cancel") {
 			t.Errorf("health is %+v", h)
@@ -169,9 +161,7 @@ func TestACancelOfWhatWaitsNeverReachesTheModel(t *testing.T) {
 	harness.Receive(t, first)
 	for i, name := range names {
 		if i%3 == 0 {
-			if a := harness.Receive(t, requests[name].Answer); a.Status != "succeeded" {
-				t.Errorf("%s: %s", name, a)
-			}
+			wantStatus(t, name, harness.Receive(t, requests[name].Answer), "succeeded")
 		}
 	}
 	if ran := strings.Join(lines(t, s, "ran.txt"), " "); ran != "first waiting0 waiting3 waiting6" {
@@ -184,9 +174,7 @@ func TestAGeneratorsItemsAreCollectedAndItIsClosedOnCancel(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "blocking.py:Producer"})
 	a := s.Succeed(input{"n": 4})
 	sameJSON(t, "output", a.Output, `[0,1,2,3]`)
-	if a.Logs != "begun\nclosed\n" {
-		t.Errorf("logs are %q", a.Logs)
-	}
+	same(t, "logs", a.Logs, "begun\nclosed\n")
 	sameJSON(t, "empty", s.Succeed(input{"n": 0}).Output, `[]`)
 	a = cancelBegun(t, s, "endless", input{"n": 1 << 40})
 	if a.Status != "canceled" || !strings.Contains(a.Logs, "closed\n") {

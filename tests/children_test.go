@@ -62,9 +62,7 @@ func TestAForkedChildThatComesBackDoesNotAnswer(t *testing.T) {
 			sameJSON(t, "leaving", s.Succeed(input{"what": "leaving"}).Output, `"parent 5"`)
 		}
 		sameJSON(t, "answers", s.Succeed(input{"what": "count"}).Output, `10`)
-		if s.Worker() != worker {
-			t.Error("the worker was replaced")
-		}
+		sameWorker(t, s, worker)
 	})
 }
 
@@ -116,8 +114,7 @@ func TestWhatAModelLeavesBehindEndsWithItsWorker(t *testing.T) {
 		"stop":  func(s *harness.Server) { s.Stop() },
 		"crash": func(s *harness.Server) { _ = syscall.Kill(s.Worker(), syscall.SIGKILL) },
 		"front killed": func(s *harness.Server) {
-			s.Signal(syscall.SIGKILL)
-			s.Killed()
+			s.Kill()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

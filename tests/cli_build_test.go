@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -49,8 +50,6 @@ func TestBuildTakesCogsOptions(t *testing.T) {
 		{"--push", "pinion build -t NAME -- --push"},
 		{"--label a=b", "pinion build -t NAME -- --label"},
 	} {
-		if out := c.bad(t, 2, append([]string{"build", "-t", "model"}, strings.Fields(o.options)...)...); !strings.Contains(out, o.want) {
-			t.Errorf("to %s it says %s, want %q", o.options, out, o.want)
-		}
+		wantText(t, fmt.Sprintf("to %s it says", o.options), c.bad(t, 2, append([]string{"build", "-t", "model"}, strings.Fields(o.options)...)...), o.want)
 	}
 }

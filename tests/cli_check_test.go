@@ -52,9 +52,7 @@ func TestCLICheckFindsEveryMistake(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := cli{dir: folder(t, test.files...)}.run(t, append([]string{"check"}, test.args...)...)
-			if got.code != 1 {
-				t.Errorf("it ended with %d", got.code)
-			}
+			same(t, "it ended with", got.code, 1)
 			wantText(t, "stdout", got.stdout, test.want...)
 		})
 	}
@@ -93,9 +91,7 @@ func TestCLICheckForPrograms(t *testing.T) {
 func TestCLICheckOfAPythonThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	got := cli{dir: example(t, "hello"), python: "/nowhere/python"}.run(t, "check")
-	if got.code != 1 {
-		t.Errorf("it ended with %d", got.code)
-	}
+	same(t, "it ended with", got.code, 1)
 	wantText(t, "stdout", got.stdout, "PINION_PYTHON names /nowhere/python", "give the path of a Python")
 }
 

@@ -2,7 +2,6 @@ package tests
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"pinion/tests/harness"
@@ -34,9 +33,7 @@ run: run.py:Runner
 		"different: cog.yaml:7: this command compiles", "different: cog.yaml:8: this command runs Cog", "different: cog.yaml:10: weights: base is not part of the image",
 		"different: requirements.txt:2: cog is among the packages", "different: run.py:1: requests comes with Cog", "0 problems and 7 differences",
 	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("it does not say %q:\n%s", want, out)
-		}
+		wantText(t, "it", out, want)
 	}
 	var report struct {
 		Problems, Differences []struct{ File, What, Mend string }
@@ -47,9 +44,7 @@ run: run.py:Runner
 
 	c.dir = folder(t, "cog.yaml", "build:\n  python_version: '3.8'\n  gpuu: true\nrun: run.py:Runner\n", "run.py", "")
 	got := c.run(t, "doctor", "--python", python)
-	if got.code != 1 {
-		t.Errorf("it ended with %d, want 1", got.code)
-	}
+	same(t, "it ended with", got.code, 1)
 	wantText(t, "an old Python", got.stdout, "cog.yaml:2: build.python_version: Python 3.8 is too old", `cog.yaml:3: build: "gpuu" is no key that is known`, `write "gpu"`, "2 problems and 0 differences")
 	wantText(t, "no folder", c.bad(t, 2, "doctor", "nowhere"), "is not a folder")
 }

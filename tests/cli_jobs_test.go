@@ -87,7 +87,5 @@ func TestJobsOfAnEmbeddedQueue(t *testing.T) {
 	becomes(t, s, "runs", "canceled")
 	becomes(t, s, "waits", "succeeded")
 	s.Stop()
-	if text := (cli{}).bad(t, 1, "jobs", "list", "--nats", at, "--model", "m"); !strings.Contains(text, "no server runs with the job queue's folder") {
-		t.Errorf("without its server: %s", text)
-	}
+	wantText(t, "without its server", (cli{}).bad(t, 1, "jobs", "list", "--nats", at, "--model", "m"), "no server runs with the job queue's folder")
 }

@@ -173,9 +173,7 @@ func TestCLIPredictWithJSON(t *testing.T) {
 	}
 	got := c.run(t, "predict", "--json", `{"how":"fail"}`)
 	wantText(t, "a failure", got.stdout, `"status": "failed"`, `"error": "ValueError: as you wished"`)
-	if got.code != 1 {
-		t.Errorf("a failure ends with %d", got.code)
-	}
+	same(t, "a failure ends with", got.code, 1)
 	c.good(t, "predict", "--json", `{"how":"text"}`, "-o", "out.json")
 	text, err := os.ReadFile(filepath.Join(c.dir, "out.json"))
 	if err != nil || !json.Valid(text) {
@@ -222,9 +220,7 @@ func TestCLIPredictWritesFiles(t *testing.T) {
 		t.Errorf("a file to stdout: %+v", got)
 	}
 	c = asker(t)
-	if got := c.good(t, "predict", "-i", "how=text", "-o", "-"); got != "a text\n" {
-		t.Errorf("a text to stdout is %q", got)
-	}
+	same(t, "a text to stdout", c.good(t, "predict", "-i", "how=text", "-o", "-"), "a text\n")
 	got := c.run(t, "predict", "-i", "how=text", "--output", "text.txt")
 	text, err := os.ReadFile(filepath.Join(c.dir, "text.txt"))
 	if err != nil || string(text) != "a text" || got.stdout != "" {
@@ -294,9 +290,7 @@ func TestAModelThatOnlyTrains(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "cog.yaml", "train: train.py:train\n",
 		"train.py", "import sys\ndef train(epochs: int) -> str:\n    return f'{sys.argv} trained {epochs}'\n")}
-	if got := c.good(t, "train", "-i", "epochs=3"); got != "['train.py'] trained 3\n" {
-		t.Errorf("it gives %q", got)
-	}
+	same(t, "it gives", c.good(t, "train", "-i", "epochs=3"), "['train.py'] trained 3\n")
 	wantText(t, "check", c.good(t, "check", "--setup"), "no problem: train.py:train loads and sets up")
 	wantText(t, "schema", c.good(t, "schema", "--train", "--input"), `"epochs"`)
 	wantText(t, "predict", c.bad(t, 2, "predict"), "has no predict function", "pinion train")

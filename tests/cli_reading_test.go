@@ -70,9 +70,7 @@ func TestCLINeverExecutesCommandsUnasked(t *testing.T) {
 		wantText(t, "schema --static", c.bad(t, 1, "schema", "--static"), "the source alone does not tell: "+why,
 			"without --static the model is imported")
 		checked := c.run(t, "check")
-		if checked.code != 1 {
-			t.Errorf("the check ended with %d", checked.code)
-		}
+		same(t, "the check ended with", checked.code, 1)
 		wantText(t, "check", checked.stdout, "run.py:2: os.system(…) runs a command", "--execute imports it all the same", "1 problem in")
 		notThere(t, c.dir, "ran")
 		wantText(t, "schema --execute", c.good(t, "schema", "--execute"), `"default": 3`)
@@ -88,9 +86,7 @@ func TestCLINeverExecutesCommandsUnasked(t *testing.T) {
 func TestCLISaysThatItImportsAModel(t *testing.T) {
 	t.Parallel()
 	got := cli{dir: folder(t, "run.py", undecidedModel("pass"))}.run(t, "schema")
-	if got.code != 0 {
-		t.Errorf("it ended with %d", got.code)
-	}
+	same(t, "it ended with", got.code, 0)
 	wantText(t, "stderr", got.stderr, "run.py:3: random.choice(…): random is not imported", "so the model is imported")
 }
 
@@ -105,9 +101,7 @@ func TestCLIPredictExecutesAModelOnce(t *testing.T) {
 	c := cli{dir: folder(t, "run.py", model("threading.Event().wait()"))}
 	wantText(t, "a wrong input", c.bad(t, 2, "predict", "-i", "x=1"), `unknown input "x"; valid inputs are: n`)
 	c = cli{dir: folder(t, "run.py", model("pass"))}
-	if got := c.good(t, "predict"); got != "3\n" {
-		t.Errorf("it printed %q", got)
-	}
+	same(t, "what it prints", c.good(t, "predict"), "3\n")
 	if times, err := os.ReadFile(filepath.Join(c.dir, "times")); err != nil || len(times) != 1 {
 		t.Errorf("it executed the model %d times: %v", len(times), err)
 	}
@@ -180,9 +174,7 @@ func TestCLIReadingHasATimeLimit(t *testing.T) {
 		}
 	}
 	got := c.run(t, "check", "--execute", "--timeout", "1ms")
-	if got.code != 1 {
-		t.Errorf("the check ended with %d", got.code)
-	}
+	same(t, "the check ended with", got.code, 1)
 	wantText(t, "check", got.stdout, "it took longer than 1ms")
 	wantText(t, "a wrong limit", c.bad(t, 2, "schema", "--timeout", "0s"), "--timeout 0s: it is more than 0")
 }
@@ -254,9 +246,7 @@ func TestAModelThatHasTheNameOfThePackage(t *testing.T) {
 					wantText(t, "schema "+flag, c.good(t, "schema", flag), `"enum"`, "1,", "2")
 				}
 				wantText(t, "check", c.good(t, "check"), "no problem: "+ref+" loads")
-				if got := c.good(t, "predict"); got != "4\n" {
-					t.Errorf("it printed %q", got)
-				}
+				same(t, "what it prints", c.good(t, "predict"), "4\n")
 			})
 		})
 	}

@@ -167,17 +167,13 @@ func TestAStoredSchemaThatDisagreesWithTheSource(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--workers", "2"}})
 	const text = "the model's own schema disagrees with its source, and is used"
 	line := s.WaitLog(text)
-	if line.Level != "WARN" {
-		t.Errorf("its level is %s", line.Level)
-	}
+	same(t, "its level", line.Level, "WARN")
 	wantText(t, "the log", line.Raw, strings.ReplaceAll(strings.Join(want, "; "), `"`, `\"`))
 	harness.Eventually(t, "both workers are ready", func() bool {
 		workers := s.Health().Workers
 		return len(workers) == 2 && workers[0].State == "ready" && workers[1].State == "ready"
 	})
-	if n := s.Log.Count(text); n != 1 {
-		t.Errorf("two workers say so %d times", n)
-	}
+	same(t, "two workers say so", s.Log.Count(text), 1)
 
 	dir = folder(t, "run.py", fmt.Sprintf(source, "20", "old"), ".cog/openapi_schema.json", made)
 	if got := (cli{dir: dir}).run(t, "schema"); got.code != 0 || got.stderr != "" {

@@ -119,9 +119,7 @@ func TestCLIProgressStandsOnATerminalOnly(t *testing.T) {
 		return term.String()
 	}
 	progress()
-	if text := progress("NO_COLOR=1"); text != "" {
-		t.Errorf("with NO_COLOR there is %q", text)
-	}
+	same(t, "with NO_COLOR there", progress("NO_COLOR=1"), "")
 }
 
 func TestCLIInterruptsOfATerminalCancel(t *testing.T) {

@@ -117,9 +117,7 @@ func TestCLIInitServesAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := c.good(t, "predict", "new", "-i", "name=Ada", "-i", "times=2"); got != "hello Ada hello Ada\n" {
-		t.Errorf("it says %q", got)
-	}
+	same(t, "it says", c.good(t, "predict", "new", "-i", "name=Ada", "-i", "times=2"), "hello Ada hello Ada\n")
 	c.good(t, "check", "--setup", "new")
 	s := harness.Ready(t, harness.Options{Dir: filepath.Join(c.dir, "new")})
 	sameJSON(t, "output", s.Succeed(input{}).Output, `"hello world"`)

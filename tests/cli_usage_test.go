@@ -10,9 +10,7 @@ func TestCLIVersion(t *testing.T) {
 	want := cli{}.good(t, "version")
 	wantText(t, "the versions", want, "pinion ", "commit ", "cog interface ")
 	for _, flag := range []string{"--version", "-v"} {
-		if got := (cli{}).good(t, flag); got != want {
-			t.Errorf("%s prints %q, want %q", flag, got, want)
-		}
+		same(t, flag+" prints", (cli{}).good(t, flag), want)
 	}
 }
 

@@ -101,9 +101,7 @@ func TestAJumpOfTheClockEndsNothing(t *testing.T) {
 			if took, _ := first.Metrics["predict_time"].(float64); took < least-1 || least < 0.01 {
 				t.Errorf("it took %f s, it says, and more than %f s it did", took, least)
 			}
-			if s.Worker() != worker {
-				t.Errorf("the worker was replaced: %+v", s.Health())
-			}
+			sameWorker(t, s, worker)
 		})
 	}
 }

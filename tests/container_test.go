@@ -66,9 +66,7 @@ func TestTheFirstProcessOfAContainerStops(t *testing.T) {
 		drainBegun(s)
 		if busy {
 			open()
-			if a := harness.Receive(t, running.Answer); a.Status != "succeeded" {
-				t.Errorf("what ran ended with %s", a)
-			}
+			wantStatus(t, "what ran ended with", harness.Receive(t, running.Answer), "succeeded")
 		}
 		s.Ended(0)
 	}
@@ -79,9 +77,7 @@ func TestWorkersDoNotReadTheServersStdin(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", gated, "stdin.txt", "unread\n")
 	s := harness.Ready(t, harness.Options{Dir: dir, Wrap: []string{"sh", "-c", `exec "$@" <"$0"`, filepath.Join(dir, "stdin.txt")}})
-	if got := string(s.Succeed(input{"how": "stdin"}).Output); got != `"'' of /dev/null"` {
-		t.Errorf("the model reads %s", got)
-	}
+	same(t, "the model reads", string(s.Succeed(input{"how": "stdin"}).Output), `"'' of /dev/null"`)
 }
 
 // TestServeOnATerminal: Ctrl-C lets what runs finish, a second one does not; the model never hears of either.

@@ -274,9 +274,7 @@ func (step corpusStep) check(t testing.TB, what string, a harness.Answer, chunks
 		}
 	}
 	for name, want := range step.Metrics {
-		if problem := match(a.Metrics[name], want); problem != "" {
-			t.Errorf("%s: metric %s is %v: %s", what, name, a.Metrics[name], problem)
-		}
+		same(t, fmt.Sprintf("%s: metric %s is %v", what, name, a.Metrics[name]), match(a.Metrics[name], want), "")
 	}
 }
 
@@ -304,9 +302,7 @@ func checkLogs(t testing.TB, what, logs string, want json.RawMessage) {
 	}
 	var whole string
 	if json.Unmarshal(want, &whole) == nil {
-		if logs != whole {
-			t.Errorf("%s: the logs are %q, want %q", what, logs, whole)
-		}
+		same(t, what+": the logs", logs, whole)
 		return
 	}
 	var parts []string

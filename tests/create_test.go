@@ -85,9 +85,7 @@ func TestATerminalsSignalsDoNotReachTheWorker(t *testing.T) {
 	kill(t, -harness.Group(t, s.PID), syscall.SIGINT)
 	drainBegun(s)
 	open()
-	if a := harness.Receive(t, answer); a.Status != "succeeded" {
-		t.Errorf("got %s", a)
-	}
+	wantStatus(t, "the answer", harness.Receive(t, answer), "succeeded")
 	s.Ended(0)
 }
 

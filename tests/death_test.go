@@ -97,9 +97,7 @@ func TestAWorkerThatClosesItsChannelsIsEnded(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
 	a := s.Fail(input{"how": "close_everything"})
-	if !strings.Contains(a.Error, "worker") {
-		t.Errorf("error is %q", a.Error)
-	}
+	wantText(t, "error", a.Error, "worker")
 	s.Succeed(input{})
 }
 
@@ -116,9 +114,7 @@ func TestWhatWaitedIsAnsweredByTheNextWorkerExactlyOnce(t *testing.T) {
 			waiting = append(waiting, s.Request(name, input{"token": name}))
 		}
 		open()
-		if a := harness.Receive(t, first); a.Status != "failed" || !strings.Contains(a.Error, "SIGABRT") {
-			t.Errorf("first: %s", a)
-		}
+		wantFailed(t, "first", harness.Receive(t, first), "SIGABRT")
 		pids := map[string]bool{}
 		for i, v := range waiting {
 			a := harness.Receive(t, v.Answer)
@@ -164,9 +160,7 @@ func TestWithoutRestartsTheServerIsDefunct(t *testing.T) {
 		waiting = append(waiting, s.Request(name, input{"token": name}))
 	}
 	open()
-	if a := harness.Receive(t, first); a.Status != "failed" || !strings.Contains(a.Error, "SIGSEGV") {
-		t.Errorf("first: %s", a)
-	}
+	wantFailed(t, "first", harness.Receive(t, first), "SIGSEGV")
 	for _, v := range waiting {
 		wantCode(t, "what waited", harness.Receive(t, v.Answer), http.StatusServiceUnavailable)
 	}
@@ -187,9 +181,7 @@ func TestFiveDeathsWithoutASuccessMakeTheServerDefunct(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "1"}})
 	for i := range 5 {
 		a := s.Fail(input{"how": "exit_3"})
-		if !strings.Contains(a.Error, "code 3") {
-			t.Errorf("death %d: %q", i, a.Error)
-		}
+		wantText(t, fmt.Sprintf("death %d", i), a.Error, "code 3")
 	}
 	s.WaitHealth("DEFUNCT")
 	wantCode(t, "afterwards", s.Input(input{}), http.StatusServiceUnavailable)
@@ -213,9 +205,7 @@ func TestOtherWorkersAreNotDisturbed(t *testing.T) {
 		s.Succeed(input{})
 	}
 	open()
-	if a := harness.Receive(t, staying); a.Status != "succeeded" {
-		t.Errorf("staying: %s", a)
-	}
+	wantStatus(t, "staying", harness.Receive(t, staying), "succeeded")
 }
 
 func TestWhatADyingWorkerStartedDiesWithIt(t *testing.T) {

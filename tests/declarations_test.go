@@ -77,9 +77,7 @@ func TestOddDeclarationsAreServedAsCogServesThem(t *testing.T) {
 		}
 		for _, name := range []string{"log", "scale"} {
 			waitLogged(t, s, `parameter "`+name+`" of Runner.run: the `)
-			if logs := s.Health().Setup.Logs; !strings.Contains(logs, `parameter "`+name+`" of Runner.run: the `) {
-				t.Errorf("setup.logs says nothing of %s: %s", name, logs)
-			}
+			wantText(t, "setup.logs says nothing of "+name, s.Health().Setup.Logs, `parameter "`+name+`" of Runner.run: the `)
 		}
 	})
 }
@@ -98,9 +96,7 @@ func TestBothRunAndPredict(t *testing.T) {
 	c := cli{dir: folder(t, "cog.yaml", "predict: old.py:run\nrun: run.py:run\n",
 		"run.py", "def run() -> str: return 'new'\n", "old.py", "def run() -> str: return 'old'\n")}
 	got := c.run(t, "check")
-	if got.code != 1 {
-		t.Errorf("check ended with %d", got.code)
-	}
+	same(t, "check ended with", got.code, 1)
 	wantText(t, "check", got.stdout, "cog.yaml:1: run and predict are both set, and Cog refuses that", "remove predict")
 	s := harness.Ready(t, harness.Options{Dir: c.dir})
 	waitLogged(t, s, "cog.yaml: run and predict are both set, and Cog refuses that")

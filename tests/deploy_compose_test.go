@@ -37,12 +37,8 @@ func TestTheComposeFileServesWhereTheUserStands(t *testing.T) {
 	file := documentsOf(t, "../deploy/compose.yaml")[0]
 	for _, service := range []string{"packages", "pinion"} {
 		source := file.text(t, "services", service, "volumes", 0, "source")
-		if got := interpolated(t, source, map[string]string{"PWD": root}); got != filepath.Join(root, "examples/hello") {
-			t.Errorf("%s sees %s", service, got)
-		}
-		if got := interpolated(t, source, map[string]string{"PWD": "/home/ada/models", "MODEL": "ocr"}); got != "/home/ada/models/ocr" {
-			t.Errorf("%s sees %s", service, got)
-		}
+		same(t, service+" sees", interpolated(t, source, map[string]string{"PWD": root}), filepath.Join(root, "examples/hello"))
+		same(t, service+" sees", interpolated(t, source, map[string]string{"PWD": "/home/ada/models", "MODEL": "ocr"}), "/home/ada/models/ocr")
 		if file.text(t, "services", service, "volumes", 0, "target") != "/src" {
 			t.Errorf("%s has the model elsewhere", service)
 		}

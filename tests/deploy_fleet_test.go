@@ -133,9 +133,7 @@ func TestTheNATSOfTheFleet(t *testing.T) {
 		t.Errorf("it is %+v", o)
 	}
 	url := all["Deployment pinion"].text(t, "spec", "template", "spec", "containers", 0, "env", 1, "value")
-	if url != "nats://pinion:$(NATS_PASSWORD)@nats:4222" {
-		t.Errorf("servers ask for %s", url)
-	}
+	same(t, "servers ask for", url, "nats://pinion:$(NATS_PASSWORD)@nats:4222")
 	image := all["StatefulSet nats"].text(t, "spec", "template", "spec", "containers", 0, "image")
 	if text, err := os.ReadFile("../deploy/compose.fleet.yaml"); err != nil || !strings.Contains(string(text), "image: "+image+"\n") || !strings.HasSuffix(image, ":"+server.VERSION) {
 		t.Errorf("Kubernetes has %s, the compose file another, or the tests %s: %v", image, server.VERSION, err)

@@ -117,9 +117,7 @@ func TestTheComposeFiles(t *testing.T) {
 	if err != nil || grace <= drainTime {
 		t.Errorf("it may take %s to stop, and it takes up to %s: %v", grace, drainTime, err)
 	}
-	if target := plain.text(t, at("volumes", 0, "target")...); target != plain.texts(t, at("command")...)[1] {
-		t.Errorf("the model is at %s", target)
-	}
+	same(t, "the model is at", plain.text(t, at("volumes", 0, "target")...), plain.texts(t, at("command")...)[1])
 	if devices := gpu.texts(t, at("deploy", "resources", "reservations", "devices", 0, "capabilities")...); !slices.Equal(devices, []string{"gpu"}) {
 		t.Errorf("the devices can %q", devices)
 	}
@@ -134,12 +132,8 @@ func TestTheKubernetesManifests(t *testing.T) {
 	in := func(more ...any) []any { return append(append(slices.Clone(pod), "containers", 0), more...) }
 
 	accepted(t, deployment.texts(t, in("args")...))
-	if got := deployment.text(t, in("ports", 0, "containerPort")...); got != dockerfile(t, `PORT=(\d+)`) {
-		t.Errorf("the port is %s", got)
-	}
-	if got := deployment.text(t, append(slices.Clone(pod), "securityContext", "runAsUser")...); got != dockerfile(t, `--uid (\d+)`) {
-		t.Errorf("the user is %s", got)
-	}
+	same(t, "the port", deployment.text(t, in("ports", 0, "containerPort")...), dockerfile(t, `PORT=(\d+)`))
+	same(t, "the user", deployment.text(t, append(slices.Clone(pod), "securityContext", "runAsUser")...), dockerfile(t, `--uid (\d+)`))
 	grace, _ := strconv.Atoi(deployment.text(t, append(slices.Clone(pod), "terminationGracePeriodSeconds")...))
 	pause, _ := strconv.Atoi(deployment.text(t, in("lifecycle", "preStop", "sleep", "seconds")...))
 	if time.Duration(grace-pause)*time.Second <= drainTime {
@@ -162,9 +156,7 @@ func TestTheKubernetesManifests(t *testing.T) {
 		ports = append(ports, deployment.text(t, in(probe, "httpGet", "port")...))
 	}
 	for _, port := range ports {
-		if port != name {
-			t.Errorf("there is no port %q", port)
-		}
+		same(t, "there is no port", port, name)
 	}
 	volumes := map[string]bool{}
 	for i := range deployment.at(t, append(slices.Clone(pod), "volumes")...).([]any) {

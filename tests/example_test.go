@@ -35,9 +35,7 @@ func readExampleHealth(t *testing.T, s *harness.Server, path string) (h exampleH
 func TestAnExampleRunsBeforeTheModelIsReady(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		if !harness.Has(python, "numpy") {
-			t.Skip("the models want numpy")
-		}
+		needs(t, python, "numpy")
 		for _, c := range []struct {
 			model string
 			list  bool
@@ -88,9 +86,7 @@ func wantExample(t *testing.T, s *harness.Server, want string) {
 	if a := s.Do(http.MethodGet, "/openapi.json", nil); json.Unmarshal(a.Body, &document) != nil {
 		t.Errorf("got %s", a)
 	}
-	if got := string(document.Components.Schemas.Input.Example); got != want {
-		t.Errorf("the document's example is %s, want %s", got, want)
-	}
+	same(t, "the document's example", string(document.Components.Schemas.Input.Example), want)
 }
 
 func TestAModelThatFailsItsOwnExampleIsNotReady(t *testing.T) {
@@ -113,9 +109,7 @@ func TestAnExampleShowsThatAModelIsBroken(t *testing.T) {
 	s.Succeed(input{"text": "mine"})
 	wantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
 	a := s.Do(http.MethodGet, "/readyz?example", nil)
-	if a.Code != http.StatusServiceUnavailable || !strings.Contains(string(a.Body), "RuntimeError: the device is lost") {
-		t.Errorf("got %s", a)
-	}
+	wantAnswer(t, "the answer", a, http.StatusServiceUnavailable, "RuntimeError: the device is lost")
 	h := readExampleHealth(t, s, "/health-check?example=1")
 	if h.Status != "UNHEALTHY" || h.Example.Status != "failed" || h.Example.Error != "RuntimeError: the device is lost" {
 		t.Errorf("health is %+v", h)
@@ -130,9 +124,7 @@ func TestAnExampleShowsThatAModelIsBroken(t *testing.T) {
 func TestAnExampleOfFilesAndArrays(t *testing.T) {
 	t.Parallel()
 	python := harness.AnyPython(t)
-	if !harness.Has(python, "numpy") {
-		t.Skip("the model wants numpy")
-	}
+	needs(t, python, "numpy")
 	s := harness.Ready(t, harness.Options{Model: "examples.py:Values"})
 	note := readFile(t, filepath.Join(s.Dir, "note.txt"))
 	text := "run with " + strings.TrimSpace(note) + " 3.5 1"

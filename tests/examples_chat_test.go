@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,9 +22,7 @@ func TestTheChatExample(t *testing.T) {
 		return runTool(t, dir, nil, client, "-B", filepath.Join(dir, "client.py"), "The return statement", s.Address)
 	}
 	said := ask()
-	if again := ask(); again != said {
-		t.Errorf("it says %q and then %q", said, again)
-	}
+	same(t, fmt.Sprintf("it says %q and then", said), ask(), said)
 	m := regexp.MustCompile(`(?s)^(.+)\n\(3 \+ 20 tokens\)\n$`).FindStringSubmatch(said)
 	if m == nil || len(strings.Fields(m[1])) != 20 {
 		t.Fatalf("it says %q, want 20 words and the usage", said)

@@ -50,9 +50,7 @@ print(json.dumps([
 		for _, segment := range segments {
 			spoken += segment.End - segment.Start
 		}
-		if problem := match(a.Metrics["speech_seconds"], spoken); problem != "" {
-			t.Errorf("speech_seconds: %s", problem)
-		}
+		same(t, "speech_seconds", match(a.Metrics["speech_seconds"], spoken), "")
 	}
 	a := s.Fail(input{"audio": "data:audio/wav;base64," + base64.StdEncoding.EncodeToString(wav(8000))})
 	wantText(t, "error", a.Error, "ValueError: the file has 8000 Hz, 1 channels and 2 bytes a sample")
@@ -101,9 +99,7 @@ print(json.dumps([
 	var kinds []struct{ Label string }
 	a.Decode(t, &kinds)
 	for i, label := range []string{"python", "markdown", "wav", "svg", "empty"} {
-		if kinds[i].Label != label {
-			t.Errorf("%s is %s", names[i], kinds[i].Label)
-		}
+		same(t, names[i], kinds[i].Label, label)
 	}
 	sameJSON(t, "no files", s.Succeed(input{"files": []string{}}).Output, `[]`)
 }

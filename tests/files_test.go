@@ -153,9 +153,7 @@ func TestFileObjectsAndFoldersAsOutputs(t *testing.T) {
 	if !strings.HasSuffix(a.Text(t), ";base64,"+base64.StdEncoding.EncodeToString([]byte("abc"))) {
 		t.Errorf("got %s", a)
 	}
-	if a := s.Fail(input{"how": "folder"}); !strings.Contains(a.Error, "folder") {
-		t.Errorf("error is %q", a.Error)
-	}
+	wantText(t, "error", s.Fail(input{"how": "folder"}).Error, "folder")
 }
 
 func TestAFileThatIsLeftOutIsNone(t *testing.T) {

@@ -94,15 +94,10 @@ func TestGPUsAreSharedOut(t *testing.T) {
 			return len(seen) == len(devices)
 		})
 		for _, w := range h.Workers {
-			if got := seen[strconv.Itoa(w.PID)]; got != w.Device {
-				t.Errorf("%q: the worker with %q sees %q", c.args, w.Device, got)
-			}
+			same(t, fmt.Sprintf("%q: the worker with %q sees", c.args, w.Device), seen[strconv.Itoa(w.PID)], w.Device)
 		}
 	}
-	code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--gpus", "each", "--workers", "3"}, Env: []string{"CUDA_VISIBLE_DEVICES=0,1"}})
-	if code != 2 || !strings.Contains(text, "3 workers want a GPU each, and 2 are visible") {
-		t.Errorf("exit code %d, %q", code, text)
-	}
+	refused(t, harness.Options{Model: "fleet.py", Args: []string{"--gpus", "each", "--workers", "3"}, Env: []string{"CUDA_VISIBLE_DEVICES=0,1"}}, 2, "3 workers want a GPU each, and 2 are visible")
 }
 
 // TestDeadline: what was not begun by then never is, be it that a slot was free, or not.
@@ -112,9 +107,7 @@ func TestDeadline(t *testing.T) {
 	create := func(token, deadline string) harness.Answer {
 		return s.Create(map[string]any{"input": input{"token": token}}, "Pinion-Deadline", deadline)
 	}
-	if a := create("in-time", "60"); a.Status != "succeeded" {
-		t.Errorf("in time: %s", a)
-	}
+	wantStatus(t, "in time", create("in-time", "60"), "succeeded")
 	for _, deadline := range []string{"0", "2020-01-01T00:00:00Z"} {
 		a := create("late", deadline)
 		wantCode(t, "late", a, http.StatusRequestTimeout)
@@ -159,9 +152,7 @@ func TestHealthDescribesEachWorker(t *testing.T) {
 		t.Errorf("the queue is %+v, the worker has %d", h.Queue, w.Busy)
 	}
 	open()
-	if a := harness.Receive(t, running); a.Status != "succeeded" {
-		t.Errorf("got %s", a)
-	}
+	wantStatus(t, "the answer", harness.Receive(t, running), "succeeded")
 	for _, v := range waiting {
 		harness.Receive(t, v.Answer)
 	}
@@ -199,9 +190,7 @@ func TestAStoppedWorkerIsReplaced(t *testing.T) {
 	deep := fleet(t, harness.Options{Args: []string{"--hang-timeout", "1s"}})
 	worker := deep.Worker()
 	deep.Succeed(input{"do": "compute"})
-	if deep.Worker() != worker {
-		t.Error("it was replaced")
-	}
+	sameWorker(t, deep, worker)
 }
 
 func TestAStoppedServerReplacesNoWorker(t *testing.T) {
@@ -214,9 +203,7 @@ func TestAStoppedServerReplacesNoWorker(t *testing.T) {
 	for range 5 {
 		s.Succeed(input{})
 	}
-	if s.Worker() != worker {
-		t.Error("the worker was replaced")
-	}
+	sameWorker(t, s, worker)
 }
 
 func TestWorkersAreRecycledUnderLoad(t *testing.T) {
@@ -314,9 +301,7 @@ func TestOutOfMemoryIsNoKill(t *testing.T) {
 		t.Skip("no control group can be made here")
 	}
 	s := fleet(t, harness.Options{Wrap: enter, Args: []string{"--queue", "4", "--log-level", "debug"}})
-	if line := s.WaitLog("the front's memory has a soft limit"); !strings.Contains(line.Raw, fmt.Sprintf(`"bytes":%d`, 200<<20)) {
-		t.Errorf("the limit is said to be %s", line.Raw)
-	}
+	wantText(t, "the limit is said to be", s.WaitLog("the front's memory has a soft limit").Raw, fmt.Sprintf(`"bytes":%d`, 200<<20))
 	a := s.Fail(input{"do": "grow_without_end"})
 	wantText(t, "error", a.Error, "worker killed (SIGKILL) while running this prediction, out of memory: the kernel ended it", "400 MiB")
 	s.Succeed(input{})

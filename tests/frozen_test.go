@@ -54,16 +54,10 @@ func TestAFrozenWorkerIsGivenUp(t *testing.T) {
 	s, answer, thaw := frozen(t, "--hang-timeout", "1s", "--queue", "4")
 	next := s.Begin("next", input{})
 	a := harness.Receive(t, answer)
-	if a.Status != "failed" {
-		t.Errorf("the prediction of the frozen worker: %s", a)
-	}
+	wantStatus(t, "the prediction of the frozen worker", a, "failed")
 	wantText(t, "error", a.Error, "killed by the server while running this prediction", "was given up")
-	if a := harness.Receive(t, next); a.Status != "succeeded" {
-		t.Errorf("the next one: %s", a)
-	}
-	if got := scrape(t, s).value("pinion_worker_exits_total", "cause", "unkillable"); got != 1 {
-		t.Errorf("%v workers were given up, want 1", got)
-	}
+	wantStatus(t, "the next one", harness.Receive(t, next), "succeeded")
+	same(t, "workers were given up", scrape(t, s).value("pinion_worker_exits_total", "cause", "unkillable"), 1)
 	thaw()
 	s.WaitLog("a worker's process that was given up has ended")
 }
@@ -122,9 +116,7 @@ func TestAFrozenPreloadProcessIsGivenUp(t *testing.T) {
 func TestAFrozenWorkerWithoutARestart(t *testing.T) {
 	t.Parallel()
 	s, answer, thaw := frozen(t, "--hang-timeout", "1s", "--restart", "never")
-	if a := harness.Receive(t, answer); a.Status != "failed" {
-		t.Errorf("the prediction of the frozen worker: %s", a)
-	}
+	wantStatus(t, "the prediction of the frozen worker", harness.Receive(t, answer), "failed")
 	wantText(t, "last exit", s.WaitHealth("DEFUNCT").Workers[0].LastExit, "was given up")
 	thaw()
 }

@@ -14,10 +14,7 @@ import (
 // ones go on.
 func TestBodiesShareTheMemoryOfAGateway(t *testing.T) {
 	t.Parallel()
-	_, enter, ok := harness.MemoryGroup(t, 256<<20)
-	if !ok {
-		t.Skip("no control group can be made here")
-	}
+	enter := memoryGroup(t, 256<<20)
 	g := startGatewayIn(t, enter, harness.StartNATS(t).URL)
 	const asJSON, asForm, asPack = "application/json", "multipart/form-data; boundary=B", "application/msgpack"
 	length := string(binary.BigEndian.AppendUint32(nil, 45_000_000))

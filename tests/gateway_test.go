@@ -331,8 +331,6 @@ func TestSettingsOfAGatewayThatAreRefused(t *testing.T) {
 		"--ack-wait 1s: it is at least ": {"--nats", "nats://127.0.0.1:1", "--model", "m", "--ack-wait", "1s"},
 		"takes no argument, not dir":     {"dir", "--nats", "nats://127.0.0.1:1", "--model", "m"},
 	} {
-		if text := (cli{}).bad(t, 2, append([]string{"gateway"}, args...)...); !strings.Contains(text, want) {
-			t.Errorf("%q: %s; want %s", args, text, want)
-		}
+		wantText(t, fmt.Sprintf("%q", args), (cli{}).bad(t, 2, append([]string{"gateway"}, args...)...), want)
 	}
 }

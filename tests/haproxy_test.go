@@ -121,9 +121,7 @@ func TestHAProxyAsksAnotherServer(t *testing.T) {
 		t.Error("without its retry HAProxy never met the busy server: this test shows nothing")
 	}
 	for i := range requests {
-		if n := times(t, a, fmt.Sprint("t", i)); n != 1 {
-			t.Errorf("request %d ran %d times", i, n)
-		}
+		same(t, fmt.Sprintf("request %d ran", i), times(t, a, fmt.Sprint("t", i)), 1)
 	}
 
 	both := makeFIFO(t, a.Dir, "gate2")
@@ -139,13 +137,9 @@ func TestHAProxyAsksAnotherServer(t *testing.T) {
 	}
 	open()
 	both()
-	if got := <-busy; got.Code != http.StatusOK {
-		t.Errorf("the first request: %s", got)
-	}
+	wantCode(t, "the first request", <-busy, http.StatusOK)
 	becomes(t, b, "known", "succeeded")
-	if n := times(t, a, "known"); n != 1 {
-		t.Errorf("the known id ran %d times", n)
-	}
+	same(t, "the known id ran", times(t, a, "known"), 1)
 
 	a.Stop() // the balancer notices, or connects elsewhere
 	for i := range requests {
@@ -169,11 +163,8 @@ func TestHAProxyTellsOfALostServer(t *testing.T) {
 	if b.Health().Workers[0].Busy == 1 {
 		lost, left = b, a
 	}
-	lost.Signal(syscall.SIGKILL)
-	lost.Killed()
-	if got := harness.Receive(t, answer); got.Code != http.StatusBadGateway {
-		t.Errorf("the answer is %s", got)
-	}
+	lost.Kill()
+	wantCode(t, "the answer", harness.Receive(t, answer), http.StatusBadGateway)
 	if got := stateOf(left, "p1"); got.Code != http.StatusNotFound || times(t, a, "p1") != 1 {
 		t.Errorf("the other server knows it, or it ran again: %s, %d times", got, times(t, a, "p1"))
 	}

@@ -98,7 +98,5 @@ func TestLivenessEndsWithTheLastWorker(t *testing.T) {
 	}
 	failed := harness.Start(t, harness.Options{Dir: folder(t, "run.py", "raise ValueError('no weights')\n"), Model: "run.py:run"})
 	failed.WaitHealth("SETUP_FAILED")
-	if code := livez(failed); code != 200 {
-		t.Errorf("after a failed setup: %d", code)
-	}
+	same(t, "after a failed setup", livez(failed), 200)
 }

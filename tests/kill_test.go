@@ -35,9 +35,7 @@ func TestAKilledWorkerFailsOnlyWhatItRan(t *testing.T) {
 		}
 		begun, done := ledger(t, s)
 		for _, a := range failed {
-			if a.Status != "failed" || !strings.Contains(a.Error, "worker killed (SIGKILL) while running this prediction") {
-				t.Errorf("got %s", a)
-			}
+			wantFailed(t, "the answer", a, "worker killed (SIGKILL) while running this prediction")
 		}
 		for token, n := range begun {
 			if n > 1 {

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 
 	"pinion/tests/harness"
@@ -45,14 +44,9 @@ func TestACPULimitBoundsTheFrontsThreads(t *testing.T) {
 func TestAMemoryLimitIsTheFrontsSoftLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 1 << 30
-	_, enter, ok := harness.MemoryGroup(t, limit)
-	if !ok {
-		t.Skip("no control group can be made here")
-	}
+	enter := memoryGroup(t, limit)
 	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", gated), Wrap: enter, Args: []string{"--log-level", "debug"}})
-	if line := s.WaitLog("the front's memory has a soft limit"); !strings.Contains(line.Raw, fmt.Sprintf(`"bytes":%d`, limit/2)) {
-		t.Errorf("half of %d: %s", limit, line.Raw)
-	}
+	wantText(t, fmt.Sprintf("half of %d", limit), s.WaitLog("the front's memory has a soft limit").Raw, fmt.Sprintf(`"bytes":%d`, limit/2))
 }
 
 // cpuGroup is a control group that limits CPU time.

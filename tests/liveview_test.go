@@ -13,9 +13,7 @@ import (
 func TestTheLiveView(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
-	if a := s.Do(http.MethodGet, "/dashboard", nil); a.Code != http.StatusOK || !strings.Contains(string(a.Body), "<!doctype html>") {
-		t.Errorf("the page: %d, %.100s", a.Code, a.Body)
-	}
+	wantAnswer(t, "the page", s.Do(http.MethodGet, "/dashboard", nil), http.StatusOK, "<!doctype html>")
 	for _, headers := range [][]string{{"Origin", "http://elsewhere.example"}, {"Sec-Fetch-Site", "cross-site"}} {
 		wantCode(t, headers[0]+" "+headers[1], s.Do(http.MethodGet, "/dashboard/events", nil, headers...), http.StatusForbidden)
 	}

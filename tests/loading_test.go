@@ -57,14 +57,6 @@ func processOf(t testing.TB, s *harness.Server, model string) int {
 	return pid
 }
 
-// refusedWith checks an answer's code and what its body says.
-func refusedWith(t testing.TB, what string, got harness.Answer, code int, text string) {
-	t.Helper()
-	if got.Code != code || !strings.Contains(string(got.Body), text) {
-		t.Errorf("%s: %s, want %d with %q", what, got, code, text)
-	}
-}
-
 // TestModelsFile serves what a file says: the default at the root, keys before flags, a model that its first request loads.
 func TestModelsFile(t *testing.T) {
 	t.Parallel()
@@ -113,10 +105,7 @@ func TestModelsFileThatCannotBeServed(t *testing.T) {
 		{"models:\n  a: {path: a, load: manual}\n", nil, "model a is loaded by POST /models/a/load, which needs --reload"},
 	} {
 		writeFile(t, file, c.text)
-		code, text := harness.Refused(t, harness.Options{Dir: dir, Models: []string{"--config", file}, Python: harness.AnyPython(t).Path, Args: c.args})
-		if code != 2 || !strings.Contains(text, "pinion: "+c.want) {
-			t.Errorf("%q: exit code %d, %s", c.text, code, text)
-		}
+		refused(t, harness.Options{Dir: dir, Models: []string{"--config", file}, Python: harness.AnyPython(t).Path, Args: c.args}, 2, "pinion: "+c.want)
 	}
 }
 
@@ -125,7 +114,7 @@ func TestLoadAndUnload(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "models: {a: {path: a, load: manual}, b: {path: b}}\n", "--reload", "--grace", "1h")
 	allServe(t, s)
-	refusedWith(t, "before it is loaded", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a is not loaded: POST /models/a/load loads it")
+	wantAnswer(t, "before it is loaded", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a is not loaded: POST /models/a/load loads it")
 	for range 2 {
 		var loaded modelEntry
 		got := s.Do(http.MethodPost, "/models/a/load", nil)
@@ -146,7 +135,7 @@ func TestLoadAndUnload(t *testing.T) {
 		go func() { unloaded <- s.Do(http.MethodPost, "/models/a/unload", nil) }()
 	}
 	hasState(t, s, "a", "unloading")
-	refusedWith(t, "while it is unloaded", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a is not loaded")
+	wantAnswer(t, "while it is unloaded", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a is not loaded")
 	if !harness.Alive(pid) {
 		t.Error("the process is gone before its prediction")
 	}
@@ -175,12 +164,12 @@ func TestLoadAndUnload(t *testing.T) {
 	if now := processOf(t, s, "a"); now == pid {
 		t.Error("it has the old process")
 	}
-	refusedWith(t, "an unknown one", s.Do(http.MethodPost, "/models/c/load", nil), http.StatusNotFound, "It has a, b")
+	wantAnswer(t, "an unknown one", s.Do(http.MethodPost, "/models/c/load", nil), http.StatusNotFound, "It has a, b")
 	proxied := s.Do(http.MethodPost, "/models/a/unload", nil, "X-Forwarded-For", "192.0.2.1")
-	refusedWith(t, "from elsewhere", proxied, http.StatusForbidden, "Only a program on the server's own machine")
+	wantAnswer(t, "from elsewhere", proxied, http.StatusForbidden, "Only a program on the server's own machine")
 	// A model that is loaded at the start stays unloaded, too, when a client has said so.
 	wantCode(t, "unload of b", s.Do(http.MethodPost, "/models/b/unload", nil), http.StatusOK)
-	refusedWith(t, "b", predictBy(s, "b", input{}), http.StatusServiceUnavailable, "Model b is not loaded")
+	wantAnswer(t, "b", predictBy(s, "b", input{}), http.StatusServiceUnavailable, "Model b is not loaded")
 	if harness.Alive(other) {
 		t.Error("b's process is alive")
 	}
@@ -195,7 +184,7 @@ func TestUnloadWhileLoading(t *testing.T) {
 	go func() { loaded <- s.Do(http.MethodPost, "/models/a/load", nil) }()
 	s.WaitLog("setup waits")
 	wantCode(t, "unload", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
-	refusedWith(t, "the load", harness.Receive(t, loaded), http.StatusInternalServerError, "it was unloaded while it was being loaded")
+	wantAnswer(t, "the load", harness.Receive(t, loaded), http.StatusInternalServerError, "it was unloaded while it was being loaded")
 }
 
 // TestStopWhileLoading: those who wait for a load do not hold the server up.
@@ -235,16 +224,16 @@ func TestLoadThatFails(t *testing.T) {
 	s, dir := modelsFile(t, "models: {b: {path: b}, a: {path: a, load: on-demand}}\n", "--reload")
 	broken := filepath.Join(dir, "a", "broken.txt")
 	writeFile(t, broken, "")
-	refusedWith(t, "the first request", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a could not be loaded: RuntimeError: it cannot be set up today")
+	wantAnswer(t, "the first request", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a could not be loaded: RuntimeError: it cannot be set up today")
 	if a := modelEntries(t, s)["a"]; a.State != "failed" || !strings.Contains(a.Error, "it cannot be set up today") {
 		t.Errorf("a is %+v", a)
 	}
 	setups := s.Log.Count("setup failed")
-	refusedWith(t, "the second", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a could not be loaded")
+	wantAnswer(t, "the second", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a could not be loaded")
 	if now := s.Log.Count("setup failed"); now != setups {
 		t.Errorf("a request tried again: %d setups failed, %d before", now, setups)
 	}
-	refusedWith(t, "load", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusInternalServerError, "Model a is not loaded: the setup has failed: RuntimeError: it cannot be set up today")
+	wantAnswer(t, "load", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusInternalServerError, "Model a is not loaded: the setup has failed: RuntimeError: it cannot be set up today")
 	if err := os.Remove(broken); err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +255,7 @@ func TestRequestsWaitForALoad(t *testing.T) {
 	s.WaitLog("setup waits")
 	hasState(t, s, "a", "loading")
 	late := s.Do(http.MethodPost, "/models/a/predictions", map[string]any{"input": input{}}, "Pinion-Deadline", "0.05")
-	refusedWith(t, "a request that cannot wait", late, http.StatusServiceUnavailable, "Model a is still being loaded")
+	wantAnswer(t, "a request that cannot wait", late, http.StatusServiceUnavailable, "Model a is still being loaded")
 	if late.Header.Get("Retry-After") == "" {
 		t.Error("it has no Retry-After")
 	}
@@ -276,9 +265,7 @@ func TestRequestsWaitForALoad(t *testing.T) {
 			t.Errorf("%s answers", model)
 		}
 	}
-	if n := s.Log.Count("setup waits"); n != 1 {
-		t.Errorf("%d setups", n)
-	}
+	same(t, "setups", s.Log.Count("setup waits"), 1)
 }
 
 // TestIdleTimeout: the processes of a model that no client uses are gone, and the next request has new ones.
@@ -326,9 +313,9 @@ models:
 	if a := modelEntries(t, s)["a"]; a.State != "unloaded" || harness.Alive(first) {
 		t.Errorf("a is %+v, its process lives: %v", a, harness.Alive(first))
 	}
-	refusedWith(t, "beside one that runs", predictBy(s, "a", input{}), http.StatusServiceUnavailable,
+	wantAnswer(t, "beside one that runs", predictBy(s, "a", input{}), http.StatusServiceUnavailable,
 		"a needs 6.0 GiB of the 10.0 GiB that the models may have together, and b has 6.0 GiB and cannot go now")
-	refusedWith(t, "more than there is", predictBy(s, "huge", input{}), http.StatusServiceUnavailable, "huge needs 11.0 GiB of the 10.0 GiB")
+	wantAnswer(t, "more than there is", predictBy(s, "huge", input{}), http.StatusServiceUnavailable, "huge needs 11.0 GiB of the 10.0 GiB")
 	open()
 	said(t, harness.Receive(t, running))
 	harness.Eventually(t, "a has room", func() bool { return predictBy(s, "a", input{}).Status == "succeeded" })
@@ -381,9 +368,7 @@ func TestModelsFileReread(t *testing.T) {
 
 	reread(t, s, dir, "models:\n  a: {path: a, worker: 2}\n")
 	refused := s.WaitLog("the file of models has a mistake, and nothing changes")
-	if !strings.Contains(refused.Raw, `pinion.yaml:2: a: \"worker\" is no key that is known`) {
-		t.Errorf("the log has %s", refused.Raw)
-	}
+	wantText(t, "the log", refused.Raw, `pinion.yaml:2: a: \"worker\" is no key that is known`)
 	writeFile(t, filepath.Join(dir, "b", "broken.txt"), "")
 	reread(t, s, dir, "models:\n  a: {path: a}\n  b: {path: b, queue: 4}\n")
 	s.WaitLog("the changed model is not served: it stays as it was")
@@ -418,7 +403,7 @@ func TestModelsFileReread(t *testing.T) {
 
 	reread(t, s, dir, "models:\n  c: {path: c}\n")
 	harness.Eventually(t, "a and b are gone", func() bool { return len(modelEntries(t, s)) == 1 && !harness.Alive(a) })
-	refusedWith(t, "a model that is gone", predictBy(s, "a", input{}), http.StatusNotFound, "It has c")
+	wantAnswer(t, "a model that is gone", predictBy(s, "a", input{}), http.StatusNotFound, "It has c")
 	if model, _, _, _ := said(t, predictBy(s, "c", input{})); model != "c" {
 		t.Errorf("%s answers", model)
 	}

@@ -47,10 +47,7 @@ def returned(size: int = 1, text: str = "") -> str:
 // confined starts a server in a control group with so much memory, in MiB, and returns what its front has then.
 func confined(t *testing.T, model string, limit int64, args ...string) (s *harness.Server, resident int) {
 	t.Helper()
-	_, enter, ok := harness.MemoryGroup(t, limit<<20)
-	if !ok {
-		t.Skip("no control group can be made here")
-	}
+	enter := memoryGroup(t, limit<<20)
 	s = harness.Ready(t, harness.Options{Dir: folder(t, "run.py", hoarder), Model: model, Wrap: enter, Args: args})
 	s.Succeed(input{})
 	return s, harness.Resident(t, s.PID)
@@ -115,9 +112,7 @@ func TestWhatEndedDoesNotFillTheMemory(t *testing.T) {
 		t.Errorf("the front had %d MiB", most.Load()>>20)
 	}
 	s.Create(map[string]any{"id": "last", "input": input{}}) // those of the clients end in any order, and evict each other
-	if a := s.Do("GET", "/predictions/last", nil); a.Code != http.StatusOK {
-		t.Errorf("the last of them is not kept: %s", a)
-	}
+	wantCode(t, "the last of them is not kept", s.Do("GET", "/predictions/last", nil), http.StatusOK)
 	metrics := string(s.Do("GET", "/metrics", nil).Body)
 	wantText(t, "the metrics", metrics, fmt.Sprintf("pinion_memory_budget_bytes %g", float64(limit)), "pinion_memory_used_bytes ", "pinion_memory_evictions_total ")
 	if strings.Contains(metrics, "pinion_memory_evictions_total 0\n") {
@@ -302,10 +297,7 @@ func TestWebhooksThatWaitDoNotFillTheMemory(t *testing.T) {
 // them, and loses none.
 func TestClaimedBodiesShareTheMemory(t *testing.T) {
 	t.Parallel()
-	_, enter, ok := harness.MemoryGroup(t, 400<<20)
-	if !ok {
-		t.Skip("no control group can be made here")
-	}
+	enter := memoryGroup(t, 400<<20)
 	const source = "import asyncio\n\n\nasync def run(text: str) -> int:\n    await asyncio.sleep(0.5)\n    return len(text)\n"
 	s := harness.Ready(t, harness.Options{
 		Dir:  folder(t, "run.py", source, "cog.yaml", "run: run.py:run\nconcurrency: {max: 16}\n"),

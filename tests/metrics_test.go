@@ -128,9 +128,7 @@ func TestMetricsCountHowPredictionsEnded(t *testing.T) {
 			t.Errorf("in flight %v, slots %v, queue %v", f["pinion_predictions_in_flight"], f["pinion_slots"], f["pinion_queue_length"])
 		}
 		wantCode(t, "cancel", s.Cancel("b"), http.StatusOK)
-		if a := harness.Receive(t, blocked); a.Status != "canceled" {
-			t.Errorf("the canceled one: %s", a)
-		}
+		wantStatus(t, "the canceled one", harness.Receive(t, blocked), "canceled")
 
 		first := s.Worker()
 		s.Fail(input{"how": "exit"})
@@ -174,9 +172,7 @@ func TestMetricsCountHowPredictionsEnded(t *testing.T) {
 				t.Errorf("%s is %v, want %v", name, got, want)
 			}
 		}
-		if got := f["pinion_model_tokens"].GetMetric()[0].GetSummary().GetSampleSum(); got != 1+2+3+4 {
-			t.Errorf("the tokens are %v, want 10", got)
-		}
+		same(t, "the tokens", f["pinion_model_tokens"].GetMetric()[0].GetSummary().GetSampleSum(), 1+2+3+4)
 		if f["pinion_model_text"] != nil {
 			t.Error("a text is shown as a number")
 		}
@@ -190,9 +186,7 @@ func wantWorkers(t *testing.T, f families, cause, python string) {
 	if got := f.value("pinion_worker_exits_total", "cause", cause); got != 1 {
 		t.Errorf("%v exits by "+cause+", want 1", got)
 	}
-	if got := f.value("pinion_worker_exits_total", "cause", "setup") + f.value("pinion_worker_exits_total", "cause", "left"); got != 0 {
-		t.Errorf("%v other exits, want 0", got)
-	}
+	same(t, "other exits", f.value("pinion_worker_exits_total", "cause", "setup")+f.value("pinion_worker_exits_total", "cause", "left"), 0)
 	if got := f.value("pinion_worker_memory_bytes", "worker", "0"); got < 4<<20 || got > 1<<40 {
 		t.Errorf("its memory is %v bytes", got)
 	}
@@ -257,9 +251,7 @@ func TestMetricsOfTheQueue(t *testing.T) {
 	wantCode(t, "one too many", s.Input(input{}), http.StatusTooManyRequests)
 	wantCode(t, "cancel", s.Cancel("b"), http.StatusOK)
 	harness.Receive(t, first)
-	if a := harness.Receive(t, second); a.Status != "succeeded" {
-		t.Errorf("the second one: %s", a)
-	}
+	wantStatus(t, "the second one", harness.Receive(t, second), "succeeded")
 	f := scrape(t, s)
 	queue, predict, total := f.sum("pinion_queue_seconds"), f.sum("pinion_predict_seconds"), f.sum("pinion_prediction_duration_seconds")
 	if queue <= 0 || predict <= 0 || queue+predict > total {
@@ -268,9 +260,7 @@ func TestMetricsOfTheQueue(t *testing.T) {
 	if n := f.value("pinion_queue_seconds"); n != 3 || f.value("pinion_overhead_seconds") != 3 {
 		t.Errorf("%v were timed, want 3", n)
 	}
-	if got := f.ends("sync", "failed", "capacity"); got != 1 {
-		t.Errorf("%v were refused, want 1", got)
-	}
+	same(t, "refused", f.ends("sync", "failed", "capacity"), 1)
 }
 
 func TestMetricsOfTimeouts(t *testing.T) {
@@ -282,13 +272,9 @@ func TestMetricsOfTimeouts(t *testing.T) {
 	blocked := s.Begin("b", input{"how": "block"})
 	s.WaitLog("begun")
 	wantCode(t, "one that waits too long", s.Input(input{}), http.StatusRequestTimeout)
-	if a := harness.Receive(t, blocked); a.Status != "failed" {
-		t.Errorf("the one that runs too long: %s", a)
-	}
+	wantStatus(t, "the one that runs too long", harness.Receive(t, blocked), "failed")
 	f := scrape(t, s)
-	if got := f.ends("sync", "failed", "timeout"); got != 2 {
-		t.Errorf("%v timeouts, want 2", got)
-	}
+	same(t, "timeouts", f.ends("sync", "failed", "timeout"), 2)
 	if got := f.value("pinion_queue_capacity"); got != 4 {
 		t.Errorf("the queue has %v places, want 4", got)
 	}
@@ -346,9 +332,7 @@ func TestMetricsOfFiles(t *testing.T) {
 			t.Errorf("%s %s: %v files of %v bytes, want %v of %v", c.direction, c.outcome, n, bytes, c.files, c.bytes)
 		}
 	}
-	if got := f.ends("sync", "failed", "files"); got != 1 {
-		t.Errorf("%v predictions failed for their files, want 1", got)
-	}
+	same(t, "predictions failed for their files", f.ends("sync", "failed", "files"), 1)
 }
 
 func TestMetricsOfAWorkerThatIsKilled(t *testing.T) {
@@ -359,9 +343,7 @@ func TestMetricsOfAWorkerThatIsKilled(t *testing.T) {
 	harness.Eventually(t, "another is ready", func() bool { p := s.Worker0(); return p != 0 && p != first && s.Health().Status == "READY" })
 	f := scrape(t, s)
 	wantWorkers(t, f, "kill", harness.AnyPython(t).Version)
-	if got := f.value("pinion_worker_starts_total"); got != 2 {
-		t.Errorf("%v workers were started, want 2", got)
-	}
+	same(t, "workers were started", f.value("pinion_worker_starts_total"), 2)
 }
 
 func TestMetricsBeforeSetupAndInOpenMetrics(t *testing.T) {
@@ -380,7 +362,5 @@ func TestMetricsBeforeSetupAndInOpenMetrics(t *testing.T) {
 	}
 	wantCode(t, "POST", s.Do(http.MethodPost, "/metrics", "{}"), http.StatusMethodNotAllowed)
 	s.WaitHealth("READY")
-	if got := fmt.Sprint(scrape(t, s).value("pinion_workers", "state", "ready")); got != "1" {
-		t.Errorf("%s workers are ready", got)
-	}
+	same(t, "workers are ready", fmt.Sprint(scrape(t, s).value("pinion_workers", "state", "ready")), "1")
 }

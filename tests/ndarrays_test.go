@@ -14,9 +14,7 @@ import (
 // ndarrays serves a class of ndarrays.py.
 func ndarrays(t *testing.T, class string, python harness.Python) *harness.Server {
 	t.Helper()
-	if !harness.Has(python, "numpy") {
-		t.Skip("numpy is not installed")
-	}
+	needs(t, python, "numpy")
 	return harness.Ready(t, harness.Options{Python: python.Path, Model: "ndarrays.py:" + class})
 }
 
@@ -61,9 +59,7 @@ func TestInputsThatAreArrays(t *testing.T) {
 					t.Errorf("%s: %s", class, a.Error)
 				}
 			}
-			if a := s.Input(input{"x": 5}); a.Code != http.StatusUnprocessableEntity {
-				t.Errorf("%s: a number instead of a list: %s", class, a)
-			}
+			wantCode(t, class+": a number instead of a list", s.Input(input{"x": 5}), http.StatusUnprocessableEntity)
 		}
 	})
 }
@@ -127,9 +123,7 @@ func TestLargeArrays(t *testing.T) {
 func TestArraysAreThePredictionsAlone(t *testing.T) {
 	t.Parallel()
 	python := harness.AnyPython(t)
-	if !harness.Has(python, "numpy") {
-		t.Skip("numpy is not installed")
-	}
+	needs(t, python, "numpy")
 	s := harness.Ready(t, harness.Options{
 		Python: python.Path, Model: "ndarrays.py:Sync", Env: []string{"COG_TRAIN_TYPE_STUB=ndarrays.py:learn"},
 	})

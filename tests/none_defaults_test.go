@@ -60,9 +60,7 @@ func TestNoneDefaultsAreRequiredAsWithCog(t *testing.T) {
 	for _, p := range problems(t, s.Input(input{})) {
 		missing = append(missing, p.Loc[2]+" "+p.Type)
 	}
-	if got := strings.Join(missing, ", "); got != "seed value_error.missing, image value_error.missing, size value_error.missing" {
-		t.Errorf("missing are %s", got)
-	}
+	same(t, "missing", strings.Join(missing, ", "), "seed value_error.missing, image value_error.missing, size value_error.missing")
 	check := cli{dir: dir}.good(t, "check")
 	for name, place := range map[string]string{"seed": "Runner.run", "image": "Runner.run", "size": "Runner.run", "epochs": "train"} {
 		line := `parameter "` + name + `" of ` + place + `: its default is None and `

@@ -120,9 +120,7 @@ func TestTheObservabilityStack(t *testing.T) {
 		t.Fatalf("the services are %v", services)
 	}
 	mounts := regexp.MustCompile(`- (\./[^:]+):`).FindAllStringSubmatch(text, -1)
-	if len(mounts) != 5 {
-		t.Errorf("%d files and folders are mounted", len(mounts))
-	}
+	same(t, "files and folders are mounted", len(mounts), 5)
 	for _, m := range mounts {
 		if _, err := os.Stat(filepath.Join("../deploy", m[1])); err != nil {
 			t.Error(err)

@@ -75,9 +75,7 @@ func TestTensorsBySharedMemory(t *testing.T) {
 	all()
 
 	body, head = binaryTensor(250_000, 8, "crash")
-	if a := s.Do(http.MethodPost, path, body, "Inference-Header-Content-Length", head); a.Code != http.StatusInternalServerError {
-		t.Errorf("after a crash: %d %s", a.Code, a.Body)
-	}
+	wantCode(t, "after a crash", s.Do(http.MethodPost, path, body, "Inference-Header-Content-Length", head), http.StatusInternalServerError)
 	s.WaitHealth("READY")
 	all()
 }

@@ -40,18 +40,14 @@ func TestGenerate(t *testing.T) {
 		`{"text_input":"q","n":1,"parameters":{"n":2}}`: `input \"n\" is given twice`,
 		`{"text_input":"q","m":1}`:                      `unknown input \"m\": the model has text, n`,
 	} {
-		if a := s.Do(http.MethodPost, path+"generate", []byte(body)); a.Code != http.StatusBadRequest || !strings.Contains(string(a.Body), want) {
-			t.Errorf("%s: %d %s, want %s", body, a.Code, a.Body, want)
-		}
+		wantAnswer(t, body, s.Do(http.MethodPost, path+"generate", []byte(body)), http.StatusBadRequest, want)
 	}
 }
 
 func tensors(t *testing.T, class string, args ...string) *harness.Server {
 	t.Helper()
 	python := harness.Pythons(t)[0]
-	if !harness.Has(python, "numpy") {
-		t.Skip("numpy is not installed")
-	}
+	needs(t, python, "numpy")
 	return harness.Ready(t, harness.Options{Python: python.Path, Model: "tensors.py:" + class, Args: append(args, "--model", strings.ToLower(class))})
 }
 
@@ -76,12 +72,8 @@ func TestBinaryWithoutItsHeader(t *testing.T) {
 	s := tensors(t, "Raw")
 	body, head := binaryTensor(4, 1, "")
 	a := s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Content-Type", "application/octet-stream")
-	if a.Code != http.StatusBadRequest || !strings.Contains(string(a.Body), "tensors in binary take the header Inference-Header-Content-Length") {
-		t.Errorf("without it: %d %s", a.Code, a.Body)
-	}
-	if a := s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Inference-Header-Content-Length", head); a.Code != http.StatusOK {
-		t.Errorf("with it: %d %s", a.Code, a.Body)
-	}
+	wantAnswer(t, "without it", a, http.StatusBadRequest, "tensors in binary take the header Inference-Header-Content-Length")
+	wantCode(t, "with it", s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Inference-Header-Content-Length", head), http.StatusOK)
 }
 
 // TestTensorsAreCompressed: an answer with a binary tensor has the coding that its client asks for.

@@ -26,9 +26,7 @@ type hoard struct {
 func newHoard(t *testing.T, class string, args ...string) hoard {
 	t.Helper()
 	python := harness.Pythons(t)[0]
-	if !harness.Has(python, "numpy") {
-		t.Skip("numpy is not installed")
-	}
+	needs(t, python, "numpy")
 	args = append(args, "--model", "m", "--workers", "1", "--queue", "64", "--max-body", "67108864")
 	return hoard{harness.Ready(t, harness.Options{Python: python.Path, Model: "hoard.py:" + class, Args: args}), t, "/v2/models/m/infer"}
 }

@@ -115,21 +115,21 @@ func TestGRPCRefusesWhatIsTooLarge(t *testing.T) {
 	_, client := s.GRPC()
 	large := &pb.ModelInferRequest{ModelName: "m", RawInputContents: [][]byte{make([]byte, 200_000)}}
 	_, err := client.ModelInfer(t.Context(), large)
-	wantStatus(t, err, codes.ResourceExhausted, "bytes; at most 100000 are taken (--max-body)")
+	wantRPC(t, err, codes.ResourceExhausted, "bytes; at most 100000 are taken (--max-body)")
 	_, err = client.ModelInfer(t.Context(), large, grpc.UseCompressor(gzip.Name))
-	wantStatus(t, err, codes.ResourceExhausted, "more than 100000 bytes after decompression")
+	wantRPC(t, err, codes.ResourceExhausted, "more than 100000 bytes after decompression")
 	_, err = client.ModelReady(t.Context(), &pb.ModelReadyRequest{Name: string(make([]byte, 90_000))})
-	wantStatus(t, err, codes.ResourceExhausted, "larger than max")
+	wantRPC(t, err, codes.ResourceExhausted, "larger than max")
 	stream, err := client.ModelStreamInfer(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = stream.Send(large)
 	_, err = stream.Recv()
-	wantStatus(t, err, codes.ResourceExhausted, "at most 100000")
+	wantRPC(t, err, codes.ResourceExhausted, "at most 100000")
 }
 
-func wantStatus(t *testing.T, err error, code codes.Code, text string) {
+func wantRPC(t *testing.T, err error, code codes.Code, text string) {
 	t.Helper()
 	if status.Code(err) != code {
 		t.Errorf("the code is %v, want %v: %v", status.Code(err), code, err)

@@ -1,9 +1,9 @@
 package tests
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"pinion/tests/harness"
@@ -20,9 +20,7 @@ func TestOutputsThatAreNoFiles(t *testing.T) {
 		makeFIFO(t, dir, "pipe")
 		for path, kind := range map[string]string{"/dev/zero": "a device", "/dev/tty": "a device", "pipe": "a named pipe", ".": "a folder"} {
 			a := s.Do(http.MethodPost, "/predictions", map[string]any{"input": input{"path": path}})
-			if a.Status != "failed" || !strings.Contains(a.Error, "'"+path+"' is "+kind) {
-				t.Errorf("%s with %q: %s", path, args, a)
-			}
+			wantFailed(t, fmt.Sprintf("%s with %q", path, args), a, "'"+path+"' is "+kind)
 		}
 		wantText(t, "the file itself", string(s.Do(http.MethodPost, "/predictions", map[string]any{"input": input{"path": "/dev/zero"}}, "Accept", "application/octet-stream").Body), "is a device")
 	}

@@ -65,19 +65,14 @@ func TestAWrongOutputIsWarnedOfOnce(t *testing.T) {
 		s.Succeed(input{"good": false})
 	}
 	s.Stop() // then its log is whole
-	if n := strings.Count(s.Log.String(), warning); n != 1 {
-		t.Errorf("%d warnings", n)
-	}
+	same(t, "warnings", strings.Count(s.Log.String(), warning), 1)
 	off := harness.Ready(t, harness.Options{Model: "wrong.py:Text", Env: []string{"PINION_VALIDATE_OUTPUT=off"}})
 	off.Succeed(input{"good": false})
 	off.Stop()
 	if strings.Contains(off.Log.String(), warning) {
 		t.Error("it is warned of, though that is off")
 	}
-	code, text := harness.Refused(t, harness.Options{Model: "wrong.py:Text", Args: []string{"--validate-output", "maybe"}})
-	if code != 2 || !strings.Contains(text, "off, warn or error") {
-		t.Errorf("exit code %d: %s", code, text)
-	}
+	refused(t, harness.Options{Model: "wrong.py:Text", Args: []string{"--validate-output", "maybe"}}, 2, "off, warn or error")
 }
 
 func TestATrainingsOutputIsCheckedToo(t *testing.T) {

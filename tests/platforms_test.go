@@ -68,9 +68,7 @@ func TestKServeV1Alone(t *testing.T) {
 	s := platform(t, "Adder", "PINION_PROTOCOLS=kserve-v1")
 	exchange{path: "/v1/models/other", status: 404, want: `{"error":"unknown model \"other\": this server has \"m\""}`}.check(t, s)
 	exchange{path: "/v1/chat/completions", body: "{}", status: 404, want: `{"detail":"Not Found"}`}.check(t, s)
-	if answer := s.Do(http.MethodGet, "/v1/models/m", nil); answer.Code != 200 || !strings.Contains(string(answer.Body), `"name":"m","ready":true}`) {
-		t.Errorf("%d %s", answer.Code, answer.Body)
-	}
+	wantAnswer(t, "the answer", s.Do(http.MethodGet, "/v1/models/m", nil), 200, `"name":"m","ready":true}`)
 }
 
 // TestVertexAI sets the environment of a container of Vertex AI: the port, and paths that are partly the native API's.
@@ -100,9 +98,7 @@ func TestVertexAIPort(t *testing.T) {
 	})
 	exchange{path: "/v1/endpoints/1/deployedModels/2", status: 200}.check(t, s)
 	const predict = "/v1/endpoints/1/deployedModels/2:predict"
-	if answer := s.Do(http.MethodPost, predict, []byte(`{"instances":[1]}`)); answer.Code != 401 {
-		t.Errorf("without a token: %d %s", answer.Code, answer.Body)
-	}
+	wantCode(t, "without a token", s.Do(http.MethodPost, predict, []byte(`{"instances":[1]}`)), 401)
 	exchange{path: predict, body: `{"instances":[1,2]}`, headers: []string{"Authorization", "Bearer a-token-0123456789"}, status: 200, want: twoSums}.check(t, s)
 }
 
@@ -202,7 +198,5 @@ func TestNamesThatPathsEscape(t *testing.T) {
 	} {
 		e.check(t, s)
 	}
-	if a := s.Do(http.MethodGet, "/v1/models/"+escaped, nil); a.Code != 200 || !strings.Contains(string(a.Body), `"id":"`+name+`"`) {
-		t.Errorf("OpenAI's model: %d %s", a.Code, a.Body)
-	}
+	wantAnswer(t, "OpenAI's model", s.Do(http.MethodGet, "/v1/models/"+escaped, nil), 200, `"id":"`+name+`"`)
 }

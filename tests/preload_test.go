@@ -88,9 +88,7 @@ func TestAForkedWorkerSkipsTheImport(t *testing.T) {
 			if strings.Contains(h.Setup.Logs, "import") {
 				t.Errorf("what the preload process wrote is in a worker's setup logs: %q", h.Setup.Logs)
 			}
-			if line := s.WaitLog("importing"); !strings.Contains(line.Raw, `"template":true`) {
-				t.Errorf("the server's log has not what the import wrote: %q", line.Raw)
-			}
+			wantText(t, "the server's log has not what the import wrote", s.WaitLog("importing").Raw, `"template":true`)
 			s.Stop()
 			if left := lines(t, s, "left.txt"); len(left) != 2 {
 				t.Errorf("atexit ran in %v, want the two that were asked to leave", left)
@@ -116,9 +114,7 @@ func TestAForkedWorkerIsAWorker(t *testing.T) {
 			sleeping := s.Begin("sleeping", input{"what": "sleep"})
 			s.WaitLog(fmt.Sprint("sleeping in ", s.Worker()))
 			s.Cancel("sleeping")
-			if a := harness.Receive(t, sleeping); a.Status != "canceled" {
-				t.Errorf("a canceled one: %s", a)
-			}
+			wantStatus(t, "a canceled one", harness.Receive(t, sleeping), "canceled")
 			sameJSON(t, "children", s.Succeed(input{"what": "children"}).Output,
 				`[[0,1,4,9],[0,1,4,9],[0,1,4,9],"7\n","thread"]`)
 			a := s.Fail(input{"what": "crash"})
@@ -309,14 +305,12 @@ func TestAPreloadProcessDoesNotOutliveItsServer(t *testing.T) {
 	t.Parallel()
 	s := preloaded(t, harness.Options{})
 	old, worker := preloadProcess(t, s).PID, s.Worker()
-	s.Signal(syscall.SIGKILL)
-	s.Killed()
+	s.Kill()
 	harness.Eventually(t, "both end", func() bool { return !harness.Alive(old) && !harness.Alive(worker) })
 
 	s = harness.Start(t, harness.Options{Model: "preloaded.py:Runner", Args: []string{"--preload"}})
 	s.WaitLog("imported") // it is still at it
-	s.Signal(syscall.SIGKILL)
-	s.Killed()
+	s.Kill()
 
 	s = harness.Start(t, harness.Options{Model: "preloaded.py:Runner", Args: []string{"--preload"}})
 	s.WaitLog("imported")

@@ -162,9 +162,7 @@ func TestBehindAProxyWithTLS(t *testing.T) {
 		{"POST", "/predictions", []string{"Authorization", bearer, "Origin", "https://evil.example"}, 403},
 	} {
 		response := ask(t.Context(), c.method, c.path, "", c.headers...)
-		if response.StatusCode != c.code {
-			t.Errorf("%s %s %q: %d, want %d", c.method, c.path, c.headers, response.StatusCode, c.code)
-		}
+		same(t, fmt.Sprintf("%s %s %q", c.method, c.path, c.headers), response.StatusCode, c.code)
 		id := response.Header.Get("X-Request-Id")
 		harness.Eventually(t, "the log has the request's id "+id, func() bool {
 			return id != "" && strings.Contains(s.Log.String(), fmt.Sprintf(`"request_id":%q`, id))

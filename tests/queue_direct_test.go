@@ -28,25 +28,15 @@ func TestADirectPredictionIsFoundAnywhere(t *testing.T) {
 		}
 	}
 	open()
-	if got := harness.Receive(t, running); got.Code != http.StatusOK || got.Status != "succeeded" {
-		t.Errorf("it is %s", got)
-	}
+	wantStatus(t, "the answer", harness.Receive(t, running), "succeeded")
 	for i, s := range others {
-		if got := stateOf(s, "p1"); got.Code != http.StatusNotFound {
-			t.Errorf("GET of an ended one: %s", got)
-		}
+		wantCode(t, "GET of an ended one", stateOf(s, "p1"), http.StatusNotFound)
 		id := []string{"at-b", "at-g"}[i]
 		sleeping := a.Begin(id, input{"do": "sleep"})
 		becomes(t, a, id, "processing")
-		if got := s.Cancel(id); got.Code != http.StatusOK {
-			t.Errorf("cancel at another member: %s", got)
-		}
-		if got := harness.Receive(t, sleeping); got.Status != "canceled" {
-			t.Errorf("after the cancel it is %s", got)
-		}
-		if got := s.Cancel(id); got.Code != http.StatusNotFound {
-			t.Errorf("cancel an ended one: %s", got)
-		}
+		wantCode(t, "cancel at another member", s.Cancel(id), http.StatusOK)
+		wantStatus(t, "after the cancel it", harness.Receive(t, sleeping), "canceled")
+		wantCode(t, "cancel an ended one", s.Cancel(id), http.StatusNotFound)
 	}
 	if got := b.Do(http.MethodPut, "/predictions/p1", map[string]any{"input": input{"token": "again"}}); got.Code != http.StatusOK || times(t, a, "again") != 1 {
 		t.Errorf("elsewhere the id is free: %s", got)

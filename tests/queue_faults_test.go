@@ -24,8 +24,7 @@ func TestAServerIsLost(t *testing.T) {
 	enqueue(t, a, "p1", input{"gate": "gate", "token": "p1"})
 	becomes(t, a, "p1", "processing")
 	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
-	a.Signal(syscall.SIGKILL)
-	a.Killed()
+	a.Kill()
 	harness.Eventually(t, "the other server runs it", func() bool { return times(t, b, "p1") == 2 })
 	open()
 	becomes(t, b, "p1", "succeeded")
@@ -67,19 +66,13 @@ func TestNATSIsGoneWhileAJobRuns(t *testing.T) {
 	harness.Eventually(t, "the server knows", func() bool {
 		return !strings.Contains(string(a.Do(http.MethodGet, "/health-check", nil).Body), `"connected":true`)
 	})
-	if got := a.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"); got.Code != http.StatusServiceUnavailable {
-		t.Errorf("an asynchronous request: %s", got)
-	}
-	if got := b.Input(input{}); got.Code != http.StatusOK {
-		t.Errorf("a synchronous request: %s", got)
-	}
+	wantCode(t, "an asynchronous request", a.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"), http.StatusServiceUnavailable)
+	wantCode(t, "a synchronous request", b.Input(input{}), http.StatusOK)
 	open()
 	a.WaitLog("the end of a job could not be stored; will try again")
 	nats.Start()
 	becomes(t, a, "p1", "succeeded")
-	if n := times(t, a, "p1"); n != 1 {
-		t.Errorf("it ran %d times", n)
-	}
+	same(t, "it ran", times(t, a, "p1"), 1)
 	enqueue(t, b, "p2", input{"token": "p2"})
 	becomes(t, a, "p2", "succeeded")
 }
@@ -105,11 +98,8 @@ func TestAServerIsLostBeforeItsLastWebhook(t *testing.T) {
 	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
 	open()
 	becomes(t, b, "p1", "succeeded")
-	if n := len(hooks.of("p1")); n != 0 {
-		t.Errorf("%d webhooks came before that of the start was answered", n)
-	}
-	a.Signal(syscall.SIGKILL)
-	a.Killed()
+	same(t, "webhooks came before that of the start was answered", len(hooks.of("p1")), 0)
+	a.Kill()
 	harness.Eventually(t, "the webhook of the end came", func() bool { return len(hooks.of("p1")) > 0 })
 	if got := hooks.of("p1")[0]; got.Status != "succeeded" || times(t, b, "p1") != 1 {
 		t.Errorf("it is %s, and the job ran %d times", got.Status, times(t, b, "p1"))
@@ -133,8 +123,7 @@ func TestAServerIsLostWhileItPostsAWebhook(t *testing.T) {
 	}
 	a.Create(map[string]any{"id": "p1", "input": input{"token": "p1"}, "webhook": hooks.URL, "webhook_events_filter": []string{"completed"}}, "Prefer", "respond-async")
 	harness.Receive(t, posting)
-	a.Signal(syscall.SIGKILL)
-	a.Killed()
+	a.Kill()
 	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
 	becomes(t, b, "p1", "succeeded")
 	harness.Eventually(t, "it is posted again", func() bool { return len(hooks.of("p1")) > 0 })
@@ -155,8 +144,7 @@ func TestAJobThatKillsItsServers(t *testing.T) {
 	for run := 1; run <= 2; run++ {
 		harness.Eventually(t, "it runs", func() bool { return times(t, a, "p1") == run })
 		next := member(t, nats.URL, harness.Options{Dir: a.Dir, Args: args})
-		a.Signal(syscall.SIGKILL)
-		a.Killed()
+		a.Kill()
 		a = next
 	}
 	got := becomes(t, a, "p1", "failed")
@@ -180,9 +168,7 @@ func TestADeadlinePassesInTheQueue(t *testing.T) {
 	becomes(t, a, "runs", "succeeded")
 	enqueue(t, a, "next", input{"token": "next"}) // what is behind the late one comes after it
 	becomes(t, a, "next", "succeeded")
-	if n := times(t, a, "late"); n != 0 {
-		t.Errorf("the late one ran %d times", n)
-	}
+	same(t, "the late one ran", times(t, a, "late"), 0)
 }
 
 // TestTheBoundsOfAQueue: of a tenant, and of all.
@@ -199,18 +185,14 @@ func TestTheBoundsOfAQueue(t *testing.T) {
 		if got.Code != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %s", id, got)
 		}
-		if got := stateOf(a, id); got.Code != http.StatusNotFound {
-			t.Errorf("the refused %s is known: %s", id, got)
-		}
+		wantCode(t, fmt.Sprintf("the refused %s is known", id), stateOf(a, id), http.StatusNotFound)
 	}
 	enqueue(t, a, "g1", input{}, "X-Tenant", "greedy")
 	enqueue(t, a, "g2", input{}, "X-Tenant", "greedy")
 	full("g3", "X-Tenant", "greedy")
 	enqueue(t, a, "s2", input{}, "X-Tenant", "small", "Pinion-Priority", "hi")
 	full("other", "X-Tenant", "other")
-	if got := a.Create(map[string]any{"input": input{}}, "Prefer", "respond-async", "Pinion-Priority", "urgent"); got.Code != http.StatusBadRequest {
-		t.Errorf("an unknown priority: %s", got)
-	}
+	wantCode(t, "an unknown priority", a.Create(map[string]any{"input": input{}}, "Prefer", "respond-async", "Pinion-Priority", "urgent"), http.StatusBadRequest)
 	open()
 	for _, id := range []string{"runs", "g1", "g2", "s2"} {
 		becomes(t, a, id, "succeeded")

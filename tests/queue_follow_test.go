@@ -94,19 +94,14 @@ func TestASynchronousRequestOverflows(t *testing.T) {
 	harness.Receive(t, left)
 	becomes(t, a, "left", "canceled")
 	bounded := a.Create(map[string]any{"id": "later", "input": input{"token": "later"}}, "Prefer", "wait=1")
-	if bounded.Code != http.StatusAccepted || bounded.Status != "starting" {
-		t.Errorf("Prefer: wait=1: %s", bounded)
-	}
+	wantCode(t, "Prefer: wait=1", bounded, http.StatusAccepted)
+	wantStatus(t, "Prefer: wait=1", bounded, "starting")
 	open()
 	for _, answer := range []<-chan harness.Answer{running, waiting} {
-		if got := harness.Receive(t, answer); got.Code != http.StatusOK || got.Status != "succeeded" {
-			t.Errorf("it is %s", got)
-		}
+		wantStatus(t, "the answer", harness.Receive(t, answer), "succeeded")
 	}
 	becomes(t, a, "later", "succeeded")
-	if n := times(t, a, "left"); n != 0 {
-		t.Errorf("the request of a client that left ran %d times", n)
-	}
+	same(t, "the request of a client that left ran", times(t, a, "left"), 0)
 }
 
 func TestAnOverflowedRequestWaitsForItsTimeAtMost(t *testing.T) {
@@ -121,7 +116,5 @@ func TestAnOverflowedRequestWaitsForItsTimeAtMost(t *testing.T) {
 	}
 	open()
 	harness.Receive(t, running)
-	if n := times(t, a, "late"); n != 0 {
-		t.Errorf("it ran %d times", n)
-	}
+	same(t, "it ran", times(t, a, "late"), 0)
 }

@@ -71,9 +71,7 @@ func TestAServerIsCutOffAndComesBack(t *testing.T) {
 	harness.Eventually(t, "the server knows that it is cut off", func() bool {
 		return !strings.Contains(string(a.Do(http.MethodGet, "/health-check", nil).Body), `"connected":true`)
 	})
-	if got := a.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"); got.Code != http.StatusServiceUnavailable {
-		t.Errorf("an asynchronous request without the network: %s", got)
-	}
+	wantCode(t, "an asynchronous request without the network", a.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"), http.StatusServiceUnavailable)
 	harness.Eventually(t, "its model is free", func() bool { return a.Input(input{}).Code == http.StatusOK })
 	c.join()
 	a.WaitLog("the job was lost to another server while it ran; its result is dropped")
@@ -83,9 +81,7 @@ func TestAServerIsCutOffAndComesBack(t *testing.T) {
 			t.Errorf("afterwards it is %s, and was %s", got, want)
 		}
 	}
-	if n := times(t, a, "p1"); n != 2 {
-		t.Errorf("it ran %d times", n)
-	}
+	same(t, "it ran", times(t, a, "p1"), 2)
 	enqueue(t, a, "p3", input{})
 	becomes(t, b, "p3", "succeeded")
 }

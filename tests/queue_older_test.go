@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"pinion/tests/harness"
@@ -290,8 +289,7 @@ func (m *mixed) isLost() {
 	id, open := m.id("lost")
 	m.begin(id, input{"gate": id})
 	kill := func(v *version) {
-		v.Signal(syscall.SIGKILL)
-		v.Killed()
+		v.Kill()
 	}
 	kill(m.run)
 	harness.Eventually(m.T, "the other server runs it", func() bool { return times(m.T, m.accepts.Server, id) == 2 })

@@ -23,10 +23,7 @@ func TestPermissionsOfAMember(t *testing.T) {
 	if code == 0 || !strings.Contains(text, "Authorization Violation") || strings.Contains(text, "guessed") {
 		t.Errorf("a wrong password: exit code %d, %s", code, text)
 	}
-	code, text = harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "other"}})
-	if code == 0 || !strings.Contains(text, "NATS does not let this user have the job queue of the model other") {
-		t.Errorf("another model: exit code %d, %s", code, text)
-	}
+	refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "other"}}, anyCode, "NATS does not let this user have the job queue of the model other")
 	nc, err := nats.Connect(at.URL, nats.CustomInboxPrefix("_INBOX.pinion.m"))
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +39,5 @@ func TestPermissionsOfAMember(t *testing.T) {
 	if err := js.PurgeStream("PINION_JOBS_m"); err == nil {
 		t.Error("a member emptied its stream")
 	}
-	if got := s.Do(http.MethodGet, "/predictions/p1", nil); got.Status != "succeeded" {
-		t.Errorf("afterwards: %s", got)
-	}
+	wantStatus(t, "afterwards", s.Do(http.MethodGet, "/predictions/p1", nil), "succeeded")
 }

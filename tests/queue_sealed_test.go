@@ -29,13 +29,9 @@ func TestAJobsKey(t *testing.T) {
 		t.Errorf("it is %s", got)
 	}
 	harness.Eventually(t, "its webhook came", func() bool { return len(hooks.of("p1")) == 1 })
-	if got := string(hooks.of("p1")[0].Output); got != `"`+word+`"` {
-		t.Errorf("the webhook has the output %s", got)
-	}
+	same(t, "the webhook has the output", string(hooks.of("p1")[0].Output), `"`+word+`"`)
 	show := []string{"jobs", "show", "p1", "--json", "--nats", "embed:" + store, "--model", "m"}
-	if text := (cli{}).good(t, append(show, "--jobs-key", key)...); !strings.Contains(text, word) {
-		t.Errorf("with the key: %s", text)
-	}
+	wantText(t, "with the key", (cli{}).good(t, append(show, "--jobs-key", key)...), word)
 	err := filepath.WalkDir(store, func(path string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil //nolint:nilerr // NATS removes some meanwhile
@@ -48,8 +44,5 @@ func TestAJobsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m", "--jobs-key", filepath.Join(dir, "none")}})
-	if code == 0 || !strings.Contains(text, "--jobs-key: open ") {
-		t.Errorf("a missing file: exit code %d, %s", code, text)
-	}
+	refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m", "--jobs-key", filepath.Join(dir, "none")}}, anyCode, "--jobs-key: open ")
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -37,13 +36,11 @@ func TestAServerIsKilledWhileItMakesItsQueue(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		first.Signal(syscall.SIGKILL)
-		first.Killed()
+		first.Kill()
 		s := member(t, "embed:"+store, harness.Options{Dir: dir})
 		enqueue(t, s, "p1", input{})
 		becomes(t, s, "p1", "succeeded")
-		s.Signal(syscall.SIGKILL)
-		s.Killed()
+		s.Kill()
 	}
 }
 
@@ -54,18 +51,14 @@ func TestADamagedStoreIsRefused(t *testing.T) {
 	s := member(t, "embed:"+store, harness.Options{})
 	enqueue(t, s, "p1", input{})
 	becomes(t, s, "p1", "succeeded")
-	s.Signal(syscall.SIGKILL)
-	s.Killed()
+	s.Kill()
 	all, err := filepath.Glob(streamFolder(store, "*"))
 	if err != nil || len(all) != 6 {
 		t.Fatalf("the store has %q, %v", all, err)
 	}
 	refused := func(want string) {
 		t.Helper()
-		code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Dir: s.Dir, Args: []string{"--nats", "embed:" + store, "--model", "m"}})
-		if code == 0 || !strings.Contains(text, want) {
-			t.Errorf("exit code %d: %s; want %s", code, text, want)
-		}
+		refused(t, harness.Options{Model: "fleet.py", Dir: s.Dir, Args: []string{"--nats", "embed:" + store, "--model", "m"}}, anyCode, want)
 	}
 	damage(t, streamFolder(store, "KV_pinion_state_m"))
 	refused("the stream KV_pinion_state_m cannot be opened")
@@ -98,12 +91,8 @@ func TestAQueueThatLostAStream(t *testing.T) {
 	if _, err := js.Stream(t.Context(), "PINION_JOBS_m"); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Errorf("it was made anew: %v", err)
 	}
-	if got := s.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"); got.Code != http.StatusServiceUnavailable {
-		t.Errorf("a server that runs takes an asynchronous request: %s", got)
-	}
-	if got := s.Input(input{}); got.Code != http.StatusOK {
-		t.Errorf("a synchronous request: %s", got)
-	}
+	wantCode(t, "a server that runs takes an asynchronous request", s.Create(map[string]any{"id": "p2", "input": input{}}, "Prefer", "respond-async"), http.StatusServiceUnavailable)
+	wantCode(t, "a synchronous request", s.Input(input{}), http.StatusOK)
 }
 
 // damage overwrites what NATS says of a stream.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"pinion/tests/harness"
@@ -27,17 +26,13 @@ func TestAQueueOfTwoServers(t *testing.T) {
 			t.Errorf("it is %s", got)
 		}
 	}
-	if n := times(t, a, "p1"); n != 1 {
-		t.Errorf("it ran %d times", n)
-	}
+	same(t, "it ran", times(t, a, "p1"), 1)
 	for _, s := range []*harness.Server{a, b} { // the same id is the same prediction, at every member
 		body := map[string]any{"id": "p1", "input": input{}}
 		if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusConflict || got.Header.Get("Pinion-Retry") != "" {
 			t.Errorf("POST of a known id: %s", got)
 		}
-		if got := s.Do(http.MethodPut, "/predictions/p1", body, "Prefer", "respond-async"); got.Code != http.StatusAccepted || got.Status != "succeeded" {
-			t.Errorf("PUT of a known id: %s", got)
-		}
+		wantAnswer(t, "PUT of a known id", s.Do(http.MethodPut, "/predictions/p1", body, "Prefer", "respond-async"), http.StatusAccepted, `"status":"succeeded"`)
 	}
 	if n := times(t, a, ""); n != 0 || len(lines(t, a, "ran.txt")) != 1 {
 		t.Errorf("a repeated id ran again: %q", lines(t, a, "ran.txt"))
@@ -58,12 +53,8 @@ func TestAQueueRunsOnAllServers(t *testing.T) {
 		becomes(t, b, fmt.Sprint("p", i), "processing")
 	}
 	enqueue(t, b, "waits", input{})
-	if got := stateOf(a, "waits"); got.Status != "starting" {
-		t.Errorf("a third job on two places is %s", got)
-	}
-	if got := a.Input(input{}); got.Code != http.StatusConflict {
-		t.Errorf("a synchronous request beside them: %s", got)
-	}
+	wantStatus(t, "a third job on two places", stateOf(a, "waits"), "starting")
+	wantCode(t, "a synchronous request beside them", a.Input(input{}), http.StatusConflict)
 }
 
 func TestAQueuedPredictionIsCanceledAnywhere(t *testing.T) {
@@ -78,26 +69,16 @@ func TestAQueuedPredictionIsCanceledAnywhere(t *testing.T) {
 	}
 	a.Create(map[string]any{"id": "waits", "input": input{"token": "waits"}, "webhook": hooks.URL}, "Prefer", "respond-async")
 	for _, id := range []string{"waits", "p1", "p2"} { // "waits" would begin after the others
-		if got := b.Cancel(id); got.Code != http.StatusOK {
-			t.Errorf("cancel %s: %s", id, got)
-		}
+		wantCode(t, "cancel "+id, b.Cancel(id), http.StatusOK)
 		for _, s := range []*harness.Server{a, b} {
 			becomes(t, s, id, "canceled")
 		}
-		if got := a.Cancel(id); got.Code != http.StatusOK {
-			t.Errorf("cancel %s again: %s", id, got)
-		}
+		wantCode(t, fmt.Sprintf("cancel %s again", id), a.Cancel(id), http.StatusOK)
 	}
-	if n := times(t, a, "waits"); n != 0 {
-		t.Errorf("a job that was canceled while it waited ran %d times", n)
-	}
+	same(t, "a job that was canceled while it waited ran", times(t, a, "waits"), 0)
 	harness.Eventually(t, "its webhook came", func() bool { return len(hooks.of("waits")) == 1 })
-	if got := b.Cancel("unknown"); got.Code != http.StatusNotFound {
-		t.Errorf("cancel an unknown id: %s", got)
-	}
-	if got := stateOf(b, "unknown"); got.Code != http.StatusNotFound {
-		t.Errorf("GET an unknown id: %s", got)
-	}
+	wantCode(t, "cancel an unknown id", b.Cancel("unknown"), http.StatusNotFound)
+	wantCode(t, "GET an unknown id", stateOf(b, "unknown"), http.StatusNotFound)
 }
 
 func TestWebhooksOfAQueuedPrediction(t *testing.T) {
@@ -133,8 +114,7 @@ func TestAcceptedPredictionsSurviveTheirServer(t *testing.T) {
 	for i := range 5 {
 		enqueue(t, s, fmt.Sprint("waits", i), input{"token": fmt.Sprint("waits", i)})
 	}
-	s.Signal(syscall.SIGKILL)
-	s.Killed()
+	s.Kill()
 
 	next := member(t, "embed:"+store, harness.Options{Dir: s.Dir, Args: []string{"--workers", "2"}}) // one has the lost job, if it comes first
 	if got := stateOf(next, "runs"); got.Status != "processing" && got.Status != "starting" {
@@ -143,9 +123,7 @@ func TestAcceptedPredictionsSurviveTheirServer(t *testing.T) {
 	for i := range 5 {
 		id := fmt.Sprint("waits", i)
 		becomes(t, next, id, "succeeded")
-		if n := times(t, next, id); n != 1 {
-			t.Errorf("%s ran %d times", id, n)
-		}
+		same(t, id+" ran", times(t, next, id), 1)
 	}
 	harness.Eventually(t, "the lost one runs again", func() bool { return times(t, next, "runs") == 2 })
 	next.Cancel("runs")
@@ -156,10 +134,7 @@ func TestAServerOfABusyFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
 	member(t, "embed:"+store, harness.Options{})
-	code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", "embed:" + store, "--model", "m"}})
-	if code == 0 || !strings.Contains(text, "the job queue's folder "+store+" is in use by another server") {
-		t.Errorf("exit code %d: %s", code, text)
-	}
+	refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", "embed:" + store, "--model", "m"}}, anyCode, "the job queue's folder "+store+" is in use by another server")
 }
 
 // TestADrainGivesItsJobsBack: SIGTERM ends a server whose job takes longer than the grace, and another one runs it.
@@ -183,9 +158,7 @@ func TestAServerWithoutItsNATS(t *testing.T) {
 	nats := harness.StartNATS(t)
 	nats.Kill()
 	s := member(t, nats.URL, harness.Options{})
-	if got := s.Input(input{}); got.Code != http.StatusOK {
-		t.Errorf("a synchronous request: %s", got)
-	}
+	wantCode(t, "a synchronous request", s.Input(input{}), http.StatusOK)
 	got := s.Create(map[string]any{"id": "p1", "input": input{}}, "Prefer", "respond-async")
 	if got.Code != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || got.Header.Get("Pinion-Retry") != "elsewhere" {
 		t.Errorf("an asynchronous request: %s %v", got, got.Header)
@@ -242,8 +215,5 @@ func TestAQueueWithOtherSettings(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	member(t, nats.URL, harness.Options{})
-	code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", nats.URL, "--model", "m", "--jobs-capacity", "7"}})
-	if code != 2 || !strings.Contains(text, "the stream PINION_JOBS_m has max_msgs 100000, but this server is to have 7") {
-		t.Errorf("exit code %d: %s", code, text)
-	}
+	refused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", nats.URL, "--model", "m", "--jobs-capacity", "7"}}, 2, "the stream PINION_JOBS_m has max_msgs 100000, but this server is to have 7")
 }

@@ -65,30 +65,22 @@ func TestTheBinaryIsReplaced(t *testing.T) {
 				wantCode(t, "reload", a, http.StatusAccepted)
 				return string(a.Body)
 			}
-			if got := reload(); got != "{}" {
-				t.Errorf("before anything was replaced: %s", got)
-			}
+			same(t, "before anything was replaced", reload(), "{}")
 			replacement := binary + ".new"
 			copyFile(t, harness.Binary(t), replacement)
 			rename(t, replacement, binary)
-			if got := reload(); got != "{}" {
-				t.Errorf("after the same was installed again: %s", got)
-			}
+			same(t, "after the same was installed again", reload(), "{}")
 			if err := os.WriteFile(replacement, []byte("#!/bin/sh\nexit 99\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			rename(t, replacement, binary)
 			replaceWorker(t, s)
-			if got := reload(); !strings.Contains(got, `{"warning":"the binary `+binary+` was replaced by another build`) {
-				t.Errorf("the answer does not tell: %s", got)
-			}
+			wantText(t, "the answer does not tell", reload(), `{"warning":"the binary `+binary+` was replaced by another build`)
 			if err := os.Remove(binary); err != nil {
 				t.Fatal(err)
 			}
 			replaceWorker(t, s)
-			if got := reload(); !strings.Contains(got, `is gone`) {
-				t.Errorf("the answer does not tell: %s", got)
-			}
+			wantText(t, "the answer does not tell", reload(), `is gone`)
 			_, found := s.Log.First(func(l harness.Line) bool {
 				return l.Level == "WARN" && strings.Contains(l.Text, "was replaced by another build: workers are of this server's version")
 			})

@@ -18,9 +18,7 @@ func TestRequestIDsInTheLog(t *testing.T) {
 	})
 	a := s.Do(http.MethodPost, "/predictions", map[string]any{"input": input{"m": 2}}, "X-Request-Id", "id-of-the-client")
 	wantCode(t, "the prediction", a, http.StatusOK)
-	if got := a.Header.Get("Pinion-Warning"); got != `unknown input "m"; did you mean "n"?` {
-		t.Errorf("the warning is %q", got)
-	}
+	same(t, "the warning", a.Header.Get("Pinion-Warning"), `unknown input "m"; did you mean "n"?`)
 	for _, text := range []string{"the model prints", "unknown inputs are dropped", "request"} {
 		harness.Eventually(t, "the log's line of "+text, func() bool {
 			return slices.ContainsFunc(s.Log.Lines(), func(line harness.Line) bool {

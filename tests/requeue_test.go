@@ -3,7 +3,6 @@ package tests
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -33,9 +32,7 @@ func TestAnswersThatWaitToBeSentOutliveTheirWorker(t *testing.T) {
 				after = append(after, s.Request(name, input{}))
 			}
 			kill(t, worker, syscall.SIGCONT)
-			if a := harness.Receive(t, deadly.Answer); a.Status != "failed" || !strings.Contains(a.Error, "worker killed (SIGKILL) while running this prediction") {
-				t.Errorf("round %d: the deadly one: %s", round, a)
-			}
+			wantFailed(t, fmt.Sprintf("round %d: the deadly one", round), harness.Receive(t, deadly.Answer), "worker killed (SIGKILL) while running this prediction")
 			for i, v := range append(before, after...) {
 				a := harness.Receive(t, v.Answer)
 				if a.Status != "succeeded" {

@@ -67,9 +67,7 @@ func TestTheRunFolderIsRemoved(t *testing.T) {
 	s.WaitLog("the folder of temporary files was removed by somebody: it is made again")
 	open()
 	a := harness.Receive(t, inUse)
-	if a.Status != "failed" {
-		t.Errorf("the one whose file was removed: %s", a)
-	}
+	wantStatus(t, "the one whose file was removed", a, "failed")
 	wantText(t, "error", a.Error, "No such file or directory")
 	if a := harness.Receive(t, after); a.Status != "succeeded" || !strings.Contains(a.Text(t), "SEVMTE8=") {
 		t.Errorf("the one after it: %s", a)
@@ -77,9 +75,7 @@ func TestTheRunFolderIsRemoved(t *testing.T) {
 	remove()
 	// What came in a request's own body is there before its prediction.
 	form := "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nhello\r\n--x--\r\n"
-	if a := s.Create(form, "Content-Type", "multipart/form-data; boundary=x"); a.Status != "succeeded" {
-		t.Errorf("a form: %s", a)
-	}
+	wantStatus(t, "a form", s.Create(form, "Content-Type", "multipart/form-data; boundary=x"), "succeeded")
 	kill(t, s.Worker(), syscall.SIGKILL)
 	s.Succeed(input{"file": helloURL})
 }
@@ -100,9 +96,7 @@ func TestTheFolderOfOutputsIsRemoved(t *testing.T) {
 	}
 	open()
 	a := harness.Receive(t, answer)
-	if a.Status != "failed" {
-		t.Errorf("the one whose folder was removed: %s", a)
-	}
+	wantStatus(t, "the one whose folder was removed", a, "failed")
 	wantText(t, "error", a.Error, "out.txt", "folder of temporary files was removed")
 }
 

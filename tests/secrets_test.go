@@ -150,9 +150,7 @@ func (r *secretsRun) fail() {
 	t := r.t
 	a := r.note("raise", r.s.Create(r.request("raise", input{"how": "raise"})))
 	wantText(t, "error", a.Error, "cannot log in with Secret("+maskedSecret+")")
-	if a := r.note("die", r.s.Create(r.request("die", input{"how": "die"}))); a.Status != "failed" {
-		t.Errorf("die: %s", a)
-	}
+	wantStatus(t, "die", r.note("die", r.s.Create(r.request("die", input{"how": "die"}))), "failed")
 	r.s.WaitHealth("READY")
 }
 
@@ -181,9 +179,7 @@ func (r *secretsRun) transfer() {
 	for path, status := range map[string]string{"/store": "succeeded", "/store-refused": "failed"} {
 		up := r.request("upload", input{"how": "make"})
 		up["output_file_prefix"] = r.spy.url(path, secretUpload)
-		if a := r.note("upload to "+path, r.s.Create(up)); a.Status != status {
-			t.Errorf("upload: %s", a)
-		}
+		wantStatus(t, "upload", r.note("upload to "+path, r.s.Create(up)), status)
 	}
 }
 

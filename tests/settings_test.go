@@ -18,7 +18,5 @@ func TestTheTokensLastNewlineIsNoPartOfIt(t *testing.T) {
 	defer receiver.Close()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Env: []string{"WEBHOOK_AUTH_TOKEN=token\n"}})
 	s.Create(input{"input": input{"text": "x"}, "webhook": receiver.URL, "webhook_events_filter": []string{"completed"}})
-	if auth := <-got; auth != "Bearer token" {
-		t.Errorf("the webhook's authorization is %q", auth)
-	}
+	same(t, "the webhook's authorization", <-got, "Bearer token")
 }

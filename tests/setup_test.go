@@ -106,9 +106,7 @@ func TestSetupGetsItsWeights(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := harness.Ready(t, harness.Options{Dir: c.dir, Model: "setups.py:Weighty", Env: c.env})
-			if got := s.Succeed(input{}).Text(t); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			same(t, "the output", s.Succeed(input{}).Text(t), c.want)
 		})
 	}
 }
@@ -155,11 +153,7 @@ func TestTheSchemaIsMadeFromTheSignature(t *testing.T) {
 	for key, want := range map[string]string{
 		"type": "string", "default": "abc", "title": "Text", "minLength": "2", "maxLength": "4", "pattern": "^[a-z]+$", "x-order": "0",
 	} {
-		if got := toText(text[key]); got != want {
-			t.Errorf("%s of text is %s, want %s", key, got, want)
-		}
+		same(t, key+" of text", toText(text[key]), want)
 	}
-	if len(doc.Components.Schemas.Input.Properties) != 14 {
-		t.Errorf("%d inputs", len(doc.Components.Schemas.Input.Properties))
-	}
+	same(t, "inputs", len(doc.Components.Schemas.Input.Properties), 14)
 }

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -111,9 +112,7 @@ func TestTelemetryNamesTheModel(t *testing.T) {
 		{"cog.runtime.setup.duration", 1, []string{"b", "succeeded"}},
 		{"pinion_predict_seconds", 1, []string{"b"}},
 	} {
-		if got := sentValue(sent[want.name], want.labels...); got != want.value {
-			t.Errorf("%s %q is %v, want %v", want.name, want.labels, got, want.value)
-		}
+		same(t, fmt.Sprintf("%s %q", want.name, want.labels), sentValue(sent[want.name], want.labels...), want.value)
 	}
 }
 
@@ -167,9 +166,7 @@ def create_tracer_provider():
 	}})
 	allServe(t, s)
 	for _, model := range []string{"a", "b", "c"} {
-		if a := predictBy(s, model, input{}); a.Status != "succeeded" || a.Text(t) != model {
-			t.Errorf("%s answers %s", model, a)
-		}
+		wantOutput(t, model+" answers", predictBy(s, model, input{}), model)
 		var health struct{ Setup struct{ Logs string } }
 		decode(t, s.Do(http.MethodGet, "/models/"+model+"/health-check", nil), &health)
 		if want := "the hooks of " + model; strings.Contains(health.Setup.Logs, "the hooks of") != (model != "b") || model != "b" && !strings.Contains(health.Setup.Logs, want) {

@@ -158,9 +158,7 @@ func TestSeveralModels(t *testing.T) {
 			method = http.MethodGet
 		}
 		got := s.Do(method, path, map[string]any{})
-		if got.Code != http.StatusNotFound || !strings.Contains(string(got.Body), `no model \"c\". It has a, b`) {
-			t.Errorf("%s: %s", path, got)
-		}
+		wantAnswer(t, path, got, http.StatusNotFound, `no model \"c\". It has a, b`)
 	}
 	wantCode(t, "no path of a model", s.Do(http.MethodGet, "/models/b/nope", nil), http.StatusNotFound)
 	wantCode(t, "a wrong method", s.Do(http.MethodDelete, "/models/b/predictions", nil), http.StatusMethodNotAllowed)
@@ -181,9 +179,7 @@ func TestIDsAreAModelsOwn(t *testing.T) {
 	}
 	harness.Eventually(t, "both run", func() bool { return s.Log.Count("waiting gate") == 2 })
 	wantCode(t, "cancel", s.Do(http.MethodPost, "/models/b/predictions/same/cancel", nil), http.StatusOK)
-	if got := harness.Receive(t, answers["b"]); got.Status != "canceled" {
-		t.Errorf("b: %s", got)
-	}
+	wantStatus(t, "b", harness.Receive(t, answers["b"]), "canceled")
 	var running struct{ Status string }
 	if decode(t, s.Do(http.MethodGet, "/predictions/same", nil), &running); running.Status != "processing" {
 		t.Errorf("a is %s", running.Status)
@@ -203,9 +199,7 @@ func TestACrashLeavesTheOtherModel(t *testing.T) {
 	go func() {
 		defer close(died)
 		for range 3 {
-			if got := predictBy(s, "a", input{"die": true}); got.Status != "failed" {
-				t.Errorf("a: %s", got)
-			}
+			wantStatus(t, "a", predictBy(s, "a", input{"die": true}), "failed")
 		}
 		close(ended)
 	}()
@@ -314,14 +308,10 @@ func TestOtherProtocolsChooseTheModel(t *testing.T) {
 		wantCode(t, "ready", s.Do(http.MethodGet, "/v2/models/"+name+"/ready", nil), http.StatusOK)
 	}
 	unknown := s.Do(http.MethodGet, "/v2/models/c", nil)
-	if unknown.Code != http.StatusNotFound || !strings.Contains(string(unknown.Body), `this server has \"a\", \"b\"`) {
-		t.Errorf("an unknown one: %s", unknown)
-	}
+	wantAnswer(t, "an unknown one", unknown, http.StatusNotFound, `this server has \"a\", \"b\"`)
 	var index []struct{ Name, State string }
 	decode(t, s.Do(http.MethodPost, "/v2/repository/index", map[string]any{}), &index)
-	if got := fmt.Sprint(index); got != "[{a READY} {b READY}]" {
-		t.Errorf("the index is %s", got)
-	}
+	same(t, "the index", fmt.Sprint(index), "[{a READY} {b READY}]")
 }
 
 // TestDocumentsAndPagesAreAModelsOwn: their paths are below its name, and the pages lead to each other.
@@ -417,9 +407,6 @@ func TestSeveralModelsThatCannotBeServed(t *testing.T) {
 		{[]string{"a=" + good, "b=" + good}, []string{"--nats", "embed"}, "--nats: a server of several models has no job queue"},
 		{[]string{"a=" + good, "b=" + good}, []string{"--x-mode", "train"}, "model a: " + good + " has no train function"},
 	} {
-		code, text := harness.Refused(t, harness.Options{Dir: good, Models: c.models, Python: harness.AnyPython(t).Path, Args: c.args})
-		if code != 2 || !strings.Contains(text, c.want) {
-			t.Errorf("%v %v: exit code %d\n%s\nwant %s", c.models, c.args, code, text, c.want)
-		}
+		refused(t, harness.Options{Dir: good, Models: c.models, Python: harness.AnyPython(t).Path, Args: c.args}, 2, c.want)
 	}
 }

@@ -44,9 +44,7 @@ func TestAModelOfEachKindServes(t *testing.T) {
 				sleeper := s.Begin("sleeper", input{"do": "sleep"})
 				harness.Eventually(t, "the model sleeps", func() bool { return s.Log.Count("doing sleep") == 1 })
 				wantCode(t, "cancel", s.Cancel("sleeper"), http.StatusOK)
-				if a := harness.Receive(t, sleeper); a.Status != "canceled" {
-					t.Errorf("got %s", a)
-				}
+				wantStatus(t, "the answer", harness.Receive(t, sleeper), "canceled")
 				if a := s.Fail(input{"do": "die"}); !strings.Contains(a.Error, "worker") {
 					t.Errorf("got %s", a)
 				}
@@ -63,9 +61,7 @@ func TestAModelOfEachKindServes(t *testing.T) {
 		})
 		t.Run(python.Name()+" values", func(t *testing.T) {
 			t.Parallel()
-			if !harness.Has(python, "numpy") {
-				t.Skip("it has no numpy")
-			}
+			needs(t, python, "numpy")
 			s := harness.Ready(t, harness.Options{Python: python.Path, Model: "smoke.py:Values"})
 			file := "data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte("text"))
 			a := s.Succeed(input{"array": []float64{1, 2.5}, "file": file})

@@ -93,9 +93,7 @@ func TestSoakCancelStorm(t *testing.T) {
 			if canceled.Load() == 0 || late.Load() == 0 {
 				t.Error("the storm did not hit every moment: it proves nothing")
 			}
-			if s.Worker() != worker {
-				t.Errorf("the worker was replaced: %+v", s.Health())
-			}
+			sameWorker(t, s, worker)
 			s.Succeed(input{"token": "after"})
 		})
 	}

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,9 +58,7 @@ func TestABuildOfACleanCloneSaysItsCommit(t *testing.T) {
 	}
 
 	inFolder(t, clone, "./build.sh", "build")
-	if got := inFolder(t, clone, "bin/pinion", "version"); !strings.Contains(got, "(commit "+commit+",") {
-		t.Errorf("the binary of commit %s says %s", commit, got)
-	}
+	wantText(t, fmt.Sprintf("the binary of commit %s says", commit), inFolder(t, clone, "bin/pinion", "version"), "(commit "+commit+",")
 	is("after a build", false)
 	later := time.Now().Add(time.Hour)
 	for _, name := range []string{"go.mod", "README.md", "cmd/pinion/main.go"} {

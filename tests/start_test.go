@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -66,16 +65,12 @@ sys.executable = sys.argv[0]
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			code, text := harness.Refused(t, harness.Options{Python: c.python, Model: "echo.py:run"})
-			if code != 2 {
-				t.Errorf("exit code %d, want 2", code)
-			}
+			same(t, "exit code", code, 2)
 			if !strings.HasPrefix(text, "pinion: ") || strings.Count(text, "\n") != 1 {
 				t.Errorf("want one line for people, got %q", text)
 			}
 			for _, want := range c.want {
-				if !strings.Contains(text, want) {
-					t.Errorf("the message lacks %q: %s", want, text)
-				}
+				wantText(t, "the message", text, want)
 			}
 		})
 	}
@@ -84,10 +79,7 @@ sys.executable = sys.argv[0]
 func TestALibPythonThatIsNotThereIsRefused(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "libpython.so")
-	code, text := harness.Refused(t, harness.Options{Model: "echo.py:run", Args: []string{"--libpython", missing}})
-	if code != 2 || !strings.Contains(text, missing) {
-		t.Errorf("exit code %d, %s", code, text)
-	}
+	refused(t, harness.Options{Model: "echo.py:run", Args: []string{"--libpython", missing}}, 2, missing)
 }
 
 func TestAUsageErrorSaysWhatToDo(t *testing.T) {
@@ -105,10 +97,7 @@ func TestAUsageErrorSaysWhatToDo(t *testing.T) {
 		{"no model", harness.Options{Dir: empty}, "cog.yaml"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			code, text := harness.Refused(t, c.o)
-			if code != 2 || !strings.Contains(text, c.want) {
-				t.Errorf("exit code %d, want 2; %q in: %s", code, c.want, text)
-			}
+			refused(t, c.o, 2, c.want)
 		})
 	}
 }
@@ -139,9 +128,7 @@ func TestTheModelComesFromFlagVariableOrCogYAML(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: folder(t, "run: facts.py:environment\nenvironment:\n  - COLOUR=red=\n")})
 	var environment map[string]string
 	s.Succeed(input{}).Decode(t, &environment)
-	if environment["COLOUR"] != "red=" {
-		t.Errorf("COLOUR is %q", environment["COLOUR"])
-	}
+	same(t, "COLOUR", environment["COLOUR"], "red=")
 }
 
 func TestServesOnAUnixSocket(t *testing.T) {
@@ -157,10 +144,7 @@ func TestServesOnAUnixSocket(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "echo.py:run", Host: "unix:" + path})
 	sameJSON(t, "output", s.Succeed(input{"value": input{}}).Output, "{}")
 
-	code, text := harness.Refused(t, harness.Options{Model: "echo.py:run", Host: "unix:" + path})
-	if code != 1 || !strings.Contains(text, "in use") {
-		t.Errorf("a second server on the same socket: exit code %d, %s", code, text)
-	}
+	refused(t, harness.Options{Model: "echo.py:run", Host: "unix:" + path}, 1, "in use")
 	s.Succeed(input{"value": input{}}) // the first has not lost it
 	s.Stop()
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
@@ -235,8 +219,7 @@ func TestTheRunFolderOfAKilledServerIsRemovedByTheNext(t *testing.T) {
 		t.Errorf("the second server removed a folder in use: %q", folders())
 	}
 	first.Succeed(input{"value": input{}})
-	first.Signal(syscall.SIGKILL)
-	first.Killed()
+	first.Kill()
 	if _, err := os.Stat(left[0]); err != nil {
 		t.Fatalf("nothing is left to be removed: %v", err)
 	}
@@ -297,9 +280,7 @@ environment:
 	s := harness.Ready(t, harness.Options{Dir: dir, Env: []string{"GIVEN=from outside", "EMPTY="}})
 	sameJSON(t, "output", s.Succeed(input{}).Output,
 		`["https://example.com/weights.tar","https://example.com/weights.tar","from outside","","second"]`)
-	if line := s.WaitLog("worker ready"); !strings.Contains(line.Raw, `"slots":3`) {
-		t.Errorf("the worker is not that of cog.yaml: %s", line.Raw)
-	}
+	wantText(t, "the worker is not that of cog.yaml", s.WaitLog("worker ready").Raw, `"slots":3`)
 	s = harness.Ready(t, harness.Options{Dir: dir, Env: []string{"COG_MAX_CONCURRENCY=1", "COG_WEIGHTS=other"}})
 	sameJSON(t, "output", s.Succeed(input{}).Output, `["other","other","in cog.yaml","in cog.yaml","second"]`)
 }

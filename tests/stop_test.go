@@ -45,9 +45,7 @@ func TestSIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 			}
 			open()
 			for _, v := range requests {
-				if a := harness.Receive(t, v.Answer); a.Status != "succeeded" {
-					t.Errorf("got %s", a)
-				}
+				wantStatus(t, "the answer", harness.Receive(t, v.Answer), "succeeded")
 			}
 			s.Ended(0)
 			if a := s.Input(input{}); a.Err == nil {
@@ -67,9 +65,7 @@ func TestWhatOutlastsTheGraceIsCanceled(t *testing.T) {
 		answer := s.Begin("slow", input{"how": how})
 		s.WaitLog("begun")
 		s.Signal(syscall.SIGTERM)
-		if a := harness.Receive(t, answer); a.Status != "canceled" {
-			t.Errorf("%s: %s", how, a)
-		}
+		wantStatus(t, how, harness.Receive(t, answer), "canceled")
 		s.Ended(0)
 	}
 }
@@ -144,18 +140,15 @@ func TestAKilledFrontTakesItsWorkersAndTheirChildrenAlong(t *testing.T) {
 			_, ok := s.Log.First(func(l harness.Line) bool { return strings.HasPrefix(l.Text, "begun") })
 			return ok
 		})
-		s.Signal(syscall.SIGKILL)
-		s.Killed()
+		s.Kill()
 	}
 	starting := harness.Start(t, harness.Options{Model: "setups.py:Hanging"})
 	starting.WaitLog("hanging")
-	starting.Signal(syscall.SIGKILL)
-	starting.Killed()
+	starting.Kill()
 	idle := harness.Ready(t, harness.Options{Model: "children.py"})
 	idle.Succeed(input{"what": "background"})
 	idle.Succeed(input{"what": "pool_workers", "method": "fork"})
-	idle.Signal(syscall.SIGKILL)
-	idle.Killed()
+	idle.Kill()
 }
 
 func TestNothingIsLeftInTheTemporaryFolder(t *testing.T) {

@@ -85,13 +85,9 @@ func TestABlockedLoopIsReplaced(t *testing.T) {
 			t.Error("the blocked worker answers")
 		}
 		a := harness.Receive(t, blocking)
-		if a.Status != "failed" {
-			t.Errorf("the one that blocks: %s", a)
-		}
+		wantStatus(t, "the one that blocks", a, "failed")
 		wantText(t, "error", a.Error, "killed by the server while running this prediction", stuckCause)
-		if got := scrape(t, s).value("pinion_worker_exits_total", "cause", "hang"); got != 1 {
-			t.Errorf("%v workers hung, want 1", got)
-		}
+		same(t, "workers hung", scrape(t, s).value("pinion_worker_exits_total", "cause", "hang"), 1)
 	})
 }
 
@@ -119,9 +115,7 @@ func TestTimeLimitsHoldAtAStoppedWorker(t *testing.T) {
 	kill(t, unlimited.Worker(), syscall.SIGSTOP)
 	request := unlimited.Request("handed over", input{})
 	unlimited.Cancel("handed over")
-	if a := harness.Receive(t, request.Answer); a.Status != "canceled" {
-		t.Errorf("canceled: %s", a)
-	}
+	wantStatus(t, "canceled", harness.Receive(t, request.Answer), "canceled")
 	for _, server := range []*harness.Server{s, unlimited} {
 		kill(t, server.Worker(), syscall.SIGCONT)
 	}
@@ -139,9 +133,7 @@ func TestAnOverwrittenPage(t *testing.T) {
 	s.WaitLog("waiting")
 	second := s.Request("second", input{})
 	open()
-	if a := harness.Receive(t, first); a.Status != "succeeded" {
-		t.Errorf("the one that overwrites: %s", a)
-	}
+	wantStatus(t, "the one that overwrites", harness.Receive(t, first), "succeeded")
 	a := harness.Receive(t, second.Answer)
 	wantText(t, "error", a.Error, stuckCause)
 	s.Succeed(input{})

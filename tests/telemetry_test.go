@@ -2,8 +2,8 @@ package tests
 
 import (
 	"encoding/hex"
+	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	"pinion/tests/harness"
@@ -54,9 +54,7 @@ func TestAPredictionIsTraced(t *testing.T) {
 			if span == nil {
 				t.Fatalf("%s: no span %s among %v", protocol, name, byName)
 			}
-			if span.ParentID() != below {
-				t.Errorf("%s: %s is below %s, want %s", protocol, name, span.ParentID(), below)
-			}
+			same(t, fmt.Sprintf("%s: %s is below", protocol, name), span.ParentID(), below)
 			below = span.SpanID()
 		}
 		if got, want := outputOf(t, answer), "00-"+trace+"-"+below+"-01"; got != want {
@@ -91,9 +89,7 @@ func TestLogsAreSent(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:run", Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL}})
 	s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "traceparent", "00-"+clientTrace+"-"+clientParent+"-01")
 	line := s.WaitLog("a line of the model")
-	if !strings.Contains(line.Raw, `"trace_id":"`+clientTrace+`"`) {
-		t.Errorf("the line is %s", line.Raw)
-	}
+	wantText(t, "the line", line.Raw, `"trace_id":"`+clientTrace+`"`)
 	s.Stop()
 	prediction := ""
 	for _, span := range c.Spans() {

@@ -142,9 +142,7 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 		switch a := span.Attrs(); {
 		case span.Name == "work" && span.TraceID() == batch.TraceID():
 			items++
-			if span.ParentID() != batch.SpanID() {
-				t.Errorf("the model's span is below %s, want %s", span.ParentID(), batch.SpanID())
-			}
+			same(t, "the model's span is below", span.ParentID(), batch.SpanID())
 		case a["pinion.batch.size"] == int64(3) && span.Name == "cog.prediction":
 			items++
 			if !links[span.SpanID()] || a["cog.slot.id"] != "0.0" {
@@ -177,9 +175,7 @@ func TestStagesOfBatchesAreTraced(t *testing.T) {
 				requests.Go(func() {
 					body := map[string]any{"input": input{"text": strconv.Itoa(i)}}
 					a := s.Do(http.MethodPost, "/predictions", body, "traceparent", fmt.Sprintf("00-%032x-%s-01", i+1, clientParent))
-					if a.Code != 200 {
-						t.Errorf("prediction %d: %s", i, a)
-					}
+					wantCode(t, fmt.Sprintf("prediction %d", i), a, 200)
 				})
 			}
 			requests.Wait()

@@ -104,9 +104,7 @@ func TestGRPCCallsAreTraced(t *testing.T) {
 			t.Errorf("%s: the call has %v, %v", trace, a, call.Status)
 		}
 		for _, p := range predictions {
-			if p.ParentID() != call.SpanID() {
-				t.Errorf("%s: a prediction is below %s, want %s", trace, p.ParentID(), call.SpanID())
-			}
+			same(t, trace+": a prediction is below", p.ParentID(), call.SpanID())
 		}
 	}
 	if invoked := spans[fine]["cog.prediction.invoke"]; len(invoked) != 1 {

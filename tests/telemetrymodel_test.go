@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -90,9 +91,7 @@ func TestTheModelsSpansAreChildren(t *testing.T) {
 			body := map[string]any{"input": map[string]any{}}
 			for _, flag := range []string{"00", "01"} {
 				a := s.Do(http.MethodPost, c.path, body, "traceparent", "00-"+clientTrace+"-"+clientParent+"-"+flag)
-				if !strings.Contains(string(a.Body), clientTrace) {
-					t.Errorf("with the flag %s the model is in another trace: %s", flag, a)
-				}
+				wantText(t, fmt.Sprintf("with the flag %s the model is in another trace", flag), string(a.Body), clientTrace)
 			}
 			if a := s.Do(http.MethodPost, c.path, body); strings.Contains(string(a.Body), clientTrace) {
 				t.Errorf("a later prediction is in the trace of the one before: %s", a)

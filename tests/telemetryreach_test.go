@@ -65,9 +65,7 @@ func TestTransfersAreTraced(t *testing.T) {
 			if method == "POST" || asked == "1" {
 				want = "00-" + clientTrace + "-" + span.SpanID() + "-01"
 			}
-			if got := headers[method].Get("traceparent"); got != want {
-				t.Errorf("PINION_TRACE_FILES=%s: %s has traceparent %q, want %q", asked, method, got, want)
-			}
+			same(t, fmt.Sprintf("PINION_TRACE_FILES=%s: %s has traceparent", asked, method), headers[method].Get("traceparent"), want)
 		}
 		if got, want := headers["POST"].Get("X-Trace"), clientTrace+":"+byName["pinion.webhook"].SpanID()+":0:01"; got != want {
 			t.Errorf("the webhook has X-Trace %q, want %q", got, want)

@@ -20,9 +20,7 @@ func TestTritonAnswersAlike(t *testing.T) {
 	client := absolute(t, "clients/triton_alike.py")
 	address := startTriton(t)
 	python := harness.Pythons(t)[0]
-	if !harness.Has(python, "numpy") {
-		t.Skip("numpy is not installed")
-	}
+	needs(t, python, "numpy")
 	s := harness.Ready(t, harness.Options{Python: python.Path, Model: "tensors.py:Typed", Args: []string{"--model", "bench"}})
 	runTool(t, t.TempDir(), nil, tool, "-B", client, address, s.Address)
 }

@@ -65,9 +65,7 @@ func TestInputsArriveInTheirAnnotatedTypes(t *testing.T) {
 			}
 			var got map[string]string
 			a.Decode(t, &got)
-			if got[c.field] != c.want {
-				t.Errorf("%s: got %s, want %s", c.input, got[c.field], c.want)
-			}
+			same(t, c.input+": got", got[c.field], c.want)
 		}
 	})
 }
@@ -95,9 +93,7 @@ func TestNumbersKeepEveryDigit(t *testing.T) {
 	}
 	for _, field := range []string{"part", "whole"} {
 		a := s.Create(`{"input":{"` + field + `":1e400}}`)
-		if a.Err != nil || a.Code != http.StatusBadRequest || !strings.Contains(string(a.Body), "out of the range of a double") {
-			t.Errorf("%s: 1e400: got %s, want a refusal", field, a)
-		}
+		wantAnswer(t, field+": 1e400: got", a, http.StatusBadRequest, "out of the range of a double")
 	}
 }
 
@@ -125,9 +121,7 @@ func TestOutputsBecomeJSON(t *testing.T) {
 		} {
 			a := s.Succeed(input{"name": name})
 			sameJSON(t, name, a.Output, want)
-			if !strings.Contains(string(a.Body), `"output":`) {
-				t.Errorf("%s: no output in %s", name, a)
-			}
+			wantText(t, name+": no output in", string(a.Body), `"output":`)
 		}
 		if dict := s.Succeed(input{"name": "dict"}); !strings.Contains(string(dict.Output), `{"b":1,"a":`) {
 			t.Errorf("the order of keys is lost: %s", dict)
@@ -153,9 +147,7 @@ func TestWhatCannotBecomeJSONFailsNamingTypeAndPlace(t *testing.T) {
 			}
 		}
 		s.Succeed(input{"name": "none"})
-		if s.Health().Workers[0].Restarts != 0 {
-			t.Error("the worker was replaced")
-		}
+		same(t, "restarts", s.Health().Workers[0].Restarts, 0)
 	})
 }
 

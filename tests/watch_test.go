@@ -61,16 +61,12 @@ func TestWatchKeepsTheOldWorkerWhereTheNewOneFails(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"), Args: []string{"--watch"}})
 	writeWord(t, s, "bad!")
 	line := s.WaitLog("the worker's successor failed: the old one stays")
-	if line.Cause != "ValueError: no such word" {
-		t.Errorf("the cause is %q", line.Cause)
-	}
+	same(t, "the cause", line.Cause, "ValueError: no such word")
 	answersWord(t, s, "one!")
 	writeWord(t, s, "two!")
 	harness.Eventually(t, "a new worker serves", func() bool { return s.Health().Workers[0].Restarts == 1 })
 	answersWord(t, s, "two!")
-	if n := s.Log.Count("setup failed"); n != 1 {
-		t.Errorf("the setup failed %d times", n)
-	}
+	same(t, "the setup failed", s.Log.Count("setup failed"), 1)
 	writeFile(t, filepath.Join(s.Dir, "cog.yaml"), "run: [")
 	s.WaitLog("the model is not reloaded")
 	answersWord(t, s, "two!")

@@ -257,6 +257,13 @@ func (s *Server) Killed() {
 	s.checkProcesses()
 }
 
+// Kill ends the server by SIGKILL.
+func (s *Server) Kill() {
+	s.t.Helper()
+	s.Signal(syscall.SIGKILL)
+	s.Killed()
+}
+
 // checkLeftovers looks for what an ended server must not have left.
 func (s *Server) checkLeftovers() {
 	s.t.Helper()
