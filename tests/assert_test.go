@@ -249,6 +249,23 @@ func launch(t testing.TB, cmd *exec.Cmd) {
 	}
 }
 
+// beside runs a program until the test's end, and shows what it says where the test failed.
+func beside(t testing.TB, name string, cmd *exec.Cmd) *harness.Log {
+	t.Helper()
+	says := &harness.Log{}
+	cmd.Stdout, cmd.Stderr = says, says
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	launch(t, cmd)
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s says: %s", name, says)
+		}
+	})
+	return says
+}
+
 // kill sends a signal to a process, or to the group of a negative one.
 func kill(t testing.TB, pid int, sig syscall.Signal) {
 	t.Helper()

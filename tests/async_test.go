@@ -3,7 +3,6 @@ package tests
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -287,35 +286,20 @@ func TestAsyncFunctionsAndAsyncSetupOfSyncModels(t *testing.T) {
 func TestManyAsyncPredictionsGetTheirOwnAnswers(t *testing.T) {
 	t.Parallel()
 	s := asyncServer(t, harness.NewestPython(t), 16, "--queue", "200")
-	failures := make(chan string)
-	for client := range 32 {
-		go func() {
-			for i := range 60 {
-				name := fmt.Sprintf("c%d-%d", client, i)
-				what := []string{"nothing", "talk"}[i%20/19]
-				a := s.Input(input{"what": what, "name": name, "n": 1})
-				if a.Status != "succeeded" || string(a.Output) != `"`+name+`"` {
-					failures <- fmt.Sprintf("%s: %s", name, a)
-					return
-				}
-				for _, line := range strings.Fields(a.Logs) {
-					if strings.HasPrefix(line, "c") && strings.Contains(line, "-") && line != name {
-						failures <- fmt.Sprintf("%s has a line of %s: %q", name, line, a.Logs)
-						return
-					}
+	clients(t, 32, func(client int) error {
+		for i := range 60 {
+			name := fmt.Sprintf("c%d-%d", client, i)
+			what := []string{"nothing", "talk"}[i%20/19]
+			a := s.Input(input{"what": what, "name": name, "n": 1})
+			if a.Status != "succeeded" || string(a.Output) != `"`+name+`"` {
+				return fmt.Errorf("%s: %s", name, a)
+			}
+			for _, line := range strings.Fields(a.Logs) {
+				if strings.HasPrefix(line, "c") && strings.Contains(line, "-") && line != name {
+					return fmt.Errorf("%s has a line of %s: %q", name, line, a.Logs)
 				}
 			}
-			failures <- ""
-		}()
-	}
-	var found []string
-	for range 32 {
-		if text := <-failures; text != "" {
-			found = append(found, text)
 		}
-	}
-	slices.Sort(found)
-	for _, text := range found {
-		t.Error(text)
-	}
+		return nil
+	})
 }

@@ -19,8 +19,8 @@ func TestBatchingQueueFull(t *testing.T) {
 	one, two := b.begin("one"), b.begin("two")
 	b.waitMetric(queueLength, "2")
 	got := b.post("three")
-	if got.code != 429 || strings.Contains(got.body, "three") || got.header.Get("Retry-After") == "" {
-		t.Errorf("a full queue answers %s, %v", got, got.header)
+	if got.Code != 429 || strings.Contains(string(got.Body), "three") || got.Header.Get("Retry-After") == "" {
+		t.Errorf("a full queue answers %s, %v", got, got.Header)
 	}
 	b.worker().run()
 	b.want(<-one, 200, "one!")
@@ -38,7 +38,7 @@ func TestBatchingLarge(t *testing.T) {
 			body := strings.Repeat("b", size)
 			b.want(b.post(body), 200, body+"!")
 		}
-		if got := b.post(strings.Repeat("b", 20_000_001)); got.err == nil && got.code != 413 {
+		if got := b.post(strings.Repeat("b", 20_000_001)); got.Err == nil && got.Code != 413 {
 			t.Errorf("a body above -max-body is answered %s", got)
 		}
 		b.want(b.post("after"), 200, "after!")
@@ -86,7 +86,7 @@ func TestBatchingReset(t *testing.T) {
 func TestBatchingClientDisconnects(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-timeout", "3600000")
-	conn, err := net.Dial("tcp", strings.TrimPrefix(b.base, "http://"))
+	conn, err := net.Dial("tcp", host(b.server))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestBatchingShutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.Eventually(t, "nothing more is taken in", func() bool {
-		_, err := net.Dial("tcp", strings.TrimPrefix(b.base, "http://"))
+		_, err := net.Dial("tcp", host(b.server))
 		return err != nil
 	})
 	w.echo(items)
@@ -139,7 +139,7 @@ func TestBatchingGrace(t *testing.T) {
 	if code := b.stop(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	if got := <-answer; got.err == nil && got.code != 502 {
+	if got := <-answer; got.Err == nil && got.Code != 502 {
 		t.Errorf("the request was answered %s", got)
 	}
 

@@ -26,10 +26,9 @@ type batching struct {
 	cmd      *exec.Cmd
 	ended    chan struct{}
 	dir      string // its working folder
-	base     string // of its URLs
+	server   *harness.Server
 	protocol string
 	address  string // where workers connect
-	client   *http.Client
 }
 
 // startBatching starts the server for workers of that protocol and waits until it listens. When the test ends it
@@ -57,16 +56,17 @@ func startBatching(t testing.TB, protocol string, arguments ...string) *batching
 	t.Cleanup(b.leave)
 	harness.Eventually(t, "the server listens", func() bool {
 		line, ok := b.log.Find("listening")
-		b.base = line.Address
+		if ok {
+			b.server = harness.At(line.Address)
+		}
 		var event struct{ Workers string }
 		_ = json.Unmarshal([]byte(line.Raw), &event)
 		b.address = strings.TrimPrefix(event.Workers, protocol+":")
 		return ok || b.hasEnded()
 	})
-	if b.base == "" {
+	if b.server == nil {
 		t.Fatalf("the server ended before it listened:\n%s", b.log)
 	}
-	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	return b
 }
 
@@ -88,7 +88,7 @@ func (b *batching) stop(signal syscall.Signal) int {
 }
 
 func (b *batching) leave() {
-	b.client.CloseIdleConnections()
+	b.server.CloseIdle()
 	if !b.hasEnded() {
 		if code := b.stop(syscall.SIGTERM); code != 0 {
 			b.t.Errorf("exit code %d", code)
@@ -104,44 +104,25 @@ func (b *batching) leave() {
 	}
 }
 
-// reply is what the server answered.
-type reply struct {
-	code   int
-	body   string
-	header http.Header
-	err    error
+func (b *batching) do(method, path, body string) harness.Answer {
+	return b.server.Do(method, path, body)
 }
 
-func (r reply) String() string { return fmt.Sprintf("%d %.300q %v", r.code, r.body, r.err) }
-
-// do sends a request.
-func (b *batching) do(method, path, body string) reply {
-	request, err := http.NewRequest(method, b.base+path, strings.NewReader(body))
-	if err != nil {
-		return reply{err: err}
-	}
-	response, err := b.client.Do(request)
-	if err != nil {
-		return reply{err: err}
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	return reply{response.StatusCode, string(text), response.Header, err}
+func (b *batching) post(body string) harness.Answer {
+	return b.do(http.MethodPost, "/inference", body)
 }
-
-func (b *batching) post(body string) reply { return b.do(http.MethodPost, "/inference", body) }
 
 // begin posts in the background.
-func (b *batching) begin(body string) <-chan reply {
-	answer := make(chan reply, 1)
+func (b *batching) begin(body string) <-chan harness.Answer {
+	answer := make(chan harness.Answer, 1)
 	go func() { answer <- b.post(body) }()
 	return answer
 }
 
 // want compares an answer; a body of "*" stands for any.
-func (b *batching) want(got reply, code int, body string) {
+func (b *batching) want(got harness.Answer, code int, body string) {
 	b.t.Helper()
-	if got.err != nil || got.code != code || body != "*" && got.body != body {
+	if got.Err != nil || got.Code != code || body != "*" && string(got.Body) != body {
 		b.t.Errorf("answered %s, want %d %.300q", got, code, body)
 	}
 }
@@ -149,7 +130,7 @@ func (b *batching) want(got reply, code int, body string) {
 // metric is the value of a series of /metrics, as text; "": it is not there.
 func (b *batching) metric(name string) string {
 	b.t.Helper()
-	for line := range strings.Lines(b.do(http.MethodGet, "/metrics", "").body) {
+	for line := range strings.Lines(string(b.do(http.MethodGet, "/metrics", "").Body)) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			return strings.TrimSpace(value)
 		}

@@ -29,7 +29,7 @@ func TestBatchingAnswers(t *testing.T) {
 		w.echo(items)
 		got := <-first
 		b.want(got, 200, "first!")
-		same(t, "Content-Type", got.header.Get("Content-Type"), "text/plain; charset=utf-8")
+		same(t, "Content-Type", got.Header.Get("Content-Type"), "text/plain; charset=utf-8")
 		if err := w.answer(w.take(), func(body string) (string, bool) { return "answer: " + body, body == "bad" }); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestBatchingTimeout(t *testing.T) {
 		answer := b.begin(fmt.Sprint(i))
 		items := w.take(fmt.Sprint(i))
 		w.echo(items)
-		if got := <-answer; got.code != 408 { // on a machine that is busy for 50 ms it may be late too
+		if got := <-answer; got.Code != 408 { // on a machine that is busy for 50 ms it may be late too
 			b.want(got, 200, fmt.Sprint(i, "!"))
 		}
 	}

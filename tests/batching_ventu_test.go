@@ -41,18 +41,7 @@ func (b *batching) start(program string, arguments ...string) *exec.Cmd {
 	before := b.metric("pinion_worker_starts_total")
 	worker := exec.Command(program, arguments...)
 	worker.Dir, worker.Env = b.dir, harness.BareEnv()
-	text := &harness.Log{}
-	worker.Stdout, worker.Stderr = text, text
-	if err := worker.Start(); err != nil {
-		b.t.Fatal(err)
-	}
-	b.t.Cleanup(func() {
-		_ = worker.Process.Kill() // it may have ended
-		_ = worker.Wait()         // by that signal, or as ventu ends when its server has
-		if b.t.Failed() {
-			b.t.Logf("a worker's output:\n%s", text)
-		}
-	})
+	beside(b.t, "a worker", worker)
 	harness.Eventually(b.t, "the worker is connected", func() bool { return b.metric("pinion_worker_starts_total") != before })
 	return worker
 }
@@ -64,9 +53,9 @@ type ventuAnswer struct {
 	Together int
 }
 
-func (b *batching) ventuAnswer(got reply) (a ventuAnswer) {
+func (b *batching) ventuAnswer(got harness.Answer) (a ventuAnswer) {
 	b.t.Helper()
-	if got.err != nil || got.code != 200 || json.Unmarshal([]byte(got.body), &a) != nil {
+	if got.Err != nil || got.Code != 200 || json.Unmarshal(got.Body, &a) != nil {
 		b.t.Errorf("answered %s, want 200", got)
 	}
 	return a
@@ -104,7 +93,7 @@ func TestVentu(t *testing.T) {
 
 		// A mixed batch, and its size.
 		letGo := b.holdVentu()
-		var answers []<-chan reply
+		var answers []<-chan harness.Answer
 		for i := range 9 {
 			body := fmt.Sprintf(`{"text": "%d"}`, i)
 			if i%3 == 1 {
@@ -153,7 +142,7 @@ func TestVentuLarge(t *testing.T) {
 			t.Errorf("an answer of 3 MB has %d bytes", len(a.Text))
 		}
 		letGo := b.holdVentu()
-		var answers []<-chan reply
+		var answers []<-chan harness.Answer
 		for range 32 {
 			answers = append(answers, b.begin(fmt.Sprintf(`{"text": %q}`, strings.Repeat("t", 10_000))))
 		}
@@ -175,7 +164,7 @@ func TestVentuLeavesSocketsAlone(t *testing.T) {
 		b := startBatching(t, protocol, "-timeout", "60000", "-leave-sockets")
 		b.ventu()
 		letGo := b.holdVentu()
-		var answers []<-chan reply
+		var answers []<-chan harness.Answer
 		for range 16 {
 			answers = append(answers, b.begin(fmt.Sprintf(`{"text": %q}`, strings.Repeat("t", 10_000))))
 		}
@@ -231,7 +220,7 @@ func TestVentuLate(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	b.want(b.post(fmt.Sprintf(`{"text": "late", "gate": %q}`, gate)), 408, "Timeout!")
 	writeFile(t, gate, "")
-	harness.Eventually(t, "the worker answers again", func() bool { return b.post(`{"text": "next"}`).code == 200 })
+	harness.Eventually(t, "the worker answers again", func() bool { return b.post(`{"text": "next"}`).Code == 200 })
 }
 
 // TestVentuMsgpack: bodies mean nothing to the server.
@@ -243,14 +232,14 @@ func TestVentuMsgpack(t *testing.T) {
 	body := msgp.AppendString(msgp.AppendString(msgp.AppendMapHeader(nil, 1), "text"), "héllo")
 	got := b.post(string(body))
 	var text string
-	if _, rest, err := msgp.ReadMapHeaderBytes([]byte(got.body)); err == nil {
+	if _, rest, err := msgp.ReadMapHeaderBytes(got.Body); err == nil {
 		_, rest, _ = msgp.ReadStringBytes(rest)
 		text, _, _ = msgp.ReadStringBytes(rest)
 	}
-	if got.code != 200 || text != "héllo" {
+	if got.Code != 200 || text != "héllo" {
 		t.Errorf("answered %s", got)
 	}
-	if got := b.post("\x93\x01"); got.code != 502 && got.code != 422 { // cut short: ventu dies of some of these
+	if got := b.post("\x93\x01"); got.Code != 502 && got.Code != 422 { // cut short: ventu dies of some of these
 		t.Errorf("a cut body was answered %s", got)
 	}
 }
@@ -285,7 +274,7 @@ func TestVentuExample(t *testing.T) {
 			b.start(python, append([]string{service}, words[2:]...)...)
 		case words[0] == "curl":
 			curls++
-			out, err := exec.Command("bash", "-c", strings.ReplaceAll(command, "localhost:8080", b.base)+" -s").CombinedOutput()
+			out, err := exec.Command("bash", "-c", strings.ReplaceAll(command, "localhost:8080", b.server.Address)+" -s").CombinedOutput()
 			if err != nil {
 				t.Errorf("%s: %v: %s", command, err, out)
 			}

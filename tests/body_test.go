@@ -70,26 +70,17 @@ func TestBodiesOfEverySizePass(t *testing.T) {
 			sizes = append(sizes, 6*mebibyte+off)
 		}
 		sizes = append(sizes, 7*mebibyte, 20*mebibyte)
-		answers := make(chan string)
-		for _, size := range sizes {
-			text := strings.Repeat("z", size)
-			go func() {
-				a := s.Input(input{"text": text})
-				for a.Code == http.StatusTooManyRequests {
-					a = s.Input(input{"text": text})
-				}
-				if a.Err != nil || string(a.Output) != `"`+text+`"` {
-					answers <- fmt.Sprintf("%s, %d bytes: %.200s", model, size, a)
-					return
-				}
-				answers <- ""
-			}()
-		}
-		for range sizes {
-			if text := <-answers; text != "" {
-				t.Error(text)
+		clients(t, len(sizes), func(client int) error {
+			text := strings.Repeat("z", sizes[client])
+			a := s.Input(input{"text": text})
+			for a.Code == http.StatusTooManyRequests {
+				a = s.Input(input{"text": text})
 			}
-		}
+			if a.Err != nil || string(a.Output) != `"`+text+`"` {
+				return fmt.Errorf("%s, %d bytes: %.200s", model, len(text), a.String())
+			}
+			return nil
+		})
 	}
 }
 

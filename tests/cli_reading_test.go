@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -143,20 +144,9 @@ func TestCLIReadingEndsWithItsProcesses(t *testing.T) {
 					if code != 130 {
 						t.Errorf("it ended with %d:\n%s", code, stderr)
 					}
-					for _, pid := range pids {
-						if isRunning(pid) {
-							t.Errorf("process %d runs after the command's end", pid)
-						}
-					}
+					allEnded(t, pids)
 				}
-				harness.Eventually(t, "the end of all processes", func() bool {
-					for _, pid := range pids {
-						if isRunning(pid) {
-							return false
-						}
-					}
-					return true
-				})
+				harness.Eventually(t, "the end of all processes", func() bool { return !slices.ContainsFunc(pids, harness.Alive) })
 			})
 		}
 	}
@@ -167,11 +157,7 @@ func TestCLIReadingHasATimeLimit(t *testing.T) {
 	c := cli{dir: folder(t, "run.py", undecidedModel(lastingModel))}
 	wantText(t, "schema", c.bad(t, 1, "schema", "--execute", "--timeout", "5s"), "it took longer than 5s, and was ended; --timeout gives it more time")
 	if _, err := os.Stat(filepath.Join(c.dir, "pids")); err == nil { // a busy machine may not come so far in the time
-		for _, pid := range startedProcesses(t, c.dir, &bytes.Buffer{}) {
-			if isRunning(pid) {
-				t.Errorf("process %d runs after the command's end", pid)
-			}
-		}
+		allEnded(t, startedProcesses(t, c.dir, &bytes.Buffer{}))
 	}
 	got := c.run(t, "check", "--execute", "--timeout", "1ms")
 	same(t, "the check ended with", got.code, 1)
@@ -183,6 +169,16 @@ func TestCLIReadingSaysWhatAnImportDiedOf(t *testing.T) {
 	t.Parallel()
 	c := cli{dir: folder(t, "run.py", undecidedModel("import ctypes; ctypes.string_at(0)"))}
 	wantText(t, "stderr", c.bad(t, 1, "schema"), "it died of a signal: SIGSEGV")
+}
+
+// allEnded fails where a process outlives its command.
+func allEnded(t *testing.T, pids []int) {
+	t.Helper()
+	for _, pid := range pids {
+		if harness.Alive(pid) {
+			t.Errorf("process %d runs after the command's end", pid)
+		}
+	}
 }
 
 // startedProcesses are the numbers that lastingModel wrote.
@@ -206,27 +202,12 @@ func startedProcesses(t *testing.T, dir string, said *bytes.Buffer) (pids []int)
 	}
 	t.Cleanup(func() {
 		for _, pid := range pids {
-			if isRunning(pid) && strings.Contains(commandLine(pid), "python") {
+			if harness.Alive(pid) && strings.Contains(harness.CommandLine(pid), "python") {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
 	})
 	return pids
-}
-
-// isRunning reports whether a process is there, and not only its exit status.
-func isRunning(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	after := stat[bytes.LastIndexByte(stat, ')')+1:]
-	return !bytes.HasPrefix(after, []byte(" Z")) && !bytes.HasPrefix(after, []byte(" X"))
-}
-
-func commandLine(pid int) string {
-	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may be gone
-	return string(line)
 }
 
 // A model in a folder "cog", or in a file of that name, is served, read and checked alike: neither hides the package, nor

@@ -169,10 +169,7 @@ func TestAStoredSchemaThatDisagreesWithTheSource(t *testing.T) {
 	line := s.WaitLog(text)
 	same(t, "its level", line.Level, "WARN")
 	wantText(t, "the log", line.Raw, strings.ReplaceAll(strings.Join(want, "; "), `"`, `\"`))
-	harness.Eventually(t, "both workers are ready", func() bool {
-		workers := s.Health().Workers
-		return len(workers) == 2 && workers[0].State == "ready" && workers[1].State == "ready"
-	})
+	allReady(t, s, 2, 0)
 	same(t, "two workers say so", s.Log.Count(text), 1)
 
 	dir = folder(t, "run.py", fmt.Sprintf(source, "20", "old"), ".cog/openapi_schema.json", made)

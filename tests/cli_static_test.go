@@ -233,7 +233,7 @@ func readersIn(dir string) (pids []int) {
 	folders, _ := filepath.Glob("/proc/[0-9]*/cwd") // a fixed pattern
 	for _, folder := range folders {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(folder)))
-		if at, _ := os.Readlink(folder); err == nil && at == dir && strings.Contains(commandLine(pid), "static.main") && isRunning(pid) {
+		if at, _ := os.Readlink(folder); err == nil && at == dir && strings.Contains(harness.CommandLine(pid), "static.main") && harness.Alive(pid) {
 			pids = append(pids, pid)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -131,11 +130,7 @@ func TestAJumpOfTheClockClosesNoConnection(t *testing.T) {
 	park := func() {
 		t.Helper()
 		for range many {
-			conn, err := net.Dial("tcp", strings.TrimPrefix(s.Address, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { conn.Close() })
+			conn := s.Dial()
 			ask(conn)
 			conns = append(conns, conn)
 		}

@@ -1,18 +1,14 @@
 package tests
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pinion/tests/harness"
 )
@@ -51,19 +47,7 @@ service:
     logs: {receivers: [otlp], exporters: [file]}
 `, address, file)
 	writeFile(t, config, text)
-	ctx, stop := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, tool, "--config", config)
-	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second
-	var says bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &says, &says
-	launch(t, cmd)
-	t.Cleanup(func() {
-		stop()
-		_ = cmd.Wait() // it was interrupted
-		if t.Failed() {
-			t.Logf("the collector says: %s", &says)
-		}
-	})
+	beside(t, "the collector", exec.Command(tool, "--config", config))
 	harness.Eventually(t, "the collector listens", func() bool { return listens(address) })
 	return address, file
 }

@@ -190,15 +190,7 @@ func TestFiveDeathsWithoutASuccessMakeTheServerDefunct(t *testing.T) {
 func TestOtherWorkersAreNotDisturbed(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--workers", "2", "--queue", "10"}})
-	harness.Eventually(t, "both workers are ready", func() bool {
-		n := 0
-		for _, w := range s.Health().Workers {
-			if w.State == "ready" {
-				n++
-			}
-		}
-		return n == 2
-	})
+	allReady(t, s, 2, 0)
 	open, staying := hold(t, s, input{"token": "staying"})
 	for range 3 {
 		s.Fail(input{"how": "abort"})

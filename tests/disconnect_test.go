@@ -2,7 +2,6 @@ package tests
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 
@@ -14,10 +13,7 @@ import (
 func TestAClientThatLeavesBehindMuch(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
-	c, err := net.Dial("tcp", strings.TrimPrefix(s.Address, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := s.Dial()
 	const body = `{"input":{"do":["sleep"]}}`
 	if _, err := fmt.Fprintf(c, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body); err != nil {
 		t.Fatal(err)

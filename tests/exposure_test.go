@@ -12,22 +12,18 @@ import (
 // listensAt is the address in the log of a server without --host.
 func listensAt(t *testing.T, wrap []string, env ...string) string {
 	t.Helper()
-	log := &harness.Log{}
 	words := append(append([]string{}, wrap...), harness.Binary(t), "serve", "--port", "0", "--log-format", "json",
 		"--python", harness.AnyPython(t).Path, "--predictor", "run.py:run")
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Dir = folder(t, "run.py", "def run() -> int:\n    return 1\n")
 	cmd.Env = append(append(harness.BareEnv(), "TMPDIR="+harness.ShortTempDir(t)), env...)
-	cmd.Stdout, cmd.Stderr = log, log
-	launch(t, cmd)
+	log := beside(t, "the server", cmd)
 	address := ""
 	harness.Eventually(t, "the server listens", func() bool {
 		line, ok := log.Find("listening")
 		address = line.Address
 		return ok
 	})
-	_ = cmd.Process.Kill() // its worker follows it
-	_ = cmd.Wait()
 	return address
 }
 

@@ -105,28 +105,19 @@ func TestTheServersLogNamesThePrediction(t *testing.T) {
 func TestConcurrentClientsNeverSeeEachOthersLogs(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "printing.py", Args: []string{"--queue", "64"}})
-	failures := make(chan string, 8)
-	for range 8 {
-		go func() {
-			for i := range 60 {
-				n := i % 5
-				var want strings.Builder
-				for j := range n {
-					fmt.Fprintf(&want, "out %d\nerr %d\n", j, j)
-				}
-				if a := s.Input(input{"what": "mixed", "n": n}); a.Logs != want.String() {
-					failures <- fmt.Sprintf("n=%d: %s", n, a)
-					return
-				}
+	clients(t, 8, func(int) error {
+		for i := range 60 {
+			n := i % 5
+			var want strings.Builder
+			for j := range n {
+				fmt.Fprintf(&want, "out %d\nerr %d\n", j, j)
 			}
-			failures <- ""
-		}()
-	}
-	for range 8 {
-		if text := <-failures; text != "" {
-			t.Error(text)
+			if a := s.Input(input{"what": "mixed", "n": n}); a.Logs != want.String() {
+				return fmt.Errorf("n=%d: %s", n, a)
+			}
 		}
-	}
+		return nil
+	})
 }
 
 // TestTextBetweenPredictionsBelongsToNone: what the threads and children of one prediction write once it has ended is not

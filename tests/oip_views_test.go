@@ -6,10 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -153,11 +151,7 @@ func TestKeptArrayChangesNoAnswer(t *testing.T) {
 	h := newHoard(t, "Sync")
 	const n = 4_000_000 // more than sockets hold
 	body, head := h.request(n, 2, "write later")
-	conn, err := net.Dial("tcp", strings.TrimPrefix(h.Address, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := h.Dial()
 	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\nInference-Header-Content-Length: %s\r\n\r\n", h.path, len(body), head)
 	if _, err := conn.Write(body); err != nil {
 		t.Fatal(err)

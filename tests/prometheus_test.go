@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -142,17 +140,7 @@ func startPrometheus(t *testing.T, tool string, servers ...string) (address stri
 	text := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%q]\n"+
 		"scrape_configs: [{job_name: pinion, static_configs: [{targets: [%s]}]}]\n", alerts, strings.Join(servers, ", "))
 	writeFile(t, config, text)
-	cmd := exec.Command(tool, "--config.file="+config, "--storage.tsdb.path="+folder+"/data", "--web.listen-address="+at)
-	var says bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &says, &says
-	launch(t, cmd)
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait() // it was interrupted
-		if t.Failed() {
-			t.Logf("Prometheus says: %s", &says)
-		}
-	})
+	beside(t, "Prometheus", exec.Command(tool, "--config.file="+config, "--storage.tsdb.path="+folder+"/data", "--web.listen-address="+at))
 	harness.Eventually(t, "Prometheus listens", func() bool { return listens(at) })
 	return "http://" + at
 }

@@ -98,17 +98,7 @@ func startNginx(t *testing.T, server string) *http.Client {
 		config += kind + "_temp_path " + in(kind) + ";\n"
 	}
 	writeFile(t, in("nginx.conf"), config+site+"}\n")
-	cmd := exec.Command(nginx, "-e", "stderr", "-p", dir, "-c", in("nginx.conf"))
-	var says strings.Builder
-	cmd.Stderr = &says
-	launch(t, cmd)
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("nginx says: %s", &says)
-		}
-	})
+	beside(t, "nginx", exec.Command(nginx, "-e", "stderr", "-p", dir, "-c", in("nginx.conf")))
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", in("socket"))
 	}

@@ -17,7 +17,7 @@ func TestADirectPredictionIsFoundAnywhere(t *testing.T) {
 	a := member(t, nats.URL, harness.Options{})
 	b := member(t, nats.URL, harness.Options{Dir: a.Dir})
 	g := startGateway(t, nats.URL)
-	others := []*harness.Server{b, harness.At(g.address)}
+	others := []*harness.Server{b, g.Server}
 	open := makeFIFO(t, a.Dir, "gate")
 	large := strings.Repeat("x", 1<<20) // no message of NATS can carry it
 	running := a.Begin("p1", input{"gate": "gate", "token": large})
@@ -58,7 +58,7 @@ func TestADirectStreamIsFollowedAnywhere(t *testing.T) {
 	}()
 	becomes(t, a, "p1", "processing")
 	var streams []<-chan string
-	for _, s := range []*harness.Server{b, harness.At(g.address)} {
+	for _, s := range []*harness.Server{b, g.Server} {
 		streams = append(streams, followStream(t, s, "p1"))
 	}
 	open()

@@ -75,17 +75,20 @@ func TestLargeResultsShareTheMemory(t *testing.T) {
 	enqueue(t, s, "small", input{"size": 3})
 	becomes(t, s, "large", "succeeded")
 	becomes(t, s, "small", "succeeded")
+	has := func(a harness.Answer) bool {
+		return a.Code == http.StatusOK && bytes.Count(a.Body, []byte("x")) >= size
+	}
 	var whole atomic.Int64
 	reads := func(client int) error {
 		for range 3 {
-			code, header, body := g.do(http.MethodGet, "/predictions/large", "")
-			if code == http.StatusOK && strings.Count(body, "x") >= size {
+			a := stateOf(g.Server, "large")
+			if has(a) {
 				whole.Add(1)
-			} else if code != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
-				return fmt.Errorf("client %d: %d with %d bytes: %.300s", client, code, len(body), body)
+			} else if a.Code != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
+				return fmt.Errorf("client %d: %d bytes: %.300s", client, len(a.Body), a.String())
 			}
-			if code, _, body := g.do(http.MethodGet, "/predictions/small", ""); code != http.StatusOK || !strings.Contains(body, `"xxx"`) {
-				return fmt.Errorf("a small one: %d %.300s", code, body)
+			if a := stateOf(g.Server, "small"); a.Code != http.StatusOK || string(a.Output) != `"xxx"` {
+				return fmt.Errorf("a small one: %.300s", a.String())
 			}
 		}
 		return nil
@@ -95,13 +98,12 @@ func TestLargeResultsShareTheMemory(t *testing.T) {
 		t.Error("no client got it")
 	}
 	clients(t, 8, func(client int) error {
-		code, _, body := g.do(http.MethodPost, "/predictions", fmt.Sprintf(`{"input":{"size":%d}}`, size))
-		if code != http.StatusOK || strings.Count(body, "x") < size {
-			return fmt.Errorf("client %d that waits: %d with %d bytes: %.300s", client, code, len(body), body)
+		if a := g.Input(input{"size": size}); !has(a) {
+			return fmt.Errorf("client %d that waits: %d bytes: %.300s", client, len(a.Body), a.String())
 		}
 		return nil
 	})
-	if code, _, body := g.do(http.MethodGet, "/predictions/large", ""); code != http.StatusOK || strings.Count(body, "x") < size {
-		t.Errorf("at last: %d with %d bytes: %.300s", code, len(body), body)
+	if a := stateOf(g.Server, "large"); !has(a) {
+		t.Errorf("at last: %d bytes: %.300s", len(a.Body), a.String())
 	}
 }

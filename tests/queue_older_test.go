@@ -245,7 +245,7 @@ func (m *mixed) direct() {
 // throughAGateway: a client waits at a gateway of the version that accepts, for what the other one runs.
 func (m *mixed) throughAGateway() {
 	asAccepts := []string{"sh", "-c", `shift; exec "$0" "$@"`, m.accepts.binary}
-	gateway := harness.At(startGatewayIn(m.T, asAccepts, m.nats.URL).address)
+	gateway := startGatewayIn(m.T, asAccepts, m.nats.URL).Server
 	free := m.occupy(m.accepts)
 	id, open := m.id("gateway")
 	answer := gateway.Begin(id, input{"gate": id, "token": id})

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"net/http"
 	"testing"
 
 	"pinion/tests/harness"
@@ -23,9 +22,7 @@ func TestATraceCrossesTheQueue(t *testing.T) {
 	const parent = "b7ad6b7169203331"
 	traces := map[string]string{"at-a": "0af7651916cd43dd8448eb211c80319c", "at-g": "1af7651916cd43dd8448eb211c80319c"}
 	enqueue(t, a, "at-a", input{}, "traceparent", "00-"+traces["at-a"]+"-"+parent+"-01")
-	if code, _, text := g.do(http.MethodPost, "/predictions", `{"id":"at-g","input":{}}`, "Prefer", "respond-async", "traceparent", "00-"+traces["at-g"]+"-"+parent+"-01"); code != http.StatusAccepted {
-		t.Fatalf("accept: %d %s", code, text)
-	}
+	enqueue(t, g.Server, "at-g", input{}, "traceparent", "00-"+traces["at-g"]+"-"+parent+"-01")
 	b := member(t, nats.URL, harness.Options{Dir: a.Dir, Env: traced("runs")})
 	for id := range traces {
 		becomes(t, b, id, "succeeded")

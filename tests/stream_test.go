@@ -24,11 +24,7 @@ type subscriber struct {
 // subscribe asks for the stream of a prediction, and takes nothing of it but its header.
 func subscribe(t *testing.T, s *harness.Server, id, body string, receiveBuffer int) *subscriber {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.Address, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
+	conn := s.Dial()
 	if receiveBuffer > 0 {
 		if err := conn.(*net.TCPConn).SetReadBuffer(receiveBuffer); err != nil {
 			t.Fatal(err)

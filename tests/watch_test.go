@@ -85,14 +85,7 @@ func TestWatchGivesUpASetupForANewerChange(t *testing.T) {
 		answersWord(t, s, "one!")
 		writeWord(t, s, "two!")
 		harness.Eventually(t, "new workers serve", func() bool { return s.Log.Count("setting up two!") == workers })
-		harness.Eventually(t, "the old ones are gone", func() bool {
-			for _, w := range s.Health().Workers {
-				if w.Restarts != 1 || w.State != "ready" {
-					return false
-				}
-			}
-			return true
-		})
+		allReady(t, s, workers, workers)
 		answersWord(t, s, "two!")
 	}
 }

@@ -48,7 +48,7 @@ func (s *Server) request(id string, input any) *Request {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	conn, answer := s.dial(), make(chan Answer, 1)
+	conn, answer := s.Dial(), make(chan Answer, 1)
 	go func() {
 		_, _ = fmt.Fprintf(conn, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
 			"Content-Length: %d\r\n\r\n%s", len(body), body) // a read that fails tells
@@ -60,7 +60,7 @@ func (s *Server) request(id string, input any) *Request {
 // Raw sends bytes on its own connection and reads n answers.
 func (s *Server) Raw(request string, n int) []Answer {
 	s.t.Helper()
-	conn := s.dial()
+	conn := s.Dial()
 	go func() { _, _ = io.WriteString(conn, request) }() // the answers tell whether it came
 	reader := bufio.NewReader(conn)
 	var answers []Answer
@@ -74,7 +74,8 @@ func (s *Server) Raw(request string, n int) []Answer {
 	return answers
 }
 
-func (s *Server) dial() net.Conn {
+// Dial is a new connection, which is closed when the test ends.
+func (s *Server) Dial() net.Conn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
 	if err != nil {
@@ -93,7 +94,7 @@ type Connection struct {
 // Connect makes a connection that the server has accepted: it has answered one request on it.
 func (s *Server) Connect() *Connection {
 	s.t.Helper()
-	conn := s.dial()
+	conn := s.Dial()
 	c := &Connection{conn, bufio.NewReader(conn)}
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		s.t.Fatal(err)

@@ -190,7 +190,9 @@ func Launch(t testing.TB, o Options) *Server {
 
 // At is a server that the test started otherwise: requests can be sent to it.
 func At(address string) *Server {
-	return &Server{Address: address, base: address, client: &http.Client{Timeout: 5 * timeout}}
+	s := &Server{Address: address}
+	s.connect()
+	return s
 }
 
 // connect makes the client.
