@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"net/http"
 	"os/exec"
 	"regexp"
@@ -86,8 +87,6 @@ func TestAJSONLogHasNoRequestsByDefault(t *testing.T) {
 				found++
 			}
 		}
-		if found != wanted {
-			t.Errorf("%q: %d lines of requests", args, found)
-		}
+		same(t, fmt.Sprintf("lines of requests with %q", args), found, wanted)
 	}
 }

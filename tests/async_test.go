@@ -23,9 +23,7 @@ func TestAsyncPredictionsRunAtOnceUpToTheNumberOfSlots(t *testing.T) {
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		const n = 8
 		s := asyncServer(t, python, n)
-		if logs := s.Health().Setup.Logs; logs != "async setup\n" {
-			t.Errorf("the setup's logs are %q", logs)
-		}
+		same(t, "the setup's logs", s.Health().Setup.Logs, "async setup\n")
 		sameJSON(t, "same loop", s.Succeed(input{"what": "same_loop"}).Output, `true`)
 		var requests []*harness.Request
 		for _, name := range numbered("wait", n-1) {
@@ -85,15 +83,11 @@ func TestTextOfConcurrentPredictionsIsSeparated(t *testing.T) {
 				t.Errorf("%s: %s\nwant logs %q", name, a, want)
 			}
 		}
-		if a := s.Succeed(input{"what": "nothing"}); a.Logs != "" {
-			t.Errorf("a later one has logs: %q", a.Logs)
-		}
+		same(t, "a later one has logs", s.Succeed(input{"what": "nothing"}).Logs, "")
 		// With one prediction inside a line says whose it is; here, written around Python, it is unknown.
 		s.Succeed(input{"what": "raw", "name": "eve"})
 		s.WaitLog("eve raw")
-		if a := s.Succeed(input{"what": "nothing"}); a.Logs != "" {
-			t.Errorf("a later one has logs: %q", a.Logs)
-		}
+		same(t, "a later one has logs", s.Succeed(input{"what": "nothing"}).Logs, "")
 	})
 }
 
@@ -104,9 +98,7 @@ func TestWhatAPredictionLeavesBehindIsNotTheNextOnes(t *testing.T) {
 	for slots, raw := range map[int]string{1: "eve raw\n", 3: ""} {
 		s := asyncServer(t, harness.AnyPython(t), slots)
 		s.Succeed(input{"what": "leave", "name": "ada"})
-		if a, want := s.Succeed(input{"what": "see", "name": "eve"}), "eve begins\n"+raw+"eve ends\n"; a.Logs != want {
-			t.Errorf("%d slots: the logs are %q, want %q", slots, a.Logs, want)
-		}
+		same(t, fmt.Sprintf("%d slots: the logs", slots), s.Succeed(input{"what": "see", "name": "eve"}).Logs, "eve begins\n"+raw+"eve ends\n")
 		for _, text := range []string{"ada late task", "ada late thread", "eve raw"} {
 			if line := s.WaitLog(text); (line.PredictionID == "") != (slots > 1 || strings.HasPrefix(text, "ada")) {
 				t.Errorf("%d slots: %s", slots, line.Raw)
@@ -136,9 +128,7 @@ func TestAnAsyncModelWithOneSlotHasAllItsLogs(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "tasks.py"})
 	for range 3 {
-		if a := s.Succeed(input{"what": "raw", "name": "eve"}); a.Logs != "eve raw\n" {
-			t.Errorf("logs are %q", a.Logs)
-		}
+		same(t, "logs", s.Succeed(input{"what": "raw", "name": "eve"}).Logs, "eve raw\n")
 		a := s.Succeed(input{"what": "talk", "name": "ada", "n": 1})
 		wantText(t, "logs", a.Logs, "ada run 0\n", "ada task\n", "ada thread\n", "ada executor\n", "ada error\n", "ada var ada ada\n")
 	}

@@ -99,9 +99,7 @@ func TestWaitingPredictionsAreABatch(t *testing.T) {
 				if m := all[text].Metrics; m["batch_size"] != 2.0 || m["queue_time"] == nil || m["predict_time"] == nil {
 					t.Errorf("%s: metrics are %v", text, m)
 				}
-				if logs := all[text].Logs; logs != "batch of 2\n" {
-					t.Errorf("%s: logs are %q", text, logs)
-				}
+				same(t, text+": logs", all[text].Logs, "batch of 2\n")
 			}
 			if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a c", "2 b d"}) {
 				t.Errorf("%s: the model had %q", class, got)
@@ -123,9 +121,7 @@ func TestABatchHasItsSize(t *testing.T) {
 			wantOutput(t, text, a, strings.ToUpper(text))
 		}
 		lines := batches(t, s)[1:]
-		if len(lines) != (10+largest-1)/largest {
-			t.Errorf("largest %d: the model had %q", largest, lines)
-		}
+		same(t, fmt.Sprintf("batches of at most %d", largest), len(lines), (10+largest-1)/largest)
 	}
 }
 
@@ -285,9 +281,7 @@ func TestStages(t *testing.T) {
 			if m := all[name].Metrics; m["letters"] != float64(len(name)) || m["batch_size"] != 2.0 {
 				t.Errorf("%s: metrics are %v", name, m)
 			}
-			if logs, want := all[name].Logs, "before "+name+"\nafter "+upper+"\n"; logs != want {
-				t.Errorf("%s: logs are %q, want %q", name, logs, want)
-			}
+			same(t, name+": logs", all[name].Logs, "before "+name+"\nafter "+upper+"\n")
 		}
 		count := map[string]int{}
 		for _, line := range batches(t, s) {
@@ -297,9 +291,7 @@ func TestStages(t *testing.T) {
 			count[line]++
 		}
 		for _, line := range []string{"before a", "before bb", "run a! bb!", "after A!", "after BB!", "before refuse"} {
-			if count[line] != 1 {
-				t.Errorf("%q stands %d times in %q", line, count[line], batches(t, s))
-			}
+			same(t, line, count[line], 1)
 		}
 	})
 }

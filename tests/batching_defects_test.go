@@ -77,9 +77,7 @@ func TestBatchingReset(t *testing.T) {
 	other.run()
 	b.want(<-one, 200, "one!")
 	b.want(<-two, 200, "two!")
-	if n := b.log.Count("worker lost"); n != 1 {
-		t.Errorf("the log tells %d times of a lost worker", n)
-	}
+	same(t, "lost workers in the log", b.log.Count("worker lost"), 1)
 }
 
 // TestBatchingClientDisconnects: so was the job of a client that had left.
@@ -125,9 +123,7 @@ func TestBatchingShutdown(t *testing.T) {
 	b.want(<-waits, 200, "waits!")
 	w.disconnected()
 	harness.Eventually(t, "the server ends", b.hasEnded)
-	if code := b.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	same(t, "exit code", b.cmd.ProcessState.ExitCode(), 0)
 }
 
 // TestBatchingGrace: what takes longer than the grace is not waited for; nor is anything after a second SIGINT.
@@ -136,9 +132,7 @@ func TestBatchingGrace(t *testing.T) {
 	b := startBatching(t, "unix", "-timeout", "3600000", "-grace", "1ms")
 	answer := b.begin("x")
 	b.waitMetric(queueLength, "1")
-	if code := b.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	same(t, "exit code", b.stop(syscall.SIGTERM), 0)
 	if got := <-answer; got.Err == nil && got.Code != 502 {
 		t.Errorf("the request was answered %s", got)
 	}
@@ -150,8 +144,6 @@ func TestBatchingGrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.Eventually(t, "it shuts down", func() bool { return b.log.Count("shutting down") == 1 })
-	if code := b.stop(syscall.SIGINT); code != 130 {
-		t.Errorf("exit code %d, want 130", code)
-	}
+	same(t, "exit code", b.stop(syscall.SIGINT), 130)
 	<-answer
 }

@@ -125,9 +125,7 @@ func TestBatchingFlags(t *testing.T) {
 		`(default "batching.socket")`, `(default "unix")`, "(default 32)", "(default 1024)", "(default 10)", "(default 5000)",
 		`(default "0.0.0.0")`, "(default 8080)",
 	} {
-		if !strings.Contains(string(help), want) {
-			t.Errorf("the help does not have %s:\n%s", want, help)
-		}
+		wantText(t, "the help", string(help), want)
 	}
 	for wrong, want := range map[string]string{
 		"-latncy 3":       "did you mean -latency?",

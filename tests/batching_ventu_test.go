@@ -112,9 +112,7 @@ func TestVentu(t *testing.T) {
 			}
 		}
 		for le, want := range map[string]string{"4": b.metric("pinion_batch_size_count")} {
-			if got := b.metric(`pinion_batch_size_bucket{le="` + le + `"}`); got != want {
-				t.Errorf("%s of %s batches are of %s at most", got, want, le)
-			}
+			same(t, "batches of at most "+le, b.metric(`pinion_batch_size_bucket{le="`+le+`"}`), want)
 		}
 	})
 }
@@ -138,9 +136,7 @@ func TestVentuLarge(t *testing.T) {
 			}
 		}
 		// An answer alone, and many middle-sized ones together.
-		if a := b.ventuAnswer(b.post(`{"text": "0123456789", "times": 300000}`)); len(a.Text) != 3_000_000 {
-			t.Errorf("an answer of 3 MB has %d bytes", len(a.Text))
-		}
+		same(t, "bytes of an answer of 3 MB", len(b.ventuAnswer(b.post(`{"text": "0123456789", "times": 300000}`)).Text), 3_000_000)
 		letGo := b.holdVentu()
 		var answers []<-chan harness.Answer
 		for range 32 {
@@ -186,9 +182,7 @@ func TestVentuWorkers(t *testing.T) {
 		one := b.ventu()
 		letGo := b.holdVentu()
 		two := b.ventu()
-		if a := b.ventuAnswer(b.post(`{"text": "x"}`)); a.PID != two.Process.Pid {
-			t.Errorf("process %d answered, while %d is busy and %d idle", a.PID, one.Process.Pid, two.Process.Pid)
-		}
+		same(t, "the process that answered", b.ventuAnswer(b.post(`{"text": "x"}`)).PID, two.Process.Pid)
 		letGo()
 
 		// Killed in the midst of a batch, which goes to the other one.
@@ -261,9 +255,7 @@ func TestVentuExample(t *testing.T) {
 		words := strings.Fields(strings.TrimSuffix(command, " &"))
 		switch {
 		case strings.HasPrefix(command, "python3 -m venv"), strings.HasPrefix(command, ".venv/bin/pip"):
-			if !strings.Contains(command, ".venv") {
-				t.Errorf("%s: not what ventuPython does", command)
-			}
+			wantText(t, "not what ventuPython does", command, ".venv")
 		case strings.HasSuffix(words[0], "bin/pinion"):
 			if b != nil {
 				b.leave()

@@ -122,9 +122,7 @@ func TestAModelCallsAnother(t *testing.T) {
 	t.Parallel()
 	s, _ := callingPair(t)
 	said := fmt.Sprintf("b on 3.%d said hello", harness.NewestPython(t).Minor)
-	if got := predictBy(s, "a", input{"text": "hello"}).Text(t); got != "a got "+said {
-		t.Errorf("got %q", got)
-	}
+	same(t, "the output", predictBy(s, "a", input{"text": "hello"}).Text(t), "a got "+said)
 	same(t, "in a thread", predictBy(s, "a", input{"text": "hello", "how": "thread"}).Text(t), said)
 	for _, c := range []struct {
 		in   input
@@ -151,9 +149,7 @@ func TestACallIsValidated(t *testing.T) {
 		"a": "import cog\n\ndef run(n: int) -> int:\n    return cog.call('b', n=n)\n",
 		"b": "import cog\n\ndef run(n: int = cog.Input(le=3)) -> int:\n    return n + 1\n",
 	}, map[string]string{"a": ", predictor: run.py:run", "b": ", predictor: run.py:run"}, harness.Options{})
-	if got := predictBy(s, "a", input{"n": 3}); outputText(t, got) != "4" {
-		t.Errorf("got %s", got)
-	}
+	same(t, "the output", outputText(t, predictBy(s, "a", input{"n": 3})), "4")
 	var bad struct{ Error string }
 	if decode(t, predictBy(s, "a", input{"n": 4}), &bad); !strings.HasPrefix(bad.Error, "input n: ") || !strings.Contains(bad.Error, "3") {
 		t.Errorf("the error is %q", bad.Error)

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -175,9 +176,7 @@ func TestItemsOfCalls(t *testing.T) {
 		"sync": "generator ['one', 'two']", "await": "['one', 'two']", "gather": "[['one', 'two'], 'x', 'y']", "": "one two",
 		"fail": "['one'] ValueError: no more",
 	} {
-		if got := predictBy(s, "a", input{"how": how}).Text(t); got != want {
-			t.Errorf("%q: got %q, want %q", how, got, want)
-		}
+		same(t, fmt.Sprintf("%q", how), predictBy(s, "a", input{"how": how}).Text(t), want)
 	}
 	failedWith(t, predictBy(s, "a", input{"how": "wrong"}), `model "c" yields no items: await the call instead`)
 

@@ -20,9 +20,7 @@ func cancelBegun(t *testing.T, s *harness.Server, id string, in input) harness.A
 	})
 	a := s.Cancel(id)
 	wantCode(t, "cancel of "+id, a, http.StatusOK)
-	if string(a.Body) != "{}" {
-		t.Errorf("cancel of %s: %s", id, a)
-	}
+	same(t, "cancel of "+id, string(a.Body), "{}")
 	return harness.Receive(t, answer)
 }
 
@@ -55,9 +53,7 @@ func TestACancelEndsEveryKindOfWaiting(t *testing.T) {
 				}
 			}
 			wantCode(t, "cancel afterwards", s.Cancel(how), http.StatusOK)
-			if a := s.Succeed(input{"token": "next"}); a.Text(t) != "nothing next" {
-				t.Errorf("after %s: %s", how, a)
-			}
+			same(t, "after "+how, s.Succeed(input{"token": "next"}).Text(t), "nothing next")
 		}
 		sameWorker(t, s, worker)
 	})
@@ -74,9 +70,7 @@ func TestACancelThatGoesNowhereIsRepeated(t *testing.T) {
 		if a.Status != "canceled" || !strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
 			t.Errorf("got %s", a)
 		}
-		if dropped := map[string]string{"bare_once": "swallowed one\n", "deleting": "CancelationException"}[how]; strings.Count(a.Logs, dropped) != 1 {
-			t.Errorf("the logs have not %q once: %s", dropped, a)
-		}
+		same(t, how+": what was dropped", strings.Count(a.Logs, map[string]string{"bare_once": "swallowed one\n", "deleting": "CancelationException"}[how]), 1)
 		sameWorker(t, s, worker)
 	}
 }
@@ -164,9 +158,7 @@ func TestACancelOfWhatWaitsNeverReachesTheModel(t *testing.T) {
 			wantStatus(t, name, harness.Receive(t, requests[name].Answer), "succeeded")
 		}
 	}
-	if ran := strings.Join(lines(t, s, "ran.txt"), " "); ran != "first waiting0 waiting3 waiting6" {
-		t.Errorf("the model ran %s", ran)
-	}
+	same(t, "the model ran", strings.Join(lines(t, s, "ran.txt"), " "), "first waiting0 waiting3 waiting6")
 }
 
 func TestAGeneratorsItemsAreCollectedAndItIsClosedOnCancel(t *testing.T) {

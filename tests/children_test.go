@@ -43,9 +43,7 @@ func TestModelsMayStartProcessesAndThreads(t *testing.T) {
 			}
 		}
 		h := s.Health()
-		if h.Workers[0].Restarts != 0 {
-			t.Errorf("the worker was replaced: %+v", h)
-		}
+		same(t, "restarts", h.Workers[0].Restarts, 0)
 	})
 }
 
@@ -80,9 +78,7 @@ func TestPoolsStayFromOnePredictionToTheNext(t *testing.T) {
 		s := harness.Ready(t, harness.Options{Model: "children.py"})
 		first := string(s.Succeed(input{"what": "pool_workers", "method": method}).Output)
 		for range 3 {
-			if pid := string(s.Succeed(input{"what": "pool_workers", "method": method}).Output); pid != first {
-				t.Errorf("%s: the pool's process is %s, it was %s", method, pid, first)
-			}
+			same(t, method+": the pool's process", string(s.Succeed(input{"what": "pool_workers", "method": method}).Output), first)
 		}
 		s.Stop() // must not wait for ever for the pool's process
 	}
@@ -138,9 +134,7 @@ func TestWaitsOfTheModelArePunctual(t *testing.T) {
 		harness.Ready(t, harness.Options{Python: python.Path, Model: "children.py"}),
 		preloaded(t, harness.Options{Python: python.Path}),
 	} {
-		if slack := timerSlack(t, s.Worker()); slack != "1" {
-			t.Errorf("those of the worker may end %s ns late", slack)
-		}
+		same(t, "how late those of the worker may end", timerSlack(t, s.Worker()), "1")
 	}
 }
 
@@ -157,9 +151,7 @@ func TestWaitsOfTheFrontAreNot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slack := timerSlack(t, id); slack != "500000" {
-			t.Errorf("those of its thread %d may end %s ns late", id, slack)
-		}
+		same(t, fmt.Sprintf("how late those of its thread %d may end", id), timerSlack(t, id), "500000")
 	}
 }
 

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -36,9 +35,7 @@ func TestBuildTakesCogsOptions(t *testing.T) {
 		{"--platform " + own, "--platform " + own},
 		{"-- --push", "--push"},
 	} {
-		if out := c.good(t, append([]string{"build", "-t", "model"}, strings.Fields(o.options)...)...); !strings.Contains(out, o.want) {
-			t.Errorf("with %s the builder got no %s:\n%s", o.options, o.want, out)
-		}
+		wantText(t, "what the builder got with "+o.options, c.good(t, append([]string{"build", "-t", "model"}, strings.Fields(o.options)...)...), o.want)
 	}
 	for _, o := range []struct{ options, want string }{
 		{"-f other.yaml", "--file other.yaml: a model's file is cog.yaml in its folder"},
@@ -50,6 +47,6 @@ func TestBuildTakesCogsOptions(t *testing.T) {
 		{"--push", "pinion build -t NAME -- --push"},
 		{"--label a=b", "pinion build -t NAME -- --label"},
 	} {
-		wantText(t, fmt.Sprintf("to %s it says", o.options), c.bad(t, 2, append([]string{"build", "-t", "model"}, strings.Fields(o.options)...)...), o.want)
+		wantText(t, "what it says to "+o.options, c.bad(t, 2, append([]string{"build", "-t", "model"}, strings.Fields(o.options)...)...), o.want)
 	}
 }

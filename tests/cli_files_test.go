@@ -2,6 +2,7 @@ package tests
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,9 +24,7 @@ def run(images: list[Path], one: Path) -> str:
 	s := harness.Ready(t, harness.Options{Dir: c.dir})
 	for _, where := range [][]string{nil, {"--url", s.Address}} {
 		args := append([]string{"predict", "-i", "images=@a.png", "-i", "images=@sub/b c+ä.txt", "-i", "images=@Makefile", "-i", "images=@x.tar.gz", "-i", "one=@-"}, where...)
-		if got, want := c.good(t, args...), "a.png=1 b c+ä.txt=2 Makefile=3 x.tar.gz=4 file.txt=5\n"; got != want {
-			t.Errorf("%q: the model sees %q, want %q", where, got, want)
-		}
+		same(t, fmt.Sprintf("%q: the model sees", where), c.good(t, args...), "a.png=1 b c+ä.txt=2 Makefile=3 x.tar.gz=4 file.txt=5\n")
 	}
 }
 

@@ -28,9 +28,7 @@ func TestCommandsOfTheJobsDocumentWork(t *testing.T) {
 		out := cli{}.good(t, strings.Fields(strings.ReplaceAll(c.line, "nats://localhost:4222", at.URL))[1:]...)
 		switch words := strings.Fields(c.line); words[2] {
 		case "list":
-			if !strings.Contains(out, "p2") {
-				t.Errorf("%s prints\n%s", c.line, out)
-			}
+			wantText(t, c.line+" prints", out, "p2")
 		case "cancel":
 			becomes(t, s, "p1", "canceled")
 		case "retry":

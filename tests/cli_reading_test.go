@@ -141,9 +141,7 @@ func TestCLIReadingEndsWithItsProcesses(t *testing.T) {
 				}
 				_ = cmd.Wait()
 				if code := cmd.ProcessState.ExitCode(); sig != syscall.SIGKILL {
-					if code != 130 {
-						t.Errorf("it ended with %d:\n%s", code, stderr)
-					}
+					same(t, "it ended with", code, 130)
 					allEnded(t, pids)
 				}
 				harness.Eventually(t, "the end of all processes", func() bool { return !slices.ContainsFunc(pids, harness.Alive) })

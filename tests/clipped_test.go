@@ -48,9 +48,7 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 		{"an id in a path", 422, func() harness.Answer { return s.Do(http.MethodPut, "/predictions/"+path, input{}) }},
 	} {
 		a := c.do()
-		if a.Code != c.code {
-			t.Errorf("%s: %.300s", c.what, a.String())
-		}
+		same(t, c.what, a.Code, c.code)
 		if len(a.Body) > 4<<10 {
 			t.Errorf("%s: the answer has %d bytes: %.300s", c.what, len(a.Body), a.Body)
 		}

@@ -77,9 +77,7 @@ func TestARealCollectorTakesTheTelemetry(t *testing.T) {
 		}
 		return names["cog.runtime.prediction.count"] && names["http.server.request.duration"] && names["cog.prediction"]
 	})
-	if page.value("pinion_telemetry_dropped_total", "signal", "metrics") != 0 {
-		t.Error("metrics were dropped")
-	}
+	same(t, "metrics were dropped", page.value("pinion_telemetry_dropped_total", "signal", "metrics"), 0)
 }
 
 // TestARealCollectorTakesGenerations: an OpenTelemetry collector receives the GenAI attributes of a prediction's span.

@@ -229,9 +229,7 @@ func unstream(t testing.TB, what string, a *harness.Answer) []byte {
 			chunks = append(chunks, output.Chunk)
 		}
 	}
-	if last != "completed" {
-		t.Errorf("%s: the last event is %q: %s", what, last, a)
-	}
+	same(t, what+": the last event", last, "completed")
 	text, err := json.Marshal(chunks)
 	if err != nil {
 		t.Fatal(err)
@@ -252,9 +250,7 @@ func (step corpusStep) check(t testing.TB, what string, a harness.Answer, chunks
 	if status == "" {
 		status = "succeeded"
 	}
-	if a.Status != status {
-		t.Errorf("%s: got %s, want it %s", what, a, status)
-	}
+	same(t, what+": the status", a.Status, status)
 	if !matchText(a.Error, step.Error) {
 		t.Errorf("%s: the error is %q, want %q", what, a.Error, step.Error)
 	}

@@ -181,9 +181,7 @@ func (c *corpusCase) checkSchema(t *testing.T, s *harness.Server) {
 		t.Error(err)
 		return
 	}
-	if text.String() != string(want) {
-		t.Errorf("the schema is\n%s\nwant\n%s", text.String(), want)
-	}
+	same(t, "the schema", text.String(), string(want))
 }
 
 // fixedSchemas are the same in every document, or say nothing of the model's own.

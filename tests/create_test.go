@@ -26,9 +26,7 @@ func TestAClientThatLeavesAQueuedPredictionKeepsItFromTheModel(t *testing.T) {
 	open()
 	harness.Receive(t, first)
 	s.Succeed(input{"token": "after"})
-	if ran := strings.Join(lines(t, s, "ran.txt"), " "); ran != "first after" {
-		t.Errorf("the model ran %s", ran)
-	}
+	same(t, "the model ran", strings.Join(lines(t, s, "ran.txt"), " "), "first after")
 }
 
 // TestAnIDIsFreeWhenItsAnswerIsOut: at once, not soon, so that a client may send the next request with it.
@@ -68,9 +66,7 @@ func TestTheFrontNeverHoldsPython(t *testing.T) {
 			t.Errorf("the front maps %s", name)
 		}
 	}
-	if !strings.Contains(harness.Maps(t, s.Worker()), "libpython") {
-		t.Error("the worker maps no libpython: this test would find none")
-	}
+	wantText(t, "what the worker maps", harness.Maps(t, s.Worker()), "libpython")
 }
 
 // TestATerminalsSignalsDoNotReachTheWorker: Ctrl-C goes to the front's whole process group, and the front is to drain.
@@ -78,9 +74,7 @@ func TestATerminalsSignalsDoNotReachTheWorker(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py"})
 	worker := s.Worker()
-	if group := harness.Group(t, worker); group != worker {
-		t.Errorf("the worker %d is in the group %d", worker, group)
-	}
+	same(t, "the worker's process group", harness.Group(t, worker), worker)
 	open, answer := hold(t, s, input{"token": "running"})
 	kill(t, -harness.Group(t, s.PID), syscall.SIGINT)
 	drainBegun(s)
@@ -132,8 +126,6 @@ def run() -> dict:
 		{nil, `{"user":"ann"}`},
 		{[]string{"traceparent", parent, "tracestate", "a=1"}, `{"traceparent":"` + parent + `","tracestate":"a=1","user":"ann"}`},
 	} {
-		if a := s.Create(body, c.headers...); string(a.Output) != c.want {
-			t.Errorf("%q: %s, want the output %s", c.headers, a, c.want)
-		}
+		same(t, fmt.Sprintf("with the headers %q", c.headers), string(s.Create(body, c.headers...).Output), c.want)
 	}
 }

@@ -257,9 +257,7 @@ func TestTheDashboardIsWellMade(t *testing.T) {
 		for _, target := range p.Targets {
 			bare := quoted.ReplaceAllString(target.Expr, "")
 			for _, pair := range []string{"()", "{}", "[]"} {
-				if strings.Count(bare, pair[:1]) != strings.Count(bare, pair[1:]) {
-					t.Errorf("%s: its brackets %s are not even: %s", p.Title, pair, target.Expr)
-				}
+				same(t, p.Title+": its brackets "+pair, strings.Count(bare, pair[:1]), strings.Count(bare, pair[1:]))
 			}
 			if p.Datasource.Type == "prometheus" && !strings.Contains(target.Expr, `job=~"$job",instance=~"$instance"`) {
 				t.Errorf("%s: it shows all servers: %s", p.Title, target.Expr)
@@ -292,9 +290,7 @@ func TestTheDashboardChoosesTheModel(t *testing.T) {
 					continue // not served here
 				}
 				compared++
-				if has := slices.Contains(labelsOf(family), "model"); has != asks {
-					t.Errorf("%s: asks for the model: %v, and %s has one: %v", p.Title, asks, name, has)
-				}
+				same(t, p.Title+": whether it asks for the model as "+name+" has one", slices.Contains(labelsOf(family), "model"), asks)
 			}
 		}
 	}

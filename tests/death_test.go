@@ -42,9 +42,7 @@ func TestAWorkersDeathFailsItsPredictionWithTheCause(t *testing.T) {
 				t.Errorf("%s: no predict_time in %s", c.how, a)
 			}
 			// A success, so that the next death is the first one again; the queue keeps it until the new worker is ready.
-			if a := s.Succeed(input{"token": "after-" + c.how}); a.Logs != "" {
-				t.Errorf("%s: the next prediction has its logs: %q", c.how, a.Logs)
-			}
+			same(t, c.how+": logs of the next prediction", s.Succeed(input{"token": "after-" + c.how}).Logs, "")
 		}
 		h := s.WaitHealth("READY") // its first answer, to what had waited, comes a moment before
 		if h.Workers[0].Restarts != 8 || !strings.Contains(h.Workers[0].LastExit, "SIGTERM") {
@@ -130,9 +128,7 @@ func TestWhatWaitedIsAnsweredByTheNextWorkerExactlyOnce(t *testing.T) {
 		if len(pids) != 1 || pids[strconv.Itoa(old)] {
 			t.Errorf("answered by %v; the worker that died was %d", pids, old)
 		}
-		if counts := once(t, lines(t, s, "ran.txt")); len(counts) != 14 {
-			t.Errorf("the model ran %v", counts)
-		}
+		same(t, "predictions that the model ran", len(once(t, lines(t, s, "ran.txt"))), 14)
 	})
 }
 
@@ -170,9 +166,7 @@ func TestWithoutRestartsTheServerIsDefunct(t *testing.T) {
 	if !strings.Contains(string(a.Body), "SIGSEGV") || a.Header.Get("Pinion-Retry") != "elsewhere" {
 		t.Errorf("got %s", a)
 	}
-	if ran := strings.Join(lines(t, s, "ran.txt"), " "); ran != "first" {
-		t.Errorf("the model ran %s", ran)
-	}
+	same(t, "the model ran", strings.Join(lines(t, s, "ran.txt"), " "), "first")
 	wantCode(t, "schema", s.Do(http.MethodGet, "/openapi.json", nil), http.StatusOK)
 }
 

@@ -55,17 +55,11 @@ func TestOddDeclarationsAreServedAsCogServesThem(t *testing.T) {
 			"__seed":{"title":"Seed","type":"integer","default":7,"x-order":9}}}`)
 
 		const defaults = `('a', (), True, 1, 3, [], None, None, None, 'h', 7, {})`
-		if got := s.Succeed(input{"text": "a", "args": []int{1}, "kwargs": input{"x": 1}, "more": 2}).Text(t); got != defaults {
-			t.Errorf("the function got %s, want %s", got, defaults)
-		}
-		if got := strings.TrimSpace(c.good(t, "predict", "-i", "text=a")); got != defaults {
-			t.Errorf("pinion predict: the function got %s, want %s", got, defaults)
-		}
+		same(t, "the function got", s.Succeed(input{"text": "a", "args": []int{1}, "kwargs": input{"x": 1}, "more": 2}).Text(t), defaults)
+		same(t, "pinion predict: the function got", strings.TrimSpace(c.good(t, "predict", "-i", "text=a")), defaults)
 		given := input{"text": "a", "log": "l", "steps": 9, "many": []any{input{"b": 1}}, "one": nil, "_hint": "i", "__seed": 8.0}
 		const want = `('a', (), 'l', 1, 9, [{'b': 1}], None, None, None, 'i', 8, {})`
-		if got := s.Succeed(given).Text(t); got != want {
-			t.Errorf("the function got %s, want %s", got, want)
-		}
+		same(t, "the function got", s.Succeed(given).Text(t), want)
 		for body, message := range map[string]string{
 			`{"steps":0}`: `0 is less than the minimum of 1`, `{"many":{}}`: `{} is not of type "array"`,
 			`{"many":[1]}`: `1 is not of type "object"`, `{"scale":"1"}`: `"1" is not one of [1,2]`, `{"log":true}`: `true is not of type "string"`,
@@ -100,9 +94,7 @@ func TestBothRunAndPredict(t *testing.T) {
 	wantText(t, "check", got.stdout, "cog.yaml:1: run and predict are both set, and Cog refuses that", "remove predict")
 	s := harness.Ready(t, harness.Options{Dir: c.dir})
 	waitLogged(t, s, "cog.yaml: run and predict are both set, and Cog refuses that")
-	if got := s.Succeed(input{}).Text(t); got != "new" {
-		t.Errorf("it is %s that is served", got)
-	}
+	same(t, "what is served", s.Succeed(input{}).Text(t), "new")
 	s = harness.Ready(t, harness.Options{Dir: c.dir, Model: "old.py:run"})
 	if hasLogged(s, "run and predict are both set") {
 		t.Error("the server warns of a file that does not count")

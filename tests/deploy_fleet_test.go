@@ -54,9 +54,7 @@ func TestTheFleetScalesOnItsQueue(t *testing.T) {
 	scaled := all["ScaledObject pinion"]
 	formula := scaled.text(t, "spec", "advanced", "scalingModifiers", "formula")
 	for i := range scaled.at(t, "spec", "triggers").([]any) {
-		if stream := scaled.text(t, "spec", "triggers", i, "metadata", "stream"); stream != "PINION_JOBS_my-model" {
-			t.Errorf("a trigger asks for the stream %s", stream)
-		}
+		same(t, "a trigger asks for the stream", scaled.text(t, "spec", "triggers", i, "metadata", "stream"), "PINION_JOBS_my-model")
 		want = append(want, scaled.text(t, "spec", "triggers", i, "metadata", "consumer"))
 		if name := scaled.text(t, "spec", "triggers", i, "name"); !slices.Contains(strings.Fields(formula), name) {
 			t.Errorf("the formula %q leaves out %s", formula, name)
@@ -76,9 +74,7 @@ func TestTheFleetScalesOnItsQueue(t *testing.T) {
 		"the monitor":        labelOf(all["PodMonitor pinion"].texts(t, "spec", "selector", "matchExpressions", 0, "values")[0]),
 		"the network policy": all["NetworkPolicy nats"].text(t, "spec", "ingress", 0, "from", 0, "podSelector", "matchLabels"),
 	} {
-		if selector != pod {
-			t.Errorf("%s selects %s, and pods have %s", what, selector, pod)
-		}
+		same(t, what+" selects", selector, pod)
 	}
 }
 
@@ -94,9 +90,7 @@ func TestWhatKEDAIsMisledBy(t *testing.T) {
 		if service := all["Service "+name]; service == nil || service.text(t, "spec", "clusterIP") != "None" || !strings.HasSuffix(rest, ":8222") {
 			t.Errorf("KEDA asks %s, which is not each of the servers of NATS", at)
 		}
-		if lag := scaled.text(t, "spec", "triggers", i, "metadata", "lagThreshold"); lag != target {
-			t.Errorf("the lag is divided by %s in one place, and by %s in another", lag, target)
-		}
+		same(t, "the lag is divided by", scaled.text(t, "spec", "triggers", i, "metadata", "lagThreshold"), target)
 	}
 	nats := harness.StartNATSOf(t, "my-model")
 	args := all["Deployment pinion"].texts(t, "spec", "template", "spec", "containers", 0, "args")
@@ -190,9 +184,7 @@ func TestTheFleetHasTheAlerts(t *testing.T) {
 		writeFile(t, filepath.Join(folder, name), text)
 	}
 	for _, monitor := range []document{fleetObjects(t)["PodMonitor pinion"], documentsOf(t, "../deploy/kubernetes/podmonitor.yaml")[0]} {
-		if label := monitor.text(t, "spec", "jobLabel"); label != "app.kubernetes.io/name" {
-			t.Errorf("the job of a pod is its label %s", label)
-		}
+		same(t, "the job of a pod is its label", monitor.text(t, "spec", "jobLabel"), "app.kubernetes.io/name")
 	}
 	if jobs := fleetObjects(t)["PodMonitor pinion"].texts(t, "spec", "selector", "matchExpressions", 0, "values"); !strings.Contains(source, `up{job=~"`+strings.Join(jobs, "|")+`"}`) {
 		t.Errorf("PinionDown does not ask for the jobs %q", jobs)

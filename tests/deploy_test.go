@@ -103,16 +103,12 @@ func TestTheComposeFiles(t *testing.T) {
 	at := func(more ...any) []any { return append(slices.Clone(service), more...) }
 	accepted(t, plain.texts(t, at("command")...))
 	accepted(t, gpu.texts(t, at("command")...))
-	if got, want := plain.text(t, at("build", "args", "BASE")...), "${PINION_BASE:-"+dockerfile(t, `(?m)^ARG BASE=(\S+)$`)+"}"; got != want {
-		t.Errorf("the base is %s, want %s", got, want)
-	}
+	same(t, "the base", plain.text(t, at("build", "args", "BASE")...), "${PINION_BASE:-"+dockerfile(t, `(?m)^ARG BASE=(\S+)$`)+"}")
 	if _, err := os.Stat(filepath.Join("../deploy", plain.text(t, at("build", "context")...), plain.text(t, at("build", "dockerfile")...))); err != nil {
 		t.Error(err)
 	}
 	port := dockerfile(t, `PORT=(\d+)`)
-	if got := plain.texts(t, at("ports")...); got[0] != "127.0.0.1:"+port+":"+port {
-		t.Errorf("the ports are %q, and the image listens on %s", got, port)
-	}
+	same(t, "the ports", plain.texts(t, at("ports")...)[0], "127.0.0.1:"+port+":"+port)
 	grace, err := time.ParseDuration(plain.text(t, at("stop_grace_period")...))
 	if err != nil || grace <= drainTime {
 		t.Errorf("it may take %s to stop, and it takes up to %s: %v", grace, drainTime, err)
@@ -144,9 +140,7 @@ func TestTheKubernetesManifests(t *testing.T) {
 		"the deployment": deployment.text(t, "spec", "selector", "matchLabels"), "the service": service.text(t, "spec", "selector"),
 		"the monitor": monitor.text(t, "spec", "selector", "matchLabels"),
 	} {
-		if selector != labels {
-			t.Errorf("%s selects %s, and pods have %s", what, selector, labels)
-		}
+		same(t, what+" selects", selector, labels)
 	}
 	name := deployment.text(t, in("ports", 0, "name")...)
 	paths := []string{monitor.text(t, "spec", "podMetricsEndpoints", 0, "path")}

@@ -35,9 +35,7 @@ func TestClientsOfTheDocumentsWork(t *testing.T) {
 			code, prints := program(t, document, comment)
 			file := filepath.Join(t.TempDir(), comment[strings.LastIndex(comment, " ")+1:])
 			writeFile(t, file, strings.Replace(code, "http://localhost:5000", s.Address, 1))
-			if out := runTool(t, filepath.Dir(file), nil, run, file); out != prints {
-				t.Errorf("it prints\n%s\nand the document shows\n%s", out, prints)
-			}
+			same(t, "what it prints", runTool(t, filepath.Dir(file), nil, run, file), prints)
 		})
 	}
 }
@@ -57,9 +55,7 @@ func TestClientsOfTheProtocolsPageWork(t *testing.T) {
 			code = strings.ReplaceAll(code, "localhost:5000", strings.TrimPrefix(s.Address, "http://"))
 			code = strings.ReplaceAll(code, "localhost:8001", s.GRPCAddress())
 			writeFile(t, file, code)
-			if out := runTool(t, filepath.Dir(file), nil, python, file); out != prints {
-				t.Errorf("it prints\n%s\nand the document shows\n%s", out, prints)
-			}
+			same(t, "what it prints", runTool(t, filepath.Dir(file), nil, python, file), prints)
 		})
 	}
 }

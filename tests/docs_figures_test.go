@@ -245,9 +245,7 @@ func TestVersionsThatTheDocumentsName(t *testing.T) {
 	for what, got := range map[string]string{
 		"the page of costs, the runtime of Cog": one(performance, `Cog (\d[\d.]*\d)'s own runtime`), "docs/reference/benchmarks.md, coglet": one(bench, `coglet \(Cog\): (\d[\d.]*\d)`),
 	} {
-		if got != cog {
-			t.Errorf("%s: %s, and the interface is that of %s", what, got, cog)
-		}
+		same(t, what, got, cog)
 	}
 	for what, versions := range map[string][2]string{
 		"FastAPI":  {one(performance, `FastAPI (\d[\d.]*\d) on`), one(bench, `FastAPI, uvicorn: (\d[\d.]*\d)`)},

@@ -39,20 +39,12 @@ func TestAnEmptyTextIsNoFile(t *testing.T) {
 		`{"image":null,"more":[""]}`,
 		`{"image":"","unknown":1}`,
 	} {
-		if got := s.Create(`{"input":` + body + `}`).Text(t); got != none {
-			t.Errorf("%s: the function got %s", body, got)
-		}
+		same(t, body+": the function got", s.Create(`{"input":`+body+`}`).Text(t), none)
 	}
 	form, contentType := formOf(t, part{"image", "", ""}, part{"sound", "", ""}, part{"more", "", ""})
-	if got := s.Create(form, "Content-Type", contentType).Text(t); got != none {
-		t.Errorf("by a form the function got %s", got)
-	}
-	if got := s.Create("\x81\xa5input\x82\xa5image\xa0\xa4more\x91\xa0", "Content-Type", "application/msgpack").Text(t); got != none {
-		t.Errorf("by MessagePack the function got %s", got)
-	}
-	if got := (cli{dir: dir}.good(t, "predict", "-i", "image=", "-i", "more=", "--predictor", "run.py:Runner")); strings.TrimSpace(got) != none {
-		t.Errorf("pinion predict: the function got %s", got)
-	}
+	same(t, "by a form the function got", s.Create(form, "Content-Type", contentType).Text(t), none)
+	same(t, "by MessagePack the function got", s.Create("\x81\xa5input\x82\xa5image\xa0\xa4more\x91\xa0", "Content-Type", "application/msgpack").Text(t), none)
+	same(t, "pinion predict: the function got", strings.TrimSpace((cli{dir: dir}.good(t, "predict", "-i", "image=", "-i", "more=", "--predictor", "run.py:Runner"))), none)
 }
 
 // TestAnEmptyTextIsRefusedWhereAFileIsNeeded: neither does it replace a default.

@@ -62,9 +62,7 @@ func TestAnExampleRunsBeforeTheModelIsReady(t *testing.T) {
 				if h.Status != "READY" || h.Example == nil || h.Example.Status != "succeeded" {
 					t.Errorf("health is %+v", h)
 				}
-				if a := s.Succeed(input{"text": "mine"}); !strings.Contains(string(a.Output), `"runs":4`) {
-					t.Errorf("got %s", a)
-				}
+				wantText(t, "the output", string(s.Succeed(input{"text": "mine"}).Output), `"runs":4`)
 				wantExample(t, s, `{"text":"example"}`)
 			})
 		}
@@ -95,9 +93,7 @@ func TestAModelThatFailsItsOwnExampleIsNotReady(t *testing.T) {
 	s.WaitHealth("SETUP_FAILED")
 	h := readExampleHealth(t, s, "/health-check")
 	for _, want := range []string{"ValueError: it cannot do this", "the model's example failed"} {
-		if !strings.Contains(h.Setup.Logs, want) {
-			t.Errorf("the logs lack %q: %s", want, h.Setup.Logs)
-		}
+		wantText(t, "the logs", h.Setup.Logs, want)
 	}
 	off := harness.Ready(t, harness.Options{Model: "examples.py:Failing", Args: []string{"--no-warm-up"}})
 	off.Succeed(input{"text": "mine"})
@@ -129,9 +125,7 @@ func TestAnExampleOfFilesAndArrays(t *testing.T) {
 	note := readFile(t, filepath.Join(s.Dir, "note.txt"))
 	text := "run with " + strings.TrimSpace(note) + " 3.5 1"
 	s.WaitLog(text)
-	if s.Log.Count(text) != 1 {
-		t.Error("it did not run once")
-	}
+	same(t, "runs of the example", s.Log.Count(text), 1)
 	h := readExampleHealth(t, s, "/health-check?example")
 	if h.Example == nil || h.Example.Status != "succeeded" {
 		t.Errorf("health is %+v", h)
@@ -149,9 +143,7 @@ func TestAnExampleFromAFile(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "examples.py:FromFile"})
 	wantExample(t, s, `{"text":"from the file"}`)
 	s.Stop()
-	if s.Log.Count("run with from the file") != 1 {
-		t.Error("it did not run once")
-	}
+	same(t, "runs of the example", s.Log.Count("run with from the file"), 1)
 	python := harness.AnyPython(t).Path
 	bench := exec.Command(harness.Binary(t), "bench", dir, "--predictor", "examples.py:FromFile", "--python", python, "-d", "1s", "--warmup", "0s", "-o", "-")
 	if out, err := bench.CombinedOutput(); err != nil {
@@ -184,9 +176,7 @@ func TestAFaultyExampleIsRefused(t *testing.T) {
 			s := harness.Start(t, harness.Options{Model: "examples.py:" + model})
 			s.WaitHealth("SETUP_FAILED")
 			h := readExampleHealth(t, s, "/health-check")
-			if !strings.Contains(h.Setup.Logs, want) {
-				t.Errorf("the logs lack %q: %s", want, h.Setup.Logs)
-			}
+			wantText(t, "the logs", h.Setup.Logs, want)
 		})
 	}
 }

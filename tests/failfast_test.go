@@ -68,9 +68,7 @@ func TestFailFastIsSaidByFlagOrVariable(t *testing.T) {
 		o.Dir = dir
 		s := harness.Start(t, o)
 		s.Ended(1)
-		if n := strings.Count(s.Log.String(), "ValueError: no weights\\n"); n != 1 {
-			t.Errorf("the cause is there %d times: %s", n, s.Log)
-		}
+		same(t, "the cause is there", strings.Count(s.Log.String(), "ValueError: no weights\\n"), 1)
 		lines := s.Log.Lines()
 		if last := lines[len(lines)-1]; last.Text != "setup failed" || last.Level != "ERROR" {
 			t.Errorf("the last line is %+v", last)

@@ -64,13 +64,9 @@ func TestAnExceptionFailsItsPredictionAlone(t *testing.T) {
 func TestAModelThatClosesItsStreamsIsServedOn(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "raising.py"})
-	if a := s.Fail(input{"name": "closed streams"}); a.Error != "ValueError: after closing" {
-		t.Errorf("error is %q", a.Error)
-	}
+	same(t, "error", s.Fail(input{"name": "closed streams"}).Error, "ValueError: after closing")
 	for range 3 {
 		s.Succeed(input{})
 	}
-	if a := s.Fail(input{"name": "value"}); a.Error != "ValueError: the message" {
-		t.Errorf("error is %q", a.Error)
-	}
+	same(t, "error", s.Fail(input{"name": "value"}).Error, "ValueError: the message")
 }

@@ -44,9 +44,7 @@ func TestDataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
 		}
 		switch {
 		case len(got.Names) == 4:
-			if strings.Join(got.Contents, "|") != "\u0089PNG\x00\u00ff|a|plain text|x" {
-				t.Errorf("contents are %q", got.Contents)
-			}
+			same(t, "contents", strings.Join(got.Contents, "|"), "\u0089PNG\x00\u00ff|a|plain text|x")
 			if filepath.Ext(got.Names[0]) != ".png" || filepath.Ext(got.Names[1]) != ".txt" {
 				t.Errorf("names are %q", got.Names)
 			}
@@ -162,8 +160,6 @@ func TestAFileThatIsLeftOutIsNone(t *testing.T) {
 	for want, in := range map[string]input{
 		"": {}, "a": {"file": "data:,a"}, "a b": {"file": "data:,a", "files": []string{"data:,b"}}, "b": {"file": nil, "files": []string{"data:,b"}},
 	} {
-		if got := s.Succeed(in).Text(t); got != want {
-			t.Errorf("%v: got %q, want %q", in, got, want)
-		}
+		same(t, fmt.Sprint(in), s.Succeed(in).Text(t), want)
 	}
 }

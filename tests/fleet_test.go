@@ -111,9 +111,7 @@ func TestDeadline(t *testing.T) {
 	for _, deadline := range []string{"0", "2020-01-01T00:00:00Z"} {
 		a := create("late", deadline)
 		wantCode(t, "late", a, http.StatusRequestTimeout)
-		if a.Header.Get("Pinion-Retry") != "elsewhere" {
-			t.Errorf("late: %v", a.Header)
-		}
+		same(t, "Pinion-Retry of a late one", a.Header.Get("Pinion-Retry"), "elsewhere")
 	}
 	wantCode(t, "no deadline", create("odd", "soon"), http.StatusUnprocessableEntity)
 	open, running := hold(t, s, input{"token": "running"})

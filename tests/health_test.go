@@ -34,12 +34,8 @@ func TestAHealthcheckThatHangsOnceIsNotTheEndOfLaterOnes(t *testing.T) {
 	makeFIFO(t, c, "gate")
 	s := harness.Start(t, harness.Options{Dir: c, Env: []string{"HANGS=1"}})
 	s.WaitLog("worker ready")
-	if got := s.Health(); got.Status != "UNHEALTHY" {
-		t.Errorf("while it hangs health is %s", got.Status)
-	}
-	if got := s.Health(); got.Status != "READY" {
-		t.Errorf("after that health is %s", got.Status)
-	}
+	same(t, "while it hangs health", s.Health().Status, "UNHEALTHY")
+	same(t, "after that health", s.Health().Status, "READY")
 	s.Succeed(input{})
 }
 

@@ -49,9 +49,7 @@ func TestWhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T) {
 			harness.EachPython(t, func(t *testing.T, python harness.Python) {
 				s := harness.Ready(t, harness.Options{Python: python.Path, Model: "leftover_threads.py:" + c.class, Args: c.args, Env: native})
 				for i, kind := range c.kinds {
-					if a := s.Succeed(input{"start": kind}); a.Logs != "starts "+kind+c.begin {
-						t.Errorf("%s: the logs of the prediction that starts it are %q", kind, a.Logs)
-					}
+					same(t, kind+": the logs of the prediction that starts it", s.Succeed(input{"start": kind}).Logs, "starts "+kind+c.begin)
 					if a := s.Succeed(input{}); a.Logs != c.logs {
 						t.Fatalf("%s: the next prediction's logs are %q, want %q", kind, a.Logs, c.logs)
 					}
@@ -93,9 +91,7 @@ func TestChildrenOfSetupWriteForTheRunningPrediction(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Setups"})
 	for range 3 {
 		s.Succeed(input{"start": "popen"})
-		if a := s.Succeed(input{}); a.Logs != "of setup: hello\n" {
-			t.Errorf("the logs are %q", a.Logs)
-		}
+		same(t, "the logs", s.Succeed(input{}).Logs, "of setup: hello\n")
 	}
 }
 
@@ -119,9 +115,7 @@ func TestTextOfAChildAfterManyOthers(t *testing.T) {
 	s.Succeed(input{"start": "popen"})
 	a := s.Succeed(input{})
 	s.Succeed(input{"start": "wake_sleepers"})
-	if want := "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n"; a.Logs != want {
-		t.Errorf("the logs are %q, want %q", a.Logs, want)
-	}
+	same(t, "the logs", a.Logs, "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n")
 }
 
 // TestPipesOfManyPredictions: no more are followed than a quarter of the descriptors, and none when their last writers are gone.

@@ -70,9 +70,7 @@ func TestModelsFile(t *testing.T) {
 	if b := entries["b"]; b.State != "ready" || b.Load != "startup" || !b.Default || b.Queue.Capacity != 3 || b.ModelURL != filepath.Join(dir, "b") {
 		t.Errorf("b is %+v", b)
 	}
-	if model, _, _, _ := said(t, predictBy(s, "", input{})); model != "b" {
-		t.Errorf("%s answers at the root", model)
-	}
+	saidBy(t, predictBy(s, "", input{}), "b")
 	wantCode(t, "readiness of what a request loads", s.Do(http.MethodGet, "/models/a/readyz", nil), http.StatusOK)
 	if model, python, _, _ := said(t, predictBy(s, "a", input{})); model != "a" || !strings.HasPrefix(harness.OldestPython(t).Version, python+".") {
 		t.Errorf("%s answers, on %s", model, python)
@@ -140,9 +138,7 @@ func TestLoadAndUnload(t *testing.T) {
 		t.Error("the process is gone before its prediction")
 	}
 	open()
-	if model, _, _, _ := said(t, harness.Receive(t, running)); model != "a" {
-		t.Errorf("%s answers", model)
-	}
+	saidBy(t, harness.Receive(t, running), "a")
 	for range 2 {
 		var entry modelEntry
 		got := harness.Receive(t, unloaded)
@@ -157,9 +153,7 @@ func TestLoadAndUnload(t *testing.T) {
 		t.Error("the process is alive after the unload")
 	}
 	wantCode(t, "unload of what is unloaded", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
-	if now := processOf(t, s, "b"); now != other {
-		t.Errorf("process %d answers for b, before it was %d", now, other)
-	}
+	same(t, "the process of b", processOf(t, s, "b"), other)
 	wantCode(t, "load again", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
 	if now := processOf(t, s, "a"); now == pid {
 		t.Error("it has the old process")
@@ -230,17 +224,13 @@ func TestLoadThatFails(t *testing.T) {
 	}
 	setups := s.Log.Count("setup failed")
 	wantAnswer(t, "the second", predictBy(s, "a", input{}), http.StatusServiceUnavailable, "Model a could not be loaded")
-	if now := s.Log.Count("setup failed"); now != setups {
-		t.Errorf("a request tried again: %d setups failed, %d before", now, setups)
-	}
+	same(t, "setups that failed", s.Log.Count("setup failed"), setups)
 	wantAnswer(t, "load", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusInternalServerError, "Model a is not loaded: the setup has failed: RuntimeError: it cannot be set up today")
 	if err := os.Remove(broken); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "load of what is mended", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
-	if model, _, _, _ := said(t, predictBy(s, "a", input{})); model != "a" {
-		t.Errorf("%s answers", model)
-	}
+	saidBy(t, predictBy(s, "a", input{}), "a")
 }
 
 // TestRequestsWaitForALoad up to --queue-timeout, and load the model once.
@@ -261,9 +251,7 @@ func TestRequestsWaitForALoad(t *testing.T) {
 	}
 	open()
 	for range 4 {
-		if model, _, _, _ := said(t, harness.Receive(t, answers)); model != "a" {
-			t.Errorf("%s answers", model)
-		}
+		saidBy(t, harness.Receive(t, answers), "a")
 	}
 	same(t, "setups", s.Log.Count("setup waits"), 1)
 }
@@ -287,9 +275,7 @@ func TestIdleTimeout(t *testing.T) {
 	for range 3 {
 		said(t, predictBy(s, "b", input{}))
 	}
-	if a := modelEntries(t, s)["a"]; a.State != "ready" {
-		t.Errorf("it is %s while a prediction runs", a.State)
-	}
+	same(t, "a while a prediction runs", modelEntries(t, s)["a"].State, "ready")
 	open()
 	said(t, harness.Receive(t, running))
 	hasState(t, s, "a", "unloaded")
@@ -319,9 +305,7 @@ models:
 	open()
 	said(t, harness.Receive(t, running))
 	harness.Eventually(t, "a has room", func() bool { return predictBy(s, "a", input{}).Status == "succeeded" })
-	if b := modelEntries(t, s)["b"]; b.State != "unloaded" {
-		t.Errorf("b is %+v", b)
-	}
+	same(t, "b", modelEntries(t, s)["b"].State, "unloaded")
 }
 
 // TestLoadedAgain many times, a model leaves nothing behind.
@@ -385,9 +369,7 @@ func TestModelsFileReread(t *testing.T) {
 	if now := processOf(t, s, "b"); now == b || !harness.Alive(b) {
 		t.Errorf("process %d answers for b, before it was %d, which lives: %v", now, b, harness.Alive(b))
 	}
-	if now := processOf(t, s, "a"); now != a {
-		t.Errorf("process %d answers for a, before it was %d", now, a)
-	}
+	same(t, "the process of a", processOf(t, s, "a"), a)
 	if model, _, _, _ := said(t, predictBy(s, "", input{})); model != "c" || !modelEntries(t, s)["c"].Default {
 		t.Errorf("%s answers at the root", model)
 	}
@@ -396,17 +378,13 @@ func TestModelsFileReread(t *testing.T) {
 		t.Error("metrics or the page at the root lack c")
 	}
 	open()
-	if model, _, _, _ := said(t, harness.Receive(t, running)); model != "b" {
-		t.Errorf("%s answers", model)
-	}
+	saidBy(t, harness.Receive(t, running), "b")
 	harness.Eventually(t, "b's old process is gone", func() bool { return !harness.Alive(b) })
 
 	reread(t, s, dir, "models:\n  c: {path: c}\n")
 	harness.Eventually(t, "a and b are gone", func() bool { return len(modelEntries(t, s)) == 1 && !harness.Alive(a) })
 	wantAnswer(t, "a model that is gone", predictBy(s, "a", input{}), http.StatusNotFound, "It has c")
-	if model, _, _, _ := said(t, predictBy(s, "c", input{})); model != "c" {
-		t.Errorf("%s answers", model)
-	}
+	saidBy(t, predictBy(s, "c", input{}), "c")
 }
 
 // TestModelsFileOfTheDocuments serves the file that the how-to shows.

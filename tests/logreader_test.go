@@ -72,9 +72,7 @@ func TestLogReaderStops(t *testing.T) {
 	if a := s.Input(input{"kilobytes": overflow}); a.Status != "succeeded" {
 		t.Fatalf("with a reader that stopped: %s", a)
 	}
-	if h := s.Health(); h.Status != "READY" {
-		t.Errorf("health is %s", h.Status)
-	}
+	same(t, "health", s.Health().Status, "READY")
 	harness.Eventually(t, "records are dropped", func() bool { return droppedRecords(t, s) > 0 })
 	log := &harness.Log{}
 	var reading sync.WaitGroup
@@ -131,9 +129,7 @@ func TestLogOnAStoppedTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Succeed(input{"kilobytes": 1 << 10})
-	if h := s.Health(); h.Status != "READY" {
-		t.Errorf("health is %s", h.Status)
-	}
+	same(t, "health", s.Health().Status, "READY")
 	s.Signal(syscall.SIGTERM)
 	s.Ended(0)
 }

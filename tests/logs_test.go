@@ -34,9 +34,7 @@ func TestLogsAreWhatWasWrittenInItsOrder(t *testing.T) {
 			{"child", 1, "child out\nchild again\nbetween\nchild err\nafter\n"},
 			{"replaced", 1, "seen 'captured\\n'\n"},
 		} {
-			if a := s.Succeed(input{"what": c.what, "n": c.n}); a.Logs != c.want {
-				t.Errorf("%s: logs are %q, want %q", c.what, a.Logs, c.want)
-			}
+			same(t, c.what+": logs", s.Succeed(input{"what": c.what, "n": c.n}).Logs, c.want)
 		}
 		wantText(t, "logging and warnings", s.Succeed(input{"what": "logs"}).Logs, "INFO logged\n", "UserWarning: careful")
 	})
@@ -69,12 +67,8 @@ func TestLogsOfMegabytesStayWhole(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&want, "%d %s\n", i, strings.Repeat("x", 1000))
 	}
-	if a := s.Succeed(input{"what": "big", "n": n}); a.Logs != want.String() {
-		t.Errorf("%d bytes of log, want %d", len(a.Logs), want.Len())
-	}
-	if a := s.Succeed(input{"what": "silent"}); a.Logs != "" {
-		t.Errorf("the next prediction has %d bytes of log", len(a.Logs))
-	}
+	same(t, "the logs", s.Succeed(input{"what": "big", "n": n}).Logs, want.String())
+	same(t, "logs of the next prediction", s.Succeed(input{"what": "silent"}).Logs, "")
 }
 
 // TestTheServersLogNamesThePrediction: also for predictions that end before anybody has looked.
@@ -139,9 +133,7 @@ func TestTextBetweenPredictionsBelongsToNone(t *testing.T) {
 					return found && line.PredictionID == ""
 				}
 				harness.Eventually(t, "the text in the server's log without a prediction", written)
-				if a := s.Succeed(input{}); a.Logs != "" {
-					t.Errorf("the next prediction's logs are %q", a.Logs)
-				}
+				same(t, "the next prediction's logs", s.Succeed(input{}).Logs, "")
 			})
 		})
 	}

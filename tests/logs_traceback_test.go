@@ -96,9 +96,7 @@ class Broken:
 			order = append(order, strings.Fields(l.Text)[0])
 		}
 	}
-	if strings.Join(order, " ") != "Traceback setup" {
-		t.Errorf("the log has %q", order)
-	}
+	same(t, "the order in the log", strings.Join(order, " "), "Traceback setup")
 }
 
 // TestTracebacksOfAWorkersSlotsAreRecords: of predictions that fail at the same time, that print what they caught, or whose

@@ -154,9 +154,7 @@ func TestBodiesShareTheMemory(t *testing.T) {
 				return
 			default:
 			}
-			if a := s.Input(input{"text": "small"}); a.Code != http.StatusOK {
-				t.Errorf("a small one meanwhile: %.300s", a.String())
-			}
+			same(t, "a small one meanwhile", s.Input(input{"text": "small"}).Code, http.StatusOK)
 			n++
 			time.Sleep(10 * time.Millisecond) // the large ones need the machine too
 		}
@@ -229,9 +227,7 @@ func TestBodiesBeyondTheMemoryGoToDisk(t *testing.T) {
 		return nil
 	})
 	refused := slices.Concat([]byte(`{"input":{"size":"no number","text":"`), text, []byte(`"}}`))
-	if a := s.Create(refused); a.Code != http.StatusUnprocessableEntity {
-		t.Errorf("input that is not valid: %.300s", a.String())
-	}
+	same(t, "input that is not valid", s.Create(refused).Code, http.StatusUnprocessableEntity)
 	cut := io.MultiReader(bytes.NewReader(refused[:50<<20]), iotest.ErrReader(errors.New("left")))
 	if a := s.Create(cut); a.Err == nil {
 		t.Errorf("a client that leaves: %.300s", a.String())
@@ -260,13 +256,9 @@ func TestOnePredictionThatDoesNotFit(t *testing.T) {
 		if !strings.Contains(a.Error, "--memory-budget") || !strings.Contains(a.Error, "16 MiB") {
 			t.Errorf("its error is %q", a.Error)
 		}
-		if a := s.Succeed(input{"n": 3}); string(a.Output) != `["x","x","x"]` {
-			t.Errorf("one after it: %s", a)
-		}
+		same(t, "one after it", string(s.Succeed(input{"n": 3}).Output), `["x","x","x"]`)
 	}
-	if metrics := string(s.Do("GET", "/metrics", nil).Body); !strings.Contains(metrics, `reason="memory"`) {
-		t.Errorf("the metrics do not tell of it")
-	}
+	wantText(t, "the metrics", string(s.Do("GET", "/metrics", nil).Body), `reason="memory"`)
 	quiet(t, s, before)
 }
 
@@ -321,9 +313,7 @@ func TestClaimedBodiesShareTheMemory(t *testing.T) {
 		want := fmt.Sprintf("pinion_predictions_total{mode=\"async\",reason=\"\",status=\"succeeded\"} %d\n", jobs)
 		return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), want)
 	})
-	if a := becomes(t, s, "p0", "succeeded"); string(a.Output) != strconv.Itoa(size) {
-		t.Errorf("p0: %.300s", a.String())
-	}
+	same(t, "p0", string(becomes(t, s, "p0", "succeeded").Output), strconv.Itoa(size))
 }
 
 // TestQueuedBodiesShareTheMemory: what waits in the embedded job queue is on disk, and what is on its way there is bounded.

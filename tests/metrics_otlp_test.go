@@ -74,9 +74,7 @@ func TestMetricsByOTLP(t *testing.T) {
 			page := scrape(t, s)
 			s.Stop() // which sends the last state
 			sent := lastMetrics(c)
-			if resource := fmt.Sprint(c.Metrics()[0].GetResource()); !strings.Contains(resource, "service.instance.id") {
-				t.Errorf("the resource names no instance: %s", resource)
-			}
+			wantText(t, "the resource", fmt.Sprint(c.Metrics()[0].GetResource()), "service.instance.id")
 			for name := range page {
 				if sent[name] == nil {
 					t.Errorf("%s was not sent", name)

@@ -153,9 +153,7 @@ func TestMetricsCountHowPredictionsEnded(t *testing.T) {
 			{"sync", "failed", "timeout", 0},
 			{"stream", "succeeded", "", 0},
 		} {
-			if got := f.ends(c.mode, c.status, c.reason); got != c.want {
-				t.Errorf("%s, %s, %q: %v predictions, want %v", c.mode, c.status, c.reason, got, c.want)
-			}
+			same(t, fmt.Sprintf("%s, %s, %q", c.mode, c.status, c.reason), f.ends(c.mode, c.status, c.reason), c.want)
 		}
 		for name, want := range map[string]float64{
 			"pinion_prediction_duration_seconds": 8, // the two refusals are not timed
@@ -183,9 +181,7 @@ func TestMetricsCountHowPredictionsEnded(t *testing.T) {
 // wantWorkers looks at what is said of one worker that followed on one that had exited for that cause.
 func wantWorkers(t *testing.T, f families, cause, python string) {
 	t.Helper()
-	if got := f.value("pinion_worker_exits_total", "cause", cause); got != 1 {
-		t.Errorf("%v exits by "+cause+", want 1", got)
-	}
+	same(t, "exits by "+cause, f.value("pinion_worker_exits_total", "cause", cause), 1)
 	same(t, "other exits", f.value("pinion_worker_exits_total", "cause", "setup")+f.value("pinion_worker_exits_total", "cause", "left"), 0)
 	if got := f.value("pinion_worker_memory_bytes", "worker", "0"); got < 4<<20 || got > 1<<40 {
 		t.Errorf("its memory is %v bytes", got)
@@ -241,9 +237,7 @@ func TestMetricsOfTheQueue(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner", Args: []string{"--queue", "1"}})
 	s.Succeed(input{})
-	if got := scrape(t, s).sum("pinion_queue_seconds"); got != 0 {
-		t.Errorf("one that found its slot free waited for %v s", got)
-	}
+	same(t, "the wait of one that found its slot free", scrape(t, s).sum("pinion_queue_seconds"), 0)
 	first := s.Begin("b", input{"how": "block"})
 	s.WaitLog("begun")
 	second := s.Begin("c", input{})
@@ -275,9 +269,7 @@ func TestMetricsOfTimeouts(t *testing.T) {
 	wantStatus(t, "the one that runs too long", harness.Receive(t, blocked), "failed")
 	f := scrape(t, s)
 	same(t, "timeouts", f.ends("sync", "failed", "timeout"), 2)
-	if got := f.value("pinion_queue_capacity"); got != 4 {
-		t.Errorf("the queue has %v places, want 4", got)
-	}
+	same(t, "places of the queue", f.value("pinion_queue_capacity"), 4)
 }
 
 func TestMetricsOfWebhooks(t *testing.T) {

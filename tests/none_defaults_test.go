@@ -40,16 +40,10 @@ const (
 func wantNone(t *testing.T, s *harness.Server) {
 	t.Helper()
 	for _, body := range []any{input{}, input{"seed": nil, "image": "", "size": nil}} {
-		if got := s.Succeed(body).Text(t); got != "None None None" {
-			t.Errorf("the function got %s", got)
-		}
+		same(t, "the function got", s.Succeed(body).Text(t), "None None None")
 	}
-	if got := s.Succeed(input{"seed": 3.0, "size": "m"}).Text(t); got != "3 None m" {
-		t.Errorf("the function got %s", got)
-	}
-	if found := problems(t, s.Input(input{"seed": -1})); found[0].Msg != "-1 is less than the minimum of 0" {
-		t.Errorf("a seed of -1: %v", found)
-	}
+	same(t, "the function got", s.Succeed(input{"seed": 3.0, "size": "m"}).Text(t), "3 None m")
+	same(t, "a seed of -1", problems(t, s.Input(input{"seed": -1}))[0].Msg, "-1 is less than the minimum of 0")
 }
 
 func TestNoneDefaultsAreRequiredAsWithCog(t *testing.T) {
@@ -79,9 +73,7 @@ func TestNoneDefaultsMayBeOptional(t *testing.T) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Dir: c.dir, Args: []string{flag, value}})
 		sameJSON(t, "the document", []byte(c.good(t, "schema", flag, value)), string(s.Do(http.MethodGet, "/openapi.json", nil).Body))
 		wantNone(t, s)
-		if got := s.Do(http.MethodPost, "/trainings", input{"input": input{}}).Text(t); got != "None" {
-			t.Errorf("train got %s", got)
-		}
+		same(t, "train got", s.Do(http.MethodPost, "/trainings", input{"input": input{}}).Text(t), "None")
 		if logged := hasLogged(s, "its default is None"); logged {
 			t.Error("the log warns of what is as it is wanted")
 		}
@@ -103,12 +95,8 @@ func TestNoneDefaultsOfBatches(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, "run.py", noneDefaults)
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Batched", Args: []string{"--preload"}, Env: []string{"PINION_NONE_DEFAULTS=optional"}})
-	if got := s.Succeed(input{}).Text(t); got != "None None" {
-		t.Errorf("the function got %s", got)
-	}
-	if got := s.Succeed(input{"seed": 3, "size": "m"}).Text(t); got != "3 m" {
-		t.Errorf("the function got %s", got)
-	}
+	same(t, "the function got", s.Succeed(input{}).Text(t), "None None")
+	same(t, "the function got", s.Succeed(input{"seed": 3, "size": "m"}).Text(t), "3 m")
 }
 
 // TestNoneDefaultsInCogYAML: the flag counts before the variable, and that before the key, which a reload reads anew.
@@ -147,9 +135,7 @@ func TestNoneDefaultsOfAStoredDocument(t *testing.T) {
 	older := head + `"Input": {` + strings.Replace(rest, `"required": [`, `"once": [`, 1) // as older Cog wrote it: the inputs may be absent
 	writeFile(t, filepath.Join(dir, ".cog/openapi_schema.json"), older)
 	s = harness.Ready(t, harness.Options{Dir: dir})
-	if got := s.Succeed(input{}).Text(t); got != "None None None" {
-		t.Errorf("the function got %s", got)
-	}
+	same(t, "the function got", s.Succeed(input{}).Text(t), "None None None")
 	if hasLogged(s, `parameter "seed"`) {
 		t.Error("the log warns of inputs that may be absent")
 	}

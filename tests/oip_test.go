@@ -28,9 +28,7 @@ func TestGenerate(t *testing.T) {
 	s := tensors(t, "Writer")
 	const path = "/v2/models/writer/"
 	got := string(s.Do(http.MethodPost, path+"generate", []byte(`{"text_input":"q","n":3,"id":"1"}`)).Body)
-	if want := `{"model_name":"writer","model_version":"1","id":"1","text_output":"q0q1q2"}`; got != want {
-		t.Errorf("generate: %s, want %s", got, want)
-	}
+	same(t, "generate", got, `{"model_name":"writer","model_version":"1","id":"1","text_output":"q0q1q2"}`)
 	got = string(s.Do(http.MethodPost, path+"generate_stream", []byte(`{"text_input":"q","parameters":{"n":2}}`)).Body)
 	if n := strings.Count(got, "data: {"); n != 2 || !strings.Contains(got, `"text_output":"q1"`) {
 		t.Errorf("generate_stream has %d events: %s", n, got)
@@ -60,9 +58,7 @@ func TestYieldedArraysAreAsTheyWere(t *testing.T) {
 		"AsyncReused": `[{\"x\":[1.0,1.0],\"seen\":[0]},{\"x\":[2.0,2.0],\"seen\":[0,1]},{\"x\":[3.0,3.0],\"seen\":[0,1,2]}]`,
 	} {
 		s := tensors(t, class)
-		if a := s.Do(http.MethodPost, "/v2/models/"+strings.ToLower(class)+"/infer", `{"inputs":[]}`); !strings.Contains(string(a.Body), want) {
-			t.Errorf("%s: %d %s, want %s", class, a.Code, a.Body, want)
-		}
+		wantText(t, class, string(s.Do(http.MethodPost, "/v2/models/"+strings.ToLower(class)+"/infer", `{"inputs":[]}`).Body), want)
 	}
 }
 

@@ -67,9 +67,7 @@ func TestGRPCReflection(t *testing.T) {
 	}
 	services := ask(&grpc_reflection_v1.ServerReflectionRequest{MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{}})
 	list := services.GetListServicesResponse().GetService()
-	if len(list) != 3 {
-		t.Errorf("services: %v", list)
-	}
+	same(t, "services", len(list), 3)
 	for _, service := range list {
 		answer := ask(&grpc_reflection_v1.ServerReflectionRequest{
 			MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: service.GetName()},

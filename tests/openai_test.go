@@ -23,9 +23,7 @@ func TestTheOpenAIClientOfTheDocumentWorks(t *testing.T) {
 	code, prints := program(t, document, "# client.py")
 	file := filepath.Join(t.TempDir(), "client.py")
 	writeFile(t, file, strings.Replace(code, "http://localhost:5000", s.Address, 1))
-	if got := runTool(t, t.TempDir(), nil, python, file); strings.TrimSpace(got) != strings.TrimSpace(prints) {
-		t.Errorf("it prints\n%s\nnot\n%s", got, prints)
-	}
+	same(t, "what it prints", strings.TrimSpace(runTool(t, t.TempDir(), nil, python, file)), strings.TrimSpace(prints))
 }
 
 // TestOpenAIStream compares each event of a stream with two choices.

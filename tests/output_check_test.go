@@ -21,9 +21,7 @@ func TestAnOutputMustMatchItsAnnotation(t *testing.T) {
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{Model: "wrong.py:" + model, Args: []string{"--validate-output", "error"}})
-			if a := s.Fail(input{"good": false}); a.Error != refusedOutput+problem {
-				t.Errorf("got %s", a)
-			}
+			same(t, "the error", s.Fail(input{"good": false}).Error, refusedOutput+problem)
 			s.Succeed(input{"good": true})
 			if strings.Contains(s.Log.String(), "token") {
 				t.Error("the output's value stands in the log")
@@ -52,9 +50,7 @@ func TestFilesAreWhatAPathMayBe(t *testing.T) {
 	if a := s.Succeed(input{}); !strings.HasPrefix(a.Text(t), "data:text/plain") {
 		t.Errorf("got %s", a)
 	}
-	if a := s.Do(http.MethodPost, "/predictions", map[string]any{}, "Accept", "text/plain, application/octet-stream"); string(a.Body) != "text" {
-		t.Errorf("got %s", a)
-	}
+	same(t, "the output", string(s.Do(http.MethodPost, "/predictions", map[string]any{}, "Accept", "text/plain, application/octet-stream").Body), "text")
 }
 
 func TestAWrongOutputIsWarnedOfOnce(t *testing.T) {

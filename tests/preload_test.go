@@ -39,9 +39,7 @@ func preloadProcess(t testing.TB, s *harness.Server) harness.Preload {
 func imports(t testing.TB, s *harness.Server, n int) []string {
 	t.Helper()
 	by := lines(t, s, "imported.txt")
-	if len(by) != n {
-		t.Errorf("the model was imported by %v, want %d of them", by, n)
-	}
+	same(t, fmt.Sprintf("imports, by %v", by), len(by), n)
 	return by
 }
 
@@ -78,9 +76,7 @@ func TestAForkedWorkerSkipsTheImport(t *testing.T) {
 					seen[string(harness.Receive(t, second).Output)] = true
 				}
 			}
-			if by := imports(t, s, 1); by[0] != strconv.Itoa(preloadProcess(t, s).PID) {
-				t.Errorf("it was imported by %v, and the preload process is %+v", by, preloadProcess(t, s))
-			}
+			same(t, "what imported it", imports(t, s, 1)[0], strconv.Itoa(preloadProcess(t, s).PID))
 			if got := preloadProcess(t, s); got.State != "ready" || got.Forked != 5 {
 				t.Errorf("health says %+v of the preload process", got)
 			}
@@ -90,9 +86,7 @@ func TestAForkedWorkerSkipsTheImport(t *testing.T) {
 			}
 			wantText(t, "the server's log has not what the import wrote", s.WaitLog("importing").Raw, `"template":true`)
 			s.Stop()
-			if left := lines(t, s, "left.txt"); len(left) != 2 {
-				t.Errorf("atexit ran in %v, want the two that were asked to leave", left)
-			}
+			same(t, "processes in which atexit ran", len(lines(t, s, "left.txt")), 2)
 		}
 	})
 }
@@ -105,12 +99,8 @@ func TestAForkedWorkerIsAWorker(t *testing.T) {
 			sameJSON(t, "place", s.Succeed(input{"what": "place"}).Output, fmt.Sprintf(
 				`{"parent":%d,"group":true,"main":true,"threads":["MainThread"],"native":true,"argv":["preloaded.py"],
 				"title":"pinion: worker","template":false}`, s.PID))
-			if front, worker := oomScore(t, s.PID), oomScore(t, s.Worker()); worker != min(front+300, 1000) {
-				t.Errorf("the worker's oom_score_adj is %d, the front's %d", worker, front)
-			}
-			if got := s.Succeed(input{"what": "speak"}); got.Logs != "to the descriptor\nto stdout\nto stderr\n" {
-				t.Errorf("logs are %q", got.Logs)
-			}
+			same(t, "the worker's oom_score_adj", oomScore(t, s.Worker()), min(oomScore(t, s.PID)+300, 1000))
+			same(t, "logs", s.Succeed(input{"what": "speak"}).Logs, "to the descriptor\nto stdout\nto stderr\n")
 			sleeping := s.Begin("sleeping", input{"what": "sleep"})
 			s.WaitLog(fmt.Sprint("sleeping in ", s.Worker()))
 			s.Cancel("sleeping")
@@ -225,9 +215,7 @@ func TestAPreloadProcessThatCannotForkIsRefused(t *testing.T) {
 				t.Errorf("%s: the log says %q", at, line.Raw)
 			}
 			imports(t, s, 2)
-			if n := len(s.Processes()); n != 2 {
-				t.Errorf("%s: there are %d processes, want the server and its worker", at, n)
-			}
+			same(t, at+": processes of the server", len(s.Processes()), 2)
 		}
 	})
 }
@@ -294,9 +282,7 @@ func TestAPreloadProcessThatDiesIsReplaced(t *testing.T) {
 	sameJSON(t, "the worker", s.Succeed(input{}).Output, strconv.Itoa(worker))
 	kill(t, worker, syscall.SIGKILL)
 	s.Succeed(input{})
-	if got := preloadProcess(t, s); got.Forked != 2 {
-		t.Errorf("health says %+v of the preload process", got)
-	}
+	same(t, "forked workers", preloadProcess(t, s).Forked, 2)
 	imports(t, s, 2)
 }
 
@@ -315,9 +301,7 @@ func TestAPreloadProcessDoesNotOutliveItsServer(t *testing.T) {
 	s = harness.Start(t, harness.Options{Model: "preloaded.py:Runner", Args: []string{"--preload"}})
 	s.WaitLog("imported")
 	s.Stop()
-	if by := lines(t, s, "set-up.txt"); len(by) != 0 {
-		t.Errorf("a worker was set up for a server that was to end: %v", by)
-	}
+	same(t, "workers that were set up for a server that was to end", len(lines(t, s, "set-up.txt")), 0)
 }
 
 func TestWithoutAPreloadProcessHealthHasNone(t *testing.T) {

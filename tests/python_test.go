@@ -69,9 +69,7 @@ func surroundings(t *testing.T, python string, env ...string) map[string]any {
 		}
 		g, _ := json.Marshal(got)  // decoded from JSON
 		w, _ := json.Marshal(want) // the same
-		if string(g) != string(w) {
-			t.Errorf("%s: in the model %s, in a program %s", name, g, w)
-		}
+		same(t, name+": in the model", string(g), string(w))
 	}
 	return inside
 }
@@ -179,13 +177,9 @@ func TestTextIsTheSameInEveryEnvironment(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{Model: "printing.py", Env: env})
 			a := s.Succeed(input{"what": "mixed", "n": 3})
-			if want := "out 0\nerr 0\nout 1\nerr 1\nout 2\nerr 2\n"; a.Logs != want {
-				t.Errorf("logs are %q, want %q", a.Logs, want)
-			}
+			same(t, "logs", a.Logs, "out 0\nerr 0\nout 1\nerr 1\nout 2\nerr 2\n")
 			a = s.Succeed(input{"what": "accents"})
-			if want := "grün \U0001f600\n"; a.Logs != want {
-				t.Errorf("logs are %q, want %q", a.Logs, want)
-			}
+			same(t, "logs", a.Logs, "grün \U0001f600\n")
 			var cached []string
 			if name == "plain" || name == "no bytecode" {
 				cached, _ = filepath.Glob(filepath.Join(s.Dir, "__pycache__", "printing.*"))
@@ -205,9 +199,7 @@ func TestTheServersOwnAffairsStayOutOfTheModelsEnvironment(t *testing.T) {
 		})
 		var environment map[string]string
 		s.Succeed(input{}).Decode(t, &environment)
-		if environment["MINE"] != "1" {
-			t.Error("the user's own variable is missing")
-		}
+		same(t, "the user's own variable", environment["MINE"], "1")
 		if _, ok := environment["PINION_WORKER"]; ok {
 			t.Error("PINION_WORKER is visible")
 		}

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -65,9 +66,7 @@ func TestADirectStreamIsFollowedAnywhere(t *testing.T) {
 	own := harness.Receive(t, first)
 	for i, stream := range streams {
 		text := harness.Receive(t, stream)
-		if got := strings.Count(text, "event: output"); got != n {
-			t.Errorf("stream %d has %d outputs of %d", i, got, n)
-		}
+		same(t, fmt.Sprintf("outputs of stream %d", i), strings.Count(text, "event: output"), n)
 		for _, part := range []string{`"data":"begun\n"`, "event: completed", `"status":"succeeded"`, `"token 199"]`} {
 			if !strings.Contains(text, part) || !strings.Contains(string(own.Body), part) {
 				t.Errorf("stream %d, or the first client's, lacks %s; it ends with %s", i, part, text[max(0, len(text)-300):])

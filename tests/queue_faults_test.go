@@ -45,9 +45,7 @@ func TestAServerIsFrozenAndComesBack(t *testing.T) {
 	a.Signal(syscall.SIGCONT)
 	a.WaitLog("the job was lost to another server while it ran; its result is dropped")
 	for _, s := range []*harness.Server{a, b} {
-		if got := stateOf(s, "p1"); string(got.Body) != string(want.Body) {
-			t.Errorf("afterwards it is %s, and was %s", got, want)
-		}
+		same(t, "the state afterwards", string(stateOf(s, "p1").Body), string(want.Body))
 	}
 	enqueue(t, a, "p2", input{})
 	becomes(t, a, "p2", "succeeded")
@@ -161,9 +159,7 @@ func TestADeadlinePassesInTheQueue(t *testing.T) {
 	enqueue(t, a, "runs", input{"gate": "gate"})
 	becomes(t, a, "runs", "processing")
 	enqueue(t, a, "late", input{"token": "late"}, "Pinion-Deadline", "1")
-	if got := becomes(t, a, "late", "failed"); !strings.Contains(got.Error, "the deadline passed") {
-		t.Errorf("it is %s", got)
-	}
+	wantText(t, "the error", becomes(t, a, "late", "failed").Error, "the deadline passed")
 	open()
 	becomes(t, a, "runs", "succeeded")
 	enqueue(t, a, "next", input{"token": "next"}) // what is behind the late one comes after it

@@ -111,9 +111,7 @@ func TestAnOverflowedRequestWaitsForItsTimeAtMost(t *testing.T) {
 	open := makeFIFO(t, a.Dir, "gate")
 	running := a.Begin("runs", input{"gate": "gate"})
 	becomes(t, a, "runs", "processing")
-	if got := a.Input(input{"token": "late"}); got.Code != http.StatusRequestTimeout {
-		t.Errorf("got %s, want 408", got)
-	}
+	wantCode(t, "the late one", a.Input(input{"token": "late"}), http.StatusRequestTimeout)
 	open()
 	harness.Receive(t, running)
 	same(t, "it ran", times(t, a, "late"), 0)

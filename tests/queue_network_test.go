@@ -77,9 +77,7 @@ func TestAServerIsCutOffAndComesBack(t *testing.T) {
 	a.WaitLog("the job was lost to another server while it ran; its result is dropped")
 	for _, s := range []*harness.Server{a, b} {
 		got := becomes(t, s, "p1", "succeeded")
-		if string(got.Body) != string(want.Body) {
-			t.Errorf("afterwards it is %s, and was %s", got, want)
-		}
+		same(t, "the state afterwards", string(got.Body), string(want.Body))
 	}
 	same(t, "it ran", times(t, a, "p1"), 2)
 	enqueue(t, a, "p3", input{})

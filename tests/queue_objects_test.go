@@ -24,13 +24,9 @@ func TestALargeJob(t *testing.T) {
 			t.Fatal(a)
 		}
 		got := becomes(t, s, "large", "succeeded")
-		if got.Text(t) != text {
-			t.Errorf("the result has %d bytes: %.200s", len(got.Output), got.Output)
-		}
+		same(t, "the result", got.Text(t), text)
 		harness.Eventually(t, "its webhook came", func() bool { return len(hooks.of("large")) == 1 })
-		if n := len(hooks.of("large")[0].Output); n != len(text)+2 {
-			t.Errorf("the webhook's output has %d bytes", n)
-		}
+		same(t, "bytes of the webhook's output", len(hooks.of("large")[0].Output), len(text)+2)
 		wantText(t, "pinion jobs show", (cli{}).good(t, "jobs", "show", "large", "--json", "--nats", nats, "--model", "m"), `"output":"`+text+`"`)
 		enqueue(t, s, "small", input{"text": "small"})
 		becomes(t, s, "small", "succeeded")

@@ -25,9 +25,7 @@ func TestAJobsKey(t *testing.T) {
 	if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusAccepted {
 		t.Fatal(got)
 	}
-	if got := becomes(t, s, "p1", "succeeded"); got.Text(t) != word {
-		t.Errorf("it is %s", got)
-	}
+	same(t, "the output", becomes(t, s, "p1", "succeeded").Text(t), word)
 	harness.Eventually(t, "its webhook came", func() bool { return len(hooks.of("p1")) == 1 })
 	same(t, "the webhook has the output", string(hooks.of("p1")[0].Output), `"`+word+`"`)
 	show := []string{"jobs", "show", "p1", "--json", "--nats", "embed:" + store, "--model", "m"}

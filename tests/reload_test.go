@@ -29,9 +29,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		edit(t, s, generation)
 		s.Signal(syscall.SIGHUP)
 		allReady(t, s, 2, 2*(generation-1))
-		if got := workerOf(t, s.Succeed(input{})); got.generation != strconv.Itoa(generation) {
-			t.Errorf("generation %s answers, want %d", got.generation, generation)
-		}
+		same(t, "generation", workerOf(t, s.Succeed(input{})).generation, strconv.Itoa(generation))
 	}
 	for _, a := range clients.stopAll() {
 		t.Errorf("one was lost: %s", a)
@@ -50,9 +48,7 @@ func TestReloadLetsWhatRunsFinish(t *testing.T) {
 	if got := workerOf(t, harness.Receive(t, waiting.Answer)); got.generation != "2" || got.pid == old {
 		t.Errorf("what waited was answered by %+v", got)
 	}
-	if got := workerOf(t, s.Succeed(input{})); got.generation != "2" {
-		t.Errorf("a new one was answered by %+v", got)
-	}
+	same(t, "the generation that answers a new one", workerOf(t, s.Succeed(input{})).generation, "2")
 	open()
 	if got := workerOf(t, harness.Receive(t, running)); got.generation != "1" || got.pid != old {
 		t.Errorf("what ran was answered by %+v", got)
@@ -71,9 +67,7 @@ func TestReloadStopFirst(t *testing.T) {
 	for _, a := range clients.stopAll() {
 		t.Errorf("one was lost: %s", a)
 	}
-	if got := workerOf(t, s.Succeed(input{})); got.generation != "2" {
-		t.Errorf("generation %s answers", got.generation)
-	}
+	same(t, "generation", workerOf(t, s.Succeed(input{})).generation, "2")
 }
 
 // TestAReloadThatFailsChangesNothing, and the one after it does.
@@ -88,16 +82,12 @@ func TestAReloadThatFailsChangesNothing(t *testing.T) {
 		_, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "the worker's successor failed") })
 		return found
 	})
-	if got := workerOf(t, s.Succeed(input{})); got.generation != "1" {
-		t.Errorf("generation %s answers", got.generation)
-	}
+	same(t, "generation", workerOf(t, s.Succeed(input{})).generation, "1")
 	if err := os.Remove(broken); err != nil {
 		t.Fatal(err)
 	}
 	allReady(t, s, 1, 1)
-	if got := workerOf(t, s.Succeed(input{})); got.generation != "2" {
-		t.Errorf("generation %s answers", got.generation)
-	}
+	same(t, "generation", workerOf(t, s.Succeed(input{})).generation, "2")
 }
 
 // TestAModelThatWasRepairedIsServed: SETUP_FAILED is not for ever.
@@ -133,9 +123,7 @@ func TestReloadByRequest(t *testing.T) {
 	edit(t, s, 2)
 	wantCode(t, "reload", s.Do(http.MethodPost, "/reload", nil), http.StatusAccepted)
 	allReady(t, s, 1, 1)
-	if got := workerOf(t, s.Succeed(input{})); got.generation != "2" {
-		t.Errorf("generation %s answers", got.generation)
-	}
+	same(t, "generation", workerOf(t, s.Succeed(input{})).generation, "2")
 	wantCode(t, "from elsewhere", s.Do(http.MethodPost, "/reload", nil, "X-Forwarded-For", "192.0.2.1"), http.StatusForbidden)
 	off := fleet(t, harness.Options{})
 	wantCode(t, "where it is off", off.Do(http.MethodPost, "/reload", nil), http.StatusNotFound)

@@ -66,9 +66,7 @@ func TestLogsOfMoreKindsOfWriting(t *testing.T) {
 			{"closed_descriptor", 1, "stdout is there\n"},
 			{"partial", 1, "abcde\nno end"},
 		} {
-			if a := s.Succeed(input{"what": c.what, "n": c.n}); a.Logs != c.want {
-				t.Errorf("%s: logs are %q, want %q", c.what, a.Logs, c.want)
-			}
+			same(t, c.what+": logs", s.Succeed(input{"what": c.what, "n": c.n}).Logs, c.want)
 		}
 		sameWorker(t, s, worker)
 	})
@@ -101,9 +99,7 @@ func TestAHundredMegabytesOfLogsFitInBoundedMemory(t *testing.T) {
 	if grown := peak(t, s.PID) - front; grown > 200<<20 && !harness.Sanitized(t) {
 		t.Errorf("the front has grown by %d MiB", grown>>20)
 	}
-	if a := s.Succeed(input{"what": "nowhere"}); a.Logs != "seen\n" {
-		t.Errorf("the next prediction has %d bytes of log: %.100q", len(a.Logs), a.Logs)
-	}
+	same(t, "logs of the next prediction", s.Succeed(input{"what": "nowhere"}).Logs, "seen\n")
 	sameWorker(t, s, worker)
 }
 

@@ -64,9 +64,7 @@ func TestSetupRunsOnceBeforeTheFirstPredictionAndItsStatePersists(t *testing.T) 
 			sameJSON(t, "output", s.Succeed(input{}).Output, want)
 		}
 		s.Stop()
-		if left := lines(t, s, "atexit.txt"); len(left) != 1 {
-			t.Errorf("atexit handlers ran %d times", len(left))
-		}
+		same(t, "atexit handlers ran", len(lines(t, s, "atexit.txt")), 1)
 	})
 }
 
@@ -81,12 +79,8 @@ func TestWhatImportAndSetupWriteIsInTheSetupsLogs(t *testing.T) {
 	for i := range 3000 { // 3 MB; a pipe holds 64 KiB
 		fmt.Fprintf(&want, "%d %s\n", i, strings.Repeat("x", 1000))
 	}
-	if got := s.Health().Setup.Logs; got != want.String() {
-		t.Errorf("the setup's logs have %d bytes, want %d: %.100q", len(got), want.Len(), got)
-	}
-	if a := s.Succeed(input{}); a.Logs != "one\n" {
-		t.Errorf("logs are %q", a.Logs)
-	}
+	same(t, "the setup's logs", s.Health().Setup.Logs, want.String())
+	same(t, "logs", s.Succeed(input{}).Logs, "one\n")
 }
 
 func TestSetupGetsItsWeights(t *testing.T) {

@@ -75,9 +75,7 @@ func TestTelemetryNamesTheModel(t *testing.T) {
 		"traceparent", header(clientTrace), "Prefer", "respond-async"), http.StatusAccepted)
 	s.WaitLog("a line of a")
 	wantCode(t, "the one of b", s.Do(http.MethodPut, "/models/b/predictions/same", map[string]any{"input": input{}}, "traceparent", header(otherTrace)), http.StatusOK)
-	if line := s.WaitLog("a line of b"); !strings.Contains(line.Raw, `"trace_id":"`+otherTrace+`"`) {
-		t.Errorf("the line is in the trace of the other model's prediction: %s", line.Raw)
-	}
+	wantText(t, "the line", s.WaitLog("a line of b").Raw, `"trace_id":"`+otherTrace+`"`)
 	page := string(s.Do(http.MethodGet, "/metrics", nil, "Accept", "application/openmetrics-text; version=1.0.0").Body)
 	writeFile(t, gate, "")
 	harness.Eventually(t, "the prediction of a ends", func() bool { return s.Do(http.MethodGet, "/predictions/same", nil).Status == "succeeded" })
@@ -134,9 +132,7 @@ func checkSpansOfModels(t *testing.T, c *harness.Collector, byTrace map[string]s
 		"cog.prediction a": 1, "cog.prediction b": 2, "cog.prediction.execute b": 1, "cog.prediction.invoke a": 1, "cog.train b": 1, "cog.train.invoke b": 1,
 		"cog.setup a": 1, "cog.setup b": 1, "cog.setup.predictor a": 1, "cog.setup.predictor b": 1,
 	} {
-		if seen[name] != want {
-			t.Errorf("%q is there %d times, want %d: %v", name, seen[name], want, seen)
-		}
+		same(t, fmt.Sprintf("%s, of %v", name, seen), seen[name], want)
 	}
 }
 

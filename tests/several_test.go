@@ -84,6 +84,13 @@ func said(t testing.TB, a harness.Answer) (model, python, pid, text string) {
 	return words[0], words[1], words[2], words[3]
 }
 
+// saidBy fails unless a model of this name answered.
+func saidBy(t testing.TB, a harness.Answer, name string) {
+	t.Helper()
+	model, _, _, _ := said(t, a)
+	same(t, "the model that answers", model, name)
+}
+
 // decode reads the whole answer.
 func decode(t testing.TB, a harness.Answer, to any) {
 	t.Helper()
@@ -134,9 +141,7 @@ func TestSeveralModels(t *testing.T) {
 		m.MemoryBytes = 0
 		want := modelEntry{Name: name, State: "ready", Load: "startup", Default: isDefault, SchemaURL: "/models/" + name + "/openapi.json", Slots: 1, ModelName: name, ModelURL: filepath.Join(dir, name)}
 		want.Queue.Capacity = 3
-		if m != want {
-			t.Errorf("the entry is %+v\nwant %+v", m, want)
-		}
+		same(t, "the entry", m, want)
 		var alone modelEntry
 		decode(t, s.Do(http.MethodGet, "/models/"+name, nil), &alone)
 		if alone.MemoryBytes = 0; alone != want {
@@ -185,9 +190,7 @@ func TestIDsAreAModelsOwn(t *testing.T) {
 		t.Errorf("a is %s", running.Status)
 	}
 	open()
-	if model, _, _, _ := said(t, harness.Receive(t, answers["a"])); model != "a" {
-		t.Errorf("%s answers", model)
-	}
+	saidBy(t, harness.Receive(t, answers["a"]), "a")
 }
 
 // TestACrashLeavesTheOtherModel: while one model dies again and again, the other loses nothing.
@@ -215,9 +218,7 @@ func TestACrashLeavesTheOtherModel(t *testing.T) {
 		wantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
 	}
 	<-died
-	if model, _, _, _ := said(t, predictBy(s, "a", input{})); model != "a" {
-		t.Errorf("%s answers", model)
-	}
+	saidBy(t, predictBy(s, "a", input{}), "a")
 }
 
 // TestASetupThatFailsLeavesTheOtherModels: they serve, and the server is ready.
@@ -229,12 +230,8 @@ func TestASetupThatFailsLeavesTheOtherModels(t *testing.T) {
 	s := harness.Start(t, harness.Options{Dir: dir, Models: models})
 	allServe(t, s)
 	harness.Eventually(t, "its worker is gone", func() bool { return modelEntries(t, s)["a"].State == "failed" })
-	if m := modelEntries(t, s)["a"]; !strings.Contains(m.Error, "it cannot be set up today") {
-		t.Errorf("the entry is %+v", m)
-	}
-	if model, _, _, _ := said(t, predictBy(s, "b", input{})); model != "b" {
-		t.Errorf("%s answers", model)
-	}
+	wantText(t, "the entry", modelEntries(t, s)["a"].Error, "it cannot be set up today")
+	saidBy(t, predictBy(s, "b", input{}), "b")
 	refused := predictBy(s, "", input{})
 	if wantCode(t, "the default, which failed", refused, http.StatusServiceUnavailable); !strings.Contains(string(refused.Body), "/health-check") {
 		t.Errorf("got %s", refused)

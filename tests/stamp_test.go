@@ -52,9 +52,7 @@ func TestABuildOfACleanCloneSaysItsCommit(t *testing.T) {
 		if dirty {
 			want += "-dirty"
 		}
-		if !strings.Contains(strings.ReplaceAll(stamp, " -X ", " "), want+" ") {
-			t.Errorf("%s: the stamp is %s, want%s", what, stamp, want)
-		}
+		wantText(t, what+": the stamp", strings.ReplaceAll(stamp, " -X ", " "), want+" ")
 	}
 
 	inFolder(t, clone, "./build.sh", "build")

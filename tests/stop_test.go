@@ -39,9 +39,7 @@ func TestSIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 			drainBegun(s)
 			if a := late.Send(`{"input":{"token":"late"}}`); a.Err == nil { // on a connection that was there before
 				wantCode(t, "a late one", a, http.StatusServiceUnavailable)
-				if a.Header.Get("Pinion-Retry") != "elsewhere" {
-					t.Error("no Pinion-Retry")
-				}
+				same(t, "Pinion-Retry", a.Header.Get("Pinion-Retry"), "elsewhere")
 			}
 			open()
 			for _, v := range requests {
@@ -51,9 +49,7 @@ func TestSIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 			if a := s.Input(input{}); a.Err == nil {
 				t.Errorf("it still answers: %s", a)
 			}
-			if ran := strings.Join(lines(t, s, "ran.txt"), " "); ran != "first waiting0 waiting1 waiting2 waiting3" {
-				t.Errorf("the model ran %s", ran)
-			}
+			same(t, "the model ran", strings.Join(lines(t, s, "ran.txt"), " "), "first waiting0 waiting1 waiting2 waiting3")
 		})
 	}
 }

@@ -84,9 +84,7 @@ func TestAStreamHasItsNumberOfSubscribersAndNoMore(t *testing.T) {
 	for range most - 1 {
 		all = append(all, subscribe(t, s, "many", "{}", 0))
 	}
-	if one := subscribe(t, s, "many", "{}", 0); one.answer.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("one more is answered %s", one.answer.Status)
-	}
+	same(t, "the code for one more", subscribe(t, s, "many", "{}", 0).answer.StatusCode, http.StatusTooManyRequests)
 	all[0].conn.Close() // its place is free, and the prediction goes on
 	harness.Eventually(t, "another has its place", func() bool {
 		one := subscribe(t, s, "many", "{}", 0)
@@ -147,9 +145,7 @@ func TestASlowReaderDelaysNoOtherClient(t *testing.T) {
 				t.Errorf("slow subscriber %d is told %s after %d outputs", i, data, outputs)
 			}
 		case "completed":
-			if outputs != items {
-				t.Errorf("slow subscriber %d got %d outputs and no error", i, outputs)
-			}
+			same(t, fmt.Sprintf("outputs of slow subscriber %d, who got no error", i), outputs, items)
 		default:
 			t.Errorf("slow subscriber %d ends with %s", i, kind)
 		}

@@ -57,9 +57,7 @@ func TestAPredictionIsTraced(t *testing.T) {
 			same(t, fmt.Sprintf("%s: %s is below", protocol, name), span.ParentID(), below)
 			below = span.SpanID()
 		}
-		if got, want := outputOf(t, answer), "00-"+trace+"-"+below+"-01"; got != want {
-			t.Errorf("the model has the context %v, want %s", got, want)
-		}
+		same(t, "the model has the context", outputOf(t, answer), any("00-"+trace+"-"+below+"-01"))
 		if a := byName["POST /predictions"].Attrs(); a["http.response.status_code"] != int64(200) || a["http.route"] != "/predictions" {
 			t.Errorf("the server's span has %v", a)
 		}
@@ -108,9 +106,7 @@ func TestLogsAreSent(t *testing.T) {
 			}
 		case "worker ready":
 			found++
-			if len(l.TraceId) != 0 {
-				t.Errorf("the server's record is %v", l)
-			}
+			same(t, "bytes of the trace id of the server's record", len(l.TraceId), 0)
 		}
 	}
 	if found != 2 {

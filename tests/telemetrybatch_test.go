@@ -135,9 +135,7 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 	for _, l := range batch.Links {
 		links[hex.EncodeToString(l.SpanId)] = true
 	}
-	if len(links) != 3 {
-		t.Errorf("the batch has %d links", len(links))
-	}
+	same(t, "links of the batch", len(links), 3)
 	for _, span := range all {
 		switch a := span.Attrs(); {
 		case span.Name == "work" && span.TraceID() == batch.TraceID():
@@ -195,9 +193,7 @@ func TestStagesOfBatchesAreTraced(t *testing.T) {
 					}
 				}
 			}
-			if stages != 12 {
-				t.Errorf("the model has %d spans of stages among %v", stages, c.Spans())
-			}
+			same(t, "the model's spans of stages", stages, 12)
 		})
 	}
 }

@@ -219,9 +219,7 @@ func compareSpan(t *testing.T, key string, theirs map[string]string, ours map[st
 		if refused := theirs["error.type"] == "" && own["error.type"] == "validation_error" || own["http.response.status_code"] == "503"; refused && unset {
 			value = "STATUS_CODE_ERROR"
 		}
-		if got != value {
-			t.Errorf("%s: %s is %q with Cog, and %q here", key, name, value, got)
-		}
+		same(t, key+": "+name, got, value)
 	}
 	for name, value := range own {
 		if _, has := theirs[name]; !has && strings.HasPrefix(name, "caller.") {

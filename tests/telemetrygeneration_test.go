@@ -69,9 +69,7 @@ func checkGenerationSpans(t *testing.T, class, route, operation string, requests
 				found = append(found, span)
 			}
 		}
-		if len(found) != r.spans {
-			t.Errorf("%s: %d spans of predictions, want %d", r.body, len(found), r.spans)
-		}
+		same(t, r.body+": spans of predictions", len(found), r.spans)
 		want := maps.Clone(r.want)
 		maps.Copy(want, map[string]any{
 			"gen_ai.operation.name": operation, "gen_ai.provider.name": "pinion", "gen_ai.request.model": "m", "gen_ai.response.model": "m",

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"testing"
 
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -76,9 +77,7 @@ func TestGRPCCallsAreTraced(t *testing.T) {
 		}
 		spans[span.TraceID()][span.Name] = append(spans[span.TraceID()][span.Name], span)
 	}
-	if len(spans) != 4 {
-		t.Errorf("there are spans of %d traces, want 4: %v", len(spans), spans)
-	}
+	same(t, fmt.Sprintf("traces of %v", spans), len(spans), 4)
 	for trace, want := range map[string]struct {
 		method, code string
 		predictions  int

@@ -151,9 +151,7 @@ def configure_instrumentation():
 	s := start(t, good)
 	harness.Eventually(t, "it is ready", func() bool { return s.Health().Status == "READY" })
 	s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}})
-	if logs := s.Health().Setup.Logs; !strings.Contains(logs, "instrumented") {
-		t.Errorf("the setup's logs are %q", logs)
-	}
+	wantText(t, "the setup's logs", s.Health().Setup.Logs, "instrumented")
 	if spans := ofModel(collector); len(spans) != 2 || spans[0].Resource["cog.process.role"] != "worker" {
 		t.Errorf("the model's spans are %v", spans)
 	}
@@ -165,8 +163,6 @@ def configure_instrumentation():
 	} {
 		s := start(t, c.hooks)
 		harness.Eventually(t, "the setup fails", func() bool { return s.Health().Status == "SETUP_FAILED" })
-		if logs := s.Health().Setup.Logs; !strings.Contains(logs, c.want) {
-			t.Errorf("%q: the setup's logs are %q", c.hooks, logs)
-		}
+		wantText(t, fmt.Sprintf("%q: the setup's logs", c.hooks), s.Health().Setup.Logs, c.want)
 	}
 }

@@ -67,9 +67,7 @@ func TestTransfersAreTraced(t *testing.T) {
 			}
 			same(t, fmt.Sprintf("PINION_TRACE_FILES=%s: %s has traceparent", asked, method), headers[method].Get("traceparent"), want)
 		}
-		if got, want := headers["POST"].Get("X-Trace"), clientTrace+":"+byName["pinion.webhook"].SpanID()+":0:01"; got != want {
-			t.Errorf("the webhook has X-Trace %q, want %q", got, want)
-		}
+		same(t, "the webhook has X-Trace", headers["POST"].Get("X-Trace"), clientTrace+":"+byName["pinion.webhook"].SpanID()+":0:01")
 		if a := byName["cog.prediction.upload_output"].Attrs(); a["cog.output.bytes"] != int64(7) || !strings.HasPrefix(a["cog.output.mime_type"].(string), "text/plain") {
 			t.Errorf("the upload has %v", a)
 		}

@@ -87,9 +87,7 @@ func TestNumbersKeepEveryDigit(t *testing.T) {
 		"0.1": "0.1", "-0.0": "-0.0", "1e308": "1e+308", "5e-324": "5e-324", "123456789012345678": "1.2345678901234568e+17",
 		"0.30000000000000004": "0.30000000000000004", "1e-400": "0.0",
 	} {
-		if got := s.Create(`{"input":{"part":` + value + `}}`); !strings.Contains(got.Text(t), ", float "+want+", ") {
-			t.Errorf("%s: got %s, want %s", value, got, want)
-		}
+		wantText(t, value, s.Create(`{"input":{"part":`+value+`}}`).Text(t), ", float "+want+", ")
 	}
 	for _, field := range []string{"part", "whole"} {
 		a := s.Create(`{"input":{"` + field + `":1e400}}`)
@@ -123,9 +121,7 @@ func TestOutputsBecomeJSON(t *testing.T) {
 			sameJSON(t, name, a.Output, want)
 			wantText(t, name+": no output in", string(a.Body), `"output":`)
 		}
-		if dict := s.Succeed(input{"name": "dict"}); !strings.Contains(string(dict.Output), `{"b":1,"a":`) {
-			t.Errorf("the order of keys is lost: %s", dict)
-		}
+		wantText(t, "the order of keys", string(s.Succeed(input{"name": "dict"}).Output), `{"b":1,"a":`)
 	})
 }
 
@@ -141,9 +137,7 @@ func TestWhatCannotBecomeJSONFailsNamingTypeAndPlace(t *testing.T) {
 		} {
 			a := s.Fail(input{"name": name})
 			for _, word := range words {
-				if !strings.Contains(strings.ToLower(a.Error), strings.ToLower(word)) {
-					t.Errorf("%s: the error lacks %q: %.300s", name, word, a.Error)
-				}
+				wantText(t, name+": the error", strings.ToLower(a.Error), strings.ToLower(word))
 			}
 		}
 		s.Succeed(input{"name": "none"})

@@ -50,9 +50,7 @@ func TestWatchReloadsWhatChanges(t *testing.T) {
 			wantText(t, "the line", l.Raw, `"asked_by":"helper.py changed"`)
 		}
 	}
-	if count != restarts {
-		t.Errorf("%d reloads, want %d: what the model writes is none", count, restarts)
-	}
+	same(t, "reloads", count, restarts)
 }
 
 // TestWatchKeepsTheOldWorkerWhereTheNewOneFails, logs why once, and goes on with the next change at once.

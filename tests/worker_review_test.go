@@ -20,9 +20,7 @@ func reviewed(t *testing.T, python, model string, args ...string) *harness.Serve
 // sameWorker fails if the worker died meanwhile.
 func sameWorker(t *testing.T, s *harness.Server, pid int) {
 	t.Helper()
-	if now := s.Worker(); now != pid {
-		t.Errorf("the worker died: process %d is now %d", pid, now)
-	}
+	same(t, "the worker, which may have died", s.Worker(), pid)
 }
 
 // TestAnAnswerThatCannotBeSentFailsItsPrediction: what cannot be sent or described fails its prediction, not the worker.
@@ -90,9 +88,7 @@ func TestForkedChildrenKeepTheirFiles(t *testing.T) {
 func TestAChildOfTheImportIsNotSetUp(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "importing.py:Runner")
-	if logs := s.Health().Setup.Logs; logs != "set up by the worker\n" {
-		t.Errorf("setup's logs are %q", logs)
-	}
+	same(t, "setup's logs", s.Health().Setup.Logs, "set up by the worker\n")
 }
 
 func TestSetupFailsWithoutStderr(t *testing.T) {
@@ -127,9 +123,7 @@ func TestLoggersFromBeforeFollowThePrediction(t *testing.T) {
 		two := s.Begin("two", input{"what": "log", "name": "two"})
 		for name, begun := range map[string]<-chan harness.Answer{"one": one, "two": two} {
 			want := fmt.Sprintf("logged by %s\nprinted by %s\n", name, name)
-			if a := harness.Receive(t, begun); a.Logs != want {
-				t.Errorf("logs are %q, want %q", a.Logs, want)
-			}
+			same(t, "logs", harness.Receive(t, begun).Logs, want)
 		}
 	})
 }
@@ -175,9 +169,8 @@ func TestNothingIsLeftAllocated(t *testing.T) {
 				}
 				return string(s.Succeed(input{"what": "memory"}).Output)
 			}
-			if before, after := round(), round(); before != after {
-				t.Errorf("%s blocks became %s", before, after)
-			}
+			before, after := round(), round()
+			same(t, "the blocks", after, before)
 		})
 	}
 }
