@@ -53,19 +53,12 @@ func TestATerminalShowsRequests(t *testing.T) {
 		{[]string{"--log-format", "console", "--log-level", "warning"}, false, false},
 	} {
 		cmd, term := serveOnTerminal(t, dir, c.args...)
-		address := term.address(t)
+		s := harness.At(term.address(t))
 		for _, path := range []string{"/health-check", "/livez"} {
-			response, err := http.Get(address + path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			response.Body.Close()
+			wantCode(t, path, s.Do(http.MethodGet, path, nil), http.StatusOK)
 		}
-		response, err := http.Post(address+"/predictions", "application/json", strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
+		wantStatus(t, "a prediction", s.Create("{}"), "succeeded")
+		s.CloseIdle()
 		term.end(t, cmd)
 		has := func(line string) bool { return regexp.MustCompile(`(?m) INF ` + line).MatchString(term.shown()) }
 		if has(`POST /predictions 200 [0-9.]+(µs|ms|s) prediction_id=\w+$`) != c.predictions || has("GET /livez 200 ") != c.probes {

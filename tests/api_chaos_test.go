@@ -366,7 +366,7 @@ func (c *chaos) settle(t *testing.T, all []ask) {
 		}
 	}
 	c.s.WaitHealth("READY")
-	harness.Eventually(t, "no file is left", func() bool { return len(unclean(c.s)) == 0 })
+	left(t, c.s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.Logf("%v", counts)

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -99,14 +98,9 @@ func TestTokenFilesThatAreRefused(t *testing.T) {
 func TestAPortForMetrics(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-port", "0", "--auth-token-file", tokenFile(t, "a-token-0123456789")}})
-	line := s.WaitLog("serving metrics and probes")
+	port := harness.At(s.WaitLog("serving metrics and probes").MetricsAddress)
 	for path, want := range map[string]int{"/metrics": 200, "/livez": 200, "/readyz": 200, "/health-check": 200, "/": 404, "/predictions/a": 404} {
-		a, err := http.Get(line.MetricsAddress + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.Body.Close()
-		same(t, fmt.Sprintf("GET %s there", path), a.StatusCode, want)
+		wantCode(t, "there "+path, port.Do(http.MethodGet, path, nil), want)
 	}
 	wantCode(t, "metrics here", s.Do(http.MethodGet, "/metrics", nil, "Authorization", "Bearer a-token-0123456789"), http.StatusNotFound)
 	wantCode(t, "a probe here", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)

@@ -132,16 +132,7 @@ func TestFormsAreChecked(t *testing.T) {
 // left fails where a folder of files is left that belongs to no prediction.
 func left(t *testing.T, s *harness.Server) {
 	t.Helper()
-	harness.Eventually(t, "no file is left", func() bool {
-		found := 0
-		_ = filepath.WalkDir(s.Tmp, func(path string, entry os.DirEntry, err error) error {
-			if err == nil && strings.HasPrefix(filepath.Base(filepath.Dir(path)), "pinion-files-") && entry.IsDir() {
-				found++
-			}
-			return nil
-		})
-		return found == 0
-	})
+	harness.Eventually(t, "no file is left", func() bool { return len(unclean(s)) == 0 })
 }
 
 func TestFilesComeAsThemselves(t *testing.T) {

@@ -1,10 +1,7 @@
 package tests
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,14 +43,26 @@ func childOf(t *testing.T, parent int) int {
 	return pid
 }
 
+// firstProcess is a command by which another is the first process of its namespace, as in a container.
+func firstProcess(t *testing.T) []string {
+	t.Helper()
+	return unshared(t, "--pid", "--fork", "--kill-child", "--mount-proc")
+}
+
+// unshared is a command that runs another in namespaces of its own. The test is skipped where this user may not make them.
+func unshared(t *testing.T, words ...string) []string {
+	t.Helper()
+	if out, err := exec.Command("unshare", append(slices.Clone(words), "true")...).CombinedOutput(); err != nil {
+		t.Skipf("this user may not make namespaces: %v: %s", err, out)
+	}
+	return append([]string{"unshare"}, words...)
+}
+
 // TestTheFirstProcessOfAContainerStops as docker stop wants it: SIGTERM lets what runs finish, and ends it cleanly.
 // To a first process signals do nothing that it has not asked for.
 func TestTheFirstProcessOfAContainerStops(t *testing.T) {
 	t.Parallel()
-	wrap := []string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"}
-	if exec.Command(wrap[0], append(slices.Clone(wrap[1:]), "true")...).Run() != nil {
-		t.Skip("this user may not make process namespaces")
-	}
+	wrap := firstProcess(t)
 	for _, busy := range []bool{false, true} {
 		s := harness.Ready(t, harness.Options{Dir: folder(t, "run.py", gated), Wrap: wrap})
 		open := makeFIFO(t, s.Dir, "gate")
@@ -105,17 +114,7 @@ func TestServeOnATerminal(t *testing.T) {
 		shows("The model is ready")
 		press("never read\n")
 		address := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(term.String())
-		answer := make(chan harness.Answer, 1)
-		go func() {
-			response, err := http.Post(address+"/predictions", "application/json", bytes.NewBufferString(`{}`))
-			if err != nil {
-				answer <- harness.Answer{Err: err}
-				return
-			}
-			defer response.Body.Close()
-			text, _ := io.ReadAll(response.Body) // what is missing fails the test
-			answer <- harness.Answer{Code: response.StatusCode, Body: text}
-		}()
+		answer := harness.At(address).Begin("running", input{})
 		shows("begun")
 		press("\x03")
 		shows("shutting down")

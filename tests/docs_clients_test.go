@@ -2,7 +2,6 @@ package tests
 
 import (
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,6 +21,15 @@ func program(t *testing.T, document, comment string) (code, prints string) {
 	return outdent.ReplaceAllString(m[1], ""), outdent.ReplaceAllString(m[2], "")
 }
 
+// runProgram runs a program that a document shows, with other addresses, and compares what it prints.
+func runProgram(t *testing.T, document, comment, interpreter string, addresses ...string) {
+	t.Helper()
+	code, prints := program(t, document, comment)
+	name := comment[strings.LastIndex(comment, " ")+1:]
+	dir := folder(t, name, strings.NewReplacer(addresses...).Replace(code))
+	same(t, "what "+name+" prints", runTool(t, dir, nil, interpreter, name), prints)
+}
+
 // TestClientsOfTheDocumentsWork runs the clients that docs/how-to/clients.md shows, and compares what they print.
 func TestClientsOfTheDocumentsWork(t *testing.T) {
 	t.Parallel()
@@ -32,10 +40,7 @@ func TestClientsOfTheDocumentsWork(t *testing.T) {
 			if _, err := exec.LookPath(run); err != nil {
 				t.Skipf("there is no %s", run)
 			}
-			code, prints := program(t, document, comment)
-			file := filepath.Join(t.TempDir(), comment[strings.LastIndex(comment, " ")+1:])
-			writeFile(t, file, strings.Replace(code, "http://localhost:5000", s.Address, 1))
-			same(t, "what it prints", runTool(t, filepath.Dir(file), nil, run, file), prints)
+			runProgram(t, document, comment, run, "http://localhost:5000", s.Address)
 		})
 	}
 }
@@ -50,12 +55,7 @@ func TestClientsOfTheProtocolsPageWork(t *testing.T) {
 	s := harness.Ready(t, o)
 	for _, comment := range []string{"# infer.py", "# infer_grpc.py", "# complete.py"} {
 		t.Run(comment, func(t *testing.T) {
-			code, prints := program(t, document, comment)
-			file := filepath.Join(t.TempDir(), strings.TrimPrefix(comment, "# "))
-			code = strings.ReplaceAll(code, "localhost:5000", strings.TrimPrefix(s.Address, "http://"))
-			code = strings.ReplaceAll(code, "localhost:8001", s.GRPCAddress())
-			writeFile(t, file, code)
-			same(t, "what it prints", runTool(t, filepath.Dir(file), nil, python, file), prints)
+			runProgram(t, document, comment, python, "localhost:5000", host(s), "localhost:8001", s.GRPCAddress())
 		})
 	}
 }

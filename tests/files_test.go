@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,10 +54,7 @@ func TestDataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
 		if !strings.HasPrefix(folder, s.Tmp) {
 			t.Errorf("the files lay in %s", folder)
 		}
-		harness.Eventually(t, "the folder of the prediction is removed", func() bool {
-			_, err := os.Stat(folder)
-			return os.IsNotExist(err)
-		})
+		removed(t, folder)
 	}
 }
 

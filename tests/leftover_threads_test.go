@@ -1,8 +1,6 @@
 package tests
 
 import (
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,11 +18,7 @@ var leftoverThreads = []string{
 // leftoverLibrary is the variable that names the library of models/leftover.c.
 func leftoverLibrary(t *testing.T) []string {
 	t.Helper()
-	library := filepath.Join(t.TempDir(), "leftover.so")
-	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", library, "models/leftover.c").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return []string{"LEFTOVER=" + library}
+	return []string{"LEFTOVER=" + sharedLibrary(t, "leftover.so", "models/leftover.c")}
 }
 
 // TestWhatOutlivesItsPredictionWritesIntoNoOther: a thread or a child that writes while the next prediction runs does so to the server's log,

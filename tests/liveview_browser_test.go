@@ -84,10 +84,18 @@ func again(t *testing.T, o harness.Options, s *harness.Server) harness.Options {
 // fakeNVML is a folder with a driver's library that knows of two GPUs.
 func fakeNVML(t *testing.T) string {
 	t.Helper()
-	folder := t.TempDir()
-	library := filepath.Join(folder, "libnvidia-ml.so.1")
-	if text, err := exec.Command("cc", "-shared", "-fPIC", "-o", library, "../pyembed/nvml/testdata/fakenvml.c").CombinedOutput(); err != nil {
-		t.Skipf("no C compiler: %v\n%s", err, text)
+	return filepath.Dir(sharedLibrary(t, "libnvidia-ml.so.1", "../pyembed/nvml/testdata/fakenvml.c"))
+}
+
+// sharedLibrary compiles a shared library, and skips the test where there is no compiler.
+func sharedLibrary(t *testing.T, name, source string) string {
+	t.Helper()
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("there is no C compiler")
 	}
-	return folder
+	library := filepath.Join(t.TempDir(), name)
+	if out, err := exec.Command("cc", "-shared", "-fPIC", "-Wl,-soname,"+name, "-o", library, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return library
 }

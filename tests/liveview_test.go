@@ -2,7 +2,6 @@ package tests
 
 import (
 	"bufio"
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -32,17 +31,7 @@ func TestTheLiveView(t *testing.T) {
 // openEvents opens the stream of the live view until the test's end.
 func openEvents(t *testing.T, s *harness.Server) *bufio.Scanner {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Address+"/dashboard/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = response.Body.Close() })
+	response := s.Open(t, http.MethodGet, "/dashboard/events", nil)
 	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/event-stream") {
 		t.Fatalf("the stream is %d, %s", response.StatusCode, kind)
 	}
@@ -54,10 +43,8 @@ func openEvents(t *testing.T, s *harness.Server) *bufio.Scanner {
 func TestTheLiveViewIsForOperators(t *testing.T) {
 	t.Parallel()
 	tokens := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-port", "0", "--auth-token-file", tokenFile(t, "a-token-0123456789")}})
-	port := tokens.WaitLog("serving metrics and probes").MetricsAddress
-	if a, err := http.Get(port + "/dashboard/events"); err != nil || a.StatusCode != http.StatusNotFound {
-		t.Errorf("data at the port without tokens: %v, %v", a, err)
-	}
+	port := harness.At(tokens.WaitLog("serving metrics and probes").MetricsAddress)
+	wantCode(t, "data at the port without tokens", port.Do(http.MethodGet, "/dashboard/events", nil), http.StatusNotFound)
 	wantCode(t, "data without a token", tokens.Do(http.MethodGet, "/dashboard/events", nil), http.StatusUnauthorized)
 	off := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--no-dashboard"}})
 	wantCode(t, "a view that is off", off.Do(http.MethodGet, "/dashboard", nil), http.StatusNotFound)

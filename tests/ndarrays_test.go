@@ -22,7 +22,7 @@ func ndarrays(t *testing.T, class string, python harness.Python) *harness.Server
 func members(t *testing.T, a harness.Answer) map[string]any {
 	t.Helper()
 	var output map[string]any
-	fromJSON(t, a.Prediction.Output, &output)
+	a.Decode(t, &output)
 	return output
 }
 

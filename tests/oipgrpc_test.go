@@ -156,13 +156,7 @@ func TestGRPCCancels(t *testing.T) {
 	if _, err := client.ModelInfer(ctx, doRequest("1", "sleep")); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("past its deadline: %v", err)
 	}
-	idle := func(after string) {
-		t.Helper()
-		harness.Eventually(t, "the model is free after "+after, func() bool {
-			return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), "pinion_predictions_in_flight 0")
-		})
-	}
-	idle("a deadline")
+	gathered(t, s, 0) // after a deadline
 	ctx, leave := context.WithCancel(t.Context())
 	stream, err := client.ModelStreamInfer(ctx)
 	if err != nil {
@@ -171,11 +165,9 @@ func TestGRPCCancels(t *testing.T) {
 	if err := stream.Send(doRequest("2", "sleep")); err != nil {
 		t.Fatal(err)
 	}
-	harness.Eventually(t, "the model is busy", func() bool {
-		return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), "pinion_predictions_in_flight 1")
-	})
+	gathered(t, s, 1)
 	leave()
-	idle("a canceled stream")
+	gathered(t, s, 0) // after a canceled stream
 	if answer, err := client.ModelInfer(t.Context(), doRequest("3", "return 1")); err != nil || answer.GetId() != "3" {
 		t.Errorf("afterwards: %v, %v", answer, err)
 	}
@@ -199,9 +191,7 @@ func TestGRPCDrains(t *testing.T) {
 		_, err := client.ModelInfer(t.Context(), doRequest("1", "wait gate", "return 1"))
 		answered <- err
 	}()
-	harness.Eventually(t, "the model is busy", func() bool {
-		return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), "pinion_predictions_in_flight 1")
-	})
+	gathered(t, s, 1)
 	s.Signal(syscall.SIGTERM)
 	if _, err := idle.Recv(); status.Code(err) != codes.Unavailable {
 		t.Errorf("the idle stream: %v", err)

@@ -3,7 +3,6 @@ package tests
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -236,15 +235,7 @@ func TestAPreloadProcessWhoseThreadsHaveEndedIsNotRefused(t *testing.T) {
 
 func TestAPreloadProcessWithCUDAIsRefused(t *testing.T) {
 	t.Parallel()
-	cc, err := exec.LookPath("cc")
-	if err != nil {
-		t.Skip("no C compiler")
-	}
-	library := filepath.Join(t.TempDir(), "libcuda.so.1")
-	source := filepath.Join("..", "pyembed", "cuda", "testdata", "fakecuda.c")
-	if out, err := exec.Command(cc, "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", library, source).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	library := sharedLibrary(t, "libcuda.so.1", "../pyembed/cuda/testdata/fakecuda.c")
 	s := preloaded(t, harness.Options{Env: []string{"AT_IMPORT=cuda", "FAKE_CUDA=" + library}})
 	if got := preloadProcess(t, s); got.State != "refused" || !strings.Contains(got.Reason, "starts CUDA") {
 		t.Errorf("health says %+v of the preload process", got)

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -94,7 +93,7 @@ func TestPrometheusAnswersTheDashboard(t *testing.T) {
 				}
 			}
 		}
-		getJSON(t, prometheus+"/api/v1/rules", &rules)
+		decode(t, prometheus.Do(http.MethodGet, "/api/v1/rules", nil), &rules)
 		n := 0
 		for _, g := range rules.Data.Groups {
 			for _, r := range g.Rules {
@@ -128,8 +127,8 @@ func askAll(t *testing.T, shown, batched *harness.Server, peer string, client pb
 	}
 }
 
-// startPrometheus runs a Prometheus with our alerts that scrapes servers each second, and returns its address.
-func startPrometheus(t *testing.T, tool string, servers ...string) (address string) {
+// startPrometheus runs a Prometheus with our alerts that scrapes servers each second.
+func startPrometheus(t *testing.T, tool string, servers ...string) *harness.Server {
 	t.Helper()
 	alerts := absolute(t, filepath.Join(observability, "alerts.yaml"))
 	for i, s := range servers {
@@ -142,11 +141,11 @@ func startPrometheus(t *testing.T, tool string, servers ...string) (address stri
 	writeFile(t, config, text)
 	beside(t, "Prometheus", exec.Command(tool, "--config.file="+config, "--storage.tsdb.path="+folder+"/data", "--web.listen-address="+at))
 	harness.Eventually(t, "Prometheus listens", func() bool { return listens(at) })
-	return "http://" + at
+	return harness.At("http://" + at)
 }
 
 // asksPrometheus reports whether a query of the dashboard has a number. A query that Prometheus refuses fails the test.
-func asksPrometheus(t *testing.T, address, expr string) bool {
+func asksPrometheus(t *testing.T, prometheus *harness.Server, expr string) bool {
 	t.Helper()
 	query := strings.NewReplacer("$job", ".*", "$instance", ".*", "$model", ".*", "$__rate_interval", "10s").Replace(expr)
 	var answer struct {
@@ -155,21 +154,9 @@ func asksPrometheus(t *testing.T, address, expr string) bool {
 			Result []struct{ Value [2]any }
 		}
 	}
-	getJSON(t, address+"/api/v1/query?query="+url.QueryEscape(query), &answer)
+	decode(t, prometheus.Do(http.MethodGet, "/api/v1/query?query="+url.QueryEscape(query), nil), &answer)
 	if answer.Error != "" {
 		t.Fatalf("%s: %s", query, answer.Error)
 	}
 	return slices.ContainsFunc(answer.Data.Result, func(r struct{ Value [2]any }) bool { return r.Value[1] != "NaN" })
-}
-
-func getJSON(t *testing.T, address string, to any) {
-	t.Helper()
-	answer, err := http.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if err := json.NewDecoder(answer.Body).Decode(to); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -50,18 +50,7 @@ func TestAStreamThroughAnotherServer(t *testing.T) {
 // followStream follows a job from its start on, and returns what comes until the end. The job has begun.
 func followStream(t testing.TB, s *harness.Server, id string) <-chan string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.Address+"/predictions/"+id, strings.NewReader(`{"input":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Accept", "text/event-stream")
-	request.Header.Set("Content-Type", "application/json")
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { answer.Body.Close() })
-	lines := bufio.NewReader(answer.Body)
+	lines := bufio.NewReader(s.Open(t, http.MethodPut, "/predictions/"+id, `{"input":{}}`, "Accept", "text/event-stream").Body)
 	first, err := lines.ReadString('\n')
 	if err != nil || first != "event: start\n" {
 		t.Fatalf("%s begins with %q, %v", id, first, err)

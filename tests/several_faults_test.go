@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,17 +54,10 @@ func brokenA(t *testing.T) (dir string, models []string, open func()) {
 // /var/run.
 func TestReadinessWaitsForTheFirstSetupOfEachModel(t *testing.T) {
 	t.Parallel()
-	wrap := []string{"unshare", "--mount", "sh", "-c", `mount -t tmpfs none /var/run && exec "$@"`, "sh"}
-	if exec.Command(wrap[0], append(slices.Clone(wrap[1:]), "true")...).Run() != nil {
-		t.Skip("no mount can be made here: that takes root")
-	}
-	folder, err := filepath.EvalSymlinks("/var/run") // a link would lead out of the server's own mounts
-	if err != nil {
-		t.Fatal(err)
-	}
+	wrap, readyFile := ownVarRun(t)
 	dir, models, open := brokenA(t)
 	s := harness.Start(t, harness.Options{Dir: dir, Models: models, Wrap: wrap, Env: []string{"KUBERNETES_SERVICE_HOST=1.2.3.4"}})
-	file := fmt.Sprintf("/proc/%d/root%s/cog/ready", s.PID, folder)
+	file := readyFile(s)
 	s.WaitLog("waits at setup")
 	harness.Eventually(t, "the setup of a has failed", func() bool { return modelHealth(t, s, "a").Status == "SETUP_FAILED" })
 	notYet := s.Do(http.MethodGet, "/readyz", nil)

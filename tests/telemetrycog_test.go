@@ -2,7 +2,6 @@ package tests
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -103,7 +102,7 @@ def train(text: str = "x", fail: bool = False, hang: bool = False) -> str:
 // cogRequest is one request that both servers get, in a new trace.
 type cogRequest struct {
 	method, path string
-	body         map[string]any
+	body         any
 	headers      []string
 	early        bool // during the setup
 	hangs        bool // until it is canceled
@@ -238,12 +237,16 @@ func tracesOf(t *testing.T, requests []cogRequest, start func(env []string) (add
 		"COG_TRACE_CONFIGURED=1", "COG_TRACE_SAMPLER=parentbased_always_on", "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_BSP_SCHEDULE_DELAY=50",
 		"GATE=" + gate,
 	})
+	s := harness.At(address)
 	for i, r := range requests {
 		if !r.early && !r.busy { // the one before has ended, for Cog's server has one slot and no queue
 			writeFile(t, gate, "")
-			harness.Eventually(t, "the server is ready", func() bool { return healthOf(address) == "READY" })
+			harness.Eventually(t, "the server is ready", func() bool { return statusOf(s) == "READY" })
 		}
-		sendTraced(t, address, i+1, r)
+		headers := append([]string{"traceparent", fmt.Sprintf("00-%032x-%s-01", i+1, clientParent)}, r.headers...)
+		if a := s.Do(r.method, r.path, r.body, headers...); a.Err != nil {
+			t.Fatal(a.Err)
+		}
 		if r.hangs {
 			harness.Eventually(t, "the model hangs", func() bool {
 				_, err := os.Stat(gate + ".hangs")
@@ -255,45 +258,8 @@ func tracesOf(t *testing.T, requests []cogRequest, start func(env []string) (add
 	return placesOf(c.Spans())
 }
 
-// sendTraced sends a request in the trace of that number, and reads its answer.
-func sendTraced(t *testing.T, address string, number int, r cogRequest) {
-	t.Helper()
-	var body io.Reader
-	if r.body != nil {
-		text, err := json.Marshal(r.body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body = bytes.NewReader(text)
-	}
-	req, err := http.NewRequest(r.method, address+r.path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("traceparent", fmt.Sprintf("00-%032x-%s-01", number, clientParent))
-	for j := 0; j < len(r.headers); j += 2 {
-		req.Header.Set(r.headers[j], r.headers[j+1])
-	}
-	answer, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, answer.Body)
-	answer.Body.Close()
-}
-
-// healthOf is the status of Cog's server or ours; "" while it does not answer.
-func healthOf(address string) string {
-	answer, err := http.Get(address + "/health-check")
-	if err != nil {
-		return ""
-	}
-	defer answer.Body.Close()
-	var health struct{ Status string }
-	_ = json.NewDecoder(answer.Body).Decode(&health) // "" where it is no JSON
-	return health.Status
-}
+// statusOf is what the health of Cog's server or ours says; "" while it does not answer.
+func statusOf(s *harness.Server) string { return s.Do(http.MethodGet, "/health-check", nil).Status }
 
 func placesOf(spans []*harness.Span) map[string]map[string]string {
 	byID := map[string]*harness.Span{}
@@ -365,6 +331,7 @@ func startCog(t *testing.T, python, dir, model string, env []string) (address st
 		}
 	})
 	address = "http://127.0.0.1:" + port
-	harness.Eventually(t, "Cog's server answers", func() bool { return healthOf(address) != "" })
+	s := harness.At(address)
+	harness.Eventually(t, "Cog's server answers", func() bool { return statusOf(s) != "" })
 	return address, stop
 }

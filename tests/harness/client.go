@@ -65,6 +65,25 @@ func (s *Server) Do(method, path string, body any, headers ...string) Answer {
 
 // DoContext is Do for a client that leaves at the end of ctx.
 func (s *Server) DoContext(ctx context.Context, method, path string, body any, headers ...string) Answer {
+	response, err := s.send(ctx, method, path, body, headers)
+	if err != nil {
+		return Answer{Err: err}
+	}
+	return answerOf(response)
+}
+
+// Open sends a request as Do does, and leaves the answer's body to be read. It is closed when the test ends.
+func (s *Server) Open(t testing.TB, method, path string, body any, headers ...string) *http.Response {
+	t.Helper()
+	response, err := s.send(t.Context(), method, path, body, headers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+func (s *Server) send(ctx context.Context, method, path string, body any, headers []string) (*http.Response, error) {
 	var reader io.Reader
 	switch b := body.(type) {
 	case nil:
@@ -77,13 +96,13 @@ func (s *Server) DoContext(ctx context.Context, method, path string, body any, h
 	default:
 		text, err := json.Marshal(b)
 		if err != nil {
-			return Answer{Err: err}
+			return nil, err
 		}
 		reader = bytes.NewReader(text)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, s.base+path, reader)
 	if err != nil {
-		return Answer{Err: err}
+		return nil, err
 	}
 	if reader != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -91,15 +110,7 @@ func (s *Server) DoContext(ctx context.Context, method, path string, body any, h
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	return s.send(request)
-}
-
-func (s *Server) send(request *http.Request) Answer {
-	response, err := s.client.Do(request)
-	if err != nil {
-		return Answer{Err: err}
-	}
-	return answerOf(response)
+	return s.client.Do(request)
 }
 
 // Create makes a prediction with this body and returns the answer.
