@@ -17,6 +17,7 @@ func TestCLIVersion(t *testing.T) {
 // TestCLIWrongUsage: exit code 2, one line that says what is allowed, and nothing on stdout.
 func TestCLIWrongUsage(t *testing.T) {
 	t.Parallel()
+	wantText(t, "no model", cli{dir: t.TempDir()}.bad(t, 2, "serve"), "cog.yaml")
 	dir := folder(t, "run.py", "def run() -> str: ...\n")
 	for _, c := range []struct {
 		line string
@@ -38,6 +39,8 @@ func TestCLIWrongUsage(t *testing.T) {
 		{"serve --reload=perhaps", "", `--reload "perhaps": it is true or false`},
 		{"bench --rate fast", "", `--rate "fast": it is a number`},
 		{"bench ftp://example.com", "", "ftp://example.com: a server's address is an http or https URL"},
+		{"serve --prot 1", "", "did you mean --port?"},
+		{"serve --workers 0", "", "--workers"},
 		{"serve --workers none", "", `--workers: "none": it is a whole number of at least 1`},
 		{"serve --max-rss lots", "", "--max-rss: \"lots\" is no size: it is a number of bytes, or one with KiB"},
 		{"serve --log-format xml", "", `--log-format "xml": it is json or console`},

@@ -82,26 +82,6 @@ func TestALibPythonThatIsNotThereIsRefused(t *testing.T) {
 	refused(t, harness.Options{Model: "echo.py:run", Args: []string{"--libpython", missing}}, 2, missing)
 }
 
-func TestAUsageErrorSaysWhatToDo(t *testing.T) {
-	t.Parallel()
-	empty := t.TempDir()
-	for _, c := range []struct {
-		name string
-		o    harness.Options
-		want string
-	}{
-		{"misspelt flag", harness.Options{Model: "echo.py:run", Args: []string{"--prot", "1"}}, "--port"},
-		{"bad value", harness.Options{Model: "echo.py:run", Args: []string{"--workers", "0"}}, "--workers"},
-		{"bad restart", harness.Options{Model: "echo.py:run", Args: []string{"--restart", "perhaps"}}, "on-crash or never"},
-		{"bad variable of ours", harness.Options{Model: "echo.py:run", Env: []string{"PINION_QUEUE=many"}}, "PINION_QUEUE"},
-		{"no model", harness.Options{Dir: empty}, "cog.yaml"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			refused(t, c.o, 2, c.want)
-		})
-	}
-}
-
 func TestTheModelComesFromFlagVariableOrCogYAML(t *testing.T) {
 	t.Parallel()
 	folder := func(t *testing.T, yaml string) string {
