@@ -44,8 +44,7 @@ func (s *Set) GatherConventional() []Family {
 
 // gatherServer adds the requests by OpenTelemetry's semantic conventions for HTTP.
 func (s *Set) gatherServer(g *gathered) {
-	g.family("http.server.request.duration", Histogram, "Duration of HTTP server requests.")
-	g.unit("s")
+	g.familyIn("s", "http.server.request.duration", Histogram, "Duration of HTTP server requests.")
 	for key, r := range s.requests.snapshot() {
 		labels := pairs("url.scheme", "http", StatusCode, strconv.Itoa(key.code))
 		if key.method == other {
@@ -59,7 +58,7 @@ func (s *Set) gatherServer(g *gathered) {
 		if key.code >= 500 {
 			labels = append(labels, Label{"error.type", strconv.Itoa(key.code)})
 		}
-		g.sample(Sample{Labels: labels, Histogram: r.took.distribution()})
+		g.sample(Sample{Labels: labels, Histogram: sumOf(r.took)})
 	}
 }
 
@@ -78,15 +77,12 @@ func (s *Set) gatherCog(g *gathered) {
 			}
 		}
 	}
-	g.family("cog.runtime.prediction.count", Counter, "Predictions that ended.")
-	g.unit("{prediction}")
+	g.familyIn("{prediction}", "cog.runtime.prediction.count", Counter, "Predictions that ended.")
 	eachEnd(func(h *histogram, labels []Label) { g.sample(Sample{Labels: labels, Value: float64(h.count())}) })
-	g.family("cog.runtime.prediction.duration", Histogram, "Time from a prediction's admission to its end.")
-	g.unit("s")
-	eachEnd(func(h *histogram, labels []Label) { g.sample(Sample{Labels: labels, Histogram: h.distribution()}) })
+	g.familyIn("s", "cog.runtime.prediction.duration", Histogram, "Time from a prediction's admission to its end.")
+	eachEnd(func(h *histogram, labels []Label) { g.sample(Sample{Labels: labels, Histogram: sumOf(h)}) })
 
-	g.family("cog.runtime.prediction.rejected", Counter, "Predictions that were not accepted.")
-	g.unit("{prediction}")
+	g.familyIn("{prediction}", "cog.runtime.prediction.rejected", Counter, "Predictions that were not accepted.")
 	for kind, operation := range operations {
 		if kind != int(predict.KindPrediction) && c.idle(kind) {
 			continue
@@ -100,10 +96,9 @@ func (s *Set) gatherCog(g *gathered) {
 		}
 	}
 	s.gatherActive(g, operations[:])
-	g.family("cog.runtime.setup.duration", Histogram, "Time that setups took.")
-	g.unit("s")
+	g.familyIn("s", "cog.runtime.setup.duration", Histogram, "Time that setups took.")
 	for i, status := range []string{predict.Succeeded.String(), predict.Failed.String()} {
-		g.sample(Sample{Labels: pairs("status", status), Histogram: s.setups[i].distribution()})
+		g.sample(Sample{Labels: pairs("status", status), Histogram: sumOf(s.setups[i])})
 	}
 }
 
@@ -118,8 +113,7 @@ func (s *Set) gatherActive(g *gathered, operations []string) {
 		trainings = min(s.o.Trainings(), load.InFlight)
 	}
 	active := []int{predict.KindPrediction: load.InFlight - trainings, predict.KindTraining: trainings}
-	g.family("cog.runtime.prediction.active", UpDown, "Predictions in flight.")
-	g.unit("{prediction}")
+	g.familyIn("{prediction}", "cog.runtime.prediction.active", UpDown, "Predictions in flight.")
 	for kind, n := range active {
 		g.value(float64(n), "operation", operations[kind])
 	}
@@ -132,8 +126,7 @@ func (s *Set) gatherActive(g *gathered, operations []string) {
 			}
 		}
 	}
-	g.family("cog.runtime.slot.count", UpDown, "Slots; poisoned ones were lost with their worker.")
-	g.unit("{slot}")
+	g.familyIn("{slot}", "cog.runtime.slot.count", UpDown, "Slots; poisoned ones were lost with their worker.")
 	g.value(float64(load.Slots-busy), "state", "available")
 	g.value(float64(busy), "state", "busy")
 	g.value(float64(lost), "state", "poisoned")

@@ -71,13 +71,13 @@ type Exemplar struct {
 // gathered is the families that were gathered so far.
 type gathered []Family
 
-// family begins a family.
-func (g *gathered) family(name string, kind Kind, help string) {
-	*g = append(*g, Family{Name: name, Kind: kind, Help: help})
-}
+// family begins a family whose name says its unit.
+func (g *gathered) family(name string, kind Kind, help string) { g.familyIn("", name, kind, help) }
 
-// unit sets the unit of the newest family.
-func (g *gathered) unit(unit string) { (*g)[len(*g)-1].Unit = unit }
+// familyIn begins a family in that unit.
+func (g *gathered) familyIn(unit, name string, kind Kind, help string) {
+	*g = append(*g, Family{Name: name, Kind: kind, Help: help, Unit: unit})
+}
 
 // sample adds a sample to the newest family.
 func (g *gathered) sample(s Sample) {
@@ -118,10 +118,10 @@ func (g *gathered) counter(name, help string, n uint64) {
 	g.value(float64(n))
 }
 
-// histogram adds a histogram without labels.
-func (g *gathered) histogram(name, help string, h *histogram) {
+// histogram adds histograms with the same bounds together, without labels.
+func (g *gathered) histogram(name, help string, all ...*histogram) {
 	g.family(name, Histogram, help)
-	g.sample(Sample{Histogram: h.distribution()})
+	g.sample(Sample{Histogram: sumOf(all...)})
 }
 
 // pairs are labels from pairs of names and values.

@@ -75,10 +75,9 @@ func (s *Set) gatherGenerations(g *gathered) {
 		{"gen_ai.server.time_to_first_token", "Time from a request's arrival to the first token of its stream.", func(of *generations) *histogram { return of.first }},
 		{"gen_ai.server.time_per_output_token", "Time between two tokens of a stream.", func(of *generations) *histogram { return of.perOutput }},
 	} {
-		g.family(f.name, Histogram, f.help)
-		g.unit("s")
+		g.familyIn("s", f.name, Histogram, f.help)
 		for _, of := range s.generations.snapshot() {
-			if d := f.of(of).distribution(); d.Count > 0 {
+			if d := sumOf(f.of(of)); d.Count > 0 {
 				g.sample(Sample{Labels: of.labels, Histogram: d})
 			}
 		}

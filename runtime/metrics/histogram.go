@@ -67,12 +67,9 @@ func newTimes() *histogram { return newHistogram(seconds(), 1e9) }
 // value converts an integer to the readers' unit.
 func (b *bounds) value(n int64) float64 { return float64(n) / b.per }
 
-// observe counts n; a negative one, after a change of the clock, counts as 0.
-func (h *histogram) observe(n time.Duration) { h.add(n) }
-
 // observeIn counts n, which belongs to a span of a sampled trace and was observed then, unless in is nil.
 func (h *histogram) observeIn(n time.Duration, in *trace.Context, at time.Time) {
-	bucket := h.add(n)
+	bucket := h.observe(n)
 	if in == nil {
 		return
 	}
@@ -86,8 +83,8 @@ func (h *histogram) observeIn(n time.Duration, in *trace.Context, at time.Time) 
 	l.exemplar = Exemplar{Trace: *in, Value: h.value(int64(max(n, 0))), At: at}
 }
 
-// add counts n and returns its bucket.
-func (h *histogram) add(n time.Duration) (bucket int) {
+// observe counts n and returns its bucket. A negative n, after a change of the clock, counts as 0.
+func (h *histogram) observe(n time.Duration) (bucket int) {
 	n = max(n, 0)
 	low, high := 0, len(h.of)
 	for low < high {
@@ -101,9 +98,6 @@ func (h *histogram) add(n time.Duration) (bucket int) {
 	h.sum.Add(int64(n))
 	return low
 }
-
-// distribution is the histogram's state now.
-func (h *histogram) distribution() *Distribution { return sumOf(h) }
 
 // sumOf is the state of several histograms with the same bounds together.
 func sumOf(all ...*histogram) *Distribution {

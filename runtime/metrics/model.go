@@ -102,7 +102,7 @@ func (m *model) number(name, value []byte, most int) {
 	}
 	s := m.names.snapshot()[string(name)]
 	if s == nil && !m.taken(string(name)) {
-		s = m.names.add(string(name), most, func(string) *summary { return new(summary) })
+		s = m.names.add(string(name), most, nil)
 	}
 	if s == nil {
 		m.dropped.Add(1)

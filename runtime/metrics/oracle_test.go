@@ -17,6 +17,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
 
@@ -94,7 +95,7 @@ func TestThePageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 		Workers:     func() []Worker { return []Worker{{State: "ready", Setup: 1500 * time.Millisecond}, {State: "gone"}} },
 		SetsAside:   true,
 		DroppedLogs: func() (uint64, uint64) { return 3, 4096 },
-		Memory:      func() Memory { return Memory{Used: 5, Limit: 1 << 30, Evictions: 7, Refusals: 9} },
+		Memory:      func() memory.Stats { return memory.Stats{Used: 5, Limit: 1 << 30, Evictions: 7, Refusals: 9} },
 		GPUs:        func() []GPU { return []GPU{{"0", 1 << 33, 1 << 34, 0.25}, {"GPU-é", 0, 8, 1}, {"part", 7, 0, -1}} },
 	})
 

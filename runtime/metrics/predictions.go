@@ -141,21 +141,15 @@ func (c *predictions) gather(g *gathered) {
 			}
 		}
 	}
-	g.total("pinion_prediction_duration_seconds", "Time from a prediction's admission to its end.", c.total[predict.KindPrediction])
+	g.histogram("pinion_prediction_duration_seconds", "Time from a prediction's admission to its end.", c.total[predict.KindPrediction][:]...)
 	g.histogram("pinion_predict_seconds", "Time for which the model had a prediction.", c.predict)
 	g.histogram("pinion_queue_seconds", "Time for which a prediction waited because every slot was busy.", c.queue)
 	g.histogram("pinion_overhead_seconds", "Time that the server added to a prediction: neither queue nor files nor model.", c.overhead)
 	g.histogram("pinion_time_to_first_output_seconds", "Time from a prediction's admission to the first item that the model yielded.", c.firstOutput)
 	g.histogram("pinion_time_per_output_seconds", "Time between two items that the model yielded.", c.perOutput)
 	if !c.idle(int(predict.KindTraining)) {
-		g.total("pinion_training_duration_seconds", "Time from a training's admission to its end.", c.total[predict.KindTraining])
+		g.histogram("pinion_training_duration_seconds", "Time from a training's admission to its end.", c.total[predict.KindTraining][:]...)
 	}
-}
-
-// total adds the times of all statuses together.
-func (g *gathered) total(name, help string, of [statuses]*histogram) {
-	g.family(name, Histogram, help)
-	g.sample(Sample{Histogram: sumOf(of[:]...)})
 }
 
 // idle reports whether a kind was never counted.

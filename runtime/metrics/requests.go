@@ -79,7 +79,7 @@ func gatherAnswered[K comparable](g *gathered, all map[K]*requests, count, count
 	g.sort()
 	g.family(duration, Histogram, durationHelp)
 	for _, r := range all {
-		g.sample(Sample{Labels: r.labels, Histogram: r.took.distribution()})
+		g.sample(Sample{Labels: r.labels, Histogram: sumOf(r.took)})
 	}
 	g.sort()
 }

@@ -3,6 +3,8 @@ package metrics
 import (
 	"cmp"
 	"time"
+
+	"pinion/runtime/memory"
 )
 
 // Options of a Set. Each function may be nil. It is called when the page is written, by any goroutine.
@@ -29,7 +31,7 @@ type Options struct {
 	// SetsAside: workers may be set aside, as those of pinion batching.
 	SetsAside bool
 	// Memory returns the state of the memory budget.
-	Memory func() Memory
+	Memory func() memory.Stats
 	// Jobs returns this server's part in the job queue; nil: there is none.
 	Jobs func() *Jobs
 	// GPUs returns the GPUs that the model may use.
@@ -54,13 +56,6 @@ type Load struct {
 	Queued   int // queued predictions
 	Capacity int // of the queue
 	Slots    int // how many predictions can run at a time
-}
-
-// Memory is the state of the memory budget.
-type Memory struct {
-	Used, Limit int64  // bytes
-	Evictions   uint64 // ended predictions that were removed to make room
-	Refusals    uint64 // bodies and predictions that did not fit
 }
 
 // Jobs are those of the job queue.

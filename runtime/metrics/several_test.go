@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestSeveral(t *testing.T) {
 	var models []NamedSet
 	all := Several{
-		Server: New(Options{Part: OfServer, Version: "1", Memory: func() Memory { return Memory{Used: 7} }}),
+		Server: New(Options{Part: OfServer, Version: "1", Memory: func() memory.Stats { return memory.Stats{Used: 7} }}),
 		Models: func() []NamedSet { return models },
 	}
 	for _, name := range []string{"a", "b"} {

@@ -24,8 +24,8 @@ func (t *table[K, V]) snapshot() map[K]*V {
 	return nil
 }
 
-// add returns the key's entry, and makes it if needed; nil: the table is full.
-func (t *table[K, V]) add(key K, most int, make func(K) *V) *V {
+// add returns the key's entry, and makes it if needed: by fresh, or zero without fresh; nil: the table is full.
+func (t *table[K, V]) add(key K, most int, fresh func(K) *V) *V {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old := t.snapshot()
@@ -35,11 +35,12 @@ func (t *table[K, V]) add(key K, most int, make func(K) *V) *V {
 	if len(old) >= most {
 		return nil
 	}
-	m := maps.Clone(old)
-	if m == nil {
-		m = map[K]*V{}
+	m := make(map[K]*V, len(old)+1)
+	maps.Copy(m, old)
+	v := new(V)
+	if fresh != nil {
+		v = fresh(key)
 	}
-	v := make(key)
 	m[key] = v
 	t.all.Store(&m)
 	return v

@@ -16,20 +16,18 @@ func (s *Set) Webhook(event, outcome string) {
 	key := delivery{event, outcome}
 	c := s.webhooks.snapshot()[key]
 	if c == nil {
-		c = s.webhooks.add(delivery{strings.Clone(event), strings.Clone(outcome)}, maxDeliveries, newCounter[delivery])
+		c = s.webhooks.add(delivery{strings.Clone(event), strings.Clone(outcome)}, maxDeliveries, nil)
 	}
 	if c != nil {
 		c.Add(1)
 	}
 }
 
-func newCounter[K comparable](K) *counter { return new(counter) }
-
 // foreseeDeliveries makes the known counters at 0: Prometheus sees a first event as an increase only after a 0.
 func (s *Set) foreseeDeliveries() {
 	for _, event := range []string{"start", "output", "logs", "completed"} {
 		for _, outcome := range []string{"delivered", "failed", "dropped"} {
-			s.webhooks.add(delivery{event, outcome}, maxDeliveries, newCounter[delivery])
+			s.webhooks.add(delivery{event, outcome}, maxDeliveries, nil)
 		}
 	}
 }
@@ -52,7 +50,7 @@ type transfers struct{ files, bytes counter }
 func (s *Set) Transfer(direction, outcome string, bytes int64) {
 	t := s.files.snapshot()[transfer{direction, outcome}]
 	if t == nil {
-		t = s.files.add(transfer{strings.Clone(direction), strings.Clone(outcome)}, maxTransfers, newTransfers)
+		t = s.files.add(transfer{strings.Clone(direction), strings.Clone(outcome)}, maxTransfers, nil)
 	}
 	if t != nil {
 		t.files.Add(1)
@@ -60,12 +58,10 @@ func (s *Set) Transfer(direction, outcome string, bytes int64) {
 	}
 }
 
-func newTransfers(transfer) *transfers { return new(transfers) }
-
 func (s *Set) foreseeTransfers() {
 	for _, direction := range []string{"download", "upload"} {
 		for _, outcome := range []string{"succeeded", "failed", "canceled"} {
-			s.files.add(transfer{direction, outcome}, maxTransfers, newTransfers)
+			s.files.add(transfer{direction, outcome}, maxTransfers, nil)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type workers struct {
 
 func (w *workers) init(causes []string) {
 	for _, cause := range causes {
-		w.exits.add(cause, maxExits, newCounter[string])
+		w.exits.add(cause, maxExits, nil)
 	}
 }
 
@@ -36,7 +36,7 @@ func (s *Set) WorkerSetAside() { s.workers.setAside.Add(1) }
 
 // WorkerExited records the exit of a worker process, and its cause: one of Options.ExitCauses, or another word.
 func (s *Set) WorkerExited(cause string) {
-	if c := s.workers.exits.add(strings.Clone(cause), maxExits, newCounter[string]); c != nil {
+	if c := s.workers.exits.add(strings.Clone(cause), maxExits, nil); c != nil {
 		c.Add(1)
 	}
 }

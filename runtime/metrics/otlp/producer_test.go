@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/trace"
@@ -31,7 +32,7 @@ func used() *metrics.Set {
 		},
 		DroppedLogs:      func() (uint64, uint64) { return 1, 2 },
 		DroppedTelemetry: func() map[string]uint64 { return map[string]uint64{"traces": 5} },
-		Memory:           func() metrics.Memory { return metrics.Memory{Used: 1, Limit: 2} },
+		Memory:           func() memory.Stats { return memory.Stats{Used: 1, Limit: 2} },
 		GPUs: func() []metrics.GPU {
 			return []metrics.GPU{{Name: "0", MemoryUsed: 1, MemoryTotal: 2, Utilization: 0.5}}
 		},

@@ -20,11 +20,8 @@ func (f *Server) makeMetrics() {
 		Version:          version.Pinion,
 		DroppedLogs:      f.sink.Dropped,
 		DroppedTelemetry: func() map[string]uint64 { return f.telemetry.Dropped() },
-		Memory: func() metrics.Memory {
-			m := f.budget.Stats()
-			return metrics.Memory{Used: m.Used, Limit: m.Limit, Evictions: m.Evictions, Refusals: m.Refusals}
-		},
-		GPUs: func() []metrics.GPU { return gpusOf(f.gpus.Samples()) },
+		Memory:           f.budget.Stats,
+		GPUs:             func() []metrics.GPU { return gpusOf(f.gpus.Samples()) },
 	}
 	if !f.several {
 		m := f.first()
