@@ -70,32 +70,21 @@ func (p *Prediction) SetOverBudget() {
 	p.mu.Unlock()
 }
 
-// growOutput makes room for n more bytes of output. Called with the lock held.
-func (p *Prediction) growOutput(n int) (fits bool) {
-	p.record.Output, fits = p.grow(p.record.Output, n)
-	return fits
-}
-
-// growLogs makes room for n more bytes of logs. Called with the lock held.
-func (p *Prediction) growLogs(n int) (fits bool) {
-	p.record.Logs, fits = p.grow(p.record.Logs, n)
-	return fits
-}
-
-// grow returns buf with room for n more bytes, which it charges. Where they do not fit it returns buf itself. Called with
-// the lock held.
-func (p *Prediction) grow(buf []byte, n int) ([]byte, bool) {
+// grow makes room for n more bytes in a part of the record, and charges it. Called with the lock held.
+func (p *Prediction) grow(part *[]byte, n int) (fits bool) {
+	buf := *part
 	least := len(buf) + n
 	if least <= cap(buf) {
-		return buf, true
+		return true
 	}
 	ample := len(buf) + max(min(len(buf), 1<<20), len(buf)/4, 256) // twice as much, later a quarter more
 	for _, size := range [...]int{max(least, ample), least} {
 		if p.chargeLocked(size - cap(buf)) {
-			return append(make([]byte, 0, size), buf...), true
+			*part = append(make([]byte, 0, size), buf...)
+			return true
 		}
 	}
-	return buf, false
+	return false
 }
 
 // compact reduces an ended, observed prediction to what GET shows, in one allocation, and returns its size in bytes. It

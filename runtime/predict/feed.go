@@ -1,7 +1,5 @@
 package predict
 
-import "slices"
-
 const (
 	// DefaultHistory is how many of its last events a prediction stores for late subscribers.
 	DefaultHistory = 1024
@@ -65,10 +63,4 @@ func (f *feed) since(dst []Event, n uint64, output []byte) []Event {
 		}
 	}
 	return dst
-}
-
-func (f *feed) remove(s *Subscription) {
-	if i := slices.Index(f.subs, s); i >= 0 {
-		f.subs = slices.Delete(f.subs, i, i+1)
-	}
 }

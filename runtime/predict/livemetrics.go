@@ -59,10 +59,7 @@ func (l liveMetrics) with(event []byte) liveMetrics {
 	}
 	none := string(e.Value) == "null"
 	if none && e.Mode == "replace" { // deleted, or not a finite number
-		if previous != nil {
-			next = slices.Delete(next, at, at+1)
-		}
-		return next
+		return slices.DeleteFunc(next, func(m liveMetric) bool { return m.name == e.Name })
 	}
 	m := liveMetric{name: e.Name, value: e.Value}
 	switch {

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -121,12 +122,7 @@ func (p *Prediction) Submit() {
 
 // Wait executes the prediction and returns when it has ended (nil) or was refused after all (ErrQueueTimeout,
 // NotReadyError). Exactly one goroutine calls it, once: that goroutine moves the bytes.
-func (p *Prediction) Wait() error {
-	p.mu.Lock()
-	runner := p.runner
-	p.mu.Unlock()
-	return runner.Run(p)
-}
+func (p *Prediction) Wait() error { return p.Runner().Run(p) }
 
 // Start is Submit and, in a goroutine of its own, Wait.
 func (p *Prediction) Start() {
@@ -208,7 +204,7 @@ func (p *Prediction) output(item []byte) (lagging []*Subscription, fits bool) {
 		return nil, true
 	case p.usage.overBudget:
 		return nil, false
-	case !p.growOutput(len(item) + 2):
+	case !p.grow(&rec.Output, len(item)+2):
 		p.usage.overBudget = true
 		return nil, false
 	}
@@ -247,7 +243,7 @@ func (p *Prediction) Log(source string, text []byte) {
 // appendLogs adds text to the record, as far as there is room. Called with the lock held.
 func (p *Prediction) appendLogs(text []byte) {
 	room := min(len(text), logtext.Max-len(p.record.Logs))
-	if room > 0 && !p.growLogs(room) {
+	if room > 0 && !p.grow(&p.record.Logs, room) {
 		room = 0
 	}
 	p.record.Logs = append(p.record.Logs, text[:room]...)
@@ -362,8 +358,7 @@ func (p *Prediction) TryHold() bool {
 // Release ends one hold; its caller does not read the Record any more. The last Release frees what the prediction holds.
 func (p *Prediction) Release() {
 	p.mu.Lock()
-	p.holds--
-	if p.holds != 0 {
+	if p.holds--; p.holds != 0 {
 		p.mu.Unlock()
 		return
 	}
@@ -371,8 +366,8 @@ func (p *Prediction) Release() {
 	p.release, p.runner, p.events.feed, p.events.observers = nil, nil, nil, nil // the record may be retained for long
 	bytes, first := p.compact()
 	p.mu.Unlock()
-	for i := len(cleanups) - 1; i >= 0; i-- {
-		cleanups[i]()
+	for _, cleanup := range slices.Backward(cleanups) {
+		cleanup()
 	}
 	if bytes > 0 {
 		p.charge.Resize(bytes)

@@ -129,8 +129,7 @@ func (r *Registry) Remove(p *Prediction) {
 
 // leave counts one less in flight. Called with the lock held.
 func (r *Registry) leave() {
-	r.inFlight--
-	if r.inFlight == 0 && r.idle != nil {
+	if r.inFlight--; r.inFlight == 0 && r.idle != nil {
 		close(r.idle)
 		r.idle = nil
 	}
@@ -140,16 +139,15 @@ func (r *Registry) leave() {
 func (r *Registry) Idle() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	idle := make(chan struct{})
-	switch {
-	case r.inFlight == 0:
+	if r.inFlight == 0 {
+		idle := make(chan struct{})
 		close(idle)
-	case r.idle != nil:
-		return r.idle
-	default:
-		r.idle = idle
+		return idle
 	}
-	return idle
+	if r.idle == nil {
+		r.idle = make(chan struct{})
+	}
+	return r.idle
 }
 
 // Finish takes p out of flight and retains it for later requests. An observed prediction is retained after its last Release,

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"io"
+	"slices"
 
 	"pinion/runtime/memory"
 )
@@ -134,7 +135,7 @@ func (s *Subscription) Close() {
 	s.closed = true
 	p.usage.bytes -= subscriberCost
 	s.caughtUp()
-	s.feed.remove(s)
+	s.feed.subs = slices.DeleteFunc(s.feed.subs, func(x *Subscription) bool { return x == s })
 	abandoned := len(s.feed.subs) == 0 && p.Request.Mode == Stream && !p.record.Status.Terminal()
 	p.mu.Unlock()
 	if abandoned {
