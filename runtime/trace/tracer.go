@@ -30,7 +30,7 @@ type Tracer struct {
 
 // read finds the context of a request in its headers. peek returns "" where there is none.
 func (t *Tracer) read(peek func(name string) string) Context {
-	if t.Ignore {
+	if t == nil || t.Ignore {
 		return Context{}
 	}
 	if parent := peek("traceparent"); parent != "" {
@@ -38,28 +38,20 @@ func (t *Tracer) read(peek func(name string) string) Context {
 			return c
 		}
 	}
-	if t.Header == "" {
-		return Context{}
+	var c Context
+	switch {
+	case t.Header == "":
+	case t.Jaeger:
+		c, _ = ParseJaeger(peek(t.Header))
+	default:
+		c, _ = Parse(peek(t.Header), "")
 	}
-	c, _ := t.parse(peek(t.Header))
 	return c
-}
-
-func (t *Tracer) parse(header string) (Context, bool) {
-	if t.Jaeger {
-		return ParseJaeger(header)
-	}
-	return Parse(header, "")
 }
 
 // Begin starts the trace of a request whose headers peek returns. It is nil where the client sent no context and the request is
 // not sampled.
-func (t *Tracer) Begin(peek func(name string) string) *Trace {
-	if t == nil {
-		return nil
-	}
-	return t.Continue(t.read(peek))
-}
+func (t *Tracer) Begin(peek func(name string) string) *Trace { return t.Continue(t.read(peek)) }
 
 // Continue is Begin for a client's context that was read already; zero: it sent none.
 func (t *Tracer) Continue(parent Context) *Trace {
