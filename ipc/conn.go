@@ -78,16 +78,11 @@ func (c *Conn) Send(kind Kind, id uint64, parts ...[]byte) error {
 
 // Queue is Send without the write: the frame leaves with the next Flush or Send.
 func (c *Conn) Queue(kind Kind, id uint64, parts ...[]byte) error {
-	return c.QueueFlagged(kind, 0, id, parts...)
+	return c.QueueIn(nil, kind, 0, id, parts...)
 }
 
-// QueueFlagged is Queue of a frame with flags.
-func (c *Conn) QueueFlagged(kind Kind, flags uint8, id uint64, parts ...[]byte) error {
-	return c.QueueIn(nil, kind, flags, id, parts...)
-}
-
-// QueueIn is QueueFlagged with a body above InlineMax in a file that create makes, given the body's size in bytes. Without create, or
-// where that makes none, the body goes to a memory file.
+// QueueIn is Queue of a frame with flags, and with a body above InlineMax in a file that create makes, given the body's size in bytes.
+// Without create, or where that makes none, the body goes to a memory file.
 func (c *Conn) QueueIn(create func(size int64) (*os.File, error), kind Kind, flags uint8, id uint64, parts ...[]byte) error {
 	size := sizeOf(parts)
 	if size > InlineMax {

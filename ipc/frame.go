@@ -80,9 +80,6 @@ func (f *Frame) Own() (body []byte, release func()) {
 	}
 }
 
-// Large tells whether Own takes the body without a copy.
-func (f *Frame) Large() bool { return f.owned || f.mapped }
-
 // AppendHeader appends a frame's header to dst.
 func AppendHeader(dst []byte, kind Kind, flags uint8, id uint64, nanos uint64, length int) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(length))

@@ -173,7 +173,7 @@ func sent(t *testing.T, e example, n int) []byte {
 	case e.Flags == FlagFile:
 		err = c.Send(e.Kind, e.ID, filled(InlineMax+1, 1))
 	default:
-		if err = c.QueueFlagged(e.Kind, e.Flags, e.ID, e.Body); err == nil {
+		if err = c.QueueIn(nil, e.Kind, e.Flags, e.ID, e.Body); err == nil {
 			err = c.Flush()
 		}
 	}

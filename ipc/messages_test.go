@@ -139,7 +139,10 @@ func TestEveryKindHasItsName(t *testing.T) {
 }
 
 func TestFilesMember(t *testing.T) {
-	if got, want := string(FilesMember(`/a"b`, "t")), `{"folder":"/a\"b","token":"t"}`; got != want {
+	if got, want := string(FilesMember(`/a"b`, "t", false)), `{"folder":"/a\"b","token":"t"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := string(FilesMember("/a", "t", true)), `{"folder":"/a","token":"t","tensors":true}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -49,19 +49,15 @@ func (c *Conn) QueuePredict(
 	return c.QueueIn(create, KindPredict, flags, id, parts...)
 }
 
-// FilesMember is the member "files" of a request whose output files the front takes from that folder.
-func FilesMember(folder, token string) []byte {
-	member, _ := json.Marshal(struct { // two strings always can be encoded
-		Folder string `json:"folder"`
-		Token  string `json:"token"`
-	}{folder, token})
+// FilesMember is the member "files" of a request whose output files the front takes from that folder. tensors: the output may
+// have arrays in binary, too.
+func FilesMember(folder, token string, tensors bool) []byte {
+	member, _ := json.Marshal(struct { // it always can be encoded
+		Folder  string `json:"folder"`
+		Token   string `json:"token"`
+		Tensors bool   `json:"tensors,omitempty"`
+	}{folder, token, tensors})
 	return member
-}
-
-// FilesAndTensorsMember is FilesMember of a request whose output may have arrays in binary, too.
-func FilesAndTensorsMember(folder, token string) []byte {
-	member := FilesMember(folder, token)
-	return append(member[:len(member)-1], `,"tensors":true}`...)
 }
 
 // TensorsMember is the member "files" of a request whose output may have arrays in binary.

@@ -121,7 +121,7 @@ func answerOf(folder predict.OutputFolder, output ...[]byte) [][]byte {
 		mark := []byte(`"pinion-file:` + folder.Token)
 		for _, part := range output {
 			if bytes.Contains(part, mark) {
-				text := append([]byte(`,"files":`), ipc.FilesMember(folder.Path, folder.Token)...)
+				text := append([]byte(`,"files":`), ipc.FilesMember(folder.Path, folder.Token, false)...)
 				return append(parts, text, closeBrace)
 			}
 		}

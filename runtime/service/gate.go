@@ -42,24 +42,18 @@ func (s *Service) reports() []supervise.Report {
 
 // queuePosition is the prediction's position in the queue, from 1; 0: it is not queued.
 func (j *job) queuePosition() int {
-	j.mu.Lock()
-	call := j.call
-	j.mu.Unlock()
-	if call == nil {
-		return 0
+	if call := j.sent(); call != nil {
+		return j.service.o.Pool.QueuePosition(call)
 	}
-	return j.service.o.Pool.QueuePosition(call)
+	return 0
 }
 
 // QueuePosition is the position in the queue of the prediction with that id, from 1; 0: it is not queued.
 func (s *Service) QueuePosition(kind predict.Kind, id string) int {
-	p := s.registry.Get(kind, id)
-	if p == nil {
-		return 0
+	if p := s.registry.Get(kind, id); p != nil {
+		if j, ok := p.Runner().(*job); ok { // else it has ended
+			return j.queuePosition()
+		}
 	}
-	j, ok := p.Runner().(*job)
-	if !ok { // it has ended
-		return 0
-	}
-	return j.queuePosition()
+	return 0
 }

@@ -101,20 +101,23 @@ func (j *job) filesFailed(err error) {
 	s.ended(j.p, result)
 }
 
+// sent is the prediction's call; nil until submit.
+func (j *job) sent() *slot.Call {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.call
+}
+
 // isRead reports whether no worker may still be receiving the input from the front's memory. That is certain only after a normal
 // answer, and only if the call was sent once.
 func (j *job) isRead() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.call == nil || j.call.Result.Err == nil && !j.call.Result.Resent
+	call := j.sent()
+	return call == nil || call.Result.Err == nil && !call.Result.Resent
 }
 
 // freeShared gives the request's shared memory back, but what the model kept of it.
 func (j *job) freeShared(shared *memory.Shared) {
-	j.mu.Lock()
-	kept := j.call != nil && j.call.Result.Kept
-	j.mu.Unlock()
-	if kept {
+	if call := j.sent(); call != nil && call.Result.Kept {
 		shared.Leave()
 		return
 	}
@@ -153,14 +156,12 @@ func (j *job) newCall(input []byte) *slot.Call {
 	if p.Observed() {
 		call.Events = j
 	}
-	if j.uploader != nil {
-		call.Files = ipc.FilesMember(j.uploader.uploads.Folder(), j.uploader.uploads.Token())
-	} else if j.outputs != nil && p.Request.WantTensors {
-		call.Files = ipc.FilesAndTensorsMember(j.outputs.Folder(), j.outputs.Token())
-	} else if j.outputs != nil {
-		call.Files = ipc.FilesMember(j.outputs.Folder(), j.outputs.Token())
-	}
-	if call.Files == nil && p.Request.WantTensors {
+	switch {
+	case j.uploader != nil:
+		call.Files = ipc.FilesMember(j.uploader.uploads.Folder(), j.uploader.uploads.Token(), false)
+	case j.outputs != nil:
+		call.Files = ipc.FilesMember(j.outputs.Folder(), j.outputs.Token(), p.Request.WantTensors)
+	case p.Request.WantTensors:
 		call.Files = ipc.TensorsMember()
 	}
 	j.mu.Lock()
@@ -234,10 +235,7 @@ func (j *job) Cancel(*predict.Prediction) {
 
 // stop cancels the call of a prediction that failed in the front.
 func (j *job) stop() {
-	j.mu.Lock()
-	call := j.call
-	j.mu.Unlock()
-	if call != nil {
+	if call := j.sent(); call != nil {
 		j.service.o.Pool.Cancel(call)
 	}
 }

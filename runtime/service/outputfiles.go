@@ -24,13 +24,12 @@ func (j *job) handOver(r *predict.Result) {
 		return
 	}
 	output, err := j.outputs.Inline(r.Output, j.p.Charge)
-	if errors.Is(err, files.ErrNoRoom) {
+	switch {
+	case errors.Is(err, files.ErrNoRoom):
 		*r = j.service.overBudget(r)
-		return
-	}
-	if err != nil {
+	case err != nil:
 		r.Status, r.Output, r.Error = predict.Failed, nil, err.Error()
-		return
+	default:
+		r.Output = output
 	}
-	r.Output = output
 }

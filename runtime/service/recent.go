@@ -15,12 +15,7 @@ const maxInFlight = 30
 func (s *Service) Overview(n int) predict.Overview {
 	failed, unretained := s.ends.failed.list(), s.ends.unretained.list()
 	o := predict.Overview{Ended: append(summaries(s.registry.Ended(n)), unretained...), Failed: failed}
-	for _, p := range s.registry.InFlight(maxInFlight) {
-		if !p.TryHold() {
-			continue
-		}
-		one := p.Summary()
-		p.Release()
+	for _, one := range summaries(s.registry.InFlight(maxInFlight)) {
 		if one.QueuePosition = s.QueuePosition(one.Kind, one.ID); !one.Status.Terminal() {
 			o.InFlight = append(o.InFlight, one)
 		}

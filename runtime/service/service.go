@@ -159,8 +159,7 @@ func (s *Service) Changed() {
 	case s.changed <- struct{}{}:
 	default:
 	}
-	v := s.view()
-	if v.ready > 0 {
+	if s.view().ready > 0 {
 		s.mu.Lock()
 		s.ready = true
 		s.mu.Unlock()
@@ -363,13 +362,10 @@ func (j *job) releaseWith(req *predict.Request) {
 
 // admit claims capacity for one prediction.
 func (s *Service) admit(req *predict.Request) error {
-	switch {
-	case req.Attempt > 0: // TakePlace has
+	if req.Attempt > 0 { // TakePlace has
 		return nil
-	case req.Group != nil:
-		return s.o.Pool.AdmitTo(req.Group)
 	}
-	return s.o.Pool.Admit()
+	return s.o.Pool.Admit(req.Group)
 }
 
 // SubmitAll enters predictions in the queue together, except for those whose files must be fetched first. Their callers call
@@ -392,7 +388,7 @@ func (s *Service) accepts(call bool) error {
 	if s.draining.Load() && !call {
 		return errStopping()
 	}
-	if load := s.o.Pool.Load(); load.Slots > 0 {
+	if s.o.Pool.Load().Slots > 0 {
 		return nil
 	}
 	v := s.view()

@@ -161,7 +161,9 @@ func (s *spans) send(r *predict.Result, waited time.Duration, reason string) {
 	}
 	attrs := s.identify(g)
 	if r.Elapsed > 0 {
-		attrs = s.place(attrs)
+		if attrs = append(attrs, s.traced.Place...); s.traced.BatchSize > 0 {
+			attrs = attrs.Int("pinion.batch.size", int64(s.traced.BatchSize))
+		}
 		if invoke := s.ran(g, attrs, r, waited, now); kind != "" {
 			invoke.Fail(invoke.End, kind, r.Error)
 		}
@@ -208,15 +210,6 @@ func earlier(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// place adds where the model ran.
-func (s *spans) place(to trace.Attrs) trace.Attrs {
-	t := &s.traced
-	if to = append(to, t.Place...); t.BatchSize > 0 {
-		to = to.Int("pinion.batch.size", int64(t.BatchSize))
-	}
-	return to
 }
 
 // identify returns the attributes that name the prediction and its model, in the memory of the group.

@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (s *Service) newUploader(ctx context.Context, j *job) (*uploader, error) {
 		return nil, fmt.Errorf("make room for output files: %w", err)
 	}
 	j.p.OnRelease(uploads.Close)
-	o := &uploader{p: j.p, uploads: uploads, ctx: ctx, failed: func() { j.stop() }}
+	o := &uploader{p: j.p, uploads: uploads, ctx: ctx, failed: j.stop}
 	o.idle.L = &o.mu
 	return o, nil
 }
@@ -124,16 +125,16 @@ func (o *uploader) deliver() {
 // settle waits for the uploads after the model has ended, and sets the result's final output. A failed upload fails the
 // prediction.
 func (o *uploader) settle(r *predict.Result) {
+	var err error
 	if r.Status == predict.Succeeded && r.Output != nil {
-		output, err := o.uploads.Resolve(o.ctx, r.Output)
-		r.Output = output
-		o.fail(err)
+		r.Output, err = o.uploads.Resolve(o.ctx, r.Output)
 	}
 	o.mu.Lock()
+	o.err = cmp.Or(o.err, err)
 	for len(o.pending) > 0 {
 		o.idle.Wait()
 	}
-	err := o.err
+	err = o.err
 	o.mu.Unlock()
 	switch {
 	case err == nil:
@@ -141,13 +142,5 @@ func (o *uploader) settle(r *predict.Result) {
 		r.Status, r.Output, r.Yielded = predict.Canceled, nil, false
 	default:
 		r.Status, r.Output, r.Yielded, r.Error = predict.Failed, nil, false, err.Error()
-	}
-}
-
-func (o *uploader) fail(err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.err == nil {
-		o.err = err
 	}
 }

@@ -13,13 +13,13 @@ import (
 
 func TestAdmissionWithoutAQueue(t *testing.T) {
 	p := testPool(t, Options{})
-	if err := p.Admit(); err != predict.ErrBusy {
+	if err := p.Admit(nil); err != predict.ErrBusy {
 		t.Errorf("a pool without slots says %v, want ErrBusy", err)
 	}
 	w := newWorker(t, p, 2)
 	first := newTestCall(t, p, "first")
 	newTestCall(t, p, "second")
-	if err := p.Admit(); err != predict.ErrBusy {
+	if err := p.Admit(nil); err != predict.ErrBusy {
 		t.Errorf("a full pool says %v, want ErrBusy", err)
 	}
 	if l := p.Load(); l != (Load{Slots: 2, Capacity: 2, InFlight: 2}) {
@@ -67,7 +67,7 @@ func TestAdmissionWithAQueue(t *testing.T) {
 		t.Errorf("the load is %+v", got)
 	}
 	var full *predict.QueueFullError
-	if err := p.Admit(); !errors.As(err, &full) {
+	if err := p.Admit(nil); !errors.As(err, &full) {
 		t.Fatalf("got %v, want a full queue", err)
 	}
 	if full.RetryAfter != 30*time.Second {
@@ -86,7 +86,7 @@ func TestAwaitFreeIsWokenByAFreeSlotAlone(t *testing.T) {
 	p := testPool(t, Options{Queue: 1})
 	newWorker(t, p, 1)
 	for range 2 {
-		if err := p.Admit(); err != nil {
+		if err := p.Admit(nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestRetryAfterIsAtLeastASecond(t *testing.T) {
 	p := NewPool(Options{Queue: 1})
 	start := newTestCall(t, p, "waits for a worker")
 	var full *predict.QueueFullError
-	if err := p.Admit(); !errors.As(err, &full) || full.RetryAfter != time.Second {
+	if err := p.Admit(nil); !errors.As(err, &full) || full.RetryAfter != time.Second {
 		t.Errorf("got %+v", err)
 	}
 	p.Cancel(start.Call)
@@ -155,7 +155,7 @@ func TestRefuse(t *testing.T) {
 	p.Submit(late.Call)
 	late.wait()
 	late.failed(reason)
-	if err := p.Admit(); err != reason {
+	if err := p.Admit(nil); err != reason {
 		t.Errorf("Admit says %v, want the reason", err)
 	}
 	// Predictions with a slot go on.

@@ -85,7 +85,7 @@ func TestBatchStress(t *testing.T) {
 
 // client makes a call, perhaps cancels it, and compares its end with what the workers did.
 func (s *batchStress) client(name string, r *rand.Rand) (end string) {
-	for s.pool.Admit() != nil {
+	for s.pool.Admit(nil) != nil {
 		time.Sleep(time.Duration(r.IntN(300)) * time.Microsecond)
 	}
 	c := NewCall(name, []byte(`{"name":"`+name+`"}`), nil)

@@ -236,7 +236,7 @@ func TestCapacityWithBatches(t *testing.T) {
 	if l := p.Load(); l != (Load{Slots: 1, Capacity: 6, InFlight: 8, Queued: 4}) {
 		t.Errorf("the load is %+v", l)
 	}
-	if err, ok := p.Admit().(*predict.QueueFullError); !ok {
+	if err, ok := p.Admit(nil).(*predict.QueueFullError); !ok {
 		t.Errorf("a full pool says %v", err)
 	}
 	tr := r.begin("1")

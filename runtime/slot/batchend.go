@@ -45,7 +45,11 @@ func (s *Slot) batchDone(id uint64, took time.Duration, end ipc.BatchDone) {
 	} else if p.batches.queue != nil {
 		p.batches.queue.Ended(p.batches.sinceOrigin(now), len(r.calls), took)
 	}
-	r.trace.end(s, r, now, end.Failed)
+	failure := ""
+	if end.Failed {
+		failure = "the function raised an exception"
+	}
+	r.trace.end(s, r, r.began, now, failure)
 	if p.o.OnBatch != nil {
 		p.o.OnBatch(len(r.calls), r.holdTime)
 	}

@@ -100,7 +100,7 @@ type Call struct {
 	Deadline time.Time
 	// Key: calls share a batch only if their keys are equal.
 	Key string
-	// Group is the call's group; nil: none. See Pool.AdmitTo.
+	// Group is the call's group; nil: none. See Pool.Admit.
 	Group *predict.Group
 	// Of is the prediction, for Options.OnCalls.
 	Of *predict.Prediction

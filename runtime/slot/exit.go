@@ -115,7 +115,7 @@ func (p *Pool) settleItems(s *Slot, cause string, logs []byte, now time.Time) (n
 		}
 	}
 	for _, r := range s.batches.runs {
-		r.trace.crashed(s, r, now, cause)
+		r.trace.end(s, r, later(r.sentAt, s.freed), now, cause)
 	}
 	s.batches.runs = nil
 	for _, c := range back {

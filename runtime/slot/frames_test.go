@@ -105,7 +105,7 @@ func TestContextIsPassedOn(t *testing.T) {
 	p := NewPool(Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
 	f := &testCall{NewCall("a", []byte(`{"s":"world"}`), []byte(`{"user":"ann"}`)), t, make(chan struct{})}
-	if err := p.Admit(); err != nil {
+	if err := p.Admit(nil); err != nil {
 		t.Fatal(err)
 	}
 	p.Submit(f.Call)
@@ -124,7 +124,7 @@ func TestLargeBodies(t *testing.T) {
 	for _, size := range []int{ipc.InlineMax - 20, ipc.InlineMax + 1, 20 << 20} {
 		input := append(append([]byte(`"`), bytes.Repeat([]byte("x"), size)...), '"')
 		f := &testCall{NewCall("large", input, nil), t, make(chan struct{})}
-		if err := p.Admit(); err != nil {
+		if err := p.Admit(nil); err != nil {
 			t.Fatal(err)
 		}
 		p.Submit(f.Call)

@@ -128,45 +128,30 @@ func (p *Pool) Load() Load {
 // QueuePosition is a call's position among those that the model has not begun, counted from 1. 0: it waits no more.
 func (p *Pool) QueuePosition(c *Call) int { return underLock(p, func() int { return p.position(c) }) }
 
-// Admit claims capacity for one call, to be submitted or given back with Withdraw. It returns predict.ErrBusy,
-// *predict.QueueFullError, or what Refuse was given.
-func (p *Pool) Admit() error {
+// Admit claims capacity for one call, to be submitted or given back with Withdraw. g is its group, or nil: the first call of a
+// group claims capacity for all of them. It returns predict.ErrBusy, *predict.QueueFullError, or what Refuse was given.
+func (p *Pool) Admit(g *predict.Group) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := &p.admission
 	switch {
 	case a.refusal != nil:
 		return a.refusal
+	case g != nil && g.Live > 0: // its place is taken
 	case a.inFlight < a.capacity+a.limit:
 		a.inFlight++
 		if p.singles++; a.inFlight > 1 {
 			p.singles = 0
 		}
-		return nil
 	case a.limit == 0:
 		return predict.ErrBusy
 	default:
 		return &predict.QueueFullError{RetryAfter: a.retryAfter(p.slots)}
 	}
-}
-
-// AdmitTo is Admit for a call of a group. The group's first call claims capacity for all of them.
-func (p *Pool) AdmitTo(g *predict.Group) error {
-	p.mu.Lock()
-	first := g.Live == 0
-	if !first && p.admission.refusal == nil {
+	if g != nil {
 		g.Live++
-		p.mu.Unlock()
-		return nil
 	}
-	p.mu.Unlock()
-	err := p.Admit()
-	if err == nil {
-		p.mu.Lock()
-		g.Live++
-		p.mu.Unlock()
-	}
-	return err
+	return nil
 }
 
 // Withdraw gives back the capacity of a call that was never submitted; g is its group, or nil.
@@ -190,16 +175,8 @@ func (p *Pool) Refuse(err error) {
 func (p *Pool) Submit(c *Call) {
 	now := time.Now()
 	p.mu.Lock()
-	c.pool, c.since = p, now
-	if err := p.reject(c, now); err != nil {
-		p.end(c, Result{Err: err})
-		p.mu.Unlock()
-		return
-	}
-	s := p.choose()
-	p.setDeadline(c, now, s != nil && s.outstanding == 0) // also where a slot is free: its worker may not take the call
+	s := p.enter(c, now)
 	if s == nil {
-		p.enqueue(c, false, now)
 		d := p.batches.dispatch(nil)
 		p.mu.Unlock()
 		d.deliver()
@@ -223,21 +200,27 @@ func (p *Pool) SubmitAll(calls []*Call) {
 	now := time.Now()
 	p.locked(func() (d deliveries) {
 		for _, c := range calls {
-			c.pool, c.since = p, now
-			if err := p.reject(c, now); err != nil {
-				p.end(c, Result{Err: err})
-				continue
-			}
-			s := p.choose()
-			p.setDeadline(c, now, s != nil && s.outstanding == 0)
-			if s == nil {
-				p.enqueue(c, false, now)
-			} else {
+			if s := p.enter(c, now); s != nil {
 				d = append(d, s.assign(c))
 			}
 		}
 		return p.batches.dispatch(d)
 	})
+}
+
+// enter takes in an admitted call, and returns the slot that is to have it; nil: it is queued, or has ended.
+func (p *Pool) enter(c *Call, now time.Time) *Slot {
+	c.pool, c.since = p, now
+	if err := p.reject(c, now); err != nil {
+		p.end(c, Result{Err: err})
+		return nil
+	}
+	s := p.choose()
+	p.setDeadline(c, now, s != nil && s.outstanding == 0) // also where a slot is free: its worker may not take the call
+	if s == nil {
+		p.enqueue(c, false, now)
+	}
+	return s
 }
 
 // Wait carries the call through and returns when it has ended. One goroutine calls it, once. Meanwhile it may read the slot's

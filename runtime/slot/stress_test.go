@@ -118,7 +118,7 @@ func (s *stressTest) round(number int, total *tally) {
 
 // client makes a call, and perhaps cancels it.
 func (s *stressTest) client(name string, r *rand.Rand, n *tally) {
-	for s.pool.Admit() != nil {
+	for s.pool.Admit(nil) != nil {
 		n.refused++
 		time.Sleep(time.Duration(r.IntN(300)) * time.Microsecond) // as a refused client does
 	}

@@ -19,7 +19,7 @@ type testCall struct {
 // newTestCall is an admitted call that is not submitted.
 func newTestCall(t testing.TB, p *Pool, name string) *testCall {
 	t.Helper()
-	if err := p.Admit(); err != nil {
+	if err := p.Admit(nil); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return &testCall{NewCall(name, []byte(`{"name":"`+name+`"}`), nil), t, make(chan struct{})}

@@ -25,7 +25,7 @@ func BenchmarkEcho(b *testing.B) {
 }
 
 func carryOut(b *testing.B, p *Pool, then func(*Call)) {
-	if err := p.Admit(); err != nil {
+	if err := p.Admit(nil); err != nil {
 		b.Error(err)
 		return
 	}

@@ -74,21 +74,8 @@ func (t *batchTrace) context() []byte {
 	return []byte(`{"traceparent":"` + t.span.Parent() + `"}`)
 }
 
-// end ends the span of a batch whose function has ended.
-func (t *batchTrace) end(s *Slot, r *batchRun, now time.Time, failed bool) {
-	message := ""
-	if failed {
-		message = "the function raised an exception"
-	}
-	t.finish(s, r, r.began, now, message)
-}
-
-// crashed ends the span of a batch whose worker died.
-func (t *batchTrace) crashed(s *Slot, r *batchRun, now time.Time, cause string) {
-	t.finish(s, r, later(r.sentAt, s.freed), now, cause)
-}
-
-func (t *batchTrace) finish(s *Slot, r *batchRun, began, now time.Time, failure string) {
+// end ends the span of a batch that has ended; failure says why it failed, "": it did not.
+func (t *batchTrace) end(s *Slot, r *batchRun, began, now time.Time, failure string) {
 	if t == nil {
 		return
 	}

@@ -300,7 +300,7 @@ func TestNotDelayed(t *testing.T) {
 	}
 	parked(t, flights...)
 	large := &testCall{NewCall("large", append(append([]byte(`"`), make([]byte, delaySize)...), '"'), nil), t, make(chan struct{})}
-	if err := p.Admit(); err != nil {
+	if err := p.Admit(nil); err != nil {
 		t.Fatal(err)
 	}
 	before = inSocket(t, l)

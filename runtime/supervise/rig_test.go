@@ -142,7 +142,7 @@ type call struct {
 // ask submits a prediction whose input is text, a JSON value.
 func (s *stage) ask(name, text string) *call {
 	s.t.Helper()
-	if err := s.pool.Admit(); err != nil {
+	if err := s.pool.Admit(nil); err != nil {
 		s.t.Fatal(err)
 	}
 	c := &call{slot.NewCall(name, []byte(text), nil), s.t, make(chan struct{})}
