@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"pinion/runtime/trace"
@@ -28,19 +27,13 @@ type Destination struct {
 	Trusted bool
 }
 
-// Upload PUTs the file at path and returns its public URL: the Location header of the answer, else the target of the last
+// upload PUTs the file that open opens and returns its public URL: the Location header of the answer, else the target of the last
 // redirect, without query and credentials. The file is streamed with its Content-Length. Its type comes from its name, else
 // from its content.
 //
 // Connection errors, silence for Options.Stall, and the statuses 429, 500, 502, 503 and 504 are retried. Redirects 301, 302,
 // 307 and 308 are followed with the same PUT; 303 is a success. The error is an *UploadError, ErrClosed, or the cause of
 // ctx's end.
-func (s *Store) Upload(ctx context.Context, to Destination, path string) (string, error) {
-	return s.upload(ctx, to, filepath.Base(path), func() (*os.File, error) {
-		return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe must not block
-	})
-}
-
 func (s *Store) upload(ctx context.Context, to Destination, name string, open func() (*os.File, error)) (_ string, err error) {
 	if !s.enter() {
 		return "", ErrClosed

@@ -58,6 +58,3 @@ func (s State) After(e Event) (State, bool) {
 	}
 	return next, true
 }
-
-// Settled tells whether the state stays until somebody asks for another one, or a process dies.
-func (s State) Settled() bool { return s != Loading && s != Unloading }
