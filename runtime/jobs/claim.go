@@ -204,7 +204,7 @@ func (d *delivered) giveUp(ctx context.Context, now stored, next State, status S
 	_, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	switch {
 	case err == nil:
-		(&Claim{Job: d.job, q: q}).tell()
+		(&Claim{Job: d.job, q: q}).Announce()
 		q.settle(ctx, d.m, id, &next)
 	case errors.Is(err, errConflict):
 		return changed

@@ -60,9 +60,7 @@ func (s *Server) answer(m *nats.Msg, q Question) {
 		s.absent(m, q)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), heldWait+TransferTime(len(object)))
-	defer cancel()
-	if object, err := s.q.pass(ctx, object); err == nil {
+	if object, err := s.q.pass(object); err == nil {
 		_ = m.Respond(object)
 	}
 }
@@ -72,9 +70,7 @@ func (s *Server) followDirect(q Question, inbox string) {
 	s.send(inbox, func(send func(Event) bool) {
 		s.runner.FollowDirect(q, func(e Event) bool {
 			if e.Event == EventEnd {
-				ctx, cancel := context.WithTimeout(context.Background(), heldWait+TransferTime(len(e.Data)))
-				defer cancel()
-				e.Data, _ = s.q.pass(ctx, e.Data) // without it the follower has the outputs
+				e.Data, _ = s.q.pass(e.Data) // without it the follower has the outputs
 			}
 			return send(e)
 		})
@@ -82,7 +78,9 @@ func (s *Server) followDirect(q Question, inbox string) {
 }
 
 // pass returns an object as a message can carry it.
-func (q *Queue) pass(ctx context.Context, object json.RawMessage) (json.RawMessage, error) {
+func (q *Queue) pass(object json.RawMessage) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), heldWait+TransferTime(len(object)))
+	defer cancel()
 	return q.storeResult(ctx, rand.Text(), object)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -47,26 +48,19 @@ const codeFull jetstream.ErrorCode = 10077
 
 // Temporary reports whether what failed may succeed later: NATS did not answer, or its servers have not found each other yet.
 func Temporary(err error) bool {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		const noPeers = 10005
 		return api.Code == 503 || api.ErrorCode == noPeers
 	}
-	for _, one := range []error{
+	return slices.ContainsFunc([]error{
 		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected,
 		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, jetstream.ErrNoStreamResponse, jetstream.ErrJetStreamNotEnabled,
-	} {
-		if errors.Is(err, one) {
-			return true
-		}
-	}
-	return false
+	}, func(one error) bool { return errors.Is(err, one) })
 }
 
 // code returns JetStream's error code; 0: the error is not from JetStream, so the outcome is not known.
 func code(err error) jetstream.ErrorCode {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return api.ErrorCode
 	}
 	return 0

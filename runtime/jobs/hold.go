@@ -24,14 +24,12 @@ const (
 
 // Beat reads the state and, while the job is held, tells JetStream that it is still worked on.
 func (c *Claim) Beat(ctx context.Context) Sign {
-	now, err := c.q.read(ctx, c.Job.ID)
+	now, err := c.current(ctx)
 	switch {
-	case errors.Is(err, errNewer):
+	case errors.Is(err, ErrLost):
 		return Lost
 	case err != nil:
 		return Uncertain
-	case now.Claim != c.State.Claim:
-		return Lost
 	}
 	// Where the end is written, its webhook may still wait: until that is stored the message is this server's.
 	if err := c.m.InProgress(); err != nil {
@@ -81,7 +79,7 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 
 // settled answers for the message of a job whose end is written.
 func (c *Claim) settled(ctx context.Context, s *State) error {
-	c.tell()
+	c.Announce()
 	if c.Before != nil {
 		c.Before() // may take longer than ctx
 		var cancel context.CancelFunc

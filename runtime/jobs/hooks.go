@@ -41,12 +41,10 @@ func (q *Queue) SendHooks(ctx context.Context, send func(context.Context, Postin
 			<-places
 			continue
 		}
-		all.Add(1)
-		go func() {
-			defer all.Done()
+		all.Go(func() {
 			defer func() { <-places }()
 			q.post(ctx, m, send)
-		}()
+		})
 	}
 	return nil
 }

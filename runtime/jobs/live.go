@@ -79,13 +79,13 @@ func (q *Queue) ReplySubject(id string) string {
 	return "pinion.reply." + q.o.Model + "." + token(q.o.Server) + "." + token(id)
 }
 
-// aliveSubject is where a member answers for as long as it is there.
-func (q *Queue) aliveSubject() string { return "pinion.alive." + q.o.Model + "." + token(q.o.Server) }
+// Waiter is the subject on which a member answers for as long as it is there, and by which a job's client is known to be there.
+func (q *Queue) Waiter() string { return "pinion.alive." + q.o.Model + "." + token(q.o.Server) }
 
 // Answer lets this member be asked whether it is there, and be told about the jobs that it waits for: told is called with the
 // subject of each, when it begins and when it has ended. It must not block. stop ends that.
 func (q *Queue) Answer(told func(subject string)) (stop func(), err error) {
-	alive, err := q.nc.Subscribe(q.aliveSubject(), func(m *nats.Msg) { _ = m.Respond(nil) })
+	alive, err := q.nc.Subscribe(q.Waiter(), func(m *nats.Msg) { _ = m.Respond(nil) })
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +102,8 @@ func (q *Queue) Answer(told func(subject string)) (stop func(), err error) {
 	}, errors.Join(err, errLoads)
 }
 
-// Announce says to a member that waits for the job that it has begun, so that it can follow it.
-func (c *Claim) Announce() { c.tell() }
-
-// tell wakes the member that waits for the job.
-func (c *Claim) tell() {
+// Announce wakes the member that waits for the job: it has begun, so that it can be followed, or it has ended.
+func (c *Claim) Announce() {
 	if c.Job.Reply != "" {
 		_ = c.q.nc.Publish(c.Job.Reply, nil) // it looks by itself too, later
 	}
@@ -122,9 +119,6 @@ func (q *Queue) abandoned(ctx context.Context, j *Job) bool {
 	_, err := q.nc.RequestWithContext(ctx, j.Waiter, nil)
 	return errors.Is(err, nats.ErrNoResponders) // silence alone says nothing
 }
-
-// Waiter is the subject by which a job's client is known to be there.
-func (q *Queue) Waiter() string { return q.aliveSubject() }
 
 // Stream is the events of a job, or of a direct prediction, that runs on some server.
 type Stream struct {
