@@ -49,11 +49,7 @@ func parse(body []byte) (m message, err error) {
 		return m, errUnreadable
 	}
 	var token, parent, state string
-	for members := rawjson.Object(json); ; {
-		key, value, ok := members.Next()
-		if !ok {
-			break
-		}
+	for key, value := range rawjson.Members(json) {
 		switch rawjson.KeyText(key) {
 		case "model":
 			m.model = rawjson.Text(value)
@@ -62,11 +58,7 @@ func parse(body []byte) (m message, err error) {
 		case "token":
 			token = rawjson.Text(value)
 		case "files":
-			for list := rawjson.Array(value); ; {
-				path, ok := list.Next()
-				if !ok {
-					break
-				}
+			for _, path := range rawjson.Items(value) {
 				m.files = append(m.files, rawjson.Text(path))
 			}
 		case "traceparent":

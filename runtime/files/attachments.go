@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -48,15 +49,14 @@ func (a *Attachments) Add(name, mediaType string, from io.Reader) (int, error) {
 		own = withExtension("", mediaType)
 	}
 	path := filepath.Join(folder, own)
-	source := &sourceReader{from: from, left: s.options.MaxFile}
-	if err := save(path, source, -1); err != nil {
-		switch {
-		case source.large:
-			return 0, &predict.FileLimitError{Reason: fmt.Sprintf(
-				"The file %s is larger than %d bytes, which is the most this server takes", strconv.Quote(cut(name)), s.options.MaxFile)}
-		case source.err != nil:
-			return 0, source.err // and not as save tells it, in words for downloads
-		}
+	source := &sourceReader{from: from}
+	switch err := save(path, source, s.options.MaxFile); {
+	case errors.Is(err, ErrTooLarge):
+		return 0, &predict.FileLimitError{Reason: fmt.Sprintf(
+			"The file %s is larger than %d bytes, which is the most this server takes", strconv.Quote(cut(name)), s.options.MaxFile)}
+	case source.err != nil:
+		return 0, source.err // and not as save tells it, in words for downloads
+	case err != nil:
 		return 0, err
 	}
 	a.paths = append(a.paths, path)
@@ -80,23 +80,14 @@ func (a *Attachments) Close() {
 
 // sourceReader reads what a client sends and keeps why that ended.
 type sourceReader struct {
-	from  io.Reader
-	left  int64 // negative from the start: no limit
-	large bool
-	err   error
+	from io.Reader
+	err  error
 }
 
 func (r *sourceReader) Read(b []byte) (int, error) {
 	n, err := r.from.Read(b)
 	if err != nil && err != io.EOF {
 		r.err = err
-	}
-	if r.left >= 0 {
-		if int64(n) > r.left {
-			r.large = true
-			return 0, ErrTooLarge
-		}
-		r.left -= int64(n)
 	}
 	return n, err
 }

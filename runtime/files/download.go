@@ -156,8 +156,7 @@ func (s *Store) get(ctx context.Context, u *url.URL, progress func()) (*http.Res
 
 // plain removes the URL from an error of net/http.
 func plain(err error) error {
-	var named *url.Error // has the whole URL
-	if errors.As(err, &named) {
+	if named, ok := errors.AsType[*url.Error](err); ok { // has the whole URL
 		err = named.Err
 	}
 	if errors.Is(err, io.EOF) {
@@ -210,8 +209,7 @@ func save(path string, from io.Reader, most int64) error {
 
 // diskError removes the local path from an error of the file system, because clients see it.
 func diskError(err error) error {
-	var onDisk *fs.PathError
-	if errors.As(err, &onDisk) {
+	if onDisk, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("store file: %w", onDisk.Err)
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,11 +39,11 @@ type Budget struct {
 
 	waiting atomic.Int32 // len(waiters)
 	mu      sync.Mutex
-	waiters []*waiter // the first is next
+	waiters []waiter // the first is next
 }
 
-// waiter is a call of Wait.
-type waiter struct{ look chan struct{} } // holds a token: try again
+// waiter is a call of Wait. It holds a token: try again.
+type waiter chan struct{}
 
 // New makes a budget of limit bytes, at least LeastBudget.
 func New(limit int64) *Budget { return &Budget{limit: max(limit, LeastBudget)} }
@@ -183,7 +184,7 @@ func (b *Budget) wakeFirst() {
 		return
 	}
 	select {
-	case b.waiters[0].look <- struct{}{}:
+	case b.waiters[0] <- struct{}{}:
 	default:
 	}
 }
@@ -201,7 +202,7 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 	if (n <= Small || b.waiting.Load() == 0) && b.takeNew(n, n) {
 		return nil
 	}
-	w := &waiter{look: make(chan struct{}, 1)}
+	w := make(waiter, 1)
 	b.mu.Lock()
 	b.waiters = append(b.waiters, w)
 	b.waiting.Store(int32(len(b.waiters)))
@@ -212,7 +213,7 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 	defer timer.Stop()
 	for {
 		select {
-		case <-w.look:
+		case <-w:
 			if b.takeNew(n, n) {
 				return nil
 			}
@@ -226,15 +227,10 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 }
 
 // remove removes w from the queue, and lets the next one look.
-func (b *Budget) remove(w *waiter) {
+func (b *Budget) remove(w waiter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, other := range b.waiters {
-		if other == w {
-			b.waiters = append(b.waiters[:i], b.waiters[i+1:]...)
-			break
-		}
-	}
+	b.waiters = slices.DeleteFunc(b.waiters, func(other waiter) bool { return other == w })
 	b.waiting.Store(int32(len(b.waiters)))
 	b.wakeFirst()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -86,17 +87,10 @@ func (w *waiters) add(f *follower) {
 func (w *waiters) remove(f *follower) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var rest []*follower
-	for _, other := range w.by[f.reply] {
-		if other != f {
-			rest = append(rest, other)
-		}
-	}
-	if len(rest) == 0 {
+	w.by[f.reply] = slices.DeleteFunc(w.by[f.reply], func(other *follower) bool { return other == f })
+	if len(w.by[f.reply]) == 0 {
 		delete(w.by, f.reply)
-		return
 	}
-	w.by[f.reply] = rest
 }
 
 // wake wakes the followers of a subject.

@@ -206,14 +206,11 @@ func (n *node) explainString(r *report, field string, raw []byte) {
 
 func (n *node) explainArray(r *report, field string, raw []byte) {
 	size := 0
-	for a := rawjson.Array(raw); ; size++ {
-		item, ok := a.Next()
-		if !ok {
-			break
+	for i, item := range rawjson.Items(raw) {
+		if part := n.item(i); part != nil && !r.full() {
+			part.explain(r, below(field, strconv.Itoa(i)), item)
 		}
-		if part := n.item(size); part != nil && !r.full() {
-			part.explain(r, below(field, strconv.Itoa(size)), item)
-		}
+		size++
 	}
 	if size < n.minItems {
 		r.add(field, raw, msgFew, count(n.minItems, "item", "items"))

@@ -1,5 +1,7 @@
 package schema
 
+import "cmp"
+
 // decimal is a JSON number of any size that compares exactly: its value is 0.d1d2d3… times ten to the power exp. It does not
 // copy the digits.
 type decimal struct {
@@ -93,13 +95,8 @@ func (d decimal) isInteger() bool {
 
 // compare returns -1, 0 or 1 if d is less than, equal to or greater than o.
 func (d decimal) compare(o decimal) int {
-	if s, t := d.sign(), o.sign(); s != t {
-		if s < t {
-			return -1
-		}
-		return 1
-	} else if s == 0 {
-		return 0
+	if s, t := d.sign(), o.sign(); s != t || s == 0 {
+		return cmp.Compare(s, t)
 	}
 	c := d.compareSize(o)
 	if d.negative {
@@ -120,11 +117,8 @@ func (d decimal) sign() int {
 
 // compareSize compares the absolute values of two nonzero numbers.
 func (d decimal) compareSize(o decimal) int {
-	switch {
-	case d.exp < o.exp:
-		return -1
-	case d.exp > o.exp:
-		return 1
+	if d.exp != o.exp {
+		return cmp.Compare(d.exp, o.exp)
 	}
 	a, b := d.digits, o.digits
 	for len(a) > 0 && len(b) > 0 {
@@ -133,22 +127,13 @@ func (d decimal) compareSize(o decimal) int {
 			a = a[1:]
 		case b[0] == '.':
 			b = b[1:]
-		case a[0] < b[0]:
-			return -1
-		case a[0] > b[0]:
-			return 1
+		case a[0] != b[0]:
+			return cmp.Compare(a[0], b[0])
 		default:
 			a, b = a[1:], b[1:]
 		}
 	}
-	// Neither ends with 0 or the point, so the longer one is larger.
-	switch {
-	case len(a) > len(b):
-		return 1
-	case len(a) < len(b):
-		return -1
-	}
-	return 0
+	return cmp.Compare(len(a), len(b)) // neither ends with 0 or the point, so the longer one is larger
 }
 
 // maxDigits and maxExponent bound the numbers for arithmetic (multipleOf): big.Rat would store every digit of 1e999999999.

@@ -319,8 +319,7 @@ func (s *Sender) backoff(tries int, err error) time.Duration {
 	for range tries - 1 {
 		wait = min(2*wait, s.o.MaxBackoff)
 	}
-	var status *StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*StatusError](err); ok {
 		wait = max(wait, status.RetryAfter)
 	}
 	return min(wait, s.o.MaxBackoff)

@@ -60,8 +60,7 @@ func plain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var named *url.Error
-	if errors.As(err, &named) {
+	if named, ok := errors.AsType[*url.Error](err); ok {
 		err = named.Err
 	}
 	if errors.Is(err, io.EOF) {
