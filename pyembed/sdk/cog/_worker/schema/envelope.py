@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     Schema = dict[str, Any]
 
-_EVENTS = ["start", "output", "logs", "completed"]
-
 
 def document(schemas: Schema, predicts: bool, trains: bool, streaming: bool) -> Schema:
     """Return the whole document around the schemas of inputs and outputs."""
@@ -23,15 +21,13 @@ def document(schemas: Schema, predicts: bool, trains: bool, streaming: bool) -> 
         ),
     }
     if predicts:
-        components["PredictionRequest"] = _request("PredictionRequest", "Input")
-        components["PredictionResponse"] = _response("PredictionResponse", "Input", "Output")
-        paths.update(_paths(_PREDICTION, streaming))
+        words = _Words("predict", "prediction", "")
+        components.update(_components(words))
+        paths.update(_paths(words, streaming))
     if trains:
-        components["TrainingRequest"] = _request("TrainingRequest", "TrainingInput")
-        components["TrainingResponse"] = _response(
-            "TrainingResponse", "TrainingInput", "TrainingOutput"
-        )
-        paths.update(_paths(_TRAINING, False))
+        words = _Words("train", "training", "Training")
+        components.update(_components(words))
+        paths.update(_paths(words, False))
     components.update(_common())
     return {
         "openapi": "3.0.2",
@@ -42,26 +38,26 @@ def document(schemas: Schema, predicts: bool, trains: bool, streaming: bool) -> 
 
 
 class _Words:
-    """How one of the two interfaces is called in paths, ids and texts."""
+    """How one of the two interfaces is called in paths, ids, texts and components."""
 
-    def __init__(self, verb: str, noun: str) -> None:
+    def __init__(self, verb: str, noun: str, prefix: str) -> None:
         self.verb = verb
         self.noun = noun
         self.plural = noun + "s"
         self.id = noun + "_id"
         self.title = noun.capitalize()
-
-
-_PREDICTION = _Words("predict", "prediction")
-_TRAINING = _Words("train", "training")
+        self.input = prefix + "Input"
+        self.output = prefix + "Output"
 
 
 def _paths(words: _Words, streaming: bool) -> Schema:
+    prefer = _parameter("prefer", "header", False, "Prefer")
+    named = _parameter(words.id, "path", True, f"{words.title} ID")
     create: Schema = {
         "summary": words.verb.capitalize(),
         "description": f"Run a single {words.noun} on the model",
         "operationId": f"{words.verb}_{words.plural}_post",
-        "parameters": [_prefer()],
+        "parameters": [prefer],
         "requestBody": {"content": _json(_ref(words.title + "Request"))},
         "responses": _answers(_ref(words.title + "Response")),
     }
@@ -75,7 +71,7 @@ def _paths(words: _Words, streaming: bool) -> Schema:
                 "summary": f"{words.verb.capitalize()} Idempotent",
                 "description": f"Run a single {words.noun} on the model (idempotent creation).",
                 "operationId": f"{words.verb}_idempotent_{words.plural}__{words.id}__put",
-                "parameters": [_id_parameter(words), _prefer()],
+                "parameters": [named, prefer],
                 "requestBody": {
                     "required": True,
                     "content": _json(
@@ -93,7 +89,7 @@ def _paths(words: _Words, streaming: bool) -> Schema:
                 "summary": "Cancel",
                 "description": f"Cancel a running {words.noun}",
                 "operationId": f"cancel_{words.plural}__{words.id}__cancel_post",
-                "parameters": [_id_parameter(words)],
+                "parameters": [named],
                 "responses": _answers(
                     {"title": f"Response Cancel {words.title}s  {words.title} Id  Cancel Post"}
                 ),
@@ -102,66 +98,45 @@ def _paths(words: _Words, streaming: bool) -> Schema:
     }
 
 
-def _request(name: str, input_name: str) -> Schema:
+def _components(words: _Words) -> Schema:
+    request, response = words.title + "Request", words.title + "Response"
+    given = {"allOf": [_ref(words.input)], "nullable": True}
+    events = ["start", "output", "logs", "completed"]
     return {
-        "title": name,
-        "type": "object",
-        "properties": {
-            "id": _text("Id"),
-            "input": {"allOf": [_ref(input_name)], "nullable": True},
-            "context": {
-                "title": "Context",
-                "type": "object",
-                "additionalProperties": {"type": "string"},
-                "nullable": True,
-            },
-            "created_at": _time("Created At"),
-            "output_file_prefix": _text("Output File Prefix"),
-            "webhook": {
-                "title": "Webhook",
-                "type": "string",
-                "format": "uri",
-                "minLength": 1,
-                "maxLength": 65536,
-                "nullable": True,
-            },
-            "webhook_events_filter": {
-                "title": "Webhook Events Filter",
-                "type": "array",
-                "items": {"type": "string", "enum": list(_EVENTS)},
-                "default": list(_EVENTS),
-                "nullable": True,
-            },
-        },
-    }
-
-
-def _response(name: str, input_name: str, output_name: str) -> Schema:
-    return {
-        "title": name,
-        "type": "object",
-        "properties": {
-            "id": _text("Id"),
-            "input": {"allOf": [_ref(input_name)], "nullable": True},
-            "output": _ref(output_name),
-            "status": _ref("Status"),
-            "error": _text("Error"),
-            "logs": {"title": "Logs", "type": "string", "default": ""},
-            "metrics": {
-                "title": "Metrics",
-                "type": "object",
-                "additionalProperties": True,
-                "nullable": True,
-            },
-            "created_at": _time("Created At"),
-            "started_at": _time("Started At"),
-            "completed_at": _time("Completed At"),
-            "version": _text("Version"),
-        },
+        request: _object(
+            request,
+            id=_nullable("Id"),
+            input=given,
+            context=_nullable("Context", "object", additionalProperties={"type": "string"}),
+            created_at=_nullable("Created At", format="date-time"),
+            output_file_prefix=_nullable("Output File Prefix"),
+            webhook=_nullable("Webhook", format="uri", minLength=1, maxLength=65536),
+            webhook_events_filter=_nullable(
+                "Webhook Events Filter",
+                "array",
+                items={"type": "string", "enum": events},
+                default=events,
+            ),
+        ),
+        response: _object(
+            response,
+            id=_nullable("Id"),
+            input=given,
+            output=_ref(words.output),
+            status=_ref("Status"),
+            error=_nullable("Error"),
+            logs={"title": "Logs", "type": "string", "default": ""},
+            metrics=_nullable("Metrics", "object", additionalProperties=True),
+            created_at=_nullable("Created At", format="date-time"),
+            started_at=_nullable("Started At", format="date-time"),
+            completed_at=_nullable("Completed At", format="date-time"),
+            version=_nullable("Version"),
+        ),
     }
 
 
 def _common() -> Schema:
+    locations = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
     return {
         "Status": {
             "title": "Status",
@@ -169,28 +144,28 @@ def _common() -> Schema:
             "type": "string",
             "enum": ["starting", "processing", "succeeded", "canceled", "failed"],
         },
-        "HTTPValidationError": {
-            "title": "HTTPValidationError",
-            "type": "object",
-            "properties": {
-                "detail": {"title": "Detail", "type": "array", "items": _ref("ValidationError")}
-            },
-        },
+        "HTTPValidationError": _object(
+            "HTTPValidationError",
+            detail={"title": "Detail", "type": "array", "items": _ref("ValidationError")},
+        ),
         "ValidationError": {
-            "title": "ValidationError",
-            "type": "object",
-            "properties": {
-                "loc": {
-                    "title": "Location",
-                    "type": "array",
-                    "items": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
-                },
-                "msg": {"title": "Message", "type": "string"},
-                "type": {"title": "Error Type", "type": "string"},
-            },
+            **_object(
+                "ValidationError",
+                loc={"title": "Location", "type": "array", "items": locations},
+                msg={"title": "Message", "type": "string"},
+                type={"title": "Error Type", "type": "string"},
+            ),
             "required": ["loc", "msg", "type"],
         },
     }
+
+
+def _object(title: str, **properties: Schema) -> Schema:
+    return {"title": title, "type": "object", "properties": properties}
+
+
+def _nullable(title: str, type: str = "string", **more: Any) -> Schema:
+    return {"title": title, "type": type, **more, "nullable": True}
 
 
 def _get(summary: str, operation: str, title: str) -> Schema:
@@ -225,27 +200,6 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _prefer() -> Schema:
-    return {
-        "name": "prefer",
-        "in": "header",
-        "required": False,
-        "schema": {"title": "Prefer", "type": "string"},
-    }
-
-
-def _id_parameter(words: _Words) -> Schema:
-    return {
-        "name": words.id,
-        "in": "path",
-        "required": True,
-        "schema": {"title": f"{words.title} ID", "type": "string"},
-    }
-
-
-def _text(title: str) -> Schema:
-    return {"title": title, "type": "string", "nullable": True}
-
-
-def _time(title: str) -> Schema:
-    return {"title": title, "type": "string", "format": "date-time", "nullable": True}
+def _parameter(name: str, place: str, required: bool, title: str) -> Schema:
+    schema = {"title": title, "type": "string"}
+    return {"name": name, "in": place, "required": required, "schema": schema}
