@@ -25,6 +25,7 @@ import sys
 from ..errors import traceback_text
 from ..model.load import LoadError, Predictor, load_predictor
 from ..model.notices import notices, settle_none_defaults
+from ..model.problems import every_problem, mistake, problem_of
 from ..schema.document import openapi
 from .fence import ImportGuard, run_fenced
 from .reader import Refusal, read_predictor, static_problems
@@ -120,7 +121,7 @@ def _read(
                 answer["refusals"].append(str(refusal))
             except LoadError as error:
                 more = static_problems(ref, root, mode) if every else []
-                answer["problems"] += more or [_problem(str(error))]
+                answer["problems"] += more or [problem_of(str(error))]
         if not answer["refusals"] and not answer["problems"]:
             try:
                 _describe(answer, loaded, request)
@@ -145,7 +146,7 @@ def _describe(
         settle_none_defaults(predictor, request.get("none_defaults") or "")
         lines += notices(predictor, request["root"])
     answer["document"] = openapi(loaded.get("predict"), loaded.get("train"))
-    answer["warnings"] += [_problem(line) for line in lines]
+    answer["warnings"] += [problem_of(line) for line in lines]
 
 
 def _import(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[str, Any]) -> None:
@@ -170,25 +171,17 @@ def _import(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[
 
 
 def _load(ref: str, root: str, mode: str, every: bool) -> tuple[Predictor | None, list[Problem]]:
-    from ..model.problems import every_problem, mistake
-
     if root not in sys.path:
         sys.path.insert(1, root)
     try:
         return load_predictor(ref, root, mode), []
     except LoadError as error:
         more = every_problem(ref, root, mode) if every else []
-        return None, more or [_problem(str(error))]
+        return None, more or [problem_of(str(error))]
     except BaseException as error:
         problem = mistake(error, root)
         problem["traceback"] = traceback_text(error)
         return None, [problem]
-
-
-def _problem(text: str) -> Problem:
-    from ..model.problems import problem_of
-
-    return problem_of(text)
 
 
 def _too_many(predictor: Predictor | None, wanted: int) -> list[Problem]:

@@ -68,7 +68,6 @@ _OS_NAMES = [
     "fsdecode",
     "fsencode",
     "getcwd",
-    "getenv",
     "linesep",
     "listdir",
     "name",
@@ -111,6 +110,10 @@ def _print(*args: object, **kwargs: object) -> None:
 class _Partial(ModuleType):
     """A module of Python with the names that are safe to use."""
 
+    def __init__(self, name: str, names: dict[str, Any]) -> None:
+        super().__init__(name)
+        vars(self).update(names)
+
     def __getattr__(self, name: str) -> Unknown:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -119,26 +122,18 @@ class _Partial(ModuleType):
 
 def make_os() -> ModuleType:
     """Return `os` with only the environment and paths."""
-    module = _Partial("os")
-    for name in _OS_NAMES:
-        setattr(module, name, getattr(os, name))
-    vars(module)["environ"] = dict(os.environ)  # which the model may change
-    vars(module)["getenv"] = vars(module)["environ"].get
-    return module
+    environ = dict(os.environ)  # which the model may change
+    safe = {name: getattr(os, name) for name in _OS_NAMES}
+    return _Partial("os", {**safe, "environ": environ, "getenv": environ.get})
 
 
 def make_sys(path: list[str]) -> ModuleType:
     """Return `sys` with its constants and the module path."""
-    module = _Partial("sys")
-    for name in _SYS_NAMES:
-        setattr(module, name, getattr(sys, name))
-    vars(module)["path"] = path
-    return module
+    return _Partial("sys", {"path": path, **{name: getattr(sys, name) for name in _SYS_NAMES}})
 
 
 def make_importlib(load: Callable[[str], Any]) -> ModuleType:
     """Return `importlib` with import_module, which calls load."""
-    module = _Partial("importlib")
 
     def import_module(name: str, package: str | None = None) -> Any:
         if name.startswith("."):
@@ -147,13 +142,11 @@ def make_importlib(load: Callable[[str], Any]) -> ModuleType:
             name = ".".join([*above[: len(above) - level + 1], name[level:]])
         return load(name)
 
-    vars(module)["import_module"] = import_module
-    return module
+    return _Partial("importlib", {"import_module": import_module})
 
 
 def make_pkgutil() -> ModuleType:
     """Return `pkgutil` with iter_modules for given folders."""
-    module = _Partial("pkgutil")
 
     def iter_modules(path: Any = None, prefix: str = "") -> Any:
         if path is None:
@@ -162,5 +155,4 @@ def make_pkgutil() -> ModuleType:
 
         return pkgutil.iter_modules(path, prefix)
 
-    vars(module)["iter_modules"] = iter_modules
-    return module
+    return _Partial("pkgutil", {"iter_modules": iter_modules})

@@ -11,6 +11,7 @@ import os
 
 from ..._batch import BATCH_ATTRIBUTE
 from ..model.load import DEFAULT_NAMES, LoadError, Predictor, find_function, pick
+from ..model.problems import signature_problems
 from ..schema.annotations import Names
 from ..schema.signature import Source, unwrap
 from ..schema.types import Unsupported
@@ -41,7 +42,6 @@ def read_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
 
 def static_problems(ref: str, root: str, mode: str) -> list[dict[str, Any]]:
     """Return all mistakes in the signature that ref names; [] if it has another fault."""
-    from ..model.problems import signature_problems
 
     def look(owner: Any, function: Any, mode: str, root: str) -> list[dict[str, Any]]:
         return signature_problems(function, root + os.sep)
