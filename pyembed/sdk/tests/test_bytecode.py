@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-SDK = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from programs import SDK, python
 
 
 def test_bytecode_of_the_package_alone(tmp_path):
@@ -32,11 +32,4 @@ def test_a_broken_module_is_not_cached_and_leaves_the_setting(tmp_path):
         "try: import broken\n"
         "except SyntaxError: print(sys.dont_write_bytecode)"
     )
-    done = subprocess.run(
-        [sys.executable, "-S", "-B", "-c", code],
-        check=True,
-        env={"PYTHONPATH": SDK},
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == "True\n"
+    assert python(code, flags=("-S", "-B")).stdout == "True\n"

@@ -1,10 +1,6 @@
 """What importing the package costs: nothing but itself."""
 
-import os
-import subprocess
-import sys
-
-SDK = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from programs import python
 
 HEAVY = {
     "asyncio", "collections", "contextlib", "dataclasses", "enum", "functools", "importlib.util",
@@ -22,15 +18,7 @@ def loaded_by(code: str) -> set[str]:
         "import sys, os; before = set(sys.modules); "
         f"{code}; print(*sorted(set(sys.modules) - before))"
     )
-    result = subprocess.run(
-        [sys.executable, "-S", "-c", script],
-        env={"PYTHONPATH": SDK},
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd="/",
-    )
-    return set(result.stdout.split())
+    return set(python(script, flags=["-S"]).stdout.split())
 
 
 def test_cog_alone_loads_nothing():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 import pickle
-import subprocess
 import sys
 
 import pytest
+from programs import python
 
 from cog._worker.model.load import LoadError, load_predictor
 
@@ -263,19 +263,7 @@ class TestModules:
             "import sys; sys.path.remove(''); from cog._worker.model.load import load_predictor; "
             f"p = load_predictor('predict.py', {str(tmp_path)!r}); print(p.function(n=4))"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path,
-            env={"PYTHONPATH": sys.path[0] if sys.path[0] else "."} | _sdk_path(),
-        )  # fmt: skip
-        assert (done.stdout, done.returncode) == ("12\n", 0), done.stderr
-
-
-def _sdk_path() -> dict[str, str]:
-    import os
-
-    import cog
-
-    return {"PYTHONPATH": os.path.dirname(os.path.dirname(cog.__file__))}
+        assert python(script, cwd=tmp_path).stdout == "12\n"
 
 
 class TestFlags:

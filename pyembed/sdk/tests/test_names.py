@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 
 import pytest
-from test_import import SDK, loaded_by
+from programs import python
+from test_import import loaded_by
 
 from cog.errors import LoadError
 from cog.mode import Mode
@@ -96,13 +95,7 @@ assert len(os.listdir("/proc/self/fd")) == files
 
 
 def test_suppress_output_drops_all_that_is_written_inside():
-    done = subprocess.run(
-        [sys.executable, "-c", NOISE],
-        env={**os.environ, "PYTHONPATH": SDK},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python(NOISE)
     text = done.stdout + done.stderr
     assert "inside" not in text
     assert "nested" not in text
@@ -121,13 +114,7 @@ two.__exit__(None, None, None); print("after")
 
 
 def test_silences_of_two_predictions_may_overlap():
-    done = subprocess.run(
-        [sys.executable, "-c", OVERLAPPING],
-        env={**os.environ, "PYTHONPATH": SDK},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python(OVERLAPPING)
     assert done.stdout == "after\n"
 
 

@@ -6,12 +6,11 @@ import http.server
 import io
 import pathlib
 import pickle
-import subprocess
-import sys
 import threading
 import typing
 
 import pytest
+from programs import python
 
 import cog
 from cog import (
@@ -407,10 +406,7 @@ def test_opaque():
     ],
 )
 def test_deprecated_names_say_so_once_and_work(use):
-    done = subprocess.run(
-        [sys.executable, "-c", f"import cog; {use}"], capture_output=True, text=True, check=True,
-        env={"PYTHONPATH": str(pathlib.Path(cog.__file__).parents[1])},
-    )  # fmt: skip
+    done = python(f"import cog; {use}")
     assert len(done.stderr.splitlines()) == 1
     assert "is deprecated" in done.stderr
 

@@ -8,9 +8,9 @@ import textwrap
 from pathlib import Path as FilePath
 
 import pytest
+from programs import ask
 from signatures import CASES, DOUBTS, PYDANTIC, REFUSALS
 from sources import function_source
-from static_program import ask
 
 from cog._worker.model.load import LoadError
 from cog._worker.model.notices import notices

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import textwrap
-from pathlib import Path as FilePath
 
 import pytest
+from programs import ask_with_output
 
 from cog._worker.static.commands import find_commands
-
-SDK = FilePath(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -116,16 +111,6 @@ def test_commands_of_the_models_other_files(commands):
     ]
 
 
-def _ask(folder: FilePath, how: str, **more: object):
-    request = {"root": str(folder), "ref": "predict.py", "train": "", "how": how, **more}
-    code = (
-        f"import sys; sys.path[:1] = [{str(SDK)!r}]; import cog._worker.static.main as m; m.main()"
-    )
-    command = [sys.executable, "-c", code, json.dumps(request)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=60)
-    return json.loads(done.stdout), done.stderr.decode()
-
-
 UNKNOWN = "import os, random\n{}\ndef run(n: int = random.choice([3])) -> int: ...\n"
 
 
@@ -136,12 +121,12 @@ UNKNOWN = "import os, random\n{}\ndef run(n: int = random.choice([3])) -> int: .
 def test_commands_keep_a_model_from_being_imported(tmp_path, how, statement):
     """Those that are found before, and those that only running the file shows."""
     (tmp_path / "predict.py").write_text(UNKNOWN.format(statement))
-    answer, _ = _ask(tmp_path, how)
+    answer, _ = ask_with_output(tmp_path, "predict.py", how)
     (command,) = answer["commands"]
     assert (command["file"], command["line"]) == ("predict.py", 2)
     assert "document" not in answer
     assert not (tmp_path / "made").exists()
-    answer, said = _ask(tmp_path, how, execute=True)
+    answer, said = ask_with_output(tmp_path, "predict.py", how, execute=True)
     assert "document" in answer
     assert (tmp_path / "made").exists()
     if how == "auto":
@@ -152,7 +137,7 @@ def test_commands_keep_a_model_from_being_imported(tmp_path, how, statement):
 def test_a_swallowed_refusal_is_one_all_the_same(tmp_path):
     statement = "try: getattr(os, 'pop' + 'en')('touch made')\nexcept BaseException: pass"
     (tmp_path / "predict.py").write_text(UNKNOWN.format(statement))
-    answer, _ = _ask(tmp_path, "auto")
+    answer, _ = ask_with_output(tmp_path, "predict.py", "auto")
     assert [c["line"] for c in answer["commands"]] == [2]
     assert "document" not in answer
     assert not (tmp_path / "made").exists()
@@ -170,7 +155,7 @@ def test_libraries_may_ask_for_the_system_but_install_nothing(tmp_path):
     head = "import sys; sys.path.append('site-packages'); import {}, random; NAME = __name__"
     for name, expected in {"asks": "", "installs": "commands", "calls": "problems"}.items():
         (tmp_path / "predict.py").write_text(UNKNOWN.format(head.format(name)))
-        answer, _ = _ask(tmp_path, "auto")
+        answer, _ = ask_with_output(tmp_path, "predict.py", "auto")
         assert [key for key in ("commands", "problems") if answer[key]] == [expected] * bool(
             expected
         )
@@ -183,7 +168,7 @@ def test_the_check_of_a_model_that_is_not_imported_finds_every_mistake(tmp_path)
         "import os\nos.system('touch made')\nfrom cog import Input\n"
         "def run(\n    a: bytes,\n    b,\n    c: int = Input(default=9, le=3),\n) -> int: ...\n"
     )
-    answer, _ = _ask(tmp_path, "check")
+    answer, _ = ask_with_output(tmp_path, "predict.py", "check")
     assert [problem["line"] for problem in answer["problems"]] == [5, 6, 7]
     assert [command["line"] for command in answer["commands"]] == [2]
     assert not (tmp_path / "made").exists()

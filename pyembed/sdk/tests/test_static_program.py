@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path as FilePath
 
 import pytest
-from static_program import ask, ask_with_output
+from programs import ask, ask_with_output
 
 from cog._worker.static.reader import read_predictor
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
 
 import pytest
-from test_import import SDK
+from programs import python
 
 # In how many public files it was seen at least, not in Cog itself: look-ups of "from MODULE import"
 # return ten files each. 0: it was in none of them, and Cog has or had it.
@@ -57,10 +55,7 @@ def test_each_is_imported_alone():
         "    del sys.modules[m]\n"
         for module, name in NAMES
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONPATH": SDK}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    python(code)
 
 
 def test_weights(tmp_path, monkeypatch):
