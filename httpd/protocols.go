@@ -138,9 +138,6 @@ func (p *protocols) isProbe(path string) bool {
 	return p != nil && slices.ContainsFunc(p.list, func(one protocol.Protocol) bool { return slices.Contains(one.Probes, path) })
 }
 
-// MaxBody implements protocol.Host, as do the next methods.
-func (p *protocols) MaxBody() int64 { return p.opt.MaxBody }
-
 // probes returns the paths of which GET never requires a token.
 func (p *protocols) probes() (paths []string) {
 	if p == nil {
@@ -173,9 +170,7 @@ func (p *protocols) Charge(ctx *fasthttp.RequestCtx, bytes int64) *protocol.Erro
 }
 
 // OnGeneration implements protocol.Host.
-func (p *protocols) OnGeneration(*fasthttp.RequestCtx) func(protocol.Generation) {
-	return p.opt.OnGeneration
-}
+func (p *protocols) OnGeneration() func(protocol.Generation) { return p.opt.OnGeneration }
 
 // Trace implements protocol.Host.
 func (p *protocols) Trace(ctx *fasthttp.RequestCtx) (*trace.Trace, bool) {

@@ -75,9 +75,7 @@ type Host interface {
 	// Trace returns the trace of a request, or nil. traced: the server traces, so that its context replaces the client's.
 	Trace(ctx *fasthttp.RequestCtx) (t *trace.Trace, traced bool)
 	// OnGeneration returns what Exchange.OnGeneration does.
-	OnGeneration(ctx *fasthttp.RequestCtx) func(Generation)
-	// MaxBody is the largest body in bytes.
-	MaxBody() int64
+	OnGeneration() func(Generation)
 }
 
 // Renderer writes a stream in a protocol's form. Its methods append to dst.
@@ -154,9 +152,6 @@ func (x *Exchange) Sampled() bool {
 	t, _ := x.host.Trace(x.RequestCtx)
 	return t != nil && t.Sampled
 }
-
-// MaxBody is the largest body in bytes, also of what is inflated.
-func (x *Exchange) MaxBody() int64 { return x.host.MaxBody() }
 
 // Begin is Model.Begin with what the request's headers say. The caller calls Wait, Follow or Stream next.
 func (x *Exchange) Begin(m *Model, c Call) (*Run, *Error) {

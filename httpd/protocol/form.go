@@ -10,12 +10,3 @@ type Form struct {
 	// Body is the memory that Fields are in.
 	Body Body
 }
-
-// Release frees a form that no call took over.
-func (f *Form) Release() {
-	if f.Attachments != nil {
-		f.Attachments.Close()
-	}
-	f.Body.Release()
-	*f = Form{}
-}

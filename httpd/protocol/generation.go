@@ -18,4 +18,4 @@ type Generation struct {
 
 // OnGeneration returns the function that a protocol calls at the end of a generation; nil: it is not wanted. It is called once,
 // by any goroutine, also after the exchange.
-func (x *Exchange) OnGeneration() func(Generation) { return x.host.OnGeneration(x.RequestCtx) }
+func (x *Exchange) OnGeneration() func(Generation) { return x.host.OnGeneration() }

@@ -3,12 +3,10 @@ package protocol
 import (
 	"io"
 	"sync"
-	"time"
 	"unsafe"
 
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
-	"pinion/runtime/rawjson"
 	"pinion/runtime/trace"
 )
 
@@ -77,8 +75,6 @@ type Call struct {
 	Inputs [][]byte
 	// Rows: errors name their row, even of a single one.
 	Rows bool
-	// Lists are offsets of long lists in Inputs[0], as rawjson.CheckLists found them, if the caller knows them.
-	Lists rawjson.Lists
 	// Body is the memory that Inputs are in; the zero Body: none. The call takes it over.
 	Body Body
 	// Copied is how many bytes of Inputs are copies that were charged to Body before they were made.
@@ -95,11 +91,6 @@ type Call struct {
 	WantFile bool
 	// WantTensors: arrays of the output are in Answer.Tensors, with placeholders in Answer.Output. Not of a stream.
 	WantTensors bool
-	// ID is the prediction's id, for a call of one input; "": made by the server. With an id, a client can ask for it later, and
-	// its events are recorded, which costs time.
-	ID string
-	// Deadline is when it is too late to begin; zero: the server's default.
-	Deadline time.Time
 	// RequestID, TraceParent and TraceState are the request's headers; Exchange.Predict and Exchange.Begin fill them in.
 	RequestID, TraceParent, TraceState string
 	// Trace records the request; nil: it is not traced. Exchange.Begin sets it.
@@ -201,8 +192,8 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		return nil, err
 	}
 	req := predict.Request{
-		ID: c.ID, Deadline: c.Deadline, RequestID: c.RequestID, TraceParent: c.TraceParent, TraceState: c.TraceState,
-		WantFile: c.WantFile, WantTensors: c.WantTensors, Lists: c.Lists, Form: c.Form, Trace: c.Trace, Span: c.Span,
+		RequestID: c.RequestID, TraceParent: c.TraceParent, TraceState: c.TraceState,
+		WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form, Trace: c.Trace, Span: c.Span,
 	}
 	if c.Stream {
 		req.Mode, req.AnyStream = predict.Stream, true
@@ -226,7 +217,6 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		return r, nil
 	}
 	req.Group = new(predict.Group)
-	req.Lists = rawjson.Lists{}
 	var shared predict.Attachments
 	if c.Attachments != nil {
 		shared = unclosed{c.Attachments}

@@ -18,7 +18,6 @@ const window = 256
 
 // Answer is the result of one prediction that succeeded. It is valid until Release.
 type Answer struct {
-	ID string
 	// Output is JSON; "null" where the model returned None. Of a stream: the list of the items.
 	Output []byte
 	// Tensors are arrays for which Output has placeholders (predict.AppendTensor); nil: none.
@@ -27,8 +26,6 @@ type Answer struct {
 	File *predict.OutputFile
 	// Metrics is a JSON object: predict_time and what the model recorded.
 	Metrics []byte
-	// Warnings are about the input, for the client.
-	Warnings []string
 }
 
 // Answers are the results of a call, in the order of its inputs.
@@ -205,7 +202,7 @@ func (r *Run) waitRow(i int) (bad *Error) {
 }
 
 func answerOf(p *predict.Prediction, rec *predict.Record) Answer {
-	a := Answer{ID: rec.ID, Output: rec.Output, Tensors: rec.Tensors, File: p.File(), Metrics: rec.Metrics, Warnings: p.Warnings}
+	a := Answer{Output: rec.Output, Tensors: rec.Tensors, File: p.File(), Metrics: rec.Metrics}
 	if a.Output == nil {
 		a.Output = []byte("null")
 	}
@@ -289,17 +286,16 @@ func (r *Run) Next(dst [][]byte) ([][]byte, error) {
 			case predict.EventOutput:
 				if !r.row.skipped {
 					dst = append(dst, events[i].Data)
+					r.row.items++
 				}
 			case predict.EventEnd:
 				if len(dst) > before {
-					r.row.items += len(dst) - before
 					return dst, nil // the end comes again
 				}
 				return dst, r.last()
 			}
 		}
 		if len(dst) > before {
-			r.row.items += len(dst) - before
 			return dst, nil
 		}
 	}

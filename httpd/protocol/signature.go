@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -26,13 +25,11 @@ const (
 
 // Value is what a model's schema says about an input or an output.
 type Value struct {
-	Kind     ValueKind
-	Item     *Value  // of a List
-	Members  []Field // of an Object
-	Dtype    string  // of an Array: "float32"; "": any
-	Rank     int     // of an Array: its dimensions; 0: any
-	Nullable bool
-	Secret   bool
+	Kind    ValueKind
+	Item    *Value  // of a List
+	Members []Field // of an Object
+	Dtype   string  // of an Array: "float32"; "": any
+	Rank    int     // of an Array: its dimensions; 0: any
 }
 
 // Field is an input of a model, or a member of an object.
@@ -40,8 +37,6 @@ type Field struct {
 	Name     string
 	Value    Value
 	Required bool
-	Default  json.RawMessage // nil: none
-	Choices  []json.RawMessage
 }
 
 // Signature is what a model takes and returns.
@@ -105,11 +100,7 @@ type component struct {
 	Items      *component            `json:"items"`
 	Properties map[string]*component `json:"properties"`
 	Required   []string              `json:"required"`
-	Nullable   bool                  `json:"nullable"`
-	Default    json.RawMessage       `json:"default"`
-	Enum       []json.RawMessage     `json:"enum"`
 	Order      *float64              `json:"x-order"`
-	Secret     bool                  `json:"x-cog-secret"`
 	ArrayType  string                `json:"x-cog-array-type"`
 	Display    string                `json:"x-cog-array-display"`
 	Dtype      *string               `json:"x-pinion-dtype"`
@@ -186,21 +177,14 @@ func (r signatureReader) fields(c *component, depth int) []Field {
 	fields := make([]Field, len(names))
 	for i, name := range names {
 		p := c.Properties[name]
-		fields[i] = Field{
-			Name: name, Value: r.value(p, depth+1), Required: slices.Contains(c.Required, name),
-			Choices: r.resolve(p).Enum,
-		}
-		if len(p.Default) > 0 && !bytes.Equal(p.Default, []byte("null")) {
-			fields[i].Default = p.Default
-		}
-		fields[i].Value.Nullable = fields[i].Value.Nullable || p.Nullable
+		fields[i] = Field{Name: name, Value: r.value(p, depth+1), Required: slices.Contains(c.Required, name)}
 	}
 	return fields
 }
 
 func (r signatureReader) value(c *component, depth int) Value {
 	c = r.resolve(c)
-	v := Value{Nullable: c.Nullable, Secret: c.Secret}
+	var v Value
 	if depth > maxNesting {
 		return v
 	}
