@@ -5,8 +5,10 @@
 // answer says so: the front uses it for no other request. The pages then become private, so that the model may still write to
 // them while the front sends an answer from there. They do so before a fork too: what the model and its child write later,
 // the other one does not see.
-#include <stdlib.h>
+#include <errno.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "px_json.h"
 #include "px_worker.h"
@@ -39,11 +41,14 @@ struct px_views *px_views_current;  // written with the GIL and mu held
 static int copied;                // requests still to be copied; GIL held
 static int kept;                  // requests of which arrays are left; GIL held
 
-// own_pages makes the pages of arrays private. mu held.
+// own_pages makes the pages of arrays private. Where that fails, the process ends: a child or the front would see what the
+// model writes later, or the pages are gone. mu held.
 static void own_pages(struct px_views *v) {
   if (v->own) return;
   v->own = true;
-  mmap(v->shared.at, v->body, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, v->fd, 0);
+  if (mmap(v->shared.at, v->body, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, v->fd, 0) != MAP_FAILED) return;
+  fprintf(stderr, "pinion worker: make the pages of arrays private: %s\n", strerror(errno));
+  _exit(1);
 }
 
 static void end(struct px_views *v) {

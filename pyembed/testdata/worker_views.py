@@ -15,7 +15,7 @@ SIZE = 100_000
 COPIED = 16  # requests after one whose array was kept
 
 MODEL = """
-    import gc, os
+    import gc, os, resource
     from typing import Any
     kept = []
     def run(x: Any, do: str = "") -> Any:
@@ -31,6 +31,9 @@ MODEL = """
             cycle.append(cycle)
         if do == "drop":
             kept.clear()
+        if do == "no memory":
+            resource.setrlimit(resource.RLIMIT_DATA, (1, 1))  # no page can be made private
+            do = "fork"
         if do == "fork":
             pid = os.fork()
             if pid == 0:
@@ -136,6 +139,19 @@ def test_fork():
         assert first(r.fd) == 1
         r.copied()
         r.run("maps", more=[1])
+
+
+def test_no_memory():
+    with Worker(MODEL) as worker:
+        r = Requests(worker)
+        try:
+            answer = r.send("no memory")
+        except AssertionError:  # the worker has closed the slot
+            answer = None
+        assert answer is None, answer
+        assert worker.process.wait() == 1
+        assert "make the pages of arrays private: Cannot allocate memory" in worker.drain()[1]
+        worker.loaded = None  # there is nothing to stop
 
 
 if __name__ == "__main__":
