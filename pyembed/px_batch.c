@@ -65,8 +65,7 @@ int px_fill(struct px_channel *ch, bool wait) {
 
 // frames(slot, wait) -> [(kind, id, flags, message, error), …], or None at the end: all frames that are there; with wait at
 // least one.
-static PyObject *frames(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *frames(PX_SELF, PyObject *args) {
   int i, wait, n;
   if (!PyArg_ParseTuple(args, "ip", &i, &wait)) return NULL;
   struct px_channel *ch = px_slot_of(i);
@@ -100,15 +99,13 @@ broken:
 }
 
 // set_scope(scope): what _px.scope() returns from now on, to be kept alive by the caller; None: nothing.
-static PyObject *set_scope(PyObject *self, PyObject *scope) {
-  (void)self;
+static PyObject *set_scope(PX_SELF, PyObject *scope) {
   px_w.scope = scope == Py_None ? NULL : scope;
   Py_RETURN_NONE;
 }
 
 // watch(id): what a batch writes is marked as it comes, if there is one slot.
-static PyObject *watch(PyObject *self, PyObject *id) {
-  (void)self;
+static PyObject *watch(PX_SELF, PyObject *id) {
   uint64_t batch = PyLong_AsUnsignedLongLong(id);
   if (PyErr_Occurred()) return NULL;
   if (px_w.nslots == 1) px_log_watch(batch);
@@ -116,8 +113,7 @@ static PyObject *watch(PyObject *self, PyObject *id) {
 }
 
 // emit_item(slot, id, kind, value): sends an event of an item; value None: without a body.
-static PyObject *emit_item(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *emit_item(PX_SELF, PyObject *args) {
   int i, kind;
   unsigned long long id;
   PyObject *value;
@@ -128,8 +124,7 @@ static PyObject *emit_item(PyObject *self, PyObject *args) {
 }
 
 // prepared(slot, id): an item's preprocess is done.
-static PyObject *prepared(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *prepared(PX_SELF, PyObject *args) {
   int i;
   unsigned long long id;
   if (!PyArg_ParseTuple(args, "iK", &i, &id)) return NULL;
@@ -157,8 +152,7 @@ int px_batch_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, 
 }
 
 // batch_done(slot, batch, nanos, runs, size, failed): see px_batch_done. It leaves soon, even if the answers take long.
-static PyObject *batch_done(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *batch_done(PX_SELF, PyObject *args) {
   int i, runs, size, failed;
   unsigned long long id, nanos;
   if (!PyArg_ParseTuple(args, "iKKiip", &i, &id, &nanos, &runs, &size, &failed)) return NULL;
@@ -170,8 +164,7 @@ static PyObject *batch_done(PyObject *self, PyObject *args) {
 
 // reply_item(slot, id, kind, value, nanos, metrics, encode, fail): the answer to an item, as px_reply makes it, without
 // what belongs to the batch: the logs, and the word that says what runs.
-static PyObject *reply_item(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-  (void)self;
+static PyObject *reply_item(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 8) return PyErr_Format(PyExc_TypeError, "reply_item takes 8 arguments, not %zd", n);
   int i = (int)PyLong_AsLong(args[0]);
   uint64_t id = PyLong_AsUnsignedLongLong(args[1]), nanos = PyLong_AsUnsignedLongLong(args[4]);
@@ -211,8 +204,7 @@ Py_ssize_t px_reply_batch(struct px_channel *ch, PyObject *ids, PyObject *values
 }
 
 // reply_batch(slot, ids, values, nanos, metrics, encode) -> n: see px_reply_batch; reply_item is for those from n on.
-static PyObject *reply_batch(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-  (void)self;
+static PyObject *reply_batch(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 6) return PyErr_Format(PyExc_TypeError, "reply_batch takes 6 arguments, not %zd", n);
   int i = (int)PyLong_AsLong(args[0]);
   uint64_t nanos = PyLong_AsUnsignedLongLong(args[3]);

@@ -371,8 +371,7 @@ static int read_all(struct server *s) {
 }
 
 // serve_batches(handler): answers the requests of the one slot until the front closes it.
-PyObject *px_serve_batches(PyObject *self, PyObject *handler) {
-  (void)self;
+PyObject *px_serve_batches(PX_SELF, PyObject *handler) {
   struct server s = {.ch = px_slot_of(0)};
   if (!s.ch) return NULL;
   int status = load(&s, handler);

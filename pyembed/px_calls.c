@@ -11,8 +11,7 @@
 
 // open_call(slot, id) -> int: a socket for a call of a prediction; slot -1 stands for the one that the main thread runs. It
 // belongs to the caller.
-static PyObject *open_call(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *open_call(PX_SELF, PyObject *args) {
   int slot, ends[2];
   unsigned long long id;
   if (!PyArg_ParseTuple(args, "iK", &slot, &id)) return NULL;
@@ -35,8 +34,7 @@ static PyObject *open_call(PyObject *self, PyObject *args) {
 }
 
 // loads_tensors(bytes) -> object: as loads, but tensors in it are (data, shape, code), and numbers may be NaN or infinite.
-static PyObject *loads_tensors(PyObject *self, PyObject *data) {
-  (void)self;
+static PyObject *loads_tensors(PX_SELF, PyObject *data) {
   static const struct px_json_arrays none;
   char *s;
   Py_ssize_t n;

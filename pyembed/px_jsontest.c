@@ -5,8 +5,7 @@
 
 #include <time.h>
 
-static PyObject *loads(PyObject *self, PyObject *text) {
-  (void)self;
+static PyObject *loads(PX_SELF, PyObject *text) {
   char *s, *copy = NULL;
   Py_ssize_t n;
   PyObject *value = NULL;
@@ -21,8 +20,7 @@ static PyObject *loads(PyObject *self, PyObject *text) {
 }
 
 // loads_arrays(text, code): as loads, but that the member "x" of the member "input" may become an array.
-static PyObject *loads_arrays(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *loads_arrays(PX_SELF, PyObject *args) {
   const char *s, *code;
   Py_ssize_t n;
   PyObject *value = NULL;
@@ -42,8 +40,7 @@ static PyObject *loads_arrays(PyObject *self, PyObject *args) {
 }
 
 // dumps(o, fallback=None, before=b"") gives before and the JSON; an error must leave the buffer at before.
-static PyObject *dumps(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *dumps(PX_SELF, PyObject *args) {
   PyObject *o, *fallback = NULL, *result = NULL;
   const char *before = "";
   Py_ssize_t n = 0;
@@ -59,8 +56,7 @@ static PyObject *dumps(PyObject *self, PyObject *args) {
 }
 
 // borrow(o, fallback=None) gives the pieces of the JSON: the buffer's and, at each odd index, what was borrowed.
-static PyObject *borrow(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *borrow(PX_SELF, PyObject *args) {
   PyObject *o, *fallback = NULL, *pieces = NULL;
   struct px_buf out = {0};
   struct px_borrowed borrowed = {0};
@@ -86,31 +82,26 @@ static PyObject *borrow(PyObject *self, PyObject *args) {
   return pieces;
 }
 
-static PyObject *pin(PyObject *self, PyObject *key) {
-  (void)self;
+static PyObject *pin(PX_SELF, PyObject *key) {
   if (px_json_pin_key(key) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
-static PyObject *clear(PyObject *self, PyObject *args) {
-  (void)self, (void)args;
+static PyObject *clear(PX_SELF, PX_NO_ARGS) {
   px_json_clear();
   Py_RETURN_NONE;
 }
 
-static PyObject *live(PyObject *self, PyObject *args) {
-  (void)self, (void)args;
+static PyObject *live(PX_SELF, PX_NO_ARGS) {
   return PyLong_FromUnsignedLongLong(px_mem_live());
 }
 
-static PyObject *total(PyObject *self, PyObject *args) {
-  (void)self, (void)args;
+static PyObject *total(PX_SELF, PX_NO_ARGS) {
   return PyLong_FromUnsignedLongLong(px_mem_total());
 }
 
 // fail_at(n): the nth allocation of C memory from now on fails.
-static PyObject *fail_at(PyObject *self, PyObject *n) {
-  (void)self;
+static PyObject *fail_at(PX_SELF, PyObject *n) {
   px_mem_fail_at(PyLong_AsUnsignedLong(n));
   Py_RETURN_NONE;
 }
@@ -122,8 +113,7 @@ static double now(void) {
 }
 
 // time_loads(text, n) and time_dumps(o, n) give nanoseconds for each of n calls.
-static PyObject *time_loads(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *time_loads(PX_SELF, PyObject *args) {
   const char *s;
   Py_ssize_t len, n;
   if (!PyArg_ParseTuple(args, "y#n", &s, &len, &n)) return NULL;
@@ -136,8 +126,7 @@ static PyObject *time_loads(PyObject *self, PyObject *args) {
   return PyFloat_FromDouble((now() - start) / (double)n);
 }
 
-static PyObject *time_dumps(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *time_dumps(PX_SELF, PyObject *args) {
   PyObject *o, *result = NULL;
   Py_ssize_t n;
   struct px_buf out = {0};

@@ -4,8 +4,7 @@
 #include "px_json.h"
 
 // loads(bytes) -> object
-static PyObject *loads(PyObject *self, PyObject *data) {
-  (void)self;
+static PyObject *loads(PX_SELF, PyObject *data) {
   char *s;
   Py_ssize_t n;
   if (PyBytes_AsStringAndSize(data, &s, &n) < 0) return NULL;
@@ -13,8 +12,7 @@ static PyObject *loads(PyObject *self, PyObject *data) {
 }
 
 // dumps(object, fallback) -> bytes
-static PyObject *dumps(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *dumps(PX_SELF, PyObject *args) {
   PyObject *o, *fallback, *result = NULL;
   if (!PyArg_ParseTuple(args, "OO", &o, &fallback)) return NULL;
   struct px_buf out = {0};
@@ -25,8 +23,7 @@ static PyObject *dumps(PyObject *self, PyObject *args) {
 }
 
 // control(kind, object, id=0): sends a frame on the control channel.
-static PyObject *control(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *control(PX_SELF, PyObject *args) {
   int kind;
   unsigned long long id = 0;
   PyObject *o;
@@ -46,9 +43,7 @@ static PyObject *control(PyObject *self, PyObject *args) {
 }
 
 // log_positions() -> (stdout, stderr): flushes, and says how much was ever written.
-static PyObject *log_positions(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *log_positions(PX_SELF, PX_NO_ARGS) {
   px_flush_stdio();
   pthread_mutex_lock(&px_w.log_mu);
   px_log_positions(px_w.log_seen);
@@ -58,9 +53,7 @@ static PyObject *log_positions(PyObject *self, PyObject *unused) {
 
 // log_switched(): the model changes from one of its streams to the other. It marks what both pipes hold so far: the pipes
 // alone do not show their order. The caller has flushed Python's side.
-static PyObject *log_switched(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *log_switched(PX_SELF, PX_NO_ARGS) {
   if (!px_w.page || atomic_load(&px_w.is_child)) Py_RETURN_NONE;  // the text of an import belongs to no prediction
   px_flush_c();
   // Not the page's running word: a traceback is written after it is 0.
@@ -71,16 +64,13 @@ static PyObject *log_switched(PyObject *self, PyObject *unused) {
 }
 
 // note_write(): the model writes to one of Python's streams.
-static PyObject *note_write(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *note_write(PX_SELF, PX_NO_ARGS) {
   px_w.wrote = true;
   Py_RETURN_NONE;
 }
 
 // set_stream_type(type): the type of our streams, which call note_write and have a method settle.
-static PyObject *set_stream_type(PyObject *self, PyObject *type) {
-  (void)self;
+static PyObject *set_stream_type(PX_SELF, PyObject *type) {
   px_w.stream_type = (PyTypeObject *)Py_NewRef(type);
   Py_RETURN_NONE;
 }
@@ -93,18 +83,14 @@ uint64_t px_take_cancel(struct px_channel *ch) {
 }
 
 // renew_cancel(): the exception of a cancel was lost; the front's next signal is to raise another one.
-static PyObject *renew_cancel(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *renew_cancel(PX_SELF, PX_NO_ARGS) {
   for (int i = 0; i < px_w.nslots; i++) px_w.slots[i]->cancel_taken = 0;
   Py_RETURN_NONE;
 }
 
 // on_cancel(signum, frame): the handler of the cancel signal for synchronous predictions. It runs on the main thread,
 // between two bytecodes or after an interrupted system call, so what it finds running is what it interrupts.
-static PyObject *on_cancel(PyObject *self, PyObject *args) {
-  (void)self;
-  (void)args;
+static PyObject *on_cancel(PX_SELF, PX_NO_ARGS) {
   if (atomic_load(&px_w.is_child)) Py_RETURN_NONE;
   for (int i = 0; i < px_w.nslots; i++) {
     if (px_take_cancel(px_w.slots[i])) {
@@ -116,17 +102,14 @@ static PyObject *on_cancel(PyObject *self, PyObject *args) {
 }
 
 // set_cancel_type(type): the exception that on_cancel raises.
-static PyObject *set_cancel_type(PyObject *self, PyObject *type) {
-  (void)self;
+static PyObject *set_cancel_type(PX_SELF, PyObject *type) {
   Py_IncRef(type);
   px_w.cancel_type = type;
   Py_RETURN_NONE;
 }
 
 // next_health() -> id: waits for the front to ask for the model's check; 0: the worker is to leave. Any thread.
-static PyObject *next_health(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *next_health(PX_SELF, PX_NO_ARGS) {
   PyThreadState *state = PyEval_SaveThread();
   uint64_t id = px_wait_health();
   PyEval_RestoreThread(state);
@@ -134,39 +117,31 @@ static PyObject *next_health(PyObject *self, PyObject *unused) {
 }
 
 // idle() -> bool: whether the model has no prediction at this moment.
-static PyObject *idle(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *idle(PX_SELF, PX_NO_ARGS) {
   bool busy = false;
   for (int i = 0; i < px_w.nslots; i++) busy |= px_w.slots[i]->current != 0;
   return PyBool_FromLong(!busy);
 }
 
 // memory() -> (live, total): blocks that the C code holds and ever took.
-static PyObject *memory(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *memory(PX_SELF, PX_NO_ARGS) {
   return Py_BuildValue("KK", (unsigned long long)px_mem_live(), (unsigned long long)px_mem_total());
 }
 
 // is_child() -> bool: whether this process was forked from the worker.
-static PyObject *is_child(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *is_child(PX_SELF, PX_NO_ARGS) {
   return PyBool_FromLong(atomic_load(&px_w.is_child));
 }
 
 // exit_child(exception): ends a forked child that came back from the model's code, by this exception or with None.
-static PyObject *exit_child(PyObject *self, PyObject *raised) {
-  (void)self;
+static PyObject *exit_child(PX_SELF, PyObject *raised) {
   if (raised != Py_None) PyErr_SetObject((PyObject *)raised->ob_type, raised);
   px_exit_child();
   Py_RETURN_NONE;
 }
 
 // is_list_of(list, type) -> bool: whether it is a list with nothing in it but objects of just that type.
-static PyObject *is_list_of(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-  (void)self;
+static PyObject *is_list_of(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 2 || args[0]->ob_type != &PyList_Type) Py_RETURN_FALSE;
   Py_ssize_t size = PyList_Size(args[0]);
   for (Py_ssize_t i = 0; i < size; i++)

@@ -24,22 +24,19 @@ static struct {
 } who;
 
 // use_scope_variable(variable, none): where the scope of code is found. use_thread_scopes(local), use_task_owner(owner): see above.
-static PyObject *use_scope_variable(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *use_scope_variable(PX_SELF, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OO", &who.variable, &who.none)) return NULL;
   Py_IncRef(who.variable);
   Py_IncRef(who.none);
   Py_RETURN_NONE;
 }
 
-static PyObject *use_thread_scopes(PyObject *self, PyObject *local) {
-  (void)self;
+static PyObject *use_thread_scopes(PX_SELF, PyObject *local) {
   who.local = Py_NewRef(local);
   Py_RETURN_NONE;
 }
 
-static PyObject *use_task_owner(PyObject *self, PyObject *owner) {
-  (void)self;
+static PyObject *use_task_owner(PX_SELF, PyObject *owner) {
   who.owner = Py_NewRef(owner);
   Py_RETURN_NONE;
 }
@@ -88,17 +85,14 @@ int px_pipes_stream(int fd) {
 }
 
 // is_log(fd) -> bool: whether descriptor 1 or 2 still is a log pipe, and not what the model has put in its place.
-static PyObject *is_log(PyObject *self, PyObject *number) {
-  (void)self;
+static PyObject *is_log(PX_SELF, PyObject *number) {
   long fd = PyLong_AsLong(number);
   if (PyErr_Occurred()) return NULL;
   return PyBool_FromLong(px_pipes_stream((int)fd) == fd - 1);
 }
 
 // is_leftover() -> bool: whether a child of this code belongs to a prediction that has ended.
-static PyObject *call_is_leftover(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *call_is_leftover(PX_SELF, PX_NO_ARGS) {
   return PyBool_FromLong(px_is_leftover());
 }
 

@@ -128,9 +128,7 @@ static void wait_for(pid_t pid) {
 }
 
 // foreign_threads() -> [(thread id, name)]: the threads that a fork would lack. It forks a process for that, which ends.
-static PyObject *foreign_threads(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *foreign_threads(PX_SELF, PX_NO_ARGS) {
   pid_t pid = fork_process();
   if (pid == 0) _exit(0);
   if (pid < 0) return PyErr_SetFromErrno(PyExc_OSError);
@@ -148,9 +146,7 @@ static PyObject *foreign_threads(PyObject *self, PyObject *unused) {
 }
 
 // cuda_started() -> bool: whether this process initialised the CUDA driver, which no fork survives.
-static PyObject *cuda_started(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *cuda_started(PX_SELF, PX_NO_ARGS) {
   const int not_initialized = 3;  // CUDA_ERROR_NOT_INITIALIZED, Data types used by CUDA driver
   bool started = false;
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -258,9 +254,7 @@ static PyObject *next(void) {
 
 // fork_workers() -> bytes: forks a worker for each request. In each worker it returns the request; in the preload process
 // it returns None when the front is gone.
-static PyObject *fork_workers(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *fork_workers(PX_SELF, PX_NO_ARGS) {
   for (;;) {
     PyObject *request = next();
     if (!request && PyErr_Occurred()) return NULL;
@@ -272,9 +266,7 @@ static PyObject *fork_workers(PyObject *self, PyObject *unused) {
 }
 
 // start_worker(): starts CUDA and our threads, once the environment is the worker's.
-static PyObject *start_worker(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *start_worker(PX_SELF, PX_NO_ARGS) {
   const struct px_config *config = preload.config;
   if (config->cuda_start && config->cuda_start(config->cuda_options) != 0)
     fprintf(stderr, "pinion worker: CUDA could not be started\n");  // it serves without CUDA

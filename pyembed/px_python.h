@@ -10,6 +10,10 @@ extern const struct cpy3_api *px_py;
 #define CPY3 px_py
 #include "cpy3.h"
 
+// Parameters that a function for Python must have and does not use.
+#define PX_SELF PyObject *self __attribute__((unused))
+#define PX_NO_ARGS PyObject *args __attribute__((unused))
+
 // px_python_use takes the table of cpy3's Library.Table. Before the
 // interpreter starts, on the thread that starts it. 0, or -1 if the table
 // was built from another cpy3.h than this package.

@@ -31,8 +31,7 @@ static int add_arrays(PyObject *codes) {
 
 // use_arrays(codes): the inputs of predictions that codes names are lists of numbers, to be given as (data, shape): see
 // px_json_loads_arrays. Those beyond the first PX_JSON_ARRAYS stay lists.
-static PyObject *use_arrays(PyObject *self, PyObject *codes) {
-  (void)self;
+static PyObject *use_arrays(PX_SELF, PyObject *codes) {
   if (!arrays.within && !(arrays.within = PyUnicode_InternFromString("input"))) return NULL;
   if (add_arrays(codes) < 0) return NULL;
   Py_RETURN_NONE;

@@ -63,8 +63,6 @@ PyObject *px_scope_leave(struct px_scopes *s, bool observed, PyObject *scope, Py
   return metrics;
 }
 
-PyObject *px_scope(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+PyObject *px_scope(PX_SELF, PX_NO_ARGS) {
   return Py_NewRef(px_w.scope ? px_w.scope : Py_None);
 }

@@ -276,8 +276,7 @@ static void before_call(struct handler *h, struct px_channel *ch) {
 }
 
 // serve(handler): answers the requests of the one slot until the front closes it.
-PyObject *px_serve(PyObject *self, PyObject *o) {
-  (void)self;
+PyObject *px_serve(PX_SELF, PyObject *o) {
   struct handler h;
   PyObject *result = NULL;
   PyThreadState *state = PyEval_SaveThread();

@@ -23,8 +23,7 @@ struct px_channel *px_slot_of(int i) {
 }
 
 // slots(n) -> [fd, …]: waits until the front passed n sockets; fewer where the worker is to leave.
-static PyObject *slots(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *slots(PX_SELF, PyObject *args) {
   int n;
   if (!PyArg_ParseTuple(args, "i", &n)) return NULL;
   PyThreadState *state = PyEval_SaveThread();
@@ -67,8 +66,7 @@ static int add_request(PyObject *list, struct px_frame *f) {
 }
 
 // receive(slot) -> [(id, flags, message, error), …], or None at the end: all requests that are there, without waiting.
-static PyObject *receive(PyObject *self, PyObject *slot) {
-  (void)self;
+static PyObject *receive(PX_SELF, PyObject *slot) {
   long i = PyLong_AsLong(slot);
   if (PyErr_Occurred()) return NULL;
   struct px_channel *ch = px_slot_of((int)i);
@@ -121,8 +119,7 @@ static int add_ready(PyObject *list, PyObject *keys, const struct epoll_event *e
 
 // select(fd, seconds, keys) -> [(key, events), …]: what is ready of an epoll descriptor, after at most so many seconds; None:
 // any time. keys are the SelectorKeys by their descriptors. See serve/loop.py.
-static PyObject *select_ready(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-  (void)self;
+static PyObject *select_ready(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   static unsigned short_waits;  // of the one loop
   if (n != 3) return PyErr_Format(PyExc_TypeError, "select takes 3 arguments, not %zd", n);
   int fd = (int)PyLong_AsLong(args[0]);
@@ -145,8 +142,7 @@ static PyObject *select_ready(PyObject *self, PyObject *const *args, Py_ssize_t 
 
 // claim(slot, id, at_once=False) -> bool: takes a request for the model; False: the front took it back. at_once: the one
 // before has just ended, so there is no text in between.
-static PyObject *claim(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-  (void)self;
+static PyObject *claim(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n < 2 || n > 3) return PyErr_Format(PyExc_TypeError, "claim takes 2 or 3 arguments, not %zd", n);
   bool at_once = n == 3 && args[2] == Py_True;
   long i = PyLong_AsLong(args[0]);
@@ -161,8 +157,7 @@ static PyObject *claim(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 }
 
 // reply(slot, id, kind, value, nanos, metrics, encode, fail): see px_reply.
-static PyObject *reply(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-  (void)self;
+static PyObject *reply(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 8) return PyErr_Format(PyExc_TypeError, "reply takes 8 arguments, not %zd", n);
   long i = PyLong_AsLong(args[0]), kind = PyLong_AsLong(args[2]);
   uint64_t id = PyLong_AsUnsignedLongLong(args[1]), nanos = PyLong_AsUnsignedLongLong(args[4]);
@@ -173,8 +168,7 @@ static PyObject *reply(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 }
 
 // started(slot, id): reports that the model has a prediction now.
-static PyObject *started(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *started(PX_SELF, PyObject *args) {
   int i;
   unsigned long long id;
   if (!PyArg_ParseTuple(args, "iK", &i, &id)) return NULL;
@@ -184,8 +178,7 @@ static PyObject *started(PyObject *self, PyObject *args) {
 }
 
 // put_times(slot, id, took, prepared): see px_put_times.
-static PyObject *put_times(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *put_times(PX_SELF, PyObject *args) {
   int i;
   unsigned long long id, took, prepared;
   if (!PyArg_ParseTuple(args, "iKKK", &i, &id, &took, &prepared)) return NULL;
@@ -196,8 +189,7 @@ static PyObject *put_times(PyObject *self, PyObject *args) {
 }
 
 // emit(slot, id, kind, value, encode, index): sends an event of a prediction that still runs; see px_emit.
-static PyObject *emit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
-  (void)self;
+static PyObject *emit(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 6) return PyErr_Format(PyExc_TypeError, "emit takes 6 arguments, not %zd", n);
   long i = PyLong_AsLong(args[0]), kind = PyLong_AsLong(args[2]);
   uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
@@ -213,8 +205,7 @@ static PyObject *emit(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 }
 
 // emit_all(slot, id, items, encode): emits every item of an iterable as it comes; see px_yield_all.
-static PyObject *emit_all(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *emit_all(PX_SELF, PyObject *args) {
   int i;
   unsigned long long id;
   PyObject *items, *encode;
@@ -224,8 +215,7 @@ static PyObject *emit_all(PyObject *self, PyObject *args) {
 }
 
 // flush(slot): sends the answers that are queued.
-static PyObject *flush(PyObject *self, PyObject *slot) {
-  (void)self;
+static PyObject *flush(PX_SELF, PyObject *slot) {
   long i = PyLong_AsLong(slot);
   if (PyErr_Occurred()) return NULL;
   struct px_channel *ch = px_slot_of((int)i);
@@ -236,9 +226,7 @@ static PyObject *flush(PyObject *self, PyObject *slot) {
 
 // arm_flusher(): answers still queued in 100 to 200 µs are then sent by the flusher, though the loop be blocked. What was queued
 // at the last call must be sent.
-static PyObject *arm_flusher(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *arm_flusher(PX_SELF, PX_NO_ARGS) {
   px_flusher_arm_loop();
   Py_RETURN_NONE;
 }
@@ -247,8 +235,7 @@ static PyObject *arm_flusher(PyObject *self, PyObject *unused) {
 // 200 µs, even if the loop is blocked. It waits for the front if that is far behind, as a write to a full pipe does. With
 // id 0 the text is unattributed and goes by the control channel, which the front always reads. traceback: from the traceback
 // in it on, the text is one record of the server's log.
-static PyObject *log_text(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *log_text(PX_SELF, PyObject *args) {
   int i, traceback = 0;
   unsigned long long id;
   PyObject *source, *text;
@@ -280,9 +267,7 @@ static PyObject *log_text(PyObject *self, PyObject *args) {
 }
 
 // canceled() -> [(slot, id), …]: the running predictions whose end was asked for, each once; see px_take_cancel.
-static PyObject *canceled(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *canceled(PX_SELF, PX_NO_ARGS) {
   PyObject *list = PyList_New(0);
   for (int i = 0; list && i < px_w.nslots; i++) {
     uint64_t id = px_take_cancel(px_w.slots[i]);
@@ -298,8 +283,7 @@ static PyObject *canceled(PyObject *self, PyObject *unused) {
 }
 
 // is_canceled(slot, id) -> bool: the end of what runs there was asked for.
-static PyObject *is_canceled(PyObject *self, PyObject *args) {
-  (void)self;
+static PyObject *is_canceled(PX_SELF, PyObject *args) {
   int i;
   unsigned long long id;
   if (!PyArg_ParseTuple(args, "iK", &i, &id)) return NULL;

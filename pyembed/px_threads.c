@@ -136,15 +136,12 @@ PX_VISIBLE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *
 }
 
 // thread_owner() -> int: what set_thread_owner takes in a thread that works for this code.
-static PyObject *thread_owner(PyObject *self, PyObject *unused) {
-  (void)self;
-  (void)unused;
+static PyObject *thread_owner(PX_SELF, PX_NO_ARGS) {
   return PyLong_FromUnsignedLongLong(owner_of_new());
 }
 
 // set_thread_owner(owner) -> int: makes this thread one of that owner; returns the one before.
-static PyObject *set_thread_owner(PyObject *self, PyObject *number) {
-  (void)self;
+static PyObject *set_thread_owner(PX_SELF, PyObject *number) {
   uint64_t before = owner, now = PyLong_AsUnsignedLongLong(number);
   if (PyErr_Occurred()) return NULL;
   owner = now;
