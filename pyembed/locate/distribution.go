@@ -50,21 +50,12 @@ func (d distribution) usesMusl() bool { return d.is("alpine") }
 
 // python3 is the version of the package python3, for releases that are known to this program.
 func (d distribution) python3() version {
-	minor := 0
-	switch d.id + " " + d.version {
-	case "ubuntu 20.04":
-		minor = 8
-	case "debian 11":
-		minor = 9
-	case "ubuntu 22.04":
-		minor = 10
-	case "debian 12":
-		minor = 11
-	case "ubuntu 24.04":
-		minor = 12
-	case "debian 13":
-		minor = 13
-	default:
+	minors := map[string]int{
+		"ubuntu 20.04": 8, "ubuntu 22.04": 10, "ubuntu 24.04": 12,
+		"debian 11": 9, "debian 12": 11, "debian 13": 13,
+	}
+	minor, known := minors[d.id+" "+d.version]
+	if !known {
 		return version{}
 	}
 	return version{major: 3, minor: minor}

@@ -1,7 +1,6 @@
 package locate
 
 import (
-	"bufio"
 	"debug/elf"
 	"os"
 	"path/filepath"
@@ -77,15 +76,13 @@ func (h host) loaderDirs() []string {
 // read has no folders: the loader sees it so too.
 func readLoaderConf(path string, depth int) []string {
 	const deepest = 8 // an include of itself must end
-	file, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil || depth > deepest {
 		return nil
 	}
-	defer file.Close()
 	var dirs []string
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		line, _, _ := strings.Cut(lines.Text(), "#")
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
 		fields := strings.Fields(line)
 		if len(fields) == 0 {
 			continue

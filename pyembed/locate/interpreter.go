@@ -68,11 +68,7 @@ func (f *finder) fromHeaders(path string) (*interpreter, error) {
 	if err := f.checkPlatform(img, path); err != nil {
 		return nil, err
 	}
-	if soname, v, ok := img.libpython(); ok {
-		in.soname, in.version = soname, v
-	} else if v, ok := parseProgram(filepath.Base(img.path)); ok {
-		in.version = v
-	}
+	in.readVersion()
 	in.base = f.original(in)
 	if !in.version.known() && in.base != nil {
 		in.version = in.base.version
@@ -100,12 +96,16 @@ func (f *finder) original(in *interpreter) *interpreter {
 		return nil
 	}
 	base := &interpreter{path: path, image: img}
-	if soname, v, ok := img.libpython(); ok {
-		base.soname, base.version = soname, v
-	} else if v, ok := parseProgram(filepath.Base(img.path)); ok {
-		base.version = v
-	}
+	base.readVersion()
 	return base
+}
+
+// readVersion takes the version from the library that the image needs, or else from the program's name, if one tells it.
+func (in *interpreter) readVersion() {
+	var ok bool
+	if in.soname, in.version, ok = in.image.libpython(); !ok {
+		in.version, _ = parseProgram(filepath.Base(in.image.path))
+	}
 }
 
 // checkPlatform refuses an image that this process could not open.

@@ -44,6 +44,13 @@ func Find(o Options) (*Python, error) {
 	return newFinder(o, thisHost()).find(o)
 }
 
+// Interpreter chooses the interpreter as Find does, for a program that runs it as it is: its shared
+// library is not looked for, and LibPython is empty. Its errors are *Error.
+func Interpreter(o Options) (*Python, error) {
+	p, _, err := newFinder(o, thisHost()).chosen(o)
+	return p, err
+}
+
 // finder holds what a search needs of the world; tests give it another one.
 type finder struct {
 	env  func(string) string

@@ -1,7 +1,6 @@
 package locate
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,15 +21,13 @@ type venv struct {
 func readVenv(executable string) *venv {
 	bin := filepath.Dir(executable)
 	for _, dir := range []string{bin, filepath.Dir(bin)} {
-		file, err := os.Open(filepath.Join(dir, "pyvenv.cfg"))
+		text, err := os.ReadFile(filepath.Join(dir, "pyvenv.cfg"))
 		if err != nil {
 			continue
 		}
-		defer file.Close()
 		env := &venv{dir: dir}
-		lines := bufio.NewScanner(file)
-		for lines.Scan() {
-			key, value, ok := strings.Cut(lines.Text(), "=")
+		for line := range strings.Lines(string(text)) {
+			key, value, ok := strings.Cut(line, "=")
 			if !ok {
 				continue
 			}
@@ -54,11 +51,7 @@ func readVenv(executable string) *venv {
 // baseRemoved tells whether the Python that the environment was made from is no longer
 // there: it then has no standard library and can't start.
 func (e *venv) baseRemoved() bool {
-	if e.home == "" {
-		return false
-	}
-	info, err := os.Stat(e.home)
-	return err != nil || !info.IsDir()
+	return e.home != "" && !isDir(e.home)
 }
 
 // interpreter finds the program that the environment was made from. name is the

@@ -23,5 +23,6 @@ func TestInterpreter(t *testing.T) {
 
 func plain(w *world, python string) (*Python, error) {
 	o := Options{Python: python, Dir: w.path("model"), Env: func(name string) string { return w.vars[name] }}
-	return newFinder(o, w.host).interpreter(o)
+	p, _, err := newFinder(o, w.host).chosen(o)
+	return p, err
 }
