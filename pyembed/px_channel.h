@@ -156,10 +156,7 @@ int px_flusher_start(void);
 // px_flusher_abandon closes the timer in a forked child, which does not have the thread.
 void px_flusher_abandon(void);
 
-// px_flusher_arm has the timer fire after ns, or up to PX_LATE later.
-void px_flusher_arm(uint64_t ns);
-
-// px_flusher_arm_between has it fire between two points of time, for what is queued in this channel.
+// px_flusher_arm_between has the timer fire between two points of time, for what is queued in this channel.
 void px_flusher_arm_between(struct px_channel *ch, uint64_t soonest, uint64_t latest);
 
 // px_flusher_arm_for has it fire for what was queued first in this channel. It does so only once for that: later frames

@@ -44,8 +44,6 @@ static void arm_after(struct px_channel *ch, uint64_t ns) {
   px_flusher_arm_between(ch, now + ns, now + ns + PX_LATE);
 }
 
-void px_flusher_arm(uint64_t ns) { arm_after(NULL, ns); }
-
 void px_flusher_arm_loop(void) {
   static struct px_channel loop;  // stands for all channels: an event loop flushes them together
   arm_after(&loop, PX_BACKSTOP);
@@ -93,7 +91,7 @@ static void *flusher(void *unused) {
     pthread_mutex_unlock(&px_w.mu);
     bool left = false;
     for (int i = 0; i < count; i++) left |= !px_channel_flush_due(px_w.slots[i]);
-    if (left) px_flusher_arm(PX_RETRY);
+    if (left) arm_after(NULL, PX_RETRY);
   }
 }
 

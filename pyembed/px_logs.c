@@ -110,33 +110,24 @@ void px_log_positions(uint64_t at[2]) {
   for (int i = 0; i < 2; i++) at[i] = position(&px_w.page->logs[i], px_w.log_fd[i]);
 }
 
-// mark_own is mark for a prediction that has its own pipes.
-static int mark_own(struct px_channel *ch, uint64_t id, const char *more) {
-  uint64_t at[2], own[2] = {0, 0};
-  px_log_positions(at);
-  for (int i = 0; i < 2; i++)
-    if (px_w.own_fd[i] >= 0) own[i] = position(&px_w.page->own[i], px_w.own_fd[i]);
-  if (memcmp(px_w.log_seen, at, sizeof at) == 0 && memcmp(px_w.own_seen, own, sizeof own) == 0) return 0;
-  memcpy(px_w.log_seen, at, sizeof at);
-  memcpy(px_w.own_seen, own, sizeof own);
-  char body[160];
-  int n = snprintf(body, sizeof body, "{\"stdout\":%llu,\"stderr\":%llu,\"own_stdout\":%llu,\"own_stderr\":%llu%s}",
-                   (unsigned long long)at[0], (unsigned long long)at[1], (unsigned long long)own[0],
-                   (unsigned long long)own[1], more);
-  return px_channel_put(ch, PX_LOG_MARK, id, 0, body, (size_t)n);
-}
-
 // mark is px_log_mark_locked with more members of its body, each behind a comma.
 static int mark(struct px_channel *ch, uint64_t id, const char *more) {
-  if (atomic_load_explicit(&px_w.own, memory_order_relaxed)) return mark_own(ch, id, more);
-  uint64_t at[2];
+  bool has_own = atomic_load_explicit(&px_w.own, memory_order_relaxed), moved = false;
+  uint64_t at[2], own[2] = {0, 0};
   px_log_positions(at);
-  if (at[0] == px_w.log_seen[0] && at[1] == px_w.log_seen[1]) return 0;
-  px_w.log_seen[0] = at[0];
-  px_w.log_seen[1] = at[1];
-  char body[80];
-  int n = snprintf(body, sizeof body, "{\"stdout\":%llu,\"stderr\":%llu%s}", (unsigned long long)at[0],
-                   (unsigned long long)at[1], more);
+  for (int i = 0; i < 2; i++) {
+    if (has_own && px_w.own_fd[i] >= 0) own[i] = position(&px_w.page->own[i], px_w.own_fd[i]);
+    moved |= at[i] != px_w.log_seen[i] || (has_own && own[i] != px_w.own_seen[i]);
+  }
+  if (!moved) return 0;
+  memcpy(px_w.log_seen, at, sizeof at);
+  if (has_own) memcpy(px_w.own_seen, own, sizeof own);
+  char body[160], text[80] = "";
+  if (has_own)
+    snprintf(text, sizeof text, ",\"own_stdout\":%llu,\"own_stderr\":%llu", (unsigned long long)own[0],
+             (unsigned long long)own[1]);
+  int n = snprintf(body, sizeof body, "{\"stdout\":%llu,\"stderr\":%llu%s%s}", (unsigned long long)at[0],
+                   (unsigned long long)at[1], text, more);
   return px_channel_put(ch, PX_LOG_MARK, id, 0, body, (size_t)n);
 }
 

@@ -40,28 +40,28 @@ static void end_redirect(const struct redirect *r) {
   errno = error;
 }
 
-PX_VISIBLE int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *actions,
-                           const posix_spawnattr_t *restrict attr, char *const argv[restrict], char *const env[restrict]) {
-  typedef int call(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], char *const[]);
-  call *next;
-  *(void **)&next = dlsym(RTLD_NEXT, "posix_spawn");
+typedef int spawn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], char *const[]);
+
+// spawn_by calls one of glibc's two functions.
+static int spawn_by(const char *name, pid_t *pid, const char *program, const posix_spawn_file_actions_t *actions,
+                    const posix_spawnattr_t *attr, char *const argv[], char *const env[]) {
+  spawn *next;
+  *(void **)&next = dlsym(RTLD_NEXT, name);
   struct redirect r;
   begin_redirect(&r);
-  int status = next(pid, path, actions, attr, argv, env);
+  int status = next(pid, program, actions, attr, argv, env);
   end_redirect(&r);
   return status;
 }
 
+PX_VISIBLE int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *actions,
+                           const posix_spawnattr_t *restrict attr, char *const argv[restrict], char *const env[restrict]) {
+  return spawn_by("posix_spawn", pid, path, actions, attr, argv, env);
+}
+
 PX_VISIBLE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                             const posix_spawnattr_t *attr, char *const argv[], char *const env[]) {
-  typedef int call(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const[], char *const[]);
-  call *next;
-  *(void **)&next = dlsym(RTLD_NEXT, "posix_spawnp");
-  struct redirect r;
-  begin_redirect(&r);
-  int status = next(pid, file, actions, attr, argv, env);
-  end_redirect(&r);
-  return status;
+  return spawn_by("posix_spawnp", pid, file, actions, attr, argv, env);
 }
 
 PX_VISIBLE FILE *popen(const char *command, const char *modes) {
