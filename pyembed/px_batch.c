@@ -38,38 +38,23 @@ PyObject *px_frame_read(const struct px_frame *f) {
   return px_frame_tuple(f->kind, f->id, f->flags, message, raised);
 }
 
-// add_frame appends a frame's tuple to list.
-static int add_frame(PyObject *list, const struct px_frame *f) {
-  PyObject *frame = px_frame_read(f);
-  int status = frame ? PyList_Append(list, frame) : -1;
-  Py_XDECREF(frame);
-  return status;
-}
-
 int px_fill(struct px_channel *ch, bool wait) {
   for (;;) {
-    if (!wait) {
-      int n = px_channel_fill(ch, false);
-      if (n >= 0 || errno != EINTR) return n;
-      continue;
-    }
-    PyThreadState *state = PyEval_SaveThread();
-    int n = px_channel_fill(ch, true);
-    int saved = errno;
-    PyEval_RestoreThread(state);
+    PyThreadState *state = wait ? PyEval_SaveThread() : NULL;
+    int n = px_channel_fill(ch, wait), saved = errno;
+    if (state) PyEval_RestoreThread(state);
     errno = saved;
     if (n >= 0 || errno != EINTR) return n;
-    if (PyErr_CheckSignals() < 0) PyErr_WriteUnraisable(Py_None);  // the model's own handler raised
+    if (wait && PyErr_CheckSignals() < 0) PyErr_WriteUnraisable(Py_None);  // the model's own handler raised
   }
 }
 
 // frames(slot, wait) -> [(kind, id, flags, message, error), …], or None at the end: all frames that are there; with wait at
 // least one.
 static PyObject *frames(PX_SELF, PyObject *args) {
-  int i, wait, n;
-  if (!PyArg_ParseTuple(args, "ip", &i, &wait)) return NULL;
-  struct px_channel *ch = px_slot_of(i);
-  if (!ch) return NULL;
+  struct px_channel *ch;
+  int wait, n;
+  if (!PyArg_ParseTuple(args, "O&p", px_slot_arg, &ch, &wait)) return NULL;
   PyObject *list = PyList_New(0);
   if (!list) return NULL;
   do {
@@ -83,7 +68,7 @@ static PyObject *frames(PX_SELF, PyObject *args) {
     struct px_frame f;
     while ((n = px_channel_next(ch, &f)) > 0) {
       bool known = f.kind == PX_PREDICT || f.kind == PX_BATCH || f.kind == PX_DROP;
-      int status = known ? add_frame(list, &f) : 0;
+      int status = known ? px_append(list, px_frame_read(&f)) : 0;
       px_frame_done(&f);
       if (status < 0) {
         Py_DecRef(list);
@@ -114,22 +99,20 @@ static PyObject *watch(PX_SELF, PyObject *id) {
 
 // emit_item(slot, id, kind, value): sends an event of an item; value None: without a body.
 static PyObject *emit_item(PX_SELF, PyObject *args) {
-  int i, kind;
+  struct px_channel *ch;
+  int kind;
   unsigned long long id;
   PyObject *value;
-  if (!PyArg_ParseTuple(args, "iKiO", &i, &id, &kind, &value)) return NULL;
-  struct px_channel *ch = px_slot_of(i);
-  if (!ch || px_emit_item(ch, (uint8_t)kind, id, value == Py_None ? NULL : value) < 0) return NULL;
+  if (!PyArg_ParseTuple(args, "O&KiO", px_slot_arg, &ch, &id, &kind, &value)) return NULL;
+  if (px_emit_item(ch, (uint8_t)kind, id, value == Py_None ? NULL : value) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
 // prepared(slot, id): an item's preprocess is done.
 static PyObject *prepared(PX_SELF, PyObject *args) {
-  int i;
+  struct px_channel *ch;
   unsigned long long id;
-  if (!PyArg_ParseTuple(args, "iK", &i, &id)) return NULL;
-  struct px_channel *ch = px_slot_of(i);
-  if (!ch) return NULL;
+  if (!PyArg_ParseTuple(args, "O&K", px_slot_arg, &ch, &id)) return NULL;
   if (px_channel_put(ch, PX_PREPARED, id, 0, "", 0) < 0) return PyErr_NoMemory();
   px_flush_with_gil(ch);
   Py_RETURN_NONE;
@@ -153,11 +136,11 @@ int px_batch_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, 
 
 // batch_done(slot, batch, nanos, runs, size, failed): see px_batch_done. It leaves soon, even if the answers take long.
 static PyObject *batch_done(PX_SELF, PyObject *args) {
-  int i, runs, size, failed;
+  struct px_channel *ch;
+  int runs, size, failed;
   unsigned long long id, nanos;
-  if (!PyArg_ParseTuple(args, "iKKiip", &i, &id, &nanos, &runs, &size, &failed)) return NULL;
-  struct px_channel *ch = px_slot_of(i);
-  if (!ch || px_batch_done(ch, id, nanos, runs, size, failed) < 0) return NULL;
+  if (!PyArg_ParseTuple(args, "O&KKiip", px_slot_arg, &ch, &id, &nanos, &runs, &size, &failed)) return NULL;
+  if (px_batch_done(ch, id, nanos, runs, size, failed) < 0) return NULL;
   if (size > 1) px_flusher_arm_for(ch);
   Py_RETURN_NONE;
 }
@@ -166,12 +149,11 @@ static PyObject *batch_done(PX_SELF, PyObject *args) {
 // what belongs to the batch: the logs, and the word that says what runs.
 static PyObject *reply_item(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 8) return PyErr_Format(PyExc_TypeError, "reply_item takes 8 arguments, not %zd", n);
-  int i = (int)PyLong_AsLong(args[0]);
+  struct px_channel *ch;
+  if (!px_slot_arg(args[0], &ch)) return NULL;
   uint64_t id = PyLong_AsUnsignedLongLong(args[1]), nanos = PyLong_AsUnsignedLongLong(args[4]);
   uint8_t kind = (uint8_t)PyLong_AsLong(args[2]);
   if (PyErr_Occurred()) return NULL;
-  struct px_channel *ch = px_slot_of(i);
-  if (!ch) return NULL;
   struct px_buf b = px_buf_take(&reused);
   int status = px_build_answer(&b, &kind, args[3], nanos, args[5], args[6], args[7]);
   if (status == 0) status = px_put_answer(ch, kind, id, nanos, &b);
@@ -206,11 +188,10 @@ Py_ssize_t px_reply_batch(struct px_channel *ch, PyObject *ids, PyObject *values
 // reply_batch(slot, ids, values, nanos, metrics, encode) -> n: see px_reply_batch; reply_item is for those from n on.
 static PyObject *reply_batch(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 6) return PyErr_Format(PyExc_TypeError, "reply_batch takes 6 arguments, not %zd", n);
-  int i = (int)PyLong_AsLong(args[0]);
+  struct px_channel *ch;
+  if (!px_slot_arg(args[0], &ch)) return NULL;
   uint64_t nanos = PyLong_AsUnsignedLongLong(args[3]);
   if (PyErr_Occurred()) return NULL;
-  struct px_channel *ch = px_slot_of(i);
-  if (!ch) return NULL;
   return PyLong_FromSsize_t(px_reply_batch(ch, args[1], args[2], nanos, args[4], args[5]));
 }
 

@@ -135,14 +135,6 @@ static int take_batch(struct server *s, const struct px_frame *f) {
   return 1;
 }
 
-// append adds a frame's tuple to a list, and takes the reference. 0, or -1 with an exception; a NULL argument means that one
-// is set.
-static int append(PyObject *list, PyObject *frame) {
-  int status = list && frame ? PyList_Append(list, frame) : -1;
-  Py_XDECREF(frame);
-  return status;
-}
-
 // remove_items removes the first n items and returns their frames: a new list, or NULL with an exception.
 static PyObject *remove_items(struct server *s, size_t n) {
   PyObject *frames = PyList_New(0);
@@ -150,7 +142,7 @@ static PyObject *remove_items(struct server *s, size_t n) {
   for (size_t i = 0; i < n; i++) {
     struct item *r = &s->items[i];
     if (status == 0)
-      status = append(frames, px_frame_tuple(PX_PREPARED, r->id, PX_FLAG_BATCH_ITEM, r->input, NULL));
+      status = px_append(frames, px_frame_tuple(PX_PREPARED, r->id, PX_FLAG_BATCH_ITEM, r->input, NULL));
     else
       Py_DecRef(r->input);
   }
@@ -168,14 +160,14 @@ static int hand_over(struct server *s, PyObject *last) {
   for (size_t i = 0; i < s->nwaiting; i++) {
     struct batch *r = &s->waiting[i];
     if (status == 0)
-      status = append(frames, px_frame_tuple(PX_BATCH, r->id, 0, r->message, NULL));
+      status = px_append(frames, px_frame_tuple(PX_BATCH, r->id, 0, r->message, NULL));
     else
       Py_DecRef(r->message);
   }
   s->nwaiting = 0;
   if (last) {
     if (status == 0)
-      status = append(frames, last);
+      status = px_append(frames, last);
     else
       Py_DecRef(last);
   }

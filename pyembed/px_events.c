@@ -15,20 +15,13 @@ static struct px_buf reused;
 
 // emit sends one frame. GIL held; it is released while the front is far behind. 0, or -1 with an exception.
 static int emit(struct px_channel *ch, uint8_t kind, uint64_t id, const char *body, size_t len) {
-  int status;
-  if (len > PX_EMIT_ALONE) {
-    PyThreadState *state = PyEval_SaveThread();
-    status = px_channel_emit(ch, kind, id, body, len);
-    int saved = errno;
-    if (status >= 0) px_channel_flush(ch, true);
-    PyEval_RestoreThread(state);
-    errno = saved;
-  } else {
-    status = px_channel_emit(ch, kind, id, body, len);
-    if (status > 0) px_flush_with_gil(ch);
-  }
+  PyThreadState *state = len > PX_EMIT_ALONE ? PyEval_SaveThread() : NULL;
+  int status = px_channel_emit(ch, kind, id, body, len), saved = errno;
+  if (state && status >= 0) px_channel_flush(ch, true);
+  if (state) PyEval_RestoreThread(state);
+  else if (status > 0) px_flush_with_gil(ch);
   if (status >= 0) return 0;
-  PyErr_Format(PyExc_OSError, "send %zu bytes of an output: %s", len, strerror(errno));
+  PyErr_Format(PyExc_OSError, "send %zu bytes of an output: %s", len, strerror(saved));
   return -1;
 }
 

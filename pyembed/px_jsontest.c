@@ -67,14 +67,9 @@ static PyObject *borrow(PX_SELF, PyObject *args) {
   size_t at = 0;
   for (int i = 0; pieces && i <= borrowed.n; i++) {
     struct px_borrowed_str end = {.at = out.len}, *one = i < borrowed.n ? &borrowed.list[i] : &end;
-    PyObject *piece = PyBytes_FromStringAndSize(out.data + at, (Py_ssize_t)(one->at - at));
-    PyObject *str = one->data ? PyBytes_FromStringAndSize(one->data, (Py_ssize_t)one->len) : NULL;
-    if (!piece || PyList_Append(pieces, piece) < 0 || (str && PyList_Append(pieces, str) < 0)) {
-      Py_DecRef(pieces);
-      pieces = NULL;
-    }
-    Py_XDECREF(piece);
-    Py_XDECREF(str);
+    if (px_append(pieces, PyBytes_FromStringAndSize(out.data + at, (Py_ssize_t)(one->at - at))) < 0 ||
+        (one->data && px_append(pieces, PyBytes_FromStringAndSize(one->data, (Py_ssize_t)one->len)) < 0))
+      Py_CLEAR(pieces);
     at = one->at;
   }
   px_json_release(&borrowed);

@@ -180,17 +180,6 @@ static PyModuleDef definition = {
     .m_methods = methods,
 };
 
-static int add_methods(PyObject *module, PyMethodDef *more) {
-  for (PyMethodDef *m = more; m->ml_name; m++) {
-    PyObject *f = PyCFunction_NewEx(m, module, NULL);
-    if (!f) return -1;
-    int status = PyObject_SetAttrString(module, m->ml_name, f);
-    Py_DecRef(f);
-    if (status < 0) return -1;
-  }
-  return 0;
-}
-
 PyObject *px_module_init(void) {
   PyObject *module = PyModule_Create2(&definition, PYTHON_API_VERSION);
   if (!module) return NULL;
@@ -199,13 +188,10 @@ PyObject *px_module_init(void) {
   if (config) Py_DecRef(config);
   px_w.yielded = PyUnicode_FromString("what was yielded");  // compared by identity
   if (status == 0) status = px_w.yielded ? PyObject_SetAttrString(module, "YIELDED", px_w.yielded) : -1;
-  if (status == 0) status = add_methods(module, px_task_methods);
-  if (status == 0) status = add_methods(module, px_preload_methods);
-  if (status == 0) status = add_methods(module, px_request_methods);
-  if (status == 0) status = add_methods(module, px_pipes_methods);
-  if (status == 0) status = add_methods(module, px_call_methods);
-  if (status == 0) status = add_methods(module, px_thread_methods);
-  if (status == 0 && add_methods(module, px_batch_methods) == 0) return module;
+  PyMethodDef *more[] = {px_task_methods, px_preload_methods, px_request_methods, px_pipes_methods,
+                         px_call_methods, px_thread_methods,  px_batch_methods};
+  for (size_t i = 0; status == 0 && i < sizeof more / sizeof *more; i++) status = PyModule_AddFunctions(module, more[i]);
+  if (status == 0) return module;
   Py_DecRef(module);
   return NULL;
 }

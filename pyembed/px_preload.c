@@ -134,14 +134,8 @@ static PyObject *foreign_threads(PX_SELF, PX_NO_ARGS) {
   if (pid < 0) return PyErr_SetFromErrno(PyExc_OSError);
   wait_for(pid);
   PyObject *list = PyList_New(0);
-  for (int i = 0; list && i < preload.nforeign; i++) {
-    PyObject *item = Py_BuildValue("is", preload.foreign[i].tid, preload.foreign[i].name);
-    if (!item || PyList_Append(list, item) < 0) {
-      Py_DecRef(list);
-      list = NULL;
-    }
-    if (item) Py_DecRef(item);
-  }
+  for (int i = 0; list && i < preload.nforeign; i++)
+    if (px_append(list, Py_BuildValue("is", preload.foreign[i].tid, preload.foreign[i].name)) < 0) Py_CLEAR(list);
   return list;
 }
 

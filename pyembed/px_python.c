@@ -7,3 +7,9 @@ int px_python_use(const struct cpy3_api *api) {
   px_py = api;
   return 0;
 }
+
+int px_append(PyObject *list, PyObject *o) {
+  int status = list && o ? PyList_Append(list, o) : -1;
+  Py_XDECREF(o);
+  return status;
+}

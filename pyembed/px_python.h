@@ -19,4 +19,8 @@ extern const struct cpy3_api *px_py;
 // was built from another cpy3.h than this package.
 int px_python_use(const struct cpy3_api *api);
 
+// px_append adds o to a list, and takes the reference. GIL held. 0, or -1 with an exception; a NULL argument means that one is
+// set.
+int px_append(PyObject *list, PyObject *o);
+
 #endif

@@ -148,7 +148,7 @@ int px_build_answer(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t n
 static int put_answer(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos, const struct px_buf *b,
                       const struct px_borrowed *borrowed) {
   struct iovec parts[1 + 2 * PX_BORROWED_MAX + 1];  // the header, and the buffer around what was borrowed
-  int n = 1, status;
+  int n = 1;
   size_t at = 0, size = b->len;
   for (int i = 0; i < borrowed->n; i++) {
     const struct px_borrowed_str *str = &borrowed->list[i];
@@ -158,16 +158,10 @@ static int put_answer(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64
     size += str->len;
   }
   parts[n++] = (struct iovec){b->data + at, b->len - at};
-  if (size > PX_RELEASE_ABOVE) {
-    PyThreadState *state = PyEval_SaveThread();
-    status = px_channel_put_parts(ch, kind, flags, id, nanos, parts, n);
-    int saved = errno;
-    PyEval_RestoreThread(state);
-    errno = saved;
-  } else {
-    status = px_channel_put_parts(ch, kind, flags, id, nanos, parts, n);
-  }
-  if (status < 0) PyErr_Format(PyExc_OSError, "send an answer of %zu bytes: %s", size, strerror(errno));
+  PyThreadState *state = size > PX_RELEASE_ABOVE ? PyEval_SaveThread() : NULL;
+  int status = px_channel_put_parts(ch, kind, flags, id, nanos, parts, n), saved = errno;
+  if (state) PyEval_RestoreThread(state);
+  if (status < 0) PyErr_Format(PyExc_OSError, "send an answer of %zu bytes: %s", size, strerror(saved));
   return status;
 }
 

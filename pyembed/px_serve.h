@@ -44,6 +44,9 @@ PyObject *px_request_read(const struct px_frame *f, struct px_shared shared);
 // px_slot_of is the channel of slot i, or NULL with an exception. GIL held.
 struct px_channel *px_slot_of(int i);
 
+// px_slot_arg sets *channel to that of a slot's number: 1, or 0 with an exception, as a converter of PyArg_ParseTuple does.
+int px_slot_arg(PyObject *number, void *channel);
+
 // px_take_cancel is the id that runs on a channel, if the front asked for its end and no signal handler has acted on that
 // yet; else 0. A second cancel must not interrupt the clean-up after the first. GIL held.
 uint64_t px_take_cancel(struct px_channel *ch);

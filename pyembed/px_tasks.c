@@ -22,6 +22,12 @@ struct px_channel *px_slot_of(int i) {
   return ch;
 }
 
+int px_slot_arg(PyObject *number, void *channel) {
+  long i = PyLong_AsLong(number);
+  if (i == -1 && PyErr_Occurred()) return 0;
+  return (*(struct px_channel **)channel = px_slot_of((int)i)) != NULL;
+}
+
 // slots(n) -> [fd, …]: waits until the front passed n sockets; fewer where the worker is to leave.
 static PyObject *slots(PX_SELF, PyObject *args) {
   int n;
@@ -30,57 +36,36 @@ static PyObject *slots(PX_SELF, PyObject *args) {
   int have = px_wait_slots(n);
   PyEval_RestoreThread(state);
   PyObject *fds = PyList_New(0);
-  for (int i = 0; fds && i < have; i++) {
-    PyObject *fd = PyLong_FromLong(px_w.slots[i]->fd);
-    if (!fd || PyList_Append(fds, fd) < 0) {
-      Py_DecRef(fds);
-      fds = NULL;
-    }
-    if (fd) Py_DecRef(fd);
-  }
+  for (int i = 0; fds && i < have; i++)
+    if (px_append(fds, PyLong_FromLong(px_w.slots[i]->fd)) < 0) Py_CLEAR(fds);
   return fds;
 }
 
-// add_request appends (id, flags, message, error) to list: error is None, or the
-// exception of a body that cannot be read.
-static int add_request(PyObject *list, struct px_frame *f) {
-  int status = -1;
-  PyObject *error = Py_None, *raised = NULL;
-  PyObject *message = px_request_read(f, px_shared_map(f->file));
-  if (!message) {
-    raised = px_raised();
-    error = raised;
-  }
-  PyObject *id = PyLong_FromUnsignedLongLong(f->id);
-  PyObject *flags = PyLong_FromLong(f->flags);
-  PyObject *request = id && flags && error ? PyTuple_Pack(4, id, flags, message ? message : Py_None, error) : NULL;
-  if (request) {
-    status = PyList_Append(list, request);
-    Py_DecRef(request);
-  }
-  if (id) Py_DecRef(id);
-  if (flags) Py_DecRef(flags);
-  if (message) Py_DecRef(message);
-  if (raised) Py_DecRef(raised);
-  return status;
+// request_of is (id, flags, message, error) of a frame: error is None, or the exception of a body that cannot be read.
+static PyObject *request_of(const struct px_frame *f) {
+  PyObject *message = px_request_read(f, px_shared_map(f->file)), *raised = message ? NULL : px_raised();
+  if (!message && !raised) return NULL;
+  PyObject *id = PyLong_FromUnsignedLongLong(f->id), *flags = PyLong_FromLong(f->flags), *request = NULL;
+  if (id && flags) request = PyTuple_Pack(4, id, flags, message ? message : Py_None, raised ? raised : Py_None);
+  Py_XDECREF(id);
+  Py_XDECREF(flags);
+  Py_XDECREF(message);
+  Py_XDECREF(raised);
+  return request;
 }
 
 // receive(slot) -> [(id, flags, message, error), …], or None at the end: all requests that are there, without waiting.
 static PyObject *receive(PX_SELF, PyObject *slot) {
-  long i = PyLong_AsLong(slot);
-  if (PyErr_Occurred()) return NULL;
-  struct px_channel *ch = px_slot_of((int)i);
-  if (!ch) return NULL;
-  int n = px_channel_fill(ch, false);
-  if (n == 0) {
-    Py_RETURN_NONE;
-  }
-  if (n < 0 && errno != EAGAIN && errno != EINTR) goto broken;
+  struct px_channel *ch;
+  if (!px_slot_arg(slot, &ch)) return NULL;
+  int n = px_fill(ch, false);
+  if (n == 0) Py_RETURN_NONE;
+  if (n < 0 && errno != EAGAIN) goto broken;
   PyObject *list = PyList_New(0);
   if (!list) return NULL;
   struct px_frame f;
   while ((n = px_channel_next(ch, &f)) > 0) {
-    int status = f.kind == PX_PREDICT ? add_request(list, &f) : 0;
+    int status = f.kind == PX_PREDICT ? px_append(list, request_of(&f)) : 0;
     px_frame_done(&f);
     if (status < 0) {
       Py_DecRef(list);
@@ -110,10 +95,9 @@ static int add_ready(PyObject *list, PyObject *keys, const struct epoll_event *e
   long events = wanted ? PyLong_AsLong(wanted) : 0;
   if (PyErr_Occurred()) return -1;
   events &= (e->events & ~(uint32_t)EPOLLOUT ? PX_EVENT_READ : 0) | (e->events & ~(uint32_t)EPOLLIN ? PX_EVENT_WRITE : 0);
-  PyObject *n = PyLong_FromLong(events), *pair = n ? PyTuple_Pack(2, key, n) : NULL;
-  int status = pair ? PyList_Append(list, pair) : -1;
+  PyObject *n = PyLong_FromLong(events);
+  int status = px_append(list, n ? PyTuple_Pack(2, key, n) : NULL);
   Py_XDECREF(n);
-  Py_XDECREF(pair);
   return status;
 }
 
@@ -145,11 +129,10 @@ static PyObject *select_ready(PX_SELF, PyObject *const *args, Py_ssize_t n) {
 static PyObject *claim(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n < 2 || n > 3) return PyErr_Format(PyExc_TypeError, "claim takes 2 or 3 arguments, not %zd", n);
   bool at_once = n == 3 && args[2] == Py_True;
-  long i = PyLong_AsLong(args[0]);
+  struct px_channel *ch;
+  if (!px_slot_arg(args[0], &ch)) return NULL;
   uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
   if (PyErr_Occurred()) return NULL;
-  struct px_channel *ch = px_slot_of((int)i);
-  if (!ch) return NULL;
   bool claimed = px_claim(ch->page, id);
   if (claimed && ch->current == 0 && !at_once && px_log_idle(ch) < 0) return PyErr_NoMemory();
   if (claimed) ch->current = id;
@@ -159,31 +142,27 @@ static PyObject *claim(PX_SELF, PyObject *const *args, Py_ssize_t n) {
 // reply(slot, id, kind, value, nanos, metrics, encode, fail): see px_reply.
 static PyObject *reply(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 8) return PyErr_Format(PyExc_TypeError, "reply takes 8 arguments, not %zd", n);
-  long i = PyLong_AsLong(args[0]), kind = PyLong_AsLong(args[2]);
+  struct px_channel *ch;
+  if (!px_slot_arg(args[0], &ch)) return NULL;
   uint64_t id = PyLong_AsUnsignedLongLong(args[1]), nanos = PyLong_AsUnsignedLongLong(args[4]);
-  if (PyErr_Occurred()) return NULL;
-  struct px_channel *ch = px_slot_of((int)i);
-  if (!ch || px_reply(ch, (uint8_t)kind, id, args[3], nanos, args[5], args[6], args[7]) < 0) return NULL;
+  long kind = PyLong_AsLong(args[2]);
+  if (PyErr_Occurred() || px_reply(ch, (uint8_t)kind, id, args[3], nanos, args[5], args[6], args[7]) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
 // started(slot, id): reports that the model has a prediction now.
 static PyObject *started(PX_SELF, PyObject *args) {
-  int i;
+  struct px_channel *ch;
   unsigned long long id;
-  if (!PyArg_ParseTuple(args, "iK", &i, &id)) return NULL;
-  struct px_channel *ch = px_slot_of(i);
-  if (!ch || px_started(ch, id) < 0) return NULL;
+  if (!PyArg_ParseTuple(args, "O&K", px_slot_arg, &ch, &id) || px_started(ch, id) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
 // put_times(slot, id, took, prepared): see px_put_times.
 static PyObject *put_times(PX_SELF, PyObject *args) {
-  int i;
+  struct px_channel *ch;
   unsigned long long id, took, prepared;
-  if (!PyArg_ParseTuple(args, "iKKK", &i, &id, &took, &prepared)) return NULL;
-  struct px_channel *ch = px_slot_of(i);
-  if (!ch) return NULL;
+  if (!PyArg_ParseTuple(args, "O&KKK", px_slot_arg, &ch, &id, &took, &prepared)) return NULL;
   px_put_times(ch, id, took, prepared);
   Py_RETURN_NONE;
 }
@@ -191,13 +170,13 @@ static PyObject *put_times(PX_SELF, PyObject *args) {
 // emit(slot, id, kind, value, encode, index): sends an event of a prediction that still runs; see px_emit.
 static PyObject *emit(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 6) return PyErr_Format(PyExc_TypeError, "emit takes 6 arguments, not %zd", n);
-  long i = PyLong_AsLong(args[0]), kind = PyLong_AsLong(args[2]);
+  struct px_channel *ch;
+  if (!px_slot_arg(args[0], &ch)) return NULL;
   uint64_t id = PyLong_AsUnsignedLongLong(args[1]);
+  long kind = PyLong_AsLong(args[2]);
   PyObject *value = args[3], *encode = args[4];
   Py_ssize_t index = PyLong_AsSsize_t(args[5]);
   if (PyErr_Occurred()) return NULL;
-  struct px_channel *ch = px_slot_of((int)i);
-  if (!ch) return NULL;
   if (ch->current == id && !atomic_load(&px_w.is_child) &&
       px_emit(ch, (uint8_t)kind, id, value, encode == Py_None ? NULL : encode, index) < 0)
     return NULL;
@@ -206,20 +185,17 @@ static PyObject *emit(PX_SELF, PyObject *const *args, Py_ssize_t n) {
 
 // emit_all(slot, id, items, encode): emits every item of an iterable as it comes; see px_yield_all.
 static PyObject *emit_all(PX_SELF, PyObject *args) {
-  int i;
+  struct px_channel *ch;
   unsigned long long id;
   PyObject *items, *encode;
-  if (!PyArg_ParseTuple(args, "iKOO", &i, &id, &items, &encode)) return NULL;
-  struct px_channel *ch = px_slot_of(i);
-  return ch ? px_yield_all(ch, id, items, encode) : NULL;
+  if (!PyArg_ParseTuple(args, "O&KOO", px_slot_arg, &ch, &id, &items, &encode)) return NULL;
+  return px_yield_all(ch, id, items, encode);
 }
 
 // flush(slot): sends the answers that are queued.
 static PyObject *flush(PX_SELF, PyObject *slot) {
-  long i = PyLong_AsLong(slot);
-  if (PyErr_Occurred()) return NULL;
-  struct px_channel *ch = px_slot_of((int)i);
-  if (!ch) return NULL;
+  struct px_channel *ch;
+  if (!px_slot_arg(slot, &ch)) return NULL;
   px_flush_with_gil(ch);
   Py_RETURN_NONE;
 }
@@ -271,24 +247,17 @@ static PyObject *canceled(PX_SELF, PX_NO_ARGS) {
   PyObject *list = PyList_New(0);
   for (int i = 0; list && i < px_w.nslots; i++) {
     uint64_t id = px_take_cancel(px_w.slots[i]);
-    if (id == 0) continue;
-    PyObject *pair = Py_BuildValue("iK", i, (unsigned long long)id);
-    if (!pair || PyList_Append(list, pair) < 0) {
-      Py_DecRef(list);
-      list = NULL;
-    }
-    if (pair) Py_DecRef(pair);
+    if (id != 0 && px_append(list, Py_BuildValue("iK", i, (unsigned long long)id)) < 0) Py_CLEAR(list);
   }
   return list;
 }
 
 // is_canceled(slot, id) -> bool: the end of what runs there was asked for.
 static PyObject *is_canceled(PX_SELF, PyObject *args) {
-  int i;
+  struct px_channel *ch;
   unsigned long long id;
-  if (!PyArg_ParseTuple(args, "iK", &i, &id)) return NULL;
-  struct px_channel *ch = px_slot_of(i);
-  return ch ? PyBool_FromLong(px_is_canceled(ch->page, id)) : NULL;
+  if (!PyArg_ParseTuple(args, "O&K", px_slot_arg, &ch, &id)) return NULL;
+  return PyBool_FromLong(px_is_canceled(ch->page, id));
 }
 
 PyMethodDef px_task_methods[] = {

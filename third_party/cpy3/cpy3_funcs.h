@@ -28,6 +28,7 @@
   X(PyObject *, PyImport_GetModuleDict, (void)) \
   X(PyObject *, PyModule_Create2, (PyModuleDef *, int)) \
   X(PyObject *, PyModule_GetDict, (PyObject *)) \
+  X(int, PyModule_AddFunctions, (PyObject *, PyMethodDef *)) \
   X(PyObject *, PyErr_Occurred, (void)) \
   X(void, PyErr_Fetch, (PyObject **, PyObject **, PyObject **)) \
   X(void, PyErr_Restore, (PyObject *, PyObject *, PyObject *)) \

@@ -25,6 +25,7 @@
 #define PyImport_GetModuleDict (CPY3->PyImport_GetModuleDict)
 #define PyModule_Create2 (CPY3->PyModule_Create2)
 #define PyModule_GetDict (CPY3->PyModule_GetDict)
+#define PyModule_AddFunctions (CPY3->PyModule_AddFunctions)
 #define PyErr_Occurred (CPY3->PyErr_Occurred)
 #define PyErr_Fetch (CPY3->PyErr_Fetch)
 #define PyErr_Restore (CPY3->PyErr_Restore)
