@@ -121,7 +121,7 @@ static inline int take(const char **at, const char *end, struct px_json_number *
     *at = p;
     v->digits = digits;
     v->kind = p - digits <= 18 ? PX_JSON_INT : PX_JSON_LONG_INT;
-    v->i = v->negative ? -(int64_t)mantissa : (int64_t)mantissa;
+    v->i = (int64_t)(v->negative ? 0 - mantissa : mantissa);  // of no use where it has overflown
     return 0;
   }
   if (*p == '.') {
