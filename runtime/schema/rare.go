@@ -116,12 +116,8 @@ func (k *rare) explainMultiple(r *report, field string, raw []byte) {
 
 func (k *rare) explainArray(r *report, field string, raw []byte) {
 	seen := map[string]bool{}
-	size, matching, same := 0, 0, false
-	for a := rawjson.Array(raw); ; size++ {
-		item, ok := a.Next()
-		if !ok {
-			break
-		}
+	matching, same := 0, false
+	for _, item := range rawjson.Items(raw) {
 		if k.unique && !same {
 			form := canonical(item)
 			same = seen[form]

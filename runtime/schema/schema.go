@@ -125,8 +125,7 @@ func (d *document) compileField(name string, schema any, required []string) (fie
 	if err != nil {
 		return field{}, err
 	}
-	f := field{name: name, node: n, required: place(required, name) < len(required)}
-	return f, nil
+	return field{name: name, node: n, required: slices.Contains(required, name)}, nil
 }
 
 // compileRoot compiles the component's keywords besides its fields; nil: none.

@@ -3,7 +3,6 @@ package schema
 import (
 	"bytes"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -98,14 +97,12 @@ func (n *node) collect(list []File, raw []byte, base int, field string) []File {
 	for _, part := range n.allOf {
 		list = part.collect(list, raw, base, field)
 	}
-	branches := n.anyOf
 	if n.rare != nil {
-		branches = slices.Concat(branches, n.rare.oneOf)
 		if branch := n.rare.branch(raw); branch != nil {
 			list = branch.collect(list, raw, base, field)
 		}
 	}
-	for _, branch := range branches {
+	for _, branch := range n.choices() {
 		if branch.hasURI && branch.accepts(raw) {
 			list = branch.collect(list, raw, base, field)
 		}

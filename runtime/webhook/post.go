@@ -73,7 +73,7 @@ func (s *Sender) exchange(ctx context.Context, d *delivery, target *url.URL, spa
 	case code == http.StatusMovedPermanently || code == http.StatusFound ||
 		code == http.StatusTemporaryRedirect || code == http.StatusPermanentRedirect:
 		location := response.Header.Get("Location")
-		if next, err = target.Parse(location); err != nil || location == "" || sendable(next) != nil {
+		if next, err = target.Parse(location); err != nil || location == "" || !sendable(next) {
 			return nil, ErrRedirect // without the target, which may be a secret
 		}
 		return next, nil

@@ -149,24 +149,25 @@ func (s *Sender) Attach(p *predict.Prediction) {
 	if p.Request.Webhook == "" || p.Request.WebhookEvents&predict.AllEvents == 0 {
 		return
 	}
-	target, err := url.Parse(p.Request.Webhook)
-	if err == nil {
-		err = sendable(target)
+	if target := s.target(p.Request.Webhook, p.ID()); target != nil {
+		p.Hold()
+		p.Watch(&delivery{sender: s, prediction: p, target: target, wake: make(chan struct{}, 1)})
 	}
-	if err != nil { // httpd has checked it; the log must not show it
-		s.o.Logger.Warn("cannot deliver webhook events", "prediction_id", predict.Clip(p.ID()), "error", ErrURL)
-		return
-	}
-	p.Hold()
-	p.Watch(&delivery{sender: s, prediction: p, target: target, wake: make(chan struct{}, 1)})
 }
 
-// sendable returns an error if nothing can be sent to u.
-func sendable(u *url.URL) error {
-	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return ErrURL
+// target reads the URL of a prediction's webhook; nil: nothing can be sent there.
+func (s *Sender) target(webhook, id string) *url.URL {
+	u, err := url.Parse(webhook)
+	if err != nil || !sendable(u) { // httpd has checked it; the log must not show it
+		s.o.Logger.Warn("cannot deliver webhook events", "prediction_id", predict.Clip(id), "error", ErrURL)
+		return nil
 	}
-	return nil
+	return u
+}
+
+// sendable reports whether something can be sent to u.
+func sendable(u *url.URL) bool {
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
 // State is what the sender does at a moment.

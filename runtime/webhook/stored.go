@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"errors"
-	"net/url"
 	"time"
 
 	"pinion/runtime/predict"
@@ -22,19 +21,15 @@ type Stored struct {
 // Post tries once to deliver a stored event. It returns how long to wait before the next try, by how many there were; 0: the
 // event was delivered, or no try will help.
 func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
-	target, err := url.Parse(e.URL)
-	if err == nil {
-		err = sendable(target)
-	}
-	if err != nil {
-		s.o.Logger.Warn("cannot deliver webhook events", "prediction_id", predict.Clip(e.Prediction), "error", ErrURL)
+	target := s.target(e.URL, e.Prediction)
+	if target == nil {
 		return 0
 	}
 	request := predict.Request{RequestID: e.RequestID, TraceParent: e.TraceParent, TraceState: e.TraceState}
 	d := &delivery{sender: s, prediction: predict.New(e.Prediction, request, s.now(), nil, predict.Options{}), target: target, stored: true}
 	limited, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, ErrTimeout)
 	defer cancel()
-	err = s.follow(limited, d, nil, [3][]byte{e.Body})
+	err := s.follow(limited, d, nil, [3][]byte{e.Body})
 	switch {
 	case err == nil:
 		s.o.OnDelivery(eventName(predict.OnCompleted), Delivered)
