@@ -65,7 +65,7 @@ func (b *bench) balanced() error {
 		var all [2][]time.Duration
 		for round := range b.rounds + 1 {
 			for way, do := range []func(string) error{direct, queued} {
-				took, err := b.arrivals(load, do)
+				took, err := b.arrivals(load, uint64(round), do)
 				if err != nil {
 					return err
 				}
@@ -80,8 +80,9 @@ func (b *bench) balanced() error {
 	return nil
 }
 
-// arrivals sends requests for a round, and returns how long each took.
-func (b *bench) arrivals(load float64, do func(body string) error) ([]time.Duration, error) {
+// arrivals sends requests for a round, and returns how long each took. Those of the same load and seed arrive at the same times.
+func (b *bench) arrivals(load float64, seed uint64, do func(body string) error) ([]time.Duration, error) {
+	random := rand.New(rand.NewPCG(seed, 0))
 	body := fmt.Sprintf(`{"input":{"sleep":%g}}`, balanceSleep.Seconds())
 	rate := load * balanceServers * balancePlaces / balanceSleep.Seconds()
 	var mu sync.Mutex
@@ -89,7 +90,7 @@ func (b *bench) arrivals(load float64, do func(body string) error) ([]time.Durat
 	var failed atomic.Pointer[error]
 	var sent sync.WaitGroup
 	began := time.Now()
-	for at := time.Duration(0); at < b.round && failed.Load() == nil; at += time.Duration(rand.ExpFloat64() / rate * float64(time.Second)) {
+	for at := time.Duration(0); at < b.round && failed.Load() == nil; at += time.Duration(random.ExpFloat64() / rate * float64(time.Second)) {
 		time.Sleep(time.Until(began.Add(at)))
 		sent.Go(func() {
 			if err := do(body); err != nil {

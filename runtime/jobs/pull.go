@@ -19,6 +19,7 @@ type puller struct {
 	looked  time.Time // when the lanes were counted
 	turn    int
 	last    *source         // it had no more than the job that next returned last; nil: it may have, or all may
+	none    bool            // none waited when one was looked for ahead of a place
 	found   chan pulled     // from long pulls
 	pulling context.Context // of the long pulls
 	stop    context.CancelFunc
@@ -91,31 +92,47 @@ func (p *puller) look(ctx context.Context) error {
 // mostAtOnce is how many jobs one pull gets: more would wait for the first of them to be claimed.
 const mostAtOnce = 32
 
-// next returns jobs, at most as many as there are places; none when ctx ends, or none has come for a while. Jobs that wait are taken in the order of the classes,
-// except that of eight turns one begins with the lowest and one with the middle class: so that no class starves.
+// mayHave reports whether a job may wait, as far as is known without asking.
+func (p *puller) mayHave() bool { return !p.none && !p.areEmpty() }
+
+// next returns jobs, at most as many as there are places; none when ctx ends, or none has come for a while. Without a place it returns
+// one job, or none if none waits. Jobs that wait are taken in the order of the classes, except that of eight turns one begins with the
+// lowest and one with the middle class: so that no class starves.
 func (p *puller) next(ctx context.Context, places int) []jetstream.Msg {
 	if time.Since(p.looked) > lanesEvery {
 		_ = p.look(ctx) // else it looks again later
 	}
+	if places == 0 {
+		found := p.ready(1)
+		p.none = len(found) == 0
+		return found
+	}
+	p.none = false
 	if !p.areEmpty() {
 		if found := p.ready(min(places, mostAtOnce)); len(found) > 0 {
 			return found
 		}
 	}
 	p.last = nil
-	p.wait(true)
-	defer p.wait(false)
+	p.want()
 	select {
 	case job := <-p.found:
-		if meta, err := job.m.Metadata(); err == nil && meta.NumPending == 0 {
-			p.last = job.from
-		}
-		return []jetstream.Msg{job.m}
+		return p.only(job)
 	case <-time.After(lanesEvery): // the next call looks for lanes
-		return nil
 	case <-ctx.Done():
+	}
+	if p.take() { // so no pull does
 		return nil
 	}
+	return p.only(<-p.found)
+}
+
+// only is what next returns of a job that came while none waited.
+func (p *puller) only(job pulled) []jetstream.Msg {
+	if meta, err := job.m.Metadata(); err == nil && meta.NumPending == 0 {
+		p.last = job.from
+	}
+	return []jetstream.Msg{job.m}
 }
 
 // areEmpty reports whether no job waited when next returned last, or came since.
@@ -159,12 +176,21 @@ func fetch(c jetstream.Consumer, n int) (found []jetstream.Msg) {
 	return found
 }
 
-// wait says whether a job is wanted.
-func (p *puller) wait(waits bool) {
+// want says that a job is wanted.
+func (p *puller) want() {
 	p.mu.Lock()
-	p.waits = waits
+	p.waits = true
 	p.mu.Unlock()
 	p.wanted.Broadcast()
+}
+
+// take reports whether a job is wanted. If so, no other is any more.
+func (p *puller) take() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wanted := p.waits
+	p.waits = false
+	return wanted
 }
 
 // pull keeps one long pull while a job is wanted. What it gets when none is wanted any more goes back at once, for another server:
@@ -180,11 +206,13 @@ func (p *puller) pull(ctx context.Context, from *source) {
 		}
 		from.empty.Store(true)
 		for m := range batch.Messages() {
-			from.empty.Store(false)
-			select {
-			case p.found <- pulled{m, from}:
-			default:
+			taken := p.take()
+			if !taken {
 				_ = m.Nak()
+			}
+			from.empty.Store(false)
+			if taken {
+				p.found <- pulled{m, from}
 			}
 		}
 		from.empty.Store(false)

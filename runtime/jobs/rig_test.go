@@ -165,17 +165,17 @@ func newRunner(places int, run func(ctx context.Context, c *Claim) (Status, []by
 	return &runner{places: make(chan struct{}, places), run: run, runs: map[string]int{}}
 }
 
-func (r *runner) Free(ctx context.Context) int {
+func (r *runner) Free(ctx context.Context, _ bool) (places int, ok bool) {
 	select {
 	case r.places <- struct{}{}:
 		<-r.places // only one goroutine takes places
-		return cap(r.places) - len(r.places)
+		return cap(r.places) - len(r.places), true
 	case <-ctx.Done():
-		return 0
+		return 0, false
 	}
 }
 
-func (r *runner) Take() bool {
+func (r *runner) Take(bool) bool {
 	select {
 	case r.places <- struct{}{}:
 		return true

@@ -91,7 +91,10 @@ func TestAwaitFreeIsWokenByAFreeSlotAlone(t *testing.T) {
 		}
 	}
 	free := make(chan int)
-	go func() { free <- p.AwaitFree(t.Context()) }()
+	go func() {
+		n, _ := p.AwaitFree(t.Context(), false)
+		free <- n
+	}()
 	freed := func() chan struct{} {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -64,6 +64,7 @@ func (p *Pool) expireLate() (d deliveries) {
 			}
 			return false
 		}
+		p.admission.busy = now
 		return true
 	}
 	for c := p.admission.queue.head; c != nil; {

@@ -144,6 +144,7 @@ func (p *Pool) Admit(g *predict.Group) error {
 			p.singles = 0
 		}
 	case a.limit == 0:
+		a.busy = time.Now()
 		return predict.ErrBusy
 	default:
 		return &predict.QueueFullError{RetryAfter: a.retryAfter(p.slots)}
