@@ -80,7 +80,7 @@ def main() -> None:
     triton = [args.triton, BENCH / "protocols/triton/serve.py", third, third_grpc]
     mirror = [ROOT / "bin/bench-bare", "-address", f"127.0.0.1:{bare}", "-mirror"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    run = functools.partial(serving, up=answers, patience=120, **quiet)
+    run = functools.partial(serving, up=answers, poll_budget=120, **quiet)
     with (
         tempfile.TemporaryDirectory() as folder,
         pinion("Pinion", model, *flags, binary=args.pinion, up=answers, **quiet) as ours,

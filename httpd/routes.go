@@ -122,7 +122,7 @@ func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
 	s.detail(ctx, fasthttp.StatusNotFound, "Not Found")
 }
 
-// trainingless answers a request for trainings with 404, whatever its method, if the model has none; else it returns false.
+// trainingless answers a request for trainings with 404, by any method, if the model has none; else it returns false.
 func (a *api) trainingless(ctx *fasthttp.RequestCtx) bool {
 	const path = "/trainings"
 	rest, ok := bytes.CutPrefix(ctx.Request.URI().PathOriginal(), []byte(a.prefix+path))

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace, mode: str, extra: dict[str, str] | None = None
             with pinion(
                 *("pinion", Path(__file__).parent, *python),
                 binary=args.pinion,
-                patience=START_TIMEOUT,
+                poll_budget=START_TIMEOUT,
                 env={**os.environ, "PINION_CUDA": mode, **(extra or {})},
                 stdout=log,
                 stderr=subprocess.STDOUT,

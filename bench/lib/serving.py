@@ -61,12 +61,12 @@ def serving(
     command: list[object],
     port: int,
     up: Callable[[Server], Any],
-    patience: float = 60,
+    poll_budget: float = 60,
     **popen: Any,
 ) -> Iterator[Server]:
     """Run a server in a session of its own, from when up returns something true; until then it may raise OSError."""
     process = subprocess.Popen([str(word) for word in command], start_new_session=True, **popen)
-    server, end = Server(name, port, process), time.monotonic() + patience
+    server, end = Server(name, port, process), time.monotonic() + poll_budget
     try:
         while process.poll() is None and time.monotonic() < end:
             with contextlib.suppress(OSError):
@@ -75,7 +75,7 @@ def serving(
             time.sleep(0.005)
         else:
             code = process.poll()
-            why = f"is not up after {patience:g} s" if code is None else f"ended with code {code}"
+            why = f"is not up after {poll_budget:g} s" if code is None else f"ended with code {code}"
             raise BenchError(f"{name} {why}")
         yield server
     finally:
