@@ -18,7 +18,6 @@ from typing import Any
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
 from driver import CudaError, Driver
-
 from lib.serving import pinion
 
 START_TIMEOUT = 300.0  # seconds; importing torch from a cold network disk takes minutes

@@ -75,7 +75,9 @@ def serving(
             time.sleep(0.005)
         else:
             code = process.poll()
-            why = f"is not up after {poll_budget:g} s" if code is None else f"ended with code {code}"
+            why = (
+                f"is not up after {poll_budget:g} s" if code is None else f"ended with code {code}"
+            )
             raise BenchError(f"{name} {why}")
         yield server
     finally:
