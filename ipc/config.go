@@ -83,7 +83,6 @@ type Forked struct {
 	Error string `json:"error"` // why there is no worker
 }
 
-// ParseForked decodes the body of a Forked frame.
 func ParseForked(body []byte) (Forked, error) {
 	return parseOnce[Forked](body, "answer to a fork request")
 }

@@ -26,7 +26,6 @@ const (
 	ownedMin = 64 << 10
 )
 
-// Flags of a frame.
 const (
 	// FlagFile: the body is a memory file, passed with the header's first byte; length is 0.
 	FlagFile = 1 << 0
@@ -80,7 +79,6 @@ func (f *Frame) Own() (body []byte, release func()) {
 	}
 }
 
-// AppendHeader appends a frame's header to dst.
 func AppendHeader(dst []byte, kind Kind, flags uint8, id uint64, nanos uint64, length int) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(length))
 	dst = append(dst, byte(kind), flags, 0, 0)
@@ -88,7 +86,6 @@ func AppendHeader(dst []byte, kind Kind, flags uint8, id uint64, nanos uint64, l
 	return binary.LittleEndian.AppendUint64(dst, nanos)
 }
 
-// header is a decoded header.
 type header struct {
 	length uint32
 	kind   Kind

@@ -71,7 +71,6 @@ type Page struct {
 	file *os.File
 }
 
-// NewPage makes a page.
 func NewPage() (*Page, error) {
 	fd, err := unix.MemfdCreate("pinion-page", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -155,7 +154,6 @@ type Slot struct {
 	out  int
 }
 
-// Slot returns the words of slot i.
 func (p *Page) Slot(i int) Slot {
 	return Slot{p, pageHeader + i*pageSlot, pageHeader + MaxSlots*pageSlot + i*pageOut}
 }

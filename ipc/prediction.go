@@ -96,7 +96,6 @@ type LogMark struct {
 	Traceback bool `json:"traceback"`
 }
 
-// ParseLogMark decodes the body of a LogMark frame.
 func ParseLogMark(body []byte) (LogMark, error) { return parse[LogMark](body, "log mark") }
 
 // Log is the body of a Log frame.
@@ -107,7 +106,6 @@ type Log struct {
 	Traceback bool
 }
 
-// ParseLog decodes the body of a Log frame.
 func ParseLog(body []byte) (Log, error) { return parse[Log](body, "log") }
 
 // Traced is when the model got a prediction, and how long its input took to prepare.
@@ -116,7 +114,6 @@ type Traced struct {
 	Prepared time.Duration
 }
 
-// ParseTraced decodes a Traced frame.
 func ParseTraced(f *Frame) (Traced, error) {
 	n, err := strconv.ParseUint(string(f.Body), 10, 63)
 	if err != nil {
@@ -131,7 +128,6 @@ type BatchDone struct {
 	Failed bool
 }
 
-// ParseBatchDone decodes the body of a BatchDone frame.
 func ParseBatchDone(body []byte) (BatchDone, error) { return parse[BatchDone](body, "end of a batch") }
 
 // Answer is the body of a frame that ends a prediction. Each member is JSON.

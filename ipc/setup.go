@@ -54,7 +54,6 @@ type Batching struct {
 	Prepare   bool     `json:"prepare"` // it has a preprocess
 }
 
-// ParseLoaded decodes the body of a Loaded frame.
 func ParseLoaded(body []byte) (Loaded, error) {
 	m, err := parseOnce[Loaded](body, "loaded")
 	if err == nil && (m.Slots < 1 || m.Slots > MaxSlots) {
@@ -69,7 +68,6 @@ type Ready struct {
 	LogMark
 }
 
-// ParseReady decodes the body of a Ready frame.
 func ParseReady(body []byte) (Ready, error) { return parseOnce[Ready](body, "ready") }
 
 // SetupFailed is the body of a SetupFailed frame.
@@ -79,7 +77,6 @@ type SetupFailed struct {
 	Problem *Problem
 }
 
-// ParseSetupFailed decodes the body of a SetupFailed frame.
 func ParseSetupFailed(body []byte) (SetupFailed, error) {
 	return parseOnce[SetupFailed](body, "setup failure")
 }
@@ -122,7 +119,6 @@ type Healthy struct {
 	Error string
 }
 
-// ParseHealthy decodes the body of a Healthy frame.
 func ParseHealthy(body []byte) (Healthy, error) { return parseOnce[Healthy](body, "health") }
 
 // SendShutdown asks the worker to finish what its slots hold, and to leave.

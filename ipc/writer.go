@@ -67,7 +67,6 @@ func (b *batch) reset() {
 	b.data, b.files, b.parts = b.data[:0], b.files[:0], b.parts[:0]
 }
 
-// add appends a part of a body.
 func (b *batch) add(p []byte) {
 	if len(p) < largePart {
 		b.data = append(b.data, p...)
@@ -111,7 +110,6 @@ func (w *writer) enqueue(fd int, kind Kind, flags uint8, id, room uint64, size i
 	return nil
 }
 
-// noFile stands for no file to pass on.
 const noFile = -1
 
 func (w *writer) flush() error {
@@ -173,7 +171,6 @@ func (w *writer) retire() {
 	w.cur.reset()
 }
 
-// finished tells whether all of cur is out.
 func (w *writer) finished() bool { return w.done == len(w.cur.data) && w.partsDone == len(w.cur.parts) }
 
 // push writes cur from done on, until it or the socket's room ends.

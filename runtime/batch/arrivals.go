@@ -31,7 +31,6 @@ type Arrivals struct {
 	noneSince bool          // nothing has arrived since
 }
 
-// Arrived reports an arrival.
 func (a *Arrivals) Arrived(now time.Duration, key string) {
 	if a.any && a.idle {
 		if a.gaps.total >= gapMemory {
@@ -54,10 +53,8 @@ func (a *Arrivals) Arrived(now time.Duration, key string) {
 	a.last, a.key, a.any, a.idle, a.noneSince = now, key, true, false, false
 }
 
-// WorkerIdle reports that a worker is idle.
 func (a *Arrivals) WorkerIdle() { a.idle = a.idle || !a.noneSince }
 
-// Ended reports the end of a batch of n.
 func (a *Arrivals) Ended(now time.Duration, n int) {
 	if a.served >= servedMemory {
 		a.served /= 2

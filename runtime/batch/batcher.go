@@ -34,7 +34,6 @@ func newBatcher[T any](maxSize int, policy decider) *Batcher[T] {
 	}
 }
 
-// Len is how many items wait.
 func (b *Batcher[T]) Len() int { return b.all.len }
 
 // Cost is what the batcher has learned about the cost of batches.
@@ -164,7 +163,6 @@ func (b *Batcher[T]) TakeAhead(dst []*Item[T]) []*Item[T] {
 	return dst
 }
 
-// leave takes the first n items of a group.
 func (b *Batcher[T]) takeFrom(g *group[T], n int, dst []*Item[T]) []*Item[T] {
 	g.held = false
 	for it, i := g.head, 0; i < n; i++ {

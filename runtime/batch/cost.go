@@ -10,7 +10,6 @@ import (
 // 5, 6, 7, 8, 9-10, 11-12, 13-14, 15-16, 17-20 …
 const classes = 4*10 + 4
 
-// classOf is the class of a size.
 func classOf(n int) int {
 	u := uint(max(1, n) - 1)
 	if u < 4 {
@@ -20,7 +19,6 @@ func classOf(n int) int {
 	return min(classes-1, e<<2+int(u>>e))
 }
 
-// largest is the largest size of a class.
 func largest(class int) int {
 	if class < 4 {
 		return class + 1
@@ -52,7 +50,6 @@ type Cost struct {
 	a, b    float64 // ns
 }
 
-// Learn takes in how long a batch of n took.
 func (c *Cost) Learn(n int, took time.Duration) {
 	if n < 1 || took < 0 {
 		return

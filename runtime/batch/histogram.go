@@ -18,7 +18,6 @@ type histogram struct {
 	total  float64
 }
 
-// binOf is the bin of a time.
 func binOf(d time.Duration) int {
 	u := uint64(max(0, d)) >> binBits
 	if u < 4 {
@@ -42,7 +41,6 @@ func (h *histogram) add(d time.Duration) {
 	h.total++
 }
 
-// halve halves the weight of all samples so far.
 func (h *histogram) halve() {
 	for i := range h.weight {
 		h.weight[i] /= 2

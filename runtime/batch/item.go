@@ -98,14 +98,12 @@ func (d deadlines[T]) Swap(i, j int) {
 	d[i].heapIndex, d[j].heapIndex = i, j
 }
 
-// Push implements heap.Interface.
 func (d *deadlines[T]) Push(x any) {
 	it := x.(*Item[T])
 	it.heapIndex = len(*d)
 	*d = append(*d, it)
 }
 
-// Pop implements heap.Interface.
 func (d *deadlines[T]) Pop() any {
 	old := *d
 	it := old[len(old)-1]

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// LargestSize is the largest MaxSize.
 const LargestSize = 4096
 
 var (
@@ -78,7 +77,6 @@ type Override struct {
 	MaxWait *Wait // nil: as the author says
 }
 
-// With returns the options with an operator's changes.
 func (o Options) With(v Override) Options {
 	if v.MaxSize != 0 {
 		o.MaxSize = v.MaxSize

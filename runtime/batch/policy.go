@@ -28,7 +28,6 @@ type Policy struct{ Options }
 // deadlineShare is how much of the time until a deadline a hold may use.
 const deadlineShare = 0.5
 
-// Decide applies the rule.
 func (p Policy) Decide(v View) Decision {
 	if v.Ready >= p.MaxSize {
 		return Decision{Run: p.MaxSize}

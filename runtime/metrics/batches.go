@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// batches are the counters of batches.
 type batches struct {
 	any  atomic.Bool
 	size *histogram

@@ -8,7 +8,6 @@ import (
 // maxCalls bounds the combinations of method and code. There are about 15 methods and 17 codes.
 const maxCalls = 300
 
-// callKey has the labels of a gRPC call.
 type callKey struct{ method, code string }
 
 // Call records an answered gRPC call: its method ("": unknown), for example "ModelInfer", its code, for example "OK", and how

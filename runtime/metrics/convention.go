@@ -62,7 +62,6 @@ func (s *Set) gatherServer(g *gathered) {
 	}
 }
 
-// gatherCog adds the metrics of Cog's runtime.
 func (s *Set) gatherCog(g *gathered) {
 	c := &s.predictions
 	operations := [...]string{predict.KindPrediction: "predict", predict.KindTraining: "train"}
@@ -102,7 +101,6 @@ func (s *Set) gatherCog(g *gathered) {
 	}
 }
 
-// gatherActive adds what is in flight, and the slots.
 func (s *Set) gatherActive(g *gathered, operations []string) {
 	if s.o.Load == nil {
 		return
@@ -132,7 +130,6 @@ func (s *Set) gatherActive(g *gathered, operations []string) {
 	g.value(float64(lost), "state", "poisoned")
 }
 
-// SetupEnded records the end of a worker's setup.
 func (s *Set) SetupEnded(took time.Duration, failed bool) {
 	i := 0
 	if failed {

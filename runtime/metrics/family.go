@@ -8,10 +8,8 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Kind is the type of a family.
 type Kind string
 
-// The kinds of families.
 const (
 	Counter   Kind = "counter"
 	Gauge     Kind = "gauge"
@@ -20,7 +18,6 @@ const (
 	UpDown    Kind = "updown" // a sum that may fall; not on the page
 )
 
-// Family is a metric with all its samples.
 type Family struct {
 	Name, Help string // Help has no backslash and no line break
 	Kind       Kind
@@ -36,7 +33,6 @@ type Sample struct {
 	Summary   *Observations // of a summary
 }
 
-// Label is a name and a value.
 type Label struct{ Name, Value string }
 
 // Observations is the count and the sum of observations, and their quantiles, if any.
@@ -68,7 +64,6 @@ type Exemplar struct {
 	At    time.Time
 }
 
-// gathered is the families that were gathered so far.
 type gathered []Family
 
 // family begins a family whose name says its unit.
@@ -106,13 +101,11 @@ func (g *gathered) value(v float64, labels ...string) {
 	g.sample(Sample{Labels: pairs(labels...), Value: v})
 }
 
-// gauge adds a gauge without labels.
 func (g *gathered) gauge(name, help string, v float64) {
 	g.family(name, Gauge, help)
 	g.value(v)
 }
 
-// counter adds a counter without labels.
 func (g *gathered) counter(name, help string, n uint64) {
 	g.family(name, Counter, help)
 	g.value(float64(n))

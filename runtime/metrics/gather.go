@@ -32,7 +32,6 @@ func (s *Set) Gather() []Family {
 	return g
 }
 
-// gatherPredictions adds predictions, their queue and the workers.
 func (s *Set) gatherPredictions(g *gathered) {
 	s.predictions.gather(g)
 	s.gatherLoad(g)

@@ -20,7 +20,6 @@ type Generation struct {
 // maxGenerations bounds the combinations of operation, model and status.
 const maxGenerations = 500
 
-// generationKey has the labels of generations.
 type generationKey struct {
 	operation, model string
 	status           int // 0: it succeeded
@@ -32,7 +31,6 @@ type generations struct {
 	took, first, perOutput *histogram
 }
 
-// Generation records a request to a generative model.
 func (s *Set) Generation(g Generation) {
 	key := generationKey{g.Operation, g.Model, g.Status}
 	if g.Status < 400 {

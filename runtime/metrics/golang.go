@@ -45,7 +45,6 @@ func gatherGo(g *gathered) {
 	}
 }
 
-// gatherPauses adds the garbage collector's pauses.
 func gatherPauses(g *gathered) {
 	stats := debug.GCStats{PauseQuantiles: make([]time.Duration, 5)}
 	debug.ReadGCStats(&stats)

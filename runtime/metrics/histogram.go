@@ -20,7 +20,6 @@ func seconds() []time.Duration {
 
 func sizes() []time.Duration { return []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024} }
 
-// bounds are the buckets of histograms.
 type bounds struct {
 	per    float64 // the unit: this many are 1 to readers
 	of     []time.Duration
@@ -57,7 +56,6 @@ func newHistogram(of []time.Duration, per float64) *histogram {
 	return b.histogram()
 }
 
-// histogram returns an empty histogram with these bounds.
 func (b *bounds) histogram() *histogram {
 	return &histogram{bounds: b, buckets: make([]atomic.Uint64, len(b.of)+1)}
 }
@@ -136,7 +134,6 @@ func (d *Distribution) addExemplars(h *histogram) {
 	}
 }
 
-// count returns how many were counted.
 func (h *histogram) count() (n uint64) {
 	for i := range h.buckets {
 		n += h.buckets[i].Load()

@@ -7,13 +7,11 @@ import (
 	"strings"
 )
 
-// page is the text of the metrics page.
 type page struct {
 	b    []byte
 	open bool // OpenMetrics
 }
 
-// family adds a family.
 func (p *page) family(f *Family) {
 	name := f.Name
 	if p.open && f.Kind == Counter {
@@ -40,7 +38,6 @@ func (p *page) family(f *Family) {
 // maxWhole is the largest count that is written with all its digits: beyond it a float skips some numbers.
 const maxWhole = 1 << 53
 
-// count adds a sample of a counter.
 func (p *page) count(name, labels string, v float64) {
 	if v != math.Trunc(v) || v > maxWhole {
 		p.float(name, labels, v)
@@ -60,13 +57,11 @@ func (p *page) whole(name, labels string, n uint64) {
 	p.b = append(strconv.AppendUint(p.b, n, 10), '\n')
 }
 
-// float adds a sample.
 func (p *page) float(name, labels string, v float64) {
 	p.begin(name, labels)
 	p.b = append(appendFloat(p.b, v, p.open), '\n')
 }
 
-// histogram adds the samples of a histogram.
 func (p *page) histogram(name, labels string, d *Distribution) {
 	le := d.bounds.text
 	if p.open {
@@ -94,7 +89,6 @@ func (p *page) exemplar(e *Exemplar) {
 	p.b = strconv.AppendFloat(p.b, float64(e.At.UnixMilli())/1e3, 'f', 3, 64)
 }
 
-// summary adds the samples of a summary.
 func (p *page) summary(name, labels string, o *Observations) {
 	for _, q := range o.Quantiles {
 		p.float(name, join(labels, `quantile="`+string(appendFloat(nil, q.Part, p.open))+`"`), q.Value)
@@ -135,7 +129,6 @@ func appendFloat(b []byte, v float64, open bool) []byte {
 	return b
 }
 
-// labelText returns labels in the format between the braces.
 func labelText(labels []Label) string {
 	if len(labels) == 0 {
 		return ""
@@ -151,7 +144,6 @@ func labelText(labels []Label) string {
 	return b.String()
 }
 
-// join adds a label.
 func join(labels, more string) string {
 	if labels == "" {
 		return more

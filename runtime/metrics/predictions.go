@@ -26,7 +26,6 @@ var (
 	modeNames = [...]string{predict.Sync: "sync", predict.Async: "async", predict.Stream: "stream"}
 )
 
-// predictions are the counters and times of predictions.
 type predictions struct {
 	ended       [len(kindNames)][len(modeNames)][outcomes]counter // refused ones too
 	refused     [len(kindNames)][outcomes]counter
@@ -50,7 +49,6 @@ func (c *predictions) init() {
 	}
 }
 
-// Ended records a prediction's end.
 func (s *Set) Ended(e predict.End) {
 	c := &s.predictions
 	outcome := outcomeOf(e.Status, e.Reason)
@@ -78,7 +76,6 @@ func timeOf(in *trace.Context) (at time.Time) {
 	return at
 }
 
-// Refused records a refused prediction and the reason.
 func (s *Set) Refused(kind predict.Kind, mode predict.Mode, reason string) {
 	outcome := outcomeOf(predict.Failed, reason)
 	s.predictions.count(kind, mode, outcome)
@@ -116,7 +113,6 @@ func outcomeOf(status predict.Status, reason string) int {
 	return outcomeFailed
 }
 
-// outcomeNames returns the labels status and reason of an outcome.
 func outcomeNames(outcome int) (status, reason string) {
 	switch outcome {
 	case outcomeSucceeded:

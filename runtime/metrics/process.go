@@ -76,7 +76,6 @@ func descriptors() (open, most float64, ok bool) {
 	return float64(len(names) - 1), most, err == nil // without the descriptor of the folder
 }
 
-// gatherProcess adds this process, under the usual names.
 func gatherProcess(g *gathered) {
 	self := readProcess("self")
 	if !self.ok {

@@ -15,7 +15,6 @@ const maxCodes = 501
 // other is the label for the rest.
 const other = "other"
 
-// requestKey has the labels of a request.
 type requestKey struct {
 	route, method string
 	code          int
@@ -45,7 +44,6 @@ func (s *Set) Request(route, method string, code int, took time.Duration) {
 	r.took.observe(took)
 }
 
-// newRequest returns the entry of a new combination.
 func (s *Set) newRequest(key requestKey) *requests {
 	fresh := func(k requestKey) *requests {
 		return &requests{

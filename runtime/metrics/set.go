@@ -50,7 +50,6 @@ const (
 	OfModel
 )
 
-// Load is the server's load.
 type Load struct {
 	InFlight int // predictions that have not ended, queued ones included
 	Queued   int // queued predictions
@@ -58,14 +57,12 @@ type Load struct {
 	Slots    int // how many predictions can run at a time
 }
 
-// Jobs are those of the job queue.
 type Jobs struct {
 	Waiting                   uint64 // of all servers
 	Running                   int    // here
 	Redelivered, Dead, Fenced uint64 // by this server, since its start
 }
 
-// Worker is one worker process.
 type Worker struct {
 	State string        // one of WorkerStates
 	PID   int           // 0: none
@@ -75,7 +72,6 @@ type Worker struct {
 // WorkerStates are the states of a worker. All are written, even with a count of 0.
 var WorkerStates = [...]string{"starting", "setup", "ready", "draining", "gone"}
 
-// GPU is the state of a GPU.
 type GPU struct {
 	Name        string  // its number or identifier
 	MemoryUsed  int64   // bytes, of all processes
@@ -103,7 +99,6 @@ type Set struct {
 // Started is when counting began.
 func (s *Set) Started() time.Time { return s.started }
 
-// New returns an empty set.
 func New(o Options) *Set {
 	o.MaxModel = cmp.Or(o.MaxModel, 200)
 	if len(o.ExitCauses) == 0 {

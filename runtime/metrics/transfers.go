@@ -8,7 +8,6 @@ const (
 	maxTransfers  = 32
 )
 
-// delivery has the labels of a webhook's delivery.
 type delivery struct{ event, outcome string }
 
 // Webhook records the outcome of an event's delivery to a webhook.
@@ -40,7 +39,6 @@ func (s *Set) gatherWebhooks(g *gathered) {
 	g.sort()
 }
 
-// transfer has the labels of a file's transfer.
 type transfer struct{ direction, outcome string }
 
 // transfers are the transfers with one combination of labels.

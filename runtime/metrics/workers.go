@@ -15,7 +15,6 @@ const (
 // maxExits bounds the causes, which only this server's code sets.
 const maxExits = 32
 
-// workers are the counters of worker processes.
 type workers struct {
 	starts   counter
 	setAside counter
@@ -28,7 +27,6 @@ func (w *workers) init(causes []string) {
 	}
 }
 
-// WorkerStarted records the start of a worker process.
 func (s *Set) WorkerStarted() { s.workers.starts.Add(1) }
 
 // WorkerSetAside records that a worker gets no work for a while, because its answers were invalid.
@@ -41,7 +39,6 @@ func (s *Set) WorkerExited(cause string) {
 	}
 }
 
-// gather adds the workers.
 func (w *workers) gather(g *gathered, now []Worker, setsAside bool) {
 	g.family("pinion_workers", Gauge, "Worker processes by state.")
 	for _, state := range WorkerStates {

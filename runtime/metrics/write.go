@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// The content types of the page.
 const (
 	contentText = "text/plain; version=0.0.4; charset=utf-8"
 	contentOpen = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -16,7 +15,6 @@ func (s *Set) Write(accept string) (contentType string, body []byte) {
 	return write(accept, append(s.Gather(), s.generationsOnPage()...))
 }
 
-// write returns the page of some families.
 func write(accept string, families []Family) (contentType string, body []byte) {
 	p := &page{open: prefersOpen(accept)}
 	contentType = contentText

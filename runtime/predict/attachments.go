@@ -60,12 +60,10 @@ func ReadPlaceholder(raw []byte) (number int, name string, ok bool) {
 	return number, rawjson.KeyText(quoted[:len(quoted)-1]), err == nil
 }
 
-// IsPlaceholder reports whether raw is a placeholder.
 func IsPlaceholder(raw []byte) bool {
 	return len(raw) > 1 && raw[1] == 0 && raw[0] == '"'
 }
 
-// CountPlaceholders counts the placeholders in raw.
 func CountPlaceholders(raw []byte) int { return bytes.Count(raw, []byte(placeholderHead)) }
 
 // ShowPlaceholders replaces each placeholder by the name of its file, or the text of its tensor, so that input is valid JSON

@@ -53,7 +53,6 @@ func (p *Prediction) Refund(n int) {
 	p.mu.Unlock()
 }
 
-// Charged returns how many bytes are charged for the prediction.
 func (p *Prediction) Charged() int64 { return p.charge.Bytes() }
 
 // OverBudget reports whether something that the prediction yielded did not fit into the memory budget.

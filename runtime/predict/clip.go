@@ -5,5 +5,4 @@ import "pinion/runtime/logtext"
 // MaxShown is how many bytes of a client's text a log line or an error shows.
 const MaxShown = logtext.MaxShown
 
-// Clip is logtext.Clip.
 func Clip(text string) string { return logtext.Clip(text) }

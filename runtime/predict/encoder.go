@@ -13,7 +13,6 @@ import (
 // The object has three parts: the head, the output's own bytes, and the tail. So an output is never encoded again.
 type Encoder struct{ timestamps timestamper }
 
-// Append appends the whole object.
 func (e *Encoder) Append(dst []byte, rec *Record) []byte {
 	dst = e.AppendHead(dst, rec)
 	dst = append(dst, rec.Output...)

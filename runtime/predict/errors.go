@@ -23,7 +23,6 @@ var ErrNotStreaming = errors.New("This model does not support streaming response
 // ErrTrainingStream: the request asks for a stream of a training.
 var ErrTrainingStream = errors.New("Training endpoints do not support streaming responses.")
 
-// ErrNoTraining: the model has no training interface.
 var ErrNoTraining = errors.New("this model has no training interface")
 
 // Why a prediction cannot be followed.
@@ -88,7 +87,6 @@ type Problem struct {
 	Type string   `json:"type"`
 }
 
-// The types of a Problem.
 const (
 	TypeMissing = "value_error.missing"
 	TypeValue   = "value_error"

@@ -51,7 +51,6 @@ type usage struct {
 	dropped    bool  // not retained: its memory was freed by the last Release
 }
 
-// events is who receives a prediction's events.
 type events struct {
 	feed      *feed // nil: not observed, or after the last Release
 	observers []Observer
@@ -92,7 +91,6 @@ func New(id string, req Request, now time.Time, runner Runner, o Options) *Predi
 	return p
 }
 
-// ID returns the prediction's id.
 func (p *Prediction) ID() string { return p.record.ID } // never changes
 
 // Runner returns what executes the prediction; nil after the last Release.
@@ -159,7 +157,6 @@ func (p *Prediction) Cancel() {
 	}
 }
 
-// CancelAsked reports whether Cancel was called.
 func (p *Prediction) CancelAsked() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +170,6 @@ func (p *Prediction) Record() Record {
 	return p.record
 }
 
-// Begin moves the prediction to Processing.
 func (p *Prediction) Begin(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

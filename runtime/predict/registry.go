@@ -76,7 +76,6 @@ type retained struct {
 
 func (l *retainedList) len() int { return len(l.entries) - l.head }
 
-// oldest returns the first entry, or nil.
 func (l *retainedList) oldest() *retained {
 	if l.len() == 0 {
 		return nil
@@ -84,7 +83,6 @@ func (l *retainedList) oldest() *retained {
 	return &l.entries[l.head]
 }
 
-// drop removes the oldest entry.
 func (l *retainedList) drop() {
 	l.entries[l.head] = retained{}
 	l.head++
@@ -95,7 +93,6 @@ func (l *retainedList) drop() {
 	}
 }
 
-// NewRegistry returns an empty registry.
 func NewRegistry(retention Retention) *Registry {
 	r := &Registry{retention: retention.withDefaults(), by: make(map[key]*Prediction)}
 	r.retention.Memory.SetEvict(r.evict)
@@ -116,7 +113,6 @@ func (r *Registry) Add(p *Prediction) error {
 	return nil
 }
 
-// Remove removes p, which is in flight.
 func (r *Registry) Remove(p *Prediction) {
 	k := key{p.record.Kind, p.record.ID}
 	r.mu.Lock()
@@ -311,14 +307,12 @@ func (r *Registry) Find(kind Kind, id string) *Prediction {
 	return r.by[key{kind, id}]
 }
 
-// Len returns how many are in flight.
 func (r *Registry) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.inFlight
 }
 
-// All returns those in flight.
 func (r *Registry) All() []*Prediction {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -118,7 +118,6 @@ type Group struct {
 	Live int // how many are admitted and have not ended; the slot pool's, guarded by its lock
 }
 
-// DiskBody is a request body in a file.
 type DiskBody interface {
 	// Unmap frees the file. unused: no code refers to the body's bytes any more, so their addresses can be reused.
 	Unmap(unused bool)

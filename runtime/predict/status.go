@@ -18,7 +18,6 @@ var moves = [statuses]uint32{
 	Processing: 1<<Succeeded | 1<<Failed | 1<<Canceled,
 }
 
-// names are the words of the HTTP contract.
 var names = [statuses]string{"starting", "processing", "succeeded", "failed", "canceled"}
 
 // canMove reports whether the table allows a move from s.
@@ -35,7 +34,6 @@ func (s *Status) move(to Status) bool {
 	return true
 }
 
-// Terminal reports whether the prediction has ended.
 func (s Status) Terminal() bool { return s == Succeeded || s == Failed || s == Canceled }
 
 // String returns the status as the HTTP contract writes it.

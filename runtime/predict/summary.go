@@ -80,7 +80,6 @@ func (r *Registry) Ended(n int) []*Prediction {
 	return newest
 }
 
-// InFlight returns at most n of the predictions in flight.
 func (r *Registry) InFlight(n int) []*Prediction {
 	r.mu.Lock()
 	defer r.mu.Unlock()

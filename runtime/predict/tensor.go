@@ -26,7 +26,6 @@ func AppendTensor(dst []byte, number int, text string) []byte {
 	return append(dst, '"')
 }
 
-// IsTensor reports whether raw is the placeholder of a tensor.
 func IsTensor(raw []byte) bool {
 	return len(raw) > 1 && raw[1] == 1 && raw[0] == '"'
 }
@@ -43,7 +42,6 @@ func CutTensor(input []byte) (before []byte, number int, after []byte, ok bool) 
 	return before, number, text[end+1:], err == nil
 }
 
-// HasTensor reports whether raw has a placeholder of a tensor.
 func HasTensor(raw []byte) bool { return bytes.Contains(raw, []byte(tensorHead)) }
 
 // The texts of tensors that are a number without JSON. Such a tensor has no dimensions, and the code 'd'.

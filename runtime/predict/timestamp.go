@@ -9,7 +9,6 @@ import (
 // splitting a time into a date is the expensive part.
 type timestamper struct{ last atomic.Pointer[second] }
 
-// second is the text of one second.
 type second struct {
 	unix int64
 	text [19]byte // 2006-01-02T15:04:05

@@ -9,7 +9,6 @@ import (
 	"pinion/runtime/predict"
 )
 
-// ExampleRun is the result of a run of the model's example.
 type ExampleRun struct {
 	// Status is succeeded, failed, canceled, or busy: no slot was free.
 	Status string

@@ -28,7 +28,6 @@ func (s *Service) updateGate() {
 	s.gate.closed = defunct
 }
 
-// reports returns a report of each worker.
 func (s *Service) reports() []supervise.Report {
 	s.mu.Lock()
 	workers := s.workers

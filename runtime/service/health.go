@@ -26,7 +26,6 @@ type Health struct {
 	Queued, QueueSize int
 }
 
-// checkTimeout bounds the model's health check.
 const checkTimeout = 5 * time.Second
 
 // Health reports the state of the server. It runs the model's health check, if any, while a worker is ready. Concurrent
@@ -172,5 +171,4 @@ func (v view) reason() string {
 // Status is the status of Health, without a run of the model's health check.
 func (s *Service) Status() string { return s.view().status(s.o.Pool.Load()) }
 
-// Draining reports whether Drain was called.
 func (s *Service) Draining() bool { return s.draining.Load() }

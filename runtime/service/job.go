@@ -43,7 +43,6 @@ type job struct {
 	cancel bool
 }
 
-// Submit implements predict.Runner.
 func (j *job) Submit(*predict.Prediction) {
 	if !j.transfersFirst() {
 		j.submit(j.prepared.Input)
@@ -86,7 +85,6 @@ func (j *job) beginFetching(now time.Time) {
 	}
 }
 
-// filesFailed ends a prediction whose files could not be fetched.
 func (j *job) filesFailed(err error) {
 	s := j.service
 	s.o.Pool.Withdraw(j.p.Request.Group)
@@ -219,7 +217,6 @@ func (j *job) files(ctx context.Context) ([]byte, error) {
 	return input, nil
 }
 
-// Cancel asks for the prediction's end.
 func (j *job) Cancel(*predict.Prediction) {
 	j.mu.Lock()
 	j.cancel = true

@@ -22,14 +22,12 @@ const maxWarned = 64 << 10
 // refusedOutput begins the error of a prediction whose output was refused.
 const refusedOutput = "the output is not what the return annotation says: "
 
-// outputs are what a model's functions may return.
 type outputs struct {
 	check   OutputCheck
 	schemas [2]*schema.Output // by predict.Kind; nil: anything
 	warned  atomic.Bool
 }
 
-// compileOutputs compiles the output schemas of a model's document.
 func (s *Service) compileOutputs(openapi []byte, names map[predict.Kind]string) *outputs {
 	o := &outputs{check: s.o.Outputs}
 	if o.check == IgnoreOutputs {

@@ -16,7 +16,6 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// Options of a service.
 type Options struct {
 	Pool   *slot.Pool
 	Files  *files.Store
@@ -52,7 +51,6 @@ type Options struct {
 	Memory *memory.Budget
 }
 
-// Notifier delivers webhooks.
 type Notifier interface {
 	// Attach follows a prediction whose Request names a webhook. It is called before the prediction runs.
 	Attach(p *predict.Prediction)
@@ -153,7 +151,6 @@ func (s *Service) compile(openapi []byte, name string) *schema.Schema {
 	return compiled
 }
 
-// Changed is called when a worker's status changed.
 func (s *Service) Changed() {
 	select {
 	case s.changed <- struct{}{}:
@@ -182,20 +179,16 @@ func (s *Service) Unloaded() {
 // Changes returns a channel that has a token after the workers' states changed.
 func (s *Service) Changes() <-chan struct{} { return s.changed }
 
-// Drain makes the service refuse new predictions.
 func (s *Service) Drain() { s.draining.Store(true) }
 
-// CancelAll cancels every prediction in flight.
 func (s *Service) CancelAll() {
 	for _, p := range s.registry.All() {
 		p.Cancel()
 	}
 }
 
-// InFlight returns how many predictions are in flight.
 func (s *Service) InFlight() int { return s.registry.Len() }
 
-// TrainingsInFlight returns how many trainings are in flight.
 func (s *Service) TrainingsInFlight() (n int) {
 	if !s.HasTraining() { // spares a walk through all retained predictions
 		return 0
@@ -208,10 +201,8 @@ func (s *Service) TrainingsInFlight() (n int) {
 	return n
 }
 
-// Shutdown calls Options.OnShutdown.
 func (s *Service) Shutdown() { s.o.OnShutdown() }
 
-// HasTraining reports whether the model has a training interface.
 func (s *Service) HasTraining() bool {
 	m := s.model.Load()
 	return m != nil && m.training
@@ -268,7 +259,6 @@ func (s *Service) Defunct() error {
 	return nil
 }
 
-// Close drops the retained predictions.
 func (s *Service) Close() { s.registry.Close() }
 
 // OpenAPI returns the model's schema document, once setup has succeeded.
@@ -360,7 +350,6 @@ func (j *job) releaseWith(req *predict.Request) {
 	}
 }
 
-// admit claims capacity for one prediction.
 func (s *Service) admit(req *predict.Request) error {
 	if req.Attempt > 0 { // TakePlace has
 		return nil

@@ -25,7 +25,6 @@ func (s *Service) newSpills(req *predict.Request) *spills {
 	return &spills{open: s.o.Files.Spool, size: int64(len(req.Input))}
 }
 
-// next makes a spill.
 func (s *spills) next() schema.Spill {
 	f := &spilled{}
 	f.file, f.err = s.open(s.size)
@@ -57,7 +56,6 @@ type spilled struct {
 	err     error // of the file
 }
 
-// Write implements schema.Spill.
 func (f *spilled) Write(b []byte) (int, error) {
 	if f.err != nil {
 		return 0, f.full(f.err)
@@ -71,7 +69,6 @@ func (f *spilled) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Bytes implements schema.Spill.
 func (f *spilled) Bytes() ([]byte, error) {
 	mapping, err := memory.Map(f.file, f.size)
 	if err != nil {

@@ -61,7 +61,6 @@ func (b *dispatcher) addTo(queue *batch.Batcher[*Call], c *Call, again bool, now
 	}
 }
 
-// remove takes a call out of the batch queue.
 func (b *dispatcher) remove(c *Call) {
 	if b.queue != nil {
 		b.queue.Remove(&c.batch.item)

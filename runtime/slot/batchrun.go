@@ -35,7 +35,6 @@ func (r *batchRun) waiting() []*Call {
 	return calls
 }
 
-// maxNames is how many predictions a line of the log names at most.
 const maxNames = 8
 
 // names are the ids of predictions, for the log.

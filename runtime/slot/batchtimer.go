@@ -48,7 +48,6 @@ func (t *batchTimer) set(at, now time.Duration) {
 	_ = unix.TimerfdSettime(t.fd, 0, &spec, nil) // fails only for invalid values
 }
 
-// stop ends the timer.
 func (t *batchTimer) stop() {
 	if t != nil {
 		t.file.Close()

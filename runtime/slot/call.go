@@ -11,7 +11,6 @@ import (
 	"pinion/runtime/predict"
 )
 
-// state is where a call stands.
 type state uint8
 
 const (
@@ -65,7 +64,6 @@ type Result struct {
 	Err error
 }
 
-// Text is something that a model wrote.
 type Text struct {
 	Source string // "stdout" or "stderr"; "" where it is not known
 	Text   []byte
@@ -129,7 +127,6 @@ type Call struct {
 	links
 }
 
-// waiter is the goroutine in Call.Wait.
 type waiter struct {
 	wake      chan struct{} // one token: look again
 	parked    bool          // it sleeps on wake
@@ -150,7 +147,6 @@ type batchItem struct {
 // links makes a Call a member of one list at a time.
 type links struct{ prev, next *Call }
 
-// NewCall makes a call.
 func NewCall(name string, input, context []byte) *Call {
 	return &Call{Name: name, Input: input, Context: context, waiter: waiter{wake: wakes.Get().(chan struct{})}}
 }

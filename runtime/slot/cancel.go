@@ -10,7 +10,6 @@ const signalEvery = 100 * time.Millisecond
 // Until then the model has had it once, and may be cleaning up.
 func (p *Pool) lastSignal() time.Duration { return min(p.o.CancelGrace/4, 2*time.Second) }
 
-// cancelLocked cancels a call that is queued or assigned.
 func (p *Pool) cancelLocked(c *Call) deliveries {
 	if c.state == queued {
 		p.end(c, Result{Err: ErrCanceled})

@@ -37,7 +37,6 @@ func (ch *channel) unfollow(c *Call) {
 	}
 }
 
-// promote makes c the leader.
 func (ch *channel) promote(c *Call) {
 	ch.unfollow(c)
 	ch.leader, c.waiter.leads = c, ch

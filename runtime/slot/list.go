@@ -1,6 +1,5 @@
 package slot
 
-// list is a first-in first-out list of calls.
 type list struct {
 	head, tail *Call
 	len        int

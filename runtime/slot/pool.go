@@ -30,7 +30,6 @@ type Worker interface {
 	Logged(stream, prediction string, text []byte, traceback bool)
 }
 
-// Fault is why a worker is killed.
 type Fault uint8
 
 const (
@@ -38,7 +37,6 @@ const (
 	FaultCancelTimeout              // a canceled call did not end
 )
 
-// Options of a pool.
 type Options struct {
 	// Queue is how many calls may wait beyond those that have a slot; 0: none.
 	Queue int
@@ -81,7 +79,6 @@ type Pool struct {
 	illegalMoves int         // of calls, that the table forbids: 0
 }
 
-// NewPool makes a pool without slots.
 func NewPool(o Options) *Pool {
 	if o.CancelGrace <= 0 {
 		o.CancelGrace = 10 * time.Second
@@ -106,7 +103,6 @@ func underLock[T any](p *Pool, f func() T) T {
 	return f()
 }
 
-// Load is how much of a pool is taken.
 type Load struct {
 	Slots    int // slots of live workers
 	Capacity int // calls that they can have: with batches more than one for each slot
@@ -117,7 +113,6 @@ type Load struct {
 // Queue is how many calls may wait beyond those that have a slot.
 func (p *Pool) Queue() int { return p.o.Queue }
 
-// Load tells how much of the pool is taken.
 func (p *Pool) Load() Load {
 	return underLock(p, func() Load {
 		a := &p.admission

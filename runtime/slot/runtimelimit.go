@@ -31,7 +31,6 @@ func (p *Pool) watchRuntime() {
 	p.limitTimer = time.AfterFunc(every, func() { p.locked(p.checkRuntime) })
 }
 
-// checkRuntime cancels what has run for too long.
 func (p *Pool) checkRuntime() (d deliveries) {
 	now := time.Now()
 	p.limitTimer = nil
@@ -81,7 +80,6 @@ func (s *Slot) runningID() uint64 {
 	return 0
 }
 
-// cancelRun cancels a batch that ran for too long.
 func (p *Pool) cancelRun(r *batchRun, now time.Time) {
 	var one *Call
 	for _, c := range r.waiting() {

@@ -127,7 +127,6 @@ func (s *Slot) waits(c *Call) bool {
 	return r == nil || !r.done && s.ch.words.Claim(r.id) == ipc.ClaimQueued
 }
 
-// takesCalls tells whether the slot may get another call.
 func (s *Slot) takesCalls() bool { return !s.ch.closed && !s.retiring }
 
 func (s *Slot) isIdle() bool { return s.outstanding == 0 && s.takesCalls() }
@@ -252,7 +251,6 @@ func (s *Slot) stealFrom(from *Slot, d deliveries) deliveries {
 	return from.ch.flushDelayed(d)
 }
 
-// Served tells whether the slot ever had a success.
 func (s *Slot) Served() bool { return underLock(s.pool, func() bool { return s.served }) }
 
 // Running is the name of the call that the model has now, or of the first that it has ended and whose answer is still on its

@@ -121,7 +121,6 @@ func (p *Pool) takeBackUnbegun(slots []*Slot) (d deliveries) {
 	return p.requeueAll(back, time.Now(), d)
 }
 
-// removeSlot takes a slot out of the pool.
 func (p *Pool) removeSlot(s *Slot) {
 	if s.removed {
 		return
@@ -146,14 +145,12 @@ func (p *Pool) removeSlot(s *Slot) {
 	}
 }
 
-// WorkerLoad is what one worker does.
 type WorkerLoad struct {
 	Answered int       // answers that came
 	Busy     int       // calls that it has
 	Since    time.Time // when the oldest of them could begin; zero if it has none
 }
 
-// WorkerLoad tells what the worker of these slots does.
 func (p *Pool) WorkerLoad(slots []*Slot) WorkerLoad {
 	if len(slots) == 0 {
 		return WorkerLoad{}

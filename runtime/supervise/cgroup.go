@@ -16,7 +16,6 @@ type group struct {
 	v2     bool
 }
 
-// The limits of a group on memory and on CPU time.
 type (
 	memoryGroup group
 	cpuGroup    group

@@ -92,7 +92,6 @@ func (c *child) living() bool {
 	return known && !exiting
 }
 
-// exiting reads the kernel's flag.
 func (c *child) exiting() (exiting, known bool) {
 	const flag = 0x4 // PF_EXITING of the kernel's include/linux/sched.h
 	fields := statOf(c.pid)

@@ -28,7 +28,6 @@ const (
 	duringIdle    = "between predictions"
 )
 
-// Describe says in words how the worker ended.
 func (e Exit) Describe(during string) string {
 	switch {
 	case e.Stuck > 0 && e.Killed != "":
@@ -69,7 +68,6 @@ func signalName(s syscall.Signal) string {
 	return fmt.Sprintf("signal %d", int(s))
 }
 
-// hint says what usually causes a signal.
 func hint(s syscall.Signal) string {
 	switch s {
 	case syscall.SIGSEGV, syscall.SIGBUS:
@@ -85,7 +83,6 @@ func hint(s syscall.Signal) string {
 	}
 }
 
-// exitOf reads a wait status.
 func exitOf(ws syscall.WaitStatus, killed string) Exit {
 	e := Exit{Killed: killed}
 	if ws.Signaled() {

@@ -20,7 +20,6 @@ const (
 	CauseUnknown       ExitCause = "unknown"    // its exit status could not be read
 )
 
-// ExitCauses returns every cause.
 func ExitCauses() []ExitCause {
 	return []ExitCause{
 		CauseLeft, CauseSetupFailed, CauseExited, CauseSignaled, CauseKilled, CauseOutOfMemory,

@@ -17,7 +17,6 @@ func NewFleet(orphans *Orphans) *Fleet {
 	}
 }
 
-// proven tells whether any worker was ever ready.
 func (f *Fleet) proven() bool {
 	select {
 	case <-f.provenBy.closed:

@@ -45,7 +45,6 @@ func newGPUErrors() *gpuErrors {
 	return g
 }
 
-// words are the names and texts of such errors.
 func (g *gpuErrors) words() []string {
 	var words []string
 	for _, e := range g.errors {

@@ -15,7 +15,6 @@ import (
 // channel are read before the next.
 const hangPings = 4 // sent within Timeouts.Hang
 
-// pings is the state of a worker's hang detection.
 type pings struct {
 	serial     uint64 // of the newest
 	unanswered int    // in a row

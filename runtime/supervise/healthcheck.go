@@ -17,7 +17,6 @@ type checks struct {
 	conn   *ipc.Conn // the control channel of the ready worker; nil: there is none
 }
 
-// errNoWorker: there is no worker to ask.
 var errNoWorker = errors.New("no worker is ready")
 
 // Healthcheck runs the model's health check in the worker, and returns what the check says is wrong, or ctx's error if that
@@ -88,7 +87,6 @@ func (c *checks) turn(conn *ipc.Conn) {
 	}
 }
 
-// answered takes in a worker's answer.
 func (c *checks) answered(id uint64, body []byte) error {
 	report, err := ipc.ParseHealthy(body)
 	if err != nil {

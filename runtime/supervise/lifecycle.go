@@ -7,7 +7,6 @@ import (
 	"pinion/runtime/slot"
 )
 
-// renewal is a request to replace the worker.
 type renewal struct {
 	why  string
 	once bool // a successor that fails is not tried again
@@ -108,7 +107,6 @@ func (l *lifecycle) step() (outcome, bool) {
 	return outcome{}, false
 }
 
-// renew begins to carry out the renewal.
 func (l *lifecycle) renew() {
 	l.sup.o.Logger.Info("worker is being renewed", "worker", l.sup.o.Index, "reason", l.renewal.why)
 	if l.sup.o.Policy.Renewal == StopFirst {

@@ -96,7 +96,6 @@ func newPipe(s source, f *os.File, counter ipc.Consumed) (*pipe, error) {
 	return &pipe{source: s, file: f, raw: raw, counter: counter, buf: make([]byte, size)}, nil
 }
 
-// follow reads one pipe until it ends.
 func (l *logs) follow(p *pipe) {
 	defer l.done.Done()
 	ended := false
@@ -260,7 +259,6 @@ func (l *logs) TakeAll() []byte {
 	return joined(texts)
 }
 
-// Close stops reading.
 func (l *logs) Close() {
 	l.mu.Lock()
 	all := l.all()
@@ -280,7 +278,6 @@ func (l *logs) Close() {
 	l.done.Wait()
 }
 
-// joined concatenates the texts.
 func joined(texts []slot.Text) []byte {
 	var all []byte
 	for _, t := range texts {

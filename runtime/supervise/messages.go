@@ -11,7 +11,6 @@ import (
 	"pinion/ipc"
 )
 
-// expects tells whether a message of this kind may come now.
 func (w *worker) expects(kind ipc.Kind) bool {
 	switch kind {
 	case ipc.KindHello:
@@ -63,7 +62,6 @@ func (w *worker) handle(m message) error {
 	}
 }
 
-// hello takes in which Python the worker runs.
 func (w *worker) hello(body []byte) error {
 	hello, err := ipc.ParseHello(body)
 	if err != nil {
@@ -104,7 +102,6 @@ func (w *worker) load(body []byte) error {
 	return nil
 }
 
-// announce reports the model, once.
 func (w *worker) announce() {
 	if !w.setup.announced {
 		w.setup.announced = true

@@ -72,7 +72,6 @@ func preferForOOM(pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(adjusted), 0)
 }
 
-// bytesText formats a size for people.
 func bytesText(n int64) string {
 	switch {
 	case n >= 1<<30:

@@ -29,7 +29,6 @@ const (
 	StopFirst Renewal = "stop-first"
 )
 
-// Options configure a supervisor.
 type Options struct {
 	Index    int // of this worker, for logs and health
 	Exe      string
@@ -90,7 +89,6 @@ type Hooks struct {
 	OnChange  func() // Status has changed; any goroutine may call it
 }
 
-// withDefaults fills in what was left out.
 func (o Options) withDefaults() Options {
 	o.Policy.Restart = cmp.Or(o.Policy.Restart, OnCrash)
 	o.Timeouts.Stop = cmp.Or(o.Timeouts.Stop, 10*time.Second)

@@ -18,7 +18,6 @@ type Orphans struct {
 	own map[int]struct{} // processes that are waited for elsewhere
 }
 
-// NewOrphans makes an Orphans without processes.
 func NewOrphans() *Orphans { return &Orphans{own: make(map[int]struct{})} }
 
 // start starts a command that its caller waits for. A nil o only starts it.
@@ -46,7 +45,6 @@ func (o *Orphans) adopt(start func() (pid int, err error)) (int, error) {
 	return pid, err
 }
 
-// waited says that a process was waited for.
 func (o *Orphans) waited(pid int) {
 	if o == nil {
 		return

@@ -27,7 +27,6 @@ func newUnattributed() unattributed {
 	return unattributed{pipes: map[*pipe]struct{}{}, most: int(min(1024, limit.Cur/4))}
 }
 
-// full tells whether no more predictions should get pipes.
 func (u *unattributed) full() bool { return len(u.pipes) > u.most }
 
 // add follows another pipe, and takes over its descriptor. orphaned: its prediction has ended already.

@@ -30,7 +30,6 @@ type Preloader struct {
 	settled latch // closed once the first process is ready or refused
 }
 
-// PreloaderOptions configure a Preloader.
 type PreloaderOptions struct {
 	Exe     string
 	Spec    ipc.WorkerConfig // of its workers
@@ -65,7 +64,6 @@ func NewPreloader(o PreloaderOptions) *Preloader {
 	return &Preloader{o: o, settled: newLatch(), status: PreloaderStatus{State: PreloaderImporting}}
 }
 
-// Status is a copy of the current status.
 func (p *Preloader) Status() PreloaderStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +145,6 @@ func (p *Preloader) launch(spec ipc.WorkerConfig, env []string) (*preloadProcess
 	return m, nil
 }
 
-// watch replaces a process that exits.
 func (p *Preloader) watch(m *preloadProcess) {
 	select {
 	case <-m.child.exited:

@@ -143,7 +143,6 @@ func importOf(s ipc.WorkerConfig) imports {
 	return imports{s.Python, s.LibPython, s.Root, s.Ref, s.Train, s.Mode, s.NoCUDA}
 }
 
-// fits tells whether a worker with this spec may be forked.
 func (m *preloadProcess) fits(spec ipc.WorkerConfig) bool {
 	return importOf(m.task.spec) == importOf(spec)
 }
@@ -186,7 +185,6 @@ func (m *preloadProcess) inherited(pid int) error {
 	return nil
 }
 
-// cause says in words how the process ended.
 func (m *preloadProcess) cause(during string) string {
 	select {
 	case <-m.child.exited:

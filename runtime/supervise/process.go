@@ -92,7 +92,6 @@ func start(exe string, t task, orphans *Orphans, from *Preloader, note noteFunc)
 	return p, nil
 }
 
-// logPipe makes a pipe whose read end, the front's, is non-blocking.
 func logPipe(name string) (read, write *os.File, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
@@ -123,7 +122,6 @@ func (p *process) runs() string {
 	return ""
 }
 
-// wait waits for the process's end and records its exit.
 func (p *process) wait() {
 	ws, err := p.child.wait()
 	p.child.mu.Lock()
@@ -143,12 +141,10 @@ func (p *process) wait() {
 	}
 }
 
-// Interrupt makes the worker's main thread look at its cancel words.
 func (p *process) Interrupt() {
 	p.child.signal(func(pid int) { _ = unix.Tgkill(pid, pid, CancelSignal) }) // fails only for a process that is ending
 }
 
-// Kill terminates the worker for the pool.
 func (p *process) Kill(fault slot.Fault, why string) {
 	if fault == slot.FaultCancelTimeout {
 		p.terminate(CauseCancelTimeout, why)
@@ -208,7 +204,6 @@ func (p *process) TakeLogs(prediction string, at ipc.LogMark) []slot.Text {
 	return p.logs.Take(prediction, [sources]uint64{at.Stdout, at.Stderr, at.OwnStdout, at.OwnStderr}, at.Traceback)
 }
 
-// LogPipe takes over a pipe of the running prediction.
 func (p *process) LogPipe(fd int, isStderr bool) { p.addPipe(fd, isStderr, false) }
 
 // addPipe takes over a pipe of the running prediction, or one whose output is unattributed.
@@ -223,7 +218,6 @@ func (p *process) addPipe(fd int, isStderr, unattributed bool) {
 // LogPipesEnd makes what else comes through the running prediction's pipes unattributed.
 func (p *process) LogPipesEnd() { p.logs.endOwn() }
 
-// Logged logs text that the worker attributed itself.
 func (p *process) Logged(stream, prediction string, text []byte, traceback bool) {
 	s := stdout
 	if stream == sourceNames[stderr] {

@@ -85,7 +85,6 @@ func (g *serverLog) lines(s source, prediction string, text []byte) {
 	}
 }
 
-// flush logs a line that will not be completed.
 func (g *serverLog) flush(s source) {
 	if len(g.partial[s]) > 0 {
 		g.records.line(s, g.owner[s], g.partial[s])
@@ -100,7 +99,6 @@ func (g *serverLog) restart(s source) {
 	g.logged[s], g.owner[s] = 0, ""
 }
 
-// end logs what remains.
 func (g *serverLog) end() {
 	for s := range g.partial {
 		g.flush(source(s))
@@ -108,7 +106,6 @@ func (g *serverLog) end() {
 	g.records.end()
 }
 
-// stop keeps the timer from firing again.
 func (g *serverLog) stop() {
 	g.stopped = true
 	if g.timer != nil {

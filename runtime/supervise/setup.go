@@ -10,7 +10,6 @@ import (
 	"pinion/runtime/slot"
 )
 
-// setup is what is known of a worker's setup.
 type setup struct {
 	late      <-chan time.Time // fires when it takes too long
 	stage     State            // by the worker's messages; Exited: its setup has failed
@@ -32,7 +31,6 @@ func (s *setup) text() string {
 	return strings.ToValidUTF8(string(s.logs.Bytes()), "\uFFFD")
 }
 
-// setupTimedOut terminates a worker whose setup takes too long.
 func (w *worker) setupTimedOut() {
 	w.terminate(CauseSetupFailed, fmt.Sprintf("setup did not finish within %s", w.sup.o.Timeouts.Setup))
 	w.setup.failure = fmt.Sprintf("Setup timed out after %s", w.sup.o.Timeouts.Setup)

@@ -2,7 +2,6 @@ package supervise
 
 import "slices"
 
-// State is the state of a worker process.
 type State uint8
 
 const (
@@ -17,7 +16,6 @@ const (
 // The names of states, as health shows them.
 var stateNames = [states]string{"starting", "setup", "ready", "draining", "gone"}
 
-// stateMoves is the table of legal moves.
 var stateMoves = [states][]State{
 	Starting: {Setup, Draining, Exited},
 	Setup:    {Ready, Draining, Exited},
@@ -26,7 +24,6 @@ var stateMoves = [states][]State{
 	Exited:   {},
 }
 
-// String returns the state's name.
 func (s State) String() string {
 	if s < states {
 		return stateNames[s]

@@ -36,7 +36,6 @@ type Status struct {
 	SetupFailed bool   // it is defunct because its setup failed, and none ever worked
 }
 
-// Status returns a copy of the current status.
 func (s *Supervisor) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +58,6 @@ func (s *Supervisor) change(f func(*Status)) {
 	s.o.Hooks.OnChange()
 }
 
-// change changes the status of this process.
 func (w *worker) change(f func(*ProcessStatus)) {
 	w.sup.mu.Lock()
 	f(&w.status)
@@ -77,7 +75,6 @@ type Report struct {
 	Memory int64     // resident bytes of its process; 0: unknown
 }
 
-// Report returns the status and its figures.
 func (s *Supervisor) Report() Report {
 	r := Report{Status: s.Status(), Device: s.o.Device}
 	s.mu.Lock()

@@ -30,7 +30,6 @@ type Supervisor struct {
 	next      task
 }
 
-// task is what a process is started with.
 type task struct {
 	spec ipc.WorkerConfig
 	env  []string
@@ -179,7 +178,6 @@ func (s *Supervisor) launch(successor bool) *worker {
 	return w
 }
 
-// note logs a line of the model's.
 func (s *Supervisor) note(stream source, prediction string, line []byte) {
 	attrs := []any{"worker", s.o.Index, "stream", sourceNames[stream]}
 	if prediction != "" {

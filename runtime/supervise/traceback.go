@@ -108,7 +108,6 @@ type recorder struct {
 	whole bool
 }
 
-// line takes in one line.
 func (r *recorder) line(s source, prediction string, line []byte) {
 	key := recordKey{s, prediction}
 	t := r.pending[key]
@@ -173,7 +172,6 @@ func (r *recorder) complete() {
 	}
 }
 
-// end logs all that is pending.
 func (r *recorder) end() {
 	for key := range r.pending {
 		r.flush(key)

@@ -44,7 +44,6 @@ type retirement struct {
 	successor *worker // it takes over at once; nil: none
 }
 
-// outcome is how one process ended.
 type outcome struct {
 	cause   string
 	stopped bool // it was asked to end, with the server
@@ -130,7 +129,6 @@ func (w *worker) handleLast(control <-chan message) {
 	}
 }
 
-// terminate kills the worker.
 func (w *worker) terminate(cause ExitCause, why string) {
 	w.terminated = true
 	w.process.terminate(cause, why)

@@ -17,7 +17,6 @@ const (
 	defaultExport = 30 * time.Second
 )
 
-// spanBatch is encoded spans.
 type spanBatch struct {
 	front, worker []byte // of the front, and those that stand for a worker
 	n             int
@@ -53,7 +52,6 @@ type spanBatcher struct {
 	cancel   context.CancelFunc
 }
 
-// start begins to send.
 func (b *spanBatcher) start() {
 	b.open = b.empty()
 	b.full, b.stopping, b.stopped = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
@@ -101,7 +99,6 @@ func (b *spanBatcher) add(front, worker []byte, n int) {
 // close puts the open batch to those that wait.
 func (b *spanBatcher) close() { b.waiting, b.open = append(b.waiting, b.open), b.empty() }
 
-// empty is a batch without spans.
 func (b *spanBatcher) empty() *spanBatch {
 	if used, ok := b.unused.Get().(*spanBatch); ok {
 		return used

@@ -42,7 +42,6 @@ func (t *Traces) beneath(getenv func(string) string) func(string) string {
 	}
 }
 
-// Metrics is observability.metrics.
 type Metrics struct{ Enabled *bool }
 
 // The samplers, by OpenTelemetry's names.
@@ -102,7 +101,6 @@ var (
 	defaultRecords = Batch{Queue: 2048, Size: 512}
 )
 
-// On tells whether any signal is sent.
 func (c *Config) On() bool { return c.Traces != nil || c.Metrics != nil || c.Logs != nil }
 
 // Read reads the settings. Variables override cog.yaml, OpenTelemetry's variables override Cog's.

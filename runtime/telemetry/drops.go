@@ -36,7 +36,6 @@ type queue struct {
 	waiting atomic.Int64
 }
 
-// isFull reports whether nothing would be admitted.
 func (q *queue) isFull() bool { return q.waiting.Load() >= q.limit }
 
 // admit takes n items in, or drops them.
@@ -49,10 +48,8 @@ func (q *queue) admit(n int) bool {
 	return false
 }
 
-// drop drops items that were not admitted.
 func (q *queue) drop(n int) { q.add(n, "the queue is full") }
 
-// sent notes the end of an export.
 func (q *queue) sent(n int, err error) {
 	q.waiting.Add(int64(-n))
 	if err != nil {
@@ -104,7 +101,6 @@ func (x metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetric
 	return err
 }
 
-// points is how many data points there are.
 func points(m *metricdata.ResourceMetrics) (n int) {
 	for _, scope := range m.ScopeMetrics {
 		for _, metric := range scope.Metrics {

@@ -18,7 +18,6 @@ const (
 	signalLogs    = "logs"
 )
 
-// Exporter is where one signal goes.
 type Exporter struct {
 	GRPC     bool   // else http/protobuf
 	URL      string // of HTTP: with the signal's path

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// httpClient is the client of an exporter over HTTP.
 func (x *Exporter) httpClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = x.TLS

@@ -12,7 +12,6 @@ import (
 	"pinion/runtime/trace"
 )
 
-// predictionID is the key of a record's prediction.
 const predictionID = "prediction_id"
 
 // modelName is the key of what a logger adds about its model, in a server with several.

@@ -21,14 +21,12 @@ import (
 // FlushLimit is how long Stop may take. With what a worker takes for the spans of its model, a stop waits for a second at most.
 const FlushLimit = 700 * time.Millisecond
 
-// Options of a Telemetry.
 type Options struct {
 	Version string // service.version
 	// Log gets what goes wrong. It must not be a logger that sends its records by this package.
 	Log *slog.Logger
 }
 
-// Telemetry is the running exporters.
 type Telemetry struct {
 	config   *Config
 	version  string

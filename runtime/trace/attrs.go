@@ -13,22 +13,18 @@ const AttrModel = "pinion.model"
 // Attrs are attributes of a span. Each is encoded as it is added. As with append, only the result of a method counts.
 type Attrs []byte
 
-// Text adds an attribute with a text.
 func (a Attrs) Text(key, value string) Attrs { return textAttr(a, spanAttributes, key, value) }
 
-// Int adds an attribute with a whole number.
 func (a Attrs) Int(key string, value int64) Attrs {
 	b := keyed(a, spanAttributes, key, 1+protowire.SizeVarint(uint64(value)))
 	return varintField(b, valueInt64, uint64(value))
 }
 
-// Float adds an attribute with a number.
 func (a Attrs) Float(key string, value float64) Attrs {
 	b := keyed(a, spanAttributes, key, 1+protowire.SizeFixed64())
 	return binary.LittleEndian.AppendUint64(tag(b, valueDouble, protowire.Fixed64Type), math.Float64bits(value))
 }
 
-// Texts adds an attribute with a list of texts.
 func (a Attrs) Texts(key string, values []string) Attrs {
 	var list []byte
 	for _, value := range values {

@@ -25,7 +25,6 @@ type Context struct {
 	State   string // tracestate
 }
 
-// Valid reports whether c names a span.
 func (c Context) Valid() bool { return c.Trace != ID{} && c.Span != SpanID{} }
 
 // maxState is how much of a tracestate is passed on, in bytes: what the specification asks for.

@@ -41,7 +41,6 @@ func (g *Group) Add(c Context, name string, parent SpanID, start, end time.Time,
 	return s
 }
 
-// Attrs is memory for attributes.
 func (g *Group) Attrs() Attrs { return g.attrs[:0] }
 
 func (g *Group) encode() {
@@ -54,7 +53,6 @@ func (g *Group) encode() {
 	}
 }
 
-// put encodes a span.
 func (g *Group) put(s *Span) {
 	if g.n == g.trace.tracer.Most {
 		g.export()
@@ -74,7 +72,6 @@ func (g *Group) export() {
 	g.front, g.worker, g.n = g.front[:0], g.worker[:0], 0
 }
 
-// Send sends the spans.
 func (g *Group) Send() {
 	g.encode()
 	g.export()

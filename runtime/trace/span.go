@@ -2,7 +2,6 @@ package trace
 
 import "time"
 
-// Kind is the role of a span.
 type Kind uint8
 
 const (

@@ -104,12 +104,10 @@ type Trace struct {
 	Server, Prediction SpanID
 }
 
-// Request is the context of the request's span.
 func (t *Trace) Request() Context {
 	return Context{Trace: t.ID, Span: t.Server, Sampled: t.Sampled, State: t.Parent.State}
 }
 
-// New names a new span of the trace.
 func (t *Trace) New() Context {
 	if t == nil {
 		return Context{}
@@ -172,7 +170,6 @@ func (t *Trace) Headers(c Context, set func(name, value string)) {
 
 type contextKey struct{}
 
-// In returns a context that carries the trace.
 func (t *Trace) In(ctx context.Context) context.Context {
 	if t == nil {
 		return ctx
@@ -180,7 +177,6 @@ func (t *Trace) In(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, t)
 }
 
-// Of is the trace that a context carries, or nil.
 func Of(ctx context.Context) *Trace {
 	t, _ := ctx.Value(contextKey{}).(*Trace)
 	return t

@@ -32,7 +32,6 @@ type Set interface {
 
 var _ sdkmetric.Producer = Producer{}
 
-// Produce implements sdkmetric.Producer.
 func (p Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	c := conversion{start: p.Set.Started(), now: time.Now()}
 	var all []metricdata.Metrics
