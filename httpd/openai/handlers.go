@@ -66,7 +66,7 @@ func (h *handlers) run(x *protocol.Exchange, e Endpoint) {
 	}
 	if err != nil {
 		refuse(x.RequestCtx, err)
-		q.report(err.Status, Usage{}, nil)
+		q.report(err.Status, nil, 0)
 	}
 }
 
@@ -239,23 +239,21 @@ func (q *request) send(results []Result) *Error {
 		return err
 	}
 	q.x.Send(contentType, nil, body)
-	q.report(fasthttp.StatusOK, q.Usage(results), nil)
+	q.report(fasthttp.StatusOK, nil, 0)
 	return nil
 }
 
-// report tells how the request went. r is its stream, or nil. A request that has no function is not one of a model.
-func (q *request) report(status int, u Usage, r *renderer) {
+// report tells how the request went. r is its stream, or nil, and tokens is what the model recorded for it; 0: nothing. A request
+// that has no function is not one of a model.
+func (q *request) report(status int, r *renderer, tokens int64) {
 	if q.observe == nil || q.function == nil || q.Request == nil {
 		return
 	}
 	now := time.Now()
-	g := protocol.Generation{
-		Operation: q.Endpoint.Operation(), Model: q.model.Name, ID: q.head.ID, Status: status,
-		Took: now.Sub(q.began), InputTokens: u.Prompt, OutputTokens: u.Completion,
-	}
+	g := protocol.Generation{Operation: q.Endpoint.Operation(), Model: q.model.Name, Status: status, Took: now.Sub(q.began)}
 	if r != nil && r.items > 0 && status == fasthttp.StatusOK {
 		g.FirstToken = r.first.Sub(q.began)
-		if tokens := cmp.Or(u.Completion, r.items); tokens > 1 {
+		if tokens = cmp.Or(tokens, r.items); tokens > 1 {
 			g.PerToken = now.Sub(r.first) / time.Duration(tokens-1)
 		}
 	}
@@ -275,9 +273,8 @@ func (q *request) sendChunks(results []Result) (err *Error) {
 		}
 	}
 	q.x.Response.Header.Set(fasthttp.HeaderCacheControl, "no-cache")
-	u := q.Usage(results)
-	q.x.Send(contentStream, nil, chunks.Done(out, u))
-	q.report(fasthttp.StatusOK, u, nil)
+	q.x.Send(contentStream, nil, chunks.Done(out, q.Usage(results)))
+	q.report(fasthttp.StatusOK, nil, 0)
 	return nil
 }
 

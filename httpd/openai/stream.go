@@ -56,14 +56,14 @@ func (r *renderer) End(dst []byte, err *protocol.Error) []byte {
 		dst = r.NextRow(dst)
 	}
 	if r.bad != nil {
-		r.q.report(r.bad.Status, Usage{}, r)
+		r.q.report(r.bad.Status, r, 0)
 		return AppendFailure(dst, r.bad)
 	}
 	if r.q.IncludeUsage {
 		r.run.Settle() // what it recorded is known at its end
 	}
 	u := r.q.Usage(resultsOf(r.run, len(r.q.Inputs)))
-	r.q.report(fasthttp.StatusOK, u, r)
+	r.q.report(fasthttp.StatusOK, r, u.Completion)
 	return r.chunks.Done(dst, u)
 }
 

@@ -2,18 +2,15 @@ package protocol
 
 import "time"
 
-// Generation is how a request to a generative model went, for metrics and traces. OpenTelemetry's conventions for GenAI have
+// Generation is how a request to a generative model went, for metrics. OpenTelemetry's conventions for GenAI have
 // names for its fields.
 type Generation struct {
 	Operation string // gen_ai.operation.name
 	Model     string
-	ID        string // of the first prediction; "": there was none
-	Status    int    // the HTTP status; of a stream that failed after its beginning, that of its error
+	Status    int // the HTTP status; of a stream that failed after its beginning, that of its error
 	Took      time.Duration
 	// FirstToken is the time to the first item of a stream, and PerToken that between two; 0: not known.
 	FirstToken, PerToken time.Duration
-	// InputTokens and OutputTokens are what the model recorded.
-	InputTokens, OutputTokens int64
 }
 
 // OnGeneration returns the function that a protocol calls at the end of a generation; nil: it is not wanted. It is called once,
