@@ -80,7 +80,7 @@ func TestNoCallIsAdmittedAhead(t *testing.T) {
 			if !p.AdmitFree(false) {
 				t.Fatal("no slot is free")
 			}
-			if err := p.Admit(); err != predict.ErrBusy {
+			if err := p.Admit(nil); err != predict.ErrBusy {
 				t.Errorf("a request: %v", err)
 			}
 			p.Withdraw(nil)
