@@ -146,7 +146,7 @@ static PyObject *remove_items(struct server *s, size_t n) {
     else
       Py_DecRef(r->input);
   }
-  memmove(s->items, s->items + n, (s->nitems - n) * sizeof *s->items);
+  if (n > 0) memmove(s->items, s->items + n, (s->nitems - n) * sizeof *s->items);
   s->nitems -= n;
   if (status == 0) return frames;
   Py_XDECREF(frames);
