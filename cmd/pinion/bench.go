@@ -11,7 +11,7 @@ import (
 
 	"pinion/cmd/pinion/internal/exit"
 	"pinion/cmd/pinion/internal/interrupts"
-	"pinion/cmd/pinion/internal/measure"
+	"pinion/cmd/pinion/internal/load"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/option"
 	"pinion/cmd/pinion/internal/ownserver"
@@ -20,7 +20,7 @@ import (
 
 // benching is 'pinion bench'.
 type benching struct {
-	measure.Measurement
+	load.Measurement
 	flags model.Flags
 }
 

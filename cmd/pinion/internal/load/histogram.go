@@ -39,7 +39,6 @@ func top(i int) time.Duration {
 	return time.Duration((uint64(i%fine+fine+1) << shift) - 1)
 }
 
-// Add counts a time.
 func (h *Histogram) Add(d time.Duration) {
 	h.counts[bucket(d)]++
 	h.n++

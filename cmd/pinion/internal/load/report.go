@@ -32,7 +32,6 @@ func (r *Report) inModel() float64 {
 	return min(1, float64(r.Got.Predicted)/float64(r.Got.Times.Sum()))
 }
 
-// Write prints a table.
 func (r *Report) Write(w io.Writer) {
 	loop := "each asks when it was answered"
 	if r.Asked.Rate > 0 {
@@ -67,7 +66,6 @@ func hintOf(failure string) string {
 	return ""
 }
 
-// Draw prints a histogram of the times.
 func (r *Report) Draw(w io.Writer) {
 	const rows, width = 12, 50
 	bars := r.Got.Times.Bars(rows)

@@ -1,4 +1,4 @@
-package measure
+package load
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"pinion/cmd/pinion/internal/apiclient"
-	"pinion/cmd/pinion/internal/load"
 	"pinion/cmd/pinion/internal/modelio"
 	"pinion/cmd/pinion/internal/terminal"
 )
@@ -15,8 +14,8 @@ import (
 // Measurement is what is measured, and where its figures go.
 type Measurement struct {
 	Input  modelio.InputFlags
-	Load   load.Options // connections, rate and times
-	Output string       // a file for the figures as JSON; "-": stdout, instead of the table; "": none
+	Load   Options // connections, rate and times
+	Output string  // a file for the figures as JSON; "-": stdout, instead of the table; "": none
 	Screen *terminal.Screen
 }
 
@@ -41,18 +40,18 @@ func (m *Measurement) Run(client *apiclient.Client, stop <-chan struct{}) error 
 		return err
 	}
 	m.Screen.Show("measuring")
-	r := load.Run(o)
+	r := Run(o)
 	m.Screen.Hide()
-	return m.report(load.Report{Target: client.Base, Input: input, Asked: o, Got: r})
+	return m.report(Report{Target: client.Base, Input: input, Asked: o, Got: r})
 }
 
 // try asks once, so that an input that the model refuses is not measured.
-func try(o load.Options) error {
-	status, body, err := load.Once(o)
+func try(o Options) error {
+	status, body, err := Once(o)
 	if err != nil {
 		return err
 	}
-	_, failure := load.Read(body)
+	_, failure := Read(body)
 	if status == 200 && failure == "" {
 		return nil
 	}
@@ -65,7 +64,7 @@ func try(o load.Options) error {
 }
 
 // report prints what was measured. No success at all is a failure.
-func (m *Measurement) report(r load.Report) error {
+func (m *Measurement) report(r Report) error {
 	if m.Output != "-" {
 		r.Write(os.Stdout)
 		if terminal.IsTerminal(os.Stdout) {
