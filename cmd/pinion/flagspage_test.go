@@ -105,8 +105,12 @@ bytes, or have a unit, as ` + "`512MiB`" + `.
 			named[strings.Trim(r.variable, "`")] = true
 		}
 	}
+	var keys []string
+	model := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&settings.Model{}).BindFlags(model)
+	model.VisitAll(func(f *pflag.Flag) { keys = append(keys, f.Name) })
 	b.WriteString("\n## Keys of a model in pinion.yaml\n\nThese flags of `pinion serve` belong to a model. They are its keys in [pinion.yaml](pinion-yaml.md):\n" +
-		"`" + strings.Join(settings.ModelFlags(), "`, `") + "`.\n")
+		"`" + strings.Join(keys, "`, `") + "`.\n")
 	b.WriteString("\n## Variables without a flag\n\n| variable | default | meaning |\n|---|---|---|\n")
 	texts := variablesWithoutFlag()
 	for _, name := range slices.Sorted(maps.Keys(texts)) {

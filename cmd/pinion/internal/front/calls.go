@@ -1,6 +1,8 @@
 package front
 
 import (
+	"slices"
+
 	"pinion/httpd/protocol"
 	"pinion/runtime/calls"
 	"pinion/runtime/predict"
@@ -30,7 +32,6 @@ func (f *Server) callee(name string) (calls.Model, error) {
 	return callee{m}, nil
 }
 
-// Shape implements calls.Model.
 func (c callee) Shape() (calls.Shape, error) {
 	s, err := c.Signature()
 	switch {
@@ -44,10 +45,8 @@ func (c callee) Shape() (calls.Shape, error) {
 
 // mayHold reports whether a value may be, or have in it, one of these kinds.
 func mayHold(v *protocol.Value, kinds ...protocol.ValueKind) bool {
-	for _, kind := range kinds {
-		if v.Kind == kind {
-			return true
-		}
+	if slices.Contains(kinds, v.Kind) {
+		return true
 	}
 	switch v.Kind {
 	case protocol.Any:

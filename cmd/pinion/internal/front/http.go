@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/cmd/pinion/internal/modelsfile"
 	"pinion/cmd/pinion/internal/settings"
 	"pinion/cmd/pinion/internal/tokenfile"
 	"pinion/cmd/pinion/internal/version"
@@ -24,7 +25,6 @@ func (f *Server) openTokens() (err error) {
 	return err
 }
 
-// makeHTTP makes the HTTP server.
 func (f *Server) makeHTTP() error {
 	s, first := f.s, f.first()
 	public, err := s.Exposure.Public()
@@ -57,7 +57,6 @@ func (f *Server) knownModels() (known []*protocol.Model) {
 	return known
 }
 
-// rootPage answers with the page of the default model.
 func (f *Server) rootPage() fasthttp.RequestHandler {
 	if !f.several {
 		return f.first().page(true)
@@ -69,7 +68,7 @@ func (f *Server) rootPage() fasthttp.RequestHandler {
 // be in a path has no routes there.
 func (f *Server) httpModels(monitor bool) (models []httpd.Model) {
 	for _, m := range f.all() {
-		if !settings.IsModelName(m.name) {
+		if !modelsfile.IsName(m.name) {
 			return nil
 		}
 		models = append(models, httpd.Model{

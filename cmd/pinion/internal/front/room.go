@@ -69,15 +69,12 @@ func (f *Server) shrink(m *servedModel) {
 // holders are the models that have memory, or are about to.
 func (f *Server) holders() (holders []loading.Holder) {
 	for _, m := range f.models.everyone() {
-		l := m.life
-		l.mu.Lock()
-		state := l.state
-		l.mu.Unlock()
+		state, _ := m.life.standing()
 		if state == loading.Unloaded {
 			continue
 		}
 		holders = append(holders, loading.Holder{
-			Name: m.name, Memory: max(m.memory(), int64(m.s.Loading.Memory)), Idle: state == loading.Ready && l.rests(), Used: l.lastUse(),
+			Name: m.name, Memory: max(m.memory(), int64(m.s.Loading.Memory)), Idle: state == loading.Ready && m.life.rests(), Used: m.life.lastUse(),
 		})
 	}
 	return holders

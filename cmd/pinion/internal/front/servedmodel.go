@@ -77,7 +77,7 @@ func (m *servedModel) makeService() error {
 		Webhooks:   f.webhooks,
 		Observer:   observer{m.metrics, m.life},
 		UploadURL:  s.UploadURL,
-		Outputs:    settings.OutputChecks[s.Validation.Outputs],
+		Outputs:    s.OutputCheck(),
 		Keep:       predict.Retention{TTL: s.KeepFor(), OnQuiet: func() { f.giveBack(0) }},
 		Memory:     f.budget,
 		Summaries:  f.s.Exposure.Dashboard.ShownSummaries(),
@@ -100,7 +100,6 @@ func (m *servedModel) begin() {
 	m.followChanges()
 }
 
-// workerCount is how many workers all models have.
 func (f *Server) workerCount() (n int) {
 	for _, m := range f.all() {
 		n += m.workers.plan.Workers

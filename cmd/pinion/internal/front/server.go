@@ -97,7 +97,10 @@ func (f *Server) wire(models []settings.Named) error {
 	for _, step := range []func() error{
 		f.openFiles, f.makeWebhooks, f.eachModel((*servedModel).makeService), f.openTokens, f.eachModel((*servedModel).makeView), f.makeHTTP,
 		f.eachModel((*servedModel).joinQueue), f.eachModel((*servedModel).watchFolder),
-		f.listen, f.openMonitor, f.openGRPC, f.findImage, f.findSDK, f.sendMetrics,
+		f.listen, f.openMonitor, f.openGRPC,
+		func() (err error) { f.image, err = ownbinary.Find(); return err },
+		func() error { _, err := f.sdk.find(); return err }, // without which no worker starts
+		f.sendMetrics,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -106,7 +109,6 @@ func (f *Server) wire(models []settings.Named) error {
 	return nil
 }
 
-// eachModel makes a step of all models.
 func (f *Server) eachModel(step func(*servedModel) error) func() error {
 	return func() error {
 		for _, m := range f.all() {
@@ -143,17 +145,6 @@ func (f *Server) logStart() {
 	for _, m := range f.all() {
 		m.log.Info("serving", append([]any{"folder", m.source.found.Dir}, about(m)...)...)
 	}
-}
-
-// findSDK finds the cog package, without which no worker starts.
-func (f *Server) findSDK() error {
-	_, err := f.sdk.find()
-	return err
-}
-
-func (f *Server) findImage() (err error) {
-	f.image, err = ownbinary.Find()
-	return err
 }
 
 // discard undoes New.

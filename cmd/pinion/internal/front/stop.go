@@ -121,7 +121,6 @@ func (f *Server) answer(ctx context.Context) {
 	}
 }
 
-// inFlight is how many predictions are in flight.
 func (f *Server) inFlight() (n int) {
 	for _, m := range f.models.everyone() {
 		n += m.svc.InFlight()

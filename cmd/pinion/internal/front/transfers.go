@@ -8,7 +8,6 @@ import (
 	"pinion/runtime/webhook"
 )
 
-// openFiles makes the store of the predictions' files.
 func (f *Server) openFiles() (err error) {
 	s := f.s
 	f.files, err = files.New(files.Options{
@@ -20,7 +19,6 @@ func (f *Server) openFiles() (err error) {
 	return err
 }
 
-// makeWebhooks makes the sender of webhooks.
 func (f *Server) makeWebhooks() error {
 	f.webhooks = webhook.New(webhook.Options{
 		OnDelivery: f.metrics.Webhook, Memory: f.budget,

@@ -71,7 +71,7 @@ func (m *servedModel) startWorkers(read *model.Model) error {
 func (m *servedModel) workerOptions(of *model.Model, sdk string, loaded func(ipc.Loaded)) supervise.Options {
 	s := m.s
 	o := s.WorkerOptions(of, m.source.python, sdk, loaded)
-	o.Spec.Mode, o.Spec.NoWarmUp = of.Mode(s.Mode), s.Validation.NoWarmUp
+	o.Spec.Mode, o.Spec.NoWarmUp = of.Mode(s.Mode), s.NoWarmUp
 	o.Spec.Tracing = modelTracing(m.server.s.Telemetry, of)
 	if m.server.several {
 		o.Spec.Calls = m.server.dir.Files()
@@ -103,7 +103,6 @@ func (w *workers) withDevice(env []string, i int) []string {
 	return append(env, name+device)
 }
 
-// run starts the workers.
 func (w workerSet) run() {
 	if w.preloader != nil {
 		w.preloader.Start()

@@ -50,8 +50,13 @@ type Words struct {
 	Server []string // flags that belong to the server, and so to the command line
 }
 
-// nameForm is what a model may be called.
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// NameForm says what a model may be called.
+const NameForm = "a name is 1 to 63 of a-z A-Z 0-9 . _ -, and begins with a letter or digit"
+
+// IsName reports whether a model may be called so.
+func IsName(text string) bool { return name.MatchString(text) }
 
 // Read reads a file. The error names every mistake in its form, and is a *Error where the file can be read at all.
 func Read(path string, words Words) (*File, error) {
@@ -138,8 +143,8 @@ func (r *reader) models(models yamltree.Entry) {
 	for _, entry := range models.Value.Entries {
 		switch {
 		case r.again(keyModels+": ", entry):
-		case !nameForm.MatchString(entry.Key):
-			r.mistakes.Add(entry.Line, fmt.Sprintf("%q is no name of a model", entry.Key), "a name is 1 to 63 of a-z A-Z 0-9 . _ -, and begins with a letter or digit")
+		case !IsName(entry.Key):
+			r.mistakes.Add(entry.Line, fmt.Sprintf("%q is no name of a model", entry.Key), NameForm)
 		case entry.Value.Kind != yamltree.Mapping:
 			r.mistakes.Add(entry.Line, fmt.Sprintf("%s is %s, and should be a mapping", entry.Key, entry.Value.Kind), "write it as "+entry.Key+": {path: DIR}")
 		default:

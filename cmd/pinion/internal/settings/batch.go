@@ -25,7 +25,6 @@ func (s *Batch) variables(f *pflag.FlagSet) []Variable {
 		variable(f, "batch-wait", func(to pflag.Value, v string) error { _, err := batch.ParseWait(v); return cmp.Or(err, to.Set(v)) }))
 }
 
-// check refuses what no flag or variable may say.
 func (s *Batch) check() error {
 	if s.size != 0 {
 		if err := (batch.Options{MaxSize: s.size}).Check(); err != nil {

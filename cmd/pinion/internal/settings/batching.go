@@ -57,7 +57,6 @@ func (s *Batching) Parse(f *flag.FlagSet, args []string) error {
 	return s.check()
 }
 
-// check refuses what no flag may say.
 func (s *Batching) check() error {
 	switch {
 	case s.Protocol != "unix" && s.Protocol != "tcp":

@@ -52,7 +52,6 @@ func (s *Exposure) variables(f *pflag.FlagSet) []Variable {
 	)
 }
 
-// check refuses what no flag or variable may say.
 func (s *Exposure) check() error {
 	if s.ShutdownFrom != fromLocal && s.ShutdownFrom != FromAny {
 		return fmt.Errorf("--shutdown-from %q: it is local or any", s.ShutdownFrom)

@@ -48,7 +48,6 @@ func (s *Fleet) variables(f *pflag.FlagSet) []Variable {
 	)
 }
 
-// check refuses what no flag or variable may say, and shares out the GPUs.
 func (s *Fleet) check() error {
 	switch {
 	case s.PredictLimit < 0:
@@ -65,7 +64,6 @@ func (s *Fleet) check() error {
 	return nil
 }
 
-// Plan shares out the GPUs.
 func (s *Fleet) Plan() (gpus.Plan, error) {
 	plan, err := gpus.MakePlan(s.gpus, int(s.workers), s.WorkersGiven, gpus.Visible())
 	if err != nil {

@@ -66,7 +66,6 @@ func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) err
 	return s.check()
 }
 
-// check refuses what no flag or variable may say.
 func (s *Gateway) check() error {
 	if !s.jobs.NATS.On() {
 		return errors.New("--nats is missing: give the URL of NATS")

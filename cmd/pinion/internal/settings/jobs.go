@@ -63,7 +63,6 @@ const (
 	mostResultTTL  = 24 * time.Hour
 )
 
-// check refuses what no flag may say.
 func (s *Jobs) check(resultTTL time.Duration) error {
 	if err := s.NATS.Check(); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"pinion/cmd/pinion/internal/option"
 	"pinion/ipc"
 	"pinion/pyembed/locate"
+	"pinion/runtime/service"
 	"pinion/runtime/supervise"
 )
 
@@ -28,7 +29,8 @@ type Model struct {
 	Watch                      bool
 	Fleet                      Fleet
 	Batch                      Batch
-	Validation                 Validation
+	outputs                    string // --validate-output
+	NoWarmUp                   bool
 	Loading                    Loading
 	weights                    string
 	StreamHistory              int // events; negative: none
@@ -36,13 +38,13 @@ type Model struct {
 	Warnings                   []string // of Cog's variables with invalid values
 }
 
-// BindFlags declares the flags of a model.
 func (s *Model) BindFlags(f *pflag.FlagSet) {
 	s.Flags.BindFlags(f)
 	f.IntVar(&s.Concurrency, "concurrency", 0, "predictions at once in a worker; more than 1 needs async code (COG_MAX_CONCURRENCY; default: the model's)")
 	s.Fleet.bindFlags(f)
 	s.Batch.bindFlags(f)
-	s.Validation.bindFlags(f)
+	f.StringVar(&s.outputs, "validate-output", "warn", "off, warn or error: what happens to an output that the return annotation does not allow; warn logs the first (PINION_VALIDATE_OUTPUT)")
+	f.BoolVar(&s.NoWarmUp, "no-warm-up", false, "do not run the model's example after its setup (PINION_NO_WARM_UP)")
 	s.Loading.bindFlags(f)
 	f.IntVar(&s.Queue, "queue", 0, "how many predictions may wait for a slot; with --nats only synchronous ones, for the others wait in the job queue (PINION_QUEUE)")
 	f.DurationVar(&s.QueueTimeout, "queue-timeout", 30*time.Second, "how long a prediction may wait for a slot (PINION_QUEUE_TIMEOUT)")
@@ -69,11 +71,11 @@ func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error
 	ours := slices.Concat(
 		s.Fleet.variables(f),
 		s.Batch.variables(f),
-		s.Validation.variables(f),
 		s.Loading.variables(f),
-		variablesOf(f, "watch", "queue-timeout", "cancel-grace"),
+		variablesOf(f, "watch", "no-warm-up", "queue-timeout", "cancel-grace"),
 		numbers(f, 0, "queue"),
 		[]Variable{
+			choice(f, "validate-output", "off", "warn", "error"),
 			choice(f, "restart", string(supervise.OnCrash), string(supervise.Never)),
 			{"", "PINION_CUDA", func(v string) error { return setCUDA(&s.noCUDA, v) }},
 		},
@@ -117,7 +119,6 @@ func (s *Model) Interpreter(m *model.Model) (python *locate.Python, plan gpus.Pl
 	return python, plan, err
 }
 
-// check refuses what no flag or variable may say.
 func (s *Model) check() error {
 	switch {
 	case s.Concurrency < 0:
@@ -133,7 +134,18 @@ func (s *Model) check() error {
 	case s.Restart != string(supervise.OnCrash) && s.Restart != string(supervise.Never):
 		return fmt.Errorf("--restart %q: it is on-crash or never", s.Restart)
 	}
-	return cmp.Or(s.Fleet.check(), s.Batch.check(), s.Validation.check(), s.Loading.check())
+	if err := cmp.Or(s.Fleet.check(), s.Batch.check()); err != nil {
+		return err
+	}
+	if err := option.Choice(s.outputs, "off", "warn", "error"); err != nil {
+		return fmt.Errorf("--validate-output %w", err)
+	}
+	return s.Loading.check()
+}
+
+// OutputCheck is --validate-output.
+func (s *Model) OutputCheck() service.OutputCheck {
+	return map[string]service.OutputCheck{"off": service.IgnoreOutputs, "warn": service.WarnOfOutputs, "error": service.RefuseOutputs}[s.outputs]
 }
 
 // KeepFor is how long ended predictions are kept, as predict.Retention says it.

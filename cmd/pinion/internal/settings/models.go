@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pinion/cmd/pinion/internal/modelsfile"
 )
 
 // folder is the folder of a model to serve.
@@ -27,8 +29,8 @@ func (s *Serve) folders(args []string) ([]folder, error) {
 		switch {
 		case !ok || dir == "":
 			return nil, fmt.Errorf("%q has no name: with several models, each is NAME=DIR", arg)
-		case !IsModelName(name):
-			return nil, fmt.Errorf("%q: %s", arg, modelNameForm)
+		case !modelsfile.IsName(name):
+			return nil, fmt.Errorf("%q: %s", arg, modelsfile.NameForm)
 		case slices.ContainsFunc(list, func(f folder) bool { return f.Name == name }):
 			return nil, fmt.Errorf("two models have the name %s: give each its own", name)
 		}

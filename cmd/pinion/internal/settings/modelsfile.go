@@ -130,14 +130,6 @@ func readFile(path string, given *pflag.FlagSet) (*Models, error) {
 	return models, mistakes.OrNil()
 }
 
-// ModelFlags are the names of the flags that belong to a model, which are its keys in the file of --config.
-func ModelFlags() (names []string) {
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	(&Model{}).BindFlags(f)
-	f.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
-	return names
-}
-
 // fileWords are the keys that the file may have.
 func fileWords() (words modelsfile.Words) {
 	s, of, all := &Serve{}, pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)

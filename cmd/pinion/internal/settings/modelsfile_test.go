@@ -68,7 +68,7 @@ models:
 		s.Loading != (Loading{OnDemand, 10 * time.Minute, 2 << 30}) {
 		t.Errorf("a: %d workers, %+v", a.GPUs.Workers, s)
 	}
-	if s := b.Settings; b.GPUs.Workers != 3 || s.Queue != 5 || s.Validation.Outputs != "off" || s.ResultTTL != 90*time.Second || s.Loading.When != AtStartup {
+	if s := b.Settings; b.GPUs.Workers != 3 || s.Queue != 5 || s.outputs != "off" || s.ResultTTL != 90*time.Second || s.Loading.When != AtStartup {
 		t.Errorf("b: %d workers, %+v", b.GPUs.Workers, s)
 	}
 }

@@ -51,7 +51,6 @@ func (s *NATS) Embeds() (dir string, ok bool) {
 	return dir, word == "embed"
 }
 
-// Check refuses what no flag may say.
 func (s *NATS) Check() error {
 	if !s.On() {
 		switch {
@@ -104,7 +103,6 @@ func (s *NATS) Embed(modelName string, sync time.Duration) error {
 	return err
 }
 
-// Connect connects to NATS.
 func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, error) {
 	if s.embedded != nil {
 		return s.embedded.Connect(jobs.Always(member, changed)...)
@@ -113,7 +111,6 @@ func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, e
 	return c.Connect()
 }
 
-// Close ends NATS, if it runs in this process.
 func (s *NATS) Close() {
 	if s.embedded != nil {
 		s.embedded.Close()

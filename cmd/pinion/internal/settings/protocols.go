@@ -3,13 +3,13 @@ package settings
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/modelsfile"
 	"pinion/cmd/pinion/internal/nearest"
 	"pinion/cmd/pinion/internal/version"
 	"pinion/httpd/kserve"
@@ -59,16 +59,6 @@ func (s *Protocols) variables(f *pflag.FlagSet) []Variable {
 	})
 }
 
-// modelName is what a model may be called.
-var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-
-// modelNameForm says so.
-const modelNameForm = "a name is 1 to 63 of a-z A-Z 0-9 . _ -, and begins with a letter or digit"
-
-// IsModelName reports whether a model may be called so.
-func IsModelName(name string) bool { return modelName.MatchString(name) }
-
-// check refuses what no flag may say.
 func (s *Protocols) check() error {
 	for i, name := range s.Names {
 		name = strings.TrimSpace(name)
@@ -90,8 +80,8 @@ func (s *Protocols) check() error {
 		return fmt.Errorf("--grpc-port %d: a port is 0 to 65535", s.GRPCPort)
 	case s.GRPCPort >= 0 && !slices.Contains(s.Names, protocol.OIP):
 		return fmt.Errorf("--grpc-port %d: it needs %s in --protocols", s.GRPCPort, protocol.OIP)
-	case s.model != "" && !IsModelName(s.model):
-		return fmt.Errorf("--model %q: %s", s.model, modelNameForm)
+	case s.model != "" && !modelsfile.IsName(s.model):
+		return fmt.Errorf("--model %q: %s", s.model, modelsfile.NameForm)
 	case s.model != "" && s.given != "" && s.model != s.given:
 		return fmt.Errorf("--model %s and %s=DIR are two names for one model: give one", s.model, s.given)
 	}
@@ -101,7 +91,7 @@ func (s *Protocols) check() error {
 // takeName splits NAME=DIR, unless there is a folder of that name.
 func (s *Protocols) takeName(arg string) (dir string) {
 	name, dir, ok := strings.Cut(arg, "=")
-	if !ok || !IsModelName(name) || exists(arg) {
+	if !ok || !modelsfile.IsName(name) || exists(arg) {
 		return arg
 	}
 	s.given = name

@@ -11,7 +11,6 @@ type Serve struct {
 	Model
 }
 
-// BindFlags declares the flags of 'pinion serve'.
 func (s *Serve) BindFlags(f *pflag.FlagSet) {
 	s.Server.BindFlags(f)
 	s.Model.BindFlags(f)

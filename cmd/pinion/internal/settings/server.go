@@ -47,7 +47,6 @@ type Server struct {
 	Warnings              []string // of Cog's variables with invalid values
 }
 
-// BindFlags declares the flags of the server.
 func (s *Server) BindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.Config, "config", "", "file of the models to serve and their settings, as pinion.yaml (PINION_CONFIG)")
 	f.IntVarP(&s.Port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
@@ -131,7 +130,6 @@ func (s *Server) platformPort(f *pflag.FlagSet, env func(string) string) error {
 	return nil
 }
 
-// check refuses what no flag or variable may say.
 func (s *Server) check() error {
 	switch {
 	case s.Port < 0 || s.Port > 65535:
@@ -170,7 +168,6 @@ func (s *Server) Access() (lines int, probes bool) {
 	return s.accessLines, true
 }
 
-// accessOnTerminal is how many lines a second a terminal gets.
 const accessOnTerminal = 100
 
 // WantsUsageHint tells whether a person watches the server at a terminal.
