@@ -51,7 +51,6 @@ the builder as it is, for example --pull.`,
 	return cmd
 }
 
-// build is 'pinion build'.
 type build struct {
 	imageFlags
 	cog                       cogBuildFlags

@@ -109,7 +109,6 @@ func release(o options) error {
 	return writeSums(o.out)
 }
 
-// releaseOne makes the files of one architecture.
 func releaseOne(o options, arch string, notices []byte, parts []component) error {
 	if err := checkGlibc(o.binaries[arch], o.glibc); err != nil {
 		return err

@@ -38,7 +38,6 @@ func parseVersion(text, commit string) (version, error) {
 
 func (v version) String() string { return v.text }
 
-// pep440 is the version of a wheel.
 func (v version) pep440() string {
 	text, step := v.number, cmp.Or(v.step, "0")
 	switch v.phase {

@@ -38,7 +38,6 @@ func (c *Client) ask(method, address string) (*http.Response, error) {
 	return http.DefaultClient.Do(request)
 }
 
-// Document returns the server's OpenAPI document.
 func (c *Client) Document() ([]byte, error) {
 	response, err := c.ask(http.MethodGet, c.Base+"/openapi.json")
 	if err != nil {
@@ -103,22 +102,20 @@ func (c *Client) Predict(p Prediction) (Answer, error) {
 	if p.Stream {
 		request.Header.Set("Accept", "text/event-stream")
 	}
-	type result struct {
-		got Answer
-		err error
-	}
-	done := make(chan result, 1)
+	var got Answer
+	done := make(chan error, 1)
 	go func() {
-		got, err := send(request, p.Item)
-		done <- result{got, err}
+		var err error
+		got, err = send(request, p.Item)
+		done <- err
 	}()
 	signals := interrupts.Watch(false)
 	var asked interrupts.Requests
 	for first := true; ; {
 		select {
-		case d := <-done:
-			d.got.Interrupted = asked.Any()
-			return d.got, d.err
+		case err := <-done:
+			got.Interrupted = asked.Any()
+			return got, err
 		case sig := <-signals:
 			if asked.Again(sig) {
 				return Answer{}, contain.ErrInterrupted

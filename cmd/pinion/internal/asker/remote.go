@@ -12,7 +12,6 @@ import (
 	"pinion/runtime/predict"
 )
 
-// Remotely asks a running server.
 func (a *Asker) Remotely(client *apiclient.Client) error {
 	document, err := client.Document()
 	if err != nil {

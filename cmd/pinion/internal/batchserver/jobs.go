@@ -14,7 +14,6 @@ type jobs struct{ *ventu.Queue }
 
 var _ httpd.Jobs = jobs{}
 
-// Submit implements httpd.Jobs.
 func (b jobs) Submit(body []byte) (httpd.Job, bool) {
 	job, err := b.Queue.Submit(body)
 	return job, err == nil
@@ -25,7 +24,6 @@ type observer struct{ set *metrics.Set }
 
 var _ ventu.Observer = observer{}
 
-// Ended implements ventu.Observer.
 func (o observer) Ended(e ventu.End) {
 	end := predict.End{Status: predict.Failed, Times: predict.Times{Total: e.Total, Queue: e.Queue, Predict: e.Worker}}
 	switch e.Status {
@@ -43,21 +41,16 @@ func (o observer) Ended(e ventu.End) {
 	o.set.Ended(end)
 }
 
-// Refused implements ventu.Observer.
 func (o observer) Refused() {
 	o.set.Refused(predict.KindPrediction, predict.Sync, predict.ReasonCapacity)
 }
 
-// Batch implements ventu.Observer.
 func (o observer) Batch(size int, held time.Duration) { o.set.Batch(size, held) }
 
-// Connected implements ventu.Observer.
 func (o observer) Connected() { o.set.WorkerStarted() }
 
-// Suspended implements ventu.Observer.
 func (o observer) Suspended() { o.set.WorkerSetAside() }
 
-// Disconnected implements ventu.Observer.
 func (o observer) Disconnected(failed bool) {
 	cause := metrics.ExitLeft
 	if failed {

@@ -92,7 +92,6 @@ func (s *server) listen() error {
 	return nil
 }
 
-// waitText says how long batches wait.
 func (s *server) waitText() string {
 	if g := s.o.Gather; g != ventu.Adaptive {
 		return g.String()

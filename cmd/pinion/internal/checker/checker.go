@@ -3,7 +3,6 @@ package checker
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -238,14 +237,9 @@ func setupProblem(st supervise.Status, err error) model.Problem {
 	return p
 }
 
-// Print prints what was found.
 func (c *Report) Print(w io.Writer, asJSON bool) error {
 	if asJSON {
-		text, err := json.Marshal(c)
-		if err != nil {
-			return fmt.Errorf("print JSON: %w", err)
-		}
-		return modelio.PrintJSON(w, text)
+		return modelio.PrintValue(w, c)
 	}
 	for _, p := range c.Problems {
 		fmt.Fprintln(w, p.Traceback+p.String())

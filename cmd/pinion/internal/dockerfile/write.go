@@ -3,6 +3,7 @@ package dockerfile
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -21,7 +22,6 @@ const userID = "10001:10001"
 const uvMounts = "--mount=type=bind,from=uv,source=/,target=/run/uv --mount=type=cache,target=/root/.cache/uv " +
 	"--mount=type=secret,id=uv.toml,target=/root/.config/uv/uv.toml"
 
-// Text is the Dockerfile.
 func (p *Plan) Text() string {
 	w := &writer{}
 	p.head(w)
@@ -46,6 +46,17 @@ func (p *Plan) Text() string {
 	return w.String()
 }
 
+// WriteFiles writes the Dockerfile and its ignore file, which docker finds by its name.
+func (p *Plan) WriteFiles(file string) error {
+	if err := os.WriteFile(file, []byte(p.Text()), 0o644); err != nil {
+		return fmt.Errorf("write Dockerfile: %w", err)
+	}
+	if err := os.WriteFile(file+".dockerignore", []byte(p.Ignore()), 0o644); err != nil {
+		return fmt.Errorf("write .dockerignore: %w", err)
+	}
+	return nil
+}
+
 // healthProbe is in Python, which every image has.
 const healthProbe = `import json, os, urllib.request as r
 e = os.environ
@@ -53,7 +64,6 @@ port = e.get('SAGEMAKER_BIND_TO_PORT') or e.get('AIP_HTTP_PORT') or e['PORT']
 url = 'http://127.0.0.1:' + port + '/health-check'
 raise SystemExit(json.load(r.urlopen(url, timeout=8))['status'] not in ('READY', 'BUSY'))`
 
-// writer writes lines.
 type writer struct{ strings.Builder }
 
 func (w *writer) lines(lines ...string) {

@@ -12,7 +12,6 @@ import (
 	"pinion/pyembed/locate"
 )
 
-// Report is what was found.
 type Report struct {
 	Problems    []model.Problem `json:"problems"`    // the model cannot be served or built as it is
 	Differences []model.Problem `json:"differences"` // it can, and behaves differently

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -9,14 +8,9 @@ import (
 	"pinion/cmd/pinion/internal/terminal"
 )
 
-// Print prints what was found in a folder.
 func (r *Report) Print(w io.Writer, dir string, asJSON bool) error {
 	if asJSON {
-		text, err := json.Marshal(r)
-		if err != nil {
-			return fmt.Errorf("print JSON: %w", err)
-		}
-		return modelio.PrintJSON(w, text)
+		return modelio.PrintValue(w, r)
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintln(w, p)

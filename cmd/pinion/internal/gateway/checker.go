@@ -6,8 +6,11 @@ import (
 	"pinion/ipc"
 	"pinion/runtime/files"
 	"pinion/runtime/jobs"
+	"pinion/runtime/queued"
 	modelservice "pinion/runtime/service"
 )
+
+var _ queued.Checker = checker{}
 
 // checker checks requests by what the last server wrote of its model. It is a service that has no workers.
 type checker struct{ *modelservice.Service }
@@ -16,7 +19,6 @@ func newChecker(f *files.Store, log *slog.Logger) checker {
 	return checker{modelservice.New(modelservice.Options{Files: f, Logger: log})}
 }
 
-// Learn implements queued.Checker.
 func (c checker) Learn(s jobs.Schema) {
 	c.Loaded(ipc.Loaded{Schema: s.OpenAPI, Streaming: s.Streaming, Train: s.Train, Predict: s.Predict})
 }

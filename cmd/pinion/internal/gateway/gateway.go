@@ -146,7 +146,6 @@ func (g *Gateway) run() error {
 	}
 }
 
-// clean undoes open.
 func (g *Gateway) clean() {
 	if g.member != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), member.LeaveWait)

@@ -51,7 +51,6 @@ func (s service) Health(context.Context) httpd.Health {
 	}
 }
 
-// RunExample runs none.
 func (s service) RunExample(context.Context) *httpd.ExampleRun { return nil }
 
 // OpenAPI has no document: the gateway does not know the model's.

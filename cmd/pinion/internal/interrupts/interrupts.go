@@ -27,7 +27,6 @@ type Requests struct {
 // passes the signal on besides.
 const echo = 500 * time.Millisecond
 
-// Any tells whether there was one.
 func (r *Requests) Any() bool { return !r.first.IsZero() }
 
 // Again records a signal, and reports whether it is a repeated one. A SIGINT after a SIGTERM is no echo: launchers pass a SIGINT on

@@ -16,7 +16,6 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// Options of a runner.
 type Options struct {
 	// Worker returns the options of the worker. sdk is the folder of the cog package; loaded is to be called when the model
 	// is imported.
@@ -66,7 +65,6 @@ func New(o Options) (_ *Runner, err error) {
 	return r, nil
 }
 
-// Worker is the supervisor of the worker.
 func (r *Runner) Worker() *supervise.Supervisor { return r.worker }
 
 // modelLoaded is called when the model is imported, before its setup.

@@ -40,7 +40,6 @@ type blockHandler struct {
 	block *blockWriter
 }
 
-// Handle writes a record.
 func (h blockHandler) Handle(ctx context.Context, r slog.Record) error {
 	h.block.mu.Lock()
 	defer h.block.mu.Unlock()

@@ -15,13 +15,13 @@ const LeaveWait = 5 * time.Second
 // Queue gives httpd a member of the queue in the shape it asks for.
 type Queue struct{ *queued.Member }
 
-// Accept implements httpd.JobQueue.
+var _ httpd.JobQueue = Queue{}
+
 func (q Queue) Accept(s httpd.Submission) (httpd.Accepted, error) {
 	a, err := q.Member.Accept(queued.Submission(s))
 	return httpd.Accepted(a), err
 }
 
-// Submit implements httpd.JobQueue.
 func (q Queue) Submit(s httpd.Submission, lives bool) (*predict.Prediction, error) {
 	return q.Member.Submit(queued.Submission(s), lives)
 }

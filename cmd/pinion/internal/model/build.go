@@ -1,16 +1,11 @@
 package model
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 
 	"pinion/cmd/pinion/internal/yamltree"
 )
@@ -159,8 +154,7 @@ func configJSON(dir string, b *Build) (json.RawMessage, error) {
 		return nil, err
 	}
 	var config map[string]any
-	decoder := yaml.NewDecoder(bytes.NewReader(data), yaml.AllowDuplicateMapKey())
-	if err := decoder.Decode(&config); err != nil && !errors.Is(err, io.EOF) {
+	if err := decodeCogYAML(data, &config); err != nil {
 		return nil, err
 	}
 	if build, ok := config["build"].(map[string]any); ok {

@@ -124,7 +124,6 @@ func samplers() []string {
 	return []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
 }
 
-// count is a number of at least 1.
 func count() *valueForm {
 	return &valueForm{kinds: []yamltree.Kind{yamltree.Number}, rule: func(n *yamltree.Node) (string, string) {
 		if !(n.Number >= 1) {
@@ -134,7 +133,6 @@ func count() *valueForm {
 	}}
 }
 
-// oneOf wants one of some words.
 func oneOf(words ...string) func(*yamltree.Node) (string, string) {
 	return func(n *yamltree.Node) (string, string) {
 		if slices.Contains(words, n.Text) {

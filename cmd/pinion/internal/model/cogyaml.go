@@ -59,12 +59,19 @@ func checkCogYAML(dir string, strict bool) *CogYAMLReport {
 			}
 		}
 	}
-	var y cogYAML
-	decoder := yaml.NewDecoder(bytes.NewReader(data), yaml.AllowDuplicateMapKey())
-	if err := decoder.Decode(&y); err != nil && len(c.Problems) == 0 && !errors.Is(err, io.EOF) {
+	if err := decodeCogYAML(data, &cogYAML{}); err != nil && len(c.Problems) == 0 {
 		c.Problems = append(c.Problems, yamlError(err))
 	}
 	return c
+}
+
+// decodeCogYAML reads the first document, in which a key may be given twice.
+func decodeCogYAML(data []byte, to any) error {
+	err := yaml.NewDecoder(bytes.NewReader(data), yaml.AllowDuplicateMapKey()).Decode(to)
+	if errors.Is(err, io.EOF) { // it is empty
+		return nil
+	}
+	return err
 }
 
 // documents takes the document that counts, which is the first.
@@ -118,7 +125,6 @@ func (c *CogYAMLReport) value(path string, n *yamltree.Node, f *valueForm) {
 	c.keys(path, n, f)
 }
 
-// keys looks at the keys of a mapping.
 func (c *CogYAMLReport) keys(path string, n *yamltree.Node, f *valueForm) {
 	known := slices.Sorted(maps.Keys(f.keys))
 	for _, entry := range n.Entries {
@@ -229,7 +235,7 @@ func (c *CogYAMLReport) reference(key string, n *yamltree.Node) {
 func Guess(dir, ref string, env func(string) string) *Model {
 	var y cogYAML
 	if data, err := os.ReadFile(filepath.Join(dir, CogFile)); err == nil {
-		_ = yaml.NewDecoder(bytes.NewReader(data), yaml.AllowDuplicateMapKey()).Decode(&y) // as far as it can be read
+		_ = decodeCogYAML(data, &y) // as far as it can be read
 	}
 	m := &Model{Dir: dir, Train: cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.Train), Concurrency: y.Concurrency.Max}
 	m.Ref = cmp.Or(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(dir))

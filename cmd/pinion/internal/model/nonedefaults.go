@@ -74,19 +74,15 @@ func WithNoneDefaults(stored, own []byte) ([]byte, error) {
 
 // nullInputs are the inputs of a document whose default is null, by component.
 func nullInputs(document []byte) (map[string][]string, error) {
-	var d struct {
-		Components struct {
-			Schemas map[string]struct {
-				Properties map[string]object `json:"properties"`
-			} `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(document, &d); err != nil {
+	schemas, err := modelio.Schemas[struct {
+		Properties map[string]object `json:"properties"`
+	}](document)
+	if err != nil {
 		return nil, err
 	}
 	found := map[string][]string{}
 	for _, component := range []string{modelio.ComponentName(false, false), modelio.ComponentName(false, true)} {
-		for name, property := range d.Components.Schemas[component].Properties {
+		for name, property := range schemas[component].Properties {
 			if bytes.Equal(property["default"], []byte("null")) {
 				found[component] = append(found[component], name)
 			}

@@ -32,7 +32,6 @@ type toggle[T any] struct {
 	T  T
 }
 
-// UnmarshalYAML reads either form.
 func (t *toggle[T]) UnmarshalYAML(unmarshal func(any) error) error {
 	var on boolean
 	if unmarshal(&on) == nil {
@@ -45,7 +44,6 @@ func (t *toggle[T]) UnmarshalYAML(unmarshal func(any) error) error {
 // boolean is a boolean of either version of YAML.
 type boolean bool
 
-// UnmarshalYAML reads it.
 func (b *boolean) UnmarshalYAML(unmarshal func(any) error) error {
 	var word string
 	if err := unmarshal((*bool)(b)); err == nil || unmarshal(&word) != nil || !isOldBool(word) {

@@ -49,21 +49,16 @@ type shape struct {
 
 // ReadFields reads the inputs of a document, of its train function where train is set.
 func ReadFields(document []byte, train bool) (*Fields, error) {
-	var d struct {
-		Components struct {
-			Schemas map[string]*shape `json:"schemas"`
-		} `json:"components"`
-	}
-	if err := json.Unmarshal(document, &d); err != nil {
+	schemas, err := Schemas[*shape](document)
+	if err != nil {
 		return nil, fmt.Errorf("read the model's schema: %w", err)
 	}
-	f := &Fields{schemas: d.Components.Schemas}
+	f := &Fields{schemas: schemas}
 	name := ComponentName(false, train)
 	in := f.schemas[name]
 	if in == nil {
 		return nil, fmt.Errorf("read the model's schema: it has no %s", name)
 	}
-	var err error
 	if f.compiled, err = schema.Compile(document, name); err != nil {
 		return nil, fmt.Errorf("read the model's schema: %w", err)
 	}
@@ -92,7 +87,6 @@ func (f *Fields) resolve(s *shape) *shape {
 	return &shape{}
 }
 
-// isFile tells whether values of this shape are files.
 func (s *shape) isFile() bool { return s.Type == "string" && s.Format == "uri" }
 
 // IsText tells whether the output is shown as one text.

@@ -162,6 +162,15 @@ func extension(kind string, data []byte) string {
 	return unknown
 }
 
+// PrintValue writes a value as JSON, indented by two.
+func PrintValue(w io.Writer, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("print JSON: %w", err)
+	}
+	return PrintJSON(w, text)
+}
+
 // PrintJSON writes a document indented by two.
 func PrintJSON(w io.Writer, document []byte) error {
 	var b bytes.Buffer

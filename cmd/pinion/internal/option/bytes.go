@@ -27,8 +27,6 @@ func (c *Bytes) Set(v string) error {
 	return nil
 }
 
-// String is the number in bytes.
 func (c *Bytes) String() string { return strconv.FormatInt(int64(*c), 10) }
 
-// Type is what a flag's help calls the value.
 func (c *Bytes) Type() string { return "bytes" }

@@ -13,7 +13,6 @@ func (b *OptionalBool) Or(byDefault bool) bool {
 	return byDefault
 }
 
-// Set reads a value.
 func (b *OptionalBool) Set(v string) error {
 	b.given = true
 	return Bool(&b.on, v)
@@ -27,5 +26,4 @@ func (b *OptionalBool) String() string {
 	return strconv.FormatBool(b.on)
 }
 
-// Type is what a flag's help calls the value.
 func (b *OptionalBool) Type() string { return "bool" }

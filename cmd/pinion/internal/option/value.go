@@ -68,7 +68,6 @@ func Choice(v string, allowed ...string) error {
 	return fmt.Errorf("%q: it is %s or %s", v, strings.Join(allowed[:last], ", "), allowed[last])
 }
 
-// Bool sets a switch.
 func Bool(to *bool, v string) error {
 	b, err := strconv.ParseBool(v)
 	if err != nil {

@@ -19,7 +19,6 @@ type Image struct {
 // Running is what the kernel lets every process execute itself by. The file may be gone.
 const Running = "/proc/self/exe"
 
-// Find finds the image of this process.
 func Find() (Image, error) {
 	path, err := os.Executable()
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -45,7 +46,6 @@ func Make() (*Dir, error) {
 // SDK is the folder of the cog package, where it is not kept elsewhere.
 func (d *Dir) SDK() string { return filepath.Join(d.Path(), "sdk") }
 
-// Files is the folder of the predictions' files.
 func (d *Dir) Files() string { return filepath.Join(d.Path(), "files") }
 
 // RemakeFiles makes the folder of the predictions' files again.
@@ -145,7 +145,6 @@ func (d *Dir) KeepFresh() {
 	}
 }
 
-// Remove removes the folder.
 func (d *Dir) Remove() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,6 +178,11 @@ func takeLock(path string, flag int) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+func ownedByUs(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Getuid()
 }
 
 // unlockedAge is the age at which a folder without a lock file is a leftover: a server makes its

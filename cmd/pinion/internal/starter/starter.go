@@ -57,15 +57,11 @@ func Write(dir string, to io.Writer) error {
 	return nil
 }
 
-// writeNew writes a file that must not exist.
 func writeNew(name string, text []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	if _, err = f.Write(text); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }

@@ -120,7 +120,6 @@ func (h modelLog) Handle(_ context.Context, r slog.Record) error {
 func (h modelLog) WithAttrs([]slog.Attr) slog.Handler { return h }
 func (h modelLog) WithGroup(string) slog.Handler      { return h }
 
-// IsTerminal tells whether f is a terminal.
 func IsTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil

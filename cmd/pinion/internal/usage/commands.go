@@ -70,7 +70,6 @@ func RefuseShells(root *cobra.Command) {
 	}
 }
 
-// OneFolder refuses a second argument.
 func OneFolder(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("pinion %s takes one folder, not %s", cmd.Name(), strings.Join(args, ", "))
@@ -78,7 +77,6 @@ func OneFolder(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// NoArguments refuses every argument.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("pinion %s takes no argument, not %s", cmd.Name(), strings.Join(args, ", "))

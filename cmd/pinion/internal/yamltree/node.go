@@ -106,9 +106,7 @@ func Syntax(err error) *SyntaxError {
 // read makes the tree of a document. Anchors are followed; merged mappings count as keys that are not repeated.
 func read(body ast.Node) *Node {
 	anchors := map[string]ast.Node{}
-	if body != nil {
-		ast.Walk(anchorFinder(anchors), body)
-	}
+	ast.Walk(anchorFinder(anchors), body)
 	return (&reader{anchors: anchors}).read(body, 0)
 }
 
