@@ -87,10 +87,12 @@ func (w *waiters) add(f *follower) {
 func (w *waiters) remove(f *follower) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.by[f.reply] = slices.DeleteFunc(w.by[f.reply], func(other *follower) bool { return other == f })
-	if len(w.by[f.reply]) == 0 {
-		delete(w.by, f.reply)
+	rest := slices.DeleteFunc(w.by[f.reply], func(other *follower) bool { return other == f })
+	if len(rest) == 0 {
+		delete(w.by, f.reply) // also where none was ever added, and there is no map
+		return
 	}
+	w.by[f.reply] = rest
 }
 
 // wake wakes the followers of a subject.
