@@ -154,6 +154,7 @@ static PyObject *reply_item(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   uint64_t id = PyLong_AsUnsignedLongLong(args[1]), nanos = PyLong_AsUnsignedLongLong(args[4]);
   uint8_t kind = (uint8_t)PyLong_AsLong(args[2]);
   if (PyErr_Occurred()) return NULL;
+  px_flusher_arm_for(ch);  // the answers before this one do not wait for it, which may be long in the making
   struct px_buf b = px_buf_take(&reused);
   int status = px_build_answer(&b, &kind, args[3], nanos, args[5], args[6], args[7]);
   if (status == 0) status = px_put_answer(ch, kind, id, nanos, &b);

@@ -55,7 +55,7 @@ SYNC = """
             if how == "encode":
                 return [object() if i == 13 else i for i in n]
             if how.startswith("later"):
-                return [(open(p).read() for p in [how[6:]]) if i == 13 else i for i in n]
+                return [(open(p).read() for p in [f"{how[6:]}{i}"]) if i > 12 else i for i in n]
             if how == "exit":
                 sys.exit(3)
             if how == "die":
@@ -256,15 +256,34 @@ def test_revoked_batch(worker):
 
 @each
 def test_answers_do_not_wait_for_one_that_is_long_in_the_making(worker):
-    fifo = str(Path(worker.root) / "fifo")
-    os.mkfifo(fifo)
+    fifos = fifos_of(worker, 13)
     with worker.slots[0].together():
-        ids = [worker.hold(i) for i in of(1, 13, 2, how=f"later {fifo}")]
+        ids = [worker.hold(i) for i in of(1, 13, 2, how=f"later {worker.root}/")]
         worker.send_batch(ids)
     frames = worker.ends(ids[:1])
     assert [(f.kind, f.id) for f in frames[-2:]] == [(BATCH_DONE, frames[-2].id), (SUCCEEDED, ids[0])]
-    Path(fifo).write_text("")  # which it waits for
+    fifos[0].write_text("")  # which it waits for
     assert [f.value["output"] for f in worker.ends(ids[1:])] == [[""], 2]
+
+
+@each
+def test_answers_do_not_wait_after_a_first_that_is_long_in_the_making(worker):
+    fifos = fifos_of(worker, 13, 14)
+    with worker.slots[0].together():
+        ids = [worker.hold(i) for i in of(13, 14, how=f"later {worker.root}/")]
+        worker.send_batch(ids)
+    while worker.slots[0].frame().kind != BATCH_DONE:
+        pass
+    for id, fifo in zip(ids, fifos):
+        fifo.write_text("")  # the next one waits
+        assert [f.value["output"] for f in worker.ends([id])] == [[""]]
+
+
+def fifos_of(worker, *names):
+    fifos = [Path(worker.root, str(name)) for name in names]
+    for fifo in fifos:
+        os.mkfifo(fifo)
+    return fifos
 
 
 @each
