@@ -20,8 +20,6 @@ type Claim struct {
 	State State // as it was when it was claimed
 	// Charged is how many bytes of the memory budget are charged for Job.Body. Runner.Run frees them.
 	Charged int64
-	// Ahead: its place was not free yet when it was taken.
-	Ahead bool
 	// Before, if set, is called between the end of the job and its webhook: what comes before that is delivered first.
 	Before func()
 	// Later is for how long a job that is given back rests; 0: it is delivered at once.
@@ -181,7 +179,7 @@ func overdue(j *Job, s *State) (reason string, end Status) {
 	switch {
 	case s.Cancel:
 		return "", Canceled
-	case j.Late():
+	case !j.Deadline.IsZero() && time.Now().After(j.Deadline):
 		return PastDeadline, Failed
 	case s.Lost >= j.Attempts:
 		if s.Lost == 1 {

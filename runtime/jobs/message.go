@@ -43,9 +43,6 @@ type Job struct {
 	token string // a random token of this life of the id
 }
 
-// Late reports whether the deadline has passed.
-func (j *Job) Late() bool { return !j.Deadline.IsZero() && time.Now().After(j.Deadline) }
-
 // The headers of a job's message. Its token is the message's id: an id that is used again must not meet the duplicates of its
 // former life.
 const (

@@ -19,7 +19,7 @@ type puller struct {
 	looked  time.Time // when the lanes were counted
 	turn    int
 	last    *source         // it had no more than the job that next returned last; nil: it may have, or all may
-	none    bool            // none waited when one was looked for ahead of a place
+	ahead   jetstream.Msg   // a job that was pulled before a place is free for it; nil: none
 	found   chan pulled     // from long pulls
 	pulling context.Context // of the long pulls
 	stop    context.CancelFunc
@@ -92,22 +92,16 @@ func (p *puller) look(ctx context.Context) error {
 // mostAtOnce is how many jobs one pull gets: more would wait for the first of them to be claimed.
 const mostAtOnce = 32
 
-// mayHave reports whether a job may wait, as far as is known without asking.
-func (p *puller) mayHave() bool { return !p.none && !p.areEmpty() }
-
-// next returns jobs, at most as many as there are places; none when ctx ends, or none has come for a while. Without a place it returns
-// one job, or none if none waits. Jobs that wait are taken in the order of the classes, except that of eight turns one begins with the
-// lowest and one with the middle class: so that no class starves.
+// next returns jobs, at most as many as there are places; none when ctx ends, or none has come for a while. Jobs that wait are taken in the order of the classes,
+// except that of eight turns one begins with the lowest and one with the middle class: so that no class starves.
 func (p *puller) next(ctx context.Context, places int) []jetstream.Msg {
 	if time.Since(p.looked) > lanesEvery {
 		_ = p.look(ctx) // else it looks again later
 	}
-	if places == 0 {
-		found := p.ready(1)
-		p.none = len(found) == 0
-		return found
+	if m := p.ahead; m != nil {
+		p.ahead = nil
+		return []jetstream.Msg{m}
 	}
-	p.none = false
 	if !p.areEmpty() {
 		if found := p.ready(min(places, mostAtOnce)); len(found) > 0 {
 			return found
@@ -133,6 +127,29 @@ func (p *puller) only(job pulled) []jetstream.Msg {
 		p.last = job.from
 	}
 	return []jetstream.Msg{job.m}
+}
+
+const (
+	// shortTime is how long predictions take at most for which a job is pulled ahead of a place. The way of a job from the queue would
+	// take a good part of that time, and the place would be idle meanwhile.
+	shortTime = 50 * time.Millisecond
+	// aheadWait is how long that job waits for a place.
+	aheadWait = 2 * shortTime
+)
+
+// lookAhead pulls one job that waits, for the next place that will be free.
+func (p *puller) lookAhead() {
+	if p.ahead == nil && !p.areEmpty() {
+		for _, m := range p.ready(1) {
+			p.ahead = m
+		}
+	}
+}
+
+// giveBack gives up the job that was pulled ahead.
+func (p *puller) giveBack() {
+	_ = p.ahead.Nak() // if it does not arrive, the job is delivered again after AckWait
+	p.ahead = nil
 }
 
 // areEmpty reports whether no job waited when next returned last, or came since.

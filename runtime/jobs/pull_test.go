@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 )
 
 // deliveries is how often a claimed job was delivered.
@@ -39,76 +40,58 @@ func TestNothingIsPulledForABusyPlace(t *testing.T) {
 	}
 }
 
-// aheadRunner is a runner that may have one job more than it has places.
-type aheadRunner struct {
-	*runner
-
-	jobs chan struct{}
-}
-
-func (r *aheadRunner) Free(ctx context.Context, ahead bool) (places int, ok bool) {
-	if !ahead {
-		return r.runner.Free(ctx, false)
-	}
-	select {
-	case r.jobs <- struct{}{}:
-		<-r.jobs
-		return cap(r.places) - len(r.places), true
-	case <-ctx.Done():
-		return 0, false
-	}
-}
-
-func (r *aheadRunner) Take(bool) bool {
-	select {
-	case r.jobs <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func (r *aheadRunner) Return() { <-r.jobs }
-
-// Run waits for a place.
-func (r *aheadRunner) Run(ctx context.Context, c *Claim) (Status, []byte) {
-	defer r.Return()
-	r.places <- struct{}{}
-	defer func() { <-r.places }()
-	return r.run(ctx, c)
-}
-
-// TestAServerTakesOneJobAhead of its places: not two, and only what waits.
-func TestAServerTakesOneJobAhead(t *testing.T) {
+// TestAJobThatWaitsIsPulledAhead of a place, once, and is the next one.
+func TestAJobThatWaitsIsPulledAhead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
-	began, end := make(chan *Claim, 10), make(chan struct{})
-	run := &aheadRunner{newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
-		began <- c
-		<-end
-		return succeed(ctx, c)
-	}), make(chan struct{}, 2)}
-	for i := range 4 {
-		r.accept(fmt.Sprintf("p%d", i))
+	p, err := newPuller(t.Context(), r.Queue)
+	if err != nil {
+		t.Fatal(err)
 	}
-	r.serve(r.Queue, run)
-	for i := range 4 {
-		if c := <-began; deliveries(t, c) != 1 {
-			t.Errorf("%s was delivered %d times", c.Job.ID, deliveries(t, c))
+	defer p.close()
+	for i := range 3 {
+		r.accept(fmt.Sprint("p", i))
+	}
+	for i := range 3 {
+		found := p.next(t.Context(), 1)
+		if len(found) != 1 || found[0].Headers().Get(headerID) != fmt.Sprint("p", i) {
+			t.Fatalf("job %d is %v", i, found)
 		}
-		taken := min(4, i+2)
-		r.eventually(fmt.Sprintf("%d were taken", taken), func() bool { return r.taken(4) == taken })
-		end <- struct{}{}
+		p.lookAhead()
+		p.lookAhead()
+		if n, want := r.consumerInfo(consumer(Normal, 0)).NumAckPending, min(3, i+2); n != want {
+			t.Errorf("%d were delivered, want %d", n, want)
+		}
 	}
-	r.eventually("all have ended", func() bool { return r.messages(r.names.jobs()) == 0 })
 }
 
-// taken is how many of the first n jobs do not wait any more.
-func (r *rig) taken(n int) (taken int) {
-	for i := range n {
-		if r.state(fmt.Sprintf("p%d", i)).Status != Starting {
-			taken++
-		}
+// TestAJobPulledAheadGoesElsewhere: where no place becomes free it is given back, unclaimed.
+func TestAJobPulledAheadGoesElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
+	naks, err := r.nc.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return taken
+	end := make(chan struct{})
+	busy := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		<-end
+		return succeed(ctx, c)
+	})
+	busy.time = time.Millisecond // so it was until now
+	r.accept("runs")
+	r.accept("waits")
+	r.serve(r.Queue, busy)
+	if _, err := naks.NextMsg(20 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.state("waits"); s.Status != Starting || s.Attempt != 0 {
+		t.Errorf("it was claimed: %+v", s)
+	}
+	r.serve(r.other("b"), newRunner(1, succeed))
+	r.eventually("another server has run it", func() bool { return r.state("waits").Status == Succeeded })
+	if s := r.state("runs"); s.Status != Processing || busy.count("waits") != 0 {
+		t.Errorf("the first is %s, and the other one ran %d times here", s.Status, busy.count("waits"))
+	}
+	close(end)
 }

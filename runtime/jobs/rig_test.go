@@ -154,6 +154,7 @@ type runner struct {
 	shower
 
 	places chan struct{}
+	time   time.Duration // of a run
 	run    func(ctx context.Context, c *Claim) (Status, []byte)
 	follow func(id string, send func(Event) bool) // nil: there are no events
 
@@ -165,17 +166,17 @@ func newRunner(places int, run func(ctx context.Context, c *Claim) (Status, []by
 	return &runner{places: make(chan struct{}, places), run: run, runs: map[string]int{}}
 }
 
-func (r *runner) Free(ctx context.Context, _ bool) (places int, ok bool) {
+func (r *runner) Free(ctx context.Context) int {
 	select {
 	case r.places <- struct{}{}:
 		<-r.places // only one goroutine takes places
-		return cap(r.places) - len(r.places), true
+		return cap(r.places) - len(r.places)
 	case <-ctx.Done():
-		return 0, false
+		return 0
 	}
 }
 
-func (r *runner) Take(bool) bool {
+func (r *runner) Take() bool {
 	select {
 	case r.places <- struct{}{}:
 		return true
@@ -183,6 +184,8 @@ func (r *runner) Take(bool) bool {
 		return false
 	}
 }
+
+func (r *runner) Time() time.Duration { return r.time }
 
 func (r *runner) Return() { <-r.places }
 

@@ -18,12 +18,12 @@ import (
 type Runner interface {
 	Shower
 	Direct
-	// Free blocks until the model has free places, and returns how many. With ahead, it also returns once one job more could wait here
-	// for a place that will soon be free; then places is 0. ok is false when ctx has ended.
-	Free(ctx context.Context, ahead bool) (places int, ok bool)
-	// Take takes a free place, or with ahead one that will soon be free. Run uses it, or Return gives it back. False: there is none any
-	// more.
-	Take(ahead bool) bool
+	// Free blocks until the model has free places, and returns how many. It returns 0 when ctx ends.
+	Free(ctx context.Context) int
+	// Time is how long the model has had a prediction lately; 0: it is not known, or the model takes batches.
+	Time() time.Duration
+	// Take takes a free place, which Run uses, or Return gives back; false: there is none any more.
+	Take() bool
 	Return()
 	// Run runs a job until it has ended, and returns how. It gives the place back. ctx ends with cause ErrLost where another server has the job; with
 	// context.Canceled where a client canceled it; with ErrDraining where this server drains and its time is over: a status
@@ -47,7 +47,6 @@ type Server struct {
 	mu      sync.Mutex
 	running map[string]running // by the id's token
 	all     sync.WaitGroup
-	claims  sync.WaitGroup // deliveries about which nothing was decided yet
 }
 
 // running is a job that runs here.
@@ -71,26 +70,40 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("serve the job queue: %w", err)
 	}
 	defer p.close()
-	for {
-		places, ok := s.runner.Free(ctx, p.mayHave())
-		if !ok {
-			break
-		}
-		ahead := places == 0
-		if ahead {
-			s.claims.Wait() // else it could overtake those before it
-		}
-		for _, m := range p.next(ctx, places) {
-			if !s.runner.Take(ahead) { // a request came first
+	for places := s.free(ctx, p); places > 0; places = s.free(ctx, p) {
+		found := p.next(ctx, places)
+		for _, m := range found {
+			if !s.runner.Take() { // a request came first
 				_ = m.Nak()
 				continue
 			}
-			s.claims.Add(1)
-			s.all.Go(func() { s.take(m, ahead) })
+			s.all.Add(1)
+			go func() {
+				defer s.all.Done()
+				s.take(m)
+			}()
+		}
+		if took := s.runner.Time(); len(found) == places && 0 < took && took < shortTime {
+			p.lookAhead()
 		}
 	}
 	s.all.Wait()
 	return nil
+}
+
+// free waits for free places, and returns how many; 0: ctx has ended. Meanwhile the job that was pulled ahead waits, but not for
+// long: then it is given back, for a server with a free place.
+func (s *Server) free(ctx context.Context, p *puller) int {
+	if p.ahead != nil {
+		short, cancel := context.WithTimeout(ctx, aheadWait)
+		places := s.runner.Free(short)
+		cancel()
+		if places > 0 {
+			return places
+		}
+		p.giveBack()
+	}
+	return s.runner.Free(ctx)
 }
 
 // Release ends every run with ErrDraining.
@@ -109,17 +122,15 @@ func (s *Server) Running() int {
 	return len(s.running)
 }
 
-// take claims a delivered job and runs it. ahead: its place is not free yet.
-func (s *Server) take(m jetstream.Msg, ahead bool) {
+// take claims a delivered job and runs it.
+func (s *Server) take(m jetstream.Msg) {
 	c, what := s.claim(m)
-	s.claims.Done()
 	if what == early {
 		s.runner.Return()
 		_ = pause(context.Background(), s.q.rest())
-		if !s.runner.Take(false) {
+		if !s.runner.Take() {
 			return // it is delivered again
 		}
-		ahead = false
 		_ = m.InProgress() // else it could be delivered again before the first heartbeat
 		c, what = s.claim(m)
 	}
@@ -128,7 +139,6 @@ func (s *Server) take(m jetstream.Msg, ahead bool) {
 		s.log.Debug("a job was not taken", "outcome", string(what))
 		return
 	}
-	c.Ahead = ahead
 	s.run(c)
 }
 

@@ -3,6 +3,7 @@ package queued
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -56,12 +57,13 @@ type Local interface {
 	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
 	// Shown is an input as clients see it.
 	Shown(kind predict.Kind, input []byte) []byte
-	// AwaitPlaces waits until predictions could run at once, and returns how many. With ahead, it also returns once one more could
-	// wait for a place that will soon be free; then places is 0. ok is false if ctx has ended. TakePlace claims the place of one,
-	// and ReturnPlace gives it back.
-	AwaitPlaces(ctx context.Context, ahead bool) (places int, ok bool)
-	TakePlace(ahead bool) bool
+	// AwaitPlaces waits until predictions could run at once, and returns how many; 0: ctx has ended. TakePlace claims the place of
+	// one, and ReturnPlace gives it back.
+	AwaitPlaces(ctx context.Context) int
+	TakePlace() bool
 	ReturnPlace()
+	// PredictTime is how long the model has had a prediction lately; 0: it is not known, or the model takes batches.
+	PredictTime() time.Duration
 	// Create makes a prediction for a request with an Attempt; its place is then the prediction's.
 	Create(req predict.Request) (*predict.Prediction, error)
 	// Find returns the prediction in flight with that id, or nil.

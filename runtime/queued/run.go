@@ -11,23 +11,20 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Free implements jobs.Runner, as do the next three methods.
-func (m *Member) Free(ctx context.Context, ahead bool) (places int, ok bool) {
-	return m.o.Local.AwaitPlaces(ctx, ahead)
-}
+// Free implements jobs.Runner, as do the next four methods.
+func (m *Member) Free(ctx context.Context) int { return m.o.Local.AwaitPlaces(ctx) }
+
+// Time is how long the model has had a prediction lately.
+func (m *Member) Time() time.Duration { return m.o.Local.PredictTime() }
 
 // Take takes a free place.
-func (m *Member) Take(ahead bool) bool { return m.o.Local.TakePlace(ahead) }
+func (m *Member) Take() bool { return m.o.Local.TakePlace() }
 
 // Return gives a place back.
 func (m *Member) Return() { m.o.Local.ReturnPlace() }
 
 // restBusy is how long a job rests that this server cannot run now.
 const restBusy = time.Second
-
-// aheadWait is how long a job waits that was taken ahead of a place. Then it goes to another server: what runs here takes longer than
-// was thought.
-const aheadWait = 100 * time.Millisecond
 
 // Run runs a job as a prediction of this server.
 func (m *Member) Run(ctx context.Context, c *jobs.Claim) (jobs.Status, []byte) {
@@ -43,9 +40,6 @@ func (m *Member) Run(ctx context.Context, c *jobs.Claim) (jobs.Status, []byte) {
 	err = p.Wait()
 	stop()
 	rec := p.Record()
-	if c.Ahead && errors.Is(err, predict.ErrQueueTimeout) && !c.Job.Late() {
-		return jobs.Starting, m.released(c)
-	}
 	if notReady := (*predict.NotReadyError)(nil); errors.As(err, &notReady) { // the model never had it
 		c.Later = restBusy
 		return jobs.Starting, m.released(c)
@@ -71,9 +65,6 @@ func (m *Member) create(c *jobs.Claim) (*predict.Prediction, error) {
 	if err == nil {
 		req.ID, req.Kind, req.Mode, req.Attempt = c.Job.ID, kind, predict.Async, c.State.Attempt
 		req.Deadline, req.TraceParent, req.TraceState = c.Job.Deadline, c.Job.TraceParent, c.Job.TraceState
-		if c.Ahead && (req.Webhook == "" || req.WebhookEvents&predict.OnStart == 0) { // else "start" would be posted twice
-			req.Deadline = soonest(req.Deadline, time.Now().Add(aheadWait))
-		}
 		if m.o.Tracer != nil { // the trace of who accepted it
 			parent, _ := trace.Parse(req.TraceParent, req.TraceState)
 			req.Trace, req.TraceParent, req.TraceState = m.o.Tracer.Continue(parent), "", ""
@@ -93,14 +84,6 @@ func (m *Member) create(c *jobs.Claim) (*predict.Prediction, error) {
 	}
 	m.o.Memory.Free(req.Charged)
 	return nil, err
-}
-
-// soonest is the earlier of two times, of which the first may be zero.
-func soonest(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // refused is what becomes of a job that this server did not begin.

@@ -3,6 +3,7 @@ package service
 import (
 	"bytes"
 	"context"
+	"time"
 
 	"pinion/ipc"
 	"pinion/runtime/predict"
@@ -50,15 +51,14 @@ func (s *Service) Reported() (ipc.Loaded, bool) {
 	return ipc.Loaded{Schema: m.openapi, Streaming: m.streaming, Train: m.training, Predict: !m.trainOnly}, true
 }
 
-// AwaitPlaces waits until predictions could run at once, and returns how many. With ahead, it also returns once one more could wait
-// for a place that will soon be free; then places is 0. ok is false if ctx has ended.
-func (s *Service) AwaitPlaces(ctx context.Context, ahead bool) (places int, ok bool) {
-	return s.o.Pool.AwaitFree(ctx, ahead)
-}
+// AwaitPlaces waits until predictions could run at once, and returns how many; 0: ctx has ended.
+func (s *Service) AwaitPlaces(ctx context.Context) int { return s.o.Pool.AwaitFree(ctx) }
 
-// TakePlace claims capacity for a request with an Attempt; false: none is free, nor with ahead will soon be. Create takes it over if
-// it succeeds.
-func (s *Service) TakePlace(ahead bool) bool { return s.o.Pool.AdmitFree(ahead) }
+// PredictTime is how long the model has had a prediction lately; 0: it is not known, or the model takes batches.
+func (s *Service) PredictTime() time.Duration { return s.o.Pool.CallTime() }
+
+// TakePlace claims capacity for a request with an Attempt; false: none is free. Create takes it over if it succeeds.
+func (s *Service) TakePlace() bool { return s.o.Pool.AdmitFree() }
 
 // ReturnPlace gives back what TakePlace claimed.
 func (s *Service) ReturnPlace() { s.o.Pool.Withdraw(nil) }

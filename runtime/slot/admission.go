@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -15,9 +16,7 @@ type admission struct {
 	refusal    error // why no call is admitted; nil: the pool is open
 	queue      list
 	throughput throughput
-	busy       time.Time     // when last no slot was free for a call: it was refused, or waited for too long
-	freed      chan struct{} // closed when AwaitFree may return; nil: no caller waits
-	ahead      int           // how many calls more than slots the caller of AwaitFree would admit
+	freed      chan struct{} // closed when a call may have a slot at once; nil: no caller waits
 }
 
 // leave gives back the capacity of a call that has ended: that of a group with its last call.
@@ -28,7 +27,7 @@ func (a *admission) leave(g *predict.Group) {
 		}
 	}
 	a.inFlight--
-	if a.freed != nil && a.open(a.ahead) { // else those in the queue come first: waking for each would cost each request a switch
+	if a.freed != nil && a.open() { // else those in the queue come first: waking for each would cost each request a switch
 		a.wake()
 	}
 }
@@ -41,8 +40,8 @@ func (a *admission) wake() {
 	}
 }
 
-// open reports whether a slot is free for a call from outside, or only so many calls are ahead of one.
-func (a *admission) open(ahead int) bool { return a.refusal == nil && a.inFlight < a.capacity+ahead }
+// open reports whether a slot is free for a call from outside.
+func (a *admission) open() bool { return a.refusal == nil && a.inFlight < a.capacity }
 
 // retryAfter estimates when the queue of now will have begun, at least a second: by the throughput, or while that is unknown
 // by the time that the model takes in each slot.
@@ -165,4 +164,43 @@ func (p *Pool) position(c *Call) int {
 		}
 	}
 	return position
+}
+
+// AwaitFree waits until slots are free, and returns for how many calls. It does not claim them: AdmitFree does. 0: ctx has ended.
+func (p *Pool) AwaitFree(ctx context.Context) int {
+	for {
+		p.mu.Lock()
+		a := &p.admission
+		if a.open() {
+			free := a.capacity - a.inFlight
+			p.mu.Unlock()
+			if ctx.Err() != nil {
+				return 0
+			}
+			return free
+		}
+		if a.freed == nil {
+			a.freed = make(chan struct{})
+		}
+		freed := a.freed
+		p.mu.Unlock()
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return 0
+		}
+	}
+}
+
+// AdmitFree is Admit for a call that must not wait: it claims capacity only where a slot is free.
+func (p *Pool) AdmitFree() bool {
+	return underLock(p, func() bool {
+		a := &p.admission
+		if !a.open() {
+			return false
+		}
+		a.inFlight++
+		p.singles = 0 // its caller is not a client that waits
+		return true
+	})
 }

@@ -91,10 +91,7 @@ func TestAwaitFreeIsWokenByAFreeSlotAlone(t *testing.T) {
 		}
 	}
 	free := make(chan int)
-	go func() {
-		n, _ := p.AwaitFree(t.Context(), false)
-		free <- n
-	}()
+	go func() { free <- p.AwaitFree(t.Context()) }()
 	freed := func() chan struct{} {
 		p.mu.Lock()
 		defer p.mu.Unlock()

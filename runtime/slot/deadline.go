@@ -64,7 +64,6 @@ func (p *Pool) expireLate() (d deliveries) {
 			}
 			return false
 		}
-		p.admission.busy = now
 		return true
 	}
 	for c := p.admission.queue.head; c != nil; {

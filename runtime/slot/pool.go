@@ -120,6 +120,20 @@ func (p *Pool) Load() Load {
 	})
 }
 
+// CallTime is how long the model has had a call lately, at the slot where that took longest; 0: it is not known, or the model takes
+// batches.
+func (p *Pool) CallTime() (longest time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.slots {
+		if s.worker.batching != nil {
+			return 0
+		}
+		longest = max(longest, s.window.mean)
+	}
+	return longest
+}
+
 // QueuePosition is a call's position among those that the model has not begun, counted from 1. 0: it waits no more.
 func (p *Pool) QueuePosition(c *Call) int { return underLock(p, func() int { return p.position(c) }) }
 
@@ -139,7 +153,6 @@ func (p *Pool) Admit(g *predict.Group) error {
 			p.singles = 0
 		}
 	case a.limit == 0:
-		a.busy = time.Now()
 		return predict.ErrBusy
 	default:
 		return &predict.QueueFullError{RetryAfter: a.retryAfter(p.slots)}

@@ -315,3 +315,25 @@ func TestNotDelayed(t *testing.T) {
 	l.succeed(l.begin())
 	large.result()
 }
+
+func TestCallTime(t *testing.T) {
+	p := testPool(t, Options{})
+	w := newWorker(t, p, 2)
+	if got := p.CallTime(); got != 0 {
+		t.Errorf("before the first call: %s", got)
+	}
+	for range 2 { // a call at each slot
+		calls := []*testCall{start(t, p, "a"), start(t, p, "b")}
+		for i, l := range w.ends {
+			r := l.begin()
+			l.answer(ipc.KindSucceeded, r.id, time.Duration(i+1)*time.Millisecond, string(r.body))
+		}
+		for _, c := range calls {
+			c.succeeded()
+		}
+	}
+	if got := p.CallTime(); got != 2*time.Millisecond {
+		t.Errorf("the slower slot takes %s, want 2ms", got)
+	}
+	empty(t, p)
+}
