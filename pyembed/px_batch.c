@@ -196,6 +196,14 @@ static PyObject *reply_batch(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   return PyLong_FromSsize_t(px_reply_batch(ch, args[1], args[2], nanos, args[4], args[5]));
 }
 
+// arm_for(slot): see px_flusher_arm_for.
+static PyObject *arm_for(PX_SELF, PyObject *slot) {
+  struct px_channel *ch;
+  if (!px_slot_arg(slot, &ch)) return NULL;
+  px_flusher_arm_for(ch);
+  Py_RETURN_NONE;
+}
+
 PyMethodDef px_batch_methods[] = {
     {"frames", frames, METH_VARARGS, NULL},
     {"set_scope", set_scope, METH_O, NULL},
@@ -203,6 +211,7 @@ PyMethodDef px_batch_methods[] = {
     {"emit_item", emit_item, METH_VARARGS, NULL},
     {"prepared", prepared, METH_VARARGS, NULL},
     {"batch_done", batch_done, METH_VARARGS, NULL},
+    {"arm_for", arm_for, METH_O, NULL},
     {"reply_item", (PyCFunction)(void (*)(void))reply_item, METH_FASTCALL, NULL},
     {"reply_batch", (PyCFunction)(void (*)(void))reply_batch, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},

@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     Request = tuple[int, int, Any, BaseException | None]
 
 
-def _encode_in_time(value: Any) -> Any:
-    """Encode a value, which may take long: the answers before it do not wait."""
-    _px.arm_flusher()
-    return encode(value)
-
-
 class PendingItems:
     """The items of one slot, each from its request to its answer.
 
@@ -144,11 +138,16 @@ class PendingItems:
         values = [item.value for item in items if item.is_usual()]
         if len(values) == len(items):
             ids = [item.id for item in items]
-            done = _px.reply_batch(self.slot, ids, values, nanos, metrics, _encode_in_time)
+            done = _px.reply_batch(self.slot, ids, values, nanos, metrics, self._encode)
             for id in ids[:done]:
                 del self._items[id]
         for item in items[done:]:
             self.answer(item, nanos, metrics)
+
+    def _encode(self, value: Any) -> Any:
+        """Encode a value, which may take long: the answers before it do not wait."""
+        _px.arm_for(self.slot)
+        return encode(value)
 
     def revoke(self, batch: Batch) -> None:
         """Drop the items of a batch that the front has revoked."""

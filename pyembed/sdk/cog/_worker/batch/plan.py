@@ -96,7 +96,7 @@ def read_plan(
 
 
 def _refuse_async(function: Callable[..., Any], name: str, root: str) -> None:
-    source = Source(function, root)
+    source = Source(function, root, name)
     if source.flags & (_CO_COROUTINE | _CO_ASYNC_GENERATOR | _CO_GENERATOR):
         raise source.error("", f"{name} runs in a thread: make it a plain `def` that returns")
 
@@ -202,7 +202,7 @@ def _element(returns: tuple[bool, object], source: Source) -> Kind:
 
 def _result_of(postprocess: Callable[..., Any], root: str) -> Kind:
     """Return the output of postprocess, which takes an element of the function's result."""
-    source = Source(postprocess, root)
+    source = Source(postprocess, root, "postprocess")
     parameters, returns = read_parameters(source)
     if not parameters or any(not p.declared for p in parameters[1:]):
         raise source.error("", "it takes one parameter: an element of what the function returned")

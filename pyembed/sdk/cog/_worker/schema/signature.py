@@ -96,15 +96,16 @@ class Signature:
 class Source:
     """A function as it is written: its place, for messages, and the names in its annotations.
 
-    `inner` is what its decorators wrap, of which `bound` leading parameters are bound.
+    `inner` is what its decorators wrap, of which `bound` leading parameters are bound. `name` is
+    for a function without one, as a partial is.
     """
 
-    def __init__(self, function: Any, root: str) -> None:
+    def __init__(self, function: Any, root: str, name: str = "") -> None:
         self.function = function
         self.inner, self.bound = unwrap(function)
         self.code = getattr(self.inner, "__code__", None)
         self.flags: int = getattr(self.code, "co_flags", 0)
-        qualname = getattr(self.inner, "__qualname__", None) or repr(function)
+        qualname = getattr(self.inner, "__qualname__", None) or name or repr(function)
         self.qualname: str = qualname.rpartition("<locals>.")[2]
         self.names = Names(getattr(self.inner, "__globals__", {}), _class_names(function))
         self.file = self.code.co_filename if self.code is not None else ""
