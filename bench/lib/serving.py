@@ -51,7 +51,7 @@ class Server:
             None if body is None else json.dumps(body).encode(),
             {"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             return json.loads(answer.read() or "null")
 
 

@@ -106,12 +106,17 @@ class Row:
                     self.warm(server, up[server])
             for turn in range(self.options.rounds):
                 for point in self.points:
-                    for server, prepared in up.items():
+                    for server, prepared in list(up.items()):
                         peer = server.peer
-                        if peer.name not in self.notes and not self.skips(peer, point):
-                            with self.guarded(peer):
-                                values = self.sample(server, prepared, point)
-                                self.keep(peer.name, point, turn, values, number)
+                        if self.skips(peer, point):
+                            continue
+                        kept = False
+                        with self.guarded(peer):
+                            values = self.sample(server, prepared, point)
+                            self.keep(peer.name, point, turn, values, number)
+                            kept = True
+                        if not kept:
+                            del up[server]
 
     def keep(
         self, peer: str, point: str, turn: int, values: dict[str, float], number: int = 0
