@@ -227,7 +227,8 @@ def run(items: int = 1, wait: float = 0) -> Iterator[str]:
 	if took := f.sum("pinion_time_to_first_output_seconds"); took < 0.02 {
 		t.Errorf("the first items came after %v s, and one took 0.02 s", took)
 	}
-	if took := f.sum("pinion_time_per_output_seconds"); took < 3*0.02 {
+	// The first may have been late, and the second then comes sooner after it.
+	if took := f.sum("pinion_time_per_output_seconds"); took < 2*0.02 {
 		t.Errorf("the others came after %v s, and three took 0.02 s each", took)
 	}
 }

@@ -29,7 +29,7 @@ func TestADirectPredictionIsFoundAnywhere(t *testing.T) {
 		}
 	}
 	open()
-	wantStatus(t, "the answer", harness.Receive(t, running), "succeeded")
+	wantAnswer(t, "the answer", harness.Receive(t, running), http.StatusOK, `"status":"succeeded"`)
 	for i, s := range others {
 		wantCode(t, "GET of an ended one", stateOf(s, "p1"), http.StatusNotFound)
 		id := []string{"at-b", "at-g"}[i]

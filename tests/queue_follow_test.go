@@ -87,7 +87,7 @@ func TestASynchronousRequestOverflows(t *testing.T) {
 	wantStatus(t, "Prefer: wait=1", bounded, "starting")
 	open()
 	for _, answer := range []<-chan harness.Answer{running, waiting} {
-		wantStatus(t, "the answer", harness.Receive(t, answer), "succeeded")
+		wantAnswer(t, "the answer", harness.Receive(t, answer), http.StatusOK, `"status":"succeeded"`)
 	}
 	becomes(t, a, "later", "succeeded")
 	same(t, "the request of a client that left ran", times(t, a, "left"), 0)

@@ -84,6 +84,9 @@ func TestWatchGivesUpASetupForANewerChange(t *testing.T) {
 		writeWord(t, s, "two!")
 		harness.Eventually(t, "new workers serve", func() bool { return s.Log.Count("setting up two!") == workers })
 		allReady(t, s, workers, workers)
+		for _, w := range s.Health().Workers {
+			same(t, "the restarts of a worker", w.Restarts, 1)
+		}
 		answersWord(t, s, "two!")
 	}
 }

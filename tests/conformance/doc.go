@@ -14,7 +14,8 @@
 //	begin NAME METHOD PATH …            a request in the background, on its own connection
 //	raw NAME BYTES                      bytes on a connection of that name, with the escapes of a Go string
 //	end NAME CODE [HEADER…] [BODY]      the next answer on that connection; `end NAME closed` where the server ends it
-//	event NAME TYPE [has] DATA          the next event of a stream; `event NAME closed` where it ends
+//	event NAME TYPE [has] DATA          the next event of a stream; `event NAME closed` where it ends,
+//	                                    `event NAME begun` when its head has come: what happens from then on is seen
 //	leave NAME                          closes the connection, as a client does that goes away
 //	until METHOD PATH CODE [has] BODY   repeats a request until that is the answer
 //	log TEXT                            waits for a line of the server's log

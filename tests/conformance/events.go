@@ -22,6 +22,9 @@ func (s *script) event(args []string) error {
 			return fmt.Errorf("it is no stream: %s", a)
 		}
 	}
+	if args[1] == "begun" {
+		return nil
+	}
 	kind, data, err := c.next()
 	switch {
 	case args[1] == "closed" && errors.Is(err, io.EOF):
