@@ -3,6 +3,7 @@ package tests
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -128,6 +129,37 @@ func TestAcceptedPredictionsSurviveTheirServer(t *testing.T) {
 	harness.Eventually(t, "the lost one runs again", func() bool { return times(t, next, "runs") == 2 })
 	next.Cancel("runs")
 	becomes(t, next, "runs", "canceled")
+}
+
+// TestAPowerLossTakesWhatNoDiskHad: the files are then those of the last sync. What was accepted since is lost, and its client repeats
+// the id; what was accepted before is not.
+func TestAPowerLossTakesWhatNoDiskHad(t *testing.T) {
+	t.Parallel()
+	store := filepath.Join(t.TempDir(), "queue")
+	s := member(t, "embed:"+store, harness.Options{})
+	makeFIFO(t, s.Dir, "gate")
+	enqueue(t, s, "before", input{"gate": "gate", "token": "before"})
+	becomes(t, s, "before", "processing")
+	s.Kill()
+	_ = os.Remove(filepath.Join(store, "socket")) // it is no file to copy
+	synced := filepath.Join(t.TempDir(), "queue")
+	if err := os.CopyFS(synced, os.DirFS(store)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(synced, 0o700); err != nil {
+		t.Fatal(err)
+	}
+
+	s = member(t, "embed:"+store, harness.Options{Dir: s.Dir})
+	enqueue(t, s, "since", input{"token": "since"})
+	s.Kill()
+
+	s = member(t, "embed:"+synced, harness.Options{Dir: s.Dir}) // as the disk has it
+	wantCode(t, "what was accepted since", stateOf(s, "since"), http.StatusNotFound)
+	again := s.Do(http.MethodPut, "/predictions/since", map[string]any{"input": input{"token": "since"}}, "Prefer", "respond-async")
+	wantCode(t, "the same id", again, http.StatusAccepted)
+	succeedsAtGate(t, s, "before")
+	becomes(t, s, "since", "succeeded")
 }
 
 func TestAServerOfABusyFolderIsRefused(t *testing.T) {
