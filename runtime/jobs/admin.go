@@ -119,7 +119,7 @@ func (a *Admin) Jobs(ctx context.Context, class Class, status Status, limit int)
 
 // entry reads a job's message, and its state.
 func (a *Admin) entry(ctx context.Context, m *jetstream.RawStreamMsg) (Entry, error) {
-	e := Entry{ID: m.Header.Get(headerID), Accepted: m.Time, Bytes: len(m.Data), ContentType: m.Header.Get(headerContentType)}
+	e := Entry{ID: get(m.Header, headerID), Accepted: m.Time, Bytes: len(m.Data), ContentType: get(m.Header, headerContentType)}
 	if parts := strings.Split(m.Subject, "."); len(parts) == 6 {
 		e.Class, e.Tenant = Class(parts[3]), parts[5]
 		e.Lane, _ = strconv.Atoi(parts[4])
@@ -152,7 +152,7 @@ func (a *Admin) letterSubject(token string) string { return "pinion.dead." + a.q
 
 func readLetter(m *jetstream.RawStreamMsg) Letter {
 	attempts, _ := strconv.Atoi(m.Header.Get(headerAttempts)) // 0 is for a message that no member wrote
-	return Letter{ID: m.Header.Get(headerID), Reason: m.Header.Get(headerReason), Died: m.Time, Bytes: len(m.Data), Attempts: attempts}
+	return Letter{ID: get(m.Header, headerID), Reason: get(m.Header, headerReason), Died: m.Time, Bytes: len(m.Data), Attempts: attempts}
 }
 
 // walk calls f with the messages of a subject, the oldest first, until it returns false. A work queue has no consumer for onlookers, so

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -84,7 +85,7 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, show Shower) (c *Cla
 	carried = carried && meta.NumDelivered == 1
 	for ; ; carried = false {
 		if !carried {
-			if now, err = q.read(ctx, job.ID); err != nil {
+			if now, err = q.read(ctx, d.job.ID); err != nil {
 				return nil, deferred
 			}
 		}
@@ -99,6 +100,10 @@ func (d *delivered) claim(ctx context.Context, now stored) (*Claim, outcome) {
 	q := d.q
 	switch {
 	case now.Status == "", now.Job != d.job.token:
+		if id := d.wholeID(); id != d.job.ID {
+			d.job.ID = id
+			return nil, changed
+		}
 		return nil, q.orphan(ctx, d.m, d.job.ID, "no state is known for it")
 	case now.Status.Ended():
 		return nil, q.settle(ctx, d.m, d.job.ID, &now.State)
@@ -142,6 +147,16 @@ func (d *delivered) claim(ctx context.Context, now stored) (*Claim, outcome) {
 		return nil, changed
 	}
 	return nil, deferred
+}
+
+// wholeID is the job's id as its state has it. A server that does not escape headers wrote it without the spaces at its ends.
+func (d *delivered) wholeID() string {
+	s, ok := d.q.carried(d.m.Headers())
+	var object struct{ ID string }
+	if !ok || json.Unmarshal(s.Prediction, &object) != nil || strings.TrimSpace(object.ID) != d.job.ID {
+		return d.job.ID
+	}
+	return object.ID
 }
 
 // load loads the job's body, once.

@@ -9,6 +9,7 @@
 //	name.go      streams, buckets and subjects of a model
 //	layout.go    makes them, or compares them with what is there
 //	message.go   what is stored: a job's headers, its state
+//	header.go    free text in headers
 //	store.go     reads and swaps states
 //	accept.go    a new job: first its state, then its message
 //	claim.go     a delivered job: claim, heartbeat, end, release

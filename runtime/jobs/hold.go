@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -158,17 +159,19 @@ func (q *Queue) isHeld(ctx context.Context, id string) bool {
 	return err == nil
 }
 
+// unreadable is the id of dead letters whose message has none. No prediction can have it.
+const unreadable = "/unreadable"
+
 // deadLetter keeps the whole job for an operator, with the webhook of its end, which a retry has too.
 func (q *Queue) deadLetter(ctx context.Context, m jetstream.Msg, id string, hook *Hook, reason string) error {
-	if id == "" {
-		id = "unknown"
-	}
+	id = cmp.Or(id, unreadable)
 	dead := nats.NewMsg("pinion.dead." + q.o.Model + "." + token(id))
 	for name, values := range m.Headers() {
 		dead.Header[name] = values
 	}
+	set(dead.Header, headerID, id)
 	dead.Header.Del(headerState)
-	dead.Header.Set(headerReason, reason)
+	set(dead.Header, headerReason, reason)
 	dead.Header.Set(headerSubject, m.Subject())
 	if hook != nil {
 		q.setHook(dead.Header, hook)

@@ -104,7 +104,7 @@ func (q *Queue) keep(m jetstream.Msg) (stop func()) {
 // try tries one webhook, and returns after how long it is to be tried again; 0: never.
 func (q *Queue) try(ctx context.Context, m jetstream.Msg, send func(context.Context, Posting) time.Duration) (again time.Duration) {
 	h := m.Headers()
-	p := Posting{ID: h.Get(headerID), Body: m.Data(), Tries: 1}
+	p := Posting{ID: get(h, headerID), Body: m.Data(), Tries: 1}
 	hook, err := q.readHook(h)
 	if err == nil {
 		p.Body, err = q.o.Keys.open(sealHook, p.Body)

@@ -108,18 +108,11 @@ func (q *Queue) carried(h nats.Header) (s stored, ok bool) {
 	return s, err == nil && s.Job == h.Get(headerToken)
 }
 
-// set sets a header, unless it is empty.
-func set(h nats.Header, name, value string) {
-	if value != "" {
-		h.Set(name, value)
-	}
-}
-
 // readJob reads a message. Its class and tenant are in the subject, and nothing asks for them afterwards.
 func readJob(h nats.Header, body []byte) (Job, error) {
 	j := Job{
-		ID: h.Get(headerID), Kind: Kind(h.Get(headerKind)), Schema: h.Get(headerSchema), Body: body, ContentType: h.Get(headerContentType),
-		TraceParent: h.Get(headerTraceParent), TraceState: h.Get(headerTraceState), token: h.Get(headerToken),
+		ID: get(h, headerID), Kind: Kind(h.Get(headerKind)), Schema: h.Get(headerSchema), Body: body, ContentType: get(h, headerContentType),
+		TraceParent: get(h, headerTraceParent), TraceState: get(h, headerTraceState), token: h.Get(headerToken),
 		Reply: h.Get(headerReply), Waiter: h.Get(headerWaiter),
 	}
 	var err error

@@ -57,7 +57,7 @@ func (a *Admin) Retry(ctx context.Context, id, newID string, waiting func(old *S
 		m.Header.Del(name)
 	}
 	m.Header.Set(headerToken, s.Job)
-	m.Header.Set(headerID, newID)
+	set(m.Header, headerID, newID)
 	if err := a.q.publish(ctx, newID, revision, m); err != nil {
 		return err
 	}
@@ -77,14 +77,15 @@ func (q *Queue) setHook(h nats.Header, hook *Hook) {
 
 // readHook is the opposite; nil: there is none.
 func (q *Queue) readHook(h nats.Header) (*Hook, error) {
-	if h.Get(headerURL) == "" {
+	text := get(h, headerURL)
+	if text == "" {
 		return nil, nil
 	}
-	address, err := q.o.Keys.openText(h.Get(headerURL))
+	address, err := q.o.Keys.openText(text)
 	if err != nil {
 		return nil, fmt.Errorf("read a webhook: %w", err)
 	}
 	return &Hook{
-		URL: address, RequestID: h.Get(headerRequestID), TraceParent: h.Get(headerTraceParent), TraceState: h.Get(headerTraceState),
+		URL: address, RequestID: get(h, headerRequestID), TraceParent: get(h, headerTraceParent), TraceState: get(h, headerTraceState),
 	}, nil
 }
