@@ -111,4 +111,8 @@ void *px_find_next(void *_Atomic *found, const char *name);
 // The functions with which Python says whose a thread's work is.
 extern PyMethodDef px_thread_methods[];
 
+// ---- px_substitute.c -----------------------------------------------------------
+
+extern PyMethodDef px_substitute_methods[];
+
 #endif

@@ -206,6 +206,7 @@ make_tools() {
   make_models
   make_venv "$python" examples/ocr/.venv examples/ocr/requirements.txt || true # for the demo
   make_venv "$python" "$cache/venvs/telemetry" tests/requirements-telemetry.txt || true
+  make_venv "$python" "$cache/venvs/libraries" tests/requirements-libraries.txt || true
   make_venv "$python" "$cache/venvs/protocols" tests/requirements-protocols.txt || true
   unpack nginx usr/sbin/nginx || true
   unpack haproxy usr/sbin/haproxy || true

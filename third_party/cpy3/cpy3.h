@@ -56,6 +56,7 @@ typedef struct {
 
 enum {
   METH_VARARGS = 0x0001,
+  METH_KEYWORDS = 0x0002,
   METH_NOARGS = 0x0004,
   METH_O = 0x0008,
   METH_FASTCALL = 0x0080,

@@ -224,6 +224,10 @@ def current_scope() -> Scope:
     return _of_thread() if scope is INACTIVE else scope
 
 
+# The second from Python 3.13 on.
+STARTS = ("start_new_thread", "start_joinable_thread")
+
+
 def follow_starts() -> None:
     """Make threads that predictions start carry their scopes: see `logs.threads`.
 
@@ -233,15 +237,12 @@ def follow_starts() -> None:
 
     import _px
 
+    from .substitute import substitute
+
     _px.use_scope_variable(current, INACTIVE)
     threading = sys.modules.get("threading")  # it has copies of the functions
-    for name in ("start_new_thread", "start_joinable_thread"):  # the second from Python 3.13 on
-        start = getattr(_thread, name, None)
-        if start is not None:
-            following = _following(start)
-            setattr(_thread, name, following)
-            if getattr(threading, "_" + name, None) is start:
-                setattr(threading, "_" + name, following)
+    for name in STARTS:
+        substitute(name, _following, _thread, threading)
     if threading is not None and threading.active_count() > 1:
         from .logs.threads import follow_setup
 

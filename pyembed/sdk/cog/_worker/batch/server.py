@@ -250,6 +250,9 @@ class StagedBatchServer(BatchServer):
 
     def serve(self) -> None:
         """Answer requests until the front closes the slot."""
+        from ..logs.router import follow_threads
+
+        follow_threads()
         self._stages.start()
         super().serve()
 

@@ -9,7 +9,7 @@ from time import perf_counter_ns
 
 import _px
 
-from ..logs.router import Router, follow_threads
+from ..logs.router import Router
 from ..scope import Scope, within
 
 TYPE_CHECKING = False
@@ -48,7 +48,6 @@ class Stages:
         """Start the threads."""
         if not self._installed:
             self._router.install()
-        follow_threads()
         for number in range(self._workers):
             thread = Thread(target=self._run, name=f"batch-{number}", daemon=True)
             thread.start()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import partial, wraps
+from functools import partial, update_wrapper, wraps
 
 import _px
 
@@ -33,16 +33,20 @@ def follow_pools(carry: Carry) -> None:
             _followed.add(name)
             cls = getattr(sys.modules[name], pool)
             for method in methods:
-                setattr(cls, method, _carrying(getattr(cls, method), carry))
+                owner = next(base for base in cls.__mro__ if method in vars(base))
+                setattr(owner, method, _carrying(getattr(cls, method), cls, carry))
 
 
-def _carrying(method: Callable[..., Any], carry: Carry) -> Callable[..., Any]:
+def _carrying(method: Callable[..., Any], cls: type, carry: Carry) -> Callable[..., Any]:
     def carried(function: Callable[..., Any]) -> Callable[..., Any]:
-        return partial(_run_for, _px.thread_owner(), carry(function))
+        work = partial(_run_for, _px.thread_owner(), carry(function))
+        return update_wrapper(work, function)  # libraries below ask for its name
 
     @wraps(method)
     def submit(self: Any, *args: Any, **named: Any) -> Any:
-        if args:
+        if not isinstance(self, cls):
+            pass  # its function runs in another process
+        elif args:
             args = (carried(args[0]), *args[1:])
         elif "func" in named:
             named["func"] = carried(named["func"])

@@ -9,14 +9,15 @@ the pipes, for the worker's log.
 from __future__ import annotations
 
 import os
+import posix
 from contextvars import ContextVar, copy_context
-from functools import wraps
 from io import TextIOWrapper
 from threading import RLock, get_ident, main_thread
 
 import _px
 
-from ..scope import INACTIVE, Scope, current
+from ..scope import INACTIVE, STARTS, Scope, current
+from ..substitute import substitute
 from .streams import Buffer, Shared, Stream, Traceback, decoded
 
 TYPE_CHECKING = False
@@ -132,32 +133,41 @@ class LeftoverOutput:
 
     def _follow_raw_writes(self) -> None:
         """Make the functions of `os` that write to the pipes or start a shell ask too."""
-        write, writev, system = os.write, os.writev, os.system
 
-        @wraps(write)
-        def routed_write(fd: int, data: Any, /) -> int:
-            if fd in _SOURCES and self._takes() and _px.is_log(fd):
-                data = memoryview(data)
-                self.write(_SOURCES[fd], decoded(data))
-                return int(data.nbytes)
-            return write(fd, data)
+        def routing_write(write: Any) -> Any:
+            def routed(fd: int, data: Any, /) -> int:
+                return self._take_raw(fd, (data,)) or write(fd, data)  # type: ignore[no-any-return]
 
-        @wraps(writev)
-        def routed_writev(fd: int, buffers: Any, /) -> int:
-            if fd in _SOURCES and self._takes():
-                return routed_write(fd, b"".join(buffers))
-            return writev(fd, buffers)
+            return routed
 
-        @wraps(system)
-        def routed_system(command: Any) -> int:
-            # Another thread may become leftover within system, which gives the GIL back.
-            if get_ident() == main_thread().ident and not _px.is_leftover():
-                return system(command)
-            # A child of system would have the running prediction's streams.
-            pid = os.posix_spawn("/bin/sh", ["sh", "-c", command], os.environ)
-            return os.waitpid(pid, 0)[1]
+        def routing_writev(writev: Any) -> Any:
+            def routed(fd: int, buffers: Any, /) -> int:
+                return self._take_raw(fd, buffers) or writev(fd, buffers)  # type: ignore[no-any-return]
 
-        os.write, os.writev, os.system = routed_write, routed_writev, routed_system
+            return routed
+
+        def routing_system(system: Any) -> Any:
+            def routed(command: Any) -> int:
+                # Another thread may become leftover within system, which gives the GIL back.
+                if get_ident() == main_thread().ident and not _px.is_leftover():
+                    return system(command)  # type: ignore[no-any-return]
+                # A child of system would have the running prediction's streams.
+                pid = os.posix_spawn("/bin/sh", ["sh", "-c", command], os.environ)
+                return os.waitpid(pid, 0)[1]
+
+            return routed
+
+        substitute("write", routing_write, os, posix)
+        substitute("writev", routing_writev, os, posix)
+        substitute("system", routing_system, os, posix)
+
+    def _take_raw(self, fd: int, buffers: Any) -> int:
+        """Take the bytes of a leftover task for a log pipe; return how many there were, or 0."""
+        if fd not in _SOURCES or not self._takes() or not _px.is_log(fd):
+            return 0
+        data = b"".join(buffers)
+        self.write(_SOURCES[fd], decoded(data))
+        return len(data)
 
     def _takes(self) -> bool:
         """Return whether the text of this code must not go into the pipes."""
@@ -191,23 +201,33 @@ def _send(who: tuple[int, int], source: str, text: str, traceback: bool = False)
 
 
 def follow_threads() -> None:
-    """Make threads and executors run in the context of the code that starts the work."""
+    """Make threads and executors run in the context of the code that starts the work.
+
+    `Thread` is left as it is: libraries replace its `start` and the `run` of its objects.
+    """
+    import _thread
     import concurrent.futures.thread  # noqa: F401 - an event loop needs it
     import threading
     from functools import partial
 
     from .pools import follow_pools
 
-    start = threading.Thread.start
-
-    def start_in_context(self: threading.Thread) -> None:
-        follow_pools(carry)
-        run, context = self.run, copy_context()
-        self.run = lambda: context.run(run)  # type: ignore[method-assign]
-        start(self)
-
     def carry(function: Callable[..., Any]) -> Callable[..., Any]:
         return partial(copy_context().run, function)
 
-    threading.Thread.start = start_in_context  # type: ignore[method-assign]
+    def following(start: Callable[..., Any]) -> Callable[..., Any]:
+        def start_in_context(function: Any, /, *args: Any, **named: Any) -> Any:
+            follow_pools(carry)
+            if not callable(function):
+                return start(function, *args, **named)  # which raises
+            thread = getattr(function, "__self__", None)
+            # Python 3.14 runs a thread in a context of its own, which is empty by default.
+            if isinstance(thread, threading.Thread) and not getattr(thread, "_context", True):
+                thread._context = copy_context()  # type: ignore[attr-defined]
+            return start(carry(function), *args, **named)
+
+        return start_in_context
+
+    for name in STARTS:
+        substitute(name, following, _thread, threading)
     follow_pools(carry)

@@ -62,6 +62,11 @@ class Buffer(BufferedWriter):
         return super().write(data)
 
 
+for _ours, _pythons in ((Stream, TextIOWrapper), (Buffer, BufferedWriter)):
+    for _name in ("__name__", "__qualname__", "__module__", "__doc__"):
+        setattr(_ours, _name, getattr(_pythons, _name))  # libraries compare and print these
+
+
 class Traceback(str):
     """The traceback of a failed prediction, which is one record of the server's log."""
 
