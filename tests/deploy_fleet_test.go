@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 	"github.com/nats-io/nats-server/v2/server"
 
 	"pinion/tests/harness"

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 
 	"pinion/tests/harness"
 )
@@ -69,7 +69,7 @@ func documentsOf(t *testing.T, file string) (all []document) {
 	text := readFile(t, file)
 	for part := range strings.SplitSeq(text, "\n---\n") {
 		var d document
-		if err := yaml.UnmarshalWithOptions([]byte(part), &d, yaml.Strict()); err != nil {
+		if err := yaml.Unmarshal([]byte(part), &d); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		all = append(all, d)

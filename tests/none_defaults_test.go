@@ -153,6 +153,6 @@ func TestNoneDefaultsThatAreNone(t *testing.T) {
 		wantText(t, command, c.bad(t, 2, command), "PINION_NONE_DEFAULTS: "+allowed)
 	}
 	c = cli{dir: folder(t, "cog.yaml", noneCogYAML+"none_defaults: maybe\n", "run.py", noneDefaults)}
-	wantText(t, "serve", c.bad(t, 2, "serve"), "none_defaults: "+allowed)
+	wantText(t, "serve", c.bad(t, 2, "serve"), `none_defaults: "maybe" is not known`, "write one of required, optional")
 	wantText(t, "check", c.run(t, "check").stdout, `cog.yaml:3: none_defaults: "maybe" is not known`, "write one of required, optional")
 }

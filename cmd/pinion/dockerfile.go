@@ -87,7 +87,7 @@ func (s *imageFlags) plan(dir string) (*dockerfile.Plan, error) {
 	if plan == nil {
 		return nil, exit.Failed(dockerfile.ProblemsError(problems))
 	}
-	for _, note := range plan.Notes {
+	for _, note := range model.Shown(plan.Notes) {
 		fmt.Fprintln(os.Stderr, "note: "+note.String())
 	}
 	return plan, nil

@@ -238,6 +238,8 @@ func setupProblem(st supervise.Status, err error) model.Problem {
 }
 
 func (c *Report) Print(w io.Writer, asJSON bool) error {
+	problems, warnings := len(c.Problems), len(c.Warnings)
+	c.Problems, c.Warnings = model.Shown(c.Problems), model.Shown(c.Warnings)
 	if asJSON {
 		return modelio.PrintValue(w, c)
 	}
@@ -247,15 +249,15 @@ func (c *Report) Print(w io.Writer, asJSON bool) error {
 	for _, p := range c.Warnings {
 		fmt.Fprintln(w, "warning: "+p.String())
 	}
-	warnings := ""
-	if n := len(c.Warnings); n > 0 {
-		warnings = " and " + terminal.Counted(n, "warning")
+	also := ""
+	if warnings > 0 {
+		also = " and " + terminal.Counted(warnings, "warning")
 	}
-	if n := len(c.Problems); n > 0 {
-		fmt.Fprintf(w, "%s%s in %s\n", terminal.Counted(n, "problem"), warnings, c.Folder)
+	if problems > 0 {
+		fmt.Fprintf(w, "%s%s in %s\n", terminal.Counted(problems, "problem"), also, c.Folder)
 		return nil
 	}
-	fmt.Fprintf(w, "no problem%s: %s %s with Python %s (%s)\n", warnings, cmp.Or(c.Predictor, c.Train), c.how(), c.Version, c.Python)
+	fmt.Fprintf(w, "no problem%s: %s %s with Python %s (%s)\n", also, cmp.Or(c.Predictor, c.Train), c.how(), c.Version, c.Python)
 	return nil
 }
 

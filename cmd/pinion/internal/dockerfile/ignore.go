@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/textfile"
 )
 
 // Ignore is the .dockerignore: what no image needs, the folder's own, and weights that come from elsewhere.
@@ -14,25 +15,14 @@ func (p *Plan) Ignore() string {
 	w := &writer{}
 	w.lines("# Made by pinion "+p.Version+": what no image needs, then the folder's own .dockerignore.",
 		"**/.git", "**/.venv", "**/__pycache__", "**/*.pyc", "**/.pytest_cache", "**/.mypy_cache", "**/.ruff_cache", "**/.DS_Store", "**/.cog/tmp")
-	if own, err := os.ReadFile(filepath.Join(p.root, ".dockerignore")); err == nil {
+	if own, err := textfile.Read(filepath.Join(p.root, ".dockerignore"), textfile.MaxText); err == nil {
 		w.lines(strings.TrimSpace(string(own)))
 	}
-	var weights []string
-	for _, entry := range p.build.Weights {
-		place, local := p.localWeight(entry)
-		if !local {
-			place = p.inFolder(entry.Target)
-			if place != "" {
-				place = path.Join(p.below, place)
-			}
-		}
-		if place != "" {
-			weights = append(weights, place)
-		}
-	}
-	if len(weights) > 0 {
+	if len(p.weightPlaces) > 0 {
 		w.lines("# Weights, which are fetched, or have a separate layer.")
-		w.lines(weights...)
+		for _, place := range p.weightPlaces {
+			w.lines(ignorePattern(place))
+		}
 	}
 	needed := append([]string{path.Join(p.below, model.CogFile)}, p.requirements...)
 	if _, err := os.Stat(filepath.Join(p.root, p.below, model.StoredSchema)); err == nil {
@@ -40,7 +30,16 @@ func (p *Plan) Ignore() string {
 	}
 	w.lines("# What the build reads.")
 	for _, place := range needed {
-		w.lines("!" + place)
+		w.lines("!" + ignorePattern(place))
 	}
 	return w.String()
+}
+
+// ignorePattern is the pattern for one file or folder, whose name may begin with ! or #, which have a meaning there.
+func ignorePattern(place string) string {
+	place = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(place)
+	if strings.HasPrefix(place, "!") || strings.HasPrefix(place, "#") {
+		return `\` + place
+	}
+	return place
 }

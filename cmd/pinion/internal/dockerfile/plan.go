@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"pinion/cmd/pinion/internal/model"
 )
@@ -36,6 +37,8 @@ type Plan struct {
 	root         string   // of the context
 	python       string   // "3.12" or "3.12.1"
 	requirements []string // files below the context that the packages are installed from
+	weights      []weightCopy
+	weightPlaces []string // below the context: what the code's layer leaves out
 	Notes        []model.Problem
 }
 
@@ -69,12 +72,36 @@ func New(dir string, o Options) (*Plan, []model.Problem) {
 	p.unnamedRequirements()
 	p.noteRenamed()
 	p.checkCommands(add)
-	p.checkWeights(add)
+	p.readWeights(add)
+	problems = append(problems, p.checkNames()...)
 	if len(problems) > 0 {
 		slices.SortStableFunc(problems, func(a, b model.Problem) int { return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line) })
 		return nil, problems
 	}
 	return p, nil
+}
+
+// checkNames refuses names of files and the flags' values that would begin lines of their own.
+func (p *Plan) checkNames() (problems []model.Problem) {
+	add := func(what string) {
+		problems = append(problems, model.Problem{What: what + " has a line break or another control character, which an image cannot be built with", Mend: "choose another name"})
+	}
+	names := append([]string{p.below}, p.requirements...)
+	for _, w := range p.weights {
+		names = append(names, w.from)
+	}
+	for _, name := range names {
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			add(fmt.Sprintf("the file or folder %.200q", name))
+		}
+	}
+	if strings.ContainsFunc(p.Ref, unicode.IsControl) {
+		add(fmt.Sprintf("--predictor %.200q", p.Ref))
+	}
+	if strings.ContainsFunc(p.Base, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
+		problems = append(problems, model.Problem{What: fmt.Sprintf("--base %.200q: an image's name has no space", p.Base), Mend: "name one image, as python:3.12-slim"})
+	}
+	return problems
 }
 
 type reporter = func(line int, what, mend string)
@@ -118,38 +145,11 @@ func (p *Plan) checkCommands(add reporter) {
 				add(m.Line, fmt.Sprintf("build.run.mounts: the target %q is not absolute", m.Target), "begin it with /")
 			case m.Type == "secret" && m.ID == "":
 				add(m.Line, "build.run.mounts: the secret has no id", "write id: and the name that `pinion build --secret id=NAME,src=FILE` gives it")
-			case strings.ContainsAny(m.ID+m.Target, ", \t\n"):
-				add(m.Line, "build.run.mounts: an id and a target hold no comma and no space", "choose other names")
+			case strings.ContainsAny(m.ID+m.Target, ", \t\"'\\"):
+				add(m.Line, "build.run.mounts: an id and a target hold no comma, space, quote or backslash", "choose other names")
 			}
 		}
 	}
-}
-
-// checkWeights looks for local weights, and notes which ones the image does not have.
-func (p *Plan) checkWeights(add reporter) {
-	for _, w := range p.build.Weights {
-		switch place, local := p.localWeight(w); {
-		case w.Fetched():
-			what := cmp.Or(w.Name, w.Source)
-			p.Notes = append(p.Notes, model.Problem{File: model.CogFile, Line: w.Line, What: fmt.Sprintf("weights: %s is not part of the image", what),
-				Mend: fmt.Sprintf("mount a volume at %s that holds %s, or fetch it in setup", cmp.Or(w.Target, "the path that the model reads"), w.Source)})
-		case !local:
-			add(w.Line, "weights: an entry has neither source nor target", "write target: and the path where the model reads them")
-		default:
-			if _, err := os.Stat(filepath.Join(p.root, filepath.FromSlash(place))); err != nil {
-				add(w.Line, fmt.Sprintf("weights: there is no %s", place), "put the weights there, or write source: with the URL that they come from")
-			}
-		}
-	}
-}
-
-// localWeight is where weights that are part of the image are, below the context.
-func (p *Plan) localWeight(w model.Weight) (place string, is bool) {
-	place = strings.TrimPrefix(cmp.Or(w.Source, p.inFolder(w.Target)), "file://")
-	if w.Fetched() || place == "" {
-		return "", false
-	}
-	return path.Join(p.below, strings.TrimPrefix(place, p.folder()+"/")), true
 }
 
 // inFolder is a path of the image below the model's folder, relative to it; "" for another.
@@ -162,11 +162,6 @@ func (p *Plan) inFolder(target string) string {
 		return ""
 	}
 	return rest
-}
-
-// LocalWeights tells whether the builder needs the context `weights`, which is the same folder as the main one.
-func (p *Plan) LocalWeights() bool {
-	return slices.ContainsFunc(p.build.Weights, func(w model.Weight) bool { _, local := p.localWeight(w); return local })
 }
 
 // Root is the folder that the builder is given.

@@ -1,7 +1,9 @@
 package dockerfile
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/textfile"
 )
 
 // requirementsDir holds, in the image, what the packages are installed from, in the same places as in the context.
@@ -66,8 +69,12 @@ func (r *requirementsReader) file(place string) {
 		return
 	}
 	r.seen[place] = true
-	data, err := os.ReadFile(filepath.Join(r.plan.root, filepath.FromSlash(place)))
+	data, err := textfile.Read(filepath.Join(r.plan.root, filepath.FromSlash(place)), textfile.MaxText)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
 	if err != nil {
+		r.add(r.shown(place), 0, textfile.Reason(err).Error(), "make it a file that can be read, of 1 MiB at most")
 		return
 	}
 	r.plan.requirements = append(r.plan.requirements, place)
@@ -141,7 +148,7 @@ var comment = pattern(`(^|\s)#.*`)
 func requirementsOf(text string) (list []model.Text) {
 	var joined string
 	first := 0
-	for i, line := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
+	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimRight(line, "\r")
 		if joined == "" {
 			first = i + 1
@@ -172,7 +179,7 @@ func Requirements(dir string, b *model.Build) (lines []Requirement) {
 	seen := map[string]bool{}
 	var read func(file string)
 	read = func(file string) {
-		data, err := os.ReadFile(filepath.Join(dir, file))
+		data, err := textfile.Read(filepath.Join(dir, file), textfile.MaxText)
 		if err != nil || seen[file] {
 			return
 		}

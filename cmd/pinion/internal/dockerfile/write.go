@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"pinion/cmd/pinion/internal/model"
 )
@@ -165,9 +166,10 @@ func (p *Plan) commands(w *writer, title string, steps []model.Step) {
 	}
 }
 
-// command is a command for the shell. One of several lines stands as a word of JSON, which keeps the lines.
+// command is a command for the shell. One of several lines stands as a word of JSON, which keeps the lines; so does one with <<,
+// after which a builder would take the lines that follow for a document.
 func command(text string) string {
-	if strings.ContainsAny(text, "\n\r") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "--") || strings.HasSuffix(text, `\`) {
+	if strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, "<<") || strings.HasPrefix(text, "[") || strings.HasPrefix(text, "--") || strings.HasSuffix(text, `\`) {
 		return execForm("/bin/sh", "-ec", text)
 	}
 	return text
@@ -225,30 +227,9 @@ func (p *Plan) indexes() (options string) {
 	return options
 }
 
-func (p *Plan) weights(w *writer) {
-	if !p.LocalWeights() {
-		return
-	}
-	w.lines("# Weights: a separate layer, which a change of code leaves as it is.")
-	for _, entry := range p.build.Weights {
-		place, local := p.localWeight(entry)
-		if !local {
-			continue
-		}
-		target := entry.Target
-		switch {
-		case target == "":
-			target = path.Join("/src", place)
-		case !path.IsAbs(target):
-			target = path.Join(p.folder(), target)
-		}
-		w.lines(copyLine("--from=weights --chown="+userID+" ", place, target))
-	}
-}
-
 // code writes the stage that has the model's files and the document that is made of them.
 func (p *Plan) code(w *writer) {
-	w.lines("", "FROM packages AS code", "WORKDIR "+p.folder(), "COPY . /src")
+	w.lines("", "FROM packages AS code", "WORKDIR "+word(p.folder()), "COPY . /src")
 	if !p.MakeSchema {
 		return
 	}
@@ -263,15 +244,15 @@ func (p *Plan) code(w *writer) {
 // final writes the image itself: the code is its last layer.
 func (p *Plan) final(w *writer) {
 	w.lines("", "FROM packages")
-	p.weights(w)
+	p.copyWeights(w)
 	w.lines(
 		"# Only /tmp is written to by the server, so `docker run --read-only --tmpfs /tmp` works.",
 		"ENV HOME=/tmp PORT=5000 PINION_HOST=0.0.0.0",
 	)
 	if p.Ref != "" {
-		w.lines("ENV COG_PREDICT_TYPE_STUB=" + doubleQuote(p.Ref))
+		w.lines("ENV COG_PREDICT_TYPE_STUB=" + literal(p.Ref))
 	}
-	w.lines("WORKDIR "+p.folder(), "USER "+userID, "COPY --from=code --chown="+userID+" /src /src")
+	w.lines("WORKDIR "+word(p.folder()), "USER "+userID, "COPY --from=code --chown="+userID+" /src /src")
 }
 
 // execForm is the form of a command that no shell reads.
@@ -293,9 +274,18 @@ func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// copyLine copies one file or folder. The builder expands no patterns in names: they are escaped.
+// word is a word of an instruction that expands variables.
+func word(text string) string {
+	if plainWord().MatchString(text) {
+		return text
+	}
+	return literal(text)
+}
+
+// copyLine copies one file or folder. The builder is to expand no pattern and no variable in names: they are escaped.
 func copyLine(options, from, to string) string {
-	from = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(from)
+	from = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`, `$`, `\$`).Replace(from)
+	to = strings.NewReplacer(`\`, `\\`, `$`, `\$`).Replace(to)
 	if !plainWord().MatchString(from + to) {
 		return "COPY " + options + execForm(from, to)
 	}

@@ -4,18 +4,20 @@ import (
 	"fmt"
 	"io"
 
+	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/modelio"
 	"pinion/cmd/pinion/internal/terminal"
 )
 
 func (r *Report) Print(w io.Writer, dir string, asJSON bool) error {
+	problems, differences := model.Shown(r.Problems), model.Shown(r.Differences)
 	if asJSON {
-		return modelio.PrintValue(w, r)
+		return modelio.PrintValue(w, &Report{problems, differences})
 	}
-	for _, p := range r.Problems {
+	for _, p := range problems {
 		fmt.Fprintln(w, p)
 	}
-	for _, p := range r.Differences {
+	for _, p := range differences {
 		fmt.Fprintln(w, "different: "+p.String())
 	}
 	_, err := fmt.Fprintf(w, "%s and %s in %s\n", terminal.Counted(len(r.Problems), "problem"), terminal.Counted(len(r.Differences), "difference"), dir)

@@ -2,9 +2,6 @@ package model
 
 import (
 	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"pinion/cmd/pinion/internal/yamltree"
@@ -44,17 +41,6 @@ type Mount struct {
 	Line             int
 }
 
-// Weight is an entry of weights.
-type Weight struct {
-	Name, Source, Target string
-	Line                 int
-}
-
-// Fetched tells whether the weights come from elsewhere than the model's folder.
-func (w Weight) Fetched() bool {
-	return strings.Contains(w.Source, "://") && !strings.HasPrefix(w.Source, "file://")
-}
-
 // ReadBuild reads what cog.yaml says of the image, and finds every mistake in the file: unknown keys too. A folder
 // without the file has the zero Build.
 func ReadBuild(dir string) (*Build, *CogYAMLReport) {
@@ -71,14 +57,10 @@ func ReadBuild(dir string) (*Build, *CogYAMLReport) {
 	b.Packages, b.SystemPackages = textsOf(build.Get("python_packages")), textsOf(build.Get("system_packages"))
 	b.ExtraIndexURLs, b.FindLinks = textsOf(build.Get("python_extra_index_urls")), textsOf(build.Get("python_find_links"))
 	b.PreInstall, b.Run = stepsOf(build.Get("pre_install")), stepsOf(build.Get("run"))
-	b.Environment = textsOf(root.Get("environment"))
+	b.Environment = environmentOf(root)
 	b.Description, b.Image = textOf(root.Get("description")).Value, textOf(root.Get("image")).Value
 	b.Weights = weightsOf(root.Get("weights"))
-	config, err := configJSON(dir, b)
-	if err != nil && len(report.Problems) == 0 {
-		report.Problems = append(report.Problems, yamlError(err))
-	}
-	b.Config = config
+	b.Config = configJSON(root, b)
 	return b, report
 }
 
@@ -124,39 +106,9 @@ func stepsOf(n *yamltree.Node) (steps []Step) {
 	return steps
 }
 
-func weightsOf(n *yamltree.Node) (list []Weight) {
-	switch {
-	case n == nil:
-	case n.Kind == yamltree.Text:
-		list = append(list, Weight{Source: n.Text, Line: n.Line})
-	default:
-		for _, item := range n.Items {
-			if item.Kind == yamltree.Text {
-				list = append(list, Weight{Source: item.Text, Line: item.Line})
-				continue
-			}
-			source := item.Get("source")
-			if source != nil && source.Kind == yamltree.Mapping {
-				source = source.Get("uri")
-			}
-			list = append(list, Weight{
-				Name: textOf(item.Get("name")).Value, Source: textOf(source).Value, Target: textOf(item.Get("target")).Value, Line: item.Line,
-			})
-		}
-	}
-	return list
-}
-
 // configJSON is the file as JSON. Versions stay as they are written: to YAML 3.10 is the number 3.1.
-func configJSON(dir string, b *Build) (json.RawMessage, error) {
-	data, err := os.ReadFile(filepath.Join(dir, CogFile))
-	if err != nil {
-		return nil, err
-	}
-	var config map[string]any
-	if err := decodeCogYAML(data, &config); err != nil {
-		return nil, err
-	}
+func configJSON(root *yamltree.Node, b *Build) json.RawMessage {
+	config := root.Value().(map[string]any)
 	if build, ok := config["build"].(map[string]any); ok {
 		for key, text := range map[string]Text{"python_version": b.Python, "cuda": b.CUDA, "cudnn": b.CUDNN} {
 			if text.Value != "" {
@@ -164,9 +116,9 @@ func configJSON(dir string, b *Build) (json.RawMessage, error) {
 			}
 		}
 	}
-	text, err := json.Marshal(config)
-	if err != nil {
-		return nil, fmt.Errorf("write %s as JSON: %w", CogFile, err)
+	data, err := json.Marshal(config)
+	if err != nil { // no value of a tree
+		return json.RawMessage("{}")
 	}
-	return text, nil
+	return data
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"pinion/cmd/pinion/internal/nearest"
 	"pinion/cmd/pinion/internal/yamltree"
@@ -18,6 +19,8 @@ type valueForm struct {
 	item  *valueForm            // of a list
 	// rule says what is wrong with a value of the right kind, and what would be right; "" for nothing.
 	rule func(n *yamltree.Node) (what, mend string)
+	// line: it becomes part of one line of the Dockerfile or of a list of files.
+	line bool
 	// serves: a server uses it, so that a mistake in it is one for serving too. What only concerns building an image is
 	// warned of.
 	serves bool
@@ -29,6 +32,15 @@ func (f *valueForm) allows(n *yamltree.Node) bool {
 		return true
 	}
 	return n.Kind == yamltree.Text && slices.Contains(f.kinds, yamltree.Bool) && isOldBool(n.Text)
+}
+
+// oneLine says what is wrong with a text that could begin lines of its own in the Dockerfile; "" for nothing.
+func (f *valueForm) oneLine(n *yamltree.Node) (what, mend string) {
+	if !f.line || !strings.ContainsFunc(strings.TrimSpace(n.Text), func(r rune) bool { return unicode.IsControl(r) && r != '\t' }) {
+		return "", ""
+	}
+	return fmt.Sprintf("%.60q has a line break or another control character, which an image cannot be built with", n.Text),
+		"write it in one line; of a list, each item by itself"
 }
 
 // isTrue tells whether a value is true, in either version of YAML.
@@ -49,7 +61,7 @@ func isOldBool(text string) bool {
 func (f *valueForm) wanted() string {
 	var words []string
 	for _, kind := range f.kinds {
-		if !f.isText() || kind == yamltree.Text || kind == yamltree.Mapping {
+		if !f.isText() || kind != yamltree.Number && kind != yamltree.Bool {
 			words = append(words, kind.String())
 		}
 	}
@@ -64,12 +76,18 @@ func cogForm() *valueForm {
 	text := func(rule func(*yamltree.Node) (string, string)) *valueForm {
 		return &valueForm{kinds: []yamltree.Kind{yamltree.Text, yamltree.Number, yamltree.Bool}, rule: rule} // words of a text, all of them
 	}
-	texts := &valueForm{kinds: []yamltree.Kind{yamltree.List}, item: text(nil)}
+	line := func(rule func(*yamltree.Node) (string, string)) *valueForm {
+		f := text(rule)
+		f.line = true
+		return f
+	}
+	list := func(item *valueForm) *valueForm { return &valueForm{kinds: []yamltree.Kind{yamltree.List}, item: item} }
+	texts := list(line(nil))
 	toggle := &valueForm{kinds: []yamltree.Kind{yamltree.Bool}}
 	build := mapping(map[string]*valueForm{
 		"cog_runtime": toggle, "cuda": text(cudaRule), "cudnn": text(numbersRule("version of cuDNN", "8 or 8.9")), "fast": toggle, "gpu": toggle,
-		"pre_install": texts, "python_extra_index_urls": texts, "python_find_links": texts, "python_packages": texts,
-		"python_requirements": text(nil), "python_version": text(pythonRule), "run": {kinds: []yamltree.Kind{yamltree.List}, item: buildStep()},
+		"pre_install": list(text(nil)), "python_extra_index_urls": texts, "python_find_links": texts, "python_packages": texts,
+		"python_requirements": line(nil), "python_version": text(pythonRule), "run": {kinds: []yamltree.Kind{yamltree.List}, item: buildStep()},
 		"sdk_version": text(numbersRule("version of Cog's package", "0.18.0")), "system_packages": texts,
 	})
 	served := func(f *valueForm) *valueForm { f.serves = true; return f }
@@ -85,8 +103,8 @@ func cogForm() *valueForm {
 		"build":       build,
 		"concurrency": served(mapping(map[string]*valueForm{"default_target": {kinds: []yamltree.Kind{yamltree.Number}}, "max": served(count())})),
 		"description": text(nil),
-		"environment": served(&valueForm{kinds: []yamltree.Kind{yamltree.List}, item: served(text(environmentRule))}),
-		"image":       served(text(nil)), // the page has the model's name from it
+		"environment": served(list(served(line(environmentRule)))),
+		"image":       served(line(nil)), // the page has the model's name from it
 		"model":       {},
 		"observability": served(mapping(map[string]*valueForm{
 			"config": served(text(nil)), "metrics": metrics, "traces": traces,
@@ -96,9 +114,7 @@ func cogForm() *valueForm {
 		"run":           served(text(nil)),
 		"tests":         {},
 		"train":         served(text(nil)),
-		"weights": {kinds: []yamltree.Kind{yamltree.List, yamltree.Text}, item: &valueForm{
-			kinds: []yamltree.Kind{yamltree.Text, yamltree.Mapping}, keys: map[string]*valueForm{"name": {}, "source": {}, "target": {}},
-		}},
+		"weights":       weightsForm(line),
 	})
 }
 
@@ -108,7 +124,8 @@ func mapping(keys map[string]*valueForm) *valueForm {
 
 func buildStep() *valueForm {
 	text := &valueForm{kinds: []yamltree.Kind{yamltree.Text}}
-	mount := mapping(map[string]*valueForm{"id": text, "target": text, "type": {kinds: []yamltree.Kind{yamltree.Text}, rule: oneOf("secret", "cache")}})
+	word := &valueForm{kinds: []yamltree.Kind{yamltree.Text}, line: true}
+	mount := mapping(map[string]*valueForm{"id": word, "target": word, "type": {kinds: []yamltree.Kind{yamltree.Text}, rule: oneOf("secret", "cache")}})
 	step := mapping(map[string]*valueForm{"command": text, "mounts": {kinds: []yamltree.Kind{yamltree.List}, item: mount}})
 	step.kinds = append([]yamltree.Kind{yamltree.Text}, step.kinds...)
 	step.rule = func(n *yamltree.Node) (string, string) {
@@ -124,10 +141,12 @@ func samplers() []string {
 	return []string{"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
 }
 
+const mostConcurrency = 1<<31 - 1
+
 func count() *valueForm {
 	return &valueForm{kinds: []yamltree.Kind{yamltree.Number}, rule: func(n *yamltree.Node) (string, string) {
-		if !(n.Number >= 1) {
-			return "it is " + n.Text, "give a whole number of at least 1"
+		if !(n.Number >= 1 && n.Number <= mostConcurrency) {
+			return fmt.Sprintf("it is %.30s", n.Text), "give a whole number of at least 1"
 		}
 		return "", ""
 	}}
@@ -154,11 +173,14 @@ func ratioRule(n *yamltree.Node) (string, string) {
 }
 
 func environmentRule(n *yamltree.Node) (string, string) {
-	if name, _, ok := strings.Cut(n.Text, "="); !ok || name == "" {
-		return fmt.Sprintf("%q is not NAME=value", n.Text), "write it as NAME=value, one in a line"
+	if name, value, ok := strings.Cut(n.Text, "="); !ok || !variableName.MatchString(name) || strings.ContainsRune(value, 0) {
+		return fmt.Sprintf("%.60q is not NAME=value", n.Text), "write it as NAME=value, with a name of letters, digits and _, one in a line"
 	}
 	return "", ""
 }
+
+// variableName is a name that a shell, a Dockerfile and a process' environment take.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 // versionNumbers is a version of numbers alone, with what may follow them.
 var versionNumbers = regexp.MustCompile(`^([0-9]+)((\.[0-9]+)*)([-.+]?[A-Za-z][A-Za-z0-9.+-]*)?$`)

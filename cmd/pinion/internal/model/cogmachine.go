@@ -126,7 +126,7 @@ func (c *CogYAMLReport) pythonPackages(build *yamltree.Node, python *locate.Pyth
 		return nil
 	}
 	var found []Problem
-	request := map[string]any{"root": c.dir, "requirements": requirements, "packages": append([]string{}, packages...)}
+	request := map[string]any{"root": c.dir, "requirements": requirements, "packages": fitting(packages)}
 	if err := runSDK(python, "model.packages", c.dir, os.Environ(), request, machineLimit, &found); err != nil {
 		return err
 	}

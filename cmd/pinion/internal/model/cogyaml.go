@@ -1,21 +1,19 @@
 package model
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"pinion/cmd/pinion/internal/nearest"
+	"pinion/cmd/pinion/internal/textfile"
 	"pinion/cmd/pinion/internal/yamltree"
 )
 
@@ -29,49 +27,51 @@ type CogYAMLReport struct {
 	strict   bool
 	Problems []Problem
 	Warnings []Problem
+	// unusable are those of the problems that serving the model cannot begin with.
+	unusable []Problem
 }
 
 // CheckCogYAML looks for every mistake in a folder's cog.yaml. No file is none.
 func CheckCogYAML(dir string) *CogYAMLReport { return checkCogYAML(dir, false) }
 
 func checkCogYAML(dir string, strict bool) *CogYAMLReport {
-	c := &CogYAMLReport{dir: dir, strict: strict}
-	data, err := os.ReadFile(filepath.Join(dir, CogFile))
-	if errors.Is(err, os.ErrNotExist) {
+	c := readCogYAML(dir, strict)
+	if c.root == nil {
 		return c
 	}
-	if err != nil {
-		c.Problems = []Problem{{File: CogFile, What: err.Error(), Mend: "make it readable"}}
-		return c
-	}
-	documents, err := yamltree.Parse(data)
-	if err != nil {
-		c.Problems = []Problem{yamlError(err)}
-		return c
-	}
-	c.documents(documents)
-	if c.root != nil && c.root.Kind != yamltree.Null {
-		c.value("", c.root, cogForm())
-		c.together()
-		for _, key := range []string{"run", "predict", "train"} {
-			if n := c.root.Get(key); n != nil && n.Kind == yamltree.Text {
-				c.reference(key, n)
-			}
+	c.together()
+	c.weights()
+	for _, key := range []string{"run", "predict", "train"} {
+		if n := c.root.Get(key); n != nil && n.Kind == yamltree.Text {
+			c.reference(key, n)
 		}
-	}
-	if err := decodeCogYAML(data, &cogYAML{}); err != nil && len(c.Problems) == 0 {
-		c.Problems = append(c.Problems, yamlError(err))
 	}
 	return c
 }
 
-// decodeCogYAML reads the first document, in which a key may be given twice.
-func decodeCogYAML(data []byte, to any) error {
-	err := yaml.NewDecoder(bytes.NewReader(data), yaml.AllowDuplicateMapKey()).Decode(to)
-	if errors.Is(err, io.EOF) { // it is empty
-		return nil
+// readCogYAML reads a folder's cog.yaml and looks at each of its values.
+func readCogYAML(dir string, strict bool) *CogYAMLReport {
+	c := &CogYAMLReport{dir: dir, strict: strict}
+	data, err := textfile.Read(filepath.Join(dir, CogFile), textfile.MaxText)
+	if errors.Is(err, os.ErrNotExist) {
+		return c
 	}
-	return err
+	if err != nil {
+		c.addUnusable(0, textfile.Reason(err).Error(), "make it a file that can be read, of 1 MiB at most")
+		return c
+	}
+	documents, err := yamltree.Parse(data)
+	if err != nil {
+		var fault *yamltree.SyntaxError
+		errors.As(err, &fault)
+		c.addUnusable(fault.Line, fault.What, "mend the YAML; keys and values are written as key: value")
+		return c
+	}
+	c.documents(documents)
+	if c.root != nil {
+		c.value("", c.root, cogForm())
+	}
+	return c
 }
 
 // documents takes the document that counts, which is the first.
@@ -94,9 +94,17 @@ func (c *CogYAMLReport) warn(line int, what, mend string) {
 	c.Warnings = append(c.Warnings, Problem{File: CogFile, Line: line, What: what, Mend: mend})
 }
 
-// reporter is add for a value that is used, else warn.
+func (c *CogYAMLReport) addUnusable(line int, what, mend string) {
+	c.add(line, what, mend)
+	c.unusable = append(c.unusable, c.Problems[len(c.Problems)-1])
+}
+
+// reporter is addUnusable for a value that a server uses, add for one that an image is made of, else warn.
 func (c *CogYAMLReport) reporter(f *valueForm) func(line int, what, mend string) {
-	if f.serves || c.strict {
+	switch {
+	case f.serves:
+		return c.addUnusable
+	case c.strict:
 		return c.add
 	}
 	return c.warn
@@ -117,6 +125,9 @@ func (c *CogYAMLReport) value(path string, n *yamltree.Node, f *valueForm) {
 			c.reporter(f)(n.Line, path+": "+what, mend)
 		}
 	}
+	if what, mend := f.oneLine(n); what != "" {
+		c.reporter(&valueForm{})(n.Line, path+": "+what, mend)
+	}
 	if f.item != nil {
 		for _, item := range n.Items {
 			c.value(path, item, f.item)
@@ -129,7 +140,7 @@ func (c *CogYAMLReport) keys(path string, n *yamltree.Node, f *valueForm) {
 	known := slices.Sorted(maps.Keys(f.keys))
 	for _, entry := range n.Entries {
 		if entry.Again {
-			c.add(entry.Line, fmt.Sprintf("%s%q is given twice, first in line %d", prefix(path), entry.Key, entry.First), "remove one of them")
+			c.addUnusable(entry.Line, fmt.Sprintf("%s%q is given twice, first in line %d", prefix(path), entry.Key, entry.First), "remove one of them")
 			continue
 		}
 		form, is := f.keys[entry.Key]
@@ -205,6 +216,27 @@ func (c *CogYAMLReport) together() {
 	}
 }
 
+// weights looks at entries that exclude each other or that an image could not have.
+func (c *CogYAMLReport) weights() {
+	report := c.reporter(&valueForm{})
+	first := map[string]int{}
+	for _, w := range weightsOf(c.root.Get("weights")) {
+		target := w.Target
+		if target == "" {
+			continue
+		}
+		if !path.IsAbs(target) {
+			if target = path.Clean(target); target == ".." || strings.HasPrefix(target, "../") {
+				report(w.Line, fmt.Sprintf("weights: the target %s is outside of the model's folder", w.Target), "name a place below the folder, or an absolute path")
+			}
+		}
+		if line, again := first[target]; again {
+			report(w.Line, fmt.Sprintf("weights: another entry has the target %s, in line %d", w.Target, line), "give each entry its own target; an entry may have a list of sources")
+		}
+		first[target] = w.Line
+	}
+}
+
 // below is a file that is named from a folder.
 func below(dir, file string) string {
 	if filepath.IsAbs(file) {
@@ -233,14 +265,11 @@ func (c *CogYAMLReport) reference(key string, n *yamltree.Node) {
 // Guess is the model that a folder with mistakes in its cog.yaml is likely to mean, or nil: its source is
 // to be looked at all the same.
 func Guess(dir, ref string, env func(string) string) *Model {
-	var y cogYAML
-	if data, err := os.ReadFile(filepath.Join(dir, CogFile)); err == nil {
-		_ = decodeCogYAML(data, &y) // as far as it can be read
-	}
-	m := &Model{Dir: dir, Train: cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.Train), Concurrency: y.Concurrency.Max}
-	m.Ref = cmp.Or(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(dir))
-	_ = m.NoneDefaults.Set(y.NoneDefaults)
-	for _, entry := range y.Environment {
+	y := readCogYAML(dir, false).settings()
+	m := &Model{Dir: dir, Train: cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.train), Concurrency: y.concurrency}
+	m.Ref = cmp.Or(ref, env("COG_PREDICT_TYPE_STUB"), y.run, y.predict, conventional(dir))
+	_ = m.NoneDefaults.Set(y.noneDefaults)
+	for _, entry := range y.environment {
 		if name, _, ok := strings.Cut(entry, "="); ok && name != "" {
 			m.Env = append(m.Env, entry)
 		}
@@ -260,9 +289,4 @@ func (c *CogYAMLReport) PredictorLine() (file string, line int) {
 		}
 	}
 	return "", 0
-}
-
-func yamlError(err error) Problem {
-	fault := yamltree.Syntax(err)
-	return Problem{File: CogFile, Line: fault.Line, What: fault.What, Mend: "mend the YAML; keys and values are written as key: value"}
 }

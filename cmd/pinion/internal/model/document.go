@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -73,6 +75,37 @@ func (p Problem) String() string {
 	return text
 }
 
+// How much is shown of what a file with many mistakes, or with very long words, has.
+const (
+	mostShown   = 50
+	longestText = 600 // bytes
+)
+
+// Shown are the problems as people see them: not too many, none too long, and without what a terminal would act on.
+func Shown(problems []Problem) []Problem {
+	shown := slices.Clone(problems)
+	if more := len(shown) - mostShown; more > 0 {
+		shown = append(shown[:mostShown], Problem{What: fmt.Sprintf("and %d more", more)})
+	}
+	for i := range shown {
+		p := &shown[i]
+		p.File, p.What, p.Mend = plainText(p.File), plainText(p.What), plainText(p.Mend)
+	}
+	return shown
+}
+
+func plainText(text string) string {
+	if len(text) > longestText {
+		text = strings.ToValidUTF8(text[:longestText], "") + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+}
+
 // Reading is what a model's source says.
 type Reading struct {
 	Document json.RawMessage `json:"document"` // OpenAPI; nil where there are problems
@@ -88,10 +121,10 @@ type ProblemsError struct{ Reading *Reading }
 
 func (e *ProblemsError) Error() string {
 	var lines []string
-	for _, p := range e.Reading.Problems {
+	for _, p := range Shown(e.Reading.Problems) {
 		lines = append(lines, p.Traceback+p.String())
 	}
-	for _, c := range e.Reading.Commands {
+	for _, c := range Shown(e.Reading.Commands) {
 		lines = append(lines, c.String())
 	}
 	also := ""
@@ -164,6 +197,20 @@ func runSDK(python *locate.Python, module, dir string, env []string, request map
 		return fmt.Errorf("read the model with %s: it answered %.200q: %w", python.Executable, out, err)
 	}
 	return nil
+}
+
+// longestRequest is how many bytes of a list a request of runSDK may have: an argument has 128 KiB at most.
+const longestRequest = 64 << 10
+
+// fitting is the beginning of a list that a request may have.
+func fitting(list []string) []string {
+	bytes := 0
+	for i, text := range list {
+		if bytes += len(text) + 8; bytes > longestRequest {
+			return list[:i]
+		}
+	}
+	return append([]string{}, list...) // not null
 }
 
 // pythonString is a string literal of Python's; JSON's are, except for what only JavaScript escapes.

@@ -2,15 +2,12 @@ package model
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 
 	"pinion/runtime/telemetry"
 )
@@ -31,20 +28,6 @@ type Model struct {
 	Both bool
 }
 
-// cogYAML is what we honour of cog.yaml; keys that concern building an image are ignored.
-type cogYAML struct {
-	Image       string   `yaml:"image"`
-	Run         string   `yaml:"run"`
-	Predict     string   `yaml:"predict"`
-	Train       string   `yaml:"train"`
-	Environment []string `yaml:"environment"`
-	Concurrency struct {
-		Max int `yaml:"max"`
-	} `yaml:"concurrency"`
-	NoneDefaults  string        `yaml:"none_defaults"`
-	Observability observability `yaml:"observability"`
-}
-
 // What is wrong with a cog.yaml that has two keys for one thing, and what to do about it.
 const (
 	BothWhat = "run and predict are both set, and Cog refuses that: only one of them can be"
@@ -63,32 +46,17 @@ func Find(dir, ref string, env func(string) string) (*Model, error) {
 		return nil, fmt.Errorf("%s is not a folder: name the one that holds cog.yaml", dir)
 	}
 	m := &Model{Dir: abs}
-	file := filepath.Join(abs, "cog.yaml")
-	var y cogYAML
-	data, err := os.ReadFile(file)
-	switch {
-	case err == nil:
-		if err := yaml.Unmarshal(data, &y); err != nil {
-			return nil, fmt.Errorf("read %s: %w", file, err)
-		}
-	case !errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("read %s: %w", file, err)
+	report := readCogYAML(abs, false)
+	if len(report.unusable) > 0 {
+		return nil, fmt.Errorf("the model in %s cannot be served:\n%w", abs, &ProblemsError{&Reading{Problems: report.unusable}})
 	}
-	for _, e := range y.Environment {
-		if name, _, ok := strings.Cut(e, "="); !ok || name == "" {
-			return nil, fmt.Errorf("read %s: environment: %q is not NAME=value", file, e)
-		}
-	}
-	m.Image, m.Observability = y.Image, y.Observability.settings()
-	m.Env, m.Concurrency = unset(y.Environment), y.Concurrency.Max
-	if y.NoneDefaults != "" {
-		if err := m.NoneDefaults.Set(y.NoneDefaults); err != nil {
-			return nil, fmt.Errorf("read %s: none_defaults: %w", file, err)
-		}
-	}
-	m.Train = cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.Train)
-	m.Ref = cmp.Or(ref, env("COG_PREDICT_TYPE_STUB"), y.Run, y.Predict, conventional(abs))
-	m.Both = y.Run != "" && y.Predict != "" && m.Ref == y.Run
+	y := report.settings()
+	m.Image, m.Observability = y.image, y.observability
+	m.Env, m.Concurrency = unset(y.environment), y.concurrency
+	_ = m.NoneDefaults.Set(y.noneDefaults) // the report has checked it
+	m.Train = cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.train)
+	m.Ref = cmp.Or(ref, env("COG_PREDICT_TYPE_STUB"), y.run, y.predict, conventional(abs))
+	m.Both = y.run != "" && y.predict != "" && m.Ref == y.run
 	if m.Ref == "" && m.Train == "" {
 		return nil, fmt.Errorf("%s names no predictor: write \"run: run.py:Runner\" into its cog.yaml, "+
 			"or give --predictor FILE.py:CLASS", abs)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"pinion/cmd/pinion/internal/textfile"
 	"pinion/runtime/rawjson"
 )
 
@@ -17,7 +18,7 @@ const StoredSchema = ".cog/openapi_schema.json"
 // ReadStored is the document that a model brings, or nil. A file without content is none: `pinion schema > FILE` finds it so.
 func ReadStored(dir string) (json.RawMessage, error) {
 	file := filepath.Join(dir, filepath.FromSlash(StoredSchema))
-	data, err := os.ReadFile(file)
+	data, err := textfile.Read(file, textfile.MaxSchema)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -32,7 +33,7 @@ func ReadStored(dir string) (json.RawMessage, error) {
 		err = errors.New("it holds no JSON object")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w; mend it, or remove it to have the schema made from the source", file, err)
+		return nil, fmt.Errorf("read %s: %w; mend it, or remove it to have the schema made from the source", file, textfile.Reason(err))
 	}
 	return data, nil
 }

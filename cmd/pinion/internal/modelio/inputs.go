@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/textfile"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -83,10 +84,10 @@ func readWhole(value string, stdin io.Reader) ([]byte, error) {
 	switch {
 	case value == "-" || value == "@-":
 		from = "stdin"
-		data, err = io.ReadAll(stdin)
+		data, err = textfile.ReadFrom(stdin, textfile.MaxInput)
 	case strings.HasPrefix(value, "@"):
 		from = value[1:]
-		data, err = os.ReadFile(from)
+		data, err = textfile.Read(from, textfile.MaxInput)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--json: %w", err)

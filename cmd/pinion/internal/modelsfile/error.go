@@ -20,6 +20,9 @@ func (e *Error) Add(line int, what, mend string) {
 	if mend != "" {
 		mend = "\n    " + mend
 	}
+	if len(what) > longest {
+		what = strings.ToValidUTF8(what[:longest], "") + "…"
+	}
 	e.mistakes = append(e.mistakes, at+": "+what+mend)
 }
 
@@ -31,4 +34,15 @@ func (e *Error) OrNil() error {
 	return e
 }
 
-func (e *Error) Error() string { return strings.Join(e.mistakes, "\n") }
+// How much is shown of a file with many mistakes, or with very long words.
+const (
+	most    = 50
+	longest = 600 // bytes
+)
+
+func (e *Error) Error() string {
+	if more := len(e.mistakes) - most; more > 0 {
+		return strings.Join(e.mistakes[:most], "\n") + fmt.Sprintf("\nand %d more", more)
+	}
+	return strings.Join(e.mistakes, "\n")
+}

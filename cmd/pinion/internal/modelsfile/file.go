@@ -1,8 +1,8 @@
 package modelsfile
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,6 +10,7 @@ import (
 
 	"pinion/cmd/pinion/internal/nearest"
 	"pinion/cmd/pinion/internal/option"
+	"pinion/cmd/pinion/internal/textfile"
 	"pinion/cmd/pinion/internal/yamltree"
 )
 
@@ -60,7 +61,7 @@ func IsName(text string) bool { return name.MatchString(text) }
 
 // Read reads a file. The error names every mistake in its form, and is a *Error where the file can be read at all.
 func Read(path string, words Words) (*File, error) {
-	data, err := os.ReadFile(path)
+	data, err := textfile.Read(path, textfile.MaxText)
 	if err != nil {
 		return nil, fmt.Errorf("read the models of the server: %w", err)
 	}
@@ -76,7 +77,8 @@ func parse(data []byte, path, dir string, words Words) (*File, error) {
 	documents, err := yamltree.Parse(data)
 	switch {
 	case err != nil:
-		fault := yamltree.Syntax(err)
+		var fault *yamltree.SyntaxError
+		errors.As(err, &fault)
 		r.mistakes.Add(fault.Line, fault.What, "mend the YAML; keys and values are written as key: value")
 	case len(documents) == 0:
 		r.mistakes.Add(0, "it is empty", "name the models under "+keyModels+", each as NAME: {path: DIR}")

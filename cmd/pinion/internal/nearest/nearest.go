@@ -8,6 +8,9 @@ func Word(word string, words []string) string {
 // Within is the word at the least distance, which is at most that; "": none is so near.
 func Within(most int, word string, words []string) string {
 	best, distance := "", most+1
+	if len(word) > longest {
+		return ""
+	}
 	for _, other := range words {
 		if d := Distance(word, other); d < distance {
 			best, distance = other, d
@@ -15,6 +18,9 @@ func Within(most int, word string, words []string) string {
 	}
 	return best
 }
+
+// longest is how many bytes a word may have that is near to another one.
+const longest = 100
 
 // Distance is the Levenshtein distance of two short strings, in bytes.
 func Distance(a, b string) int {

@@ -3,12 +3,12 @@ package tokenfile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
 	"sync"
 
+	"pinion/cmd/pinion/internal/textfile"
 	"pinion/httpd"
 )
 
@@ -57,19 +57,16 @@ func (f *File) read() error {
 	defer f.mu.Unlock()
 	file, err := os.Open(f.path)
 	if err != nil {
-		return plainPathError(err)
+		return textfile.Reason(err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return plainPathError(err)
+		return textfile.Reason(err)
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxTokenFile+1))
+	text, err := textfile.ReadFrom(file, maxTokenFile)
 	if err != nil {
-		return plainPathError(err)
-	}
-	if len(text) > maxTokenFile {
-		return fmt.Errorf("it is larger than %d bytes", maxTokenFile)
+		return textfile.Reason(err)
 	}
 	tokens, err := parse(string(text))
 	if err != nil {
@@ -86,15 +83,6 @@ func (f *File) read() error {
 	f.current.Set(tokens)
 	f.log.Info("tokens read", "file", f.path, "tokens", len(tokens))
 	return nil
-}
-
-// plainPathError takes the path, which the caller names, from an error.
-func plainPathError(err error) error {
-	var at *os.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }
 
 // parse reads tokens, one a line. Empty lines count for nothing, nor do those that begin with #. No error shows a token.

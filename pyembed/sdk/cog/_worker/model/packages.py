@@ -57,14 +57,25 @@ def install_command(text: str) -> str:
     return f"uv pip install --python {sys.executable} {requirement}"
 
 
-def read_requirements(file: str, root: str, depth: int = 5) -> Iterator[tuple[str, int, str]]:
+_LARGEST = 1 << 20  # characters of a file of requirements
+_MOST_FILES = 100  # that include each other
+
+
+def read_requirements(
+    file: str, root: str, read: set[str] | None = None
+) -> Iterator[tuple[str, int, str]]:
     """Yield the file, the line and the text of each requirement, with those of included files.
 
-    Options, URLs, paths and variables are skipped.
+    Options, URLs, paths and variables are skipped. Each file is read once.
     """
+    read = set() if read is None else read
+    file = os.path.normpath(file)
+    if file in read:
+        return
+    read.add(file)
     try:
         with open(file, encoding="utf-8-sig", errors="replace") as stream:
-            lines = stream.read().splitlines()
+            lines = stream.read(_LARGEST).splitlines()
     except OSError:
         return
     shown = os.path.relpath(file, root)
@@ -77,9 +88,10 @@ def read_requirements(file: str, root: str, depth: int = 5) -> Iterator[tuple[st
         number += 1
         text = re.sub(r"(^|\s)#.*", "", text).strip()
         included = re.match(r"(?:-r|--requirement)[\s=]*(\S+)", text)
-        if included and depth > 0:
-            below = os.path.join(os.path.dirname(file), included[1])
-            yield from read_requirements(below, root, depth - 1)
+        if included:
+            if len(read) < _MOST_FILES:
+                below = os.path.join(os.path.dirname(file), included[1])
+                yield from read_requirements(below, root, read)
             continue
         text = re.split(r"\s--", text)[0].strip()  # for example hashes
         if text and not text.startswith("-") and "${" not in text and _names_package(text):

@@ -1,0 +1,73 @@
+package model
+
+import (
+	"strings"
+
+	"pinion/cmd/pinion/internal/yamltree"
+	"pinion/runtime/telemetry"
+)
+
+// settings is what a server honours of cog.yaml; keys that concern building an image are ignored.
+type settings struct {
+	image, run, predict, train string
+	environment                []string
+	concurrency                int // 0: not said
+	noneDefaults               string
+	observability              telemetry.CogYAML
+}
+
+// settings are those of the file, as far as it can be read.
+func (c *CogYAMLReport) settings() settings {
+	text := func(key string) string { return textOf(c.root.Get(key)).Value }
+	s := settings{
+		image: text("image"), run: text("run"), predict: text("predict"), train: text("train"), noneDefaults: text("none_defaults"),
+		observability: observabilityOf(c.root.Get("observability")),
+	}
+	for _, entry := range environmentOf(c.root) {
+		s.environment = append(s.environment, entry.Value)
+	}
+	if slots := c.root.Get("concurrency").Get("max"); slots != nil && slots.Number >= 1 && slots.Number <= mostConcurrency {
+		s.concurrency = int(slots.Number)
+	}
+	return s
+}
+
+// environmentOf is the variables of the file, with the spaces of their values.
+func environmentOf(root *yamltree.Node) (list []Text) {
+	n := root.Get("environment")
+	if n == nil {
+		return nil
+	}
+	for _, item := range n.Items {
+		if textOf(item).Value != "" {
+			list = append(list, Text{strings.TrimRight(item.Text, "\r\n"), item.Line})
+		}
+	}
+	return list
+}
+
+// observabilityOf reads that key. traces and metrics are a mapping, or only whether they are on.
+func observabilityOf(n *yamltree.Node) telemetry.CogYAML {
+	traces, metrics := n.Get("traces"), n.Get("metrics")
+	text := func(key string) string { return textOf(traces.Get(key)).Value }
+	return telemetry.CogYAML{
+		Config: textOf(n.Get("config")).Value,
+		Traces: telemetry.Traces{
+			Enabled: enabled(traces), Sampler: text("sampler"), SamplerArg: text("sampler_arg"),
+			Header: text("trace_header"), HeaderFormat: text("trace_header_format"),
+		},
+		Metrics: telemetry.Metrics{Enabled: enabled(metrics)},
+	}
+}
+
+// enabled is a switch; nil: it is not there.
+func enabled(n *yamltree.Node) *bool {
+	if n != nil && n.Kind == yamltree.Mapping {
+		n = n.Get("enabled")
+	}
+	if n == nil || n.Kind == yamltree.Null {
+		return nil
+	}
+	on := isTrue(n)
+	return &on
+}

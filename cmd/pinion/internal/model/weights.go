@@ -1,0 +1,165 @@
+package model
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"pinion/cmd/pinion/internal/nearest"
+	"pinion/cmd/pinion/internal/yamltree"
+)
+
+// Weight is an entry of weights.
+type Weight struct {
+	Name, Target string
+	Sources      []Source
+	Line         int
+}
+
+// Source is where weights come from: a URL, or a path below the model's folder.
+type Source struct {
+	URI              string
+	Include, Exclude []string // patterns of files below the URI; nil: all, and none
+	Line             int
+}
+
+// Remote tells whether a source is elsewhere than on this machine.
+func (s Source) Remote() bool {
+	return strings.Contains(s.URI, "://") && !strings.HasPrefix(s.URI, "file://")
+}
+
+// Path is the path of a source that is not remote.
+func (s Source) Path() string { return path.Clean(strings.TrimPrefix(s.URI, "file://")) }
+
+// Takes tells whether a file below the source is one of the weights. A pattern with a slash is for the whole path, and ** in it
+// for any folders; another one is for the name of the file or of a folder above it.
+func (s Source) Takes(file string) bool {
+	matches := func(pattern string) bool { return matchesPath(pattern, file) }
+	return (len(s.Include) == 0 || slices.ContainsFunc(s.Include, matches)) && !slices.ContainsFunc(s.Exclude, matches)
+}
+
+func matchesPath(pattern, file string) bool {
+	parts := strings.Split(file, "/")
+	pattern = strings.TrimSuffix(strings.TrimPrefix(pattern, "./"), "/")
+	if strings.Contains(pattern, "/") {
+		return matchesParts(strings.Split(strings.TrimPrefix(pattern, "/"), "/"), parts)
+	}
+	return slices.ContainsFunc(parts, func(part string) bool { is, _ := path.Match(pattern, part); return is })
+}
+
+// matchesParts tells whether a pattern is for a path, or for a folder above it.
+func matchesParts(pattern, parts []string) bool {
+	for i, word := range pattern {
+		if word == "**" {
+			for skipped := range len(parts) - i + 1 {
+				if matchesParts(pattern[i+1:], parts[i+skipped:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if i >= len(parts) {
+			return false
+		}
+		if is, _ := path.Match(word, parts[i]); !is {
+			return false
+		}
+	}
+	return len(pattern) > 0 || len(parts) > 0
+}
+
+// sourceSchemes are those that weights may come from.
+func sourceSchemes() []string { return []string{"https", "http", "hf", "s3", "gs", "oci", "file"} }
+
+// weightsForm is what may stand under weights: URLs or paths, or mappings with a name, a target and a source, which is one of those
+// or a mapping, or a list of them.
+func weightsForm(line func(rule func(*yamltree.Node) (string, string)) *valueForm) *valueForm {
+	patterns := &valueForm{kinds: []yamltree.Kind{yamltree.List}, item: line(patternRule)}
+	uri := line(sourceRule)
+	mappingOf := func(keys map[string]*valueForm) *valueForm {
+		f := mapping(keys)
+		f.kinds, f.rule, f.line = append([]yamltree.Kind{yamltree.Text}, f.kinds...), sourceRule, true
+		return f
+	}
+	one := mappingOf(map[string]*valueForm{"uri": uri, "include": patterns, "exclude": patterns})
+	source := mappingOf(one.keys)
+	source.kinds, source.item = append(source.kinds, yamltree.List), one
+	entry := mappingOf(map[string]*valueForm{"name": line(nil), "target": line(nil), "source": source, "sha256": line(nil), "wait": {kinds: []yamltree.Kind{yamltree.Bool}}})
+	return &valueForm{kinds: []yamltree.Kind{yamltree.List, yamltree.Text}, item: entry, rule: sourceRule, line: true}
+}
+
+// sourceRule looks at a URI; mappings and lists have rules for what is in them.
+func sourceRule(n *yamltree.Node) (what, mend string) {
+	scheme, rest, is := strings.Cut(n.Text, "://")
+	if n.Kind != yamltree.Text || !is {
+		return "", ""
+	}
+	if !slices.Contains(sourceSchemes(), scheme) {
+		mend = "write one of " + strings.Join(sourceSchemes(), ", ") + ", or a path below this folder"
+		if near := nearest.Word(scheme, sourceSchemes()); near != "" {
+			mend = fmt.Sprintf("write %s://, if that is what is meant", near)
+		}
+		return fmt.Sprintf("%.60q has an unknown scheme", scheme), mend
+	}
+	if host, _, _ := strings.Cut(rest, "/"); strings.Contains(host, "@") && scheme != "hf" {
+		return "the URL has a user or a password", "remove it: cog.yaml becomes part of the image"
+	}
+	return "", ""
+}
+
+func patternRule(n *yamltree.Node) (what, mend string) {
+	if _, err := path.Match(n.Text, ""); err != nil {
+		return fmt.Sprintf("%.60q is no pattern", n.Text), "write it as *.safetensors or as folder/**"
+	}
+	return "", ""
+}
+
+func weightsOf(n *yamltree.Node) (list []Weight) {
+	if n == nil {
+		return nil
+	}
+	if n.Kind == yamltree.Text {
+		return []Weight{{Sources: sourcesOf(n), Line: n.Line}}
+	}
+	for _, item := range n.Items {
+		w := Weight{Line: item.Line}
+		if item.Kind == yamltree.Mapping {
+			w.Name, w.Target, w.Sources = textOf(item.Get("name")).Value, textOf(item.Get("target")).Value, sourcesOf(item.Get("source"))
+		} else {
+			w.Sources = sourcesOf(item)
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// sourcesOf reads a source: a text, a mapping, or a list of them.
+func sourcesOf(n *yamltree.Node) (list []Source) {
+	if n == nil {
+		return nil
+	}
+	s := Source{Line: n.Line}
+	switch n.Kind {
+	case yamltree.List:
+		for _, item := range n.Items {
+			list = append(list, sourcesOf(item)...)
+		}
+		return list
+	case yamltree.Mapping:
+		s.URI, s.Include, s.Exclude = textOf(n.Get("uri")).Value, valuesOf(n.Get("include")), valuesOf(n.Get("exclude"))
+	default:
+		s.URI = textOf(n).Value
+	}
+	if s.URI == "" {
+		return nil
+	}
+	return []Source{s}
+}
+
+func valuesOf(n *yamltree.Node) (list []string) {
+	for _, text := range textsOf(n) {
+		list = append(list, text.Value)
+	}
+	return list
+}

@@ -1,0 +1,112 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// TestCLI_HostileFilesAreBounded: a small file that took gigabytes, minutes or 400 kB of messages.
+func TestCLI_HostileFilesAreBounded(t *testing.T) {
+	t.Parallel()
+	lines := func(n int, format string) string {
+		var text strings.Builder
+		for i := range n {
+			fmt.Fprintf(&text, format, i)
+		}
+		return text.String()
+	}
+	aliases := "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
+	for i := range 9 {
+		aliases += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d,", i), 10))
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"aliases", aliases, "cog.yaml:1: values are nested more than"},
+		{"brackets", strings.Repeat("[", 100_000), "cog.yaml:1: "},
+		{"keys", lines(80_000, "key%d: 1\n"), "and "},
+		{"documents", strings.Repeat("--- a\n", 45_000), "cog.yaml:1: the file is a text"},
+		{"a long key", strings.Repeat("a", 270_000) + ": 1\n", "cog.yaml:1: "},
+		{"packages", "build:\n  python_packages:\n" + lines(40_000, "  - \"a\\n%d\"\n"), "cog.yaml:3: build.python_packages"},
+		{"two megabytes", strings.Repeat("#", 2<<20), "cog.yaml: it is larger than 1 MiB"},
+	} {
+		dir := folder(t, "cog.yaml", c.text, "run.py", "def run() -> int: return 1\n")
+		for _, command := range []string{"check", "doctor", "dockerfile", "predict"} {
+			cmd, stdout, stderr := cli{dir: dir}.start(t, command)
+			_ = cmd.Run()
+			got := stdout.String() + stderr.String()
+			if len(got) > 100_000 {
+				t.Errorf("%s of %s: got %d bytes of messages", command, c.name, len(got))
+			}
+			if command != "predict" && !strings.Contains(got, c.want) {
+				t.Errorf("%s of %s: got %.400s, want %s", command, c.name, got, c.want)
+			}
+			const most = 400 << 10 // KiB
+			if rss := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; rss > most {
+				t.Errorf("%s of %s: got %d KiB of memory, want %d at most", command, c.name, rss, most)
+			}
+		}
+	}
+}
+
+// TestCLI_EndlessFilesAreRefused: a folder from elsewhere may have a link to a device.
+func TestCLI_EndlessFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]string{
+		"cog.yaml": "check", ".cog/openapi_schema.json": "schema", "requirements.txt": "dockerfile", "pinion.yaml": "serve", "tokens": "serve",
+	} {
+		c := cli{dir: folder(t, "run.py", "def run() -> int: return 1\n", ".cog/x", "")}
+		args := []string{command}
+		switch name {
+		case "requirements.txt":
+			writeFile(t, filepath.Join(c.dir, "cog.yaml"), "run: run.py:run\nbuild:\n  python_requirements: requirements.txt\n")
+		case "pinion.yaml":
+			args = append(args, "--config", name)
+		case "tokens":
+			args = append(args, "--port", "0", "--auth-token-file", name)
+		}
+		if err := os.Symlink("/dev/zero", filepath.Join(c.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		got := c.run(t, args...)
+		if got.code == 0 || !strings.Contains(got.stdout+got.stderr, "it is larger than") {
+			t.Errorf("%s: got %d, %.400s", name, got.code, got.stdout+got.stderr)
+		}
+	}
+}
+
+// TestCLI_ByteOrderMarksAreSkipped: editors of Windows write them, and PowerShell writes UTF-16.
+func TestCLI_ByteOrderMarksAreSkipped(t *testing.T) {
+	t.Parallel()
+	const bom = "\ufeff"
+	utf16 := func(text string) string {
+		wide := "\xff\xfe"
+		for _, r := range text {
+			wide += string([]byte{byte(r), 0})
+		}
+		return wide
+	}
+	const code = "def run(x: int) -> int: return x + 1\n"
+	schema := cli{dir: folder(t, "run.py", code)}.good(t, "schema")
+	for _, encode := range []func(string) string{func(text string) string { return bom + text }, utf16} {
+		c := cli{dir: folder(t,
+			"cog.yaml", encode("run: run.py:run\nbuild:\n  python_requirements: requirements.txt\n"), "run.py", bom+code,
+			"requirements.txt", bom+"# none\n", ".dockerignore", encode("data\n"), "in.json", encode(`{"x": 1}`),
+			"pinion.yaml", encode("models:\n  a: {path: .}\n"), "tokens", encode("a-token-that-is-long-enough-for-it\n"),
+			".cog/openapi_schema.json", encode(schema),
+		)}
+		wantText(t, "check", c.good(t, "check"), "no problem: run.py:run")
+		wantText(t, "doctor", c.good(t, "doctor"), "0 problems and 0 differences")
+		wantText(t, "dockerfile", c.good(t, "dockerfile", "-o", "Dockerfile"))
+		wantText(t, "the ignore file", readFile(t, filepath.Join(c.dir, "Dockerfile.dockerignore")), "\ndata\n")
+		wantText(t, "schema", c.good(t, "schema"), `"openapi"`)
+		wantText(t, "predict", c.good(t, "predict", "--json", "@in.json"), `"output": 2`)
+		s := harness.Start(t, harness.Options{Models: []string{"--config", filepath.Join(c.dir, "pinion.yaml")}, Python: harness.AnyPython(t).Path,
+			Args: []string{"--auth-token-file", filepath.Join(c.dir, "tokens")}})
+		s.WaitHealth("READY")
+	}
+}
